@@ -1,0 +1,93 @@
+package dispatch
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"strings"
+)
+
+// authenticator decides whether a request is from the platform, before its body is read.
+type authenticator struct {
+	header  string // canonical
+	digests [][sha256.Size]byte
+	tokens  func() []string
+	verify  func(*http.Request) bool
+	open    bool
+}
+
+func newAuthenticator(o *Options) (authenticator, []error) {
+	a := authenticator{
+		header: http.CanonicalHeaderKey(o.AuthHeader), tokens: o.TokenFunc, verify: o.Verify, open: o.InsecureNoAuth,
+	}
+	var problems []error
+	if o.AuthHeader == "" {
+		a.header = "Authorization"
+	} else if strings.ContainsFunc(o.AuthHeader, notTokenChar) {
+		problems = append(problems, errors.New("Options.AuthHeader is not a header name"))
+	}
+	byToken := len(o.Tokens) > 0 || o.TokenFunc != nil
+	switch {
+	case a.open && (byToken || a.verify != nil):
+		problems = append(problems, errors.New("Options.InsecureNoAuth contradicts Tokens, TokenFunc and Verify: choose one way"))
+	case a.verify != nil && byToken:
+		problems = append(problems, errors.New("Options.Verify replaces Tokens and TokenFunc: choose one way"))
+	case !a.open && !byToken && a.verify == nil:
+		problems = append(problems, errors.New("Options.Tokens is empty: set the token of the agent's registration, or spell out InsecureNoAuth"))
+	}
+	for _, token := range o.Tokens {
+		if token == "" || strings.TrimSpace(token) != token || strings.ContainsAny(token, "\r\n") {
+			problems = append(problems, errors.New("Options.Tokens has a token that is empty or has white space around it; is its environment variable set?"))
+		}
+		a.digests = append(a.digests, sha256.Sum256([]byte(token)))
+	}
+	return a, problems
+}
+
+// notTokenChar is true for what RFC 9110 does not allow in a header name.
+func notTokenChar(c rune) bool {
+	return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", c))
+}
+
+// allows compares digests of one length, every one of them, so that the time taken tells nothing about the tokens.
+func (a *authenticator) allows(r *http.Request) bool {
+	if a.open {
+		return true
+	}
+	if a.verify != nil {
+		return a.verify(r)
+	}
+	values := r.Header[a.header]
+	if len(values) != 1 {
+		return false
+	}
+	token, bearer := cutBearer(values[0])
+	if !bearer && a.header == "Authorization" || token == "" {
+		return false
+	}
+	presented := sha256.Sum256([]byte(token))
+	match := 0
+	for i := range a.digests {
+		match |= subtle.ConstantTimeCompare(presented[:], a.digests[i][:])
+	}
+	if a.tokens != nil {
+		for _, t := range a.tokens() {
+			if t == "" {
+				continue
+			}
+			digest := sha256.Sum256([]byte(t))
+			match |= subtle.ConstantTimeCompare(presented[:], digest[:])
+		}
+	}
+	return match == 1
+}
+
+// cutBearer strips the authentication scheme, which is case-insensitive.
+func cutBearer(value string) (token string, bearer bool) {
+	const scheme = "bearer "
+	if len(value) >= len(scheme) && strings.EqualFold(value[:len(scheme)], scheme) {
+		return strings.TrimLeft(value[len(scheme):], " "), true
+	}
+	return value, false
+}

@@ -1,0 +1,74 @@
+package dispatch
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+)
+
+// readBody reads the whole body within its limits. A body that keeps its word costs one allocation.
+func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	limit := h.opts.MaxBodyBytes
+	tooLarge := &Error{Code: CodeBodyTooLarge, Message: fmt.Sprintf("the body has more than %d bytes", limit)}
+	if r.ContentLength > limit {
+		return nil, tooLarge
+	}
+	control := http.NewResponseController(w)
+	if control.SetReadDeadline(time.Now().Add(h.opts.BodyTimeout)) == nil {
+		// Without this the deadline would later look as if the platform had hung up.
+		defer func() { _ = control.SetReadDeadline(time.Time{}) }()
+	}
+	size := int64(512)
+	if r.ContentLength >= 0 {
+		size = r.ContentLength + 1
+	}
+	body := make([]byte, 0, size)
+	reader := http.MaxBytesReader(w, r.Body, limit)
+	for {
+		n, err := reader.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		switch {
+		case err == io.EOF:
+			return body, nil
+		case err == nil:
+		case isTooLarge(err):
+			return nil, tooLarge
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return nil, &Error{Code: CodeBody, Message: fmt.Sprintf("the body did not arrive within %s", h.opts.BodyTimeout)}
+		default:
+			return nil, &Error{Code: CodeBody, Message: "the body could not be read to its end", Err: err}
+		}
+		if len(body) == cap(body) {
+			body = append(body, 0)[:len(body)]
+		}
+	}
+}
+
+func isTooLarge(err error) bool {
+	_, ok := errors.AsType[*http.MaxBytesError](err)
+	return ok
+}
+
+// isPing reports whether body is {"ping":true} with any white space and nothing else. It runs for every request before
+// anything is parsed.
+func isPing(body []byte) bool {
+	rest := body
+	for _, part := range [...]string{"{", `"ping"`, ":", "true", "}"} {
+		rest = skipSpace(rest)
+		if len(rest) < len(part) || string(rest[:len(part)]) != part {
+			return false
+		}
+		rest = rest[len(part):]
+	}
+	return len(skipSpace(rest)) == 0
+}
+
+func skipSpace(b []byte) []byte {
+	for len(b) > 0 && (b[0] == ' ' || b[0] == '\n' || b[0] == '\t' || b[0] == '\r') {
+		b = b[1:]
+	}
+	return b
+}

@@ -1,0 +1,181 @@
+package dispatch
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolwire/toolwire/internal/strictjson"
+)
+
+// A Problem is one way in which an answer misses the response contract.
+type Problem struct {
+	Code    string `json:"code"`    // stable: final_response_missing, final_response_long, not_json, messages_malformed, metadata_malformed
+	Pointer string `json:"pointer"` // JSON Pointer into the answer
+	Text    string `json:"text"`
+	Fatal   bool   `json:"fatal"` // the platform fails the run; otherwise it drops the member or cuts the text, with a soft warning
+}
+
+func (p Problem) String() string { return fmt.Sprintf("%s: %s %s", p.Code, p.Pointer, p.Text) }
+
+// A Verdict is what the platform would make of an answer.
+type Verdict struct {
+	FinalResponse string
+	Messages      []Message // nil when absent, null or dropped
+	Problems      []Problem
+
+	// Gradeable reports whether an assistant message with text arrives, which is required of agents that are registered
+	// with "Require a gradeable rich transcript" and of nobody else.
+	Gradeable bool
+}
+
+// OK reports whether the run would be graded.
+func (v *Verdict) OK() bool {
+	for _, p := range v.Problems {
+		if p.Fatal {
+			return false
+		}
+	}
+	return true
+}
+
+const longFinalResponse = 50_000
+
+// CheckResponse reads the body of an answer as the platform would, so that a test can tell what arrives: final_response
+// must be there; messages and metadata are dropped whole if anything in them is malformed; other members are allowed.
+func CheckResponse(body []byte) *Verdict {
+	v := &Verdict{}
+	add := func(fatal bool, code, pointer, format string, args ...any) {
+		v.Problems = append(v.Problems, Problem{code, pointer, fmt.Sprintf(format, args...), fatal})
+	}
+	var messages, metadata json.RawMessage
+	final, found := "", false
+	err := strictjson.Read(body, strictjson.Limits{}, func(r *strictjson.Reader) error {
+		return r.Object([]string{"final_response", "messages", "metadata"}, func(name string) (err error) {
+			switch name {
+			case "final_response":
+				found = r.Kind() == '"'
+				if !found {
+					_, err = r.Value()
+					break
+				}
+				final, err = r.String()
+			case "messages":
+				messages, err = r.Value()
+			case "metadata":
+				metadata, err = r.Value()
+			default:
+				_, err = r.Value()
+			}
+			return err
+		})
+	})
+	if err != nil {
+		add(true, "not_json", "", "is not a JSON object: %v", err)
+		return v
+	}
+	if !found {
+		add(true, "final_response_missing", "/final_response", "must be a string")
+	} else if p := checkFinalResponse(final); p != nil {
+		v.Problems = append(v.Problems, *p)
+	}
+	v.FinalResponse = final
+	if !isNull(messages) {
+		var rows []Message
+		if err := json.Unmarshal(messages, &rows); err != nil {
+			add(false, "messages_malformed", "/messages", "is dropped: it is no list of messages")
+		} else if found := CheckMessages(rows); len(found) > 0 {
+			v.Problems = append(v.Problems, found...)
+		} else {
+			v.Messages = rows
+		}
+	}
+	if !isNull(metadata) && metadata[0] != '{' {
+		add(false, "metadata_malformed", "/metadata", "is dropped: it is no object")
+	}
+	v.Gradeable = gradeable(v.Messages)
+	return v
+}
+
+func checkFinalResponse(s string) *Problem {
+	if strings.TrimSpace(s) == "" {
+		return &Problem{"final_response_missing", "/final_response", "is empty", true}
+	}
+	if len(s) > longFinalResponse && utf8.RuneCountInString(s) > longFinalResponse {
+		return &Problem{"final_response_long", "/final_response", "has more than 50,000 characters and is cut off by the platform", false}
+	}
+	return nil
+}
+
+// CheckMessages returns everything for which the platform would drop the messages: an unknown role, content that is no
+// string, list or null, a tool message that answers no earlier tool call, tool calls outside assistant messages or
+// without id, name or object arguments.
+func CheckMessages(messages []Message) []Problem {
+	var problems []Problem
+	calls := map[string]bool{}
+	for i, m := range messages {
+		add := func(at, format string, args ...any) {
+			problems = append(problems, Problem{"messages_malformed", fmt.Sprintf("/messages/%d%s", i, at), fmt.Sprintf(format, args...), false})
+		}
+		switch m.Role {
+		case RoleSystem, RoleUser, RoleAssistant, RoleTool:
+		case "":
+			add("/role", "is missing")
+		default:
+			add("/role", "must be system, user, assistant or tool")
+		}
+		if k := m.Content.kind(); k != '"' && k != '[' && k != 'n' || len(m.Content) > 0 && !json.Valid(m.Content) {
+			add("/content", "must be a string, a list of parts or null")
+		}
+		if len(m.ToolCalls) > 0 && m.Role != RoleAssistant {
+			add("/tool_calls", "belongs to assistant messages only")
+		}
+		for j, c := range m.ToolCalls {
+			at := fmt.Sprintf("/tool_calls/%d", j)
+			if c.ID == "" {
+				add(at+"/id", "is missing")
+			}
+			if c.Name == "" {
+				add(at+"/name", "is missing")
+			}
+			if !objectArguments(c.Arguments) {
+				add(at+"/arguments", "must be an object, or a string that holds one as JSON")
+			}
+			calls[c.ID] = true
+		}
+		switch {
+		case m.Role == RoleTool && m.ToolCallID == "":
+			add("/tool_call_id", "is missing")
+		case m.Role == RoleTool && !calls[m.ToolCallID]:
+			add("/tool_call_id", "answers no tool call before it")
+		}
+		for j, block := range m.Thinking {
+			if !json.Valid(block) {
+				add(fmt.Sprintf("/thinking/%d", j), "is no JSON")
+			}
+		}
+	}
+	return problems
+}
+
+func objectArguments(raw json.RawMessage) bool {
+	if len(raw) == 0 {
+		return true // written as {}
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		raw = json.RawMessage(text)
+	}
+	var object map[string]json.RawMessage
+	return json.Unmarshal(raw, &object) == nil && object != nil
+}
+
+func gradeable(messages []Message) bool {
+	for _, m := range messages {
+		if m.Role == RoleAssistant && strings.TrimSpace(m.Content.String()) != "" {
+			return true
+		}
+	}
+	return false
+}

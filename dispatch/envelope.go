@@ -1,0 +1,209 @@
+package dispatch
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/proxy"
+)
+
+// The request headers of a dispatch. The body wins over them; they fill its gaps.
+const (
+	headerProxyURL = "X-Pipelines-Odyssey-Proxy-Url"
+	headerRunToken = "X-Pipelines-Run-Token"
+	headerRunID    = "X-Pipelines-Run-Id"
+	headerTaskID   = "X-Pipelines-Task-Id"
+	headerJTI      = "X-Pipelines-Run-Token-Jti"
+)
+
+// envelope is the dispatch body. Its slices are parts of the body.
+type envelope struct {
+	taskID, runID, agentID       string
+	proxyURL, runToken, tokenJTI string
+	task                         task
+}
+
+// task is the member input of the envelope.
+type task struct {
+	id                  string
+	instruction, latest string
+	input               json.RawMessage
+	messages            json.RawMessage
+	sessionID, turnID   string
+}
+
+var (
+	envelopeMembers = []string{"task_id", "run_id", "agent_id", "input", "odyssey_proxy_url", "run_token", "run_token_jti"}
+	taskMembers     = []string{
+		"task_id", "user_instruction", "input", "messages", "session_id", "turn_id", "latest_user_prompt",
+	}
+)
+
+// decodeEnvelope reads the body in one strict pass. Members that it does not know are left in the raw envelope.
+func decodeEnvelope(body []byte, limits strictjson.Limits) (*envelope, error) {
+	e := &envelope{}
+	err := strictjson.Read(body, limits, func(r *strictjson.Reader) error {
+		return r.Object(envelopeMembers, func(name string) (err error) {
+			switch name {
+			case "task_id":
+				e.taskID, err = readID(r)
+			case "run_id":
+				e.runID, err = readID(r)
+			case "agent_id":
+				e.agentID, err = readID(r)
+			case "input":
+				err = e.task.read(r)
+			case "odyssey_proxy_url":
+				e.proxyURL, err = r.String()
+			case "run_token":
+				e.runToken, err = r.String()
+			case "run_token_jti":
+				e.tokenJTI, err = r.String()
+			default:
+				_, err = r.Value()
+			}
+			return err
+		})
+	})
+	if err != nil {
+		if _, ok := errors.AsType[*Error](err); ok {
+			return nil, err
+		}
+		return nil, &Error{Code: CodeJSON, Message: err.Error(), Err: err}
+	}
+	if e.taskID == "" {
+		e.taskID = e.task.id
+	}
+	return e, nil
+}
+
+func (t *task) read(r *strictjson.Reader) error {
+	switch r.Kind() {
+	case 'n':
+		_, err := r.Value()
+		return err
+	case '{':
+	default:
+		if _, err := r.Value(); err != nil {
+			return err
+		}
+		return envelopeError("input must be an object with user_instruction and input")
+	}
+	return r.Object(taskMembers, func(name string) (err error) {
+		switch name {
+		case "task_id":
+			t.id, err = readID(r)
+		case "user_instruction":
+			t.instruction, err = r.String()
+		case "input":
+			t.input, err = r.Value()
+		case "messages":
+			t.messages, err = r.Value()
+		case "session_id":
+			t.sessionID, err = readID(r)
+		case "turn_id":
+			t.turnID, err = readID(r)
+		case "latest_user_prompt":
+			t.latest, err = r.String()
+		default:
+			_, err = r.Value()
+		}
+		return err
+	})
+}
+
+// readID reads an id: an integer, whose digits are kept, or a string; null reads as "".
+func readID(r *strictjson.Reader) (string, error) {
+	kind := r.Kind()
+	if kind == '"' || kind == 'n' {
+		id, err := r.String()
+		if err == nil && !validID(id) {
+			err = r.Errorf("must be an id: an integer, or a string of at most 128 visible characters")
+		}
+		return id, err
+	}
+	v, err := r.Value()
+	if err != nil {
+		return "", err
+	}
+	if kind != '0' || strings.ContainsAny(string(v), ".eE-") {
+		return "", r.Errorf("must be an id: an integer, or a string")
+	}
+	return string(v), nil
+}
+
+// validID accepts any visible ASCII, so that ids can go into logs and headers. Those of today are decimal.
+func validID(id string) bool {
+	if len(id) > 128 {
+		return false
+	}
+	for _, c := range []byte(id) {
+		if c <= ' ' || c >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// newRun makes a run of an authenticated request.
+func (h *Handler) newRun(r *http.Request, body []byte) (*Run, error) {
+	limits := strictjson.Limits{Depth: h.opts.MaxDepth, Values: h.opts.MaxValues, NumberLen: h.opts.MaxNumberLen}
+	e, err := decodeEnvelope(body, limits)
+	if err != nil {
+		return nil, err
+	}
+	for _, gap := range []struct {
+		value  *string
+		header string
+		id     bool
+	}{
+		{&e.proxyURL, headerProxyURL, false}, {&e.runToken, headerRunToken, false}, {&e.runID, headerRunID, true},
+		{&e.taskID, headerTaskID, true}, {&e.tokenJTI, headerJTI, true},
+	} {
+		if *gap.value != "" {
+			continue
+		}
+		values := r.Header[gap.header]
+		if len(values) > 1 {
+			return nil, envelopeError("the header %s is given %d times", gap.header, len(values))
+		}
+		if len(values) == 1 {
+			*gap.value = values[0]
+		}
+		if gap.id && !validID(*gap.value) {
+			return nil, envelopeError("the header %s is no id", gap.header)
+		}
+	}
+	if e.proxyURL == "" {
+		return nil, envelopeError("no proxy URL: neither the member odyssey_proxy_url nor the header %s is set", headerProxyURL)
+	}
+	if e.runToken == "" {
+		return nil, envelopeError("no run token: neither the header %s nor the member run_token is set", headerRunToken)
+	}
+	if err := h.checkHost(e.proxyURL); err != nil {
+		return nil, err
+	}
+	client, err := proxy.New(e.proxyURL, e.runToken, h.opts.Proxy)
+	if err != nil {
+		// The client's error names what is wrong without repeating the URL or the token.
+		reasons := strings.ReplaceAll(errors.Unwrap(err).Error(), "\n", "; ")
+		return nil, envelopeError("the proxy URL or run token cannot be used: %s", reasons)
+	}
+	return newRun(e, body, client), nil
+}
+
+// checkHost compares hosts only; what else is wrong with the URL is found by the proxy client.
+func (h *Handler) checkHost(proxyURL string) error {
+	if h.hosts == nil {
+		return nil
+	}
+	u, err := url.Parse(proxyURL)
+	if err != nil || !h.hosts[strings.ToLower(u.Host)] && !h.hosts[strings.ToLower(u.Hostname())] {
+		return envelopeError("the proxy URL names a host that is not in Options.ProxyHosts")
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package dispatch
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// A Code classifies an [Error]. Codes are stable; texts are not.
+type Code string
+
+const (
+	CodeOptions      Code = "invalid_options"    // [New] was given something unusable
+	CodeMethod       Code = "method_not_allowed" // 405
+	CodeUnauthorized Code = "unauthorized"       // 401
+	CodeBodyTooLarge Code = "body_too_large"     // 413
+	CodeBody         Code = "unreadable_body"    // 400: it broke off or took too long
+	CodeJSON         Code = "invalid_json"       // 400: not one JSON object with unambiguous members
+	CodeEnvelope     Code = "invalid_envelope"   // 400: a member is missing, of the wrong kind or not allowed
+	CodeBusy         Code = "busy"               // 503: over [Options.MaxRuns], or draining
+	CodeAgent        Code = "agent_failed"       // 500: the agent returned an error
+	CodePanicked     Code = "agent_panicked"     // 500
+	CodeClientGone   Code = "client_gone"        // the platform hung up; nobody reads the 500
+	CodeInput        Code = "invalid_input"      // [Run.DecodeInput]: the task input does not fit; 500 when an agent returns it
+)
+
+// Error is the one error type of this package. It marshals to the body of an error answer, {"error": code, "message":
+// text}. Messages name members, never their values.
+type Error struct {
+	Code    Code
+	Message string // sent to the platform, so it must hold no secret
+	Err     error  // the cause; not sent
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	s := "dispatch: " + string(e.Code)
+	if e.Message != "" {
+		s += ": " + e.Message
+	}
+	if e.Err != nil && (e.Message == "" || e.Code == CodeAgent) {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Status returns the HTTP status of the answer.
+func (e *Error) Status() int {
+	switch e.Code {
+	case CodeMethod:
+		return http.StatusMethodNotAllowed
+	case CodeUnauthorized:
+		return http.StatusUnauthorized
+	case CodeBodyTooLarge:
+		return http.StatusRequestEntityTooLarge
+	case CodeBody, CodeJSON, CodeEnvelope:
+		return http.StatusBadRequest
+	case CodeBusy:
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusInternalServerError
+}
+
+// MarshalJSON writes the body of the answer.
+func (e *Error) MarshalJSON() ([]byte, error) {
+	message := e.Message
+	if len(message) > maxErrorMessage {
+		message = strings.ToValidUTF8(message[:maxErrorMessage], "") + "…"
+	}
+	return json.Marshal(struct {
+		Error   Code   `json:"error"`
+		Message string `json:"message"`
+	}{e.Code, message})
+}
+
+// maxErrorMessage leaves room for the rest of the body in the 500 characters that the platform keeps.
+const maxErrorMessage = 400
+
+// WriteError answers a request as the handler would, for middleware around it: with the status and body of the [*Error]
+// in err's chain, a bare 401 for [CodeUnauthorized], and a 500 without the text for any other error.
+func WriteError(w http.ResponseWriter, err error) {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		e = &Error{Code: CodeAgent, Message: "internal error", Err: err}
+	}
+	if e.Code == CodeUnauthorized {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	body, _ := e.MarshalJSON() // two strings: cannot fail
+	writeJSON(w, e.Status(), body)
+}
+
+// CodeOf returns the code of the [*Error] in err's chain, or "" if there is none.
+func CodeOf(err error) Code {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+func envelopeError(format string, args ...any) *Error {
+	return &Error{Code: CodeEnvelope, Message: fmt.Sprintf(format, args...)}
+}
+
+// sortedJoin joins errors in an order that does not depend on how they were found.
+func sortedJoin(errs []error) error {
+	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(errs...)
+}

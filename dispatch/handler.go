@@ -1,0 +1,190 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/toolwire/toolwire/proxy"
+)
+
+// An Agent answers one run. It is called on a goroutine of its own, once for every run, concurrently for runs that
+// overlap, so it must keep no state of a run but in run and ctx.
+//
+// ctx ends when the platform hangs up, or when the time for the run is nearly over; an agent should return then, with
+// what it has. An error fails the run: it is answered with 500 and the text of an [*Error] or [*proxy.Error]; the text of
+// any other error goes to the log only, for it may hold anything. A nil Response without an error is an empty one.
+type Agent func(ctx context.Context, run *Run) (*Response, error)
+
+// Handler is the http.Handler for an agent. It is safe for concurrent use.
+type Handler struct {
+	agent Agent
+	auth  authenticator
+	gate  gate
+	opts  Options // defaults filled in
+	hosts map[string]bool
+}
+
+// New returns a handler that runs agent. It needs either tokens, a verifier or an explicit InsecureNoAuth in opts. All
+// mistakes are reported together in one [*Error] with [CodeOptions].
+func New(agent Agent, opts *Options) (*Handler, error) {
+	h := &Handler{agent: agent}
+	if err := h.configure(opts); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		WriteError(w, &Error{Code: CodeMethod, Message: "use POST"})
+		return
+	}
+	if !h.auth.allows(r) {
+		WriteError(w, &Error{Code: CodeUnauthorized})
+		return
+	}
+	body, err := h.readBody(w, r)
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	if isPing(body) {
+		writeJSON(w, http.StatusOK, []byte(`{"ok":true}`))
+		return
+	}
+	if !h.gate.enter() {
+		w.Header().Set("Retry-After", "1")
+		h.refuse(w, r, &Error{Code: CodeBusy, Message: "too many runs at once, or shutting down"})
+		return
+	}
+	run, err := h.newRun(r, body)
+	if err != nil {
+		h.gate.leave()
+		h.refuse(w, r, err)
+		return
+	}
+	h.serve(w, r, run)
+}
+
+func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	h.opts.Logger.WarnContext(r.Context(), "dispatch refused", "error", err)
+	WriteError(w, err)
+}
+
+// outcome is what became of the agent.
+type outcome struct {
+	response *Response
+	err      error
+	panicked any // http.ErrAbortHandler and nothing else
+}
+
+// serve runs the agent and answers, in time whatever the agent does. The agent has its own goroutine because nothing
+// can stop one that does not heed its context; the gate stays occupied until it has really returned.
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, run *Run) {
+	start := time.Now()
+	ctx, cancel := context.WithTimeoutCause(r.Context(), h.opts.RunTimeout-h.opts.Reserve, errRunTimeout)
+	defer cancel()
+	done := make(chan outcome, 1)
+	go func() {
+		defer h.gate.leave()
+		done <- h.call(ctx, run)
+	}()
+	var out outcome
+	select {
+	case out = <-done:
+	case <-ctx.Done():
+		out = h.lastChance(ctx, run, done)
+	}
+	if out.panicked != nil {
+		panic(out.panicked)
+	}
+	log := h.opts.Logger.With("run_id", run.RunID, "task_id", run.TaskID, "run_token_jti", run.TokenJTI, "took", time.Since(start))
+	if out.err != nil {
+		log.ErrorContext(r.Context(), "run failed", "error", out.err)
+		WriteError(w, agentError(out.err))
+		return
+	}
+	body, problems := out.response.encode()
+	for _, p := range problems {
+		log.WarnContext(r.Context(), "response contract", "code", p.Code, "pointer", p.Pointer, "problem", p.Text)
+	}
+	log.InfoContext(r.Context(), "run answered")
+	writeJSON(w, http.StatusOK, body)
+}
+
+// call runs the agent with its panics contained.
+func (h *Handler) call(ctx context.Context, run *Run) (out outcome) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		switch p := recover(); p {
+		case http.ErrAbortHandler:
+			out = outcome{panicked: p}
+		default: // p is nil if the agent called runtime.Goexit
+			h.opts.Logger.ErrorContext(ctx, "agent panicked", "run_id", run.RunID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			out = outcome{err: &Error{Code: CodePanicked, Message: "the agent panicked; see its log"}}
+		}
+	}()
+	response, err := h.agent(ctx, run)
+	returned = true
+	return outcome{response: response, err: err}
+}
+
+var errRunTimeout = errors.New("the time for the run is over")
+
+// lastChance is entered when the agent's context has ended. An agent that heeds it still has half of the reserve to
+// return what it has; after that, or after a failure that is only the end of the context, the last words are sent.
+func (h *Handler) lastChance(ctx context.Context, run *Run, done <-chan outcome) outcome {
+	timeout := context.Cause(ctx) == errRunTimeout
+	grace := time.NewTimer(h.opts.Reserve / 2)
+	defer grace.Stop()
+	select {
+	case out := <-done:
+		if out.err == nil || !timeout || !endOfContext(out.err) {
+			return out
+		}
+	case <-grace.C:
+	}
+	if !timeout {
+		return outcome{err: &Error{Code: CodeClientGone, Message: "the platform hung up before the agent had an answer"}}
+	}
+	h.opts.Logger.WarnContext(ctx, "run timed out", "run_id", run.RunID, "timeout", h.opts.RunTimeout)
+	return outcome{response: h.opts.LastWords(run)}
+}
+
+func endOfContext(err error) bool {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, errRunTimeout) {
+		return true
+	}
+	code := proxy.CodeOf(err)
+	return code == proxy.CodeDeadline || code == proxy.CodeCanceled
+}
+
+// agentError chooses what the platform sees of an agent's error: texts that are known to hold no secret.
+func agentError(err error) error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[*proxy.Error](err); ok {
+		return &Error{Code: CodeAgent, Message: "a tool call failed: " + e.Error(), Err: err}
+	}
+	return &Error{Code: CodeAgent, Message: "the agent failed; its log says why", Err: err}
+}
+
+func writeJSON(w http.ResponseWriter, status int, body []byte) {
+	h := w.Header()
+	h["Content-Type"] = []string{"application/json"}
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the platform is gone if this fails; there is nobody to tell
+}
+
+var discardLogger = slog.New(slog.DiscardHandler)

@@ -1,0 +1,154 @@
+package dispatch
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/toolwire/toolwire/proxy"
+)
+
+// Options configures a [Handler]. The zero value of every field is its default; some way to authenticate is required.
+// Options are copied by [New].
+type Options struct {
+	// Tokens are the bearer tokens that are accepted; more than one for rotation. None may be empty.
+	Tokens []string
+
+	// TokenFunc is asked for the accepted tokens at every request, for rotation without a restart. It must be fast and
+	// safe for concurrent use. No tokens, or an empty one, accept nobody. Tokens are accepted beside it.
+	TokenFunc func() []string
+
+	// AuthHeader is the header that carries the token, as set at registration. Default "Authorization", whose value must
+	// be "Bearer " and the token. In any other header, such as X-API-Key, "Bearer " may be missing.
+	AuthHeader string
+
+	// Verify replaces the comparison of tokens: it returns whether the request is from the platform. It must not read
+	// the body.
+	Verify func(*http.Request) bool
+
+	// InsecureNoAuth accepts every request: anybody who can reach the handler can make the agent work.
+	InsecureNoAuth bool
+
+	// MaxBodyBytes bounds the request body. Default 1 MiB.
+	MaxBodyBytes int64
+
+	// BodyTimeout is how long the body may take to arrive once the handler reads it. Default 30 s. It needs a
+	// ResponseWriter that supports read deadlines, as those of net/http do.
+	BodyTimeout time.Duration
+
+	// MaxDepth, MaxValues and MaxNumberLen bound the JSON of an envelope: levels of nesting, values, and characters of one
+	// number. Defaults 256, 500,000 and 64.
+	MaxDepth     int
+	MaxValues    int
+	MaxNumberLen int
+
+	// ProxyHosts lists the hosts ("api.example.com" or "api.example.com:8443") that an envelope's proxy URL may name, so
+	// that a forged envelope cannot send run tokens and arguments elsewhere. Default: any.
+	ProxyHosts []string
+
+	// Proxy configures the clients of the runs. Set its Pacer to nil: every run has its own token.
+	Proxy *proxy.Options
+
+	// RunTimeout is the agent's run_timeout_s at registration: the platform gives up after it. Default 300 s, at most
+	// 1800 s. The agent's context ends Reserve (default 2 s) earlier, and after half of the reserve LastWords answers
+	// for an agent that has not.
+	RunTimeout time.Duration
+	Reserve    time.Duration
+
+	// LastWords makes the answer of a run that ran out of time. Default: a final response that says so.
+	LastWords func(*Run) *Response
+
+	// MaxRuns is how many runs are served at once; more are answered with 503. Default no limit.
+	MaxRuns int
+
+	// Logger receives a record per run and per refused request, with ids but without tokens, bodies or results.
+	// Default: nothing is logged.
+	Logger *slog.Logger
+}
+
+const (
+	defaultMaxBody     = 1 << 20
+	defaultBodyTimeout = 30 * time.Second
+	defaultRunTimeout  = 300 * time.Second
+	maxRunTimeout      = 1800 * time.Second
+	defaultReserve     = 2 * time.Second
+)
+
+// configure checks the options once and fills the defaults in.
+func (h *Handler) configure(opts *Options) error {
+	if opts != nil {
+		h.opts = *opts
+	}
+	o := &h.opts
+	var problems []error
+	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	if h.agent == nil {
+		bad("the agent must not be nil")
+	}
+	auth, authProblems := newAuthenticator(o)
+	problems = append(problems, authProblems...)
+	h.auth = auth
+
+	for name, value := range map[string]int64{
+		"MaxBodyBytes": o.MaxBodyBytes, "BodyTimeout": int64(o.BodyTimeout), "MaxDepth": int64(o.MaxDepth),
+		"MaxValues": int64(o.MaxValues), "MaxNumberLen": int64(o.MaxNumberLen), "RunTimeout": int64(o.RunTimeout),
+		"Reserve": int64(o.Reserve), "MaxRuns": int64(o.MaxRuns),
+	} {
+		if value < 0 {
+			bad("Options.%s must not be negative", name)
+		}
+	}
+	setDefault(&o.MaxBodyBytes, defaultMaxBody)
+	setDefault(&o.BodyTimeout, defaultBodyTimeout)
+	setDefault(&o.RunTimeout, defaultRunTimeout)
+	setDefault(&o.Reserve, defaultReserve)
+	if o.RunTimeout > maxRunTimeout {
+		bad("Options.RunTimeout is at most %s, the platform's own limit", maxRunTimeout)
+	}
+	if o.RunTimeout > 0 && o.Reserve >= o.RunTimeout {
+		bad("Options.Reserve (%s) must be shorter than RunTimeout (%s)", o.Reserve, o.RunTimeout)
+	}
+	if o.LastWords == nil {
+		o.LastWords = func(*Run) *Response {
+			return &Response{FinalResponse: "The agent ran out of time before it had an answer."}
+		}
+	}
+	if len(o.ProxyHosts) > 0 {
+		h.hosts = make(map[string]bool, len(o.ProxyHosts))
+		for _, host := range o.ProxyHosts {
+			if u, err := url.Parse("//" + host); host == "" || err != nil || u.Host != host {
+				bad("Options.ProxyHosts: %q is not a host such as api.example.com or api.example.com:8443", host)
+			}
+			h.hosts[strings.ToLower(host)] = true
+		}
+	}
+	if o.Proxy != nil {
+		copied := *o.Proxy
+		o.Proxy = &copied
+		if o.Proxy.Pacer != nil {
+			bad("Options.Proxy.Pacer must be nil: runs have tokens of their own, which are paced apart")
+		}
+	}
+	// The rest of the proxy options is checked by the client itself, with an address that cannot be at fault.
+	if _, err := proxy.New("http://localhost", "token", o.Proxy); err != nil {
+		bad("Options.Proxy: %w", errors.Unwrap(err))
+	}
+	if o.Logger == nil {
+		o.Logger = discardLogger
+	}
+	h.gate.limit = o.MaxRuns
+	if len(problems) > 0 {
+		return &Error{Code: CodeOptions, Err: sortedJoin(problems)}
+	}
+	return nil
+}
+
+func setDefault[T int64 | time.Duration](v *T, def T) {
+	if *v == 0 {
+		*v = def
+	}
+}

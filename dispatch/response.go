@@ -1,0 +1,108 @@
+package dispatch
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// NoFinalResponse stands in for an empty final response, which the platform refuses.
+const NoFinalResponse = "(no final response)"
+
+// Response is the agent's answer to a run ("Porting without the SDK", response envelope). Only FinalResponse is required.
+type Response struct {
+	// FinalResponse is what the run is graded by. Text that is empty or only white space is sent as [NoFinalResponse].
+	// The platform cuts off what is beyond about 50,000 characters.
+	FinalResponse string
+
+	// Messages is the transcript, for the trace. nil sends none. If [CheckMessages] finds it malformed it is not sent
+	// either, as the platform would drop it.
+	Messages []Message
+
+	// Metadata is shown beside the trace; nil sends none.
+	Metadata *Metadata
+}
+
+// Metadata has the platform's first-class keys; zero fields are not sent. More keys go into Extra.
+type Metadata struct {
+	Model             string // the model id
+	SystemPromptID    string // free-form identifier of the prompt version
+	TotalInputTokens  int64
+	TotalOutputTokens int64
+	AgentRuntimeMS    int64 // milliseconds of wall time in the agent's loop
+
+	// Extra holds further keys, with values that encoding/json can write. The fields above win over keys of their names.
+	Extra map[string]any
+}
+
+// MarshalJSON writes the keys in alphabetical order.
+func (m Metadata) MarshalJSON() ([]byte, error) {
+	all := make(map[string]any, len(m.Extra)+5)
+	maps.Copy(all, m.Extra)
+	for key, text := range map[string]string{"model": m.Model, "system_prompt_id": m.SystemPromptID} {
+		if text != "" {
+			all[key] = text
+		}
+	}
+	for key, n := range map[string]int64{
+		"total_input_tokens": m.TotalInputTokens, "total_output_tokens": m.TotalOutputTokens, "agent_runtime_ms": m.AgentRuntimeMS,
+	} {
+		if n != 0 {
+			all[key] = n
+		}
+	}
+	return json.Marshal(all)
+}
+
+// encode writes the answer so that the platform accepts it: what it would drop is left out, and reported.
+func (r *Response) encode() (body []byte, problems []Problem) {
+	if r == nil {
+		r = &Response{}
+	}
+	final := r.FinalResponse
+	if p := checkFinalResponse(final); p != nil {
+		problems = append(problems, *p)
+		if p.Fatal {
+			final = NoFinalResponse
+		}
+	}
+	body = append(make([]byte, 0, len(final)+64), `{"final_response":`...)
+	body = appendString(body, final)
+	if len(r.Messages) > 0 {
+		found := CheckMessages(r.Messages)
+		if len(found) == 0 {
+			body, found = appendMember(body, "messages", r.Messages)
+		}
+		problems = append(problems, found...)
+	}
+	if r.Metadata != nil {
+		var found []Problem
+		body, found = appendMember(body, "metadata", r.Metadata)
+		problems = append(problems, found...)
+	}
+	return append(body, '}'), problems
+}
+
+// appendMember adds a member unless encoding/json cannot write it.
+func appendMember(body []byte, name string, v any) ([]byte, []Problem) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return body, []Problem{{Code: "not_json", Pointer: "/" + name, Text: "cannot be written as JSON and is left out"}}
+	}
+	body = append(append(append(body, `,"`...), name...), `":`...)
+	return append(body, bytes.TrimSpace(b.Bytes())...), nil
+}
+
+// appendString appends s as a JSON string, with U+FFFD for what is not UTF-8.
+func appendString(dst []byte, s string) []byte {
+	out, err := jsontext.AppendQuote(dst, s)
+	if err != nil {
+		out, _ = jsontext.AppendQuote(dst, strings.ToValidUTF8(s, "�"))
+	}
+	return out
+}

@@ -1,0 +1,108 @@
+// Quickstart is a whole agent run on one machine, without a model, a key or a network: a small rule-based refund agent
+// behind a real HTTP server, and a platform in the same process that pings it, dispatches a task to it, plays the proxy
+// for its tool calls and judges its answer.
+//
+//	go run ./examples/quickstart
+//	go run ./examples/quickstart -state examples/quickstart/testdata/recent.json
+//	go run ./examples/quickstart -instruction "Refund order #77." -json
+//
+// The exit status is 0 when the run would be graded, 1 when it failed, 2 for a mistake on the command line.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	instruction := flags.String("instruction", "Refund order #4521 if it shipped more than 30 days ago.", "what the user asks for")
+	stateFile := flags.String("state", "", `file with the world's orders: {"order": {"4521": {"status": …}}} (default: the built-in ones)`)
+	asJSON := flags.Bool("json", false, "print the run as JSON instead of a timeline")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return 0
+		}
+		return 2
+	}
+	if flags.NArg() > 0 {
+		fmt.Fprintf(stderr, "quickstart: unexpected argument %q; see -h\n", flags.Arg(0))
+		return 2
+	}
+	shop, err := openShop(*stateFile, time.Now())
+	if err != nil {
+		fmt.Fprintf(stderr, "quickstart: %v\n", err)
+		return 2
+	}
+	result, err := stage(ctx, shop, *instruction)
+	if err == nil {
+		err = report(stdout, result, *asJSON)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "quickstart: %v\n", err)
+		return 1
+	}
+	if !result.OK() {
+		return 1
+	}
+	return 0
+}
+
+// stage serves the agent as a program of one's own would, and lets the platform run a task against it.
+func stage(ctx context.Context, shop *shop, instruction string) (*dispatchtest.Result, error) {
+	const token = "a-token-for-this-example" // a real one comes from the environment
+	handler, err := dispatch.New(refundAgent, &dispatch.Options{Tokens: []string{token}})
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/dispatch", handler)
+
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = server.Serve(listener) }() // ends with Close
+	defer func() { _ = server.Close() }()
+
+	return dispatchtest.Dispatch(ctx,
+		dispatchtest.Target{URL: "http://" + listener.Addr().String() + "/dispatch", AuthValue: "Bearer " + token},
+		dispatchtest.Task{
+			ID: 42, AgentID: 8, Instruction: instruction,
+			Input: map[string]string{"customer_id": "cust_99", "order_id": "4521"},
+			World: shop.world(),
+		})
+}
+
+func report(w io.Writer, result *dispatchtest.Result, asJSON bool) error {
+	if !asJSON {
+		return result.Timeline(w)
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(struct {
+		*dispatchtest.Result
+		OK bool `json:"ok"`
+	}{result, result.OK()})
+}

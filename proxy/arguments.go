@@ -1,0 +1,161 @@
+package proxy
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/toolwire/toolwire/internal/strictjson"
+)
+
+// encodeArguments returns the request body for args: a JSON object within the limits.
+func (r *run) encodeArguments(tool string, args any) (json.RawMessage, *Error) {
+	body, err := marshalObject(args, r.json)
+	if err != nil {
+		return nil, &Error{Code: CodeArguments, Outcome: NotSent, Tool: tool, Err: err}
+	}
+	if r.dropNulls {
+		body = dropNulls(body)
+	}
+	if len(body) > r.maxRequest {
+		return nil, localError(CodeTooLarge, tool, fmt.Sprintf("the arguments have %d bytes, the limit is %d", len(body), r.maxRequest))
+	}
+	if r.checkArguments != nil {
+		if err := r.checkArguments(tool, body); err != nil {
+			return nil, &Error{
+				Code: CodeArguments, Outcome: NotSent, Tool: tool, Detail: cutDetail(err.Error()),
+				Err: quiet("the arguments do not fit the tool's schema", err),
+			}
+		}
+	}
+	return body, nil
+}
+
+// marshalObject writes args as a JSON object. Raw JSON is checked, not rewritten.
+func marshalObject(args any, limits strictjson.Limits) (json.RawMessage, error) {
+	var raw []byte
+	switch v := args.(type) {
+	case nil:
+		return json.RawMessage("{}"), nil
+	case json.RawMessage:
+		raw = v
+	case []byte:
+		raw = v
+	default:
+		body, err := json.Marshal(args)
+		if err != nil {
+			return nil, quiet(marshalProblem(args, err), err)
+		}
+		if bytes.Equal(body, []byte("null")) { // a nil map or pointer
+			return json.RawMessage("{}"), nil
+		}
+		if body[0] != '{' {
+			return nil, fmt.Errorf("the arguments must be written as a JSON object; a Go %T is not", args)
+		}
+		return body, nil
+	}
+	if raw == nil {
+		return json.RawMessage("{}"), nil
+	}
+	err := strictjson.Read(raw, limits, func(r *strictjson.Reader) error {
+		return r.Object(nil, func(string) error { _, err := r.Value(); return err })
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the arguments are no JSON object: %w", err)
+	}
+	return raw, nil
+}
+
+// marshalProblem words encoding/json's errors without the values that their texts hold.
+func marshalProblem(args any, err error) string {
+	if t, ok := errors.AsType[*json.UnsupportedTypeError](err); ok {
+		return fmt.Sprintf("the arguments hold a Go %s, which JSON cannot carry", t.Type)
+	}
+	if v, ok := errors.AsType[*json.UnsupportedValueError](err); ok {
+		return fmt.Sprintf("the arguments hold a value of type %s that JSON cannot carry (NaN, an infinity or a cycle)", v.Value.Type())
+	}
+	if m, ok := errors.AsType[*json.MarshalerError](err); ok {
+		return fmt.Sprintf("the arguments hold a Go %s whose marshal method failed", m.Type)
+	}
+	return fmt.Sprintf("encoding/json cannot write a Go %T", args)
+}
+
+// dropNulls copies a valid JSON object without its null members, keeping every other byte but white space.
+func dropNulls(body json.RawMessage) json.RawMessage {
+	if !bytes.Contains(body, []byte("null")) {
+		return body
+	}
+	var out bytes.Buffer
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.UseNumber()
+	if err := copyWithoutNulls(dec, &out); err != nil {
+		return body // unreachable: body was checked, or written by encoding/json
+	}
+	return out.Bytes()
+}
+
+// copyWithoutNulls copies one value. The depth is bounded by the limits that the body has passed.
+func copyWithoutNulls(dec *json.Decoder, out *bytes.Buffer) error {
+	token, err := dec.Token()
+	if err != nil {
+		return err
+	}
+	switch token {
+	case json.Delim('{'):
+		out.WriteByte('{')
+		for first := true; dec.More(); {
+			name, err := dec.Token()
+			if err != nil {
+				return err
+			}
+			mark := out.Len()
+			if !first {
+				out.WriteByte(',')
+			}
+			writeToken(out, name)
+			out.WriteByte(':')
+			start := out.Len()
+			if err := copyWithoutNulls(dec, out); err != nil {
+				return err
+			}
+			if string(out.Bytes()[start:]) == "null" {
+				out.Truncate(mark)
+				continue
+			}
+			first = false
+		}
+		out.WriteByte('}')
+	case json.Delim('['):
+		out.WriteByte('[')
+		for first := true; dec.More(); first = false {
+			if !first {
+				out.WriteByte(',')
+			}
+			if err := copyWithoutNulls(dec, out); err != nil {
+				return err
+			}
+		}
+		out.WriteByte(']')
+	default:
+		writeToken(out, token)
+		return nil
+	}
+	_, err = dec.Token() // the closing bracket
+	return err
+}
+
+func writeToken(out *bytes.Buffer, token json.Token) {
+	b, _ := json.Marshal(token) // a string, json.Number, bool or nil: cannot fail
+	out.Write(b)
+}
+
+// quietError replaces a text that may quote arguments or results, and keeps the cause for errors.As.
+type quietError struct {
+	text string
+	err  error
+}
+
+func quiet(text string, err error) error { return &quietError{text, err} }
+func (e *quietError) Error() string      { return e.text }
+func (e *quietError) Unwrap() error      { return e.err }

@@ -1,0 +1,151 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"time"
+)
+
+// A Client calls tools for one run. It is immutable and safe for concurrent use. Clients are cheap: they share their
+// connections, so make one for every run and drop it afterwards; there is nothing to close.
+type Client struct {
+	run       *run
+	actor     string
+	actorErr  error
+	observers []Observer
+}
+
+// New returns a client for the run whose proxy is at baseURL and whose bearer is runToken.
+//
+// baseURL must be an absolute http or https URL without user info, query or fragment; a trailing slash does not
+// matter. runToken must be visible ASCII. All mistakes are reported together in one [*Error] with [CodeOptions],
+// which repeats neither the URL nor the token.
+func New(baseURL, runToken string, opts *Options) (*Client, error) {
+	r, err := newRun(baseURL, runToken, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{run: r, observers: r.observers}, nil
+}
+
+// Call calls the tool and returns its result: an object, array, string, number, boolean or null, as it came, with its
+// digits. A result that is JSON text inside a string stays a string.
+//
+// args is any value that encoding/json writes as an object, or raw JSON as json.RawMessage or []byte; nil means {}.
+//
+// Call and [Client.Do] return a result whenever the proxy gave one, also when the tool failed: that is for the model to
+// read. Every error is an [*Error].
+func (c *Client) Call(ctx context.Context, tool string, args any) (json.RawMessage, error) {
+	result, err := c.Do(ctx, tool, args)
+	if err != nil {
+		return nil, err
+	}
+	return result.Response, nil
+}
+
+// Call calls the tool and decodes its result into a T with encoding/json.
+//
+// A failed tool must not look like an empty T, so besides the errors of [Client.Call] there are two with the whole
+// [Result] in [Error.Result]: [CodeToolFailed] when [Result.Failed] holds and T has no member error of its own, and
+// [CodeResultType] when the result does not fit T. In both cases the tool has run: do not call it again.
+func Call[T any](ctx context.Context, c *Client, tool string, args any) (T, error) {
+	var v T
+	result, err := c.Do(ctx, tool, args)
+	if err != nil {
+		return v, err
+	}
+	if result.Failed() && !declaresError(reflect.TypeFor[T]()) {
+		return v, c.run.resultError(CodeToolFailed, result, nil)
+	}
+	if err := json.Unmarshal(result.Response, &v); err != nil {
+		var zero T
+		return zero, c.run.resultError(CodeResultType, result, err)
+	}
+	return v, nil
+}
+
+// Do calls the tool like [Client.Call] and returns everything the proxy said about the call.
+func (c *Client) Do(ctx context.Context, tool string, args any) (*Result, error) {
+	info := CallInfo{Tool: tool, Actor: c.actorFor(ctx)}
+	for _, o := range c.observers {
+		ctx = o.CallStart(ctx, info)
+	}
+	start := time.Now()
+	body, result, err := c.do(ctx, info, args)
+	if len(c.observers) > 0 {
+		end := CallEnd{CallInfo: info, Arguments: body, Result: result, Duration: time.Since(start)}
+		if err != nil {
+			end.Err = err
+		}
+		for _, o := range c.observers {
+			o.CallEnd(ctx, end)
+		}
+	}
+	if err != nil {
+		return nil, err // err is an *Error; as a nil one it must not become a non-nil interface
+	}
+	return result, nil
+}
+
+func (c *Client) do(ctx context.Context, info CallInfo, args any) (json.RawMessage, *Result, *Error) {
+	r := c.run
+	if !validToolName(info.Tool) {
+		return nil, nil, localError(CodeToolName, "",
+			"a tool name begins with a letter or underscore and has at most 128 letters, digits, underscores and hyphens")
+	}
+	if err := c.checkActor(info); err != nil {
+		return nil, nil, err
+	}
+	body, err := r.encodeArguments(info.Tool, args)
+	if err != nil {
+		return nil, nil, err
+	}
+	ans, err := r.send(ctx, &request{
+		plane: "/tools/", name: info.Tool, actor: info.Actor, body: body, repeatable: r.repeatable[info.Tool],
+	})
+	if err != nil {
+		return body, nil, err
+	}
+	result, err := r.decodeResult(info.Tool, ans)
+	return body, result, err
+}
+
+// As returns a client that attributes its calls and trace events to the sub-agent actorID, a call path such as
+// "supervisor/refunds", through the header X-Pipelines-Actor-Id. The run, its pacing and its limits stay shared. With an
+// actorID that [ValidActor] refuses, every call fails with [CodeActor] before anything is sent. "" attributes to nobody,
+// and then requests are those of an agent that has no sub-agents, byte for byte.
+//
+// Declared and stamped labels must match byte for byte; the platform shows others as undeclared.
+func (c *Client) As(actorID string) *Client {
+	derived := *c
+	derived.actor = actorID
+	derived.actorErr = nil
+	if actorID != "" {
+		derived.actorErr = ValidActor(actorID)
+	}
+	return &derived
+}
+
+// Observe returns a client whose calls o sees too, after the observers that c has already. Nothing else differs.
+func (c *Client) Observe(o Observer) *Client {
+	derived := *c
+	derived.observers = append(derived.observers[:len(derived.observers):len(derived.observers)], o)
+	return &derived
+}
+
+// validToolName is the pattern ^[A-Za-z_][A-Za-z0-9_-]{0,127}$ of "Tools schema".
+func validToolName(name string) bool {
+	if name == "" || len(name) > 128 {
+		return false
+	}
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c == '_':
+		case i > 0 && (c >= '0' && c <= '9' || c == '-'):
+		default:
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,533 @@
+package proxy_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolwire/toolwire/proxy"
+)
+
+func TestCallUnwrapsTheSeedsEnvelope(t *testing.T) {
+	c, s := scripted(t, answer(200, seedAnswer))
+	got, err := c.Call(background, "get_order", map[string]string{"order_id": "4521"})
+	wantJSON(t, got, err, `{"status":"shipped","shipped_at":"2026-04-01"}`)
+
+	sent := s.requests()[0]
+	if sent.method != "POST" || sent.url != baseURL+"/tools/get_order" || sent.body != `{"order_id":"4521"}` {
+		t.Errorf("sent %s %s %s", sent.method, sent.url, sent.body)
+	}
+	want := http.Header{"Authorization": {"Bearer " + runToken}, "Content-Type": {"application/json"}}
+	if len(sent.header) != len(want) || sent.header.Get("Authorization") != "Bearer "+runToken || sent.header.Get("Content-Type") != "application/json" {
+		t.Errorf("headers = %v, want %v and no others", sent.header, want)
+	}
+}
+
+func TestResponseComesAsItIs(t *testing.T) {
+	for _, response := range []string{
+		`{"a":1}`, `[1,{"b":null}]`, `"pong"`, `"{\"json\":\"text\"}"`, `12345678901234567890.10`, `true`, `false`, `null`, `""`, `{}`, `[ ]`,
+	} {
+		c, _ := scripted(t, answer(200, `{"tool_name":"x","response": `+response+` ,"source":"passthrough"}`))
+		got, err := c.Call(background, "x", nil)
+		wantJSON(t, got, err, response)
+	}
+}
+
+func TestDoReturnsTheWholeEnvelope(t *testing.T) {
+	c, _ := scripted(t, answer(200, `{"tool_name":"x","response":1,"source":"injected","latency_ms":12.5,"matched_rule_index":3,"validation":{"ok":true},"new":[]}`))
+	got, err := c.Do(background, "x", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Source != proxy.SourceInjected || got.LatencyMS != 12.5 || got.MatchedRule == nil || *got.MatchedRule != 3 ||
+		string(got.Validation) != `{"ok":true}` || got.Tool != "x" || got.Attempts != 1 {
+		t.Errorf("got %+v", got)
+	}
+	c, _ = scripted(t, answer(200, `{"response":1,"source":"brand_new","matched_rule_index":null}`))
+	if got, err = c.Do(background, "x", nil); err != nil || got.Source != "brand_new" || got.MatchedRule != nil {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestTypedCall(t *testing.T) {
+	type order struct {
+		Status string `json:"status"`
+		Items  int8   `json:"items"`
+	}
+	type withError struct {
+		Error string `json:"error"`
+	}
+	call := func(body string) (order, error) {
+		c, _ := scripted(t, answer(200, body))
+		return proxy.Call[order](background, c, "get_order", nil)
+	}
+	if got, err := call(seedAnswer); err != nil || got.Status != "shipped" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	for _, failure := range []string{
+		`{"response":{"error":"no such order"},"source":"odyssey"}`,
+		`{"response":{"error":{"code":7}},"source":"injected"}`,
+		`{"response":{"status":"half"},"source":"error"}`,
+		`{"response":null,"source":"transport_error"}`,
+	} {
+		_, err := call(failure)
+		e := wantError(t, err, proxy.CodeToolFailed, proxy.Unknown)
+		if e.Result == nil || string(proxy.ToolResult(err)) != string(e.Result.Response) {
+			t.Errorf("%s: ToolResult = %s", failure, proxy.ToolResult(err))
+		}
+	}
+	for _, fine := range []string{
+		`{"response":{"error":null,"status":"ok"},"source":"odyssey"}`, `{"response":{"error":false},"source":"odyssey"}`, `{"response":{"error":""},"source":"odyssey"}`,
+	} {
+		if _, err := call(fine); err != nil {
+			t.Errorf("%s: %v", fine, err)
+		}
+	}
+	c, _ := scripted(t, answer(200, `{"response":{"error":"no such order"},"source":"error"}`))
+	if got, err := proxy.Call[withError](background, c, "get_order", nil); err != nil || got.Error != "no such order" {
+		t.Errorf("a type with a member error: %+v, %v", got, err)
+	}
+	if got, err := proxy.Call[map[string]any](background, c, "get_order", nil); err != nil || got["error"] != "no such order" {
+		t.Errorf("a map: %v, %v", got, err)
+	}
+	if got, err := proxy.Call[json.RawMessage](background, c, "get_order", nil); err != nil || string(got) != `{"error":"no such order"}` {
+		t.Errorf("raw: %s, %v", got, err)
+	}
+
+	_, err := call(`{"response":{"status":"hunter2","items":300},"source":"odyssey"}`)
+	e := wantError(t, err, proxy.CodeResultType, proxy.Unknown)
+	if strings.Contains(err.Error(), "300") || !strings.Contains(err.Error(), "items") {
+		t.Errorf("err = %v, want the member's name and not its value", err)
+	}
+	if e.Result == nil || string(e.Result.Response) != `{"status":"hunter2","items":300}` {
+		t.Errorf("the result is lost: %+v", e.Result)
+	}
+}
+
+func TestArguments(t *testing.T) {
+	type args struct {
+		ID  string  `json:"id"`
+		Max *int    `json:"max"`
+		X   float64 `json:"x,omitempty"`
+	}
+	var nilMap map[string]any
+	var nilArgs *args
+	for _, tt := range []struct {
+		name string
+		args any
+		body string // "" means refused
+	}{
+		{"nil", nil, `{}`},
+		{"nil map", nilMap, `{}`},
+		{"nil pointer", nilArgs, `{}`},
+		{"nil raw", json.RawMessage(nil), `{}`},
+		{"struct", args{ID: "1"}, `{"id":"1","max":null}`},
+		{"map", map[string]any{"a": 1}, `{"a":1}`},
+		{"raw", json.RawMessage(` {"big": 12345678901234567890 }`), ` {"big": 12345678901234567890 }`},
+		{"bytes", []byte(`{"a":[]}`), `{"a":[]}`},
+		{"actor_id is a parameter like any other", map[string]any{"actor_id": "x"}, `{"actor_id":"x"}`},
+		{"array", []int{1}, ""},
+		{"string", "hunter2", ""},
+		{"number", 7, ""},
+		{"raw array", json.RawMessage(`[1]`), ""},
+		{"raw null", json.RawMessage(`null`), ""},
+		{"raw duplicate", json.RawMessage(`{"hunter2x":1,"hunter2x":2}`), ""},
+		{"raw broken", json.RawMessage(`{"a":`), ""},
+		{"raw two values", json.RawMessage(`{} {}`), ""},
+		{"raw too deep", json.RawMessage(`{"a":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + `}`), ""},
+		{"channel", map[string]any{"c": make(chan int)}, ""},
+		{"NaN", args{X: math.NaN()}, ""},
+		{"failing marshaler", map[string]any{"m": failingMarshaler{}}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, s := scripted(t, answer(200, seedAnswer))
+			_, err := c.Call(background, "get_order", tt.args)
+			if tt.body == "" {
+				if tt.name == "raw duplicate" { // a member's name may be shown, its value never
+					if proxy.CodeOf(err) != proxy.CodeArguments {
+						t.Fatal(err)
+					}
+				} else {
+					wantError(t, err, proxy.CodeArguments, proxy.NotSent)
+				}
+				if len(s.requests()) != 0 {
+					t.Error("a request was sent")
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := s.requests()[0].body; got != tt.body {
+				t.Errorf("sent %s, want %s", got, tt.body)
+			}
+		})
+	}
+}
+
+type failingMarshaler struct{}
+
+func (failingMarshaler) MarshalJSON() ([]byte, error) { return nil, errors.New("hunter2") }
+
+func TestDropNulls(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"a":null}`:       `{}`,
+		`{"a":1,"b":null}`: `{"a":1}`,
+		`{"a":null,"b":[null,{"c":null,"d":2}],"e":{"f":null}}`:   `{"b":[null,{"d":2}],"e":{}}`,
+		`{"a":"null","b":12345678901234567890.10,"c":null,"d":3}`: `{"a":"null","b":12345678901234567890.10,"d":3}`,
+		`{"x": "<&> null"}`: "{\"x\":\"\\u003c\\u0026\\u003e null\"}",
+	} {
+		s := &script{steps: []step{answer(200, seedAnswer)}}
+		c := newClient(t, s, func(o *proxy.Options) { o.DropNulls = true })
+		if _, err := c.Call(background, "get_order", json.RawMessage(in)); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.requests()[0].body; got != want {
+			t.Errorf("%s was sent as %s, want %s", in, got, want)
+		}
+	}
+}
+
+func TestCheckArguments(t *testing.T) {
+	s := &script{steps: []step{answer(200, seedAnswer)}}
+	c := newClient(t, s, func(o *proxy.Options) {
+		o.CheckArguments = func(tool string, args json.RawMessage) error {
+			if tool == "refund_order" {
+				return errors.New("amount: hunter2 is not a number")
+			}
+			return nil
+		}
+	})
+	if _, err := c.Call(background, "get_order", nil); err != nil {
+		t.Fatal(err)
+	}
+	_, err := c.Call(background, "refund_order", nil)
+	wantError(t, err, proxy.CodeArguments, proxy.NotSent)
+	if got := string(proxy.ToolResult(err)); got != `{"error":"invalid_arguments","detail":"amount: hunter2 is not a number"}` {
+		t.Errorf("the model sees %s", got)
+	}
+	if len(s.requests()) != 1 {
+		t.Errorf("%d requests", len(s.requests()))
+	}
+}
+
+func TestToolNames(t *testing.T) {
+	long := strings.Repeat("a", 128)
+	for _, name := range []string{"a", "_", "get_order", "Get-Order2", long} {
+		c, _ := scripted(t, answer(200, seedAnswer))
+		if _, err := c.Call(background, name, nil); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	for _, name := range []string{"", "1a", "-a", "a b", "a/b", "../x", "a?b", "a%2fb", "é", "get_оrder", long + "a", "a\n"} {
+		c, s := scripted(t, answer(200, seedAnswer))
+		_, err := c.Call(background, name, nil)
+		wantError(t, err, proxy.CodeToolName, proxy.NotSent)
+		if len(s.requests()) != 0 {
+			t.Errorf("%q was sent", name)
+		}
+	}
+}
+
+func TestNewReportsEverythingAtOnceAndNoSecret(t *testing.T) {
+	for _, tt := range []struct {
+		base, token string
+		opts        *proxy.Options
+		want        []string
+	}{
+		{"", "", nil, []string{"https://", "host", "token"}},
+		{"ftp://user:hunter2@/x?y#z", "a b", nil, []string{"https://", "host", "user name", "query", "token"}},
+		{"https://api.example.com/%zz?hunter2", "t", nil, []string{"not a URL"}},
+		{"/relative", "t", nil, []string{"https://", "host"}},
+		{"file:///etc/passwd", "t", nil, []string{"https://", "host"}},
+		{"http://h", "line\nbreak", nil, []string{"token"}},
+		{"http://h", "t", &proxy.Options{MaxAttempts: -1, AttemptTimeout: -1, MaxResponseBytes: -1}, []string{"MaxAttempts", "AttemptTimeout", "MaxResponseBytes"}},
+	} {
+		_, err := proxy.New(tt.base, tt.token, tt.opts)
+		wantError(t, err, proxy.CodeOptions, proxy.NotSent)
+		for _, want := range tt.want {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("New(%q): %v\nmisses %q", tt.base, err, want)
+			}
+		}
+	}
+}
+
+func TestBaseURLs(t *testing.T) {
+	for base, want := range map[string]string{
+		"https://h/runs/abc":     "https://h/runs/abc/tools/x",
+		"https://h/runs/abc/":    "https://h/runs/abc/tools/x",
+		"https://h/runs/abc///":  "https://h/runs/abc/tools/x",
+		"http://h":               "http://h/tools/x",
+		"http://h:8080/":         "http://h:8080/tools/x",
+		"http://h/a%2Fb/":        "http://h/a%2Fb/tools/x",
+		"HTTP://[::1]:80/p%20q/": "http://[::1]:80/p%20q/tools/x",
+	} {
+		s := &script{steps: []step{answer(200, seedAnswer)}}
+		c, err := proxy.New(base, "t", &proxy.Options{Transport: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Call(background, "x", nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.requests()[0].url; got != want {
+			t.Errorf("%s: sent to %s, want %s", base, got, want)
+		}
+	}
+}
+
+func TestOptionsAreCopied(t *testing.T) {
+	classes, tools := []string{"busy"}, []string{"get_order"}
+	s := &script{steps: []step{answer(503, `{"detail":{"error_class":"busy"}}`), answer(200, seedAnswer)}}
+	opts := &proxy.Options{Transport: s, TransientClasses: classes, Repeatable: tools}
+	c, err := proxy.New(baseURL, runToken, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	classes[0], tools[0] = "changed", "changed"
+	opts.Transport = nil
+	if _, err := c.Call(background, "get_order", nil); err != nil {
+		t.Errorf("a change after New had an effect: %v", err)
+	}
+}
+
+func TestActors(t *testing.T) {
+	c, s := scripted(t, answer(200, seedAnswer))
+	calls := []struct {
+		client *proxy.Client
+		ctx    context.Context
+		want   []string
+	}{
+		{c, background, nil},
+		{c.As("supervisor/refunds"), background, []string{"supervisor/refunds"}},
+		{c, proxy.WithActor(background, "flight_info"), []string{"flight_info"}},
+		{c.As("a"), proxy.WithActor(background, "b"), []string{"a"}},
+		{c.As("a").As(""), background, nil},
+	}
+	for _, call := range calls {
+		if _, err := call.client.Call(call.ctx, "get_order", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, call := range calls {
+		if got := s.requests()[i].header.Values("X-Pipelines-Actor-Id"); !slices.Equal(got, call.want) {
+			t.Errorf("call %d: actor header %q, want %q", i, got, call.want)
+		}
+	}
+	for _, bad := range []string{"/", "a//b", "/a", "a/", "a b", "a\r\nX-Evil: 1", "é", strings.Repeat("a", 257)} {
+		_, err := c.As(bad).Call(background, "get_order", nil)
+		wantError(t, err, proxy.CodeActor, proxy.NotSent)
+		_, err = c.Call(proxy.WithActor(background, bad), "get_order", nil)
+		wantError(t, err, proxy.CodeActor, proxy.NotSent)
+	}
+	if got := len(s.requests()); got != len(calls) {
+		t.Errorf("%d requests for %d good calls", got, len(calls))
+	}
+}
+
+func TestRunOverEndsEverything(t *testing.T) {
+	for _, class := range []string{"run_token_expired", "run_token_invalid", "run_token_rejected"} {
+		c, s := scripted(t, answer(401, `{"detail":{"error_class":"`+class+`"}}`), answer(200, seedAnswer))
+		sub := c.As("sub")
+		_, err := c.Call(background, "get_order", nil)
+		e := wantError(t, err, proxy.CodeRunOver, proxy.Refused)
+		if e.Class != class || !proxy.IsRunOver(err) || e.Attempts != 1 {
+			t.Errorf("err = %+v", e)
+		}
+		_, err = sub.Call(background, "refund_order", nil)
+		if e := wantError(t, err, proxy.CodeRunOver, proxy.NotSent); e.Tool != "refund_order" || e.Attempts != 0 {
+			t.Errorf("later error = %+v", e)
+		}
+		if _, err = c.Trace(background, proxy.EventCustom, nil); !proxy.IsRunOver(err) {
+			t.Errorf("trace: %v", err)
+		}
+		if len(s.requests()) != 1 {
+			t.Errorf("%d requests after the run was over", len(s.requests()))
+		}
+	}
+	// A 401 of another class is not the end of the run.
+	c, s := scripted(t, answer(401, `{"detail":"no"}`))
+	for range 2 {
+		_, err := c.Call(background, "get_order", nil)
+		wantError(t, err, proxy.CodeRefused, proxy.Refused)
+	}
+	if len(s.requests()) != 2 {
+		t.Errorf("%d requests", len(s.requests()))
+	}
+}
+
+func TestLegacyBareResponse(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"status":"shipped"}`:               `{"status":"shipped"}`,
+		`[1]`:                                `[1]`,
+		`"text"`:                             `"text"`,
+		`{"response":null,"source":"error"}`: `null`,
+	} {
+		c := newClient(t, &script{steps: []step{answer(200, body)}}, func(o *proxy.Options) { o.LegacyBareResponse = true })
+		got, err := c.Call(background, "x", nil)
+		wantJSON(t, got, err, want)
+	}
+	for _, body := range []string{`{"status":"shipped"}`, `[1]`, `"text"`} {
+		c, _ := scripted(t, answer(200, body))
+		_, err := c.Call(background, "x", nil)
+		wantError(t, err, proxy.CodeBadResponse, proxy.Unknown)
+	}
+}
+
+func TestToolResult(t *testing.T) {
+	for _, tt := range []struct {
+		step step
+		want string
+	}{
+		{answer(409, `{"detail":{"error_class":"tool_executes_in_sandbox"}}`), `{"error":"tool_executes_in_sandbox"}`},
+		{answer(500, `oops`), `{"error":"tool_call_failed"}`},
+		{answer(422, `{"detail":"None is not of type 'string'"}`), `{"error":"invalid_arguments","detail":"None is not of type 'string'"}`},
+		{answer(422, `{"detail":[{"loc":["x"]}]}`), `{"error":"invalid_arguments","detail":"[{\"loc\":[\"x\"]}]"}`},
+		{answer(404, `{"detail":{"error_class":"tool_not_executable","message":"no"}}`), `{"error":"tool_not_executable"}`},
+	} {
+		c, _ := scripted(t, tt.step)
+		_, err := c.Call(background, "x", nil)
+		if got := string(proxy.ToolResult(err)); got != tt.want {
+			t.Errorf("%v: the model sees %s, want %s", err, got, tt.want)
+		}
+	}
+	if got := string(proxy.ToolResult(errors.New("hunter2"))); got != `{"error":"tool_call_failed"}` {
+		t.Errorf("another error: %s", got)
+	}
+}
+
+func TestObserverAndJournal(t *testing.T) {
+	s := &script{steps: []step{answer(200, `{"response":{"error":"no"},"source":"odyssey"}`), answer(409, `{}`)}}
+	journal := proxy.NewJournal(2)
+	type key struct{}
+	seen := &spy{start: func(ctx context.Context) context.Context { return context.WithValue(ctx, key{}, "span") }}
+	c := newClient(t, s, func(o *proxy.Options) { o.Observer = journal }).Observe(seen).As("sub")
+	_, _ = c.Call(background, "one", map[string]int{"n": 1})
+	_, _ = c.Call(background, "two", nil)
+	_, _ = c.Call(background, "bad name", nil)
+
+	if len(seen.ends) != 3 {
+		t.Fatalf("%d ends", len(seen.ends))
+	}
+	for _, ctx := range seen.contexts {
+		if ctx.Value(key{}) != "span" {
+			t.Error("the context of CallStart does not reach CallEnd")
+		}
+	}
+	if end := seen.ends[0]; end.Tool != "one" || end.Actor != "sub" || string(end.Arguments) != `{"n":1}` || end.Result == nil || end.Err != nil {
+		t.Errorf("first end: %+v", end)
+	}
+	if end := seen.ends[1]; end.Result != nil || proxy.CodeOf(end.Err) != proxy.CodeRefused {
+		t.Errorf("second end: %+v", end)
+	}
+	entries := journal.Entries()
+	if len(entries) != 2 || journal.Dropped() != 1 {
+		t.Fatalf("%d entries, %d dropped", len(entries), journal.Dropped())
+	}
+	if e := entries[0]; e.Tool != "two" || e.Code != proxy.CodeRefused || e.Outcome != proxy.Refused || e.Status != 409 || e.Attempts != 1 {
+		t.Errorf("entry: %+v", e)
+	}
+	if e := entries[1]; e.Code != proxy.CodeToolName || e.Outcome != proxy.NotSent || e.Attempts != 0 {
+		t.Errorf("entry: %+v", e)
+	}
+}
+
+type spy struct {
+	start    func(context.Context) context.Context
+	contexts []context.Context
+	ends     []proxy.CallEnd
+}
+
+func (s *spy) CallStart(ctx context.Context, _ proxy.CallInfo) context.Context { return s.start(ctx) }
+func (s *spy) CallEnd(ctx context.Context, end proxy.CallEnd) {
+	s.contexts, s.ends = append(s.contexts, ctx), append(s.ends, end)
+}
+
+func TestTrace(t *testing.T) {
+	c, s := scripted(t, answer(200, `{"accepted":true,"sequence":17,"event_type":"thinking","more":1}`))
+	before := time.Now().Add(-time.Second)
+	receipt, err := c.As("sub").Trace(background, proxy.EventThinking, map[string]string{"text": "hm"})
+	if err != nil || !receipt.Accepted || receipt.Sequence != 17 {
+		t.Fatalf("receipt = %+v, %v", receipt, err)
+	}
+	sent := s.requests()[0]
+	if sent.url != baseURL+"/traces/thinking" || sent.header.Get("X-Pipelines-Actor-Id") != "sub" {
+		t.Errorf("sent to %s with %v", sent.url, sent.header)
+	}
+	var payload struct {
+		At   time.Time `json:"__occurred_at"`
+		Text string    `json:"text"`
+	}
+	if err := json.Unmarshal([]byte(sent.body), &payload); err != nil || payload.Text != "hm" || payload.At.Before(before) {
+		t.Errorf("payload %s: %v", sent.body, err)
+	}
+	own := `{"text":"x","__occurred_at":"2026-01-01T00:00:00Z"}`
+	for _, tt := range []struct{ in, want string }{
+		{own, own}, {`{"text":"__occurred_at"}`, ""}, {` { } `, ""}, {`{"a":{"__occurred_at":1}}`, ""},
+	} {
+		if _, err := c.Trace(background, proxy.EventCustom, json.RawMessage(tt.in)); err != nil {
+			t.Fatal(err)
+		}
+		got := s.requests()[len(s.requests())-1].body
+		if tt.want == "" {
+			var m map[string]any
+			if err := json.Unmarshal([]byte(got), &m); err != nil || m["__occurred_at"] == nil {
+				t.Errorf("%s was sent as %s: %v", tt.in, got, err)
+			}
+		} else if got != tt.want {
+			t.Errorf("%s was sent as %s", tt.in, got)
+		}
+	}
+	if _, err := c.Handoff(background, "supervisor", "supervisor/refunds"); err != nil {
+		t.Fatal(err)
+	}
+	handoff := s.requests()[len(s.requests())-1]
+	if !strings.HasSuffix(handoff.url, "/traces/handoff") || !strings.Contains(handoff.body, `"from_sub_agent":"supervisor","to_sub_agent":"supervisor/refunds"`) {
+		t.Errorf("handoff: %s %s", handoff.url, handoff.body)
+	}
+	count := len(s.requests())
+	_, err = c.Trace(background, "tool_call", nil)
+	wantError(t, err, proxy.CodeEvent, proxy.NotSent)
+	_, err = c.Trace(background, proxy.EventCustom, "text")
+	wantError(t, err, proxy.CodeArguments, proxy.NotSent)
+	_, err = c.Handoff(background, "a b", "c")
+	wantError(t, err, proxy.CodeActor, proxy.NotSent)
+	if len(s.requests()) != count {
+		t.Error("a bad event was sent")
+	}
+	if c.TryTrace(background, "nope", nil) || !c.TryTrace(background, proxy.EventCustom, nil) {
+		t.Error("TryTrace does not tell what happened")
+	}
+}
+
+func TestProbe(t *testing.T) {
+	for _, tt := range []struct {
+		step step
+		code proxy.Code // "" is success
+	}{
+		{answer(401, `{"detail":{"error_class":"run_token_invalid"}}`), ""},
+		{answer(401, `no`), ""},
+		{answer(200, `{}`), proxy.CodeStatus},
+		{answer(404, `<html>`), proxy.CodeRefused},
+		{answer(503, ``), proxy.CodeUnavailable},
+		{failing(errors.New("connection refused")), proxy.CodeTransport},
+	} {
+		s := &script{steps: []step{tt.step}}
+		err := proxy.Probe(background, "https://api.example.com/api/odyssey-proxy/", &proxy.Options{Transport: s})
+		if proxy.CodeOf(err) != tt.code || (err == nil) != (tt.code == "") {
+			t.Errorf("err = %v, want code %q", err, tt.code)
+		}
+		sent := s.requests()
+		if len(sent) != 1 || sent[0].url != "https://api.example.com/api/odyssey-proxy/tools/__reachability_probe__" ||
+			sent[0].body != "{}" || sent[0].header.Get("Authorization") != "Bearer fake-token" {
+			t.Errorf("sent %+v", sent)
+		}
+	}
+}

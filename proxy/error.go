@@ -1,0 +1,179 @@
+package proxy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A Code classifies an [Error]. Codes are stable; texts are not.
+type Code string
+
+const (
+	// Found here, before anything was sent.
+	CodeOptions   Code = "invalid_options"    // [New] was given something unusable
+	CodeToolName  Code = "invalid_tool_name"  // outside the documented pattern
+	CodeActor     Code = "actor_id_invalid"   // a sub-agent label that cannot be sent, found here or by the proxy
+	CodeArguments Code = "invalid_arguments"  // no JSON object, or refused by [Options.CheckArguments] or by the proxy (422)
+	CodeTooLarge  Code = "request_too_large"  // over [Options.MaxRequestBytes], or a 413 from the proxy
+	CodeEvent     Code = "invalid_event"      // a trace event type that is not reserved, found here or by the proxy
+	CodeDeadline  Code = "deadline_too_close" // a wait, for pacing or before a repeat, could not end before the deadline
+	CodeCanceled  Code = "canceled"           // the call's context ended; [Error] unwraps to its cause
+
+	// The answer could not be had.
+	CodeTransport Code = "transport" // no connection, or it broke
+	CodeTimeout   Code = "timeout"   // the attempt took longer than [Options.AttemptTimeout]
+
+	// The proxy answered, but not with a result.
+	CodeRunOver     Code = "run_over"     // 401 run_token_expired, run_token_invalid or run_token_rejected: stop the agent
+	CodeRateLimited Code = "rate_limited" // 429 on every attempt
+	CodeUnavailable Code = "unavailable"  // 503
+	CodeRefused     Code = "refused"      // any other 4xx
+	CodeServer      Code = "server_error" // any other 5xx
+	CodeStatus      Code = "unexpected_status"
+
+	// The proxy answered 200, so the tool has run, but the answer is of no use.
+	CodeResponseTooLarge Code = "response_too_large" // over [Options.MaxResponseBytes]
+	CodeBadResponse      Code = "bad_response"       // not the documented envelope
+	CodeToolFailed       Code = "tool_failed"        // [Call] only: see [Error.Result]
+	CodeResultType       Code = "result_type"        // [Call] only: the result does not fit the Go type
+)
+
+// An Outcome tells what is known about the tool behind a failed call.
+type Outcome string
+
+const (
+	NotSent Outcome = "not_sent" // the request did not reach the proxy: the tool did not run
+	Refused Outcome = "refused"  // the proxy turned the call down: the tool did not run
+	Unknown Outcome = "unknown"  // the tool may have run, or has
+)
+
+// Error is the one error type of this package. Its text names the tool, the code, the HTTP status and the proxy's error
+// class, and what to do. It holds no token, argument, result or URL.
+type Error struct {
+	Code    Code
+	Outcome Outcome
+	Tool    string // "" for [New] and [Probe]; the event type for trace events
+
+	Status int    // HTTP status of the last answer; 0 if there was none
+	Class  string // error_class of the last answer; "" if there was none
+
+	// Detail is what the proxy said, at most 2 KiB. It may quote arguments, so it is not in Error's text; it is in
+	// [ToolResult] where it helps the model to correct itself.
+	Detail string
+
+	Attempts   int           // requests tried
+	RetryAfter time.Duration // what the last answer asked for; 0 if nothing
+
+	// Result is the proxy's answer for [CodeToolFailed] and [CodeResultType].
+	Result *Result
+
+	// Err is the cause: of a context, the transport, a decoder. Its text may be shown.
+	Err error
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString("proxy: ")
+	if e.Tool != "" {
+		fmt.Fprintf(&b, "%s: ", e.Tool)
+	}
+	b.WriteString(string(e.Code))
+	if e.Status != 0 {
+		fmt.Fprintf(&b, " (HTTP %d", e.Status)
+		if e.Class != "" {
+			fmt.Fprintf(&b, ", %s", e.Class)
+		}
+		b.WriteString(")")
+	}
+	if e.Attempts > 1 {
+		fmt.Fprintf(&b, " after %d attempts", e.Attempts)
+	}
+	if e.Err != nil {
+		fmt.Fprintf(&b, ": %s", e.Err)
+	}
+	if advice := e.advice(); advice != "" {
+		fmt.Fprintf(&b, "; %s", advice)
+	}
+	return b.String()
+}
+
+func (e *Error) advice() string {
+	switch e.Code {
+	case CodeRunOver:
+		return "the run is over: stop the agent"
+	case CodeRateLimited:
+		return "another client seems to use the same run token: share one Pacer between them"
+	case CodeTransport, CodeTimeout:
+		if e.Outcome == Unknown {
+			return "the tool may have run: do not repeat the call unless the tool is safe to repeat"
+		}
+	case CodeBadResponse, CodeResponseTooLarge:
+		return "the tool has run: do not repeat the call"
+	case CodeStatus:
+		return "the proxy base URL does not seem to lead to the proxy"
+	case CodeRefused:
+		if e.Status == 404 {
+			return "check that the tool is declared in tools_schema and that the base URL is the run's"
+		}
+	}
+	return ""
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Remote reports whether the proxy's answer is what went wrong, rather than something on this side or between.
+func (e *Error) Remote() bool {
+	switch e.Code {
+	case CodeStatus, CodeBadResponse, CodeResponseTooLarge, CodeToolFailed:
+		return true
+	}
+	return e.Status >= 300
+}
+
+// CodeOf returns the code of the [*Error] in err's chain, or "" if there is none.
+func CodeOf(err error) Code {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+// IsRunOver reports whether err says that the run has ended: an agent should stop and not show err to the model.
+func IsRunOver(err error) bool { return CodeOf(err) == CodeRunOver }
+
+// ToolResult returns what a model should see in place of the result of a failed call: the tool's own result if there is
+// one, otherwise {"error": "<class or tool_call_failed>"} with a member detail where it can help the model to call
+// again differently. It is valid JSON for any error, and {"error":"tool_call_failed"} for one of another package.
+func ToolResult(err error) json.RawMessage {
+	out := struct {
+		Error  string `json:"error"`
+		Detail string `json:"detail,omitempty"`
+	}{Error: "tool_call_failed"}
+	if e, ok := errors.AsType[*Error](err); ok {
+		if e.Result != nil {
+			return e.Result.Response
+		}
+		if e.Class != "" {
+			out.Error = e.Class
+		}
+		switch e.Code {
+		case CodeArguments, CodeToolName, CodeTooLarge:
+			out.Error = string(e.Code)
+			out.Detail = e.Detail
+			if out.Detail == "" && e.Err != nil {
+				out.Detail = e.Err.Error()
+			}
+		}
+	}
+	b, _ := json.Marshal(out) // two strings: cannot fail
+	return b
+}
+
+func localError(code Code, tool, text string) *Error {
+	return &Error{Code: code, Outcome: NotSent, Tool: tool, Err: errors.New(text)}
+}

@@ -1,0 +1,32 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// An Observer sees the beginning and the end of every tool call: enough for metrics, spans or a transcript. One call is
+// one pair, however many attempts it takes. Methods are called on the goroutine of the call and must be safe for
+// concurrent use.
+type Observer interface {
+	// CallStart may return a context with more in it; the call, its requests and CallEnd get it.
+	CallStart(ctx context.Context, call CallInfo) context.Context
+	CallEnd(ctx context.Context, call CallEnd)
+}
+
+// CallInfo identifies a call.
+type CallInfo struct {
+	Tool  string
+	Actor string // the sub-agent's label; "" for none
+}
+
+// CallEnd is how a call went. Arguments and Result are the caller's data: an observer must not change them, and should
+// think before it writes them anywhere.
+type CallEnd struct {
+	CallInfo
+	Arguments json.RawMessage // as sent; nil when the call failed before they were written
+	Result    *Result         // nil when Err is not
+	Err       error           // an [*Error], or nil
+	Duration  time.Duration   // of the whole call, waits included
+}

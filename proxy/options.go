@@ -1,0 +1,193 @@
+package proxy
+
+import (
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolwire/toolwire/internal/strictjson"
+)
+
+// Options configures a [Client]. The zero value of every field is its default. Options are copied by [New].
+type Options struct {
+	// Transport sends the requests. It is where TLS settings, HTTP proxies and instrumentation go. The default is one
+	// transport for all clients of the process, tuned for many concurrent calls to one host; it does not read proxy
+	// settings from the environment. Redirects are not followed whatever the transport.
+	Transport http.RoundTripper
+
+	// AttemptTimeout bounds one attempt from dialling to the last byte of the answer. Default 120 s. The context given
+	// to a call bounds all attempts and waits together.
+	AttemptTimeout time.Duration
+
+	// MaxAttempts is how often one call is tried in all. Default 4; 1 turns repeating off.
+	MaxAttempts int
+
+	// MaxRetryAfter is the longest Retry-After that is honoured. Default 60 s. A proxy that asks for more ends the call.
+	MaxRetryAfter time.Duration
+
+	// TransientClasses replaces the error classes for which a 503 is repeated. Default: lock_contention,
+	// context_store_unavailable and trace_sequence_contended. A 503 of any other class, or of none, is final.
+	TransientClasses []string
+
+	// Repeatable names tools that may safely run twice. Only their calls are repeated when a connection breaks after
+	// the request was written. Default none.
+	Repeatable []string
+
+	// Pacer paces the requests. Give the same one to clients that use the same run token. Default: a pacer of its own
+	// with 60 requests in any 60 seconds.
+	Pacer *Pacer
+
+	// MaxRequestBytes and MaxResponseBytes bound bodies. Default 1 MiB each, the documented cap.
+	MaxRequestBytes  int
+	MaxResponseBytes int
+
+	// MaxDepth, MaxValues and MaxNumberLen bound the JSON of an answer: levels of nesting, values, and characters of
+	// one number. Defaults 256, 500,000 and 64.
+	MaxDepth     int
+	MaxValues    int
+	MaxNumberLen int
+
+	// DropNulls removes members whose value is null from the arguments, in objects at any depth. The platform refuses
+	// an explicit null where a schema names a type.
+	DropNulls bool
+
+	// CheckArguments, when set, is asked before every call; its error refuses the call with [CodeArguments] before
+	// anything is sent. The arguments must not be changed or kept. A compiled set of package schema fits.
+	CheckArguments func(tool string, arguments json.RawMessage) error
+
+	// LegacyBareResponse accepts a 200 whose body is no envelope (JSON of another shape, or an object without the member
+	// response) and takes the whole body for the result. Default: such an answer is an error with [CodeBadResponse].
+	LegacyBareResponse bool
+
+	// Logger receives one record per attempt (debug) and per wait (info): tool, attempt, status, class, code, durations;
+	// never arguments, results or tokens. Default: nothing is logged.
+	Logger *slog.Logger
+
+	// Observer sees every call. Default none; [Client.Observe] adds more.
+	Observer Observer
+}
+
+const (
+	defaultAttemptTimeout = 120 * time.Second
+	defaultMaxAttempts    = 4
+	defaultMaxRetryAfter  = 60 * time.Second
+	defaultMaxBytes       = 1 << 20
+	defaultPaceLimit      = 60
+	defaultPaceWindow     = 60 * time.Second
+)
+
+func defaultTransientClasses() []string {
+	return []string{"lock_contention", "context_store_unavailable", "trace_sequence_contended"}
+}
+
+// newRun checks everything once and fills the defaults in.
+func newRun(baseURL, token string, opts *Options) (*run, error) {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	base, problems := parseBase(baseURL)
+	if !visibleASCII(token) {
+		problems = append(problems, errors.New("the run token must be a non-empty string of visible ASCII characters"))
+	}
+	for _, n := range []struct {
+		name  string
+		value int64
+	}{
+		{"AttemptTimeout", int64(o.AttemptTimeout)}, {"MaxAttempts", int64(o.MaxAttempts)},
+		{"MaxRetryAfter", int64(o.MaxRetryAfter)}, {"MaxRequestBytes", int64(o.MaxRequestBytes)},
+		{"MaxResponseBytes", int64(o.MaxResponseBytes)}, {"MaxDepth", int64(o.MaxDepth)},
+		{"MaxValues", int64(o.MaxValues)}, {"MaxNumberLen", int64(o.MaxNumberLen)},
+	} {
+		if n.value < 0 {
+			problems = append(problems, errors.New("Options."+n.name+" must not be negative"))
+		}
+	}
+	if len(problems) > 0 {
+		return nil, &Error{Code: CodeOptions, Outcome: NotSent, Err: errors.Join(problems...)}
+	}
+	r := &run{
+		base:           *base,
+		auth:           []string{"Bearer " + token},
+		transport:      o.Transport,
+		attemptTimeout: orDefault(o.AttemptTimeout, defaultAttemptTimeout),
+		maxAttempts:    orDefault(o.MaxAttempts, defaultMaxAttempts),
+		maxRetryAfter:  orDefault(o.MaxRetryAfter, defaultMaxRetryAfter),
+		maxRequest:     orDefault(o.MaxRequestBytes, defaultMaxBytes),
+		maxResponse:    orDefault(o.MaxResponseBytes, defaultMaxBytes),
+		json:           strictjson.Limits{Depth: o.MaxDepth, Values: o.MaxValues, NumberLen: o.MaxNumberLen},
+		transient:      slices.Clone(o.TransientClasses),
+		pacer:          o.Pacer,
+		dropNulls:      o.DropNulls,
+		checkArguments: o.CheckArguments,
+		legacyBare:     o.LegacyBareResponse,
+		log:            o.Logger,
+	}
+	if r.transport == nil {
+		r.transport = sharedTransport()
+	}
+	if o.TransientClasses == nil {
+		r.transient = defaultTransientClasses()
+	}
+	if len(o.Repeatable) > 0 {
+		r.repeatable = make(map[string]bool, len(o.Repeatable))
+		for _, tool := range o.Repeatable {
+			r.repeatable[tool] = true
+		}
+	}
+	if r.pacer == nil {
+		r.pacer = NewPacer(defaultPaceLimit, defaultPaceWindow)
+	}
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
+	}
+	if o.Observer != nil {
+		r.observers = []Observer{o.Observer}
+	}
+	return r, nil
+}
+
+// parseBase never repeats the URL in what it says: it may hold credentials.
+func parseBase(baseURL string) (*url.URL, []error) {
+	u, err := url.Parse(baseURL)
+	if err != nil {
+		return nil, []error{errors.New("the proxy base URL is not a URL")}
+	}
+	var problems []error
+	if u.Scheme != "http" && u.Scheme != "https" {
+		problems = append(problems, errors.New("the proxy base URL must begin with https:// or http://"))
+	}
+	if u.Hostname() == "" {
+		problems = append(problems, errors.New("the proxy base URL must name a host"))
+	}
+	if u.User != nil {
+		problems = append(problems, errors.New("the proxy base URL must not hold a user name or password; the run token is sent as a header"))
+	}
+	if u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
+		problems = append(problems, errors.New("the proxy base URL must not have a query or a fragment"))
+	}
+	u.Path = strings.TrimRight(u.Path, "/")
+	u.RawPath = strings.TrimRight(u.RawPath, "/")
+	return u, problems
+}
+
+func visibleASCII(s string) bool {
+	for _, c := range []byte(s) {
+		if c <= ' ' || c >= 0x7f {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func orDefault[T int | time.Duration](v, def T) T {
+	if v == 0 {
+		return def
+	}
+	return v
+}

@@ -1,0 +1,239 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A Pacer keeps the requests of one run token below a limit in every window of time, as the server sees them: a sliding
+// window, not a bucket, which would let nearly twice the limit into one window. A request that has to wait is let
+// through in the order of asking. It is safe for concurrent use; a nil *Pacer is not usable.
+//
+// A request occupies its place from when it is let through until one window after the server must have seen it: after
+// the answer began, or two seconds after the request was written if that is earlier. Requests that overtake each other
+// in the network therefore do not break the limit. A request that was surely not sent gives its place back at once.
+type Pacer struct {
+	limit  int
+	window time.Duration
+
+	mu    sync.Mutex
+	taken []*place // in the order of being let through; at most limit
+	queue []*waiter
+	held  time.Time // nobody is let through before; the server has said that it is too early
+	timer *time.Timer
+}
+
+const (
+	// networkDelay is how long a written request may take to arrive before the pacer stops reckoning with it.
+	networkDelay = 2 * time.Second
+	// clockSlack keeps requests out of the exact edge of a window, which a server may count either way.
+	clockSlack = 50 * time.Millisecond
+)
+
+// NewPacer returns a pacer that lets at most limit requests through in any window. A limit or window of 0 or less
+// means no limit. The proxy's documented limit is 60 in a minute for each run token.
+func NewPacer(limit int, window time.Duration) *Pacer {
+	if limit <= 0 || window <= 0 {
+		limit = math.MaxInt
+	}
+	return &Pacer{limit: limit, window: window}
+}
+
+type waiter struct {
+	ready chan struct{} // closed when place is set
+	place *place
+}
+
+// place is one request's share of the window. Its methods may be called in any order and more than once.
+type place struct {
+	p       *Pacer
+	sentAt  time.Time // zero until written
+	doneAt  time.Time // zero until the server is known to have seen it
+	expires time.Time // zero while unknown
+}
+
+var errWaitTooLong = errors.New("the rate limit of the run token leaves no room before the deadline")
+
+// wait returns when a request may be sent. It fails at once with errWaitTooLong when the turn cannot come before the
+// deadline of ctx, and gives the turn back when ctx ends.
+func (p *Pacer) wait(ctx context.Context) (*place, error) {
+	p.mu.Lock()
+	now := time.Now()
+	p.expire(now)
+	if len(p.queue) == 0 && len(p.taken) < p.limit && !now.Before(p.held) {
+		pl := p.take()
+		p.mu.Unlock()
+		return pl, nil
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		if at := p.earliest(now); at.After(deadline) {
+			p.mu.Unlock()
+			return nil, fmt.Errorf("%w: the next free place is in %s", errWaitTooLong, at.Sub(now).Round(time.Millisecond))
+		}
+	}
+	w := &waiter{ready: make(chan struct{})}
+	p.queue = append(p.queue, w)
+	p.schedule(now)
+	p.mu.Unlock()
+
+	select {
+	case <-w.ready:
+		return w.place, nil
+	case <-ctx.Done():
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w.place != nil { // let through in the same moment
+		p.remove(w.place)
+	} else {
+		p.queue = slices.DeleteFunc(p.queue, func(q *waiter) bool { return q == w })
+	}
+	p.grant(time.Now())
+	return nil, contextError(ctx)
+}
+
+// hold lets nobody through for d: the server has answered 429, so its window is fuller than this one knows.
+func (p *Pacer) hold(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if until := time.Now().Add(d); until.After(p.held) {
+		p.held = until
+	}
+	p.grant(time.Now())
+}
+
+func (pl *place) written() { pl.update(func(now time.Time) { pl.sentAt = now }) }
+
+func (pl *place) answered() { pl.update(func(now time.Time) { pl.doneAt = now }) }
+
+// release gives the place of a request back that was surely not sent.
+func (pl *place) release() {
+	pl.p.mu.Lock()
+	defer pl.p.mu.Unlock()
+	pl.p.remove(pl)
+	pl.p.grant(time.Now())
+}
+
+// update records that something happened now and computes when the place expires.
+func (pl *place) update(set func(now time.Time)) {
+	p := pl.p
+	if p.limit == math.MaxInt {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	set(now)
+	seen := pl.doneAt
+	if !pl.sentAt.IsZero() {
+		if latest := pl.sentAt.Add(networkDelay); seen.IsZero() || latest.Before(seen) {
+			seen = latest
+		}
+	}
+	pl.expires = seen.Add(p.window + clockSlack)
+	p.grant(now)
+}
+
+// The rest needs p.mu.
+
+func (p *Pacer) take() *place {
+	pl := &place{p: p}
+	if p.limit != math.MaxInt {
+		p.taken = append(p.taken, pl)
+	}
+	return pl
+}
+
+func (p *Pacer) remove(pl *place) {
+	p.taken = slices.DeleteFunc(p.taken, func(t *place) bool { return t == pl })
+}
+
+func (p *Pacer) expire(now time.Time) {
+	p.taken = slices.DeleteFunc(p.taken, func(pl *place) bool { return !pl.expires.IsZero() && !pl.expires.After(now) })
+}
+
+// grant lets waiters through as far as there is room, and arranges to be called again.
+func (p *Pacer) grant(now time.Time) {
+	if len(p.queue) == 0 {
+		return
+	}
+	p.expire(now)
+	for len(p.queue) > 0 && len(p.taken) < p.limit && !now.Before(p.held) {
+		w := p.queue[0]
+		p.queue = slices.Delete(p.queue, 0, 1)
+		w.place = p.take()
+		close(w.ready)
+	}
+	p.schedule(now)
+}
+
+// schedule sets the timer to the next moment when somebody may be let through without anything else happening. With an
+// empty queue there is no timer, so an unused pacer costs nothing.
+func (p *Pacer) schedule(now time.Time) {
+	if p.timer != nil {
+		p.timer.Stop()
+		p.timer = nil
+	}
+	if len(p.queue) == 0 {
+		return
+	}
+	at := p.held
+	if len(p.taken) >= p.limit {
+		first := time.Time{}
+		for _, pl := range p.taken {
+			if !pl.expires.IsZero() && (first.IsZero() || pl.expires.Before(first)) {
+				first = pl.expires
+			}
+		}
+		if first.IsZero() {
+			return // all are on their way; their answers will call grant
+		}
+		if first.After(at) {
+			at = first
+		}
+	}
+	p.timer = time.AfterFunc(max(0, at.Sub(now)), func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.grant(time.Now())
+	})
+}
+
+// earliest is a lower bound of when a request that joins the queue now can be let through. A request on its way may
+// turn out not to have been sent, or be answered any moment.
+func (p *Pacer) earliest(now time.Time) time.Time {
+	at := now
+	if p.held.After(at) {
+		at = p.held
+	}
+	free := p.limit - len(p.taken)
+	position := len(p.queue) - free // how many places must become free before ours does
+	if position < 0 {
+		return at
+	}
+	ends := make([]time.Time, len(p.taken))
+	for i, pl := range p.taken {
+		switch {
+		case pl.sentAt.IsZero() && pl.doneAt.IsZero():
+			ends[i] = now
+		case pl.doneAt.IsZero():
+			ends[i] = now.Add(p.window)
+			if pl.expires.Before(ends[i]) {
+				ends[i] = pl.expires
+			}
+		default:
+			ends[i] = pl.expires
+		}
+	}
+	slices.SortFunc(ends, time.Time.Compare)
+	end := ends[position%len(ends)].Add(time.Duration(position/len(ends)) * p.window)
+	if end.After(at) {
+		at = end
+	}
+	return at
+}

@@ -1,0 +1,265 @@
+package proxy_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolwire/toolwire/proxy"
+)
+
+// limiter is a server that enforces the rate, behind a network that delays requests and answers at random.
+type limiter struct {
+	mu        sync.Mutex
+	seen      []time.Time
+	allowed   func(seen []time.Time, now time.Time) bool
+	rejected  int
+	delay     func() time.Duration
+	workDelay func() time.Duration
+}
+
+func (l *limiter) RoundTrip(r *http.Request) (*http.Response, error) {
+	time.Sleep(l.delay())
+	l.mu.Lock()
+	now := time.Now()
+	ok := l.allowed(l.seen, now)
+	if ok {
+		l.seen = append(l.seen, now)
+	} else {
+		l.rejected++
+	}
+	l.mu.Unlock()
+	if !ok {
+		return answer(429, `{}`)(r)
+	}
+	time.Sleep(l.workDelay())
+	return answer(200, seedAnswer)(r)
+}
+
+func slidingMinute(seen []time.Time, now time.Time) bool {
+	n := 0
+	for _, at := range seen {
+		if now.Sub(at) < time.Minute {
+			n++
+		}
+	}
+	return n < 60
+}
+
+func fixedMinute(seen []time.Time, now time.Time) bool {
+	n := 0
+	for _, at := range seen {
+		if at.Truncate(time.Minute).Equal(now.Truncate(time.Minute)) {
+			n++
+		}
+	}
+	return n < 60
+}
+
+func TestPacingIsNeverRejected(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		allowed func([]time.Time, time.Time) bool
+		work    time.Duration // of a call, at most
+	}{
+		{"sliding, quick tools", slidingMinute, 10 * ms},
+		{"sliding, slow tools", slidingMinute, 20 * time.Second},
+		{"fixed, quick tools", fixedMinute, 10 * ms},
+		{"fixed, slow tools", fixedMinute, 20 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				random := func(most time.Duration) func() time.Duration {
+					return func() time.Duration { return time.Duration(rand.Int64N(int64(most) + 1)) }
+				}
+				server := &limiter{allowed: tt.allowed, delay: random(1500 * ms), workDelay: random(tt.work)}
+				c := newClient(t, server)
+				var done atomic.Int64
+				var group sync.WaitGroup
+				start := time.Now()
+				for i := range 32 {
+					client := c
+					if i%2 == 0 {
+						client = c.As(fmt.Sprintf("sub-%d", i)) // derived clients share the pace
+					}
+					group.Go(func() {
+						for done.Add(1) <= 200 {
+							if _, err := client.Call(background, "get_order", nil); err != nil {
+								t.Error(err)
+							}
+						}
+					})
+				}
+				group.Wait()
+				if len(server.seen) != 200 || server.rejected != 0 {
+					t.Errorf("%d calls arrived, %d were rejected", len(server.seen), server.rejected)
+				}
+				if took := time.Since(start); took > 5*time.Minute {
+					t.Errorf("took %s, far more than the rate demands", took)
+				}
+			})
+		})
+	}
+}
+
+func TestPacerOfSeveralClients(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &limiter{allowed: slidingMinute, delay: func() time.Duration { return ms }, workDelay: func() time.Duration { return ms }}
+		pacer := proxy.NewPacer(60, time.Minute)
+		var group sync.WaitGroup
+		for range 4 {
+			c := newClient(t, server, func(o *proxy.Options) { o.Pacer = pacer })
+			group.Go(func() {
+				for range 30 {
+					if _, err := c.Call(background, "x", nil); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		group.Wait()
+		if len(server.seen) != 120 || server.rejected != 0 {
+			t.Errorf("%d calls arrived, %d were rejected", len(server.seen), server.rejected)
+		}
+	})
+}
+
+// paced returns a client of a pacer for 2 requests in 10 s, and the transport behind it.
+func paced(t *testing.T, steps ...step) (*proxy.Client, *script) {
+	s := &script{steps: steps}
+	return newClient(t, s, func(o *proxy.Options) { o.Pacer = proxy.NewPacer(2, 10*time.Second) }), s
+}
+
+func TestPacingIsFirstComeFirstServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := paced(t, answer(200, seedAnswer))
+		var group sync.WaitGroup
+		for i := range 7 {
+			group.Go(func() { _, _ = c.Call(background, fmt.Sprintf("t%d", i), nil) })
+			time.Sleep(time.Second)
+		}
+		group.Wait()
+		for i, sent := range s.requests() {
+			if want := fmt.Sprintf("%s/tools/t%d", baseURL, i); sent.url != want {
+				t.Errorf("request %d went to %s, want %s", i, sent.url, want)
+			}
+		}
+		for i := 2; i < 7; i++ {
+			if gap := s.sent[i].at.Sub(s.sent[i-2].at); gap < 10*time.Second || gap > 11*time.Second {
+				t.Errorf("request %d came %s after the last but one", i, gap)
+			}
+		}
+	})
+}
+
+func TestPacingRepeatsCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		busy := answer(503, `{"detail":{"error_class":"lock_contention"}}`)
+		c, s := paced(t, busy, busy, answer(200, seedAnswer))
+		if _, err := c.Call(background, "x", nil); err != nil {
+			t.Fatal(err)
+		}
+		if gap := s.sent[2].at.Sub(s.sent[0].at); gap < 10*time.Second {
+			t.Errorf("three attempts within %s", gap)
+		}
+	})
+}
+
+func TestPacingRefusesWaitsBeyondTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := paced(t, answer(200, seedAnswer))
+		for range 2 {
+			_, _ = c.Call(background, "x", nil)
+		}
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(background, 9*time.Second)
+		defer cancel()
+		_, err := c.Call(ctx, "x", nil)
+		wantError(t, err, proxy.CodeDeadline, proxy.NotSent)
+		if time.Since(start) != 0 || len(s.requests()) != 2 {
+			t.Errorf("took %s, %d requests", time.Since(start), len(s.requests()))
+		}
+		// A longer deadline is enough for two more, but not for three.
+		ctx, cancel = context.WithTimeout(background, 15*time.Second)
+		defer cancel()
+		var failed atomic.Int64
+		var group sync.WaitGroup
+		for range 3 {
+			group.Go(func() {
+				if _, err := c.Call(ctx, "x", nil); err != nil {
+					wantError(t, err, proxy.CodeDeadline, proxy.NotSent)
+					failed.Add(1)
+				}
+			})
+		}
+		group.Wait()
+		if failed.Load() != 1 {
+			t.Errorf("%d of 3 calls failed, want 1", failed.Load())
+		}
+	})
+}
+
+func TestPacingGivesPlacesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := paced(t, answer(200, seedAnswer))
+		for range 2 {
+			_, _ = c.Call(background, "x", nil)
+		}
+		ctx, cancel := context.WithCancel(background)
+		var group sync.WaitGroup
+		for range 5 { // these queue up and leave again
+			group.Go(func() { _, err := c.Call(ctx, "cancelled", nil); wantError(t, err, proxy.CodeCanceled, proxy.NotSent) })
+		}
+		synctest.Wait()
+		start := time.Now()
+		for range 2 {
+			group.Go(func() {
+				if _, err := c.Call(background, "y", nil); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		time.Sleep(time.Second)
+		cancel()
+		group.Wait()
+		if took := time.Since(start); took > 11*time.Second || len(s.requests()) != 4 {
+			t.Errorf("took %s and %d requests: the cancelled calls kept their places", took, len(s.requests()))
+		}
+	})
+}
+
+func TestA429HoldsEverybodyBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{steps: []step{answer(429, ``, "Retry-After", "20"), answer(200, seedAnswer)}}
+		c := newClient(t, s)
+		var group sync.WaitGroup
+		group.Go(func() { _, _ = c.Call(background, "first", nil) })
+		synctest.Wait()
+		group.Go(func() { _, _ = c.Call(background, "second", nil) })
+		group.Wait()
+		if gap := s.sent[1].at.Sub(s.sent[0].at); gap < 20*time.Second {
+			t.Errorf("another call was sent %s after the 429, which asked for 20 s", gap)
+		}
+	})
+}
+
+func TestUnlimitedPacer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{steps: []step{answer(200, seedAnswer)}}
+		c := newClient(t, s, func(o *proxy.Options) { o.Pacer = proxy.NewPacer(0, 0) })
+		start := time.Now()
+		for range 1000 {
+			_, _ = c.Call(background, "x", nil)
+		}
+		if time.Since(start) != 0 {
+			t.Errorf("1,000 calls took %s", time.Since(start))
+		}
+	})
+}

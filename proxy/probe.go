@@ -1,0 +1,38 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"net/http"
+)
+
+// Probe checks that the proxy can be reached from here: it posts {} to {baseURL}/tools/__reachability_probe__ with a
+// token that is no token, and a 401 is the expected answer ("Porting without the SDK", outbound connectivity). baseURL
+// is the proxy's address without a run, such as https://api.pipelines.tech/api/odyssey-proxy.
+//
+// It returns nil for a 401; otherwise an [*Error] whose code tells what was met instead: [CodeTransport] or
+// [CodeTimeout] when there is no way to the proxy, another code when something answers that does not refuse the token.
+// It makes one attempt.
+func Probe(ctx context.Context, baseURL string, opts *Options) error {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	o.MaxAttempts = 1
+	r, err := newRun(baseURL, "fake-token", &o)
+	if err != nil {
+		return err
+	}
+	_, failure := r.send(ctx, &request{plane: "/tools/", name: "__reachability_probe__", body: []byte("{}")})
+	switch {
+	case failure == nil:
+		return &Error{
+			Code: CodeStatus, Outcome: Unknown, Status: http.StatusOK, Attempts: 1,
+			Err: errors.New("something answers, but it accepts a token that is none: this is not the proxy"),
+		}
+	case failure.Status == http.StatusUnauthorized:
+		return nil
+	}
+	failure.Tool = ""
+	return failure
+}

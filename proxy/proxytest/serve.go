@@ -1,0 +1,69 @@
+package proxytest
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+)
+
+// Server is a [Platform] on loopback.
+type Server struct {
+	*Platform
+	URL string // of the server, such as http://127.0.0.1:40321; a run's proxy base URL is URL + run.Path
+
+	server *http.Server
+}
+
+// Start serves platform on a free port of 127.0.0.1. Close the server after use.
+func Start(platform *Platform) (*Server, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		Platform: platform, URL: "http://" + listener.Addr().String(),
+		server: &http.Server{Handler: platform, ReadHeaderTimeout: 10 * time.Second},
+	}
+	go func() { _ = s.server.Serve(listener) }() // ends with Close
+	return s, nil
+}
+
+// Close stops the server at once.
+func (s *Server) Close() { _ = s.server.Close() }
+
+// NewServer is [Start] with a new platform for a test; it is closed when the test ends.
+func NewServer(t testing.TB, world World) *Server {
+	t.Helper()
+	s, err := Start(New(world, nil))
+	if err != nil {
+		t.Fatalf("proxytest: %v", err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// Transport answers requests from the platform without a network, whatever host they name. It works in testing/synctest
+// bubbles.
+func (p *Platform) Transport() http.RoundTripper { return transport{p} }
+
+type transport struct{ handler http.Handler }
+
+// RoundTrip implements http.RoundTripper.
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		defer func() { _ = r.Body.Close() }()
+	} else {
+		r = r.Clone(r.Context())
+		r.Body = http.NoBody
+	}
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	recorder := httptest.NewRecorder()
+	t.handler.ServeHTTP(recorder, r)
+	response := recorder.Result()
+	response.Request = r
+	return response, nil
+}

@@ -1,0 +1,164 @@
+package proxy
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/toolwire/toolwire/internal/strictjson"
+)
+
+// A Source tells where a result came from. The set is open: treat one that you do not know like [SourceOdyssey].
+type Source string
+
+const (
+	SourceOdyssey        Source = "odyssey"         // the platform's simulator
+	SourceInjected       Source = "injected"        // a failure rule of the task; see [Result.MatchedRule]
+	SourcePassthrough    Source = "passthrough"     // a live tool behind the platform
+	SourceError          Source = "error"           // the simulator found no valid response
+	SourceTransportError Source = "transport_error" // the live tool could not be reached
+	SourceLedgerRead     Source = "ledger_read"     // a declared read from the world state
+)
+
+// Result is what the proxy says about one call. Its slices are the receiver's: nothing else refers to them.
+type Result struct {
+	// Response is the tool's result: any JSON value, as it came.
+	Response json.RawMessage
+
+	Source      Source
+	LatencyMS   float64 // milliseconds, as measured by the proxy
+	MatchedRule *int64  // matched_rule_index: the failure rule that made the result; nil for none
+
+	// Validation is the simulator's report on its own output, kept raw; nil unless Source is odyssey.
+	Validation json.RawMessage
+
+	Tool     string // the name that was called
+	Attempts int    // requests it took
+}
+
+// Failed reports whether the tool itself failed: the source is error or transport_error, or the response is an object
+// whose member error is there and is not null, false or "".
+func (r *Result) Failed() bool {
+	if r.Source == SourceError || r.Source == SourceTransportError {
+		return true
+	}
+	failed := false
+	_ = strictjson.Read(r.Response, strictjson.Limits{}, func(read *strictjson.Reader) error {
+		if read.Kind() != '{' {
+			_, err := read.Value()
+			return err
+		}
+		return read.Object(nil, func(name string) error {
+			v, err := read.Value()
+			if name == "error" {
+				failed = !(string(v) == "null" || string(v) == "false" || string(v) == `""`)
+			}
+			return err
+		})
+	})
+	return failed
+}
+
+// declaresError reports whether a T has a place for the member error, so that a failed result is visible in it.
+func declaresError(t reflect.Type) bool {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return t.Kind() == reflect.Map || t.Kind() == reflect.Interface || t == reflect.TypeFor[json.RawMessage]()
+	}
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+		return true
+	}
+	for _, field := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "" {
+			name = field.Name
+		}
+		if strings.EqualFold(name, "error") {
+			return true
+		}
+	}
+	return false
+}
+
+var envelopeMembers = []string{"tool_name", "response", "source", "latency_ms", "matched_rule_index", "validation"}
+
+// decodeResult takes the proxy's envelope apart. The tool's own result is never looked into, only checked to be JSON.
+func (r *run) decodeResult(tool string, ans *answer) (*Result, *Error) {
+	if ans.status != http.StatusOK {
+		return nil, &Error{
+			Code: CodeStatus, Outcome: Unknown, Tool: tool, Status: ans.status, Attempts: ans.attempts,
+			Err: errors.New("the proxy answers a call with 200 only"),
+		}
+	}
+	result := &Result{Tool: tool, Attempts: ans.attempts}
+	bare := false
+	err := strictjson.Read(ans.body, r.json, func(read *strictjson.Reader) error {
+		if r.legacyBare && read.Kind() != '{' {
+			bare = true
+			v, err := read.Value()
+			result.Response = v
+			return err
+		}
+		return read.Object(envelopeMembers, func(name string) (err error) {
+			switch name {
+			case "response":
+				result.Response, err = read.Value()
+			case "source":
+				var source string
+				source, err = read.String()
+				result.Source = Source(source)
+			case "latency_ms":
+				result.LatencyMS, err = read.Float()
+			case "matched_rule_index":
+				result.MatchedRule, err = read.Int()
+			case "validation":
+				result.Validation, err = read.Value()
+			default: // tool_name is known already; unknown members are the platform's to add
+				_, err = read.Value()
+			}
+			return err
+		})
+	})
+	if err == nil && result.Response == nil && !bare {
+		if !r.legacyBare {
+			err = errors.New("the answer has no member response")
+		} else {
+			*result = Result{Response: ans.body, Tool: tool, Attempts: ans.attempts}
+		}
+	}
+	if err != nil {
+		return nil, &Error{
+			Code: CodeBadResponse, Outcome: Unknown, Tool: tool, Status: ans.status, Attempts: ans.attempts, Err: err,
+		}
+	}
+	return result, nil
+}
+
+// resultError is for a result that [Call] cannot hand out as a T.
+func (r *run) resultError(code Code, result *Result, err error) *Error {
+	e := &Error{Code: code, Outcome: Unknown, Tool: result.Tool, Status: 200, Attempts: result.Attempts, Result: result}
+	switch {
+	case code == CodeToolFailed:
+		e.Err = errors.New("the tool answered with a failure; show Error.Result to the model")
+	default:
+		e.Err = quiet(unmarshalProblem(err), err)
+	}
+	return e
+}
+
+// unmarshalProblem words encoding/json's error without the value that its text may hold.
+func unmarshalProblem(err error) string {
+	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		kind, _, _ := strings.Cut(t.Value, " ") // "number 300" holds the number
+		at := "the result"
+		if t.Field != "" {
+			at = "member " + t.Field
+		}
+		return at + " is a JSON " + kind + ", which does not fit a Go " + t.Type.String()
+	}
+	return "the result does not fit the Go type"
+}

@@ -1,0 +1,175 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+)
+
+// Waits before a repeat are min(0.5 s × 2^k, 4 s) times a uniform factor of 0.75 to 1.25, and at most 4 s.
+const (
+	firstWait  = 500 * time.Millisecond
+	waitGrowth = 2
+	waitSpread = 0.25
+	maxWait    = 4 * time.Second
+)
+
+// send carries one request through: run over? -> pacing -> attempt -> classify -> wait -> pacing -> attempt …
+func (r *run) send(ctx context.Context, req *request) (*answer, *Error) {
+	if len(req.body) > r.maxRequest {
+		return nil, localError(CodeTooLarge, req.name, fmt.Sprintf("the body has %d bytes, the limit is %d", len(req.body), r.maxRequest))
+	}
+	ans, failure := r.paced(ctx, req, 1)
+	if failure == nil || !r.mayRepeat(req, failure) {
+		return ans, failure
+	}
+	return r.repeat(ctx, req, failure)
+}
+
+// repeat goes on after a first failed attempt. The good path pays nothing for it.
+func (r *run) repeat(ctx context.Context, req *request, failure *Error) (*answer, *Error) {
+	var ans *answer
+	waits := &waits{ctx: ctx, run: r, req: req, failure: failure, series: newSeries()}
+	operation := func() error {
+		if waits.made == 0 {
+			return failure // the first attempt has been made already
+		}
+		if ctx.Err() != nil {
+			failure = stopped(failure, CodeCanceled, contextError(ctx))
+			return backoff.Permanent(failure)
+		}
+		next, err := r.paced(ctx, req, failure.Attempts+1)
+		if err == nil {
+			ans, failure = next, nil
+			return nil
+		}
+		if err.Attempts == 0 { // stopped before it was sent: what is known is the last answer
+			err = stopped(failure, err.Code, err.Err)
+		}
+		failure, waits.failure = err, err
+		if !r.mayRepeat(req, err) {
+			return backoff.Permanent(err)
+		}
+		return err
+	}
+	if err := backoff.Retry(operation, waits); err == nil {
+		return ans, nil
+	}
+	if waits.stop != nil {
+		return nil, waits.stop
+	}
+	if r.mayRepeat(req, failure) { // so the wait was cut short
+		return nil, stopped(failure, CodeCanceled, contextError(ctx))
+	}
+	return nil, failure
+}
+
+// stopped is the last failure with the reason why no further attempt was made.
+func stopped(last *Error, code Code, reason error) *Error {
+	e := *last
+	e.Code = code
+	e.Err = reason
+	if last.Err != nil {
+		e.Err = fmt.Errorf("%w; before that: %w", reason, last.Err)
+	}
+	return &e
+}
+
+// paced makes one attempt when it is its turn. number is the attempt's, from 1.
+func (r *run) paced(ctx context.Context, req *request, number int) (*answer, *Error) {
+	if over := r.over.Load(); over != nil {
+		e := *over
+		e.Tool, e.Outcome, e.Attempts = req.name, NotSent, number-1
+		return nil, &e
+	}
+	if ctx.Err() != nil {
+		return nil, &Error{Code: CodeCanceled, Outcome: NotSent, Tool: req.name, Err: contextError(ctx)}
+	}
+	place, err := r.pacer.wait(ctx)
+	if err != nil {
+		code := CodeCanceled
+		if errors.Is(err, errWaitTooLong) {
+			code = CodeDeadline
+		}
+		return nil, &Error{Code: code, Outcome: NotSent, Tool: req.name, Err: err}
+	}
+	start := time.Now()
+	ans, failure := r.attempt(ctx, req, place)
+	r.logAttempt(ctx, req, number, ans, failure, time.Since(start))
+	if failure == nil {
+		ans.attempts = number
+		return ans, nil
+	}
+	failure.Attempts = number
+	if failure.Code == CodeRunOver {
+		r.over.CompareAndSwap(nil, failure)
+	}
+	return nil, failure
+}
+
+func (r *run) logAttempt(ctx context.Context, req *request, number int, ans *answer, e *Error, took time.Duration) {
+	if !r.log.Enabled(ctx, slog.LevelDebug) {
+		return
+	}
+	attrs := []slog.Attr{slog.String("tool", req.name), slog.Int("attempt", number), slog.Duration("took", took)}
+	if e == nil {
+		attrs = append(attrs, slog.Int("status", ans.status))
+	} else {
+		attrs = append(attrs, slog.Int("status", e.Status), slog.String("code", string(e.Code)), slog.String("class", e.Class))
+	}
+	r.log.LogAttrs(ctx, slog.LevelDebug, "proxy attempt", attrs...)
+}
+
+// waits is the backoff policy of one call. It is stateful, so every call has its own.
+type waits struct {
+	ctx     context.Context
+	run     *run
+	req     *request
+	failure *Error // the last one, whose Retry-After counts
+	series  *backoff.ExponentialBackOff
+	made    int
+	stop    *Error // why no further attempt is made, if that was decided here
+}
+
+func newSeries() *backoff.ExponentialBackOff {
+	return backoff.NewExponentialBackOff(
+		backoff.WithInitialInterval(firstWait), backoff.WithMultiplier(waitGrowth), backoff.WithRandomizationFactor(waitSpread),
+		backoff.WithMaxInterval(maxWait), backoff.WithMaxElapsedTime(0),
+	)
+}
+
+// Context makes backoff.Retry end its wait with the call.
+func (w *waits) Context() context.Context { return w.ctx }
+
+// Reset is called by backoff.Retry before the first attempt.
+func (w *waits) Reset() { w.series.Reset() }
+
+// NextBackOff returns the wait before the next attempt, or backoff.Stop. No wait is begun that the deadline forbids.
+func (w *waits) NextBackOff() time.Duration {
+	last := w.failure
+	if last.Attempts >= w.run.maxAttempts {
+		w.stop = last
+		return backoff.Stop
+	}
+	wait := min(w.series.NextBackOff(), maxWait) // the library adds its jitter after its own cap
+	if last.RetryAfter > w.run.maxRetryAfter {
+		w.stop = stopped(last, last.Code, fmt.Errorf("the proxy asks to wait %s, more than the limit of %s", last.RetryAfter, w.run.maxRetryAfter))
+		return backoff.Stop
+	}
+	wait = max(wait, last.RetryAfter)
+	if deadline, ok := w.ctx.Deadline(); ok && time.Until(deadline) <= wait {
+		w.stop = stopped(last, CodeDeadline, fmt.Errorf("the next attempt is due in %s, after the call's deadline", wait.Round(time.Millisecond)))
+		return backoff.Stop
+	}
+	if last.Code == CodeRateLimited {
+		w.run.pacer.hold(wait)
+	}
+	w.made++
+	w.run.log.LogAttrs(w.ctx, slog.LevelInfo, "proxy waits before repeating", slog.String("tool", w.req.name),
+		slog.Int("attempt", last.Attempts), slog.Int("status", last.Status), slog.String("class", last.Class), slog.Duration("wait", wait))
+	return wait
+}

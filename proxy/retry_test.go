@@ -1,0 +1,320 @@
+package proxy_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolwire/toolwire/proxy"
+)
+
+const ms = time.Millisecond
+
+// table is the documented schedule: min(0.5 s × 2^k, 4 s) × U(0.75, 1.25).
+var table = [][2]time.Duration{{375 * ms, 625 * ms}, {750 * ms, 1250 * ms}, {1500 * ms, 2500 * ms}}
+
+func TestWaitsFollowTheTable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const runs = 500
+		var sums [3]time.Duration
+		var low, high [3]int // how often a wait lies in the lowest and highest tenth of its range
+		for range runs {
+			c, s := scripted(t, answer(503, `{"detail":{"error_class":"lock_contention"}}`))
+			_, err := c.Call(background, "get_order", nil)
+			if e := wantError(t, err, proxy.CodeUnavailable, proxy.Refused); e.Attempts != 4 || e.Class != "lock_contention" {
+				t.Fatalf("err = %+v", e)
+			}
+			waits := s.waits()
+			if len(waits) != 3 {
+				t.Fatalf("%d waits", len(waits))
+			}
+			for i, w := range waits {
+				if w < table[i][0] || w > table[i][1] {
+					t.Fatalf("wait %d is %s, want %s to %s", i, w, table[i][0], table[i][1])
+				}
+				sums[i] += w
+				tenth := (table[i][1] - table[i][0]) / 10
+				if w < table[i][0]+tenth {
+					low[i]++
+				}
+				if w > table[i][1]-tenth {
+					high[i]++
+				}
+			}
+		}
+		for i := range table {
+			mean, middle := sums[i]/runs, (table[i][0]+table[i][1])/2
+			if diff := (mean - middle).Abs(); diff > middle/20 {
+				t.Errorf("mean wait %d is %s, want about %s", i, mean, middle)
+			}
+			if low[i] < runs/50 || high[i] < runs/50 {
+				t.Errorf("wait %d is not spread evenly: %d of %d in the lowest tenth, %d in the highest", i, low[i], runs, high[i])
+			}
+		}
+	})
+}
+
+func TestOnlyTransientAnswersAreRepeated(t *testing.T) {
+	class := func(c string) string { return `{"detail":{"error_class":"` + c + `"}}` }
+	for _, tt := range []struct {
+		name     string
+		step     step
+		requests int
+		code     proxy.Code
+		outcome  proxy.Outcome
+	}{
+		{"400", answer(400, class("x")), 1, proxy.CodeRefused, proxy.Refused},
+		{"400 actor", answer(400, class("actor_id_invalid")), 1, proxy.CodeActor, proxy.Refused},
+		{"401", answer(401, `{}`), 1, proxy.CodeRefused, proxy.Refused},
+		{"401 over", answer(401, class("run_token_expired")), 1, proxy.CodeRunOver, proxy.Refused},
+		{"403", answer(403, ``), 1, proxy.CodeRefused, proxy.Refused},
+		{"404", answer(404, class("tool_not_executable")), 1, proxy.CodeRefused, proxy.Refused},
+		{"408", answer(408, ``), 1, proxy.CodeRefused, proxy.Refused},
+		{"409", answer(409, class("tool_executes_in_sandbox")), 1, proxy.CodeRefused, proxy.Refused},
+		{"413", answer(413, ``), 1, proxy.CodeTooLarge, proxy.Refused},
+		{"422", answer(422, class("arguments_invalid")), 1, proxy.CodeArguments, proxy.Refused},
+		{"429", answer(429, ``), 4, proxy.CodeRateLimited, proxy.Refused},
+		{"429 text", answer(429, `slow down`), 4, proxy.CodeRateLimited, proxy.Refused},
+		{"500", answer(500, class("lock_contention")), 1, proxy.CodeServer, proxy.Unknown},
+		{"502", answer(502, `<html>`), 1, proxy.CodeServer, proxy.Unknown},
+		{"503 lock", answer(503, class("lock_contention")), 4, proxy.CodeUnavailable, proxy.Refused},
+		{"503 store", answer(503, class("context_store_unavailable")), 4, proxy.CodeUnavailable, proxy.Refused},
+		{"503 trace", answer(503, class("trace_sequence_contended")), 4, proxy.CodeUnavailable, proxy.Refused},
+		{"503 other", answer(503, class("maintenance")), 1, proxy.CodeUnavailable, proxy.Unknown},
+		{"503 none", answer(503, ``), 1, proxy.CodeUnavailable, proxy.Unknown},
+		{"503 flat class", answer(503, `{"error_class":"lock_contention"}`), 4, proxy.CodeUnavailable, proxy.Refused},
+		{"504", answer(504, ``), 1, proxy.CodeServer, proxy.Unknown},
+		{"301", answer(301, ``, "Location", "https://evil.example/"), 1, proxy.CodeStatus, proxy.Refused},
+		{"204", answer(204, ``), 1, proxy.CodeStatus, proxy.Unknown},
+		{"201", answer(201, seedAnswer), 1, proxy.CodeStatus, proxy.Unknown},
+		{"200 text", answer(200, `<html>`, "Content-Type", "text/html"), 1, proxy.CodeBadResponse, proxy.Unknown},
+		{"200 empty", answer(200, ``), 1, proxy.CodeBadResponse, proxy.Unknown},
+		{"200 without response", answer(200, `{"source":"odyssey"}`), 1, proxy.CodeBadResponse, proxy.Unknown},
+		{"200 two values", answer(200, seedAnswer+`{}`), 1, proxy.CodeBadResponse, proxy.Unknown},
+		{"200 duplicate", answer(200, `{"response":1,"response":2}`), 1, proxy.CodeBadResponse, proxy.Unknown},
+		{"200 wrong case", answer(200, `{"Response":1}`), 1, proxy.CodeBadResponse, proxy.Unknown},
+		{"200 deep", answer(200, `{"response":`+strings.Repeat("[", 10_000)+strings.Repeat("]", 10_000)+`}`), 1, proxy.CodeBadResponse, proxy.Unknown},
+		{"200 source is a number", answer(200, `{"response":1,"source":5}`), 1, proxy.CodeBadResponse, proxy.Unknown},
+		{"connection breaks", failing(errors.New("reset")), 1, proxy.CodeTransport, proxy.Unknown},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, s := scripted(t, tt.step)
+				got, err := c.Call(background, "get_order", nil)
+				if got != nil {
+					t.Errorf("a failed call returned %s", got)
+				}
+				e := wantError(t, err, tt.code, tt.outcome)
+				if len(s.requests()) != tt.requests || e.Attempts != tt.requests {
+					t.Errorf("%d requests, %d attempts on the error, want %d", len(s.requests()), e.Attempts, tt.requests)
+				}
+			})
+		})
+	}
+}
+
+func TestRecovery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		busy := answer(503, `{"detail":{"error_class":"lock_contention"}}`)
+		c, s := scripted(t, busy, answer(429, ``), busy, answer(200, seedAnswer))
+		got, err := c.Do(background, "get_order", map[string]int{"n": 1})
+		if err != nil || got.Attempts != 4 {
+			t.Fatalf("got %+v, %v", got, err)
+		}
+		for _, sent := range s.requests() {
+			if sent.body != `{"n":1}` {
+				t.Errorf("an attempt sent %q", sent.body)
+			}
+		}
+		// A final failure after a transient one ends it and tells of all attempts.
+		c, _ = scripted(t, busy, answer(422, ``))
+		_, err = c.Call(background, "get_order", nil)
+		if e := wantError(t, err, proxy.CodeArguments, proxy.Refused); e.Attempts != 2 {
+			t.Errorf("attempts = %d", e.Attempts)
+		}
+	})
+}
+
+func TestMaxAttemptsAndClassesAreOptions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{steps: []step{answer(429, ``)}}
+		c := newClient(t, s, func(o *proxy.Options) { o.MaxAttempts = 1 })
+		_, err := c.Call(background, "x", nil)
+		wantError(t, err, proxy.CodeRateLimited, proxy.Refused)
+		if len(s.requests()) != 1 {
+			t.Errorf("%d requests with MaxAttempts 1", len(s.requests()))
+		}
+		s = &script{steps: []step{answer(503, `{"detail":{"error_class":"lock_contention"}}`)}}
+		c = newClient(t, s, func(o *proxy.Options) { o.TransientClasses = []string{} })
+		_, _ = c.Call(background, "x", nil)
+		if len(s.requests()) != 1 {
+			t.Errorf("%d requests without transient classes", len(s.requests()))
+		}
+		s = &script{steps: []step{answer(503, `{"detail":{"error_class":"lock_contention"}}`)}}
+		c = newClient(t, s, func(o *proxy.Options) { o.MaxAttempts = 7 })
+		_, _ = c.Call(background, "x", nil)
+		for i, w := range s.waits() {
+			if w > 4*time.Second {
+				t.Errorf("wait %d is %s, over the cap of 4 s", i, w)
+			}
+		}
+		if len(s.waits()) != 6 {
+			t.Errorf("%d waits", len(s.waits()))
+		}
+	})
+}
+
+func TestRetryAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seconds := func(s string) func() string { return func() string { return s } }
+		at := func(d time.Duration) func() string {
+			return func() string { return time.Now().Add(d).UTC().Format(http.TimeFormat) }
+		}
+		for _, tt := range []struct {
+			name      string
+			header    func() string
+			low, high time.Duration // of the first wait; 0 means that there is none
+		}{
+			{"seconds", seconds("7"), 7 * time.Second, 7 * time.Second},
+			{"shorter than the table", seconds("0"), 375 * ms, 625 * ms},
+			{"date", at(30 * time.Second), 29 * time.Second, 30 * time.Second},
+			{"past date", at(-time.Hour), 375 * ms, 625 * ms},
+			{"nonsense", seconds("soon"), 375 * ms, 625 * ms},
+			{"negative", seconds("-5"), 375 * ms, 625 * ms},
+			{"at the cap", seconds("60"), 60 * time.Second, 60 * time.Second},
+			{"over the cap", seconds("61"), 0, 0},
+			{"far over", seconds("99999999999999999999"), 375 * ms, 625 * ms},
+			{"date over the cap", at(time.Hour), 0, 0},
+		} {
+			c, s := scripted(t, answer(429, ``, "Retry-After", tt.header()), answer(200, seedAnswer))
+			_, err := c.Call(background, "x", nil)
+			if tt.high == 0 {
+				if e := wantError(t, err, proxy.CodeRateLimited, proxy.Refused); e.Attempts != 1 || e.RetryAfter == 0 {
+					t.Errorf("%s: %+v", tt.name, e)
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", tt.name, err)
+			}
+			if w := s.waits()[0]; w < tt.low || w > tt.high {
+				t.Errorf("%s: waited %s, want %s to %s", tt.name, w, tt.low, tt.high)
+			}
+		}
+	})
+}
+
+func TestNoWaitBeyondTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(background, 5*time.Second)
+		defer cancel()
+		start := time.Now()
+		c, s := scripted(t, answer(429, ``, "Retry-After", "10"))
+		_, err := c.Call(ctx, "x", nil)
+		if e := wantError(t, err, proxy.CodeDeadline, proxy.Refused); e.Status != 429 || e.Attempts != 1 {
+			t.Errorf("the last answer is lost: %+v", e)
+		}
+		if took := time.Since(start); took != 0 || len(s.requests()) != 1 {
+			t.Errorf("took %s and %d requests, want an answer at once", took, len(s.requests()))
+		}
+	})
+}
+
+func TestCancelDuringAWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cause := errors.New("the user pressed stop")
+		ctx, cancel := context.WithCancelCause(background)
+		time.AfterFunc(100*ms, func() { cancel(cause) })
+		start := time.Now()
+		c, s := scripted(t, answer(503, `{"detail":{"error_class":"lock_contention"}}`))
+		_, err := c.Call(ctx, "x", nil)
+		e := wantError(t, err, proxy.CodeCanceled, proxy.Refused)
+		if !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
+			t.Errorf("err = %v does not unwrap to the context's end and its cause", err)
+		}
+		if e.Status != 503 || e.Class != "lock_contention" || e.Attempts != 1 {
+			t.Errorf("the last answer is lost: %+v", e)
+		}
+		if took := time.Since(start); took != 100*ms || len(s.requests()) != 1 {
+			t.Errorf("took %s and %d requests", took, len(s.requests()))
+		}
+		_, err = c.Call(ctx, "x", nil)
+		wantError(t, err, proxy.CodeCanceled, proxy.NotSent)
+		if len(s.requests()) != 1 {
+			t.Error("a request was sent with an ended context")
+		}
+	})
+}
+
+func TestAttemptTimeoutAndDeadlineAreToldApart(t *testing.T) {
+	hang := func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, r.Context().Err() }
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		c, s := scripted(t, hang)
+		_, err := c.Call(background, "x", nil)
+		wantError(t, err, proxy.CodeTimeout, proxy.Unknown)
+		if took := time.Since(start); took != 120*time.Second || len(s.requests()) != 1 {
+			t.Errorf("took %s and %d requests, want 120 s and no repeat", took, len(s.requests()))
+		}
+		start = time.Now()
+		ctx, cancel := context.WithTimeout(background, 3*time.Second)
+		defer cancel()
+		_, err = c.Call(ctx, "x", nil)
+		wantError(t, err, proxy.CodeCanceled, proxy.Unknown)
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 3*time.Second {
+			t.Errorf("err = %v after %s", err, time.Since(start))
+		}
+	})
+}
+
+func TestRepeatableTools(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{steps: []step{failing(io.ErrUnexpectedEOF), answer(200, seedAnswer)}}
+		c := newClient(t, s, func(o *proxy.Options) { o.Repeatable = []string{"get_order"} })
+		if got, err := c.Do(background, "get_order", nil); err != nil || got.Attempts != 2 {
+			t.Errorf("got %+v, %v", got, err)
+		}
+		s = &script{steps: []step{failing(io.ErrUnexpectedEOF), answer(200, seedAnswer)}}
+		c = newClient(t, s, func(o *proxy.Options) { o.Repeatable = []string{"get_order"} })
+		_, err := c.Call(background, "refund_order", nil)
+		wantError(t, err, proxy.CodeTransport, proxy.Unknown)
+	})
+}
+
+func TestLogHoldsNoSecret(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		s := &script{steps: []step{answer(503, `{"detail":{"error_class":"lock_contention","message":"hunter2"}}`), answer(422, `{"detail":"hunter2"}`)}}
+		c := newClient(t, s, func(o *proxy.Options) {
+			o.Logger = slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		})
+		_, err := c.Call(background, "get_order", map[string]string{"password": "hunter2"})
+		wantNoSecret(t, log.String())
+		wantNoSecret(t, err.Error())
+		for _, want := range []string{`"tool":"get_order"`, `"attempt":2`, `"status":422`, `"class":"lock_contention"`, `"wait":`} {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("the log misses %s:\n%s", want, log.String())
+			}
+		}
+	})
+}
+
+func TestPeerCannotInjectText(t *testing.T) {
+	c, _ := scripted(t, answer(409, `{"detail":{"error_class":"`+strings.Repeat("x", 5000)+`","message":"`+strings.Repeat("é", 5000)+`"}}`))
+	_, err := c.Call(background, "x", nil)
+	e := wantError(t, err, proxy.CodeRefused, proxy.Refused)
+	if e.Class != "" || len(e.Detail) > 2<<10 || !strings.HasSuffix(e.Detail, "é…") {
+		t.Errorf("class %q, detail of %d bytes", e.Class, len(e.Detail))
+	}
+	c, _ = scripted(t, answer(409, `{"detail":{"error_class":"a\nb hunter2"}}`))
+	if _, err = c.Call(background, "x", nil); strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("err = %v", err)
+	}
+}

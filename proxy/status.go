@@ -1,0 +1,135 @@
+package proxy
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolwire/toolwire/internal/strictjson"
+)
+
+// statusError classifies an answer that is not a 2xx, by status and error_class; see "Porting without the SDK",
+// retryable errors. Of the body, which may be cut off or no JSON, it takes what it can get.
+func (r *run) statusError(req *request, resp *http.Response, body []byte) *Error {
+	e := &Error{
+		Code: CodeRefused, Outcome: Refused, Tool: req.name, Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header),
+	}
+	e.Class, e.Detail = errorBody(body)
+	switch status := resp.StatusCode; {
+	case status == http.StatusUnauthorized && runOverClass(e.Class):
+		e.Code = CodeRunOver
+	case e.Class == "actor_id_invalid":
+		e.Code = CodeActor
+	case e.Class == "trace_event_type_invalid":
+		e.Code = CodeEvent
+	case status == http.StatusRequestEntityTooLarge:
+		e.Code = CodeTooLarge
+	case status == http.StatusUnprocessableEntity:
+		e.Code = CodeArguments
+	case status == http.StatusTooManyRequests:
+		e.Code = CodeRateLimited
+	case status == http.StatusServiceUnavailable:
+		e.Code = CodeUnavailable
+		if !r.transientClass(e.Class) {
+			e.Outcome = Unknown
+		}
+	case status >= 500:
+		e.Code, e.Outcome = CodeServer, Unknown
+	case status < 400:
+		e.Code = CodeStatus
+		if loc := resp.Header.Get("Location"); loc != "" {
+			e.Err = fmt.Errorf("the proxy redirects, which is not followed because the run token must not travel")
+		}
+	}
+	return e
+}
+
+func runOverClass(class string) bool {
+	return class == "run_token_expired" || class == "run_token_invalid" || class == "run_token_rejected"
+}
+
+func (r *run) transientClass(class string) bool { return slices.Contains(r.transient, class) }
+
+// mayRepeat reports whether a failed attempt may be followed by another.
+func (r *run) mayRepeat(req *request, e *Error) bool {
+	switch e.Code {
+	case CodeRateLimited:
+		return true
+	case CodeUnavailable:
+		return r.transientClass(e.Class)
+	case CodeTransport:
+		return e.Outcome == NotSent || req.repeatable
+	}
+	return false
+}
+
+// errorBody reads {"detail": {"error_class": "…", …}} and its kin: detail may be an object, a string, a list or absent,
+// and the class may stand beside it. A body that is no JSON is taken as text.
+func errorBody(body []byte) (class, detail string) {
+	members := func(doc json.RawMessage) (map[string]json.RawMessage, bool) {
+		m := map[string]json.RawMessage{}
+		err := strictjson.Read(doc, strictjson.Limits{}, func(r *strictjson.Reader) error {
+			return r.Object(nil, func(name string) (err error) { m[name], err = r.Value(); return err })
+		})
+		return m, err == nil
+	}
+	top, ok := members(body)
+	if !ok {
+		return "", cutDetail(string(body))
+	}
+	inner := top
+	if d, ok := top["detail"]; ok {
+		detail = text(d)
+		if m, ok := members(d); ok {
+			inner = m
+		}
+	} else {
+		detail = string(body)
+	}
+	class = identifier(text(inner["error_class"]))
+	for _, name := range []string{"message", "msg"} {
+		if m, ok := inner[name]; ok {
+			detail = text(m)
+			break
+		}
+	}
+	return class, cutDetail(detail)
+}
+
+// text is what a JSON value says: a string's content, anything else as it is written.
+func text(v json.RawMessage) string {
+	var s string
+	if len(v) > 0 && v[0] == '"' && json.Unmarshal(v, &s) == nil {
+		return s
+	}
+	return string(v)
+}
+
+// identifier returns s if it looks like an error class. Anything else stays out of error texts and logs.
+func identifier(s string) string {
+	if len(s) > 64 {
+		return ""
+	}
+	for _, c := range []byte(s) {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("_-.:", c) >= 0) {
+			return ""
+		}
+	}
+	return s
+}
+
+const maxDetail = 2 << 10
+
+func cutDetail(s string) string {
+	if len(s) > maxDetail {
+		end := maxDetail - len("…")
+		for end > 0 && !utf8.RuneStart(s[end]) {
+			end--
+		}
+		s = s[:end] + "…"
+	}
+	return strings.ToValidUTF8(s, "�")
+}

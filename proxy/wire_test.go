@@ -1,0 +1,343 @@
+package proxy_test
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolwire/toolwire/proxy"
+)
+
+// rawServer accepts connections, reads one request from each, and lets serve do the rest with the bare connection.
+func rawServer(t *testing.T, serve func(net.Conn)) (base string, requests *atomic.Int64) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	requests = new(atomic.Int64)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = conn.Close() }()
+				r, err := http.ReadRequest(bufio.NewReader(conn))
+				if err != nil {
+					return
+				}
+				_, _ = io.Copy(io.Discard, r.Body)
+				requests.Add(1)
+				serve(conn)
+			}()
+		}
+	}()
+	return "http://" + listener.Addr().String(), requests
+}
+
+func reset(conn net.Conn) { _ = conn.(*net.TCPConn).SetLinger(0) }
+
+func TestFaultsOnTheWire(t *testing.T) {
+	write := func(s string) func(net.Conn) { return func(c net.Conn) { _, _ = io.WriteString(c, s) } }
+	head := "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+	for _, tt := range []struct {
+		name    string
+		serve   func(net.Conn)
+		code    proxy.Code
+		outcome proxy.Outcome
+	}{
+		{"reset before headers", reset, proxy.CodeTransport, proxy.Unknown},
+		{"closed before headers", func(net.Conn) {}, proxy.CodeTransport, proxy.Unknown},
+		{"reset after headers", func(c net.Conn) { write(head + "Content-Length: 100\r\n\r\n")(c); reset(c) }, proxy.CodeTransport, proxy.Unknown},
+		{"truncated", write(head + "Content-Length: 100\r\n\r\n{\"response\":"), proxy.CodeTransport, proxy.Unknown},
+		{"truncated chunk", write(head + "Transfer-Encoding: chunked\r\n\r\nff\r\n{\"response\":"), proxy.CodeTransport, proxy.Unknown},
+		{"body shorter than a valid envelope", write(head + "Content-Length: 12\r\n\r\n{\"response\":1}"), proxy.CodeBadResponse, proxy.Unknown},
+		{"no HTTP", write("SSH-2.0-OpenSSH\r\n"), proxy.CodeTransport, proxy.Unknown},
+		{"slow headers", func(net.Conn) { time.Sleep(300 * ms) }, proxy.CodeTimeout, proxy.Unknown},
+		{"slow body", func(c net.Conn) { write(head + "Content-Length: 14\r\n\r\n{\"res")(c); time.Sleep(300 * ms) }, proxy.CodeTimeout, proxy.Unknown},
+		{"oversize, declared", write(head + "Content-Length: 9999999\r\n\r\n{"), proxy.CodeResponseTooLarge, proxy.Unknown},
+		{"oversize, chunked", func(c net.Conn) {
+			write(head + "Transfer-Encoding: chunked\r\n\r\n")(c)
+			for range 20 {
+				write("10000\r\n" + strings.Repeat(" ", 0x10000) + "\r\n")(c)
+			}
+		}, proxy.CodeResponseTooLarge, proxy.Unknown},
+		{"oversize, until close", func(c net.Conn) {
+			write(head + "Connection: close\r\n\r\n" + strings.Repeat(" ", 2<<20))(c)
+		}, proxy.CodeResponseTooLarge, proxy.Unknown},
+		{"gzip bomb", func(c net.Conn) {
+			write(head + "Content-Encoding: gzip\r\nConnection: close\r\n\r\n")(c)
+			z := gzip.NewWriter(c)
+			_, _ = z.Write(make([]byte, 64<<20))
+			_ = z.Close()
+		}, proxy.CodeResponseTooLarge, proxy.Unknown},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			base, requests := rawServer(t, tt.serve)
+			timeout := 10 * time.Second
+			if tt.code == proxy.CodeTimeout {
+				timeout = 100 * ms
+			}
+			transport := &http.Transport{}
+			defer transport.CloseIdleConnections()
+			c, err := proxy.New(base, runToken, &proxy.Options{Transport: transport, AttemptTimeout: timeout})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := c.Call(background, "refund_order", map[string]string{"id": "hunter2"})
+			if got != nil {
+				t.Errorf("got %s", got)
+			}
+			if e := wantError(t, err, tt.code, tt.outcome); e.Attempts != 1 || requests.Load() != 1 {
+				t.Errorf("%d attempts, %d requests; what may have run must not be repeated", e.Attempts, requests.Load())
+			}
+			if strings.Contains(err.Error(), base) {
+				t.Errorf("err = %v holds the URL", err)
+			}
+		})
+	}
+}
+
+func TestInformationalAnswersAreSkipped(t *testing.T) {
+	base, _ := rawServer(t, func(c net.Conn) {
+		_, _ = fmt.Fprintf(c, "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(seedAnswer), seedAnswer)
+	})
+	c, err := proxy.New(base, runToken, &proxy.Options{Transport: &http.Transport{DisableKeepAlives: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Call(background, "x", nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Failures before a request is complete are known not to have run anything, so they are repeated.
+func TestWhatWasNotSentIsRepeated(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := "http://" + listener.Addr().String()
+	_ = listener.Close()
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	for _, tt := range []struct{ name, base string }{
+		{"connection refused", refused},
+		{"no TLS on the other side", strings.Replace(plain.URL, "http:", "https:", 1)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := proxy.New(tt.base, runToken, &proxy.Options{Transport: &http.Transport{}, MaxAttempts: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = c.Call(background, "x", nil)
+			if e := wantError(t, err, proxy.CodeTransport, proxy.NotSent); e.Attempts != 2 {
+				t.Errorf("%d attempts", e.Attempts)
+			}
+		})
+	}
+	t.Run("a transport that reports nothing", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			dial := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+			c, s := scripted(t, failing(dial), failing(&net.DNSError{Err: "no such host"}), answer(200, seedAnswer))
+			if _, err := c.Call(background, "x", nil); err != nil || len(s.requests()) != 3 {
+				t.Errorf("err = %v after %d requests", err, len(s.requests()))
+			}
+			if w := s.waits()[0]; w < table[0][0] || w > table[0][1] {
+				t.Errorf("waited %s", w)
+			}
+		})
+	})
+}
+
+func TestTheTokenDoesNotTravel(t *testing.T) {
+	var leaked atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { leaked.Add(1) }))
+	defer other.Close()
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		first := httptest.NewServer(http.RedirectHandler(other.URL, status))
+		c, err := proxy.New(first.URL, runToken, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Call(background, "x", nil)
+		wantError(t, err, proxy.CodeStatus, proxy.Refused)
+		first.Close()
+	}
+	if leaked.Load() != 0 {
+		t.Error("a redirect was followed")
+	}
+}
+
+func TestConnectionsAreReused(t *testing.T) {
+	var connections atomic.Int64
+	mux := http.NewServeMux()
+	mux.HandleFunc("/tools/good", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, seedAnswer) })
+	mux.HandleFunc("/tools/bad", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(422)
+		_, _ = io.WriteString(w, `{"detail":"no"}`+strings.Repeat(" ", 8<<10))
+	})
+	server := httptest.NewUnstartedServer(mux)
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	unlimited := proxy.NewPacer(0, 0)
+	// Clients without a transport of their own share one, so that a client per run does not mean a connection per run.
+	for range 200 {
+		c, err := proxy.New(server.URL, runToken, &proxy.Options{Pacer: unlimited})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Call(background, "good", nil); err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Call(background, "bad", nil)
+		wantError(t, err, proxy.CodeArguments, proxy.Refused)
+	}
+	if n := connections.Load(); n != 1 {
+		t.Errorf("%d connections for 400 calls one after the other", n)
+	}
+}
+
+func TestRequestIsOneWriteAndMinimal(t *testing.T) {
+	got := make(chan string, 1)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer func() { _ = conn.Close() }()
+		buf := make([]byte, 64<<10)
+		n, _ := conn.Read(buf)
+		got <- string(buf[:n])
+		_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(seedAnswer), seedAnswer)
+	}()
+	c, err := proxy.New("http://"+listener.Addr().String()+"/runs/abc/", runToken, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Call(background, "get_order", map[string]string{"order_id": "4521"}); err != nil {
+		t.Fatal(err)
+	}
+	want := "POST /runs/abc/tools/get_order HTTP/1.1\r\nHost: " + listener.Addr().String() +
+		"\r\nUser-Agent: Go-http-client/1.1\r\nContent-Length: 19\r\nAuthorization: Bearer " + runToken +
+		"\r\nContent-Type: application/json\r\nAccept-Encoding: gzip\r\n\r\n{\"order_id\":\"4521\"}"
+	if wire := <-got; wire != want {
+		t.Errorf("the first read got\n%q\nwant\n%q", wire, want)
+	}
+}
+
+func TestRequestLimit(t *testing.T) {
+	c, s := scripted(t, answer(200, seedAnswer))
+	fits := `{"a":"` + strings.Repeat("x", 1<<20-8) + `"}`
+	if _, err := c.Call(background, "x", []byte(fits)); err != nil {
+		t.Error(err)
+	}
+	_, err := c.Call(background, "x", []byte(fits[:7]+"x"+fits[7:]))
+	wantError(t, err, proxy.CodeTooLarge, proxy.NotSent)
+	_, err = c.Trace(background, proxy.EventCustom, []byte(fits))
+	wantError(t, err, proxy.CodeTooLarge, proxy.NotSent)
+	if len(s.requests()) != 1 {
+		t.Errorf("%d requests", len(s.requests()))
+	}
+}
+
+func TestResponseLimitIsExact(t *testing.T) {
+	pad := func(n int) string { return `{"response":"` + strings.Repeat("x", n-15) + `"}` }
+	for _, lie := range []int64{0, -1, 5} {
+		for _, tt := range []struct {
+			size int
+			ok   bool
+		}{{1 << 20, true}, {1<<20 + 1, false}} {
+			step := func(*http.Request) (*http.Response, error) {
+				length := lie
+				if lie == 0 {
+					length = int64(tt.size)
+				}
+				return &http.Response{StatusCode: 200, ContentLength: length, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(pad(tt.size)))}, nil
+			}
+			c, _ := scripted(t, step)
+			_, err := c.Call(background, "x", nil)
+			if tt.ok && err != nil || !tt.ok && proxy.CodeOf(err) != proxy.CodeResponseTooLarge {
+				t.Errorf("Content-Length %d, size %d: %v", lie, tt.size, err)
+			}
+		}
+	}
+}
+
+func TestManyRunsLeaveNothingBehind(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.WriteString(w, seedAnswer)
+	}))
+	defer server.Close()
+	call := func() {
+		c, err := proxy.New(server.URL, runToken, nil)
+		if err == nil {
+			_, err = c.Call(background, "x", nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	call()
+	before := runtime.NumGoroutine()
+	var memory runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&memory)
+	heap := memory.HeapAlloc
+	for range 10_000 {
+		call()
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&memory)
+	if grown := int64(memory.HeapAlloc) - int64(heap); grown > 1<<20 {
+		t.Errorf("the heap grew by %d bytes", grown)
+	}
+	if after := runtime.NumGoroutine(); after > before+5 {
+		t.Errorf("%d goroutines before, %d after", before, after)
+	}
+}
+
+func TestCancelWhileTheAnswerArrives(t *testing.T) {
+	base, _ := rawServer(t, func(c net.Conn) {
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
+		time.Sleep(500 * ms)
+	})
+	ctx, cancel := context.WithCancel(background)
+	time.AfterFunc(50*ms, cancel)
+	c, err := proxy.New(base, runToken, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Call(ctx, "x", nil)
+	wantError(t, err, proxy.CodeCanceled, proxy.Unknown)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("err = %v", err)
+	}
+}
