@@ -17,10 +17,7 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, erro
 		return nil, tooLarge
 	}
 	control := http.NewResponseController(w)
-	if control.SetReadDeadline(time.Now().Add(h.opts.BodyTimeout)) == nil {
-		// Without this the deadline would later look as if the platform had hung up.
-		defer func() { _ = control.SetReadDeadline(time.Time{}) }()
-	}
+	_ = control.SetReadDeadline(time.Now().Add(h.opts.BodyTimeout)) // not every ResponseWriter can
 	size := int64(512)
 	if r.ContentLength >= 0 {
 		size = r.ContentLength + 1
@@ -32,6 +29,9 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, erro
 		body = body[:len(body)+n]
 		switch {
 		case err == io.EOF:
+			// Left in place, the deadline would later look as if the platform had hung up. After a failure it stays: the
+			// server reads on before it answers.
+			_ = control.SetReadDeadline(time.Time{})
 			return body, nil
 		case err == nil:
 		case isTooLarge(err):
@@ -45,6 +45,14 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, erro
 			body = append(body, 0)[:len(body)]
 		}
 	}
+}
+
+// skipBody lets the server answer although nobody has read the body: otherwise it first waits for the rest of it, which
+// somebody without a token could withhold.
+func (h *Handler) skipBody(w http.ResponseWriter) {
+	control := http.NewResponseController(w)
+	_ = control.EnableFullDuplex()
+	_ = control.SetReadDeadline(time.Now().Add(h.opts.BodyTimeout))
 }
 
 func isTooLarge(err error) bool {

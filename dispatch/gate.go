@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 )
 
 // gate counts the runs in progress. The zero gate is open and has no limit.
@@ -31,6 +32,20 @@ func (g *gate) leave() {
 	if g.inside == 0 && g.empty != nil {
 		close(g.empty)
 		g.empty = nil
+	}
+}
+
+// visit is one run's place in the gate, held by the request and by the agent, which may outlive the answer.
+type visit struct {
+	gate    *gate
+	holders atomic.Int32
+}
+
+func (v *visit) hold() { v.holders.Add(1) }
+
+func (v *visit) release() {
+	if v.holders.Add(-1) == 0 {
+		v.gate.leave()
 	}
 }
 

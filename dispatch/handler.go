@@ -42,11 +42,13 @@ func New(agent Agent, opts *Options) (*Handler, error) {
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
+		h.skipBody(w)
 		w.Header().Set("Allow", http.MethodPost)
 		WriteError(w, &Error{Code: CodeMethod, Message: "use POST"})
 		return
 	}
 	if !h.auth.allows(r) {
+		h.skipBody(w)
 		WriteError(w, &Error{Code: CodeUnauthorized})
 		return
 	}
@@ -64,13 +66,15 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, &Error{Code: CodeBusy, Message: "too many runs at once, or shutting down"})
 		return
 	}
+	visit := &visit{gate: &h.gate}
+	visit.hold()
+	defer visit.release()
 	run, err := h.newRun(r, body)
 	if err != nil {
-		h.gate.leave()
 		h.refuse(w, r, err)
 		return
 	}
-	h.serve(w, r, run)
+	h.serve(w, r, run, visit)
 }
 
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
@@ -86,16 +90,17 @@ type outcome struct {
 }
 
 // serve runs the agent and answers, in time whatever the agent does. The agent has its own goroutine because nothing
-// can stop one that does not heed its context; the gate stays occupied until it has really returned.
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request, run *Run) {
+// can stop one that does not heed its context; it holds its place in the gate until it has really returned.
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, run *Run, visit *visit) {
 	start := time.Now()
 	ctx, cancel := context.WithTimeoutCause(r.Context(), h.opts.RunTimeout-h.opts.Reserve, errRunTimeout)
 	defer cancel()
 	done := make(chan outcome, 1)
-	go func() {
-		defer h.gate.leave()
-		done <- h.call(ctx, run)
-	}()
+	visit.hold()
+	go h.call(ctx, run, func(out outcome) {
+		visit.release()
+		done <- out
+	})
 	var out outcome
 	select {
 	case out = <-done:
@@ -119,24 +124,23 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, run *Run) {
 	writeJSON(w, http.StatusOK, body)
 }
 
-// call runs the agent with its panics contained.
-func (h *Handler) call(ctx context.Context, run *Run) (out outcome) {
+// call runs the agent and reports what became of it, its panics and runtime.Goexit included.
+func (h *Handler) call(ctx context.Context, run *Run, report func(outcome)) {
+	out := outcome{err: &Error{Code: CodePanicked, Message: "the agent panicked; see its log"}}
 	returned := false
 	defer func() {
-		if returned {
-			return
+		if !returned {
+			p := recover() // nil after runtime.Goexit
+			if p == http.ErrAbortHandler {
+				out = outcome{panicked: p}
+			} else {
+				h.opts.Logger.ErrorContext(ctx, "agent panicked", "run_id", run.RunID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			}
 		}
-		switch p := recover(); p {
-		case http.ErrAbortHandler:
-			out = outcome{panicked: p}
-		default: // p is nil if the agent called runtime.Goexit
-			h.opts.Logger.ErrorContext(ctx, "agent panicked", "run_id", run.RunID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			out = outcome{err: &Error{Code: CodePanicked, Message: "the agent panicked; see its log"}}
-		}
+		report(out)
 	}()
-	response, err := h.agent(ctx, run)
+	out.response, out.err = h.agent(ctx, run)
 	returned = true
-	return outcome{response: response, err: err}
 }
 
 var errRunTimeout = errors.New("the time for the run is over")

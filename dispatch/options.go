@@ -107,7 +107,7 @@ func (h *Handler) configure(opts *Options) error {
 	setDefault(&o.RunTimeout, defaultRunTimeout)
 	setDefault(&o.Reserve, defaultReserve)
 	if o.RunTimeout > maxRunTimeout {
-		bad("Options.RunTimeout is at most %s, the platform's own limit", maxRunTimeout)
+		bad("Options.RunTimeout is %s; the platform allows at most %.0f s", o.RunTimeout, maxRunTimeout.Seconds())
 	}
 	if o.RunTimeout > 0 && o.Reserve >= o.RunTimeout {
 		bad("Options.Reserve (%s) must be shorter than RunTimeout (%s)", o.Reserve, o.RunTimeout)

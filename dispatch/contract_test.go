@@ -1,0 +1,141 @@
+package dispatch_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/dispatch"
+)
+
+func TestCheckResponse(t *testing.T) {
+	for _, tt := range []struct {
+		name, body string
+		problems   string // codes and pointers; a fatal one with "!"
+		gradeable  bool
+	}{
+		{"minimal", `{"final_response":"x"}`, "", false},
+		{"null members", `{"final_response":"x","messages":null,"metadata":null}`, "", false},
+		{"unknown members", `{"final_response":"x","soft":1}`, "", false},
+		{
+			"the documented example",
+			`{"final_response":"The refund of $79.50 has been issued.","messages":[{"role":"user","content":"Refund order #4521..."},{"role":"assistant","tool_calls":[{"id":"c1","name":"get_order","arguments":{"order_id":"4521"}}]},{"role":"tool","tool_call_id":"c1","content":"{\"status\":\"shipped\"}"},{"role":"assistant","content":"The refund of $79.50 has been issued."}],"metadata":{"model":"claude-sonnet-4-5","total_input_tokens":1842,"total_output_tokens":217,"agent_runtime_ms":4815}}`,
+			"", true,
+		},
+		{
+			"nested tool calls", `{"final_response":"x","messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]},{"role":"tool","tool_call_id":"c","content":null}]}`,
+			"", false,
+		},
+		{"parts", `{"final_response":"x","messages":[{"role":"assistant","content":[{"type":"text","text":"hi"}]}]}`, "", true},
+		{"blank assistant text", `{"final_response":"x","messages":[{"role":"assistant","content":"  "}]}`, "", false},
+		{"thinking", `{"final_response":"x","messages":[{"role":"assistant","content":"a","thinking":[{"anything":[1]},"s"]}]}`, "", true},
+		{"no JSON", `oops`, "!not_json ", false},
+		{"list", `[]`, "!not_json ", false},
+		{"no final response", `{}`, "!final_response_missing /final_response", false},
+		{"final response is null", `{"final_response":null}`, "!final_response_missing /final_response", false},
+		{"final response is a number", `{"final_response":1}`, "!final_response_missing /final_response", false},
+		{"final response is empty", `{"final_response":""}`, "!final_response_missing /final_response", false},
+		{"final response is white space", `{"final_response":" \n"}`, "!final_response_missing /final_response", false},
+		{"long", `{"final_response":"` + strings.Repeat("é", 50_001) + `"}`, "final_response_long /final_response", false},
+		{"not too long", `{"final_response":"` + strings.Repeat("é", 50_000) + `"}`, "", false},
+		{"messages is an object", `{"final_response":"x","messages":{}}`, "messages_malformed /messages", false},
+		{"message is a string", `{"final_response":"x","messages":["hi"]}`, "messages_malformed /messages", false},
+		{"metadata is a list", `{"final_response":"x","metadata":[]}`, "metadata_malformed /metadata", false},
+		{
+			"every fault of a message",
+			`{"final_response":"x","messages":[{"content":"a"},{"role":"function","content":1},{"role":"user","content":{},"tool_calls":[{}]},{"role":"assistant","tool_calls":[{"id":"","name":"","arguments":[1]},{"id":"c","name":"f","arguments":"no"}]},{"role":"tool"},{"role":"tool","tool_call_id":"nobody"}]}`,
+			"messages_malformed /messages/0/role,messages_malformed /messages/1/role,messages_malformed /messages/1/content,messages_malformed /messages/2/content," +
+				"messages_malformed /messages/2/tool_calls,messages_malformed /messages/2/tool_calls/0/id,messages_malformed /messages/2/tool_calls/0/name," +
+				"messages_malformed /messages/3/tool_calls/0/id,messages_malformed /messages/3/tool_calls/0/name,messages_malformed /messages/3/tool_calls/0/arguments," +
+				"messages_malformed /messages/3/tool_calls/1/arguments,messages_malformed /messages/4/tool_call_id,messages_malformed /messages/5/tool_call_id",
+			false,
+		},
+		{"one bad message drops all", `{"final_response":"x","messages":[{"role":"assistant","content":"a"},{"role":"bot"}]}`, "messages_malformed /messages/1/role", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			verdict := dispatch.CheckResponse([]byte(tt.body))
+			var got []string
+			for _, p := range verdict.Problems {
+				mark := ""
+				if p.Fatal {
+					mark = "!"
+				}
+				got = append(got, mark+p.Code+" "+p.Pointer)
+				if p.Text == "" {
+					t.Errorf("%s says nothing", p.Code)
+				}
+			}
+			if s := strings.Join(got, ","); s != tt.problems {
+				t.Errorf("problems\n%s\nwant\n%s", s, tt.problems)
+			}
+			if verdict.Gradeable != tt.gradeable || verdict.OK() == strings.HasPrefix(tt.problems, "!") {
+				t.Errorf("gradeable %t, ok %t", verdict.Gradeable, verdict.OK())
+			}
+		})
+	}
+}
+
+func TestMessagesRoundTrip(t *testing.T) {
+	for _, tt := range []struct{ in, out string }{
+		{`{"role":"user","content":"hi"}`, `{"role":"user","content":"hi"}`},
+		{`{"role":"assistant","content":null}`, `{"role":"assistant","content":null}`},
+		{`{"role":"assistant"}`, `{"role":"assistant"}`},
+		{`{"role":"user","content":[{"type":"image","data":"…"}]}`, `{"role":"user","content":[{"type":"image","data":"…"}]}`},
+		{
+			`{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
+			`{"role":"assistant","tool_calls":[{"id":"c","name":"f","arguments":"{}"}]}`,
+		},
+	} {
+		var m dispatch.Message
+		if err := json.Unmarshal([]byte(tt.in), &m); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := json.Marshal(m); err != nil || string(out) != tt.out {
+			t.Errorf("%s became %s, %v; want %s", tt.in, out, err, tt.out)
+		}
+	}
+	var m dispatch.Message
+	if err := json.Unmarshal([]byte(`{"role":"assistant","tool_calls":[{"id":"c","name":"a","function":{"name":"b"}}]}`), &m); err == nil {
+		t.Error("a call in both forms was read")
+	}
+	for content, want := range map[string]string{`"a"`: "a", `[{"text":"a"},"b",{"type":"image"},{"text":"c"}]`: "abc", `null`: "", `5`: "", ``: ""} {
+		if got := dispatch.Content(content).String(); got != want {
+			t.Errorf("Content(%s).String() = %q, want %q", content, got, want)
+		}
+	}
+}
+
+// FuzzHandler: whatever the body, the answer is one of the documented ones, and nothing secret is in it.
+func FuzzHandler(f *testing.F) {
+	for _, s := range []string{seedBody, `{"ping":true}`, `{}`, `{"input":{"messages":[{}],"turn_id":1}}`, `{"a":1,"a":1}`, `[[[[`, "\xff", `{"odyssey_proxy_url":"http://u:p@h"}`} {
+		f.Add([]byte(s))
+	}
+	h := newHandler(f, answering("ok"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		r := httptest.NewRequest("POST", "/", strings.NewReader(string(body)))
+		r.Header = seedHeaders()
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		switch w.Code {
+		case 200:
+			if got := w.Body.String(); got != `{"ok":true}` && got != `{"final_response":"ok"}` {
+				t.Fatalf("200 %s", got)
+			}
+			if !json.Valid(body) {
+				t.Fatal("a body that is no JSON was accepted")
+			}
+		case 400:
+			var e struct{ Error, Message string }
+			if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || e.Error == "" || e.Message == "" {
+				t.Fatalf("400 %s: %v", w.Body, err)
+			}
+		default:
+			t.Fatal(fmt.Sprint(w.Code, w.Body))
+		}
+		if strings.Contains(w.Body.String(), runToken) || strings.Contains(w.Body.String(), agentToken) {
+			t.Fatalf("a token in %s", w.Body)
+		}
+	})
+}

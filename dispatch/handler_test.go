@@ -1,0 +1,747 @@
+package dispatch_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/proxy"
+)
+
+const (
+	agentToken = "agent-token-hunter2"
+	runToken   = "secret-run-token"
+	jti        = "2105977b27b84f12920087320921f1a5"
+)
+
+// seedBody is the example of "Porting without the SDK", with the nested task input in its place.
+const seedBody = `{
+  "task_id": 42,
+  "run_id": 17,
+  "agent_id": 8,
+  "input": {
+    "task_id": 42,
+    "user_instruction": "Refund order #4521 if it shipped more than 30 days ago.",
+    "input": {
+      "customer_id": "cust_99",
+      "order_id": "4521"
+    }
+  },
+  "odyssey_proxy_url": "https://api.example.com/api/odyssey-proxy/runs/abc",
+  "run_token_jti": "2105977b27b84f12920087320921f1a5"
+}`
+
+func seedHeaders() http.Header {
+	return http.Header{
+		"Content-Type":                  {"application/json"},
+		"Authorization":                 {"Bearer " + agentToken},
+		"X-Pipelines-Run-Token":         {runToken},
+		"X-Pipelines-Odyssey-Proxy-Url": {"https://api.example.com/api/odyssey-proxy/runs/abc"},
+		"X-Pipelines-Run-Id":            {"17"},
+		"X-Pipelines-Task-Id":           {"42"},
+		"X-Pipelines-Run-Token-Jti":     {jti},
+	}
+}
+
+func newHandler(t testing.TB, agent dispatch.Agent, opts ...func(*dispatch.Options)) *dispatch.Handler {
+	t.Helper()
+	o := &dispatch.Options{Tokens: []string{agentToken}}
+	for _, set := range opts {
+		set(o)
+	}
+	h, err := dispatch.New(agent, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func answering(text string) dispatch.Agent {
+	return func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+		return &dispatch.Response{FinalResponse: text}, nil
+	}
+}
+
+// post sends a request straight to the handler. change may be nil.
+func post(h http.Handler, body string, change func(*http.Request)) *httptest.ResponseRecorder {
+	r := httptest.NewRequest("POST", "/dispatch", strings.NewReader(body))
+	r.Header = seedHeaders()
+	if change != nil {
+		change(r)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func wantAnswer(t testing.TB, w *httptest.ResponseRecorder, status int, body string) {
+	t.Helper()
+	if w.Code != status || w.Body.String() != body {
+		t.Errorf("got %d %s\nwant %d %s", w.Code, w.Body, status, body)
+	}
+	if got := w.Header().Get("Content-Type"); status != 401 && got != "application/json" {
+		t.Errorf("Content-Type %q", got)
+	}
+}
+
+// wantError asserts an error answer whose message contains text, and that nothing secret is in it.
+func wantError(t testing.TB, w *httptest.ResponseRecorder, status int, code dispatch.Code, text string) {
+	t.Helper()
+	var e struct{ Error, Message string }
+	if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil {
+		t.Fatalf("%d %q: %v", w.Code, w.Body, err)
+	}
+	if w.Code != status || e.Error != string(code) || !strings.Contains(e.Message, text) {
+		t.Errorf("got %d %s\nwant %d %s with %q", w.Code, w.Body, status, code, text)
+	}
+	for _, secret := range []string{agentToken, runToken, "hunter2"} {
+		if strings.Contains(w.Body.String(), secret) {
+			t.Errorf("%s holds the secret %q", w.Body, secret)
+		}
+	}
+}
+
+func TestSeedExampleReachesTheAgent(t *testing.T) {
+	var sent []string
+	transport := roundTrip(func(r *http.Request) (*http.Response, error) {
+		body, _ := io.ReadAll(r.Body)
+		sent = append(sent, r.URL.String()+" "+r.Header.Get("Authorization")+" "+string(body))
+		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(
+			`{"tool_name":"get_order","response":{"status":"shipped","shipped_at":"2026-04-01"},"source":"odyssey","latency_ms":412,"matched_rule_index":null}`))}, nil
+	})
+	var run *dispatch.Run
+	var result json.RawMessage
+	h := newHandler(t, func(ctx context.Context, r *dispatch.Run) (_ *dispatch.Response, err error) {
+		run = r
+		result, err = r.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"})
+		return &dispatch.Response{FinalResponse: "The refund of $79.50 has been issued for order #4521."}, err
+	}, func(o *dispatch.Options) { o.Proxy = &proxy.Options{Transport: transport} })
+
+	w := post(h, seedBody, nil)
+	wantAnswer(t, w, 200, `{"final_response":"The refund of $79.50 has been issued for order #4521."}`)
+	if run.TaskID != "42" || run.RunID != "17" || run.AgentID != "8" || run.TokenJTI != jti ||
+		run.Instruction != "Refund order #4521 if it shipped more than 30 days ago." || string(run.Envelope) != seedBody {
+		t.Errorf("run = %+v", run)
+	}
+	var input struct {
+		Customer string `json:"customer_id"`
+		Order    string `json:"order_id"`
+	}
+	if err := run.DecodeInput(&input); err != nil || input.Customer != "cust_99" || input.Order != "4521" {
+		t.Errorf("input = %+v, %v", input, err)
+	}
+	if want := `https://api.example.com/api/odyssey-proxy/runs/abc/tools/get_order Bearer secret-run-token {"order_id":"4521"}`; len(sent) != 1 || sent[0] != want {
+		t.Errorf("the tool call was %q", sent)
+	}
+	// The envelope must never reach the agent as a tool's result.
+	if string(result) != `{"status":"shipped","shipped_at":"2026-04-01"}` {
+		t.Errorf("the tool's result is %s", result)
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestMethods(t *testing.T) {
+	h := newHandler(t, answering("x"))
+	for _, method := range []string{"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH"} {
+		w := post(h, seedBody, func(r *http.Request) { r.Method = method })
+		if w.Code != 405 || w.Header().Get("Allow") != "POST" {
+			t.Errorf("%s: %d, Allow %q", method, w.Code, w.Header().Get("Allow"))
+		}
+	}
+}
+
+func TestAuth(t *testing.T) {
+	current := []string{"rotated"}
+	plain := newHandler(t, answering("x"))
+	two := newHandler(t, answering("x"), func(o *dispatch.Options) { o.Tokens = []string{"old", "new"} })
+	custom := newHandler(t, answering("x"), func(o *dispatch.Options) { o.AuthHeader = "x-api-key" })
+	byFunc := newHandler(t, answering("x"), func(o *dispatch.Options) {
+		o.Tokens, o.TokenFunc = nil, func() []string { return current }
+	})
+	verify := newHandler(t, answering("x"), func(o *dispatch.Options) {
+		o.Tokens, o.Verify = nil, func(r *http.Request) bool { return r.Header.Get("X-Signature") == "good" }
+	})
+	open := newHandler(t, answering("x"), func(o *dispatch.Options) { o.Tokens, o.InsecureNoAuth = nil, true })
+	for _, tt := range []struct {
+		name    string
+		handler http.Handler
+		header  string
+		values  []string
+		ok      bool
+	}{
+		{"right", plain, "Authorization", []string{"Bearer " + agentToken}, true},
+		{"scheme in lower case", plain, "Authorization", []string{"bearer " + agentToken}, true},
+		{"none", plain, "Authorization", nil, false},
+		{"empty", plain, "Authorization", []string{""}, false},
+		{"scheme only", plain, "Authorization", []string{"Bearer "}, false},
+		{"without scheme", plain, "Authorization", []string{agentToken}, false},
+		{"other scheme", plain, "Authorization", []string{"Basic " + agentToken}, false},
+		{"wrong", plain, "Authorization", []string{"Bearer wrong"}, false},
+		{"prefix", plain, "Authorization", []string{"Bearer " + agentToken[:5]}, false},
+		{"longer", plain, "Authorization", []string{"Bearer " + agentToken + "x"}, false},
+		{"two headers, both right", plain, "Authorization", []string{"Bearer " + agentToken, "Bearer " + agentToken}, false},
+		{"two headers, one right", plain, "Authorization", []string{"Bearer wrong", "Bearer " + agentToken}, false},
+		{"two in one header", plain, "Authorization", []string{"Bearer wrong, Bearer " + agentToken}, false},
+		{"in another header", plain, "X-Api-Key", []string{agentToken}, false},
+		{"first of two", two, "Authorization", []string{"Bearer old"}, true},
+		{"second of two", two, "Authorization", []string{"Bearer new"}, true},
+		{"custom header", custom, "X-Api-Key", []string{agentToken}, true},
+		{"custom header with scheme", custom, "X-Api-Key", []string{"Bearer " + agentToken}, true},
+		{"custom header, in Authorization", custom, "Authorization", []string{"Bearer " + agentToken}, false},
+		{"function", byFunc, "Authorization", []string{"Bearer rotated"}, true},
+		{"function, wrong", byFunc, "Authorization", []string{"Bearer stale"}, false},
+		{"verifier", verify, "X-Signature", []string{"good"}, true},
+		{"verifier, wrong", verify, "X-Signature", []string{"bad"}, false},
+		{"open", open, "Authorization", nil, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, body := range []string{`{"ping":true}`, seedBody, `no JSON`, strings.Repeat("x", 2<<20)} {
+				w := post(tt.handler, body, func(r *http.Request) {
+					r.Header.Del("Authorization")
+					if tt.values != nil {
+						r.Header[tt.header] = tt.values
+					}
+				})
+				if (w.Code != 401) != tt.ok {
+					t.Errorf("status %d for a body of %d bytes", w.Code, len(body))
+				}
+				if !tt.ok && (w.Body.Len() != 0 || len(w.Header()) != 0) {
+					t.Errorf("a 401 carries a hint: %v %q", w.Header(), w.Body)
+				}
+			}
+		})
+	}
+	current = nil
+	if w := post(byFunc, `{"ping":true}`, func(r *http.Request) { r.Header.Set("Authorization", "Bearer rotated") }); w.Code != 401 {
+		t.Errorf("%d for a token that is no longer given", w.Code)
+	}
+	current = []string{""}
+	if w := post(byFunc, `{"ping":true}`, func(r *http.Request) { r.Header.Set("Authorization", "Bearer ") }); w.Code != 401 {
+		t.Errorf("%d for an empty token", w.Code)
+	}
+}
+
+type unreadable struct{ t *testing.T }
+
+func (u unreadable) Read([]byte) (int, error) { u.t.Error("the body was read"); return 0, io.EOF }
+
+func TestTheBodyIsNotReadBeforeAuth(t *testing.T) {
+	h := newHandler(t, answering("x"))
+	r := httptest.NewRequest("POST", "/", unreadable{t})
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if w.Code != 401 {
+		t.Errorf("status %d", w.Code)
+	}
+}
+
+func TestPing(t *testing.T) {
+	h := newHandler(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+		t.Error("a ping reached the agent")
+		return nil, nil
+	}, func(o *dispatch.Options) { o.MaxRuns = 1 })
+	for _, body := range []string{`{"ping":true}`, `{ "ping": true }`, "\r\n{\t\"ping\"\n:true\n}\n", "{" + strings.Repeat(" ", 5000) + `"ping":true}`} {
+		// A ping has no dispatch fields and no dispatch headers.
+		w := post(h, body, func(r *http.Request) { r.Header = http.Header{"Authorization": {"Bearer " + agentToken}} })
+		wantAnswer(t, w, 200, `{"ok":true}`)
+	}
+	for _, body := range []string{`{"ping":false}`, `{"ping":"true"}`, `{"ping":1}`, `{"Ping":true}`, `{"ping":true,"x":1}`, `{"ping":true,"ping":true}`, `{"ping":true}{}`, `["ping",true]`, `{"ping":true`, `{"ping":truex}`} {
+		w := post(h, body, func(r *http.Request) { r.Header = http.Header{"Authorization": {"Bearer " + agentToken}} })
+		if w.Code != 400 {
+			t.Errorf("%s: status %d, want 400", body, w.Code)
+		}
+	}
+}
+
+func TestBadBodies(t *testing.T) {
+	h := newHandler(t, answering("x"))
+	deep := strings.Repeat(`{"a":`, 10_000) + `1` + strings.Repeat(`}`, 10_000)
+	for _, tt := range []struct {
+		name, body string
+		status     int
+		code       dispatch.Code
+		text       string
+	}{
+		{"over 1 MiB", `{"x":"` + strings.Repeat("x", 1<<20) + `"}`, 413, dispatch.CodeBodyTooLarge, "1048576 bytes"},
+		{"empty", ``, 400, dispatch.CodeJSON, "ends before"},
+		{"no JSON", `hunter2`, 400, dispatch.CodeJSON, "invalid character 'h'"},
+		{"array", `[1]`, 400, dispatch.CodeJSON, "must be an object, not an array"},
+		{"string", `"x"`, 400, dispatch.CodeJSON, "must be an object, not a string"},
+		{"null", `null`, 400, dispatch.CodeJSON, "must be an object, not null"},
+		{"trailing data", seedBody + `{}`, 400, dispatch.CodeJSON, "after top-level value"},
+		{"duplicate", `{"task_id":1,"task_id":2}`, 400, dispatch.CodeJSON, "/task_id stands twice"},
+		{"duplicate inside", `{"input":{"input":{"a":1,"a":2}}}`, 400, dispatch.CodeJSON, "/input/input/a stands twice"},
+		{"wrong case", `{"Task_ID":1}`, 400, dispatch.CodeJSON, `it must be "task_id"`},
+		{"wrong case inside", `{"input":{"User_instruction":"x"}}`, 400, dispatch.CodeJSON, `it must be "user_instruction"`},
+		{"deep", deep, 400, dispatch.CodeJSON, "256 levels"},
+		{"invalid UTF-8", "{\"input\":{\"user_instruction\":\"\xff\"}}", 400, dispatch.CodeJSON, "UTF-8"},
+		{"NaN", `{"task_id":NaN}`, 400, dispatch.CodeJSON, "invalid character 'N'"},
+		{"huge number", `{"input":{"input":{"n":` + strings.Repeat("9", 65) + `}}}`, 400, dispatch.CodeJSON, "64 characters"},
+		{"many values", `{"input":{"input":[` + strings.Repeat("1,", 500_000) + `1]}}`, 400, dispatch.CodeJSON, "500000 values"},
+		{"input is a string", `{"input":"hunter2"}`, 400, dispatch.CodeEnvelope, "input must be an object"},
+		{"input is a list", `{"input":[]}`, 400, dispatch.CodeEnvelope, "input must be an object"},
+		{"instruction is an object", `{"input":{"user_instruction":{}}}`, 400, dispatch.CodeJSON, "/input/user_instruction must be a string"},
+		{"id is a fraction", `{"task_id":1.5}`, 400, dispatch.CodeJSON, "/task_id must be an id"},
+		{"id is negative", `{"run_id":-1}`, 400, dispatch.CodeJSON, "/run_id must be an id"},
+		{"id is an object", `{"agent_id":{}}`, 400, dispatch.CodeJSON, "/agent_id must be an id"},
+		{"id with a line break", `{"run_id":"1\n2"}`, 400, dispatch.CodeJSON, "/run_id must be an id"},
+		{"proxy URL is a number", `{"odyssey_proxy_url":5}`, 400, dispatch.CodeJSON, "/odyssey_proxy_url must be a string"},
+		{"proxy URL relative", `{"odyssey_proxy_url":"/runs/hunter2"}`, 400, dispatch.CodeEnvelope, "https://"},
+		{"proxy URL file", `{"odyssey_proxy_url":"file:///etc/hunter2"}`, 400, dispatch.CodeEnvelope, "https://"},
+		{"proxy URL with password", `{"odyssey_proxy_url":"http://user:hunter2@h/"}`, 400, dispatch.CodeEnvelope, "user name or password"},
+		{"proxy URL with query", `{"odyssey_proxy_url":"http://h/?token=hunter2"}`, 400, dispatch.CodeEnvelope, "query"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			wantError(t, post(h, tt.body, nil), tt.status, tt.code, tt.text)
+		})
+	}
+	t.Run("chunked over 1 MiB", func(t *testing.T) {
+		w := post(h, `{"x":"`+strings.Repeat("x", 1<<20)+`"}`, func(r *http.Request) { r.ContentLength = -1 })
+		wantError(t, w, 413, dispatch.CodeBodyTooLarge, "bytes")
+	})
+	t.Run("exactly 1 MiB", func(t *testing.T) {
+		body := strings.Replace(seedBody, "cust_99", strings.Repeat("x", 1<<20-len(seedBody)+len("cust_99")), 1)
+		wantAnswer(t, post(h, body, nil), 200, `{"final_response":"x"}`)
+	})
+}
+
+func TestBodyWinsAndHeadersFillGaps(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		body   string
+		change func(http.Header)
+		check  func(*dispatch.Run, *http.Request) bool // the request is that of a tool call
+		text   string                                  // of a 400 instead
+	}{
+		{
+			"everything from headers", `{}`, nil,
+			func(run *dispatch.Run, r *http.Request) bool {
+				return run.RunID == "17" && run.TaskID == "42" && run.TokenJTI == jti && run.AgentID == "" && run.Instruction == "" &&
+					string(run.Input) == "{}" && r.URL.Host == "api.example.com" && r.Header.Get("Authorization") == "Bearer "+runToken
+			}, "",
+		},
+		{
+			"everything from the body",
+			`{"task_id":"1","run_id":"2","odyssey_proxy_url":"http://body.example/x/","run_token":"body-token","run_token_jti":"j","input":{"user_instruction":"hi"}}`, nil,
+			func(run *dispatch.Run, r *http.Request) bool {
+				return run.RunID == "2" && run.TaskID == "1" && run.TokenJTI == "j" && r.URL.String() == "http://body.example/x/tools/x" &&
+					r.Header.Get("Authorization") == "Bearer body-token"
+			}, "",
+		},
+		{
+			"null and empty are gaps", `{"task_id":null,"run_id":"","odyssey_proxy_url":"","run_token":null,"run_token_jti":"","input":null}`, nil,
+			func(run *dispatch.Run, r *http.Request) bool {
+				return run.RunID == "17" && run.TaskID == "42" && run.TokenJTI == jti
+			}, "",
+		},
+		{
+			"task id from the input", `{"input":{"task_id":7,"input":null}}`, func(h http.Header) { h.Del("X-Pipelines-Task-Id") },
+			func(run *dispatch.Run, r *http.Request) bool { return run.TaskID == "7" && string(run.Input) == "{}" }, "",
+		},
+		{
+			"large ids keep their digits", `{"task_id":123456789012345678901234567890}`, nil,
+			func(run *dispatch.Run, r *http.Request) bool { return run.TaskID == "123456789012345678901234567890" }, "",
+		},
+		{
+			"a turn of a session",
+			`{"input":{"session_id":"s-1","turn_id":3,"latest_user_prompt":"and now?","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"get_order","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c1","content":"{}"}]}}`, nil,
+			func(run *dispatch.Run, r *http.Request) bool {
+				history, err := run.History()
+				return err == nil && run.SessionID == "s-1" && run.TurnID == "3" && run.Instruction == "and now?" && len(history) == 3 &&
+					history[0].Content.String() == "hi" && history[1].ToolCalls[0].Name == "get_order" && history[2].ToolCallID == "c1"
+			}, "",
+		},
+		{
+			"user_instruction wins over latest_user_prompt", `{"input":{"user_instruction":"a","latest_user_prompt":"b"}}`, nil,
+			func(run *dispatch.Run, r *http.Request) bool { return run.Instruction == "a" }, "",
+		},
+		{"no proxy URL", `{}`, func(h http.Header) { h.Del("X-Pipelines-Odyssey-Proxy-Url") }, nil, "no proxy URL"},
+		{"no run token", `{}`, func(h http.Header) { h.Del("X-Pipelines-Run-Token") }, nil, "no run token"},
+		{"two run tokens", `{}`, func(h http.Header) { h.Add("X-Pipelines-Run-Token", "hunter2") }, nil, "X-Pipelines-Run-Token is given 2 times"},
+		{"two proxy URLs", `{}`, func(h http.Header) { h.Add("X-Pipelines-Odyssey-Proxy-Url", "http://hunter2/") }, nil, "is given 2 times"},
+		{"run token with a space", `{"run_token":"hunter2 x"}`, nil, nil, "visible ASCII"},
+		{"header id with a space", `{}`, func(h http.Header) { h.Set("X-Pipelines-Run-Id", "1 2") }, nil, "X-Pipelines-Run-Id is no id"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var run *dispatch.Run
+			var request *http.Request
+			h := newHandler(t, func(ctx context.Context, r *dispatch.Run) (*dispatch.Response, error) {
+				run = r
+				_, err := r.Proxy.Call(ctx, "x", nil)
+				return &dispatch.Response{FinalResponse: "x"}, err
+			}, func(o *dispatch.Options) {
+				o.Proxy = &proxy.Options{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+					request = r
+					return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"response":1}`))}, nil
+				})}
+			})
+			w := post(h, tt.body, func(r *http.Request) {
+				if tt.change != nil {
+					tt.change(r.Header)
+				}
+			})
+			if tt.check == nil {
+				wantError(t, w, 400, dispatch.CodeEnvelope, tt.text)
+				return
+			}
+			wantAnswer(t, w, 200, `{"final_response":"x"}`)
+			if !tt.check(run, request) {
+				t.Errorf("run = %+v\nrequest %s %v", run, request.URL, request.Header)
+			}
+		})
+	}
+}
+
+func TestProxyHosts(t *testing.T) {
+	h := newHandler(t, answering("x"), func(o *dispatch.Options) { o.ProxyHosts = []string{"API.example.com", "other.example:8443"} })
+	for url, ok := range map[string]bool{
+		"https://api.example.com/runs/1": true, "https://api.example.com:444/": true, "http://other.example:8443": true,
+		"http://other.example": false, "https://api.example.com.evil.example/": false, "https://evil.example/api.example.com": false,
+		"https://api.example.com@evil.example/": false, "https://evil.example#api.example.com": false,
+	} {
+		w := post(h, `{"odyssey_proxy_url":"`+url+`"}`, nil)
+		if (w.Code == 200) != ok {
+			t.Errorf("%s: %d %s", url, w.Code, w.Body)
+		}
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		response *dispatch.Response
+		want     string
+	}{
+		{"nil", nil, `{"final_response":"(no final response)"}`},
+		{"empty", &dispatch.Response{}, `{"final_response":"(no final response)"}`},
+		{"white space", &dispatch.Response{FinalResponse: " \n"}, `{"final_response":"(no final response)"}`},
+		{"escapes", &dispatch.Response{FinalResponse: "a\"\\\n<é>"}, `{"final_response":"a\"\\\n<é>"}`},
+		{"invalid UTF-8", &dispatch.Response{FinalResponse: "a\xffb"}, `{"final_response":"a�b"}`},
+		{
+			"rich", &dispatch.Response{
+				FinalResponse: "done",
+				Messages: []dispatch.Message{
+					{Role: dispatch.RoleUser, Content: dispatch.Text("Refund order #4521...")},
+					{
+						Role: dispatch.RoleAssistant, Thinking: []json.RawMessage{[]byte(`{"type":"text","text":"hm"}`)},
+						ToolCalls: []dispatch.ToolCall{{ID: "c1", Name: "get_order", Arguments: []byte(`{"order_id":"4521"}`)}, {ID: "c2", Name: "x"}},
+					},
+					{Role: dispatch.RoleTool, ToolCallID: "c1", Content: dispatch.Text(`{"status":"shipped"}`)},
+					{Role: dispatch.RoleAssistant, Content: dispatch.Content(`[{"type":"text","text":"done"}]`)},
+				},
+				Metadata: &dispatch.Metadata{Model: "claude-sonnet-4-5", TotalInputTokens: 1842, TotalOutputTokens: 217, AgentRuntimeMS: 4815, Extra: map[string]any{"b": []int{1}, "model": "x"}},
+			},
+			`{"final_response":"done","messages":[{"role":"user","content":"Refund order #4521..."},` +
+				`{"role":"assistant","tool_calls":[{"id":"c1","name":"get_order","arguments":{"order_id":"4521"}},{"id":"c2","name":"x","arguments":{}}],"thinking":[{"type":"text","text":"hm"}]},` +
+				`{"role":"tool","content":"{\"status\":\"shipped\"}","tool_call_id":"c1"},{"role":"assistant","content":[{"type":"text","text":"done"}]}],` +
+				`"metadata":{"agent_runtime_ms":4815,"b":[1],"model":"claude-sonnet-4-5","total_input_tokens":1842,"total_output_tokens":217}}`,
+		},
+		{
+			"malformed messages are dropped", &dispatch.Response{FinalResponse: "done", Messages: []dispatch.Message{{Role: "function"}}},
+			`{"final_response":"done"}`,
+		},
+		{
+			"metadata that is no JSON is dropped", &dispatch.Response{FinalResponse: "done", Metadata: &dispatch.Metadata{Extra: map[string]any{"x": func() {}}}},
+			`{"final_response":"done"}`,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHandler(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return tt.response, nil })
+			w := post(h, seedBody, nil)
+			wantAnswer(t, w, 200, tt.want)
+			if verdict := dispatch.CheckResponse(w.Body.Bytes()); !verdict.OK() || len(verdict.Problems) > 0 {
+				t.Errorf("the platform would object: %v", verdict.Problems)
+			}
+		})
+	}
+}
+
+func TestAgentFailures(t *testing.T) {
+	var log bytes.Buffer
+	for _, tt := range []struct {
+		name  string
+		agent dispatch.Agent
+		code  dispatch.Code
+		text  string
+	}{
+		{"any error", func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return nil, errors.New("hunter2") }, dispatch.CodeAgent, "its log says why"},
+		{"our error", func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+			return nil, fmt.Errorf("wrapped: %w", &dispatch.Error{Code: dispatch.CodeAgent, Message: "the model is not configured", Err: errors.New("hunter2")})
+		}, dispatch.CodeAgent, "the model is not configured"},
+		{"tool call", func(ctx context.Context, r *dispatch.Run) (*dispatch.Response, error) {
+			_, err := r.Proxy.Call(ctx, "bad name", nil)
+			return nil, fmt.Errorf("hunter2: %w", err)
+		}, dispatch.CodeAgent, "invalid_tool_name"},
+		{"long text", func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+			return nil, &dispatch.Error{Code: dispatch.CodeAgent, Message: strings.Repeat("é", 1000)}
+		}, dispatch.CodeAgent, "…"},
+		{"panic", func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic("hunter2") }, dispatch.CodePanicked, "panicked"},
+		{"nil dereference", func(_ context.Context, r *dispatch.Run) (*dispatch.Response, error) {
+			var m map[string]int
+			m["x"] = 1
+			return nil, nil
+		}, dispatch.CodePanicked, "panicked"},
+		{"Goexit", func(context.Context, *dispatch.Run) (*dispatch.Response, error) { runtime.Goexit(); return nil, nil }, dispatch.CodePanicked, "panicked"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			log.Reset()
+			h := newHandler(t, tt.agent, func(o *dispatch.Options) { o.Logger = slog.New(slog.NewJSONHandler(&log, nil)) })
+			w := post(h, seedBody, nil)
+			wantError(t, w, 500, tt.code, tt.text)
+			if w.Body.Len() > 500+400 || len([]rune(w.Body.String())) > 500 {
+				t.Errorf("the platform keeps 500 characters, the answer has %d", len([]rune(w.Body.String())))
+			}
+			if !strings.Contains(log.String(), `"run_id":"17"`) {
+				t.Errorf("the log does not name the run:\n%s", log.String())
+			}
+			for _, secret := range []string{agentToken, runToken} {
+				if strings.Contains(log.String(), secret) {
+					t.Errorf("the log holds %q", secret)
+				}
+			}
+		})
+	}
+	if !strings.Contains(log.String(), "panicked") {
+		t.Errorf("the log misses the panic:\n%s", log.String())
+	}
+	t.Run("http.ErrAbortHandler passes through", func(t *testing.T) {
+		h := newHandler(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic(http.ErrAbortHandler) })
+		defer func() {
+			if p := recover(); p != http.ErrAbortHandler {
+				t.Errorf("recovered %v", p)
+			}
+		}()
+		post(h, seedBody, nil)
+		t.Error("no panic")
+	})
+}
+
+func TestRunTimeout(t *testing.T) {
+	until := func(d time.Duration, err error) dispatch.Agent { // heeds its context unless d comes first
+		return func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
+			select {
+			case <-ctx.Done():
+				if err == nil {
+					return &dispatch.Response{FinalResponse: "what I have so far"}, nil
+				}
+				return nil, err
+			case <-time.After(d):
+				return &dispatch.Response{FinalResponse: "done"}, nil
+			}
+		}
+	}
+	deaf := func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+		time.Sleep(time.Hour)
+		return &dispatch.Response{FinalResponse: "too late"}, nil
+	}
+	const lastWords = `{"final_response":"The agent ran out of time before it had an answer."}`
+	for _, tt := range []struct {
+		name   string
+		agent  dispatch.Agent
+		took   time.Duration
+		status int
+		body   string
+	}{
+		{"in time", until(297*time.Second, nil), 297 * time.Second, 200, `{"final_response":"done"}`},
+		{"partial answer", until(time.Hour, nil), 298 * time.Second, 200, `{"final_response":"what I have so far"}`},
+		{"returns the context's error", until(time.Hour, context.DeadlineExceeded), 298 * time.Second, 200, lastWords},
+		{"returns another error", until(time.Hour, errors.New("x")), 298 * time.Second, 500, `{"error":"agent_failed","message":"the agent failed; its log says why"}`},
+		{"does not heed its context", deaf, 299 * time.Second, 200, lastWords},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHandler(t, tt.agent)
+				start := time.Now()
+				w := post(h, seedBody, nil)
+				wantAnswer(t, w, tt.status, tt.body)
+				if took := time.Since(start); took != tt.took {
+					t.Errorf("answered after %s, want %s", took, tt.took)
+				}
+				time.Sleep(2 * time.Hour) // lets the deaf agent end
+			})
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandler(t, deaf, func(o *dispatch.Options) {
+			o.RunTimeout, o.Reserve = 10*time.Second, 4*time.Second
+			o.LastWords = func(run *dispatch.Run) *dispatch.Response {
+				return &dispatch.Response{FinalResponse: "sorry, run " + run.RunID}
+			}
+		})
+		start := time.Now()
+		wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"sorry, run 17"}`)
+		if took := time.Since(start); took != 8*time.Second {
+			t.Errorf("answered after %s", took)
+		}
+		time.Sleep(2 * time.Hour)
+	})
+}
+
+func TestPlatformHangsUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var cause error
+		h := newHandler(t, func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
+			<-ctx.Done()
+			cause = ctx.Err()
+			return nil, ctx.Err()
+		})
+		ctx, cancel := context.WithCancel(context.Background())
+		time.AfterFunc(5*time.Second, cancel)
+		start := time.Now()
+		w := post(h, seedBody, func(r *http.Request) { *r = *r.WithContext(ctx) })
+		if took := time.Since(start); took != 5*time.Second || !errors.Is(cause, context.Canceled) || w.Code != 500 {
+			t.Errorf("after %s: cause %v, status %d", took, cause, w.Code)
+		}
+	})
+}
+
+func TestAdmissionAndDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandler(t, func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
+			time.Sleep(10 * time.Second)
+			return &dispatch.Response{FinalResponse: "done"}, nil
+		}, func(o *dispatch.Options) { o.MaxRuns = 2 })
+		var group sync.WaitGroup
+		for range 2 {
+			group.Go(func() { wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"done"}`) })
+		}
+		synctest.Wait()
+		w := post(h, seedBody, nil)
+		wantError(t, w, 503, dispatch.CodeBusy, "too many")
+		if w.Header().Get("Retry-After") == "" {
+			t.Error("a 503 without Retry-After")
+		}
+		wantAnswer(t, post(h, `{"ping":true}`, nil), 200, `{"ok":true}`)
+
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err := h.Drain(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Drain = %v while runs are in progress", err)
+		}
+		start := time.Now()
+		for range 2 {
+			group.Go(func() {
+				if err := h.Drain(context.Background()); err != nil || time.Since(start) != 9*time.Second {
+					t.Errorf("Drain = %v after %s", err, time.Since(start))
+				}
+			})
+		}
+		group.Wait()
+		wantError(t, post(h, seedBody, nil), 503, dispatch.CodeBusy, "shutting down")
+		wantAnswer(t, post(h, `{"ping":true}`, nil), 200, `{"ok":true}`)
+		if err := h.Drain(context.Background()); err != nil {
+			t.Errorf("Drain of an idle handler = %v", err)
+		}
+	})
+}
+
+func TestTheGateOpensAgainAfterBadEnvelopesAndPanics(t *testing.T) {
+	h := newHandler(t, func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		if run.Instruction == "panic" {
+			panic("x")
+		}
+		return nil, nil
+	}, func(o *dispatch.Options) { o.MaxRuns = 1 })
+	for _, body := range []string{`{"task_id":{}}`, `{"input":{"user_instruction":"panic"}}`, `{`, seedBody} {
+		if w := post(h, body, nil); w.Code == 503 {
+			t.Errorf("%s: busy", body)
+		}
+	}
+}
+
+func TestNewReportsEverythingAtOnce(t *testing.T) {
+	agent := answering("x")
+	for _, tt := range []struct {
+		name  string
+		agent dispatch.Agent
+		opts  *dispatch.Options
+		want  []string
+	}{
+		{"nothing", nil, nil, []string{"agent must not be nil", "InsecureNoAuth"}},
+		{"no token", agent, &dispatch.Options{}, []string{"Tokens is empty"}},
+		{"empty token", agent, &dispatch.Options{Tokens: []string{"a", ""}}, []string{"environment variable"}},
+		{"token with a line break", agent, &dispatch.Options{Tokens: []string{"hunter2\n"}}, []string{"white space"}},
+		{"contradiction", agent, &dispatch.Options{Tokens: []string{"a"}, InsecureNoAuth: true}, []string{"contradicts"}},
+		{"verifier and tokens", agent, &dispatch.Options{Tokens: []string{"a"}, Verify: func(*http.Request) bool { return true }}, []string{"replaces"}},
+		{"numbers", agent, &dispatch.Options{Tokens: []string{"a"}, MaxRuns: -1, RunTimeout: time.Hour, MaxDepth: -1}, []string{"MaxRuns", "1800 s", "1h0m0s", "MaxDepth"}},
+		{"reserve", agent, &dispatch.Options{Tokens: []string{"a"}, RunTimeout: time.Second}, []string{"Reserve"}},
+		{"header", agent, &dispatch.Options{Tokens: []string{"a"}, AuthHeader: "X Key:"}, []string{"header name"}},
+		{"hosts", agent, &dispatch.Options{Tokens: []string{"a"}, ProxyHosts: []string{"https://x/"}}, []string{"ProxyHosts"}},
+		{"proxy", agent, &dispatch.Options{Tokens: []string{"a"}, Proxy: &proxy.Options{MaxAttempts: -1, Pacer: proxy.NewPacer(1, 1)}}, []string{"MaxAttempts", "Pacer"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h, err := dispatch.New(tt.agent, tt.opts)
+			if h != nil || dispatch.CodeOf(err) != dispatch.CodeOptions {
+				t.Fatalf("New = %v, %v", h, err)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%v\nmisses %q", err, want)
+				}
+			}
+			if strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("%v holds a token", err)
+			}
+		})
+	}
+}
+
+func TestWriteError(t *testing.T) {
+	for _, tt := range []struct {
+		err    error
+		status int
+		body   string
+	}{
+		{fmt.Errorf("x: %w", &dispatch.Error{Code: dispatch.CodeBusy, Message: "later"}), 503, `{"error":"busy","message":"later"}`},
+		{errors.New("hunter2"), 500, `{"error":"agent_failed","message":"internal error"}`},
+		{&dispatch.Error{Code: dispatch.CodeUnauthorized, Message: "hunter2"}, 401, ``},
+	} {
+		w := httptest.NewRecorder()
+		dispatch.WriteError(w, tt.err)
+		wantAnswer(t, w, tt.status, tt.body)
+	}
+}
+
+func TestConcurrentRunsKeepTheirTokens(t *testing.T) {
+	transport := roundTrip(func(r *http.Request) (*http.Response, error) {
+		body, _ := io.ReadAll(r.Body)
+		var args struct{ N string }
+		_ = json.Unmarshal(body, &args)
+		if r.Header.Get("Authorization") != "Bearer token-"+args.N || r.URL.Path != "/runs/"+args.N+"/tools/x" {
+			t.Errorf("run %s called %s with %s", args.N, r.URL.Path, r.Header.Get("Authorization"))
+		}
+		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"response":1}`))}, nil
+	})
+	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		for range 3 {
+			if _, err := run.Proxy.Call(ctx, "x", map[string]string{"N": run.RunID}); err != nil {
+				return nil, err
+			}
+		}
+		return &dispatch.Response{FinalResponse: run.RunID}, nil
+	}, func(o *dispatch.Options) { o.Proxy = &proxy.Options{Transport: transport} })
+	var group sync.WaitGroup
+	for i := range 500 {
+		group.Go(func() {
+			w := post(h, fmt.Sprintf(`{"run_id":%d,"odyssey_proxy_url":"http://h/runs/%d","run_token":"token-%d"}`, i, i, i), nil)
+			wantAnswer(t, w, 200, fmt.Sprintf(`{"final_response":"%d"}`, i))
+		})
+	}
+	group.Wait()
+}

@@ -1,0 +1,144 @@
+package dispatch_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch"
+)
+
+// serve mounts the handler in a real server, under a prefix and behind a mux, and returns its address.
+func serve(t *testing.T, h http.Handler) string {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.Handle("POST /agents/refund/dispatch", h)
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String()
+}
+
+// talk writes raw bytes and reads one answer.
+func talk(t *testing.T, address string, parts ...string) (status int, body string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	for _, part := range parts {
+		if _, err := io.WriteString(conn, part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+	reader := bufio.NewReader(conn)
+	for {
+		response, err := http.ReadResponse(reader, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if response.StatusCode == 100 {
+			continue
+		}
+		answer, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response.StatusCode, string(answer)
+	}
+}
+
+func TestOnTheWire(t *testing.T) {
+	address := serve(t, newHandler(t, answering("done"), func(o *dispatch.Options) { o.BodyTimeout = 200 * time.Millisecond }))
+	head := func(extra ...string) string {
+		return "POST /agents/refund/dispatch HTTP/1.1\r\nHost: agent.example\r\nContent-Type: application/json\r\n" +
+			"X-Pipelines-Run-Token: " + runToken + "\r\nX-Pipelines-Odyssey-Proxy-URL: https://api.example.com/runs/abc\r\n" + strings.Join(extra, "\r\n") + "\r\n\r\n"
+	}
+	auth := "Authorization: Bearer " + agentToken
+	length := fmt.Sprintf("Content-Length: %d", len(seedBody))
+	for _, tt := range []struct {
+		name   string
+		parts  []string
+		status int
+		body   string // a part of it
+	}{
+		{"the documented example", []string{head(auth, length), seedBody}, 200, `{"final_response":"done"}`},
+		{"ping", []string{head(auth, "Content-Length: 17"), `{ "ping": true }` + "\n"}, 200, `{"ok":true}`},
+		{"ping without auth", []string{head("Content-Length: 13"), `{"ping":true}`}, 401, ``},
+		{"401 before the body is sent", []string{head(length)}, 401, ``},
+		{"413 before the body is sent", []string{head(auth, "Content-Length: 99999999")}, 413, `body_too_large`},
+		{"another content type", []string{strings.Replace(head(auth, length), "application/json", "text/plain; charset=x", 1), seedBody}, 200, `done`},
+		{"expect", []string{head(auth, length, "Expect: 100-continue"), seedBody}, 200, `done`},
+		{"chunked", []string{head(auth, "Transfer-Encoding: chunked"), fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(seedBody), seedBody)}, 200, `done`},
+		{"slow body", []string{head(auth, length), seedBody[:10]}, 400, `did not arrive within 200ms`},
+		{"chunked without end", []string{head(auth, "Transfer-Encoding: chunked"), "5\r\n{\"a\":\r\n"}, 400, `did not arrive`},
+		{"wrong path", []string{strings.Replace(head(auth, length), "/agents/refund", "", 1), seedBody}, 404, ``},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			status, body := talk(t, address, tt.parts...)
+			if status != tt.status || !strings.Contains(body, tt.body) {
+				t.Errorf("got %d %s, want %d %s", status, body, tt.status, tt.body)
+			}
+		})
+	}
+}
+
+// A read deadline for the body must not be taken for a platform that hangs up.
+func TestRunsOutliveTheBodyTimeout(t *testing.T) {
+	h := newHandler(t, func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(300 * time.Millisecond):
+			return &dispatch.Response{FinalResponse: "done"}, nil
+		}
+	}, func(o *dispatch.Options) { o.BodyTimeout = 100 * time.Millisecond })
+	r, err := http.NewRequest("POST", "http://"+serve(t, h)+"/agents/refund/dispatch", strings.NewReader(seedBody))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = seedHeaders()
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if body, _ := io.ReadAll(response.Body); response.StatusCode != 200 {
+		t.Errorf("%d %s", response.StatusCode, body)
+	}
+}
+
+func TestAHangUpReachesTheAgent(t *testing.T) {
+	began, ended := make(chan bool), make(chan error, 1)
+	h := newHandler(t, func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
+		close(began)
+		select {
+		case <-ctx.Done():
+		case <-time.After(10 * time.Second):
+		}
+		ended <- ctx.Err()
+		return nil, ctx.Err()
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	r, err := http.NewRequestWithContext(ctx, "POST", "http://"+serve(t, h)+"/agents/refund/dispatch", strings.NewReader(seedBody))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = seedHeaders()
+	go func() { <-began; cancel() }()
+	if response, err := http.DefaultClient.Do(r); err == nil {
+		_ = response.Body.Close()
+		t.Error("an answer after hanging up")
+	}
+	if err := <-ended; err != context.Canceled {
+		t.Errorf("the agent's context: %v", err)
+	}
+}
