@@ -492,10 +492,9 @@ func TestAgentFailures(t *testing.T) {
 			return nil, &dispatch.Error{Code: dispatch.CodeAgent, Message: strings.Repeat("é", 1000)}
 		}, dispatch.CodeAgent, "…"},
 		{"panic", func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic("hunter2") }, dispatch.CodePanicked, "panicked"},
-		{"nil dereference", func(_ context.Context, r *dispatch.Run) (*dispatch.Response, error) {
-			var m map[string]int
-			m["x"] = 1
-			return nil, nil
+		{"runtime error", func(_ context.Context, r *dispatch.Run) (*dispatch.Response, error) {
+			var none []string
+			return &dispatch.Response{FinalResponse: none[len(r.RunID)]}, nil
 		}, dispatch.CodePanicked, "panicked"},
 		{"Goexit", func(context.Context, *dispatch.Run) (*dispatch.Response, error) { runtime.Goexit(); return nil, nil }, dispatch.CodePanicked, "panicked"},
 	} {

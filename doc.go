@@ -1,0 +1,11 @@
+// Package toolwire is the overview of a library for people who write agents in Go and have them evaluated by a platform
+// that dispatches runs over HTTP and simulates or forwards the agent's tool calls. It has no code; these packages do:
+//
+//   - [github.com/toolwire/toolwire/dispatch] receives runs. Open this one first: an agent is a function, and New makes
+//     an http.Handler of it.
+//   - [github.com/toolwire/toolwire/proxy] calls tools through the per-run proxy. The handler gives every run a client.
+//   - [github.com/toolwire/toolwire/dispatch/dispatchtest] and [github.com/toolwire/toolwire/proxy/proxytest] are the
+//     platform's two sides, in process, for tests and for runs without the platform.
+//
+// The program in examples/quickstart shows a whole run. The reasons behind the design are in docs/design.md.
+package toolwire
