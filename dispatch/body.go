@@ -48,11 +48,11 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, erro
 }
 
 // skipBody lets the server answer although nobody has read the body: otherwise it first waits for the rest of it, which
-// somebody without a token could withhold.
-func (h *Handler) skipBody(w http.ResponseWriter) {
-	control := http.NewResponseController(w)
-	_ = control.EnableFullDuplex()
-	_ = control.SetReadDeadline(time.Now().Add(h.opts.BodyTimeout))
+// somebody without a token could withhold. The price is the connection.
+func skipBody(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength != 0 {
+		w.Header().Set("Connection", "close")
+	}
 }
 
 func isTooLarge(err error) bool {

@@ -42,13 +42,13 @@ func New(agent Agent, opts *Options) (*Handler, error) {
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
-		h.skipBody(w)
+		skipBody(w, r)
 		w.Header().Set("Allow", http.MethodPost)
 		WriteError(w, &Error{Code: CodeMethod, Message: "use POST"})
 		return
 	}
 	if !h.auth.allows(r) {
-		h.skipBody(w)
+		skipBody(w, r)
 		WriteError(w, &Error{Code: CodeUnauthorized})
 		return
 	}

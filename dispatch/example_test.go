@@ -1,0 +1,118 @@
+package dispatch_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch"
+)
+
+func echo(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+	return &dispatch.Response{FinalResponse: "You said: " + run.Instruction}, nil
+}
+
+// show sends a dispatch to a handler and prints the answer.
+func show(h http.Handler, path, token, body string) {
+	r := httptest.NewRequest("POST", path, strings.NewReader(body))
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("X-Pipelines-Run-Token", "run-token")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	fmt.Println(w.Code, w.Body)
+}
+
+func ExampleNew() {
+	handler, err := dispatch.New(echo, &dispatch.Options{Tokens: []string{"agent-token"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("POST /dispatch", handler)
+
+	show(mux, "/dispatch", "agent-token", `{"ping":true}`)
+	show(mux, "/dispatch", "agent-token", `{"input":{"user_instruction":"hello"},"odyssey_proxy_url":"https://api.example.com/runs/abc"}`)
+	show(mux, "/dispatch", "agent-token", `{"input":{"user_instruction":"hello"}}`)
+	show(mux, "/dispatch", "wrong", `{"ping":true}`)
+	// Output:
+	// 200 {"ok":true}
+	// 200 {"final_response":"You said: hello"}
+	// 400 {"error":"invalid_envelope","message":"no proxy URL: neither the member odyssey_proxy_url nor the header X-Pipelines-Odyssey-Proxy-Url is set"}
+	// 401
+}
+
+// Middleware wraps the handler like any other, and answers in its form with WriteError.
+func ExampleWriteError() {
+	handler, err := dispatch.New(echo, &dispatch.Options{Tokens: []string{"agent-token"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	maintenance := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if time.Now().Year() > 2000 {
+				dispatch.WriteError(w, &dispatch.Error{Code: dispatch.CodeBusy, Message: "back in an hour"})
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+	show(maintenance(handler), "/", "agent-token", `{"ping":true}`)
+	// Output: 503 {"error":"busy","message":"back in an hour"}
+}
+
+// Wrong: middleware that reads the body and does not put it back leaves nothing for the handler.
+func ExampleHandler_wrongMiddleware() {
+	handler, err := dispatch.New(echo, &dispatch.Options{Tokens: []string{"agent-token"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	logsBodies := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.ReadAll(r.Body) // wrong; and a body may hold what must not be logged
+			next.ServeHTTP(w, r)
+		})
+	}
+	keepsBody := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			next.ServeHTTP(w, r)
+		})
+	}
+	show(logsBodies(handler), "/", "agent-token", `{"ping":true}`)
+	show(keepsBody(handler), "/", "agent-token", `{"ping":true}`)
+	// Output:
+	// 400 {"error":"invalid_json","message":"invalid JSON at byte 0: ends before the JSON value is complete"}
+	// 200 {"ok":true}
+}
+
+func ExampleHandler_Drain() {
+	handler, err := dispatch.New(echo, &dispatch.Options{Tokens: []string{"agent-token"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	server := &http.Server{Handler: handler}
+
+	// On SIGTERM: let the runs end, then the server.
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	fmt.Println(handler.Drain(ctx), server.Shutdown(ctx))
+	// Output: <nil> <nil>
+}
+
+func ExampleCheckResponse() {
+	verdict := dispatch.CheckResponse([]byte(`{"final_response":"Done.","messages":[{"role":"function","content":"x"}]}`))
+	fmt.Println(verdict.OK(), verdict.Gradeable)
+	for _, p := range verdict.Problems {
+		fmt.Println(p)
+	}
+	// Output:
+	// true false
+	// messages_malformed: /messages/0/role must be system, user, assistant or tool
+}

@@ -1,0 +1,115 @@
+package proxy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/toolwire/toolwire/proxy"
+)
+
+// answers is a stand-in for the proxy. Tests of agents use package proxytest instead.
+func answers(status int, body string) http.RoundTripper {
+	return transportFunc(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
+	})
+}
+
+type transportFunc func(*http.Request) (*http.Response, error)
+
+func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func ExampleClient_Call() {
+	client, err := proxy.New("https://api.example.com/api/odyssey-proxy/runs/abc", "run-token", &proxy.Options{
+		Transport: answers(200, `{"tool_name":"get_order","response":{"status":"shipped"},"source":"odyssey","latency_ms":412}`),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	result, err := client.Call(context.Background(), "get_order", map[string]string{"order_id": "4521"})
+	fmt.Println(string(result), err)
+	// Output: {"status":"shipped"} <nil>
+}
+
+// A typed call does not take a failed tool for an empty order.
+func ExampleCall() {
+	client, err := proxy.New("https://api.example.com/api/odyssey-proxy/runs/abc", "run-token", &proxy.Options{
+		Transport: answers(200, `{"tool_name":"get_order","response":{"error":"no such order"},"source":"odyssey","latency_ms":9}`),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	type Order struct {
+		Status string `json:"status"`
+	}
+	_, err = proxy.Call[Order](context.Background(), client, "get_order", map[string]string{"order_id": "77"})
+	fmt.Println(proxy.CodeOf(err))
+	fmt.Println(string(proxy.ToolResult(err))) // what the model should see
+	// Output:
+	// tool_failed
+	// {"error":"no such order"}
+}
+
+// An error tells whether the tool may have run, and whether to go on.
+func ExampleError() {
+	client, err := proxy.New("https://api.example.com/api/odyssey-proxy/runs/abc", "run-token", &proxy.Options{
+		Transport: answers(401, `{"detail":{"error_class":"run_token_expired"}}`),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = client.Call(context.Background(), "refund_order", nil)
+	if e, ok := errors.AsType[*proxy.Error](err); ok {
+		fmt.Println(e.Code, e.Outcome, e.Attempts)
+	}
+	fmt.Println(proxy.IsRunOver(err))
+	fmt.Println(err)
+	// Output:
+	// run_over refused 1
+	// true
+	// proxy: refund_order: run_over (HTTP 401, run_token_expired); the run is over: stop the agent
+}
+
+func ExampleClient_As() {
+	client, err := proxy.New("https://api.example.com/api/odyssey-proxy/runs/abc", "run-token", &proxy.Options{
+		Transport: transportFunc(func(r *http.Request) (*http.Response, error) {
+			fmt.Println("actor:", r.Header.Get("X-Pipelines-Actor-Id"))
+			return answers(200, `{"response":null,"source":"odyssey"}`).RoundTrip(r)
+		}),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, _ = client.As("supervisor/refunds").Call(context.Background(), "refund_order", nil)
+	ctx := proxy.WithActor(context.Background(), "supervisor/lookup")
+	_, _ = client.Call(ctx, "get_order", nil)
+	// Output:
+	// actor: supervisor/refunds
+	// actor: supervisor/lookup
+}
+
+func ExampleJournal() {
+	journal := proxy.NewJournal(100)
+	client, err := proxy.New("https://api.example.com/api/odyssey-proxy/runs/abc", "run-token", &proxy.Options{
+		Transport: answers(200, `{"response":{"status":"shipped"},"source":"odyssey"}`), Observer: journal,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, _ = client.Call(context.Background(), "get_order", nil)
+	_, _ = client.Call(context.Background(), "get order", nil)
+	for _, e := range journal.Entries() {
+		fmt.Printf("%q attempts=%d source=%q code=%q\n", e.Tool, e.Attempts, e.Source, e.Code)
+	}
+	// Output:
+	// "get_order" attempts=1 source="odyssey" code=""
+	// "get order" attempts=0 source="" code="invalid_tool_name"
+}
