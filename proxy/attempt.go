@@ -67,8 +67,8 @@ var jsonType = []string{"application/json"}
 func (r *run) attempt(ctx context.Context, req *request, place *place) (*answer, *Error) {
 	attemptCtx, cancel := context.WithTimeoutCause(ctx, r.attemptTimeout, errAttemptTimeout)
 	defer cancel()
-	w := &wire{place: place}
-	httpReq := r.newRequest(httptrace.WithClientTrace(attemptCtx, w.trace()), req)
+	w := newWire(place)
+	httpReq := r.newRequest(httptrace.WithClientTrace(attemptCtx, &w.trace), req)
 	resp, err := r.transport.RoundTrip(httpReq)
 	if err != nil {
 		sent := w.sent(err)
@@ -80,8 +80,8 @@ func (r *run) attempt(ctx context.Context, req *request, place *place) (*answer,
 		return nil, transportError(ctx, attemptCtx, req, sent, err)
 	}
 	place.answered()
-	defer closeBody(resp.Body)
 	body, err := readBody(resp, r.maxResponse)
+	closeBody(resp.Body, err)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return nil, r.statusError(req, resp, body)
 	}
@@ -124,17 +124,17 @@ func (r *run) newRequest(ctx context.Context, req *request) *http.Request {
 
 // wire watches how far a request got. Its hooks may run on the transport's goroutines.
 type wire struct {
-	place   *place
+	trace   httptrace.ClientTrace
 	dialing atomic.Bool // the transport reports to us at all
 	headers atomic.Bool // the headers were written, at least into the connection's buffer
 }
 
-func (w *wire) trace() *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{
-		GetConn:      func(string) { w.dialing.Store(true); w.headers.Store(false) },
-		WroteHeaders: func() { w.headers.Store(true) },
-		WroteRequest: func(httptrace.WroteRequestInfo) { w.place.written() },
-	}
+func newWire(place *place) *wire {
+	w := &wire{}
+	w.trace.GetConn = func(string) { w.dialing.Store(true); w.headers.Store(false) }
+	w.trace.WroteHeaders = func() { w.headers.Store(true) }
+	w.trace.WroteRequest = func(httptrace.WroteRequestInfo) { place.written() }
+	return w
 }
 
 type sent int
@@ -228,12 +228,14 @@ func readBody(resp *http.Response, limit int) ([]byte, error) {
 	}
 }
 
-// closeBody reads a short rest first, so that the connection can be used again.
-func closeBody(body io.ReadCloser) {
+// closeBody reads a short rest first, if there may be one, so that the connection can be used again.
+func closeBody(body io.ReadCloser, readErr error) {
 	if body == nil {
 		return
 	}
-	_, _ = io.CopyN(io.Discard, body, 16<<10)
+	if readErr != nil {
+		_, _ = io.CopyN(io.Discard, body, 16<<10)
+	}
 	_ = body.Close()
 }
 
