@@ -15,9 +15,9 @@ import (
 
 // Options configures a [Client]. The zero value of every field is its default. Options are copied by [New].
 type Options struct {
-	// Transport sends the requests. It is where TLS settings, HTTP proxies and instrumentation go. The default is one
-	// transport for all clients of the process, tuned for many concurrent calls to one host; it does not read proxy
-	// settings from the environment. Redirects are not followed whatever the transport.
+	// Transport sends the requests. It is where TLS settings, HTTP proxies and instrumentation go; begin with
+	// [NewTransport]. The default is one such transport for all clients of the process; it does not read proxy settings
+	// from the environment. Redirects are not followed whatever the transport.
 	Transport http.RoundTripper
 
 	// AttemptTimeout bounds one attempt from dialling to the last byte of the answer. Default 120 s. The context given

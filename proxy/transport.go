@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// sharedTransport is the one transport of all clients that are made without their own. A client is made for every run,
-// and connections must outlive runs. It is never closed: idle connections end after 90 seconds, and no more than
-// maxIdle are kept. http.DefaultTransport keeps two idle connections per host, which makes concurrent runs dial anew
-// for nearly every call.
-var sharedTransport = sync.OnceValue(func() http.RoundTripper {
+// NewTransport returns a transport tuned for many concurrent calls to one host, to be given TLS settings, an HTTP proxy
+// or instrumentation and then used as [Options.Transport] of all clients. It keeps up to 1,024 idle connections for 90
+// seconds; http.DefaultTransport keeps two per host, which makes concurrent runs dial anew for nearly every call.
+func NewTransport() *http.Transport {
 	const maxIdle = 1024
 	return &http.Transport{
 		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
@@ -22,4 +21,8 @@ var sharedTransport = sync.OnceValue(func() http.RoundTripper {
 		TLSHandshakeTimeout:   10 * time.Second,
 		ExpectContinueTimeout: time.Second,
 	}
-})
+}
+
+// sharedTransport is the one transport of all clients that are made without their own: a client is made for every run,
+// and connections must outlive runs. It is never closed; its idle connections end by themselves.
+var sharedTransport = sync.OnceValue(func() http.RoundTripper { return NewTransport() })

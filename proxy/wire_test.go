@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -216,6 +217,46 @@ func TestConnectionsAreReused(t *testing.T) {
 	}
 	if n := connections.Load(); n != 1 {
 		t.Errorf("%d connections for 400 calls one after the other", n)
+	}
+}
+
+func TestConnectionsOfABurst(t *testing.T) {
+	const callers, calls = 512, 5
+	var connections atomic.Int64
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		time.Sleep(20 * ms)
+		_, _ = io.WriteString(w, seedAnswer)
+	}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	server.StartTLS()
+	defer server.Close()
+	transport := proxy.NewTransport()
+	transport.TLSClientConfig = server.Client().Transport.(*http.Transport).TLSClientConfig
+	defer transport.CloseIdleConnections()
+	var group sync.WaitGroup
+	for range callers {
+		group.Go(func() {
+			c, err := proxy.New(server.URL, runToken, &proxy.Options{Transport: transport})
+			for range calls {
+				if err == nil {
+					_, err = c.Call(background, "x", nil)
+				}
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if n := connections.Load(); n > 2*callers {
+		t.Errorf("%d connections for %d callers", n, callers)
+	} else {
+		t.Logf("%d connections for %d calls of %d callers", n, callers*calls, callers)
 	}
 }
 

@@ -1,102 +1,135 @@
 // Package strictjson reads JSON documents that come from outside: exactly one value, exact member names, no duplicate
 // names, valid UTF-8, and bounds on nesting, on the number of values and on the length of numbers. It validates a
-// document once and hands parts of it out as sub-slices, so nothing is copied and numbers keep their digits.
+// document in one pass and hands parts of it out as sub-slices, so nothing is copied and numbers keep their digits.
 package strictjson
 
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
+)
 
-	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+// Limits bounds what a document may cost whoever works with it later. The zero value of a field means its default.
+type Limits struct {
+	Depth     int // nesting of objects and arrays; default 256
+	Values    int // values and names in all; default 500,000
+	NumberLen int // characters of one number; default 64
+}
+
+const (
+	defaultDepth     = 256
+	defaultValues    = 500_000
+	defaultNumberLen = 64
 )
 
 // A Reader walks one document from front to back. It is valid only inside the function given to [Read].
 type Reader struct {
-	doc  []byte
-	dec  *jsontext.Decoder
-	walk func(*Reader) error
-	own  error // what walk returned, as it was before the decoder wrapped it
+	scanner
+	last int // where the value or name last read begins, for [Reader.Errorf]
 }
 
-// Read checks doc against the limits and calls walk, which must consume exactly one value. Whatever walk leaves
-// unread after that value is an error. Every error is an [*Error], except those that walk makes itself, which are
-// returned as they are.
+// Read calls walk, which must consume exactly one value of doc. Whatever follows that value is an error. Every error is
+// an [*Error], except those that walk makes itself, which are returned as they are. When walk returns without an error
+// the whole document has been checked.
 func Read(doc []byte, limits Limits, walk func(*Reader) error) error {
-	if err := limits.check(doc); err != nil {
+	r := &Reader{}
+	r.reset(doc, Limits{
+		Depth: orDefault(limits.Depth, defaultDepth), Values: orDefault(limits.Values, defaultValues),
+		NumberLen: orDefault(limits.NumberLen, defaultNumberLen),
+	})
+	r.space()
+	start := r.pos
+	if err := walk(r); err != nil {
 		return err
 	}
-	r := &Reader{doc: doc, walk: walk}
-	if err := jsonv2.Unmarshal(doc, r); err != nil {
-		if r.own != nil {
-			return r.own
+	if r.pos == start { // walk was not interested
+		if err := r.skip(); err != nil {
+			return err
 		}
-		return wrap(err)
+	}
+	r.space()
+	if r.pos < len(doc) {
+		return r.fail("%s after top-level value", r.found())
 	}
 	return nil
 }
 
-// UnmarshalJSONFrom lets the decoder, which is pooled, hand itself to the walk.
-func (r *Reader) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	r.dec = dec
-	r.own = r.walk(r)
-	return r.own
+func orDefault(n, def int) int {
+	if n <= 0 {
+		return def
+	}
+	return n
 }
 
-// Kind tells what comes next: '{', '[', '"', '0' for a number, 't', 'f', 'n', or 0 when the document is broken there.
-func (r *Reader) Kind() byte { return byte(r.dec.PeekKind()) }
+// Kind tells what comes next: '{', '[', '"', '0' for a number, 't', 'f', 'n', or 0 when no value can begin there.
+func (r *Reader) Kind() byte {
+	if r.pos >= len(r.doc) {
+		return 0
+	}
+	switch c := r.doc[r.pos]; c {
+	case '{', '[', '"', 't', 'f', 'n':
+		return c
+	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		return '0'
+	}
+	return 0
+}
 
 // Value reads the next value whole and returns it as a sub-slice of the document.
 func (r *Reader) Value() (json.RawMessage, error) {
-	v, err := r.dec.ReadValue()
-	if err != nil {
-		return nil, wrap(err)
+	start := r.pos
+	r.last = start
+	if err := r.skip(); err != nil {
+		return nil, err
 	}
-	end := r.dec.InputOffset()
-	start := end - int64(len(v))
-	return json.RawMessage(r.doc[start:end:end]), nil
+	return json.RawMessage(r.doc[start:r.pos:r.pos]), nil
 }
 
-// Object reads the next value, which must be an object, and calls member for each of its members; member must read
-// the member's value. A name that equals one of known but for its case is an error: a decoder that folds case and one
-// that does not would read such a document differently.
+// Object reads the next value, which must be an object, and calls member for each of its members; member reads the
+// member's value, or leaves it to be skipped. A name that equals one of known but for its case is an error: a decoder
+// that folds case and one that does not would read such a document differently.
 func (r *Reader) Object(known []string, member func(name string) error) error {
-	if kind := r.Kind(); kind != '{' && kind != 0 {
+	r.last = r.pos
+	if kind := r.Kind(); kind != '{' {
+		if err := r.skip(); err != nil { // a broken document is that before it is of the wrong kind
+			return err
+		}
 		return r.Errorf("must be an object, not %s", KindName(kind))
 	}
-	if _, err := r.dec.ReadToken(); err != nil {
-		return wrap(err)
-	}
-	for r.Kind() != '}' {
-		name, err := r.name(known)
-		if err != nil {
+	more, err := r.open(true)
+	for err == nil && more {
+		var name string
+		if name, err = r.member(known); err != nil {
+			break
+		}
+		start := r.pos
+		if err = member(name); err != nil {
 			return err
 		}
-		if err := member(name); err != nil {
-			return err
+		if r.pos == start {
+			if err = r.skip(); err != nil {
+				break
+			}
 		}
+		more, err = r.next()
 	}
-	_, err := r.dec.ReadToken()
-	return wrap(err)
+	return err
 }
 
-// name reads a member's name and returns the known string it equals, so that the usual case allocates nothing.
-func (r *Reader) name(known []string) (string, error) {
-	quoted, err := r.dec.ReadValue()
+// member reads a member's name and returns the known string it equals, so that the usual case allocates nothing.
+func (r *Reader) member(known []string) (string, error) {
+	r.last = r.pos
+	n, err := r.name()
 	if err != nil {
-		return "", wrap(err)
+		return "", err
 	}
-	raw := quoted[1 : len(quoted)-1]
 	for _, k := range known {
-		if string(raw) == k {
+		if !n.escaped && string(r.doc[n.start:n.end]) == k {
 			return k, nil
 		}
 	}
-	var name string
-	if err := jsonv2.Unmarshal(quoted, &name); err != nil {
-		return "", wrap(err)
-	}
+	name := text(r.doc, n)
 	if slices.Contains(known, name) {
 		return name, nil
 	}
@@ -110,26 +143,23 @@ func (r *Reader) name(known []string) (string, error) {
 
 // String reads a string; null reads as "".
 func (r *Reader) String() (string, error) {
-	kind := r.Kind()
-	v, err := r.Value()
-	if err != nil {
-		return "", err
-	}
-	switch kind {
-	case 'n':
-		return "", nil
+	switch kind := r.Kind(); kind {
 	case '"':
-		return unquote(v)
+		r.last = r.pos
+		if err := r.count(); err != nil {
+			return "", err
+		}
+		s, err := r.string()
+		if err != nil {
+			return "", err
+		}
+		return text(r.doc, s), nil
+	default:
+		if _, err := r.Value(); err != nil || kind == 'n' {
+			return "", err
+		}
+		return "", r.Errorf("must be a string, not %s", KindName(kind))
 	}
-	return "", r.Errorf("must be a string, not %s", KindName(kind))
-}
-
-func unquote(v []byte) (string, error) {
-	var s string
-	if err := jsonv2.Unmarshal(v, &s); err != nil {
-		return "", wrap(err)
-	}
-	return s, nil
 }
 
 // Int reads an integer that fits an int64; null reads as nil.
@@ -139,11 +169,12 @@ func (r *Reader) Int() (*int64, error) {
 	if err != nil || kind == 'n' {
 		return nil, err
 	}
-	var n int64
-	if kind != '0' || jsonv2.Unmarshal(v, &n) != nil {
-		return nil, r.Errorf("must be an integer of at most 64 bits")
+	if kind == '0' {
+		if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
+			return &n, nil
+		}
 	}
-	return &n, nil
+	return nil, r.Errorf("must be an integer of at most 64 bits")
 }
 
 // Float reads a number; null reads as 0.
@@ -153,16 +184,17 @@ func (r *Reader) Float() (float64, error) {
 	if err != nil || kind == 'n' {
 		return 0, err
 	}
-	var f float64
-	if kind != '0' || jsonv2.Unmarshal(v, &f) != nil {
-		return 0, r.Errorf("must be a number in the range of a float64")
+	if kind == '0' {
+		if f, err := strconv.ParseFloat(string(v), 64); err == nil {
+			return f, nil
+		}
 	}
-	return f, nil
+	return 0, r.Errorf("must be a number in the range of a float64")
 }
 
-// Errorf makes an [*Error] located at the value last read.
+// Errorf makes an [*Error] located at the value or name last read.
 func (r *Reader) Errorf(format string, args ...any) error {
-	return errorf(r.dec.InputOffset(), string(r.dec.StackPointer()), format, args...)
+	return errorf(r.last, pointerAt(r.doc, r.last), format, args...)
 }
 
 // KindName is the word for a kind as [Reader.Kind] returns it, for messages.

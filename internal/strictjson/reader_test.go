@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -109,7 +111,7 @@ func TestReadRefuses(t *testing.T) {
 		{"invalid UTF-8 in a raw value", "{\"raw\":[\"\xc3\x28\"]}", "/raw/0", "invalid UTF-8"},
 		{"lone surrogate", `{"raw":"\ud800"}`, "/raw", "surrogate"},
 		{"NaN", `{"raw":NaN}`, "/raw", "invalid character"},
-		{"leading zero", `{"id":01}`, "", "invalid character"},
+		{"leading zero", `{"id":01}`, "/id", "invalid character"},
 		{"id is a fraction", `{"id":1.5}`, "/id", "must be an integer"},
 		{"id is a string", `{"id":"1"}`, "/id", "must be an integer"},
 		{"id is too large", `{"id":9223372036854775808}`, "/id", "at most 64 bits"},
@@ -212,6 +214,73 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// FuzzAgreement checks against another strict parser that exactly the same documents are accepted.
+func FuzzAgreement(f *testing.F) {
+	for _, s := range []string{
+		`{}`, ` [1,-0.5e+10,"a\u00e9\ud83d\ude00\n",true,false,null,{"a":{},"b":[]}] `, `{"a":1,"\u0061":2}`, "\"\xc3\x28\"", `"\ud800"`, `"\ud800\u0041"`,
+		`01`, `1.`, `-`, `1e`, `tru`, `nul`, `[1,]`, `{"a"}`, `{"a":}`, `{,}`, `"\x"`, "\"\x01\"", `"\u12g4"`, "\"\xed\xa0\x80\"", `[[[]]]`, `{"a":"b","c":"12345678","d":"1234567"}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		var got json.RawMessage
+		err := strictjson.Read(doc, strictjson.Limits{Depth: 9000, Values: 1 << 30, NumberLen: 1 << 30}, func(r *strictjson.Reader) (err error) {
+			got, err = r.Value()
+			return err
+		})
+		if want := jsontext.Value(doc).IsValid(); (err == nil) != want {
+			t.Fatalf("err = %v; the other parser accepts it: %t", err, want)
+		}
+		if err == nil && string(got) != string(bytes.Trim(doc, " \t\r\n")) {
+			t.Fatalf("value %q of document %q", got, doc)
+		}
+	})
+}
+
+func TestWideObjects(t *testing.T) {
+	for _, n := range []int{15, 16, 17, 32, 33, 1000, 20_000} {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `"n%d":{"n%d":%d},`, i, i, i)
+		}
+		accept := func(doc string) error {
+			return strictjson.Read([]byte(doc), strictjson.Limits{}, func(r *strictjson.Reader) error { _, err := r.Value(); return err })
+		}
+		if err := accept("{" + b.String() + `"last":0}`); err != nil {
+			t.Errorf("%d names: %v", n, err)
+		}
+		for _, again := range []string{"n0", fmt.Sprintf("n%d", n-1), fmt.Sprintf("n%d", n/2), `\u006e0`} {
+			e, ok := errors.AsType[*strictjson.Error](accept("{" + b.String() + `"` + again + `":0}`))
+			if want := "/" + strings.Replace(again, `\u006e`, "n", 1); !ok || e.Pointer != want || !strings.Contains(e.Problem, "twice") {
+				t.Errorf("%d names and %s again: %v", n, again, e)
+			}
+		}
+	}
+}
+
+func TestPointers(t *testing.T) {
+	for doc, want := range map[string]string{
+		`{"a":[1,{"b":x}]}`:               "/a/1/b",
+		`{"a":[1,{"b":1 x}]}`:             "/a/1",
+		`{"a":[1,{"b":"\q"}]}`:            "/a/1/b",
+		`{"a":[1,{"\q":1}]}`:              "/a/1",
+		`{"a":[1,{"b":[]},{"c":tru}]}`:    "/a/2/c",
+		`{"a":[1,2 3]}`:                   "/a",
+		`{"a":[1,]}`:                      "/a/1",
+		`{"a~/b":{"":[x]}}`:               "/a~0~1b//0",
+		`{"a":"]}[{,:","b":x}`:            "/b",
+		`{"a":1}x`:                        "",
+		`[[],[[],[x]]]`:                   "/1/1/0",
+		`{"a":{"b":1},"c":{"d":1,"d":2}}`: "/c/d",
+	} {
+		err := strictjson.Read([]byte(doc), strictjson.Limits{}, func(r *strictjson.Reader) error { _, err := r.Value(); return err })
+		e, ok := errors.AsType[*strictjson.Error](err)
+		if !ok || e.Pointer != want {
+			t.Errorf("%s: %v, want pointer %q", doc, err, want)
+		}
+	}
 }
 
 func BenchmarkRead(b *testing.B) {
