@@ -44,8 +44,7 @@ var (
 )
 
 // decodeEnvelope reads the body in one strict pass. Members that it does not know are left in the raw envelope.
-func decodeEnvelope(body []byte, limits strictjson.Limits) (*envelope, error) {
-	e := &envelope{}
+func (e *envelope) decode(body []byte, limits strictjson.Limits) error {
 	err := strictjson.Read(body, limits, func(r *strictjson.Reader) error {
 		return r.Object(envelopeMembers, func(name string) (err error) {
 			switch name {
@@ -71,14 +70,14 @@ func decodeEnvelope(body []byte, limits strictjson.Limits) (*envelope, error) {
 	})
 	if err != nil {
 		if _, ok := errors.AsType[*Error](err); ok {
-			return nil, err
+			return err
 		}
-		return nil, &Error{Code: CodeJSON, Message: err.Error(), Err: err}
+		return &Error{Code: CodeJSON, Message: err.Error(), Err: err}
 	}
 	if e.taskID == "" {
 		e.taskID = e.task.id
 	}
-	return e, nil
+	return nil
 }
 
 func (t *task) read(r *strictjson.Reader) error {
@@ -149,14 +148,14 @@ func validID(id string) bool {
 	return true
 }
 
-// newRun makes a run of an authenticated request.
-func (h *Handler) newRun(r *http.Request, body []byte) (*Run, error) {
+// fillRun makes the run of an authenticated request.
+func (h *Handler) fillRun(run *Run, r *http.Request, body []byte) error {
+	var e envelope
 	limits := strictjson.Limits{Depth: h.opts.MaxDepth, Values: h.opts.MaxValues, NumberLen: h.opts.MaxNumberLen}
-	e, err := decodeEnvelope(body, limits)
-	if err != nil {
-		return nil, err
+	if err := e.decode(body, limits); err != nil {
+		return err
 	}
-	for _, gap := range []struct {
+	for _, gap := range [...]struct {
 		value  *string
 		header string
 		id     bool
@@ -169,31 +168,32 @@ func (h *Handler) newRun(r *http.Request, body []byte) (*Run, error) {
 		}
 		values := r.Header[gap.header]
 		if len(values) > 1 {
-			return nil, envelopeError("the header %s is given %d times", gap.header, len(values))
+			return envelopeError("the header %s is given %d times", gap.header, len(values))
 		}
 		if len(values) == 1 {
 			*gap.value = values[0]
 		}
 		if gap.id && !validID(*gap.value) {
-			return nil, envelopeError("the header %s is no id", gap.header)
+			return envelopeError("the header %s is no id", gap.header)
 		}
 	}
 	if e.proxyURL == "" {
-		return nil, envelopeError("no proxy URL: neither the member odyssey_proxy_url nor the header %s is set", headerProxyURL)
+		return envelopeError("no proxy URL: neither the member odyssey_proxy_url nor the header %s is set", headerProxyURL)
 	}
 	if e.runToken == "" {
-		return nil, envelopeError("no run token: neither the header %s nor the member run_token is set", headerRunToken)
+		return envelopeError("no run token: neither the header %s nor the member run_token is set", headerRunToken)
 	}
 	if err := h.checkHost(e.proxyURL); err != nil {
-		return nil, err
+		return err
 	}
 	client, err := proxy.New(e.proxyURL, e.runToken, h.opts.Proxy)
 	if err != nil {
 		// The client's error names what is wrong without repeating the URL or the token.
 		reasons := strings.ReplaceAll(errors.Unwrap(err).Error(), "\n", "; ")
-		return nil, envelopeError("the proxy URL or run token cannot be used: %s", reasons)
+		return envelopeError("the proxy URL or run token cannot be used: %s", reasons)
 	}
-	return newRun(e, body, client), nil
+	run.set(&e, body, client)
+	return nil
 }
 
 // checkHost compares hosts only; what else is wrong with the URL is found by the proxy client.

@@ -35,10 +35,13 @@ func (g *gate) leave() {
 	}
 }
 
-// visit is one run's place in the gate, held by the request and by the agent, which may outlive the answer.
+// visit is one run in progress and its place in the gate, held by the request and by the agent, which may outlive the
+// answer.
 type visit struct {
 	gate    *gate
 	holders atomic.Int32
+	run     Run
+	done    chan outcome // has room for the one that is sent
 }
 
 func (v *visit) hold() { v.holders.Add(1) }

@@ -66,15 +66,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, &Error{Code: CodeBusy, Message: "too many runs at once, or shutting down"})
 		return
 	}
-	visit := &visit{gate: &h.gate}
-	visit.hold()
-	defer visit.release()
-	run, err := h.newRun(r, body)
-	if err != nil {
+	v := &visit{gate: &h.gate}
+	v.hold()
+	defer v.release()
+	if err := h.fillRun(&v.run, r, body); err != nil {
 		h.refuse(w, r, err)
 		return
 	}
-	h.serve(w, r, run, visit)
+	h.serve(w, r, v)
 }
 
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
@@ -91,55 +90,61 @@ type outcome struct {
 
 // serve runs the agent and answers, in time whatever the agent does. The agent has its own goroutine because nothing
 // can stop one that does not heed its context; it holds its place in the gate until it has really returned.
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request, run *Run, visit *visit) {
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, v *visit) {
 	start := time.Now()
 	ctx, cancel := context.WithTimeoutCause(r.Context(), h.opts.RunTimeout-h.opts.Reserve, errRunTimeout)
 	defer cancel()
-	done := make(chan outcome, 1)
-	visit.hold()
-	go h.call(ctx, run, func(out outcome) {
-		visit.release()
-		done <- out
-	})
+	v.done = make(chan outcome, 1)
+	v.hold()
+	go h.call(ctx, v)
 	var out outcome
 	select {
-	case out = <-done:
+	case out = <-v.done:
 	case <-ctx.Done():
-		out = h.lastChance(ctx, run, done)
+		out = h.lastChance(ctx, v)
 	}
 	if out.panicked != nil {
 		panic(out.panicked)
 	}
-	log := h.opts.Logger.With("run_id", run.RunID, "task_id", run.TaskID, "run_token_jti", run.TokenJTI, "took", time.Since(start))
 	if out.err != nil {
-		log.ErrorContext(r.Context(), "run failed", "error", out.err)
+		h.log(r, v, slog.LevelError, "run failed", slog.Duration("took", time.Since(start)), slog.Any("error", out.err))
 		WriteError(w, agentError(out.err))
 		return
 	}
 	body, problems := out.response.encode()
 	for _, p := range problems {
-		log.WarnContext(r.Context(), "response contract", "code", p.Code, "pointer", p.Pointer, "problem", p.Text)
+		h.log(r, v, slog.LevelWarn, "response contract", slog.String("code", p.Code), slog.String("pointer", p.Pointer), slog.String("problem", p.Text))
 	}
-	log.InfoContext(r.Context(), "run answered")
+	if h.opts.Logger.Enabled(r.Context(), slog.LevelInfo) {
+		h.log(r, v, slog.LevelInfo, "run answered", slog.Duration("took", time.Since(start)))
+	}
 	writeJSON(w, http.StatusOK, body)
 }
 
+// log writes a record that names the run.
+func (h *Handler) log(r *http.Request, v *visit, level slog.Level, message string, attrs ...slog.Attr) {
+	attrs = append(attrs, slog.String("run_id", v.run.RunID), slog.String("task_id", v.run.TaskID), slog.String("run_token_jti", v.run.TokenJTI))
+	h.opts.Logger.LogAttrs(r.Context(), level, message, attrs...)
+}
+
 // call runs the agent and reports what became of it, its panics and runtime.Goexit included.
-func (h *Handler) call(ctx context.Context, run *Run, report func(outcome)) {
-	out := outcome{err: &Error{Code: CodePanicked, Message: "the agent panicked; see its log"}}
+func (h *Handler) call(ctx context.Context, v *visit) {
+	out := outcome{}
 	returned := false
 	defer func() {
 		if !returned {
 			p := recover() // nil after runtime.Goexit
 			if p == http.ErrAbortHandler {
-				out = outcome{panicked: p}
+				out.panicked = p
 			} else {
-				h.opts.Logger.ErrorContext(ctx, "agent panicked", "run_id", run.RunID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+				out.err = &Error{Code: CodePanicked, Message: "the agent panicked; see its log"}
+				h.opts.Logger.ErrorContext(ctx, "agent panicked", "run_id", v.run.RunID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			}
 		}
-		report(out)
+		v.release() // before the answer, so that the next run finds the place free
+		v.done <- out
 	}()
-	out.response, out.err = h.agent(ctx, run)
+	out.response, out.err = h.agent(ctx, &v.run)
 	returned = true
 }
 
@@ -147,12 +152,12 @@ var errRunTimeout = errors.New("the time for the run is over")
 
 // lastChance is entered when the agent's context has ended. An agent that heeds it still has half of the reserve to
 // return what it has; after that, or after a failure that is only the end of the context, the last words are sent.
-func (h *Handler) lastChance(ctx context.Context, run *Run, done <-chan outcome) outcome {
+func (h *Handler) lastChance(ctx context.Context, v *visit) outcome {
 	timeout := context.Cause(ctx) == errRunTimeout
 	grace := time.NewTimer(h.opts.Reserve / 2)
 	defer grace.Stop()
 	select {
-	case out := <-done:
+	case out := <-v.done:
 		if out.err == nil || !timeout || !endOfContext(out.err) {
 			return out
 		}
@@ -161,8 +166,8 @@ func (h *Handler) lastChance(ctx context.Context, run *Run, done <-chan outcome)
 	if !timeout {
 		return outcome{err: &Error{Code: CodeClientGone, Message: "the platform hung up before the agent had an answer"}}
 	}
-	h.opts.Logger.WarnContext(ctx, "run timed out", "run_id", run.RunID, "timeout", h.opts.RunTimeout)
-	return outcome{response: h.opts.LastWords(run)}
+	h.opts.Logger.WarnContext(ctx, "run timed out", "run_id", v.run.RunID, "timeout", h.opts.RunTimeout)
+	return outcome{response: h.opts.LastWords(&v.run)}
 }
 
 func endOfContext(err error) bool {

@@ -35,22 +35,22 @@ type Run struct {
 	Envelope json.RawMessage
 }
 
-func newRun(e *envelope, body []byte, client *proxy.Client) *Run {
-	run := &Run{
+// set takes over what the envelope says.
+func (r *Run) set(e *envelope, body []byte, client *proxy.Client) {
+	*r = Run{
 		TaskID: e.taskID, RunID: e.runID, AgentID: e.agentID, TokenJTI: e.tokenJTI, Proxy: client,
 		Instruction: e.task.instruction, Input: e.task.input, Messages: e.task.messages,
 		SessionID: e.task.sessionID, TurnID: e.task.turnID, Envelope: body,
 	}
-	if run.Instruction == "" {
-		run.Instruction = e.task.latest
+	if r.Instruction == "" {
+		r.Instruction = e.task.latest
 	}
-	if isNull(run.Input) {
-		run.Input = json.RawMessage("{}")
+	if isNull(r.Input) {
+		r.Input = json.RawMessage("{}")
 	}
-	if isNull(run.Messages) {
-		run.Messages = nil
+	if isNull(r.Messages) {
+		r.Messages = nil
 	}
-	return run
 }
 
 func isNull(v json.RawMessage) bool { return len(v) == 0 || v[0] == 'n' }

@@ -22,7 +22,7 @@ import (
 // run is what all clients of one run share. Only over and the pacer change after [New].
 type run struct {
 	base           url.URL
-	auth           []string // the Authorization header's value
+	authValue      [1]string // of the Authorization header
 	transport      http.RoundTripper
 	attemptTimeout time.Duration
 	maxAttempts    int
@@ -33,6 +33,7 @@ type run struct {
 	transient      []string
 	repeatable     map[string]bool
 	pacer          *Pacer
+	ownPacer       Pacer // where pacer points if the options have none
 	dropNulls      bool
 	checkArguments func(string, json.RawMessage) error
 	legacyBare     bool
@@ -106,7 +107,7 @@ func (r *run) newRequest(ctx context.Context, req *request) *http.Request {
 		u.RawPath += req.plane + req.name
 	}
 	header := make(http.Header, 3)
-	header["Authorization"] = r.auth
+	header["Authorization"] = r.authValue[:]
 	header["Content-Type"] = jsonType
 	if req.actor != "" {
 		header["X-Pipelines-Actor-Id"] = []string{req.actor}

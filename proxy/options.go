@@ -85,6 +85,8 @@ func defaultTransientClasses() []string {
 	return []string{"lock_contention", "context_store_unavailable", "trace_sequence_contended"}
 }
 
+var silent = slog.New(slog.DiscardHandler)
+
 // newRun checks everything once and fills the defaults in.
 func newRun(baseURL, token string, opts *Options) (*run, error) {
 	var o Options
@@ -113,7 +115,7 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 	}
 	r := &run{
 		base:           *base,
-		auth:           []string{"Bearer " + token},
+		authValue:      [1]string{"Bearer " + token},
 		transport:      o.Transport,
 		attemptTimeout: orDefault(o.AttemptTimeout, defaultAttemptTimeout),
 		maxAttempts:    orDefault(o.MaxAttempts, defaultMaxAttempts),
@@ -141,10 +143,11 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 		}
 	}
 	if r.pacer == nil {
-		r.pacer = NewPacer(defaultPaceLimit, defaultPaceWindow)
+		r.ownPacer.limit, r.ownPacer.window = defaultPaceLimit, defaultPaceWindow
+		r.pacer = &r.ownPacer
 	}
 	if r.log == nil {
-		r.log = slog.New(slog.DiscardHandler)
+		r.log = silent
 	}
 	if o.Observer != nil {
 		r.observers = []Observer{o.Observer}
