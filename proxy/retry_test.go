@@ -3,6 +3,7 @@ package proxy_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -82,6 +84,7 @@ func TestOnlyTransientAnswersAreRepeated(t *testing.T) {
 		{"422", answer(422, class("arguments_invalid")), 1, proxy.CodeArguments, proxy.Refused},
 		{"429", answer(429, ``), 4, proxy.CodeRateLimited, proxy.Refused},
 		{"429 text", answer(429, `slow down`), 4, proxy.CodeRateLimited, proxy.Refused},
+		{"429 with Retry-After", answer(429, ``, "Retry-After", "7"), 4, proxy.CodeRateLimited, proxy.Refused},
 		{"500", answer(500, class("lock_contention")), 1, proxy.CodeServer, proxy.Unknown},
 		{"502", answer(502, `<html>`), 1, proxy.CodeServer, proxy.Unknown},
 		{"503 lock", answer(503, class("lock_contention")), 4, proxy.CodeUnavailable, proxy.Refused},
@@ -107,7 +110,18 @@ func TestOnlyTransientAnswersAreRepeated(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c, s := scripted(t, tt.step)
+				start := time.Now()
 				got, err := c.Call(background, "get_order", nil)
+				low, high := time.Duration(0), time.Duration(0)
+				for _, wait := range table[:tt.requests-1] {
+					low, high = low+wait[0], high+wait[1]
+				}
+				if tt.name == "429 with Retry-After" {
+					low, high = 21*time.Second, 21*time.Second
+				}
+				if took := time.Since(start); took < low || took > high {
+					t.Errorf("waited %s, want %s to %s", took, low, high)
+				}
 				if got != nil {
 					t.Errorf("a failed call returned %s", got)
 				}
@@ -302,6 +316,35 @@ func TestLogHoldsNoSecret(t *testing.T) {
 			if !strings.Contains(log.String(), want) {
 				t.Errorf("the log misses %s:\n%s", want, log.String())
 			}
+		}
+	})
+}
+
+// FuzzAnswer: whatever the proxy answers, there is either a result that is JSON or a typed error that keeps the secrets.
+func FuzzAnswer(f *testing.F) {
+	for _, s := range []string{seedAnswer, `{"detail":{"error_class":"x","message":"y"}}`, `{"detail":["a"]}`, `{"response":[[[[]]]]}`, `"x"`, `<html>`, ``} {
+		f.Add(200, []byte(s))
+		f.Add(422, []byte(s))
+		f.Add(401, []byte(s))
+	}
+	f.Fuzz(func(t *testing.T, status int, body []byte) {
+		if status < 200 || status > 999 {
+			return
+		}
+		c := newClient(t, &script{steps: []step{answer(status, string(body))}}, func(o *proxy.Options) { o.MaxAttempts = 1 })
+		result, err := c.Do(background, "x", nil)
+		if err == nil {
+			if status != 200 || !json.Valid(result.Response) {
+				t.Fatalf("status %d, result %s", status, result.Response)
+			}
+			return
+		}
+		e, ok := errors.AsType[*proxy.Error](err)
+		if !ok || e.Code == "" || e.Outcome == "" || e.Attempts != 1 || result != nil {
+			t.Fatalf("%+v", err)
+		}
+		if !json.Valid(proxy.ToolResult(err)) || !utf8.ValidString(err.Error()) || len(err.Error()) > 1000 {
+			t.Fatalf("%s\n%s", proxy.ToolResult(err), err)
 		}
 	})
 }

@@ -101,9 +101,13 @@ func TestFaultsOnTheWire(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			start := time.Now()
 			got, err := c.Call(background, "refund_order", map[string]string{"id": "hunter2"})
 			if got != nil {
 				t.Errorf("got %s", got)
+			}
+			if took := time.Since(start); tt.code == proxy.CodeTimeout && took < timeout {
+				t.Errorf("timed out after %s, before the limit of %s", took, timeout)
 			}
 			if e := wantError(t, err, tt.code, tt.outcome); e.Attempts != 1 || requests.Load() != 1 {
 				t.Errorf("%d attempts, %d requests; what may have run must not be repeated", e.Attempts, requests.Load())
