@@ -1,0 +1,166 @@
+package jsonpath
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A Document is one valid JSON text that several paths are evaluated against. It remembers the parts of the objects
+// and arrays that paths pass through one by one, so that a hundred paths into one object scan it once. It is not safe
+// for concurrent use.
+type Document struct {
+	text   []byte
+	known  map[int]*container // by the position of the opening bracket
+	budget int                // values that may still be visited
+}
+
+// NewDocument takes a valid JSON text without duplicate names and without white space around it; anything else makes
+// it panic or answer wrong. It is not copied. All paths together visit at most maxValues values.
+func NewDocument(text []byte, maxValues int) *Document {
+	return &Document{text: text, budget: maxValues}
+}
+
+// span is one value in an object or array.
+type span struct {
+	name       []byte // without quotes and escapes; nil in an array
+	start, end int
+}
+
+// container is an object or array of which a first part was scanned.
+type container struct {
+	entries []span
+	next    int // where the scan goes on; at the closing bracket when done
+}
+
+// at returns what is known of the object or array that starts at pos.
+func (d *Document) at(pos int) *container {
+	c := d.known[pos]
+	if c == nil {
+		c = &container{next: pos + 1}
+		if d.known == nil {
+			d.known = make(map[int]*container)
+		}
+		d.known[pos] = c
+	}
+	return c
+}
+
+// member finds a member of the object at pos.
+func (d *Document) member(pos int, name string) (start, end int, ok bool) {
+	c := d.at(pos)
+	for i := 0; c.has(d, i); i++ {
+		if e := &c.entries[i]; string(e.name) == name {
+			return e.start, e.end, true
+		}
+	}
+	return 0, 0, false
+}
+
+// element finds an element of the array at pos.
+func (d *Document) element(pos, index int) (start, end int, ok bool) {
+	c := d.at(pos)
+	for i := len(c.entries); i <= index; i++ {
+		if !c.has(d, i) {
+			return 0, 0, false
+		}
+	}
+	return c.entries[index].start, c.entries[index].end, true
+}
+
+// has scans on until entry i, which is at most one behind those known, is known.
+func (c *container) has(d *Document, i int) bool {
+	if i < len(c.entries) {
+		return true
+	}
+	e, next, ok := entry(d.text, c.next)
+	if !ok {
+		return false
+	}
+	c.next = next
+	c.entries = append(c.entries, e)
+	return true
+}
+
+// entry reads the entry of an object or array that starts at or after i and returns where the next one is looked for.
+// ok is false at the closing bracket.
+func entry(text []byte, i int) (e span, next int, ok bool) {
+	i = skipSeparators(text, i)
+	if text[i] == '}' || text[i] == ']' {
+		return e, i, false
+	}
+	e.start, e.end = i, skipValue(text, i)
+	if i = skipSpace(text, e.end); text[i] == ':' {
+		e.name = unquoted(text[e.start:e.end])
+		e.start = skipSpace(text, i+1)
+		e.end = skipValue(text, e.start)
+	}
+	return e, e.end, true
+}
+
+func skipSpace(text []byte, i int) int {
+	for i < len(text) && (text[i] == ' ' || text[i] == '\n' || text[i] == '\t' || text[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+func skipSeparators(text []byte, i int) int {
+	i = skipSpace(text, i)
+	if text[i] == ',' {
+		i = skipSpace(text, i+1)
+	}
+	return i
+}
+
+// skipValue returns the end of the value that starts at i.
+func skipValue(text []byte, i int) int {
+	switch text[i] {
+	case '"':
+		return skipString(text, i)
+	case '{', '[':
+		for depth := 0; ; i++ {
+			switch text[i] {
+			case '"':
+				i = skipString(text, i) - 1
+			case '{', '[':
+				depth++
+			case '}', ']':
+				if depth--; depth == 0 {
+					return i + 1
+				}
+			}
+		}
+	}
+	for i < len(text) && text[i] != ',' && text[i] != '}' && text[i] != ']' && text[i] > ' ' && text[i] != ':' {
+		i++
+	}
+	return i
+}
+
+// skipString returns the position after the quote that ends the string that starts at i.
+func skipString(text []byte, i int) int {
+	for i++; ; i++ {
+		i += bytes.IndexByte(text[i:], '"')
+		backslashes := 0
+		for text[i-1-backslashes] == '\\' {
+			backslashes++
+		}
+		if backslashes%2 == 0 {
+			return i + 1
+		}
+	}
+}
+
+// unquoted returns the text of a valid string literal; a sub-slice of it, not nil, when it has no escapes.
+func unquoted(literal []byte) []byte {
+	if bytes.IndexByte(literal, '\\') < 0 {
+		return literal[1 : len(literal)-1]
+	}
+	text, _ := jsontext.AppendUnquote(nil, literal)
+	return text
+}
+
+// Unquote returns the text of a valid JSON string literal.
+func Unquote(literal json.RawMessage) string { return string(unquoted(literal)) }
