@@ -8,6 +8,7 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 
+	"github.com/toolwire/toolwire/internal/jsonpath"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -139,13 +140,7 @@ func (o *object) stringMap(name string, into *map[string]string) {
 // rest returns what no method took.
 func (o *object) rest() ([]Member, malformed) { return o.members, o.bad }
 
-func kindName(value json.RawMessage) string {
-	kind := value[0]
-	if kind == '-' || kind >= '0' && kind <= '9' {
-		kind = '0'
-	}
-	return strictjson.KindName(kind)
-}
+func kindName(value json.RawMessage) string { return strictjson.KindName(jsonpath.Kind(value)) }
 
 // objectWriter writes a declaration: known members that are set or malformed, then the unknown ones.
 type objectWriter struct {

@@ -164,3 +164,15 @@ func unquoted(literal []byte) []byte {
 
 // Unquote returns the text of a valid JSON string literal.
 func Unquote(literal json.RawMessage) string { return string(unquoted(literal)) }
+
+// Member finds a member of the document, which must be an object.
+func (d *Document) Member(name string) (value json.RawMessage, ok bool) {
+	start, end, ok := d.member(0, name)
+	if !ok {
+		return nil, false
+	}
+	return json.RawMessage(d.text[start:end:end]), true
+}
+
+// IsObject reports whether the document is an object.
+func (d *Document) IsObject() bool { return d.text[0] == '{' }

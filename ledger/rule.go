@@ -1,0 +1,395 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/toolwire/toolwire/internal/jsonpath"
+	"github.com/toolwire/toolwire/internal/strictjson"
+)
+
+// RuleOptions bounds what one evaluation may cost. The zero value of a field means its default.
+type RuleOptions struct {
+	MaxBytes  int // of the response, of the arguments, and of all values that one evaluation writes; default 1 MiB
+	MaxDepth  int // nesting of the response and of the arguments; default 64
+	MaxValues int // values in each document, and visited by the wildcards and descents of all paths; default 1,000,000
+	MaxKey    int // bytes of an id and of a flag; default 1,024
+}
+
+// withDefaults checks the options and fills in the defaults.
+func (o *RuleOptions) withDefaults() (RuleOptions, error) {
+	limits := RuleOptions{1 << 20, 64, 1_000_000, 1024}
+	if o == nil {
+		return limits, nil
+	}
+	var ps problems
+	for _, l := range []struct {
+		name    string
+		set     int
+		limit   *int
+		highest int
+	}{
+		{"MaxBytes", o.MaxBytes, &limits.MaxBytes, 1 << 30},
+		{"MaxDepth", o.MaxDepth, &limits.MaxDepth, 1000},
+		{"MaxValues", o.MaxValues, &limits.MaxValues, 1 << 30},
+		{"MaxKey", o.MaxKey, &limits.MaxKey, 1 << 20},
+	} {
+		switch {
+		case l.set < 0 || l.set > l.highest:
+			ps.add(CodeInvalidValue, "/"+l.name, "must be between 0 (the default, %d) and %d", *l.limit, l.highest)
+		case l.set > 0:
+			*l.limit = l.set
+		}
+	}
+	return limits, ps.err("rule options")
+}
+
+// A Rule is a compiled [Adapter]. It is immutable and safe for concurrent use.
+type Rule struct {
+	op         Op
+	entityType string
+	idPath     *jsonpath.Path
+	fields     []fieldRule
+	flags      []flagRule
+	ignored    []Step // about members that the op does not use
+	refused    []Step // when not empty, why the rule never writes anything
+	limits     RuleOptions
+
+	readsResponse, readsArgs bool
+}
+
+type fieldRule struct {
+	name    string
+	pointer string
+	path    *jsonpath.Path
+}
+
+type flagRule struct {
+	text    string
+	pointer string
+	template
+	problem string // why the template is malformed, "" when it is not
+}
+
+// Compile makes a rule of an adapter. The rule is never nil and always safe to evaluate.
+//
+// The error is an [*Error] with everything wrong with the adapter, as [Adapter.Validate] reports it without a schema,
+// and with the members of a later release that cannot be evaluated here. Then the rule does what the platform does
+// with a malformed adapter: it writes nothing and explains why. A malformed flag template drops only its flag. Authors
+// of adapters check the error; whoever mirrors the platform may ignore it.
+//
+// Mistakes in opts are in the error too, and the defaults are used instead.
+func Compile(a *Adapter, opts *RuleOptions) (*Rule, error) {
+	limits, optsErr := opts.withDefaults()
+	r := &Rule{limits: limits}
+	if a == nil {
+		a = &Adapter{bad: malformed{whole: json.RawMessage("null"), problems: problems{
+			{CodeMissing, "", "is missing"},
+		}}}
+	}
+	ps := a.problems(nil)
+	for _, p := range ps {
+		if p.Code != CodeInvalidTemplate {
+			r.refused = append(r.refused, Step{Code: StepAdapterMalformed, Pointer: p.Pointer, Source: a.source(p), Detail: p.Message})
+		}
+	}
+	for _, name := range a.later() {
+		ps.add(CodeUnsupported, token(name), "belongs to a later release; it is kept but not evaluated here")
+		r.refused = append(r.refused, Step{Code: StepAdapterUnsupported, Pointer: token(name)})
+	}
+	if len(r.refused) == 0 {
+		r.compile(a, &ps)
+	}
+	if e, ok := errors.AsType[*Error](optsErr); ok {
+		ps = append(ps, e.Problems...)
+	}
+	return r, ps.err("ledger adapter")
+}
+
+// source returns the text that a problem is about, when it is a path.
+func (a *Adapter) source(p Problem) string {
+	if p.Code != CodeInvalidPath {
+		return ""
+	}
+	if p.Pointer == "/id_from" {
+		return cut(a.IDFrom)
+	}
+	for field, path := range a.FieldMap {
+		if p.Pointer == "/field_map"+token(field) {
+			return cut(path)
+		}
+	}
+	return ""
+}
+
+// compile fills in a rule for an adapter without problems, malformed flag templates apart.
+func (r *Rule) compile(a *Adapter, ps *problems) {
+	r.op, r.entityType = a.op(), a.EntityType
+	if r.op != OpSetFlag {
+		r.idPath = r.path(a.IDFrom, "/id_from", ps)
+	}
+	if r.op == OpRemove && len(a.FieldMap) > 0 {
+		r.ignored = append(r.ignored, Step{Code: StepFieldsIgnored, Pointer: "/field_map"})
+	} else {
+		for _, name := range slices.Sorted(maps.Keys(a.FieldMap)) {
+			pointer := "/field_map" + token(name)
+			r.fields = append(r.fields, fieldRule{name, pointer, r.path(a.FieldMap[name], pointer, ps)})
+		}
+	}
+	for i, text := range a.Flags {
+		f := flagRule{text: text, pointer: "/flags" + indexToken(i)}
+		var err error
+		if f.template, err = parseTemplate(text); err != nil {
+			f.problem = err.Error()
+		}
+		r.readsArgs = r.readsArgs || len(f.names) > 0
+		r.flags = append(r.flags, f)
+	}
+}
+
+func (r *Rule) path(text, pointer string, ps *problems) *jsonpath.Path {
+	syntax, err := jsonpath.Parse(text)
+	var path *jsonpath.Path
+	if err == nil {
+		path, err = jsonpath.Compile(syntax)
+	}
+	if err != nil {
+		ps.add(CodeInvalidPath, pointer, "%v", err)
+		r.refused = append(r.refused, Step{Code: StepAdapterMalformed, Pointer: pointer, Source: cut(text), Detail: err.Error()})
+		return nil
+	}
+	r.readsResponse = r.readsResponse || syntax.Root == jsonpath.Response
+	r.readsArgs = r.readsArgs || syntax.Root == jsonpath.Args
+	return path
+}
+
+// Eval says what the rule makes of one call: args is the arguments object of the call, response the tool's response,
+// both as JSON. It never fails, whatever they hold; [Outcome].Steps tells what it decided and why. Equal input gives an
+// equal outcome. It only reads args and response and keeps neither. The rules are those of the Tools schema:
+//
+//   - An id_from that matches nothing, an object or array, null or an empty string writes nothing at all, flags included.
+//   - A field_map path that matches nothing leaves out that field. Null is a match: the field becomes null.
+//   - A path with a wildcard or ..name stands for the array of all its matches, also of only one: elements of arrays in
+//     their order, members of objects by name, a member before what is inside it. With no match it matches nothing.
+//   - A flag with a placeholder that cannot be resolved is dropped, the others stay. {id} is the entity's id, or with
+//     set_flag the argument of that name; any other {name} is the argument of that name, which must be a string, number
+//     or boolean. Names are taken as they stand: {a.b} is an argument called "a.b", never a member of an argument.
+//   - Numbers in ids and flags are written in plain decimal digits, exact and without exponent, so 4521, 4521.0 and
+//     4.521e3 are the id "4521". One that takes more than 64 characters cannot be used.
+//
+// A response or arguments that are not one strict JSON value within the limits of [RuleOptions] count as unusable. Only
+// what the adapter refers to is read: a set_flag rule does not look at the response.
+func (r *Rule) Eval(args, response json.RawMessage) Outcome {
+	if len(r.refused) > 0 {
+		return Outcome{Steps: slices.Clone(r.refused)}
+	}
+	e := evaluation{rule: r, bytesLeft: r.limits.MaxBytes}
+	e.out.Steps = make([]Step, 0, 2+len(r.fields)+len(r.flags)+len(r.ignored))
+	if r.readsResponse {
+		doc, problem := r.document(response)
+		if problem != "" {
+			e.step(StepResponseUnusable, "", "", problem)
+			return e.out
+		}
+		e.response = doc
+	}
+	if r.readsArgs {
+		e.readArgs(args)
+	}
+	if r.op != OpSetFlag {
+		if !e.findID() {
+			return e.out
+		}
+		update := Update{Op: r.op, EntityType: r.entityType, ID: e.id}
+		if r.op != OpRemove {
+			update.Fields = e.findFields()
+		}
+		e.out.Updates = make([]Update, 0, 1+len(r.flags))
+		e.out.Updates = append(e.out.Updates, update)
+	}
+	e.out.Steps = append(e.out.Steps, r.ignored...)
+	for i := range r.flags {
+		e.setFlag(&r.flags[i])
+	}
+	return e.out
+}
+
+// document validates text; problem says why it cannot be used.
+func (r *Rule) document(text json.RawMessage) (doc *jsonpath.Document, problem string) {
+	if len(text) > r.limits.MaxBytes {
+		return nil, fmt.Sprintf("it has more than %d bytes", r.limits.MaxBytes)
+	}
+	var value json.RawMessage
+	err := strictjson.Read(text, strictjson.Limits{Depth: r.limits.MaxDepth, Values: r.limits.MaxValues}, func(reader *strictjson.Reader) (err error) {
+		value, err = reader.Value()
+		return err
+	})
+	if err != nil {
+		return nil, err.Error()
+	}
+	return jsonpath.NewDocument(value, r.limits.MaxValues), ""
+}
+
+// evaluation is one run of a rule.
+type evaluation struct {
+	rule           *Rule
+	response, args *jsonpath.Document // nil when not read or not usable
+	id             string
+	bytesLeft      int
+	out            Outcome
+}
+
+func (e *evaluation) step(code StepCode, pointer, source, detail string) {
+	e.out.Steps = append(e.out.Steps, Step{code, pointer, source, detail})
+}
+
+func (e *evaluation) readArgs(args json.RawMessage) {
+	if len(bytes.TrimSpace(args)) == 0 {
+		return // a call without arguments
+	}
+	doc, problem := e.rule.document(args)
+	if problem == "" && !doc.IsObject() {
+		problem = "they are no JSON object"
+	}
+	if problem != "" {
+		e.step(StepArgsUnusable, "", "", problem)
+		return
+	}
+	e.args = doc
+}
+
+func (e *evaluation) find(path *jsonpath.Path) (json.RawMessage, error) {
+	doc := e.response
+	if path.Root == jsonpath.Args {
+		doc = e.args
+	}
+	if doc == nil {
+		return nil, jsonpath.ErrNotFound
+	}
+	m, err := path.Find(doc, e.bytesLeft)
+	return m.Value, err
+}
+
+func (e *evaluation) findID() bool {
+	path := e.rule.idPath
+	value, err := e.find(path)
+	switch {
+	case errors.Is(err, jsonpath.ErrNotFound):
+		e.step(StepIDNotFound, "/id_from", path.Text, "")
+		return false
+	case err != nil:
+		e.step(StepIDUnusable, "/id_from", path.Text, err.Error())
+		return false
+	}
+	id, scalar := scalarText(value)
+	switch {
+	case value[0] == '{' || value[0] == '[':
+		e.step(StepIDNotScalar, "/id_from", path.Text, kindName(value))
+	case string(value) == "null":
+		e.step(StepIDEmpty, "/id_from", path.Text, kindName(value))
+	case !scalar:
+		e.step(StepIDUnusable, "/id_from", path.Text, "matched too large a number")
+	case id == "":
+		e.step(StepIDEmpty, "/id_from", path.Text, "an empty string")
+	case len(id) > e.rule.limits.MaxKey:
+		e.step(StepIDUnusable, "/id_from", path.Text, fmt.Sprintf("matched a string of more than %d bytes", e.rule.limits.MaxKey))
+	default:
+		e.id = id
+		e.step(StepIDFound, "/id_from", path.Text, kindName(value))
+		return true
+	}
+	return false
+}
+
+func (e *evaluation) findFields() map[string]json.RawMessage {
+	fields := make(map[string]json.RawMessage, len(e.rule.fields))
+	for i := range e.rule.fields {
+		f := &e.rule.fields[i]
+		value, err := e.find(f.path)
+		if err == nil && len(value) > e.bytesLeft {
+			err = jsonpath.ErrTooLarge
+		}
+		switch {
+		case err == nil:
+			e.bytesLeft -= len(value)
+			fields[f.name] = bytes.Clone(value)
+			e.step(StepFieldSet, f.pointer, f.path.Text, kindName(value))
+		case errors.Is(err, jsonpath.ErrNotFound):
+			e.step(StepFieldNotFound, f.pointer, f.path.Text, "")
+		default:
+			e.step(StepFieldTooLarge, f.pointer, f.path.Text, err.Error())
+		}
+	}
+	return fields
+}
+
+func (e *evaluation) setFlag(f *flagRule) {
+	if f.problem != "" {
+		e.step(StepFlagMalformed, f.pointer, f.text, f.problem)
+		return
+	}
+	values := make([]string, len(f.names))
+	for i, name := range f.names {
+		value, problem := e.placeholder(name)
+		if problem != "" {
+			e.step(StepFlagUnresolved, f.pointer, f.text, problem)
+			return
+		}
+		values[i] = value
+	}
+	flag, ok := f.fill(values, e.rule.limits.MaxKey)
+	switch {
+	case !ok:
+		e.step(StepFlagUnusable, f.pointer, f.text, fmt.Sprintf("would be longer than %d bytes", e.rule.limits.MaxKey))
+	case strings.TrimSpace(flag) == "":
+		e.step(StepFlagUnusable, f.pointer, f.text, "comes out empty")
+	default:
+		e.out.Updates = append(e.out.Updates, Update{Op: OpSetFlag, Flag: flag})
+		e.step(StepFlagSet, f.pointer, f.text, "")
+	}
+}
+
+// placeholder returns the text that stands for {name}, or why there is none.
+func (e *evaluation) placeholder(name string) (text, problem string) {
+	if name == "id" && e.id != "" {
+		return e.id, ""
+	}
+	var value json.RawMessage
+	found := false
+	if e.args != nil {
+		value, found = e.args.Member(name)
+	}
+	if !found {
+		return "", "has no argument for {" + name + "}"
+	}
+	text, ok := scalarText(value)
+	if !ok {
+		return "", "needs a string, number or boolean for {" + name + "}, and the argument is " + unusable(value)
+	}
+	return text, ""
+}
+
+func unusable(value json.RawMessage) string {
+	if jsonpath.Kind(value) == '0' {
+		return "too large a number"
+	}
+	return kindName(value)
+}
+
+// scalarText returns a string, number or boolean as it stands in ids and flags.
+func scalarText(value json.RawMessage) (text string, ok bool) {
+	switch jsonpath.Kind(value) {
+	case '"':
+		return jsonpath.Unquote(value), true
+	case '0':
+		return parseNumber(string(value)).plain()
+	case 't', 'f':
+		return string(value), true
+	}
+	return "", false
+}
