@@ -12,7 +12,7 @@ import (
 // for concurrent use.
 type Document struct {
 	text   []byte
-	known  map[int]*container // by the position of the opening bracket
+	known  []container // few: paths of an adapter pass through the same ones
 	budget int                // values that may still be visited
 }
 
@@ -30,21 +30,20 @@ type span struct {
 
 // container is an object or array of which a first part was scanned.
 type container struct {
+	pos     int // of the opening bracket
 	entries []span
 	next    int // where the scan goes on; at the closing bracket when done
 }
 
-// at returns what is known of the object or array that starts at pos.
+// at returns what is known of the object or array that starts at pos. It is valid until the next call.
 func (d *Document) at(pos int) *container {
-	c := d.known[pos]
-	if c == nil {
-		c = &container{next: pos + 1}
-		if d.known == nil {
-			d.known = make(map[int]*container)
+	for i := range d.known {
+		if d.known[i].pos == pos {
+			return &d.known[i]
 		}
-		d.known[pos] = c
 	}
-	return c
+	d.known = append(d.known, container{pos: pos, next: pos + 1, entries: make([]span, 0, 8)})
+	return &d.known[len(d.known)-1]
 }
 
 // member finds a member of the object at pos.
@@ -141,16 +140,12 @@ func skipValue(text []byte, i int) int {
 
 // skipString returns the position after the quote that ends the string that starts at i.
 func skipString(text []byte, i int) int {
-	for i++; ; i++ {
-		i += bytes.IndexByte(text[i:], '"')
-		backslashes := 0
-		for text[i-1-backslashes] == '\\' {
-			backslashes++
-		}
-		if backslashes%2 == 0 {
-			return i + 1
+	for i++; text[i] != '"'; i++ {
+		if text[i] == '\\' {
+			i++
 		}
 	}
+	return i + 1
 }
 
 // unquoted returns the text of a valid string literal; a sub-slice of it, not nil, when it has no escapes.
