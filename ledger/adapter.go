@@ -1,7 +1,7 @@
 package ledger
 
 import (
-	"maps"
+	"bytes"
 	"slices"
 	"strconv"
 
@@ -54,7 +54,7 @@ var laterMembers = []string{"effects", "list_append", "list_remove", "when"}
 
 // UnmarshalJSON reads an adapter. See [Adapter] for what is an error.
 func (a *Adapter) UnmarshalJSON(data []byte) error {
-	o, err := readObject(data, adapterMembers)
+	o, err := readObject(bytes.Clone(data), adapterMembers)
 	if err != nil {
 		return documentError("ledger adapter", err)
 	}
@@ -174,7 +174,7 @@ func (a *Adapter) pathProblems(ps *problems) {
 	if len(a.FieldMap) > MaxFields {
 		ps.add(CodeTooMany, "/field_map", "has %d entries; at most %d are allowed", len(a.FieldMap), MaxFields)
 	}
-	for _, field := range slices.Sorted(maps.Keys(a.FieldMap)) {
+	for _, field := range sortedKeys(a.FieldMap) {
 		if field == "" {
 			ps.add(CodeMissing, "/field_map/", "has an entry without a field name")
 		}
@@ -190,7 +190,7 @@ func (a *Adapter) schemaProblems(ps *problems, schema *Schema) {
 		if entity == nil {
 			ps.add(CodeUndeclared, "/entity_type", "%q is not an entity type of the ledger schema", cut(a.EntityType))
 		} else if schema.closedFields(entity) {
-			for _, field := range slices.Sorted(maps.Keys(a.FieldMap)) {
+			for _, field := range sortedKeys(a.FieldMap) {
 				if !entity.declares(field) {
 					ps.add(CodeUndeclared, "/field_map"+token(field), "is not a field that the ledger schema declares for %s",
 						entity.Type)

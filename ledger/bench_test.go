@@ -116,7 +116,9 @@ func BenchmarkEval(b *testing.B) {
 // BenchmarkEvalHostile bounds the worst answers of 1 MiB against decoding them.
 func BenchmarkEvalHostile(b *testing.B) {
 	const size = 1 << 20
-	fill := func(unit string) string { return strings.TrimSuffix(strings.Repeat(unit+",", size/(len(unit)+1)-10), ",") }
+	fill := func(unit string) string {
+		return strings.TrimSuffix(strings.Repeat(unit+",", size/(len(unit)+1)-10), ",")
+	}
 	docs := map[string]string{
 		"wide":     `{"order_id":"1","x":[` + fill(`{"id":1}`) + `]}`,
 		"deep":     `{"order_id":"1","x":[` + fill(strings.Repeat(`{"id":`, 60)+"1"+strings.Repeat("}", 60)) + `]}`,

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -37,10 +36,10 @@ type object struct {
 	bad     malformed
 }
 
-// readObject fails only when doc is not strict JSON. Members with a null value count as absent.
+// readObject fails only when doc is not strict JSON. Known members with a null value count as absent. The values are
+// sub-slices of doc.
 func readObject(doc []byte, known []string) (*object, error) {
 	o := &object{}
-	doc = bytes.Clone(doc)
 	err := strictjson.Read(doc, strictjson.Limits{}, func(r *strictjson.Reader) error {
 		if kind := r.Kind(); kind != '{' {
 			whole, err := r.Value()

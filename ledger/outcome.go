@@ -3,8 +3,6 @@ package ledger
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -25,7 +23,7 @@ func (u Update) String() string {
 	}
 	text := string(u.Op) + " " + printable(u.EntityType) + "/" + printable(u.ID)
 	if len(u.Fields) > 0 {
-		text += ": " + strings.Join(slices.Sorted(maps.Keys(u.Fields)), ", ")
+		text += ": " + strings.Join(sortedKeys(u.Fields), ", ")
 	}
 	return text
 }
@@ -91,6 +89,7 @@ const (
 	StepResponseUnusable   StepCode = "response_unusable"   // the response is not JSON within the limits
 	StepAdapterMalformed   StepCode = "adapter_malformed"   // the declaration has the problem that the step tells
 	StepAdapterUnsupported StepCode = "adapter_unsupported" // the declaration has a member of a later release
+	StepNoAdapter          StepCode = "no_adapter"          // the tool of a replayed call has no adapter
 )
 
 // A Step is one decision of an adapter, in words and as a code. It never holds a value of the call.
@@ -141,6 +140,8 @@ func (s Step) String() string {
 		return where + " " + s.Detail + ": the adapter is malformed and nothing is written"
 	case StepAdapterUnsupported:
 		return where + " belongs to a later release and is not evaluated here: nothing is written"
+	case StepNoAdapter:
+		return "the tool has no adapter: nothing is written"
 	}
 	return where + " " + string(s.Code)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -136,7 +135,7 @@ func (r *Rule) compile(a *Adapter, ps *problems) {
 	if r.op == OpRemove && len(a.FieldMap) > 0 {
 		r.ignored = append(r.ignored, Step{Code: StepFieldsIgnored, Pointer: "/field_map"})
 	} else {
-		for _, name := range slices.Sorted(maps.Keys(a.FieldMap)) {
+		for _, name := range sortedKeys(a.FieldMap) {
 			pointer := "/field_map" + token(name)
 			r.fields = append(r.fields, fieldRule{name, pointer, r.path(a.FieldMap[name], pointer, ps)})
 		}

@@ -3,13 +3,10 @@ package ledger
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"regexp"
 	"slices"
 
 	jsonv2 "github.com/go-json-experiment/json"
-
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // MaxEntities is the most entity types that a ledger schema may declare.
@@ -91,7 +88,7 @@ var (
 
 // UnmarshalJSON reads a ledger schema. See [Schema] for what is an error.
 func (s *Schema) UnmarshalJSON(data []byte) error {
-	o, err := readObject(data, schemaMembers)
+	o, err := readObject(bytes.Clone(data), schemaMembers)
 	if err != nil {
 		return documentError("ledger schema", err)
 	}
@@ -119,7 +116,7 @@ func (s Schema) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads one entity declaration.
 func (e *Entity) UnmarshalJSON(data []byte) error {
-	o, err := readObject(data, entityMembers)
+	o, err := readObject(bytes.Clone(data), entityMembers)
 	if err != nil {
 		return documentError("ledger schema", err)
 	}
@@ -146,7 +143,7 @@ func (e Entity) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads one field declaration.
 func (f *Field) UnmarshalJSON(data []byte) error {
-	o, err := readObject(data, fieldMembers)
+	o, err := readObject(bytes.Clone(data), fieldMembers)
 	if err != nil {
 		return documentError("ledger schema", err)
 	}
@@ -173,7 +170,7 @@ func (f Field) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads the flags member of a ledger schema.
 func (f *FlagRule) UnmarshalJSON(data []byte) error {
-	o, err := readObject(data, flagMembers)
+	o, err := readObject(bytes.Clone(data), flagMembers)
 	if err != nil {
 		return documentError("ledger schema", err)
 	}
@@ -227,15 +224,6 @@ func (o *object) scalars(name string, into *[]any) {
 	if !o.bad.has(name) {
 		*into = values
 	}
-}
-
-// documentError turns an error of the strict reader into ours.
-func documentError(subject string, err error) error {
-	problem := Problem{Code: CodeInvalidJSON, Message: err.Error()}
-	if e, ok := errors.AsType[*strictjson.Error](err); ok {
-		problem.Pointer, problem.Message = e.Pointer, "is not strict JSON: "+e.Problem
-	}
-	return &Error{Code: problem.Code, Subject: subject, Problems: []Problem{problem}}
 }
 
 // entity returns the declaration of an entity type, nil when there is none.

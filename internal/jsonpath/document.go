@@ -13,7 +13,7 @@ import (
 type Document struct {
 	text   []byte
 	known  []container // few: paths of an adapter pass through the same ones
-	budget int                // values that may still be visited
+	budget int         // values that may still be visited
 }
 
 // NewDocument takes a valid JSON text without duplicate names and without white space around it; anything else makes
