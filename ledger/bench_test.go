@@ -113,36 +113,43 @@ func BenchmarkEval(b *testing.B) {
 	}
 }
 
-// BenchmarkEvalHostile bounds the worst answers of 1 MiB against decoding them.
+// hostileResponses are answers of about 1 MiB that are worst for some part of the evaluation.
+func hostileResponses() map[string][]byte {
+	fill := func(unit string) []byte {
+		return []byte(`{"order_id":"1","x":[` + strings.TrimSuffix(strings.Repeat(unit+",", (1<<20-100)/(len(unit)+1)), ",") + `]}`)
+	}
+	return map[string][]byte{
+		"wide":     fill(`{"id":1}`),
+		"deep":     fill(strings.Repeat(`{"id":`, 60) + "1" + strings.Repeat("}", 60)),
+		"brackets": fill(strings.Repeat(`[`, 60) + strings.Repeat("]", 60)),
+		"numbers":  fill(`1234`),
+		"escapes":  fill(`{"\u0069d":"\\\""}`),
+		"unsorted": fill(`{"z":{"id":1},"y":{"id":2},"x":{"id":3}}`),
+		"string":   fill(`"` + strings.Repeat(`\"`, 500_000) + `"`),
+	}
+}
+
+var hostileNames = []string{"wide", "deep", "brackets", "numbers", "escapes", "unsorted", "string"}
+
+// BenchmarkEvalHostile puts a descent through the worst answers of 1 MiB beside decoding them.
 func BenchmarkEvalHostile(b *testing.B) {
-	const size = 1 << 20
-	fill := func(unit string) string {
-		return strings.TrimSuffix(strings.Repeat(unit+",", size/(len(unit)+1)-10), ",")
-	}
-	docs := map[string]string{
-		"wide":     `{"order_id":"1","x":[` + fill(`{"id":1}`) + `]}`,
-		"deep":     `{"order_id":"1","x":[` + fill(strings.Repeat(`{"id":`, 60)+"1"+strings.Repeat("}", 60)) + `]}`,
-		"brackets": `{"order_id":"1","x":[` + fill(strings.Repeat(`[`, 60)+strings.Repeat("]", 60)) + `]}`,
-		"numbers":  `{"order_id":"1","x":[` + fill(`1234`) + `]}`,
-		"escapes":  `{"order_id":"1","x":[` + fill(`{"\u0069d":"\\\""}`) + `]}`,
-	}
 	rule, err := ledger.Compile(mustAdapter(b, order(`,"field_map":{"ids":"$..id"}`)), nil)
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, name := range []string{"wide", "deep", "brackets", "numbers", "escapes"} {
-		doc := []byte(docs[name])
+	docs := hostileResponses()
+	for _, name := range hostileNames {
 		b.Run(name+"/eval", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				rule.Eval(nil, doc)
+				rule.Eval(nil, docs[name])
 			}
 		})
 		b.Run(name+"/decode", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				var v any
-				if err := json.Unmarshal(doc, &v); err != nil {
+				if err := json.Unmarshal(docs[name], &v); err != nil {
 					b.Fatal(err)
 				}
 			}

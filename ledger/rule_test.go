@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolwire/toolwire/ledger"
 )
@@ -246,6 +247,47 @@ func TestStepsHoldNoValues(t *testing.T) {
 				t.Errorf("%s: %s, %v", adapter, text, err)
 			}
 		}
+	}
+}
+
+// Many wildcards and descents on the worst answers. The limit of time is generous for slow machines and the race
+// detector; the benchmark has the figures.
+func TestHostileResponses(t *testing.T) {
+	fields := make(map[string]string)
+	for i := range 10 {
+		fields[fmt.Sprintf("f%02d", i)] = []string{"$..id", "$.x[*].id", "$..x[0]", "$.x[100000].id", "$.*.*"}[i%5]
+	}
+	rule, err := ledger.Compile(&ledger.Adapter{EntityType: "order", IDFrom: "$.order_id", FieldMap: fields}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, response := range hostileResponses() {
+		start := time.Now()
+		out := rule.Eval(nil, response)
+		took := time.Since(start)
+		if took > 10*time.Second {
+			t.Errorf("%s: took %v", name, took)
+		}
+		if len(out.Updates) != 1 || len(out.Steps) != 11 {
+			t.Errorf("%s: %d updates, %d steps", name, len(out.Updates), len(out.Steps))
+		}
+	}
+}
+
+// A rule keeps nothing from one call to the next, so the thousandth costs what the first did.
+func TestEvalAllocatesTheSameEveryTime(t *testing.T) {
+	rule, err := ledger.Compile(mustAdapter(t, getOrder), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args, response := json.RawMessage(`{"order_id":"4521"}`), json.RawMessage(orderResponse(1<<10))
+	run := func() { rule.Eval(args, response) }
+	first := testing.AllocsPerRun(100, run)
+	for range 10_000 {
+		run()
+	}
+	if later := testing.AllocsPerRun(100, run); later > first+2 || later > 60 {
+		t.Errorf("%v allocations, then %v; at most 60 are allowed", first, later)
 	}
 }
 

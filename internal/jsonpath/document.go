@@ -32,7 +32,7 @@ type span struct {
 type container struct {
 	pos     int // of the opening bracket
 	entries []span
-	next    int // where the scan goes on; at the closing bracket when done
+	next    int // where the scan goes on
 }
 
 // at returns what is known of the object or array that starts at pos. It is valid until the next call.
@@ -73,42 +73,47 @@ func (c *container) has(d *Document, i int) bool {
 	if i < len(c.entries) {
 		return true
 	}
-	e, next, ok := entry(d.text, c.next)
+	e, ok := entry(d.text, c.next)
 	if !ok {
 		return false
 	}
-	c.next = next
+	c.next = e.end
 	c.entries = append(c.entries, e)
 	return true
 }
 
-// entry reads the entry of an object or array that starts at or after i and returns where the next one is looked for.
-// ok is false at the closing bracket.
-func entry(text []byte, i int) (e span, next int, ok bool) {
-	i = skipSeparators(text, i)
-	if text[i] == '}' || text[i] == ']' {
-		return e, i, false
-	}
-	e.start, e.end = i, skipValue(text, i)
-	if i = skipSpace(text, e.end); text[i] == ':' {
-		e.name = unquoted(text[e.start:e.end])
-		e.start = skipSpace(text, i+1)
+// entry reads the entry of an object or array that starts at or after i, which is behind the opening bracket or the
+// entry before. ok is false at the closing bracket, and then e.end is behind it.
+func entry(text []byte, i int) (e span, ok bool) {
+	if e, ok = entryStart(text, i); ok {
 		e.end = skipValue(text, e.start)
 	}
-	return e, e.end, true
+	return e, ok
+}
+
+// entryStart is entry for a caller that finds the end itself.
+func entryStart(text []byte, i int) (e span, ok bool) {
+	i = skipSpace(text, i)
+	if text[i] == ',' {
+		i = skipSpace(text, i+1)
+	}
+	if text[i] == '}' || text[i] == ']' {
+		return span{end: i + 1}, false
+	}
+	e.start = i
+	if text[i] == '"' {
+		end := skipString(text, i)
+		if i = skipSpace(text, end); text[i] == ':' {
+			e.name = unquoted(text[e.start:end])
+			e.start = skipSpace(text, i+1)
+		}
+	}
+	return e, true
 }
 
 func skipSpace(text []byte, i int) int {
 	for i < len(text) && (text[i] == ' ' || text[i] == '\n' || text[i] == '\t' || text[i] == '\r') {
 		i++
-	}
-	return i
-}
-
-func skipSeparators(text []byte, i int) int {
-	i = skipSpace(text, i)
-	if text[i] == ',' {
-		i = skipSpace(text, i+1)
 	}
 	return i
 }

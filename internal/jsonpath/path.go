@@ -1,6 +1,7 @@
 package jsonpath
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -145,7 +146,7 @@ func (p *projection) value(start, end int, segs []segment) (tree any, ok bool) {
 		return list, len(list) > 0
 	default:
 		p.memo = false
-		list := p.descend(nil, start, seg.name, rest)
+		list, _ := p.descend(nil, start, seg.name, rest)
 		return list, len(list) > 0
 	}
 }
@@ -177,27 +178,23 @@ func (p *projection) element(pos, index int) (start, end int, ok bool) {
 // entries visits the entries of the object or array at pos, as long as the budget lasts.
 func (p *projection) entries(pos int) func(yield func(span) bool) {
 	return func(yield func(span) bool) {
-		text := p.doc.text
-		for i := pos + 1; ; {
-			e, next, ok := entry(text, i)
-			if !ok {
-				return
-			}
-			if p.doc.budget--; p.doc.budget < 0 {
-				p.exhausted = true
-				return
-			}
-			if !yield(e) {
-				return
-			}
-			i = next
+		e, ok := entry(p.doc.text, pos+1)
+		for ok && p.spend() && yield(e) {
+			e, ok = entry(p.doc.text, e.end)
 		}
 	}
 }
 
+// spend takes one value off the budget and reports whether there was one left.
+func (p *projection) spend() bool {
+	p.doc.budget--
+	p.exhausted = p.exhausted || p.doc.budget < 0
+	return !p.exhausted
+}
+
 // group is where the matches inside one member begin in a list.
 type group struct {
-	name  string
+	name  []byte
 	begin int
 }
 
@@ -211,7 +208,7 @@ func (p *projection) children(pos int, rest []segment) (list []any) {
 	for e := range p.entries(pos) {
 		if tree, ok := p.value(e.start, e.end, rest); ok {
 			if e.name != nil {
-				groups = append(groups, group{string(e.name), len(list)})
+				groups = append(groups, group{e.name, len(list)})
 			}
 			list = append(list, tree)
 		}
@@ -219,37 +216,40 @@ func (p *projection) children(pos int, rest []segment) (list []any) {
 	return sorted(list, 0, groups)
 }
 
-// descend appends what the rest of the path finds in each member called name, at any depth below pos.
-func (p *projection) descend(list []any, pos int, name string, rest []segment) []any {
+// descend appends what the rest of the path finds in each member called name, at any depth below pos, and returns the
+// end of the value at pos, so that the document is read once however deep it is.
+func (p *projection) descend(list []any, pos int, name string, rest []segment) (_ []any, end int) {
 	text := p.doc.text
 	if text[pos] != '{' && text[pos] != '[' {
-		return list
+		return list, skipValue(text, pos)
 	}
 	base := len(list)
 	var groups []group
-	for e := range p.entries(pos) {
+	e, ok := entryStart(text, pos+1)
+	for ok && p.spend() {
 		begin := len(list)
 		if e.name != nil && string(e.name) == name {
-			if tree, ok := p.value(e.start, e.end, rest); ok {
+			if tree, ok := p.value(e.start, skipValue(text, e.start), rest); ok {
 				list = append(list, tree)
 			}
 		}
-		list = p.descend(list, e.start, name, rest)
+		list, end = p.descend(list, e.start, name, rest)
 		if e.name != nil && len(list) > begin {
-			groups = append(groups, group{string(e.name), begin})
+			groups = append(groups, group{e.name, begin})
 		}
+		e, ok = entryStart(text, end)
 	}
-	return sorted(list, base, groups)
+	return sorted(list, base, groups), e.end
 }
 
 // sorted puts the groups of list[base:], which are those of an object's members, in the order of the members' names.
 func sorted(list []any, base int, groups []group) []any {
-	byName := func(a, b group) int { return strings.Compare(a.name, b.name) }
+	byName := func(a, b group) int { return bytes.Compare(a.name, b.name) }
 	if slices.IsSortedFunc(groups, byName) {
 		return list
 	}
 	type run struct {
-		name   string
+		name   []byte
 		values []any
 	}
 	unordered := slices.Clone(list[base:])
@@ -261,7 +261,7 @@ func sorted(list []any, base int, groups []group) []any {
 		}
 		runs[i] = run{g.name, unordered[g.begin-base : end-base]}
 	}
-	slices.SortFunc(runs, func(a, b run) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(runs, func(a, b run) int { return bytes.Compare(a.name, b.name) })
 	list = list[:base]
 	for _, r := range runs {
 		list = append(list, r.values...)
