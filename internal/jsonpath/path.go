@@ -192,10 +192,10 @@ func (p *projection) spend() bool {
 	return !p.exhausted
 }
 
-// group is where the matches inside one member begin in a list.
+// group says which matches of a list are inside one member of an object: list[begin:end].
 type group struct {
-	name  []byte
-	begin int
+	name       []byte
+	begin, end int
 }
 
 // children lists what the rest of the path finds in each child of the value at pos.
@@ -207,10 +207,10 @@ func (p *projection) children(pos int, rest []segment) (list []any) {
 	var groups []group
 	for e := range p.entries(pos) {
 		if tree, ok := p.value(e.start, e.end, rest); ok {
-			if e.name != nil {
-				groups = append(groups, group{e.name, len(list)})
-			}
 			list = append(list, tree)
+			if e.name != nil {
+				groups = append(groups, group{e.name, len(list) - 1, len(list)})
+			}
 		}
 	}
 	return sorted(list, 0, groups)
@@ -235,7 +235,7 @@ func (p *projection) descend(list []any, pos int, name string, rest []segment) (
 		}
 		list, end = p.descend(list, e.start, name, rest)
 		if e.name != nil && len(list) > begin {
-			groups = append(groups, group{e.name, begin})
+			groups = append(groups, group{e.name, begin, len(list)})
 		}
 		e, ok = entryStart(text, end)
 	}
@@ -248,23 +248,11 @@ func sorted(list []any, base int, groups []group) []any {
 	if slices.IsSortedFunc(groups, byName) {
 		return list
 	}
-	type run struct {
-		name   []byte
-		values []any
-	}
+	slices.SortFunc(groups, byName)
 	unordered := slices.Clone(list[base:])
-	runs := make([]run, len(groups))
-	for i, g := range groups {
-		end := len(list)
-		if i+1 < len(groups) {
-			end = groups[i+1].begin
-		}
-		runs[i] = run{g.name, unordered[g.begin-base : end-base]}
-	}
-	slices.SortFunc(runs, func(a, b run) int { return bytes.Compare(a.name, b.name) })
 	list = list[:base]
-	for _, r := range runs {
-		list = append(list, r.values...)
+	for _, g := range groups {
+		list = append(list, unordered[g.begin-base:g.end-base]...)
 	}
 	return list
 }
