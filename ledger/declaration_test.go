@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -223,11 +224,26 @@ func TestDeclarationsKeepWhatTheyDoNotKnow(t *testing.T) {
 
 // sameMembers compares texts but lets malformed known members move behind the well-formed ones.
 func sameMembers(a, b string) bool {
-	if a == b {
-		return true
+	return a == b || reflect.DeepEqual(decode(a), decode(b))
+}
+
+func decode(doc string) (v any) {
+	dec := json.NewDecoder(strings.NewReader(doc))
+	dec.UseNumber()
+	if err := dec.Decode(&v); err != nil {
+		panic(err)
 	}
-	var x, y any
-	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && fmt.Sprint(x) == fmt.Sprint(y)
+	return v
+}
+
+func TestExtraCannotRepeatAMember(t *testing.T) {
+	extra := []ledger.Member{{Name: "op", Value: json.RawMessage(`"add"`)}}
+	_, err := json.Marshal(ledger.Adapter{Op: ledger.OpAdd, Extra: extra})
+	checkProblems(t, err, "duplicate /op")
+	text, err := json.Marshal(ledger.Adapter{Flags: []string{"<x>"}, Extra: append(extra, ledger.Member{Name: "later", Value: json.RawMessage(`[1, 2]`)})})
+	if want := `{"flags":["\u003cx\u003e"],"op":"add","later":[1,2]}`; err != nil || string(text) != want {
+		t.Errorf("%s, %v, want %s", text, err, want)
+	}
 }
 
 func TestDeclarationsMustBeStrictJSON(t *testing.T) {

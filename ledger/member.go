@@ -143,9 +143,10 @@ func kindName(value json.RawMessage) string { return strictjson.KindName(jsonpat
 
 // objectWriter writes a declaration: known members that are set or malformed, then the unknown ones.
 type objectWriter struct {
-	out []byte
-	bad *malformed
-	err error
+	out   []byte
+	names []string
+	bad   *malformed
+	err   error
 }
 
 func newObjectWriter(bad *malformed) *objectWriter { return &objectWriter{out: []byte{'{'}, bad: bad} }
@@ -159,11 +160,16 @@ func (w *objectWriter) put(name string, value any) {
 }
 
 func (w *objectWriter) raw(name string, value json.RawMessage) {
+	if slices.Contains(w.names, name) {
+		var ps problems
+		ps.add(CodeDuplicate, token(name), "stands in Extra too; keep one of them")
+		w.err = ps.err("declaration")
+	}
+	w.names = append(w.names, name)
 	if len(w.out) > 1 {
 		w.out = append(w.out, ',')
 	}
-	quoted, _ := json.Marshal(name)
-	w.out = append(append(append(w.out, quoted...), ':'), value...)
+	w.out = append(append(append(w.out, quote(name)...), ':'), value...)
 }
 
 // member writes value when set, or else what stood there in the document.

@@ -3,7 +3,6 @@ package ledger
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"slices"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -83,7 +82,6 @@ var (
 	fieldMembers  = []string{"name", "type", "enum", "description", "ref"}
 	flagMembers   = []string{"policy", "values"}
 	fieldTypes    = []string{TypeString, TypeNumber, TypeInteger, TypeBoolean, TypeObject, TypeArray}
-	namePattern   = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 )
 
 // UnmarshalJSON reads a ledger schema. See [Schema] for what is an error.
