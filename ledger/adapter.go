@@ -152,7 +152,7 @@ func (a *Adapter) flagOnlyProblems(ps *problems) {
 		name string
 		set  bool
 	}{{"entity_type", a.EntityType != ""}, {"id_from", a.IDFrom != ""}, {"field_map", a.FieldMap != nil}} {
-		if m.set || a.bad.has(m.name) {
+		if m.set {
 			ps.add(CodeForbidden, "/"+m.name, "must be left out: set_flag writes no entity")
 		}
 	}

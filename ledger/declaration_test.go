@@ -160,6 +160,9 @@ func TestAdapterValidate(t *testing.T) {
 			[]string{"wrong_type /op", "wrong_type /entity_type", "wrong_type /id_from", "wrong_type /field_map", "wrong_type /flags"}},
 		{"wrong types inside", `{"entity_type":"order","id_from":"$.id","field_map":{"a/b":1,"c":"$.c"},"flags":["x",2]}`, "",
 			[]string{"wrong_type /field_map/a~1b", "wrong_type /flags/1"}},
+		{"100 fields", manyFields(100), "", nil},
+		{"101 fields", manyFields(101), "", []string{"too_many /field_map"}},
+		{"a field without a name", `{"entity_type":"order","id_from":"$.id","field_map":{"":"$.a"}}`, "", []string{"missing /field_map/"}},
 		{"unknown op", `{"op":"upsert"}`, "", []string{"invalid_value /op"}},
 		{"wrong case", `{"Op":"add","entity_type":"order","id_from":"$.id"}`, "", []string{"wrong_case /Op"}},
 		{"set_flag with entity members", `{"op":"set_flag","entity_type":"order","id_from":"$.id","field_map":{},"flags":["x"]}`, "",
@@ -185,6 +188,14 @@ func TestAdapterValidate(t *testing.T) {
 			checkProblems(t, mustAdapter(t, tt.doc).Validate(schema), tt.want...)
 		})
 	}
+}
+
+func manyFields(n int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf(`"f%d":"$.f"`, i)
+	}
+	return `{"entity_type":"order","id_from":"$.id","field_map":{` + strings.Join(list, ",") + `}}`
 }
 
 const getOrder = `{

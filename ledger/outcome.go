@@ -72,7 +72,7 @@ const (
 // Steps that leave out one field or one flag.
 const (
 	StepFieldNotFound  StepCode = "field_not_found" // a field_map path matched nothing
-	StepFieldTooLarge  StepCode = "field_too_large" // what the paths matched exceeds the limits
+	StepFieldUnusable  StepCode = "field_unusable"  // what the path matched, or visits, exceeds the limits
 	StepFieldsIgnored  StepCode = "fields_ignored"  // op remove writes no fields
 	StepFlagUnresolved StepCode = "flag_unresolved" // a placeholder names no argument with a scalar value
 	StepFlagMalformed  StepCode = "flag_malformed"  // a template has a stray brace or is empty
@@ -119,7 +119,7 @@ func (s Step) String() string {
 		return where + " matched " + s.Detail + ": the field is written"
 	case StepFieldNotFound:
 		return where + " matched nothing: the field is left out"
-	case StepFieldTooLarge:
+	case StepFieldUnusable:
 		return where + " " + s.Detail + ": the field is left out"
 	case StepFieldsIgnored:
 		return where + " is ignored: remove writes no fields"

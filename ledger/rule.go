@@ -204,12 +204,8 @@ func (r *Rule) Eval(args, response json.RawMessage) Outcome {
 		if !e.findID() {
 			return e.out
 		}
-		update := Update{Op: r.op, EntityType: r.entityType, ID: e.id}
-		if r.op != OpRemove {
-			update.Fields = e.findFields()
-		}
-		e.out.Updates = make([]Update, 0, 1+len(r.flags))
-		e.out.Updates = append(e.out.Updates, update)
+		update := Update{Op: r.op, EntityType: r.entityType, ID: e.id, Fields: e.findFields()}
+		e.out.Updates = append(make([]Update, 0, 1+len(r.flags)), update)
 	}
 	e.out.Steps = append(e.out.Steps, r.ignored...)
 	for i := range r.flags {
@@ -306,6 +302,9 @@ func (e *evaluation) findID() bool {
 }
 
 func (e *evaluation) findFields() map[string]json.RawMessage {
+	if len(e.rule.fields) == 0 {
+		return nil
+	}
 	fields := make(map[string]json.RawMessage, len(e.rule.fields))
 	for i := range e.rule.fields {
 		f := &e.rule.fields[i]
@@ -321,7 +320,7 @@ func (e *evaluation) findFields() map[string]json.RawMessage {
 		case errors.Is(err, jsonpath.ErrNotFound):
 			e.step(StepFieldNotFound, f.pointer, f.path.Text, "")
 		default:
-			e.step(StepFieldTooLarge, f.pointer, f.path.Text, err.Error())
+			e.step(StepFieldUnusable, f.pointer, f.path.Text, err.Error())
 		}
 	}
 	return fields

@@ -18,7 +18,7 @@ type State struct {
 	flags    map[string]bool
 }
 
-// fields are the tidy values of an entity by name. Once in a state they do not change: an update makes new ones.
+// fields are the tidy values of an entity by name.
 type fields map[string]json.RawMessage
 
 // text writes an entity as a JSON object, members in the order of their names.
@@ -199,9 +199,8 @@ func (s *State) merge(entityType, id string, given fields) Result {
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(given)), differs) {
 			return ResultUnchanged
 		}
-		merged := maps.Clone(old)
-		maps.Copy(merged, given)
-		given = merged
+		maps.Copy(old, given)
+		return ResultChanged
 	}
 	if s.entities == nil {
 		s.entities = make(map[string]map[string]fields)
@@ -210,9 +209,6 @@ func (s *State) merge(entityType, id string, given fields) Result {
 		s.entities[entityType] = make(map[string]fields)
 	}
 	s.entities[entityType][id] = given
-	if exists {
-		return ResultChanged
-	}
 	return ResultCreated
 }
 

@@ -91,7 +91,7 @@ func TestApply(t *testing.T) {
 const strictSchema = `{"entities":[
 	{"type":"order","id_field":"order_id","fields":[
 		{"name":"status","type":"string","enum":["open","paid"]},
-		{"name":"total","type":"number"},{"name":"count","type":"integer","enum":[1,2,10]},
+		{"name":"total","type":"number"},{"name":"count","type":"integer","enum":[0,1,2,10]},
 		{"name":"gift","type":"boolean"},{"name":"address","type":"object"},{"name":"lines","type":"array"}]},
 	{"type":"sealed","id_field":"id","field_policy":"closed","fields":[{"name":"a","type":"string"}]}],
 	"flags":{"policy":"closed","values":["known"]}}`
@@ -110,6 +110,7 @@ func TestApplyChecksTheSchema(t *testing.T) {
 		{"all types", update(ledger.OpAdd, "1", `{"status":"open","total":1.5,"count":2,"gift":true,"address":{},"lines":[]}`), nil},
 		{"null in every field", update(ledger.OpAdd, "1", `{"status":null,"total":null,"count":null,"gift":null,"address":null,"lines":null}`), nil},
 		{"an integer with a fraction of zero", update(ledger.OpAdd, "1", `{"count":10.0}`), nil},
+		{"an integer that is zero", update(ledger.OpAdd, "1", `{"count":-0.00e-5}`), nil},
 		{"an integer with an exponent", update(ledger.OpAdd, "1", `{"count":1e1}`), nil},
 		{"an undeclared field, open", update(ledger.OpAdd, "1", `{"note":"n"}`), nil},
 		{"a declared flag", ledger.Update{Op: ledger.OpSetFlag, Flag: "known"}, nil},
@@ -252,6 +253,11 @@ func TestStateAsJSON(t *testing.T) {
 	var snapshot ledger.Snapshot
 	if err := json.Unmarshal(text, &snapshot); err != nil || snapshot.Hash() != state.Hash() {
 		t.Errorf("the snapshot read again differs: %v", err)
+	}
+
+	again.Apply(update(ledger.OpRemove, "2", ``), update(ledger.OpRemove, "10", ``))
+	if text, err := json.Marshal(&again); err != nil || string(text) != `{"entities":{},"flags":["a","z"]}` {
+		t.Errorf("without its last order: %s, %v", text, err)
 	}
 
 	checked := mustState(t, oneOrder, mustSchema(t, strictSchema))

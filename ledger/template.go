@@ -43,9 +43,10 @@ func parseTemplate(text string) (t template, err error) {
 func (t template) fill(values []string, most int) (flag string, ok bool) {
 	size := len(t.literals[0])
 	for i, v := range values {
-		if size += len(v) + len(t.literals[i+1]); size > most {
-			return "", false
-		}
+		size += len(v) + len(t.literals[i+1])
+	}
+	if size > most {
+		return "", false
 	}
 	var b strings.Builder
 	b.Grow(size)
@@ -54,5 +55,5 @@ func (t template) fill(values []string, most int) (flag string, ok bool) {
 		b.WriteString(v)
 		b.WriteString(t.literals[i+1])
 	}
-	return b.String(), size <= most
+	return b.String(), true
 }

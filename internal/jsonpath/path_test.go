@@ -71,6 +71,7 @@ func TestFind(t *testing.T) {
 
 		{"an index is no member", `$[0]`, `{"0":1}`, ``},
 		{"a name is no index", `$["0"]`, `[1]`, ``},
+		{"the empty name is no element", `$['']`, `[1]`, ``},
 		{"large integers", `$.id`, `{"id":12345678901234567890123}`, `12345678901234567890123`},
 		{"large integers in lists", `$[*].id`, `[{"id":9007199254740993}]`, `[9007199254740993]`},
 		{"escaped names", `$.order_id`, `{"order\u005fid":1}`, `1`},
@@ -150,20 +151,20 @@ func TestGateRefuses(t *testing.T) {
 	}
 }
 
-func TestArguments(t *testing.T) {
+func TestRoots(t *testing.T) {
 	for _, tt := range []struct {
-		path, argument string
-		root           jsonpath.Root
+		path string
+		root jsonpath.Root
 	}{
-		{"$args.order_id", "order_id", jsonpath.Args},
-		{"$args['order_id'][0]", "order_id", jsonpath.Args},
-		{"$args", "", jsonpath.Args},
-		{"$.args", "", jsonpath.Response},
-		{"args", "", jsonpath.Response},
+		{"$args.order_id", jsonpath.Args},
+		{"$args['order_id'][0]", jsonpath.Args},
+		{"$args", jsonpath.Args},
+		{"$.args", jsonpath.Response},
+		{"args", jsonpath.Response},
 	} {
 		s, err := jsonpath.Parse(tt.path)
-		if err != nil || s.Root != tt.root || s.Argument() != tt.argument {
-			t.Errorf("%s: root %d, argument %q, %v", tt.path, s.Root, s.Argument(), err)
+		if err != nil || s.Root != tt.root {
+			t.Errorf("%s: root %d, %v", tt.path, s.Root, err)
 		}
 	}
 }
