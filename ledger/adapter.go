@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/toolwire/toolwire/internal/jsonpath"
+	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // An Op is what an adapter does with an entity.
@@ -54,7 +55,7 @@ var laterMembers = []string{"effects", "list_append", "list_remove", "when"}
 
 // UnmarshalJSON reads an adapter. See [Adapter] for what is an error.
 func (a *Adapter) UnmarshalJSON(data []byte) error {
-	o, err := readObject(bytes.Clone(data), adapterMembers)
+	o, err := readObject(bytes.Clone(data), adapterMembers, strictjson.Limits{})
 	if err != nil {
 		return documentError("ledger adapter", err)
 	}

@@ -11,11 +11,14 @@ import (
 )
 
 // fieldLimits leave room for the objects around a field, so that whatever a state takes it can also write and read.
-// What a state has written is read under textLimits.
+// textLimits are for what a state has written.
 var (
-	fieldLimits = strictjson.Limits{Depth: 200}
-	textLimits  = strictjson.Limits{Depth: 1000, Values: math.MaxInt}
+	fieldLimits = strictjson.Limits{Depth: maxFieldDepth, Values: 10_000_000}
+	stateLimits = strictjson.Limits{Depth: maxFieldDepth + 10, Values: 10_000_000}
+	textLimits  = strictjson.Limits{Depth: maxFieldDepth + 10, Values: math.MaxInt}
 )
+
+const maxFieldDepth = 200
 
 // tidy checks that value is strict JSON and returns a copy of it in one form: without white space, members in the order
 // of their names, strings without needless escapes. Numbers keep their digits.

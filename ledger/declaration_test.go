@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/ledger"
 )
@@ -127,6 +128,19 @@ func TestSchemaValidate(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			checkProblems(t, mustSchema(t, tt.doc).Validate(), tt.want...)
 		})
+	}
+}
+
+// What somebody else wrote into a declaration is cut before it goes into a message.
+func TestMessagesAreBounded(t *testing.T) {
+	long := strings.Repeat("é", 100_000)
+	for _, err := range []error{
+		(&ledger.Adapter{EntityType: long, IDFrom: "$." + long}).Validate(mustSchema(t, orderSchema)),
+		(&ledger.Schema{Entities: []ledger.Entity{{Type: long, IDField: "id"}}}).Validate(),
+	} {
+		if text := err.Error(); len(text) > 1000 || !utf8.ValidString(text) {
+			t.Errorf("a message of %d bytes: %.200s", len(text), text)
+		}
 	}
 }
 

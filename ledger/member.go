@@ -38,9 +38,9 @@ type object struct {
 
 // readObject fails only when doc is not strict JSON. Known members with a null value count as absent. The values are
 // sub-slices of doc.
-func readObject(doc []byte, known []string) (*object, error) {
+func readObject(doc []byte, known []string, limits strictjson.Limits) (*object, error) {
 	o := &object{}
-	err := strictjson.Read(doc, strictjson.Limits{}, func(r *strictjson.Reader) error {
+	err := strictjson.Read(doc, limits, func(r *strictjson.Reader) error {
 		if kind := r.Kind(); kind != '{' {
 			whole, err := r.Value()
 			o.bad.whole = whole
@@ -117,7 +117,7 @@ func (o *object) stringMap(name string, into *map[string]string) {
 	if !ok {
 		return
 	}
-	inner, err := readObject(value, nil)
+	inner, err := readObject(value, nil, strictjson.Limits{})
 	if err != nil || inner.bad.whole != nil {
 		o.reject(name, value, "", "an object of strings, not "+kindName(value))
 		return

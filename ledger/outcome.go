@@ -12,7 +12,7 @@ type Update struct {
 	Op         Op                         `json:"op"`
 	EntityType string                     `json:"entity_type,omitempty"` // "" with set_flag
 	ID         string                     `json:"id,omitempty"`          // "" with set_flag
-	Fields     map[string]json.RawMessage `json:"fields,omitempty"`      // values as the response has them; nil with remove and set_flag
+	Fields     map[string]json.RawMessage `json:"fields,omitempty"`      // values as the response has them
 	Flag       string                     `json:"flag,omitempty"`        // set_flag only
 }
 
@@ -31,7 +31,7 @@ func (u Update) String() string {
 // An Outcome is what an adapter makes of one call: the updates, and a step for every decision on the way.
 // The zero value writes nothing.
 type Outcome struct {
-	Updates []Update `json:"updates"`
+	Updates []Update `json:"updates,omitempty"`
 	Steps   []Step   `json:"steps"`
 }
 

@@ -297,6 +297,42 @@ func TestEvalAllocatesTheSameEveryTime(t *testing.T) {
 	}
 }
 
+// A key that would break the report is quoted in it.
+func TestReportsStayOnTheirLines(t *testing.T) {
+	rule, err := ledger.Compile(mustAdapter(t, order(`,"field_map":{"a":"$..x"},"flags":["{x}","y"]`)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := rule.Eval(json.RawMessage(`{"x":"a\nb"}`), json.RawMessage(`{"order_id":"1\n2","x":0}`))
+	const want = `3 updates
+  update order/"1\n2": a
+  set_flag "a\nb"
+  set_flag y
+because
+  id_from "$.order_id" matched a string: this is the entity's id
+  field_map/a "$..x" matched an array: the field is written
+  flags/0 "{x}" is complete: the flag is set
+  flags/1 "y" is complete: the flag is set
+`
+	if got := out.Explain(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestExplainMalformedAdapters(t *testing.T) {
+	for _, tt := range []struct{ adapter, want string }{
+		{`"x"`, "nothing written\nbecause\n  the adapter must be an object, not a string: the adapter is malformed and nothing is written\n"},
+		{order(`,"field_map":{"a":"$.a[1:2]"}`), "nothing written\nbecause\n  field_map/a \"$.a[1:2]\" has a slice; slices are not allowed, " +
+			"use [n] or [*] (at byte 4): the adapter is malformed and nothing is written\n"},
+		{`{"effects":[]}`, "nothing written\nbecause\n  effects belongs to a later release and is not evaluated here: nothing is written\n"},
+	} {
+		rule, _ := ledger.Compile(mustAdapter(t, tt.adapter), nil)
+		if got := rule.Eval(nil, nil).Explain(); got != tt.want {
+			t.Errorf("got\n%s\nwant\n%s", got, tt.want)
+		}
+	}
+}
+
 // The outcome must not change when the caller reuses its buffers.
 func TestEvalKeepsNoInput(t *testing.T) {
 	rule, err := ledger.Compile(mustAdapter(t, order(`,"field_map":{"a":"$.a","all":"$.*"},"flags":["{x}"]`)), nil)

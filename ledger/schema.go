@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // MaxEntities is the most entity types that a ledger schema may declare.
@@ -28,7 +30,7 @@ const (
 )
 
 // A Schema is an agent's ledger_schema: the entity types, fields and flags that its world state may have. No schema at
-// all, a nil *Schema, is a fully open ledger. It is plain data; do not change it while a [State] uses it.
+// all, a nil *Schema, is a fully open ledger. It is plain data; a [State] works with a copy.
 //
 // Reading one from JSON fails only when the text is not strict JSON. A member of the wrong JSON type leaves its field
 // zero, is reported by Validate and is written back unchanged. The same holds for the types it is made of.
@@ -86,7 +88,7 @@ var (
 
 // UnmarshalJSON reads a ledger schema. See [Schema] for what is an error.
 func (s *Schema) UnmarshalJSON(data []byte) error {
-	o, err := readObject(bytes.Clone(data), schemaMembers)
+	o, err := readObject(bytes.Clone(data), schemaMembers, strictjson.Limits{})
 	if err != nil {
 		return documentError("ledger schema", err)
 	}
@@ -114,7 +116,7 @@ func (s Schema) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads one entity declaration.
 func (e *Entity) UnmarshalJSON(data []byte) error {
-	o, err := readObject(bytes.Clone(data), entityMembers)
+	o, err := readObject(bytes.Clone(data), entityMembers, strictjson.Limits{})
 	if err != nil {
 		return documentError("ledger schema", err)
 	}
@@ -141,7 +143,7 @@ func (e Entity) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads one field declaration.
 func (f *Field) UnmarshalJSON(data []byte) error {
-	o, err := readObject(bytes.Clone(data), fieldMembers)
+	o, err := readObject(bytes.Clone(data), fieldMembers, strictjson.Limits{})
 	if err != nil {
 		return documentError("ledger schema", err)
 	}
@@ -168,7 +170,7 @@ func (f Field) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads the flags member of a ledger schema.
 func (f *FlagRule) UnmarshalJSON(data []byte) error {
-	o, err := readObject(bytes.Clone(data), flagMembers)
+	o, err := readObject(bytes.Clone(data), flagMembers, strictjson.Limits{})
 	if err != nil {
 		return documentError("ledger schema", err)
 	}

@@ -66,11 +66,11 @@ func (s *State) MarshalJSON() ([]byte, error) { return json.Marshal(s.Snapshot()
 // schema. On an error, an [*Error] with all problems, the state keeps what it held.
 func (s *State) UnmarshalJSON(data []byte) error {
 	var ps problems
-	o, err := readObject(bytes.Clone(data), []string{"entities", "flags"})
+	o, err := readObject(bytes.Clone(data), []string{"entities", "flags"}, stateLimits)
 	if err != nil {
 		return documentError("state", err)
 	}
-	next := State{schema: s.schema}
+	next := State{contract: s.contract}
 	var flags []string
 	if value, ok := o.take("entities"); ok {
 		var inner problems

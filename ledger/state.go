@@ -11,7 +11,7 @@ import (
 // A State is a world state in memory: entities by type and id, and flags. The zero value is empty and takes anything.
 // It is safe for concurrent use; do not copy it.
 type State struct {
-	schema *Schema
+	contract *contract // of the schema, fixed from the start
 
 	mu       sync.RWMutex
 	entities map[string]map[string]fields
@@ -34,16 +34,16 @@ func (f fields) text() json.RawMessage {
 }
 
 // NewState makes a state from a task's initial_state, {"type":{"id":{"field":value}}}. No text, blanks or null are an
-// empty state; more than 500,000 values or 200 levels in a field are refused. The schema, which may be nil, checks the initial state and all updates; it must not change while the
-// state is in use.
+// empty state. The schema, which may be nil, checks the initial state and all updates; it is copied.
 //
 // The error is an [*Error] with everything that is wrong with the schema or else with the initial state, its pointers
-// starting there. The reserved key _context_stores is kept and not checked against the schema.
+// starting there. A document of more than 10 million values and a field nested more than 200 levels deep are refused.
+// The reserved key _context_stores is kept and not checked against the schema.
 func NewState(initial json.RawMessage, schema *Schema) (*State, error) {
 	if err := schema.Validate(); err != nil {
 		return nil, err
 	}
-	s := &State{schema: schema}
+	s := &State{contract: newContract(schema)}
 	if initial = bytes.TrimSpace(initial); len(initial) == 0 || string(initial) == "null" {
 		return s, nil
 	}
@@ -62,7 +62,7 @@ const contextStores = "_context_stores"
 
 // readEntities reads {"type":{"id":{"field":value}}}.
 func readEntities(doc json.RawMessage, ps *problems) map[string]map[string]fields {
-	types, err := readObject(doc, nil)
+	types, err := readObject(doc, nil, stateLimits)
 	if err != nil {
 		ps.unreadable("", err)
 		return nil
@@ -70,11 +70,11 @@ func readEntities(doc json.RawMessage, ps *problems) map[string]map[string]field
 	ps.under("", types.bad.problems)
 	entities := make(map[string]map[string]fields, len(types.members))
 	for _, t := range types.members {
-		ids, _ := readObject(t.Value, nil) // strict JSON, or doc would not be
+		ids, _ := readObject(t.Value, nil, stateLimits) // strict JSON, or doc would not be
 		ps.under(token(t.Name), ids.bad.problems)
 		byID := make(map[string]fields, len(ids.members))
 		for _, id := range ids.members {
-			attributes, _ := readObject(id.Value, nil)
+			attributes, _ := readObject(id.Value, nil, stateLimits)
 			ps.under(token(t.Name)+token(id.Name), attributes.bad.problems)
 			f := make(fields, len(attributes.members))
 			for _, a := range attributes.members {
@@ -98,7 +98,7 @@ func (s *State) check(entities map[string]map[string]fields, ps *problems) {
 			continue
 		}
 		for _, id := range sortedKeys(entities[entityType]) {
-			s.schema.violations(ps, entityType, id, entities[entityType][id])
+			s.contract.check(ps, entityType, id, entities[entityType][id])
 		}
 	}
 }
@@ -182,7 +182,7 @@ func (s *State) apply(u Update) (Result, problems) {
 	if len(ps) > 0 {
 		return "", ps
 	}
-	s.schema.violations(&ps, u.EntityType, u.ID, given)
+	s.contract.check(&ps, u.EntityType, u.ID, given)
 	if len(ps) > 0 {
 		return "", ps
 	}
@@ -214,7 +214,7 @@ func (s *State) merge(entityType, id string, given fields) Result {
 
 func (s *State) remove(u Update) (Result, problems) {
 	var ps problems
-	s.schema.violations(&ps, u.EntityType, u.ID, nil)
+	s.contract.check(&ps, u.EntityType, u.ID, nil)
 	if len(ps) > 0 {
 		return "", ps
 	}
@@ -233,7 +233,7 @@ func (s *State) setFlag(flag string) (Result, problems) {
 	switch {
 	case flag == "":
 		ps.add(CodeMissing, "", "the flag is empty")
-	case s.schema != nil && !s.schema.allowsFlag(flag):
+	case !s.contract.allowsFlag(flag):
 		ps.add(CodeUndeclared, "", "the flag is not among the values of the ledger schema's closed flags")
 	case s.flags[flag]:
 		return ResultUnchanged, nil
