@@ -15,7 +15,8 @@ import (
 // in the middle and last, so nothing can be left unread.
 func orderResponse(size int) []byte {
 	line := func(i int) string {
-		return fmt.Sprintf(`{"sku":"SKU-%05d","title":"A thing, \"boxed\"","qty":%d,"price":{"amount":%d.25,"currency":"EUR"},"tags":["new","blue"]}`, i, i%7, i)
+		return fmt.Sprintf(`{"sku":"SKU-%05d","title":"A thing, \"boxed\"","qty":%d,`+
+			`"price":{"amount":%d.25,"currency":"EUR"},"tags":["new","blue"]}`, i, i%7, i)
 	}
 	var b strings.Builder
 	b.WriteString(`{"order_id":"4521","customer":{"name":"Ada","email":"ada@example.com"},"lines":[`)

@@ -12,9 +12,12 @@ import (
 // FuzzEval feeds any adapter any call: no panic, the same outcome every time, bounded, and always something that a
 // state without a schema takes.
 func FuzzEval(f *testing.F) {
-	for _, adapter := range []string{getOrder, flag("{a}{{b}}{id}"), order(`,"op":"remove","flags":["x:{id}","{nope}"]`),
-		order(`,"field_map":{"a":"$..a[0]","b":"$.*","c":"$args['x']","d":"$"}`), `{"effects":[]}`, `{"op":"add","id_from":5}`, `[]`} {
-		for _, response := range []string{`{"order_id":"4521","status":"paid","amount":42.5}`, `{"order_id":{"a":[1e400]}}`, `[[[{"a":"\u0061"}]]]`, `<html>`} {
+	adapters := []string{getOrder, flag("{a}{{b}}{id}"), order(`,"op":"remove","flags":["x:{id}","{nope}"]`),
+		order(`,"field_map":{"a":"$..a[0]","b":"$.*","c":"$args['x']","d":"$"}`), `{"effects":[]}`, `{"op":"add","id_from":5}`, `[]`}
+	responses := []string{`{"order_id":"4521","status":"paid","amount":42.5}`, `{"order_id":{"a":[1e400]}}`,
+		`[[[{"a":"\u0061"}]]]`, `<html>`}
+	for _, adapter := range adapters {
+		for _, response := range responses {
 			f.Add([]byte(adapter), []byte(`{"order_id":1e3,"x":null,"a":"\"{b}\""}`), []byte(response))
 		}
 	}
@@ -67,7 +70,10 @@ func FuzzEval(f *testing.F) {
 
 // FuzzDeclarations checks that a declaration read, written and read again is the same, problems included.
 func FuzzDeclarations(f *testing.F) {
-	for _, doc := range []string{getOrder, orderSchema, strictSchema, `{"op":5,"Flags":[],"x":{"y":1}}`, `{"entities":[1,{"fields":[{"enum":[[]]}]}],"flags":0}`} {
+	for _, doc := range []string{
+		getOrder, orderSchema, strictSchema,
+		`{"op":5,"Flags":[],"x":{"y":1}}`, `{"entities":[1,{"fields":[{"enum":[[]]}]}],"flags":0}`,
+	} {
 		f.Add([]byte(doc))
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {

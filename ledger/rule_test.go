@@ -48,12 +48,21 @@ func flag(template string) string {
 	return `{"op":"set_flag","flags":[` + string(text) + `]}`
 }
 
+// updated is the line of an update of an order, and flagged that of a flag.
+func updated(id, fields string) string {
+	if fields != "" {
+		fields = `,"fields":` + fields
+	}
+	return `{"op":"update","entity_type":"order","id":"` + id + `"` + fields + "}\n"
+}
+
+func flagged(name string) string { return `{"op":"set_flag","flag":"` + name + `"}` + "\n" }
+
 func TestEval(t *testing.T) {
 	for _, tt := range []struct{ name, adapter, args, response, want string }{
 		{"the documented example", getOrder, `{"order_id":"4521"}`, `{"order_id":"4521","status":"paid","amount":42.5}`,
-			`{"op":"update","entity_type":"order","id":"4521","fields":{"status":"paid","total":42.5}}
-{"op":"set_flag","flag":"fetched_order:4521"}
-id_found field_set field_set flag_set`},
+			updated("4521", `{"status":"paid","total":42.5}`) + flagged("fetched_order:4521") +
+				"id_found field_set field_set flag_set"},
 
 		// id_from
 		{"id matches nothing", getOrder, `{"order_id":"4521"}`, `{"error":"not found"}`, "id_not_found"},
@@ -61,82 +70,90 @@ id_found field_set field_set flag_set`},
 		{"id is an array", getOrder, `{"order_id":"4521"}`, `{"order_id":["4521"]}`, "id_not_scalar"},
 		{"id is null", getOrder, `{"order_id":"4521"}`, `{"order_id":null}`, "id_empty"},
 		{"id is empty", getOrder, `{"order_id":"4521"}`, `{"order_id":""}`, "id_empty"},
-		{"id is an integer", order(""), ``, `{"order_id":4521}`, `{"op":"update","entity_type":"order","id":"4521"}` + "\nid_found"},
+		{"id is an integer", order(""), ``, `{"order_id":4521}`, updated("4521", "") + "id_found"},
 		{"id is a large integer", order(""), ``, `{"order_id":12345678901234567890123}`,
-			`{"op":"update","entity_type":"order","id":"12345678901234567890123"}` + "\nid_found"},
-		{"id is 2^53+1", order(""), ``, `{"order_id":9007199254740993}`, `{"op":"update","entity_type":"order","id":"9007199254740993"}` + "\nid_found"},
-		{"id has an exponent", order(""), ``, `{"order_id":4.521e3}`, `{"op":"update","entity_type":"order","id":"4521"}` + "\nid_found"},
-		{"id has a fraction of zero", order(""), ``, `{"order_id":4521.0}`, `{"op":"update","entity_type":"order","id":"4521"}` + "\nid_found"},
-		{"id has a fraction", order(""), ``, `{"order_id":1.5}`, `{"op":"update","entity_type":"order","id":"1.5"}` + "\nid_found"},
-		{"id is a boolean", order(""), ``, `{"order_id":true}`, `{"op":"update","entity_type":"order","id":"true"}` + "\nid_found"},
+			updated("12345678901234567890123", "") + "id_found"},
+		{"id is 2^53+1", order(""), ``, `{"order_id":9007199254740993}`, updated("9007199254740993", "") + "id_found"},
+		{"id has an exponent", order(""), ``, `{"order_id":4.521e3}`, updated("4521", "") + "id_found"},
+		{"id has a fraction of zero", order(""), ``, `{"order_id":4521.0}`, updated("4521", "") + "id_found"},
+		{"id has a fraction", order(""), ``, `{"order_id":1.5}`, updated("1.5", "") + "id_found"},
+		{"id is a boolean", order(""), ``, `{"order_id":true}`, updated("true", "") + "id_found"},
 		{"id is a huge number", order(""), ``, `{"order_id":1e999999999}`, "id_unusable"},
 		{"id is a long string", order(""), ``, `{"order_id":"` + strings.Repeat("x", 1025) + `"}`, "id_unusable"},
-		{"id has escapes", order(""), ``, `{"order_id":"a\u002fb\n"}`, `{"op":"update","entity_type":"order","id":"a/b\n"}` + "\nid_found"},
-		{"id is the whole response", `{"entity_type":"order","id_from":"$"}`, ``, ` "4521" `, `{"op":"update","entity_type":"order","id":"4521"}` + "\nid_found"},
+		{"id has escapes", order(""), ``, `{"order_id":"a\u002fb\n"}`,
+			`{"op":"update","entity_type":"order","id":"a/b\n"}` + "\nid_found"},
+		{"id is the whole response", `{"entity_type":"order","id_from":"$"}`, ``, ` "4521" `, updated("4521", "") + "id_found"},
 		{"id comes from the arguments", `{"entity_type":"order","id_from":"$args.order_id"}`, `{"order_id":7}`, `no JSON`,
-			`{"op":"update","entity_type":"order","id":"7"}` + "\nid_found"},
+			updated("7", "") + "id_found"},
 
 		// field_map
 		{"a field path matches nothing", order(`,"field_map":{"a":"$.a","b":"$.b"}`), ``, `{"order_id":"1","b":2}`,
-			`{"op":"update","entity_type":"order","id":"1","fields":{"b":2}}` + "\nid_found field_not_found field_set"},
+			updated("1", `{"b":2}`) + "id_found field_not_found field_set"},
 		{"a field path matches null", order(`,"field_map":{"a":"$.a"}`), ``, `{"order_id":"1","a":null}`,
-			`{"op":"update","entity_type":"order","id":"1","fields":{"a":null}}` + "\nid_found field_set"},
+			updated("1", `{"a":null}`) + "id_found field_set"},
 		{"no field matches", order(`,"field_map":{"a":"$.a"}`), ``, `{"order_id":"1"}`,
-			`{"op":"update","entity_type":"order","id":"1"}` + "\nid_found field_not_found"},
+			updated("1", "") + "id_found field_not_found"},
 		{"fields of every kind", order(`,"field_map":{"a":"$.v[0]","b":"$.v[1]","c":"$.v[2]","d":"$.v[3]","e":"$['v'][4]"}`), ``,
 			`{"order_id":"1","v":["x",12345678901234567890.10,false,{"k":[1]},[]]}`,
-			`{"op":"update","entity_type":"order","id":"1","fields":{"a":"x","b":12345678901234567890.10,"c":false,"d":{"k":[1]},"e":[]}}` +
-				"\nid_found field_set field_set field_set field_set field_set"},
-		{"a wildcard is the array of all matches", order(`,"field_map":{"skus":"$.items[*].sku"}`), ``, `{"order_id":"1","items":[{"sku":"A"},{},{"sku":"B"}]}`,
-			`{"op":"update","entity_type":"order","id":"1","fields":{"skus":["A","B"]}}` + "\nid_found field_set"},
+			updated("1", `{"a":"x","b":12345678901234567890.10,"c":false,"d":{"k":[1]},"e":[]}`) +
+				"id_found field_set field_set field_set field_set field_set"},
+		{"a wildcard is the array of all matches", order(`,"field_map":{"skus":"$.items[*].sku"}`), ``,
+			`{"order_id":"1","items":[{"sku":"A"},{},{"sku":"B"}]}`,
+			updated("1", `{"skus":["A","B"]}`) + "id_found field_set"},
 		{"also of one match", order(`,"field_map":{"skus":"$..sku"}`), ``, `{"order_id":"1","items":[{"sku":"A"}]}`,
-			`{"op":"update","entity_type":"order","id":"1","fields":{"skus":["A"]}}` + "\nid_found field_set"},
+			updated("1", `{"skus":["A"]}`) + "id_found field_set"},
 		{"a wildcard without a match", order(`,"field_map":{"skus":"$.items[*].sku"}`), ``, `{"order_id":"1","items":[]}`,
-			`{"op":"update","entity_type":"order","id":"1"}` + "\nid_found field_not_found"},
-		{"members are in the order of their names", order(`,"field_map":{"all":"$.m.*"}`), ``, `{"order_id":"1","m":{"c":3,"a":1,"b":2}}`,
-			`{"op":"update","entity_type":"order","id":"1","fields":{"all":[1,2,3]}}` + "\nid_found field_set"},
-		{"a field from the arguments", order(`,"field_map":{"note":"$args.note","x":"$args.x"}`), `{"note":"n"}`, `{"order_id":"1"}`,
-			`{"op":"update","entity_type":"order","id":"1","fields":{"note":"n"}}` + "\nid_found field_set field_not_found"},
-		{"a bare name", `{"entity_type":"order","id_from":"order_id","field_map":{"s":"status"}}`, ``, `{"order_id":"1","status":"open"}`,
-			`{"op":"update","entity_type":"order","id":"1","fields":{"s":"open"}}` + "\nid_found field_set"},
+			updated("1", "") + "id_found field_not_found"},
+		{"members are in the order of their names", order(`,"field_map":{"all":"$.m.*"}`), ``,
+			`{"order_id":"1","m":{"c":3,"a":1,"b":2}}`,
+			updated("1", `{"all":[1,2,3]}`) + "id_found field_set"},
+		{"a field from the arguments", order(`,"field_map":{"note":"$args.note","x":"$args.x"}`), `{"note":"n"}`,
+			`{"order_id":"1"}`,
+			updated("1", `{"note":"n"}`) + "id_found field_set field_not_found"},
+		{"a bare name", `{"entity_type":"order","id_from":"order_id","field_map":{"s":"status"}}`, ``,
+			`{"order_id":"1","status":"open"}`,
+			updated("1", `{"s":"open"}`) + "id_found field_set"},
 
 		// op
 		{"add", order(`,"op":"add","field_map":{"a":"$.a"}`), ``, `{"order_id":"1","a":1}`,
 			`{"op":"add","entity_type":"order","id":"1","fields":{"a":1}}` + "\nid_found field_set"},
 		{"remove", order(`,"op":"remove","field_map":{"a":"$.a"},"flags":["gone:{id}"]`), ``, `{"order_id":"1","a":1}`,
-			`{"op":"remove","entity_type":"order","id":"1"}` + "\n" + `{"op":"set_flag","flag":"gone:1"}` + "\nid_found fields_ignored flag_set"},
-		{"set_flag looks at no response", flag("seen"), `no JSON`, `no JSON`, `{"op":"set_flag","flag":"seen"}` + "\nflag_set"},
+			`{"op":"remove","entity_type":"order","id":"1"}` + "\n" + flagged("gone:1") + "id_found fields_ignored flag_set"},
+		{"set_flag looks at no response", flag("seen"), `no JSON`, `no JSON`, flagged("seen") + "flag_set"},
 
 		// flags
-		{"an unresolved placeholder drops its flag only", order(`,"flags":["a:{nope}","b:{id}","c:{order_id}"]`), `{"order_id":"2"}`, `{"order_id":"1"}`,
-			`{"op":"update","entity_type":"order","id":"1"}` + "\n" + `{"op":"set_flag","flag":"b:1"}` + "\n" + `{"op":"set_flag","flag":"c:2"}` +
-				"\nid_found flag_unresolved flag_set flag_set"},
+		{"an unresolved placeholder drops its flag only", order(`,"flags":["a:{nope}","b:{id}","c:{order_id}"]`),
+			`{"order_id":"2"}`, `{"order_id":"1"}`,
+			updated("1", "") + flagged("b:1") + flagged("c:2") +
+				"id_found flag_unresolved flag_set flag_set"},
 		{"{id} is the entity's id, not the argument", order(`,"flags":["{id}"]`), `{"id":"argument"}`, `{"order_id":"entity"}`,
-			`{"op":"update","entity_type":"order","id":"entity"}` + "\n" + `{"op":"set_flag","flag":"entity"}` + "\nid_found flag_set"},
-		{"{id} without an entity is the argument", flag("{id}"), `{"id":5}`, ``, `{"op":"set_flag","flag":"5"}` + "\nflag_set"},
+			updated("entity", "") + flagged("entity") + "id_found flag_set"},
+		{"{id} without an entity is the argument", flag("{id}"), `{"id":5}`, ``, flagged("5") + "flag_set"},
 		{"{id} without either", flag("{id}"), `{}`, ``, "flag_unresolved"},
 		{"no arguments at all", flag("a:{x}"), ``, ``, "flag_unresolved"},
-		{"repeated placeholders", flag("{a}-{b}-{a}{a}"), `{"a":"x","b":"y"}`, ``, `{"op":"set_flag","flag":"x-y-xx"}` + "\nflag_set"},
-		{"placeholders are not interpolated twice", flag("{a}"), `{"a":"{b}","b":"x"}`, ``, `{"op":"set_flag","flag":"{b}"}` + "\nflag_set"},
-		{"a large integer", flag("{n}"), `{"n":123456789012345678901234567890}`, ``, `{"op":"set_flag","flag":"123456789012345678901234567890"}` + "\nflag_set"},
-		{"no exponent for a million", flag("{n}"), `{"n":1000000}`, ``, `{"op":"set_flag","flag":"1000000"}` + "\nflag_set"},
-		{"no exponent for 1e21", flag("{n}"), `{"n":1e21}`, ``, `{"op":"set_flag","flag":"1000000000000000000000"}` + "\nflag_set"},
-		{"no exponent for 1e-7", flag("{n}"), `{"n":1E-7}`, ``, `{"op":"set_flag","flag":"0.0000001"}` + "\nflag_set"},
-		{"a fraction", flag("{n}"), `{"n":-12.50}`, ``, `{"op":"set_flag","flag":"-12.5"}` + "\nflag_set"},
-		{"zero", flag("{n}"), `{"n":-0.0e5}`, ``, `{"op":"set_flag","flag":"0"}` + "\nflag_set"},
+		{"repeated placeholders", flag("{a}-{b}-{a}{a}"), `{"a":"x","b":"y"}`, ``, flagged("x-y-xx") + "flag_set"},
+		{"placeholders are not interpolated twice", flag("{a}"), `{"a":"{b}","b":"x"}`, ``, flagged("{b}") + "flag_set"},
+		{"a large integer", flag("{n}"), `{"n":123456789012345678901234567890}`, ``,
+			flagged("123456789012345678901234567890") + "flag_set"},
+		{"no exponent for a million", flag("{n}"), `{"n":1000000}`, ``, flagged("1000000") + "flag_set"},
+		{"no exponent for 1e21", flag("{n}"), `{"n":1e21}`, ``, flagged("1000000000000000000000") + "flag_set"},
+		{"no exponent for 1e-7", flag("{n}"), `{"n":1E-7}`, ``, flagged("0.0000001") + "flag_set"},
+		{"a fraction", flag("{n}"), `{"n":-12.50}`, ``, flagged("-12.5") + "flag_set"},
+		{"zero", flag("{n}"), `{"n":-0.0e5}`, ``, flagged("0") + "flag_set"},
 		{"a number that would be too long", flag("{n}"), `{"n":1e64}`, ``, "flag_unresolved"},
-		{"a longest number", flag("{n}"), `{"n":1e63}`, ``, `{"op":"set_flag","flag":"1` + strings.Repeat("0", 63) + `"}` + "\nflag_set"},
+		{"a longest number", flag("{n}"), `{"n":1e63}`, ``,
+			`{"op":"set_flag","flag":"1` + strings.Repeat("0", 63) + `"}` + "\nflag_set"},
 		{"a number that would be too long with its sign", flag("{n}"), `{"n":-1e63}`, ``, "flag_unresolved"},
 		{"a fraction that would be too long", flag("{n}"), `{"n":1e-63}`, ``, "flag_unresolved"},
-		{"booleans", flag("{a}{b}"), `{"a":true,"b":false}`, ``, `{"op":"set_flag","flag":"truefalse"}` + "\nflag_set"},
+		{"booleans", flag("{a}{b}"), `{"a":true,"b":false}`, ``, flagged("truefalse") + "flag_set"},
 		{"null is no scalar to write", flag("{a}"), `{"a":null}`, ``, "flag_unresolved"},
 		{"an object argument", flag("{a}"), `{"a":{"b":1}}`, ``, "flag_unresolved"},
 		{"an array argument", flag("{a}"), `{"a":[1]}`, ``, "flag_unresolved"},
 		{"a nested argument", flag("{a.b}"), `{"a":{"b":1}}`, ``, "flag_unresolved"},
-		{"an argument with a dot in its name", flag("{a.b}"), `{"a.b":1}`, ``, `{"op":"set_flag","flag":"1"}` + "\nflag_set"},
+		{"an argument with a dot in its name", flag("{a.b}"), `{"a.b":1}`, ``, flagged("1") + "flag_set"},
 		{"names are case-sensitive", flag("{A}"), `{"a":1}`, ``, "flag_unresolved"},
 		{"names are not trimmed", flag("{ a }"), `{"a":1}`, ``, "flag_unresolved"},
-		{"an empty argument", flag("a:{a}"), `{"a":""}`, ``, `{"op":"set_flag","flag":"a:"}` + "\nflag_set"},
+		{"an empty argument", flag("a:{a}"), `{"a":""}`, ``, flagged("a:") + "flag_set"},
 		{"a flag that comes out empty", flag("{a}"), `{"a":""}`, ``, "flag_unusable"},
 		{"a longest flag", flag("{a}{a}"), `{"a":"` + strings.Repeat("x", 512) + `"}`, ``,
 			`{"op":"set_flag","flag":"` + strings.Repeat("x", 1024) + `"}` + "\nflag_set"},
@@ -147,21 +164,25 @@ id_found field_set field_set flag_set`},
 		{"closing braces", flag("a}b}"), `{"b":1}`, ``, "flag_malformed"},
 		{"no name", flag("a{}"), `{"a":1}`, ``, "flag_malformed"},
 		{"an empty template", flag(""), `{"a":1}`, ``, "flag_malformed"},
-		{"a malformed flag leaves the others", `{"op":"set_flag","flags":["{{a}}","b"]}`, ``, ``, `{"op":"set_flag","flag":"b"}` + "\nflag_malformed flag_set"},
+		{"a malformed flag leaves the others", `{"op":"set_flag","flags":["{{a}}","b"]}`, ``, ``,
+			flagged("b") + "flag_malformed flag_set"},
 
 		// documents that cannot be used
 		{"a response that is no JSON", getOrder, `{}`, `<html>`, "response_unusable"},
 		{"no response", getOrder, `{}`, ``, "response_unusable"},
 		{"a response with a member twice", getOrder, `{}`, `{"order_id":"1","order_id":"2"}`, "response_unusable"},
 		{"a response in two parts", getOrder, `{}`, `{"order_id":"1"}{}`, "response_unusable"},
-		{"a response nested 64 deep", order(""), ``, `{"order_id":"1","x":` + strings.Repeat("[", 63) + strings.Repeat("]", 63) + `}`,
-			`{"op":"update","entity_type":"order","id":"1"}` + "\nid_found"},
-		{"a response nested deeper", order(""), ``, `{"order_id":"1","x":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`, "response_unusable"},
+		{"a response nested 64 deep", order(""), ``,
+			`{"order_id":"1","x":` + strings.Repeat("[", 63) + strings.Repeat("]", 63) + `}`,
+			updated("1", "") + "id_found"},
+		{"a response nested deeper", order(""), ``,
+			`{"order_id":"1","x":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`, "response_unusable"},
 		{"a response nested without end", order(""), ``, strings.Repeat("[", 1<<20), "response_unusable"},
-		{"a response of more than 1 MiB", order(""), ``, `{"order_id":"1","x":"` + strings.Repeat("x", 1<<20) + `"}`, "response_unusable"},
+		{"a response of more than 1 MiB", order(""), ``, `{"order_id":"1","x":"` + strings.Repeat("x", 1<<20) + `"}`,
+			"response_unusable"},
 		{"a response that is a scalar", getOrder, `{}`, `5`, "id_not_found"},
 		{"arguments that are no JSON", order(`,"flags":["a","{x}"]`), `{"x":`, `{"order_id":"1"}`,
-			`{"op":"update","entity_type":"order","id":"1"}` + "\n" + `{"op":"set_flag","flag":"a"}` + "\nargs_unusable id_found flag_set flag_unresolved"},
+			updated("1", "") + flagged("a") + "args_unusable id_found flag_set flag_unresolved"},
 		{"arguments that are no object", flag("{x}"), `[1]`, ``, "args_unusable flag_unresolved"},
 		{"fields that would take more than 1 MiB", order(`,"field_map":{"a":"$.x","b":"$.x","c":"$.y"}`), ``,
 			`{"order_id":"1","y":1,"x":"` + strings.Repeat("x", 600_000) + `"}`,
@@ -171,7 +192,8 @@ id_found field_set field_set flag_set`},
 		// declarations that cannot be used
 		{"an empty adapter", `{}`, `{}`, `{"order_id":"1"}`, "adapter_malformed adapter_malformed"},
 		{"not an adapter", `"x"`, `{}`, `{}`, "adapter_malformed"},
-		{"wrong types", `{"op":1,"flags":2}`, `{}`, `{}`, "adapter_malformed adapter_malformed adapter_malformed adapter_malformed"},
+		{"wrong types", `{"op":1,"flags":2}`, `{}`, `{}`,
+			"adapter_malformed adapter_malformed adapter_malformed adapter_malformed"},
 		{"an unknown op", order(`,"op":"upsert"`), `{}`, `{"order_id":"1"}`, "adapter_malformed"},
 		{"a malformed id path", `{"entity_type":"order","id_from":"$.a*2"}`, `{}`, `{"a":1}`, "adapter_malformed"},
 		{"an id path that may match many", `{"entity_type":"order","id_from":"$..id"}`, `{}`, `{"id":1}`, "adapter_malformed"},
@@ -179,8 +201,9 @@ id_found field_set field_set flag_set`},
 		{"set_flag with an entity", `{"op":"set_flag","entity_type":"order","flags":["a"]}`, `{}`, `{}`, "adapter_malformed"},
 		{"set_flag without flags", `{"op":"set_flag"}`, `{}`, `{}`, "adapter_malformed"},
 		{"a later release", `{"effects":[{"op":"set_flag","flags":["x"]}]}`, `{}`, `{}`, "adapter_unsupported"},
-		{"conditions of a later release", order(`,"when":{"field":"ok","eq":true}`), `{}`, `{"order_id":"1"}`, "adapter_unsupported"},
-		{"unknown members change nothing", order(`,"comment":"x"`), `{}`, `{"order_id":"1"}`, `{"op":"update","entity_type":"order","id":"1"}` + "\nid_found"},
+		{"conditions of a later release", order(`,"when":{"field":"ok","eq":true}`), `{}`, `{"order_id":"1"}`,
+			"adapter_unsupported"},
+		{"unknown members change nothing", order(`,"comment":"x"`), `{}`, `{"order_id":"1"}`, updated("1", "") + "id_found"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := eval(t, tt.adapter, tt.args, tt.response); got != tt.want {
@@ -199,7 +222,8 @@ func TestCompileReportsWhatCannotBeEvaluated(t *testing.T) {
 		{`{}`, []string{"missing /entity_type", "missing /id_from"}},
 		{`{"op":"set_flag","flags":["{{x}}"]}`, []string{"invalid_template /flags/0"}},
 		{`{"effects":[]}`, []string{"unsupported /effects"}},
-		{order(`,"when":{},"list_append":{},"list_remove":{}`), []string{"unsupported /when", "unsupported /list_append", "unsupported /list_remove"}},
+		{order(`,"when":{},"list_append":{},"list_remove":{}`),
+			[]string{"unsupported /when", "unsupported /list_append", "unsupported /list_remove"}},
 	} {
 		rule, err := ledger.Compile(mustAdapter(t, tt.adapter), nil)
 		if rule == nil {
@@ -245,8 +269,12 @@ func TestRuleOptions(t *testing.T) {
 func TestStepsHoldNoValues(t *testing.T) {
 	const secret = "s3cret"
 	args := json.RawMessage(`{"x":"` + secret + `","y":{"z":"` + secret + `"}}`)
-	for _, adapter := range []string{getOrder, flag("{x}"), flag("{y}"), flag("{nope}"), order(`,"field_map":{"a":"$.a"}`), order(`,"flags":["{x}"]`)} {
-		for _, response := range []string{`{"order_id":"` + secret + `","a":"` + secret + `"}`, `{"order_id":{"` + secret + `":1}}`, `"` + secret + `"`, `"` + secret} {
+	adapters := []string{getOrder, flag("{x}"), flag("{y}"), flag("{nope}"),
+		order(`,"field_map":{"a":"$.a"}`), order(`,"flags":["{x}"]`)}
+	responses := []string{`{"order_id":"` + secret + `","a":"` + secret + `"}`, `{"order_id":{"` + secret + `":1}}`,
+		`"` + secret + `"`, `"` + secret}
+	for _, adapter := range adapters {
+		for _, response := range responses {
 			rule, _ := ledger.Compile(mustAdapter(t, adapter), nil)
 			text, err := json.Marshal(rule.Eval(args, json.RawMessage(response)).Steps)
 			if err != nil || strings.Contains(string(text), secret) {
@@ -321,10 +349,13 @@ because
 
 func TestExplainMalformedAdapters(t *testing.T) {
 	for _, tt := range []struct{ adapter, want string }{
-		{`"x"`, "nothing written\nbecause\n  the adapter must be an object, not a string: the adapter is malformed and nothing is written\n"},
-		{order(`,"field_map":{"a":"$.a[1:2]"}`), "nothing written\nbecause\n  field_map/a \"$.a[1:2]\" has a slice; slices are not allowed, " +
-			"use [n] or [*] (at byte 4): the adapter is malformed and nothing is written\n"},
-		{`{"effects":[]}`, "nothing written\nbecause\n  effects belongs to a later release and is not evaluated here: nothing is written\n"},
+		{`"x"`,
+			"nothing written\nbecause\n  the adapter must be an object, not a string: the adapter is malformed and nothing is written\n"},
+		{order(`,"field_map":{"a":"$.a[1:2]"}`),
+			"nothing written\nbecause\n  field_map/a \"$.a[1:2]\" has a slice; slices are not allowed, " +
+				"use [n] or [*] (at byte 4): the adapter is malformed and nothing is written\n"},
+		{`{"effects":[]}`,
+			"nothing written\nbecause\n  effects belongs to a later release and is not evaluated here: nothing is written\n"},
 	} {
 		rule, _ := ledger.Compile(mustAdapter(t, tt.adapter), nil)
 		if got := rule.Eval(nil, nil).Explain(); got != tt.want {

@@ -42,13 +42,18 @@ func TestApply(t *testing.T) {
 	}{
 		{"update an entity", update(ledger.OpUpdate, "4521", `{"status":"refunded"}`), ledger.ResultChanged,
 			`changed /order/4521/status: "paid" -> "refunded"`},
-		{"update with a new field", update(ledger.OpUpdate, "4521", `{"note":"n"}`), ledger.ResultChanged, `added /order/4521/note: "n"`},
-		{"update to null", update(ledger.OpUpdate, "4521", `{"status":null}`), ledger.ResultChanged, `changed /order/4521/status: "paid" -> null`},
-		{"update to the same", update(ledger.OpUpdate, "4521", `{"status":"p\u0061id","total":4.25e1}`), ledger.ResultUnchanged, ``},
+		{"update with a new field", update(ledger.OpUpdate, "4521", `{"note":"n"}`), ledger.ResultChanged,
+			`added /order/4521/note: "n"`},
+		{"update to null", update(ledger.OpUpdate, "4521", `{"status":null}`), ledger.ResultChanged,
+			`changed /order/4521/status: "paid" -> null`},
+		{"update to the same", update(ledger.OpUpdate, "4521", `{"status":"p\u0061id","total":4.25e1}`), ledger.ResultUnchanged,
+			``},
 		{"update nothing", update(ledger.OpUpdate, "4521", ``), ledger.ResultUnchanged, ``},
-		{"update a missing entity", update(ledger.OpUpdate, "1", `{"status":"open"}`), ledger.ResultCreated, `added /order/1: {"status":"open"}`},
+		{"update a missing entity", update(ledger.OpUpdate, "1", `{"status":"open"}`), ledger.ResultCreated,
+			`added /order/1: {"status":"open"}`},
 		{"update a missing entity with nothing", update(ledger.OpUpdate, "1", ``), ledger.ResultCreated, `added /order/1: {}`},
-		{"add a missing entity", update(ledger.OpAdd, "1", `{"status":"open"}`), ledger.ResultCreated, `added /order/1: {"status":"open"}`},
+		{"add a missing entity", update(ledger.OpAdd, "1", `{"status":"open"}`), ledger.ResultCreated,
+			`added /order/1: {"status":"open"}`},
 		{"add an existing entity", update(ledger.OpAdd, "4521", `{"status":"open"}`), ledger.ResultChanged,
 			`changed /order/4521/status: "paid" -> "open"`},
 		{"add an existing entity as it is", update(ledger.OpAdd, "4521", `{"status":"paid"}`), ledger.ResultUnchanged, ``},
@@ -57,7 +62,8 @@ func TestApply(t *testing.T) {
 		{"remove a missing entity", update(ledger.OpRemove, "1", ``), ledger.ResultUnchanged, ``},
 		{"set a flag", setFlag("new"), ledger.ResultFlagSet, `added flag new`},
 		{"set a flag again", setFlag("old"), ledger.ResultUnchanged, ``},
-		{"another type", ledger.Update{Op: ledger.OpAdd, EntityType: "refund", ID: "4521"}, ledger.ResultCreated, `added /refund/4521: {}`},
+		{"another type", ledger.Update{Op: ledger.OpAdd, EntityType: "refund", ID: "4521"}, ledger.ResultCreated,
+			`added /refund/4521: {}`},
 		{"an id with a slash", update(ledger.OpAdd, "a/b~c", ``), ledger.ResultCreated, `added /order/a~1b~0c: {}`},
 
 		{"an unknown op", update("upsert", "1", ``), ledger.ResultViolation, ``},
@@ -75,7 +81,8 @@ func TestApply(t *testing.T) {
 			state.Apply(setFlag("old"))
 			before := state.Snapshot()
 			applied := state.Apply(tt.update)
-			if len(applied) != 1 || applied[0].Result != tt.result || (len(applied[0].Violations) > 0) != (tt.result == ledger.ResultViolation) {
+			violated := len(applied[0].Violations) > 0
+			if len(applied) != 1 || applied[0].Result != tt.result || violated != (tt.result == ledger.ResultViolation) {
 				t.Errorf("applied: %v, want %s", applied, tt.result)
 			}
 			if got := strings.TrimSuffix(ledger.Diff(before, state.Snapshot()).String(), "\n"); got != tt.changes {
@@ -107,8 +114,10 @@ func TestApplyChecksTheSchema(t *testing.T) {
 		update ledger.Update
 		want   []string
 	}{
-		{"all types", update(ledger.OpAdd, "1", `{"status":"open","total":1.5,"count":2,"gift":true,"address":{},"lines":[]}`), nil},
-		{"null in every field", update(ledger.OpAdd, "1", `{"status":null,"total":null,"count":null,"gift":null,"address":null,"lines":null}`), nil},
+		{"all types", update(ledger.OpAdd, "1", `{"status":"open","total":1.5,"count":2,"gift":true,"address":{},"lines":[]}`),
+			nil},
+		{"null in every field",
+			update(ledger.OpAdd, "1", `{"status":null,"total":null,"count":null,"gift":null,"address":null,"lines":null}`), nil},
 		{"an integer with a fraction of zero", update(ledger.OpAdd, "1", `{"count":10.0}`), nil},
 		{"an integer that is zero", update(ledger.OpAdd, "1", `{"count":-0.00e-5}`), nil},
 		{"an integer with an exponent", update(ledger.OpAdd, "1", `{"count":1e1}`), nil},
@@ -122,7 +131,8 @@ func TestApplyChecksTheSchema(t *testing.T) {
 		{"not in the enum", update(ledger.OpUpdate, "4521", `{"status":"shipped","count":3}`),
 			[]string{"not_in_enum /order/4521/count", "not_in_enum /order/4521/status"}},
 		{"an undeclared type", ledger.Update{Op: ledger.OpAdd, EntityType: "refund", ID: "1"}, []string{"undeclared /refund/1"}},
-		{"removing an undeclared type", ledger.Update{Op: ledger.OpRemove, EntityType: "refund", ID: "1"}, []string{"undeclared /refund/1"}},
+		{"removing an undeclared type", ledger.Update{Op: ledger.OpRemove, EntityType: "refund", ID: "1"},
+			[]string{"undeclared /refund/1"}},
 		{"an undeclared field, closed", sealed(`{"a":"x","b":1}`), []string{"undeclared /sealed/1/b"}},
 		{"an undeclared flag", ledger.Update{Op: ledger.OpSetFlag, Flag: "unknown"}, []string{"undeclared "}},
 	} {
@@ -174,12 +184,14 @@ func TestNewState(t *testing.T) {
 		{"a list", `[]`, "", []string{"wrong_type "}},
 		{"types that are no objects", `{"a":1,"b":[],"c":{"1":{}}}`, "", []string{"wrong_type /a", "wrong_type /b"}},
 		{"entities that are no objects", `{"a":{"1":"x","2":{},"3":null}}`, "", []string{"wrong_type /a/1", "wrong_type /a/3"}},
-		{"everything the schema forbids", `{"refund":{"1":{}},"order":{"2":{"status":"lost"},"1":{"total":"x"}},"sealed":{"x/y":{"z":1}}}`, strictSchema,
+		{"everything the schema forbids",
+			`{"refund":{"1":{}},"order":{"2":{"status":"lost"},"1":{"total":"x"}},"sealed":{"x/y":{"z":1}}}`, strictSchema,
 			[]string{"wrong_type /order/1/total", "not_in_enum /order/2/status", "undeclared /refund/1", "undeclared /sealed/x~1y/z"}},
 		{"a schema with a mistake", oneOrder, `{"entities":[{"type":"order"}]}`, []string{"missing /entities/0/id_field"}},
 		{"an empty id", `{"order":{"":{}}}`, "", []string{"missing /order/"}},
 		{"200 levels in a field", `{"order":{"1":{"a":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}}}`, "", nil},
-		{"201 levels in a field", `{"order":{"1":{"a":` + strings.Repeat("[", 201) + strings.Repeat("]", 201) + `}}}`, "", []string{"invalid_json /order/1/a"}},
+		{"201 levels in a field", `{"order":{"1":{"a":` + strings.Repeat("[", 201) + strings.Repeat("]", 201) + `}}}`, "",
+			[]string{"invalid_json /order/1/a"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var schema *ledger.Schema
@@ -203,7 +215,8 @@ func TestTheZeroStateIsEmpty(t *testing.T) {
 	if s.Hash() != mustState(t, "", nil).Hash() {
 		t.Error("another hash than an empty state")
 	}
-	s.Apply(update(ledger.OpAdd, "1", `{"a":1}`), ledger.Update{Op: ledger.OpSetFlag, Flag: "b"}, ledger.Update{Op: ledger.OpSetFlag, Flag: "a"})
+	s.Apply(update(ledger.OpAdd, "1", `{"a":1}`),
+		ledger.Update{Op: ledger.OpSetFlag, Flag: "b"}, ledger.Update{Op: ledger.OpSetFlag, Flag: "a"})
 	if got, ok := s.Get("order", "1"); !ok || string(got) != `{"a":1}` {
 		t.Errorf("%s, %v", got, ok)
 	}
@@ -225,8 +238,12 @@ func TestHashIsStable(t *testing.T) {
 	if same.Hash() != want {
 		t.Error("an equal state has another hash")
 	}
-	for _, other := range []string{`{"order":{"2":{"b":[1,{"y":1.0,"x":"e"}],"a":null},"10":{}}}`, `{"order":{"2":{"b":[1,{"y":1.0,"x":"é"}]},"10":{}}}`,
-		`{"orders":{"2":{"b":[1,{"y":1.0,"x":"é"}],"a":null},"10":{}}}`, `{"order":{"2":{"b":[1,{"y":1.0000000000000000000001,"x":"é"}],"a":null},"10":{}}}`} {
+	for _, other := range []string{
+		`{"order":{"2":{"b":[1,{"y":1.0,"x":"e"}],"a":null},"10":{}}}`,
+		`{"order":{"2":{"b":[1,{"y":1.0,"x":"é"}]},"10":{}}}`,
+		`{"orders":{"2":{"b":[1,{"y":1.0,"x":"é"}],"a":null},"10":{}}}`,
+		`{"order":{"2":{"b":[1,{"y":1.0000000000000000000001,"x":"é"}],"a":null},"10":{}}}`,
+	} {
 		s := mustState(t, other, nil)
 		s.Apply(ledger.Update{Op: ledger.OpSetFlag, Flag: "seen"})
 		if s.Hash() == want {
@@ -269,7 +286,8 @@ func TestStateAsJSON(t *testing.T) {
 		{`{}`, nil},
 		{`[]`, []string{"wrong_type "}},
 		{`{"entities":[],"flags":{},"x":1}`, []string{"wrong_type /entities", "wrong_type /flags", "forbidden /x"}},
-		{`{"entities":{"order":{"1":{"total":"x"}}},"flags":["known","x"]}`, []string{"wrong_type /entities/order/1/total", "undeclared /flags/1"}},
+		{`{"entities":{"order":{"1":{"total":"x"}}},"flags":["known","x"]}`,
+			[]string{"wrong_type /entities/order/1/total", "undeclared /flags/1"}},
 	} {
 		before := checked.Hash()
 		err := checked.UnmarshalJSON([]byte(tt.doc))
@@ -292,9 +310,12 @@ func TestDiff(t *testing.T) {
 		{"a field more", `{"a":{"1":{}}}`, `{"a":{"1":{"x":null}}}`, `added /a/1/x: null`},
 		{"a field less", `{"a":{"1":{"x":[]}}}`, `{"a":{"1":{}}}`, `removed /a/1/x: []`},
 		{"another type", `{"a":{"1":{"x":1}}}`, `{"a":{"1":{"x":"1"}}}`, `changed /a/1/x: 1 -> "1"`},
-		{"a large integer", `{"a":{"1":{"x":9007199254740992}}}`, `{"a":{"1":{"x":9007199254740993}}}`, `changed /a/1/x: 9007199254740992 -> 9007199254740993`},
-		{"numbers beyond all bounds", `{"a":{"1":{"x":1e400,"y":-1e-400}}}`, `{"a":{"1":{"x":10e399,"y":-1e-401}}}`, `changed /a/1/y: -1e-400 -> -1e-401`},
-		{"deep inside", `{"a":{"1":{"x":{"y":[{"z":1},2]}}}}`, `{"a":{"1":{"x":{"y":[{"z":3},2]}}}}`, `changed /a/1/x/y/0/z: 1 -> 3`},
+		{"a large integer", `{"a":{"1":{"x":9007199254740992}}}`, `{"a":{"1":{"x":9007199254740993}}}`,
+			`changed /a/1/x: 9007199254740992 -> 9007199254740993`},
+		{"numbers beyond all bounds", `{"a":{"1":{"x":1e400,"y":-1e-400}}}`, `{"a":{"1":{"x":10e399,"y":-1e-401}}}`,
+			`changed /a/1/y: -1e-400 -> -1e-401`},
+		{"deep inside", `{"a":{"1":{"x":{"y":[{"z":1},2]}}}}`, `{"a":{"1":{"x":{"y":[{"z":3},2]}}}}`,
+			`changed /a/1/x/y/0/z: 1 -> 3`},
 		{"another length", `{"a":{"1":{"x":[1]}}}`, `{"a":{"1":{"x":[1,2]}}}`, `changed /a/1/x: [1] -> [1,2]`},
 		{"an object for an array", `{"a":{"1":{"x":[]}}}`, `{"a":{"1":{"x":{}}}}`, `changed /a/1/x: [] -> {}`},
 		{"in order", `{"b":{"1":{}},"a":{"2":{"z":1,"y":1},"1":{}}}`, `{"c":{"1":{}},"a":{"2":{"z":2,"y":2}}}`,
