@@ -26,10 +26,14 @@ import (
 //   - Numbers in ids and flags are written in plain decimal digits, exact and without exponent, so 4521, 4521.0 and
 //     4.521e3 are the id "4521". One that takes more than 64 characters cannot be used.
 //
-// A response or arguments that are not one strict JSON value within the limits of [RuleOptions] count as unusable. Only
-// what the adapter refers to is read: a set_flag rule does not look at the response.
+// A response or arguments that are not one strict JSON value within the limits of [RuleOptions], every number of at most
+// 64 characters, count as unusable. Only what the adapter refers to is read: a set_flag rule does not look at the
+// response.
 func (r *Rule) Eval(args, response json.RawMessage) Outcome {
-	if len(r.refused) > 0 {
+	switch {
+	case r == nil || r.op == "" && len(r.refused) == 0:
+		return Outcome{Steps: []Step{{Code: StepNoAdapter}}}
+	case len(r.refused) > 0:
 		return Outcome{Steps: slices.Clone(r.refused)}
 	}
 	e := evaluation{rule: r, bytesLeft: r.limits.MaxBytes}
@@ -90,7 +94,7 @@ func (e *evaluation) step(code StepCode, pointer, source, detail string) {
 }
 
 func (e *evaluation) readArgs(args json.RawMessage) {
-	if len(bytes.TrimSpace(args)) == 0 {
+	if text := bytes.TrimSpace(args); len(text) == 0 || string(text) == "null" {
 		return // a call without arguments
 	}
 	doc, problem := e.rule.document(args)

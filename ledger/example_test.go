@@ -173,6 +173,6 @@ func ExampleReplay() {
 	//     field_map/total "$.amount" matched a number: the field is written
 	//     flags/0 "fetched_order:{order_id}" is complete: the flag is set
 	// 2. web_search
-	//     the tool has no adapter: nothing is written
+	//     there is no adapter: nothing is written
 	// {"status":"paid","total":42.5} [fetched_order:4521]
 }

@@ -89,7 +89,7 @@ const (
 	StepResponseUnusable   StepCode = "response_unusable"   // the response is not JSON within the limits
 	StepAdapterMalformed   StepCode = "adapter_malformed"   // the declaration has the problem that the step tells
 	StepAdapterUnsupported StepCode = "adapter_unsupported" // the declaration has a member of a later release
-	StepNoAdapter          StepCode = "no_adapter"          // the tool of a replayed call has no adapter
+	StepNoAdapter          StepCode = "no_adapter"          // there is no adapter: the rule is nil or zero
 )
 
 // A Step is one decision of an adapter, in words and as a code. It never holds a value of the call.
@@ -141,7 +141,7 @@ func (s Step) String() string {
 	case StepAdapterUnsupported:
 		return where + " belongs to a later release and is not evaluated here: nothing is written"
 	case StepNoAdapter:
-		return "the tool has no adapter: nothing is written"
+		return "there is no adapter: nothing is written"
 	}
 	return where + " " + string(s.Code)
 }

@@ -44,10 +44,7 @@ func (l Log) Explain() string {
 func Replay(state *State, rules map[string]*Rule, calls []Call) Log {
 	log := make(Log, len(calls))
 	for i, call := range calls {
-		outcome := Outcome{Steps: []Step{{Code: StepNoAdapter}}}
-		if rule := rules[call.Tool]; rule != nil {
-			outcome = rule.Eval(call.Args, call.Response)
-		}
+		outcome := rules[call.Tool].Eval(call.Args, call.Response)
 		log[i] = Entry{Tool: call.Tool, Outcome: outcome, Applied: state.Apply(outcome.Updates...)}
 	}
 	return log

@@ -43,7 +43,8 @@ func (o *RuleOptions) withDefaults() (RuleOptions, error) {
 	return limits, ps.err("rule options")
 }
 
-// A Rule is a compiled [Adapter]. It is immutable and safe for concurrent use.
+// A Rule is a compiled [Adapter]. It is immutable and safe for concurrent use. A nil or zero Rule is that of a tool
+// without an adapter: it writes nothing.
 type Rule struct {
 	op         Op
 	entityType string

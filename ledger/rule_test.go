@@ -131,6 +131,7 @@ func TestEval(t *testing.T) {
 		{"{id} without an entity is the argument", flag("{id}"), `{"id":5}`, ``, flagged("5") + "flag_set"},
 		{"{id} without either", flag("{id}"), `{}`, ``, "flag_unresolved"},
 		{"no arguments at all", flag("a:{x}"), ``, ``, "flag_unresolved"},
+		{"arguments that are null", flag("a:{x}"), ` null `, ``, "flag_unresolved"},
 		{"repeated placeholders", flag("{a}-{b}-{a}{a}"), `{"a":"x","b":"y"}`, ``, flagged("x-y-xx") + "flag_set"},
 		{"placeholders are not interpolated twice", flag("{a}"), `{"a":"{b}","b":"x"}`, ``, flagged("{b}") + "flag_set"},
 		{"a large integer", flag("{n}"), `{"n":123456789012345678901234567890}`, ``,
@@ -235,6 +236,11 @@ func TestCompileReportsWhatCannotBeEvaluated(t *testing.T) {
 	checkProblems(t, err, "missing ")
 	if got := lines(t, rule.Eval(nil, nil)); got != "adapter_malformed" {
 		t.Errorf("a rule of nil: %s", got)
+	}
+	for _, none := range []*ledger.Rule{nil, {}} {
+		if got := lines(t, none.Eval(nil, json.RawMessage(`{}`))); got != "no_adapter" {
+			t.Errorf("no rule: %s", got)
+		}
 	}
 }
 

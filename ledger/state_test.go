@@ -432,7 +432,7 @@ added flag refunded:4521
 2. get_order
     id_from "$.order_id" matched nothing, so there is no id: nothing is written
 3. web_search
-    the tool has no adapter: nothing is written
+    there is no adapter: nothing is written
 4. refund_order
   update order/4521: status - changed
   set_flag refunded:4521 - flag_set
