@@ -12,8 +12,9 @@ import (
 // for concurrent use.
 type Document struct {
 	text   []byte
-	known  []container // few: paths of an adapter pass through the same ones
-	budget int         // values that may still be visited
+	known  []container    // few: paths of an adapter pass through the same ones
+	budget int            // values that may still be visited
+	outer  map[string]any // see object
 }
 
 // NewDocument takes a valid JSON text without duplicate names and without white space around it; anything else makes
@@ -172,6 +173,20 @@ func (d *Document) Member(name string) (value json.RawMessage, ok bool) {
 		return nil, false
 	}
 	return json.RawMessage(d.text[start:end:end]), true
+}
+
+// object makes the projection of the object at pos. That of the document itself, which most paths need and no more, is
+// used again by the next path: the library is done with it then, and only leaves of it were kept.
+func (d *Document) object(pos int, name string, value any) map[string]any {
+	if pos > 0 {
+		return map[string]any{name: value}
+	}
+	if d.outer == nil {
+		d.outer = make(map[string]any, 1)
+	}
+	clear(d.outer)
+	d.outer[name] = value
+	return d.outer
 }
 
 // IsObject reports whether the document is an object.

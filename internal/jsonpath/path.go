@@ -126,11 +126,12 @@ func (p *projection) value(start, end int, segs []segment) (tree any, ok bool) {
 		if text[start] != '{' {
 			return nil, false
 		}
-		if start, end, ok = p.member(start, seg.name); !ok {
+		at, end, ok := p.member(start, seg.name)
+		if !ok {
 			return nil, false
 		}
-		inner, ok := p.value(start, end, rest)
-		return map[string]any{seg.name: inner}, ok
+		inner, ok := p.value(at, end, rest)
+		return p.doc.object(start, seg.name, inner), ok
 	case index:
 		if text[start] != '[' {
 			return nil, false
