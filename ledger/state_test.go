@@ -99,6 +99,7 @@ const strictSchema = `{"entities":[
 	{"type":"order","id_field":"order_id","fields":[
 		{"name":"status","type":"string","enum":["open","paid"]},
 		{"name":"total","type":"number"},{"name":"count","type":"integer","enum":[0,1,2,10]},
+		{"name":"mark","type":"string","enum":["<b>","\u0061"]},{"name":"rate","type":"number","enum":[1.50]},
 		{"name":"gift","type":"boolean"},{"name":"address","type":"object"},{"name":"lines","type":"array"}]},
 	{"type":"sealed","id_field":"id","field_policy":"closed","fields":[{"name":"a","type":"string"}]}],
 	"flags":{"policy":"closed","values":["known"]}}`
@@ -118,6 +119,8 @@ func TestApplyChecksTheSchema(t *testing.T) {
 			nil},
 		{"null in every field",
 			update(ledger.OpAdd, "1", `{"status":null,"total":null,"count":null,"gift":null,"address":null,"lines":null}`), nil},
+		{"enum members in other words", update(ledger.OpAdd, "1", `{"mark":"\u003cb>","rate":15e-1}`), nil},
+		{"an enum member with an escape", update(ledger.OpAdd, "1", `{"mark":"a"}`), nil},
 		{"an integer with a fraction of zero", update(ledger.OpAdd, "1", `{"count":10.0}`), nil},
 		{"an integer that is zero", update(ledger.OpAdd, "1", `{"count":-0.00e-5}`), nil},
 		{"an integer with an exponent", update(ledger.OpAdd, "1", `{"count":1e1}`), nil},
