@@ -164,7 +164,7 @@ func (a *Adapter) flagOnlyProblems(ps *problems) {
 
 func (a *Adapter) pathProblems(ps *problems) {
 	if a.IDFrom != "" {
-		path, err := jsonpath.Parse(a.IDFrom)
+		path, err := jsonpath.Compile(a.IDFrom)
 		switch {
 		case err != nil:
 			ps.add(CodeInvalidPath, "/id_from", "%v", err)
@@ -179,7 +179,7 @@ func (a *Adapter) pathProblems(ps *problems) {
 		if field == "" {
 			ps.add(CodeMissing, "/field_map/", "has an entry without a field name")
 		}
-		if _, err := jsonpath.Parse(a.FieldMap[field]); err != nil {
+		if _, err := jsonpath.Compile(a.FieldMap[field]); err != nil {
 			ps.add(CodeInvalidPath, "/field_map"+token(field), "%v", err)
 		}
 	}

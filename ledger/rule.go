@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"encoding/json"
-	"errors"
 
 	"github.com/toolwire/toolwire/internal/jsonpath"
 )
@@ -16,12 +15,11 @@ type RuleOptions struct {
 }
 
 // withDefaults checks the options and fills in the defaults.
-func (o *RuleOptions) withDefaults() (RuleOptions, error) {
-	limits := RuleOptions{1 << 20, 64, 1_000_000, 1024}
+func (o *RuleOptions) withDefaults() (limits RuleOptions, ps problems) {
+	limits = RuleOptions{1 << 20, 64, 1_000_000, 1024}
 	if o == nil {
 		return limits, nil
 	}
-	var ps problems
 	for _, l := range []struct {
 		name    string
 		set     int
@@ -40,7 +38,7 @@ func (o *RuleOptions) withDefaults() (RuleOptions, error) {
 			*l.limit = l.set
 		}
 	}
-	return limits, ps.err("rule options")
+	return limits, ps
 }
 
 // A Rule is a compiled [Adapter]. It is immutable and safe for concurrent use. A nil or zero Rule is that of a tool
@@ -80,7 +78,7 @@ type flagRule struct {
 //
 // Mistakes in opts are in the error too, and the defaults are used instead.
 func Compile(a *Adapter, opts *RuleOptions) (*Rule, error) {
-	limits, optsErr := opts.withDefaults()
+	limits, mistakes := opts.withDefaults()
 	r := &Rule{limits: limits}
 	if a == nil {
 		a = &Adapter{bad: malformed{whole: json.RawMessage("null"), problems: problems{
@@ -98,12 +96,9 @@ func Compile(a *Adapter, opts *RuleOptions) (*Rule, error) {
 		r.refused = append(r.refused, Step{Code: StepAdapterUnsupported, Pointer: token(name)})
 	}
 	if len(r.refused) == 0 {
-		r.compile(a, &ps)
+		r.compile(a)
 	}
-	if e, ok := errors.AsType[*Error](optsErr); ok {
-		ps = append(ps, e.Problems...)
-	}
-	return r, ps.err("ledger adapter")
+	return r, append(ps, mistakes...).err("ledger adapter")
 }
 
 // source returns the text that a problem is about, when it is a path.
@@ -123,17 +118,16 @@ func (a *Adapter) source(p Problem) string {
 }
 
 // compile fills in a rule for an adapter without problems, malformed flag templates apart.
-func (r *Rule) compile(a *Adapter, ps *problems) {
+func (r *Rule) compile(a *Adapter) {
 	r.op, r.entityType = a.op(), a.EntityType
 	if r.op != OpSetFlag {
-		r.idPath = r.path(a.IDFrom, "/id_from", ps)
+		r.idPath = r.path(a.IDFrom)
 	}
 	if r.op == OpRemove && len(a.FieldMap) > 0 {
 		r.ignored = append(r.ignored, Step{Code: StepFieldsIgnored, Pointer: "/field_map"})
 	} else {
 		for _, name := range sortedKeys(a.FieldMap) {
-			pointer := "/field_map" + token(name)
-			r.fields = append(r.fields, fieldRule{name, pointer, r.path(a.FieldMap[name], pointer, ps)})
+			r.fields = append(r.fields, fieldRule{name, "/field_map" + token(name), r.path(a.FieldMap[name])})
 		}
 	}
 	for i, text := range a.Flags {
@@ -147,18 +141,10 @@ func (r *Rule) compile(a *Adapter, ps *problems) {
 	}
 }
 
-func (r *Rule) path(text, pointer string, ps *problems) *jsonpath.Path {
-	syntax, err := jsonpath.Parse(text)
-	var path *jsonpath.Path
-	if err == nil {
-		path, err = jsonpath.Compile(syntax)
-	}
-	if err != nil {
-		ps.add(CodeInvalidPath, pointer, "%v", err)
-		r.refused = append(r.refused, Step{Code: StepAdapterMalformed, Pointer: pointer, Source: cut(text), Detail: err.Error()})
-		return nil
-	}
-	r.readsResponse = r.readsResponse || syntax.Root == jsonpath.Response
-	r.readsArgs = r.readsArgs || syntax.Root == jsonpath.Args
+// path compiles the text of a path that has no problem, so there is no error.
+func (r *Rule) path(text string) *jsonpath.Path {
+	path, _ := jsonpath.Compile(text)
+	r.readsResponse = r.readsResponse || path.Root == jsonpath.Response
+	r.readsArgs = r.readsArgs || path.Root == jsonpath.Args
 	return path
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,11 +26,15 @@ type Path struct {
 	eval func(ctx context.Context, tree any) (any, error)
 }
 
-// Compile hands a path that passed the gate to the library.
-func Compile(s Syntax) (*Path, error) {
+// Compile hands a path that passes the gate to the library. The error is the end of a sentence about the path.
+func Compile(text string) (*Path, error) {
+	s, err := Parse(text)
+	if err != nil {
+		return nil, err
+	}
 	eval, err := library.New(s.projected())
 	if err != nil {
-		return nil, fmt.Errorf("is refused by the path library")
+		return nil, errors.New("is refused by the path library")
 	}
 	return &Path{Syntax: s, eval: eval}, nil
 }
