@@ -21,7 +21,7 @@ func parked(b *testing.B, n int, way string) {
 		var waiting sync.WaitGroup
 		waiting.Add(n)
 		release := make(chan bool)
-		var handler http.Handler = floor(func(context.Context, string, json.RawMessage, string, string) string {
+		handler := floor(func(context.Context, string, json.RawMessage, string, string) string {
 			waiting.Done()
 			<-release
 			return "done"

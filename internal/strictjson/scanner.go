@@ -98,7 +98,7 @@ func (s *scanner) skip() error {
 // open enters the object or array that begins here and reports whether it has anything in it; if not, it is left again.
 func (s *scanner) open(object bool) (more bool, err error) {
 	if len(s.frames) >= s.limits.Depth {
-		return false, s.fail("is nested more than %d levels deep", s.limits.Depth)
+		return false, errorf(s.pos, "", "is nested more than %d levels deep", s.limits.Depth)
 	}
 	if err := s.count(); err != nil {
 		return false, err
@@ -270,7 +270,7 @@ func (s *scanner) space() {
 func (s *scanner) count() error {
 	s.values++
 	if s.values > s.limits.Values {
-		return s.fail("has more than %d values", s.limits.Values)
+		return errorf(s.pos, "", "has more than %d values", s.limits.Values)
 	}
 	return nil
 }
