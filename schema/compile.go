@@ -25,14 +25,14 @@ type CompileOptions struct {
 type Limits struct {
 	SchemaBytes  int // size of one schema; default 64 KiB
 	SchemaDepth  int // nesting of one schema; default 64
-	Properties   int // properties in all; default 1,000. There may be four times as many subschemas of any kind
+	Properties   int // properties in all; default 1,000. There may be three times as many subschemas of any kind
 	Pattern      int // bytes of one regular expression; default 1 KiB
 	ExpandedRefs int // references met when every "$ref" is written out; default 10,000
 
 	Bytes        int // size of a document; default 1 MiB
 	Depth        int // nesting of a document; default 64
 	Values       int // values and member names of a document; default 50,000
-	Steps        int // schemas applied to values while validating one document; default 250,000
+	Steps        int // schemas applied to values while validating one document; default 100,000
 	PatternInput int // bytes of a string that a regular expression is applied to; default 16 KiB
 	Issues       int // issues reported for one document; default 20
 }

@@ -36,7 +36,7 @@ func (*badName) LocalizedString(*message.Printer) string { return "property name
 
 // collect turns the library's tree of errors into a sorted list of at most limit issues, and counts the others.
 func collect(err *lib.ValidationError, limit int) ([]Issue, int) {
-	leaves := leavesOf(err)
+	leaves, rest := leavesOf(err, limit)
 	var issues []Issue
 	for i := range leaves {
 		issue := leaves[i].issue()
@@ -44,17 +44,33 @@ func collect(err *lib.ValidationError, limit int) ([]Issue, int) {
 			continue // two schemas asked for the same
 		}
 		if len(issues) == limit {
-			return issues, len(leaves) - i
+			return issues, rest + len(leaves) - i
 		}
 		issues = append(issues, issue)
 	}
-	return issues, 0
+	return issues, rest
 }
 
-func leavesOf(err *lib.ValidationError) []leaf {
+// leavesOf returns the first leaves in order, several times as many as are shown because some may turn out to say the
+// same, and how many there are beside them.
+func leavesOf(err *lib.ValidationError, shown int) (first []leaf, rest int) {
 	leaves := flatten(nil, err)
-	slices.SortStableFunc(leaves, compareLeaves)
-	return leaves
+	most := 4 * shown
+	if len(leaves) <= most {
+		slices.SortStableFunc(leaves, compareLeaves)
+		return leaves, 0
+	}
+	first = slices.Clone(leaves[:most])
+	slices.SortStableFunc(first, compareLeaves)
+	for _, l := range leaves[most:] {
+		if compareLeaves(l, first[most-1]) >= 0 {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(first, l, compareLeaves)
+		copy(first[at+1:], first[at:])
+		first[at] = l
+	}
+	return first, len(leaves) - most
 }
 
 func flatten(to []leaf, err *lib.ValidationError) []leaf {

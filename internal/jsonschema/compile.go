@@ -19,14 +19,14 @@ import (
 type Limits struct {
 	SchemaBytes  int // size of one schema document; default 64 KiB
 	SchemaDepth  int // nesting of one schema document; default 64
-	Properties   int // properties in all; default 1,000. There may be four times as many subschemas
+	Properties   int // properties in all; default 1,000. There may be three times as many subschemas
 	Pattern      int // bytes of one regular expression; default 1 KiB
 	ExpandedRefs int // "$ref"s met when every reference is written out; default 10,000
 
 	Bytes        int // size of a document; default 1 MiB
 	Depth        int // nesting of a document; default 64
 	Values       int // values and names of a document; default 50,000
-	Steps        int // schemas applied to values; default 250,000
+	Steps        int // schemas applied to values; default 100,000
 	PatternInput int // bytes of a string that a regular expression is applied to; default 16 KiB
 	Issues       int // issues reported; default 20
 }
@@ -39,7 +39,7 @@ type Options struct {
 }
 
 // maxInstructions bounds the compiled size of all regular expressions of a schema together.
-const maxInstructions = 50_000
+const maxInstructions = 20_000
 
 // base is the URL of the schema itself. It is absolute because the library resolves relative names against the working
 // directory, and of a scheme that nothing loads.
@@ -51,7 +51,7 @@ func (l Limits) orDefaults() Limits {
 		def   int
 	}{
 		{&l.SchemaBytes, 64 << 10}, {&l.SchemaDepth, 64}, {&l.Properties, 1000}, {&l.Pattern, 1 << 10}, {&l.ExpandedRefs, 10_000},
-		{&l.Bytes, 1 << 20}, {&l.Depth, 64}, {&l.Values, 50_000}, {&l.Steps, 250_000}, {&l.PatternInput, 16 << 10}, {&l.Issues, 20},
+		{&l.Bytes, 1 << 20}, {&l.Depth, 64}, {&l.Values, 50_000}, {&l.Steps, 100_000}, {&l.PatternInput, 16 << 10}, {&l.Issues, 20},
 	} {
 		if *f.field <= 0 {
 			*f.field = f.def
@@ -152,7 +152,7 @@ func (c *compiler) read(raw []byte, at string) (any, error) {
 	default:
 		return nil, faults(Fault{Code: "invalid", Message: "a schema must be an object or a boolean, not " + kindOf(doc)})
 	}
-	c.counted.walk(doc, "", schemaHere, &c.opts.Limits)
+	c.counted.document(doc, &c.opts.Limits)
 	for _, ptr := range c.counted.anchors {
 		c.anchors = append(c.anchors, at+"#"+(&url.URL{Fragment: ptr}).EscapedFragment())
 	}
@@ -244,7 +244,8 @@ func (c *compiler) explainInvalid(invalid *lib.SchemaValidationError) error {
 	}
 	at := pointerOf(invalid.URL)
 	e := &CompileError{}
-	for _, l := range leavesOf(verr) {
+	leaves, _ := leavesOf(verr, c.opts.Limits.Issues)
+	for _, l := range leaves {
 		issue := l.issue()
 		f := Fault{Code: "invalid", Pointer: at + issue.Pointer, Message: issue.Message}
 		if text, ok := l.badPattern(); ok {

@@ -6,7 +6,7 @@ import "encoding/json"
 // documents whose measures alone do not tell. Its own work is at most the steps it allows.
 type meter struct {
 	known map[pair]int64
-	left  int64 // pairs it may still look at
+	left  int64 // looks it may still take
 	most  int64
 }
 
@@ -49,12 +49,15 @@ func (g *graph) exceeds(v any, most int) bool {
 }
 
 func (m *meter) price(n *node, p *part) int64 {
+	if m.left--; m.left < 0 {
+		return m.most + 1
+	}
+	if len(n.same) == 0 && len(n.late) == 0 && len(n.kids) == 0 {
+		return m.own(n, p)
+	}
 	at := pair{n, p}
 	if price, ok := m.known[at]; ok {
 		return price
-	}
-	if m.left--; m.left < 0 {
-		return m.most + 1
 	}
 	m.known[at] = 1 // what a dynamic reference that leads back here costs: the library stops at it
 	total := m.own(n, p)

@@ -13,7 +13,28 @@ type scan struct {
 	properties int
 	subschemas int // at least as many as the library can find, whatever it takes for one
 	faults     []Fault
-	anchors    []string // pointers of objects with a "$dynamicAnchor"
+	anchors    []string        // pointers of objects with a "$dynamicAnchor"
+	places     map[string]bool // "#" and pointer of every schema under a keyword that holds schemas
+	targets    map[string]bool // of every "$ref"
+}
+
+// maxStrange bounds the references to places where no keyword puts a schema, times subschemas: for each the library
+// copies what it knows about all subschemas.
+const maxStrange = 100_000
+
+// document looks at a whole schema document.
+func (s *scan) document(doc any, l *Limits) {
+	s.places, s.targets = map[string]bool{}, map[string]bool{}
+	s.walk(doc, "", schemaHere, l)
+	strange := 0
+	for target := range s.targets {
+		if strings.Contains(target, "#/") && !s.places[target] {
+			strange++
+		}
+	}
+	if strange*s.subschemas > maxStrange && len(s.faults) == 0 {
+		s.fault("too_complex", "", `has too many references to places other than definitions; put what is referred to under "$defs"`)
+	}
 }
 
 // position tells what an object in a schema document is.
@@ -23,6 +44,7 @@ const (
 	schemaHere  position = iota
 	schemasHere          // its members are schemas: "properties", "$defs" and their like
 	dataHere             // "const", "enum", "default", "examples": no keyword is meant
+	unknownHere          // below a keyword that is not known: a schema if something refers to it
 )
 
 func (s *scan) walk(v any, pointer string, pos position, l *Limits) {
@@ -38,18 +60,21 @@ func (s *scan) walk(v any, pointer string, pos position, l *Limits) {
 		}
 	case map[string]any:
 		s.subschemas++
+		if pos == schemaHere {
+			s.places["#"+pointer] = true
+		}
 		for _, name := range sortedKeys(v) {
 			s.member(v, name, pointer+"/"+escape(name), pos, l)
 		}
 	}
-	if most := 4 * l.Properties; s.subschemas > most && len(s.faults) == 0 {
+	if most := 3 * l.Properties; s.subschemas > most && len(s.faults) == 0 {
 		s.fault("too_complex", pointer, fmt.Sprintf("brings the schema to more than %d subschemas", most))
 	}
 }
 
 func (s *scan) member(obj map[string]any, name, at string, pos position, l *Limits) {
 	v := obj[name]
-	if pos != schemaHere {
+	if pos == schemasHere || pos == dataHere {
 		s.walk(v, at, childPosition(pos), l)
 		return
 	}
@@ -82,8 +107,15 @@ func (s *scan) member(obj map[string]any, name, at string, pos position, l *Limi
 	case "uniqueItems", "readOnly", "writeOnly", "deprecated", "exclusiveMaximum", "exclusiveMinimum", "$recursiveAnchor":
 	case "$dynamicAnchor":
 		s.anchors = append(s.anchors, strings.TrimSuffix(at, "/$dynamicAnchor"))
+	case "$ref":
+		if target, ok := v.(string); ok {
+			s.targets[target] = true
+		}
+	case "additionalProperties", "propertyNames", "unevaluatedProperties", "items", "prefixItems", "additionalItems", "contains",
+		"unevaluatedItems", "allOf", "anyOf", "oneOf", "not", "if", "then", "else":
+		s.walk(v, at, pos, l)
 	default:
-		s.walk(v, at, schemaHere, l)
+		s.walk(v, at, unknownHere, l)
 	}
 }
 
