@@ -180,7 +180,9 @@ func TestValidateWithoutLedgerSchema(t *testing.T) {
 
 type failingResolver struct{ err error }
 
-func (f failingResolver) Endpoint(string, string) (schema.Endpoint, error) { return schema.Endpoint{}, f.err }
+func (f failingResolver) Endpoint(string, string) (schema.Endpoint, error) {
+	return schema.Endpoint{}, f.err
+}
 
 func TestValidateChecksEndpoints(t *testing.T) {
 	endpoints := schema.Endpoints{
