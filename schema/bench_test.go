@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -102,6 +103,27 @@ func BenchmarkHundredTools(b *testing.B) {
 				b.Fatal(err)
 			}
 			if err := schema.Validate(tools, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkInfer shows what the cache saves: inferring with a type given by hand does not use it.
+func BenchmarkInfer(b *testing.B) {
+	b.Run("first", func(b *testing.B) {
+		b.ReportAllocs()
+		o := &schema.InferOptions{Types: map[reflect.Type]json.RawMessage{reflect.TypeFor[Tree](): json.RawMessage(`{}`)}}
+		for b.Loop() {
+			if _, err := schema.For[Tagged](o); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("again", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := schema.For[Tagged](nil); err != nil {
 				b.Fatal(err)
 			}
 		}

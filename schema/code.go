@@ -42,3 +42,11 @@ const (
 	CodeSchemaRefCycle   Code = "schema_ref_cycle"       // a "$ref" leads back to itself
 	CodeSchemaPattern    Code = "schema_pattern_invalid" // a regular expression does not compile
 )
+
+// Codes of problems with Go types. Their pointers are Go names, such as /Order/Items.
+const (
+	CodeTypeUnsupported Code = "type_unsupported" // encoding/json cannot write the type, or nobody knows what it writes
+	CodeTypeRecursive   Code = "type_recursive"   // the type contains itself
+	CodeTypeTooLarge    Code = "type_too_large"   // the type expands to too many values
+	CodeTagInvalid      Code = "tag_invalid"      // a struct tag has an unknown key or a value that cannot be parsed
+)

@@ -33,8 +33,7 @@ func Validate(tools []Tool, o *ValidateOptions) error {
 	if o != nil {
 		opts = *o
 	}
-	c := &checker{ledger: opts.LedgerSchema, endpoints: opts.Endpoints, org: opts.Org, checked: map[string][]Problem{},
-		options: jsonschema.Options{Limits: jsonschema.Limits(opts.Limits)}}
+	c := newChecker(opts)
 	first := make(map[string]int, len(tools))
 	var all []Problem
 	for i := range tools {
@@ -62,6 +61,11 @@ type checker struct {
 	options   jsonschema.Options
 	checked   map[string][]Problem // by text of the schema: lists often repeat one
 	causes    []error
+}
+
+func newChecker(o ValidateOptions) *checker {
+	return &checker{ledger: o.LedgerSchema, endpoints: o.Endpoints, org: o.Org, checked: map[string][]Problem{},
+		options: jsonschema.Options{Limits: jsonschema.Limits(o.Limits)}}
 }
 
 var (
