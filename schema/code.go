@@ -28,6 +28,14 @@ const (
 	CodeAdapterUndeclared  Code = "adapter_undeclared"   // the ledger schema does not declare what the adapter writes, or there is none
 )
 
+// Codes of problems with lists in the formats of other SDKs.
+const (
+	CodeBuiltIn        Code = "built_in"        // a tool built into a provider, without a schema
+	CodeListIncomplete Code = "list_incomplete" // one page of several
+	CodeFormatUnknown  Code = "format_unknown"  // no entry has the members of a known format
+	CodeFormatMixed    Code = "format_mixed"    // entries of several formats
+)
+
 // Codes of problems with a schema.
 const (
 	CodeSchemaNotObject  Code = "schema_not_object"      // the root is no object schema
@@ -49,4 +57,24 @@ const (
 	CodeTypeRecursive   Code = "type_recursive"   // the type contains itself
 	CodeTypeTooLarge    Code = "type_too_large"   // the type expands to too many values
 	CodeTagInvalid      Code = "tag_invalid"      // a struct tag has an unknown key or a value that cannot be parsed
+)
+
+// Codes of warnings.
+const (
+	LintNoDescription       Code = "no_description"       // the tool has no description
+	LintDescriptionLong     Code = "description_long"     // more than 1,024 bytes
+	LintNameLong            Code = "name_long"            // more than 64 characters
+	LintNameCase            Code = "name_case"            // names that differ by case only
+	LintNoType              Code = "no_type"              // the root of input_schema has no type
+	LintRootKeyword         Code = "root_keyword"         // anyOf and its like at the root of input_schema
+	LintEmptyObject         Code = "empty_object"         // input_schema says nothing about the arguments
+	LintTypeList            Code = "type_list"            // "type" is a list in input_schema
+	LintRequiredUnknown     Code = "required_unknown"     // "required" names no property
+	LintPropertyUndescribed Code = "property_undescribed" // a property of input_schema has no description
+	LintOutputDeep          Code = "output_deep"          // output_schema is nested more than 24 levels deep
+	LintOutputNoFailure     Code = "output_no_failure"    // output_schema refuses {"error": "..."}
+	LintBindingUnused       Code = "binding_unused"       // a binding on a sandbox tool
+	LintPolicyUnused        Code = "policy_unused"        // a ledger write policy on a sandbox tool
+	LintAdapterUnused       Code = "adapter_unused"       // an adapter on a sandbox tool, or without the policy adapter
+	LintSecret              Code = "secret"               // a member that may hold a credential
 )

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	invopop "github.com/invopop/jsonschema"
 
@@ -16,7 +17,18 @@ import (
 // infer finds the schema of what encoding/json writes for a type. The library that does it never sees the type itself:
 // a recursive one would end the process, and others it takes for something else than encoding/json does.
 func infer(t reflect.Type, types map[reflect.Type]json.RawMessage) (json.RawMessage, []Problem) {
-	w := &walker{types: types}
+	w := &walker{types: make(map[reflect.Type]json.RawMessage, len(types))}
+	for by, raw := range types {
+		doc, err := readDocument(raw)
+		if err != nil || kind(doc) != '{' {
+			w.fail(CodeSchemaInvalid, "the schema given by hand for %s is no JSON object", by)
+		}
+		w.types[by] = doc
+	}
+	if len(w.found) > 0 {
+		slices.SortFunc(w.found, func(a, b Problem) int { return strings.Compare(a.Message, b.Message) })
+		return nil, w.found
+	}
 	for t.Kind() == reflect.Pointer && t.Name() == "" && t != bigIntType {
 		if _, ok := types[t]; ok {
 			break

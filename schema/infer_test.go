@@ -520,6 +520,22 @@ func TestDefine(t *testing.T) {
 	}
 }
 
+func TestInferChecksWhatIsGivenByHand(t *testing.T) {
+	tree, loose := reflect.TypeFor[Tree](), reflect.TypeFor[Loose]()
+	_, err := schema.For[Tree](&schema.InferOptions{Types: map[reflect.Type]json.RawMessage{tree: json.RawMessage(`{`), loose: json.RawMessage(`1`)}})
+	if got, want := found(t, err), "-1 schema_invalid \n-1 schema_invalid "; got != want {
+		t.Errorf("problems = %q, want %q", got, want)
+	}
+	_, err = schema.For[Tree](&schema.InferOptions{Types: map[reflect.Type]json.RawMessage{tree: json.RawMessage(`{"type":"tree"}`)}})
+	if got, want := found(t, err), "-1 schema_invalid /type"; got != want {
+		t.Errorf("problems = %q, want %q", got, want)
+	}
+	raw, err := schema.For[Tree](&schema.InferOptions{Types: map[reflect.Type]json.RawMessage{tree: json.RawMessage(" {\"type\":\"object\"}")}})
+	if err != nil || string(raw) != `{"type":"object"}` {
+		t.Errorf("schema = %s, %v", raw, err)
+	}
+}
+
 func TestForReturnsItsOwnCopy(t *testing.T) {
 	first, err := schema.For[Order](nil)
 	if err != nil {

@@ -273,7 +273,7 @@ func TestParseRefusesWhatIsNoList(t *testing.T) {
 	}
 }
 
-func TestFormatWritesBackWhatParseRead(t *testing.T) {
+func TestMarshalWritesBackWhatParseRead(t *testing.T) {
 	for _, doc := range []string{
 		`{"tools_schema":[]}`,
 		`{"tools_schema":[{"name":"a","input_schema":{"type" : "object","x":[1.0,1e2,"<&>\u00e9"]}}]}`,
@@ -288,7 +288,7 @@ func TestFormatWritesBackWhatParseRead(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", doc, err)
 		}
-		out, err := schema.Format(tools)
+		out, err := schema.Marshal(tools)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -298,12 +298,23 @@ func TestFormatWritesBackWhatParseRead(t *testing.T) {
 	}
 }
 
-func TestFormatRefusesWhatIsNoJSON(t *testing.T) {
-	_, err := schema.Format([]schema.Tool{{Name: "a", InputSchema: json.RawMessage(`{"type":`)}})
-	if got := found(t, err); !strings.HasPrefix(got, "-1 not_json") {
-		t.Errorf("problems = %q", got)
+func TestMarshalRefusesWhatIsNoJSON(t *testing.T) {
+	broken := []schema.Tool{
+		{Name: "a", InputSchema: json.RawMessage(`{"type":`)},
+		{Name: "b", InputSchema: json.RawMessage(`{}},{"name":"smuggled","input_schema":{}`)},
+		{Name: "c", Extra: []ledger.Member{{Name: "x", Value: json.RawMessage(`1,"name":"d"`)}}},
 	}
-	err = schema.Validate([]schema.Tool{{Name: "a", InputSchema: json.RawMessage(`{"type":`)}}, nil)
+	const want = "0 not_json /input_schema\n1 not_json /input_schema\n2 not_json /x"
+	if _, err := schema.Marshal(broken); found(t, err) != want {
+		t.Errorf("Marshal: problems = %q", found(t, err))
+	}
+	if _, _, err := schema.Export(broken, schema.OpenAIChat); found(t, err) != want {
+		t.Errorf("Export: problems = %q", found(t, err))
+	}
+	if _, err := json.Marshal(broken[1]); err == nil {
+		t.Error("json.Marshal wrote it")
+	}
+	err := schema.Validate([]schema.Tool{{Name: "a", InputSchema: json.RawMessage(`{"type":`)}}, nil)
 	if got := found(t, err); got != "0 schema_not_json /input_schema/type" {
 		t.Errorf("problems = %q", got)
 	}
