@@ -275,7 +275,9 @@ type Loss struct {
 }
 
 // String names tool, member and loss in one line.
-func (l Loss) String() string { return fmt.Sprintf("tool[%d] %q: %s %s", l.Index, l.Tool, l.Member, l.Message) }
+func (l Loss) String() string {
+	return fmt.Sprintf("tool[%d] %q: %s %s", l.Index, l.Tool, l.Member, l.Message)
+}
 
 // Export writes a tool list in a format, and reports what of it the format cannot carry. Only members that the target
 // knows are written, because the APIs of models refuse a list with others: the registration members of the Tools schema

@@ -79,7 +79,9 @@ func (s *Set) ValidateArguments(name string, arguments []byte) error {
 
 // ValidateResult checks a tool's response against its output schema; without one any JSON will do. The error is as for
 // ValidateArguments.
-func (s *Set) ValidateResult(name string, result []byte) error { return s.validate(name, Result, result) }
+func (s *Set) ValidateResult(name string, result []byte) error {
+	return s.validate(name, Result, result)
+}
 
 func (s *Set) validate(name string, part Part, document []byte) error {
 	tool, ok := s.byName[name]
