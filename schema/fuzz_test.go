@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -48,6 +50,53 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// almostPlain are schemas at the edge of what Validate takes for right without compiling it.
+var almostPlain = []string{
+	`{"type":"object","properties":{"a":true,"b":{"type":"string","pattern":"("}}}`, `{"type":["string"]}`, `{"type":"text"}`, `{"type":null}`,
+	`{"required":["a","a"]}`, `{"required":[1]}`, `{"required":"a"}`, `{"anyOf":[]}`, `{"anyOf":{}}`, `{"allOf":[1]}`, `{"not":1}`, `{"items":[]}`,
+	`{"items":[{}]}`, `{"$schema":"http://json-schema.org/draft-07/schema#","items":[{}]}`, `{"$schema":null}`, `{"$schema":1}`, `{"$id":"a"}`,
+	`{"$schema":"http://json-schema.org/draft-04/schema#","exclusiveMinimum":true,"minimum":1}`, `{"exclusiveMinimum":true}`, `{"minLength":-1}`,
+	`{"minLength":1.0}`, `{"minLength":1.5}`, `{"minLength":1e2}`, `{"minLength":"1"}`, `{"maxLength":1e300}`, `{"enum":[]}`, `{"enum":{}}`, `{"const":null}`,
+	`{"title":1}`, `{"description":null}`, `{"format":1}`, `{"default":{"$ref":"#/none"}}`, `{"x":{"type":1}}`, `{"multipleOf":0}`, `{"uniqueItems":1}`,
+	`{"properties":{"$ref":{"type":"string"}}}`, `{"properties":{"$ref":"#"}}`, `{"properties":[]}`, `{"properties":{"a":null}}`, `{"if":{},"then":{"type":1}}`,
+	`{"contains":{"$anchor":"1"}}`, `{"$anchor":"a","properties":{"b":{"$anchor":"a"}}}`, `{"propertyNames":{"pattern":"["}}`, `{"examples":1}`,
+	`{"id":1}`, `{"id":"#a"}`, `{"$comment":1}`, `{"deprecated":"yes"}`, `{"dependencies":{"a":1}}`, `{"definitions":{"a":1}}`, `{"$defs":{"a":1}}`,
+}
+
+func TestValidateAgreesWithCompile(t *testing.T) {
+	for _, raw := range almostPlain {
+		agree(t, []byte(raw))
+	}
+	for _, h := range hostileCases() {
+		agree(t, []byte(h.schema))
+	}
+}
+
+// agree holds Validate, which does not compile what it can see to be right, to Compile.
+func agree(t *testing.T, raw []byte) {
+	t.Helper()
+	if !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) {
+		return
+	}
+	_, err := schema.Compile(raw, nil)
+	var want []string
+	if e, ok := errors.AsType[*schema.ValidationError](err); ok {
+		for _, p := range e.Problems {
+			want = append(want, fmt.Sprintf("%s /output_schema%s %s", p.Code, p.Pointer, p.Message))
+		}
+	}
+	var got []string
+	tool := schema.Tool{Name: "t", InputSchema: json.RawMessage(`{}`), OutputSchema: raw}
+	if e, ok := errors.AsType[*schema.ValidationError](schema.Validate([]schema.Tool{tool}, nil)); ok {
+		for _, p := range e.Problems {
+			got = append(got, fmt.Sprintf("%s %s %s", p.Code, p.Pointer, p.Message))
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Fatalf("%q: Validate says %q, Compile says %q", raw, got, want)
+	}
+}
+
 // FuzzCompileAndValidate: no panic, no hang, errors of the two types, and the same verdict twice.
 func FuzzCompileAndValidate(f *testing.F) {
 	for _, h := range hostileCases() {
@@ -57,8 +106,12 @@ func FuzzCompileAndValidate(f *testing.F) {
 	}
 	f.Add([]byte(argumentsSchema), []byte(arguments))
 	f.Add([]byte(`{"$dynamicAnchor":"n","properties":{"a":{"$dynamicRef":"#n"}},"unevaluatedProperties":false}`), []byte(`{"a":{"b":1}}`))
+	for _, raw := range almostPlain {
+		f.Add([]byte(raw), []byte(`{}`))
+	}
 	f.Fuzz(func(t *testing.T, raw, document []byte) {
 		inTime(t, "compiling and validating", func() {
+			agree(t, raw)
 			v, err := schema.Compile(raw, nil)
 			if err != nil {
 				if _, ok := errors.AsType[*schema.ValidationError](err); !ok {

@@ -70,18 +70,30 @@ type Schema struct {
 
 // Compile compiles a schema document. Its error is a [*CompileError] with every fault found.
 func Compile(raw []byte, o *Options) (_ *Schema, err error) {
-	var opts Options
-	if o != nil {
-		opts = *o
+	c := newCompiler(o)
+	defer contain(&err)
+	doc, err := c.read(raw, base)
+	if err != nil {
+		return nil, err
 	}
-	opts.Limits = opts.Limits.orDefaults()
-	defer func() {
-		if p := recover(); p != nil {
-			err = faults(Fault{Code: "invalid", Message: "the schema cannot be compiled"})
-		}
-	}()
-	c := &compiler{opts: opts, patterns: &patterns{limits: opts.Limits}}
-	return c.compile(raw)
+	return c.compileDocument(doc)
+}
+
+func newCompiler(o *Options) *compiler {
+	c := &compiler{}
+	if o != nil {
+		c.opts = *o
+	}
+	c.opts.Limits = c.opts.Limits.orDefaults()
+	c.patterns = &patterns{limits: c.opts.Limits}
+	return c
+}
+
+// contain turns a panic of the library into an error.
+func contain(err *error) {
+	if p := recover(); p != nil {
+		*err = faults(Fault{Code: "invalid", Message: "the schema cannot be compiled"})
+	}
 }
 
 // compiler holds what one compilation shares. The library's compiler is not safe for concurrent use, so each has its own.
@@ -92,11 +104,7 @@ type compiler struct {
 	anchors  []string // absolute URLs of every "$dynamicAnchor"
 }
 
-func (c *compiler) compile(raw []byte) (*Schema, error) {
-	doc, err := c.read(raw, base)
-	if err != nil {
-		return nil, err
-	}
+func (c *compiler) compileDocument(doc any) (*Schema, error) {
 	if err := c.checkDraft(doc); err != nil {
 		return nil, err
 	}
@@ -286,9 +294,3 @@ func safeURL(s string) string {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-// Check tells what [Compile] would refuse, and nothing else.
-func Check(raw []byte, o *Options) error {
-	_, err := Compile(raw, o)
-	return err
-}
