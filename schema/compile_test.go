@@ -191,6 +191,23 @@ func TestCompileSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+func TestCompileIsSafeForConcurrentUse(t *testing.T) {
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 20 {
+				v, err := schema.Compile(json.RawMessage(`{"$defs":{"a":{"pattern":"^a"}},"items":{"$ref":"#/$defs/a"}}`), nil)
+				if err != nil {
+					t.Error(err)
+				} else if got, want := issues(t, v.Validate([]byte(`["b"]`))), "/0|pattern|must match the pattern ^a"; got != want {
+					t.Errorf("issues = %q, want %q", got, want)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
 func TestValidatorIsSafeForConcurrentUse(t *testing.T) {
 	v := mustCompile(t, `{"$defs":{"n":{"properties":{"next":{"anyOf":[{"$ref":"#/$defs/n"},{"type":"null"},{"$ref":"#/$defs/n"}]},
 		"v":{"type":"integer","pattern":"^a"}}}},"$ref":"#/$defs/n"}`)

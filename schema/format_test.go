@@ -29,7 +29,7 @@ var lists = []struct {
 	names  string
 	extra  string
 }{
-	{"platform", schema.Platform, schema.Parse, "get_order", ""},
+	{"platform", schema.Platform, schema.Parse, "search_wikipedia get_order", ""},
 	{"openai_chat", schema.OpenAIChat, schema.FromOpenAI, "get_current_weather ping", "strict"},
 	{"openai_responses", schema.OpenAIResponses, schema.FromOpenAI, "send_email", "strict"},
 	{"openai_agents", schema.OpenAIResponses, schema.FromOpenAI, "fetch_weather", "strict"},
@@ -37,7 +37,8 @@ var lists = []struct {
 	{"mcp", schema.MCP, schema.FromMCP, "get_weather", "title annotations _meta"},
 	{"langchain", schema.LangChain, schema.FromLangChain, "multiply", "return_direct"},
 	{"strands", schema.Strands, schema.FromStrands, "weather_forecast letter_counter", ""},
-	{"bedrock", schema.Bedrock, schema.FromBedrock, "create_contact check_schedule", "handler detail_url url"},
+	{"bedrock", schema.Bedrock, schema.FromBedrock, "create_contact check_schedule send_message list_messages set_status move",
+		"handler detail_url url url url url url"},
 	{"agentcli", schema.AgentCLI, schema.FromAgentCLI, "get_time", "command timeoutSec envPassthrough"},
 }
 
@@ -66,10 +67,8 @@ func TestFormats(t *testing.T) {
 			if got := strings.Join(extra, " "); got != l.extra {
 				t.Errorf("extra members = %q, want %q", got, l.extra)
 			}
-			if l.format != schema.Platform {
-				if err := schema.Validate(tools, nil); err != nil {
-					t.Errorf("the platform would refuse them: %v", err)
-				}
+			if err := schema.Validate(tools, &schema.ValidateOptions{LedgerSchema: orders(t)}); err != nil {
+				t.Errorf("the platform would refuse them: %v", err)
 			}
 			if f, err := schema.Recognize(doc); err != nil || f != l.format {
 				t.Errorf("recognized as %q, %v; want %q", f, err, l.format)
@@ -226,6 +225,19 @@ func TestFromRefuses(t *testing.T) {
 		_, err := test.from([]byte(test.doc))
 		if got := found(t, err); got != test.want {
 			t.Errorf("%s: problems = %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
+func TestFromLangChainReadsWhatItConvertsTo(t *testing.T) {
+	for _, doc := range []string{
+		`[{"name":"a","description":"d","args_schema":{"type":"object"}}]`,
+		`[{"name":"a","description":"d","parameters":{"type":"object"}}]`,
+		`[{"type":"function","function":{"name":"a","description":"d","parameters":{"type":"object"}}}]`,
+	} {
+		tools, err := schema.FromLangChain([]byte(doc))
+		if err != nil || len(tools) != 1 || tools[0].Name != "a" || tools[0].Description != "d" || string(tools[0].InputSchema) != `{"type":"object"}` {
+			t.Errorf("%s: %+v, %v", doc, tools, err)
 		}
 	}
 }

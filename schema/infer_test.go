@@ -518,6 +518,10 @@ func TestDefine(t *testing.T) {
 	if got, want := found(t, err), "0 schema_not_object /input_schema/type"; got != want {
 		t.Errorf("problems = %q, want %q", got, want)
 	}
+	_, err = schema.Define[any, any]("anything", "")
+	if got, want := found(t, err), "0 schema_not_object /input_schema"; got != want {
+		t.Errorf("problems = %q, want %q", got, want)
+	}
 }
 
 func TestInferChecksWhatIsGivenByHand(t *testing.T) {
