@@ -25,7 +25,7 @@ const (
 	CodePolicyInvalid      Code = "policy_invalid"       // ledger_write_policy is none of the three
 	CodeAdapterMissing     Code = "adapter_missing"      // policy adapter without ledger_adapter
 	CodeAdapterInvalid     Code = "adapter_invalid"      // the adapter breaks a rule of package ledger
-	CodeAdapterUndeclared  Code = "adapter_undeclared"   // the ledger schema does not declare what the adapter writes, or there is none
+	CodeAdapterUndeclared  Code = "adapter_undeclared"   // the ledger schema, if any, does not declare what the adapter writes
 )
 
 // Codes of problems with lists in the formats of other SDKs.

@@ -38,7 +38,8 @@ func Define[In, Out any](name, description string) (Tool, error) {
 	if tool.InputSchema != nil {
 		c.schemas(ps, &tool)
 		if member(members(tool.InputSchema), "type") == nil {
-			ps.add(CodeSchemaNotObject, "/input_schema", "must describe an object: take a struct or a map for the arguments, not %s", reflect.TypeFor[In]())
+			ps.add(CodeSchemaNotObject, "/input_schema", "must describe an object: take a struct or a map for the arguments, not %s",
+				reflect.TypeFor[In]())
 		}
 	}
 	if all = append(all, ps.list...); len(all) > 0 {

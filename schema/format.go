@@ -59,7 +59,8 @@ func dialects(f Format) (dialect, bool) {
 			own: []string{"strict"}}, true
 	case Anthropic:
 		return dialect{title: "Anthropic's Messages API", schema: []string{"input_schema"},
-			own: []string{"type", "cache_control", "strict", "input_examples", "defer_loading", "allowed_callers", "eager_input_streaming"}}, true
+			own: []string{"type", "cache_control", "strict", "input_examples", "defer_loading", "allowed_callers",
+				"eager_input_streaming"}}, true
 	case MCP:
 		return dialect{title: "MCP", schema: []string{"inputSchema"}, output: "outputSchema", list: "tools",
 			own: []string{"title", "annotations", "icons", "execution", "_meta"}}, true
@@ -70,8 +71,8 @@ func dialects(f Format) (dialect, bool) {
 		return dialect{title: "Strands", wrapper: "toolSpec", schema: []string{"inputSchema"}, output: "outputSchema", inJSON: true,
 			needs: []string{"description"}}, true
 	case Bedrock:
-		return dialect{title: "Bedrock", schema: []string{"parameters"}, optional: true, own: []string{"id", "adapter", "handler", "url",
-			"detail_url", "timeout_seconds", "auth", "forward_trace_context"}, needs: []string{"description", "handler or url"}}, true
+		return dialect{title: "Bedrock", schema: []string{"parameters"}, optional: true,
+			own: []string{"id", "adapter", "handler", "url", "detail_url", "timeout_seconds", "auth", "forward_trace_context"}, needs: []string{"description", "handler or url"}}, true
 	case AgentCLI:
 		return dialect{title: "an agentcli manifest", schema: []string{"schema"}, optional: true, list: "tools",
 			own: []string{"command", "timeoutSec", "envPassthrough"}, needs: []string{"command"}}, true
@@ -180,7 +181,8 @@ func findList(data []byte) (toolList, error) {
 		return toolList{}, oneProblem(CodeNotList, "", "has no tool list: a list is expected, bare or as the member tools of an object")
 	}
 	if cursor := member(holder, "nextCursor"); text(cursor) != "" {
-		return toolList{}, oneProblem(CodeListIncomplete, "/nextCursor", "says that the list has more pages; join them into one list first")
+		return toolList{}, oneProblem(CodeListIncomplete, "/nextCursor",
+			"says that the list has more pages; join them into one list first")
 	}
 	return toolList{elements(list), holder}, nil
 }
@@ -218,7 +220,8 @@ func (d dialect) read(ps *problems, entry json.RawMessage) (t Tool) {
 	}
 	if t.InputSchema == nil {
 		if builtIn := text(member(list, "type")); builtIn != "" && builtIn != "function" && builtIn != "custom" {
-			ps.add(CodeBuiltIn, at+"/type", "is %q, a tool built into the provider, which has no schema; leave it out of the list", cut(builtIn, 60))
+			ps.add(CodeBuiltIn, at+"/type", "is %q, a tool built into the provider, which has no schema; leave it out of the list",
+				cut(builtIn, 60))
 		} else if d.optional {
 			t.InputSchema = json.RawMessage(noArguments)
 		}

@@ -1,3 +1,5 @@
+//lint:file-ignore SA5008 the tags that encoding/json takes in its own way are what is tested here
+
 package schema_test
 
 import (
@@ -38,13 +40,14 @@ type (
 	}
 	Status string
 	Names  struct {
-		Plain    string
-		Tagged   string `json:"tagged"`
-		Hidden   string `json:"-"`
-		Dash     string `json:"-,"`
-		Comma    string `json:",omitempty"`
-		Invalid  string `json:"in\\valid"`
-		Inline   Inner  `json:",inline"`
+		Plain   string
+		Tagged  string `json:"tagged"`
+		Hidden  string `json:"-"`
+		Dash    string `json:"-,"`
+		Comma   string `json:",omitempty"`
+		Invalid string `json:"in\\valid"`
+		Inline  Inner  `json:",inline"`
+		//lint:ignore U1000 a field that must not show up
 		private  string
 		Quoted   int   `json:"quoted,string"`
 		QuotedP  *bool `json:"quoted_p,string"`

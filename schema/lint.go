@@ -65,7 +65,8 @@ func (l *linter) names() {
 	}
 	switch n := len(l.tool.Description); {
 	case strings.TrimSpace(l.tool.Description) == "":
-		l.warn(LintNoDescription, "/description", "is missing; the model chooses tools by it, so say what the tool does and when to use it")
+		l.warn(LintNoDescription, "/description",
+			"is missing; the model chooses tools by it, so say what the tool does and when to use it")
 	case n > longestDescription:
 		l.warn(LintDescriptionLong, "/description", "has %d bytes; OpenAI takes at most %d", n, longestDescription)
 	}
@@ -103,7 +104,8 @@ func (l *linter) schema(at string, raw json.RawMessage, arguments bool) {
 	}
 	for i, name := range elements(member(list, "required")) {
 		if arguments && !l.declares(list, properties, text(name)) {
-			l.warn(LintRequiredUnknown, fmt.Sprintf("%s/required/%d", at, i), "names %q, which is no property; nothing tells the model what to send",
+			l.warn(LintRequiredUnknown, fmt.Sprintf("%s/required/%d", at, i),
+				"names %q, which is no property; nothing tells the model what to send",
 				cut(text(name), 80))
 		}
 	}
@@ -167,8 +169,9 @@ func (l *linter) output() {
 	}
 	compiled, err := jsonschema.Compile(raw, nil)
 	if err == nil && compiled.Validate([]byte(failure)) != nil {
-		l.warn(LintOutputNoFailure, at, `cannot express a failure such as {"error": "not found"}, so the simulator can never let the tool fail; `+
-			`allow it with "anyOf" or leave "required" and "additionalProperties" out`)
+		l.warn(LintOutputNoFailure, at,
+			`cannot express a failure such as {"error": "not found"}, so the simulator can never let the tool fail; `+
+				`allow it with "anyOf" or leave "required" and "additionalProperties" out`)
 	}
 }
 
@@ -193,10 +196,12 @@ func (l *linter) registration() {
 			l.warn(LintBindingUnused, "/passthrough_binding", "is not used in sandbox mode; it is kept for when the mode is flipped")
 		}
 		if t.LedgerWritePolicy != "" {
-			l.warn(LintPolicyUnused, "/ledger_write_policy", "concerns passthrough tools only; in sandbox mode the simulator writes the ledger")
+			l.warn(LintPolicyUnused, "/ledger_write_policy",
+				"concerns passthrough tools only; in sandbox mode the simulator writes the ledger")
 		}
 		if t.LedgerAdapter != nil {
-			l.warn(LintAdapterUnused, "/ledger_adapter", "concerns passthrough tools only; in sandbox mode the simulator writes the ledger")
+			l.warn(LintAdapterUnused, "/ledger_adapter",
+				"concerns passthrough tools only; in sandbox mode the simulator writes the ledger")
 		}
 	} else if t.LedgerAdapter != nil && t.WritePolicy() != Adapt {
 		l.warn(LintAdapterUnused, "/ledger_adapter", "is not used with ledger_write_policy %s; set it to adapter", t.WritePolicy())

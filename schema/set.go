@@ -86,7 +86,8 @@ func (s *Set) ValidateResult(name string, result []byte) error {
 func (s *Set) validate(name string, part Part, document []byte) error {
 	tool, ok := s.byName[name]
 	if !ok {
-		return &InstanceError{Code: CodeUnknownTool, Tool: cut(name, 128), Part: part, Issues: []Issue{{Message: "there is no such tool"}}}
+		return &InstanceError{Code: CodeUnknownTool, Tool: cut(name, 128), Part: part,
+			Issues: []Issue{{Message: "there is no such tool"}}}
 	}
 	v := tool.input
 	if part == Result {

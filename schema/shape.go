@@ -92,7 +92,8 @@ func (w *walker) shape(t reflect.Type) *shape {
 		return s
 	}
 	if slices.Contains(w.way, t) {
-		return w.fail(CodeTypeRecursive, "has the recursive type %s, and a schema without references cannot say so; give its schema by hand", t)
+		return w.fail(CodeTypeRecursive,
+			"has the recursive type %s, and a schema without references cannot say so; give its schema by hand", t)
 	}
 	w.way = append(w.way, t)
 	defer func() { w.way = w.way[:len(w.way)-1] }()
@@ -110,7 +111,8 @@ func (w *walker) shape(t reflect.Type) *shape {
 	case reflect.Map:
 		return w.mapShape(t)
 	}
-	return w.fail(CodeTypeUnsupported, "has the type %s, which JSON cannot carry; leave the field out with json:\"-\" or give a schema by hand", t)
+	return w.fail(CodeTypeUnsupported,
+		"has the type %s, which JSON cannot carry; leave the field out with json:\"-\" or give a schema by hand", t)
 }
 
 // special recognises the types that are decided without looking into them.
@@ -210,10 +212,11 @@ func (w *walker) structShape(t reflect.Type) *shape {
 		inner.null = inner.null && !f.nilGone || tags.nullable
 		p := shapeField{f.name, "p" + strconv.Itoa(i), !f.optional || tags.required, inner}
 		tag := "json:" + strconv.Quote(p.plainName)
-		for _, key := range [2]struct{ key, value string }{{"jsonschema", tags.keywords}, {"jsonschema_description", tags.description}} {
-			if key.value != "" {
-				tag += " " + key.key + ":" + strconv.Quote(key.value)
-			}
+		if tags.keywords != "" {
+			tag += " jsonschema:" + strconv.Quote(tags.keywords)
+		}
+		if tags.description != "" {
+			tag += " jsonschema_description:" + strconv.Quote(tags.description)
 		}
 		s.fields = append(s.fields, p)
 		plain = append(plain, reflect.StructField{Name: "P" + strconv.Itoa(i), Type: inner.plainType(), Tag: reflect.StructTag(tag)})

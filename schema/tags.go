@@ -48,7 +48,8 @@ func (w *walker) tags(f goField, s *shape) (t tags) {
 		case part == "nullable":
 			t.nullable = true
 		case !hasValue:
-			w.fail(CodeTagInvalid, "has the word %q in its jsonschema tag, which is neither required nor nullable nor key=value", cut(part, 60))
+			w.fail(CodeTagInvalid, "has the word %q in its jsonschema tag, which is neither required nor nullable nor key=value",
+				cut(part, 60))
 		default:
 			w.keyword(key, value, s)
 			kept = append(kept, strings.ReplaceAll(part, ",", `\,`))
@@ -80,7 +81,8 @@ func (w *walker) keyword(key, value string, s *shape) {
 			return
 		}
 		if target = s.elem; target.elem != nil || key == "default" {
-			w.fail(CodeTagInvalid, "has the key %q in its jsonschema tag, which cannot be set on this list; give the schema by hand", cut(key, 60))
+			w.fail(CodeTagInvalid, "has the key %q in its jsonschema tag, which cannot be set on this list; give the schema by hand",
+				cut(key, 60))
 			return
 		}
 	}

@@ -295,7 +295,8 @@ func Parse(data []byte) ([]Tool, error) {
 			if m.Name == "tools_schema" {
 				list = m.Value
 			} else if strings.EqualFold(m.Name, "tools_schema") {
-				return nil, oneProblem(CodeWrongCase, pointerTo(m.Name), `is not a known member; names are case-sensitive, write "tools_schema"`)
+				return nil, oneProblem(CodeWrongCase, pointerTo(m.Name),
+					`is not a known member; names are case-sensitive, write "tools_schema"`)
 			}
 		}
 	}

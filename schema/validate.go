@@ -112,7 +112,8 @@ func nameAdvice(name string) string {
 
 func (c *checker) schemas(ps *problems, t *Tool) {
 	if len(t.InputSchema) == 0 {
-		ps.add(CodeInputSchemaMissing, "/input_schema", "is required: the JSON Schema of the arguments object%s", otherSpelling(t.Extra))
+		ps.add(CodeInputSchemaMissing, "/input_schema", "is required: the JSON Schema of the arguments object%s",
+			otherSpelling(t.Extra))
 	} else {
 		c.schema(ps, "/input_schema", t.InputSchema, true)
 	}
@@ -177,7 +178,8 @@ func (c *checker) mode(ps *problems, t *Tool) {
 	case t.Mode() == Passthrough:
 		c.binding(ps, t.PassthroughBinding)
 	case t.Mode() != Sandbox:
-		ps.add(CodeModeInvalid, "/default_execution_mode", "must be sandbox or passthrough, not %q", cut(string(t.DefaultExecutionMode), 40))
+		ps.add(CodeModeInvalid, "/default_execution_mode", "must be sandbox or passthrough, not %q",
+			cut(string(t.DefaultExecutionMode), 40))
 	}
 }
 
@@ -226,7 +228,8 @@ func (c *checker) policy(ps *problems, t *Tool) {
 			ps.add(CodeAdapterMissing, "/ledger_adapter", "is required with ledger_write_policy adapter")
 		}
 	case t.WritePolicy() != RecordOnly && t.WritePolicy() != None:
-		ps.add(CodePolicyInvalid, "/ledger_write_policy", "must be record_only, adapter or none, not %q", cut(string(t.LedgerWritePolicy), 40))
+		ps.add(CodePolicyInvalid, "/ledger_write_policy", "must be record_only, adapter or none, not %q",
+			cut(string(t.LedgerWritePolicy), 40))
 	}
 	if t.LedgerAdapter != nil {
 		c.adapter(ps, t.LedgerAdapter)
@@ -246,7 +249,8 @@ func (c *checker) adapter(ps *problems, a *ledger.Adapter) {
 		}
 	}
 	if c.ledger == nil && a.EntityType != "" && a.Op != ledger.OpSetFlag {
-		ps.add(CodeAdapterUndeclared, at+"/entity_type", "is not declared: the agent has no ledger schema; add one that declares the type")
+		ps.add(CodeAdapterUndeclared, at+"/entity_type",
+			"is not declared: the agent has no ledger schema; add one that declares the type")
 	}
 }
 

@@ -136,7 +136,8 @@ func (c *compiler) compileDocument(doc any) (*Schema, error) {
 	}
 	if n := g.expandedRefs(); n > int64(c.opts.Limits.ExpandedRefs) {
 		return nil, faults(Fault{Code: "too_complex", Message: fmt.Sprintf(
-			"its references expand to more than %d schemas; use each definition fewer times inside the others", c.opts.Limits.ExpandedRefs)})
+			"its references expand to more than %d schemas; use each definition fewer times inside the others",
+			c.opts.Limits.ExpandedRefs)})
 	}
 	s := &Schema{root: root, limits: c.opts.Limits, bound: g.bound()}
 	if s.bound.mayExceed(c.opts.Limits) {
@@ -149,7 +150,8 @@ func (c *compiler) compileDocument(doc any) (*Schema, error) {
 func (c *compiler) read(raw []byte, at string) (any, error) {
 	l := c.opts.Limits
 	if len(raw) > l.SchemaBytes {
-		return nil, faults(Fault{Code: "too_large", Message: fmt.Sprintf("is %d bytes long; a schema may have at most %d", len(raw), l.SchemaBytes)})
+		return nil, faults(Fault{Code: "too_large", Message: fmt.Sprintf(
+			"is %d bytes long; a schema may have at most %d", len(raw), l.SchemaBytes)})
 	}
 	doc, _, err := decode(raw, l.SchemaDepth, 0)
 	if err != nil {
@@ -227,13 +229,15 @@ func (c *compiler) explain(err error) error {
 		return faults(Fault{Code: "ref_broken", Message: fmt.Sprintf("has a $ref to %s, which does not exist", safeURL(missing.URL))})
 	}
 	if missing, ok := errors.AsType[*lib.AnchorNotFoundError](err); ok {
-		return faults(Fault{Code: "ref_broken", Message: fmt.Sprintf("has a $ref to %s, which does not exist", safeURL(missing.Reference))})
+		return faults(Fault{Code: "ref_broken", Message: fmt.Sprintf("has a $ref to %s, which does not exist",
+			safeURL(missing.Reference))})
 	}
 	if _, ok := errors.AsType[*lib.InvalidJsonPointerError](err); ok {
 		return faults(Fault{Code: "ref_broken", Message: "has a $ref whose fragment is no valid JSON Pointer"})
 	}
 	if re, ok := errors.AsType[*lib.InvalidRegexError](err); ok {
-		return faults(Fault{Code: "pattern_invalid", Pointer: pointerOf(re.URL), Message: "is not a valid regular expression: " + regexpProblem(re.Err)})
+		return faults(Fault{Code: "pattern_invalid", Pointer: pointerOf(re.URL),
+			Message: "is not a valid regular expression: " + regexpProblem(re.Err)})
 	}
 	if dup, ok := errors.AsType[*lib.DuplicateIDError](err); ok {
 		return faults(Fault{Code: "invalid", Pointer: dup.Ptr1, Message: "has the same $id as " + cut(dup.Ptr2, maxText)})
@@ -241,7 +245,8 @@ func (c *compiler) explain(err error) error {
 	if dup, ok := errors.AsType[*lib.DuplicateAnchorError](err); ok {
 		return faults(Fault{Code: "invalid", Pointer: dup.Ptr2, Message: "has the same anchor as " + cut(dup.Ptr1, maxText)})
 	}
-	return faults(Fault{Code: "invalid", Message: "is not a valid JSON Schema: a $schema, $id, $anchor or $ref in it cannot be understood"})
+	return faults(Fault{Code: "invalid",
+		Message: "is not a valid JSON Schema: a $schema, $id, $anchor or $ref in it cannot be understood"})
 }
 
 // explainInvalid reports every place where a schema breaks the rules of its draft.

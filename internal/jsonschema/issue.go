@@ -70,7 +70,8 @@ func (l leaf) issue() Issue {
 		i.Message = `must not be what "not" describes`
 	case *kind.OneOf:
 		i.expect("exactly one alternative", "two")
-		i.Message = fmt.Sprintf("must match exactly one of the alternatives, not both %d and %d (counted from 0)", k.Subschemas[0], k.Subschemas[1])
+		i.Message = fmt.Sprintf("must match exactly one of the alternatives, not both %d and %d (counted from 0)",
+			k.Subschemas[0], k.Subschemas[1])
 	case *kind.RefCycle:
 		i.Message = `cannot be decided: the schema's "$ref" leads back to itself`
 	default:
