@@ -148,11 +148,14 @@ func validID(id string) bool {
 	return true
 }
 
+func (h *Handler) limits() strictjson.Limits {
+	return strictjson.Limits{Depth: h.opts.MaxDepth, Values: h.opts.MaxValues, NumberLen: h.opts.MaxNumberLen}
+}
+
 // fillRun makes the run of an authenticated request.
 func (h *Handler) fillRun(run *Run, r *http.Request, body []byte) error {
 	var e envelope
-	limits := strictjson.Limits{Depth: h.opts.MaxDepth, Values: h.opts.MaxValues, NumberLen: h.opts.MaxNumberLen}
-	if err := e.decode(body, limits); err != nil {
+	if err := e.decode(body, h.limits()); err != nil {
 		return err
 	}
 	for _, gap := range [...]struct {

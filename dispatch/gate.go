@@ -44,6 +44,13 @@ type visit struct {
 	done    chan outcome // has room for the one that is sent
 }
 
+// newVisit returns a visit to a gate that has been entered, held once.
+func newVisit(g *gate) *visit {
+	v := &visit{gate: g}
+	v.hold()
+	return v
+}
+
 func (v *visit) hold() { v.holders.Add(1) }
 
 func (v *visit) release() {

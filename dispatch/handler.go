@@ -66,8 +66,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, &Error{Code: CodeBusy, Message: "too many runs at once, or shutting down"})
 		return
 	}
-	v := &visit{gate: &h.gate}
-	v.hold()
+	v := newVisit(&h.gate)
 	defer v.release()
 	if err := h.fillRun(&v.run, r, body); err != nil {
 		h.refuse(w, r, err)
@@ -88,30 +87,22 @@ type outcome struct {
 	panicked any // http.ErrAbortHandler and nothing else
 }
 
-// serve runs the agent and answers, in time whatever the agent does. The agent has its own goroutine because nothing
-// can stop one that does not heed its context; it holds its place in the gate until it has really returned.
+// serve runs the agent and answers.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, v *visit) {
 	start := time.Now()
-	ctx, cancel := context.WithTimeoutCause(r.Context(), h.opts.RunTimeout-h.opts.Reserve, errRunTimeout)
-	defer cancel()
-	v.done = make(chan outcome, 1)
-	v.hold()
-	go h.call(ctx, v)
-	var out outcome
-	select {
-	case out = <-v.done:
-	case <-ctx.Done():
-		out = h.lastChance(ctx, v)
-	}
+	out := h.await(r.Context(), v)
 	if out.panicked != nil {
 		panic(out.panicked)
 	}
 	if out.err != nil {
 		h.log(r, v, slog.LevelError, "run failed", slog.Duration("took", time.Since(start)), slog.Any("error", out.err))
-		WriteError(w, agentError(out.err))
-		return
+		if h.opts.FailureResponse == nil {
+			WriteError(w, agentError(out.err))
+			return
+		}
+		out.response = h.opts.FailureResponse(&v.run, agentError(out.err))
 	}
-	body, problems := out.response.encode()
+	body, problems := h.encode(&v.run, out.response)
 	for _, p := range problems {
 		h.log(r, v, slog.LevelWarn, "response contract", slog.String("code", p.Code), slog.String("pointer", p.Pointer), slog.String("problem", p.Text))
 	}
@@ -119,6 +110,31 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, v *visit) {
 		h.log(r, v, slog.LevelInfo, "run answered", slog.Duration("took", time.Since(start)))
 	}
 	writeJSON(w, http.StatusOK, body)
+}
+
+// await runs the agent and has its outcome in time, whatever the agent does. The agent has its own goroutine because
+// nothing can stop one that does not heed its context; it holds its place in the gate until it has really returned.
+func (h *Handler) await(ctx context.Context, v *visit) outcome {
+	ctx, cancel := context.WithTimeoutCause(ctx, h.opts.RunTimeout-h.opts.Reserve, errRunTimeout)
+	defer cancel()
+	v.done = make(chan outcome, 1)
+	v.hold()
+	go h.call(ctx, v)
+	select {
+	case out := <-v.done:
+		return out
+	case <-ctx.Done():
+		return h.lastChance(ctx, v)
+	}
+}
+
+// encode makes the answer's body of what the agent returned.
+func (h *Handler) encode(run *Run, response *Response) (body []byte, problems []Problem) {
+	if h.opts.RequireTranscript {
+		response, problems = gradeableResponse(run, response)
+	}
+	body, found := response.encode()
+	return body, append(problems, found...)
 }
 
 // log writes a record that names the run.
@@ -179,7 +195,7 @@ func endOfContext(err error) bool {
 }
 
 // agentError chooses what the platform sees of an agent's error: texts that are known to hold no secret.
-func agentError(err error) error {
+func agentError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}

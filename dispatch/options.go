@@ -62,6 +62,15 @@ type Options struct {
 	// LastWords makes the answer of a run that ran out of time. Default: a final response that says so.
 	LastWords func(*Run) *Response
 
+	// RequireTranscript is for agents that are registered with "Require a gradeable rich transcript": an answer in which no
+	// assistant message with text would arrive is completed, by the user's instruction if it has no usable messages at
+	// all, and by an assistant message with the final response. Default: answers are sent as they are.
+	RequireTranscript bool
+
+	// FailureResponse makes an answer, sent with 200, of a run that failed, so that it is graded rather than reported as
+	// an error of the endpoint. The error is what would have been sent, and holds no secret. Default: a 500.
+	FailureResponse func(*Run, *Error) *Response
+
 	// MaxRuns is how many runs are served at once; more are answered with 503. Default no limit.
 	MaxRuns int
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -34,6 +35,9 @@ type Metadata struct {
 	TotalOutputTokens int64
 	AgentRuntimeMS    int64 // milliseconds of wall time in the agent's loop
 
+	// HarnessVariant acknowledges the run's variant, if it has one; see [Run.HarnessVariant].
+	HarnessVariant *HarnessAck
+
 	// Extra holds further keys, with values that encoding/json can write. The fields above win over keys of their names.
 	Extra map[string]any
 }
@@ -53,6 +57,9 @@ func (m Metadata) MarshalJSON() ([]byte, error) {
 		if n != 0 {
 			all[key] = n
 		}
+	}
+	if m.HarnessVariant != nil {
+		all["harness_variant"] = m.HarnessVariant
 	}
 	return json.Marshal(all)
 }
@@ -84,6 +91,30 @@ func (r *Response) encode() (body []byte, problems []Problem) {
 		problems = append(problems, found...)
 	}
 	return append(body, '}'), problems
+}
+
+// gradeableResponse completes an answer so that an assistant message with text arrives, and says what it had to drop.
+func gradeableResponse(run *Run, r *Response) (*Response, []Problem) {
+	completed := Response{}
+	if r != nil {
+		completed = *r
+	}
+	problems := CheckMessages(completed.Messages)
+	if len(problems) > 0 {
+		completed.Messages = nil // the platform would drop them
+	}
+	if gradeable(completed.Messages) {
+		return &completed, nil
+	}
+	if len(completed.Messages) == 0 {
+		completed.Messages = []Message{{Role: RoleUser, Content: Text(run.Instruction)}}
+	}
+	final := completed.FinalResponse
+	if strings.TrimSpace(final) == "" {
+		final = NoFinalResponse
+	}
+	completed.Messages = append(slices.Clone(completed.Messages), Message{Role: RoleAssistant, Content: Text(final)})
+	return &completed, problems
 }
 
 // appendMember adds a member unless encoding/json cannot write it.

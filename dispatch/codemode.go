@@ -1,0 +1,219 @@
+package dispatch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/proxy"
+)
+
+// maxTaskFile bounds the files of code mode. They come from the platform, so this is against accidents only.
+const maxTaskFile = 16 << 20
+
+// environment reads a variable under the platform's present and later names: PIPELINES_X and DYSTOPIC_X, and those with
+// an underscore in front. The first that is set counts.
+func environment(name string) string {
+	for _, prefix := range []string{"PIPELINES_", "DYSTOPIC_", "_PIPELINES_", "_DYSTOPIC_"} {
+		if v := os.Getenv(prefix + name); v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// FromEnv makes the run of an agent in code mode, where the platform starts a program instead of sending a request
+// ("Porting without the SDK", code mode). It reads, with either prefix,
+//
+//	PIPELINES_ODYSSEY_PROXY_URL, PIPELINES_RUN_TOKEN          required
+//	PIPELINES_RUN_TOKEN_JTI, PIPELINES_RUN_ID, PIPELINES_TASK_ID
+//	_PIPELINES_TASK_INPUT_JSON, or the file PIPELINES_TASK_INPUT_FILE: {"user_instruction", "input", "task_id", …}
+//	the file PIPELINES_TASK_FILE: the instruction as text, if the task input has none
+//
+// Of the options it uses Proxy, ProxyHosts and the JSON limits. All mistakes are reported together in one [*Error] with
+// [CodeEnvelope].
+func FromEnv(opts *Options) (*Run, error) {
+	h := &Handler{agent: func(context.Context, *Run) (*Response, error) { return nil, nil }}
+	if err := h.configure(withoutAuth(opts)); err != nil {
+		return nil, err
+	}
+	v := &visit{}
+	if err := h.fillRunFromEnv(&v.run); err != nil {
+		return nil, err
+	}
+	return &v.run, nil
+}
+
+// withoutAuth is for code mode, where nobody knocks.
+func withoutAuth(opts *Options) *Options {
+	o := Options{}
+	if opts != nil {
+		o = *opts
+	}
+	o.Tokens, o.TokenFunc, o.Verify, o.InsecureNoAuth = nil, nil, nil, true
+	return &o
+}
+
+func (h *Handler) fillRunFromEnv(run *Run) error {
+	var problems []error
+	e := envelope{
+		proxyURL: environment("ODYSSEY_PROXY_URL"), runToken: environment("RUN_TOKEN"), tokenJTI: environment("RUN_TOKEN_JTI"),
+		runID: environment("RUN_ID"), taskID: environment("TASK_ID"),
+	}
+	payload, err := taskPayload()
+	if err != nil {
+		problems = append(problems, err)
+	}
+	if len(payload) > 0 {
+		err := strictjson.Read(payload, h.limits(), e.task.read)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("the task input: %w", err))
+		}
+	}
+	if e.task.instruction == "" {
+		brief, err := readFile(environment("TASK_FILE"))
+		if err != nil {
+			problems = append(problems, fmt.Errorf("the file in TASK_FILE: %w", err))
+		}
+		e.task.instruction = strings.TrimSpace(string(brief))
+	}
+	if e.taskID == "" {
+		e.taskID = e.task.id
+	}
+	for name, id := range map[string]string{"RUN_TOKEN_JTI": e.tokenJTI, "RUN_ID": e.runID, "TASK_ID": e.taskID} {
+		if !validID(id) {
+			problems = append(problems, fmt.Errorf("PIPELINES_%s is no id", name))
+		}
+	}
+	switch {
+	case e.proxyURL == "":
+		problems = append(problems, errors.New("PIPELINES_ODYSSEY_PROXY_URL is not set"))
+	case e.runToken != "":
+		if h.checkHost(e.proxyURL) != nil {
+			problems = append(problems, errors.New("PIPELINES_ODYSSEY_PROXY_URL names a host that is not in Options.ProxyHosts"))
+		}
+	}
+	if e.runToken == "" {
+		problems = append(problems, errors.New("PIPELINES_RUN_TOKEN is not set"))
+	}
+	var client *proxy.Client
+	if e.proxyURL != "" && e.runToken != "" {
+		if client, err = proxy.New(e.proxyURL, e.runToken, h.opts.Proxy); err != nil {
+			problems = append(problems, errors.Unwrap(err))
+		}
+	}
+	if len(problems) > 0 {
+		joined := sortedJoin(problems)
+		return &Error{Code: CodeEnvelope, Message: strings.ReplaceAll(joined.Error(), "\n", "; "), Err: joined}
+	}
+	run.set(&e, payload, client)
+	return nil
+}
+
+func taskPayload() ([]byte, error) {
+	if inline := environment("TASK_INPUT_JSON"); inline != "" {
+		return []byte(inline), nil
+	}
+	payload, err := readFile(environment("TASK_INPUT_FILE"))
+	if err != nil {
+		return nil, fmt.Errorf("the file in TASK_INPUT_FILE: %w", err)
+	}
+	return payload, nil
+}
+
+// readFile reads a bounded file; no name is no file.
+func readFile(name string) ([]byte, error) {
+	if name == "" {
+		return nil, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	data, err := io.ReadAll(io.LimitReader(f, maxTaskFile+1))
+	if err == nil && len(data) > maxTaskFile {
+		err = fmt.Errorf("it has more than %d bytes", maxTaskFile)
+	}
+	return data, err
+}
+
+// Main is the whole main function of an agent in code mode: it makes the run with [FromEnv], closes standard input, runs
+// the agent with the time limit of opts, and writes the answer, one line of JSON, to the file named by
+// PIPELINES_RESULT_PATH or else to standard output. The file appears whole or not at all. SIGTERM and an interrupt end
+// the agent's context.
+//
+// It does not return. The exit status is 0 for an answer, also one of last words; 1 when the agent failed, which is then
+// told on standard error as {"error": …, "message": …}; 2 when the environment or opts cannot be used, or the answer not
+// be written. An agent should write to standard output only if it has a result file.
+func Main(agent Agent, opts *Options) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	_ = os.Stdin.Close()
+	status := codeMode(ctx, agent, opts, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(status)
+}
+
+func codeMode(ctx context.Context, agent Agent, opts *Options, stdout, stderr io.Writer) (status int) {
+	report := func(err error) {
+		body, _ := json.Marshal(agentError(err)) // an *Error: cannot fail
+		_, _ = stderr.Write(append(body, '\n'))
+	}
+	h := &Handler{agent: agent}
+	if err := h.configure(withoutAuth(opts)); err != nil {
+		report(&Error{Code: CodeOptions, Message: strings.ReplaceAll(errors.Unwrap(err).Error(), "\n", "; ")})
+		return 2
+	}
+	h.gate.enter()
+	v := newVisit(&h.gate)
+	if err := h.fillRunFromEnv(&v.run); err != nil {
+		report(err)
+		return 2
+	}
+	out := h.await(ctx, v)
+	if out.panicked != nil {
+		out.err = &Error{Code: CodePanicked, Message: "the agent panicked; see its log"}
+	}
+	if out.err != nil {
+		if h.opts.FailureResponse == nil {
+			report(out.err)
+			return 1
+		}
+		out.response = h.opts.FailureResponse(&v.run, agentError(out.err))
+	}
+	body, _ := h.encode(&v.run, out.response)
+	if err := deliver(append(body, '\n'), environment("RESULT_PATH"), stdout); err != nil {
+		report(&Error{Code: CodeAgent, Message: "the answer could not be written", Err: err})
+		return 2
+	}
+	return 0
+}
+
+// deliver writes the answer to the file at path, by way of a second one beside it, or to stdout.
+func deliver(body []byte, path string, stdout io.Writer) error {
+	if path == "" {
+		_, err := stdout.Write(body)
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".result-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(body)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}

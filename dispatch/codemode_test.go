@@ -1,0 +1,184 @@
+package dispatch_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/proxy"
+)
+
+// TestMain lets the test binary be an agent in code mode: what the platform starts.
+func TestMain(m *testing.M) {
+	if os.Getenv("TOOLWIRE_TEST_AGENT") != "" {
+		dispatch.Main(codeAgent, &dispatch.Options{RunTimeout: 3 * time.Second, Reserve: time.Second})
+	}
+	os.Exit(m.Run())
+}
+
+func codeAgent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+	switch run.Instruction {
+	case "fail":
+		return nil, errors.New("hunter2")
+	case "panic":
+		panic("hunter2")
+	case "wait":
+		fmt.Fprintln(os.Stderr, "waiting")
+		<-ctx.Done()
+		return nil, ctx.Err()
+	case "stdin":
+		_, err := os.Stdin.Read(make([]byte, 1))
+		return &dispatch.Response{FinalResponse: fmt.Sprint("stdin: ", err != nil && err != io.EOF)}, nil
+	}
+	result, err := run.Proxy.Call(ctx, "get_order", run.Input)
+	return &dispatch.Response{FinalResponse: run.Instruction + " " + run.RunID + " " + run.TaskID + " " + run.TokenJTI + " " + string(result)}, err
+}
+
+type codeRun struct {
+	stdout, stderr string
+	status         int
+}
+
+func runCode(t *testing.T, env map[string]string, change func(*exec.Cmd)) codeRun {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = []string{"TOOLWIRE_TEST_AGENT=1", "GOCOVERDIR=" + t.TempDir()}
+	for name, value := range env {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("input that nobody may read"), &stdout, &stderr
+	if change != nil {
+		change(cmd)
+	}
+	err := cmd.Run()
+	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
+		t.Fatal(err)
+	}
+	return codeRun{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+func TestCodeMode(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if r.Header.Get("Authorization") != "Bearer "+runToken || r.URL.Path != "/runs/abc/tools/get_order" {
+			w.WriteHeader(500)
+		}
+		_, _ = fmt.Fprintf(w, `{"response":%s,"source":"odyssey"}`, body)
+	}))
+	defer server.Close()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	with := func(more ...string) map[string]string {
+		env := map[string]string{"PIPELINES_ODYSSEY_PROXY_URL": server.URL + "/runs/abc", "PIPELINES_RUN_TOKEN": runToken}
+		for i := 0; i < len(more); i += 2 {
+			env[more[i]] = more[i+1]
+		}
+		return env
+	}
+	payload := `{"user_instruction":"hi","input":{"order_id":"4521"},"task_id":42}`
+	for _, tt := range []struct {
+		name           string
+		env            map[string]string
+		status         int
+		stdout, stderr string // the whole of stdout, a part of stderr
+	}{
+		{
+			"documented variables", with("PIPELINES_RUN_TOKEN_JTI", "j", "PIPELINES_RUN_ID", "17", "PIPELINES_TASK_ID", "42", "_PIPELINES_TASK_INPUT_JSON", payload), 0,
+			`{"final_response":"hi 17 42 j {\"order_id\":\"4521\"}"}` + "\n", "",
+		},
+		{
+			"later names", map[string]string{
+				"DYSTOPIC_ODYSSEY_PROXY_URL": server.URL + "/runs/abc", "DYSTOPIC_RUN_TOKEN": runToken, "DYSTOPIC_RUN_ID": "17",
+				"DYSTOPIC_TASK_INPUT_FILE": write("task.json", payload),
+			}, 0, `{"final_response":"hi 17 42  {\"order_id\":\"4521\"}"}` + "\n", "",
+		},
+		{"brief", with("PIPELINES_TASK_FILE", write("brief.txt", "  do it\n"), "_PIPELINES_TASK_INPUT_JSON", `{"input":{}}`), 0, `{"final_response":"do it    {}"}` + "\n", ""},
+		{"no task", with(), 0, `{"final_response":"    {}"}` + "\n", ""},
+		{"stdin is closed", with("_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"stdin"}`), 0, `{"final_response":"stdin: true"}` + "\n", ""},
+		{"agent fails", with("_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"fail"}`), 1, "", `{"error":"agent_failed","message":"the agent failed; its log says why"}`},
+		{"agent panics", with("_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"panic"}`), 1, "", `"agent_panicked"`},
+		{"time is over", with("_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"wait"}`), 0, `{"final_response":"The agent ran out of time before it had an answer."}` + "\n", ""},
+		{"nothing set", map[string]string{"PIPELINES_RUN_ID": "1 2"}, 2, "", "PIPELINES_ODYSSEY_PROXY_URL is not set; PIPELINES_RUN_ID is no id; PIPELINES_RUN_TOKEN is not set"},
+		{"bad URL", with("PIPELINES_ODYSSEY_PROXY_URL", "ftp://u:hunter2@h/"), 2, "", "must begin with https://"},
+		{"bad task", with("_PIPELINES_TASK_INPUT_JSON", `{"input":1,"input":2}`), 2, "", "/input stands twice"},
+		{"task is a list", with("_PIPELINES_TASK_INPUT_JSON", `[]`), 2, "", "must be an object"},
+		{"no such file", with("PIPELINES_TASK_INPUT_FILE", filepath.Join(dir, "nope")), 2, "", "no such file"},
+		{"result cannot be written", with("PIPELINES_RESULT_PATH", filepath.Join(dir, "nope", "result")), 2, "", "could not be written"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := runCode(t, tt.env, nil)
+			if got.status != tt.status || got.stdout != tt.stdout || !strings.Contains(got.stderr, tt.stderr) {
+				t.Errorf("status %d\nstdout %s\nstderr %s", got.status, got.stdout, got.stderr)
+			}
+			for _, secret := range []string{"hunter2", runToken} {
+				if strings.Contains(got.stdout+got.stderr, secret) {
+					t.Errorf("%q is told\nstdout %s\nstderr %s", secret, got.stdout, got.stderr)
+				}
+			}
+		})
+	}
+	t.Run("result file", func(t *testing.T) {
+		path := write("result.json", "old")
+		got := runCode(t, with("PIPELINES_RESULT_PATH", path, "_PIPELINES_TASK_INPUT_JSON", payload), nil)
+		result, err := os.ReadFile(path)
+		if err != nil || got.status != 0 || got.stdout != "" || string(result) != `{"final_response":"hi  42  {\"order_id\":\"4521\"}"}`+"\n" {
+			t.Errorf("%+v, file %q, %v", got, result, err)
+		}
+		if rest, _ := filepath.Glob(filepath.Join(dir, ".result-*")); len(rest) > 0 {
+			t.Errorf("left behind: %v", rest)
+		}
+	})
+	t.Run("SIGTERM", func(t *testing.T) {
+		start := time.Now()
+		got := runCode(t, with("_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"wait"}`), func(cmd *exec.Cmd) {
+			reader, writer, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd.Stderr = writer
+			go func() {
+				_, _ = reader.Read(make([]byte, 8)) // "waiting"
+				_ = cmd.Process.Signal(syscall.SIGTERM)
+				_, _ = io.Copy(io.Discard, reader)
+			}()
+		})
+		if got.status != 1 || time.Since(start) > 2*time.Second {
+			t.Errorf("status %d after %s", got.status, time.Since(start))
+		}
+	})
+}
+
+func TestFromEnv(t *testing.T) {
+	t.Setenv("PIPELINES_ODYSSEY_PROXY_URL", "https://api.example.com/runs/abc")
+	t.Setenv("PIPELINES_RUN_TOKEN", runToken)
+	t.Setenv("_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"hi","input":null}`)
+	run, err := dispatch.FromEnv(&dispatch.Options{ProxyHosts: []string{"api.example.com"}, Proxy: &proxy.Options{MaxAttempts: 1}})
+	if err != nil || run.Instruction != "hi" || string(run.Input) != "{}" || run.Proxy == nil {
+		t.Errorf("%+v, %v", run, err)
+	}
+	if _, err = dispatch.FromEnv(&dispatch.Options{ProxyHosts: []string{"other.example"}}); dispatch.CodeOf(err) != dispatch.CodeEnvelope {
+		t.Errorf("a proxy that is not allowed: %v", err)
+	}
+	if _, err = dispatch.FromEnv(&dispatch.Options{MaxRuns: -1}); dispatch.CodeOf(err) != dispatch.CodeOptions {
+		t.Errorf("bad options: %v", err)
+	}
+}

@@ -1,0 +1,111 @@
+package dispatch
+
+import (
+	"encoding/json"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/toolwire/toolwire/internal/strictjson"
+)
+
+// HarnessVariant is the configuration under which the platform wants the run to be made, a member of the task input.
+// This and its acknowledgement are known from agents that use them, not from the platform's documentation.
+type HarnessVariant struct {
+	SnapshotID  string
+	VariantID   string
+	Name        string
+	Fingerprint string
+	Knobs       json.RawMessage // knob_values: an object; {} when absent
+}
+
+// HarnessVariant returns the variant of this run, nil if there is none. It is read from the task input's member
+// harness_variant, or configuration or harness_config as older releases call it. An agent that gets one must apply it
+// and acknowledge it in [Metadata], or fail the run. Its error is an [*Error] with [CodeInput].
+func (r *Run) HarnessVariant() (*HarnessVariant, error) {
+	found := map[string]json.RawMessage{}
+	err := strictjson.Read(r.Input, strictjson.Limits{}, func(read *strictjson.Reader) error {
+		if read.Kind() != '{' {
+			return nil
+		}
+		return read.Object(nil, func(name string) (err error) {
+			switch name {
+			case "harness_variant", "configuration", "harness_config":
+				found[name], err = read.Value()
+			}
+			return err
+		})
+	})
+	if err != nil {
+		return nil, &Error{Code: CodeInput, Message: "the task input cannot be read", Err: err}
+	}
+	for _, name := range []string{"harness_variant", "configuration", "harness_config"} {
+		block := found[name]
+		if isNull(block) {
+			continue
+		}
+		v := &HarnessVariant{Knobs: json.RawMessage("{}")}
+		err := strictjson.Read(block, strictjson.Limits{}, func(read *strictjson.Reader) error {
+			return read.Object([]string{"snapshot_id", "variant_id", "name", "fingerprint", "knob_values"}, func(name string) (err error) {
+				switch name {
+				case "snapshot_id":
+					v.SnapshotID, err = readID(read)
+				case "variant_id":
+					v.VariantID, err = readID(read)
+				case "name":
+					v.Name, err = read.String()
+				case "fingerprint":
+					v.Fingerprint, err = read.String()
+				case "knob_values":
+					var knobs json.RawMessage
+					if knobs, err = read.Value(); !isNull(knobs) {
+						v.Knobs = knobs
+					}
+				}
+				return err
+			})
+		})
+		if err != nil {
+			return nil, &Error{Code: CodeInput, Message: "the task input's " + name + " cannot be read", Err: err}
+		}
+		return v, nil
+	}
+	return nil, nil
+}
+
+// DecodeKnobs decodes the knobs into the struct that v points to. A knob that v has no field for is an error, because an
+// unknown knob must fail the run rather than be ignored; a null knob leaves its field, the harness's default, as it is.
+// Its error is an [*Error] with [CodeInput]. Names are case-sensitive.
+func (v *HarnessVariant) DecodeKnobs(into any) error {
+	given := map[string]json.RawMessage{}
+	err := strictjson.Read(v.Knobs, strictjson.Limits{}, func(r *strictjson.Reader) error {
+		return r.Object(nil, func(name string) error {
+			value, err := r.Value()
+			if !isNull(value) {
+				given[name] = value
+			}
+			return err
+		})
+	})
+	if err == nil {
+		var knobs []byte
+		if knobs, err = json.Marshal(given); err == nil {
+			err = jsonv2.Unmarshal(knobs, into, jsonv2.RejectUnknownMembers(true))
+		}
+	}
+	if err != nil {
+		return &Error{Code: CodeInput, Message: "a knob of the harness variant is unknown or of the wrong kind", Err: err}
+	}
+	return nil
+}
+
+// Ack is the acknowledgement of the variant, for [Metadata].
+func (v *HarnessVariant) Ack() *HarnessAck {
+	return &HarnessAck{Source: "harness_variant", SnapshotID: v.SnapshotID, Fingerprint: v.Fingerprint}
+}
+
+// HarnessAck tells the platform under which configuration the run was made. Make one with [HarnessVariant.Ack].
+type HarnessAck struct {
+	Source      string `json:"source"`
+	SnapshotID  string `json:"snapshot_id"`
+	Fingerprint string `json:"fingerprint"`
+}
