@@ -3,11 +3,13 @@ package dispatch_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -141,4 +143,98 @@ func TestAHangUpReachesTheAgent(t *testing.T) {
 	if err := <-ended; err != context.Canceled {
 		t.Errorf("the agent's context: %v", err)
 	}
+}
+
+// TestConformance sends the cases of testdata/conformance.json, which serve other implementations as well.
+func TestConformance(t *testing.T) {
+	data, err := os.ReadFile("testdata/conformance.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Cases []struct {
+			Name      string
+			Request   []string
+			Body      string
+			Status    int
+			Headers   map[string]string
+			Answer    *string
+			AnswerHas string `json:"answer_has"`
+		}
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		t.Fatal(err)
+	}
+	h := newHandler(t, func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		return &dispatch.Response{FinalResponse: run.Instruction}, nil
+	}, func(o *dispatch.Options) { o.Tokens = []string{"agent-token"} })
+	server := httptest.NewServer(h)
+	defer server.Close()
+	for _, tt := range file.Cases {
+		t.Run(tt.Name, func(t *testing.T) {
+			head := append(tt.Request, fmt.Sprintf("Content-Length: %d", len(tt.Body)), "Connection: close", "", "")
+			conn, err := net.Dial("tcp", server.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = conn.Close() }()
+			if _, err := io.WriteString(conn, strings.Join(head, "\r\n")+tt.Body); err != nil {
+				t.Fatal(err)
+			}
+			response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, err := io.ReadAll(response.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if response.StatusCode != tt.Status || !strings.Contains(string(answer), tt.AnswerHas) || tt.Answer != nil && string(answer) != *tt.Answer {
+				t.Errorf("got %d %s", response.StatusCode, answer)
+			}
+			for name, want := range tt.Headers {
+				if got := response.Header.Get(name); got != want {
+					t.Errorf("%s: %q, want %q", name, got, want)
+				}
+			}
+		})
+	}
+	if len(file.Cases) == 0 {
+		t.Error("no cases")
+	}
+}
+
+func TestUnderOtherServers(t *testing.T) {
+	dispatchTo := func(client *http.Client, url string) {
+		t.Helper()
+		for _, body := range []string{`{"ping":true}`, seedBody} {
+			r, err := http.NewRequest("POST", url, strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header = seedHeaders()
+			response, err := client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if answer, _ := io.ReadAll(response.Body); response.StatusCode != 200 {
+				t.Errorf("%d %s", response.StatusCode, answer)
+			}
+			_ = response.Body.Close()
+		}
+	}
+	h := newHandler(t, answering("done"))
+	timeout := httptest.NewServer(http.TimeoutHandler(h, 10*time.Second, "too late"))
+	defer timeout.Close()
+	dispatchTo(timeout.Client(), timeout.URL)
+
+	h2c := httptest.NewUnstartedServer(http.StripPrefix("/agents/refund", h))
+	h2c.Config.Protocols = new(http.Protocols)
+	h2c.Config.Protocols.SetUnencryptedHTTP2(true)
+	h2c.Start()
+	defer h2c.Close()
+	transport := &http.Transport{Protocols: new(http.Protocols)}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	defer transport.CloseIdleConnections()
+	dispatchTo(&http.Client{Transport: transport}, h2c.URL+"/agents/refund/dispatch")
 }
