@@ -31,10 +31,15 @@ func (s *scanner) reset(doc []byte, limits Limits) {
 
 // frame is an open object or array.
 type frame struct {
+	first  int    // index in names of the object's first name
+	index  *index // of an object with many names
 	object bool
-	first  int     // index in names of the object's first name
-	table  []int32 // of an object with many names: a hash table of indices in names, -1 where free
-	seed   maphash.Seed
+}
+
+// index is a hash table of indices in names, -1 where free.
+type index struct {
+	table []int32
+	seed  maphash.Seed // of its own, so that no document can aim at it
 }
 
 // span is the inside of a string.
@@ -189,38 +194,36 @@ func (s *scanner) known(n span) bool {
 		}
 		return false
 	}
-	if 2*(len(before)+1) > len(f.table) {
-		f.grow(s, len(before))
+	if f.index == nil || 2*(len(before)+1) > len(f.index.table) {
+		f.index = s.newIndex(f.first, len(before))
 	}
-	i, found := f.find(s, n)
-	f.table[i] = int32(f.first + len(before))
+	slot, found := f.index.find(s, n)
+	f.index.table[slot] = int32(f.first + len(before))
 	return found
 }
 
-// grow makes a table of four times the room for the object's first n names.
-func (f *frame) grow(s *scanner, n int) {
+// newIndex makes an index of n names with room for as many again.
+func (s *scanner) newIndex(first, n int) *index {
 	size := 4 * manyNames
 	for size < 4*n {
 		size *= 2
 	}
-	if f.table == nil {
-		f.seed = maphash.MakeSeed() // per object, so that no document can aim at it
-	}
-	f.table = make([]int32, size)
-	for i := range f.table {
-		f.table[i] = -1
+	x := &index{table: make([]int32, size), seed: maphash.MakeSeed()}
+	for i := range x.table {
+		x.table[i] = -1
 	}
 	for k := range n {
-		i, _ := f.find(s, s.names[f.first+k])
-		f.table[i] = int32(f.first + k)
+		slot, _ := x.find(s, s.names[first+k])
+		x.table[slot] = int32(first + k)
 	}
+	return x
 }
 
 // find returns where the name is in the table, or where it belongs.
-func (f *frame) find(s *scanner, n span) (slot int, found bool) {
-	mask := len(f.table) - 1
-	for i := int(maphash.Bytes(f.seed, s.content(n))) & mask; ; i = (i + 1) & mask {
-		at := f.table[i]
+func (x *index) find(s *scanner, n span) (slot int, found bool) {
+	mask := len(x.table) - 1
+	for i := int(maphash.Bytes(x.seed, s.content(n))) & mask; ; i = (i + 1) & mask {
+		at := x.table[i]
 		if at < 0 {
 			return i, false
 		}
@@ -342,6 +345,10 @@ func digits(doc []byte, i int) (end int, ok bool) {
 // string reads a string and returns its inside.
 func (s *scanner) string() (span, error) {
 	start := s.pos + 1
+	if end := plain(s.doc, start); end < len(s.doc) && s.doc[end] == '"' { // nearly always
+		s.pos = end + 1
+		return span{start: start, end: end}, nil
+	}
 	end, escaped, problem := scanString(s.doc, start)
 	if problem == "" {
 		s.pos = end + 1
