@@ -188,7 +188,8 @@ func (s *scanner) known(n span) bool {
 	s.names = append(s.names, n)
 	if len(before) < manyNames {
 		for _, b := range before {
-			if s.equal(b, n) {
+			// Names of one length are rare enough to be worth this look.
+			if (b.end-b.start == n.end-n.start || b.escaped || n.escaped) && s.equal(b, n) {
 				return true
 			}
 		}
@@ -260,12 +261,11 @@ func text(doc []byte, n span) string {
 
 func (s *scanner) space() {
 	for s.pos < len(s.doc) {
-		switch s.doc[s.pos] {
-		case ' ', '\n', '\t', '\r':
-			s.pos++
-		default:
+		c := s.doc[s.pos]
+		if c > ' ' || c != ' ' && c != '\n' && c != '\t' && c != '\r' {
 			return
 		}
+		s.pos++
 	}
 }
 
@@ -273,9 +273,13 @@ func (s *scanner) space() {
 func (s *scanner) count() error {
 	s.values++
 	if s.values > s.limits.Values {
-		return errorf(s.pos, "", "has more than %d values", s.limits.Values)
+		return s.tooMany()
 	}
 	return nil
+}
+
+func (s *scanner) tooMany() error {
+	return errorf(s.pos, "", "has more than %d values", s.limits.Values)
 }
 
 func (s *scanner) literal(word string) error {
