@@ -72,7 +72,8 @@ func dialects(f Format) (dialect, bool) {
 			needs: []string{"description"}}, true
 	case Bedrock:
 		return dialect{title: "Bedrock", schema: []string{"parameters"}, optional: true,
-			own: []string{"id", "adapter", "handler", "url", "detail_url", "timeout_seconds", "auth", "forward_trace_context"}, needs: []string{"description", "handler or url"}}, true
+			own:   []string{"id", "adapter", "handler", "url", "detail_url", "timeout_seconds", "auth", "forward_trace_context"},
+			needs: []string{"description", "handler or url"}}, true
 	case AgentCLI:
 		return dialect{title: "an agentcli manifest", schema: []string{"schema"}, optional: true, list: "tools",
 			own: []string{"command", "timeoutSec", "envPassthrough"}, needs: []string{"command"}}, true

@@ -215,7 +215,7 @@ func show(v any) string {
 	if err != nil {
 		return "a value"
 	}
-	return cut(string(text), maxText)
+	return string(text) // a number, true, false, null, [] or {}
 }
 
 // quoted writes a string as JSON, cut before it is escaped so that a long one costs nothing.
