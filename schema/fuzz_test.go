@@ -76,8 +76,12 @@ func TestValidateAgreesWithCompile(t *testing.T) {
 func agree(t *testing.T, raw []byte) {
 	t.Helper()
 	if !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) {
-		return
+		return // Compile takes a boolean, a tool does not
 	}
+	inHand := []schema.Tool{{Name: "t", InputSchema: raw, OutputSchema: raw}} // not known to be JSON at all
+	_ = schema.Validate(inHand, nil)
+	_ = schema.Lint(inHand)
+	_, _, _ = schema.Export(inHand, schema.MCP)
 	_, err := schema.Compile(raw, nil)
 	var want []string
 	if e, ok := errors.AsType[*schema.ValidationError](err); ok {

@@ -323,6 +323,10 @@ func TestMarshalRefusesWhatIsNoJSON(t *testing.T) {
 	if got := found(t, err); got != "0 schema_not_json /input_schema/type" {
 		t.Errorf("problems = %q", got)
 	}
+	err = schema.Validate([]schema.Tool{{Name: "a", InputSchema: json.RawMessage(`{"type":"` + strings.Repeat("x", 70_000))}}, nil)
+	if got := found(t, err); got != "0 schema_too_large /input_schema" {
+		t.Errorf("problems = %q", got)
+	}
 }
 
 func TestToolIsJSON(t *testing.T) {
