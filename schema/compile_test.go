@@ -160,12 +160,22 @@ func TestCompileSaysWhatIsWrong(t *testing.T) {
 		{"type", `{"properties":{"a":{"type":"strng"}}}`, `schema_invalid|/properties/a/type|`},
 		{"several", `{"properties":{"a":{"minLength":-1},"b":{"required":"x"}}}`,
 			`schema_invalid|/properties/a/minLength|must be at least 0` + "\n" + `schema_invalid|/properties/b/required|must be an array, not a string`},
-		{"ref", `{"properties":{"a":{"$ref":"#/$defs/none"}}}`, `schema_ref_broken||has a $ref to "#/$defs/none", which does not exist`},
-		{"anchor", `{"$ref":"#none"}`, `schema_ref_broken||`},
+		{"ref", `{"properties":{"a":{"$ref":"#/$defs/none"}}}`, `schema_ref_broken|/properties/a/$ref|refers to "#/$defs/none", which does not exist`},
+		{"anchor", `{"$ref":"#none"}`, `schema_ref_broken|/$ref|`},
 		{"http", `{"$ref":"https://user:secret@example.com/x?key=secret"}`,
-			`schema_ref_remote||refers to "https://example.com/x", and no schema is ever loaded from outside; put the definition under "$defs"`},
-		{"file", `{"$ref":"file:///etc/passwd"}`, `schema_ref_remote||`},
-		{"relative", `{"$ref":"other.json"}`, `schema_ref_remote||`},
+			`schema_ref_remote|/$ref|refers to "https://example.com/x", and no schema is ever loaded from outside; put the definition under "$defs"`},
+		{"file", `{"$ref":"file:///etc/passwd"}`, `schema_ref_remote|/$ref|`},
+		{"relative", `{"$ref":"other.json"}`, `schema_ref_remote|/$ref|`},
+		{"everything at once", `{"properties":{"a":{"$ref":"#/$defs/x"},"b":{"$ref":"#y"},"c":{"pattern":"("},"d":{"type":1},"e":{"$ref":"z.json"},
+			"f":{"patternProperties":{"[":{}}},"10":{"$ref":"#/properties/9"},"9":{}}}`,
+			"schema_ref_broken|/properties/a/$ref|refers to \"#/$defs/x\", which does not exist\n" +
+				"schema_ref_broken|/properties/b/$ref|refers to \"#y\", which does not exist\n" +
+				"schema_pattern_invalid|/properties/c/pattern|is not a valid regular expression: missing closing )\n" +
+				"schema_invalid|/properties/d/type|must be one of \"array\", \"boolean\", \"integer\", \"null\", \"number\", \"object\", \"string\"\n" +
+				"schema_ref_remote|/properties/e/$ref|refers to \"z.json\", and no schema is ever loaded from outside; " +
+				"put the definition under \"$defs\"\n" +
+				"schema_pattern_invalid|/properties/f/patternProperties/[|is not a valid regular expression: missing closing ]"},
+		{"broken in a part with its own id", `{"$defs":{"a":{"$id":"https://x.test/a","$ref":"#/$defs/b"}},"$ref":"#/$defs/a"}`, `schema_ref_broken||`},
 		{"draft", `{"$schema":"https://json-schema.org/draft/2099/schema"}`, `schema_draft_unknown|/$schema|`},
 		{"regex", `{"properties":{"a":{"pattern":"("}}}`, `schema_pattern_invalid|/properties/a/pattern|is not a valid regular expression: missing closing )`},
 		{"look-ahead", `{"pattern":"(?=a)"}`, `schema_pattern_invalid|/pattern|is not a valid regular expression: look-ahead`},
@@ -173,6 +183,11 @@ func TestCompileSaysWhatIsWrong(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := schema.Compile(json.RawMessage(test.schema), nil)
+			for range 20 { // the library's order is random
+				if _, again := schema.Compile(json.RawMessage(test.schema), nil); again == nil || again.Error() != err.Error() {
+					t.Fatalf("not the same twice:\n%v\n%v", err, again)
+				}
+			}
 			e, ok := errors.AsType[*schema.ValidationError](err)
 			if !ok {
 				t.Fatalf("error is %T (%v), want *schema.ValidationError", err, err)

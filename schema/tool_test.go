@@ -104,7 +104,7 @@ func TestValidate(t *testing.T) {
 		{"input schema without type", input(`{}`), ``},
 		{"input schema of an unknown type", input(`{"type":"objct"}`),
 			"0 schema_not_object /input_schema/type\n0 schema_invalid /input_schema/type"},
-		{"input schema with a broken ref", input(`{"properties":{"a":{"$ref":"#/$defs/b"}}}`), "0 schema_ref_broken /input_schema"},
+		{"input schema with a broken ref", input(`{"properties":{"a":{"$ref":"#/$defs/b"}}}`), "0 schema_ref_broken /input_schema/properties/a/$ref"},
 		{"input schema with a bad regex", input(`{"properties":{"a":{"pattern":"("}}}`),
 			"0 schema_pattern_invalid /input_schema/properties/a/pattern"},
 		{"input schema of an unknown draft", input(`{"$schema":"http://json-schema.org/draft-99/schema"}`),

@@ -157,12 +157,7 @@ func distance(found []leaf) int {
 }
 
 func compareLeaves(a, b leaf) int {
-	for i := range min(len(a.path), len(b.path)) {
-		if c := compareTokens(a.path[i], b.path[i]); c != 0 {
-			return c
-		}
-	}
-	return cmp.Or(cmp.Compare(len(a.path), len(b.path)), cmp.Compare(a.rank(), b.rank()),
+	return cmp.Or(comparePaths(a.path, b.path), cmp.Compare(a.rank(), b.rank()),
 		strings.Compare(a.err.SchemaURL, b.err.SchemaURL), strings.Compare(a.keyword(), b.keyword()), strings.Compare(a.name, b.name))
 }
 
@@ -181,6 +176,15 @@ func (l leaf) badPattern() (string, bool) {
 		}
 	}
 	return "", false
+}
+
+func comparePaths(a, b []string) int {
+	for i := range min(len(a), len(b)) {
+		if c := compareTokens(a[i], b[i]); c != 0 {
+			return c
+		}
+	}
+	return cmp.Compare(len(a), len(b))
 }
 
 // rank puts what sums up before what it sums up.
