@@ -204,6 +204,7 @@ func TestValidateChecksEndpoints(t *testing.T) {
 		want     string
 	}{
 		{`{"endpoint_id":"` + uuid + `","tool_name":"t"}`, endpoints, ``},
+		{`{"endpoint_id":"` + strings.ToUpper(uuid) + `","tool_name":"t"}`, endpoints, ``},
 		{`{"endpoint_name":"api","tool_name":"u"}`, endpoints, ``},
 		{`{"endpoint_name":"code","tool_name":"t"}`, endpoints, ``},
 		{`{"endpoint_name":"none","tool_name":"t"}`, endpoints, `0 endpoint_missing /passthrough_binding/endpoint_name`},

@@ -47,7 +47,7 @@ func collect(err *lib.ValidationError, limit int) ([]Issue, int) {
 // leavesOf returns the first leaves in order, several times as many as are shown because some may turn out to say the
 // same, and how many there are beside them.
 func leavesOf(err *lib.ValidationError, shown int) (first []leaf, rest int) {
-	leaves := flatten(nil, err)
+	leaves := flatten(make([]leaf, 0, leafCount(err)), err)
 	most := 4 * shown
 	if len(leaves) <= most {
 		slices.SortStableFunc(leaves, compareLeaves)
@@ -64,6 +64,15 @@ func leavesOf(err *lib.ValidationError, shown int) (first []leaf, rest int) {
 		first[at] = l
 	}
 	return first, len(leaves) - most
+}
+
+// leafCount is about how many leaves an error has.
+func leafCount(err *lib.ValidationError) int {
+	n := 0
+	for _, cause := range err.Causes {
+		n += leafCount(cause)
+	}
+	return max(n, 1)
 }
 
 func flatten(to []leaf, err *lib.ValidationError) []leaf {
