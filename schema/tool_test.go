@@ -239,6 +239,9 @@ func TestValidationErrorForPeopleAndPrograms(t *testing.T) {
 	if err.Error() != want {
 		t.Errorf("error:\n%v\nwant:\n%s", err, want)
 	}
+	if e, _ := errors.AsType[*schema.ValidationError](err); !e.Has(schema.CodeModeInvalid) || e.Has(schema.CodeNotList) {
+		t.Error("Has is wrong")
+	}
 	body, merr := json.Marshal(err)
 	if merr != nil {
 		t.Fatal(merr)
@@ -338,6 +341,10 @@ func TestToolIsJSON(t *testing.T) {
 	}
 	if tool.PassthroughBinding.EndpointName != "e" || len(tool.Extra) != 1 || tool.Mode() != schema.Sandbox || tool.WritePolicy() != schema.RecordOnly {
 		t.Errorf("tool = %+v", tool)
+	}
+	var binding schema.Binding
+	if err := json.Unmarshal([]byte(`{"tool_name":"t","later":[1]}`), &binding); err != nil || binding.ToolName != "t" || len(binding.Extra) != 1 {
+		t.Errorf("binding = %+v, %v", binding, err)
 	}
 	out, err := json.Marshal(tool)
 	if err != nil || string(out) != doc {
