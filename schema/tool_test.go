@@ -339,7 +339,7 @@ func TestToolIsJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(doc), &tool); err != nil {
 		t.Fatal(err)
 	}
-	if tool.PassthroughBinding.EndpointName != "e" || len(tool.Extra) != 1 || tool.Mode() != schema.Sandbox || tool.WritePolicy() != schema.RecordOnly {
+	if tool.PassthroughBinding.EndpointName != "e" || len(tool.Extra) != 1 || tool.Mode() != schema.Sandbox || tool.WritePolicy() != schema.PolicyRecordOnly {
 		t.Errorf("tool = %+v", tool)
 	}
 	var binding schema.Binding
