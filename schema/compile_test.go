@@ -60,6 +60,8 @@ func TestValidateReportsEveryIssue(t *testing.T) {
 		{"nullable", `{"anyOf":[{"type":"string"},{"type":"null"}]}`, `3`, `|anyOf|must be a string or null, not a number`},
 		{"closest alternative", `{"anyOf":[{"type":"null"},{"type":"object","required":["a"]}]}`, `{}`,
 			`|required|is missing the required property "a"`},
+		{"several of another type", `{"anyOf":[{"type":"string"},{"required":["a","b"]},{"required":["c"]}]}`, `{}`,
+			"|anyOf|matches none of the 3 alternatives\n|required|is missing the required property \"c\""},
 		{"discriminated", `{"oneOf":[
 			{"properties":{"kind":{"const":"a"},"x":{"type":"string"}}},
 			{"properties":{"kind":{"const":"b"},"y":{"type":"string"}}}]}`, `{"kind":"b","y":1}`,
@@ -179,7 +181,7 @@ func TestCompileSaysWhatIsWrong(t *testing.T) {
 		{"file", `{"$ref":"file:///etc/passwd"}`, `schema_ref_remote|/$ref|`},
 		{"relative", `{"$ref":"other.json"}`, `schema_ref_remote|/$ref|`},
 		{"everything at once", `{"properties":{"a":{"$ref":"#/$defs/x"},"b":{"$ref":"#y"},"c":{"pattern":"("},"d":{"type":1},"e":{"$ref":"z.json"},
-			"f":{"patternProperties":{"[":{}}},"10":{"$ref":"#/properties/9"},"9":{}}}`,
+			"f":{"patternProperties":{"[":{}}},"10":{"$ref":"#/properties/9"},"9":{"$anchor":"ok"},"11":{"$ref":"#ok"}}}`,
 			"schema_ref_broken|/properties/a/$ref|refers to \"#/$defs/x\", which does not exist\n" +
 				"schema_ref_broken|/properties/b/$ref|refers to \"#y\", which does not exist\n" +
 				"schema_pattern_invalid|/properties/c/pattern|is not a valid regular expression: missing closing )\n" +
