@@ -49,7 +49,7 @@ type dialect struct {
 	needs    []string // members it cannot do without
 }
 
-func dialects(f Format) (dialect, bool) {
+func dialectOf(f Format) (dialect, bool) {
 	switch f {
 	case OpenAIChat:
 		return dialect{title: "OpenAI's Chat Completions", wrapper: "function", schema: []string{"parameters"}, optional: true,
@@ -72,7 +72,8 @@ func dialects(f Format) (dialect, bool) {
 			needs: []string{"description"}}, true
 	case Bedrock:
 		return dialect{title: "Bedrock", schema: []string{"parameters"}, optional: true,
-			own: []string{"id", "adapter", "handler", "url", "detail_url", "timeout_seconds", "auth", "forward_trace_context"}, needs: []string{"description", "handler or url"}}, true
+			own:   []string{"id", "adapter", "handler", "url", "detail_url", "timeout_seconds", "auth", "forward_trace_context"},
+			needs: []string{"description", "handler or url"}}, true
 	case AgentCLI:
 		return dialect{title: "an agentcli manifest", schema: []string{"schema"}, optional: true, list: "tools",
 			own: []string{"command", "timeoutSec", "envPassthrough"}, needs: []string{"command"}}, true
@@ -136,9 +137,9 @@ func read(data []byte, formats ...Format) ([]Tool, error) {
 	tools := make([]Tool, len(list.entries))
 	var all []Problem
 	for i, entry := range list.entries {
-		d, _ := dialects(formats[0])
+		d, _ := dialectOf(formats[0])
 		for _, f := range formats[1:] {
-			if other, _ := dialects(f); member(members(entry), other.wrapper) != nil {
+			if other, _ := dialectOf(f); member(members(entry), other.wrapper) != nil {
 				d = other
 			}
 		}

@@ -86,6 +86,8 @@ func TestValidate(t *testing.T) {
 		{"name with space", named(`a b`), "0 name_invalid /name"},
 		{"name with line break", named(`ab\n`), "0 name_invalid /name"},
 		{"name with Cyrillic a", named("get_\u0430"), "0 name_invalid /name"},
+		{"name with Kelvin sign", named("\u212a"), "0 name_invalid /name"},
+		{"name with long s", named("get_\u017f"), "0 name_invalid /name"},
 		{"name with full-width a", named("\uff41"), "0 name_invalid /name"},
 		{"names that differ by case", `[{"name":"a","input_schema":{}},{"name":"A","input_schema":{}}]`, ``},
 		{"same name", `[{"name":"a","input_schema":{}},{"name":"b","input_schema":{}},{"name":"a","input_schema":{}}]`,
@@ -97,10 +99,12 @@ func TestValidate(t *testing.T) {
 		{"input schema of an array", input(`{"type":"array"}`), "0 schema_not_object /input_schema/type"},
 		{"input schema of an object or null", input(`{"type":["object","null"]}`), "0 schema_not_object /input_schema/type"},
 		{"input schema of an object as list", input(`{"type":["object"]}`), ``},
+		{"input schema of an object or null as list", input(`{"type":["object","object"]}`),
+			"0 schema_not_object /input_schema/type\n0 schema_invalid /input_schema/type\n0 schema_invalid /input_schema/type"},
 		{"input schema without type", input(`{}`), ``},
 		{"input schema of an unknown type", input(`{"type":"objct"}`),
 			"0 schema_not_object /input_schema/type\n0 schema_invalid /input_schema/type"},
-		{"input schema with a broken ref", input(`{"properties":{"a":{"$ref":"#/$defs/b"}}}`), "0 schema_ref_broken /input_schema"},
+		{"input schema with a broken ref", input(`{"properties":{"a":{"$ref":"#/$defs/b"}}}`), "0 schema_ref_broken /input_schema/properties/a/$ref"},
 		{"input schema with a bad regex", input(`{"properties":{"a":{"pattern":"("}}}`),
 			"0 schema_pattern_invalid /input_schema/properties/a/pattern"},
 		{"input schema of an unknown draft", input(`{"$schema":"http://json-schema.org/draft-99/schema"}`),
@@ -200,6 +204,7 @@ func TestValidateChecksEndpoints(t *testing.T) {
 		want     string
 	}{
 		{`{"endpoint_id":"` + uuid + `","tool_name":"t"}`, endpoints, ``},
+		{`{"endpoint_id":"` + strings.ToUpper(uuid) + `","tool_name":"t"}`, endpoints, ``},
 		{`{"endpoint_name":"api","tool_name":"u"}`, endpoints, ``},
 		{`{"endpoint_name":"code","tool_name":"t"}`, endpoints, ``},
 		{`{"endpoint_name":"none","tool_name":"t"}`, endpoints, `0 endpoint_missing /passthrough_binding/endpoint_name`},
@@ -224,14 +229,18 @@ func TestValidateChecksEndpoints(t *testing.T) {
 }
 
 func TestValidationErrorForPeopleAndPrograms(t *testing.T) {
-	tools := parse(t, `[{"name":"a","input_schema":{}},{"name":"1","default_execution_mode":"x"}]`)
+	tools := parse(t, `[{"name":"a","input_schema":{}},{"name":"1","default_execution_mode":"x"},{"name":"b"}]`)
 	err := schema.Validate(tools, nil)
-	want := `3 problems:
+	want := `4 problems:
   - tool[1] "1": /name must be 1 to 128 ASCII letters, digits, _ and -, beginning with a letter or _; "1" at byte 0 is not allowed there [name_invalid]
   - tool[1] "1": /input_schema is required: the JSON Schema of the arguments object [input_schema_missing]
-  - tool[1] "1": /default_execution_mode must be sandbox or passthrough, not "x" [mode_invalid]`
+  - tool[1] "1": /default_execution_mode must be sandbox or passthrough, not "x" [mode_invalid]
+  - tool[2] "b": /input_schema is required: the JSON Schema of the arguments object [input_schema_missing]`
 	if err.Error() != want {
 		t.Errorf("error:\n%v\nwant:\n%s", err, want)
+	}
+	if e, _ := errors.AsType[*schema.ValidationError](err); !e.Has(schema.CodeModeInvalid) || e.Has(schema.CodeNotList) {
+		t.Error("Has is wrong")
 	}
 	body, merr := json.Marshal(err)
 	if merr != nil {
@@ -253,7 +262,7 @@ func TestValidationErrorForPeopleAndPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := got.Detail
-	if d.Class != "invalid_tools_schema" || d.Message != "3 problems in 1 tool" || len(d.Tools) != 1 || d.Tools[0].Index != 1 ||
+	if d.Class != "invalid_tools_schema" || d.Message != "4 problems in 2 tools" || len(d.Tools) != 2 || d.Tools[1].Index != 2 || d.Tools[0].Index != 1 ||
 		d.Tools[0].Name != "1" || len(d.Tools[0].Problems) != 3 || d.Tools[0].Problems[2].Code != "mode_invalid" ||
 		!strings.Contains(d.Tools[0].Message, "/default_execution_mode must be sandbox or passthrough") {
 		t.Errorf("body = %s", body)
@@ -318,6 +327,10 @@ func TestMarshalRefusesWhatIsNoJSON(t *testing.T) {
 	if got := found(t, err); got != "0 schema_not_json /input_schema/type" {
 		t.Errorf("problems = %q", got)
 	}
+	err = schema.Validate([]schema.Tool{{Name: "a", InputSchema: json.RawMessage(`{"type":"` + strings.Repeat("x", 70_000))}}, nil)
+	if got := found(t, err); got != "0 schema_too_large /input_schema" {
+		t.Errorf("problems = %q", got)
+	}
 }
 
 func TestToolIsJSON(t *testing.T) {
@@ -326,8 +339,12 @@ func TestToolIsJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(doc), &tool); err != nil {
 		t.Fatal(err)
 	}
-	if tool.PassthroughBinding.EndpointName != "e" || len(tool.Extra) != 1 || tool.Mode() != schema.Sandbox || tool.WritePolicy() != schema.RecordOnly {
+	if tool.PassthroughBinding.EndpointName != "e" || len(tool.Extra) != 1 || tool.Mode() != schema.Sandbox || tool.WritePolicy() != schema.PolicyRecordOnly {
 		t.Errorf("tool = %+v", tool)
+	}
+	var binding schema.Binding
+	if err := json.Unmarshal([]byte(`{"tool_name":"t","later":[1]}`), &binding); err != nil || binding.ToolName != "t" || len(binding.Extra) != 1 {
+		t.Errorf("binding = %+v, %v", binding, err)
 	}
 	out, err := json.Marshal(tool)
 	if err != nil || string(out) != doc {

@@ -145,7 +145,7 @@ func (c *checker) schema(ps *problems, pointer string, raw json.RawMessage, argu
 	}
 	root := bytes.TrimSpace(raw)
 	switch {
-	case len(found) > 0 && found[0].Code == CodeSchemaNotJSON:
+	case len(found) > 0 && !isDocument(raw): // what is no JSON, or beyond a limit, cannot be looked into
 	case kind(root) != '{':
 		ps.add(CodeSchemaNotObject, pointer, "must be a JSON Schema object, not %s", kindName(root))
 		return
@@ -155,6 +155,11 @@ func (c *checker) schema(ps *problems, pointer string, raw json.RawMessage, argu
 		}
 	}
 	ps.under(pointer, found)
+}
+
+func isDocument(raw json.RawMessage) bool {
+	_, err := readDocument(raw)
+	return err == nil
 }
 
 // saysObject accepts "object" and ["object"], and what is no type at all: that is reported as such.
@@ -223,11 +228,11 @@ func (c *checker) policy(ps *problems, t *Tool) {
 		if kept := keptMember(t.kept, "ledger_write_policy"); kind(kept) != 'n' {
 			ps.add(CodePolicyInvalid, "/ledger_write_policy", "must be record_only, adapter or none")
 		}
-	case t.WritePolicy() == Adapt:
+	case t.WritePolicy() == PolicyAdapter:
 		if t.LedgerAdapter == nil {
 			ps.add(CodeAdapterMissing, "/ledger_adapter", "is required with ledger_write_policy adapter")
 		}
-	case t.WritePolicy() != RecordOnly && t.WritePolicy() != None:
+	case t.WritePolicy() != PolicyRecordOnly && t.WritePolicy() != PolicyNone:
 		ps.add(CodePolicyInvalid, "/ledger_write_policy", "must be record_only, adapter or none, not %q",
 			cut(string(t.LedgerWritePolicy), 40))
 	}

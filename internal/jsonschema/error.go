@@ -100,10 +100,10 @@ func documentError(err error) error {
 }
 
 func documentCode(e *strictjson.Error) string {
-	switch {
-	case strings.Contains(e.Problem, "levels deep"):
+	switch e.Limit {
+	case strictjson.LimitDepth:
 		return "too_deep"
-	case strings.HasPrefix(e.Problem, "has more than"), strings.HasPrefix(e.Problem, "has a number of more than"):
+	case strictjson.LimitValues, strictjson.LimitNumberLen:
 		return "too_complex"
 	}
 	return "not_json"

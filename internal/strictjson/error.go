@@ -12,7 +12,17 @@ type Error struct {
 	Offset  int64  // bytes from the start of the document
 	Pointer string // JSON Pointer (RFC 6901) of the value concerned; "" is the document itself
 	Problem string
+	Limit   Limit // the limit that the document is beyond, if that is what is wrong
 }
+
+// A Limit names one of [Limits].
+type Limit string
+
+const (
+	LimitDepth     Limit = "depth"
+	LimitValues    Limit = "values"
+	LimitNumberLen Limit = "number_len"
+)
 
 func (e *Error) Error() string {
 	if e.Pointer == "" {
@@ -27,6 +37,13 @@ func errorf(offset int, pointer, format string, args ...any) *Error {
 
 // fail makes an error at pos.
 func (s *scanner) fail(format string, args ...any) error { return s.failIn(s.pos, format, args...) }
+
+// beyond makes an error about a limit.
+func (s *scanner) beyond(limit Limit, pointer, format string, most int) error {
+	e := errorf(s.pos, pointer, format, most)
+	e.Limit = limit
+	return e
+}
 
 // failIn makes an error at pos about the value that begins at start.
 func (s *scanner) failIn(start int, format string, args ...any) error {

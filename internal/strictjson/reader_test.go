@@ -163,8 +163,13 @@ func TestLimits(t *testing.T) {
 				}
 				return
 			}
-			if e, ok := errors.AsType[*strictjson.Error](err); !ok || !strings.Contains(e.Problem, tt.problem) {
+			e, ok := errors.AsType[*strictjson.Error](err)
+			if !ok || !strings.Contains(e.Problem, tt.problem) {
 				t.Fatalf("err = %v, want %q", err, tt.problem)
+			}
+			word := map[strictjson.Limit]string{strictjson.LimitDepth: "levels", strictjson.LimitValues: "values", strictjson.LimitNumberLen: "characters"}[e.Limit]
+			if word == "" || !strings.Contains(tt.problem, word) {
+				t.Errorf("limit = %q for %q", e.Limit, tt.problem)
 			}
 		})
 	}

@@ -103,7 +103,7 @@ func (s *scanner) skip() error {
 // open enters the object or array that begins here and reports whether it has anything in it; if not, it is left again.
 func (s *scanner) open(object bool) (more bool, err error) {
 	if len(s.frames) >= s.limits.Depth {
-		return false, errorf(s.pos, "", "is nested more than %d levels deep", s.limits.Depth)
+		return false, s.beyond(LimitDepth, "", "is nested more than %d levels deep", s.limits.Depth)
 	}
 	if err := s.count(); err != nil {
 		return false, err
@@ -279,7 +279,7 @@ func (s *scanner) count() error {
 }
 
 func (s *scanner) tooMany() error {
-	return errorf(s.pos, "", "has more than %d values", s.limits.Values)
+	return s.beyond(LimitValues, "", "has more than %d values", s.limits.Values)
 }
 
 func (s *scanner) literal(word string) error {
@@ -332,7 +332,7 @@ func (s *scanner) number() error {
 	case !ok:
 		return s.failIn(start, "%s where a digit should be", s.found())
 	case i-start > s.limits.NumberLen:
-		return s.failIn(start, "has a number of more than %d characters", s.limits.NumberLen)
+		return s.beyond(LimitNumberLen, pointerAt(s.doc, start), "has a number of more than %d characters", s.limits.NumberLen)
 	}
 	return nil
 }
