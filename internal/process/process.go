@@ -36,10 +36,10 @@ type Command struct {
 type End int
 
 const (
-	Exited    End = iota // the program itself, or a signal that was not ours
-	TimedOut             // Command.Timeout
+	Exited   End = iota // the program itself, or a signal that was not ours
+	TimedOut            // Command.Timeout
 	Canceled            // the context
-	Overflow             // more than Command.MaxStdout
+	Overflow            // more than Command.MaxStdout
 )
 
 // Outcome is what a run left.
