@@ -1,0 +1,2 @@
+// Package jsonpath evaluates the paths of ledger adapters.
+package jsonpath

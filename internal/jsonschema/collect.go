@@ -1,0 +1,259 @@
+package jsonschema
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	lib "github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/message"
+)
+
+// leaf is one issue before it is written out: writing thousands of which twenty are shown would cost more than finding
+// them.
+type leaf struct {
+	path   []string
+	err    *lib.ValidationError
+	name   string // the property concerned, where the library reports several at once
+	choice *choice
+}
+
+// choice is what stands for a failed "anyOf" or "oneOf".
+type choice struct {
+	keyword string
+	types   []string // when every alternative only asks for a type, the types
+	got     string
+	among   int
+}
+
+// badName is the kind under which [nameCheck] reports a property name.
+type badName struct{ name string }
+
+func (*badName) KeywordPath() []string                   { return []string{"propertyNames"} }
+func (*badName) LocalizedString(*message.Printer) string { return "property name not allowed" }
+
+// collect turns the library's tree of errors into a sorted list of at most limit issues, and counts the others.
+func collect(err *lib.ValidationError, limit int) ([]Issue, int) {
+	leaves, rest := leavesOf(err, limit)
+	var issues []Issue
+	for i := range leaves {
+		issue := leaves[i].issue()
+		if n := len(issues); n > 0 && issues[n-1] == issue {
+			continue // two schemas asked for the same
+		}
+		if len(issues) == limit {
+			return issues, rest + len(leaves) - i
+		}
+		issues = append(issues, issue)
+	}
+	return issues, rest
+}
+
+// leavesOf returns the first leaves in order, several times as many as are shown because some may turn out to say the
+// same, and how many there are beside them.
+func leavesOf(err *lib.ValidationError, shown int) (first []leaf, rest int) {
+	leaves := flatten(nil, err)
+	most := 4 * shown
+	if len(leaves) <= most {
+		slices.SortStableFunc(leaves, compareLeaves)
+		return leaves, 0
+	}
+	first = slices.Clone(leaves[:most])
+	slices.SortStableFunc(first, compareLeaves)
+	for _, l := range leaves[most:] {
+		if compareLeaves(l, first[most-1]) >= 0 {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(first, l, compareLeaves)
+		copy(first[at+1:], first[at:])
+		first[at] = l
+	}
+	return first, len(leaves) - most
+}
+
+func flatten(to []leaf, err *lib.ValidationError) []leaf {
+	at := err.InstanceLocation
+	switch k := err.ErrorKind.(type) {
+	case *kind.Schema, *kind.Group, *kind.Reference, *kind.AllOf:
+		for _, cause := range err.Causes {
+			to = flatten(to, cause)
+		}
+		return to
+	case *kind.AnyOf:
+		return alternatives(to, err, "anyOf")
+	case *kind.OneOf:
+		if len(k.Subschemas) == 0 {
+			return alternatives(to, err, "oneOf")
+		}
+	case *kind.Required:
+		return perName(to, err, at, k.Missing)
+	case *kind.Dependency:
+		return perName(to, err, at, k.Missing)
+	case *kind.DependentRequired:
+		return perName(to, err, at, k.Missing)
+	case *kind.AdditionalProperties:
+		for _, name := range k.Properties {
+			to = append(to, leaf{path: append(slices.Clone(at), name), err: err, name: name})
+		}
+		return to
+	case *badName:
+		return append(to, leaf{path: append(slices.Clone(at), k.name), err: err, name: k.name})
+	case *kind.PropertyNames: // only in the rules for schemas; elsewhere it is badName
+		return append(to, leaf{path: append(slices.Clone(at), k.Property), err: err, name: k.Property})
+	}
+	return append(to, leaf{path: at, err: err})
+}
+
+func perName(to []leaf, err *lib.ValidationError, at, names []string) []leaf {
+	for _, name := range names {
+		to = append(to, leaf{path: at, err: err, name: name})
+	}
+	return to
+}
+
+// alternatives says what is wrong when none of several schemas matches. What is useful to know is why the one that was
+// meant does not, so the others are left out: those that ask for another type altogether, and then those with more
+// issues, where a wrong constant, which usually tells alternatives apart, counts for many.
+func alternatives(to []leaf, err *lib.ValidationError, keyword string) []leaf {
+	c := &choice{keyword: keyword, among: len(err.Causes)}
+	var closest []leaf
+	best, near := 0, 0
+	for _, cause := range err.Causes {
+		found := flatten(nil, cause)
+		if t, ok := onlyType(found, err.InstanceLocation); ok {
+			c.types, c.got = append(c.types, t.Want...), t.Got
+			continue
+		}
+		near++
+		if price := distance(found); closest == nil || price < best {
+			closest, best = found, price
+		}
+	}
+	if near == 1 && len(closest) > 0 && c.types != nil {
+		return append(to, closest...)
+	}
+	if near > 0 {
+		c.types = nil
+	}
+	to = append(to, leaf{path: err.InstanceLocation, err: err, choice: c})
+	return append(to, closest...)
+}
+
+func onlyType(found []leaf, at []string) (*kind.Type, bool) {
+	if len(found) != 1 || len(found[0].path) != len(at) {
+		return nil, false
+	}
+	t, ok := found[0].err.ErrorKind.(*kind.Type)
+	return t, ok
+}
+
+func distance(found []leaf) int {
+	const wrongConstant = 1000
+	total := len(found)
+	for _, l := range found {
+		switch l.err.ErrorKind.(type) {
+		case *kind.Const, *kind.Enum:
+			total += wrongConstant
+		}
+	}
+	return total
+}
+
+func compareLeaves(a, b leaf) int {
+	for i := range min(len(a.path), len(b.path)) {
+		if c := compareTokens(a.path[i], b.path[i]); c != 0 {
+			return c
+		}
+	}
+	return cmp.Or(cmp.Compare(len(a.path), len(b.path)), cmp.Compare(a.rank(), b.rank()),
+		strings.Compare(a.err.SchemaURL, b.err.SchemaURL), strings.Compare(a.keyword(), b.keyword()), strings.Compare(a.name, b.name))
+}
+
+// badPattern returns the regular expression that makes a schema invalid, if that is what l is about.
+func (l leaf) badPattern() (string, bool) {
+	switch k := l.err.ErrorKind.(type) {
+	case *kind.Format:
+		if text, ok := k.Got.(string); ok && k.Want == "regex" {
+			return text, true
+		}
+	case *kind.PropertyNames:
+		for _, inner := range flatten(nil, &lib.ValidationError{ErrorKind: &kind.Group{}, Causes: l.err.Causes}) {
+			if format, ok := inner.err.ErrorKind.(*kind.Format); ok && format.Want == "regex" {
+				return k.Property, true
+			}
+		}
+	}
+	return "", false
+}
+
+// rank puts what sums up before what it sums up.
+func (l leaf) rank() int {
+	if l.choice != nil {
+		return 0
+	}
+	return 1
+}
+
+// compareTokens puts item 9 before item 10.
+func compareTokens(a, b string) int {
+	if len(a) != len(b) && isIndex(a) && isIndex(b) {
+		return cmp.Compare(len(a), len(b))
+	}
+	return strings.Compare(a, b)
+}
+
+func isIndex(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return len(s) > 0 && (s[0] != '0' || len(s) == 1)
+}
+
+func (l leaf) keyword() string {
+	if l.choice != nil {
+		return l.choice.keyword
+	}
+	switch k := l.err.ErrorKind.(type) {
+	case nil:
+		return ""
+	case *kind.Not:
+		return "not"
+	case *kind.FalseSchema:
+		return lastKeyword(l.err.SchemaURL)
+	case *kind.RefCycle:
+		return "$ref"
+	case *kind.Dependency:
+		return "dependencies"
+	case *kind.OneOf:
+		return "oneOf"
+	default:
+		if path := k.KeywordPath(); len(path) > 0 {
+			return path[0]
+		}
+		return ""
+	}
+}
+
+// lastKeyword is the keyword under which a boolean schema stands.
+func lastKeyword(location string) string {
+	tokens := strings.Split(pointerOf(location), "/")
+	for _, token := range slices.Backward(tokens) {
+		if _, err := strconv.Atoi(token); err != nil && token != "" {
+			return token
+		}
+	}
+	return "false"
+}
+
+func (l leaf) pointer() string {
+	var b strings.Builder
+	for _, token := range l.path {
+		b.WriteByte('/')
+		b.WriteString(cut(escape(token), maxText))
+	}
+	return b.String()
+}

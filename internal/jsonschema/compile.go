@@ -1,0 +1,288 @@
+// Package jsonschema guards the JSON Schema validator that the project uses, so that no schema and no document, however
+// hostile, costs more than its limits allow: nothing is ever loaded, sizes are bounded before work begins, the number
+// of steps a validation takes is known before it is taken, panics are contained, and issues come back in a stable
+// order without the values they complain about.
+package jsonschema
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	lib "github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// Limits bounds schemas and the documents checked against them. The zero value of a field means its default.
+type Limits struct {
+	SchemaBytes  int // size of one schema document; default 64 KiB
+	SchemaDepth  int // nesting of one schema document; default 64
+	Properties   int // properties in all; default 1,000. There may be three times as many subschemas
+	Pattern      int // bytes of one regular expression; default 1 KiB
+	ExpandedRefs int // "$ref"s met when every reference is written out; default 10,000
+
+	Bytes        int // size of a document; default 1 MiB
+	Depth        int // nesting of a document; default 64
+	Values       int // values and names of a document; default 50,000
+	Steps        int // schemas applied to values; default 100,000
+	PatternInput int // bytes of a string that a regular expression is applied to; default 16 KiB
+	Issues       int // issues reported; default 20
+}
+
+// Options says how to compile a schema.
+type Options struct {
+	Limits        Limits
+	AssertFormats bool
+	Resources     map[string][]byte // documents that "$ref" and "$schema" may name, by absolute URL
+}
+
+// maxInstructions bounds the compiled size of all regular expressions of a schema together.
+const maxInstructions = 20_000
+
+// base is the URL of the schema itself. It is absolute because the library resolves relative names against the working
+// directory, and of a scheme that nothing loads.
+const base = "mem:///schema"
+
+func (l Limits) orDefaults() Limits {
+	for _, f := range []struct {
+		field *int
+		def   int
+	}{
+		{&l.SchemaBytes, 64 << 10}, {&l.SchemaDepth, 64}, {&l.Properties, 1000}, {&l.Pattern, 1 << 10}, {&l.ExpandedRefs, 10_000},
+		{&l.Bytes, 1 << 20}, {&l.Depth, 64}, {&l.Values, 50_000}, {&l.Steps, 100_000}, {&l.PatternInput, 16 << 10}, {&l.Issues, 20},
+	} {
+		if *f.field <= 0 {
+			*f.field = f.def
+		}
+	}
+	return l
+}
+
+// Schema is a compiled schema. It is immutable and safe for concurrent use.
+type Schema struct {
+	root   *lib.Schema
+	limits Limits
+	bound  bound
+	meter  *graph // what the exact count of steps needs; nil when no document can need it
+}
+
+// Compile compiles a schema document. Its error is a [*CompileError] with every fault found.
+func Compile(raw []byte, o *Options) (_ *Schema, err error) {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	opts.Limits = opts.Limits.orDefaults()
+	defer func() {
+		if p := recover(); p != nil {
+			err = faults(Fault{Code: "invalid", Message: "the schema cannot be compiled"})
+		}
+	}()
+	c := &compiler{opts: opts, patterns: &patterns{limits: opts.Limits}}
+	return c.compile(raw)
+}
+
+// compiler holds what one compilation shares. The library's compiler is not safe for concurrent use, so each has its own.
+type compiler struct {
+	opts     Options
+	patterns *patterns
+	counted  scan
+	anchors  []string // absolute URLs of every "$dynamicAnchor"
+}
+
+func (c *compiler) compile(raw []byte) (*Schema, error) {
+	doc, err := c.read(raw, base)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkDraft(doc); err != nil {
+		return nil, err
+	}
+	lc := lib.NewCompiler()
+	lc.DefaultDraft(lib.Draft2020)
+	lc.UseLoader(loader{c})
+	lc.UseRegexpEngine(c.patterns.compile)
+	if c.opts.AssertFormats {
+		lc.AssertFormat()
+	}
+	if err := lc.AddResource(base, doc); err != nil {
+		return nil, c.explain(err)
+	}
+	root, err := lc.Compile(base)
+	if err != nil {
+		return nil, c.explain(err)
+	}
+	g := newGraph(root)
+	for _, at := range c.anchors {
+		// What a "$dynamicRef" may reach need not be reachable otherwise. A place that is no schema fails; that is fine.
+		if s, err := lc.Compile(at); err == nil {
+			g.add(s)
+		}
+	}
+	g.finish(c.opts.AssertFormats)
+	if cycle := g.cycle(); cycle != nil {
+		return nil, faults(Fault{Code: "ref_cycle", Pointer: pointerOf(cycle.Location),
+			Message: `refers back to itself before it looks at any property or item, so it can never be decided; break the "$ref" cycle`})
+	}
+	if n := g.expandedRefs(); n > int64(c.opts.Limits.ExpandedRefs) {
+		return nil, faults(Fault{Code: "too_complex", Message: fmt.Sprintf(
+			"its references expand to more than %d schemas; use each definition fewer times inside the others", c.opts.Limits.ExpandedRefs)})
+	}
+	s := &Schema{root: root, limits: c.opts.Limits, bound: g.bound()}
+	if s.bound.mayExceed(c.opts.Limits) {
+		s.meter = g
+	}
+	return s, nil
+}
+
+// read decodes one schema document and checks what must hold before the library sees it.
+func (c *compiler) read(raw []byte, at string) (any, error) {
+	l := c.opts.Limits
+	if len(raw) > l.SchemaBytes {
+		return nil, faults(Fault{Code: "too_large", Message: fmt.Sprintf("is %d bytes long; a schema may have at most %d", len(raw), l.SchemaBytes)})
+	}
+	doc, _, err := decode(raw, l.SchemaDepth, 0)
+	if err != nil {
+		return nil, documentFault(err)
+	}
+	switch doc.(type) {
+	case map[string]any, bool:
+	default:
+		return nil, faults(Fault{Code: "invalid", Message: "a schema must be an object or a boolean, not " + kindOf(doc)})
+	}
+	c.counted.document(doc, &c.opts.Limits)
+	for _, ptr := range c.counted.anchors {
+		c.anchors = append(c.anchors, at+"#"+(&url.URL{Fragment: ptr}).EscapedFragment())
+	}
+	c.counted.anchors = nil
+	if len(c.counted.faults) > 0 {
+		return nil, &CompileError{Faults: c.counted.faults}
+	}
+	return doc, nil
+}
+
+// checkDraft gives an unknown "$schema" its own message; the library would say only that it could not load something.
+func (c *compiler) checkDraft(doc any) error {
+	obj, _ := doc.(map[string]any)
+	draft, ok := obj["$schema"].(string)
+	if !ok || isDraft(draft) {
+		return nil
+	}
+	if _, ok := c.opts.Resources[strings.TrimSuffix(draft, "#")]; ok {
+		return nil
+	}
+	return faults(Fault{Code: "draft_unknown", Pointer: "/$schema",
+		Message: `names no known draft; use "https://json-schema.org/draft/2020-12/schema" or leave "$schema" out`})
+}
+
+func isDraft(s string) bool {
+	rest, ok := strings.CutPrefix(strings.TrimSuffix(s, "#"), "https://")
+	if !ok {
+		rest, _ = strings.CutPrefix(rest, "http://")
+	}
+	switch rest {
+	case "json-schema.org/schema", "json-schema.org/draft/2020-12/schema", "json-schema.org/draft/2019-09/schema",
+		"json-schema.org/draft-07/schema", "json-schema.org/draft-06/schema", "json-schema.org/draft-04/schema":
+		return true
+	}
+	return false
+}
+
+// loader answers from the documents at hand and from nowhere else.
+type loader struct{ c *compiler }
+
+var errNotLoaded = errors.New("nothing is loaded")
+
+func (l loader) Load(at string) (any, error) {
+	raw, ok := l.c.opts.Resources[at]
+	if !ok {
+		return nil, errNotLoaded
+	}
+	return l.c.read(raw, at)
+}
+
+// explain turns the library's errors into ours.
+func (c *compiler) explain(err error) error {
+	if own, ok := errors.AsType[*CompileError](err); ok {
+		return own
+	}
+	if invalid, ok := errors.AsType[*lib.SchemaValidationError](err); ok {
+		return c.explainInvalid(invalid)
+	}
+	if load, ok := errors.AsType[*lib.LoadURLError](err); ok {
+		return faults(Fault{Code: "ref_remote", Message: fmt.Sprintf(
+			`refers to %s, and no schema is ever loaded from outside; put the definition under "$defs"`, safeURL(load.URL))})
+	}
+	if missing, ok := errors.AsType[*lib.JSONPointerNotFoundError](err); ok {
+		return faults(Fault{Code: "ref_broken", Message: fmt.Sprintf("has a $ref to %s, which does not exist", safeURL(missing.URL))})
+	}
+	if missing, ok := errors.AsType[*lib.AnchorNotFoundError](err); ok {
+		return faults(Fault{Code: "ref_broken", Message: fmt.Sprintf("has a $ref to %s, which does not exist", safeURL(missing.Reference))})
+	}
+	if _, ok := errors.AsType[*lib.InvalidJsonPointerError](err); ok {
+		return faults(Fault{Code: "ref_broken", Message: "has a $ref whose fragment is no valid JSON Pointer"})
+	}
+	if re, ok := errors.AsType[*lib.InvalidRegexError](err); ok {
+		return faults(Fault{Code: "pattern_invalid", Pointer: pointerOf(re.URL), Message: "is not a valid regular expression: " + regexpProblem(re.Err)})
+	}
+	if dup, ok := errors.AsType[*lib.DuplicateIDError](err); ok {
+		return faults(Fault{Code: "invalid", Pointer: dup.Ptr1, Message: "has the same $id as " + cut(dup.Ptr2, maxText)})
+	}
+	if dup, ok := errors.AsType[*lib.DuplicateAnchorError](err); ok {
+		return faults(Fault{Code: "invalid", Pointer: dup.Ptr2, Message: "has the same anchor as " + cut(dup.Ptr1, maxText)})
+	}
+	return faults(Fault{Code: "invalid", Message: "is not a valid JSON Schema: a $schema, $id, $anchor or $ref in it cannot be understood"})
+}
+
+// explainInvalid reports every place where a schema breaks the rules of its draft.
+func (c *compiler) explainInvalid(invalid *lib.SchemaValidationError) error {
+	verr, ok := errors.AsType[*lib.ValidationError](invalid.Err)
+	if !ok {
+		return faults(Fault{Code: "invalid", Message: "is not a valid JSON Schema"})
+	}
+	at := pointerOf(invalid.URL)
+	e := &CompileError{}
+	leaves, _ := leavesOf(verr, c.opts.Limits.Issues)
+	for _, l := range leaves {
+		issue := l.issue()
+		f := Fault{Code: "invalid", Pointer: at + issue.Pointer, Message: issue.Message}
+		if text, ok := l.badPattern(); ok {
+			f.Code, f.Message = "pattern_invalid", c.patterns.problem(text)
+		}
+		if !slices.Contains(e.Faults, f) {
+			e.Faults = append(e.Faults, f)
+		}
+		if len(e.Faults) == c.opts.Limits.Issues {
+			break
+		}
+	}
+	return e
+}
+
+// pointerOf is the JSON Pointer in the fragment of one of the library's locations.
+func pointerOf(location string) string {
+	_, fragment, _ := strings.Cut(location, "#")
+	if p, err := url.PathUnescape(fragment); err == nil {
+		fragment = p
+	}
+	return fragment
+}
+
+// safeURL names the target of a reference without credentials, query or, when it is in the schema itself, our base.
+func safeURL(s string) string {
+	if rest, ok := strings.CutPrefix(s, base); ok {
+		return `"` + cut(rest, maxText) + `"`
+	}
+	if rest, ok := strings.CutPrefix(s, "mem:///"); ok {
+		return `"` + cut(rest, maxText) + `"`
+	}
+	u, err := url.Parse(s)
+	if err != nil {
+		return "another document"
+	}
+	return `"` + cut((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, Fragment: u.Fragment}).String(), maxText) + `"`
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

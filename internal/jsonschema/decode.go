@@ -1,0 +1,158 @@
+package jsonschema
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/toolwire/toolwire/internal/strictjson"
+)
+
+const (
+	maxNumberLen = 64
+	maxExponent  = 400 // beyond it, exact arithmetic on a number of a few characters takes milliseconds
+)
+
+// size is what a document may cost, as far as the document alone tells.
+type size struct {
+	bytes   int
+	values  int // values, names not counted
+	depth   int
+	numbers int // numbers with an exponent, which cost more than others to compare
+}
+
+// decode reads a document that strictjson accepts into the library's form: map[string]any, []any, string,
+// json.Number, bool and nil. Strings and numbers share one copy of the document.
+func decode(raw []byte, depth, values int) (any, size, error) {
+	err := strictjson.Read(raw, strictjson.Limits{Depth: depth, Values: values, NumberLen: maxNumberLen}, func(r *strictjson.Reader) error {
+		_, err := r.Value()
+		return err
+	})
+	if err != nil {
+		return nil, size{}, err
+	}
+	b := builder{doc: string(raw)}
+	b.size.bytes = len(raw)
+	v := b.value(1)
+	if b.tooBig {
+		return nil, size{}, limitError("has a number with an exponent beyond %d", maxExponent)
+	}
+	return v, b.size, nil
+}
+
+// builder turns text that is known to be valid JSON into values; it checks nothing but exponents.
+type builder struct {
+	doc    string
+	at     int
+	size   size
+	tooBig bool
+}
+
+func (b *builder) next() byte {
+	for {
+		switch c := b.doc[b.at]; c {
+		case ' ', '\t', '\n', '\r', ',', ':':
+			b.at++
+		default:
+			return c
+		}
+	}
+}
+
+func (b *builder) value(depth int) any {
+	b.size.values++
+	switch b.next() {
+	case '{':
+		b.size.depth = max(b.size.depth, depth)
+		b.at++
+		obj := map[string]any{}
+		for b.next() != '}' {
+			name := b.text()
+			obj[name] = b.value(depth + 1)
+		}
+		b.at++
+		return obj
+	case '[':
+		b.size.depth = max(b.size.depth, depth)
+		b.at++
+		arr := []any{}
+		for b.next() != ']' {
+			arr = append(arr, b.value(depth+1))
+		}
+		b.at++
+		return arr
+	case '"':
+		return b.text()
+	case 't':
+		b.at += len("true")
+		return true
+	case 'f':
+		b.at += len("false")
+		return false
+	case 'n':
+		b.at += len("null")
+		return nil
+	}
+	return b.number()
+}
+
+func (b *builder) text() string {
+	b.next()
+	start := b.at
+	for b.at++; b.doc[b.at] != '"'; b.at++ {
+		if b.doc[b.at] == '\\' {
+			return b.escaped(start)
+		}
+	}
+	b.at++
+	return b.doc[start+1 : b.at-1]
+}
+
+func (b *builder) escaped(start int) string {
+	for ; b.doc[b.at] != '"'; b.at++ {
+		if b.doc[b.at] == '\\' {
+			b.at++
+		}
+	}
+	b.at++
+	s, _ := jsontext.AppendUnquote(nil, b.doc[start:b.at]) // cannot fail: the text is valid
+	return string(s)
+}
+
+func (b *builder) number() json.Number {
+	start := b.at
+	for b.at < len(b.doc) {
+		switch c := b.doc[b.at]; {
+		case c >= '0' && c <= '9', c == '-', c == '+', c == '.', c == 'e', c == 'E':
+			b.at++
+			continue
+		}
+		break
+	}
+	n := b.doc[start:b.at]
+	if i := strings.IndexAny(n, "eE"); i >= 0 {
+		b.size.numbers++
+		if exp, err := strconv.Atoi(n[i+1:]); err != nil || exp > maxExponent || exp < -maxExponent {
+			b.tooBig = true
+		}
+	}
+	return json.Number(n)
+}
+
+func kindOf(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "a boolean"
+	case json.Number:
+		return "a number"
+	case string:
+		return "a string"
+	case []any:
+		return "an array"
+	}
+	return "an object"
+}

@@ -1,0 +1,130 @@
+package jsonschema
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/toolwire/toolwire/internal/strictjson"
+)
+
+// Fault is one reason why a schema cannot be used.
+type Fault struct {
+	Code    string // invalid, not_json, too_large, too_deep, too_complex, draft_unknown, ref_broken, ref_remote, ref_cycle, pattern_invalid
+	Pointer string // JSON Pointer into the schema; "" is its root
+	Message string
+}
+
+// CompileError holds every fault of a schema, in a stable order.
+type CompileError struct{ Faults []Fault }
+
+func (e *CompileError) Error() string {
+	var b strings.Builder
+	for i, f := range e.Faults {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		fmt.Fprintf(&b, "%s %s", place(f.Pointer), f.Message)
+	}
+	return b.String()
+}
+
+func faults(f ...Fault) *CompileError { return &CompileError{Faults: f} }
+
+func place(pointer string) string {
+	if pointer == "" {
+		return "the schema"
+	}
+	return pointer
+}
+
+// Issue is one way in which a document does not match.
+type Issue struct {
+	Pointer  string // JSON Pointer into the document; "" is its root
+	Keyword  string // the schema keyword that failed
+	Expected string
+	Got      string // what was there instead, cut
+	Message  string // one short sentence about the place, without any value of the document
+}
+
+// InvalidError says that a document does not match, or why it was not judged.
+type InvalidError struct {
+	Code   string // mismatch, not_json, limit
+	Issues []Issue
+	More   int // further issues, beyond the limit
+}
+
+func (e *InvalidError) Error() string {
+	var b strings.Builder
+	for i, issue := range e.Issues {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		if issue.Pointer != "" {
+			b.WriteString(issue.Pointer + " ")
+		}
+		b.WriteString(issue.Message)
+	}
+	if e.More > 0 {
+		fmt.Fprintf(&b, "; and %d more", e.More)
+	}
+	return b.String()
+}
+
+func limitError(format string, args ...any) *InvalidError {
+	return &InvalidError{Code: "limit", Issues: []Issue{{Message: fmt.Sprintf(format, args...)}}}
+}
+
+// documentFault says why a schema is no readable document.
+func documentFault(err error) error {
+	if own, ok := errors.AsType[*strictjson.Error](err); ok {
+		return faults(Fault{Code: documentCode(own), Pointer: own.Pointer, Message: documentProblem(own)})
+	}
+	if own, ok := errors.AsType[*InvalidError](err); ok {
+		return faults(Fault{Code: "too_complex", Pointer: own.Issues[0].Pointer, Message: own.Issues[0].Message})
+	}
+	return faults(Fault{Code: "not_json", Message: "is not valid JSON"})
+}
+
+// documentError says why a document is not readable.
+func documentError(err error) error {
+	own, ok := errors.AsType[*strictjson.Error](err)
+	if !ok {
+		return err
+	}
+	code := "limit"
+	if documentCode(own) == "not_json" {
+		code = "not_json"
+	}
+	return &InvalidError{Code: code, Issues: []Issue{{Pointer: own.Pointer, Message: documentProblem(own)}}}
+}
+
+func documentCode(e *strictjson.Error) string {
+	switch {
+	case strings.Contains(e.Problem, "levels deep"):
+		return "too_deep"
+	case strings.HasPrefix(e.Problem, "has more than"), strings.HasPrefix(e.Problem, "has a number of more than"):
+		return "too_complex"
+	}
+	return "not_json"
+}
+
+func documentProblem(e *strictjson.Error) string {
+	if documentCode(e) == "not_json" {
+		return fmt.Sprintf("is not valid JSON at byte %d: %s", e.Offset, e.Problem)
+	}
+	return e.Problem
+}
+
+const maxText = 80
+
+// cut bounds a text for a message to about n bytes, at a character's end.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && s[n]&0xC0 == 0x80 {
+		n--
+	}
+	return s[:n] + "…"
+}

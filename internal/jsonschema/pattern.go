@@ -1,0 +1,91 @@
+package jsonschema
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+
+	lib "github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// patterns compiles the regular expressions of one schema, each once, and bounds their size together.
+type patterns struct {
+	limits       Limits
+	done         map[string]*pattern
+	instructions int
+}
+
+// pattern is a regular expression that knows what it costs and refuses strings that would cost too much.
+type pattern struct {
+	*regexp.Regexp
+	instructions int64
+	maxInput     int
+}
+
+// errTooComplex is what the engine says of expressions that are legal but too large.
+var errTooComplex = errors.New("it is too large when its repetitions are written out")
+
+// tooLong is the panic by which a pattern stops a validation: the library knows only match and no match, and either
+// would be a wrong verdict. The validation recovers it.
+type tooLong struct{ most int }
+
+func (p *patterns) compile(s string) (lib.Regexp, error) {
+	if known, ok := p.done[s]; ok {
+		return known, nil
+	}
+	if len(s) > p.limits.Pattern {
+		return nil, fmt.Errorf("it is longer than %d bytes", p.limits.Pattern)
+	}
+	tree, err := syntax.Parse(s, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	prog, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		return nil, err
+	}
+	if p.instructions += len(prog.Inst); p.instructions > maxInstructions {
+		return nil, errTooComplex
+	}
+	re, err := regexp.Compile(s)
+	if err != nil {
+		return nil, err
+	}
+	if p.done == nil {
+		p.done = map[string]*pattern{}
+	}
+	compiled := &pattern{Regexp: re, instructions: int64(len(prog.Inst)), maxInput: p.limits.PatternInput}
+	p.done[s] = compiled
+	return compiled, nil
+}
+
+// problem explains why s does not compile.
+func (p *patterns) problem(s string) string {
+	_, err := p.compile(s)
+	if err == nil {
+		return "is not a valid regular expression"
+	}
+	return "is not a valid regular expression: " + regexpProblem(err)
+}
+
+func regexpProblem(err error) string {
+	if parse, ok := errors.AsType[*syntax.Error](err); ok {
+		switch parse.Code {
+		case syntax.ErrInvalidPerlOp:
+			return "look-ahead, look-behind and named groups other than (?P<name>…) are not available (RE2 syntax)"
+		case syntax.ErrInvalidRepeatSize:
+			return "a repetition may count to 1000 at most"
+		}
+		return parse.Code.String()
+	}
+	return cut(err.Error(), maxText)
+}
+
+// MatchString implements the library's interface.
+func (p *pattern) MatchString(s string) bool {
+	if len(s) > p.maxInput {
+		panic(tooLong{p.maxInput})
+	}
+	return p.Regexp.MatchString(s)
+}

@@ -1,0 +1,149 @@
+package jsonschema
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// scan looks at a schema document before the library does, because some of what the library does with it is quadratic.
+type scan struct {
+	properties int
+	subschemas int // at least as many as the library can find, whatever it takes for one
+	faults     []Fault
+	anchors    []string        // pointers of objects with a "$dynamicAnchor"
+	places     map[string]bool // "#" and pointer of every schema under a keyword that holds schemas
+	targets    map[string]bool // of every "$ref"
+}
+
+// maxStrange bounds the references to places where no keyword puts a schema, times subschemas: for each the library
+// copies what it knows about all subschemas.
+const maxStrange = 100_000
+
+// document looks at a whole schema document.
+func (s *scan) document(doc any, l *Limits) {
+	s.places, s.targets = map[string]bool{}, map[string]bool{}
+	s.walk(doc, "", schemaHere, l)
+	strange := 0
+	for target := range s.targets {
+		if strings.Contains(target, "#/") && !s.places[target] {
+			strange++
+		}
+	}
+	if strange*s.subschemas > maxStrange && len(s.faults) == 0 {
+		s.fault("too_complex", "", `has too many references to places other than definitions; put what is referred to under "$defs"`)
+	}
+}
+
+// position tells what an object in a schema document is.
+type position int
+
+const (
+	schemaHere  position = iota
+	schemasHere          // its members are schemas: "properties", "$defs" and their like
+	dataHere             // "const", "enum", "default", "examples": no keyword is meant
+	unknownHere          // below a keyword that is not known: a schema if something refers to it
+)
+
+func (s *scan) walk(v any, pointer string, pos position, l *Limits) {
+	if len(s.faults) > 0 {
+		return
+	}
+	switch v := v.(type) {
+	case bool:
+		s.subschemas++
+	case []any:
+		for i, item := range v {
+			s.walk(item, pointer+"/"+strconv.Itoa(i), pos, l)
+		}
+	case map[string]any:
+		s.subschemas++
+		if pos == schemaHere {
+			s.places["#"+pointer] = true
+		}
+		for _, name := range sortedKeys(v) {
+			s.member(v, name, pointer+"/"+escape(name), pos, l)
+		}
+	}
+	if most := 3 * l.Properties; s.subschemas > most && len(s.faults) == 0 {
+		s.fault("too_complex", pointer, fmt.Sprintf("brings the schema to more than %d subschemas", most))
+	}
+}
+
+func (s *scan) member(obj map[string]any, name, at string, pos position, l *Limits) {
+	v := obj[name]
+	if pos == schemasHere || pos == dataHere {
+		s.walk(v, at, childPosition(pos), l)
+		return
+	}
+	switch name {
+	case "properties", "patternProperties":
+		members, _ := v.(map[string]any)
+		s.properties += len(members)
+		if s.properties > l.Properties {
+			s.fault("too_complex", at, fmt.Sprintf("brings the schema to more than %d properties", l.Properties))
+			return
+		}
+		if name == "patternProperties" {
+			for _, pattern := range sortedKeys(members) {
+				s.pattern(pattern, at, l)
+			}
+		}
+		s.walk(v, at, schemasHere, l)
+	case "$defs", "definitions", "dependentSchemas", "dependencies":
+		s.walk(v, at, schemasHere, l)
+	case "const", "enum", "default", "examples", "required", "type":
+		s.walk(v, at, dataHere, l)
+	case "pattern":
+		if pattern, ok := v.(string); ok {
+			s.pattern(pattern, at, l)
+		}
+	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains":
+		if n, ok := v.(json.Number); ok {
+			obj[name] = clamp(n)
+		}
+	case "uniqueItems", "readOnly", "writeOnly", "deprecated", "exclusiveMaximum", "exclusiveMinimum", "$recursiveAnchor":
+	case "$dynamicAnchor":
+		s.anchors = append(s.anchors, strings.TrimSuffix(at, "/$dynamicAnchor"))
+	case "$ref":
+		if target, ok := v.(string); ok {
+			s.targets[target] = true
+		}
+	case "additionalProperties", "propertyNames", "unevaluatedProperties", "items", "prefixItems", "additionalItems", "contains",
+		"unevaluatedItems", "allOf", "anyOf", "oneOf", "not", "if", "then", "else":
+		s.walk(v, at, pos, l)
+	default:
+		s.walk(v, at, unknownHere, l)
+	}
+}
+
+func childPosition(pos position) position {
+	if pos == schemasHere {
+		return schemaHere
+	}
+	return pos
+}
+
+func (s *scan) pattern(pattern, at string, l *Limits) {
+	if len(pattern) > l.Pattern {
+		s.fault("too_complex", at, fmt.Sprintf("has a regular expression of more than %d bytes", l.Pattern))
+	}
+}
+
+func (s *scan) fault(code, pointer, message string) {
+	s.faults = append(s.faults, Fault{Code: code, Pointer: pointer, Message: message})
+}
+
+// clamp keeps a count in the range of the library, which would take a larger one modulo 2^64.
+func clamp(n json.Number) json.Number {
+	if f, err := n.Float64(); err == nil && f > math.MaxInt32 {
+		return json.Number(strconv.Itoa(math.MaxInt32))
+	}
+	return n
+}
+
+func escape(token string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(token, "~", "~0"), "/", "~1")
+}

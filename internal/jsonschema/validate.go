@@ -1,0 +1,36 @@
+package jsonschema
+
+import (
+	"errors"
+
+	lib "github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// Validate checks a JSON document. Its error is an [*InvalidError].
+func (s *Schema) Validate(raw []byte) (err error) {
+	if len(raw) > s.limits.Bytes {
+		return limitError("is %d bytes long; at most %d are checked", len(raw), s.limits.Bytes)
+	}
+	doc, size, err := decode(raw, s.limits.Depth, s.limits.Values)
+	if err != nil {
+		return documentError(err)
+	}
+	if s.meter != nil && s.bound.of(size) > int64(s.limits.Steps) && s.meter.exceeds(doc, s.limits.Steps) {
+		return limitError("would take more than %d steps to check against its schema; send less at once", s.limits.Steps)
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			if long, ok := p.(tooLong); ok {
+				err = limitError("has a string of more than %d bytes where the schema has a pattern", long.most)
+				return
+			}
+			err = limitError("cannot be checked against its schema")
+		}
+	}()
+	verr, ok := errors.AsType[*lib.ValidationError](s.root.Validate(doc))
+	if !ok {
+		return nil
+	}
+	issues, more := collect(verr, s.limits.Issues)
+	return &InvalidError{Code: "mismatch", Issues: issues, More: more}
+}

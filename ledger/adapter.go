@@ -1,0 +1,208 @@
+package ledger
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/toolwire/toolwire/internal/jsonpath"
+)
+
+// An Op is what an adapter does with an entity.
+type Op string
+
+// The ops that the Tools schema documents. [State.Apply] says what each does to existing and missing entities.
+const (
+	OpAdd     Op = "add"
+	OpUpdate  Op = "update" // the default
+	OpRemove  Op = "remove"
+	OpSetFlag Op = "set_flag" // writes flags only, no entity
+)
+
+// MaxFields is the most entries that field_map may have: an entity has at most that many fields.
+const MaxFields = 100
+
+// An Adapter is a tool's ledger_adapter as the Tools schema documents it: the rule by which the platform turns the
+// tool's live response into ledger updates. It is plain data; [Compile] makes it a [Rule].
+//
+// Reading one from JSON fails only when the text is not strict JSON. A member of the wrong JSON type leaves its field
+// zero, is reported by Validate and is written back unchanged.
+type Adapter struct {
+	// Op is add, update, remove or set_flag; "" means update.
+	Op Op
+	// EntityType is a type that the ledger schema declares. Required unless Op is set_flag.
+	EntityType string
+	// IDFrom is the path of the entity's id in the response. Required unless Op is set_flag.
+	IDFrom string
+	// FieldMap gives for a declared field the path of its value in the response; at most 100 entries.
+	FieldMap map[string]string
+	// Flags are templates such as "fetched_order:{order_id}": each {name} stands for the argument of that name, {id}
+	// for the entity's id. Required when Op is set_flag.
+	Flags []string
+	// Extra are members this package does not know, in order, and the members of a later release that it keeps but
+	// does not evaluate: effects, list_append, list_remove and when.
+	Extra []Member
+
+	bad malformed
+}
+
+var adapterMembers = []string{"op", "entity_type", "id_from", "field_map", "flags"}
+
+// laterMembers change what an adapter does in releases after the Tools schema was written. Ignoring one would write
+// something else than the platform does, so a rule that has one writes nothing.
+var laterMembers = []string{"effects", "list_append", "list_remove", "when"}
+
+// UnmarshalJSON reads an adapter. See [Adapter] for what is an error.
+func (a *Adapter) UnmarshalJSON(data []byte) error {
+	o, err := readObject(data, adapterMembers)
+	if err != nil {
+		return documentError("ledger adapter", err)
+	}
+	*a = Adapter{}
+	o.string("op", (*string)(&a.Op))
+	o.string("entity_type", &a.EntityType)
+	o.string("id_from", &a.IDFrom)
+	o.stringMap("field_map", &a.FieldMap)
+	o.strings("flags", &a.Flags)
+	a.Extra, a.bad = o.rest()
+	return nil
+}
+
+// MarshalJSON writes the members that are set, in the documented order, then Extra.
+func (a Adapter) MarshalJSON() ([]byte, error) {
+	w := newObjectWriter(&a.bad)
+	w.member("op", a.Op != "", a.Op)
+	w.member("entity_type", a.EntityType != "", a.EntityType)
+	w.member("id_from", a.IDFrom != "", a.IDFrom)
+	w.member("field_map", a.FieldMap != nil, a.FieldMap)
+	w.member("flags", a.Flags != nil, a.Flags)
+	return w.end(a.Extra)
+}
+
+// op is the op in force.
+func (a *Adapter) op() Op {
+	if a.Op == "" {
+		return OpUpdate
+	}
+	return a.Op
+}
+
+// later returns the names of the members of a later release that the adapter has.
+func (a *Adapter) later() []string {
+	var names []string
+	for _, m := range a.Extra {
+		if slices.Contains(laterMembers, m.Name) {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
+
+// Validate reports everything that is wrong with the adapter as an [*Error] whose pointers start at the adapter: members
+// of the wrong type, an unknown op, required members that are missing, members that set_flag must omit, paths that
+// adapters may not use, malformed flag templates, and what schema does not declare. A nil schema skips the last.
+//
+// An id_from that can match several values (a wildcard or ..name) is a problem, since such a path stands for the list
+// of its matches and a list is no id. Members of a later release are accepted; an adapter with effects may leave out
+// the other members.
+func (a *Adapter) Validate(schema *Schema) error {
+	return a.problems(schema).err("ledger adapter")
+}
+
+func (a *Adapter) problems(schema *Schema) (ps problems) {
+	ps = append(ps, a.bad.problems...)
+	if a.bad.whole != nil {
+		return ps
+	}
+	hasEffects := slices.ContainsFunc(a.Extra, func(m Member) bool { return m.Name == "effects" })
+	op := a.op()
+	switch op {
+	case OpAdd, OpUpdate, OpRemove:
+		if !hasEffects {
+			a.entityProblems(&ps)
+		}
+	case OpSetFlag:
+		a.flagOnlyProblems(&ps)
+	default:
+		ps.add(CodeInvalidValue, "/op", "must be add, update, remove or set_flag")
+	}
+	a.pathProblems(&ps)
+	for i, flag := range a.Flags {
+		if _, err := parseTemplate(flag); err != nil {
+			ps.add(CodeInvalidTemplate, "/flags"+indexToken(i), "%v", err)
+		}
+	}
+	if schema != nil {
+		a.schemaProblems(&ps, schema)
+	}
+	return ps
+}
+
+func (a *Adapter) entityProblems(ps *problems) {
+	if a.EntityType == "" && !a.bad.has("entity_type") {
+		ps.add(CodeMissing, "/entity_type", "is required with op %s; name an entity type of the ledger schema", a.op())
+	}
+	if a.IDFrom == "" && !a.bad.has("id_from") {
+		ps.add(CodeMissing, "/id_from", "is required with op %s; give the path of the id, such as $.order_id", a.op())
+	}
+}
+
+func (a *Adapter) flagOnlyProblems(ps *problems) {
+	for _, m := range []struct {
+		name string
+		set  bool
+	}{{"entity_type", a.EntityType != ""}, {"id_from", a.IDFrom != ""}, {"field_map", a.FieldMap != nil}} {
+		if m.set || a.bad.has(m.name) {
+			ps.add(CodeForbidden, "/"+m.name, "must be left out: set_flag writes no entity")
+		}
+	}
+	if len(a.Flags) == 0 && !a.bad.has("flags") {
+		ps.add(CodeMissing, "/flags", "is required with op set_flag; list at least one flag template")
+	}
+}
+
+func (a *Adapter) pathProblems(ps *problems) {
+	if a.IDFrom != "" {
+		path, err := jsonpath.Parse(a.IDFrom)
+		switch {
+		case err != nil:
+			ps.add(CodeInvalidPath, "/id_from", "%v", err)
+		case path.Many():
+			ps.add(CodeInvalidPath, "/id_from", "can match several values, which is a list and no id; leave out * and ..")
+		}
+	}
+	if len(a.FieldMap) > MaxFields {
+		ps.add(CodeTooMany, "/field_map", "has %d entries; at most %d are allowed", len(a.FieldMap), MaxFields)
+	}
+	for _, field := range slices.Sorted(maps.Keys(a.FieldMap)) {
+		if field == "" {
+			ps.add(CodeMissing, "/field_map/", "has an entry without a field name")
+		}
+		if _, err := jsonpath.Parse(a.FieldMap[field]); err != nil {
+			ps.add(CodeInvalidPath, "/field_map"+token(field), "%v", err)
+		}
+	}
+}
+
+func (a *Adapter) schemaProblems(ps *problems, schema *Schema) {
+	if a.EntityType != "" && a.op() != OpSetFlag {
+		entity := schema.entity(a.EntityType)
+		if entity == nil {
+			ps.add(CodeUndeclared, "/entity_type", "%q is not an entity type of the ledger schema", cut(a.EntityType))
+		} else if schema.closedFields(entity) {
+			for _, field := range slices.Sorted(maps.Keys(a.FieldMap)) {
+				if !entity.declares(field) {
+					ps.add(CodeUndeclared, "/field_map"+token(field), "is not a field that the ledger schema declares for %s",
+						entity.Type)
+				}
+			}
+		}
+	}
+	for i, flag := range a.Flags {
+		if t, err := parseTemplate(flag); err == nil && t.literal() && !schema.allowsFlag(flag) {
+			ps.add(CodeUndeclared, "/flags"+indexToken(i), "is not among the values of the ledger schema's closed flags")
+		}
+	}
+}
+
+func indexToken(i int) string { return "/" + strconv.Itoa(i) }

@@ -1,0 +1,196 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/toolwire/toolwire/internal/strictjson"
+)
+
+// A Member is a member of a JSON object that this package does not know. The platform adds members over time;
+// declarations keep those they do not know, in order, and write them back after the known ones.
+type Member struct {
+	Name  string
+	Value json.RawMessage
+}
+
+// malformed keeps what a document says where its JSON type is not the documented one. The typed field stays zero,
+// Validate reports the problem, and writing the declaration puts the same text back.
+type malformed struct {
+	whole    json.RawMessage // set when the value is not even an object
+	members  []Member
+	problems problems
+}
+
+func (m *malformed) has(name string) bool {
+	return slices.ContainsFunc(m.members, func(b Member) bool { return b.Name == name })
+}
+
+// object is a JSON object being taken apart member by member. Each of its methods reads one known member.
+type object struct {
+	members []Member
+	bad     malformed
+}
+
+// readObject fails only when doc is not strict JSON. Members with a null value count as absent.
+func readObject(doc []byte, known []string) (*object, error) {
+	o := &object{}
+	doc = bytes.Clone(doc)
+	err := strictjson.Read(doc, strictjson.Limits{}, func(r *strictjson.Reader) error {
+		if kind := r.Kind(); kind != '{' {
+			whole, err := r.Value()
+			o.bad.whole = whole
+			o.bad.problems.add(CodeWrongType, "", "must be an object, not %s", strictjson.KindName(kind))
+			return err
+		}
+		return r.Object(nil, func(name string) error {
+			isNull := r.Kind() == 'n'
+			value, err := r.Value()
+			if err != nil || isNull && slices.Contains(known, name) {
+				return err
+			}
+			for _, k := range known {
+				if name != k && strings.EqualFold(name, k) {
+					o.bad.problems.add(CodeWrongCase, token(name), "is not a known member; names are case-sensitive, write %q", k)
+				}
+			}
+			o.members = append(o.members, Member{name, value})
+			return nil
+		})
+	})
+	return o, err
+}
+
+// take removes the member called name and returns its value.
+func (o *object) take(name string) (json.RawMessage, bool) {
+	i := slices.IndexFunc(o.members, func(m Member) bool { return m.Name == name })
+	if i < 0 {
+		return nil, false
+	}
+	value := o.members[i].Value
+	o.members = slices.Delete(o.members, i, i+1)
+	return value, true
+}
+
+func (o *object) reject(name string, value json.RawMessage, pointer, want string) {
+	if !o.bad.has(name) {
+		o.bad.members = append(o.bad.members, Member{name, value})
+	}
+	o.bad.problems.add(CodeWrongType, token(name)+pointer, "must be %s", want)
+}
+
+func (o *object) string(name string, into *string) {
+	if value, ok := o.take(name); ok {
+		if value[0] != '"' || jsonv2.Unmarshal(value, into) != nil {
+			o.reject(name, value, "", "a string, not "+kindName(value))
+		}
+	}
+}
+
+func (o *object) strings(name string, into *[]string) {
+	value, ok := o.take(name)
+	if !ok {
+		return
+	}
+	var list []json.RawMessage
+	if value[0] != '[' || jsonv2.Unmarshal(value, &list) != nil {
+		o.reject(name, value, "", "a list of strings, not "+kindName(value))
+		return
+	}
+	texts := make([]string, len(list))
+	for i, v := range list {
+		if v[0] != '"' || jsonv2.Unmarshal(v, &texts[i]) != nil {
+			o.reject(name, value, indexToken(i), "a string, not "+kindName(v))
+		}
+	}
+	if !o.bad.has(name) {
+		*into = texts
+	}
+}
+
+func (o *object) stringMap(name string, into *map[string]string) {
+	value, ok := o.take(name)
+	if !ok {
+		return
+	}
+	inner, err := readObject(value, nil)
+	if err != nil || inner.bad.whole != nil {
+		o.reject(name, value, "", "an object of strings, not "+kindName(value))
+		return
+	}
+	texts := make(map[string]string, len(inner.members))
+	for _, m := range inner.members {
+		var text string
+		if m.Value[0] != '"' || jsonv2.Unmarshal(m.Value, &text) != nil {
+			o.reject(name, value, token(m.Name), "a string, not "+kindName(m.Value))
+			continue
+		}
+		texts[m.Name] = text
+	}
+	if !o.bad.has(name) {
+		*into = texts
+	}
+}
+
+// rest returns what no method took.
+func (o *object) rest() ([]Member, malformed) { return o.members, o.bad }
+
+func kindName(value json.RawMessage) string {
+	kind := value[0]
+	if kind == '-' || kind >= '0' && kind <= '9' {
+		kind = '0'
+	}
+	return strictjson.KindName(kind)
+}
+
+// objectWriter writes a declaration: known members that are set or malformed, then the unknown ones.
+type objectWriter struct {
+	out []byte
+	bad *malformed
+	err error
+}
+
+func newObjectWriter(bad *malformed) *objectWriter { return &objectWriter{out: []byte{'{'}, bad: bad} }
+
+func (w *objectWriter) put(name string, value any) {
+	text, err := json.Marshal(value)
+	if err != nil && w.err == nil {
+		w.err = err
+	}
+	w.raw(name, text)
+}
+
+func (w *objectWriter) raw(name string, value json.RawMessage) {
+	if len(w.out) > 1 {
+		w.out = append(w.out, ',')
+	}
+	quoted, _ := json.Marshal(name)
+	w.out = append(append(append(w.out, quoted...), ':'), value...)
+}
+
+// member writes value when set, or else what stood there in the document.
+func (w *objectWriter) member(name string, set bool, value any) {
+	if set {
+		w.put(name, value)
+		return
+	}
+	for _, b := range w.bad.members {
+		if b.Name == name {
+			w.raw(name, b.Value)
+		}
+	}
+}
+
+func (w *objectWriter) end(extra []Member) ([]byte, error) {
+	if w.bad.whole != nil && len(w.out) == 1 && len(extra) == 0 {
+		return w.bad.whole, nil
+	}
+	for _, m := range extra {
+		w.raw(m.Name, m.Value)
+	}
+	return append(w.out, '}'), w.err
+}

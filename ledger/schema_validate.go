@@ -1,0 +1,146 @@
+package ledger
+
+import (
+	"encoding/json"
+	"slices"
+	"unicode/utf8"
+)
+
+// Validate reports everything that is wrong with the schema as an [*Error] whose pointers start at the schema: members
+// of the wrong type, more than 100 entities or 100 fields, missing, malformed or repeated names, field types and
+// policies that are not documented, enum members that are not scalar, and refs to types that are not declared.
+// A nil schema is valid: it is a fully open ledger.
+func (s *Schema) Validate() error {
+	if s == nil {
+		return nil
+	}
+	return s.problems().err("ledger schema")
+}
+
+func (s *Schema) problems() (ps problems) {
+	ps = append(ps, s.bad.problems...)
+	if s.bad.whole != nil {
+		return ps
+	}
+	if s.Entities == nil && !s.bad.has("entities") {
+		ps.add(CodeMissing, "/entities", "is required; list the entity types")
+	}
+	if len(s.Entities) > MaxEntities {
+		ps.add(CodeTooMany, "/entities", "has %d entity types; at most %d are allowed", len(s.Entities), MaxEntities)
+	}
+	types := make(map[string]bool, len(s.Entities))
+	for i := range s.Entities {
+		types[s.Entities[i].Type] = true
+	}
+	seen := make(map[string]bool, len(s.Entities))
+	for i := range s.Entities {
+		e := &s.Entities[i]
+		part := e.problems(types)
+		if e.Type != "" && seen[e.Type] {
+			part.add(CodeDuplicate, "/type", "%q is declared twice; declare each entity type once", cut(e.Type))
+		}
+		seen[e.Type] = true
+		ps.under("/entities"+indexToken(i), part)
+	}
+	if s.Flags != nil {
+		ps.under("/flags", s.Flags.problems())
+	}
+	checkPolicy(&ps, "/field_policy", s.FieldPolicy)
+	return ps
+}
+
+func (e *Entity) problems(types map[string]bool) (ps problems) {
+	ps = append(ps, e.bad.problems...)
+	if e.bad.whole != nil {
+		return ps
+	}
+	checkName(&ps, &e.bad, "type", e.Type)
+	checkName(&ps, &e.bad, "id_field", e.IDField)
+	if len(e.Fields) > MaxFields {
+		ps.add(CodeTooMany, "/fields", "has %d fields; at most %d are allowed", len(e.Fields), MaxFields)
+	}
+	seen := make(map[string]bool, len(e.Fields))
+	for i := range e.Fields {
+		f := &e.Fields[i]
+		part := f.problems(types)
+		if f.Name != "" && seen[f.Name] {
+			part.add(CodeDuplicate, "/name", "%q is declared twice; declare each field once", cut(f.Name))
+		}
+		seen[f.Name] = true
+		ps.under("/fields"+indexToken(i), part)
+	}
+	checkPolicy(&ps, "/field_policy", e.FieldPolicy)
+	return ps
+}
+
+func (f *Field) problems(types map[string]bool) (ps problems) {
+	ps = append(ps, f.bad.problems...)
+	if f.bad.whole != nil {
+		return ps
+	}
+	checkName(&ps, &f.bad, "name", f.Name)
+	switch {
+	case f.Type == "" && !f.bad.has("type"):
+		ps.add(CodeMissing, "/type", "is required; write string, number, integer, boolean, object or array")
+	case f.Type != "" && !slices.Contains(fieldTypes, f.Type):
+		ps.add(CodeInvalidValue, "/type", "must be string, number, integer, boolean, object or array")
+	}
+	if f.Enum != nil && len(f.Enum) == 0 {
+		ps.add(CodeMissing, "/enum", "is empty; list the values or leave enum out")
+	}
+	for i, v := range f.Enum {
+		if !isScalar(v) {
+			ps.add(CodeInvalidValue, "/enum"+indexToken(i), "must be a string, number, boolean or null")
+		}
+	}
+	if f.Ref != "" && !types[f.Ref] {
+		ps.add(CodeUndeclared, "/ref", "%q is not an entity type of this schema", cut(f.Ref))
+	}
+	return ps
+}
+
+func (f *FlagRule) problems() (ps problems) {
+	ps = append(ps, f.bad.problems...)
+	if f.bad.whole != nil {
+		return ps
+	}
+	if f.Policy == "" && !f.bad.has("policy") {
+		ps.add(CodeMissing, "/policy", "is required; write open or closed")
+	}
+	checkPolicy(&ps, "/policy", f.Policy)
+	return ps
+}
+
+func checkPolicy(ps *problems, pointer, policy string) {
+	if policy != "" && policy != PolicyOpen && policy != PolicyClosed {
+		ps.add(CodeInvalidValue, pointer, "must be open or closed")
+	}
+}
+
+func checkName(ps *problems, bad *malformed, member, name string) {
+	switch {
+	case name == "" && !bad.has(member):
+		ps.add(CodeMissing, "/"+member, "is required")
+	case name != "" && !namePattern.MatchString(name):
+		ps.add(CodeInvalidName, "/"+member, "%q must be lower case letters, digits and _, beginning with a letter", cut(name))
+	}
+}
+
+// isScalar reports whether encoding/json writes v as a string, number, boolean or null.
+func isScalar(v any) bool {
+	text, err := json.Marshal(v)
+	return err == nil && text[0] != '{' && text[0] != '['
+}
+
+// cut bounds a text that somebody else chose before it goes into a message.
+func cut(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	end := most
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
+}

@@ -1,0 +1,39 @@
+package ledger
+
+import (
+	"errors"
+	"strings"
+)
+
+// template is a flag template taken apart: literal, name, literal, name, ..., literal.
+type template struct {
+	literals []string // one more than names
+	names    []string
+}
+
+func (t template) literal() bool { return len(t.names) == 0 }
+
+// parseTemplate reads a flag template. There is no way to escape a brace: one that is not part of {name} makes the
+// template malformed, {{name}} included.
+func parseTemplate(text string) (t template, err error) {
+	if strings.TrimSpace(text) == "" {
+		return t, errors.New("is empty; write a flag such as fetched_order:{order_id}")
+	}
+	for {
+		open := strings.IndexAny(text, "{}")
+		if open < 0 {
+			t.literals = append(t.literals, text)
+			return t, nil
+		}
+		end := strings.IndexAny(text[open+1:], "{}")
+		if text[open] == '}' || end < 0 || text[open+1+end] == '{' {
+			return t, errors.New("has a brace that does not belong to a {name}; braces cannot be escaped")
+		}
+		if end == 0 {
+			return t, errors.New("has a placeholder without a name: {}")
+		}
+		t.literals = append(t.literals, text[:open])
+		t.names = append(t.names, text[open+1:open+1+end])
+		text = text[open+1+end+1:]
+	}
+}

@@ -1,0 +1,211 @@
+package schema_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/toolwire/toolwire/schema"
+)
+
+func mustCompile(t testing.TB, raw string) *schema.Validator {
+	t.Helper()
+	v, err := schema.Compile(json.RawMessage(raw), nil)
+	if err != nil {
+		t.Fatalf("compile: %v", err)
+	}
+	return v
+}
+
+// issues renders what is wrong with a document, one issue per line.
+func issues(t testing.TB, err error) string {
+	t.Helper()
+	if err == nil {
+		return ""
+	}
+	e, ok := errors.AsType[*schema.InstanceError](err)
+	if !ok {
+		t.Fatalf("error is a %T, want *schema.InstanceError", err)
+	}
+	var lines []string
+	for _, i := range e.Issues {
+		lines = append(lines, fmt.Sprintf("%s|%s|%s", i.Pointer, i.Keyword, i.Message))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestValidateReportsEveryIssue(t *testing.T) {
+	for _, test := range []struct{ name, schema, document, want string }{
+		{"type", `{"type":"object"}`, `[]`, `|type|must be an object, not an array`},
+		{"types", `{"type":["string","null"]}`, `1`, `|type|must be null or a string, not a number`},
+		{"integer", `{"type":"integer"}`, `1.5`, `|type|must be an integer, not a number with a fraction`},
+		{"required", `{"required":["a","b"]}`, `{}`,
+			"|required|is missing the required property \"a\"\n|required|is missing the required property \"b\""},
+		{"additional", `{"properties":{"a":{}},"additionalProperties":false}`, `{"z":1,"a":1,"b/c":1}`,
+			"/b~1c|additionalProperties|is not allowed here\n/z|additionalProperties|is not allowed here"},
+		{"enum", `{"enum":["open","closed",1,null]}`, `"x"`, `|enum|must be one of "open", "closed", 1, null`},
+		{"const", `{"const":"a"}`, `"b"`, `|const|must be "a"`},
+		{"lengths", `{"items":{"minLength":2,"maxLength":3}}`, `["a","ääää","äb"]`,
+			"/0|minLength|must have at least 2 characters, not 1\n/1|maxLength|must have at most 3 characters, not 4"},
+		{"counts", `{"minItems":2,"properties":{"a":{}},"minProperties":1}`, `{}`,
+			`|minProperties|must have at least 1 property, not 0`},
+		{"pattern", `{"pattern":"^[a-z]+$"}`, `"A"`, `|pattern|must match the pattern ^[a-z]+$`},
+		{"range", `{"items":{"minimum":1,"exclusiveMaximum":2.5}}`, `[0,2.5,2]`,
+			"/0|minimum|must be at least 1\n/1|exclusiveMaximum|must be less than 2.5"},
+		{"multiple", `{"multipleOf":0.01}`, `0.015`, `|multipleOf|must be a multiple of 0.01`},
+		{"unique", `{"uniqueItems":true}`, `[1,2,1.0]`, `|uniqueItems|must not repeat an item: items 0 and 2 are equal`},
+		{"nullable", `{"anyOf":[{"type":"string"},{"type":"null"}]}`, `3`, `|anyOf|must be a string or null, not a number`},
+		{"closest alternative", `{"anyOf":[{"type":"null"},{"type":"object","required":["a"]}]}`, `{}`,
+			`|required|is missing the required property "a"`},
+		{"discriminated", `{"oneOf":[
+			{"properties":{"kind":{"const":"a"},"x":{"type":"string"}}},
+			{"properties":{"kind":{"const":"b"},"y":{"type":"string"}}}]}`, `{"kind":"b","y":1}`,
+			"|oneOf|matches none of the 2 alternatives\n/y|type|must be a string, not a number"},
+		{"both", `{"oneOf":[{},{}]}`, `1`, `|oneOf|must match exactly one of the alternatives, not both 0 and 1 (counted from 0)`},
+		{"not", `{"not":{"type":"string"}}`, `"x"`, `|not|must not be what "not" describes`},
+		{"dependent", `{"dependentRequired":{"a":["b"]}}`, `{"a":1}`, `|dependentRequired|must have the property "b" when it has "a"`},
+		{"names", `{"additionalProperties":{"propertyNames":{"pattern":"^a"}}}`, `{"p":{"b":1},"q":{"c":1,"a":1},"r":{"d":1}}`,
+			"/p/b|propertyNames|has a name that is not allowed here: it must match the pattern ^a\n" +
+				"/q/c|propertyNames|has a name that is not allowed here: it must match the pattern ^a\n" +
+				"/r/d|propertyNames|has a name that is not allowed here: it must match the pattern ^a"},
+		{"contains", `{"contains":{"type":"string"}}`, `[1]`, `|contains|must have an item that matches "contains"`},
+		{"min contains", `{"contains":{"type":"string"},"minContains":2}`, `["a"]`,
+			`|minContains|must have at least 2 matching items, not 1`},
+		{"false", `{"properties":{"a":false}}`, `{"a":1}`, `/a|a|is not allowed here`},
+		{"unevaluated", `{"allOf":[{"properties":{"a":true}}],"unevaluatedProperties":false}`, `{"a":1,"b":2}`,
+			`/b|unevaluatedProperties|is not allowed here`},
+		{"escaped", `{"properties":{"a/b~c":{"type":"string"}}}`, `{"a/b~c":1}`, `/a~1b~0c|type|must be a string, not a number`},
+		{"order", `{"items":{"type":"string"}}`, `["",1,"","","","","","","","",2]`,
+			"/1|type|must be a string, not a number\n/10|type|must be a string, not a number"},
+		{"same issue once", `{"allOf":[{"type":"string"},{"type":"string"}]}`, `1`, `|type|must be a string, not a number`},
+		{"precision", `{"maximum":9007199254740992}`, `9007199254740993`, `|maximum|must be at most 9007199254740992`},
+		{"precision, valid", `{"maximum":9007199254740993}`, `9007199254740993`, ``},
+		{"draft 7", `{"$schema":"http://json-schema.org/draft-07/schema#","dependencies":{"a":["b"]},"items":[{"type":"string"}]}`,
+			`{"a":1}`, `|dependencies|must have the property "b" when it has "a"`},
+		{"true", `true`, `1`, ``},
+		{"escapes and spaces", `{"properties":{"é\n":{"const":"\u00e9\"\\"}},"required":["é\n"]}`,
+			" { \"\\u00e9\\n\" : \"é\\u0022\\\\\" } ", ``},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			v := mustCompile(t, test.schema)
+			for range 20 { // the library's order is random
+				if got := issues(t, v.Validate([]byte(test.document))); got != test.want {
+					t.Fatalf("issues:\n%s\nwant:\n%s", got, test.want)
+				}
+			}
+		})
+	}
+}
+
+func TestValidateRefusesWhatIsNoStrictJSON(t *testing.T) {
+	v := mustCompile(t, `{}`)
+	for name, document := range map[string]string{
+		"empty": ``, "cut": `{"a":`, "two": `{} {}`, "text": `hello`, "duplicate": `{"a":1,"a":2}`, "UTF-8": "\"\xff\"", "comma": `[1,]`,
+	} {
+		err := v.Validate([]byte(document))
+		if e, ok := errors.AsType[*schema.InstanceError](err); !ok || e.Code != schema.CodeNotJSON {
+			t.Errorf("%s: error = %v, want code not_json", name, err)
+		}
+	}
+}
+
+func TestIssueHoldsValuesOnlyInGot(t *testing.T) {
+	v := mustCompile(t, `{"properties":{"a":{"maxLength":3,"pattern":"^x","enum":["x"]},"n":{"minimum":5}}}`)
+	secret := "sk-" + strings.Repeat("z", 500)
+	err := v.Validate([]byte(`{"a":"` + secret + `","n":4.123456}`))
+	if strings.Contains(err.Error(), "sk-") || strings.Contains(err.Error(), "4.123456") {
+		t.Errorf("the error text holds a value: %v", err)
+	}
+	e, _ := errors.AsType[*schema.InstanceError](err)
+	for _, i := range e.Issues {
+		if strings.Contains(i.Message, "sk-") || len(i.Got) > 100 {
+			t.Errorf("issue not cut: %+v", i)
+		}
+	}
+	if got := e.Issues[len(e.Issues)-1].Got; got != "4.123456" {
+		t.Errorf("got = %q, want the number", got)
+	}
+}
+
+func TestFormatsAreAssertedOnlyOnRequest(t *testing.T) {
+	for _, draft := range []string{"https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"} {
+		for _, test := range []struct{ format, document string }{{"date-time", `"nope"`}, {"regex", `"("`}, {"uuid", `"1"`}} {
+			raw := json.RawMessage(fmt.Sprintf(`{"$schema":%q,"format":%q}`, draft, test.format))
+			lenient, err := schema.Compile(raw, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := lenient.Validate([]byte(test.document)); err != nil {
+				t.Errorf("%s %s: asserted without being asked: %v", draft, test.format, err)
+			}
+			strict, err := schema.Compile(raw, &schema.CompileOptions{AssertFormats: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := issues(t, strict.Validate([]byte(test.document))); !strings.HasPrefix(got, "|format|must be a valid "+test.format) {
+				t.Errorf("%s %s: issues = %q", draft, test.format, got)
+			}
+		}
+	}
+}
+
+func TestCompileSaysWhatIsWrong(t *testing.T) {
+	for _, test := range []struct{ name, schema, want string }{
+		{"text", `"string"`, `schema_invalid||a schema must be an object or a boolean, not a string`},
+		{"broken", `{"type":`, `schema_not_json|/type|`},
+		{"twice", `{"type":"string","type":"object"}`, `schema_not_json|/type|is not valid JSON at byte 17: stands twice in its object`},
+		{"type", `{"properties":{"a":{"type":"strng"}}}`, `schema_invalid|/properties/a/type|`},
+		{"several", `{"properties":{"a":{"minLength":-1},"b":{"required":"x"}}}`,
+			`schema_invalid|/properties/a/minLength|must be at least 0` + "\n" + `schema_invalid|/properties/b/required|must be an array, not a string`},
+		{"ref", `{"properties":{"a":{"$ref":"#/$defs/none"}}}`, `schema_ref_broken||has a $ref to "#/$defs/none", which does not exist`},
+		{"anchor", `{"$ref":"#none"}`, `schema_ref_broken||`},
+		{"http", `{"$ref":"https://user:secret@example.com/x?key=secret"}`,
+			`schema_ref_remote||refers to "https://example.com/x", and no schema is ever loaded from outside; put the definition under "$defs"`},
+		{"file", `{"$ref":"file:///etc/passwd"}`, `schema_ref_remote||`},
+		{"relative", `{"$ref":"other.json"}`, `schema_ref_remote||`},
+		{"draft", `{"$schema":"https://json-schema.org/draft/2099/schema"}`, `schema_draft_unknown|/$schema|`},
+		{"regex", `{"properties":{"a":{"pattern":"("}}}`, `schema_pattern_invalid|/properties/a/pattern|is not a valid regular expression: missing closing )`},
+		{"look-ahead", `{"pattern":"(?=a)"}`, `schema_pattern_invalid|/pattern|is not a valid regular expression: look-ahead`},
+		{"pattern property", `{"patternProperties":{"[":{}}}`, `schema_pattern_invalid|/patternProperties`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := schema.Compile(json.RawMessage(test.schema), nil)
+			e, ok := errors.AsType[*schema.ValidationError](err)
+			if !ok {
+				t.Fatalf("error is %T (%v), want *schema.ValidationError", err, err)
+			}
+			var lines []string
+			for _, p := range e.Problems {
+				lines = append(lines, fmt.Sprintf("%s|%s|%s", p.Code, p.Pointer, p.Message))
+			}
+			if got := strings.Join(lines, "\n"); !strings.HasPrefix(got, test.want) {
+				t.Errorf("problems:\n%s\nwant:\n%s", got, test.want)
+			}
+			if strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "mem:") {
+				t.Errorf("the message leaks: %v", err)
+			}
+		})
+	}
+}
+
+func TestValidatorIsSafeForConcurrentUse(t *testing.T) {
+	v := mustCompile(t, `{"$defs":{"n":{"properties":{"next":{"anyOf":[{"$ref":"#/$defs/n"},{"type":"null"},{"$ref":"#/$defs/n"}]},
+		"v":{"type":"integer","pattern":"^a"}}}},"$ref":"#/$defs/n"}`)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 50 {
+				if err := v.Validate([]byte(`{"v":1,"next":{"v":2,"next":null}}`)); err != nil {
+					t.Error(err)
+				}
+				if err := v.Validate([]byte(`{"v":1,"next":{"v":"x"}}`)); err == nil {
+					t.Error("valid")
+				}
+			}
+		})
+	}
+	wg.Wait()
+}

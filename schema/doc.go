@@ -1,0 +1,2 @@
+// Package schema declares an agent's tools.
+package schema

@@ -1,0 +1,184 @@
+package schema_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolwire/toolwire/schema"
+)
+
+// hostile is a schema and a document of which one or the other must be refused, or answered, at a small price.
+type hostile struct {
+	name     string
+	schema   string
+	document string
+	want     schema.Code // "" is valid
+}
+
+func hostileCases() []hostile {
+	doubled := func(keyword string, levels int, leaf string) string {
+		var b strings.Builder
+		b.WriteString(`{"$ref":"#/$defs/l0","$defs":{`)
+		for i := range levels {
+			fmt.Fprintf(&b, `"l%d":{%q:[{"$ref":"#/$defs/l%d"},{"$ref":"#/$defs/l%d"}]},`, i, keyword, i+1, i+1)
+		}
+		fmt.Fprintf(&b, `"l%d":%s}}`, levels, leaf)
+		return b.String()
+	}
+	listOf := func(n int, item string) string { return "[" + strings.Repeat(item+",", n-1) + item + "]" }
+	nested := func(n int, open, leaf, end string) string { return strings.Repeat(open, n) + leaf + strings.Repeat(end, n) }
+	properties := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `"p%d":{},`, i)
+		}
+		return `{"properties":{` + strings.TrimSuffix(b.String(), ",") + `}}`
+	}
+	longEnum := strings.TrimSuffix(strings.Repeat("1234567,", 7_000), ",")
+	const repeats = `([a-z]{1,500}[0-9]){1,2}x`
+	const recursive = `{"$defs":{"n":{"anyOf":[{"properties":{"x":{"$ref":"#/$defs/n"}},"required":["y"]},` +
+		`{"properties":{"x":{"$ref":"#/$defs/n"}},"required":["z"]}]}},"$ref":"#/$defs/n"}`
+	return []hostile{
+		{"ref to itself", `{"$ref":"#"}`, `1`, schema.CodeSchemaRefCycle},
+		{"ref cycle of two", `{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`, `1`, schema.CodeSchemaRefCycle},
+		{"ref cycle through allOf", `{"allOf":[{"$ref":"#"}]}`, `1`, schema.CodeSchemaRefCycle},
+		{"ref cycle through not", `{"not":{"$ref":"#"}}`, `1`, schema.CodeSchemaRefCycle},
+		{"ref cycle in a property", `{"properties":{"a":{"$ref":"#/properties/b"},"b":{"$ref":"#/properties/a"}}}`, `1`, schema.CodeSchemaRefCycle},
+		{"dynamic ref cycle", `{"$dynamicAnchor":"a","$dynamicRef":"#a"}`, `1`, schema.CodeMismatch},
+		{"doubled anyOf", doubled("anyOf", 24, `{"type":"string"}`), `1`, schema.CodeSchemaTooComplex},
+		{"doubled allOf", doubled("allOf", 24, `{"type":"string"}`), `"a"`, schema.CodeSchemaTooComplex},
+		{"doubled oneOf", doubled("oneOf", 60, `{"type":"string"}`), `"a"`, schema.CodeSchemaTooComplex},
+		{"recursive and doubled", recursive, nested(40, `{"x":`, `{}`, `}`), schema.CodeLimit},
+		{"dynamic and doubled", strings.ReplaceAll(strings.Replace(recursive, `{"anyOf"`, `{"$dynamicAnchor":"n","anyOf"`, 1), `{"$ref":"#/$defs/n"}}`, `{"$dynamicRef":"#n"}}`),
+			nested(40, `{"x":`, `{}`, `}`), schema.CodeLimit},
+		{"deep schema", nested(3000, `{"not":`, `{}`, `}`), `1`, schema.CodeSchemaTooDeep},
+		{"large schema", `{"description":"` + strings.Repeat("x", 70_000) + `"}`, `1`, schema.CodeSchemaTooLarge},
+		{"20,000 properties", properties(20_000), `{}`, schema.CodeSchemaTooLarge},
+		{"5,000 properties", properties(5_000), `{}`, schema.CodeSchemaTooComplex},
+		{"1,000 properties", properties(1_000), `{}`, ""},
+		{"20,000 subschemas", `{"allOf":` + listOf(20_000, `{}`) + `}`, `1`, schema.CodeSchemaTooComplex},
+		{"2,900 subschemas", `{"allOf":` + listOf(2_900, `{}`) + `}`, `1`, ""},
+		{"refs to strange places", `{"x":` + listOf(1_400, `{}`) + `,"allOf":[` + refs(1_400) + `]}`, `1`, schema.CodeSchemaTooComplex},
+		{"a few refs to strange places", `{"x":` + listOf(400, `{}`) + `,"allOf":[` + refs(100) + `]}`, `1`, ""},
+		{"20,000 subschemas in data", `{"default":` + listOf(20_000, `{}`) + `}`, `1`, schema.CodeSchemaTooComplex},
+		{"long pattern", `{"pattern":"` + strings.Repeat("a", 1025) + `"}`, `"a"`, schema.CodeSchemaTooComplex},
+		{"long pattern in data", `{"$ref":"#/default","default":{"pattern":"` + strings.Repeat("a", 1025) + `"}}`, `"a"`, schema.CodeSchemaPattern},
+		{"many large patterns", `{"allOf":` + listOf(60, `{"pattern":"(.{1,1000})"}`) + `}`, `"a"`, ""},
+		{"many different large patterns", `{"allOf":[` + patternList(100) + `]}`, `"a"`, schema.CodeSchemaPattern},
+		{"schema number with a huge exponent", `{"maximum":1e99999999}`, `1`, schema.CodeSchemaTooComplex},
+		{"schema count beyond 64 bits", `{"maxLength":1e300,"minLength":0}`, `"a"`, ""},
+
+		{"number with a huge exponent", `{"maximum":5}`, `1e99999999`, schema.CodeLimit},
+		{"200 numbers with large exponents and multipleOf", `{"items":{"multipleOf":0.7}}`, listOf(200, `1e999999`), schema.CodeLimit},
+		{"5,000 numbers at the largest exponent and multipleOf", `{"items":{"multipleOf":0.7}}`, listOf(5_000, `1e400`), schema.CodeMismatch},
+		{"long integer", `{"multipleOf":3}`, strings.Repeat("7", 1<<20), schema.CodeLimit},
+		{"repeats on 1 MiB", `{"pattern":"` + repeats + `"}`, `"` + strings.Repeat("a", 1<<20-2) + `"`, schema.CodeLimit},
+		{"repeats on the longest string", `{"pattern":"` + repeats + `"}`, `"` + strings.Repeat("a", 16<<10) + `"`, schema.CodeLimit},
+		{"repeats on many strings", `{"items":{"pattern":"` + repeats + `"}}`, listOf(1000, `"`+strings.Repeat("a", 1000)+`"`), schema.CodeLimit},
+		{"pattern under not", `{"not":{"pattern":"^(a+)+$"}}`, `"` + strings.Repeat("a", 1<<20-2) + `"`, schema.CodeLimit},
+		{"backtracking", `{"pattern":"^(a+)+$"}`, `"` + strings.Repeat("a", 16_000) + `b"`, schema.CodeMismatch},
+		{"500,000 wrong items", `{"items":{"type":"string"}}`, listOf(500_000, `1`), schema.CodeLimit},
+		{"25,000 wrong items", `{"items":{"type":"string"}}`, listOf(25_000, `1`), schema.CodeMismatch},
+		{"25,000 items wrong ten times", `{"items":{"allOf":` + listOf(10, `{"type":"string"}`) + `}}`, listOf(24_000, `1`), schema.CodeLimit},
+		{"as much wrong as the steps allow", `{"items":{"allOf":` + listOf(9, `{"type":"string"}`) + `}}`, listOf(9_900, `1`), schema.CodeMismatch},
+		{"deep document", `{}`, nested(100_000, `[`, ``, `]`), schema.CodeLimit},
+		{"deep document of objects", `{}`, nested(65, `{"a":`, `1`, `}`), schema.CodeLimit},
+		{"long enum and many values", `{"items":{"enum":[` + longEnum + `]}}`, listOf(20_000, `7654321`), schema.CodeLimit},
+		{"uniqueItems in every level", `{"$defs":{"u":{"uniqueItems":true,"items":{"$ref":"#/$defs/u"}}},"$ref":"#/$defs/u"}`,
+			nested(60, `[`, listOf(20_000, `1.5`), `]`), schema.CodeLimit},
+		{"large document", `{}`, `"` + strings.Repeat("a", 1<<20) + `"`, schema.CodeLimit},
+		{"many unwanted properties", `{"additionalProperties":false}`, manyProperties(24_000), schema.CodeMismatch},
+	}
+}
+
+func refs(n int) string {
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"$ref":"#/x/%d"}`, i)
+	}
+	return b.String()
+}
+
+func patternList(n int) string {
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"pattern":"(.{1,1000})%d"}`, i)
+	}
+	return b.String()
+}
+
+func manyProperties(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `,"p%d":1`, i)
+	}
+	return `{` + b.String()[1:] + `}`
+}
+
+// judge compiles and validates, and says what came of it.
+func judge(t testing.TB, h hostile) schema.Code {
+	t.Helper()
+	v, err := schema.Compile(json.RawMessage(h.schema), nil)
+	if e, ok := errors.AsType[*schema.ValidationError](err); ok {
+		return e.Problems[0].Code
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = v.Validate([]byte(h.document))
+	if e, ok := errors.AsType[*schema.InstanceError](err); ok {
+		if len(e.Error()) > 20_000 {
+			t.Errorf("the error is %d bytes long", len(e.Error()))
+		}
+		return e.Code
+	}
+	return ""
+}
+
+// TestHostileInput holds each guard to its case. The true price is 100 ms and 64 MB at most; the limits here leave room
+// for a slow machine and the race detector.
+func TestHostileInput(t *testing.T) {
+	for _, h := range hostileCases() {
+		t.Run(h.name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			start := time.Now()
+			got := judge(t, h)
+			took := time.Since(start)
+			runtime.ReadMemStats(&after)
+			if got != h.want {
+				t.Errorf("code = %q, want %q", got, h.want)
+			}
+			if took > 2*time.Second {
+				t.Errorf("took %v", took)
+			}
+			if spent := after.TotalAlloc - before.TotalAlloc; spent > 96<<20 {
+				t.Errorf("allocated %d MB", spent>>20)
+			}
+			t.Logf("%v, %.1f MB", took.Round(time.Microsecond), float64(after.TotalAlloc-before.TotalAlloc)/(1<<20))
+		})
+	}
+}
+
+// BenchmarkHostile measures what TestHostileInput bounds.
+func BenchmarkHostile(b *testing.B) {
+	for _, h := range hostileCases() {
+		b.Run(h.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				judge(b, h)
+			}
+		})
+	}
+}
