@@ -107,8 +107,8 @@ func (e *Error) unwrap(stderr []byte) bool {
 	default: // a bare number or word is a text
 		return false
 	}
-	if kindOf(reason) == '"' {
-		if text := strings.TrimSpace(unquote(reason)); text != "" {
+	if kind := kindOf(reason); kind == '"' || kind == 'n' {
+		if text := strings.TrimSpace(unquote(reason)); text != "" { // else the exit status has to do
 			e.Message = shorten(text, maxMessage)
 		}
 		return true
