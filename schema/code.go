@@ -1,7 +1,36 @@
 package schema
 
+// Codes of problems with a tool list.
+const (
+	CodeNotList            Code = "not_list"             // the tools are no list
+	CodeNotObject          Code = "not_object"           // an entry is no object
+	CodeWrongType          Code = "wrong_type"           // a member has another JSON type than documented
+	CodeWrongCase          Code = "wrong_case"           // a member's name differs from a known one by case only
+	CodeEmpty              Code = "empty"                // a member of a binding is an empty string
+	CodeNameMissing        Code = "name_missing"         // no name, or an empty one
+	CodeNameInvalid        Code = "name_invalid"         // the name breaks ^[A-Za-z_][A-Za-z0-9_-]{0,127}$
+	CodeNameDuplicate      Code = "name_duplicate"       // an earlier tool has the name
+	CodeInputSchemaMissing Code = "input_schema_missing" // no input_schema
+	CodeModeInvalid        Code = "mode_invalid"         // default_execution_mode is neither sandbox nor passthrough
+	CodeBindingMissing     Code = "binding_missing"      // passthrough without passthrough_binding
+	CodeBindingBoth        Code = "binding_both_ids"     // both endpoint_id and endpoint_name
+	CodeBindingNoEndpoint  Code = "binding_no_endpoint"  // neither endpoint_id nor endpoint_name
+	CodeBindingEndpointID  Code = "binding_endpoint_id"  // endpoint_id is no UUID
+	CodeBindingToolName    Code = "binding_tool_name"    // no tool_name
+	CodeEndpointMissing    Code = "endpoint_missing"     // no such endpoint in the organisation
+	CodeEndpointType       Code = "endpoint_type"        // the endpoint's type cannot be bound
+	CodeEndpointForeign    Code = "endpoint_foreign"     // the endpoint belongs to another organisation
+	CodeEndpointTool       Code = "endpoint_tool"        // the endpoint has no such tool
+	CodeEndpointUnchecked  Code = "endpoint_unchecked"   // the resolver failed; ValidationError unwraps to its error
+	CodePolicyInvalid      Code = "policy_invalid"       // ledger_write_policy is none of the three
+	CodeAdapterMissing     Code = "adapter_missing"      // policy adapter without ledger_adapter
+	CodeAdapterInvalid     Code = "adapter_invalid"      // the adapter breaks a rule of package ledger
+	CodeAdapterUndeclared  Code = "adapter_undeclared"   // the ledger schema does not declare what the adapter writes, or there is none
+)
+
 // Codes of problems with a schema.
 const (
+	CodeSchemaNotObject  Code = "schema_not_object"      // the root is no object schema
 	CodeSchemaInvalid    Code = "schema_invalid"         // breaks the rules of its draft
 	CodeSchemaNotJSON    Code = "schema_not_json"        // is not strict JSON
 	CodeSchemaTooLarge   Code = "schema_too_large"       // more bytes than Limits.SchemaBytes

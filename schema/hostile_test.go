@@ -31,7 +31,9 @@ func hostileCases() []hostile {
 		return b.String()
 	}
 	listOf := func(n int, item string) string { return "[" + strings.Repeat(item+",", n-1) + item + "]" }
-	nested := func(n int, open, leaf, end string) string { return strings.Repeat(open, n) + leaf + strings.Repeat(end, n) }
+	nested := func(n int, open, leaf, end string) string {
+		return strings.Repeat(open, n) + leaf + strings.Repeat(end, n)
+	}
 	properties := func(n int) string {
 		var b strings.Builder
 		for i := range n {

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -44,7 +43,12 @@ func (p Problem) String() string {
 // Problems are ordered by tool, then by place.
 type ValidationError struct {
 	Problems []Problem
+
+	causes []error
 }
+
+// Unwrap returns the errors of an [EndpointResolver] that failed.
+func (e *ValidationError) Unwrap() []error { return e.causes }
 
 // Error is a list for people: one problem as it is, several under a heading, one line each.
 func (e *ValidationError) Error() string {
@@ -131,15 +135,6 @@ func (ps *problems) under(pointer string, part []Problem) {
 	for _, p := range part {
 		ps.list = append(ps.list, Problem{ps.index, ps.tool, p.Code, pointer + p.Pointer, p.Message})
 	}
-}
-
-// errorOf returns the problems as an error, or nil when there are none.
-func errorOf(list []Problem) error {
-	if len(list) == 0 {
-		return nil
-	}
-	slices.SortStableFunc(list, func(a, b Problem) int { return cmp.Compare(a.Index, b.Index) })
-	return &ValidationError{Problems: list}
 }
 
 // cut bounds a text that somebody else chose before it goes into a message.

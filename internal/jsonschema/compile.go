@@ -286,3 +286,9 @@ func safeURL(s string) string {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// Check tells what [Compile] would refuse, and nothing else.
+func Check(raw []byte, o *Options) error {
+	_, err := Compile(raw, o)
+	return err
+}

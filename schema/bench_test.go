@@ -1,0 +1,109 @@
+package schema_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	lib "github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/toolwire/toolwire/schema"
+)
+
+const argumentsSchema = `{"type":"object","properties":{"order_id":{"type":"string"},"amount":{"type":"number","minimum":0},
+	"notify":{"type":"boolean"}},"required":["order_id","amount"],"additionalProperties":false}`
+
+const arguments = `{"order_id":"4521","amount":79.5,"notify":true}`
+
+// floor is what the validator library asks of its users and no more: a decoder that keeps numbers, and its Validate.
+func floor(b *testing.B, raw string) func(document []byte) error {
+	doc, err := lib.UnmarshalJSON(strings.NewReader(raw))
+	if err != nil {
+		b.Fatal(err)
+	}
+	c := lib.NewCompiler()
+	if err := c.AddResource("mem:///floor", doc); err != nil {
+		b.Fatal(err)
+	}
+	s, err := c.Compile("mem:///floor")
+	if err != nil {
+		b.Fatal(err)
+	}
+	return func(document []byte) error {
+		v, err := lib.UnmarshalJSON(bytes.NewReader(document))
+		if err != nil {
+			return err
+		}
+		return s.Validate(v)
+	}
+}
+
+// BenchmarkArguments: the goal is at most 1.25 of the floor.
+func BenchmarkArguments(b *testing.B) {
+	ours, err := schema.Compile(json.RawMessage(argumentsSchema), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, way := range []struct {
+		name     string
+		validate func([]byte) error
+	}{{"floor", floor(b, argumentsSchema)}, {"toolwire", ours.Validate}} {
+		for _, document := range []struct{ name, text string }{{"valid", arguments}, {"invalid", `{"order_id":1,"amount":-1}`}} {
+			b.Run(document.name+"/"+way.name, func(b *testing.B) {
+				b.ReportAllocs()
+				text := []byte(document.text)
+				for b.Loop() {
+					if err := way.validate(text); (err == nil) != (document.name == "valid") {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// hundredTools is a list as teams have them: a few properties with descriptions, an enum, a nested object, an array.
+func hundredTools() []byte {
+	var list []string
+	for i := range 100 {
+		list = append(list, fmt.Sprintf(`{"name":"tool_%d","description":"Does the thing number %d for an order and says what came of it.",
+			"input_schema":{"type":"object","properties":{
+				"order_id":{"type":"string","description":"The order's id, as shown to the customer.","pattern":"^[0-9]{%d}$"},
+				"amount":{"type":"number","minimum":0,"description":"In the order's currency."},
+				"reason":{"type":"string","enum":["damaged","late","other"]},
+				"address":{"type":"object","properties":{"street":{"type":"string"},"city":{"type":"string"},"zip":{"type":"string","maxLength":10}},
+					"required":["street","city"],"additionalProperties":false},
+				"items":{"type":"array","items":{"type":"string"},"maxItems":50}},
+				"required":["order_id"],"additionalProperties":false},
+			"output_schema":{"type":"object","properties":{"ok":{"type":"boolean"},"error":{"type":"string"},"n":{"const":%d}}}}`, i, i, i%9+1, i))
+	}
+	return []byte(`{"tools_schema":[` + strings.Join(list, ",") + `]}`)
+}
+
+// BenchmarkHundredTools: the goal is under 10 times the floor, decoding.
+func BenchmarkHundredTools(b *testing.B) {
+	doc := hundredTools()
+	b.Run("floor", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			var v any
+			if err := json.Unmarshal(doc, &v); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("toolwire", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			tools, err := schema.Parse(doc)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := schema.Validate(tools, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,87 @@
+package schema
+
+import (
+	"errors"
+	"slices"
+)
+
+// An Endpoint is a registered tool endpoint, as far as bindings need to know it.
+type Endpoint struct {
+	ID    string // a UUID
+	Name  string // unique in its organisation
+	Type  string // mcp_server, http_openapi and code can be bound
+	Org   string // the organisation it belongs to, as ValidateOptions.Org spells it; "" is the agent's own
+	Tools []string
+}
+
+// An EndpointResolver finds registered endpoints, so that [Validate] can check bindings against them.
+type EndpointResolver interface {
+	// Endpoint finds an endpoint by id or by name, of which exactly one is not empty. The error is
+	// [ErrEndpointNotFound] when there is none; any other error is reported as "could not be checked".
+	Endpoint(id, name string) (Endpoint, error)
+}
+
+// ErrEndpointNotFound says that no endpoint has the id or the name.
+var ErrEndpointNotFound = errors.New("schema: endpoint not found")
+
+// Endpoints is an [EndpointResolver] over a list at hand.
+type Endpoints []Endpoint
+
+// Endpoint implements [EndpointResolver].
+func (list Endpoints) Endpoint(id, name string) (Endpoint, error) {
+	for _, e := range list {
+		if id != "" && e.ID == id || name != "" && e.Name == name {
+			return e, nil
+		}
+	}
+	return Endpoint{}, ErrEndpointNotFound
+}
+
+// endpointTypes are those that a binding may point at.
+var endpointTypes = []string{"mcp_server", "http_openapi", "code"}
+
+// checkEndpoint holds a binding against the endpoint it names.
+func (c *checker) checkEndpoint(ps *problems, b *Binding) {
+	member := "/passthrough_binding/endpoint_id"
+	if b.EndpointID == "" {
+		member = "/passthrough_binding/endpoint_name"
+	}
+	e, err := c.endpoints.Endpoint(b.EndpointID, b.EndpointName)
+	switch {
+	case errors.Is(err, ErrEndpointNotFound):
+		ps.add(CodeEndpointMissing, member, "names no endpoint of the organisation; register it or correct the binding")
+		return
+	case err != nil:
+		c.causes = append(c.causes, err)
+		ps.add(CodeEndpointUnchecked, member, "could not be checked: looking the endpoint up failed")
+		return
+	}
+	if e.Org != "" && c.org != "" && e.Org != c.org {
+		ps.add(CodeEndpointForeign, member, "names an endpoint of another organisation; bind one of your own")
+	}
+	if !slices.Contains(endpointTypes, e.Type) {
+		ps.add(CodeEndpointType, member, "names an endpoint of type %q; only mcp_server, http_openapi and code can be bound", cut(e.Type, 40))
+	}
+	if b.ToolName != "" && !slices.Contains(e.Tools, b.ToolName) {
+		ps.add(CodeEndpointTool, "/passthrough_binding/tool_name", "is not among the tools discovered on the endpoint%s", among(e.Tools))
+	}
+}
+
+// among lists a few names, for a message.
+func among(names []string) string {
+	const most = 10
+	if len(names) == 0 {
+		return ", which has none"
+	}
+	out := ": "
+	for i, name := range names {
+		if i == most {
+			return out + ", …"
+		}
+		if i > 0 {
+			out += ", "
+		}
+		out += cut(name, 128)
+	}
+	return out
+}

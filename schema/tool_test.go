@@ -1,0 +1,325 @@
+package schema_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/ledger"
+	"github.com/toolwire/toolwire/schema"
+)
+
+// found renders the problems of a list, one per line: tool, code, pointer.
+func found(t testing.TB, err error) string {
+	t.Helper()
+	if err == nil {
+		return ""
+	}
+	e, ok := errors.AsType[*schema.ValidationError](err)
+	if !ok {
+		t.Fatalf("error is a %T (%v), want *schema.ValidationError", err, err)
+	}
+	var lines []string
+	for _, p := range e.Problems {
+		lines = append(lines, fmt.Sprintf("%d %s %s", p.Index, p.Code, p.Pointer))
+		if p.Message == "" || strings.Contains(p.Message, "%!") {
+			t.Errorf("bad message %q of %s", p.Message, p.Code)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func parse(t testing.TB, doc string) []schema.Tool {
+	t.Helper()
+	tools, err := schema.Parse([]byte(doc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tools
+}
+
+func orders(t testing.TB) *ledger.Schema {
+	t.Helper()
+	var s ledger.Schema
+	if err := json.Unmarshal([]byte(`{"entities":[{"type":"order","id_field":"order_id"}]}`), &s); err != nil {
+		t.Fatal(err)
+	}
+	return &s
+}
+
+const uuid = "0f8fad5b-d9cb-469f-a165-70867728950e"
+
+// TestValidate holds every rule of the Tools schema, "Validation", to a list that breaks it.
+func TestValidate(t *testing.T) {
+	tool := func(members string) string { return `[{"name":"t","input_schema":{"type":"object"}` + members + `}]` }
+	named := func(name string) string { return `[{"name":"` + name + `","input_schema":{"type":"object"}}]` }
+	input := func(s string) string { return `[{"name":"t","input_schema":` + s + `}]` }
+	pass := func(binding string) string {
+		return tool(`,"default_execution_mode":"passthrough","passthrough_binding":` + binding)
+	}
+	adapted := func(adapter string) string {
+		return tool(`,"default_execution_mode":"passthrough","passthrough_binding":{"endpoint_name":"e","tool_name":"t"},` +
+			`"ledger_write_policy":"adapter","ledger_adapter":` + adapter)
+	}
+	for _, test := range []struct{ name, tools, want string }{
+		{"the least", tool(``), ``},
+		{"no tools", `[]`, ``},
+		{"no object", `[1,null,"x",[]]`, "0 not_object \n1 not_object \n2 not_object \n3 not_object "},
+		{"empty object", `[{}]`, "0 name_missing /name\n0 input_schema_missing /input_schema"},
+		{"nulls", `[{"name":null,"input_schema":null}]`, "0 name_missing /name\n0 input_schema_missing /input_schema"},
+		{"wrong types", `[{"name":1,"description":2,"input_schema":{},"default_execution_mode":3,"ledger_write_policy":4}]`,
+			"0 wrong_type /name\n0 wrong_type /description\n0 mode_invalid /default_execution_mode\n0 policy_invalid /ledger_write_policy"},
+		{"wrong case", tool(`,"Description":"x"`), "0 wrong_case /Description"},
+		{"unknown members", tool(`,"x_later":{"a":1}`), ``},
+
+		{"name empty", named(``), "0 name_missing /name"},
+		{"name 128", named(strings.Repeat("a", 128)), ``},
+		{"name 129", named(strings.Repeat("a", 129)), "0 name_invalid /name"},
+		{"name with digit", named(`a1`), ``},
+		{"name with leading digit", named(`1a`), "0 name_invalid /name"},
+		{"name with hyphen", named(`a-b`), ``},
+		{"name with leading hyphen", named(`-a`), "0 name_invalid /name"},
+		{"name with leading underscore", named(`_a`), ``},
+		{"name with dot", named(`a.b`), "0 name_invalid /name"},
+		{"name with space", named(`a b`), "0 name_invalid /name"},
+		{"name with line break", named(`ab\n`), "0 name_invalid /name"},
+		{"name with Cyrillic a", named("get_\u0430"), "0 name_invalid /name"},
+		{"name with full-width a", named("\uff41"), "0 name_invalid /name"},
+		{"names that differ by case", `[{"name":"a","input_schema":{}},{"name":"A","input_schema":{}}]`, ``},
+		{"same name", `[{"name":"a","input_schema":{}},{"name":"b","input_schema":{}},{"name":"a","input_schema":{}}]`,
+			"2 name_duplicate /name"},
+
+		{"input schema true", input(`true`), "0 schema_not_object /input_schema"},
+		{"input schema string", input(`"object"`), "0 schema_not_object /input_schema"},
+		{"input schema array", input(`[]`), "0 schema_not_object /input_schema"},
+		{"input schema of an array", input(`{"type":"array"}`), "0 schema_not_object /input_schema/type"},
+		{"input schema of an object or null", input(`{"type":["object","null"]}`), "0 schema_not_object /input_schema/type"},
+		{"input schema of an object as list", input(`{"type":["object"]}`), ``},
+		{"input schema without type", input(`{}`), ``},
+		{"input schema of an unknown type", input(`{"type":"objct"}`),
+			"0 schema_not_object /input_schema/type\n0 schema_invalid /input_schema/type"},
+		{"input schema with a broken ref", input(`{"properties":{"a":{"$ref":"#/$defs/b"}}}`), "0 schema_ref_broken /input_schema"},
+		{"input schema with a bad regex", input(`{"properties":{"a":{"pattern":"("}}}`),
+			"0 schema_pattern_invalid /input_schema/properties/a/pattern"},
+		{"input schema of an unknown draft", input(`{"$schema":"http://json-schema.org/draft-99/schema"}`),
+			"0 schema_draft_unknown /input_schema/$schema"},
+		{"input schema with two problems", input(`{"required":"a","properties":{"a":{"type":1}}}`),
+			"0 schema_invalid /input_schema/properties/a/type\n0 schema_invalid /input_schema/required"},
+		{"output schema", tool(`,"output_schema":{"type":"array"}`), ``},
+		{"output schema null", tool(`,"output_schema":null`), ``},
+		{"output schema true", tool(`,"output_schema":true`), "0 schema_not_object /output_schema"},
+		{"output schema broken", tool(`,"output_schema":{"minimum":"1"}`), "0 schema_invalid /output_schema/minimum"},
+
+		{"mode sandbox", tool(`,"default_execution_mode":"sandbox"`), ``},
+		{"mode null", tool(`,"default_execution_mode":null`), ``},
+		{"mode empty", tool(`,"default_execution_mode":""`), "0 mode_invalid /default_execution_mode"},
+		{"mode in capitals", tool(`,"default_execution_mode":"Sandbox"`), "0 mode_invalid /default_execution_mode"},
+		{"mode unknown", tool(`,"default_execution_mode":"simulated"`), "0 mode_invalid /default_execution_mode"},
+		{"passthrough without binding", tool(`,"default_execution_mode":"passthrough"`), "0 binding_missing /passthrough_binding"},
+		{"binding null", pass(`null`), "0 binding_missing /passthrough_binding"},
+		{"binding no object", pass(`"e"`), "0 wrong_type /passthrough_binding"},
+		{"binding empty", pass(`{}`), "0 binding_no_endpoint /passthrough_binding\n0 binding_tool_name /passthrough_binding/tool_name"},
+		{"binding by name", pass(`{"endpoint_name":"e","tool_name":"t"}`), ``},
+		{"binding by id", pass(`{"endpoint_id":"` + uuid + `","tool_name":"t"}`), ``},
+		{"binding by id in capitals", pass(`{"endpoint_id":"` + strings.ToUpper(uuid) + `","tool_name":"t"}`), ``},
+		{"binding by what is no id", pass(`{"endpoint_id":"orders-api","tool_name":"t"}`),
+			"0 binding_endpoint_id /passthrough_binding/endpoint_id"},
+		{"binding by id without hyphens", pass(`{"endpoint_id":"` + strings.ReplaceAll(uuid, "-", "") + `","tool_name":"t"}`),
+			"0 binding_endpoint_id /passthrough_binding/endpoint_id"},
+		{"binding by both", pass(`{"endpoint_id":"` + uuid + `","endpoint_name":"e","tool_name":"t"}`),
+			"0 binding_both_ids /passthrough_binding"},
+		{"binding by id and a null name", pass(`{"endpoint_id":"` + uuid + `","endpoint_name":null,"tool_name":"t"}`), ``},
+		{"binding with empty strings", pass(`{"endpoint_id":"","endpoint_name":"","tool_name":""}`),
+			"0 empty /passthrough_binding/endpoint_id\n0 empty /passthrough_binding/endpoint_name\n0 empty /passthrough_binding/tool_name"},
+		{"binding with wrong types", pass(`{"endpoint_name":1,"tool_name":[]}`),
+			"0 wrong_type /passthrough_binding/endpoint_name\n0 wrong_type /passthrough_binding/tool_name"},
+		{"binding with wrong case", pass(`{"endpoint_name":"e","tool_name":"t","Endpoint_ID":"x"}`),
+			"0 wrong_case /passthrough_binding/Endpoint_ID"},
+		{"binding on a sandbox tool", tool(`,"passthrough_binding":{"endpoint_id":"","tool_name":1}`), ``},
+
+		{"policy record_only", tool(`,"ledger_write_policy":"record_only"`), ``},
+		{"policy on a sandbox tool", tool(`,"ledger_write_policy":"none"`), ``},
+		{"policy unknown", tool(`,"ledger_write_policy":"adapt"`), "0 policy_invalid /ledger_write_policy"},
+		{"policy adapter without adapter", tool(`,"ledger_write_policy":"adapter"`), "0 adapter_missing /ledger_adapter"},
+		{"adapter without policy", tool(`,"ledger_adapter":{"entity_type":"order","id_from":"$.id"}`), ``},
+		{"adapter", adapted(`{"op":"update","entity_type":"order","id_from":"$.order_id","field_map":{"status":"$.status"},"flags":["f:{id}"]}`), ``},
+		{"adapter without op", adapted(`{"entity_type":"order","id_from":"$.order_id"}`), ``},
+		{"adapter no object", adapted(`"x"`), "0 adapter_invalid /ledger_adapter"},
+		{"adapter empty", adapted(`{}`), "0 adapter_invalid /ledger_adapter/entity_type\n0 adapter_invalid /ledger_adapter/id_from"},
+		{"adapter with unknown op", adapted(`{"op":"upsert","entity_type":"order","id_from":"$.id"}`), "0 adapter_invalid /ledger_adapter/op"},
+		{"adapter with bad path", adapted(`{"entity_type":"order","id_from":"$[?(@.a)]"}`), "0 adapter_invalid /ledger_adapter/id_from"},
+		{"adapter for an undeclared entity", adapted(`{"entity_type":"refund","id_from":"$.id"}`),
+			"0 adapter_undeclared /ledger_adapter/entity_type"},
+		{"set_flag", adapted(`{"op":"set_flag","flags":["seen"]}`), ``},
+		{"set_flag without flags", adapted(`{"op":"set_flag"}`), "0 adapter_invalid /ledger_adapter/flags"},
+		{"set_flag with entity members", adapted(`{"op":"set_flag","entity_type":"order","id_from":"$.id","field_map":{},"flags":["seen"]}`),
+			"0 adapter_invalid /ledger_adapter/entity_type\n0 adapter_invalid /ledger_adapter/id_from\n0 adapter_invalid /ledger_adapter/field_map"},
+
+		{"all problems of all tools", `[{"name":"1","input_schema":true},{"name":"b","input_schema":{}},{"input_schema":{},"default_execution_mode":"x"}]`,
+			"0 name_invalid /name\n0 schema_not_object /input_schema\n2 name_missing /name\n2 mode_invalid /default_execution_mode"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			tools := parse(t, test.tools)
+			err := schema.Validate(tools, &schema.ValidateOptions{LedgerSchema: orders(t)})
+			if got := found(t, err); got != test.want {
+				t.Errorf("problems:\n%s\nwant:\n%s\n(%v)", got, test.want, err)
+			}
+		})
+	}
+}
+
+func TestValidateWithoutLedgerSchema(t *testing.T) {
+	tools := parse(t, `[{"name":"a","input_schema":{},"ledger_write_policy":"adapter","ledger_adapter":{"entity_type":"order","id_from":"$.id"}},
+		{"name":"b","input_schema":{},"ledger_write_policy":"adapter","ledger_adapter":{"op":"set_flag","flags":["f"]}}]`)
+	if got, want := found(t, schema.Validate(tools, nil)), "0 adapter_undeclared /ledger_adapter/entity_type"; got != want {
+		t.Errorf("problems = %q, want %q", got, want)
+	}
+}
+
+type failingResolver struct{ err error }
+
+func (f failingResolver) Endpoint(string, string) (schema.Endpoint, error) {
+	return schema.Endpoint{}, f.err
+}
+
+func TestValidateChecksEndpoints(t *testing.T) {
+	endpoints := schema.Endpoints{
+		{ID: uuid, Name: "mcp", Type: "mcp_server", Tools: []string{"t"}},
+		{Name: "api", Type: "http_openapi", Org: "ours", Tools: []string{"t", "u"}},
+		{Name: "code", Type: "code", Tools: []string{"t"}},
+		{Name: "queue", Type: "sqs", Tools: []string{"t"}},
+		{Name: "theirs", Type: "code", Org: "theirs", Tools: []string{"t"}},
+		{Name: "empty", Type: "code"},
+	}
+	broken := errors.New("connection refused")
+	for _, test := range []struct {
+		binding  string
+		resolver schema.EndpointResolver
+		want     string
+	}{
+		{`{"endpoint_id":"` + uuid + `","tool_name":"t"}`, endpoints, ``},
+		{`{"endpoint_name":"api","tool_name":"u"}`, endpoints, ``},
+		{`{"endpoint_name":"code","tool_name":"t"}`, endpoints, ``},
+		{`{"endpoint_name":"none","tool_name":"t"}`, endpoints, `0 endpoint_missing /passthrough_binding/endpoint_name`},
+		{`{"endpoint_id":"1` + uuid[1:] + `","tool_name":"t"}`, endpoints, `0 endpoint_missing /passthrough_binding/endpoint_id`},
+		{`{"endpoint_name":"queue","tool_name":"t"}`, endpoints, `0 endpoint_type /passthrough_binding/endpoint_name`},
+		{`{"endpoint_name":"theirs","tool_name":"t"}`, endpoints, `0 endpoint_foreign /passthrough_binding/endpoint_name`},
+		{`{"endpoint_name":"code","tool_name":"x"}`, endpoints, `0 endpoint_tool /passthrough_binding/tool_name`},
+		{`{"endpoint_name":"empty","tool_name":"x"}`, endpoints, `0 endpoint_tool /passthrough_binding/tool_name`},
+		{`{"endpoint_name":"code"}`, endpoints, `0 binding_tool_name /passthrough_binding/tool_name`},
+		{`{"endpoint_name":"code","tool_name":"t"}`, failingResolver{broken}, `0 endpoint_unchecked /passthrough_binding/endpoint_name`},
+		{`{"endpoint_id":"x","tool_name":"t"}`, failingResolver{broken}, `0 binding_endpoint_id /passthrough_binding/endpoint_id`},
+	} {
+		tools := parse(t, `[{"name":"a","input_schema":{},"default_execution_mode":"passthrough","passthrough_binding":`+test.binding+`}]`)
+		err := schema.Validate(tools, &schema.ValidateOptions{Endpoints: test.resolver, Org: "ours"})
+		if got := found(t, err); got != test.want {
+			t.Errorf("%s: problems = %q, want %q", test.binding, got, test.want)
+		}
+		if unchecked := strings.Contains(test.want, "unchecked"); errors.Is(err, broken) != unchecked {
+			t.Errorf("%s: errors.Is(err, the resolver's error) = %v", test.binding, !unchecked)
+		}
+	}
+}
+
+func TestValidationErrorForPeopleAndPrograms(t *testing.T) {
+	tools := parse(t, `[{"name":"a","input_schema":{}},{"name":"1","default_execution_mode":"x"}]`)
+	err := schema.Validate(tools, nil)
+	want := `3 problems:
+  - tool[1] "1": /name must be 1 to 128 ASCII letters, digits, _ and -, beginning with a letter or _; "1" at byte 0 is not allowed there [name_invalid]
+  - tool[1] "1": /input_schema is required: the JSON Schema of the arguments object [input_schema_missing]
+  - tool[1] "1": /default_execution_mode must be sandbox or passthrough, not "x" [mode_invalid]`
+	if err.Error() != want {
+		t.Errorf("error:\n%v\nwant:\n%s", err, want)
+	}
+	body, merr := json.Marshal(err)
+	if merr != nil {
+		t.Fatal(merr)
+	}
+	var got struct {
+		Detail struct {
+			Class   string `json:"error_class"`
+			Message string
+			Tools   []struct {
+				Index    int
+				Name     string
+				Message  string
+				Problems []struct{ Code, Pointer, Message string }
+			}
+		}
+	}
+	if err := json.Unmarshal(body, &got); err != nil {
+		t.Fatal(err)
+	}
+	d := got.Detail
+	if d.Class != "invalid_tools_schema" || d.Message != "3 problems in 1 tool" || len(d.Tools) != 1 || d.Tools[0].Index != 1 ||
+		d.Tools[0].Name != "1" || len(d.Tools[0].Problems) != 3 || d.Tools[0].Problems[2].Code != "mode_invalid" ||
+		!strings.Contains(d.Tools[0].Message, "/default_execution_mode must be sandbox or passthrough") {
+		t.Errorf("body = %s", body)
+	}
+}
+
+func TestParseRefusesWhatIsNoList(t *testing.T) {
+	for _, test := range []struct{ doc, want string }{
+		{``, "-1 not_json "}, {`[`, "-1 not_json "}, {`[{"name":"a","name":"b"}]`, "-1 not_json /0/name"}, {`[] []`, "-1 not_json "},
+		{`null`, "-1 not_list "}, {`"x"`, "-1 not_list "}, {`{}`, "-1 not_list /tools_schema"},
+		{`{"tools_schema":{}}`, "-1 not_list /tools_schema"}, {`{"Tools_Schema":[]}`, "-1 wrong_case /Tools_Schema"},
+	} {
+		_, err := schema.Parse([]byte(test.doc))
+		if got := found(t, err); got != test.want {
+			t.Errorf("%s: problems = %q, want %q", test.doc, got, test.want)
+		}
+	}
+}
+
+func TestFormatWritesBackWhatParseRead(t *testing.T) {
+	for _, doc := range []string{
+		`{"tools_schema":[]}`,
+		`{"tools_schema":[{"name":"a","input_schema":{"type" : "object","x":[1.0,1e2,"<&>\u00e9"]}}]}`,
+		`{"tools_schema":[{"name":"a","input_schema":{},"z":{"k" : 1},"a":"<\/b>","m":12345678901234567890.10,"z2":null}]}`,
+		`{"tools_schema":[{"name":null,"description":"","input_schema":null,"output_schema":null,"default_execution_mode":"",` +
+			`"passthrough_binding":null,"ledger_write_policy":7,"ledger_adapter":null}]}`,
+		`{"tools_schema":[{"name":"a","input_schema":true,"passthrough_binding":{"endpoint_id":"","tool_name":3,"later":[1 ,2]}}]}`,
+		`{"tools_schema":[{"name":"a","input_schema":[],"passthrough_binding":"x","ledger_adapter":{"op":"add","later":{"a" : 1}}}]}`,
+		`{"tools_schema":[1,"x",null,[{}],{}]}`,
+	} {
+		tools, err := schema.Parse([]byte(doc))
+		if err != nil {
+			t.Fatalf("%s: %v", doc, err)
+		}
+		out, err := schema.Format(tools)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(out) != doc {
+			t.Errorf("wrote %s\nread  %s", out, doc)
+		}
+	}
+}
+
+func TestFormatRefusesWhatIsNoJSON(t *testing.T) {
+	_, err := schema.Format([]schema.Tool{{Name: "a", InputSchema: json.RawMessage(`{"type":`)}})
+	if got := found(t, err); !strings.HasPrefix(got, "-1 not_json") {
+		t.Errorf("problems = %q", got)
+	}
+	err = schema.Validate([]schema.Tool{{Name: "a", InputSchema: json.RawMessage(`{"type":`)}}, nil)
+	if got := found(t, err); got != "0 schema_not_json /input_schema/type" {
+		t.Errorf("problems = %q", got)
+	}
+}
+
+func TestToolIsJSON(t *testing.T) {
+	const doc = `{"name":"a","input_schema":{"type":"object"},"passthrough_binding":{"endpoint_name":"e","tool_name":"t"},"later":1}`
+	var tool schema.Tool
+	if err := json.Unmarshal([]byte(doc), &tool); err != nil {
+		t.Fatal(err)
+	}
+	if tool.PassthroughBinding.EndpointName != "e" || len(tool.Extra) != 1 || tool.Mode() != schema.Sandbox || tool.WritePolicy() != schema.RecordOnly {
+		t.Errorf("tool = %+v", tool)
+	}
+	out, err := json.Marshal(tool)
+	if err != nil || string(out) != doc {
+		t.Errorf("wrote %s, %v", out, err)
+	}
+}

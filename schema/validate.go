@@ -1,0 +1,276 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/toolwire/toolwire/internal/jsonschema"
+	"github.com/toolwire/toolwire/ledger"
+)
+
+// ValidateOptions adds to what [Validate] can check. The zero value is the default.
+type ValidateOptions struct {
+	// LedgerSchema is the agent's ledger schema. Without one, nil, the ledger is open and declares no entity, so every
+	// adapter that writes an entity is a problem.
+	LedgerSchema *ledger.Schema
+	// Endpoints finds the endpoints that bindings name. Without it bindings are checked for their form only.
+	Endpoints EndpointResolver
+	// Org is the agent's organisation, to be compared with Endpoint.Org; "" compares nothing.
+	Org string
+	// Limits bounds the schemas; see [Compile].
+	Limits Limits
+}
+
+// Validate reports everything for which the platform would reject the tools, all of it at once, as a
+// [*ValidationError]. The rules are those of the Tools schema, "Validation"; the package comment lists their codes.
+// Options may be nil. It is safe for concurrent use as long as nobody changes the tools.
+func Validate(tools []Tool, o *ValidateOptions) error {
+	var opts ValidateOptions
+	if o != nil {
+		opts = *o
+	}
+	c := &checker{ledger: opts.LedgerSchema, endpoints: opts.Endpoints, org: opts.Org, checked: map[string][]Problem{},
+		options: jsonschema.Options{Limits: jsonschema.Limits(opts.Limits)}}
+	first := make(map[string]int, len(tools))
+	var all []Problem
+	for i := range tools {
+		t := &tools[i]
+		ps := &problems{index: i, tool: cut(t.Name, 128)}
+		c.tool(ps, t)
+		if before, ok := first[t.Name]; ok && t.Name != "" {
+			ps.add(CodeNameDuplicate, "/name", "is taken by tool[%d] already; names must be unique per agent", before)
+		} else {
+			first[t.Name] = i
+		}
+		all = append(all, ps.list...)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return &ValidationError{Problems: all, causes: c.causes}
+}
+
+// checker holds what one call of Validate shares.
+type checker struct {
+	ledger    *ledger.Schema
+	endpoints EndpointResolver
+	org       string
+	options   jsonschema.Options
+	checked   map[string][]Problem // by text of the schema: lists often repeat one
+	causes    []error
+}
+
+var (
+	namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,127}$`)
+	uuidPattern = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
+)
+
+func (c *checker) tool(ps *problems, t *Tool) {
+	if t.whole != nil {
+		ps.add(CodeNotObject, "", "must be an object, not %s", kindName(t.whole))
+		return
+	}
+	c.name(ps, t)
+	checkText(ps, t.kept, "", "description")
+	c.schemas(ps, t)
+	c.mode(ps, t)
+	c.policy(ps, t)
+	checkCase(ps, "", t.Extra, toolMembers)
+}
+
+func (c *checker) name(ps *problems, t *Tool) {
+	switch {
+	case t.Name != "":
+		if !namePattern.MatchString(t.Name) {
+			ps.add(CodeNameInvalid, "/name", "must be %s", nameAdvice(t.Name))
+		}
+	case !checkText(ps, t.kept, "", "name"):
+		ps.add(CodeNameMissing, "/name", "is required and must not be empty")
+	}
+}
+
+func nameAdvice(name string) string {
+	const rule = "1 to 128 ASCII letters, digits, _ and -, beginning with a letter or _"
+	if len(name) > 128 {
+		return rule + "; this one has " + strconv.Itoa(len(name)) + " bytes"
+	}
+	for i, r := range name {
+		if !namePattern.MatchString(name[:i] + string(r)) {
+			return rule + "; " + strconv.QuoteToASCII(string(r)) + " at byte " + strconv.Itoa(i) + " is not allowed there"
+		}
+	}
+	return rule
+}
+
+func (c *checker) schemas(ps *problems, t *Tool) {
+	if len(t.InputSchema) == 0 {
+		ps.add(CodeInputSchemaMissing, "/input_schema", "is required: the JSON Schema of the arguments object%s", otherSpelling(t.Extra))
+	} else {
+		c.schema(ps, "/input_schema", t.InputSchema, true)
+	}
+	if len(t.OutputSchema) > 0 {
+		c.schema(ps, "/output_schema", t.OutputSchema, false)
+	}
+}
+
+// otherSpelling recognises the input schema under the name that another SDK gives it.
+func otherSpelling(extra []ledger.Member) string {
+	for _, m := range extra {
+		switch m.Name {
+		case "parameters", "inputSchema", "args_schema", "params_json_schema", "schema", "function", "toolSpec":
+			return "; this entry has " + strconv.Quote(m.Name) + " as another SDK prints it: read the list with Import"
+		}
+	}
+	return ""
+}
+
+// schema checks a schema, and that its root describes an object. What a response may be is free, except that the
+// platform takes no boolean for a schema.
+func (c *checker) schema(ps *problems, pointer string, raw json.RawMessage, arguments bool) {
+	found, ok := c.checked[string(raw)]
+	if !ok {
+		if err := jsonschema.Check(raw, &c.options); err != nil {
+			found = schemaProblems(err)
+		}
+		c.checked[string(raw)] = found
+	}
+	root := bytes.TrimSpace(raw)
+	switch {
+	case len(found) > 0 && found[0].Code == CodeSchemaNotJSON:
+	case kind(root) != '{':
+		ps.add(CodeSchemaNotObject, pointer, "must be a JSON Schema object, not %s", kindName(root))
+		return
+	case arguments:
+		if t := member(members(root), "type"); t != nil && !saysObject(t) {
+			ps.add(CodeSchemaNotObject, pointer+"/type", `must be "object": the arguments of a call are an object`)
+		}
+	}
+	ps.under(pointer, found)
+}
+
+// saysObject accepts "object" and ["object"], and what is no type at all: that is reported as such.
+func saysObject(t json.RawMessage) bool {
+	switch kind(t) {
+	case '"':
+		return text(t) == "object"
+	case '[':
+		list := elements(t)
+		return len(list) == 1 && text(list[0]) == "object"
+	}
+	return true
+}
+
+func (c *checker) mode(ps *problems, t *Tool) {
+	switch {
+	case t.DefaultExecutionMode == "" && keptMember(t.kept, "default_execution_mode") != nil:
+		if kept := keptMember(t.kept, "default_execution_mode"); kind(kept) != 'n' {
+			ps.add(CodeModeInvalid, "/default_execution_mode", "must be sandbox or passthrough")
+		}
+	case t.Mode() == Passthrough:
+		c.binding(ps, t.PassthroughBinding)
+	case t.Mode() != Sandbox:
+		ps.add(CodeModeInvalid, "/default_execution_mode", "must be sandbox or passthrough, not %q", cut(string(t.DefaultExecutionMode), 40))
+	}
+}
+
+func (c *checker) binding(ps *problems, b *Binding) {
+	const at = "/passthrough_binding"
+	if b == nil {
+		ps.add(CodeBindingMissing, at, "is required in passthrough mode: name an endpoint and a tool of it")
+		return
+	}
+	if b.whole != nil {
+		ps.add(CodeWrongType, at, "must be an object, not %s", kindName(b.whole))
+		return
+	}
+	wrong := false
+	for _, name := range bindingMembers {
+		wrong = checkText(ps, b.kept, at, name) || wrong
+	}
+	checkCase(ps, at, b.Extra, bindingMembers)
+	switch {
+	case b.EndpointID != "" && b.EndpointName != "":
+		ps.add(CodeBindingBoth, at, "has both endpoint_id and endpoint_name; keep one")
+		wrong = true
+	case b.EndpointID == "" && b.EndpointName == "" && !wrong:
+		ps.add(CodeBindingNoEndpoint, at, "names no endpoint; give endpoint_id or endpoint_name")
+		wrong = true
+	case b.EndpointID != "" && !uuidPattern.MatchString(b.EndpointID):
+		ps.add(CodeBindingEndpointID, at+"/endpoint_id", "must be a UUID; to bind by name use endpoint_name")
+		wrong = true
+	}
+	if b.ToolName == "" && keptMember(b.kept, "tool_name") == nil {
+		ps.add(CodeBindingToolName, at+"/tool_name", "is required: the tool as the endpoint's discovery lists it")
+	}
+	if c.endpoints != nil && !wrong {
+		c.checkEndpoint(ps, b)
+	}
+}
+
+func (c *checker) policy(ps *problems, t *Tool) {
+	switch {
+	case t.LedgerWritePolicy == "" && keptMember(t.kept, "ledger_write_policy") != nil:
+		if kept := keptMember(t.kept, "ledger_write_policy"); kind(kept) != 'n' {
+			ps.add(CodePolicyInvalid, "/ledger_write_policy", "must be record_only, adapter or none")
+		}
+	case t.WritePolicy() == Adapt:
+		if t.LedgerAdapter == nil {
+			ps.add(CodeAdapterMissing, "/ledger_adapter", "is required with ledger_write_policy adapter")
+		}
+	case t.WritePolicy() != RecordOnly && t.WritePolicy() != None:
+		ps.add(CodePolicyInvalid, "/ledger_write_policy", "must be record_only, adapter or none, not %q", cut(string(t.LedgerWritePolicy), 40))
+	}
+	if t.LedgerAdapter != nil {
+		c.adapter(ps, t.LedgerAdapter)
+	}
+}
+
+// adapter passes on what package ledger finds, under this package's codes.
+func (c *checker) adapter(ps *problems, a *ledger.Adapter) {
+	const at = "/ledger_adapter"
+	if found, ok := errors.AsType[*ledger.Error](a.Validate(c.ledger)); ok {
+		for _, p := range found.Problems {
+			code := CodeAdapterInvalid
+			if p.Code == ledger.CodeUndeclared {
+				code = CodeAdapterUndeclared
+			}
+			ps.add(code, at+p.Pointer, "%s", p.Message)
+		}
+	}
+	if c.ledger == nil && a.EntityType != "" && a.Op != ledger.OpSetFlag {
+		ps.add(CodeAdapterUndeclared, at+"/entity_type", "is not declared: the agent has no ledger schema; add one that declares the type")
+	}
+}
+
+// checkText reports a member that should be a string with something in it and is not. A null counts as absent, and an
+// empty description as none.
+func checkText(ps *problems, kept []ledger.Member, at, name string) bool {
+	value := keptMember(kept, name)
+	switch kind(value) {
+	case 0, 'n':
+		return false
+	case '"':
+		if at == "" {
+			return false
+		}
+		ps.add(CodeEmpty, at+"/"+name, "is empty; fill it in or leave it out")
+	default:
+		ps.add(CodeWrongType, at+"/"+name, "must be a string, not %s", kindName(value))
+	}
+	return true
+}
+
+// checkCase reports members that are known but for their case: the platform does not read them.
+func checkCase(ps *problems, at string, extra []ledger.Member, known []string) {
+	for _, m := range extra {
+		for _, k := range known {
+			if m.Name != k && strings.EqualFold(m.Name, k) {
+				ps.add(CodeWrongCase, at+pointerTo(m.Name), "is not a known member; names are case-sensitive, write %q", k)
+			}
+		}
+	}
+}
