@@ -1,6 +1,10 @@
 package manifest
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/toolwire/toolwire/schema"
+)
 
 // OpenAITool is a tool as OpenAI's Chat Completions API takes it.
 type OpenAITool struct {
@@ -21,6 +25,20 @@ func (m *Manifest) OpenAITools() []OpenAITool {
 	list := make([]OpenAITool, len(m.tools))
 	for i, t := range m.tools {
 		list[i] = OpenAITool{Type: "function", Function: OpenAIFunction{Name: t.name, Description: t.description, Parameters: clone(t.parameters)}}
+	}
+	return list
+}
+
+// Tools lists the tools as the Tools schema declares them, in the order of the manifest, for an agent to register. A tool
+// without a schema takes any object. What concerns this machine alone (command, timeoutSec, envPassthrough) is left out.
+// It is never nil.
+func (m *Manifest) Tools() []schema.Tool {
+	list := make([]schema.Tool, len(m.tools))
+	for i, t := range m.tools {
+		list[i] = schema.Tool{Name: t.name, Description: t.description, InputSchema: clone(t.parameters)}
+		if t.parameters == nil {
+			list[i].InputSchema = json.RawMessage(`{"type":"object"}`)
+		}
 	}
 	return list
 }

@@ -157,6 +157,8 @@ func TestSchemas(t *testing.T) {
 		{"object", `{"type":"object","properties":{"a":{"type":"string"}}}`, ""},
 		{"no type", `{"properties":{"a":{"type":"string"}}}`, ""},
 		{"empty", `{}`, ""},
+		{"list of one type", `{"type":["object"]}`, ""},
+		{"type is a number", `{"type":5}`, `/type`},
 		{"array", `{"type":"array"}`, `/type must be "object"`},
 		{"several types", `{"type":["object","null"]}`, `/type must be "object"`},
 		{"unknown type", `{"type":"object","properties":{"a":{"type":"strin"}}}`, `/properties/a/type`},

@@ -47,12 +47,20 @@ func (c *checker) schemaProblems(err error) {
 	}
 }
 
-// describesObject reports whether the root of a schema admits objects, as far as its "type" says.
+// describesObject reports whether the root of a schema admits nothing but objects, as far as its "type" says: "object",
+// ["object"], or no type at all. What is no type is for the compiler to refuse.
 func describesObject(parameters json.RawMessage) bool {
 	var root map[string]json.RawMessage // a struct would also take "Type"
 	if json.Unmarshal(parameters, &root) != nil {
-		return false
+		return true
 	}
-	t, stated := root["type"]
-	return !stated || kindOf(t) == '"' && unquote(t) == "object"
+	switch t := root["type"]; kindOf(t) {
+	case '"':
+		return unquote(t) == "object"
+	case '[':
+		var list []json.RawMessage
+		_ = json.Unmarshal(t, &list) // known to be valid
+		return len(list) == 1 && unquote(list[0]) == "object"
+	}
+	return true
 }
