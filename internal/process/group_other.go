@@ -8,6 +8,8 @@ import (
 	"runtime"
 )
 
+const inlineInput = 0
+
 type group struct{}
 
 func startGroup(*Command, pipes) (*group, error) {

@@ -7,10 +7,12 @@ import (
 	"syscall"
 )
 
-// group is a program and everything that it started and that stayed in its process group.
+// group is a program and everything that it started and that stayed in its process group. It is made with the system
+// calls themselves: package os would open a descriptor for each process, and could collect it too early.
 type group struct {
-	leader *os.Process
-	state  *os.ProcessState // once reaped
+	pid    int // of the leader and of the group
+	reaped bool
+	status syscall.WaitStatus // once reaped
 }
 
 func startGroup(c *Command, files pipes) (*group, error) {
@@ -18,16 +20,16 @@ func startGroup(c *Command, files pipes) (*group, error) {
 	if env == nil {
 		env = []string{} // nil would mean all of ours
 	}
-	p, err := os.StartProcess(c.Argv[0], c.Argv, &os.ProcAttr{
+	pid, err := syscall.ForkExec(c.Argv[0], c.Argv, &syscall.ProcAttr{
 		Dir:   c.Dir,
 		Env:   env,
-		Files: []*os.File{files.stdin, files.stdout, files.stderr},
+		Files: []uintptr{files.stdin.Fd(), files.stdout.Fd(), files.stderr.Fd()},
 		Sys:   &syscall.SysProcAttr{Setpgid: true},
 	})
 	if err != nil {
 		return nil, startError(c, err)
 	}
-	return &group{leader: p}, nil
+	return &group{pid: pid}, nil
 }
 
 // startError tells a missing working directory from a missing program: the system says the same of both.
@@ -44,18 +46,27 @@ func (g *group) terminate() { g.signal(syscall.SIGTERM) }
 func (g *group) kill()      { g.signal(syscall.SIGKILL) }
 
 // signal ignores errors: a group that is gone is what was wanted.
-func (g *group) signal(sig syscall.Signal) { _ = syscall.Kill(-g.leader.Pid, sig) }
+func (g *group) signal(sig syscall.Signal) { _ = syscall.Kill(-g.pid, sig) }
 
 // reap collects the leader, which has exited, and tells how it ended.
 func (g *group) reap() (exitCode int, signal string) {
-	if g.state == nil {
-		g.state, _ = g.leader.Wait()
-	}
-	if g.state == nil {
+	g.collect()
+	switch {
+	case !g.reaped: // somebody else did, or the host program ignores SIGCHLD
 		return -1, ""
+	case g.status.Signaled():
+		return -1, g.status.Signal().String()
 	}
-	if status, ok := g.state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		signal = status.Signal().String()
+	return g.status.ExitStatus(), ""
+}
+
+// collect waits for the leader and frees its number.
+func (g *group) collect() {
+	for !g.reaped {
+		_, err := syscall.Wait4(g.pid, &g.status, 0, nil)
+		if err != nil && err != syscall.EINTR {
+			return
+		}
+		g.reaped = err == nil
 	}
-	return g.state.ExitCode(), signal
 }

@@ -6,6 +6,9 @@ import (
 	"unsafe"
 )
 
+// inlineInput is how many bytes an empty pipe takes for sure before anybody reads. No promise is known here.
+const inlineInput = 0
+
 // group is a program in a job object. Closing the job's last handle ends everything in it, so nothing survives this
 // process either.
 type group struct {

@@ -68,6 +68,11 @@ func Run(ctx context.Context, c *Command) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
+	feed := len(c.Stdin) > inlineInput
+	if !feed { // it fits into the pipe: no goroutine is needed, and nobody has to read it
+		_, _ = ours.stdin.Write(c.Stdin)
+		_ = ours.stdin.Close()
+	}
 	g, err := startGroup(c, childs)
 	childs.close()
 	if err != nil {
@@ -75,7 +80,9 @@ func Run(ctx context.Context, c *Command) (Outcome, error) {
 		return Outcome{}, err
 	}
 	r := &run{Command: c, group: g, pipes: ours, exited: make(chan struct{}, 1), read: make(chan bool, 2), reading: 2, alive: true}
-	r.io.Go(r.feed)
+	if feed {
+		r.io.Go(r.feed)
+	}
 	r.io.Go(func() { r.read <- r.out.readAtMost(ours.stdout, c.MaxStdout) })
 	r.io.Go(func() { r.err.readEnds(ours.stderr, c.MaxStderr); r.read <- false })
 	go func() { g.awaitExit(); r.exited <- struct{}{} }()
@@ -96,7 +103,7 @@ type run struct {
 	group *group
 	pipes pipes
 
-	io       sync.WaitGroup // the three goroutines that copy
+	io       sync.WaitGroup // the goroutines that copy
 	out, err Stream         // theirs until io is done
 
 	exited  chan struct{}
