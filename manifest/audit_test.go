@@ -39,7 +39,7 @@ func TestAuditTellsOfEveryRun(t *testing.T) {
 	missing := entry{"name": "missing", "command": []string{filepath.Join(t.TempDir(), "none")}}
 	begin := time.Now()
 	records := audited(t, &manifest.Options{MaxStderr: 4}, []manifest.Call{
-		{ID: "ok", Tool: "t", Args: json.RawMessage(`{"password":"swordfish"}`)}, {ID: "fail", Tool: "fail"}, {ID: "slow", Tool: "slow"},
+		{ID: "ok", Tool: "t", Args: json.RawMessage(`{"password":"swordfish"}`)}, {ID: "fail", Tool: "fail", Args: megabyte()}, {ID: "slow", Tool: "slow"},
 		{ID: "missing", Tool: "missing"}, {ID: "flood", Tool: "flood"}, {ID: "unknown", Tool: "nobody"},
 	}, tool("echo"), tool("say", "out", "reason", "3").with("name", "fail"), tool("sleep", "30s").with("name", "slow").with("timeoutSec", 1), missing,
 		tool("flood").with("name", "flood"))

@@ -85,6 +85,13 @@ func behave(behaviour string, args []string) int {
 			return 0
 		}
 		_ = child.Wait()
+	case "print-and-leave": // print-and-leave <n>: the same as print, but a process stays behind that holds the pipes
+		child := exec.Command(os.Args[0], "tool", "sleep", "30s")
+		child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
+		if err := child.Start(); err != nil {
+			return 1
+		}
+		printJSON(args[0])
 	case "env": // print the environment
 		list := os.Environ()
 		if list == nil {
@@ -131,6 +138,10 @@ func pause(d string) {
 func note(file string, pid int) {
 	_ = os.WriteFile(file+".tmp", []byte(strconv.Itoa(pid)), 0o600)
 	_ = os.Rename(file+".tmp", file)
+}
+
+func megabyte() json.RawMessage {
+	return json.RawMessage(`{"blob":"` + strings.Repeat("b", 1<<20) + `"}`)
 }
 
 // printable writes a text for "say": a manifest, being JSON, holds no invalid UTF-8.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,10 +19,6 @@ import (
 
 	"github.com/toolwire/toolwire/manifest"
 )
-
-func megabyte() json.RawMessage {
-	return json.RawMessage(`{"blob":"` + strings.Repeat("b", 1<<20) + `"}`)
-}
 
 // repeat runs one tool often, eight at once, and gives each result to check.
 func repeat(t *testing.T, e entry, args any, times int, check func(*manifest.Result) error) {
@@ -248,6 +245,15 @@ func TestPipeWait(t *testing.T) {
 			t.Errorf("took %v, err %v", r.Duration, r.Err)
 		}
 		gone(t, file)
+	})
+	t.Run("without any wait, what the program printed is whole", func(t *testing.T) {
+		nothingLeft(t)
+		m := load(t, &manifest.Options{PipeWait: 1, MaxParallel: 8}, tool("print-and-leave", "60000"))
+		for i, r := range m.CallAll(t.Context(), slices.Repeat([]manifest.Call{{Tool: "t"}}, 40)) {
+			if r.Err != nil || len(r.Stdout) != 60000 {
+				t.Errorf("run %d: %d bytes, err %v", i, len(r.Stdout), r.Err)
+			}
+		}
 	})
 	t.Run("not at all when nobody holds a pipe", func(t *testing.T) {
 		r := run(t, tool("echo"), nil, &manifest.Options{PipeWait: time.Minute})
@@ -486,7 +492,7 @@ func TestCallAll(t *testing.T) {
 	t.Run("the bound holds, and is used", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "log")
 		m := load(t, &manifest.Options{MaxParallel: 3}, tool("append", "x", file, "50ms"))
-		m.CallAll(t.Context(), make12("t"))
+		m.CallAll(t.Context(), slices.Repeat([]manifest.Call{{Tool: "t"}}, 12))
 		log, _ := os.ReadFile(file)
 		inside, most := 0, 0
 		for _, b := range log {
@@ -508,17 +514,10 @@ func TestCallAll(t *testing.T) {
 		m := load(t, &manifest.Options{MaxParallel: 2}, tool("parent", "sleep", "stay", file, "30s"))
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { await(t, file); cancel() }()
-		for i, r := range m.CallAll(ctx, make12("t")) {
+		for i, r := range m.CallAll(ctx, slices.Repeat([]manifest.Call{{Tool: "t"}}, 12)) {
 			if r == nil || !errors.Is(r.Err, context.Canceled) {
 				t.Errorf("result %d: %+v", i, r)
 			}
 		}
 	})
-}
-
-func make12(tool string) (calls []manifest.Call) {
-	for range 12 {
-		calls = append(calls, manifest.Call{Tool: tool})
-	}
-	return calls
 }

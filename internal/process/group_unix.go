@@ -16,13 +16,9 @@ type group struct {
 }
 
 func startGroup(c *Command, files pipes) (*group, error) {
-	env := c.Env
-	if env == nil {
-		env = []string{} // nil would mean all of ours
-	}
 	pid, err := syscall.ForkExec(c.Argv[0], c.Argv, &syscall.ProcAttr{
 		Dir:   c.Dir,
-		Env:   env,
+		Env:   c.Env, // unlike in package os, nil is an empty one
 		Files: []uintptr{files.stdin.Fd(), files.stdout.Fd(), files.stderr.Fd()},
 		Sys:   &syscall.SysProcAttr{Setpgid: true},
 	})

@@ -128,7 +128,7 @@ func (r *run) supervise(ctx context.Context, deadline time.Time) End {
 		timer.Reset(r.PipeWait)
 		r.awaitExit(timer)
 	}
-	if r.reading > 0 && r.drain(timer) {
+	if r.reading > 0 && r.drain(timer) && end == Exited {
 		end = Overflow
 	}
 	r.pipes.close() // ends a reader or writer whose pipe is held by a process outside the group
