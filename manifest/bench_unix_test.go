@@ -65,6 +65,28 @@ func BenchmarkCallMemory(b *testing.B) {
 	})
 }
 
+// BenchmarkStop measures how long a call takes to return once it has to, while a grandchild holds its pipes.
+func BenchmarkStop(b *testing.B) {
+	m, err := manifest.Parse([]byte(`{"tools":[{"name":"t","command":["/bin/sh","-c","sleep 30 & echo {}; wait"]}]}`), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var took []time.Duration
+	for b.Loop() {
+		var stopped time.Time
+		ctx, cancel := context.WithCancel(b.Context())
+		timer := time.AfterFunc(30*time.Millisecond, func() { stopped = time.Now(); cancel() })
+		r := m.Run(ctx, manifest.Call{Tool: "t"})
+		took = append(took, time.Since(stopped))
+		if timer.Stop() || r.Err == nil {
+			b.Fatal("the call was not stopped")
+		}
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms-to-return")
+	b.ReportMetric(0, "ns/op")
+}
+
 func benchLibrary(b testing.TB) func(context.Context) error {
 	if _, err := os.Stat(benchProgram); err != nil {
 		b.Skip("needs ", benchProgram)

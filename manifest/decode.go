@@ -29,7 +29,6 @@ func decode(data []byte) (tools []declaration, lint []Problem, err error) {
 		return nil, nil, &Error{Code: CodeParse,
 			Message: "parse manifest: line 1, column 1: the document starts with a byte order mark; save it as UTF-8 without one"}
 	}
-	data = bytes.Clone(data)
 	err = strictjson.Read(data, strictjson.Limits{}, func(r *strictjson.Reader) error {
 		if r.Kind() == 'n' { // as in the original: null is a manifest without tools
 			_, err := r.Value()
@@ -62,7 +61,7 @@ func decode(data []byte) (tools []declaration, lint []Problem, err error) {
 	return tools, lint, nil
 }
 
-// declarations splits the value of "tools", which is known to be valid.
+// declarations splits the value of "tools", which is known to be valid. It copies, so nothing refers to the document.
 func declarations(array json.RawMessage) ([]declaration, error) {
 	var elements []json.RawMessage
 	if err := json.Unmarshal(array, &elements); err != nil {

@@ -18,8 +18,19 @@
 // It returns the whole output, or an error: output over [Options.MaxStdout] fails the call. A tool that does not read
 // its stdin succeeds, if it exits with status 0.
 //
+// # What a program gets
+//
+// Its argv is that of the manifest; no shell is involved. Its environment is PATH and HOME, where they are set and not
+// empty, and what envPassthrough allows and is set. Windows programs need more to start at all: there PATHEXT,
+// SYSTEMROOT, SYSTEMDRIVE, USERPROFILE, TEMP and TMP belong to the base. Its working directory is the manifest's folder,
+// unless [Options.WorkDir] says otherwise. The same tools.json serves every system: a backslash separates folders
+// everywhere, and on Windows a program named without extension gets .exe.
+//
+// # Systems
+//
 // Linux and macOS are supported in full. On Windows the program is put into a job object right after its start; a
-// process that it starts before that is not killed with it. Windows has no SIGTERM: a program is killed at once.
+// process that it starts before that is not killed with it. Windows has no SIGTERM: a program is killed at once. A host
+// that is itself killed with SIGKILL cannot end its tools; on Windows the job object does.
 //
 // # Failures
 //
