@@ -3,7 +3,17 @@ module github.com/toolwire/toolwire
 go 1.26.0
 
 require (
+	github.com/PaesslerAG/jsonpath v0.1.1
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
+	github.com/invopop/jsonschema v0.14.0
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
-	golang.org/x/text v0.43.0
+)
+
+require (
+	github.com/PaesslerAG/gval v1.0.0 // indirect
+	github.com/bahlo/generic-list-go v0.2.0 // indirect
+	github.com/buger/jsonparser v1.1.2 // indirect
+	github.com/pb33f/ordered-map/v2 v2.3.1 // indirect
+	go.yaml.in/yaml/v4 v4.0.0-rc.2 // indirect
+	golang.org/x/text v0.43.0 // indirect
 )

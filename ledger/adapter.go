@@ -1,11 +1,12 @@
 package ledger
 
 import (
-	"maps"
+	"bytes"
 	"slices"
 	"strconv"
 
 	"github.com/toolwire/toolwire/internal/jsonpath"
+	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // An Op is what an adapter does with an entity.
@@ -54,7 +55,7 @@ var laterMembers = []string{"effects", "list_append", "list_remove", "when"}
 
 // UnmarshalJSON reads an adapter. See [Adapter] for what is an error.
 func (a *Adapter) UnmarshalJSON(data []byte) error {
-	o, err := readObject(data, adapterMembers)
+	o, err := readObject(bytes.Clone(data), adapterMembers, strictjson.Limits{})
 	if err != nil {
 		return documentError("ledger adapter", err)
 	}
@@ -152,7 +153,7 @@ func (a *Adapter) flagOnlyProblems(ps *problems) {
 		name string
 		set  bool
 	}{{"entity_type", a.EntityType != ""}, {"id_from", a.IDFrom != ""}, {"field_map", a.FieldMap != nil}} {
-		if m.set || a.bad.has(m.name) {
+		if m.set {
 			ps.add(CodeForbidden, "/"+m.name, "must be left out: set_flag writes no entity")
 		}
 	}
@@ -163,7 +164,7 @@ func (a *Adapter) flagOnlyProblems(ps *problems) {
 
 func (a *Adapter) pathProblems(ps *problems) {
 	if a.IDFrom != "" {
-		path, err := jsonpath.Parse(a.IDFrom)
+		path, err := jsonpath.Compile(a.IDFrom)
 		switch {
 		case err != nil:
 			ps.add(CodeInvalidPath, "/id_from", "%v", err)
@@ -174,11 +175,11 @@ func (a *Adapter) pathProblems(ps *problems) {
 	if len(a.FieldMap) > MaxFields {
 		ps.add(CodeTooMany, "/field_map", "has %d entries; at most %d are allowed", len(a.FieldMap), MaxFields)
 	}
-	for _, field := range slices.Sorted(maps.Keys(a.FieldMap)) {
+	for _, field := range sortedKeys(a.FieldMap) {
 		if field == "" {
 			ps.add(CodeMissing, "/field_map/", "has an entry without a field name")
 		}
-		if _, err := jsonpath.Parse(a.FieldMap[field]); err != nil {
+		if _, err := jsonpath.Compile(a.FieldMap[field]); err != nil {
 			ps.add(CodeInvalidPath, "/field_map"+token(field), "%v", err)
 		}
 	}
@@ -190,7 +191,7 @@ func (a *Adapter) schemaProblems(ps *problems, schema *Schema) {
 		if entity == nil {
 			ps.add(CodeUndeclared, "/entity_type", "%q is not an entity type of the ledger schema", cut(a.EntityType))
 		} else if schema.closedFields(entity) {
-			for _, field := range slices.Sorted(maps.Keys(a.FieldMap)) {
+			for _, field := range sortedKeys(a.FieldMap) {
 				if !entity.declares(field) {
 					ps.add(CodeUndeclared, "/field_map"+token(field), "is not a field that the ledger schema declares for %s",
 						entity.Type)

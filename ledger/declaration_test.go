@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/ledger"
 )
@@ -102,13 +104,16 @@ func TestSchemaValidate(t *testing.T) {
 		{"nothing", `{}`, []string{"missing /entities"}},
 		{"not an object", `[]`, []string{"wrong_type "}},
 		{"entities of the wrong type", `{"entities":{}}`, []string{"wrong_type /entities"}},
-		{"an entity that is no object", `{"entities":[1,{"type":"a"}]}`, []string{"wrong_type /entities/0", "missing /entities/1/id_field"}},
+		{"an entity that is no object", `{"entities":[1,{"type":"a"}]}`,
+			[]string{"wrong_type /entities/0", "missing /entities/1/id_field"}},
 		{"wrong case", `{"Entities":[]}`, []string{"wrong_case /Entities", "missing /entities"}},
-		{"a type twice", `{"entities":[{"type":"a","id_field":"id"},{"type":"a","id_field":"id"}]}`, []string{"duplicate /entities/1/type"}},
+		{"a type twice", `{"entities":[{"type":"a","id_field":"id"},{"type":"a","id_field":"id"}]}`,
+			[]string{"duplicate /entities/1/type"}},
 		{"names", `{"entities":[{"type":"Order","id_field":"order-id","fields":[{"name":"1st","type":"string"}]}]}`,
 			[]string{"invalid_name /entities/0/type", "invalid_name /entities/0/id_field", "invalid_name /entities/0/fields/0/name"}},
 		{"a field without all", field(`{}`), []string{"missing /entities/0/fields/0/name", "missing /entities/0/fields/0/type"}},
-		{"a field twice", field(`{"name":"a","type":"string"},{"name":"a","type":"number"}`), []string{"duplicate /entities/0/fields/1/name"}},
+		{"a field twice", field(`{"name":"a","type":"string"},{"name":"a","type":"number"}`),
+			[]string{"duplicate /entities/0/fields/1/name"}},
 		{"an unknown type", field(`{"name":"a","type":"date"}`), []string{"invalid_value /entities/0/fields/0/type"}},
 		{"an empty enum", field(`{"name":"a","type":"string","enum":[]}`), []string{"missing /entities/0/fields/0/enum"}},
 		{"an enum of objects", field(`{"name":"a","type":"string","enum":["x",{},[]]}`),
@@ -116,16 +121,33 @@ func TestSchemaValidate(t *testing.T) {
 		{"an unknown ref", field(`{"name":"a","type":"string","ref":"b"}`), []string{"undeclared /entities/0/fields/0/ref"}},
 		{"flags without a policy", `{"entities":[],"flags":{}}`, []string{"missing /flags/policy"}},
 		{"flags of the wrong type", `{"entities":[],"flags":["a"]}`, []string{"wrong_type /flags"}},
-		{"flag values of the wrong type", `{"entities":[],"flags":{"policy":"closed","values":["a",1]}}`, []string{"wrong_type /flags/values/1"}},
-		{"unknown policies", `{"entities":[{"type":"a","id_field":"id","field_policy":"x"}],"flags":{"policy":"y"},"field_policy":"z"}`,
+		{"flag values of the wrong type", `{"entities":[],"flags":{"policy":"closed","values":["a",1]}}`,
+			[]string{"wrong_type /flags/values/1"}},
+		{"unknown policies",
+			`{"entities":[{"type":"a","id_field":"id","field_policy":"x"}],"flags":{"policy":"y"},"field_policy":"z"}`,
 			[]string{"invalid_value /entities/0/field_policy", "invalid_value /flags/policy", "invalid_value /field_policy"}},
-		{"everything at once", `{"entities":[{"type":5},{"type":"a","id_field":"id"},{"type":"a","fields":[{"name":"A","type":"x"}]}],"flags":{"policy":1}}`,
+		{"everything at once",
+			`{"entities":[{"type":5},{"type":"a","id_field":"id"},{"type":"a","fields":[{"name":"A","type":"x"}]}],"flags":{"policy":1}}`,
 			[]string{"wrong_type /entities/0/type", "missing /entities/0/id_field", "missing /entities/2/id_field",
-				"invalid_name /entities/2/fields/0/name", "invalid_value /entities/2/fields/0/type", "duplicate /entities/2/type", "wrong_type /flags/policy"}},
+				"invalid_name /entities/2/fields/0/name", "invalid_value /entities/2/fields/0/type", "duplicate /entities/2/type",
+				"wrong_type /flags/policy"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			checkProblems(t, mustSchema(t, tt.doc).Validate(), tt.want...)
 		})
+	}
+}
+
+// What somebody else wrote into a declaration is cut before it goes into a message.
+func TestMessagesAreBounded(t *testing.T) {
+	long := strings.Repeat("é", 100_000)
+	for _, err := range []error{
+		(&ledger.Adapter{EntityType: long, IDFrom: "$." + long}).Validate(mustSchema(t, orderSchema)),
+		(&ledger.Schema{Entities: []ledger.Entity{{Type: long, IDField: "id"}}}).Validate(),
+	} {
+		if text := err.Error(); len(text) > 1000 || !utf8.ValidString(text) {
+			t.Errorf("a message of %d bytes: %.200s", len(text), text)
+		}
 	}
 }
 
@@ -159,21 +181,28 @@ func TestAdapterValidate(t *testing.T) {
 			[]string{"wrong_type /op", "wrong_type /entity_type", "wrong_type /id_from", "wrong_type /field_map", "wrong_type /flags"}},
 		{"wrong types inside", `{"entity_type":"order","id_from":"$.id","field_map":{"a/b":1,"c":"$.c"},"flags":["x",2]}`, "",
 			[]string{"wrong_type /field_map/a~1b", "wrong_type /flags/1"}},
+		{"100 fields", manyFields(100), "", nil},
+		{"101 fields", manyFields(101), "", []string{"too_many /field_map"}},
+		{"a field without a name", `{"entity_type":"order","id_from":"$.id","field_map":{"":"$.a"}}`, "",
+			[]string{"missing /field_map/"}},
 		{"unknown op", `{"op":"upsert"}`, "", []string{"invalid_value /op"}},
 		{"wrong case", `{"Op":"add","entity_type":"order","id_from":"$.id"}`, "", []string{"wrong_case /Op"}},
-		{"set_flag with entity members", `{"op":"set_flag","entity_type":"order","id_from":"$.id","field_map":{},"flags":["x"]}`, "",
+		{"set_flag with entity members",
+			`{"op":"set_flag","entity_type":"order","id_from":"$.id","field_map":{},"flags":["x"]}`, "",
 			[]string{"forbidden /entity_type", "forbidden /id_from", "forbidden /field_map"}},
 		{"set_flag without flags", `{"op":"set_flag","flags":[]}`, "", []string{"missing /flags"}},
 		{"bad paths", `{"entity_type":"order","id_from":"$.a[?(@.b)]","field_map":{"status":"$.a[1:2]","total":"$.a*2"}}`, "",
 			[]string{"invalid_path /id_from", "invalid_path /field_map/status", "invalid_path /field_map/total"}},
 		{"an id that may be many", `{"entity_type":"order","id_from":"$..id"}`, "", []string{"invalid_path /id_from"}},
 		{"bad templates", `{"op":"set_flag","flags":["{{a}}","","a}","{","{}","ok:{a}"]}`, "",
-			[]string{"invalid_template /flags/0", "invalid_template /flags/1", "invalid_template /flags/2", "invalid_template /flags/3", "invalid_template /flags/4"}},
+			[]string{"invalid_template /flags/0", "invalid_template /flags/1", "invalid_template /flags/2",
+				"invalid_template /flags/3", "invalid_template /flags/4"}},
 		{"undeclared type", `{"entity_type":"refund","id_from":"$.id"}`, orderSchema, []string{"undeclared /entity_type"}},
 		{"undeclared field, open", `{"entity_type":"order","id_from":"$.id","field_map":{"note":"$.n"}}`, orderSchema, nil},
 		{"undeclared field, closed", `{"entity_type":"order","id_from":"$.id","field_map":{"note":"$.n","order_id":"$.id"}}`,
 			strings.Replace(orderSchema, `{"entities"`, `{"field_policy":"closed","entities"`, 1), []string{"undeclared /field_map/note"}},
-		{"undeclared flag, closed", `{"op":"set_flag","flags":["a","b","c:{x}"]}`, `{"entities":[],"flags":{"policy":"closed","values":["a"]}}`,
+		{"undeclared flag, closed", `{"op":"set_flag","flags":["a","b","c:{x}"]}`,
+			`{"entities":[],"flags":{"policy":"closed","values":["a"]}}`,
 			[]string{"undeclared /flags/1"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -184,6 +213,14 @@ func TestAdapterValidate(t *testing.T) {
 			checkProblems(t, mustAdapter(t, tt.doc).Validate(schema), tt.want...)
 		})
 	}
+}
+
+func manyFields(n int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf(`"f%d":"$.f"`, i)
+	}
+	return `{"entity_type":"order","id_from":"$.id","field_map":{` + strings.Join(list, ",") + `}}`
 }
 
 const getOrder = `{
@@ -210,7 +247,9 @@ func TestDeclarationsKeepWhatTheyDoNotKnow(t *testing.T) {
 		}
 	}
 	for _, doc := range []string{
-		`{"entities":[{"type":"order","id_field":"id","description":"d","fields":[{"name":"n","type":"integer","enum":[9007199254740993,1.50],"description":"d","ref":"order","x":1}],"field_policy":"closed","y":2}],"flags":{"policy":"open","values":["a"],"z":[]},"field_policy":"open","later":{"b":1,"a":2}}`,
+		`{"entities":[{"type":"order","id_field":"id","description":"d","fields":[` +
+			`{"name":"n","type":"integer","enum":[9007199254740993,1.50],"description":"d","ref":"order","x":1}],` +
+			`"field_policy":"closed","y":2}],"flags":{"policy":"open","values":["a"],"z":[]},"field_policy":"open","later":{"b":1,"a":2}}`,
 		`{"entities":[7,{"type":1,"fields":[null,{"enum":[[]]}]}],"flags":"x","field_policy":0}`,
 		`[1]`,
 	} {
@@ -223,15 +262,33 @@ func TestDeclarationsKeepWhatTheyDoNotKnow(t *testing.T) {
 
 // sameMembers compares texts but lets malformed known members move behind the well-formed ones.
 func sameMembers(a, b string) bool {
-	if a == b {
-		return true
+	return a == b || reflect.DeepEqual(decode(a), decode(b))
+}
+
+func decode(doc string) (v any) {
+	dec := json.NewDecoder(strings.NewReader(doc))
+	dec.UseNumber()
+	if err := dec.Decode(&v); err != nil {
+		panic(err)
 	}
-	var x, y any
-	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && fmt.Sprint(x) == fmt.Sprint(y)
+	return v
+}
+
+func TestExtraCannotRepeatAMember(t *testing.T) {
+	extra := []ledger.Member{{Name: "op", Value: json.RawMessage(`"add"`)}}
+	_, err := json.Marshal(ledger.Adapter{Op: ledger.OpAdd, Extra: extra})
+	checkProblems(t, err, "duplicate /op")
+	extra = append(extra, ledger.Member{Name: "later", Value: json.RawMessage(`[1, 2]`)})
+	text, err := json.Marshal(ledger.Adapter{Flags: []string{"<x>"}, Extra: extra})
+	if want := `{"flags":["\u003cx\u003e"],"op":"add","later":[1,2]}`; err != nil || string(text) != want {
+		t.Errorf("%s, %v, want %s", text, err, want)
+	}
 }
 
 func TestDeclarationsMustBeStrictJSON(t *testing.T) {
-	for _, doc := range []string{`{"op":"add","op":"remove"}`, `{"field_map":{"a":"$.a","a":"$.b"}}`, `{"op":"add"} x`, "{\"op\":\"\xff\"}", ``} {
+	for _, doc := range []string{
+		`{"op":"add","op":"remove"}`, `{"field_map":{"a":"$.a","a":"$.b"}}`, `{"op":"add"} x`, "{\"op\":\"\xff\"}", ``,
+	} {
 		var a ledger.Adapter
 		var s ledger.Schema
 		checkProblems(t, a.UnmarshalJSON([]byte(doc)), problemsOf(t, s.UnmarshalJSON([]byte(doc)))...)

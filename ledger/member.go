@@ -1,13 +1,13 @@
 package ledger
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
 
+	"github.com/toolwire/toolwire/internal/jsonpath"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -36,11 +36,11 @@ type object struct {
 	bad     malformed
 }
 
-// readObject fails only when doc is not strict JSON. Members with a null value count as absent.
-func readObject(doc []byte, known []string) (*object, error) {
+// readObject fails only when doc is not strict JSON. Known members with a null value count as absent. The values are
+// sub-slices of doc.
+func readObject(doc []byte, known []string, limits strictjson.Limits) (*object, error) {
 	o := &object{}
-	doc = bytes.Clone(doc)
-	err := strictjson.Read(doc, strictjson.Limits{}, func(r *strictjson.Reader) error {
+	err := strictjson.Read(doc, limits, func(r *strictjson.Reader) error {
 		if kind := r.Kind(); kind != '{' {
 			whole, err := r.Value()
 			o.bad.whole = whole
@@ -117,7 +117,7 @@ func (o *object) stringMap(name string, into *map[string]string) {
 	if !ok {
 		return
 	}
-	inner, err := readObject(value, nil)
+	inner, err := readObject(value, nil, strictjson.Limits{})
 	if err != nil || inner.bad.whole != nil {
 		o.reject(name, value, "", "an object of strings, not "+kindName(value))
 		return
@@ -139,19 +139,14 @@ func (o *object) stringMap(name string, into *map[string]string) {
 // rest returns what no method took.
 func (o *object) rest() ([]Member, malformed) { return o.members, o.bad }
 
-func kindName(value json.RawMessage) string {
-	kind := value[0]
-	if kind == '-' || kind >= '0' && kind <= '9' {
-		kind = '0'
-	}
-	return strictjson.KindName(kind)
-}
+func kindName(value json.RawMessage) string { return strictjson.KindName(jsonpath.Kind(value)) }
 
 // objectWriter writes a declaration: known members that are set or malformed, then the unknown ones.
 type objectWriter struct {
-	out []byte
-	bad *malformed
-	err error
+	out   []byte
+	names []string
+	bad   *malformed
+	err   error
 }
 
 func newObjectWriter(bad *malformed) *objectWriter { return &objectWriter{out: []byte{'{'}, bad: bad} }
@@ -165,11 +160,16 @@ func (w *objectWriter) put(name string, value any) {
 }
 
 func (w *objectWriter) raw(name string, value json.RawMessage) {
+	if slices.Contains(w.names, name) {
+		var ps problems
+		ps.add(CodeDuplicate, token(name), "stands in Extra too; keep one of them")
+		w.err = ps.err("declaration")
+	}
+	w.names = append(w.names, name)
 	if len(w.out) > 1 {
 		w.out = append(w.out, ',')
 	}
-	quoted, _ := json.Marshal(name)
-	w.out = append(append(append(w.out, quoted...), ':'), value...)
+	w.out = append(append(append(w.out, quote(name)...), ':'), value...)
 }
 
 // member writes value when set, or else what stood there in the document.

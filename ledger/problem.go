@@ -1,8 +1,11 @@
 package ledger
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // A Code names a rule that a declaration or a document breaks. Codes are stable: programs may branch on them.
@@ -17,6 +20,7 @@ const (
 	CodeInvalidValue    Code = "invalid_value"    // a value is none of the documented ones
 	CodeDuplicate       Code = "duplicate"        // a name that must be unique stands twice
 	CodeTooMany         Code = "too_many"         // a list is longer than its limit
+	CodeNotInEnum       Code = "not_in_enum"      // a value is none of those that a field's enum lists
 	CodeUndeclared      Code = "undeclared"       // an entity type, field or flag is not in the ledger schema
 	CodeForbidden       Code = "forbidden"        // a member must be left out with this op
 	CodeInvalidPath     Code = "invalid_path"     // a path is none that adapters may use
@@ -75,6 +79,22 @@ func (ps *problems) under(prefix string, part problems) {
 		p.Pointer = prefix + p.Pointer
 		*ps = append(*ps, p)
 	}
+}
+
+// unreadable adds an error of the strict reader.
+func (ps *problems) unreadable(pointer string, err error) {
+	if e, ok := errors.AsType[*strictjson.Error](err); ok {
+		ps.add(CodeInvalidJSON, pointer+e.Pointer, "is not strict JSON: %s", e.Problem)
+		return
+	}
+	ps.add(CodeInvalidJSON, pointer, "is not strict JSON")
+}
+
+// documentError is the error of a document that the strict reader refused.
+func documentError(subject string, err error) error {
+	var ps problems
+	ps.unreadable("", err)
+	return ps.err(subject)
 }
 
 // err returns nil when there are no problems; a nil *Error in an error would not be nil.

@@ -3,8 +3,6 @@ package ledger
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"regexp"
 	"slices"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -32,7 +30,7 @@ const (
 )
 
 // A Schema is an agent's ledger_schema: the entity types, fields and flags that its world state may have. No schema at
-// all, a nil *Schema, is a fully open ledger. It is plain data; do not change it while a [State] uses it.
+// all, a nil *Schema, is a fully open ledger. It is plain data; a [State] works with a copy.
 //
 // Reading one from JSON fails only when the text is not strict JSON. A member of the wrong JSON type leaves its field
 // zero, is reported by Validate and is written back unchanged. The same holds for the types it is made of.
@@ -86,12 +84,11 @@ var (
 	fieldMembers  = []string{"name", "type", "enum", "description", "ref"}
 	flagMembers   = []string{"policy", "values"}
 	fieldTypes    = []string{TypeString, TypeNumber, TypeInteger, TypeBoolean, TypeObject, TypeArray}
-	namePattern   = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 )
 
 // UnmarshalJSON reads a ledger schema. See [Schema] for what is an error.
 func (s *Schema) UnmarshalJSON(data []byte) error {
-	o, err := readObject(data, schemaMembers)
+	o, err := readObject(bytes.Clone(data), schemaMembers, strictjson.Limits{})
 	if err != nil {
 		return documentError("ledger schema", err)
 	}
@@ -119,7 +116,7 @@ func (s Schema) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads one entity declaration.
 func (e *Entity) UnmarshalJSON(data []byte) error {
-	o, err := readObject(data, entityMembers)
+	o, err := readObject(bytes.Clone(data), entityMembers, strictjson.Limits{})
 	if err != nil {
 		return documentError("ledger schema", err)
 	}
@@ -146,7 +143,7 @@ func (e Entity) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads one field declaration.
 func (f *Field) UnmarshalJSON(data []byte) error {
-	o, err := readObject(data, fieldMembers)
+	o, err := readObject(bytes.Clone(data), fieldMembers, strictjson.Limits{})
 	if err != nil {
 		return documentError("ledger schema", err)
 	}
@@ -173,7 +170,7 @@ func (f Field) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads the flags member of a ledger schema.
 func (f *FlagRule) UnmarshalJSON(data []byte) error {
-	o, err := readObject(data, flagMembers)
+	o, err := readObject(bytes.Clone(data), flagMembers, strictjson.Limits{})
 	if err != nil {
 		return documentError("ledger schema", err)
 	}
@@ -227,15 +224,6 @@ func (o *object) scalars(name string, into *[]any) {
 	if !o.bad.has(name) {
 		*into = values
 	}
-}
-
-// documentError turns an error of the strict reader into ours.
-func documentError(subject string, err error) error {
-	problem := Problem{Code: CodeInvalidJSON, Message: err.Error()}
-	if e, ok := errors.AsType[*strictjson.Error](err); ok {
-		problem.Pointer, problem.Message = e.Pointer, "is not strict JSON: "+e.Problem
-	}
-	return &Error{Code: problem.Code, Subject: subject, Problems: []Problem{problem}}
 }
 
 // entity returns the declaration of an entity type, nil when there is none.

@@ -121,9 +121,20 @@ func checkName(ps *problems, bad *malformed, member, name string) {
 	switch {
 	case name == "" && !bad.has(member):
 		ps.add(CodeMissing, "/"+member, "is required")
-	case name != "" && !namePattern.MatchString(name):
+	case name != "" && !validName(name):
 		ps.add(CodeInvalidName, "/"+member, "%q must be lower case letters, digits and _, beginning with a letter", cut(name))
 	}
+}
+
+// validName reports whether name is ^[a-z][a-z0-9_]*$.
+func validName(name string) bool {
+	for i, c := range []byte(name) {
+		letter := c >= 'a' && c <= 'z'
+		if !letter && (i == 0 || c != '_' && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	return name != ""
 }
 
 // isScalar reports whether encoding/json writes v as a string, number, boolean or null.

@@ -37,3 +37,23 @@ func parseTemplate(text string) (t template, err error) {
 		text = text[open+1+end+1:]
 	}
 }
+
+// fill puts the values of the names, in their order, into the template; ok is false when the flag would be longer than
+// most bytes.
+func (t template) fill(values []string, most int) (flag string, ok bool) {
+	size := len(t.literals[0])
+	for i, v := range values {
+		size += len(v) + len(t.literals[i+1])
+	}
+	if size > most {
+		return "", false
+	}
+	var b strings.Builder
+	b.Grow(size)
+	b.WriteString(t.literals[0])
+	for i, v := range values {
+		b.WriteString(v)
+		b.WriteString(t.literals[i+1])
+	}
+	return b.String(), true
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -82,26 +83,61 @@ func hundredTools() []byte {
 	return []byte(`{"tools_schema":[` + strings.Join(list, ",") + `]}`)
 }
 
+// hundredSmallTools is the hardest case: the fewer properties, the more the fixed price of a schema weighs.
+func hundredSmallTools() []byte {
+	var list []string
+	for i := range 100 {
+		list = append(list, fmt.Sprintf(`{"name":"tool_%d","description":"Does the thing number %d.","input_schema":{"type":"object",`+
+			`"properties":{"id_%d":{"type":"string"}},"required":["id_%d"]}}`, i, i, i, i))
+	}
+	return []byte(`{"tools_schema":[` + strings.Join(list, ",") + `]}`)
+}
+
 // BenchmarkHundredTools: the goal is under 10 times the floor, decoding.
 func BenchmarkHundredTools(b *testing.B) {
-	doc := hundredTools()
-	b.Run("floor", func(b *testing.B) {
+	for _, set := range []struct {
+		name string
+		doc  []byte
+	}{{"usual", hundredTools()}, {"small", hundredSmallTools()}} {
+		b.Run(set.name+"/floor", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				var v any
+				if err := json.Unmarshal(set.doc, &v); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(set.name+"/toolwire", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				tools, err := schema.Parse(set.doc)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := schema.Validate(tools, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkInfer shows what the cache saves: inferring with a type given by hand does not use it.
+func BenchmarkInfer(b *testing.B) {
+	b.Run("first", func(b *testing.B) {
 		b.ReportAllocs()
+		o := &schema.InferOptions{Types: map[reflect.Type]json.RawMessage{reflect.TypeFor[Tree](): json.RawMessage(`{}`)}}
 		for b.Loop() {
-			var v any
-			if err := json.Unmarshal(doc, &v); err != nil {
+			if _, err := schema.For[Tagged](o); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
-	b.Run("toolwire", func(b *testing.B) {
+	b.Run("again", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			tools, err := schema.Parse(doc)
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := schema.Validate(tools, nil); err != nil {
+			if _, err := schema.For[Tagged](nil); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -25,7 +25,15 @@ const (
 	CodePolicyInvalid      Code = "policy_invalid"       // ledger_write_policy is none of the three
 	CodeAdapterMissing     Code = "adapter_missing"      // policy adapter without ledger_adapter
 	CodeAdapterInvalid     Code = "adapter_invalid"      // the adapter breaks a rule of package ledger
-	CodeAdapterUndeclared  Code = "adapter_undeclared"   // the ledger schema does not declare what the adapter writes, or there is none
+	CodeAdapterUndeclared  Code = "adapter_undeclared"   // the ledger schema, if any, does not declare what the adapter writes
+)
+
+// Codes of problems with lists in the formats of other SDKs.
+const (
+	CodeBuiltIn        Code = "built_in"        // a tool built into a provider, without a schema
+	CodeListIncomplete Code = "list_incomplete" // one page of several
+	CodeFormatUnknown  Code = "format_unknown"  // no entry has the members of a known format
+	CodeFormatMixed    Code = "format_mixed"    // entries of several formats
 )
 
 // Codes of problems with a schema.
@@ -41,4 +49,32 @@ const (
 	CodeSchemaRefRemote  Code = "schema_ref_remote"      // a "$ref" leads out of the schema
 	CodeSchemaRefCycle   Code = "schema_ref_cycle"       // a "$ref" leads back to itself
 	CodeSchemaPattern    Code = "schema_pattern_invalid" // a regular expression does not compile
+)
+
+// Codes of problems with Go types. Their pointers are Go names, such as /Order/Items.
+const (
+	CodeTypeUnsupported Code = "type_unsupported" // encoding/json cannot write the type, or nobody knows what it writes
+	CodeTypeRecursive   Code = "type_recursive"   // the type contains itself
+	CodeTypeTooLarge    Code = "type_too_large"   // the type expands to too many values
+	CodeTagInvalid      Code = "tag_invalid"      // a struct tag has an unknown key or a value that cannot be parsed
+)
+
+// Codes of warnings.
+const (
+	LintNoDescription       Code = "no_description"       // the tool has no description
+	LintDescriptionLong     Code = "description_long"     // more than 1,024 bytes
+	LintNameLong            Code = "name_long"            // more than 64 characters
+	LintNameCase            Code = "name_case"            // names that differ by case only
+	LintNoType              Code = "no_type"              // the root of input_schema has no type
+	LintRootKeyword         Code = "root_keyword"         // anyOf and its like at the root of input_schema
+	LintEmptyObject         Code = "empty_object"         // input_schema says nothing about the arguments
+	LintTypeList            Code = "type_list"            // "type" is a list in input_schema
+	LintRequiredUnknown     Code = "required_unknown"     // "required" names no property
+	LintPropertyUndescribed Code = "property_undescribed" // a property of input_schema has no description
+	LintOutputDeep          Code = "output_deep"          // output_schema is nested more than 24 levels deep
+	LintOutputNoFailure     Code = "output_no_failure"    // output_schema refuses {"error": "..."}
+	LintBindingUnused       Code = "binding_unused"       // a binding on a sandbox tool
+	LintPolicyUnused        Code = "policy_unused"        // a ledger write policy on a sandbox tool
+	LintAdapterUnused       Code = "adapter_unused"       // an adapter on a sandbox tool, or without the policy adapter
+	LintSecret              Code = "secret"               // a member that may hold a credential
 )

@@ -78,8 +78,8 @@ func TestValidateReportsEveryIssue(t *testing.T) {
 		{"unevaluated", `{"allOf":[{"properties":{"a":true}}],"unevaluatedProperties":false}`, `{"a":1,"b":2}`,
 			`/b|unevaluatedProperties|is not allowed here`},
 		{"escaped", `{"properties":{"a/b~c":{"type":"string"}}}`, `{"a/b~c":1}`, `/a~1b~0c|type|must be a string, not a number`},
-		{"order", `{"items":{"type":"string"}}`, `["",1,"","","","","","","","",2]`,
-			"/1|type|must be a string, not a number\n/10|type|must be a string, not a number"},
+		{"order", `{"items":{"type":"string"}}`, `["","",1,"","","","","","","",2]`,
+			"/2|type|must be a string, not a number\n/10|type|must be a string, not a number"},
 		{"same issue once", `{"allOf":[{"type":"string"},{"type":"string"}]}`, `1`, `|type|must be a string, not a number`},
 		{"precision", `{"maximum":9007199254740992}`, `9007199254740993`, `|maximum|must be at most 9007199254740992`},
 		{"precision, valid", `{"maximum":9007199254740993}`, `9007199254740993`, ``},
@@ -189,6 +189,23 @@ func TestCompileSaysWhatIsWrong(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestCompileIsSafeForConcurrentUse(t *testing.T) {
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 20 {
+				v, err := schema.Compile(json.RawMessage(`{"$defs":{"a":{"pattern":"^a"}},"items":{"$ref":"#/$defs/a"}}`), nil)
+				if err != nil {
+					t.Error(err)
+				} else if got, want := issues(t, v.Validate([]byte(`["b"]`))), "/0|pattern|must match the pattern ^a"; got != want {
+					t.Errorf("issues = %q, want %q", got, want)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func TestValidatorIsSafeForConcurrentUse(t *testing.T) {

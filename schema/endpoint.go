@@ -60,10 +60,12 @@ func (c *checker) checkEndpoint(ps *problems, b *Binding) {
 		ps.add(CodeEndpointForeign, member, "names an endpoint of another organisation; bind one of your own")
 	}
 	if !slices.Contains(endpointTypes, e.Type) {
-		ps.add(CodeEndpointType, member, "names an endpoint of type %q; only mcp_server, http_openapi and code can be bound", cut(e.Type, 40))
+		ps.add(CodeEndpointType, member, "names an endpoint of type %q; only mcp_server, http_openapi and code can be bound",
+			cut(e.Type, 40))
 	}
 	if b.ToolName != "" && !slices.Contains(e.Tools, b.ToolName) {
-		ps.add(CodeEndpointTool, "/passthrough_binding/tool_name", "is not among the tools discovered on the endpoint%s", among(e.Tools))
+		ps.add(CodeEndpointTool, "/passthrough_binding/tool_name", "is not among the tools discovered on the endpoint%s",
+			among(e.Tools))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	jsonv2 "github.com/go-json-experiment/json"
 
@@ -144,9 +145,14 @@ func stringEnd(value []byte, at int) int {
 }
 
 // objectWriter writes an object member by member, in the order given.
-type objectWriter struct{ out []byte }
+type objectWriter struct {
+	out   []byte
+	names []string
+}
 
 func newObject() *objectWriter { return &objectWriter{out: []byte{'{'}} }
+
+func (w *objectWriter) has(name string) bool { return slices.Contains(w.names, name) }
 
 // raw writes a member unless its value is empty.
 func (w *objectWriter) raw(name string, value json.RawMessage) {
@@ -157,6 +163,7 @@ func (w *objectWriter) raw(name string, value json.RawMessage) {
 		w.out = append(w.out, ',')
 	}
 	w.out = append(append(append(w.out, quote(name)...), ':'), value...)
+	w.names = append(w.names, name)
 }
 
 // text writes a string member unless it is empty.

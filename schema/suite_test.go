@@ -71,6 +71,7 @@ func suiteFile(t *testing.T, file, draft string, remotes map[string]json.RawMess
 	}
 	for _, g := range groups {
 		where := filepath.Base(file) + ": " + g.Description
+		agree(t, withDraft(g.Schema, draft))
 		v, err := schema.Compile(withDraft(g.Schema, draft), &schema.CompileOptions{Resources: remotes})
 		if err != nil {
 			t.Errorf("%s: %v", where, err)

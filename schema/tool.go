@@ -196,8 +196,15 @@ func takeSchema(m ledger.Member, into *json.RawMessage) bool {
 }
 
 // MarshalJSON writes the members that are set, in the order of the Tools schema, then Extra. encoding/json compacts what
-// it returns; [Format] does not.
+// it returns; [Marshal] does not.
 func (t Tool) MarshalJSON() ([]byte, error) {
+	if found := t.checkRaw(noTool); len(found) > 0 {
+		return nil, &ValidationError{Problems: found}
+	}
+	return t.write()
+}
+
+func (t *Tool) write() (json.RawMessage, error) {
 	w := newObject()
 	w.text("name", t.Name)
 	w.kept("name", t.Name == "", t.kept)
@@ -288,7 +295,8 @@ func Parse(data []byte) ([]Tool, error) {
 			if m.Name == "tools_schema" {
 				list = m.Value
 			} else if strings.EqualFold(m.Name, "tools_schema") {
-				return nil, oneProblem(CodeWrongCase, pointerTo(m.Name), `is not a known member; names are case-sensitive, write "tools_schema"`)
+				return nil, oneProblem(CodeWrongCase, pointerTo(m.Name),
+					`is not a known member; names are case-sensitive, write "tools_schema"`)
 			}
 		}
 	}
@@ -307,28 +315,52 @@ func Parse(data []byte) ([]Tool, error) {
 	return tools, nil
 }
 
-// Format writes the list that [Parse] reads, {"tools_schema": [...]}. Schemas and unknown members are written byte for
+// Marshal writes the list that [Parse] reads, {"tools_schema": [...]}. Schemas and unknown members are written byte for
 // byte as they were read. The error is a [*ValidationError] if a schema or an unknown member is not strict JSON.
-func Format(tools []Tool) ([]byte, error) {
+func Marshal(tools []Tool) ([]byte, error) {
 	list := make([]json.RawMessage, len(tools))
-	for i, t := range tools {
-		entry, err := t.MarshalJSON()
+	var all []Problem
+	for i := range tools {
+		if found := tools[i].checkRaw(i); len(found) > 0 {
+			all = append(all, found...)
+			continue
+		}
+		entry, err := tools[i].write()
 		if err != nil {
 			return nil, err
 		}
 		list[i] = entry
 	}
+	if len(all) > 0 {
+		return nil, &ValidationError{Problems: all}
+	}
 	w := newObject()
 	w.raw("tools_schema", array(list))
-	return checkWritten(w.end())
+	return w.end(), nil
 }
 
-// checkWritten makes sure that what a caller put into raw members is JSON.
-func checkWritten(doc json.RawMessage) ([]byte, error) {
-	if _, err := readDocument(doc); err != nil {
-		return nil, err
+// checkRaw makes sure that what a caller put into raw members is one strict JSON value each.
+func (t *Tool) checkRaw(index int) []Problem {
+	ps := &problems{index: index, tool: cut(t.Name, 128)}
+	check := func(pointer string, raw json.RawMessage) {
+		if len(raw) == 0 {
+			return
+		}
+		if _, err := readDocument(raw); err != nil {
+			ps.add(CodeNotJSON, pointer, "is not strict JSON, so it cannot be written")
+		}
 	}
-	return doc, nil
+	check("/input_schema", t.InputSchema)
+	check("/output_schema", t.OutputSchema)
+	for _, m := range t.Extra {
+		check(pointerTo(m.Name), m.Value)
+	}
+	if t.PassthroughBinding != nil {
+		for _, m := range t.PassthroughBinding.Extra {
+			check("/passthrough_binding"+pointerTo(m.Name), m.Value)
+		}
+	}
+	return ps.list
 }
 
 func oneProblem(code Code, pointer, message string) error {

@@ -86,6 +86,8 @@ func TestValidate(t *testing.T) {
 		{"name with space", named(`a b`), "0 name_invalid /name"},
 		{"name with line break", named(`ab\n`), "0 name_invalid /name"},
 		{"name with Cyrillic a", named("get_\u0430"), "0 name_invalid /name"},
+		{"name with Kelvin sign", named("\u212a"), "0 name_invalid /name"},
+		{"name with long s", named("get_\u017f"), "0 name_invalid /name"},
 		{"name with full-width a", named("\uff41"), "0 name_invalid /name"},
 		{"names that differ by case", `[{"name":"a","input_schema":{}},{"name":"A","input_schema":{}}]`, ``},
 		{"same name", `[{"name":"a","input_schema":{}},{"name":"b","input_schema":{}},{"name":"a","input_schema":{}}]`,
@@ -97,6 +99,8 @@ func TestValidate(t *testing.T) {
 		{"input schema of an array", input(`{"type":"array"}`), "0 schema_not_object /input_schema/type"},
 		{"input schema of an object or null", input(`{"type":["object","null"]}`), "0 schema_not_object /input_schema/type"},
 		{"input schema of an object as list", input(`{"type":["object"]}`), ``},
+		{"input schema of an object or null as list", input(`{"type":["object","object"]}`),
+			"0 schema_not_object /input_schema/type\n0 schema_invalid /input_schema/type\n0 schema_invalid /input_schema/type"},
 		{"input schema without type", input(`{}`), ``},
 		{"input schema of an unknown type", input(`{"type":"objct"}`),
 			"0 schema_not_object /input_schema/type\n0 schema_invalid /input_schema/type"},
@@ -224,12 +228,13 @@ func TestValidateChecksEndpoints(t *testing.T) {
 }
 
 func TestValidationErrorForPeopleAndPrograms(t *testing.T) {
-	tools := parse(t, `[{"name":"a","input_schema":{}},{"name":"1","default_execution_mode":"x"}]`)
+	tools := parse(t, `[{"name":"a","input_schema":{}},{"name":"1","default_execution_mode":"x"},{"name":"b"}]`)
 	err := schema.Validate(tools, nil)
-	want := `3 problems:
+	want := `4 problems:
   - tool[1] "1": /name must be 1 to 128 ASCII letters, digits, _ and -, beginning with a letter or _; "1" at byte 0 is not allowed there [name_invalid]
   - tool[1] "1": /input_schema is required: the JSON Schema of the arguments object [input_schema_missing]
-  - tool[1] "1": /default_execution_mode must be sandbox or passthrough, not "x" [mode_invalid]`
+  - tool[1] "1": /default_execution_mode must be sandbox or passthrough, not "x" [mode_invalid]
+  - tool[2] "b": /input_schema is required: the JSON Schema of the arguments object [input_schema_missing]`
 	if err.Error() != want {
 		t.Errorf("error:\n%v\nwant:\n%s", err, want)
 	}
@@ -253,7 +258,7 @@ func TestValidationErrorForPeopleAndPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := got.Detail
-	if d.Class != "invalid_tools_schema" || d.Message != "3 problems in 1 tool" || len(d.Tools) != 1 || d.Tools[0].Index != 1 ||
+	if d.Class != "invalid_tools_schema" || d.Message != "4 problems in 2 tools" || len(d.Tools) != 2 || d.Tools[1].Index != 2 || d.Tools[0].Index != 1 ||
 		d.Tools[0].Name != "1" || len(d.Tools[0].Problems) != 3 || d.Tools[0].Problems[2].Code != "mode_invalid" ||
 		!strings.Contains(d.Tools[0].Message, "/default_execution_mode must be sandbox or passthrough") {
 		t.Errorf("body = %s", body)
@@ -273,7 +278,7 @@ func TestParseRefusesWhatIsNoList(t *testing.T) {
 	}
 }
 
-func TestFormatWritesBackWhatParseRead(t *testing.T) {
+func TestMarshalWritesBackWhatParseRead(t *testing.T) {
 	for _, doc := range []string{
 		`{"tools_schema":[]}`,
 		`{"tools_schema":[{"name":"a","input_schema":{"type" : "object","x":[1.0,1e2,"<&>\u00e9"]}}]}`,
@@ -288,7 +293,7 @@ func TestFormatWritesBackWhatParseRead(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", doc, err)
 		}
-		out, err := schema.Format(tools)
+		out, err := schema.Marshal(tools)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -298,13 +303,28 @@ func TestFormatWritesBackWhatParseRead(t *testing.T) {
 	}
 }
 
-func TestFormatRefusesWhatIsNoJSON(t *testing.T) {
-	_, err := schema.Format([]schema.Tool{{Name: "a", InputSchema: json.RawMessage(`{"type":`)}})
-	if got := found(t, err); !strings.HasPrefix(got, "-1 not_json") {
+func TestMarshalRefusesWhatIsNoJSON(t *testing.T) {
+	broken := []schema.Tool{
+		{Name: "a", InputSchema: json.RawMessage(`{"type":`)},
+		{Name: "b", InputSchema: json.RawMessage(`{}},{"name":"smuggled","input_schema":{}`)},
+		{Name: "c", Extra: []ledger.Member{{Name: "x", Value: json.RawMessage(`1,"name":"d"`)}}},
+	}
+	const want = "0 not_json /input_schema\n1 not_json /input_schema\n2 not_json /x"
+	if _, err := schema.Marshal(broken); found(t, err) != want {
+		t.Errorf("Marshal: problems = %q", found(t, err))
+	}
+	if _, _, err := schema.Export(broken, schema.OpenAIChat); found(t, err) != want {
+		t.Errorf("Export: problems = %q", found(t, err))
+	}
+	if _, err := json.Marshal(broken[1]); err == nil {
+		t.Error("json.Marshal wrote it")
+	}
+	err := schema.Validate([]schema.Tool{{Name: "a", InputSchema: json.RawMessage(`{"type":`)}}, nil)
+	if got := found(t, err); got != "0 schema_not_json /input_schema/type" {
 		t.Errorf("problems = %q", got)
 	}
-	err = schema.Validate([]schema.Tool{{Name: "a", InputSchema: json.RawMessage(`{"type":`)}}, nil)
-	if got := found(t, err); got != "0 schema_not_json /input_schema/type" {
+	err = schema.Validate([]schema.Tool{{Name: "a", InputSchema: json.RawMessage(`{"type":"` + strings.Repeat("x", 70_000))}}, nil)
+	if got := found(t, err); got != "0 schema_too_large /input_schema" {
 		t.Errorf("problems = %q", got)
 	}
 }

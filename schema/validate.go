@@ -33,8 +33,7 @@ func Validate(tools []Tool, o *ValidateOptions) error {
 	if o != nil {
 		opts = *o
 	}
-	c := &checker{ledger: opts.LedgerSchema, endpoints: opts.Endpoints, org: opts.Org, checked: map[string][]Problem{},
-		options: jsonschema.Options{Limits: jsonschema.Limits(opts.Limits)}}
+	c := newChecker(opts)
 	first := make(map[string]int, len(tools))
 	var all []Problem
 	for i := range tools {
@@ -62,6 +61,11 @@ type checker struct {
 	options   jsonschema.Options
 	checked   map[string][]Problem // by text of the schema: lists often repeat one
 	causes    []error
+}
+
+func newChecker(o ValidateOptions) *checker {
+	return &checker{ledger: o.LedgerSchema, endpoints: o.Endpoints, org: o.Org, checked: map[string][]Problem{},
+		options: jsonschema.Options{Limits: jsonschema.Limits(o.Limits)}}
 }
 
 var (
@@ -108,7 +112,8 @@ func nameAdvice(name string) string {
 
 func (c *checker) schemas(ps *problems, t *Tool) {
 	if len(t.InputSchema) == 0 {
-		ps.add(CodeInputSchemaMissing, "/input_schema", "is required: the JSON Schema of the arguments object%s", otherSpelling(t.Extra))
+		ps.add(CodeInputSchemaMissing, "/input_schema", "is required: the JSON Schema of the arguments object%s",
+			otherSpelling(t.Extra))
 	} else {
 		c.schema(ps, "/input_schema", t.InputSchema, true)
 	}
@@ -140,7 +145,7 @@ func (c *checker) schema(ps *problems, pointer string, raw json.RawMessage, argu
 	}
 	root := bytes.TrimSpace(raw)
 	switch {
-	case len(found) > 0 && found[0].Code == CodeSchemaNotJSON:
+	case len(found) > 0 && !isDocument(raw): // what is no JSON, or beyond a limit, cannot be looked into
 	case kind(root) != '{':
 		ps.add(CodeSchemaNotObject, pointer, "must be a JSON Schema object, not %s", kindName(root))
 		return
@@ -150,6 +155,11 @@ func (c *checker) schema(ps *problems, pointer string, raw json.RawMessage, argu
 		}
 	}
 	ps.under(pointer, found)
+}
+
+func isDocument(raw json.RawMessage) bool {
+	_, err := readDocument(raw)
+	return err == nil
 }
 
 // saysObject accepts "object" and ["object"], and what is no type at all: that is reported as such.
@@ -173,7 +183,8 @@ func (c *checker) mode(ps *problems, t *Tool) {
 	case t.Mode() == Passthrough:
 		c.binding(ps, t.PassthroughBinding)
 	case t.Mode() != Sandbox:
-		ps.add(CodeModeInvalid, "/default_execution_mode", "must be sandbox or passthrough, not %q", cut(string(t.DefaultExecutionMode), 40))
+		ps.add(CodeModeInvalid, "/default_execution_mode", "must be sandbox or passthrough, not %q",
+			cut(string(t.DefaultExecutionMode), 40))
 	}
 }
 
@@ -222,7 +233,8 @@ func (c *checker) policy(ps *problems, t *Tool) {
 			ps.add(CodeAdapterMissing, "/ledger_adapter", "is required with ledger_write_policy adapter")
 		}
 	case t.WritePolicy() != RecordOnly && t.WritePolicy() != None:
-		ps.add(CodePolicyInvalid, "/ledger_write_policy", "must be record_only, adapter or none, not %q", cut(string(t.LedgerWritePolicy), 40))
+		ps.add(CodePolicyInvalid, "/ledger_write_policy", "must be record_only, adapter or none, not %q",
+			cut(string(t.LedgerWritePolicy), 40))
 	}
 	if t.LedgerAdapter != nil {
 		c.adapter(ps, t.LedgerAdapter)
@@ -242,7 +254,8 @@ func (c *checker) adapter(ps *problems, a *ledger.Adapter) {
 		}
 	}
 	if c.ledger == nil && a.EntityType != "" && a.Op != ledger.OpSetFlag {
-		ps.add(CodeAdapterUndeclared, at+"/entity_type", "is not declared: the agent has no ledger schema; add one that declares the type")
+		ps.add(CodeAdapterUndeclared, at+"/entity_type",
+			"is not declared: the agent has no ledger schema; add one that declares the type")
 	}
 }
 

@@ -50,15 +50,6 @@ func (s Syntax) Many() bool {
 	return false
 }
 
-// Argument returns the name of the argument that the path reads, "" when it starts in the response or reads all
-// arguments.
-func (s Syntax) Argument() string {
-	if s.Root == Args && len(s.segs) > 0 && s.segs[0].kind == member {
-		return s.segs[0].name
-	}
-	return ""
-}
-
 // Parse lets through what the library behind it gets right and refuses the rest with a sentence for the author:
 // $ (the response), $args (the arguments) or a bare name, followed by .name, ["name"], ['name'], [n], .*, [*] and at
 // most one ..name. The forms are those of RFC 9535 without the white space that it allows between segments.

@@ -8,7 +8,6 @@ import (
 
 	lib "github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
-	"golang.org/x/text/message"
 )
 
 // leaf is one issue before it is written out: writing thousands of which twenty are shown would cost more than finding
@@ -27,12 +26,6 @@ type choice struct {
 	got     string
 	among   int
 }
-
-// badName is the kind under which [nameCheck] reports a property name.
-type badName struct{ name string }
-
-func (*badName) KeywordPath() []string                   { return []string{"propertyNames"} }
-func (*badName) LocalizedString(*message.Printer) string { return "property name not allowed" }
 
 // collect turns the library's tree of errors into a sorted list of at most limit issues, and counts the others.
 func collect(err *lib.ValidationError, limit int) ([]Issue, int) {
@@ -77,10 +70,7 @@ func flatten(to []leaf, err *lib.ValidationError) []leaf {
 	at := err.InstanceLocation
 	switch k := err.ErrorKind.(type) {
 	case *kind.Schema, *kind.Group, *kind.Reference, *kind.AllOf:
-		for _, cause := range err.Causes {
-			to = flatten(to, cause)
-		}
-		return to
+		return flattenAll(to, err.Causes)
 	case *kind.AnyOf:
 		return alternatives(to, err, "anyOf")
 	case *kind.OneOf:
@@ -98,12 +88,17 @@ func flatten(to []leaf, err *lib.ValidationError) []leaf {
 			to = append(to, leaf{path: append(slices.Clone(at), name), err: err, name: name})
 		}
 		return to
-	case *badName:
-		return append(to, leaf{path: append(slices.Clone(at), k.name), err: err, name: k.name})
-	case *kind.PropertyNames: // only in the rules for schemas; elsewhere it is badName
+	case *kind.PropertyNames:
 		return append(to, leaf{path: append(slices.Clone(at), k.Property), err: err, name: k.Property})
 	}
 	return append(to, leaf{path: at, err: err})
+}
+
+func flattenAll(to []leaf, causes []*lib.ValidationError) []leaf {
+	for _, cause := range causes {
+		to = flatten(to, cause)
+	}
+	return to
 }
 
 func perName(to []leaf, err *lib.ValidationError, at, names []string) []leaf {
@@ -179,7 +174,7 @@ func (l leaf) badPattern() (string, bool) {
 			return text, true
 		}
 	case *kind.PropertyNames:
-		for _, inner := range flatten(nil, &lib.ValidationError{ErrorKind: &kind.Group{}, Causes: l.err.Causes}) {
+		for _, inner := range flattenAll(nil, l.err.Causes) {
 			if format, ok := inner.err.ErrorKind.(*kind.Format); ok && format.Want == "regex" {
 				return k.Property, true
 			}

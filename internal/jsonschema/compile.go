@@ -70,18 +70,30 @@ type Schema struct {
 
 // Compile compiles a schema document. Its error is a [*CompileError] with every fault found.
 func Compile(raw []byte, o *Options) (_ *Schema, err error) {
-	var opts Options
-	if o != nil {
-		opts = *o
+	c := newCompiler(o)
+	defer contain(&err)
+	doc, err := c.read(raw, base)
+	if err != nil {
+		return nil, err
 	}
-	opts.Limits = opts.Limits.orDefaults()
-	defer func() {
-		if p := recover(); p != nil {
-			err = faults(Fault{Code: "invalid", Message: "the schema cannot be compiled"})
-		}
-	}()
-	c := &compiler{opts: opts, patterns: &patterns{limits: opts.Limits}}
-	return c.compile(raw)
+	return c.compileDocument(doc)
+}
+
+func newCompiler(o *Options) *compiler {
+	c := &compiler{}
+	if o != nil {
+		c.opts = *o
+	}
+	c.opts.Limits = c.opts.Limits.orDefaults()
+	c.patterns = &patterns{limits: c.opts.Limits}
+	return c
+}
+
+// contain turns a panic of the library into an error.
+func contain(err *error) {
+	if p := recover(); p != nil {
+		*err = faults(Fault{Code: "invalid", Message: "the schema cannot be compiled"})
+	}
 }
 
 // compiler holds what one compilation shares. The library's compiler is not safe for concurrent use, so each has its own.
@@ -92,11 +104,7 @@ type compiler struct {
 	anchors  []string // absolute URLs of every "$dynamicAnchor"
 }
 
-func (c *compiler) compile(raw []byte) (*Schema, error) {
-	doc, err := c.read(raw, base)
-	if err != nil {
-		return nil, err
-	}
+func (c *compiler) compileDocument(doc any) (*Schema, error) {
 	if err := c.checkDraft(doc); err != nil {
 		return nil, err
 	}
@@ -128,7 +136,8 @@ func (c *compiler) compile(raw []byte) (*Schema, error) {
 	}
 	if n := g.expandedRefs(); n > int64(c.opts.Limits.ExpandedRefs) {
 		return nil, faults(Fault{Code: "too_complex", Message: fmt.Sprintf(
-			"its references expand to more than %d schemas; use each definition fewer times inside the others", c.opts.Limits.ExpandedRefs)})
+			"its references expand to more than %d schemas; use each definition fewer times inside the others",
+			c.opts.Limits.ExpandedRefs)})
 	}
 	s := &Schema{root: root, limits: c.opts.Limits, bound: g.bound()}
 	if s.bound.mayExceed(c.opts.Limits) {
@@ -141,7 +150,8 @@ func (c *compiler) compile(raw []byte) (*Schema, error) {
 func (c *compiler) read(raw []byte, at string) (any, error) {
 	l := c.opts.Limits
 	if len(raw) > l.SchemaBytes {
-		return nil, faults(Fault{Code: "too_large", Message: fmt.Sprintf("is %d bytes long; a schema may have at most %d", len(raw), l.SchemaBytes)})
+		return nil, faults(Fault{Code: "too_large", Message: fmt.Sprintf(
+			"is %d bytes long; a schema may have at most %d", len(raw), l.SchemaBytes)})
 	}
 	doc, _, err := decode(raw, l.SchemaDepth, 0)
 	if err != nil {
@@ -219,13 +229,15 @@ func (c *compiler) explain(err error) error {
 		return faults(Fault{Code: "ref_broken", Message: fmt.Sprintf("has a $ref to %s, which does not exist", safeURL(missing.URL))})
 	}
 	if missing, ok := errors.AsType[*lib.AnchorNotFoundError](err); ok {
-		return faults(Fault{Code: "ref_broken", Message: fmt.Sprintf("has a $ref to %s, which does not exist", safeURL(missing.Reference))})
+		return faults(Fault{Code: "ref_broken", Message: fmt.Sprintf("has a $ref to %s, which does not exist",
+			safeURL(missing.Reference))})
 	}
 	if _, ok := errors.AsType[*lib.InvalidJsonPointerError](err); ok {
 		return faults(Fault{Code: "ref_broken", Message: "has a $ref whose fragment is no valid JSON Pointer"})
 	}
 	if re, ok := errors.AsType[*lib.InvalidRegexError](err); ok {
-		return faults(Fault{Code: "pattern_invalid", Pointer: pointerOf(re.URL), Message: "is not a valid regular expression: " + regexpProblem(re.Err)})
+		return faults(Fault{Code: "pattern_invalid", Pointer: pointerOf(re.URL),
+			Message: "is not a valid regular expression: " + regexpProblem(re.Err)})
 	}
 	if dup, ok := errors.AsType[*lib.DuplicateIDError](err); ok {
 		return faults(Fault{Code: "invalid", Pointer: dup.Ptr1, Message: "has the same $id as " + cut(dup.Ptr2, maxText)})
@@ -233,7 +245,8 @@ func (c *compiler) explain(err error) error {
 	if dup, ok := errors.AsType[*lib.DuplicateAnchorError](err); ok {
 		return faults(Fault{Code: "invalid", Pointer: dup.Ptr2, Message: "has the same anchor as " + cut(dup.Ptr1, maxText)})
 	}
-	return faults(Fault{Code: "invalid", Message: "is not a valid JSON Schema: a $schema, $id, $anchor or $ref in it cannot be understood"})
+	return faults(Fault{Code: "invalid",
+		Message: "is not a valid JSON Schema: a $schema, $id, $anchor or $ref in it cannot be understood"})
 }
 
 // explainInvalid reports every place where a schema breaks the rules of its draft.
@@ -286,9 +299,3 @@ func safeURL(s string) string {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-// Check tells what [Compile] would refuse, and nothing else.
-func Check(raw []byte, o *Options) error {
-	_, err := Compile(raw, o)
-	return err
-}

@@ -26,10 +26,11 @@ type size struct {
 // decode reads a document that strictjson accepts into the library's form: map[string]any, []any, string,
 // json.Number, bool and nil. Strings and numbers share one copy of the document.
 func decode(raw []byte, depth, values int) (any, size, error) {
-	err := strictjson.Read(raw, strictjson.Limits{Depth: depth, Values: values, NumberLen: maxNumberLen}, func(r *strictjson.Reader) error {
-		_, err := r.Value()
-		return err
-	})
+	err := strictjson.Read(raw, strictjson.Limits{Depth: depth, Values: values, NumberLen: maxNumberLen},
+		func(r *strictjson.Reader) error {
+			_, err := r.Value()
+			return err
+		})
 	if err != nil {
 		return nil, size{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	lib "github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
 // graph is a compiled schema seen as what it applies to the same value and what it applies to the value's children.
@@ -283,7 +284,7 @@ func (c nameCheck) Validate(ctx *lib.ValidatorContext, v any) {
 	for _, name := range sortedKeys(obj) {
 		err := ctx.Validate(c.names, name, []string{name})
 		if verr, ok := err.(*lib.ValidationError); ok {
-			ctx.AddErrors([]*lib.ValidationError{verr}, &badName{name})
+			ctx.AddErrors([]*lib.ValidationError{verr}, &kind.PropertyNames{Property: name})
 		}
 	}
 }

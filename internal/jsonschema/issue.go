@@ -53,11 +53,11 @@ func (l leaf) issue() Issue {
 	case *kind.AdditionalProperties, *kind.FalseSchema:
 		i.expect("nothing", "a value")
 		i.Message = "is not allowed here"
-	case *badName:
-		i.expect("an allowed name", quoted(k.name))
+	case *kind.PropertyNames:
+		i.expect("an allowed name", quoted(k.Property))
 		i.Message = "has a name that is not allowed here"
-		if inner, _ := collect(l.err.Causes[0], 1); len(inner) > 0 {
-			i.Message += ": it " + inner[0].Message
+		if inner := flattenAll(nil, l.err.Causes); len(inner) > 0 {
+			i.Message += ": it " + inner[0].issue().Message
 		}
 	case *kind.UniqueItems:
 		i.expect("different items", fmt.Sprintf("equal items at %d and %d", k.Duplicates[0], k.Duplicates[1]))
@@ -70,7 +70,8 @@ func (l leaf) issue() Issue {
 		i.Message = `must not be what "not" describes`
 	case *kind.OneOf:
 		i.expect("exactly one alternative", "two")
-		i.Message = fmt.Sprintf("must match exactly one of the alternatives, not both %d and %d (counted from 0)", k.Subschemas[0], k.Subschemas[1])
+		i.Message = fmt.Sprintf("must match exactly one of the alternatives, not both %d and %d (counted from 0)",
+			k.Subschemas[0], k.Subschemas[1])
 	case *kind.RefCycle:
 		i.Message = `cannot be decided: the schema's "$ref" leads back to itself`
 	default:
@@ -214,7 +215,7 @@ func show(v any) string {
 	if err != nil {
 		return "a value"
 	}
-	return cut(string(text), maxText)
+	return string(text) // a number, true, false, null, [] or {}
 }
 
 // quoted writes a string as JSON, cut before it is escaped so that a long one costs nothing.

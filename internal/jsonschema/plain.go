@@ -1,0 +1,144 @@
+package jsonschema
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// Check tells what [Compile] would refuse, for less: most schemas are of a plain kind that can be seen to be right at a
+// glance, and only the others are compiled to find out.
+func Check(raw []byte, o *Options) (err error) {
+	c := newCompiler(o)
+	defer contain(&err)
+	doc, err := c.read(raw, base)
+	if err != nil {
+		return err
+	}
+	if c.plainRoot(doc) {
+		return nil
+	}
+	_, err = c.compileDocument(doc)
+	return err
+}
+
+// plainRoot recognises schemas that are right beyond doubt: trees without references, of the drafts in which the
+// keywords of [compiler.plain] mean the same, and of those keywords alone. Of what it does not recognise it says nothing.
+func (c *compiler) plainRoot(doc any) bool {
+	obj, ok := doc.(map[string]any)
+	if !ok {
+		return false
+	}
+	switch obj["$schema"] {
+	case nil:
+		if _, present := obj["$schema"]; present {
+			return false
+		}
+	case "https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#":
+	default:
+		return false
+	}
+	for name, value := range obj {
+		if name != "$schema" && !c.plainKeyword(name, value) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *compiler) plain(v any) bool {
+	switch v := v.(type) {
+	case bool:
+		return true
+	case map[string]any:
+		for name, value := range v {
+			if !c.plainKeyword(name, value) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// plainKeyword follows the meta-schemas of drafts 7 and 2020-12.
+func (c *compiler) plainKeyword(name string, v any) bool {
+	switch name {
+	case "type":
+		return plainType(v)
+	case "properties":
+		return c.plainAll(v)
+	case "required":
+		return uniqueTexts(v)
+	case "items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else":
+		return c.plain(v)
+	case "anyOf", "oneOf", "allOf":
+		list, ok := v.([]any)
+		for _, one := range list {
+			ok = ok && c.plain(one)
+		}
+		return ok && len(list) > 0
+	case "title", "description", "format", "$comment", "contentEncoding", "contentMediaType":
+		_, ok := v.(string)
+		return ok
+	case "enum", "examples":
+		_, ok := v.([]any)
+		return ok
+	case "const", "default":
+		return true
+	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum":
+		_, ok := v.(json.Number)
+		return ok
+	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties":
+		n, ok := v.(json.Number)
+		return ok && strings.Trim(string(n), "0123456789") == ""
+	case "uniqueItems", "readOnly", "writeOnly", "deprecated":
+		_, ok := v.(bool)
+		return ok
+	case "pattern":
+		text, ok := v.(string)
+		if !ok {
+			return false
+		}
+		_, err := c.patterns.compile(text)
+		return err == nil
+	case "multipleOf", "patternProperties", "dependencies", "dependentRequired", "dependentSchemas", "definitions", "id",
+		"prefixItems", "additionalItems", "minContains", "maxContains", "unevaluatedItems", "unevaluatedProperties", "contentSchema":
+		return false
+	}
+	return !strings.HasPrefix(name, "$") // any other is unknown to every draft, and may be anything
+}
+
+func (c *compiler) plainAll(v any) bool {
+	schemas, ok := v.(map[string]any)
+	for _, one := range schemas {
+		ok = ok && c.plain(one)
+	}
+	return ok
+}
+
+func plainType(v any) bool {
+	switch v {
+	case "object", "string", "integer", "number", "boolean", "array", "null":
+		return true
+	}
+	return false
+}
+
+func uniqueTexts(v any) bool {
+	list, ok := v.([]any)
+	if !ok || len(list) > 100 {
+		return false
+	}
+	for i, one := range list {
+		text, ok := one.(string)
+		if !ok {
+			return false
+		}
+		for _, before := range list[:i] {
+			if before == text {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,88 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/toolwire/toolwire/internal/strictjson"
+)
+
+// fieldLimits leave room for the objects around a field, so that whatever a state takes it can also write and read.
+// textLimits are for what a state has written.
+var (
+	fieldLimits = strictjson.Limits{Depth: maxFieldDepth, Values: 10_000_000}
+	stateLimits = strictjson.Limits{Depth: maxFieldDepth + 10, Values: 10_000_000}
+	textLimits  = strictjson.Limits{Depth: maxFieldDepth + 10, Values: math.MaxInt}
+)
+
+const maxFieldDepth = 200
+
+// tidy checks that value is strict JSON and returns a copy of it in one form: without white space, members in the order
+// of their names, strings without needless escapes. Numbers keep their digits.
+func tidy(value json.RawMessage, limits strictjson.Limits) (json.RawMessage, error) {
+	err := strictjson.Read(value, limits, func(r *strictjson.Reader) error {
+		_, err := r.Value()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	v := jsontext.Value(bytes.Clone(value))
+	if err := v.Format(jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(false)); err != nil {
+		return nil, err
+	}
+	return json.RawMessage(v), nil
+}
+
+// canonical appends a tidy value with every number written in one way only, so that equal values have equal texts.
+func canonical(dst []byte, tidied json.RawMessage) []byte {
+	for i := 0; i < len(tidied); {
+		c := tidied[i]
+		end := i + 1
+		switch {
+		case c == '"':
+			for tidied[end] != '"' {
+				if tidied[end] == '\\' {
+					end++
+				}
+				end++
+			}
+			end++
+			dst = append(dst, tidied[i:end]...)
+		case c == '-' || c >= '0' && c <= '9':
+			for end < len(tidied) && isNumberByte(tidied[end]) {
+				end++
+			}
+			dst = append(dst, parseNumber(string(tidied[i:end])).canonical()...)
+		default:
+			dst = append(dst, c)
+		}
+		i = end
+	}
+	return dst
+}
+
+func isNumberByte(c byte) bool {
+	return c >= '0' && c <= '9' || c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-'
+}
+
+// equalValues reports whether two tidy values are equal: 1, 1.0 and 10e-1 are.
+func equalValues(a, b json.RawMessage) bool {
+	return bytes.Equal(a, b) || bytes.Equal(canonical(nil, a), canonical(nil, b))
+}
+
+// tidied is tidy for a value that may not be JSON; then it is the text as a JSON string.
+func tidied(value json.RawMessage) json.RawMessage {
+	if v, err := tidy(value, textLimits); err == nil {
+		return v
+	}
+	return json.RawMessage(quote(string(value)))
+}
+
+func quote(s string) []byte {
+	quoted, _ := jsontext.AppendQuote(nil, s) // invalid UTF-8 is replaced
+	return quoted
+}

@@ -1,0 +1,103 @@
+package ledger
+
+import (
+	"encoding/json"
+
+	"github.com/toolwire/toolwire/internal/jsonpath"
+)
+
+// contract is a valid schema made ready for checking: a copy of what matters, indexed by name. A nil contract allows
+// everything.
+type contract struct {
+	entities map[string]*entityContract
+	flags    map[string]bool // nil when any flag may be set
+}
+
+type entityContract struct {
+	closed bool // only the fields below may be written
+	fields map[string]fieldContract
+}
+
+type fieldContract struct {
+	kind string          // "" allows every type
+	enum map[string]bool // canonical texts; nil allows every value
+}
+
+func newContract(s *Schema) *contract {
+	if s == nil {
+		return nil
+	}
+	c := &contract{entities: make(map[string]*entityContract, len(s.Entities))}
+	for i := range s.Entities {
+		e := &s.Entities[i]
+		ec := &entityContract{closed: s.closedFields(e), fields: map[string]fieldContract{e.IDField: {}}}
+		for _, f := range e.Fields {
+			fc := fieldContract{kind: f.Type}
+			for _, v := range f.Enum {
+				if fc.enum == nil {
+					fc.enum = make(map[string]bool, len(f.Enum))
+				}
+				text, _ := json.Marshal(v) // a valid schema's enum has scalars only
+				fc.enum[string(canonical(nil, tidied(text)))] = true
+			}
+			ec.fields[f.Name] = fc
+		}
+		c.entities[e.Type] = ec
+	}
+	if s.Flags != nil && s.Flags.Policy == PolicyClosed {
+		c.flags = flagSet(s.Flags.Values)
+	}
+	return c
+}
+
+func (c *contract) allowsFlag(flag string) bool { return c == nil || c.flags == nil || c.flags[flag] }
+
+// check reports what is not allowed about the given fields of an entity.
+func (c *contract) check(ps *problems, entityType, id string, given fields) {
+	pointer := token(entityType) + token(id)
+	switch {
+	case entityType == "":
+		ps.add(CodeMissing, pointer, "the entity type is empty")
+		return
+	case id == "":
+		ps.add(CodeMissing, pointer, "the id is empty")
+		return
+	case c == nil:
+		return
+	}
+	entity := c.entities[entityType]
+	if entity == nil {
+		ps.add(CodeUndeclared, pointer, "%q is not an entity type of the ledger schema", cut(entityType))
+		return
+	}
+	for _, name := range sortedKeys(given) {
+		field, declared := entity.fields[name]
+		switch value := given[name]; {
+		case !declared && entity.closed:
+			ps.add(CodeUndeclared, pointer+token(name), "is not a field that the ledger schema declares for %s", entityType)
+		case string(value) == "null": // the field has no value, which breaks nothing
+		case !hasType(value, field.kind):
+			ps.add(CodeWrongType, pointer+token(name), "must be of type %s, not %s", field.kind, kindName(value))
+		case field.enum != nil && !field.enum[string(canonical(nil, value))]:
+			ps.add(CodeNotInEnum, pointer+token(name), "is none of the values that the ledger schema's enum lists")
+		}
+	}
+}
+
+func hasType(value json.RawMessage, fieldType string) bool {
+	switch kind := jsonpath.Kind(value); fieldType {
+	case TypeString:
+		return kind == '"'
+	case TypeNumber:
+		return kind == '0'
+	case TypeInteger:
+		return kind == '0' && parseNumber(string(value)).integer()
+	case TypeBoolean:
+		return kind == 't' || kind == 'f'
+	case TypeObject:
+		return kind == '{'
+	case TypeArray:
+		return kind == '['
+	}
+	return true
+}

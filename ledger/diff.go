@@ -1,0 +1,139 @@
+package ledger
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// A ChangeKind says how something differs.
+type ChangeKind string
+
+// Kinds of change.
+const (
+	Added   ChangeKind = "added"
+	Removed ChangeKind = "removed"
+	Changed ChangeKind = "changed"
+)
+
+// A Change is one difference between two snapshots: of an entity, of a value in one, or of a flag.
+type Change struct {
+	Kind ChangeKind `json:"kind"`
+	// Pointer is the JSON Pointer of what differs in {"type":{"id":{"field":value}}}: /order/4521 when the entity was
+	// added or removed, /order/4521/address/city when a value in it was. "" for a flag.
+	Pointer string          `json:"pointer,omitempty"`
+	Flag    string          `json:"flag,omitempty"`   // the flag, "" for anything else
+	Before  json.RawMessage `json:"before,omitempty"` // nil when added, and for flags
+	After   json.RawMessage `json:"after,omitempty"`  // nil when removed, and for flags
+}
+
+// String returns the change on one line, such as
+//
+//	changed /order/4521/status: "paid" -> "refunded"
+func (c Change) String() string {
+	if c.Flag != "" {
+		return string(c.Kind) + " flag " + printable(c.Flag)
+	}
+	text := string(c.Kind) + " " + c.Pointer + ": "
+	switch c.Kind {
+	case Added:
+		return text + string(c.After)
+	case Removed:
+		return text + string(c.Before)
+	}
+	return text + string(c.Before) + " -> " + string(c.After)
+}
+
+// Changes are all differences between two snapshots, in the order of types, ids and fields, then flags.
+type Changes []Change
+
+// String returns one line per change, "" when there is none.
+func (c Changes) String() string {
+	var b strings.Builder
+	for _, change := range c {
+		b.WriteString(change.String() + "\n")
+	}
+	return b.String()
+}
+
+// Diff returns what changed from one snapshot to another, and nothing else. Values that are equal as JSON are no
+// change, however they are written: 20 is 20.0. Objects are compared member by member, arrays of equal length element by
+// element; other values change whole.
+func Diff(before, after Snapshot) Changes {
+	var changes Changes
+	for _, entityType := range union(before.Entities, after.Entities) {
+		was, is := before.Entities[entityType], after.Entities[entityType]
+		for _, id := range union(was, is) {
+			changes.compare(token(entityType)+token(id), tidyOrNil(was, id), tidyOrNil(is, id))
+		}
+	}
+	was, is := flagSet(before.Flags), flagSet(after.Flags)
+	for _, flag := range union(was, is) {
+		switch {
+		case !was[flag]:
+			changes = append(changes, Change{Kind: Added, Flag: flag})
+		case !is[flag]:
+			changes = append(changes, Change{Kind: Removed, Flag: flag})
+		}
+	}
+	return changes
+}
+
+func tidyOrNil(entities map[string]json.RawMessage, id string) json.RawMessage {
+	if entity, ok := entities[id]; ok {
+		return tidied(entity)
+	}
+	return nil
+}
+
+func flagSet(flags []string) map[string]bool {
+	set := make(map[string]bool, len(flags))
+	for _, f := range flags {
+		set[f] = true
+	}
+	return set
+}
+
+// compare adds the differences of two tidy values, nil where there is none.
+func (c *Changes) compare(pointer string, was, is json.RawMessage) {
+	switch {
+	case was == nil:
+		*c = append(*c, Change{Kind: Added, Pointer: pointer, After: is})
+	case is == nil:
+		*c = append(*c, Change{Kind: Removed, Pointer: pointer, Before: was})
+	case equalValues(was, is):
+	case was[0] == '{' && is[0] == '{':
+		before, after := membersOf(was), membersOf(is)
+		for _, name := range union(before, after) {
+			c.compare(pointer+token(name), before[name], after[name])
+		}
+	case was[0] == '[' && is[0] == '[' && c.compareElements(pointer, was, is):
+	default:
+		*c = append(*c, Change{Kind: Changed, Pointer: pointer, Before: was, After: is})
+	}
+}
+
+// compareElements compares two arrays of equal length; false when they are not.
+func (c *Changes) compareElements(pointer string, was, is json.RawMessage) bool {
+	var before, after []json.RawMessage
+	if json.Unmarshal(was, &before) != nil || json.Unmarshal(is, &after) != nil || len(before) != len(after) {
+		return false
+	}
+	for i := range before {
+		c.compare(pointer+indexToken(i), before[i], after[i])
+	}
+	return true
+}
+
+func membersOf(object json.RawMessage) map[string]json.RawMessage {
+	var members map[string]json.RawMessage
+	_ = json.Unmarshal(object, &members) // a tidy object
+	return members
+}
+
+// union returns the keys of both maps, sorted.
+func union[V any](a, b map[string]V) []string {
+	keys := append(sortedKeys(a), sortedKeys(b)...)
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}

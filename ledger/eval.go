@@ -1,0 +1,243 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolwire/toolwire/internal/jsonpath"
+	"github.com/toolwire/toolwire/internal/strictjson"
+)
+
+// Eval says what the rule makes of one call: args is the arguments object of the call, response the tool's response,
+// both as JSON. It never fails, whatever they hold; [Outcome].Steps tells what it decided and why. Equal input gives an
+// equal outcome. It only reads args and response and keeps neither. The rules are those of the Tools schema:
+//
+//   - An id_from that matches nothing, an object or array, null or an empty string writes nothing at all, flags included.
+//   - A field_map path that matches nothing leaves out that field. Null is a match: the field becomes null.
+//   - A path with a wildcard or ..name stands for the array of all its matches, also of only one: elements of arrays in
+//     their order, members of objects by name, a member before what is inside it. With no match it matches nothing.
+//   - A flag with a placeholder that cannot be resolved is dropped, the others stay. {id} is the entity's id, or with
+//     set_flag the argument of that name; any other {name} is the argument of that name, which must be a string, number
+//     or boolean. Names are taken as they stand: {a.b} is an argument called "a.b", never a member of an argument.
+//   - Numbers in ids and flags are written in plain decimal digits, exact and without exponent, so 4521, 4521.0 and
+//     4.521e3 are the id "4521". One that takes more than 64 characters cannot be used.
+//
+// A response or arguments that are not one strict JSON value within the limits of [RuleOptions], every number of at most
+// 64 characters, count as unusable. Only what the adapter refers to is read: a set_flag rule does not look at the
+// response.
+func (r *Rule) Eval(args, response json.RawMessage) Outcome {
+	switch {
+	case r == nil || r.op == "" && len(r.refused) == 0:
+		return Outcome{Steps: []Step{{Code: StepNoAdapter}}}
+	case len(r.refused) > 0:
+		return Outcome{Steps: slices.Clone(r.refused)}
+	}
+	e := evaluation{rule: r, bytesLeft: r.limits.MaxBytes}
+	e.out.Steps = make([]Step, 0, 2+len(r.fields)+len(r.flags)+len(r.ignored))
+	if r.readsResponse {
+		doc, problem := r.document(response)
+		if problem != "" {
+			e.step(StepResponseUnusable, "", "", problem)
+			return e.out
+		}
+		e.response = doc
+	}
+	if r.readsArgs {
+		e.readArgs(args)
+	}
+	if r.op != OpSetFlag {
+		if !e.findID() {
+			return e.out
+		}
+		update := Update{Op: r.op, EntityType: r.entityType, ID: e.id, Fields: e.findFields()}
+		e.out.Updates = append(make([]Update, 0, 1+len(r.flags)), update)
+	}
+	e.out.Steps = append(e.out.Steps, r.ignored...)
+	for i := range r.flags {
+		e.setFlag(&r.flags[i])
+	}
+	return e.out
+}
+
+// document validates text; problem says why it cannot be used.
+func (r *Rule) document(text json.RawMessage) (doc *jsonpath.Document, problem string) {
+	if len(text) > r.limits.MaxBytes {
+		return nil, fmt.Sprintf("it has more than %d bytes", r.limits.MaxBytes)
+	}
+	limits := strictjson.Limits{Depth: r.limits.MaxDepth, Values: r.limits.MaxValues}
+	var value json.RawMessage
+	err := strictjson.Read(text, limits, func(reader *strictjson.Reader) (err error) {
+		value, err = reader.Value()
+		return err
+	})
+	if err != nil {
+		return nil, err.Error()
+	}
+	return jsonpath.NewDocument(value, r.limits.MaxValues), ""
+}
+
+// evaluation is one run of a rule.
+type evaluation struct {
+	rule           *Rule
+	response, args *jsonpath.Document // nil when not read or not usable
+	id             string
+	bytesLeft      int
+	out            Outcome
+}
+
+func (e *evaluation) step(code StepCode, pointer, source, detail string) {
+	e.out.Steps = append(e.out.Steps, Step{code, pointer, source, detail})
+}
+
+func (e *evaluation) readArgs(args json.RawMessage) {
+	if text := bytes.TrimSpace(args); len(text) == 0 || string(text) == "null" {
+		return // a call without arguments
+	}
+	doc, problem := e.rule.document(args)
+	if problem == "" && !doc.IsObject() {
+		problem = "they are no JSON object"
+	}
+	if problem != "" {
+		e.step(StepArgsUnusable, "", "", problem)
+		return
+	}
+	e.args = doc
+}
+
+func (e *evaluation) find(path *jsonpath.Path) (json.RawMessage, error) {
+	doc := e.response
+	if path.Root == jsonpath.Args {
+		doc = e.args
+	}
+	if doc == nil {
+		return nil, jsonpath.ErrNotFound
+	}
+	m, err := path.Find(doc, e.bytesLeft)
+	return m.Value, err
+}
+
+func (e *evaluation) findID() bool {
+	path := e.rule.idPath
+	value, err := e.find(path)
+	switch {
+	case errors.Is(err, jsonpath.ErrNotFound):
+		e.step(StepIDNotFound, "/id_from", path.Text, "")
+		return false
+	case err != nil:
+		e.step(StepIDUnusable, "/id_from", path.Text, err.Error())
+		return false
+	}
+	id, scalar := scalarText(value)
+	switch {
+	case value[0] == '{' || value[0] == '[':
+		e.step(StepIDNotScalar, "/id_from", path.Text, kindName(value))
+	case string(value) == "null":
+		e.step(StepIDEmpty, "/id_from", path.Text, kindName(value))
+	case !scalar:
+		e.step(StepIDUnusable, "/id_from", path.Text, "matched too large a number")
+	case id == "":
+		e.step(StepIDEmpty, "/id_from", path.Text, "an empty string")
+	case len(id) > e.rule.limits.MaxKey:
+		e.step(StepIDUnusable, "/id_from", path.Text, fmt.Sprintf("matched a string of more than %d bytes", e.rule.limits.MaxKey))
+	default:
+		e.id = id
+		e.step(StepIDFound, "/id_from", path.Text, kindName(value))
+		return true
+	}
+	return false
+}
+
+func (e *evaluation) findFields() map[string]json.RawMessage {
+	if len(e.rule.fields) == 0 {
+		return nil
+	}
+	fields := make(map[string]json.RawMessage, len(e.rule.fields))
+	for i := range e.rule.fields {
+		f := &e.rule.fields[i]
+		value, err := e.find(f.path)
+		if err == nil && len(value) > e.bytesLeft {
+			err = jsonpath.ErrTooLarge
+		}
+		switch {
+		case err == nil:
+			e.bytesLeft -= len(value)
+			fields[f.name] = bytes.Clone(value)
+			e.step(StepFieldSet, f.pointer, f.path.Text, kindName(value))
+		case errors.Is(err, jsonpath.ErrNotFound):
+			e.step(StepFieldNotFound, f.pointer, f.path.Text, "")
+		default:
+			e.step(StepFieldUnusable, f.pointer, f.path.Text, err.Error())
+		}
+	}
+	return fields
+}
+
+func (e *evaluation) setFlag(f *flagRule) {
+	if f.problem != "" {
+		e.step(StepFlagMalformed, f.pointer, f.text, f.problem)
+		return
+	}
+	values := make([]string, len(f.names))
+	for i, name := range f.names {
+		value, problem := e.placeholder(name)
+		if problem != "" {
+			e.step(StepFlagUnresolved, f.pointer, f.text, problem)
+			return
+		}
+		values[i] = value
+	}
+	flag, ok := f.fill(values, e.rule.limits.MaxKey)
+	switch {
+	case !ok:
+		e.step(StepFlagUnusable, f.pointer, f.text, fmt.Sprintf("would be longer than %d bytes", e.rule.limits.MaxKey))
+	case strings.TrimSpace(flag) == "":
+		e.step(StepFlagUnusable, f.pointer, f.text, "comes out empty")
+	default:
+		e.out.Updates = append(e.out.Updates, Update{Op: OpSetFlag, Flag: flag})
+		e.step(StepFlagSet, f.pointer, f.text, "")
+	}
+}
+
+// placeholder returns the text that stands for {name}, or why there is none.
+func (e *evaluation) placeholder(name string) (text, problem string) {
+	if name == "id" && e.id != "" {
+		return e.id, ""
+	}
+	var value json.RawMessage
+	found := false
+	if e.args != nil {
+		value, found = e.args.Member(name)
+	}
+	if !found {
+		return "", "has no argument for {" + name + "}"
+	}
+	text, ok := scalarText(value)
+	if !ok {
+		return "", "needs a string, number or boolean for {" + name + "}, and the argument is " + unusable(value)
+	}
+	return text, ""
+}
+
+func unusable(value json.RawMessage) string {
+	if jsonpath.Kind(value) == '0' {
+		return "too large a number"
+	}
+	return kindName(value)
+}
+
+// scalarText returns a string, number or boolean as it stands in ids and flags.
+func scalarText(value json.RawMessage) (text string, ok bool) {
+	switch jsonpath.Kind(value) {
+	case '"':
+		return jsonpath.Unquote(value), true
+	case '0':
+		return parseNumber(string(value)).plain()
+	case 't', 'f':
+		return string(value), true
+	}
+	return "", false
+}

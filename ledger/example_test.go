@@ -1,0 +1,178 @@
+package ledger_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log"
+
+	"github.com/toolwire/toolwire/ledger"
+)
+
+// exampleAdapter is the documented adapter of a get_order tool.
+var exampleAdapter = ledger.Adapter{
+	EntityType: "order",
+	IDFrom:     "$.order_id",
+	FieldMap:   map[string]string{"status": "$.status", "total": "$.amount"},
+	Flags:      []string{"fetched_order:{order_id}"},
+}
+
+func Example() {
+	rule, err := ledger.Compile(&exampleAdapter, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	state, err := ledger.NewState(json.RawMessage(`{"order":{"4521":{"status":"open"}}}`), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	before := state.Snapshot()
+
+	outcome := rule.Eval(json.RawMessage(`{"order_id":"4521"}`), json.RawMessage(`{"order_id":"4521","status":"paid","amount":42.5}`))
+	state.Apply(outcome.Updates...)
+
+	fmt.Print(ledger.Diff(before, state.Snapshot()))
+	// Output:
+	// changed /order/4521/status: "open" -> "paid"
+	// added /order/4521/total: 42.5
+	// added flag fetched_order:4521
+}
+
+func ExampleRule_Eval() {
+	rule, err := ledger.Compile(&exampleAdapter, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	args := json.RawMessage(`{"order_id":"4521"}`)
+	outcome := rule.Eval(args, json.RawMessage(`{"order_id":4521,"status":"paid","amount":42.5}`))
+	for _, u := range outcome.Updates {
+		fmt.Println(u)
+	}
+	outcome = rule.Eval(args, json.RawMessage(`{"order_id":{"number":4521}}`))
+	fmt.Println(len(outcome.Updates), outcome.Steps[0].Code)
+	// Output:
+	// update order/4521: status, total
+	// set_flag fetched_order:4521
+	// 0 id_not_scalar
+}
+
+func ExampleOutcome_Explain() {
+	rule, err := ledger.Compile(&exampleAdapter, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Print(rule.Eval(json.RawMessage(`{"id":"4521"}`), json.RawMessage(`{"order_id":"4521","status":"paid"}`)).Explain())
+	fmt.Print(rule.Eval(json.RawMessage(`{"id":"4521"}`), json.RawMessage(`{"order":{"order_id":"4521"}}`)).Explain())
+	// Output:
+	// 1 update
+	//   update order/4521: status
+	// because
+	//   id_from "$.order_id" matched a string: this is the entity's id
+	//   field_map/status "$.status" matched a string: the field is written
+	//   field_map/total "$.amount" matched nothing: the field is left out
+	//   flags/0 "fetched_order:{order_id}" has no argument for {order_id}: the flag is dropped
+	// nothing written
+	// because
+	//   id_from "$.order_id" matched nothing, so there is no id: nothing is written
+}
+
+func ExampleDiff() {
+	state, err := ledger.NewState(json.RawMessage(`{"order":{"4521":{"status":"paid","address":{"city":"Turku"}},"17":{}}}`), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	before := state.Snapshot()
+	state.Apply(
+		ledger.Update{Op: ledger.OpUpdate, EntityType: "order", ID: "4521", Fields: map[string]json.RawMessage{
+			"status":  json.RawMessage(`"refunded"`),
+			"address": json.RawMessage(`{"city":"Helsinki"}`),
+		}},
+		ledger.Update{Op: ledger.OpRemove, EntityType: "order", ID: "17"},
+		ledger.Update{Op: ledger.OpSetFlag, Flag: "refunded:4521"},
+	)
+	fmt.Print(ledger.Diff(before, state.Snapshot()))
+	// Output:
+	// removed /order/17: {}
+	// changed /order/4521/address/city: "Turku" -> "Helsinki"
+	// changed /order/4521/status: "paid" -> "refunded"
+	// added flag refunded:4521
+}
+
+func ExampleAdapter_Validate() {
+	schema := &ledger.Schema{Entities: []ledger.Entity{{Type: "order", IDField: "order_id"}}}
+	adapter := ledger.Adapter{
+		EntityType: "orders",
+		FieldMap:   map[string]string{"total": "$.lines[?(@.total>10)].total"},
+		Flags:      []string{"fetched:{{order_id}}"},
+	}
+	fmt.Println(adapter.Validate(schema))
+	// Output:
+	// invalid ledger adapter: 4 problems
+	//   /id_from: is required with op update; give the path of the id, such as $.order_id
+	//   /field_map/total: has a filter; filters are not allowed, name the members instead (at byte 8)
+	//   /flags/0: has a brace that does not belong to a {name}; braces cannot be escaped
+	//   /entity_type: "orders" is not an entity type of the ledger schema
+}
+
+func ExampleSchema_Validate() {
+	var schema ledger.Schema
+	err := json.Unmarshal([]byte(`{"entities":[{"type":"Order","fields":[{"name":"status","type":"text"}]}]}`), &schema)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(schema.Validate())
+	// Output:
+	// invalid ledger schema: 3 problems
+	//   /entities/0/type: "Order" must be lower case letters, digits and _, beginning with a letter
+	//   /entities/0/id_field: is required
+	//   /entities/0/fields/0/type: must be string, number, integer, boolean, object or array
+}
+
+func ExampleState_Apply() {
+	schema := &ledger.Schema{Entities: []ledger.Entity{{Type: "order", IDField: "order_id", Fields: []ledger.Field{
+		{Name: "status", Type: ledger.TypeString, Enum: []any{"open", "paid", "refunded"}},
+	}}}}
+	state, err := ledger.NewState(nil, schema)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, status := range []string{`"paid"`, `"lost"`} {
+		for _, applied := range state.Apply(ledger.Update{Op: ledger.OpUpdate, EntityType: "order", ID: "4521",
+			Fields: map[string]json.RawMessage{"status": json.RawMessage(status)}}) {
+			fmt.Println(applied)
+		}
+	}
+	// Output:
+	// update order/4521: status - created
+	// update order/4521: status - violation
+	//   /order/4521/status: is none of the values that the ledger schema's enum lists
+}
+
+func ExampleReplay() {
+	rule, err := ledger.Compile(&exampleAdapter, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	var calls []ledger.Call
+	err = json.Unmarshal([]byte(`[
+		{"tool":"get_order","args":{"order_id":"4521"},"response":{"order_id":"4521","status":"paid","amount":42.5}},
+		{"tool":"web_search","args":{"query":"refund policy"},"response":[]}
+	]`), &calls)
+	if err != nil {
+		log.Fatal(err)
+	}
+	var state ledger.State
+	fmt.Print(ledger.Replay(&state, map[string]*ledger.Rule{"get_order": rule}, calls).Explain())
+	order, _ := state.Get("order", "4521")
+	fmt.Println(string(order), state.Flags())
+	// Output:
+	// 1. get_order
+	//   update order/4521: status, total - created
+	//   set_flag fetched_order:4521 - flag_set
+	//     id_from "$.order_id" matched a string: this is the entity's id
+	//     field_map/status "$.status" matched a string: the field is written
+	//     field_map/total "$.amount" matched a number: the field is written
+	//     flags/0 "fetched_order:{order_id}" is complete: the flag is set
+	// 2. web_search
+	//     there is no adapter: nothing is written
+	// {"status":"paid","total":42.5} [fetched_order:4521]
+}

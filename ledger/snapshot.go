@@ -1,0 +1,99 @@
+package ledger
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+)
+
+// A Snapshot is a copy of a [State] at one moment, as plain data. Its JSON form is
+// {"entities":{"type":{"id":{"field":value}}},"flags":["name"]}, deterministic to the byte.
+type Snapshot struct {
+	Entities map[string]map[string]json.RawMessage `json:"entities"` // by type and id, each a JSON object
+	Flags    []string                              `json:"flags"`    // sorted
+}
+
+// Snapshot returns a copy of the state.
+func (s *State) Snapshot() Snapshot {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	copied := Snapshot{
+		Entities: make(map[string]map[string]json.RawMessage, len(s.entities)),
+		Flags:    slices.AppendSeq(make([]string, 0, len(s.flags)), maps.Keys(s.flags)),
+	}
+	slices.Sort(copied.Flags)
+	for entityType, byID := range s.entities {
+		entities := make(map[string]json.RawMessage, len(byID))
+		for id, f := range byID {
+			entities[id] = f.text()
+		}
+		copied.Entities[entityType] = entities
+	}
+	return copied
+}
+
+// Hash returns the SHA-256, in hexadecimal, of one line ["type","id",{...}] per entity and then one line ["name"] per
+// flag, both sorted, as JSON without white space, members in the order of their names and every number in one way only.
+// So snapshots that are equal as JSON have equal hashes, in every process and release.
+func (s Snapshot) Hash() string {
+	sum := sha256.New()
+	var line []byte
+	for _, entityType := range sortedKeys(s.Entities) {
+		for _, id := range sortedKeys(s.Entities[entityType]) {
+			line = append(line[:0], '[')
+			line = append(append(line, quote(entityType)...), ',')
+			line = append(append(line, quote(id)...), ',')
+			line = append(canonical(line, tidied(s.Entities[entityType][id])), ']', '\n')
+			sum.Write(line)
+		}
+	}
+	for _, flag := range sortedKeys(flagSet(s.Flags)) {
+		sum.Write(append(append([]byte{'['}, quote(flag)...), ']', '\n'))
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// Hash returns the [Snapshot.Hash] of the state.
+func (s *State) Hash() string { return s.Snapshot().Hash() }
+
+// MarshalJSON writes the state as a [Snapshot].
+func (s *State) MarshalJSON() ([]byte, error) { return json.Marshal(s.Snapshot()) }
+
+// UnmarshalJSON replaces what the state holds by a [Snapshot] in JSON, read strictly, and checks it against the state's
+// schema. On an error, an [*Error] with all problems, the state keeps what it held.
+func (s *State) UnmarshalJSON(data []byte) error {
+	var ps problems
+	o, err := readObject(bytes.Clone(data), []string{"entities", "flags"}, stateLimits)
+	if err != nil {
+		return documentError("state", err)
+	}
+	next := State{contract: s.contract}
+	var flags []string
+	if value, ok := o.take("entities"); ok {
+		var inner problems
+		next.entities = readEntities(value, &inner)
+		next.check(next.entities, &inner)
+		ps.under("/entities", inner)
+	}
+	o.strings("flags", &flags)
+	ps = append(ps, o.bad.problems...)
+	for _, m := range o.members {
+		ps.add(CodeForbidden, token(m.Name), "is not a member of a state; it has entities and flags")
+	}
+	for i, flag := range flags {
+		_, violations := next.setFlag(flag)
+		ps.under("/flags"+indexToken(i), violations)
+	}
+	if err := ps.err("state"); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.entities, s.flags = next.entities, next.flags
+	return nil
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,177 @@
+package schema_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/toolwire/toolwire/schema"
+)
+
+type RefundOrder struct {
+	OrderID string  `json:"order_id" jsonschema:"pattern=^[0-9]+$" jsonschema_description:"The order's number."`
+	Amount  float64 `json:"amount" jsonschema:"minimum=0" jsonschema_description:"What to refund, in the order's currency."`
+	Reason  string  `json:"reason,omitempty" jsonschema:"enum=damaged,enum=late" jsonschema_description:"Why, if the customer said so."`
+}
+
+type Refund struct {
+	RefundID string `json:"refund_id"`
+}
+
+func ExampleDefine() {
+	tool, err := schema.Define[RefundOrder, Refund]("refund_order", "Refund an order, or a part of it.")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	out, _ := json.MarshalIndent(tool, "", "  ")
+	fmt.Println(string(out))
+	// Output:
+	// {
+	//   "name": "refund_order",
+	//   "description": "Refund an order, or a part of it.",
+	//   "input_schema": {
+	//     "type": "object",
+	//     "properties": {
+	//       "order_id": {
+	//         "type": "string",
+	//         "description": "The order's number.",
+	//         "pattern": "^[0-9]+$"
+	//       },
+	//       "amount": {
+	//         "type": "number",
+	//         "description": "What to refund, in the order's currency.",
+	//         "minimum": 0
+	//       },
+	//       "reason": {
+	//         "type": "string",
+	//         "description": "Why, if the customer said so.",
+	//         "enum": [
+	//           "damaged",
+	//           "late"
+	//         ]
+	//       }
+	//     },
+	//     "required": [
+	//       "order_id",
+	//       "amount"
+	//     ],
+	//     "additionalProperties": false
+	//   },
+	//   "output_schema": {
+	//     "type": "object",
+	//     "properties": {
+	//       "refund_id": {
+	//         "type": "string"
+	//       }
+	//     },
+	//     "required": [
+	//       "refund_id"
+	//     ],
+	//     "additionalProperties": false
+	//   }
+	// }
+}
+
+func ExampleValidate() {
+	tools, err := schema.Parse([]byte(`{"tools_schema": [
+		{"name": "get-order", "input_schema": {"type": "object", "properties": {"id": {"type": "text"}}}},
+		{"name": "2nd", "input_schema": {"type": "object"}, "default_execution_mode": "passthrough"}
+	]}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(schema.Validate(tools, nil))
+	// Output:
+	// 3 problems:
+	//   - tool[0] "get-order": /input_schema/properties/id/type must be one of "array", "boolean", "integer", "null", "number", "object", "string" [schema_invalid]
+	//   - tool[1] "2nd": /name must be 1 to 128 ASCII letters, digits, _ and -, beginning with a letter or _; "2" at byte 0 is not allowed there [name_invalid]
+	//   - tool[1] "2nd": /passthrough_binding is required in passthrough mode: name an endpoint and a tool of it [binding_missing]
+}
+
+func ExampleFromOpenAI() {
+	tools, err := schema.FromOpenAI([]byte(`[{"type": "function", "function": {
+		"name": "get_order", "description": "Look an order up.", "strict": true,
+		"parameters": {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}}}]`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	out, losses, err := schema.Export(tools, schema.MCP)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(string(out))
+	for _, loss := range losses {
+		fmt.Println(loss)
+	}
+	// Output:
+	// {"tools":[{"name":"get_order","description":"Look an order up.","inputSchema":{"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}}]}
+	// tool[0] "get_order": strict is left out: MCP has no place for it
+}
+
+func ExampleNewSet() {
+	tool, err := schema.Define[RefundOrder, any]("refund_order", "Refund an order.")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	set, err := schema.NewSet([]schema.Tool{tool}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = set.ValidateArguments("refund_order", []byte(`{"order_id": "A1", "amount": "79.50"}`))
+	if e, ok := errors.AsType[*schema.InstanceError](err); ok {
+		for _, issue := range e.Issues {
+			fmt.Printf("%s: %s\n", issue.Pointer, issue.Message)
+		}
+	}
+	// Output:
+	// /amount: must be a number, not a string
+	// /order_id: must match the pattern ^[0-9]+$
+}
+
+func ExampleCompile() {
+	v, err := schema.Compile(json.RawMessage(`{"type": "array", "items": {"maximum": 9007199254740992}}`), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(v.Validate([]byte(`[1, 9007199254740993]`)))
+	// Output: /1 must be at most 9007199254740992
+}
+
+func ExampleFor() {
+	raw, err := schema.For[map[string][]int](nil)
+	fmt.Println(string(raw), err)
+
+	type Node struct{ Children []Node }
+	_, err = schema.For[Node](nil)
+	fmt.Println(err)
+	// Output:
+	// {"type":"object","additionalProperties":{"anyOf":[{"type":"array","items":{"type":"integer"}},{"type":"null"}]}} <nil>
+	// /Node/Children has the recursive type schema_test.Node, and a schema without references cannot say so; give its schema by hand [type_recursive]
+}
+
+func ExampleLint() {
+	tools, err := schema.Parse([]byte(`[{"name": "get_order", "input_schema": {"type": "object"}}]`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, w := range schema.Lint(tools) {
+		fmt.Println(w)
+	}
+	// Output:
+	// tool[0] "get_order": /description is missing; the model chooses tools by it, so say what the tool does and when to use it [no_description]
+	// tool[0] "get_order": /input_schema has no properties, so the model may send anything; declare them, or write "additionalProperties": false if there are none [empty_object]
+}
+
+func ExampleImport() {
+	tools, format, err := schema.Import([]byte(`{"tools": [{"name": "ping", "inputSchema": {"type": "object"}}]}`))
+	fmt.Println(len(tools), format, err)
+	// Output: 1 mcp <nil>
+}

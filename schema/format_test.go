@@ -1,0 +1,272 @@
+package schema_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/schema"
+)
+
+func listFile(t testing.TB, name string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("testdata", "lists", name+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+var lists = []struct {
+	file   string
+	format schema.Format
+	from   func([]byte) ([]schema.Tool, error)
+	names  string
+	extra  string
+}{
+	{"platform", schema.Platform, schema.Parse, "search_wikipedia get_order", ""},
+	{"openai_chat", schema.OpenAIChat, schema.FromOpenAI, "get_current_weather ping", "strict"},
+	{"openai_responses", schema.OpenAIResponses, schema.FromOpenAI, "send_email", "strict"},
+	{"openai_agents", schema.OpenAIResponses, schema.FromOpenAI, "fetch_weather", "strict"},
+	{"anthropic", schema.Anthropic, schema.FromAnthropic, "get_weather get_time", "type cache_control"},
+	{"mcp", schema.MCP, schema.FromMCP, "get_weather", "title annotations _meta"},
+	{"langchain", schema.LangChain, schema.FromLangChain, "multiply", "return_direct"},
+	{"strands", schema.Strands, schema.FromStrands, "weather_forecast letter_counter", ""},
+	{"bedrock", schema.Bedrock, schema.FromBedrock, "create_contact check_schedule send_message list_messages set_status move",
+		"handler detail_url url url url url url"},
+	{"agentcli", schema.AgentCLI, schema.FromAgentCLI, "get_time", "command timeoutSec envPassthrough"},
+}
+
+// TestFormats reads lists as the SDKs print them, and writes them back.
+func TestFormats(t *testing.T) {
+	for _, l := range lists {
+		t.Run(l.file, func(t *testing.T) {
+			doc := listFile(t, l.file)
+			tools, err := l.from(doc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names, extra []string
+			for _, tool := range tools {
+				names = append(names, tool.Name)
+				for _, m := range tool.Extra {
+					extra = append(extra, m.Name)
+				}
+				if !bytes.Contains(doc, tool.InputSchema) && string(tool.InputSchema) != `{"type":"object","properties":{}}` {
+					t.Errorf("the schema of %s is not byte for byte that of the list: %s", tool.Name, tool.InputSchema)
+				}
+			}
+			if got := strings.Join(names, " "); got != l.names {
+				t.Errorf("names = %q, want %q", got, l.names)
+			}
+			if got := strings.Join(extra, " "); got != l.extra {
+				t.Errorf("extra members = %q, want %q", got, l.extra)
+			}
+			if err := schema.Validate(tools, &schema.ValidateOptions{LedgerSchema: orders(t)}); err != nil {
+				t.Errorf("the platform would refuse them: %v", err)
+			}
+			if f, err := schema.Recognize(doc); err != nil || f != l.format {
+				t.Errorf("recognized as %q, %v; want %q", f, err, l.format)
+			}
+			imported, f, err := schema.Import(doc)
+			if err != nil || f != l.format || !reflect.DeepEqual(imported, tools) {
+				t.Errorf("Import differs from From: %q, %v", f, err)
+			}
+
+			out, losses, err := schema.Export(tools, l.format)
+			if err != nil || len(losses) > 0 {
+				t.Fatalf("writing it back: %v, %v", losses, err)
+			}
+			again, err := l.from(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(again, tools) {
+				t.Errorf("read again:\n%+v\nwant:\n%+v", again, tools)
+			}
+			if f, err := schema.Recognize(out); err != nil || f != l.format {
+				t.Errorf("what was written is recognized as %q, %v", f, err)
+			}
+		})
+	}
+}
+
+// TestEveryFormatToEveryOther holds that what is not lost is kept, and that what is lost is reported.
+func TestEveryFormatToEveryOther(t *testing.T) {
+	for _, from := range lists {
+		tools, err := from.from(listFile(t, from.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, to := range lists {
+			out, losses, err := schema.Export(tools, to.format)
+			if err != nil {
+				t.Errorf("%s to %s: %v", from.file, to.format, err)
+				continue
+			}
+			again, err := to.from(out)
+			if err != nil {
+				t.Errorf("%s to %s: %v", from.file, to.format, err)
+				continue
+			}
+			for i := range tools {
+				want, got := tools[i], again[i]
+				if got.Name != want.Name || got.Description != want.Description || !bytes.Equal(got.InputSchema, want.InputSchema) {
+					t.Errorf("%s to %s: tool %d is %+v, want %+v", from.file, to.format, i, got, want)
+				}
+				for member, gone := range map[string]bool{
+					"output_schema":          want.OutputSchema != nil && got.OutputSchema == nil,
+					"default_execution_mode": want.DefaultExecutionMode != got.DefaultExecutionMode,
+					"passthrough_binding":    want.PassthroughBinding != nil && got.PassthroughBinding == nil,
+					"ledger_write_policy":    want.LedgerWritePolicy != got.LedgerWritePolicy,
+					"ledger_adapter":         want.LedgerAdapter != nil && got.LedgerAdapter == nil,
+				} {
+					if reported := lost(losses, i, member); gone != reported {
+						t.Errorf("%s to %s: tool %d: %s is lost: %v, reported: %v", from.file, to.format, i, member, gone, reported)
+					}
+				}
+				for _, m := range want.Extra {
+					kept := false
+					for _, n := range got.Extra {
+						kept = kept || n.Name == m.Name && bytes.Equal(n.Value, m.Value)
+					}
+					if reported := lost(losses, i, m.Name); kept == reported {
+						t.Errorf("%s to %s: tool %d: %s is kept: %v, reported lost: %v", from.file, to.format, i, m.Name, kept, reported)
+					}
+				}
+			}
+		}
+	}
+}
+
+func lost(losses []schema.Loss, index int, member string) bool {
+	for _, l := range losses {
+		if l.Index == index && l.Member == member {
+			return true
+		}
+	}
+	return false
+}
+
+// TestModelsSeeNoRegistrationMembers: Anthropic's API answers 400 to members that it does not know.
+func TestModelsSeeNoRegistrationMembers(t *testing.T) {
+	tools := parse(t, `[{"name":"a","description":"d","input_schema":{"type":"object"},"output_schema":{},"default_execution_mode":"passthrough",
+		"passthrough_binding":{"endpoint_name":"e","tool_name":"t"},"ledger_write_policy":"adapter",
+		"ledger_adapter":{"op":"set_flag","flags":["f"]},"later":1}]`)
+	for f, want := range map[schema.Format]string{
+		schema.Anthropic:       `[{"name":"a","description":"d","input_schema":{"type":"object"}}]`,
+		schema.OpenAIChat:      `[{"type":"function","function":{"name":"a","description":"d","parameters":{"type":"object"}}}]`,
+		schema.OpenAIResponses: `[{"type":"function","name":"a","description":"d","parameters":{"type":"object"}}]`,
+		schema.MCP:             `{"tools":[{"name":"a","description":"d","inputSchema":{"type":"object"},"outputSchema":{}}]}`,
+		schema.Strands:         `[{"name":"a","description":"d","inputSchema":{"json":{"type":"object"}},"outputSchema":{"json":{}}}]`,
+	} {
+		out, losses, err := schema.Export(tools, f)
+		if err != nil || string(out) != want {
+			t.Errorf("%s: %s, %v; want %s", f, out, err, want)
+		}
+		for _, member := range []string{"default_execution_mode", "passthrough_binding", "ledger_write_policy", "ledger_adapter", "later"} {
+			if !lost(losses, 0, member) {
+				t.Errorf("%s: the loss of %s is not reported", f, member)
+			}
+		}
+	}
+}
+
+func TestExportSaysWhatIsMissing(t *testing.T) {
+	tools := []schema.Tool{{Name: "a", InputSchema: json.RawMessage(`{}`)}}
+	for f, want := range map[schema.Format]string{
+		schema.AgentCLI: "command", schema.Bedrock: "description,handler or url", schema.Strands: "description", schema.Anthropic: "",
+	} {
+		_, losses, err := schema.Export(tools, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var members []string
+		for _, l := range losses {
+			members = append(members, l.Member)
+		}
+		if got := strings.Join(members, ","); got != want {
+			t.Errorf("%s: losses = %q, want %q", f, got, want)
+		}
+	}
+	if _, _, err := schema.Export(tools, "yaml"); found(t, err) != "-1 format_unknown " {
+		t.Errorf("unknown format: %v", err)
+	}
+	broken := []schema.Tool{{Name: "a", InputSchema: json.RawMessage(`{`)}}
+	if _, _, err := schema.Export(broken, schema.MCP); found(t, err) != "0 not_json /input_schema" {
+		t.Errorf("broken schema: %v", err)
+	}
+}
+
+func TestFromRefuses(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		from func([]byte) ([]schema.Tool, error)
+		doc  string
+		want string
+	}{
+		{"not JSON", schema.FromMCP, `{"tools":[`, "-1 not_json /tools"},
+		{"no list", schema.FromMCP, `{"tools":{}}`, "-1 not_list "},
+		{"no object", schema.FromOpenAI, `[1,{"name":"a"},null]`, "0 not_object \n2 not_object "},
+		{"built-in of OpenAI", schema.FromOpenAI, `[{"type":"web_search"},{"type":"function","name":"a"}]`, "0 built_in /type"},
+		{"built-in of Anthropic", schema.FromAnthropic, `[{"type":"web_search_20250305","name":"web_search"}]`, "0 built_in /type"},
+		{"name no string", schema.FromOpenAI, `[{"type":"function","function":{"name":1,"description":[]}}]`,
+			"0 wrong_type /function/name\n0 wrong_type /function/description"},
+		{"function no object", schema.FromOpenAI, `[{"type":"function","function":"x"}]`, "0 wrong_type /function"},
+		{"inputSchema without json", schema.FromStrands, `[{"name":"a","inputSchema":{"type":"object"}}]`, "0 wrong_type /inputSchema"},
+		{"page of several", schema.FromMCP, `{"tools":[],"nextCursor":"abc"}`, "-1 list_incomplete /nextCursor"},
+		{"last page", schema.FromMCP, `{"tools":[],"nextCursor":""}`, ""},
+	} {
+		_, err := test.from([]byte(test.doc))
+		if got := found(t, err); got != test.want {
+			t.Errorf("%s: problems = %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
+func TestFromLangChainReadsWhatItConvertsTo(t *testing.T) {
+	for _, doc := range []string{
+		`[{"name":"a","description":"d","args_schema":{"type":"object"}}]`,
+		`[{"name":"a","description":"d","parameters":{"type":"object"}}]`,
+		`[{"type":"function","function":{"name":"a","description":"d","parameters":{"type":"object"}}}]`,
+	} {
+		tools, err := schema.FromLangChain([]byte(doc))
+		if err != nil || len(tools) != 1 || tools[0].Name != "a" || tools[0].Description != "d" || string(tools[0].InputSchema) != `{"type":"object"}` {
+			t.Errorf("%s: %+v, %v", doc, tools, err)
+		}
+	}
+}
+
+func TestRecognize(t *testing.T) {
+	for _, test := range []struct {
+		doc  string
+		want string
+	}{
+		{`[]`, "platform"},
+		{`[{"name":"a","input_schema":{}}]`, "platform"},
+		{`[{"name":"a","input_schema":{}},{"name":"b","input_schema":{},"cache_control":{}}]`, "anthropic"},
+		{`[{"name":"a","input_schema":{},"output_schema":{}},{"name":"b","input_schema":{}}]`, "platform"},
+		{`[{"name":"a","parameters":{}}]`, "openai_responses"},
+		{`[{"name":"a","parameters":{}},{"name":"b","parameters":{},"handler":"x.y"}]`, "bedrock"},
+		{`[{"name":"a","parameters":{}},{"name":"b","args_schema":{}}]`, "langchain"},
+		{`{"model":"m","messages":[],"tools":[{"type":"function","function":{"name":"a"}}]}`, "openai_chat"},
+		{`{"tools":[{"name":"a","inputSchema":{"json":{}}}],"toolChoice":{}}`, "strands"},
+		{`{"tools":[{"name":"a","inputSchema":{"type":"object","json":1}}]}`, "mcp"},
+		{`{"tools":[{"name":"a","command":["x"]}]}`, "agentcli"},
+		{`[{"name":"a"}]`, "-1 format_unknown "},
+		{`[1]`, "-1 format_unknown "},
+		{`[{"name":"a","inputSchema":{}},{"name":"b","args_schema":{}}]`, "-1 format_mixed "},
+		{`[{"name":"a","input_schema":{}},{"name":"b","parameters":{}}]`, "-1 format_mixed "},
+		{`[{"name":"a","input_schema":{}},{"name":"b","inputSchema":{}}]`, "-1 format_mixed "},
+	} {
+		f, err := schema.Recognize([]byte(test.doc))
+		if got := fmt.Sprint(f) + found(t, err); got != test.want {
+			t.Errorf("%s: %q, want %q", test.doc, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package schema_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/toolwire/toolwire/schema"
+)
+
+// inTime fails when something takes longer than even a slow machine needs for what the limits allow.
+func inTime(t *testing.T, what string, f func()) {
+	t.Helper()
+	start := time.Now()
+	f()
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("%s took %v", what, took)
+	}
+}
+
+// FuzzParse: no panic, every error of the one type, and what was read is written back and read the same.
+func FuzzParse(f *testing.F) {
+	for _, l := range lists {
+		f.Add(listFile(f, l.file))
+	}
+	f.Add([]byte(`{"tools_schema":[{"name":null,"input_schema":null,"passthrough_binding":{"endpoint_id":""},"z":1e400},1]}`))
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		tools, err := schema.Parse(doc)
+		if err != nil {
+			if _, ok := errors.AsType[*schema.ValidationError](err); !ok {
+				t.Fatalf("error is a %T", err)
+			}
+			return
+		}
+		inTime(t, "Validate", func() { _ = schema.Validate(tools, nil) })
+		inTime(t, "Lint", func() { _ = schema.Lint(tools) })
+		out, err := schema.Marshal(tools)
+		if err != nil {
+			t.Fatalf("writing %q back: %v", doc, err)
+		}
+		again, err := schema.Parse(out)
+		if err != nil || !reflect.DeepEqual(again, tools) {
+			t.Fatalf("%q\nwas written as\n%q\nand read as\n%+v, %v\nnot\n%+v", doc, out, again, err, tools)
+		}
+	})
+}
+
+// almostPlain are schemas at the edge of what Validate takes for right without compiling it.
+var almostPlain = []string{
+	`{"type":"object","properties":{"a":true,"b":{"type":"string","pattern":"("}}}`, `{"type":["string"]}`, `{"type":"text"}`, `{"type":null}`,
+	`{"required":["a","a"]}`, `{"required":[1]}`, `{"required":"a"}`, `{"anyOf":[]}`, `{"anyOf":{}}`, `{"allOf":[1]}`, `{"not":1}`, `{"items":[]}`,
+	`{"items":[{}]}`, `{"$schema":"http://json-schema.org/draft-07/schema#","items":[{}]}`, `{"$schema":null}`, `{"$schema":1}`, `{"$id":"a"}`,
+	`{"$schema":"http://json-schema.org/draft-04/schema#","exclusiveMinimum":true,"minimum":1}`, `{"exclusiveMinimum":true}`, `{"minLength":-1}`,
+	`{"minLength":1.0}`, `{"minLength":1.5}`, `{"minLength":1e2}`, `{"minLength":"1"}`, `{"maxLength":1e300}`, `{"enum":[]}`, `{"enum":{}}`, `{"const":null}`,
+	`{"title":1}`, `{"description":null}`, `{"format":1}`, `{"default":{"$ref":"#/none"}}`, `{"x":{"type":1}}`, `{"multipleOf":0}`, `{"uniqueItems":1}`,
+	`{"properties":{"$ref":{"type":"string"}}}`, `{"properties":{"$ref":"#"}}`, `{"properties":[]}`, `{"properties":{"a":null}}`, `{"if":{},"then":{"type":1}}`,
+	`{"contains":{"$anchor":"1"}}`, `{"$anchor":"a","properties":{"b":{"$anchor":"a"}}}`, `{"propertyNames":{"pattern":"["}}`, `{"examples":1}`,
+	`{"id":1}`, `{"id":"#a"}`, `{"$comment":1}`, `{"deprecated":"yes"}`, `{"dependencies":{"a":1}}`, `{"definitions":{"a":1}}`, `{"$defs":{"a":1}}`,
+}
+
+func TestValidateAgreesWithCompile(t *testing.T) {
+	for _, raw := range almostPlain {
+		agree(t, []byte(raw))
+	}
+	for _, h := range hostileCases() {
+		agree(t, []byte(h.schema))
+	}
+}
+
+// agree holds Validate, which does not compile what it can see to be right, to Compile.
+func agree(t *testing.T, raw []byte) {
+	t.Helper()
+	if !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) {
+		return // Compile takes a boolean, a tool does not
+	}
+	inHand := []schema.Tool{{Name: "t", InputSchema: raw, OutputSchema: raw}} // not known to be JSON at all
+	_ = schema.Validate(inHand, nil)
+	_ = schema.Lint(inHand)
+	_, _, _ = schema.Export(inHand, schema.MCP)
+	_, err := schema.Compile(raw, nil)
+	var want []string
+	if e, ok := errors.AsType[*schema.ValidationError](err); ok {
+		for _, p := range e.Problems {
+			want = append(want, fmt.Sprintf("%s /output_schema%s %s", p.Code, p.Pointer, p.Message))
+		}
+	}
+	var got []string
+	tool := schema.Tool{Name: "t", InputSchema: json.RawMessage(`{}`), OutputSchema: raw}
+	if e, ok := errors.AsType[*schema.ValidationError](schema.Validate([]schema.Tool{tool}, nil)); ok {
+		for _, p := range e.Problems {
+			got = append(got, fmt.Sprintf("%s %s %s", p.Code, p.Pointer, p.Message))
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Fatalf("%q: Validate says %q, Compile says %q", raw, got, want)
+	}
+}
+
+// FuzzCompileAndValidate: no panic, no hang, errors of the two types, and the same verdict twice.
+func FuzzCompileAndValidate(f *testing.F) {
+	for _, h := range hostileCases() {
+		if len(h.schema)+len(h.document) < 10_000 {
+			f.Add([]byte(h.schema), []byte(h.document))
+		}
+	}
+	f.Add([]byte(argumentsSchema), []byte(arguments))
+	f.Add([]byte(`{"$dynamicAnchor":"n","properties":{"a":{"$dynamicRef":"#n"}},"unevaluatedProperties":false}`), []byte(`{"a":{"b":1}}`))
+	for _, raw := range almostPlain {
+		f.Add([]byte(raw), []byte(`{}`))
+	}
+	f.Fuzz(func(t *testing.T, raw, document []byte) {
+		inTime(t, "compiling and validating", func() {
+			agree(t, raw)
+			v, err := schema.Compile(raw, nil)
+			if err != nil {
+				if _, ok := errors.AsType[*schema.ValidationError](err); !ok {
+					t.Fatalf("error is a %T", err)
+				}
+				return
+			}
+			err = v.Validate(document)
+			if err == nil {
+				return
+			}
+			e, ok := errors.AsType[*schema.InstanceError](err)
+			if !ok || len(e.Issues) == 0 {
+				t.Fatalf("error is a %T: %v", err, err)
+			}
+			if again := v.Validate(document); !reflect.DeepEqual(err, again) {
+				t.Fatalf("not the same twice:\n%v\n%v", err, again)
+			}
+		})
+	})
+}
+
+// FuzzImport: no panic, and every format that a list is read in writes it back so that it is read the same.
+func FuzzImport(f *testing.F) {
+	for _, l := range lists {
+		f.Add(listFile(f, l.file))
+	}
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		_, _, _ = schema.Import(doc)
+		for _, l := range lists {
+			tools, err := l.from(doc)
+			if err != nil {
+				continue
+			}
+			out, _, err := schema.Export(tools, l.format)
+			if err != nil {
+				t.Fatalf("%s: writing %q: %v", l.format, doc, err)
+			}
+			if !json.Valid(out) {
+				t.Fatalf("%s: %q was written as %q", l.format, doc, out)
+			}
+			again, err := l.from(out)
+			if err != nil {
+				t.Fatalf("%s: %q was written as %q and read as %v", l.format, doc, out, err)
+			}
+			twice, _, err := schema.Export(again, l.format)
+			if err != nil || !bytes.Equal(out, twice) {
+				t.Fatalf("%s: %q was written as\n%q\nand then as\n%q, %v", l.format, doc, out, twice, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,167 @@
+package schema
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	invopop "github.com/invopop/jsonschema"
+
+	"github.com/toolwire/toolwire/internal/jsonschema"
+	"github.com/toolwire/toolwire/ledger"
+)
+
+// infer finds the schema of what encoding/json writes for a type. The library that does it never sees the type itself:
+// a recursive one would end the process, and others it takes for something else than encoding/json does.
+func infer(t reflect.Type, types map[reflect.Type]json.RawMessage) (json.RawMessage, []Problem) {
+	w := &walker{types: make(map[reflect.Type]json.RawMessage, len(types))}
+	for by, raw := range types {
+		doc, err := readDocument(raw)
+		if err != nil || kind(doc) != '{' {
+			w.fail(CodeSchemaInvalid, "the schema given by hand for %s is no JSON object", by)
+		}
+		w.types[by] = doc
+	}
+	if len(w.found) > 0 {
+		slices.SortFunc(w.found, func(a, b Problem) int { return strings.Compare(a.Message, b.Message) })
+		return nil, w.found
+	}
+	for t.Kind() == reflect.Pointer && t.Name() == "" && t != bigIntType {
+		if _, ok := types[t]; ok {
+			break
+		}
+		t = t.Elem()
+	}
+	s := w.shape(t)
+	if len(w.found) > 0 {
+		return nil, w.found
+	}
+	s.null = false
+	raw, err := reflectPlain(s.plainType())
+	if err != nil {
+		return nil, []Problem{{Index: noTool, Code: CodeTypeUnsupported, Message: err.Error()}}
+	}
+	raw = s.finish(raw)
+	if err := jsonschema.Check(raw, nil); err != nil {
+		return nil, schemaProblems(err)
+	}
+	return raw, nil
+}
+
+func reflectPlain(t reflect.Type) (_ json.RawMessage, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("no schema can be inferred for it; give one by hand")
+		}
+	}()
+	r := invopop.Reflector{DoNotReference: true, Anonymous: true}
+	s := r.ReflectFromType(t)
+	s.Version = ""
+	return s.MarshalJSON()
+}
+
+// finish puts into an inferred schema what the library does not do: null, schemas given by hand, keys that are integers,
+// the lower bound of unsigned numbers, and {} for true, which not every provider takes.
+func (s *shape) finish(raw json.RawMessage) json.RawMessage {
+	if kind(raw) != '{' {
+		raw = json.RawMessage(`{}`)
+	}
+	list := members(raw)
+	switch {
+	case s.byHand != nil:
+		list = overlay(members(s.byHand), list)
+	case s.isMap:
+		list = s.finishMap(list)
+	case s.elem != nil:
+		set(&list, "items", s.elem.finish(member(list, "items")))
+	case s.unsigned && member(list, "minimum") == nil && member(list, "exclusiveMinimum") == nil:
+		set(&list, "minimum", json.RawMessage(`0`))
+	case len(s.fields) > 0:
+		s.finishStruct(&list)
+	}
+	slices.SortStableFunc(list, func(a, b ledger.Member) int { return cmp.Compare(readingOrder(a.Name), readingOrder(b.Name)) })
+	if s.null {
+		list = orNull(list)
+	}
+	w := newObject()
+	w.members(list)
+	return w.end()
+}
+
+func (s *shape) finishStruct(list *[]ledger.Member) {
+	properties := newObject()
+	inferred := members(member(*list, "properties"))
+	var required []json.RawMessage
+	for _, f := range s.fields {
+		properties.raw(f.name, f.finish(member(inferred, f.plainName)))
+		if f.required {
+			required = append(required, quote(f.name))
+		}
+	}
+	set(list, "properties", properties.end())
+	*list = slices.DeleteFunc(*list, func(m ledger.Member) bool { return m.Name == "required" })
+	if required != nil {
+		set(list, "required", array(required))
+	}
+}
+
+// readingOrder puts first what people look for first.
+func readingOrder(keyword string) int {
+	if at := slices.Index([]string{"type", "title", "description", "properties", "required"}, keyword); at >= 0 {
+		return at
+	}
+	return 5
+}
+
+func (s *shape) finishMap(list []ledger.Member) []ledger.Member {
+	inner := s.elem.finish(member(list, "additionalProperties"))
+	if s.integers {
+		named := newObject()
+		named.raw("^-?[0-9]+$", inner)
+		set(&list, "patternProperties", named.end())
+		inner = json.RawMessage(`false`)
+	}
+	if string(inner) != `{}` {
+		set(&list, "additionalProperties", inner)
+	}
+	return list
+}
+
+// orNull allows null beside a schema. What describes the value stays outside, where it is looked for.
+func orNull(list []ledger.Member) []ledger.Member {
+	inside, outside := newObject(), []ledger.Member{}
+	for _, m := range list {
+		if slices.Contains([]string{"title", "description", "default", "examples"}, m.Name) {
+			outside = append(outside, m)
+		} else {
+			inside.raw(m.Name, m.Value)
+		}
+	}
+	if len(inside.out) == 1 {
+		return list // anything may be null already
+	}
+	alternatives := array([]json.RawMessage{inside.end(), json.RawMessage(`{"type":"null"}`)})
+	return append([]ledger.Member{{Name: "anyOf", Value: alternatives}}, outside...)
+}
+
+// overlay adds members to those of a schema given by hand; what the field says wins.
+func overlay(base, over []ledger.Member) []ledger.Member {
+	list := slices.Clone(base)
+	for _, m := range over {
+		set(&list, m.Name, m.Value)
+	}
+	return list
+}
+
+func set(list *[]ledger.Member, name string, value json.RawMessage) {
+	for i, m := range *list {
+		if m.Name == name {
+			(*list)[i].Value = value
+			return
+		}
+	}
+	*list = append(*list, ledger.Member{Name: name, Value: value})
+}

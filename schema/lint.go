@@ -1,0 +1,214 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolwire/toolwire/internal/jsonschema"
+	"github.com/toolwire/toolwire/ledger"
+)
+
+// A Warning is about something that is legal and will hurt.
+type Warning struct {
+	Index   int    // the tool's place in the list, from 0
+	Tool    string // its name, cut to 128 bytes
+	Code    Code
+	Pointer string // JSON Pointer (RFC 6901) into the tool
+	Message string
+}
+
+// String names tool, place and warning in one line.
+func (w Warning) String() string { return Problem(w).String() + " [" + string(w.Code) + "]" }
+
+const (
+	longestProviderName = 64   // OpenAI's and Anthropic's limit for names
+	longestDescription  = 1024 // OpenAI's limit for descriptions of functions
+	deepestOutput       = 24   // nesting of an output schema that the platform accepts
+)
+
+// Lint warns of what [Validate] lets pass. It looks only at what is readable, so run it on lists that are valid. The
+// package comment lists the codes. The order is that of the tools, then of the rules.
+func Lint(tools []Tool) []Warning {
+	var all []Warning
+	folded := map[string]int{}
+	for i := range tools {
+		l := &linter{index: i, tool: &tools[i]}
+		l.names()
+		if before, ok := folded[strings.ToLower(tools[i].Name)]; ok && tools[before].Name != tools[i].Name {
+			l.warn(LintNameCase, "/name", "differs from tool[%d] by case only; models mix such names up", before)
+		} else {
+			folded[strings.ToLower(tools[i].Name)] = i
+		}
+		l.input()
+		l.output()
+		l.registration()
+		all = append(all, l.warnings...)
+	}
+	return all
+}
+
+type linter struct {
+	index    int
+	tool     *Tool
+	warnings []Warning
+}
+
+func (l *linter) warn(code Code, pointer, format string, args ...any) {
+	l.warnings = append(l.warnings, Warning{l.index, cut(l.tool.Name, 128), code, pointer, fmt.Sprintf(format, args...)})
+}
+
+func (l *linter) names() {
+	if n := len(l.tool.Name); n > longestProviderName {
+		l.warn(LintNameLong, "/name", "has %d characters; OpenAI and Anthropic take at most %d", n, longestProviderName)
+	}
+	switch n := len(l.tool.Description); {
+	case strings.TrimSpace(l.tool.Description) == "":
+		l.warn(LintNoDescription, "/description",
+			"is missing; the model chooses tools by it, so say what the tool does and when to use it")
+	case n > longestDescription:
+		l.warn(LintDescriptionLong, "/description", "has %d bytes; OpenAI takes at most %d", n, longestDescription)
+	}
+}
+
+func (l *linter) input() {
+	const at = "/input_schema"
+	raw, err := readDocument(l.tool.InputSchema)
+	if err != nil || kind(raw) != '{' {
+		return
+	}
+	list := members(raw)
+	if member(list, "type") == nil {
+		l.warn(LintNoType, at, `has no "type"; write "type": "object", which providers ask for`)
+	}
+	for _, keyword := range []string{"anyOf", "oneOf", "allOf", "not", "enum", "$ref"} {
+		if member(list, keyword) != nil {
+			l.warn(LintRootKeyword, at+"/"+keyword, "stands at the root, where providers refuse it; move it into a property")
+		}
+	}
+	if len(members(member(list, "properties"))) == 0 && member(list, "$ref") == nil && member(list, "allOf") == nil &&
+		string(member(list, "additionalProperties")) != "false" && member(list, "patternProperties") == nil {
+		l.warn(LintEmptyObject, at, `has no properties, so the model may send anything; declare them, or write `+
+			`"additionalProperties": false if there are none`)
+	}
+	l.schema(at, raw, true)
+}
+
+// schema warns about one schema and those in it.
+func (l *linter) schema(at string, raw json.RawMessage, arguments bool) {
+	list := members(raw)
+	properties := members(member(list, "properties"))
+	if kind(member(list, "type")) == '[' && arguments {
+		l.warn(LintTypeList, at+"/type", `is a list of types, which some providers refuse; use "anyOf"`)
+	}
+	for i, name := range elements(member(list, "required")) {
+		if arguments && !l.declares(list, properties, text(name)) {
+			l.warn(LintRequiredUnknown, fmt.Sprintf("%s/required/%d", at, i),
+				"names %q, which is no property; nothing tells the model what to send",
+				cut(text(name), 80))
+		}
+	}
+	if arguments {
+		for _, p := range properties {
+			inner := members(p.Value)
+			if text(member(inner, "description")) == "" && text(member(inner, "title")) == "" && member(inner, "$ref") == nil &&
+				member(inner, "const") == nil {
+				l.warn(LintPropertyUndescribed, at+"/properties"+pointerTo(p.Name), "has no description; the model must guess what to send")
+			}
+		}
+	}
+	for _, m := range list {
+		l.inside(at, m, arguments)
+	}
+}
+
+// declares tells whether a schema says anything about a property that it requires.
+func (l *linter) declares(list, properties []ledger.Member, name string) bool {
+	if slices.ContainsFunc(properties, func(p ledger.Member) bool { return p.Name == name }) {
+		return true
+	}
+	for _, keyword := range []string{"allOf", "anyOf", "oneOf", "$ref", "patternProperties"} {
+		if member(list, keyword) != nil {
+			return true // it may be declared there
+		}
+	}
+	// A schema that only requires is a part of one that declares, such as an alternative.
+	return member(list, "properties") == nil && member(list, "type") == nil
+}
+
+// inside goes into the schemas under a keyword.
+func (l *linter) inside(at string, m ledger.Member, arguments bool) {
+	at += pointerTo(m.Name)
+	switch m.Name {
+	case "properties", "$defs", "definitions", "patternProperties", "dependentSchemas":
+		for _, inner := range members(m.Value) {
+			l.schema(at+pointerTo(inner.Name), inner.Value, arguments)
+		}
+	case "items", "additionalProperties", "not", "if", "then", "else", "contains":
+		l.schema(at, m.Value, arguments)
+	case "anyOf", "oneOf", "allOf", "prefixItems":
+		for i, inner := range elements(m.Value) {
+			l.schema(fmt.Sprintf("%s/%d", at, i), inner, arguments)
+		}
+	}
+}
+
+// failure is what an agent's tool usually answers when it cannot do what it is asked.
+const failure = `{"error":"not found"}`
+
+func (l *linter) output() {
+	const at = "/output_schema"
+	raw, err := readDocument(l.tool.OutputSchema)
+	if err != nil || kind(raw) != '{' {
+		return
+	}
+	l.schema(at, raw, false)
+	if nesting(raw) > deepestOutput {
+		l.warn(LintOutputDeep, at, "is nested more than %d levels deep, which later releases of the platform refuse", deepestOutput)
+	}
+	compiled, err := jsonschema.Compile(raw, nil)
+	if err == nil && compiled.Validate([]byte(failure)) != nil {
+		l.warn(LintOutputNoFailure, at,
+			`cannot express a failure such as {"error": "not found"}, so the simulator can never let the tool fail; `+
+				`allow it with "anyOf" or leave "required" and "additionalProperties" out`)
+	}
+}
+
+func nesting(raw json.RawMessage) int {
+	deepest := 0
+	for _, m := range members(raw) {
+		deepest = max(deepest, nesting(m.Value))
+	}
+	for _, item := range elements(raw) {
+		deepest = max(deepest, nesting(item))
+	}
+	if k := kind(raw); k == '{' || k == '[' {
+		deepest++
+	}
+	return deepest
+}
+
+func (l *linter) registration() {
+	t := l.tool
+	if t.Mode() == Sandbox {
+		if t.PassthroughBinding != nil {
+			l.warn(LintBindingUnused, "/passthrough_binding", "is not used in sandbox mode; it is kept for when the mode is flipped")
+		}
+		if t.LedgerWritePolicy != "" {
+			l.warn(LintPolicyUnused, "/ledger_write_policy",
+				"concerns passthrough tools only; in sandbox mode the simulator writes the ledger")
+		}
+		if t.LedgerAdapter != nil {
+			l.warn(LintAdapterUnused, "/ledger_adapter",
+				"concerns passthrough tools only; in sandbox mode the simulator writes the ledger")
+		}
+	} else if t.LedgerAdapter != nil && t.WritePolicy() != Adapt {
+		l.warn(LintAdapterUnused, "/ledger_adapter", "is not used with ledger_write_policy %s; set it to adapter", t.WritePolicy())
+	}
+	for _, m := range t.Extra {
+		if m.Name == "auth" {
+			l.warn(LintSecret, "/auth", "may hold a credential; remove it before the list leaves your hands")
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package schema_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/schema"
+)
+
+func TestLint(t *testing.T) {
+	with := func(members string) string {
+		return `[{"name":"t","description":"d","input_schema":{"type":"object","properties":{"a":{"type":"string","description":"d"}}}` + members + `}]`
+	}
+	input := func(s string) string { return `[{"name":"t","description":"d","input_schema":` + s + `}]` }
+	output := func(s string) string { return with(`,"output_schema":` + s) }
+	pass := `,"default_execution_mode":"passthrough","passthrough_binding":{"endpoint_name":"e","tool_name":"t"}`
+	adapter := `,"ledger_adapter":{"op":"set_flag","flags":["f"]}`
+	for _, test := range []struct{ name, tools, want string }{
+		{"nothing", with(``), ``},
+		{"no description", `[{"name":"t","description":" ","input_schema":{"type":"object","additionalProperties":false}}]`, "no_description /description"},
+		{"long description", `[{"name":"t","description":"` + strings.Repeat("d", 1025) + `","input_schema":{"type":"object","additionalProperties":false}}]`,
+			"description_long /description"},
+		{"long name", `[{"name":"` + strings.Repeat("t", 65) + `","description":"d","input_schema":{"type":"object","additionalProperties":false}}]`,
+			"name_long /name"},
+		{"empty object", input(`{"type":"object"}`), "empty_object /input_schema"},
+		{"no arguments on purpose", input(`{"type":"object","properties":{},"additionalProperties":false}`), ``},
+		{"no type", input(`{"additionalProperties":false}`), "no_type /input_schema"},
+		{"alternatives at the root", input(`{"type":"object","anyOf":[{"required":["a"]}],"properties":{"a":{"description":"d"}}}`),
+			"root_keyword /input_schema/anyOf"},
+		{"list of types", input(`{"type":"object","properties":{"a":{"type":["string","null"],"description":"d"}}}`),
+			"type_list /input_schema/properties/a/type"},
+		{"required names nothing", input(`{"type":"object","properties":{"a":{"description":"d"}},"required":["a","b"]}`),
+			"required_unknown /input_schema/required/1"},
+		{"required in a nested object", input(`{"type":"object","properties":{"a":{"type":"array","description":"d","items":{"type":"object","required":["x"]}}}}`),
+			"required_unknown /input_schema/properties/a/items/required/0"},
+		{"required in an alternative", input(`{"type":"object","properties":{"a":{"description":"d"},"b":{"description":"d","anyOf":[{"required":["x"]}]}}}`), ``},
+		{"undescribed property", input(`{"type":"object","properties":{"a/b":{"type":"string"}}}`),
+			"property_undescribed /input_schema/properties/a~1b"},
+		{"output", output(`{"type":"object","properties":{"ok":{"type":"boolean"}}}`), ``},
+		{"output that cannot fail", output(`{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"]}`), "output_no_failure /output_schema"},
+		{"output of a string", output(`{"type":"string"}`), "output_no_failure /output_schema"},
+		{"output that can fail", output(`{"anyOf":[{"type":"string"},{"type":"object","required":["error"]}]}`), ``},
+		{"output 24 levels deep", output(strings.Repeat(`{"not":`, 23) + `{}` + strings.Repeat(`}`, 23)), "output_no_failure /output_schema"},
+		{"output 25 levels deep", output(strings.Repeat(`{"not":`, 24) + `{}` + strings.Repeat(`}`, 24)), "output_deep /output_schema"},
+		{"binding in the sandbox", with(`,"passthrough_binding":{"endpoint_name":"e","tool_name":"t"}`), "binding_unused /passthrough_binding"},
+		{"policy in the sandbox", with(`,"ledger_write_policy":"none"`), "policy_unused /ledger_write_policy"},
+		{"adapter in the sandbox", with(adapter), "adapter_unused /ledger_adapter"},
+		{"adapter without policy", with(pass + adapter), "adapter_unused /ledger_adapter"},
+		{"adapter with policy", with(pass + adapter + `,"ledger_write_policy":"adapter"`), ``},
+		{"secret", with(`,"auth":{"kind":"bearer_literal","token":"x"}`), "secret /auth"},
+		{"names by case", `[{"name":"get","description":"d","input_schema":{"type":"object","additionalProperties":false}},
+			{"name":"Get","description":"d","input_schema":{"type":"object","additionalProperties":false}}]`, "name_case /name"},
+		{"what is not readable", `[{"name":"t","description":"d","input_schema":"x","output_schema":[1]}]`, ``},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var lines []string
+			for _, w := range schema.Lint(parse(t, test.tools)) {
+				lines = append(lines, fmt.Sprintf("%s %s", w.Code, w.Pointer))
+				if strings.Contains(w.String(), "%!") || !strings.HasPrefix(w.String(), "tool[") {
+					t.Errorf("warning reads %q", w)
+				}
+			}
+			if got := strings.Join(lines, "\n"); got != test.want {
+				t.Errorf("warnings:\n%s\nwant:\n%s", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,113 @@
+package schema
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/toolwire/toolwire/ledger"
+)
+
+// Recognize tells the format of a tool list from its members. Entries that several formats share, such as one with
+// name, description and parameters alone, take the format of the others; a list of nothing else is Platform if it has
+// input_schema, and OpenAIResponses if it has parameters. The error is a [*ValidationError] with the code
+// format_unknown or format_mixed.
+func Recognize(data []byte) (Format, error) {
+	list, err := findList(data)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case member(list.holder, "tools_schema") != nil:
+		return Platform, nil
+	case member(list.holder, "jsonrpc") != nil:
+		return MCP, nil
+	case member(list.holder, "results") != nil:
+		return Bedrock, nil
+	}
+	var sure, likely []Format
+	for _, entry := range list.entries {
+		f, isSure := recognizeEntry(members(entry))
+		switch {
+		case f == "":
+		case isSure && !slices.Contains(sure, f):
+			sure = append(sure, f)
+		case !isSure && !slices.Contains(likely, f):
+			likely = append(likely, f)
+		}
+	}
+	switch {
+	case len(sure) > 1 || len(sure) == 0 && len(likely) > 1:
+		return "", oneProblem(CodeFormatMixed, "", "mixes the formats "+joinFormats(append(sure, likely...))+"; split the list")
+	case len(sure) == 1:
+		for _, f := range likely {
+			if !sameSchemaMember(sure[0], f) {
+				return "", oneProblem(CodeFormatMixed, "", "mixes the formats "+joinFormats(append(sure, f))+"; split the list")
+			}
+		}
+		return sure[0], nil
+	case len(likely) == 1:
+		return likely[0], nil
+	case len(list.entries) == 0:
+		return Platform, nil
+	}
+	return "", oneProblem(CodeFormatUnknown, "", "has no entry with a schema under a name that is known: input_schema, parameters, "+
+		"function, inputSchema, args_schema, toolSpec, or schema and command")
+}
+
+// recognizeEntry tells the format of one entry, and whether no other has such members.
+func recognizeEntry(list []ledger.Member) (f Format, sure bool) {
+	has := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return member(list, name) != nil })
+	}
+	switch {
+	case has("function"):
+		return OpenAIChat, true
+	case has("toolSpec"):
+		return Strands, true
+	case has("inputSchema"):
+		if inner := members(member(list, "inputSchema")); len(inner) == 1 && inner[0].Name == "json" {
+			return Strands, true
+		}
+		return MCP, true
+	case has("args_schema"):
+		return LangChain, true
+	case has("input_schema"):
+		if has(toolMembers[3:]...) {
+			return Platform, true
+		}
+		if has("cache_control", "type", "input_examples", "defer_loading") {
+			return Anthropic, true
+		}
+		return Platform, false
+	case has("command"):
+		return AgentCLI, true
+	case has("handler", "url", "detail_url"):
+		return Bedrock, true
+	case has("params_json_schema"), text(member(list, "type")) == "function":
+		return OpenAIResponses, true
+	case has("parameters"):
+		return OpenAIResponses, false
+	}
+	return "", false
+}
+
+// sameSchemaMember tells whether an entry that is likely of one format can be one of another.
+func sameSchemaMember(sure, likely Format) bool {
+	if sure == Platform {
+		return likely == Platform
+	}
+	d, _ := dialects(sure)
+	if likely == Platform {
+		return slices.Contains(d.schema, "input_schema")
+	}
+	return d.wrapper == "" && slices.Contains(d.schema, "parameters")
+}
+
+func joinFormats(formats []Format) string {
+	names := make([]string, len(formats))
+	for i, f := range formats {
+		names[i] = string(f)
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ", ")
+}
