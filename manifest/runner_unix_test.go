@@ -24,7 +24,7 @@ import (
 func repeat(t *testing.T, e entry, args any, times int, check func(*manifest.Result) error) {
 	t.Helper()
 	if testing.Short() || raceDetector {
-		times /= 20
+		times /= 10
 	}
 	nothingLeft(t)
 	m := load(t, &manifest.Options{MaxParallel: 8}, e)
