@@ -13,8 +13,8 @@ import (
 	"github.com/toolwire/toolwire/internal/process"
 )
 
-// AuditRecord tells of one run of a program. It never holds arguments of the call, output, or the value of an
-// environment variable.
+// AuditRecord tells of one run of a program, also of one that could not be started; calls that are refused before that
+// have none. It never holds arguments of the call or output, and of allowlisted variables only the names.
 type AuditRecord struct {
 	Time        time.Time `json:"ts"` // of the start, UTC
 	CallID      string    `json:"callId,omitempty"`

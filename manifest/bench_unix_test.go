@@ -87,6 +87,22 @@ func BenchmarkStop(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
+// A call of os/exec alone makes 76 allocations.
+func TestCallAllocations(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector allocates")
+	}
+	call := benchLibrary(t)
+	allocations := testing.AllocsPerRun(50, func() {
+		if err := call(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	if allocations > 64 {
+		t.Errorf("%v allocations per call, want at most 64", allocations)
+	}
+}
+
 func benchLibrary(b testing.TB) func(context.Context) error {
 	if _, err := os.Stat(benchProgram); err != nil {
 		b.Skip("needs ", benchProgram)

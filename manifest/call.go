@@ -29,6 +29,7 @@ type Result struct {
 	Tool   string
 
 	// Output is what the tool answered: JSON without white space around it, {} when it printed nothing. Nil on failure.
+	// It may share its memory with Stdout.
 	Output json.RawMessage
 	// Err is nil when the tool succeeded, else an *Error.
 	Err error

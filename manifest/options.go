@@ -44,8 +44,8 @@ type Options struct {
 	// Audit is called after each run of a program, before the call returns, possibly from many goroutines at once.
 	// An error changes no result; it is reported to Logger. See [AuditLog] for a ready one.
 	Audit func(AuditRecord) error
-	// Redact goes over every argument and the working directory before they reach Audit. Values of passed environment
-	// variables are masked in any case. Default: no change.
+	// Redact goes over every argument of the command and the working directory before they reach Audit. Where these
+	// contain the value, of 6 bytes or more, of an allowlisted variable, it is masked in any case. Default: no change.
 	Redact func(string) string
 	// Logger hears of audit records that could not be written. Default: silence.
 	Logger *slog.Logger
@@ -64,7 +64,7 @@ const (
 	Text
 )
 
-// limits of a manifest file itself, and of what a timeout can be
+// Limits of the document itself: its size in bytes, and one year for a timeout.
 const (
 	maxManifest   = 4 << 20
 	maxTimeoutSec = int64(24 * time.Hour / time.Second * 365)
