@@ -17,7 +17,7 @@ type InferOptions struct {
 // a map with string keys, or a pointer to one. With the type any as Out the tool has no output schema.
 //
 // The error is a [*ValidationError] with everything that is wrong with the types, their tags and the name: see [For] and
-// [Validate].
+// [Validate]. For types that need InferOptions, and for passthrough, fill in a [Tool] with schemas from [For].
 func Define[In, Out any](name, description string) (Tool, error) {
 	tool := Tool{Name: name, Description: description}
 	var all []Problem

@@ -3,15 +3,16 @@ package schema
 import (
 	"errors"
 	"slices"
+	"strings"
 )
 
 // An Endpoint is a registered tool endpoint, as far as bindings need to know it.
 type Endpoint struct {
-	ID    string // a UUID
-	Name  string // unique in its organisation
-	Type  string // mcp_server, http_openapi and code can be bound
-	Org   string // the organisation it belongs to, as ValidateOptions.Org spells it; "" is the agent's own
-	Tools []string
+	ID    string   // a UUID
+	Name  string   // unique in its organisation
+	Type  string   // mcp_server, http_openapi and code can be bound
+	Org   string   // the organisation it belongs to, as ValidateOptions.Org spells it; "" is the agent's own
+	Tools []string // the tools that its discovery lists
 }
 
 // An EndpointResolver finds registered endpoints, so that [Validate] can check bindings against them.
@@ -27,10 +28,10 @@ var ErrEndpointNotFound = errors.New("schema: endpoint not found")
 // Endpoints is an [EndpointResolver] over a list at hand.
 type Endpoints []Endpoint
 
-// Endpoint implements [EndpointResolver].
+// Endpoint implements [EndpointResolver]. Ids are compared without regard to case, as UUIDs are.
 func (list Endpoints) Endpoint(id, name string) (Endpoint, error) {
 	for _, e := range list {
-		if id != "" && e.ID == id || name != "" && e.Name == name {
+		if id != "" && strings.EqualFold(e.ID, id) || name != "" && e.Name == name {
 			return e, nil
 		}
 	}

@@ -32,7 +32,7 @@ func Export(tools []Tool, f Format) ([]byte, []Loss, error) {
 		doc, err := Marshal(tools)
 		return doc, nil, err
 	}
-	d, ok := dialects(f)
+	d, ok := dialectOf(f)
 	if !ok {
 		return nil, nil, oneProblem(CodeFormatUnknown, "", fmt.Sprintf("%q is no format", cut(string(f), 40)))
 	}

@@ -49,7 +49,7 @@ type dialect struct {
 	needs    []string // members it cannot do without
 }
 
-func dialects(f Format) (dialect, bool) {
+func dialectOf(f Format) (dialect, bool) {
 	switch f {
 	case OpenAIChat:
 		return dialect{title: "OpenAI's Chat Completions", wrapper: "function", schema: []string{"parameters"}, optional: true,
@@ -137,9 +137,9 @@ func read(data []byte, formats ...Format) ([]Tool, error) {
 	tools := make([]Tool, len(list.entries))
 	var all []Problem
 	for i, entry := range list.entries {
-		d, _ := dialects(formats[0])
+		d, _ := dialectOf(formats[0])
 		for _, f := range formats[1:] {
-			if other, _ := dialects(f); member(members(entry), other.wrapper) != nil {
+			if other, _ := dialectOf(f); member(members(entry), other.wrapper) != nil {
 				d = other
 			}
 		}

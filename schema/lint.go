@@ -203,7 +203,7 @@ func (l *linter) registration() {
 			l.warn(LintAdapterUnused, "/ledger_adapter",
 				"concerns passthrough tools only; in sandbox mode the simulator writes the ledger")
 		}
-	} else if t.LedgerAdapter != nil && t.WritePolicy() != Adapt {
+	} else if t.LedgerAdapter != nil && t.WritePolicy() != PolicyAdapter {
 		l.warn(LintAdapterUnused, "/ledger_adapter", "is not used with ledger_write_policy %s; set it to adapter", t.WritePolicy())
 	}
 	for _, m := range t.Extra {

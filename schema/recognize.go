@@ -96,7 +96,7 @@ func sameSchemaMember(sure, likely Format) bool {
 	if sure == Platform {
 		return likely == Platform
 	}
-	d, _ := dialects(sure)
+	d, _ := dialectOf(sure)
 	if likely == Platform {
 		return slices.Contains(d.schema, "input_schema")
 	}

@@ -22,9 +22,9 @@ type WritePolicy string
 
 // The policies of the Tools schema.
 const (
-	RecordOnly WritePolicy = "record_only" // the result shows in the trace and does not change the ledger; the default
-	Adapt      WritePolicy = "adapter"     // the tool's ledger adapter turns the result into ledger updates
-	None       WritePolicy = "none"        // the result is not written to the ledger at all
+	PolicyRecordOnly WritePolicy = "record_only" // the result shows in the trace and does not change the ledger; the default
+	PolicyAdapter    WritePolicy = "adapter"     // the tool's ledger adapter turns the result into ledger updates
+	PolicyNone       WritePolicy = "none"        // the result is not written to the ledger at all
 )
 
 // A Tool is one entry of an agent's tools_schema, as the Tools schema documents it. It is plain data: what is wrong with
@@ -85,7 +85,7 @@ func (t *Tool) Mode() Mode {
 // WritePolicy is the policy in force: LedgerWritePolicy, or record_only when it is empty.
 func (t *Tool) WritePolicy() WritePolicy {
 	if t.LedgerWritePolicy == "" {
-		return RecordOnly
+		return PolicyRecordOnly
 	}
 	return t.LedgerWritePolicy
 }

@@ -104,7 +104,7 @@ func TestValidate(t *testing.T) {
 		{"input schema without type", input(`{}`), ``},
 		{"input schema of an unknown type", input(`{"type":"objct"}`),
 			"0 schema_not_object /input_schema/type\n0 schema_invalid /input_schema/type"},
-		{"input schema with a broken ref", input(`{"properties":{"a":{"$ref":"#/$defs/b"}}}`), "0 schema_ref_broken /input_schema"},
+		{"input schema with a broken ref", input(`{"properties":{"a":{"$ref":"#/$defs/b"}}}`), "0 schema_ref_broken /input_schema/properties/a/$ref"},
 		{"input schema with a bad regex", input(`{"properties":{"a":{"pattern":"("}}}`),
 			"0 schema_pattern_invalid /input_schema/properties/a/pattern"},
 		{"input schema of an unknown draft", input(`{"$schema":"http://json-schema.org/draft-99/schema"}`),
@@ -204,6 +204,7 @@ func TestValidateChecksEndpoints(t *testing.T) {
 		want     string
 	}{
 		{`{"endpoint_id":"` + uuid + `","tool_name":"t"}`, endpoints, ``},
+		{`{"endpoint_id":"` + strings.ToUpper(uuid) + `","tool_name":"t"}`, endpoints, ``},
 		{`{"endpoint_name":"api","tool_name":"u"}`, endpoints, ``},
 		{`{"endpoint_name":"code","tool_name":"t"}`, endpoints, ``},
 		{`{"endpoint_name":"none","tool_name":"t"}`, endpoints, `0 endpoint_missing /passthrough_binding/endpoint_name`},
@@ -237,6 +238,9 @@ func TestValidationErrorForPeopleAndPrograms(t *testing.T) {
   - tool[2] "b": /input_schema is required: the JSON Schema of the arguments object [input_schema_missing]`
 	if err.Error() != want {
 		t.Errorf("error:\n%v\nwant:\n%s", err, want)
+	}
+	if e, _ := errors.AsType[*schema.ValidationError](err); !e.Has(schema.CodeModeInvalid) || e.Has(schema.CodeNotList) {
+		t.Error("Has is wrong")
 	}
 	body, merr := json.Marshal(err)
 	if merr != nil {
@@ -335,8 +339,12 @@ func TestToolIsJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(doc), &tool); err != nil {
 		t.Fatal(err)
 	}
-	if tool.PassthroughBinding.EndpointName != "e" || len(tool.Extra) != 1 || tool.Mode() != schema.Sandbox || tool.WritePolicy() != schema.RecordOnly {
+	if tool.PassthroughBinding.EndpointName != "e" || len(tool.Extra) != 1 || tool.Mode() != schema.Sandbox || tool.WritePolicy() != schema.PolicyRecordOnly {
 		t.Errorf("tool = %+v", tool)
+	}
+	var binding schema.Binding
+	if err := json.Unmarshal([]byte(`{"tool_name":"t","later":[1]}`), &binding); err != nil || binding.ToolName != "t" || len(binding.Extra) != 1 {
+		t.Errorf("binding = %+v, %v", binding, err)
 	}
 	out, err := json.Marshal(tool)
 	if err != nil || string(out) != doc {

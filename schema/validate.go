@@ -228,11 +228,11 @@ func (c *checker) policy(ps *problems, t *Tool) {
 		if kept := keptMember(t.kept, "ledger_write_policy"); kind(kept) != 'n' {
 			ps.add(CodePolicyInvalid, "/ledger_write_policy", "must be record_only, adapter or none")
 		}
-	case t.WritePolicy() == Adapt:
+	case t.WritePolicy() == PolicyAdapter:
 		if t.LedgerAdapter == nil {
 			ps.add(CodeAdapterMissing, "/ledger_adapter", "is required with ledger_write_policy adapter")
 		}
-	case t.WritePolicy() != RecordOnly && t.WritePolicy() != None:
+	case t.WritePolicy() != PolicyRecordOnly && t.WritePolicy() != PolicyNone:
 		ps.add(CodePolicyInvalid, "/ledger_write_policy", "must be record_only, adapter or none, not %q",
 			cut(string(t.LedgerWritePolicy), 40))
 	}

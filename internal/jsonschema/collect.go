@@ -47,7 +47,7 @@ func collect(err *lib.ValidationError, limit int) ([]Issue, int) {
 // leavesOf returns the first leaves in order, several times as many as are shown because some may turn out to say the
 // same, and how many there are beside them.
 func leavesOf(err *lib.ValidationError, shown int) (first []leaf, rest int) {
-	leaves := flatten(nil, err)
+	leaves := flatten(make([]leaf, 0, leafCount(err)), err)
 	most := 4 * shown
 	if len(leaves) <= most {
 		slices.SortStableFunc(leaves, compareLeaves)
@@ -64,6 +64,15 @@ func leavesOf(err *lib.ValidationError, shown int) (first []leaf, rest int) {
 		first[at] = l
 	}
 	return first, len(leaves) - most
+}
+
+// leafCount is about how many leaves an error has.
+func leafCount(err *lib.ValidationError) int {
+	n := 0
+	for _, cause := range err.Causes {
+		n += leafCount(cause)
+	}
+	return max(n, 1)
 }
 
 func flatten(to []leaf, err *lib.ValidationError) []leaf {
@@ -157,12 +166,7 @@ func distance(found []leaf) int {
 }
 
 func compareLeaves(a, b leaf) int {
-	for i := range min(len(a.path), len(b.path)) {
-		if c := compareTokens(a.path[i], b.path[i]); c != 0 {
-			return c
-		}
-	}
-	return cmp.Or(cmp.Compare(len(a.path), len(b.path)), cmp.Compare(a.rank(), b.rank()),
+	return cmp.Or(comparePaths(a.path, b.path), cmp.Compare(a.rank(), b.rank()),
 		strings.Compare(a.err.SchemaURL, b.err.SchemaURL), strings.Compare(a.keyword(), b.keyword()), strings.Compare(a.name, b.name))
 }
 
@@ -181,6 +185,15 @@ func (l leaf) badPattern() (string, bool) {
 		}
 	}
 	return "", false
+}
+
+func comparePaths(a, b []string) int {
+	for i := range min(len(a), len(b)) {
+		if c := compareTokens(a[i], b[i]); c != 0 {
+			return c
+		}
+	}
+	return cmp.Compare(len(a), len(b))
 }
 
 // rank puts what sums up before what it sums up.

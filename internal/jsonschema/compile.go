@@ -85,7 +85,7 @@ func newCompiler(o *Options) *compiler {
 		c.opts = *o
 	}
 	c.opts.Limits = c.opts.Limits.orDefaults()
-	c.patterns = &patterns{limits: c.opts.Limits}
+	c.patterns = &patterns{limits: c.opts.Limits, done: map[string]*pattern{}, failed: map[string]error{}}
 	return c
 }
 
@@ -102,6 +102,7 @@ type compiler struct {
 	patterns *patterns
 	counted  scan
 	anchors  []string // absolute URLs of every "$dynamicAnchor"
+	beside   []Fault  // found without the library
 }
 
 func (c *compiler) compileDocument(doc any) (*Schema, error) {
@@ -115,12 +116,13 @@ func (c *compiler) compileDocument(doc any) (*Schema, error) {
 	if c.opts.AssertFormats {
 		lc.AssertFormat()
 	}
+	c.beside = append(c.counted.patterns, c.brokenRefs(doc)...)
 	if err := lc.AddResource(base, doc); err != nil {
 		return nil, c.explain(err)
 	}
 	root, err := lc.Compile(base)
 	if err != nil {
-		return nil, c.explain(err)
+		return nil, c.merge(c.explain(err))
 	}
 	g := newGraph(root)
 	for _, at := range c.anchors {
@@ -162,7 +164,7 @@ func (c *compiler) read(raw []byte, at string) (any, error) {
 	default:
 		return nil, faults(Fault{Code: "invalid", Message: "a schema must be an object or a boolean, not " + kindOf(doc)})
 	}
-	c.counted.document(doc, &c.opts.Limits)
+	c.counted.document(doc, &c.opts.Limits, c.patterns)
 	for _, ptr := range c.counted.anchors {
 		c.anchors = append(c.anchors, at+"#"+(&url.URL{Fragment: ptr}).EscapedFragment())
 	}
@@ -222,8 +224,7 @@ func (c *compiler) explain(err error) error {
 		return c.explainInvalid(invalid)
 	}
 	if load, ok := errors.AsType[*lib.LoadURLError](err); ok {
-		return faults(Fault{Code: "ref_remote", Message: fmt.Sprintf(
-			`refers to %s, and no schema is ever loaded from outside; put the definition under "$defs"`, safeURL(load.URL))})
+		return faults(remoteRef("", load.URL))
 	}
 	if missing, ok := errors.AsType[*lib.JSONPointerNotFoundError](err); ok {
 		return faults(Fault{Code: "ref_broken", Message: fmt.Sprintf("has a $ref to %s, which does not exist", safeURL(missing.URL))})
@@ -240,10 +241,10 @@ func (c *compiler) explain(err error) error {
 			Message: "is not a valid regular expression: " + regexpProblem(re.Err)})
 	}
 	if dup, ok := errors.AsType[*lib.DuplicateIDError](err); ok {
-		return faults(Fault{Code: "invalid", Pointer: dup.Ptr1, Message: "has the same $id as " + cut(dup.Ptr2, maxText)})
+		return faults(Fault{Code: "invalid", Pointer: max(dup.Ptr1, dup.Ptr2), Message: "has the same $id as another schema in the document"})
 	}
 	if dup, ok := errors.AsType[*lib.DuplicateAnchorError](err); ok {
-		return faults(Fault{Code: "invalid", Pointer: dup.Ptr2, Message: "has the same anchor as " + cut(dup.Ptr1, maxText)})
+		return faults(Fault{Code: "invalid", Pointer: max(dup.Ptr1, dup.Ptr2), Message: "has the same anchor as another schema in the document"})
 	}
 	return faults(Fault{Code: "invalid",
 		Message: "is not a valid JSON Schema: a $schema, $id, $anchor or $ref in it cannot be understood"})

@@ -13,6 +13,7 @@ import (
 type patterns struct {
 	limits       Limits
 	done         map[string]*pattern
+	failed       map[string]error
 	instructions int
 }
 
@@ -34,6 +35,19 @@ func (p *patterns) compile(s string) (lib.Regexp, error) {
 	if known, ok := p.done[s]; ok {
 		return known, nil
 	}
+	if err, ok := p.failed[s]; ok {
+		return nil, err
+	}
+	compiled, err := p.compileNew(s)
+	if err != nil {
+		p.failed[s] = err
+		return nil, err
+	}
+	p.done[s] = compiled
+	return compiled, nil
+}
+
+func (p *patterns) compileNew(s string) (*pattern, error) {
 	if len(s) > p.limits.Pattern {
 		return nil, fmt.Errorf("it is longer than %d bytes", p.limits.Pattern)
 	}
@@ -52,12 +66,7 @@ func (p *patterns) compile(s string) (lib.Regexp, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.done == nil {
-		p.done = map[string]*pattern{}
-	}
-	compiled := &pattern{Regexp: re, instructions: int64(len(prog.Inst)), maxInput: p.limits.PatternInput}
-	p.done[s] = compiled
-	return compiled, nil
+	return &pattern{Regexp: re, instructions: int64(len(prog.Inst)), maxInput: p.limits.PatternInput}, nil
 }
 
 // problem explains why s does not compile.

@@ -15,7 +15,11 @@ type scan struct {
 	faults     []Fault
 	anchors    []string        // pointers of objects with a "$dynamicAnchor"
 	places     map[string]bool // "#" and pointer of every schema under a keyword that holds schemas
-	targets    map[string]bool // of every "$ref"
+	refs       []refUse
+	names      map[string]bool // anchors
+	nestedIDs  bool            // some part of the document has an "$id" of its own
+	patterns   []Fault         // of regular expressions that do not compile
+	engine     *patterns
 }
 
 // maxStrange bounds the references to places where no keyword puts a schema, times subschemas: for each the library
@@ -23,16 +27,16 @@ type scan struct {
 const maxStrange = 100_000
 
 // document looks at a whole schema document.
-func (s *scan) document(doc any, l *Limits) {
-	s.places, s.targets = map[string]bool{}, map[string]bool{}
+func (s *scan) document(doc any, l *Limits, engine *patterns) {
+	s.places, s.names, s.refs, s.engine = map[string]bool{}, map[string]bool{}, nil, engine
 	s.walk(doc, "", schemaHere, l)
-	strange := 0
-	for target := range s.targets {
-		if strings.Contains(target, "#/") && !s.places[target] {
-			strange++
+	strange := map[string]bool{}
+	for _, ref := range s.refs {
+		if strings.Contains(ref.target, "#/") && !s.places[ref.target] {
+			strange[ref.target] = true
 		}
 	}
-	if strange*s.subschemas > maxStrange && len(s.faults) == 0 {
+	if len(strange)*s.subschemas > maxStrange && len(s.faults) == 0 {
 		s.fault("too_complex", "", `has too many references to places other than definitions; put what is referred to under "$defs"`)
 	}
 }
@@ -88,7 +92,7 @@ func (s *scan) member(obj map[string]any, name, at string, pos position, l *Limi
 		}
 		if name == "patternProperties" {
 			for _, pattern := range sortedKeys(members) {
-				s.pattern(pattern, at, l)
+				s.pattern(pattern, at+"/"+escape(pattern), pos, l)
 			}
 		}
 		s.walk(v, at, schemasHere, l)
@@ -98,7 +102,7 @@ func (s *scan) member(obj map[string]any, name, at string, pos position, l *Limi
 		s.walk(v, at, dataHere, l)
 	case "pattern":
 		if pattern, ok := v.(string); ok {
-			s.pattern(pattern, at, l)
+			s.pattern(pattern, at, pos, l)
 		}
 	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains":
 		if n, ok := v.(json.Number); ok {
@@ -107,9 +111,23 @@ func (s *scan) member(obj map[string]any, name, at string, pos position, l *Limi
 	case "uniqueItems", "readOnly", "writeOnly", "deprecated", "exclusiveMaximum", "exclusiveMinimum", "$recursiveAnchor":
 	case "$dynamicAnchor":
 		s.anchors = append(s.anchors, strings.TrimSuffix(at, "/$dynamicAnchor"))
+		if name, ok := v.(string); ok {
+			s.names[name] = true
+		}
 	case "$ref":
 		if target, ok := v.(string); ok {
-			s.targets[target] = true
+			s.refs = append(s.refs, refUse{target, at})
+		}
+	case "$id", "id":
+		id, ok := v.(string)
+		if name, anchor := strings.CutPrefix(id, "#"); anchor {
+			s.names[name] = true
+		} else if ok && strings.Count(at, "/") > 1 {
+			s.nestedIDs = true
+		}
+	case "$anchor":
+		if name, ok := v.(string); ok {
+			s.names[name] = true
 		}
 	case "additionalProperties", "propertyNames", "unevaluatedProperties", "items", "prefixItems", "additionalItems", "contains",
 		"unevaluatedItems", "allOf", "anyOf", "oneOf", "not", "if", "then", "else":
@@ -126,9 +144,18 @@ func childPosition(pos position) position {
 	return pos
 }
 
-func (s *scan) pattern(pattern, at string, l *Limits) {
-	if len(pattern) > l.Pattern {
+// pattern compiles a regular expression where it counts, in the order of the names: the expressions of a schema share a
+// limit, and which of them go beyond it must not be left to chance.
+func (s *scan) pattern(pattern, at string, pos position, l *Limits) {
+	switch {
+	case pos != schemaHere:
+	case len(pattern) > l.Pattern:
 		s.fault("too_complex", at, fmt.Sprintf("has a regular expression of more than %d bytes", l.Pattern))
+	default:
+		if _, err := s.engine.compile(pattern); err != nil {
+			s.patterns = append(s.patterns, Fault{Code: "pattern_invalid", Pointer: at,
+				Message: "is not a valid regular expression: " + regexpProblem(err)})
+		}
 	}
 }
 

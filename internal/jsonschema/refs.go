@@ -1,0 +1,91 @@
+package jsonschema
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// refUse is a "$ref" as it stands in a document.
+type refUse struct{ target, at string }
+
+// brokenRefs finds every reference that leads nowhere, where the library would report one of them, at random. It knows
+// less than the library, so what it says counts only when the library refuses the schema too.
+func (c *compiler) brokenRefs(doc any) (found []Fault) {
+	root, _ := doc.(map[string]any)
+	if c.counted.nestedIDs {
+		return nil // the same text may mean another place in each part
+	}
+	for _, ref := range c.counted.refs {
+		before, fragment, _ := strings.Cut(ref.target, "#")
+		switch {
+		case before != "":
+			_, known := c.opts.Resources[before]
+			if !known && root["$id"] == nil && !strings.Contains(before, "json-schema.org/") {
+				found = append(found, remoteRef(ref.at, ref.target))
+			}
+		case fragment == "", c.counted.names[fragment], exists(doc, fragment):
+		default:
+			found = append(found, Fault{Code: "ref_broken", Pointer: ref.at, Message: "refers to " + safeURL(base+ref.target) + ", which does not exist"})
+		}
+	}
+	return found
+}
+
+func remoteRef(at, target string) Fault {
+	return Fault{Code: "ref_remote", Pointer: at, Message: fmt.Sprintf(
+		`refers to %s, and no schema is ever loaded from outside; put the definition under "$defs"`, safeURL(target))}
+}
+
+// exists follows a JSON Pointer from the fragment of a reference.
+func exists(doc any, fragment string) bool {
+	pointer, err := url.PathUnescape(fragment)
+	if err != nil || !strings.HasPrefix(pointer, "/") {
+		return false
+	}
+	for token := range strings.SplitSeq(pointer[1:], "/") {
+		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
+		switch v := doc.(type) {
+		case map[string]any:
+			next, ok := v[token]
+			if !ok {
+				return false
+			}
+			doc = next
+		case []any:
+			i, err := strconv.Atoi(token)
+			if err != nil || i < 0 || i >= len(v) {
+				return false
+			}
+			doc = v[i]
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// merge joins what the library refuses a schema for with what was found beside it, in the order of the document. Of the
+// kinds of faults that were looked for, the library's are left out: it stops at the first.
+func (c *compiler) merge(err error) error {
+	e, ok := err.(*CompileError)
+	if !ok || len(c.beside) == 0 {
+		return err
+	}
+	all := slices.Clone(c.beside)
+	for _, f := range e.Faults {
+		if !slices.ContainsFunc(c.beside, func(b Fault) bool { return b.Code == f.Code }) {
+			all = append(all, f)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Fault) int {
+		return cmp.Or(comparePaths(strings.Split(a.Pointer, "/"), strings.Split(b.Pointer, "/")), strings.Compare(a.Message, b.Message))
+	})
+	if most := c.opts.Limits.Issues; len(all) > most {
+		all = all[:most]
+	}
+	return &CompileError{Faults: slices.Compact(all)}
+}
