@@ -100,7 +100,8 @@ func (m *Manifest) prepare(call Call) (t *tool, input json.RawMessage, refused *
 		err = t.arguments(input)
 	}
 	if err != nil {
-		return nil, nil, &Error{Code: CodeArguments, Tool: t.name, Message: "invalid arguments: " + shorten(err.Error(), maxMessage), err: err}
+		message := "invalid arguments: " + shorten(err.Error(), maxMessage)
+		return nil, nil, &Error{Code: CodeArguments, Tool: t.name, Message: message, err: err}
 	}
 	return t, input, nil
 }

@@ -23,7 +23,8 @@ var memberNames = [...]string{"name", "description", "schema", "command", "timeo
 // decode splits a document into its declarations. Its errors are about the document as a whole.
 func decode(data []byte) (tools []declaration, lint []Problem, err error) {
 	if len(data) > maxManifest {
-		return nil, nil, &Error{Code: CodeParse, Message: fmt.Sprintf("parse manifest: the document is larger than %d bytes", maxManifest)}
+		return nil, nil, &Error{Code: CodeParse,
+			Message: fmt.Sprintf("parse manifest: the document is larger than %d bytes", maxManifest)}
 	}
 	if bytes.HasPrefix(data, []byte("\ufeff")) {
 		return nil, nil, &Error{Code: CodeParse,

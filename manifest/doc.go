@@ -13,7 +13,9 @@
 // It returns. A program that does not end in time is asked to (SIGTERM) and then killed (SIGKILL), and so is everything
 // it started that stayed in its process group: also after a call that went well, so a tool that must leave something
 // running has to start it in a session of its own (setsid). A process that holds a pipe cannot delay the call beyond
-// [Options.PipeWait]. The caller's context ends a call in the same way. No zombie and no goroutine is left.
+// [Options.PipeWait]. The caller's context ends a call in the same way. No zombie and no goroutine is left,
+// unless the kernel does not let a killed program go: the call then returns after a further PipeWait all the same, and one
+// goroutine stays to collect it.
 //
 // It returns the whole output, or an error: output over [Options.MaxStdout] fails the call. A tool that does not read
 // its stdin succeeds, if it exits with status 0.

@@ -24,7 +24,8 @@ type OpenAIFunction struct {
 func (m *Manifest) OpenAITools() []OpenAITool {
 	list := make([]OpenAITool, len(m.tools))
 	for i, t := range m.tools {
-		list[i] = OpenAITool{Type: "function", Function: OpenAIFunction{Name: t.name, Description: t.description, Parameters: clone(t.parameters)}}
+		f := OpenAIFunction{Name: t.name, Description: t.description, Parameters: clone(t.parameters)}
+		list[i] = OpenAITool{Type: "function", Function: f}
 	}
 	return list
 }

@@ -36,7 +36,8 @@ func (f OutputFormat) read(stdout []byte) (json.RawMessage, *Error) {
 }
 
 func (f OutputFormat) refuse(detail string) *Error {
-	want, advice := "a single line of JSON", "; print exactly one line of JSON to stdout and everything else to stderr, or set Options.Output"
+	const advice = "; print exactly one line of JSON to stdout and everything else to stderr, or set Options.Output"
+	want := "a single line of JSON"
 	if f == AnyJSON {
 		want = "JSON"
 	}
