@@ -1,0 +1,99 @@
+// Command localtools runs an agent whose tools are programs of this machine, declared in a tools.json. It builds the two
+// programs first, into a temporary folder; run it inside the module:
+//
+//	go run ./examples/localtools
+package main
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/toolwire/toolwire/manifest"
+)
+
+//go:embed tools.json
+var files embed.FS
+
+// Tools is all that the agent needs. *manifest.Manifest has this method, and so has the client of a platform's proxy:
+// the agent does not know whether its tools run here or there.
+type Tools interface {
+	Call(ctx context.Context, name string, args any) (json.RawMessage, error)
+}
+
+func main() {
+	if err := run(context.Background(), os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, w io.Writer) error {
+	dir, err := os.MkdirTemp("", "localtools")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := build(ctx, dir); err != nil {
+		return err
+	}
+	audit := &manifest.AuditLog{Dir: filepath.Join(dir, "audit")}
+	m, err := manifest.LoadFS(files, "tools.json", &manifest.Options{Dir: dir, Audit: audit.Write})
+	if err != nil {
+		return err
+	}
+	if err := m.CheckPrograms(); err != nil {
+		return err
+	}
+	if err := agent(ctx, m, w); err != nil {
+		return err
+	}
+	return turn(ctx, m, w)
+}
+
+// build puts the tools where the manifest expects them. On Windows, both sides add .exe by themselves.
+func build(ctx context.Context, dir string) error {
+	bin := filepath.Join(dir, "tools", "bin") + string(filepath.Separator)
+	if err := os.MkdirAll(bin, 0o700); err != nil {
+		return err
+	}
+	const tools = "github.com/toolwire/toolwire/examples/localtools/tools/"
+	out, err := exec.CommandContext(ctx, "go", "build", "-o", bin, tools+"add_days", tools+"count_words").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("build the tools: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// agent is where a model would decide what to call.
+func agent(ctx context.Context, tools Tools, w io.Writer) error {
+	due, err := tools.Call(ctx, "add_days", map[string]any{"date": "2028-02-27", "days": 3})
+	if err != nil {
+		return err
+	}
+	length, err := tools.Call(ctx, "count_words", map[string]any{"text": "The refund is on its way."})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "due %s, text %s\n", due, length)
+	return nil
+}
+
+// turn answers the calls of one model turn at once, in order, failures included.
+func turn(ctx context.Context, m *manifest.Manifest, w io.Writer) error {
+	results := m.CallAll(ctx, []manifest.Call{
+		{ID: "call_1", Tool: "add_days", Args: json.RawMessage(`{"date":"2026-12-31","days":1}`)},
+		{ID: "call_2", Tool: "add_days", Args: json.RawMessage(`{"date":"tomorrow","days":1}`)},
+		{ID: "call_3", Tool: "add_days", Args: json.RawMessage(`{"date":"2026-12-31"}`)},
+		{ID: "call_4", Tool: "send_mail"},
+	})
+	for _, r := range results {
+		fmt.Fprintln(w, r.CallID, manifest.ToolMessage(r))
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,126 @@
+package manifest_test
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/manifest"
+	"github.com/toolwire/toolwire/schema"
+)
+
+func TestArgumentsReachTheToolAsTheyAre(t *testing.T) {
+	m := load(t, nil, tool("echo"))
+	for _, tt := range []struct {
+		name string
+		args any
+		want string
+	}{
+		{"none", nil, `{}`},
+		{"blank", json.RawMessage(" \n"), `{}`},
+		{"nil raw", json.RawMessage(nil), `{}`},
+		{"nil map", map[string]any(nil), `{}`},
+		{"raw, byte for byte", json.RawMessage(" {\"b\" : 12345678901234567890, \"a\":\"\\u00e9  x\"}\n"), `{"b" : 12345678901234567890, "a":"\u00e9  x"}`},
+		{"bytes", []byte(`{"a":1}`), `{"a":1}`},
+		{"struct", struct {
+			Zone string `json:"zone"`
+		}{"UTC"}, `{"zone":"UTC"}`},
+		{"map", map[string]int{"b": 1, "a": 2}, `{"a":2,"b":1}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := m.Call(t.Context(), "t", tt.args)
+			if err != nil || string(got) != tt.want {
+				t.Errorf("the tool read %s, err %v; want %s", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestArgumentsAreCheckedBeforeTheStart(t *testing.T) {
+	ran := filepath.Join(t.TempDir(), "ran")
+	free := tool("append", "x", ran, "0s").with("name", "free")
+	typed := tool("append", "x", ran, "0s").with("name", "typed").with("schema", json.RawMessage(`{"type":"object",
+		"properties":{"zone":{"type":"string"},"n":{"type":"integer","maximum":9007199254740992}},"required":["zone"],"additionalProperties":false}`))
+	anything := tool("append", "x", ran, "0s").with("name", "anything").with("schema", json.RawMessage(`{}`))
+	records := 0
+	m := load(t, &manifest.Options{Audit: func(manifest.AuditRecord) error { records++; return nil }}, free, typed, anything)
+	const secret = "hunter2"
+	for _, tt := range []struct {
+		name, tool string
+		args       any
+		message    string // part of the message for the model
+	}{
+		{"no JSON", "free", json.RawMessage(`zone=UTC`), "invalid JSON at byte 0"},
+		{"an array", "free", json.RawMessage(`[]`), "must be an object, not an array"},
+		{"a string of JSON", "free", `{"a":1}`, "must be an object, not a string"},
+		{"two values", "free", json.RawMessage(`{}{}`), "after top-level value"},
+		{"duplicate", "free", json.RawMessage(`{"a":1,"a":2}`), "stands twice"},
+		{"too deep", "free", json.RawMessage(`{"a":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`), "more than 64 levels"},
+		{"too many", "free", json.RawMessage(`{"a":[1` + strings.Repeat(",1", 50_000) + `]}`), "more than 50000 values"},
+		{"not writable", "free", map[string]any{"a": math.Inf(1)}, "cannot be written as JSON"},
+		{"not even JSON", "typed", json.RawMessage(`{"zone":`), "ends before"},
+		{"an array for any schema", "anything", json.RawMessage(`[]`), "must be an object"},
+		{"missing member", "typed", json.RawMessage(`{}`), "zone"},
+		{"wrong type", "typed", json.RawMessage(`{"zone":1}`), "/zone"},
+		{"unknown member", "typed", json.RawMessage(`{"zone":"` + secret + `","other":"` + secret + `"}`), "other"},
+		{"precise numbers", "typed", json.RawMessage(`{"zone":"x","n":9007199254740993}`), "/n"},
+		{"every issue", "typed", json.RawMessage(`{"zone":1,"n":"x","more":1}`), "/zone"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := m.Run(t.Context(), manifest.Call{Tool: tt.tool, Args: tt.args})
+			if code(t, r.Err) != manifest.CodeArguments || r.ExitCode != -1 || r.Duration != 0 {
+				t.Fatalf("result %+v", r)
+			}
+			message := manifest.ToolMessage(r)
+			if !strings.HasPrefix(message, `{"error":"invalid arguments: `) || !strings.Contains(message, tt.message) {
+				t.Errorf("message %s does not say %q", message, tt.message)
+			}
+			if strings.Contains(message+r.Err.Error(), secret) {
+				t.Errorf("an argument's value is in the error: %s", message)
+			}
+		})
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("a program was started with arguments that were refused")
+	}
+	if records != 0 {
+		t.Errorf("%d audit records of programs that did not run", records)
+	}
+
+	r := m.Run(t.Context(), manifest.Call{Tool: "typed", Args: json.RawMessage(`{"zone":1,"n":"x","more":1}`)})
+	if e, ok := errors.AsType[*schema.InstanceError](r.Err); !ok || len(e.Issues) != 3 {
+		t.Errorf("the cause is not the schema's error with every issue: %v", r.Err)
+	}
+	if r := m.Run(t.Context(), manifest.Call{Tool: "typed", Args: map[string]any{"zone": "UTC", "n": 3}}); r.Err != nil {
+		t.Errorf("valid arguments: %v", r.Err)
+	}
+}
+
+func TestUnknownTool(t *testing.T) {
+	r := load(t, nil, tool("echo")).Run(t.Context(), manifest.Call{ID: "c", Tool: "T"})
+	if code(t, r.Err) != manifest.CodeUnknownTool || manifest.ToolMessage(r) != `{"error":"unknown tool: T"}` || r.CallID != "c" || r.Tool != "T" {
+		t.Errorf("%+v", r)
+	}
+	r = load(t, nil).Run(t.Context(), manifest.Call{Tool: strings.Repeat("é", 5000) + "\n"})
+	if n := len(manifest.ToolMessage(r)); n > 200 {
+		t.Errorf("message of %d bytes", n)
+	}
+}
+
+func TestErrorsTellWhoIsAtFault(t *testing.T) {
+	m := load(t, nil, tool("say", "no json", "", "0"), tool("say", "", "", "1").with("name", "exit"))
+	for name, want := range map[string]bool{"t": true, "exit": true, "nobody": false} {
+		_, err := m.Call(t.Context(), name, nil)
+		if e, ok := errors.AsType[*manifest.Error](err); !ok || e.FromTool() != want || e.Tool != name {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+	_, err := m.Call(t.Context(), "t", json.RawMessage(`[]`))
+	if e, ok := errors.AsType[*manifest.Error](err); !ok || e.FromTool() {
+		t.Errorf("arguments: %+v", e)
+	}
+}

@@ -1,0 +1,189 @@
+package manifest_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/toolwire/toolwire/manifest"
+)
+
+// audited runs calls and returns their records by call id.
+func audited(t *testing.T, o *manifest.Options, calls []manifest.Call, tools ...entry) map[string]manifest.AuditRecord {
+	t.Helper()
+	var mu sync.Mutex
+	records := map[string]manifest.AuditRecord{}
+	o.Audit = func(r manifest.AuditRecord) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if _, twice := records[r.CallID]; twice {
+			t.Errorf("call %q was audited twice", r.CallID)
+		}
+		records[r.CallID] = r
+		return nil
+	}
+	load(t, o, tools...).CallAll(t.Context(), calls)
+	return records
+}
+
+func TestAuditTellsOfEveryRun(t *testing.T) {
+	missing := entry{"name": "missing", "command": []string{filepath.Join(t.TempDir(), "none")}}
+	begin := time.Now()
+	records := audited(t, &manifest.Options{MaxStderr: 4}, []manifest.Call{
+		{ID: "ok", Tool: "t", Args: json.RawMessage(`{"password":"swordfish"}`)}, {ID: "fail", Tool: "fail", Args: megabyte()}, {ID: "slow", Tool: "slow"},
+		{ID: "missing", Tool: "missing"}, {ID: "flood", Tool: "flood"}, {ID: "unknown", Tool: "nobody"},
+	}, tool("echo"), tool("say", "out", "reason", "3").with("name", "fail"), tool("sleep", "30s").with("name", "slow").with("timeoutSec", 1), missing,
+		tool("flood").with("name", "flood"))
+	for id, want := range map[string]manifest.AuditRecord{
+		"ok":      {Tool: "t", Exit: 0, StdoutBytes: 24},
+		"fail":    {Tool: "fail", Exit: 3, StdoutBytes: 3, StderrBytes: 6, Truncated: true, Code: manifest.CodeExit},
+		"slow":    {Tool: "slow", Exit: -1, Code: manifest.CodeTimeout},
+		"missing": {Tool: "missing", Exit: -1, Code: manifest.CodeUnavailable},
+		"flood":   {Tool: "flood", Exit: -1, Truncated: true, Code: manifest.CodeOutputTooLarge},
+	} {
+		got, ok := records[id]
+		if !ok {
+			t.Errorf("no record of %q", id)
+			continue
+		}
+		if runtime.GOOS == "windows" && want.Exit == -1 && id != "missing" {
+			want.Exit = got.Exit // a killed program has an exit status there
+		}
+		if got.Tool != want.Tool || got.Exit != want.Exit || got.Truncated != want.Truncated || got.Code != want.Code ||
+			id != "flood" && (got.StdoutBytes != want.StdoutBytes || got.StderrBytes != want.StderrBytes) {
+			t.Errorf("%s: %+v, want %+v", id, got, want)
+		}
+		if got.Time.Before(begin) || got.Time.Location() != time.UTC || len(got.Argv) == 0 || got.WorkDir == "" {
+			t.Errorf("%s: %+v", id, got)
+		}
+		if id == "slow" && (got.Millis < 1000 || got.Millis > 10_000) {
+			t.Errorf("%d ms", got.Millis)
+		}
+		line, _ := json.Marshal(got)
+		for _, leak := range []string{"swordfish", "password", "reason"} {
+			if bytes.Contains(line, []byte(leak)) && !slices.ContainsFunc(got.Argv, func(a string) bool { return strings.Contains(a, leak) }) {
+				t.Errorf("%s: %q is in the record %s", id, leak, line)
+			}
+		}
+	}
+	if _, ok := records["unknown"]; ok {
+		t.Error("a call that ran nothing was audited")
+	}
+}
+
+func TestAuditNamesVariablesAndHidesValues(t *testing.T) {
+	env := map[string]string{"PATH": "/bin", "HOME": "/home/x", "OAI_API_KEY": "sk-test-1234567890", "OAI_BASE_URL": "sk-test-12345678901111", "SHORT": "to", "EMPTY": ""}
+	e := tool("say", "{}", "", "0", "--token=sk-test-1234567890", "--url=sk-test-12345678901111", "--to=x", "--note=contains-secret").
+		with("envPassthrough", []string{"OAI_API_KEY", "OAI_BASE_URL", "SHORT", "EMPTY", "NOT_SET"})
+	records := audited(t, &manifest.Options{
+		LookupEnv: lookup(env),
+		Redact:    func(s string) string { return strings.ReplaceAll(s, "contains-secret", "***") },
+	}, []manifest.Call{{ID: "a", Tool: "t"}}, e)
+	r := records["a"]
+	if want := []string{"OAI_API_KEY", "OAI_BASE_URL", "SHORT", "EMPTY"}; !slices.Equal(r.EnvKeys, want) {
+		t.Errorf("envKeys = %q, want %q", r.EnvKeys, want)
+	}
+	if want := []string{"--token=***REDACTED***", "--url=***REDACTED***", "--to=x", "--note=***"}; !slices.Equal(r.Argv[len(r.Argv)-4:], want) {
+		t.Errorf("argv = %q, want the end %q", r.Argv, want)
+	}
+}
+
+func TestAuditFailuresChangeNothing(t *testing.T) {
+	var log bytes.Buffer
+	m := load(t, &manifest.Options{
+		Audit:  func(manifest.AuditRecord) error { return errors.New("disk full") },
+		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	}, tool("echo"))
+	out, err := m.Call(t.Context(), "t", json.RawMessage(`{"a":"swordfish"}`))
+	if err != nil || string(out) != `{"a":"swordfish"}` {
+		t.Errorf("output %s, err %v", out, err)
+	}
+	if !strings.Contains(log.String(), "disk full") || strings.Contains(log.String(), "swordfish") {
+		t.Errorf("log = %s", log.String())
+	}
+}
+
+func TestAuditLog(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "audit")
+	log := &manifest.AuditLog{Dir: dir}
+	m := load(t, &manifest.Options{Audit: log.Write, LookupEnv: lookup(map[string]string{"TZ": "secret-zone"})},
+		tool("echo").with("envPassthrough", []string{"TZ"}))
+	calls := make([]manifest.Call, 30)
+	for i := range calls {
+		calls[i] = manifest.Call{ID: "c", Tool: "t", Args: json.RawMessage(`{"password":"swordfish"}`)}
+	}
+	m.CallAll(t.Context(), calls)
+
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	lines := 0
+	for _, f := range files { // two, if the test runs at midnight
+		info, _ := f.Info()
+		if runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+			t.Errorf("mode %v", info.Mode())
+		}
+		data, _ := os.ReadFile(filepath.Join(dir, f.Name()))
+		if bytes.Contains(data, []byte("swordfish")) || bytes.Contains(data, []byte("secret-zone")) || !bytes.HasSuffix(data, []byte("\n")) {
+			t.Errorf("%s", data)
+		}
+		for line := range bytes.Lines(data) {
+			lines++
+			var members map[string]any
+			if err := json.Unmarshal(line, &members); err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for name := range members {
+				names = append(names, name)
+			}
+			slices.Sort(names)
+			if want := "argv callId cwd envKeys exit ms stderrBytes stdoutBytes tool truncated ts"; strings.Join(names, " ") != want {
+				t.Errorf("members %v, want %s", names, want)
+			}
+		}
+	}
+	if lines != len(calls) {
+		t.Errorf("%d lines of %d calls", lines, len(calls))
+	}
+	if runtime.GOOS != "windows" {
+		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("folder: %v, %v", info.Mode(), err)
+		}
+	}
+}
+
+func TestAuditLogHasOneFilePerDay(t *testing.T) {
+	dir := t.TempDir()
+	log := &manifest.AuditLog{Dir: dir}
+	midnight := time.Date(2025, 1, 2, 23, 59, 59, 5, time.UTC)
+	for _, at := range []time.Time{midnight, midnight.Add(2 * time.Second).In(time.FixedZone("", -3600))} {
+		if err := log.Write(manifest.AuditRecord{Time: at, Tool: "t"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"20250102.log", "20250103.log"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	if data, _ := os.ReadFile(filepath.Join(dir, "20250102.log")); !strings.Contains(string(data), `"ts":"2025-01-02T23:59:59.000000005Z"`) {
+		t.Errorf("%s", data)
+	}
+	if err := (&manifest.AuditLog{}).Write(manifest.AuditRecord{}); err == nil {
+		t.Error("the zero value was accepted")
+	}
+	if err := (&manifest.AuditLog{Dir: filepath.Join(dir, "20250102.log")}).Write(manifest.AuditRecord{}); err == nil {
+		t.Error("a file was accepted as the folder")
+	}
+}

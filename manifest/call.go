@@ -1,0 +1,224 @@
+package manifest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/toolwire/toolwire/internal/process"
+)
+
+// Call asks for one run of a tool.
+type Call struct {
+	ID   string // the model's id of the call; only copied to the result and the audit record
+	Tool string
+	// Args is any value that encoding/json writes as an object, or raw JSON as json.RawMessage or []byte, which the tool
+	// gets byte for byte. Nil and blank stand for {}.
+	Args any
+}
+
+// Result is what became of one call.
+type Result struct {
+	CallID string
+	Tool   string
+
+	// Output is what the tool answered: JSON without white space around it, {} when it printed nothing. Nil on failure.
+	// It may share its memory with Stdout.
+	Output json.RawMessage
+	// Err is nil when the tool succeeded, else an *Error.
+	Err error
+
+	// What the program left, also on failure. Stdout is whole unless Err says CodeOutputTooLarge or the program was
+	// stopped; of a long Stderr the middle may be missing, which a line in its place says.
+	Stdout, Stderr []byte
+	Truncated      bool          // Stdout or Stderr is not whole
+	ExitCode       int           // -1 when the program did not start, or was ended by a signal
+	Signal         string        // the name of that signal, for example "killed"
+	Duration       time.Duration // from before the start to the end of the program and its group; 0 when it did not start
+
+	text bool // Stdout, not Output, is the content for the model
+}
+
+// Call runs a tool and returns its answer: one JSON value. args is as in [Call.Args]. The error is an [*Error]; a
+// failed call never looks like an empty answer.
+func (m *Manifest) Call(ctx context.Context, name string, args any) (json.RawMessage, error) {
+	r := m.Run(ctx, Call{Tool: name, Args: args})
+	return r.Output, r.Err
+}
+
+// Run runs a tool and returns everything there is to know; Result.Err says whether it failed. The result is never nil.
+func (m *Manifest) Run(ctx context.Context, call Call) *Result {
+	t, input, refused := m.prepare(call)
+	if refused != nil {
+		return call.failed(refused)
+	}
+	if err := m.enter(ctx); err != nil {
+		return call.failed(contextError(ctx, call.Tool))
+	}
+	defer m.leave()
+	return m.run(ctx, t, call, input)
+}
+
+// CallAll runs the tools of one turn, at most [Options.MaxParallel] at once, and returns one result per call, in the
+// order of the calls. Programs start in that order; with MaxParallel 1 each ends before the next one starts.
+func (m *Manifest) CallAll(ctx context.Context, calls []Call) []*Result {
+	results := make([]*Result, len(calls))
+	var running sync.WaitGroup
+	for i, call := range calls {
+		t, input, refused := m.prepare(call)
+		if refused != nil {
+			results[i] = call.failed(refused)
+			continue
+		}
+		if err := m.enter(ctx); err != nil {
+			results[i] = call.failed(contextError(ctx, call.Tool))
+			continue
+		}
+		running.Go(func() {
+			defer m.leave()
+			results[i] = m.run(ctx, t, call, input)
+		})
+	}
+	running.Wait()
+	return results
+}
+
+// prepare does all that needs no place: it finds the tool and checks the arguments.
+func (m *Manifest) prepare(call Call) (t *tool, input json.RawMessage, refused *Error) {
+	t, ok := m.byName[call.Tool]
+	if !ok {
+		return nil, nil, m.unknown(call.Tool)
+	}
+	input, err := encodeArguments(call.Args)
+	if err == nil {
+		err = t.arguments(input)
+	}
+	if err != nil {
+		message := "invalid arguments: " + shorten(err.Error(), maxMessage)
+		return nil, nil, &Error{Code: CodeArguments, Tool: t.name, Message: message, err: err}
+	}
+	return t, input, nil
+}
+
+func (m *Manifest) unknown(name string) *Error {
+	return &Error{Code: CodeUnknownTool, Tool: name, Message: "unknown tool: " + shorten(name, 100),
+		detail: fmt.Sprintf("unknown tool; the manifest declares %d tools, names are case-sensitive", len(m.tools))}
+}
+
+// enter takes one of the places in which a program may run.
+func (m *Manifest) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case m.places <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (m *Manifest) leave() { <-m.places }
+
+func (call Call) failed(err *Error) *Result {
+	return &Result{CallID: call.ID, Tool: call.Tool, Err: err, ExitCode: -1}
+}
+
+// run is the way that every program goes: run, judge, audit.
+func (m *Manifest) run(ctx context.Context, t *tool, call Call, input json.RawMessage) *Result {
+	env, passed := m.environment(t)
+	begin := time.Now()
+	o, err := process.Run(ctx, &process.Command{
+		Argv: t.argv, Env: env, Dir: m.options.WorkDir, Stdin: input,
+		MaxStdout: m.options.MaxStdout, MaxStderr: m.options.MaxStderr,
+		Timeout: t.timeout, Grace: m.options.Grace, PipeWait: m.options.PipeWait,
+	})
+	var r *Result
+	if err != nil {
+		r = call.failed(startError(t, err))
+	} else {
+		r = &Result{
+			CallID: call.ID, Tool: t.name,
+			Stdout: o.Stdout.Bytes, Stderr: o.Stderr.Bytes, Truncated: o.Stdout.Cut || o.Stderr.Cut,
+			ExitCode: o.ExitCode, Signal: o.Signal, Duration: o.Duration,
+		}
+		m.judge(ctx, t, &o, r)
+	}
+	if m.options.Audit != nil {
+		m.audit(t, begin, &o, r, env, passed)
+	}
+	return r
+}
+
+// judge fills in Output or Err.
+func (m *Manifest) judge(ctx context.Context, t *tool, o *process.Outcome, r *Result) {
+	var failure *Error
+	switch {
+	case o.End == process.TimedOut:
+		failure = &Error{Code: CodeTimeout, Message: "tool timed out",
+			detail: fmt.Sprintf("timed out after %v; raise timeoutSec in the manifest if it needs longer", t.timeout)}
+	case o.End == process.Canceled:
+		failure = contextError(ctx, t.name)
+	case o.End == process.Overflow:
+		failure = &Error{Code: CodeOutputTooLarge, Message: fmt.Sprintf("tool output is larger than %d bytes", m.options.MaxStdout),
+			detail: fmt.Sprintf("printed more than %d bytes to stdout; print less or raise Options.MaxStdout", m.options.MaxStdout)}
+	case o.ExitCode != 0:
+		failure = exitError(r)
+	default:
+		r.Output, failure = m.options.Output.read(r.Stdout)
+		r.text = m.options.Output == Text
+	}
+	if failure != nil {
+		failure.Tool = t.name
+		r.Err = failure
+	}
+}
+
+func startError(t *tool, err error) *Error {
+	e := &Error{Code: CodeUnavailable, Tool: t.name, Message: "tool could not be started", err: err}
+	if dir, ok := errors.AsType[*process.DirError](err); ok {
+		e.detail = fmt.Sprintf("cannot start: %v; create the folder or set Options.WorkDir", dir)
+		return e
+	}
+	advice := "see Explain for how it was resolved"
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		advice = "build it, or correct command[0]"
+		if _, statErr := os.Stat(t.argv[0]); statErr == nil {
+			advice = "the file exists, but the interpreter that it names does not"
+		}
+	case errors.Is(err, fs.ErrPermission):
+		advice = "make it executable"
+	case errors.Is(err, syscall.ENOEXEC):
+		advice = "it is no program for this system; a script needs a first line such as #!/bin/sh"
+	}
+	e.detail = fmt.Sprintf("cannot start %s: %v; %s", t.argv[0], rootCause(err), advice)
+	return e
+}
+
+// rootCause takes the operation and the path, which the message has already, off an error of package os.
+func rootCause(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err
+	}
+	return err
+}
+
+// contextError tells the caller's cancellation from the caller's deadline.
+func contextError(ctx context.Context, tool string) *Error {
+	e := &Error{Code: CodeCanceled, Tool: tool, Message: "tool call was canceled", err: ctx.Err()}
+	if errors.Is(e.err, context.DeadlineExceeded) {
+		e.Code, e.Message = CodeDeadline, "tool call was stopped: no time left"
+		e.detail = "stopped at the caller's deadline, which came before the tool's own timeout"
+	}
+	if cause := context.Cause(ctx); cause != e.err {
+		e.err = errors.Join(e.err, cause)
+	}
+	return e
+}

@@ -1,0 +1,76 @@
+package manifest_test
+
+import (
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/manifest"
+)
+
+// FuzzParse checks that a document either loads and then keeps every promise of a loaded manifest, in agreement with
+// encoding/json, or is refused with a typed, located error.
+func FuzzParse(f *testing.F) {
+	for _, doc := range []string{
+		`{}`, `null`, `{"tools":null}`, `[]`, ``, "\ufeff{}", `{"tools":[null]}`,
+		`{"tools":[{"name":"get_time","description":"d","schema":{"type":"object","properties":{"tz":{"type":"string"}},"required":["tz"]},
+		  "command":["./tools/bin/get_time","-v"],"timeoutSec":5,"envPassthrough":["TZ","tz"," oai_http_timeout "]}]}`,
+		`{"tools":[{"name":"a","command":["./tools/bin/../hack"]},{"name":"a","command":[]},{"command":["..\\x"]}]}`,
+		`{"tools":[{"name":"a","command":["/x"],"timeoutSec":-1,"schema":[]},{"NAME":"b","envPassthrough":[1,"","1BAD"]}]}`,
+		`{"tools":[{"name":"a","command":["/x"],"timeoutSec":1e3,"timeout":1}],"x":[{}]}`,
+		`{"tools":[{"name":"\ud800","command":["/x"]}]}`,
+	} {
+		f.Add([]byte(doc))
+	}
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		m, err := manifest.Parse(doc, &manifest.Options{Dir: dir})
+		if err != nil {
+			e, ok := errors.AsType[*manifest.Error](err)
+			if !ok || m != nil || e.Error() == "" || (e.Code == manifest.CodeInvalid) != (len(e.Problems) > 0) {
+				t.Fatalf("%T: %v", err, err)
+			}
+			last := 0
+			for _, p := range e.Problems {
+				if p.Index < last || p.Rule == "" || p.Message == "" {
+					t.Fatalf("problem %+v after one of tool %d", p, last)
+				}
+				last = p.Index
+			}
+			return
+		}
+		var std struct {
+			Tools []struct {
+				Name, Description string
+				Command           []string
+				TimeoutSec        int
+				Schema            json.RawMessage
+			}
+		}
+		if err := json.Unmarshal(doc, &std); err != nil {
+			t.Fatalf("accepted what encoding/json refuses: %v", err)
+		}
+		list := m.OpenAITools()
+		if len(list) != len(std.Tools) || len(m.Tools()) != len(list) {
+			t.Fatalf("%d tools, encoding/json sees %d", len(list), len(std.Tools))
+		}
+		if _, err := json.Marshal(list); err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range std.Tools {
+			if got := list[i].Function; got.Name != want.Name || got.Description != want.Description || string(got.Parameters) != string(want.Schema) {
+				t.Fatalf("tool %d: %+v, encoding/json sees %+v", i, got, want)
+			}
+			e, _ := m.Explain(want.Name)
+			if !filepath.IsAbs(e.Argv[0]) || e.Timeout <= 0 || len(e.Argv) != len(want.Command) {
+				t.Fatalf("tool %d: %+v", i, e)
+			}
+			if want.Command[0] != e.Argv[0] && !strings.HasPrefix(e.Argv[0], filepath.Join(dir, "tools", "bin")+string(filepath.Separator)) {
+				t.Fatalf("tool %d: %q leads out of tools/bin, to %q", i, want.Command[0], e.Argv[0])
+			}
+		}
+		m.Lint()
+	})
+}

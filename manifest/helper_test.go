@@ -1,0 +1,213 @@
+package manifest_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/toolwire/toolwire/manifest"
+)
+
+// The tests' tools are this test binary itself, started as "<binary> tool <behaviour> <arguments>".
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "tool" {
+		syscall.Exit(behave(os.Args[2], os.Args[3:])) // os.Exit would have the race detector wait for a second
+	}
+	os.Exit(m.Run())
+}
+
+func behave(behaviour string, args []string) int {
+	switch behaviour {
+	case "echo": // print the input
+		_, _ = io.Copy(os.Stdout, os.Stdin)
+	case "say": // say <stdout> <stderr> <exit status>, without reading the input
+		fmt.Print(strings.ReplaceAll(args[0], `\xff`, "\xff"))
+		fmt.Fprint(os.Stderr, strings.ReplaceAll(args[1], `\xff`, "\xff"))
+		status, _ := strconv.Atoi(args[2])
+		return status
+	case "print": // print <n>: n bytes of one line of JSON, without reading the input
+		printJSON(args[0])
+	case "print-then-read": // print <n>, and only then read all of the input
+		printJSON(args[0])
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	case "flood": // print for ever
+		line := []byte(strings.Repeat("x", 1<<16))
+		for {
+			if _, err := os.Stdout.Write(line); err != nil {
+				return 1
+			}
+		}
+	case "flood-stderr": // flood-stderr <n>, then succeed or fail
+		fmt.Fprint(os.Stderr, "BEGIN")
+		n, _ := strconv.Atoi(args[0])
+		chunk := strings.Repeat("e", 1<<10)
+		for range n >> 10 {
+			fmt.Fprint(os.Stderr, chunk)
+		}
+		fmt.Fprint(os.Stderr, args[1])
+		fmt.Print(`{"ok":true}`)
+		status, _ := strconv.Atoi(args[2])
+		return status
+	case "sleep": // read the input, then sleep <duration>
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		pause(args[0])
+	case "stubborn": // sleep <duration>, whatever SIGTERM says
+		signal.Ignore(syscall.SIGTERM)
+		note(args[1], os.Getpid())
+		pause(args[0])
+	case "polite": // note that SIGTERM came in <file>
+		c := make(chan os.Signal, 1)
+		signal.Notify(c, syscall.SIGTERM)
+		note(args[0]+".ready", os.Getpid())
+		<-c
+		note(args[0], os.Getpid())
+		fmt.Println(`{"too":"late"}`)
+	case "parent": // parent <behaviour of the child> <leave|stay> <pid file> <arguments of the child>; the child holds the pipes
+		child := exec.Command(os.Args[0], append([]string{"tool", args[0]}, args[3:]...)...)
+		child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
+		child.SysProcAttr = childAttributes(args[1])
+		if err := child.Start(); err != nil {
+			return 1
+		}
+		note(args[2], child.Process.Pid)
+		if strings.HasPrefix(args[1], "leave") {
+			fmt.Println(`{"left":true}`)
+			return 0
+		}
+		_ = child.Wait()
+	case "print-and-leave": // print-and-leave <n>: the same as print, but a process stays behind that holds the pipes
+		child := exec.Command(os.Args[0], "tool", "sleep", "30s")
+		child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
+		if err := child.Start(); err != nil {
+			return 1
+		}
+		printJSON(args[0])
+	case "env": // print the environment
+		list := os.Environ()
+		if list == nil {
+			list = []string{}
+		}
+		_ = json.NewEncoder(os.Stdout).Encode(list)
+	case "where": // print the working directory
+		wd, _ := os.Getwd()
+		_ = json.NewEncoder(os.Stdout).Encode(wd)
+	case "append": // append <text> <file>, slowly: shows overlaps and order
+		f, err := os.OpenFile(args[1], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return 1
+		}
+		fmt.Fprint(f, "<"+args[0])
+		pause(args[2])
+		fmt.Fprint(f, args[0]+">")
+	case "suicide": // end by SIGKILL
+		p, _ := os.FindProcess(os.Getpid())
+		_ = p.Kill()
+		pause("10s")
+	case "close-stdout": // close both outputs and go on for <duration>
+		_ = os.Stdout.Close()
+		_ = os.Stderr.Close()
+		pause(args[0])
+	default:
+		fmt.Fprintln(os.Stderr, "no such behaviour")
+		return 99
+	}
+	return 0
+}
+
+func printJSON(size string) {
+	n, _ := strconv.Atoi(size)
+	_, _ = os.Stdout.WriteString(`"` + strings.Repeat("x", n-3) + "\"\n")
+}
+
+func pause(d string) {
+	duration, _ := time.ParseDuration(d)
+	time.Sleep(duration)
+}
+
+// note writes the number in one step, so that a reader never sees half of it.
+func note(file string, pid int) {
+	_ = os.WriteFile(file+".tmp", []byte(strconv.Itoa(pid)), 0o600)
+	_ = os.Rename(file+".tmp", file)
+}
+
+func megabyte() json.RawMessage {
+	return json.RawMessage(`{"blob":"` + strings.Repeat("b", 1<<20) + `"}`)
+}
+
+// printable writes a text for "say": a manifest, being JSON, holds no invalid UTF-8.
+func printable(text string) string { return strings.ReplaceAll(text, "\xff", `\xff`) }
+
+// entry is a tool of a test's manifest.
+type entry map[string]any
+
+func tool(behaviour string, args ...string) entry {
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return entry{"name": "t", "command": append([]string{self, "tool", behaviour}, args...)}
+}
+
+func (e entry) with(member string, value any) entry {
+	e[member] = value
+	return e
+}
+
+func document(entries ...entry) []byte {
+	data, err := json.Marshal(map[string]any{"tools": entries})
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
+func load(t testing.TB, options *manifest.Options, entries ...entry) *manifest.Manifest {
+	t.Helper()
+	m, err := manifest.Parse(document(entries...), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// run loads one tool and runs it once.
+func run(t testing.TB, e entry, args any, options *manifest.Options) *manifest.Result {
+	t.Helper()
+	return load(t, options, e).Run(t.Context(), manifest.Call{ID: "call_1", Tool: "t", Args: args})
+}
+
+// await reads a file that a tool writes, and waits for it.
+func await(t testing.TB, file string) string {
+	t.Helper()
+	for range 2000 {
+		if data, err := os.ReadFile(file); err == nil {
+			return string(data)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Errorf("%s was not written", filepath.Base(file)) // not Fatal: also called beside the test's goroutine
+	return ""
+}
+
+// code is the code of an error; "" for none.
+func code(t testing.TB, err error) manifest.Code {
+	t.Helper()
+	if err == nil {
+		return ""
+	}
+	e, ok := errors.AsType[*manifest.Error](err)
+	if !ok {
+		t.Fatalf("error of type %T: %v", err, err)
+	}
+	return e.Code
+}

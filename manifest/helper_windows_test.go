@@ -1,0 +1,5 @@
+package manifest_test
+
+import "syscall"
+
+func childAttributes(string) *syscall.SysProcAttr { return nil }

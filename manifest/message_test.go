@@ -1,0 +1,150 @@
+package manifest_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/toolwire/toolwire/manifest"
+)
+
+func TestOutput(t *testing.T) {
+	const invalid, several = `{"error":"tool output is not a single line of JSON"}`, `{"error":"tool output is not a single line of JSON"}`
+	for _, tt := range []struct {
+		name    string
+		format  manifest.OutputFormat
+		stdout  string
+		output  string // "" means CodeOutput
+		message string
+	}{
+		{"object", manifest.SingleLineJSON, `{"a":1}` + "\n", `{"a":1}`, `{"a":1}`},
+		{"no line end", manifest.SingleLineJSON, `{"a":1}`, `{"a":1}`, `{"a":1}`},
+		{"Windows line end", manifest.SingleLineJSON, "[1]\r\n", `[1]`, `[1]`},
+		{"space is kept inside", manifest.SingleLineJSON, "  {\"a\": \"b\\tc  d\"} \n\n", `{"a": "b\tc  d"}`, `{"a": "b\tc  d"}`},
+		{"string", manifest.SingleLineJSON, `"x"`, `"x"`, `"x"`},
+		{"null", manifest.SingleLineJSON, "null\n", `null`, `null`},
+		{"digits are kept", manifest.SingleLineJSON, `12345678901234567890.10`, `12345678901234567890.10`, `12345678901234567890.10`},
+		{"nothing", manifest.SingleLineJSON, "", `{}`, `{}`},
+		{"blank", manifest.SingleLineJSON, " \n\n", `{}`, `{}`},
+		{"text", manifest.SingleLineJSON, "done\n", "", invalid},
+		{"several lines", manifest.SingleLineJSON, "{\n\"a\":1}\n", "", several},
+		{"two values", manifest.SingleLineJSON, "{}\n{}\n", "", invalid},
+		{"log line first", manifest.SingleLineJSON, "starting\n{}\n", "", invalid},
+		{"cut off", manifest.SingleLineJSON, `{"a":`, "", invalid},
+		{"duplicate member", manifest.SingleLineJSON, `{"a":1,"a":2}`, "", invalid},
+		{"invalid UTF-8", manifest.SingleLineJSON, "\"\xff\"", "", invalid},
+		{"NaN", manifest.SingleLineJSON, "NaN", "", invalid},
+
+		{"any: several lines", manifest.AnyJSON, "{\n  \"a\": 1\n}\n", "{\n  \"a\": 1\n}", "{\n  \"a\": 1\n}"},
+		{"any: text", manifest.AnyJSON, "done", "", `{"error":"tool output is not JSON"}`},
+		{"any: nothing", manifest.AnyJSON, "", `{}`, `{}`},
+
+		{"text: text", manifest.Text, "two  words\nand \"more\"\n", `"two  words\nand \"more\""`, "two  words\nand \"more\""},
+		{"text: JSON is text too", manifest.Text, `{"a":1}`, `"{\"a\":1}"`, `{"a":1}`},
+		{"text: invalid UTF-8", manifest.Text, "a\xffb", "\"a\ufffdb\"", "a\ufffdb"},
+		{"text: nothing", manifest.Text, "\n", `""`, `{}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := run(t, tool("say", printable(tt.stdout), "", "0"), nil, &manifest.Options{Output: tt.format})
+			if got := manifest.ToolMessage(r); got != tt.message {
+				t.Errorf("message %s, want %s", got, tt.message)
+			}
+			if string(r.Stdout) != tt.stdout || r.ExitCode != 0 {
+				t.Errorf("stdout %q, exit %d", r.Stdout, r.ExitCode)
+			}
+			if tt.output == "" {
+				if code(t, r.Err) != manifest.CodeOutput || r.Output != nil {
+					t.Errorf("output %s, err %v", r.Output, r.Err)
+				}
+				return
+			}
+			if r.Err != nil || string(r.Output) != tt.output {
+				t.Errorf("output %s, err %v", r.Output, r.Err)
+			}
+		})
+	}
+}
+
+func TestFailureText(t *testing.T) {
+	for _, tt := range []struct {
+		name, stderr string
+		want         string
+	}{
+		{"plain", "boom", `{"error":"boom"}`},
+		{"trimmed", "\n boom \n\n", `{"error":"boom"}`},
+		{"space inside is kept", "a  b\tc", `{"error":"a  b\tc"}`},
+		{"quotes", `say "no" <now> & here`, `{"error":"say \"no\" <now> & here"}`},
+		{"none", "", `{"error":"exit status 3"}`},
+		{"blank", " \n", `{"error":"exit status 3"}`},
+		{"documented form", `{"error":"x"}` + "\n", `{"error":"x"}`},
+		{"with hint", `{"error":"no such zone","hint":"use Europe/Helsinki"}`, `{"error":"no such zone","hint":"use Europe/Helsinki"}`},
+		{"unwrapped only once", `{"error":"{\"error\":\"x\"}"}`, `{"error":"{\"error\":\"x\"}"}`},
+		{"structured error", `{"error":{"code":"TIMEOUT", "message":"m"}}`, `{"error":{"code":"TIMEOUT","message":"m"}}`},
+		{"object of another form", "{\n\"code\":\"TIMEOUT\",\"message\":\"m\"}", `{"error":{"code":"TIMEOUT","message":"m"}}`},
+		{"JSON string", `"boom"`, `{"error":"boom"}`},
+		{"empty error", `{"error":""}`, `{"error":"exit status 3"}`},
+		{"null error", `{"error":null}`, `{"error":"exit status 3"}`},
+		{"number", `42`, `{"error":"42"}`},
+		{"broken JSON", `{"error":"x"`, `{"error":"{\"error\":\"x\""}`},
+		{"log first", "connecting\nretrying\n{\"error\":\"refused\",\"hint\":\"start it\"}\n", `{"error":"refused","hint":"start it"}`},
+		{"a last line of JSON that is no error", "failed:\n{\"a\":1}", `{"error":"failed:\n{\"a\":1}"}`},
+		{"invalid UTF-8", "b\xffm", "{\"error\":\"b\ufffdm\"}"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := run(t, tool("say", `{"partial":1}`, printable(tt.stderr), "3"), nil, nil)
+			if code(t, r.Err) != manifest.CodeExit || r.ExitCode != 3 || r.Output != nil {
+				t.Fatalf("exit %d, output %s, err %v", r.ExitCode, r.Output, r.Err)
+			}
+			got := manifest.ToolMessage(r)
+			if got != tt.want {
+				t.Errorf("message %s, want %s", got, tt.want)
+			}
+			if !json.Valid([]byte(got)) {
+				t.Error("the message is not JSON")
+			}
+			if string(r.Stderr) != tt.stderr || string(r.Stdout) != `{"partial":1}` {
+				t.Errorf("stdout %q, stderr %q", r.Stdout, r.Stderr)
+			}
+			if !strings.HasPrefix(r.Err.Error(), `manifest: tool "t": exit status 3`) {
+				t.Errorf("error %q", r.Err)
+			}
+		})
+	}
+}
+
+func TestMessagesAreCutAtARune(t *testing.T) {
+	for _, text := range []string{strings.Repeat("x", 999) + "é" + strings.Repeat("y", 99), strings.Repeat("é", 2000), strings.Repeat("日本", 999),
+		`{"error":"` + strings.Repeat("é", 2000) + `"}`, `{"error":{"long":"` + strings.Repeat("é", 2000) + `"}}`} {
+		r := run(t, tool("say", "", text, "1"), nil, nil)
+		var message struct{ Error string }
+		if err := json.Unmarshal([]byte(manifest.ToolMessage(r)), &message); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(message.Error); n > 1000 || n < 995 || !utf8.ValidString(message.Error) || strings.Contains(message.Error, "\ufffd") ||
+			!strings.HasSuffix(message.Error, "…") {
+			t.Errorf("%d bytes: …%q", n, message.Error[n-20:])
+		}
+		if len(r.Err.Error()) > 1200 {
+			t.Errorf("error of %d bytes", len(r.Err.Error()))
+		}
+	}
+	exact := strings.Repeat("x", 1000)
+	if got := manifest.ToolMessage(run(t, tool("say", "", exact, "1"), nil, nil)); got != `{"error":"`+exact+`"}` {
+		t.Errorf("1,000 bytes became %d", len(got))
+	}
+}
+
+func TestToolMessageOfResultsMadeByHand(t *testing.T) {
+	for want, r := range map[string]*manifest.Result{
+		`{}`:                       {},
+		`{"a":1}`:                  {Output: json.RawMessage(`{"a":1}`)},
+		`{"error":"mine"}`:         {Err: errors.New("mine")},
+		`{"error":"m","hint":"h"}`: {Err: &manifest.Error{Message: "m", Hint: "h"}},
+	} {
+		if got := manifest.ToolMessage(r); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

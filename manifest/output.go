@@ -1,0 +1,50 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/toolwire/toolwire/internal/strictjson"
+)
+
+// read turns what a successful tool printed into its answer.
+func (f OutputFormat) read(stdout []byte) (json.RawMessage, *Error) {
+	if f == Text {
+		quoted, _ := jsontext.AppendQuote(nil, plainText(stdout)) // an error is invalid UTF-8, of which there is none
+		return json.RawMessage(quoted), nil
+	}
+	value := bytes.Trim(stdout, " \t\r\n")
+	if len(value) == 0 {
+		return json.RawMessage("{}"), nil
+	}
+	err := strictjson.Read(value, strictjson.Limits{}, func(r *strictjson.Reader) error { _, err := r.Value(); return err })
+	if err != nil {
+		position := ""
+		if e, ok := errors.AsType[*strictjson.Error](err); ok {
+			position = fmt.Sprintf(" (byte %d)", e.Offset)
+		}
+		return nil, f.refuse("stdout is not valid JSON" + position)
+	}
+	if f == SingleLineJSON && bytes.ContainsAny(value, "\r\n") {
+		return nil, f.refuse("stdout holds JSON on several lines")
+	}
+	return json.RawMessage(value[:len(value):len(value)]), nil
+}
+
+func (f OutputFormat) refuse(detail string) *Error {
+	const advice = "; print exactly one line of JSON to stdout and everything else to stderr, or set Options.Output"
+	want := "a single line of JSON"
+	if f == AnyJSON {
+		want = "JSON"
+	}
+	return &Error{Code: CodeOutput, Message: "tool output is not " + want, detail: detail + advice}
+}
+
+// plainText is a program's text as a model should see it.
+func plainText(b []byte) string {
+	return string(bytes.ToValidUTF8(bytes.TrimRight(b, "\r\n"), []byte("\ufffd")))
+}

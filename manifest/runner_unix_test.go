@@ -1,0 +1,525 @@
+//go:build unix
+
+package manifest_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/toolwire/toolwire/manifest"
+)
+
+// repeat runs one tool often, eight at once, and gives each result to check.
+func repeat(t *testing.T, e entry, args any, times int, check func(*manifest.Result) error) {
+	t.Helper()
+	if testing.Short() || raceDetector {
+		times /= 10
+	}
+	nothingLeft(t)
+	m := load(t, &manifest.Options{MaxParallel: 8}, e)
+	calls := make([]manifest.Call, times)
+	for i := range calls {
+		calls[i] = manifest.Call{Tool: "t", Args: args}
+	}
+	failed := 0
+	for i, r := range m.CallAll(t.Context(), calls) {
+		if err := check(r); err != nil {
+			if failed++; failed == 1 {
+				t.Errorf("run %d: %v", i, err)
+			}
+		}
+	}
+	if failed > 1 {
+		t.Errorf("%d of %d runs failed", failed, times)
+	}
+}
+
+// What depends on who is faster, the program or the one that runs it, is run 500 times.
+func TestRacesAreNeverLost(t *testing.T) {
+	const often = 500
+	t.Run("exits at once without reading a small input", func(t *testing.T) {
+		repeat(t, tool("say", `{"ok":true}`, "", "0"), json.RawMessage(`{"a":1}`), often, func(r *manifest.Result) error {
+			if r.Err != nil || string(r.Output) != `{"ok":true}` {
+				return fmt.Errorf("output %q, err %v", r.Output, r.Err)
+			}
+			return nil
+		})
+	})
+	t.Run("echoes a small input", func(t *testing.T) {
+		repeat(t, tool("echo"), json.RawMessage(`{"a":1}`), often, func(r *manifest.Result) error {
+			if r.Err != nil || string(r.Output) != `{"a":1}` {
+				return fmt.Errorf("output %q, err %v", r.Output, r.Err)
+			}
+			return nil
+		})
+	})
+	t.Run("prints 65,000 bytes", func(t *testing.T) {
+		repeat(t, tool("print", "65000"), nil, often, func(r *manifest.Result) error {
+			if r.Err != nil || len(r.Stdout) != 65000 || r.Truncated {
+				return fmt.Errorf("%d bytes, truncated %v, err %v", len(r.Stdout), r.Truncated, r.Err)
+			}
+			return nil
+		})
+	})
+	t.Run("fails with text on stdout and unread input", func(t *testing.T) {
+		repeat(t, tool("say", "partial", "", "3"), json.RawMessage(`{"a":1}`), often, func(r *manifest.Result) error {
+			if r.ExitCode != 3 || code(t, r.Err) != manifest.CodeExit || manifest.ToolMessage(r) != `{"error":"exit status 3"}` {
+				return fmt.Errorf("exit %d, err %v", r.ExitCode, r.Err)
+			}
+			return nil
+		})
+	})
+	t.Run("writes boom to stderr and fails, input unread", func(t *testing.T) {
+		repeat(t, tool("say", "", "boom", "3"), json.RawMessage(`{"a":1}`), often, func(r *manifest.Result) error {
+			if r.ExitCode != 3 || manifest.ToolMessage(r) != `{"error":"boom"}` {
+				return fmt.Errorf("exit %d, err %v", r.ExitCode, r.Err)
+			}
+			return nil
+		})
+	})
+	t.Run("succeeds with stderr only, input unread", func(t *testing.T) {
+		repeat(t, tool("say", "", "just a log line", "0"), json.RawMessage(`{"a":1}`), often, func(r *manifest.Result) error {
+			if r.Err != nil || len(r.Stdout) != 0 || string(r.Stderr) != "just a log line" || manifest.ToolMessage(r) != "{}" {
+				return fmt.Errorf("stdout %q, stderr %q, err %v", r.Stdout, r.Stderr, r.Err)
+			}
+			return nil
+		})
+	})
+	t.Run("never reads a megabyte of input", func(t *testing.T) {
+		repeat(t, tool("say", `{"ok":true}`, "", "0"), megabyte(), 100, func(r *manifest.Result) error {
+			if r.Err != nil || string(r.Output) != `{"ok":true}` {
+				return fmt.Errorf("output %q, err %v", r.Output, r.Err)
+			}
+			return nil
+		})
+	})
+	t.Run("fails and never reads a megabyte of input", func(t *testing.T) {
+		repeat(t, tool("say", "", "boom", "3"), megabyte(), 100, func(r *manifest.Result) error {
+			if r.ExitCode != 3 || manifest.ToolMessage(r) != `{"error":"boom"}` {
+				return fmt.Errorf("exit %d, err %v", r.ExitCode, r.Err)
+			}
+			return nil
+		})
+	})
+}
+
+func TestLargeInputAndOutput(t *testing.T) {
+	nothingLeft(t)
+	t.Run("a megabyte each way", func(t *testing.T) {
+		r := run(t, tool("echo"), megabyte(), &manifest.Options{MaxStdout: 2 << 20})
+		if r.Err != nil || string(r.Output) != string(megabyte()) {
+			t.Errorf("%d bytes, err %v", len(r.Output), r.Err)
+		}
+	})
+	t.Run("a megabyte out, small input", func(t *testing.T) {
+		r := run(t, tool("print", "1048576"), nil, nil)
+		if r.Err != nil || len(r.Stdout) != 1<<20 {
+			t.Errorf("%d bytes, err %v", len(r.Stdout), r.Err)
+		}
+	})
+	t.Run("output before a large input is read", func(t *testing.T) {
+		r := run(t, tool("print-then-read", "500000"), megabyte(), nil)
+		if r.Err != nil || len(r.Stdout) != 500000 {
+			t.Errorf("%d bytes, err %v", len(r.Stdout), r.Err)
+		}
+	})
+	t.Run("the same in a pipeline of a shell", func(t *testing.T) {
+		r := run(t, entry{"name": "t", "command": []string{"/bin/sh", "-c", "(head -c 300000 /dev/zero | tr '\\0' 1; cat >/dev/null) | cat"}}, megabyte(), nil)
+		if r.Err == nil || len(r.Stdout) != 300000 {
+			t.Errorf("%d bytes, err %v", len(r.Stdout), r.Err)
+		}
+	})
+}
+
+func TestTimeout(t *testing.T) {
+	const timeout = 500 * time.Millisecond
+	const (
+		none = iota
+		inGroup
+		inOwnSession
+	)
+	for _, tt := range []struct {
+		name  string
+		e     func(file string) entry
+		child int
+	}{
+		{"sleeper", func(string) entry { return tool("sleep", "30s") }, none},
+		{"closed its outputs and goes on", func(string) entry { return tool("close-stdout", "30s") }, none},
+		{"grandchild holds the pipes", func(f string) entry { return tool("parent", "sleep", "stay", f, "30s") }, inGroup},
+		{"grandchild in its own session holds the pipes", func(f string) entry { return tool("parent", "sleep", "stay-session", f, "30s") }, inOwnSession},
+		{"grandchild ignores SIGTERM", func(f string) entry { return tool("parent", "stubborn", "stay", f, "30s", f+"2") }, inGroup},
+		{"shell pipeline", func(string) entry {
+			return entry{"name": "t", "command": []string{"/bin/sh", "-c", "cat | (sleep 30; cat) | cat"}}
+		}, none},
+		{"shell with a sleep", func(string) entry { return entry{"name": "t", "command": []string{"/bin/sh", "-c", "sleep 30; true"}} }, none},
+		{"input nobody reads", func(string) entry {
+			return entry{"name": "t", "command": []string{"/bin/sh", "-c", "exec sleep 30"}}
+		}, none},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			nothingLeft(t)
+			file := filepath.Join(t.TempDir(), "pid")
+			begin := time.Now()
+			r := run(t, tt.e(file), megabyte(), &manifest.Options{Timeout: timeout})
+			took := time.Since(begin)
+			if code(t, r.Err) != manifest.CodeTimeout || manifest.ToolMessage(r) != `{"error":"tool timed out"}` {
+				t.Errorf("err = %v", r.Err)
+			}
+			if errors.Is(r.Err, context.DeadlineExceeded) || errors.Is(r.Err, context.Canceled) {
+				t.Error("the tool's timeout looks like the caller's context")
+			}
+			if took < timeout || took > timeout+2*time.Second {
+				t.Errorf("took %v, timeout %v", took, timeout)
+			}
+			switch tt.child {
+			case inGroup:
+				gone(t, file)
+			case inOwnSession: // documented to survive
+				end(t, file)
+			}
+		})
+	}
+}
+
+func TestTerminateComesBeforeKill(t *testing.T) {
+	nothingLeft(t)
+	t.Run("a polite program may clean up", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "cleaned")
+		r := run(t, tool("polite", file).with("timeoutSec", 1), nil, &manifest.Options{Grace: 10 * time.Second})
+		if code(t, r.Err) != manifest.CodeTimeout || r.ExitCode != 0 || r.Duration > 5*time.Second {
+			t.Errorf("err %v, exit %d after %v", r.Err, r.ExitCode, r.Duration)
+		}
+		await(t, file)
+		if r.Output != nil {
+			t.Errorf("what was printed too late became the answer: %s", r.Output)
+		}
+	})
+	t.Run("a stubborn one is killed after the grace", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "pid")
+		r := run(t, tool("stubborn", "30s", file).with("timeoutSec", 1), nil, &manifest.Options{Grace: 300 * time.Millisecond})
+		if code(t, r.Err) != manifest.CodeTimeout || r.Signal != "killed" || r.ExitCode != -1 {
+			t.Errorf("err %v, signal %q, exit %d", r.Err, r.Signal, r.ExitCode)
+		}
+		if r.Duration < 1300*time.Millisecond || r.Duration > 4*time.Second {
+			t.Errorf("took %v", r.Duration)
+		}
+		gone(t, file)
+	})
+}
+
+func TestPipeWait(t *testing.T) {
+	for _, mode := range []string{"leave", "leave-session"} {
+		t.Run(mode, func(t *testing.T) {
+			nothingLeft(t)
+			file := filepath.Join(t.TempDir(), "pid")
+			r := run(t, tool("parent", "sleep", mode, file, "30s"), nil, &manifest.Options{PipeWait: 300 * time.Millisecond})
+			if r.Err != nil || string(r.Output) != `{"left":true}` {
+				t.Errorf("output %q, err %v; what the program printed before it exited counts", r.Output, r.Err)
+			}
+			if r.Duration < 300*time.Millisecond || r.Duration > 3*time.Second {
+				t.Errorf("took %v", r.Duration)
+			}
+			if mode == "leave" {
+				gone(t, file)
+			} else {
+				end(t, file)
+			}
+		})
+	}
+	t.Run("no longer than the timeout", func(t *testing.T) {
+		nothingLeft(t)
+		file := filepath.Join(t.TempDir(), "pid")
+		r := run(t, tool("parent", "sleep", "leave", file, "60s").with("timeoutSec", 3), nil, &manifest.Options{PipeWait: time.Minute})
+		if r.Err != nil || r.Duration > 10*time.Second {
+			t.Errorf("took %v, err %v", r.Duration, r.Err)
+		}
+		gone(t, file)
+	})
+	t.Run("without any wait, what the program printed is whole", func(t *testing.T) {
+		nothingLeft(t)
+		m := load(t, &manifest.Options{PipeWait: 1, MaxParallel: 8}, tool("print-and-leave", "60000"))
+		for i, r := range m.CallAll(t.Context(), slices.Repeat([]manifest.Call{{Tool: "t"}}, 40)) {
+			if r.Err != nil || len(r.Stdout) != 60000 {
+				t.Errorf("run %d: %d bytes, err %v", i, len(r.Stdout), r.Err)
+			}
+		}
+	})
+	t.Run("not at all when nobody holds a pipe", func(t *testing.T) {
+		r := run(t, tool("echo"), nil, &manifest.Options{PipeWait: time.Minute})
+		if r.Err != nil || r.Duration > 10*time.Second {
+			t.Errorf("took %v, err %v", r.Duration, r.Err)
+		}
+	})
+	t.Run("what was left running without a pipe ends too", func(t *testing.T) {
+		nothingLeft(t)
+		file := filepath.Join(t.TempDir(), "pid")
+		r := run(t, entry{"name": "t", "command": []string{"/bin/sh", "-c",
+			"sleep 30 >/dev/null 2>&1 </dev/null & echo $! >" + file + "; echo '{}'"}}, nil, nil)
+		if r.Err != nil {
+			t.Error(r.Err)
+		}
+		gone(t, file)
+	})
+}
+
+func TestContext(t *testing.T) {
+	boom := errors.New("user went away")
+	t.Run("cancelled while running", func(t *testing.T) {
+		nothingLeft(t)
+		file := filepath.Join(t.TempDir(), "pid")
+		m := load(t, nil, tool("parent", "sleep", "stay", file, "30s"))
+		ctx, cancel := context.WithCancelCause(t.Context())
+		go func() { await(t, file); cancel(boom) }()
+		r := m.Run(ctx, manifest.Call{Tool: "t"})
+		if code(t, r.Err) != manifest.CodeCanceled || !errors.Is(r.Err, context.Canceled) || !errors.Is(r.Err, boom) {
+			t.Errorf("err = %v", r.Err)
+		}
+		gone(t, file)
+	})
+	t.Run("the caller's deadline comes first", func(t *testing.T) {
+		nothingLeft(t)
+		m := load(t, nil, tool("sleep", "30s").with("timeoutSec", 20))
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		r := m.Run(ctx, manifest.Call{Tool: "t"})
+		if code(t, r.Err) != manifest.CodeDeadline || !errors.Is(r.Err, context.DeadlineExceeded) {
+			t.Errorf("err = %v", r.Err)
+		}
+	})
+	t.Run("the tool's timeout comes first", func(t *testing.T) {
+		m := load(t, &manifest.Options{Timeout: 200 * time.Millisecond}, tool("sleep", "30s"))
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		if r := m.Run(ctx, manifest.Call{Tool: "t"}); code(t, r.Err) != manifest.CodeTimeout {
+			t.Errorf("err = %v", r.Err)
+		}
+	})
+	t.Run("a failure of the tool's own is not blamed on the context", func(t *testing.T) {
+		m := load(t, nil, tool("say", "", "boom", "3"))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if r := m.Run(ctx, manifest.Call{Tool: "t"}); code(t, r.Err) != manifest.CodeExit {
+			t.Errorf("err = %v", r.Err)
+		}
+	})
+	t.Run("over before the start", func(t *testing.T) {
+		nothingLeft(t)
+		file := filepath.Join(t.TempDir(), "ran")
+		m := load(t, nil, tool("append", "x", file, "0s"))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		for range 20 { // a free place must not win over the context, not even sometimes
+			if r := m.Run(ctx, manifest.Call{Tool: "t"}); !errors.Is(r.Err, context.Canceled) || r.Duration != 0 {
+				t.Errorf("started: %v, err = %v", r.Duration != 0, r.Err)
+			}
+		}
+		if _, err := os.Stat(file); err == nil {
+			t.Error("the program ran")
+		}
+	})
+}
+
+func TestOutputCaps(t *testing.T) {
+	nothingLeft(t)
+	t.Run("endless stdout", func(t *testing.T) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		r := run(t, tool("flood"), nil, nil)
+		runtime.ReadMemStats(&after)
+		if code(t, r.Err) != manifest.CodeOutputTooLarge || len(r.Stdout) != 1<<20 || !r.Truncated || r.Output != nil {
+			t.Errorf("%d bytes, truncated %v, err %v", len(r.Stdout), r.Truncated, r.Err)
+		}
+		if got := manifest.ToolMessage(r); got != `{"error":"tool output is larger than 1048576 bytes"}` {
+			t.Errorf("message %s", got)
+		}
+		if used := after.TotalAlloc - before.TotalAlloc; used > 8<<20 {
+			t.Errorf("allocated %d bytes to keep 1 MiB", used)
+		}
+	})
+	t.Run("exactly at the cap", func(t *testing.T) {
+		r := run(t, tool("print", "1000"), nil, &manifest.Options{MaxStdout: 1000})
+		if r.Err != nil || len(r.Stdout) != 1000 || r.Truncated {
+			t.Errorf("%d bytes, truncated %v, err %v", len(r.Stdout), r.Truncated, r.Err)
+		}
+	})
+	t.Run("one byte over", func(t *testing.T) {
+		r := run(t, tool("print", "1001"), nil, &manifest.Options{MaxStdout: 1000})
+		if code(t, r.Err) != manifest.CodeOutputTooLarge || len(r.Stdout) != 1000 {
+			t.Errorf("%d bytes, err %v", len(r.Stdout), r.Err)
+		}
+	})
+	t.Run("a chatty stderr does not fail a tool", func(t *testing.T) {
+		r := run(t, tool("flood-stderr", "1000000", "THE END", "0"), nil, &manifest.Options{MaxStderr: 1000})
+		if r.Err != nil || !r.Truncated || len(r.Stderr) > 1100 {
+			t.Fatalf("%d bytes, truncated %v, err %v", len(r.Stderr), r.Truncated, r.Err)
+		}
+		if s := string(r.Stderr); !strings.HasPrefix(s, "BEGIN") || !strings.HasSuffix(s, "THE END") || !strings.Contains(s, "\n[998436 bytes left out]\n") {
+			t.Errorf("stderr = %q", s)
+		}
+	})
+	t.Run("the reason after a long log is found", func(t *testing.T) {
+		r := run(t, tool("flood-stderr", "1000000", "\n"+`{"error":"disk full"}`+"\n", "1"), nil, nil)
+		if got := manifest.ToolMessage(r); got != `{"error":"disk full"}` {
+			t.Errorf("message %s", got)
+		}
+	})
+}
+
+func TestStartFailures(t *testing.T) {
+	nothingLeft(t)
+	dir := t.TempDir()
+	write := func(name, text string, mode os.FileMode) string {
+		p := filepath.Join(dir, name)
+		if err := os.WriteFile(p, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	for _, tt := range []struct {
+		name    string
+		program string
+		options *manifest.Options
+		is      error
+		says    string
+	}{
+		{"missing", filepath.Join(dir, "nothing"), nil, fs.ErrNotExist, "build it"},
+		{"not executable", write("plain", "#!/bin/sh\n", 0o600), nil, fs.ErrPermission, "make it executable"},
+		{"a folder", dir, nil, fs.ErrPermission, "make it executable"},
+		{"not a program", write("noise", "\x00\x01", 0o700), nil, nil, "no program for this system"},
+		{"no interpreter", write("script", "#!/no/such/thing\n", 0o700), nil, fs.ErrNotExist, "interpreter"},
+		{"no working directory", "/bin/sh", &manifest.Options{WorkDir: filepath.Join(dir, "gone")}, fs.ErrNotExist, "Options.WorkDir"},
+		{"working directory is a file", "/bin/sh", &manifest.Options{WorkDir: filepath.Join(dir, "plain")}, nil, "not a directory"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := run(t, entry{"name": "t", "command": []string{tt.program}}, nil, tt.options)
+			if code(t, r.Err) != manifest.CodeUnavailable || tt.is != nil && !errors.Is(r.Err, tt.is) {
+				t.Fatalf("err = %v", r.Err)
+			}
+			if !strings.Contains(r.Err.Error(), tt.says) {
+				t.Errorf("error %q does not say %q", r.Err, tt.says)
+			}
+			if got := manifest.ToolMessage(r); got != `{"error":"tool could not be started"}` {
+				t.Errorf("message %s", got)
+			}
+			if r.ExitCode != -1 {
+				t.Errorf("exit code %d", r.ExitCode)
+			}
+		})
+	}
+}
+
+func TestKilledBySignal(t *testing.T) {
+	r := run(t, tool("suicide"), nil, nil)
+	if code(t, r.Err) != manifest.CodeSignal || r.Signal != "killed" || r.ExitCode != -1 {
+		t.Errorf("err %v, signal %q, exit %d", r.Err, r.Signal, r.ExitCode)
+	}
+	if got := manifest.ToolMessage(r); got != `{"error":"signal: killed"}` {
+		t.Errorf("message %s", got)
+	}
+}
+
+func TestArgvIsNotAShell(t *testing.T) {
+	nothingLeft(t)
+	file := filepath.Join(t.TempDir(), "pwned")
+	r := run(t, tool("say", `{"a":"$(touch `+file+`)"}`, "", "0"), nil, nil)
+	if string(r.Output) != `{"a":"$(touch `+file+`)"}` {
+		t.Errorf("output %s", r.Output)
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("a shell saw the arguments")
+	}
+}
+
+func TestConcurrentCallsOfOneManifest(t *testing.T) {
+	nothingLeft(t)
+	m := load(t, nil, tool("echo"))
+	var all sync.WaitGroup
+	for i := range 40 {
+		all.Go(func() {
+			want := fmt.Sprintf(`{"n":%d}`, i)
+			got, err := m.Call(t.Context(), "t", json.RawMessage(want))
+			if err != nil || string(got) != want {
+				t.Errorf("got %s, err %v, want %s", got, err, want)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestCallAll(t *testing.T) {
+	t.Run("results stand in the order of the calls", func(t *testing.T) {
+		nothingLeft(t)
+		slow, quick := tool("sleep", "300ms"), tool("echo").with("name", "quick")
+		m := load(t, nil, slow, quick)
+		results := m.CallAll(t.Context(), []manifest.Call{
+			{ID: "a", Tool: "t"}, {ID: "b", Tool: "nobody"}, {ID: "c", Tool: "quick", Args: map[string]int{"n": 3}}, {ID: "d", Tool: "quick", Args: 4},
+		})
+		var got []string
+		for _, r := range results {
+			got = append(got, r.CallID+" "+r.Tool+" "+manifest.ToolMessage(r))
+		}
+		want := []string{"a t {}", `b nobody {"error":"unknown tool: nobody"}`, `c quick {"n":3}`,
+			`d quick {"error":"invalid arguments: the arguments are no JSON object: invalid JSON at byte 0: must be an object, not a number"}`}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	})
+	t.Run("one at a time keeps the order of the calls", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "log")
+		var tools []entry
+		var calls []manifest.Call
+		want := ""
+		for i := range 8 {
+			name := string(rune('a' + i))
+			tools = append(tools, tool("append", name, file, "5ms").with("name", name))
+			calls = append(calls, manifest.Call{Tool: name})
+			want += "<" + name + name + ">"
+		}
+		load(t, &manifest.Options{MaxParallel: 1}, tools...).CallAll(t.Context(), calls)
+		if got, _ := os.ReadFile(file); string(got) != want {
+			t.Errorf("log %s, want %s", got, want)
+		}
+	})
+	t.Run("the bound holds, and is used", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "log")
+		m := load(t, &manifest.Options{MaxParallel: 3}, tool("append", "x", file, "50ms"))
+		m.CallAll(t.Context(), slices.Repeat([]manifest.Call{{Tool: "t"}}, 12))
+		log, _ := os.ReadFile(file)
+		inside, most := 0, 0
+		for _, b := range log {
+			switch b {
+			case '<':
+				inside++
+			case '>':
+				inside--
+			}
+			most = max(most, inside)
+		}
+		if most != 3 || inside != 0 {
+			t.Errorf("at most %d at once, want 3: %s", most, log)
+		}
+	})
+	t.Run("a cancelled turn answers every call", func(t *testing.T) {
+		nothingLeft(t)
+		file := filepath.Join(t.TempDir(), "pid")
+		m := load(t, &manifest.Options{MaxParallel: 2}, tool("parent", "sleep", "stay", file, "30s"))
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { await(t, file); cancel() }()
+		for i, r := range m.CallAll(ctx, slices.Repeat([]manifest.Call{{Tool: "t"}}, 12)) {
+			if r == nil || !errors.Is(r.Err, context.Canceled) {
+				t.Errorf("result %d: %+v", i, r)
+			}
+		}
+	})
+}

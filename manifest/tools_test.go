@@ -1,0 +1,56 @@
+package manifest_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/manifest"
+	"github.com/toolwire/toolwire/schema"
+)
+
+const exported = `{"tools":[
+	{"name":"zulu","description":"Last <name>, first tool.","schema":{"type":"object", "properties":{"n":{"const":1.00}}},"command":["PROGRAM","--key=k"],"envPassthrough":["TZ"]},
+	{"name":"alpha","command":["PROGRAM"],"timeoutSec":3}]}`
+
+func loadExported(t *testing.T) *manifest.Manifest {
+	t.Helper()
+	doc := []byte(strings.ReplaceAll(exported, `"PROGRAM"`, quote(absProgram)))
+	m, err := manifest.Parse(doc, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestOpenAITools(t *testing.T) {
+	m := loadExported(t)
+	list := m.OpenAITools()
+	if got := string(list[0].Function.Parameters); got != `{"type":"object", "properties":{"n":{"const":1.00}}}` {
+		t.Errorf("parameters %s are not as written", got)
+	}
+	got, err := json.Marshal(list)
+	want := `[{"type":"function","function":{"name":"zulu","description":"Last \u003cname\u003e, first tool.","parameters":{"type":"object","properties":{"n":{"const":1.00}}}}},` +
+		`{"type":"function","function":{"name":"alpha"}}]`
+	if err != nil || string(got) != want {
+		t.Errorf("got  %s, %v\nwant %s", got, err, want)
+	}
+}
+
+func TestTools(t *testing.T) {
+	m := loadExported(t)
+	list := m.Tools()
+	if err := schema.Validate(list, nil); err != nil {
+		t.Errorf("the platform would refuse the tools: %v", err)
+	}
+	got, err := json.Marshal(list)
+	want := `[{"name":"zulu","description":"Last \u003cname\u003e, first tool.","input_schema":{"type":"object","properties":{"n":{"const":1.00}}}},` +
+		`{"name":"alpha","input_schema":{"type":"object"}}]`
+	if err != nil || string(got) != want {
+		t.Errorf("got  %s, %v\nwant %s", got, err, want)
+	}
+	list[0].InputSchema[0] = 'x'
+	if again := m.Tools(); again[0].InputSchema[0] != '{' {
+		t.Error("a caller changed the manifest")
+	}
+}
