@@ -23,6 +23,16 @@
 // and a ping, the body {"ping":true}, with 200 {"ok":true} once it is authenticated. A run that takes too long is
 // answered in time with 200 and last words, see [Options.RunTimeout]; 408 and 504 mean something else to the platform.
 //
+// # Rich answers
+//
+// A final response is enough. [Run.Record] begins a [Transcript] that collects tool calls and results by itself, for the
+// platform's trace; [Options.RequireTranscript] completes answers for agents that are registered to need one;
+// [CheckResponse] and [CheckMessages] say in tests what the platform would drop.
+//
+// # Code mode
+//
+// [Main] runs the same agent without a server, where the platform starts a program per run.
+//
 // # In front of the handler
 //
 // The handler does not look at its path, so any mux and prefix will do. Keep away from it whatever changes or consumes
