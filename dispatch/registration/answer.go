@@ -67,7 +67,7 @@ func (a *answer) refusal(body []byte) *Error {
 		e.Code = CodeStatus
 	}
 	top, err := objectMembers(body)
-	if inner, err := objectMembers(top.first("detail")); err == nil {
+	if inner, err := objectMembers(top.first("detail", "error")); err == nil {
 		top = slices.Concat(inner, top)
 	}
 	e.Class = a.identifier(top.first("error_class"))
@@ -102,7 +102,7 @@ func (a *answer) collect(v json.RawMessage, p Problem, depth int) {
 	}
 	all, _ := objectMembers(v)
 	before, entry := len(a.problems), a.locate(all, p)
-	for _, name := range []string{"detail", "errors", "tools", "problems"} {
+	for _, name := range []string{"detail", "error", "errors", "tools", "problems"} {
 		if nested := all.first(name); len(nested) > 0 && (nested[0] == '{' || nested[0] == '[') {
 			a.collect(nested, entry, depth+1)
 		}
