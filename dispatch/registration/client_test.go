@@ -147,6 +147,8 @@ func TestRejected(t *testing.T) {
 		"locations": {`{"detail":[{"type":"missing","loc":["body","tools_schema",1,"input_schema"],"msg":"Field required","input":{"a":"b"}},
 			{"loc":["body","endpoint_url"],"msg":"private","ctx":{"error":"x"}}]}`,
 			[]registration.Problem{{"missing", "refund_order", "/tools_schema/1/input_schema", "Field required"}, {p, "", "/endpoint_url", "private"}}},
+		"a type that is no code": {`{"detail":[{"type":"not a code!","msg":"no"}]}`, []registration.Problem{{p, "", "", "no"}}},
+		"more than 100":          {`{"errors":["no"` + strings.Repeat(`,"no"`, 149) + `]}`, slices.Repeat([]registration.Problem{{p, "", "", "no"}}, 100)},
 		"by name of tool": {`{"detail":{"message":"2 tools","get_order":"bad binding","refund_order":["a","b"]}}`,
 			[]registration.Problem{{p, "get_order", "", "bad binding"}, {p, "refund_order", "", "a"}, {p, "refund_order", "", "b"}}},
 		"by name of member":    {`{"name":["too long"],"other":"x"}`, []registration.Problem{{p, "", "/name", "too long"}}},
@@ -328,6 +330,11 @@ func TestNoSecretInErrors(t *testing.T) {
 				t.Errorf("%d %.60s: %s", status, body, shown(err))
 			}
 		}
+	}
+	reg.AuthValue = registration.NewSecret(apiKey[:12]) // one secret may begin another
+	c := newClient(t, "https://api.example.com", &registration.Options{Transport: &answers{status: 422, body: `{"detail":"` + apiKey + `"}`}})
+	if _, err := c.Create(t.Context(), reg); !strings.Contains(err.Error(), ": [redacted] [") {
+		t.Errorf("got %v", err)
 	}
 	if c := newClient(t, "https://api.example.com", nil); leaks(fmt.Sprintf("%v %+v %#v", c, c, *c)) {
 		t.Error("printing a client shows its key")

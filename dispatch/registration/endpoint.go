@@ -45,10 +45,10 @@ func checkEndpoint(ps *problems, raw string) {
 
 func checkHost(ps *problems, host string) {
 	if addr, err := netip.ParseAddr(host); err == nil {
-		if what := specialAddr(addr.WithZone("").Unmap()); what != "" {
-			ps.add(CodeEndpointHost, endpointPointer, "leads to a %s address; the platform must be able to reach it publicly", what)
-		} else if addr.Zone() != "" {
+		if addr.Zone() != "" {
 			ps.add(CodeEndpointHost, endpointPointer, "has an address with a zone, which only one machine understands")
+		} else if what := specialAddr(addr.Unmap()); what != "" {
+			ps.add(CodeEndpointHost, endpointPointer, "leads to a %s address; the platform must be able to reach it publicly", what)
 		}
 		return
 	}

@@ -273,7 +273,7 @@ func TestEndpoint(t *testing.T) {
 
 		"https://127.0.0.1": private, "https://127.255.0.9:443": private, "https://127.0.0.1.": private, "https://[::1]": private,
 		"https://127.1": private, "https://0x7f.1": private, "https://0177.0.0.1": private, "https://2130706433": private,
-		"https://0x7f000001": private, "https://1.2.3.4.5": private, "https://example.1": private,
+		"https://0x7f000001": private, "https://127.0.0.0x1": private, "https://1.2.3.4.5": private, "https://example.1": private,
 		"https://10.0.0.1": private, "https://172.16.0.1": private, "https://172.31.255.255": private, "https://192.168.1.1": private,
 		"https://[fc00::1]": private, "https://[fd12::1]": private, "https://169.254.1.1": private,
 		"https://169.254.169.254/latest": private, "https://168.63.129.16": private, "https://100.100.100.200": private,
@@ -294,6 +294,20 @@ func TestEndpoint(t *testing.T) {
 		}
 		if err != nil && strings.Contains(err.Error(), "pw") {
 			t.Errorf("%q: a credential is shown: %v", url, err)
+		}
+	}
+}
+
+func TestEndpointIsToldApart(t *testing.T) {
+	for url, want := range map[string]string{
+		"https://metadata.google.internal": "metadata", "https://169.254.169.254": "metadata", "https://[fd00:ec2::254]": "metadata",
+		"https://127.0.0.1": "loopback", "https://10.0.0.1": "private", "https://[fe80::1]": "link-local", "https://240.0.0.1": "reserved",
+		"https://localhost": "localhost", "https://[fe80::1%25eth0]": "zone",
+	} {
+		r := minimal()
+		r.EndpointURL = url
+		if err := r.Validate(nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q in it", url, err, want)
 		}
 	}
 }

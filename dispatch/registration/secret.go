@@ -66,9 +66,9 @@ func newScrubber(secrets []string) scrubber {
 	return scrubber{strings.NewReplacer(pairs...)}
 }
 
-// text is s without secrets and control characters, bounded.
+// text is s without secrets and control characters, valid UTF-8 (strings.Map sees to that) and bounded.
 func (c scrubber) text(s string) string {
-	s = strings.ToValidUTF8(c.secrets.Replace(s), "\uFFFD")
+	s = c.secrets.Replace(s)
 	return cut(strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
