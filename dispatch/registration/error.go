@@ -47,6 +47,7 @@ const (
 	CodeActor        Code = "actor_id_invalid"     // proxy.ValidActor refuses it
 	CodeUndeclared   Code = "undeclared"           // names a tool or sub-agent that is not there
 	CodeDuplicate    Code = "duplicate"            // stands twice
+	CodeWrongType    Code = "wrong_type"           // another JSON type than documented
 	CodeWrongCase    Code = "wrong_case"           // differs from a known name by case only
 	CodeNotJSON      Code = "not_json"             // is not strict JSON
 	CodePlatform     Code = "rejected_by_platform" // the platform says so, and gives no code

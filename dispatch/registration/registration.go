@@ -60,7 +60,7 @@ type Registration struct {
 
 	// Config are further members of config, Extra of the body. One with the name of a member above replaces it, and
 	// leaves it out if its Value is empty; a replaced member is not validated. Values are written as they are: a secret
-	// in one is not protected.
+	// in one is not protected. Members read that have no field are kept here, in order.
 	Config []ledger.Member
 	Extra  []ledger.Member
 }
