@@ -71,7 +71,7 @@ func (r *Registration) readConfig(config members) {
 	same := func(name string) bool {
 		var compact bytes.Buffer
 		_ = json.Compact(&compact, config.first(name)) // valid, or there is none
-		if compact.Len() == 0 || compact.String() != string(r.config().first(name)) {
+		if compact.String() != string(r.config().first(name)) {
 			return false
 		}
 		config.take(name)

@@ -96,7 +96,9 @@ func TestReadAndWriteBack(t *testing.T) {
 		"wrong inside config": `{"mode":"external_http","config":{"sub_agents":"x","topology":{"Entry":"a"},"response_contract":null}}`,
 	} {
 		var r registration.Registration
-		err := json.Unmarshal([]byte(doc), &r)
+		data := []byte(doc)
+		err := r.UnmarshalJSON(data)
+		clear(data) // the caller's own again
 		if body, bodyErr := r.Body(); err != nil || bodyErr != nil || string(body) != doc {
 			t.Errorf("%s: got  %s, %v, %v\nwant %s", name, body, err, bodyErr, doc)
 		}
