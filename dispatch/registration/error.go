@@ -41,7 +41,7 @@ const (
 	CodeMode         Code = "mode_invalid"         // not external_http
 	CodeEndpoint     Code = "endpoint_url_invalid" // not an absolute https URL without credentials and fragment
 	CodeEndpointHost Code = "endpoint_not_public"  // loopback, private, link-local, reserved, metadata or no public name
-	CodeAuthHeader   Code = "auth_header_invalid"  // no header name, or one that is taken
+	CodeAuthHeader   Code = "auth_header_invalid"  // no header name
 	CodeAuthValue    Code = "auth_value_invalid"   // no header value
 	CodeRunTimeout   Code = "run_timeout_invalid"  // not whole seconds from 1 to 1800
 	CodeActor        Code = "actor_id_invalid"     // proxy.ValidActor refuses it
