@@ -1,0 +1,234 @@
+package registration
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/schema"
+)
+
+// Options configures a [Client]. The zero value of every field is its default. Options are copied by [NewClient].
+type Options struct {
+	// Transport sends the requests. Default: one of its own that keeps no connections and does not read proxy settings
+	// from the environment. Redirects are not followed whatever the transport.
+	Transport http.RoundTripper
+	// KeyInXAPIKey sends the API key as X-API-Key. Default: as Authorization: Bearer.
+	KeyInXAPIKey bool
+	// Timeout bounds a call from dialling to the last byte of the answer. Default 30 s.
+	Timeout time.Duration
+	// MaxRequestBytes and MaxResponseBytes bound bodies. Default 1 MiB each.
+	MaxRequestBytes  int
+	MaxResponseBytes int
+	// Validate is given to [Registration.Validate] before anything is sent.
+	Validate *schema.ValidateOptions
+}
+
+// A Client registers agents: one request per call, never repeated. It is immutable and safe for concurrent use.
+type Client struct {
+	agents      url.URL
+	authorize   func(http.Header) // holds the key where printing a Client does not reach it
+	scrubKey    func(...string) scrubber
+	transport   http.RoundTripper
+	timeout     time.Duration
+	maxRequest  int
+	maxResponse int
+	validate    *schema.ValidateOptions
+}
+
+// An Agent is what the platform answers to a registration. The answer is not documented; that it has the members id and
+// status is known from the platform's SDK.
+type Agent struct {
+	ID     string          // a number or a string on the wire; "" only if the answer to an update has none
+	Status string          // "" if the answer has none. A draft must be published before it can be dispatched
+	Raw    json.RawMessage // the whole answer; nil if it is empty, as that to an update may be
+}
+
+// NewClient makes a client of the platform's main REST API. baseURL is the platform's address without /api, such as
+// https://api.pipelines.tech; http is allowed for loopback hosts alone, for tests. The error is an [*Error] with
+// [CodeOptions] that names all mistakes.
+func NewClient(baseURL, apiKey string, o *Options) (*Client, error) {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	var mistakes []error
+	mistake := func(text string) { mistakes = append(mistakes, errors.New(text)) }
+	u, err := url.Parse(baseURL)
+	switch {
+	case err != nil || u.Hostname() == "":
+		mistake("the base URL must be a URL such as https://api.pipelines.tech")
+		u = &url.URL{}
+	case u.Scheme != "https" && !(u.Scheme == "http" && loopback(u.Hostname())):
+		mistake("the base URL must begin with https://: the API key travels")
+	}
+	if u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
+		mistake("the base URL must not have a user name, query or fragment")
+	}
+	base := u.JoinPath("/")
+	if strings.HasSuffix(base.Path, "/api/") {
+		mistake("the base URL must not end in /api, which is added here")
+	}
+	if apiKey == "" || strings.ContainsFunc(apiKey, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		mistake("the API key must be visible ASCII; is its environment variable set?")
+	}
+	if opts.Timeout < 0 || opts.MaxRequestBytes < 0 || opts.MaxResponseBytes < 0 {
+		mistake("Options.Timeout, MaxRequestBytes and MaxResponseBytes must not be negative")
+	}
+	if len(mistakes) > 0 {
+		return nil, &Error{Code: CodeOptions, Err: errors.Join(mistakes...)}
+	}
+	c := &Client{
+		agents:      *base.JoinPath("api", "agents"),
+		authorize:   func(h http.Header) { h.Set("Authorization", "Bearer "+apiKey) },
+		scrubKey:    func(more ...string) scrubber { return newScrubber(append(more, apiKey)) },
+		transport:   opts.Transport,
+		timeout:     orDefault(opts.Timeout, 30*time.Second),
+		maxRequest:  orDefault(opts.MaxRequestBytes, 1<<20),
+		maxResponse: orDefault(opts.MaxResponseBytes, 1<<20),
+		validate:    opts.Validate,
+	}
+	if opts.KeyInXAPIKey {
+		c.authorize = func(h http.Header) { h.Set("X-API-Key", apiKey) }
+	}
+	if opts.Validate != nil {
+		validate := *opts.Validate
+		c.validate = &validate
+	}
+	if c.transport == nil {
+		t := proxy.NewTransport()
+		t.DisableKeepAlives = true // registering is rare, and a Client has no Close
+		c.transport = t
+	}
+	return c, nil
+}
+
+func loopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.IsLoopback()
+}
+
+func orDefault[T int | time.Duration](v, def T) T {
+	if v == 0 {
+		return def
+	}
+	return v
+}
+
+// Create validates a registration and posts it to /api/agents. Every error is an [*Error]; one with [CodeInvalid] was
+// found before anything was sent. A call that breaks off may have registered the agent, and is not repeated.
+func (c *Client) Create(ctx context.Context, r *Registration) (*Agent, error) {
+	return c.send(ctx, http.MethodPost, c.agents, r)
+}
+
+// Update validates a registration and puts it to /api/agents/{id}, whole: flipping one tool means sending all of them,
+// because what the platform does with members that are left out is not documented. AuthValue may be left out. Errors are
+// those of [Client.Create].
+func (c *Client) Update(ctx context.Context, id string, r *Registration) (*Agent, error) {
+	if id == "" || len(id) > 128 || strings.Trim(id, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_") != "" {
+		return nil, &Error{Code: CodeOptions, Err: errors.New("an agent's id is made of letters, digits, '-' and '_'")}
+	}
+	return c.send(ctx, http.MethodPut, *c.agents.JoinPath(id), r)
+}
+
+// errTimeout is the cause by which the client's own limit is told from the caller's.
+var errTimeout = errors.New("the platform did not answer in time")
+
+func (c *Client) send(ctx context.Context, method string, target url.URL, r *Registration) (*Agent, error) {
+	if err := r.validate(c.validate, method == http.MethodPut); err != nil {
+		return nil, err
+	}
+	body, err := r.Body()
+	if err != nil {
+		return nil, err
+	}
+	if len(body) > c.maxRequest {
+		return nil, &Error{Code: CodeTooLarge, Err: fmt.Errorf("the body has %d bytes; at most %d are sent", len(body), c.maxRequest)}
+	}
+	if ctx.Err() != nil {
+		return nil, &Error{Code: CodeCanceled, Err: contextError(ctx)}
+	}
+	callCtx, cancel := context.WithTimeoutCause(ctx, c.timeout, errTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(callCtx, method, target.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, &Error{Code: CodeOptions, Err: errors.New("the base URL cannot be requested")}
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	c.authorize(req.Header)
+	a := &answer{method: method, tools: r.Tools, scrub: c.scrubKey(r.secrets()...)}
+	resp, err := c.transport.RoundTrip(req) // not an http.Client, which follows redirects
+	if err != nil {
+		return nil, a.failure(ctx, callCtx, err)
+	}
+	defer resp.Body.Close()
+	a.status, a.header = resp.StatusCode, resp.Header
+	text, err := io.ReadAll(io.LimitReader(resp.Body, int64(c.maxResponse)+1))
+	over := len(text) > c.maxResponse
+	switch {
+	case a.status < 200 || a.status > 299:
+		if err != nil || over {
+			text = nil // half a text may end in half a secret, which nobody would recognise
+		}
+		return nil, a.refusal(text)
+	case err != nil:
+		return nil, a.failure(ctx, callCtx, fmt.Errorf("the answer broke off: %w", err))
+	case over:
+		return nil, a.bad(fmt.Sprintf("the answer has more than %d bytes", c.maxResponse))
+	}
+	return a.agent(text)
+}
+
+// failure tells apart who ended the call: the caller, the client's limit, or the network.
+func (a *answer) failure(ctx, callCtx context.Context, err error) error {
+	e := &Error{Status: a.status, unsure: a.method == http.MethodPost && !notSent(err)}
+	switch {
+	case ctx.Err() != nil:
+		e.Code, e.Err = CodeCanceled, contextError(ctx)
+	case context.Cause(callCtx) == errTimeout:
+		e.Code, e.Err = CodeTimeout, errTimeout
+	default:
+		if u, ok := errors.AsType[*url.Error](err); ok {
+			err = u.Err // its own text holds the URL
+		}
+		e.Code, e.Err = CodeTransport, quiet{a.scrub.text(err.Error()), err}
+	}
+	return e
+}
+
+// quiet is an error whose text was cleaned.
+type quiet struct {
+	text string
+	err  error
+}
+
+func (q quiet) Error() string { return q.text }
+func (q quiet) Unwrap() error { return q.err }
+
+// notSent knows the failures that come before the request.
+func notSent(err error) bool {
+	dial, ok := errors.AsType[*net.OpError](err)
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	return ok && dial.Op == "dial" || untrusted
+}
+
+// contextError keeps both the standard error and the caller's own cause findable.
+func contextError(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if err == cause {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}

@@ -1,0 +1,388 @@
+package registration_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/toolwire/toolwire/dispatch/registration"
+	"github.com/toolwire/toolwire/schema"
+)
+
+const apiKey = "pk_live_0123456789abcdef0123456789abcdef01234567"
+
+func newClient(t testing.TB, baseURL string, o *registration.Options) *registration.Client {
+	t.Helper()
+	c, err := registration.NewClient(baseURL, apiKey, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// answers is a transport that answers every request in the same way.
+type answers struct {
+	status int
+	header http.Header
+	body   string
+	calls  int
+}
+
+func (a *answers) RoundTrip(req *http.Request) (*http.Response, error) {
+	a.calls++
+	return &http.Response{
+		StatusCode: a.status, Header: a.header, Body: io.NopCloser(strings.NewReader(a.body)), Request: req,
+	}, nil
+}
+
+func TestRequestOnTheWire(t *testing.T) {
+	for name, test := range map[string]struct {
+		options      *registration.Options
+		prefix, id   string
+		method, path string
+		auth, key    string
+		status       int
+		answer       string
+		want         registration.Agent
+	}{
+		"create": {method: "POST", path: "/api/agents", auth: "Bearer " + apiKey, status: 201,
+			answer: `{"id":8,"status":"draft","x":[1]}`, want: registration.Agent{ID: "8", Status: "draft"}},
+		"create below a prefix with X-API-Key": {options: &registration.Options{KeyInXAPIKey: true}, prefix: "/eu/",
+			method: "POST", path: "/eu/api/agents", key: apiKey, status: 200, answer: `{"id":"ag_1"}`, want: registration.Agent{ID: "ag_1"}},
+		"update": {id: "8", method: "PUT", path: "/api/agents/8", auth: "Bearer " + apiKey, status: 200,
+			answer: `{"id":8,"status":"published"}`, want: registration.Agent{ID: "8", Status: "published"}},
+		"update answered with nothing": {id: "8", method: "PUT", path: "/api/agents/8", auth: "Bearer " + apiKey, status: 204},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				got := []string{r.Method, r.RequestURI, r.Header.Get("Authorization"), r.Header.Get("X-API-Key"),
+					r.Header.Get("Content-Type"), r.Header.Get("Accept"), string(body)}
+				want := []string{test.method, test.path, test.auth, test.key, "application/json", "application/json", fullBody}
+				if !slices.Equal(got, want) || r.ContentLength != int64(len(fullBody)) {
+					t.Errorf("got  %q\nwant %q", got, want)
+				}
+				w.WriteHeader(test.status)
+				_, _ = io.WriteString(w, test.answer)
+			}))
+			defer server.Close()
+			c := newClient(t, server.URL+test.prefix, test.options)
+			send := c.Create
+			if test.id != "" {
+				send = func(ctx context.Context, r *registration.Registration) (*registration.Agent, error) {
+					return c.Update(ctx, test.id, r)
+				}
+			}
+			got, err := send(t.Context(), full())
+			if err != nil || got.ID != test.want.ID || got.Status != test.want.Status || string(got.Raw) != test.answer {
+				t.Errorf("got %+v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestNothingIsSentThatIsInvalid(t *testing.T) {
+	a := &answers{status: 200, body: `{"id":1}`}
+	c := newClient(t, "https://api.example.com", &registration.Options{
+		Transport: a, MaxRequestBytes: len(fullBody), Validate: &schema.ValidateOptions{Limits: schema.Limits{SchemaBytes: 18}},
+	})
+	withoutValue, tooBig, schemaTooBig := full(), full(), full()
+	withoutValue.AuthValue = registration.Secret{}
+	tooBig.Name += "2"
+	schemaTooBig.Tools[0].InputSchema = json.RawMessage(`{"type": "object"}`[:8] + `  "object"}`)
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, test := range []struct {
+		ctx  context.Context
+		id   string
+		reg  *registration.Registration
+		want registration.Code
+	}{
+		{t.Context(), "", &registration.Registration{}, registration.CodeInvalid},
+		{t.Context(), "", withoutValue, registration.CodeInvalid},
+		{t.Context(), "", schemaTooBig, registration.CodeInvalid},
+		{t.Context(), "", tooBig, registration.CodeTooLarge},
+		{canceled, "", full(), registration.CodeCanceled},
+		{t.Context(), "../orgs", full(), registration.CodeOptions},
+		{t.Context(), "8?x=1", full(), registration.CodeOptions},
+	} {
+		var err error
+		if test.id == "" {
+			_, err = c.Create(test.ctx, test.reg)
+		} else {
+			_, err = c.Update(test.ctx, test.id, test.reg)
+		}
+		if registration.CodeOf(err) != test.want || a.calls != 0 || strings.Contains(err.Error(), "may have been") {
+			t.Errorf("want %s, got %v after %d calls", test.want, err, a.calls)
+		}
+	}
+	if _, err := c.Update(t.Context(), "8", withoutValue); err != nil || a.calls != 1 {
+		t.Errorf("an update may leave the stored value alone: %v", err)
+	}
+}
+
+func TestRejected(t *testing.T) {
+	const p = "rejected_by_platform"
+	for name, test := range map[string]struct {
+		body string
+		want []registration.Problem
+	}{
+		"a tool list error of package schema": {`{"detail":{"error_class":"invalid_tools_schema","message":"2 problems in 1 tool","tools":[
+			{"index":1,"name":"refund_order","message":"both","problems":[
+				{"code":"name_invalid","pointer":"/name","message":"bad name"},{"code":"mode_invalid","pointer":"/m","message":"bad mode"}]}]}}`,
+			[]registration.Problem{{"name_invalid", "refund_order", "/tools_schema/1/name", "bad name"},
+				{"mode_invalid", "refund_order", "/tools_schema/1/m", "bad mode"}}},
+		"entries by name":  {`{"detail":{"errors":[{"tool_name":"get_order","error":"no"}]}}`, []registration.Problem{{p, "get_order", "", "no"}}},
+		"entries by index": {`{"errors":[{"index":0,"message":"no"}]}`, []registration.Problem{{p, "get_order", "/tools_schema/0", "no"}}},
+		"locations": {`{"detail":[{"type":"missing","loc":["body","tools_schema",1,"input_schema"],"msg":"Field required","input":{"a":"b"}},
+			{"loc":["body","endpoint_url"],"msg":"private","ctx":{"error":"x"}}]}`,
+			[]registration.Problem{{"missing", "refund_order", "/tools_schema/1/input_schema", "Field required"}, {p, "", "/endpoint_url", "private"}}},
+		"a type that is no code": {`{"detail":[{"type":"not a code!","msg":"no"}]}`, []registration.Problem{{p, "", "", "no"}}},
+		"more than 100":          {`{"errors":["no"` + strings.Repeat(`,"no"`, 149) + `]}`, slices.Repeat([]registration.Problem{{p, "", "", "no"}}, 100)},
+		"by name of tool": {`{"detail":{"message":"2 tools","get_order":"bad binding","refund_order":["a","b"]}}`,
+			[]registration.Problem{{p, "get_order", "", "bad binding"}, {p, "refund_order", "", "a"}, {p, "refund_order", "", "b"}}},
+		"by name of member":    {`{"name":["too long"],"other":"x"}`, []registration.Problem{{p, "", "/name", "too long"}}},
+		"a text":               {`{"detail":"tools_schema[0]: bad"}`, []registration.Problem{{p, "", "", "tools_schema[0]: bad"}}},
+		"an error":             {`{"error":{"message":"m"}}`, []registration.Problem{{p, "", "", "m"}}},
+		"an index out of list": {`{"errors":[{"index":7,"message":"no"}]}`, []registration.Problem{{p, "", "/tools_schema/7", "no"}}},
+		"nothing known":        {`{"x":1}`, nil},
+		"no JSON":              {`<html>`, nil},
+		"duplicate names":      {`{"detail":"a","detail":"b"}`, nil},
+		"control characters":   {`{"detail":"a\u001b[31m\nlevel=INFO"}`, []registration.Problem{{p, "", "", "a [31m level=INFO"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newClient(t, "https://api.example.com", &registration.Options{Transport: &answers{status: 422, body: test.body}})
+			_, err := c.Create(t.Context(), full())
+			e, ok := errors.AsType[*registration.Error](err)
+			if !ok || e.Code != registration.CodeRejected || e.Status != 422 || !e.Remote() || !slices.Equal(e.Problems, test.want) {
+				t.Fatalf("got %+v", err)
+			}
+			for _, problem := range test.want {
+				if !strings.Contains(e.Error(), problem.String()) {
+					t.Errorf("%q is not in %q", problem, e)
+				}
+			}
+			if len(test.want) == 0 && e.Detail == "" {
+				t.Error("nothing is told of the answer")
+			}
+		})
+	}
+}
+
+func TestStatus(t *testing.T) {
+	date := http.TimeFormat
+	for _, test := range []struct {
+		status     int
+		body       string
+		retryAfter string
+		want       registration.Code
+		text       string
+	}{
+		{400, `{"detail":"bad"}`, "", registration.CodeRefused, `registration: refused (HTTP 400): the platform says "bad"`},
+		{401, `{"detail":{"error_class":"missing_api_key","message":"no key"}}`, "", registration.CodeUnauthorized,
+			`registration: unauthorized (HTTP 401, missing_api_key): the platform says "no key"; check the API key`},
+		{403, ``, "", registration.CodeForbidden, "admins"},
+		{404, `{"detail":"Not Found"}`, "", registration.CodeNotFound, "check the agent's id"},
+		{409, `{"detail":"name taken"}`, "", registration.CodeConflict, "name taken"},
+		{413, `too big`, "", registration.CodeTooLarge, "too big"},
+		{429, `{}`, "17", registration.CodeRateLimited, "try again in 17s"},
+		{429, `{}`, "soon", registration.CodeRateLimited, "(HTTP 429)"},
+		{429, `{}`, date, registration.CodeRateLimited, "try again in 30s"},
+		{500, `oops`, "", registration.CodeServer, "may have been registered"},
+		{503, `{}`, "5", registration.CodeServer, "may have been registered"},
+		{201, `{"status":"draft"}`, "", registration.CodeBadResponse, "the answer has no id; the agent may have been registered"},
+		{201, `{"id":1,"id":2}`, "", registration.CodeBadResponse, "strict JSON"},
+		{200, `<html>`, "", registration.CodeBadResponse, "strict JSON"},
+		{201, ``, "", registration.CodeBadResponse, "strict JSON"},
+		{201, `{"id":1,"x":"` + strings.Repeat("x", 600) + `"}`, "", registration.CodeBadResponse, "more than 512 bytes"},
+		{422, strings.Repeat("x", 600), "", registration.CodeRejected, "(HTTP 422)"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			header := http.Header{"Retry-After": {test.retryAfter}}
+			if test.retryAfter == date {
+				header.Set("Retry-After", time.Now().Add(30*time.Second).UTC().Format(date))
+			}
+			a := &answers{status: test.status, body: test.body, header: header}
+			c := newClient(t, "https://api.example.com", &registration.Options{Transport: a, MaxResponseBytes: 512})
+			_, err := c.Create(t.Context(), full())
+			e, ok := errors.AsType[*registration.Error](err)
+			if !ok || e.Code != test.want || e.Status != test.status || !e.Remote() || !strings.Contains(e.Error(), test.text) {
+				t.Errorf("%d %.20s: got %v", test.status, test.body, err)
+			}
+			if a.calls != 1 {
+				t.Errorf("%d was repeated", test.status)
+			}
+		})
+	}
+}
+
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	var requests []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests = append(requests, r.RequestURI)
+		http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+	}))
+	defer server.Close()
+	_, err := newClient(t, server.URL, nil).Create(t.Context(), full())
+	if registration.CodeOf(err) != registration.CodeStatus || len(requests) != 1 {
+		t.Errorf("got %v after %q", err, requests)
+	}
+}
+
+func TestTimeoutAndCancel(t *testing.T) {
+	hang := roundTripper(func(r *http.Request) (*http.Response, error) {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	})
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, "https://api.example.com", &registration.Options{Transport: hang})
+		start := time.Now()
+		_, err := c.Create(t.Context(), full())
+		if registration.CodeOf(err) != registration.CodeTimeout || time.Since(start) != 30*time.Second {
+			t.Errorf("got %v after %v", err, time.Since(start))
+		}
+		if !strings.Contains(err.Error(), "may have been registered") {
+			t.Errorf("the doubt is not told: %v", err)
+		}
+		stop := errors.New("shutting down")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(stop) })
+		_, err = c.Update(ctx, "8", full())
+		if registration.CodeOf(err) != registration.CodeCanceled || !errors.Is(err, stop) || !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestTransportFailures(t *testing.T) {
+	broken := errors.New("connection reset; sent Authorization: Bearer " + apiKey + " and " + secretValue)
+	for name, transport := range map[string]http.RoundTripper{
+		"no answer": roundTripper(func(*http.Request) (*http.Response, error) { return nil, broken }),
+		"the answer breaks off": roundTripper(func(*http.Request) (*http.Response, error) {
+			body := io.MultiReader(strings.NewReader(`{"id":`), errReader{broken})
+			return &http.Response{StatusCode: 201, Body: io.NopCloser(body)}, nil
+		}),
+	} {
+		c := newClient(t, "https://api.example.com", &registration.Options{Transport: transport})
+		_, err := c.Create(t.Context(), full())
+		if e, ok := errors.AsType[*registration.Error](err); !ok || e.Code != registration.CodeTransport || !errors.Is(err, broken) ||
+			e.Remote() || !strings.Contains(err.Error(), "may have been registered") {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if leaks(err.Error()) {
+			t.Errorf("%s: the error shows a secret: %v", name, err)
+		}
+	}
+	server := httptest.NewServer(nil)
+	server.Close()
+	_, err := newClient(t, server.URL, nil).Create(t.Context(), full())
+	if registration.CodeOf(err) != registration.CodeTransport || strings.Contains(err.Error(), "may have been") {
+		t.Errorf("nothing was sent: %v", err)
+	}
+}
+
+type errReader struct{ err error }
+
+func (r errReader) Read([]byte) (int, error) { return 0, r.err }
+
+func leaks(s string) bool {
+	return strings.Contains(s, apiKey) || strings.Contains(s, "s3cret") || strings.Contains(s, "hidden-in-query")
+}
+
+// shown is everything of an error that a program may log.
+func shown(err error) string {
+	e, ok := errors.AsType[*registration.Error](err)
+	if !ok {
+		return fmt.Sprint(err)
+	}
+	return fmt.Sprintf("%v %s %+v %s %s", err, e.Code, e.Problems, e.Class, e.Detail)
+}
+
+func TestNoSecretInErrors(t *testing.T) {
+	reg := full()
+	reg.EndpointURL += "?k=hidden-in-query"
+	echo := "Authorization: Bearer " + apiKey + ", " + secretValue + ", s3cret-agent-token, " + reg.EndpointURL
+	for _, body := range []string{
+		echo, `{"detail":"` + echo + `"}`, `{"detail":{"error_class":"` + apiKey + `","message":"m ` + echo + `"}}`,
+		`{"detail":[{"type":"s3cret-agent-token","loc":["body","` + apiKey + `"],"msg":"` + echo + `","input":"` + echo + `"}]}`,
+		`{"errors":[{"name":"` + secretValue + `","pointer":"/` + apiKey + `","message":"no"}]}`, `{"x":"` + echo + `"}`,
+		strings.Repeat(" ", 4096-len(apiKey)/2) + apiKey, // cut in the middle
+	} {
+		for _, status := range []int{200, 307, 400, 401, 422, 500} {
+			c := newClient(t, "https://api.example.com", &registration.Options{
+				Transport: &answers{status: status, body: body}, MaxResponseBytes: 4096,
+			})
+			if _, err := c.Create(t.Context(), reg); err == nil || leaks(shown(err)) || strings.Contains(shown(err), apiKey[:20]) {
+				t.Errorf("%d %.60s: %s", status, body, shown(err))
+			}
+		}
+	}
+	reg.AuthValue = registration.NewSecret(apiKey[:12]) // one secret may begin another
+	c := newClient(t, "https://api.example.com", &registration.Options{Transport: &answers{status: 422, body: `{"detail":"` + apiKey + `"}`}})
+	if _, err := c.Create(t.Context(), reg); !strings.Contains(err.Error(), ": [redacted] [") {
+		t.Errorf("got %v", err)
+	}
+	if c := newClient(t, "https://api.example.com", nil); leaks(fmt.Sprintf("%v %+v %#v", c, c, *c)) {
+		t.Error("printing a client shows its key")
+	}
+}
+
+func TestNewClient(t *testing.T) {
+	for _, base := range []string{"https://api.example.com", "https://api.example.com/", "http://127.0.0.1:8080", "http://localhost", "http://[::1]/x"} {
+		if _, err := registration.NewClient(base, apiKey, nil); err != nil {
+			t.Errorf("%s: %v", base, err)
+		}
+	}
+	for base, mistakes := range map[string]int{
+		"": 1, "api.example.com": 1, "/api": 1, "http://api.example.com": 1, "ftp://localhost": 1, "https://api.example.com/api": 1,
+		"https://api.example.com/api/": 1, "https://u:s3cret@api.example.com": 1, "https://api.example.com?x=1#y": 1, "http://u@example.com/api": 3,
+		"https://%zz": 1,
+	} {
+		_, err := registration.NewClient(base, "", &registration.Options{Timeout: -1})
+		e, ok := errors.AsType[*registration.Error](err)
+		if !ok || e.Code != registration.CodeOptions || strings.Count(e.Err.Error(), "\n")+1 != mistakes+2 || leaks(err.Error()) {
+			t.Errorf("%s: got %v", base, err)
+		}
+	}
+	if _, err := registration.NewClient("https://api.example.com", "key\nX-Other: 1", nil); err == nil {
+		t.Error("a key with a line break was taken")
+	}
+}
+
+func FuzzAnswer(f *testing.F) {
+	for _, seed := range []string{
+		`{"id":8,"status":"draft"}`, `{"detail":{"tools":[{"index":0,"name":"get_order","problems":[{"code":"c","pointer":"/p","message":"m"}]}]}}`,
+		`{"detail":[{"loc":["body","tools_schema",0],"msg":"m"}]}`, `{"get_order":["a",{"msg":"` + apiKey + `"}]}`, `[[[]]]`, "\xff", ``, `null`,
+	} {
+		f.Add(uint16(422), seed)
+		f.Add(uint16(201), seed)
+	}
+	reg := full()
+	f.Fuzz(func(t *testing.T, status uint16, body string) {
+		c := newClient(t, "https://api.example.com", &registration.Options{Transport: &answers{status: int(status), body: body}})
+		agent, err := c.Create(context.Background(), reg)
+		if (agent == nil) == (err == nil) || agent != nil && (agent.ID == "" || !json.Valid(agent.Raw)) {
+			t.Fatalf("got %+v, %v", agent, err)
+		}
+		if e, ok := errors.AsType[*registration.Error](err); err != nil && (!ok || len(e.Problems) > 100 || e.Status != int(status)) {
+			t.Fatalf("got %#v", err)
+		}
+		if s := shown(err); leaks(s) || !utf8.ValidString(s) {
+			t.Fatalf("got %q", s)
+		}
+	})
+}

@@ -1,0 +1,393 @@
+package registration_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch/registration"
+	"github.com/toolwire/toolwire/ledger"
+	"github.com/toolwire/toolwire/schema"
+)
+
+const secretValue = "Bearer s3cret-agent-token"
+
+// full has every member set.
+func full() *registration.Registration {
+	object := json.RawMessage(`{"type":"object"}`)
+	return &registration.Registration{
+		Name: "refund-agent", Description: "Refunds & more.", EndpointURL: "https://agents.example.com/dispatch",
+		AuthHeader: "Authorization", AuthValue: registration.NewSecret(secretValue),
+		Tools:        []schema.Tool{{Name: "get_order", InputSchema: object}, {Name: "refund_order", InputSchema: object}},
+		LedgerSchema: &ledger.Schema{Entities: []ledger.Entity{{Type: "order", IDField: "order_id"}}},
+		RunTimeout:   10 * time.Minute, RequireTranscript: true,
+		SubAgents: []registration.SubAgent{
+			{ActorID: "supervisor", TalksTo: []string{"supervisor/refunds"}},
+			{ActorID: "supervisor/refunds", Tools: []string{"refund_order"}, TalksTo: []string{}},
+		},
+		Entry: "supervisor",
+	}
+}
+
+const fullBody = `{"name":"refund-agent","description":"Refunds & more.","mode":"external_http",` +
+	`"endpoint_url":"https://agents.example.com/dispatch","auth_header_name":"Authorization",` +
+	`"auth_header_value":"Bearer s3cret-agent-token",` +
+	`"tools_schema":[{"name":"get_order","input_schema":{"type":"object"}},{"name":"refund_order","input_schema":{"type":"object"}}],` +
+	`"ledger_schema":{"entities":[{"type":"order","id_field":"order_id"}]},"run_timeout_s":600,` +
+	`"config":{"sub_agents":[{"actor_id":"supervisor","talks_to":["supervisor/refunds"]},` +
+	`{"actor_id":"supervisor/refunds","tools":["refund_order"],"talks_to":[]}],"topology":{"entry":"supervisor"},` +
+	`"response_contract":{"response_mode":"rich","strictness":"strict"}}}`
+
+func minimal() *registration.Registration {
+	return &registration.Registration{Name: "a", EndpointURL: "https://agents.example.com"}
+}
+
+func TestBody(t *testing.T) {
+	bare := minimal()
+	overridden := minimal()
+	overridden.RequireTranscript, overridden.AuthValue = true, registration.NewSecret("x")
+	overridden.Extra = []ledger.Member{
+		{Name: "mode"}, {Name: "endpoint_url", Value: []byte(`{"url":"u"}`)}, {Name: "folder", Value: []byte(`7`)},
+		{Name: "ledger_schema", Value: []byte(`null`)},
+	}
+	overridden.Config = []ledger.Member{{Name: "response_contract"}, {Name: "requirements", Value: []byte(`["httpx"]`)}}
+	emptyTools := minimal()
+	emptyTools.Tools = []schema.Tool{}
+	for name, test := range map[string]struct {
+		reg  *registration.Registration
+		want string
+	}{
+		"full":    {full(), fullBody},
+		"minimal": {bare, `{"name":"a","mode":"external_http","endpoint_url":"https://agents.example.com"}`},
+		"no tools": {emptyTools,
+			`{"name":"a","mode":"external_http","endpoint_url":"https://agents.example.com","tools_schema":[]}`},
+		"members replaced, left out and added": {overridden,
+			`{"name":"a","endpoint_url":{"url":"u"},"auth_header_value":"x","config":{"requirements":["httpx"]},"folder":7,"ledger_schema":null}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := test.reg.Body()
+			if err != nil || string(got) != test.want {
+				t.Fatalf("got  %s, %v\nwant %s", got, err, test.want)
+			}
+		})
+	}
+}
+
+func TestReadAndWriteBack(t *testing.T) {
+	var got registration.Registration
+	if err := json.Unmarshal([]byte(fullBody), &got); err != nil {
+		t.Fatal(err)
+	}
+	if want := full(); !reflect.DeepEqual(got.SubAgents, want.SubAgents) || got.Entry != want.Entry || !got.RequireTranscript ||
+		got.RunTimeout != want.RunTimeout || len(got.Tools) != 2 || got.LedgerSchema == nil || got.Config != nil || got.Extra != nil ||
+		!reflect.DeepEqual(got.AuthValue, want.AuthValue) {
+		t.Errorf("got %+v", got)
+	}
+	for name, doc := range map[string]string{
+		"full": fullBody,
+		"members of a later release": `{"name":"a","mode":"external_http","tools_schema":[{"name":"t","x":1.50}],"config":{` +
+			`"response_contract":{"response_mode":"thin"},"sub_agents":[{"actor_id":"a","x":1}],` +
+			`"topology":{"entry":["a"],"policy":"prior","version":1},"requirements":[]},"later":{"a":1e400}}`,
+		"wrong inside config": `{"mode":"external_http","config":{"sub_agents":"x","topology":{"Entry":"a"},"response_contract":null}}`,
+	} {
+		var r registration.Registration
+		data := []byte(doc)
+		err := r.UnmarshalJSON(data)
+		clear(data) // the caller's own again
+		if body, bodyErr := r.Body(); err != nil || bodyErr != nil || string(body) != doc {
+			t.Errorf("%s: got  %s, %v, %v\nwant %s", name, body, err, bodyErr, doc)
+		}
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	for doc, want := range map[string]string{
+		`[]`: "not_json ", `{"name":"a","name":"b"}`: "not_json ",
+		`{"name":1,"endpoint_url":[],"tools_schema":{"tools_schema":[]},"config":[],"run_timeout_s":1801}`: "wrong_type /name, " +
+			"wrong_type /endpoint_url, wrong_type /tools_schema, run_timeout_invalid /run_timeout_s, wrong_type /config",
+		`{"run_timeout_s":0}`: "run_timeout_invalid /run_timeout_s", `{"run_timeout_s":1.5}`: "run_timeout_invalid /run_timeout_s",
+		`{"name":null,"tools_schema":null,"ledger_schema":null,"config":null,"run_timeout_s":null}`: "",
+	} {
+		r := *full()
+		err := r.UnmarshalJSON([]byte(doc))
+		if got := strings.Join(problemsOf(t, err), ", "); got != want {
+			t.Errorf("%s: got %s", doc, got)
+		}
+		if err != nil && r.Name != "refund-agent" {
+			t.Errorf("%s: changed by a failed read", doc)
+		}
+	}
+}
+
+func TestToolsJSON(t *testing.T) {
+	got, err := full().ToolsJSON()
+	want := `[{"name":"get_order","input_schema":{"type":"object"}},{"name":"refund_order","input_schema":{"type":"object"}}]`
+	if err != nil || string(got) != want {
+		t.Errorf("got %s, %v", got, err)
+	}
+	if got, err := minimal().ToolsJSON(); err != nil || string(got) != `[]` {
+		t.Errorf("no tools: got %s, %v", got, err)
+	}
+	broken := minimal()
+	broken.Tools = []schema.Tool{{Name: "t", InputSchema: json.RawMessage(`{"type":`)}}
+	_, listErr := broken.ToolsJSON()
+	_, bodyErr := broken.Body()
+	if registration.CodeOf(listErr) != registration.CodeInvalid || registration.CodeOf(bodyErr) != registration.CodeInvalid {
+		t.Errorf("a broken schema was written: %v, %v", listErr, bodyErr)
+	}
+}
+
+func TestSecretIsNotShown(t *testing.T) {
+	reg := full()
+	reg.Extra = []ledger.Member{{Name: "auth_header_value", Value: []byte(`"` + secretValue + `"`)}}
+	type holder struct{ hidden registration.Registration } // fmt calls no methods of what unexported fields hold
+	asJSON, err := json.Marshal(reg)
+	if err != nil || strings.Contains(string(asJSON), "auth_header_value") {
+		t.Errorf("JSON: %s, %v", asJSON, err)
+	}
+	reg.Extra = nil
+	var log strings.Builder
+	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "reg", *reg, "value", reg.AuthValue)
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "reg", *reg, "value", reg.AuthValue)
+	shown := log.String()
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%d", "%x", "%q"} {
+		shown += fmt.Sprintf(verb+verb+verb, reg, holder{*reg}, reg.AuthValue)
+	}
+	if strings.Contains(shown, "s3cret") || strings.Contains(shown, fmt.Sprintf("%x", "s3cret")) {
+		t.Error("the secret is shown")
+	}
+	if got := reg.AuthValue.String() + registration.NewSecret("").String(); got != "[redacted]" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// problemsOf lists "code pointer" of everything that Validate finds.
+func problemsOf(t *testing.T, err error) []string {
+	t.Helper()
+	if err == nil {
+		return nil
+	}
+	e, ok := errors.AsType[*registration.Error](err)
+	if !ok || e.Code != registration.CodeInvalid {
+		t.Fatalf("not an *Error of a registration: %v", err)
+	}
+	var got []string
+	for _, p := range e.Problems {
+		got = append(got, string(p.Code)+" "+p.Pointer)
+	}
+	return got
+}
+
+func TestValidate(t *testing.T) {
+	type reg = registration.Registration
+	for name, test := range map[string]struct {
+		change func(*reg)
+		want   string // sorted as found, joined by ", "
+	}{
+		"full":                     {func(*reg) {}, ""},
+		"nothing":                  {func(r *reg) { *r = reg{} }, "missing /name, missing /endpoint_url"},
+		"blank name":               {func(r *reg) { r.Name = " \t" }, "missing /name"},
+		"name of 255 characters":   {func(r *reg) { r.Name = strings.Repeat("ä", 255) }, ""},
+		"name of 256":              {func(r *reg) { r.Name = strings.Repeat("ä", 256) }, "too_long /name"},
+		"description of 5,000":     {func(r *reg) { r.Description = strings.Repeat("ä", 5000) }, ""},
+		"description of 5,001":     {func(r *reg) { r.Description = strings.Repeat("ä", 5001) }, "too_long /description"},
+		"not UTF-8":                {func(r *reg) { r.Name = "a\xff" }, "not_utf8 /name"},
+		"mode spelled out":         {func(r *reg) { r.Mode = "external_http" }, ""},
+		"another mode":             {func(r *reg) { r.Mode = "code" }, "mode_invalid /mode"},
+		"value without header":     {func(r *reg) { r.AuthHeader = "" }, "missing /auth_header_name"},
+		"header without value":     {func(r *reg) { r.AuthValue = registration.Secret{} }, "missing /auth_header_value"},
+		"no auth":                  {func(r *reg) { r.AuthHeader, r.AuthValue = "", registration.Secret{} }, ""},
+		"header with a colon":      {func(r *reg) { r.AuthHeader = "X-API-Key:" }, "auth_header_invalid /auth_header_name"},
+		"header split":             {func(r *reg) { r.AuthHeader = "A\r\nB" }, "auth_header_invalid /auth_header_name"},
+		"value split":              {func(r *reg) { r.AuthValue = registration.NewSecret("a\r\nb: c") }, "auth_value_invalid /auth_header_value"},
+		"unset variable":           {func(r *reg) { r.AuthValue = registration.NewSecret("Bearer ") }, "auth_value_invalid /auth_header_value"},
+		"value not ASCII":          {func(r *reg) { r.AuthValue = registration.NewSecret("pässword") }, "auth_value_invalid /auth_header_value"},
+		"run timeout of 30 min":    {func(r *reg) { r.RunTimeout = 1800 * time.Second }, ""},
+		"default run timeout":      {func(r *reg) { r.RunTimeout = 0 }, ""},
+		"run timeout too long":     {func(r *reg) { r.RunTimeout = 1801 * time.Second }, "run_timeout_invalid /run_timeout_s"},
+		"run timeout too short":    {func(r *reg) { r.RunTimeout = time.Millisecond }, "run_timeout_invalid /run_timeout_s"},
+		"run timeout negative":     {func(r *reg) { r.RunTimeout = -time.Second }, "run_timeout_invalid /run_timeout_s"},
+		"run timeout with parts":   {func(r *reg) { r.RunTimeout = 1500 * time.Millisecond }, "run_timeout_invalid /run_timeout_s"},
+		"actor id":                 {func(r *reg) { r.SubAgents[0].ActorID, r.Entry = "a//b", "" }, "actor_id_invalid /config/sub_agents/0/actor_id"},
+		"same actor twice":         {func(r *reg) { r.SubAgents[1].ActorID, r.SubAgents[0].TalksTo = "supervisor", nil }, "duplicate /config/sub_agents/1/actor_id"},
+		"unknown tool":             {func(r *reg) { r.SubAgents[1].Tools[0] = "refund" }, "undeclared /config/sub_agents/1/tools/0"},
+		"unknown neighbour":        {func(r *reg) { r.SubAgents[0].TalksTo[0] = "Supervisor/refunds" }, "undeclared /config/sub_agents/0/talks_to/0"},
+		"unknown entry":            {func(r *reg) { r.Entry = "refunds" }, "undeclared /config/topology/entry"},
+		"entry without sub-agents": {func(r *reg) { r.SubAgents = nil }, "undeclared /config/topology/entry"},
+		"tools and ledger": {func(r *reg) {
+			r.Tools[0].Name, r.Tools[1].InputSchema = "get order", nil
+			r.LedgerSchema.Entities = append(r.LedgerSchema.Entities, ledger.Entity{Type: "order", IDField: "id"})
+		}, "name_invalid /tools_schema/0/name, input_schema_missing /tools_schema/1/input_schema, duplicate /ledger_schema/entities/1/type"},
+		"adapter on an entity of the ledger schema": {func(r *reg) {
+			r.Tools[0].LedgerAdapter = &ledger.Adapter{EntityType: "order", IDFrom: "$.order_id"}
+			r.Tools[1].LedgerAdapter = &ledger.Adapter{EntityType: "refund", IDFrom: "$.id"}
+		}, "adapter_undeclared /tools_schema/1/ledger_adapter/entity_type"},
+		"several at once": {func(r *reg) {
+			r.Name, r.EndpointURL, r.RunTimeout, r.Entry = "", "http://localhost", time.Hour, "x"
+		}, "missing /name, endpoint_url_invalid /endpoint_url, endpoint_not_public /endpoint_url, run_timeout_invalid /run_timeout_s, " +
+			"undeclared /config/topology/entry"},
+		"replaced members are not validated": {func(r *reg) {
+			r.EndpointURL, r.Tools = "", nil
+			r.Extra = []ledger.Member{{Name: "endpoint_url", Value: []byte(`1`)}, {Name: "tools_schema", Value: []byte(`"x"`)}}
+			r.Entry, r.Config = "x", []ledger.Member{{Name: "topology", Value: []byte(`[]`)}}
+		}, ""},
+		"further members": {func(r *reg) {
+			r.Extra = []ledger.Member{{Name: "Endpoint_URL", Value: []byte(`1`)}, {Name: "a/b", Value: []byte(`1,"c":2`)}}
+			r.Config = []ledger.Member{{Name: "x"}, {Name: "x"}}
+		}, "wrong_case /Endpoint_URL, not_json /a~1b, duplicate /config/x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := full()
+			test.change(r)
+			err := r.Validate(nil)
+			if got := strings.Join(problemsOf(t, err), ", "); got != test.want {
+				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+			if err != nil && strings.Contains(err.Error(), "s3cret") {
+				t.Error("the secret is shown")
+			}
+		})
+	}
+}
+
+func TestValidateUnwrapsAndTakesOptions(t *testing.T) {
+	r := full()
+	r.Tools[0] = schema.Tool{
+		Name: "get_order", InputSchema: json.RawMessage(`{"type":"object"}`), DefaultExecutionMode: schema.Passthrough,
+		PassthroughBinding: &schema.Binding{EndpointName: "orders-api", ToolName: "get_order"},
+	}
+	if err := r.Validate(nil); err != nil {
+		t.Fatal(err)
+	}
+	err := r.Validate(&schema.ValidateOptions{Endpoints: schema.Endpoints{}})
+	tools, ok := errors.AsType[*schema.ValidationError](err)
+	if !ok || !tools.Has(schema.CodeEndpointMissing) {
+		t.Errorf("the options did not reach the tools: %v", err)
+	}
+	if e := new(registration.Error); !errors.As(err, &e) || e.Problems[0].Tool != "get_order" || e.Remote() {
+		t.Errorf("got %+v", e)
+	}
+}
+
+func TestEndpoint(t *testing.T) {
+	const bad, private = "endpoint_url_invalid", "endpoint_not_public"
+	for url, want := range map[string]string{
+		"https://agents.example.com":                          "",
+		"https://agents.example.com.:8443/v1/dispatch?team=7": "",
+		"HTTPS://Agents.Example.COM/":                         "",
+		"https://8.8.8.8/":                                    "",
+		"https://[2606:4700::1111]:443/":                      "",
+		"https://xn--bcher-kva.example/":                      "",
+		"https://127-0-0-1.example.com/":                      "",
+
+		"agents.example.com/dispatch":        bad + " " + bad,
+		"/dispatch":                          bad + " " + bad,
+		"https:agents.example.com":           bad,
+		"https:///dispatch":                  bad,
+		"http://agents.example.com":          bad,
+		"ftp://agents.example.com":           bad,
+		"https://user:pw@agents.example.com": bad,
+		"https://@agents.example.com":        bad,
+		"https://agents.example.com/#x":      bad,
+		"https://agents.example.com:0":       bad,
+		"https://agents.example.com:":        bad,
+		"https://agents.example.com:65536":   bad,
+		"https://agents.example.com:x":       bad,
+		"https://agents.example.com/\x00":    bad,
+		"http://u:pw@localhost:0/#x":         bad + " " + bad + " " + bad + " " + bad + " " + private,
+
+		"https://localhost":                           private,
+		"https://LocalHost.:8080":                     private,
+		"https://api.localhost":                       private,
+		"https://localhost.localdomain":               private,
+		"https://metadata.google.internal/":           private,
+		"https://metadata":                            private,
+		"https://metadata.goog":                       private,
+		"https://orders.internal":                     private,
+		"https://laptop.local":                        private,
+		"https://agents":                              private,
+		"https://-..example.com":                      private,
+		"https://agents.example.com..":                private,
+		"https://bücher.example":                      private,
+		"https://ｌocalhost":                           private,
+		"https://" + strings.Repeat("a", 64) + ".com": private,
+
+		"https://127.0.0.1": private, "https://127.255.0.9:443": private, "https://127.0.0.1.": private, "https://[::1]": private,
+		"https://127.1": private, "https://0x7f.1": private, "https://0177.0.0.1": private, "https://2130706433": private,
+		"https://0x7f000001": private, "https://127.0.0.0x1": private, "https://1.2.3.4.5": private, "https://example.1": private,
+		"https://10.0.0.1": private, "https://172.16.0.1": private, "https://172.31.255.255": private, "https://192.168.1.1": private,
+		"https://[fc00::1]": private, "https://[fd12::1]": private, "https://169.254.1.1": private,
+		"https://169.254.169.254/latest": private, "https://168.63.129.16": private, "https://100.100.100.200": private,
+		"https://[fd00:ec2::254]": private, "https://[fe80::1]": private, "https://[fe80::1%25eth0]": private,
+		"https://[2606:4700::1111%25eth0]": private, "https://0.0.0.0": private, "https://100.64.0.1": private,
+		"https://192.0.2.1": private, "https://198.18.0.1": private, "https://198.51.100.1": private, "https://203.0.113.9": private,
+		"https://224.0.0.1": private, "https://240.0.0.1": private, "https://255.255.255.255": private, "https://[::]": private,
+		"https://[::ffff:127.0.0.1]": private, "https://[::ffff:7f00:1]": private, "https://[::ffff:8.8.8.8]": "",
+		"https://[64:ff9b::7f00:1]": private, "https://[2002:7f00:1::]": private, "https://[2001:db8::1]": private, "https://[ff02::1]": private,
+		"https://172.32.0.1": "", "https://11.0.0.1": "", "https://100.128.0.1": "", "https://169.253.0.1": "",
+	} {
+		r := minimal()
+		r.EndpointURL = url
+		err := r.Validate(nil)
+		got := strings.ReplaceAll(strings.Join(problemsOf(t, err), " "), " /endpoint_url", "")
+		if got != want {
+			t.Errorf("%q: got %q, want %q", url, got, want)
+		}
+		if err != nil && strings.Contains(err.Error(), "pw") {
+			t.Errorf("%q: a credential is shown: %v", url, err)
+		}
+	}
+}
+
+func TestEndpointIsToldApart(t *testing.T) {
+	for url, want := range map[string]string{
+		"https://metadata.google.internal": "metadata", "https://169.254.169.254": "metadata", "https://[fd00:ec2::254]": "metadata",
+		"https://127.0.0.1": "loopback", "https://10.0.0.1": "private", "https://[fe80::1]": "link-local", "https://240.0.0.1": "reserved",
+		"https://localhost": "localhost", "https://[fe80::1%25eth0]": "zone",
+	} {
+		r := minimal()
+		r.EndpointURL = url
+		if err := r.Validate(nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q in it", url, err, want)
+		}
+	}
+}
+
+func TestValidateIsDeterministic(t *testing.T) {
+	broken := func() error {
+		r := full()
+		r.Name, r.Entry, r.SubAgents[0].Tools = "", "x", []string{"a", "b"}
+		r.Tools = append(r.Tools, r.Tools...)
+		return r.Validate(nil)
+	}
+	if first := broken(); !reflect.DeepEqual(problemsOf(t, first), problemsOf(t, broken())) || len(problemsOf(t, first)) != 6 {
+		t.Errorf("got %v", first)
+	}
+}
+
+// FuzzRead: what was read and written is read and written the same again.
+func FuzzRead(f *testing.F) {
+	f.Add(fullBody)
+	f.Add(`{"config":{"topology":{"entry":["a"]},"sub_agents":[{"Actor_ID":"a"}]},"x":1,"ledger_schema":7,"tools_schema":[1]}`)
+	f.Fuzz(func(t *testing.T, doc string) {
+		var first, second registration.Registration
+		if first.UnmarshalJSON([]byte(doc)) != nil {
+			return
+		}
+		once, err := first.Body()
+		if err != nil {
+			return // names that differ by case from known ones
+		}
+		if err := second.UnmarshalJSON(once); err != nil {
+			t.Fatalf("%s: %v", once, err)
+		}
+		if twice, err := second.Body(); err != nil || string(once) != string(twice) {
+			t.Fatalf("got %s, %v after %s", twice, err, once)
+		}
+	})
+}

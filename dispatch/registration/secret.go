@@ -1,0 +1,78 @@
+package registration
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// A Secret is a text that is sent and never shown: fmt, log/slog and encoding/json do not reach it, at any depth of any
+// value that holds it. The zero Secret is none.
+type Secret struct{ text *string }
+
+// NewSecret hides a text; "" is no secret.
+func NewSecret(text string) Secret {
+	if text == "" {
+		return Secret{}
+	}
+	return Secret{&text}
+}
+
+// String is "[redacted]", or "" if there is no secret.
+func (s Secret) String() string {
+	if s.text == nil {
+		return ""
+	}
+	return redacted
+}
+
+const redacted = "[redacted]"
+
+func (s Secret) reveal() string {
+	if s.text == nil {
+		return ""
+	}
+	return *s.text
+}
+
+// secrets are what of a registration must not be shown, wherever the platform repeats it.
+func (r *Registration) secrets() []string {
+	value := r.AuthValue.reveal()
+	_, credential, _ := strings.Cut(value, " ")
+	secrets := []string{value, credential, text(members(r.Extra).first(authValueMember))}
+	if u, err := url.Parse(r.EndpointURL); err == nil {
+		secrets = append(secrets, u.RawQuery)
+	}
+	return secrets
+}
+
+// scrubber cleans what the platform says.
+type scrubber struct{ secrets *strings.Replacer }
+
+func newScrubber(secrets []string) scrubber {
+	var all []string
+	for _, s := range secrets {
+		if s != "" {
+			quoted := string(quote(s))
+			all = append(all, s, quoted[1:len(quoted)-1])
+		}
+	}
+	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) }) // a whole value before its parts
+	var pairs []string
+	for _, s := range all {
+		pairs = append(pairs, s, redacted)
+	}
+	return scrubber{strings.NewReplacer(pairs...)}
+}
+
+// text is s without secrets and control characters, valid UTF-8 (strings.Map sees to that) and bounded.
+func (c scrubber) text(s string) string {
+	s = c.secrets.Replace(s)
+	return cut(strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)), maxText)
+}
