@@ -87,15 +87,20 @@ type outcome struct {
 	panicked any // http.ErrAbortHandler and nothing else
 }
 
-// serve runs the agent and answers.
+// serve runs the agent and answers. It and await keep little on the stack, because that is where thousands of runs wait.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, v *visit) {
 	start := time.Now()
 	out := h.await(r.Context(), v)
+	h.finish(w, r, v, out, time.Since(start))
+}
+
+// finish answers with what became of the agent.
+func (h *Handler) finish(w http.ResponseWriter, r *http.Request, v *visit, out outcome, took time.Duration) {
 	if out.panicked != nil {
 		panic(out.panicked)
 	}
 	if out.err != nil {
-		h.log(r, v, slog.LevelError, "run failed", slog.Duration("took", time.Since(start)), slog.Any("error", out.err))
+		h.log(r, v, slog.LevelError, "run failed", slog.Duration("took", took), slog.Any("error", out.err))
 		if h.opts.FailureResponse == nil {
 			WriteError(w, agentError(out.err))
 			return
@@ -107,7 +112,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, v *visit) {
 		h.log(r, v, slog.LevelWarn, "response contract", slog.String("code", p.Code), slog.String("pointer", p.Pointer), slog.String("problem", p.Text))
 	}
 	if h.opts.Logger.Enabled(r.Context(), slog.LevelInfo) {
-		h.log(r, v, slog.LevelInfo, "run answered", slog.Duration("took", time.Since(start)))
+		h.log(r, v, slog.LevelInfo, "run answered", slog.Duration("took", took))
 	}
 	writeJSON(w, http.StatusOK, body)
 }
