@@ -44,7 +44,7 @@ func WithActor(ctx context.Context, actorID string) context.Context {
 }
 
 func (c *Client) actorFor(ctx context.Context) string {
-	if c.actor != "" {
+	if c.labelled {
 		return c.actor
 	}
 	actor, _ := ctx.Value(actorKey{}).(string)
@@ -53,7 +53,7 @@ func (c *Client) actorFor(ctx context.Context) string {
 
 func (c *Client) checkActor(info CallInfo) *Error {
 	err := c.actorErr
-	if c.actor == "" && info.Actor != "" {
+	if !c.labelled && info.Actor != "" {
 		err = ValidActor(info.Actor)
 	}
 	if err != nil {

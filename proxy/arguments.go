@@ -64,7 +64,7 @@ func marshalObject(args any, limits strictjson.Limits) (json.RawMessage, error) 
 	if err != nil {
 		return nil, fmt.Errorf("the arguments are no JSON object: %w", err)
 	}
-	return raw, nil
+	return bytes.Clone(raw), nil // a transport may still read it when the call has been given up
 }
 
 // marshalProblem words encoding/json's errors without the values that their texts hold.
@@ -81,7 +81,7 @@ func marshalProblem(args any, err error) string {
 	return fmt.Sprintf("encoding/json cannot write a Go %T", args)
 }
 
-// dropNulls copies a valid JSON object without its null members, keeping every other byte but white space.
+// dropNulls copies a valid JSON object without its null members. Numbers keep their digits.
 func dropNulls(body json.RawMessage) json.RawMessage {
 	if !bytes.Contains(body, []byte("null")) {
 		return body

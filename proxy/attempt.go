@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"net/url"
 	"strconv"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/strictjson"
@@ -40,7 +42,8 @@ type run struct {
 	log            *slog.Logger
 	observers      []Observer
 
-	over atomic.Pointer[Error] // set once the proxy has said that the run is over
+	over    atomic.Pointer[Error] // set once the proxy has said that the run is over
+	overNow chan struct{}         // closed then
 }
 
 // request is one call or trace event, before it is known how many attempts it takes.
@@ -76,13 +79,15 @@ func (r *run) attempt(ctx context.Context, req *request, place *place) (*answer,
 		if sent == sentNot {
 			place.release()
 		} else {
-			place.answered()
+			place.lost()
 		}
 		return nil, transportError(ctx, attemptCtx, req, sent, err)
 	}
 	place.answered()
 	body, err := readBody(resp, r.maxResponse)
-	closeBody(resp.Body, err)
+	if resp.Body != nil {
+		_ = resp.Body.Close() // what is left of an oversize answer is not worth the connection
+	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return nil, r.statusError(req, resp, body)
 	}
@@ -127,12 +132,12 @@ func (r *run) newRequest(ctx context.Context, req *request) *http.Request {
 type wire struct {
 	trace   httptrace.ClientTrace
 	dialing atomic.Bool // the transport reports to us at all
-	headers atomic.Bool // the headers were written, at least into the connection's buffer
+	headers atomic.Bool // headers were written once, at least into a connection's buffer
 }
 
 func newWire(place *place) *wire {
 	w := &wire{}
-	w.trace.GetConn = func(string) { w.dialing.Store(true); w.headers.Store(false) }
+	w.trace.GetConn = func(string) { w.dialing.Store(true) }
 	w.trace.WroteHeaders = func() { w.headers.Store(true) }
 	w.trace.WroteRequest = func(httptrace.WroteRequestInfo) { place.written() }
 	return w
@@ -176,15 +181,38 @@ func transportError(ctx, attemptCtx context.Context, req *request, sent sent, er
 	case context.Cause(attemptCtx) == errAttemptTimeout:
 		e.Code, e.Err = CodeTimeout, errAttemptTimeout
 	default:
-		if u, ok := errors.AsType[*url.Error](err); ok {
-			err = u.Err // its own text holds the URL
-		}
-		e.Err = err
-		if sent == sentAll {
-			e.Err = fmt.Errorf("the answer broke off: %w", err)
-		}
+		e.Err = quiet(transportProblem(err, sent), err)
 	}
 	return e
+}
+
+// transportProblem words a transport's error without its text, which may hold the URL, or whatever the other side says.
+func transportProblem(err error, sent sent) string {
+	var what string
+	var errno syscall.Errno
+	var timeout net.Error
+	switch {
+	case errors.As(err, new(*net.DNSError)):
+		what = "the proxy's host name cannot be resolved"
+	case errors.As(err, &errno):
+		what = errno.Error() // one of the system's own texts, such as "connection refused"
+	case errors.As(err, new(*tls.CertificateVerificationError)):
+		what = "the proxy's TLS certificate is not trusted"
+	case errors.As(err, new(tls.RecordHeaderError)), errors.As(err, new(tls.AlertError)):
+		what = "the other side does not speak TLS as it should"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		what = "the connection was closed"
+	case errors.As(err, &timeout) && timeout.Timeout():
+		what = "the network took too long"
+	case sent == sentNot:
+		what = "no connection could be made"
+	default:
+		what = "the connection broke, or the answer was no HTTP"
+	}
+	if sent == sentAll {
+		return "the answer broke off: " + what
+	}
+	return what
 }
 
 // contextError keeps both the standard error and the caller's own cause findable.
@@ -229,24 +257,14 @@ func readBody(resp *http.Response, limit int) ([]byte, error) {
 	}
 }
 
-// closeBody reads a short rest first, if there may be one, so that the connection can be used again.
-func closeBody(body io.ReadCloser, readErr error) {
-	if body == nil {
-		return
-	}
-	if readErr != nil {
-		_, _ = io.CopyN(io.Discard, body, 16<<10)
-	}
-	_ = body.Close()
-}
-
 // retryAfter reads the header's two forms, seconds and HTTP date; 0 means absent, past or unreadable.
 func retryAfter(h http.Header) time.Duration {
 	v := h.Get("Retry-After")
 	if v == "" {
 		return 0
 	}
-	if seconds, err := strconv.ParseUint(v, 10, 31); err == nil {
+	seconds, err := strconv.ParseUint(v, 10, 31)
+	if err == nil || errors.Is(err, strconv.ErrRange) { // in the latter case it is the greatest value, some 68 years
 		return time.Duration(seconds) * time.Second
 	}
 	if at, err := http.ParseTime(v); err == nil {

@@ -12,6 +12,7 @@ import (
 type Client struct {
 	run       *run
 	actor     string
+	labelled  bool // by As, so that a context's label does not count
 	actorErr  error
 	observers []Observer
 }
@@ -47,15 +48,15 @@ func (c *Client) Call(ctx context.Context, tool string, args any) (json.RawMessa
 // Call calls the tool and decodes its result into a T with encoding/json.
 //
 // A failed tool must not look like an empty T, so besides the errors of [Client.Call] there are two with the whole
-// [Result] in [Error.Result]: [CodeToolFailed] when [Result.Failed] holds and T has no member error of its own, and
-// [CodeResultType] when the result does not fit T. In both cases the tool has run: do not call it again.
+// [Result] in [Error.Result]: [CodeToolFailed] when [Result.Failed] holds, unless the result says so in a member error
+// that T has too; and [CodeResultType] when the result does not fit T. In both cases the tool has run: do not call it again.
 func Call[T any](ctx context.Context, c *Client, tool string, args any) (T, error) {
 	var v T
 	result, err := c.Do(ctx, tool, args)
 	if err != nil {
 		return v, err
 	}
-	if result.Failed() && !declaresError(reflect.TypeFor[T]()) {
+	if failed, told := result.failure(); failed && !(told && declaresError(reflect.TypeFor[T]())) {
 		return v, c.run.resultError(CodeToolFailed, result, nil)
 	}
 	if err := json.Unmarshal(result.Response, &v); err != nil {
@@ -119,7 +120,7 @@ func (c *Client) do(ctx context.Context, info CallInfo, args any) (json.RawMessa
 // Declared and stamped labels must match byte for byte; the platform shows others as undeclared.
 func (c *Client) As(actorID string) *Client {
 	derived := *c
-	derived.actor = actorID
+	derived.actor, derived.labelled = actorID, true
 	derived.actorErr = nil
 	if actorID != "" {
 		derived.actorErr = ValidActor(actorID)

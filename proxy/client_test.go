@@ -100,6 +100,22 @@ func TestTypedCall(t *testing.T) {
 		t.Errorf("raw: %s, %v", got, err)
 	}
 
+	// A T that could tell of the failure is no excuse when the result does not.
+	c, _ = scripted(t, answer(200, `{"response":{},"source":"transport_error"}`))
+	if got, err := proxy.Call[withError](background, c, "get_order", nil); proxy.CodeOf(err) != proxy.CodeToolFailed {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := proxy.Call[map[string]string](background, c, "get_order", nil); proxy.CodeOf(err) != proxy.CodeToolFailed {
+		t.Errorf("%+v, %v", got, err)
+	}
+	c, _ = scripted(t, answer(200, `{"response":{"error":"no such order"},"source":"odyssey"}`))
+	if got, err := proxy.Call[hiddenErrors](background, c, "get_order", nil); proxy.CodeOf(err) != proxy.CodeToolFailed {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := proxy.Call[embeddedError](background, c, "get_order", nil); err != nil || got.Error != "no such order" {
+		t.Errorf("%+v, %v", got, err)
+	}
+
 	_, err := call(`{"response":{"status":"hunter2","items":300},"source":"odyssey"}`)
 	e := wantError(t, err, proxy.CodeResultType, proxy.Unknown)
 	if strings.Contains(err.Error(), "300") || !strings.Contains(err.Error(), "items") {
@@ -107,6 +123,30 @@ func TestTypedCall(t *testing.T) {
 	}
 	if e.Result == nil || string(e.Result.Response) != `{"status":"hunter2","items":300}` {
 		t.Errorf("the result is lost: %+v", e.Result)
+	}
+}
+
+// Failure is where encoding/json finds the member error only if it is embedded without a name.
+type Failure struct {
+	*Failure `json:"-"`
+	Error    string
+}
+
+type embeddedError struct{ Failure }
+
+// None of these fields is filled by a member error.
+type hiddenErrors struct {
+	Failure `json:"meta"`
+	error   string
+	Error   string `json:"-"`
+	Status  string
+}
+
+func TestFailedIsSeenWithinRaisedLimits(t *testing.T) {
+	deep := strings.Repeat("[", 300) + strings.Repeat("]", 300)
+	c := newClient(t, &script{steps: []step{answer(200, `{"response":{"x":`+deep+`,"error":"boom"}}`)}}, func(o *proxy.Options) { o.MaxDepth = 1000 })
+	if result, err := c.Do(background, "x", nil); err != nil || !result.Failed() {
+		t.Errorf("%+v, %v", result, err)
 	}
 }
 
@@ -310,6 +350,7 @@ func TestActors(t *testing.T) {
 		{c, proxy.WithActor(background, "flight_info"), []string{"flight_info"}},
 		{c.As("a"), proxy.WithActor(background, "b"), []string{"a"}},
 		{c.As("a").As(""), background, nil},
+		{c.As(""), proxy.WithActor(background, "b"), nil},
 	}
 	for _, call := range calls {
 		if _, err := call.client.Call(call.ctx, "get_order", nil); err != nil {
@@ -368,6 +409,8 @@ func TestLegacyBareResponse(t *testing.T) {
 		`{"status":"shipped"}`:               `{"status":"shipped"}`,
 		`[1]`:                                `[1]`,
 		`"text"`:                             `"text"`,
+		`{"status":"ok","source":{"id":1}}`:  `{"status":"ok","source":{"id":1}}`,
+		`{"Response":"web"}`:                 `{"Response":"web"}`,
 		`{"response":null,"source":"error"}`: `null`,
 	} {
 		c := newClient(t, &script{steps: []step{answer(200, body)}}, func(o *proxy.Options) { o.LegacyBareResponse = true })

@@ -53,7 +53,7 @@ type Options struct {
 	MaxNumberLen int
 
 	// DropNulls removes members whose value is null from the arguments, in objects at any depth. The platform refuses
-	// an explicit null where a schema names a type.
+	// an explicit null where a schema names a type. Numbers keep their digits; strings may be escaped differently.
 	DropNulls bool
 
 	// CheckArguments, when set, is asked before every call; its error refuses the call with [CodeArguments] before
@@ -129,6 +129,7 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 		checkArguments: o.CheckArguments,
 		legacyBare:     o.LegacyBareResponse,
 		log:            o.Logger,
+		overNow:        make(chan struct{}),
 	}
 	if r.transport == nil {
 		r.transport = sharedTransport()

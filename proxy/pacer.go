@@ -57,34 +57,25 @@ type place struct {
 	expires time.Time // zero while unknown
 }
 
-var errWaitTooLong = errors.New("the rate limit of the run token leaves no room before the deadline")
+var (
+	errWaitTooLong = errors.New("the rate limit of the run token leaves no room before the deadline")
+	errStopped     = errors.New("the run is over")
+)
 
 // wait returns when a request may be sent. It fails at once with errWaitTooLong when the turn cannot come before the
-// deadline of ctx, and gives the turn back when ctx ends.
-func (p *Pacer) wait(ctx context.Context) (*place, error) {
-	p.mu.Lock()
-	now := time.Now()
-	p.expire(now)
-	if len(p.queue) == 0 && len(p.taken) < p.limit && !now.Before(p.held) {
-		pl := p.take()
-		p.mu.Unlock()
-		return pl, nil
+// deadline of ctx. It gives the turn back when ctx ends, and when stop is closed, with errStopped.
+func (p *Pacer) wait(ctx context.Context, stop <-chan struct{}) (*place, error) {
+	pl, w, err := p.enqueue(ctx)
+	if w == nil {
+		return pl, err
 	}
-	if deadline, ok := ctx.Deadline(); ok {
-		if at := p.earliest(now); at.After(deadline) {
-			p.mu.Unlock()
-			return nil, fmt.Errorf("%w: the next free place is in %s", errWaitTooLong, at.Sub(now).Round(time.Millisecond))
-		}
-	}
-	w := &waiter{ready: make(chan struct{})}
-	p.queue = append(p.queue, w)
-	p.schedule(now)
-	p.mu.Unlock()
-
 	select {
 	case <-w.ready:
 		return w.place, nil
 	case <-ctx.Done():
+		err = contextError(ctx)
+	case <-stop:
+		err = errStopped
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +85,27 @@ func (p *Pacer) wait(ctx context.Context) (*place, error) {
 		p.queue = slices.DeleteFunc(p.queue, func(q *waiter) bool { return q == w })
 	}
 	p.grant(time.Now())
-	return nil, contextError(ctx)
+	return nil, err
+}
+
+// enqueue returns a place if one is free, or else a waiter for one.
+func (p *Pacer) enqueue(ctx context.Context) (*place, *waiter, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	p.expire(now)
+	if len(p.queue) == 0 && len(p.taken) < p.limit && !now.Before(p.held) {
+		return p.take(), nil, nil
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		if at := p.earliest(now); at.After(deadline) {
+			return nil, nil, fmt.Errorf("%w: the next free place is in %s", errWaitTooLong, at.Sub(now).Round(time.Millisecond))
+		}
+	}
+	w := &waiter{ready: make(chan struct{})}
+	p.queue = append(p.queue, w)
+	p.schedule(now)
+	return nil, w, nil
 }
 
 // hold lets nobody through for d: the server has answered 429, so its window is fuller than this one knows.
@@ -110,6 +121,15 @@ func (p *Pacer) hold(d time.Duration) {
 func (pl *place) written() { pl.update(func(now time.Time) { pl.sentAt = now }) }
 
 func (pl *place) answered() { pl.update(func(now time.Time) { pl.doneAt = now }) }
+
+// lost is for a request whose answer did not come: it may be on its way yet.
+func (pl *place) lost() {
+	pl.update(func(now time.Time) {
+		if pl.sentAt.IsZero() {
+			pl.sentAt = now
+		}
+	})
+}
 
 // release gives the place of a request back that was surely not sent.
 func (pl *place) release() {
@@ -160,6 +180,7 @@ func (p *Pacer) expire(now time.Time) {
 // grant lets waiters through as far as there is room, and arranges to be called again.
 func (p *Pacer) grant(now time.Time) {
 	if len(p.queue) == 0 {
+		p.schedule(now)
 		return
 	}
 	p.expire(now)
@@ -204,36 +225,35 @@ func (p *Pacer) schedule(now time.Time) {
 	})
 }
 
-// earliest is a lower bound of when a request that joins the queue now can be let through. A request on its way may
-// turn out not to have been sent, or be answered any moment.
+// earliest is a lower bound of when a request that joins the queue now can be let through: every place is used in turn,
+// and again a window later. A request on its way may turn out not to have been sent, or be answered any moment.
 func (p *Pacer) earliest(now time.Time) time.Time {
-	at := now
-	if p.held.After(at) {
-		at = p.held
-	}
-	free := p.limit - len(p.taken)
-	position := len(p.queue) - free // how many places must become free before ours does
-	if position < 0 {
-		return at
+	from := now
+	if p.held.After(from) {
+		from = p.held
 	}
 	ends := make([]time.Time, len(p.taken))
 	for i, pl := range p.taken {
+		ends[i] = from
+		end := now
 		switch {
-		case pl.sentAt.IsZero() && pl.doneAt.IsZero():
-			ends[i] = now
-		case pl.doneAt.IsZero():
-			ends[i] = now.Add(p.window)
-			if pl.expires.Before(ends[i]) {
-				ends[i] = pl.expires
+		case !pl.doneAt.IsZero():
+			end = pl.expires
+		case !pl.sentAt.IsZero():
+			end = now.Add(p.window)
+			if pl.expires.Before(end) {
+				end = pl.expires
 			}
-		default:
-			ends[i] = pl.expires
+		}
+		if end.After(from) {
+			ends[i] = end
 		}
 	}
 	slices.SortFunc(ends, time.Time.Compare)
-	end := ends[position%len(ends)].Add(time.Duration(position/len(ends)) * p.window)
-	if end.After(at) {
-		at = end
+	round, turn := len(p.queue)/p.limit, len(p.queue)%p.limit
+	at := from // of the places that are free
+	if free := p.limit - len(p.taken); turn >= free {
+		at = ends[turn-free]
 	}
-	return at
+	return at.Add(time.Duration(round) * p.window)
 }

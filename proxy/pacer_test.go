@@ -2,9 +2,11 @@ package proxy_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptrace"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,7 +27,8 @@ type limiter struct {
 }
 
 func (l *limiter) RoundTrip(r *http.Request) (*http.Response, error) {
-	time.Sleep(l.delay())
+	written(r)
+	time.Sleep(l.delay()) // on the way
 	l.mu.Lock()
 	now := time.Now()
 	ok := l.allowed(l.seen, now)
@@ -40,6 +43,14 @@ func (l *limiter) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	time.Sleep(l.workDelay())
 	return answer(200, seedAnswer)(r)
+}
+
+// written reports a request as sent, as net/http's transport does.
+func written(r *http.Request) {
+	trace := httptrace.ContextClientTrace(r.Context())
+	trace.GetConn("")
+	trace.WroteHeaders()
+	trace.WroteRequest(httptrace.WroteRequestInfo{})
 }
 
 func slidingMinute(seen []time.Time, now time.Time) bool {
@@ -246,6 +257,131 @@ func TestA429HoldsEverybodyBack(t *testing.T) {
 		group.Wait()
 		if gap := s.sent[1].at.Sub(s.sent[0].at); gap < 20*time.Second {
 			t.Errorf("another call was sent %s after the 429, which asked for 20 s", gap)
+		}
+	})
+}
+
+// A place counts from when the server can have seen the request: at the latest two seconds after it was written, and not
+// from the answer of a slow tool; and it counts also when the caller has given up.
+func TestPlacesLastFromArrival(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		cancel    time.Duration // of the first call; 0 is never
+		takes     time.Duration // the first call's answer
+		low, high time.Duration // between the two requests
+	}{
+		{"slow tool", 0, 9 * time.Second, 12 * time.Second, 13 * time.Second},
+		{"quick tool", 0, 10 * ms, 10 * time.Second, 11 * time.Second},
+		{"given up", ms, time.Hour, 12 * time.Second, 13 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &script{steps: []step{func(r *http.Request) (*http.Response, error) {
+					written(r)
+					select {
+					case <-time.After(tt.takes):
+						return answer(200, seedAnswer)(r)
+					case <-r.Context().Done():
+						return nil, r.Context().Err()
+					}
+				}, answer(200, seedAnswer)}}
+				c := newClient(t, s, func(o *proxy.Options) { o.Pacer = proxy.NewPacer(1, 10*time.Second) })
+				ctx, cancel := context.WithCancel(background)
+				defer cancel()
+				if tt.cancel > 0 {
+					time.AfterFunc(tt.cancel, cancel)
+				}
+				var group sync.WaitGroup
+				group.Go(func() { _, _ = c.Call(ctx, "x", nil) })
+				synctest.Wait()
+				_, _ = c.Call(background, "y", nil)
+				group.Wait()
+				if gap := s.waits()[0]; gap < tt.low || gap > tt.high {
+					t.Errorf("the next request came after %s, want %s to %s", gap, tt.low, tt.high)
+				}
+			})
+		})
+	}
+}
+
+func TestFailedDialsCostNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refused := func(r *http.Request) (*http.Response, error) {
+			httptrace.ContextClientTrace(r.Context()).GetConn("")
+			return nil, errors.New("refused")
+		}
+		s := &script{steps: []step{refused, refused, refused, refused, refused, answer(200, seedAnswer)}}
+		c := newClient(t, s, func(o *proxy.Options) { o.Pacer, o.MaxAttempts = proxy.NewPacer(2, 10*time.Second), 1 })
+		start := time.Now()
+		for range 7 {
+			_, _ = c.Call(background, "x", nil)
+		}
+		if took := time.Since(start); took != 0 || len(s.requests()) != 7 {
+			t.Errorf("7 calls took %s, %d requests; 5 of them never reached the proxy", took, len(s.requests()))
+		}
+	})
+}
+
+func TestDeadlinesWhileHeld(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		pacer    *proxy.Pacer
+		hold     string // Retry-After of the first answer
+		callers  int
+		deadline time.Duration // of the last caller, which has to be enough
+	}{
+		{"more callers than places", nil, "4", 61, 100 * time.Second},
+		{"nothing is taken any more", proxy.NewPacer(1, time.Second), "30", 2, 40 * time.Second},
+		{"no limit but the hold", proxy.NewPacer(0, 0), "30", 5, 31 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &script{steps: []step{answer(429, ``, "Retry-After", tt.hold), answer(200, seedAnswer)}}
+				c := newClient(t, s, func(o *proxy.Options) { o.Pacer = tt.pacer })
+				var group sync.WaitGroup
+				group.Go(func() { _, _ = c.Call(background, "x", nil) })
+				synctest.Wait()
+				time.Sleep(2 * time.Second)
+				for range tt.callers {
+					group.Go(func() {
+						ctx, cancel := context.WithTimeout(background, time.Hour)
+						defer cancel()
+						if _, err := c.Call(ctx, "x", nil); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				synctest.Wait()
+				ctx, cancel := context.WithTimeout(background, tt.deadline)
+				defer cancel()
+				if _, err := c.Call(ctx, "x", nil); err != nil {
+					t.Errorf("refused although the deadline leaves time enough: %v", err)
+				}
+				group.Wait()
+			})
+		})
+	}
+}
+
+func TestQueuedCallsEndWithTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{steps: []step{func(r *http.Request) (*http.Response, error) {
+			time.Sleep(time.Second)
+			return answer(401, `{"detail":{"error_class":"run_token_expired"}}`)(r)
+		}}}
+		c := newClient(t, s, func(o *proxy.Options) { o.Pacer = proxy.NewPacer(1, 10*time.Second) })
+		start := time.Now()
+		var group sync.WaitGroup
+		for range 3 {
+			group.Go(func() {
+				if _, err := c.Call(background, "x", nil); !proxy.IsRunOver(err) {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		if took := time.Since(start); took != time.Second || len(s.requests()) != 1 {
+			t.Errorf("%d requests, the last call ended after %s", len(s.requests()), took)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package proxy
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
 	"reflect"
 	"strings"
@@ -41,28 +42,33 @@ type Result struct {
 // Failed reports whether the tool itself failed: the source is error or transport_error, or the response is an object
 // whose member error is there and is not null, false or "".
 func (r *Result) Failed() bool {
-	if r.Source == SourceError || r.Source == SourceTransportError {
-		return true
-	}
-	failed := false
-	_ = strictjson.Read(r.Response, strictjson.Limits{}, func(read *strictjson.Reader) error {
+	failed, _ := r.failure()
+	return failed
+}
+
+// failure also reports whether the response itself tells of the failure, in its member error.
+func (r *Result) failure() (failed, told bool) {
+	// The response has passed the client's limits, whatever they are.
+	unlimited := strictjson.Limits{Depth: math.MaxInt, Values: math.MaxInt, NumberLen: math.MaxInt}
+	_ = strictjson.Read(r.Response, unlimited, func(read *strictjson.Reader) error {
 		if read.Kind() != '{' {
-			_, err := read.Value()
-			return err
+			return nil
 		}
 		return read.Object(nil, func(name string) error {
 			v, err := read.Value()
 			if name == "error" {
-				failed = !(string(v) == "null" || string(v) == "false" || string(v) == `""`)
+				told = !(string(v) == "null" || string(v) == "false" || string(v) == `""`)
 			}
 			return err
 		})
 	})
-	return failed
+	return told || r.Source == SourceError || r.Source == SourceTransportError, told
 }
 
 // declaresError reports whether a T has a place for the member error, so that a failed result is visible in it.
-func declaresError(t reflect.Type) bool {
+func declaresError(t reflect.Type) bool { return declares(t, map[reflect.Type]bool{}) }
+
+func declares(t reflect.Type, seen map[reflect.Type]bool) bool {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -72,12 +78,18 @@ func declaresError(t reflect.Type) bool {
 	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
 		return true
 	}
-	for _, field := range reflect.VisibleFields(t) {
+	for field := range t.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if name == "" {
-			name = field.Name
-		}
-		if strings.EqualFold(name, "error") {
+		switch {
+		case field.Anonymous && name == "":
+			if !seen[field.Type] {
+				seen[field.Type] = true
+				if declares(field.Type, seen) {
+					return true
+				}
+			}
+		case !field.IsExported() || field.Tag.Get("json") == "-":
+		case strings.EqualFold(name, "error"), name == "" && strings.EqualFold(field.Name, "error"):
 			return true
 		}
 	}
@@ -95,14 +107,10 @@ func (r *run) decodeResult(tool string, ans *answer) (*Result, *Error) {
 		}
 	}
 	result := &Result{Tool: tool, Attempts: ans.attempts}
-	bare := false
+	if r.legacyBare && !hasResponse(ans.body, r.json) {
+		return r.bareResult(result, ans)
+	}
 	err := strictjson.Read(ans.body, r.json, func(read *strictjson.Reader) error {
-		if r.legacyBare && read.Kind() != '{' {
-			bare = true
-			v, err := read.Value()
-			result.Response = v
-			return err
-		}
 		return read.Object(envelopeMembers, func(name string) (err error) {
 			switch name {
 			case "response":
@@ -123,17 +131,41 @@ func (r *run) decodeResult(tool string, ans *answer) (*Result, *Error) {
 			return err
 		})
 	})
-	if err == nil && result.Response == nil && !bare {
-		if !r.legacyBare {
-			err = errors.New("the answer has no member response")
-		} else {
-			*result = Result{Response: ans.body, Tool: tool, Attempts: ans.attempts}
-		}
+	if err == nil && result.Response == nil {
+		err = errors.New("the answer has no member response")
 	}
 	if err != nil {
-		return nil, &Error{
-			Code: CodeBadResponse, Outcome: Unknown, Tool: tool, Status: ans.status, Attempts: ans.attempts, Err: err,
+		return nil, badResponse(tool, ans, err)
+	}
+	return result, nil
+}
+
+func badResponse(tool string, ans *answer, err error) *Error {
+	return &Error{Code: CodeBadResponse, Outcome: Unknown, Tool: tool, Status: ans.status, Attempts: ans.attempts, Err: err}
+}
+
+// hasResponse reports whether an answer is an object with the member response.
+func hasResponse(body []byte, limits strictjson.Limits) (found bool) {
+	_ = strictjson.Read(body, limits, func(read *strictjson.Reader) error {
+		if read.Kind() != '{' {
+			return nil
 		}
+		return read.Object(nil, func(name string) error {
+			found = found || name == "response"
+			return nil
+		})
+	})
+	return found
+}
+
+// bareResult takes the whole answer for the tool's result.
+func (r *run) bareResult(result *Result, ans *answer) (*Result, *Error) {
+	err := strictjson.Read(ans.body, r.json, func(read *strictjson.Reader) (err error) {
+		result.Response, err = read.Value()
+		return err
+	})
+	if err != nil {
+		return nil, badResponse(result.Tool, ans, err)
 	}
 	return result, nil
 }

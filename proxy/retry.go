@@ -34,6 +34,7 @@ func (r *run) send(ctx context.Context, req *request) (*answer, *Error) {
 func (r *run) repeat(ctx context.Context, req *request, failure *Error) (*answer, *Error) {
 	var ans *answer
 	waits := &waits{ctx: ctx, run: r, req: req, failure: failure, series: newSeries()}
+	uncertain := failure.Outcome == Unknown // once the tool may have run, no later answer takes that back
 	operation := func() error {
 		if waits.made == 0 {
 			return failure // the first attempt has been made already
@@ -49,6 +50,9 @@ func (r *run) repeat(ctx context.Context, req *request, failure *Error) (*answer
 		}
 		if err.Attempts == 0 { // stopped before it was sent: what is known is the last answer
 			err = stopped(failure, err.Code, err.Err)
+		}
+		if uncertain = uncertain || err.Outcome == Unknown; uncertain {
+			err.Outcome = Unknown
 		}
 		failure, waits.failure = err, err
 		if !r.mayRepeat(req, err) {
@@ -81,15 +85,19 @@ func stopped(last *Error, code Code, reason error) *Error {
 
 // paced makes one attempt when it is its turn. number is the attempt's, from 1.
 func (r *run) paced(ctx context.Context, req *request, number int) (*answer, *Error) {
-	if over := r.over.Load(); over != nil {
-		e := *over
-		e.Tool, e.Outcome, e.Attempts = req.name, NotSent, number-1
-		return nil, &e
+	if over := r.overError(req, number); over != nil {
+		return nil, over
 	}
 	if ctx.Err() != nil {
 		return nil, &Error{Code: CodeCanceled, Outcome: NotSent, Tool: req.name, Err: contextError(ctx)}
 	}
-	place, err := r.pacer.wait(ctx)
+	place, err := r.pacer.wait(ctx, r.overNow)
+	if over := r.overError(req, number); over != nil {
+		if place != nil {
+			place.release()
+		}
+		return nil, over
+	}
 	if err != nil {
 		code := CodeCanceled
 		if errors.Is(err, errWaitTooLong) {
@@ -105,10 +113,26 @@ func (r *run) paced(ctx context.Context, req *request, number int) (*answer, *Er
 		return ans, nil
 	}
 	failure.Attempts = number
-	if failure.Code == CodeRunOver {
-		r.over.CompareAndSwap(nil, failure)
+	switch failure.Code {
+	case CodeRunOver:
+		if r.over.CompareAndSwap(nil, failure) {
+			close(r.overNow)
+		}
+	case CodeRateLimited: // whether or not this call goes on
+		r.pacer.hold(min(failure.RetryAfter, r.maxRetryAfter))
 	}
 	return nil, failure
+}
+
+// overError is the error of every request after the end of the run; nil before.
+func (r *run) overError(req *request, number int) *Error {
+	over := r.over.Load()
+	if over == nil {
+		return nil
+	}
+	e := *over
+	e.Tool, e.Outcome, e.Attempts = req.name, NotSent, number-1
+	return &e
 }
 
 func (r *run) logAttempt(ctx context.Context, req *request, number int, ans *answer, e *Error, took time.Duration) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -204,7 +205,7 @@ func TestRetryAfter(t *testing.T) {
 			{"negative", seconds("-5"), 375 * ms, 625 * ms},
 			{"at the cap", seconds("60"), 60 * time.Second, 60 * time.Second},
 			{"over the cap", seconds("61"), 0, 0},
-			{"far over", seconds("99999999999999999999"), 375 * ms, 625 * ms},
+			{"far over", seconds("99999999999999999999"), 0, 0},
 			{"date over the cap", at(time.Hour), 0, 0},
 		} {
 			c, s := scripted(t, answer(429, ``, "Retry-After", tt.header()), answer(200, seedAnswer))
@@ -299,6 +300,41 @@ func TestRepeatableTools(t *testing.T) {
 		c = newClient(t, s, func(o *proxy.Options) { o.Repeatable = []string{"get_order"} })
 		_, err := c.Call(background, "refund_order", nil)
 		wantError(t, err, proxy.CodeTransport, proxy.Unknown)
+	})
+}
+
+func TestOutcomeIsThatOfTheCall(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Err: errors.New("refused")}
+	for _, steps := range [][]step{
+		{failing(io.ErrUnexpectedEOF), failing(refused)},
+		{failing(io.ErrUnexpectedEOF), answer(422, ``)},
+		{failing(io.ErrUnexpectedEOF), answer(401, `{"detail":{"error_class":"run_token_expired"}}`)},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &script{steps: steps}
+			c := newClient(t, s, func(o *proxy.Options) { o.Repeatable = []string{"x"} })
+			_, err := c.Call(background, "x", nil)
+			if e, ok := errors.AsType[*proxy.Error](err); !ok || e.Outcome != proxy.Unknown || e.Attempts < 2 {
+				t.Errorf("err = %+v, but the first attempt may have run the tool", err)
+			}
+		})
+	}
+}
+
+func TestA429ThatIsNotRepeatedHoldsBackToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{steps: []step{answer(429, ``, "Retry-After", "30")}}
+		c := newClient(t, s, func(o *proxy.Options) { o.MaxAttempts = 1 })
+		for range 2 {
+			_, _ = c.Call(background, "x", nil)
+		}
+		if w := s.waits()[0]; w < 30*time.Second {
+			t.Errorf("the next request came after %s", w)
+		}
+		ctx, cancel := context.WithTimeout(background, 5*time.Second)
+		defer cancel()
+		_, err := c.Call(ctx, "x", nil)
+		wantError(t, err, proxy.CodeDeadline, proxy.NotSent)
 	})
 }
 

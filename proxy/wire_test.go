@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"runtime"
 	"strings"
 	"sync"
@@ -72,6 +73,16 @@ func TestFaultsOnTheWire(t *testing.T) {
 		{"no HTTP", write("SSH-2.0-OpenSSH\r\n"), proxy.CodeTransport, proxy.Unknown},
 		{"slow headers", func(net.Conn) { time.Sleep(300 * ms) }, proxy.CodeTimeout, proxy.Unknown},
 		{"slow body", func(c net.Conn) { write(head + "Content-Length: 14\r\n\r\n{\"res")(c); time.Sleep(300 * ms) }, proxy.CodeTimeout, proxy.Unknown},
+		{"oversize, declared, and then silence", func(c net.Conn) {
+			write(head + "Content-Length: 9999999\r\n\r\n")(c)
+			time.Sleep(2 * time.Second)
+		}, proxy.CodeResponseTooLarge, proxy.Unknown},
+		{"an answer that repeats the token", func(c net.Conn) {
+			write("HTTP/1.1 200 OK\r\nYou sent " + runToken + "\r\n\r\n")(c)
+		}, proxy.CodeTransport, proxy.Unknown},
+		{"a status line that repeats the token", func(c net.Conn) {
+			write("POST /" + runToken + " HTTP/1.1\r\n\r\n")(c)
+		}, proxy.CodeTransport, proxy.Unknown},
 		{"oversize, declared", write(head + "Content-Length: 9999999\r\n\r\n{"), proxy.CodeResponseTooLarge, proxy.Unknown},
 		{"oversize, chunked", func(c net.Conn) {
 			write(head + "Transfer-Encoding: chunked\r\n\r\n")(c)
@@ -106,8 +117,11 @@ func TestFaultsOnTheWire(t *testing.T) {
 			if got != nil {
 				t.Errorf("got %s", got)
 			}
-			if took := time.Since(start); tt.code == proxy.CodeTimeout && took < timeout {
+			switch took := time.Since(start); {
+			case tt.code == proxy.CodeTimeout && took < timeout:
 				t.Errorf("timed out after %s, before the limit of %s", took, timeout)
+			case tt.code == proxy.CodeResponseTooLarge && took > time.Second:
+				t.Errorf("took %s to notice", took)
 			}
 			if e := wantError(t, err, tt.code, tt.outcome); e.Attempts != 1 || requests.Load() != 1 {
 				t.Errorf("%d attempts, %d requests; what may have run must not be repeated", e.Attempts, requests.Load())
@@ -157,6 +171,18 @@ func TestWhatWasNotSentIsRepeated(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a transport that repeats by itself", func(t *testing.T) {
+		c, s := scripted(t, func(r *http.Request) (*http.Response, error) {
+			written(r)
+			httptrace.ContextClientTrace(r.Context()).GetConn("") // and then it cannot dial
+			return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+		})
+		_, err := c.Call(background, "refund_order", nil)
+		wantError(t, err, proxy.CodeTransport, proxy.Unknown)
+		if len(s.requests()) != 1 {
+			t.Errorf("%d requests", len(s.requests()))
+		}
+	})
 	t.Run("a transport that reports nothing", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			dial := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
