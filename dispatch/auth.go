@@ -40,6 +40,9 @@ func newAuthenticator(o *Options) (authenticator, []error) {
 		if token == "" || strings.TrimSpace(token) != token || strings.ContainsAny(token, "\r\n") {
 			problems = append(problems, errors.New("Options.Tokens has a token that is empty or has white space around it; is its environment variable set?"))
 		}
+		if _, bearer := cutBearer(token); bearer {
+			problems = append(problems, errors.New(`Options.Tokens has a token that begins with "Bearer ": leave the scheme out, it belongs to the header`))
+		}
 		a.digests = append(a.digests, sha256.Sum256([]byte(token)))
 	}
 	return a, problems

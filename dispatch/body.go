@@ -15,6 +15,9 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, erro
 	if r.ContentLength > limit {
 		return nil, h.tooLarge(w)
 	}
+	if r.Body == nil { // a request that no server made
+		return nil, nil
+	}
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(h.opts.BodyTimeout)) // not every ResponseWriter can
 	size := int64(512)

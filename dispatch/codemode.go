@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/proxy"
@@ -152,7 +153,7 @@ func readFile(name string) ([]byte, error) {
 // the agent's context.
 //
 // It does not return. The exit status is 0 for an answer, also one of last words; 1 when the agent failed, which is then
-// told on standard error as {"error": …, "message": …}; 2 when the environment or opts cannot be used, or the answer not
+// told on standard error, and in full in the log of opts, as {"error": …, "message": …}; 2 when the environment or opts cannot be used, or the answer not
 // be written. An agent should write to standard output only if it has a result file.
 func Main(agent Agent, opts *Options) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -178,20 +179,24 @@ func codeMode(ctx context.Context, agent Agent, opts *Options, stdout, stderr io
 		report(err)
 		return 2
 	}
-	out := h.await(ctx, v)
+	out := h.await(ctx, v, time.Now())
 	if out.panicked != nil {
 		out.err = &Error{Code: CodePanicked, Message: "the agent panicked; see its log"}
 	}
 	if out.err != nil {
+		h.opts.Logger.ErrorContext(ctx, "run failed", "run_id", v.run.RunID, "error", out.err)
 		if h.opts.FailureResponse == nil {
 			report(out.err)
 			return 1
 		}
-		out.response = h.opts.FailureResponse(&v.run, agentError(out.err))
+		out.response = h.ask(&v.run, func() *Response { return h.opts.FailureResponse(&v.run, agentError(out.err)) })
 	}
-	body, _ := h.encode(&v.run, out.response)
+	body, problems := h.encode(&v.run, out.response)
+	for _, p := range problems {
+		h.opts.Logger.WarnContext(ctx, "response contract", "run_id", v.run.RunID, "code", p.Code, "pointer", p.Pointer, "problem", p.Text)
+	}
 	if err := deliver(append(body, '\n'), environment("RESULT_PATH"), stdout); err != nil {
-		report(&Error{Code: CodeAgent, Message: "the answer could not be written", Err: err})
+		report(&Error{Code: CodeAgent, Message: "the answer could not be written: " + err.Error(), Err: err})
 		return 2
 	}
 	return 0
@@ -208,7 +213,7 @@ func deliver(body []byte, path string, stdout io.Writer) error {
 		return err
 	}
 	_, err = f.Write(body)
-	err = errors.Join(err, f.Sync(), f.Close())
+	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()) // the platform may read it as another user
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}

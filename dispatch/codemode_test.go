@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -23,7 +24,11 @@ import (
 // TestMain lets the test binary be an agent in code mode: what the platform starts.
 func TestMain(m *testing.M) {
 	if os.Getenv("TOOLWIRE_TEST_AGENT") != "" {
-		dispatch.Main(codeAgent, &dispatch.Options{RunTimeout: 3 * time.Second, Reserve: time.Second})
+		logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
+		if os.Getenv("TOOLWIRE_TEST_AGENT") == "silent" {
+			logger = nil
+		}
+		dispatch.Main(codeAgent, &dispatch.Options{Logger: logger, RunTimeout: 3 * time.Second, Reserve: time.Second})
 	}
 	os.Exit(m.Run())
 }
@@ -54,7 +59,7 @@ type codeRun struct {
 func runCode(t *testing.T, env map[string]string, change func(*exec.Cmd)) codeRun {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = []string{"TOOLWIRE_TEST_AGENT=1", "GOCOVERDIR=" + t.TempDir()}
+	cmd.Env = []string{"TOOLWIRE_TEST_AGENT=silent", "GOCOVERDIR=" + t.TempDir()}
 	for name, value := range env {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
@@ -122,7 +127,7 @@ func TestCodeMode(t *testing.T) {
 		{"bad task", with("_PIPELINES_TASK_INPUT_JSON", `{"input":1,"input":2}`), 2, "", "/input stands twice"},
 		{"task is a list", with("_PIPELINES_TASK_INPUT_JSON", `[]`), 2, "", "must be an object"},
 		{"no such file", with("PIPELINES_TASK_INPUT_FILE", filepath.Join(dir, "nope")), 2, "", "no such file"},
-		{"result cannot be written", with("PIPELINES_RESULT_PATH", filepath.Join(dir, "nope", "result")), 2, "", "could not be written"},
+		{"result cannot be written", with("PIPELINES_RESULT_PATH", filepath.Join(dir, "nope", "result")), 2, "", "no such file or directory"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := runCode(t, tt.env, nil)
@@ -140,11 +145,20 @@ func TestCodeMode(t *testing.T) {
 		path := write("result.json", "old")
 		got := runCode(t, with("PIPELINES_RESULT_PATH", path, "_PIPELINES_TASK_INPUT_JSON", payload), nil)
 		result, err := os.ReadFile(path)
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o644 {
+			t.Errorf("mode %v, %v", info.Mode(), err)
+		}
 		if err != nil || got.status != 0 || got.stdout != "" || string(result) != `{"final_response":"hi  42  {\"order_id\":\"4521\"}"}`+"\n" {
 			t.Errorf("%+v, file %q, %v", got, result, err)
 		}
 		if rest, _ := filepath.Glob(filepath.Join(dir, ".result-*")); len(rest) > 0 {
 			t.Errorf("left behind: %v", rest)
+		}
+	})
+	t.Run("the log has the reason", func(t *testing.T) {
+		got := runCode(t, with("TOOLWIRE_TEST_AGENT", "logging", "_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"fail"}`), nil)
+		if got.status != 1 || !strings.Contains(got.stderr, "hunter2") {
+			t.Errorf("%+v", got)
 		}
 	})
 	t.Run("SIGTERM", func(t *testing.T) {

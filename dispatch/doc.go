@@ -16,9 +16,11 @@
 //	405  not a POST                                           {"error":"method_not_allowed", …}, Allow: POST
 //	401  no token, a wrong one or more than one               nothing at all
 //	413  body over [Options.MaxBodyBytes]                     {"error":"body_too_large", …}
-//	400  no JSON object, ambiguous or unusable members        {"error":"invalid_envelope", …}
+//	400  the body breaks off or comes too slowly              {"error":"unreadable_body", …}
+//	400  no JSON object, or an ambiguous one                  {"error":"invalid_json", …}
+//	400  members that are missing or of no use                {"error":"invalid_envelope", …}
 //	503  more than [Options.MaxRuns] at once, or draining     {"error":"busy", …}, Retry-After
-//	500  the agent failed or panicked                         {"error":"agent_failed", …}
+//	500  the agent returned an error, or panicked             {"error":"agent_failed", …} or agent_panicked
 //
 // and a ping, the body {"ping":true}, with 200 {"ok":true} once it is authenticated. A run that takes too long is
 // answered in time with 200 and last words, see [Options.RunTimeout]; 408 and 504 mean something else to the platform.

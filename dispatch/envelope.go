@@ -3,6 +3,7 @@ package dispatch
 import (
 	"encoding/json"
 	"errors"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -61,7 +62,7 @@ func (e *envelope) decode(body []byte, limits strictjson.Limits) error {
 			case "run_token":
 				e.runToken, err = r.String()
 			case "run_token_jti":
-				e.tokenJTI, err = r.String()
+				e.tokenJTI, err = readID(r)
 			default:
 				_, err = r.Value()
 			}
@@ -199,14 +200,24 @@ func (h *Handler) fillRun(run *Run, r *http.Request, body []byte) error {
 	return nil
 }
 
-// checkHost compares hosts only; what else is wrong with the URL is found by the proxy client.
+// checkHost compares hosts and ports only; what else is wrong with the URL is found by the proxy client.
 func (h *Handler) checkHost(proxyURL string) error {
 	if h.hosts == nil {
 		return nil
 	}
 	u, err := url.Parse(proxyURL)
-	if err != nil || !h.hosts[strings.ToLower(u.Host)] && !h.hosts[strings.ToLower(u.Hostname())] {
-		return envelopeError("the proxy URL names a host that is not in Options.ProxyHosts")
+	if err == nil {
+		host, port := strings.ToLower(u.Hostname()), u.Port()
+		switch {
+		case port != "":
+		case strings.EqualFold(u.Scheme, "https"):
+			port = "443"
+		default:
+			port = "80"
+		}
+		if h.hosts[host] || h.hosts[net.JoinHostPort(host, port)] {
+			return nil
+		}
 	}
-	return nil
+	return envelopeError("the proxy URL names a host that is not in Options.ProxyHosts")
 }

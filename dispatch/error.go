@@ -83,7 +83,8 @@ func (e *Error) MarshalJSON() ([]byte, error) {
 const maxErrorMessage = 400
 
 // WriteError answers a request as the handler would, for middleware around it: with the status and body of the [*Error]
-// in err's chain, a bare 401 for [CodeUnauthorized], and a 500 without the text for any other error.
+// in err's chain, with Allow beside a 405 and Retry-After, a second unless it is set, beside a 503; a bare 401 for
+// [CodeUnauthorized], and a 500 without the text for any other error.
 func WriteError(w http.ResponseWriter, err error) {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {
@@ -92,6 +93,12 @@ func WriteError(w http.ResponseWriter, err error) {
 	if e.Code == CodeUnauthorized {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
+	}
+	switch header := w.Header(); {
+	case e.Code == CodeMethod:
+		header.Set("Allow", http.MethodPost)
+	case e.Code == CodeBusy && header.Get("Retry-After") == "":
+		header.Set("Retry-After", "1")
 	}
 	body, _ := e.MarshalJSON() // two strings: cannot fail
 	writeJSON(w, e.Status(), body)

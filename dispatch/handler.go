@@ -41,9 +41,9 @@ func New(agent Agent, opts *Options) (*Handler, error) {
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	arrived := time.Now()
 	if r.Method != http.MethodPost {
 		skipBody(w, r)
-		w.Header().Set("Allow", http.MethodPost)
 		WriteError(w, &Error{Code: CodeMethod, Message: "use POST"})
 		return
 	}
@@ -62,7 +62,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !h.gate.enter() {
-		w.Header().Set("Retry-After", "1")
 		h.refuse(w, r, &Error{Code: CodeBusy, Message: "too many runs at once, or shutting down"})
 		return
 	}
@@ -72,7 +71,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, err)
 		return
 	}
-	h.serve(w, r, v)
+	h.serve(w, r, v, arrived)
 }
 
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
@@ -88,10 +87,9 @@ type outcome struct {
 }
 
 // serve runs the agent and answers. It and await keep little on the stack, because that is where thousands of runs wait.
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request, v *visit) {
-	start := time.Now()
-	out := h.await(r.Context(), v)
-	h.finish(w, r, v, out, time.Since(start))
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, v *visit, arrived time.Time) {
+	out := h.await(r.Context(), v, arrived)
+	h.finish(w, r, v, out, time.Since(arrived))
 }
 
 // finish answers with what became of the agent.
@@ -105,7 +103,7 @@ func (h *Handler) finish(w http.ResponseWriter, r *http.Request, v *visit, out o
 			WriteError(w, agentError(out.err))
 			return
 		}
-		out.response = h.opts.FailureResponse(&v.run, agentError(out.err))
+		out.response = h.ask(&v.run, func() *Response { return h.opts.FailureResponse(&v.run, agentError(out.err)) })
 	}
 	body, problems := h.encode(&v.run, out.response)
 	for _, p := range problems {
@@ -117,10 +115,11 @@ func (h *Handler) finish(w http.ResponseWriter, r *http.Request, v *visit, out o
 	writeJSON(w, http.StatusOK, body)
 }
 
-// await runs the agent and has its outcome in time, whatever the agent does. The agent has its own goroutine because
+// await runs the agent and has its outcome in time, whatever the agent does: the platform's clock has run since the
+// request arrived. The agent has its own goroutine because
 // nothing can stop one that does not heed its context; it holds its place in the gate until it has really returned.
-func (h *Handler) await(ctx context.Context, v *visit) outcome {
-	ctx, cancel := context.WithTimeoutCause(ctx, h.opts.RunTimeout-h.opts.Reserve, errRunTimeout)
+func (h *Handler) await(ctx context.Context, v *visit, arrived time.Time) outcome {
+	ctx, cancel := context.WithDeadlineCause(ctx, arrived.Add(h.opts.RunTimeout-h.opts.Reserve), errRunTimeout)
 	defer cancel()
 	v.done = make(chan outcome, 1)
 	v.hold()
@@ -188,7 +187,17 @@ func (h *Handler) lastChance(ctx context.Context, v *visit) outcome {
 		return outcome{err: &Error{Code: CodeClientGone, Message: "the platform hung up before the agent had an answer"}}
 	}
 	h.opts.Logger.WarnContext(ctx, "run timed out", "run_id", v.run.RunID, "timeout", h.opts.RunTimeout)
-	return outcome{response: h.opts.LastWords(&v.run)}
+	return outcome{response: h.ask(&v.run, func() *Response { return h.opts.LastWords(&v.run) })}
+}
+
+// ask has the host's own function make an answer; if it panics there is an empty one.
+func (h *Handler) ask(run *Run, makeResponse func() *Response) (response *Response) {
+	defer func() {
+		if p := recover(); p != nil {
+			h.opts.Logger.Error("a function of the options panicked", "run_id", run.RunID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		}
+	}()
+	return makeResponse()
 }
 
 func endOfContext(err error) bool {

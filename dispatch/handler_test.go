@@ -301,6 +301,8 @@ func TestBadBodies(t *testing.T) {
 		{"id is a fraction", `{"task_id":1.5}`, 400, dispatch.CodeJSON, "/task_id must be an id"},
 		{"id is negative", `{"run_id":-1}`, 400, dispatch.CodeJSON, "/run_id must be an id"},
 		{"id is an object", `{"agent_id":{}}`, 400, dispatch.CodeJSON, "/agent_id must be an id"},
+		{"token id with a line break", `{"run_token_jti":"1\n2"}`, 400, dispatch.CodeJSON, "/run_token_jti must be an id"},
+		{"long token id", `{"run_token_jti":"` + strings.Repeat("x", 200) + `"}`, 400, dispatch.CodeJSON, "/run_token_jti must be an id"},
 		{"id with a line break", `{"run_id":"1\n2"}`, 400, dispatch.CodeJSON, "/run_id must be an id"},
 		{"proxy URL is a number", `{"odyssey_proxy_url":5}`, 400, dispatch.CodeJSON, "/odyssey_proxy_url must be a string"},
 		{"proxy URL relative", `{"odyssey_proxy_url":"/runs/hunter2"}`, 400, dispatch.CodeEnvelope, "https://"},
@@ -372,6 +374,14 @@ func TestBodyWinsAndHeadersFillGaps(t *testing.T) {
 			"user_instruction wins over latest_user_prompt", `{"input":{"user_instruction":"a","latest_user_prompt":"b"}}`, nil,
 			func(run *dispatch.Run, r *http.Request) bool { return run.Instruction == "a" }, "",
 		},
+		{
+			"the last user row is the prompt when there is no other", `{"input":{"messages":[{"role":"assistant","content":"a"},{"role":"user","content":"b"}]}}`, nil,
+			func(run *dispatch.Run, r *http.Request) bool { return run.Instruction == "b" }, "",
+		},
+		{
+			"the last row is not the user's", `{"input":{"messages":[{"role":"user","content":"b"},{"role":"assistant","content":"a"}]}}`, nil,
+			func(run *dispatch.Run, r *http.Request) bool { return run.Instruction == "" }, "",
+		},
 		{"no proxy URL", `{}`, func(h http.Header) { h.Del("X-Pipelines-Odyssey-Proxy-Url") }, nil, "no proxy URL"},
 		{"no run token", `{}`, func(h http.Header) { h.Del("X-Pipelines-Run-Token") }, nil, "no run token"},
 		{"two run tokens", `{}`, func(h http.Header) { h.Add("X-Pipelines-Run-Token", "hunter2") }, nil, "X-Pipelines-Run-Token is given 2 times"},
@@ -410,10 +420,12 @@ func TestBodyWinsAndHeadersFillGaps(t *testing.T) {
 }
 
 func TestProxyHosts(t *testing.T) {
-	h := newHandler(t, answering("x"), func(o *dispatch.Options) { o.ProxyHosts = []string{"API.example.com", "other.example:8443"} })
+	h := newHandler(t, answering("x"), func(o *dispatch.Options) {
+		o.ProxyHosts = []string{"API.example.com", "other.example:8443", "[::1]", "default.example:443"}
+	})
 	for url, ok := range map[string]bool{
 		"https://api.example.com/runs/1": true, "https://api.example.com:444/": true, "http://other.example:8443": true,
-		"http://other.example": false, "https://api.example.com.evil.example/": false, "https://evil.example/api.example.com": false,
+		"http://other.example": false, "http://[::1]:99/": true, "https://default.example/": true, "https://default.example:444/": false, "https://api.example.com.evil.example/": false, "https://evil.example/api.example.com": false,
 		"https://api.example.com@evil.example/": false, "https://evil.example#api.example.com": false,
 	} {
 		w := post(h, `{"odyssey_proxy_url":"`+url+`"}`, nil)
@@ -454,6 +466,20 @@ func TestAnswers(t *testing.T) {
 				`"metadata":{"agent_runtime_ms":4815,"b":[1],"model":"claude-sonnet-4-5","total_input_tokens":1842,"total_output_tokens":217}}`,
 		},
 		{
+			"messages that are no UTF-8 are dropped", &dispatch.Response{FinalResponse: "done", Messages: []dispatch.Message{{Role: "user", Content: dispatch.Content("\"\xff\"")}}},
+			`{"final_response":"done"}`,
+		},
+		{
+			"arguments that are no UTF-8 are dropped", &dispatch.Response{FinalResponse: "done", Messages: []dispatch.Message{
+				{Role: "assistant", ToolCalls: []dispatch.ToolCall{{ID: "1", Name: "t", Arguments: json.RawMessage("{\"a\":\"\xff\"}")}}},
+			}},
+			`{"final_response":"done"}`,
+		},
+		{
+			"metadata whose method panics is dropped", &dispatch.Response{FinalResponse: "done", Metadata: &dispatch.Metadata{Extra: map[string]any{"x": panics{}}}},
+			`{"final_response":"done"}`,
+		},
+		{
 			"malformed messages are dropped", &dispatch.Response{FinalResponse: "done", Messages: []dispatch.Message{{Role: "function"}}},
 			`{"final_response":"done"}`,
 		},
@@ -472,6 +498,10 @@ func TestAnswers(t *testing.T) {
 		})
 	}
 }
+
+type panics struct{}
+
+func (panics) MarshalJSON() ([]byte, error) { panic("hunter2") }
 
 func TestAgentFailures(t *testing.T) {
 	var log bytes.Buffer
@@ -593,6 +623,50 @@ func TestRunTimeout(t *testing.T) {
 	})
 }
 
+type slowBody struct {
+	io.Reader
+	once sync.Once
+}
+
+func (s *slowBody) Read(p []byte) (int, error) {
+	s.once.Do(func() { time.Sleep(20 * time.Second) })
+	return s.Reader.Read(p)
+}
+
+func TestTheRunTimeoutCountsFromArrival(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandler(t, func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		start := time.Now()
+		w := post(h, seedBody, func(r *http.Request) { r.Body = io.NopCloser(&slowBody{Reader: strings.NewReader(seedBody)}) })
+		if took := time.Since(start); took != 298*time.Second || w.Code != 200 {
+			t.Errorf("status %d after %s", w.Code, took)
+		}
+	})
+}
+
+func TestTheHostsOwnFunctionsMayPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandler(t, func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		},
+			func(o *dispatch.Options) { o.LastWords = func(*dispatch.Run) *dispatch.Response { panic("hunter2") } })
+		wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"(no final response)"}`)
+	})
+	h := newHandler(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return nil, errors.New("x") },
+		func(o *dispatch.Options) {
+			o.FailureResponse = func(*dispatch.Run, *dispatch.Error) *dispatch.Response { panic("hunter2") }
+		})
+	wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"(no final response)"}`)
+}
+
+func TestARequestWithoutABody(t *testing.T) {
+	wantError(t, post(newHandler(t, answering("x")), "", func(r *http.Request) { r.Body = nil }), 400, dispatch.CodeJSON, "ends before")
+}
+
 func TestPlatformHangsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var cause error
@@ -675,6 +749,7 @@ func TestNewReportsEverythingAtOnce(t *testing.T) {
 	}{
 		{"nothing", nil, nil, []string{"agent must not be nil", "InsecureNoAuth"}},
 		{"no token", agent, &dispatch.Options{}, []string{"Tokens is empty"}},
+		{"token with its scheme", agent, &dispatch.Options{Tokens: []string{"Bearer hunter2"}}, []string{"leave the scheme out"}},
 		{"empty token", agent, &dispatch.Options{Tokens: []string{"a", ""}}, []string{"environment variable"}},
 		{"token with a line break", agent, &dispatch.Options{Tokens: []string{"hunter2\n"}}, []string{"white space"}},
 		{"contradiction", agent, &dispatch.Options{Tokens: []string{"a"}, InsecureNoAuth: true}, []string{"contradicts"}},

@@ -19,7 +19,8 @@ type HarnessVariant struct {
 }
 
 // HarnessVariant returns the variant of this run, nil if there is none. It is read from the task input's member
-// harness_variant, or configuration or harness_config as older releases call it. An agent that gets one must apply it
+// harness_variant, or configuration or harness_config as older releases call it, if that is an object with snapshot_id
+// or knob_values. An agent that gets one must apply it
 // and acknowledge it in [Metadata], or fail the run. Its error is an [*Error] with [CodeInput].
 func (r *Run) HarnessVariant() (*HarnessVariant, error) {
 	found := map[string]json.RawMessage{}
@@ -40,7 +41,7 @@ func (r *Run) HarnessVariant() (*HarnessVariant, error) {
 	}
 	for _, name := range []string{"harness_variant", "configuration", "harness_config"} {
 		block := found[name]
-		if isNull(block) {
+		if isNull(block) || name != "harness_variant" && !looksLikeVariant(block) {
 			continue
 		}
 		v := &HarnessVariant{Knobs: json.RawMessage("{}")}
@@ -70,6 +71,12 @@ func (r *Run) HarnessVariant() (*HarnessVariant, error) {
 		return v, nil
 	}
 	return nil, nil
+}
+
+// looksLikeVariant keeps a task's own input of that name from being taken for one.
+func looksLikeVariant(block json.RawMessage) bool {
+	var members map[string]json.RawMessage
+	return json.Unmarshal(block, &members) == nil && (members["snapshot_id"] != nil || members["knob_values"] != nil)
 }
 
 // DecodeKnobs decodes the knobs into the struct that v points to. A knob that v has no field for is an error, because an

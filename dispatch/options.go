@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -46,16 +47,17 @@ type Options struct {
 	MaxValues    int
 	MaxNumberLen int
 
-	// ProxyHosts lists the hosts ("api.example.com" or "api.example.com:8443") that an envelope's proxy URL may name, so
-	// that a forged envelope cannot send run tokens and arguments elsewhere. Default: any.
+	// ProxyHosts lists the hosts ("api.example.com", or "api.example.com:8443" for one port only) that an envelope's proxy
+	// URL may name, so that a forged envelope cannot send run tokens and arguments elsewhere. Default: any.
 	ProxyHosts []string
 
 	// Proxy configures the clients of the runs. Set its Pacer to nil: every run has its own token.
 	Proxy *proxy.Options
 
 	// RunTimeout is the agent's run_timeout_s at registration: the platform gives up after it. Default 300 s, at most
-	// 1800 s. The agent's context ends Reserve (default 2 s) earlier, and after half of the reserve LastWords answers
-	// for an agent that has not.
+	// 1800 s, counted from the arrival of the request. The agent's context ends Reserve (default 2 s) earlier, and after
+	// half of the reserve LastWords answers for an agent that has not. An error that the agent returns before its context
+	// has ended fails the run, also when it says that a tool call could not end in time.
 	RunTimeout time.Duration
 	Reserve    time.Duration
 
@@ -129,10 +131,16 @@ func (h *Handler) configure(opts *Options) error {
 	if len(o.ProxyHosts) > 0 {
 		h.hosts = make(map[string]bool, len(o.ProxyHosts))
 		for _, host := range o.ProxyHosts {
-			if u, err := url.Parse("//" + host); host == "" || err != nil || u.Host != host {
+			u, err := url.Parse("//" + host)
+			if host == "" || err != nil || u.Host != host {
 				bad("Options.ProxyHosts: %q is not a host such as api.example.com or api.example.com:8443", host)
+				continue
 			}
-			h.hosts[strings.ToLower(host)] = true
+			name := strings.ToLower(u.Hostname())
+			if u.Port() != "" {
+				name = net.JoinHostPort(name, u.Port())
+			}
+			h.hosts[name] = true
 		}
 	}
 	if o.Proxy != nil {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -117,16 +118,28 @@ func gradeableResponse(run *Run, r *Response) (*Response, []Problem) {
 	return &completed, problems
 }
 
-// appendMember adds a member unless encoding/json cannot write it.
+// appendMember adds a member unless it cannot be written as valid JSON; a marshal method may fail, panic, or write raw
+// bytes that are no UTF-8.
 func appendMember(body []byte, name string, v any) ([]byte, []Problem) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	value, ok := encodeMember(v)
+	if !ok {
 		return body, []Problem{{Code: "not_json", Pointer: "/" + name, Text: "cannot be written as JSON and is left out"}}
 	}
 	body = append(append(append(body, `,"`...), name...), `":`...)
-	return append(body, bytes.TrimSpace(b.Bytes())...), nil
+	return append(body, value...), nil
+}
+
+func encodeMember(v any) (value []byte, ok bool) {
+	defer func() {
+		if recover() != nil {
+			ok = false
+		}
+	}()
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSpace(b.Bytes()), err == nil && utf8.Valid(b.Bytes())
 }
 
 // appendString appends s as a JSON string, with U+FFFD for what is not UTF-8.

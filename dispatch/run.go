@@ -15,7 +15,8 @@ type Run struct {
 	TokenJTI               string
 
 	// Instruction is the user's prompt of this run or turn: input.user_instruction, in a multi-turn session without it
-	// input.latest_user_prompt. "" when the task seeds none.
+	// input.latest_user_prompt, or else the last row of the replayed messages if it is the user's. "" when the task seeds
+	// none.
 	Instruction string
 
 	// Input is the task's input, the row's current state: input.input. {} when absent or null. See [Run.DecodeInput].
@@ -50,6 +51,11 @@ func (r *Run) set(e *envelope, body []byte, client *proxy.Client) {
 	}
 	if isNull(r.Messages) {
 		r.Messages = nil
+	}
+	if r.Instruction == "" && r.Messages != nil {
+		if rows, err := r.History(); err == nil && len(rows) > 0 && rows[len(rows)-1].Role == RoleUser {
+			r.Instruction = rows[len(rows)-1].Content.String()
+		}
 	}
 }
 

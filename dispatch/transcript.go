@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -105,8 +106,9 @@ func (t *Transcript) CallEnd(_ context.Context, end proxy.CallEnd) {
 	defer t.mu.Unlock()
 	t.calls++
 	id := fmt.Sprintf("call_%d", t.calls)
+	tool := cmp.Or(end.Tool, "(no name)") // a model may leave it out, and a call without a name would cost the transcript
 	t.add(
-		Message{Role: RoleAssistant, ToolCalls: []ToolCall{{ID: id, Name: end.Tool, Arguments: slices.Clone(arguments)}}},
+		Message{Role: RoleAssistant, ToolCalls: []ToolCall{{ID: id, Name: tool, Arguments: slices.Clone(arguments)}}},
 		Message{Role: RoleTool, ToolCallID: id, Content: Text(cutText(string(result)))},
 	)
 }

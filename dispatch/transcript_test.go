@@ -81,6 +81,17 @@ func TestTranscriptOfParallelCallsAndItsBounds(t *testing.T) {
 	}
 }
 
+func TestTranscriptOfACallWithoutAName(t *testing.T) {
+	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		transcript := run.Record()
+		_, _ = run.Proxy.Call(ctx, "", nil)
+		return transcript.Response("Done."), nil
+	}, tools)
+	if verdict := dispatch.CheckResponse(post(h, seedBody, nil).Body.Bytes()); len(verdict.Messages) != 4 {
+		t.Errorf("%+v", verdict)
+	}
+}
+
 func TestRequireTranscript(t *testing.T) {
 	user := `{"role":"user","content":"Refund order #4521 if it shipped more than 30 days ago."}`
 	for _, tt := range []struct {
@@ -149,6 +160,8 @@ func TestHarnessVariant(t *testing.T) {
 			"variant", `{"harness_variant":{"snapshot_id":12,"variant_id":"v","name":"n","fingerprint":"f","knob_values":{"model":"m","temperature":null}}}`,
 			`{"harness_variant":{"source":"harness_variant","snapshot_id":"12","fingerprint":"f"},"knobs":"m 0.5"}`,
 		},
+		{"a task's own configuration", `{"configuration":"deluxe"}`, `null`},
+		{"a task's own configuration object", `{"configuration":{"color":"red"}}`, `null`},
 		{"older name", `{"configuration":{"snapshot_id":"s","fingerprint":"f"}}`, `{"harness_variant":{"source":"harness_variant","snapshot_id":"s","fingerprint":"f"},"knobs":"default 0.5"}`},
 		{"oldest name", `{"harness_config":{"snapshot_id":"s"}}`, `{"harness_variant":{"source":"harness_variant","snapshot_id":"s","fingerprint":""},"knobs":"default 0.5"}`},
 		{"unknown knob", `{"harness_variant":{"knob_values":{"top_p":1}}}`, `a knob of the harness variant is unknown`},

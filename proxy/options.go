@@ -81,9 +81,8 @@ const (
 	defaultPaceWindow     = 60 * time.Second
 )
 
-func defaultTransientClasses() []string {
-	return []string{"lock_contention", "context_store_unavailable", "trace_sequence_contended"}
-}
+// defaultTransientClasses is never changed and never handed out.
+var defaultTransientClasses = []string{"lock_contention", "context_store_unavailable", "trace_sequence_contended"}
 
 var silent = slog.New(slog.DiscardHandler)
 
@@ -135,7 +134,7 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 		r.transport = sharedTransport()
 	}
 	if o.TransientClasses == nil {
-		r.transient = defaultTransientClasses()
+		r.transient = defaultTransientClasses
 	}
 	if len(o.Repeatable) > 0 {
 		r.repeatable = make(map[string]bool, len(o.Repeatable))
