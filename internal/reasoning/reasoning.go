@@ -4,7 +4,6 @@
 package reasoning
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -58,26 +57,19 @@ func Inject(schema json.RawMessage) json.RawMessage {
 // Take removes the member reasoning from arguments, which must be a valid JSON object, and returns it as text: a string
 // as it is, null as "", anything else as its JSON. The other members keep their order and their bytes.
 func Take(arguments json.RawMessage) (rest json.RawMessage, text string) {
-	if !bytes.Contains(arguments, []byte(name)) && bytes.IndexByte(arguments, '\\') < 0 {
+	from, to, value := find(arguments)
+	if value == nil {
 		return arguments, ""
 	}
-	list := members(arguments)
-	at := slices.IndexFunc(list, func(m member) bool { return m.name == name })
-	if at < 0 {
-		return arguments, ""
-	}
-	value := list[at].value
 	switch kind(value) {
 	case '"':
-		unquoted, err := jsontext.AppendUnquote(nil, value)
-		if err == nil {
-			text = string(unquoted)
-		}
+		unquoted, _ := jsontext.AppendUnquote(nil, value) // valid JSON
+		text = string(unquoted)
 	case 'n':
 	default:
 		text = string(value)
 	}
-	return object(slices.Delete(list, at, at+1)), text
+	return append(append(make(json.RawMessage, 0, len(arguments)), arguments[:from]...), arguments[to:]...), text
 }
 
 // member is one member of an object, in the order of the document.

@@ -3,10 +3,12 @@ package reasoning_test
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/toolwire/toolwire/internal/reasoning"
+	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -118,6 +120,10 @@ func TestTake(t *testing.T) {
 		{`{"reasoning":"because"}`, `{}`, `because`},
 		{`{"b":1e400,"reasoning":"a \"b\"\n","a":12345678901234567890.10,"c":{"reasoning":1}}`,
 			`{"b":1e400,"a":12345678901234567890.10,"c":{"reasoning":1}}`, "a \"b\"\n"},
+		{` { "reasoning" : "x" , "a" : 1 } `, ` { "a" : 1 } `, `x`},
+		{"{\n\"a\": {\"b\":[\"}\",\"\\\"\"]} ,\n\"reasoning\": -1.5\n}", "{\n\"a\": {\"b\":[\"}\",\"\\\"\"]}\n}", `-1.5`},
+		{`{"a":1,"reasoning":true}`, `{"a":1}`, `true`},
+		{` { } `, ` { } `, ``},
 		{`{"\u0072easoning":"escaped","a":1}`, `{"a":1}`, `escaped`},
 		{`{"reasoning":null,"a":1}`, `{"a":1}`, ``},
 		{`{"reasoning":["x",1],"a":1}`, `{"a":1}`, `["x",1]`},
@@ -160,6 +166,38 @@ func FuzzInject(f *testing.F) {
 		injected := reasoning.Inject(json.RawMessage(raw))
 		if !json.Valid(injected) {
 			t.Fatalf("%s became %s", raw, injected)
+		}
+	})
+}
+
+// FuzzTake checks against encoding/json that the reasoning is gone and that everything else is as it was.
+func FuzzTake(f *testing.F) {
+	for _, s := range []string{`{}`, ` { "reasoning" : "x" , "a" : 1 } `, `{"a":[{"reasoning":1}],"\u0072easoning":{"x":"}"}}`, `{"a":-1e5,"reasoning":null}`, `{"reasoning":false}`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, doc string) {
+		err := strictjson.Read([]byte(doc), strictjson.Limits{}, func(r *strictjson.Reader) error {
+			return r.Object(nil, func(string) error { return nil })
+		})
+		if err != nil {
+			return
+		}
+		var before, after map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(doc), &before); err != nil {
+			t.Fatal(err)
+		}
+		rest, text := reasoning.Take(json.RawMessage(doc))
+		if err := json.Unmarshal(rest, &after); err != nil {
+			t.Fatalf("%s became %s: %v", doc, rest, err)
+		}
+		value, had := before["reasoning"]
+		var want string
+		if had && json.Unmarshal(value, &want) != nil {
+			want = string(value)
+		}
+		delete(before, "reasoning")
+		if text != want || !reflect.DeepEqual(before, after) {
+			t.Fatalf("%s became %s, %q", doc, rest, text)
 		}
 	})
 }
