@@ -49,7 +49,9 @@ func Detail(describe func(ctx context.Context) (string, error), opts *DetailOpti
 	})
 }
 
-func contained(ctx context.Context, describe func(context.Context) (string, error), logger *slog.Logger) (text string, err error) {
+func contained(
+	ctx context.Context, describe func(context.Context) (string, error), logger *slog.Logger,
+) (text string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			if p == http.ErrAbortHandler {

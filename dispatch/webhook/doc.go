@@ -15,7 +15,8 @@
 // It does not name the members of the body, so they are looked for by several names:
 //
 //   - The arguments are the first of [Options.ArgumentKeys] that is there and not null: in the body itself, or else in its
-//     member tool, function or tool_call, or the function in that. They are an object, or a string that holds one; null alone stands for {}.
+//     member tool, function or tool_call, or the function in that. They are an object, or a string that holds one; null
+//     alone stands for {}.
 //   - The tool is named by the wildcard {tool} of the pattern that the handler is mounted under; otherwise by tool_name,
 //     or tool, function or tool_call, being a string or an object with a name; or by name. When both the path and
 //     the body name a tool they must agree. A body that names none calls the only tool there is.

@@ -104,7 +104,8 @@ func (h *Handler) normalize(e *envelope) error {
 		}
 		raw, err := arguments.Encode([]byte(text), h.json)
 		if err != nil {
-			return &Error{Code: CodeEnvelope, Message: "the arguments are a string, but what it holds is not usable: " + err.Error(), Err: err}
+			message := "the arguments are a string, but what it holds is not usable: " + err.Error()
+			return &Error{Code: CodeEnvelope, Message: message, Err: err}
 		}
 		e.arguments = raw
 		return nil

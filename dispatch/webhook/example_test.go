@@ -55,7 +55,7 @@ func Example() {
 	// check_schedule because "Monday is too early."
 	// 200 {"error":"tool_failed","message":"nothing is free on friday; try monday"}
 	// check_schedule because "Any other day?"
-	// 200 {"error":"invalid_arguments","message":"/day must be one of \"monday\", \"friday\"; correct the arguments and call the tool again"}
+	// 200 {"error":"invalid_arguments","message":"arguments: /day must be one of \"monday\", \"friday\"; correct them and call the tool again"}
 }
 
 // A tool is an ordinary function, so that it can be tested as one.

@@ -183,8 +183,12 @@ func (h *Handler) serve(ctx context.Context, t *tool, call *Call, args json.RawM
 
 func argumentsError(t *tool, err error) *Error {
 	message := err.Error()
-	if e, ok := errors.AsType[*schema.InstanceError](err); ok && e.Code == schema.CodeMismatch {
-		message += "; correct the arguments and call the tool again"
+	if e, ok := errors.AsType[*schema.InstanceError](err); ok {
+		e.Part = schema.Arguments // the validator does not know what it validates
+		message = e.Error()
+		if e.Code == schema.CodeMismatch {
+			message += "; correct them and call the tool again"
+		}
 	}
 	return &Error{Code: CodeArguments, Tool: t.name, Message: message, Err: err}
 }
@@ -235,7 +239,9 @@ func (h *Handler) late(ctx context.Context, t *tool, done <-chan outcome) outcom
 	case <-timer.C:
 	}
 	if context.Cause(ctx) != errTimeout {
-		return outcome{failure: &Error{Code: CodeClientGone, Message: "the caller hung up before the tool had a result", Err: ctx.Err()}}
+		gone := errorf(CodeClientGone, "the caller hung up before the tool had a result")
+		gone.Err = ctx.Err()
+		return outcome{failure: gone}
 	}
 	return outcome{failure: errorf(CodeTimeout,
 		"the tool did not finish within %s and may or may not have had an effect; check that before you call it again", h.opts.Timeout)}

@@ -28,6 +28,12 @@ var (
 	maps    = []string{"dependentSchemas"}
 )
 
+// annotations are members that may stand twice when a reference is replaced by what it names: they assert nothing.
+var annotations = []string{"title", "description", "$comment", "default", "examples", "$schema", "$defs", "definitions"}
+
+// identities are members that must not stand twice.
+var identities = []string{"$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"}
+
 func (w *walker) declares(schema json.RawMessage, level int) bool {
 	if level > maxLevels {
 		return false
@@ -116,8 +122,11 @@ func (w *walker) merged(list []member, level int) []member {
 	}
 	found := w.merged(members(target), level+1)
 	for _, m := range found {
+		if slices.Contains(identities, m.name) {
+			return list
+		}
 		beside := slices.ContainsFunc(list, func(l member) bool { return l.name == m.name })
-		if beside && !slices.Contains([]string{"title", "description", "$comment", "default", "examples", "$schema", "$defs", "definitions"}, m.name) {
+		if beside && !slices.Contains(annotations, m.name) {
 			return list
 		}
 	}

@@ -67,8 +67,12 @@ func (b *Toolbox) call(ctx context.Context, t *tool, args any, record *Record) (
 
 func argumentsError(err error) *Error {
 	message := err.Error()
-	if e, ok := errors.AsType[*schema.InstanceError](err); ok && e.Code == schema.CodeMismatch {
-		message += "; correct the arguments and call the tool again"
+	if e, ok := errors.AsType[*schema.InstanceError](err); ok {
+		e.Part = schema.Arguments // the validator does not know what it validates
+		message = e.Error()
+		if e.Code == schema.CodeMismatch {
+			message += "; correct them and call the tool again"
+		}
 	}
 	return &Error{Code: CodeArguments, Message: message, Err: err}
 }
@@ -88,7 +92,7 @@ func (b *Toolbox) handle(ctx context.Context, t *tool, args json.RawMessage) (re
 	if e, ok := errors.AsType[*Error](err); ok && e.Code == CodeArguments {
 		return nil, &Error{Code: CodeArguments, Message: e.Message, Err: err}
 	}
-	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errTimeout)) {
+	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
 		return nil, contextError(ctx, b.options.Timeout)
 	}
 	return nil, &Error{Code: CodeTool, Message: "the tool failed", Detail: cut(err.Error(), maxDetail), Err: err}

@@ -153,7 +153,8 @@ func (d *details) get(ctx context.Context, url string) (string, *Error) {
 	}
 	text, err := readDetail(body)
 	if err != nil {
-		return "", &Error{Code: CodeAnswer, Status: response.StatusCode, Message: `the detail_url must answer {"detail": "<text>"}`, Err: err}
+		return "", &Error{Code: CodeAnswer, Status: response.StatusCode, Err: err,
+			Message: `the detail_url must answer {"detail": "<text>"}`}
 	}
 	return clean(text), nil
 }
@@ -164,7 +165,8 @@ func (d *details) failed(ctx context.Context, err error) *Error {
 		return &Error{Code: CodePrivate, Err: publicaddr.ErrNotPublic,
 			Message: "the detail_url leads to an address that is not public; Options.InsecurePrivateDetails allows it"}
 	case ctx.Err() != nil:
-		return &Error{Code: CodeTimeout, Message: "the detail_url did not answer within " + d.options.DetailTimeout.String(), Err: context.Cause(ctx)}
+		return &Error{Code: CodeTimeout, Err: context.Cause(ctx),
+			Message: "the detail_url did not answer within " + d.options.DetailTimeout.String()}
 	}
 	return &Error{Code: CodeTransport, Message: "the detail_url cannot be reached", Err: withoutURL(err)}
 }

@@ -65,7 +65,8 @@ func (b *Toolbox) post(ctx context.Context, t *tool, args json.RawMessage) (json
 	}
 	body := b.body(t, args)
 	if int64(len(body)) > b.options.MaxRequestBytes {
-		return nil, errorf(CodeRequestSize, "", "the call has %d bytes, the limit is %d; send less at once", len(body), b.options.MaxRequestBytes)
+		return nil, errorf(CodeRequestSize, "", "the call has %d bytes, the limit is %d; send less at once",
+			len(body), b.options.MaxRequestBytes)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, t.URL, bytes.NewReader(body))
 	if err != nil {
@@ -120,7 +121,8 @@ func transportError(ctx context.Context, timeout time.Duration, err error) *Erro
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		e.Message = "the tool's server cannot be reached; the tool did not run"
 	} else {
-		e.Message = "the connection to the tool's server failed and the tool may or may not have run; check that before you call it again"
+		e.Message = "the connection to the tool's server failed and the tool may or may not have run; check that before you " +
+			"call it again"
 	}
 	return e
 }

@@ -89,7 +89,8 @@ func (o *Options) withDefaults() (c Options, problems []Problem) {
 		c = *o
 	}
 	bad := func(field, format string, args ...any) {
-		problems = append(problems, Problem{Place: "options", Field: field, Rule: "option_invalid", Message: fmt.Sprintf(format, args...)})
+		message := fmt.Sprintf(format, args...)
+		problems = append(problems, Problem{Place: "options", Field: field, Rule: "option_invalid", Message: message})
 	}
 	handlers := make(map[string]Handler, len(c.Handlers))
 	for name, handler := range c.Handlers {

@@ -147,7 +147,8 @@ func (b *Toolbox) ValidateConfig(adapterName string, config []byte) error {
 		return errorf(CodeUnknownAdapter, "", "there is no adapter %q", cut(adapterName, 128))
 	}
 	if err := b.adapters[i].validate(config); err != nil {
-		return &Error{Code: CodeConfig, Message: fmt.Sprintf("the configuration of the adapter %q: %s", cut(adapterName, 128), err), Err: err}
+		return &Error{Code: CodeConfig, Err: err,
+			Message: fmt.Sprintf("the configuration of the adapter %q: %s", cut(adapterName, 128), err)}
 	}
 	return nil
 }
