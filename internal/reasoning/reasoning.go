@@ -21,7 +21,7 @@ const (
 // Declared reports whether a schema speaks of a property reasoning itself: at its root, or in what applies to the same
 // object ("allOf" and its like, local "$ref"). The schema must be valid JSON; nil and null declare nothing.
 func Declared(schema json.RawMessage) bool {
-	w := &walker{root: schema, left: maxInlined}
+	w := &walker{root: schema, left: maxFollowed}
 	return w.declares(schema, 0)
 }
 

@@ -17,8 +17,9 @@ type walker struct {
 }
 
 const (
-	maxInlined = 200 // references in all: a schema may double them at every level
-	maxLevels  = 32  // of schemas within schemas; those that compile have at most 64 levels of JSON
+	maxFollowed = 200 // references looked behind: a schema may double them at every level
+	maxInlined  = 32  // references written out
+	maxLevels   = 32  // of schemas within schemas; those that compile have at most 64 levels of JSON
 )
 
 // lists and singles are the keywords that apply schemas to the object itself, maps those that do so under a condition.
