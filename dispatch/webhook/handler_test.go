@@ -196,6 +196,8 @@ func TestWhereToolAndArgumentsStand(t *testing.T) {
 		{`{"tool_call":{"id":"1","function":{"name":"one","arguments":{"a":1}}}}`, `"one {\"a\":1}"`, `"one {\"a\":1}"`},
 		{`{"tool_call":{"name":"one","args":{"a":1}}}`, `"one {\"a\":1}"`, `"one {\"a\":1}"`},
 		{`{"name":"one","params":{"a":1}}`, `"one {\"a\":1}"`, `"one {\"a\":1}"`},
+		{`{"tool":"one","tool_name":"two","arguments":{}}`, `"two {}"`, ``},
+		{`{"tool_name":"two","tool":"one","function":"one","arguments":{}}`, `"two {}"`, ``},
 		{`{"name":"an agent","tool_name":"one","arguments":{}}`, `"one {}"`, `"one {}"`},
 		{`{"tool":{"name":"one","input":{"b":1}},"arguments":{"a":1}}`, `"one {\"a\":1}"`, `"one {\"a\":1}"`},
 		{`{"args":{"b":1},"arguments":{"a":1},"tool":"one"}`, `"one {\"a\":1}"`, `"one {\"a\":1}"`},

@@ -1,10 +1,14 @@
 package webhook_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -106,3 +110,50 @@ func TestDetailLogs(t *testing.T) {
 }
 
 var _ http.Handler = (*webhook.Handler)(nil)
+
+// A read deadline for the body must not be taken for a caller that hangs up. This needs a server, and so a real clock.
+func TestToolsOutliveTheBodyTimeout(t *testing.T) {
+	slow := webhook.Define("slow", "", func(ctx context.Context, _ struct{}) (string, error) {
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-time.After(300 * time.Millisecond):
+			return "done", nil
+		}
+	})
+	server := httptest.NewServer(newHandler(t, &webhook.Options{BodyTimeout: 100 * time.Millisecond}, slow))
+	defer server.Close()
+	r, err := http.NewRequest("POST", server.URL, strings.NewReader(`{"arguments":{}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = request("").Header
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if body, _ := io.ReadAll(response.Body); string(body) != `"done"` {
+		t.Errorf("%d %s", response.StatusCode, body)
+	}
+}
+
+func TestABodyThatDoesNotArrive(t *testing.T) {
+	server := httptest.NewServer(newHandler(t, &webhook.Options{BodyTimeout: 100 * time.Millisecond}, schedule()))
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nX-Agent-Secret: %s\r\nX-Agent-Identity: %s\r\nContent-Length: 100\r\n\r\n{", toolSecret, agentUUID)
+	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if body, _ := io.ReadAll(response.Body); response.StatusCode != 400 || !strings.Contains(string(body), "did not arrive within 100ms") {
+		t.Errorf("%d %s", response.StatusCode, body)
+	}
+}

@@ -83,6 +83,7 @@ func TestInjectedSchemasMeanTheSame(t *testing.T) {
 		`{"$ref":"#/$defs/A","$defs":{"A":{"type":"object","properties":{"a":{}},"additionalProperties":false}}}`,
 		`{"$schema":"http://json-schema.org/draft-07/schema#","$ref":"#/definitions/A","definitions":{"A":{"type":"object","properties":{"a":{}},"additionalProperties":false}}}`,
 		`{"type":"object","properties":{"a":{"anyOf":[{"type":"integer"},{"$ref":"#"}]}},"required":["a"],"additionalProperties":false}`,
+		`{"type":"object","properties":{"a":{"anyOf":[{"type":"integer"},{"$ref":"#"}]}},"$defs":{"arguments":{"type":"string"}},"required":["a"]}`,
 		`{"type":"object","properties":{"arguments":{},"a":{"anyOf":[{"type":"integer"},{"$ref":"#"}]}},"$defs":{"X":{}},"required":["a"]}`,
 	}
 	calls := []string{`{}`, `{"a":1}`, `{"a":"x"}`, `{"b":1}`, `{"a":1,"b":2}`, `{"long":1}`, `{"a":{"a":1}}`, `{"a":{"b":1}}`, `{"a":{"a":1,"reasoning":"x"}}`}

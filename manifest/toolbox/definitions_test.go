@@ -96,6 +96,7 @@ func TestDetails(t *testing.T) {
 		{"201", 201, `{"detail":"x"}`, "Do it.", toolbox.CodeStatus},
 		{"404", 404, `{"detail":"hunter2"}`, "Do it.", toolbox.CodeStatus},
 		{"500", 500, `hunter2`, "Do it.", toolbox.CodeStatus},
+		{"redirect within the host", 302, `/other`, "Do it.\n\nfollowed", ""},
 		{"redirect to another host", 302, `https://127.0.0.1/`, "Do it.", toolbox.CodeStatus},
 		{"redirect to plain http", 302, `http://api.example.com/detail`, "Do it.", toolbox.CodeStatus},
 		{"redirect without end", 302, `https://api.example.com/detail`, "Do it.", toolbox.CodeStatus},
@@ -106,6 +107,9 @@ func TestDetails(t *testing.T) {
 			opts := options(func(r *http.Request) (int, string) {
 				if r.Method != "GET" || r.Header.Get("X-Agent-Secret") != "" || r.Header.Get("X-Agent-Identity") != "" {
 					t.Errorf("%s %v", r.Method, r.Header)
+				}
+				if r.URL.String() != "https://api.example.com/detail" {
+					return 200, `{"detail":"followed"}`
 				}
 				return tt.status, tt.body
 			})

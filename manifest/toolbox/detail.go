@@ -116,7 +116,7 @@ func (d *details) run(ctx context.Context, f *fetch, url, tool string) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if k := d.known[url]; k.fetch == f && !abandoned {
+	if k := d.known[url]; k.fetch == f {
 		k.text, k.fetch = text, nil
 		k.expires = time.Now().Add(d.options.DetailTTL)
 		if err != nil {

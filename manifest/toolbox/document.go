@@ -3,7 +3,6 @@ package toolbox
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
@@ -32,10 +31,9 @@ var (
 	toolMembers    = []string{"name", "description", "parameters", "handler", "url", "detail_url", "adapter"}
 )
 
-// decode reads a document, which it copies. Members of the wrong type are problems; what is not strict JSON is an error.
+// decode reads a document and keeps nothing of its bytes. Members of the wrong type are problems; what is not strict JSON is an error.
 func decode(data []byte) (*document, error) {
 	d := &document{}
-	data = []byte(strings.Clone(string(data)))
 	err := strictjson.Read(data, strictjson.Limits{}, func(r *strictjson.Reader) error {
 		if r.Kind() == '[' {
 			return d.toolList(r, "tools", -1)

@@ -83,7 +83,7 @@ func (e *Error) Error() string {
 	if e.Message != "" {
 		b.WriteString(": " + e.Message)
 	}
-	if e.Code == CodeTool && e.Err != nil {
+	if e.Err != nil && (e.Code == CodeTool || e.Code == CodeTransport || e.Code == CodeAnswer) {
 		b.WriteString(": " + cut(e.Err.Error(), maxDetail))
 	}
 	for _, p := range e.Problems {
