@@ -28,8 +28,8 @@ func Request(w http.ResponseWriter, r *http.Request, limit int64, timeout time.D
 	body, err := read(r.Body, r.ContentLength, limit)
 	switch {
 	case err == nil:
-		// Left in place, the deadline would later look as if the peer had hung up. After a failure it stays: the server
-		// reads on before it answers.
+		// Left in place, the deadline could end the server's reading ahead, which looks as if the peer had hung up. After
+		// a failure it stays: the server reads on before it answers.
 		_ = control.SetReadDeadline(time.Time{})
 		return body, nil
 	case errors.Is(err, ErrTooLarge):

@@ -51,6 +51,23 @@ func TestRequest(t *testing.T) {
 	}
 }
 
+func TestTheDeadlineIsTakenBack(t *testing.T) {
+	for body, back := range map[io.Reader]bool{strings.NewReader("x"): true, iotest.ErrReader(os.ErrDeadlineExceeded): false} {
+		w := &deadlines{ResponseWriter: httptest.NewRecorder()}
+		_, _ = httpbody.Request(w, httptest.NewRequest("POST", "/", body), 10, time.Minute)
+		if len(w.set) == 0 || time.Until(w.set[0]) < 50*time.Second || w.set[len(w.set)-1].IsZero() != back {
+			t.Errorf("deadlines %v", w.set)
+		}
+	}
+}
+
+type deadlines struct {
+	http.ResponseWriter
+	set []time.Time
+}
+
+func (d *deadlines) SetReadDeadline(at time.Time) error { d.set = append(d.set, at); return nil }
+
 func TestResponse(t *testing.T) {
 	body := &closer{Reader: strings.NewReader("0123456789")}
 	got, err := httpbody.Response(&http.Response{Body: body, ContentLength: -1}, 4)

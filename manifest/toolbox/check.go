@@ -28,7 +28,7 @@ func (c *checker) adapters() []adapter {
 	list := make([]adapter, 0, len(c.doc.adapters))
 	for _, entry := range c.doc.adapters {
 		a := adapter{Adapter: entry.Adapter}
-		if a.Name == "" {
+		if a.Name == "" && !c.wrongType(entry.place, "name") {
 			c.add(entry.place, "", "name", "adapter_missing", "is required: tools name their adapter by it")
 		}
 		for _, other := range list {
@@ -70,6 +70,9 @@ func (c *checker) tools() []*tool {
 	for i := range entries {
 		entry := &entries[i]
 		for _, p := range found[i] {
+			if p.Code == schema.CodeNameMissing && c.wrongType(entry.place, "name") {
+				continue
+			}
 			field := strings.TrimPrefix(p.Pointer, "/")
 			if rest, ok := strings.CutPrefix(field, "input_schema"); ok {
 				field = "parameters" + rest
@@ -99,7 +102,7 @@ func (c *checker) kind(entry *toolEntry) {
 	switch {
 	case entry.Handler != "" && entry.URL != "":
 		c.add(place, name, "handler", "handler_and_url", "stands beside url; a tool is either internal or external")
-	case entry.Handler == "" && entry.URL == "":
+	case entry.Handler == "" && entry.URL == "" && !c.wrongType(entry.place, "handler") && !c.wrongType(entry.place, "url"):
 		c.add(place, name, "handler", "handler_or_url_missing", "and url are missing; a tool needs one of them")
 	}
 	if entry.Handler != "" {
@@ -119,6 +122,11 @@ func (c *checker) kind(entry *toolEntry) {
 			c.add(place, name, link.field, "url_invalid", "must be an absolute http or https URL without user and fragment")
 		}
 	}
+}
+
+// wrongType reports whether a member is there, but not as a string.
+func (c *checker) wrongType(place, field string) bool {
+	return slices.ContainsFunc(c.doc.problems, func(p Problem) bool { return p.Place == place && p.Field == field })
 }
 
 func someOf(handlers map[string]Handler) string {

@@ -124,7 +124,7 @@ func TestParseReportsEverything(t *testing.T) {
 		"adapters[0].tools[0] adapter adapter_unknown", "tools[0] handler handler_and_url", "tools[1] handler handler_or_url_missing",
 		"tools[2] handler handler_unregistered", "tools[3] handler handler_invalid", "tools[4] name name_invalid", "tools[4] url url_invalid",
 		"tools[5] url url_invalid", "tools[6] detail_url url_invalid", "tools[7] parameters/type schema_not_object", "tools[7] name name_duplicate",
-		"tools[8] handler handler_or_url_missing", "tools[10] adapter adapter_unknown", "tools[12] name name_missing", "tools[12] parameters schema_not_object",
+		"tools[10] adapter adapter_unknown", "tools[12] name name_missing", "tools[12] parameters schema_not_object",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\n\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
