@@ -19,7 +19,8 @@
 //     alone stands for {}.
 //   - The tool is named by the wildcard {tool} of the pattern that the handler is mounted under; otherwise by tool_name,
 //     or tool, function or tool_call, being a string or an object with a name; or by name. When both the path and
-//     the body name a tool they must agree. A body that names none calls the only tool there is.
+//     the body name a tool they must agree, except that a bare name, which may be the agent's, gives way to the path. A
+//     body that names none calls the only tool there is.
 //   - Everything else is left to the handler function, as [Call].Body.
 //
 // What a request comes to:
@@ -32,7 +33,8 @@
 //	400  no arguments, or none that could be an object          {"error":"invalid_envelope", …}
 //	404  a tool that is not served here                         {"error":"unknown_tool", …}
 //	200  arguments that do not match the tool's schema          {"error":"invalid_arguments", "message":"…"}
-//	200  the tool failed, or took longer than Options.Timeout   {"error":"tool_failed", "message":"…"}
+//	200  the tool failed                                        {"error":"tool_failed", "message":"…"}
+//	200  the tool took longer than [Options.Timeout]            {"error":"timeout", "message":"…"}
 //	500  the tool panicked, or its result cannot be JSON        {"error":"internal", …}
 //	200  the tool's result                                      the result
 //

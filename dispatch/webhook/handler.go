@@ -145,7 +145,7 @@ func (h *Handler) find(r *http.Request, e *envelope) (*tool, error) {
 	switch {
 	case name == "":
 		name = e.tool
-	case e.tool != "" && e.tool != name:
+	case e.tool != "" && e.tool != name && e.toolRank < nameMember: // a bare name may be the agent's
 		return nil, errorf(CodeEnvelope, "the path names the tool %q, the body another one", cut(name, 128))
 	}
 	if name == "" {

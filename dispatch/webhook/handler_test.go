@@ -224,6 +224,7 @@ func TestWhereToolAndArgumentsStand(t *testing.T) {
 		{"/tools/two", `{"arguments":{}}`, 200},
 		{"/tools/two", `{"tool":{"name":"two"},"arguments":{}}`, 200},
 		{"/tools/two", `{"tool":{"name":"one"},"arguments":{}}`, 400},
+		{"/tools/two", `{"name":"an agent","arguments":{}}`, 200},
 		{"/tools/three", `{"arguments":{}}`, 404},
 	} {
 		status, body, _ := serve(mux, request(tt.body, func(r *http.Request) { r.URL.Path = tt.path }))

@@ -35,7 +35,8 @@ type Options struct {
 	SecretFunc func() string
 
 	// Transport sends the calls of external tools; with InsecurePrivateDetails, the requests for details too. Default: a
-	// transport of this toolbox, which reads no proxy settings from the environment.
+	// transport of this toolbox, which reads no proxy settings from the environment, and whose idle connections end by
+	// themselves after 90 s.
 	Transport http.RoundTripper
 
 	// Timeout bounds one call. An internal tool's context ends with it. Default 60 s.
