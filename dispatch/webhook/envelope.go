@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 
@@ -32,9 +31,6 @@ func (h *Handler) parse(body []byte) (envelope, error) {
 	e := envelope{toolRank: unranked, rank: unranked}
 	err := strictjson.Read(body, h.json, func(r *strictjson.Reader) error { return h.object(r, &e, 0, 0) })
 	if err != nil {
-		if own, ok := errors.AsType[*Error](err); ok {
-			return e, own
-		}
 		return e, &Error{Code: CodeJSON, Message: err.Error(), Err: err}
 	}
 	if e.rank == unranked {

@@ -394,6 +394,25 @@ func TestNewReportsEverything(t *testing.T) {
 	}
 }
 
+func TestErrorsAreAnswers(t *testing.T) {
+	cause := errors.New("hunter2")
+	err := fmt.Errorf("outer: %w", &webhook.Error{Code: webhook.CodeTool, Tool: "check", Message: "try <another>", Err: cause})
+	e, ok := errors.AsType[*webhook.Error](err)
+	if !ok || !errors.Is(err, cause) || e.Status() != 200 || e.Error() != "webhook: check: tool_failed: try <another>" {
+		t.Errorf("%v", err)
+	}
+	if raw, err := json.Marshal(e); err != nil || string(raw) != `{"error":"tool_failed","message":"try \u003canother\u003e"}` {
+		t.Errorf("%s %v", raw, err)
+	}
+	long := &webhook.Error{Code: webhook.CodeTool, Message: strings.Repeat("é", 5000)}
+	if raw, err := json.Marshal(long); err != nil || len(raw) > 2200 || !json.Valid(raw) {
+		t.Errorf("%d bytes, %v", len(raw), err)
+	}
+	if webhook.CodeOf(cause) != "" || !errors.Is(webhook.Errorf("x: %w", cause), cause) {
+		t.Error("codes and causes")
+	}
+}
+
 func TestDetail(t *testing.T) {
 	for _, tt := range []struct {
 		name     string

@@ -244,6 +244,26 @@ func TestNothingIsSentThatCannotBe(t *testing.T) {
 	}
 }
 
+func TestAnswersThatBreakOff(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		_, _ = io.WriteString(w, `{"detail":`)
+	}))
+	defer server.Close()
+	opts := options(nil)
+	var failure error
+	opts.InsecurePrivateDetails, opts.OnDetailError = true, func(err error) { failure = err }
+	box := parse(t, `[{"name":"check","description":"Check.","url":"`+server.URL+`","detail_url":"`+server.URL+`/detail"}]`, opts)
+	_, err := box.Call(t.Context(), "check", nil)
+	if toolbox.CodeOf(err) != toolbox.CodeTransport || !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "may or may not have run") {
+		t.Errorf("the call: %v", err)
+	}
+	defs, err := box.Definitions(t.Context())
+	if err != nil || defs[0].Description != "Check." || toolbox.CodeOf(failure) != toolbox.CodeTransport {
+		t.Errorf("the detail: %+v %v; %v", defs, err, failure)
+	}
+}
+
 func TestTimeouts(t *testing.T) {
 	cause := errors.New("the user left")
 	for _, tool := range []string{"internal", "external"} {
