@@ -1,0 +1,159 @@
+package webhook_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch/webhook"
+)
+
+func TestDeadline(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		tool  func(context.Context) (string, error)
+		after time.Duration
+		want  string // a part of the answer
+	}{
+		{"in time", func(context.Context) (string, error) { time.Sleep(time.Second); return "done", nil }, time.Second, `"done"`},
+		{"heeds its context", func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }, 10 * time.Second, `"error":"timeout"`},
+		{"returns what it has", func(ctx context.Context) (string, error) { <-ctx.Done(); return "half", nil }, 10 * time.Second, `"half"`},
+		{"says why", func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", webhook.Errorf("too many rows; ask for a day")
+		},
+			10 * time.Second, `ask for a day`},
+		{"does not heed its context", func(context.Context) (string, error) { time.Sleep(time.Hour); return "late", nil },
+			10*time.Second + 500*time.Millisecond, `may or may not have had an effect`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHandler(t, &webhook.Options{Timeout: 10 * time.Second},
+					webhook.Define("slow", "", func(ctx context.Context, _ struct{}) (string, error) { return tt.tool(ctx) }))
+				start := time.Now()
+				status, body, _ := serve(h, request(`{"arguments":{}}`))
+				if took := time.Since(start); status != 200 || !strings.Contains(body, tt.want) || took != tt.after {
+					t.Errorf("after %s: %d %s; want %s after %s", took, status, body, tt.want, tt.after)
+				}
+				time.Sleep(2 * time.Hour) // lets the tool that was left behind end
+			})
+		})
+	}
+}
+
+func TestACallerThatHangsUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var codes []webhook.Code
+		var seen error
+		h := newHandler(t, &webhook.Options{OnCall: func(_ context.Context, r webhook.Record) { codes = append(codes, r.Code) }},
+			webhook.Define("slow", "", func(ctx context.Context, _ struct{}) (string, error) { <-ctx.Done(); seen = ctx.Err(); return "", seen }))
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		serve(h, request(`{"arguments":{}}`).WithContext(ctx))
+		if len(codes) != 1 || codes[0] != webhook.CodeClientGone || !errors.Is(seen, context.Canceled) {
+			t.Errorf("codes %v, the tool saw %v", codes, seen)
+		}
+	})
+}
+
+func TestGoexitIsContained(t *testing.T) {
+	h := newHandler(t, nil, webhook.Define("exit", "", func(context.Context, struct{}) (string, error) { runtime.Goexit(); return "", nil }))
+	if status, body, _ := serve(h, request(`{"arguments":{}}`)); status != 500 || !strings.Contains(body, `"internal"`) {
+		t.Errorf("%d %s", status, body)
+	}
+}
+
+func TestTheLog(t *testing.T) {
+	var log bytes.Buffer
+	h := newHandler(t, &webhook.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, schedule(),
+		webhook.Define("panicking", "", func(context.Context, struct{}) (string, error) { panic("the reason") }),
+		webhook.Define("failing", "", func(context.Context, struct{}) (string, error) { return "", errors.New("the cause") }))
+	serve(h, request(strings.Replace(goodBody, "the user asked", "private-thought", 1)))
+	serve(h, request(`{"tool":"check_schedule","arguments":{"day":"private-value"}}`))
+	serve(h, request(`{"tool":"panicking","arguments":{}}`))
+	serve(h, request(`{"tool":"failing","arguments":{}}`))
+	serve(h, request(`private-body`, header("X-Agent-Secret", "private-secret")))
+	serve(h, request(`private-body`))
+	for _, part := range []string{`msg="tool called" tool=check_schedule agent_id=` + agentUUID, "/day must be one of", "the reason", "timing_test.go",
+		"the cause", "unauthorized", "invalid_json", "level=ERROR"} {
+		if !strings.Contains(log.String(), part) {
+			t.Errorf("%q is missing in:\n%s", part, log.String())
+		}
+	}
+	if strings.Contains(log.String(), "private") || strings.Contains(log.String(), toolSecret) {
+		t.Errorf("the log holds what is nobody's business:\n%s", log.String())
+	}
+}
+
+func TestDetailLogs(t *testing.T) {
+	var log bytes.Buffer
+	opts := &webhook.DetailOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	serve(webhook.Detail(func(context.Context) (string, error) { return "", errors.New("the cause") }, opts), httptest.NewRequest("GET", "/", nil))
+	serve(webhook.Detail(func(context.Context) (string, error) { panic("the reason") }, opts), httptest.NewRequest("GET", "/", nil))
+	for _, part := range []string{"the cause", "the reason", "timing_test.go"} {
+		if !strings.Contains(log.String(), part) {
+			t.Errorf("%q is missing in:\n%s", part, log.String())
+		}
+	}
+}
+
+var _ http.Handler = (*webhook.Handler)(nil)
+
+// A read deadline for the body must not be taken for a caller that hangs up. This needs a server, and so a real clock.
+func TestToolsOutliveTheBodyTimeout(t *testing.T) {
+	slow := webhook.Define("slow", "", func(ctx context.Context, _ struct{}) (string, error) {
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-time.After(300 * time.Millisecond):
+			return "done", nil
+		}
+	})
+	server := httptest.NewServer(newHandler(t, &webhook.Options{BodyTimeout: 100 * time.Millisecond}, slow))
+	defer server.Close()
+	r, err := http.NewRequest("POST", server.URL, strings.NewReader(`{"arguments":{}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = request("").Header
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if body, _ := io.ReadAll(response.Body); string(body) != `"done"` {
+		t.Errorf("%d %s", response.StatusCode, body)
+	}
+}
+
+func TestABodyThatDoesNotArrive(t *testing.T) {
+	server := httptest.NewServer(newHandler(t, &webhook.Options{BodyTimeout: 100 * time.Millisecond}, schedule()))
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nX-Agent-Secret: %s\r\nX-Agent-Identity: %s\r\nContent-Length: 100\r\n\r\n{", toolSecret, agentUUID)
+	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if body, _ := io.ReadAll(response.Body); response.StatusCode != 400 || !strings.Contains(string(body), "did not arrive within 100ms") {
+		t.Errorf("%d %s", response.StatusCode, body)
+	}
+}

@@ -1,0 +1,94 @@
+// Package arguments moves the arguments of tool calls between Go values and JSON objects, with errors that name types
+// and members but never values.
+package arguments
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/toolwire/toolwire/internal/strictjson"
+)
+
+// Encode writes args as a JSON object. Raw JSON, a json.RawMessage or a []byte, is checked within limits and taken byte
+// for byte; nil, nil maps and pointers, and blank raw JSON are {}.
+func Encode(args any, limits strictjson.Limits) (json.RawMessage, error) {
+	var raw []byte
+	switch v := args.(type) {
+	case nil:
+	case json.RawMessage:
+		raw = bytes.Trim(v, space)
+	case []byte:
+		raw = bytes.Trim(v, space)
+	default:
+		body, err := json.Marshal(args)
+		if err != nil {
+			return nil, marshalError(args, err)
+		}
+		if body[0] != '{' && string(body) != "null" {
+			return nil, fmt.Errorf("the arguments must be written as a JSON object; a Go %T is not", args)
+		}
+		if body[0] == '{' {
+			raw = body
+		}
+	}
+	if len(raw) == 0 {
+		return json.RawMessage("{}"), nil
+	}
+	if err := Check(raw, limits); err != nil {
+		return nil, err
+	}
+	return raw, nil
+}
+
+const space = " \t\r\n"
+
+// Check makes sure that raw is one strict JSON object within limits.
+func Check(raw json.RawMessage, limits strictjson.Limits) error {
+	err := strictjson.Read(raw, limits, func(r *strictjson.Reader) error { return r.Object(nil, func(string) error { return nil }) })
+	if err != nil {
+		return fmt.Errorf("the arguments are no JSON object: %w", err)
+	}
+	return nil
+}
+
+// marshalError words encoding/json's errors without the values that their texts hold.
+func marshalError(args any, err error) error {
+	text := fmt.Sprintf("encoding/json cannot write a Go %T", args)
+	if t, ok := errors.AsType[*json.UnsupportedTypeError](err); ok {
+		text = fmt.Sprintf("the arguments hold a Go %s, which JSON cannot carry", t.Type)
+	} else if v, ok := errors.AsType[*json.UnsupportedValueError](err); ok {
+		text = fmt.Sprintf("the arguments hold a value of type %s that JSON cannot carry (NaN, an infinity or a cycle)", v.Value.Type())
+	} else if m, ok := errors.AsType[*json.MarshalerError](err); ok {
+		text = fmt.Sprintf("the arguments hold a Go %s whose marshal method failed", m.Type)
+	}
+	return &quietError{text, err}
+}
+
+// Decode reads arguments, which must be valid JSON, into a T as encoding/json does.
+func Decode[T any](raw json.RawMessage) (args T, err error) {
+	if err := json.Unmarshal(raw, &args); err != nil {
+		text := fmt.Sprintf("the arguments do not fit a Go %T", args)
+		if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			kind, _, _ := strings.Cut(t.Value, " ") // "number 300" holds the number
+			at := "the arguments are"
+			if t.Field != "" {
+				at = "/" + strings.ReplaceAll(t.Field, ".", "/") + " is"
+			}
+			text = fmt.Sprintf("%s a JSON %s that does not fit a Go %s", at, kind, t.Type)
+		}
+		return args, &quietError{text, err}
+	}
+	return args, nil
+}
+
+// quietError replaces a text that may quote arguments, and keeps the cause for errors.As.
+type quietError struct {
+	text string
+	err  error
+}
+
+func (e *quietError) Error() string { return e.text }
+func (e *quietError) Unwrap() error { return e.err }

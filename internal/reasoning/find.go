@@ -1,0 +1,96 @@
+package reasoning
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// find looks for the member reasoning of an object that is known to be valid JSON, in one pass that allocates nothing
+// unless a name is escaped. Without the bytes from:to the object is whole again; value is nil if there is no such member.
+func find(object json.RawMessage) (from, to int, value json.RawMessage) {
+	at := skip(object, 0) + 1 // behind the brace
+	for first := true; ; first = false {
+		start := at
+		at = skip(object, at)
+		if at >= len(object) || object[at] != '"' {
+			return 0, 0, nil
+		}
+		nameEnd := end(object, at)
+		quoted := object[at:nameEnd]
+		at = skip(object, nameEnd) // behind the colon
+		valueEnd := end(object, at)
+		if !isName(quoted) {
+			at = valueEnd
+			continue
+		}
+		value = object[at:valueEnd:valueEnd]
+		if !first { // start is at the comma before
+			return start, valueEnd, value
+		}
+		if to = skipSpace(object, valueEnd); object[to] == ',' {
+			to++
+		}
+		return start, to, value
+	}
+}
+
+func isName(quoted []byte) bool {
+	inner := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return string(inner) == name
+	}
+	unquoted, _ := jsontext.AppendUnquote(nil, quoted) // valid JSON
+	return string(unquoted) == name
+}
+
+func skipSpace(doc []byte, at int) int {
+	for at < len(doc) && (doc[at] == ' ' || doc[at] == '\t' || doc[at] == '\n' || doc[at] == '\r') {
+		at++
+	}
+	return at
+}
+
+// skip moves over white space and separators.
+func skip(doc []byte, at int) int {
+	for {
+		at = skipSpace(doc, at)
+		if at >= len(doc) || doc[at] != ',' && doc[at] != ':' {
+			return at
+		}
+		at++
+	}
+}
+
+// end returns where the value that begins at doc[at] ends.
+func end(doc []byte, at int) int {
+	depth := 0
+	for ; at < len(doc); at++ {
+		switch doc[at] {
+		case '"':
+			for at++; doc[at] != '"'; at++ {
+				if doc[at] == '\\' {
+					at++
+				}
+			}
+			if depth == 0 {
+				return at + 1
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return at + 1
+			}
+			if depth < 0 { // a number or literal that was the last of its object
+				return at
+			}
+		case ',', ' ', '\t', '\n', '\r':
+			if depth == 0 {
+				return at
+			}
+		}
+	}
+	return at
+}

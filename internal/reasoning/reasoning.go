@@ -1,0 +1,164 @@
+// Package reasoning adds the parameter "reasoning" to the schemas of tools, as the page Bedrock tools says that its
+// platform does for every tool, and takes it out of the arguments of calls again. A tool whose own schema speaks of
+// reasoning keeps both its schema and its arguments.
+package reasoning
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/toolwire/toolwire/internal/strictjson"
+)
+
+const (
+	name     = "reasoning"
+	property = `{"type":"string","description":"The reasoning for the tool call."}`
+)
+
+// Declared reports whether a schema speaks of a property reasoning itself: at its root, or in what applies to the same
+// object ("allOf" and its like, local "$ref"). The schema must be valid JSON; nil and null declare nothing.
+func Declared(schema json.RawMessage) bool {
+	w := &walker{root: schema, left: maxFollowed}
+	return w.declares(schema, 0)
+}
+
+// Inject returns the schema for the model: the property comes first among the properties and in "required", so that the
+// model writes it before the arguments. A schema that is null or nil becomes that of an object with this property alone;
+// one that declares reasoning itself is returned as it is. What else would refuse one more property is opened for this
+// one: "additionalProperties" in a branch of "allOf" and its like, "maxProperties", "propertyNames". Only the root gains
+// the property: a schema that refers to itself by "#" goes on to mean what it was. The schema must be valid and describe
+// an object; it is not modified, and the result is a copy.
+//
+// A pattern of "patternProperties" that takes in the name is left alone.
+func Inject(schema json.RawMessage) json.RawMessage {
+	switch {
+	case kind(schema) != '{':
+		schema = json.RawMessage("{}")
+	case Declared(schema):
+		return slices.Clone(schema)
+	}
+	self, schema := detached(schema)
+	w := &walker{root: schema, left: maxInlined}
+	root := w.opened(w.merged(members(schema), 0), 0)
+	if self != nil {
+		root = prepend(root, "$defs", '{', string(self))
+	}
+	root = prepend(root, "properties", '{', `"`+name+`":`+property)
+	root = prepend(root, "required", '[', `"`+name+`"`)
+	if !slices.ContainsFunc(root, func(m member) bool { return m.name == "type" }) {
+		root = slices.Insert(root, 0, member{"type", json.RawMessage(`"object"`)})
+	}
+	return object(root)
+}
+
+// Take removes the member reasoning from arguments, which must be a valid JSON object, and returns it as text: a string
+// as it is, null as "", anything else as its JSON. The other members keep their order and their bytes.
+func Take(arguments json.RawMessage) (rest json.RawMessage, text string) {
+	from, to, value := find(arguments)
+	if value == nil {
+		return arguments, ""
+	}
+	switch kind(value) {
+	case '"':
+		unquoted, _ := jsontext.AppendUnquote(nil, value) // valid JSON
+		text = string(unquoted)
+	case 'n':
+	default:
+		text = string(value)
+	}
+	return append(append(make(json.RawMessage, 0, len(arguments)), arguments[:from]...), arguments[to:]...), text
+}
+
+// member is one member of an object, in the order of the document.
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+// members takes an object apart; anything else has none.
+func members(doc json.RawMessage) []member {
+	list := make([]member, 0, 8)
+	err := strictjson.Read(doc, strictjson.Limits{}, func(r *strictjson.Reader) error {
+		return r.Object(nil, func(name string) error {
+			value, err := r.Value()
+			list = append(list, member{name, value})
+			return err
+		})
+	})
+	if err != nil {
+		return nil
+	}
+	return list
+}
+
+func elements(doc json.RawMessage) []json.RawMessage {
+	var list []json.RawMessage
+	if kind(doc) != '[' || json.Unmarshal(doc, &list) != nil {
+		return nil
+	}
+	return list
+}
+
+func object(list []member) json.RawMessage {
+	size := 2
+	for _, m := range list {
+		size += len(m.name) + len(m.value) + 4
+	}
+	out := append(make([]byte, 0, size), '{')
+	for i, m := range list {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out, _ = jsontext.AppendQuote(out, m.name) // was read from JSON: valid UTF-8
+		out = append(append(out, ':'), m.value...)
+	}
+	return append(out, '}')
+}
+
+// prepend puts text first into the object or array that a member holds, which it adds if there is none.
+func prepend(list []member, name string, open byte, text string) []member {
+	closing := open + 2 // of both { and [ in ASCII
+	i := slices.IndexFunc(list, func(m member) bool { return m.name == name })
+	if i < 0 {
+		return append(list, member{name, json.RawMessage(string(open) + text + string(closing))})
+	}
+	inner := trim(list[i].value)
+	if len(inner) < 2 || inner[0] != open { // not valid in any draft
+		return list
+	}
+	out := append([]byte{open}, text...)
+	if rest := trim(inner[1 : len(inner)-1]); len(rest) > 0 {
+		out = append(append(out, ','), rest...)
+	}
+	list[i].value = append(out, closing)
+	return list
+}
+
+func trim(value []byte) []byte {
+	isSpace := func(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+	for len(value) > 0 && isSpace(value[0]) {
+		value = value[1:]
+	}
+	for len(value) > 0 && isSpace(value[len(value)-1]) {
+		value = value[:len(value)-1]
+	}
+	return value
+}
+
+func kind(value json.RawMessage) byte {
+	if value = trim(value); len(value) > 0 {
+		return value[0]
+	}
+	return 0
+}
+
+// plusOne adds one to a count; what is no plain integer stays.
+func plusOne(value json.RawMessage) json.RawMessage {
+	if n, err := strconv.ParseInt(string(value), 10, 32); err == nil {
+		return strconv.AppendInt(nil, n+1, 10)
+	}
+	return value
+}

@@ -1,0 +1,247 @@
+package reasoning
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// walker follows the keywords of one schema that apply other schemas to the same object.
+type walker struct {
+	root json.RawMessage
+	left int // references that may still be followed
+}
+
+const (
+	maxFollowed = 200 // references looked behind: a schema may double them at every level
+	maxInlined  = 32  // references written out
+	maxLevels   = 32  // of schemas within schemas; those that compile have at most 64 levels of JSON
+)
+
+// lists and singles are the keywords that apply schemas to the object itself, maps those that do so under a condition.
+var (
+	lists   = []string{"allOf", "anyOf", "oneOf"}
+	singles = []string{"if", "then", "else", "not"}
+	maps    = []string{"dependentSchemas"}
+)
+
+// annotations are members that may stand twice when a reference is replaced by what it names: they assert nothing.
+var annotations = []string{"title", "description", "$comment", "default", "examples", "$schema", "$defs", "definitions"}
+
+// identities are members that must not stand twice.
+var identities = []string{"$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"}
+
+func (w *walker) declares(schema json.RawMessage, level int) bool {
+	if level > maxLevels {
+		return false
+	}
+	for _, m := range members(schema) {
+		switch {
+		case m.name == "properties":
+			if slices.ContainsFunc(members(m.value), func(p member) bool { return p.name == name }) {
+				return true
+			}
+		case m.name == "required":
+			var required []string
+			if json.Unmarshal(m.value, &required) == nil && slices.Contains(required, name) {
+				return true
+			}
+		case m.name == "$ref":
+			if target, ok := w.target(m.value); ok && w.declares(target, level+1) {
+				return true
+			}
+		case slices.Contains(lists, m.name):
+			for _, branch := range elements(m.value) {
+				if w.declares(branch, level+1) {
+					return true
+				}
+			}
+		case slices.Contains(singles, m.name):
+			if w.declares(m.value, level+1) {
+				return true
+			}
+		case slices.Contains(maps, m.name):
+			for _, branch := range members(m.value) {
+				if w.declares(branch.value, level+1) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// target finds what a local reference names: "#" or a JSON Pointer after it.
+func (w *walker) target(ref json.RawMessage) (json.RawMessage, bool) {
+	text, err := jsontext.AppendUnquote(nil, ref)
+	if err != nil || w.left == 0 {
+		return nil, false
+	}
+	pointer, local := strings.CutPrefix(string(text), "#")
+	if !local || pointer != "" && pointer[0] != '/' {
+		return nil, false
+	}
+	w.left--
+	at := w.root
+	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		if pointer == "" {
+			break
+		}
+		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+		if list := elements(at); list != nil {
+			i, err := strconv.Atoi(token)
+			if err != nil || i < 0 || i >= len(list) {
+				return nil, false
+			}
+			at = list[i]
+			continue
+		}
+		list := members(at)
+		i := slices.IndexFunc(list, func(m member) bool { return m.name == token })
+		if i < 0 {
+			return nil, false
+		}
+		at = list[i].value
+	}
+	return at, kind(at) == '{'
+}
+
+// merged replaces a local "$ref" by the members of what it names. Members beside it win, for they are annotations and
+// definitions; when one of them is in its way the reference stays.
+func (w *walker) merged(list []member, level int) []member {
+	at := slices.IndexFunc(list, func(m member) bool { return m.name == "$ref" })
+	if at < 0 || level > maxLevels {
+		return list
+	}
+	target, ok := w.target(list[at].value)
+	if !ok {
+		return list
+	}
+	found := w.merged(members(target), level+1)
+	for _, m := range found {
+		if slices.Contains(identities, m.name) {
+			return list
+		}
+		beside := slices.ContainsFunc(list, func(l member) bool { return l.name == m.name })
+		if beside && !slices.Contains(annotations, m.name) {
+			return list
+		}
+	}
+	merged := slices.Clone(list[:at])
+	for _, m := range found {
+		if !slices.ContainsFunc(list, func(l member) bool { return l.name == m.name }) {
+			merged = append(merged, m)
+		}
+	}
+	return append(merged, list[at+1:]...)
+}
+
+// opened lets the property into everything below that would refuse it, and does not add it to list itself.
+func (w *walker) opened(list []member, level int) []member {
+	if level > maxLevels {
+		return list
+	}
+	list = slices.Clone(list)
+	for i, m := range list {
+		switch {
+		case m.name == "maxProperties" || m.name == "minProperties":
+			list[i].value = plusOne(m.value)
+		case m.name == "propertyNames":
+			list[i].value = json.RawMessage(`{"anyOf":[{"const":"` + name + `"},` + string(m.value) + `]}`)
+		case slices.Contains(lists, m.name):
+			list[i].value = array(elements(m.value), func(b json.RawMessage) json.RawMessage { return w.branch(b, level+1) })
+		case slices.Contains(singles, m.name):
+			list[i].value = w.branch(m.value, level+1)
+		case slices.Contains(maps, m.name):
+			inner := members(m.value)
+			for k := range inner {
+				inner[k].value = w.branch(inner[k].value, level+1)
+			}
+			list[i].value = object(inner)
+		}
+	}
+	return list
+}
+
+// branch opens one schema that applies to the same object as the root.
+func (w *walker) branch(schema json.RawMessage, level int) json.RawMessage {
+	if kind(schema) != '{' {
+		return schema
+	}
+	before := members(schema)
+	list := w.opened(w.merged(before, level), level)
+	if slices.ContainsFunc(list, func(m member) bool {
+		return m.name == "additionalProperties" || m.name == "unevaluatedProperties"
+	}) {
+		list = prepend(list, "properties", '{', `"`+name+`":`+property)
+	}
+	if after := object(list); string(after) != string(object(before)) {
+		return after
+	}
+	return schema
+}
+
+func array(values []json.RawMessage, each func(json.RawMessage) json.RawMessage) json.RawMessage {
+	out := []byte{'['}
+	for i, v := range values {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, each(v)...)
+	}
+	return append(out, ']')
+}
+
+// detached prepares a schema that refers to its own root by "#" for a root that is about to change: such references lead
+// to a definition instead, which is returned as a member to be added to "$defs".
+func detached(schema json.RawMessage) (definition, changed json.RawMessage) {
+	if !bytes.Contains(schema, []byte(`"#"`)) {
+		return nil, schema
+	}
+	label := "arguments"
+	for bytes.Contains(schema, []byte(`"`+label+`"`)) {
+		label += "_"
+	}
+	changed, found := redirected(schema, json.RawMessage(`"#/$defs/`+label+`"`), 0)
+	if !found {
+		return nil, schema
+	}
+	self := slices.DeleteFunc(members(changed), func(m member) bool {
+		return slices.Contains([]string{"$schema", "$id", "id", "$defs", "definitions"}, m.name)
+	})
+	return append(json.RawMessage(`"`+label+`":`), object(self)...), changed
+}
+
+// redirected replaces the references to "#" in all of a schema.
+func redirected(value, to json.RawMessage, level int) (changed json.RawMessage, found bool) {
+	if level > 2*maxLevels {
+		return value, false
+	}
+	switch kind(value) {
+	case '{':
+		list := members(value)
+		for i, m := range list {
+			isRef := m.name == "$ref" || m.name == "$recursiveRef" || m.name == "$dynamicRef"
+			if isRef && string(m.value) == `"#"` {
+				list[i], found = member{"$ref", to}, true
+			} else if inner, ok := redirected(m.value, to, level+1); ok {
+				list[i].value, found = inner, true
+			}
+		}
+		changed = object(list)
+	case '[':
+		changed = array(elements(value), func(v json.RawMessage) json.RawMessage {
+			inner, ok := redirected(v, to, level+1)
+			found = found || ok
+			return inner
+		})
+	}
+	if !found {
+		return value, false
+	}
+	return changed, true
+}

@@ -1,0 +1,322 @@
+package toolbox_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolwire/toolwire/manifest/toolbox"
+)
+
+func TestInternalTools(t *testing.T) {
+	opts := options(nil)
+	opts.Handlers["fail"] = func(context.Context, json.RawMessage, toolbox.Agent, toolbox.Tool) (string, error) {
+		return "half", errors.New("no such order; ask for the number")
+	}
+	opts.Handlers["panic"] = func(context.Context, json.RawMessage, toolbox.Agent, toolbox.Tool) (string, error) { panic("hunter2") }
+	opts.Handlers["small"] = toolbox.Typed(func(_ context.Context, args struct {
+		N int8 `json:"n"`
+	}, _ toolbox.Agent, _ toolbox.Tool) (string, error) {
+		return fmt.Sprint(args.N), nil
+	})
+	box := parse(t, strings.Replace(document, `"tools": [
+		{"name": "check`, `"tools": [{"name":"fail","handler":"fail"},{"name":"panic","handler":"panic"},{"name":"small","handler":"small"},
+		{"name":"own","handler":"ping","parameters":{"type":"object","properties":{"reasoning":{"type":"string"}},"required":["reasoning"]}},
+		{"name": "check`, 1), opts)
+	for _, tt := range []struct {
+		name, tool string
+		args       any
+		text       string // all, or a part after "~"
+		code       toolbox.Code
+	}{
+		{"struct", "create_contact", contact{Name: "Ada"}, "Created contact: Ada (by create_contact for " + agentUUID + ")", ""},
+		{"map", "create_contact", map[string]any{"name": "Ada"}, "~Created contact: Ada", ""},
+		{"raw with reasoning", "create_contact", json.RawMessage(`{"reasoning":"asked","name":"Ada"}`), "~Created contact: Ada", ""},
+		{"reasoning of another type", "create_contact", []byte(`{"reasoning":{"a":1},"name":"Ada"}`), "~Created contact: Ada", ""},
+		{"nothing", "ping", nil, "pong <{}>", ""},
+		{"blank", "ping", json.RawMessage(" "), "pong <{}>", ""},
+		{"digits and order kept", "ping", json.RawMessage(`{"z":12345678901234567890.10,"reasoning":"x","a":1e2}`), `pong <{"z":12345678901234567890.10,"a":1e2}>`, ""},
+		{"own reasoning", "own", json.RawMessage(`{"reasoning":"mine"}`), `pong <{"reasoning":"mine"}>`, ""},
+		{"own reasoning missing", "own", json.RawMessage(`{}`), `~Error: `, toolbox.CodeArguments},
+		{"mismatch", "create_contact", json.RawMessage(`{"name":31337,"age":1}`), "~arguments: /age is not allowed here; /name must be a string", toolbox.CodeArguments},
+		{"missing", "create_contact", nil, `~arguments: is missing the required property "name"; correct them and call the tool again`, toolbox.CodeArguments},
+		{"no object", "ping", json.RawMessage(`[1]`), "~must be an object, not an array", toolbox.CodeArguments},
+		{"no JSON", "ping", json.RawMessage(`{`), "~no JSON object", toolbox.CodeArguments},
+		{"duplicate", "ping", json.RawMessage(`{"a":1,"a":2}`), "~twice", toolbox.CodeArguments},
+		{"a Go string", "ping", "31337", "~a Go string is not", toolbox.CodeArguments},
+		{"Go type refuses", "small", json.RawMessage(`{"n":31337}`), "Error: /n is a JSON number that does not fit a Go int8", toolbox.CodeArguments},
+		{"failure", "fail", nil, "Error: the tool failed: no such order; ask for the number", toolbox.CodeTool},
+		{"failure of a typed one", "create_contact", contact{Name: "nobody"}, "Error: the tool failed: nobody is no name; ask the user", toolbox.CodeTool},
+		{"panic", "panic", nil, "Error: the tool is broken; do not call it again", toolbox.CodePanicked},
+		{"unknown", "Ping", nil, "Error: there is no such tool; names are case-sensitive", toolbox.CodeUnknownTool},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			result, err := box.Call(t.Context(), tt.tool, tt.args)
+			text := toolbox.Text(result, err)
+			part, isPart := strings.CutPrefix(tt.text, "~")
+			if isPart && !strings.Contains(text, part) || !isPart && text != tt.text {
+				t.Errorf("got  %s\nwant %s", text, tt.text)
+			}
+			if toolbox.CodeOf(err) != tt.code || (err == nil) != (tt.code == "") || err != nil && result != nil {
+				t.Errorf("%s %v", result, err)
+			}
+			if err != nil && (!strings.Contains(err.Error(), `tool "`+tt.tool+`"`) || strings.Contains(err.Error()+text, "hunter2") || strings.Contains(err.Error()+text, "31337")) {
+				t.Errorf("the error must name the tool and no value: %v", err)
+			}
+		})
+	}
+}
+
+func TestText(t *testing.T) {
+	for _, tt := range []struct {
+		result string
+		err    error
+		want   string
+	}{
+		{`"a \"b\" <c>\n"`, nil, "a \"b\" <c>\n"}, {`{ "a" : [ 1.00 ] }`, nil, `{"a":[1.00]}`}, {`null`, nil, `null`}, {` 7 `, nil, `7`}, {`true`, nil, `true`},
+		{``, errors.New("hunter2"), "Error: the tool call failed"}, {``, fmt.Errorf("x: %w", &toolbox.Error{Message: "m", Detail: "d"}), "Error: m: d"},
+	} {
+		if got := toolbox.Text(json.RawMessage(tt.result), tt.err); got != tt.want {
+			t.Errorf("Text(%s, %v) = %q, want %q", tt.result, tt.err, got, tt.want)
+		}
+	}
+}
+
+const external = `[{"name":"check","description":"<Check>","url":"https://api.example.com/check","parameters":{"type":"object","properties":{"day":{"enum":["monday"]}},"additionalProperties":false}}]`
+
+func TestExternalTools(t *testing.T) {
+	var got string
+	opts := options(func(r *http.Request) (int, string) {
+		body, _ := io.ReadAll(r.Body)
+		got = r.Method + " " + r.URL.String() + " " + r.Header.Get("Content-Type") + " " + r.Header.Get("X-Agent-Secret") + " " + r.Header.Get("X-Agent-Identity") + "\n" + string(body)
+		return 200, ` {"free": ["2pm"]} ` + "\n"
+	})
+	opts.Agent.Context = json.RawMessage(`{"template": "front desk"}`)
+	box := parse(t, external, opts)
+	result, err := box.Call(t.Context(), "check", json.RawMessage(`{"reasoning":"asked", "day":"monday"}`))
+	if err != nil || string(result) != `{"free": ["2pm"]}` || toolbox.Text(result, err) != `{"free":["2pm"]}` {
+		t.Errorf("%s %v", result, err)
+	}
+	want := "POST https://api.example.com/check application/json " + toolSecret + " " + agentUUID + "\n" +
+		`{"tool":{"name":"check","description":"<Check>","parameters":{"type":"object","properties":{"day":{"enum":["monday"]}},"additionalProperties":false}},` +
+		`"agent":{"id":"` + agentUUID + `","context":{"template": "front desk"}},"arguments":{"reasoning":"asked", "day":"monday"}}`
+	if got != want {
+		t.Errorf("sent %s\nwant %s", got, want)
+	}
+	got = ""
+	if _, err := box.Call(t.Context(), "check", json.RawMessage(`{"day":"sunday"}`)); toolbox.CodeOf(err) != toolbox.CodeArguments || got != "" {
+		t.Errorf("invalid arguments: %v, sent %s", err, got)
+	}
+	other, err := box.For(toolbox.Agent{ID: strings.ToUpper(agentUUID)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = other.Call(t.Context(), "check", nil); err != nil || !strings.Contains(got, `"agent":{"id":"`+strings.ToUpper(agentUUID)+`"},"arguments":{}}`) {
+		t.Errorf("for another agent: %v, sent %s", err, got)
+	}
+	nobody, err := box.For(toolbox.Agent{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := nobody.Call(t.Context(), "check", nil); toolbox.CodeOf(err) != toolbox.CodeAgent {
+		t.Errorf("for nobody: %v", err)
+	}
+	for _, agent := range []toolbox.Agent{{ID: "agent-7"}, {Context: json.RawMessage(`[]`)}, {Context: json.RawMessage(`{"a":1,"a":2}`)}} {
+		if _, err := box.For(agent); toolbox.CodeOf(err) != toolbox.CodeAgent {
+			t.Errorf("%+v: %v", agent, err)
+		}
+	}
+}
+
+func TestAnswersOfExternalTools(t *testing.T) {
+	big := `"` + strings.Repeat("x", 1<<20) + `"`
+	for _, tt := range []struct {
+		name   string
+		status int
+		body   string
+		code   toolbox.Code
+		text   string // all, or a part after "~"
+	}{
+		{"object", 200, `{ "a": 1.00 }`, "", `{"a":1.00}`},
+		{"string", 200, `"as \"is\""`, "", `as "is"`},
+		{"number", 200, `7`, "", `7`},
+		{"null", 200, `null`, "", `null`},
+		{"201", 201, `[1]`, "", `[1]`},
+		{"a failure as data", 200, `{"error":"tool_failed"}`, "", `{"error":"tool_failed"}`},
+		{"empty", 200, ``, toolbox.CodeAnswer, `~Error: the tool ran, but its answer is not JSON`},
+		{"204", 204, ``, toolbox.CodeAnswer, `~not JSON`},
+		{"text", 200, `hunter2`, toolbox.CodeAnswer, `~not JSON`},
+		{"two values", 200, `{} {}`, toolbox.CodeAnswer, `~not JSON`},
+		{"too large", 200, big, toolbox.CodeAnswerSize, `~more than 1048576 bytes`},
+		{"404 with JSON", 404, `{ "error": "unknown_tool" }`, toolbox.CodeStatus, `Error: the tool's server answered with HTTP status 404: {"error":"unknown_tool"}`},
+		{"500 with text", 500, `hunter2`, toolbox.CodeStatus, `Error: the tool's server answered with HTTP status 500`},
+		{"500, large", 500, big, toolbox.CodeStatus, `Error: the tool's server answered with HTTP status 500`},
+		{"401", 401, ``, toolbox.CodeStatus, `~does not accept the secret`},
+		{"no connection", 0, `hunter2 reset`, toolbox.CodeTransport, `~may or may not have run`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			calls := 0
+			box := parse(t, external, options(func(*http.Request) (int, string) { calls++; return tt.status, tt.body }))
+			result, err := box.Call(t.Context(), "check", nil)
+			text := toolbox.Text(result, err)
+			part, isPart := strings.CutPrefix(tt.text, "~")
+			if toolbox.CodeOf(err) != tt.code || isPart && !strings.Contains(text, part) || !isPart && text != tt.text {
+				t.Errorf("%v\ngot  %.200s\nwant %s", err, text, tt.text)
+			}
+			if e, ok := errors.AsType[*toolbox.Error](err); ok && (e.Status != tt.status || e.Tool != "check") {
+				t.Errorf("status %d, tool %q", e.Status, e.Tool)
+			}
+			if s := fmt.Sprint(err); strings.Contains(text, "hunter2") || strings.Contains(s+text, toolSecret) || strings.Contains(s+text, "example.com") {
+				t.Errorf("the error tells too much: %s / %s", s, text)
+			}
+			if calls != 1 {
+				t.Errorf("%d requests", calls)
+			}
+		})
+	}
+}
+
+func TestRedirects(t *testing.T) {
+	var seen []string
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen = append(seen, "elsewhere with "+r.Header.Get("X-Agent-Secret"))
+		fmt.Fprint(w, `"elsewhere"`)
+	}))
+	defer elsewhere.Close()
+	mux := http.NewServeMux()
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	redirect := func(path, to string, status int) {
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, status) })
+	}
+	mux.HandleFunc("/end", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		seen = append(seen, r.Method+" with "+r.Header.Get("X-Agent-Secret"))
+		fmt.Fprintf(w, `%q`, fmt.Sprint(strings.Contains(string(body), `"arguments":{"day":"monday"}`)))
+	})
+	redirect("/307", "/end", 307)
+	redirect("/308", server.URL+"/307", 308)
+	redirect("/302", "/end", 302)
+	redirect("/elsewhere", elsewhere.URL, 307)
+	redirect("/endless", "/endless", 307)
+	for path, want := range map[string]string{"/307": "true", "/308": "true", "/302": "redirect", "/elsewhere": "redirect", "/endless": "redirect"} {
+		seen = nil
+		box := parse(t, strings.Replace(external, "https://api.example.com/check", server.URL+path, 1), options(nil))
+		result, err := box.Call(t.Context(), "check", map[string]string{"day": "monday"})
+		if text := toolbox.Text(result, err); !strings.Contains(text, want) {
+			t.Errorf("%s: %s", path, text)
+		}
+		if err != nil && (len(seen) > 0 || toolbox.CodeOf(err) != toolbox.CodeStatus) || err == nil && fmt.Sprint(seen) != "[POST with "+toolSecret+"]" {
+			t.Errorf("%s: %v %v", path, err, seen)
+		}
+	}
+}
+
+func TestNothingIsSentThatCannotBe(t *testing.T) {
+	sent := 0
+	opts := options(func(*http.Request) (int, string) { sent++; return 200, `1` })
+	opts.Secret, opts.SecretFunc, opts.MaxRequestBytes = "", func() string { return "" }, 300
+	box := parse(t, external, opts)
+	if _, err := box.Call(t.Context(), "check", nil); toolbox.CodeOf(err) != toolbox.CodeSecret {
+		t.Errorf("without a secret: %v", err)
+	}
+	opts.SecretFunc = func() string { return "x" }
+	box = parse(t, strings.Replace(external, "<Check>", strings.Repeat("x", 300), 1), opts)
+	if _, err := box.Call(t.Context(), "check", nil); toolbox.CodeOf(err) != toolbox.CodeRequestSize {
+		t.Errorf("too large: %v", err)
+	}
+	if sent > 0 {
+		t.Errorf("%d requests", sent)
+	}
+	server := httptest.NewServer(nil)
+	server.Close() // nobody listens there now
+	box = parse(t, strings.Replace(external, "https://api.example.com", server.URL, 1), options(nil))
+	if _, err := box.Call(t.Context(), "check", nil); toolbox.CodeOf(err) != toolbox.CodeTransport || !strings.Contains(err.Error(), "did not run") {
+		t.Errorf("nobody listens: %v", err)
+	}
+}
+
+func TestAnswersThatBreakOff(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		_, _ = io.WriteString(w, `{"detail":`)
+	}))
+	defer server.Close()
+	opts := options(nil)
+	var failure error
+	opts.InsecurePrivateDetails, opts.OnDetailError = true, func(err error) { failure = err }
+	box := parse(t, `[{"name":"check","description":"Check.","url":"`+server.URL+`","detail_url":"`+server.URL+`/detail"}]`, opts)
+	_, err := box.Call(t.Context(), "check", nil)
+	if toolbox.CodeOf(err) != toolbox.CodeTransport || !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "may or may not have run") {
+		t.Errorf("the call: %v", err)
+	}
+	defs, err := box.Definitions(t.Context())
+	if err != nil || defs[0].Description != "Check." || toolbox.CodeOf(failure) != toolbox.CodeTransport {
+		t.Errorf("the detail: %+v %v; %v", defs, err, failure)
+	}
+}
+
+func TestTimeouts(t *testing.T) {
+	cause := errors.New("the user left")
+	for _, tool := range []string{"internal", "external"} {
+		t.Run(tool, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				opts := options(func(r *http.Request) (int, string) { <-r.Context().Done(); return 0, "gone" })
+				opts.Handlers["wait"] = func(ctx context.Context, _ json.RawMessage, _ toolbox.Agent, _ toolbox.Tool) (string, error) {
+					<-ctx.Done()
+					return "", fmt.Errorf("waiting: %w", ctx.Err())
+				}
+				box := parse(t, `[{"name":"internal","handler":"wait"},{"name":"external","url":"https://api.example.com"}]`, opts)
+				start := time.Now()
+				_, err := box.Call(t.Context(), tool, nil)
+				if took := time.Since(start); toolbox.CodeOf(err) != toolbox.CodeTimeout || took != time.Minute || !strings.Contains(err.Error(), "within 1m0s") {
+					t.Errorf("after %s: %v", took, err)
+				}
+				ctx, cancel := context.WithCancelCause(t.Context())
+				time.AfterFunc(time.Second, func() { cancel(cause) })
+				_, err = box.Call(ctx, tool, nil)
+				if toolbox.CodeOf(err) != toolbox.CodeCanceled || !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
+					t.Errorf("canceled: %v", err)
+				}
+				if _, err = box.Call(ctx, tool, nil); toolbox.CodeOf(err) != toolbox.CodeCanceled {
+					t.Errorf("canceled before: %v", err)
+				}
+				short, cancelShort := context.WithTimeout(t.Context(), time.Second)
+				defer cancelShort()
+				if _, err = box.Call(short, tool, nil); toolbox.CodeOf(err) != toolbox.CodeCanceled || !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("the caller's deadline: %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestTheHookHearsOfEveryCall(t *testing.T) {
+	var records []toolbox.Record
+	opts := options(func(*http.Request) (int, string) { return 500, `` })
+	opts.OnCall = func(_ context.Context, r toolbox.Record) { records = append(records, r) }
+	box := parse(t, document, opts)
+	_, _ = box.Call(t.Context(), "create_contact", json.RawMessage(`{"name":"Ada","reasoning":"asked"}`))
+	_, _ = box.Call(t.Context(), "check_schedule", json.RawMessage(`{"reasoning":["a"]}`))
+	_, _ = box.Call(t.Context(), "create_contact", json.RawMessage(`{"reasoning":"wrongly"}`))
+	_, _ = box.Call(t.Context(), "unknown", nil)
+	var got []string
+	for _, r := range records {
+		if toolbox.CodeOf(r.Err) != r.Code {
+			t.Errorf("%+v", r)
+		}
+		got = append(got, fmt.Sprintf("%s %s %t %q %s", r.Adapter, r.Tool, r.External, r.Reasoning, r.Code))
+	}
+	want := `contacts create_contact false "asked" | calendar check_schedule true "[\"a\"]" http_status | contacts create_contact false "wrongly" invalid_arguments`
+	if strings.Join(got, " | ") != strings.Replace(want, `" |`, `"  |`, 1) {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, " | "), want)
+	}
+}

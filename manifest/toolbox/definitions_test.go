@@ -1,0 +1,339 @@
+package toolbox_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolwire/toolwire/manifest/toolbox"
+	"github.com/toolwire/toolwire/schema"
+)
+
+const reasoning = `"reasoning":{"type":"string","description":"The reasoning for the tool call."}`
+
+// The cases of the injected parameter, with what is decided here; package reasoning has the finer ones.
+func TestReasoningIsInjected(t *testing.T) {
+	for _, tt := range []struct {
+		name, parameters string // "" leaves the member out
+		want             string
+	}{
+		{"absent", ``, `{"type":"object","properties":{` + reasoning + `},"required":["reasoning"]}`},
+		{"null", `null`, `{"type":"object","properties":{` + reasoning + `},"required":["reasoning"]}`},
+		{"no properties", `{"type":"object"}`, `{"type":"object","properties":{` + reasoning + `},"required":["reasoning"]}`},
+		{"required absent", `{"type":"object","properties":{"a":{"type":"integer"}}}`,
+			`{"type":"object","properties":{` + reasoning + `,"a":{"type":"integer"}},"required":["reasoning"]}`},
+		{"required", `{"type":"object","properties":{"a":{}},"required":["a"]}`,
+			`{"type":"object","properties":{` + reasoning + `,"a":{}},"required":["reasoning","a"]}`},
+		{"closed", `{"type":"object","properties":{"a":{}},"additionalProperties":false}`,
+			`{"type":"object","properties":{` + reasoning + `,"a":{}},"additionalProperties":false,"required":["reasoning"]}`},
+		{"own", `{"type":"object","properties":{"reasoning":{"type":"integer"}}}`, `{"type":"object","properties":{"reasoning":{"type":"integer"}}}`},
+		{"closed branch", `{"type":"object","allOf":[{"properties":{"a":{}},"additionalProperties":false}]}`,
+			`{"type":"object","allOf":[{"properties":{` + reasoning + `,"a":{}},"additionalProperties":false}],"properties":{` + reasoning + `},"required":["reasoning"]}`},
+		{"reference", `{"$ref":"#/$defs/A","$defs":{"A":{"type":"object"}}}`,
+			`{"type":"object","$defs":{"A":{"type":"object"}},"properties":{` + reasoning + `},"required":["reasoning"]}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			doc := `[{"name":"x","handler":"ping"}]`
+			if tt.parameters != "" {
+				doc = `[{"name":"x","handler":"ping","parameters":` + tt.parameters + `}]`
+			}
+			box := parse(t, doc, options(nil))
+			defs, err := box.Definitions(t.Context())
+			if err != nil || string(defs[0].InputSchema) != tt.want {
+				t.Errorf("got  %s %v\nwant %s", defs[0].InputSchema, err, tt.want)
+			}
+			if declared := string(box.Tools()[0].Parameters); declared != strings.TrimPrefix(tt.parameters, "null") {
+				t.Errorf("the declared schema became %s", declared)
+			}
+			defs[0].InputSchema[0] = 'x' // is the caller's own
+			if again, _ := box.Definitions(t.Context()); string(again[0].InputSchema) != tt.want {
+				t.Error("the list is shared")
+			}
+			if err := schema.Validate(must(box.Definitions(t.Context())), nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func must(tools []schema.Tool, _ error) []schema.Tool { return tools }
+
+const detailed = `[{"name":"a","description":"Do it.","handler":"ping","detail_url":"https://api.example.com/detail"}]`
+
+// The cases of detail_url, with what is decided here.
+func TestDetails(t *testing.T) {
+	long := strings.Repeat("x", 60<<10)
+	for _, tt := range []struct {
+		name   string
+		status int
+		body   string
+		want   string // the description
+		code   toolbox.Code
+	}{
+		{"detail", 200, `{"detail":"Monday 2pm"}`, "Do it.\n\nMonday 2pm", ""},
+		{"more members", 200, `{"more":1,"detail":"Monday 2pm"}`, "Do it.\n\nMonday 2pm", ""},
+		{"empty", 200, `{"detail":""}`, "Do it.", ""},
+		{"blank", 200, `{"detail":" \n"}`, "Do it.", ""},
+		{"line breaks and control characters", 200, `{"detail":"\u0000a\r\nb\rc\td\u001b[1m\u0085 "}`, "Do it.\n\na\nb\nc\td[1m", ""},
+		{"long", 200, `{"detail":"` + long + `"}`, "Do it.\n\n" + long, ""},
+		{"too long", 200, `{"detail":"` + long + long + `"}`, "Do it.", toolbox.CodeAnswerSize},
+		{"absent", 200, `{}`, "Do it.", toolbox.CodeAnswer},
+		{"null", 200, `{"detail":null}`, "Do it.", toolbox.CodeAnswer},
+		{"number", 200, `{"detail":7}`, "Do it.", toolbox.CodeAnswer},
+		{"another case", 200, `{"Detail":"x"}`, "Do it.", toolbox.CodeAnswer},
+		{"duplicate", 200, `{"detail":"x","detail":"y"}`, "Do it.", toolbox.CodeAnswer},
+		{"no object", 200, `"x"`, "Do it.", toolbox.CodeAnswer},
+		{"invalid JSON", 200, `{"detail":`, "Do it.", toolbox.CodeAnswer},
+		{"204", 204, ``, "Do it.", ""},
+		{"201", 201, `{"detail":"x"}`, "Do it.", toolbox.CodeStatus},
+		{"404", 404, `{"detail":"hunter2"}`, "Do it.", toolbox.CodeStatus},
+		{"500", 500, `hunter2`, "Do it.", toolbox.CodeStatus},
+		{"redirect within the host", 302, `/other`, "Do it.\n\nfollowed", ""},
+		{"redirect to another host", 302, `https://127.0.0.1/`, "Do it.", toolbox.CodeStatus},
+		{"redirect to plain http", 302, `http://api.example.com/detail`, "Do it.", toolbox.CodeStatus},
+		{"redirect without end", 302, `https://api.example.com/detail`, "Do it.", toolbox.CodeStatus},
+		{"no connection", 0, `hunter2 refused`, "Do it.", toolbox.CodeTransport},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var failures []error
+			opts := options(func(r *http.Request) (int, string) {
+				if r.Method != "GET" || r.Header.Get("X-Agent-Secret") != "" || r.Header.Get("X-Agent-Identity") != "" {
+					t.Errorf("%s %v", r.Method, r.Header)
+				}
+				if r.URL.String() != "https://api.example.com/detail" {
+					return 200, `{"detail":"followed"}`
+				}
+				return tt.status, tt.body
+			})
+			opts.OnDetailError = func(err error) { failures = append(failures, err) }
+			box := parse(t, detailed, opts)
+			for range 2 { // the second one is from memory
+				defs, err := box.Definitions(t.Context())
+				if err != nil || defs[0].Description != tt.want {
+					t.Errorf("%.80q %v, want %.80q", defs[0].Description, err, tt.want)
+				}
+			}
+			if text := toolbox.Text(box.Call(t.Context(), "a", nil)); text != "pong <{}>" {
+				t.Errorf("the tool is not usable: %s", text)
+			}
+			if tt.code == "" {
+				if len(failures) > 0 {
+					t.Error(failures)
+				}
+				return
+			}
+			e, ok := errors.AsType[*toolbox.Error](errors.Join(failures...))
+			if len(failures) != 1 || !ok || e.Code != tt.code || e.Tool != "a" {
+				t.Errorf("failures %v, want one of %s", failures, tt.code)
+			}
+			if s := fmt.Sprint(failures); strings.Contains(s, "example.com") || tt.status != 0 && strings.Contains(s, "hunter2") {
+				t.Errorf("the error tells too much: %s", s)
+			}
+		})
+	}
+	box := parse(t, `[{"name":"a","handler":"ping","detail_url":"https://api.example.com/detail"}]`,
+		options(func(*http.Request) (int, string) { return 200, `{"detail":"Monday"}` }))
+	if defs, _ := box.Definitions(t.Context()); defs[0].Description != "Monday" {
+		t.Errorf("without a description: %q", defs[0].Description)
+	}
+}
+
+func TestDetailsStayAwayFromPrivateAddresses(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"detail":"inside"}`) }))
+	defer server.Close()
+	port := server.URL[strings.LastIndex(server.URL, ":"):]
+	for _, host := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "0.0.0.0", "[::1]", "169.254.169.254", "10.0.0.1"} {
+		t.Run(host, func(t *testing.T) {
+			var failure error
+			opts := options(nil)
+			opts.OnDetailError = func(err error) { failure = err }
+			box := parse(t, strings.Replace(detailed, "https://api.example.com", "http://"+host+port, 1), opts)
+			defs, err := box.Definitions(t.Context())
+			if err != nil || defs[0].Description != "Do it." || toolbox.CodeOf(failure) != toolbox.CodePrivate {
+				t.Errorf("%q %v; %v", defs[0].Description, err, failure)
+			}
+		})
+	}
+	opts := options(nil)
+	opts.InsecurePrivateDetails = true
+	box := parse(t, strings.Replace(detailed, "https://api.example.com", server.URL, 1), opts)
+	if defs, err := box.Definitions(t.Context()); err != nil || defs[0].Description != "Do it.\n\ninside" {
+		t.Errorf("allowed: %+v %v", defs, err)
+	}
+}
+
+func TestDetailsAreFetchedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var fetched, failed atomic.Int32
+		status := 200
+		opts := options(func(r *http.Request) (int, string) {
+			n := fetched.Add(1)
+			time.Sleep(time.Second)
+			return status, fmt.Sprintf(`{"detail":"%s %d"}`, r.URL.Path, n)
+		})
+		opts.OnDetailError = func(error) { failed.Add(1) }
+		box := parse(t, `[{"name":"a","handler":"ping","detail_url":"https://api.example.com/1"},{"name":"b","handler":"ping","detail_url":"https://api.example.com/1"},
+			{"name":"c","handler":"ping","detail_url":"https://api.example.com/2"}]`, opts)
+		other, err := box.For(toolbox.Agent{ID: agentUUID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		describe := func(box *toolbox.Toolbox) string {
+			defs, err := box.Definitions(t.Context())
+			if err != nil {
+				t.Error(err)
+				return ""
+			}
+			return defs[0].Description + "|" + defs[1].Description + "|" + defs[2].Description
+		}
+		start := time.Now()
+		results := make(chan string, 20)
+		for i := range 20 {
+			go func() { results <- describe([]*toolbox.Toolbox{box, other}[i%2]) }()
+		}
+		first := <-results
+		for range 19 {
+			if next := <-results; next != first {
+				t.Errorf("%s and %s", first, next)
+			}
+		}
+		if fetched.Load() != 2 || time.Since(start) != time.Second {
+			t.Errorf("%d fetches in %s, want one for each URL, both at once", fetched.Load(), time.Since(start))
+		}
+		time.Sleep(58 * time.Second)
+		if again := describe(box); again != first || fetched.Load() != 2 {
+			t.Errorf("still fresh: %s after %d fetches", again, fetched.Load())
+		}
+		time.Sleep(3 * time.Second)
+		if again := describe(box); again == first || fetched.Load() != 4 {
+			t.Errorf("no longer fresh: %s after %d fetches", again, fetched.Load())
+		}
+		status = 500
+		time.Sleep(time.Minute)
+		if again := describe(box); again != "||" || fetched.Load() != 6 || failed.Load() != 2 {
+			t.Errorf("failed: %q after %d fetches and %d failures", again, fetched.Load(), failed.Load())
+		}
+		time.Sleep(8 * time.Second)
+		if describe(box); fetched.Load() != 6 {
+			t.Error("tried again too early")
+		}
+		status = 200
+		time.Sleep(3 * time.Second)
+		if again := describe(box); again == "||" || fetched.Load() != 8 {
+			t.Errorf("after a failure: %q after %d fetches", again, fetched.Load())
+		}
+	})
+}
+
+func TestDetailsThatTakeTooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var failure error
+		opts := options(func(r *http.Request) (int, string) { <-r.Context().Done(); return 0, "gone" })
+		opts.OnDetailError = func(err error) { failure = err }
+		start := time.Now()
+		defs, err := parse(t, detailed, opts).Definitions(t.Context())
+		if took := time.Since(start); err != nil || defs[0].Description != "Do it." || took != 3*time.Second || toolbox.CodeOf(failure) != toolbox.CodeTimeout {
+			t.Errorf("after %s: %+v %v; %v", took, defs, err, failure)
+		}
+	})
+}
+
+func TestDetailsOfACallerThatGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var began, ended atomic.Int32
+		var failure error
+		opts := options(func(r *http.Request) (int, string) {
+			began.Add(1)
+			select {
+			case <-r.Context().Done():
+				ended.Add(1)
+				return 0, "gone"
+			case <-time.After(2 * time.Second):
+				return 200, `{"detail":"Monday"}`
+			}
+		})
+		opts.OnDetailError = func(err error) { failure = err }
+		box := parse(t, detailed, opts)
+		cause := errors.New("the user left")
+
+		impatient, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(cause) })
+		patient := make(chan string)
+		go func() {
+			defs, _ := box.Definitions(t.Context())
+			patient <- defs[0].Description
+		}()
+		_, err := box.Definitions(impatient)
+		if toolbox.CodeOf(err) != toolbox.CodeCanceled || !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
+			t.Errorf("the impatient caller: %v", err)
+		}
+		if got := <-patient; got != "Do it.\n\nMonday" || began.Load() != 1 {
+			t.Errorf("the patient caller: %q after %d fetches", got, began.Load())
+		}
+
+		time.Sleep(2 * time.Minute) // a fetch that nobody waits for ends, is not a failure, and is not remembered
+		alone, cancelAlone := context.WithTimeout(t.Context(), time.Second)
+		defer cancelAlone()
+		if _, err := box.Definitions(alone); toolbox.CodeOf(err) != toolbox.CodeCanceled || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the lonely caller: %v", err)
+		}
+		synctest.Wait()
+		if ended.Load() != 1 || failure != nil {
+			t.Errorf("%d fetches were ended, failure %v", ended.Load(), failure)
+		}
+		if defs, err := box.Definitions(t.Context()); err != nil || defs[0].Description != "Do it.\n\nMonday" {
+			t.Errorf("afterwards: %+v %v", defs, err)
+		}
+		if _, err := box.Definitions(alone); toolbox.CodeOf(err) != toolbox.CodeCanceled {
+			t.Errorf("with a context that has ended: %v", err)
+		}
+	})
+}
+
+func TestDefinitionsCanBeExported(t *testing.T) {
+	box := parse(t, document, options(func(*http.Request) (int, string) { return 200, `{"detail":"Monday 2pm"}` }))
+	defs, err := box.Definitions(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, _, err := schema.Export(defs, schema.OpenAIChat)
+	if err != nil || !json.Valid(out) || !strings.Contains(string(out), `Check availability on the calendar\n\nMonday 2pm`) || strings.Count(string(out), "reasoning for") != 3 {
+		t.Errorf("%s %v", out, err)
+	}
+}
+
+func hundred(b testing.TB) *toolbox.Toolbox {
+	var doc strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&doc, `,{"name":"tool_%d","description":"Check availability on the calendar","handler":"ping","detail_url":"https://api.example.com/%d",
+			"parameters":{"type":"object","properties":{"name":{"type":"string","description":"Contact's full name"},"phone":{"type":"string"}},"required":["name"]}}`, i, i)
+	}
+	return parse(b, "["+doc.String()[1:]+"]", options(func(*http.Request) (int, string) { return 200, `{"detail":"Monday 2pm, Wednesday 10am"}` }))
+}
+
+// BenchmarkDefinitions: the goal is under 1 ms for 100 tools with warm details.
+func BenchmarkDefinitions(b *testing.B) {
+	box := hundred(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if defs, err := box.Definitions(b.Context()); err != nil || len(defs) != 100 || !strings.HasSuffix(defs[99].Description, "10am") {
+			b.Fatal(err)
+		}
+	}
+}
+
+func TestDefinitionsAllocate(t *testing.T) {
+	box := hundred(t)
+	_, _ = box.Definitions(t.Context())
+	if got := testing.AllocsPerRun(20, func() { _, _ = box.Definitions(t.Context()) }); got > 210 {
+		t.Errorf("100 tools with warm details take %.0f allocations, the ceiling is 210", got)
+	}
+}

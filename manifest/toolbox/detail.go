@@ -1,0 +1,200 @@
+package toolbox
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/toolwire/toolwire/internal/httpbody"
+	"github.com/toolwire/toolwire/internal/publicaddr"
+	"github.com/toolwire/toolwire/internal/strictjson"
+)
+
+// details fetches the details of all tools, one fetch at a time for a URL, and remembers them for a while.
+type details struct {
+	options *Options
+	client  *http.Client
+
+	mu    sync.Mutex
+	known map[string]*detail // by URL; the set never changes
+}
+
+type detail struct {
+	tool    string // the first one that has the URL
+	text    string
+	expires time.Time
+	fetch   *fetch // in progress, or nil
+}
+
+// fetch is one request for a detail and those who wait for it.
+type fetch struct {
+	waiting int
+	cancel  context.CancelFunc
+	done    chan struct{} // closed when text is set
+	text    string
+}
+
+// retryAfter is how long a failure is remembered, so that a server that is down does not hold every agent up.
+const retryAfter = 10 * time.Second
+
+func newDetails(s *shared, client *http.Client) *details {
+	d := &details{options: &s.options, client: client, known: make(map[string]*detail)}
+	for _, t := range s.tools {
+		if t.DetailURL != "" && d.known[t.DetailURL] == nil {
+			d.known[t.DetailURL] = &detail{tool: t.Name}
+		}
+	}
+	return d
+}
+
+// lookup is a question that has been put: its answer, or the fetch that will have it.
+type lookup struct {
+	url   string
+	text  string
+	fetch *fetch
+}
+
+// begin starts a fetch if one is needed. Every lookup is to be ended.
+func (d *details) begin(url string) lookup {
+	if url == "" {
+		return lookup{}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	k := d.known[url]
+	if time.Now().Before(k.expires) {
+		return lookup{text: k.text}
+	}
+	if k.fetch == nil {
+		// The context is nobody's own: a caller that gives up must not take the answer from the others.
+		ctx, cancel := context.WithTimeoutCause(context.Background(), d.options.DetailTimeout, errTimeout)
+		k.fetch = &fetch{cancel: cancel, done: make(chan struct{})}
+		go d.run(ctx, k.fetch, url, k.tool)
+	}
+	k.fetch.waiting++
+	return lookup{url: url, fetch: k.fetch}
+}
+
+// end waits for the answer of a lookup, or for the end of ctx. A fetch that nobody waits for any more is canceled.
+func (d *details) end(ctx context.Context, l lookup) (string, error) {
+	if l.fetch == nil {
+		return l.text, nil
+	}
+	var err error
+	select {
+	case <-l.fetch.done:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if l.fetch.waiting--; l.fetch.waiting == 0 {
+		l.fetch.cancel()
+		if k := d.known[l.url]; k.fetch == l.fetch {
+			k.fetch = nil
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	return l.fetch.text, nil
+}
+
+// run fetches, remembers and reports. What nobody waited for is not remembered.
+func (d *details) run(ctx context.Context, f *fetch, url, tool string) {
+	defer f.cancel()
+	text, err := d.get(ctx, url)
+	abandoned := errors.Is(context.Cause(ctx), context.Canceled)
+	if err != nil && !abandoned {
+		err.Tool = tool
+		d.options.Logger.Warn("the detail of a tool is missing", "tool", tool, "error", err)
+		d.options.OnDetailError(err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if k := d.known[url]; k.fetch == f {
+		k.text, k.fetch = text, nil
+		k.expires = time.Now().Add(d.options.DetailTTL)
+		if err != nil {
+			k.expires = time.Now().Add(min(retryAfter, d.options.DetailTTL))
+		}
+	}
+	f.text = text
+	close(f.done)
+}
+
+// get makes one request.
+func (d *details) get(ctx context.Context, url string) (string, *Error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", &Error{Code: CodeTransport, Message: "the detail_url cannot be used", Err: withoutURL(err)}
+	}
+	request.Header["Accept"] = []string{"application/json"}
+	response, err := d.client.Do(request)
+	if err != nil {
+		return "", d.failed(ctx, err)
+	}
+	body, err := httpbody.Response(response, d.options.MaxDetailBytes)
+	switch {
+	case response.StatusCode == http.StatusNoContent:
+		return "", nil
+	case response.StatusCode != http.StatusOK:
+		e := statusError(response.StatusCode, nil)
+		e.Message = strings.Replace(e.Message, "the tool's server", "the detail_url", 1)
+		return "", e
+	case errors.Is(err, httpbody.ErrTooLarge):
+		return "", errorf(CodeAnswerSize, "", "the detail has more than %d bytes of JSON", d.options.MaxDetailBytes)
+	case err != nil:
+		return "", d.failed(ctx, err)
+	}
+	text, err := readDetail(body)
+	if err != nil {
+		return "", &Error{Code: CodeAnswer, Status: response.StatusCode, Err: err,
+			Message: `the detail_url must answer {"detail": "<text>"}`}
+	}
+	return clean(text), nil
+}
+
+func (d *details) failed(ctx context.Context, err error) *Error {
+	switch {
+	case errors.Is(err, publicaddr.ErrNotPublic):
+		return &Error{Code: CodePrivate, Err: publicaddr.ErrNotPublic,
+			Message: "the detail_url leads to an address that is not public; Options.InsecurePrivateDetails allows it"}
+	case ctx.Err() != nil:
+		return &Error{Code: CodeTimeout, Err: context.Cause(ctx),
+			Message: "the detail_url did not answer within " + d.options.DetailTimeout.String()}
+	}
+	return &Error{Code: CodeTransport, Message: "the detail_url cannot be reached", Err: withoutURL(err)}
+}
+
+func readDetail(body []byte) (text string, err error) {
+	found := false
+	err = strictjson.Read(body, strictjson.Limits{}, func(r *strictjson.Reader) error {
+		return r.Object([]string{"detail"}, func(name string) (err error) {
+			if name == "detail" {
+				found = r.Kind() == '"'
+				text, err = r.String()
+			}
+			return err
+		})
+	})
+	if err == nil && !found {
+		err = errors.New("the member detail is missing or null")
+	}
+	return text, err
+}
+
+// clean keeps line breaks and tabs, and removes other control characters and the white space around.
+func clean(text string) string {
+	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
+	return strings.TrimSpace(strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) && c != '\n' && c != '\t' {
+			return -1
+		}
+		return c
+	}, text))
+}

@@ -1,0 +1,106 @@
+package toolbox_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/toolwire/toolwire/dispatch/webhook"
+	"github.com/toolwire/toolwire/manifest/toolbox"
+	"github.com/toolwire/toolwire/schema"
+)
+
+// An agent with an internal tool. Its results, and what went wrong, are text for the model.
+func Example() {
+	type Contact struct {
+		Name  string `json:"name"`
+		Phone string `json:"phone"`
+	}
+	book := map[string]string{}
+	createContact := func(_ context.Context, args Contact, _ toolbox.Agent, _ toolbox.Tool) (string, error) {
+		if _, ok := book[args.Name]; ok {
+			return "", errors.New("there is a contact of that name; ask for another one")
+		}
+		book[args.Name] = args.Phone
+		return "Created contact: " + args.Name, nil
+	}
+	box, err := toolbox.Parse([]byte(`{"adapters": [{"name": "contacts", "tools": [{
+		"name": "create_contact", "description": "Create a new contact in your contact book",
+		"handler": "defaults.contacts.create_contact",
+		"parameters": {"type": "object", "properties": {"name": {"type": "string"}, "phone": {"type": "string"}}, "required": ["name"]}
+	}]}]}`), &toolbox.Options{
+		Handlers: map[string]toolbox.Handler{"defaults.contacts.create_contact": toolbox.Typed(createContact)},
+		OnCall:   func(_ context.Context, r toolbox.Record) { fmt.Printf("%s because %q\n", r.Tool, r.Reasoning) },
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	for _, arguments := range []string{
+		`{"reasoning": "The user met Ada.", "name": "Ada"}`,
+		`{"reasoning": "The user met Ada again.", "name": "Ada"}`,
+		`{"reasoning": "The user met somebody."}`,
+	} {
+		fmt.Println(toolbox.Text(box.Call(ctx, "create_contact", json.RawMessage(arguments))))
+	}
+	// Output:
+	// create_contact because "The user met Ada."
+	// Created contact: Ada
+	// create_contact because "The user met Ada again."
+	// Error: the tool failed: there is a contact of that name; ask for another one
+	// create_contact because "The user met somebody."
+	// Error: arguments: is missing the required property "name"; correct them and call the tool again
+}
+
+// What the model gets: reasoning among the parameters, and the current detail after the description.
+func ExampleToolbox_Definitions() {
+	mux := http.NewServeMux()
+	mux.Handle("GET /detail", webhook.Detail(func(context.Context) (string, error) { return "Available slots: Monday 2pm", nil }, nil))
+	server := httptest.NewServer(mux)
+	defer server.Close()
+
+	box, err := toolbox.Parse([]byte(`[{"name": "check_schedule", "description": "Check availability on the calendar",
+		"url": "`+server.URL+`/check", "detail_url": "`+server.URL+`/detail",
+		"parameters": {"type": "object", "properties": {"day": {"type": "string"}}, "required": ["day"]}}]`),
+		&toolbox.Options{Secret: "a-secret-for-this-example", InsecurePrivateDetails: true}) // the server is on this machine
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	tools, err := box.Definitions(context.Background())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	list, _, err := schema.Export(tools, schema.Anthropic)
+	fmt.Println(string(list), err)
+	// Output: [{"name":"check_schedule","description":"Check availability on the calendar\n\nAvailable slots: Monday 2pm","input_schema":{"type":"object","properties":{"reasoning":{"type":"string","description":"The reasoning for the tool call."},"day": {"type": "string"}},"required":["reasoning","day"]}}] <nil>
+}
+
+// An external tool: what is posted to the webhook, and what becomes of the answer.
+func ExampleToolbox_Call() {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Println(r.Method, r.Header.Get("X-Agent-Identity"))
+		fmt.Fprint(w, `{"free": ["2pm"]}`)
+	}))
+	defer server.Close()
+	box, err := toolbox.Parse([]byte(`[{"name": "check_schedule", "url": "`+server.URL+`/check"}]`), &toolbox.Options{
+		Agent:  toolbox.Agent{ID: "6f1c1a5e-3c1b-4a53-9d7e-0c5f2b8a9e11"},
+		Secret: "a-secret-for-this-example",
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	result, err := box.Call(context.Background(), "check_schedule", map[string]string{"day": "monday"})
+	fmt.Println(string(result), err)
+	fmt.Println(toolbox.Text(result, err))
+	// Output:
+	// POST 6f1c1a5e-3c1b-4a53-9d7e-0c5f2b8a9e11
+	// {"free": ["2pm"]} <nil>
+	// {"free":["2pm"]}
+}

@@ -1,0 +1,152 @@
+package toolbox
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/toolwire/toolwire/internal/httpbody"
+	"github.com/toolwire/toolwire/internal/publicaddr"
+	"github.com/toolwire/toolwire/internal/secret"
+	"github.com/toolwire/toolwire/internal/strictjson"
+)
+
+// connect makes the clients of external tools and of details.
+func (s *shared) connect() {
+	own := s.options.Transport
+	if own == nil {
+		own = newTransport(&net.Dialer{Timeout: 10 * time.Second})
+	}
+	s.client = &http.Client{Transport: own, CheckRedirect: followWithin}
+	forDetails := own
+	if !s.options.InsecurePrivateDetails {
+		forDetails = newTransport(&net.Dialer{Timeout: 10 * time.Second, Control: publicaddr.Control})
+	}
+	s.details = newDetails(s, &http.Client{Transport: forDetails, CheckRedirect: followWithin})
+}
+
+func newTransport(dialer *net.Dialer) *http.Transport {
+	return &http.Transport{
+		DialContext: dialer.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second,
+		MaxIdleConns: 256, MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second,
+		MaxResponseHeaderBytes: 64 << 10,
+	}
+}
+
+// followWithin follows a redirect only where it cannot carry a secret to somebody else or turn a call into something
+// else: to the same host, not from https to http, and with the same method. Others are answers like any other.
+func followWithin(next *http.Request, via []*http.Request) error {
+	first := via[0]
+	if len(via) > 3 || next.Method != first.Method || !strings.EqualFold(next.URL.Host, first.URL.Host) ||
+		first.URL.Scheme == "https" && next.URL.Scheme != "https" {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+// post calls an external tool.
+func (b *Toolbox) post(ctx context.Context, t *tool, args json.RawMessage) (json.RawMessage, *Error) {
+	if b.agent.ID == "" {
+		return nil, errorf(CodeAgent, "", "an external tool needs an agent: set Options.Agent or use Toolbox.For")
+	}
+	key := b.options.Secret
+	if b.options.SecretFunc != nil {
+		key = b.options.SecretFunc()
+	}
+	if !secret.Usable(key) {
+		return nil, errorf(CodeSecret, "", "Options.SecretFunc returned no secret that a header can carry")
+	}
+	body := b.body(t, args)
+	if int64(len(body)) > b.options.MaxRequestBytes {
+		return nil, errorf(CodeRequestSize, "", "the call has %d bytes, the limit is %d; send less at once",
+			len(body), b.options.MaxRequestBytes)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, t.URL, bytes.NewReader(body))
+	if err != nil {
+		return nil, &Error{Code: CodeTransport, Message: "the URL of the tool cannot be used", Err: withoutURL(err)}
+	}
+	request.Header["Content-Type"] = []string{"application/json"}
+	request.Header["Accept"] = []string{"application/json"}
+	request.Header["X-Agent-Secret"] = []string{key}
+	request.Header["X-Agent-Identity"] = []string{b.agent.ID}
+	response, err := b.client.Do(request)
+	if err != nil {
+		return nil, transportError(ctx, b.options.Timeout, err)
+	}
+	answer, err := httpbody.Response(response, b.options.MaxAnswerBytes)
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		return nil, statusError(response.StatusCode, answer)
+	}
+	switch {
+	case errors.Is(err, httpbody.ErrTooLarge):
+		return nil, &Error{Code: CodeAnswerSize, Status: response.StatusCode,
+			Message: fmt.Sprintf("the tool ran, but its answer has more than %d bytes; ask for less at once", b.options.MaxAnswerBytes)}
+	case err != nil:
+		return nil, transportError(ctx, b.options.Timeout, err)
+	}
+	answer = bytes.Trim(answer, " \t\r\n")
+	err = strictjson.Read(answer, strictjson.Limits{}, func(*strictjson.Reader) error { return nil })
+	if err != nil {
+		return nil, &Error{Code: CodeAnswer, Status: response.StatusCode, Err: err,
+			Message: "the tool ran, but its answer is not JSON; do not repeat the call for that alone"}
+	}
+	return answer, nil
+}
+
+// body writes what a webhook gets: definition, agent and arguments, each as it is.
+func (b *Toolbox) body(t *tool, args json.RawMessage) []byte {
+	body := make([]byte, 0, len(t.forPeer)+len(b.agent.Context)+len(args)+128)
+	body = append(append(body, `{"tool":`...), t.forPeer...)
+	body = append(append(body, `,"agent":{"id":"`...), b.agent.ID...)
+	body = append(body, '"')
+	if b.agent.Context != nil {
+		body = append(append(body, `,"context":`...), b.agent.Context...)
+	}
+	body = append(append(body, `},"arguments":`...), args...)
+	return append(body, '}')
+}
+
+func transportError(ctx context.Context, timeout time.Duration, err error) *Error {
+	if ctx.Err() != nil {
+		return contextError(ctx, timeout)
+	}
+	e := &Error{Code: CodeTransport, Err: withoutURL(err)}
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		e.Message = "the tool's server cannot be reached; the tool did not run"
+	} else {
+		e.Message = "the connection to the tool's server failed and the tool may or may not have run; check that before you " +
+			"call it again"
+	}
+	return e
+}
+
+// withoutURL takes off the layer whose text has the URL.
+func withoutURL(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return u.Err
+	}
+	return err
+}
+
+func statusError(status int, answer []byte) *Error {
+	e := &Error{Code: CodeStatus, Status: status, Message: fmt.Sprintf("the tool's server answered with HTTP status %d", status)}
+	switch {
+	case status >= 300 && status < 400:
+		e.Message += ", a redirect that is not followed: to another host, to plain http, with another method, or one too many"
+	case status == http.StatusUnauthorized:
+		e.Message += ": it does not accept the secret"
+	default:
+		var compact bytes.Buffer
+		if json.Compact(&compact, answer) == nil { // text that is not JSON may be a page of anything
+			e.Detail = cut(compact.String(), maxDetail)
+		}
+	}
+	return e
+}

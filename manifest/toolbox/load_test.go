@@ -1,0 +1,202 @@
+package toolbox_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/manifest/toolbox"
+	"github.com/toolwire/toolwire/schema"
+)
+
+func TestLoad(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "toolbox.json")
+	if err := os.WriteFile(path, []byte(document), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	box, err := toolbox.Load(path, options(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, tool := range box.Tools() {
+		names = append(names, fmt.Sprintf("%s/%s/%s%s", tool.Adapter, tool.Name, tool.Handler, tool.URL))
+	}
+	if got, want := strings.Join(names, " "), "contacts/create_contact/defaults.contacts.handlers.create_contact "+
+		"calendar/check_schedule/https://api.example.com/calendar/check /ping/ping"; got != want {
+		t.Errorf("tools %s\nwant  %s", got, want)
+	}
+	if _, err := toolbox.Load(path+".not", nil); toolbox.CodeOf(err) != toolbox.CodeRead || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("missing file: %v", err)
+	}
+	if bare := parse(t, `[{"name":"ping","handler":"ping"}]`, options(nil)); len(bare.Tools()) != 1 {
+		t.Error("a bare list is not read")
+	}
+	if empty := parse(t, `{}`, nil); len(empty.Tools()) != 0 {
+		t.Error("an empty document has tools")
+	}
+}
+
+func TestListingByAdapter(t *testing.T) {
+	box := parse(t, document, options(nil))
+	adapters := box.Adapters()
+	if len(adapters) != 2 || adapters[0].ID != "a-1" || adapters[0].Name != "contacts" || adapters[0].Description != "The contact book" ||
+		len(adapters[0].ConfigSchema) == 0 || adapters[1].ConfigSchema != nil {
+		t.Errorf("%+v", adapters)
+	}
+	for adapter, want := range map[string]string{"contacts": "create_contact", "a-1": "create_contact", "calendar": "check_schedule", "none": ""} {
+		var names []string
+		for _, tool := range box.Tools(adapter) {
+			names = append(names, tool.Name)
+		}
+		if strings.Join(names, " ") != want {
+			t.Errorf("tools of %s: %q", adapter, names)
+		}
+	}
+	if got := box.Tools("calendar", "contacts"); len(got) != 2 {
+		t.Errorf("of two adapters: %+v", got)
+	}
+	defs, err := box.Definitions(t.Context(), "contacts")
+	if err != nil || len(defs) != 1 || defs[0].Name != "create_contact" {
+		t.Errorf("definitions of contacts: %+v %v", defs, err)
+	}
+	if _, err := box.Definitions(t.Context(), "none"); toolbox.CodeOf(err) != toolbox.CodeUnknownAdapter {
+		t.Errorf("definitions of no adapter: %v", err)
+	}
+}
+
+func TestValidateConfig(t *testing.T) {
+	box := parse(t, document, options(nil))
+	for _, tt := range []struct {
+		adapter, config string
+		code            toolbox.Code
+	}{
+		{"contacts", `{"api_key":"x"}`, ""}, {"a-1", `{"api_key":"x"}`, ""}, {"contacts", `{}`, toolbox.CodeConfig}, {"contacts", `{`, toolbox.CodeConfig},
+		{"contacts", ``, toolbox.CodeConfig}, {"calendar", `{"anything":1}`, ""}, {"none", `{}`, toolbox.CodeUnknownAdapter}, {"", `{}`, toolbox.CodeUnknownAdapter},
+	} {
+		if err := box.ValidateConfig(tt.adapter, []byte(tt.config)); toolbox.CodeOf(err) != tt.code {
+			t.Errorf("%s %s: %v", tt.adapter, tt.config, err)
+		}
+	}
+	err := box.ValidateConfig("contacts", []byte(`{"api_key":31337}`))
+	if invalid, ok := errors.AsType[*schema.InstanceError](err); !ok || invalid.Issues[0].Pointer != "/api_key" || strings.Contains(err.Error(), "31337") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestParseReportsEverything(t *testing.T) {
+	_, err := toolbox.Parse([]byte(`{
+		"adapters": [{"name":"a","config_schema":{"type":"nonsense"},"tools":[{"name":"in_a","handler":"ping","adapter":"b"}]}, {"name":"b"}, {"id":"a","name":"c"}, {}, 7],
+		"tools": [
+			{"name":"both","handler":"ping","url":"https://example.com"},
+			{"name":"neither","handler":"","url":null},
+			{"name":"unregistered","handler":"defaults.ping"},
+			{"name":"undotted","handler":"a..b"},
+			{"name":"bad url","url":"ftp://user:hunter2@example.com"},
+			{"name":"relative","url":"/check"},
+			{"name":"detail","handler":"ping","detail_url":"https://hunter2@example.com/"},
+			{"name":"both","handler":"ping","parameters":{"type":"array"}},
+			{"name":"typed","handler":["ping"]},
+			{"Name":"cased","handler":"ping"},
+			{"name":"lost","handler":"ping","adapter":"nowhere"},
+			"text",
+			{"handler":"ping","parameters":true}
+		]}`), &toolbox.Options{Handlers: map[string]toolbox.Handler{"ping": handlers()["ping"], "a b": nil, "nothing": nil},
+		Agent: toolbox.Agent{ID: "agent-7"}, Timeout: -1, MaxDetailBytes: -1, Secret: " hunter2"})
+	invalid, ok := errors.AsType[*toolbox.Error](err)
+	if !ok || invalid.Code != toolbox.CodeInvalid {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range invalid.Problems {
+		got = append(got, fmt.Sprintf("%s %s %s", p.Place, p.Field, p.Rule))
+	}
+	want := []string{
+		"options Agent option_invalid", "options Handlers option_invalid", "options Handlers option_invalid", "options MaxDetailBytes option_invalid",
+		"options Secret option_invalid", "options Timeout option_invalid",
+		"adapters[4]  wrong_type", "tools[8] handler wrong_type", "tools[9]  wrong_case", "tools[11]  wrong_type",
+		"adapters[0] config_schema/type schema_invalid", "adapters[2] name adapter_duplicate", "adapters[3] name adapter_missing",
+		"adapters[0].tools[0] adapter adapter_unknown", "tools[0] handler handler_and_url", "tools[1] handler handler_or_url_missing",
+		"tools[2] handler handler_unregistered", "tools[3] handler handler_invalid", "tools[4] name name_invalid", "tools[4] url url_invalid",
+		"tools[5] url url_invalid", "tools[6] detail_url url_invalid", "tools[7] parameters/type schema_not_object", "tools[7] name name_duplicate",
+		"tools[10] adapter adapter_unknown", "tools[12] name name_missing", "tools[12] parameters schema_not_object",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\n\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("a secret: %v", err)
+	}
+	if !strings.Contains(err.Error(), `tools[2] "unregistered": handler names defaults.ping, for which Options.Handlers has no function; it has a b, nothing, ping`) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for doc, part := range map[string]string{
+		``: "ends before", `7`: "must be an object", `{"tools":[],"tools":[]}`: "twice", `{"Tools":[]}`: `must be "tools"`, `{"tools":[}`: "/tools",
+		"[" + strings.Repeat(" ", 4<<20) + "]": "more than 4194304 bytes",
+	} {
+		if _, err := toolbox.Parse([]byte(doc), nil); toolbox.CodeOf(err) != toolbox.CodeJSON || !strings.Contains(err.Error(), part) {
+			t.Errorf("%.40s: %v", doc, err)
+		}
+	}
+	for doc, part := range map[string]string{
+		`[{"name":"x","url":"https://example.com"}]`: "options: Secret is required", `{"tools":7}`: "tools: must be a list, not a number",
+		`{"adapters":{}}`: "adapters: must be a list",
+	} {
+		if _, err := toolbox.Parse([]byte(doc), nil); toolbox.CodeOf(err) != toolbox.CodeInvalid || !strings.Contains(err.Error(), part) {
+			t.Errorf("%s: %v", doc, err)
+		}
+	}
+	both := &toolbox.Options{Secret: "x", SecretFunc: func() string { return "y" }}
+	if _, err := toolbox.Parse([]byte(`[]`), both); err == nil || !strings.Contains(err.Error(), "contradicts") {
+		t.Errorf("two secrets: %v", err)
+	}
+}
+
+// The caller's bytes and maps are the caller's own again once Parse has returned.
+func TestParseCopies(t *testing.T) {
+	data, opts := []byte(document), options(nil)
+	box, err := toolbox.Parse(data, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range data {
+		data[i] = 'x'
+	}
+	delete(opts.Handlers, "ping")
+	opts.Secret = "x"
+	if text := toolbox.Text(box.Call(context.Background(), "ping", nil)); text != "pong <{}>" {
+		t.Error(text)
+	}
+	if !json.Valid(box.Tools()[0].Parameters) {
+		t.Errorf("%s", box.Tools()[0].Parameters)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(document))
+	f.Add([]byte(`[{"name":"a","handler":"ping","parameters":{"$ref":"#/$defs/A","$defs":{"A":{"type":"object"}}}}]`))
+	f.Add([]byte(`{"adapters":[{"name":"a","tools":[{"name":"x","url":"http://[::1]"},null]}],"tools":{}}`))
+	opts := options(nil)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		box, err := toolbox.Parse(data, opts)
+		if err != nil {
+			if code := toolbox.CodeOf(err); code != toolbox.CodeJSON && code != toolbox.CodeInvalid {
+				t.Fatal(err)
+			}
+			return
+		}
+		for _, tool := range box.Tools() {
+			if (tool.Handler == "") == (tool.URL == "") {
+				t.Fatalf("%+v", tool)
+			}
+		}
+	})
+}

@@ -1,0 +1,120 @@
+package toolbox_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/toolwire/toolwire/dispatch/webhook"
+	"github.com/toolwire/toolwire/manifest/toolbox"
+)
+
+// caller is what an agent takes: a toolbox, or a client of package proxy.
+type caller interface {
+	Call(ctx context.Context, name string, args any) (json.RawMessage, error)
+}
+
+// A toolbox calls tools that package webhook serves, while the secret is rotated on both sides.
+func TestToolboxMeetsWebhook(t *testing.T) {
+	type query struct {
+		Day string `json:"day" jsonschema:"enum=monday,enum=friday"`
+	}
+	var mu sync.Mutex
+	reasons, identities := map[string]int{}, map[string]int{}
+	var accepted atomic.Pointer[[]string]
+	accepted.Store(&[]string{"first"})
+	handler, err := webhook.New([]webhook.Tool{
+		webhook.Define("check_schedule", "", func(_ context.Context, q query) (map[string]string, error) {
+			return map[string]string{"free": q.Day + " 2pm"}, nil
+		}),
+		webhook.Define("book", "", func(_ context.Context, q query) (string, error) {
+			return "", webhook.Errorf("%s is full; try another day", q.Day)
+		}),
+	}, &webhook.Options{SecretFunc: func() []string { return *accepted.Load() }, OnCall: func(_ context.Context, r webhook.Record) {
+		mu.Lock()
+		defer mu.Unlock()
+		reasons[r.Reasoning]++
+		identities[r.AgentID]++
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("POST /tools/{tool}", handler)
+	mux.Handle("GET /detail", webhook.Detail(func(context.Context) (string, error) { return "Monday 2pm", nil }, nil))
+	server := httptest.NewServer(mux)
+	defer server.Close()
+
+	var current atomic.Pointer[string]
+	first, second := "first", "second"
+	current.Store(&first)
+	parameters := `{"type":"object","properties":{"day":{"type":"string"}},"required":["day"],"additionalProperties":false}`
+	box := parse(t, `[{"name":"check_schedule","description":"Check","url":"`+server.URL+`/tools/check_schedule","detail_url":"`+server.URL+`/detail","parameters":`+parameters+`},
+		{"name":"book","url":"`+server.URL+`/tools/book","parameters":`+parameters+`}]`, &toolbox.Options{
+		Agent: toolbox.Agent{ID: agentUUID}, SecretFunc: func() string { return *current.Load() }, InsecurePrivateDetails: true})
+
+	defs, err := box.Definitions(t.Context())
+	if err != nil || defs[0].Description != "Check\n\nMonday 2pm" {
+		t.Errorf("%+v %v", defs, err)
+	}
+	var agent caller = box
+	stop := make(chan struct{})
+	var calls atomic.Int32
+	var running sync.WaitGroup
+	for range 4 {
+		running.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				calls.Add(1)
+				text := toolbox.Text(agent.Call(t.Context(), "check_schedule", json.RawMessage(`{"reasoning":"The user asked.","day":"friday"}`)))
+				if text != `{"free":"friday 2pm"}` {
+					t.Errorf("a call failed: %s", text)
+					return
+				}
+			}
+		})
+	}
+	moreCalls := func() { // of the goroutines, and some of our own
+		for target := calls.Load() + 20; calls.Load() < target && !t.Failed(); {
+			_, _ = agent.Call(t.Context(), "check_schedule", map[string]string{"day": "monday"})
+		}
+	}
+	moreCalls()
+	accepted.Store(&[]string{"first", "second"})
+	moreCalls()
+	current.Store(&second)
+	moreCalls()
+	close(stop)
+	running.Wait() // calls under way with the old secret have ended
+	accepted.Store(&[]string{"second"})
+
+	for args, want := range map[string]string{
+		`{"day":"monday"}`:                  `{"free":"monday 2pm"}`,
+		`{"day":"sunday","reasoning":true}`: `"error":"invalid_arguments"`, // the server's schema knows more than ours
+		`{"day":7}`:                         `Error: arguments: /day must be`,
+	} {
+		if text := toolbox.Text(box.Call(t.Context(), "check_schedule", json.RawMessage(args))); !strings.Contains(text, want) {
+			t.Errorf("%s: %s, want %s", args, text, want)
+		}
+	}
+	if text := toolbox.Text(box.Call(t.Context(), "book", query{"monday"})); text != `{"error":"tool_failed","message":"monday is full; try another day"}` {
+		t.Error(text)
+	}
+	current.Store(&first)
+	if text := toolbox.Text(box.Call(t.Context(), "book", query{"monday"})); !strings.Contains(text, "does not accept the secret") {
+		t.Errorf("with the old secret: %s", text)
+	}
+	if reasons["The user asked."] == 0 || reasons["true"] != 1 || len(identities) != 1 || identities[agentUUID] == 0 {
+		t.Errorf("the server heard %v of %v", fmt.Sprint(reasons), identities)
+	}
+}
