@@ -7,6 +7,8 @@
 //   - [github.com/toolwire/toolwire/schema] declares tools, checks declarations and arguments, and converts tool lists.
 //   - [github.com/toolwire/toolwire/ledger] turns responses into world-state updates and explains them.
 //   - [github.com/toolwire/toolwire/manifest] loads tools.json and runs the programs in it.
+//   - [github.com/toolwire/toolwire/dispatch/webhook] and [github.com/toolwire/toolwire/manifest/toolbox] host and call
+//     tools behind webhooks; [github.com/toolwire/toolwire/dispatch/registration] registers an agent.
 //   - [github.com/toolwire/toolwire/dispatch/dispatchtest] and [github.com/toolwire/toolwire/proxy/proxytest] are the
 //     platform's two sides, in process, for tests and for runs without the platform.
 //

@@ -1,25 +1,25 @@
 package dispatch
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	"errors"
 	"net/http"
 	"strings"
+
+	"github.com/toolwire/toolwire/internal/secret"
 )
 
 // authenticator decides whether a request is from the platform, before its body is read.
 type authenticator struct {
-	header  string // canonical
-	digests [][sha256.Size]byte
-	tokens  func() []string
-	verify  func(*http.Request) bool
-	open    bool
+	header string // canonical
+	tokens secret.Set
+	verify func(*http.Request) bool
+	open   bool
 }
 
 func newAuthenticator(o *Options) (authenticator, []error) {
 	a := authenticator{
-		header: http.CanonicalHeaderKey(o.AuthHeader), tokens: o.TokenFunc, verify: o.Verify, open: o.InsecureNoAuth,
+		header: http.CanonicalHeaderKey(o.AuthHeader), tokens: secret.NewSet(o.Tokens, o.TokenFunc),
+		verify: o.Verify, open: o.InsecureNoAuth,
 	}
 	var problems []error
 	if o.AuthHeader == "" {
@@ -37,13 +37,12 @@ func newAuthenticator(o *Options) (authenticator, []error) {
 		problems = append(problems, errors.New("Options.Tokens is empty: set the token of the agent's registration, or spell out InsecureNoAuth"))
 	}
 	for _, token := range o.Tokens {
-		if token == "" || strings.TrimSpace(token) != token || strings.ContainsAny(token, "\r\n") {
-			problems = append(problems, errors.New("Options.Tokens has a token that is empty or has white space around it; is its environment variable set?"))
+		if !secret.Usable(token) {
+			problems = append(problems, errors.New("Options.Tokens has a token that is empty, has white space around it or control characters in it; is its environment variable set?"))
 		}
 		if _, bearer := cutBearer(token); bearer {
 			problems = append(problems, errors.New(`Options.Tokens has a token that begins with "Bearer ": leave the scheme out, it belongs to the header`))
 		}
-		a.digests = append(a.digests, sha256.Sum256([]byte(token)))
 	}
 	return a, problems
 }
@@ -53,7 +52,7 @@ func notTokenChar(c rune) bool {
 	return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", c))
 }
 
-// allows compares digests of one length, every one of them, so that the time taken tells nothing about the tokens.
+// allows takes the same time whatever the tokens are; see package secret.
 func (a *authenticator) allows(r *http.Request) bool {
 	if a.open {
 		return true
@@ -69,21 +68,7 @@ func (a *authenticator) allows(r *http.Request) bool {
 	if !bearer && a.header == "Authorization" || token == "" {
 		return false
 	}
-	presented := sha256.Sum256([]byte(token))
-	match := 0
-	for i := range a.digests {
-		match |= subtle.ConstantTimeCompare(presented[:], a.digests[i][:])
-	}
-	if a.tokens != nil {
-		for _, t := range a.tokens() {
-			if t == "" {
-				continue
-			}
-			digest := sha256.Sum256([]byte(t))
-			match |= subtle.ConstantTimeCompare(presented[:], digest[:])
-		}
-	}
-	return match == 1
+	return a.tokens.Has(token)
 }
 
 // cutBearer strips the authentication scheme, which is case-insensitive.

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/httpbody"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -43,12 +44,12 @@ func New(agent Agent, opts *Options) (*Handler, error) {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	arrived := time.Now()
 	if r.Method != http.MethodPost {
-		skipBody(w, r)
+		httpbody.Skip(w, r)
 		WriteError(w, &Error{Code: CodeMethod, Message: "use POST"})
 		return
 	}
 	if !h.auth.allows(r) {
-		skipBody(w, r)
+		httpbody.Skip(w, r)
 		WriteError(w, &Error{Code: CodeUnauthorized})
 		return
 	}

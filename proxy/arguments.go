@@ -3,9 +3,9 @@ package proxy
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 
+	"github.com/toolwire/toolwire/internal/arguments"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -32,53 +32,14 @@ func (r *run) encodeArguments(tool string, args any) (json.RawMessage, *Error) {
 	return body, nil
 }
 
-// marshalObject writes args as a JSON object. Raw JSON is checked, not rewritten.
+// marshalObject writes args as a JSON object of its own: a transport may still read it when the call has been given up.
 func marshalObject(args any, limits strictjson.Limits) (json.RawMessage, error) {
-	var raw []byte
-	switch v := args.(type) {
-	case nil:
-		return json.RawMessage("{}"), nil
-	case json.RawMessage:
-		raw = v
-	case []byte:
-		raw = v
-	default:
-		body, err := json.Marshal(args)
-		if err != nil {
-			return nil, quiet(marshalProblem(args, err), err)
-		}
-		if bytes.Equal(body, []byte("null")) { // a nil map or pointer
-			return json.RawMessage("{}"), nil
-		}
-		if body[0] != '{' {
-			return nil, fmt.Errorf("the arguments must be written as a JSON object; a Go %T is not", args)
-		}
-		return body, nil
+	body, err := arguments.Encode(args, limits)
+	switch args.(type) {
+	case json.RawMessage, []byte:
+		body = bytes.Clone(body)
 	}
-	if raw == nil {
-		return json.RawMessage("{}"), nil
-	}
-	err := strictjson.Read(raw, limits, func(r *strictjson.Reader) error {
-		return r.Object(nil, func(string) error { _, err := r.Value(); return err })
-	})
-	if err != nil {
-		return nil, fmt.Errorf("the arguments are no JSON object: %w", err)
-	}
-	return bytes.Clone(raw), nil // a transport may still read it when the call has been given up
-}
-
-// marshalProblem words encoding/json's errors without the values that their texts hold.
-func marshalProblem(args any, err error) string {
-	if t, ok := errors.AsType[*json.UnsupportedTypeError](err); ok {
-		return fmt.Sprintf("the arguments hold a Go %s, which JSON cannot carry", t.Type)
-	}
-	if v, ok := errors.AsType[*json.UnsupportedValueError](err); ok {
-		return fmt.Sprintf("the arguments hold a value of type %s that JSON cannot carry (NaN, an infinity or a cycle)", v.Value.Type())
-	}
-	if m, ok := errors.AsType[*json.MarshalerError](err); ok {
-		return fmt.Sprintf("the arguments hold a Go %s whose marshal method failed", m.Type)
-	}
-	return fmt.Sprintf("encoding/json cannot write a Go %T", args)
+	return body, err
 }
 
 // dropNulls copies a valid JSON object without its null members. Numbers keep their digits.

@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/httpbody"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -84,15 +85,12 @@ func (r *run) attempt(ctx context.Context, req *request, place *place) (*answer,
 		return nil, transportError(ctx, attemptCtx, req, sent, err)
 	}
 	place.answered()
-	body, err := readBody(resp, r.maxResponse)
-	if resp.Body != nil {
-		_ = resp.Body.Close() // what is left of an oversize answer is not worth the connection
-	}
+	body, err := httpbody.Response(resp, int64(r.maxResponse))
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return nil, r.statusError(req, resp, body)
 	}
 	switch {
-	case errors.Is(err, errBodyTooLarge):
+	case errors.Is(err, httpbody.ErrTooLarge):
 		return nil, &Error{
 			Code: CodeResponseTooLarge, Outcome: Unknown, Tool: req.name, Status: resp.StatusCode,
 			Err: fmt.Errorf("the answer has more than %d bytes", r.maxResponse),
@@ -222,39 +220,6 @@ func contextError(ctx context.Context) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", err, cause)
-}
-
-var errBodyTooLarge = errors.New("body too large")
-
-// readBody reads at most limit bytes whatever the headers claim. A body that keeps its word costs one allocation.
-func readBody(resp *http.Response, limit int) ([]byte, error) {
-	if resp.Body == nil {
-		return nil, nil
-	}
-	if resp.ContentLength > int64(limit) {
-		return nil, errBodyTooLarge
-	}
-	size := 512
-	if resp.ContentLength >= 0 {
-		size = int(resp.ContentLength) + 1 // one more, so that the end is seen without growing
-	}
-	buf := make([]byte, 0, size)
-	for {
-		n, err := resp.Body.Read(buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		if len(buf) > limit {
-			return nil, errBodyTooLarge
-		}
-		if err == io.EOF {
-			return buf, nil
-		}
-		if err != nil {
-			return buf, err
-		}
-		if len(buf) == cap(buf) {
-			buf = append(buf, 0)[:len(buf)]
-		}
-	}
 }
 
 // retryAfter reads the header's two forms, seconds and HTTP date; 0 means absent, past or unreadable.

@@ -137,9 +137,10 @@ type embeddedError struct{ Failure }
 // None of these fields is filled by a member error.
 type hiddenErrors struct {
 	Failure `json:"meta"`
-	error   string
-	Error   string `json:"-"`
-	Status  string
+	//lint:ignore U1000 it is here not to be taken for the member
+	error  string
+	Error  string `json:"-"`
+	Status string
 }
 
 func TestFailedIsSeenWithinRaisedLimits(t *testing.T) {
@@ -167,9 +168,10 @@ func TestArguments(t *testing.T) {
 		{"nil map", nilMap, `{}`},
 		{"nil pointer", nilArgs, `{}`},
 		{"nil raw", json.RawMessage(nil), `{}`},
+		{"blank raw", []byte(" \n"), `{}`},
 		{"struct", args{ID: "1"}, `{"id":"1","max":null}`},
 		{"map", map[string]any{"a": 1}, `{"a":1}`},
-		{"raw", json.RawMessage(` {"big": 12345678901234567890 }`), ` {"big": 12345678901234567890 }`},
+		{"raw", json.RawMessage(` {"big": 12345678901234567890 }`), `{"big": 12345678901234567890 }`},
 		{"bytes", []byte(`{"a":[]}`), `{"a":[]}`},
 		{"actor_id is a parameter like any other", map[string]any{"actor_id": "x"}, `{"actor_id":"x"}`},
 		{"array", []int{1}, ""},

@@ -23,6 +23,9 @@ func Request(w http.ResponseWriter, r *http.Request, limit int64, timeout time.D
 		w.Header().Set("Connection", "close")
 		return nil, ErrTooLarge
 	}
+	if r.Body == nil { // a request that no server made
+		return nil, nil
+	}
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(timeout)) // not every ResponseWriter can
 	body, err := read(r.Body, r.ContentLength, limit)
