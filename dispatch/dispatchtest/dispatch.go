@@ -129,7 +129,11 @@ func Dispatch(ctx context.Context, target Target, task Task) (*Result, error) {
 		defer func() { _ = server.Close() }()
 		target.URL = "http://" + listener.Addr().String() + "/dispatch"
 	}
-	platform, err := proxytest.Start(proxytest.New(task.World, nil))
+	world, err := proxytest.New(task.World, nil)
+	if err != nil {
+		return nil, fmt.Errorf("dispatchtest: %w", err)
+	}
+	platform, err := proxytest.Start(world)
 	if err != nil {
 		return nil, fmt.Errorf("dispatchtest: %w", err)
 	}

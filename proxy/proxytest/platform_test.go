@@ -46,7 +46,7 @@ func send(t *testing.T, p *proxytest.Platform, path string, header http.Header, 
 }
 
 func TestContract(t *testing.T) {
-	p := proxytest.New(world(), nil)
+	p := proxytest.NewPlatform(t, world(), &proxytest.Options{AllowUndeclared: true})
 	run := p.NewRun()
 	bearer := func(more ...string) http.Header {
 		h := http.Header{"Authorization": {"Bearer " + run.Token}}
@@ -103,7 +103,7 @@ func TestContract(t *testing.T) {
 }
 
 func TestRecording(t *testing.T) {
-	server := proxytest.NewServer(t, world())
+	server := proxytest.NewServer(t, world(), &proxytest.Options{AllowUndeclared: true})
 	run := server.NewRun()
 	c, err := proxy.New(server.URL+run.Path, run.Token, nil)
 	if err != nil {
@@ -150,7 +150,7 @@ func TestRecording(t *testing.T) {
 
 func TestRateLimitSlides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := proxytest.New(world(), nil)
+		p := proxytest.NewPlatform(t, world(), &proxytest.Options{AllowUndeclared: true})
 		run := p.NewRun()
 		header := http.Header{"Authorization": {"Bearer " + run.Token}}
 		hit := func(want int) {
@@ -175,7 +175,7 @@ func TestRateLimitSlides(t *testing.T) {
 		if status, _ := send(t, p, "/tools/get_order", http.Header{"Authorization": {"Bearer " + p.NewRun().Token}}, `{}`); status != 200 {
 			t.Error("the limit is not per token")
 		}
-		unlimited := proxytest.New(world(), &proxytest.Options{RatePerMinute: -1})
+		unlimited := proxytest.NewPlatform(t, world(), &proxytest.Options{RatePerMinute: -1})
 		header = http.Header{"Authorization": {"Bearer " + unlimited.NewRun().Token}}
 		for range 100 {
 			if status, _ := send(t, unlimited, "/tools/get_order", header, `{}`); status != 200 {
@@ -187,7 +187,7 @@ func TestRateLimitSlides(t *testing.T) {
 
 func TestInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := proxytest.New(proxytest.World{Behaviors: map[string]proxytest.Behavior{
+		p := proxytest.NewPlatform(t, proxytest.World{Behaviors: map[string]proxytest.Behavior{
 			"slow": func(*proxytest.Request) (any, error) { time.Sleep(20 * time.Second); return "done", nil },
 		}}, nil)
 		run := p.NewRun()
@@ -215,7 +215,7 @@ func TestInABubble(t *testing.T) {
 }
 
 func Example() {
-	platform := proxytest.New(proxytest.World{Behaviors: map[string]proxytest.Behavior{
+	platform, err := proxytest.New(proxytest.World{Behaviors: map[string]proxytest.Behavior{
 		"get_order": func(r *proxytest.Request) (any, error) {
 			var args struct {
 				OrderID string `json:"order_id"`
@@ -226,13 +226,12 @@ func Example() {
 			return map[string]string{"order_id": args.OrderID, "status": "shipped"}, nil
 		},
 	}}, nil)
-	run := platform.NewRun()
-	client, err := proxy.New("http://proxy.test"+run.Path, run.Token, &proxy.Options{Transport: platform.Transport()})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	result, err := client.Call(context.Background(), "get_order", map[string]string{"order_id": "4521"})
+	run := platform.NewRun()
+	result, err := run.Client(nil).Call(context.Background(), "get_order", map[string]string{"order_id": "4521"})
 	fmt.Println(string(result), err)
 	fmt.Println(run.Calls()[0].Tool, string(run.Calls()[0].Arguments))
 	// Output:
