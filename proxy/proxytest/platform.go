@@ -30,7 +30,9 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -146,6 +148,9 @@ func (p *Platform) NewRun() *Run {
 	p.runs[run.Token] = run
 	return run
 }
+
+// Tools returns the names of the declared tools, sorted.
+func (p *Platform) Tools() []string { return slices.Sorted(maps.Keys(p.world.tools)) }
 
 func (p *Platform) all() []*Run {
 	p.mu.Lock()

@@ -93,6 +93,9 @@ func (r *Record) ReportFaults(t testing.TB) {
 	}
 }
 
+// String is what WriteTo writes.
+func (r *Record) String() string { return r.text() }
+
 // WriteTo writes what happened for people, in its order, a line or two per call and trace event. It implements
 // io.WriterTo.
 func (r *Record) WriteTo(w io.Writer) (int64, error) {
