@@ -17,7 +17,7 @@ import (
 func ruled(t testing.TB, seed uint64, rules ...proxytest.FailureRule) *proxytest.Run {
 	t.Helper()
 	return proxytest.NewPlatform(t, proxytest.World{
-		Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Canned(`"well"`), "refund_order": proxytest.Canned(`"well"`)},
+		Behaviors:    map[string]proxytest.Behavior{"get_order": proxytest.Canned(`"well"`), "refund_order": proxytest.Canned(`"well"`)},
 		FailureRules: rules, Seed: seed,
 	}, &proxytest.Options{RatePerMinute: -1}).NewRun()
 }
