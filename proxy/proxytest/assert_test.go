@@ -19,9 +19,11 @@ type recordingTB struct {
 
 type fatal struct{}
 
-func (r *recordingTB) Helper()                      {}
-func (r *recordingTB) Cleanup(f func())             { r.cleanups = append(r.cleanups, f) }
-func (r *recordingTB) Errorf(f string, args ...any) { r.texts = append(r.texts, fmt.Sprintf(f, args...)) }
+func (r *recordingTB) Helper()          {}
+func (r *recordingTB) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
+func (r *recordingTB) Errorf(f string, args ...any) {
+	r.texts = append(r.texts, fmt.Sprintf(f, args...))
+}
 func (r *recordingTB) Fatalf(f string, args ...any) { r.Errorf(f, args...); panic(fatal{}) }
 func (r *recordingTB) Fatal(args ...any)            { r.Fatalf("%s", fmt.Sprint(args...)) }
 

@@ -77,7 +77,7 @@ func (v *visit) serveTool() {
 	}
 	if w.set != nil {
 		if err := w.set.ValidateArguments(name, v.call.Arguments); err != nil {
-			v.refuse(http.StatusUnprocessableEntity, "arguments_invalid", err.Error(), "")
+			v.refuse(http.StatusUnprocessableEntity, "invalid_arguments", err.Error(), "")
 			return
 		}
 	}

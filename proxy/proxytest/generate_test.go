@@ -81,7 +81,9 @@ func TestGeneratedFormats(t *testing.T) {
 
 func TestGeneratedResultsAreDeterministic(t *testing.T) {
 	const output = `{"type":"object","properties":{"order_id":{"type":"string"},"amount":{"type":"number"},"note":{"type":"string"},"count":{"type":"integer"}}}`
-	result := func(seed uint64, arguments string) string { return string(call(t, generated(t, seed, output), "make", arguments).Response) }
+	result := func(seed uint64, arguments string) string {
+		return string(call(t, generated(t, seed, output), "make", arguments).Response)
+	}
 	first := result(1, `{"order_id":"4521","n":1}`)
 	if first != result(1, `{"n":1,"order_id":"4521"}`) {
 		t.Error("the order of the arguments matters")

@@ -1,9 +1,7 @@
 package proxytest_test
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -212,29 +210,4 @@ func TestInABubble(t *testing.T) {
 			t.Errorf("%d calls", n)
 		}
 	})
-}
-
-func Example() {
-	platform, err := proxytest.New(proxytest.World{Behaviors: map[string]proxytest.Behavior{
-		"get_order": func(r *proxytest.Request) (any, error) {
-			var args struct {
-				OrderID string `json:"order_id"`
-			}
-			if err := r.Decode(&args); err != nil {
-				return nil, err
-			}
-			return map[string]string{"order_id": args.OrderID, "status": "shipped"}, nil
-		},
-	}}, nil)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	run := platform.NewRun()
-	result, err := run.Client(nil).Call(context.Background(), "get_order", map[string]string{"order_id": "4521"})
-	fmt.Println(string(result), err)
-	fmt.Println(run.Calls()[0].Tool, string(run.Calls()[0].Arguments))
-	// Output:
-	// {"order_id":"4521","status":"shipped"} <nil>
-	// get_order {"order_id":"4521"}
 }

@@ -71,7 +71,7 @@ func TestDeclaredTools(t *testing.T) {
 		part            string
 	}{
 		{"get_order", `{"order_id":"4521"}`, 200, `{"status":"paid"}`},
-		{"get_order", `{"order_id":4521}`, 422, `"error_class":"arguments_invalid"`},
+		{"get_order", `{"order_id":4521}`, 422, `"error_class":"invalid_arguments"`},
 		{"get_order", `{"order_id":null}`, 422, `/order_id`},
 		{"get_order", `{}`, 422, `order_id`},
 		{"ping", `{}`, 200, `"response":{}`},
