@@ -139,11 +139,30 @@ func Dispatch(ctx context.Context, target Target, task Task) (*Result, error) {
 		return nil, err
 	}
 	defer s.close()
+	return s.play(ctx), nil
+}
+
+// Run is [Dispatch] for tests: it fails the test if the run could not be staged, and for faults that no test should pass
+// with, see [proxytest.Record].Faults. Whether the run went well otherwise is for the test to say. The proxy lives, with
+// an expired token, until the test ends, so that [Result.AssertNoCallAfterEnd] sees what comes too late.
+func Run(t testing.TB, target Target, task Task) *Result {
+	t.Helper()
+	s, err := newStage(target, task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.close)
+	result := s.play(t.Context())
+	result.ReportFaults(t)
+	return result
+}
+
+// play is the run from the ping to the verdict.
+func (s *stage) play(ctx context.Context) *Result {
 	result := &Result{run: s.run}
 	failure := s.exchange(ctx, &result.Ping, []byte(`{"ping":true}`), nil)
 	if result.classify(s.target, result.Ping, failure); !result.OK() {
 		result.Error = "ping: " + result.Error
-		return result, nil
 	}
 	for result.OK() {
 		turn := s.nextTurn(result.Turns)
@@ -157,7 +176,7 @@ func Dispatch(ctx context.Context, target Target, task Task) (*Result, error) {
 	if result.OK() && len(s.platform.Tools()) > 0 && len(result.Calls)+len(result.Refused) == 0 {
 		result.Warnings = append(result.Warnings, "the run completed without a tool call, although tools are declared")
 	}
-	return result, nil
+	return result
 }
 
 // take judges a turn.
@@ -168,18 +187,6 @@ func (r *Result) take(s *stage, turn *Turn, failure error) {
 		r.judge(s.target, turn)
 	}
 	r.Turns = append(r.Turns, *turn)
-}
-
-// Run is [Dispatch] for tests: it fails the test if the run could not be staged, and for faults that no test should pass
-// with, see [proxytest.Record].Faults. Whether the run went well otherwise is for the test to say.
-func Run(t testing.TB, target Target, task Task) *Result {
-	t.Helper()
-	result, err := Dispatch(t.Context(), target, task)
-	if err != nil {
-		t.Fatal(err)
-	}
-	result.ReportFaults(t)
-	return result
 }
 
 // maxAnswer is far above any answer that would be graded.
