@@ -46,6 +46,7 @@ func TestInMemory(t *testing.T) {
 		Agent: five, AuthHeader: "X-API-Key", AuthValue: "k", Options: &dispatch.Options{Tokens: []string{"k"}, AuthHeader: "X-API-Key", MaxBodyBytes: 20},
 	}, task())
 	refused.AssertErrorClass(t, dispatchtest.Agent4xx)
+	dispatchtest.Run(t, dispatchtest.Target{Agent: five, Options: &dispatch.Options{ProxyHosts: []string{"api.example.com"}}}, task()).AssertOK(t)
 	if _, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{Agent: five, Options: &dispatch.Options{MaxRuns: -1}}, task()); err == nil {
 		t.Error("options that cannot be used were used")
 	}

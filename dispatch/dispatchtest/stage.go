@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -123,6 +124,9 @@ func (s *stage) inMemory() error {
 			s.target.AuthValue = "Bearer " + token
 		}
 		opts.AuthHeader = s.target.AuthHeader
+	}
+	if len(opts.ProxyHosts) > 0 {
+		opts.ProxyHosts = append(slices.Clone(opts.ProxyHosts), "proxy.test")
 	}
 	if opts.RunTimeout == 0 {
 		opts.RunTimeout = s.target.RunTimeout

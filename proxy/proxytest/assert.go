@@ -64,7 +64,8 @@ func (r *Record) AssertOrder(t testing.TB, tools ...string) {
 		if next > 0 {
 			after = "after " + strings.Join(tools[:next], ", ")
 		}
-		t.Errorf("want the calls %s in this order, but %s was not called %s\n%s", strings.Join(tools, ", "), tools[next], after, r.happened())
+		t.Errorf("want the calls %s in this order, but %s was not called %s\n%s",
+			strings.Join(tools, ", "), tools[next], after, r.happened())
 	}
 }
 

@@ -105,16 +105,16 @@ type recorder struct {
 }
 
 func (w *recorder) serve(handler http.Handler, r *http.Request) {
+	w.aborted = true // until the handler has returned: it may also leave by runtime.Goexit
 	defer func() {
-		p := recover()
-		w.aborted = p != nil
-		if p != nil && p != http.ErrAbortHandler {
+		if p := recover(); p != nil && p != http.ErrAbortHandler {
 			panic(p)
 		}
 		close(w.done)
 	}()
 	handler.ServeHTTP(w, r)
 	w.WriteHeader(http.StatusOK)
+	w.aborted = false
 }
 
 // Header implements http.ResponseWriter.
