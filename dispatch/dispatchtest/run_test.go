@@ -36,6 +36,9 @@ func TestInMemory(t *testing.T) {
 	result.AssertFinalResponse(t, "done", "#4521")
 	result.AssertCalledTimes(t, "get_order", 5)
 	result.AssertNoCallAfterEnd(t)
+	if len(result.Warnings) != 0 {
+		t.Errorf("warnings %q", result.Warnings)
+	}
 	if len(result.Turns) != 1 || result.Ping.Body != `{"ok":true}` || !strings.Contains(string(result.Dispatch.Request), `"odyssey_proxy_url":"http://proxy.test/`) {
 		t.Errorf("%+v", result.Turns)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -145,6 +146,9 @@ func TestEffects(t *testing.T) {
 				e, ok := errors.AsType[*proxy.Error](err)
 				if !ok || e.Code != tt.code || e.Outcome != tt.outcome || e.Class != tt.rule.ErrorClass || e.Attempts != 1 {
 					t.Fatalf("%+v", err)
+				}
+				if reset := tt.rule.Break == proxytest.Reset; errors.Is(err, syscall.ECONNRESET) != reset {
+					t.Errorf("%v", err)
 				}
 				record := run.Record()
 				if len(record.Calls) != 0 || len(record.Refused) != 1 {
