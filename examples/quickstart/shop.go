@@ -44,7 +44,7 @@ func shop(state string) (proxytest.World, error) {
 		Tools:        []schema.Tool{get, give},
 		InitialState: state,
 		Behaviors: map[string]proxytest.Behavior{
-			"get_order":    proxytest.Get("order", "order_id", nil),
+			"get_order": proxytest.Get("order", "order_id", nil),
 			"refund_order": proxytest.Update("order", "order_id", &proxytest.WriteOptions{
 				Set: `{"status":"refunded"}`, Result: `{"refund_id":"rf_1"}`,
 			}),

@@ -133,7 +133,8 @@ func (v *visit) forward(tool *tool, request *Request) {
 	request.Attempt = 1
 	v.call.Policy = tool.policy
 	if tool.behavior == nil {
-		v.run.addFault(fmt.Sprintf("the tool %q is in passthrough mode and World.Behaviors has nothing to forward it to", request.Tool))
+		const text = "the tool %q is in passthrough mode and World.Behaviors has nothing to forward it to"
+		v.run.addFault(fmt.Sprintf(text, request.Tool))
 	}
 	result, err := v.ask(tool.behavior, request)
 	if err != nil {

@@ -66,7 +66,8 @@ func List(entityType string, opts *ReadOptions) Behavior {
 		})
 		if field, descending := strings.CutPrefix(o.OrderBy, "-"); field != "" {
 			slices.SortStableFunc(ids, func(a, b string) int {
-				return compareValues(r.field(entityType, a, entities[a], field), r.field(entityType, b, entities[b], field), descending)
+				x, y := r.field(entityType, a, entities[a], field), r.field(entityType, b, entities[b], field)
+				return compareValues(x, y, descending)
 			})
 		}
 		if o.Limit > 0 && len(ids) > o.Limit {

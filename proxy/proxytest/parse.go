@@ -48,7 +48,8 @@ func ParseRules(data []byte) ([]FailureRule, error) {
 }
 
 var ruleMembers = []string{
-	"tool", "trace", "arguments", "nth", "every", "probability", "response", "status", "error_class", "retry_after", "break", "delay_ms",
+	"tool", "trace", "arguments", "nth", "every", "probability",
+	"response", "status", "error_class", "retry_after", "break", "delay_ms",
 }
 
 func (f *FailureRule) read(raw json.RawMessage) error {

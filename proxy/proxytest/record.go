@@ -76,8 +76,8 @@ type Record struct {
 
 func (r *Record) copy(before, state ledger.Snapshot) *Record {
 	return &Record{
-		Calls: slices.Clone(r.Calls), Refused: slices.Clone(r.Refused), Traces: slices.Clone(r.Traces), Faults: slices.Clone(r.Faults),
-		Changes: ledger.Diff(before, state), state: state,
+		Calls: slices.Clone(r.Calls), Refused: slices.Clone(r.Refused), Traces: slices.Clone(r.Traces),
+		Faults: slices.Clone(r.Faults), Changes: ledger.Diff(before, state), state: state,
 	}
 }
 

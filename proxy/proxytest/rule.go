@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"github.com/toolwire/toolwire/proxy"
 )
 
 // A FailureRule makes calls fail that would have gone well: it says which, and what becomes of them. The platform's own
@@ -182,7 +184,7 @@ func (v *visit) fail(live bool) (answered bool) {
 	}
 	switch {
 	case rule.Response != nil:
-		v.call.Response, v.call.Source = rule.Response, sourceInjected
+		v.call.Response, v.call.Source = rule.Response, proxy.SourceInjected
 		v.answer(nil)
 	case rule.Status != 0:
 		if rule.RetryAfter > 0 {

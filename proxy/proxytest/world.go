@@ -11,8 +11,6 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-const sourceInjected = proxy.SourceInjected
-
 // world is a compiled [World]. It is immutable.
 type world struct {
 	tools        map[string]*tool
@@ -34,7 +32,10 @@ type tool struct {
 
 // compile checks a world and reports all mistakes together.
 func compile(w World) (*world, error) {
-	c := &world{tools: map[string]*tool{}, ledgerSchema: w.LedgerSchema, initial: w.InitialState, rules: slices.Clone(w.FailureRules), seed: w.Seed}
+	c := &world{
+		tools: map[string]*tool{}, ledgerSchema: w.LedgerSchema, initial: w.InitialState,
+		rules: slices.Clone(w.FailureRules), seed: w.Seed,
+	}
 	problems := problems{code: CodeWorld}
 	if state, err := ledger.NewState(json.RawMessage(w.InitialState), w.LedgerSchema); err != nil {
 		problems.add(err, "%v", err)
