@@ -164,7 +164,7 @@ func (r *Record) AssertWithinRate(t testing.TB) {
 
 func matching(tool, arguments string) func(Call) bool {
 	return func(c Call) bool {
-		return c.Tool == tool && (arguments == "" || containsJSON(c.Arguments, json.RawMessage(arguments)))
+		return c.Tool == tool && !c.Trace && (arguments == "" || containsJSON(c.Arguments, json.RawMessage(arguments)))
 	}
 }
 

@@ -140,6 +140,8 @@ func TestAssertionsOnTheContract(t *testing.T) {
 	if got := failures(t, func(t testing.TB) { run.Record().AssertWithinRate(t) }); !strings.Contains(got, "over the rate limit with get_order") {
 		t.Errorf("%q", got)
 	}
+	send(t, p, "/traces/thinking", header, `{}`)
+	run.Record().AssertNotCalled(t, "thinking", "") // it is refused, but no call
 	run.End("")
 	send(t, p, "/tools/get_order", header, `{}`)
 	run.Record().AssertNoCallAfterEnd(t) // this is how the agent learns of it

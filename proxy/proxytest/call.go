@@ -22,15 +22,19 @@ type visit struct {
 	run      *Run
 	w        http.ResponseWriter
 	ctx      context.Context
-	trace    bool   // call.Tool is the type of a trace event
 	key      string // equal for the attempts of one call
 	call     Call
 }
 
 func (v *visit) serve(r *http.Request) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, int64(v.platform.maxBytes)+1))
-	if len(body) <= v.platform.maxBytes {
-		v.call.Arguments = body
+	// Everything is looked at first, so that a request that is refused is recorded as far as it can be.
+	body, readErr := io.ReadAll(io.LimitReader(r.Body, int64(v.platform.maxBytes)+1))
+	tooLarge := len(body) > v.platform.maxBytes
+	var jsonErr error
+	if readErr == nil && !tooLarge {
+		if jsonErr = checkObject(body); jsonErr == nil {
+			v.call.Arguments = body
+		}
 	}
 	v.key = v.call.Tool + "\x00" + v.call.Actor + "\x00" + string(v.call.Arguments)
 	v.call.Attempt = v.run.arrive(v.key)
@@ -43,25 +47,23 @@ func (v *visit) serve(r *http.Request) {
 		return
 	}
 	switch {
-	case err != nil:
+	case readErr != nil:
 		v.refuse(http.StatusBadRequest, "", "the body broke off", "")
-		return
-	case len(body) > v.platform.maxBytes:
+	case tooLarge:
 		v.refuse(http.StatusRequestEntityTooLarge, "", fmt.Sprintf("the body has more than %d bytes", v.platform.maxBytes), "")
-		return
-	}
-	err = strictjson.Read(body, strictjson.Limits{}, func(read *strictjson.Reader) error {
-		return read.Object(nil, func(string) error { _, err := read.Value(); return err })
-	})
-	switch {
-	case err != nil:
-		v.call.Arguments = nil // nothing that could be shown as JSON
-		v.refuse(http.StatusUnprocessableEntity, "", "the body is no JSON object: "+err.Error(), "")
-	case v.trace:
+	case jsonErr != nil:
+		v.refuse(http.StatusUnprocessableEntity, "", "the body is no JSON object: "+jsonErr.Error(), "")
+	case v.call.Trace:
 		v.serveTrace()
 	default:
 		v.serveTool()
 	}
+}
+
+func checkObject(body []byte) error {
+	return strictjson.Read(body, strictjson.Limits{}, func(read *strictjson.Reader) error {
+		return read.Object(nil, func(string) error { _, err := read.Value(); return err })
+	})
 }
 
 func (v *visit) serveTool() {
@@ -203,6 +205,7 @@ type envelope struct {
 // refuse sends an error answer. A fault, if not empty, is one of the world or the agent; see [Record].Faults.
 func (v *visit) refuse(status int, class, message, fault string) {
 	v.call.Status, v.call.ErrorClass, v.call.Reason = status, class, message
+	v.call.Response, v.call.Source = nil, "" // of a result that was too large
 	v.call.LatencyMS = float64(time.Since(v.call.At).Microseconds()) / 1000
 	v.run.refuse(v.call, v.key, fault)
 	fail(v.w, status, class, message)

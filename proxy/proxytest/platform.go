@@ -188,8 +188,7 @@ func (p *Platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v := &visit{platform: p, run: run, w: w, ctx: r.Context()}
-	v.call = Call{Tool: name, Actor: r.Header.Get("X-Pipelines-Actor-Id"), At: time.Now()}
-	v.trace = plane == "traces"
+	v.call = Call{Tool: name, Actor: r.Header.Get("X-Pipelines-Actor-Id"), Trace: plane == "traces", At: time.Now()}
 	v.serve(r)
 }
 

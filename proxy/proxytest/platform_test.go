@@ -1,6 +1,7 @@
 package proxytest_test
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -79,6 +80,7 @@ func TestContract(t *testing.T) {
 		{"actor", "/tools/get_order", bearer("X-Pipelines-Actor-Id", "a/b"), `{}`, 200, `response`},
 		{"empty actor", "/tools/get_order", bearer("X-Pipelines-Actor-Id", ""), `{}`, 400, `actor_id_invalid`},
 		{"malformed actor", "/tools/get_order", bearer("X-Pipelines-Actor-Id", "a b"), `{}`, 400, `actor_id_invalid`},
+		{"malformed actor, no JSON", "/tools/get_order", bearer("X-Pipelines-Actor-Id", "a b"), `x`, 400, `actor_id_invalid`},
 		{"two actors", "/tools/get_order", bearer("X-Pipelines-Actor-Id", "a", "X-Pipelines-Actor-Id", "b"), `{}`, 400, `actor_id_invalid`},
 		{"simulator fails", "/tools/fail", bearer(), `{}`, 200, `"response":{"error":"no valid response"},"source":"error"`},
 		{"result is no JSON", "/tools/no_json", bearer(), `{}`, 200, `"source":"error"`},
@@ -92,6 +94,9 @@ func TestContract(t *testing.T) {
 			}
 			if strings.Contains(body, run.Token) {
 				t.Error("the token is in the answer")
+			}
+			if record, err := json.Marshal(run.Record()); err != nil || strings.Contains(string(record), run.Token) {
+				t.Errorf("the record as JSON: %s %v", record, err)
 			}
 		})
 	}

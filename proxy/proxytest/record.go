@@ -16,7 +16,8 @@ import (
 
 // Call is one request for a tool, as recorded.
 type Call struct {
-	Tool      string          `json:"tool"` // the type of the event for a trace event that was refused
+	Tool      string          `json:"tool"`            // of a trace event its type
+	Trace     bool            `json:"trace,omitempty"` // a trace event, which is here only if it was refused
 	Actor     string          `json:"actor,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"` // nil if they were no JSON object or too large
 	Response  json.RawMessage `json:"response,omitempty"`  // nil if the request was refused
@@ -158,7 +159,11 @@ func (c Call) String() string {
 	if c.Attempt > 1 {
 		again = fmt.Sprintf("  (attempt %d)", c.Attempt)
 	}
-	text := line("call", "%s%s %s%s", label(c.Actor), c.Tool, cut(string(c.Arguments)), again)
+	what := "call"
+	if c.Trace {
+		what = "trace"
+	}
+	text := line(what, "%s%s %s%s", label(c.Actor), c.Tool, cut(string(c.Arguments)), again)
 	switch {
 	case c.Source != "" && c.Status == 200:
 		text += line("", "-> %s  (%s, %.2f ms)", cut(string(c.Response)), c.Source, c.LatencyMS)

@@ -120,9 +120,9 @@ func (f *FailureRule) validate(add func(format string, args ...any)) {
 // fits reports whether the rule is about such a request at all, whatever its number.
 func (f *FailureRule) fits(v *visit, live bool) bool {
 	switch {
-	case v.trace != (f.Trace != ""),
-		v.trace && f.Trace != "*" && f.Trace != v.call.Tool,
-		!v.trace && f.Tool != "" && f.Tool != v.call.Tool,
+	case v.call.Trace != (f.Trace != ""),
+		v.call.Trace && f.Trace != "*" && f.Trace != v.call.Tool,
+		!v.call.Trace && f.Tool != "" && f.Tool != v.call.Tool,
 		live && f.Response != nil:
 		return false
 	}
