@@ -208,15 +208,16 @@ func (s *sample) typeOf(object map[string]any, depth int) string {
 		}
 		return "null"
 	}
-	for name, hints := range map[string][]string{
-		"object": {"properties", "required", "additionalProperties"},
-		"array":  {"items", "prefixItems", "minItems"},
-		"string": {"pattern", "format", "minLength"},
-		"number": {"minimum", "maximum", "multipleOf"},
-	} {
-		if slices.ContainsFunc(hints, func(hint string) bool { _, ok := object[hint]; return ok }) {
-			return name
-		}
+	has := func(keyword string) bool { _, ok := object[keyword]; return ok }
+	switch {
+	case has("properties"), has("required"), has("additionalProperties"):
+		return "object"
+	case has("items"), has("prefixItems"), has("minItems"):
+		return "array"
+	case has("pattern"), has("format"), has("minLength"):
+		return "string"
+	case has("minimum"), has("maximum"), has("multipleOf"):
+		return "number"
 	}
 	return ""
 }

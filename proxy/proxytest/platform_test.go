@@ -1,6 +1,7 @@
 package proxytest_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -149,6 +150,36 @@ func TestRecording(t *testing.T) {
 	if status, body := send(t, server.Platform, "/tools/count", http.Header{"Authorization": {"Bearer " + run.Token}}, "{}"); status != 401 || !strings.Contains(body, "run_token_rejected") {
 		t.Errorf("%d %s", status, body)
 	}
+}
+
+// Whatever is sent, the platform answers with JSON and keeps a record that can be written.
+func FuzzPlatform(f *testing.F) {
+	f.Add("/tools/get_order", "a/b", []byte(`{"order_id":"4521"}`))
+	f.Add("/traces/thinking", "", []byte(`{"text":"hm"}`))
+	f.Add("/tools/big", " ", []byte(`[`))
+	f.Fuzz(func(t *testing.T, path, actor string, body []byte) {
+		p, err := proxytest.New(world(), &proxytest.Options{MaxBytes: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := p.NewRun()
+		r, err := http.NewRequest(http.MethodPost, "http://proxy.test/", bytes.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.URL.Path = path
+		r.Header = http.Header{"Authorization": {"Bearer " + run.Token}, "X-Pipelines-Actor-Id": {actor}}
+		response, err := p.Transport().RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer, err := io.ReadAll(response.Body); err != nil || !json.Valid(answer) {
+			t.Fatalf("%d %q %v", response.StatusCode, answer, err)
+		}
+		if _, err := json.Marshal(run.Record()); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
 
 func TestRateLimitSlides(t *testing.T) {
