@@ -106,6 +106,22 @@ func refundOnce(r *proxytest.Request) (any, error) {
 	return map[string]bool{"ok": true}, err
 }
 
+func TestRefundOnce(t *testing.T) {
+	world := shop(t)
+	world.InitialState = `{"order":{"4521":{"status":"shipped"}}}`
+	world.Behaviors["refund_order"] = refundOnce
+	twice := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		first, err := run.Proxy.Call(ctx, "refund_order", OrderArgs{OrderID: "4521"})
+		if err != nil {
+			return nil, err
+		}
+		second, err := run.Proxy.Call(ctx, "refund_order", OrderArgs{OrderID: "4521"})
+		return &dispatch.Response{FinalResponse: string(first) + string(second)}, err
+	}
+	got := dispatchtest.Run(t, dispatchtest.Target{Agent: twice}, dispatchtest.Task{World: world})
+	got.AssertFinalResponse(t, `{"ok":true}{"error":"nothing to refund"}`)
+}
+
 func TestContention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		world := shop(t)

@@ -6,26 +6,24 @@ import (
 	"net/http"
 	"strconv"
 	"time"
-
-	"github.com/toolwire/toolwire/proxy"
 )
 
-// breakOff damages the answer as a failure rule says. It does not return for ways that end the connection.
-func (v *visit) breakOff(way Break) {
-	v.record(string(way))
-	switch way {
-	case Reset:
-		v.reset()
-	case Truncate:
-		body := marshal(envelope{Tool: v.call.Tool, Response: marshal("this answer is cut off here"), Source: proxy.SourceOdyssey})
-		v.w.Header().Set("Content-Type", "application/json")
-		v.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-		_, _ = v.w.Write(body[:len(body)/2])
+// sendDamaged sends an answer as a failure rule says. It does not return if that ends the connection.
+func (v *visit) sendDamaged(answer any) {
+	v.record(string(v.damage))
+	body := marshal(answer)
+	if v.damage == Oversize { // white space keeps it good JSON
+		body = append(body, bytes.Repeat([]byte{' '}, v.platform.maxBytes)...)
+	}
+	v.w.Header().Set("Content-Type", "application/json")
+	v.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	if v.damage == Truncate {
+		body = body[:len(body)/2]
+	}
+	_, _ = v.w.Write(body)
+	if v.damage == Truncate {
 		_ = http.NewResponseController(v.w).Flush()
 		panic(http.ErrAbortHandler)
-	case Oversize:
-		text := bytes.Repeat([]byte{'x'}, v.platform.maxBytes+1)
-		writeJSON(v.w, http.StatusOK, envelope{Tool: v.call.Tool, Response: marshal(string(text)), Source: proxy.SourceOdyssey})
 	}
 }
 
@@ -44,6 +42,7 @@ func (v *visit) record(reason string) {
 
 // reset closes a network connection with an RST; elsewhere the handler's end without an answer has to do.
 func (v *visit) reset() {
+	v.record(string(Reset))
 	if hijacker, ok := v.w.(http.Hijacker); ok {
 		if conn, _, err := hijacker.Hijack(); err == nil {
 			if tcp, ok := conn.(*net.TCPConn); ok {

@@ -22,6 +22,7 @@ type visit struct {
 	run      *Run
 	w        http.ResponseWriter
 	ctx      context.Context
+	damage   Break  // what is to happen to the answer
 	key      string // equal for the attempts of one call
 	call     Call
 }
@@ -177,7 +178,6 @@ func (v *visit) ask(behavior Behavior, request *Request) (result json.RawMessage
 
 // answer sends the envelope of a call that has a result.
 func (v *visit) answer(validation any) {
-	v.call.Status = http.StatusOK
 	v.call.LatencyMS = float64(time.Since(v.call.At).Microseconds()) / 1000
 	if len(v.call.Response) > v.platform.maxBytes {
 		v.refuse(http.StatusBadGateway, "", fmt.Sprintf("the tool's result has more than %d bytes", v.platform.maxBytes), "")
@@ -189,6 +189,11 @@ func (v *visit) answer(validation any) {
 	if v.call.Source == proxy.SourceInjected {
 		envelope.Rule = v.call.Rule
 	}
+	if v.damage != "" {
+		v.sendDamaged(envelope)
+		return
+	}
+	v.call.Status = http.StatusOK
 	v.run.accept(v.call, v.key)
 	writeJSON(v.w, http.StatusOK, envelope)
 }
@@ -220,8 +225,12 @@ func (v *visit) serveTrace() {
 	if v.fail(false) {
 		return
 	}
-	sequence := v.run.acceptTrace(trace)
-	writeJSON(v.w, http.StatusOK, map[string]any{"accepted": true, "sequence": sequence, "event_type": trace.Event})
+	answer := map[string]any{"accepted": true, "sequence": v.run.acceptTrace(trace), "event_type": trace.Event}
+	if v.damage != "" {
+		v.sendDamaged(answer)
+		return
+	}
+	writeJSON(v.w, http.StatusOK, answer)
 }
 
 // fail writes the error envelope. Its member error_class is documented by ports of agents; message is this package's.

@@ -20,7 +20,7 @@ type Call struct {
 	Trace     bool            `json:"trace,omitempty"` // a trace event, which is here only if it was refused
 	Actor     string          `json:"actor,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"` // nil if they were no JSON object or too large
-	Response  json.RawMessage `json:"response,omitempty"`  // nil if the request was refused
+	Response  json.RawMessage `json:"response,omitempty"`  // nil if the tool has not run
 	Source    proxy.Source    `json:"source,omitempty"`
 	At        time.Time       `json:"at"`
 	LatencyMS float64         `json:"latency_ms"`

@@ -61,9 +61,10 @@ type FailureRule struct {
 // A Break is a way in which an answer arrives damaged.
 type Break string
 
-// The ways. After each of them the tool has not run.
+// The ways. The agent cannot tell whether the tool has run: with the first it has not, with the others it has, and what it
+// wrote to the ledger is there.
 const (
-	Reset    Break = "reset"    // the connection is reset before the answer
+	Reset    Break = "reset"    // the connection is reset
 	Truncate Break = "truncate" // the connection ends in the middle of the answer's body
 	Oversize Break = "oversize" // the answer's body is larger than [Options].MaxBytes
 )
@@ -194,9 +195,10 @@ func (v *visit) fail(live bool) (answered bool) {
 			v.run.End(rule.ErrorClass)
 		}
 		v.refuse(rule.Status, rule.ErrorClass, "a failure rule of the task says so", "")
-	case rule.Break != "":
-		v.breakOff(rule.Break)
+	case rule.Break == Reset:
+		v.reset()
 	default:
+		v.damage = rule.Break
 		return false
 	}
 	return true

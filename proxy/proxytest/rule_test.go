@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -158,6 +159,33 @@ func TestEffects(t *testing.T) {
 					t.Errorf("%+v", c)
 				}
 			})
+		}
+	}
+}
+
+// After a break the agent does not know whether the tool has run; the ledger does.
+func TestWhetherTheToolHasRun(t *testing.T) {
+	for way, changes := range map[proxytest.Break]string{
+		proxytest.Reset: "", proxytest.Truncate: "added flag ran\n", proxytest.Oversize: "added flag ran\n",
+	} {
+		run := proxytest.NewPlatform(t, proxytest.World{
+			Behaviors: map[string]proxytest.Behavior{"act": func(r *proxytest.Request) (any, error) {
+				return "done", r.Apply(ledger.Update{Op: ledger.OpSetFlag, Flag: "ran"})
+			}},
+			FailureRules: []proxytest.FailureRule{{Break: way}, {Trace: "custom", Break: way}},
+		}, nil).NewRun()
+		if _, err := run.Client(nil).Call(t.Context(), "act", nil); err == nil {
+			t.Errorf("%s: no error", way)
+		}
+		if _, err := run.Client(nil).Trace(t.Context(), proxy.EventCustom, nil); err == nil {
+			t.Errorf("%s: no error of the trace", way)
+		}
+		record := run.Record()
+		if got := record.Changes.String(); got != changes || len(record.Refused) != 2 || (record.Refused[0].Response != nil) != (changes != "") {
+			t.Errorf("%s: %q, %+v", way, got, record.Refused)
+		}
+		if traces := len(record.Traces); traces != len(changes)/len("added flag ran\n") {
+			t.Errorf("%s: %d traces", way, traces)
 		}
 	}
 }
