@@ -19,7 +19,7 @@ func (r *Result) Timeline(w io.Writer) error {
 	after := 0
 	for _, turn := range r.Turns {
 		line("dispatch", "%s", instruction(turn.Request))
-		_, _ = r.Between(after, turn.last).WriteTo(&b)
+		b.WriteString(r.Between(after, turn.last).String())
 		after = turn.last
 		line("answer", "%s", turn.summary())
 		for _, p := range turn.Problems {

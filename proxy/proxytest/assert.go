@@ -186,7 +186,7 @@ func (r *Record) wantJSON(t testing.TB, who, text string) bool {
 
 // happened is what a reader of a failure wants to know next.
 func (r *Record) happened() string {
-	if text := r.text(); text != "" {
+	if text := r.String(); text != "" {
 		return "what happened:\n" + indent(text)
 	}
 	return "no tool was called"

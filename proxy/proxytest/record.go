@@ -3,7 +3,6 @@ package proxytest
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -94,16 +93,6 @@ func (r *Record) ReportFaults(t testing.TB) {
 	}
 }
 
-// String is what WriteTo writes.
-func (r *Record) String() string { return r.text() }
-
-// WriteTo writes what happened for people, in its order, a line or two per call and trace event. It implements
-// io.WriterTo.
-func (r *Record) WriteTo(w io.Writer) (int64, error) {
-	n, err := io.WriteString(w, r.text())
-	return int64(n), err
-}
-
 // Between returns the part of the record that came after the event with the order from, up to the one with the order to.
 // The ledger is that of the whole record.
 func (r *Record) Between(from, to int) *Record {
@@ -130,7 +119,8 @@ func (r *Record) Last() int {
 	return last
 }
 
-func (r *Record) text() string {
+// String is what happened for people, in its order: two lines per call, one per trace event.
+func (r *Record) String() string {
 	type event struct {
 		order int
 		text  string
