@@ -196,7 +196,8 @@ func TestResultsAreValidated(t *testing.T) {
 	if string(got.Validation) != `{"attempts":2,"ok":true}` {
 		t.Errorf("validation %s", got.Validation)
 	}
-	if got := call(t, run, "never", `{}`); got.Source != "error" || asked != 3 || !got.Failed() || !strings.Contains(string(got.Response), "no valid response") || got.Validation != nil {
+	if got := call(t, run, "never", `{}`); got.Source != "error" || asked != 3 || !got.Failed() ||
+		!strings.Contains(string(got.Response), "no valid response") || got.Validation != nil {
 		t.Errorf("asked %d times: %s %s", asked, got.Source, got.Response)
 	}
 	call(t, run, "writes", `{}`)
