@@ -2,12 +2,16 @@
 // the documented envelope and headers, plays the proxy while the agent works, and judges the answer as the platform
 // would ("Porting without the SDK", steps 3 to 5).
 //
-//	result, err := dispatchtest.Dispatch(ctx, dispatchtest.Target{Handler: h, AuthValue: "Bearer secret"}, dispatchtest.Task{
+//	result := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{
 //		Instruction: "Refund order #4521.",
 //		World:       world,
 //	})
+//	result.AssertCalled(t, "refund_order", `{"order_id":"4521"}`)
+//	result.AssertState(t, "order/4521", `{"status":"refunded"}`)
 //
-// [Run] is the same for tests. Everything happens on loopback; nothing outside the machine is contacted.
+// [Dispatch] is the same outside of tests. With an Agent the whole run happens in memory, also in testing/synctest
+// bubbles; with a Handler or URL it happens on loopback. Nothing outside the machine is contacted, but for a URL that is
+// elsewhere.
 package dispatchtest
 
 import (
@@ -17,9 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"strconv"
 	"testing"
 	"time"
 
@@ -27,20 +29,26 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// Target is an agent's endpoint as it is registered.
+// Target is an agent's endpoint as it is registered. It has one of URL, Handler and Agent.
 type Target struct {
 	// URL of the endpoint. The platform demands public https; here any http or https URL will do.
 	URL string
 
-	// Handler is served on loopback and dispatched to there, instead of URL.
+	// Handler is served on loopback and dispatched to there.
 	Handler http.Handler
+
+	// Agent is served by [dispatch.New] without a network, and so are its tool calls: the transport of Options.Proxy is
+	// replaced. Options may be nil; without a way to authenticate in them the agent gets a token, which is sent unless
+	// AuthValue is set.
+	Agent   dispatch.Agent
+	Options *dispatch.Options
 
 	// AuthHeader and AuthValue are the registration's auth header, for example "Authorization" (the default) and
 	// "Bearer <token>". No value sends no header.
 	AuthHeader string
 	AuthValue  string
 
-	// RunTimeout is the registration's run_timeout_s. Default 300 s, at most 1800 s.
+	// RunTimeout is the registration's run_timeout_s, for every turn. Default 300 s, at most 1800 s.
 	RunTimeout time.Duration
 
 	// Strict is the registration's "Require a gradeable rich transcript".
@@ -51,13 +59,18 @@ type Target struct {
 type Task struct {
 	ID          int64  // default 1
 	AgentID     int64  // default 1
-	Instruction string // user_instruction
+	Instruction string // user_instruction, of the first turn
 
 	// Input is the task's input, the row's current state: any value that encoding/json writes as an object. nil is {}.
 	Input any
 
-	// World is what the agent's tools meet.
-	World proxytest.World
+	// World is what the agent's tools meet. Platform is one that has been made of a world already, with options or for
+	// many runs; then World must be left out.
+	World    proxytest.World
+	Platform *proxytest.Platform
+
+	// Conversation makes the task a session of several turns. nil is a single one.
+	Conversation *Conversation
 }
 
 // Exchange is one request to the agent and its answer.
@@ -68,23 +81,37 @@ type Exchange struct {
 	TookMS  float64         `json:"took_ms"`
 }
 
-// Result is what the platform knows about a run when it is over.
+// Result is what the platform knows about a run when it is over. It has the assertions of [proxytest.Record].
 type Result struct {
-	Ping     Exchange          `json:"ping"`
-	Dispatch Exchange          `json:"dispatch"`
-	Calls    []proxytest.Call  `json:"calls"`
-	Traces   []proxytest.Trace `json:"traces,omitempty"`
+	Ping     Exchange `json:"ping"`
+	Dispatch Exchange `json:"dispatch"` // of the last turn
 
-	// FinalResponse is what would be graded; "" if nothing would.
+	// Record is what happened at the proxy: calls, trace events, changes of the ledger.
+	proxytest.Record
+
+	// Turns are the dispatches: one, or those of the session.
+	Turns []Turn `json:"turns"`
+
+	// FinalResponse is what would be graded, that of the last turn; "" if nothing would.
 	FinalResponse string `json:"final_response"`
 
-	// Problems are those of the response contract.
+	// Messages are those of the last turn as they arrive; nil when absent or dropped. Gradeable reports whether an
+	// assistant message with text is among them.
+	Messages  []dispatch.Message `json:"messages,omitempty"`
+	Gradeable bool               `json:"gradeable"`
+
+	// Problems are those of the response contract, of all turns. Those that are not fatal are soft warnings.
 	Problems []dispatch.Problem `json:"problems,omitempty"`
+
+	// Warnings are what the platform shows beside a run that completed: that tools are declared and none was called.
+	Warnings []string `json:"warnings,omitempty"`
 
 	// ErrorClass is the platform's name for what went wrong, for example [AuthFailed]; "" for a run that completed.
 	// Error says it in words.
 	ErrorClass ErrorClass `json:"error_class,omitempty"`
 	Error      string     `json:"error,omitempty"`
+
+	run *proxytest.Run
 }
 
 // OK reports whether the run completed and would be graded.
@@ -103,145 +130,96 @@ const (
 	ContractViolation ErrorClass = "response_contract_violation"
 )
 
-// Dispatch pings the target, dispatches the task to it and returns what happened. The proxy that it plays lives on
-// loopback until Dispatch returns, when the run's token has expired. Its error means that the run could not be staged:
-// a run that fails is a Result.
+// Dispatch pings the target, dispatches the task to it, turn by turn, and returns what happened. The proxy that it plays
+// lives until Dispatch returns, when the run's token has expired. Its error means that the run could not be staged: a run
+// that fails is a Result.
 func Dispatch(ctx context.Context, target Target, task Task) (*Result, error) {
-	if target.RunTimeout == 0 {
-		target.RunTimeout = 300 * time.Second
-	}
-	if target.RunTimeout < 0 || target.RunTimeout > 1800*time.Second {
-		return nil, fmt.Errorf("dispatchtest: RunTimeout is between 0 and 1800 s, not %s", target.RunTimeout)
-	}
-	if target.AuthHeader == "" {
-		target.AuthHeader = "Authorization"
-	}
-	if (target.URL == "") == (target.Handler == nil) {
-		return nil, errors.New("dispatchtest: a Target has either a URL or a Handler")
-	}
-	if target.Handler != nil {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("dispatchtest: %w", err)
-		}
-		server := &http.Server{Handler: target.Handler, ReadHeaderTimeout: 10 * time.Second}
-		go func() { _ = server.Serve(listener) }() // ends with Close
-		defer func() { _ = server.Close() }()
-		target.URL = "http://" + listener.Addr().String() + "/dispatch"
-	}
-	platform, err := proxytest.Start(proxytest.New(task.World, nil))
-	if err != nil {
-		return nil, fmt.Errorf("dispatchtest: %w", err)
-	}
-	defer platform.Close()
-	run := platform.NewRun()
-	body, header, err := envelope(task, run, platform.URL)
+	s, err := newStage(target, task)
 	if err != nil {
 		return nil, err
 	}
-	client := &http.Client{
-		Transport:     &http.Transport{}, // no proxy from the environment, no connection left behind
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	defer client.CloseIdleConnections()
-
-	result := &Result{}
-	var failure error
-	result.Ping, failure = exchange(ctx, client, target, []byte(`{"ping":true}`), nil)
-	if result.classify(target, result.Ping, failure); !result.OK() {
-		result.Error = "ping: " + result.Error
-		return result, nil
-	}
-	result.Dispatch, failure = exchange(ctx, client, target, body, header)
-	run.End("")
-	result.Calls, result.Traces = run.Calls(), run.Traces()
-	if result.classify(target, result.Dispatch, failure); result.OK() {
-		result.judge(target)
-	}
-	return result, nil
+	defer s.close()
+	return s.play(ctx), nil
 }
 
-// Run is [Dispatch] for tests: it fails the test if the run could not be staged. Whether it went well is for the test to
-// say.
+// Run is [Dispatch] for tests: it fails the test if the run could not be staged, and for faults that no test should pass
+// with, see [proxytest.Record].Faults. Whether the run went well otherwise is for the test to say. The proxy lives, with
+// an expired token, until the test ends, so that [Result.AssertNoCallAfterEnd] sees what comes too late.
 func Run(t testing.TB, target Target, task Task) *Result {
 	t.Helper()
-	result, err := Dispatch(t.Context(), target, task)
+	s, err := newStage(target, task)
 	if err != nil {
 		t.Fatal(err)
+	}
+	t.Cleanup(s.close)
+	result := s.play(t.Context())
+	result.ReportFaults(t)
+	return result
+}
+
+// play is the run from the ping to the verdict.
+func (s *stage) play(ctx context.Context) *Result {
+	result := &Result{run: s.run}
+	failure := s.exchange(ctx, &result.Ping, []byte(`{"ping":true}`), nil)
+	if result.classify(s.target, result.Ping, failure); !result.OK() {
+		result.Error = "ping: " + result.Error
+	}
+	for result.OK() {
+		turn := s.nextTurn(result.Turns)
+		if turn == nil {
+			break
+		}
+		result.take(s, turn, s.exchange(ctx, &turn.Exchange, turn.Request, s.header()))
+	}
+	s.run.End("")
+	result.Record = *s.run.Record()
+	if result.OK() && len(s.platform.Tools()) > 0 && len(result.Calls)+len(result.Refused) == 0 {
+		result.Warnings = append(result.Warnings, "the run completed without a tool call, although tools are declared")
 	}
 	return result
 }
 
-// envelope builds the documented body and headers of a dispatch.
-func envelope(task Task, run *proxytest.Run, platformURL string) ([]byte, http.Header, error) {
-	if task.ID == 0 {
-		task.ID = 1
+// take judges a turn.
+func (r *Result) take(s *stage, turn *Turn, failure error) {
+	turn.last = s.run.Record().Last()
+	r.Dispatch, r.FinalResponse, r.Messages, r.Gradeable = turn.Exchange, "", nil, false
+	if r.classify(s.target, turn.Exchange, failure); r.OK() {
+		r.judge(s.target, turn)
 	}
-	if task.AgentID == 0 {
-		task.AgentID = 1
-	}
-	if task.Input == nil {
-		task.Input = struct{}{}
-	}
-	runID, err := strconv.ParseInt(run.ID, 10, 64)
-	if err != nil {
-		return nil, nil, fmt.Errorf("dispatchtest: %w", err)
-	}
-	type input struct {
-		TaskID      int64  `json:"task_id"`
-		Instruction string `json:"user_instruction"`
-		Input       any    `json:"input"`
-	}
-	body, err := json.Marshal(struct {
-		TaskID   int64  `json:"task_id"`
-		RunID    int64  `json:"run_id"`
-		AgentID  int64  `json:"agent_id"`
-		Input    input  `json:"input"`
-		ProxyURL string `json:"odyssey_proxy_url"`
-		JTI      string `json:"run_token_jti"`
-	}{task.ID, runID, task.AgentID, input{task.ID, task.Instruction, task.Input}, platformURL + run.Path, run.JTI})
-	if err != nil {
-		return nil, nil, fmt.Errorf("dispatchtest: Task.Input cannot be written as JSON: %w", err)
-	}
-	header := http.Header{}
-	header.Set("X-Pipelines-Run-Token", run.Token)
-	header.Set("X-Pipelines-Odyssey-Proxy-URL", platformURL+run.Path)
-	header.Set("X-Pipelines-Run-Id", run.ID)
-	header.Set("X-Pipelines-Task-Id", strconv.FormatInt(task.ID, 10))
-	header.Set("X-Pipelines-Run-Token-Jti", run.JTI)
-	return body, header, nil
+	r.Turns = append(r.Turns, *turn)
 }
 
 // maxAnswer is far above any answer that would be graded.
 const maxAnswer = 16 << 20
 
-func exchange(ctx context.Context, client *http.Client, target Target, body []byte, header http.Header) (ex Exchange, err error) {
+// exchange sends one request. What it learns goes into ex.
+func (s *stage) exchange(ctx context.Context, ex *Exchange, body []byte, header http.Header) error {
 	ex.Request = body
 	start := time.Now()
 	defer func() { ex.TookMS = float64(time.Since(start).Microseconds()) / 1000 }()
-	ctx, cancel := context.WithTimeout(ctx, target.RunTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.target.RunTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target.URL, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(body))
 	if err != nil {
-		return ex, err
+		return err
 	}
 	req.Header = header.Clone()
 	if req.Header == nil {
 		req.Header = http.Header{}
 	}
 	req.Header.Set("Content-Type", "application/json")
-	if target.AuthValue != "" {
-		req.Header.Set(target.AuthHeader, target.AuthValue)
+	if s.target.AuthValue != "" {
+		req.Header.Set(s.target.AuthHeader, s.target.AuthValue)
 	}
-	resp, err := client.Do(req)
+	resp, err := s.client.Do(req)
 	if err != nil {
-		return ex, err
+		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	ex.Status = resp.StatusCode
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	ex.Body = string(answer)
-	return ex, err
+	return err
 }
 
 // classify sets the error class of an exchange that did not end with a 2xx.
@@ -267,9 +245,11 @@ func (r *Result) classify(target Target, ex Exchange, err error) {
 }
 
 // judge applies the response contract to a 2xx.
-func (r *Result) judge(target Target) {
-	verdict := dispatch.CheckResponse([]byte(r.Dispatch.Body))
-	r.Problems = verdict.Problems
+func (r *Result) judge(target Target, turn *Turn) {
+	verdict := dispatch.CheckResponse([]byte(turn.Body))
+	turn.Problems = verdict.Problems
+	r.Problems = append(r.Problems, verdict.Problems...)
+	r.Messages, r.Gradeable = verdict.Messages, verdict.Gradeable
 	switch {
 	case !verdict.OK():
 		for _, p := range verdict.Problems {
@@ -282,7 +262,7 @@ func (r *Result) judge(target Target) {
 		r.fail(ContractViolation, "no assistant message with text arrives in messages, and the registration requires one")
 		return
 	}
-	r.FinalResponse = verdict.FinalResponse
+	r.FinalResponse, turn.FinalResponse, turn.messages = verdict.FinalResponse, verdict.FinalResponse, verdict.Messages
 }
 
 func (r *Result) fail(class ErrorClass, format string, args ...any) {

@@ -8,33 +8,32 @@ import (
 	"strings"
 )
 
-// Timeline writes the run for people, a line per event: ping, dispatch, tool calls, answer, verdict. It returns the first
-// error of w.
+// Timeline writes the run for people, a line or two per event: ping, dispatches, tool calls, trace events, answers,
+// changes of the ledger, verdict. It returns the first error of w.
 func (r *Result) Timeline(w io.Writer) error {
 	var b bytes.Buffer
 	line := func(what, format string, args ...any) {
 		fmt.Fprintf(&b, "%-10s %s\n", what, fmt.Sprintf(format, args...))
 	}
 	line("ping", "%s", r.Ping.summary())
-	if r.Dispatch.Request != nil {
-		line("dispatch", "%s", instruction(r.Dispatch.Request))
-	}
-	for _, c := range r.Calls {
-		name := c.Tool
-		if c.Actor != "" {
-			name = c.Actor + ": " + name
+	after := 0
+	for _, turn := range r.Turns {
+		line("dispatch", "%s", instruction(turn.Request))
+		b.WriteString(r.Between(after, turn.last).String())
+		after = turn.last
+		line("answer", "%s", turn.summary())
+		for _, p := range turn.Problems {
+			line("contract", "%s", p)
 		}
-		line("call", "%s %s", name, cut(string(c.Arguments)))
-		line("", "-> %s  (%s, %.2f ms)", cut(string(c.Response)), c.Source, c.LatencyMS)
 	}
-	for _, t := range r.Traces {
-		line("trace", "%s %s", t.Event, cut(string(t.Payload)))
+	for _, c := range r.Changes {
+		line("ledger", "%s", cut(c.String()))
 	}
-	if r.Dispatch.Request != nil {
-		line("answer", "%s", r.Dispatch.summary())
+	for _, text := range r.Warnings {
+		line("warning", "%s", text)
 	}
-	for _, p := range r.Problems {
-		line("contract", "%s", p)
+	for _, text := range r.Faults {
+		line("fault", "%s", text)
 	}
 	if r.OK() {
 		line("final", "%s", r.FinalResponse)

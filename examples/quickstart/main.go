@@ -16,14 +16,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
 func main() {
@@ -48,12 +47,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "quickstart: unexpected argument %q; see -h\n", flags.Arg(0))
 		return 2
 	}
-	shop, err := openShop(*stateFile, time.Now())
+	platform, err := open(*stateFile)
 	if err != nil {
 		fmt.Fprintf(stderr, "quickstart: %v\n", err)
 		return 2
 	}
-	result, err := stage(ctx, shop, *instruction)
+	result, err := stage(ctx, platform, *instruction)
 	if err == nil {
 		err = report(stdout, result, *asJSON)
 	}
@@ -67,31 +66,30 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
+// open makes the platform with the shop behind it.
+func open(stateFile string) (*proxytest.Platform, error) {
+	state, err := shopState(stateFile, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	world, err := shop(state)
+	if err != nil {
+		return nil, err
+	}
+	return proxytest.New(world, nil)
+}
+
 // stage serves the agent as a program of one's own would, and lets the platform run a task against it.
-func stage(ctx context.Context, shop *shop, instruction string) (*dispatchtest.Result, error) {
+func stage(ctx context.Context, platform *proxytest.Platform, instruction string) (*dispatchtest.Result, error) {
 	const token = "a-token-for-this-example" // a real one comes from the environment
 	handler, err := dispatch.New(refundAgent, &dispatch.Options{Tokens: []string{token}})
 	if err != nil {
 		return nil, err
 	}
-	mux := http.NewServeMux()
-	mux.Handle("/dispatch", handler)
-
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = server.Serve(listener) }() // ends with Close
-	defer func() { _ = server.Close() }()
-
-	return dispatchtest.Dispatch(ctx,
-		dispatchtest.Target{URL: "http://" + listener.Addr().String() + "/dispatch", AuthValue: "Bearer " + token},
-		dispatchtest.Task{
-			ID: 42, AgentID: 8, Instruction: instruction,
-			Input: map[string]string{"customer_id": "cust_99", "order_id": "4521"},
-			World: shop.world(),
-		})
+	return dispatchtest.Dispatch(ctx, dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + token}, dispatchtest.Task{
+		ID: 42, AgentID: 8, Instruction: instruction, Platform: platform,
+		Input: map[string]string{"customer_id": "cust_99", "order_id": "4521"},
+	})
 }
 
 func report(w io.Writer, result *dispatchtest.Result, asJSON bool) error {

@@ -2,87 +2,52 @@ package main
 
 import (
 	_ "embed"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"os"
-	"sync"
+	"regexp"
+	"strconv"
 	"time"
 
 	"github.com/toolwire/toolwire/proxy/proxytest"
+	"github.com/toolwire/toolwire/schema"
 )
 
 //go:embed testdata/default.json
-var defaultState []byte
+var defaultState string
 
-// shop is the simulated backend: the orders behind the two tools.
-type shop struct {
-	mu     sync.Mutex
-	orders map[string]*order
-}
+var daysAgo = regexp.MustCompile(`"(\d+) days ago"`)
 
-// openShop reads {"order": {id: {…}}}. A shipped_at such as "41 days ago" becomes that date.
-func openShop(file string, now time.Time) (*shop, error) {
-	data := defaultState
+// shopState reads the orders, {"order": {id: {…}}}, from a file or takes the built-in ones. A date such as
+// "41 days ago" becomes that date.
+func shopState(file string, now time.Time) (string, error) {
+	state := defaultState
 	if file != "" {
-		var err error
-		if data, err = os.ReadFile(file); err != nil {
-			return nil, err
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
 		}
+		state = string(data)
 	}
-	var state struct {
-		Orders map[string]*order `json:"order"`
-	}
-	if err := json.Unmarshal(data, &state); err != nil {
-		return nil, fmt.Errorf("the state is no JSON of the form {\"order\": {id: {…}}}: %w", err)
-	}
-	for id, o := range state.Orders {
-		if o == nil {
-			return nil, fmt.Errorf("order %s is null", id)
-		}
-		var days int
-		if n, err := fmt.Sscanf(o.ShippedAt, "%d days ago", &days); n == 1 && err == nil {
-			o.ShippedAt = now.AddDate(0, 0, -days).Format(time.DateOnly)
-		}
-	}
-	return &shop{orders: state.Orders}, nil
+	return daysAgo.ReplaceAllStringFunc(state, func(text string) string {
+		days, _ := strconv.Atoi(daysAgo.FindStringSubmatch(text)[1])
+		return now.AddDate(0, 0, -days).Format(`"` + time.DateOnly + `"`)
+	}), nil
 }
 
-func (s *shop) world() proxytest.World {
-	return proxytest.World{Behaviors: map[string]proxytest.Behavior{"get_order": s.get, "refund_order": s.refund}}
+// shop is the world behind the two tools.
+func shop(state string) (proxytest.World, error) {
+	get, err := schema.Define[getOrder, any]("get_order", "Look up an order.")
+	if err != nil {
+		return proxytest.World{}, err
+	}
+	give, err := schema.Define[refundOrder, any]("refund_order", "Refund an order, whole or in part.")
+	return proxytest.World{
+		Tools:        []schema.Tool{get, give},
+		InitialState: state,
+		Behaviors: map[string]proxytest.Behavior{
+			"get_order": proxytest.Get("order", "order_id", nil),
+			"refund_order": proxytest.Update("order", "order_id", &proxytest.WriteOptions{
+				Set: `{"status":"refunded"}`, Result: `{"refund_id":"rf_1"}`,
+			}),
+		},
+	}, err
 }
-
-func (s *shop) get(r *proxytest.Request) (any, error) {
-	var args getOrder
-	if err := r.Decode(&args); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if o := s.orders[args.OrderID]; o != nil {
-		return *o, nil
-	}
-	return failure("order not found"), nil
-}
-
-func (s *shop) refund(r *proxytest.Request) (any, error) {
-	var args refundOrder
-	if err := r.Decode(&args); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	o := s.orders[args.OrderID]
-	switch {
-	case o == nil:
-		return failure("order not found"), nil
-	case o.Status == "refunded":
-		return failure("already refunded"), nil
-	case args.Amount > o.Amount:
-		return nil, errors.New("the refund is larger than the order")
-	}
-	o.Status = "refunded"
-	return refund{RefundID: "rf_" + args.OrderID}, nil
-}
-
-func failure(text string) map[string]string { return map[string]string{"error": text} }

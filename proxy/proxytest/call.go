@@ -1,128 +1,252 @@
 package proxytest
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
+	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/schema"
 )
 
-// Call is one accepted tool call, as recorded.
-type Call struct {
-	Tool      string          `json:"tool"`
-	Actor     string          `json:"actor,omitempty"`
-	Arguments json.RawMessage `json:"arguments"`
-	Response  json.RawMessage `json:"response"`
-	Source    proxy.Source    `json:"source"`
-	At        time.Time       `json:"at"`
-	LatencyMS float64         `json:"latency_ms"`
+// visit is one request with a run's token, on its way through the contract.
+type visit struct {
+	platform *Platform
+	run      *Run
+	w        http.ResponseWriter
+	ctx      context.Context
+	damage   Break  // what is to happen to the answer
+	key      string // equal for the attempts of one call
+	call     Call
 }
 
-// Trace is one accepted trace event, as recorded.
-type Trace struct {
-	Event    proxy.Event     `json:"event"`
-	Actor    string          `json:"actor,omitempty"`
-	Payload  json.RawMessage `json:"payload"`
-	Sequence int64           `json:"sequence"`
-}
-
-// Calls returns the run's tool calls so far, in the order in which they were answered.
-func (r *Run) Calls() []Call {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.calls)
-}
-
-// Traces returns the run's trace events so far, in the order of their sequence numbers.
-func (r *Run) Traces() []Trace {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.traces)
-}
-
-// readObject reads the request body, which must be a JSON object within the size limit.
-func (p *Platform) readObject(w http.ResponseWriter, r *http.Request) (json.RawMessage, bool) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, int64(p.maxBytes)+1))
-	if err != nil {
-		fail(w, http.StatusBadRequest, "", "the body broke off")
-		return nil, false
+func (v *visit) serve(r *http.Request) {
+	// Everything is looked at first, so that a request that is refused is recorded as far as it can be.
+	body, readErr := io.ReadAll(io.LimitReader(r.Body, int64(v.platform.maxBytes)+1))
+	tooLarge := len(body) > v.platform.maxBytes
+	var jsonErr error
+	if readErr == nil && !tooLarge {
+		if jsonErr = checkObject(body); jsonErr == nil {
+			v.call.Arguments = body
+		}
 	}
-	if len(body) > p.maxBytes {
-		fail(w, http.StatusRequestEntityTooLarge, "", fmt.Sprintf("the body has more than %d bytes", p.maxBytes))
-		return nil, false
+	v.key = v.call.Tool + "\x00" + v.call.Actor + "\x00" + string(v.call.Arguments)
+	v.call.Attempt = v.run.arrive(v.key)
+	if status, class, message := v.run.admit(v.platform.rate, v.call.At); status != 0 {
+		v.refuse(status, class, message, "")
+		return
 	}
-	err = strictjson.Read(body, strictjson.Limits{}, func(read *strictjson.Reader) error {
+	if values := r.Header.Values("X-Pipelines-Actor-Id"); len(values) > 1 || len(values) == 1 && !validActor(values[0]) {
+		v.refuse(http.StatusBadRequest, "actor_id_invalid", "the actor label is malformed", "")
+		return
+	}
+	switch {
+	case readErr != nil:
+		v.refuse(http.StatusBadRequest, "", "the body broke off", "")
+	case tooLarge:
+		v.refuse(http.StatusRequestEntityTooLarge, "", fmt.Sprintf("the body has more than %d bytes", v.platform.maxBytes), "")
+	case jsonErr != nil:
+		v.refuse(http.StatusUnprocessableEntity, "", "the body is no JSON object: "+jsonErr.Error(), "")
+	case v.call.Trace:
+		v.serveTrace()
+	default:
+		v.serveTool()
+	}
+}
+
+func checkObject(body []byte) error {
+	return strictjson.Read(body, strictjson.Limits{}, func(read *strictjson.Reader) error {
 		return read.Object(nil, func(string) error { _, err := read.Value(); return err })
 	})
-	if err != nil {
-		fail(w, http.StatusUnprocessableEntity, "", "the body is no JSON object: "+err.Error())
-		return nil, false
-	}
-	return body, true
 }
 
-func (p *Platform) serveTool(w http.ResponseWriter, run *Run, name, actor string, arguments json.RawMessage) {
-	behavior, ok := p.world.Behaviors[name]
-	if !ok {
-		fail(w, http.StatusNotFound, "tool_not_executable", fmt.Sprintf("the tool %q is not declared", name))
+func (v *visit) serveTool() {
+	name, w := v.call.Tool, v.platform.world
+	tool := w.tools[name]
+	if tool == nil {
+		fault := fmt.Sprintf("the agent called %q, which is not declared", name)
+		if v.platform.lenient {
+			fault = ""
+		}
+		v.refuse(http.StatusNotFound, "tool_not_executable", fmt.Sprintf("the tool %q is not declared", name), fault)
 		return
 	}
-	call := Call{Tool: name, Actor: actor, Arguments: arguments, At: time.Now(), Source: proxy.SourceOdyssey}
-	result, err := behavior(&Request{Tool: name, Arguments: arguments, Actor: actor, Number: run.count(name)})
-	if err == nil {
-		call.Response, err = json.Marshal(result)
+	if w.set != nil {
+		if err := w.set.ValidateArguments(name, v.call.Arguments); err != nil {
+			v.refuse(http.StatusUnprocessableEntity, "invalid_arguments", err.Error(), "")
+			return
+		}
 	}
-	if err != nil {
-		call.Source = proxy.SourceError
-		call.Response, _ = json.Marshal(map[string]string{"error": err.Error()})
-	}
-	call.LatencyMS = float64(time.Since(call.At).Microseconds()) / 1000
-	envelope := map[string]any{
-		"tool_name": name, "response": call.Response, "source": call.Source, "latency_ms": call.LatencyMS, "matched_rule_index": nil,
-	}
-	if call.Source == proxy.SourceOdyssey {
-		envelope["validation"] = map[string]bool{"ok": true}
-	}
-	run.record(call)
-	if len(call.Response) > p.maxBytes {
-		fail(w, http.StatusBadGateway, "", fmt.Sprintf("the tool's result has more than %d bytes", p.maxBytes))
+	if v.fail(tool.live) {
 		return
 	}
-	writeJSON(w, http.StatusOK, envelope)
+	request := &Request{
+		Tool: name, Arguments: v.call.Arguments, Actor: v.call.Actor, Number: v.run.count(name), ctx: v.ctx, idOf: w.idField,
+	}
+	if tool.live {
+		v.forward(tool, request)
+	} else {
+		v.simulate(tool, request)
+	}
 }
 
-func (r *Run) count(tool string) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.counts[tool]++
-	return r.counts[tool]
+// maxAttempts is how often the simulator is asked for a result that its output_schema allows.
+const maxAttempts = 3
+
+// simulate answers a tool in sandbox mode.
+func (v *visit) simulate(tool *tool, request *Request) {
+	request.run = v.run
+	defer request.leave()
+	var result json.RawMessage
+	var err error
+	for request.Attempt = 1; ; request.Attempt++ {
+		if result, err = v.ask(tool.behavior, request); err != nil || v.platform.world.set == nil {
+			break
+		}
+		if err = v.platform.world.set.ValidateResult(request.Tool, result); err == nil {
+			break
+		}
+		err = fmt.Errorf("no valid response: %w", err)
+		if request.Attempt == maxAttempts || len(request.writes) > 0 {
+			break
+		}
+	}
+	v.call.Writes = request.writes
+	v.call.Response, v.call.Source = result, proxy.SourceOdyssey
+	if err != nil {
+		v.call.Source, v.call.Reason = proxy.SourceError, err.Error()
+		if kindOf(member(result, "error")) != '"' { // a failure in words is still the best answer
+			v.call.Response = failure(err.Error())
+		}
+		v.answer(nil)
+		return
+	}
+	v.answer(map[string]any{"ok": true, "attempts": request.Attempt})
 }
 
-func (r *Run) record(call Call) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.sequence++
-	r.calls = append(r.calls, call)
+// forward answers a tool in passthrough mode.
+func (v *visit) forward(tool *tool, request *Request) {
+	request.Attempt = 1
+	v.call.Policy = tool.policy
+	if tool.behavior == nil {
+		const text = "the tool %q is in passthrough mode and World.Behaviors has nothing to forward it to"
+		v.run.addFault(fmt.Sprintf(text, request.Tool))
+	}
+	result, err := v.ask(tool.behavior, request)
+	if err != nil {
+		v.call.Response, v.call.Source, v.call.Reason = failure(err.Error()), proxy.SourceTransportError, err.Error()
+		v.answer(nil)
+		return
+	}
+	v.call.Response, v.call.Source = result, proxy.SourcePassthrough
+	if tool.policy == schema.Adapt {
+		outcome := tool.adapter.Eval(v.call.Arguments, result)
+		v.call.Adapter = &outcome
+		if len(outcome.Updates) > 0 {
+			v.run.ledgerTurn <- struct{}{}
+			v.call.Writes = v.run.state.Apply(outcome.Updates...)
+			<-v.run.ledgerTurn
+		}
+	}
+	v.answer(nil)
 }
 
-func (r *Run) serveTrace(w http.ResponseWriter, event, actor string, payload json.RawMessage) {
-	trace := Trace{Event: proxy.Event(event), Actor: actor, Payload: payload}
+// ask runs a behavior. A panic is a failure of the behavior, which must not take the process down, and a fault.
+func (v *visit) ask(behavior Behavior, request *Request) (result json.RawMessage, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the behavior of %q panicked: %v", request.Tool, p)
+			v.run.addFault(fmt.Sprintf("%v\n%s", err, debug.Stack()))
+		}
+	}()
+	if behavior == nil {
+		return nil, errors.New("there is no live tool")
+	}
+	value, err := behavior(request)
+	if err != nil {
+		return nil, err
+	}
+	return encode(value)
+}
+
+// answer sends the envelope of a call that has a result.
+func (v *visit) answer(validation any) {
+	v.call.LatencyMS = float64(time.Since(v.call.At).Microseconds()) / 1000
+	if len(v.call.Response) > v.platform.maxBytes {
+		v.refuse(http.StatusBadGateway, "", fmt.Sprintf("the tool's result has more than %d bytes", v.platform.maxBytes), "")
+		return
+	}
+	envelope := envelope{
+		Tool: v.call.Tool, Response: v.call.Response, Source: v.call.Source, LatencyMS: v.call.LatencyMS, Validation: validation,
+	}
+	if v.call.Source == proxy.SourceInjected {
+		envelope.Rule = v.call.Rule
+	}
+	if v.damage != "" {
+		v.sendDamaged(envelope)
+		return
+	}
+	v.call.Status = http.StatusOK
+	v.run.accept(v.call, v.key)
+	writeJSON(v.w, http.StatusOK, envelope)
+}
+
+type envelope struct {
+	Tool       string          `json:"tool_name"`
+	Response   json.RawMessage `json:"response"`
+	Source     proxy.Source    `json:"source"`
+	LatencyMS  float64         `json:"latency_ms"`
+	Rule       *int            `json:"matched_rule_index"`
+	Validation any             `json:"validation,omitempty"`
+}
+
+// refuse sends an error answer. A fault, if not empty, is one of the world or the agent; see [Record].Faults.
+func (v *visit) refuse(status int, class, message, fault string) {
+	v.call.Status, v.call.ErrorClass, v.call.Reason = status, class, message
+	v.call.Response, v.call.Source = nil, "" // of a result that was too large
+	v.call.LatencyMS = float64(time.Since(v.call.At).Microseconds()) / 1000
+	v.run.refuse(v.call, v.key, fault)
+	fail(v.w, status, class, message)
+}
+
+func (v *visit) serveTrace() {
+	trace := Trace{Event: proxy.Event(v.call.Tool), Actor: v.call.Actor, Payload: v.call.Arguments, At: v.call.At}
 	if !trace.Event.Valid() {
-		fail(w, http.StatusBadRequest, "trace_event_type_invalid", "the event type is not a reserved one")
+		v.refuse(http.StatusBadRequest, "trace_event_type_invalid", "the event type is not a reserved one", "")
 		return
 	}
-	r.mu.Lock()
-	r.sequence++
-	trace.Sequence = r.sequence
-	r.traces = append(r.traces, trace)
-	r.mu.Unlock()
-	writeJSON(w, http.StatusOK, map[string]any{"accepted": true, "sequence": trace.Sequence, "event_type": event})
+	if v.fail(false) {
+		return
+	}
+	answer := map[string]any{"accepted": true, "sequence": v.run.acceptTrace(trace), "event_type": trace.Event}
+	if v.damage != "" {
+		v.sendDamaged(answer)
+		return
+	}
+	writeJSON(v.w, http.StatusOK, answer)
+}
+
+// fail writes the error envelope. Its member error_class is documented by ports of agents; message is this package's.
+func fail(w http.ResponseWriter, status int, class, message string) {
+	detail := map[string]string{"message": message}
+	if class != "" {
+		detail["error_class"] = class
+	}
+	writeJSON(w, status, map[string]any{"detail": detail})
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	body := marshal(v)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
 }
 
 // validActor is looser than what package proxy sends: the platform's own pattern is not documented.

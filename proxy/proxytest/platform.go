@@ -1,57 +1,71 @@
 // Package proxytest is the platform's per-run proxy, in process: for tests and for runs without the platform. It
-// enforces the documented contract ("Porting without the SDK", proxy contract) and records what the agent did.
+// enforces the documented contract ("Porting without the SDK", proxy contract; Tools schema, modes and write policies),
+// plays the tools and records what the agent did.
 //
-//	platform := proxytest.New(proxytest.World{Behaviors: map[string]proxytest.Behavior{
-//		"get_order": proxytest.Canned(`{"status":"shipped"}`),
-//	}}, nil)
-//	run := platform.NewRun()
-//	client, err := proxy.New("http://proxy.test"+run.Path, run.Token, &proxy.Options{Transport: platform.Transport()})
+//	run := proxytest.NewPlatform(t, proxytest.World{
+//		Tools:        tools,
+//		InitialState: `{"order":{"4521":{"status":"shipped"}}}`,
+//		Behaviors: map[string]proxytest.Behavior{
+//			"get_order":    proxytest.Get("order", "order_id", nil),
+//			"refund_order": proxytest.Update("order", "order_id", &proxytest.WriteOptions{Set: `{"status":"refunded"}`}),
+//		},
+//	}, nil).NewRun()
+//	order, err := run.Client(nil).Call(ctx, "get_order", map[string]string{"order_id": "4521"})
+//	run.Record().AssertState(t, "order/4521", `{"status":"refunded"}`)
 //
 // A [Platform] is an http.Handler; [Start] and [NewServer] serve it on loopback, and [Platform.Transport] without any
-// network. The formats of failures that the platform does not document are this package's own guess; see the comments.
+// network, also inside testing/synctest bubbles. Package dispatchtest puts a whole run around it.
+//
+// # What a call meets
+//
+// In this order: the token, the limits of rate and size, the actor label, the declared tools, the tool's input_schema,
+// the failure rules, and then what answers the tool: its [Behavior], or a result generated from its output_schema. What
+// answers a tool in passthrough mode is the live tool behind the platform.
+//
+// Everything is deterministic for equal worlds and equal calls, but for tokens, which are as unguessable as the
+// platform's. The formats of failures that the platform does not document are this package's own guess; see the comments.
 package proxytest
 
 import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"testing"
 	"time"
+
+	"github.com/toolwire/toolwire/ledger"
+	"github.com/toolwire/toolwire/schema"
 )
 
-// World is what the agent meets behind the proxy.
+// World is what the agent meets behind the proxy. The zero World has no tools.
 type World struct {
-	// Behaviors answers the tools. A tool that is not in it is not declared, and calling it is answered with 404
-	// tool_not_executable.
+	// Tools are the agent's tools_schema. Calls of other tools are answered with 404 tool_not_executable, arguments that
+	// a tool's input_schema refuses with 422. Without Tools, every tool with a behavior is declared and takes any
+	// arguments.
+	Tools []schema.Tool
+
+	// LedgerSchema declares what may be in the ledger; nil is an open ledger.
+	LedgerSchema *ledger.Schema
+
+	// InitialState is the ledger at the start of every run, as JSON: {"order":{"4521":{"status":"shipped"}}}. "" is an
+	// empty ledger. Every run has a copy of its own.
+	InitialState string
+
+	// FailureRules make calls fail. The first that applies wins.
+	FailureRules []FailureRule
+
+	// Behaviors answer the tools, by name. A tool in sandbox mode without one answers with a result that is generated
+	// from its output_schema; a tool in passthrough mode needs one, which is then the live tool: see [Forward].
 	Behaviors map[string]Behavior
-}
 
-// A Behavior answers the calls of one tool. What it returns is written with encoding/json and is the tool's result,
-// with the source odyssey. An error means that the simulator found no valid response: the result is {"error": text}
-// with the source error. It is called concurrently for parallel calls.
-type Behavior func(*Request) (any, error)
-
-// Request is one tool call as a [Behavior] sees it.
-type Request struct {
-	Tool      string
-	Arguments json.RawMessage // a JSON object
-	Actor     string          // the sub-agent's label; "" for none
-	Number    int             // 1 for the first call of this tool in the run
-}
-
-// Decode decodes the arguments into v with encoding/json.
-func (r *Request) Decode(v any) error { return json.Unmarshal(r.Arguments, v) }
-
-// Canned answers every call with the same JSON. It panics if that is not JSON.
-func Canned(result string) Behavior {
-	if !json.Valid([]byte(result)) {
-		panic("proxytest.Canned: the result is not JSON")
-	}
-	return func(*Request) (any, error) { return json.RawMessage(result), nil }
+	// Seed varies generated results and the failure rules with a probability.
+	Seed uint64
 }
 
 // Options configures a [Platform]. The zero value of every field is its default.
@@ -61,75 +75,98 @@ type Options struct {
 
 	// MaxBytes bounds requests and responses. Default 1 MiB.
 	MaxBytes int
+
+	// AllowUndeclared keeps a call of an undeclared tool from being a fault; it is refused all the same. See
+	// [Record.Faults].
+	AllowUndeclared bool
 }
 
-// Platform is the proxy of any number of runs. It is an http.Handler and safe for concurrent use.
+// Platform is the proxy of any number of runs in one world. It is an http.Handler and safe for concurrent use.
 type Platform struct {
-	world    World
+	world    *world
 	rate     int
 	maxBytes int
+	lenient  bool
 
 	mu   sync.Mutex
 	runs map[string]*Run // by token
 	last int             // the last run's number
 }
 
-// New returns a platform with no runs. The world is copied, its behaviors are not.
-func New(world World, opts *Options) *Platform {
-	p := &Platform{world: World{Behaviors: make(map[string]Behavior, len(world.Behaviors))}, runs: make(map[string]*Run), rate: 60, maxBytes: 1 << 20}
-	for name, b := range world.Behaviors {
-		p.world.Behaviors[name] = b
+// New returns a platform with no runs. The world is compiled once and copied, but for what its behaviors refer to.
+// Everything wrong with it is reported together in an [*Error] with [CodeWorld].
+func New(w World, opts *Options) (*Platform, error) {
+	p := &Platform{runs: make(map[string]*Run), rate: 60, maxBytes: 1 << 20}
+	if opts != nil {
+		p.lenient = opts.AllowUndeclared
+		if opts.RatePerMinute != 0 {
+			p.rate = opts.RatePerMinute
+		}
+		if opts.MaxBytes > 0 {
+			p.maxBytes = opts.MaxBytes
+		}
 	}
-	if opts != nil && opts.RatePerMinute != 0 {
-		p.rate = opts.RatePerMinute
+	var err error
+	if p.world, err = compile(w); err != nil {
+		return nil, err
 	}
-	if opts != nil && opts.MaxBytes > 0 {
-		p.maxBytes = opts.MaxBytes
+	return p, nil
+}
+
+// NewPlatform is [New] for a test: a world that cannot be used fails it at once, and faults of the runs, see
+// [Record.Faults], fail it when it ends.
+func NewPlatform(t testing.TB, w World, opts *Options) *Platform {
+	t.Helper()
+	p, err := New(w, opts)
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		t.Helper()
+		for _, run := range p.all() {
+			run.Record().ReportFaults(t)
+		}
+	})
 	return p
 }
 
-// Run is one run's side of the platform: its credentials and what happened in it. It is safe for concurrent use.
-type Run struct {
-	ID    string // decimal
-	Path  string // of the proxy base URL: /api/odyssey-proxy/runs/{id}
-	Token string // the run token, a secret as on the platform
-	JTI   string // the token's id
-
-	mu       sync.Mutex
-	over     string // the error class that the token is refused with; "" while the run lasts
-	calls    []Call
-	traces   []Trace
-	sequence int64       // of the last call or trace event
-	times    []time.Time // of the requests accepted in the last minute
-	counts   map[string]int
-}
-
-// NewRun begins a run with a token of its own.
+// NewRun begins a run with a token and a ledger of its own.
 func (p *Platform) NewRun() *Run {
+	state, err := ledger.NewState(json.RawMessage(p.world.initial), p.world.ledgerSchema)
+	if err != nil {
+		panic("proxytest: the initial state was good before: " + err.Error())
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.last++
 	id := strconv.Itoa(p.last)
-	run := &Run{ID: id, Path: "/api/odyssey-proxy/runs/" + id, Token: "run-" + random(24), JTI: random(16), counts: map[string]int{}}
+	run := &Run{
+		ID: id, Path: "/api/odyssey-proxy/runs/" + id, Token: "run-" + random(24), JTI: random(16),
+		platform: p, state: state, ledgerTurn: make(chan struct{}, 1),
+		counts: map[string]int{}, matched: make([]int, len(p.world.rules)), attempts: map[string]int{},
+	}
 	p.runs[run.Token] = run
 	return run
+}
+
+// Tools returns the names of the declared tools, sorted.
+func (p *Platform) Tools() []string { return slices.Sorted(maps.Keys(p.world.tools)) }
+
+func (p *Platform) all() []*Run {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	runs := make([]*Run, p.last)
+	for _, run := range p.runs {
+		n, _ := strconv.Atoi(run.ID)
+		runs[n-1] = run
+	}
+	return runs
 }
 
 func random(n int) string {
 	b := make([]byte, n)
 	_, _ = rand.Read(b) // never fails
 	return hex.EncodeToString(b)
-}
-
-// End ends the run: from now on its token is refused with 401 and the class, run_token_expired if class is "".
-func (r *Run) End(class string) {
-	if class == "" {
-		class = "run_token_expired"
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.over = class
 }
 
 // ServeHTTP implements http.Handler for POST {base}/tools/{name} and POST {base}/traces/{type}, where base is the path of
@@ -150,24 +187,9 @@ func (p *Platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusUnauthorized, "run_token_invalid", "the run token is missing or unknown")
 		return
 	}
-	if class, status := run.admit(p.rate, time.Now()); status != 0 {
-		fail(w, status, class, "the request is turned down")
-		return
-	}
-	actor := r.Header.Get("X-Pipelines-Actor-Id")
-	if values := r.Header.Values("X-Pipelines-Actor-Id"); len(values) > 1 || len(values) == 1 && !validActor(actor) {
-		fail(w, http.StatusBadRequest, "actor_id_invalid", "the actor label is malformed")
-		return
-	}
-	body, ok := p.readObject(w, r)
-	if !ok {
-		return
-	}
-	if plane == "traces" {
-		run.serveTrace(w, name, actor, body)
-		return
-	}
-	p.serveTool(w, run, name, actor, body)
+	v := &visit{platform: p, run: run, w: w, ctx: r.Context()}
+	v.call = Call{Tool: name, Actor: r.Header.Get("X-Pipelines-Actor-Id"), Trace: plane == "traces", At: time.Now()}
+	v.serve(r)
 }
 
 // splitPath cuts the last two segments off; the base before them does not matter.
@@ -199,40 +221,4 @@ func (p *Platform) authenticate(r *http.Request) *Run {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.runs[token]
-}
-
-// admit counts the request against the run's limit: a window that slides.
-func (r *Run) admit(rate int, now time.Time) (class string, status int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.over != "" {
-		return r.over, http.StatusUnauthorized
-	}
-	for len(r.times) > 0 && now.Sub(r.times[0]) >= time.Minute {
-		r.times = r.times[1:]
-	}
-	if rate > 0 && len(r.times) >= rate {
-		return "rate_limited", http.StatusTooManyRequests
-	}
-	r.times = append(r.times, now)
-	return "", 0
-}
-
-// fail writes the error envelope. Its member error_class is documented by ports of agents; message is this package's.
-func fail(w http.ResponseWriter, status int, class, message string) {
-	detail := map[string]string{"message": message}
-	if class != "" {
-		detail["error_class"] = class
-	}
-	writeJSON(w, status, map[string]any{"detail": detail})
-}
-
-func writeJSON(w http.ResponseWriter, status int, v any) {
-	body, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("proxytest: %v", err)) // every v is made here of values that have been marshalled before
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = w.Write(body)
 }

@@ -1,9 +1,9 @@
 package proxytest_test
 
 import (
-	"context"
+	"bytes"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -46,7 +46,7 @@ func send(t *testing.T, p *proxytest.Platform, path string, header http.Header, 
 }
 
 func TestContract(t *testing.T) {
-	p := proxytest.New(world(), nil)
+	p := proxytest.NewPlatform(t, world(), &proxytest.Options{AllowUndeclared: true})
 	run := p.NewRun()
 	bearer := func(more ...string) http.Header {
 		h := http.Header{"Authorization": {"Bearer " + run.Token}}
@@ -81,6 +81,7 @@ func TestContract(t *testing.T) {
 		{"actor", "/tools/get_order", bearer("X-Pipelines-Actor-Id", "a/b"), `{}`, 200, `response`},
 		{"empty actor", "/tools/get_order", bearer("X-Pipelines-Actor-Id", ""), `{}`, 400, `actor_id_invalid`},
 		{"malformed actor", "/tools/get_order", bearer("X-Pipelines-Actor-Id", "a b"), `{}`, 400, `actor_id_invalid`},
+		{"malformed actor, no JSON", "/tools/get_order", bearer("X-Pipelines-Actor-Id", "a b"), `x`, 400, `actor_id_invalid`},
 		{"two actors", "/tools/get_order", bearer("X-Pipelines-Actor-Id", "a", "X-Pipelines-Actor-Id", "b"), `{}`, 400, `actor_id_invalid`},
 		{"simulator fails", "/tools/fail", bearer(), `{}`, 200, `"response":{"error":"no valid response"},"source":"error"`},
 		{"result is no JSON", "/tools/no_json", bearer(), `{}`, 200, `"source":"error"`},
@@ -95,6 +96,9 @@ func TestContract(t *testing.T) {
 			if strings.Contains(body, run.Token) {
 				t.Error("the token is in the answer")
 			}
+			if record, err := json.Marshal(run.Record()); err != nil || strings.Contains(string(record), run.Token) {
+				t.Errorf("the record as JSON: %s %v", record, err)
+			}
 		})
 	}
 	if _, body := send(t, p, "/tools/fail", bearer(), `{}`); strings.Contains(body, "validation") {
@@ -103,7 +107,7 @@ func TestContract(t *testing.T) {
 }
 
 func TestRecording(t *testing.T) {
-	server := proxytest.NewServer(t, world())
+	server := proxytest.NewServer(t, world(), &proxytest.Options{AllowUndeclared: true})
 	run := server.NewRun()
 	c, err := proxy.New(server.URL+run.Path, run.Token, nil)
 	if err != nil {
@@ -148,9 +152,39 @@ func TestRecording(t *testing.T) {
 	}
 }
 
+// Whatever is sent, the platform answers with JSON and keeps a record that can be written.
+func FuzzPlatform(f *testing.F) {
+	f.Add("/tools/get_order", "a/b", []byte(`{"order_id":"4521"}`))
+	f.Add("/traces/thinking", "", []byte(`{"text":"hm"}`))
+	f.Add("/tools/big", " ", []byte(`[`))
+	f.Fuzz(func(t *testing.T, path, actor string, body []byte) {
+		p, err := proxytest.New(world(), &proxytest.Options{MaxBytes: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := p.NewRun()
+		r, err := http.NewRequest(http.MethodPost, "http://proxy.test/", bytes.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.URL.Path = path
+		r.Header = http.Header{"Authorization": {"Bearer " + run.Token}, "X-Pipelines-Actor-Id": {actor}}
+		response, err := p.Transport().RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer, err := io.ReadAll(response.Body); err != nil || !json.Valid(answer) {
+			t.Fatalf("%d %q %v", response.StatusCode, answer, err)
+		}
+		if _, err := json.Marshal(run.Record()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 func TestRateLimitSlides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := proxytest.New(world(), nil)
+		p := proxytest.NewPlatform(t, world(), &proxytest.Options{AllowUndeclared: true})
 		run := p.NewRun()
 		header := http.Header{"Authorization": {"Bearer " + run.Token}}
 		hit := func(want int) {
@@ -175,7 +209,7 @@ func TestRateLimitSlides(t *testing.T) {
 		if status, _ := send(t, p, "/tools/get_order", http.Header{"Authorization": {"Bearer " + p.NewRun().Token}}, `{}`); status != 200 {
 			t.Error("the limit is not per token")
 		}
-		unlimited := proxytest.New(world(), &proxytest.Options{RatePerMinute: -1})
+		unlimited := proxytest.NewPlatform(t, world(), &proxytest.Options{RatePerMinute: -1})
 		header = http.Header{"Authorization": {"Bearer " + unlimited.NewRun().Token}}
 		for range 100 {
 			if status, _ := send(t, unlimited, "/tools/get_order", header, `{}`); status != 200 {
@@ -187,7 +221,7 @@ func TestRateLimitSlides(t *testing.T) {
 
 func TestInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := proxytest.New(proxytest.World{Behaviors: map[string]proxytest.Behavior{
+		p := proxytest.NewPlatform(t, proxytest.World{Behaviors: map[string]proxytest.Behavior{
 			"slow": func(*proxytest.Request) (any, error) { time.Sleep(20 * time.Second); return "done", nil },
 		}}, nil)
 		run := p.NewRun()
@@ -205,37 +239,11 @@ func TestInABubble(t *testing.T) {
 			})
 		}
 		group.Wait()
-		if took := time.Since(start); took < 3*time.Minute || took > 5*time.Minute {
+		if took := time.Since(start); took < 3*time.Minute || took > 4*time.Minute {
 			t.Errorf("200 calls at 60 a minute took %s", took)
 		}
 		if n := len(run.Calls()); n != 200 {
 			t.Errorf("%d calls", n)
 		}
 	})
-}
-
-func Example() {
-	platform := proxytest.New(proxytest.World{Behaviors: map[string]proxytest.Behavior{
-		"get_order": func(r *proxytest.Request) (any, error) {
-			var args struct {
-				OrderID string `json:"order_id"`
-			}
-			if err := r.Decode(&args); err != nil {
-				return nil, err
-			}
-			return map[string]string{"order_id": args.OrderID, "status": "shipped"}, nil
-		},
-	}}, nil)
-	run := platform.NewRun()
-	client, err := proxy.New("http://proxy.test"+run.Path, run.Token, &proxy.Options{Transport: platform.Transport()})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	result, err := client.Call(context.Background(), "get_order", map[string]string{"order_id": "4521"})
-	fmt.Println(string(result), err)
-	fmt.Println(run.Calls()[0].Tool, string(run.Calls()[0].Arguments))
-	// Output:
-	// {"order_id":"4521","status":"shipped"} <nil>
-	// get_order {"order_id":"4521"}
 }

@@ -3,7 +3,6 @@ package proxytest
 import (
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 )
@@ -33,37 +32,13 @@ func Start(platform *Platform) (*Server, error) {
 // Close stops the server at once.
 func (s *Server) Close() { _ = s.server.Close() }
 
-// NewServer is [Start] with a new platform for a test; it is closed when the test ends.
-func NewServer(t testing.TB, world World) *Server {
+// NewServer is [Start] with a [NewPlatform] for a test; it is closed when the test ends.
+func NewServer(t testing.TB, w World, opts *Options) *Server {
 	t.Helper()
-	s, err := Start(New(world, nil))
+	s, err := Start(NewPlatform(t, w, opts))
 	if err != nil {
 		t.Fatalf("proxytest: %v", err)
 	}
 	t.Cleanup(s.Close)
 	return s
-}
-
-// Transport answers requests from the platform without a network, whatever host they name. It works in testing/synctest
-// bubbles.
-func (p *Platform) Transport() http.RoundTripper { return transport{p} }
-
-type transport struct{ handler http.Handler }
-
-// RoundTrip implements http.RoundTripper.
-func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Body != nil {
-		defer func() { _ = r.Body.Close() }()
-	} else {
-		r = r.Clone(r.Context())
-		r.Body = http.NoBody
-	}
-	if err := r.Context().Err(); err != nil {
-		return nil, err
-	}
-	recorder := httptest.NewRecorder()
-	t.handler.ServeHTTP(recorder, r)
-	response := recorder.Result()
-	response.Request = r
-	return response, nil
 }

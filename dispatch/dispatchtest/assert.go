@@ -1,0 +1,61 @@
+package dispatchtest
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// AssertOK fails the test unless the run completed and would be graded.
+func (r *Result) AssertOK(t testing.TB) {
+	t.Helper()
+	if !r.OK() {
+		t.Errorf("the run failed: %s: %s\n%s", r.ErrorClass, r.Error, r.timeline())
+	}
+}
+
+// AssertFinalResponse fails the test unless the run completed and its final response contains all of these.
+func (r *Result) AssertFinalResponse(t testing.TB, parts ...string) {
+	t.Helper()
+	if !r.OK() {
+		t.Errorf("the run failed, so it has no final response: %s: %s\n%s", r.ErrorClass, r.Error, r.timeline())
+		return
+	}
+	for _, part := range parts {
+		if !strings.Contains(r.FinalResponse, part) {
+			t.Errorf("the final response is %q\nwant it to contain %q\n%s", r.FinalResponse, part, r.timeline())
+		}
+	}
+}
+
+// AssertErrorClass fails the test unless the run failed in this way.
+func (r *Result) AssertErrorClass(t testing.TB, class ErrorClass) {
+	t.Helper()
+	if r.ErrorClass != class {
+		t.Errorf("the run ended with the error class %q (%s), want %q\n%s", r.ErrorClass, r.Error, class, r.timeline())
+	}
+}
+
+// AssertNoCallAfterEnd fails the test if the agent called the proxy after it had answered, up to this moment, or went on
+// after it had been told that the run was over.
+func (r *Result) AssertNoCallAfterEnd(t testing.TB) {
+	t.Helper()
+	answered := 0
+	if len(r.Turns) > 0 {
+		answered = r.Turns[len(r.Turns)-1].last
+	}
+	if late := r.run.Record().Between(answered, math.MaxInt); late.Last() > 0 {
+		t.Errorf("the agent called the proxy after it had answered\n%s", late)
+		return
+	}
+	r.Record.AssertNoCallAfterEnd(t)
+}
+
+// String returns the timeline.
+func (r *Result) String() string { return r.timeline() }
+
+func (r *Result) timeline() string {
+	var b strings.Builder
+	_ = r.Timeline(&b) // a Builder has no errors
+	return b.String()
+}

@@ -1,0 +1,204 @@
+package proxytest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// AssertCalled fails the test unless the tool was called, with a result, with arguments that contain these: a JSON
+// object, of which the call's may have more members. "" stands for any arguments.
+func (r *Record) AssertCalled(t testing.TB, tool, arguments string) {
+	t.Helper()
+	if !r.wantJSON(t, "AssertCalled", arguments) {
+		return
+	}
+	if !slices.ContainsFunc(r.Calls, matching(tool, arguments)) {
+		t.Errorf("%s was not called%s\n%s", tool, with(arguments), r.happened())
+	}
+}
+
+// AssertNotCalled fails the test if there was a request for the tool, answered or refused, with arguments that contain
+// these. "" stands for any arguments.
+func (r *Record) AssertNotCalled(t testing.TB, tool, arguments string) {
+	t.Helper()
+	if !r.wantJSON(t, "AssertNotCalled", arguments) {
+		return
+	}
+	match := matching(tool, arguments)
+	if slices.ContainsFunc(r.Calls, match) || slices.ContainsFunc(r.Refused, match) {
+		t.Errorf("%s was called%s\n%s", tool, with(arguments), r.happened())
+	}
+}
+
+// AssertCalledTimes fails the test unless the tool was called n times with a result. Attempts that the client repeated
+// do not count.
+func (r *Record) AssertCalledTimes(t testing.TB, tool string, n int) {
+	t.Helper()
+	got := 0
+	for _, c := range r.Calls {
+		if c.Tool == tool {
+			got++
+		}
+	}
+	if got != n {
+		t.Errorf("%s was called %d times, want %d\n%s", tool, got, n, r.happened())
+	}
+}
+
+// AssertOrder fails the test unless these tools were called, with results, in this order. Other calls may have come
+// between.
+func (r *Record) AssertOrder(t testing.TB, tools ...string) {
+	t.Helper()
+	next := 0
+	for _, c := range r.Calls {
+		if next < len(tools) && c.Tool == tools[next] {
+			next++
+		}
+	}
+	if next < len(tools) {
+		after := "at all"
+		if next > 0 {
+			after = "after " + strings.Join(tools[:next], ", ")
+		}
+		t.Errorf("want the calls %s in this order, but %s was not called %s\n%s",
+			strings.Join(tools, ", "), tools[next], after, r.happened())
+	}
+}
+
+// AssertState fails the test unless the ledger has the entity, named as in "order/4521", with fields that contain these:
+// a JSON object, of which the entity may have more members.
+func (r *Record) AssertState(t testing.TB, entity, fields string) {
+	t.Helper()
+	if !r.wantJSON(t, "AssertState", fields) {
+		return
+	}
+	entityType, id, _ := strings.Cut(strings.TrimPrefix(entity, "/"), "/")
+	got, ok := r.state.Entities[entityType][id]
+	switch {
+	case !ok:
+		t.Errorf("the ledger has no %s\n%s", entity, r.changed())
+	case fields != "" && !containsJSON(got, json.RawMessage(fields)):
+		t.Errorf("%s is %s\nwant it to contain %s\n%s", entity, got, fields, r.changed())
+	}
+}
+
+// AssertNoEntity fails the test if the ledger has the entity, named as in "order/4521".
+func (r *Record) AssertNoEntity(t testing.TB, entity string) {
+	t.Helper()
+	entityType, id, _ := strings.Cut(strings.TrimPrefix(entity, "/"), "/")
+	if got, ok := r.state.Entities[entityType][id]; ok {
+		t.Errorf("the ledger has %s: %s\n%s", entity, got, r.changed())
+	}
+}
+
+// AssertFlag fails the test unless the flag is set in the ledger.
+func (r *Record) AssertFlag(t testing.TB, flag string) {
+	t.Helper()
+	if !slices.Contains(r.state.Flags, flag) {
+		t.Errorf("the flag %q is not set; those that are: %q", flag, r.state.Flags)
+	}
+}
+
+// AssertOnlyChanged fails the test if the run changed anything in the ledger but what the paths name, or did not change
+// something under each of them. A path is that of an entity, "order/4521", or of a field in it, "order/4521/status", and
+// stands for everything below; a flag is "flag:" and its name. Without paths nothing may have changed.
+func (r *Record) AssertOnlyChanged(t testing.TB, paths ...string) {
+	t.Helper()
+	used := make([]bool, len(paths))
+	var wrong []string
+	for _, change := range r.Changes {
+		at := strings.TrimPrefix(change.Pointer, "/")
+		if change.Flag != "" {
+			at = "flag:" + change.Flag
+		}
+		allowed := false
+		for i, path := range paths {
+			path = strings.Trim(path, "/")
+			if at == path || change.Flag == "" && strings.HasPrefix(at, path+"/") {
+				allowed, used[i] = true, true
+			}
+		}
+		if !allowed {
+			wrong = append(wrong, "changed, but should not have: "+change.String())
+		}
+	}
+	for i, path := range paths {
+		if !used[i] {
+			wrong = append(wrong, "did not change: "+path)
+		}
+	}
+	if len(wrong) > 0 {
+		t.Errorf("the ledger changed otherwise than it should\n  %s\n%s", strings.Join(wrong, "\n  "), r.happened())
+	}
+}
+
+// AssertNoCallAfterEnd fails the test if the agent went on after the proxy had told it that the run was over: the first
+// request that is refused so is how it learns of it, any further one is a mistake.
+func (r *Record) AssertNoCallAfterEnd(t testing.TB) {
+	t.Helper()
+	told := 0
+	for _, c := range r.Refused {
+		if c.Status == http.StatusUnauthorized && isRunOver(c.ErrorClass) {
+			if told++; told > 1 {
+				t.Errorf("the agent was told that the run is over and called %s\n%s", c.Tool, r.happened())
+				return
+			}
+		}
+	}
+}
+
+// AssertWithinRate fails the test if the agent made more requests than its run token may make in 60 seconds.
+func (r *Record) AssertWithinRate(t testing.TB) {
+	t.Helper()
+	for _, c := range r.Refused {
+		if c.Status == http.StatusTooManyRequests && c.Rule == nil {
+			t.Errorf("the agent went over the rate limit with %s at %s\n%s", c.Tool, c.At.Format("15:04:05.000"), r.happened())
+			return
+		}
+	}
+}
+
+func matching(tool, arguments string) func(Call) bool {
+	return func(c Call) bool {
+		return c.Tool == tool && !c.Trace && (arguments == "" || containsJSON(c.Arguments, json.RawMessage(arguments)))
+	}
+}
+
+func with(arguments string) string {
+	if arguments == "" {
+		return ""
+	}
+	return " with " + arguments
+}
+
+func (r *Record) wantJSON(t testing.TB, who, text string) bool {
+	t.Helper()
+	if text != "" && (kindOf(json.RawMessage(text)) != '{' || !json.Valid([]byte(text))) {
+		t.Errorf("%s: what is wanted is no JSON object: %s", who, text)
+		return false
+	}
+	return true
+}
+
+// happened is what a reader of a failure wants to know next.
+func (r *Record) happened() string {
+	if text := r.String(); text != "" {
+		return "what happened:\n" + indent(text)
+	}
+	return "no tool was called"
+}
+
+func (r *Record) changed() string {
+	if len(r.Changes) == 0 {
+		return "the run changed nothing in the ledger"
+	}
+	return fmt.Sprintf("what the run changed:\n%s", indent(r.Changes.String()))
+}
+
+func indent(text string) string {
+	return "  " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  ")
+}

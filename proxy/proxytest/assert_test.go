@@ -1,0 +1,188 @@
+package proxytest_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// recordingTB is a test that keeps its failures to itself. Fatal ends it by a panic that failures catches.
+type recordingTB struct {
+	testing.TB
+	texts    []string
+	cleanups []func()
+}
+
+type fatal struct{}
+
+func (r *recordingTB) Helper()          {}
+func (r *recordingTB) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
+func (r *recordingTB) Errorf(f string, args ...any) {
+	r.texts = append(r.texts, fmt.Sprintf(f, args...))
+}
+func (r *recordingTB) Fatalf(f string, args ...any) { r.Errorf(f, args...); panic(fatal{}) }
+func (r *recordingTB) Fatal(args ...any)            { r.Fatalf("%s", fmt.Sprint(args...)) }
+
+// failures returns what body reports, its cleanups included.
+func failures(t *testing.T, body func(t testing.TB)) string {
+	r := &recordingTB{TB: t}
+	func() {
+		defer func() {
+			if p := recover(); p != nil && p != (fatal{}) {
+				panic(p)
+			}
+		}()
+		body(r)
+	}()
+	for i := len(r.cleanups) - 1; i >= 0; i-- {
+		r.cleanups[i]()
+	}
+	return strings.Join(r.texts, "\n")
+}
+
+// played is a run in which get_order, refund_order and get_order were called and an order was refunded.
+func played(t testing.TB) *proxytest.Run {
+	t.Helper()
+	run := proxytest.NewPlatform(t, proxytest.World{
+		InitialState: `{"order":{"1":{"status":"paid","to":{"city":"Oulu"}},"2":{"status":"paid"}}}`,
+		Behaviors: map[string]proxytest.Behavior{
+			"get_order":    proxytest.Get("order", "id", nil),
+			"refund_order": proxytest.Update("order", "id", &proxytest.WriteOptions{Set: `{"status":"refunded"}`}),
+			"cancel_order": proxytest.Remove("order", "id", nil),
+		},
+		FailureRules: []proxytest.FailureRule{{Tool: "cancel_order", Status: 500}},
+	}, nil).NewRun()
+	client := run.Client(nil)
+	for _, call := range []struct{ tool, arguments string }{
+		{"get_order", `{"id":"1","deep":{"a":[1,{"b":2.0,"c":3}]}}`}, {"refund_order", `{"id":"1"}`}, {"cancel_order", `{"id":"2"}`}, {"get_order", `{"id":"1"}`},
+	} {
+		_, _ = client.As("sub").Call(t.Context(), call.tool, []byte(call.arguments))
+	}
+	return run
+}
+
+// Every assertion passes when it should and fails, in words that help, when it should.
+func TestAssertions(t *testing.T) {
+	const happened = "what happened:\n  call       sub: get_order {\"id\":\"1\",\"deep\""
+	record := played(t).Record()
+	for _, tt := range []struct {
+		name   string
+		assert func(t testing.TB)
+		want   []string // parts of the failure; none for a pass
+	}{
+		{"called", func(t testing.TB) { record.AssertCalled(t, "refund_order", `{"id":"1"}`) }, nil},
+		{"called any", func(t testing.TB) { record.AssertCalled(t, "refund_order", "") }, nil},
+		{"called deep", func(t testing.TB) { record.AssertCalled(t, "get_order", `{"deep":{"a":[1,{"b":2}]}}`) }, nil},
+		{"called otherwise", func(t testing.TB) { record.AssertCalled(t, "refund_order", `{"id":"2"}`) },
+			[]string{`refund_order was not called with {"id":"2"}`, happened, `sub: refund_order {"id":"1"}`, "-> 500 : a failure rule"}},
+		{"called shorter list", func(t testing.TB) { record.AssertCalled(t, "get_order", `{"deep":{"a":[1]}}`) }, []string{"was not called"}},
+		{"called but refused", func(t testing.TB) { record.AssertCalled(t, "cancel_order", "") }, []string{"cancel_order was not called\n"}},
+		{"called with no JSON", func(t testing.TB) { record.AssertCalled(t, "refund_order", `{`) }, []string{"AssertCalled: what is wanted is no JSON object"}},
+		{"not called", func(t testing.TB) { record.AssertNotCalled(t, "refund_order", `{"id":"2"}`) }, nil},
+		{"not called, but was", func(t testing.TB) { record.AssertNotCalled(t, "refund_order", "") }, []string{"refund_order was called", happened}},
+		{"not called, but refused", func(t testing.TB) { record.AssertNotCalled(t, "cancel_order", `{"id":"2"}`) }, []string{`cancel_order was called with {"id":"2"}`}},
+		{"not called with no JSON", func(t testing.TB) { record.AssertNotCalled(t, "x", `7`) }, []string{"no JSON object"}},
+		{"times", func(t testing.TB) { record.AssertCalledTimes(t, "get_order", 2) }, nil},
+		{"times 0", func(t testing.TB) { record.AssertCalledTimes(t, "cancel_order", 0) }, nil},
+		{"other times", func(t testing.TB) { record.AssertCalledTimes(t, "get_order", 3) }, []string{"get_order was called 2 times, want 3", happened}},
+		{"order", func(t testing.TB) { record.AssertOrder(t, "get_order", "refund_order", "get_order") }, nil},
+		{"order with gaps", func(t testing.TB) { record.AssertOrder(t, "get_order", "get_order") }, nil},
+		{"other order", func(t testing.TB) { record.AssertOrder(t, "refund_order", "get_order", "refund_order") },
+			[]string{"but refund_order was not called after refund_order, get_order", happened}},
+		{"order of none", func(t testing.TB) { record.AssertOrder(t, "nope") }, []string{"nope was not called at all"}},
+		{"state", func(t testing.TB) { record.AssertState(t, "order/1", `{"status":"refunded","to":{"city":"Oulu"}}`) }, nil},
+		{"state with a slash", func(t testing.TB) { record.AssertState(t, "/order/1", "") }, nil},
+		{"other state", func(t testing.TB) { record.AssertState(t, "order/1", `{"status":"paid"}`) },
+			[]string{`order/1 is {"status":"refunded","to":{"city":"Oulu"}}`, `want it to contain {"status":"paid"}`, `changed /order/1/status: "paid" -> "refunded"`}},
+		{"no such state", func(t testing.TB) { record.AssertState(t, "order/9", `{}`) }, []string{"the ledger has no order/9"}},
+		{"state of no JSON", func(t testing.TB) { record.AssertState(t, "order/1", `x`) }, []string{"no JSON object"}},
+		{"no entity", func(t testing.TB) { record.AssertNoEntity(t, "order/9") }, nil},
+		{"an entity", func(t testing.TB) { record.AssertNoEntity(t, "order/2") }, []string{`the ledger has order/2: {"status":"paid"}`}},
+		{"flag", func(t testing.TB) { record.AssertFlag(t, "x") }, []string{`the flag "x" is not set`}},
+		{"only changed", func(t testing.TB) { record.AssertOnlyChanged(t, "order/1/status") }, nil},
+		{"only changed below", func(t testing.TB) { record.AssertOnlyChanged(t, "/order/1") }, nil},
+		{"only changed something else", func(t testing.TB) { record.AssertOnlyChanged(t, "order/1/stat", "flag:x") },
+			[]string{`changed, but should not have: changed /order/1/status: "paid" -> "refunded"`, "did not change: order/1/stat", "did not change: flag:x", happened}},
+		{"nothing changed", func(t testing.TB) { record.AssertOnlyChanged(t) }, []string{"should not have"}},
+		{"within rate", func(t testing.TB) { record.AssertWithinRate(t) }, nil},
+		{"not after the end", func(t testing.TB) { record.AssertNoCallAfterEnd(t) }, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := failures(t, tt.assert)
+			if (got == "") != (tt.want == nil) {
+				t.Errorf("failure: %q", got)
+			}
+			for _, part := range tt.want {
+				if !strings.Contains(got, part) {
+					t.Errorf("%q is missing in\n%s", part, got)
+				}
+			}
+		})
+	}
+	empty := &proxytest.Record{}
+	if got := failures(t, func(t testing.TB) { empty.AssertCalled(t, "get_order", ""); empty.AssertState(t, "order/1", "") }); !strings.Contains(got, "no tool was called") ||
+		!strings.Contains(got, "the run changed nothing in the ledger") {
+		t.Error(got)
+	}
+}
+
+func TestAssertionsOnTheContract(t *testing.T) {
+	p := proxytest.NewPlatform(t, world(), &proxytest.Options{RatePerMinute: 2})
+	run := p.NewRun()
+	header := http.Header{"Authorization": {"Bearer " + run.Token}}
+	for range 3 {
+		send(t, p, "/tools/get_order", header, `{}`)
+	}
+	if got := failures(t, func(t testing.TB) { run.Record().AssertWithinRate(t) }); !strings.Contains(got, "over the rate limit with get_order") {
+		t.Errorf("%q", got)
+	}
+	send(t, p, "/traces/thinking", header, `{}`)
+	run.Record().AssertNotCalled(t, "thinking", "") // it is refused, but no call
+	run.End("")
+	send(t, p, "/tools/get_order", header, `{}`)
+	run.Record().AssertNoCallAfterEnd(t) // this is how the agent learns of it
+	send(t, p, "/traces/thinking", header, `{}`)
+	if got := failures(t, func(t testing.TB) { run.Record().AssertNoCallAfterEnd(t) }); !strings.Contains(got, "told that the run is over and called thinking") {
+		t.Errorf("%q", got)
+	}
+}
+
+// A test that calls an undeclared tool fails by itself, unless it says that it means to.
+func TestStrictByDefault(t *testing.T) {
+	misspell := func(opts *proxytest.Options) func(testing.TB) {
+		return func(t testing.TB) {
+			run := proxytest.NewPlatform(t, world(), opts).NewRun()
+			_, err := run.Client(nil).Call(t.Context(), "get_ordre", nil)
+			if proxy.CodeOf(err) != proxy.CodeRefused {
+				t.Errorf("unexpected: %v", err)
+			}
+		}
+	}
+	if got := failures(t, misspell(nil)); got != `proxytest: the agent called "get_ordre", which is not declared` {
+		t.Errorf("%q", got)
+	}
+	if got := failures(t, misspell(&proxytest.Options{AllowUndeclared: true})); got != "" {
+		t.Errorf("%q", got)
+	}
+	if got := failures(t, func(t testing.TB) { proxytest.NewServer(t, proxytest.World{InitialState: "x"}, nil) }); !strings.Contains(got, "invalid_world") {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestARecordInWords(t *testing.T) {
+	run := played(t)
+	run.Client(nil).TryTrace(t.Context(), proxy.EventThinking, map[string]string{"text": "hm", "__occurred_at": "2026-01-01T00:00:00Z"})
+	text := run.Record().String()
+	at := 0
+	for _, part := range []string{"sub: get_order", "(odyssey, ", "sub: refund_order", "sub: cancel_order", "-> 500 ", "sub: get_order", "trace      thinking"} {
+		i := strings.Index(text[at:], part)
+		if i < 0 {
+			t.Fatalf("%q is missing or out of order in\n%s", part, text)
+		}
+		at += i
+	}
+}

@@ -1,0 +1,178 @@
+package proxytest_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/toolwire/toolwire/ledger"
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+	"github.com/toolwire/toolwire/schema"
+)
+
+var ctx = context.Background()
+
+// begin makes a platform and begins a run. Tests use NewPlatform.
+func begin(w proxytest.World) *proxytest.Run {
+	platform, err := proxytest.New(w, nil)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	return platform.NewRun()
+}
+
+func show(result json.RawMessage, err error) { fmt.Println(string(result), err) }
+
+type getOrder struct {
+	OrderID string `json:"order_id"`
+}
+
+type order struct {
+	OrderID string  `json:"order_id"`
+	Amount  float64 `json:"amount"`
+}
+
+// A behavior is a Go func. What it returns is the tool's result.
+func Example() {
+	platform, err := proxytest.New(proxytest.World{Behaviors: map[string]proxytest.Behavior{
+		"get_order": func(r *proxytest.Request) (any, error) {
+			var args getOrder
+			if err := r.Decode(&args); err != nil {
+				return nil, err
+			}
+			return map[string]string{"order_id": args.OrderID, "status": "shipped"}, nil
+		},
+	}}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	run := platform.NewRun()
+	result, err := run.Client(nil).Call(ctx, "get_order", getOrder{OrderID: "4521"})
+	fmt.Println(string(result), err)
+	fmt.Println(run.Calls()[0].Tool, string(run.Calls()[0].Arguments))
+	// Output:
+	// {"order_id":"4521","status":"shipped"} <nil>
+	// get_order {"order_id":"4521"}
+}
+
+// Behaviors of tools that read and write the ledger need no code.
+func ExampleUpdate() {
+	run := begin(proxytest.World{
+		InitialState: `{"order":{"4521":{"status":"shipped","total":79.5}}}`,
+		Behaviors: map[string]proxytest.Behavior{
+			"get_order":    proxytest.Get("order", "order_id", nil),
+			"list_orders":  proxytest.List("order", &proxytest.ReadOptions{Wrap: "orders"}),
+			"refund_order": proxytest.Update("order", "order_id", &proxytest.WriteOptions{Set: `{"status":"refunded"}`}),
+			"add_note":     proxytest.Add("note", "", nil),
+			"drop_order":   proxytest.Remove("order", "order_id", nil),
+		},
+	})
+	client := run.Client(nil)
+	show(client.Call(ctx, "refund_order", getOrder{OrderID: "4521"}))
+	show(client.Call(ctx, "list_orders", nil))
+	show(client.Call(ctx, "add_note", map[string]string{"text": "refunded"}))
+	show(client.Call(ctx, "drop_order", getOrder{OrderID: "4521"}))
+	show(client.Call(ctx, "get_order", getOrder{OrderID: "4521"}))
+	fmt.Print(run.Record().Changes)
+	// Output:
+	// {"status":"refunded","total":79.5} <nil>
+	// {"orders":[{"status":"refunded","total":79.5}]} <nil>
+	// {"text":"refunded"} <nil>
+	// {"status":"refunded","total":79.5} <nil>
+	// {"error":"order not found"} <nil>
+	// added /note/note_1: {"text":"refunded"}
+	// removed /order/4521: {"status":"shipped","total":79.5}
+}
+
+// Answers can be kept by the value of an argument.
+func ExampleLookup() {
+	client := begin(proxytest.World{Behaviors: map[string]proxytest.Behavior{
+		"get_weather": proxytest.Lookup("city", map[string]string{"Oulu": `{"degrees":-12}`, "*": `{"error":"no such city"}`}),
+	}}).Client(nil)
+	show(client.Call(ctx, "get_weather", map[string]string{"city": "Oulu"}))
+	show(client.Call(ctx, "get_weather", map[string]string{"city": "Atlantis"}))
+	// Output:
+	// {"degrees":-12} <nil>
+	// {"error":"no such city"} <nil>
+}
+
+// Declared tools need no behavior: results are made from their output_schema, and arguments are validated.
+func ExampleWorld_generated() {
+	tool, err := schema.Define[getOrder, order]("get_order", "Look up an order.")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	client := begin(proxytest.World{Tools: []schema.Tool{tool}, Seed: 1}).Client(nil)
+	show(client.Call(ctx, "get_order", getOrder{OrderID: "4521"}))
+	_, err = client.Call(ctx, "get_order", map[string]int{"order_id": 4521})
+	fmt.Println(proxy.CodeOf(err), string(proxy.ToolResult(err)))
+	// Output:
+	// {"amount":432.38,"order_id":"4521"} <nil>
+	// invalid_arguments {"error":"invalid_arguments","detail":"tool \"get_order\": arguments: /order_id must be a string, not a number"}
+}
+
+// Failure rules make calls fail that would have gone well.
+func ExampleParseRules() {
+	rules, err := proxytest.ParseRules([]byte(`[
+		{"tool": "get_order", "arguments": {"order_id": "77"}, "response": {"error": "the backend is busy"}},
+		{"tool": "get_order", "nth": 2, "break": "truncate"}
+	]`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	run := begin(proxytest.World{
+		Behaviors:    map[string]proxytest.Behavior{"get_order": proxytest.Canned(`{"status":"shipped"}`)},
+		FailureRules: rules,
+	})
+	client := run.Client(nil)
+	show(client.Call(ctx, "get_order", getOrder{OrderID: "77"}))
+	_, err = client.Call(ctx, "get_order", getOrder{OrderID: "4521"})
+	fmt.Println(proxy.CodeOf(err))
+	fmt.Println(run.Calls()[0].Source, *run.Calls()[0].Rule, run.Record().Refused[0].Reason)
+	// Output:
+	// {"error":"the backend is busy"} <nil>
+	// transport
+	// injected 0 truncate
+}
+
+// A tool in passthrough mode has a live tool behind it: a Go func, or a URL with Forward. Its adapter writes what it
+// answers into the ledger, where simulated tools see it.
+func ExampleBehavior_passthrough() {
+	tools, err := schema.Parse([]byte(`[
+		{"name": "get_order", "input_schema": {"type": "object"}, "default_execution_mode": "passthrough",
+		 "passthrough_binding": {"endpoint_name": "orders-api", "tool_name": "get_order"}, "ledger_write_policy": "adapter",
+		 "ledger_adapter": {"entity_type": "order", "id_from": "$.order_id", "field_map": {"status": "$.status"}}},
+		{"name": "refund_order", "input_schema": {"type": "object"}}
+	]`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	run := begin(proxytest.World{
+		Tools:        tools,
+		LedgerSchema: &ledger.Schema{Entities: []ledger.Entity{{Type: "order", IDField: "order_id"}}},
+		Behaviors: map[string]proxytest.Behavior{
+			"get_order":    proxytest.Canned(`{"order_id":"4521","status":"shipped"}`),
+			"refund_order": proxytest.Update("order", "order_id", &proxytest.WriteOptions{Set: `{"status":"refunded"}`}),
+		},
+	})
+	client := run.Client(nil)
+	show(client.Call(ctx, "get_order", nil))
+	show(client.Call(ctx, "refund_order", getOrder{OrderID: "4521"}))
+	fmt.Print(run.Calls()[0].Source, "\n", run.Calls()[0].Adapter.Explain())
+	// Output:
+	// {"order_id":"4521","status":"shipped"} <nil>
+	// {"order_id":"4521","status":"refunded"} <nil>
+	// passthrough
+	// 1 update
+	//   update order/4521: status
+	// because
+	//   id_from "$.order_id" matched a string: this is the entity's id
+	//   field_map/status "$.status" matched a string: the field is written
+}

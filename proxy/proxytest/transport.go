@@ -1,0 +1,157 @@
+package proxytest
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strconv"
+	"syscall"
+)
+
+// Transport answers requests from the platform without a network, whatever host they name; see [NewTransport].
+func (p *Platform) Transport() http.RoundTripper { return NewTransport(p) }
+
+// NewTransport returns a transport that answers requests from a handler without a network. The handler runs on a
+// goroutine of its own, under the request's context; when that ends the round trip fails at once. Requests and answers
+// are buffered whole. A handler that panics with http.ErrAbortHandler breaks the connection: before it has written
+// anything the round trip fails as after a reset, later the body ends with io.ErrUnexpectedEOF.
+//
+// It works in testing/synctest bubbles, is safe for concurrent use and leaves nothing behind.
+func NewTransport(handler http.Handler) http.RoundTripper { return transport{handler} }
+
+type transport struct{ handler http.Handler }
+
+// RoundTrip implements http.RoundTripper.
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx := r.Context()
+	body, err := readAll(r)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	reportWritten(ctx, r.URL.Host)
+	w := &recorder{header: make(http.Header), done: make(chan struct{})}
+	go w.serve(t.handler, serverRequest(r, body))
+	select {
+	case <-w.done:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if w.aborted && w.status == 0 {
+		return nil, &net.OpError{Op: "read", Net: "memory", Err: syscall.ECONNRESET}
+	}
+	return w.response(r), nil
+}
+
+func readAll(r *http.Request) ([]byte, error) {
+	if r.Body == nil {
+		return nil, nil
+	}
+	defer func() { _ = r.Body.Close() }()
+	var b bytes.Buffer
+	if r.ContentLength > 0 && r.ContentLength < 1<<24 {
+		b.Grow(int(r.ContentLength) + bytes.MinRead)
+	}
+	_, err := b.ReadFrom(r.Body)
+	return b.Bytes(), err
+}
+
+// reportWritten tells who watches the connection that the request is on its way, as a network's transport would: whether
+// a failed call may be repeated hangs on it.
+func reportWritten(ctx context.Context, host string) {
+	watch := httptrace.ContextClientTrace(ctx)
+	if watch == nil {
+		return
+	}
+	if watch.GetConn != nil {
+		watch.GetConn(host)
+	}
+	if watch.WroteHeaders != nil {
+		watch.WroteHeaders()
+	}
+	if watch.WroteRequest != nil {
+		watch.WroteRequest(httptrace.WroteRequestInfo{})
+	}
+}
+
+// serverRequest is the request as a server sees it.
+func serverRequest(r *http.Request, body []byte) *http.Request {
+	in := r.WithContext(r.Context())
+	in.Header = r.Header.Clone()
+	if in.Header == nil {
+		in.Header = make(http.Header)
+	}
+	in.Body, in.ContentLength, in.GetBody = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
+	in.RequestURI, in.RemoteAddr = r.URL.RequestURI(), "memory"
+	if in.Host == "" {
+		in.Host = r.URL.Host
+	}
+	return in
+}
+
+// recorder keeps an answer. It belongs to the handler's goroutine until done is closed.
+type recorder struct {
+	header  http.Header
+	sent    http.Header // as it was when the status was written
+	status  int
+	body    bytes.Buffer
+	aborted bool
+	done    chan struct{}
+}
+
+func (w *recorder) serve(handler http.Handler, r *http.Request) {
+	w.aborted = true // until the handler has returned: it may also leave by runtime.Goexit
+	defer func() {
+		if p := recover(); p != nil && p != http.ErrAbortHandler {
+			panic(p)
+		}
+		close(w.done)
+	}()
+	handler.ServeHTTP(w, r)
+	w.WriteHeader(http.StatusOK)
+	w.aborted = false
+}
+
+// Header implements http.ResponseWriter.
+func (w *recorder) Header() http.Header { return w.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *recorder) WriteHeader(status int) {
+	if w.status == 0 && status >= 200 {
+		w.status, w.sent = status, w.header.Clone()
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (w *recorder) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.body.Write(p)
+}
+
+// Flush implements http.Flusher; there is nothing to flush.
+func (w *recorder) Flush() { w.WriteHeader(http.StatusOK) }
+
+func (w *recorder) response(r *http.Request) *http.Response {
+	length := int64(w.body.Len())
+	if declared, err := strconv.ParseInt(w.sent.Get("Content-Length"), 10, 64); err == nil {
+		length = declared
+	}
+	var body io.Reader = &w.body
+	if w.aborted {
+		body = io.MultiReader(body, broken{})
+	}
+	return &http.Response{
+		Status: strconv.Itoa(w.status) + " " + http.StatusText(w.status), StatusCode: w.status,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: w.sent, Body: io.NopCloser(body), ContentLength: length, Request: r,
+	}
+}
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }

@@ -1,0 +1,113 @@
+package proxytest
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/toolwire/toolwire/ledger"
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/schema"
+)
+
+// world is a compiled [World]. It is immutable.
+type world struct {
+	tools        map[string]*tool
+	set          *schema.Set // nil when no tools are declared with schemas
+	ledgerSchema *ledger.Schema
+	initial      string
+	before       ledger.Snapshot
+	rules        []FailureRule
+	seed         uint64
+}
+
+// tool is one declared tool.
+type tool struct {
+	live     bool // in passthrough mode
+	behavior Behavior
+	policy   schema.WritePolicy
+	adapter  *ledger.Rule
+}
+
+// compile checks a world and reports all mistakes together.
+func compile(w World) (*world, error) {
+	c := &world{
+		tools: map[string]*tool{}, ledgerSchema: w.LedgerSchema, initial: w.InitialState,
+		rules: slices.Clone(w.FailureRules), seed: w.Seed,
+	}
+	problems := problems{code: CodeWorld}
+	if state, err := ledger.NewState(json.RawMessage(w.InitialState), w.LedgerSchema); err != nil {
+		problems.add(err, "%v", err)
+	} else {
+		c.before = state.Snapshot()
+	}
+	if len(w.Tools) == 0 {
+		for name, behavior := range w.Behaviors {
+			c.tools[name] = &tool{behavior: behavior, policy: schema.RecordOnly}
+		}
+	} else {
+		set, err := schema.NewSet(w.Tools, &schema.SetOptions{Validate: schema.ValidateOptions{LedgerSchema: w.LedgerSchema}})
+		if err != nil {
+			problems.add(err, "World.Tools: %v", err)
+		}
+		c.set = set
+		c.declare(w)
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Behaviors)) {
+		if c.tools[name] == nil {
+			problems.add(nil, "World.Behaviors has %q, which is not among World.Tools", name)
+		}
+		if w.Behaviors[name] == nil {
+			problems.add(nil, "World.Behaviors has nil for %q", name)
+		}
+	}
+	for i := range c.rules {
+		rule := &c.rules[i]
+		add := func(format string, args ...any) {
+			problems.add(nil, "failure rule %d: %s", i, fmt.Sprintf(format, args...))
+		}
+		rule.validate(add)
+		t := c.tools[rule.Tool]
+		if rule.Tool != "" && t == nil {
+			add("the tool %q is not declared", rule.Tool)
+		}
+		if t != nil && t.live && rule.Response != nil {
+			add("%q is in passthrough mode, where rules give no responses: use status, break or delay_ms", rule.Tool)
+		}
+		if rule.Trace != "" && rule.Trace != "*" && !proxy.Event(rule.Trace).Valid() {
+			add("%q is no type of trace events", rule.Trace)
+		}
+	}
+	if err := problems.err(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *world) declare(w World) {
+	for i := range w.Tools {
+		declared := &w.Tools[i]
+		t := &tool{live: declared.Mode() == schema.Passthrough, behavior: w.Behaviors[declared.Name], policy: declared.WritePolicy()}
+		if t.live && t.policy == schema.Adapt && declared.LedgerAdapter != nil {
+			t.adapter, _ = ledger.Compile(declared.LedgerAdapter, nil) // what cannot be evaluated writes nothing and says so
+		}
+		if t.behavior == nil && !t.live {
+			t.behavior = newGenerator(declared.OutputSchema, w.Seed).answer
+		}
+		c.tools[declared.Name] = t
+	}
+}
+
+// idField is the name that the ledger schema gives the id of a type; "" if it declares none.
+func (c *world) idField(entityType string) string {
+	if c.ledgerSchema == nil {
+		return ""
+	}
+	for i := range c.ledgerSchema.Entities {
+		if e := &c.ledgerSchema.Entities[i]; e.Type == entityType {
+			return e.IDField
+		}
+	}
+	return ""
+}

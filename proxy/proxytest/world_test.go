@@ -1,0 +1,149 @@
+package proxytest_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/ledger"
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+	"github.com/toolwire/toolwire/schema"
+)
+
+const orderID = `{"type":"object","properties":{"order_id":{"type":"string"}},"required":["order_id"]}`
+
+// declare makes a tool; output "" is none.
+func declare(name, input, output string) schema.Tool {
+	tool := schema.Tool{Name: name, InputSchema: json.RawMessage(input)}
+	if output != "" {
+		tool.OutputSchema = json.RawMessage(output)
+	}
+	return tool
+}
+
+func live(tool schema.Tool, policy schema.WritePolicy, adapter *ledger.Adapter) schema.Tool {
+	tool.DefaultExecutionMode, tool.LedgerWritePolicy, tool.LedgerAdapter = schema.Passthrough, policy, adapter
+	tool.PassthroughBinding = &schema.Binding{EndpointName: "orders-api", ToolName: tool.Name}
+	return tool
+}
+
+func orders() *ledger.Schema {
+	return &ledger.Schema{Entities: []ledger.Entity{{
+		Type: "order", IDField: "order_id",
+		Fields: []ledger.Field{{Name: "status", Type: "string", Enum: []any{"paid", "shipped", "refunded"}}, {Name: "total", Type: "number"}},
+	}}}
+}
+
+// call makes a call without a network and returns what came back.
+func call(t *testing.T, run *proxytest.Run, tool, arguments string) *proxy.Result {
+	t.Helper()
+	result, err := run.Client(nil).Do(t.Context(), tool, json.RawMessage(arguments))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// wantResult compares a call's response and source.
+func wantResult(t *testing.T, got *proxy.Result, source proxy.Source, response string) {
+	t.Helper()
+	if got.Source != source || string(got.Response) != response {
+		t.Errorf("got %s %s\nwant %s %s", got.Source, got.Response, source, response)
+	}
+}
+
+func TestDeclaredTools(t *testing.T) {
+	p := proxytest.NewPlatform(t, proxytest.World{
+		Tools:     []schema.Tool{declare("get_order", orderID, ""), declare("ping", `{"type":"object"}`, "")},
+		Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Canned(`{"status":"paid"}`)},
+	}, &proxytest.Options{AllowUndeclared: true})
+	if got := p.Tools(); len(got) != 2 || got[0] != "get_order" || got[1] != "ping" {
+		t.Errorf("tools %q", got)
+	}
+	run := p.NewRun()
+	header := http.Header{"Authorization": {"Bearer " + run.Token}}
+	for _, tt := range []struct {
+		tool, arguments string
+		status          int
+		part            string
+	}{
+		{"get_order", `{"order_id":"4521"}`, 200, `{"status":"paid"}`},
+		{"get_order", `{"order_id":4521}`, 422, `"error_class":"invalid_arguments"`},
+		{"get_order", `{"order_id":null}`, 422, `/order_id`},
+		{"get_order", `{}`, 422, `order_id`},
+		{"ping", `{}`, 200, `"response":{}`},
+		{"refund_order", `{}`, 404, `tool_not_executable`},
+		{"Get_order", `{}`, 404, `tool_not_executable`},
+	} {
+		if status, body := send(t, p, "/tools/"+tt.tool, header, tt.arguments); status != tt.status || !strings.Contains(body, tt.part) {
+			t.Errorf("%s %s: %d %s, want %d with %s", tt.tool, tt.arguments, status, body, tt.status, tt.part)
+		}
+	}
+	record := run.Record()
+	if len(record.Calls) != 2 || len(record.Refused) != 5 || len(record.Faults) != 0 {
+		t.Errorf("%d calls, %d refused, faults %q", len(record.Calls), len(record.Refused), record.Faults)
+	}
+	_, err := run.Client(nil).Call(t.Context(), "get_order", nil)
+	if proxy.CodeOf(err) != proxy.CodeArguments {
+		t.Errorf("the client says %v", err)
+	}
+}
+
+func TestMistakesInAWorld(t *testing.T) {
+	_, err := proxytest.New(proxytest.World{
+		Tools:        []schema.Tool{live(declare("get_order", orderID, ""), "", nil), declare("2nd", `{"type":"strin"}`, "")},
+		InitialState: `{"order":[]}`,
+		Behaviors:    map[string]proxytest.Behavior{"get_order": nil, "other": proxytest.Canned("1")},
+		FailureRules: []proxytest.FailureRule{
+			{}, {Tool: "nope", Status: 503}, {Tool: "get_order", Response: json.RawMessage("1")}, {Trace: "nope", Status: 503},
+			{Status: 200, Break: "explode", Nth: []int{0}, Every: -1, Probability: 2, RetryAfter: -1, Delay: -1, Arguments: json.RawMessage("[]")},
+			{Tool: "get_order", Trace: "*", Response: json.RawMessage("{"), ErrorClass: "x"},
+		},
+	}, nil)
+	e, ok := errors.AsType[*proxytest.Error](err)
+	if !ok || e.Code != proxytest.CodeWorld {
+		t.Fatalf("%v", err)
+	}
+	for _, part := range []string{
+		"/order", "2nd", `nil for "get_order"`, `"other", which is not among`, "rule 0: has no effect", `rule 1: the tool "nope"`,
+		"rule 2: \"get_order\" is in passthrough mode", `rule 3: "nope" is no type`, "rule 4: has more than one", "rule 4: status is",
+		"rule 4: nth", "rule 4: every", "rule 4: probability", "rule 4: retry_after and", "rule 4: break is", "rule 4: arguments",
+		"rule 5: names both", "rule 5: has a response", "rule 5: response is no JSON", "rule 5: error_class",
+	} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q is missing in\n%v", part, err)
+		}
+	}
+	if _, ok := errors.AsType[*schema.ValidationError](err); !ok {
+		t.Error("the error of package schema cannot be found")
+	}
+	if _, ok := errors.AsType[*ledger.Error](err); !ok {
+		t.Error("the error of package ledger cannot be found")
+	}
+}
+
+func TestRunsHaveLedgersOfTheirOwn(t *testing.T) {
+	p := proxytest.NewPlatform(t, proxytest.World{
+		InitialState: `{"order":{"1":{"status":"paid"}}}`,
+		Behaviors:    map[string]proxytest.Behavior{"ship": proxytest.Update("order", "order_id", &proxytest.WriteOptions{Set: `{"status":"shipped"}`})},
+	}, nil)
+	first, second := p.NewRun(), p.NewRun()
+	call(t, first, "ship", `{"order_id":"1"}`)
+	first.Record().AssertState(t, "order/1", `{"status":"shipped"}`)
+	second.Record().AssertState(t, "order/1", `{"status":"paid"}`)
+	second.Record().AssertOnlyChanged(t)
+}
+
+func TestCanonicalWorldOfThePlatform(t *testing.T) {
+	if _, err := proxytest.New(proxytest.World{}, nil); err != nil {
+		t.Errorf("the zero world: %v", err)
+	}
+	p := proxytest.NewPlatform(t, proxytest.World{Behaviors: world().Behaviors}, &proxytest.Options{MaxBytes: 100})
+	header := http.Header{"Authorization": {"Bearer " + p.NewRun().Token}}
+	if status, body := send(t, p, "/tools/count", header, `{"a":"`+strings.Repeat("x", 100)+`"}`); status != 413 {
+		t.Errorf("%d %s", status, body)
+	}
+}
