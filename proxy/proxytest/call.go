@@ -146,7 +146,7 @@ func (v *visit) forward(tool *tool, request *Request) {
 		return
 	}
 	v.call.Response, v.call.Source = result, proxy.SourcePassthrough
-	if tool.policy == schema.Adapt {
+	if tool.policy == schema.PolicyAdapter {
 		outcome := tool.adapter.Eval(v.call.Arguments, result)
 		v.call.Adapter = &outcome
 		if len(outcome.Updates) > 0 {

@@ -41,7 +41,7 @@ func documented(policy schema.WritePolicy) proxytest.World {
 }
 
 func TestALaterSandboxToolSeesWhatAnAdapterWrote(t *testing.T) {
-	run := proxytest.NewPlatform(t, documented(schema.Adapt), nil).NewRun()
+	run := proxytest.NewPlatform(t, documented(schema.PolicyAdapter), nil).NewRun()
 	wantResult(t, call(t, run, "refund_order", `{"order_id":"4521"}`), "odyssey", `{"error":"order not found"}`)
 	wantResult(t, call(t, run, "get_order", `{"order_id":"4521"}`), "passthrough", `{"amount":79.5,"order_id":"4521","status":"shipped"}`)
 	run.Record().AssertState(t, "order/4521", `{"status":"shipped","total":79.5}`)
@@ -51,19 +51,19 @@ func TestALaterSandboxToolSeesWhatAnAdapterWrote(t *testing.T) {
 	record.AssertFlag(t, "fetched_order:4521")
 	record.AssertOnlyChanged(t, "order/4521", "flag:fetched_order:4521")
 	c := record.Calls[1]
-	if c.Policy != schema.Adapt || len(c.Writes) != 2 || c.Adapter == nil || !strings.Contains(c.Adapter.Explain(), "this is the entity's id") {
+	if c.Policy != schema.PolicyAdapter || len(c.Writes) != 2 || c.Adapter == nil || !strings.Contains(c.Adapter.Explain(), "this is the entity's id") {
 		t.Errorf("%+v", c)
 	}
 }
 
 func TestTheOtherPoliciesWriteNothing(t *testing.T) {
-	for _, policy := range []schema.WritePolicy{schema.RecordOnly, schema.None, ""} {
+	for _, policy := range []schema.WritePolicy{schema.PolicyRecordOnly, schema.PolicyNone, ""} {
 		run := proxytest.NewPlatform(t, documented(policy), nil).NewRun()
 		call(t, run, "get_order", `{"order_id":"4521"}`)
 		record := run.Record()
 		record.AssertCalled(t, "get_order", `{"order_id":"4521"}`)
 		record.AssertOnlyChanged(t)
-		if c := record.Calls[0]; c.Adapter != nil || c.Writes != nil || policy != "" && c.Policy != policy || policy == "" && c.Policy != schema.RecordOnly {
+		if c := record.Calls[0]; c.Adapter != nil || c.Writes != nil || policy != "" && c.Policy != policy || policy == "" && c.Policy != schema.PolicyRecordOnly {
 			t.Errorf("%q: %+v", policy, c)
 		}
 	}
@@ -77,7 +77,7 @@ func TestAnAdapterNeverFailsACall(t *testing.T) {
 		`{"order_id":"1","status":"lost"}`:   "added flag fetched_order:4521", // the entity is a violation of the schema
 		`{"order_id":"1"}`:                   "added /order/1: {}\nadded flag fetched_order:4521",
 	} {
-		w := documented(schema.Adapt)
+		w := documented(schema.PolicyAdapter)
 		w.Behaviors["get_order"] = proxytest.Canned(response)
 		run := proxytest.NewPlatform(t, w, nil).NewRun()
 		wantResult(t, call(t, run, "get_order", `{"order_id":"4521"}`), "passthrough", response)
@@ -88,7 +88,7 @@ func TestAnAdapterNeverFailsACall(t *testing.T) {
 }
 
 func TestLiveToolsThatFail(t *testing.T) {
-	w := documented(schema.Adapt)
+	w := documented(schema.PolicyAdapter)
 	w.Behaviors["get_order"] = func(r *proxytest.Request) (any, error) {
 		if _, ok := r.Get("order", "1"); ok || r.Apply(ledger.Update{Op: ledger.OpSetFlag, Flag: "x"}) == nil {
 			t.Error("a live tool sees the ledger")

@@ -44,7 +44,7 @@ func compile(w World) (*world, error) {
 	}
 	if len(w.Tools) == 0 {
 		for name, behavior := range w.Behaviors {
-			c.tools[name] = &tool{behavior: behavior, policy: schema.RecordOnly}
+			c.tools[name] = &tool{behavior: behavior, policy: schema.PolicyRecordOnly}
 		}
 	} else {
 		set, err := schema.NewSet(w.Tools, &schema.SetOptions{Validate: schema.ValidateOptions{LedgerSchema: w.LedgerSchema}})
@@ -89,7 +89,7 @@ func (c *world) declare(w World) {
 	for i := range w.Tools {
 		declared := &w.Tools[i]
 		t := &tool{live: declared.Mode() == schema.Passthrough, behavior: w.Behaviors[declared.Name], policy: declared.WritePolicy()}
-		if t.live && t.policy == schema.Adapt && declared.LedgerAdapter != nil {
+		if t.live && t.policy == schema.PolicyAdapter && declared.LedgerAdapter != nil {
 			t.adapter, _ = ledger.Compile(declared.LedgerAdapter, nil) // what cannot be evaluated writes nothing and says so
 		}
 		if t.behavior == nil && !t.live {
