@@ -184,7 +184,7 @@ func codeMode(ctx context.Context, agent Agent, opts *Options, stdout, stderr io
 		out.err = &Error{Code: CodePanicked, Message: "the agent panicked; see its log"}
 	}
 	if out.err != nil {
-		h.opts.Logger.ErrorContext(ctx, "run failed", "run_id", v.run.RunID, "error", out.err)
+		h.opts.Logger.ErrorContext(ctx, "run failed", "run_id", v.run.RunID, "error", out.err.Error())
 		if h.opts.FailureResponse == nil {
 			report(out.err)
 			return 1

@@ -76,7 +76,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	h.opts.Logger.WarnContext(r.Context(), "dispatch refused", "error", err)
+	h.opts.Logger.WarnContext(r.Context(), "dispatch refused", "error", err.Error()) // as text: as JSON it leaves the cause out
 	WriteError(w, err)
 }
 
@@ -99,7 +99,7 @@ func (h *Handler) finish(w http.ResponseWriter, r *http.Request, v *visit, out o
 		panic(out.panicked)
 	}
 	if out.err != nil {
-		h.log(r, v, slog.LevelError, "run failed", slog.Duration("took", took), slog.Any("error", out.err))
+		h.log(r, v, slog.LevelError, "run failed", slog.Duration("took", took), slog.String("error", out.err.Error()))
 		if h.opts.FailureResponse == nil {
 			WriteError(w, agentError(out.err))
 			return

@@ -537,6 +537,9 @@ func TestAgentFailures(t *testing.T) {
 			if w.Body.Len() > 500+400 || len([]rune(w.Body.String())) > 500 {
 				t.Errorf("the platform keeps 500 characters, the answer has %d", len([]rune(w.Body.String())))
 			}
+			if tt.name == "our error" && !strings.Contains(log.String(), "hunter2") {
+				t.Errorf("the log does not have the cause:\n%s", log.String())
+			}
 			if !strings.Contains(log.String(), `"run_id":"17"`) {
 				t.Errorf("the log does not name the run:\n%s", log.String())
 			}
