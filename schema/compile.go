@@ -26,7 +26,7 @@ type Limits struct {
 	SchemaBytes  int // size of one schema; default 64 KiB
 	SchemaDepth  int // nesting of one schema; default 64
 	Properties   int // properties in all; default 1,000. There may be three times as many subschemas of any kind
-	Pattern      int // bytes of one regular expression; default 1 KiB
+	Pattern      int // bytes of one regular expression, also of a string with the format "regex"; default 1 KiB
 	ExpandedRefs int // references met when every "$ref" is written out; default 10,000
 
 	Bytes        int // size of a document; default 1 MiB

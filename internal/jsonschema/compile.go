@@ -20,7 +20,7 @@ type Limits struct {
 	SchemaBytes  int // size of one schema document; default 64 KiB
 	SchemaDepth  int // nesting of one schema document; default 64
 	Properties   int // properties in all; default 1,000. There may be three times as many subschemas
-	Pattern      int // bytes of one regular expression; default 1 KiB
+	Pattern      int // bytes of one regular expression, also of a string with the format "regex"; default 1 KiB
 	ExpandedRefs int // "$ref"s met when every reference is written out; default 10,000
 
 	Bytes        int // size of a document; default 1 MiB
@@ -131,7 +131,7 @@ func (c *compiler) compileDocument(doc any) (*Schema, error) {
 			g.add(s)
 		}
 	}
-	g.finish(c.opts.AssertFormats)
+	g.finish(&c.opts)
 	if cycle := g.cycle(); cycle != nil {
 		return nil, faults(Fault{Code: "ref_cycle", Pointer: pointerOf(cycle.Location),
 			Message: `refers back to itself before it looks at any property or item, so it can never be decided; break the "$ref" cycle`})

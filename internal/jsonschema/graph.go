@@ -189,12 +189,17 @@ func appendNode(to []*node, n *node) []*node {
 }
 
 // finish resolves what can only be resolved when all nodes are known, and adapts the schema itself: formats are
-// assertions only on request, whatever the draft says, and property names are checked by [nameCheck].
-func (g *graph) finish(assertFormats bool) {
+// assertions only on request, whatever the draft says, the format "regex" does without the engine of the compilation,
+// which is not safe for concurrent use, and property names are checked by [nameCheck].
+func (g *graph) finish(o *Options) {
 	for _, n := range g.order {
 		s := n.schema
-		if !assertFormats {
+		if !o.AssertFormats {
 			s.Format = nil
+		}
+		if isRegexFormat(s) {
+			s.Format = regexFormat(o.Limits.Pattern)
+			n.own.pattern = add(n.own.pattern, regexInstructions)
 		}
 		if s.DynamicRef != nil {
 			targets := []*node{g.nodes[s.DynamicRef.Ref]}

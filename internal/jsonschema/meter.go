@@ -90,6 +90,9 @@ func (m *meter) own(n *node, p *part) int64 {
 		if re, ok := n.schema.Pattern.(*pattern); ok {
 			total = add(total, int64(len(v))*re.instructions/instructionsPerStep)
 		}
+		if isRegexFormat(n.schema) {
+			total = add(total, regexSteps(v))
+		}
 	case json.Number:
 		for _, c := range v {
 			if c == 'e' || c == 'E' {
