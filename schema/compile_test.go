@@ -115,6 +115,27 @@ func TestValidateReportsEveryIssue(t *testing.T) {
 	}
 }
 
+// TestManyNamesAreCounted: of many missing or unwanted names the first are shown and all are counted.
+func TestManyNamesAreCounted(t *testing.T) {
+	for _, test := range []struct{ name, schema, document, first, last string }{
+		{"required", `{"required":` + names(1_000) + `}`, `{}`, `"n0"`, `"n115"`},
+		{"dependentRequired", `{"dependentRequired":{"a":` + names(1_000) + `}}`, `{"a":1}`, `"n0"`, `"n115"`},
+		{"additional", `{"additionalProperties":false}`, manyProperties(1_000), "/p0", "/p115"},
+		{"in an alternative", `{"anyOf":[{"type":"string"},{"required":` + names(1_000) + `}]}`, `{}`, `"n0"`, `"n115"`},
+	} {
+		err := mustCompile(t, test.schema).Validate([]byte(test.document))
+		e, ok := errors.AsType[*schema.InstanceError](err)
+		if !ok || len(e.Issues) != 20 || e.More != 980 {
+			t.Errorf("%s: %v, want 20 issues and 980 more", test.name, err)
+			continue
+		}
+		if first, last := e.Issues[0].Pointer+e.Issues[0].Message, e.Issues[19].Pointer+e.Issues[19].Message; !strings.Contains(first, test.first) ||
+			!strings.Contains(last, test.last) {
+			t.Errorf("%s: from %s to %s, want %s to %s", test.name, first, last, test.first, test.last)
+		}
+	}
+}
+
 func TestValidateRefusesWhatIsNoStrictJSON(t *testing.T) {
 	v := mustCompile(t, `{}`)
 	for name, document := range map[string]string{

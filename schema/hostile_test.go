@@ -98,6 +98,14 @@ func hostileCases() []hostile {
 			nested(60, `[`, listOf(20_000, `1.5`), `]`), schema.CodeLimit},
 		{"large document", `{}`, `"` + strings.Repeat("a", 1<<20) + `"`, schema.CodeLimit},
 		{"many unwanted properties", `{"additionalProperties":false}`, manyProperties(24_000), schema.CodeMismatch},
+		{"many unwanted properties many times", `{"allOf":` + listOf(30, `{"additionalProperties":false}`) + `}`, manyProperties(24_000), schema.CodeMismatch},
+		{"many required names", `{"required":` + names(5_000) + `}`, `{}`, schema.CodeMismatch},
+		{"many required names many times", `{"items":{"required":` + names(5_000) + `}}`, listOf(300, `{}`), schema.CodeLimit},
+		{"as many required names as the steps allow", `{"items":{"required":` + names(5_000) + `}}`, listOf(19, `{}`), schema.CodeMismatch},
+		{"some required names many times", `{"items":{"required":` + names(80) + `}}`, listOf(1_200, `{}`), schema.CodeMismatch},
+		{"many dependent names many times", `{"items":{"dependentRequired":{"a":` + names(5_000) + `}}}`, listOf(600, `{"a":1}`), schema.CodeLimit},
+		{"many dependencies many times", `{"$schema":"http://json-schema.org/draft-07/schema#","items":{"dependencies":{"a":` + names(5_000) + `}}}`,
+			listOf(600, `{"a":1}`), schema.CodeLimit},
 	}
 }
 
@@ -110,6 +118,14 @@ func refs(n int) string {
 		fmt.Fprintf(&b, `{"$ref":"#/x/%d"}`, i)
 	}
 	return b.String()
+}
+
+func names(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `,"n%d"`, i)
+	}
+	return `[` + b.String()[1:] + `]`
 }
 
 func patternList(n int) string {

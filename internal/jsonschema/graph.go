@@ -229,7 +229,16 @@ func (g *graph) finish(o *Options) {
 // ownCost is what one schema costs without those it applies. The unit, a step, is about what the library needs to
 // apply an empty schema to a value: a quarter of a microsecond.
 func ownCost(s *lib.Schema) cost {
-	c := cost{steps: 1 + int64(len(s.Required)+len(s.DependentRequired)+len(s.Dependencies)+len(s.DependentSchemas))/16}
+	c := cost{steps: 1 + int64(len(s.DependentRequired)+len(s.Dependencies)+len(s.DependentSchemas))/16}
+	c.steps = add(c.steps, int64(len(s.Required))) // each may be missing, and is reported then
+	for _, names := range s.DependentRequired {
+		c.steps = add(c.steps, int64(len(names)))
+	}
+	for _, dep := range s.Dependencies {
+		if names, ok := dep.([]string); ok {
+			c.steps = add(c.steps, int64(len(names)))
+		}
+	}
 	if s.Enum != nil {
 		for _, v := range s.Enum.Values {
 			c.steps = add(c.steps, equalCost(v))
