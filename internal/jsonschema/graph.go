@@ -16,6 +16,8 @@ type graph struct {
 	nodes   map[*lib.Schema]*node
 	order   []*node // as found, from the root
 	anchors map[string][]*node
+
+	unevaluated bool // there is an "unevaluatedItems"
 }
 
 type node struct {
@@ -173,6 +175,7 @@ func (g *graph) addItems(n *node) {
 	n.every = appendNode(n.every, g.add(s.Contains))
 	if n.uneval[1] = g.add(s.UnevaluatedItems); n.uneval[1] != nil {
 		n.kids = append(n.kids, n.uneval[1])
+		g.unevaluated = true
 	}
 	n.kids = append(n.kids, n.items...)
 	n.kids = append(n.kids, n.every...)
