@@ -34,6 +34,7 @@ const (
 	CodeListIncomplete Code = "list_incomplete" // one page of several
 	CodeFormatUnknown  Code = "format_unknown"  // no entry has the members of a known format
 	CodeFormatMixed    Code = "format_mixed"    // entries of several formats
+	CodeMemberClash    Code = "member_clash"    // a member that says what another says, or would be written under its name
 )
 
 // Codes of problems with a schema.

@@ -17,7 +17,7 @@
 //	                input_schema_missing mode_invalid binding_missing binding_both_ids binding_no_endpoint
 //	                binding_endpoint_id binding_tool_name endpoint_missing endpoint_type endpoint_foreign endpoint_tool
 //	                endpoint_unchecked policy_invalid adapter_missing adapter_invalid adapter_undeclared
-//	other formats   built_in list_incomplete format_unknown format_mixed
+//	other formats   built_in list_incomplete format_unknown format_mixed member_clash
 //	schemas         schema_not_object schema_invalid schema_not_json schema_too_large schema_too_deep
 //	                schema_too_complex schema_draft_unknown schema_ref_broken schema_ref_remote schema_ref_cycle
 //	                schema_pattern_invalid

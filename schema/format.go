@@ -88,8 +88,8 @@ const noArguments = `{"type":"object","properties":{}}`
 //
 // It and the other From functions keep members that the platform does not know in [Tool.Extra], take schemas byte for
 // byte, and report everything they cannot read as one [*ValidationError]: entries that are no objects, members of the
-// wrong type, and tools that are built into a provider and have no schema. What the platform would say of the tools is
-// for [Validate] to find out.
+// wrong type, members that say one thing twice or are the platform's own, and tools that are built into a provider and
+// have no schema. What the platform would say of the tools is for [Validate] to find out.
 func FromOpenAI(data []byte) ([]Tool, error) { return read(data, OpenAIResponses, OpenAIChat) }
 
 // FromAnthropic reads the tools of Anthropic's Messages API: the array that is passed to messages.create.
@@ -203,6 +203,7 @@ func (d dialect) read(ps *problems, entry json.RawMessage) (t Tool) {
 		return t
 	}
 	list, at := members(entry), ""
+	extra := &extras{ps: ps, into: &t.Extra, known: toolMembers}
 	if inner := member(list, d.wrapper); d.wrapper != "" && inner != nil {
 		if kind(inner) != '{' {
 			ps.add(CodeWrongType, "/"+d.wrapper, "must be an object, not %s", kindName(inner))
@@ -210,14 +211,14 @@ func (d dialect) read(ps *problems, entry json.RawMessage) (t Tool) {
 		}
 		for _, m := range list {
 			if m.Name != d.wrapper && !isFunctionType(m) {
-				t.Extra = append(t.Extra, m)
+				extra.add(pointerTo(m.Name), m)
 			}
 		}
 		list, at = members(inner), "/"+d.wrapper
 	}
 	ps.tool = cut(text(member(list, "name")), 128)
 	for _, m := range list {
-		d.take(ps, at, &t, m)
+		d.take(ps, at, &t, extra, m)
 	}
 	if t.InputSchema == nil {
 		if builtIn := text(member(list, "type")); builtIn != "" && builtIn != "function" && builtIn != "custom" {
@@ -233,7 +234,7 @@ func (d dialect) read(ps *problems, entry json.RawMessage) (t Tool) {
 // isFunctionType recognises the member that says of every entry that it is a function.
 func isFunctionType(m ledger.Member) bool { return m.Name == "type" && text(m.Value) == "function" }
 
-func (d dialect) take(ps *problems, at string, t *Tool, m ledger.Member) {
+func (d dialect) take(ps *problems, at string, t *Tool, extra *extras, m ledger.Member) {
 	isText := func(into *string) {
 		if *into = text(m.Value); kind(m.Value) != '"' && kind(m.Value) != 'n' {
 			ps.add(CodeWrongType, at+"/"+m.Name, "must be a string, not %s", kindName(m.Value))
@@ -249,9 +250,9 @@ func (d dialect) take(ps *problems, at string, t *Tool, m ledger.Member) {
 	case d.output != "" && m.Name == d.output:
 		d.takeSchema(ps, at, m, &t.OutputSchema)
 	case m.Name == "strict_json_schema":
-		t.Extra = append(t.Extra, ledger.Member{Name: "strict", Value: m.Value})
+		extra.add(at+pointerTo(m.Name), ledger.Member{Name: "strict", Value: m.Value})
 	case !isFunctionType(m):
-		t.Extra = append(t.Extra, m)
+		extra.add(at+pointerTo(m.Name), m)
 	}
 }
 

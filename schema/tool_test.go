@@ -333,6 +333,27 @@ func TestMarshalRefusesWhatIsNoJSON(t *testing.T) {
 	}
 }
 
+// TestWritingRefusesAMemberTwice: what Marshal writes must be what Parse reads.
+func TestWritingRefusesAMemberTwice(t *testing.T) {
+	one := json.RawMessage(`1`)
+	tools := []schema.Tool{
+		{Name: "a", Extra: []ledger.Member{{Name: "x", Value: one}, {Name: "y", Value: one}, {Name: "x", Value: one}}},
+		{Name: "b", Extra: []ledger.Member{{Name: "x", Value: one}, {Name: "description", Value: one}}},
+		{Name: "c", PassthroughBinding: &schema.Binding{Extra: []ledger.Member{{Name: "tool_name", Value: one}}}},
+		{Name: "d", Extra: []ledger.Member{{Name: "tool_name", Value: one}, {Name: "Name", Value: one}, {Name: "x"}, {Name: "x", Value: one}}},
+	}
+	const want = "0 member_clash /x\n1 member_clash /description\n2 member_clash /passthrough_binding/tool_name"
+	if _, err := schema.Marshal(tools); found(t, err) != want {
+		t.Errorf("Marshal: problems = %q", found(t, err))
+	}
+	if _, _, err := schema.Export(tools, schema.MCP); found(t, err) != want {
+		t.Errorf("Export: problems = %q", found(t, err))
+	}
+	if _, err := json.Marshal(tools[1]); err == nil {
+		t.Error("json.Marshal wrote it")
+	}
+}
+
 func TestToolIsJSON(t *testing.T) {
 	const doc = `{"name":"a","input_schema":{"type":"object"},"passthrough_binding":{"endpoint_name":"e","tool_name":"t"},"later":1}`
 	var tool schema.Tool
