@@ -30,7 +30,7 @@ const (
 
 // Codes of problems with lists in the formats of other SDKs.
 const (
-	CodeBuiltIn        Code = "built_in"        // a tool built into a provider, without a schema
+	CodeBuiltIn        Code = "built_in"        // a tool without a schema: built into a provider, or of free text
 	CodeListIncomplete Code = "list_incomplete" // one page of several
 	CodeFormatUnknown  Code = "format_unknown"  // no entry has the members of a known format
 	CodeFormatMixed    Code = "format_mixed"    // entries of several formats

@@ -44,6 +44,7 @@ type dialect struct {
 	output   string   // the member that holds the output schema
 	inJSON   bool     // schemas are {"json": schema}
 	optional bool     // an entry without input schema takes no arguments
+	custom   bool     // the type "custom" is that of tools with a schema
 	list     string   // the member that holds the list when it is written
 	own      []string // further members the format knows
 	needs    []string // members it cannot do without
@@ -58,7 +59,7 @@ func dialectOf(f Format) (dialect, bool) {
 		return dialect{title: "OpenAI's Responses API", schema: []string{"parameters", "params_json_schema"}, optional: true,
 			own: []string{"strict"}}, true
 	case Anthropic:
-		return dialect{title: "Anthropic's Messages API", schema: []string{"input_schema"},
+		return dialect{title: "Anthropic's Messages API", schema: []string{"input_schema"}, custom: true,
 			own: []string{"type", "cache_control", "strict", "input_examples", "defer_loading", "allowed_callers",
 				"eager_input_streaming"}}, true
 	case MCP:
@@ -88,8 +89,8 @@ const noArguments = `{"type":"object","properties":{}}`
 //
 // It and the other From functions keep members that the platform does not know in [Tool.Extra], take schemas byte for
 // byte, and report everything they cannot read as one [*ValidationError]: entries that are no objects, members of the
-// wrong type, members that say one thing twice or are the platform's own, and tools that are built into a provider and
-// have no schema. What the platform would say of the tools is for [Validate] to find out.
+// wrong type, members that say one thing twice or are the platform's own, and tools that are built into a provider or take
+// free text and so have no schema. What the platform would say of the tools is for [Validate] to find out.
 func FromOpenAI(data []byte) ([]Tool, error) { return read(data, OpenAIResponses, OpenAIChat) }
 
 // FromAnthropic reads the tools of Anthropic's Messages API: the array that is passed to messages.create.
@@ -221,9 +222,9 @@ func (d dialect) read(ps *problems, entry json.RawMessage) (t Tool) {
 		d.take(ps, at, &t, extra, m)
 	}
 	if t.InputSchema == nil {
-		if builtIn := text(member(list, "type")); builtIn != "" && builtIn != "function" && builtIn != "custom" {
-			ps.add(CodeBuiltIn, at+"/type", "is %q, a tool built into the provider, which has no schema; leave it out of the list",
-				cut(builtIn, 60))
+		if builtIn := text(member(list, "type")); builtIn != "" && builtIn != "function" && (builtIn != "custom" || !d.custom) {
+			ps.add(CodeBuiltIn, at+"/type", "is %q, a tool without a schema, as those are that are built into the provider or take "+
+				"free text; leave it out of the list", cut(builtIn, 60))
 		} else if d.optional {
 			t.InputSchema = json.RawMessage(noArguments)
 		}
@@ -264,7 +265,12 @@ func (d dialect) takeSchema(ps *problems, at string, m ledger.Member, into *json
 			return
 		}
 	}
-	if kind(value) != 'n' {
-		*into = value
+	if kind(value) == 'n' {
+		return
 	}
+	if *into != nil {
+		ps.add(CodeMemberClash, at+"/"+m.Name, "is a second schema of the same, and they may differ; keep one of them")
+		return
+	}
+	*into = value
 }
