@@ -141,7 +141,18 @@ func TestValidate(t *testing.T) {
 			"0 wrong_type /passthrough_binding/endpoint_name\n0 wrong_type /passthrough_binding/tool_name"},
 		{"binding with wrong case", pass(`{"endpoint_name":"e","tool_name":"t","Endpoint_ID":"x"}`),
 			"0 wrong_case /passthrough_binding/Endpoint_ID"},
-		{"binding on a sandbox tool", tool(`,"passthrough_binding":{"endpoint_id":"","tool_name":1}`), ``},
+		{"binding on a sandbox tool", tool(`,"passthrough_binding":{"endpoint_name":"e","tool_name":"t"}`), ``},
+		{"binding on a sandbox tool, incomplete", tool(`,"passthrough_binding":{"endpoint_id":"","tool_name":null}`), ``},
+		{"binding on a sandbox tool, empty", tool(`,"passthrough_binding":{}`), ``},
+		{"binding on a sandbox tool, null", tool(`,"passthrough_binding":null`), ``},
+		{"binding on a sandbox tool, no object", tool(`,"passthrough_binding":5`), "0 wrong_type /passthrough_binding"},
+		{"binding on a sandbox tool, wrong types", tool(`,"default_execution_mode":"sandbox","passthrough_binding":{"endpoint_id":[],"tool_name":1,"Tool_Name":"t"}`),
+			"0 wrong_type /passthrough_binding/endpoint_id\n0 wrong_type /passthrough_binding/tool_name\n0 wrong_case /passthrough_binding/Tool_Name"},
+		{"binding on a sandbox tool, both", tool(`,"passthrough_binding":{"endpoint_id":"x","endpoint_name":"y"}`), "0 binding_both_ids /passthrough_binding"},
+		{"binding on a sandbox tool, no id", tool(`,"passthrough_binding":{"endpoint_id":"x"}`),
+			"0 binding_endpoint_id /passthrough_binding/endpoint_id"},
+		{"binding in an unknown mode", tool(`,"default_execution_mode":"x","passthrough_binding":[]`),
+			"0 mode_invalid /default_execution_mode\n0 wrong_type /passthrough_binding"},
 
 		{"policy record_only", tool(`,"ledger_write_policy":"record_only"`), ``},
 		{"policy on a sandbox tool", tool(`,"ledger_write_policy":"none"`), ``},
@@ -221,6 +232,13 @@ func TestValidateChecksEndpoints(t *testing.T) {
 		err := schema.Validate(tools, &schema.ValidateOptions{Endpoints: test.resolver, Org: "ours"})
 		if got := found(t, err); got != test.want {
 			t.Errorf("%s: problems = %q, want %q", test.binding, got, test.want)
+		}
+		sandboxed := parse(t, `[{"name":"a","input_schema":{},"passthrough_binding":`+test.binding+`}]`)
+		for _, code := range []schema.Code{schema.CodeEndpointMissing, schema.CodeEndpointUnchecked, schema.CodeEndpointTool, schema.CodeBindingToolName} {
+			sandboxedErr := schema.Validate(sandboxed, &schema.ValidateOptions{Endpoints: test.resolver, Org: "ours"})
+			if e, ok := errors.AsType[*schema.ValidationError](sandboxedErr); ok && e.Has(code) {
+				t.Errorf("%s: looked up for a sandbox tool: %v", test.binding, sandboxedErr)
+			}
 		}
 		if unchecked := strings.Contains(test.want, "unchecked"); errors.Is(err, broken) != unchecked {
 			t.Errorf("%s: errors.Is(err, the resolver's error) = %v", test.binding, !unchecked)

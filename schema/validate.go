@@ -180,26 +180,30 @@ func (c *checker) mode(ps *problems, t *Tool) {
 		if kept := keptMember(t.kept, "default_execution_mode"); kind(kept) != 'n' {
 			ps.add(CodeModeInvalid, "/default_execution_mode", "must be sandbox or passthrough")
 		}
-	case t.Mode() == Passthrough:
-		c.binding(ps, t.PassthroughBinding)
-	case t.Mode() != Sandbox:
+	case t.Mode() != Sandbox && t.Mode() != Passthrough:
 		ps.add(CodeModeInvalid, "/default_execution_mode", "must be sandbox or passthrough, not %q",
 			cut(string(t.DefaultExecutionMode), 40))
 	}
+	used := t.Mode() == Passthrough
+	if t.PassthroughBinding != nil {
+		c.binding(ps, t.PassthroughBinding, used)
+	} else if used {
+		ps.add(CodeBindingMissing, "/passthrough_binding", "is required in passthrough mode: name an endpoint and a tool of it")
+	}
 }
 
-func (c *checker) binding(ps *problems, b *Binding) {
+// binding checks the form of a binding, and if it is used, that it is complete and leads to a tool.
+func (c *checker) binding(ps *problems, b *Binding, used bool) {
 	const at = "/passthrough_binding"
-	if b == nil {
-		ps.add(CodeBindingMissing, at, "is required in passthrough mode: name an endpoint and a tool of it")
-		return
-	}
 	if b.whole != nil {
 		ps.add(CodeWrongType, at, "must be an object, not %s", kindName(b.whole))
 		return
 	}
 	wrong := false
 	for _, name := range bindingMembers {
+		if !used && kind(keptMember(b.kept, name)) == '"' {
+			continue // empty
+		}
 		wrong = checkText(ps, b.kept, at, name) || wrong
 	}
 	checkCase(ps, at, b.Extra, bindingMembers)
@@ -207,12 +211,15 @@ func (c *checker) binding(ps *problems, b *Binding) {
 	case b.EndpointID != "" && b.EndpointName != "":
 		ps.add(CodeBindingBoth, at, "has both endpoint_id and endpoint_name; keep one")
 		wrong = true
-	case b.EndpointID == "" && b.EndpointName == "" && !wrong:
+	case used && b.EndpointID == "" && b.EndpointName == "" && !wrong:
 		ps.add(CodeBindingNoEndpoint, at, "names no endpoint; give endpoint_id or endpoint_name")
 		wrong = true
 	case b.EndpointID != "" && !uuidPattern.MatchString(b.EndpointID):
 		ps.add(CodeBindingEndpointID, at+"/endpoint_id", "must be a UUID; to bind by name use endpoint_name")
 		wrong = true
+	}
+	if !used {
+		return
 	}
 	if b.ToolName == "" && keptMember(b.kept, "tool_name") == nil {
 		ps.add(CodeBindingToolName, at+"/tool_name", "is required: the tool as the endpoint's discovery lists it")
