@@ -31,9 +31,15 @@
 //
 // A passthrough_binding, a ledger_write_policy or a ledger_adapter on a sandbox tool is legal, kept and warned of; so is
 // an adapter that the policy does not ask for. Every adapter present must be right, whatever the mode and the policy, and
-// so must be the form of every binding; only in passthrough mode must it be complete and lead to a tool. An input_schema may leave out "type" but may not have another than "object"; an output_schema may describe any JSON, as
-// a tool may answer with a list or a text, but must be an object and no boolean. Names that differ by case are different
-// names. A member whose name differs from a known one by case only is a problem, since the platform would not read it.
+// so must be the form of every binding; only in passthrough mode must it be complete and lead to a tool.
+//
+// An input_schema may leave out "type" but may not have another than "object", neither at its root nor where "$ref" and
+// "allOf" lead from there. 32 schemas are looked at for that, and references followed that are JSON Pointers into the
+// schema; "anyOf" and other keywords are not looked into. An output_schema may describe any JSON, as a tool may answer
+// with a list or a text, but must be an object and no boolean.
+//
+// Names that differ by case are different names. A member whose name differs from a known one by case only is a problem,
+// since the platform would not read it.
 //
 // # Hostile input
 //

@@ -150,8 +150,8 @@ func (c *checker) schema(ps *problems, pointer string, raw json.RawMessage, argu
 		ps.add(CodeSchemaNotObject, pointer, "must be a JSON Schema object, not %s", kindName(root))
 		return
 	case arguments:
-		if t := member(members(root), "type"); t != nil && !saysObject(t) {
-			ps.add(CodeSchemaNotObject, pointer+"/type", `must be "object": the arguments of a call are an object`)
+		if at := notObject(root); at != "" {
+			ps.add(CodeSchemaNotObject, pointer+at, `must be "object": the arguments of a call are an object`)
 		}
 	}
 	ps.under(pointer, found)
@@ -160,18 +160,6 @@ func (c *checker) schema(ps *problems, pointer string, raw json.RawMessage, argu
 func isDocument(raw json.RawMessage) bool {
 	_, err := readDocument(raw)
 	return err == nil
-}
-
-// saysObject accepts "object" and ["object"], and what is no type at all: that is reported as such.
-func saysObject(t json.RawMessage) bool {
-	switch kind(t) {
-	case '"':
-		return text(t) == "object"
-	case '[':
-		list := elements(t)
-		return len(list) == 1 && text(list[0]) == "object"
-	}
-	return true
 }
 
 func (c *checker) mode(ps *problems, t *Tool) {
