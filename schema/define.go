@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"context"
 	"encoding/json"
 	"reflect"
 	"sync"
@@ -32,7 +33,7 @@ func Define[In, Out any](name, description string) (Tool, error) {
 	if out := reflect.TypeFor[Out](); out != reflect.TypeFor[any]() {
 		tool.OutputSchema = infer(out, "/output_schema")
 	}
-	c := newChecker(ValidateOptions{})
+	c := newChecker(context.Background(), ValidateOptions{})
 	ps := &problems{index: 0, tool: cut(name, 128)}
 	c.name(ps, &tool)
 	if tool.InputSchema != nil {

@@ -3,7 +3,7 @@
 // SDK.
 //
 //   - [Define] makes a tool from Go types, [For] a schema from one; [Parse] and [Marshal] read and write tool lists.
-//   - [Validate] reports every problem of every tool, [Lint] what is legal but will hurt.
+//   - [Validate] and [ValidateContext] report every problem of every tool, [Lint] what is legal but will hurt.
 //   - [Import], the From functions and [Export] move lists between the formats of SDKs and say what is lost.
 //   - [Compile] makes a [Validator] for one schema, [NewSet] one for the arguments and results of a list of tools.
 //
@@ -21,6 +21,7 @@
 //	schemas         schema_not_object schema_invalid schema_not_json schema_too_large schema_too_deep
 //	                schema_too_complex schema_draft_unknown schema_ref_broken schema_ref_remote schema_ref_cycle
 //	                schema_pattern_invalid
+//	options         limits_invalid
 //	Go types        type_unsupported type_recursive type_too_large tag_invalid
 //	documents       mismatch not_json limit unknown_tool
 //	warnings        no_description description_long name_long name_case no_type root_keyword empty_object type_list

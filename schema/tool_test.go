@@ -1,6 +1,7 @@
 package schema_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -217,8 +218,79 @@ func TestValidateWithoutLedgerSchema(t *testing.T) {
 
 type failingResolver struct{ err error }
 
-func (f failingResolver) Endpoint(string, string) (schema.Endpoint, error) {
+func (f failingResolver) Endpoint(context.Context, string, string) (schema.Endpoint, error) {
 	return schema.Endpoint{}, f.err
+}
+
+// countingResolver remembers what it was asked, in which context.
+type countingResolver struct {
+	asked []string
+	ctx   context.Context
+	then  func()
+}
+
+func (r *countingResolver) Endpoint(ctx context.Context, id, name string) (schema.Endpoint, error) {
+	r.asked, r.ctx = append(r.asked, id+name), ctx
+	if r.then != nil {
+		r.then()
+	}
+	if name == "none" {
+		return schema.Endpoint{}, errors.New("refused")
+	}
+	return schema.Endpoint{Type: "code", Tools: []string{"t"}}, nil
+}
+
+// TestValidateContext: a resolver gets the caller's context, is asked once about each endpoint, and not at all once the
+// context has ended.
+func TestValidateContext(t *testing.T) {
+	var list []string
+	for i, binding := range []string{`"endpoint_name":"a"`, `"endpoint_name":"none"`, `"endpoint_id":"` + uuid + `"`, `"endpoint_name":"a"`,
+		`"endpoint_name":"none"`, `"endpoint_id":"` + strings.ToUpper(uuid) + `"`} {
+		list = append(list, fmt.Sprintf(`{"name":"t%d","input_schema":{},"default_execution_mode":"passthrough","passthrough_binding":{%s,"tool_name":"t"}}`,
+			i, binding))
+	}
+	tools := parse(t, "["+strings.Join(list, ",")+"]")
+	type key struct{}
+	r := &countingResolver{}
+	err := schema.ValidateContext(context.WithValue(t.Context(), key{}, "ours"), tools, &schema.ValidateOptions{Endpoints: r})
+	const unchecked = "1 endpoint_unchecked /passthrough_binding/endpoint_name\n4 endpoint_unchecked /passthrough_binding/endpoint_name"
+	if got := found(t, err); got != unchecked {
+		t.Errorf("problems = %q", got)
+	}
+	if e, ok := errors.AsType[*schema.ValidationError](err); !ok || len(e.Unwrap()) != 1 {
+		t.Errorf("the error unwraps to %v, want one cause", e.Unwrap())
+	}
+	if got := strings.Join(r.asked, " "); got != "a none "+uuid || r.ctx.Value(key{}) != "ours" {
+		t.Errorf("asked %q in %v", got, r.ctx)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	r = &countingResolver{then: cancel}
+	err = schema.ValidateContext(ctx, tools, &schema.ValidateOptions{Endpoints: r})
+	if !errors.Is(err, context.Canceled) || len(r.asked) != 1 {
+		t.Errorf("after the end of the context: asked %q, %v", r.asked, err)
+	}
+}
+
+// TestNegativeLimitsAreReported: a limit that cannot be meant is not taken for the default.
+func TestNegativeLimitsAreReported(t *testing.T) {
+	limits := schema.Limits{Depth: -1, SchemaBytes: -5, Steps: 7}
+	const want = "-1 limits_invalid \n-1 limits_invalid "
+	_, err := schema.Compile(json.RawMessage(`{"type":1}`), &schema.CompileOptions{Limits: limits})
+	if got := found(t, err); got != want {
+		t.Errorf("Compile: problems = %q", got)
+	}
+	if text := fmt.Sprint(err); !strings.Contains(text, "Limits.Depth must not be negative; leave it 0 for 64") ||
+		!strings.Contains(text, "Limits.SchemaBytes must not be negative; leave it 0 for 65536") {
+		t.Errorf("Compile: %v", err)
+	}
+	tools := parse(t, `[{"name":"1","input_schema":{"type":"object"}}]`)
+	if got := found(t, schema.Validate(tools, &schema.ValidateOptions{Limits: limits})); got != want+"\n0 name_invalid /name" {
+		t.Errorf("Validate: problems = %q", got)
+	}
+	if _, err := schema.NewSet(nil, &schema.SetOptions{Validate: schema.ValidateOptions{Limits: limits}}); found(t, err) != want {
+		t.Errorf("NewSet: problems = %q", found(t, err))
+	}
 }
 
 func TestValidateChecksEndpoints(t *testing.T) {

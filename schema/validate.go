@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"regexp"
@@ -27,15 +28,22 @@ type ValidateOptions struct {
 
 // Validate reports everything for which the platform would reject the tools, all of it at once, as a
 // [*ValidationError]. The rules are those of the Tools schema, "Validation"; the package comment lists their codes.
-// Options may be nil. It is safe for concurrent use as long as nobody changes the tools.
+// Options may be nil. It is safe for concurrent use as long as nobody changes the tools. With an [EndpointResolver] that
+// takes its time use [ValidateContext].
 func Validate(tools []Tool, o *ValidateOptions) error {
+	return ValidateContext(context.Background(), tools, o)
+}
+
+// ValidateContext is [Validate] with a context for the [EndpointResolver]. When the context ends, all else is still
+// checked; the endpoints not yet looked up are reported as unchecked, and the error unwraps to that of the context.
+func ValidateContext(ctx context.Context, tools []Tool, o *ValidateOptions) error {
 	var opts ValidateOptions
 	if o != nil {
 		opts = *o
 	}
-	c := newChecker(opts)
+	c := newChecker(ctx, opts)
 	first := make(map[string]int, len(tools))
-	var all []Problem
+	all := opts.Limits.problems()
 	for i := range tools {
 		t := &tools[i]
 		ps := &problems{index: i, tool: cut(t.Name, 128)}
@@ -53,18 +61,21 @@ func Validate(tools []Tool, o *ValidateOptions) error {
 	return &ValidationError{Problems: all, causes: c.causes}
 }
 
-// checker holds what one call of Validate shares.
+// checker holds what one call of ValidateContext shares.
 type checker struct {
+	ctx       context.Context // of the one call
 	ledger    *ledger.Schema
 	endpoints EndpointResolver
 	org       string
 	options   jsonschema.Options
 	checked   map[string][]Problem // by text of the schema: lists often repeat one
+	looked    map[endpointKey]foundEndpoint
 	causes    []error
 }
 
-func newChecker(o ValidateOptions) *checker {
-	return &checker{ledger: o.LedgerSchema, endpoints: o.Endpoints, org: o.Org, checked: map[string][]Problem{},
+func newChecker(ctx context.Context, o ValidateOptions) *checker {
+	return &checker{ctx: ctx, ledger: o.LedgerSchema, endpoints: o.Endpoints, org: o.Org,
+		checked: map[string][]Problem{}, looked: map[endpointKey]foundEndpoint{},
 		options: jsonschema.Options{Limits: jsonschema.Limits(o.Limits)}}
 }
 
