@@ -117,16 +117,21 @@ func TestValidateReportsEveryIssue(t *testing.T) {
 
 // TestManyNamesAreCounted: of many missing or unwanted names the first are shown and all are counted.
 func TestManyNamesAreCounted(t *testing.T) {
-	for _, test := range []struct{ name, schema, document, first, last string }{
-		{"required", `{"required":` + names(1_000) + `}`, `{}`, `"n0"`, `"n115"`},
-		{"dependentRequired", `{"dependentRequired":{"a":` + names(1_000) + `}}`, `{"a":1}`, `"n0"`, `"n115"`},
-		{"additional", `{"additionalProperties":false}`, manyProperties(1_000), "/p0", "/p115"},
-		{"in an alternative", `{"anyOf":[{"type":"string"},{"required":` + names(1_000) + `}]}`, `{}`, `"n0"`, `"n115"`},
+	for _, test := range []struct {
+		name, schema, document, first, last string
+		more                                int
+	}{
+		{"required", `{"required":` + names(1_000) + `}`, `{}`, `"n0"`, `"n115"`, 980},
+		{"dependentRequired", `{"dependentRequired":{"a":` + names(1_000) + `}}`, `{"a":1}`, `"n0"`, `"n115"`, 980},
+		{"additional", `{"additionalProperties":false}`, manyProperties(1_000), "/p0", "/p115", 980},
+		{"in an alternative", `{"anyOf":[{"type":"string"},{"required":` + names(1_000) + `}]}`, `{}`, `"n0"`, `"n115"`, 980},
+		{"in the closest alternative", `{"anyOf":[{"required":` + names(1_000) + `},{"required":` + names(90) + `}]}`, `{}`,
+			"matches none", `"n25"`, 71},
 	} {
 		err := mustCompile(t, test.schema).Validate([]byte(test.document))
 		e, ok := errors.AsType[*schema.InstanceError](err)
-		if !ok || len(e.Issues) != 20 || e.More != 980 {
-			t.Errorf("%s: %v, want 20 issues and 980 more", test.name, err)
+		if !ok || len(e.Issues) != 20 || e.More != test.more {
+			t.Errorf("%s: %v, want 20 issues and %d more", test.name, err, test.more)
 			continue
 		}
 		if first, last := e.Issues[0].Pointer+e.Issues[0].Message, e.Issues[19].Pointer+e.Issues[19].Message; !strings.Contains(first, test.first) ||

@@ -408,6 +408,8 @@ func TestNullOnlyWhereItIsWritten(t *testing.T) {
 		infer[struct {
 			A NeverZero `json:"a,omitzero,omitempty"`
 		}], infer[struct {
+			A NeverZero `json:"a,omitempty,omitzero"`
+		}], infer[struct {
 			A *OftenZero `json:"a,omitzero"`
 		}], infer[struct {
 			A []int `json:"a,omitzero"`

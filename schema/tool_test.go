@@ -64,6 +64,10 @@ func TestValidate(t *testing.T) {
 		return tool(`,"default_execution_mode":"passthrough","passthrough_binding":{"endpoint_name":"e","tool_name":"t"},` +
 			`"ledger_write_policy":"adapter","ledger_adapter":` + adapter)
 	}
+	var chain strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&chain, `"l%d":{"$ref":"#/$defs/l%d"},`, i, i+1)
+	}
 	for _, test := range []struct{ name, tools, want string }{
 		{"the least", tool(``), ``},
 		{"no tools", `[]`, ``},
@@ -123,6 +127,9 @@ func TestValidate(t *testing.T) {
 		{"input schema by ref to an anchor", input(`{"$ref":"#x","$defs":{"x":{"$anchor":"x","type":"array"}}}`), ``},
 		{"input schema by ref into another document", input(`{"$ref":"#/$defs/x","$defs":{"x":{"$id":"https://x.test/y","$ref":"#/$defs/z",` +
 			`"$defs":{"z":{"type":"object"}}},"z":{"type":"array"}}}`), ``},
+		{"input schema by ref through another document", input(`{"$ref":"#/$defs/x/$defs/z","$defs":{"x":{"$id":"https://x.test/y",` +
+			`"$defs":{"z":{"$ref":"#/$defs/w"},"w":{"type":"object"}}},"w":{"type":"array"}}}`), ``},
+		{"input schema by a long row of refs", input(`{"$ref":"#/$defs/l0","$defs":{` + chain.String() + `"l40":{"type":"string"}}}`), ``},
 		{"input schema by ref to itself", input(`{"$ref":"#"}`), "0 schema_ref_cycle /input_schema"},
 		{"input schema by ref to a cycle", input(`{"$ref":"#/$defs/x","$defs":{"x":{"type":"string","allOf":[{"$ref":"#/$defs/x"}]}}}`),
 			"0 schema_not_object /input_schema/$defs/x/type\n0 schema_ref_cycle /input_schema/$defs/x"},
