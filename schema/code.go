@@ -21,7 +21,7 @@ const (
 	CodeEndpointType       Code = "endpoint_type"        // the endpoint's type cannot be bound
 	CodeEndpointForeign    Code = "endpoint_foreign"     // the endpoint belongs to another organisation
 	CodeEndpointTool       Code = "endpoint_tool"        // the endpoint has no such tool
-	CodeEndpointUnchecked  Code = "endpoint_unchecked"   // the resolver failed; ValidationError unwraps to its error
+	CodeEndpointUnchecked  Code = "endpoint_unchecked"   // the resolver failed or the context ended; ValidationError unwraps to the error
 	CodePolicyInvalid      Code = "policy_invalid"       // ledger_write_policy is none of the three
 	CodeAdapterMissing     Code = "adapter_missing"      // policy adapter without ledger_adapter
 	CodeAdapterInvalid     Code = "adapter_invalid"      // the adapter breaks a rule of package ledger
@@ -30,10 +30,11 @@ const (
 
 // Codes of problems with lists in the formats of other SDKs.
 const (
-	CodeBuiltIn        Code = "built_in"        // a tool built into a provider, without a schema
+	CodeBuiltIn        Code = "built_in"        // a tool without a schema: built into a provider, or of free text
 	CodeListIncomplete Code = "list_incomplete" // one page of several
 	CodeFormatUnknown  Code = "format_unknown"  // no entry has the members of a known format
 	CodeFormatMixed    Code = "format_mixed"    // entries of several formats
+	CodeMemberClash    Code = "member_clash"    // a member that says what another says, or would be written under its name
 )
 
 // Codes of problems with a schema.
@@ -50,6 +51,9 @@ const (
 	CodeSchemaRefCycle   Code = "schema_ref_cycle"       // a "$ref" leads back to itself
 	CodeSchemaPattern    Code = "schema_pattern_invalid" // a regular expression does not compile
 )
+
+// Codes of problems with options.
+const CodeLimitsInvalid Code = "limits_invalid" // a field of Limits is negative
 
 // Codes of problems with Go types. Their pointers are Go names, such as /Order/Items.
 const (

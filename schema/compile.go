@@ -20,13 +20,14 @@ type CompileOptions struct {
 	Limits Limits
 }
 
-// Limits bounds what a schema and a document may cost. The zero value of a field means its default. With the defaults
+// Limits bounds what a schema and a document may cost. The zero value of a field means its default; a negative one is
+// reported as a [*ValidationError] with the code limits_invalid. With the defaults
 // no schema takes more than about 100 ms to compile, and no document more than that to validate.
 type Limits struct {
 	SchemaBytes  int // size of one schema; default 64 KiB
 	SchemaDepth  int // nesting of one schema; default 64
 	Properties   int // properties in all; default 1,000. There may be three times as many subschemas of any kind
-	Pattern      int // bytes of one regular expression; default 1 KiB
+	Pattern      int // bytes of one regular expression, also of a string with the format "regex"; default 1 KiB
 	ExpandedRefs int // references met when every "$ref" is written out; default 10,000
 
 	Bytes        int // size of a document; default 1 MiB
@@ -37,6 +38,13 @@ type Limits struct {
 	Issues       int // issues reported for one document; default 20
 }
 
+func (l Limits) problems() (list []Problem) {
+	for _, message := range jsonschema.Limits(l).Negative() {
+		list = append(list, Problem{Index: noTool, Code: CodeLimitsInvalid, Message: message})
+	}
+	return list
+}
+
 // A Validator checks JSON documents against one schema. It is immutable and safe for concurrent use.
 type Validator struct {
 	compiled *jsonschema.Schema
@@ -45,9 +53,15 @@ type Validator struct {
 // Compile compiles a JSON Schema of draft 2020-12 (the default), 2019-09, 7, 6 or 4. Any schema will do, also one whose
 // root is no object; [Tool] asks for more. Options may be nil.
 //
-// The error is a [*ValidationError] whose problems have pointers into the schema and codes that begin with "schema_".
+// The error is a [*ValidationError] whose problems have pointers into the schema and codes that begin with "schema_", or
+// that is about negative limits.
 // Regular expressions are those of Go (RE2 syntax): look-around is not available, and nothing backtracks.
 func Compile(schema json.RawMessage, o *CompileOptions) (*Validator, error) {
+	if o != nil {
+		if negative := o.Limits.problems(); negative != nil {
+			return nil, &ValidationError{Problems: negative}
+		}
+	}
 	compiled, err := compile(schema, o)
 	if err != nil {
 		return nil, &ValidationError{Problems: schemaProblems(err)}

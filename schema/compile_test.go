@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/toolwire/toolwire/schema"
 )
@@ -111,6 +112,32 @@ func TestValidateReportsEveryIssue(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestManyNamesAreCounted: of many missing or unwanted names the first are shown and all are counted.
+func TestManyNamesAreCounted(t *testing.T) {
+	for _, test := range []struct {
+		name, schema, document, first, last string
+		more                                int
+	}{
+		{"required", `{"required":` + names(1_000) + `}`, `{}`, `"n0"`, `"n115"`, 980},
+		{"dependentRequired", `{"dependentRequired":{"a":` + names(1_000) + `}}`, `{"a":1}`, `"n0"`, `"n115"`, 980},
+		{"additional", `{"additionalProperties":false}`, manyProperties(1_000), "/p0", "/p115", 980},
+		{"in an alternative", `{"anyOf":[{"type":"string"},{"required":` + names(1_000) + `}]}`, `{}`, `"n0"`, `"n115"`, 980},
+		{"in the closest alternative", `{"anyOf":[{"required":` + names(1_000) + `},{"required":` + names(90) + `}]}`, `{}`,
+			"matches none", `"n25"`, 71},
+	} {
+		err := mustCompile(t, test.schema).Validate([]byte(test.document))
+		e, ok := errors.AsType[*schema.InstanceError](err)
+		if !ok || len(e.Issues) != 20 || e.More != test.more {
+			t.Errorf("%s: %v, want 20 issues and %d more", test.name, err, test.more)
+			continue
+		}
+		if first, last := e.Issues[0].Pointer+e.Issues[0].Message, e.Issues[19].Pointer+e.Issues[19].Message; !strings.Contains(first, test.first) ||
+			!strings.Contains(last, test.last) {
+			t.Errorf("%s: from %s to %s, want %s to %s", test.name, first, last, test.first, test.last)
+		}
 	}
 }
 
@@ -254,6 +281,59 @@ func TestValidatorIsSafeForConcurrentUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// TestFormatRegexKeepsNoState: the format is checked while validating, so it may share nothing with other calls and
+// must not wear out.
+func TestFormatRegexKeepsNoState(t *testing.T) {
+	v, err := schema.Compile(json.RawMessage(`{"items":{"format":"regex"}}`), &schema.CompileOptions{AssertFormats: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for i := range 2_500 {
+				if err := v.Validate(fmt.Appendf(nil, `["abcdef%d_%d",1]`, g, i)); err != nil {
+					t.Errorf("call %d of %d: %v", i, g, err)
+					return
+				}
+				if got, want := issues(t, v.Validate(fmt.Appendf(nil, `["(%d_%d"]`, g, i))), "/0|format|must be a valid regex"; got != want {
+					t.Errorf("call %d of %d: issues = %q, want %q", i, g, got, want)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestFormatRegexIsBounded: a longer expression is not judged, and many costly ones are too much.
+func TestFormatRegexIsBounded(t *testing.T) {
+	v, err := schema.Compile(json.RawMessage(`{"items":{"format":"regex"}}`), &schema.CompileOptions{AssertFormats: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name, document string
+		want           schema.Code
+	}{
+		{"the longest", `["` + strings.Repeat("a", 1024) + `"]`, ""},
+		{"longer", `["` + strings.Repeat("a", 1025) + `"]`, schema.CodeLimit},
+		{"some of usual length", `[` + strings.Repeat(`"^[a-z]+(-[0-9]{2,4})?$",`, 1000) + `""]`, ""},
+		{"some with classes", `[` + strings.Repeat(`"^\\p{L}+$",`, 100) + `""]`, ""},
+		{"many with classes", `[` + strings.Repeat(`"`+strings.Repeat(`\\pL|`, 200)+`",`, 800) + `""]`, schema.CodeLimit},
+	} {
+		start := time.Now()
+		err := v.Validate([]byte(test.document))
+		var code schema.Code
+		if e, ok := errors.AsType[*schema.InstanceError](err); ok {
+			code = e.Code
+		}
+		if took := time.Since(start); code != test.want || took > 2*time.Second {
+			t.Errorf("%s: %v after %v, want %q", test.name, err, took, test.want)
+		}
+	}
 }
 
 // TestValidateAllocatesLittle: decoding and validating three fields takes fewer allocations than the validator library

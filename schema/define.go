@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"context"
 	"encoding/json"
 	"reflect"
 	"sync"
@@ -32,7 +33,7 @@ func Define[In, Out any](name, description string) (Tool, error) {
 	if out := reflect.TypeFor[Out](); out != reflect.TypeFor[any]() {
 		tool.OutputSchema = infer(out, "/output_schema")
 	}
-	c := newChecker(ValidateOptions{})
+	c := newChecker(context.Background(), ValidateOptions{})
 	ps := &problems{index: 0, tool: cut(name, 128)}
 	c.name(ps, &tool)
 	if tool.InputSchema != nil {
@@ -56,8 +57,9 @@ func Define[In, Out any](name, description string) (Tool, error) {
 // omitempty or omitzero or comes from an embedded pointer. Objects from structs allow no other properties.
 //
 // The one rule for null: what encoding/json can write as null may be null. That is a pointer, a slice or a map, unless
-// omitempty or omitzero leaves it out when it is nil; such a value is {"anyOf": [..., {"type": "null"}]}, never a list
-// of types. The root itself is never null.
+// omitempty or omitzero leaves it out when it is nil; a pointer that is not nil may still point at one of them that is,
+// and a slice or a map with a method IsZero may tell omitzero to keep it. Such a value is
+// {"anyOf": [..., {"type": "null"}]}, never a list of types. The root itself is never null.
 //
 // The tag jsonschema sets keywords, separated by commas (a comma in a value is written \\,):
 //

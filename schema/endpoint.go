@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -15,11 +16,13 @@ type Endpoint struct {
 	Tools []string // the tools that its discovery lists
 }
 
-// An EndpointResolver finds registered endpoints, so that [Validate] can check bindings against them.
+// An EndpointResolver finds registered endpoints, so that [Validate] and [ValidateContext] can check bindings against
+// them. One validation asks once about each endpoint, one at a time.
 type EndpointResolver interface {
-	// Endpoint finds an endpoint by id or by name, of which exactly one is not empty. The error is
-	// [ErrEndpointNotFound] when there is none; any other error is reported as "could not be checked".
-	Endpoint(id, name string) (Endpoint, error)
+	// Endpoint finds an endpoint by id or by name, of which exactly one is not empty. The context is that of
+	// ValidateContext. The error is [ErrEndpointNotFound] when there is none; any other error is reported as "could not be
+	// checked".
+	Endpoint(ctx context.Context, id, name string) (Endpoint, error)
 }
 
 // ErrEndpointNotFound says that no endpoint has the id or the name.
@@ -29,7 +32,7 @@ var ErrEndpointNotFound = errors.New("schema: endpoint not found")
 type Endpoints []Endpoint
 
 // Endpoint implements [EndpointResolver]. Ids are compared without regard to case, as UUIDs are.
-func (list Endpoints) Endpoint(id, name string) (Endpoint, error) {
+func (list Endpoints) Endpoint(_ context.Context, id, name string) (Endpoint, error) {
 	for _, e := range list {
 		if id != "" && strings.EqualFold(e.ID, id) || name != "" && e.Name == name {
 			return e, nil
@@ -41,19 +44,43 @@ func (list Endpoints) Endpoint(id, name string) (Endpoint, error) {
 // endpointTypes are those that a binding may point at.
 var endpointTypes = []string{"mcp_server", "http_openapi", "code"}
 
+// endpointKey is what an endpoint is looked up by; ids are lower case.
+type endpointKey struct{ id, name string }
+
+type foundEndpoint struct {
+	Endpoint
+	err error
+}
+
+// endpoint looks an endpoint up, once. When the context has ended nothing is looked up.
+func (c *checker) endpoint(id, name string) (Endpoint, error) {
+	key := endpointKey{strings.ToLower(id), name}
+	if known, ok := c.looked[key]; ok {
+		return known.Endpoint, known.err
+	}
+	e, err := Endpoint{}, c.ctx.Err()
+	if err == nil {
+		e, err = c.endpoints.Endpoint(c.ctx, id, name)
+	}
+	if err != nil && !errors.Is(err, ErrEndpointNotFound) {
+		c.causes = append(c.causes, err)
+	}
+	c.looked[key] = foundEndpoint{e, err}
+	return e, err
+}
+
 // checkEndpoint holds a binding against the endpoint it names.
 func (c *checker) checkEndpoint(ps *problems, b *Binding) {
 	member := "/passthrough_binding/endpoint_id"
 	if b.EndpointID == "" {
 		member = "/passthrough_binding/endpoint_name"
 	}
-	e, err := c.endpoints.Endpoint(b.EndpointID, b.EndpointName)
+	e, err := c.endpoint(b.EndpointID, b.EndpointName)
 	switch {
 	case errors.Is(err, ErrEndpointNotFound):
 		ps.add(CodeEndpointMissing, member, "names no endpoint of the organisation; register it or correct the binding")
 		return
 	case err != nil:
-		c.causes = append(c.causes, err)
 		ps.add(CodeEndpointUnchecked, member, "could not be checked: looking the endpoint up failed")
 		return
 	}

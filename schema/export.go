@@ -25,8 +25,8 @@ func (l Loss) String() string {
 // (mode, binding, policy, adapter) are for the platform alone, and so is a tool list in the format [Platform]. Of
 // Tool.Extra it writes what belongs to the format, so that a list read and written in one format comes out the same.
 //
-// Schemas are written byte for byte. The error is a [*ValidationError] if something raw in a tool is not strict JSON, or
-// if there is no such format.
+// Schemas are written byte for byte. The error is a [*ValidationError] if something raw in a tool is not strict JSON, if
+// a name in Extra stands there twice or is that of a field, or if there is no such format.
 func Export(tools []Tool, f Format) ([]byte, []Loss, error) {
 	if f == Platform {
 		doc, err := Marshal(tools)

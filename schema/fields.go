@@ -104,14 +104,28 @@ func fieldOf(f reflect.StructField, name, options string, at []int, maybe bool) 
 	}
 	for option := range strings.SplitSeq(options, ",") {
 		switch option {
-		case "omitempty", "omitzero":
-			g.nilGone = true
+		case "omitempty":
+			g.optional, g.nilGone = true, true
+		case "omitzero":
+			g.optional = true
+			g.nilGone = g.nilGone || !decidesZero(f.Type)
 		case "string":
 			g.quoted = isScalarKind(f.Type)
 		}
 	}
-	g.optional = g.nilGone || maybe
+	g.optional = g.optional || maybe
 	return g
+}
+
+var zeroer = reflect.TypeFor[interface{ IsZero() bool }]()
+
+// decidesZero tells whether "omitzero" asks a method of the value, which may keep a nil slice or map. A nil pointer or
+// interface is left out unasked.
+func decidesZero(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface {
+		return false
+	}
+	return reflect.PointerTo(t).Implements(zeroer)
 }
 
 // isScalarKind tells whether encoding/json honours the option "string".

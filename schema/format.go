@@ -44,6 +44,7 @@ type dialect struct {
 	output   string   // the member that holds the output schema
 	inJSON   bool     // schemas are {"json": schema}
 	optional bool     // an entry without input schema takes no arguments
+	custom   bool     // the type "custom" is that of tools with a schema
 	list     string   // the member that holds the list when it is written
 	own      []string // further members the format knows
 	needs    []string // members it cannot do without
@@ -58,7 +59,7 @@ func dialectOf(f Format) (dialect, bool) {
 		return dialect{title: "OpenAI's Responses API", schema: []string{"parameters", "params_json_schema"}, optional: true,
 			own: []string{"strict"}}, true
 	case Anthropic:
-		return dialect{title: "Anthropic's Messages API", schema: []string{"input_schema"},
+		return dialect{title: "Anthropic's Messages API", schema: []string{"input_schema"}, custom: true,
 			own: []string{"type", "cache_control", "strict", "input_examples", "defer_loading", "allowed_callers",
 				"eager_input_streaming"}}, true
 	case MCP:
@@ -88,8 +89,8 @@ const noArguments = `{"type":"object","properties":{}}`
 //
 // It and the other From functions keep members that the platform does not know in [Tool.Extra], take schemas byte for
 // byte, and report everything they cannot read as one [*ValidationError]: entries that are no objects, members of the
-// wrong type, and tools that are built into a provider and have no schema. What the platform would say of the tools is
-// for [Validate] to find out.
+// wrong type, members that say one thing twice or are the platform's own, and tools that are built into a provider or take
+// free text and so have no schema. What the platform would say of the tools is for [Validate] to find out.
 func FromOpenAI(data []byte) ([]Tool, error) { return read(data, OpenAIResponses, OpenAIChat) }
 
 // FromAnthropic reads the tools of Anthropic's Messages API: the array that is passed to messages.create.
@@ -203,6 +204,7 @@ func (d dialect) read(ps *problems, entry json.RawMessage) (t Tool) {
 		return t
 	}
 	list, at := members(entry), ""
+	extra := &extras{ps: ps, into: &t.Extra, known: toolMembers}
 	if inner := member(list, d.wrapper); d.wrapper != "" && inner != nil {
 		if kind(inner) != '{' {
 			ps.add(CodeWrongType, "/"+d.wrapper, "must be an object, not %s", kindName(inner))
@@ -210,19 +212,19 @@ func (d dialect) read(ps *problems, entry json.RawMessage) (t Tool) {
 		}
 		for _, m := range list {
 			if m.Name != d.wrapper && !isFunctionType(m) {
-				t.Extra = append(t.Extra, m)
+				extra.add(pointerTo(m.Name), m)
 			}
 		}
 		list, at = members(inner), "/"+d.wrapper
 	}
 	ps.tool = cut(text(member(list, "name")), 128)
 	for _, m := range list {
-		d.take(ps, at, &t, m)
+		d.take(ps, at, &t, extra, m)
 	}
 	if t.InputSchema == nil {
-		if builtIn := text(member(list, "type")); builtIn != "" && builtIn != "function" && builtIn != "custom" {
-			ps.add(CodeBuiltIn, at+"/type", "is %q, a tool built into the provider, which has no schema; leave it out of the list",
-				cut(builtIn, 60))
+		if builtIn := text(member(list, "type")); builtIn != "" && builtIn != "function" && (builtIn != "custom" || !d.custom) {
+			ps.add(CodeBuiltIn, at+"/type", "is %q, a tool without a schema, as those are that are built into the provider or take "+
+				"free text; leave it out of the list", cut(builtIn, 60))
 		} else if d.optional {
 			t.InputSchema = json.RawMessage(noArguments)
 		}
@@ -233,7 +235,7 @@ func (d dialect) read(ps *problems, entry json.RawMessage) (t Tool) {
 // isFunctionType recognises the member that says of every entry that it is a function.
 func isFunctionType(m ledger.Member) bool { return m.Name == "type" && text(m.Value) == "function" }
 
-func (d dialect) take(ps *problems, at string, t *Tool, m ledger.Member) {
+func (d dialect) take(ps *problems, at string, t *Tool, extra *extras, m ledger.Member) {
 	isText := func(into *string) {
 		if *into = text(m.Value); kind(m.Value) != '"' && kind(m.Value) != 'n' {
 			ps.add(CodeWrongType, at+"/"+m.Name, "must be a string, not %s", kindName(m.Value))
@@ -249,9 +251,9 @@ func (d dialect) take(ps *problems, at string, t *Tool, m ledger.Member) {
 	case d.output != "" && m.Name == d.output:
 		d.takeSchema(ps, at, m, &t.OutputSchema)
 	case m.Name == "strict_json_schema":
-		t.Extra = append(t.Extra, ledger.Member{Name: "strict", Value: m.Value})
+		extra.add(at+pointerTo(m.Name), ledger.Member{Name: "strict", Value: m.Value})
 	case !isFunctionType(m):
-		t.Extra = append(t.Extra, m)
+		extra.add(at+pointerTo(m.Name), m)
 	}
 }
 
@@ -263,7 +265,12 @@ func (d dialect) takeSchema(ps *problems, at string, m ledger.Member, into *json
 			return
 		}
 	}
-	if kind(value) != 'n' {
-		*into = value
+	if kind(value) == 'n' {
+		return
 	}
+	if *into != nil {
+		ps.add(CodeMemberClash, at+"/"+m.Name, "is a second schema of the same, and they may differ; keep one of them")
+		return
+	}
+	*into = value
 }

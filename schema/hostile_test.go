@@ -92,12 +92,24 @@ func hostileCases() []hostile {
 		{"as much wrong as the steps allow", `{"items":{"allOf":` + listOf(9, `{"type":"string"}`) + `}}`, listOf(9_900, `1`), schema.CodeMismatch},
 		{"deep document", `{}`, nested(100_000, `[`, ``, `]`), schema.CodeLimit},
 		{"deep document of objects", `{}`, nested(65, `{"a":`, `1`, `}`), schema.CodeLimit},
+		{"unevaluatedItems and many alternatives", `{"allOf":` + listOf(900, `{"minItems":1}`) + `,"unevaluatedItems":{}}`, listOf(48_000, `1`), schema.CodeLimit},
+		{"unevaluatedItems and any of many", `{"anyOf":` + listOf(900, `{"type":"array"}`) + `,"unevaluatedItems":{}}`, listOf(48_000, `1`), schema.CodeLimit},
+		{"as much unevaluated as the steps allow", `{"allOf":` + listOf(6, `{"minItems":1}`) + `,"unevaluatedItems":{}}`, listOf(48_000, `1`), ""},
+		{"nothing unevaluated", `{"allOf":` + listOf(900, `{"minItems":1}`) + `}`, listOf(48_000, `1`), ""},
 		{"long enum and many values", `{"items":{"enum":[` + longEnum + `]}}`, listOf(20_000, `7654321`), schema.CodeLimit},
 		{"enum and values", `{"items":{"enum":` + listOf(1_000, `1234567`) + `}}`, listOf(1_500, `7654321`), schema.CodeLimit},
 		{"uniqueItems in every level", `{"$defs":{"u":{"uniqueItems":true,"items":{"$ref":"#/$defs/u"}}},"$ref":"#/$defs/u"}`,
 			nested(60, `[`, listOf(20_000, `1.5`), `]`), schema.CodeLimit},
 		{"large document", `{}`, `"` + strings.Repeat("a", 1<<20) + `"`, schema.CodeLimit},
 		{"many unwanted properties", `{"additionalProperties":false}`, manyProperties(24_000), schema.CodeMismatch},
+		{"many unwanted properties many times", `{"allOf":` + listOf(30, `{"additionalProperties":false}`) + `}`, manyProperties(24_000), schema.CodeMismatch},
+		{"many required names", `{"required":` + names(5_000) + `}`, `{}`, schema.CodeMismatch},
+		{"many required names many times", `{"items":{"required":` + names(5_000) + `}}`, listOf(300, `{}`), schema.CodeLimit},
+		{"as many required names as the steps allow", `{"items":{"required":` + names(5_000) + `}}`, listOf(19, `{}`), schema.CodeMismatch},
+		{"some required names many times", `{"items":{"required":` + names(80) + `}}`, listOf(1_200, `{}`), schema.CodeMismatch},
+		{"many dependent names many times", `{"items":{"dependentRequired":{"a":` + names(5_000) + `}}}`, listOf(600, `{"a":1}`), schema.CodeLimit},
+		{"many dependencies many times", `{"$schema":"http://json-schema.org/draft-07/schema#","items":{"dependencies":{"a":` + names(5_000) + `}}}`,
+			listOf(600, `{"a":1}`), schema.CodeLimit},
 	}
 }
 
@@ -110,6 +122,14 @@ func refs(n int) string {
 		fmt.Fprintf(&b, `{"$ref":"#/x/%d"}`, i)
 	}
 	return b.String()
+}
+
+func names(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `,"n%d"`, i)
+	}
+	return `[` + b.String()[1:] + `]`
 }
 
 func patternList(n int) string {

@@ -139,10 +139,18 @@ type (
 	}
 	Octet byte
 	Color int
-	Empty struct{}
+
+	NeverZero     []int
+	SometimesZero map[string]int
+	OftenZero     struct{ N int }
+	Empty         struct{}
 )
 
 func (c Color) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "#%06x", int(c)), nil }
+
+func (NeverZero) IsZero() bool        { return false }
+func (s *SometimesZero) IsZero() bool { return len(*s) == 1 }
+func (o OftenZero) IsZero() bool      { return o.N > 0 }
 
 // TestInfer compares schemas with golden files: one per Go construct.
 func TestInfer(t *testing.T) {
@@ -377,6 +385,42 @@ func TestMarshalledValuesValidate(t *testing.T) {
 		C *Color `json:",omitzero"`
 		D map[Color]json.Number
 	}](t)
+	property[struct {
+		A **int           `json:"a,omitempty"`
+		B ***string       `json:"b,omitzero"`
+		C *[]int          `json:"c,omitempty"`
+		D *map[string]int `json:"d,omitzero"`
+		E **[]byte        `json:"e,omitempty,omitzero"`
+		F **int           `json:",omitempty,string"`
+	}](t)
+	property[struct {
+		A NeverZero     `json:"a,omitzero"`
+		B SometimesZero `json:"b,omitzero"`
+		C NeverZero     `json:"c,omitzero,omitempty"`
+		D *NeverZero    `json:"d,omitzero"`
+		E OftenZero     `json:"e,omitzero"`
+	}](t)
+}
+
+// TestNullOnlyWhereItIsWritten: what is left out when it is nil may not be null.
+func TestNullOnlyWhereItIsWritten(t *testing.T) {
+	for _, raw := range []func() (json.RawMessage, error){
+		infer[struct {
+			A NeverZero `json:"a,omitzero,omitempty"`
+		}], infer[struct {
+			A NeverZero `json:"a,omitempty,omitzero"`
+		}], infer[struct {
+			A *OftenZero `json:"a,omitzero"`
+		}], infer[struct {
+			A []int `json:"a,omitzero"`
+		}], infer[struct {
+			A *int `json:"a,omitempty"`
+		}],
+	} {
+		if got, err := raw(); err != nil || bytes.Contains(got, []byte("null")) {
+			t.Errorf("%s, %v", got, err)
+		}
+	}
 }
 
 func property[T any](t *testing.T) {

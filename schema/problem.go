@@ -47,7 +47,7 @@ type ValidationError struct {
 	causes []error
 }
 
-// Unwrap returns the errors of an [EndpointResolver] that failed.
+// Unwrap returns the errors of an [EndpointResolver] that failed, and that of the context that ended before it was asked.
 func (e *ValidationError) Unwrap() []error { return e.causes }
 
 // Error is a list for people: one problem as it is, several under a heading, one line each.

@@ -18,6 +18,7 @@ import (
 type shape struct {
 	plain    reflect.Type // the type to infer from
 	null     bool         // may be null
+	innerNil bool         // of a pointer: what it points at may be null
 	fields   []shapeField // of an object from a struct
 	elem     *shape       // of a list, or of a map's values
 	isMap    bool
@@ -100,7 +101,7 @@ func (w *walker) shape(t reflect.Type) *shape {
 	switch t.Kind() {
 	case reflect.Pointer:
 		s := w.shape(t.Elem())
-		s.null = true
+		s.innerNil, s.null = s.null, true
 		return s
 	case reflect.Struct:
 		return w.structShape(t)
@@ -209,7 +210,7 @@ func (w *walker) structShape(t reflect.Type) *shape {
 			inner = &shape{plain: stringType, null: inner.null}
 		}
 		tags := w.tags(f, inner)
-		inner.null = inner.null && !f.nilGone || tags.nullable
+		inner.null = inner.null && !f.nilGone || inner.innerNil || tags.nullable
 		p := shapeField{f.name, "p" + strconv.Itoa(i), !f.optional || tags.required, inner}
 		tag := "json:" + strconv.Quote(p.plainName)
 		if tags.keywords != "" {

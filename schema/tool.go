@@ -49,8 +49,8 @@ type Tool struct {
 	LedgerWritePolicy WritePolicy
 	// LedgerAdapter is the rule by which a result becomes ledger updates; required with the policy adapter.
 	LedgerAdapter *ledger.Adapter
-	// Extra are members that are not in the Tools schema, byte for byte and in order. Formats of other SDKs keep what is
-	// theirs alone here, so that it is there when the tool is written in the same format.
+	// Extra are members that are not in the Tools schema, byte for byte and in order, each name once. Formats of other SDKs
+	// keep what is theirs alone here, so that it is there when the tool is written in the same format.
 	Extra []ledger.Member
 
 	whole json.RawMessage // set when the entry is no object
@@ -316,7 +316,8 @@ func Parse(data []byte) ([]Tool, error) {
 }
 
 // Marshal writes the list that [Parse] reads, {"tools_schema": [...]}. Schemas and unknown members are written byte for
-// byte as they were read. The error is a [*ValidationError] if a schema or an unknown member is not strict JSON.
+// byte as they were read. The error is a [*ValidationError] if a schema or an unknown member is not strict JSON, or if a
+// name in Extra stands there twice or is that of a field.
 func Marshal(tools []Tool) ([]byte, error) {
 	list := make([]json.RawMessage, len(tools))
 	var all []Problem
@@ -339,7 +340,7 @@ func Marshal(tools []Tool) ([]byte, error) {
 	return w.end(), nil
 }
 
-// checkRaw makes sure that what a caller put into raw members is one strict JSON value each.
+// checkRaw makes sure that what a caller put into raw members is one strict JSON value each, under names of their own.
 func (t *Tool) checkRaw(index int) []Problem {
 	ps := &problems{index: index, tool: cut(t.Name, 128)}
 	check := func(pointer string, raw json.RawMessage) {
@@ -352,15 +353,45 @@ func (t *Tool) checkRaw(index int) []Problem {
 	}
 	check("/input_schema", t.InputSchema)
 	check("/output_schema", t.OutputSchema)
-	for _, m := range t.Extra {
-		check(pointerTo(m.Name), m.Value)
-	}
-	if t.PassthroughBinding != nil {
-		for _, m := range t.PassthroughBinding.Extra {
-			check("/passthrough_binding"+pointerTo(m.Name), m.Value)
+	checkAll := func(at string, list []ledger.Member, known []string) {
+		extra := &extras{ps: ps, known: known}
+		for _, m := range list {
+			check(at+pointerTo(m.Name), m.Value)
+			if len(m.Value) > 0 { // others are not written
+				extra.add(at+pointerTo(m.Name), m)
+			}
 		}
 	}
+	checkAll("", t.Extra, toolMembers)
+	if t.PassthroughBinding != nil {
+		checkAll("/passthrough_binding", t.PassthroughBinding.Extra, bindingMembers)
+	}
 	return ps.list
+}
+
+// extras collects members for Extra and reports those that could not be written: an object has no name twice.
+type extras struct {
+	ps    *problems
+	into  *[]ledger.Member // nil only reports
+	known []string         // names that have fields
+	seen  map[string]bool
+}
+
+func (e *extras) add(pointer string, m ledger.Member) {
+	switch {
+	case slices.Contains(e.known, m.Name):
+		e.ps.add(CodeMemberClash, pointer, "has the name of a member of the Tools schema, which is kept in a field; leave it out")
+		return
+	case e.seen[m.Name]:
+		e.ps.add(CodeMemberClash, pointer, "says again what another member says; keep one of them")
+		return
+	case e.seen == nil:
+		e.seen = map[string]bool{}
+	}
+	e.seen[m.Name] = true
+	if e.into != nil {
+		*e.into = append(*e.into, m)
+	}
 }
 
 func oneProblem(code Code, pointer, message string) error {

@@ -1,6 +1,7 @@
 package schema_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,6 +64,10 @@ func TestValidate(t *testing.T) {
 		return tool(`,"default_execution_mode":"passthrough","passthrough_binding":{"endpoint_name":"e","tool_name":"t"},` +
 			`"ledger_write_policy":"adapter","ledger_adapter":` + adapter)
 	}
+	var chain strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&chain, `"l%d":{"$ref":"#/$defs/l%d"},`, i, i+1)
+	}
 	for _, test := range []struct{ name, tools, want string }{
 		{"the least", tool(``), ``},
 		{"no tools", `[]`, ``},
@@ -104,6 +109,31 @@ func TestValidate(t *testing.T) {
 		{"input schema without type", input(`{}`), ``},
 		{"input schema of an unknown type", input(`{"type":"objct"}`),
 			"0 schema_not_object /input_schema/type\n0 schema_invalid /input_schema/type"},
+		{"input schema by ref", input(`{"$ref":"#/$defs/x","$defs":{"x":{"type":"object"}}}`), ``},
+		{"input schema by ref to an array", input(`{"$ref":"#/$defs/x","$defs":{"x":{"type":"array"}}}`),
+			"0 schema_not_object /input_schema/$defs/x/type"},
+		{"input schema by ref through names with escapes", input(`{"$ref":"#/$defs/a~1b%20c","$defs":{"a/b c":{"type":"array"}}}`),
+			"0 schema_not_object /input_schema/$defs/a~1b c/type"},
+		{"input schema by ref into a list", input(`{"$ref":"#/anyOf/1","anyOf":[{},{"type":"string"}]}`), "0 schema_not_object /input_schema/anyOf/1/type"},
+		{"input schema by refs in a row", input(`{"$ref":"#/$defs/x","$defs":{"x":{"allOf":[{},{"$ref":"#/$defs/y"}]},"y":{"type":"string"}}}`),
+			"0 schema_not_object /input_schema/$defs/y/type"},
+		{"input schema of all of a text", input(`{"allOf":[{"type":"string"}]}`), "0 schema_not_object /input_schema/allOf/0/type"},
+		{"input schema of an object and all of a text", input(`{"type":"object","allOf":[{},{"type":"string"}]}`),
+			"0 schema_not_object /input_schema/allOf/1/type"},
+		{"input schema of all of an object or null", input(`{"allOf":[{"type":["object","null"]}]}`), "0 schema_not_object /input_schema/allOf/0/type"},
+		{"input schema of an object, and of an object or null", input(`{"type":"object","allOf":[{"type":["object","null"]}]}`), ``},
+		{"input schema of all of an object, or null of it", input(`{"allOf":[{"type":["object","null"]},{"type":"object"}]}`), ``},
+		{"input schema of any of a text", input(`{"anyOf":[{"type":"string"},{"type":"object"}]}`), ``},
+		{"input schema by ref to an anchor", input(`{"$ref":"#x","$defs":{"x":{"$anchor":"x","type":"array"}}}`), ``},
+		{"input schema by ref into another document", input(`{"$ref":"#/$defs/x","$defs":{"x":{"$id":"https://x.test/y","$ref":"#/$defs/z",` +
+			`"$defs":{"z":{"type":"object"}}},"z":{"type":"array"}}}`), ``},
+		{"input schema by ref through another document", input(`{"$ref":"#/$defs/x/$defs/z","$defs":{"x":{"$id":"https://x.test/y",` +
+			`"$defs":{"z":{"$ref":"#/$defs/w"},"w":{"type":"object"}}},"w":{"type":"array"}}}`), ``},
+		{"input schema by a long row of refs", input(`{"$ref":"#/$defs/l0","$defs":{` + chain.String() + `"l40":{"type":"string"}}}`), ``},
+		{"input schema by ref to itself", input(`{"$ref":"#"}`), "0 schema_ref_cycle /input_schema"},
+		{"input schema by ref to a cycle", input(`{"$ref":"#/$defs/x","$defs":{"x":{"type":"string","allOf":[{"$ref":"#/$defs/x"}]}}}`),
+			"0 schema_not_object /input_schema/$defs/x/type\n0 schema_ref_cycle /input_schema/$defs/x"},
+		{"input schema of many", input(`{"allOf":[` + strings.Repeat(`{},`, 40) + `{"type":"string"}]}`), ``},
 		{"input schema with a broken ref", input(`{"properties":{"a":{"$ref":"#/$defs/b"}}}`), "0 schema_ref_broken /input_schema/properties/a/$ref"},
 		{"input schema with a bad regex", input(`{"properties":{"a":{"pattern":"("}}}`),
 			"0 schema_pattern_invalid /input_schema/properties/a/pattern"},
@@ -141,7 +171,18 @@ func TestValidate(t *testing.T) {
 			"0 wrong_type /passthrough_binding/endpoint_name\n0 wrong_type /passthrough_binding/tool_name"},
 		{"binding with wrong case", pass(`{"endpoint_name":"e","tool_name":"t","Endpoint_ID":"x"}`),
 			"0 wrong_case /passthrough_binding/Endpoint_ID"},
-		{"binding on a sandbox tool", tool(`,"passthrough_binding":{"endpoint_id":"","tool_name":1}`), ``},
+		{"binding on a sandbox tool", tool(`,"passthrough_binding":{"endpoint_name":"e","tool_name":"t"}`), ``},
+		{"binding on a sandbox tool, incomplete", tool(`,"passthrough_binding":{"endpoint_id":"","tool_name":null}`), ``},
+		{"binding on a sandbox tool, empty", tool(`,"passthrough_binding":{}`), ``},
+		{"binding on a sandbox tool, null", tool(`,"passthrough_binding":null`), ``},
+		{"binding on a sandbox tool, no object", tool(`,"passthrough_binding":5`), "0 wrong_type /passthrough_binding"},
+		{"binding on a sandbox tool, wrong types", tool(`,"default_execution_mode":"sandbox","passthrough_binding":{"endpoint_id":[],"tool_name":1,"Tool_Name":"t"}`),
+			"0 wrong_type /passthrough_binding/endpoint_id\n0 wrong_type /passthrough_binding/tool_name\n0 wrong_case /passthrough_binding/Tool_Name"},
+		{"binding on a sandbox tool, both", tool(`,"passthrough_binding":{"endpoint_id":"x","endpoint_name":"y"}`), "0 binding_both_ids /passthrough_binding"},
+		{"binding on a sandbox tool, no id", tool(`,"passthrough_binding":{"endpoint_id":"x"}`),
+			"0 binding_endpoint_id /passthrough_binding/endpoint_id"},
+		{"binding in an unknown mode", tool(`,"default_execution_mode":"x","passthrough_binding":[]`),
+			"0 mode_invalid /default_execution_mode\n0 wrong_type /passthrough_binding"},
 
 		{"policy record_only", tool(`,"ledger_write_policy":"record_only"`), ``},
 		{"policy on a sandbox tool", tool(`,"ledger_write_policy":"none"`), ``},
@@ -184,8 +225,79 @@ func TestValidateWithoutLedgerSchema(t *testing.T) {
 
 type failingResolver struct{ err error }
 
-func (f failingResolver) Endpoint(string, string) (schema.Endpoint, error) {
+func (f failingResolver) Endpoint(context.Context, string, string) (schema.Endpoint, error) {
 	return schema.Endpoint{}, f.err
+}
+
+// countingResolver remembers what it was asked, in which context.
+type countingResolver struct {
+	asked []string
+	ctx   context.Context
+	then  func()
+}
+
+func (r *countingResolver) Endpoint(ctx context.Context, id, name string) (schema.Endpoint, error) {
+	r.asked, r.ctx = append(r.asked, id+name), ctx
+	if r.then != nil {
+		r.then()
+	}
+	if name == "none" {
+		return schema.Endpoint{}, errors.New("refused")
+	}
+	return schema.Endpoint{Type: "code", Tools: []string{"t"}}, nil
+}
+
+// TestValidateContext: a resolver gets the caller's context, is asked once about each endpoint, and not at all once the
+// context has ended.
+func TestValidateContext(t *testing.T) {
+	var list []string
+	for i, binding := range []string{`"endpoint_name":"a"`, `"endpoint_name":"none"`, `"endpoint_id":"` + uuid + `"`, `"endpoint_name":"a"`,
+		`"endpoint_name":"none"`, `"endpoint_id":"` + strings.ToUpper(uuid) + `"`} {
+		list = append(list, fmt.Sprintf(`{"name":"t%d","input_schema":{},"default_execution_mode":"passthrough","passthrough_binding":{%s,"tool_name":"t"}}`,
+			i, binding))
+	}
+	tools := parse(t, "["+strings.Join(list, ",")+"]")
+	type key struct{}
+	r := &countingResolver{}
+	err := schema.ValidateContext(context.WithValue(t.Context(), key{}, "ours"), tools, &schema.ValidateOptions{Endpoints: r})
+	const unchecked = "1 endpoint_unchecked /passthrough_binding/endpoint_name\n4 endpoint_unchecked /passthrough_binding/endpoint_name"
+	if got := found(t, err); got != unchecked {
+		t.Errorf("problems = %q", got)
+	}
+	if e, ok := errors.AsType[*schema.ValidationError](err); !ok || len(e.Unwrap()) != 1 {
+		t.Errorf("the error unwraps to %v, want one cause", e.Unwrap())
+	}
+	if got := strings.Join(r.asked, " "); got != "a none "+uuid || r.ctx.Value(key{}) != "ours" {
+		t.Errorf("asked %q in %v", got, r.ctx)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	r = &countingResolver{then: cancel}
+	err = schema.ValidateContext(ctx, tools, &schema.ValidateOptions{Endpoints: r})
+	if !errors.Is(err, context.Canceled) || len(r.asked) != 1 {
+		t.Errorf("after the end of the context: asked %q, %v", r.asked, err)
+	}
+}
+
+// TestNegativeLimitsAreReported: a limit that cannot be meant is not taken for the default.
+func TestNegativeLimitsAreReported(t *testing.T) {
+	limits := schema.Limits{Depth: -1, SchemaBytes: -5, Steps: 7}
+	const want = "-1 limits_invalid \n-1 limits_invalid "
+	_, err := schema.Compile(json.RawMessage(`{"type":1}`), &schema.CompileOptions{Limits: limits})
+	if got := found(t, err); got != want {
+		t.Errorf("Compile: problems = %q", got)
+	}
+	if text := fmt.Sprint(err); !strings.Contains(text, "Limits.Depth must not be negative; leave it 0 for 64") ||
+		!strings.Contains(text, "Limits.SchemaBytes must not be negative; leave it 0 for 65536") {
+		t.Errorf("Compile: %v", err)
+	}
+	tools := parse(t, `[{"name":"1","input_schema":{"type":"object"}}]`)
+	if got := found(t, schema.Validate(tools, &schema.ValidateOptions{Limits: limits})); got != want+"\n0 name_invalid /name" {
+		t.Errorf("Validate: problems = %q", got)
+	}
+	if _, err := schema.NewSet(nil, &schema.SetOptions{Validate: schema.ValidateOptions{Limits: limits}}); found(t, err) != want {
+		t.Errorf("NewSet: problems = %q", found(t, err))
+	}
 }
 
 func TestValidateChecksEndpoints(t *testing.T) {
@@ -221,6 +333,13 @@ func TestValidateChecksEndpoints(t *testing.T) {
 		err := schema.Validate(tools, &schema.ValidateOptions{Endpoints: test.resolver, Org: "ours"})
 		if got := found(t, err); got != test.want {
 			t.Errorf("%s: problems = %q, want %q", test.binding, got, test.want)
+		}
+		sandboxed := parse(t, `[{"name":"a","input_schema":{},"passthrough_binding":`+test.binding+`}]`)
+		for _, code := range []schema.Code{schema.CodeEndpointMissing, schema.CodeEndpointUnchecked, schema.CodeEndpointTool, schema.CodeBindingToolName} {
+			sandboxedErr := schema.Validate(sandboxed, &schema.ValidateOptions{Endpoints: test.resolver, Org: "ours"})
+			if e, ok := errors.AsType[*schema.ValidationError](sandboxedErr); ok && e.Has(code) {
+				t.Errorf("%s: looked up for a sandbox tool: %v", test.binding, sandboxedErr)
+			}
 		}
 		if unchecked := strings.Contains(test.want, "unchecked"); errors.Is(err, broken) != unchecked {
 			t.Errorf("%s: errors.Is(err, the resolver's error) = %v", test.binding, !unchecked)
@@ -330,6 +449,27 @@ func TestMarshalRefusesWhatIsNoJSON(t *testing.T) {
 	err = schema.Validate([]schema.Tool{{Name: "a", InputSchema: json.RawMessage(`{"type":"` + strings.Repeat("x", 70_000))}}, nil)
 	if got := found(t, err); got != "0 schema_too_large /input_schema" {
 		t.Errorf("problems = %q", got)
+	}
+}
+
+// TestWritingRefusesAMemberTwice: what Marshal writes must be what Parse reads.
+func TestWritingRefusesAMemberTwice(t *testing.T) {
+	one := json.RawMessage(`1`)
+	tools := []schema.Tool{
+		{Name: "a", Extra: []ledger.Member{{Name: "x", Value: one}, {Name: "y", Value: one}, {Name: "x", Value: one}}},
+		{Name: "b", Extra: []ledger.Member{{Name: "x", Value: one}, {Name: "description", Value: one}}},
+		{Name: "c", PassthroughBinding: &schema.Binding{Extra: []ledger.Member{{Name: "tool_name", Value: one}}}},
+		{Name: "d", Extra: []ledger.Member{{Name: "tool_name", Value: one}, {Name: "Name", Value: one}, {Name: "x"}, {Name: "x", Value: one}}},
+	}
+	const want = "0 member_clash /x\n1 member_clash /description\n2 member_clash /passthrough_binding/tool_name"
+	if _, err := schema.Marshal(tools); found(t, err) != want {
+		t.Errorf("Marshal: problems = %q", found(t, err))
+	}
+	if _, _, err := schema.Export(tools, schema.MCP); found(t, err) != want {
+		t.Errorf("Export: problems = %q", found(t, err))
+	}
+	if _, err := json.Marshal(tools[1]); err == nil {
+		t.Error("json.Marshal wrote it")
 	}
 }
 

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"regexp"
@@ -27,15 +28,22 @@ type ValidateOptions struct {
 
 // Validate reports everything for which the platform would reject the tools, all of it at once, as a
 // [*ValidationError]. The rules are those of the Tools schema, "Validation"; the package comment lists their codes.
-// Options may be nil. It is safe for concurrent use as long as nobody changes the tools.
+// Options may be nil. It is safe for concurrent use as long as nobody changes the tools. With an [EndpointResolver] that
+// takes its time use [ValidateContext].
 func Validate(tools []Tool, o *ValidateOptions) error {
+	return ValidateContext(context.Background(), tools, o)
+}
+
+// ValidateContext is [Validate] with a context for the [EndpointResolver]. When the context ends, all else is still
+// checked; the endpoints not yet looked up are reported as unchecked, and the error unwraps to that of the context.
+func ValidateContext(ctx context.Context, tools []Tool, o *ValidateOptions) error {
 	var opts ValidateOptions
 	if o != nil {
 		opts = *o
 	}
-	c := newChecker(opts)
+	c := newChecker(ctx, opts)
 	first := make(map[string]int, len(tools))
-	var all []Problem
+	all := opts.Limits.problems()
 	for i := range tools {
 		t := &tools[i]
 		ps := &problems{index: i, tool: cut(t.Name, 128)}
@@ -53,18 +61,21 @@ func Validate(tools []Tool, o *ValidateOptions) error {
 	return &ValidationError{Problems: all, causes: c.causes}
 }
 
-// checker holds what one call of Validate shares.
+// checker holds what one call of ValidateContext shares.
 type checker struct {
+	ctx       context.Context // of the one call
 	ledger    *ledger.Schema
 	endpoints EndpointResolver
 	org       string
 	options   jsonschema.Options
 	checked   map[string][]Problem // by text of the schema: lists often repeat one
+	looked    map[endpointKey]foundEndpoint
 	causes    []error
 }
 
-func newChecker(o ValidateOptions) *checker {
-	return &checker{ledger: o.LedgerSchema, endpoints: o.Endpoints, org: o.Org, checked: map[string][]Problem{},
+func newChecker(ctx context.Context, o ValidateOptions) *checker {
+	return &checker{ctx: ctx, ledger: o.LedgerSchema, endpoints: o.Endpoints, org: o.Org,
+		checked: map[string][]Problem{}, looked: map[endpointKey]foundEndpoint{},
 		options: jsonschema.Options{Limits: jsonschema.Limits(o.Limits)}}
 }
 
@@ -150,8 +161,8 @@ func (c *checker) schema(ps *problems, pointer string, raw json.RawMessage, argu
 		ps.add(CodeSchemaNotObject, pointer, "must be a JSON Schema object, not %s", kindName(root))
 		return
 	case arguments:
-		if t := member(members(root), "type"); t != nil && !saysObject(t) {
-			ps.add(CodeSchemaNotObject, pointer+"/type", `must be "object": the arguments of a call are an object`)
+		if at := notObject(root); at != "" {
+			ps.add(CodeSchemaNotObject, pointer+at, `must be "object": the arguments of a call are an object`)
 		}
 	}
 	ps.under(pointer, found)
@@ -162,44 +173,36 @@ func isDocument(raw json.RawMessage) bool {
 	return err == nil
 }
 
-// saysObject accepts "object" and ["object"], and what is no type at all: that is reported as such.
-func saysObject(t json.RawMessage) bool {
-	switch kind(t) {
-	case '"':
-		return text(t) == "object"
-	case '[':
-		list := elements(t)
-		return len(list) == 1 && text(list[0]) == "object"
-	}
-	return true
-}
-
 func (c *checker) mode(ps *problems, t *Tool) {
 	switch {
 	case t.DefaultExecutionMode == "" && keptMember(t.kept, "default_execution_mode") != nil:
 		if kept := keptMember(t.kept, "default_execution_mode"); kind(kept) != 'n' {
 			ps.add(CodeModeInvalid, "/default_execution_mode", "must be sandbox or passthrough")
 		}
-	case t.Mode() == Passthrough:
-		c.binding(ps, t.PassthroughBinding)
-	case t.Mode() != Sandbox:
+	case t.Mode() != Sandbox && t.Mode() != Passthrough:
 		ps.add(CodeModeInvalid, "/default_execution_mode", "must be sandbox or passthrough, not %q",
 			cut(string(t.DefaultExecutionMode), 40))
 	}
+	used := t.Mode() == Passthrough
+	if t.PassthroughBinding != nil {
+		c.binding(ps, t.PassthroughBinding, used)
+	} else if used {
+		ps.add(CodeBindingMissing, "/passthrough_binding", "is required in passthrough mode: name an endpoint and a tool of it")
+	}
 }
 
-func (c *checker) binding(ps *problems, b *Binding) {
+// binding checks the form of a binding, and if it is used, that it is complete and leads to a tool.
+func (c *checker) binding(ps *problems, b *Binding, used bool) {
 	const at = "/passthrough_binding"
-	if b == nil {
-		ps.add(CodeBindingMissing, at, "is required in passthrough mode: name an endpoint and a tool of it")
-		return
-	}
 	if b.whole != nil {
 		ps.add(CodeWrongType, at, "must be an object, not %s", kindName(b.whole))
 		return
 	}
 	wrong := false
 	for _, name := range bindingMembers {
+		if !used && kind(keptMember(b.kept, name)) == '"' {
+			continue // empty
+		}
 		wrong = checkText(ps, b.kept, at, name) || wrong
 	}
 	checkCase(ps, at, b.Extra, bindingMembers)
@@ -207,12 +210,15 @@ func (c *checker) binding(ps *problems, b *Binding) {
 	case b.EndpointID != "" && b.EndpointName != "":
 		ps.add(CodeBindingBoth, at, "has both endpoint_id and endpoint_name; keep one")
 		wrong = true
-	case b.EndpointID == "" && b.EndpointName == "" && !wrong:
+	case used && b.EndpointID == "" && b.EndpointName == "" && !wrong:
 		ps.add(CodeBindingNoEndpoint, at, "names no endpoint; give endpoint_id or endpoint_name")
 		wrong = true
 	case b.EndpointID != "" && !uuidPattern.MatchString(b.EndpointID):
 		ps.add(CodeBindingEndpointID, at+"/endpoint_id", "must be a UUID; to bind by name use endpoint_name")
 		wrong = true
+	}
+	if !used {
+		return
 	}
 	if b.ToolName == "" && keptMember(b.kept, "tool_name") == nil {
 		ps.add(CodeBindingToolName, at+"/tool_name", "is required: the tool as the endpoint's discovery lists it")

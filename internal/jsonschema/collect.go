@@ -16,6 +16,7 @@ type leaf struct {
 	path   []string
 	err    *lib.ValidationError
 	name   string // the property concerned, where the library reports several at once
+	more   int    // further properties of the same error that have no leaf
 	choice *choice
 }
 
@@ -47,23 +48,31 @@ func collect(err *lib.ValidationError, limit int) ([]Issue, int) {
 // leavesOf returns the first leaves in order, several times as many as are shown because some may turn out to say the
 // same, and how many there are beside them.
 func leavesOf(err *lib.ValidationError, shown int) (first []leaf, rest int) {
-	leaves := flatten(make([]leaf, 0, leafCount(err)), err)
 	most := 4 * shown
-	if len(leaves) <= most {
-		slices.SortStableFunc(leaves, compareLeaves)
-		return leaves, 0
+	leaves := flatten(make([]leaf, 0, leafCount(err)), err, most)
+	for _, l := range leaves {
+		rest += l.more
 	}
-	first = slices.Clone(leaves[:most])
-	slices.SortStableFunc(first, compareLeaves)
-	for _, l := range leaves[most:] {
-		if compareLeaves(l, first[most-1]) >= 0 {
+	first = smallest(leaves, most, compareLeaves)
+	return first, rest + len(leaves) - len(first)
+}
+
+// smallest returns the first of a list in order, most at most. It may reorder the list.
+func smallest[T any](list []T, most int, compare func(a, b T) int) []T {
+	first := list[:min(len(list), most)]
+	if len(list) > most {
+		first = slices.Clone(first)
+	}
+	slices.SortStableFunc(first, compare)
+	for _, v := range list[len(first):] {
+		if compare(v, first[most-1]) >= 0 {
 			continue
 		}
-		at, _ := slices.BinarySearchFunc(first, l, compareLeaves)
+		at, _ := slices.BinarySearchFunc(first, v, compare)
 		copy(first[at+1:], first[at:])
-		first[at] = l
+		first[at] = v
 	}
-	return first, len(leaves) - most
+	return first
 }
 
 // leafCount is about how many leaves an error has.
@@ -75,26 +84,31 @@ func leafCount(err *lib.ValidationError) int {
 	return max(n, 1)
 }
 
-func flatten(to []leaf, err *lib.ValidationError) []leaf {
+// flatten appends the leaves of an error. Of the properties that one error is about it takes the first in order, most at
+// most: there may be thousands, and thousands of such errors.
+func flatten(to []leaf, err *lib.ValidationError, most int) []leaf {
 	at := err.InstanceLocation
 	switch k := err.ErrorKind.(type) {
 	case *kind.Schema, *kind.Group, *kind.Reference, *kind.AllOf:
-		return flattenAll(to, err.Causes)
+		return flattenAll(to, err.Causes, most)
 	case *kind.AnyOf:
-		return alternatives(to, err, "anyOf")
+		return alternatives(to, err, "anyOf", most)
 	case *kind.OneOf:
 		if len(k.Subschemas) == 0 {
-			return alternatives(to, err, "oneOf")
+			return alternatives(to, err, "oneOf", most)
 		}
 	case *kind.Required:
-		return perName(to, err, at, k.Missing)
+		return perName(to, err, k.Missing, most, strings.Compare)
 	case *kind.Dependency:
-		return perName(to, err, at, k.Missing)
+		return perName(to, err, k.Missing, most, strings.Compare)
 	case *kind.DependentRequired:
-		return perName(to, err, at, k.Missing)
+		return perName(to, err, k.Missing, most, strings.Compare)
 	case *kind.AdditionalProperties:
-		for _, name := range k.Properties {
-			to = append(to, leaf{path: append(slices.Clone(at), name), err: err, name: name})
+		unwanted := len(to)
+		to = perName(to, err, k.Properties, most, compareTokens)
+		for i := range to[unwanted:] {
+			l := &to[unwanted+i]
+			l.path = append(slices.Clone(at), l.name)
 		}
 		return to
 	case *kind.PropertyNames:
@@ -103,16 +117,23 @@ func flatten(to []leaf, err *lib.ValidationError) []leaf {
 	return append(to, leaf{path: at, err: err})
 }
 
-func flattenAll(to []leaf, causes []*lib.ValidationError) []leaf {
+func flattenAll(to []leaf, causes []*lib.ValidationError, most int) []leaf {
 	for _, cause := range causes {
-		to = flatten(to, cause)
+		to = flatten(to, cause, most)
 	}
 	return to
 }
 
-func perName(to []leaf, err *lib.ValidationError, at, names []string) []leaf {
-	for _, name := range names {
-		to = append(to, leaf{path: at, err: err, name: name})
+func perName(to []leaf, err *lib.ValidationError, names []string, most int, compare func(a, b string) int) []leaf {
+	first := names
+	if len(names) > most {
+		first = smallest(names, most, compare)
+	}
+	for _, name := range first {
+		to = append(to, leaf{path: err.InstanceLocation, err: err, name: name})
+	}
+	if left := len(names) - len(first); left > 0 {
+		to[len(to)-1].more = left
 	}
 	return to
 }
@@ -120,12 +141,12 @@ func perName(to []leaf, err *lib.ValidationError, at, names []string) []leaf {
 // alternatives says what is wrong when none of several schemas matches. What is useful to know is why the one that was
 // meant does not, so the others are left out: those that ask for another type altogether, and then those with more
 // issues, where a wrong constant, which usually tells alternatives apart, counts for many.
-func alternatives(to []leaf, err *lib.ValidationError, keyword string) []leaf {
+func alternatives(to []leaf, err *lib.ValidationError, keyword string, most int) []leaf {
 	c := &choice{keyword: keyword, among: len(err.Causes)}
 	var closest []leaf
 	best, near := 0, 0
 	for _, cause := range err.Causes {
-		found := flatten(nil, cause)
+		found := flatten(nil, cause, most)
 		if t, ok := onlyType(found, err.InstanceLocation); ok {
 			c.types, c.got = append(c.types, t.Want...), t.Got
 			continue
@@ -157,6 +178,7 @@ func distance(found []leaf) int {
 	const wrongConstant = 1000
 	total := len(found)
 	for _, l := range found {
+		total += l.more
 		switch l.err.ErrorKind.(type) {
 		case *kind.Const, *kind.Enum:
 			total += wrongConstant
@@ -178,7 +200,7 @@ func (l leaf) badPattern() (string, bool) {
 			return text, true
 		}
 	case *kind.PropertyNames:
-		for _, inner := range flattenAll(nil, l.err.Causes) {
+		for _, inner := range flattenAll(nil, l.err.Causes, 1) {
 			if format, ok := inner.err.ErrorKind.(*kind.Format); ok && format.Want == "regex" {
 				return k.Property, true
 			}

@@ -20,7 +20,7 @@ type Limits struct {
 	SchemaBytes  int // size of one schema document; default 64 KiB
 	SchemaDepth  int // nesting of one schema document; default 64
 	Properties   int // properties in all; default 1,000. There may be three times as many subschemas
-	Pattern      int // bytes of one regular expression; default 1 KiB
+	Pattern      int // bytes of one regular expression, also of a string with the format "regex"; default 1 KiB
 	ExpandedRefs int // "$ref"s met when every reference is written out; default 10,000
 
 	Bytes        int // size of a document; default 1 MiB
@@ -45,19 +45,39 @@ const maxInstructions = 20_000
 // directory, and of a scheme that nothing loads.
 const base = "mem:///schema"
 
+// limit is a field of Limits.
+type limit struct {
+	name  string
+	value *int
+	def   int
+}
+
+func (l *Limits) fields() [11]limit {
+	return [...]limit{
+		{"SchemaBytes", &l.SchemaBytes, 64 << 10}, {"SchemaDepth", &l.SchemaDepth, 64}, {"Properties", &l.Properties, 1000},
+		{"Pattern", &l.Pattern, 1 << 10}, {"ExpandedRefs", &l.ExpandedRefs, 10_000},
+		{"Bytes", &l.Bytes, 1 << 20}, {"Depth", &l.Depth, 64}, {"Values", &l.Values, 50_000}, {"Steps", &l.Steps, 100_000},
+		{"PatternInput", &l.PatternInput, 16 << 10}, {"Issues", &l.Issues, 20},
+	}
+}
+
 func (l Limits) orDefaults() Limits {
-	for _, f := range []struct {
-		field *int
-		def   int
-	}{
-		{&l.SchemaBytes, 64 << 10}, {&l.SchemaDepth, 64}, {&l.Properties, 1000}, {&l.Pattern, 1 << 10}, {&l.ExpandedRefs, 10_000},
-		{&l.Bytes, 1 << 20}, {&l.Depth, 64}, {&l.Values, 50_000}, {&l.Steps, 100_000}, {&l.PatternInput, 16 << 10}, {&l.Issues, 20},
-	} {
-		if *f.field <= 0 {
-			*f.field = f.def
+	for _, f := range l.fields() {
+		if *f.value <= 0 {
+			*f.value = f.def
 		}
 	}
 	return l
+}
+
+// Negative says of every field that is negative what to do. The package itself takes them for their defaults.
+func (l Limits) Negative() (messages []string) {
+	for _, f := range l.fields() {
+		if *f.value < 0 {
+			messages = append(messages, fmt.Sprintf("Limits.%s must not be negative; leave it 0 for %d", f.name, f.def))
+		}
+	}
+	return messages
 }
 
 // Schema is a compiled schema. It is immutable and safe for concurrent use.
@@ -131,7 +151,7 @@ func (c *compiler) compileDocument(doc any) (*Schema, error) {
 			g.add(s)
 		}
 	}
-	g.finish(c.opts.AssertFormats)
+	g.finish(&c.opts)
 	if cycle := g.cycle(); cycle != nil {
 		return nil, faults(Fault{Code: "ref_cycle", Pointer: pointerOf(cycle.Location),
 			Message: `refers back to itself before it looks at any property or item, so it can never be decided; break the "$ref" cycle`})

@@ -16,6 +16,8 @@ type graph struct {
 	nodes   map[*lib.Schema]*node
 	order   []*node // as found, from the root
 	anchors map[string][]*node
+
+	unevaluated bool // there is an "unevaluatedItems"
 }
 
 type node struct {
@@ -173,6 +175,7 @@ func (g *graph) addItems(n *node) {
 	n.every = appendNode(n.every, g.add(s.Contains))
 	if n.uneval[1] = g.add(s.UnevaluatedItems); n.uneval[1] != nil {
 		n.kids = append(n.kids, n.uneval[1])
+		g.unevaluated = true
 	}
 	n.kids = append(n.kids, n.items...)
 	n.kids = append(n.kids, n.every...)
@@ -189,12 +192,17 @@ func appendNode(to []*node, n *node) []*node {
 }
 
 // finish resolves what can only be resolved when all nodes are known, and adapts the schema itself: formats are
-// assertions only on request, whatever the draft says, and property names are checked by [nameCheck].
-func (g *graph) finish(assertFormats bool) {
+// assertions only on request, whatever the draft says, the format "regex" does without the engine of the compilation,
+// which is not safe for concurrent use, and property names are checked by [nameCheck].
+func (g *graph) finish(o *Options) {
 	for _, n := range g.order {
 		s := n.schema
-		if !assertFormats {
+		if !o.AssertFormats {
 			s.Format = nil
+		}
+		if isRegexFormat(s) {
+			s.Format = regexFormat(o.Limits.Pattern)
+			n.own.pattern = add(n.own.pattern, regexInstructions)
 		}
 		if s.DynamicRef != nil {
 			targets := []*node{g.nodes[s.DynamicRef.Ref]}
@@ -224,7 +232,16 @@ func (g *graph) finish(assertFormats bool) {
 // ownCost is what one schema costs without those it applies. The unit, a step, is about what the library needs to
 // apply an empty schema to a value: a quarter of a microsecond.
 func ownCost(s *lib.Schema) cost {
-	c := cost{steps: 1 + int64(len(s.Required)+len(s.DependentRequired)+len(s.Dependencies)+len(s.DependentSchemas))/16}
+	c := cost{steps: 1 + int64(len(s.DependentRequired)+len(s.Dependencies)+len(s.DependentSchemas))/16}
+	c.steps = add(c.steps, int64(len(s.Required))) // each may be missing, and is reported then
+	for _, names := range s.DependentRequired {
+		c.steps = add(c.steps, int64(len(names)))
+	}
+	for _, dep := range s.Dependencies {
+		if names, ok := dep.([]string); ok {
+			c.steps = add(c.steps, int64(len(names)))
+		}
+	}
 	if s.Enum != nil {
 		for _, v := range s.Enum.Values {
 			c.steps = add(c.steps, equalCost(v))

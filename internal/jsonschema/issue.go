@@ -56,7 +56,7 @@ func (l leaf) issue() Issue {
 	case *kind.PropertyNames:
 		i.expect("an allowed name", quoted(k.Property))
 		i.Message = "has a name that is not allowed here"
-		if inner := flattenAll(nil, l.err.Causes); len(inner) > 0 {
+		if inner := flattenAll(nil, l.err.Causes, 1); len(inner) > 0 {
 			i.Message += ": it " + inner[0].issue().Message
 		}
 	case *kind.UniqueItems:

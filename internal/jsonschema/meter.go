@@ -8,6 +8,8 @@ type meter struct {
 	known map[pair]int64
 	left  int64 // looks it may still take
 	most  int64
+
+	unevaluated bool // the schema has "unevaluatedItems" somewhere
 }
 
 type pair struct {
@@ -44,7 +46,7 @@ func newPart(v any) *part {
 
 // exceeds tells whether validating v takes more than most steps.
 func (g *graph) exceeds(v any, most int) bool {
-	m := meter{known: map[pair]int64{}, left: int64(most), most: int64(most)}
+	m := meter{known: map[pair]int64{}, left: int64(most), most: int64(most), unevaluated: g.unevaluated}
 	return m.price(g.order[0], newPart(v)) > m.most
 }
 
@@ -90,6 +92,9 @@ func (m *meter) own(n *node, p *part) int64 {
 		if re, ok := n.schema.Pattern.(*pattern); ok {
 			total = add(total, int64(len(v))*re.instructions/instructionsPerStep)
 		}
+		if isRegexFormat(n.schema) {
+			total = add(total, regexSteps(v))
+		}
 	case json.Number:
 		for _, c := range v {
 			if c == 'e' || c == 'E' {
@@ -98,6 +103,10 @@ func (m *meter) own(n *node, p *part) int64 {
 		}
 	case map[string]any:
 		total = add(total, int64(len(v))/8)
+	case []any:
+		if m.unevaluated { // every schema that is applied to the array gets a set of its items
+			total = add(total, int64(len(v))/8)
+		}
 	}
 	return total
 }

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
+	"strings"
 
 	lib "github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// patterns compiles the regular expressions of one schema, each once, and bounds their size together.
+// patterns compiles the regular expressions of one schema, each once, and bounds their size together. It is used while
+// compiling only: it is not safe for concurrent use.
 type patterns struct {
 	limits       Limits
 	done         map[string]*pattern
@@ -27,9 +29,12 @@ type pattern struct {
 // errTooComplex is what the engine says of expressions that are legal but too large.
 var errTooComplex = errors.New("it is too large when its repetitions are written out")
 
-// tooLong is the panic by which a pattern stops a validation: the library knows only match and no match, and either
+// tooLong is the panic by which an expression stops a validation: the library knows only match and no match, and either
 // would be a wrong verdict. The validation recovers it.
-type tooLong struct{ most int }
+type tooLong struct {
+	most  int
+	where string // what the schema has there
+}
 
 func (p *patterns) compile(s string) (lib.Regexp, error) {
 	if known, ok := p.done[s]; ok {
@@ -94,7 +99,35 @@ func regexpProblem(err error) string {
 // MatchString implements the library's interface.
 func (p *pattern) MatchString(s string) bool {
 	if len(s) > p.maxInput {
-		panic(tooLong{p.maxInput})
+		panic(tooLong{p.maxInput, "a pattern"})
 	}
 	return p.Regexp.MatchString(s)
+}
+
+// regexFormat is the format "regex" for strings of at most so many bytes. It keeps nothing of them.
+func regexFormat(most int) *lib.Format {
+	return &lib.Format{Name: "regex", Validate: func(v any) error {
+		s, ok := v.(string)
+		if !ok {
+			return nil
+		}
+		if len(s) > most {
+			panic(tooLong{most, `the format "regex"`})
+		}
+		_, err := syntax.Parse(s, syntax.Perl)
+		return err
+	}}
+}
+
+func isRegexFormat(s *lib.Schema) bool { return s.Format != nil && s.Format.Name == "regex" }
+
+// classSteps is about what it takes to parse one class of Unicode, as in \pL: its table is merged into others.
+const classSteps = 512
+
+// regexInstructions is the highest price per byte of [regexSteps], in instructions.
+const regexInstructions = (1 + classSteps/2) * instructionsPerStep
+
+// regexSteps is the price of parsing a regular expression.
+func regexSteps(s string) int64 {
+	return int64(len(s)) + classSteps*int64(strings.Count(s, `\p`)+strings.Count(s, `\P`))
 }

@@ -21,7 +21,7 @@ func (s *Schema) Validate(raw []byte) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			if long, ok := p.(tooLong); ok {
-				err = limitError("has a string of more than %d bytes where the schema has a pattern", long.most)
+				err = limitError("has a string of more than %d bytes where the schema has %s", long.most, long.where)
 				return
 			}
 			err = limitError("cannot be checked against its schema")

@@ -1,0 +1,138 @@
+package schema
+
+import (
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxRootSchemas bounds how many schemas are looked at for the type of a root.
+const maxRootSchemas = 32
+
+// rootTypes finds what a schema says about the type of the value itself: in "type", and where "$ref" and "allOf" lead
+// from the root. It follows references that are JSON Pointers into the same document.
+type rootTypes struct {
+	root  any
+	found []typeAt
+	seen  map[string]bool // by pointer
+}
+
+// typeAt is a "type" and the place where it stands.
+type typeAt struct {
+	pointer string
+	value   any
+}
+
+// notObject returns where a schema, an object of strict JSON, says that the value need not be an object: the first type
+// that rules objects out, or the first of all when none is that of objects alone. It returns "" when it says so nowhere.
+func notObject(root json.RawMessage) string {
+	list := members(root)
+	own := member(list, "type")
+	leads := member(list, "$ref") != nil || member(list, "allOf") != nil
+	if !leads && (own == nil || text(own) == "object") {
+		return ""
+	}
+	r := rootTypes{seen: map[string]bool{}}
+	if json.Unmarshal(root, &r.root) != nil {
+		return "" // too deep
+	}
+	r.look("", r.root)
+	if own != nil && !saysObject(r.found[0].value) {
+		return r.found[0].pointer
+	}
+	exactly := len(r.found) == 0
+	for _, t := range r.found {
+		if !allowsObject(t.value) {
+			return t.pointer
+		}
+		exactly = exactly || saysObject(t.value)
+	}
+	if exactly {
+		return ""
+	}
+	return r.found[0].pointer
+}
+
+func (r *rootTypes) look(at string, schema any) {
+	s, ok := schema.(map[string]any)
+	if !ok || r.seen[at] || len(r.seen) == maxRootSchemas {
+		return
+	}
+	r.seen[at] = true
+	if t := s["type"]; t != nil {
+		r.found = append(r.found, typeAt{at + "/type", t})
+	}
+	if at != "" && isDocumentRoot(s) {
+		return
+	}
+	if ref, ok := s["$ref"].(string); ok {
+		if to, target, ok := r.resolve(ref); ok {
+			r.look(to, target)
+		}
+	}
+	all, _ := s["allOf"].([]any)
+	for i, one := range all[:min(len(all), maxRootSchemas)] {
+		r.look(at+"/allOf/"+strconv.Itoa(i), one)
+	}
+}
+
+// resolve finds the target of a reference by JSON Pointer, and where it stands.
+func (r *rootTypes) resolve(ref string) (pointer string, target any, ok bool) {
+	fragment, ok := strings.CutPrefix(ref, "#")
+	if !ok {
+		return "", nil, false
+	}
+	fragment, err := url.PathUnescape(fragment)
+	if err != nil || fragment != "" && fragment[0] != '/' {
+		return "", nil, false
+	}
+	target = r.root
+	for fragment != "" {
+		token := fragment[1:]
+		if end := strings.IndexByte(token, '/'); end >= 0 {
+			token = token[:end]
+		}
+		fragment = fragment[1+len(token):]
+		switch v := target.(type) {
+		case map[string]any:
+			if pointer != "" && isDocumentRoot(v) {
+				return "", nil, false
+			}
+			target = v[pointerUnescape.Replace(token)]
+		case []any:
+			i, err := strconv.Atoi(token)
+			if err != nil || i < 0 || i >= len(v) {
+				return "", nil, false
+			}
+			target = v[i]
+		default:
+			return "", nil, false
+		}
+		pointer += "/" + token
+	}
+	return pointer, target, true
+}
+
+var pointerUnescape = strings.NewReplacer("~1", "/", "~0", "~")
+
+// isDocumentRoot tells whether references below a schema start at the schema itself.
+func isDocumentRoot(s map[string]any) bool { return s["$id"] != nil || s["id"] != nil }
+
+// saysObject accepts "object" and ["object"], and what is no type at all: that is reported as such.
+func saysObject(t any) bool {
+	switch t := t.(type) {
+	case string:
+		return t == "object"
+	case []any:
+		return len(t) == 1 && t[0] == "object"
+	}
+	return true
+}
+
+// allowsObject accepts lists with others beside.
+func allowsObject(t any) bool {
+	list, ok := t.([]any)
+	return !ok && saysObject(t) || slices.Contains(list, any("object"))
+}
