@@ -267,6 +267,26 @@ func TestDeclarationsKeepWhatTheyDoNotKnow(t *testing.T) {
 	}
 }
 
+// What a declaration's own MarshalJSON writes is the text that was read, at every level: nothing is escaped for HTML.
+func TestDeclarationsAreWrittenByteForByte(t *testing.T) {
+	for _, tt := range []struct {
+		into json.Marshaler
+		doc  string
+	}{
+		{new(ledger.Adapter), `{"op":"update","field_map":{"a":"$['<']","b":"$.b"},"flags":["<&>"],"x":"<&>"}`},
+		{new(ledger.Schema), `{"entities":[{"type":"a","id_field":"id","description":"a & b <c>","fields":[` +
+			`{"name":"n","type":"string","enum":["<",1.50,null],"description":"<d>","x":{"a": "\u003c&"}}],"x_y":"<&>"}],` +
+			`"flags":{"policy":"open","values":["<&>"],"x":[ "<" ]},"zz":1.0}`},
+	} {
+		if err := json.Unmarshal([]byte(tt.doc), tt.into); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := tt.into.MarshalJSON(); err != nil || string(got) != tt.doc {
+			t.Errorf("\n %s\nbecame\n %s, %v", tt.doc, got, err)
+		}
+	}
+}
+
 // sameMembers compares texts but lets malformed known members move behind the well-formed ones.
 func sameMembers(a, b string) bool {
 	return a == b || reflect.DeepEqual(decode(a), decode(b))

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -160,11 +161,41 @@ type objectWriter struct {
 func newObjectWriter(bad *malformed) *objectWriter { return &objectWriter{out: []byte{'{'}, bad: bad} }
 
 func (w *objectWriter) put(name string, value any) {
-	text, err := json.Marshal(value)
+	text, err := plainJSON(value)
 	if err != nil && w.err == nil {
 		w.err = err
 	}
 	w.raw(name, text)
+}
+
+// plainJSON is json.Marshal without escapes for HTML. What a declaration writes of itself is not touched.
+func plainJSON(value any) ([]byte, error) {
+	if m, ok := value.(json.Marshaler); ok {
+		return m.MarshalJSON()
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(value)
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), err
+}
+
+// declarations is a list of declarations as it is written.
+type declarations[T json.Marshaler] []T
+
+func (list declarations[T]) MarshalJSON() ([]byte, error) {
+	out := []byte{'['}
+	for i, d := range list {
+		text, err := d.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, text...)
+	}
+	return append(out, ']'), nil
 }
 
 func (w *objectWriter) raw(name string, value json.RawMessage) {

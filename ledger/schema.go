@@ -109,7 +109,7 @@ func (s *Schema) UnmarshalJSON(data []byte) error {
 // MarshalJSON writes the members that are set or were read, in the documented order, then Extra.
 func (s Schema) MarshalJSON() ([]byte, error) {
 	w := newObjectWriter(&s.bad)
-	w.member("entities", s.Entities != nil, s.Entities)
+	w.member("entities", s.Entities != nil, declarations[Entity](s.Entities))
 	w.member("flags", s.Flags != nil, s.Flags)
 	w.member("field_policy", s.FieldPolicy != "", s.FieldPolicy)
 	return w.end(s.Extra)
@@ -137,7 +137,7 @@ func (e Entity) MarshalJSON() ([]byte, error) {
 	w.member("type", e.Type != "", e.Type)
 	w.member("id_field", e.IDField != "", e.IDField)
 	w.member("description", e.Description != "", e.Description)
-	w.member("fields", e.Fields != nil, e.Fields)
+	w.member("fields", e.Fields != nil, declarations[Field](e.Fields))
 	w.member("field_policy", e.FieldPolicy != "", e.FieldPolicy)
 	return w.end(e.Extra)
 }
