@@ -3,6 +3,8 @@ package manifest_test
 import (
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -64,6 +66,36 @@ func TestOutput(t *testing.T) {
 				t.Errorf("output %s, err %v", r.Output, r.Err)
 			}
 		})
+	}
+}
+
+// Valid JSON is valid however many values it has and however long its numbers are: MaxStdout bounds both.
+func TestLargeOutputIsValid(t *testing.T) {
+	options := &manifest.Options{MaxStdout: 2 << 20}
+	for name, value := range map[string]string{
+		"more than 500,000 values": "[" + strings.Repeat("1,", 600_000) + "1]",
+		"a number of 70 digits":    `{"n":` + strings.Repeat("1", 70) + `}`,
+	} {
+		file := filepath.Join(t.TempDir(), "value")
+		if err := os.WriteFile(file, []byte(value), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if r := run(t, tool("show", file), nil, options); r.Err != nil || string(r.Output) != value {
+			t.Errorf("%s: %d bytes, err %v", name, len(r.Output), r.Err)
+		}
+	}
+}
+
+// Nesting is bounded for whoever reads the answer, and the error says so instead of calling it invalid.
+func TestOutputLimits(t *testing.T) {
+	deep := strings.Repeat("[", 300) + strings.Repeat("]", 300)
+	r := run(t, tool("say", deep, "", "0"), nil, nil)
+	if code(t, r.Err) != manifest.CodeOutput || strings.Contains(r.Err.Error(), "not valid") ||
+		!strings.Contains(r.Err.Error(), "nested more than 256 levels deep") {
+		t.Errorf("err %v", r.Err)
+	}
+	if got := manifest.ToolMessage(r); got != `{"error":"tool output is nested too deep"}` {
+		t.Errorf("message %s", got)
 	}
 }
 

@@ -51,7 +51,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// OutputFormat is what a tool must print on stdout to succeed. In every format, nothing at all stands for {}.
+// OutputFormat is what a tool must print on stdout to succeed. In every format, nothing at all stands for {}. JSON must be
+// strict: UTF-8, no duplicate members, nested at most 256 levels deep.
 type OutputFormat int
 
 const (

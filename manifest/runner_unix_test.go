@@ -136,7 +136,7 @@ func TestLargeInputAndOutput(t *testing.T) {
 	})
 	t.Run("the same in a pipeline of a shell", func(t *testing.T) {
 		r := run(t, entry{"name": "t", "command": []string{"/bin/sh", "-c", "(head -c 300000 /dev/zero | tr '\\0' 1; cat >/dev/null) | cat"}}, megabyte(), nil)
-		if r.Err == nil || len(r.Stdout) != 300000 {
+		if r.Err != nil || len(r.Output) != 300000 {
 			t.Errorf("%d bytes, err %v", len(r.Stdout), r.Err)
 		}
 	})
