@@ -43,7 +43,7 @@ type Error struct {
 	Problems []Problem
 
 	detail string // what Error says after the tool's name, when that is more than Message
-	object []byte // a JSON value that the tool gave instead of a text
+	object []byte // a JSON value, no longer than a message, that the tool gave instead of a text
 	err    error
 }
 

@@ -100,6 +100,7 @@ func TestOutputLimits(t *testing.T) {
 }
 
 func TestFailureText(t *testing.T) {
+	long := strings.Repeat("y", 1200)
 	for _, tt := range []struct {
 		name, stderr string
 		want         string
@@ -123,6 +124,13 @@ func TestFailureText(t *testing.T) {
 		{"log first", "connecting\nretrying\n{\"error\":\"refused\",\"hint\":\"start it\"}\n", `{"error":"refused","hint":"start it"}`},
 		{"a last line of JSON that is no error", "failed:\n{\"a\":1}", `{"error":"failed:\n{\"a\":1}"}`},
 		{"invalid UTF-8", "b\xffm", "{\"error\":\"b\ufffdm\"}"},
+		{"large, with a message", `{"error":{"code":7,"message":"disk full","detail":"` + long + `"}}`, `{"error":"disk full"}`},
+		{"large, with an error", `{"error":{"error":"disk full","detail":"` + long + `"}}`, `{"error":"disk full"}`},
+		{"large, with a hint", `{"error":{"message":" ","error":"disk full","detail":"` + long + `"},"hint":"h"}`,
+			`{"error":"disk full","hint":"h"}`},
+		{"large, with neither", `{"error":{"code":"X","message":7,"detail":"` + long + `"}}`, `{"error":"exit status 3"}`},
+		{"large, of another form", `{"code":"X","message":"disk full","detail":"` + long + `"}`, `{"error":"disk full"}`},
+		{"large list", `["` + long + `"]`, `{"error":"exit status 3"}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := run(t, tool("say", `{"partial":1}`, printable(tt.stderr), "3"), nil, nil)
@@ -148,7 +156,7 @@ func TestFailureText(t *testing.T) {
 
 func TestMessagesAreCutAtARune(t *testing.T) {
 	for _, text := range []string{strings.Repeat("x", 999) + "é" + strings.Repeat("y", 99), strings.Repeat("é", 2000), strings.Repeat("日本", 999),
-		`{"error":"` + strings.Repeat("é", 2000) + `"}`, `{"error":{"long":"` + strings.Repeat("é", 2000) + `"}}`} {
+		`{"error":"` + strings.Repeat("é", 2000) + `"}`, `{"error":{"message":"` + strings.Repeat("é", 2000) + `"}}`} {
 		r := run(t, tool("say", "", text, "1"), nil, nil)
 		var message struct{ Error string }
 		if err := json.Unmarshal([]byte(manifest.ToolMessage(r)), &message); err != nil {
