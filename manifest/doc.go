@@ -37,8 +37,9 @@
 // # Failures
 //
 // What a tool gets wrong is data for the model: [ToolMessage] turns every [Result] into the content of a tool message,
-// {"error":"…"} on failure. Errors of this package are of the type [*Error] and carry a stable [Code]. They hold no
-// argument and no environment value; only the explanation that a failing tool itself writes to stderr is passed on.
+// {"error":"…"} on failure. Errors of this package are of the type [*Error] and carry a stable [Code]. Their texts hold
+// no argument and no environment value, nor anything that a tool printed; what a failing tool itself writes to stderr is
+// passed on in Error.Message and Error.Hint only.
 //
 // The original runner differs in these points: member names are matched exactly and duplicate ones refused; a negative
 // timeoutSec and a schema that is not one of an object are refused; environment names are upper-cased in ASCII only;

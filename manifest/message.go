@@ -64,7 +64,8 @@ func shorten(s string, limit int) string {
 
 func quoteName(name string) string { return strconv.Quote(shorten(name, 200)) }
 
-// exitError says why a program failed: in its own words, if it wrote any to stderr.
+// exitError says why a program failed: to the model in its own words, if it wrote any to stderr. They may repeat an
+// argument, so the text of the error only says where they are.
 func exitError(r *Result) *Error {
 	e := &Error{Code: CodeExit, Message: fmt.Sprintf("exit status %d", r.ExitCode)}
 	if r.Signal != "" {
@@ -81,7 +82,10 @@ func exitError(r *Result) *Error {
 			e.Message = shorten(text, maxMessage)
 		}
 	}
-	e.detail = status + ": " + e.Message
+	e.detail = status + "; the tool's own words are in Error.Message"
+	if e.Message == status {
+		e.detail = status + "; what it printed is in Result.Stderr"
+	}
 	return e
 }
 
@@ -120,7 +124,7 @@ func (e *Error) unwrap(stderr []byte) bool {
 		return true
 	}
 	var large map[string]json.RawMessage // names exactly as they are written
-	_ = json.Unmarshal(reason, &large) // of a list or a number nothing can be taken
+	_ = json.Unmarshal(reason, &large)   // of a list or a number nothing can be taken
 	if !e.say(large["message"]) {
 		e.say(large["error"])
 	}

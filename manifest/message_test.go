@@ -3,6 +3,7 @@ package manifest_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -151,6 +152,32 @@ func TestFailureText(t *testing.T) {
 				t.Errorf("error %q", r.Err)
 			}
 		})
+	}
+}
+
+// What a tool writes to stderr may repeat an argument, so it is for the model alone and not for logs.
+func TestErrorTextsHoldNoToolsWords(t *testing.T) {
+	const secret = "sk-live-4242"
+	for _, tt := range []struct{ stderr, want string }{
+		{"no such key: " + secret, "exit status 3; the tool's own words are in Error.Message"},
+		{`{"error":"no such key: ` + secret + `","hint":"not ` + secret + `"}`, "exit status 3; the tool's own words are in Error.Message"},
+		{`{"error":{"key":"` + secret + `"}}`, "exit status 3; the tool's own words are in Error.Message"},
+		{`["` + secret + strings.Repeat("y", 1200) + `"]`, "exit status 3; what it printed is in Result.Stderr"},
+		{"", "exit status 3"},
+	} {
+		r := run(t, tool("say", "", tt.stderr, "3"), map[string]string{"key": secret}, nil)
+		if got, want := r.Err.Error(), `manifest: tool "t": `+tt.want; got != want {
+			t.Errorf("error %q, want %q", got, want)
+		}
+		for _, text := range []string{fmt.Sprintf("%v", r.Err), fmt.Sprintf("%s", r.Err), fmt.Sprint(errors.Join(r.Err))} {
+			if strings.Contains(text, secret) {
+				t.Errorf("the text holds the argument: %s", text)
+			}
+		}
+		e, _ := errors.AsType[*manifest.Error](r.Err)
+		if strings.Contains(tt.want, "Message") && !strings.Contains(e.Message, secret) {
+			t.Errorf("the model does not hear the tool's words: %q", e.Message)
+		}
 	}
 }
 
