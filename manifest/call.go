@@ -35,9 +35,10 @@ type Result struct {
 	Err error
 
 	// What the program left, also on failure. Stdout is whole unless Err says CodeOutputTooLarge or the program was
-	// stopped; of a long Stderr the middle may be missing, which a line in its place says.
+	// stopped; of a long Stderr the middle may be missing, which a line in its place says. Of either the end may be
+	// missing when a process that the program left behind held it for longer than [Options.PipeWait].
 	Stdout, Stderr []byte
-	Truncated      bool          // Stdout or Stderr is not whole
+	Truncated      bool          // something of Stdout or Stderr is missing, or may be because of such a process
 	ExitCode       int           // -1 when the program did not start, or was ended by a signal
 	Signal         string        // the name of that signal, for example "killed"
 	Duration       time.Duration // from before the start to the end of the program and its group; 0 when it did not start

@@ -17,8 +17,9 @@
 // unless the kernel does not let a killed program go: the call then returns after a further PipeWait all the same, and one
 // goroutine stays to collect it.
 //
-// It returns the whole output, or an error: output over [Options.MaxStdout] fails the call. A tool that does not read
-// its stdin succeeds, if it exits with status 0.
+// It returns the whole output of the program, or an error: output over [Options.MaxStdout] fails the call. What a process
+// that the program left behind would have printed after PipeWait is not waited for; Result.Truncated then says that some
+// may be missing. A tool that does not read its stdin succeeds, if it exits with status 0.
 //
 // # What a program gets
 //

@@ -227,6 +227,9 @@ func TestPipeWait(t *testing.T) {
 			if r.Err != nil || string(r.Output) != `{"left":true}` {
 				t.Errorf("output %q, err %v; what the program printed before it exited counts", r.Output, r.Err)
 			}
+			if !r.Truncated {
+				t.Error("not truncated, but a process that could have printed more was cut off")
+			}
 			if r.Duration < 300*time.Millisecond || r.Duration > 3*time.Second {
 				t.Errorf("took %v", r.Duration)
 			}
@@ -250,15 +253,34 @@ func TestPipeWait(t *testing.T) {
 		nothingLeft(t)
 		m := load(t, &manifest.Options{PipeWait: 1, MaxParallel: 8}, tool("print-and-leave", "60000"))
 		for i, r := range m.CallAll(t.Context(), slices.Repeat([]manifest.Call{{Tool: "t"}}, 40)) {
-			if r.Err != nil || len(r.Stdout) != 60000 {
-				t.Errorf("run %d: %d bytes, err %v", i, len(r.Stdout), r.Err)
+			if r.Err != nil || len(r.Stdout) != 60000 || !r.Truncated {
+				t.Errorf("run %d: %d bytes, truncated %v, err %v", i, len(r.Stdout), r.Truncated, r.Err)
 			}
 		}
 	})
 	t.Run("not at all when nobody holds a pipe", func(t *testing.T) {
 		r := run(t, tool("echo"), nil, &manifest.Options{PipeWait: time.Minute})
-		if r.Err != nil || r.Duration > 10*time.Second {
-			t.Errorf("took %v, err %v", r.Duration, r.Err)
+		if r.Err != nil || r.Duration > 10*time.Second || r.Truncated {
+			t.Errorf("took %v, truncated %v, err %v", r.Duration, r.Truncated, r.Err)
+		}
+	})
+	t.Run("output that comes too late is missed", func(t *testing.T) {
+		nothingLeft(t)
+		for script, truncated := range map[string]bool{
+			"echo a; (sleep 30; echo b) & exit 0":                 true,
+			"echo a; (sleep 30; echo b >&2) >/dev/null & exit 0":  true,
+			"echo a; (sleep 30; echo b) >/dev/null 2>&1 & exit 0": false,
+			"echo a; (sleep 0.1; echo b >/dev/null) & exit 0":     false,
+		} {
+			wait := 300 * time.Millisecond
+			if !truncated {
+				wait = 10 * time.Second
+			}
+			e := entry{"name": "t", "command": []string{"/bin/sh", "-c", script}}
+			r := run(t, e, nil, &manifest.Options{Output: manifest.Text, PipeWait: wait})
+			if r.Err != nil || string(r.Stdout) != "a\n" || r.Truncated != truncated {
+				t.Errorf("%s: stdout %q, truncated %v, err %v", script, r.Stdout, r.Truncated, r.Err)
+			}
 		}
 	})
 	t.Run("what was left running without a pipe ends too", func(t *testing.T) {
