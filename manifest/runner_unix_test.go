@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -511,6 +512,40 @@ func TestCallAll(t *testing.T) {
 		load(t, &manifest.Options{MaxParallel: 1}, tools...).CallAll(t.Context(), calls)
 		if got, _ := os.ReadFile(file); string(got) != want {
 			t.Errorf("log %s, want %s", got, want)
+		}
+	})
+	t.Run("programs start in the order of the calls", func(t *testing.T) {
+		const n = 16
+		var mu sync.Mutex
+		var asked, want []string
+		options := &manifest.Options{MaxParallel: n, LookupEnv: func(name string) (string, bool) {
+			if strings.HasPrefix(name, "TOOL_") {
+				mu.Lock()
+				defer mu.Unlock()
+				asked = append(asked, name)
+			}
+			return "", false
+		}}
+		var tools []entry
+		var calls []manifest.Call
+		for i := range n {
+			name := fmt.Sprintf("TOOL_%02d", i)
+			e := entry{"name": name, "command": []string{"/bin/sh", "-c", "echo $$"}, "envPassthrough": []string{name}}
+			tools, calls, want = append(tools, e), append(calls, manifest.Call{Tool: name}), append(want, name)
+		}
+		last := 0
+		for i, r := range load(t, options, tools...).CallAll(t.Context(), calls) {
+			pid, err := strconv.Atoi(string(r.Output))
+			if err != nil || r.Err != nil {
+				t.Fatal(err, r.Err)
+			}
+			if runtime.GOOS == "linux" && pid < last && last-pid < 1000 { // else the system began anew with small numbers
+				t.Errorf("call %d started before the one before it", i)
+			}
+			last = pid
+		}
+		if !slices.Equal(asked, want) {
+			t.Errorf("asked for the environment of %v", asked)
 		}
 	})
 	t.Run("the bound holds, and is used", func(t *testing.T) {

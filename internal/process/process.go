@@ -60,48 +60,10 @@ type Stream struct {
 	Cut   bool  // some were not kept, or what the program left running was ended while it could still have written some
 }
 
-// Run starts the program and returns when it, its pipes and its group are gone. The error is that of a start that
-// failed; once the program runs there is none. When the kernel does not end a killed program (a process in
-// uninterruptible sleep), Run returns all the same and one goroutine stays to collect it.
-func Run(ctx context.Context, c *Command) (Outcome, error) {
-	begin := time.Now()
-	ours, childs, err := openPipes()
-	if err != nil {
-		return Outcome{}, err
-	}
-	feed := len(c.Stdin) > inlineInput
-	if !feed { // it fits into the pipe: no goroutine is needed, and nobody has to read it
-		_, _ = ours.stdin.Write(c.Stdin)
-		_ = ours.stdin.Close()
-	}
-	g, err := startGroup(c, childs)
-	childs.close()
-	if err != nil {
-		ours.close()
-		return Outcome{}, err
-	}
-	r := &run{Command: c, group: g, pipes: ours, exited: make(chan struct{}, 1), read: make(chan readerDone, 2), alive: true}
-	r.reading = []*Stream{&r.out, &r.err}
-	if feed {
-		r.io.Go(r.feed)
-	}
-	r.io.Go(func() { r.read <- readerDone{&r.out, r.out.readAtMost(ours.stdout, c.MaxStdout)} })
-	r.io.Go(func() { r.err.readEnds(ours.stderr, c.MaxStderr); r.read <- readerDone{&r.err, false} })
-	go func() { g.awaitExit(); r.exited <- struct{}{} }()
-
-	end := r.supervise(ctx, begin.Add(c.Timeout))
-	o := Outcome{End: end, ExitCode: -1, Stdout: r.out, Stderr: r.err}
-	if r.alive {
-		go func() { <-r.exited; g.reap() }()
-	} else {
-		o.ExitCode, o.Signal = g.reap()
-	}
-	o.Duration = time.Since(begin)
-	return o, nil
-}
-
-type run struct {
+// Run is a program that was started. Everyone who starts one must call [Run.Wait], once.
+type Run struct {
 	*Command
+	begin time.Time
 	group *group
 	pipes pipes
 
@@ -114,6 +76,52 @@ type run struct {
 	alive   bool            // the program has not been seen to exit
 }
 
+// Start starts the program and does not wait for it. The error is that of a start that failed; once the program runs
+// there is none.
+func Start(c *Command) (*Run, error) {
+	begin := time.Now()
+	ours, childs, err := openPipes()
+	if err != nil {
+		return nil, err
+	}
+	feed := len(c.Stdin) > inlineInput
+	if !feed { // it fits into the pipe: no goroutine is needed, and nobody has to read it
+		_, _ = ours.stdin.Write(c.Stdin)
+		_ = ours.stdin.Close()
+	}
+	g, err := startGroup(c, childs)
+	childs.close()
+	if err != nil {
+		ours.close()
+		return nil, err
+	}
+	r := &Run{Command: c, begin: begin, group: g, pipes: ours,
+		exited: make(chan struct{}, 1), read: make(chan readerDone, 2), alive: true}
+	r.reading = []*Stream{&r.out, &r.err}
+	if feed {
+		r.io.Go(r.feed)
+	}
+	r.io.Go(func() { r.read <- readerDone{&r.out, r.out.readAtMost(ours.stdout, c.MaxStdout)} })
+	r.io.Go(func() { r.err.readEnds(ours.stderr, c.MaxStderr); r.read <- readerDone{&r.err, false} })
+	go func() { g.awaitExit(); r.exited <- struct{}{} }()
+	return r, nil
+}
+
+// Wait returns when the program, its pipes and its group are gone; it ends them when ctx does. When the kernel does not
+// end a killed program (a process in uninterruptible sleep), Wait returns all the same and one goroutine stays to collect
+// it.
+func (r *Run) Wait(ctx context.Context) Outcome {
+	end := r.supervise(ctx, r.begin.Add(r.Timeout))
+	o := Outcome{End: end, ExitCode: -1, Stdout: r.out, Stderr: r.err}
+	if r.alive {
+		go func() { <-r.exited; r.group.reap() }()
+	} else {
+		o.ExitCode, o.Signal = r.group.reap()
+	}
+	o.Duration = time.Since(r.begin)
+	return o
+}
+
 // readerDone is what a reader says in the end.
 type readerDone struct {
 	stream   *Stream
@@ -122,7 +130,7 @@ type readerDone struct {
 
 // supervise waits for the end of the program and of both readers, enforces the bounds, and leaves no goroutine of the
 // run except the one that waits for the program, and that only while alive is still true.
-func (r *run) supervise(ctx context.Context, deadline time.Time) End {
+func (r *Run) supervise(ctx context.Context, deadline time.Time) End {
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
 	end := r.watch(ctx, timer, deadline)
@@ -155,7 +163,7 @@ func (r *run) supervise(ctx context.Context, deadline time.Time) End {
 }
 
 // watch returns when the program is gone and its output read, or when there is a reason not to wait for that.
-func (r *run) watch(ctx context.Context, timer *time.Timer, deadline time.Time) End {
+func (r *Run) watch(ctx context.Context, timer *time.Timer, deadline time.Time) End {
 	for r.alive || len(r.reading) > 0 {
 		var end End
 		select {
@@ -188,7 +196,7 @@ func (r *run) watch(ctx context.Context, timer *time.Timer, deadline time.Time) 
 	return Exited
 }
 
-func (r *run) awaitExit(timer *time.Timer) {
+func (r *Run) awaitExit(timer *time.Timer) {
 	select {
 	case <-r.exited:
 		r.alive = false
@@ -197,7 +205,7 @@ func (r *run) awaitExit(timer *time.Timer) {
 }
 
 // drain lets the readers take what the dead left in the pipes, and reports whether it was too much.
-func (r *run) drain(timer *time.Timer) (overflow bool) {
+func (r *Run) drain(timer *time.Timer) (overflow bool) {
 	timer.Reset(drainWait)
 	for len(r.reading) > 0 {
 		select {
@@ -211,7 +219,7 @@ func (r *run) drain(timer *time.Timer) (overflow bool) {
 }
 
 // poll takes note of the readers that are done already, and reports whether there was too much.
-func (r *run) poll() (overflow bool) {
+func (r *Run) poll() (overflow bool) {
 	for {
 		select {
 		case done := <-r.read:
@@ -223,13 +231,13 @@ func (r *run) poll() (overflow bool) {
 }
 
 // note strikes a reader that is done off the list.
-func (r *run) note(done readerDone) (overflow bool) {
+func (r *Run) note(done readerDone) (overflow bool) {
 	r.reading = slices.DeleteFunc(r.reading, func(s *Stream) bool { return s == done.stream })
 	return done.overflow
 }
 
 // feed writes the input. A program that does not read it, or not all of it, is in its right.
-func (r *run) feed() {
+func (r *Run) feed() {
 	_, _ = r.pipes.stdin.Write(r.Stdin)
 	_ = r.pipes.stdin.Close()
 }
