@@ -27,7 +27,8 @@ const MaxFields = 100
 // tool's live response into ledger updates. It is plain data; [Compile] makes it a [Rule].
 //
 // Reading one from JSON fails only when the text is not strict JSON. A member of the wrong JSON type leaves its field
-// zero, is reported by Validate and is written back unchanged.
+// zero, is reported by Validate and is written back unchanged. One that is null or "" counts as absent and is written
+// back too.
 type Adapter struct {
 	// Op is add, update, remove or set_flag; "" means update.
 	Op Op
@@ -69,7 +70,7 @@ func (a *Adapter) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON writes the members that are set, in the documented order, then Extra.
+// MarshalJSON writes the members that are set or were read, in the documented order, then Extra.
 func (a Adapter) MarshalJSON() ([]byte, error) {
 	w := newObjectWriter(&a.bad)
 	w.member("op", a.Op != "", a.Op)

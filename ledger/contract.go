@@ -52,24 +52,33 @@ func newContract(s *Schema) *contract {
 
 func (c *contract) allowsFlag(flag string) bool { return c == nil || c.flags == nil || c.flags[flag] }
 
-// check reports what is not allowed about the given fields of an entity.
-func (c *contract) check(ps *problems, entityType, id string, given fields) {
-	pointer := token(entityType) + token(id)
+// checkType reports, at pointer, an entity type that is not allowed; ok is false then.
+func (c *contract) checkType(ps *problems, pointer, entityType string) (ok bool) {
 	switch {
 	case entityType == "":
 		ps.add(CodeMissing, pointer, "the entity type is empty")
+	case c != nil && c.entities[entityType] == nil:
+		ps.add(CodeUndeclared, pointer, "%q is not an entity type of the ledger schema", cut(entityType))
+	default:
+		return true
+	}
+	return false
+}
+
+// check reports what is not allowed about the given fields of an entity.
+func (c *contract) check(ps *problems, entityType, id string, given fields) {
+	pointer := token(entityType) + token(id)
+	if !c.checkType(ps, pointer, entityType) {
 		return
-	case id == "":
+	}
+	if id == "" {
 		ps.add(CodeMissing, pointer, "the id is empty")
 		return
-	case c == nil:
+	}
+	if c == nil {
 		return
 	}
 	entity := c.entities[entityType]
-	if entity == nil {
-		ps.add(CodeUndeclared, pointer, "%q is not an entity type of the ledger schema", cut(entityType))
-		return
-	}
 	for _, name := range sortedKeys(given) {
 		field, declared := entity.fields[name]
 		switch value := given[name]; {

@@ -176,6 +176,8 @@ func TestAdapterValidate(t *testing.T) {
 		{"lenient paths", `{"entity_type":"order","id_from":"order_id","field_map":{"status":"$args.status"}}`, orderSchema, nil},
 
 		{"nothing", `{}`, "", []string{"missing /entity_type", "missing /id_from"}},
+		{"null and empty are absent", `{"op":"","entity_type":null,"id_from":"","field_map":null,"flags":null}`, "",
+			[]string{"missing /entity_type", "missing /id_from"}},
 		{"not an object", `"x"`, "", []string{"wrong_type "}},
 		{"wrong types", `{"op":1,"entity_type":2,"id_from":[],"field_map":[],"flags":"x"}`, "",
 			[]string{"wrong_type /op", "wrong_type /entity_type", "wrong_type /id_from", "wrong_type /field_map", "wrong_type /flags"}},
@@ -239,6 +241,8 @@ func TestDeclarationsKeepWhatTheyDoNotKnow(t *testing.T) {
 		`{"effects":[{"op":"add"}],"when":{"field":"x","eq":1}}`,
 		`{"Op":"add"}`,
 		`{"flags":[],"field_map":{}}`,
+		`{"op":null}`,
+		`{"op":"","entity_type":"","id_from":null,"field_map":null,"flags":null,"x":null}`,
 		`"not an object"`,
 	} {
 		a := mustAdapter(t, doc)
@@ -250,12 +254,35 @@ func TestDeclarationsKeepWhatTheyDoNotKnow(t *testing.T) {
 		`{"entities":[{"type":"order","id_field":"id","description":"d","fields":[` +
 			`{"name":"n","type":"integer","enum":[9007199254740993,1.50],"description":"d","ref":"order","x":1}],` +
 			`"field_policy":"closed","y":2}],"flags":{"policy":"open","values":["a"],"z":[]},"field_policy":"open","later":{"b":1,"a":2}}`,
+		`{"entities":[{"type":"","id_field":null,"description":"","fields":[{"name":null,"type":"","enum":null,"description":"",` +
+			`"ref":""}],"field_policy":""}],"flags":{"policy":"","values":null},"field_policy":null}`,
+		`{"entities":null,"flags":null}`,
 		`{"entities":[7,{"type":1,"fields":[null,{"enum":[[]]}]}],"flags":"x","field_policy":0}`,
 		`[1]`,
 	} {
 		s := mustSchema(t, doc)
 		if got, err := json.Marshal(s); err != nil || !sameMembers(string(got), doc) {
 			t.Errorf("schema\n %s\nbecame\n %s, %v", doc, got, err)
+		}
+	}
+}
+
+// What a declaration's own MarshalJSON writes is the text that was read, at every level: nothing is escaped for HTML.
+func TestDeclarationsAreWrittenByteForByte(t *testing.T) {
+	for _, tt := range []struct {
+		into json.Marshaler
+		doc  string
+	}{
+		{new(ledger.Adapter), `{"op":"update","field_map":{"a":"$['<']","b":"$.b"},"flags":["<&>"],"x":"<&>"}`},
+		{new(ledger.Schema), `{"entities":[{"type":"a","id_field":"id","description":"a & b <c>","fields":[` +
+			`{"name":"n","type":"string","enum":["<",1.50,null],"description":"<d>","x":{"a": "\u003c&"}}],"x_y":"<&>"}],` +
+			`"flags":{"policy":"open","values":["<&>"],"x":[ "<" ]},"zz":1.0}`},
+	} {
+		if err := json.Unmarshal([]byte(tt.doc), tt.into); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := tt.into.MarshalJSON(); err != nil || string(got) != tt.doc {
+			t.Errorf("\n %s\nbecame\n %s, %v", tt.doc, got, err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -19,10 +20,12 @@ type Member struct {
 }
 
 // malformed keeps what a document says where its JSON type is not the documented one. The typed field stays zero,
-// Validate reports the problem, and writing the declaration puts the same text back.
+// Validate reports the problem, and writing the declaration puts the same text back. It also keeps known members that
+// are null or "": they count as absent and are no problem in themselves, but are written back too.
 type malformed struct {
 	whole    json.RawMessage // set when the value is not even an object
 	members  []Member
+	blank    []Member
 	problems problems
 }
 
@@ -36,8 +39,8 @@ type object struct {
 	bad     malformed
 }
 
-// readObject fails only when doc is not strict JSON. Known members with a null value count as absent. The values are
-// sub-slices of doc.
+// readObject fails only when doc is not strict JSON. Known members with a null value are kept as blank and not
+// handed out. The values are sub-slices of doc.
 func readObject(doc []byte, known []string, limits strictjson.Limits) (*object, error) {
 	o := &object{}
 	err := strictjson.Read(doc, limits, func(r *strictjson.Reader) error {
@@ -50,8 +53,12 @@ func readObject(doc []byte, known []string, limits strictjson.Limits) (*object, 
 		return r.Object(nil, func(name string) error {
 			isNull := r.Kind() == 'n'
 			value, err := r.Value()
-			if err != nil || isNull && slices.Contains(known, name) {
+			if err != nil {
 				return err
+			}
+			if isNull && slices.Contains(known, name) {
+				o.bad.blank = append(o.bad.blank, Member{name, value})
+				return nil
 			}
 			for _, k := range known {
 				if name != k && strings.EqualFold(name, k) {
@@ -87,6 +94,8 @@ func (o *object) string(name string, into *string) {
 	if value, ok := o.take(name); ok {
 		if value[0] != '"' || jsonv2.Unmarshal(value, into) != nil {
 			o.reject(name, value, "", "a string, not "+kindName(value))
+		} else if *into == "" {
+			o.bad.blank = append(o.bad.blank, Member{name, value})
 		}
 	}
 }
@@ -141,7 +150,7 @@ func (o *object) rest() ([]Member, malformed) { return o.members, o.bad }
 
 func kindName(value json.RawMessage) string { return strictjson.KindName(jsonpath.Kind(value)) }
 
-// objectWriter writes a declaration: known members that are set or malformed, then the unknown ones.
+// objectWriter writes a declaration: known members that are set, malformed or blank, then the unknown ones.
 type objectWriter struct {
 	out   []byte
 	names []string
@@ -152,11 +161,41 @@ type objectWriter struct {
 func newObjectWriter(bad *malformed) *objectWriter { return &objectWriter{out: []byte{'{'}, bad: bad} }
 
 func (w *objectWriter) put(name string, value any) {
-	text, err := json.Marshal(value)
+	text, err := plainJSON(value)
 	if err != nil && w.err == nil {
 		w.err = err
 	}
 	w.raw(name, text)
+}
+
+// plainJSON is json.Marshal without escapes for HTML. What a declaration writes of itself is not touched.
+func plainJSON(value any) ([]byte, error) {
+	if m, ok := value.(json.Marshaler); ok {
+		return m.MarshalJSON()
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(value)
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), err
+}
+
+// declarations is a list of declarations as it is written.
+type declarations[T json.Marshaler] []T
+
+func (list declarations[T]) MarshalJSON() ([]byte, error) {
+	out := []byte{'['}
+	for i, d := range list {
+		text, err := d.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, text...)
+	}
+	return append(out, ']'), nil
 }
 
 func (w *objectWriter) raw(name string, value json.RawMessage) {
@@ -178,9 +217,11 @@ func (w *objectWriter) member(name string, set bool, value any) {
 		w.put(name, value)
 		return
 	}
-	for _, b := range w.bad.members {
-		if b.Name == name {
-			w.raw(name, b.Value)
+	for _, kept := range [][]Member{w.bad.members, w.bad.blank} {
+		for _, b := range kept {
+			if b.Name == name {
+				w.raw(name, b.Value)
+			}
 		}
 	}
 }

@@ -8,9 +8,11 @@ import (
 
 // RuleOptions bounds what one evaluation may cost. The zero value of a field means its default.
 type RuleOptions struct {
-	MaxBytes  int // of the response, of the arguments, and of all values that one evaluation writes; default 1 MiB
-	MaxDepth  int // nesting of the response and of the arguments; default 64
-	MaxValues int // values in each document, and visited by the wildcards and descents of all paths; default 1,000,000
+	MaxBytes int // of the response, of the arguments, and of all values that one evaluation writes; default 1 MiB
+	MaxDepth int // nesting of the response and of the arguments; default 64
+	// MaxValues is the most values in each document, and the most that the wildcards and descents of all paths visit,
+	// where each 256 bytes of text that they pass over count as one more; default 1,000,000.
+	MaxValues int
 	MaxKey    int // bytes of an id and of a flag; default 1,024
 }
 

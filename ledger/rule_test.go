@@ -314,6 +314,45 @@ func TestHostileResponses(t *testing.T) {
 	}
 }
 
+// A descent whose matches lie in each other passes over the same text at every level, for each of 100 paths.
+func TestNestedMatches(t *testing.T) {
+	const levels = 58
+	nested := func(inner string) []byte {
+		return []byte(`{"order_id":"1","x":` + strings.Repeat(`{"x":`, levels) + inner + strings.Repeat(`}`, levels) + `}`)
+	}
+	for _, tt := range []struct{ name, path, inner string }{
+		{"a string", "$..x.zz", `"` + strings.Repeat("y", 1_000_000) + `"`},
+		{"an array", "$..x.zz", `["` + strings.Repeat("y", 1_000_000) + `"]`},
+		{"a long name", "$..x.zz", `{"` + strings.Repeat("y", 1_000_000) + `":1}`},
+		{"a long path", "$..x" + strings.Repeat(".x", levels) + ".zz", `"` + strings.Repeat("y", 1_000_000) + `"`},
+		{"escapes", "$..x.zz", `"` + strings.Repeat(`\"`, 500_000) + `"`},
+		{"numbers", "$..x.zz", "[1" + strings.Repeat(",1", 400_000) + "]"},
+		{"nothing after it", "$..x", `"` + strings.Repeat("y", 1_000_000) + `"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			fields := make(map[string]string)
+			for i := range ledger.MaxFields {
+				fields[fmt.Sprintf("f%d", i)] = tt.path
+			}
+			rule, err := ledger.Compile(&ledger.Adapter{EntityType: "order", IDFrom: "$.order_id", FieldMap: fields}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			start := time.Now()
+			out := rule.Eval(nil, nested(tt.inner))
+			if took := time.Since(start); took > 10*time.Second {
+				t.Errorf("took %v", took)
+			}
+			if last := out.Steps[len(out.Steps)-1]; last.Code != ledger.StepFieldUnusable {
+				t.Errorf("the last path was evaluated in full: %v", last)
+			}
+			if len(out.Updates) != 1 || len(out.Updates[0].Fields) != 0 || len(out.Steps) != 1+ledger.MaxFields {
+				t.Errorf("%d updates, %d steps", len(out.Updates), len(out.Steps))
+			}
+		})
+	}
+}
+
 // A rule keeps nothing from one call to the next, so the thousandth costs what the first did.
 func TestEvalAllocatesTheSameEveryTime(t *testing.T) {
 	rule, err := ledger.Compile(mustAdapter(t, getOrder), nil)

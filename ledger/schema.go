@@ -33,7 +33,8 @@ const (
 // all, a nil *Schema, is a fully open ledger. It is plain data; a [State] works with a copy.
 //
 // Reading one from JSON fails only when the text is not strict JSON. A member of the wrong JSON type leaves its field
-// zero, is reported by Validate and is written back unchanged. The same holds for the types it is made of.
+// zero, is reported by Validate and is written back unchanged. One that is null or "" counts as absent and is written
+// back too. The same holds for the types it is made of.
 type Schema struct {
 	Entities    []Entity  // required; at most 100
 	Flags       *FlagRule // nil: any flag may be set
@@ -105,10 +106,10 @@ func (s *Schema) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON writes the members that are set, in the documented order, then Extra.
+// MarshalJSON writes the members that are set or were read, in the documented order, then Extra.
 func (s Schema) MarshalJSON() ([]byte, error) {
 	w := newObjectWriter(&s.bad)
-	w.member("entities", s.Entities != nil, s.Entities)
+	w.member("entities", s.Entities != nil, declarations[Entity](s.Entities))
 	w.member("flags", s.Flags != nil, s.Flags)
 	w.member("field_policy", s.FieldPolicy != "", s.FieldPolicy)
 	return w.end(s.Extra)
@@ -130,13 +131,13 @@ func (e *Entity) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON writes the members that are set, in the documented order, then Extra.
+// MarshalJSON writes the members that are set or were read, in the documented order, then Extra.
 func (e Entity) MarshalJSON() ([]byte, error) {
 	w := newObjectWriter(&e.bad)
 	w.member("type", e.Type != "", e.Type)
 	w.member("id_field", e.IDField != "", e.IDField)
 	w.member("description", e.Description != "", e.Description)
-	w.member("fields", e.Fields != nil, e.Fields)
+	w.member("fields", e.Fields != nil, declarations[Field](e.Fields))
 	w.member("field_policy", e.FieldPolicy != "", e.FieldPolicy)
 	return w.end(e.Extra)
 }
@@ -157,7 +158,7 @@ func (f *Field) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON writes the members that are set, in the documented order, then Extra.
+// MarshalJSON writes the members that are set or were read, in the documented order, then Extra.
 func (f Field) MarshalJSON() ([]byte, error) {
 	w := newObjectWriter(&f.bad)
 	w.member("name", f.Name != "", f.Name)
@@ -181,7 +182,7 @@ func (f *FlagRule) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON writes the members that are set, in the documented order, then Extra.
+// MarshalJSON writes the members that are set or were read, in the documented order, then Extra.
 func (f FlagRule) MarshalJSON() ([]byte, error) {
 	w := newObjectWriter(&f.bad)
 	w.member("policy", f.Policy != "", f.Policy)

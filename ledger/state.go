@@ -38,7 +38,8 @@ func (f fields) text() json.RawMessage {
 //
 // The error is an [*Error] with everything that is wrong with the schema or else with the initial state, its pointers
 // starting there. A document of more than 10 million values and a field nested more than 200 levels deep are refused.
-// The reserved key _context_stores is kept and not checked against the schema.
+// An entity type without entities must be declared too, and is then left out. The reserved key _context_stores is kept
+// and not checked against the schema.
 func NewState(initial json.RawMessage, schema *Schema) (*State, error) {
 	if err := schema.Validate(); err != nil {
 		return nil, err
@@ -84,23 +85,26 @@ func readEntities(doc json.RawMessage, ps *problems) map[string]map[string]field
 			}
 			byID[id.Name] = f
 		}
-		if len(byID) > 0 {
-			entities[t.Name] = byID
-		}
+		entities[t.Name] = byID
 	}
 	return entities
 }
 
-// check reports, in the order of types and ids, what the schema does not allow.
+// check reports, in the order of types and ids, what the schema does not allow. It then takes the types without entities
+// away, which are no part of a state.
 func (s *State) check(entities map[string]map[string]fields, ps *problems) {
 	for _, entityType := range sortedKeys(entities) {
 		if entityType == contextStores {
 			continue
 		}
+		if len(entities[entityType]) == 0 {
+			s.contract.checkType(ps, token(entityType), entityType)
+		}
 		for _, id := range sortedKeys(entities[entityType]) {
 			s.contract.check(ps, entityType, id, entities[entityType][id])
 		}
 	}
+	maps.DeleteFunc(entities, func(_ string, byID map[string]fields) bool { return len(byID) == 0 })
 }
 
 // A Result says what became of an update.

@@ -180,7 +180,10 @@ func TestNewState(t *testing.T) {
 		{"blanks", " \n", "", nil},
 		{"null", `null`, strictSchema, nil},
 		{"an order", oneOrder, strictSchema, nil},
-		{"a type without entities", `{"refund":{}}`, strictSchema, nil},
+		{"a type without entities", `{"order":{}}`, strictSchema, nil},
+		{"an undeclared type without entities", `{"ordr":{},"order":{"1":{}}}`, strictSchema, []string{"undeclared /ordr"}},
+		{"no schema, a type without entities", `{"ordr":{}}`, "", nil},
+		{"an empty type", `{"":{}}`, "", []string{"missing /"}},
 		{"the reserved key", `{"_context_stores":{"docs":{"entity_type":"doc","access_modes":["lexical"]}}}`, strictSchema, nil},
 		{"not JSON", `{"order":1`, "", []string{"invalid_json "}},
 		{"an id twice", `{"order":{"1":{},"1":{}}}`, "", []string{"invalid_json /order/1"}},
@@ -225,6 +228,14 @@ func TestTheZeroStateIsEmpty(t *testing.T) {
 	}
 	if fmt.Sprint(s.Flags()) != "[a b]" {
 		t.Errorf("flags %v", s.Flags())
+	}
+}
+
+// A type without entities is no part of a state.
+func TestEmptyTypesAreLeftOut(t *testing.T) {
+	state := mustState(t, `{"order":{},"_context_stores":{}}`, mustSchema(t, strictSchema))
+	if n := len(state.Snapshot().Entities); n != 0 || state.Hash() != mustState(t, "", nil).Hash() {
+		t.Errorf("%d types", n)
 	}
 }
 
@@ -289,6 +300,7 @@ func TestStateAsJSON(t *testing.T) {
 		{`{}`, nil},
 		{`[]`, []string{"wrong_type "}},
 		{`{"entities":[],"flags":{},"x":1}`, []string{"wrong_type /entities", "wrong_type /flags", "forbidden /x"}},
+		{`{"entities":{"ordr":{}}}`, []string{"undeclared /entities/ordr"}},
 		{`{"entities":{"order":{"1":{"total":"x"}}},"flags":["known","x"]}`,
 			[]string{"wrong_type /entities/order/1/total", "undeclared /flags/1"}},
 	} {

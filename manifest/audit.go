@@ -25,7 +25,7 @@ type AuditRecord struct {
 	Millis      int64     `json:"ms"`
 	StdoutBytes int64     `json:"stdoutBytes"` // read, also beyond the limits
 	StderrBytes int64     `json:"stderrBytes"`
-	Truncated   bool      `json:"truncated"`         // not all of them were kept
+	Truncated   bool      `json:"truncated"`         // as in Result
 	EnvKeys     []string  `json:"envKeys,omitempty"` // allowlisted names that were set and passed
 	Code        Code      `json:"code,omitempty"`    // of the failure; "" for success
 }

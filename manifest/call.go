@@ -35,9 +35,10 @@ type Result struct {
 	Err error
 
 	// What the program left, also on failure. Stdout is whole unless Err says CodeOutputTooLarge or the program was
-	// stopped; of a long Stderr the middle may be missing, which a line in its place says.
+	// stopped; of a long Stderr the middle may be missing, which a line in its place says. Of either the end may be
+	// missing when a process that the program left behind held it for longer than [Options.PipeWait].
 	Stdout, Stderr []byte
-	Truncated      bool          // Stdout or Stderr is not whole
+	Truncated      bool          // something of Stdout or Stderr is missing, or may be because of such a process
 	ExitCode       int           // -1 when the program did not start, or was ended by a signal
 	Signal         string        // the name of that signal, for example "killed"
 	Duration       time.Duration // from before the start to the end of the program and its group; 0 when it did not start
@@ -62,7 +63,7 @@ func (m *Manifest) Run(ctx context.Context, call Call) *Result {
 		return call.failed(contextError(ctx, call.Tool))
 	}
 	defer m.leave()
-	return m.run(ctx, t, call, input)
+	return m.start(t, call, input).wait(ctx)
 }
 
 // CallAll runs the tools of one turn, at most [Options.MaxParallel] at once, and returns one result per call, in the
@@ -80,9 +81,10 @@ func (m *Manifest) CallAll(ctx context.Context, calls []Call) []*Result {
 			results[i] = call.failed(contextError(ctx, call.Tool))
 			continue
 		}
+		begun := m.start(t, call, input) // here, so that the order of the starts is that of the calls
 		running.Go(func() {
 			defer m.leave()
-			results[i] = m.run(ctx, t, call, input)
+			results[i] = begun.wait(ctx)
 		})
 	}
 	running.Wait()
@@ -130,28 +132,47 @@ func (call Call) failed(err *Error) *Result {
 	return &Result{CallID: call.ID, Tool: call.Tool, Err: err, ExitCode: -1}
 }
 
-// run is the way that every program goes: run, judge, audit.
-func (m *Manifest) run(ctx context.Context, t *tool, call Call, input json.RawMessage) *Result {
-	env, passed := m.environment(t)
-	begin := time.Now()
-	o, err := process.Run(ctx, &process.Command{
-		Argv: t.argv, Env: env, Dir: m.options.WorkDir, Stdin: input,
+// started is a call whose program runs, or could not be started.
+type started struct {
+	manifest    *Manifest
+	tool        *tool
+	call        Call
+	env, passed []string
+	begin       time.Time
+	run         *process.Run
+	err         error // of the start; run is nil then
+}
+
+// start and wait are the way that every program goes: run, judge, audit.
+func (m *Manifest) start(t *tool, call Call, input json.RawMessage) *started {
+	s := &started{manifest: m, tool: t, call: call}
+	s.env, s.passed = m.environment(t)
+	s.begin = time.Now()
+	s.run, s.err = process.Start(&process.Command{
+		Argv: t.argv, Env: s.env, Dir: m.options.WorkDir, Stdin: input,
 		MaxStdout: m.options.MaxStdout, MaxStderr: m.options.MaxStderr,
 		Timeout: t.timeout, Grace: m.options.Grace, PipeWait: m.options.PipeWait,
 	})
+	return s
+}
+
+func (s *started) wait(ctx context.Context) *Result {
+	m, t := s.manifest, s.tool
+	var o process.Outcome
 	var r *Result
-	if err != nil {
-		r = call.failed(startError(t, err))
+	if s.err != nil {
+		r = s.call.failed(startError(t, s.err))
 	} else {
+		o = s.run.Wait(ctx)
 		r = &Result{
-			CallID: call.ID, Tool: t.name,
+			CallID: s.call.ID, Tool: t.name,
 			Stdout: o.Stdout.Bytes, Stderr: o.Stderr.Bytes, Truncated: o.Stdout.Cut || o.Stderr.Cut,
 			ExitCode: o.ExitCode, Signal: o.Signal, Duration: o.Duration,
 		}
 		m.judge(ctx, t, &o, r)
 	}
 	if m.options.Audit != nil {
-		m.audit(t, begin, &o, r, env, passed)
+		m.audit(t, s.begin, &o, r, s.env, s.passed)
 	}
 	return r
 }

@@ -17,8 +17,9 @@
 // unless the kernel does not let a killed program go: the call then returns after a further PipeWait all the same, and one
 // goroutine stays to collect it.
 //
-// It returns the whole output, or an error: output over [Options.MaxStdout] fails the call. A tool that does not read
-// its stdin succeeds, if it exits with status 0.
+// It returns the whole output of the program, or an error: output over [Options.MaxStdout] fails the call. What a process
+// that the program left behind would have printed after PipeWait is not waited for; Result.Truncated then says that some
+// may be missing. A tool that does not read its stdin succeeds, if it exits with status 0.
 //
 // # What a program gets
 //
@@ -37,8 +38,9 @@
 // # Failures
 //
 // What a tool gets wrong is data for the model: [ToolMessage] turns every [Result] into the content of a tool message,
-// {"error":"…"} on failure. Errors of this package are of the type [*Error] and carry a stable [Code]. They hold no
-// argument and no environment value; only the explanation that a failing tool itself writes to stderr is passed on.
+// {"error":"…"} on failure. Errors of this package are of the type [*Error] and carry a stable [Code]. Their texts hold
+// no argument and no environment value, nor anything that a tool printed; what a failing tool itself writes to stderr is
+// passed on in Error.Message and Error.Hint only.
 //
 // The original runner differs in these points: member names are matched exactly and duplicate ones refused; a negative
 // timeoutSec and a schema that is not one of an object are refused; environment names are upper-cased in ASCII only;

@@ -27,13 +27,14 @@ const (
 	CodeOutput         Code = "invalid_output"      // stdout is not what Options.Output asks for
 )
 
-// Error is the error of this package; find it with errors.As. It holds no argument and no environment value.
+// Error is the error of this package; find it with errors.As. It holds no argument and no environment value, except that
+// Message and Hint of a tool that failed by itself are the tool's own words, which may repeat one. Its text leaves them out.
 type Error struct {
 	Code Code
 	Tool string // the tool concerned; "" when it is about the manifest
 
 	// Message is short and fit for a model, without a path of this machine: what [ToolMessage] sends. Of a tool that
-	// failed by itself it is the tool's own explanation, read from its stderr.
+	// failed by itself it is the tool's own explanation, read from its stderr, and not a part of the error's text.
 	Message string
 	// Hint is what the tool itself suggests to do, from the "hint" member of its error.
 	Hint string
@@ -43,12 +44,12 @@ type Error struct {
 	Problems []Problem
 
 	detail string // what Error says after the tool's name, when that is more than Message
-	object []byte // a JSON value that the tool gave instead of a text
+	object []byte // a JSON value, no longer than a message, that the tool gave instead of a text
 	err    error
 }
 
 // Error lists the problems of a manifest one per line, in the documented words. Of a call it names the tool and says
-// what to do.
+// what to do, without anything that the tool wrote.
 func (e *Error) Error() string {
 	if len(e.Problems) > 0 {
 		lines := make([]string, len(e.Problems))

@@ -34,7 +34,7 @@ func ExampleManifest_Run() {
 	fmt.Println(r.ExitCode, r.Err)
 	fmt.Println(manifest.ToolMessage(r))
 	// Output:
-	// 3 manifest: tool "fail": exit status 3: disk full
+	// 3 manifest: tool "fail": exit status 3; the tool's own words are in Error.Message
 	// {"error":"disk full","hint":"delete something"}
 }
 

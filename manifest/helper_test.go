@@ -35,6 +35,9 @@ func behave(behaviour string, args []string) int {
 		fmt.Fprint(os.Stderr, strings.ReplaceAll(args[1], `\xff`, "\xff"))
 		status, _ := strconv.Atoi(args[2])
 		return status
+	case "show": // show <file>: print what is in it
+		data, _ := os.ReadFile(args[0])
+		_, _ = os.Stdout.Write(data)
 	case "print": // print <n>: n bytes of one line of JSON, without reading the input
 		printJSON(args[0])
 	case "print-then-read": // print <n>, and only then read all of the input

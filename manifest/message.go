@@ -16,7 +16,8 @@ const maxMessage = 1000
 
 // ToolMessage is the content of the tool message that answers a call: the tool's output as it is, {} when it printed
 // nothing, and on failure {"error":"…"}, with the tool's "hint" when it gave one. Error texts are cut to 1,000 bytes, at
-// a rune's end. An error that the tool itself wrote as JSON is not encoded a second time.
+// a rune's end. An error that the tool itself wrote as JSON is not encoded a second time: of an object larger than that,
+// its "message" or "error" is taken if it is a text, or else the exit status.
 func ToolMessage(r *Result) string {
 	if r.Err == nil {
 		switch {
@@ -32,7 +33,7 @@ func ToolMessage(r *Result) string {
 		e = &Error{Message: r.Err.Error()}
 	}
 	content := []byte(`{"error":`)
-	if len(e.object) > 0 && len(e.object) <= maxMessage {
+	if len(e.object) > 0 {
 		content = append(content, e.object...)
 	} else {
 		content = appendText(content, e.Message)
@@ -63,7 +64,8 @@ func shorten(s string, limit int) string {
 
 func quoteName(name string) string { return strconv.Quote(shorten(name, 200)) }
 
-// exitError says why a program failed: in its own words, if it wrote any to stderr.
+// exitError says why a program failed: to the model in its own words, if it wrote any to stderr. They may repeat an
+// argument, so the text of the error only says where they are.
 func exitError(r *Result) *Error {
 	e := &Error{Code: CodeExit, Message: fmt.Sprintf("exit status %d", r.ExitCode)}
 	if r.Signal != "" {
@@ -80,7 +82,10 @@ func exitError(r *Result) *Error {
 			e.Message = shorten(text, maxMessage)
 		}
 	}
-	e.detail = status + ": " + e.Message
+	e.detail = status + "; the tool's own words are in Error.Message"
+	if e.Message == status {
+		e.detail = status + "; what it printed is in Result.Stderr"
+	}
 	return e
 }
 
@@ -108,16 +113,34 @@ func (e *Error) unwrap(stderr []byte) bool {
 		return false
 	}
 	if kind := kindOf(reason); kind == '"' || kind == 'n' {
-		if text := strings.TrimSpace(unquote(reason)); text != "" { // else the exit status has to do
-			e.Message = shorten(text, maxMessage)
-		}
+		e.say(reason)
 		return true
 	}
 	var line bytes.Buffer
 	_ = json.Compact(&line, reason) // known to be valid
-	e.object = line.Bytes()
-	e.Message = shorten(line.String(), maxMessage)
+	if line.Len() <= maxMessage {
+		e.object = line.Bytes()
+		e.Message = line.String()
+		return true
+	}
+	var large map[string]json.RawMessage // names exactly as they are written
+	_ = json.Unmarshal(reason, &large)   // of a list or a number nothing can be taken
+	if !e.say(large["message"]) {
+		e.say(large["error"])
+	}
 	return true
+}
+
+// say makes a JSON string the message and reports whether it is one and says something; else the exit status has to do.
+func (e *Error) say(value json.RawMessage) bool {
+	if kindOf(value) != '"' {
+		return false
+	}
+	text := strings.TrimSpace(unquote(value))
+	if text != "" {
+		e.Message = shorten(text, maxMessage)
+	}
+	return text != ""
 }
 
 func isErrorObject(line string) bool {

@@ -3,6 +3,9 @@ package manifest_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -67,7 +70,38 @@ func TestOutput(t *testing.T) {
 	}
 }
 
+// Valid JSON is valid however many values it has and however long its numbers are: MaxStdout bounds both.
+func TestLargeOutputIsValid(t *testing.T) {
+	options := &manifest.Options{MaxStdout: 2 << 20}
+	for name, value := range map[string]string{
+		"more than 500,000 values": "[" + strings.Repeat("1,", 600_000) + "1]",
+		"a number of 70 digits":    `{"n":` + strings.Repeat("1", 70) + `}`,
+	} {
+		file := filepath.Join(t.TempDir(), "value")
+		if err := os.WriteFile(file, []byte(value), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if r := run(t, tool("show", file), nil, options); r.Err != nil || string(r.Output) != value {
+			t.Errorf("%s: %d bytes, err %v", name, len(r.Output), r.Err)
+		}
+	}
+}
+
+// Nesting is bounded for whoever reads the answer, and the error says so instead of calling it invalid.
+func TestOutputLimits(t *testing.T) {
+	deep := strings.Repeat("[", 300) + strings.Repeat("]", 300)
+	r := run(t, tool("say", deep, "", "0"), nil, nil)
+	if code(t, r.Err) != manifest.CodeOutput || strings.Contains(r.Err.Error(), "not valid") ||
+		!strings.Contains(r.Err.Error(), "nested more than 256 levels deep") {
+		t.Errorf("err %v", r.Err)
+	}
+	if got := manifest.ToolMessage(r); got != `{"error":"tool output is nested too deep"}` {
+		t.Errorf("message %s", got)
+	}
+}
+
 func TestFailureText(t *testing.T) {
+	long := strings.Repeat("y", 1200)
 	for _, tt := range []struct {
 		name, stderr string
 		want         string
@@ -91,6 +125,13 @@ func TestFailureText(t *testing.T) {
 		{"log first", "connecting\nretrying\n{\"error\":\"refused\",\"hint\":\"start it\"}\n", `{"error":"refused","hint":"start it"}`},
 		{"a last line of JSON that is no error", "failed:\n{\"a\":1}", `{"error":"failed:\n{\"a\":1}"}`},
 		{"invalid UTF-8", "b\xffm", "{\"error\":\"b\ufffdm\"}"},
+		{"large, with a message", `{"error":{"code":7,"message":"disk full","detail":"` + long + `"}}`, `{"error":"disk full"}`},
+		{"large, with an error", `{"error":{"error":"disk full","detail":"` + long + `"}}`, `{"error":"disk full"}`},
+		{"large, with a hint", `{"error":{"message":" ","error":"disk full","detail":"` + long + `"},"hint":"h"}`,
+			`{"error":"disk full","hint":"h"}`},
+		{"large, with neither", `{"error":{"code":"X","message":7,"detail":"` + long + `"}}`, `{"error":"exit status 3"}`},
+		{"large, of another form", `{"code":"X","message":"disk full","detail":"` + long + `"}`, `{"error":"disk full"}`},
+		{"large list", `["` + long + `"]`, `{"error":"exit status 3"}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := run(t, tool("say", `{"partial":1}`, printable(tt.stderr), "3"), nil, nil)
@@ -114,9 +155,35 @@ func TestFailureText(t *testing.T) {
 	}
 }
 
+// What a tool writes to stderr may repeat an argument, so it is for the model alone and not for logs.
+func TestErrorTextsHoldNoToolsWords(t *testing.T) {
+	const secret = "sk-live-4242"
+	for _, tt := range []struct{ stderr, want string }{
+		{"no such key: " + secret, "exit status 3; the tool's own words are in Error.Message"},
+		{`{"error":"no such key: ` + secret + `","hint":"not ` + secret + `"}`, "exit status 3; the tool's own words are in Error.Message"},
+		{`{"error":{"key":"` + secret + `"}}`, "exit status 3; the tool's own words are in Error.Message"},
+		{`["` + secret + strings.Repeat("y", 1200) + `"]`, "exit status 3; what it printed is in Result.Stderr"},
+		{"", "exit status 3"},
+	} {
+		r := run(t, tool("say", "", tt.stderr, "3"), map[string]string{"key": secret}, nil)
+		if got, want := r.Err.Error(), `manifest: tool "t": `+tt.want; got != want {
+			t.Errorf("error %q, want %q", got, want)
+		}
+		for _, text := range []string{fmt.Sprintf("%v", r.Err), fmt.Sprintf("%s", r.Err), fmt.Sprint(errors.Join(r.Err))} {
+			if strings.Contains(text, secret) {
+				t.Errorf("the text holds the argument: %s", text)
+			}
+		}
+		e, _ := errors.AsType[*manifest.Error](r.Err)
+		if strings.Contains(tt.want, "Message") && !strings.Contains(e.Message, secret) {
+			t.Errorf("the model does not hear the tool's words: %q", e.Message)
+		}
+	}
+}
+
 func TestMessagesAreCutAtARune(t *testing.T) {
 	for _, text := range []string{strings.Repeat("x", 999) + "é" + strings.Repeat("y", 99), strings.Repeat("é", 2000), strings.Repeat("日本", 999),
-		`{"error":"` + strings.Repeat("é", 2000) + `"}`, `{"error":{"long":"` + strings.Repeat("é", 2000) + `"}}`} {
+		`{"error":"` + strings.Repeat("é", 2000) + `"}`, `{"error":{"message":"` + strings.Repeat("é", 2000) + `"}}`} {
 		r := run(t, tool("say", "", text, "1"), nil, nil)
 		var message struct{ Error string }
 		if err := json.Unmarshal([]byte(manifest.ToolMessage(r)), &message); err != nil {

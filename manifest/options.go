@@ -24,7 +24,7 @@ type Options struct {
 	// polite signal: there the group is killed at once. Default 500 ms.
 	Grace time.Duration
 	// PipeWait is how long a call waits for stdout and stderr to close after the program has exited: a process it left
-	// behind may hold them. What is left of the group is then killed. Default 2 s.
+	// behind may hold them. What is left of the group is then killed, and Result.Truncated is set. Default 2 s.
 	PipeWait time.Duration
 	// MaxStdout is the most that a tool may print, in bytes; more fails the call. Default 1 MiB.
 	MaxStdout int
@@ -51,7 +51,8 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// OutputFormat is what a tool must print on stdout to succeed. In every format, nothing at all stands for {}.
+// OutputFormat is what a tool must print on stdout to succeed. In every format, nothing at all stands for {}. JSON must be
+// strict: UTF-8, no duplicate members, nested at most 256 levels deep.
 type OutputFormat int
 
 const (

@@ -21,10 +21,15 @@ func (f OutputFormat) read(stdout []byte) (json.RawMessage, *Error) {
 	if len(value) == 0 {
 		return json.RawMessage("{}"), nil
 	}
-	err := strictjson.Read(value, strictjson.Limits{}, func(r *strictjson.Reader) error { _, err := r.Value(); return err })
+	limits := strictjson.Limits{Values: len(value), NumberLen: len(value)} // MaxStdout is the bound; only nesting has another
+	err := strictjson.Read(value, limits, func(r *strictjson.Reader) error { _, err := r.Value(); return err })
 	if err != nil {
 		position := ""
 		if e, ok := errors.AsType[*strictjson.Error](err); ok {
+			if e.Limit != "" {
+				return nil, &Error{Code: CodeOutput, Message: "tool output is nested too deep",
+					detail: "stdout " + e.Problem + "; print JSON of less depth, or set Options.Output to Text"}
+			}
 			position = fmt.Sprintf(" (byte %d)", e.Offset)
 		}
 		return nil, f.refuse("stdout is not valid JSON" + position)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -136,7 +137,7 @@ func TestLargeInputAndOutput(t *testing.T) {
 	})
 	t.Run("the same in a pipeline of a shell", func(t *testing.T) {
 		r := run(t, entry{"name": "t", "command": []string{"/bin/sh", "-c", "(head -c 300000 /dev/zero | tr '\\0' 1; cat >/dev/null) | cat"}}, megabyte(), nil)
-		if r.Err == nil || len(r.Stdout) != 300000 {
+		if r.Err != nil || len(r.Output) != 300000 {
 			t.Errorf("%d bytes, err %v", len(r.Stdout), r.Err)
 		}
 	})
@@ -227,6 +228,9 @@ func TestPipeWait(t *testing.T) {
 			if r.Err != nil || string(r.Output) != `{"left":true}` {
 				t.Errorf("output %q, err %v; what the program printed before it exited counts", r.Output, r.Err)
 			}
+			if !r.Truncated {
+				t.Error("not truncated, but a process that could have printed more was cut off")
+			}
 			if r.Duration < 300*time.Millisecond || r.Duration > 3*time.Second {
 				t.Errorf("took %v", r.Duration)
 			}
@@ -250,15 +254,34 @@ func TestPipeWait(t *testing.T) {
 		nothingLeft(t)
 		m := load(t, &manifest.Options{PipeWait: 1, MaxParallel: 8}, tool("print-and-leave", "60000"))
 		for i, r := range m.CallAll(t.Context(), slices.Repeat([]manifest.Call{{Tool: "t"}}, 40)) {
-			if r.Err != nil || len(r.Stdout) != 60000 {
-				t.Errorf("run %d: %d bytes, err %v", i, len(r.Stdout), r.Err)
+			if r.Err != nil || len(r.Stdout) != 60000 || !r.Truncated {
+				t.Errorf("run %d: %d bytes, truncated %v, err %v", i, len(r.Stdout), r.Truncated, r.Err)
 			}
 		}
 	})
 	t.Run("not at all when nobody holds a pipe", func(t *testing.T) {
 		r := run(t, tool("echo"), nil, &manifest.Options{PipeWait: time.Minute})
-		if r.Err != nil || r.Duration > 10*time.Second {
-			t.Errorf("took %v, err %v", r.Duration, r.Err)
+		if r.Err != nil || r.Duration > 10*time.Second || r.Truncated {
+			t.Errorf("took %v, truncated %v, err %v", r.Duration, r.Truncated, r.Err)
+		}
+	})
+	t.Run("output that comes too late is missed", func(t *testing.T) {
+		nothingLeft(t)
+		for script, truncated := range map[string]bool{
+			"echo a; (sleep 30; echo b) & exit 0":                 true,
+			"echo a; (sleep 30; echo b >&2) >/dev/null & exit 0":  true,
+			"echo a; (sleep 30; echo b) >/dev/null 2>&1 & exit 0": false,
+			"echo a; (sleep 0.1; echo b >/dev/null) & exit 0":     false,
+		} {
+			wait := 300 * time.Millisecond
+			if !truncated {
+				wait = 10 * time.Second
+			}
+			e := entry{"name": "t", "command": []string{"/bin/sh", "-c", script}}
+			r := run(t, e, nil, &manifest.Options{Output: manifest.Text, PipeWait: wait})
+			if r.Err != nil || string(r.Stdout) != "a\n" || r.Truncated != truncated {
+				t.Errorf("%s: stdout %q, truncated %v, err %v", script, r.Stdout, r.Truncated, r.Err)
+			}
 		}
 	})
 	t.Run("what was left running without a pipe ends too", func(t *testing.T) {
@@ -489,6 +512,40 @@ func TestCallAll(t *testing.T) {
 		load(t, &manifest.Options{MaxParallel: 1}, tools...).CallAll(t.Context(), calls)
 		if got, _ := os.ReadFile(file); string(got) != want {
 			t.Errorf("log %s, want %s", got, want)
+		}
+	})
+	t.Run("programs start in the order of the calls", func(t *testing.T) {
+		const n = 16
+		var mu sync.Mutex
+		var asked, want []string
+		options := &manifest.Options{MaxParallel: n, LookupEnv: func(name string) (string, bool) {
+			if strings.HasPrefix(name, "TOOL_") {
+				mu.Lock()
+				defer mu.Unlock()
+				asked = append(asked, name)
+			}
+			return "", false
+		}}
+		var tools []entry
+		var calls []manifest.Call
+		for i := range n {
+			name := fmt.Sprintf("TOOL_%02d", i)
+			e := entry{"name": name, "command": []string{"/bin/sh", "-c", "echo $$"}, "envPassthrough": []string{name}}
+			tools, calls, want = append(tools, e), append(calls, manifest.Call{Tool: name}), append(want, name)
+		}
+		last := 0
+		for i, r := range load(t, options, tools...).CallAll(t.Context(), calls) {
+			pid, err := strconv.Atoi(string(r.Output))
+			if err != nil || r.Err != nil {
+				t.Fatal(err, r.Err)
+			}
+			if runtime.GOOS == "linux" && pid < last && last-pid < 1000 { // else the system began anew with small numbers
+				t.Errorf("call %d started before the one before it", i)
+			}
+			last = pid
+		}
+		if !slices.Equal(asked, want) {
+			t.Errorf("asked for the environment of %v", asked)
 		}
 	})
 	t.Run("the bound holds, and is used", func(t *testing.T) {

@@ -117,7 +117,8 @@ type projection struct {
 	exhausted bool
 }
 
-// value projects the value at text[start:end]; ok is false when the path finds nothing in it.
+// value projects the value at text[start:end]; ok is false when the path finds nothing in it. The end is used only when
+// no segments are left.
 func (p *projection) value(start, end int, segs []segment) (tree any, ok bool) {
 	text := p.doc.text
 	if len(segs) == 0 {
@@ -179,19 +180,25 @@ func (p *projection) element(pos, index int) (start, end int, ok bool) {
 	return 0, 0, false
 }
 
+// bytesPerValue is how much text, passed over to find where a value ends, costs as much as visiting a value: inside a
+// descent the same text may be passed over once per level.
+const bytesPerValue = 256
+
 // entries visits the entries of the object or array at pos, as long as the budget lasts.
 func (p *projection) entries(pos int) func(yield func(span) bool) {
 	return func(yield func(span) bool) {
-		e, ok := entry(p.doc.text, pos+1)
-		for ok && p.spend() && yield(e) {
-			e, ok = entry(p.doc.text, e.end)
+		from := pos + 1
+		e, ok := entry(p.doc.text, from)
+		for ok && p.spend(1+(e.end-from)/bytesPerValue) && yield(e) {
+			from = e.end
+			e, ok = entry(p.doc.text, from)
 		}
 	}
 }
 
-// spend takes one value off the budget and reports whether there was one left.
-func (p *projection) spend() bool {
-	p.doc.budget--
+// spend takes values off the budget and reports whether there were as many left.
+func (p *projection) spend(values int) bool {
+	p.doc.budget -= values
 	p.exhausted = p.exhausted || p.doc.budget < 0
 	return !p.exhausted
 }
@@ -230,14 +237,23 @@ func (p *projection) descend(list []any, pos int, name string, rest []segment) (
 	base := len(list)
 	var groups []group
 	e, ok := entryStart(text, pos+1)
-	for ok && p.spend() {
+	for ok && p.spend(1) {
 		begin := len(list)
-		if e.name != nil && string(e.name) == name {
-			if tree, ok := p.value(e.start, skipValue(text, e.start), rest); ok {
+		matched := e.name != nil && string(e.name) == name
+		if matched && len(rest) > 0 {
+			if tree, ok := p.value(e.start, 0, rest); ok {
 				list = append(list, tree)
 			}
+		} else if matched {
+			list = append(list, nil) // the whole value, once the descent knows its end
 		}
 		list, end = p.descend(list, e.start, name, rest)
+		if p.exhausted { // the end is not known
+			return list, end
+		}
+		if matched && len(rest) == 0 {
+			list[begin] = json.RawMessage(text[e.start:end:end])
+		}
 		if e.name != nil && len(list) > begin {
 			groups = append(groups, group{e.name, begin, len(list)})
 		}

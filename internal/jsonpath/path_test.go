@@ -178,6 +178,8 @@ func TestLimits(t *testing.T) {
 		{"too many for a descent", `$..a`, nested, 63, maxBytes, jsonpath.ErrTooMuch},
 		{"bytes", `$[*]`, `["ab","cd"]`, maxValues, 11, nil},
 		{"too many bytes", `$[*]`, `["ab","cd"]`, maxValues, 10, jsonpath.ErrTooLarge},
+		{"text passed over", `$[*].a`, `[{"b":"` + strings.Repeat("x", 480) + `"}]`, 4, maxBytes, jsonpath.ErrNotFound},
+		{"too much text passed over", `$[*].a`, `[{"b":"` + strings.Repeat("x", 512) + `"}]`, 4, maxBytes, jsonpath.ErrTooMuch},
 		{"matches inside matches", `$..a`, nested, maxValues, 3000, jsonpath.ErrTooLarge},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,5 +1,5 @@
 // Package process runs one program to its end, in a process group of its own, and always comes back: on time, with the
-// whole output, and with nothing of the program left behind.
+// output up to then, and with nothing of the program left behind.
 //
 // On Linux, macOS and the other Unix systems the program leads a new process group, and a signal to the group reaches
 // every descendant that did not leave it with setsid or setpgid. On Windows the program is put into a job object just
@@ -9,6 +9,7 @@ package process
 import (
 	"context"
 	"os"
+	"slices"
 	"sync"
 	"time"
 )
@@ -56,17 +57,32 @@ type Outcome struct {
 type Stream struct {
 	Bytes []byte
 	Total int64 // bytes read, also those not kept
-	Cut   bool  // some were not kept
+	Cut   bool  // some were not kept, or what the program left running was ended while it could still have written some
 }
 
-// Run starts the program and returns when it, its pipes and its group are gone. The error is that of a start that
-// failed; once the program runs there is none. When the kernel does not end a killed program (a process in
-// uninterruptible sleep), Run returns all the same and one goroutine stays to collect it.
-func Run(ctx context.Context, c *Command) (Outcome, error) {
+// Run is a program that was started. Everyone who starts one must call [Run.Wait], once.
+type Run struct {
+	*Command
+	begin time.Time
+	group *group
+	pipes pipes
+
+	io       sync.WaitGroup // the goroutines that copy
+	out, err Stream         // theirs until io is done
+
+	exited  chan struct{}
+	read    chan readerDone // once per reader
+	reading []*Stream       // whose readers are still at work
+	alive   bool            // the program has not been seen to exit
+}
+
+// Start starts the program and does not wait for it. The error is that of a start that failed; once the program runs
+// there is none.
+func Start(c *Command) (*Run, error) {
 	begin := time.Now()
 	ours, childs, err := openPipes()
 	if err != nil {
-		return Outcome{}, err
+		return nil, err
 	}
 	feed := len(c.Stdin) > inlineInput
 	if !feed { // it fits into the pipe: no goroutine is needed, and nobody has to read it
@@ -77,44 +93,44 @@ func Run(ctx context.Context, c *Command) (Outcome, error) {
 	childs.close()
 	if err != nil {
 		ours.close()
-		return Outcome{}, err
+		return nil, err
 	}
-	r := &run{Command: c, group: g, pipes: ours, exited: make(chan struct{}, 1), read: make(chan bool, 2), reading: 2, alive: true}
+	r := &Run{Command: c, begin: begin, group: g, pipes: ours,
+		exited: make(chan struct{}, 1), read: make(chan readerDone, 2), alive: true}
+	r.reading = []*Stream{&r.out, &r.err}
 	if feed {
 		r.io.Go(r.feed)
 	}
-	r.io.Go(func() { r.read <- r.out.readAtMost(ours.stdout, c.MaxStdout) })
-	r.io.Go(func() { r.err.readEnds(ours.stderr, c.MaxStderr); r.read <- false })
+	r.io.Go(func() { r.read <- readerDone{&r.out, r.out.readAtMost(ours.stdout, c.MaxStdout)} })
+	r.io.Go(func() { r.err.readEnds(ours.stderr, c.MaxStderr); r.read <- readerDone{&r.err, false} })
 	go func() { g.awaitExit(); r.exited <- struct{}{} }()
-
-	end := r.supervise(ctx, begin.Add(c.Timeout))
-	o := Outcome{End: end, ExitCode: -1, Stdout: r.out, Stderr: r.err}
-	if r.alive {
-		go func() { <-r.exited; g.reap() }()
-	} else {
-		o.ExitCode, o.Signal = g.reap()
-	}
-	o.Duration = time.Since(begin)
-	return o, nil
+	return r, nil
 }
 
-type run struct {
-	*Command
-	group *group
-	pipes pipes
+// Wait returns when the program, its pipes and its group are gone; it ends them when ctx does. When the kernel does not
+// end a killed program (a process in uninterruptible sleep), Wait returns all the same and one goroutine stays to collect
+// it.
+func (r *Run) Wait(ctx context.Context) Outcome {
+	end := r.supervise(ctx, r.begin.Add(r.Timeout))
+	o := Outcome{End: end, ExitCode: -1, Stdout: r.out, Stderr: r.err}
+	if r.alive {
+		go func() { <-r.exited; r.group.reap() }()
+	} else {
+		o.ExitCode, o.Signal = r.group.reap()
+	}
+	o.Duration = time.Since(r.begin)
+	return o
+}
 
-	io       sync.WaitGroup // the goroutines that copy
-	out, err Stream         // theirs until io is done
-
-	exited  chan struct{}
-	read    chan bool // once per reader; true when it met more than it may keep
-	reading int       // readers still at work
-	alive   bool      // the program has not been seen to exit
+// readerDone is what a reader says in the end.
+type readerDone struct {
+	stream   *Stream
+	overflow bool // there was more than it may keep
 }
 
 // supervise waits for the end of the program and of both readers, enforces the bounds, and leaves no goroutine of the
 // run except the one that waits for the program, and that only while alive is still true.
-func (r *run) supervise(ctx context.Context, deadline time.Time) End {
+func (r *Run) supervise(ctx context.Context, deadline time.Time) End {
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
 	end := r.watch(ctx, timer, deadline)
@@ -123,22 +139,32 @@ func (r *run) supervise(ctx context.Context, deadline time.Time) End {
 		timer.Reset(r.Grace)
 		r.awaitExit(timer)
 	}
+	if r.poll() && end == Exited {
+		end = Overflow
+	}
+	var missed []*Stream
+	if end == Exited { // what the program left running may have had more to say; every other end tells that by itself
+		missed = slices.Clone(r.reading)
+	}
 	r.group.kill() // also when the program ended well: what it left running belongs to this run and ends with it
 	if r.alive {
 		timer.Reset(r.PipeWait)
 		r.awaitExit(timer)
 	}
-	if r.reading > 0 && r.drain(timer) && end == Exited {
+	if len(r.reading) > 0 && r.drain(timer) && end == Exited {
 		end = Overflow
 	}
 	r.pipes.close() // ends a reader or writer whose pipe is held by a process outside the group
 	r.io.Wait()
+	for _, s := range missed {
+		s.Cut = true
+	}
 	return end
 }
 
 // watch returns when the program is gone and its output read, or when there is a reason not to wait for that.
-func (r *run) watch(ctx context.Context, timer *time.Timer, deadline time.Time) End {
-	for r.alive || r.reading > 0 {
+func (r *Run) watch(ctx context.Context, timer *time.Timer, deadline time.Time) End {
+	for r.alive || len(r.reading) > 0 {
 		var end End
 		select {
 		case <-r.exited:
@@ -147,9 +173,8 @@ func (r *run) watch(ctx context.Context, timer *time.Timer, deadline time.Time) 
 				timer.Reset(r.PipeWait)
 			}
 			continue
-		case overflow := <-r.read:
-			r.reading--
-			if overflow {
+		case done := <-r.read:
+			if r.note(done) {
 				return Overflow
 			}
 			continue
@@ -171,7 +196,7 @@ func (r *run) watch(ctx context.Context, timer *time.Timer, deadline time.Time) 
 	return Exited
 }
 
-func (r *run) awaitExit(timer *time.Timer) {
+func (r *Run) awaitExit(timer *time.Timer) {
 	select {
 	case <-r.exited:
 		r.alive = false
@@ -180,13 +205,12 @@ func (r *run) awaitExit(timer *time.Timer) {
 }
 
 // drain lets the readers take what the dead left in the pipes, and reports whether it was too much.
-func (r *run) drain(timer *time.Timer) (overflow bool) {
+func (r *Run) drain(timer *time.Timer) (overflow bool) {
 	timer.Reset(drainWait)
-	for r.reading > 0 {
+	for len(r.reading) > 0 {
 		select {
-		case over := <-r.read:
-			r.reading--
-			overflow = overflow || over
+		case done := <-r.read:
+			overflow = r.note(done) || overflow
 		case <-timer.C:
 			return overflow
 		}
@@ -194,8 +218,26 @@ func (r *run) drain(timer *time.Timer) (overflow bool) {
 	return overflow
 }
 
+// poll takes note of the readers that are done already, and reports whether there was too much.
+func (r *Run) poll() (overflow bool) {
+	for {
+		select {
+		case done := <-r.read:
+			overflow = r.note(done) || overflow
+		default:
+			return overflow
+		}
+	}
+}
+
+// note strikes a reader that is done off the list.
+func (r *Run) note(done readerDone) (overflow bool) {
+	r.reading = slices.DeleteFunc(r.reading, func(s *Stream) bool { return s == done.stream })
+	return done.overflow
+}
+
 // feed writes the input. A program that does not read it, or not all of it, is in its right.
-func (r *run) feed() {
+func (r *Run) feed() {
 	_, _ = r.pipes.stdin.Write(r.Stdin)
 	_ = r.pipes.stdin.Close()
 }
