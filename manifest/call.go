@@ -98,7 +98,7 @@ func (m *Manifest) prepare(call Call) (t *tool, input json.RawMessage, refused *
 		return nil, nil, m.unknown(call.Tool)
 	}
 	input, err := encodeArguments(call.Args)
-	if err == nil {
+	if err == nil && t.arguments != nil {
 		err = t.arguments(input)
 	}
 	if err != nil {

@@ -27,7 +27,7 @@ type tool struct {
 	argv              []string        // argv[0] is absolute
 	passthrough       []string        // names of environment variables, normalized
 	timeout           time.Duration
-	arguments         argumentsCheck
+	arguments         argumentsCheck // nil without a schema
 }
 
 // Load reads a manifest file of at most 4 MiB. Relative programs resolve against its folder, whatever the working

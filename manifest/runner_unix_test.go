@@ -493,7 +493,7 @@ func TestCallAll(t *testing.T) {
 			got = append(got, r.CallID+" "+r.Tool+" "+manifest.ToolMessage(r))
 		}
 		want := []string{"a t {}", `b nobody {"error":"unknown tool: nobody"}`, `c quick {"n":3}`,
-			`d quick {"error":"invalid arguments: the arguments are no JSON object: invalid JSON at byte 0: must be an object, not a number"}`}
+			`d quick {"error":"invalid arguments: the arguments must be written as a JSON object; a Go int is not"}`}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}

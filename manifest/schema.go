@@ -11,7 +11,6 @@ import (
 
 // schema compiles the tool's parameters and gives the tool its check of arguments.
 func (c *checker) schema(t *tool) {
-	t.arguments = checkObject
 	if t.parameters == nil {
 		return
 	}
@@ -27,12 +26,7 @@ func (c *checker) schema(t *tool) {
 		c.schemaProblems(err)
 		return
 	}
-	t.arguments = func(arguments json.RawMessage) error {
-		if kindOf(arguments) != '{' { // whatever the schema says about that
-			return checkObject(arguments)
-		}
-		return validator.Validate(arguments)
-	}
+	t.arguments = func(arguments json.RawMessage) error { return validator.Validate(arguments) }
 }
 
 func (c *checker) schemaProblems(err error) {

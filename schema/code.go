@@ -52,8 +52,8 @@ const (
 	CodeSchemaPattern    Code = "schema_pattern_invalid" // a regular expression does not compile
 )
 
-// Codes of problems with options.
-const CodeLimitsInvalid Code = "limits_invalid" // a field of Limits is negative
+// CodeLimitsInvalid is the code of a problem with options: a field of [Limits] is negative.
+const CodeLimitsInvalid Code = "limits_invalid"
 
 // Codes of problems with Go types. Their pointers are Go names, such as /Order/Items.
 const (

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/jsonschema"
+	"github.com/toolwire/toolwire/internal/uuid"
 	"github.com/toolwire/toolwire/ledger"
 )
 
@@ -81,7 +82,6 @@ func newChecker(ctx context.Context, o ValidateOptions) *checker {
 
 var (
 	namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,127}$`)
-	uuidPattern = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
 )
 
 func (c *checker) tool(ps *problems, t *Tool) {
@@ -213,7 +213,7 @@ func (c *checker) binding(ps *problems, b *Binding, used bool) {
 	case used && b.EndpointID == "" && b.EndpointName == "" && !wrong:
 		ps.add(CodeBindingNoEndpoint, at, "names no endpoint; give endpoint_id or endpoint_name")
 		wrong = true
-	case b.EndpointID != "" && !uuidPattern.MatchString(b.EndpointID):
+	case b.EndpointID != "" && !uuid.Valid(b.EndpointID):
 		ps.add(CodeBindingEndpointID, at+"/endpoint_id", "must be a UUID; to bind by name use endpoint_name")
 		wrong = true
 	}

@@ -16,7 +16,7 @@ import (
 
 // drainWait is how long the readers may take to empty their pipes after everything that could write to them was
 // killed. It is used up only when a process that left the group still holds a pipe.
-const drainWait = 100 * time.Millisecond
+const drainWait = 500 * time.Millisecond
 
 // Command is what to run and within which bounds. Every field is needed, except Stdin.
 type Command struct {
