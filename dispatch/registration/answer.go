@@ -138,7 +138,7 @@ func (a *answer) locate(all members, p Problem) Problem {
 		p.Pointer = ""
 		for i, step := range loc[:min(len(loc), maxNesting)] {
 			if i > 0 || step != "body" {
-				p.Pointer += token(fmt.Sprint(step))
+				p.Pointer += token(a.scrub.text(fmt.Sprint(step))) // scrubbed whole: token cuts and escapes
 			}
 		}
 	}

@@ -341,6 +341,25 @@ func TestNoSecretInErrors(t *testing.T) {
 	}
 }
 
+// A pointer is bounded and escaped, after which a secret would not be recognised any more.
+func TestNoSecretInPointers(t *testing.T) {
+	reg := full()
+	reg.AuthValue = registration.NewSecret("Bearer s3cret/agent~token-0123456789")
+	for _, step := range []string{
+		`"loc":["body","` + strings.Repeat("x", 60) + `s3cret/agent~token-0123456789"]`, // is cut in the middle
+		`"loc":["body","s3cret/agent~token-0123456789"]`,
+		`"loc":["body",["s3cret/agent~token-0123456789"]]`,
+		`"pointer":"/config/s3cret~1agent~0token-0123456789"`,
+	} {
+		a := &answers{status: 422, body: `{"detail":[{` + step + `,"msg":"no"}]}`}
+		_, err := newClient(t, "https://api.example.com", &registration.Options{Transport: a}).Create(t.Context(), reg)
+		e, ok := errors.AsType[*registration.Error](err)
+		if !ok || len(e.Problems) != 1 || !strings.Contains(e.Problems[0].Pointer, "[redacted]") || leaks(shown(err)) {
+			t.Errorf("%s: %s", step, shown(err))
+		}
+	}
+}
+
 func TestNewClient(t *testing.T) {
 	for _, base := range []string{"https://api.example.com", "https://api.example.com/", "http://127.0.0.1:8080", "http://localhost", "http://[::1]/x"} {
 		if _, err := registration.NewClient(base, apiKey, nil); err != nil {

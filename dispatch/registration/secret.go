@@ -55,7 +55,7 @@ func newScrubber(secrets []string) scrubber {
 	for _, s := range secrets {
 		if s != "" {
 			quoted := string(quote(s))
-			all = append(all, s, quoted[1:len(quoted)-1])
+			all = append(all, s, quoted[1:len(quoted)-1], pointerEscape.Replace(s))
 		}
 	}
 	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) }) // a whole value before its parts
