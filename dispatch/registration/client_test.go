@@ -360,6 +360,37 @@ func TestNoSecretInPointers(t *testing.T) {
 	}
 }
 
+// JSON writes one text in many ways, and a service passes on the answer of another as a text.
+func TestNoSecretBehindEscapes(t *testing.T) {
+	reg := full()
+	reg.AuthValue = registration.NewSecret(`Bearer abc/s3cret"agent\\token`)
+	plain := `abc/s3cret"agent\\token`
+	for name, echo := range map[string]string{
+		"solidus":         `abc\/s3cret\"agent\\\\token`,
+		"code points":     `abc\u002fs\u0033cret\u0022agent\u005C\u005ctoken`,
+		"JSON in JSON":    `{\"v\":\"abc\\/s3cret\\\"agent\\\\\\\\token\"}`,
+		"after an escape": `C:\u005cdir\nabc\/s3cret\"agent\\\\token`,
+	} {
+		for _, body := range []string{
+			`{"got":{"v":"` + echo + `"}}`, `{"detail":"` + echo + `"}`, `{"detail":[{"loc":["` + echo + `"],"msg":"` + echo + `"}]}`,
+			`{"detail":"` + echo + `","detail":""}`, `{"got":"` + echo, `{"error_class":"` + echo + `"}`, `["` + echo + `"]`,
+		} {
+			for _, status := range []int{400, 422, 502} {
+				c := newClient(t, "https://api.example.com", &registration.Options{Transport: &answers{status: status, body: body}})
+				_, err := c.Create(t.Context(), reg)
+				if s := shown(err); !strings.Contains(s, "[redacted]") || strings.Contains(s, "3cret") || strings.Contains(s, plain) {
+					t.Errorf("%s: %d %s: %s", name, status, body, s)
+				}
+			}
+		}
+	}
+	a := &answers{status: 400, body: `<p>C:\new\table \u0041</p>`}
+	_, err := newClient(t, "https://api.example.com", &registration.Options{Transport: a}).Create(t.Context(), reg)
+	if e, ok := errors.AsType[*registration.Error](err); !ok || e.Detail != a.body {
+		t.Errorf("a text without a secret is changed: %s", shown(err))
+	}
+}
+
 func TestNewClient(t *testing.T) {
 	for _, base := range []string{"https://api.example.com", "https://api.example.com/", "http://127.0.0.1:8080", "http://localhost", "http://[::1]/x"} {
 		if _, err := registration.NewClient(base, apiKey, nil); err != nil {
