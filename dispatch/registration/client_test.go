@@ -179,6 +179,30 @@ func TestRejected(t *testing.T) {
 	}
 }
 
+// A tool may be named like a member that holds problems; then no level is to be read twice, or the work doubles with each.
+func TestRejectedIsReadOnce(t *testing.T) {
+	const p = "rejected_by_platform"
+	zeros := strings.Repeat(`0,`, 10_000)
+	for name, test := range map[string]struct {
+		body string
+		want []registration.Problem
+	}{
+		"nested":      {strings.Repeat(`{"detail":`, 12) + `["no"]` + strings.Repeat(`}`, 12), []registration.Problem{{p, "", "", "no"}}},
+		"both kinds":  {`{"detail":["no"],"get_order":"bad"}`, []registration.Problem{{p, "", "", "no"}, {p, "get_order", "", "bad"}}},
+		"as a text":   {`{"detail":"no"}`, []registration.Problem{{p, "detail", "", "no"}}},
+		"many values": {`{"errors":[` + zeros[:18_000] + `"no"]}`, []registration.Problem{{p, "", "", "no"}}},
+		"too many":    {`{"errors":["a",` + zeros + `"b"]}`, []registration.Problem{{p, "", "", "a"}}},
+	} {
+		reg := full()
+		reg.Tools = append(reg.Tools, schema.Tool{Name: "detail", InputSchema: json.RawMessage(`{"type":"object"}`)})
+		c := newClient(t, "https://api.example.com", &registration.Options{Transport: &answers{status: 422, body: test.body}})
+		_, err := c.Create(t.Context(), reg)
+		if e, ok := errors.AsType[*registration.Error](err); !ok || !slices.Equal(e.Problems, test.want) {
+			t.Errorf("%s: got %.300v", name, err)
+		}
+	}
+}
+
 func TestStatus(t *testing.T) {
 	date := http.TimeFormat
 	for _, test := range []struct {
