@@ -17,7 +17,8 @@ import (
 const (
 	maxText     = 1 << 10 // of one thing that the platform says
 	maxProblems = 100
-	maxNesting  = 16 // of what is looked for in a 422
+	maxNesting  = 16     // of what is looked for in a 422
+	maxValues   = 10_000 // that are looked at in a 422
 )
 
 // answer is what the platform says to one request.
@@ -28,6 +29,7 @@ type answer struct {
 	status   int
 	header   http.Header
 	problems []Problem
+	values   int // that collect has looked at
 }
 
 // agent reads the answer to a registration that was taken.
@@ -84,11 +86,12 @@ func (a *answer) refusal(body []byte) *Error {
 
 // collect takes messages out of a body whose shape is documented nowhere: an entry per tool with a name or an index, a
 // list of {"loc": [...], "msg": "..."}, or an object of messages by the name of a tool or of a member. Values of the
-// registration that stand beside are passed over.
+// registration that stand beside are passed over. No value is walked twice.
 func (a *answer) collect(v json.RawMessage, p Problem, depth int) {
-	if depth > maxNesting || len(a.problems) >= maxProblems {
+	if depth > maxNesting || len(a.problems) >= maxProblems || a.values >= maxValues {
 		return
 	}
+	a.values++
 	if len(v) > 0 && v[0] == '"' {
 		p.Message = a.scrub.text(text(v))
 		a.problems = append(a.problems, p)
@@ -104,6 +107,7 @@ func (a *answer) collect(v json.RawMessage, p Problem, depth int) {
 	before, entry := len(a.problems), a.locate(all, p)
 	for _, name := range []string{"detail", "error", "errors", "tools", "problems"} {
 		if nested := all.first(name); len(nested) > 0 && (nested[0] == '{' || nested[0] == '[') {
+			all.take(name)
 			a.collect(nested, entry, depth+1)
 		}
 	}
@@ -138,7 +142,7 @@ func (a *answer) locate(all members, p Problem) Problem {
 		p.Pointer = ""
 		for i, step := range loc[:min(len(loc), maxNesting)] {
 			if i > 0 || step != "body" {
-				p.Pointer += token(fmt.Sprint(step))
+				p.Pointer += token(a.scrub.text(fmt.Sprint(step))) // scrubbed whole: token cuts and escapes
 			}
 		}
 	}

@@ -179,6 +179,30 @@ func TestRejected(t *testing.T) {
 	}
 }
 
+// A tool may be named like a member that holds problems; then no level is to be read twice, or the work doubles with each.
+func TestRejectedIsReadOnce(t *testing.T) {
+	const p = "rejected_by_platform"
+	zeros := strings.Repeat(`0,`, 10_000)
+	for name, test := range map[string]struct {
+		body string
+		want []registration.Problem
+	}{
+		"nested":      {strings.Repeat(`{"detail":`, 12) + `["no"]` + strings.Repeat(`}`, 12), []registration.Problem{{p, "", "", "no"}}},
+		"both kinds":  {`{"detail":["no"],"get_order":"bad"}`, []registration.Problem{{p, "", "", "no"}, {p, "get_order", "", "bad"}}},
+		"as a text":   {`{"detail":"no"}`, []registration.Problem{{p, "detail", "", "no"}}},
+		"many values": {`{"errors":[` + zeros[:18_000] + `"no"]}`, []registration.Problem{{p, "", "", "no"}}},
+		"too many":    {`{"errors":["a",` + zeros + `"b"]}`, []registration.Problem{{p, "", "", "a"}}},
+	} {
+		reg := full()
+		reg.Tools = append(reg.Tools, schema.Tool{Name: "detail", InputSchema: json.RawMessage(`{"type":"object"}`)})
+		c := newClient(t, "https://api.example.com", &registration.Options{Transport: &answers{status: 422, body: test.body}})
+		_, err := c.Create(t.Context(), reg)
+		if e, ok := errors.AsType[*registration.Error](err); !ok || !slices.Equal(e.Problems, test.want) {
+			t.Errorf("%s: got %.300v", name, err)
+		}
+	}
+}
+
 func TestStatus(t *testing.T) {
 	date := http.TimeFormat
 	for _, test := range []struct {
@@ -338,6 +362,56 @@ func TestNoSecretInErrors(t *testing.T) {
 	}
 	if c := newClient(t, "https://api.example.com", nil); leaks(fmt.Sprintf("%v %+v %#v", c, c, *c)) {
 		t.Error("printing a client shows its key")
+	}
+}
+
+// A pointer is bounded and escaped, after which a secret would not be recognised any more.
+func TestNoSecretInPointers(t *testing.T) {
+	reg := full()
+	reg.AuthValue = registration.NewSecret("Bearer s3cret/agent~token-0123456789")
+	for _, step := range []string{
+		`"loc":["body","` + strings.Repeat("x", 60) + `s3cret/agent~token-0123456789"]`, // is cut in the middle
+		`"loc":["body","s3cret/agent~token-0123456789"]`,
+		`"loc":["body",["s3cret/agent~token-0123456789"]]`,
+		`"pointer":"/config/s3cret~1agent~0token-0123456789"`,
+	} {
+		a := &answers{status: 422, body: `{"detail":[{` + step + `,"msg":"no"}]}`}
+		_, err := newClient(t, "https://api.example.com", &registration.Options{Transport: a}).Create(t.Context(), reg)
+		e, ok := errors.AsType[*registration.Error](err)
+		if !ok || len(e.Problems) != 1 || !strings.Contains(e.Problems[0].Pointer, "[redacted]") || leaks(shown(err)) {
+			t.Errorf("%s: %s", step, shown(err))
+		}
+	}
+}
+
+// JSON writes one text in many ways, and a service passes on the answer of another as a text.
+func TestNoSecretBehindEscapes(t *testing.T) {
+	reg := full()
+	reg.AuthValue = registration.NewSecret(`Bearer abc/s3cret"agent\\token`)
+	plain := `abc/s3cret"agent\\token`
+	for name, echo := range map[string]string{
+		"solidus":         `abc\/s3cret\"agent\\\\token`,
+		"code points":     `abc\u002fs\u0033cret\u0022agent\u005C\u005ctoken`,
+		"JSON in JSON":    `{\"v\":\"abc\\/s3cret\\\"agent\\\\\\\\token\"}`,
+		"after an escape": `C:\u005cdir\nabc\/s3cret\"agent\\\\token`,
+	} {
+		for _, body := range []string{
+			`{"got":{"v":"` + echo + `"}}`, `{"detail":"` + echo + `"}`, `{"detail":[{"loc":["` + echo + `"],"msg":"` + echo + `"}]}`,
+			`{"detail":"` + echo + `","detail":""}`, `{"got":"` + echo, `{"error_class":"` + echo + `"}`, `["` + echo + `"]`,
+		} {
+			for _, status := range []int{400, 422, 502} {
+				c := newClient(t, "https://api.example.com", &registration.Options{Transport: &answers{status: status, body: body}})
+				_, err := c.Create(t.Context(), reg)
+				if s := shown(err); !strings.Contains(s, "[redacted]") || strings.Contains(s, "3cret") || strings.Contains(s, plain) {
+					t.Errorf("%s: %d %s: %s", name, status, body, s)
+				}
+			}
+		}
+	}
+	a := &answers{status: 400, body: `<p>C:\new\table \u0041</p>`}
+	_, err := newClient(t, "https://api.example.com", &registration.Options{Transport: a}).Create(t.Context(), reg)
+	if e, ok := errors.AsType[*registration.Error](err); !ok || e.Detail != a.body {
+		t.Errorf("a text without a secret is changed: %s", shown(err))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 const endpointPointer = "/endpoint_url"
@@ -15,6 +16,9 @@ func checkEndpoint(ps *problems, raw string) {
 	if raw == "" {
 		ps.add(CodeMissing, endpointPointer, "is required: the https URL that runs are posted to")
 		return
+	}
+	if !utf8.ValidString(raw) { // JSON would carry another URL
+		ps.add(CodeNotUTF8, endpointPointer, "is not valid UTF-8; percent-encode other bytes")
 	}
 	u, err := url.Parse(raw)
 	if err != nil {

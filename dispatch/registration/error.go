@@ -80,7 +80,7 @@ type Error struct {
 	Code Code
 
 	// Problems are all that is wrong, in the order of the body, for [CodeInvalid]; for [CodeRejected] what the platform
-	// says, tool by tool where it does, at most 100.
+	// says, tool by tool where it does, at most 100 and from no more than the answer's first 10,000 values.
 	Problems []Problem
 
 	Status     int           // HTTP status of the answer; 0 if there was none

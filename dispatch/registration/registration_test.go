@@ -299,6 +299,10 @@ func TestEndpoint(t *testing.T) {
 		"https://agents.example.com:65536":   bad,
 		"https://agents.example.com:x":       bad,
 		"https://agents.example.com/\x00":    bad,
+		"https://agents.example.com/\xff":    "not_utf8",
+		"https://agents.example.com/?x=\xfe": "not_utf8",
+		"https://agents.example.com/%FF":     "",
+		"https://\xff.example.com:0":         "not_utf8 " + bad + " " + private,
 		"http://u:pw@localhost:0/#x":         bad + " " + bad + " " + bad + " " + bad + " " + private,
 
 		"https://localhost":                           private,

@@ -1,7 +1,9 @@
 package registration
 
 import (
+	"encoding/json"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -55,7 +57,7 @@ func newScrubber(secrets []string) scrubber {
 	for _, s := range secrets {
 		if s != "" {
 			quoted := string(quote(s))
-			all = append(all, s, quoted[1:len(quoted)-1])
+			all = append(all, s, quoted[1:len(quoted)-1], pointerEscape.Replace(s))
 		}
 	}
 	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) }) // a whole value before its parts
@@ -66,13 +68,29 @@ func newScrubber(secrets []string) scrubber {
 	return scrubber{strings.NewReplacer(pairs...)}
 }
 
-// text is s without secrets and control characters, valid UTF-8 (strings.Map sees to that) and bounded.
+// text is s without secrets and control characters, valid UTF-8 (strings.Map sees to that) and bounded. If a secret shows
+// only when JSON's escapes are undone, they stay undone.
 func (c scrubber) text(s string) string {
 	s = c.secrets.Replace(s)
+	for plain, level := s, 0; level < maxEscaping && strings.Contains(plain, `\`); level++ {
+		plain = unescape(plain)
+		if clean := c.secrets.Replace(plain); clean != plain {
+			s, plain = clean, clean
+		}
+	}
 	return cut(strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r
 	}, s)), maxText)
+}
+
+const maxEscaping = 4 // JSON as a text in JSON, and so on
+
+var jsonEscapes = regexp.MustCompile(`(?:\\u[0-9a-fA-F]{4})+|\\["\\/bfnrt]`) // pairs of surrogates stay together
+
+// unescape undoes JSON's escapes in any text, whole JSON or not.
+func unescape(s string) string {
+	return jsonEscapes.ReplaceAllStringFunc(s, func(escapes string) string { return text(json.RawMessage(`"` + escapes + `"`)) })
 }
