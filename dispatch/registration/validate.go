@@ -95,7 +95,11 @@ func (r *Registration) checkTools(ps *problems, o *schema.ValidateOptions) (caus
 	err := schema.Validate(r.Tools, &opts)
 	if e, ok := errors.AsType[*schema.ValidationError](err); ok && !replaced("/tools_schema", "", r.Extra) {
 		for _, p := range e.Problems {
-			pointer := fmt.Sprintf("/tools_schema/%d%s", p.Index, p.Pointer)
+			pointer := "/tools_schema"
+			if p.Index >= 0 { // else it is about the list or the options
+				pointer += fmt.Sprintf("/%d", p.Index)
+			}
+			pointer += p.Pointer
 			*ps = append(*ps, Problem{Code: Code(p.Code), Tool: p.Tool, Pointer: pointer, Message: p.Message})
 		}
 		causes = append(causes, err)
