@@ -162,7 +162,7 @@ func (h *Handler) find(r *http.Request, e *envelope) (*tool, error) {
 	return t, nil
 }
 
-// serve validates the arguments, runs the tool and writes its result.
+// serve validates the arguments and runs the tool.
 func (h *Handler) serve(ctx context.Context, t *tool, call *Call, args json.RawMessage) ([]byte, *Error) {
 	if !t.reasoning {
 		args, call.Reasoning = reasoning.Take(args)
@@ -171,14 +171,7 @@ func (h *Handler) serve(ctx context.Context, t *tool, call *Call, args json.RawM
 		return nil, argumentsError(t, err)
 	}
 	out := h.run(ctx, t, call, args)
-	if out.failure != nil {
-		return nil, out.failure
-	}
-	answer, err := encodeResult(out.result, h.opts.Answer)
-	if err != nil {
-		return nil, &Error{Code: CodeInternal, Tool: t.name, Message: textInternal, Err: err}
-	}
-	return answer, nil
+	return out.answer, out.failure
 }
 
 func argumentsError(t *tool, err error) *Error {
@@ -195,7 +188,7 @@ func argumentsError(t *tool, err error) *Error {
 
 // outcome is what became of a tool.
 type outcome struct {
-	result  any
+	answer  []byte // its result as it is sent
 	failure *Error
 	abort   bool // it panicked with http.ErrAbortHandler
 }
@@ -247,7 +240,8 @@ func (h *Handler) late(ctx context.Context, t *tool, done <-chan outcome) outcom
 		"the tool did not finish within %s and may or may not have had an effect; check that before you call it again", h.opts.Timeout)}
 }
 
-// call runs the function and reports what became of it, its panics and runtime.Goexit included.
+// call runs the function, writes its result, which is the tool's own code too, and reports what became of it, panics and
+// runtime.Goexit included.
 func (h *Handler) call(ctx context.Context, t *tool, args json.RawMessage, done chan<- outcome) {
 	out, returned := outcome{}, false
 	defer func() {
@@ -262,7 +256,11 @@ func (h *Handler) call(ctx context.Context, t *tool, args json.RawMessage, done 
 		done <- out
 	}()
 	result, err := t.run(ctx, args)
-	out.result, out.failure = result, toolError(err)
+	if out.failure = toolError(err); err == nil {
+		if out.answer, err = encodeResult(result, h.opts.Answer); err != nil {
+			out.failure = &Error{Code: CodeInternal, Message: textInternal, Err: err}
+		}
+	}
 	returned = true
 }
 

@@ -75,6 +75,42 @@ func TestGoexitIsContained(t *testing.T) {
 	}
 }
 
+// unwritable panics, or does worse, when its result is written.
+type unwritable func()
+
+func (u unwritable) MarshalJSON() ([]byte, error) { u(); return []byte("null"), nil }
+
+func TestResultsThatPanicAreContained(t *testing.T) {
+	for name, write := range map[string]func(){"panic": func() { panic("the reason") }, "Goexit": runtime.Goexit} {
+		var log bytes.Buffer
+		var records []webhook.Record
+		opts := &webhook.Options{
+			Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			OnCall: func(_ context.Context, r webhook.Record) { records = append(records, r) },
+		}
+		h := newHandler(t, opts, webhook.Define("write", "", func(context.Context, struct{}) (any, error) { return unwritable(write), nil }))
+		done := make(chan struct{})
+		go func() { // which a runtime.Goexit would end
+			defer close(done)
+			defer func() {
+				if p := recover(); p != nil {
+					t.Errorf("%s: escapes: %v", name, p)
+				}
+			}()
+			if status, body, _ := serve(h, request(`{"arguments":{}}`)); status != 500 || !strings.Contains(body, `"internal"`) {
+				t.Errorf("%s: %d %s", name, status, body)
+			}
+		}()
+		<-done
+		if len(records) != 1 || records[0].Code != webhook.CodeInternal {
+			t.Errorf("%s: the hook heard %+v", name, records)
+		}
+		if name == "panic" && !strings.Contains(log.String(), "the reason") {
+			t.Errorf("the log has no reason: %s", log.String())
+		}
+	}
+}
+
 func TestTheLog(t *testing.T) {
 	var log bytes.Buffer
 	h := newHandler(t, &webhook.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, schedule(),
