@@ -26,7 +26,7 @@ const (
 	CodeTool         Code = "tool_failed"        // 200: the tool returned an error
 	CodeTimeout      Code = "timeout"            // 200: the tool took longer than [Options.Timeout]
 	CodeClientGone   Code = "client_gone"        // the caller hung up; nobody reads the answer
-	CodeInternal     Code = "internal"           // 500: a panic, also of a result that is written, or a result that is no JSON
+	CodeInternal     Code = "internal"           // 500: a panic, or a result that is no JSON
 )
 
 // Error is the one error type of this package. It marshals to the body of an error answer, {"error": code, "message":

@@ -90,8 +90,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	h.opts.Logger.WarnContext(r.Context(), "webhook refused", "error", err)
 	e, _ := errors.AsType[*Error](err) // no step returns another
+	if h.opts.Logger.Enabled(r.Context(), slog.LevelWarn) {
+		h.opts.Logger.LogAttrs(r.Context(), slog.LevelWarn, "webhook refused", errorAttr(e))
+	}
 	h.writeError(w, e)
 }
 
@@ -298,7 +300,11 @@ func (h *Handler) report(ctx context.Context, call *Call, failure *Error, took t
 	}
 	attrs := []slog.Attr{slog.String("tool", call.Tool), slog.String("agent_id", call.AgentID), slog.Duration("took", took)}
 	if failure != nil {
-		attrs = append(attrs, slog.Any("error", failure))
+		attrs = append(attrs, errorAttr(failure))
 	}
 	h.opts.Logger.LogAttrs(ctx, level, "tool called", attrs...)
 }
+
+// errorAttr is an error's text: of the error itself a JSON log would write what it marshals to, which has no cause. Print
+// survives a cause whose own text panics, such as a nil pointer that a tool has returned as an error.
+func errorAttr(e *Error) slog.Attr { return slog.String("error", fmt.Sprint(e)) }

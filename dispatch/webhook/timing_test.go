@@ -133,6 +133,27 @@ func TestTheLog(t *testing.T) {
 	}
 }
 
+// A JSON log takes what an error marshals to, the answer, for its text.
+func TestTheLogHasCausesAsJSON(t *testing.T) {
+	var log bytes.Buffer
+	h := newHandler(t, &webhook.Options{Logger: slog.New(slog.NewJSONHandler(&log, nil))}, schedule(),
+		webhook.Define("failing", "", func(context.Context, struct{}) (string, error) { return "", errors.New("the cause") }),
+		webhook.Define("nil", "", func(context.Context, struct{}) (string, error) { return "", (*net.ParseError)(nil) }))
+	for call, want := range map[string]string{
+		`{"tool":"failing","arguments":{}}`: `"error":"webhook: failing: tool_failed: `,
+		`{"tool":"nil","arguments":{}}`:     `"error":"`, // its text cannot be had
+		`{"tool":"nobody","arguments":{}}`:  `"error":"webhook: unknown_tool: `,
+	} {
+		log.Reset()
+		if status, _, _ := serve(h, request(call)); status >= 500 || !strings.Contains(log.String(), want) {
+			t.Errorf("%s: status %d, %q is missing in %s", call, status, want, log.String())
+		}
+		if strings.Contains(call, "failing") && !strings.Contains(log.String(), "the cause") {
+			t.Errorf("the log has no cause: %s", log.String())
+		}
+	}
+}
+
 func TestDetailLogs(t *testing.T) {
 	var log bytes.Buffer
 	opts := &webhook.DetailOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))}
