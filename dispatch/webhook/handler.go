@@ -111,6 +111,17 @@ func (h *Handler) authentic(r *http.Request) bool {
 		}
 		presented = strings.TrimLeft(presented[len(scheme):], " ")
 	}
+	return h.accepts(r.Context(), presented)
+}
+
+// accepts accepts nobody when [Options.SecretFunc] panics. What it panics with may be a secret, and is not logged.
+func (h *Handler) accepts(ctx context.Context, presented string) (ok bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			ok = false
+			h.opts.Logger.ErrorContext(ctx, "SecretFunc panicked", "panic", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
+		}
+	}()
 	return h.secrets.Has(presented)
 }
 
@@ -292,9 +303,7 @@ func (h *Handler) report(ctx context.Context, call *Call, failure *Error, took t
 			level = slog.LevelError
 		}
 	}
-	if h.opts.OnCall != nil {
-		h.opts.OnCall(ctx, record)
-	}
+	h.tell(ctx, record)
 	if !h.opts.Logger.Enabled(ctx, level) {
 		return
 	}
@@ -303,6 +312,19 @@ func (h *Handler) report(ctx context.Context, call *Call, failure *Error, took t
 		attrs = append(attrs, errorAttr(failure))
 	}
 	h.opts.Logger.LogAttrs(ctx, level, "tool called", attrs...)
+}
+
+// tell calls the hook, whose panic must not cost the caller the answer: the tool has run.
+func (h *Handler) tell(ctx context.Context, record Record) {
+	if h.opts.OnCall == nil {
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			h.opts.Logger.ErrorContext(ctx, "OnCall panicked", "tool", record.Tool, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		}
+	}()
+	h.opts.OnCall(ctx, record)
 }
 
 // errorAttr is an error's text: of the error itself a JSON log would write what it marshals to, which has no cause. Print

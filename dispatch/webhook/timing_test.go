@@ -111,6 +111,36 @@ func TestResultsThatPanicAreContained(t *testing.T) {
 	}
 }
 
+func TestHooksThatPanicAreContained(t *testing.T) {
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	h := newHandler(t, &webhook.Options{Logger: logger, OnCall: func(context.Context, webhook.Record) { panic("the reason") }}, schedule())
+	if status, body, _ := serve(h, request(goodBody)); status != 200 || body != `{"slots":["monday <2pm>"]}` {
+		t.Errorf("OnCall: %d %s", status, body)
+	}
+	for _, part := range []string{"OnCall panicked", "the reason", "timing_test.go", "tool called"} {
+		if !strings.Contains(log.String(), part) {
+			t.Errorf("OnCall: %q is missing in:\n%s", part, log.String())
+		}
+	}
+
+	log.Reset()
+	ran := false
+	h = newHandler(t, &webhook.Options{Logger: logger, Secrets: []string{toolSecret}, SecretFunc: func() []string { panic("private") }},
+		webhook.Define("run", "", func(context.Context, struct{}) (string, error) { ran = true; return "", nil }))
+	if status, body, _ := serve(h, request(`{"arguments":{}}`)); status != 401 || body != "" || ran {
+		t.Errorf("SecretFunc: %d %s, the tool ran: %t", status, body, ran)
+	}
+	for _, part := range []string{"SecretFunc panicked", "timing_test.go", "unauthorized"} {
+		if !strings.Contains(log.String(), part) {
+			t.Errorf("SecretFunc: %q is missing in:\n%s", part, log.String())
+		}
+	}
+	if strings.Contains(log.String(), "private") { // it may be a secret
+		t.Errorf("the log holds what SecretFunc panicked with:\n%s", log.String())
+	}
+}
+
 func TestTheLog(t *testing.T) {
 	var log bytes.Buffer
 	h := newHandler(t, &webhook.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, schedule(),
