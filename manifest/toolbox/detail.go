@@ -12,6 +12,7 @@ import (
 	"github.com/toolwire/toolwire/internal/httpbody"
 	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/wireerror"
 )
 
 // details fetches the details of all tools, one fetch at a time for a URL, and remembers them for a while.
@@ -131,7 +132,7 @@ func (d *details) run(ctx context.Context, f *fetch, url, tool string) {
 func (d *details) get(ctx context.Context, url string) (string, *Error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return "", &Error{Code: CodeTransport, Message: "the detail_url cannot be used", Err: withoutURL(err)}
+		return "", &Error{Code: CodeTransport, Message: "the detail_url cannot be used", Err: wireerror.Quiet("it is no URL", err)}
 	}
 	request.Header["Accept"] = []string{"application/json"}
 	response, err := d.client.Do(request)
@@ -153,7 +154,7 @@ func (d *details) get(ctx context.Context, url string) (string, *Error) {
 	}
 	text, err := readDetail(body)
 	if err != nil {
-		return "", &Error{Code: CodeAnswer, Status: response.StatusCode, Err: err,
+		return "", &Error{Code: CodeAnswer, Status: response.StatusCode, Err: malformed(err),
 			Message: `the detail_url must answer {"detail": "<text>"}`}
 	}
 	return clean(text), nil
@@ -168,7 +169,7 @@ func (d *details) failed(ctx context.Context, err error) *Error {
 		return &Error{Code: CodeTimeout, Err: context.Cause(ctx),
 			Message: "the detail_url did not answer within " + d.options.DetailTimeout.String()}
 	}
-	return &Error{Code: CodeTransport, Message: "the detail_url cannot be reached", Err: withoutURL(err)}
+	return &Error{Code: CodeTransport, Message: "the detail_url cannot be reached", Err: wireProblem(err)}
 }
 
 func readDetail(body []byte) (text string, err error) {
