@@ -255,14 +255,15 @@ func TestAnswersThatBreakOff(t *testing.T) {
 	}))
 	defer server.Close()
 	opts := options(nil)
-	var failure error
-	opts.InsecurePrivateDetails, opts.OnDetailError = true, func(err error) { failure = err }
+	failures := make(chan error, 1)
+	opts.InsecurePrivateDetails, opts.OnDetailError = true, func(err error) { failures <- err }
 	box := parse(t, `[{"name":"check","description":"Check.","url":"`+server.URL+`","detail_url":"`+server.URL+`/detail"}]`, opts)
 	_, err := box.Call(t.Context(), "check", nil)
 	if toolbox.CodeOf(err) != toolbox.CodeTransport || !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "may or may not have run") {
 		t.Errorf("the call: %v", err)
 	}
 	defs, err := box.Definitions(t.Context())
+	failure := <-failures
 	if err != nil || defs[0].Description != "Check." || toolbox.CodeOf(failure) != toolbox.CodeTransport {
 		t.Errorf("the detail: %+v %v; %v", defs, err, failure)
 	}
