@@ -3,7 +3,6 @@ package proxy
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,11 +14,11 @@ import (
 	"net/url"
 	"strconv"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpbody"
 	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/wireerror"
 )
 
 // run is what all clients of one run share. Only over and the pacer change after [New].
@@ -184,29 +183,9 @@ func transportError(ctx, attemptCtx context.Context, req *request, sent sent, er
 	return e
 }
 
-// transportProblem words a transport's error without its text, which may hold the URL, or whatever the other side says.
+// transportProblem words a transport's error without its text.
 func transportProblem(err error, sent sent) string {
-	var what string
-	var errno syscall.Errno
-	var timeout net.Error
-	switch {
-	case errors.As(err, new(*net.DNSError)):
-		what = "the proxy's host name cannot be resolved"
-	case errors.As(err, &errno):
-		what = errno.Error() // one of the system's own texts, such as "connection refused"
-	case errors.As(err, new(*tls.CertificateVerificationError)):
-		what = "the proxy's TLS certificate is not trusted"
-	case errors.As(err, new(tls.RecordHeaderError)), errors.As(err, new(tls.AlertError)):
-		what = "the other side does not speak TLS as it should"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		what = "the connection was closed"
-	case errors.As(err, &timeout) && timeout.Timeout():
-		what = "the network took too long"
-	case sent == sentNot:
-		what = "no connection could be made"
-	default:
-		what = "the connection broke, or the answer was no HTTP"
-	}
+	what := wireerror.Text("the proxy", sent != sentNot, err)
 	if sent == sentAll {
 		return "the answer broke off: " + what
 	}

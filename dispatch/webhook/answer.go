@@ -29,7 +29,7 @@ type Result struct {
 
 // encodeResult writes the answer of a tool.
 func encodeResult(result any, shape Shape) ([]byte, error) {
-	if raw, ok := result.(json.RawMessage); ok {
+	if raw, ok := result.(json.RawMessage); ok && raw != nil { // nil is null
 		if err := strictjson.Read(raw, strictjson.Limits{}, func(*strictjson.Reader) error { return nil }); err != nil {
 			return nil, errors.New("the tool's raw result is not one strict JSON value")
 		}

@@ -90,8 +90,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	h.opts.Logger.WarnContext(r.Context(), "webhook refused", "error", err)
 	e, _ := errors.AsType[*Error](err) // no step returns another
+	if h.opts.Logger.Enabled(r.Context(), slog.LevelWarn) {
+		h.opts.Logger.LogAttrs(r.Context(), slog.LevelWarn, "webhook refused", errorAttr(e))
+	}
 	h.writeError(w, e)
 }
 
@@ -109,6 +111,17 @@ func (h *Handler) authentic(r *http.Request) bool {
 		}
 		presented = strings.TrimLeft(presented[len(scheme):], " ")
 	}
+	return h.accepts(r.Context(), presented)
+}
+
+// accepts accepts nobody when [Options.SecretFunc] panics. What it panics with may be a secret, and is not logged.
+func (h *Handler) accepts(ctx context.Context, presented string) (ok bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			ok = false
+			h.opts.Logger.ErrorContext(ctx, "SecretFunc panicked", "panic", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
+		}
+	}()
 	return h.secrets.Has(presented)
 }
 
@@ -162,7 +175,7 @@ func (h *Handler) find(r *http.Request, e *envelope) (*tool, error) {
 	return t, nil
 }
 
-// serve validates the arguments, runs the tool and writes its result.
+// serve validates the arguments and runs the tool.
 func (h *Handler) serve(ctx context.Context, t *tool, call *Call, args json.RawMessage) ([]byte, *Error) {
 	if !t.reasoning {
 		args, call.Reasoning = reasoning.Take(args)
@@ -171,14 +184,7 @@ func (h *Handler) serve(ctx context.Context, t *tool, call *Call, args json.RawM
 		return nil, argumentsError(t, err)
 	}
 	out := h.run(ctx, t, call, args)
-	if out.failure != nil {
-		return nil, out.failure
-	}
-	answer, err := encodeResult(out.result, h.opts.Answer)
-	if err != nil {
-		return nil, &Error{Code: CodeInternal, Tool: t.name, Message: textInternal, Err: err}
-	}
-	return answer, nil
+	return out.answer, out.failure
 }
 
 func argumentsError(t *tool, err error) *Error {
@@ -195,7 +201,7 @@ func argumentsError(t *tool, err error) *Error {
 
 // outcome is what became of a tool.
 type outcome struct {
-	result  any
+	answer  []byte // its result as it is sent
 	failure *Error
 	abort   bool // it panicked with http.ErrAbortHandler
 }
@@ -247,7 +253,8 @@ func (h *Handler) late(ctx context.Context, t *tool, done <-chan outcome) outcom
 		"the tool did not finish within %s and may or may not have had an effect; check that before you call it again", h.opts.Timeout)}
 }
 
-// call runs the function and reports what became of it, its panics and runtime.Goexit included.
+// call runs the function, writes its result, which is the tool's own code too, and reports what became of it, panics and
+// runtime.Goexit included.
 func (h *Handler) call(ctx context.Context, t *tool, args json.RawMessage, done chan<- outcome) {
 	out, returned := outcome{}, false
 	defer func() {
@@ -262,7 +269,11 @@ func (h *Handler) call(ctx context.Context, t *tool, args json.RawMessage, done 
 		done <- out
 	}()
 	result, err := t.run(ctx, args)
-	out.result, out.failure = result, toolError(err)
+	if out.failure = toolError(err); err == nil {
+		if out.answer, err = encodeResult(result, h.opts.Answer); err != nil {
+			out.failure = &Error{Code: CodeInternal, Message: textInternal, Err: err}
+		}
+	}
 	returned = true
 }
 
@@ -292,15 +303,30 @@ func (h *Handler) report(ctx context.Context, call *Call, failure *Error, took t
 			level = slog.LevelError
 		}
 	}
-	if h.opts.OnCall != nil {
-		h.opts.OnCall(ctx, record)
-	}
+	h.tell(ctx, record)
 	if !h.opts.Logger.Enabled(ctx, level) {
 		return
 	}
 	attrs := []slog.Attr{slog.String("tool", call.Tool), slog.String("agent_id", call.AgentID), slog.Duration("took", took)}
 	if failure != nil {
-		attrs = append(attrs, slog.Any("error", failure))
+		attrs = append(attrs, errorAttr(failure))
 	}
 	h.opts.Logger.LogAttrs(ctx, level, "tool called", attrs...)
 }
+
+// tell calls the hook, whose panic must not cost the caller the answer: the tool has run.
+func (h *Handler) tell(ctx context.Context, record Record) {
+	if h.opts.OnCall == nil {
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			h.opts.Logger.ErrorContext(ctx, "OnCall panicked", "tool", record.Tool, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		}
+	}()
+	h.opts.OnCall(ctx, record)
+}
+
+// errorAttr is an error's text: of the error itself a JSON log would write what it marshals to, which has no cause. Print
+// survives a cause whose own text panics, such as a nil pointer that a tool has returned as an error.
+func errorAttr(e *Error) slog.Attr { return slog.String("error", fmt.Sprint(e)) }

@@ -361,6 +361,13 @@ func TestRawResultsAreChecked(t *testing.T) {
 			t.Errorf("%q: %d %s", raw, got, body)
 		}
 	}
+	for shape, want := range map[webhook.Shape]string{webhook.PlainJSON: `null`, webhook.TextImages: `{"text":"null"}`} {
+		h := newHandler(t, &webhook.Options{Answer: shape},
+			webhook.Tool{Name: "raw", Func: func(context.Context, json.RawMessage) (any, error) { return json.RawMessage(nil), nil }})
+		if got, body, _ := serve(h, request(`{"arguments":{}}`)); got != 200 || body != want {
+			t.Errorf("nil: %d %s, want %s", got, body, want)
+		}
+	}
 }
 
 func TestNewReportsEverything(t *testing.T) {

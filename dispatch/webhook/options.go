@@ -23,7 +23,8 @@ type Options struct {
 	Secrets []string
 
 	// SecretFunc is asked for the accepted secrets at every request, for rotation without a restart. It must be fast and
-	// safe for concurrent use. No secrets, or an empty one, accept nobody. Secrets are accepted beside it.
+	// safe for concurrent use. No secrets, or an empty one, accept nobody. Secrets are accepted beside it. A panic is
+	// logged without its value, and the request refused, whatever its secret.
 	SecretFunc func() []string
 
 	// SecretHeader is the header that carries the secret. Default "X-Agent-Secret". In "Authorization" it must follow
@@ -62,11 +63,11 @@ type Options struct {
 	Limits schema.Limits
 
 	// OnCall hears of every call of a known tool once its outcome is clear, just before the answer is sent. It is called
-	// concurrently.
+	// concurrently. A panic is logged, and the answer sent all the same.
 	OnCall func(ctx context.Context, record Record)
 
-	// Logger receives a record per call and per refused request, without bodies, results, secrets or reasoning, except
-	// for the texts of errors and panics of tools. Default: nothing is logged.
+	// Logger receives a record per call, per refused request and per panic, without bodies, results, secrets or reasoning,
+	// except for the texts of errors and panics of tools, and of panics of OnCall. Default: nothing is logged.
 	Logger *slog.Logger
 }
 

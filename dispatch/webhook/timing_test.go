@@ -75,6 +75,72 @@ func TestGoexitIsContained(t *testing.T) {
 	}
 }
 
+// unwritable panics, or does worse, when its result is written.
+type unwritable func()
+
+func (u unwritable) MarshalJSON() ([]byte, error) { u(); return []byte("null"), nil }
+
+func TestResultsThatPanicAreContained(t *testing.T) {
+	for name, write := range map[string]func(){"panic": func() { panic("the reason") }, "Goexit": runtime.Goexit} {
+		var log bytes.Buffer
+		var records []webhook.Record
+		opts := &webhook.Options{
+			Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			OnCall: func(_ context.Context, r webhook.Record) { records = append(records, r) },
+		}
+		h := newHandler(t, opts, webhook.Define("write", "", func(context.Context, struct{}) (any, error) { return unwritable(write), nil }))
+		done := make(chan struct{})
+		go func() { // which a runtime.Goexit would end
+			defer close(done)
+			defer func() {
+				if p := recover(); p != nil {
+					t.Errorf("%s: escapes: %v", name, p)
+				}
+			}()
+			if status, body, _ := serve(h, request(`{"arguments":{}}`)); status != 500 || !strings.Contains(body, `"internal"`) {
+				t.Errorf("%s: %d %s", name, status, body)
+			}
+		}()
+		<-done
+		if len(records) != 1 || records[0].Code != webhook.CodeInternal {
+			t.Errorf("%s: the hook heard %+v", name, records)
+		}
+		if name == "panic" && !strings.Contains(log.String(), "the reason") {
+			t.Errorf("the log has no reason: %s", log.String())
+		}
+	}
+}
+
+func TestHooksThatPanicAreContained(t *testing.T) {
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	h := newHandler(t, &webhook.Options{Logger: logger, OnCall: func(context.Context, webhook.Record) { panic("the reason") }}, schedule())
+	if status, body, _ := serve(h, request(goodBody)); status != 200 || body != `{"slots":["monday <2pm>"]}` {
+		t.Errorf("OnCall: %d %s", status, body)
+	}
+	for _, part := range []string{"OnCall panicked", "the reason", "timing_test.go", "tool called"} {
+		if !strings.Contains(log.String(), part) {
+			t.Errorf("OnCall: %q is missing in:\n%s", part, log.String())
+		}
+	}
+
+	log.Reset()
+	ran := false
+	h = newHandler(t, &webhook.Options{Logger: logger, Secrets: []string{toolSecret}, SecretFunc: func() []string { panic("private") }},
+		webhook.Define("run", "", func(context.Context, struct{}) (string, error) { ran = true; return "", nil }))
+	if status, body, _ := serve(h, request(`{"arguments":{}}`)); status != 401 || body != "" || ran {
+		t.Errorf("SecretFunc: %d %s, the tool ran: %t", status, body, ran)
+	}
+	for _, part := range []string{"SecretFunc panicked", "timing_test.go", "unauthorized"} {
+		if !strings.Contains(log.String(), part) {
+			t.Errorf("SecretFunc: %q is missing in:\n%s", part, log.String())
+		}
+	}
+	if strings.Contains(log.String(), "private") { // it may be a secret
+		t.Errorf("the log holds what SecretFunc panicked with:\n%s", log.String())
+	}
+}
+
 func TestTheLog(t *testing.T) {
 	var log bytes.Buffer
 	h := newHandler(t, &webhook.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, schedule(),
@@ -94,6 +160,27 @@ func TestTheLog(t *testing.T) {
 	}
 	if strings.Contains(log.String(), "private") || strings.Contains(log.String(), toolSecret) {
 		t.Errorf("the log holds what is nobody's business:\n%s", log.String())
+	}
+}
+
+// A JSON log takes what an error marshals to, the answer, for its text.
+func TestTheLogHasCausesAsJSON(t *testing.T) {
+	var log bytes.Buffer
+	h := newHandler(t, &webhook.Options{Logger: slog.New(slog.NewJSONHandler(&log, nil))}, schedule(),
+		webhook.Define("failing", "", func(context.Context, struct{}) (string, error) { return "", errors.New("the cause") }),
+		webhook.Define("nil", "", func(context.Context, struct{}) (string, error) { return "", (*net.ParseError)(nil) }))
+	for call, want := range map[string]string{
+		`{"tool":"failing","arguments":{}}`: `"error":"webhook: failing: tool_failed: `,
+		`{"tool":"nil","arguments":{}}`:     `"error":"`, // its text cannot be had
+		`{"tool":"nobody","arguments":{}}`:  `"error":"webhook: unknown_tool: `,
+	} {
+		log.Reset()
+		if status, _, _ := serve(h, request(call)); status >= 500 || !strings.Contains(log.String(), want) {
+			t.Errorf("%s: status %d, %q is missing in %s", call, status, want, log.String())
+		}
+		if strings.Contains(call, "failing") && !strings.Contains(log.String(), "the cause") {
+			t.Errorf("the log has no cause: %s", log.String())
+		}
 	}
 }
 

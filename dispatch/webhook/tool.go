@@ -26,7 +26,7 @@ type Tool struct {
 }
 
 // A Func runs one call. The arguments are a JSON object that matches the tool's parameters. The result is anything that
-// encoding/json can write, a json.RawMessage as it is, or a [Result]; see [Shape] for how it is sent.
+// encoding/json can write, a json.RawMessage as it is (nil stands for null), or a [Result]; see [Shape] for how it is sent.
 //
 // It is called on a goroutine of its own, concurrently for calls that overlap. ctx ends when the caller hangs up or when
 // [Options.Timeout] has passed, and [FromContext] finds the call in it. What becomes of an error is told at [Error].

@@ -17,12 +17,30 @@ func TestIs(t *testing.T) {
 		"::1": false, "::": false, "fe80::1": false, "fe80::1%eth0": false, "fc00::1": false, "fd12:3456::1": false, "fec0::1": false,
 		"ff02::1": false, "::ffff:127.0.0.1": false, "::ffff:10.0.0.1": false, "::127.0.0.1": false, "64:ff9b::10.0.0.1": false,
 		"64:ff9b::7f00:1": false, "64:ff9b:1::1": false, "2002:7f00:1::": false, "2001:0:1::": false, "2001:db8::1": false,
+		"168.63.129.16": false, "168.63.129.17": true, "64:ff9b::168.63.129.16": false, "::ffff:0:127.0.0.1": false,
+		"::ffff:0:169.254.169.254": false, "100:0:0:1::1": false, "1fff::1": false, "4000::1": false, "2a00:1450:4001::1": true,
 	} {
 		if publicaddr.Is(netip.MustParseAddr(address)) != want {
 			t.Errorf("Is(%s) = %t", address, !want)
 		}
 	}
 	if publicaddr.Is(netip.Addr{}) {
+		t.Error("the zero address is public")
+	}
+}
+
+func TestWhy(t *testing.T) {
+	for address, want := range map[string]string{
+		"1.1.1.1": "", "64:ff9b::1.1.1.1": "", "127.0.0.1": "loopback", "::1": "loopback", "::ffff:127.0.0.1": "loopback",
+		"169.254.169.254": "cloud metadata (link-local)", "169.254.0.1": "link-local", "fe80::1%eth0": "link-local",
+		"168.63.129.16": "cloud metadata", "64:ff9b::a9fe:a9fe": "cloud metadata (link-local)", "10.0.0.1": "private",
+		"fd00:ec2::254": "cloud metadata", "fd00::1": "private", "ff02::1": "multicast", "::": "reserved", "4000::1": "reserved",
+	} {
+		if why := publicaddr.Why(netip.MustParseAddr(address)); why != want {
+			t.Errorf("Why(%s) = %q, want %q", address, why, want)
+		}
+	}
+	if publicaddr.Why(netip.Addr{}) == "" {
 		t.Error("the zero address is public")
 	}
 }

@@ -33,7 +33,8 @@ func Usable(secret string) bool {
 		!strings.ContainsFunc(secret, func(c rune) bool { return c < ' ' || c == 0x7f })
 }
 
-// Has compares digests of one length, every one of them, so that the time taken tells nothing about the secrets.
+// Has compares digests of one length, every one of them, so that the time taken tells nothing about the secrets. A panic
+// of the function is the caller's to recover from: it accepts nobody, and this package has no log.
 func (s *Set) Has(presented string) bool {
 	digest := sha256.Sum256([]byte(presented))
 	match := 0

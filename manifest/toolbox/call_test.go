@@ -1,11 +1,15 @@
 package toolbox_test
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -251,16 +255,72 @@ func TestAnswersThatBreakOff(t *testing.T) {
 	}))
 	defer server.Close()
 	opts := options(nil)
-	var failure error
-	opts.InsecurePrivateDetails, opts.OnDetailError = true, func(err error) { failure = err }
+	failures := make(chan error, 1)
+	opts.InsecurePrivateDetails, opts.OnDetailError = true, func(err error) { failures <- err }
 	box := parse(t, `[{"name":"check","description":"Check.","url":"`+server.URL+`","detail_url":"`+server.URL+`/detail"}]`, opts)
 	_, err := box.Call(t.Context(), "check", nil)
 	if toolbox.CodeOf(err) != toolbox.CodeTransport || !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "may or may not have run") {
 		t.Errorf("the call: %v", err)
 	}
 	defs, err := box.Definitions(t.Context())
+	failure := <-failures
 	if err != nil || defs[0].Description != "Check." || toolbox.CodeOf(failure) != toolbox.CodeTransport {
 		t.Errorf("the detail: %+v %v; %v", defs, err, failure)
+	}
+}
+
+// A peer's own words, and what it makes Go say about them, are in no error.
+func TestErrorsDoNotQuoteThePeer(t *testing.T) {
+	for name, answer := range map[string]string{
+		"location":          "HTTP/1.1 307 x\r\nLocation: https://u:hunter2@h/%zz\r\nContent-Length: 0\r\n\r\n",
+		"no HTTP":           "hunter2\r\n\r\n",
+		"status":            "HTTP/1.1 hunter2 OK\r\n\r\n",
+		"header":            "HTTP/1.1 200 OK\r\nhunter2 token\r\n\r\n",
+		"transfer encoding": "HTTP/1.1 200 OK\r\nTransfer-Encoding: hunter2\r\n\r\n",
+		"content length":    "HTTP/1.1 200 OK\r\nContent-Length: hunter2\r\n\r\n",
+		"member, twice":     "HTTP/1.1 200 OK\r\nContent-Length: 27\r\n\r\n" + `{"hunter2":{},"hunter2":{}}`,
+		"member, not JSON":  "HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n" + `{"hunter2":01}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = listener.Close() }()
+			go func() {
+				for {
+					conn, err := listener.Accept()
+					if err != nil {
+						return
+					}
+					_, _ = http.ReadRequest(bufio.NewReader(conn))
+					_, _ = io.WriteString(conn, answer)
+					_ = conn.Close()
+				}
+			}()
+			var log bytes.Buffer
+			opts := options(nil)
+			failures := make(chan error, 1)
+			opts.InsecurePrivateDetails, opts.OnDetailError = true, func(err error) { failures <- err }
+			opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			url := "http://" + listener.Addr().String()
+			box := parse(t, `[{"name":"check","url":"`+url+`","detail_url":"`+url+`/detail"}]`, opts)
+			_, callErr := box.Call(t.Context(), "check", nil)
+			must(box.Definitions(t.Context()))
+			for _, err := range []error{callErr, <-failures} {
+				text := fmt.Sprint(err) + toolbox.Text(nil, err)
+				if code := toolbox.CodeOf(err); code != toolbox.CodeTransport && code != toolbox.CodeAnswer ||
+					strings.Contains(text, "hunter2") || strings.Contains(text, listener.Addr().String()) {
+					t.Errorf("the error tells too much: %v", err)
+				}
+				if errors.Unwrap(errors.Unwrap(err)) == nil {
+					t.Errorf("the cause is lost: %v", err)
+				}
+			}
+			if strings.Contains(log.String(), "hunter2") {
+				t.Errorf("the log tells too much: %s", log.String())
+			}
+		})
 	}
 }
 

@@ -5,9 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -66,6 +70,8 @@ func TestReasoningIsInjected(t *testing.T) {
 
 func must(tools []schema.Tool, _ error) []schema.Tool { return tools }
 
+func inBubble(f func(*testing.T)) func(*testing.T) { return func(t *testing.T) { synctest.Test(t, f) } }
+
 const detailed = `[{"name":"a","description":"Do it.","handler":"ping","detail_url":"https://api.example.com/detail"}]`
 
 // The cases of detail_url, with what is decided here.
@@ -102,7 +108,7 @@ func TestDetails(t *testing.T) {
 		{"redirect without end", 302, `https://api.example.com/detail`, "Do it.", toolbox.CodeStatus},
 		{"no connection", 0, `hunter2 refused`, "Do it.", toolbox.CodeTransport},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
+		t.Run(tt.name, inBubble(func(t *testing.T) {
 			var failures []error
 			opts := options(func(r *http.Request) (int, string) {
 				if r.Method != "GET" || r.Header.Get("X-Agent-Secret") != "" || r.Header.Get("X-Agent-Identity") != "" {
@@ -124,6 +130,7 @@ func TestDetails(t *testing.T) {
 			if text := toolbox.Text(box.Call(t.Context(), "a", nil)); text != "pong <{}>" {
 				t.Errorf("the tool is not usable: %s", text)
 			}
+			synctest.Wait() // for the hook
 			if tt.code == "" {
 				if len(failures) > 0 {
 					t.Error(failures)
@@ -137,7 +144,7 @@ func TestDetails(t *testing.T) {
 			if s := fmt.Sprint(failures); strings.Contains(s, "example.com") || tt.status != 0 && strings.Contains(s, "hunter2") {
 				t.Errorf("the error tells too much: %s", s)
 			}
-		})
+		}))
 	}
 	box := parse(t, `[{"name":"a","handler":"ping","detail_url":"https://api.example.com/detail"}]`,
 		options(func(*http.Request) (int, string) { return 200, `{"detail":"Monday"}` }))
@@ -152,11 +159,12 @@ func TestDetailsStayAwayFromPrivateAddresses(t *testing.T) {
 	port := server.URL[strings.LastIndex(server.URL, ":"):]
 	for _, host := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "0.0.0.0", "[::1]", "169.254.169.254", "10.0.0.1"} {
 		t.Run(host, func(t *testing.T) {
-			var failure error
+			failures := make(chan error, 1)
 			opts := options(nil)
-			opts.OnDetailError = func(err error) { failure = err }
+			opts.OnDetailError = func(err error) { failures <- err }
 			box := parse(t, strings.Replace(detailed, "https://api.example.com", "http://"+host+port, 1), opts)
 			defs, err := box.Definitions(t.Context())
+			failure := <-failures
 			if err != nil || defs[0].Description != "Do it." || toolbox.CodeOf(failure) != toolbox.CodePrivate {
 				t.Errorf("%q %v; %v", defs[0].Description, err, failure)
 			}
@@ -218,7 +226,9 @@ func TestDetailsAreFetchedOnce(t *testing.T) {
 		}
 		status = 500
 		time.Sleep(time.Minute)
-		if again := describe(box); again != "||" || fetched.Load() != 6 || failed.Load() != 2 {
+		again := describe(box)
+		synctest.Wait() // for the hook
+		if again != "||" || fetched.Load() != 6 || failed.Load() != 2 {
 			t.Errorf("failed: %q after %d fetches and %d failures", again, fetched.Load(), failed.Load())
 		}
 		time.Sleep(8 * time.Second)
@@ -240,10 +250,99 @@ func TestDetailsThatTakeTooLong(t *testing.T) {
 		opts.OnDetailError = func(err error) { failure = err }
 		start := time.Now()
 		defs, err := parse(t, detailed, opts).Definitions(t.Context())
-		if took := time.Since(start); err != nil || defs[0].Description != "Do it." || took != 3*time.Second || toolbox.CodeOf(failure) != toolbox.CodeTimeout {
+		took := time.Since(start)
+		synctest.Wait() // for the hook
+		if err != nil || defs[0].Description != "Do it." || took != 3*time.Second || toolbox.CodeOf(failure) != toolbox.CodeTimeout {
 			t.Errorf("after %s: %+v %v; %v", took, defs, err, failure)
 		}
 	})
+}
+
+// Whatever the host's code does on the fetch's goroutine, Definitions returns in time, and the process lives on.
+func TestDetailHooksAreContained(t *testing.T) {
+	failing := func(*http.Request) (int, string) { return 500, "" }
+	for _, tt := range []struct {
+		name      string
+		transport http.RoundTripper
+		hook      func(box *toolbox.Toolbox)
+		heard     toolbox.Code
+		log       string
+	}{
+		{"calls Definitions", transport(failing), func(box *toolbox.Toolbox) { must(box.Definitions(context.Background())) }, toolbox.CodeStatus, ""},
+		{"is slow", transport(failing), func(*toolbox.Toolbox) { time.Sleep(time.Hour) }, toolbox.CodeStatus, ""},
+		{"panics", transport(failing), func(*toolbox.Toolbox) { panic("the reason") }, toolbox.CodeStatus, "OnDetailError panicked"},
+		{"exits", transport(failing), func(*toolbox.Toolbox) { runtime.Goexit() }, toolbox.CodeStatus, ""},
+		{"transport panics", roundTripper(func() { panic("the reason") }), nil, toolbox.CodeTransport, "the fetch of a detail panicked"},
+		{"transport exits", roundTripper(runtime.Goexit), nil, toolbox.CodeTransport, "the detail of a tool is missing"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log lockedBuffer
+				var box *toolbox.Toolbox
+				var heard []error
+				opts := options(failing)
+				opts.Transport, opts.Logger = tt.transport, slog.New(slog.NewTextHandler(&log, nil))
+				opts.OnDetailError = func(err error) {
+					if heard = append(heard, err); tt.hook != nil {
+						tt.hook(box)
+					}
+				}
+				box = parse(t, detailed, opts)
+				start := time.Now()
+				defs, err := box.Definitions(t.Context())
+				if took := time.Since(start); err != nil || defs[0].Description != "Do it." || took != 0 {
+					t.Errorf("%+v %v after %s", defs, err, took)
+				}
+				synctest.Wait()
+				if len(heard) != 1 || toolbox.CodeOf(heard[0]) != tt.heard {
+					t.Errorf("the hook heard %v", heard)
+				}
+				if !strings.Contains(log.String(), tt.log) || strings.Contains(tt.log, "panicked") && !strings.Contains(log.String(), "the reason") {
+					t.Errorf("%q is missing in:\n%s", tt.log, log.String())
+				}
+				if must(box.Definitions(t.Context())); len(heard) != 1 {
+					t.Error("the failure is not remembered")
+				}
+				time.Sleep(2 * time.Hour) // for the slow hook
+			})
+		})
+	}
+}
+
+func TestADetailLoggerThatPanicsIsContained(t *testing.T) {
+	heard := make(chan error, 1)
+	opts := options(func(*http.Request) (int, string) { return 500, "" })
+	opts.Logger = slog.New(slog.NewTextHandler(writerFunc(func() { panic("the log") }), nil))
+	opts.OnDetailError = func(err error) { heard <- err }
+	must(parse(t, detailed, opts).Definitions(t.Context()))
+	if err := <-heard; toolbox.CodeOf(err) != toolbox.CodeStatus {
+		t.Error(err)
+	}
+}
+
+type writerFunc func()
+
+func (f writerFunc) Write(p []byte) (int, error) { f(); return len(p), nil }
+
+type roundTripper func()
+
+func (f roundTripper) RoundTrip(*http.Request) (*http.Response, error) { f(); return nil, io.EOF }
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
 
 func TestDetailsOfACallerThatGivesUp(t *testing.T) {

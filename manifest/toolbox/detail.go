@@ -3,7 +3,10 @@ package toolbox
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -12,6 +15,7 @@ import (
 	"github.com/toolwire/toolwire/internal/httpbody"
 	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/wireerror"
 )
 
 // details fetches the details of all tools, one fetch at a time for a URL, and remembers them for a while.
@@ -104,16 +108,31 @@ func (d *details) end(ctx context.Context, l lookup) (string, error) {
 	return l.fetch.text, nil
 }
 
-// run fetches, remembers and reports. What nobody waited for is not remembered.
+// run fetches, remembers, and reports when nobody waits for it any more. What nobody waited for is not remembered.
 func (d *details) run(ctx context.Context, f *fetch, url, tool string) {
 	defer f.cancel()
-	text, err := d.get(ctx, url)
-	abandoned := errors.Is(context.Cause(ctx), context.Canceled)
-	if err != nil && !abandoned {
-		err.Tool = tool
-		d.options.Logger.Warn("the detail of a tool is missing", "tool", tool, "error", err)
-		d.options.OnDetailError(err)
-	}
+	// This is what becomes of it when Options.Transport, the host's code, does not return.
+	text, err := "", errorf(CodeTransport, "", "the detail_url cannot be reached: Options.Transport panicked or ended its goroutine")
+	defer func() {
+		p, stack := recover(), "" // nil also after runtime.Goexit
+		if p != nil {
+			stack = string(debug.Stack())
+		}
+		abandoned := errors.Is(context.Cause(ctx), context.Canceled) // asked now, for whoever waits cancels when it is done
+		d.remember(f, url, text, err)
+		if p != nil {
+			d.log(slog.LevelError, "the fetch of a detail panicked", "tool", tool, "panic", fmt.Sprint(p), "stack", stack)
+		}
+		if err != nil && !abandoned {
+			err.Tool = tool
+			d.log(slog.LevelWarn, "the detail of a tool is missing", "tool", tool, "error", err)
+			d.tell(err)
+		}
+	}()
+	text, err = d.get(ctx, url)
+}
+
+func (d *details) remember(f *fetch, url, text string, err *Error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if k := d.known[url]; k.fetch == f {
@@ -127,11 +146,27 @@ func (d *details) run(ctx context.Context, f *fetch, url, tool string) {
 	close(f.done)
 }
 
+// tell calls the hook, whose panic on this goroutine would end the process.
+func (d *details) tell(err *Error) {
+	defer func() {
+		if p := recover(); p != nil {
+			d.log(slog.LevelError, "OnDetailError panicked", "tool", err.Tool, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		}
+	}()
+	d.options.OnDetailError(err)
+}
+
+// log survives a Logger that panics; there is nobody left to tell.
+func (d *details) log(level slog.Level, message string, args ...any) {
+	defer func() { _ = recover() }()
+	d.options.Logger.Log(context.Background(), level, message, args...)
+}
+
 // get makes one request.
 func (d *details) get(ctx context.Context, url string) (string, *Error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return "", &Error{Code: CodeTransport, Message: "the detail_url cannot be used", Err: withoutURL(err)}
+		return "", &Error{Code: CodeTransport, Message: "the detail_url cannot be used", Err: wireerror.Quiet("it is no URL", err)}
 	}
 	request.Header["Accept"] = []string{"application/json"}
 	response, err := d.client.Do(request)
@@ -153,7 +188,7 @@ func (d *details) get(ctx context.Context, url string) (string, *Error) {
 	}
 	text, err := readDetail(body)
 	if err != nil {
-		return "", &Error{Code: CodeAnswer, Status: response.StatusCode, Err: err,
+		return "", &Error{Code: CodeAnswer, Status: response.StatusCode, Err: malformed(err),
 			Message: `the detail_url must answer {"detail": "<text>"}`}
 	}
 	return clean(text), nil
@@ -168,7 +203,7 @@ func (d *details) failed(ctx context.Context, err error) *Error {
 		return &Error{Code: CodeTimeout, Err: context.Cause(ctx),
 			Message: "the detail_url did not answer within " + d.options.DetailTimeout.String()}
 	}
-	return &Error{Code: CodeTransport, Message: "the detail_url cannot be reached", Err: withoutURL(err)}
+	return &Error{Code: CodeTransport, Message: "the detail_url cannot be reached", Err: wireProblem(err)}
 }
 
 func readDetail(body []byte) (text string, err error) {

@@ -34,7 +34,7 @@ const (
 )
 
 // Error is the one error type of this package. Its text names the tool, the code and what to do. It holds no secret,
-// argument, result or URL, except that of CodeTool ends with the text of the handler's own error.
+// argument, result or URL, nor what a server said, except that of CodeTool ends with the text of the handler's own error.
 type Error struct {
 	Code    Code
 	Tool    string // "" when no tool is concerned

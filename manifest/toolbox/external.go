@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/internal/secret"
 	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/wireerror"
 )
 
 // connect makes the clients of external tools and of details.
@@ -70,7 +70,7 @@ func (b *Toolbox) post(ctx context.Context, t *tool, args json.RawMessage) (json
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, t.URL, bytes.NewReader(body))
 	if err != nil {
-		return nil, &Error{Code: CodeTransport, Message: "the URL of the tool cannot be used", Err: withoutURL(err)}
+		return nil, &Error{Code: CodeTransport, Message: "the tool's URL cannot be used", Err: wireerror.Quiet("it is no URL", err)}
 	}
 	request.Header["Content-Type"] = []string{"application/json"}
 	request.Header["Accept"] = []string{"application/json"}
@@ -94,7 +94,7 @@ func (b *Toolbox) post(ctx context.Context, t *tool, args json.RawMessage) (json
 	answer = bytes.Trim(answer, " \t\r\n")
 	err = strictjson.Read(answer, strictjson.Limits{}, func(*strictjson.Reader) error { return nil })
 	if err != nil {
-		return nil, &Error{Code: CodeAnswer, Status: response.StatusCode, Err: err,
+		return nil, &Error{Code: CodeAnswer, Status: response.StatusCode, Err: malformed(err),
 			Message: "the tool ran, but its answer is not JSON; do not repeat the call for that alone"}
 	}
 	return answer, nil
@@ -117,8 +117,8 @@ func transportError(ctx context.Context, timeout time.Duration, err error) *Erro
 	if ctx.Err() != nil {
 		return contextError(ctx, timeout)
 	}
-	e := &Error{Code: CodeTransport, Err: withoutURL(err)}
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+	e := &Error{Code: CodeTransport, Err: wireProblem(err)}
+	if !connected(err) {
 		e.Message = "the tool's server cannot be reached; the tool did not run"
 	} else {
 		e.Message = "the connection to the tool's server failed and the tool may or may not have run; check that before you " +
@@ -127,12 +127,23 @@ func transportError(ctx context.Context, timeout time.Duration, err error) *Erro
 	return e
 }
 
-// withoutURL takes off the layer whose text has the URL.
-func withoutURL(err error) error {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		return u.Err
+// connected is false if dialling failed.
+func connected(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return !ok || op.Op != "dial"
+}
+
+// wireProblem hides a text that may hold the URL or the peer's own words.
+func wireProblem(err error) error {
+	return wireerror.Quiet(wireerror.Text("the server", connected(err), err), err)
+}
+
+// malformed hides the names of members, which the peer has chosen.
+func malformed(err error) error {
+	if e, ok := errors.AsType[*strictjson.Error](err); ok {
+		return wireerror.Quiet(fmt.Sprintf("it is not as it should be at byte %d", e.Offset), err)
 	}
-	return err
+	return err // one of our own
 }
 
 func statusError(status int, answer []byte) *Error {

@@ -57,7 +57,8 @@ type Options struct {
 	InsecurePrivateDetails bool
 
 	// OnDetailError hears of every request for details that failed, with an [*Error] that names a tool. It is called
-	// concurrently.
+	// concurrently, on a goroutine of its own, once nobody waits for the detail any more: maybe after
+	// [Toolbox.Definitions] has returned. A panic is logged.
 	OnDetailError func(err error)
 
 	// OnCall hears of every call of a known tool when it has ended. It is called concurrently.
@@ -66,7 +67,8 @@ type Options struct {
 	// Limits bounds the schemas and the arguments of calls.
 	Limits schema.Limits
 
-	// Logger receives a record per failed detail and per panic of a handler. Default: nothing is logged.
+	// Logger receives a record per failed detail and per panic of a handler, of OnDetailError, or of Transport while a
+	// detail is fetched. Default: nothing is logged.
 	Logger *slog.Logger
 }
 
