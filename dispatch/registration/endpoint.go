@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/toolwire/toolwire/internal/publicaddr"
 )
 
 const endpointPointer = "/endpoint_url"
@@ -51,7 +53,7 @@ func checkHost(ps *problems, host string) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		if addr.Zone() != "" {
 			ps.add(CodeEndpointHost, endpointPointer, "has an address with a zone, which only one machine understands")
-		} else if what := specialAddr(addr.Unmap()); what != "" {
+		} else if what := publicaddr.Why(addr); what != "" {
 			ps.add(CodeEndpointHost, endpointPointer, "leads to a %s address; the platform must be able to reach it publicly", what)
 		}
 		return
@@ -89,33 +91,4 @@ func hostName(labels []string) bool {
 		}
 	}
 	return true
-}
-
-// specialAddr says what keeps an address from being public, "" if nothing does.
-func specialAddr(addr netip.Addr) string {
-	for _, s := range special {
-		if netip.MustParsePrefix(s.prefix).Contains(addr) {
-			return s.what
-		}
-	}
-	if addr.Is6() && !netip.MustParsePrefix("2000::/3").Contains(addr) {
-		return "reserved"
-	}
-	return ""
-}
-
-// special are the ranges that IANA's registries of special-purpose addresses do not give out for the public, the more
-// telling first. Of IPv6 only 2000::/3 is given out at all.
-var special = []struct{ prefix, what string }{
-	{"169.254.169.254/32", "cloud metadata (link-local)"}, {"168.63.129.16/32", "cloud metadata"},
-	{"100.100.100.200/32", "cloud metadata"}, {"fd00:ec2::254/128", "cloud metadata"},
-	{"127.0.0.0/8", "loopback"}, {"::1/128", "loopback"},
-	{"10.0.0.0/8", "private"}, {"172.16.0.0/12", "private"}, {"192.168.0.0/16", "private"}, {"fc00::/7", "private"},
-	{"169.254.0.0/16", "link-local"}, {"fe80::/10", "link-local"},
-	{"0.0.0.0/8", "reserved"}, {"100.64.0.0/10", "reserved (shared by a provider)"}, {"192.0.0.0/24", "reserved"},
-	{"192.0.2.0/24", "reserved (documentation)"}, {"192.88.99.0/24", "reserved"}, {"198.18.0.0/15", "reserved (benchmarks)"},
-	{"198.51.100.0/24", "reserved (documentation)"}, {"203.0.113.0/24", "reserved (documentation)"},
-	{"224.0.0.0/4", "multicast"}, {"240.0.0.0/4", "reserved"}, {"ff00::/8", "multicast"},
-	{"2001::/23", "reserved"}, {"2001:db8::/32", "reserved (documentation)"}, {"2002::/16", "reserved (6to4)"},
-	{"3fff::/20", "reserved (documentation)"},
 }
