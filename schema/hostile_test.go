@@ -86,6 +86,8 @@ func hostileCases() []hostile {
 		{"cheap pattern on a long string", `{"pattern":"^a"}`, `"` + strings.Repeat("a", 16<<10+1) + `"`, schema.CodeLimit},
 		{"cheap pattern on the longest string", `{"pattern":"^a"}`, `"` + strings.Repeat("a", 16<<10) + `"`, ""},
 		{"backtracking", `{"pattern":"^(a+)+$"}`, `"` + strings.Repeat("a", 16_000) + `b"`, schema.CodeMismatch},
+		{"many lengths of a long string", `{"allOf":` + listOf(2_800, `{"minLength":1}`) + `}`, `"` + strings.Repeat("a", 1<<20-2) + `"`, schema.CodeLimit},
+		{"some lengths of a long string", `{"allOf":` + listOf(10, `{"maxLength":2000000}`) + `}`, `"` + strings.Repeat("a", 1<<20-2) + `"`, ""},
 		{"500,000 wrong items", `{"items":{"type":"string"}}`, listOf(500_000, `1`), schema.CodeLimit},
 		{"25,000 wrong items", `{"items":{"type":"string"}}`, listOf(25_000, `1`), schema.CodeMismatch},
 		{"25,000 items wrong ten times", `{"items":{"allOf":` + listOf(10, `{"type":"string"}`) + `}}`, listOf(24_000, `1`), schema.CodeLimit},

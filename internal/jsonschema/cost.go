@@ -154,10 +154,18 @@ func (n *node) allCost() (cost, bool) {
 // instructionsPerStep is how many instructions of a regular expression are applied to a byte in the time of a step.
 const instructionsPerStep = 32
 
+// bytesPerStep is how many bytes of a string are passed over in the time of a step, and formatPasses how often the most
+// careful of the formats passes over one.
+const (
+	bytesPerStep = 128
+	formatPasses = 2
+)
+
 // of is the price of a document of some size.
 func (b bound) of(s size) int64 {
 	values := add(int64(s.values), 8*int64(s.numbers))
 	steps := mul(values, add(b.per.steps, mul(b.per.unique, int64(s.depth)+1)))
+	steps = add(steps, mul(int64(s.bytes), b.per.text)/bytesPerStep)
 	return add(steps, mul(int64(s.bytes), b.per.pattern)/instructionsPerStep)
 }
 

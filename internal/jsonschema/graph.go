@@ -53,14 +53,15 @@ type cost struct {
 	steps   int64 // per value
 	unique  int64 // per value and level of nesting: "uniqueItems" hashes all below it
 	pattern int64 // instructions of regular expressions, per byte
+	text    int64 // passes over strings that count or look at characters, per byte
 }
 
 func (c cost) plus(d cost) cost {
-	return cost{add(c.steps, d.steps), add(c.unique, d.unique), add(c.pattern, d.pattern)}
+	return cost{add(c.steps, d.steps), add(c.unique, d.unique), add(c.pattern, d.pattern), add(c.text, d.text)}
 }
 
 func (c cost) most(d cost) cost {
-	return cost{max(c.steps, d.steps), max(c.unique, d.unique), max(c.pattern, d.pattern)}
+	return cost{max(c.steps, d.steps), max(c.unique, d.unique), max(c.pattern, d.pattern), max(c.text, d.text)}
 }
 
 // add saturates, so that a doubling schema cannot wrap around to a small price.
@@ -204,6 +205,9 @@ func (g *graph) finish(o *Options) {
 			s.Format = regexFormat(o.Limits.Pattern)
 			n.own.pattern = add(n.own.pattern, regexInstructions)
 		}
+		if s.Format != nil {
+			n.own.text = add(n.own.text, formatPasses)
+		}
 		if s.DynamicRef != nil {
 			targets := []*node{g.nodes[s.DynamicRef.Ref]}
 			for _, t := range g.anchors[s.DynamicRef.Anchor] {
@@ -259,6 +263,11 @@ func ownCost(s *lib.Schema) cost {
 	}
 	if s.UniqueItems {
 		c.unique = 1
+	}
+	for _, length := range []*int{s.MinLength, s.MaxLength} {
+		if length != nil {
+			c.text++
+		}
 	}
 	if p, ok := s.Pattern.(*pattern); ok {
 		c.pattern = p.instructions

@@ -89,6 +89,7 @@ func (m *meter) own(n *node, p *part) int64 {
 	total := add(n.own.steps, mul(n.own.unique, p.below))
 	switch v := p.value.(type) {
 	case string:
+		total = add(total, mul(int64(len(v)), n.own.text)/bytesPerStep)
 		if re, ok := n.schema.Pattern.(*pattern); ok {
 			total = add(total, int64(len(v))*re.instructions/instructionsPerStep)
 		}
