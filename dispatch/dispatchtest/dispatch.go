@@ -22,6 +22,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -173,7 +176,7 @@ func (s *stage) play(ctx context.Context) *Result {
 	}
 	s.run.End("")
 	result.Record = *s.run.Record()
-	if result.OK() && len(s.platform.Tools()) > 0 && len(result.Calls)+len(result.Refused) == 0 {
+	if result.OK() && len(s.platform.Tools()) > 0 && !slices.ContainsFunc(append(slices.Clone(result.Calls), result.Refused...), func(c proxytest.Call) bool { return !c.Trace }) {
 		result.Warnings = append(result.Warnings, "the run completed without a tool call, although tools are declared")
 	}
 	return result
@@ -189,6 +192,9 @@ func (r *Result) take(s *stage, turn *Turn, failure error) {
 	r.Turns = append(r.Turns, *turn)
 }
 
+// errNoConnection is a time-out of connecting, which is not one of the agent.
+var errNoConnection = errors.New("no connection came about in time")
+
 // maxAnswer is far above any answer that would be graded.
 const maxAnswer = 16 << 20
 
@@ -199,6 +205,8 @@ func (s *stage) exchange(ctx context.Context, ex *Exchange, body []byte, header 
 	defer func() { ex.TookMS = float64(time.Since(start).Microseconds()) / 1000 }()
 	ctx, cancel := context.WithTimeout(ctx, s.target.RunTimeout)
 	defer cancel()
+	var connected atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(body))
 	if err != nil {
 		return err
@@ -212,6 +220,9 @@ func (s *stage) exchange(ctx context.Context, ex *Exchange, body []byte, header 
 		req.Header.Set(s.target.AuthHeader, s.target.AuthValue)
 	}
 	resp, err := s.client.Do(req)
+	if err != nil && !connected.Load() && ctx.Err() != nil {
+		return errNoConnection
+	}
 	if err != nil {
 		return err
 	}
@@ -225,11 +236,11 @@ func (s *stage) exchange(ctx context.Context, ex *Exchange, body []byte, header 
 // classify sets the error class of an exchange that did not end with a 2xx.
 func (r *Result) classify(target Target, ex Exchange, err error) {
 	switch status := ex.Status; {
-	case err != nil && errors.Is(err, context.DeadlineExceeded):
+	case err != nil && status < 300 && errors.Is(err, context.DeadlineExceeded):
 		r.fail(AgentTimeout, "the agent did not answer within %s", target.RunTimeout)
-	case err != nil && status != 0:
+	case err != nil && status >= 200 && status < 300: // of another status the status counts, not how much of the body came
 		r.fail(AgentBadResponse, "the answer broke off: %v", err)
-	case err != nil:
+	case err != nil && status == 0:
 		r.fail(AgentUnreachable, "the endpoint cannot be reached: %v", err)
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		r.fail(AuthFailed, "the endpoint answered %d: compare the registered auth header with the agent's token", status)

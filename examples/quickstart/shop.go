@@ -29,7 +29,7 @@ func shopState(file string, now time.Time) (string, error) {
 	}
 	return daysAgo.ReplaceAllStringFunc(state, func(text string) string {
 		days, _ := strconv.Atoi(daysAgo.FindStringSubmatch(text)[1])
-		return now.AddDate(0, 0, -days).Format(`"` + time.DateOnly + `"`)
+		return now.UTC().AddDate(0, 0, -days).Format(`"` + time.DateOnly + `"`)
 	}), nil
 }
 

@@ -38,7 +38,10 @@ func (v *visit) serve(r *http.Request) {
 		}
 	}
 	v.key = v.call.Tool + "\x00" + v.call.Actor + "\x00" + string(v.call.Arguments)
-	v.call.Attempt = v.run.arrive(v.key)
+	v.run.arrive(&v.call, v.key)
+	if memory, ok := v.w.(*recorder); ok {
+		memory.arrive()
+	}
 	if status, class, message := v.run.admit(v.platform.rate, v.call.At); status != 0 {
 		v.refuse(status, class, message, "")
 		return
@@ -179,10 +182,6 @@ func (v *visit) ask(behavior Behavior, request *Request) (result json.RawMessage
 // answer sends the envelope of a call that has a result.
 func (v *visit) answer(validation any) {
 	v.call.LatencyMS = float64(time.Since(v.call.At).Microseconds()) / 1000
-	if len(v.call.Response) > v.platform.maxBytes {
-		v.refuse(http.StatusBadGateway, "", fmt.Sprintf("the tool's result has more than %d bytes", v.platform.maxBytes), "")
-		return
-	}
 	envelope := envelope{
 		Tool: v.call.Tool, Response: v.call.Response, Source: v.call.Source, LatencyMS: v.call.LatencyMS, Validation: validation,
 	}
@@ -193,9 +192,14 @@ func (v *visit) answer(validation any) {
 		v.sendDamaged(envelope)
 		return
 	}
+	body := marshal(envelope)
+	if len(body) > v.platform.maxBytes {
+		v.refuse(http.StatusBadGateway, "", fmt.Sprintf("the answer with the tool's result has more than %d bytes", v.platform.maxBytes), "")
+		return
+	}
 	v.call.Status = http.StatusOK
 	v.run.accept(v.call, v.key)
-	writeJSON(v.w, http.StatusOK, envelope)
+	writeBody(v.w, http.StatusOK, body)
 }
 
 type envelope struct {
@@ -225,7 +229,7 @@ func (v *visit) serveTrace() {
 	if v.fail(false) {
 		return
 	}
-	answer := map[string]any{"accepted": true, "sequence": v.run.acceptTrace(trace), "event_type": trace.Event}
+	answer := map[string]any{"accepted": true, "sequence": v.run.acceptTrace(v.call, trace), "event_type": trace.Event}
 	if v.damage != "" {
 		v.sendDamaged(answer)
 		return
@@ -242,8 +246,9 @@ func fail(w http.ResponseWriter, status int, class, message string) {
 	writeJSON(w, status, map[string]any{"detail": detail})
 }
 
-func writeJSON(w http.ResponseWriter, status int, v any) {
-	body := marshal(v)
+func writeJSON(w http.ResponseWriter, status int, v any) { writeBody(w, status, marshal(v)) }
+
+func writeBody(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(body)

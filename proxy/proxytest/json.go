@@ -112,9 +112,15 @@ func contains(got, want any) bool {
 	return got == want
 }
 
+// compareNumbers is exact for integers of 64 bits, which ids are, and otherwise as exact as a float64.
 func compareNumbers(a, b json.Number) int {
 	if a == b {
 		return 0
+	}
+	if x, err := a.Int64(); err == nil {
+		if y, err := b.Int64(); err == nil {
+			return cmp.Compare(x, y)
+		}
 	}
 	x, errX := a.Float64()
 	y, errY := b.Float64()
@@ -130,11 +136,20 @@ func compareValues(a, b json.RawMessage, descending bool) int {
 		return cmp.Compare(kindOf(b), kindOf(a))
 	}
 	order := 0
-	x, xNumber := decoded(a).(json.Number)
-	y, yNumber := decoded(b).(json.Number)
-	if xNumber && yNumber {
-		order = compareNumbers(x, y)
-	} else {
+	switch x := decoded(a).(type) {
+	case json.Number:
+		if y, ok := decoded(b).(json.Number); ok {
+			order = compareNumbers(x, y)
+			break
+		}
+		order = bytes.Compare(a, b)
+	case string:
+		if y, ok := decoded(b).(string); ok {
+			order = strings.Compare(x, y)
+			break
+		}
+		order = bytes.Compare(a, b)
+	default:
 		order = bytes.Compare(a, b)
 	}
 	if descending {

@@ -143,7 +143,7 @@ func (p *Platform) NewRun() *Run {
 	run := &Run{
 		ID: id, Path: "/api/odyssey-proxy/runs/" + id, Token: "run-" + random(24), JTI: random(16),
 		platform: p, state: state, ledgerTurn: make(chan struct{}, 1),
-		counts: map[string]int{}, matched: make([]int, len(p.world.rules)), attempts: map[string]int{},
+		counts: map[string]int{}, matched: make([]int, len(p.world.rules)), attempts: map[string]int{}, pending: map[int]Call{},
 	}
 	p.runs[run.Token] = run
 	return run

@@ -38,7 +38,9 @@ type Call struct {
 	Writes  []ledger.Applied   `json:"writes,omitempty"`              // what became of the updates to the ledger
 
 	Sequence int64 `json:"sequence,omitempty"` // shared with trace events; 0 if the request was refused
-	Order    int   `json:"-"`                  // among everything that was recorded
+	Order    int   `json:"-"`                  // of its arrival, among everything that happened
+
+	answered int // the order of its answer
 }
 
 // Trace is one accepted trace event, as recorded.
@@ -48,7 +50,7 @@ type Trace struct {
 	Payload  json.RawMessage `json:"payload"`
 	At       time.Time       `json:"at"` // of its arrival
 	Sequence int64           `json:"sequence"`
-	Order    int             `json:"-"` // among everything that was recorded
+	Order    int             `json:"-"` // of its arrival, among everything that happened
 }
 
 // Record is what happened in a run, with assertions about it. Assertions report with t.Errorf, so that one test shows
@@ -57,8 +59,8 @@ type Record struct {
 	// Calls are those that were answered with a result, in that order.
 	Calls []Call `json:"calls"`
 
-	// Refused are the requests that got none: refused by the contract or by a failure rule, or broken off. Among them are
-	// the attempts that a client repeated, and trace events.
+	// Refused are the requests that got none: refused by the contract or by a failure rule, broken off, or not answered yet
+	// when the record was made. Among them are the attempts that a client repeated, and trace events.
 	Refused []Call `json:"refused,omitempty"`
 
 	// Traces are the trace events, in the order of their sequence numbers.

@@ -1,7 +1,9 @@
 package proxytest
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,7 +28,8 @@ type Run struct {
 	mu       sync.Mutex
 	over     string // the error class that the token is refused with; "" while the run lasts
 	record   Record
-	order    int            // of the last thing recorded
+	order    int            // of the last arrival or answer
+	pending  map[int]Call   // that have arrived and are not answered, by their order
 	sequence int64          // of the last call or trace event that was accepted
 	times    []time.Time    // of the requests accepted in the last minute
 	counts   map[string]int // calls by tool
@@ -73,7 +76,13 @@ func (r *Run) Traces() []Trace { return r.Record().Traces }
 func (r *Run) Record() *Record {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.record.copy(r.platform.world.before, r.state.Snapshot())
+	record := r.record.copy(r.platform.world.before, r.state.Snapshot())
+	for _, order := range slices.Sorted(maps.Keys(r.pending)) {
+		call := r.pending[order]
+		call.Reason = "not answered yet"
+		record.Refused = append(record.Refused, call)
+	}
+	return record
 }
 
 // admit counts the request against the run's limit: a window that slides.
@@ -93,11 +102,21 @@ func (r *Run) admit(rate int, now time.Time) (status int, class, message string)
 	return 0, "", ""
 }
 
-// arrive numbers the request: which attempt it is of its call.
-func (r *Run) arrive(key string) (attempt int) {
+// arrive records that the request is there, before anything about it can take time: which attempt it is of its call, and
+// its place among what happens.
+func (r *Run) arrive(call *Call, key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.attempts[key] + 1
+	r.order++
+	call.Order, call.Attempt = r.order, r.attempts[key]+1
+	r.pending[call.Order] = *call
+}
+
+// answered ends the wait of a request. It needs r.mu.
+func (r *Run) answered(call *Call) {
+	delete(r.pending, call.Order)
+	r.order++
+	call.answered = r.order
 }
 
 func (r *Run) count(tool string) int {
@@ -113,8 +132,8 @@ func (r *Run) accept(call Call, key string) {
 	defer r.mu.Unlock()
 	delete(r.attempts, key)
 	r.sequence++
-	r.order++
-	call.Sequence, call.Order = r.sequence, r.order
+	call.Sequence = r.sequence
+	r.answered(&call)
 	r.record.Calls = append(r.record.Calls, call)
 }
 
@@ -127,8 +146,7 @@ func (r *Run) refuse(call Call, key string, fault string) {
 	} else {
 		delete(r.attempts, key)
 	}
-	r.order++
-	call.Order = r.order
+	r.answered(&call)
 	r.record.Refused = append(r.record.Refused, call)
 	if fault != "" {
 		r.record.Faults = append(r.record.Faults, fault)
@@ -141,12 +159,12 @@ func (r *Run) addFault(fault string) {
 	r.record.Faults = append(r.record.Faults, fault)
 }
 
-func (r *Run) acceptTrace(t Trace) (sequence int64) {
+func (r *Run) acceptTrace(call Call, t Trace) (sequence int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sequence++
-	r.order++
-	t.Sequence, t.Order = r.sequence, r.order
+	t.Sequence, t.Order = r.sequence, call.Order
+	r.answered(&call)
 	r.record.Traces = append(r.record.Traces, t)
 	return t.Sequence
 }

@@ -35,11 +35,17 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	reportWritten(ctx, r.URL.Host)
-	w := &recorder{header: make(http.Header), done: make(chan struct{})}
+	w := &recorder{header: make(http.Header), done: make(chan struct{}), arrived: make(chan struct{})}
 	go w.serve(t.handler, serverRequest(r, body))
 	select {
 	case <-w.done:
 	case <-ctx.Done():
+		if _, ok := t.handler.(*Platform); ok { // what was sent is on record before the caller goes on
+			select {
+			case <-w.arrived:
+			case <-w.done:
+			}
+		}
 		return nil, ctx.Err()
 	}
 	if w.aborted && w.status == 0 {
@@ -70,6 +76,9 @@ func reportWritten(ctx context.Context, host string) {
 	}
 	if watch.GetConn != nil {
 		watch.GetConn(host)
+	}
+	if watch.GotConn != nil {
+		watch.GotConn(httptrace.GotConnInfo{})
 	}
 	if watch.WroteHeaders != nil {
 		watch.WroteHeaders()
@@ -102,7 +111,10 @@ type recorder struct {
 	body    bytes.Buffer
 	aborted bool
 	done    chan struct{}
+	arrived chan struct{} // closed once a platform has the request on record
 }
+
+func (w *recorder) arrive() { close(w.arrived) }
 
 func (w *recorder) serve(handler http.Handler, r *http.Request) {
 	w.aborted = true // until the handler has returned: it may also leave by runtime.Goexit

@@ -1,0 +1,75 @@
+package proxytest_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// A request that is on its way when the agent learns of the end of the run is no mistake; one that is sent later is.
+func TestParallelCallsAtTheEndOfARun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := proxytest.NewPlatform(t, proxytest.World{
+			Behaviors:    map[string]proxytest.Behavior{"a": proxytest.Canned(`{}`)},
+			FailureRules: []proxytest.FailureRule{{Status: 401, ErrorClass: "run_token_expired", Delay: 50 * time.Millisecond}},
+		}, nil)
+		run := p.NewRun()
+		var group sync.WaitGroup
+		for range 3 {
+			group.Go(func() {
+				if _, err := run.Client(nil).Call(t.Context(), "a", nil); !proxy.IsRunOver(err) {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		run.Record().AssertNoCallAfterEnd(t)
+		_, _ = run.Client(nil).Call(t.Context(), "a", nil)
+		if got := failures(t, func(t testing.TB) { run.Record().AssertNoCallAfterEnd(t) }); got == "" {
+			t.Error("a call after the end of the run is overlooked")
+		}
+	})
+}
+
+func TestIdsOf64BitsAreToldApart(t *testing.T) {
+	p := proxytest.NewPlatform(t, proxytest.World{Behaviors: map[string]proxytest.Behavior{"pay": proxytest.Canned(`{}`)}}, nil)
+	run := p.NewRun()
+	if _, err := run.Client(nil).Call(t.Context(), "pay", map[string]int64{"id": 9007199254740993}); err != nil {
+		t.Fatal(err)
+	}
+	run.Record().AssertCalled(t, "pay", `{"id":9007199254740993.0}`)
+	if got := failures(t, func(t testing.TB) { run.Record().AssertCalled(t, "pay", `{"id":9007199254740992}`) }); got == "" {
+		t.Error("AssertCalled takes one id for another")
+	}
+}
+
+func TestListsAreOrderedByText(t *testing.T) {
+	p := proxytest.NewPlatform(t, proxytest.World{
+		InitialState: `{"c":{"1":{"name":"Ann Lee"},"2":{"name":"Ann"},"3":{"name":"\u0041nm"}}}`,
+		Behaviors:    map[string]proxytest.Behavior{"list": proxytest.List("c", &proxytest.ReadOptions{OrderBy: "name"})},
+	}, nil)
+	got, err := p.NewRun().Client(nil).Call(t.Context(), "list", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(got)
+	if m, n, lee := strings.Index(text, "nm"), strings.Index(text, `Ann"`), strings.Index(text, "Ann Lee"); !(m < n && n < lee) {
+		t.Errorf("%s", text)
+	}
+}
+
+// The cap is that of the whole answer, as a client sees it.
+func TestTheCapOfAnswers(t *testing.T) {
+	p := proxytest.NewPlatform(t, proxytest.World{Behaviors: map[string]proxytest.Behavior{
+		"a": func(*proxytest.Request) (any, error) { return strings.Repeat("x", 1<<20-2), nil },
+	}}, nil)
+	run := p.NewRun()
+	if _, err := run.Client(nil).Call(t.Context(), "a", nil); proxy.CodeOf(err) != proxy.CodeServer || len(run.Calls()) != 0 {
+		t.Errorf("%v, %d calls", err, len(run.Calls()))
+	}
+}
