@@ -4,13 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/toolwire/toolwire/internal/httpbody"
 )
 
 // readBody reads the whole body within its limits.
-func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	body, err := httpbody.Request(w, r, h.opts.MaxBodyBytes, h.opts.BodyTimeout)
+func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, arrived time.Time) ([]byte, error) {
+	body, err := httpbody.Request(w, r, h.opts.MaxBodyBytes, arrived.Add(h.opts.BodyTimeout))
 	switch {
 	case err == nil:
 		return body, nil

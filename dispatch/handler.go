@@ -42,7 +42,6 @@ func New(agent Agent, opts *Options) (*Handler, error) {
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	arrived := time.Now()
 	if r.Method != http.MethodPost {
 		httpbody.Skip(w, r)
 		WriteError(w, &Error{Code: CodeMethod, Message: "use POST"})
@@ -53,7 +52,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		WriteError(w, &Error{Code: CodeUnauthorized})
 		return
 	}
-	body, err := h.readBody(w, r)
+	arrived := time.Now()
+	body, err := h.readBody(w, r, arrived)
 	if err != nil {
 		h.refuse(w, r, err)
 		return

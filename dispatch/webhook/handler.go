@@ -137,7 +137,7 @@ func (h *Handler) identity(r *http.Request) (string, error) {
 }
 
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	body, err := httpbody.Request(w, r, h.opts.MaxBodyBytes, h.opts.BodyTimeout)
+	body, err := httpbody.Request(w, r, h.opts.MaxBodyBytes, time.Now().Add(h.opts.BodyTimeout))
 	switch {
 	case err == nil:
 		return body, nil

@@ -15,10 +15,10 @@ var (
 	ErrTimeout  = errors.New("the body took too long to arrive")
 )
 
-// Request reads the body of a request, of at most limit bytes, which must arrive within timeout; that needs a
+// Request reads the body of a request, of at most limit bytes, which must arrive before the deadline; that needs a
 // ResponseWriter that supports read deadlines, as those of net/http do. After [ErrTooLarge] the connection is given up
 // once the request is answered, so that the server does not read the rest.
-func Request(w http.ResponseWriter, r *http.Request, limit int64, timeout time.Duration) ([]byte, error) {
+func Request(w http.ResponseWriter, r *http.Request, limit int64, deadline time.Time) ([]byte, error) {
 	if r.ContentLength > limit {
 		w.Header().Set("Connection", "close")
 		return nil, ErrTooLarge
@@ -27,7 +27,7 @@ func Request(w http.ResponseWriter, r *http.Request, limit int64, timeout time.D
 		return nil, nil
 	}
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(timeout)) // not every ResponseWriter can
+	_ = control.SetReadDeadline(deadline) // not every ResponseWriter can
 	body, err := read(r.Body, r.ContentLength, limit)
 	switch {
 	case err == nil:
