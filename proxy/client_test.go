@@ -73,6 +73,7 @@ func TestTypedCall(t *testing.T) {
 	for _, failure := range []string{
 		`{"response":{"error":"no such order"},"source":"odyssey"}`,
 		`{"response":{"error":{"code":7}},"source":"injected"}`,
+		`{"response":{"\u0065rror":"an escaped name"},"source":"odyssey"}`,
 		`{"response":{"status":"half"},"source":"error"}`,
 		`{"response":null,"source":"transport_error"}`,
 	} {

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"math"
@@ -48,6 +49,10 @@ func (r *Result) Failed() bool {
 
 // failure also reports whether the response itself tells of the failure, in its member error.
 func (r *Result) failure() (failed, told bool) {
+	failed = r.Source == SourceError || r.Source == SourceTransportError
+	if !bytes.Contains(r.Response, []byte(`"error"`)) && !bytes.Contains(r.Response, []byte(`\u`)) {
+		return failed, false // most results need no second reading; a name may be written with escapes
+	}
 	// The response has passed the client's limits, whatever they are.
 	unlimited := strictjson.Limits{Depth: math.MaxInt, Values: math.MaxInt, NumberLen: math.MaxInt}
 	_ = strictjson.Read(r.Response, unlimited, func(read *strictjson.Reader) error {
@@ -62,7 +67,7 @@ func (r *Result) failure() (failed, told bool) {
 			return err
 		})
 	})
-	return told || r.Source == SourceError || r.Source == SourceTransportError, told
+	return failed || told, told
 }
 
 // declaresError reports whether a T has a place for the member error, so that a failed result is visible in it.
