@@ -74,6 +74,17 @@ type Task struct {
 
 	// Conversation makes the task a session of several turns. nil is a single one.
 	Conversation *Conversation
+
+	// ProxyURL is where Platform is served already, such as the URL of a [proxytest.Server]; the run's path is added. It
+	// is for a Target with a URL or a Handler. "" serves the proxy for this run alone.
+	ProxyURL string
+
+	// WrapProxy puts a handler of the caller's before the proxy that the run serves: one that records, for example, or
+	// that answers instead. The handler sees the run token. nil is none.
+	WrapProxy func(proxy http.Handler) http.Handler
+
+	// OnRun is called once with the run, before the ping, so that it can be looked at while it is under way. nil is none.
+	OnRun func(*proxytest.Run)
 }
 
 // Exchange is one request to the agent and its answer.
@@ -163,6 +174,9 @@ func Run(t testing.TB, target Target, task Task) *Result {
 // play is the run from the ping to the verdict.
 func (s *stage) play(ctx context.Context) *Result {
 	result := &Result{run: s.run}
+	if s.task.OnRun != nil {
+		s.task.OnRun(s.run)
+	}
 	failure := s.exchange(ctx, &result.Ping, []byte(`{"ping":true}`), nil)
 	if result.classify(s.target, result.Ping, failure); !result.OK() {
 		result.Error = "ping: " + result.Error

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
@@ -95,8 +96,20 @@ func (s *stage) check() error {
 	} else if w := task.World; w.Tools != nil || w.Behaviors != nil || w.InitialState != "" || w.FailureRules != nil {
 		return errors.New("dispatchtest: a Task has either a World or a Platform")
 	}
+	if task.ProxyURL != "" && (task.Platform == nil || task.WrapProxy != nil || target.Agent != nil) {
+		return errors.New("dispatchtest: Task.ProxyURL is where Task.Platform is served already: it needs a Platform, " +
+			"a Target with a URL or Handler, and no WrapProxy")
+	}
 	s.run = s.platform.NewRun()
 	return nil
+}
+
+// proxy is what the agent finds at the proxy URL.
+func (s *stage) proxy() http.Handler {
+	if s.task.WrapProxy == nil {
+		return s.platform
+	}
+	return s.task.WrapProxy(s.platform)
 }
 
 func (s *stage) close() {
@@ -115,7 +128,7 @@ func (s *stage) inMemory() error {
 	if opts.Proxy != nil {
 		proxyOpts = *opts.Proxy
 	}
-	proxyOpts.Transport = s.platform.Transport()
+	proxyOpts.Transport = proxytest.NewTransport(s.proxy())
 	opts.Proxy = &proxyOpts
 	if len(opts.Tokens) == 0 && opts.TokenFunc == nil && opts.Verify == nil && !opts.InsecureNoAuth {
 		token := rand.Text()
@@ -146,25 +159,36 @@ func (s *stage) inMemory() error {
 // onLoopback serves the handler, if there is one, and the proxy on 127.0.0.1.
 func (s *stage) onLoopback() error {
 	if s.target.Handler != nil {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		base, err := s.serve(s.target.Handler)
 		if err != nil {
-			return fmt.Errorf("dispatchtest: %w", err)
+			return err
 		}
-		server := &http.Server{Handler: s.target.Handler, ReadHeaderTimeout: 10 * time.Second}
-		go func() { _ = server.Serve(listener) }() // ends with Close
-		s.closers = append(s.closers, func() { _ = server.Close() })
-		s.url = "http://" + listener.Addr().String() + "/dispatch"
+		s.url = base + "/dispatch"
 	}
-	server, err := proxytest.Start(s.platform)
-	if err != nil {
-		return fmt.Errorf("dispatchtest: %w", err)
+	base := strings.TrimRight(s.task.ProxyURL, "/")
+	if base == "" {
+		var err error
+		if base, err = s.serve(s.proxy()); err != nil {
+			return err
+		}
 	}
-	s.proxyURL = server.URL + s.run.Path
-	s.closers = append(s.closers, server.Close)
+	s.proxyURL = base + s.run.Path
 	transport := &http.Transport{} // no proxy from the environment, no connection left behind
 	s.closers = append(s.closers, transport.CloseIdleConnections)
 	s.newClient(transport)
 	return nil
+}
+
+// serve serves a handler on a free port until the stage is closed.
+func (s *stage) serve(handler http.Handler) (base string, err error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("dispatchtest: %w", err)
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = server.Serve(listener) }() // ends with Close
+	s.closers = append(s.closers, func() { _ = server.Close() })
+	return "http://" + listener.Addr().String(), nil
 }
 
 func (s *stage) newClient(transport http.RoundTripper) {

@@ -1,0 +1,75 @@
+package terminal_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/toolwire/toolwire/internal/terminal"
+)
+
+func TestTable(t *testing.T) {
+	var table terminal.Table
+	table.Row(terminal.Cell{Text: "name", Style: terminal.Strong}, terminal.Cell{Text: "ms", Right: true}, terminal.Text("what"))
+	table.Row(terminal.Text("é"), terminal.Cell{Text: "7", Right: true}, terminal.Cell{Text: "two\nlines", Style: terminal.Bad})
+	table.Row(terminal.Text("longer"), terminal.Cell{Text: "1234", Right: true})
+	table.Row(terminal.Text("\x1b[2J\u202Ex"), terminal.Text(""), terminal.Text(""))
+	want := "name    ms  what\n" +
+		"é        7  two\n" +
+		"            lines\n" +
+		"longer  1234\n" +
+		"\uFFFD[2J\uFFFDx\n"
+	var plain, coloured bytes.Buffer
+	if err := table.Write(&plain, false); err != nil || plain.String() != want {
+		t.Errorf("error %v, got\n%q\nwant\n%q", err, plain.String(), want)
+	}
+	if err := table.Write(&coloured, true); err != nil {
+		t.Fatal(err)
+	}
+	if got := coloured.Bytes(); !bytes.Contains(got, []byte("\x1b[1mname\x1b[0m    ms")) || !bytes.Contains(got, []byte("\x1b[31mlines\x1b[0m\n")) {
+		t.Errorf("in colour %q", got)
+	}
+}
+
+func TestColourIsForTerminals(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	none := func(string) string { return "" }
+	if terminal.Colour(file, none) || terminal.Colour(&bytes.Buffer{}, none) {
+		t.Error("colour in a file or buffer")
+	}
+	device, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = device.Close() }()
+	if !terminal.Is(device) {
+		t.Skip("the null device is no character device here, and no other is at hand to stand for a terminal")
+	}
+	for variable, value := range map[string]string{"NO_COLOR": "1", "TERM": "dumb"} {
+		getenv := func(name string) string {
+			if name == variable {
+				return value
+			}
+			return ""
+		}
+		if terminal.Colour(device, getenv) {
+			t.Errorf("colour in spite of %s=%s", variable, value)
+		}
+	}
+	if !terminal.Colour(device, none) {
+		t.Error("no colour on a terminal")
+	}
+}
+
+func TestCut(t *testing.T) {
+	for in, want := range map[string]string{"": "", "four": "four", "longer": "lon…", "éééé": "éééé", "ééééé": "ééé…"} {
+		if got := terminal.Cut(in, 4); got != want {
+			t.Errorf("Cut(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
