@@ -60,6 +60,8 @@ func rawAgent(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no", 500)
 	case "html":
 		_, _ = w.Write([]byte("<html>"))
+	case "robot":
+		_, _ = w.Write([]byte(`{"final_response":"done","messages":[{"role":"robot"}]}`))
 	case "403":
 		w.WriteHeader(403)
 	default:
