@@ -79,9 +79,31 @@ func (d *datasetReader) readText(r io.Reader) bool {
 			d.whole(DatasetUnreadable, "the lines end in CR alone: save the file with LF or CRLF")
 			break
 		}
+		if widest(d.data) > d.opts.MaxColumns {
+			d.whole(DatasetTooLarge, "the file has more than %d columns (DatasetOptions.MaxColumns)", d.opts.MaxColumns)
+			break
+		}
 		return true
 	}
 	return false
+}
+
+// widest is the number of cells in the longest row. It is looked at before the file is read as CSV, which takes much more
+// memory per cell than a comma does.
+func widest(data []byte) int {
+	most, cells, quoted := 0, 1, false
+	for _, c := range data {
+		switch {
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == ',':
+			cells++
+		case c == '\n':
+			most, cells = max(most, cells), 1
+		}
+	}
+	return max(most, cells)
 }
 
 // next reads a record and finds out where it is; ok is false after the last and after an error, which it reports.
