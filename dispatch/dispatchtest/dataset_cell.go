@@ -186,14 +186,18 @@ func (r *rowReader) json(i int, cell string, kind byte, kindName string) bool {
 
 // jsonHint says what people do to JSON in cells.
 func jsonHint(cell string, offset int) string {
-	r, _ := utf8.DecodeRuneInString(cell[min(offset, len(cell)):])
-	switch r {
-	case '“', '”', '„', '‘', '’':
-		return `: typographic quotes must become "`
-	case '\'':
-		return `: ' must become "`
-	case 'T', 'F', 'N':
-		return ": true, false and null are written in lower case"
+	rest := cell[min(offset, len(cell)):]
+	for _, slip := range []struct{ beginnings, hint string }{
+		{"“ ” „ ‘ ’", `typographic quotes must become "`},
+		{"'", `' must become "`},
+		{"True False TRUE FALSE", "true and false are in lower case"},
+		{"None NULL", "it is null"},
+	} {
+		for beginning := range strings.FieldsSeq(slip.beginnings) {
+			if strings.HasPrefix(rest, beginning) {
+				return ": " + slip.hint
+			}
+		}
 	}
 	return ""
 }
@@ -204,7 +208,7 @@ func (r *rowReader) state(i int, cell string) json.RawMessage {
 	_, err := ledger.NewState(text, nil)
 	if (err != nil || text[0] != '{') && r.json(i, cell, '{', "an object") {
 		for _, text := range stateProblems(err) {
-			r.problem(DatasetCell, i, "%s", text)
+			r.problem(DatasetCell, i, `%s (a state is {"type":{"id":{…}}})`, text)
 		}
 	}
 	return text
@@ -220,7 +224,7 @@ func stateProblems(err error) (texts []string) {
 		return texts
 	}
 	for _, p := range bad.Problems {
-		texts = append(texts, fmt.Sprintf("%s (a state is {\"type\":{\"id\":{…}}})", p))
+		texts = append(texts, p.String())
 	}
 	return texts
 }

@@ -141,6 +141,9 @@ func (d *datasetReader) broken(err error, rest []byte) {
 		return
 	}
 	d.line = parse.StartLine
+	if first, _, _ := strings.Cut(string(rest), "\n"); len(d.columns) == 0 && d.separated(first) {
+		return
+	}
 	switch {
 	case errors.Is(err, csv.ErrBareQuote):
 		err = fmt.Errorf(`a quote (") at byte %d of line %d is in a cell that does not begin with one: `+

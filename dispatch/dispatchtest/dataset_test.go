@@ -97,6 +97,11 @@ func TestBadDatasets(t *testing.T) {
 		{"UTF-16 without a BOM", "u\x00s\x00e\x00r\x00\n\x00", "unreadable", []string{"the file has NUL characters, …"}},
 		{"spreadsheet", "PK\x03\x04...", "unreadable", []string{"the file is a spreadsheet …"}},
 		{"semicolons", "user;state\na;\n", "unreadable", []string{"the columns are separated by semicolons: …"}},
+		{"semicolons and quotes", "\"user\";\"state\"\r\na;\n", "unreadable", []string{"the columns are separated by semicolons: …"}},
+		{"bars and a quote", "name|\"user\"\na|b\n", "unreadable", []string{"the columns are separated by vertical bars: …"}},
+		{"a quote in the header", "user,\"a\"b\n", "unreadable", []string{`row 1: the quote (") at byte 8 of line 1 ends a cell, …`}},
+		{"slips in JSON", head + "a,{x:1},[True],\nb,,[None],\n", "invalid_cell", []string{
+			"row 2, column state: the cell is no valid JSON at character 2: invalid character 'x' …", "row 2, column failure_rules: …", "row 3, column failure_rules: …"}},
 		{"tabs, with an axis", "name\tuser_instruction\na\tb\n", "unreadable", []string{"the columns are separated by tabs: …"}},
 		{"old line ends", "user\ra\r", "unreadable", []string{"the lines end in CR alone: …"}},
 		{"no header", "Refund it,\n", "invalid_header", []string{"row 1: there is no column user; …"}},
