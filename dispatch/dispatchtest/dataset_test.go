@@ -2,6 +2,7 @@ package dispatchtest_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -42,6 +43,14 @@ func TestReadDataset(t *testing.T) {
 	}
 	if row = set.Rows[2]; row.Number != 5 || row.Line != 6 || row.ExpectedOutcome != dispatchtest.Completion {
 		t.Errorf("%+v", row)
+	}
+}
+
+// Names that are something else are kept, also those that are a little like known ones.
+func TestOtherColumns(t *testing.T) {
+	set := readDataset(t, "user,stage,used,status,behaviors_seen,scenario,max,id\na,b,c,d,e,f,g,h\n")
+	if got, want := fmt.Sprint(set.Rows[0].Extra), "map[behaviors_seen:e id:h max:g scenario:f stage:b status:d used:c]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
@@ -136,9 +145,10 @@ func TestBadDatasets(t *testing.T) {
 		{"invalid JSON", head + `a,{'a':1},[,` + "\n" + `b,"{""a"":{` + "\n" + ` ""1"":{""x"":“y”}}}","[{""tool"":""t"",}]",` + "\n", "invalid_cell", []string{
 			`row 2, column state: the cell is no valid JSON at character 2: …`, `row 2, column failure_rules: the cell is no valid JSON at character 2, in "/0": …`,
 			`row 3, column state: the cell is no valid JSON at line 2, character 11 of the cell, in "/a/1/x": …`, `row 3, column failure_rules: the cell is no valid JSON at character 14…`}},
-		{"other JSON", head + "a,[],{},\nb,1,null,\n", "invalid_cell", []string{
+		{"other JSON", head + "a,[],{},\nb,1,null,\nc,null,,\n", "invalid_cell", []string{
 			"row 2, column state: the cell is JSON, but an array and not an object", "row 2, column failure_rules: the cell is JSON, but an object and not a list",
-			"row 3, column state: the cell is JSON, but a number and not an object", "row 3, column failure_rules: the cell is JSON, but null and not a list"}},
+			"row 3, column state: the cell is JSON, but a number and not an object", "row 3, column failure_rules: the cell is JSON, but null and not a list",
+			"row 4, column state: the cell is JSON, but null and not an object"}},
 		{"no world", head + `a,"{""order"":[]}",,` + "\n" + `a,"{""order"":{""1"":null,""2"":3}}",,` + "\n", "invalid_cell", []string{
 			`row 2, column state: /order…`, `row 3, column state: /order/1…`, `row 3, column state: /order/2…`}},
 		{"blanks before JSON", head + "a,\"\n\n {x}\",\" [x]\",\n", "invalid_cell", []string{
@@ -158,6 +168,9 @@ func TestBadDatasets(t *testing.T) {
 			`row 4, column max_turns: …`, `row 4, column simulator_mode: …`}},
 		{"hostile names", "user,\"\x1b[2J\nUser \"\na,\n,b\n", "invalid_cell", []string{"row 3 (line 4), column user: the cell is empty, …"}},
 		{"a hostile name", "user,\" \x1b[2J\nstate\",\"\nState\"\na,,\n", "invalid_header", []string{"row 1, column  State: did you mean state? …"}},
+		{"columns in order", "max_turns,note,turn_mode,user_simulator_persona,memory_mode,initial_state\n99,,model_as_user,,x,\n", "invalid_header", []string{
+			"row 1: there is no column user; …", "row 1, column initial_state: …",
+			"row 2, column max_turns: …", "row 2, column user_simulator_persona: …", "row 2, column memory_mode: …"}},
 		{"places", "user,state\n\n\"a\nb\",\n\nc,x\n", "invalid_cell", []string{"row 5 (line 6), column state: …"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -43,7 +44,7 @@ func reported(t *testing.T) *dispatchtest.Set {
 		strings.Repeat("say,,,,,\n", 7)
 	base := dispatchtest.Task{World: proxytest.World{Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Canned(`{"status":"shipped"}`)}}}
 	cases := casesOf(t, csv, base)
-	cases = append(cases, dispatchtest.Case{Name: "by hand", Task: dispatchtest.Task{Input: 1}}, dispatchtest.Case{Name: "late", Task: dispatchtest.Task{Instruction: "hang"}})
+	cases = append(cases, dispatchtest.Case{Name: "by\nhand", Task: dispatchtest.Task{Input: 1}}, dispatchtest.Case{Name: "late", Task: dispatchtest.Task{Instruction: "hang"}})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	set, err := dispatchtest.RunSet(ctx, dispatchtest.Target{Agent: agent}, cases, &dispatchtest.SetOptions{
@@ -55,7 +56,7 @@ func reported(t *testing.T) *dispatchtest.Set {
 			return nil
 		},
 		Progress: func(p dispatchtest.Progress) {
-			if p.Last.Name == "by hand" {
+			if p.Last.Name == "by\nhand" {
 				cancel()
 			}
 		},
@@ -183,6 +184,34 @@ func TestJUnit(t *testing.T) {
 	}
 	if c := doc.Suites[0].Cases[5]; len(c.Failure) != 1 || c.Failure[0].Type != "judge" || !strings.Contains(c.Failure[0].Text, "<b>\uFFFD[2J\uFFFD & \"quotes\"\n\uFFFD]]>") {
 		t.Errorf("%+v", c)
+	}
+}
+
+// Calls are in their order, whatever became of them.
+func TestCallsInJSON(t *testing.T) {
+	world := proxytest.World{Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Canned("1")}}
+	set, err := dispatchtest.RunSet(t.Context(), dispatchtest.Target{Agent: obedient}, casesOf(t, csvOf("both"), dispatchtest.Task{World: world}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := set.WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Cases []struct {
+			Calls []struct {
+				Tool, Source string
+				Status       int
+				Class        string `json:"error_class"`
+			}
+		}
+	}
+	if err := json.Unmarshal(b.Bytes(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprint(doc.Cases[0].Calls), "[{get_ordre  404 tool_not_executable} {get_order odyssey 0 }]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
