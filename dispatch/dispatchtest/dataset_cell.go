@@ -27,8 +27,11 @@ type rowReader struct {
 func (d *datasetReader) readRow(record []string) Row {
 	row := Row{Number: d.row, Line: d.line, ExpectedOutcome: Completion}
 	if len(record) != len(d.columns) {
-		d.problem(DatasetRow, -1, "the row has %d cells and the header has %d: a comma is missing or too many, "+
-			"or a cell with a comma in it is not in quotes", len(record), len(d.columns))
+		advice := "a comma is missing: an empty cell needs one, too"
+		if len(record) > len(d.columns) {
+			advice = "a cell with a comma in it must be in quotes"
+		}
+		d.problem(DatasetRow, -1, "the row has %s and the header has %d: %s", plural(len(record), "cell"), len(d.columns), advice)
 		return row
 	}
 	if blank(record) {
