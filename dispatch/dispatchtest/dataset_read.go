@@ -72,7 +72,8 @@ func (d *datasetReader) readText(r io.Reader) bool {
 	default:
 		d.data = bytes.TrimPrefix(data, []byte("\uFEFF"))
 		if len(bytes.TrimSpace(d.data)) == 0 {
-			d.whole(DatasetUnreadable, "the file is empty: it begins with a header such as user,behavior,state,failure_rules,expected_outcome")
+			d.whole(DatasetUnreadable, "the file is empty: it begins with a header such as "+
+				"user,behavior,state,failure_rules,expected_outcome")
 			break
 		}
 		if !bytes.Contains(d.data, []byte("\n")) && bytes.Contains(d.data, []byte("\r")) {
@@ -151,7 +152,8 @@ func (d *datasetReader) broken(err error, rest []byte) {
 	case d.offset == int64(len(d.data)) && bytes.Count(rest, []byte(`"`))%2 == 1:
 		err = errors.New(`a cell begins with a quote (") that is never closed, or a quote inside a cell is not doubled`)
 	default:
-		err = fmt.Errorf(`the quote (") at byte %d of line %d ends a cell, but more follows: double the quotes inside a cell`, parse.Column, parse.Line)
+		err = fmt.Errorf(`the quote (") at byte %d of line %d ends a cell, but more follows: `+
+			`double the quotes inside a cell`, parse.Column, parse.Line)
 	}
 	d.problem(DatasetUnreadable, -1, "%v; nothing from here on can be read", err)
 	d.flush()
