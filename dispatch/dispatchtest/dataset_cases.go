@@ -118,7 +118,8 @@ func (d *Dataset) worlds(base Task, opts *proxytest.Options) ([]*proxytest.Platf
 	if base.ProxyURL != "" {
 		return nil, errors.New("dispatchtest: Task.ProxyURL does not go with the worlds of a dataset, which are served run by run")
 	}
-	if _, err := proxytest.New(base.World, opts); err != nil {
+	compiled, err := proxytest.New(base.World, opts)
+	if err != nil {
 		return nil, fmt.Errorf("dispatchtest: the base world: %w", err)
 	}
 	distinct, of := map[string]*rowWorld{}, make([]*rowWorld, len(d.Rows))
@@ -138,7 +139,7 @@ func (d *Dataset) worlds(base Task, opts *proxytest.Options) ([]*proxytest.Platf
 		of[i] = distinct[key]
 	}
 	eachInParallel(len(list), runtime.GOMAXPROCS(0), func(i int) {
-		list[i].platform, list[i].err = proxytest.New(list[i].world, opts)
+		list[i].platform, list[i].err = compiled.With(list[i].world.InitialState, list[i].world.FailureRules)
 	})
 	platforms := make([]*proxytest.Platform, len(d.Rows))
 	for i, w := range of {

@@ -113,6 +113,17 @@ func New(w World, opts *Options) (*Platform, error) {
 	return p, nil
 }
 
+// With returns a platform with no runs and the same options and world, but for the initial state and the failure rules. It
+// shares what has been compiled of the tools, so that it costs little: for many tasks with the same tools. Everything
+// wrong is reported together in an [*Error] with [CodeWorld].
+func (p *Platform) With(initialState string, rules []FailureRule) (*Platform, error) {
+	w, err := p.world.with(initialState, rules)
+	if err != nil {
+		return nil, err
+	}
+	return &Platform{world: w, runs: make(map[string]*Run), rate: p.rate, maxBytes: p.maxBytes, lenient: p.lenient}, nil
+}
+
 // NewPlatform is [New] for a test: a world that cannot be used fails it at once, and faults of the runs, see
 // [Record.Faults], fail it when it ends.
 func NewPlatform(t testing.TB, w World, opts *Options) *Platform {
