@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -71,12 +70,6 @@ func (d *Dataset) Cases(base Task, opts *CaseOptions) ([]Case, error) {
 		}
 		if base.Platform == nil {
 			task.World, task.Platform = proxytest.World{}, worlds[i]
-			task.OnRun = func(run *proxytest.Run) {
-				run.ID = strconv.Itoa(row.Number) // each platform counts its own runs
-				if base.OnRun != nil {
-					base.OnRun(run)
-				}
-			}
 		}
 		cases[i] = Case{Name: row.name(), Row: row, Task: task}
 	}
