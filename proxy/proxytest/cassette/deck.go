@@ -16,9 +16,10 @@ type stack struct {
 type card struct {
 	*Interaction // redacted as requests are
 	id           identity
-	index        int  // on the tape
-	began        int  // After of the call's first attempt
-	superseded   bool // an attempt that was repeated
+	index        int     // on the tape
+	began        int     // After of the call's first attempt
+	beganMS      float64 // AtMS of it
+	superseded   bool    // an attempt that was repeated
 	taken        bool
 	dropped      bool // a repeated attempt that is left out
 }
@@ -35,9 +36,10 @@ func newDeck(s *settings, tape *Tape) *deck {
 			at = &stack{}
 			d.stacks[c.id.key] = at
 		}
-		c.began = c.After
+		c.began, c.beganMS = c.After, c.AtMS
 		if n := len(at.cards); n > 0 && at.cards[n-1].transient() {
-			c.began, at.cards[n-1].superseded = at.cards[n-1].began, true
+			first := at.cards[n-1]
+			c.began, c.beganMS, first.superseded = first.began, first.beganMS, true
 		}
 		at.cards = append(at.cards, c)
 	}

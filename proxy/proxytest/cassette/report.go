@@ -209,8 +209,12 @@ func (r *Report) unexpected(d *deck, s *seen, missing map[*card]bool) {
 	r.Deviations = append(r.Deviations, deviation)
 }
 
+// burst is how many milliseconds apart parallel calls may have begun.
+const burst = 100
+
 // order reports calls that were made after one that, on the tape, began only when they had been answered. A call with
-// repeated attempts is one, from the beginning of the first to the end of the last.
+// repeated attempts is one, from the beginning of the first to the end of the last. Calls that began on the tape within
+// [burst] are parallel whatever their answers: a proxy may answer one before the agent has sent the next.
 func (r *Report) order(all []*seen) {
 	type call struct {
 		*seen
@@ -233,12 +237,13 @@ func (r *Report) order(all []*seen) {
 	var latest call // of those answered before, the one that began latest on the tape
 	for _, this := range calls {
 		for len(byEnd) > 0 && byEnd[0].Number <= this.began {
-			if latest.seen == nil || byEnd[0].answer.began > latest.answer.began {
+			if latest.seen == nil || byEnd[0].answer.began > latest.answer.began ||
+				byEnd[0].answer.began == latest.answer.began && byEnd[0].answer.beganMS > latest.answer.beganMS {
 				latest = byEnd[0]
 			}
 			byEnd = byEnd[1:]
 		}
-		if latest.seen != nil && latest.answer.began >= this.answer.Number {
+		if latest.seen != nil && latest.answer.began >= this.answer.Number && latest.answer.beganMS-this.answer.beganMS > burst {
 			r.Deviations = append(r.Deviations, Deviation{
 				Kind: Order, Run: &this.Interaction, Tape: this.answer.Interaction,
 				Text: fmt.Sprintf("%s came after %s of line %d; on the tape it comes before", this.Name, latest.Name, latest.answer.Line),
