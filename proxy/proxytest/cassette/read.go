@@ -106,8 +106,11 @@ func read(from io.Reader, path string, opts *ReadOptions) (*Tape, error) {
 	}
 	if r.truncated && len(r.problems) == 0 && !r.opts.AllowTruncated {
 		code = CodeTruncated
-		r.problem(0, "%s; %d interactions before that are whole, AllowTruncated makes use of them", r.tape.Truncated,
-			len(r.tape.Interactions))
+		whole := "%s; %s before that are whole, and AllowTruncated makes use of them"
+		if len(r.tape.Interactions) == 1 {
+			whole = "%s; %s before that is whole, and AllowTruncated makes use of it"
+		}
+		r.problem(0, whole, r.tape.Truncated, count(len(r.tape.Interactions), "interaction"))
 	}
 	if len(r.problems) > 0 {
 		return nil, &Error{Code: code, Path: path, Problems: r.problems}
@@ -174,6 +177,8 @@ func (r *reading) one(text []byte, unfinished bool) {
 		return
 	case r.line == 1:
 		r.header(text)
+	case len(bytes.TrimSpace(text)) == 0:
+		err = errors.New("the line is empty")
 	case r.isEnd(text):
 		err = r.end(text)
 	default:
