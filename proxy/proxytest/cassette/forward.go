@@ -30,15 +30,21 @@ func again(r *http.Request, body []byte) *http.Request {
 // toUpstream is the request as it goes to the proxy with this base URL; nil if its path leads out of it.
 func toUpstream(r *http.Request, body []byte, base *url.URL) *http.Request {
 	_, _, rest := split(r.URL.EscapedPath())
-	for segment := range strings.SplitSeq(rest, "/") {
-		if plain, err := url.PathUnescape(segment); err != nil || plain == "." || plain == ".." {
+	target := *base
+	target.RawPath = strings.TrimRight(base.EscapedPath(), "/") + rest
+	target.RawQuery = r.URL.RawQuery
+	var err error
+	if target.Path, err = url.PathUnescape(target.RawPath); err != nil {
+		return nil
+	}
+	plain, _ := url.PathUnescape(rest) // as it stood in what could be unescaped
+	for segment := range strings.SplitSeq(plain, "/") {
+		if segment == "." || segment == ".." {
 			return nil
 		}
 	}
 	out := again(r, body)
-	target := base.JoinPath(rest)
-	target.RawQuery = r.URL.RawQuery
-	out.URL, out.Host = target, target.Host
+	out.URL, out.Host = &target, target.Host
 	cleanHeader(out.Header)
 	return uncompressed(out)
 }

@@ -135,7 +135,8 @@ func (r *redactor) string(s string) string {
 var (
 	bearerText = regexp.MustCompile(`(?i)\b(bearer|basic)(\s+|%20|\+)[A-Za-z0-9._~+/=-]{12,}`)
 	userInfo   = regexp.MustCompile(`(://[^/\s:@"']*):[^/\s@"']+@`)
-	assignment = regexp.MustCompile(`([A-Za-z][A-Za-z0-9_.-]*)("?'?\s*[=:]\s*"?'?(?i:(?:bearer|basic)\s+)?)([^&\s#"',;]+)`)
+	assignment = regexp.MustCompile(`(?i)([a-z0-9_.-]*(?:authorization|(?:api|access|secret|private)[-_. ]?key|tokens?|passwords?|passwd|` +
+		`passphrase|pwd|secrets?|cookies?|credentials?|jwt))(\\*["']?\s*[=:]\s*(?:(?:bearer|basic)\s+)?\\*)("[^"]*"|'[^']*'|["']?[^&\s#"',;]+)`)
 )
 
 // text redacts free text: the run token anywhere, and credentials that can be told by what stands before them.
@@ -144,6 +145,9 @@ func (r *redactor) text(s string) string {
 	if !r.usual {
 		return s
 	}
+	if !strings.ContainsAny(s, " =:+%") {
+		return s // as most strings are
+	}
 	s = bearerText.ReplaceAllString(s, "${1}${2}"+Redacted)
 	s = userInfo.ReplaceAllString(s, "${1}:"+Redacted+"@")
 	return assignment.ReplaceAllStringFunc(s, func(match string) string {
@@ -151,7 +155,11 @@ func (r *redactor) text(s string) string {
 		if !secretName(part[1]) || strings.Contains(part[3], Redacted) {
 			return match
 		}
-		return part[1] + part[2] + Redacted
+		quote := part[3][:1]
+		if quote != `"` && quote != "'" {
+			quote = ""
+		}
+		return part[1] + part[2] + quote + Redacted + quote
 	})
 }
 
@@ -169,14 +177,14 @@ func (r *redactor) secret(at, name string) bool {
 
 // secretEndings are how names of secrets end, in lower case and without separators.
 var secretEndings = []string{
-	"authorization", "apikey", "accesskey", "secretkey", "privatekey", "token", "password", "passwd", "passphrase",
+	"authorization", "apikey", "accesskey", "secretkey", "privatekey", "token", "password", "passwd", "passphrase", "pwd",
 	"secret", "cookie", "credential", "passwords", "secrets", "cookies", "credentials",
 }
 
 func secretName(name string) bool {
 	plain := strings.NewReplacer("-", "", "_", "", ".", "", " ", "").Replace(strings.ToLower(name))
 	switch plain {
-	case "pwd", "tokens", "jwt", "bearer":
+	case "tokens", "jwt", "bearer":
 		return true
 	}
 	return slices.ContainsFunc(secretEndings, func(ending string) bool { return strings.HasSuffix(plain, ending) })
