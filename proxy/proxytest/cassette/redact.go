@@ -134,9 +134,11 @@ func (r *redactor) string(s string) string {
 // Credentials in texts.
 var (
 	bearerText = regexp.MustCompile(`(?i)\b(bearer|basic)(\s+|%20|\+)[A-Za-z0-9._~+/=-]{12,}`)
+	headerText = regexp.MustCompile(`(?i)\b((?:proxy-)?authorization|(?:set-)?cookie)(\s*:\s*)[^\r\n"']+`)
 	userInfo   = regexp.MustCompile(`(://[^/\s:@"']*):[^/\s@"']+@`)
-	assignment = regexp.MustCompile(`(?i)([a-z0-9_.-]*(?:authorization|(?:api|access|secret|private)[-_. ]?key|tokens?|passwords?|passwd|` +
-		`passphrase|pwd|secrets?|cookies?|credentials?|jwt))(\\*["']?\s*[=:]\s*(?:(?:bearer|basic)\s+)?\\*)("[^"]*"|'[^']*'|["']?[^&\s#"',;]+)`)
+	assignment = regexp.MustCompile(`(?i)([a-z0-9_.-]*(?:authorization|(?:api|access|secret|private)[-_. ]?key|tokens?|` +
+		`passwords?|passwd|passphrase|pwd|secrets?|cookies?|credentials?|jwt))` +
+		`(\\*["']?\s*[=:]\s*(?:(?:bearer|basic)\s+)?\\*)("[^"]*"|'[^']*'|["']?[^&\s#"',;]+)`)
 )
 
 // text redacts free text: the run token anywhere, and credentials that can be told by what stands before them.
@@ -148,11 +150,12 @@ func (r *redactor) text(s string) string {
 	if !strings.ContainsAny(s, " =:+%") {
 		return s // as most strings are
 	}
+	s = headerText.ReplaceAllString(s, "${1}${2}"+Redacted)
 	s = bearerText.ReplaceAllString(s, "${1}${2}"+Redacted)
 	s = userInfo.ReplaceAllString(s, "${1}:"+Redacted+"@")
 	return assignment.ReplaceAllStringFunc(s, func(match string) string {
 		part := assignment.FindStringSubmatch(match)
-		if !secretName(part[1]) || strings.Contains(part[3], Redacted) {
+		if !secretName(part[1]) || strings.Trim(part[3], `"'`) == Redacted {
 			return match
 		}
 		quote := part[3][:1]

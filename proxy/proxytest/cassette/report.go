@@ -75,7 +75,7 @@ func (r *Report) String() string {
 				fmt.Fprintf(&b, "       and %s more\n", count(len(d.Diff)-n, "difference"))
 				break
 			}
-			fmt.Fprintf(&b, "       %s: %s on the tape, %s in the run\n", cmp.Or(change.Pointer, "the whole"), short(change.Tape), short(change.Run))
+			fmt.Fprintf(&b, "       %s\n", change)
 		}
 	}
 	return terminal.Clean(strings.TrimRight(b.String(), "\n"))
@@ -85,6 +85,11 @@ const (
 	maxChanges = 12
 	maxShown   = 160 // characters of a value
 )
+
+// String returns the change on one line, with values of up to 160 characters.
+func (c Change) String() string {
+	return fmt.Sprintf("%s: %s on the tape, %s in the run", cmp.Or(c.Pointer, "the whole"), short(c.Tape), short(c.Run))
+}
 
 func count(n int, what string) string {
 	if n == 1 {
@@ -152,7 +157,7 @@ func (c *Cassette) Report() *Report {
 	missing := map[*card]bool{}
 	if c.set.Mode != ReplayOrForward {
 		for _, card := range c.deck.cards {
-			if !card.taken && !card.dropped && card.Broken != Abandoned && !c.set.loose(card.Interaction) {
+			if !card.taken && !card.dropped && !card.superseded && card.Broken != Abandoned && !c.set.loose(card.Interaction) {
 				missing[card] = true
 			}
 		}
@@ -261,7 +266,8 @@ func (r *Report) answer(s *settings, got *seen) {
 	changes = append(changes, diff("", s.comparedAnswer(got.answer.Interaction), s.comparedAnswer(&got.Interaction))...)
 	if len(changes) > 0 {
 		r.Deviations = append(r.Deviations, Deviation{
-			Kind: Answer, Text: fmt.Sprintf("%s is answered otherwise", got.Name), Run: &got.Interaction, Tape: got.answer.Interaction, Diff: changes,
+			Kind: Answer, Text: fmt.Sprintf("%s is answered otherwise", got.Name),
+			Run: &got.Interaction, Tape: got.answer.Interaction, Diff: changes,
 		})
 	}
 }

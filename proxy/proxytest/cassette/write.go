@@ -26,7 +26,8 @@ func newWriter(path string, header Header, have []Interaction) (*writer, error) 
 	file, err := os.OpenFile(path+partSuffix, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return nil, newError(CodeWrite, path+partSuffix, err,
-			"the file is there already: another recording is under way, or one has died; in that case remove it, or read it with AllowTruncated")
+			"the file is there already: another recording is under way, or one has died; "+
+				"in that case remove it, or read it with AllowTruncated")
 	}
 	if err != nil {
 		return nil, newError(CodeWrite, path+partSuffix, err, "the file cannot be made: %s", cause(err))
