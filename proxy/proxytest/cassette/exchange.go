@@ -180,6 +180,11 @@ func (c *Cassette) noMatch(i *Interaction, id identity) *reply {
 
 // complete notes the answer, before the agent has it: what the agent does next comes after it.
 func (c *Cassette) complete(s *seen, answer *reply, tapeAfter int, redact *redactor) {
+	s.Status, s.Broken = answer.status, answer.broken
+	problem := ""
+	if !answer.local && answer.unsent == "" { // while others may go on
+		problem = answer.describe(&s.Interaction, redact)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if answer.unsent != "" {
@@ -187,12 +192,12 @@ func (c *Cassette) complete(s *seen, answer *reply, tapeAfter int, redact *redac
 		return
 	}
 	c.answered++
-	s.Number, s.Status, s.Broken = c.answered, answer.status, answer.broken
+	s.Number = c.answered
 	if s.answer != nil {
 		c.play(s.answer.index)
 	}
 	if !answer.local {
-		if problem := answer.describe(&s.Interaction, redact); problem != "" {
+		if problem != "" {
 			c.problem("the answer to %s is not written down: %s", s.Name, problem)
 			return
 		}

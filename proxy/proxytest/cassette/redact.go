@@ -1,6 +1,7 @@
 package cassette
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"net/url"
@@ -22,7 +23,7 @@ const minSecret = 8
 type redactor struct {
 	usual  bool // the usual names, and credentials in texts
 	more   func(pointer, name string) bool
-	tokens *strings.Replacer // of the run token, however it is written; nil for none
+	tokens []string // the run token as it may be written, the longest first
 }
 
 // withTokens returns a redactor that also knows these run tokens.
@@ -38,13 +39,9 @@ func (r *redactor) withTokens(tokens []string) *redactor {
 			quoted[1:len(quoted)-1], string(escaped[1:len(escaped)-1]),
 			base64.RawStdEncoding.EncodeToString([]byte(token)), base64.RawURLEncoding.EncodeToString([]byte(token)))
 	}
-	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) }) // the longest that fits
-	var pairs []string
-	for _, form := range forms {
-		pairs = append(pairs, form, Redacted)
-	}
+	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	with := *r
-	with.tokens = strings.NewReplacer(pairs...)
+	with.tokens = slices.Compact(forms)
 	return &with
 }
 
@@ -69,7 +66,7 @@ func (r *redactor) value(at string, v *value) (changed bool) {
 	case '{':
 		secretValue := r.pair(at, v)
 		for i, name := range v.names {
-			here := below(at, name)
+			here := r.at(at, name)
 			if v.items[i].kind != 'n' && v.items[i].kind != 't' && v.items[i].kind != 'f' && // those hide nothing
 				(r.secret(here, name) || secretValue && strings.EqualFold(name, "value")) {
 				if v.items[i].kind != '"' || v.items[i].text != Redacted {
@@ -89,7 +86,7 @@ func (r *redactor) value(at string, v *value) (changed bool) {
 		}
 	case '[':
 		for i, item := range v.items {
-			if r.value(below(at, strconv.Itoa(i)), item) {
+			if r.value(r.at(at, strconv.Itoa(i)), item) {
 				changed = true
 			}
 		}
@@ -110,7 +107,7 @@ func (r *redactor) pair(at string, object *value) bool {
 	for i, name := range object.names {
 		switch strings.ToLower(name) {
 		case "name", "key", "header":
-			if of := object.items[i]; of.kind == '"' && r.secret(below(at, "value"), of.text) {
+			if of := object.items[i]; of.kind == '"' && r.secret(r.at(at, "value"), of.text) {
 				return true
 			}
 		}
@@ -147,12 +144,14 @@ func (r *redactor) text(s string) string {
 	if !r.usual {
 		return s
 	}
-	if !strings.ContainsAny(s, " =:+%") {
+	if strings.Contains(s, "://") {
+		s = userInfo.ReplaceAllString(s, "${1}:"+Redacted+"@")
+	}
+	if !strings.ContainsAny(s, " =:+%\t\n") || !announced(s) {
 		return s // as most strings are
 	}
 	s = headerText.ReplaceAllString(s, "${1}${2}"+Redacted)
 	s = bearerText.ReplaceAllString(s, "${1}${2}"+Redacted)
-	s = userInfo.ReplaceAllString(s, "${1}:"+Redacted+"@")
 	return assignment.ReplaceAllStringFunc(s, func(match string) string {
 		part := assignment.FindStringSubmatch(match)
 		if !secretName(part[1]) || strings.Trim(part[3], `"'`) == Redacted {
@@ -166,12 +165,28 @@ func (r *redactor) text(s string) string {
 	})
 }
 
+// announced reports whether a text has a word that may stand before a credential, so that the others need no closer look.
+func announced(s string) bool {
+	s = strings.ToLower(s)
+	return slices.ContainsFunc([]string{
+		"authorization", "key", "token", "passw", "passphrase", "pwd", "secret", "cookie", "credential", "jwt", "bearer", "basic",
+	}, func(word string) bool { return strings.Contains(s, word) })
+}
+
+// at is the pointer to a member or element, for those who ask.
+func (r *redactor) at(at, segment string) string {
+	if r.more == nil {
+		return ""
+	}
+	return below(at, segment)
+}
+
 // token takes the run token out.
 func (r *redactor) token(s string) string {
-	if r.tokens == nil {
-		return s
+	for _, form := range r.tokens {
+		s = strings.ReplaceAll(s, form, Redacted)
 	}
-	return r.tokens.Replace(s)
+	return s
 }
 
 func (r *redactor) secret(at, name string) bool {
@@ -185,10 +200,25 @@ var secretEndings = []string{
 }
 
 func secretName(name string) bool {
-	plain := strings.NewReplacer("-", "", "_", "", ".", "", " ", "").Replace(strings.ToLower(name))
-	switch plain {
+	var buffer [64]byte
+	plain := buffer[:0]
+	for _, c := range []byte(name) {
+		switch {
+		case c == '-' || c == '_' || c == '.' || c == ' ':
+		case c >= 'A' && c <= 'Z':
+			plain = append(plain, c+'a'-'A')
+		default:
+			plain = append(plain, c)
+		}
+	}
+	switch string(plain) {
 	case "tokens", "jwt", "bearer":
 		return true
 	}
-	return slices.ContainsFunc(secretEndings, func(ending string) bool { return strings.HasSuffix(plain, ending) })
+	for _, ending := range secretEndings {
+		if len(plain) >= len(ending) && string(plain[len(plain)-len(ending):]) == ending {
+			return true
+		}
+	}
+	return false
 }

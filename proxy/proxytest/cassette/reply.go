@@ -93,8 +93,7 @@ func (r *reply) write(w http.ResponseWriter) {
 
 // describe puts the answer on the interaction, redacted. It returns what keeps it from being written down.
 func (r *reply) describe(i *Interaction, redact *redactor) (problem string) {
-	i.Status, i.Broken = r.status, r.broken
-	if r.status == 0 {
+	if r.answer == nil {
 		return ""
 	}
 	if encoding := r.answer.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {

@@ -2,7 +2,9 @@ package cassette
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"io"
 	"math/big"
 	"slices"
 	"strconv"
@@ -29,45 +31,42 @@ func parseValue(doc []byte) (*value, error) {
 	}); err != nil {
 		return nil, err
 	}
-	decoder := json.NewDecoder(bytes.NewReader(doc))
-	decoder.UseNumber()
-	return build(decoder)
+	return build(jsontext.NewDecoder(bytes.NewBuffer(doc)))
 }
 
 // build makes a value of text that was checked before.
-func build(decoder *json.Decoder) (*value, error) {
-	token, err := decoder.Token()
+func build(decoder *jsontext.Decoder) (*value, error) {
+	token, err := decoder.ReadToken()
 	if err != nil {
 		return nil, err
 	}
-	switch token := token.(type) {
-	case json.Delim:
-		v := &value{kind: byte(token)}
-		for decoder.More() {
-			if v.kind == '{' {
-				name, err := decoder.Token()
-				if err != nil {
-					return nil, err
-				}
-				v.names = append(v.names, name.(string))
-			}
-			item, err := build(decoder)
+	v := &value{kind: byte(token.Kind())}
+	if v.kind != '{' && v.kind != '[' {
+		v.text = token.String()
+		return v, nil
+	}
+	for {
+		switch decoder.PeekKind() {
+		case '}', ']':
+			_, err := decoder.ReadToken()
+			return v, err
+		case 0:
+			_, err := decoder.ReadToken()
+			return nil, cmp.Or(err, io.ErrUnexpectedEOF)
+		}
+		if v.kind == '{' {
+			name, err := decoder.ReadToken()
 			if err != nil {
 				return nil, err
 			}
-			v.items = append(v.items, item)
+			v.names = append(v.names, name.String())
 		}
-		_, err := decoder.Token() // the closing one
-		return v, err
-	case string:
-		return &value{kind: '"', text: token}, nil
-	case json.Number:
-		return &value{kind: '0', text: token.String()}, nil
-	case bool:
-		text := strconv.FormatBool(token)
-		return &value{kind: text[0], text: text}, nil
+		item, err := build(decoder)
+		if err != nil {
+			return nil, err
+		}
+		v.items = append(v.items, item)
 	}
-	return &value{kind: 'n', text: "null"}, nil
 }
 
 // encode writes the value compactly, in its own order and with its own digits.
@@ -181,7 +180,10 @@ func parsePointer(text string) (pointer, bool) {
 
 // below is the pointer to a member or element of what at points to.
 func below(at, segment string) string {
-	return at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(segment)
+	if strings.ContainsAny(segment, "~/") {
+		segment = strings.NewReplacer("~", "~0", "/", "~1").Replace(segment)
+	}
+	return at + "/" + segment
 }
 
 // without takes out what the pointers point to. Elements of arrays become null, so that the others stay where they are.
