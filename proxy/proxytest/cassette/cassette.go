@@ -17,10 +17,10 @@ import (
 type Cassette struct {
 	set     *settings
 	path    string
-	own     *http.Transport // that has to be closed
-	forward http.RoundTripper
+	forward http.RoundTripper // to the upstream
 
 	mu       sync.Mutex
+	own      *http.Transport // that has to be closed
 	token    string
 	redactor *redactor
 	tokens   []string // that the redactor knows
@@ -29,6 +29,7 @@ type Cassette struct {
 	answered int // requests of the run
 	seen     []*seen
 	problems []string
+	lost     []Problem // what should be on the new tape and is not
 	writer   *writer
 	tape     *Tape // that the writer appends to; nil if there was none
 	after    int   // how many interactions of the new tape, from the first, were answered in this run
@@ -70,8 +71,7 @@ func New(path string, opts *Options) (*Cassette, error) {
 	if s.upstream != nil {
 		c.forward = s.Transport
 		if c.forward == nil {
-			c.own = proxy.NewTransport()
-			c.forward = c.own
+			c.forward = c.network()
 		}
 	}
 	return c, nil
@@ -131,9 +131,19 @@ func (c *Cassette) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // next are returned as they are.
 func (c *Cassette) Transport(next http.RoundTripper) http.RoundTripper {
 	if next == nil && c.set.Mode.forwards() {
-		next = proxy.NewTransport()
+		next = c.network()
 	}
 	return &transport{c, next}
+}
+
+// network is the cassette's own way to the network.
+func (c *Cassette) network() http.RoundTripper {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.own == nil {
+		c.own = proxy.NewTransport()
+	}
+	return c.own
 }
 
 // Close ends the recording and puts the tape in its place. It returns the first error in recording, if there was one: they
@@ -157,6 +167,9 @@ func (c *Cassette) Close() error {
 		c.writer.discard()
 	default:
 		c.writeErr = c.writer.finish()
+	}
+	if c.writeErr == nil && len(c.lost) > 0 {
+		c.writeErr = &Error{Code: CodeWrite, Path: c.path, Problems: c.lost}
 	}
 	return c.writeErr
 }

@@ -115,16 +115,25 @@ func (c *Cassette) problem(format string, args ...any) {
 	}
 }
 
+// lose notes a problem because of which the new tape is not whole. It needs c.mu.
+func (c *Cassette) lose(format string, args ...any) {
+	c.problem(format, args...)
+	if c.set.Mode != Compare && len(c.lost) < maxProblems {
+		c.lost = append(c.lost, Problem{Text: fmt.Sprintf(format, args...)})
+	}
+}
+
 // tooLarge refuses a request whose body is not read.
 func (c *Cassette) tooLarge(r *http.Request) *reply {
 	_, name, _ := split(r.URL.EscapedPath())
 	token, all := credentials(r.Header)
-	if _, refused := c.admit(token, all, name); refused != nil {
+	redact, refused := c.admit(token, all, name)
+	if refused != nil {
 		return refused
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.problem("%s was called with a body of more than %d bytes", c.redactor.text(name), c.set.MaxBytes)
+	c.lose("%s was called with a body of more than %d bytes", redact.text(name), c.set.MaxBytes)
 	return refusal(http.StatusRequestEntityTooLarge, ClassTooLarge, fmt.Sprintf("the body has more than %d bytes", c.set.MaxBytes))
 }
 
@@ -198,7 +207,7 @@ func (c *Cassette) complete(s *seen, answer *reply, tapeAfter int, redact *redac
 	}
 	if !answer.local {
 		if problem != "" {
-			c.problem("the answer to %s is not written down: %s", s.Name, problem)
+			c.lose("the answer to %s is not on the tape: %s", s.Name, problem)
 			return
 		}
 		if c.set.Mode != Compare {

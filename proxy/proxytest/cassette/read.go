@@ -100,11 +100,12 @@ func read(from io.Reader, path string, opts *ReadOptions) (*Tape, error) {
 		code = r.fatal
 	case r.line == 0:
 		r.problem(0, "the tape is empty")
-	case len(r.problems) > 0:
 	case !r.ended && !r.truncated:
 		r.truncate(0, fmt.Sprintf("the tape ends after line %d without a line {\"end\":true,…}", r.line))
 	}
-	if r.truncated && len(r.problems) == 0 && !r.opts.AllowTruncated {
+	if r.truncated && len(r.problems) > 0 {
+		r.problem(0, "%s", r.tape.Truncated)
+	} else if r.truncated && !r.opts.AllowTruncated {
 		code = CodeTruncated
 		whole := "%s; %s before that are whole, and AllowTruncated makes use of them"
 		if len(r.tape.Interactions) == 1 {

@@ -68,6 +68,7 @@ func (r *reply) write(w http.ResponseWriter) {
 	if r.broken == Reset || r.broken == Abandoned {
 		panic(http.ErrAbortHandler)
 	}
+	w.Header()["Content-Type"] = nil // no guess
 	for name, values := range r.header {
 		w.Header()[name] = values
 	}

@@ -92,7 +92,7 @@ type Interaction struct {
 	AnswerText  string          `json:"answer_text,omitempty"`
 	AnswerBytes []byte          `json:"answer_base64,omitempty"`
 
-	AtMS      float64 `json:"at_ms"`      // when it began, milliseconds since Header.Created
+	AtMS      float64 `json:"at_ms"`      // when it began, milliseconds since the run's first request
 	LatencyMS float64 `json:"latency_ms"` // how long it took, as seen here
 
 	Line int `json:"-"` // of the file; 0 before it is in one
