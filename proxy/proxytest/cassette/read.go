@@ -288,6 +288,7 @@ func (r *reading) interaction(text []byte) error {
 		"at_ms": readFloat(&i.AtMS), "latency_ms": readFloat(&i.LatencyMS),
 	}
 	if err := members.read(text); err != nil {
+		r.last++ // most likely
 		return err
 	}
 	i.Kind, i.Broken = Kind(kind), Break(broken)

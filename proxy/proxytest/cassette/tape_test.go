@@ -36,7 +36,7 @@ func TestTapesThatCannotBeRead(t *testing.T) {
 		"count":               {[]string{head, a, b, tail(3)}, cassette.CodeTape, []string{"line 4: the tape ends with the count 3 and has 2"}},
 		"after the end":       {[]string{head, tail(0), a}, cassette.CodeTape, []string{"line 3: there is something after the tape's end"}},
 		"no end":              {[]string{head, a, b}, cassette.CodeTruncated, []string{"ends after line 3", "2 interactions", "AllowTruncated"}},
-		"broken and cut off":  {[]string{head, `{"n":1,"kind":`, b}, cassette.CodeTape, []string{"3 problems", "line 2: invalid JSON", "lines are missing", "ends after line 3 without"}},
+		"broken and cut off":  {[]string{head, `{"n":1,"kind":`, b}, cassette.CodeTape, []string{"2 problems", "line 2: invalid JSON", "ends after line 3 without"}},
 		"member twice":        {[]string{head, more(a, `"kind":"tool"`), tail(1)}, cassette.CodeTape, []string{"line 2", "kind"}},
 		"unknown member":      {[]string{head, more(a, `"colour":1`), tail(1)}, cassette.CodeTape, []string{"line 2", "/colour is no member"}},
 		"all at once": {
