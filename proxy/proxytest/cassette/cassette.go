@@ -80,10 +80,14 @@ func New(path string, opts *Options) (*Cassette, error) {
 // Open is [New] for a test: a tape that cannot be used fails it at once. When the test ends the cassette is closed, and
 // deviations in the modes [Replay] and [Compare] fail the test. A new or longer tape is told in the test's log.
 //
-//	tape := cassette.Open(t, "testdata/refund.jsonl", &cassette.Options{Mode: mode})
+//	opts := &cassette.Options{Ignore: []string{"/request_id"}}
+//	if *update { // a flag of the test's own
+//		opts.Mode = cassette.Record
+//	}
+//	tape := cassette.Open(t, "testdata/refund.jsonl", opts)
 //	dispatchtest.Run(t, target, dispatchtest.Task{Instruction: "…", World: world, WrapProxy: tape.Wrap})
 //
-// Nothing is recorded unless the mode says so; a test may have a flag of its own for that.
+// Nothing is recorded unless the mode says so.
 func Open(t testing.TB, path string, opts *Options) *Cassette {
 	t.Helper()
 	c, err := New(path, opts)

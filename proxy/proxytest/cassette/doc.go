@@ -8,6 +8,9 @@
 //		}).AssertOK(t)
 //	}
 //
+// The tape is recorded by the same test, when it is told to: with a flag of its own, for example, that sets
+// [Options.Mode] to [Record], and a proxy behind it, which may be the world of a test or the platform.
+//
 // A [Cassette] is an http.Handler that stands where a run's proxy stands, so the agent may be written in any language; for an
 // agent in Go it is a transport, too. Its [Mode] says whether it replays, records, forwards what is new, or compares. With a
 // [Recorder] an agent in production records every run on a tape of its own.
@@ -29,7 +32,7 @@
 // token, password, passwd, passphrase, secret, cookie, credential, authorization, or api, access, secret or private key.
 // In texts, credentials after Bearer, Basic, name= and name:, and passwords in URLs are replaced. A secret that stands
 // elsewhere, such as in a sentence, cannot be told: name its member in [Options.Redact], and look at a tape before it is
-// published. Requests are redacted in the same way before they are compared.
+// published. Requests are redacted in the same way before they are compared, so calls that differ in secrets only are equal.
 //
 // # What a tape does not have
 //

@@ -75,7 +75,7 @@ func TestCompare(t *testing.T) {
 				w.WriteHeader(429)
 			case "500", "404":
 				w.WriteHeader(map[string]int{"500": 500, "404": 404}[answer])
-				_, _ = fmt.Fprintf(w, `{"detail":{"error_class":"x","message":"at %d"}}`, n)
+				_, _ = fmt.Fprintf(w, `{"detail":{"error_class":"x","message":"%d"}}`, len(answers))
 			default:
 				_, _ = fmt.Fprintf(w, `{"tool_name":"get","response":%s,"source":"odyssey","latency_ms":%d,"validation":{"n":%d}}`, answer, n, n)
 			}
@@ -92,7 +92,7 @@ func TestCompare(t *testing.T) {
 		"another answer":      {tape: []string{a}, now: []string{b}, want: []cassette.DeviationKind{cassette.Answer}, text: []string{"get is answered otherwise", `/response/at: "09:00" on the tape, "10:00" in the run`, "/response/total: 79.5 on the tape, 80 in the run"}},
 		"ignored":             {tape: []string{a}, now: []string{b}, ignore: []string{"/at", "/total"}},
 		"another status":      {tape: []string{a}, now: []string{"500"}, want: []cassette.DeviationKind{cassette.Answer}, text: []string{`status: "200" on the tape, "500" in the run`}},
-		"words of an error":   {tape: []string{"404"}, now: []string{"404"}},
+		"words of an error":   {tape: []string{"404"}, now: []string{"404", "404"}},
 		"retries on the tape": {tape: []string{"429", "429", a}, now: []string{a}},
 		"retries now":         {tape: []string{a}, now: []string{"429", a}},
 		"given up on both":    {tape: []string{"429"}, now: []string{"429"}},

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,6 +71,9 @@ func TestForwardingChangesNothing(t *testing.T) {
 			if sent != arguments || got.URL.Path != "/api/runs/abc/tools/get_order" || got.URL.RawQuery != "x=1" ||
 				got.Header.Get("Authorization") != "Bearer "+token || got.Header.Get("X-Pipelines-Actor-Id") != "supervisor" {
 				t.Errorf("the proxy got %s %v %q", got.URL, got.Header, sent)
+			}
+			if encoding := got.Header.Get("Accept-Encoding"); name != "transport" && encoding != "identity" {
+				t.Errorf("the proxy may answer in %s", encoding)
 			}
 			if err := c.Close(); err != nil {
 				t.Fatal(err)
@@ -160,7 +165,11 @@ func TestUpstreamDown(t *testing.T) {
 	}
 	url := "http://" + listener.Addr().String()
 	_ = listener.Close()
-	for name, upstream := range map[string]string{"down": url, "none": ""} {
+	secure := httptest.NewUnstartedServer(nil)
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.StartTLS()
+	t.Cleanup(secure.Close)
+	for name, upstream := range map[string]string{"down": url, "none": "", "untrusted": secure.URL} {
 		path := filepath.Join(t.TempDir(), "run.jsonl")
 		c := newCassette(t, path, &cassette.Options{Mode: cassette.Record, Upstream: upstream})
 		_, err := client(t, c, nil).Call(t.Context(), "get_order", nil)
@@ -169,7 +178,8 @@ func TestUpstreamDown(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		wantKinds(t, c.Report(), cassette.Trouble)
-		mustContain(t, c.Report().String(), map[string]string{"down": "connection refused", "none": "set Options.Upstream"}[name])
+		mustContain(t, c.Report().String(), map[string]string{"down": "connection refused", "none": "set Options.Upstream",
+			"untrusted": "TLS certificate is not trusted"}[name])
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}

@@ -81,8 +81,25 @@ func TestTokenIsNeverOnTheTape(t *testing.T) {
 	if strings.Contains(c.Report().String(), "odd>") {
 		t.Errorf("the token is in %s", c.Report())
 	}
-	if _, err := cassette.Load(path, nil); err != nil {
-		t.Error(err)
+	whole, err := cassette.Load(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(whole.Interactions[2].AnswerBytes); got != "\xff[redacted]" {
+		t.Errorf("the binary answer is %q", got)
+	}
+}
+
+// A token of digits may be a number, and one that is short may be anything: it is kept off by its headers only.
+func TestTokensThatAreSpecial(t *testing.T) {
+	for token, want := range map[string]string{"1234567890": `{"a":"[redacted]","b":12}`, "12": `{"a":1234567890,"b":12}`} {
+		path := filepath.Join(t.TempDir(), "run.jsonl")
+		c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+		post(t, c.Wrap(proxyOf(func(http.ResponseWriter, *http.Request) {})), "/tools/a", `{"a":1234567890,"b":12}`, token)
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		mustContain(t, readFile(t, path), `"arguments":`+want)
 	}
 }
 

@@ -155,6 +155,35 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// While a client waits to repeat a call, others may be made.
+func TestOrderWhileACallIsRepeated(t *testing.T) {
+	busy := `{"n":1,"kind":"tool","name":"a","arguments":{},"status":429,"at_ms":0,"latency_ms":1}`
+	at := func(line, ms string) string { return strings.Replace(line, `"at_ms":0`, `"at_ms":`+ms, 1) }
+	path := tape(t, head, busy, at(call(2, "a", `{}`, `1`), "1000"), at(call(3, "b", `{}`, `1`), "2000"), tail(3))
+	for order, want := range map[string]int{"aab": 0, "aba": 0, "baa": 1} {
+		c := newCassette(t, path, nil)
+		for _, name := range strings.Split(order, "") {
+			post(t, c, "/tools/"+name, `{}`, token)
+		}
+		if r := c.Report(); len(r.Deviations) != want {
+			t.Errorf("%s: want %d deviations\n%s", order, want, r)
+		}
+	}
+}
+
+// The nearest call is the one with the fewest differences.
+func TestNearest(t *testing.T) {
+	c := newCassette(t, tape(t, head, call(1, "get", `{"a":1,"b":1,"c":1}`, `1`), call(2, "get", `{"a":2,"b":2,"c":2}`, `1`),
+		call(3, "get", `{"a":3,"b":3,"c":3}`, `1`), tail(3)), nil)
+	_, err := client(t, c, nil).Call(t.Context(), "get", json.RawMessage(`{"a":2,"b":2,"c":9}`))
+	mustContain(t, detail(err), "line 3 differs at /c")
+	report := c.Report()
+	wantKinds(t, report, cassette.Changed, cassette.NeverMade, cassette.NeverMade)
+	if d := report.Deviations[0]; d.Tape.Number != 2 || len(d.Diff) != 1 || d.Diff[0].String() != "/c: 2 on the tape, 9 in the run" {
+		t.Errorf("%s", report)
+	}
+}
+
 // deviants are agents that do not do what is on the tape.
 func TestDeviations(t *testing.T) {
 	get := func(p *proxy.Client, id string) (json.RawMessage, error) {
@@ -403,15 +432,21 @@ func TestOtherPlanes(t *testing.T) {
 	behind := c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) { _, _ = fmt.Fprintf(w, `{"path":%q}`, r.URL.Path) }))
 	paths := []string{"/telemetry", "/data", "/context/orders?slice=true", "/tools/data"}
 	for _, p := range paths {
-		post(t, behind, "/api/odyssey-proxy/runs/abc"+p, `{"kind":"sql"}`, token)
+		post(t, behind, "/api/odyssey-proxy/runs/abc"+p, `{"kind":"sql","occurred_at":"09:00"}`, token)
 	}
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
 	mustContain(t, readFile(t, path+"2"), `"name":"telemetry"`, `"name":"data"`, `"name":"context/orders?slice=true"`, `"kind":"tool","name":"data"`)
 	replay := newCassette(t, path+"2", nil)
+	at := func(path string) string { // the time of a span does not matter, a member of arguments does
+		if path == "/telemetry" {
+			return `{"occurred_at":"10:00","kind":"sql"}`
+		}
+		return `{"kind":"sql","occurred_at":"09:00"}`
+	}
 	for _, p := range paths {
-		if got := post(t, replay, "/elsewhere"+p, `{"kind":"sql"}`, token); got.status != 200 || !strings.Contains(got.body, "/runs/abc") {
+		if got := post(t, replay, "/elsewhere"+p, at(p), token); got.status != 200 || !strings.Contains(got.body, "/runs/abc") {
 			t.Errorf("%s: %+v", p, got)
 		}
 	}
