@@ -100,7 +100,7 @@ func Open(t testing.TB, path string, opts *Options) *Cassette {
 			t.Error(err)
 		}
 		if n := c.recorded(); n > 0 {
-			t.Logf("cassette: recorded %d interactions on %s", n, path)
+			t.Logf("cassette: recorded %s on %s", count(n, "interaction"), path)
 		}
 		c.Report().Assert(t)
 	})

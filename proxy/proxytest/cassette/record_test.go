@@ -129,6 +129,79 @@ func TestRecordingSurvivesItsProcess(t *testing.T) {
 	wantKinds(t, c.Report(), cassette.Trouble)
 }
 
+// Open records only when it is told to, and says that it has.
+func TestOpenRecords(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.jsonl")
+	for n, mode := range []cassette.Mode{cassette.Record, cassette.ReplayOrForward, cassette.ReplayOrForward, cassette.Replay} {
+		f := &failing{TB: t}
+		c := cassette.Open(f, path, &cassette.Options{Mode: mode})
+		behind := c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") }))
+		for i := range min(n, 1) + 1 {
+			if got := post(t, behind, "/tools/next", fmt.Sprintf(`{"i":%d}`, i), token); got.status != 200 {
+				t.Errorf("%s: %+v", mode, got)
+			}
+		}
+		for _, end := range f.cleanup {
+			end()
+		}
+		want := []string{"cassette: recorded 1 interaction on " + path, "cassette: recorded 1 interaction on " + path, "", ""}[n]
+		if log := strings.Join(f.logs, ""); len(f.errors) != 0 || log != want {
+			t.Errorf("%s: errors %q, log %q", mode, f.errors, log)
+		}
+	}
+}
+
+// What cannot be put in its place stays where it was written.
+func TestTapeThatCannotBeReplaced(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.jsonl")
+	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+	post(t, c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") })), "/tools/next", `{}`, token)
+	if err := os.MkdirAll(filepath.Join(path, "folder"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); cassette.CodeOf(err) != cassette.CodeWrite || !strings.Contains(err.Error(), "put in its place") {
+		t.Errorf("%v", err)
+	}
+	if tape, err := cassette.Load(path+".part", nil); err != nil || len(tape.Interactions) != 1 {
+		t.Errorf("%v", err)
+	}
+}
+
+// Headers that are about one connection are not passed on.
+func TestConnectionHeaders(t *testing.T) {
+	var got http.Header
+	url := serveHTTP(t, proxyOf(func(w http.ResponseWriter, r *http.Request) {
+		got = r.Header
+		w.Header().Set("Connection", "X-Hop")
+		w.Header().Set("X-Hop", "1")
+		w.Header().Set("X-End", "1")
+	}))
+	c := newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"), &cassette.Options{Mode: cassette.Record, Upstream: url})
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://proxy.test/tools/get", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"Authorization": "Bearer " + token, "Connection": "X-Mine, close", "X-Mine": "1", "Proxy-Authorization": "Basic eA==", "X-Other": "1",
+	} {
+		r.Header.Set(name, value)
+	}
+	resp, err := proxytest.NewTransport(c).RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if got.Get("X-Mine") != "" || got.Get("Proxy-Authorization") != "" || got.Get("X-Other") != "1" || got.Get("Authorization") == "" {
+		t.Errorf("the proxy got %v", got)
+	}
+	if resp.Header.Get("X-Hop") != "" || resp.Header.Get("X-End") != "1" {
+		t.Errorf("the agent got %v", resp.Header)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestRunWithoutCalls(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "run.jsonl")
 	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})

@@ -276,13 +276,16 @@ func detail(err error) string {
 type failing struct {
 	testing.TB
 	errors  []string
+	logs    []string
 	cleanup []func()
 }
 
-func (f *failing) Helper()             {}
-func (f *failing) Logf(string, ...any) {}
-func (f *failing) Cleanup(end func())  { f.cleanup = append(f.cleanup, end) }
-func (f *failing) Error(args ...any)   { f.errors = append(f.errors, fmt.Sprint(args...)) }
+func (f *failing) Helper() {}
+func (f *failing) Logf(format string, args ...any) {
+	f.logs = append(f.logs, fmt.Sprintf(format, args...))
+}
+func (f *failing) Cleanup(end func()) { f.cleanup = append(f.cleanup, end) }
+func (f *failing) Error(args ...any)  { f.errors = append(f.errors, fmt.Sprint(args...)) }
 func (f *failing) Errorf(format string, args ...any) {
 	f.errors = append(f.errors, fmt.Sprintf(format, args...))
 }
@@ -507,6 +510,41 @@ func TestTwoRunsAtOnce(t *testing.T) {
 			tape := cassette.Open(t, recorded, &cassette.Options{DropRetries: true})
 			dispatchtest.Run(t, dispatchtest.Target{Agent: refund}, replayTask(tape)).AssertFinalResponse(t, "Refunded: 4521.")
 		})
+	}
+}
+
+// Requests that are no calls with arguments are in reports, too, and long reports are cut.
+func TestReportOfUnusualRequests(t *testing.T) {
+	many := map[string]int{}
+	for n := range 30 {
+		many[fmt.Sprintf("m%02d", n)] = n
+	}
+	c := newCassette(t, tape(t, head,
+		`{"n":1,"kind":"other","name":"data","arguments_text":"SELECT 1","status":200,"answer_text":"1","at_ms":0,"latency_ms":1}`,
+		`{"n":2,"kind":"other","name":"context/orders","method":"GET","status":200,"answer":[],"at_ms":0,"latency_ms":1}`,
+		call(3, "put", `{"text":"`+strings.Repeat("x", 500)+`\u202e"}`, `1`), tail(3)), nil)
+	post(t, c, "/data", "SELECT 2", token)
+	_, _ = client(t, c, nil).Call(t.Context(), "put", many)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://proxy.test/context/orders", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	if got := do(t, c, r); got.status != 200 || got.body != "[]" {
+		t.Errorf("%+v", got)
+	}
+	r.Method = http.MethodDelete
+	do(t, c, r)
+	report := c.Report()
+	wantKinds(t, report, cassette.Changed, cassette.Changed, cassette.NotOnTape)
+	text := report.String()
+	mustContain(t, text, `run   data "SELECT 2"`, `the whole: "SELECT 1" on the tape, "SELECT 2" in the run`,
+		"/m11: nothing on the tape, 11 in the run\n       and 19 differences more", "run   DELETE context/orders", "…")
+	if strings.Contains(text, "\u202e") || len(text) > 4000 {
+		t.Errorf("not fit for a terminal:\n%s", text)
+	}
+	if encoded, err := json.Marshal(report); err != nil || !strings.Contains(string(encoded), `"kind":"not_on_tape"`) {
+		t.Errorf("%v %s", err, encoded)
 	}
 }
 
