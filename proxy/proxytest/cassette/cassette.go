@@ -13,7 +13,7 @@ import (
 // A Cassette stands where the proxy of one run stands, with a tape. It is an http.Handler for agents in any language, and
 // through [Cassette.Wrap] and [Cassette.Transport] whatever else a test needs. It belongs to one run, of one or more turns:
 // the first run token that it sees is that run's, and requests with another are refused, so that concurrent runs cannot mix.
-// It is safe for concurrent use.
+// An answer that is forwarded is passed on, unchanged, when it has arrived and is on the tape. It is safe for concurrent use.
 type Cassette struct {
 	set     *settings
 	path    string

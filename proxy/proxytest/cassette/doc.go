@@ -30,9 +30,10 @@
 // either: it is looked for in names, strings, JSON inside strings, numbers and texts, also percent-encoded or in base64.
 // Members with the usual names of secrets have [Redacted] for a value, whatever the case and separators: names that end in
 // token, password, passwd, passphrase, secret, cookie, credential, authorization, or api, access, secret or private key.
-// In texts, credentials after Bearer, Basic, name= and name:, and passwords in URLs are replaced. A secret that stands
-// elsewhere, such as in a sentence, cannot be told: name its member in [Options.Redact], and look at a tape before it is
-// published. Requests are redacted in the same way before they are compared, so calls that differ in secrets only are equal.
+// In texts the headers Authorization and Cookie, what follows Bearer or Basic, what = or : assigns to such a name, and
+// passwords in URLs are replaced. A secret that stands elsewhere, such as in a sentence, cannot be told: name its member in
+// [Options.Redact], and look at a tape before it is published. Requests are redacted in the same way before they are
+// compared, so calls that differ in secrets only are equal.
 //
 // # What a tape does not have
 //

@@ -130,47 +130,95 @@ func (r *redactor) string(s string) string {
 
 // Credentials in texts.
 var (
-	bearerText = regexp.MustCompile(`(?i)\b(bearer|basic)(\s+|%20|\+)[A-Za-z0-9._~+/=-]{12,}`)
 	headerText = regexp.MustCompile(`(?i)\b((?:proxy-)?authorization|(?:set-)?cookie)(\s*:\s*)[^\r\n"']+`)
+	bearerText = regexp.MustCompile(`(?i)\b(bearer|basic)(\s+|%20|\+)[A-Za-z0-9._~+/=-]{12,}`)
 	userInfo   = regexp.MustCompile(`(://[^/\s:@"']*):[^/\s@"']+@`)
-	assignment = regexp.MustCompile(`(?i)([a-z0-9_.-]*(?:authorization|(?:api|access|secret|private)[-_. ]?key|tokens?|` +
-		`passwords?|passwd|passphrase|pwd|secrets?|cookies?|credentials?|jwt))` +
-		`(\\*["']?\s*[=:]\s*(?:(?:bearer|basic)\s+)?\\*)("[^"]*"|'[^']*'|["']?[^&\s#"',;]+)`)
 )
 
 // text redacts free text: the run token anywhere, and credentials that can be told by what stands before them.
 func (r *redactor) text(s string) string {
 	s = r.token(s)
-	if !r.usual {
-		return s
+	if !r.usual || !strings.ContainsAny(s, " =:+%\t\n") {
+		return s // as most strings are
 	}
 	if strings.Contains(s, "://") {
 		s = userInfo.ReplaceAllString(s, "${1}:"+Redacted+"@")
 	}
-	if !strings.ContainsAny(s, " =:+%\t\n") || !announced(s) {
-		return s // as most strings are
+	lower := strings.ToLower(s)
+	if strings.Contains(lower, "authorization") || strings.Contains(lower, "cookie") {
+		s = headerText.ReplaceAllString(s, "${1}${2}"+Redacted)
 	}
-	s = headerText.ReplaceAllString(s, "${1}${2}"+Redacted)
-	s = bearerText.ReplaceAllString(s, "${1}${2}"+Redacted)
-	return assignment.ReplaceAllStringFunc(s, func(match string) string {
-		part := assignment.FindStringSubmatch(match)
-		if !secretName(part[1]) || strings.Trim(part[3], `"'`) == Redacted {
-			return match
-		}
-		quote := part[3][:1]
-		if quote != `"` && quote != "'" {
-			quote = ""
-		}
-		return part[1] + part[2] + quote + Redacted + quote
-	})
+	if strings.Contains(lower, "bearer") || strings.Contains(lower, "basic") {
+		s = bearerText.ReplaceAllString(s, "${1}${2}"+Redacted)
+	}
+	return assignments(s)
 }
 
-// announced reports whether a text has a word that may stand before a credential, so that the others need no closer look.
-func announced(s string) bool {
-	s = strings.ToLower(s)
-	return slices.ContainsFunc([]string{
-		"authorization", "key", "token", "passw", "passphrase", "pwd", "secret", "cookie", "credential", "jwt", "bearer", "basic",
-	}, func(word string) bool { return strings.Contains(s, word) })
+// assignments redacts what a text assigns to the name of a secret: password=…, "api_key": "…", &token=….
+func assignments(s string) string {
+	var b strings.Builder
+	done := 0 // what is in b
+	for i := 0; i < len(s); i++ {
+		if s[i] != '=' && s[i] != ':' {
+			continue
+		}
+		name := strings.TrimRight(s[done:i], " \t\r\n\"'\\")
+		if at := strings.LastIndexFunc(name, notInName); !secretName(name[at+1:]) {
+			continue
+		}
+		from, to := assigned(s, i+1)
+		if from < to && s[from:to] != Redacted {
+			b.WriteString(s[done:from])
+			b.WriteString(Redacted)
+			done = to
+		}
+		i = max(i, to-1)
+	}
+	if done == 0 {
+		return s
+	}
+	return b.String() + s[done:]
+}
+
+func notInName(c rune) bool {
+	return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '.' || c == '-')
+}
+
+// assigned finds the value that begins at or after i: what is in quotes, or reaches to the next separator.
+func assigned(s string, i int) (from, to int) {
+	skip := func(cut string) { i = len(s) - len(strings.TrimLeft(s[i:], cut)) }
+	skip(" \t\r\n\\")
+	for _, scheme := range []string{"bearer ", "basic "} {
+		if len(s) >= i+len(scheme) && strings.EqualFold(s[i:i+len(scheme)], scheme) {
+			i += len(scheme)
+			skip(" \t\r\n\\")
+		}
+	}
+	if i < len(s) && (s[i] == '"' || s[i] == '\'') {
+		return i + 1, closing(s, i)
+	}
+	if end := strings.IndexAny(s[i:], "& \t\r\n#\"',;"); end >= 0 {
+		return i, i + end
+	}
+	return i, len(s)
+}
+
+// closing finds where the quotation ends that begins at i: before a quote that is escaped if the opening one is, and not if
+// not. One that is not closed reaches to the end of the line.
+func closing(s string, i int) int {
+	escaped := s[i-1] == '\\'
+	for j := i + 1; j < len(s); j++ {
+		if s[j] == s[i] && (s[j-1] == '\\') == escaped {
+			if escaped {
+				return j - 1
+			}
+			return j
+		}
+	}
+	if end := strings.IndexAny(s[i:], "\r\n"); end >= 0 {
+		return i + end
+	}
+	return len(s)
 }
 
 // at is the pointer to a member or element, for those who ask.

@@ -105,13 +105,13 @@ func TestTokensThatAreSpecial(t *testing.T) {
 
 const secretive = `{"authorization":"Bearer abc","Api-Key":7,"clientSecret":{"a":1},"user":{"PASSWORD":"pw","set_cookie":["a","b"]},` +
 	`"headers":[{"name":"Authorization","value":"xyzzy"},{"name":"Accept","value":"text/html"}],"body":"{\"access_token\":\"xyzzy\",\"n\":1}",` +
-	`"text":"basic xyzzyxyzzyxyzzy curl -b 'Cookie: a=xyzzy; b=xyzzy' -H 'Authorization: Bearer xyzzyxyzzyxyzzy' 'https://bob:xyzzy@example.com/?api_key=xyzzy&page=2' password=xyzzy pwd='xyzzy xyzzy' {\\\"secret\\\": \\\"xyzzy",` +
+	`"text":"basic xyzzyxyzzyxyzzy curl -b 'Cookie: a=xyzzy; b=xyzzy' -H 'Authorization: Bearer xyzzyxyzzyxyzzy' 'https://bob:xyzzy@example.com/?api_key=xyzzy&page=2' password=xyzzy pwd='xyzzy xyzzy' {\\\"pwd\\\":\\\"xyzzy xyzzy\\\",\\\"n\\\":1} secret: \"xyzzy \\\"xyzzy\" {\\\"secret\\\": \\\"xyzzy xyzzy",` +
 	`"has_password":true,"old_token":null,"tokens_used":12,"total":79.50,"card":{"number":"4111 1111"}}`
 
 func TestRedaction(t *testing.T) {
 	const clean = `{"authorization":"[redacted]","Api-Key":"[redacted]","clientSecret":"[redacted]","user":{"PASSWORD":"[redacted]","set_cookie":"[redacted]"},` +
 		`"headers":[{"name":"Authorization","value":"[redacted]"},{"name":"Accept","value":"text/html"}],"body":"{\"access_token\":\"[redacted]\",\"n\":1}",` +
-		`"text":"basic [redacted] curl -b 'Cookie: [redacted]' -H 'Authorization: [redacted]' 'https://bob:[redacted]@example.com/?api_key=[redacted]&page=2' password=[redacted] pwd='[redacted]' {\\\"secret\\\": \\\"[redacted]\"",` +
+		`"text":"basic [redacted] curl -b 'Cookie: [redacted]' -H 'Authorization: [redacted]' 'https://bob:[redacted]@example.com/?api_key=[redacted]&page=2' password=[redacted] pwd='[redacted]' {\\\"pwd\\\":\\\"[redacted]\\\",\\\"n\\\":1} secret: \"[redacted]\" {\\\"secret\\\": \\\"[redacted]",` +
 		`"has_password":true,"old_token":null,"tokens_used":12,"total":79.50,"card":{"number":"4111 1111"}}`
 	card := func(pointer, name string) bool { return strings.HasSuffix(pointer, "/card/number") && name == "number" }
 	tests := map[string]struct {
