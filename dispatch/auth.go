@@ -2,7 +2,9 @@ package dispatch
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
+	"runtime/debug"
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/secret"
@@ -50,6 +52,17 @@ func newAuthenticator(o *Options) (authenticator, []error) {
 // notTokenChar is true for what RFC 9110 does not allow in a header name.
 func notTokenChar(c rune) bool {
 	return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", c))
+}
+
+// admits lets nobody in when a function of the options panics. What it panics with may be a secret, and is not logged.
+func (h *Handler) admits(r *http.Request) (ok bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			ok = false
+			h.opts.Logger.ErrorContext(r.Context(), "TokenFunc or Verify panicked", "panic", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
+		}
+	}()
+	return h.auth.allows(r)
 }
 
 // allows takes the same time whatever the tokens are; see package secret.

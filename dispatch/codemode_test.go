@@ -116,6 +116,11 @@ func TestCodeMode(t *testing.T) {
 				"DYSTOPIC_TASK_INPUT_FILE": write("task.json", payload),
 			}, 0, `{"final_response":"hi 17 42  {\"order_id\":\"4521\"}"}` + "\n", "",
 		},
+		{
+			"later names with an underscore", map[string]string{
+				"DYSTOPIC_ODYSSEY_PROXY_URL": server.URL + "/runs/abc", "DYSTOPIC_RUN_TOKEN": runToken, "_DYSTOPIC_TASK_INPUT_JSON": payload,
+			}, 0, `{"final_response":"hi  42  {\"order_id\":\"4521\"}"}` + "\n", "",
+		},
 		{"brief", with("PIPELINES_TASK_FILE", write("brief.txt", "  do it\n"), "_PIPELINES_TASK_INPUT_JSON", `{"input":{}}`), 0, `{"final_response":"do it    {}"}` + "\n", ""},
 		{"no task", with(), 0, `{"final_response":"    {}"}` + "\n", ""},
 		{"stdin is closed", with("_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"stdin"}`), 0, `{"final_response":"stdin: true"}` + "\n", ""},

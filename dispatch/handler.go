@@ -47,7 +47,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		WriteError(w, &Error{Code: CodeMethod, Message: "use POST"})
 		return
 	}
-	if !h.auth.allows(r) {
+	if !h.admits(r) {
 		httpbody.Skip(w, r)
 		WriteError(w, &Error{Code: CodeUnauthorized})
 		return

@@ -290,6 +290,8 @@ func TestBadBodies(t *testing.T) {
 		{"duplicate inside", `{"input":{"input":{"a":1,"a":2}}}`, 400, dispatch.CodeJSON, "/input/input/a stands twice"},
 		{"wrong case", `{"Task_ID":1}`, 400, dispatch.CodeJSON, `it must be "task_id"`},
 		{"wrong case inside", `{"input":{"User_instruction":"x"}}`, 400, dispatch.CodeJSON, `it must be "user_instruction"`},
+		{"wrong case in a session", `{"input":{"Session_ID":"x"}}`, 400, dispatch.CodeJSON, `it must be "session_id"`},
+		{"wrong case of a turn", `{"input":{"turn_Id":"x"}}`, 400, dispatch.CodeJSON, `it must be "turn_id"`},
 		{"deep", deep, 400, dispatch.CodeJSON, "256 levels"},
 		{"invalid UTF-8", "{\"input\":{\"user_instruction\":\"\xff\"}}", 400, dispatch.CodeJSON, "UTF-8"},
 		{"NaN", `{"task_id":NaN}`, 400, dispatch.CodeJSON, "invalid character 'N'"},
@@ -480,6 +482,13 @@ func TestAnswers(t *testing.T) {
 			`{"final_response":"done"}`,
 		},
 		{
+			"markup is left as it is",
+			&dispatch.Response{FinalResponse: "<b>&", Messages: []dispatch.Message{
+				{Role: "assistant", Content: dispatch.Text("<b>"), ToolCalls: []dispatch.ToolCall{{ID: "1", Name: "t", Arguments: json.RawMessage(`{"a":"<b>"}`)}}},
+			}, Metadata: &dispatch.Metadata{Extra: map[string]any{"x": "<b>&"}}},
+			`{"final_response":"<b>&","messages":[{"role":"assistant","content":"<b>","tool_calls":[{"id":"1","name":"t","arguments":{"a":"<b>"}}]}],"metadata":{"x":"<b>&"}}`,
+		},
+		{
 			"malformed messages are dropped", &dispatch.Response{FinalResponse: "done", Messages: []dispatch.Message{{Role: "function"}}},
 			`{"final_response":"done"}`,
 		},
@@ -664,6 +673,46 @@ func TestTheHostsOwnFunctionsMayPanic(t *testing.T) {
 			o.FailureResponse = func(*dispatch.Run, *dispatch.Error) *dispatch.Response { panic("hunter2") }
 		})
 	wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"(no final response)"}`)
+}
+
+func TestAuthenticationThatPanicsLetsNobodyIn(t *testing.T) {
+	for name, set := range map[string]func(*dispatch.Options){
+		"TokenFunc": func(o *dispatch.Options) { o.TokenFunc = func() []string { panic("hunter2") } },
+		"Verify":    func(o *dispatch.Options) { o.Tokens, o.Verify = nil, func(*http.Request) bool { panic("hunter2") } },
+	} {
+		var log bytes.Buffer
+		h := newHandler(t, answering("x"), set, func(o *dispatch.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+		for _, body := range []string{seedBody, `{"ping":true}`} {
+			if w := post(h, body, nil); w.Code != 401 || w.Body.Len() != 0 {
+				t.Errorf("%s: %d %s, want a bare 401", name, w.Code, w.Body)
+			}
+		}
+		if !strings.Contains(log.String(), "panicked") || strings.Contains(log.String(), "hunter2") {
+			t.Errorf("%s: the log is %s", name, &log)
+		}
+	}
+}
+
+func TestOptionsAreCopied(t *testing.T) {
+	transport := answers(`{"response":"from the first","source":"odyssey"}`)
+	o := &dispatch.Options{Tokens: []string{agentToken}, Proxy: &proxy.Options{Transport: transport}}
+	h, err := dispatch.New(func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		got, err := run.Proxy.Call(ctx, "get_order", nil)
+		return &dispatch.Response{FinalResponse: string(got)}, err
+	}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Tokens[0] = "another"
+	o.Proxy.Transport = answers(`{"response":"from the second","source":"odyssey"}`)
+	wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"\"from the first\""}`)
+}
+
+// answers is a transport that always answers the same.
+type answers string
+
+func (a answers) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(string(a)))}, nil
 }
 
 func TestARequestWithoutABody(t *testing.T) {

@@ -102,7 +102,7 @@ func (c ToolCall) MarshalJSON() ([]byte, error) {
 	if len(c.Arguments) == 0 {
 		c.Arguments = json.RawMessage("{}")
 	}
-	return json.Marshal(flat(c))
+	return marshal(flat(c))
 }
 
 // UnmarshalJSON reads either form.

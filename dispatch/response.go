@@ -62,7 +62,7 @@ func (m Metadata) MarshalJSON() ([]byte, error) {
 	if m.HarnessVariant != nil {
 		all["harness_variant"] = m.HarnessVariant
 	}
-	return json.Marshal(all)
+	return marshal(all)
 }
 
 // encode writes the answer so that the platform accepts it: what it would drop is left out, and reported.
@@ -135,11 +135,17 @@ func encodeMember(v any) (value []byte, ok bool) {
 			ok = false
 		}
 	}()
+	value, err := marshal(v)
+	return value, err == nil && utf8.Valid(value)
+}
+
+// marshal is json.Marshal that leaves <, > and & as they are.
+func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(v)
-	return bytes.TrimSpace(b.Bytes()), err == nil && utf8.Valid(b.Bytes())
+	return bytes.TrimSpace(b.Bytes()), err
 }
 
 // appendString appends s as a JSON string, with U+FFFD for what is not UTF-8.

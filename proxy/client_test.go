@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -575,5 +576,50 @@ func TestProbe(t *testing.T) {
 			sent[0].body != "{}" || sent[0].header.Get("Authorization") != "Bearer fake-token" {
 			t.Errorf("sent %+v", sent)
 		}
+	}
+}
+
+type named struct {
+	mu    *sync.Mutex
+	calls *[]string
+	name  string
+}
+
+func (o named) CallStart(ctx context.Context, _ proxy.CallInfo) context.Context {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	*o.calls = append(*o.calls, o.name)
+	return ctx
+}
+
+func (named) CallEnd(context.Context, proxy.CallEnd) {}
+
+// Two clients derived from one must not see each other's observers.
+func TestObserversOfSiblings(t *testing.T) {
+	c, _ := scripted(t, answer(200, seedAnswer))
+	var mu sync.Mutex
+	var calls []string
+	observer := func(name string) proxy.Observer { return named{&mu, &calls, name} }
+	parent := c.Observe(observer("a")).Observe(observer("b")).Observe(observer("c"))
+	first := parent.Observe(observer("first"))
+	parent.Observe(observer("second"))
+	if _, err := first.Call(t.Context(), "get_order", nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(calls, " "); got != "a b c first" {
+		t.Errorf("observers %q", got)
+	}
+}
+
+// outcomeOfOrder takes a failure in by a method of its own.
+type outcomeOfOrder struct{ text string }
+
+func (o *outcomeOfOrder) UnmarshalJSON(data []byte) error { o.text = string(data); return nil }
+
+func TestCallIntoATypeThatReadsItself(t *testing.T) {
+	c, _ := scripted(t, answer(200, `{"response":{"error":"no such order"},"source":"odyssey"}`))
+	got, err := proxy.Call[outcomeOfOrder](t.Context(), c, "get_order", nil)
+	if err != nil || got.text != `{"error":"no such order"}` {
+		t.Errorf("%q, %v", got.text, err)
 	}
 }

@@ -397,3 +397,18 @@ func TestPeerCannotInjectText(t *testing.T) {
 		t.Errorf("err = %v", err)
 	}
 }
+
+// What is known of a call whose repeat found no place in time is the answer that it had.
+func TestARepeatWithoutAPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{steps: []step{answer(503, `{"detail":{"error_class":"lock_contention"}}`)}}
+		c := newClient(t, s, func(o *proxy.Options) { o.Pacer = proxy.NewPacer(1, time.Minute) })
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		_, err := c.Call(ctx, "get_order", nil)
+		e := wantError(t, err, proxy.CodeDeadline, proxy.Refused)
+		if e.Status != 503 || e.Class != "lock_contention" || e.Attempts != 1 || len(s.requests()) != 1 {
+			t.Errorf("%+v after %d requests, want the 503 of the one attempt", e, len(s.requests()))
+		}
+	})
+}

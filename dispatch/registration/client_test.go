@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/dispatch/registration"
+	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -362,6 +363,31 @@ func TestNoSecretInErrors(t *testing.T) {
 	}
 	if c := newClient(t, "https://api.example.com", nil); leaks(fmt.Sprintf("%v %+v %#v", c, c, *c)) {
 		t.Error("printing a client shows its key")
+	}
+}
+
+// A secret that replaces AuthValue is as secret as that, with its scheme and without.
+func TestNoSecretFromExtra(t *testing.T) {
+	reg := full()
+	reg.AuthValue = registration.Secret{}
+	reg.Extra = []ledger.Member{{Name: "auth_header_value", Value: json.RawMessage(`"Bearer s3cret-agent-token"`)}}
+	for _, echo := range []string{"Bearer s3cret-agent-token", "token s3cret-agent-token is weak"} {
+		a := &answers{status: 422, body: `{"detail":"` + echo + `"}`}
+		_, err := newClient(t, "https://api.example.com", &registration.Options{Transport: a}).Create(t.Context(), reg)
+		if !strings.Contains(shown(err), "[redacted]") || strings.Contains(shown(err), "s3cret") {
+			t.Errorf("%s: %s", echo, shown(err))
+		}
+	}
+}
+
+func TestNamesOfExtraAreUTF8(t *testing.T) {
+	reg := full()
+	reg.Extra = []ledger.Member{{Name: "a\xff", Value: json.RawMessage(`1`)}}
+	reg.Config = []ledger.Member{{Name: "b\xff", Value: json.RawMessage(`1`)}}
+	err := reg.Validate(nil)
+	e, ok := errors.AsType[*registration.Error](err)
+	if !ok || len(e.Problems) != 2 || e.Problems[0].Code != registration.CodeNotJSON || !utf8.ValidString(err.Error()) {
+		t.Errorf("error %v, want two names that are no UTF-8", err)
 	}
 }
 

@@ -40,9 +40,11 @@ func (s Secret) reveal() string {
 
 // secrets are what of a registration must not be shown, wherever the platform repeats it.
 func (r *Registration) secrets() []string {
-	value := r.AuthValue.reveal()
-	_, credential, _ := strings.Cut(value, " ")
-	secrets := []string{value, credential, text(members(r.Extra).first(authValueMember))}
+	var secrets []string
+	for _, value := range []string{r.AuthValue.reveal(), text(members(r.Extra).first(authValueMember))} {
+		_, credential, _ := strings.Cut(value, " ")
+		secrets = append(secrets, value, credential)
+	}
 	if u, err := url.Parse(r.EndpointURL); err == nil {
 		secrets = append(secrets, u.RawQuery)
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -153,6 +154,9 @@ func (ps *problems) extra(at string, extra []ledger.Member, known []string) {
 		pointer := at + token(m.Name)
 		if slices.ContainsFunc(extra[:i], func(e ledger.Member) bool { return e.Name == m.Name }) {
 			ps.add(CodeDuplicate, pointer, "is given twice; keep one")
+		}
+		if !utf8.ValidString(m.Name) {
+			ps.add(CodeNotJSON, at+token(strings.ToValidUTF8(m.Name, "\uFFFD")), "has a name that is no UTF-8, so it cannot be written")
 		}
 		for _, k := range known {
 			if m.Name != k && strings.EqualFold(m.Name, k) {

@@ -1,6 +1,7 @@
 package proxytest
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -10,7 +11,7 @@ type Code string
 
 // Codes of this package.
 const (
-	CodeWorld Code = "invalid_world" // [New] was given something unusable
+	CodeWorld Code = "invalid_world" // [New] or [ParseWorld] was given something unusable
 	CodeRules Code = "invalid_rules" // [ParseRules] was
 )
 
@@ -43,6 +44,13 @@ func (p *problems) add(err error, format string, args ...any) {
 	p.found = append(p.found, fmt.Sprintf(format, args...))
 	if err != nil {
 		p.errs = append(p.errs, err)
+	}
+}
+
+// nest takes the problems of another Error over.
+func (p *problems) nest(err error) {
+	if e, ok := errors.AsType[*Error](err); ok {
+		p.found, p.errs = append(p.found, e.Problems...), append(p.errs, e.errs...)
 	}
 }
 

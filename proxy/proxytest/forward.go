@@ -31,7 +31,7 @@ type ForwardOptions struct {
 // as it is if it is JSON, otherwise as a string. Anything else is an error, and so are bodies of more than 1 MiB and
 // redirects. opts may be nil. It panics if address is no http or https URL.
 func Forward(address string, opts *ForwardOptions) Behavior {
-	if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	if !forwardable(address) {
 		panic("proxytest.Forward: the address is no http or https URL")
 	}
 	o := valueOf(opts)
@@ -89,4 +89,9 @@ func liveError(err error) error {
 		err = u.Err
 	}
 	return fmt.Errorf("the live tool cannot be reached: %w", err)
+}
+
+func forwardable(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -244,8 +245,29 @@ func (s *sample) object(object map[string]any, depth int) any {
 			result[name] = s.value(object["additionalProperties"], depth+1)
 		}
 	}
+	s.fill(result, object, depth)
 	return result
 }
+
+// fill adds members of any name up to minProperties, if there may be such members.
+func (s *sample) fill(result, object map[string]any, depth int) {
+	least := min(bound(object, "minProperties", 0), maxFill)
+	for range 2 * maxFill {
+		if len(result) >= least || object["additionalProperties"] == false {
+			return
+		}
+		name := words[s.random.IntN(len(words))] + "_" + strconv.Itoa(len(result))
+		if names, ok := object["propertyNames"].(map[string]any); ok {
+			name = s.text(names)
+		}
+		if _, there := result[name]; !there {
+			result[name] = s.value(object["additionalProperties"], depth+1)
+		}
+	}
+}
+
+// maxFill is how many members, or elements of an array, are made for a bound's sake.
+const maxFill = 1000
 
 func (s *sample) array(object map[string]any, depth int) any {
 	prefix, _ := object["prefixItems"].([]any)
@@ -254,8 +276,8 @@ func (s *sample) array(object map[string]any, depth int) any {
 	if depth > plainDepth {
 		n = least
 	}
-	list := make([]any, 0, min(n, 1000))
-	for i := range min(n, 1000) {
+	list := make([]any, 0, min(n, maxFill))
+	for i := range min(n, maxFill) {
 		item := object["items"]
 		if i < len(prefix) {
 			item = prefix[i]
@@ -263,16 +285,27 @@ func (s *sample) array(object map[string]any, depth int) any {
 		if i >= len(prefix) && item == false {
 			break
 		}
-		list = append(list, s.value(item, depth+1))
+		value := s.value(item, depth+1)
+		for range maxUnique {
+			if object["uniqueItems"] != true || !slices.ContainsFunc(list, func(v any) bool { return reflect.DeepEqual(v, value) }) {
+				break
+			}
+			value = s.value(item, depth+1)
+		}
+		list = append(list, value)
 	}
 	return list
 }
 
+// maxUnique is how often an element is made anew that equals one before.
+const maxUnique = 20
+
 var words = []string{"amber", "birch", "cedar", "delta", "ember", "flint", "grove", "heron", "indigo", "juniper", "kelp", "linden"}
 
 func (s *sample) text(object map[string]any) string {
+	least, most := bound(object, "minLength", 0), bound(object, "maxLength", math.MaxInt32)
 	if pattern, ok := object["pattern"].(string); ok {
-		return s.match(pattern)
+		return s.match(pattern, least, most)
 	}
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(s.random.IntN(365*24*60)) * time.Minute)
 	word := words[s.random.IntN(len(words))]
@@ -286,24 +319,34 @@ func (s *sample) text(object map[string]any) string {
 	case "duration":
 		return "PT" + strconv.Itoa(1+s.random.IntN(48)) + "H"
 	case "email":
-		return word + "@example.com"
+		return s.fit(word, "@example.com", "a", "@b.co", least, most)
 	case "hostname":
-		return word + ".example.com"
+		return s.fit(word, ".example.com", "a", ".co", least, most)
 	case "uri", "url", "iri":
-		return "https://example.com/" + word
+		return s.fit("https://example.com/"+word, "", "https:/", "/a", least, most)
 	case "ipv4":
 		return "192.0.2." + strconv.Itoa(1+s.random.IntN(254))
 	case "ipv6":
 		return "2001:db8::" + strconv.FormatInt(int64(1+s.random.IntN(0xffff)), 16)
 	case "uuid":
-		return s.match(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`)
+		return s.match(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`, 0, most)
 	}
-	least, most := bound(object, "minLength", 0), bound(object, "maxLength", math.MaxInt32)
 	text := word + "-" + strconv.Itoa(100+s.random.IntN(900))
 	for len(text) < min(least, 1<<16) {
 		text += "-" + words[s.random.IntN(len(words))]
 	}
 	return text[:min(len(text), most)]
+}
+
+// fit is head and tail, the short ones if those are too long, with as much more in the head as the text is too short.
+func (s *sample) fit(head, tail, shortHead, shortTail string, least, most int) string {
+	if len(head)+len(tail) > most {
+		head, tail = shortHead, shortTail
+	}
+	if missing := min(least, most, 1<<16) - len(head) - len(tail); missing > 0 {
+		head += strings.Repeat("x", missing)
+	}
+	return head + tail
 }
 
 func bound(object map[string]any, name string, otherwise int) int {
@@ -320,13 +363,29 @@ func bound(object map[string]any, name string, otherwise int) int {
 
 // number picks one between the bounds, 1 to 1000 where there are none, with two decimals or none.
 func (s *sample) number(object map[string]any, integer bool) any {
-	step := 0.01
+	step, fixed := 0.01, integer
 	if integer {
 		step = 1
 	}
 	if multiple, ok := limit(object, "multipleOf"); ok && multiple > 0 && (!integer || multiple == math.Trunc(multiple)) {
-		step = multiple
+		step, fixed = multiple, true
 	}
+	low, first, last := steps(object, step)
+	for range 12 { // a number between 0.001 and 0.002 needs more decimals
+		if last >= first || fixed {
+			break
+		}
+		step /= 10
+		low, first, last = steps(object, step)
+	}
+	if last < first {
+		return rounded(low, integer)
+	}
+	return rounded((first+math.Floor(s.random.Float64()*(last-first+1)))*step, integer)
+}
+
+// steps returns the lowest number that is allowed, and the first and last multiple of step within the bounds.
+func steps(object map[string]any, step float64) (low, first, last float64) {
 	low, hasLow := limit(object, "minimum")
 	if above, ok := limit(object, "exclusiveMinimum"); ok && (!hasLow || above >= low) {
 		low, hasLow = math.Floor(above/step)*step+step, true
@@ -343,11 +402,7 @@ func (s *sample) number(object map[string]any, integer bool) any {
 	case !hasHigh:
 		high = low + max(1000, step)
 	}
-	first, last := math.Ceil(low/step), math.Floor(high/step)
-	if last < first {
-		return rounded(low, integer) // for example a number between 0.001 and 0.002
-	}
-	return rounded((first+math.Floor(s.random.Float64()*(last-first+1)))*step, integer)
+	return low, math.Ceil(low / step), math.Floor(high / step)
 }
 
 func limit(object map[string]any, name string) (float64, bool) {

@@ -1,55 +1,95 @@
 package proxytest
 
 import (
+	"math"
 	"regexp/syntax"
-	"strings"
+	"unicode/utf8"
 )
 
-// match makes a text that matches a regular expression; "" for one that does not compile. Repetitions without a bound
-// are short.
-func (s *sample) match(pattern string) string {
+// match makes a text of least to most characters that matches a regular expression, if it finds one; "" for one that does
+// not compile. Repetitions without a bound are short.
+func (s *sample) match(pattern string, least, most int) string {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
 		return ""
 	}
-	var b strings.Builder
-	s.write(&b, parsed.Simplify())
-	return b.String()
+	parsed = parsed.Simplify()
+	m := specimen{sample: s}
+	m.write(parsed)
+	switch n := utf8.RuneCount(m.text); {
+	case n < least:
+		m = specimen{sample: s, least: least, long: true}
+		m.write(parsed)
+	case n > most:
+		m = specimen{sample: s, short: true}
+		m.write(parsed)
+	}
+	return string(m.text)
 }
 
-// maxMatch ends what nested repetitions would make of a pattern.
+// specimen is a text in the making that matches. It repeats what may be repeated as chance will have it, or until the text has least
+// characters, or not at all.
+type specimen struct {
+	*sample
+	text  []byte
+	least int
+	long  bool
+	short bool
+}
+
+// maxMatch ends what nested repetitions would make of a pattern, in bytes.
 const maxMatch = 1 << 12
 
-func (s *sample) write(b *strings.Builder, re *syntax.Regexp) {
-	repeat := func(least, more int) {
-		for range least + s.random.IntN(more+1) {
-			if b.Len() > maxMatch {
-				return
-			}
-			s.write(b, re.Sub[0])
+// repeat writes re least times, and up to more times in addition, without a bound where more is anyTimes.
+func (m *specimen) repeat(re *syntax.Regexp, least, more int) {
+	n := least
+	if !m.short && !m.long {
+		n += m.random.IntN(min(more, 3) + 1)
+	}
+	for range n {
+		m.bounded(re)
+	}
+	if !m.long {
+		return
+	}
+	for empty := 0; more > 0 && empty < 100 && len(m.text) <= maxMatch && utf8.RuneCount(m.text) < m.least; more-- {
+		before := len(m.text)
+		if m.bounded(re); len(m.text) == before {
+			empty++ // it may have matched nothing by chance
 		}
 	}
+}
+
+const anyTimes = math.MaxInt
+
+func (m *specimen) bounded(re *syntax.Regexp) {
+	if len(m.text) <= maxMatch {
+		m.write(re)
+	}
+}
+
+func (m *specimen) write(re *syntax.Regexp) {
 	switch re.Op {
 	case syntax.OpLiteral:
-		b.WriteString(string(re.Rune))
+		m.text = append(m.text, string(re.Rune)...)
 	case syntax.OpCharClass:
-		b.WriteRune(s.pick(re.Rune))
+		m.text = utf8.AppendRune(m.text, m.pick(re.Rune))
 	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
-		b.WriteRune(rune('a' + s.random.IntN(26)))
+		m.text = append(m.text, byte('a'+m.random.IntN(26)))
 	case syntax.OpStar:
-		repeat(0, 3)
+		m.repeat(re.Sub[0], 0, anyTimes)
 	case syntax.OpPlus:
-		repeat(1, 3)
+		m.repeat(re.Sub[0], 1, anyTimes)
 	case syntax.OpQuest:
-		repeat(0, 1)
+		m.repeat(re.Sub[0], 0, 1)
 	case syntax.OpRepeat:
-		repeat(re.Min, 0)
+		m.repeat(re.Sub[0], re.Min, 0)
 	case syntax.OpCapture, syntax.OpConcat:
 		for _, sub := range re.Sub {
-			s.write(b, sub)
+			m.write(sub)
 		}
 	case syntax.OpAlternate:
-		s.write(b, re.Sub[s.random.IntN(len(re.Sub))])
+		m.write(re.Sub[m.random.IntN(len(re.Sub))])
 	}
 }
 

@@ -1,0 +1,127 @@
+package proxytest_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+func TestParseWorld(t *testing.T) {
+	live := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`["AF 1"]`)) }))
+	t.Cleanup(live.Close)
+	data, err := os.ReadFile("testdata/world.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	world, err := proxytest.ParseWorld([]byte(strings.Replace(string(data), "http://127.0.0.1:9/", live.URL, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := proxytest.NewPlatform(t, world, nil).NewRun()
+	client := run.Client(nil)
+	for _, step := range []struct{ tool, arguments, want string }{
+		{"get_order", `{"order_id":"4521"}`, `{"id":"4521","status":"shipped"}`},
+		{"get_order", `{"order_id":"1"}`, `{"error":"no such order"}`},
+		{"create_order", `{"order_id":"9","customer":"c1","total":3}`, `{"created":true}`},
+		{"create_order", `{"order_id":"9","customer":"c1","total":3}`, `{"created":false}`},
+		{"list_orders", `{"customer":"c1"}`, `{"orders":[{"id":"4521","total":79.5}]}`},
+		{"refund_order", `{"order_id":"4521"}`, `{"refund":"rf_1"}`},
+		{"refund_order", `{"order_id":"1"}`, `"none"`},
+		{"delete_order", `{"order_id":"9"}`, `{"id":"9","status":"new","customer":"c1"}`},
+		{"get_weather", `{}`, `{"celsius":21}`},
+		{"get_country", `{"city":"Paris"}`, `"FR"`},
+		{"get_country", `{"city":"Ulm"}`, `null`},
+		{"search_flights", `{}`, `["AF 1"]`},
+		{"flaky", `{}`, `{"error":"try later"}`},
+		{"flaky", `{}`, `"fine"`},
+	} {
+		got, err := client.Call(t.Context(), step.tool, json.RawMessage(step.arguments))
+		if err != nil || !sameJSON(t, got, step.want) {
+			t.Errorf("%s %s: %s, error %v, want %s", step.tool, step.arguments, got, err, step.want)
+		}
+	}
+	run.Record().AssertState(t, "order/4521", `{"status":"refunded"}`)
+	run.Record().AssertNoEntity(t, "order/9")
+}
+
+func sameJSON(t *testing.T, got json.RawMessage, want string) bool {
+	t.Helper()
+	var a, b any
+	if json.Unmarshal(got, &a) != nil || json.Unmarshal([]byte(want), &b) != nil {
+		return false
+	}
+	x, _ := json.Marshal(a)
+	y, _ := json.Marshal(b)
+	return string(x) == string(y)
+}
+
+func TestParseWorldRefuses(t *testing.T) {
+	for _, tt := range []struct{ in, want string }{
+		{``, "the world"},
+		{`[]`, "the world"},
+		{`{"seed":-1}`, "seed"},
+		{`{"seed":null}`, "seed"},
+		{`{"worlds":1}`, "worlds: is no member of a world"},
+		{`{"Seed":1}`, "Seed"},
+		{`{"tools_schema":{}}`, "tools_schema"},
+		{`{"ledger_schema":[]}`, "invalid ledger schema"},
+		{`{"initial_state":[]}`, "initial"},
+		{`{"failure_rules":[{"nth":0}]}`, "failure rule 0"},
+		{`{"behaviors":[]}`, "behaviors: must be an object"},
+		{`{"behaviors":{"t":1}}`, `"t" is no object`},
+		{`{"behaviors":{"t":{}}}`, `must say one of canned`},
+		{`{"behaviors":{"t":{"get":"order","canned":1}}}`, `must say one of`},
+		{`{"behaviors":{"t":{"get":"order"}}}`, `must name in "id" the argument`},
+		{`{"behaviors":{"t":{"get":"","id":"x"}}}`, `empty "get"`},
+		{`{"behaviors":{"t":{"get":1,"id":"x"}}}`, `must be a string`},
+		{`{"behaviors":{"t":{"get":"order","id":"x","set":{}}}}`, `"set", which is not for "get"`},
+		{`{"behaviors":{"t":{"get":"order","id":"x","colour":1}}}`, `is unknown in a behavior`},
+		{`{"behaviors":{"t":{"get":"order","ID":"x"}}}`, `ID`},
+		{`{"behaviors":{"t":{"get":"order","id":"x","fields":"status"}}}`, `must be a list of strings`},
+		{`{"behaviors":{"t":{"list":"order","where":{"a":1}}}}`, `must be an object of strings`},
+		{`{"behaviors":{"t":{"list":"order","limit":0}}}`, `must be at least 1`},
+		{`{"behaviors":{"t":{"add":"order","set":[]}}}`, `must be an object`},
+		{`{"behaviors":{"t":{"lookup":"city","answers":null}}}`, `must be an object`},
+		{`{"behaviors":{"t":{"forward":"ftp://user:hunter2@x"}}}`, `http or https URL`},
+		{`{"behaviors":{"t":{"forward":"http://x","timeout_ms":0}}}`, `milliseconds`},
+	} {
+		_, err := proxytest.ParseWorld([]byte(tt.in))
+		e, ok := errors.AsType[*proxytest.Error](err)
+		if !ok || e.Code != proxytest.CodeWorld || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: error %v, want one with %q", tt.in, err, tt.want)
+		}
+	}
+	all := `{"failure_rules":[{"every":-1,"status":503}],"behaviors":{"a":{},"b":{"get":"x"}},"tools_schema":7,"extra":1}`
+	_, err := proxytest.ParseWorld([]byte(all))
+	if e, ok := errors.AsType[*proxytest.Error](err); !ok || len(e.Problems) != 5 {
+		t.Errorf("%v: want 5 problems at once", err)
+	}
+	// What New would refuse is refused here.
+	if _, err := proxytest.ParseWorld([]byte(`{"failure_rules":[{"tool":"nobody","status":503}]}`)); err == nil || !strings.Contains(err.Error(), "not declared") {
+		t.Errorf("error %v, want one about the undeclared tool", err)
+	}
+}
+
+func FuzzParseWorld(f *testing.F) {
+	data, err := os.ReadFile("testdata/world.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add([]byte(`{"behaviors":{"t":{"add":"order","set":{"a":1},"copy":["b"]}}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		world, err := proxytest.ParseWorld(data)
+		if err != nil {
+			return
+		}
+		if _, err := proxytest.New(world, nil); err != nil {
+			t.Errorf("what was parsed is refused: %v", err)
+		}
+	})
+}
