@@ -12,6 +12,9 @@ const authFirst = "Compare the bearer first, in constant time, and answer 401 wi
 // auth pings without a bearer.
 func (c *checkup) auth(ctx context.Context) Finding {
 	ping := c.find(ctx, CheckPing)
+	if c.first.timeout { // so would all others be
+		return *because(CheckPing)
+	}
 	if !c.hasAuth {
 		if ping.Status != StatusFailed {
 			c.open = true
@@ -45,6 +48,8 @@ func (c *checkup) auth(ctx context.Context) Finding {
 func (c *checkup) bearer(ctx context.Context) Finding {
 	auth := c.find(ctx, CheckAuth)
 	switch {
+	case c.first.timeout:
+		return *because(CheckPing)
 	case c.open && auth.Status == StatusFailed:
 		return *because(CheckAuth)
 	case c.open:

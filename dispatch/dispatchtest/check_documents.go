@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/toolwire/toolwire/manifest"
 	"github.com/toolwire/toolwire/proxy"
@@ -59,13 +60,13 @@ func (c *checkup) tools(ctx context.Context) Finding {
 	}
 	if lint := schema.Lint(tools); len(lint) > 0 {
 		f := warning("They are accepted as they are; better descriptions and schemas make the model call them rightly.",
-			"%d tools are valid, with %d things that may hurt", len(tools), len(lint))
+			"valid: %s; %s may hurt", count(len(tools), "tool"), count(len(lint), "thing"))
 		for _, w := range lint {
 			f.Details = append(f.Details, w.String())
 		}
 		return f
 	}
-	return good("%d tools are valid", len(tools))
+	return good("valid: %s", count(len(tools), "tool"))
 }
 
 // problems are the lines of an error of package schema.
@@ -94,13 +95,13 @@ func (c *checkup) manifest(context.Context) Finding {
 			"programs are missing or cannot be executed", err)
 	}
 	if lint := m.Lint(); len(lint) > 0 {
-		f := warning("It loads as it is; see whether this is meant.", "%d tools, with %d things to look at", len(m.Tools()), len(lint))
+		f := warning("It loads as it is; see whether this is meant.", "%s; %s to look at", count(len(m.Tools()), "tool"), count(len(lint), "thing"))
 		for _, p := range lint {
 			f.Details = append(f.Details, p.Message)
 		}
 		return f
 	}
-	return good("%d tools, whose programs exist", len(m.Tools()))
+	return good("%s, with their programs", count(len(m.Tools()), "tool"))
 }
 
 func manifestFailure(do, seen string, err error) Finding {
@@ -120,5 +121,26 @@ func (c *checkup) dataset(context.Context) Finding {
 	if c.opts.Dataset == nil {
 		return skipped("", "no dataset is given")
 	}
-	return skipped("", "datasets are not read yet")
+	set, err := ReadDataset(c.opts.Dataset, nil)
+	if err != nil {
+		f := failed("Correct the cells named. The columns are user, behavior, state, failure_rules and expected_outcome; only user is required.",
+			"the platform would refuse the dataset, or take it for something else")
+		if e, ok := errors.AsType[*DatasetError](err); ok {
+			for _, p := range e.Problems {
+				f.Details = append(f.Details, p.String())
+			}
+			if e.More > 0 {
+				f.Details = append(f.Details, fmt.Sprintf("%d more problems", e.More))
+			}
+		}
+		return f
+	}
+	return good("%s, columns %s", count(len(set.Rows), "row"), strings.Join(set.Columns, ", "))
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

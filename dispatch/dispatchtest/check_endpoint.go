@@ -90,9 +90,7 @@ func (c *checkup) tls(context.Context) Finding {
 		return f
 	}
 	if c.first.status == 0 {
-		seen := tlsFailure(c.first, c.url.Hostname())
-		return failed("The platform's connections fail in the same way, unless it is only this machine that does not know "+
-			"the certificate's authority.", "%s", seen)
+		return tlsFailure(c.first, c.url.Hostname())
 	}
 	state := c.first.tls
 	if state == nil || len(state.PeerCertificates) == 0 {
@@ -141,30 +139,30 @@ func (c *checkup) notPublic() (why []string) {
 }
 
 // tlsFailure says why there is no connection.
-func tlsFailure(a *answer, host string) string {
+func tlsFailure(a *answer, host string) Finding {
+	const (
+		renew  = "Renew the certificate, or correct the clock of this machine."
+		public = "Install a certificate for this host from an authority that everybody knows, with its intermediate ones."
+	)
 	var invalid x509.CertificateInvalidError
 	var name x509.HostnameError
-	var record tls.RecordHeaderError
-	var alert tls.AlertError
 	switch {
 	case errors.As(a.err, &name):
-		return fmt.Sprintf("the certificate is not for %s, but for %s", host, strings.Join(names(name.Certificate), ", "))
+		return failed(public, "the certificate is not for %s, but for %s", host, strings.Join(names(name.Certificate), ", "))
 	case errors.As(a.err, &invalid) && invalid.Reason == x509.Expired && a.began.Before(invalid.Cert.NotBefore):
-		return fmt.Sprintf("the certificate is not valid before %s", invalid.Cert.NotBefore.UTC().Format(time.RFC3339))
+		return failed(renew, "the certificate is not valid before %s", invalid.Cert.NotBefore.UTC().Format(time.RFC3339))
 	case errors.As(a.err, &invalid) && invalid.Reason == x509.Expired:
-		return fmt.Sprintf("the certificate expired on %s", invalid.Cert.NotAfter.UTC().Format(time.RFC3339))
+		return failed(renew, "the certificate expired on %s", invalid.Cert.NotAfter.UTC().Format(time.RFC3339))
 	case errors.As(a.err, new(x509.UnknownAuthorityError)):
-		return "the certificate is self-signed, or of an authority that this machine does not know"
+		return failed(public, "the certificate is self-signed, or of an authority that this machine does not know")
 	case errors.As(a.err, new(*tls.CertificateVerificationError)):
-		return "the certificate is not valid"
-	case errors.As(a.err, &record), errors.Is(a.err, http.ErrSchemeMismatch):
-		return "the server does not speak TLS on this port"
-	case errors.As(a.err, &alert):
-		return "the server refuses the handshake: " + alert.Error()
+		return failed(public, "the certificate is not valid")
+	case errors.As(a.err, new(tls.RecordHeaderError)), errors.Is(a.err, http.ErrSchemeMismatch):
+		return failed("Compare the port with the server's: this one may be for plain http.", "the server does not speak TLS on this port")
 	case a.timeout:
-		return "the handshake does not end in time"
+		return failed("Compare the port with the server's, and see its log.", "the TLS handshake does not end in time")
 	}
-	return "the handshake fails: TLS 1.2 or later is needed"
+	return failed("Let the server speak TLS 1.2 or later, and see its log.", "the TLS handshake fails")
 }
 
 func names(cert *x509.Certificate) []string {

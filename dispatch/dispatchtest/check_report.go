@@ -156,7 +156,7 @@ func (r *Report) WriteTable(w io.Writer, colour bool) error {
 	var sum []string
 	for _, s := range [...]Status{StatusFailed, StatusWarning, StatusOK, StatusSkipped} {
 		if n := counts[s]; n > 0 {
-			sum = append(sum, terminal.Paint(colour, styles[s], fmt.Sprintf("%d %s", n, plural(s, n))))
+			sum = append(sum, terminal.Paint(colour, styles[s], fmt.Sprintf("%d %s", n, statusWord(s, n))))
 		}
 	}
 	_, err := fmt.Fprintf(w, "\n%s\n", strings.Join(sum, ", "))
@@ -182,7 +182,7 @@ func joinNames(names []CheckName) string {
 	return strings.Join(texts, ", ")
 }
 
-func plural(s Status, n int) string {
+func statusWord(s Status, n int) string {
 	if s == StatusWarning && n != 1 {
 		return "warnings"
 	}

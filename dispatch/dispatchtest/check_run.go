@@ -80,7 +80,7 @@ func (c *checkup) dispatch(ctx context.Context) Finding {
 	switch strangers := c.strangers.Load(); {
 	case strangers > 0:
 		f = failed("Send the header X-Pipelines-Run-Token of the dispatch as the bearer of every tool call; run_token_jti is no token.",
-			"%d requests to the proxy came with another token than the run's", strangers)
+			"%s to the proxy came with another token than the run's", count(int(strangers), "request"))
 	case !result.OK() && len(undeclared) > 0:
 		f = warning("Give the tools_schema, or a task with a world that has these tools.",
 			"the run failed after the agent had called tools that the sample's world does not have: %s; %s",
@@ -88,7 +88,7 @@ func (c *checkup) dispatch(ctx context.Context) Finding {
 	case !result.OK():
 		f = failed(c.runAdvice(result), "%s", describe(result))
 	default:
-		f = good("a sample run completes in %s, %d tool calls", round(took), len(result.Calls))
+		f = good("a sample run completes in %s, with %s", round(took), count(len(result.Calls), "tool call"))
 		f.Details = c.complaints(result, took)
 		if len(f.Details) > 0 {
 			f.Status = StatusWarning
