@@ -111,30 +111,31 @@ func Check(ctx context.Context, target Target, opts *CheckOptions) (*Report, err
 // check is one entry of the list.
 type check struct {
 	name  CheckName
-	needs []CheckName // that must not have failed
+	needs []CheckName // what must not have failed
+	after []CheckName // what else must be known
 	look  func(*checkup, context.Context) Finding
 }
 
 // allChecks is the list, in the order of a report.
 func allChecks() []check {
 	return []check{
-		{CheckReachable, nil, (*checkup).reachable},
-		{CheckTLS, []CheckName{CheckReachable}, (*checkup).tls},
-		{CheckClock, []CheckName{CheckTLS}, (*checkup).clock},
-		{CheckMethod, []CheckName{CheckPing}, (*checkup).method},
-		{CheckAuth, []CheckName{CheckTLS}, (*checkup).auth},
-		{CheckBearer, []CheckName{CheckTLS}, (*checkup).bearer},
-		{CheckPing, []CheckName{CheckTLS}, (*checkup).ping},
-		{CheckPingSpacing, []CheckName{CheckPing}, (*checkup).pingSpacing},
-		{CheckBodyLimit, []CheckName{CheckPing}, (*checkup).bodyLimit},
-		{CheckContentType, []CheckName{CheckPing}, (*checkup).contentType},
-		{CheckMalformed, []CheckName{CheckPing}, (*checkup).malformed},
-		{CheckDispatch, []CheckName{CheckPing}, (*checkup).dispatch},
-		{CheckLateCalls, []CheckName{CheckDispatch}, (*checkup).lateCalls},
-		{CheckProxy, nil, (*checkup).proxy},
-		{CheckTools, nil, (*checkup).tools},
-		{CheckManifest, nil, (*checkup).manifest},
-		{CheckDataset, nil, (*checkup).dataset},
+		{CheckReachable, nil, nil, (*checkup).reachable},
+		{CheckTLS, []CheckName{CheckReachable}, nil, (*checkup).tls},
+		{CheckClock, []CheckName{CheckTLS}, nil, (*checkup).clock},
+		{CheckMethod, []CheckName{CheckPing}, nil, (*checkup).method},
+		{CheckAuth, []CheckName{CheckTLS}, []CheckName{CheckPing}, (*checkup).auth},
+		{CheckBearer, []CheckName{CheckTLS}, []CheckName{CheckAuth}, (*checkup).bearer},
+		{CheckPing, []CheckName{CheckTLS}, nil, (*checkup).ping},
+		{CheckPingSpacing, []CheckName{CheckPing}, nil, (*checkup).pingSpacing},
+		{CheckBodyLimit, []CheckName{CheckPing}, nil, (*checkup).bodyLimit},
+		{CheckContentType, []CheckName{CheckPing}, []CheckName{CheckDispatch}, (*checkup).contentType},
+		{CheckMalformed, []CheckName{CheckPing}, nil, (*checkup).malformed},
+		{CheckDispatch, []CheckName{CheckPing}, nil, (*checkup).dispatch},
+		{CheckLateCalls, []CheckName{CheckDispatch}, nil, (*checkup).lateCalls},
+		{CheckProxy, nil, nil, (*checkup).proxy},
+		{CheckTools, nil, nil, (*checkup).tools},
+		{CheckManifest, nil, nil, (*checkup).manifest},
+		{CheckDataset, nil, nil, (*checkup).dataset},
 	}
 }
 
@@ -229,6 +230,9 @@ func (c *checkup) find(ctx context.Context, name CheckName) *Finding {
 	if f == nil && ctx.Err() != nil {
 		f = interrupted()
 	}
+	for _, other := range k.after {
+		c.find(ctx, other)
+	}
 	if f == nil {
 		start := time.Now()
 		got := k.look(c, ctx)
@@ -279,25 +283,27 @@ func (c *checkup) name() string {
 	return "an agent, in memory"
 }
 
-// redactor hides the auth value, the token in it and the run token, as they are and as JSON writes them.
+// redactor hides the auth value, the token in it, the run token and the URL's query, as they are and as JSON writes them.
 func (c *checkup) redactor() *strings.Replacer {
 	value := c.stage.target.AuthValue
-	secrets := []string{value, c.stage.run.Token}
-	if _, token, ok := strings.Cut(value, " "); ok && len(token) >= 4 {
-		secrets = append(secrets, token)
+	_, token, _ := strings.Cut(value, " ")
+	secrets := []string{value, token, c.stage.run.Token}
+	if c.url != nil {
+		secrets = append(secrets, c.url.RawQuery)
+		for _, values := range c.url.Query() {
+			secrets = append(secrets, values...)
+		}
 	}
+	slices.SortFunc(secrets, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }) // the whole before its parts
 	var pairs []string
 	for _, s := range secrets {
-		if s == "" {
+		if len(s) < 4 { // no secret, and part of any text
 			continue
 		}
 		pairs = append(pairs, s, "[hidden]")
 		if escaped := inJSON(s); escaped != s {
 			pairs = append(pairs, escaped, "[hidden]")
 		}
-	}
-	if c.url != nil && c.url.RawQuery != "" {
-		pairs = append(pairs, c.url.RawQuery, "[hidden]")
 	}
 	return strings.NewReplacer(pairs...)
 }

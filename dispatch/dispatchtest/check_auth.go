@@ -11,7 +11,7 @@ const authFirst = "Compare the bearer first, in constant time, and answer 401 wi
 
 // auth pings without a bearer.
 func (c *checkup) auth(ctx context.Context) Finding {
-	ping := c.find(ctx, CheckPing)
+	ping := c.found[CheckPing]
 	if c.first.timeout { // so would all others be
 		return *because(CheckPing)
 	}
@@ -46,7 +46,7 @@ func (c *checkup) auth(ctx context.Context) Finding {
 
 // bearer pings and dispatches with a bearer of the same form that is not the right one.
 func (c *checkup) bearer(ctx context.Context) Finding {
-	auth := c.find(ctx, CheckAuth)
+	auth, ping := c.found[CheckAuth], c.found[CheckPing]
 	switch {
 	case c.first.timeout:
 		return *because(CheckPing)
@@ -67,7 +67,7 @@ func (c *checkup) bearer(ctx context.Context) Finding {
 	for _, p := range probes {
 		switch a := c.send(ctx, p.probe); {
 		case a.refuses():
-		case c.find(ctx, CheckPing).Status == StatusFailed:
+		case ping.Status == StatusFailed:
 			return *because(CheckPing)
 		case a.ok():
 			return failed(authFirst, "a %s with a wrong bearer is accepted: %s", p.what, c.tell(a))

@@ -93,7 +93,9 @@ func (h hand) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if h.run == nil {
-		h.run = func(w http.ResponseWriter, _ *http.Request, _ *handEnvelope) { say(w, 200, `{"final_response":"I am ready."}`) }
+		h.run = func(w http.ResponseWriter, _ *http.Request, _ *handEnvelope) {
+			say(w, 200, `{"final_response":"I am ready."}`)
+		}
 	}
 	h.run(w, r, &e)
 }

@@ -33,7 +33,7 @@ type Finding struct {
 	// Because is the check whose failure is why this one was skipped; "" if it was not, or not for that reason.
 	Because CheckName `json:"because,omitempty"`
 
-	TookMS float64 `json:"took_ms"` // with what it needed first
+	TookMS float64 `json:"took_ms"` // of this check alone
 }
 
 // A Status is how a check ended.
