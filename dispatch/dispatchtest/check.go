@@ -21,10 +21,10 @@ import (
 
 // CheckOptions adds to what [Check] looks at. The zero value of every field is its default.
 type CheckOptions struct {
-	// Task is the sample that is dispatched, in the world it brings along. Default: a task without a request of its own,
-	// in a world that has the tools of Tools or ToolsJSON, with generated results; it is not dispatched to a URL beyond
-	// this machine, from where the agent could not reach the proxy that is played here. Such an agent needs a Task, best
-	// one with a Platform and a public ProxyURL.
+	// Task is the sample that is dispatched. A World that says nothing of tools gets those of Tools or ToolsJSON, with
+	// generated results. Default: a task that asks for a short answer. It is not dispatched to a URL beyond this machine,
+	// from where the agent could not reach the proxy that is played here: such an agent needs a Task, best one with a
+	// Platform and a public ProxyURL.
 	Task *Task
 
 	// NoDispatch leaves the sample out, so that the agent does no work.

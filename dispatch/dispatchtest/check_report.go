@@ -1,6 +1,7 @@
 package dispatchtest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -101,11 +102,15 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	if checks == nil {
 		checks = []Finding{}
 	}
-	return json.Marshal(struct {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // whoever writes the report decides
+	err := enc.Encode(struct {
 		Target string    `json:"target"`
 		OK     bool      `json:"ok"`
 		Checks []Finding `json:"checks"`
 	}{r.Target, r.OK(), checks})
+	return b.Bytes(), err
 }
 
 // String is the table without colour.

@@ -21,6 +21,8 @@ func (c *checkup) task() Task {
 		task = *c.opts.Task
 	} else {
 		task.Instruction = "This is a test of the connection. Answer in one short sentence that you are ready; there is nothing else to do."
+	}
+	if w := task.World; task.Platform == nil && w.Tools == nil && w.Behaviors == nil {
 		task.World.Tools = c.sandboxTools()
 	}
 	if task.ProxyURL == "" { // otherwise somebody else serves it
@@ -154,7 +156,7 @@ func (c *checkup) complaints(r *Result, took time.Duration) (list []string) {
 
 // undeclared are tools that the agent called in vain because nobody has told what tools there are.
 func (c *checkup) undeclared() (names []string) {
-	if c.opts.Task != nil || len(c.stage.platform.Tools()) > 0 {
+	if len(c.stage.platform.Tools()) > 0 {
 		return nil
 	}
 	for _, call := range c.sample.Refused {
