@@ -132,26 +132,35 @@ func (a *answer) html() bool {
 	return media == "text/html" || bytes.HasPrefix(start, []byte("<!doctype html")) || bytes.HasPrefix(start, []byte("<html"))
 }
 
-// String says what came, as the object of "answered".
-func (a *answer) String() string {
+// tell says what came, as the object of "answered".
+func (c *checkup) tell(a *answer) string {
 	switch {
 	case a.status == 0 && a.timeout:
 		return "nothing in time"
 	case a.status == 0:
 		return "nothing: " + wireerror.Text("the endpoint", a.conn.made, a.err)
-	}
-	text := strings.Join(strings.Fields(terminal.Clean(string(a.body))), " ")
-	if text == "" {
+	case a.html():
+		return strings.TrimRight(fmt.Sprintf("%d with an HTML page %s", a.status, c.quote(title(a.body))), " ")
+	case len(a.body) == 0:
 		return fmt.Sprintf("%d", a.status)
 	}
-	if a.html() {
-		return fmt.Sprintf("%d with an HTML page", a.status)
-	}
-	return fmt.Sprintf("%d: %s", a.status, text)
+	return fmt.Sprintf("%d: %s", a.status, c.quote(string(a.body)))
 }
 
-// tell is the answer for a report: secrets are taken out before anything is cut, so that no half of one is left.
-func (c *checkup) tell(a *answer) string { return terminal.Cut(c.hide.Replace(a.String()), 200) }
+// quote is what the endpoint said, on a line. Secrets are taken out before anything is cut, so that no half of one is left.
+func (c *checkup) quote(text string) string {
+	return terminal.Cut(strings.Join(strings.Fields(terminal.Clean(c.hide.Replace(text))), " "), 200)
+}
+
+// title is what a page says that it is.
+func title(page []byte) string {
+	lower := bytes.ToLower(page)
+	from, to := bytes.Index(lower, []byte("<title>")), bytes.Index(lower, []byte("</title>"))
+	if from < 0 || to < from || len(lower) != len(page) {
+		return ""
+	}
+	return "(" + string(page[from+len("<title>"):to]) + ")"
+}
 
 func inJSON(s string) string {
 	text, _ := json.Marshal(s) // a string can always be written

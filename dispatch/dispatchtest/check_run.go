@@ -86,9 +86,9 @@ func (c *checkup) dispatch(ctx context.Context) Finding {
 	case !result.OK() && len(undeclared) > 0:
 		f = warning("Give the tools_schema, or a task with a world that has these tools.",
 			"the run failed after the agent had called tools that the sample's world does not have: %s; %s",
-			strings.Join(undeclared, ", "), describe(result))
+			strings.Join(undeclared, ", "), c.describe(result))
 	case !result.OK():
-		f = failed(c.runAdvice(result), "%s", describe(result))
+		f = failed(c.runAdvice(result), "%s", c.describe(result))
 	default:
 		f = good("a sample run completes in %s, with %s", round(took), count(len(result.Calls), "tool call"))
 		f.Details = c.complaints(result, took)
@@ -104,10 +104,16 @@ func (c *checkup) dispatch(ctx context.Context) Finding {
 }
 
 // describe says why a run failed, in one line.
-func describe(r *Result) string {
-	text := r.Error
-	if r.ErrorClass == AgentUnreachable {
-		text = "the endpoint broke the connection without an answer" // it was reachable before
+func (c *checkup) describe(r *Result) string {
+	text, last := r.Error, r.Dispatch
+	if len(r.Turns) == 0 {
+		last = r.Ping
+	}
+	switch {
+	case r.ErrorClass == AgentUnreachable: // it was reachable before
+		text = "the endpoint broke the connection without an answer"
+	case last.Status >= 400:
+		text = fmt.Sprintf("the endpoint answered %d: %s", last.Status, c.quote(last.Body))
 	}
 	return fmt.Sprintf("%s: %s", r.ErrorClass, text)
 }
@@ -130,6 +136,10 @@ func (c *checkup) runAdvice(r *Result) string {
 			"the header X-Pipelines-Run-Token."
 	case ContractViolation:
 		return "Return messages with an assistant message that has text, or do not require a rich transcript at registration."
+	}
+	if len(r.Calls)+len(r.Refused) == 0 && c.stage.target.Agent == nil {
+		return "See the agent's log. No tool call arrived: an agent in a container cannot reach the proxy that is played on this " +
+			"machine's loopback."
 	}
 	return "See the agent's log."
 }

@@ -542,3 +542,44 @@ func TestCheckHidesSecrets(t *testing.T) {
 		t.Errorf("%v\n%s", err, report)
 	}
 }
+
+// However much an endpoint says before it repeats the bearer, no half of it is told.
+func TestCheckHidesBeforeItCuts(t *testing.T) {
+	for n := 150; n < 520; n += 7 {
+		text := strings.Repeat("x", n) + handToken
+		report, err := dispatchtest.Check(t.Context(), dispatchtest.Target{
+			Handler: hand{run: answers(500, plain, text), malformed: func(w http.ResponseWriter) { say(w, 400, text) }}, AuthValue: "Bearer " + handToken,
+		}, &quick)
+		if err != nil || len(report.Failed()) != 1 || len(report.Warned()) != 1 || strings.Contains(report.String(), handToken[:5]) {
+			t.Fatalf("after %d characters: %v\n%s", n, err, report)
+		}
+	}
+}
+
+// The bearer goes to the endpoint alone: not where it redirects to, and not to the proxy.
+func TestCheckSendsTheBearerNowhereElse(t *testing.T) {
+	var requests, leaks atomic.Int64
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		if body, _ := io.ReadAll(r.Body); strings.Contains(fmt.Sprint(r.Header)+string(body), handToken) {
+			leaks.Add(1)
+		}
+		w.WriteHeader(401)
+	}))
+	defer elsewhere.Close()
+	redirect := http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect)
+	for name, handler := range map[string]http.Handler{"always": redirect, "dispatches": hand{
+		run: func(w http.ResponseWriter, r *http.Request, _ *handEnvelope) { redirect.ServeHTTP(w, r) },
+	}} {
+		opts := quick
+		opts.ProxyBase = elsewhere.URL + "/api/odyssey-proxy"
+		requests.Store(0)
+		report, err := dispatchtest.Check(t.Context(), dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + handToken}, &opts)
+		if f, _ := report.Find(dispatchtest.CheckProxy); err != nil || f.Status != dispatchtest.StatusOK {
+			t.Errorf("%s: %v %+v", name, err, f)
+		}
+		if requests.Load() != 1 || leaks.Load() != 0 {
+			t.Errorf("%s: %d requests elsewhere, %d with the bearer", name, requests.Load(), leaks.Load())
+		}
+	}
+}
