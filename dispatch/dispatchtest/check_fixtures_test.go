@@ -143,6 +143,17 @@ func call(e *handEnvelope, tool, token string) (status int) {
 	return resp.StatusCode
 }
 
+// dying answers nothing any more for a while after a large body.
+func dying() func(http.ResponseWriter, *http.Request) bool {
+	var left atomic.Int64
+	return func(w http.ResponseWriter, r *http.Request) bool {
+		if r.ContentLength > 1<<20 {
+			left.Store(2)
+		}
+		return left.Add(-1) >= 0 && drop(w, r)
+	}
+}
+
 // onDispatchPing breaks the ping that the platform sends before a dispatch: the third one with the right bearer.
 func onDispatchPing() func(http.ResponseWriter, *http.Request) bool {
 	var pings atomic.Int64
@@ -230,6 +241,8 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		{name: "closes on a large body", handler: hand{first: func(w http.ResponseWriter, r *http.Request) bool {
 			return r.ContentLength > 1<<20 && drop(w, r)
 		}}},
+		{name: "dies of a large body", handler: hand{first: dying()}, failed: names{"body_limit"}, seen: "the next ping is answered nothing",
+			change: func(_ *dispatchtest.Target, o *dispatchtest.CheckOptions) { o.NoDispatch = true }},
 		{name: "500 on a large body", handler: hand{first: func(w http.ResponseWriter, r *http.Request) bool {
 			return r.ContentLength > 1<<20 && first(500, plain, "out of memory")(w, r)
 		}}, warned: names{"body_limit"}, seen: "out of memory"},

@@ -407,8 +407,6 @@ func speak(t *testing.T, text string) (address string) {
 
 func TestCheckDocuments(t *testing.T) {
 	const good = `{"name":"a","description":"d","input_schema":{"type":"object","properties":{"x":{"type":"string","description":"d"}}}}`
-	down := httptest.NewServer(nil)
-	down.Close()
 	open := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, page) }))
 	defer open.Close()
 	type names = []dispatchtest.CheckName
@@ -442,7 +440,7 @@ func TestCheckDocuments(t *testing.T) {
 			[]string{"row 2", "row 3"}},
 		{"dataset without rows", func(o *dispatchtest.CheckOptions) { o.Dataset = strings.NewReader("user\n") }, names{"dataset"}, nil, []string{"no rows"}},
 		{"dataset that cannot be read", func(o *dispatchtest.CheckOptions) { o.Dataset = brokenReader{} }, names{"dataset"}, nil, nil},
-		{"proxy that is down", func(o *dispatchtest.CheckOptions) { o.ProxyBase = down.URL + "/api/odyssey-proxy" }, names{"proxy"}, nil, []string{"refused"}},
+		{"proxy that is down", func(o *dispatchtest.CheckOptions) { o.ProxyBase = "http://127.0.0.1:1/api/odyssey-proxy" }, names{"proxy"}, nil, []string{"refused"}},
 		{"proxy that is none", func(o *dispatchtest.CheckOptions) { o.ProxyBase = open.URL }, names{"proxy"}, nil, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -553,6 +551,11 @@ func TestCheckHidesBeforeItCuts(t *testing.T) {
 		if err != nil || len(report.Failed()) != 1 || len(report.Warned()) != 1 || strings.Contains(report.String(), handToken[:5]) {
 			t.Fatalf("after %d characters: %v\n%s", n, err, report)
 		}
+		for _, f := range report.Checks {
+			if len(f.Seen) > 400 {
+				t.Errorf("%s quotes %d characters", f.Name, len(f.Seen))
+			}
+		}
 	}
 }
 
@@ -581,5 +584,30 @@ func TestCheckSendsTheBearerNowhereElse(t *testing.T) {
 		if requests.Load() != 1 || leaks.Load() != 0 {
 			t.Errorf("%s: %d requests elsewhere, %d with the bearer", name, requests.Load(), leaks.Load())
 		}
+	}
+}
+
+// A dispatch that ought to be refused comes with a token that is of no use.
+func TestCheckGivesNothingAway(t *testing.T) {
+	var refused, answered atomic.Int64
+	report, err := dispatchtest.Check(t.Context(), dispatchtest.Target{AuthValue: "Bearer " + handToken, Handler: hand{
+		auth: func(string) bool { return true },
+		run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
+			status := call(e, "get_order", r.Header.Get("X-Pipelines-Run-Token"))
+			switch {
+			case status == 401:
+				refused.Add(1)
+			case r.Header.Get("Authorization") == "Bearer "+handToken:
+				answered.Add(1)
+			}
+			say(w, 200, `{"final_response":"done"}`)
+		},
+	}}, &quick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, report, []dispatchtest.CheckName{"auth_before_ping"}, nil)
+	if refused.Load() != 1 || answered.Load() != 1 {
+		t.Errorf("%d calls were refused and %d answered", refused.Load(), answered.Load())
 	}
 }
