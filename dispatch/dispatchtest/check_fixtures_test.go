@@ -179,6 +179,9 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 	t.Cleanup(func() { close(stop) })
 	hang := func(http.ResponseWriter, *http.Request) bool { <-stop; return true }
 	world := task()
+	soon := func(target *dispatchtest.Target, o *dispatchtest.CheckOptions) { // so that waiting in vain does not take long
+		target.RunTimeout, o.Timeout = time.Second, time.Second
+	}
 	for _, tt := range []struct {
 		name    string
 		handler http.Handler
@@ -237,7 +240,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		{name: "no body limit", handler: hand{limit: 1 << 30}, warned: names{"body_limit"}, seen: "is read whole"},
 		{name: "hangs on a large body", handler: hand{first: func(w http.ResponseWriter, r *http.Request) bool {
 			return r.ContentLength > 1<<20 && hang(w, r)
-		}}, failed: names{"body_limit"}, seen: "neither read nor refused within"},
+		}}, failed: names{"body_limit"}, seen: "neither read nor refused within", change: soon},
 		{name: "closes on a large body", handler: hand{first: func(w http.ResponseWriter, r *http.Request) bool {
 			return r.ContentLength > 1<<20 && drop(w, r)
 		}}},
@@ -266,12 +269,12 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		{name: "500 on everything", handler: hand{first: first(500, plain, "oops")}, failed: names{"ping"}, seen: "answers 500: oops"},
 		{name: "another bearer", handler: hand{auth: func(v string) bool { return v == "Bearer other" }}, failed: names{"ping"}, seen: "refuses the right bearer"},
 		{name: "closes connections", handler: hand{first: drop}, failed: names{"reachable"}, seen: "the connection was closed"},
-		{name: "hangs", handler: hand{first: hang}, failed: names{"reachable"}, seen: "has not answered a ping within"},
+		{name: "hangs", handler: hand{first: hang}, failed: names{"reachable"}, seen: "has not answered a ping within", change: soon},
 		{name: "answers slowly", handler: hand{first: func(w http.ResponseWriter, r *http.Request) bool {
 			w.WriteHeader(200)
 			_ = http.NewResponseController(w).Flush()
 			return hang(w, r)
-		}}, failed: names{"ping"}, seen: "the answer does not end within"},
+		}}, failed: names{"ping"}, seen: "the answer does not end within", change: soon},
 		{name: "breaks off", handler: hand{first: func(w http.ResponseWriter, r *http.Request) bool {
 			w.Header().Set("Content-Length", "100")
 			w.WriteHeader(200)
@@ -297,9 +300,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		{name: "closes on a dispatch", handler: hand{run: func(w http.ResponseWriter, r *http.Request, _ *handEnvelope) { drop(w, r) }},
 			failed: names{"dispatch"}, seen: "agent_unreachable: the endpoint broke the connection"},
 		{name: "hangs on a dispatch", handler: hand{run: func(http.ResponseWriter, *http.Request, *handEnvelope) { <-stop }},
-			failed: names{"dispatch"}, seen: "agent_timeout", change: func(target *dispatchtest.Target, _ *dispatchtest.CheckOptions) {
-				target.RunTimeout = 2 * time.Second
-			}},
+			failed: names{"dispatch"}, seen: "agent_timeout: the agent did not answer within 1s", change: soon},
 		{name: "reads another member", handler: hand{run: func(w http.ResponseWriter, _ *http.Request, _ *handEnvelope) {
 			say(w, 422, `{"detail":"prompt: field required"}`)
 		}}, failed: names{"dispatch"}, seen: "prompt: field required"},
@@ -346,7 +347,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			target := dispatchtest.Target{Handler: tt.handler, AuthValue: "Bearer " + handToken}
-			opts := &dispatchtest.CheckOptions{Timeout: 3 * time.Second, Linger: 10 * time.Millisecond}
+			opts := &dispatchtest.CheckOptions{Timeout: 10 * time.Second, Linger: 10 * time.Millisecond}
 			if tt.change != nil {
 				tt.change(&target, opts)
 			}
