@@ -152,6 +152,7 @@ type checkup struct {
 	first   *answer     // to the first ping, with the right bearer
 	open    bool        // whether dispatches are accepted without a bearer
 	pings   bool        // whether pings are
+	refusal int         // the status of a ping without a bearer
 	sample  *Result     // of the sample dispatch
 	media   *mediaTypes // of the answers
 

@@ -22,22 +22,6 @@ const (
 	clockTolerance  = 10 * time.Second    // the header has whole seconds, and servers may keep it for a while
 )
 
-func good(format string, args ...any) Finding {
-	return Finding{Status: StatusOK, Seen: fmt.Sprintf(format, args...)}
-}
-
-func warning(do, format string, args ...any) Finding {
-	return Finding{Status: StatusWarning, Seen: fmt.Sprintf(format, args...), Do: do}
-}
-
-func failed(do, format string, args ...any) Finding {
-	return Finding{Status: StatusFailed, Seen: fmt.Sprintf(format, args...), Do: do}
-}
-
-func skipped(do, format string, args ...any) Finding {
-	return Finding{Status: StatusSkipped, Seen: fmt.Sprintf(format, args...), Do: do}
-}
-
 // reachable sends the first ping, from which several checks learn.
 func (c *checkup) reachable(ctx context.Context) Finding {
 	a := c.send(ctx, probe{body: aPing, auth: c.stage.target.AuthValue})

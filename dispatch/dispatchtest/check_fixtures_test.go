@@ -205,8 +205,14 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		{name: "any bearer, after the ping", handler: hand{pingFirst: true, auth: func(v string) bool { return v != "" }},
 			failed: names{"auth_before_ping", "wrong_bearer"}}, // two faults
 		{name: "refuses with 400", handler: hand{refusal: 400}, warned: names{"auth_before_ping"}, seen: "is answered 400"},
-		{name: "refuses with 500", handler: hand{auth: func(v string) bool { return v == "Bearer "+handToken || v == "" && false }, refusal: 500},
-			warned: names{"auth_before_ping"}, failed: names{"wrong_bearer"}},
+		{name: "refuses with 500", handler: hand{refusal: 500}, warned: names{"auth_before_ping"}, seen: "is answered 500"},
+		{name: "closes without the bearer", handler: hand{first: func(w http.ResponseWriter, r *http.Request) bool {
+			return r.Header.Get("Authorization") != "Bearer "+handToken && drop(w, r)
+		}}, warned: names{"auth_before_ping"}, seen: "is answered nothing"},
+		{name: "a wrong bearer makes it crash", handler: hand{first: func(w http.ResponseWriter, r *http.Request) bool {
+			v := r.Header.Get("Authorization")
+			return v != "" && v != "Bearer "+handToken && first(500, plain, "no such user")(w, r)
+		}}, failed: names{"wrong_bearer"}, seen: "no such user"},
 		{name: "authenticates pings only", handler: hand{first: func(w http.ResponseWriter, r *http.Request) bool {
 			if r.Header.Get("X-Pipelines-Run-Token") == "" {
 				return false
@@ -324,6 +330,9 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 			warned: names{"dispatch"}, seen: "messages_malformed"},
 		{name: "stand-in", handler: hand{run: answers(200, js, `{"final_response":"(no final response)"}`)}, warned: names{"dispatch"}, seen: "stand-in"},
 		{name: "no rich transcript", handler: hand{}, failed: names{"dispatch"}, seen: "response_contract_violation",
+			change: func(target *dispatchtest.Target, _ *dispatchtest.CheckOptions) { target.Strict = true }},
+		{name: "no rich transcript, for a reason", handler: hand{run: answers(200, js, `{"final_response":"done","messages":[{"role":"robot"}]}`)},
+			failed: names{"dispatch"}, seen: "must be system, user, assistant or tool",
 			change: func(target *dispatchtest.Target, _ *dispatchtest.CheckOptions) { target.Strict = true }},
 		{name: "calls no tool", handler: hand{}, warned: names{"dispatch"}, seen: "without a tool call",
 			change: func(_ *dispatchtest.Target, o *dispatchtest.CheckOptions) { o.Task = &world }},

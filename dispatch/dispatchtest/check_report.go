@@ -48,6 +48,22 @@ const (
 	StatusSkipped Status = "skipped" // there was nothing to check, or no way to
 )
 
+func good(format string, args ...any) Finding {
+	return Finding{Status: StatusOK, Seen: fmt.Sprintf(format, args...)}
+}
+
+func warning(do, format string, args ...any) Finding {
+	return Finding{Status: StatusWarning, Seen: fmt.Sprintf(format, args...), Do: do}
+}
+
+func failed(do, format string, args ...any) Finding {
+	return Finding{Status: StatusFailed, Seen: fmt.Sprintf(format, args...), Do: do}
+}
+
+func skipped(do, format string, args ...any) Finding {
+	return Finding{Status: StatusSkipped, Seen: fmt.Sprintf(format, args...), Do: do}
+}
+
 // OK reports whether no check failed. Warnings and skipped checks are no failures.
 func (r *Report) OK() bool { return len(r.Failed()) == 0 }
 

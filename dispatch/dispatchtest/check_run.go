@@ -76,8 +76,8 @@ func (c *checkup) dispatch(ctx context.Context) Finding {
 	c.run.Store(nil) // what comes later is for the next check
 	c.sample, c.sampleMedia = result, c.media.last
 	took := time.Duration(result.Dispatch.TookMS * float64(time.Millisecond))
-	limit := c.stage.target.RunTimeout
 	undeclared := c.undeclared()
+	details := c.complaints(result, took)
 	var f Finding
 	switch strangers := c.strangers.Load(); {
 	case strangers > 0:
@@ -89,17 +89,13 @@ func (c *checkup) dispatch(ctx context.Context) Finding {
 			strings.Join(undeclared, ", "), c.describe(result))
 	case !result.OK():
 		f = failed(c.runAdvice(result), "%s", c.describe(result))
+	case len(details) > 0:
+		f = warning(`Compare with "Porting without the SDK", step 3 and its appendix, and with the comments of package dispatch.`,
+			"a sample run completes in %s, with %s", round(took), count(len(result.Calls), "tool call"))
 	default:
 		f = good("a sample run completes in %s, with %s", round(took), count(len(result.Calls), "tool call"))
-		f.Details = c.complaints(result, took)
-		if len(f.Details) > 0 {
-			f.Status = StatusWarning
-			f.Do = "See \"Porting without the SDK\", step 3, and the comments of package dispatch."
-		}
 	}
-	if f.Status == StatusFailed && took > limit*8/10 && result.ErrorClass != AgentTimeout {
-		f.Details = append(f.Details, fmt.Sprintf("it took %s of the %s that a run may take", round(took), limit))
-	}
+	f.Details = details
 	return f
 }
 
@@ -144,10 +140,12 @@ func (c *checkup) runAdvice(r *Result) string {
 	return "See the agent's log."
 }
 
-// complaints are what is worth a warning in a run that completed.
+// complaints are what else is worth a warning in a run.
 func (c *checkup) complaints(r *Result, took time.Duration) (list []string) {
 	for _, p := range r.Problems {
-		list = append(list, p.String())
+		if !p.Fatal { // that is why it failed
+			list = append(list, p.String())
+		}
 	}
 	if strings.TrimSpace(r.FinalResponse) == dispatch.NoFinalResponse {
 		list = append(list, "the final response is the stand-in for an empty one")
@@ -158,7 +156,7 @@ func (c *checkup) complaints(r *Result, took time.Duration) (list []string) {
 	if c.opts.Task != nil || len(c.stage.platform.Tools()) > 0 {
 		list = append(list, r.Faults...)
 	}
-	if limit := c.stage.target.RunTimeout; took > limit*8/10 {
+	if limit := c.stage.target.RunTimeout; took > limit*8/10 && r.ErrorClass != AgentTimeout {
 		list = append(list, fmt.Sprintf("it took %s of the %s that a run may take", round(took), limit))
 	}
 	return list
@@ -192,9 +190,9 @@ func (c *checkup) lateCalls(ctx context.Context) Finding {
 	defer look.Stop()
 	for over := false; !over; {
 		select {
-		case <-wait.C:
-			over = true
 		case <-ctx.Done():
+			return *interrupted()
+		case <-wait.C:
 			over = true
 		case <-look.C:
 		}

@@ -229,6 +229,12 @@ func TestCheckTime(t *testing.T) {
 				t.Errorf("%+v, want %s", f, want)
 			}
 		}
+		ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		report, err = dispatchtest.Check(ctx, dispatchtest.Target{Agent: ready}, nil)
+		if f, _ := report.Find(dispatchtest.CheckLateCalls); err == nil || f.Status != dispatchtest.StatusSkipped {
+			t.Errorf("%v %+v", err, f)
+		}
 		time.Sleep(time.Hour) // for the agents to end
 	})
 }

@@ -84,7 +84,7 @@ func (f *flags) parse(args []string, stderr io.Writer) error {
 	set := flag.NewFlagSet("doctor", flag.ContinueOnError)
 	set.SetOutput(stderr)
 	set.StringVar(&f.url, "url", "", "the endpoint, as it will be registered (required)")
-	set.StringVar(&f.header, "auth-header", "Authorization", `the auth header's name; in Authorization "Bearer " is put before the token`)
+	set.StringVar(&f.header, "auth-header", "Authorization", `the auth header's name; in Authorization "Bearer " is put before a token that has no scheme`)
 	set.StringVar(&f.tokenEnv, "token-env", "", "name of the environment variable that has the token")
 	set.StringVar(&f.tokenFile, "token-file", "", "file that has the token")
 	set.StringVar(&f.tools, "tools", "", "file with the tools_schema")
