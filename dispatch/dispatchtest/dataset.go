@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/terminal"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -73,12 +74,15 @@ type DatasetOptions struct {
 	// MaxRows bounds the rows, without the header. Default 100,000.
 	MaxRows int
 
+	// MaxColumns bounds the columns. Default 1,000.
+	MaxColumns int
+
 	// MaxProblems is how many problems the error lists; the rest is counted. Default 100.
 	MaxProblems int
 }
 
 func (o *DatasetOptions) orDefault() DatasetOptions {
-	filled := DatasetOptions{MaxBytes: 64 << 20, MaxCell: 4 << 20, MaxRows: 100_000, MaxProblems: 100}
+	filled := DatasetOptions{MaxBytes: 64 << 20, MaxCell: 4 << 20, MaxRows: 100_000, MaxColumns: 1000, MaxProblems: 100}
 	if o == nil {
 		return filled
 	}
@@ -90,6 +94,9 @@ func (o *DatasetOptions) orDefault() DatasetOptions {
 	}
 	if o.MaxRows > 0 {
 		filled.MaxRows = o.MaxRows
+	}
+	if o.MaxColumns > 0 {
+		filled.MaxColumns = o.MaxColumns
 	}
 	if o.MaxProblems > 0 {
 		filled.MaxProblems = o.MaxProblems
@@ -167,19 +174,21 @@ func (e *DatasetError) Error() string {
 // Unwrap returns the reader's error, if there was one.
 func (e *DatasetError) Unwrap() error { return e.cause }
 
-// String returns the place and the message. The line is named where it is not the number of the row.
+// String returns the place and the message, on one line. The line of the file is named where it is not the row's number.
+// Names and texts from the file are made harmless for terminals.
 func (p DatasetProblem) String() string {
-	switch {
-	case p.Row == 0:
-		return p.Message
-	case p.Row != p.Line && p.Column != "":
-		return fmt.Sprintf("row %d (line %d), column %s: %s", p.Row, p.Line, p.Column, p.Message)
-	case p.Row != p.Line:
-		return fmt.Sprintf("row %d (line %d): %s", p.Row, p.Line, p.Message)
-	case p.Column != "":
-		return fmt.Sprintf("row %d, column %s: %s", p.Row, p.Column, p.Message)
+	var place strings.Builder
+	if p.Row > 0 {
+		fmt.Fprintf(&place, "row %d", p.Row)
+		if p.Line != p.Row {
+			fmt.Fprintf(&place, " (line %d)", p.Line)
+		}
+		if p.Column != "" {
+			place.WriteString(", column " + p.Column)
+		}
+		place.WriteString(": ")
 	}
-	return fmt.Sprintf("row %d: %s", p.Row, p.Message)
+	return terminal.Clean(strings.ReplaceAll(place.String()+p.Message, "\n", " "))
 }
 
 // datasetProblems collects a [DatasetError]. Problems are added in the order of the rows.

@@ -2,6 +2,7 @@ package dispatchtest_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -42,6 +43,14 @@ func TestReadDataset(t *testing.T) {
 	}
 	if row = set.Rows[2]; row.Number != 5 || row.Line != 6 || row.ExpectedOutcome != dispatchtest.Completion {
 		t.Errorf("%+v", row)
+	}
+}
+
+// Names that are something else are kept, also those that are a little like known ones.
+func TestOtherColumns(t *testing.T) {
+	set := readDataset(t, "user,stage,used,status,behaviors_seen,scenario,max,id\na,b,c,d,e,f,g,h\n")
+	if got, want := fmt.Sprint(set.Rows[0].Extra), "map[behaviors_seen:e id:h max:g scenario:f stage:b status:d used:c]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
@@ -97,6 +106,11 @@ func TestBadDatasets(t *testing.T) {
 		{"UTF-16 without a BOM", "u\x00s\x00e\x00r\x00\n\x00", "unreadable", []string{"the file has NUL characters, …"}},
 		{"spreadsheet", "PK\x03\x04...", "unreadable", []string{"the file is a spreadsheet …"}},
 		{"semicolons", "user;state\na;\n", "unreadable", []string{"the columns are separated by semicolons: …"}},
+		{"semicolons and quotes", "\"user\";\"state\"\r\na;\n", "unreadable", []string{"the columns are separated by semicolons: …"}},
+		{"bars and a quote", "name|\"user\"\na|b\n", "unreadable", []string{"the columns are separated by vertical bars: …"}},
+		{"a quote in the header", "user,\"a\"b\n", "unreadable", []string{`row 1: the quote (") at byte 8 of line 1 ends a cell, …`}},
+		{"slips in JSON", head + "a,{x:1},[True],\nb,,[None],\n", "invalid_cell", []string{
+			"row 2, column state: the cell is no valid JSON at character 2: invalid character 'x' …", "row 2, column failure_rules: …", "row 3, column failure_rules: …"}},
 		{"tabs, with an axis", "name\tuser_instruction\na\tb\n", "unreadable", []string{"the columns are separated by tabs: …"}},
 		{"old line ends", "user\ra\r", "unreadable", []string{"the lines end in CR alone: …"}},
 		{"no header", "Refund it,\n", "invalid_header", []string{"row 1: there is no column user; …"}},
@@ -126,16 +140,19 @@ func TestBadDatasets(t *testing.T) {
 		{"quote never closed", head + "a,,,x\n\"b,,,\nc,,,\n", "invalid_cell", []string{
 			`row 2, column expected_outcome: …`, `row 3: a cell begins with a quote (") that is never closed, …`}},
 		{"Latin-1", head + "caf\xE9,,,\n", "invalid_cell", []string{"row 2, column user: the cell is not in UTF-8, first at character 4: save the file in UTF-8"}},
-		{"Latin-1 in the header", "user,caf\xE9\na,b\n", "invalid_header", []string{"row 1, column caf\xE9: the name is not in UTF-8: …"}},
+		{"Latin-1 in the header", "user,caf\xE9\na,b\n", "invalid_header", []string{"row 1, column caf\uFFFD: the name is not in UTF-8: …"}},
 		{"JSON", head + `a,{'a':1},[1,` + ",\n", "invalid_row", []string{"row 2: the row has 5 cells …"}},
 		{"invalid JSON", head + `a,{'a':1},[,` + "\n" + `b,"{""a"":{` + "\n" + ` ""1"":{""x"":“y”}}}","[{""tool"":""t"",}]",` + "\n", "invalid_cell", []string{
 			`row 2, column state: the cell is no valid JSON at character 2: …`, `row 2, column failure_rules: the cell is no valid JSON at character 2, in "/0": …`,
 			`row 3, column state: the cell is no valid JSON at line 2, character 11 of the cell, in "/a/1/x": …`, `row 3, column failure_rules: the cell is no valid JSON at character 14…`}},
-		{"other JSON", head + "a,[],{},\nb,1,null,\n", "invalid_cell", []string{
+		{"other JSON", head + "a,[],{},\nb,1,null,\nc,null,,\n", "invalid_cell", []string{
 			"row 2, column state: the cell is JSON, but an array and not an object", "row 2, column failure_rules: the cell is JSON, but an object and not a list",
-			"row 3, column state: the cell is JSON, but a number and not an object", "row 3, column failure_rules: the cell is JSON, but null and not a list"}},
+			"row 3, column state: the cell is JSON, but a number and not an object", "row 3, column failure_rules: the cell is JSON, but null and not a list",
+			"row 4, column state: the cell is JSON, but null and not an object"}},
 		{"no world", head + `a,"{""order"":[]}",,` + "\n" + `a,"{""order"":{""1"":null,""2"":3}}",,` + "\n", "invalid_cell", []string{
 			`row 2, column state: /order…`, `row 3, column state: /order/1…`, `row 3, column state: /order/2…`}},
+		{"blanks before JSON", head + "a,\"\n\n {x}\",\" [x]\",\n", "invalid_cell", []string{
+			"row 2, column state: the cell is no valid JSON at line 3, character 3 of the cell: …", "row 2, column failure_rules: the cell is no valid JSON at character 3, in \"/0\": …"}},
 		{"duplicate members", head + `a,"{""order"":{},""order"":{}}",,` + "\n", "invalid_cell", []string{`row 2, column state: the cell is no valid JSON at …`}},
 		{"failure rules", head + `a,,"[{""tool"":""t""},{""tol"":""t""}]",` + "\n", "invalid_cell", []string{
 			`row 2, column failure_rules: failure rule 0: …`, `row 2, column failure_rules: failure rule 1: has the unknown member "tol"`}},
@@ -149,6 +166,11 @@ func TestBadDatasets(t *testing.T) {
 			`row 2, column tracked_constraints: the cell is JSON, but an object …`,
 			`row 3, column user_simulator_persona: turn_mode is model_as_user and simulator_mode is persona, …`,
 			`row 4, column max_turns: …`, `row 4, column simulator_mode: …`}},
+		{"hostile names", "user,\"\x1b[2J\nUser \"\na,\n,b\n", "invalid_cell", []string{"row 3 (line 4), column user: the cell is empty, …"}},
+		{"a hostile name", "user,\" \x1b[2J\nstate\",\"\nState\"\na,,\n", "invalid_header", []string{"row 1, column  State: did you mean state? …"}},
+		{"columns in order", "max_turns,note,turn_mode,user_simulator_persona,memory_mode,initial_state\n99,,model_as_user,,x,\n", "invalid_header", []string{
+			"row 1: there is no column user; …", "row 1, column initial_state: …",
+			"row 2, column max_turns: …", "row 2, column user_simulator_persona: …", "row 2, column memory_mode: …"}},
 		{"places", "user,state\n\n\"a\nb\",\n\nc,x\n", "invalid_cell", []string{"row 5 (line 6), column state: …"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -186,6 +208,8 @@ func TestDatasetLimits(t *testing.T) {
 		{"a cell of 10 MB", "user,state\n" + big + ",\nb,\n", dispatchtest.DatasetOptions{}, "row 2, column user: the cell has 10485760 bytes, the limit is 4194304 (DatasetOptions.MaxCell)"},
 		{"a state of 10 MB", "user,state\na," + big + "\n", dispatchtest.DatasetOptions{}, "row 2, column state: the cell has 10485760 bytes, the limit is"},
 		{"file", "user\n" + big, dispatchtest.DatasetOptions{MaxBytes: 1 << 20}, "the file has more than 1048576 bytes (DatasetOptions.MaxBytes)"},
+		{"columns", "user" + strings.Repeat(",", 1000) + "\na\n", dispatchtest.DatasetOptions{}, "the file has more than 1000 columns (DatasetOptions.MaxColumns)"},
+		{"cells", "user\na" + strings.Repeat(",", 30<<20), dispatchtest.DatasetOptions{}, "the file has more than 1000 columns (DatasetOptions.MaxColumns)"},
 		{"rows", "user\na\nb\nc\n", dispatchtest.DatasetOptions{MaxRows: 2}, "the file has more than 2 rows (DatasetOptions.MaxRows)"},
 		{"problems", "user,state\n" + strings.Repeat("a,x\n", 500), dispatchtest.DatasetOptions{MaxProblems: 2}, "500 problems:\n  row 2, column state: the cell is no valid JSON at character 1: invalid character 'x' where a value should begin\n  row 3"},
 	} {

@@ -52,7 +52,7 @@ type CaseResult struct {
 	Case
 	Verdict Verdict
 
-	// Cause is why the case did not pass, and Reason says it in words; "" for what passed, was skipped or was cancelled.
+	// Cause is why a case [Failed] or [Errored]; "" for all others. Reason says in words why a case did not pass.
 	Cause  Cause
 	Reason string
 

@@ -31,6 +31,9 @@ func obedient(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error
 	case "hang":
 		<-ctx.Done()
 		return nil, ctx.Err()
+	case "both":
+		_, _ = run.Proxy.Call(ctx, "get_ordre", nil)
+		_, _ = run.Proxy.Call(ctx, "get_order", nil)
 	case "call":
 		result, err := run.Proxy.Call(ctx, tool, map[string]string{"order_id": "4521"})
 		if err != nil && proxy.CodeOf(err) != proxy.CodeToolFailed {
@@ -60,6 +63,8 @@ func rawAgent(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no", 500)
 	case "html":
 		_, _ = w.Write([]byte("<html>"))
+	case "robot":
+		_, _ = w.Write([]byte(`{"final_response":"done","messages":[{"role":"robot"}]}`))
 	case "403":
 		w.WriteHeader(403)
 	default:
@@ -110,7 +115,7 @@ func TestAThousandRows(t *testing.T) {
 	}{
 		"agent in memory": {dispatchtest.Target{Agent: obedient}, kinds},
 		"agent served":    {dispatchtest.Target{Handler: handler, AuthValue: "Bearer secret"}, kinds},
-		"any handler":     {dispatchtest.Target{Handler: http.HandlerFunc(rawAgent), RunTimeout: time.Second}, rawKinds},
+		"any handler":     {dispatchtest.Target{Handler: http.HandlerFunc(rawAgent), RunTimeout: 3 * time.Second}, rawKinds},
 	} {
 		t.Run(name, func(t *testing.T) {
 			instructions := make([]string, 1000)
@@ -296,6 +301,9 @@ func TestCases(t *testing.T) {
 		}
 		if got.Name != want.name || !strings.Contains(got.Result.FinalResponse, want.final) || string(envelope.Input.Input) != want.input {
 			t.Errorf("%s: %s\n%s", got.Name, got.Result.FinalResponse, got.Result.Dispatch.Request)
+		}
+		if want := map[bool]int{false: 1, true: 2}[i == 3]; len(got.Result.Turns) != want {
+			t.Errorf("%s has %d turns, want %d", got.Name, len(got.Result.Turns), want)
 		}
 		if n := fmt.Sprint(i + 2); fmt.Sprint(envelope.TaskID) != n || envelope.RunID.String() != n || envelope.AgentID != 8 ||
 			(i == 3) != (envelope.Input.SessionID == "session-"+n) {

@@ -27,8 +27,11 @@ type rowReader struct {
 func (d *datasetReader) readRow(record []string) Row {
 	row := Row{Number: d.row, Line: d.line, ExpectedOutcome: Completion}
 	if len(record) != len(d.columns) {
-		d.problem(DatasetRow, -1, "the row has %d cells and the header has %d: a comma is missing or too many, "+
-			"or a cell with a comma in it is not in quotes", len(record), len(d.columns))
+		advice := "a comma is missing: an empty cell needs one, too"
+		if len(record) > len(d.columns) {
+			advice = "a cell with a comma in it must be in quotes"
+		}
+		d.problem(DatasetRow, -1, "the row has %s and the header has %d: %s", plural(len(record), "cell"), len(d.columns), advice)
 		return row
 	}
 	if blank(record) {
@@ -67,13 +70,9 @@ func (r *rowReader) cell(i int, cell string) {
 	case "behavior":
 		row.Behavior = cell
 	case "state":
-		if r.json(i, cell, '{', "an object") {
-			row.State = r.state(i, cell)
-		}
+		row.State = r.state(i, cell)
 	case "failure_rules":
-		if r.json(i, cell, '[', "a list") {
-			row.FailureRules = r.rules(i, cell)
-		}
+		row.FailureRules = r.rules(i, cell)
 	case "current_state":
 		if r.json(i, cell, '{', "an object") {
 			row.Input = json.RawMessage(text)
@@ -190,25 +189,32 @@ func (r *rowReader) json(i int, cell string, kind byte, kindName string) bool {
 
 // jsonHint says what people do to JSON in cells.
 func jsonHint(cell string, offset int) string {
-	r, _ := utf8.DecodeRuneInString(cell[min(offset, len(cell)):])
-	switch r {
-	case '“', '”', '„', '‘', '’':
-		return `: typographic quotes must become "`
-	case '\'':
-		return `: ' must become "`
-	case 'T', 'F', 'N':
-		return ": true, false and null are written in lower case"
+	rest := cell[min(offset, len(cell)):]
+	for _, slip := range []struct{ beginnings, hint string }{
+		{"“ ” „ ‘ ’", `typographic quotes must become "`},
+		{"'", `' must become "`},
+		{"True False TRUE FALSE", "true and false are in lower case"},
+		{"None NULL", "it is null"},
+	} {
+		for beginning := range strings.FieldsSeq(slip.beginnings) {
+			if strings.HasPrefix(rest, beginning) {
+				return ": " + slip.hint
+			}
+		}
 	}
 	return ""
 }
 
-// state checks that a cell is a world.
+// state checks that a cell is a world. Only what is wrong is looked at a second time, for its place.
 func (r *rowReader) state(i int, cell string) json.RawMessage {
-	_, err := ledger.NewState(json.RawMessage(cell), nil)
-	for _, text := range stateProblems(err) {
-		r.problem(DatasetCell, i, "%s", text)
+	text := json.RawMessage(strings.TrimSpace(cell))
+	_, err := ledger.NewState(text, nil)
+	if (err != nil || text[0] != '{') && r.json(i, cell, '{', "an object") {
+		for _, text := range stateProblems(err) {
+			r.problem(DatasetCell, i, `%s (a state is {"type":{"id":{…}}})`, text)
+		}
 	}
-	return json.RawMessage(strings.TrimSpace(cell))
+	return text
 }
 
 // stateProblems are the texts of an error of package ledger.
@@ -221,7 +227,7 @@ func stateProblems(err error) (texts []string) {
 		return texts
 	}
 	for _, p := range bad.Problems {
-		texts = append(texts, fmt.Sprintf("%s (a state is {\"type\":{\"id\":{…}}})", p))
+		texts = append(texts, p.String())
 	}
 	return texts
 }
@@ -229,8 +235,10 @@ func stateProblems(err error) (texts []string) {
 // rules reads failure rules.
 func (r *rowReader) rules(i int, cell string) []proxytest.FailureRule {
 	rules, err := proxytest.ParseRules([]byte(cell))
-	for _, text := range worldProblems(err) {
-		r.problem(DatasetCell, i, "%s", text)
+	if err != nil && r.json(i, cell, '[', "a list") {
+		for _, text := range worldProblems(err) {
+			r.problem(DatasetCell, i, "%s", text)
+		}
 	}
 	return rules
 }

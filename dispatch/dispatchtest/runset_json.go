@@ -83,7 +83,12 @@ func (c *CaseResult) document() caseJSON {
 	if c.Result == nil {
 		return doc
 	}
-	doc.Turns, doc.FinalResponse, doc.Warnings = len(c.Result.Turns), c.Result.FinalResponse, c.Result.Warnings
+	doc.Turns, doc.FinalResponse, doc.Warnings = len(c.Result.Turns), c.Result.FinalResponse, slices.Clone(c.Result.Warnings)
+	for _, p := range c.Result.Problems {
+		if !p.Fatal {
+			doc.Warnings = append(doc.Warnings, p.String())
+		}
+	}
 	calls := slices.Concat(c.Result.Calls, c.Result.Refused)
 	slices.SortFunc(calls, func(a, b proxytest.Call) int { return cmp.Compare(a.Order, b.Order) })
 	for _, call := range calls {

@@ -72,16 +72,39 @@ func (d *datasetReader) readText(r io.Reader) bool {
 	default:
 		d.data = bytes.TrimPrefix(data, []byte("\uFEFF"))
 		if len(bytes.TrimSpace(d.data)) == 0 {
-			d.whole(DatasetUnreadable, "the file is empty: it begins with a header such as user,behavior,state,failure_rules,expected_outcome")
+			d.whole(DatasetUnreadable, "the file is empty: it begins with a header such as "+
+				"user,behavior,state,failure_rules,expected_outcome")
 			break
 		}
 		if !bytes.Contains(d.data, []byte("\n")) && bytes.Contains(d.data, []byte("\r")) {
 			d.whole(DatasetUnreadable, "the lines end in CR alone: save the file with LF or CRLF")
 			break
 		}
+		if widest(d.data) > d.opts.MaxColumns {
+			d.whole(DatasetTooLarge, "the file has more than %d columns (DatasetOptions.MaxColumns)", d.opts.MaxColumns)
+			break
+		}
 		return true
 	}
 	return false
+}
+
+// widest is the number of cells in the longest row. It is looked at before the file is read as CSV, which takes much more
+// memory per cell than a comma does.
+func widest(data []byte) int {
+	most, cells, quoted := 0, 1, false
+	for _, c := range data {
+		switch {
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == ',':
+			cells++
+		case c == '\n':
+			most, cells = max(most, cells), 1
+		}
+	}
+	return max(most, cells)
 }
 
 // next reads a record and finds out where it is; ok is false after the last and after an error, which it reports.
@@ -119,6 +142,9 @@ func (d *datasetReader) broken(err error, rest []byte) {
 		return
 	}
 	d.line = parse.StartLine
+	if first, _, _ := strings.Cut(string(rest), "\n"); len(d.columns) == 0 && d.separated(first) {
+		return
+	}
 	switch {
 	case errors.Is(err, csv.ErrBareQuote):
 		err = fmt.Errorf(`a quote (") at byte %d of line %d is in a cell that does not begin with one: `+
@@ -126,7 +152,8 @@ func (d *datasetReader) broken(err error, rest []byte) {
 	case d.offset == int64(len(d.data)) && bytes.Count(rest, []byte(`"`))%2 == 1:
 		err = errors.New(`a cell begins with a quote (") that is never closed, or a quote inside a cell is not doubled`)
 	default:
-		err = fmt.Errorf(`the quote (") at byte %d of line %d ends a cell, but more follows: double the quotes inside a cell`, parse.Column, parse.Line)
+		err = fmt.Errorf(`the quote (") at byte %d of line %d ends a cell, but more follows: `+
+			`double the quotes inside a cell`, parse.Column, parse.Line)
 	}
 	d.problem(DatasetUnreadable, -1, "%v; nothing from here on can be read", err)
 	d.flush()

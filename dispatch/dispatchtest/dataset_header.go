@@ -29,8 +29,7 @@ type column struct {
 func (d *datasetReader) readHeader(header []string) bool {
 	d.set.Columns = header
 	d.columns = make([]column, len(header))
-	if separator := otherSeparator(header); separator != "" {
-		d.whole(DatasetUnreadable, "the columns are separated by %s: save the file with commas", separator)
+	if len(header) == 1 && d.separated(header[0]) {
 		return false
 	}
 	found := map[string]bool{}
@@ -78,22 +77,20 @@ func (d *datasetReader) readHeader(header []string) bool {
 	return len(found) > 0
 }
 
-// otherSeparator names what separates the columns, if that is no comma.
-func otherSeparator(header []string) string {
-	if len(header) != 1 {
-		return ""
-	}
+// separated reports whether something else than a comma separates the columns, as a problem.
+func (d *datasetReader) separated(header string) bool {
 	for _, separator := range [][2]string{{";", "semicolons"}, {"\t", "tabs"}, {"|", "vertical bars"}} {
-		if !strings.Contains(header[0], separator[0]) {
-			continue
+		names := strings.Split(strings.TrimRight(header, "\r"), separator[0])
+		isKnown := func(name string) bool {
+			meant, _ := didYouMean(strings.Trim(name, `"`), func(string) bool { return false })
+			return meant != ""
 		}
-		for part := range strings.SplitSeq(header[0], separator[0]) {
-			if meant, _ := didYouMean(strings.Trim(part, `"`), func(string) bool { return false }); meant != "" {
-				return separator[1]
-			}
+		if len(names) > 1 && slices.ContainsFunc(names[:min(len(names), 100)], isKnown) {
+			d.whole(DatasetUnreadable, "the columns are separated by %s: save the file with commas", separator[1])
+			return true
 		}
 	}
-	return ""
+	return false
 }
 
 // didYouMean returns the known column that a name is probably meant to be, and why. A column that is there already is not

@@ -39,13 +39,33 @@ type junitCase struct {
 	Skipped   *junitReason `xml:"skipped"`
 	Error     *junitReason `xml:"error"`
 	Failure   *junitReason `xml:"failure"`
-	SystemOut string       `xml:"system-out,omitempty"`
+	SystemOut *junitText   `xml:"system-out"`
 }
 
 type junitReason struct {
 	Message string `xml:"message,attr"`
 	Type    string `xml:"type,attr,omitempty"`
-	Text    string `xml:",chardata"`
+	junitText
+}
+
+// junitText is text in which line breaks and quotes stay readable.
+type junitText struct {
+	XML string `xml:",innerxml"`
+}
+
+func newJUnitText(text string) junitText {
+	return junitText{strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(strings.Map(xmlCharacter, text))}
+}
+
+// xmlCharacter replaces what XML 1.0 cannot hold. A carriage return would not survive a parser.
+func xmlCharacter(r rune) rune {
+	switch {
+	case r == '\r':
+		return -1
+	case r == '\n', r == '\t', r >= ' ' && r <= 0xFFFD, r > 0xFFFF:
+		return r
+	}
+	return utf8.RuneError
 }
 
 // maxOutput bounds a system-out: reports of many cases are read whole by what shows them.
@@ -79,7 +99,7 @@ func (s *Set) WriteJUnit(w io.Writer) error {
 
 func (c *CaseResult) junit(suite string) junitCase {
 	out := junitCase{Name: c.Name, ClassName: suite, Time: seconds(c.Took)}
-	reason := &junitReason{Message: terminal.Cut(oneLine(c.Reason), 300), Type: string(c.Cause), Text: c.Reason}
+	reason := &junitReason{Message: terminal.Cut(oneLine(c.Reason), 300), Type: string(c.Cause), junitText: newJUnitText(c.Reason)}
 	switch c.Verdict {
 	case Passed:
 	case Skipped:
@@ -93,7 +113,8 @@ func (c *CaseResult) junit(suite string) junitCase {
 		out.Error = reason
 	}
 	if c.Result != nil {
-		out.SystemOut = cutBytes(c.Result.timeline(), maxOutput)
+		text := newJUnitText(cutBytes(c.Result.timeline(), maxOutput))
+		out.SystemOut = &text
 	}
 	return out
 }

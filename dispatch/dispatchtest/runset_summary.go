@@ -42,8 +42,8 @@ func (v Verdict) style() terminal.Style {
 	return terminal.Plain
 }
 
-// WriteSummary writes the set for people: the cases that are not good, how often each cause was, why cases were skipped,
-// the slowest ones if there are many, and a line with the counts at the end. What came from agents is made harmless for
+// WriteSummary writes the set for people: the cases that are not good, how often each cause was, why cases were skipped
+// and what the platform would warn of, the slowest ones if there are many, and a line with the counts at the end. What came from agents is made harmless for
 // terminals. opts may be nil. It returns the first error of w.
 func (s *Set) WriteSummary(w io.Writer, opts *SummaryOptions) error {
 	var o SummaryOptions
@@ -53,7 +53,7 @@ func (s *Set) WriteSummary(w io.Writer, opts *SummaryOptions) error {
 	var b bytes.Buffer
 	s.writeBad(&b, o)
 	s.writeCauses(&b, o.Colour)
-	s.writeSkipped(&b, o.Colour)
+	s.writeNotes(&b, o.Colour)
 	s.writeSlowest(&b, o.Colour)
 	s.writeCounts(&b, o.Colour)
 	_, err := w.Write(b.Bytes())
@@ -128,21 +128,40 @@ func (s *Set) causes() []causeCount {
 	return counts
 }
 
-// writeSkipped says once per reason what was skipped.
-func (s *Set) writeSkipped(b *bytes.Buffer, colour bool) {
-	var reasons []string
-	counts := map[string]int{}
+// writeNotes says once what holds for several cases: why they were skipped, and the platform's warnings.
+func (s *Set) writeNotes(b *bytes.Buffer, colour bool) {
+	type note struct{ kind, text string }
+	var notes []note
+	counts := map[note]int{}
+	add := func(kind, text string) {
+		n := note{kind, text}
+		if counts[n]++; counts[n] == 1 {
+			notes = append(notes, n)
+		}
+	}
 	for i := range s.Cases {
-		if c := &s.Cases[i]; c.Verdict == Skipped {
-			if counts[c.Reason]++; counts[c.Reason] == 1 {
-				reasons = append(reasons, c.Reason)
+		c := &s.Cases[i]
+		if c.Verdict == Skipped {
+			add("skipped", c.Reason)
+		}
+		if c.Result == nil {
+			continue
+		}
+		for _, text := range c.Result.Warnings {
+			add("warning", text)
+		}
+		for _, p := range c.Result.Problems {
+			if !p.Fatal {
+				add("warning", "the answer misses the response contract: "+p.Code)
 			}
 		}
 	}
-	for _, reason := range reasons {
-		fmt.Fprintf(b, "%s %s: %s\n", terminal.Paint(colour, terminal.Warn, "skipped"), plural(counts[reason], "case"), terminal.Clean(oneLine(reason)))
+	var table terminal.Table
+	for _, n := range notes {
+		table.Row(terminal.Cell{Text: n.kind, Style: terminal.Warn}, terminal.Text(plural(counts[n], "case")+": "+oneLine(n.text)))
 	}
-	if len(reasons) > 0 {
+	_ = table.Write(b, colour)
+	if len(notes) > 0 {
 		b.WriteByte('\n')
 	}
 }

@@ -109,7 +109,8 @@ func (d *Dataset) worlds(base Task, opts *proxytest.Options) ([]*proxytest.Platf
 	if base.Platform != nil {
 		for i := range d.Rows {
 			if row := &d.Rows[i]; row.State != nil || len(row.FailureRules) > 0 {
-				problems.add(row.problem("", "the row has a world of its own, which does not go with Task.Platform: give the base a World instead"))
+				problems.add(row.problem("", "the row has a world of its own, which does not go with Task.Platform: "+
+					"give the base a World instead"))
 			}
 		}
 		return nil, problems.err()
