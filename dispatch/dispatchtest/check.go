@@ -266,7 +266,7 @@ func (c *checkup) blocked(ctx context.Context, needs []CheckName) *Finding {
 }
 
 func because(cause CheckName) *Finding {
-	return &Finding{Status: StatusSkipped, Because: cause, Seen: fmt.Sprintf("%s failed", cause)}
+	return &Finding{Status: StatusSkipped, Because: cause, Seen: fmt.Sprintf("needs %s, which failed", cause)}
 }
 
 func interrupted() *Finding {

@@ -157,7 +157,7 @@ func (r *Report) WriteTable(w io.Writer, colour bool) error {
 			if f.Name != names[0] {
 				continue
 			}
-			name, f.Seen = fmt.Sprintf("%d checks", len(names)), f.Seen+", and so nothing can be said about "+joinNames(names)
+			name, f.Seen = fmt.Sprintf("%d checks", len(names)), f.Seen+": "+joinNames(names)
 		}
 		style := terminal.Plain
 		if f.Status == StatusSkipped {

@@ -14,8 +14,8 @@ func sampleReport() *dispatchtest.Report {
 		{Name: "reachable", Status: "ok", Seen: "answers"},
 		{Name: "tls", Status: "warning", Seen: "plain http", Details: []string{"the URL \x1b[2Jx"}, Do: "Use https."},
 		{Name: "ping", Status: "failed", Seen: strings.Repeat("word ", 30), Do: "Answer it."},
-		{Name: "method", Status: "skipped", Seen: "ping failed", Because: "ping"},
-		{Name: "dispatch", Status: "skipped", Seen: "ping failed", Because: "ping"},
+		{Name: "method", Status: "skipped", Seen: "needs ping, which failed", Because: "ping"},
+		{Name: "dispatch", Status: "skipped", Seen: "needs ping, which failed", Because: "ping"},
 		{Name: "proxy", Status: "skipped", Seen: "no proxy base is given"},
 	}}
 }
@@ -30,7 +30,7 @@ warning  tls        plain http
 failed   ping       word word word word word word word word word word word word word word word word word word
                     word word word word word word word word word word word word
                     → Answer it.
-skipped  2 checks   ping failed, and so nothing can be said about method, dispatch
+skipped  2 checks   needs ping, which failed: method, dispatch
 skipped  proxy      no proxy base is given
 
 1 failed, 1 warning, 1 ok, 3 skipped
@@ -73,7 +73,7 @@ func TestReportJSON(t *testing.T) {
 	}
 	for _, part := range []string{
 		`{"target":"https://agents.example.com/dispatch","ok":false,"checks":[{"check":"reachable","status":"ok","seen":"answers","took_ms":0}`,
-		`"details":["the URL \u001b[2Jx"],"do":"Use https."`, `{"check":"method","status":"skipped","seen":"ping failed","because":"ping","took_ms":0}`,
+		`"details":["the URL \u001b[2Jx"],"do":"Use https."`, `{"check":"method","status":"skipped","seen":"needs ping, which failed","because":"ping","took_ms":0}`,
 	} {
 		if !strings.Contains(string(text), part) {
 			t.Errorf("%s is missing in\n%s", part, text)
