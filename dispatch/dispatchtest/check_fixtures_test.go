@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -141,6 +142,26 @@ func call(e *handEnvelope, tool, token string) (status int) {
 	}
 	_ = resp.Body.Close()
 	return resp.StatusCode
+}
+
+// callsLate calls the proxy once the next request shows that the answer has arrived.
+func callsLate() http.Handler {
+	arrived := make(chan struct{})
+	once := sync.OnceFunc(func() { close(arrived) })
+	return hand{
+		run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
+			token := r.Header.Get("X-Pipelines-Run-Token")
+			go func() {
+				<-arrived
+				call(e, "send_mail", token)
+			}()
+			say(w, 200, `{"final_response":"done"}`)
+		},
+		malformed: func(w http.ResponseWriter) {
+			once()
+			say(w, 400, `{"error":"no JSON"}`)
+		},
+	}
 }
 
 // dying answers nothing any more for a while after a large body.
@@ -317,12 +338,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 			}
 			say(w, 200, `{"final_response":"Something went wrong with a tool."}`)
 		}}, failed: names{"dispatch"}, seen: "another token than the run's"},
-		{name: "calls late", handler: hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
-			w.Header().Set("Content-Length", "25")
-			say(w, 200, `{"final_response":"done"}`)
-			_ = http.NewResponseController(w).Flush()
-			call(e, "send_mail", r.Header.Get("X-Pipelines-Run-Token"))
-		}}, failed: names{"late_calls"}, seen: "send_mail", change: func(_ *dispatchtest.Target, o *dispatchtest.CheckOptions) {
+		{name: "calls late", handler: callsLate(), failed: names{"late_calls"}, seen: "send_mail", change: func(_ *dispatchtest.Target, o *dispatchtest.CheckOptions) {
 			o.Linger = 10 * time.Second // ends with the first call
 		}},
 		{name: "the ping before the dispatch", handler: hand{first: onDispatchPing()}, failed: names{"dispatch"}, seen: "agent_5xx: the endpoint answered 500: busy"},
@@ -384,6 +400,11 @@ func expect(t *testing.T, report *dispatchtest.Report, failed, warned []dispatch
 		for _, f := range findings {
 			list = append(list, string(f.Name))
 			texts = append(append(texts, f.Seen), f.Details...)
+			for _, detail := range f.Details {
+				if strings.Contains(f.Seen, detail) {
+					t.Errorf("%s says twice: %s", f.Name, detail)
+				}
+			}
 			if f.Do == "" {
 				t.Errorf("%s does not say what to do", f.Name)
 			}

@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -514,7 +515,7 @@ func TestCheckHidesSecrets(t *testing.T) {
 			if status == 0 {
 				return false
 			}
-			body, _ := json.Marshal(map[string]string{"headers": fmt.Sprint(r.Header), "url": r.URL.String()})
+			body, _ := json.Marshal(map[string]string{"query": r.URL.Query().Get("key"), "headers": fmt.Sprint(r.Header), "url": r.URL.String()})
 			say(w, status, "\x1b[2J"+token+strings.Repeat("x", 80)+r.Header.Get("Authorization")+string(body))
 			return true
 		}, run: func(w http.ResponseWriter, r *http.Request, _ *handEnvelope) {
@@ -615,5 +616,32 @@ func TestCheckGivesNothingAway(t *testing.T) {
 	expect(t, report, []dispatchtest.CheckName{"auth_before_ping"}, nil)
 	if refused.Load() != 1 || answered.Load() != 1 {
 		t.Errorf("%d calls were refused and %d answered", refused.Load(), answered.Load())
+	}
+}
+
+// No check suffers from the connection of the one before, and a large body is announced before it is sent.
+func TestCheckConnections(t *testing.T) {
+	var mu sync.Mutex
+	requests, closing, announced := 0, 0, 0
+	handler := hand{first: func(_ http.ResponseWriter, r *http.Request) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		requests++
+		if r.Close {
+			closing++
+		}
+		if r.Header.Get("Expect") != "" {
+			announced++
+		}
+		return false
+	}}
+	report, err := dispatchtest.Check(t.Context(), dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + handToken}, &quick)
+	if err != nil || !report.OK() {
+		t.Fatalf("%v\n%s", err, report)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if requests < 10 || closing != requests || announced != 1 {
+		t.Errorf("%d requests, %d of them the last of a connection, %d announced", requests, closing, announced)
 	}
 }
