@@ -37,7 +37,7 @@ func ready(context.Context, *dispatch.Run) (*dispatch.Response, error) {
 	return &dispatch.Response{FinalResponse: "I am ready."}, nil
 }
 
-var quick = dispatchtest.CheckOptions{Timeout: 5 * time.Second, Linger: time.Millisecond}
+var quick = dispatchtest.CheckOptions{Timeout: 20 * time.Second, Linger: time.Millisecond}
 
 // The checks in the order in which they are documented.
 var allNames = []string{
@@ -314,7 +314,7 @@ func TestCheckURLs(t *testing.T) {
 			opts := quick
 			opts.Transport = transport
 			if strings.Contains(tt.seen, "within") {
-				opts.Timeout = 100 * time.Millisecond
+				opts.Timeout = 500 * time.Millisecond
 			}
 			report, err := dispatchtest.Check(t.Context(), dispatchtest.Target{URL: tt.url, AuthValue: "Bearer secret"}, &opts)
 			if err != nil {
@@ -431,7 +431,7 @@ func TestCheckDocuments(t *testing.T) {
 			o.ToolsJSON = []byte(`{"tools_schema":[{"name":"a","input_schema":{"type":"object"}}]}`)
 		}, nil, names{"tools_schema"}, []string{"valid: 1 tool;", "description"}},
 		{"Go tools", func(o *dispatchtest.CheckOptions) { o.Tools = []schema.Tool{{Name: "a b"}} }, names{"tools_schema"}, nil, []string{"a b"}},
-		{"no manifest", func(o *dispatchtest.CheckOptions) { o.Manifest = filepath.Join(t.TempDir(), "tools.json") }, names{"manifest"}, nil, []string{"cannot be loaded", "no such file"}},
+		{"no manifest", func(o *dispatchtest.CheckOptions) { o.Manifest = filepath.Join(t.TempDir(), "tools.json") }, names{"manifest"}, nil, []string{"cannot be loaded"}},
 		{"wrong manifest", func(o *dispatchtest.CheckOptions) {
 			o.Manifest = writeManifest(t, `{"tools":[{"name":""},{"name":"x","command":["bin/x"]}]}`)
 		}, names{"manifest"}, nil, []string{"tool[0]: name is required", `tool[1] "x"`}},
@@ -515,8 +515,8 @@ func TestCheckHidesSecrets(t *testing.T) {
 			if status == 0 {
 				return false
 			}
-			body, _ := json.Marshal(map[string]string{"query": r.URL.Query().Get("key"), "headers": fmt.Sprint(r.Header), "url": r.URL.String()})
-			say(w, status, "\x1b[2J"+token+strings.Repeat("x", 80)+r.Header.Get("Authorization")+string(body))
+			body, _ := json.Marshal(map[string]string{"headers": fmt.Sprint(r.Header), "url": r.URL.String()})
+			say(w, status, "\x1b[2J"+r.URL.Query().Get("key")+token+strings.Repeat("x", 80)+r.Header.Get("Authorization")+string(body))
 			return true
 		}, run: func(w http.ResponseWriter, r *http.Request, _ *handEnvelope) {
 			body, _ := json.Marshal(map[string]any{"headers": r.Header, "url": r.URL.String()})

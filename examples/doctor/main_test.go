@@ -86,7 +86,7 @@ func TestDoctor(t *testing.T) {
 		{"no dispatch", with("-no-dispatch"), 0, []string{"left out"}},
 		{"no token", []string{"-url", byBearer}, 1, []string{"failed   ping", "none was given"}},
 		{"wrong token", []string{"-url", byBearer, "-token-file", file("wrong", "wrong-token")}, 1, []string{"refuses the right bearer"}},
-		{"down", []string{"-url", "http://127.0.0.1:1/"}, 1, []string{"failed   reachable", "connection refused"}},
+		{"down", []string{"-url", "http://127.0.0.1:1/"}, 1, []string{"failed   reachable", "refused"}},
 		{"HTML", []string{"-url", open.URL}, 1, []string{"failed   ping", "HTML page"}},
 		{"bad tools", with("-tools", file("bad.json", `[{"name":"a b"}]`)), 1, []string{"failed   tools_schema"}},
 		{"bad dataset", with("-dataset", file("bad.csv", "usr\nx\n")), 1, []string{"failed   dataset", "did you mean"}},
