@@ -202,7 +202,8 @@ func (c *checkup) mistakes(target Target) (list []error) {
 	}) {
 		bad("Target.AuthHeader is not a header name")
 	}
-	if strings.ContainsFunc(target.AuthValue, func(r rune) bool { return r < ' ' || r == 0x7f }) || strings.TrimSpace(target.AuthValue) != target.AuthValue {
+	control := func(r rune) bool { return r < ' ' || r == 0x7f }
+	if v := target.AuthValue; strings.ContainsFunc(v, control) || strings.TrimSpace(v) != v {
 		bad("Target.AuthValue has white space around it or control characters in it: is there a line break at the end of the token?")
 	}
 	if base := c.opts.ProxyBase; base != "" {
@@ -295,7 +296,9 @@ func (c *checkup) redactor() *strings.Replacer {
 			secrets = append(secrets, values...)
 		}
 	}
-	slices.SortFunc(secrets, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }) // the whole before its parts
+	slices.SortFunc(secrets, func(a, b string) int { // the whole before its parts
+		return cmp.Or(len(b)-len(a), strings.Compare(a, b))
+	})
 	var pairs []string
 	for _, s := range secrets {
 		if len(s) < 4 { // no secret, and part of any text

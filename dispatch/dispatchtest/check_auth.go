@@ -6,6 +6,8 @@ import (
 	"strings"
 )
 
+const answer401 = "Answer 401: only that and 403 are reported as a matter of the bearer."
+
 const authFirst = "Compare the bearer first, in constant time, and answer 401 with nothing else if it is not the right one; " +
 	"only then look at the body."
 
@@ -34,12 +36,13 @@ func (c *checkup) auth(ctx context.Context) Finding {
 	case ping.Status == StatusFailed: // the same trouble, most likely
 		return *because(CheckPing)
 	case !a.ok():
-		return warning("Answer 401: only that and 403 are reported as a matter of the bearer.", "a ping without a bearer is answered %s", c.tell(a))
+		return warning(answer401, "a ping without a bearer is answered %s", c.tell(a))
 	}
 	c.pings = true
 	if d := c.send(ctx, c.decoy("")); d.status < 400 || d.status >= 500 {
 		c.open = true
-		return failed(authFirst, "no bearer is asked for at all: a ping without one is answered %s, and a dispatch %s", c.tell(a), c.tell(d))
+		return failed(authFirst, "no bearer is asked for at all: a ping without one is answered %s, and a dispatch %s",
+			c.tell(a), c.tell(d))
 	}
 	return failed(authFirst, "the bearer is checked only after the ping: a ping without one is answered %s. "+
 		"A wrong bearer then passes the platform's Test connection and fails the first run", c.tell(a))
@@ -75,8 +78,7 @@ func (c *checkup) bearer(ctx context.Context) Finding {
 		case a.status != c.refusal && (a.timeout || a.status >= 500): // the agent may have been at work
 			return failed(authFirst, "a %s with a wrong bearer is not refused: the answer is %s", p.what, c.tell(a))
 		case weak == nil:
-			f := warning("Answer 401: only that and 403 are reported as a matter of the bearer.",
-				"a %s with a wrong bearer is answered %s", p.what, c.tell(a))
+			f := warning(answer401, "a %s with a wrong bearer is answered %s", p.what, c.tell(a))
 			weak = &f
 		}
 	}

@@ -64,7 +64,8 @@ func (c *checkup) contentType(context.Context) Finding {
 		answers = append(answers, answered{"the dispatch", c.sampleMedia})
 	}
 	for _, a := range answers {
-		if media, _, err := mime.ParseMediaType(a.media); err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
+		media, _, err := mime.ParseMediaType(a.media)
+		if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
 			wrong = append(wrong, a)
 		}
 	}

@@ -88,11 +88,11 @@ func (c *checkup) manifest(context.Context) Finding {
 	}
 	m, err := manifest.Load(c.opts.Manifest, nil)
 	if err != nil {
-		return manifestFailure("Correct the manifest; the tools manifest says what each member may be.", "it cannot be loaded", err)
+		return manifestFailure("it cannot be loaded", "Correct the manifest; the tools manifest says what each member may be.", err)
 	}
 	if err := m.CheckPrograms(); err != nil {
-		return manifestFailure("Build the programs, or correct command: relative ones begin with ./tools/bin/ and are looked for beside the manifest.",
-			"programs are missing or cannot be executed", err)
+		return manifestFailure("programs are missing or cannot be executed",
+			"Build the programs, or correct command: relative ones begin with ./tools/bin/ and are looked for beside the manifest.", err)
 	}
 	if lint := m.Lint(); len(lint) > 0 {
 		f := warning("It loads as it is; see whether this is meant.", "%s; %s to look at", count(len(m.Tools()), "tool"), count(len(lint), "thing"))
@@ -104,7 +104,7 @@ func (c *checkup) manifest(context.Context) Finding {
 	return good("%s, with their programs", count(len(m.Tools()), "tool"))
 }
 
-func manifestFailure(do, seen string, err error) Finding {
+func manifestFailure(seen, do string, err error) Finding {
 	f := failed(do, "%s", seen)
 	if e, ok := errors.AsType[*manifest.Error](err); ok && len(e.Problems) > 0 {
 		for _, p := range e.Problems {
@@ -123,8 +123,8 @@ func (c *checkup) dataset(context.Context) Finding {
 	}
 	set, err := ReadDataset(c.opts.Dataset, nil)
 	if err != nil {
-		f := failed("Correct the cells named. The columns are user, behavior, state, failure_rules and expected_outcome; only user is required.",
-			"the platform would refuse the dataset, or take it for something else")
+		f := failed("Correct the cells named. The columns are user, behavior, state, failure_rules and expected_outcome; only user is "+
+			"required.", "the platform would refuse the dataset, or take it for something else")
 		if e, ok := errors.AsType[*DatasetError](err); ok {
 			for _, p := range e.Problems {
 				f.Details = append(f.Details, p.String())

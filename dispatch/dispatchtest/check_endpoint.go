@@ -205,7 +205,8 @@ func (c *checkup) ping(context.Context) Finding {
 	case a.refuses():
 		return failed(c.bearerAdvice(), "refuses the right bearer: %s", c.tell(a))
 	case a.status < 400:
-		return failed("Give the URL that it redirects to, as far as it is the agent's: redirects are not followed.", "redirects: %d", a.status)
+		return failed("Give the URL that it redirects to, as far as it is the agent's: redirects are not followed.",
+			"redirects: %d", a.status)
 	case a.status == http.StatusNotFound, a.status == http.StatusMethodNotAllowed:
 		return failed("Compare the URL with the agent's route, its last slash included. "+order, "answers %s", c.tell(a))
 	}
