@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&o.tokens, "token-file", "", "`file` that holds the agent's token")
 	flags.IntVar(&o.parallel, "parallel", 0, "how many rows run at once (default: one per processor)")
 	flags.DurationVar(&o.timeout, "timeout", 0, "how long the agent may take for a turn, at most 30m (default 5m)")
-	flags.BoolVar(&o.strict, "strict", false, "require a gradeable rich transcript, as a registration can")
+	flags.BoolVar(&o.strict, "require-transcript", false, "require a gradeable rich transcript, as a registration can")
 	flags.BoolVar(&o.stateAsInput, "state-as-input", false, "send a row's state to the agent as its input, where it has no current_state")
 	flags.StringVar(&o.junit, "junit", "", "write a JUnit XML report to this `file`")
 	flags.StringVar(&o.json, "json", "", "write a JSON report to this `file`")

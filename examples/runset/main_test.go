@@ -56,7 +56,7 @@ func TestRunset(t *testing.T) {
 		{"failing", []string{"-dataset", "testdata/failing.csv", "-parallel", "2"}, 1, []string{
 			`fault: the agent called "cancel_order"`, "judge: a refusal is expected", "agent_5xx: the endpoint answered 500", `does not say "has been issued"`,
 			"judge          2\n", ": 1 passed, 4 failed\n"}},
-		{"strict", []string{"-strict"}, 0, []string{"6 passed"}},
+		{"require transcript", []string{"-require-transcript"}, 0, []string{"6 passed"}},
 		{"state as input", []string{"-state-as-input"}, 0, []string{"6 passed"}},
 		{"bad", []string{"-dataset", "testdata/bad.csv"}, 2, []string{
 			"row  line  column            what is wrong\n", "  1     1  user_instruction  did you mean user?", "  2     2  state             the cell is no valid JSON at character 2",
