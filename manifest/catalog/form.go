@@ -43,11 +43,8 @@ func (h *Handler) readForm(c *call) (*form, error) {
 	}
 	f := &form{}
 	if err := h.readParts(f, multipart.NewReader(body, params["boundary"])); err != nil {
-		switch {
-		case body.err != nil: // that is why the form is broken
+		if body.err != nil { // that is why the form is broken
 			return nil, bodyError(c, body.err)
-		case errors.Is(err, httpbody.ErrTooLarge):
-			return nil, err
 		}
 		if _, ok := errors.AsType[*failure](err); ok {
 			return nil, err
@@ -127,7 +124,11 @@ func (h *Handler) readPart(f *form, seen map[string]string, part *multipart.Part
 		return err
 	}
 	if int64(len(content)) > most {
-		return httpbody.ErrTooLarge
+		what := "A field of the form"
+		if name == "file" {
+			what = "The file"
+		}
+		return &failure{code: CodeTooLarge, status: http.StatusRequestEntityTooLarge, message: what + " is too large"}
 	}
 	if !known {
 		return nil

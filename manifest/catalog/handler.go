@@ -185,6 +185,8 @@ func (h *Handler) classify(c *call, route route, err error) *failure {
 			return &failure{code: CodeConflict, status: http.StatusConflict, message: route.conflict}
 		case CodeInvalid:
 			return invalid("body", e.Problems...)
+		case CodeTooLarge:
+			return &failure{code: CodeTooLarge, status: http.StatusRequestEntityTooLarge, message: "The file is too large", problems: e.Problems}
 		case CodePlugin:
 			return &failure{code: CodePlugin, status: http.StatusBadRequest, message: textPlugin, problems: e.Problems}
 		}

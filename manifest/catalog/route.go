@@ -36,7 +36,7 @@ func match(method, path string) (route, string) {
 		return route{redirect: "tools/"}, ""
 	}
 	if last >= 2 && segments[last] == "" && segments[last-1] != "" {
-		if r, _ := match(method, "/"+ strings.Join(segments[:last], "/")); r.methods != nil {
+		if r, _ := match(method, "/"+strings.Join(segments[:last], "/")); r.methods != nil {
 			return route{redirect: "../" + url.PathEscape(segments[last-1])}, ""
 		}
 	}
