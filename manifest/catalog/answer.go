@@ -11,8 +11,8 @@ import (
 	"github.com/toolwire/toolwire/internal/uuid"
 )
 
-// answer is what a catalog says to one request, whole.
-type answer struct {
+// response is what a catalog says to one request, whole.
+type response struct {
 	request *request
 	status  int
 	header  http.Header
@@ -24,13 +24,13 @@ type answer struct {
 var answerLimits = strictjson.Limits{Depth: 64, Values: 4 << 20}
 
 // bad is the error for a 2xx that is none of a catalog.
-func (a *answer) bad(why string) *Error {
+func (a *response) bad(why string) *Error {
 	return &Error{Code: CodeBadAnswer, Status: a.status, Tool: a.request.tool, RequestID: a.requestID(),
 		Message: a.clean("the answer cannot be used: " + why)}
 }
 
 // badJSON words an error of reading. where is what was read, such as "entry 7 of the list".
-func (a *answer) badJSON(where string, err error) *Error {
+func (a *response) badJSON(where string, err error) *Error {
 	why := err.Error()
 	if wrong, ok := errors.AsType[*strictjson.Error](err); ok {
 		why = strings.TrimSpace(wrong.Pointer + " " + wrong.Problem)
@@ -40,7 +40,7 @@ func (a *answer) badJSON(where string, err error) *Error {
 
 // data is what a catalog answers with: the member data of the envelope {"success", "data", "message", "timestamp"}; the
 // envelope itself if it has no data; or the body, if it is no envelope. It is strict JSON.
-func (a *answer) data() (json.RawMessage, error) {
+func (a *response) data() (json.RawMessage, error) {
 	var success, data json.RawMessage
 	err := strictjson.Read(a.body, answerLimits, func(r *strictjson.Reader) error {
 		if r.Kind() != '{' {
@@ -73,7 +73,7 @@ func (a *answer) data() (json.RawMessage, error) {
 }
 
 // confirmed reads an answer that only says that something was done.
-func (a *answer) confirmed() error {
+func (a *response) confirmed() error {
 	if a.status == http.StatusNoContent {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (a *answer) confirmed() error {
 }
 
 // item reads one tool. What the answer leaves out is as in known. With an id, the answer must be about that tool.
-func (a *answer) item(known ListItem, id string) (ListItem, error) {
+func (a *response) item(known ListItem, id string) (ListItem, error) {
 	if a.status == http.StatusNoContent && known.ID != "" {
 		return known, nil
 	}
@@ -104,7 +104,7 @@ func (a *answer) item(known ListItem, id string) (ListItem, error) {
 }
 
 // list reads a list of tools. One that cannot be read fails the list.
-func (a *answer) list() ([]ListItem, error) {
+func (a *response) list() ([]ListItem, error) {
 	data, err := a.data()
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (a *answer) list() ([]ListItem, error) {
 }
 
 // script reads source code, which stands under script or, with some servers, content.
-func (a *answer) script() (string, error) {
+func (a *response) script() (string, error) {
 	data, err := a.data()
 	if err != nil {
 		return "", err

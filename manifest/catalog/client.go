@@ -32,6 +32,8 @@ type ClientOptions struct {
 	// TypeField is the JSON member and form field that a tool's type is sent as: "tool_type", the default, as the ToolBase
 	// records have it, or "type", as the platform's own SDK sends it. Answers may have either.
 	TypeField string
+	// Plugin holds the rules that uploads must keep before they are sent. Default: those of the newest server, up to 1 MiB.
+	Plugin PluginOptions
 	// UserAgent is sent with every request. Default "toolwire".
 	UserAgent string
 	// Logger hears of attempts (debug) and of waits before repeating (info): the operation, the tool's id, status and code;
@@ -63,6 +65,7 @@ type Client struct {
 	maxRequest    int
 	maxResponse   int
 	typeField     string
+	plugin        PluginOptions
 	userAgent     string
 	log           *slog.Logger
 }
@@ -109,6 +112,9 @@ func NewClient(baseURL, apiKey string, o *ClientOptions) (*Client, error) {
 	if opts.TypeField != documentedTypeField && opts.TypeField != sdkTypeField {
 		mistake("TypeField", "enum", `must be "tool_type" or "type"`)
 	}
+	if _, err := opts.Plugin.configure(); err != nil {
+		mistake("Plugin", "options", plain(err.Error()))
+	}
 	limit := func(field string, n, def int64) int64 {
 		switch {
 		case n < 0:
@@ -129,6 +135,7 @@ func NewClient(baseURL, apiKey string, o *ClientOptions) (*Client, error) {
 		maxRequest:    int(limit("MaxRequestBytes", int64(opts.MaxRequestBytes), 4<<20)),
 		maxResponse:   int(limit("MaxResponseBytes", int64(opts.MaxResponseBytes), 16<<20)),
 		typeField:     opts.TypeField,
+		plugin:        opts.Plugin,
 		userAgent:     opts.UserAgent,
 		log:           opts.Logger,
 	}
@@ -191,7 +198,7 @@ func (c *Client) List(ctx context.Context, o *ListOptions) ([]ListItem, error) {
 		r.query = url.Values{sdkTypeField: {string(o.Type)}}.Encode()
 	}
 	var list []ListItem
-	err := c.do(ctx, r, func(a *answer) (err error) {
+	err := c.do(ctx, r, func(a *response) (err error) {
 		list, err = a.list()
 		return err
 	})
@@ -207,7 +214,7 @@ func (c *Client) Get(ctx context.Context, id string) (*ListItem, error) {
 		return nil, err
 	}
 	var item ListItem
-	err := c.do(ctx, getRequest(id), func(a *answer) (err error) {
+	err := c.do(ctx, getRequest(id), func(a *response) (err error) {
 		item, err = a.item(ListItem{}, id)
 		return err
 	})
@@ -249,7 +256,7 @@ func (c *Client) Delete(ctx context.Context, id string) error {
 	}
 	return c.do(ctx, &request{
 		name: "delete", method: http.MethodDelete, path: "tools/" + id, tool: id, unsure: "the tool may have been deleted",
-	}, (*answer).confirmed)
+	}, (*response).confirmed)
 }
 
 // Restore brings a deleted tool back: POST /tools/{id}/restore. A tool that is not deleted is [CodeNotFound]; one whose
@@ -261,7 +268,7 @@ func (c *Client) Restore(ctx context.Context, id string) error {
 	return c.do(ctx, &request{
 		name: "restore", method: http.MethodPost, path: "tools/" + id + "/restore", tool: id,
 		unsure: "the tool may have been restored",
-	}, (*answer).confirmed)
+	}, (*response).confirmed)
 }
 
 // Script returns the source code of a tool: GET /tools/{id}/script. A tool without source, as native ones are, is
@@ -273,7 +280,7 @@ func (c *Client) Script(ctx context.Context, id string) (string, error) {
 	var script string
 	err := c.do(ctx, &request{
 		name: "script", method: http.MethodGet, path: "tools/" + id + "/script", tool: id, safe: true,
-	}, func(a *answer) (err error) {
+	}, func(a *response) (err error) {
 		script, err = a.script()
 		return err
 	})
@@ -294,7 +301,7 @@ func checkID(id string) error {
 func (c *Client) writeTool(ctx context.Context, r *request, body []byte, sent ListItem) (*ListItem, error) {
 	r.body, r.contentType = body, jsonType
 	item := sent
-	err := c.do(ctx, r, func(a *answer) (err error) {
+	err := c.do(ctx, r, func(a *response) (err error) {
 		item, err = a.item(sent, sent.ID)
 		return err
 	})

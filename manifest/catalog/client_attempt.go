@@ -35,8 +35,8 @@ type request struct {
 	unsure string   // what may have happened if there was no answer; "" for those that only read
 }
 
-// failure is a failed attempt: its error, and what decides about another one.
-type failure struct {
+// failedAttempt is one that failed: its error, and what decides about another one.
+type failedAttempt struct {
 	*Error
 	unsent  bool // surely nothing was sent
 	passing bool // the server or the network may do better next time
@@ -44,18 +44,18 @@ type failure struct {
 }
 
 // repeatable tells whether r may be sent again after f.
-func (f *failure) repeatable(r *request) bool {
+func (f *failedAttempt) repeatable(r *request) bool {
 	return f.passing && (f.unsent || f.Code == CodeRateLimited || r.safe)
 }
 
 // attempt sends r once. read is given an answer with a status of 2xx, whole.
-func (c *Client) attempt(ctx context.Context, r *request, read func(*answer) error) *failure {
+func (c *Client) attempt(ctx context.Context, r *request, read func(*response) error) *failedAttempt {
 	if len(r.body) > c.maxRequest {
-		return &failure{unsent: true, Error: &Error{Code: CodeTooLarge, Tool: r.tool, Message: fmt.Sprintf(
+		return &failedAttempt{unsent: true, Error: &Error{Code: CodeTooLarge, Tool: r.tool, Message: fmt.Sprintf(
 			"the body of the request has %d bytes, and at most %d are sent (ClientOptions.MaxRequestBytes)", len(r.body), c.maxRequest)}}
 	}
 	if ctx.Err() != nil {
-		return &failure{unsent: true, Error: contextFailure(ctx, r)}
+		return &failedAttempt{unsent: true, Error: contextFailure(ctx, r)}
 	}
 	attemptCtx, cancel := context.WithTimeoutCause(ctx, c.timeout, errAttemptTimeout)
 	defer cancel()
@@ -65,7 +65,7 @@ func (c *Client) attempt(ctx context.Context, r *request, read func(*answer) err
 		return c.networkFailure(ctx, attemptCtx, r, progress.unsent(err), err)
 	}
 	body, err := httpbody.Response(resp, int64(c.maxResponse))
-	a := &answer{request: r, status: resp.StatusCode, header: resp.Header, body: body, hide: c.hide}
+	a := &response{request: r, status: resp.StatusCode, header: resp.Header, body: body, hide: c.hide}
 	if a.status < 200 || a.status > 299 {
 		if err != nil {
 			a.body = nil // half a text may end in half a secret, which nobody would recognise
@@ -86,7 +86,7 @@ func (c *Client) attempt(ctx context.Context, r *request, read func(*answer) err
 		return nil
 	}
 	e, _ := errors.AsType[*Error](err) // read makes no others
-	return &failure{Error: e, unsure: e.Code == CodeBadAnswer}
+	return &failedAttempt{Error: e, unsure: e.Code == CodeBadAnswer}
 }
 
 func (c *Client) newRequest(ctx context.Context, r *request) *http.Request {
@@ -131,8 +131,8 @@ func (p *progress) unsent(err error) bool {
 }
 
 // networkFailure tells apart who ended an attempt: the caller, the client's limit, or the network.
-func (c *Client) networkFailure(ctx, attemptCtx context.Context, r *request, unsent bool, err error) *failure {
-	f := &failure{unsent: unsent, unsure: !unsent}
+func (c *Client) networkFailure(ctx, attemptCtx context.Context, r *request, unsent bool, err error) *failedAttempt {
+	f := &failedAttempt{unsent: unsent, unsure: !unsent}
 	switch {
 	case ctx.Err() != nil:
 		f.Error = contextFailure(ctx, r)
@@ -165,7 +165,7 @@ func contextFailure(ctx context.Context, r *request) *Error {
 	return e
 }
 
-func (c *Client) logAttempt(ctx context.Context, r *request, number int, f *failure, took time.Duration) {
+func (c *Client) logAttempt(ctx context.Context, r *request, number int, f *failedAttempt, took time.Duration) {
 	if !c.log.Enabled(ctx, slog.LevelDebug) {
 		return
 	}

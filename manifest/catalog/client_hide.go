@@ -29,7 +29,7 @@ func newHider(key string) func(text string, said ...string) string {
 }
 
 // clean makes a text of the server, or one with words of the server in it, fit for an error.
-func (a *answer) clean(text string) string {
+func (a *response) clean(text string) string {
 	return a.hide(text, a.request.said...)
 }
 

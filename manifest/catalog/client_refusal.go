@@ -44,7 +44,7 @@ var fallbacks = map[Code]string{
 
 // refusal reads an answer that says no: any status but 2xx, or success: false. Codes come from the status alone, because
 // the texts of servers differ. What such a body looks like is hardly documented, so it is searched for texts.
-func (a *answer) refusal() *failure {
+func (a *response) refusal() *failedAttempt {
 	code, known := statusCodes[a.status]
 	switch {
 	case known:
@@ -60,7 +60,7 @@ func (a *answer) refusal() *failure {
 	e := &Error{
 		Code: code, Status: a.status, Tool: a.request.tool, RequestID: a.requestID(), RetryAfter: retryAfter(a.header),
 	}
-	said := &statement{answer: a}
+	said := &statement{response: a}
 	said.read()
 	e.Problems = said.problems
 	e.Message = a.clean(strings.Join(said.parts, ": "))
@@ -72,37 +72,37 @@ func (a *answer) refusal() *failure {
 	}
 	gateway := a.status == http.StatusBadGateway || a.status == http.StatusServiceUnavailable ||
 		a.status == http.StatusGatewayTimeout
-	return &failure{Error: e, unsure: gateway, passing: gateway || code == CodeRateLimited}
+	return &failedAttempt{Error: e, unsure: gateway, passing: gateway || code == CodeRateLimited}
 }
 
 // statement is what a server says about a refusal: texts, and problems with fields.
 type statement struct {
-	answer   *answer
+	response *response
 	parts    []string
 	problems []Problem
 }
 
 // read looks at the whole body. HTML is for browsers, and text that only looks like JSON may hold anything.
 func (s *statement) read() {
-	body := strings.TrimSpace(string(s.answer.body))
+	body := strings.TrimSpace(string(s.response.body))
 	switch {
-	case body == "" || body[0] == '<' || strings.Contains(s.answer.header.Get("Content-Type"), "html"):
+	case body == "" || body[0] == '<' || strings.Contains(s.response.header.Get("Content-Type"), "html"):
 	case strings.IndexByte(`{["`, body[0]) < 0:
 		s.part(body)
 	default:
-		strict := strictjson.Read(s.answer.body, answerLimits, func(r *strictjson.Reader) error {
+		strict := strictjson.Read(s.response.body, answerLimits, func(r *strictjson.Reader) error {
 			_, err := r.Value()
 			return err
 		})
 		if strict == nil {
-			s.value(s.answer.body, 0)
+			s.value(s.response.body, 0)
 		}
 	}
 }
 
 // texts are the members that say what is wrong, the more general first: "detail" is FastAPI's, "error" that of the
 // documented envelope, whose own members are not documented.
-var texts = []string{"message", "msg", "error", "errors", "detail", "details", "reason"}
+var texts = []string{"message", "msg", "error", "errors", "detail", "details", "problems", "reason"}
 
 func (s *statement) value(v json.RawMessage, depth int) {
 	if depth > maxNesting {
@@ -153,10 +153,10 @@ func (s *statement) problem(entry json.RawMessage) bool {
 	if field == "" || message == "" || len(s.problems) == maxProblems {
 		return false
 	}
-	p := Problem{Field: cut(s.answer.clean(field)), Message: s.answer.clean(message)}
+	p := Problem{Field: cut(s.response.clean(field)), Message: s.response.clean(message)}
 	for _, name := range []string{"type", "code"} {
 		if p.Type == "" {
-			p.Type = s.answer.word(textOf(members[name]))
+			p.Type = s.response.word(textOf(members[name]))
 		}
 	}
 	s.problems = append(s.problems, p)
@@ -188,10 +188,10 @@ func trimJSON(v json.RawMessage) json.RawMessage {
 }
 
 // requestID is the server's id of the request; the header is known by hint only.
-func (a *answer) requestID() string { return a.word(a.header.Get("X-Request-Id")) }
+func (a *response) requestID() string { return a.word(a.header.Get("X-Request-Id")) }
 
 // word is a text that looks like an identifier; "" if it does not.
-func (a *answer) word(text string) string {
+func (a *response) word(text string) string {
 	text = a.clean(text)
 	if len(text) > 128 || strings.ContainsFunc(text, func(r rune) bool {
 		return !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("-_.:/+=", r))

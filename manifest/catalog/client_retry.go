@@ -19,12 +19,12 @@ const (
 )
 
 // do sends r as often as it takes and may be.
-func (c *Client) do(ctx context.Context, r *request, read func(*answer) error) error {
-	return c.repeat(ctx, r, func() *failure { return c.attempt(ctx, r, read) })
+func (c *Client) do(ctx context.Context, r *request, read func(*response) error) error {
+	return c.repeat(ctx, r, func() *failedAttempt { return c.attempt(ctx, r, read) })
 }
 
 // repeat calls attempt until it succeeds, or r may not be repeated, or there is no time or no attempt left.
-func (c *Client) repeat(ctx context.Context, r *request, attempt func() *failure) error {
+func (c *Client) repeat(ctx context.Context, r *request, attempt func() *failedAttempt) error {
 	w := &waits{ctx: ctx, client: c, request: r, series: backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(firstWait), backoff.WithMultiplier(waitGrowth), backoff.WithRandomizationFactor(waitSpread),
 		backoff.WithMaxInterval(maxWait), backoff.WithMaxElapsedTime(0),
@@ -55,11 +55,11 @@ type waits struct {
 	client  *Client
 	request *request
 	series  *backoff.ExponentialBackOff
-	made    int      // attempts
-	last    *failure // of the last one
-	unsure  bool     // one of the attempts may have been carried out; later ones do not take that back
-	waiting bool     // a wait has begun and no attempt was made since
-	stop    string   // why there is no further attempt, if that was decided here
+	made    int            // attempts
+	last    *failedAttempt // of the last one
+	unsure  bool           // one of the attempts may have been carried out; later ones do not take that back
+	waiting bool           // a wait has begun and no attempt was made since
+	stop    string         // why there is no further attempt, if that was decided here
 }
 
 // Context makes backoff.Retry end its wait with the call.

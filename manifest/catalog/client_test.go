@@ -21,17 +21,17 @@ import (
 )
 
 const (
-	clientKey = `sk-live_0123456789"abc/def`
-	clientID  = "11111111-2222-4333-8444-555555555555"
-	account   = "99999999-2222-4333-8444-555555555555"
-	shortItem = `{"id":"` + clientID + `","name":"basic-calculator","framework":"langchain","tool_type":"custom"}`
+	clientKey      = `sk-live_0123456789"abc/def`
+	clientID       = "11111111-2222-4333-8444-555555555555"
+	clientAccount  = "99999999-2222-4333-8444-555555555555"
+	calculatorItem = `{"id":"` + clientID + `","name":"basic-calculator","framework":"langchain","tool_type":"custom"}`
 )
 
-func minimalTool() catalog.Tool {
+func calculatorTool() catalog.Tool {
 	return catalog.Tool{Name: "basic-calculator", Framework: catalog.LangChain, Type: catalog.Custom}
 }
 
-func fullTool() catalog.Tool {
+func analyticsTool() catalog.Tool {
 	return catalog.Tool{
 		Name: "advanced-analytics-tool", Description: "Statistics & more.", Framework: catalog.LangGraph, Type: catalog.Custom,
 		Version: "2.1.0",
@@ -48,7 +48,7 @@ func newClient(t testing.TB, baseURL string, o *catalog.ClientOptions) *catalog.
 }
 
 // serve starts a server that answers every request in the same way, and a client that asks once.
-func serve(t *testing.T, o *catalog.ClientOptions, handler http.HandlerFunc) *catalog.Client {
+func serveClient(t *testing.T, o *catalog.ClientOptions, handler http.HandlerFunc) *catalog.Client {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
@@ -62,7 +62,7 @@ func serve(t *testing.T, o *catalog.ClientOptions, handler http.HandlerFunc) *ca
 	return newClient(t, server.URL, o)
 }
 
-func answering(status int, body string, header ...string) http.HandlerFunc {
+func answerWith(status int, body string, header ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		for i := 0; i < len(header); i += 2 {
@@ -73,7 +73,7 @@ func answering(status int, body string, header ...string) http.HandlerFunc {
 	}
 }
 
-func failed(t *testing.T, err error, code catalog.Code) *catalog.Error {
+func failedWith(t *testing.T, err error, code catalog.Code) *catalog.Error {
 	t.Helper()
 	e, ok := errors.AsType[*catalog.Error](err)
 	if !ok || e.Code != code {
@@ -82,34 +82,36 @@ func failed(t *testing.T, err error, code catalog.Code) *catalog.Error {
 	return e
 }
 
-// calls are all methods of a client, each as one request.
-var calls = map[string]func(ctx context.Context, c *catalog.Client) error{
-	"create": func(ctx context.Context, c *catalog.Client) error { return second(c.Create(ctx, fullTool())) },
-	"list":   func(ctx context.Context, c *catalog.Client) error { return second(c.List(ctx, nil)) },
-	"get":    func(ctx context.Context, c *catalog.Client) error { return second(c.Get(ctx, clientID)) },
-	"update": func(ctx context.Context, c *catalog.Client) error { return second(c.Update(ctx, clientID, fullTool())) },
+// clientCalls are all methods of a client, each as one request.
+var clientCalls = map[string]func(ctx context.Context, c *catalog.Client) error{
+	"create": func(ctx context.Context, c *catalog.Client) error { return errorOf(c.Create(ctx, analyticsTool())) },
+	"list":   func(ctx context.Context, c *catalog.Client) error { return errorOf(c.List(ctx, nil)) },
+	"get":    func(ctx context.Context, c *catalog.Client) error { return errorOf(c.Get(ctx, clientID)) },
+	"update": func(ctx context.Context, c *catalog.Client) error {
+		return errorOf(c.Update(ctx, clientID, analyticsTool()))
+	},
 	"patch": func(ctx context.Context, c *catalog.Client) error {
-		return second(c.Patch(ctx, clientID, catalog.Patch{Name: new("x")}))
+		return errorOf(c.Patch(ctx, clientID, catalog.Patch{Name: new("x")}))
 	},
 	"delete":  func(ctx context.Context, c *catalog.Client) error { return c.Delete(ctx, clientID) },
 	"restore": func(ctx context.Context, c *catalog.Client) error { return c.Restore(ctx, clientID) },
-	"script":  func(ctx context.Context, c *catalog.Client) error { return second(c.Script(ctx, clientID)) },
+	"script":  func(ctx context.Context, c *catalog.Client) error { return errorOf(c.Script(ctx, clientID)) },
 	"upload": func(ctx context.Context, c *catalog.Client) error {
-		return second(c.Upload(ctx, fullTool(), "tool.py", []byte(source)))
+		return errorOf(c.Upload(ctx, analyticsTool(), "tool.py", []byte(clientSource)))
 	},
 	"upload update": func(ctx context.Context, c *catalog.Client) error {
-		return second(c.UploadUpdate(ctx, clientID, catalog.Patch{}, "tool.py", []byte(source)))
+		return errorOf(c.UploadUpdate(ctx, clientID, catalog.Patch{}, "tool.py", []byte(clientSource)))
 	},
-	"find": func(ctx context.Context, c *catalog.Client) error { return second(c.Find(ctx, "x")) },
+	"find": func(ctx context.Context, c *catalog.Client) error { return errorOf(c.Find(ctx, "x")) },
 }
 
-func second[T any](_ T, err error) error { return err }
+func errorOf[T any](_ T, err error) error { return err }
 
 func TestClientRequestsOnTheWire(t *testing.T) {
 	const fullBody = `{"name":"advanced-analytics-tool","framework":"langgraph","tool_type":"custom",` +
 		`"description":"Statistics & more.","version":"2.1.0"}`
-	tagged := minimalTool()
-	tagged.AccountID, tagged.Tags = account, []string{"a", "b"}
+	tagged := calculatorTool()
+	tagged.AccountID, tagged.Tags = clientAccount, []string{"a", "b"}
 	for name, test := range map[string]struct {
 		options   catalog.ClientOptions
 		call      func(ctx context.Context, c *catalog.Client) error
@@ -118,35 +120,37 @@ func TestClientRequestsOnTheWire(t *testing.T) {
 		answer    string
 		userAgent string
 	}{
-		"create, the minimal example": {line: "POST /v1/tools/", answer: shortItem,
+		"create, the minimal example": {line: "POST /v1/tools/", answer: calculatorItem,
 			body: `{"name":"basic-calculator","framework":"langchain","tool_type":"custom"}`,
-			call: func(ctx context.Context, c *catalog.Client) error { return second(c.Create(ctx, minimalTool())) }},
-		"create, the full example": {line: "POST /v1/tools/", answer: shortItem, body: fullBody, call: calls["create"]},
-		"create with the SDK's type": {line: "POST /v1/tools/", answer: shortItem,
+			call: func(ctx context.Context, c *catalog.Client) error { return errorOf(c.Create(ctx, calculatorTool())) }},
+		"create, the full example": {line: "POST /v1/tools/", answer: calculatorItem, body: fullBody, call: clientCalls["create"]},
+		"create with the SDK's type": {line: "POST /v1/tools/", answer: calculatorItem,
 			options: catalog.ClientOptions{TypeField: "type", UserAgent: "me/1"}, userAgent: "me/1",
-			body: `{"name":"basic-calculator","framework":"langchain","type":"custom","account_id":"` + account + `","tags":["a","b"]}`,
-			call: func(ctx context.Context, c *catalog.Client) error { return second(c.Create(ctx, tagged)) }},
-		"list":       {line: "GET /v1/tools/", answer: `[]`, call: calls["list"]},
-		"list, zero": {line: "GET /v1/tools/", answer: `[]`, call: func(ctx context.Context, c *catalog.Client) error { return second(c.List(ctx, &catalog.ListOptions{})) }},
-		"list of a type": {line: "GET /v1/tools/?type=native", answer: `[]`, call: func(ctx context.Context, c *catalog.Client) error {
-			return second(c.List(ctx, &catalog.ListOptions{Type: catalog.Native}))
+			body: `{"name":"basic-calculator","framework":"langchain","type":"custom","account_id":"` + clientAccount + `","tags":["a","b"]}`,
+			call: func(ctx context.Context, c *catalog.Client) error { return errorOf(c.Create(ctx, tagged)) }},
+		"list": {line: "GET /v1/tools/", answer: `[]`, call: clientCalls["list"]},
+		"list, zero": {line: "GET /v1/tools/", answer: `[]`, call: func(ctx context.Context, c *catalog.Client) error {
+			return errorOf(c.List(ctx, &catalog.ListOptions{}))
 		}},
-		"get": {line: "GET /v1/tools/" + clientID, answer: shortItem, call: calls["get"]},
-		"update clears what is empty": {line: "PUT /v1/tools/" + clientID, answer: shortItem,
+		"list of a type": {line: "GET /v1/tools/?type=native", answer: `[]`, call: func(ctx context.Context, c *catalog.Client) error {
+			return errorOf(c.List(ctx, &catalog.ListOptions{Type: catalog.Native}))
+		}},
+		"get": {line: "GET /v1/tools/" + clientID, answer: calculatorItem, call: clientCalls["get"]},
+		"update clears what is empty": {line: "PUT /v1/tools/" + clientID, answer: calculatorItem,
 			body: `{"name":"basic-calculator","framework":"langchain","tool_type":"custom","description":"","tags":[],"version":"1.0.0"}`,
 			call: func(ctx context.Context, c *catalog.Client) error {
-				return second(c.Update(ctx, clientID, minimalTool()))
+				return errorOf(c.Update(ctx, clientID, calculatorTool()))
 			}},
-		"update": {line: "PUT /v1/tools/" + clientID, answer: shortItem,
-			body: `{"name":"basic-calculator","framework":"langchain","tool_type":"custom","account_id":"` + account +
+		"update": {line: "PUT /v1/tools/" + clientID, answer: calculatorItem,
+			body: `{"name":"basic-calculator","framework":"langchain","tool_type":"custom","account_id":"` + clientAccount +
 				`","description":"","tags":["a","b"],"version":"1.0.0"}`,
-			call: func(ctx context.Context, c *catalog.Client) error { return second(c.Update(ctx, clientID, tagged)) }},
-		"empty patch": {line: "GET /v1/tools/" + clientID, answer: shortItem, call: func(ctx context.Context, c *catalog.Client) error {
-			return second(c.Patch(ctx, clientID, catalog.Patch{}))
+			call: func(ctx context.Context, c *catalog.Client) error { return errorOf(c.Update(ctx, clientID, tagged)) }},
+		"empty patch": {line: "GET /v1/tools/" + clientID, answer: calculatorItem, call: func(ctx context.Context, c *catalog.Client) error {
+			return errorOf(c.Patch(ctx, clientID, catalog.Patch{}))
 		}},
-		"delete":  {line: "DELETE /v1/tools/" + clientID, answer: `{"success":true,"data":{"message":"gone"}}`, call: calls["delete"]},
-		"restore": {line: "POST /v1/tools/" + clientID + "/restore", answer: `{"success":true}`, call: calls["restore"]},
-		"script":  {line: "GET /v1/tools/" + clientID + "/script", answer: `{"script":"x"}`, call: calls["script"]},
+		"delete":  {line: "DELETE /v1/tools/" + clientID, answer: `{"success":true,"data":{"message":"gone"}}`, call: clientCalls["delete"]},
+		"restore": {line: "POST /v1/tools/" + clientID + "/restore", answer: `{"success":true}`, call: clientCalls["restore"]},
+		"script":  {line: "GET /v1/tools/" + clientID + "/script", answer: `{"script":"x"}`, call: clientCalls["script"]},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := 0
@@ -178,7 +182,7 @@ func TestClientRequestsOnTheWire(t *testing.T) {
 }
 
 func TestClientPatchReadsMergesAndSends(t *testing.T) {
-	stored := `{"id":"` + clientID + `","name":"old","framework":"langgraph","type":"native","account_id":"` + account +
+	stored := `{"id":"` + clientID + `","name":"old","framework":"langgraph","type":"native","account_id":"` + clientAccount +
 		`","description":"About it.","tags":"a, b","version":"2.0.0","plugin_class_name":"Old","script_content":null,"created_at":1}`
 	for name, test := range map[string]struct {
 		patch  catalog.Patch
@@ -189,18 +193,18 @@ func TestClientPatchReadsMergesAndSends(t *testing.T) {
 		"one field": {catalog.Patch{Name: new("new")},
 			`{"name":"new","framework":"langgraph","tool_type":"native","description":"About it.","tags":["a","b"],"version":"2.0.0"}`,
 			`{"success":true,"data":{"name":"new"}}`,
-			catalog.Tool{Name: "new", Framework: "langgraph", Type: "native", AccountID: account, Description: "About it.",
+			catalog.Tool{Name: "new", Framework: "langgraph", Type: "native", AccountID: clientAccount, Description: "About it.",
 				Tags: []string{"a", "b"}, Version: "2.0.0"}},
 		"clearing, and the server's last word": {
-			catalog.Patch{Description: new(""), Tags: &[]string{}, Version: new(""), AccountID: new(account)},
-			`{"name":"old","framework":"langgraph","tool_type":"native","account_id":"` + account +
+			catalog.Patch{Description: new(""), Tags: &[]string{}, Version: new(""), AccountID: new(clientAccount)},
+			`{"name":"old","framework":"langgraph","tool_type":"native","account_id":"` + clientAccount +
 				`","description":"","tags":[],"version":"1.0.0"}`,
 			`{"version":"1.0.0","description":null}`,
-			catalog.Tool{Name: "old", Framework: "langgraph", Type: "native", AccountID: account, Version: "1.0.0"}},
+			catalog.Tool{Name: "old", Framework: "langgraph", Type: "native", AccountID: clientAccount, Version: "1.0.0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var lines []string
-			c := serve(t, nil, func(w http.ResponseWriter, r *http.Request) {
+			c := serveClient(t, nil, func(w http.ResponseWriter, r *http.Request) {
 				body, _ := io.ReadAll(r.Body)
 				lines = append(lines, r.Method+" "+r.RequestURI+" "+string(body))
 				if r.Method == http.MethodGet {
@@ -224,14 +228,14 @@ func TestClientPatchReadsMergesAndSends(t *testing.T) {
 	}
 	t.Run("what is read must be a whole record", func(t *testing.T) {
 		puts := 0
-		c := serve(t, nil, func(w http.ResponseWriter, r *http.Request) {
+		c := serveClient(t, nil, func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodPut {
 				puts++
 			}
 			_, _ = io.WriteString(w, `{"id":"`+clientID+`","name":"old","framework":"other"}`)
 		})
 		_, err := c.Patch(t.Context(), clientID, catalog.Patch{Name: new("new")})
-		e := failed(t, err, catalog.CodeInvalid)
+		e := failedWith(t, err, catalog.CodeInvalid)
 		if puts != 0 || len(e.Problems) != 2 || e.Problems[0].Field != "framework" || e.Problems[1].Field != "tool_type" {
 			t.Errorf("%d puts, %v", puts, err)
 		}
@@ -244,10 +248,10 @@ func TestClientSendsNothingThatIsInvalid(t *testing.T) {
 	cancel(why)
 	late, cancelLate := context.WithDeadline(t.Context(), time.Unix(1, 0))
 	defer cancelLate()
-	c := serve(t, &catalog.ClientOptions{MaxRequestBytes: 300, MaxAttempts: 3}, func(_ http.ResponseWriter, r *http.Request) {
+	c := serveClient(t, &catalog.ClientOptions{MaxRequestBytes: 300, MaxAttempts: 3}, func(_ http.ResponseWriter, r *http.Request) {
 		t.Error("sent:", r.Method, r.URL)
 	})
-	big := fullTool()
+	big := analyticsTool()
 	big.Description = strings.Repeat("x", 300)
 	for name, test := range map[string]struct {
 		ctx    context.Context
@@ -256,32 +260,32 @@ func TestClientSendsNothingThatIsInvalid(t *testing.T) {
 		call   func(ctx context.Context) error
 	}{
 		"empty record": {t.Context(), catalog.CodeInvalid, "name framework tool_type",
-			func(ctx context.Context) error { return second(c.Create(ctx, catalog.Tool{})) }},
+			func(ctx context.Context) error { return errorOf(c.Create(ctx, catalog.Tool{})) }},
 		"empty replacement": {t.Context(), catalog.CodeInvalid, "name framework tool_type",
-			func(ctx context.Context) error { return second(c.Update(ctx, clientID, catalog.Tool{})) }},
+			func(ctx context.Context) error { return errorOf(c.Update(ctx, clientID, catalog.Tool{})) }},
 		"bad patch": {t.Context(), catalog.CodeInvalid, "framework",
 			func(ctx context.Context) error {
-				return second(c.Patch(ctx, clientID, catalog.Patch{Framework: new(catalog.Framework("crew"))}))
+				return errorOf(c.Patch(ctx, clientID, catalog.Patch{Framework: new(catalog.Framework("crew"))}))
 			}},
 		"bad type": {t.Context(), catalog.CodeInvalid, "type",
-			func(ctx context.Context) error { return second(c.List(ctx, &catalog.ListOptions{Type: "a&b"})) }},
-		"id with a path":   {t.Context(), catalog.CodeInvalid, "id", func(ctx context.Context) error { return second(c.Get(ctx, "../x")) }},
-		"id to update":     {t.Context(), catalog.CodeInvalid, "id", func(ctx context.Context) error { return second(c.Update(ctx, "", fullTool())) }},
-		"id to patch":      {t.Context(), catalog.CodeInvalid, "id", func(ctx context.Context) error { return second(c.Patch(ctx, "x", catalog.Patch{})) }},
+			func(ctx context.Context) error { return errorOf(c.List(ctx, &catalog.ListOptions{Type: "a&b"})) }},
+		"id with a path":   {t.Context(), catalog.CodeInvalid, "id", func(ctx context.Context) error { return errorOf(c.Get(ctx, "../x")) }},
+		"id to update":     {t.Context(), catalog.CodeInvalid, "id", func(ctx context.Context) error { return errorOf(c.Update(ctx, "", analyticsTool())) }},
+		"id to patch":      {t.Context(), catalog.CodeInvalid, "id", func(ctx context.Context) error { return errorOf(c.Patch(ctx, "x", catalog.Patch{})) }},
 		"id to delete":     {t.Context(), catalog.CodeInvalid, "id", func(ctx context.Context) error { return c.Delete(ctx, clientID+"?") }},
 		"id to restore":    {t.Context(), catalog.CodeInvalid, "id", func(ctx context.Context) error { return c.Restore(ctx, "") }},
-		"id of the script": {t.Context(), catalog.CodeInvalid, "id", func(ctx context.Context) error { return second(c.Script(ctx, "7")) }},
+		"id of the script": {t.Context(), catalog.CodeInvalid, "id", func(ctx context.Context) error { return errorOf(c.Script(ctx, "7")) }},
 		"id to upload to": {t.Context(), catalog.CodeInvalid, "id", func(ctx context.Context) error {
-			return second(c.UploadUpdate(ctx, "7", catalog.Patch{}, "a.py", []byte(source)))
+			return errorOf(c.UploadUpdate(ctx, "7", catalog.Patch{}, "a.py", []byte(clientSource)))
 		}},
-		"too large":   {t.Context(), catalog.CodeTooLarge, "", func(ctx context.Context) error { return second(c.Create(ctx, big)) }},
-		"upload size": {t.Context(), catalog.CodeTooLarge, "", func(ctx context.Context) error { return calls["upload"](ctx, c) }},
-		"canceled":    {canceled, catalog.CodeCanceled, "", func(ctx context.Context) error { return calls["get"](ctx, c) }},
-		"late":        {late, catalog.CodeTimeout, "", func(ctx context.Context) error { return calls["create"](ctx, c) }},
+		"too large":   {t.Context(), catalog.CodeTooLarge, "", func(ctx context.Context) error { return errorOf(c.Create(ctx, big)) }},
+		"upload size": {t.Context(), catalog.CodeTooLarge, "", func(ctx context.Context) error { return clientCalls["upload"](ctx, c) }},
+		"canceled":    {canceled, catalog.CodeCanceled, "", func(ctx context.Context) error { return clientCalls["get"](ctx, c) }},
+		"late":        {late, catalog.CodeTimeout, "", func(ctx context.Context) error { return clientCalls["create"](ctx, c) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := test.call(test.ctx)
-			e := failed(t, err, test.code)
+			e := failedWith(t, err, test.code)
 			var fields []string
 			for _, p := range e.Problems {
 				fields = append(fields, p.Field)
@@ -311,7 +315,8 @@ func TestNewClientReportsAllMistakes(t *testing.T) {
 	}{
 		"everything": {"http://u:p@aip.example.com/tools/?x#y", " ", &catalog.ClientOptions{
 			Timeout: -1, MaxAttempts: -1, MaxRetryAfter: -1, MaxRequestBytes: -1, MaxResponseBytes: -1, TypeField: "kind", UserAgent: "a\nb",
-		}, []string{"base URL", "base URL", "base URL", "API key", "UserAgent", "TypeField", "Timeout", "MaxAttempts", "MaxRetryAfter",
+			Plugin: catalog.PluginOptions{MaxBytes: -1, ServerVersion: "x"},
+		}, []string{"base URL", "base URL", "base URL", "API key", "UserAgent", "TypeField", "Plugin", "Timeout", "MaxAttempts", "MaxRetryAfter",
 			"MaxRequestBytes", "MaxResponseBytes"}},
 		"no URL":          {"", "k", nil, []string{"base URL"}},
 		"no scheme":       {"aip.example.com", "k", nil, []string{"base URL"}},
@@ -332,7 +337,7 @@ func TestNewClientReportsAllMistakes(t *testing.T) {
 				}
 				return
 			}
-			e := failed(t, err, catalog.CodeOptions)
+			e := failedWith(t, err, catalog.CodeOptions)
 			var fields []string
 			for _, p := range e.Problems {
 				fields = append(fields, p.Field)
@@ -346,7 +351,7 @@ func TestNewClientReportsAllMistakes(t *testing.T) {
 
 func TestClientCopiesOptions(t *testing.T) {
 	o := &catalog.ClientOptions{MaxAttempts: 1, MaxResponseBytes: 1000}
-	c := serve(t, o, answering(200, `[]`))
+	c := serveClient(t, o, answerWith(200, `[]`))
 	o.MaxResponseBytes, o.Transport = 1, nil
 	if _, err := c.List(t.Context(), nil); err != nil {
 		t.Error(err)
@@ -359,16 +364,16 @@ func TestClientDoesNotFollowRedirects(t *testing.T) {
 		t.Errorf("%s %s with %q", r.Method, r.URL, r.Header.Get("X-API-Key"))
 	}))
 	defer elsewhere.Close()
-	for name, call := range calls {
+	for name, call := range clientCalls {
 		for _, status := range []int{301, 302, 303, 307, 308} {
 			asked := 0
-			c := serve(t, nil, func(w http.ResponseWriter, _ *http.Request) {
+			c := serveClient(t, nil, func(w http.ResponseWriter, _ *http.Request) {
 				asked++
 				w.Header().Set("Location", elsewhere.URL)
 				w.WriteHeader(status)
 			})
 			err := call(t.Context(), c)
-			e := failed(t, err, catalog.CodeBadAnswer)
+			e := failedWith(t, err, catalog.CodeBadAnswer)
 			if e.Status != status || asked != 1 || !strings.Contains(err.Error(), "base URL") || strings.Contains(err.Error(), elsewhere.URL) {
 				t.Errorf("%s, %d: %v after %d requests", name, status, err, asked)
 			}
@@ -398,19 +403,19 @@ func TestClientCancellationAndSlowServers(t *testing.T) {
 	for name, handler := range map[string]http.HandlerFunc{"before the answer": slowHead, "within the answer": slowBody} {
 		t.Run("canceled "+name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
-			c := serve(t, nil, handler)
+			c := serveClient(t, nil, handler)
 			go func() { <-arrived; cancel() }()
 			_, err := c.List(ctx, nil)
-			failed(t, err, catalog.CodeCanceled)
+			failedWith(t, err, catalog.CodeCanceled)
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("got %v", err)
 			}
 		})
 		t.Run("slow "+name, func(t *testing.T) {
-			c := serve(t, &catalog.ClientOptions{Timeout: 50 * time.Millisecond}, handler)
-			err := calls["create"](t.Context(), c)
+			c := serveClient(t, &catalog.ClientOptions{Timeout: 50 * time.Millisecond}, handler)
+			err := clientCalls["create"](t.Context(), c)
 			<-arrived
-			failed(t, err, catalog.CodeTimeout)
+			failedWith(t, err, catalog.CodeTimeout)
 			if errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "ClientOptions.Timeout") ||
 				!strings.Contains(err.Error(), "may have been created") {
 				t.Errorf("got %v", err)
@@ -419,9 +424,9 @@ func TestClientCancellationAndSlowServers(t *testing.T) {
 		t.Run("deadline "+name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
-			err := calls["list"](ctx, serve(t, nil, handler))
+			err := clientCalls["list"](ctx, serveClient(t, nil, handler))
 			<-arrived
-			failed(t, err, catalog.CodeTimeout)
+			failedWith(t, err, catalog.CodeTimeout)
 			if !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("got %v", err)
 			}
@@ -449,14 +454,14 @@ func TestClientBrokenAnswers(t *testing.T) {
 		"no HTTP":       {raw("SSH-2.0-OpenSSH\r\n\r\n"), catalog.CodeUnreachable, 0, "no HTTP"},
 		"truncated":     {raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n[]"), catalog.CodeUnreachable, 200, "the connection was closed"},
 		"truncated 404": {raw("HTTP/1.1 404 x\r\nContent-Length: 100\r\n\r\nTool"), catalog.CodeNotFound, 404, "no such tool"},
-		"too large":     {answering(200, "["+strings.Repeat(" ", 2000)+"]"), catalog.CodeBadAnswer, 200, "more than 1000 bytes"},
-		"too large 500": {answering(500, strings.Repeat("secret ", 2000)), catalog.CodeServer, 500, "the server failed"},
+		"too large":     {answerWith(200, "["+strings.Repeat(" ", 2000)+"]"), catalog.CodeBadAnswer, 200, "more than 1000 bytes"},
+		"too large 500": {answerWith(500, strings.Repeat("secret ", 2000)), catalog.CodeServer, 500, "the server failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := serve(t, &catalog.ClientOptions{MaxAttempts: 1, MaxResponseBytes: 1000}, test.handler)
-			for name, call := range calls {
+			c := serveClient(t, &catalog.ClientOptions{MaxAttempts: 1, MaxResponseBytes: 1000}, test.handler)
+			for name, call := range clientCalls {
 				err := call(t.Context(), c)
-				if e := failed(t, err, test.code); e.Status != test.status || !strings.Contains(err.Error(), test.text) {
+				if e := failedWith(t, err, test.code); e.Status != test.status || !strings.Contains(err.Error(), test.text) {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
@@ -469,9 +474,9 @@ func TestClientBrokenAnswers(t *testing.T) {
 		}
 		_ = listener.Close()
 		c := newClient(t, "http://"+listener.Addr().String(), &catalog.ClientOptions{MaxAttempts: 1})
-		for _, call := range calls {
+		for _, call := range clientCalls {
 			err := call(t.Context(), c)
-			failed(t, err, catalog.CodeUnreachable)
+			failedWith(t, err, catalog.CodeUnreachable)
 			if strings.Contains(err.Error(), "may have been") || strings.Contains(err.Error(), listener.Addr().String()) ||
 				!errors.As(err, new(*net.OpError)) {
 				t.Errorf("got %v", err)
@@ -488,9 +493,9 @@ func TestClientFind(t *testing.T) {
 		entries = append(entries, fmt.Sprintf(`{"id":%q,"name":%q,"framework":"langchain","tool_type":"native"}`, ids[i], name))
 	}
 	asked := 0
-	c := serve(t, nil, func(w http.ResponseWriter, r *http.Request) {
+	c := serveClient(t, nil, func(w http.ResponseWriter, r *http.Request) {
 		asked++
-		answering(200, `{"success":true,"data":[`+strings.Join(entries, ",")+`]}`)(w, r)
+		answerWith(200, `{"success":true,"data":[`+strings.Join(entries, ",")+`]}`)(w, r)
 	})
 	for ref, want := range map[string]string{
 		"time_tool": ids[0], "TIME_Tool": ids[0], "twice": ids[2], "Twice": ids[1], clientID: clientID,
@@ -516,13 +521,13 @@ func TestClientFind(t *testing.T) {
 func TestClientLogs(t *testing.T) {
 	var log strings.Builder
 	logger := slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	c := serve(t, &catalog.ClientOptions{Logger: logger}, answering(404, `{"detail":"Tool not found"}`))
-	for _, call := range calls {
+	c := serveClient(t, &catalog.ClientOptions{Logger: logger}, answerWith(404, `{"detail":"Tool not found"}`))
+	for _, call := range clientCalls {
 		_ = call(t.Context(), c)
 	}
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-	if len(lines) != len(calls) {
-		t.Errorf("%d lines for %d calls", len(lines), len(calls))
+	if len(lines) != len(clientCalls) {
+		t.Errorf("%d lines for %d clientCalls", len(lines), len(clientCalls))
 	}
 	for _, line := range lines {
 		var entry map[string]any

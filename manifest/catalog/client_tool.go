@@ -22,8 +22,8 @@ func (c *Client) Patch(ctx context.Context, id string, p Patch) (*ListItem, erro
 		return c.Get(ctx, id)
 	}
 	var item ListItem
-	err := c.repeat(ctx, putRequest(id, &Tool{}), func() *failure {
-		failed := c.attempt(ctx, getRequest(id), func(a *answer) (err error) {
+	err := c.repeat(ctx, putRequest(id, &Tool{}), func() *failedAttempt {
+		failed := c.attempt(ctx, getRequest(id), func(a *response) (err error) {
 			item, err = a.item(ListItem{}, id)
 			return err
 		})
@@ -37,11 +37,11 @@ func (c *Client) Patch(ctx context.Context, id string, p Patch) (*ListItem, erro
 			sent.AccountID = ""
 		}
 		if err := sent.Validate(); err != nil {
-			return &failure{Error: err.(*Error)}
+			return &failedAttempt{Error: err.(*Error)}
 		}
 		put := putRequest(id, &sent)
 		put.body, put.contentType = c.updateBody(&sent), jsonType
-		return c.attempt(ctx, put, func(a *answer) (err error) {
+		return c.attempt(ctx, put, func(a *response) (err error) {
 			item, err = a.item(item, id)
 			return err
 		})

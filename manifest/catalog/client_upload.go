@@ -3,6 +3,7 @@ package catalog
 import (
 	"bytes"
 	"context"
+	"errors"
 	"mime/multipart"
 	"net/http"
 	"strings"
@@ -12,9 +13,9 @@ import (
 // after the last slash is sent; source is its text. A type that is "" is [Custom], as uploaded tools are. AccountID must
 // be "": forms have no field for it; so must tags be free of commas, which join them there.
 //
-// The tool and the source are checked before anything is sent, see [ClientOptions.Upload]. A source that the server
-// refuses is [CodePlugin], a name that is taken [CodeConflict], and a source that fails while it is registered
-// [CodeServer]. The request is held in memory, within [ClientOptions.MaxRequestBytes].
+// The tool and the source are checked before anything is sent, see [CheckPlugin]. A source that does not pass, or that the
+// server refuses, is [CodePlugin]; if fields are wrong too it is [CodeInvalid] with all problems. A name that is taken is
+// [CodeConflict], a source that fails while it is registered [CodeServer]. The request is held in memory, within [ClientOptions.MaxRequestBytes].
 func (c *Client) Upload(ctx context.Context, t Tool, file string, source []byte) (*ListItem, error) {
 	if t.Type == "" {
 		t.Type = Custom
@@ -61,13 +62,20 @@ func (c *Client) upload(
 		}
 	}
 	file = file[strings.LastIndexAny(file, `/\`)+1:]
-	if err := ps.error(known.Name, "the tool cannot be uploaded"); err != nil {
+	_, pluginErr := CheckPlugin(file, source, &c.plugin)
+	if e, ok := errors.AsType[*Error](pluginErr); ok && len(*ps) == 0 {
+		e.Tool = r.tool
+		return nil, e
+	} else if ok {
+		*ps = append(*ps, e.Problems...)
+	}
+	if err := ps.error(r.tool, "the tool cannot be uploaded"); err != nil {
 		return nil, err
 	}
 	r.plugin = true
 	r.body, r.contentType = c.form(p, file, source)
 	var item ListItem
-	err := c.do(ctx, r, func(a *answer) (err error) {
+	err := c.do(ctx, r, func(a *response) (err error) {
 		item, err = a.item(known, known.ID)
 		return err
 	})

@@ -12,7 +12,7 @@ import (
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
-const source = `from langchain_core.tools import BaseTool
+const clientSource = `from langchain_core.tools import BaseTool
 
 
 class AnalyticsTool(BaseTool):
@@ -29,41 +29,41 @@ def tool_plugin():
 `
 
 // part is one part of a form: its header and its text.
-type part struct{ disposition, contentType, text string }
+type formPart struct{ disposition, contentType, text string }
 
 func TestClientUploadsOnTheWire(t *testing.T) {
-	field := func(name, value string) part { return part{`form-data; name="` + name + `"`, "", value} }
-	file := part{`form-data; name="file"; filename="analytics.py"`, "application/octet-stream", source}
+	field := func(name, value string) formPart { return formPart{`form-data; name="` + name + `"`, "", value} }
+	file := formPart{`form-data; name="file"; filename="analytics.py"`, "application/octet-stream", clientSource}
 	for name, test := range map[string]struct {
 		options catalog.ClientOptions
 		call    func(ctx context.Context, c *catalog.Client) (*catalog.ListItem, error)
 		line    string
-		parts   []part
+		parts   []formPart
 	}{
 		"the upload example": {line: "POST /tools/upload", call: func(ctx context.Context, c *catalog.Client) (*catalog.ListItem, error) {
 			return c.Upload(ctx, catalog.Tool{
 				Name: "analytics-tool", Description: "Line 1\r\nLine 2", Framework: catalog.LangChain, Type: catalog.Custom,
-			}, "analytics.py", []byte(source))
-		}, parts: []part{field("name", "analytics-tool"), field("description", "Line 1\r\nLine 2"), field("framework", "langchain"),
+			}, "analytics.py", []byte(clientSource))
+		}, parts: []formPart{field("name", "analytics-tool"), field("description", "Line 1\r\nLine 2"), field("framework", "langchain"),
 			field("tool_type", "custom"), file}},
 		"all fields, the SDK's type": {line: "POST /tools/upload", options: catalog.ClientOptions{TypeField: "type"},
 			call: func(ctx context.Context, c *catalog.Client) (*catalog.ListItem, error) {
 				return c.Upload(ctx, catalog.Tool{
 					Name: "analytics-tool", Framework: catalog.LangGraph, Tags: []string{"a", "b c"}, Version: "1.2.0",
-				}, `C:\Users\me/secret/analytics.py`, []byte(source))
-			}, parts: []part{field("name", "analytics-tool"), field("framework", "langgraph"), field("type", "custom"),
+				}, `C:\Users\me/secret/analytics.py`, []byte(clientSource))
+			}, parts: []formPart{field("name", "analytics-tool"), field("framework", "langgraph"), field("type", "custom"),
 				field("version", "1.2.0"), field("tags", "a,b c"), file}},
 		"source alone": {line: "PUT /tools/" + clientID + "/upload", call: func(ctx context.Context, c *catalog.Client) (*catalog.ListItem, error) {
-			return c.UploadUpdate(ctx, clientID, catalog.Patch{}, "analytics.py", []byte(source))
-		}, parts: []part{file}},
+			return c.UploadUpdate(ctx, clientID, catalog.Patch{}, "analytics.py", []byte(clientSource))
+		}, parts: []formPart{file}},
 		"source and fields": {line: "PUT /tools/" + clientID + "/upload", call: func(ctx context.Context, c *catalog.Client) (*catalog.ListItem, error) {
 			return c.UploadUpdate(ctx, clientID, catalog.Patch{Version: new("3"), Description: new(""), Tags: &[]string{}}, "analytics.py",
-				[]byte(source))
-		}, parts: []part{field("description", ""), field("version", "3"), field("tags", ""), file}},
+				[]byte(clientSource))
+		}, parts: []formPart{field("description", ""), field("version", "3"), field("tags", ""), file}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var parts []part
-			c := serve(t, &test.options, func(w http.ResponseWriter, r *http.Request) {
+			var parts []formPart
+			c := serveClient(t, &test.options, func(w http.ResponseWriter, r *http.Request) {
 				if line := r.Method + " " + r.RequestURI; line != test.line || r.Header.Get("X-API-Key") != clientKey || r.ContentLength <= 0 {
 					t.Errorf("got %s %q of %d bytes", line, r.Header, r.ContentLength)
 				}
@@ -73,7 +73,7 @@ func TestClientUploadsOnTheWire(t *testing.T) {
 					return
 				}
 				parts = readParts(t, form)
-				answering(200, `{"success":true,"data":`+shortItem+`,"message":"ok","timestamp":"2026-01-01T00:00:00Z"}`)(w, r)
+				answerWith(200, `{"success":true,"data":`+calculatorItem+`,"message":"ok","timestamp":"2026-01-01T00:00:00Z"}`)(w, r)
 			})
 			item, err := test.call(t.Context(), c)
 			if err != nil || item.ID != clientID || item.Type != catalog.Custom {
@@ -86,7 +86,7 @@ func TestClientUploadsOnTheWire(t *testing.T) {
 	}
 }
 
-func readParts(t *testing.T, form *multipart.Reader) (parts []part) {
+func readParts(t *testing.T, form *multipart.Reader) (parts []formPart) {
 	for {
 		p, err := form.NextRawPart()
 		if err == io.EOF {
@@ -103,13 +103,13 @@ func readParts(t *testing.T, form *multipart.Reader) (parts []part) {
 		if len(p.Header) > 2 {
 			t.Errorf("headers %q", p.Header)
 		}
-		parts = append(parts, part{p.Header.Get("Content-Disposition"), p.Header.Get("Content-Type"), string(text)})
+		parts = append(parts, formPart{p.Header.Get("Content-Disposition"), p.Header.Get("Content-Type"), string(text)})
 	}
 }
 
 func TestClientUploadChecksFirst(t *testing.T) {
-	c := serve(t, nil, func(_ http.ResponseWriter, r *http.Request) { t.Error("sent:", r.Method, r.URL) })
-	tool := fullTool()
+	c := serveClient(t, nil, func(_ http.ResponseWriter, r *http.Request) { t.Error("sent:", r.Method, r.URL) })
+	tool := analyticsTool()
 	with := func(change func(*catalog.Tool)) catalog.Tool {
 		changed := tool
 		change(&changed)
@@ -120,15 +120,15 @@ func TestClientUploadChecksFirst(t *testing.T) {
 		fields string
 	}{
 		"empty":             {catalog.Tool{}, "name framework"},
-		"account":           {with(func(t *catalog.Tool) { t.AccountID = account }), "account_id"},
+		"account":           {with(func(t *catalog.Tool) { t.AccountID = clientAccount }), "account_id"},
 		"comma in a tag":    {with(func(t *catalog.Tool) { t.Tags = []string{"a,b"} }), "tags"},
 		"blank tag":         {with(func(t *catalog.Tool) { t.Tags = []string{"a", ""} }), "tags"},
 		"tag with margins":  {with(func(t *catalog.Tool) { t.Tags = []string{" a"} }), "tags"},
 		"unknown framework": {with(func(t *catalog.Tool) { t.Framework = "crew" }), "framework"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := c.Upload(t.Context(), test.tool, "tool.py", []byte(source))
-			e := failed(t, err, catalog.CodeInvalid)
+			_, err := c.Upload(t.Context(), test.tool, "tool.py", []byte(clientSource))
+			e := failedWith(t, err, catalog.CodeInvalid)
 			var fields []string
 			for _, p := range e.Problems {
 				fields = append(fields, p.Field)
@@ -138,17 +138,17 @@ func TestClientUploadChecksFirst(t *testing.T) {
 			}
 		})
 	}
-	_, err := c.UploadUpdate(t.Context(), clientID, catalog.Patch{Tags: &[]string{","}}, "tool.py", []byte(source))
-	failed(t, err, catalog.CodeInvalid)
+	_, err := c.UploadUpdate(t.Context(), clientID, catalog.Patch{Tags: &[]string{","}}, "tool.py", []byte(clientSource))
+	failedWith(t, err, catalog.CodeInvalid)
 }
 
 // An answer to an upload that does not repeat the tool is no failure.
 func TestClientUploadUpdateWithBareAnswers(t *testing.T) {
 	for name, handler := range map[string]http.HandlerFunc{
-		"204": answering(204, ""), "message": answering(200, `{"success":true,"message":"updated"}`), "null": answering(200, `{"success":true,"data":null}`),
-		"id": answering(200, `{"id":"`+clientID+`"}`),
+		"204": answerWith(204, ""), "message": answerWith(200, `{"success":true,"message":"updated"}`), "null": answerWith(200, `{"success":true,"data":null}`),
+		"id": answerWith(200, `{"id":"`+clientID+`"}`),
 	} {
-		item, err := serve(t, nil, handler).UploadUpdate(t.Context(), clientID, catalog.Patch{Version: new("2")}, "tool.py", []byte(source))
+		item, err := serveClient(t, nil, handler).UploadUpdate(t.Context(), clientID, catalog.Patch{Version: new("2")}, "tool.py", []byte(clientSource))
 		if err != nil || !reflect.DeepEqual(*item, catalog.ListItem{ID: clientID, Tool: catalog.Tool{Version: "2"}}) {
 			t.Errorf("%s: %+v, %v", name, item, err)
 		}
