@@ -121,13 +121,13 @@ func newProgress() *progress {
 }
 
 // unsent judges a failed round trip: nobody can act on a request whose headers are incomplete. A transport that reports
-// nothing is believed only if its error says that there was no connection.
+// nothing is believed only if its error says that there was no connection, or none that is trusted.
 func (p *progress) unsent(err error) bool {
 	if p.begun.Load() {
 		return !p.headers.Load()
 	}
 	op, ok := errors.AsType[*net.OpError](err)
-	return ok && op.Op == "dial" || errors.As(err, new(*net.DNSError))
+	return ok && op.Op == "dial" || errors.As(err, new(*net.DNSError)) || errors.As(err, new(*tls.CertificateVerificationError))
 }
 
 // networkFailure tells apart who ended an attempt: the caller, the client's limit, or the network.
