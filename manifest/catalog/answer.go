@@ -29,11 +29,12 @@ func (a *response) bad(why string) *Error {
 		Message: a.clean("the answer cannot be used: " + why)}
 }
 
-// badJSON words an error of reading. where is what was read, such as "entry 7 of the list".
+// badJSON words an error of reading. where is what was read, such as "entry 7 of the list". Names of members that the
+// server chose are not shown; the offset is that within what was read.
 func (a *response) badJSON(where string, err error) *Error {
 	why := err.Error()
 	if wrong, ok := errors.AsType[*strictjson.Error](err); ok {
-		why = strings.TrimSpace(wrong.Pointer + " " + wrong.Problem)
+		why = fmt.Sprintf("at byte %d: %s", wrong.Offset, wrong.Problem)
 	}
 	return a.bad(where + ": " + why)
 }

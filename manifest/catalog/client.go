@@ -44,8 +44,8 @@ type ClientOptions struct {
 // A Client manages the tools of a catalog over its REST API ("ToolBase records"). It is immutable and safe for concurrent
 // use. Printing one shows no key.
 //
-// Every error is an [*Error]. Nothing in it holds the key, or source code or a description that was sent, even where the
-// server repeats them; texts of the server are cut at 1 KiB. What can be judged here is refused before anything is sent,
+// Every error is an [*Error]. Nothing in it holds the key, even where the server repeats it, or stretches of 16 bytes and
+// more of source code or of a description that was sent; texts of the server are cut at 1 KiB. What can be judged here is refused before anything is sent,
 // with Status 0.
 //
 // A request is sent again, up to [ClientOptions.MaxAttempts] times, if it surely was not sent, or if the answer is 429;
@@ -100,6 +100,9 @@ func NewClient(baseURL, apiKey string, o *ClientOptions) (*Client, error) {
 	if strings.HasSuffix(strings.TrimRight(base.Path, "/"), "/tools") {
 		mistake("base URL", "url", "must not end in /tools, which is appended here")
 	}
+	if len(apiKey) > 4096 {
+		mistake("API key", "too_long", "must have at most 4096 bytes")
+	}
 	if apiKey == "" || strings.ContainsFunc(apiKey, func(c rune) bool { return c <= ' ' || c > '~' }) {
 		mistake("API key", "header", "must be visible ASCII; is its environment variable set?")
 	}
@@ -127,7 +130,6 @@ func NewClient(baseURL, apiKey string, o *ClientOptions) (*Client, error) {
 	c := &Client{
 		base:          base.JoinPath("/"), // an empty path would stay relative
 		authorize:     func(h http.Header) { h["X-Api-Key"] = []string{apiKey} },
-		hide:          newHider(apiKey),
 		transport:     opts.Transport,
 		timeout:       time.Duration(limit("Timeout", int64(opts.Timeout), int64(30*time.Second))),
 		maxAttempts:   int(limit("MaxAttempts", int64(opts.MaxAttempts), 4)),
@@ -142,6 +144,7 @@ func NewClient(baseURL, apiKey string, o *ClientOptions) (*Client, error) {
 	if len(mistakes) > 0 {
 		return nil, &Error{Code: CodeOptions, Message: "the client cannot be made", Problems: mistakes}
 	}
+	c.hide = newHider(apiKey)
 	if c.userAgent == "" {
 		c.userAgent = "toolwire"
 	}

@@ -1,8 +1,8 @@
 package catalog
 
 import (
-	"encoding/json"
-	"net/url"
+	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -12,20 +12,35 @@ const (
 	hidden = "[hidden]"
 	// quotedBytes is how long a piece of a sent text must be to count as repeated.
 	quotedBytes = 16
+	// maxSearched bounds in bytes what is searched for the key.
+	maxSearched = 64 << 10
 )
 
-// newHider returns a function that cleans what a server says: in one line of at most maxSaid bytes, without the key in any
-// usual spelling, and without pieces of the sent texts.
+// newHider returns a function that cleans what a server says: in one line of at most maxSaid bytes, without the key, however
+// it is escaped, and without pieces of the sent texts.
 func newHider(key string) func(text string, said ...string) string {
-	quoted, _ := json.Marshal(key) // a string: cannot fail
-	var pairs []string
-	for _, spelling := range []string{key, string(quoted[1 : len(quoted)-1]), url.QueryEscape(key), url.PathEscape(key)} {
-		pairs = append(pairs, spelling, hidden)
-	}
-	replacer := strings.NewReplacer(pairs...)
+	anySpelling := spellings(key)
 	return func(text string, said ...string) string {
-		return shorten(hideQuotes(shorten(replacer.Replace(plain(text)), maxRead), said), maxSaid)
+		text = anySpelling.ReplaceAllLiteralString(shorten(plain(text), maxSearched), hidden)
+		return shorten(hideQuotes(shorten(text, maxRead), said), maxSaid)
 	}
+}
+
+// spellings matches an ASCII text, each of whose characters may be escaped: with backslashes, as programs' texts in texts
+// are, as \u0041, %41, or for a JSON Pointer.
+func spellings(text string) *regexp.Regexp {
+	var b strings.Builder
+	for i := range len(text) {
+		fmt.Fprintf(&b, `\\*(?:%s|(?i:%%%02x|u%04x)`, regexp.QuoteMeta(text[i:i+1]), text[i], text[i])
+		switch text[i] {
+		case '/':
+			b.WriteString(`|~1`)
+		case '~':
+			b.WriteString(`|~0`)
+		}
+		b.WriteByte(')')
+	}
+	return regexp.MustCompile(b.String())
 }
 
 // clean makes a text of the server, or one with words of the server in it, fit for an error.

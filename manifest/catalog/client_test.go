@@ -323,6 +323,8 @@ func TestNewClientReportsAllMistakes(t *testing.T) {
 		"another scheme":  {"ftp://127.0.0.1", "k", nil, []string{"base URL"}},
 		"not parseable":   {"https://[", "k", nil, []string{"base URL"}},
 		"no key":          {"https://aip.example.com", "", nil, []string{"API key"}},
+		"long key":        {"https://aip.example.com", strings.Repeat("k", 4097), nil, []string{"API key"}},
+		"longest key":     {"https://aip.example.com", strings.Repeat("k", 4096), nil, nil},
 		"key on 2 lines":  {"https://aip.example.com", "a\r\nX: y", nil, []string{"API key"}},
 		"http, looks it":  {"http://localhost.example.com", "k", nil, []string{"base URL"}},
 		"https":           {"https://aip.example.com/base", "k", nil, nil},

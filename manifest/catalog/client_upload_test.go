@@ -60,6 +60,9 @@ func TestClientUploadsOnTheWire(t *testing.T) {
 			return c.UploadUpdate(ctx, clientID, catalog.Patch{Version: new("3"), Description: new(""), Tags: &[]string{}}, "analytics.py",
 				[]byte(clientSource))
 		}, parts: []formPart{field("description", ""), field("version", "3"), field("tags", ""), file}},
+		"name and type of the class": {line: "POST /tools/upload", call: func(ctx context.Context, c *catalog.Client) (*catalog.ListItem, error) {
+			return c.Upload(ctx, catalog.Tool{Framework: catalog.LangChain}, "analytics.py", []byte(clientSource))
+		}, parts: []formPart{field("name", "analytics-tool"), field("framework", "langchain"), field("tool_type", "custom"), file}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var parts []formPart
@@ -119,7 +122,7 @@ func TestClientUploadChecksFirst(t *testing.T) {
 		tool   catalog.Tool
 		fields string
 	}{
-		"empty":             {catalog.Tool{}, "name framework"},
+		"only a source":     {catalog.Tool{}, "framework"},
 		"account":           {with(func(t *catalog.Tool) { t.AccountID = clientAccount }), "account_id"},
 		"comma in a tag":    {with(func(t *catalog.Tool) { t.Tags = []string{"a,b"} }), "tags"},
 		"blank tag":         {with(func(t *catalog.Tool) { t.Tags = []string{"a", ""} }), "tags"},
@@ -140,6 +143,42 @@ func TestClientUploadChecksFirst(t *testing.T) {
 	}
 	_, err := c.UploadUpdate(t.Context(), clientID, catalog.Patch{Tags: &[]string{","}}, "tool.py", []byte(clientSource))
 	failedWith(t, err, catalog.CodeInvalid)
+
+	for name, test := range map[string]struct {
+		file, source string
+		code         catalog.Code
+		types        string
+	}{
+		"name":        {"tool.txt", clientSource, catalog.CodePlugin, "filename"},
+		"not UTF-8":   {"tool.py", clientSource + "# \xff\n", catalog.CodePlugin, "encoding"},
+		"all of it":   {"tool", "x = 1\n", catalog.CodePlugin, "filename tool_class"},
+		"empty":       {"tool.py", "", catalog.CodePlugin, "tool_class"},
+		"over 1 MiB":  {"tool.py", clientSource + strings.Repeat("#", 1<<20), catalog.CodeTooLarge, "too_large"},
+		"with fields": {"tool.py", "", catalog.CodeInvalid, "enum tool_class"},
+	} {
+		changed := tool
+		if name == "with fields" {
+			changed.Framework = "crew"
+		}
+		_, err := c.Upload(t.Context(), changed, test.file, []byte(test.source))
+		e := failedWith(t, err, test.code)
+		var types []string
+		for _, p := range e.Problems {
+			types = append(types, p.Type)
+		}
+		if strings.Join(types, " ") != test.types || e.Tool != tool.Name || e.Status != 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	old := serveClient(t, &catalog.ClientOptions{Plugin: catalog.PluginOptions{ServerVersion: "v0.1.84", MaxBytes: 1000}}, answerWith(200, calculatorItem))
+	if _, err := old.UploadUpdate(t.Context(), clientID, catalog.Patch{}, "tool.py", []byte(clientSource)); err != nil {
+		t.Error(err)
+	}
+	without, _, _ := strings.Cut(clientSource, "def tool_plugin")
+	_, err = old.UploadUpdate(t.Context(), clientID, catalog.Patch{}, "tool.py", []byte(without))
+	if e := failedWith(t, err, catalog.CodePlugin); len(e.Problems) != 1 || e.Problems[0].Type != "entry_point" || e.Tool != clientID {
+		t.Errorf("got %v", err)
+	}
 }
 
 // An answer to an upload that does not repeat the tool is no failure.
