@@ -20,8 +20,8 @@ type response struct {
 	hide    func(text string, said ...string) string
 }
 
-// answerLimits lets a list of very many tools pass; the number of bytes is bounded anyway.
-var answerLimits = strictjson.Limits{Depth: 64, Values: 4 << 20}
+// answerLimits lets a list of 40,000 tools pass.
+var answerLimits = strictjson.Limits{Depth: 64, Values: 1 << 20}
 
 // bad is the error for a 2xx that is none of a catalog.
 func (a *response) bad(why string) *Error {

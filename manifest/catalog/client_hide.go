@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -19,9 +20,9 @@ const (
 // newHider returns a function that cleans what a server says: in one line of at most maxSaid bytes, without the key, however
 // it is escaped, and without pieces of the sent texts.
 func newHider(key string) func(text string, said ...string) string {
-	anySpelling := spellings(key)
+	anySpelling := sync.OnceValue(func() *regexp.Regexp { return spellings(key) }) // most clients never need it
 	return func(text string, said ...string) string {
-		text = anySpelling.ReplaceAllLiteralString(shorten(plain(text), maxSearched), hidden)
+		text = anySpelling().ReplaceAllLiteralString(shorten(plain(text), maxSearched), hidden)
 		return shorten(hideQuotes(shorten(text, maxRead), said), maxSaid)
 	}
 }

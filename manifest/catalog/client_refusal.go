@@ -12,6 +12,7 @@ import (
 )
 
 const (
+	maxRefusal  = 1 << 20 // bytes of a body that is looked at
 	maxSaid     = 1 << 10 // bytes of what a server says of the whole, or of one field
 	maxRead     = 4 << 10 // bytes of one text that are looked at
 	maxProblems = 100
@@ -84,6 +85,9 @@ type statement struct {
 
 // read looks at the whole body. HTML is for browsers, and text that only looks like JSON may hold anything.
 func (s *statement) read() {
+	if len(s.response.body) > maxRefusal {
+		return
+	}
 	body := strings.TrimSpace(string(s.response.body))
 	switch {
 	case body == "" || body[0] == '<' || strings.Contains(s.response.header.Get("Content-Type"), "html"):

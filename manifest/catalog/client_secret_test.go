@@ -89,3 +89,16 @@ func TestClientKeepsWhatServersSay(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestClientHidesTheLongestKey(t *testing.T) {
+	key := strings.Repeat("/~", 2048)
+	s := &clientScript{steps: []clientStep{{status: 401, body: `{"detail":"the key ` + key + ` is unknown"}`}}}
+	c, err := catalog.NewClient("https://aip.example.com", key, &catalog.ClientOptions{Transport: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = clientCalls["get"](t.Context(), c)
+	if e := failedWith(t, err, catalog.CodeUnauthorized); e.Message != "the key [hidden] is unknown" {
+		t.Errorf("got %v", err)
+	}
+}
