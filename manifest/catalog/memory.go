@@ -9,18 +9,18 @@ import (
 
 // MemoryStore is a [Store] that lasts as long as its process. It is safe for concurrent use.
 type MemoryStore struct {
-	mu      sync.RWMutex
-	records map[key]Record
-	names   map[key]string // of records that are not deleted: the id under account and name
+	mu       sync.RWMutex
+	accounts map[string]*shelf
 }
 
-// key is an account, and an id or a name in it.
-type key struct{ account, of string }
+// shelf is what one account has.
+type shelf struct {
+	records map[string]Record // by id
+	names   map[string]string // of those that are not deleted: ids by name
+}
 
 // NewMemoryStore returns an empty store.
-func NewMemoryStore() *MemoryStore {
-	return &MemoryStore{records: map[key]Record{}, names: map[key]string{}}
-}
+func NewMemoryStore() *MemoryStore { return &MemoryStore{accounts: map[string]*shelf{}} }
 
 // Create implements [Store].
 func (s *MemoryStore) Create(ctx context.Context, r Record) error {
@@ -29,26 +29,30 @@ func (s *MemoryStore) Create(ctx context.Context, r Record) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if _, taken := s.records[key{r.AccountID, r.ID}]; taken {
-		return &Error{Code: CodeConflict, Tool: r.ID, Message: "there is a record with this id"}
+	in := s.accounts[r.AccountID]
+	if in == nil {
+		in = &shelf{records: map[string]Record{}, names: map[string]string{}}
+		s.accounts[r.AccountID] = in
 	}
-	return s.put(r, nil)
+	if _, taken := in.records[r.ID]; taken {
+		return &Error{Code: CodeConflict, Tool: cut(r.ID), Message: "there is a record with this id"}
+	}
+	return in.put(r, nil)
 }
 
 // put writes a record in place of old, and holds names to be unique.
-func (s *MemoryStore) put(r Record, old *Record) error {
+func (in *shelf) put(r Record, old *Record) error {
 	live := r.DeletedAt.IsZero()
-	name := key{r.AccountID, r.Name}
-	if id, taken := s.names[name]; live && taken && id != r.ID {
+	if id, taken := in.names[r.Name]; live && taken && id != r.ID {
 		return &Error{Code: CodeConflict, Tool: cut(r.Name), Message: "there is a tool with this name"}
 	}
 	if old != nil && old.DeletedAt.IsZero() {
-		delete(s.names, key{old.AccountID, old.Name})
+		delete(in.names, old.Name)
 	}
 	if live {
-		s.names[name] = r.ID
+		in.names[r.Name] = r.ID
 	}
-	s.records[key{r.AccountID, r.ID}] = r.clone()
+	in.records[r.ID] = r.clone()
 	return nil
 }
 
@@ -58,22 +62,24 @@ func (r Record) clone() Record {
 	return r
 }
 
-func (s *MemoryStore) find(ctx context.Context, account, id string) (Record, error) {
+func (s *MemoryStore) find(ctx context.Context, account, id string) (*shelf, Record, error) {
 	if err := ctx.Err(); err != nil {
-		return Record{}, err
+		return nil, Record{}, err
 	}
-	r, ok := s.records[key{account, id}]
-	if !ok {
-		return Record{}, &Error{Code: CodeNotFound, Tool: cut(id), Message: "there is no such record"}
+	if in := s.accounts[account]; in != nil {
+		if r, ok := in.records[id]; ok {
+			return in, r.clone(), nil
+		}
 	}
-	return r.clone(), nil
+	return nil, Record{}, &Error{Code: CodeNotFound, Tool: cut(id), Message: "there is no such record"}
 }
 
 // Get implements [Store].
 func (s *MemoryStore) Get(ctx context.Context, account, id string) (Record, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.find(ctx, account, id)
+	_, r, err := s.find(ctx, account, id)
+	return r, err
 }
 
 // List implements [Store].
@@ -83,9 +89,13 @@ func (s *MemoryStore) List(ctx context.Context, account string, t Type) ([]Recor
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	in := s.accounts[account]
+	if in == nil {
+		return nil, nil
+	}
 	var list []Record
-	for _, r := range s.records {
-		if r.AccountID == account && r.DeletedAt.IsZero() && (t == "" || r.Type == t) {
+	for _, r := range in.records {
+		if r.DeletedAt.IsZero() && (t == "" || r.Type == t) {
 			r.ScriptContent = ""
 			list = append(list, r.clone())
 		}
@@ -98,7 +108,7 @@ func (s *MemoryStore) List(ctx context.Context, account string, t Type) ([]Recor
 func (s *MemoryStore) Update(ctx context.Context, account, id string, change func(*Record) error) (Record, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	old, err := s.find(ctx, account, id)
+	in, old, err := s.find(ctx, account, id)
 	if err != nil {
 		return Record{}, err
 	}
@@ -107,7 +117,7 @@ func (s *MemoryStore) Update(ctx context.Context, account, id string, change fun
 		return Record{}, err
 	}
 	r.ID, r.AccountID = old.ID, old.AccountID
-	if err := s.put(r, &old); err != nil {
+	if err := in.put(r, &old); err != nil {
 		return Record{}, err
 	}
 	return r.clone(), nil
