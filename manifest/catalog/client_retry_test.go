@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -252,15 +253,15 @@ func TestClientRepeatsOverRealConnections(t *testing.T) {
 	for operation, want := range map[string]int{"get": 2, "update": 2, "create": 1, "upload": 1, "delete": 1} {
 		t.Run(operation, func(t *testing.T) {
 			t.Parallel() // real time passes
-			asked := 0
+			var asked atomic.Int32
 			c := serveClient(t, &catalog.ClientOptions{MaxAttempts: 2}, func(w http.ResponseWriter, _ *http.Request) {
-				asked++
+				asked.Add(1)
 				conn, _, _ := http.NewResponseController(w).Hijack()
 				_ = conn.Close()
 			})
 			failedWith(t, clientCalls[operation](t.Context(), c), catalog.CodeUnreachable)
-			if asked != want {
-				t.Errorf("%d requests, want %d", asked, want)
+			if got := int(asked.Load()); got != want {
+				t.Errorf("%d requests, want %d", got, want)
 			}
 		})
 	}
