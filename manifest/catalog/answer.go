@@ -17,7 +17,7 @@ type response struct {
 	status  int
 	header  http.Header
 	body    []byte
-	hide    func(text string, said ...string) string
+	hideKey func(text string) string // and make it one line
 }
 
 // answerLimits lets a list of 40,000 tools pass.
@@ -26,7 +26,7 @@ var answerLimits = strictjson.Limits{Depth: 64, Values: 1 << 20}
 // bad is the error for a 2xx that is none of a catalog.
 func (a *response) bad(why string) *Error {
 	return &Error{Code: CodeBadAnswer, Status: a.status, Tool: a.request.tool, RequestID: a.requestID(),
-		Message: a.clean("the answer cannot be used: " + why)}
+		Message: a.hideKey("the answer cannot be used: " + why)}
 }
 
 // badJSON words an error of reading. where is what was read, such as "entry 7 of the list". Names of members that the

@@ -45,19 +45,19 @@ type ClientOptions struct {
 // use. Printing one shows no key.
 //
 // Every error is an [*Error]. Nothing in it holds the key, even where the server repeats it, or stretches of 16 bytes and
-// more of source code or of a description that was sent; texts of the server are cut at 1 KiB. What can be judged here is refused before anything is sent,
-// with Status 0.
+// more of source code or of a description that was sent; texts of the server are cut at 1 KiB. What can be judged here is
+// refused before anything is sent, with Status 0.
 //
 // A request is sent again, up to [ClientOptions.MaxAttempts] times, if it surely was not sent, or if the answer is 429;
 // those that only read, and [Client.Update] and [Client.Patch], also after a broken connection, 502, 503 and 504. Other
 // requests are not, since a catalog may have acted on them: a tool might be registered twice, and a deletion that succeeded
 // would look like an unknown tool. What timed out is never repeated. Waits are 0.5, 1, 2, 4 … 4 s, each times a random
-// factor of 0.75 to 1.25, or the server's Retry-After if that is longer; a wait that the context's deadline does not allow
-// is not begun.
+// factor of 0.75 to 1.25, or the server's Retry-After if that is longer. A wait that the context's deadline does not allow
+// is not begun, and the error is that of the last attempt.
 type Client struct {
 	base          *url.URL
 	authorize     func(http.Header) // holds the key where printing a Client does not reach it
-	hide          func(text string, said ...string) string
+	hideKey       func(text string) string
 	transport     http.RoundTripper
 	timeout       time.Duration
 	maxAttempts   int
@@ -144,7 +144,7 @@ func NewClient(baseURL, apiKey string, o *ClientOptions) (*Client, error) {
 	if len(mistakes) > 0 {
 		return nil, &Error{Code: CodeOptions, Message: "the client cannot be made", Problems: mistakes}
 	}
-	c.hide = newHider(apiKey)
+	c.hideKey = newHider(apiKey)
 	if c.userAgent == "" {
 		c.userAgent = "toolwire"
 	}
@@ -176,7 +176,7 @@ func (c *Client) Create(ctx context.Context, t Tool) (*ListItem, error) {
 		return nil, err
 	}
 	return c.writeTool(ctx, &request{
-		name: "create", method: http.MethodPost, path: "tools/", tool: cut(t.Name), said: []string{t.Description},
+		name: "create", method: http.MethodPost, path: "tools/", tool: cut(t.Name), said: texts(t.Description),
 		unsure: "the tool may have been created: look for its name before creating it again",
 	}, c.createBody(&t), ListItem{Tool: t})
 }
@@ -246,7 +246,7 @@ func (c *Client) Update(ctx context.Context, id string, t Tool) (*ListItem, erro
 
 func putRequest(id string, t *Tool) *request {
 	return &request{
-		name: "update", method: http.MethodPut, path: "tools/" + id, tool: id, said: []string{t.Description}, safe: true,
+		name: "update", method: http.MethodPut, path: "tools/" + id, tool: id, said: texts(t.Description), safe: true,
 		unsure: "the tool may have been updated",
 	}
 }
@@ -289,6 +289,9 @@ func (c *Client) Script(ctx context.Context, id string) (string, error) {
 	})
 	return script, err
 }
+
+// texts is for [request.said].
+func texts(said ...string) func() []string { return func() []string { return said } }
 
 // checkID keeps whatever is no id out of the path.
 func checkID(id string) error {

@@ -230,6 +230,7 @@ func TestClientErrorBodies(t *testing.T) {
 		"broken":           {429, `{"detail":"hunter2`, nil, "too many requests", nil},
 		"no words":         {401, `{"detail":{"input":"hunter2"},"success":false,"error":null}`, nil, "the API key was refused", nil},
 		"empty list":       {401, `[]`, nil, "the API key was refused", nil},
+		"over 1 MiB":       {500, `{"detail":"hunter2","pad":"` + strings.Repeat(" ", 1<<20) + `"}`, nil, "the server failed", nil},
 		"nested far":       {400, `{"error":{"error":{"error":{"error":{"error":{"error":"hunter2"}}}}}}`, nil, "the request was refused", nil},
 		"success false":    {200, `{"success":false,"message":"No","error":{"message":"quota"}}`, nil, "No: quota", nil},
 		"success, no text": {200, `{"success":false}`, nil, "the request was refused", nil},
@@ -265,7 +266,7 @@ func TestClientErrorsAreBounded(t *testing.T) {
 			t.Errorf("%s: %d bytes", name, n)
 		}
 	}
-	err := clientCalls["get"](t.Context(), serveClient(t, nil, answerWith(422, `{"detail":[`+strings.Join(list, ",")+`]}`)))
+	err := clientCalls["get"](t.Context(), serveClient(t, nil, answerWith(422, `{"errors":[`+strings.Join(list[:80], ",")+`],"detail":[`+strings.Join(list, ",")+`]}`)))
 	e := failedWith(t, err, catalog.CodeInvalid)
 	if len(e.Problems) != 100 || len(e.Problems[99].Message) > 1024 || len(e.Problems[99].Field) > 140 || e.Problems[99].Type != "" {
 		t.Errorf("%d problems, %d bytes", len(e.Problems), len(err.Error()))

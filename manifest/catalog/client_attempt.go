@@ -29,10 +29,10 @@ type request struct {
 	body        []byte
 	contentType string
 
-	safe   bool     // may be repeated although it may have been carried out
-	plugin bool     // carries source code: a 400 is about that
-	said   []string // texts in the body that an error must not repeat
-	unsure string   // what may have happened if there was no answer; "" for those that only read
+	safe   bool            // may be repeated although it may have been carried out
+	plugin bool            // carries source code: a 400 is about that
+	said   func() []string // texts in the body that an error must not repeat; nil if there are none
+	unsure string          // what may have happened if there was no answer; "" for those that only read
 }
 
 // failedAttempt is one that failed: its error, and what decides about another one.
@@ -65,7 +65,7 @@ func (c *Client) attempt(ctx context.Context, r *request, read func(*response) e
 		return c.networkFailure(ctx, attemptCtx, r, progress.unsent(err), err)
 	}
 	body, err := httpbody.Response(resp, int64(c.maxResponse))
-	a := &response{request: r, status: resp.StatusCode, header: resp.Header, body: body, hide: c.hide}
+	a := &response{request: r, status: resp.StatusCode, header: resp.Header, body: body, hideKey: c.hideKey}
 	if a.status < 200 || a.status > 299 {
 		if err != nil {
 			a.body = nil // half a text may end in half a secret, which nobody would recognise

@@ -17,13 +17,11 @@ const (
 	maxSearched = 64 << 10
 )
 
-// newHider returns a function that cleans what a server says: in one line of at most maxSaid bytes, without the key, however
-// it is escaped, and without pieces of the sent texts.
-func newHider(key string) func(text string, said ...string) string {
+// newHider returns a function that puts what a server says into one line, without the key, however it is escaped.
+func newHider(key string) func(text string) string {
 	anySpelling := sync.OnceValue(func() *regexp.Regexp { return spellings(key) }) // most clients never need it
-	return func(text string, said ...string) string {
-		text = anySpelling().ReplaceAllLiteralString(shorten(plain(text), maxSearched), hidden)
-		return shorten(hideQuotes(shorten(text, maxRead), said), maxSaid)
+	return func(text string) string {
+		return anySpelling().ReplaceAllLiteralString(shorten(plain(text), maxSearched), hidden)
 	}
 }
 
@@ -44,15 +42,19 @@ func spellings(text string) *regexp.Regexp {
 	return regexp.MustCompile(b.String())
 }
 
-// clean makes a text of the server, or one with words of the server in it, fit for an error.
-func (a *response) clean(text string) string {
-	return a.hide(text, a.request.said...)
+// hideSaid takes pieces of the sent texts out of texts that are one line each, in one pass for all of them.
+func (r *request) hideSaid(texts ...string) []string {
+	var said []string
+	if r.said != nil {
+		said = r.said()
+	}
+	return strings.Split(hideQuotes(strings.Join(texts, "\n"), said), "\n")
 }
 
-// hideQuotes takes out of a text whatever stretches of it, of quotedBytes and more, stand in one of the sources. It takes
-// one pass over a source, however often the text repeats it.
+// hideQuotes takes out of a text whatever stretches of it, of quotedBytes and more, stand in one of the sources, taken as
+// one line each.
 func hideQuotes(text string, sources []string) string {
-	if len(text) < quotedBytes {
+	if len(text) < quotedBytes || len(sources) == 0 {
 		return text
 	}
 	quoted := make(map[string]bool, len(text))

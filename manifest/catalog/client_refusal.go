@@ -12,11 +12,12 @@ import (
 )
 
 const (
-	maxRefusal  = 1 << 20 // bytes of a body that is looked at
-	maxSaid     = 1 << 10 // bytes of what a server says of the whole, or of one field
-	maxRead     = 4 << 10 // bytes of one text that are looked at
-	maxProblems = 100
-	maxParts    = 8 // texts that are put together to one message
+	maxRefusal  = 1 << 20   // bytes of a body that is looked at
+	maxSaid     = 1 << 10   // bytes of what a server says of the whole, or of one field
+	maxRead     = 4 << 10   // bytes of one text that are looked at
+	maxProblems = 100       // and at most
+	maxAllSaid  = 128 << 10 // bytes of all problems
+	maxParts    = 8         // texts that are put together to one message
 	maxNesting  = 4
 )
 
@@ -63,8 +64,7 @@ func (a *response) refusal() *failedAttempt {
 	}
 	said := &statement{response: a}
 	said.read()
-	e.Problems = said.problems
-	e.Message = a.clean(strings.Join(said.parts, ": "))
+	e.Message, e.Problems = said.clean()
 	if a.status >= 300 && a.status <= 399 {
 		e.Message = "the server redirects, which is not followed because the API key would travel; correct the base URL"
 	}
@@ -81,6 +81,21 @@ type statement struct {
 	response *response
 	parts    []string
 	problems []Problem
+	size     int // of the problems, in bytes
+}
+
+// clean is what has been read, without what was sent.
+func (s *statement) clean() (string, []Problem) {
+	lines := []string{strings.Join(s.parts, ": ")}
+	for _, p := range s.problems {
+		lines = append(lines, p.Field, p.Type, p.Message)
+	}
+	lines = s.response.request.hideSaid(lines...)
+	for i := range s.problems {
+		of := lines[1+3*i:]
+		s.problems[i] = Problem{Field: of[0], Type: word(of[1]), Message: of[2]}
+	}
+	return shorten(lines[0], maxSaid), s.problems
 }
 
 // read looks at the whole body. HTML is for browsers, and text that only looks like JSON may hold anything.
@@ -104,9 +119,9 @@ func (s *statement) read() {
 	}
 }
 
-// texts are the members that say what is wrong, the more general first: "detail" is FastAPI's, "error" that of the
+// sayingMembers are those that say what is wrong, the more general first: "detail" is FastAPI's, "error" that of the
 // documented envelope, whose own members are not documented.
-var texts = []string{"message", "msg", "error", "errors", "detail", "details", "problems", "reason"}
+var sayingMembers = []string{"message", "msg", "error", "errors", "detail", "details", "problems", "reason"}
 
 func (s *statement) value(v json.RawMessage, depth int) {
 	if depth > maxNesting {
@@ -125,7 +140,7 @@ func (s *statement) value(v json.RawMessage, depth int) {
 		}
 	case '{':
 		members := membersOf(v)
-		for _, name := range texts {
+		for _, name := range sayingMembers {
 			if m := members[name]; m != nil {
 				s.value(m, depth+1)
 			}
@@ -154,22 +169,24 @@ func (s *statement) problem(entry json.RawMessage) bool {
 		}
 		field = strings.Join(words, ".")
 	}
-	if field == "" || message == "" || len(s.problems) == maxProblems {
+	if field == "" || message == "" {
 		return false
 	}
-	p := Problem{Field: cut(s.response.clean(field)), Message: s.response.clean(message)}
-	for _, name := range []string{"type", "code"} {
-		if p.Type == "" {
-			p.Type = s.response.word(textOf(members[name]))
-		}
+	rule := textOf(members["type"])
+	if rule == "" {
+		rule = textOf(members["code"])
 	}
-	s.problems = append(s.problems, p)
+	hide := s.response.hideKey
+	p := Problem{Field: cut(hide(field)), Type: word(hide(rule)), Message: shorten(hide(message), maxSaid)}
+	if s.size += len(p.Field) + len(p.Type) + len(p.Message); len(s.problems) < maxProblems && s.size <= maxAllSaid {
+		s.problems = append(s.problems, p)
+	}
 	return true
 }
 
 // part keeps a text, unless it has been said.
 func (s *statement) part(text string) {
-	text = strings.TrimSpace(text)
+	text = shorten(s.response.hideKey(text), maxRead)
 	if text != "" && len(s.parts) < maxParts && !slices.Contains(s.parts, text) {
 		s.parts = append(s.parts, text)
 	}
@@ -192,11 +209,10 @@ func trimJSON(v json.RawMessage) json.RawMessage {
 }
 
 // requestID is the server's id of the request; the header is known by hint only.
-func (a *response) requestID() string { return a.word(a.header.Get("X-Request-Id")) }
+func (a *response) requestID() string { return word(a.hideKey(a.header.Get("X-Request-Id"))) }
 
 // word is a text that looks like an identifier; "" if it does not.
-func (a *response) word(text string) string {
-	text = a.clean(text)
+func word(text string) string {
 	if len(text) > 128 || strings.ContainsFunc(text, func(r rune) bool {
 		return !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("-_.:/+=", r))
 	}) {

@@ -84,7 +84,12 @@ func TestClientKeepsWhatServersSay(t *testing.T) {
 			t.Errorf("got %q, want %q", e.Message, text)
 		}
 	}
-	err := clientCalls["upload"](t.Context(), serveClient(t, nil, answerWith(400, `{"detail":"in ä'    password: str = \"hunter2-and-then-some\"'ä, line 7"}`)))
+	whole, _ := json.Marshal("Refused: " + clientSource)
+	err := clientCalls["upload"](t.Context(), serveClient(t, nil, answerWith(400, `{"detail":`+string(whole)+`}`)))
+	if want := "Refused: [hidden]"; failedWith(t, err, catalog.CodePlugin).Message != want {
+		t.Errorf("got %v", err)
+	}
+	err = clientCalls["upload"](t.Context(), serveClient(t, nil, answerWith(400, `{"detail":"in ä'    password: str = \"hunter2-and-then-some\"'ä, line 7"}`)))
 	if want := "in ä'[hidden]'ä, line 7"; failedWith(t, err, catalog.CodePlugin).Message != want {
 		t.Errorf("got %v", err)
 	}

@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 )
 
 // Patch changes the given fields of a tool and leaves the others as they are. The API has no such request: the tool is
 // read, changed here, and sent back whole with [Client.Update]'s body, which is right whether the server replaces or
 // merges. So a change that somebody else makes between the reading and the writing is lost; where that matters, let one
-// writer at a time patch a tool. A repeated attempt reads again, which keeps that time short. Account_id is sent only if
-// the patch has it. A patch without fields reads only.
+// writer at a time patch a tool. A repeated attempt reads again, which keeps that time short. The member account_id is sent
+// only if the patch has it. A patch without fields reads only.
 func (c *Client) Patch(ctx context.Context, id string, p Patch) (*ListItem, error) {
 	if err := checkID(id); err != nil {
 		return nil, err
@@ -36,8 +37,9 @@ func (c *Client) Patch(ctx context.Context, id string, p Patch) (*ListItem, erro
 		if p.AccountID == nil {
 			sent.AccountID = ""
 		}
-		if err := sent.Validate(); err != nil {
-			return &failedAttempt{Error: err.(*Error)}
+		if e, invalid := errors.AsType[*Error](sent.Validate()); invalid {
+			e.Tool, e.Message = id, "what the catalog has, with the update applied, is not valid"
+			return &failedAttempt{Error: e}
 		}
 		put := putRequest(id, &sent)
 		put.body, put.contentType = c.updateBody(&sent), jsonType

@@ -10,13 +10,14 @@ import (
 )
 
 // Upload registers a tool with its source code: POST /tools/upload. file is the name of the Python file, of which the part
-// after the last slash is sent; source is its text. A name that is "" is that of the tool class, if it is a literal there, and a
-// type that is "" is [Custom]. AccountID must be "", because no form field is documented for it, and tags must be free of
-// commas, which join them there.
+// after the last slash is sent; source is its text. A name that is "" is that of the tool class, if it is a literal there,
+// and a type that is "" is [Custom]. AccountID must be "", because no form field is documented for it, and tags must be
+// free of commas, which join them there.
 //
 // The tool and the source are checked before anything is sent, see [CheckPlugin]. A source that does not pass, or that the
 // server refuses, is [CodePlugin]; if fields are wrong too it is [CodeInvalid] with all problems. A name that is taken is
-// [CodeConflict], a source that fails while it is registered [CodeServer]. The request is held in memory, within [ClientOptions.MaxRequestBytes].
+// [CodeConflict], a source that fails while it is registered [CodeServer]. The request is held in memory, within
+// [ClientOptions.MaxRequestBytes].
 func (c *Client) Upload(ctx context.Context, t Tool, file string, source []byte) (*ListItem, error) {
 	plugin, err := CheckPlugin(file, source, &c.plugin)
 	if t.Name == "" && err == nil {
@@ -28,7 +29,8 @@ func (c *Client) Upload(ctx context.Context, t Tool, file string, source []byte)
 	var ps problems
 	ps.require(patchOf(t))
 	return c.upload(ctx, &request{
-		name: "upload", method: http.MethodPost, path: "tools/upload", tool: cut(t.Name), said: []string{string(source), t.Description},
+		name: "upload", method: http.MethodPost, path: "tools/upload", tool: cut(t.Name),
+		said:   func() []string { return []string{string(source), t.Description} },
 		unsure: "the tool may have been created: look for its name before uploading it again",
 	}, &upload{patch: patchOf(t), known: ListItem{Tool: t}, file: file, source: source, problems: ps, pluginErr: err})
 }
@@ -41,11 +43,15 @@ func (c *Client) UploadUpdate(ctx context.Context, id string, p Patch, file stri
 		return nil, err
 	}
 	r := &request{
-		name: "upload update", method: http.MethodPut, path: "tools/" + id + "/upload", tool: id, said: []string{string(source)},
+		name: "upload update", method: http.MethodPut, path: "tools/" + id + "/upload", tool: id,
+		said: func() []string {
+			said := []string{string(source)}
+			if p.Description != nil {
+				said = append(said, *p.Description)
+			}
+			return said
+		},
 		unsure: "the source may have been replaced",
-	}
-	if p.Description != nil {
-		r.said = append(r.said, *p.Description)
 	}
 	_, err := CheckPlugin(file, source, &c.plugin)
 	known := ListItem{ID: id, Tool: p.Apply(Tool{})}
