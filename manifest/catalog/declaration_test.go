@@ -21,7 +21,8 @@ func lost(losses []schema.Loss) string {
 }
 
 func TestDeclarations(t *testing.T) {
-	full := catalog.Tool{Name: "analytics", Framework: catalog.LangGraph, Type: catalog.Custom, Description: "Analyses.", Tags: []string{"a", "b,c"}, Version: "2.1.0"}
+	full := catalog.Tool{Name: "analytics", Framework: catalog.LangGraph, Type: catalog.Custom, Description: "Analyses.",
+		Tags: []string{"a", "b,c"}, Version: "2.1.0"}
 	bare := catalog.Tool{Name: "2nd tool", Framework: catalog.LangChain, Type: catalog.Native}
 	items := []catalog.ListItem{
 		{ID: unknown, Tool: full, PluginClassName: "A", ModuleName: "a", ScriptContent: "secret"},
@@ -53,13 +54,15 @@ func TestFromDeclarations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base := catalog.Tool{Name: "unused", Description: "unused", Framework: catalog.GoogleADK, Type: catalog.Custom, AccountID: account, Tags: []string{"base"}, Version: "1"}
+	base := catalog.Tool{Name: "unused", Description: "unused", Framework: catalog.GoogleADK, Type: catalog.Custom,
+		AccountID: account, Tags: []string{"base"}, Version: "1"}
 	records, losses := catalog.FromDeclarations(tools, base)
 	if got, want := lost(losses), "input_schema output_schema default_execution_mode passthrough_binding ledger_write_policy ledger_adapter strict tags"; got != want {
 		t.Errorf("lost is %s, want %s", got, want)
 	}
 	want := []catalog.Tool{
-		{Name: "a", Description: "d", Framework: catalog.GoogleADK, Type: catalog.Custom, AccountID: account, Tags: []string{"base"}, Version: "7"},
+		{Name: "a", Description: "d", Framework: catalog.GoogleADK, Type: catalog.Custom, AccountID: account,
+			Tags: []string{"base"}, Version: "7"},
 		{Name: "b", Framework: catalog.GoogleADK, Type: catalog.Custom, AccountID: account, Tags: []string{"base"}, Version: "1"},
 	}
 	if !reflect.DeepEqual(records, want) {
@@ -70,7 +73,8 @@ func TestFromDeclarations(t *testing.T) {
 		t.Error("the records share their tags")
 	}
 
-	broken := schema.Tool{Name: "c", Extra: []ledger.Member{{Name: "framework", Value: json.RawMessage(`{`)}, {Name: "version", Value: json.RawMessage(`null`)}}}
+	broken := schema.Tool{Name: "c", Extra: []ledger.Member{{Name: "framework", Value: json.RawMessage(`{`)}, {Name: "version",
+		Value: json.RawMessage(`null`)}}}
 	records, losses = catalog.FromDeclarations([]schema.Tool{broken}, base)
 	if lost(losses) != "framework" || records[0].Framework != catalog.GoogleADK || records[0].Version != "" {
 		t.Errorf("the record is %+v, with %s lost", records[0], lost(losses))

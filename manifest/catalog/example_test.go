@@ -81,7 +81,8 @@ func ExampleNewHandler() {
 	mux.Handle("/tools/", h)
 
 	for range 2 {
-		r := httptest.NewRequest("POST", "/tools/", strings.NewReader(`{"name":"basic-calculator","framework":"langchain","tool_type":"custom"}`))
+		r := httptest.NewRequest("POST", "/tools/",
+			strings.NewReader(`{"name":"basic-calculator","framework":"langchain","tool_type":"custom"}`))
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("X-API-Key", key)
 		w := httptest.NewRecorder()
@@ -98,7 +99,8 @@ func ExampleNewHandler() {
 }
 
 func ExampleDeclarations() {
-	items := []catalog.ListItem{{Tool: catalog.Tool{Name: "weather", Framework: catalog.LangChain, Type: catalog.Custom}, ScriptContent: "class …"}}
+	items := []catalog.ListItem{{Tool: catalog.Tool{Name: "weather", Framework: catalog.LangChain, Type: catalog.Custom},
+		ScriptContent: "class …"}}
 	tools, losses := catalog.Declarations(items)
 	fmt.Println(tools[0].Name)
 	for _, l := range losses {

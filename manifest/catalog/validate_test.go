@@ -43,10 +43,12 @@ func TestValidate(t *testing.T) {
 		{"full", catalog.Tool{Name: "a b", Framework: catalog.GoogleADK, Type: catalog.Native, AccountID: strings.ToUpper(account),
 			Description: strings.Repeat("long\n", 1e5), Tags: []string{"", "a,b"}, Version: "not semver"}, ""},
 		{"nothing", catalog.Tool{}, "name:missing framework:missing tool_type:missing"},
-		{"everything", catalog.Tool{Name: "\t", Framework: "x", Type: "x", AccountID: "x", Description: "\xff", Tags: []string{"\xff"}, Version: "\xff"},
+		{"everything", catalog.Tool{Name: "\t", Framework: "x", Type: "x", AccountID: "x", Description: "\xff",
+			Tags: []string{"\xff"}, Version: "\xff"},
 			"name:text framework:enum tool_type:enum account_id:uuid description:text tags:text version:text"},
 		{"control character", with(func(t *catalog.Tool) { t.Name = "a\x00b" }), "name:text"},
-		{"enums are exact", with(func(t *catalog.Tool) { t.Framework = "Langchain"; t.Type = "custom " }), "framework:enum tool_type:enum"},
+		{"enums are exact", with(func(t *catalog.Tool) { t.Framework = "Langchain"; t.Type = "custom " }),
+			"framework:enum tool_type:enum"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := rules(t, test.tool.Validate()); got != test.want {
@@ -74,7 +76,8 @@ func TestValidate(t *testing.T) {
 		t.Error(got)
 	}
 	err := catalog.Tool{Name: "secret-name", Framework: "secret-value", Type: catalog.Custom, AccountID: "secret-id"}.Validate()
-	if text := err.Error(); strings.Contains(text, "secret-value") || strings.Contains(text, "secret-id") || !strings.Contains(text, "secret-name") {
+	if text := err.Error(); strings.Contains(text, "secret-value") || strings.Contains(text,
+		"secret-id") || !strings.Contains(text, "secret-name") {
 		t.Errorf("the error names the tool, and no values: %s", text)
 	}
 }
@@ -87,18 +90,25 @@ func TestParse(t *testing.T) {
 		patch     string        // of ParsePatch, as it is written; or its problems
 	}{
 		{"minimal", minimal, &catalog.Tool{Name: "basic-calculator", Framework: catalog.LangChain, Type: catalog.Custom}, "", minimal},
-		{"alias", `{"type":"native","framework":"langgraph","name":"a"}`, &catalog.Tool{Name: "a", Framework: catalog.LangGraph, Type: catalog.Native}, "",
+		{"alias", `{"type":"native","framework":"langgraph","name":"a"}`, &catalog.Tool{Name: "a", Framework: catalog.LangGraph,
+			Type: catalog.Native}, "",
 			`{"name":"a","framework":"langgraph","tool_type":"native"}`},
 		{"both names agree", `{"type":"native","tool_type":"native"}`, nil, "name:missing framework:missing", `{"tool_type":"native"}`},
-		{"both names disagree", `{"type":"native","tool_type":"custom"}`, nil, "name:missing framework:missing tool_type:clash", "tool_type:clash"},
-		{"tags as text", `{"tags":" a ,b,, c d "}`, nil, "name:missing framework:missing tool_type:missing", `{"tags":["a","b","c d"]}`},
+		{"both names disagree", `{"type":"native","tool_type":"custom"}`, nil, "name:missing framework:missing tool_type:clash",
+			"tool_type:clash"},
+		{"tags as text", `{"tags":" a ,b,, c d "}`, nil, "name:missing framework:missing tool_type:missing",
+			`{"tags":["a","b","c d"]}`},
 		{"tags as a list", `{"tags":["a ,b",""]}`, nil, "name:missing framework:missing tool_type:missing", `{"tags":["a ,b",""]}`},
 		{"tags of a wrong type", `{"tags":{"a":1}}`, nil, "name:missing framework:missing tool_type:missing tags:type", "tags:type"},
-		{"null", `{"name":null,"framework":null,"type":null,"tags":null,"version":null}`, nil, "name:type framework:type tool_type:type", "name:type framework:type tool_type:type"},
-		{"cleared", `{"description":null,"tags":null}`, nil, "name:missing framework:missing tool_type:missing", `{"description":"","tags":null}`},
+		{"null", `{"name":null,"framework":null,"type":null,"tags":null,"version":null}`, nil,
+			"name:type framework:type tool_type:type", "name:type framework:type tool_type:type"},
+		{"cleared", `{"description":null,"tags":null}`, nil, "name:missing framework:missing tool_type:missing",
+			`{"description":"","tags":null}`},
 		{"a null tag", `{"tags":["a",null]}`, nil, "name:missing framework:missing tool_type:missing tags:type", "tags:type"},
-		{"wrong types", `{"name":1,"framework":true,"version":2.0}`, nil, "name:type framework:type tool_type:missing version:type", "name:type framework:type version:type"},
-		{"unknown members", `{"created_at":1,"metadata":{"Name":1},"version":"1"}`, nil, "name:missing framework:missing tool_type:missing", `{"version":"1"}`},
+		{"wrong types", `{"name":1,"framework":true,"version":2.0}`, nil, "name:type framework:type tool_type:missing version:type",
+			"name:type framework:type version:type"},
+		{"unknown members", `{"created_at":1,"metadata":{"Name":1},"version":"1"}`, nil,
+			"name:missing framework:missing tool_type:missing", `{"version":"1"}`},
 		{"twice", `{"version":"1","version":"1"}`, nil, ":json", ":json"},
 		{"escaped twice", `{"version":"1","\u0076ersion":"1"}`, nil, ":json", ":json"},
 		{"another case", `{"Version":"1"}`, nil, ":json", ":json"},
@@ -122,7 +132,8 @@ func TestParse(t *testing.T) {
 				t.Errorf("ParsePatch gives %s, want %s", written, test.patch)
 			}
 			var read catalog.Patch // does not validate
-			if err := json.Unmarshal([]byte(test.doc), &read); err == nil && strings.HasPrefix(test.patch, "{") && !reflect.DeepEqual(read, patch) {
+			if err := json.Unmarshal([]byte(test.doc), &read); err == nil && strings.HasPrefix(test.patch,
+				"{") && !reflect.DeepEqual(read, patch) {
 				t.Errorf("UnmarshalJSON gives %+v, want %+v", read, patch)
 			}
 		})
@@ -149,7 +160,8 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("an item is read as the tool %+v, %v", tool, err)
 	}
 	for _, bad := range []string{`{"name":1}`, `{"Name":"a"}`, `[]`} {
-		if json.Unmarshal([]byte(bad), &tool) == nil || json.Unmarshal([]byte(bad), &read) == nil || json.Unmarshal([]byte(bad), new(catalog.Patch)) == nil {
+		if json.Unmarshal([]byte(bad), &tool) == nil || json.Unmarshal([]byte(bad), &read) == nil || json.Unmarshal([]byte(bad),
+			new(catalog.Patch)) == nil {
 			t.Errorf("%s is read", bad)
 		}
 	}
@@ -159,9 +171,12 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestApply(t *testing.T) {
-	before := catalog.Tool{Name: "a", Framework: catalog.LangChain, Type: catalog.Custom, Tags: []string{"t"}, Version: "1", Description: "d"}
-	after := catalog.Patch{Name: new("b"), Description: new(""), AccountID: new("c"), Framework: new(catalog.LangGraph)}.Apply(before)
-	want := catalog.Tool{Name: "b", Framework: catalog.LangGraph, Type: catalog.Custom, AccountID: "c", Tags: []string{"t"}, Version: "1"}
+	before := catalog.Tool{Name: "a", Framework: catalog.LangChain, Type: catalog.Custom, Tags: []string{"t"}, Version: "1",
+		Description: "d"}
+	after := catalog.Patch{Name: new("b"), Description: new(""), AccountID: new("c"),
+		Framework: new(catalog.LangGraph)}.Apply(before)
+	want := catalog.Tool{Name: "b", Framework: catalog.LangGraph, Type: catalog.Custom, AccountID: "c", Tags: []string{"t"},
+		Version: "1"}
 	if !reflect.DeepEqual(after, want) {
 		t.Errorf("the tool is %+v, want %+v", after, want)
 	}
@@ -173,7 +188,8 @@ func TestApply(t *testing.T) {
 
 // FuzzParse holds the strict reader to encoding/json: what it accepts means the same there.
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{minimal, `{"type":"x","tags":"a,b"}`, `{"tags":["a",null],"name":null}`, `{"name":"a","framework":"langgraph","tool_type":"native","tags":null,"version":"\ud800"}`} {
+	for _, seed := range []string{minimal, `{"type":"x","tags":"a,b"}`, `{"tags":["a",null],"name":null}`,
+		`{"name":"a","framework":"langgraph","tool_type":"native","tags":null,"version":"\ud800"}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {
