@@ -47,7 +47,7 @@ func Declarations(items []ListItem) ([]schema.Tool, []schema.Loss) {
 		if hasCode(schema.Validate([]schema.Tool{t}, nil), schema.CodeNameInvalid) {
 			lose("name", "is no tool name for the Tools schema; choose another one")
 		}
-		lose("input_schema", "a record has none: the declaration takes any object until it gets one")
+		lose("input_schema", "is in no record: the declaration takes any object until it gets one")
 		for _, own := range []struct{ member, value string }{{"id", item.ID}, {"account_id", item.AccountID},
 			{"plugin_class_name", item.PluginClassName}, {"module_name", item.ModuleName}, {"script_content", item.ScriptContent}} {
 			if own.value != "" {
@@ -76,8 +76,8 @@ func FromDeclarations(tools []schema.Tool, base Tool) ([]Tool, []schema.Loss) {
 				losses = append(losses, schema.Loss{Index: n, Tool: cut(t.Name), Member: member, Message: message})
 			}
 		}
-		const left = "a record has no place for it"
-		lose("input_schema", left+"; the args_schema of the Python class says the same", len(t.InputSchema) > 0)
+		const left = "has no place in a record"
+		lose("input_schema", left+"; the args_schema of the Python class takes its place", len(t.InputSchema) > 0)
 		lose("output_schema", left, len(t.OutputSchema) > 0)
 		lose("default_execution_mode", left, t.DefaultExecutionMode != "")
 		lose("passthrough_binding", left, t.PassthroughBinding != nil)

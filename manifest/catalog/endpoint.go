@@ -45,7 +45,6 @@ func (h *Handler) create(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	p = p.withoutClears()
 	ps.require(p)
 	if err := h.check(c, &ps, p); err != nil {
 		return answer{}, err
@@ -124,7 +123,6 @@ func (h *Handler) put(c *call) (answer, error) {
 	}
 	replace := h.opts.Put == PutReplace || h.opts.Put == PutByBody && p.complete()
 	if replace {
-		p = p.withoutClears()
 		ps.require(p)
 	}
 	if err := h.check(c, &ps, p); err != nil {

@@ -186,7 +186,8 @@ func (h *Handler) classify(c *call, route route, err error) *failure {
 		case CodeInvalid:
 			return invalid("body", e.Problems...)
 		case CodeTooLarge:
-			return &failure{code: CodeTooLarge, status: http.StatusRequestEntityTooLarge, message: "The file is too large", problems: e.Problems}
+			return &failure{code: CodeTooLarge, status: http.StatusRequestEntityTooLarge, message: "The file is too large",
+				problems: e.Problems}
 		case CodePlugin:
 			return &failure{code: CodePlugin, status: http.StatusBadRequest, message: textPlugin, problems: e.Problems}
 		}

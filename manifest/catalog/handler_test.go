@@ -3,229 +3,17 @@ package catalog_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
-	"net/textproto"
-	"reflect"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
-
-const (
-	account = "6f9619ff-8b86-4011-b42d-00c04fc964ff"
-	another = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
-	unknown = "00000000-0000-4000-8000-000000000000"
-
-	minimal = `{"name":"basic-calculator","framework":"langchain","tool_type":"custom"}`
-	source  = "from langchain_core.tools import BaseTool\n\nclass Analytics(BaseTool):\n" +
-		"    name: str = \"analytics_tool\"\n    description: str = 'Statistics <of> \"all\" kinds.'\n"
-)
-
-// keys are those that authenticate accepts.
-var keys = map[string]string{"key-one": account, "key-two": another, "key-bad": "no uuid"}
-
-func authenticate(r *http.Request, key string) (string, error) {
-	switch key {
-	case "key-viewer":
-		if r.Method != http.MethodGet {
-			return "", &catalog.Error{Code: catalog.CodeForbidden}
-		}
-		return account, nil
-	case "key-panic":
-		panic("key-panic is a secret")
-	case "key-error":
-		return "", errors.New("key-error is a secret")
-	}
-	if id, ok := keys[key]; ok {
-		return id, nil
-	}
-	return "", fmt.Errorf("wrapped: %w", &catalog.Error{Code: catalog.CodeUnauthorized})
-}
-
-// server is a handler behind a real connection.
-type server struct {
-	t   *testing.T
-	url string
-	log *lockedBuffer
-	key string // sent as X-API-Key
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-func newServer(t *testing.T, store catalog.Store, o catalog.HandlerOptions) *server {
-	t.Helper()
-	s := &server{t: t, log: &lockedBuffer{}, key: "key-one"}
-	if o.Authenticate == nil && o.InsecureAccount == "" {
-		o.Authenticate = authenticate
-	}
-	o.Logger = slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	if store == nil {
-		store = catalog.NewMemoryStore()
-	}
-	h, err := catalog.NewHandler(store, &o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	on := httptest.NewServer(h)
-	t.Cleanup(on.Close)
-	s.url = on.URL
-	return s
-}
-
-// reply is an answer with its body decoded.
-type reply struct {
-	status int
-	header http.Header
-	body   string
-	json   struct {
-		Success   bool
-		Data      json.RawMessage
-		Message   string
-		Error     *struct{ Code, Message string }
-		Detail    []struct{ Loc []string }
-		Timestamp time.Time
-	}
-}
-
-func (s *server) send(r *http.Request) reply {
-	s.t.Helper()
-	if s.key != "" && r.Header.Get("X-API-Key") == "" {
-		r.Header.Set("X-API-Key", s.key)
-	}
-	transport := &http.Transport{DisableKeepAlives: true}
-	res, err := transport.RoundTrip(r) // follows no redirects
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	a := reply{status: res.StatusCode, header: res.Header, body: string(body)}
-	if len(body) > 0 {
-		if err := json.Unmarshal(body, &a.json); err != nil {
-			s.t.Fatalf("the answer is no JSON: %s", body)
-		}
-		if a.json.Success != (a.status == 200) || a.json.Timestamp.IsZero() || res.Header.Get("Cache-Control") != "no-store" {
-			s.t.Errorf("the envelope is wrong: %d %v %s", a.status, res.Header, body)
-		}
-	}
-	return a
-}
-
-func (s *server) do(method, path, body string) reply {
-	s.t.Helper()
-	r, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json; charset=utf-8")
-	}
-	return s.send(r)
-}
-
-// part is one of a form. With a filename it is a file.
-type part struct{ name, filename, content string }
-
-func (s *server) upload(method, path string, parts ...part) reply {
-	s.t.Helper()
-	var body bytes.Buffer
-	w := multipart.NewWriter(&body)
-	for _, p := range parts {
-		header := textproto.MIMEHeader{}
-		disposition := fmt.Sprintf(`form-data; name="%s"`, p.name)
-		if p.filename != "" {
-			disposition += fmt.Sprintf(`; filename="%s"`, p.filename)
-			header.Set("Content-Type", "application/octet-stream")
-		}
-		header.Set("Content-Disposition", disposition)
-		to, err := w.CreatePart(header)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		_, _ = io.WriteString(to, p.content) // into memory
-	}
-	if err := w.Close(); err != nil {
-		s.t.Fatal(err)
-	}
-	r, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, &body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", w.FormDataContentType())
-	return s.send(r)
-}
-
-// want checks status and message, and returns the data.
-func (a reply) want(t *testing.T, status int, message string) json.RawMessage {
-	t.Helper()
-	if a.status != status || message != "" && a.json.Message != message {
-		t.Errorf("the answer is %d %s, want %d %q", a.status, a.body, status, message)
-	}
-	return a.json.Data
-}
-
-// loc lists where the problems of a 422 are.
-func (a reply) loc() string {
-	var all []string
-	for _, d := range a.json.Detail {
-		all = append(all, strings.Join(d.Loc, "."))
-	}
-	return strings.Join(all, " ")
-}
-
-func (s *server) create(record string) (id string) {
-	s.t.Helper()
-	return s.id(s.do("POST", "/tools/", record))
-}
-
-func (s *server) id(a reply) string {
-	s.t.Helper()
-	var item struct{ ID string }
-	if err := json.Unmarshal(a.want(s.t, 200, ""), &item); err != nil {
-		s.t.Fatal(err)
-	}
-	return item.ID
-}
-
-func sameJSON(t *testing.T, got json.RawMessage, want string) {
-	t.Helper()
-	var a, b any
-	if err := errors.Join(json.Unmarshal(got, &a), json.Unmarshal([]byte(want), &b)); err != nil {
-		t.Fatalf("%v: %s", err, got)
-	}
-	if !reflect.DeepEqual(a, b) {
-		t.Errorf("the data is\n\t%s, want\n\t%s", got, want)
-	}
-}
 
 // TestDocumentedExamples has the three examples of ToolBase records.
 func TestDocumentedExamples(t *testing.T) {
@@ -238,7 +26,7 @@ func TestDocumentedExamples(t *testing.T) {
 		"framework":"langgraph","tool_type":"custom","version":"2.1.0"}`).want(t, 200, ""),
 		`{"id":"00000000-0000-4000-8000-000000000002","name":"advanced-analytics-tool","framework":"langgraph","tool_type":"custom",
 		"description":"Statistical analysis of data sets.","version":"2.1.0","account_id":"`+account+`"}`)
-	sameJSON(t, s.upload("POST", "/tools/upload", part{"name", "", "analytics-tool"}, part{"description", "", "Analyses."},
+	sameJSON(t, s.upload("POST", "/tools/upload", part{"name", "", " analytics-tool "}, part{"description", "", "Analyses."},
 		part{"framework", "", "langchain"}, part{"tool_type", "", "custom"}, part{"file", "analytics.py", source}).want(t, 200, ""),
 		`{"id":"00000000-0000-4000-8000-000000000003","name":"analytics-tool","framework":"langchain","tool_type":"custom",
 		"description":"Analyses.","version":"1.0.0","account_id":"`+account+`","plugin_class_name":"Analytics","module_name":"analytics"}`)
@@ -286,7 +74,8 @@ func TestCommonValidationErrors(t *testing.T) {
 		{"id of no form, script", s.do("GET", "/tools/x/script", ""), 404, "Tool or script not found"},
 		{"name taken", s.do("POST", "/tools/", minimal), 409, "Tool with name already exists"},
 		{"name taken, put", s.do("PUT", "/tools/"+uploaded, `{"name":"basic-calculator"}`), 409, "Tool with name already exists"},
-		{"name taken, upload", s.upload("POST", "/tools/upload", part{"file", "a.py", entry}), 409, "Tool with the same name already exists"},
+		{"name taken, upload", s.upload("POST", "/tools/upload", part{"file", "a.py", entry}), 409,
+			"Tool with the same name already exists"},
 		{"no fields", s.do("POST", "/tools/", `{}`), 422, "Validation error"},
 		{"broken rules", s.do("POST", "/tools/", `{"name":" ","framework":"crewai","tool_type":"magic"}`), 422, "Validation error"},
 		{"plugin raises", s.upload("POST", "/tools/upload", part{"name", "", "b"}, part{"file", "a.py", entry + "#boom"}),
@@ -308,11 +97,6 @@ func TestCommonValidationErrors(t *testing.T) {
 		`{"id":"`+uploaded+`","script":`+quote(entry)+`}`)
 }
 
-func quote(text string) string {
-	b, _ := json.Marshal(text) // a string
-	return string(b)
-}
-
 func TestFieldProblems(t *testing.T) {
 	s := newServer(t, nil, catalog.HandlerOptions{MaxDescription: 5})
 	id := s.create(minimal)
@@ -327,9 +111,12 @@ func TestFieldProblems(t *testing.T) {
 			"tool_type":"x","framework":"x","name":""}`),
 			"body.name body.framework body.tool_type body.account_id body.description body.tags body.version"},
 		{"enum", s.do("POST", "/tools/", `{"name":"a","framework":"LangChain","tool_type":"custom"}`), "body.framework"},
-		{"alias disagrees", s.do("POST", "/tools/", `{"name":"a","framework":"langchain","tool_type":"custom","type":"native"}`), "body.tool_type"},
-		{"another account", s.do("POST", "/tools/", `{"name":"a","framework":"langchain","type":"custom","account_id":"`+another+`"}`), "body.account_id"},
-		{"long description", s.do("POST", "/tools/", `{"name":"a","framework":"langchain","type":"custom","description":"äöüäöü"}`), "body.description"},
+		{"alias disagrees", s.do("POST", "/tools/", `{"name":"a","framework":"langchain","tool_type":"custom","type":"native"}`),
+			"body.tool_type"},
+		{"another account", s.do("POST", "/tools/",
+			`{"name":"a","framework":"langchain","type":"custom","account_id":"`+another+`"}`), "body.account_id"},
+		{"long description", s.do("POST", "/tools/", `{"name":"a","framework":"langchain","type":"custom","description":"äöüäöü"}`),
+			"body.description"},
 		{"name twice", s.do("POST", "/tools/", `{"name":"a","name":"b"}`), "body"},
 		{"name in another case", s.do("POST", "/tools/", `{"Name":"a"}`), "body"},
 		{"no JSON", s.do("POST", "/tools/", `{"name":`), "body"},
@@ -352,11 +139,13 @@ func TestFieldProblems(t *testing.T) {
 		{"field is no UTF-8", s.upload("POST", "/tools/upload", file, part{"name", "", "\xff"}), "body.name"},
 		{"blank name", s.upload("POST", "/tools/upload", file, part{"name", "", " "}), "body.name"},
 		{"a native file", s.upload("POST", "/tools/upload", file, part{"type", "", "native"}), "body.tool_type"},
-		{"fields disagree", s.upload("POST", "/tools/upload", file, part{"type", "", "native"}, part{"tool_type", "", "custom"}), "body.tool_type"},
+		{"fields disagree", s.upload("POST", "/tools/upload", file, part{"type", "", "native"}, part{"tool_type", "", "custom"}),
+			"body.tool_type"},
 		{"every field", s.upload("POST", "/tools/upload", part{"name", "", ""}, part{"framework", "", "x"}, part{"tool_type", "", "x"},
 			part{"account_id", "", "x"}, part{"description", "", "123456"}, part{"tags", "", "\xff"}, part{"version", "", "\n"}),
 			"body.name body.framework body.tool_type body.account_id body.description body.tags body.version body.file"},
-		{"class without a name", s.upload("POST", "/tools/upload", part{"file", "a.py", "class A(BaseTool): name = compute()"}), "body.name"},
+		{"class without a name", s.upload("POST", "/tools/upload", part{"file", "a.py", "class A(BaseTool): name = compute()"}),
+			"body.name"},
 		{"class with a long description", s.upload("POST", "/tools/upload", file), "body.description"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -366,6 +155,7 @@ func TestFieldProblems(t *testing.T) {
 			}
 		})
 	}
+	s.do("PUT", "/tools/"+id, `{"description":"äöüäö"}`).want(t, 200, "") // five characters
 	list := s.do("GET", "/tools/", "").json.Data
 	if bytes.Count(list, []byte(`"id"`)) != 1 {
 		t.Errorf("something was created: %s", list)
@@ -388,7 +178,8 @@ func TestLimits(t *testing.T) {
 		{"a large form", s.upload("POST", "/tools/upload", part{"file", "a.py", pad(room)}, part{"else", "", "x"},
 			part{"file2", "b", strings.Repeat("x", room)}), 413, "The body is too large"},
 		{"a large field", s.upload("POST", "/tools/upload", part{"name", "", "12345678901"}), 413, "A field of the form is too large"},
-		{"a large unknown field", s.upload("POST", "/tools/upload", part{"x", "", "12345678901"}), 413, "A field of the form is too large"},
+		{"a large unknown field", s.upload("POST", "/tools/upload", part{"x", "", "12345678901"}), 413,
+			"A field of the form is too large"},
 		{"the most parts", s.upload("POST", "/tools/upload", part{"a", "", ""}, part{"b", "", ""}, part{"c", "", ""}), 422, ""},
 		{"more parts", s.upload("POST", "/tools/upload", part{"a", "", ""}, part{"b", "", ""}, part{"c", "", ""}, part{"d", "", ""}),
 			413, "The form has too many parts"},
@@ -398,16 +189,20 @@ func TestLimits(t *testing.T) {
 	}
 
 	t.Run("chunked", func(t *testing.T) { // no Content-Length to go by
-		for _, media := range []string{"application/json", "multipart/form-data; boundary=x"} {
-			path := map[bool]string{true: "/tools/", false: "/tools/upload"}[media == "application/json"]
-			body := io.MultiReader(strings.NewReader("--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.py\"\r\n\r\n"),
-				strings.NewReader(strings.Repeat("x", 10*room)))
-			r, err := http.NewRequestWithContext(t.Context(), "POST", s.url+path, body)
+		const form, head = "multipart/form-data; boundary=x",
+			"--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.py\"\r\n\r\n"
+		for _, test := range []struct{ path, media, begin, message string }{
+			{"/tools/", "application/json", "", "The body is too large"},
+			{"/tools/upload", form, head, ""}, // the file or the body, what is noticed first
+			{"/tools/upload", form, "no part yet", "The body is too large"},
+		} {
+			body := io.MultiReader(strings.NewReader(test.begin), strings.NewReader(strings.Repeat("x\r\n", 10*room)))
+			r, err := http.NewRequestWithContext(t.Context(), "POST", s.url+test.path, body)
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.Header.Set("Content-Type", media)
-			s.send(r).want(t, 413, "")
+			r.Header.Set("Content-Type", test.media)
+			s.send(r).want(t, 413, test.message)
 		}
 	})
 	t.Run("cut off", func(t *testing.T) {
@@ -483,7 +278,8 @@ func TestKeys(t *testing.T) {
 			}
 		})
 	}
-	if log := s.log.String(); strings.Contains(log, "key-") || strings.Contains(log, "secret") || !strings.Contains(log, "status=401") {
+	if log := s.log.String(); strings.Contains(log, "key-") || strings.Contains(log, "secret") || !strings.Contains(log,
+		"status=401") {
 		t.Errorf("the log is %s", log)
 	}
 }
@@ -548,148 +344,6 @@ func TestPathsAndMethods(t *testing.T) {
 	})
 }
 
-func TestLifeCycle(t *testing.T) {
-	s := newServer(t, nil, catalog.HandlerOptions{})
-	native := s.create(`{"name":"time_tool","framework":"google_adk","type":"native","tags":"clock, time,,"}`)
-	up := s.upload("POST", "/tools/upload", part{"file", `C:\tools\Analytics.py`, source}, part{"tags", "", "a, b"}, part{"unknown", "", "x"})
-	custom := s.id(up)
-	sameJSON(t, up.json.Data, `{"id":"`+custom+`","name":"analytics_tool","description":"Statistics <of> \"all\" kinds.","framework":"langchain",
-		"tool_type":"custom","tags":["a","b"],"version":"1.0.0","account_id":"`+account+`","plugin_class_name":"Analytics","module_name":"Analytics"}`)
-
-	names := func(query string) string {
-		var items []catalog.ListItem
-		if err := json.Unmarshal(s.do("GET", "/tools/"+query, "").want(t, 200, ""), &items); err != nil {
-			t.Fatal(err)
-		}
-		var names []string
-		for _, i := range items {
-			if err := i.Validate(); err != nil {
-				t.Error(err)
-			}
-			names = append(names, i.Name)
-		}
-		return strings.Join(names, " ")
-	}
-	for query, want := range map[string]string{"": "analytics_tool time_tool", "?type=native": "time_tool", "?type=custom": "analytics_tool"} {
-		if got := names(query); got != want {
-			t.Errorf("the list with %q is %s, want %s", query, got, want)
-		}
-	}
-	for _, path := range []string{"script", "source"} {
-		sameJSON(t, s.do("GET", "/tools/"+custom+"/"+path, "").want(t, 200, ""), `{"id":"`+custom+`","script":`+quote(source)+`}`)
-	}
-
-	// A new file changes what the file says, and the fields that are sent.
-	again := strings.ReplaceAll(source, "Analytics(", "Better(")
-	sameJSON(t, s.upload("PUT", "/tools/"+custom+"/upload", part{"file", "better.py", again}, part{"version", "", "2"}).want(t, 200, ""),
-		`{"id":"`+custom+`","name":"analytics_tool","description":"Statistics <of> \"all\" kinds.","framework":"langchain",
-		"tool_type":"custom","tags":["a","b"],"version":"2","account_id":"`+account+`","plugin_class_name":"Better","module_name":"better"}`)
-	s.upload("PUT", "/tools/"+native+"/upload", part{"file", "a.py", source}).want(t, 422, "Validation error")
-
-	// Metadata changes leave the code alone.
-	sameJSON(t, s.do("PUT", "/tools/"+custom, `{"name":"renamed","framework":"langgraph","type":"custom"}`).want(t, 200, ""),
-		`{"id":"`+custom+`","name":"renamed","framework":"langgraph","tool_type":"custom","version":"1.0.0","account_id":"`+account+`",
-		"plugin_class_name":"Better","module_name":"better"}`)
-	s.do("PUT", "/tools/"+custom, `{"tool_type":"native"}`).want(t, 422, "Validation error")
-	sameJSON(t, s.do("GET", "/tools/"+custom+"/script", "").json.Data, `{"id":"`+custom+`","script":`+quote(again)+`}`)
-
-	// A deleted tool is gone, frees its name, and comes back unless that was taken.
-	sameJSON(t, s.do("DELETE", "/tools/"+custom, "").want(t, 200, "Tool deleted successfully"),
-		`{"id":"`+custom+`","message":"Tool deleted successfully"}`)
-	if got := names(""); got != "time_tool" {
-		t.Errorf("the list after deleting is %s", got)
-	}
-	other := s.create(`{"name":"renamed","framework":"langchain","tool_type":"custom"}`)
-	s.do("POST", "/tools/"+custom+"/restore", "").want(t, 409, "Tool with name already exists")
-	s.do("DELETE", "/tools/"+other, "").want(t, 200, "")
-	s.do("POST", "/tools/"+custom+"/restore", "").want(t, 200, "Tool restored successfully")
-	s.do("POST", "/tools/"+custom+"/restore", "").want(t, 404, "Tool not found or not deleted")
-	sameJSON(t, s.do("GET", "/tools/"+custom+"/source", "").want(t, 200, ""), `{"id":"`+custom+`","script":`+quote(again)+`}`)
-	if strings.Contains(s.log.String(), "BaseTool") {
-		t.Error("the log has source code")
-	}
-}
-
-func TestPut(t *testing.T) {
-	const before = `{"name":"a","framework":"langchain","tool_type":"custom","description":"d","tags":["t"],"version":"3"}`
-	full := `{"name":"b","framework":"langgraph","tool_type":"native"}`
-	for _, test := range []struct {
-		name string
-		mode catalog.PutMode
-		body string
-		want string // without id and account; "" is a 422
-	}{
-		{"full body replaces", catalog.PutByBody, full, `"name":"b","framework":"langgraph","tool_type":"native","version":"1.0.0"`},
-		{"partial body updates", catalog.PutByBody, `{"version":"4"}`,
-			`"name":"a","framework":"langchain","tool_type":"custom","description":"d","tags":["t"],"version":"4"`},
-		{"empty body changes nothing", catalog.PutByBody, `{}`,
-			`"name":"a","framework":"langchain","tool_type":"custom","description":"d","tags":["t"],"version":"3"`},
-		{"null clears", catalog.PutByBody, `{"description":null,"tags":null,"version":null,"account_id":null}`,
-			`"name":"a","framework":"langchain","tool_type":"custom","version":"1.0.0"`},
-		{"empty clears", catalog.PutByBody, `{"description":"","tags":[]}`,
-			`"name":"a","framework":"langchain","tool_type":"custom","version":"3"`},
-		{"the account may be sent back", catalog.PutByBody, `{"account_id":"` + strings.ToUpper(account) + `","id":"x","script_content":"x"}`,
-			`"name":"a","framework":"langchain","tool_type":"custom","description":"d","tags":["t"],"version":"3"`},
-		{"replace: full", catalog.PutReplace, full, `"name":"b","framework":"langgraph","tool_type":"native","version":"1.0.0"`},
-		{"replace: partial", catalog.PutReplace, `{"version":"4"}`, ""},
-		{"merge: full", catalog.PutMerge, full,
-			`"name":"b","framework":"langgraph","tool_type":"native","description":"d","tags":["t"],"version":"3"`},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			s := newServer(t, nil, catalog.HandlerOptions{Put: test.mode})
-			id := s.create(before)
-			a := s.do("PUT", "/tools/"+id, test.body)
-			if test.want == "" {
-				a.want(t, 422, "Validation error")
-				return
-			}
-			want := `{"id":"` + id + `","account_id":"` + account + `",` + test.want + `}`
-			sameJSON(t, a.want(t, 200, "Tool updated successfully"), want)
-			sameJSON(t, s.do("GET", "/tools/"+id, "").want(t, 200, ""), want)
-		})
-	}
-}
-
-func TestOneNameUnderARace(t *testing.T) {
-	s := newServer(t, nil, catalog.HandlerOptions{})
-	const crowd = 50
-	statuses := make([]int, crowd)
-	var wg sync.WaitGroup
-	for n := range crowd {
-		wg.Go(func() {
-			if n%2 == 0 {
-				statuses[n] = s.do("POST", "/tools/", `{"name":"analytics_tool","framework":"langchain","tool_type":"custom"}`).status
-			} else {
-				statuses[n] = s.upload("POST", "/tools/upload", part{"file", "a.py", source}).status
-			}
-		})
-	}
-	wg.Wait()
-	slices.Sort(statuses)
-	if statuses[0] != 200 || statuses[1] != 409 || statuses[crowd-1] != 409 {
-		t.Errorf("the answers are %v, want one 200 and else 409", statuses)
-	}
-}
-
-func TestRegister(t *testing.T) {
-	var seen []catalog.Upload
-	var answer error
-	s := newServer(t, nil, catalog.HandlerOptions{Register: func(_ context.Context, u catalog.Upload) error {
-		seen = append(seen, u)
-		return answer
-	}})
-	id := s.id(s.upload("POST", "/tools/upload", part{"file", "a.py", source}))
-	s.upload("PUT", "/tools/"+id+"/upload", part{"file", "b.py", source}).want(t, 200, "")
-	s.upload("POST", "/tools/upload", part{"file", "a.py", source}).want(t, 409, "") // is not even registered
-	s.create(minimal)                                                                // has no file
-	if len(seen) != 2 || seen[0].Update || !seen[1].Update || seen[0].Tool.ID != id || seen[1].Tool.ID != id ||
-		seen[1].Tool.ModuleName != "b" || seen[0].Tool.ScriptContent != source || seen[0].Plugin.ClassName != "Analytics" {
-		t.Errorf("Register saw %+v", seen)
-	}
-	answer = &catalog.Error{Code: catalog.CodePlugin}
-	s.upload("PUT", "/tools/"+id+"/upload", part{"file", "b.py", source}).want(t, 400, "Invalid plugin file")
-}
-
 // badStore fails in one way.
 type badStore struct {
 	catalog.Store
@@ -713,7 +367,8 @@ func TestFaultsOfAStore(t *testing.T) {
 			s := newServer(t, badStore{fail: fail}, catalog.HandlerOptions{})
 			a := s.do("GET", "/tools/", "")
 			a.want(t, 500, "Internal server error")
-			if strings.Contains(a.body, "disk") || strings.Contains(s.log.String(), "panic value") || !strings.Contains(s.log.String(), "level=ERROR") {
+			if strings.Contains(a.body, "disk") || strings.Contains(s.log.String(), "panic value") || !strings.Contains(s.log.String(),
+				"level=ERROR") {
 				t.Errorf("the answer is %s, the log %s", a.body, s.log)
 			}
 		})
@@ -762,7 +417,8 @@ func TestHandlerOptions(t *testing.T) {
 			t.Errorf("the error does not name %s: %v", word, e)
 		}
 	}
-	for _, o := range []*catalog.HandlerOptions{nil, {InsecureAccount: "x"}, {InsecureAccount: account, Authenticate: authenticate}} {
+	for _, o := range []*catalog.HandlerOptions{nil, {InsecureAccount: "x"}, {InsecureAccount: account,
+		Authenticate: authenticate}} {
 		if _, err := catalog.NewHandler(catalog.NewMemoryStore(), o); err == nil {
 			t.Errorf("%+v makes a handler", o)
 		}

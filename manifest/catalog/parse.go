@@ -21,7 +21,6 @@ func ParseTool(data []byte) (Tool, error) {
 	if err != nil {
 		return Tool{}, err
 	}
-	p = p.withoutClears()
 	ps.require(p)
 	ps.check(p)
 	t := p.Apply(Tool{})
@@ -54,7 +53,7 @@ func (t *Tool) UnmarshalJSON(data []byte) error {
 	if err != nil {
 		return err
 	}
-	*t = p.withoutClears().Apply(Tool{})
+	*t = p.Apply(Tool{})
 	return nil
 }
 
@@ -82,17 +81,9 @@ func (i *ListItem) UnmarshalJSON(data []byte) error {
 	if err != nil {
 		return err
 	}
-	item.Tool = p.withoutClears().Apply(Tool{})
+	item.Tool = p.Apply(Tool{})
 	*i = item
 	return nil
-}
-
-// withoutClears takes null for absent.
-func (p Patch) withoutClears() Patch {
-	if p.Tags != nil && *p.Tags == nil {
-		p.Tags = nil
-	}
-	return p
 }
 
 // textMember is a further member that holds text.

@@ -100,7 +100,8 @@ func CheckPlugin(filename string, source []byte, opts *PluginOptions) (*Plugin, 
 		p.examine(m)
 		switch {
 		case rules.entryPoint && p.EntryPoint == NoEntryPoint:
-			bad(ruleEntryPoint, "has no entry point, which servers before v0.1.85 need: a function tool_plugin, or @tool_plugin on the class")
+			bad(ruleEntryPoint, "has no entry point, which servers before v0.1.85 need: a function tool_plugin, "+
+				"or @tool_plugin on the class")
 		case p.ClassName == "" && p.EntryPoint == NoEntryPoint:
 			bad(ruleToolClass, "has no tool class: a class of the module that derives from the framework's base class, such as BaseTool")
 		}

@@ -43,7 +43,8 @@ func (f *failure) Error() string { return f.message }
 
 // invalid is a 422.
 func invalid(location string, ps ...Problem) *failure {
-	return &failure{code: CodeInvalid, status: http.StatusUnprocessableEntity, message: textInvalid, problems: ps, location: location}
+	return &failure{code: CodeInvalid, status: http.StatusUnprocessableEntity, message: textInvalid, problems: ps,
+		location: location}
 }
 
 // envelope is the body of every answer.

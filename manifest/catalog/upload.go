@@ -62,7 +62,8 @@ func (h *Handler) uploadUpdate(c *call) (answer, error) {
 		return answer{}, err
 	}
 	if r.Type != Custom {
-		return answer{}, invalid("path", Problem{Field: "tool_id", Type: ruleFixed, Message: "is of a native tool; only custom tools have files"})
+		return answer{}, invalid("path", Problem{Field: "tool_id", Type: ruleFixed,
+			Message: "is of a native tool; only custom tools have files"})
 	}
 	plugin, err := h.checkUpload(c, &f.problems, f.patch, f)
 	if err != nil {

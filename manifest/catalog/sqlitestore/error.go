@@ -64,7 +64,8 @@ func (s *Store) explain(ctx context.Context, tool string, err error) error {
 	case codeConstraint: // the only ones are those of ids and names
 		return &catalog.Error{Code: catalog.CodeConflict, Tool: tool, Message: "the id or the name is taken"}
 	case codeBusy:
-		return &Error{Code: CodeBusy, Message: "another process keeps the file locked; try again, or raise Options.BusyTimeout", err: err}
+		return &Error{Code: CodeBusy, Message: "another process keeps the file locked; try again, or raise Options.BusyTimeout",
+			err: err}
 	}
 	return &Error{Code: CodeFailed, Message: "SQLite failed", err: err}
 }

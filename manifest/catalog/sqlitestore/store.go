@@ -122,7 +122,8 @@ func (s *Store) list(ctx context.Context, account string, t catalog.Type) (list 
 }
 
 // Update implements [catalog.Store].
-func (s *Store) Update(ctx context.Context, account, id string, change func(*catalog.Record) error) (r catalog.Record, err error) {
+func (s *Store) Update(ctx context.Context, account, id string, change func(*catalog.Record) error) (r catalog.Record,
+	err error) {
 	var refused error // by change
 	err = s.write(ctx, id, func(tx *sql.Tx) error {
 		if r, err = get(ctx, tx, account, id); err != nil {

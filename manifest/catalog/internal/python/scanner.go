@@ -439,7 +439,8 @@ func (s *scanner) emit(t token) error {
 	}
 	t.depth = s.brackets
 	if s.any && s.operandEnds(s.last) && s.operandBegins(t) && !s.joins(t) {
-		return s.fail(t.start, "two words or values stand side by side with nothing between them; if this is Python 2, it must be Python 3")
+		return s.fail(t.start, "two words or values stand side by side with nothing between them; "+
+			"if this is Python 2, it must be Python 3")
 	}
 	s.line.add(t)
 	if t.depth == 0 && t.kind == op && (s.src[t.start] == ';' || t.end == t.start+1 && s.src[t.start] == ':') {
