@@ -44,7 +44,7 @@ func TestClientReadsItems(t *testing.T) {
 			})},
 		"a framework to come": {`{"id":"` + clientID + `","name":"x","framework":"crew","tool_type":"mcp"}`,
 			with(func(i *catalog.ListItem) { i.Framework, i.Type = "crew", "mcp" })},
-		"id in capitals": {strings.ToUpper(`{"id":"` + clientID + `","`)[:1] + `"id":"` + strings.ToUpper(clientID) + `","name":"x","framework":"langchain","type":"custom"}`,
+		"id in capitals": {`{"id":"` + strings.ToUpper(clientID) + `","name":"x","framework":"langchain","type":"custom"}`,
 			with(func(i *catalog.ListItem) { i.ID = strings.ToUpper(clientID) })},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -213,8 +213,10 @@ func TestClientErrorBodies(t *testing.T) {
 				catalog.Problem{"body.tags.0", "string_type", "Input should be a valid string"})},
 		"FastAPI text":  {404, `{"detail":"Tool not found"}`, nil, "Tool not found", nil},
 		"detail object": {400, `{"detail":{"message":"Invalid plugin file","reason":"no class"}}`, nil, "Invalid plugin file: no class", nil},
-		"message":       {409, `{"message":"Tool with name already exists","details":"in this account"}`, nil, "Tool with name already exists: in this account", nil},
-		"envelope":      {403, `{"success":false,"data":null,"message":"Forbidden","error":{"code":"X","message":"master key only"},"timestamp":"x"}`, nil, "Forbidden: master key only", nil},
+		"message":       {409, `{"message":"Tool with name already exists","details":"in this account"}`, nil,
+			"Tool with name already exists: in this account", nil},
+		"envelope":      {403, `{"success":false,"data":null,"message":"Forbidden","error":{"code":"X","message":"master key only"},"timestamp":"x"}`, nil,
+			"Forbidden: master key only", nil},
 		"error text":    {500, `{"error":"Failed to register plugin"}`, nil, "Failed to register plugin", nil},
 		"said twice":    {500, `{"message":"no","error":{"message":"no"},"detail":"no"}`, nil, "no", nil},
 		"list of texts": {400, `{"errors":["one","two"]}`, nil, "one: two", nil},
@@ -266,7 +268,8 @@ func TestClientErrorsAreBounded(t *testing.T) {
 			t.Errorf("%s: %d bytes", name, n)
 		}
 	}
-	err := clientCalls["get"](t.Context(), serveClient(t, nil, answerWith(422, `{"errors":[`+strings.Join(list[:80], ",")+`],"detail":[`+strings.Join(list, ",")+`]}`)))
+	both := `{"errors":[` + strings.Join(list[:80], ",") + `],"detail":[` + strings.Join(list, ",") + `]}`
+	err := clientCalls["get"](t.Context(), serveClient(t, nil, answerWith(422, both)))
 	e := failedWith(t, err, catalog.CodeInvalid)
 	if len(e.Problems) != 100 || len(e.Problems[99].Message) > 1024 || len(e.Problems[99].Field) > 140 || e.Problems[99].Type != "" {
 		t.Errorf("%d problems, %d bytes", len(e.Problems), len(err.Error()))

@@ -140,7 +140,7 @@ func TestClientRecovers(t *testing.T) {
 func TestClientPatchReadsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		item := func(version string) clientStep {
-			return clientStep{status: 200, body: `{"id":"` + clientID + `","name":"x","framework":"langchain","tool_type":"custom","version":"` + version + `"}`}
+			return clientStep{status: 200, body: strings.Replace(calculatorItem, `{`, `{"version":"`+version+`",`, 1)}
 		}
 		s := &clientScript{steps: []clientStep{item("1"), {status: 503}, {status: 503}, item("2"), {status: 200, body: `{"success":true}`}}}
 		c := newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s})
@@ -293,7 +293,8 @@ func TestClientLogsWaits(t *testing.T) {
 		if _, err := c.List(t.Context(), nil); err != nil {
 			t.Error(err)
 		}
-		if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "status=429 code=rate_limited wait=") || strings.Contains(got, "sk-live") {
+		if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "status=429 code=rate_limited wait=") ||
+			strings.Contains(got, "sk-live") {
 			t.Errorf("got %s", got)
 		}
 	})

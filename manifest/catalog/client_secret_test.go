@@ -25,7 +25,8 @@ func TestClientShowsNoSecret(t *testing.T) {
 		return string(b)
 	}
 	said := []string{clientKey, url.QueryEscape(clientKey), strings.ToLower(url.PathEscape(clientKey)),
-		strings.NewReplacer(`"`, `\\u0022`, "/", "~1", "s", `\u0073`).Replace(clientKey), strings.ReplaceAll(clientKey, "_", "_\u200b"), quote(clientKey), line,
+		strings.NewReplacer(`"`, `\\u0022`, "/", "~1", "s", `\u0073`).Replace(clientKey),
+		strings.ReplaceAll(clientKey, "_", "_\u200b"), quote(clientKey), line,
 		"SyntaxError at\n\n" + clientSource, "'" + description + "' is odd"}
 	bodies := []string{`{"success":true,` + quote(clientKey) + `:1,"Data":2}`, `{` + quote(clientKey) + `:1,` + quote(clientKey) + `:2}`,
 		`{"id":"` + clientID + `",` + quote(clientKey) + `:{"x":01}}`, `[{"` + clientKeyCore[:4] + `":1}` + clientKey}
@@ -89,7 +90,8 @@ func TestClientKeepsWhatServersSay(t *testing.T) {
 	if want := "Refused: [hidden]"; failedWith(t, err, catalog.CodePlugin).Message != want {
 		t.Errorf("got %v", err)
 	}
-	err = clientCalls["upload"](t.Context(), serveClient(t, nil, answerWith(400, `{"detail":"in ä'    password: str = \"hunter2-and-then-some\"'ä, line 7"}`)))
+	line := `{"detail":"in ä'    password: str = \"hunter2-and-then-some\"'ä, line 7"}`
+	err = clientCalls["upload"](t.Context(), serveClient(t, nil, answerWith(400, line)))
 	if want := "in ä'[hidden]'ä, line 7"; failedWith(t, err, catalog.CodePlugin).Message != want {
 		t.Errorf("got %v", err)
 	}

@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"bufio"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -446,21 +448,28 @@ func TestClientBrokenAnswers(t *testing.T) {
 			_ = conn.Close()
 		}
 	}
+	zipped := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		out := gzip.NewWriter(w)
+		_, _ = io.WriteString(out, "["+strings.Repeat(" ", 1<<20)+"]")
+		_ = out.Close()
+	}
 	for name, test := range map[string]struct {
 		handler http.HandlerFunc
 		code    catalog.Code
 		status  int
 		text    string
 	}{
+		"too large when unpacked": {zipped, catalog.CodeBadAnswer, 200, "more than 2000 bytes"},
 		"closed":        {raw(""), catalog.CodeUnreachable, 0, "the connection was closed"},
 		"no HTTP":       {raw("SSH-2.0-OpenSSH\r\n\r\n"), catalog.CodeUnreachable, 0, "no HTTP"},
 		"truncated":     {raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n[]"), catalog.CodeUnreachable, 200, "the connection was closed"},
 		"truncated 404": {raw("HTTP/1.1 404 x\r\nContent-Length: 100\r\n\r\nTool"), catalog.CodeNotFound, 404, "no such tool"},
-		"too large":     {answerWith(200, "["+strings.Repeat(" ", 2000)+"]"), catalog.CodeBadAnswer, 200, "more than 1000 bytes"},
+		"too large":     {answerWith(200, "["+strings.Repeat(" ", 2000)+"]"), catalog.CodeBadAnswer, 200, "more than 2000 bytes"},
 		"too large 500": {answerWith(500, strings.Repeat("secret ", 2000)), catalog.CodeServer, 500, "the server failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := serveClient(t, &catalog.ClientOptions{MaxAttempts: 1, MaxResponseBytes: 1000}, test.handler)
+			c := serveClient(t, &catalog.ClientOptions{MaxAttempts: 1, MaxResponseBytes: 2000}, test.handler)
 			for name, call := range clientCalls {
 				err := call(t.Context(), c)
 				if e := failedWith(t, err, test.code); e.Status != test.status || !strings.Contains(err.Error(), test.text) {
@@ -518,6 +527,21 @@ func TestClientFind(t *testing.T) {
 	if err != nil || item.Name != "time_tool" || item.Type != catalog.Native {
 		t.Errorf("got %+v, %v", item, err)
 	}
+}
+
+func TestClientIsSafeForConcurrentUse(t *testing.T) {
+	c := serveClient(t, nil, answerWith(404, `{"detail":"Tool not found: `+clientKeyCore+`"}`))
+	var all sync.WaitGroup
+	for range 4 {
+		for _, call := range clientCalls {
+			all.Go(func() {
+				if e, ok := errors.AsType[*catalog.Error](call(t.Context(), c)); !ok || e.Code != catalog.CodeNotFound {
+					t.Errorf("got %v", e)
+				}
+			})
+		}
+	}
+	all.Wait()
 }
 
 func TestClientLogs(t *testing.T) {

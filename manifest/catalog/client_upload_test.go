@@ -170,7 +170,8 @@ func TestClientUploadChecksFirst(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	old := serveClient(t, &catalog.ClientOptions{Plugin: catalog.PluginOptions{ServerVersion: "v0.1.84", MaxBytes: 1000}}, answerWith(200, calculatorItem))
+	rules := catalog.PluginOptions{ServerVersion: "v0.1.84", MaxBytes: 1000}
+	old := serveClient(t, &catalog.ClientOptions{Plugin: rules}, answerWith(200, calculatorItem))
 	if _, err := old.UploadUpdate(t.Context(), clientID, catalog.Patch{}, "tool.py", []byte(clientSource)); err != nil {
 		t.Error(err)
 	}
@@ -184,8 +185,8 @@ func TestClientUploadChecksFirst(t *testing.T) {
 // An answer to an upload that does not repeat the tool is no failure.
 func TestClientUploadUpdateWithBareAnswers(t *testing.T) {
 	for name, handler := range map[string]http.HandlerFunc{
-		"204": answerWith(204, ""), "message": answerWith(200, `{"success":true,"message":"updated"}`), "null": answerWith(200, `{"success":true,"data":null}`),
-		"id": answerWith(200, `{"id":"`+clientID+`"}`),
+		"204": answerWith(204, ""), "message": answerWith(200, `{"success":true,"message":"updated"}`),
+		"null": answerWith(200, `{"success":true,"data":null}`), "id": answerWith(200, `{"id":"`+clientID+`"}`),
 	} {
 		item, err := serveClient(t, nil, handler).UploadUpdate(t.Context(), clientID, catalog.Patch{Version: new("2")}, "tool.py", []byte(clientSource))
 		if err != nil || !reflect.DeepEqual(*item, catalog.ListItem{ID: clientID, Tool: catalog.Tool{Version: "2"}}) {
