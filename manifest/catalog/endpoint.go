@@ -18,7 +18,6 @@ func (r Record) public() ListItem {
 }
 
 func (h *Handler) list(c *call) (answer, error) {
-	c.read = true
 	var t Type
 	if values, ok := c.r.URL.Query()["type"]; ok {
 		t = Type(values[0])
@@ -90,7 +89,6 @@ func (h *Handler) readJSON(c *call) (Patch, problems, error) {
 }
 
 func (h *Handler) get(c *call) (answer, error) {
-	c.read = true
 	r, err := h.find(c)
 	return answer{r.public(), "Tool retrieved successfully"}, err
 }
@@ -167,7 +165,6 @@ func confirmation(c *call, message string) answer {
 }
 
 func (h *Handler) source(c *call) (answer, error) {
-	c.read = true
 	r, err := h.find(c)
 	if err == nil && r.ScriptContent == "" {
 		err = errNotFound

@@ -83,7 +83,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(c, f)
 		return
 	}
-	h.write(w, status, envelope{Success: true, Data: answer.data, Message: answer.message})
+	h.write(c, status, envelope{Success: true, Data: answer.data, Message: answer.message})
 }
 
 // serve runs the endpoint and contains panics of the caller's functions and store.
@@ -93,8 +93,7 @@ func (h *Handler) serve(c *call, route route) (a answer, err error) {
 			if p == http.ErrAbortHandler {
 				panic(p)
 			}
-			err = &failure{code: CodeServer, status: http.StatusInternalServerError, message: textServer,
-				panic: fmt.Sprintf("%T", p), stack: string(debug.Stack())}
+			err = panicked(p, textServer)
 		}
 	}()
 	if route.methods == nil {
@@ -117,6 +116,12 @@ func (h *Handler) serve(c *call, route route) (a answer, err error) {
 	return endpoint(h, c)
 }
 
+// panicked says nothing of the value, which may be a secret.
+func panicked(value any, message string) *failure {
+	return &failure{code: CodeServer, status: http.StatusInternalServerError, message: message,
+		panic: fmt.Sprintf("%T", value), stack: string(debug.Stack())}
+}
+
 // authenticate finds out whose request it is.
 func (h *Handler) authenticate(c *call) error {
 	if h.opts.InsecureAccount != "" {
@@ -137,10 +142,10 @@ func (h *Handler) authenticate(c *call) error {
 				return &failure{code: CodeForbidden, status: http.StatusForbidden, message: "Forbidden"}
 			}
 		}
-		return h.serverError(c, fmt.Sprintf("Authenticate failed with a %T", err))
+		return serverError(fmt.Sprintf("Authenticate failed with a %T", err))
 	}
 	if !uuid.Valid(account) {
-		return h.serverError(c, "Authenticate gave an account that is no UUID")
+		return serverError("Authenticate gave an account that is no UUID")
 	}
 	c.account = strings.ToLower(account)
 	return nil
@@ -168,7 +173,7 @@ func presentedKey(r *http.Request) (string, bool) {
 }
 
 // serverError is for texts that hold nothing from outside.
-func (h *Handler) serverError(_ *call, reason string) *failure {
+func serverError(reason string) *failure {
 	return &failure{code: CodeServer, status: http.StatusInternalServerError, message: textServer, reason: reason}
 }
 
@@ -180,9 +185,9 @@ func (h *Handler) classify(c *call, route route, err error) *failure {
 	if e, ok := errors.AsType[*Error](err); ok {
 		switch e.Code {
 		case CodeNotFound:
-			return &failure{code: CodeNotFound, status: http.StatusNotFound, message: route.notFound}
+			return &failure{code: CodeNotFound, status: http.StatusNotFound, message: or(route.notFound, textNotFound)}
 		case CodeConflict:
-			return &failure{code: CodeConflict, status: http.StatusConflict, message: route.conflict}
+			return &failure{code: CodeConflict, status: http.StatusConflict, message: or(route.conflict, textConflict)}
 		case CodeInvalid:
 			return invalid("body", e.Problems...)
 		case CodeTooLarge:
@@ -204,7 +209,7 @@ func (h *Handler) classify(c *call, route route, err error) *failure {
 	case c.ctx().Err() != nil: // nobody is there to read this
 		return &failure{code: CodeCanceled, status: http.StatusServiceUnavailable, message: "The request was cancelled"}
 	}
-	f := h.serverError(c, "the store failed")
+	f := serverError("the store failed")
 	f.cause = err
 	return f
 }

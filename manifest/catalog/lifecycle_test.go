@@ -143,6 +143,9 @@ func TestRegister(t *testing.T) {
 	var answer error
 	s := newServer(t, nil, catalog.HandlerOptions{Register: func(_ context.Context, u catalog.Upload) error {
 		seen = append(seen, u)
+		if u.Tool.Version == "panic" {
+			panic("a secret")
+		}
 		return answer
 	}})
 	id := s.id(s.upload("POST", "/tools/upload", part{"file", "a.py", source}))
@@ -155,4 +158,9 @@ func TestRegister(t *testing.T) {
 	}
 	answer = &catalog.Error{Code: catalog.CodePlugin}
 	s.upload("PUT", "/tools/"+id+"/upload", part{"file", "b.py", source}).want(t, 400, "Invalid plugin file")
+	s.upload("PUT", "/tools/"+id+"/upload", part{"file", "b.py", source}, part{"version", "", "panic"}).
+		want(t, 500, "Failed to update plugin")
+	if strings.Contains(s.log.String(), "a secret") || !strings.Contains(s.log.String(), "panic=string") {
+		t.Errorf("the log is %s", s.log)
+	}
 }

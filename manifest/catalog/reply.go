@@ -91,13 +91,10 @@ func (h *Handler) refuse(c *call, f *failure) {
 	if f.status == http.StatusUnauthorized {
 		c.w.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	if !c.read {
-		httpbody.Skip(c.w, c.r)
-	}
-	h.write(c.w, f.status, body)
+	h.write(c, f.status, body)
 }
 
-func (h *Handler) write(w http.ResponseWriter, status int, body envelope) {
+func (h *Handler) write(c *call, status int, body envelope) {
 	body.Timestamp = h.opts.Now().UTC().Format(time.RFC3339Nano)
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -105,11 +102,14 @@ func (h *Handler) write(w http.ResponseWriter, status int, body envelope) {
 	if err := enc.Encode(body); err != nil { // strings, lists of them and nothing else
 		panic(err)
 	}
-	header := w.Header()
+	if !c.read {
+		httpbody.Skip(c.w, c.r)
+	}
+	header := c.w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Content-Length", strconv.Itoa(b.Len()))
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // the caller is gone if this fails; there is nobody to tell
+	c.w.WriteHeader(status)
+	_, _ = c.w.Write(b.Bytes()) // the caller is gone if this fails; there is nobody to tell
 }

@@ -1,5 +1,22 @@
 // Package catalog holds tool records, the entries of a catalog of tools ("ToolBase records"): their rules, a client for a
 // catalog's REST API, and the same API as an [http.Handler] to mount.
+//
+//   - [Tool], [Patch] and [ListItem] are the records; [ParseTool] and [ParsePatch] read them from JSON.
+//   - [CheckPlugin] checks a Python file as at its upload, without running it.
+//   - [NewHandler] serves a catalog from a [Store]: [NewMemoryStore], the module sqlitestore, or the caller's own, which
+//     package catalogtest holds to the contract.
+//   - [Declarations] and [FromDeclarations] go to the tools of package schema and back, and say what is lost.
+//
+// # Where ToolBase records leave a choice
+//
+// Names are compared byte by byte, so "a" and "A" are two tools, and may be any text that is not blank and has no control
+// characters. Versions need not be semantic, nor grow. Nothing has a maximum length but what a handler's options say.
+// Unknown members of JSON and unknown fields of forms are passed over; names that differ from a known one by case only are
+// refused. The type is written as tool_type, and read as type too.
+//
+// A deleted tool frees its name, is in no list, and can be restored while the name is free. account_id is that of the key;
+// another one is refused. PUT may change framework and tool_type, but a tool with source code stays custom. Redacted source
+// code is absent. A tool of another account is not found.
 package catalog
 
 // Framework is the library that a tool's class is written for.

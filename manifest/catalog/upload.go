@@ -7,6 +7,7 @@ import (
 	"strings"
 )
 
+// upload creates a tool from a file.
 func (h *Handler) upload(c *call) (answer, error) {
 	f, err := h.readForm(c)
 	if err != nil {
@@ -52,6 +53,7 @@ func (h *Handler) upload(c *call) (answer, error) {
 	return answer{r.public(), "Tool uploaded successfully"}, nil
 }
 
+// uploadUpdate gives a tool another file.
 func (h *Handler) uploadUpdate(c *call) (answer, error) {
 	f, err := h.readForm(c)
 	if err != nil {
@@ -118,8 +120,17 @@ func (h *Handler) vacant(c *call, name string) error {
 	return nil
 }
 
-func (h *Handler) register(c *call, r Record, plugin *Plugin, message string, update bool) error {
-	err := h.opts.Register(c.ctx(), Upload{Tool: r.clone().ListItem, Plugin: *plugin, Update: update})
+// register calls the caller's function. A plugin that makes it panic is no better than one that makes it fail.
+func (h *Handler) register(c *call, r Record, plugin *Plugin, message string, update bool) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			if p == http.ErrAbortHandler {
+				panic(p)
+			}
+			err = panicked(p, message)
+		}
+	}()
+	err = h.opts.Register(c.ctx(), Upload{Tool: r.clone().ListItem, Plugin: *plugin, Update: update})
 	if err == nil {
 		return nil
 	}

@@ -59,7 +59,7 @@ func record(n int, name string) catalog.Record {
 	return catalog.Record{ListItem: catalog.ListItem{
 		ID: id(n),
 		Tool: catalog.Tool{Name: name, Framework: catalog.LangGraph, Type: catalog.Custom, AccountID: account,
-			Description: "Zählt „Bücher“ <&> \u2028\n", Tags: []string{"a", "", "b,c"}, Version: "2.1.0"},
+			Description: "Zählt „Bücher“ <&> \u2028\x00\n", Tags: []string{"a", "", "b,c"}, Version: "2.1.0"},
 		PluginClassName: "Counter", ModuleName: "counter", ScriptContent: "class Counter(BaseTool):\r\n\tpass # ☃\n",
 	}}
 }

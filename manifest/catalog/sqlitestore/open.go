@@ -20,6 +20,9 @@ const (
 	schemaVersion = 1
 )
 
+// connections is how many calls of one store can run at the same time; others wait.
+const connections = 8
+
 const schema = `
 CREATE TABLE tools (
 	account TEXT NOT NULL,
@@ -62,7 +65,8 @@ func (s *Store) open(ctx context.Context, path string) error {
 	if s.db, err = sql.Open("sqlite", name+pragmas); err != nil {
 		return &Error{Code: CodeOpen, Message: "the file cannot be opened", err: err}
 	}
-	s.db.SetMaxOpenConns(8)
+	s.db.SetMaxOpenConns(connections)
+	s.db.SetMaxIdleConns(connections)
 	var mode string
 	err = s.retry(ctx, func() error { return s.db.QueryRowContext(ctx, `PRAGMA journal_mode`).Scan(&mode) })
 	if err != nil {
