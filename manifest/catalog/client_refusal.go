@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -224,7 +225,8 @@ func word(text string) string {
 // retryAfter reads the header's two forms, seconds and HTTP date; 0 means absent, past or unreadable.
 func retryAfter(h http.Header) time.Duration {
 	v := h.Get("Retry-After")
-	if seconds, err := strconv.ParseUint(v, 10, 31); err == nil {
+	seconds, err := strconv.ParseUint(v, 10, 31)
+	if err == nil || errors.Is(err, strconv.ErrRange) { // in the latter case it is the greatest value, some 68 years
 		return time.Duration(seconds) * time.Second
 	}
 	if at, err := http.ParseTime(v); err == nil {

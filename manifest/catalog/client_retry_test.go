@@ -211,6 +211,15 @@ func TestClientWaits(t *testing.T) {
 			}
 		})
 	})
+	t.Run("a Retry-After without end", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := &clientScript{steps: []clientStep{retryAfterStep(503, "99999999999999999999")}}
+			err := clientCalls["get"](t.Context(), newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s}))
+			if e := failedWith(t, err, catalog.CodeServer); len(s.times) != 1 || e.RetryAfter < 1e9*time.Second {
+				t.Errorf("got %v after %d attempts", err, len(s.times))
+			}
+		})
+	})
 	t.Run("a deadline that is too near", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()

@@ -10,8 +10,9 @@ import (
 // Patch changes the given fields of a tool and leaves the others as they are. The API has no such request: the tool is
 // read, changed here, and sent back whole with [Client.Update]'s body, which is right whether the server replaces or
 // merges. So a change that somebody else makes between the reading and the writing is lost; where that matters, let one
-// writer at a time patch a tool. A repeated attempt reads again, which keeps that time short. The member account_id is sent
-// only if the patch has it. A patch without fields reads only.
+// writer at a time patch a tool. An attempt is both requests: a repeated one reads again, which keeps that time short.
+// The member account_id is sent only if the patch has it, and members of the answer that are not documented are not sent.
+// A patch without fields reads only.
 func (c *Client) Patch(ctx context.Context, id string, p Patch) (*ListItem, error) {
 	if err := checkID(id); err != nil {
 		return nil, err
