@@ -31,6 +31,9 @@ import (
 // [{"loc":[…],"msg":…,"type":…}] beside it. HEAD is answered where GET is. A path with a slash too many or too few is
 // redirected (307). script_content is in no answer but that of the source, whose data is {"id":…,"script":…}.
 //
+// The statuses are 400 (a plugin file, with [CodePlugin], or a body that ends early), 401, 403, 404, 405, 408, 409, 413 for
+// what is beyond a limit, 422, 500, and 503 or 504 when the request's context ends.
+//
 // An upload needs the file alone: name and description are then those of the class, framework is langchain and tool_type
 // custom. Form fields that are not known are passed over.
 //

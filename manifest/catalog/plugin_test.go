@@ -163,7 +163,7 @@ func TestHostileFiles(t *testing.T) {
 			fill("@x\nclass A(B):pass\n"),
 		"chain": fill("class A(A):pass\n"), "escapes": "class A(B): name='" + fill(`\x41`) + "'", "names in strings": "f'" +
 			fill(`\N{`) + "'",
-		"words": fill("a "), "long name": fill("a"), "numbers": fill("1_"), "carriage returns": fill("\r"), "form feeds": fill("\f"),
+		"words": fill("a "), "long name": fill("a"), "numbers": fill("1_"), "carriage returns": fill("\r"), "form feeds": fill("\f"), "letters": fill("名"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
