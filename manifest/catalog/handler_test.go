@@ -284,6 +284,41 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+// TestWithheldBody makes sure that nobody can hold an answer up with a body that is not looked at.
+func TestWithheldBody(t *testing.T) {
+	s := newServer(t, nil, catalog.HandlerOptions{})
+	id := s.create(minimal)
+	for _, test := range []struct {
+		method, path, key string
+		status            int
+	}{
+		{"POST", "/tools/", "key-x", 401}, {"POST", "/tools/none/such", "key-one", 404}, {"PATCH", "/tools/", "key-one", 405},
+		{"PUT", "/tools", "key-one", 307}, {"GET", "/tools/", "key-one", 200}, {"DELETE", "/tools/" + id, "key-one", 200},
+	} {
+		t.Run(test.method+" "+test.path, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+			defer cancel()
+			body, hold := io.Pipe()
+			defer context.AfterFunc(ctx, func() { _ = hold.Close() })() // the transport waits for it
+			r, err := http.NewRequestWithContext(ctx, test.method, s.url+test.path, body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("X-API-Key", test.key)
+			transport := &http.Transport{} // would use the connection again, so that the server wants the body out of the way
+			defer transport.CloseIdleConnections()
+			res, err := transport.RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = errors.Join(hold.Close(), res.Body.Close())
+			if res.StatusCode != test.status || ctx.Err() != nil {
+				t.Errorf("the answer is %d, want %d", res.StatusCode, test.status)
+			}
+		})
+	}
+}
+
 func TestPathsAndMethods(t *testing.T) {
 	s := newServer(t, nil, catalog.HandlerOptions{})
 	id := s.create(minimal)
