@@ -9,7 +9,6 @@ import (
 	"os"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/internal/httpbody"
 )
@@ -149,8 +148,6 @@ func (h *Handler) readPart(f *form, seen map[string]string, part *multipart.Part
 		}
 	case isFile:
 		f.problems.add(name, ruleType, "must be a field, not a file")
-	case !utf8.Valid(content):
-		f.problems.add(name, ruleText, textUTF8)
 	default:
 		seen[name] = string(content)
 	}

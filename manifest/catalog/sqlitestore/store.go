@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/toolwire/toolwire/manifest/catalog"
@@ -138,7 +137,6 @@ func (s *Store) Update(ctx context.Context, account, id string, change func(*cat
 		if err != nil {
 			return err
 		}
-		r.Tags = slices.Clone(r.Tags) // change may have kept them
 		_, err = tx.ExecContext(ctx, `UPDATE tools SET name = ?3, framework = ?4, type = ?5, description = ?6, tags = ?7, version = ?8,
 			class_name = ?9, module_name = ?10, deleted_at = ?11, source = ?12 WHERE account = ?1 AND id = ?2`, values...)
 		return err
