@@ -38,7 +38,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	addr := flags.String("addr", "127.0.0.1:8700", "the `address` to serve on; port 0 is any free one")
 	worldFile := flags.String("world", "", "JSON `file` with the world that tasks meet (default: the sample's shop)")
-	keep := flags.Int("keep", 200, "how many runs are kept; the oldest is dropped, one in progress never")
+	keep := flags.Int("keep", 200, "how many runs are kept beside those in progress; the oldest is dropped")
 	insecure := flags.Bool("insecure-listen", false, "allow an -addr that others can reach: they can see every run and dispatch tasks")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {

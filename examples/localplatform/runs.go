@@ -18,7 +18,7 @@ var errBusy = errors.New("too many runs are in progress; wait until one has ende
 type runs struct {
 	ctx  context.Context // of the runs in progress
 	base string          // URL of the server
-	keep int
+	keep int // runs that are over
 
 	mu      sync.Mutex
 	last    int
@@ -49,7 +49,6 @@ func (rs *runs) start(task task, world proxytest.World) (*record, error) {
 	rs.last++
 	r := newRecord(rs.last, task, platform)
 	rs.kept = append(rs.kept, r)
-	rs.drop()
 	rs.pending.Go(func() {
 		r.dispatch(rs.ctx, rs.base)
 		rs.mu.Lock()
@@ -59,15 +58,22 @@ func (rs *runs) start(task task, world proxytest.World) (*record, error) {
 	return r, nil
 }
 
-// drop forgets the oldest runs that have ended until few enough are kept. It needs rs.mu.
+// drop forgets the oldest runs that are over until few enough are kept. Those in progress do not count, so that the one
+// that ends last is not the one to go. It needs rs.mu.
 func (rs *runs) drop() {
-	for i := 0; i < len(rs.kept) && len(rs.kept) > rs.keep; {
-		if rs.kept[i].over() {
-			rs.kept = slices.Delete(rs.kept, i, i+1)
-		} else {
-			i++
+	over := 0
+	for _, r := range rs.kept {
+		if r.over() {
+			over++
 		}
 	}
+	rs.kept = slices.DeleteFunc(rs.kept, func(r *record) bool {
+		if over <= rs.keep || !r.over() {
+			return false
+		}
+		over--
+		return true
+	})
 }
 
 // get returns a run; nil if there is none, or not any more.

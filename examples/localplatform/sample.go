@@ -40,7 +40,7 @@ func newSample(token string) (*sample, error) {
 func (s *sample) task(base string) task {
 	return task{
 		URL: base + "/sample/dispatch", AuthHeader: "Authorization", AuthValue: "Bearer " + s.token, Sample: true, Timeout: 60 * time.Second,
-		Instruction: "Order #4521 arrived broken. Refund it and let the customer know.",
+		Instruction: "Order #4521 arrived broken. Refund it and tell the customer.",
 		Input:       json.RawMessage(`{"customer_id":"cust_99","order_id":"4521"}`), Strict: true,
 	}
 }

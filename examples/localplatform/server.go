@@ -27,9 +27,10 @@ var static embed.FS
 var templateFiles embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"length": length,
-	"clock":  func(t time.Time) string { return t.Format("15:04:05") },
-	"date":   func(t time.Time) string { return t.Format(time.RFC3339) },
+	"length":  length,
+	"seconds": func(d time.Duration) string { return fmt.Sprintf("%d s", int(d.Seconds())) },
+	"clock":   func(t time.Time) string { return t.Format("15:04:05") },
+	"date":    func(t time.Time) string { return t.Format(time.RFC3339) },
 	"symbol": func(status string) string {
 		return map[string]string{inProgress: "◔", completed: "✓", failed: "✕"}[status]
 	},

@@ -126,20 +126,76 @@ func acts(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control) || r == 0x200B || r == 0x2060 || r == 0xFEFF
 }
 
-// indented lays JSON out over lines unless it is short; nil if it is no JSON, or too much of it.
+// width is how long a line of JSON may be before it is laid out over several.
+const width = 64
+
+// indented lays JSON out so that what fits on a line stands on one; nil if it is no JSON, or too much of it.
 func indented(s string) []byte {
 	if len(s) > 256<<10 || depth(s) > 64 { // every level indents all that is in it
 		return nil
 	}
-	var b bytes.Buffer
-	if len(s) <= 72 && json.Compact(&b, []byte(s)) == nil {
-		return b.Bytes()
-	}
-	b.Reset()
-	if json.Indent(&b, []byte(s), "", "  ") != nil {
+	var compact bytes.Buffer
+	if json.Compact(&compact, []byte(s)) != nil {
 		return nil
 	}
-	return b.Bytes()
+	return layOut(nil, compact.Bytes(), "")
+}
+
+// layOut appends a compact value. Strings and numbers stay as they are written.
+func layOut(out, value []byte, indent string) []byte {
+	if len(indent)+len(value) <= width || value[0] != '{' && value[0] != '[' {
+		return append(out, value...)
+	}
+	deeper := indent + "  "
+	out = append(out, value[0])
+	for i, member := range members(value[1 : len(value)-1]) {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(out, '\n'), deeper...)
+		if n := nameLength(member); value[0] == '{' && n > 0 {
+			out = append(append(out, member[:n]...), ' ')
+			member = member[n:]
+		}
+		out = layOut(out, member, deeper)
+	}
+	out = append(append(out, '\n'), indent...)
+	return append(out, value[len(value)-1])
+}
+
+// members splits the inside of an object or array at its own commas.
+func members(inside []byte) [][]byte {
+	var parts [][]byte
+	start, level, quoted := 0, 0, false
+	for i := 0; i < len(inside); i++ {
+		switch c := inside[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			level++
+		case c == '}' || c == ']':
+			level--
+		case c == ',' && level == 0:
+			parts, start = append(parts, inside[start:i]), i+1
+		}
+	}
+	return append(parts, inside[start:])
+}
+
+// nameLength is how much of a member of an object its name and colon take.
+func nameLength(member []byte) int {
+	for i := 1; i < len(member); i++ {
+		switch member[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 2
+		}
+	}
+	return 0
 }
 
 // depth is an upper bound of the nesting.

@@ -180,7 +180,6 @@ func (p *page) events(t *texts, f facts) []event {
 				kind = "trace-refused"
 			}
 			events = append(events, event{c.At, c.Order, item{ID: id, Kind: kind, At: at, Actor: t.line(c.Actor), Call: calls[i]}})
-			p.actor(t.line(c.Actor))
 		}
 		calls[i].add(t, c, at)
 	}
@@ -193,7 +192,6 @@ func (p *page) events(t *texts, f facts) []event {
 		}
 		e.At = e.at.Sub(f.started)
 		events = append(events, e)
-		p.actor(e.Actor)
 	}
 	slices.SortFunc(events, func(a, b event) int { return cmp.Compare(a.order, b.order) })
 	// Arrival is the order of what happened; only events that were sent late go back to their place.
@@ -203,13 +201,12 @@ func (p *page) events(t *texts, f facts) []event {
 			i--
 		}
 	}
-	return events
-}
-
-func (p *page) actor(label string) {
-	if label != "" && !slices.Contains(p.Actors, label) {
-		p.Actors = append(p.Actors, label)
+	for _, e := range events {
+		if e.Actor != "" && !slices.Contains(p.Actors, e.Actor) {
+			p.Actors = append(p.Actors, e.Actor)
+		}
 	}
+	return events
 }
 
 // count counts a request, and what went wrong with it.
@@ -294,7 +291,16 @@ func newTrace(t *texts, tr proxytest.Trace) (*trace, time.Time) {
 			shown.Text = t.text(key+"-text", s)
 		}
 	}
-	shown.Payload = t.json(key+"-payload", tr.Payload)
+	var members map[string]json.RawMessage
+	_ = json.Unmarshal(tr.Payload, &members)
+	delete(members, "__occurred_at")
+	switch {
+	case len(members) == 2 && shown.From != "" && shown.To != "", len(members) == 1 && !shown.Text.Empty():
+	case shown.From != "" && shown.To != "" && len(members) == 3 && shown.Text.Shown == shown.From+" → "+shown.To:
+		shown.Text = text{}
+	default:
+		shown.Payload = t.json(key+"-payload", tr.Payload)
+	}
 	occurred, _ := time.Parse(time.RFC3339Nano, p.At)
 	return shown, occurred
 }
@@ -311,5 +317,5 @@ func length(d time.Duration) string {
 	case d < time.Minute:
 		return fmt.Sprintf("%.2f s", d.Seconds())
 	}
-	return d.Round(time.Second).String()
+	return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
 }

@@ -19,6 +19,8 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
 
@@ -50,13 +52,23 @@ func StartBrowser(ctx context.Context, path string, width, height int, scale flo
 	opts := append([]chromedp.ExecAllocatorOption{}, chromedp.DefaultExecAllocatorOptions[:]...)
 	opts = append(opts,
 		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(width, height),
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-dev-shm-usage", true),
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("disable-domain-reliability", true), chromedp.Flag("hide-scrollbars", true),
 		chromedp.Flag("force-device-scale-factor", fmt.Sprint(scale)),
 	)
 	allocator, stop := chromedp.NewExecAllocator(ctx, opts...)
 	tab, closeTab := chromedp.NewContext(allocator)
 	return tab, func() { closeTab(); stop() }
+}
+
+// Colours makes the page believe that the user prefers a scheme: light or dark.
+func Colours(scheme string) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+		})
+		return err
+	})
 }
 
 // StartPlatform builds localplatform into dir and starts it on a free port. It returns the URL of the page. The process

@@ -16,8 +16,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"github.com/toolwire/toolwire/examples/localplatform/browsertest"
@@ -71,9 +69,8 @@ func take(ctx context.Context, path string, dark bool, width, height int, scale 
 	if dark {
 		scheme = "dark"
 	}
-	steps := []chromedp.Action{
-		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}),
-		chromedp.EmulateViewport(int64(width), int64(max(height, 900)), chromedp.EmulateScale(scale)),
+	steps := []chromedp.Action[chromedp.Void]{
+		browsertest.Colours(scheme), chromedp.EmulateViewport(int64(width), int64(max(height, 900)), chromedp.EmulateScale(scale)),
 		chromedp.Navigate(url),
 	}
 	if path != "form" {
@@ -88,13 +85,11 @@ func take(ctx context.Context, path string, dark bool, width, height int, scale 
 	default:
 		return nil, errors.New("-page is run, list or form, not " + strconv.Quote(path))
 	}
-	if height == 0 {
-		steps = append(steps, chromedp.FullScreenshot(&png, 100))
-	} else {
-		steps = append(steps, chromedp.ActionFunc(func(ctx context.Context) error {
-			png, err = page.CaptureScreenshot().Do(ctx)
-			return err
-		}))
+	if err := chromedp.Do(tab, steps...); err != nil {
+		return nil, err
 	}
-	return png, chromedp.Run(tab, steps...)
+	if height == 0 {
+		return chromedp.Run(tab, chromedp.FullScreenshot(100))
+	}
+	return chromedp.Run(tab, chromedp.CaptureScreenshot())
 }
