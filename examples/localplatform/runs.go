@@ -18,7 +18,7 @@ var errBusy = errors.New("too many runs are in progress; wait until one has ende
 type runs struct {
 	ctx  context.Context // of the runs in progress
 	base string          // URL of the server
-	keep int // runs that are over
+	keep int             // runs that are over
 
 	mu      sync.Mutex
 	last    int

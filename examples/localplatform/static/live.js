@@ -25,6 +25,7 @@
     for (const { name, value } of [...fresh.attributes]) {
       if (old.getAttribute(name) !== value) old.setAttribute(name, value);
     }
+    for (const gone of [...old.children].filter((c) => c.id && ![...fresh.children].some((f) => f.id === c.id))) gone.remove();
     let at = old.firstChild;
     for (const child of [...fresh.childNodes]) {
       let match = at;
@@ -33,6 +34,12 @@
       if (match === null) {
         old.insertBefore(child, at);
         continue;
+      }
+      // An element that is moved loses the focus, so what stands before it goes instead.
+      while (at && at !== match && !at.id) {
+        const next = at.nextSibling;
+        at.remove();
+        at = next;
       }
       if (match !== at) old.insertBefore(match, at);
       else at = at.nextSibling;
