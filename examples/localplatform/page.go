@@ -53,6 +53,7 @@ type page struct {
 	Before, After text
 
 	Messages  []message
+	Judged    bool // an answer came that the contract could be held to
 	Gradeable bool
 	Problems  []problem
 	Faults    []string
@@ -162,6 +163,7 @@ func (p *page) take(t *texts, result *dispatchtest.Result, err error) {
 		p.fail(t, string(result.ErrorClass), result.Error)
 	}
 	p.Warnings, p.Gradeable = result.Warnings, result.Gradeable
+	p.Judged = result.Dispatch.Status >= 200 && result.Dispatch.Status < 300
 	p.Final = t.text("final", result.FinalResponse)
 	for _, found := range result.Problems {
 		p.Problems = append(p.Problems, problem{found.Fatal, found.Code, t.line(found.Pointer), t.line(found.Text)})

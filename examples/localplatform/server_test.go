@@ -353,7 +353,7 @@ func TestHostileAgent(t *testing.T) {
 		}}, nil
 	}), map[string]string{"instruction": attack + "\u202E", "input": `{"<b>":"` + strings.Repeat("x", 9000) + `"}`})
 	l.runs.wait()
-	resp, body := l.do(l.request("GET", path, ""))
+	_, body := l.do(l.request("GET", path, ""))
 	page := checkPage(t, body) // no script but ours, no inline handler, every element closed
 	hasNot(t, body, "<script>alert", "<img", "\u202e", "\x00", "\x1b", long[:20<<10])
 	has(t, page.id("final").say(), attack, "⟨U+202E⟩gnp.exe⟨U+0000⟩⟨U+001B⟩[31m", "Cut here.", "The whole text, 1.0 MiB")

@@ -40,7 +40,7 @@ func FuzzIndented(f *testing.F) {
 
 func TestVisible(t *testing.T) {
 	for in, want := range map[string]string{
-		"a\nb\tc": "a\nb\tc", "‮txt.exe": "⟨U+202E⟩txt.exe", "\x00\x1b[0m": "⟨U+0000⟩⟨U+001B⟩[0m", "שלום": "שלום", "a\u200bb": "a⟨U+200B⟩b", "\xff": "\uFFFD",
+		"a\nb\tc": "a\nb\tc", "\u202etxt.exe": "⟨U+202E⟩txt.exe", "\x00\x1b[0m": "⟨U+0000⟩⟨U+001B⟩[0m", "שלום": "שלום", "a\u200bb": "a⟨U+200B⟩b", "\xff": "\uFFFD",
 	} {
 		if got := visible(in); got != want {
 			t.Errorf("visible(%q) = %q, want %q", in, got, want)

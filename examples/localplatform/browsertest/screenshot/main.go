@@ -26,7 +26,7 @@ func main() {
 	dark := flag.Bool("dark", false, "in dark colours")
 	path := flag.String("page", "run", "which page: run, list or form")
 	width := flag.Int("width", 1280, "of the window, in CSS pixels")
-	height := flag.Int("height", 1500, "of the picture, in CSS pixels; 0 is the whole page")
+	height := flag.Int("height", 1660, "of the picture, in CSS pixels; 0 is the whole page")
 	scale := flag.Float64("scale", 1, "device pixels per CSS pixel")
 	flag.Parse()
 	if flag.NArg() > 0 {
