@@ -195,6 +195,8 @@ func TestSampleIsDeterministic(t *testing.T) {
 		l.post("/runs/sample", nil)
 	}
 	l.runs.wait()
+	// To the agent they have numbers of their own.
+	has(t, l.get("/runs/2").id("raw").say(), `"task_id": 2`, `"run_id": 2`, l.base+"/runs/2/api/odyssey-proxy/")
 	varying := regexp.MustCompile(`[0-9.]+ (ms|s)\b|\d\d:\d\d:\d\d|runs/\d+|Runs / #\d|"(run_id|task_id)": ?\d+|"run_token_jti": ?"[0-9a-f]+"|20\d\d-[^"]*Z`)
 	clean := func(path string) string { return varying.ReplaceAllString(l.get(path).named("main")[0].say(), "…") }
 	if one, two := clean("/runs/1"), clean("/runs/2"); one != two {

@@ -170,7 +170,10 @@ func (p *page) events(t *texts, f facts) []event {
 		p.count(t, c)
 		at := c.At.Sub(f.started)
 		key := fmt.Sprintf("%t\x00%s\x00%s\x00%s", c.Trace, c.Tool, c.Actor, c.Arguments)
-		i := slices.IndexFunc(calls, func(o *call) bool { return c.Attempt > 1 && o.key == key && o.repeat == c.Attempt-1 })
+		i := len(calls) - 1
+		for i >= 0 && (calls[i].key != key || calls[i].repeat != c.Attempt-1 || calls[i].Result()) {
+			i--
+		}
 		if i < 0 {
 			id := "event-" + strconv.Itoa(c.Order)
 			calls = append(calls, &call{Tool: t.line(c.Tool), Arguments: t.json(id+"-arguments", c.Arguments), key: key})

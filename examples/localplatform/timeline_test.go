@@ -80,9 +80,14 @@ func TestTraceOrder(t *testing.T) {
 
 // The same call made twice is two entries; only attempts of one call are one.
 func TestAttempts(t *testing.T) {
-	l := start(t, 10)
+	world, err := shop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	world.FailureRules = []proxytest.FailureRule{{Tool: "get_order", Nth: []int{2}, Status: 503, ErrorClass: "lock_contention"}}
+	l := startWorld(t, world, 10)
 	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		for range 2 {
+		for range 3 {
 			if _, err := run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"}); err != nil {
 				return nil, err
 			}
@@ -91,8 +96,31 @@ func TestAttempts(t *testing.T) {
 	}), nil)
 	l.runs.wait()
 	text := l.get(path).id("events").say()
-	if n := strings.Count(text, "get_order odyssey"); n != 2 || strings.Contains(text, "attempts") {
+	if n := strings.Count(text, "get_order odyssey"); n != 3 {
 		t.Errorf("%d entries in\n%s", n, text)
+	}
+	_, second, _ := strings.Cut(text, `"delivered" }`)
+	has(t, second, "get_order odyssey", "2 attempts", "Attempt 1", "503 lock_contention", "Attempt 2", "answered", "get_order odyssey")
+	if strings.Count(text, "2 attempts") != 1 || strings.Count(text, "Attempt ") != 2 {
+		t.Errorf("the attempts are not together in\n%s", text)
+	}
+}
+
+// A connection that goes stale between two requests is replaced, and the agent asked again: that is no new exchange.
+func TestExchanges(t *testing.T) {
+	platform, err := proxytest.New(proxytest.World{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRecord(3, task{}, platform)
+	r.begin(platform.NewRun())
+	for range 2 { // ping and dispatch
+		r.beat()
+		r.beat()
+		r.answered()
+	}
+	if len(r.beats) != 2 {
+		t.Errorf("%d exchanges, want 2", len(r.beats))
 	}
 }
 
