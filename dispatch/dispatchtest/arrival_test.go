@@ -3,6 +3,7 @@ package dispatchtest_test
 import (
 	"context"
 	"net/http"
+	"net/http/httptrace"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,14 +24,23 @@ func givesUp(patience time.Duration) dispatch.Agent {
 	}
 }
 
+// givesUpAtOnce calls a tool and gives the call up in the moment in which it has been sent.
+func givesUpAtOnce(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { cancel() }})
+	_, _ = run.Proxy.Call(ctx, "refund", nil)
+	return &dispatch.Response{FinalResponse: "I gave up."}, nil
+}
+
 // A call is on record when it has been sent, whether or not the agent waits for the answer, every time.
 func TestACallThatIsGivenUpIsOnRecord(t *testing.T) {
 	world := proxytest.World{
 		Behaviors:    map[string]proxytest.Behavior{"refund": proxytest.Canned(`{}`)},
 		FailureRules: []proxytest.FailureRule{{Delay: time.Minute}},
 	}
-	check := func(t *testing.T, patience time.Duration) {
-		got := dispatchtest.Run(t, dispatchtest.Target{Agent: givesUp(patience)}, dispatchtest.Task{World: world})
+	check := func(t *testing.T, agent dispatch.Agent) {
+		got := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{World: world})
 		got.AssertNoCallAfterEnd(t)
 		if len(got.Refused) != 1 || len(got.Warnings) != 0 {
 			t.Errorf("%d refused, warnings %q", len(got.Refused), got.Warnings)
@@ -40,8 +50,8 @@ func TestACallThatIsGivenUpIsOnRecord(t *testing.T) {
 		}
 	}
 	for range 100 {
-		synctest.Test(t, func(t *testing.T) { check(t, time.Second) })
-		check(t, time.Millisecond)
+		synctest.Test(t, func(t *testing.T) { check(t, givesUp(time.Second)) })
+		check(t, givesUpAtOnce)
 	}
 }
 

@@ -92,7 +92,7 @@ func (s *stage) nextTurn(before []Turn) *Turn {
 	turn := &Turn{Instruction: script[n]}
 	input := payload{Instruction: turn.Instruction}
 	if c != nil {
-		input.SessionID, input.TurnID = "session-"+s.run.ID, strconv.Itoa(n+1)
+		input.SessionID, input.TurnID = "session-"+s.run.JTI, strconv.Itoa(n+1)
 		if c.Memory != Stateful {
 			input.Latest, input.Messages = &turn.Instruction, transcript(before, c.ReplayTools)
 		}

@@ -260,15 +260,41 @@ func TestConversations(t *testing.T) {
 			if len(result.Turns) != len(tt.want) {
 				t.Fatalf("%d turns, want %d\n%s", len(result.Turns), len(tt.want), result)
 			}
+			session := sessionOf(t, result.Turns[0].Request)
 			for i, turn := range result.Turns {
-				if !strings.Contains(turn.FinalResponse, tt.want[i]) {
-					t.Errorf("turn %d: %s\nwant %s", i+1, turn.FinalResponse, tt.want[i])
+				got := strings.ReplaceAll(turn.FinalResponse, session, "session-1")
+				if !strings.Contains(got, tt.want[i]) || sessionOf(t, turn.Request) != session {
+					t.Errorf("turn %d: %s\nwant %s", i+1, got, tt.want[i])
 				}
 			}
 			if result.FinalResponse != result.Turns[len(result.Turns)-1].FinalResponse {
 				t.Error("the final response is not that of the last turn")
 			}
 		})
+	}
+}
+
+func sessionOf(t *testing.T, envelope json.RawMessage) string {
+	t.Helper()
+	var e struct {
+		Input struct {
+			SessionID string `json:"session_id"`
+		}
+	}
+	if err := json.Unmarshal(envelope, &e); err != nil || e.Input.SessionID == "" {
+		t.Fatalf("no session in %s", envelope)
+	}
+	return e.Input.SessionID
+}
+
+// An agent that outlives a platform, and remembers, must not take one session for another.
+func TestSessionsOfDifferentPlatformsDiffer(t *testing.T) {
+	talk := dispatchtest.Conversation{UserTurns: []string{"a"}}
+	run := func() string {
+		return sessionOf(t, dispatchtest.Run(t, dispatchtest.Target{Agent: conversing}, dispatchtest.Task{Conversation: &talk}).Dispatch.Request)
+	}
+	if first, second := run(), run(); first == second {
+		t.Errorf("two sessions are called %s", first)
 	}
 }
 

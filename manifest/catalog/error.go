@@ -29,11 +29,12 @@ const (
 	CodeCanceled     Code = "canceled"        // the caller's context was cancelled
 )
 
-// Error is the error of this package; find it with errors.As. It holds no key, no source code and no value of a field.
+// Error is the error of this package; find it with errors.As. It holds no key, no source code and no value of a field but a
+// tool's name. A [Store] returns it with CodeNotFound or CodeConflict; these need no more than the code.
 type Error struct {
 	Code    Code
 	Status  int    // HTTP status; 0 if there was none
-	Message string // what is wrong and what to do. From a server it is the server's word
+	Message string // what is wrong and what to do. From a server it is the server's word; "" is the code in words
 	Tool    string // the tool's name or id, "" where there is none
 
 	// Problems lists everything that is wrong with fields, in the order of the documented tables.
@@ -64,7 +65,11 @@ func (e *Error) Error() string {
 	if e.Status != 0 {
 		fmt.Fprintf(&b, "HTTP %d: ", e.Status)
 	}
-	b.WriteString(e.Message)
+	if e.Message != "" {
+		b.WriteString(e.Message)
+	} else {
+		b.WriteString(strings.ReplaceAll(string(e.Code), "_", " "))
+	}
 	for i, p := range e.Problems {
 		if i == 0 && len(e.Problems) == 1 {
 			b.WriteString(": " + p.String())

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -44,6 +45,11 @@ func TestParseWorld(t *testing.T) {
 		got, err := client.Call(t.Context(), step.tool, json.RawMessage(step.arguments))
 		if err != nil || !sameJSON(t, got, step.want) {
 			t.Errorf("%s %s: %s, error %v, want %s", step.tool, step.arguments, got, err, step.want)
+		}
+	}
+	for _, c := range run.Calls() {
+		if live := c.Tool == "search_flights"; live != (c.Source == proxy.SourcePassthrough) {
+			t.Errorf("%s has the source %s", c.Tool, c.Source)
 		}
 	}
 	run.Record().AssertState(t, "order/4521", `{"status":"refunded"}`)

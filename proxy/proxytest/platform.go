@@ -27,6 +27,7 @@
 package proxytest
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -36,6 +37,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -88,15 +90,16 @@ type Platform struct {
 	maxBytes int
 	lenient  bool
 
+	last *atomic.Int64 // the last run's number, shared with the platforms made by With
+
 	mu   sync.Mutex
 	runs map[string]*Run // by token
-	last int             // the last run's number
 }
 
 // New returns a platform with no runs. The world is compiled once and copied, but for what its behaviors refer to.
 // Everything wrong with it is reported together in an [*Error] with [CodeWorld].
 func New(w World, opts *Options) (*Platform, error) {
-	p := &Platform{runs: make(map[string]*Run), rate: 60, maxBytes: 1 << 20}
+	p := &Platform{last: new(atomic.Int64), runs: make(map[string]*Run), rate: 60, maxBytes: 1 << 20}
 	if opts != nil {
 		p.lenient = opts.AllowUndeclared
 		if opts.RatePerMinute != 0 {
@@ -111,6 +114,17 @@ func New(w World, opts *Options) (*Platform, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// With returns a platform with no runs and the same options and world, but for the initial state and the failure rules. It
+// shares what has been compiled of the tools, so that it costs little: for many tasks with the same tools. Runs of both
+// have different ids. Everything wrong is reported together in an [*Error] with [CodeWorld].
+func (p *Platform) With(initialState string, rules []FailureRule) (*Platform, error) {
+	w, err := p.world.with(initialState, rules)
+	if err != nil {
+		return nil, err
+	}
+	return &Platform{world: w, last: p.last, runs: make(map[string]*Run), rate: p.rate, maxBytes: p.maxBytes, lenient: p.lenient}, nil
 }
 
 // NewPlatform is [New] for a test: a world that cannot be used fails it at once, and faults of the runs, see
@@ -136,15 +150,15 @@ func (p *Platform) NewRun() *Run {
 	if err != nil {
 		panic("proxytest: the initial state was good before: " + err.Error())
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.last++
-	id := strconv.Itoa(p.last)
+	number := p.last.Add(1)
+	id := strconv.FormatInt(number, 10)
 	run := &Run{
 		ID: id, Path: "/api/odyssey-proxy/runs/" + id, Token: "run-" + random(24), JTI: random(16),
-		platform: p, state: state, ledgerTurn: make(chan struct{}, 1),
+		platform: p, number: number, state: state, ledgerTurn: make(chan struct{}, 1),
 		counts: map[string]int{}, matched: make([]int, len(p.world.rules)), attempts: map[string]int{}, pending: map[int]Call{},
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.runs[run.Token] = run
 	return run
 }
@@ -155,12 +169,7 @@ func (p *Platform) Tools() []string { return slices.Sorted(maps.Keys(p.world.too
 func (p *Platform) all() []*Run {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	runs := make([]*Run, p.last)
-	for _, run := range p.runs {
-		n, _ := strconv.Atoi(run.ID)
-		runs[n-1] = run
-	}
-	return runs
+	return slices.SortedFunc(maps.Values(p.runs), func(a, b *Run) int { return cmp.Compare(a.number, b.number) })
 }
 
 func random(n int) string {

@@ -19,6 +19,7 @@ type Run struct {
 	JTI   string // the token's id
 
 	platform *Platform
+	number   int64
 	state    *ledger.State
 
 	// ledgerTurn holds a token while a behavior uses the ledger. It is no mutex, because a goroutine that waits for a

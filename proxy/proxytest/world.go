@@ -37,11 +37,7 @@ func compile(w World) (*world, error) {
 		rules: slices.Clone(w.FailureRules), seed: w.Seed,
 	}
 	problems := problems{code: CodeWorld}
-	if state, err := ledger.NewState(json.RawMessage(w.InitialState), w.LedgerSchema); err != nil {
-		problems.add(err, "%v", err)
-	} else {
-		c.before = state.Snapshot()
-	}
+	c.begin(&problems)
 	if len(w.Tools) == 0 {
 		for name, behavior := range w.Behaviors {
 			c.tools[name] = &tool{behavior: behavior, policy: schema.PolicyRecordOnly}
@@ -62,6 +58,25 @@ func compile(w World) (*world, error) {
 			problems.add(nil, "World.Behaviors has nil for %q", name)
 		}
 	}
+	c.checkRules(&problems)
+	if err := problems.err(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// begin looks at the initial state.
+func (c *world) begin(problems *problems) {
+	state, err := ledger.NewState(json.RawMessage(c.initial), c.ledgerSchema)
+	if err != nil {
+		problems.add(err, "%v", err)
+		return
+	}
+	c.before = state.Snapshot()
+}
+
+// checkRules looks at the failure rules, when the tools are known.
+func (c *world) checkRules(problems *problems) {
 	for i := range c.rules {
 		rule := &c.rules[i]
 		add := func(format string, args ...any) {
@@ -79,10 +94,19 @@ func compile(w World) (*world, error) {
 			add("%q is no type of trace events", rule.Trace)
 		}
 	}
+}
+
+// with is the world with another state and other rules.
+func (c *world) with(initial string, rules []FailureRule) (*world, error) {
+	other := *c
+	other.initial, other.rules, other.before = initial, slices.Clone(rules), ledger.Snapshot{}
+	problems := problems{code: CodeWorld}
+	other.begin(&problems)
+	other.checkRules(&problems)
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
-	return c, nil
+	return &other, nil
 }
 
 func (c *world) declare(w World) {

@@ -1,0 +1,197 @@
+package dispatchtest
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolwire/toolwire/internal/httpbody"
+	"github.com/toolwire/toolwire/internal/terminal"
+	"github.com/toolwire/toolwire/internal/wireerror"
+)
+
+const (
+	aPing        = `{"ping":true}`
+	aSpacedPing  = "\n{ \"ping\" :\ttrue } \r\n"
+	maxProbeBody = 64 << 10 // of an answer; the rest does not matter
+)
+
+// probe is one request that is not the platform's own.
+type probe struct {
+	method string // default POST
+	body   string
+	auth   string // "" sends none
+	header http.Header
+}
+
+// answer is what became of a probe.
+type answer struct {
+	status  int // 0 if there was no answer
+	header  http.Header
+	body    []byte
+	tls     *tls.ConnectionState
+	began   time.Time
+	took    time.Duration
+	err     error // why there is no answer, or no whole one
+	timeout bool  // err is that the time was over
+	conn    connection
+}
+
+// connection is what could be seen of one. It is filled by callbacks that may come late.
+type connection struct {
+	made      bool
+	remote    net.Addr
+	handshake error // of TLS
+}
+
+// send sends a probe and waits for its answer, for as long as one request may take.
+func (c *checkup) send(ctx context.Context, p probe) *answer {
+	a := &answer{began: time.Now()}
+	defer func() { a.took = time.Since(a.began) }()
+	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
+	defer cancel()
+	var mu sync.Mutex
+	var seen connection
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(info httptrace.GotConnInfo) {
+			mu.Lock()
+			defer mu.Unlock()
+			if seen.made = true; info.Conn != nil {
+				seen.remote = info.Conn.RemoteAddr()
+			}
+		},
+		ConnectDone: func(_, _ string, err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			seen.made = seen.made || err == nil
+		},
+		TLSHandshakeDone: func(_ tls.ConnectionState, err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			seen.handshake = err
+		},
+	})
+	defer func() {
+		mu.Lock()
+		defer mu.Unlock()
+		a.conn = seen
+		a.timeout = errors.Is(a.err, context.DeadlineExceeded)
+	}()
+	if p.method == "" {
+		p.method = http.MethodPost
+	}
+	req, err := http.NewRequestWithContext(ctx, p.method, c.stage.url, strings.NewReader(p.body))
+	if err != nil {
+		a.err = err
+		return a
+	}
+	if p.header != nil {
+		req.Header = p.header
+	}
+	if p.body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if p.auth != "" {
+		req.Header.Set(c.stage.target.AuthHeader, p.auth)
+	}
+	resp, err := c.stage.client.Do(req)
+	if err != nil {
+		a.err = err
+		return a
+	}
+	a.status, a.header, a.tls = resp.StatusCode, resp.Header, resp.TLS
+	a.body, err = httpbody.Response(resp, maxProbeBody)
+	if !errors.Is(err, httpbody.ErrTooLarge) {
+		a.err = err
+	}
+	return a
+}
+
+// ok reports a 2xx.
+func (a *answer) ok() bool { return a.status >= 200 && a.status < 300 }
+
+// refuses reports what the platform takes for a refusal of the bearer.
+func (a *answer) refuses() bool {
+	return a.status == http.StatusUnauthorized || a.status == http.StatusForbidden
+}
+
+// html reports whether the answer is a page for people.
+func (a *answer) html() bool {
+	media, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
+	start := bytes.ToLower(bytes.TrimSpace(a.body[:min(len(a.body), 512)]))
+	return media == "text/html" || bytes.HasPrefix(start, []byte("<!doctype html")) || bytes.HasPrefix(start, []byte("<html"))
+}
+
+// tell says what came, as the object of "answered".
+func (c *checkup) tell(a *answer) string {
+	switch {
+	case a.status == 0 && a.timeout:
+		return "nothing in time"
+	case a.status == 0:
+		return "nothing: " + wireerror.Text("the endpoint", a.conn.made, a.err)
+	case a.html():
+		return strings.TrimRight(fmt.Sprintf("%d with an HTML page %s", a.status, c.quote(title(a.body))), " ")
+	case len(a.body) == 0:
+		return fmt.Sprintf("%d", a.status)
+	}
+	return fmt.Sprintf("%d: %s", a.status, c.quote(string(a.body)))
+}
+
+// quote is what the endpoint said, on a line. Secrets are taken out before anything is cut, so that no half of one is left.
+func (c *checkup) quote(text string) string {
+	return terminal.Cut(strings.Join(strings.Fields(terminal.Clean(c.hide.Replace(text))), " "), 200)
+}
+
+// title is what a page says that it is.
+func title(page []byte) string {
+	lower := bytes.ToLower(page)
+	from, to := bytes.Index(lower, []byte("<title>")), bytes.Index(lower, []byte("</title>"))
+	if from < 0 || to < from || len(lower) != len(page) {
+		return ""
+	}
+	return "(" + string(page[from+len("<title>"):to]) + ")"
+}
+
+func inJSON(s string) string {
+	text, _ := json.Marshal(s) // a string can always be written
+	return string(text[1 : len(text)-1])
+}
+
+// connect replaces the stage's way to the endpoint by one on which a connection is used once, so that no check suffers
+// from how the one before ended, and by which answers are seen.
+func (c *checkup) connect() {
+	next := c.stage.client.Transport
+	switch {
+	case c.stage.target.Agent != nil:
+	case c.url != nil && c.opts.Transport != nil:
+		next = c.opts.Transport
+	default:
+		next = &http.Transport{DisableKeepAlives: true, ExpectContinueTimeout: time.Second} // no HTTP proxy from the environment
+	}
+	c.media = &mediaTypes{next: next}
+	c.stage.client.Transport = c.media
+}
+
+// mediaTypes keeps the media type of the last answer. One request is made at a time.
+type mediaTypes struct {
+	next http.RoundTripper
+	last string
+}
+
+func (m *mediaTypes) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := m.next.RoundTrip(r)
+	if err == nil {
+		m.last = resp.Header.Get("Content-Type")
+	}
+	return resp, err
+}

@@ -1,0 +1,188 @@
+package dispatchtest
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// datasetReader reads one file: first as text, then its header, then row by row.
+type datasetReader struct {
+	opts     DatasetOptions
+	problems datasetProblems
+	set      Dataset
+
+	data    []byte
+	csv     *csv.Reader
+	columns []column
+	offset  int64 // of the first byte that has not been read as CSV
+
+	row, line int // of the record last read
+	own       []DatasetProblem
+}
+
+func (d *datasetReader) read(r io.Reader) {
+	if !d.readText(r) {
+		return
+	}
+	d.csv = csv.NewReader(bytes.NewReader(d.data))
+	d.csv.FieldsPerRecord = -1
+	header, ok := d.next()
+	if !ok || !d.readHeader(header) {
+		return
+	}
+	for {
+		record, ok := d.next()
+		if !ok {
+			break
+		}
+		if len(d.set.Rows) == d.opts.MaxRows {
+			d.whole(DatasetTooLarge, "the file has more than %d rows (DatasetOptions.MaxRows)", d.opts.MaxRows)
+			return
+		}
+		d.set.Rows = append(d.set.Rows, d.readRow(record))
+		d.flush()
+	}
+	if len(d.set.Rows) == 0 && len(d.problems.found) == 0 {
+		d.whole(DatasetRow, "the file has a header and no rows")
+	}
+}
+
+// readText takes the file in and looks whether it can be CSV in UTF-8 at all.
+func (d *datasetReader) readText(r io.Reader) bool {
+	data, err := io.ReadAll(io.LimitReader(r, d.opts.MaxBytes+1))
+	start := data[:min(len(data), 1024)]
+	switch {
+	case err != nil:
+		d.whole(DatasetUnreadable, "the file cannot be read: %v", err)
+		d.problems.cause = err
+	case int64(len(data)) > d.opts.MaxBytes:
+		d.whole(DatasetTooLarge, "the file has more than %d bytes (DatasetOptions.MaxBytes)", d.opts.MaxBytes)
+	case bytes.HasPrefix(data, []byte("PK\x03\x04")):
+		d.whole(DatasetUnreadable, "the file is a spreadsheet or an archive, no CSV: save the sheet as CSV in UTF-8")
+	case bytes.HasPrefix(data, []byte{0xFF, 0xFE}), bytes.HasPrefix(data, []byte{0xFE, 0xFF}):
+		d.whole(DatasetUnreadable, "the file is in UTF-16: save it as CSV in UTF-8")
+	case bytes.IndexByte(start, 0) >= 0:
+		d.whole(DatasetUnreadable, "the file has NUL characters, as UTF-16 has: save it as CSV in UTF-8")
+	default:
+		d.data = bytes.TrimPrefix(data, []byte("\uFEFF"))
+		if len(bytes.TrimSpace(d.data)) == 0 {
+			d.whole(DatasetUnreadable, "the file is empty: it begins with a header such as "+
+				"user,behavior,state,failure_rules,expected_outcome")
+			break
+		}
+		if !bytes.Contains(d.data, []byte("\n")) && bytes.Contains(d.data, []byte("\r")) {
+			d.whole(DatasetUnreadable, "the lines end in CR alone: save the file with LF or CRLF")
+			break
+		}
+		if widest(d.data) > d.opts.MaxColumns {
+			d.whole(DatasetTooLarge, "the file has more than %d columns (DatasetOptions.MaxColumns)", d.opts.MaxColumns)
+			break
+		}
+		return true
+	}
+	return false
+}
+
+// widest is the number of cells in the longest row. It is looked at before the file is read as CSV, which takes much more
+// memory per cell than a comma does.
+func widest(data []byte) int {
+	most, cells, quoted := 0, 1, false
+	for _, c := range data {
+		switch {
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == ',':
+			cells++
+		case c == '\n':
+			most, cells = max(most, cells), 1
+		}
+	}
+	return max(most, cells)
+}
+
+// next reads a record and finds out where it is; ok is false after the last and after an error, which it reports.
+func (d *datasetReader) next() (record []string, ok bool) {
+	record, err := d.csv.Read()
+	start := d.offset
+	d.offset = d.csv.InputOffset()
+	if errors.Is(err, io.EOF) {
+		return nil, false
+	}
+	for rest := d.data[start:]; ; d.row++ { // lines without anything are rows of a spreadsheet, too
+		trimmed, found := bytes.CutPrefix(rest, []byte("\n"))
+		if !found {
+			trimmed, found = bytes.CutPrefix(rest, []byte("\r\n"))
+		}
+		if !found {
+			break
+		}
+		rest = trimmed
+	}
+	d.row++
+	if err != nil {
+		d.broken(err, d.data[start:])
+		return nil, false
+	}
+	d.line, _ = d.csv.FieldPos(0)
+	return record, true
+}
+
+// broken reports what makes the rest of the file unreadable.
+func (d *datasetReader) broken(err error, rest []byte) {
+	parse, ok := errors.AsType[*csv.ParseError](err)
+	if !ok {
+		d.whole(DatasetUnreadable, "%v", err)
+		return
+	}
+	d.line = parse.StartLine
+	if first, _, _ := strings.Cut(string(rest), "\n"); len(d.columns) == 0 && d.separated(first) {
+		return
+	}
+	switch {
+	case errors.Is(err, csv.ErrBareQuote):
+		err = fmt.Errorf(`a quote (") at byte %d of line %d is in a cell that does not begin with one: `+
+			`put the whole cell into quotes, without a space before them, and double the quotes inside`, parse.Column, parse.Line)
+	case d.offset == int64(len(d.data)) && bytes.Count(rest, []byte(`"`))%2 == 1:
+		err = errors.New(`a cell begins with a quote (") that is never closed, or a quote inside a cell is not doubled`)
+	default:
+		err = fmt.Errorf(`the quote (") at byte %d of line %d ends a cell, but more follows: `+
+			`double the quotes inside a cell`, parse.Column, parse.Line)
+	}
+	d.problem(DatasetUnreadable, -1, "%v; nothing from here on can be read", err)
+	d.flush()
+}
+
+// whole reports a problem of the file.
+func (d *datasetReader) whole(code DatasetCode, format string, args ...any) {
+	d.problems.add(DatasetProblem{Code: code, Message: fmt.Sprintf(format, args...)})
+}
+
+// problem reports a problem of the row that is being read, in the column with this index, or of the whole row (-1).
+func (d *datasetReader) problem(code DatasetCode, index int, format string, args ...any) {
+	p := DatasetProblem{Code: code, Row: d.row, Line: d.line, column: index, Message: fmt.Sprintf(format, args...)}
+	if index >= 0 {
+		p.Column = d.set.Columns[index]
+	}
+	d.own = append(d.own, p)
+}
+
+// flush hands the problems of a row over, in the order of the columns.
+func (d *datasetReader) flush() {
+	slices.SortStableFunc(d.own, func(a, b DatasetProblem) int { return cmp.Compare(a.column, b.column) })
+	for _, p := range d.own {
+		d.problems.add(p)
+	}
+	d.own = d.own[:0]
+}
+
+// blank reports whether no cell has anything to show.
+func blank(record []string) bool {
+	return !slices.ContainsFunc(record, func(cell string) bool { return strings.TrimSpace(cell) != "" })
+}

@@ -1,0 +1,106 @@
+package dispatchtest
+
+import (
+	"cmp"
+	"encoding/json"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// setJSON is a set as JSON. Members are added over time, and keep their meaning.
+type setJSON struct {
+	Name     string       `json:"name"`
+	Started  time.Time    `json:"started"`
+	TookMS   float64      `json:"took_ms"`
+	OK       bool         `json:"ok"`
+	Counts   countsJSON   `json:"counts"`
+	Causes   []causeCount `json:"causes"`
+	CaseList []caseJSON   `json:"cases"`
+}
+
+type countsJSON struct {
+	Cases     int `json:"cases"`
+	Passed    int `json:"passed"`
+	Failed    int `json:"failed"`
+	Errors    int `json:"errors"`
+	Cancelled int `json:"cancelled"`
+	Skipped   int `json:"skipped"`
+}
+
+type caseJSON struct {
+	Name            string     `json:"name"`
+	Row             int        `json:"row,omitempty"`
+	Line            int        `json:"line,omitempty"`
+	Verdict         Verdict    `json:"verdict"`
+	Cause           Cause      `json:"cause,omitempty"`
+	Reason          string     `json:"reason,omitempty"`
+	TookMS          float64    `json:"took_ms"`
+	ExpectedOutcome Outcome    `json:"expected_outcome,omitempty"`
+	Turns           int        `json:"turns"`
+	FinalResponse   string     `json:"final_response,omitempty"`
+	Calls           []callJSON `json:"calls"`
+	Warnings        []string   `json:"warnings,omitempty"`
+}
+
+type callJSON struct {
+	Tool       string `json:"tool"`
+	Source     string `json:"source,omitempty"` // of a call that was answered with a result
+	Status     int    `json:"status,omitempty"` // of one that was refused; 0 if there was no whole answer
+	ErrorClass string `json:"error_class,omitempty"`
+}
+
+// WriteJSON writes the set as one JSON document, indented: its counts, and every case with its verdict, cause, reason,
+// final response and tool calls. Arguments and results of calls are not in it; they are in [CaseResult].Result. It returns
+// the first error of w.
+func (s *Set) WriteJSON(w io.Writer) error {
+	doc := setJSON{
+		Name: s.Name, Started: s.Started.UTC(), TookMS: milliseconds(s.Took), OK: s.OK(), Causes: s.causes(),
+		Counts: countsJSON{
+			Cases: len(s.Cases), Passed: s.Count(Passed), Failed: s.Count(Failed), Errors: s.Count(Errored),
+			Cancelled: s.Count(Cancelled), Skipped: s.Count(Skipped),
+		},
+		CaseList: make([]caseJSON, len(s.Cases)),
+	}
+	for i := range s.Cases {
+		doc.CaseList[i] = s.Cases[i].document()
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(doc)
+}
+
+func (c *CaseResult) document() caseJSON {
+	doc := caseJSON{
+		Name: c.Name, Verdict: c.Verdict, Cause: c.Cause, Reason: c.Reason, TookMS: milliseconds(c.Took), Calls: []callJSON{},
+	}
+	if c.Row != nil {
+		doc.Row, doc.Line, doc.ExpectedOutcome = c.Row.Number, c.Row.Line, c.Row.ExpectedOutcome
+	}
+	if c.Result == nil {
+		return doc
+	}
+	doc.Turns, doc.FinalResponse, doc.Warnings = len(c.Result.Turns), c.Result.FinalResponse, slices.Clone(c.Result.Warnings)
+	for _, p := range c.Result.Problems {
+		if !p.Fatal {
+			doc.Warnings = append(doc.Warnings, p.String())
+		}
+	}
+	calls := slices.Concat(c.Result.Calls, c.Result.Refused)
+	slices.SortFunc(calls, func(a, b proxytest.Call) int { return cmp.Compare(a.Order, b.Order) })
+	for _, call := range calls {
+		switch {
+		case call.Trace:
+		case call.Source != "":
+			doc.Calls = append(doc.Calls, callJSON{Tool: call.Tool, Source: string(call.Source)})
+		default:
+			doc.Calls = append(doc.Calls, callJSON{Tool: call.Tool, Status: call.Status, ErrorClass: call.ErrorClass})
+		}
+	}
+	return doc
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -1,0 +1,225 @@
+package dispatchtest
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolwire/toolwire/internal/terminal"
+)
+
+// SummaryOptions configures [Set.WriteSummary]. The zero value of every field is its default.
+type SummaryOptions struct {
+	// Colour marks verdicts by colour as well.
+	Colour bool
+
+	// MaxCases is how many of the cases that neither passed nor were skipped are listed. Default 20; -1 is all.
+	MaxCases int
+}
+
+var verdicts = []struct {
+	verdict Verdict
+	word    string // after a number
+	style   terminal.Style
+}{
+	{Passed, "passed", terminal.Good},
+	{Failed, "failed", terminal.Bad},
+	{Errored, "with errors", terminal.Bad},
+	{Cancelled, "cancelled", terminal.Warn},
+	{Skipped, "skipped", terminal.Warn},
+}
+
+func (v Verdict) style() terminal.Style {
+	for _, known := range verdicts {
+		if known.verdict == v {
+			return known.style
+		}
+	}
+	return terminal.Plain
+}
+
+// WriteSummary writes the set for people: the cases that are not good, how often each cause was, why cases were skipped
+// and what the platform would warn of, the slowest ones if there are many, and a line with the counts at the end. What came from agents is made harmless for
+// terminals. opts may be nil. It returns the first error of w.
+func (s *Set) WriteSummary(w io.Writer, opts *SummaryOptions) error {
+	var o SummaryOptions
+	if opts != nil {
+		o = *opts
+	}
+	var b bytes.Buffer
+	s.writeBad(&b, o)
+	s.writeCauses(&b, o.Colour)
+	s.writeNotes(&b, o.Colour)
+	s.writeSlowest(&b, o.Colour)
+	s.writeCounts(&b, o.Colour)
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// writeBad lists what is neither passed nor skipped. Cases that had not begun say nothing of their own.
+func (s *Set) writeBad(b *bytes.Buffer, o SummaryOptions) {
+	most := cmp.Or(o.MaxCases, 20)
+	var table terminal.Table
+	listed, more := 0, 0
+	for i := range s.Cases {
+		c := &s.Cases[i]
+		if c.Verdict == Passed || c.Verdict == Skipped || c.Verdict == Cancelled {
+			continue
+		}
+		if listed == most {
+			more++
+			continue
+		}
+		listed++
+		table.Row(terminal.Cell{Text: string(c.Verdict), Style: c.Verdict.style()}, terminal.Text(terminal.Cut(oneLine(c.Name), 48)),
+			terminal.Cell{Text: shortTime(c.Took), Right: true}, terminal.Text(string(c.Cause)+": "+terminal.Cut(oneLine(c.Reason), 200)))
+	}
+	if listed == 0 {
+		return
+	}
+	_ = table.Write(b, o.Colour) // a Buffer has no errors
+	if more > 0 {
+		fmt.Fprintf(b, "and %d more\n", more)
+	}
+	b.WriteByte('\n')
+}
+
+func (s *Set) writeCauses(b *bytes.Buffer, colour bool) {
+	causes := s.causes()
+	if len(causes) == 0 {
+		return
+	}
+	var table terminal.Table
+	table.Row(terminal.Cell{Text: "cause", Style: terminal.Faint}, terminal.Cell{Text: "cases", Style: terminal.Faint, Right: true})
+	for _, c := range causes {
+		table.Row(terminal.Text(string(c.Cause)), terminal.Cell{Text: fmt.Sprint(c.Cases), Right: true})
+	}
+	_ = table.Write(b, colour)
+	b.WriteByte('\n')
+}
+
+// causeCount is how many cases did not pass for a cause.
+type causeCount struct {
+	Cause Cause `json:"cause"`
+	Cases int   `json:"cases"`
+}
+
+// causes counts, the most frequent first, those of a kind by name.
+func (s *Set) causes() []causeCount {
+	counts := []causeCount{}
+	for i := range s.Cases {
+		cause := s.Cases[i].Cause
+		if cause == "" {
+			continue
+		}
+		at := slices.IndexFunc(counts, func(c causeCount) bool { return c.Cause == cause })
+		if at < 0 {
+			at, counts = len(counts), append(counts, causeCount{Cause: cause})
+		}
+		counts[at].Cases++
+	}
+	slices.SortFunc(counts, func(a, b causeCount) int {
+		return cmp.Or(b.Cases-a.Cases, strings.Compare(string(a.Cause), string(b.Cause)))
+	})
+	return counts
+}
+
+// writeNotes says once what holds for several cases: why they were skipped, and the platform's warnings.
+func (s *Set) writeNotes(b *bytes.Buffer, colour bool) {
+	type note struct{ kind, text string }
+	var notes []note
+	counts := map[note]int{}
+	add := func(kind, text string) {
+		n := note{kind, text}
+		if counts[n]++; counts[n] == 1 {
+			notes = append(notes, n)
+		}
+	}
+	for i := range s.Cases {
+		c := &s.Cases[i]
+		if c.Verdict == Skipped {
+			add("skipped", c.Reason)
+		}
+		if c.Result == nil {
+			continue
+		}
+		for _, text := range c.Result.Warnings {
+			add("warning", text)
+		}
+		for _, p := range c.Result.Problems {
+			if !p.Fatal {
+				add("warning", "the answer misses the response contract: "+p.Code)
+			}
+		}
+	}
+	var table terminal.Table
+	for _, n := range notes {
+		table.Row(terminal.Cell{Text: n.kind, Style: terminal.Warn}, terminal.Text(plural(counts[n], "case")+": "+oneLine(n.text)))
+	}
+	_ = table.Write(b, colour)
+	if len(notes) > 0 {
+		b.WriteByte('\n')
+	}
+}
+
+// writeSlowest lists the three slowest of more than nine.
+func (s *Set) writeSlowest(b *bytes.Buffer, colour bool) {
+	var ran []*CaseResult
+	for i := range s.Cases {
+		if c := &s.Cases[i]; c.Took > 0 {
+			ran = append(ran, c)
+		}
+	}
+	if len(ran) < 10 {
+		return
+	}
+	slices.SortStableFunc(ran, func(a, b *CaseResult) int { return cmp.Compare(b.Took, a.Took) })
+	var table terminal.Table
+	table.Row(terminal.Cell{Text: "slowest", Style: terminal.Faint})
+	for _, c := range ran[:3] {
+		table.Row(terminal.Cell{Text: shortTime(c.Took), Right: true}, terminal.Text(terminal.Cut(oneLine(c.Name), 72)))
+	}
+	_ = table.Write(b, colour)
+	b.WriteByte('\n')
+}
+
+func (s *Set) writeCounts(b *bytes.Buffer, colour bool) {
+	var counts []string
+	for _, v := range verdicts {
+		if n := s.Count(v.verdict); n > 0 || v.verdict == Passed {
+			style := v.style
+			if n == 0 {
+				style = terminal.Plain
+			}
+			counts = append(counts, terminal.Paint(colour, style, fmt.Sprintf("%d %s", n, v.word)))
+		}
+	}
+	fmt.Fprintf(b, "%s in %s: %s\n", plural(len(s.Cases), "case"), shortTime(s.Took), strings.Join(counts, ", "))
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// oneLine makes text of several lines fit into a table.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// shortTime is a duration in three digits or so.
+func shortTime(d time.Duration) string {
+	switch ms := float64(d) / float64(time.Millisecond); {
+	case ms < 9.95:
+		return fmt.Sprintf("%.1f ms", ms)
+	case ms < 999.5:
+		return fmt.Sprintf("%.0f ms", ms)
+	case ms < 59_950:
+		return fmt.Sprintf("%.1f s", ms/1000)
+	}
+	return d.Round(time.Second).String()
+}

@@ -1,0 +1,202 @@
+// Doctor examines an agent's endpoint from outside, as the platform will meet it, and what belongs to its registration:
+// is it reachable, does it check the bearer before the ping, does it answer a sample dispatch, would the platform take
+// the tools, the manifest and the dataset.
+//
+//	AGENT_TOKEN=… go run ./examples/doctor -url http://localhost:8080/dispatch -token-env AGENT_TOKEN
+//	go run ./examples/doctor -url https://agents.example.com/dispatch -token-file token -tools tools_schema.json -json
+//
+// The token comes from an environment variable or a file, never from the command line, where others can see it. It is sent
+// to the URL and nowhere else, and not printed.
+//
+// An agent on this machine works on one sample task; one elsewhere only on the task of -instruction, because it could not
+// reach the proxy that is played here.
+//
+// The exit status is 0 when nothing failed, 1 when a check failed (with -strict also when one warned) or was interrupted, 2
+// for a mistake on the command line or a file that cannot be read.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/terminal"
+	"github.com/toolwire/toolwire/ledger"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// flags is the command line.
+type flags struct {
+	url, header, tokenEnv, tokenFile          string
+	tools, ledger, manifest, dataset, proxy   string
+	instruction                               string
+	timeout, runTimeout                       time.Duration
+	noDispatch, transcript, strict, printJSON bool
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var f flags
+	if err := f.parse(args, stderr); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return 0
+		}
+		return 2 // it has been told
+	}
+	target, opts, err := f.read()
+	if err != nil {
+		fmt.Fprintf(stderr, "doctor: %v\n", err)
+		return 2
+	}
+	report, err := dispatchtest.Check(ctx, target, opts)
+	if report == nil {
+		fmt.Fprintf(stderr, "doctor: %v\n", err)
+		return 2
+	}
+	failed := err != nil || !report.OK() || f.strict && len(report.Warned()) > 0
+	if err != nil {
+		fmt.Fprintf(stderr, "doctor: interrupted: %v\n", err)
+	}
+	if err := f.print(stdout, report); err != nil {
+		fmt.Fprintf(stderr, "doctor: %v\n", err)
+		return 1
+	}
+	if failed {
+		return 1
+	}
+	return 0
+}
+
+func (f *flags) parse(args []string, stderr io.Writer) error {
+	set := flag.NewFlagSet("doctor", flag.ContinueOnError)
+	set.SetOutput(stderr)
+	set.StringVar(&f.url, "url", "", "the endpoint, as it will be registered (required)")
+	set.StringVar(&f.header, "auth-header", "Authorization", `the auth header's name; in Authorization "Bearer " is put before a token that has no scheme`)
+	set.StringVar(&f.tokenEnv, "token-env", "", "name of the environment variable that has the token")
+	set.StringVar(&f.tokenFile, "token-file", "", "file that has the token")
+	set.StringVar(&f.tools, "tools", "", "file with the tools_schema")
+	set.StringVar(&f.ledger, "ledger", "", "file with the ledger schema, if tools have adapters")
+	set.StringVar(&f.manifest, "manifest", "", "file with the tools manifest, tools.json")
+	set.StringVar(&f.dataset, "dataset", "", "file with the dataset, CSV")
+	set.StringVar(&f.proxy, "proxy", "", "base URL of the platform's proxy, to see whether it can be reached from here")
+	set.StringVar(&f.instruction, "instruction", "", "what the sample dispatch asks for (default: to say that the agent is ready)")
+	set.BoolVar(&f.noDispatch, "no-dispatch", false, "make the agent do no work")
+	set.DurationVar(&f.timeout, "timeout", 10*time.Second, "how long one request may take, the sample dispatch excepted")
+	set.DurationVar(&f.runTimeout, "run-timeout", 300*time.Second, "how long the sample dispatch may take: the registration's run_timeout_s")
+	set.BoolVar(&f.transcript, "require-transcript", false, `the registration has "Require a gradeable rich transcript"`)
+	set.BoolVar(&f.strict, "strict", false, "exit with 1 for warnings too")
+	set.BoolVar(&f.printJSON, "json", false, "print the report as JSON")
+	if err := set.Parse(args); err != nil {
+		return err
+	}
+	var mistake string
+	switch {
+	case set.NArg() > 0:
+		mistake = fmt.Sprintf("unexpected argument %q", set.Arg(0))
+	case f.url == "":
+		mistake = "-url is required"
+	case f.tokenEnv != "" && f.tokenFile != "":
+		mistake = "-token-env and -token-file exclude each other"
+	case f.timeout <= 0 || f.runTimeout <= 0:
+		mistake = "-timeout and -run-timeout must be positive"
+	case f.noDispatch && f.instruction != "":
+		mistake = "-no-dispatch and -instruction exclude each other"
+	case f.ledger != "" && f.tools == "":
+		mistake = "-ledger is for -tools, which is missing"
+	default:
+		return nil
+	}
+	fmt.Fprintf(stderr, "doctor: %s; see -h\n", mistake)
+	return errors.New(mistake)
+}
+
+// read makes what Check needs of the flags and the files that they name.
+func (f *flags) read() (target dispatchtest.Target, opts *dispatchtest.CheckOptions, err error) {
+	opts = &dispatchtest.CheckOptions{ProxyBase: f.proxy, Manifest: f.manifest, Timeout: f.timeout, NoDispatch: f.noDispatch}
+	if f.instruction != "" {
+		opts.Task = &dispatchtest.Task{Instruction: f.instruction}
+	}
+	target = dispatchtest.Target{URL: f.url, AuthHeader: f.header, RunTimeout: f.runTimeout, Strict: f.transcript}
+	if target.AuthValue, err = f.authValue(); err != nil {
+		return target, opts, err
+	}
+	if f.tools != "" {
+		if opts.ToolsJSON, err = os.ReadFile(f.tools); err != nil {
+			return target, opts, fmt.Errorf("-tools: %w", err)
+		}
+	}
+	if f.ledger != "" {
+		text, err := os.ReadFile(f.ledger)
+		if err != nil {
+			return target, opts, fmt.Errorf("-ledger: %w", err)
+		}
+		opts.LedgerSchema = new(ledger.Schema)
+		if err := json.Unmarshal(text, opts.LedgerSchema); err != nil {
+			return target, opts, fmt.Errorf("-ledger: %w", err)
+		}
+		if err := opts.LedgerSchema.Validate(); err != nil {
+			return target, opts, fmt.Errorf("-ledger: %w", err)
+		}
+	}
+	if f.manifest != "" {
+		if _, err := os.Stat(f.manifest); err != nil {
+			return target, opts, fmt.Errorf("-manifest: %w", err)
+		}
+	}
+	if f.dataset != "" {
+		text, err := os.ReadFile(f.dataset)
+		if err != nil {
+			return target, opts, fmt.Errorf("-dataset: %w", err)
+		}
+		opts.Dataset = bytes.NewReader(text)
+	}
+	return target, opts, nil
+}
+
+// authValue is the auth header's value; "" if there is no token.
+func (f *flags) authValue() (string, error) {
+	var token string
+	switch {
+	case f.tokenEnv != "":
+		if token = strings.TrimSpace(os.Getenv(f.tokenEnv)); token == "" {
+			return "", fmt.Errorf("-token-env: the environment variable %s is not set, or empty", f.tokenEnv)
+		}
+	case f.tokenFile != "":
+		text, err := os.ReadFile(f.tokenFile)
+		if err != nil {
+			return "", fmt.Errorf("-token-file: %w", err)
+		}
+		if token = strings.TrimSpace(string(text)); token == "" {
+			return "", errors.New("-token-file: the file is empty")
+		}
+	default:
+		return "", nil
+	}
+	if strings.EqualFold(f.header, "Authorization") && !strings.Contains(token, " ") {
+		token = "Bearer " + token
+	}
+	return token, nil
+}
+
+func (f *flags) print(w io.Writer, report *dispatchtest.Report) error {
+	if !f.printJSON {
+		return report.WriteTable(w, terminal.Colour(w, os.Getenv))
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(report)
+}

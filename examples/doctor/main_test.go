@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+const token = "a-token-for-the-test"
+
+// refund calls a tool if it is asked for a refund.
+func refund(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+	if !strings.Contains(run.Instruction, "efund") {
+		return &dispatch.Response{FinalResponse: "I am ready."}, nil
+	}
+	if _, err := run.Proxy.Call(ctx, "refund_order", map[string]string{"order_id": "4521"}); err != nil {
+		return nil, err
+	}
+	return &dispatch.Response{FinalResponse: "The refund has been issued."}, nil
+}
+
+func serve(t *testing.T, header string) string {
+	t.Helper()
+	handler, err := dispatch.New(refund, &dispatch.Options{Tokens: []string{token}, AuthHeader: header, Proxy: &proxy.Options{MaxAttempts: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server.URL + "/dispatch"
+}
+
+const tools = `{"tools_schema":[{"name":"refund_order","description":"Refunds an order.",
+	"input_schema":{"type":"object","properties":{"order_id":{"type":"string","description":"The order's id."}},"required":["order_id"]}}]}`
+
+func TestDoctor(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	t.Setenv("AGENT_TOKEN", token+"\n")
+	t.Setenv("EMPTY", " ")
+	byBearer, byKey := serve(t, ""), serve(t, "X-API-Key")
+	open := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>Hello</html>") }))
+	defer open.Close()
+	platform := httptest.NewServer(proxytest.NewPlatform(t, proxytest.World{}, nil))
+	defer platform.Close()
+	tokenFile := file("token", token+"\r\n")
+	good := []string{"-url", byBearer, "-token-env", "AGENT_TOKEN"}
+	with := func(more ...string) []string { return append(append([]string{}, good...), more...) }
+	adapter := strings.Replace(tools, `"name":"refund_order"`, `"name":"refund_order","default_execution_mode":"passthrough",
+		"passthrough_binding":{"endpoint_name":"orders","tool_name":"refund"},"ledger_write_policy":"adapter",
+		"ledger_adapter":{"entity_type":"order","id_from":"$.id"}`, 1)
+	for _, tt := range []struct {
+		name   string
+		args   []string
+		status int
+		parts  []string // of what is printed
+	}{
+		{"good", good, 0, []string{"ok       ping", "a sample run completes", "12 ok, 5 skipped"}},
+		{"another header", []string{"-url", byKey, "-auth-header", "X-API-Key", "-token-file", tokenFile}, 0, []string{"ok       ping"}},
+		{"with a scheme", []string{"-url", byBearer, "-token-file", file("scheme", "bearer "+token)}, 0, []string{"ok       ping"}},
+		{"everything", with("-tools", file("tools_schema.json", tools), "-dataset", file("good.csv", "user\nRefund order #4521.\n"),
+			"-proxy", platform.URL+"/api/odyssey-proxy", "-manifest", file("tools.json", `{"tools":[]}`), "-instruction", "Refund order #4521."),
+			0, []string{"with 1 tool call", "valid: 1 tool", "1 row, columns user", "refuses a fake token", "warning  manifest"}},
+		{"strict", with("-manifest", file("tools.json", `{"tools":[]}`), "-strict"), 1, []string{"warning  manifest"}},
+		{"ledger", with("-tools", file("adapter.json", adapter), "-ledger", file("ledger.json", `{"entities":[{"type":"order","id_field":"id","fields":[{"name":"status","type":"string"}]}]}`)), 0,
+			[]string{"valid: 1 tool"}},
+		{"no dispatch", with("-no-dispatch"), 0, []string{"left out"}},
+		{"no token", []string{"-url", byBearer}, 1, []string{"failed   ping", "none was given"}},
+		{"wrong token", []string{"-url", byBearer, "-token-file", file("wrong", "wrong-token")}, 1, []string{"refuses the right bearer"}},
+		{"down", []string{"-url", "http://127.0.0.1:1/"}, 1, []string{"failed   reachable", "refused"}},
+		{"HTML", []string{"-url", open.URL}, 1, []string{"failed   ping", "HTML page"}},
+		{"bad tools", with("-tools", file("bad.json", `[{"name":"a b"}]`)), 1, []string{"failed   tools_schema"}},
+		{"bad dataset", with("-dataset", file("bad.csv", "usr\nx\n")), 1, []string{"failed   dataset", "did you mean"}},
+		{"transcript", with("-require-transcript"), 1, []string{"response_contract_violation"}},
+
+		{"no URL", nil, 2, []string{"-url is required; see -h"}},
+		{"unusable URL", []string{"-url", "localhost"}, 2, []string{"no http or https URL"}},
+		{"unusable proxy", with("-proxy", "x"), 2, []string{"ProxyBase"}},
+		{"two tokens", with("-token-file", tokenFile), 2, []string{"exclude each other"}},
+		{"no time", with("-timeout", "0s"), 2, []string{"must be positive"}},
+		{"too much time", with("-run-timeout", "1h"), 2, []string{"RunTimeout"}},
+		{"two minds", with("-no-dispatch", "-instruction", "x"), 2, []string{"exclude each other"}},
+		{"ledger without tools", with("-ledger", "x"), 2, []string{"-ledger is for -tools"}},
+		{"unset variable", []string{"-url", byBearer, "-token-env", "NO_SUCH_VARIABLE"}, 2, []string{"NO_SUCH_VARIABLE is not set"}},
+		{"empty variable", []string{"-url", byBearer, "-token-env", "EMPTY"}, 2, []string{"EMPTY is not set, or empty"}},
+		{"empty file", []string{"-url", byBearer, "-token-file", file("none", "\n")}, 2, []string{"the file is empty"}},
+		{"no token file", []string{"-url", byBearer, "-token-file", "nope"}, 2, []string{"-token-file: ", "nope"}},
+		{"no tools file", with("-tools", "nope"), 2, []string{"-tools: "}},
+		{"no manifest file", with("-manifest", "nope"), 2, []string{"-manifest: "}},
+		{"no dataset file", with("-dataset", "nope"), 2, []string{"-dataset: "}},
+		{"no ledger file", with("-tools", tokenFile, "-ledger", "nope"), 2, []string{"-ledger: "}},
+		{"bad ledger", with("-tools", tokenFile, "-ledger", tokenFile), 2, []string{"-ledger: "}},
+		{"invalid ledger", with("-tools", tokenFile, "-ledger", file("invalid.json", `{"entities":[{}]}`)), 2, []string{"-ledger: "}},
+		{"unknown flag", []string{"-token", token}, 2, []string{"-token"}},
+		{"stray argument", with("x"), 2, []string{`unexpected argument "x"`}},
+		{"help", []string{"-h"}, 0, []string{"the endpoint, as it will be registered"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			if status := run(t.Context(), tt.args, &stdout, &stderr); status != tt.status {
+				t.Errorf("status %d, want %d\n%s%s", status, tt.status, stdout.String(), stderr.String())
+			}
+			out := stdout.String() + stderr.String()
+			for _, part := range tt.parts {
+				if !strings.Contains(out, part) {
+					t.Errorf("%q is missing in\n%s", part, out)
+				}
+			}
+			if strings.Contains(out, token) || strings.Contains(out, "\x1b") {
+				t.Errorf("the token or colour is in\n%s", out)
+			}
+			if (stdout.Len() > 0) != (tt.status != 2 && tt.name != "help") {
+				t.Errorf("status %d and standard output %q", tt.status, stdout.String())
+			}
+		})
+	}
+}
+
+func TestDoctorJSON(t *testing.T) {
+	t.Setenv("AGENT_TOKEN", token)
+	var stdout, stderr bytes.Buffer
+	if status := run(t.Context(), []string{"-url", serve(t, ""), "-token-env", "AGENT_TOKEN", "-json"}, &stdout, &stderr); status != 0 || stderr.Len() > 0 {
+		t.Fatalf("status %d: %s", status, stderr.String())
+	}
+	var got struct {
+		Target string
+		OK     bool
+		Checks []dispatchtest.Finding
+	}
+	if err := json.Unmarshal(stdout.Bytes(), &got); err != nil || !got.OK || !strings.HasSuffix(got.Target, "/dispatch") || len(got.Checks) != 17 ||
+		got.Checks[0].Name != dispatchtest.CheckReachable || got.Checks[0].Status != dispatchtest.StatusOK {
+		t.Errorf("%v\n%s", err, stdout.String())
+	}
+}
+
+func TestDoctorInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("enough"))
+	var stdout, stderr bytes.Buffer
+	if status := run(ctx, []string{"-url", "http://127.0.0.1:1/"}, &stdout, &stderr); status != 1 || !strings.Contains(stderr.String(), "interrupted: enough") ||
+		!strings.Contains(stdout.String(), "17 skipped") {
+		t.Errorf("status %d\n%s%s", status, stdout.String(), stderr.String())
+	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("the disk is full") }
+
+func TestDoctorCannotPrint(t *testing.T) {
+	var stderr bytes.Buffer
+	if status := run(t.Context(), []string{"-url", "http://127.0.0.1:1/", "-json"}, full{}, &stderr); status != 1 || !strings.Contains(stderr.String(), "the disk is full") {
+		t.Errorf("status %d: %s", status, stderr.String())
+	}
+}

@@ -1,0 +1,219 @@
+// Runset runs a dataset, a CSV file of tasks as the platform takes them, against an agent, with the platform played on this
+// machine: every row gets a proxy, a world and a run of its own, many at once.
+//
+//	go run ./examples/runset
+//	go run ./examples/runset -dataset examples/runset/testdata/failing.csv -junit report.xml -json report.json
+//	go run ./examples/runset -dataset tasks.csv -world world.json -url http://127.0.0.1:8000/dispatch -token-env AGENT_TOKEN
+//
+// Without -url the tasks go to a sample agent in this program. An agent behind -url has to run on this machine, because
+// the proxies of the runs are served on its loopback.
+//
+// The platform lets a model judge what an agent did, and there is none here. A row passes when the platform would grade its
+// run, and as far as the row says what can be checked without a model: the final response contains what is in a column
+// "says", which is this program's own, and a run whose expected_outcome is refusal changes nothing in the world.
+//
+// The exit status is 0 when all rows that could be run passed, 1 when one did not, 2 for a mistake on the command line or in
+// a file.
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/terminal"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// options are the command line.
+type options struct {
+	dataset, world               string
+	url                          string
+	authHeader, tokenEnv, tokens string
+	parallel                     int
+	timeout                      time.Duration
+	strict, stateAsInput         bool
+	junit, json                  string
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var o options
+	flags := flag.NewFlagSet("runset", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.StringVar(&o.dataset, "dataset", "", "CSV `file` with the tasks (default: a small one about the sample agent)")
+	flags.StringVar(&o.world, "world", "", "JSON `file` with the world behind the tools: tools_schema, behaviors, initial_state, … (default: that of the sample agent; with -url a world without tools)")
+	flags.StringVar(&o.url, "url", "", "the agent's `endpoint`, on this machine (default: a sample agent in this program)")
+	flags.StringVar(&o.authHeader, "auth-header", "", "`name` of the header with the agent's token (default Authorization, where Bearer is put before the token)")
+	flags.StringVar(&o.tokenEnv, "token-env", "", "`name` of the environment variable that holds the agent's token")
+	flags.StringVar(&o.tokens, "token-file", "", "`file` that holds the agent's token")
+	flags.IntVar(&o.parallel, "parallel", 0, "how many rows run at once (default: one per processor)")
+	flags.DurationVar(&o.timeout, "timeout", 0, "how long the agent may take for a turn, at most 30m (default 5m)")
+	flags.BoolVar(&o.strict, "require-transcript", false, "require a gradeable rich transcript, as a registration can")
+	flags.BoolVar(&o.stateAsInput, "state-as-input", false, "send a row's state to the agent as its input, where it has no current_state")
+	flags.StringVar(&o.junit, "junit", "", "write a JUnit XML report to this `file`")
+	flags.StringVar(&o.json, "json", "", "write a JSON report to this `file`")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return 0
+		}
+		return 2
+	}
+	if flags.NArg() > 0 {
+		fmt.Fprintf(stderr, "runset: unexpected argument %q; see -h\n", flags.Arg(0))
+		return 2
+	}
+	set, err := o.play(ctx, stdout, stderr)
+	if err != nil {
+		complain(stderr, err)
+		return 2
+	}
+	if !set.OK() {
+		return 1
+	}
+	return 0
+}
+
+// play runs the set and reports on it. Its errors are mistakes of the user's, and reports that cannot be written.
+func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*dispatchtest.Set, error) {
+	if o.parallel < 0 {
+		return nil, errors.New("-parallel is how many rows run at once, so at least 1")
+	}
+	target, err := o.target()
+	if err != nil {
+		return nil, err
+	}
+	cases, err := o.cases()
+	if err != nil {
+		return nil, err
+	}
+	reports, err := openReports(o.junit, o.json)
+	if err != nil {
+		return nil, err
+	}
+	defer reports.close()
+	if elsewhere(o.url) {
+		fmt.Fprintln(stderr, "runset: -url is not on this machine; its tool calls will not find the proxies, which are on this one's loopback")
+	}
+	line := newProgressLine(stderr, os.Getenv)
+	set, err := dispatchtest.RunSet(ctx, target, cases, &dispatchtest.SetOptions{
+		Name:     strings.TrimSuffix(filepath.Base(cmp.Or(o.dataset, "runset")), ".csv"),
+		Parallel: o.parallel,
+		Judge:    judge,
+		Progress: line.show,
+	})
+	line.clear()
+	if err != nil {
+		return nil, err
+	}
+	err = set.WriteSummary(stdout, &dispatchtest.SummaryOptions{Colour: terminal.Colour(stdout, os.Getenv)})
+	return set, errors.Join(err, reports.write(set))
+}
+
+// target is the agent.
+func (o *options) target() (dispatchtest.Target, error) {
+	target := dispatchtest.Target{URL: o.url, AuthHeader: o.authHeader, RunTimeout: o.timeout, Strict: o.strict}
+	token, err := o.token()
+	if err != nil {
+		return target, err
+	}
+	if o.url == "" {
+		if token != "" || o.authHeader != "" {
+			return target, errors.New("-auth-header, -token-env and -token-file are for an agent with a -url")
+		}
+		target.Agent = sampleAgent
+		return target, nil
+	}
+	if u, err := url.Parse(o.url); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return target, errors.New("-url is not an http or https URL, such as http://127.0.0.1:8000/dispatch")
+	}
+	if o.dataset == "" {
+		return target, errors.New("-url needs a -dataset; the built-in one is about the sample agent")
+	}
+	switch {
+	case token == "" && o.authHeader != "":
+		return target, errors.New("-auth-header needs -token-env or -token-file")
+	case token != "" && (o.authHeader == "" || strings.EqualFold(o.authHeader, "Authorization")):
+		target.AuthValue = "Bearer " + token
+	default:
+		target.AuthValue = token
+	}
+	return target, nil
+}
+
+// token is the agent's token. It is not taken from the command line, which others can see.
+func (o *options) token() (string, error) {
+	switch {
+	case o.tokenEnv != "" && o.tokens != "":
+		return "", errors.New("there is one token: give -token-env or -token-file")
+	case o.tokenEnv != "":
+		token := strings.TrimSpace(os.Getenv(o.tokenEnv))
+		if token == "" {
+			return "", fmt.Errorf("-token-env: the environment variable %q is not set; give its name, not the token", o.tokenEnv)
+		}
+		return token, nil
+	case o.tokens != "":
+		data, err := os.ReadFile(o.tokens)
+		if err != nil {
+			return "", fmt.Errorf("-token-file: %w", err)
+		}
+		token := strings.TrimSpace(string(data))
+		if token == "" {
+			return "", fmt.Errorf("-token-file: %s is empty", o.tokens)
+		}
+		return token, nil
+	}
+	return "", nil
+}
+
+// elsewhere reports whether an endpoint is not on this machine's loopback.
+func elsewhere(endpoint string) bool {
+	u, err := url.Parse(endpoint)
+	if err != nil || endpoint == "" || u.Hostname() == "localhost" {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return ip == nil || !ip.IsLoopback()
+}
+
+// complain says what is wrong: of a dataset as a table.
+func complain(stderr io.Writer, err error) {
+	bad, ok := errors.AsType[*dispatchtest.DatasetError](err)
+	if !ok || bad.Problems[0].Row == 0 {
+		fmt.Fprintf(stderr, "runset: %v\n", err)
+		return
+	}
+	colour := terminal.Colour(stderr, os.Getenv)
+	var table terminal.Table
+	faint := func(text string) terminal.Cell { return terminal.Cell{Text: text, Style: terminal.Faint} }
+	table.Row(faint("row"), faint("line"), faint("column"), faint("what is wrong"))
+	number := func(n int) terminal.Cell {
+		if n == 0 {
+			return terminal.Text("")
+		}
+		return terminal.Cell{Text: fmt.Sprint(n), Right: true}
+	}
+	for _, p := range bad.Problems {
+		table.Row(number(p.Row), number(p.Line), terminal.Text(terminal.Cut(p.Column, 32)), terminal.Text(p.Message))
+	}
+	fmt.Fprintf(stderr, "runset: the dataset has problems (row as a spreadsheet shows it, line of the file):\n\n")
+	_ = table.Write(stderr, colour)
+	if bad.More > 0 {
+		fmt.Fprintf(stderr, "and %d more\n", bad.More)
+	}
+}

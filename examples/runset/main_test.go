@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+)
+
+func TestRunset(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	handler, err := dispatch.New(sampleAgent, &dispatch.Options{Tokens: []string{"secret"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := httptest.NewServer(handler)
+	defer agent.Close()
+	keyed, err := dispatch.New(sampleAgent, &dispatch.Options{Tokens: []string{"secret"}, AuthHeader: "X-Api-Key"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyedAgent := httptest.NewServer(keyed)
+	defer keyedAgent.Close()
+	html := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }))
+	defer html.Close()
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	t.Setenv("RUNSET_TEST_TOKEN", "secret")
+	t.Setenv("RUNSET_TEST_OTHER", "other")
+	served := []string{"-dataset", "testdata/orders.csv", "-world", "testdata/world.json", "-url", agent.URL}
+	with := func(args ...string) []string { return append(served[:6:6], args...) }
+
+	for _, tt := range []struct {
+		name   string
+		args   []string
+		status int
+		parts  []string // of what is printed
+	}{
+		{"default", nil, 0, []string{"skipped  1 case: a model writes the user's turns", "\n7 cases in ", ": 6 passed, 1 skipped\n"}},
+		{"failing", []string{"-dataset", "testdata/failing.csv", "-parallel", "2"}, 1, []string{
+			`fault: the agent called "cancel_order"`, "judge: a refusal is expected", "agent_5xx: the endpoint answered 500", `does not say "has been issued"`,
+			"judge          2\n", ": 1 passed, 4 failed\n"}},
+		{"require transcript", []string{"-require-transcript"}, 0, []string{"6 passed"}},
+		{"state as input", []string{"-state-as-input"}, 0, []string{"6 passed"}},
+		{"bad", []string{"-dataset", "testdata/bad.csv"}, 2, []string{
+			"row  line  column            what is wrong\n", "  1     1  user_instruction  did you mean user?", "  2     2  state             the cell is no valid JSON at character 2",
+			"  4     5                    the row has 3 cells and the header has 4"}},
+		{"many bad rows", []string{"-dataset", file("many.csv", "user,state\n"+strings.Repeat("a,x\n", 150))}, 2, []string{"\nand 50 more\n"}},
+		{"no CSV", []string{"-dataset", file("empty.csv", "")}, 2, []string{"runset: dispatchtest: dataset: the file is empty"}},
+		{"no world", []string{"-dataset", "testdata/failing.csv", "-world", file("world.json", `{"tools":1}`)}, 2, []string{"runset: -world: ", "tools: is no member of a world"}},
+		{"a row that does not fit", []string{"-dataset", file("misfit.csv", "user,state\na,\"{\"\"ordre\"\":{\"\"1\"\":{}}}\"\n")}, 2, []string{"  2     2  state   /ordre"}},
+		{"missing files", []string{"-dataset", "nope.csv"}, 2, []string{"runset: -dataset: open nope.csv"}},
+		{"missing world", []string{"-world", "nope.json"}, 2, []string{"runset: -world: open nope.json"}},
+		{"unwritable report", []string{"-json", filepath.Join(dir, "no", "report.json")}, 2, []string{"runset: -json: open "}},
+		{"unwritable JUnit", []string{"-junit", filepath.Join(dir, "no", "report.xml")}, 2, []string{"runset: -junit: open "}},
+		{"unknown flag", []string{"-nope"}, 2, []string{"-nope"}},
+		{"stray argument", []string{"tasks.csv"}, 2, []string{`unexpected argument "tasks.csv"`}},
+		{"parallel", []string{"-parallel", "-1"}, 2, []string{"-parallel"}},
+		{"timeout", []string{"-timeout", "31m"}, 2, []string{"RunTimeout"}},
+		{"help", []string{"-h"}, 0, []string{"-dataset file"}},
+
+		{"served", with("-token-env", "RUNSET_TEST_TOKEN"), 0, []string{"6 passed"}},
+		{"token file", with("-token-file", file("token", "secret\n")), 0, []string{"6 passed"}},
+		{"wrong token", with("-token-env", "RUNSET_TEST_OTHER"), 1, []string{"auth_failed", "6 failed"}},
+		{"no token", with(), 1, []string{"6 failed"}},
+		{"own header", []string{"-dataset", "testdata/orders.csv", "-world", "testdata/world.json", "-url", keyedAgent.URL, "-auth-header", "X-API-Key", "-token-env", "RUNSET_TEST_TOKEN"}, 0, []string{"6 passed"}},
+		{"answers HTML", []string{"-dataset", "testdata/failing.csv", "-world", "testdata/world.json", "-url", html.URL}, 1, []string{"agent_bad_response", "5 failed"}},
+		{"is down", []string{"-dataset", "testdata/failing.csv", "-world", "testdata/world.json", "-url", gone.URL}, 1, []string{"agent_unreachable", "5 failed"}},
+		{"without a world its tools are unknown", []string{"-dataset", file("one.csv", "user\nRefund #4521.\n"), "-url", agent.URL, "-token-env", "RUNSET_TEST_TOKEN"}, 1, []string{"1 failed"}},
+		{"elsewhere", []string{"-dataset", "nope.csv", "-url", "https://agent.example"}, 2, []string{"nope.csv"}},
+		{"no URL", []string{"-dataset", "testdata/orders.csv", "-url", "agent"}, 2, []string{"-url is not an http or https URL"}},
+		{"no dataset", []string{"-url", agent.URL}, 2, []string{"-url needs a -dataset"}},
+		{"two tokens", with("-token-env", "A", "-token-file", "b"), 2, []string{"there is one token"}},
+		{"unset token", with("-token-env", "RUNSET_TEST_UNSET"), 2, []string{"is not set"}},
+		{"missing token file", with("-token-file", "nope"), 2, []string{"-token-file: open nope"}},
+		{"empty token file", with("-token-file", file("none", "\n")), 2, []string{"is empty"}},
+		{"header without token", with("-auth-header", "X-API-Key"), 2, []string{"-auth-header needs"}},
+		{"token without URL", []string{"-token-env", "RUNSET_TEST_TOKEN"}, 2, []string{"are for an agent with a -url"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			if status := run(t.Context(), tt.args, &stdout, &stderr); status != tt.status {
+				t.Errorf("status %d, want %d", status, tt.status)
+			}
+			printed := stdout.String() + stderr.String()
+			for _, part := range tt.parts {
+				if !strings.Contains(printed, part) {
+					t.Errorf("%q is missing in\n%s", part, printed)
+				}
+			}
+			if strings.Contains(printed, "secret") || strings.Contains(printed, "\x1b") {
+				t.Errorf("a secret, or colour without a terminal:\n%s", printed)
+			}
+			if tt.status == 2 && stdout.Len() > 0 {
+				t.Errorf("a mistake is reported on stdout: %s", stdout.String())
+			}
+		})
+	}
+}
+
+func TestReportFiles(t *testing.T) {
+	dir := t.TempDir()
+	junit, doc := filepath.Join(dir, "report.xml"), filepath.Join(dir, "report.json")
+	var stdout, stderr bytes.Buffer
+	if status := run(t.Context(), []string{"-dataset", "testdata/failing.csv", "-junit", junit, "-json", doc}, &stdout, &stderr); status != 1 || stderr.Len() > 0 {
+		t.Fatalf("status %d\n%s", status, stderr.String())
+	}
+	var suites struct {
+		Tests    int `xml:"tests,attr"`
+		Failures int `xml:"failures,attr"`
+		Suite    struct {
+			Name string `xml:"name,attr"`
+		} `xml:"testsuite"`
+	}
+	var set struct {
+		Name   string
+		Counts struct{ Passed, Failed int }
+	}
+	for path, decode := range map[string]func([]byte) error{
+		junit: func(b []byte) error { return xml.Unmarshal(b, &suites) }, doc: func(b []byte) error { return json.Unmarshal(b, &set) },
+	} {
+		data, err := os.ReadFile(path)
+		if err == nil {
+			err = decode(data)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if suites.Tests != 5 || suites.Failures != 4 || suites.Suite.Name != "failing" || set.Name != "failing" || set.Counts.Passed != 1 || set.Counts.Failed != 4 {
+		t.Errorf("%+v %+v", suites, set)
+	}
+}
+
+// The user's interrupt makes the program fail, and what there is is reported.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var stdout, stderr bytes.Buffer
+	if status := run(ctx, nil, &stdout, &stderr); status != 1 || !strings.Contains(stdout.String(), "0 passed, 7 cancelled") {
+		t.Errorf("status %d\n%s%s", status, stdout.String(), stderr.String())
+	}
+}
+
+func TestElsewhere(t *testing.T) {
+	for endpoint, want := range map[string]bool{
+		"": false, "http://localhost:8000/dispatch": false, "http://127.0.0.1:8000": false, "http://[::1]:8000/": false, "https://agent.example/": true, "http://10.0.0.1": true,
+	} {
+		if got := elsewhere(endpoint); got != want {
+			t.Errorf("%q is elsewhere: %v", endpoint, got)
+		}
+	}
+}
+
+func TestProgressLine(t *testing.T) {
+	var b bytes.Buffer
+	if line := newProgressLine(&b, os.Getenv); line.w != nil {
+		t.Error("progress on what is no terminal")
+	}
+	line := &progressLine{w: &b}
+	line.show(dispatchtest.Progress{Done: 3, Total: 9, Passed: 1, Skipped: 1})
+	line.show(dispatchtest.Progress{Done: 4, Total: 9}) // too soon
+	line.clear()
+	if want := clearLine + "3 of 9, 1 not passed" + clearLine; b.String() != want {
+		t.Errorf("%q, want %q", b.String(), want)
+	}
+	b.Reset()
+	(&progressLine{w: &b}).clear()
+	if b.Len() > 0 {
+		t.Errorf("%q without progress", b.String())
+	}
+	if device, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0); err == nil {
+		defer func() { _ = device.Close() }()
+		if newProgressLine(device, func(string) string { return "dumb" }).w != nil {
+			t.Error("progress on a dumb terminal")
+		}
+	}
+}

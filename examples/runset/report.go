@@ -1,0 +1,88 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/terminal"
+)
+
+// reports are the files to write; nil for one that is not wanted. They are opened before the set runs, so that a mistake
+// in a path does not cost a run.
+type reports struct {
+	junit, json *os.File
+}
+
+func openReports(junit, json string) (r reports, err error) {
+	if junit != "" {
+		if r.junit, err = os.Create(junit); err != nil {
+			return r, fmt.Errorf("-junit: %w", err)
+		}
+	}
+	if json != "" {
+		if r.json, err = os.Create(json); err != nil {
+			r.close()
+			return r, fmt.Errorf("-json: %w", err)
+		}
+	}
+	return r, nil
+}
+
+func (r reports) write(set *dispatchtest.Set) error {
+	var errs []error
+	if r.junit != nil {
+		errs = append(errs, set.WriteJUnit(r.junit), r.junit.Close())
+	}
+	if r.json != nil {
+		errs = append(errs, set.WriteJSON(r.json), r.json.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (r reports) close() {
+	for _, file := range []*os.File{r.junit, r.json} {
+		if file != nil {
+			_ = file.Close() // a second time, if write has been there
+		}
+	}
+}
+
+// progressLine is a line on a terminal that is rewritten in place. On anything else it is silent.
+type progressLine struct {
+	w     io.Writer // nil: silent
+	last  time.Time
+	shown bool
+}
+
+func newProgressLine(w io.Writer, getenv func(string) string) *progressLine {
+	if !terminal.Is(w) || getenv("TERM") == "dumb" {
+		return &progressLine{}
+	}
+	return &progressLine{w: w}
+}
+
+// clearLine moves to the beginning of the line and clears it.
+const clearLine = "\r\x1b[K"
+
+// show is called for one case at a time. It writes ten times a second at most.
+func (l *progressLine) show(p dispatchtest.Progress) {
+	if l.w == nil || time.Since(l.last) < 100*time.Millisecond {
+		return
+	}
+	l.last, l.shown = time.Now(), true
+	text := fmt.Sprintf("%d of %d", p.Done, p.Total)
+	if bad := p.Done - p.Passed - p.Skipped; bad > 0 {
+		text += fmt.Sprintf(", %d not passed", bad)
+	}
+	_, _ = io.WriteString(l.w, clearLine+text) // of no consequence
+}
+
+func (l *progressLine) clear() {
+	if l.shown {
+		_, _ = io.WriteString(l.w, clearLine)
+	}
+}

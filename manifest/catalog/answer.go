@@ -1,0 +1,173 @@
+package catalog
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/uuid"
+)
+
+// response is what a catalog says to one request, whole.
+type response struct {
+	request *request
+	status  int
+	header  http.Header
+	body    []byte
+	hideKey func(text string) string // and make it one line
+}
+
+// answerLimits lets a list of 40,000 tools pass.
+var answerLimits = strictjson.Limits{Depth: 64, Values: 1 << 20}
+
+// bad is the error for a 2xx that is none of a catalog.
+func (a *response) bad(why string) *Error {
+	return &Error{Code: CodeBadAnswer, Status: a.status, Tool: a.request.tool, RequestID: a.requestID(),
+		Message: a.hideKey("the answer cannot be used: " + why)}
+}
+
+// badJSON words an error of reading. where is what was read, such as "entry 7 of the list". Names of members that the
+// server chose are not shown; the offset is that within what was read.
+func (a *response) badJSON(where string, err error) *Error {
+	why := err.Error()
+	if wrong, ok := errors.AsType[*strictjson.Error](err); ok {
+		why = fmt.Sprintf("at byte %d: %s", wrong.Offset, wrong.Problem)
+	}
+	return a.bad(where + ": " + why)
+}
+
+// data is what a catalog answers with: the member data of the envelope {"success", "data", "message", "timestamp"}; the
+// envelope itself if it has no data; or the body, if it is no envelope. It is strict JSON.
+func (a *response) data() (json.RawMessage, error) {
+	var success, data json.RawMessage
+	err := strictjson.Read(a.body, answerLimits, func(r *strictjson.Reader) error {
+		if r.Kind() != '{' {
+			_, err := r.Value()
+			return err
+		}
+		return r.Object([]string{"success", "data"}, func(name string) (err error) {
+			switch name {
+			case "success":
+				success, err = r.Value()
+			case "data":
+				data, err = r.Value()
+			}
+			return err
+		})
+	})
+	switch {
+	case err != nil:
+		return nil, a.badJSON("it is not strict JSON", err)
+	case success == nil:
+		return a.body, nil
+	case string(success) == "false":
+		return nil, a.refusal().Error
+	case string(success) != "true":
+		return nil, a.bad("its member success is neither true nor false")
+	case data == nil:
+		return a.body, nil
+	}
+	return data, nil
+}
+
+// confirmed reads an answer that only says that something was done.
+func (a *response) confirmed() error {
+	if a.status == http.StatusNoContent {
+		return nil
+	}
+	_, err := a.data()
+	return err
+}
+
+// item reads one tool. What the answer leaves out is as in known. With an id, the answer must be about that tool.
+func (a *response) item(known ListItem, id string) (ListItem, error) {
+	if a.status == http.StatusNoContent && known.ID != "" {
+		return known, nil
+	}
+	data, err := a.data()
+	if err != nil {
+		return ListItem{}, err
+	}
+	if string(data) == "null" && known.ID != "" {
+		return known, nil
+	}
+	item, err := readItem(data, known)
+	if err != nil {
+		return ListItem{}, a.badJSON("it is not a tool", err)
+	}
+	if id != "" && !strings.EqualFold(item.ID, id) {
+		return ListItem{}, a.bad("it is about another tool")
+	}
+	return item, nil
+}
+
+// list reads a list of tools. One that cannot be read fails the list.
+func (a *response) list() ([]ListItem, error) {
+	data, err := a.data()
+	if err != nil {
+		return nil, err
+	}
+	var entries []json.RawMessage
+	if json.Unmarshal(data, &entries) != nil || entries == nil { // null is no list: a catalog without tools says []
+		return nil, a.bad("it is not a list of tools")
+	}
+	list := make([]ListItem, len(entries))
+	for i, entry := range entries {
+		if list[i], err = readItem(entry, ListItem{}); err != nil {
+			return nil, a.badJSON(fmt.Sprintf("entry %d of the list is not a tool", i), err)
+		}
+	}
+	return list, nil
+}
+
+// script reads source code, which stands under script or, with some servers, content.
+func (a *response) script() (string, error) {
+	data, err := a.data()
+	if err != nil {
+		return "", err
+	}
+	var script, content string
+	err = strictjson.Read(data, answerLimits, func(r *strictjson.Reader) error {
+		return r.Object([]string{"script", "content"}, func(name string) (err error) {
+			switch name {
+			case "script":
+				script, err = r.String()
+			case "content":
+				content, err = r.String()
+			}
+			return err
+		})
+	})
+	switch {
+	case err != nil:
+		return "", a.badJSON("it holds no source", err)
+	case script != "":
+		return script, nil
+	case content != "":
+		return content, nil
+	}
+	return "", a.bad("it holds no source: neither script nor content is a text that is not empty")
+}
+
+// readItem reads a tool over what is known of it. An id there must be, and a name, unless the id was known. Enums are left
+// as they are, so that a newer server's new framework does not hide the rest.
+func readItem(doc []byte, known ListItem) (ListItem, error) {
+	item := known
+	p, ps, err := readPatch(doc, textMember{"id", &item.ID}, textMember{"plugin_class_name", &item.PluginClassName},
+		textMember{"module_name", &item.ModuleName}, textMember{"script_content", &item.ScriptContent})
+	item.Tool = p.Apply(item.Tool)
+	switch {
+	case err != nil:
+		return ListItem{}, err
+	case len(ps) > 0:
+		return ListItem{}, errors.New(ps[0].Field + " " + ps[0].Message)
+	case !uuid.Valid(item.ID):
+		return ListItem{}, errors.New("its id is not a UUID")
+	case item.Name == "" && known.ID == "":
+		return ListItem{}, errors.New("it has no name")
+	}
+	return item, nil
+}

@@ -1,0 +1,124 @@
+package catalog_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net/http/httptest"
+
+	"github.com/toolwire/toolwire/manifest/catalog"
+)
+
+// exampleCatalog stands for a catalog's server.
+func exampleCatalog() *httptest.Server {
+	handler, err := catalog.NewHandler(catalog.NewMemoryStore(), &catalog.HandlerOptions{
+		InsecureAccount: "6f9619ff-8b86-4011-b42d-00c04fc964ff",
+		NewID:           func() string { return "0d3c24ab-6f1e-4a11-9c55-7d2a3b0f8e10" },
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return httptest.NewServer(handler)
+}
+
+func ExampleClient() {
+	server := exampleCatalog() // https://aip.example.com in earnest
+	defer server.Close()
+	ctx := context.Background()
+
+	client, err := catalog.NewClient(server.URL, "api-key", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	tool, err := client.Create(ctx, catalog.Tool{Name: "basic-calculator", Framework: catalog.LangChain, Type: catalog.Custom})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(tool.ID, tool.Version)
+
+	tool, err = client.Patch(ctx, tool.ID, catalog.Patch{Description: new("Adds and subtracts.")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(tool.Name, "-", tool.Description)
+
+	if err := client.Delete(ctx, tool.ID); err != nil {
+		log.Fatal(err)
+	}
+	_, err = client.Get(ctx, tool.ID)
+	fmt.Println(err)
+	// Output:
+	// 0d3c24ab-6f1e-4a11-9c55-7d2a3b0f8e10 1.0.0
+	// basic-calculator - Adds and subtracts.
+	// catalog: tool "0d3c24ab-6f1e-4a11-9c55-7d2a3b0f8e10": HTTP 404: Tool not found
+}
+
+func ExampleClient_Upload() {
+	server := exampleCatalog()
+	defer server.Close()
+	ctx := context.Background()
+	client, err := catalog.NewClient(server.URL, "api-key", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	source := []byte(`
+from langchain_core.tools import BaseTool
+
+class Greeter(BaseTool):
+    name: str = "greeter"
+    description: str = "Greets."
+
+    def _run(self, who: str) -> str:
+        return "Hello, " + who
+`)
+	tool, err := client.Upload(ctx, catalog.Tool{Framework: catalog.LangChain}, "greeter.py", source)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(tool.Name, tool.Type, tool.PluginClassName)
+
+	script, err := client.Script(ctx, tool.ID)
+	fmt.Println(script == string(source), err)
+	// Output:
+	// greeter custom Greeter
+	// true <nil>
+}
+
+// What is wrong with a record is found before anything is sent, all of it at once; what the server finds looks the same.
+func ExampleError_problems() {
+	client, err := catalog.NewClient("https://aip.example.com", "api-key", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = client.Create(context.Background(), catalog.Tool{Name: "basic-calculator", Framework: "crewai"})
+	if e, ok := errors.AsType[*catalog.Error](err); ok && e.Code == catalog.CodeInvalid {
+		for _, p := range e.Problems {
+			fmt.Println(p)
+		}
+	}
+	// Output:
+	// framework: must be langchain, langgraph or google_adk
+	// tool_type: is required: native or custom
+}
+
+func ExampleClient_Resolve() {
+	server := exampleCatalog()
+	defer server.Close()
+	ctx := context.Background()
+	client, err := catalog.NewClient(server.URL, "api-key", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := client.Create(ctx, catalog.Tool{Name: "time_tool", Framework: catalog.LangChain, Type: catalog.Native}); err != nil {
+		log.Fatal(err)
+	}
+	for _, ref := range []string{"Time_Tool", "0d3c24ab-6f1e-4a11-9c55-7d2a3b0f8e10", "clock"} {
+		fmt.Println(client.Resolve(ctx, ref))
+	}
+	// Output:
+	// 0d3c24ab-6f1e-4a11-9c55-7d2a3b0f8e10 <nil>
+	// 0d3c24ab-6f1e-4a11-9c55-7d2a3b0f8e10 <nil>
+	//  catalog: tool "clock": no tool has this name
+}

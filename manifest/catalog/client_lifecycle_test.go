@@ -1,0 +1,200 @@
+package catalog_test
+
+import (
+	"crypto/subtle"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/manifest/catalog"
+)
+
+// The whole life of tools: the client against the handler, over HTTP, below a prefix, whichever way PUT is read and the
+// type is sent.
+func TestClientAgainstHandler(t *testing.T) {
+	for name, test := range map[string]struct {
+		put       catalog.PutMode
+		typeField string
+	}{
+		"by body": {catalog.PutByBody, ""}, "replace": {catalog.PutReplace, ""}, "merge": {catalog.PutMerge, ""},
+		"the SDK's type": {catalog.PutByBody, "type"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			handler, err := catalog.NewHandler(catalog.NewMemoryStore(), &catalog.HandlerOptions{
+				Put: test.put,
+				Authenticate: func(_ *http.Request, key string) (string, error) {
+					if subtle.ConstantTimeCompare([]byte(key), []byte(clientKey)) != 1 {
+						return "", &catalog.Error{Code: catalog.CodeUnauthorized}
+					}
+					return clientAccount, nil
+				},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			server := httptest.NewServer(http.StripPrefix("/aip", handler))
+			defer server.Close()
+			live(t, newClient(t, server.URL+"/aip", &catalog.ClientOptions{TypeField: test.typeField}))
+
+			stranger, err := catalog.NewClient(server.URL+"/aip", "another", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, call := range clientCalls {
+				failedWith(t, call(t.Context(), stranger), catalog.CodeUnauthorized)
+			}
+			lost := newClient(t, server.URL, nil)
+			failedWith(t, clientCalls["get"](t.Context(), lost), catalog.CodeNotFound)
+		})
+	}
+}
+
+// live leaves the catalog with tools that are named advanced-analytics-tool and analytics-tool.
+func live(t *testing.T, c *catalog.Client) {
+	ctx := t.Context()
+	must := func(item *catalog.ListItem, err error) *catalog.ListItem {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return item
+	}
+	isTool := func(item *catalog.ListItem, want catalog.Tool) {
+		t.Helper()
+		want.AccountID = clientAccount
+		if !reflect.DeepEqual(item.Tool, want) || item.ScriptContent != "" {
+			t.Errorf("got  %+v\nwant %+v", item, want)
+		}
+	}
+
+	// Create, the two examples.
+	minimal := must(c.Create(ctx, calculatorTool()))
+	want := calculatorTool()
+	want.Version = catalog.DefaultVersion
+	isTool(minimal, want)
+	native := analyticsTool()
+	native.Type, native.Tags = catalog.Native, []string{"a", "b c"}
+	full := must(c.Create(ctx, native))
+	isTool(full, native)
+	_, err := c.Create(ctx, calculatorTool())
+	failedWith(t, err, catalog.CodeConflict)
+
+	// List, get, find.
+	for kind, ids := range map[catalog.Type][]string{
+		"": {full.ID, minimal.ID}, catalog.Native: {full.ID}, catalog.Custom: {minimal.ID},
+	} {
+		list, err := c.List(ctx, &catalog.ListOptions{Type: kind})
+		var got []string
+		for _, item := range list {
+			got = append(got, item.ID)
+		}
+		if err != nil || !reflect.DeepEqual(got, ids) {
+			t.Errorf("%q: %s, %v", kind, got, err)
+		}
+	}
+	isTool(must(c.Get(ctx, minimal.ID)), want)
+	if id, err := c.Resolve(ctx, "Basic-Calculator"); id != minimal.ID || err != nil {
+		t.Errorf("got %s, %v", id, err)
+	}
+
+	// Update replaces, patch does not.
+	want = catalog.Tool{Name: "calculator", Framework: catalog.GoogleADK, Type: catalog.Custom, Description: "Sums.",
+		Tags: []string{"x"}, Version: "2.0.0"}
+	isTool(must(c.Update(ctx, minimal.ID, want)), want)
+	want.Description = "Sums & products."
+	isTool(must(c.Patch(ctx, minimal.ID, catalog.Patch{Description: &want.Description})), want)
+	want.Tags = nil
+	isTool(must(c.Patch(ctx, minimal.ID, catalog.Patch{Tags: &[]string{}})), want)
+	want.Description, want.Version = "", catalog.DefaultVersion
+	isTool(must(c.Update(ctx, minimal.ID, want)), want)
+	isTool(must(c.Get(ctx, minimal.ID)), want)
+	_, err = c.Patch(ctx, minimal.ID, catalog.Patch{Name: &full.Name})
+	failedWith(t, err, catalog.CodeConflict)
+	_, err = c.Script(ctx, minimal.ID)
+	failedWith(t, err, catalog.CodeNotFound)
+
+	// Upload, source, new source.
+	uploaded := must(c.Upload(ctx, catalog.Tool{
+		Name: "analytics-tool", Description: "Analyses.", Framework: catalog.LangChain, Tags: []string{"a", "b c"},
+	}, "analytics.py", []byte(clientSource)))
+	want = catalog.Tool{Name: "analytics-tool", Description: "Analyses.", Framework: catalog.LangChain, Type: catalog.Custom,
+		Tags: []string{"a", "b c"}, Version: catalog.DefaultVersion}
+	isTool(uploaded, want)
+	if uploaded.PluginClassName != "AnalyticsTool" || uploaded.ModuleName != "analytics" {
+		t.Errorf("got %+v", uploaded)
+	}
+	if got, err := c.Script(ctx, uploaded.ID); got != clientSource || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	_, err = c.Upload(ctx, want, "again.py", []byte(clientSource))
+	failedWith(t, err, catalog.CodeConflict)
+	edited := strings.Replace(clientSource, "return text", "return text.upper()", 1)
+	want.Version = "1.1.0"
+	isTool(must(c.UploadUpdate(ctx, uploaded.ID, catalog.Patch{Version: &want.Version}, "analytics.py", []byte(edited))), want)
+	if got, err := c.Script(ctx, uploaded.ID); got != edited || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	want.Name = "analytics-tool-2"
+	isTool(must(c.Patch(ctx, uploaded.ID, catalog.Patch{Name: &want.Name})), want)
+	if got, err := c.Script(ctx, uploaded.ID); got != edited || err != nil {
+		t.Errorf("a change of metadata changed the source: %q, %v", got, err)
+	}
+
+	// Delete, 404, restore.
+	if err := c.Delete(ctx, minimal.ID); err != nil {
+		t.Error(err)
+	}
+	_, err = c.Get(ctx, minimal.ID)
+	failedWith(t, err, catalog.CodeNotFound)
+	_, err = c.Find(ctx, "calculator")
+	failedWith(t, err, catalog.CodeNotFound)
+	failedWith(t, c.Delete(ctx, minimal.ID), catalog.CodeNotFound)
+	if err := c.Restore(ctx, minimal.ID); err != nil {
+		t.Error(err)
+	}
+	failedWith(t, c.Restore(ctx, minimal.ID), catalog.CodeNotFound)
+	if got := must(c.Get(ctx, minimal.ID)); got.Name != "calculator" {
+		t.Errorf("got %+v", got)
+	}
+
+	// The name is taken while the tool is deleted.
+	if err := c.Delete(ctx, minimal.ID); err != nil {
+		t.Error(err)
+	}
+	taken := calculatorTool()
+	taken.Name = "calculator"
+	must(c.Create(ctx, taken))
+	failedWith(t, c.Restore(ctx, minimal.ID), catalog.CodeConflict)
+	_, err = c.Get(ctx, clientID)
+	if e := failedWith(t, err, catalog.CodeNotFound); e.Message != "Tool not found" || e.Tool != clientID {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What the handler says of fields arrives as problems.
+func TestClientReadsTheHandlersProblems(t *testing.T) {
+	handler, err := catalog.NewHandler(catalog.NewMemoryStore(), &catalog.HandlerOptions{
+		InsecureAccount: clientAccount, MaxDescription: 3, Plugin: catalog.PluginOptions{ServerVersion: "v0.1.80", MaxBytes: 400},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := serveClient(t, nil, handler.ServeHTTP)
+	_, err = c.Create(t.Context(), analyticsTool())
+	e := failedWith(t, err, catalog.CodeInvalid)
+	if len(e.Problems) != 1 || e.Problems[0].Field != "body.description" || e.Problems[0].Type != "too_long" || e.Status != 422 {
+		t.Errorf("got %v", err)
+	}
+	without, _, _ := strings.Cut(clientSource, "def tool_plugin")
+	_, err = c.Upload(t.Context(), calculatorTool(), "tool.py", []byte(without))
+	e = failedWith(t, err, catalog.CodePlugin)
+	if len(e.Problems) != 1 || e.Problems[0].Field != "file" || e.Problems[0].Type != "entry_point" || e.Status != 400 {
+		t.Errorf("got %v", err)
+	}
+	_, err = c.Upload(t.Context(), calculatorTool(), "tool.py", []byte(clientSource+strings.Repeat("#", 400)))
+	if e := failedWith(t, err, catalog.CodeTooLarge); e.Status != 413 {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,310 @@
+package catalog_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolwire/toolwire/manifest/catalog"
+)
+
+// clientStep is an answer of a scripted transport, or its error.
+type clientStep struct {
+	status int
+	body   string
+	header http.Header
+	err    error
+}
+
+// clientScript is a transport that takes its steps in turn, the last one for ever, and notes when.
+type clientScript struct {
+	steps []clientStep
+	start time.Time
+	times []time.Duration
+	lines []string
+}
+
+func (s *clientScript) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Body != nil {
+		body, err := io.ReadAll(req.Body)
+		if err != nil || int64(len(body)) != req.ContentLength {
+			return nil, errors.New("the body is not whole")
+		}
+	}
+	if len(s.times) == 0 {
+		s.start = time.Now()
+	}
+	s.times = append(s.times, time.Since(s.start))
+	s.lines = append(s.lines, req.Method)
+	step := s.steps[min(len(s.times), len(s.steps))-1]
+	if step.err != nil {
+		return nil, step.err
+	}
+	return &http.Response{
+		StatusCode: step.status, Header: step.header, Body: io.NopCloser(strings.NewReader(step.body)), ContentLength: -1, Request: req,
+	}, nil
+}
+
+var (
+	errDial  = &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("dial hunter2")}
+	errBroke = &net.OpError{Op: "read", Net: "tcp", Err: errors.New("read hunter2")}
+)
+
+func retryAfterStep(status int, seconds string) clientStep {
+	return clientStep{status: status, header: http.Header{"Retry-After": {seconds}}}
+}
+
+// Which requests are repeated after which failures, and what is said of those that are not.
+func TestClientRepeatsOnlyWhereItIsSafe(t *testing.T) {
+	reads := []string{"list", "get", "script", "find"}
+	overwrites := []string{"update", "patch"}
+	acts := []string{"create", "upload", "upload update", "delete", "restore"}
+	for name, test := range map[string]struct {
+		step  clientStep
+		reads int // attempts
+		puts  int
+		acts  int
+	}{
+		"no connection":  {clientStep{err: errDial}, 4, 4, 4},
+		"no name server": {clientStep{err: &net.DNSError{Err: "x", IsTemporary: true}}, 4, 4, 4},
+		"no such name":   {clientStep{err: &net.DNSError{Err: "x", IsNotFound: true}}, 1, 1, 1},
+		"untrusted":      {clientStep{err: &net.OpError{Op: "remote error", Err: &tls.CertificateVerificationError{Err: errDial}}}, 1, 1, 1},
+		"broken":         {clientStep{err: errBroke}, 4, 4, 1},
+		"429":            {clientStep{status: 429}, 4, 4, 4},
+		"502":            {clientStep{status: 502}, 4, 4, 1},
+		"503":            {clientStep{status: 503}, 4, 4, 1},
+		"504":            {clientStep{status: 504}, 4, 4, 1},
+		"500":            {clientStep{status: 500}, 1, 1, 1},
+		"501":            {clientStep{status: 501}, 1, 1, 1},
+		"408":            {clientStep{status: 408}, 1, 1, 1},
+		"409":            {clientStep{status: 409}, 1, 1, 1},
+		"422":            {clientStep{status: 422}, 1, 1, 1},
+		"bad answer":     {clientStep{status: 200, body: "?"}, 1, 1, 1},
+		"success false":  {clientStep{status: 200, body: `{"success":false}`}, 1, 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				try := func(operations []string, attempts int) {
+					for _, operation := range operations {
+						s := &clientScript{steps: []clientStep{test.step}}
+						c := newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s})
+						err := clientCalls[operation](t.Context(), c)
+						if err == nil || len(s.times) != attempts {
+							t.Errorf("%s: %d attempts, want %d: %v", operation, len(s.times), attempts, err)
+						}
+						if attempts > 1 && !strings.Contains(err.Error(), "gave up after 4 attempts") || strings.Contains(err.Error(), "hunter2") {
+							t.Errorf("%s: %v", operation, err)
+						}
+						unsure := slices.Contains([]string{"broken", "502", "503", "504", "bad answer"}, name) && operation != "patch" &&
+							!slices.Contains(reads, operation)
+						if strings.Contains(err.Error(), "may have been") != unsure {
+							t.Errorf("%s: %v", operation, err)
+						}
+					}
+				}
+				try(reads, test.reads)
+				try(overwrites, test.puts)
+				try(acts, test.acts)
+			})
+		})
+	}
+}
+
+func TestClientRecovers(t *testing.T) {
+	for operation, call := range clientCalls {
+		synctest.Test(t, func(t *testing.T) {
+			body := `{"success":true,"data":{"id":"` + clientID + `","name":"x","framework":"langchain","tool_type":"custom","script":"s"}}`
+			if operation == "list" || operation == "find" {
+				body = `[{"id":"` + clientID + `","name":"x"}]`
+			}
+			s := &clientScript{steps: []clientStep{{err: errDial}, {status: 429}, {status: 200, body: body}}}
+			if err := call(t.Context(), newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s})); err != nil {
+				t.Errorf("%s: %v after %q", operation, err, s.lines)
+			}
+		})
+	}
+}
+
+// A patch that is repeated reads again, so that it does not put back what it read seconds ago.
+func TestClientPatchReadsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		item := func(version string) clientStep {
+			return clientStep{status: 200, body: strings.Replace(calculatorItem, `{`, `{"version":"`+version+`",`, 1)}
+		}
+		s := &clientScript{steps: []clientStep{item("1"), {status: 503}, {status: 503}, item("2"), {status: 200, body: `{"success":true}`}}}
+		c := newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s})
+		got, err := c.Patch(t.Context(), clientID, catalog.Patch{Name: new("y")})
+		if err != nil || got.Version != "2" || got.Name != "y" || strings.Join(s.lines, " ") != "GET PUT GET GET PUT" {
+			t.Errorf("got %+v, %v after %q", got, err, s.lines)
+		}
+		s.steps, s.times, s.lines = []clientStep{item("1"), {err: errBroke}, {status: 404}}, nil, nil
+		_, err = c.Patch(t.Context(), clientID, catalog.Patch{Name: new("y")})
+		failedWith(t, err, catalog.CodeNotFound)
+		if !strings.Contains(err.Error(), "may have been updated") {
+			t.Errorf("the first attempt is forgotten: %v", err)
+		}
+	})
+}
+
+func TestClientWaits(t *testing.T) {
+	between := func(d, lo, hi time.Duration) bool { return d >= lo && d <= hi }
+	synctest.Test(t, func(t *testing.T) {
+		different := map[time.Duration]bool{}
+		for range 20 {
+			s := &clientScript{steps: []clientStep{{status: 503}}}
+			c := newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s, MaxAttempts: 6})
+			err := clientCalls["get"](t.Context(), c)
+			failedWith(t, err, catalog.CodeServer)
+			for i, base := range []time.Duration{500, 1000, 2000, 4000, 4000} {
+				base *= time.Millisecond
+				if d := s.times[i+1] - s.times[i]; !between(d, base*3/4, base*5/4) {
+					t.Errorf("wait %d is %s", i, d)
+				}
+			}
+			different[s.times[5]] = true
+		}
+		if len(different) < 15 {
+			t.Error("no jitter")
+		}
+	})
+	for name, header := range map[string]func() string{
+		"seconds": func() string { return "7" },
+		"date":    func() string { return time.Now().Add(7 * time.Second).UTC().Format(http.TimeFormat) },
+	} {
+		t.Run("Retry-After in "+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &clientScript{steps: []clientStep{retryAfterStep(429, header()), {status: 200, body: `[]`}}}
+				c := newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s})
+				if _, err := c.List(t.Context(), nil); err != nil || !between(s.times[1], 6*time.Second, 7*time.Second) {
+					t.Errorf("at %s, %v", s.times, err)
+				}
+			})
+		})
+	}
+	t.Run("a Retry-After that is shorter", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := &clientScript{steps: []clientStep{{status: 503}, {status: 503}, retryAfterStep(503, "1"), {status: 200, body: `[]`}}}
+			c := newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s})
+			if _, err := c.List(t.Context(), nil); err != nil || s.times[3]-s.times[2] < 1500*time.Millisecond {
+				t.Errorf("at %s, %v", s.times, err)
+			}
+		})
+	})
+	t.Run("a Retry-After that is too long", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := &clientScript{steps: []clientStep{retryAfterStep(429, "61")}}
+			err := clientCalls["create"](t.Context(), newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s}))
+			e := failedWith(t, err, catalog.CodeRateLimited)
+			if len(s.times) != 1 || e.RetryAfter != 61*time.Second || !strings.Contains(err.Error(), "MaxRetryAfter") {
+				t.Errorf("got %v after %d attempts", err, len(s.times))
+			}
+		})
+	})
+	t.Run("a Retry-After without end", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := &clientScript{steps: []clientStep{retryAfterStep(503, "99999999999999999999")}}
+			err := clientCalls["get"](t.Context(), newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s}))
+			if e := failedWith(t, err, catalog.CodeServer); len(s.times) != 1 || e.RetryAfter < 1e9*time.Second {
+				t.Errorf("got %v after %d attempts", err, len(s.times))
+			}
+		})
+	})
+	t.Run("a deadline that is too near", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			s := &clientScript{steps: []clientStep{retryAfterStep(503, "5")}}
+			err := clientCalls["list"](ctx, newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s}))
+			e := failedWith(t, err, catalog.CodeServer)
+			if time.Since(start) != 0 || e.Status != 503 || !strings.Contains(err.Error(), "after the context's deadline") {
+				t.Errorf("got %v after %s", err, time.Since(start))
+			}
+		})
+	})
+	t.Run("canceled meanwhile", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			ctx, cancel := context.WithCancelCause(t.Context())
+			why := errors.New("enough")
+			time.AfterFunc(3*time.Second, func() { cancel(why) })
+			s := &clientScript{steps: []clientStep{{status: 503, body: `{"detail":"busy"}`, header: http.Header{"Retry-After": {"30"}}}}}
+			err := clientCalls["update"](ctx, newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s}))
+			e := failedWith(t, err, catalog.CodeCanceled)
+			if time.Since(start) != 3*time.Second || !errors.Is(err, why) || !errors.Is(err, context.Canceled) || e.Status != 503 ||
+				!strings.Contains(err.Error(), "busy") || !strings.Contains(err.Error(), "may have been updated") {
+				t.Errorf("got %v after %s", err, time.Since(start))
+			}
+		})
+	})
+	t.Run("once", func(t *testing.T) {
+		s := &clientScript{steps: []clientStep{{status: 429}}}
+		err := clientCalls["get"](t.Context(), newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s, MaxAttempts: 1}))
+		if len(s.times) != 1 || strings.Contains(err.Error(), "gave up") {
+			t.Errorf("got %v after %d attempts", err, len(s.times))
+		}
+	})
+}
+
+// Over a real connection it is known how far a request got.
+func TestClientRepeatsOverRealConnections(t *testing.T) {
+	for operation, want := range map[string]int{"get": 2, "update": 2, "create": 1, "upload": 1, "delete": 1} {
+		t.Run(operation, func(t *testing.T) {
+			t.Parallel() // real time passes
+			var asked atomic.Int32
+			c := serveClient(t, &catalog.ClientOptions{MaxAttempts: 2}, func(w http.ResponseWriter, _ *http.Request) {
+				asked.Add(1)
+				conn, _, _ := http.NewResponseController(w).Hijack()
+				_ = conn.Close()
+			})
+			failedWith(t, clientCalls[operation](t.Context(), c), catalog.CodeUnreachable)
+			if got := int(asked.Load()); got != want {
+				t.Errorf("%d requests, want %d", got, want)
+			}
+		})
+	}
+}
+
+// Nothing listens at first: a POST may be repeated, since nothing was sent.
+func TestClientRepeatsPostsThatWereNotSent(t *testing.T) {
+	t.Parallel()
+	tries := 0
+	server := httptest.NewServer(answerWith(200, calculatorItem))
+	defer server.Close()
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		if tries++; tries == 1 {
+			return nil, errDial
+		}
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}}
+	c := newClient(t, server.URL, &catalog.ClientOptions{MaxAttempts: 2, Transport: transport})
+	if _, err := c.Create(t.Context(), calculatorTool()); err != nil || tries != 2 {
+		t.Errorf("%v after %d tries", err, tries)
+	}
+}
+
+func TestClientLogsWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		s := &clientScript{steps: []clientStep{{status: 429, body: clientKey}, {status: 200, body: `[]`}}}
+		c := newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		if _, err := c.List(t.Context(), nil); err != nil {
+			t.Error(err)
+		}
+		if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "status=429 code=rate_limited wait=") ||
+			strings.Contains(got, "sk-live") {
+			t.Errorf("got %s", got)
+		}
+	})
+}

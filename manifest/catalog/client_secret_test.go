@@ -1,0 +1,111 @@
+package catalog_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/manifest/catalog"
+)
+
+const clientKeyCore = "live_0123456789" // in every spelling of the key
+
+// Servers repeat what they were sent. None of it may get out through errors, whatever they are printed with.
+func TestClientShowsNoSecret(t *testing.T) {
+	const (
+		line        = `    password: str = "hunter2-and-then-some"` // of the source
+		description = "Uses the token 7f3a-99c1-secret inside."
+	)
+	quote := func(s string) string {
+		b, _ := json.Marshal(s)
+		return string(b)
+	}
+	said := []string{clientKey, url.QueryEscape(clientKey), strings.ToLower(url.PathEscape(clientKey)),
+		strings.NewReplacer(`"`, `\\u0022`, "/", "~1", "s", `\u0073`).Replace(clientKey),
+		strings.ReplaceAll(clientKey, "_", "_\u200b"), quote(clientKey), line,
+		"SyntaxError at\n\n" + clientSource, "'" + description + "' is odd"}
+	bodies := []string{`{"success":true,` + quote(clientKey) + `:1,"Data":2}`, `{` + quote(clientKey) + `:1,` + quote(clientKey) + `:2}`,
+		`{"id":"` + clientID + `",` + quote(clientKey) + `:{"x":01}}`, `[{"` + clientKeyCore[:4] + `":1}` + clientKey}
+	for _, text := range said {
+		q := quote(text)
+		bodies = append(bodies, text, `{"detail":`+q+`}`, `{"detail":[{"loc":["body",`+q+`],"msg":`+q+`,"type":`+q+`}]}`,
+			`{"success":false,"message":`+q+`,"error":{"message":`+quote(strings.Repeat("x", 4080)+text)+`,"details":[`+q+`]}}`,
+			`{"message":`+quote(quote(text))+`}`)
+	}
+	tool := analyticsTool()
+	tool.Description = description
+	for _, status := range []int{200, 302, 400, 401, 422, 500} {
+		for _, body := range bodies {
+			var log strings.Builder
+			logger := slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+			s := &clientScript{steps: []clientStep{{status: status, body: body, header: http.Header{"X-Request-Id": {clientKey}, "Location": {clientKey}}}}}
+			c := newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s, Logger: logger})
+			_, err1 := c.Upload(t.Context(), tool, "tool.py", []byte(clientSource))
+			_, err2 := c.UploadUpdate(t.Context(), clientID, catalog.Patch{Description: &tool.Description}, "tool.py", []byte(clientSource))
+			_, err3 := c.Create(t.Context(), tool)
+			if status != 200 && (err1 == nil || err2 == nil || err3 == nil) {
+				t.Fatalf("%d %s is no failure", status, body)
+			}
+			for i, err := range []error{err1, err2, err3} {
+				if err == nil { // an update that was answered with some object
+					continue
+				}
+				asJSON, _ := json.Marshal(err)
+				shown := fmt.Sprintf("%v %+v %#v %q %s %s", err, err, err, err, asJSON, log.String())
+				for _, secret := range []string{clientKeyCore, "hunter2", "7f3a-99c1"} {
+					if notSent := i == 2 && secret == "hunter2"; !notSent && strings.Contains(shown, secret) {
+						t.Errorf("%d %.60q shows %s: %s", status, body, secret, shown)
+					}
+				}
+			}
+			if shown := fmt.Sprintf("%v %+v %#v %s", c, c, c, errorJSON(c)); strings.Contains(shown, clientKeyCore) {
+				t.Errorf("the client shows its key: %s", shown)
+			}
+		}
+	}
+}
+
+func errorJSON(v any) []byte {
+	text, _ := json.Marshal(v)
+	return text
+}
+
+// What hides secrets leaves ordinary texts alone.
+func TestClientKeepsWhatServersSay(t *testing.T) {
+	for _, text := range []string{
+		"Tool with the same name already exists", "Failed to register plugin: missing _run", "line 7: invalid syntax near 'return'",
+		"AnalyticsTool: BaseTool",
+	} {
+		err := clientCalls["upload"](t.Context(), serveClient(t, nil, answerWith(409, `{"detail":"`+text+`"}`)))
+		if e := failedWith(t, err, catalog.CodeConflict); e.Message != text {
+			t.Errorf("got %q, want %q", e.Message, text)
+		}
+	}
+	whole, _ := json.Marshal("Refused: " + clientSource)
+	err := clientCalls["upload"](t.Context(), serveClient(t, nil, answerWith(400, `{"detail":`+string(whole)+`}`)))
+	if want := "Refused: [hidden]"; failedWith(t, err, catalog.CodePlugin).Message != want {
+		t.Errorf("got %v", err)
+	}
+	line := `{"detail":"in ä'    password: str = \"hunter2-and-then-some\"'ä, line 7"}`
+	err = clientCalls["upload"](t.Context(), serveClient(t, nil, answerWith(400, line)))
+	if want := "in ä'[hidden]'ä, line 7"; failedWith(t, err, catalog.CodePlugin).Message != want {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestClientHidesTheLongestKey(t *testing.T) {
+	key := strings.Repeat("/~", 2048)
+	s := &clientScript{steps: []clientStep{{status: 401, body: `{"detail":"the key ` + key + ` is unknown"}`}}}
+	c, err := catalog.NewClient("https://aip.example.com", key, &catalog.ClientOptions{Transport: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = clientCalls["get"](t.Context(), c)
+	if e := failedWith(t, err, catalog.CodeUnauthorized); e.Message != "the key [hidden] is unknown" {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,110 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+)
+
+// Patch changes the given fields of a tool and leaves the others as they are. The API has no such request: the tool is
+// read, changed here, and sent back whole with [Client.Update]'s body, which is right whether the server replaces or
+// merges. So a change that somebody else makes between the reading and the writing is lost; where that matters, let one
+// writer at a time patch a tool. An attempt is both requests: a repeated one reads again, which keeps that time short.
+// The member account_id is sent only if the patch has it, and members of the answer that are not documented are not sent.
+// A patch without fields reads only.
+func (c *Client) Patch(ctx context.Context, id string, p Patch) (*ListItem, error) {
+	if err := checkID(id); err != nil {
+		return nil, err
+	}
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if p == (Patch{}) {
+		return c.Get(ctx, id)
+	}
+	var item ListItem
+	err := c.repeat(ctx, putRequest(id, &Tool{}), func() *failedAttempt {
+		failed := c.attempt(ctx, getRequest(id), func(a *response) (err error) {
+			item, err = a.item(ListItem{}, id)
+			return err
+		})
+		if failed != nil {
+			failed.unsure = false // nothing was written
+			return failed
+		}
+		item.Tool = p.Apply(item.Tool)
+		sent := item.Tool
+		if p.AccountID == nil {
+			sent.AccountID = ""
+		}
+		if e, invalid := errors.AsType[*Error](sent.Validate()); invalid {
+			e.Tool, e.Message = id, "what the catalog has, with the update applied, is not valid"
+			return &failedAttempt{Error: e}
+		}
+		put := putRequest(id, &sent)
+		put.body, put.contentType = c.updateBody(&sent), jsonType
+		return c.attempt(ctx, put, func(a *response) (err error) {
+			item, err = a.item(item, id)
+			return err
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &item, nil
+}
+
+const jsonType = "application/json"
+
+// toolBody is a record as it is sent. Of the two members for the type one is set.
+type toolBody struct {
+	Name        string    `json:"name"`
+	Framework   Framework `json:"framework"`
+	ToolType    Type      `json:"tool_type,omitempty"`
+	PlainType   Type      `json:"type,omitempty"`
+	AccountID   string    `json:"account_id,omitempty"`
+	Description *string   `json:"description,omitempty"`
+	Tags        *[]string `json:"tags,omitempty"`
+	Version     string    `json:"version,omitempty"`
+}
+
+// createBody has the members that are set.
+func (c *Client) createBody(t *Tool) []byte {
+	body := c.requiredBody(t)
+	body.Version = t.Version
+	if t.Description != "" {
+		body.Description = &t.Description
+	}
+	if len(t.Tags) > 0 {
+		body.Tags = &t.Tags
+	}
+	return body.encode()
+}
+
+// updateBody has all members, so that nothing is left to what the server makes of one that is missing.
+func (c *Client) updateBody(t *Tool) []byte {
+	body := c.requiredBody(t)
+	tags := append([]string{}, t.Tags...)
+	body.Description, body.Tags, body.Version = &t.Description, &tags, t.Version
+	if body.Version == "" {
+		body.Version = DefaultVersion
+	}
+	return body.encode()
+}
+
+func (c *Client) requiredBody(t *Tool) *toolBody {
+	body := &toolBody{Name: t.Name, Framework: t.Framework, AccountID: t.AccountID, ToolType: t.Type}
+	if c.typeField == sdkTypeField {
+		body.ToolType, body.PlainType = "", t.Type
+	}
+	return body
+}
+
+func (b *toolBody) encode() []byte {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(b) // of texts alone: cannot fail
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+}

@@ -1,0 +1,136 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"mime/multipart"
+	"net/http"
+	"strings"
+)
+
+// Upload registers a tool with its source code: POST /tools/upload. file is the name of the Python file, of which the part
+// after the last slash is sent; source is its text. A name that is "" is that of the tool class, if it is a literal there,
+// and a type that is "" is [Custom]. AccountID must be "", because no form field is documented for it, and tags must be
+// free of commas, which join them there.
+//
+// The tool and the source are checked before anything is sent, see [CheckPlugin]. A source that does not pass, or that the
+// server refuses, is [CodePlugin]; if fields are wrong too it is [CodeInvalid] with all problems. A name that is taken is
+// [CodeConflict], a source that fails while it is registered [CodeServer]. The request is held in memory, within
+// [ClientOptions.MaxRequestBytes].
+func (c *Client) Upload(ctx context.Context, t Tool, file string, source []byte) (*ListItem, error) {
+	plugin, err := CheckPlugin(file, source, &c.plugin)
+	if t.Name == "" && err == nil {
+		t.Name = plugin.Name
+	}
+	if t.Type == "" {
+		t.Type = Custom
+	}
+	var ps problems
+	ps.require(patchOf(t))
+	return c.upload(ctx, &request{
+		name: "upload", method: http.MethodPost, path: "tools/upload", tool: cut(t.Name),
+		said:   func() []string { return []string{string(source), t.Description} },
+		unsure: "the tool may have been created: look for its name before uploading it again",
+	}, &upload{patch: patchOf(t), known: ListItem{Tool: t}, file: file, source: source, problems: ps, pluginErr: err})
+}
+
+// UploadUpdate replaces the source code of a tool: PUT /tools/{id}/upload. The fields of the patch are sent along, and no
+// others, so that what is not mentioned stays as it is; the empty patch is fine. Of the item that is returned, fields are
+// empty that neither the answer nor the patch has. Otherwise it is like [Client.Upload].
+func (c *Client) UploadUpdate(ctx context.Context, id string, p Patch, file string, source []byte) (*ListItem, error) {
+	if err := checkID(id); err != nil {
+		return nil, err
+	}
+	r := &request{
+		name: "upload update", method: http.MethodPut, path: "tools/" + id + "/upload", tool: id,
+		said: func() []string {
+			said := []string{string(source)}
+			if p.Description != nil {
+				said = append(said, *p.Description)
+			}
+			return said
+		},
+		unsure: "the source may have been replaced",
+	}
+	_, err := CheckPlugin(file, source, &c.plugin)
+	known := ListItem{ID: id, Tool: p.Apply(Tool{})}
+	return c.upload(ctx, r, &upload{patch: p, known: known, file: file, source: source, pluginErr: err})
+}
+
+// upload is what is uploaded, and what is known to be wrong with it.
+type upload struct {
+	patch     Patch    // the fields to send
+	known     ListItem // what the answer may leave out
+	file      string
+	source    []byte
+	problems  problems
+	pluginErr error // of the source
+}
+
+func (c *Client) upload(ctx context.Context, r *request, u *upload) (*ListItem, error) {
+	if err := u.check(r.tool); err != nil {
+		return nil, err
+	}
+	r.plugin = true
+	r.body, r.contentType = c.form(u)
+	var item ListItem
+	err := c.do(ctx, r, func(a *response) (err error) {
+		item, err = a.item(u.known, u.known.ID)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &item, nil
+}
+
+// check finds all that is wrong, with fields and with the source.
+func (u *upload) check(tool string) error {
+	u.problems.check(u.patch)
+	if u.patch.AccountID != nil {
+		u.problems.add("account_id", ruleForm, "must be empty: no form field is documented for it")
+	}
+	if u.patch.Tags != nil {
+		for _, tag := range *u.patch.Tags {
+			if tag == "" || strings.Contains(tag, ",") || strings.TrimSpace(tag) != tag {
+				u.problems.add("tags", ruleForm,
+					"must not be blank, have commas or begin or end with white space: a form joins them by commas")
+			}
+		}
+	}
+	if e, ok := errors.AsType[*Error](u.pluginErr); ok {
+		if len(u.problems) == 0 {
+			e.Tool = tool
+			return e
+		}
+		u.problems = append(u.problems, e.Problems...)
+	}
+	return u.problems.error(tool, "the tool cannot be uploaded")
+}
+
+// form is the body of an upload: the fields that are given, and then the file.
+func (c *Client) form(u *upload) ([]byte, string) {
+	p := u.patch
+	var body bytes.Buffer
+	body.Grow(len(u.source) + 2048)
+	w := multipart.NewWriter(&body) // writes to memory: its errors are all nil
+	field := func(name string, value *string) {
+		if value != nil {
+			_ = w.WriteField(name, *value)
+		}
+	}
+	field("name", p.Name)
+	field("description", p.Description)
+	field("framework", (*string)(p.Framework))
+	field(c.typeField, (*string)(p.Type))
+	field("version", p.Version)
+	if p.Tags != nil {
+		field("tags", new(strings.Join(*p.Tags, ",")))
+	}
+	base := u.file[strings.LastIndexAny(u.file, `/\`)+1:]
+	part, _ := w.CreateFormFile("file", base) // as application/octet-stream
+	_, _ = part.Write(u.source)
+	_ = w.Close()
+	return body.Bytes(), w.FormDataContentType()
+}

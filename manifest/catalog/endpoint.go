@@ -1,0 +1,184 @@
+package catalog
+
+import (
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/toolwire/toolwire/internal/httpbody"
+)
+
+// public is the record as others see it.
+func (r Record) public() ListItem {
+	item := r.ListItem
+	item.ScriptContent = ""
+	return item
+}
+
+func (h *Handler) list(c *call) (answer, error) {
+	var t Type
+	if values, ok := c.r.URL.Query()["type"]; ok {
+		t = Type(values[0])
+		if len(values) > 1 {
+			return answer{}, invalid("query", Problem{Field: "type", Type: ruleRepeated, Message: "must be given once"})
+		}
+		if t != Native && t != Custom {
+			return answer{}, invalid("query", Problem{Field: "type", Type: ruleEnum, Message: "must be native or custom"})
+		}
+	}
+	records, err := h.store.List(c.ctx(), c.account, t)
+	if err != nil {
+		return answer{}, err
+	}
+	items := make([]ListItem, len(records))
+	for i, r := range records {
+		items[i] = r.public()
+	}
+	return answer{items, "Tools retrieved successfully"}, nil
+}
+
+func (h *Handler) create(c *call) (answer, error) {
+	p, ps, err := h.readJSON(c)
+	if err != nil {
+		return answer{}, err
+	}
+	ps.require(p)
+	if err := h.check(c, &ps, p); err != nil {
+		return answer{}, err
+	}
+	r := Record{ListItem: ListItem{ID: strings.ToLower(h.opts.NewID()), Tool: h.finish(c, p.Apply(Tool{}))}}
+	if err := h.store.Create(c.ctx(), r); err != nil {
+		return answer{}, err
+	}
+	return answer{r.public(), "Tool created successfully"}, nil
+}
+
+// finish fills in what a record has in any case.
+func (h *Handler) finish(c *call, t Tool) Tool {
+	t.AccountID = c.account
+	t.Version = or(t.Version, DefaultVersion)
+	return t
+}
+
+// check applies the rules of records, and those of this catalog.
+func (h *Handler) check(c *call, ps *problems, p Patch) error {
+	ps.check(p)
+	if p.AccountID != nil && *p.AccountID != "" && !strings.EqualFold(*p.AccountID, c.account) {
+		ps.add("account_id", ruleAccount, "is not the account of the key; leave it out")
+	}
+	if most := h.opts.MaxDescription; p.Description != nil && most > 0 && utf8.RuneCountInString(*p.Description) > most {
+		ps.add("description", ruleTooLong, "is too long for this catalog")
+	}
+	return ps.error("", textInvalid)
+}
+
+// readJSON reads a body with the members of a record.
+func (h *Handler) readJSON(c *call) (Patch, problems, error) {
+	media, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
+	if err != nil || media != "application/json" {
+		return Patch{}, nil, invalid("body", Problem{Type: ruleJSON, Message: "Content-Type must be application/json"})
+	}
+	body, err := httpbody.Request(c.w, c.r, h.opts.MaxBodyBytes, time.Now().Add(h.opts.BodyTimeout))
+	if err != nil {
+		return Patch{}, nil, bodyError(c, err)
+	}
+	c.read = true
+	return readPatch(body)
+}
+
+func (h *Handler) get(c *call) (answer, error) {
+	r, err := h.find(c)
+	return answer{r.public(), "Tool retrieved successfully"}, err
+}
+
+// find returns a tool that is not deleted.
+func (h *Handler) find(c *call) (Record, error) {
+	r, err := h.store.Get(c.ctx(), c.account, c.id)
+	if err == nil && !r.DeletedAt.IsZero() {
+		err = errNotFound
+	}
+	return r, err
+}
+
+var errNotFound = &Error{Code: CodeNotFound}
+
+// updateLive changes a tool that is not deleted.
+func (h *Handler) updateLive(c *call, change func(*Record) error) (Record, error) {
+	return h.store.Update(c.ctx(), c.account, c.id, func(r *Record) error {
+		if !r.DeletedAt.IsZero() {
+			return errNotFound
+		}
+		return change(r)
+	})
+}
+
+func (h *Handler) put(c *call) (answer, error) {
+	p, ps, err := h.readJSON(c)
+	if err != nil {
+		return answer{}, err
+	}
+	replace := h.opts.Put == PutReplace || h.opts.Put == PutByBody && p.complete()
+	if replace {
+		ps.require(p)
+	}
+	if err := h.check(c, &ps, p); err != nil {
+		return answer{}, err
+	}
+	r, err := h.updateLive(c, func(r *Record) error {
+		before := r.Tool
+		if replace {
+			before = Tool{}
+		}
+		t := h.finish(c, p.Apply(before))
+		if t.Type != Custom && r.ScriptContent != "" {
+			return invalid("body", Problem{Field: "tool_type", Type: ruleFixed, Message: "must stay custom: the tool has source code"})
+		}
+		r.Tool = t
+		return nil
+	})
+	return answer{r.public(), "Tool updated successfully"}, err
+}
+
+func (h *Handler) remove(c *call) (answer, error) {
+	_, err := h.updateLive(c, func(r *Record) error {
+		r.DeletedAt = h.opts.Now().UTC()
+		return nil
+	})
+	return confirmation(c, "Tool deleted successfully"), err
+}
+
+func (h *Handler) restore(c *call) (answer, error) {
+	_, err := h.store.Update(c.ctx(), c.account, c.id, func(r *Record) error {
+		if r.DeletedAt.IsZero() {
+			return errNotFound
+		}
+		r.DeletedAt = time.Time{}
+		return nil
+	})
+	return confirmation(c, "Tool restored successfully"), err
+}
+
+func confirmation(c *call, message string) answer {
+	return answer{map[string]string{"id": c.id, "message": message}, message}
+}
+
+func (h *Handler) source(c *call) (answer, error) {
+	r, err := h.find(c)
+	if err == nil && r.ScriptContent == "" {
+		err = errNotFound
+	}
+	return answer{map[string]string{"id": c.id, "script": r.ScriptContent}, "Tool script retrieved successfully"}, err
+}
+
+// bodyError tells what the body did from what the request's end did.
+func bodyError(c *call, err error) error {
+	switch {
+	case err == httpbody.ErrTooLarge || err == httpbody.ErrTimeout || c.ctx().Err() != nil:
+		return err
+	}
+	return errBody
+}
+
+var _ http.Handler = (*Handler)(nil)

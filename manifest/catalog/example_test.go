@@ -1,0 +1,113 @@
+package catalog_test
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"fmt"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+
+	"github.com/toolwire/toolwire/manifest/catalog"
+)
+
+func ExampleTool_Validate() {
+	err := catalog.Tool{Name: "basic-calculator", Framework: "crewai"}.Validate()
+	fmt.Println(err)
+	// Output:
+	// catalog: tool "basic-calculator": the record is not valid
+	// 	framework: must be langchain, langgraph or google_adk
+	// 	tool_type: is required: native or custom
+}
+
+func ExampleParseTool() {
+	tool, err := catalog.ParseTool([]byte(`{"name":"time_tool","framework":"langchain","type":"native","tags":"clock, time"}`))
+	fmt.Printf("%s %s %q %v\n", tool.Name, tool.Type, tool.Tags, err)
+	// Output: time_tool native ["clock" "time"] <nil>
+}
+
+func ExamplePatch() {
+	tool := catalog.Tool{Name: "basic-calculator", Framework: catalog.LangChain, Type: catalog.Custom, Description: "Adds."}
+	patch := catalog.Patch{Version: new("2.1.0"), Description: new("")} // "" clears
+	if err := patch.Validate(); err != nil {
+		log.Fatal(err)
+	}
+	written, err := json.Marshal(patch.Apply(tool))
+	fmt.Println(string(written), err)
+	// Output: {"name":"basic-calculator","framework":"langchain","tool_type":"custom","version":"2.1.0"} <nil>
+}
+
+func ExampleCheckPlugin() {
+	source := `
+from langchain_core.tools import BaseTool
+
+class Weather(BaseTool):
+    name: str = "weather"
+    description: str = "Tells the weather of a city."
+`
+	plugin, err := catalog.CheckPlugin("weather.py", []byte(source), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(plugin.ClassName, plugin.Name, plugin.Description)
+
+	_, err = catalog.CheckPlugin("weather.py", []byte(source), &catalog.PluginOptions{ServerVersion: "v0.1.84"})
+	fmt.Println(err)
+	_, err = catalog.CheckPlugin("weather.py", []byte(source+"    tags = ['a', 'b'\n"), nil)
+	fmt.Println(err)
+	// Output:
+	// Weather weather Tells the weather of a city.
+	// catalog: invalid plugin file: file: has no entry point, which servers before v0.1.85 need: a function tool_plugin, or @tool_plugin on the class
+	// catalog: invalid plugin file: file: is not Python: line 7: this '[' is not closed
+}
+
+func ExampleNewHandler() {
+	const key, account = "example-key", "6f9619ff-8b86-4011-b42d-00c04fc964ff"
+	h, err := catalog.NewHandler(catalog.NewMemoryStore(), &catalog.HandlerOptions{
+		Authenticate: func(_ *http.Request, presented string) (string, error) {
+			if subtle.ConstantTimeCompare([]byte(presented), []byte(key)) == 0 {
+				return "", &catalog.Error{Code: catalog.CodeUnauthorized}
+			}
+			return account, nil
+		},
+		Register: func(_ context.Context, u catalog.Upload) error { return nil }, // make u.Tool runnable
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/tools/", h)
+
+	for range 2 {
+		r := httptest.NewRequest("POST", "/tools/",
+			strings.NewReader(`{"name":"basic-calculator","framework":"langchain","tool_type":"custom"}`))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("X-API-Key", key)
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, r)
+		var answer struct{ Message string }
+		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(w.Code, answer.Message)
+	}
+	// Output:
+	// 200 Tool created successfully
+	// 409 Tool with name already exists
+}
+
+func ExampleDeclarations() {
+	items := []catalog.ListItem{{Tool: catalog.Tool{Name: "weather", Framework: catalog.LangChain, Type: catalog.Custom},
+		ScriptContent: "class …"}}
+	tools, losses := catalog.Declarations(items)
+	fmt.Println(tools[0].Name)
+	for _, l := range losses {
+		fmt.Println(l)
+	}
+	// Output:
+	// weather
+	// tool[0] "weather": input_schema is in no record: the declaration takes any object until it gets one
+	// tool[0] "weather": script_content belongs to the catalog and is left out
+}

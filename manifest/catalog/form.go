@@ -1,0 +1,186 @@
+package catalog
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/toolwire/toolwire/internal/httpbody"
+)
+
+// form is an upload: a file and fields.
+type form struct {
+	filename string
+	file     []byte // nil if there is none
+	patch    Patch
+	problems problems
+}
+
+// formFields are the parts with a meaning.
+var formFields = []string{"file", "name", "framework", "tool_type", "type", "account_id", "description", "tags", "version"}
+
+// readForm reads a multipart body part by part; nothing is kept but the known ones, and those in memory.
+func (h *Handler) readForm(c *call) (*form, error) {
+	media, params, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
+	if err != nil || media != "multipart/form-data" || params["boundary"] == "" {
+		return nil, invalid("body", Problem{Type: ruleForm, Message: "Content-Type must be multipart/form-data with a boundary"})
+	}
+	most := h.opts.MaxUploadBytes
+	if c.r.ContentLength > most {
+		return nil, httpbody.ErrTooLarge
+	}
+	control := http.NewResponseController(c.w)
+	_ = control.SetReadDeadline(time.Now().Add(h.opts.BodyTimeout)) // not every ResponseWriter can
+	body := &boundedReader{from: c.r.Body, left: most}
+	if c.r.Body == nil { // a request that no server made
+		body.from = http.NoBody
+	}
+	f := &form{}
+	if err := h.readParts(f, multipart.NewReader(body, params["boundary"])); err != nil {
+		if body.err != nil { // that is why the form is broken
+			return nil, bodyError(c, body.err)
+		}
+		if _, ok := errors.AsType[*failure](err); ok {
+			return nil, err
+		}
+		return nil, invalid("body", Problem{Type: ruleForm, Message: "is no proper multipart form"})
+	}
+	_ = control.SetReadDeadline(time.Time{}) // see httpbody.Request
+	c.read = true
+	return f, nil
+}
+
+// boundedReader remembers how reading ended.
+type boundedReader struct {
+	from io.Reader
+	left int64
+	err  error
+}
+
+func (b *boundedReader) Read(p []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+	n, err := b.from.Read(p)
+	b.left -= int64(n)
+	switch {
+	case b.left < 0:
+		err = httpbody.ErrTooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		err = httpbody.ErrTimeout
+	}
+	if err != nil && err != io.EOF {
+		b.err = err
+	}
+	return n, err
+}
+
+func (h *Handler) readParts(f *form, parts *multipart.Reader) error {
+	seen := map[string]string{}
+	for n := 0; ; n++ {
+		part, err := parts.NextRawPart()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if n == h.opts.MaxParts {
+			return &failure{code: CodeTooLarge, status: http.StatusRequestEntityTooLarge, message: "The form has too many parts"}
+		}
+		if err := h.readPart(f, seen, part); err != nil {
+			return err
+		}
+	}
+	f.fill(seen)
+	return nil
+}
+
+func (h *Handler) readPart(f *form, seen map[string]string, part *multipart.Part) error {
+	name, known := part.FormName(), false
+	for _, field := range formFields {
+		if known = name == field; known {
+			break
+		}
+		if strings.EqualFold(name, field) {
+			f.problems.add(field, ruleForm, "is spelled in another case here; names are case-sensitive")
+		}
+	}
+	most := h.opts.MaxFieldBytes
+	if name == "file" {
+		most = int64(h.opts.Plugin.MaxBytes)
+	}
+	content, err := io.ReadAll(io.LimitReader(part, most+1))
+	if err != nil {
+		return err
+	}
+	if int64(len(content)) > most {
+		what := "A field of the form"
+		if name == "file" {
+			what = "The file"
+		}
+		return &failure{code: CodeTooLarge, status: http.StatusRequestEntityTooLarge, message: what + " is too large"}
+	}
+	if !known {
+		return nil
+	}
+	if _, again := seen[name]; again {
+		f.problems.add(name, ruleRepeated, "must be given once")
+		return nil
+	}
+	seen[name] = ""
+	isFile := part.FileName() != ""
+	switch {
+	case name == "file" && !isFile:
+		f.problems.add(name, ruleType, "must be a file part, with a filename")
+	case name == "file":
+		f.filename, f.file = part.FileName(), content
+		if content == nil {
+			f.file = []byte{}
+		}
+	case isFile:
+		f.problems.add(name, ruleType, "must be a field, not a file")
+	default:
+		seen[name] = string(content)
+	}
+	return nil
+}
+
+// fill makes a patch of the fields.
+func (f *form) fill(fields map[string]string) {
+	text := func(name string) *string {
+		value, ok := fields[name]
+		if !ok {
+			return nil
+		}
+		return &value
+	}
+	f.patch = Patch{AccountID: text("account_id"), Description: text("description"), Version: text("version")}
+	if name := text("name"); name != nil {
+		f.patch.Name = new(strings.TrimSpace(*name))
+	}
+	if framework := text("framework"); framework != nil {
+		f.patch.Framework = new(Framework(*framework))
+	}
+	kind, alias := text("tool_type"), text("type")
+	if kind != nil && alias != nil && *kind != *alias {
+		f.problems.add("tool_type", ruleClash, "and its alias type disagree; send one of them")
+	}
+	if kind == nil {
+		kind = alias
+	}
+	if kind != nil {
+		f.patch.Type = new(Type(*kind))
+	}
+	if tags := text("tags"); tags != nil {
+		f.patch.Tags = new(splitTags(*tags))
+	}
+}

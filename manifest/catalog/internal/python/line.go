@@ -1,0 +1,45 @@
+package python
+
+// keywords are those that are nothing else anywhere. None, True and False are operands.
+var keywords = map[string]bool{
+	"and": true, "as": true, "assert": true, "async": true, "await": true, "break": true, "class": true, "continue": true,
+	"def": true, "del": true, "elif": true, "else": true, "except": true, "finally": true, "for": true, "from": true,
+	"global": true, "if": true, "import": true, "in": true, "is": true, "lambda": true, "nonlocal": true, "not": true,
+	"or": true, "pass": true, "raise": true, "return": true, "try": true, "while": true, "with": true, "yield": true,
+}
+
+// softKeywords begin statements, and are names elsewhere.
+var softKeywords = map[string]bool{"match": true, "case": true, "type": true, "lazy": true}
+
+// compound are the keywords whose statements have a colon.
+var compound = map[string]bool{
+	"class": true, "def": true, "if": true, "elif": true, "else": true, "for": true, "while": true, "try": true,
+	"except": true, "finally": true, "with": true,
+}
+
+// maxTokens bounds what is kept of a logical line. What can be told from longer ones is lost.
+const maxTokens = 4096
+
+// line is a logical line so far.
+type line struct {
+	tokens  []token
+	cut     bool // there are more tokens
+	begins  int  // where the statement begins that the last token is in
+	pending bool // the next token begins one
+}
+
+func (l *line) reset() { *l = line{tokens: l.tokens[:0]} }
+
+func (l *line) add(t token) {
+	if len(l.tokens) == 0 || l.pending {
+		l.begins, l.pending = t.start, false
+	}
+	if len(l.tokens) < maxTokens {
+		l.tokens = append(l.tokens, t)
+	} else {
+		l.cut = true
+	}
+}
+
+// first tells whether a token begins a statement.
+func (l *line) first(t token) bool { return t.start == l.begins }

@@ -1,0 +1,289 @@
+package python
+
+import "strings"
+
+// Module is what a source defines at the level of the module, also within if, try, with and the like.
+type Module struct {
+	Classes   []Class    // in their order
+	Functions []Function // in their order
+	Assigned  []string   // names that get a value by "name = …" or "name: type = …"
+	Imports   []Import   // of "from … import …"
+}
+
+// Class is a class of a module.
+type Class struct {
+	Name       string
+	Bases      []string          // positional ones: the dotted name each begins with, "?" if it begins otherwise
+	Decorators []string          // dotted names, without arguments
+	Texts      map[string]string // attributes whose value is a literal string
+}
+
+// Function is a function of a module.
+type Function struct {
+	Name       string
+	Async      bool
+	Decorators []string
+}
+
+// Import is one name of a from-import.
+type Import struct{ Module, Name, As string }
+
+// Read reads a source: valid UTF-8 without NUL and byte order mark. The error is an [*Error].
+func Read(source []byte) (*Module, error) {
+	mod := &structure{blocks: []block{{kind: moduleBlock}}}
+	s := &scanner{src: source, mod: mod}
+	if err := s.scan(); err != nil {
+		return nil, err
+	}
+	return &mod.Module, nil
+}
+
+// block is what the lines of one indentation belong to.
+type block struct {
+	kind       blockKind
+	class      int      // of a classBlock
+	decorators []string // for the next class or function
+}
+
+type blockKind byte
+
+const (
+	moduleBlock blockKind = iota
+	classBlock
+	otherBlock // of functions, and of what is in them
+)
+
+// structure makes a module of logical lines.
+type structure struct {
+	Module
+	blocks []block
+	next   block // that the last line opens
+}
+
+func (m *structure) enter() { m.blocks = append(m.blocks, m.next) }
+func (m *structure) leave() { m.blocks = m.blocks[:len(m.blocks)-1] }
+
+// take judges a logical line and notes what it defines. colon tells that it ends with one, and so opens a block. Of a very
+// long line not all tokens are here.
+func (m *structure) take(s *scanner, tokens []token, colon bool) error {
+	word := func(i int) string {
+		if i < len(tokens) {
+			return string(s.src[tokens[i].start:tokens[i].end])
+		}
+		return ""
+	}
+	now := &m.blocks[len(m.blocks)-1]
+	m.next = block{kind: now.kind, class: now.class}
+
+	begin := 0
+	if async := word(0) == "async"; async && (word(1) == "def" || word(1) == "for" || word(1) == "with") {
+		begin = 1
+	}
+	head := ""
+	if tokens[begin].kind == name {
+		head = word(begin)
+	}
+	opens := compound[head]
+	if colon && !opens && head != "match" && head != "case" {
+		return s.fail(tokens[0].start, "this line ends with a colon, but begins no block")
+	}
+	body := len(tokens)
+	if opens {
+		if body = m.colon(s, tokens); body == 0 && !s.line.cut {
+			return s.fail(tokens[begin].start, "a colon is missing after %q", head)
+		}
+	}
+	switch {
+	case word(0) == "@":
+		now.decorators = append(now.decorators, dotted(s, tokens[1:]))
+		return nil
+	case head == "class" || head == "def":
+		if len(tokens) < begin+2 || tokens[begin+1].kind != name || keywords[word(begin+1)] {
+			return s.fail(tokens[begin].start, "after %q there must be a name", head)
+		}
+		after := word(begin + 2)
+		if after != "(" && after != "[" && (head == "def" || after != ":") {
+			return s.fail(tokens[begin].start, "after the name of a %q there must be a bracket", head)
+		}
+		m.define(s, now, tokens, begin, head)
+		if body > 0 {
+			m.simple(s, m.next, tokens[min(body, len(tokens)):])
+		}
+	case opens:
+		m.simple(s, *now, tokens[min(max(body, 1), len(tokens)):])
+	default:
+		m.simple(s, *now, tokens)
+	}
+	now.decorators = nil
+	return nil
+}
+
+// colon finds what follows the colon of a compound statement; 0 if there is none.
+func (m *structure) colon(s *scanner, tokens []token) int {
+	for i, t := range tokens {
+		if t.depth == 0 && t.kind == op && t.end == t.start+1 && s.src[t.start] == ':' {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// define notes a class or a function, and what the block is that it opens.
+func (m *structure) define(s *scanner, now *block, tokens []token, begin int, head string) {
+	m.next = block{kind: otherBlock}
+	if now.kind != moduleBlock {
+		return
+	}
+	id := string(s.src[tokens[begin+1].start:tokens[begin+1].end])
+	if head == "def" {
+		m.Functions = append(m.Functions, Function{Name: id, Async: begin == 1, Decorators: now.decorators})
+		return
+	}
+	m.Classes = append(m.Classes, Class{Name: id, Bases: bases(s, tokens[begin+2:]), Decorators: now.decorators})
+	m.next = block{kind: classBlock, class: len(m.Classes) - 1}
+}
+
+// bases reads what is in the brackets after the name of a class.
+func bases(s *scanner, tokens []token) []string {
+	var list []string
+	var base []token
+	skip := true // until the bracket; type parameters may come first
+	for _, t := range tokens {
+		c := s.src[t.start]
+		switch {
+		case t.depth == 0 && t.kind == op && c == '(':
+			skip, base = false, nil
+		case skip:
+		case t.depth == 0 && t.kind == op && c == ')', t.depth == 1 && t.kind == op && c == ',':
+			if !keyword(s, base) {
+				if b := dotted(s, base); b != "" {
+					list = append(list, b)
+				} else if len(base) > 0 {
+					list = append(list, "?")
+				}
+			}
+			if base = nil; c == ')' {
+				return list
+			}
+		case t.depth == 1:
+			base = append(base, t)
+		}
+	}
+	return list
+}
+
+// keyword tells whether an argument is "name=…".
+func keyword(s *scanner, argument []token) bool {
+	return len(argument) > 1 && argument[1].end == argument[1].start+1 && s.src[argument[1].start] == '='
+}
+
+// dotted reads a.b.c at the beginning of an expression; "" if there is no such thing.
+func dotted(s *scanner, tokens []token) string {
+	var b strings.Builder
+	for i, t := range tokens {
+		w := s.src[t.start:t.end]
+		if i%2 == 0 && t.kind != name || i%2 == 1 && string(w) != "." {
+			break
+		}
+		b.Write(w)
+	}
+	return strings.TrimSuffix(b.String(), ".")
+}
+
+// simple notes what simple statements, separated by semicolons, assign and import.
+func (m *structure) simple(s *scanner, in block, tokens []token) {
+	if in.kind == otherBlock {
+		return
+	}
+	for len(tokens) > 0 {
+		n := 0
+		for n < len(tokens) && !(tokens[n].depth == 0 && tokens[n].kind == op && s.src[tokens[n].start] == ';') {
+			n++
+		}
+		m.statement(s, in, tokens[:n])
+		tokens = tokens[min(n+1, len(tokens)):]
+	}
+}
+
+func (m *structure) statement(s *scanner, in block, tokens []token) {
+	if len(tokens) < 3 || tokens[0].kind != name {
+		return
+	}
+	word := func(i int) string { return string(s.src[tokens[i].start:tokens[i].end]) }
+	if word(0) == "from" {
+		if in.kind == moduleBlock {
+			m.imports(s, tokens)
+		}
+		return
+	}
+	equals := 1
+	if word(1) == ":" {
+		for equals < len(tokens) && !(tokens[equals].depth == 0 && word(equals) == "=") {
+			equals++
+		}
+	}
+	if equals >= len(tokens) || word(equals) != "=" {
+		return
+	}
+	id := word(0)
+	if in.kind == moduleBlock {
+		m.Assigned = append(m.Assigned, id)
+		return
+	}
+	class := &m.Classes[in.class]
+	delete(class.Texts, id)
+	if v, ok := literal(s, tokens[equals+1:]); ok && !s.line.cut {
+		if class.Texts == nil {
+			class.Texts = map[string]string{}
+		}
+		class.Texts[id] = v
+	}
+}
+
+// literal joins the strings that make up a value, with or without brackets around them.
+func literal(s *scanner, tokens []token) (string, bool) {
+	for len(tokens) >= 2 && s.src[tokens[0].start] == '(' && s.src[tokens[len(tokens)-1].start] == ')' {
+		tokens = tokens[1 : len(tokens)-1]
+	}
+	var b strings.Builder
+	for _, t := range tokens {
+		if t.kind != text {
+			return "", false
+		}
+		v, ok := value(s.src[t.start:t.end])
+		if !ok {
+			return "", false
+		}
+		b.WriteString(v)
+	}
+	return b.String(), len(tokens) > 0
+}
+
+// imports notes the names of a from-import.
+func (m *structure) imports(s *scanner, tokens []token) {
+	word := func(i int) string {
+		if i < len(tokens) {
+			return string(s.src[tokens[i].start:tokens[i].end])
+		}
+		return ""
+	}
+	i := 1
+	for i < len(tokens) && word(i) != "import" {
+		i++
+	}
+	if i < 2 { // malformed
+		return
+	}
+	module := string(s.src[tokens[1].start:tokens[i-1].end])
+	for i++; i < len(tokens); i++ {
+		if tokens[i].kind != name {
+			continue
+		}
+		imported := Import{Module: module, Name: word(i), As: word(i)}
+		if word(i+1) == "as" {
+			imported.As = word(i + 2)
+			i += 2
+		}
+		m.Imports = append(m.Imports, imported)
+	}
+}

@@ -1,0 +1,399 @@
+// Package python looks at Python source without running it: a tokenizer that follows CPython's, and what can be told from
+// tokens alone. It says "malformed" only of what no version of Python 3 accepts; much that is malformed it does not see.
+//
+// Time and memory are linear in the source. Nesting has CPython's own bounds.
+package python
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Error says where the source is malformed. It quotes nothing of it but single characters.
+type Error struct {
+	Line    int // from 1
+	Message string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Message) }
+
+// kind is what a token is.
+type kind byte
+
+const (
+	name    kind = iota // identifiers and keywords
+	number              //
+	text                // a string
+	data                // bytes, and strings with fields: not a text that can be told
+	op                  // everything else
+	newline             // the end of a logical line
+)
+
+// token is a piece of the source. Brackets have the depth of what is around them.
+type token struct {
+	kind       kind
+	start, end int
+	depth      int
+}
+
+// The bounds of CPython: MAXLEVEL, MAXFSTRINGLEVEL and MAXINDENT.
+const (
+	maxBrackets = 200
+	maxFStrings = 150
+	maxIndents  = 100
+)
+
+// frame is something open: a bracket; a string with fields; a field in one, '}'; the format after the colon of a field, ':'.
+type frame struct {
+	what   byte // ( [ { " } :
+	pos    int
+	quote  byte // of a string, and of the formats in it
+	triple bool
+	raw    bool
+}
+
+type scanner struct {
+	src      []byte
+	pos      int
+	open     []frame
+	brackets int // of open, fields included
+	strings  int // of open
+	indents  []indent
+	start    bool // of a line that may be indented
+	block    bool // the last line ended with a colon, so the next one must be indented
+
+	last token // of this logical line, if any
+	any  bool
+	line line
+	mod  *structure
+}
+
+// fail makes an error about a place.
+func (s *scanner) fail(pos int, format string, args ...any) error {
+	seen := s.src[:min(pos, len(s.src))]
+	line := 1 + bytes.Count(seen, []byte{'\n'})
+	for i, c := range seen { // a lone \r ends a line too
+		if c == '\r' && (i+1 == len(s.src) || s.src[i+1] != '\n') {
+			line++
+		}
+	}
+	return &Error{Line: line, Message: fmt.Sprintf(format, args...)}
+}
+
+// at returns the byte that many places on, 0 beyond the end. Sources have no NUL.
+func (s *scanner) at(ahead int) byte {
+	if s.pos+ahead < len(s.src) {
+		return s.src[s.pos+ahead]
+	}
+	return 0
+}
+
+// eol tells how long the end of line at the position is, 0 if there is none.
+func (s *scanner) eol() int {
+	switch {
+	case s.at(0) == '\n':
+		return 1
+	case s.at(0) == '\r' && s.at(1) == '\n':
+		return 2
+	case s.at(0) == '\r':
+		return 1
+	}
+	return 0
+}
+
+func (s *scanner) top() *frame {
+	if len(s.open) == 0 {
+		return nil
+	}
+	return &s.open[len(s.open)-1]
+}
+
+// scan reads the whole source.
+func (s *scanner) scan() error {
+	s.start = true
+	for s.pos < len(s.src) {
+		var err error
+		switch top := s.top(); {
+		case top != nil && (top.what == '"' || top.what == ':'):
+			err = s.inString(top)
+		case top == nil && s.start:
+			err = s.indentation()
+		default:
+			err = s.code()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if top := s.top(); top != nil {
+		switch top.what {
+		case '"', ':', '}':
+			return s.fail(top.pos, "the f-string that begins here is not closed")
+		}
+		return s.fail(top.pos, "this %q is not closed", top.what)
+	}
+	if err := s.endLine(); err != nil {
+		return err
+	}
+	if s.block {
+		return s.fail(s.pos, "the file ends where an indented block is needed")
+	}
+	return nil
+}
+
+func (s *scanner) comment() {
+	for s.pos < len(s.src) && s.src[s.pos] != '\n' && s.src[s.pos] != '\r' {
+		s.pos++
+	}
+}
+
+// code reads one token, or what is between tokens.
+func (s *scanner) code() error {
+	c := s.at(0)
+	if n := s.eol(); n > 0 {
+		s.pos += n
+		if len(s.open) > 0 {
+			return nil
+		}
+		s.start = true
+		return s.endLine()
+	}
+	switch {
+	case c == ' ' || c == '\t' || c == '\f':
+		s.pos++
+		return nil
+	case c == '#':
+		s.comment()
+		return nil
+	case c == '\\':
+		s.pos++
+		n := s.eol()
+		if n == 0 {
+			return s.fail(s.pos, "after a backslash the line must end")
+		}
+		s.pos += n
+		return nil
+	case c == '"' || c == '\'':
+		return s.string(s.pos)
+	case c == '_' || c >= 0x80 || isLetter(c):
+		return s.name()
+	case isDigit(c) || c == '.' && isDigit(s.at(1)):
+		return s.emit(token{kind: number, start: s.pos, end: s.number()})
+	}
+	return s.operator(c)
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
+
+// name reads an identifier, a keyword, or the prefix of a string.
+func (s *scanner) name() error {
+	start := s.pos
+	for s.pos < len(s.src) {
+		c := s.src[s.pos]
+		if c == '_' || isLetter(c) || isDigit(c) {
+			s.pos++
+			continue
+		}
+		if c < 0x80 {
+			break
+		}
+		r, size := utf8.DecodeRune(s.src[s.pos:])
+		if !identifier(r) {
+			return s.fail(s.pos, "the character %U is not Python; it may stand in strings and comments only", r)
+		}
+		s.pos += size
+	}
+	if c := s.at(0); (c == '"' || c == '\'') && isPrefix(s.src[start:s.pos]) {
+		return s.string(start)
+	}
+	return s.emit(token{kind: name, start: start, end: s.pos})
+}
+
+// identifier tells whether a character can be in a name. Those that Unicode does not know yet may be letters by now.
+func identifier(r rune) bool {
+	switch r {
+	case 0x00b7, 0x0387, 0x2118, 0x212e, 0x30fb, 0xff65, 0x200c, 0x200d: // allowed although they look otherwise
+		return true
+	}
+	return !unicode.In(r, unicode.P, unicode.S, unicode.Z, unicode.Cf, unicode.Cc, unicode.Co) ||
+		unicode.Is(unicode.Pc, r) || unicode.In(r, unicode.Other_ID_Start, unicode.Other_ID_Continue)
+}
+
+// isPrefix knows the prefixes of strings.
+func isPrefix(p []byte) bool {
+	if len(p) > 2 {
+		return false
+	}
+	switch strings.ToLower(string(p)) {
+	case "r", "u", "b", "br", "rb", "f", "fr", "rf", "t", "tr", "rt":
+		return true
+	}
+	return false
+}
+
+// number reads a number and returns where it ends. What is odd about one is not judged.
+func (s *scanner) number() int {
+	digits := func(is func(byte) bool) {
+		for is(s.at(0)) || s.at(0) == '_' {
+			s.pos++
+		}
+	}
+	if s.at(0) == '0' && strings.IndexByte("xXoObB", s.at(1)) >= 0 && s.at(1) != 0 {
+		s.pos += 2
+		digits(func(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' })
+		return s.pos
+	}
+	digits(isDigit)
+	if s.at(0) == '.' {
+		s.pos++
+		digits(isDigit)
+	}
+	if s.at(0)|0x20 == 'e' {
+		if next := s.at(1); isDigit(next) || (next == '+' || next == '-') && isDigit(s.at(2)) {
+			s.pos += 2
+			digits(isDigit)
+		}
+	}
+	if s.at(0)|0x20 == 'j' {
+		s.pos++
+	}
+	return s.pos
+}
+
+// operator reads an operator or a bracket.
+func (s *scanner) operator(c byte) error {
+	start, top := s.pos, s.top()
+	switch c {
+	case '(', '[', '{':
+		s.pos++
+		if err := s.emit(token{kind: op, start: start, end: s.pos}); err != nil {
+			return err
+		}
+		return s.push(frame{what: c, pos: start})
+	case ')', ']', '}':
+		return s.closing(c)
+	case ':':
+		if top != nil && top.what == '}' { // what follows is a format
+			s.pos++
+			outer := s.open[len(s.open)-2]
+			return s.push(frame{what: ':', pos: start, quote: outer.quote, triple: outer.triple, raw: outer.raw})
+		}
+	case '!':
+		if s.at(1) != '=' && (top == nil || top.what != '}') {
+			return s.fail(start, "a %q alone means nothing", c)
+		}
+	case '+', '-', '*', '/', '%', '@', '&', '|', '^', '~', '<', '>', '=', '.', ',', ';':
+	default:
+		return s.fail(start, "the character %q is not Python; it may stand in strings and comments only", c)
+	}
+	s.pos++
+	if s.at(0) == '=' && strings.IndexByte("=!<>:+-*/%@&|^", c) >= 0 || c == '-' && s.at(0) == '>' {
+		s.pos++
+	}
+	return s.emit(token{kind: op, start: start, end: s.pos})
+}
+
+func (s *scanner) push(f frame) error {
+	switch f.what {
+	case '"':
+		s.strings++
+	case '(', '[', '{', '}':
+		s.brackets++
+	}
+	if s.strings > maxFStrings || s.brackets > maxBrackets {
+		return s.fail(s.pos, "too much is open at the same time: at most %d brackets and %d f-strings", maxBrackets, maxFStrings)
+	}
+	s.open = append(s.open, f)
+	return nil
+}
+
+func (s *scanner) pop() {
+	switch s.top().what {
+	case '"':
+		s.strings--
+	case '(', '[', '{', '}':
+		s.brackets--
+	}
+	s.open = s.open[:len(s.open)-1]
+}
+
+// closing reads a closing bracket, or the end of a field.
+func (s *scanner) closing(c byte) error {
+	start, top := s.pos, s.top()
+	if top == nil {
+		return s.fail(start, "this %q closes nothing", c)
+	}
+	want := map[byte]byte{'(': ')', '[': ']', '{': '}', '}': '}'}[top.what]
+	if c != want {
+		return s.fail(start, "this %q stands where a %q is needed", c, want)
+	}
+	field := top.what == '}'
+	s.pop()
+	s.pos++
+	if field {
+		return nil
+	}
+	return s.emit(token{kind: op, start: start, end: s.pos})
+}
+
+// emit takes a token into the logical line. Inside strings tokens are only looked at for their form.
+func (s *scanner) emit(t token) error {
+	if s.strings > 0 {
+		return nil
+	}
+	t.depth = s.brackets
+	if s.any && s.operandEnds(s.last) && s.operandBegins(t) && !s.joins(t) {
+		return s.fail(t.start, "two words or values stand side by side with nothing between them; "+
+			"if this is Python 2, it must be Python 3")
+	}
+	s.line.add(t)
+	if t.depth == 0 && t.kind == op && (s.src[t.start] == ';' || t.end == t.start+1 && s.src[t.start] == ':') {
+		s.line.pending = true
+	}
+	s.last, s.any = t, true
+	return nil
+}
+
+// operandEnds tells whether an operand can end with the token.
+func (s *scanner) operandEnds(t token) bool {
+	switch t.kind {
+	case name:
+		return !keywords[string(s.src[t.start:t.end])]
+	case op:
+		return strings.IndexByte(")]}", s.src[t.start]) >= 0
+	}
+	return true
+}
+
+// operandBegins tells whether the token can only begin an operand.
+func (s *scanner) operandBegins(t token) bool {
+	return t.kind == name && !keywords[string(s.src[t.start:t.end])] || t.kind == number || t.kind == text || t.kind == data
+}
+
+// joins tells whether two operands may stand side by side after all: strings, and words that are keywords at the start of
+// a statement only.
+func (s *scanner) joins(t token) bool {
+	if t.kind == text || t.kind == data {
+		if s.last.kind == text || s.last.kind == data {
+			return true
+		}
+	}
+	return s.last.kind == name && s.line.first(s.last) && softKeywords[string(s.src[s.last.start:s.last.end])]
+}
+
+// endLine ends a logical line.
+func (s *scanner) endLine() error {
+	if !s.any {
+		return nil
+	}
+	s.any = false
+	colon := s.last.kind == op && s.last.depth == 0 && string(s.src[s.last.start:s.last.end]) == ":"
+	s.block = colon
+	err := s.mod.take(s, s.line.tokens, colon)
+	s.line.reset()
+	return err
+}

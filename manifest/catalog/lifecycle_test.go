@@ -1,0 +1,166 @@
+package catalog_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/toolwire/toolwire/manifest/catalog"
+)
+
+func TestLifeCycle(t *testing.T) {
+	s := newServer(t, nil, catalog.HandlerOptions{})
+	native := s.create(`{"name":"time_tool","framework":"google_adk","type":"native","tags":"clock, time,,"}`)
+	up := s.upload("POST", "/tools/upload", part{"file", `C:\tools\Analytics.py`, source}, part{"tags", "", "a, b"},
+		part{"unknown", "", "x"})
+	custom := s.id(up)
+	sameJSON(t, up.json.Data, `{"id":"`+custom+`","name":"analytics_tool","description":"Statistics <of> \"all\" kinds.","framework":"langchain",
+		"tool_type":"custom","tags":["a","b"],"version":"1.0.0","account_id":"`+account+`","plugin_class_name":"Analytics","module_name":"Analytics"}`)
+
+	names := func(query string) string {
+		var items []catalog.ListItem
+		if err := json.Unmarshal(s.do("GET", "/tools/"+query, "").want(t, 200, ""), &items); err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, i := range items {
+			if err := i.Validate(); err != nil {
+				t.Error(err)
+			}
+			names = append(names, i.Name)
+		}
+		return strings.Join(names, " ")
+	}
+	for query, want := range map[string]string{"": "analytics_tool time_tool", "?type=native": "time_tool",
+		"?type=custom": "analytics_tool"} {
+		if got := names(query); got != want {
+			t.Errorf("the list with %q is %s, want %s", query, got, want)
+		}
+	}
+	for _, path := range []string{"script", "source"} {
+		sameJSON(t, s.do("GET", "/tools/"+custom+"/"+path, "").want(t, 200, ""), `{"id":"`+custom+`","script":`+quote(source)+`}`)
+	}
+
+	// A new file changes what the file says, and the fields that are sent.
+	again := strings.ReplaceAll(source, "Analytics(", "Better(")
+	sameJSON(t, s.upload("PUT", "/tools/"+custom+"/upload", part{"file", "better.py", again}, part{"version", "", "2"}).want(t,
+		200, ""),
+		`{"id":"`+custom+`","name":"analytics_tool","description":"Statistics <of> \"all\" kinds.","framework":"langchain",
+		"tool_type":"custom","tags":["a","b"],"version":"2","account_id":"`+account+`","plugin_class_name":"Better","module_name":"better"}`)
+	s.upload("PUT", "/tools/"+native+"/upload", part{"file", "a.py", source}).want(t, 422, "Validation error")
+
+	// Metadata changes leave the code alone.
+	sameJSON(t, s.do("PUT", "/tools/"+custom, `{"name":"renamed","framework":"langgraph","type":"custom"}`).want(t, 200, ""),
+		`{"id":"`+custom+`","name":"renamed","framework":"langgraph","tool_type":"custom","version":"1.0.0","account_id":"`+account+`",
+		"plugin_class_name":"Better","module_name":"better"}`)
+	s.do("PUT", "/tools/"+custom, `{"tool_type":"native"}`).want(t, 422, "Validation error")
+	sameJSON(t, s.do("GET", "/tools/"+custom+"/script", "").json.Data, `{"id":"`+custom+`","script":`+quote(again)+`}`)
+
+	// A deleted tool is gone, frees its name, and comes back unless that was taken.
+	sameJSON(t, s.do("DELETE", "/tools/"+custom, "").want(t, 200, "Tool deleted successfully"),
+		`{"id":"`+custom+`","message":"Tool deleted successfully"}`)
+	if got := names(""); got != "time_tool" {
+		t.Errorf("the list after deleting is %s", got)
+	}
+	other := s.create(`{"name":"renamed","framework":"langchain","tool_type":"custom"}`)
+	s.do("POST", "/tools/"+custom+"/restore", "").want(t, 409, "Tool with name already exists")
+	s.do("DELETE", "/tools/"+other, "").want(t, 200, "")
+	s.do("POST", "/tools/"+custom+"/restore", "").want(t, 200, "Tool restored successfully")
+	s.do("POST", "/tools/"+custom+"/restore", "").want(t, 404, "Tool not found or not deleted")
+	sameJSON(t, s.do("GET", "/tools/"+custom+"/source", "").want(t, 200, ""), `{"id":"`+custom+`","script":`+quote(again)+`}`)
+	if strings.Contains(s.log.String(), "BaseTool") {
+		t.Error("the log has source code")
+	}
+}
+
+func TestPut(t *testing.T) {
+	const before = `{"name":"a","framework":"langchain","tool_type":"custom","description":"d","tags":["t"],"version":"3"}`
+	full := `{"name":"b","framework":"langgraph","tool_type":"native"}`
+	for _, test := range []struct {
+		name string
+		mode catalog.PutMode
+		body string
+		want string // without id and account; "" is a 422
+	}{
+		{"full body replaces", catalog.PutByBody, full, `"name":"b","framework":"langgraph","tool_type":"native","version":"1.0.0"`},
+		{"partial body updates", catalog.PutByBody, `{"version":"4"}`,
+			`"name":"a","framework":"langchain","tool_type":"custom","description":"d","tags":["t"],"version":"4"`},
+		{"empty body changes nothing", catalog.PutByBody, `{}`,
+			`"name":"a","framework":"langchain","tool_type":"custom","description":"d","tags":["t"],"version":"3"`},
+		{"null clears", catalog.PutByBody, `{"description":null,"tags":null,"version":null,"account_id":null}`,
+			`"name":"a","framework":"langchain","tool_type":"custom","version":"1.0.0"`},
+		{"empty clears", catalog.PutByBody, `{"description":"","tags":[]}`,
+			`"name":"a","framework":"langchain","tool_type":"custom","version":"3"`},
+		{"the account may be sent back", catalog.PutByBody, `{"account_id":"` + strings.ToUpper(account) +
+			`","id":"x","script_content":"x"}`,
+			`"name":"a","framework":"langchain","tool_type":"custom","description":"d","tags":["t"],"version":"3"`},
+		{"replace: full", catalog.PutReplace, full, `"name":"b","framework":"langgraph","tool_type":"native","version":"1.0.0"`},
+		{"replace: partial", catalog.PutReplace, `{"version":"4"}`, ""},
+		{"merge: full", catalog.PutMerge, full,
+			`"name":"b","framework":"langgraph","tool_type":"native","description":"d","tags":["t"],"version":"3"`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := newServer(t, nil, catalog.HandlerOptions{Put: test.mode})
+			id := s.create(before)
+			a := s.do("PUT", "/tools/"+id, test.body)
+			if test.want == "" {
+				a.want(t, 422, "Validation error")
+				return
+			}
+			want := `{"id":"` + id + `","account_id":"` + account + `",` + test.want + `}`
+			sameJSON(t, a.want(t, 200, "Tool updated successfully"), want)
+			sameJSON(t, s.do("GET", "/tools/"+id, "").want(t, 200, ""), want)
+		})
+	}
+}
+
+func TestOneNameUnderARace(t *testing.T) {
+	s := newServer(t, nil, catalog.HandlerOptions{})
+	const crowd = 50
+	statuses := make([]int, crowd)
+	var wg sync.WaitGroup
+	for n := range crowd {
+		wg.Go(func() {
+			if n%2 == 0 {
+				statuses[n] = s.do("POST", "/tools/", `{"name":"analytics_tool","framework":"langchain","tool_type":"custom"}`).status
+			} else {
+				statuses[n] = s.upload("POST", "/tools/upload", part{"file", "a.py", source}).status
+			}
+		})
+	}
+	wg.Wait()
+	slices.Sort(statuses)
+	if statuses[0] != 200 || statuses[1] != 409 || statuses[crowd-1] != 409 {
+		t.Errorf("the answers are %v, want one 200 and else 409", statuses)
+	}
+}
+
+func TestRegister(t *testing.T) {
+	var seen []catalog.Upload
+	var answer error
+	s := newServer(t, nil, catalog.HandlerOptions{Register: func(_ context.Context, u catalog.Upload) error {
+		seen = append(seen, u)
+		if u.Tool.Version == "panic" {
+			panic("a secret")
+		}
+		return answer
+	}})
+	id := s.id(s.upload("POST", "/tools/upload", part{"file", "a.py", source}))
+	s.upload("PUT", "/tools/"+id+"/upload", part{"file", "b.py", source}).want(t, 200, "")
+	s.upload("POST", "/tools/upload", part{"file", "a.py", source}).want(t, 409, "") // is not even registered
+	s.create(minimal)                                                                // has no file
+	if len(seen) != 2 || seen[0].Update || !seen[1].Update || seen[0].Tool.ID != id || seen[1].Tool.ID != id ||
+		seen[1].Tool.ModuleName != "b" || seen[0].Tool.ScriptContent != source || seen[0].Plugin.ClassName != "Analytics" {
+		t.Errorf("Register saw %+v", seen)
+	}
+	answer = &catalog.Error{Code: catalog.CodePlugin}
+	s.upload("PUT", "/tools/"+id+"/upload", part{"file", "b.py", source}).want(t, 400, "Invalid plugin file")
+	s.upload("PUT", "/tools/"+id+"/upload", part{"file", "b.py", source}, part{"version", "", "panic"}).
+		want(t, 500, "Failed to update plugin")
+	if strings.Contains(s.log.String(), "a secret") || !strings.Contains(s.log.String(), "panic=string") {
+		t.Errorf("the log is %s", s.log)
+	}
+}

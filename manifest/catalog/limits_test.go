@@ -1,0 +1,125 @@
+package catalog_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolwire/toolwire/manifest/catalog"
+)
+
+func TestLimits(t *testing.T) {
+	const room = 600
+	s := newServer(t, nil, catalog.HandlerOptions{MaxBodyBytes: room, MaxUploadBytes: 2 * room, MaxFieldBytes: 10, MaxParts: 3,
+		Plugin: catalog.PluginOptions{MaxBytes: room}})
+	pad := func(n int) string { return source + strings.Repeat("#", n-len(source)) }
+	for _, test := range []struct {
+		name    string
+		answer  reply
+		status  int
+		message string
+	}{
+		{"the largest file", s.upload("POST", "/tools/upload", part{"file", "a.py", pad(room)}), 200, ""},
+		{"a larger file", s.upload("POST", "/tools/upload", part{"file", "a.py", pad(room + 1)}), 413, "The file is too large"},
+		{"a large form", s.upload("POST", "/tools/upload", part{"file", "a.py", pad(room)}, part{"else", "", "x"},
+			part{"file2", "b", strings.Repeat("x", room)}), 413, "The body is too large"},
+		{"a large field", s.upload("POST", "/tools/upload", part{"name", "", "12345678901"}), 413, "A field of the form is too large"},
+		{"a large unknown field", s.upload("POST", "/tools/upload", part{"x", "", "12345678901"}), 413,
+			"A field of the form is too large"},
+		{"the most parts", s.upload("POST", "/tools/upload", part{"a", "", ""}, part{"b", "", ""}, part{"c", "", ""}), 422, ""},
+		{"more parts", s.upload("POST", "/tools/upload", part{"a", "", ""}, part{"b", "", ""}, part{"c", "", ""}, part{"d", "", ""}),
+			413, "The form has too many parts"},
+		{"a large body", s.do("POST", "/tools/", strings.Repeat(" ", room+1)), 413, "The body is too large"},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.answer.want(t, test.status, test.message) })
+	}
+
+	t.Run("chunked", func(t *testing.T) { // no Content-Length to go by
+		const form, head = "multipart/form-data; boundary=x",
+			"--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.py\"\r\n\r\n"
+		for _, test := range []struct{ path, media, begin, message string }{
+			{"/tools/", "application/json", "", "The body is too large"},
+			{"/tools/upload", form, head, ""}, // the file or the body, what is noticed first
+			{"/tools/upload", form, "no part yet", "The body is too large"},
+		} {
+			body := io.MultiReader(strings.NewReader(test.begin), strings.NewReader(strings.Repeat("x\r\n", 10*room)))
+			r, err := http.NewRequestWithContext(t.Context(), "POST", s.url+test.path, body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Content-Type", test.media)
+			s.send(r).want(t, 413, test.message)
+		}
+	})
+	t.Run("cut off", func(t *testing.T) {
+		r, err := http.NewRequestWithContext(t.Context(), "POST", s.url+"/tools/upload",
+			strings.NewReader("--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.py\"\r\n\r\nclass"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
+		s.send(r).want(t, 422, "Validation error")
+	})
+	t.Run("slow", func(t *testing.T) {
+		s := newServer(t, nil, catalog.HandlerOptions{BodyTimeout: 20 * time.Millisecond})
+		for path, media := range map[string]string{"/tools/": "application/json", "/tools/upload": "multipart/form-data; boundary=x"} {
+			body, hold := io.Pipe()
+			r, err := http.NewRequestWithContext(t.Context(), "POST", s.url+path, body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Content-Type", media)
+			s.send(r).want(t, 408, "The body took too long to arrive")
+			_ = hold.Close()
+		}
+	})
+	t.Run("media types", func(t *testing.T) {
+		for path, media := range map[string]string{"/tools/": "text/plain", "/tools/upload": "application/json"} {
+			r, err := http.NewRequestWithContext(t.Context(), "POST", s.url+path, strings.NewReader(minimal))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Content-Type", media)
+			s.send(r).want(t, 422, "Validation error")
+		}
+	})
+}
+
+// TestWithheldBody makes sure that nobody can hold an answer up with a body that is not looked at.
+func TestWithheldBody(t *testing.T) {
+	s := newServer(t, nil, catalog.HandlerOptions{})
+	id := s.create(minimal)
+	for _, test := range []struct {
+		method, path, key string
+		status            int
+	}{
+		{"POST", "/tools/", "key-x", 401}, {"POST", "/tools/none/such", "key-one", 404}, {"PATCH", "/tools/", "key-one", 405},
+		{"PUT", "/tools", "key-one", 307}, {"GET", "/tools/", "key-one", 200}, {"DELETE", "/tools/" + id, "key-one", 200},
+	} {
+		t.Run(test.method+" "+test.path, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+			defer cancel()
+			body, hold := io.Pipe()
+			defer context.AfterFunc(ctx, func() { _ = hold.Close() })() // the transport waits for it
+			r, err := http.NewRequestWithContext(ctx, test.method, s.url+test.path, body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("X-API-Key", test.key)
+			transport := &http.Transport{} // would use the connection again, so that the server wants the body out of the way
+			defer transport.CloseIdleConnections()
+			res, err := transport.RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = errors.Join(hold.Close(), res.Body.Close())
+			if res.StatusCode != test.status || ctx.Err() != nil {
+				t.Errorf("the answer is %d, want %d", res.StatusCode, test.status)
+			}
+		})
+	}
+}

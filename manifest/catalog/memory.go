@@ -1,0 +1,124 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+)
+
+// MemoryStore is a [Store] that lasts as long as its process. It is safe for concurrent use.
+type MemoryStore struct {
+	mu       sync.RWMutex
+	accounts map[string]*shelf
+}
+
+// shelf is what one account has.
+type shelf struct {
+	records map[string]Record // by id
+	names   map[string]string // of those that are not deleted: ids by name
+}
+
+// NewMemoryStore returns an empty store.
+func NewMemoryStore() *MemoryStore { return &MemoryStore{accounts: map[string]*shelf{}} }
+
+// Create implements [Store].
+func (s *MemoryStore) Create(ctx context.Context, r Record) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	in := s.accounts[r.AccountID]
+	if in == nil {
+		in = &shelf{records: map[string]Record{}, names: map[string]string{}}
+		s.accounts[r.AccountID] = in
+	}
+	if _, taken := in.records[r.ID]; taken {
+		return &Error{Code: CodeConflict, Tool: cut(r.ID), Message: "there is a record with this id"}
+	}
+	return in.put(r, nil)
+}
+
+// put writes a record in place of old, and holds names to be unique.
+func (in *shelf) put(r Record, old *Record) error {
+	live := r.DeletedAt.IsZero()
+	if id, taken := in.names[r.Name]; live && taken && id != r.ID {
+		return &Error{Code: CodeConflict, Tool: cut(r.Name), Message: "there is a tool with this name"}
+	}
+	if old != nil && old.DeletedAt.IsZero() {
+		delete(in.names, old.Name)
+	}
+	if live {
+		in.names[r.Name] = r.ID
+	}
+	in.records[r.ID] = r.clone()
+	return nil
+}
+
+// clone copies what a record shares.
+func (r Record) clone() Record {
+	r.Tags = slices.Clone(r.Tags)
+	return r
+}
+
+func (s *MemoryStore) find(ctx context.Context, account, id string) (*shelf, Record, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, Record{}, err
+	}
+	if in := s.accounts[account]; in != nil {
+		if r, ok := in.records[id]; ok {
+			return in, r.clone(), nil
+		}
+	}
+	return nil, Record{}, &Error{Code: CodeNotFound, Tool: cut(id), Message: "there is no such record"}
+}
+
+// Get implements [Store].
+func (s *MemoryStore) Get(ctx context.Context, account, id string) (Record, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	_, r, err := s.find(ctx, account, id)
+	return r, err
+}
+
+// List implements [Store].
+func (s *MemoryStore) List(ctx context.Context, account string, t Type) ([]Record, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	in := s.accounts[account]
+	if in == nil {
+		return nil, nil
+	}
+	var list []Record
+	for _, r := range in.records {
+		if r.DeletedAt.IsZero() && (t == "" || r.Type == t) {
+			r.ScriptContent = ""
+			list = append(list, r.clone())
+		}
+	}
+	slices.SortFunc(list, func(a, b Record) int { return cmp.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+// Update implements [Store].
+func (s *MemoryStore) Update(ctx context.Context, account, id string, change func(*Record) error) (Record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	in, old, err := s.find(ctx, account, id)
+	if err != nil {
+		return Record{}, err
+	}
+	r := old.clone()
+	if err := change(&r); err != nil {
+		return Record{}, err
+	}
+	r.ID, r.AccountID = old.ID, old.AccountID
+	if err := in.put(r, &old); err != nil {
+		return Record{}, err
+	}
+	return r.clone(), nil
+}

@@ -1,0 +1,228 @@
+package catalog
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/toolwire/toolwire/internal/strictjson"
+)
+
+// ParseTool reads and validates a record for creation or full replacement.
+//
+// The text must be one strict JSON object: no name twice, none that differs from a known one by case only, valid UTF-8.
+// Members that are not in the table are passed over, as the frameworks of catalogs' servers do, so that a record which a
+// newer server gave can be sent back. null is as good as absent. tool_type may be called type; both are an error if they
+// disagree. tags is a list, or one string whose parts are separated by commas.
+//
+// The error is an [*Error] with [CodeInvalid] and everything that is wrong.
+func ParseTool(data []byte) (Tool, error) {
+	p, ps, err := readPatch(data)
+	if err != nil {
+		return Tool{}, err
+	}
+	ps.require(p)
+	ps.check(p)
+	t := p.Apply(Tool{})
+	if err := ps.error(t.Name, "the record is not valid"); err != nil {
+		return Tool{}, err
+	}
+	return t, nil
+}
+
+// ParsePatch reads and validates a metadata update. It reads as [ParseTool] does, but only the given members are checked,
+// and null clears description, tags, version and account_id.
+func ParsePatch(data []byte) (Patch, error) {
+	p, ps, err := readPatch(data)
+	if err != nil {
+		return Patch{}, err
+	}
+	ps.check(p)
+	if err := ps.error("", "the update is not valid"); err != nil {
+		return Patch{}, err
+	}
+	return p, nil
+}
+
+// UnmarshalJSON reads a record as [ParseTool] does, but does not validate it: fields may be missing, and have any text.
+func (t *Tool) UnmarshalJSON(data []byte) error {
+	p, ps, err := readPatch(data)
+	if err == nil {
+		err = ps.error("", "the record is not valid")
+	}
+	if err != nil {
+		return err
+	}
+	*t = p.Apply(Tool{})
+	return nil
+}
+
+// UnmarshalJSON reads an update as [ParsePatch] does, but does not validate it.
+func (p *Patch) UnmarshalJSON(data []byte) error {
+	read, ps, err := readPatch(data)
+	if err == nil {
+		err = ps.error("", "the update is not valid")
+	}
+	if err != nil {
+		return err
+	}
+	*p = read
+	return nil
+}
+
+// UnmarshalJSON reads an item as [ParseTool] reads a record, but does not validate it.
+func (i *ListItem) UnmarshalJSON(data []byte) error {
+	var item ListItem
+	p, ps, err := readPatch(data, textMember{"id", &item.ID}, textMember{"plugin_class_name", &item.PluginClassName},
+		textMember{"module_name", &item.ModuleName}, textMember{"script_content", &item.ScriptContent})
+	if err == nil {
+		err = ps.error("", "the item is not valid")
+	}
+	if err != nil {
+		return err
+	}
+	item.Tool = p.Apply(Tool{})
+	*i = item
+	return nil
+}
+
+// textMember is a further member that holds text.
+type textMember struct {
+	name string
+	into *string
+}
+
+// documentLimits are those of a record; a list of them is read one by one.
+var documentLimits = strictjson.Limits{Depth: 64, Values: 100_000}
+
+// readPatch reads the members that are there. The problems are those of members with the wrong type.
+func readPatch(data []byte, more ...textMember) (Patch, problems, error) {
+	var p Patch
+	var ps problems
+	var alias *Type
+	known := []string{"name", "framework", "tool_type", "type", "account_id", "description", "tags", "version"}
+	for _, m := range more {
+		known = append(known, m.name)
+	}
+	err := strictjson.Read(data, documentLimits, func(r *strictjson.Reader) error {
+		return r.Object(known, func(name string) error {
+			switch name {
+			case "name":
+				return readRequired(r, &ps, name, &p.Name)
+			case "framework":
+				return readRequired(r, &ps, name, &p.Framework)
+			case "tool_type":
+				return readRequired(r, &ps, name, &p.Type)
+			case "type":
+				return readRequired(r, &ps, "tool_type", &alias)
+			case "account_id":
+				return readText(r, &ps, name, &p.AccountID)
+			case "description":
+				return readText(r, &ps, name, &p.Description)
+			case "version":
+				return readText(r, &ps, name, &p.Version)
+			case "tags":
+				return readTags(r, &ps, &p.Tags)
+			}
+			for _, m := range more {
+				if m.name == name {
+					var text *string
+					err := readText(r, &ps, name, &text)
+					set(m.into, text)
+					return err
+				}
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return Patch{}, nil, jsonError(err)
+	}
+	if alias != nil {
+		if p.Type != nil && *p.Type != *alias {
+			ps.add("tool_type", ruleClash, "and its alias type disagree; send one of them")
+		}
+		p.Type = alias
+	}
+	return p, ps, nil
+}
+
+// readRequired reads text of a field that may be absent but not null.
+func readRequired[T ~string](r *strictjson.Reader, ps *problems, name string, field **T) error {
+	if r.Kind() == 'n' {
+		_, err := r.Value()
+		ps.add(name, ruleType, "must be a string, not null")
+		return err
+	}
+	return readText(r, ps, name, field)
+}
+
+// readText reads a string; null is "".
+func readText[T ~string](r *strictjson.Reader, ps *problems, name string, field **T) error {
+	switch kind := r.Kind(); kind {
+	case '"', 'n':
+		text, err := r.String()
+		value := T(text)
+		*field = &value
+		return err
+	default:
+		_, err := r.Value()
+		ps.add(name, ruleType, "must be a string, not "+strictjson.KindName(kind))
+		return err
+	}
+}
+
+// readTags reads a list of strings, or a string with commas; null is nil.
+func readTags(r *strictjson.Reader, ps *problems, field **[]string) error {
+	kind := r.Kind()
+	raw, err := r.Value()
+	if err != nil {
+		return err
+	}
+	var tags []string
+	switch kind {
+	case 'n':
+	case '"':
+		var text string
+		_ = json.Unmarshal(raw, &text) // is a string
+		tags = splitTags(text)
+	case '[':
+		tags = []string{}
+		var list []*string
+		if err := json.Unmarshal(raw, &list); err != nil {
+			ps.add("tags", ruleType, "must be a list of strings, or one string with commas")
+		}
+		for _, tag := range list {
+			if tag == nil {
+				ps.add("tags", ruleType, "must be a list of strings, without null")
+				break
+			}
+			tags = append(tags, *tag)
+		}
+	default:
+		ps.add("tags", ruleType, "must be a list of strings, or one string with commas, not "+strictjson.KindName(kind))
+	}
+	*field = &tags
+	return nil
+}
+
+// splitTags reads tags that are joined by commas.
+func splitTags(text string) []string {
+	tags := []string{}
+	for tag := range strings.SplitSeq(text, ",") {
+		if tag = strings.TrimSpace(tag); tag != "" {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
+}
+
+// jsonError is about a document as a whole.
+func jsonError(err error) error {
+	message := "invalid JSON"
+	if e, ok := errors.AsType[*strictjson.Error](err); ok {
+		message = e.Error()
+	}
+	return &Error{Code: CodeInvalid, Message: "the document is not valid", err: err,
+		Problems: []Problem{{Type: ruleJSON, Message: message}}}
+}

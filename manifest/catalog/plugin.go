@@ -1,0 +1,246 @@
+package catalog
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolwire/toolwire/manifest/catalog/internal/python"
+)
+
+// PluginOptions says which rules an uploaded file must keep. The zero value of every field is its default.
+type PluginOptions struct {
+	// MaxBytes bounds the file. Default 1 MiB; the documents leave it to the backend.
+	MaxBytes int
+
+	// ServerVersion is the version of the server that is to run the plugin, such as "v0.1.84". Before v0.1.85 a file must
+	// have an entry point; from then on a tool class will do. Default: the newest.
+	ServerVersion string
+}
+
+// EntryPoint is how a file offers its tool to servers before v0.1.85.
+type EntryPoint string
+
+// The entry points. [NoEntryPoint] is enough for newer servers.
+const (
+	NoEntryPoint        EntryPoint = ""
+	FunctionEntryPoint  EntryPoint = "function"  // a function tool_plugin that returns the tool
+	DecoratorEntryPoint EntryPoint = "decorator" // @tool_plugin(…) of gllm_plugin on the class
+)
+
+// Plugin is what can be told of a file without running it.
+type Plugin struct {
+	ClassName   string // of the tool class; "" if there is none, only an entry point
+	ModuleName  string // the file's name without .py
+	Name        string // the class's attribute name if it is a literal, else ""
+	Description string // the class's attribute description if it is a literal, else ""
+	EntryPoint  EntryPoint
+}
+
+const defaultMaxPlugin = 1 << 20
+
+// The words for rules of files, in [Problem.Type].
+const (
+	ruleFilename   = "filename"
+	ruleTooLarge   = "too_large"
+	ruleEncoding   = "encoding"
+	ruleSyntax     = "syntax"
+	ruleEntryPoint = "entry_point"
+	ruleToolClass  = "tool_class"
+)
+
+// CheckPlugin checks a Python file as a catalog does at its upload, without running anything. Of the filename the last
+// element counts; it must end in ".py". The source must be UTF-8, with or without a byte order mark, have no NUL and keep
+// the size limit, and be Python as far as its tokens tell: no source that any version of Python 3 accepts is refused as
+// malformed, but some that are malformed pass.
+//
+// A file needs a tool class: a class of the module with a base that is not one of a few of the standard library and
+// pydantic that cannot be a tool's. Instead of it an entry point will do, which older servers ask for in any case. Of
+// several classes the one that is decorated is taken, or derives from BaseTool, or from a base whose name ends in Tool, or
+// has a literal name, and the last one of those.
+//
+// The error is an [*Error] with [CodePlugin] and all problems, at the field "file", of which several can be true at once;
+// one with [CodeTooLarge] if the file is too large, since it is not looked at then; or one with [CodeOptions].
+func CheckPlugin(filename string, source []byte, opts *PluginOptions) (*Plugin, error) {
+	rules, err := opts.configure()
+	if err != nil {
+		return nil, &Error{Code: CodeOptions, Message: err.Error()}
+	}
+	if len(source) > rules.maxBytes {
+		return nil, &Error{Code: CodeTooLarge, Message: "the plugin file is too large", Problems: []Problem{{Field: "file",
+			Type: ruleTooLarge, Message: fmt.Sprintf("has more than %d bytes", rules.maxBytes)}}}
+	}
+	var found []Problem
+	bad := func(rule, message string) {
+		found = append(found, Problem{Field: "file", Type: rule, Message: message})
+	}
+	base := path.Base(strings.ReplaceAll(filename, `\`, "/"))
+	module, isPython := strings.CutSuffix(base, ".py")
+	if !isPython || module == "" || !utf8.ValidString(module) {
+		bad(ruleFilename, `needs a name that ends in ".py"`)
+	}
+	p := &Plugin{ModuleName: module}
+	source = bytes.TrimPrefix(source, []byte("\ufeff"))
+	switch {
+	case !utf8.Valid(source):
+		bad(ruleEncoding, "is not UTF-8: "+place(source))
+	case bytes.IndexByte(source, 0) >= 0:
+		bad(ruleEncoding, "has a NUL; it is no text")
+	default:
+		m, err := python.Read(source)
+		if err != nil {
+			bad(ruleSyntax, "is not Python: "+err.Error())
+			break
+		}
+		p.examine(m)
+		switch {
+		case rules.entryPoint && p.EntryPoint == NoEntryPoint:
+			bad(ruleEntryPoint, "has no entry point, which servers before v0.1.85 need: a function tool_plugin, "+
+				"or @tool_plugin on the class")
+		case p.ClassName == "" && p.EntryPoint == NoEntryPoint:
+			bad(ruleToolClass, "has no tool class: a class of the module that derives from the framework's base class, such as BaseTool")
+		}
+	}
+	if len(found) > 0 {
+		return nil, &Error{Code: CodePlugin, Message: "invalid plugin file", Problems: found}
+	}
+	return p, nil
+}
+
+// place tells where text ends to be UTF-8.
+func place(source []byte) string {
+	line := 1
+	for len(source) > 0 {
+		r, size := utf8.DecodeRune(source)
+		if r == utf8.RuneError && size == 1 {
+			break
+		}
+		if r == '\n' {
+			line++
+		}
+		source = source[size:]
+	}
+	return fmt.Sprintf("see line %d", line)
+}
+
+// pluginRules are options that have been checked.
+type pluginRules struct {
+	maxBytes   int
+	entryPoint bool // must be there
+}
+
+func (o *PluginOptions) configure() (pluginRules, error) {
+	rules := pluginRules{maxBytes: defaultMaxPlugin}
+	if o == nil {
+		return rules, nil
+	}
+	var problems []error
+	if o.MaxBytes < 0 {
+		problems = append(problems, errors.New("PluginOptions.MaxBytes must not be negative"))
+	}
+	rules.maxBytes = or(o.MaxBytes, defaultMaxPlugin)
+	if o.ServerVersion != "" {
+		old, err := isBefore(o.ServerVersion, [3]int{0, 1, 85})
+		if err != nil {
+			problems = append(problems, err)
+		}
+		rules.entryPoint = old
+	}
+	return rules, errors.Join(problems...)
+}
+
+// isBefore compares a version such as v0.1.85, 0.2, 0.1.85-rc.1 or 0.1.85rc1. Those of a version that is still to come are
+// before it.
+func isBefore(version string, than [3]int) (bool, error) {
+	rest := strings.TrimPrefix(version, "v")
+	var is [3]int
+	for i := range is {
+		digits := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
+		n, err := strconv.Atoi(rest[:digits])
+		if err != nil {
+			return false, errors.New(`PluginOptions.ServerVersion must be a version such as "v0.1.84"`)
+		}
+		is[i], rest = n, rest[digits:]
+		if !strings.HasPrefix(rest, ".") || len(rest) < 2 || rest[1] < '0' || rest[1] > '9' {
+			break
+		}
+		rest = rest[1:]
+	}
+	if c := slices.Compare(is[:], than[:]); c != 0 {
+		return c < 0, nil
+	}
+	rest = strings.ToLower(strings.TrimLeft(rest, "-._"))
+	return rest != "" && strings.ContainsAny(rest[:1], "abcdr"), nil // alpha, beta, candidate, dev, rc; not post and +build
+}
+
+// notTools are bases that no tool class has alone.
+var notTools = []string{"object", "BaseModel", "BaseSettings", "Exception", "BaseException", "Enum", "IntEnum", "StrEnum",
+	"TypedDict", "NamedTuple", "Protocol", "ABC", "TestCase"}
+
+// examine finds the entry point and the tool class.
+func (p *Plugin) examine(m *python.Module) {
+	decorators := map[string]bool{"tool_plugin": true} // and what it is imported as
+	for _, i := range m.Imports {
+		if i.Name == "tool_plugin" && strings.HasPrefix(i.Module, "gllm_plugin") {
+			decorators[i.As] = true
+		}
+	}
+	decorated := func(names []string) bool {
+		return slices.ContainsFunc(names, func(n string) bool {
+			return decorators[n] || strings.HasSuffix(n, ".tool_plugin")
+		})
+	}
+	for _, f := range m.Functions {
+		switch {
+		case f.Name == "tool_plugin" && !f.Async:
+			p.EntryPoint = FunctionEntryPoint
+		case decorated(f.Decorators) && p.EntryPoint == NoEntryPoint:
+			p.EntryPoint = DecoratorEntryPoint
+		}
+	}
+	if slices.Contains(m.Assigned, "tool_plugin") {
+		p.EntryPoint = FunctionEntryPoint
+	}
+	best := -1
+	derived := map[string]bool{} // classes of this module that have BaseTool somewhere above
+	for _, c := range m.Classes {
+		isDecorated := decorated(c.Decorators)
+		if isDecorated && p.EntryPoint == NoEntryPoint {
+			p.EntryPoint = DecoratorEntryPoint
+		}
+		if r := rank(c, isDecorated, derived); r >= 0 && r >= best {
+			best = r
+			p.ClassName, p.Name, p.Description = c.Name, c.Texts["name"], c.Texts["description"]
+		}
+	}
+}
+
+// rank tells how likely it is that a class is the tool; -1 if it is none.
+func rank(c python.Class, decorated bool, derived map[string]bool) int {
+	r, tool := -1, false
+	for _, base := range c.Bases {
+		last := base[strings.LastIndexByte(base, '.')+1:]
+		switch {
+		case last == "BaseTool" || derived[base]:
+			tool = true
+			r = max(r, 4)
+		case strings.HasSuffix(last, "Tool"):
+			r = max(r, 2)
+		case !slices.Contains(notTools, last):
+			r = max(r, 0)
+		}
+	}
+	derived[c.Name] = tool
+	if decorated {
+		r = 6
+	}
+	if _, named := c.Texts["name"]; named && r >= 0 {
+		r++
+	}
+	return r
+}

@@ -1,0 +1,227 @@
+package catalog_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/toolwire/toolwire/manifest/catalog"
+)
+
+const (
+	class     = "class A(BaseTool):\n    name = 'a'\n"
+	function  = "def tool_plugin():\n    return A()\n"
+	decorated = "from gllm_plugin.tools import tool_plugin\n@tool_plugin(version=\"1.0.0\")\nclass A(BaseTool):\n    name = 'a'\n"
+)
+
+func TestCheckPlugin(t *testing.T) {
+	for _, test := range []struct {
+		name, source string
+		want         catalog.Plugin // without the module's name
+	}{
+		{"class", class, catalog.Plugin{ClassName: "A", Name: "a"}},
+		{"byte order mark, CRLF", "\ufeff" + strings.ReplaceAll(class, "\n", "\r\n"), catalog.Plugin{ClassName: "A", Name: "a"}},
+		{"function", class + function, catalog.Plugin{ClassName: "A", Name: "a", EntryPoint: catalog.FunctionEntryPoint}},
+		{"function alone", "from .tools import A\n" + function, catalog.Plugin{EntryPoint: catalog.FunctionEntryPoint}},
+		{"assigned function", class + "tool_plugin = A", catalog.Plugin{ClassName: "A", Name: "a",
+			EntryPoint: catalog.FunctionEntryPoint}},
+		{"decorator", decorated, catalog.Plugin{ClassName: "A", Name: "a", EntryPoint: catalog.DecoratorEntryPoint}},
+		{"decorator with a path", "import gllm_plugin.tools\n@gllm_plugin.tools.tool_plugin(\n  version='1')\n" + class,
+			catalog.Plugin{ClassName: "A", Name: "a", EntryPoint: catalog.DecoratorEntryPoint}},
+		{"renamed decorator", "from gllm_plugin.tools import (other, tool_plugin as tp,)\n@tp\n@other\n" + class,
+			catalog.Plugin{ClassName: "A", Name: "a", EntryPoint: catalog.DecoratorEntryPoint}},
+		{"decorated class without bases", "@tool_plugin(version='1')\nclass A: pass",
+			catalog.Plugin{ClassName: "A", EntryPoint: catalog.DecoratorEntryPoint}},
+		{"inside other blocks", "try:\n    import x\nexcept ImportError:\n    x = None\nelse:\n  if x:\n    " +
+			strings.ReplaceAll(class, "\n ", "\n     ") + "  def tool_plugin(): return A()\n",
+			catalog.Plugin{ClassName: "A", Name: "a", EntryPoint: catalog.FunctionEntryPoint}},
+		{"not inside functions", "def f():\n    class B(BaseTool): pass\n    def tool_plugin(): pass\n" + class,
+			catalog.Plugin{ClassName: "A", Name: "a"}},
+		{"methods are no functions", "class A(BaseTool):\n    def tool_plugin(self): pass\n    name = 'a'\n",
+			catalog.Plugin{ClassName: "A", Name: "a"}},
+		{"helpers around it", "class Args(BaseModel):\n    name: str = 'x'\nclass Mixin:\n    name='m'\n" + class +
+			"class Failure(Exception): pass\nclass Later(Mixin): name='l'\n",
+			catalog.Plugin{ClassName: "A", Name: "a"}},
+		{"derived in two steps", "class Base(core.BaseTool): pass\nclass B(Base):\n\tname='b'\nclass Other(Thing): name='o'",
+			catalog.Plugin{ClassName: "B", Name: "b"}},
+		{"by the base's name", "class X(Thing): name='x'\nclass G(adk.FunctionTool): pass\nclass Y(Thing): pass",
+			catalog.Plugin{ClassName: "G"}},
+		{"any base", "class X(Thing): pass", catalog.Plugin{ClassName: "X"}},
+		{"generic", "class X[T: (int, str)](BaseTool, Generic[T], metaclass=M): name='x'", catalog.Plugin{ClassName: "X", Name: "x"}},
+		{"computed base", "class X(*bases): pass", catalog.Plugin{ClassName: "X"}},
+		{"literals", "class A(BaseTool):\n    'doc'\n    name: ClassVar[str] = (\n        r'a\\b' \"\"\"c\"\"\"  # comment\n        'd\\x41\\u00e4\\101\\n\\'')\n" +
+			"    description: str = 'one'; description = U'two \\\n three'\n",
+			catalog.Plugin{ClassName: "A", Name: "a\\bcdAäA\n'", Description: "two  three"}},
+		{"no literals", "class A(BaseTool):\n    name = f'a{1}'\n    description = 'a' + b\n", catalog.Plugin{ClassName: "A"}},
+		{"overwritten", "class A(BaseTool):\n    name = 'a'\n    name = make()\n    description = b'bytes'\n",
+			catalog.Plugin{ClassName: "A"}},
+		{"named character", "class A(BaseTool): name = '\\N{BULLET}'", catalog.Plugin{ClassName: "A"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := catalog.CheckPlugin(`C:\x/my tool.py`, []byte(test.source), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			test.want.ModuleName = "my tool"
+			if *got != test.want {
+				t.Errorf("the plugin is %+v, want %+v", *got, test.want)
+			}
+		})
+	}
+}
+
+func TestServerVersion(t *testing.T) {
+	for _, test := range []struct {
+		version string
+		old     bool
+	}{
+		{"", false}, {"v0.1.85", false}, {"0.1.85", false}, {"v0.1.84", true}, {"0.1.9", true}, {"0.1.100", false}, {"0.2", false},
+		{"0.1", true}, {"1", false}, {"0", true}, {"v0.1.85-rc.1", true}, {"0.1.85rc1", true}, {"0.1.85.dev3", true},
+		{"0.1.85.post1", false}, {"0.1.85+build", false}, {"0.1.86-rc.1", false}, {"v0.1.84+85", true},
+	} {
+		o := &catalog.PluginOptions{ServerVersion: test.version}
+		for source, refused := range map[string]bool{class: test.old, class + function: false, decorated: false} {
+			_, err := catalog.CheckPlugin("a.py", []byte(source), o)
+			if (err != nil) != refused {
+				t.Errorf("with version %q the error is %v for\n%s", test.version, err, source)
+			}
+			if err != nil && !strings.Contains(err.Error(), "tool_plugin") {
+				t.Errorf("the error does not say what is missing: %v", err)
+			}
+		}
+	}
+	for _, version := range []string{"v", "new", "v.1", "-1", "99999999999999999999"} {
+		_, err := catalog.CheckPlugin("a.py", []byte(class), &catalog.PluginOptions{ServerVersion: version})
+		if e, ok := errors.AsType[*catalog.Error](err); !ok || e.Code != catalog.CodeOptions {
+			t.Errorf("the version %q gives %v", version, err)
+		}
+	}
+}
+
+func TestRefusedFiles(t *testing.T) {
+	for _, test := range []struct {
+		name, file, source string
+		rules              string // Problem.Type, in order
+		text               string
+	}{
+		{"name", "a.txt", class, "filename", ".py"},
+		{"name in capitals", "a.PY", class, "filename", ".py"},
+		{"no name", "", class, "filename", ".py"},
+		{"only a suffix", "dir/.py", class, "filename", ".py"},
+		{"not UTF-8", "a.py", class + "# \xe9", "encoding", "line 3"},
+		{"a name and a text", "a", "\xff\xfec\x00", "filename encoding", "UTF-8"},
+		{"NUL", "a.py", class + "\x00", "encoding", "NUL"},
+		{"empty", "a.py", "", "tool_class", "BaseTool"},
+		{"no class", "a.py", "def run(): pass", "tool_class", "BaseTool"},
+		{"class without a base", "a.py", "class A: name = 'a'", "tool_class", "BaseTool"},
+		{"classes that are no tools", "a.py", "class A(object): pass\nclass B(pydantic.BaseModel): pass\nclass C(Exception): pass",
+			"tool_class", ""},
+		{"class in a text", "a.py", "'''\n" + class + "'''", "tool_class", ""},
+		{"async entry point", "a.py", "async def tool_plugin(): pass", "tool_class", ""},
+		{"malformed", "a.py", class + "x = (1,\n", "syntax", `line 3: this '(' is not closed`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := catalog.CheckPlugin(test.file, []byte(test.source), nil)
+			e, ok := errors.AsType[*catalog.Error](err)
+			if !ok || e.Code != catalog.CodePlugin {
+				t.Fatalf("the error is %v", err)
+			}
+			var rules []string
+			for _, p := range e.Problems {
+				rules = append(rules, p.Type)
+				if p.Field != "file" {
+					t.Errorf("the problem is at %q", p.Field)
+				}
+			}
+			if got := strings.Join(rules, " "); got != test.rules || !strings.Contains(err.Error(), test.text) {
+				t.Errorf("the error is %v with %s, want %s with %q", err, got, test.rules, test.text)
+			}
+		})
+	}
+
+	_, err := catalog.CheckPlugin("a.py", []byte(class), &catalog.PluginOptions{MaxBytes: len(class) - 1})
+	if e, ok := errors.AsType[*catalog.Error](err); !ok || e.Code != catalog.CodeTooLarge {
+		t.Errorf("a large file gives %v", err)
+	}
+}
+
+// TestHostileFiles makes sure that no file of the largest size takes long, whatever is in it. Each takes about 50 ms; the limit
+// leaves room for slow machines, and finds what is not linear.
+func TestHostileFiles(t *testing.T) {
+	const size = 1 << 20
+	fill := func(unit string) string { return strings.Repeat(unit, size/len(unit)) }
+	for name, source := range map[string]string{
+		"brackets": fill("("), "f-strings": fill(`f"{`), "nested f-strings": fill(`f'''{f"{`), "formats": `f"` + fill("{x:"),
+		"quotes": fill("'"), "triple quotes": fill("'''"), "backslashes": fill(`\`), "continuations": fill("\\\n"),
+		"indents": "if x:\n" + fill(" "), "blocks": fill("if x:\n "), "semicolons": fill("a=1;"), "lines": fill("a=1\n"),
+		"bases": "class A(" + fill("B,"), "closed bases": "class A(" + fill("B,") + "): pass", "decorators": fill("@a\n"),
+		"classes": fill("class A(B):pass\n"), "attributes": "class A(B):\n" + fill(" a='b'\n"),
+		"concatenation": "class A(B):\n name=(" + fill("'a'") + ")",
+		"aliases":       fill("from gllm_plugin import tool_plugin as b\n"), "decorated": "from gllm_plugin import tool_plugin as b\n" +
+			fill("@x\nclass A(B):pass\n"),
+		"chain": fill("class A(A):pass\n"), "escapes": "class A(B): name='" + fill(`\x41`) + "'", "names in strings": "f'" +
+			fill(`\N{`) + "'",
+		"words": fill("a "), "long name": fill("a"), "numbers": fill("1_"), "carriage returns": fill("\r"), "form feeds": fill("\f"), "letters": fill("名"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			_, _ = catalog.CheckPlugin("a.py", []byte(source), &catalog.PluginOptions{MaxBytes: 2 * size}) // either will do
+			if took := time.Since(start); took > 10*time.Second {
+				t.Errorf("it took %s", took)
+			}
+		})
+	}
+}
+
+func FuzzCheckPlugin(f *testing.F) {
+	for _, seed := range []string{class, class + function, decorated, source, `f"{x!r:>{w}}" f'''{a["b"]:{'c'}}'''`,
+		"class A[T](B, m=1): name: str = r'a' 'b'\\\n'c'",
+		"if x:\n\ty = '''a\n'''\n", "from gllm_plugin.tools import tool_plugin as t\n@t\nclass A: pass", "from import", "\\\n  x",
+		"class", "def f(", "@", "1_0.e5j if x else .5"} {
+		f.Add([]byte(seed), "v0.1.84")
+		f.Add([]byte(seed), "")
+	}
+	f.Fuzz(func(t *testing.T, source []byte, version string) {
+		o := &catalog.PluginOptions{ServerVersion: version, MaxBytes: 1 << 16}
+		p, err := catalog.CheckPlugin("a.py", source, o)
+		if err != nil {
+			e, ok := errors.AsType[*catalog.Error](err)
+			if !ok || p != nil || e.Code == catalog.CodePlugin && len(e.Problems) == 0 || !utf8.ValidString(err.Error()) {
+				t.Fatalf("the error is %#v", err)
+			}
+			return
+		}
+		if p.ClassName == "" && p.EntryPoint == catalog.NoEntryPoint || !utf8.ValidString(p.Name+p.Description) {
+			t.Fatalf("the plugin is %+v", p)
+		}
+		// Whatever is malformed once cannot be mended by what is put around it.
+		again, err := catalog.CheckPlugin("a.py", append([]byte("# comment\n\n"), append(source, "\n\n# end"...)...), o)
+		if err == nil && *again != *p {
+			t.Fatalf("comments make a difference: %+v, %+v", p, again)
+		}
+	})
+}
+
+// BenchmarkCheckPlugin is beside the least that a check could do: to look for a class by its text.
+func BenchmarkCheckPlugin(b *testing.B) {
+	source := []byte(strings.Repeat("# A comment.\ndef helper(a: int, *, b='x') -> str:\n    return f\"{a:>{b}} {b!r}\" + '''text'''\n\n", 600) + class)
+	b.Run("this package", func(b *testing.B) {
+		b.SetBytes(int64(len(source)))
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := catalog.CheckPlugin("a.py", source, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("floor", func(b *testing.B) {
+		b.SetBytes(int64(len(source)))
+		for b.Loop() {
+			if !utf8.Valid(source) || !strings.Contains(string(source), "\nclass ") {
+				b.Fatal("no class")
+			}
+		}
+	})
+}

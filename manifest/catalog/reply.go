@@ -1,0 +1,115 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/toolwire/toolwire/internal/httpbody"
+)
+
+const (
+	textServer  = "Internal server error"
+	textPlugin  = "Invalid plugin file"
+	textInvalid = "Validation error"
+)
+
+// errBody is a body that ended early.
+var errBody = errors.New("the body could not be read")
+
+// answer is a success.
+type answer struct {
+	data    any
+	message string
+}
+
+// failure is an answer that is none.
+type failure struct {
+	code     Code
+	status   int
+	message  string
+	problems []Problem
+	location string // of the problems: body, query or path
+
+	// For the log.
+	reason, panic, stack string
+	cause                error // of a store, whose texts hold no records
+}
+
+func (f *failure) Error() string { return f.message }
+
+// invalid is a 422.
+func invalid(location string, ps ...Problem) *failure {
+	return &failure{code: CodeInvalid, status: http.StatusUnprocessableEntity, message: textInvalid, problems: ps,
+		location: location}
+}
+
+// envelope is the body of every answer.
+type envelope struct {
+	Success   bool          `json:"success"`
+	Data      any           `json:"data,omitempty"`
+	Message   string        `json:"message"`
+	Error     *errorPayload `json:"error,omitempty"`
+	Detail    []detail      `json:"detail,omitempty"` // of a 422 (HTTPValidationError)
+	Timestamp string        `json:"timestamp"`
+}
+
+type errorPayload struct {
+	Code     Code             `json:"code"`
+	Message  string           `json:"message"`
+	Problems []problemPayload `json:"problems,omitempty"`
+}
+
+type problemPayload struct {
+	Field   string `json:"field"`
+	Type    string `json:"type"`
+	Message string `json:"message"`
+}
+
+type detail struct {
+	Loc  []string `json:"loc"`
+	Msg  string   `json:"msg"`
+	Type string   `json:"type"`
+}
+
+func (h *Handler) refuse(c *call, f *failure) {
+	body := envelope{Message: f.message, Error: &errorPayload{Code: f.code, Message: f.message}}
+	for _, p := range f.problems {
+		if f.code != CodeInvalid {
+			body.Error.Problems = append(body.Error.Problems, problemPayload(p))
+			continue
+		}
+		d := detail{Loc: []string{f.location}, Msg: p.Message, Type: p.Type}
+		if p.Field != "" {
+			d.Loc = append(d.Loc, p.Field)
+		}
+		body.Detail = append(body.Detail, d)
+	}
+	if f.status == http.StatusUnauthorized {
+		c.w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	h.write(c, f.status, body)
+}
+
+func (h *Handler) write(c *call, status int, body envelope) {
+	body.Timestamp = h.opts.Now().UTC().Format(time.RFC3339Nano)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(body); err != nil { // strings, lists of them and nothing else
+		panic(err)
+	}
+	if !c.read {
+		httpbody.Skip(c.w, c.r)
+	}
+	header := c.w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Content-Length", strconv.Itoa(b.Len()))
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Content-Type-Options", "nosniff")
+	c.w.WriteHeader(status)
+	_, _ = c.w.Write(b.Bytes()) // the caller is gone if this fails; there is nobody to tell
+}

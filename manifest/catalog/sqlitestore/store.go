@@ -1,0 +1,207 @@
+// Package sqlitestore keeps a tool catalog in a SQLite file: a [catalog.Store] that outlives its process, and that several
+// processes may share. It is a module of its own and uses modernc.org/sqlite, which needs no C compiler.
+package sqlitestore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/toolwire/toolwire/manifest/catalog"
+)
+
+// Options configures a [Store]. The zero value of every field is its default.
+type Options struct {
+	// BusyTimeout is how long a call waits while another process writes. Default 5 s. A context may end it earlier.
+	BusyTimeout time.Duration
+}
+
+const defaultBusyTimeout = 5 * time.Second
+
+// Store is a [catalog.Store] in one file. A write that has returned without an error survives the death of the process and
+// of the machine, as far as the disk keeps what it says it has: the file is in WAL mode with synchronous=FULL. The file
+// must be on a local disk. A Store is safe for concurrent use, and so is the file for several of them, in this and in other
+// processes of the machine.
+type Store struct {
+	db      *sql.DB
+	busy    time.Duration
+	writing chan struct{} // full while a write of this store runs
+}
+
+var _ catalog.Store = (*Store)(nil)
+
+// Open opens a file, and creates it if there is none, readable by its owner only. The folder must exist. The error is an
+// [*Error]; a file of another program, or of a newer version of this package, is left as it is.
+func Open(ctx context.Context, path string, o *Options) (*Store, error) {
+	s := &Store{writing: make(chan struct{}, 1), busy: defaultBusyTimeout}
+	if o != nil && o.BusyTimeout < 0 {
+		return nil, &Error{Code: CodeOptions, Message: "Options.BusyTimeout must not be negative"}
+	}
+	if o != nil && o.BusyTimeout > 0 {
+		s.busy = o.BusyTimeout
+	}
+	if err := s.open(ctx, path); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close closes the file. Calls that run are waited for; later ones fail.
+func (s *Store) Close() error {
+	if err := s.db.Close(); err != nil {
+		return &Error{Code: CodeFailed, Message: "the file could not be closed", err: err}
+	}
+	return nil
+}
+
+// columns are those of a record, the source last, because it may be long and is seldom read.
+const columns = `account, id, name, framework, type, description, tags, version, class_name, module_name, deleted_at`
+
+// Create implements [catalog.Store].
+func (s *Store) Create(ctx context.Context, r catalog.Record) error {
+	values, err := row(r)
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, r.Name, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO tools (`+columns+`, source) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, values...)
+		return err
+	})
+}
+
+// Get implements [catalog.Store].
+func (s *Store) Get(ctx context.Context, account, id string) (r catalog.Record, err error) {
+	err = s.retry(ctx, func() error {
+		r, err = get(ctx, s.db, account, id)
+		return err
+	})
+	return r, s.explain(ctx, "", err)
+}
+
+// queryer is a database or a transaction.
+type queryer interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+func get(ctx context.Context, from queryer, account, id string) (catalog.Record, error) {
+	r, err := scan(from.QueryRowContext(ctx, `SELECT `+columns+`, source FROM tools WHERE account = ? AND id = ?`, account, id))
+	if errors.Is(err, sql.ErrNoRows) {
+		err = &catalog.Error{Code: catalog.CodeNotFound, Message: "there is no such record"}
+	}
+	return r, err
+}
+
+// List implements [catalog.Store].
+func (s *Store) List(ctx context.Context, account string, t catalog.Type) (list []catalog.Record, err error) {
+	err = s.retry(ctx, func() error {
+		list, err = s.list(ctx, account, t)
+		return err
+	})
+	return list, s.explain(ctx, "", err)
+}
+
+func (s *Store) list(ctx context.Context, account string, t catalog.Type) (list []catalog.Record, err error) {
+	rows, err := s.db.QueryContext(ctx, `SELECT `+columns+`, '' FROM tools
+		WHERE account = ? AND deleted_at IS NULL AND (? = '' OR type = ?) ORDER BY name`, account, string(t), string(t))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		r, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, r)
+	}
+	return list, rows.Err()
+}
+
+// Update implements [catalog.Store].
+func (s *Store) Update(ctx context.Context, account, id string, change func(*catalog.Record) error) (r catalog.Record,
+	err error) {
+	var refused error // by change
+	err = s.write(ctx, id, func(tx *sql.Tx) error {
+		if r, err = get(ctx, tx, account, id); err != nil {
+			return err
+		}
+		key := r
+		if refused = change(&r); refused != nil {
+			return refused
+		}
+		r.ID, r.AccountID = key.ID, key.AccountID
+		values, err := row(r)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `UPDATE tools SET name = ?3, framework = ?4, type = ?5, description = ?6, tags = ?7, version = ?8,
+			class_name = ?9, module_name = ?10, deleted_at = ?11, source = ?12 WHERE account = ?1 AND id = ?2`, values...)
+		return err
+	})
+	switch {
+	case refused != nil:
+		return catalog.Record{}, refused
+	case err != nil:
+		return catalog.Record{}, err
+	}
+	return r, nil
+}
+
+// row is what the columns hold of a record.
+func row(r catalog.Record) ([]any, error) {
+	tags, err := json.Marshal(r.Tags) // NULL would be one more case; null is JSON
+	if err != nil {
+		return nil, err // strings can be written
+	}
+	var deleted any
+	if !r.DeletedAt.IsZero() {
+		deleted = r.DeletedAt.UnixMicro()
+	}
+	return []any{r.AccountID, r.ID, r.Name, string(r.Framework), string(r.Type), r.Description, string(tags), r.Version,
+		r.PluginClassName, r.ModuleName, deleted, r.ScriptContent}, nil
+}
+
+// scan is the opposite of row.
+func scan(from interface{ Scan(...any) error }) (catalog.Record, error) {
+	var r catalog.Record
+	var tags string
+	var deleted sql.NullInt64
+	err := from.Scan(&r.AccountID, &r.ID, &r.Name, &r.Framework, &r.Type, &r.Description, &tags, &r.Version,
+		&r.PluginClassName, &r.ModuleName, &deleted, &r.ScriptContent)
+	if err != nil {
+		return catalog.Record{}, err
+	}
+	if err := json.Unmarshal([]byte(tags), &r.Tags); err != nil {
+		return catalog.Record{}, fmt.Errorf("the tags of a record cannot be read: %w", err)
+	}
+	if deleted.Valid {
+		r.DeletedAt = time.UnixMicro(deleted.Int64).UTC()
+	}
+	return r, nil
+}
+
+// write runs a transaction that holds the file's one write lock from its beginning.
+func (s *Store) write(ctx context.Context, tool string, run func(*sql.Tx) error) error {
+	select {
+	case s.writing <- struct{}{}: // so that goroutines queue here, in order, and only processes poll
+		defer func() { <-s.writing }()
+	case <-ctx.Done():
+		return s.explain(ctx, tool, ctx.Err())
+	}
+	var tx *sql.Tx
+	err := s.retry(ctx, func() (err error) {
+		tx, err = s.db.BeginTx(ctx, nil)
+		return err
+	})
+	if err != nil {
+		return s.explain(ctx, tool, err)
+	}
+	defer func() { _ = tx.Rollback() }() // nothing after a commit
+	if err := run(tx); err != nil {
+		return s.explain(ctx, tool, err)
+	}
+	return s.explain(ctx, tool, tx.Commit())
+}

@@ -1,0 +1,229 @@
+package sqlitestore_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/toolwire/toolwire/manifest/catalog"
+	"github.com/toolwire/toolwire/manifest/catalog/catalogtest"
+	"github.com/toolwire/toolwire/manifest/catalog/sqlitestore"
+)
+
+const account = "6f9619ff-8b86-4011-b42d-00c04fc964ff"
+
+func open(t *testing.T, path string, o *sqlitestore.Options) *sqlitestore.Store {
+	t.Helper()
+	s, err := sqlitestore.Open(t.Context(), path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func record(id, name string) catalog.Record {
+	return catalog.Record{ListItem: catalog.ListItem{ID: id, Tool: catalog.Tool{Name: name, AccountID: account,
+		Framework: catalog.LangChain, Type: catalog.Custom, Tags: []string{"a"}}, ScriptContent: "class A(BaseTool): pass"}}
+}
+
+func TestStore(t *testing.T) {
+	catalogtest.TestStore(t, func(t *testing.T) catalog.Store {
+		return open(t, filepath.Join(t.TempDir(), "catalog.db"), nil)
+	})
+}
+
+// handles is one catalog through several stores in turn.
+type handles struct {
+	stores []*sqlitestore.Store
+	n      atomic.Int64
+}
+
+func (h *handles) next() *sqlitestore.Store { return h.stores[int(h.n.Add(1))%len(h.stores)] }
+func (h *handles) Create(ctx context.Context, r catalog.Record) error {
+	return h.next().Create(ctx, r)
+}
+func (h *handles) Get(ctx context.Context, account, id string) (catalog.Record, error) {
+	return h.next().Get(ctx, account, id)
+}
+func (h *handles) List(ctx context.Context, account string, t catalog.Type) ([]catalog.Record, error) {
+	return h.next().List(ctx, account, t)
+}
+func (h *handles) Update(ctx context.Context, account, id string, change func(*catalog.Record) error) (catalog.Record, error) {
+	return h.next().Update(ctx, account, id, change)
+}
+
+func TestSeveralStoresOfOneFile(t *testing.T) {
+	catalogtest.TestStore(t, func(t *testing.T) catalog.Store {
+		path := filepath.Join(t.TempDir(), "catalog.db")
+		long := &sqlitestore.Options{BusyTimeout: time.Minute} // disks under a test may be slow
+		return &handles{stores: []*sqlitestore.Store{open(t, path, long), open(t, path, long), open(t, path, long)}}
+	})
+}
+
+func TestRestart(t *testing.T) {
+	// No character of a path has a meaning.
+	path := filepath.Join(t.TempDir(), "100% of?mode=memory#a b.db")
+	if runtime.GOOS == "windows" {
+		path = filepath.Join(t.TempDir(), "100% of#a b.db")
+	}
+	want := record("id", "name")
+	want.DeletedAt = time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
+	s, err := sqlitestore.Open(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Create(t.Context(), want); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := open(t, path, nil).Get(t.Context(), account, "id")
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("after a restart the record is\n\t%+v, %v, want\n\t%+v", got, err, want)
+	}
+	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("the file is %v, %v; want it for its owner only", info.Mode(), err)
+	}
+	if err := s.Create(t.Context(), record("2", "other")); err == nil {
+		t.Error("a closed store takes records")
+	}
+}
+
+func TestDurabilityIsOn(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "catalog.db"), nil)
+	for range 3 { // every connection must have it
+		conn, err := s.DB().Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }()
+		var journal string
+		var synchronous int
+		err = conn.QueryRowContext(t.Context(), `SELECT journal_mode, synchronous FROM pragma_journal_mode, pragma_synchronous`).
+			Scan(&journal, &synchronous)
+		if err != nil || journal != "wal" || synchronous != 2 {
+			t.Errorf("the journal is %q, synchronous is %d, %v; want wal and 2 (FULL)", journal, synchronous, err)
+		}
+	}
+}
+
+// raw opens a file past the package.
+func raw(t *testing.T, path string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.SetMaxOpenConns(1)
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func TestOpenRefuses(t *testing.T) {
+	dir := t.TempDir()
+	foreign := filepath.Join(dir, "foreign.db")
+	if _, err := raw(t, foreign).Exec(`CREATE TABLE theirs (a)`); err != nil {
+		t.Fatal(err)
+	}
+	newer := filepath.Join(dir, "newer.db")
+	s := open(t, newer, nil)
+	if err := s.Create(t.Context(), record("id", "name")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := raw(t, newer).Exec(`PRAGMA user_version = 7`); err != nil {
+		t.Fatal(err)
+	}
+	prose := filepath.Join(dir, "prose.txt")
+	if err := os.WriteFile(prose, []byte(strings.Repeat("This is no database. ", 500)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name, path string
+		options    *sqlitestore.Options
+		code       sqlitestore.Code
+		text       string
+	}{
+		{"another program's", foreign, nil, sqlitestore.CodeSchema, "another program"},
+		{"a newer version", newer, nil, sqlitestore.CodeSchema, "version 7 of the tables, this program knows 1"},
+		{"no database", prose, nil, sqlitestore.CodeSchema, "no SQLite database"},
+		{"no folder", filepath.Join(dir, "none", "catalog.db"), nil, sqlitestore.CodeOpen, "cannot be opened"},
+		{"a folder", dir, nil, sqlitestore.CodeOpen, "cannot be opened"},
+		{"memory", ":memory:", nil, sqlitestore.CodeOpen, "NewMemoryStore"},
+		{"no path", "", nil, sqlitestore.CodeOpen, "a file is needed"},
+		{"a negative time", newer, &sqlitestore.Options{BusyTimeout: -1}, sqlitestore.CodeOptions, "BusyTimeout"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := sqlitestore.Open(t.Context(), test.path, test.options)
+			e, ok := errors.AsType[*sqlitestore.Error](err)
+			if !ok || e.Code != test.code || !strings.Contains(e.Error(), test.text) {
+				t.Errorf("the error is %v, want %s with %q", err, test.code, test.text)
+			}
+		})
+	}
+	var mode string
+	if err := raw(t, foreign).QueryRow(`PRAGMA journal_mode`).Scan(&mode); err != nil || mode != "delete" {
+		t.Errorf("another program's file was changed: its journal is %q, %v", mode, err)
+	}
+}
+
+// lock takes a file's write lock until the test ends or unlock is called.
+func lock(t *testing.T, path string) (unlock func()) {
+	t.Helper()
+	db := raw(t, path)
+	if _, err := db.Exec(`BEGIN IMMEDIATE`); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if _, err := db.Exec(`ROLLBACK`); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestLockedFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "catalog.db")
+	hasty := open(t, path, &sqlitestore.Options{BusyTimeout: 20 * time.Millisecond})
+	patient := open(t, path, &sqlitestore.Options{BusyTimeout: time.Hour})
+	unlock := lock(t, path)
+
+	err := hasty.Create(t.Context(), record("1", "a"))
+	if e, ok := errors.AsType[*sqlitestore.Error](err); !ok || e.Code != sqlitestore.CodeBusy {
+		t.Errorf("a locked file gives %v, want CodeBusy", err)
+	}
+	if _, err := hasty.List(t.Context(), account, ""); err != nil {
+		t.Errorf("writers must not keep readers out: %v", err)
+	}
+
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	if err := patient.Create(ctx, record("1", "a")); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the end of a context while waiting gives %v", err)
+	}
+	queued, cancelQueued := context.WithCancel(t.Context())
+	first := make(chan error, 1)
+	go func() { first <- patient.Create(t.Context(), record("2", "b")) }()
+	second := make(chan error, 1)
+	go func() { second <- patient.Create(queued, record("3", "c")) }() // behind the first one, or before it
+	cancelQueued()
+	if err := <-second; !errors.Is(err, context.Canceled) {
+		t.Errorf("the end of a context in the queue gives %v", err)
+	}
+	unlock()
+	if err := <-first; err != nil {
+		t.Errorf("the file is free, but: %v", err)
+	}
+}

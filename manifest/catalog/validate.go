@@ -1,0 +1,168 @@
+package catalog
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/toolwire/toolwire/internal/uuid"
+)
+
+// The words for rules in [Problem.Type].
+const (
+	ruleMissing  = "missing"
+	ruleType     = "type"     // of another JSON type
+	ruleEnum     = "enum"     // none of the values
+	ruleUUID     = "uuid"     // no UUID
+	ruleText     = "text"     // blank, no UTF-8, or with control characters
+	ruleTooLong  = "too_long" // beyond a limit
+	ruleClash    = "clash"    // said twice, and differently
+	ruleJSON     = "json"     // no strict JSON
+	ruleAccount  = "account"  // of another account
+	ruleFixed    = "fixed"    // cannot be changed, or must be this
+	ruleForm     = "form"     // no proper multipart form
+	ruleRepeated = "repeated" // given more than once
+)
+
+// fieldOrder is that of the documented tables.
+var fieldOrder = []string{"id", "name", "framework", "tool_type", "account_id", "description", "tags", "version",
+	"plugin_class_name", "module_name", "script_content", "file"}
+
+// problems collects what is wrong with fields, once per field.
+type problems []Problem
+
+func (ps *problems) add(field, rule, message string) {
+	if !ps.has(field) {
+		*ps = append(*ps, Problem{Field: field, Type: rule, Message: message})
+	}
+}
+
+func (ps *problems) has(field string) bool {
+	return slices.ContainsFunc(*ps, func(p Problem) bool { return p.Field == field })
+}
+
+// error returns the problems in the order of the tables, or nil.
+func (ps *problems) error(tool, message string) error {
+	if len(*ps) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(*ps, func(a, b Problem) int {
+		return cmp.Compare(slices.Index(fieldOrder, a.Field), slices.Index(fieldOrder, b.Field))
+	})
+	return &Error{Code: CodeInvalid, Message: message, Tool: cut(tool), Problems: *ps}
+}
+
+// cut shortens a name for an error.
+func cut(name string) string {
+	const most = 128
+	if len(name) <= most {
+		return name
+	}
+	for i := most; ; i-- {
+		if utf8.RuneStart(name[i]) {
+			return name[:i] + "…"
+		}
+	}
+}
+
+// Validate checks a record for creation or full replacement: name, framework and tool_type must be there, the two enums
+// must have a documented value, account_id must be a UUID, names and versions must be plain text that is not blank. The
+// error is an [*Error] with [CodeInvalid] and every problem.
+//
+// No document limits the length of anything or says what a name looks like, so neither does this; what varies by backend
+// is an option there, see [HandlerOptions].
+func (t Tool) Validate() error {
+	var ps problems
+	p := patchOf(t)
+	ps.require(p)
+	ps.check(p)
+	return ps.error(t.Name, "the record is not valid")
+}
+
+// Validate checks the given fields, and only these, as [Tool.Validate] does.
+func (p Patch) Validate() error {
+	var ps problems
+	ps.check(p)
+	return ps.error("", "the update is not valid")
+}
+
+// Validate checks an item that a catalog gave or is to give: id must be a UUID, and name, framework and tool_type as in
+// [Tool.Validate]. account_id is any text there, as the table of ToolListItem says.
+func (i ListItem) Validate() error {
+	var ps problems
+	switch {
+	case i.ID == "":
+		ps.add("id", ruleMissing, "is required")
+	case !uuid.Valid(i.ID):
+		ps.add("id", ruleUUID, textUUID)
+	}
+	p := patchOf(i.Tool)
+	p.AccountID = nil
+	ps.require(p)
+	ps.check(p)
+	for _, f := range []struct{ name, value string }{
+		{"account_id", i.AccountID}, {"plugin_class_name", i.PluginClassName}, {"module_name", i.ModuleName},
+		{"script_content", i.ScriptContent},
+	} {
+		if !utf8.ValidString(f.value) {
+			ps.add(f.name, ruleText, textUTF8)
+		}
+	}
+	return ps.error(i.Name, "the item is not valid")
+}
+
+const (
+	textUUID = "must be a UUID: 8-4-4-4-12 hexadecimal digits"
+	textUTF8 = "must be valid UTF-8"
+)
+
+func (ps *problems) require(p Patch) {
+	if p.Name == nil {
+		ps.add("name", ruleMissing, "is required")
+	}
+	if p.Framework == nil {
+		ps.add("framework", ruleMissing, "is required: langchain, langgraph or google_adk")
+	}
+	if p.Type == nil {
+		ps.add("tool_type", ruleMissing, "is required: native or custom")
+	}
+}
+
+// check applies the rules to the given fields. A field that has a problem already is left alone.
+func (ps *problems) check(p Patch) {
+	if p.Name != nil {
+		ps.line("name", *p.Name)
+	}
+	if p.Framework != nil && !slices.Contains([]Framework{LangChain, LangGraph, GoogleADK}, *p.Framework) {
+		ps.add("framework", ruleEnum, "must be langchain, langgraph or google_adk")
+	}
+	if p.Type != nil && *p.Type != Native && *p.Type != Custom {
+		ps.add("tool_type", ruleEnum, "must be native or custom")
+	}
+	if p.AccountID != nil && *p.AccountID != "" && !uuid.Valid(*p.AccountID) {
+		ps.add("account_id", ruleUUID, textUUID)
+	}
+	if p.Description != nil && !utf8.ValidString(*p.Description) {
+		ps.add("description", ruleText, textUTF8)
+	}
+	if p.Tags != nil && !utf8.ValidString(strings.Join(*p.Tags, "")) {
+		ps.add("tags", ruleText, textUTF8)
+	}
+	if p.Version != nil && *p.Version != "" {
+		ps.line("version", *p.Version)
+	}
+}
+
+// line checks text that people and programs pass around: in lists, logs and files.
+func (ps *problems) line(field, text string) {
+	switch {
+	case !utf8.ValidString(text):
+		ps.add(field, ruleText, textUTF8)
+	case strings.TrimSpace(text) == "":
+		ps.add(field, ruleText, "must not be blank")
+	case strings.ContainsFunc(text, unicode.IsControl):
+		ps.add(field, ruleText, "must not have control characters")
+	}
+}

@@ -1,0 +1,197 @@
+package cassette
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// A Cassette stands where the proxy of one run stands, with a tape. It is an http.Handler for agents in any language, and
+// through [Cassette.Wrap] and [Cassette.Transport] whatever else a test needs. It belongs to one run, of one or more turns:
+// the first run token that it sees is that run's, and requests with another are refused, so that concurrent runs cannot mix.
+// An answer that is forwarded is passed on, unchanged, when it has arrived and is on the tape. It is safe for concurrent use.
+type Cassette struct {
+	set     *settings
+	path    string
+	forward http.RoundTripper // to the upstream
+
+	mu       sync.Mutex
+	own      *http.Transport // that has to be closed
+	token    string
+	redactor *redactor
+	tokens   []string // that the redactor knows
+	deck     *deck    // the tape's interactions, in the modes that need them
+	begun    time.Time
+	answered int // requests of the run
+	seen     []*seen
+	problems []string
+	lost     []Problem // what should be on the new tape and is not
+	writer   *writer
+	tape     *Tape // that the writer appends to; nil if there was none
+	after    int   // how many interactions of the new tape, from the first, were answered in this run
+	played   []bool
+	closed   bool
+	writeErr error // the first
+}
+
+// seen is one request of the run.
+type seen struct {
+	Interaction          // of the run, numbered by its answers
+	id          identity // what it was compared by
+	answer      *card    // on the tape; nil if it is not on it
+	local       bool     // a trace event that was accepted without being on the tape
+	repeated    bool     // it got the last answer again
+	superseded  bool     // an attempt that was repeated, in the mode Compare
+}
+
+// New returns a cassette with the tape in the file path. In [Replay] and [Compare] the tape must be there. opts may be nil.
+// What is recorded is in the file when Close has been called; until then it is in a file with .part at the end of its name.
+// Its error is an [*Error].
+func New(path string, opts *Options) (*Cassette, error) {
+	s, err := newSettings(path, opts)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cassette{set: s, path: path, redactor: s.redact, begun: time.Now()}
+	if s.Mode.reads() {
+		tape, err := Load(path, s.Read)
+		switch {
+		case CodeOf(err) == CodeMissing && s.Mode == ReplayOrForward:
+			tape = &Tape{}
+		case err != nil:
+			return nil, err
+		}
+		c.tape, c.deck = tape, newDeck(s, tape)
+		c.played = make([]bool, len(tape.Interactions))
+	}
+	if s.upstream != nil {
+		c.forward = s.Transport
+		if c.forward == nil {
+			c.forward = c.network()
+		}
+	}
+	return c, nil
+}
+
+// Open is [New] for a test: a tape that cannot be used fails it at once. When the test ends the cassette is closed, and
+// deviations in the modes [Replay] and [Compare] fail the test. A new or longer tape is told in the test's log.
+//
+//	opts := &cassette.Options{Ignore: []string{"/request_id"}}
+//	if *update { // a flag of the test's own
+//		opts.Mode = cassette.Record
+//	}
+//	tape := cassette.Open(t, "testdata/refund.jsonl", opts)
+//	dispatchtest.Run(t, target, dispatchtest.Task{Instruction: "…", World: world, WrapProxy: tape.Wrap})
+//
+// Nothing is recorded unless the mode says so.
+func Open(t testing.TB, path string, opts *Options) *Cassette {
+	t.Helper()
+	c, err := New(path, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		t.Helper()
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if n := c.recorded(); n > 0 {
+			t.Logf("cassette: recorded %s on %s", count(n, "interaction"), path)
+		}
+		c.Report().Assert(t)
+	})
+	return c
+}
+
+// Tape returns the tape as it was read; nil in the mode [Record]. It must not be changed.
+func (c *Cassette) Tape() *Tape { return c.tape }
+
+// Wrap puts the cassette in front of a proxy; requests that have to be forwarded go there. It has the form of
+// dispatchtest.Task.WrapProxy.
+func (c *Cassette) Wrap(proxy http.Handler) http.Handler {
+	forward := proxytest.NewTransport(proxy)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c.serve(w, r, func(body []byte) (*http.Request, http.RoundTripper) { return uncompressed(again(r, body)), forward })
+	})
+}
+
+// ServeHTTP implements http.Handler for everything below a proxy base URL, whatever that is: POST {base}/tools/{name}, POST
+// {base}/traces/{type} and others such as {base}/telemetry. Requests that have to be forwarded go to [Options.Upstream].
+func (c *Cassette) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.serve(w, r, func(body []byte) (*http.Request, http.RoundTripper) {
+		if c.forward == nil {
+			return nil, nil
+		}
+		return toUpstream(r, body, c.set.upstream), c.forward
+	})
+}
+
+// Transport returns a transport with the cassette in it, for proxy.Options.Transport. Requests that have to be forwarded are
+// sent to where they are addressed, by next; nil is a transport like the default of package proxy. The answers and errors of
+// next are returned as they are.
+func (c *Cassette) Transport(next http.RoundTripper) http.RoundTripper {
+	if next == nil && c.set.Mode.forwards() {
+		next = c.network()
+	}
+	return &transport{c, next}
+}
+
+// network is the cassette's own way to the network.
+func (c *Cassette) network() http.RoundTripper {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.own == nil {
+		c.own = proxy.NewTransport()
+	}
+	return c.own
+}
+
+// Close ends the recording and puts the tape in its place. It returns the first error in recording, if there was one: they
+// do not disturb the run. Afterwards nothing is recorded.
+func (c *Cassette) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return c.writeErr
+	}
+	if c.set.Mode == Record && c.writer == nil && c.writeErr == nil {
+		c.begin() // a run that called nothing
+	}
+	c.closed = true
+	if c.own != nil {
+		c.own.CloseIdleConnections()
+	}
+	switch {
+	case c.writer == nil:
+	case c.writeErr != nil:
+		c.writer.discard()
+	default:
+		c.writeErr = c.writer.finish()
+	}
+	if c.writeErr == nil && len(c.lost) > 0 {
+		c.writeErr = &Error{Code: CodeWrite, Path: c.path, Problems: c.lost}
+	}
+	return c.writeErr
+}
+
+// recorded is how many interactions this cassette has written.
+func (c *Cassette) recorded() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.writer == nil {
+		return 0
+	}
+	return c.writer.count - c.had()
+}
+
+// had is how many interactions the tape has that is appended to.
+func (c *Cassette) had() int {
+	if c.tape == nil {
+		return 0
+	}
+	return len(c.tape.Interactions)
+}

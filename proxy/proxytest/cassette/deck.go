@@ -1,0 +1,155 @@
+package cassette
+
+// deck is a tape put in order for replay: for every request the answers it has, in turn.
+type deck struct {
+	stacks map[string]*stack
+	cards  []*card // all of them, in the order of the tape
+}
+
+// stack are the answers to equal requests.
+type stack struct {
+	cards []*card
+	taken int
+}
+
+// card is an interaction of the tape.
+type card struct {
+	*Interaction // redacted as requests are
+	id           identity
+	index        int     // on the tape
+	began        int     // After of the call's first attempt
+	beganMS      float64 // AtMS of it
+	superseded   bool    // an attempt that was repeated
+	taken        bool
+	dropped      bool // a repeated attempt that is left out
+}
+
+func newDeck(s *settings, tape *Tape) *deck {
+	d := &deck{stacks: map[string]*stack{}}
+	for index := range tape.Interactions {
+		i := tape.Interactions[index]
+		c := &card{Interaction: &i, index: index}
+		c.id = s.identify(&i, s.redact)
+		d.cards = append(d.cards, c)
+		at := d.stacks[c.id.key]
+		if at == nil {
+			at = &stack{}
+			d.stacks[c.id.key] = at
+		}
+		c.began, c.beganMS = c.After, c.AtMS
+		if n := len(at.cards); n > 0 && at.cards[n-1].transient() {
+			first := at.cards[n-1]
+			c.began, c.beganMS, first.superseded = first.began, first.beganMS, true
+		}
+		at.cards = append(at.cards, c)
+	}
+	for _, at := range d.stacks {
+		switch {
+		case s.Mode == Compare:
+			at.drop(func(_ int, c *card) bool { return c.superseded })
+		case s.DropRetries:
+			at.dropRetries()
+		}
+	}
+	return d
+}
+
+// pair finds for every call of a run that was forwarded the one on the tape, when the run is over or as if it were: only
+// then it is known which attempts were repeated.
+func (d *deck) pair(all []*seen) {
+	for _, at := range d.stacks {
+		at.taken = 0
+	}
+	for _, c := range d.cards {
+		c.taken = false
+	}
+	last := map[string]*seen{}
+	for _, s := range all {
+		if before := last[s.id.key]; before != nil && before.transient() {
+			before.superseded = true
+		}
+		s.answer, s.superseded, last[s.id.key] = nil, false, s
+	}
+	for _, s := range all {
+		if !s.superseded {
+			s.answer, _ = d.take(s.id, false)
+		}
+	}
+}
+
+// dropRetries takes out attempts that were repeated until there was another answer. Where there never was one, the last
+// failure was the call's outcome, and all attempts stay.
+func (s *stack) dropRetries() {
+	last := -1
+	for i, c := range s.cards {
+		if !c.transient() {
+			last = i
+		}
+	}
+	s.drop(func(i int, c *card) bool { return c.transient() && i < last })
+}
+
+func (s *stack) drop(which func(i int, c *card) bool) {
+	var kept []*card
+	for i, c := range s.cards {
+		if c.dropped = which(i, c); !c.dropped {
+			kept = append(kept, c)
+		}
+	}
+	s.cards = kept
+}
+
+// take returns the next answer to a request; nil if there is none. again is true for the last one once more.
+func (d *deck) take(id identity, repeatLast bool) (c *card, again bool) {
+	at := d.stacks[id.key]
+	switch {
+	case at == nil || len(at.cards) == 0:
+		return nil, false
+	case at.taken < len(at.cards):
+		c = at.cards[at.taken]
+		at.taken++
+		c.taken = true
+		return c, false
+	case repeatLast:
+		return at.cards[len(at.cards)-1], true
+	}
+	return nil, false
+}
+
+// nearest returns the card that a request is most like, among those that usable allows, and where they differ: one for
+// the same tool, with the fewest differences. nil if there is none.
+func (d *deck) nearest(i *Interaction, id identity, usable func(*card) bool) (*card, []Change) {
+	var best *card
+	var least []Change
+	for _, c := range d.cards {
+		if c.Kind != i.Kind || c.Name != i.Name || c.method() != i.method() || c.dropped || !usable(c) {
+			continue
+		}
+		changes := differences(c, i, id)
+		if best == nil || len(changes) < len(least) {
+			best, least = c, changes
+		}
+	}
+	return best, least
+}
+
+// differences tells what makes a request another than that of the card.
+func differences(c *card, i *Interaction, id identity) []Change {
+	tape, run := c.id.value, id.value
+	if tape == nil && c.ArgumentsText != "" {
+		tape = &value{kind: '"', text: c.ArgumentsText}
+	}
+	if run == nil && i.ArgumentsText != "" {
+		run = &value{kind: '"', text: i.ArgumentsText}
+	}
+	changes := diff("", tape, run)
+	if c.Actor != i.Actor {
+		changes = append(changes, Change{
+			Pointer: actorHeader, Tape: appendString(nil, c.Actor), Run: appendString(nil, i.Actor),
+		})
+	}
+	return changes
+}
+
+// actorHeader stands in a Change for the sub-agent.
+const actorHeader = "X-Pipelines-Actor-Id"

@@ -1,0 +1,121 @@
+package cassette_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+	"github.com/toolwire/toolwire/proxy/proxytest/cassette"
+)
+
+// A run is recorded once and replayed without the proxy. In a test, [cassette.Open] does what is done by hand here.
+func Example() {
+	dir, err := os.MkdirTemp("", "cassette")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	path := filepath.Join(dir, "weather.jsonl")
+
+	agent := func(handler http.Handler) { // in any language
+		opts := &proxy.Options{Transport: proxytest.NewTransport(handler)}
+		client, err := proxy.New("http://proxy.test/runs/1", "the-run-token", opts)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		weather, err := client.Call(context.Background(), "get_weather", map[string]string{"city": "Oulu"})
+		fmt.Println(string(weather), err)
+	}
+
+	platform := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, `{"tool_name":"get_weather","response":{"degrees":-12},"source":"odyssey","latency_ms":4200}`)
+	}))
+	recording, err := cassette.New(path, &cassette.Options{
+		Mode: cassette.Record, Upstream: platform.URL + "/api/odyssey-proxy/runs/abc", // the run's odyssey_proxy_url
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	agent(recording)
+	fmt.Println(recording.Close())
+	platform.Close()
+
+	replay, err := cassette.New(path, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	agent(replay)
+	fmt.Println(replay.Report().OK())
+	// Output:
+	// {"degrees":-12} <nil>
+	// <nil>
+	// {"degrees":-12} <nil>
+	// true
+}
+
+// An agent that does otherwise than on the tape is told so, and the report says where.
+func ExampleReport() {
+	tape, err := cassette.New("testdata/refund.jsonl", nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	client, err := proxy.New("http://proxy.test", "any-run-token", &proxy.Options{Transport: tape.Transport(nil)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	_, err = client.Call(ctx, "get_order", map[string]string{"order_id": "4521"})
+	fmt.Println(err)
+	_, err = client.Call(ctx, "get_order", map[string]string{"order_id": "9"})
+	fmt.Println(err)
+	fmt.Println(tape.Report())
+	// Output:
+	// <nil>
+	// proxy: get_order: refused (HTTP 409, cassette_no_match)
+	// cassette testdata/refund.jsonl, replay: 1 request on the tape, 3 deviations
+	// 1. changed: the arguments are not those on the tape
+	//      run   get_order {"order_id":"9"}
+	//      tape  get_order {"order_id":"4522"}, line 5
+	//        /order_id: "4522" on the tape, "9" in the run
+	// 2. never made: get_customer was not called as on the tape
+	//      tape  get_customer {"api_key":"[redacted]","ids":[4521,4522]}, line 6
+	// 3. never made: refund_order was not called as on the tape
+	//      tape  refund_order by supervisor/refunds {"order_id":"4521"}, line 7
+}
+
+// An agent in production records every run that it serves, each on a tape of its own.
+func ExampleRecorder() {
+	recorder, err := cassette.NewRecorder("tapes", nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		ctx, end, err := recorder.Begin(ctx, cassette.Task{Name: "run-" + run.RunID, Instruction: run.Instruction, Input: run.Input})
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = end() }() // or log its error
+		if _, err := run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"}); err != nil {
+			return nil, err
+		}
+		return &dispatch.Response{FinalResponse: "It was shipped."}, nil
+	}
+	handler, err := dispatch.New(agent, &dispatch.Options{
+		Tokens: []string{"agent-token"}, Proxy: &proxy.Options{Transport: recorder},
+	})
+	fmt.Println(handler != nil, err)
+	// Output: true <nil>
+}

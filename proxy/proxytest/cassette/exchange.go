@@ -1,0 +1,274 @@
+package cassette
+
+import (
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolwire/toolwire/internal/httpbody"
+	"github.com/toolwire/toolwire/proxy"
+)
+
+// Error classes of answers that are the cassette's own. Clients of the proxy treat all of them as final.
+const (
+	ClassNoMatch     = "cassette_no_match"    // 409: the request is not on the tape, or not once more
+	ClassOtherRun    = "cassette_other_run"   // 409: the request has another run token than the ones before
+	ClassTooLarge    = "cassette_too_large"   // 413: the body has more than [Options.MaxBytes]
+	ClassUnreachable = "cassette_unreachable" // 502: the proxy behind the cassette cannot be reached, or there is none
+)
+
+// probe is the tool of the platform's reachability probe, which comes with a token that is none, and is of no run.
+const probe = "__reachability_probe__"
+
+// sender prepares the request to forward, and says by what; nil if there is nowhere to forward to.
+type sender func(body []byte) (*http.Request, http.RoundTripper)
+
+// serve answers a request to the handler.
+func (c *Cassette) serve(w http.ResponseWriter, r *http.Request, to sender) {
+	body, err := httpbody.Request(w, r, int64(c.set.MaxBytes), time.Now().Add(bodyTimeout))
+	switch {
+	case errors.Is(err, httpbody.ErrTooLarge):
+		c.tooLarge(r).write(w)
+	case err != nil:
+		panic(http.ErrAbortHandler) // whoever sent half a request is gone
+	default:
+		c.exchange(r, body, to).write(w)
+	}
+}
+
+const bodyTimeout = 30 * time.Second
+
+// exchange takes one request through the cassette.
+func (c *Cassette) exchange(r *http.Request, body []byte, to sender) *reply {
+	kind, name, _ := split(r.URL.EscapedPath())
+	if r.URL.RawQuery != "" {
+		name += "?" + r.URL.RawQuery
+	}
+	token, all := credentials(r.Header)
+	if kind == KindTool && name == probe {
+		if !c.set.Mode.forwards() {
+			return refusal(http.StatusUnauthorized, "run_token_invalid", "this is a cassette")
+		}
+		return send(r, body, to, c.set.MaxBytes)
+	}
+	s := &seen{Interaction: Interaction{Kind: kind, Name: name, Actor: r.Header.Get(actorHeader)}}
+	if r.Method != http.MethodPost {
+		s.Method = r.Method
+	}
+	redact, refused := c.admit(token, all, name)
+	if refused != nil {
+		return refused
+	}
+	if utf8Text := strings.ToValidUTF8(string(body), "\uFFFD"); len(body) > 0 {
+		s.ArgumentsText = utf8Text
+		if _, err := parseValue(body); err == nil {
+			s.Arguments, s.ArgumentsText = body, ""
+		}
+	}
+	s.id = c.set.identify(&s.Interaction, redact)
+
+	began := time.Now()
+	tapeAfter, answer := c.arrive(s)
+	if answer == nil {
+		answer = send(r, body, to, c.set.MaxBytes)
+	}
+	s.LatencyMS = milliseconds(time.Since(began))
+	c.complete(s, answer, tapeAfter, redact)
+	return answer
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// admit makes sure that the request is of this cassette's run.
+func (c *Cassette) admit(token string, all []string, name string) (*redactor, *reply) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if token == "" {
+		c.problem("%s was called without a run token", c.redactor.text(name))
+		return nil, refusal(http.StatusUnauthorized, "run_token_invalid", "there is no run token")
+	}
+	if c.token == "" {
+		c.token, c.begun = token, time.Now()
+	}
+	if subtle.ConstantTimeCompare([]byte(token), []byte(c.token)) != 1 {
+		c.problem("%s was called with another run token: a cassette belongs to one run, make one for each",
+			c.set.redact.withTokens(slices.Concat(c.tokens, all)).text(name))
+		return nil, refusal(http.StatusConflict, ClassOtherRun, "this cassette belongs to another run: make one for each run")
+	}
+	for _, one := range all {
+		if !slices.Contains(c.tokens, one) {
+			c.tokens = append(c.tokens, one)
+			c.redactor = c.set.redact.withTokens(c.tokens)
+		}
+	}
+	return c.redactor, nil
+}
+
+// problem notes what is neither on the tape nor an answer. It needs c.mu.
+func (c *Cassette) problem(format string, args ...any) {
+	if len(c.problems) < maxProblems {
+		c.problems = append(c.problems, fmt.Sprintf(format, args...))
+	}
+}
+
+// lose notes a problem because of which the new tape is not whole. It needs c.mu.
+func (c *Cassette) lose(format string, args ...any) {
+	c.problem(format, args...)
+	if c.set.Mode != Compare && len(c.lost) < maxProblems {
+		c.lost = append(c.lost, Problem{Text: fmt.Sprintf(format, args...)})
+	}
+}
+
+// tooLarge refuses a request whose body is not read.
+func (c *Cassette) tooLarge(r *http.Request) *reply {
+	_, name, _ := split(r.URL.EscapedPath())
+	token, all := credentials(r.Header)
+	redact, refused := c.admit(token, all, name)
+	if refused != nil {
+		return refused
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lose("%s was called with a body of more than %d bytes", redact.text(name), c.set.MaxBytes)
+	return refusal(http.StatusRequestEntityTooLarge, ClassTooLarge, fmt.Sprintf("the body has more than %d bytes", c.set.MaxBytes))
+}
+
+// arrive notes that the request is there and finds its answer, if it does not have to be forwarded. tapeAfter is the
+// request's After on the tape that is written.
+func (c *Cassette) arrive(s *seen) (tapeAfter int, answer *reply) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.After, s.AtMS = c.answered, milliseconds(time.Since(c.begun))
+	if c.set.Mode == Record || c.set.Mode == Compare {
+		return c.after, nil
+	}
+	found, again := c.deck.take(s.id, c.set.RepeatLast)
+	switch {
+	case found != nil:
+		s.answer, s.repeated = found, again
+		return 0, replayed(found.Interaction, c.set.MaxBytes)
+	case c.set.Mode == ReplayOrForward:
+		return c.after, nil
+	case c.set.loose(&s.Interaction):
+		s.local = true
+		return 0, c.receipt(&s.Interaction)
+	}
+	return 0, c.noMatch(&s.Interaction, s.id)
+}
+
+// receipt accepts a trace event or a span of telemetry that is not on the tape.
+func (c *Cassette) receipt(i *Interaction) *reply {
+	if i.Kind == KindTrace && !proxy.Event(i.Name).Valid() {
+		return refusal(http.StatusBadRequest, "trace_event_type_invalid", "the event type is not a reserved one")
+	}
+	answer := map[string]any{"accepted": true, "sequence": c.answered + 1}
+	if i.Kind == KindTrace {
+		answer["event_type"] = i.Name
+	}
+	return jsonReply(http.StatusOK, answer)
+}
+
+// noMatch refuses a request that is not on the tape. The answer names members, never values.
+func (c *Cassette) noMatch(i *Interaction, id identity) *reply {
+	text := fmt.Sprintf("%s is not on the tape with these arguments", i.Name)
+	nearest, changes := c.deck.nearest(i, id, func(*card) bool { return true })
+	switch {
+	case nearest == nil:
+		text = fmt.Sprintf("%s is not on the tape", i.Name)
+	case len(changes) == 0:
+		text = fmt.Sprintf("all answers that the tape has for this call of %s have been given", i.Name)
+	default:
+		text += fmt.Sprintf("; line %d differs at %s", nearest.Line, places(changes))
+	}
+	return refusal(http.StatusConflict, ClassNoMatch, text)
+}
+
+// complete notes the answer, before the agent has it: what the agent does next comes after it.
+func (c *Cassette) complete(s *seen, answer *reply, tapeAfter int, redact *redactor) {
+	s.Status, s.Broken = answer.status, answer.broken
+	problem := ""
+	if !answer.local && answer.unsent == "" { // while others may go on
+		problem = answer.describe(&s.Interaction, redact)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if answer.unsent != "" {
+		c.problem("%s could not be forwarded: %s", s.Name, answer.unsent)
+		return
+	}
+	c.answered++
+	s.Number = c.answered
+	if s.answer != nil {
+		c.play(s.answer.index)
+	}
+	if !answer.local {
+		if problem != "" {
+			c.lose("the answer to %s is not on the tape: %s", s.Name, problem)
+			return
+		}
+		if c.set.Mode != Compare {
+			c.record(s.Interaction, tapeAfter)
+		}
+	}
+	if c.set.Mode.reads() {
+		c.seen = append(c.seen, s)
+	}
+}
+
+// record writes an interaction. It needs c.mu.
+func (c *Cassette) record(i Interaction, after int) {
+	if c.closed {
+		c.problem("%s was answered after the recording had been closed", i.Name)
+		return
+	}
+	if c.begin(); c.writeErr != nil {
+		return
+	}
+	i.Number, i.After = c.writer.count+1, after
+	if c.writeErr = c.writer.append(&i); c.writeErr == nil {
+		c.play(i.Number - 1)
+	}
+}
+
+// play notes that an interaction of the tape has happened in this run, so that those that begin later know what they came
+// after. It needs c.mu.
+func (c *Cassette) play(index int) {
+	for len(c.played) <= index {
+		c.played = append(c.played, false)
+	}
+	c.played[index] = true
+	for c.after < len(c.played) && c.played[c.after] {
+		c.after++
+	}
+}
+
+// begin opens the tape that is written. It needs c.mu.
+func (c *Cassette) begin() {
+	if c.writer != nil || c.writeErr != nil {
+		return
+	}
+	header := Header{Version: Version, Created: c.begun.UTC().Truncate(time.Millisecond), Task: c.redactor.task(c.set.Task)}
+	var have []Interaction
+	if c.tape != nil && c.tape.Header.Version > 0 {
+		header, have = c.tape.Header, c.tape.Interactions
+	}
+	c.writer, c.writeErr = newWriter(c.path, header, have)
+}
+
+// task redacts what a header says.
+func (r *redactor) task(task Task) Task {
+	task.Name, task.Instruction = r.text(task.Name), r.text(task.Instruction)
+	if task.Input != nil {
+		_, task.Input, _ = r.body(task.Input)
+	}
+	tools := slices.Clone(task.Tools)
+	for i := range tools {
+		tools[i] = r.text(tools[i])
+	}
+	task.Tools = tools
+	return task
+}

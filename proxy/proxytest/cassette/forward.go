@@ -1,0 +1,150 @@
+package cassette
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// again is the request with its body, which has been read.
+func again(r *http.Request, body []byte) *http.Request {
+	out := r.Clone(r.Context())
+	out.RequestURI = ""
+	if out.URL.Host == "" { // a server's requests have none
+		out.URL.Scheme, out.URL.Host = "http", r.Host
+	}
+	out.Body, out.ContentLength, out.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
+	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	if len(body) == 0 {
+		out.Body, out.GetBody = http.NoBody, nil
+	}
+	return out
+}
+
+// toUpstream is the request as it goes to the proxy with this base URL; nil if its path leads out of it.
+func toUpstream(r *http.Request, body []byte, base *url.URL) *http.Request {
+	_, _, rest := split(r.URL.EscapedPath())
+	target := *base
+	target.RawPath = strings.TrimRight(base.EscapedPath(), "/") + rest
+	target.RawQuery = r.URL.RawQuery
+	var err error
+	if target.Path, err = url.PathUnescape(target.RawPath); err != nil {
+		return nil
+	}
+	plain, _ := url.PathUnescape(rest) // as it stood in what could be unescaped
+	for segment := range strings.SplitSeq(plain, "/") {
+		if segment == "." || segment == ".." {
+			return nil
+		}
+	}
+	out := again(r, body)
+	out.URL, out.Host = &target, target.Host
+	cleanHeader(out.Header)
+	return uncompressed(out)
+}
+
+// uncompressed asks for an answer that can be redacted.
+func uncompressed(r *http.Request) *http.Request {
+	r.Header.Set("Accept-Encoding", "identity")
+	return r
+}
+
+// cleanHeader takes out what is about one connection only.
+func cleanHeader(header http.Header) {
+	for _, value := range header.Values("Connection") {
+		for name := range strings.SplitSeq(value, ",") {
+			header.Del(strings.TrimSpace(name))
+		}
+	}
+	for _, name := range []string{
+		"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer",
+		"Transfer-Encoding", "Upgrade", "Content-Length",
+	} {
+		header.Del(name)
+	}
+}
+
+// isDial reports whether a transport that tells nothing else failed before there was a connection.
+func isDial(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial" || errors.As(err, new(*net.DNSError))
+}
+
+// transport is a cassette as an http.RoundTripper.
+type transport struct {
+	cassette *Cassette
+	next     http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	c := t.cassette
+	body, err := requestBody(r, int64(c.set.MaxBytes)+1)
+	if err != nil {
+		return nil, err
+	}
+	if len(body) > c.set.MaxBytes {
+		refused := c.tooLarge(r)
+		if !c.set.Mode.forwards() {
+			_ = r.Body.Close()
+			return refused.response(r)
+		}
+		out := r.Clone(r.Context()) // the network has a limit of its own, and the run is not to be disturbed
+		out.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(body), r.Body), r.Body}
+		return t.next.RoundTrip(out)
+	}
+	return c.exchange(r, body, func(body []byte) (*http.Request, http.RoundTripper) { return again(r, body), t.next }).response(r)
+}
+
+// requestBody reads at most limit bytes of the body. It closes a body that is shorter, as every RoundTripper must.
+func requestBody(r *http.Request, limit int64) ([]byte, error) {
+	if r.Body == nil {
+		return nil, nil
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, limit))
+	if err != nil || int64(len(body)) < limit {
+		_ = r.Body.Close()
+	}
+	return body, err
+}
+
+// response is the answer as a transport returns it: what was forwarded gets what came back, errors included.
+func (r *reply) response(to *http.Request) (*http.Response, error) {
+	if r.answer == nil && r.err != nil {
+		return nil, r.err
+	}
+	if r.answer == nil { // as a network would bring it, for whoever watches the connection
+		plain := to.Clone(to.Context())
+		plain.Body = http.NoBody
+		return proxytest.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { r.write(w) })).RoundTrip(plain)
+	}
+	resp := *r.answer
+	resp.Request = to
+	var tail io.Reader = bytes.NewReader(nil)
+	var closer io.Closer = io.NopCloser(nil)
+	switch {
+	case r.rest != nil:
+		tail, closer = r.rest, r.rest
+	case r.err != nil:
+		tail = failing{r.err}
+	}
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(r.body), tail), closer}
+	return &resp, nil
+}
+
+// failing is where a body broke off.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }

@@ -1,0 +1,53 @@
+package cassette
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/toolwire/toolwire/internal/strictjson"
+)
+
+// object is the members that an object on a tape may have, and what reads them.
+type object map[string]func(*strictjson.Reader) error
+
+func (o object) read(text []byte) error {
+	names := make([]string, 0, len(o))
+	for name := range o {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return strictjson.Read(text, tapeLimits, func(read *strictjson.Reader) error {
+		return read.Object(names, func(name string) error {
+			member, ok := o[name]
+			if !ok {
+				return read.Errorf("is no member that a tape of version %d has", Version)
+			}
+			return member(read)
+		})
+	})
+}
+
+func readString(to *string) func(*strictjson.Reader) error {
+	return func(read *strictjson.Reader) (err error) { *to, err = read.String(); return err }
+}
+
+func readRaw(to *json.RawMessage) func(*strictjson.Reader) error {
+	return func(read *strictjson.Reader) (err error) { *to, err = read.Value(); return err }
+}
+
+func readFloat(to *float64) func(*strictjson.Reader) error {
+	return func(read *strictjson.Reader) (err error) { *to, err = read.Float(); return err }
+}
+
+func readInt(to *int) func(*strictjson.Reader) error {
+	return func(read *strictjson.Reader) error {
+		n, err := read.Int()
+		if err == nil && n != nil {
+			if *n < 0 || *n > 1<<31-1 {
+				return read.Errorf("must be from 0 to %d", 1<<31-1)
+			}
+			*to = int(*n)
+		}
+		return err
+	}
+}

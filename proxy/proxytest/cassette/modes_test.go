@@ -1,0 +1,189 @@
+package cassette_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+	"github.com/toolwire/toolwire/proxy/proxytest/cassette"
+)
+
+func TestReplayOrForward(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.jsonl")
+	var asked atomic.Int32
+	behind := proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "get", fmt.Sprint(asked.Add(1))) })
+	run := func(opts cassette.Options, names ...string) (answers string, c *cassette.Cassette) {
+		t.Helper()
+		opts.Mode = cassette.ReplayOrForward
+		c = newCassette(t, path, &opts)
+		p := client(t, c.Wrap(behind), nil)
+		for _, name := range names {
+			got, err := p.Call(t.Context(), name, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answers += string(got)
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if !c.Report().OK() {
+			t.Errorf("%s", c.Report())
+		}
+		return answers, c
+	}
+	if got, _ := run(cassette.Options{Task: cassette.Task{Name: "first"}}, "a", "b"); got != "12" {
+		t.Errorf("without a tape: %s", got)
+	}
+	before := readFile(t, path)
+	if got, _ := run(cassette.Options{}, "a", "b"); got != "12" || readFile(t, path) != before {
+		t.Errorf("with all on the tape: %s\n%s", got, readFile(t, path))
+	}
+	if got, _ := run(cassette.Options{Task: cassette.Task{Name: "second"}}, "a", "c", "b", "a"); got != "1324" {
+		t.Errorf("with new calls: %s", got)
+	}
+	after := readFile(t, path)
+	if !strings.HasPrefix(after, strings.TrimSuffix(before, tail(2)+"\n")) || !strings.Contains(after, tail(4)) {
+		t.Errorf("the tape has become\n%s", after)
+	}
+	// What was appended came after what had been replayed before it, and no later.
+	mustContain(t, after, `"n":3,"after":1,"kind":"tool","name":"c"`, `"n":4,"after":3,"kind":"tool","name":"a"`)
+	if got, _ := run(cassette.Options{}, "b", "c"); got != "23" || asked.Load() != 4 {
+		t.Errorf("a part of it: %s, %d requests forwarded", got, asked.Load())
+	}
+	if _, err := os.Stat(path + ".part"); err == nil {
+		t.Error("a part was left behind")
+	}
+}
+
+func TestCompare(t *testing.T) {
+	behind := func(answers ...string) http.Handler {
+		n := 0
+		return proxyOf(func(w http.ResponseWriter, r *http.Request) {
+			answer := answers[min(n, len(answers)-1)]
+			n++
+			switch answer {
+			case "429":
+				w.WriteHeader(429)
+			case "500", "404":
+				w.WriteHeader(map[string]int{"500": 500, "404": 404}[answer])
+				_, _ = fmt.Fprintf(w, `{"detail":{"error_class":"x","message":"%d"}}`, len(answers))
+			default:
+				_, _ = fmt.Fprintf(w, `{"tool_name":"get","response":%s,"source":"odyssey","latency_ms":%d,"validation":{"n":%d}}`, answer, n, n)
+			}
+		})
+	}
+	const a, b = `{"id":7,"at":"09:00","total":79.5}`, `{"id":7,"at":"10:00","total":80}`
+	tests := map[string]struct {
+		tape, now []string
+		ignore    []string
+		want      []cassette.DeviationKind
+		text      []string
+	}{
+		"equal":               {tape: []string{a}, now: []string{`{"total":79.50,"at":"09:00","id":7.0}`}},
+		"another answer":      {tape: []string{a}, now: []string{b}, want: []cassette.DeviationKind{cassette.Answer}, text: []string{"get is answered otherwise", `/response/at: "09:00" on the tape, "10:00" in the run`, "/response/total: 79.5 on the tape, 80 in the run"}},
+		"ignored":             {tape: []string{a}, now: []string{b}, ignore: []string{"/at", "/total"}},
+		"another status":      {tape: []string{a}, now: []string{"500"}, want: []cassette.DeviationKind{cassette.Answer}, text: []string{`status: "200" on the tape, "500" in the run`}},
+		"words of an error":   {tape: []string{"404"}, now: []string{"404", "404"}},
+		"retries on the tape": {tape: []string{"429", "429", a}, now: []string{a}},
+		"retries now":         {tape: []string{a}, now: []string{"429", a}},
+		"given up on both":    {tape: []string{"429"}, now: []string{"429"}},
+		"given up now":        {tape: []string{a}, now: []string{"429"}, want: []cassette.DeviationKind{cassette.Answer}, text: []string{`"429" in the run`}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				call := func(p *proxy.Client) { _, _ = p.Call(t.Context(), "get", nil) }
+				path := record(t, nil, behind(test.tape...), call)
+				before := readFile(t, path)
+				c := newCassette(t, path, &cassette.Options{Mode: cassette.Compare, IgnoreResponse: test.ignore})
+				call(client(t, c.Wrap(behind(test.now...)), nil))
+				for range 2 { // a report can be asked for at any time
+					wantKinds(t, c.Report(), test.want...)
+				}
+				mustContain(t, c.Report().String(), test.text...)
+				if err := c.Close(); err != nil || readFile(t, path) != before {
+					t.Errorf("the tape has changed: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// Compare is a run against the platform, held against an earlier one.
+func TestCompareRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world := orders
+		world.FailureRules = nil // the platform is not busy today
+		world.InitialState = strings.Replace(world.InitialState, "79.50", "80", 1)
+		c := newCassette(t, recorded, &cassette.Options{Mode: cassette.Compare})
+		result := dispatchtest.Run(t, dispatchtest.Target{Agent: refund}, dispatchtest.Task{
+			Instruction: "Refund what was shipped.", World: world, WrapProxy: c.Wrap,
+		})
+		result.AssertOK(t)
+		result.AssertCalledTimes(t, "refund_order", 1) // the platform was asked
+		report := c.Report()
+		wantKinds(t, report, cassette.Answer, cassette.Answer)
+		mustContain(t, report.String(), "/response/total: 79.50 on the tape, 80 in the run")
+		if strings.Contains(report.String(), "s3cr3t") || strings.Contains(report.String(), "k-very") {
+			t.Errorf("a secret in\n%s", report)
+		}
+	})
+}
+
+// The agent that is recorded and the one that replays may be anything; here the whole way is taken in memory.
+func TestRecordThroughDispatchtest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "run.jsonl")
+		target := dispatchtest.Target{Agent: refund}
+		c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+		dispatchtest.Run(t, target, dispatchtest.Task{Instruction: "Refund.", World: orders, WrapProxy: c.Wrap}).AssertOK(t)
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		tape := cassette.Open(t, path, nil)
+		dispatchtest.Run(t, target, dispatchtest.Task{Instruction: "Refund.", WrapProxy: tape.Wrap}).AssertFinalResponse(t, "Refunded: 4521.")
+		if n := len(tape.Tape().Interactions); n != 6 || tape.Report().Matched != n {
+			t.Errorf("%d interactions\n%s", n, tape.Report())
+		}
+	})
+}
+
+func TestConcurrentRecording(t *testing.T) {
+	const n = 50
+	platform := proxytest.NewPlatform(t, proxytest.World{Behaviors: map[string]proxytest.Behavior{
+		"get_order": func(r *proxytest.Request) (any, error) {
+			var args struct{ ID int }
+			err := r.Decode(&args)
+			return map[string]int{"id": args.ID}, err
+		},
+	}}, nil)
+	run := platform.NewRun()
+	path := filepath.Join(t.TempDir(), "run.jsonl")
+	c := newCassette(t, path, &cassette.Options{Mode: cassette.ReplayOrForward})
+	p, err := proxy.New("http://proxy.test"+run.Path, run.Token, &proxy.Options{Transport: c.Transport(platform.Transport())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	callAll(t, p, n)
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	tape, err := cassette.Load(path, nil)
+	if err != nil || len(tape.Interactions) != n {
+		t.Fatalf("%v", err)
+	}
+	replay := newCassette(t, path, nil)
+	callAll(t, client(t, replay, nil), n)
+	if !replay.Report().OK() {
+		t.Errorf("%s", replay.Report())
+	}
+}

@@ -1,0 +1,483 @@
+package cassette_test
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+	"github.com/toolwire/toolwire/proxy/proxytest/cassette"
+)
+
+// What the agent sends and gets is what it would send and get without a cassette, in all three forms.
+func TestForwardingChangesNothing(t *testing.T) {
+	const body = "{\n \"tool_name\" : \"get_order\", \"response\":{\"b\":1.50,\"a\":\"\\u003c\"}, \"source\":\"odyssey\",\"latency_ms\":1}\n"
+	const arguments = "{ \"order_id\" : \"4521\" }"
+	var got *http.Request
+	var sent string
+	behind := proxyOf(func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		got, sent = r, string(text)
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		w.Header()["X-Request-Id"] = []string{"a", "b"}
+		w.WriteHeader(http.StatusAccepted)
+		_, _ = io.WriteString(w, body)
+	})
+	url := serveHTTP(t, behind)
+	forms := map[string]func(c *cassette.Cassette) (http.RoundTripper, string){
+		"handler": func(c *cassette.Cassette) (http.RoundTripper, string) {
+			return http.DefaultTransport, serveHTTP(t, c) + "/any/base"
+		},
+		"wrap": func(c *cassette.Cassette) (http.RoundTripper, string) {
+			return proxytest.NewTransport(c.Wrap(behind)), "http://proxy.test/api/runs/abc"
+		},
+		"transport": func(c *cassette.Cassette) (http.RoundTripper, string) { return c.Transport(nil), url + "/api/runs/abc" },
+	}
+	for name, form := range forms {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "run.jsonl")
+			c := newCassette(t, path, &cassette.Options{Mode: cassette.Record, Upstream: url + "/api/runs/abc/"})
+			transport, base := form(c)
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/tools/get_order?x=1", strings.NewReader(arguments))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Authorization", "Bearer "+token)
+			r.Header.Set("X-Pipelines-Actor-Id", "supervisor")
+			resp, err := transport.RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+			if err != nil || string(text) != body || resp.StatusCode != http.StatusAccepted ||
+				len(resp.Header["X-Request-Id"]) != 2 || resp.Header.Get("Content-Type") != "application/json; charset=utf-8" {
+				t.Errorf("%v %v %v %q", err, resp.Status, resp.Header, text)
+			}
+			if sent != arguments || got.URL.Path != "/api/runs/abc/tools/get_order" || got.URL.RawQuery != "x=1" ||
+				got.Header.Get("Authorization") != "Bearer "+token || got.Header.Get("X-Pipelines-Actor-Id") != "supervisor" {
+				t.Errorf("the proxy got %s %v %q", got.URL, got.Header, sent)
+			}
+			if encoding := got.Header.Get("Accept-Encoding"); name != "transport" && encoding != "identity" {
+				t.Errorf("the proxy may answer in %s", encoding)
+			}
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+			mustContain(t, readFile(t, path), `"name":"get_order?x=1"`, `"arguments":{"order_id":"4521"}`, `"status":202`,
+				`"answer":{"tool_name":"get_order","response":{"b":1.50,"a":"\u003c"},"source":"odyssey","latency_ms":1}`,
+				`"content_type":"application/json; charset=utf-8"`, `"actor":"supervisor"`)
+			if text := readFile(t, path); strings.Contains(text, "run-token") || strings.Contains(text, "X-Request-Id") {
+				t.Errorf("too much in\n%s", text)
+			}
+		})
+	}
+}
+
+// A call is on disk before the agent has its answer, and the tape that is replaced stays until the new one is whole.
+func TestRecordingSurvivesItsProcess(t *testing.T) {
+	path := tape(t, head, tail(0))
+	old := readFile(t, path)
+	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+	p := client(t, c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") })), nil)
+	for n := 1; n <= 3; n++ {
+		if _, err := p.Call(t.Context(), "next", map[string]int{"n": n}); err != nil {
+			t.Fatal(err)
+		}
+		part, err := cassette.Load(path+".part", &cassette.ReadOptions{AllowTruncated: true})
+		if err != nil || len(part.Interactions) != n || part.Truncated == "" {
+			t.Fatalf("after %d calls: %v", n, err)
+		}
+		if readFile(t, path) != old {
+			t.Fatal("the tape was replaced before it was whole")
+		}
+	}
+	// Somebody else cannot record on the same tape meanwhile.
+	other := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+	if err := other.Close(); cassette.CodeOf(err) != cassette.CodeWrite || !strings.Contains(err.Error(), "another recording is under way") {
+		t.Errorf("%v", err)
+	}
+	for range 2 {
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole, err := cassette.Load(path, nil)
+	if err != nil || len(whole.Interactions) != 3 {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(path + ".part"); !errors.Is(err, os.ErrNotExist) {
+		t.Error("the part is still there")
+	}
+	if _, err := p.Call(t.Context(), "next", nil); err != nil {
+		t.Errorf("after Close: %v", err)
+	}
+	wantKinds(t, c.Report(), cassette.Trouble)
+}
+
+// Open records only when it is told to, and says that it has.
+func TestOpenRecords(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.jsonl")
+	for n, mode := range []cassette.Mode{cassette.Record, cassette.ReplayOrForward, cassette.ReplayOrForward, cassette.Replay} {
+		f := &failing{TB: t}
+		c := cassette.Open(f, path, &cassette.Options{Mode: mode})
+		behind := c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") }))
+		for i := range min(n, 1) + 1 {
+			if got := post(t, behind, "/tools/next", fmt.Sprintf(`{"i":%d}`, i), token); got.status != 200 {
+				t.Errorf("%s: %+v", mode, got)
+			}
+		}
+		for _, end := range f.cleanup {
+			end()
+		}
+		want := []string{"cassette: recorded 1 interaction on " + path, "cassette: recorded 1 interaction on " + path, "", ""}[n]
+		if log := strings.Join(f.logs, ""); len(f.errors) != 0 || log != want {
+			t.Errorf("%s: errors %q, log %q", mode, f.errors, log)
+		}
+	}
+}
+
+// What cannot be put in its place stays where it was written.
+func TestTapeThatCannotBeReplaced(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.jsonl")
+	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+	post(t, c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") })), "/tools/next", `{}`, token)
+	if err := os.MkdirAll(filepath.Join(path, "folder"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); cassette.CodeOf(err) != cassette.CodeWrite || !strings.Contains(err.Error(), "put in its place") {
+		t.Errorf("%v", err)
+	}
+	if tape, err := cassette.Load(path+".part", nil); err != nil || len(tape.Interactions) != 1 {
+		t.Errorf("%v", err)
+	}
+}
+
+// Headers that are about one connection are not passed on.
+func TestConnectionHeaders(t *testing.T) {
+	var got http.Header
+	url := serveHTTP(t, proxyOf(func(w http.ResponseWriter, r *http.Request) {
+		got = r.Header
+		w.Header().Set("Connection", "X-Hop")
+		w.Header().Set("X-Hop", "1")
+		w.Header().Set("X-End", "1")
+	}))
+	c := newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"), &cassette.Options{Mode: cassette.Record, Upstream: url})
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://proxy.test/tools/get", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"Authorization": "Bearer " + token, "Connection": "X-Mine, close", "X-Mine": "1", "Proxy-Authorization": "Basic eA==", "X-Other": "1",
+	} {
+		r.Header.Set(name, value)
+	}
+	resp, err := proxytest.NewTransport(c).RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if got.Get("X-Mine") != "" || got.Get("Proxy-Authorization") != "" || got.Get("X-Other") != "1" || got.Get("Authorization") == "" {
+		t.Errorf("the proxy got %v", got)
+	}
+	if resp.Header.Get("X-Hop") != "" || resp.Header.Get("X-End") != "1" {
+		t.Errorf("the agent got %v", resp.Header)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRunWithoutCalls(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "new", "run.jsonl")
+	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if tape, err := cassette.Load(path, nil); err != nil || len(tape.Interactions) != 0 {
+		t.Error(err)
+	}
+}
+
+// A disk that is full, or a folder that is none, does not disturb the run.
+func TestUnwritableTape(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	write(t, file, "")
+	c := newCassette(t, filepath.Join(file, "run.jsonl"), &cassette.Options{Mode: cassette.Record})
+	p := client(t, c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") })), nil)
+	for range 2 {
+		if _, err := p.Call(t.Context(), "next", nil); err != nil {
+			t.Error(err)
+		}
+	}
+	for range 2 {
+		if err := c.Close(); cassette.CodeOf(err) != cassette.CodeWrite {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+func TestUpstreamDown(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := "http://" + listener.Addr().String()
+	_ = listener.Close()
+	secure := httptest.NewUnstartedServer(nil)
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.StartTLS()
+	t.Cleanup(secure.Close)
+	for name, upstream := range map[string]string{"down": url, "none": "", "untrusted": secure.URL} {
+		path := filepath.Join(t.TempDir(), "run.jsonl")
+		c := newCassette(t, path, &cassette.Options{Mode: cassette.Record, Upstream: upstream})
+		_, err := client(t, c, nil).Call(t.Context(), "get_order", nil)
+		var e *proxy.Error
+		if !errors.As(err, &e) || e.Status != http.StatusBadGateway || e.Class != cassette.ClassUnreachable || e.Attempts != 1 {
+			t.Errorf("%s: %v", name, err)
+		}
+		wantKinds(t, c.Report(), cassette.Trouble)
+		mustContain(t, c.Report().String(), map[string]string{"down": "connection refused", "none": "set Options.Upstream",
+			"untrusted": "TLS certificate is not trusted"}[name])
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		if text := readFile(t, path); !strings.Contains(text, tail(0)) {
+			t.Errorf("what was not sent is on the tape:\n%s", text)
+		}
+	}
+	// As a transport it says what the network says, so that the client may repeat the call.
+	c := newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"), &cassette.Options{Mode: cassette.Record})
+	p, err := proxy.New(url, token, &proxy.Options{Transport: c.Transport(nil), MaxAttempts: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var e *proxy.Error
+	if _, err := p.Call(t.Context(), "get_order", nil); !errors.As(err, &e) || e.Code != proxy.CodeTransport || e.Outcome != proxy.NotSent {
+		t.Errorf("%v", err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c := newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"), &cassette.Options{Mode: cassette.Record})
+		refused := &net.OpError{Op: "dial", Err: errors.New("refused")}
+		p := client(t, nil, &proxy.Options{Transport: c.Transport(roundTrip(func(*http.Request) (*http.Response, error) { return nil, refused }))})
+		_, err := p.Call(t.Context(), "get_order", nil)
+		var e *proxy.Error
+		if !errors.As(err, &e) || e.Outcome != proxy.NotSent || e.Attempts != 4 || !errors.Is(err, refused) {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// What an agent gave up waiting for is on the tape, and need not be asked for again.
+func TestSlowUpstream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := record(t, nil, proxyOf(func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case <-r.Context().Done():
+			case <-time.After(time.Hour):
+			}
+		}), func(p *proxy.Client) {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			if _, err := p.Call(ctx, "get_order", nil); proxy.CodeOf(err) != proxy.CodeCanceled {
+				t.Errorf("%v", err)
+			}
+			synctest.Wait()
+		})
+		mustContain(t, readFile(t, path), `"broken":"abandoned"`, `"latency_ms":20000`)
+		c := newCassette(t, path, nil)
+		if r := c.Report(); !r.OK() {
+			t.Errorf("%s", r)
+		}
+		if _, err := client(t, c, nil).Call(t.Context(), "get_order", nil); proxy.CodeOf(err) != proxy.CodeTransport {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// Answers that are damaged reach the agent as they are, and again when they are replayed.
+func TestDamagedAnswers(t *testing.T) {
+	big := `{"tool_name":"get_order","response":"` + strings.Repeat("x", 3<<20) + `","source":"odyssey","latency_ms":1}`
+	tests := map[string]struct {
+		answer http.HandlerFunc
+		want   proxy.Code
+		line   string
+	}{
+		"reset": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, proxy.CodeTransport, `"broken":"reset"`},
+		"truncate": {func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"tool_name":`)
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}, proxy.CodeTransport, `"broken":"truncate"`},
+		"oversize": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, big) }, proxy.CodeResponseTooLarge, `"broken":"oversize"`},
+		"html": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			w.WriteHeader(502)
+			_, _ = io.WriteString(w, "<h1>Bad gateway</h1>")
+		}, proxy.CodeServer, `"answer_text":"<h1>Bad gateway</h1>"`},
+		"binary": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte{0xff, 0xfe}) }, proxy.CodeBadResponse, `"answer_base64":"//4="`},
+		"twice":  {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"response":1,"response":2}`) }, proxy.CodeBadResponse, `"answer_text":"{\"response\":1,\"response\":2}"`},
+	}
+	for name, test := range tests {
+		url := serveHTTP(t, test.answer)
+		for _, form := range []string{"handler", "transport", "wrap"} {
+			path := filepath.Join(t.TempDir(), "run.jsonl")
+			c := newCassette(t, path, &cassette.Options{Mode: cassette.Record, Upstream: url})
+			base, opts := serveHTTP(t, c), &proxy.Options{}
+			switch form {
+			case "transport":
+				base, opts.Transport = url, c.Transport(nil)
+			case "wrap":
+				opts.Transport = proxytest.NewTransport(c.Wrap(test.answer))
+			}
+			p, err := proxy.New(base, token, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := p.Call(t.Context(), "get_order", nil); proxy.CodeOf(err) != test.want {
+				t.Errorf("%s as %s: %v, want %s", name, form, err, test.want)
+			}
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+			mustContain(t, readFile(t, path), test.line)
+			if _, err := client(t, newCassette(t, path, nil), nil).Call(t.Context(), "get_order", nil); proxy.CodeOf(err) != test.want {
+				t.Errorf("%s as %s, replayed: %v, want %s", name, form, err, test.want)
+			}
+		}
+		// A client with a higher limit gets all of it.
+		if name == "oversize" {
+			c := newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"), &cassette.Options{Mode: cassette.Record, Upstream: url})
+			for _, transport := range []http.RoundTripper{c.Transport(nil), proxytest.NewTransport(c), proxytest.NewTransport(c.Wrap(test.answer))} {
+				p, err := proxy.New(url, token, &proxy.Options{Transport: transport, MaxResponseBytes: 4 << 20})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, err := p.Call(t.Context(), "get_order", nil); err != nil || len(got) != 3<<20+2 {
+					t.Errorf("%d bytes, %v", len(got), err)
+				}
+			}
+		}
+	}
+}
+
+func TestCompressedAnswersStayOffTheTape(t *testing.T) {
+	behind := proxyOf(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		_, _ = io.WriteString(z, `{"password":"hunter2hunter2"}`)
+		_ = z.Close()
+	})
+	path := filepath.Join(t.TempDir(), "run.jsonl")
+	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+	if got := post(t, c.Wrap(behind), "/tools/get_order", `{}`, token); got.status != 200 {
+		t.Errorf("%+v", got)
+	}
+	wantKinds(t, c.Report(), cassette.Trouble)
+	mustContain(t, c.Report().String(), "compressed")
+	if err := c.Close(); cassette.CodeOf(err) != cassette.CodeWrite || !strings.Contains(readFile(t, path), tail(0)) {
+		t.Errorf("%v\n%s", err, readFile(t, path))
+	}
+}
+
+// A date in Retry-After would be in the past when it is replayed.
+func TestRetryAfterIsRelative(t *testing.T) {
+	for header, want := range map[string]string{"9": `"retry_after":9`, "-1": `"retry_after":0`, "soon": "", "date": `"retry_after":30`} {
+		synctest.Test(t, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "run.jsonl")
+			c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+			post(t, c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) {
+				value := header
+				if value == "date" {
+					value = time.Now().Add(30 * time.Second).UTC().Format(http.TimeFormat)
+				}
+				w.Header().Set("Retry-After", value)
+				w.WriteHeader(http.StatusTooManyRequests)
+			})), "/tools/get_order", `{}`, token)
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if text := readFile(t, path); strings.Contains(text, "retry_after") != (want != "") || !strings.Contains(text, want) {
+				t.Errorf("%s: want %q in\n%s", header, want, text)
+			}
+		})
+	}
+}
+
+func TestRequestsThatAreTooLarge(t *testing.T) {
+	large := json.RawMessage(`{"text":"` + strings.Repeat("x", 2000) + `"}`)
+	behind := proxyOf(func(w http.ResponseWriter, r *http.Request) {
+		n, _ := io.Copy(io.Discard, r.Body)
+		envelope(w, "put", fmt.Sprint(n))
+	})
+	c := newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"), &cassette.Options{Mode: cassette.Record, MaxBytes: 1000})
+	_, err := client(t, c.Wrap(behind), nil).Call(t.Context(), "put", large)
+	if proxy.CodeOf(err) != proxy.CodeTooLarge {
+		t.Errorf("%v", err)
+	}
+	// A transport does not disturb the run.
+	p := client(t, nil, &proxy.Options{Transport: c.Transport(proxytest.NewTransport(behind))})
+	if got, err := p.Call(t.Context(), "put", large); err != nil || string(got) != fmt.Sprint(len(large)) {
+		t.Errorf("%s, %v", got, err)
+	}
+	wantKinds(t, c.Report(), cassette.Trouble, cassette.Trouble)
+	if err := c.Close(); cassette.CodeOf(err) != cassette.CodeWrite || !strings.Contains(err.Error(), "2 problems") {
+		t.Errorf("%v", err)
+	}
+	replay := newCassette(t, tape(t, head, tail(0)), &cassette.Options{MaxBytes: 1000})
+	_, err = client(t, nil, &proxy.Options{Transport: replay.Transport(nil)}).Call(t.Context(), "put", large)
+	if proxy.CodeOf(err) != proxy.CodeTooLarge {
+		t.Errorf("%v", err)
+	}
+}
+
+// A path cannot lead out of the base URL.
+func TestPathsStayBelowUpstream(t *testing.T) {
+	asked := false
+	url := serveHTTP(t, proxyOf(func(w http.ResponseWriter, r *http.Request) { asked = true }))
+	c := newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"), &cassette.Options{Mode: cassette.Record, Upstream: url + "/api/runs/abc"})
+	for _, path := range []string{"/tools/%2e%2e", "/tools/x%2f..%2f..%2fadmin", "/context/../../../admin", "/.."} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://proxy.test"+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		if got := do(t, c, r); got.status != http.StatusBadGateway || asked {
+			t.Errorf("%s: %+v", path, got)
+		}
+	}
+}
+
+func TestProbeIsNoPartOfTheRun(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.jsonl")
+	server := proxytest.NewServer(t, orders, nil)
+	run := server.NewRun()
+	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record, Upstream: server.URL + run.Path})
+	if got := post(t, c, "/tools/__reachability_probe__", `{}`, "fake-token"); got.status != http.StatusUnauthorized {
+		t.Errorf("%+v", got)
+	}
+	if got := post(t, c, "/tools/get_order", `{"order_id":"4521"}`, run.Token); got.status != http.StatusOK {
+		t.Errorf("%+v", got)
+	}
+	if err := c.Close(); err != nil || !c.Report().OK() || !strings.Contains(readFile(t, path), tail(1)) {
+		t.Errorf("%v\n%s", err, readFile(t, path))
+	}
+}

@@ -1,0 +1,243 @@
+package cassette
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/toolwire/toolwire/proxy"
+)
+
+// RecorderOptions configures a [Recorder]. The zero value of every field is its default.
+type RecorderOptions struct {
+	// Transport sends the requests to where they are addressed. Default: a transport like the default of package proxy.
+	Transport http.RoundTripper
+
+	// Redact, InsecureKeepSecrets and MaxBytes are those of [Options].
+	Redact              func(pointer, name string) bool
+	InsecureKeepSecrets bool
+	MaxBytes            int
+}
+
+// A Recorder records the runs of an agent that serves many, each on a tape of its own, told apart by their run tokens. It is
+// an http.RoundTripper for dispatch.Options.Proxy.Transport: requests go to the proxy that each run's envelope names, and
+// answers and errors come back as they are. Recording never disturbs a run: what cannot be written is told by the end of
+// the run, or by [Recorder.Close]. It is safe for concurrent use.
+type Recorder struct {
+	dir  string
+	opts RecorderOptions
+	own  *http.Transport
+
+	mu     sync.Mutex
+	runs   map[string]*recording // by run token
+	made   int                   // tapes
+	closed bool
+	errs   []error
+}
+
+// recording is one run's tape.
+type recording struct {
+	recorder *Recorder
+	task     Task
+	once     sync.Once
+	cassette *Cassette
+	err      error
+
+	token string // guarded by Recorder.mu, like those below
+	begun bool   // by Begin, and ended by what that returned
+	ended bool
+	used  time.Time
+}
+
+// maxUnbegun is how many runs without [Recorder.Begin] are kept open: their end is not known.
+const maxUnbegun = 256
+
+// NewRecorder returns a recorder that writes into the folder dir, which is made if need be. opts may be nil. Its error is an
+// [*Error] with CodeOptions.
+//
+// A run that was announced by Begin with a name is in the file {name}.jsonl; others are in files named by time and number,
+// such as 20261121-201500.000-1.jsonl. Files that are there already are not replaced: then the run is not recorded.
+func NewRecorder(dir string, opts *RecorderOptions) (*Recorder, error) {
+	r := &Recorder{dir: dir, runs: map[string]*recording{}}
+	if opts != nil {
+		r.opts = *opts
+	}
+	if dir == "" {
+		return nil, newError(CodeOptions, "", nil, "the folder for the tapes is empty")
+	}
+	if r.opts.MaxBytes < 0 {
+		return nil, newError(CodeOptions, "", nil, "RecorderOptions.MaxBytes is negative")
+	}
+	if r.opts.Transport == nil {
+		r.own = proxy.NewTransport()
+		r.opts.Transport = r.own
+	}
+	return r, nil
+}
+
+type contextKey struct{ recorder *Recorder }
+
+// names are the names that tapes can have on every system.
+var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
+
+// Begin announces a run: the requests under the context that it returns, and all others with the same run token, are
+// recorded on one tape with this task in its header. end ends the tape and puts it in its place; what the run sends later
+// is forwarded and not recorded. In an agent:
+//
+//	ctx, end, err := recorder.Begin(ctx, cassette.Task{Name: "run-" + run.RunID, Instruction: run.Instruction, Input: run.Input})
+//	if err != nil { … }
+//	defer end()
+//
+// A turn of a session is a run here. Task.Name may be empty, or is made of letters, digits, _ . and -. The error, an
+// [*Error] with CodeOptions, is that of an unusable task. The error of end is the first in recording.
+func (r *Recorder) Begin(ctx context.Context, task Task) (_ context.Context, end func() error, err error) {
+	if task.Name != "" && !names.MatchString(task.Name) {
+		return ctx, nil, newError(CodeOptions, "", nil, "Task.Name names a file: letters, digits, _ . and -, at most 128")
+	}
+	if task.Input != nil {
+		if _, err := parseValue(task.Input); err != nil {
+			return ctx, nil, newError(CodeOptions, "", err, "Task.Input: %s", err)
+		}
+	}
+	run := &recording{recorder: r, task: task, begun: true}
+	return context.WithValue(ctx, contextKey{r}, run), run.end, nil
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	token, _ := credentials(req.Header)
+	kind, name, _ := split(req.URL.EscapedPath())
+	if token == "" || kind == KindTool && name == probe {
+		return r.opts.Transport.RoundTrip(req)
+	}
+	run := r.find(req.Context(), token)
+	if run == nil {
+		return r.opts.Transport.RoundTrip(req)
+	}
+	tape := run.open()
+	if tape == nil {
+		return r.opts.Transport.RoundTrip(req)
+	}
+	return tape.Transport(r.opts.Transport).RoundTrip(req)
+}
+
+// find returns the run that a request belongs to; nil if it is not recorded.
+func (r *Recorder) find(ctx context.Context, token string) *recording {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil
+	}
+	run := r.runs[token]
+	if begun, ok := ctx.Value(contextKey{r}).(*recording); ok {
+		switch {
+		case begun.ended || begun.token != "" && begun.token != token:
+			return nil
+		case begun.token == "" && (run == nil || !run.begun):
+			if run != nil {
+				r.close(run) // what was sent before Begin
+			}
+			begun.token, r.runs[token] = token, begun
+		case begun.token == "" && run != begun:
+			return run // two Begins at once for one run
+		}
+		run = begun
+	}
+	if run == nil {
+		run = &recording{recorder: r, token: token}
+		r.runs[token] = run
+		r.limit()
+	}
+	run.used = time.Now()
+	if run.task.Name == "" {
+		r.made++
+		run.task.Name = fmt.Sprintf("%s-%d", run.used.UTC().Format("20060102-150405.000"), r.made)
+	}
+	return run
+}
+
+// limit ends the run that has been silent for longest, if too many are open whose end is not known. It needs r.mu.
+func (r *Recorder) limit() {
+	open := 0
+	var oldest *recording
+	for _, run := range r.runs {
+		if !run.begun {
+			open++
+			if !run.used.IsZero() && (oldest == nil || run.used.Before(oldest.used)) {
+				oldest = run
+			}
+		}
+	}
+	if open > maxUnbegun && oldest != nil {
+		r.close(oldest)
+	}
+}
+
+// close ends a run's tape. It needs r.mu.
+func (r *Recorder) close(run *recording) {
+	run.ended = true
+	if r.runs[run.token] == run {
+		delete(r.runs, run.token)
+	}
+	if err := run.finish(); err != nil {
+		r.errs = append(r.errs, err)
+	}
+}
+
+// Close ends all tapes. It returns the errors of those that end did not return. Afterwards requests are forwarded and not
+// recorded.
+func (r *Recorder) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, run := range r.runs {
+		r.close(run)
+	}
+	r.closed = true
+	if r.own != nil {
+		r.own.CloseIdleConnections()
+	}
+	return errors.Join(r.errs...)
+}
+
+// end is what [Recorder.Begin] returns.
+func (run *recording) end() error {
+	r := run.recorder
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	run.ended = true
+	if r.runs[run.token] == run {
+		delete(r.runs, run.token)
+	}
+	return run.finish()
+}
+
+// open makes the tape with the run's first request. It returns nil if there can be none, or the run has ended.
+func (run *recording) open() *Cassette {
+	run.once.Do(func() {
+		opts := run.recorder.opts
+		path := filepath.Join(run.recorder.dir, run.task.Name+".jsonl")
+		if _, err := os.Lstat(path); err == nil {
+			run.err = newError(CodeWrite, path, nil, "the file is there already; the run is not recorded")
+			return
+		}
+		run.cassette, run.err = New(path, &Options{
+			Mode: Record, Task: run.task, Redact: opts.Redact, InsecureKeepSecrets: opts.InsecureKeepSecrets, MaxBytes: opts.MaxBytes,
+		})
+	})
+	return run.cassette
+}
+
+// finish ends the tape. A run that has sent nothing has none.
+func (run *recording) finish() error {
+	run.once.Do(func() {})
+	if run.cassette == nil {
+		return run.err
+	}
+	return run.cassette.Close()
+}

@@ -1,0 +1,275 @@
+package cassette_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+	"github.com/toolwire/toolwire/proxy/proxytest/cassette"
+)
+
+func newRecorder(t *testing.T, dir string, opts *cassette.RecorderOptions) *cassette.Recorder {
+	t.Helper()
+	r, err := cassette.NewRecorder(dir, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// An agent in production has a recorder for a transport; every run is on a tape of its own, however many there are at once.
+func TestRecorderKeepsRunsApart(t *testing.T) {
+	const runs, calls = 8, 12
+	platform := proxytest.NewServer(t, proxytest.World{Behaviors: map[string]proxytest.Behavior{
+		"echo": func(r *proxytest.Request) (any, error) { return json.RawMessage(r.Arguments), nil },
+	}}, nil)
+	dir := t.TempDir()
+	recorder := newRecorder(t, dir, nil)
+	agent := func(ctx context.Context, run *dispatch.Run) (_ *dispatch.Response, err error) {
+		ctx, end, err := recorder.Begin(ctx, cassette.Task{Name: "run-" + run.RunID, Instruction: run.Instruction, Input: run.Input})
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, end()) }()
+		var wait sync.WaitGroup
+		for n := range calls {
+			wait.Go(func() {
+				if _, err := run.Proxy.Call(ctx, "echo", map[string]any{"run": run.RunID, "n": n}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wait.Wait()
+		return &dispatch.Response{FinalResponse: "done"}, nil
+	}
+	handler, err := dispatch.New(agent, &dispatch.Options{Tokens: []string{"secret"}, Proxy: &proxy.Options{Transport: recorder}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids, tokens []string
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	for n := range runs {
+		wait.Go(func() {
+			dispatchtest.Run(t, dispatchtest.Target{Handler: handler, AuthValue: "Bearer secret"}, dispatchtest.Task{
+				Instruction: fmt.Sprintf("Task %d", n), Platform: platform.Platform, ProxyURL: platform.URL,
+				OnRun: func(r *proxytest.Run) {
+					mu.Lock()
+					defer mu.Unlock()
+					ids, tokens = append(ids, r.ID), append(tokens, r.Token)
+				},
+			}).AssertOK(t)
+		})
+	}
+	wait.Wait()
+	if err := recorder.Close(); err != nil {
+		t.Error(err)
+	}
+	for i, id := range ids {
+		path := filepath.Join(dir, "run-"+id+".jsonl")
+		tape, err := cassette.Load(path, nil)
+		if err != nil || len(tape.Interactions) != calls || !strings.HasPrefix(tape.Header.Instruction, "Task ") {
+			t.Fatalf("%v", err)
+		}
+		text := readFile(t, path)
+		if n := strings.Count(text, `"arguments":{"n":`); n != calls || strings.Count(text, fmt.Sprintf(`"run":%q}`, id)) != 2*calls {
+			t.Errorf("the tape of run %s has calls of others:\n%s", id, text)
+		}
+		for _, token := range tokens {
+			if strings.Contains(text, token) {
+				t.Errorf("a token is on the tape of run %d", i)
+			}
+		}
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != runs {
+		t.Errorf("%d files, %v", len(files), err)
+	}
+}
+
+// Without Begin the run token alone tells runs apart.
+func TestRecorderWithoutBegin(t *testing.T) {
+	dir := t.TempDir()
+	recorder := newRecorder(t, dir, &cassette.RecorderOptions{Transport: proxytest.NewTransport(proxyOf(
+		func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", `{"pin":"1234"}`) })),
+		Redact: func(_, name string) bool { return name == "pin" },
+	})
+	for _, token := range []string{"first-run-token", "other-run-token", "first-run-token"} {
+		p, err := proxy.New("http://proxy.test", token, &proxy.Options{Transport: recorder})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := p.Call(t.Context(), "next", nil); err != nil || string(got) != `{"pin":"1234"}` {
+			t.Errorf("%s, %v", got, err)
+		}
+		if _, err := p.Call(t.Context(), "__reachability_probe__", nil); err != nil {
+			t.Error(err)
+		}
+	}
+	for range 2 {
+		if err := recorder.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
+	if err != nil || len(files) != 2 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	total := 0
+	for _, file := range files {
+		tape, err := cassette.Load(file, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += len(tape.Interactions)
+		mustContain(t, readFile(t, file), `{"pin":"[redacted]"}`)
+	}
+	if total != 3 {
+		t.Errorf("%d interactions, want 3", total)
+	}
+	p, err := proxy.New("http://proxy.test", "later-run-token", &proxy.Options{Transport: recorder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Call(t.Context(), "next", nil); err != nil {
+		t.Errorf("after Close: %v", err)
+	}
+	if files, _ := filepath.Glob(filepath.Join(dir, "*")); len(files) != 2 {
+		t.Errorf("after Close: %v", files)
+	}
+}
+
+// Runs whose end nobody tells do not keep files open for ever.
+func TestRecorderEndsRunsThatAreSilent(t *testing.T) {
+	dir := t.TempDir()
+	recorder := newRecorder(t, dir, &cassette.RecorderOptions{
+		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") }))})
+	for n := range 300 {
+		p, err := proxy.New("http://proxy.test", fmt.Sprintf("run-token-%d", n), &proxy.Options{Transport: recorder})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Call(t.Context(), "next", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open, err := filepath.Glob(filepath.Join(dir, "*.part"))
+	if err != nil || len(open) != 256 {
+		t.Errorf("%d files are open, %v", len(open), err)
+	}
+	if err := recorder.Close(); err != nil {
+		t.Error(err)
+	}
+	if whole, _ := filepath.Glob(filepath.Join(dir, "*.jsonl")); len(whole) != 300 {
+		t.Errorf("%d tapes", len(whole))
+	}
+}
+
+// What is sent after the end of a run, or under a context without it, is no other run's.
+func TestRecorderBegin(t *testing.T) {
+	dir := t.TempDir()
+	recorder := newRecorder(t, dir, &cassette.RecorderOptions{
+		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") }))})
+	p, err := proxy.New("http://proxy.test", token, &proxy.Options{Transport: recorder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := func(ctx context.Context, name string) {
+		t.Helper()
+		if _, err := p.Call(ctx, name, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	for turn := 1; turn <= 2; turn++ {
+		ctx, end, err := recorder.Begin(t.Context(), cassette.Task{Name: fmt.Sprintf("turn-%d", turn), Instruction: token})
+		if err != nil {
+			t.Fatal(err)
+		}
+		call(ctx, "inside")
+		call(t.Context(), "detached")
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+		call(ctx, "late")
+	}
+	if err := recorder.Close(); err != nil {
+		t.Error(err)
+	}
+	for turn := 1; turn <= 2; turn++ {
+		text := readFile(t, filepath.Join(dir, fmt.Sprintf("turn-%d.jsonl", turn)))
+		mustContain(t, text, `"name":"inside"`, `"name":"detached"`, tail(2), `"instruction":"[redacted]"`)
+	}
+	if files, _ := filepath.Glob(filepath.Join(dir, "*")); len(files) != 2 {
+		t.Errorf("%v", files)
+	}
+
+	// A tape that is there already is not replaced, and the run goes on.
+	recorder = newRecorder(t, dir, &cassette.RecorderOptions{
+		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") }))})
+	if p, err = proxy.New("http://proxy.test", token, &proxy.Options{Transport: recorder}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, end, err := recorder.Begin(t.Context(), cassette.Task{Name: "turn-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call(ctx, "again")
+	if err := end(); cassette.CodeOf(err) != cassette.CodeWrite || strings.Contains(readFile(t, filepath.Join(dir, "turn-1.jsonl")), "again") {
+		t.Errorf("%v", err)
+	}
+
+	for _, task := range []cassette.Task{{Name: "../elsewhere"}, {Name: ".hidden"}, {Input: json.RawMessage(`{`)}} {
+		if _, _, err := recorder.Begin(t.Context(), task); cassette.CodeOf(err) != cassette.CodeOptions {
+			t.Errorf("%+v: %v", task, err)
+		}
+	}
+	for _, err := range []error{
+		func() error { _, err := cassette.NewRecorder("", nil); return err }(),
+		func() error { _, err := cassette.NewRecorder("x", &cassette.RecorderOptions{MaxBytes: -1}); return err }(),
+	} {
+		if cassette.CodeOf(err) != cassette.CodeOptions {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// The network's own errors come back, and a run without calls leaves no tape.
+func TestRecorderIsTransparent(t *testing.T) {
+	dir := t.TempDir()
+	broken := errors.New("broken")
+	recorder := newRecorder(t, dir, &cassette.RecorderOptions{
+		Transport: roundTrip(func(*http.Request) (*http.Response, error) { return nil, &net.OpError{Op: "read", Err: broken} })})
+	_, end, err := recorder.Begin(t.Context(), cassette.Task{Name: "silent"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+	p, err := proxy.New("http://proxy.test", token, &proxy.Options{Transport: recorder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Call(t.Context(), "next", nil); !errors.Is(err, broken) {
+		t.Errorf("%v", err)
+	}
+	if err := recorder.Close(); err != nil {
+		t.Error(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	mustContain(t, readFile(t, files[0]), `"broken":"reset"`)
+}

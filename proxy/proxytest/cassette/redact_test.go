@@ -1,0 +1,196 @@
+package cassette_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest/cassette"
+)
+
+// The run token is nowhere in the file, however it is written.
+func TestTokenIsNeverOnTheTape(t *testing.T) {
+	const token = `tok/en+with="<odd>&\chars.` + "0123456789"
+	quoted, err := json.Marshal(token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forms := []string{
+		token, url.QueryEscape(token), url.PathEscape(token), string(quoted), base64.StdEncoding.EncodeToString([]byte(token)),
+		base64.RawURLEncoding.EncodeToString([]byte(token)),
+	}
+	inner, err := json.Marshal(map[string]string{"note": "use " + token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := json.Marshal(map[string]any{
+		token: 1, "in a list": forms, "in a text": "my token is " + token + ", keep it", "in JSON": string(inner),
+		"in JSON in JSON": fmt.Sprintf("[%q]", inner), "url": "https://example.com/a?x=" + url.QueryEscape(token),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := []string{string(body), "plain " + token, "\xff" + token, `{"twice":1,"twice":"` + string(quoted[1:len(quoted)-1]) + `"}`}
+	path := filepath.Join(t.TempDir(), "run.jsonl")
+	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record, Task: cassette.Task{
+		Name: "with " + token, Instruction: "Use " + token, Input: body, Tools: []string{token},
+	}})
+	n := 0
+	behind := c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; x="+token)
+		_, _ = io.WriteString(w, answers[n%len(answers)])
+		n++
+	}))
+	for _, request := range append(answers, "") {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+			"http://proxy.test/runs/"+url.PathEscape(token)+"/context/"+url.PathEscape(token)+"?t="+url.QueryEscape(token), strings.NewReader(request))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "bearer "+token)
+		r.Header.Set("X-Pipelines-Actor-Id", "supervisor/"+token)
+		do(t, behind, r)
+	}
+	// A second token in the other header is one, too.
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://proxy.test/tools/get_order", strings.NewReader(`{"x":"another-token-987"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("X-Pipelines-Run-Token", "another-token-987")
+	do(t, behind, r)
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text := readFile(t, path)
+	for _, form := range append(forms, "odd>", "odd%3E", "another-token-987", "with=", strings.Trim(forms[4], "=")) {
+		if strings.Contains(text, form) {
+			t.Errorf("%q is in\n%s", form, text)
+		}
+	}
+	if strings.Count(text, "\n") != len(answers)+4 {
+		t.Errorf("the tape has not all interactions:\n%s", text)
+	}
+	if strings.Contains(c.Report().String(), "odd>") {
+		t.Errorf("the token is in %s", c.Report())
+	}
+	whole, err := cassette.Load(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(whole.Interactions[2].AnswerBytes); got != "\xff[redacted]" {
+		t.Errorf("the binary answer is %q", got)
+	}
+}
+
+// A token of digits may be a number, and one that is short may be anything: it is kept off by its headers only.
+func TestTokensThatAreSpecial(t *testing.T) {
+	for token, want := range map[string]string{"1234567890": `{"a":"[redacted]","b":12}`, "12": `{"a":1234567890,"b":12}`} {
+		path := filepath.Join(t.TempDir(), "run.jsonl")
+		c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+		post(t, c.Wrap(proxyOf(func(http.ResponseWriter, *http.Request) {})), "/tools/a", `{"a":1234567890,"b":12}`, token)
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		mustContain(t, readFile(t, path), `"arguments":`+want)
+	}
+}
+
+const secretive = `{"authorization":"Bearer abc","Api-Key":7,"clientSecret":{"a":1},"user":{"PASSWORD":"pw","set_cookie":["a","b"]},` +
+	`"headers":[{"name":"Authorization","value":"xyzzy"},{"name":"Accept","value":"text/html"}],"body":"{\"access_token\":\"xyzzy\",\"n\":1}",` +
+	`"text":"basic xyzzyxyzzyxyzzy curl -b 'Cookie: a=xyzzy; b=xyzzy' -H 'Authorization: Bearer xyzzyxyzzyxyzzy' 'https://bob:xyzzy@example.com/?api_key=xyzzy&page=2' password=xyzzy pwd='xyzzy xyzzy' {\\\"pwd\\\":\\\"xyzzy xyzzy\\\",\\\"n\\\":1} secret: \"xyzzy \\\"xyzzy\" {\\\"secret\\\": \\\"xyzzy xyzzy",` +
+	`"has_password":true,"old_token":null,"tokens_used":12,"total":79.50,"card":{"number":"4111 1111"}}`
+
+func TestRedaction(t *testing.T) {
+	const clean = `{"authorization":"[redacted]","Api-Key":"[redacted]","clientSecret":"[redacted]","user":{"PASSWORD":"[redacted]","set_cookie":"[redacted]"},` +
+		`"headers":[{"name":"Authorization","value":"[redacted]"},{"name":"Accept","value":"text/html"}],"body":"{\"access_token\":\"[redacted]\",\"n\":1}",` +
+		`"text":"basic [redacted] curl -b 'Cookie: [redacted]' -H 'Authorization: [redacted]' 'https://bob:[redacted]@example.com/?api_key=[redacted]&page=2' password=[redacted] pwd='[redacted]' {\\\"pwd\\\":\\\"[redacted]\\\",\\\"n\\\":1} secret: \"[redacted]\" {\\\"secret\\\": \\\"[redacted]",` +
+		`"has_password":true,"old_token":null,"tokens_used":12,"total":79.50,"card":{"number":"4111 1111"}}`
+	card := func(pointer, name string) bool { return strings.HasSuffix(pointer, "/card/number") && name == "number" }
+	tests := map[string]struct {
+		opts cassette.Options
+		want string
+	}{
+		"default":            {cassette.Options{}, clean},
+		"more":               {cassette.Options{Redact: card}, strings.Replace(clean, "4111 1111", "[redacted]", 1)},
+		"insecure":           {cassette.Options{InsecureKeepSecrets: true}, secretive},
+		"insecure, but more": {cassette.Options{InsecureKeepSecrets: true, Redact: card}, strings.Replace(secretive, "4111 1111", "[redacted]", 1)},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			path := record(t, &test.opts, proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "login", secretive) }),
+				func(p *proxy.Client) {
+					if got, err := p.Call(t.Context(), "login", json.RawMessage(secretive)); err != nil || string(got) != secretive {
+						t.Errorf("the agent got %s, %v", got, err)
+					}
+				})
+			text := readFile(t, path)
+			mustContain(t, text, `"arguments":`+test.want+`,`, `"response":`+test.want+`,`)
+			if leaks := strings.Contains(text, "xyzzy"); leaks != test.opts.InsecureKeepSecrets {
+				t.Errorf("xyzzy is there: %v, in\n%s", leaks, text)
+			}
+			// The same request finds its answer, although the tape has not its secrets. So does what the agent makes of the
+			// redacted answer, and the same with another secret.
+			for _, request := range []string{secretive, test.want, strings.ReplaceAll(secretive, "xyzzy", "plugh")} {
+				if name == "insecure" || name == "insecure, but more" {
+					request = secretive
+				}
+				c := newCassette(t, path, &test.opts)
+				if got, err := client(t, c, nil).Call(t.Context(), "login", json.RawMessage(request)); err != nil || string(got) != test.want {
+					t.Errorf("replayed %s, %v\n%s", got, err, c.Report())
+				}
+			}
+		})
+	}
+	// A tape that was recorded without a hook fits a replay that has one.
+	path := record(t, nil, proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "login", "1") }),
+		func(p *proxy.Client) { _, _ = p.Call(t.Context(), "login", json.RawMessage(secretive)) })
+	c := newCassette(t, path, &cassette.Options{Redact: card})
+	if _, err := client(t, c, nil).Call(t.Context(), "login", json.RawMessage(secretive)); err != nil {
+		t.Errorf("%v\n%s", err, c.Report())
+	}
+}
+
+// Redacting is final: once more changes nothing, whatever the text.
+func FuzzRedact(f *testing.F) {
+	f.Add(secretive)
+	f.Add(`{"a":"token: [redacted]","b":"://a:b@c","c":"[\"Bearer aaaaaaaaaaaaaaaa\"]"}`)
+	f.Add(`{"a":"{\"password\":\"Bearer aaaaaaaaaaaaaaaa\"}"}`)
+	f.Add(`{"` + token + `":1,"[redacted]":2}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		redact := func(arguments string) (string, bool) {
+			path := filepath.Join(t.TempDir(), "run.jsonl")
+			c, err := cassette.New(path, &cassette.Options{Mode: cassette.Record})
+			if err != nil {
+				t.Fatal(err)
+			}
+			post(t, c.Wrap(proxyOf(func(http.ResponseWriter, *http.Request) {})), "/tools/a", arguments, token)
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(readFile(t, path), token) {
+				t.Fatalf("the token is on the tape for %q", arguments)
+			}
+			tape, err := cassette.Load(path, nil)
+			if err != nil {
+				t.Fatalf("%v for %q", err, arguments)
+			}
+			i := tape.Interactions[0]
+			return string(i.Arguments), i.Arguments != nil
+		}
+		once, ok := redact(text)
+		if !ok {
+			return
+		}
+		if twice, _ := redact(once); twice != once {
+			t.Fatalf("%s\nbecame\n%s\nand then\n%s", text, once, twice)
+		}
+	})
+}

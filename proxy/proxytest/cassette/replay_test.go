@@ -1,0 +1,564 @@
+package cassette_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest/cassette"
+)
+
+func TestMatching(t *testing.T) {
+	const a = `{"order":{"id":7,"lines":[{"id":"x","n":1},{"id":"y","n":2}]},"sum":1.50,"at":"09:00"}`
+	tests := map[string]struct {
+		opts      cassette.Options
+		arguments string
+		actor     string
+		want      bool
+	}{
+		"same":                       {arguments: a, want: true},
+		"order of members":           {arguments: `{"at":"09:00","sum":1.50,"order":{"lines":[{"n":1,"id":"x"},{"n":2,"id":"y"}],"id":7}}`, want: true},
+		"spelling of numbers":        {arguments: strings.NewReplacer("1.50", "15e-1", ":7", ":7.0", `"n":2`, `"n":0.2e1`).Replace(a), want: true},
+		"escapes":                    {arguments: strings.Replace(a, `"x"`, `"\u0078"`, 1), want: true},
+		"another number":             {arguments: strings.Replace(a, "1.50", "1.5000000000000000001", 1)},
+		"number as string":           {arguments: strings.Replace(a, ":7", `:"7"`, 1)},
+		"order of elements":          {arguments: strings.NewReplacer(`"x"`, `"y"`, `"y"`, `"x"`).Replace(a)},
+		"member more":                {arguments: strings.Replace(a, `"at"`, `"by":null,"at"`, 1)},
+		"member less":                {arguments: strings.Replace(a, `,"at":"09:00"`, "", 1)},
+		"ignored member":             {opts: cassette.Options{Ignore: []string{"/at"}}, arguments: strings.Replace(a, "09:00", "10:00", 1), want: true},
+		"ignored and absent":         {opts: cassette.Options{Ignore: []string{"/at"}}, arguments: strings.Replace(a, `,"at":"09:00"`, "", 1), want: true},
+		"other member than ignored":  {opts: cassette.Options{Ignore: []string{"/order/at"}}, arguments: strings.Replace(a, "09:00", "10:00", 1)},
+		"ignored in every element":   {opts: cassette.Options{Ignore: []string{"/order/lines/*/id"}}, arguments: strings.NewReplacer(`"x"`, `"p"`, `"y"`, `"q"`).Replace(a), want: true},
+		"ignored in one element":     {opts: cassette.Options{Ignore: []string{"/order/lines/1"}}, arguments: strings.Replace(a, `"y"`, `"q"`, 1), want: true},
+		"ignored in another element": {opts: cassette.Options{Ignore: []string{"/order/lines/0"}}, arguments: strings.Replace(a, `"y"`, `"q"`, 1)},
+		"another actor":              {arguments: a, actor: "supervisor/billing"},
+		"ignored actor":              {opts: cassette.Options{IgnoreActor: true}, arguments: a, actor: "supervisor/billing", want: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := newCassette(t, tape(t, head, call(1, "get_order", a, `"found"`), tail(1)), &test.opts)
+			got, err := client(t, c, nil).As(test.actor).Call(t.Context(), "get_order", json.RawMessage(test.arguments))
+			if test.want {
+				if err != nil || string(got) != `"found"` || !c.Report().OK() {
+					t.Errorf("got %s, %v\n%s", got, err, c.Report())
+				}
+				return
+			}
+			wantRefused(t, err)
+			wantKinds(t, c.Report(), cassette.Changed)
+			if d := c.Report().Deviations[0]; len(d.Diff) == 0 {
+				t.Errorf("no diff in\n%s", c.Report())
+			}
+		})
+	}
+}
+
+// wantRefused makes sure that a client takes the answer for final.
+func wantRefused(t *testing.T, err error) {
+	t.Helper()
+	var e *proxy.Error
+	if !errors.As(err, &e) || e.Code != proxy.CodeRefused || e.Class != cassette.ClassNoMatch || e.Attempts != 1 {
+		t.Errorf("error %v, want a refusal with %s after one attempt", err, cassette.ClassNoMatch)
+	}
+}
+
+func TestEqualCallsGetTheirAnswersInTurn(t *testing.T) {
+	path := tape(t, head, call(1, "next", `{}`, `1`), call(2, "next", `{}`, `2`), tail(2))
+	for _, repeat := range []bool{false, true} {
+		c := newCassette(t, path, &cassette.Options{RepeatLast: repeat})
+		p := client(t, c, nil)
+		for want := 1; want <= 2; want++ {
+			if got, err := p.Call(t.Context(), "next", nil); err != nil || string(got) != fmt.Sprint(want) {
+				t.Errorf("got %s, %v, want %d", got, err, want)
+			}
+		}
+		got, err := p.Call(t.Context(), "next", nil)
+		if repeat {
+			if err != nil || string(got) != "2" || !c.Report().OK() {
+				t.Errorf("got %s, %v, want 2 again\n%s", got, err, c.Report())
+			}
+			continue
+		}
+		wantRefused(t, err)
+		wantKinds(t, c.Report(), cassette.NotOnTape)
+		mustContain(t, c.Report().String(), "next was called once more than on the tape")
+	}
+}
+
+// Parallel calls get their own answers in whatever order they come.
+func TestParallelCallsInAnyOrder(t *testing.T) {
+	const n = 40
+	path := record(t, nil, proxyOf(func(w http.ResponseWriter, r *http.Request) {
+		var args struct{ ID int }
+		_ = json.NewDecoder(r.Body).Decode(&args)
+		envelope(w, "get_order", fmt.Sprintf(`{"id":%d}`, args.ID))
+	}), func(p *proxy.Client) { callAll(t, p, n) })
+	for range 5 {
+		c := newCassette(t, path, nil)
+		callAll(t, client(t, c, nil), n)
+		if r := c.Report(); !r.OK() || r.Matched != n {
+			t.Fatalf("%s", r)
+		}
+	}
+}
+
+// callAll makes n calls at once, in a shuffled order.
+func callAll(t *testing.T, p *proxy.Client, n int) {
+	t.Helper()
+	var wait sync.WaitGroup
+	start := make(chan struct{})
+	for _, id := range rand.Perm(n) {
+		wait.Go(func() {
+			<-start
+			got, err := p.Call(context.WithoutCancel(t.Context()), "get_order", map[string]int{"ID": id})
+			if want := fmt.Sprintf(`{"id":%d}`, id); err != nil || string(got) != want {
+				t.Errorf("got %s, %v, want %s", got, err, want)
+			}
+		})
+	}
+	close(start)
+	wait.Wait()
+}
+
+func TestOrder(t *testing.T) {
+	at := func(line string, after, ms int) string {
+		return strings.NewReplacer(`"kind"`, fmt.Sprintf(`"after":%d,"kind"`, after), `"at_ms":0`, fmt.Sprintf(`"at_ms":%d`, ms)).Replace(line)
+	}
+	// b and c were parallel, both after a; d came so soon after them that it may have been parallel, too.
+	path := tape(t, head, at(call(1, "a", `{}`, `1`), 0, 0), at(call(2, "b", `{}`, `1`), 1, 3000), at(call(3, "c", `{}`, `1`), 1, 3001),
+		at(call(4, "d", `{}`, `1`), 3, 3050), tail(4))
+	for order, want := range map[string]int{"abcd": 0, "acbd": 0, "dacb": 1, "adcb": 0, "bacd": 1, "bcad": 1, "bcda": 1} {
+		c := newCassette(t, path, nil)
+		p := client(t, c, nil)
+		for _, name := range strings.Split(order, "") {
+			if _, err := p.Call(t.Context(), name, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := c.Report()
+		if len(r.Deviations) != want || want > 0 && r.Deviations[0].Kind != cassette.Order {
+			t.Errorf("%s: want %d deviations from the order\n%s", order, want, r)
+		}
+	}
+}
+
+// While a client waits to repeat a call, others may be made.
+func TestOrderWhileACallIsRepeated(t *testing.T) {
+	busy := `{"n":1,"kind":"tool","name":"a","arguments":{},"status":429,"at_ms":0,"latency_ms":1}`
+	at := func(line, ms string) string { return strings.Replace(line, `"at_ms":0`, `"at_ms":`+ms, 1) }
+	path := tape(t, head, busy, at(call(2, "a", `{}`, `1`), "1000"), at(call(3, "b", `{}`, `1`), "2000"), tail(3))
+	for order, want := range map[string]int{"aab": 0, "aba": 0, "baa": 1} {
+		c := newCassette(t, path, nil)
+		for _, name := range strings.Split(order, "") {
+			post(t, c, "/tools/"+name, `{}`, token)
+		}
+		if r := c.Report(); len(r.Deviations) != want {
+			t.Errorf("%s: want %d deviations\n%s", order, want, r)
+		}
+	}
+}
+
+// The nearest call is the one with the fewest differences.
+func TestNearest(t *testing.T) {
+	c := newCassette(t, tape(t, head, call(1, "get", `{"a":1,"b":1,"c":1}`, `1`), call(2, "get", `{"a":2,"b":2,"c":2}`, `1`),
+		call(3, "get", `{"a":3,"b":3,"c":3}`, `1`), tail(3)), nil)
+	_, err := client(t, c, nil).Call(t.Context(), "get", json.RawMessage(`{"a":2,"b":2,"c":9}`))
+	mustContain(t, detail(err), "line 3 differs at /c")
+	report := c.Report()
+	wantKinds(t, report, cassette.Changed, cassette.NeverMade, cassette.NeverMade)
+	if d := report.Deviations[0]; d.Tape.Number != 2 || len(d.Diff) != 1 || d.Diff[0].String() != "/c: 2 on the tape, 9 in the run" {
+		t.Errorf("%s", report)
+	}
+}
+
+// deviants are agents that do not do what is on the tape.
+func TestDeviations(t *testing.T) {
+	get := func(p *proxy.Client, id string) (json.RawMessage, error) {
+		return p.Call(t.Context(), "get_order", map[string]any{"order_id": id, "with": []string{"lines"}})
+	}
+	path := tape(t, head,
+		call(1, "get_order", `{"order_id":"4521","with":["lines"]}`, `{"status":"shipped"}`),
+		call(2, "refund_order", `{"order_id":"4521","password":"[redacted]"}`, `true`),
+		tail(2))
+	tests := map[string]struct {
+		run  func(p *proxy.Client)
+		want []cassette.DeviationKind
+		text []string
+	}{
+		"extra": {
+			func(p *proxy.Client) {
+				_, _ = get(p, "4521")
+				_, _ = p.Call(t.Context(), "refund_order", json.RawMessage(`{"order_id":"4521","password":"hunter2hunter2"}`))
+				_, _ = p.Call(t.Context(), "close_order", nil)
+			},
+			[]cassette.DeviationKind{cassette.NotOnTape},
+			[]string{"2 requests on the tape, 1 deviation", "not on tape: the tape has no call of close_order", "run   close_order {}"},
+		},
+		"missing": {
+			func(p *proxy.Client) { _, _ = get(p, "4521") },
+			[]cassette.DeviationKind{cassette.NeverMade},
+			[]string{"never made: refund_order was not called as on the tape", `"password":"[redacted]"}, line 3`},
+		},
+		"changed": {
+			func(p *proxy.Client) {
+				_, err := get(p, "9")
+				wantRefused(t, err)
+				mustContain(t, detail(err), "line 2 differs at /order_id")
+				_, _ = p.Call(t.Context(), "refund_order", json.RawMessage(`{"order_id":"4521","password":"hunter2hunter2"}`))
+			},
+			[]cassette.DeviationKind{cassette.Changed},
+			[]string{`run   get_order {"order_id":"9","with":["lines"]}`, "line 2", `/order_id: "4521" on the tape, "9" in the run`},
+		},
+		"once more with others": {
+			func(p *proxy.Client) {
+				_, _ = get(p, "4521")
+				_, _ = p.Call(t.Context(), "get_order", json.RawMessage(`{"order_id":"4521","deep":true}`))
+				_, _ = p.Call(t.Context(), "refund_order", json.RawMessage(`{"order_id":"4521","password":"hunter2hunter2"}`))
+			},
+			[]cassette.DeviationKind{cassette.NotOnTape},
+			[]string{"/deep: nothing on the tape, true in the run", `/with: ["lines"] on the tape, nothing in the run`},
+		},
+		"by another": {
+			func(p *proxy.Client) {
+				_, _ = get(p.As("supervisor"), "4521")
+				_, _ = p.Call(t.Context(), "refund_order", json.RawMessage(`{"order_id":"4521","password":"hunter2hunter2"}`))
+			},
+			[]cassette.DeviationKind{cassette.Changed},
+			[]string{"the sub-agent is not the one on the tape", `"" on the tape, "supervisor" in the run`},
+		},
+		"nothing at all": {
+			func(*proxy.Client) {},
+			[]cassette.DeviationKind{cassette.NeverMade, cassette.NeverMade}, nil,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := newCassette(t, path, nil)
+			test.run(client(t, c, nil))
+			report := c.Report()
+			wantKinds(t, report, test.want...)
+			mustContain(t, report.String(), test.text...)
+			if strings.Contains(report.String(), "hunter2") {
+				t.Errorf("a secret in\n%s", report)
+			}
+			fails := &failing{TB: t}
+			report.Assert(fails)
+			if !slices.Contains(fails.errors, report.String()) {
+				t.Errorf("Assert said %q", fails.errors)
+			}
+		})
+	}
+}
+
+// detail is what the proxy said about an error.
+func detail(err error) string {
+	var e *proxy.Error
+	if errors.As(err, &e) {
+		return e.Detail
+	}
+	return ""
+}
+
+// failing records what would fail a test.
+type failing struct {
+	testing.TB
+	errors  []string
+	logs    []string
+	cleanup []func()
+}
+
+func (f *failing) Helper() {}
+func (f *failing) Logf(format string, args ...any) {
+	f.logs = append(f.logs, fmt.Sprintf(format, args...))
+}
+func (f *failing) Cleanup(end func()) { f.cleanup = append(f.cleanup, end) }
+func (f *failing) Error(args ...any)  { f.errors = append(f.errors, fmt.Sprint(args...)) }
+func (f *failing) Errorf(format string, args ...any) {
+	f.errors = append(f.errors, fmt.Sprintf(format, args...))
+}
+
+func TestOpenFailsTheTestForDeviations(t *testing.T) {
+	f := &failing{TB: t}
+	cassette.Open(f, tape(t, head, call(1, "get_order", `{}`, `1`), tail(1)), nil)
+	for _, end := range f.cleanup {
+		end()
+	}
+	if len(f.errors) != 1 || !strings.Contains(f.errors[0], "never made") {
+		t.Errorf("the test failed with %q", f.errors)
+	}
+}
+
+func TestAgentDeviates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCassette(t, recorded, nil)
+		agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			if _, err := refund(ctx, run); err != nil {
+				return nil, err
+			}
+			_, err := run.Proxy.Call(ctx, "refund_order", map[string]string{"order_id": "4522"})
+			return nil, err
+		}
+		result := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, replayTask(c))
+		result.AssertErrorClass(t, dispatchtest.Agent5xx)
+		wantKinds(t, c.Report(), cassette.NotOnTape)
+	})
+}
+
+// The attempts on the tape make the client wait as it did then.
+func TestRetriesAreReplayed(t *testing.T) {
+	busy := `{"n":1,"kind":"tool","name":"get_order","arguments":{},"status":429,"retry_after":7,"answer":{"detail":{"error_class":"rate_limited"}},"at_ms":0,"latency_ms":1}`
+	path := tape(t, head, busy, call(2, "get_order", `{}`, `"shipped"`), tail(2))
+	for drop, want := range map[bool]time.Duration{false: 7 * time.Second, true: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCassette(t, path, &cassette.Options{DropRetries: drop})
+			start := time.Now()
+			result, err := client(t, c, nil).Do(t.Context(), "get_order", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			attempts := 2
+			if drop {
+				attempts = 1
+			}
+			if took := time.Since(start); took < want || took > want+time.Second || result.Attempts != attempts {
+				t.Errorf("drop %v: %d attempts in %s", drop, result.Attempts, took)
+			}
+			if !c.Report().OK() {
+				t.Errorf("%s", c.Report())
+			}
+		})
+	}
+}
+
+// A call that was given up stays given up, also without the retries in between.
+func TestDropRetriesKeepsAFailureThatWasFinal(t *testing.T) {
+	var lines []string
+	for n := 1; n <= 4; n++ {
+		lines = append(lines, fmt.Sprintf(`{"n":%d,"kind":"tool","name":"get_order","arguments":{},"status":503,`+
+			`"answer":{"detail":{"error_class":"lock_contention"}},"at_ms":0,"latency_ms":1}`, n))
+	}
+	path := tape(t, append(append([]string{head}, lines...), tail(4))...)
+	synctest.Test(t, func(t *testing.T) {
+		c := newCassette(t, path, &cassette.Options{DropRetries: true})
+		_, err := client(t, c, nil).Call(t.Context(), "get_order", nil)
+		if proxy.CodeOf(err) != proxy.CodeUnavailable || !c.Report().OK() {
+			t.Errorf("%v\n%s", err, c.Report())
+		}
+	})
+}
+
+func TestBrokenAnswersAreReplayed(t *testing.T) {
+	line := func(more string) string {
+		return `{"n":1,"kind":"tool","name":"get_order","arguments":{},` + more + `,"at_ms":0,"latency_ms":1}`
+	}
+	tests := map[string]struct {
+		line string
+		want proxy.Code
+	}{
+		"reset":     {line(`"broken":"reset"`), proxy.CodeTransport},
+		"abandoned": {line(`"broken":"abandoned"`), proxy.CodeTransport},
+		"truncate":  {line(`"status":200,"broken":"truncate","answer_text":"{\"tool_na"`), proxy.CodeTransport},
+		"oversize":  {line(`"status":200,"broken":"oversize"`), proxy.CodeResponseTooLarge},
+		"html":      {line(`"status":502,"content_type":"text/html","answer_text":"<html>"`), proxy.CodeServer},
+		"binary":    {line(`"status":200,"answer_base64":"/w=="`), proxy.CodeBadResponse},
+	}
+	for name, test := range tests {
+		path := tape(t, head, test.line, tail(1))
+		c := newCassette(t, path, nil)
+		if _, err := client(t, c, nil).Call(t.Context(), "get_order", nil); proxy.CodeOf(err) != test.want {
+			t.Errorf("%s through the handler: %v, want %s", name, err, test.want)
+		}
+		c = newCassette(t, path, nil)
+		if _, err := client(t, nil, &proxy.Options{Transport: c.Transport(nil)}).Call(t.Context(), "get_order", nil); proxy.CodeOf(err) != test.want {
+			t.Errorf("%s through the transport: %v, want %s", name, err, test.want)
+		}
+		c = newCassette(t, path, nil)
+		p, err := proxy.New(serveHTTP(t, c), token, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Call(t.Context(), "get_order", nil); proxy.CodeOf(err) != test.want {
+			t.Errorf("%s on loopback: %v, want %s", name, err, test.want)
+		}
+	}
+}
+
+func TestTraceEventsAreLoose(t *testing.T) {
+	event := `{"n":1,"kind":"trace","name":"thinking","arguments":{"text":"hm","__occurred_at":"2026-01-01T00:00:00Z"},` +
+		`"status":200,"answer":{"accepted":true,"sequence":17,"event_type":"thinking"},"at_ms":0,"latency_ms":1}`
+	path := tape(t, head, event, tail(1))
+	for _, strict := range []bool{false, true} {
+		opts := &cassette.Options{StrictTraces: strict}
+		c := newCassette(t, path, opts)
+		p := client(t, c, nil)
+		receipt, err := p.Trace(t.Context(), proxy.EventThinking, map[string]string{"text": "hm"})
+		if err != nil || !receipt.Accepted || receipt.Sequence != 17 {
+			t.Errorf("strict %v: %+v, %v, want the receipt of the tape", strict, receipt, err)
+		}
+		receipt, err = p.Trace(t.Context(), proxy.EventThinking, map[string]string{"text": "hm, hm"})
+		if strict {
+			wantRefused(t, err)
+			wantKinds(t, c.Report(), cassette.NotOnTape)
+		} else if err != nil || !receipt.Accepted || !c.Report().OK() {
+			t.Errorf("%+v, %v\n%s", receipt, err, c.Report())
+		}
+		c = newCassette(t, path, opts)
+		if r := c.Report(); r.OK() == strict {
+			t.Errorf("strict %v: an event that was not sent\n%s", strict, r)
+		}
+	}
+	// The set of types is closed, as on the platform.
+	resp := post(t, newCassette(t, path, nil), "/runs/7/traces/shouting", `{}`, token)
+	if resp.status != http.StatusBadRequest || !strings.Contains(resp.body, "trace_event_type_invalid") {
+		t.Errorf("an unknown type: %+v", resp)
+	}
+}
+
+func TestOtherPlanes(t *testing.T) {
+	path := record(t, nil, proxyOf(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprintf(w, `{"path":%q,"query":%q}`, r.URL.Path, r.URL.RawQuery)
+	}), func(*proxy.Client) {})
+	c := newCassette(t, path+"2", &cassette.Options{Mode: cassette.Record})
+	behind := c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) { _, _ = fmt.Fprintf(w, `{"path":%q}`, r.URL.Path) }))
+	paths := []string{"/telemetry", "/data", "/context/orders?slice=true", "/tools/data"}
+	for _, p := range paths {
+		post(t, behind, "/api/odyssey-proxy/runs/abc"+p, `{"kind":"sql","occurred_at":"09:00"}`, token)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	mustContain(t, readFile(t, path+"2"), `"name":"telemetry"`, `"name":"data"`, `"name":"context/orders?slice=true"`, `"kind":"tool","name":"data"`)
+	replay := newCassette(t, path+"2", nil)
+	at := func(path string) string { // the time of a span does not matter, a member of arguments does
+		if path == "/telemetry" {
+			return `{"occurred_at":"10:00","kind":"sql"}`
+		}
+		return `{"kind":"sql","occurred_at":"09:00"}`
+	}
+	for _, p := range paths {
+		if got := post(t, replay, "/elsewhere"+p, at(p), token); got.status != 200 || !strings.Contains(got.body, "/runs/abc") {
+			t.Errorf("%s: %+v", p, got)
+		}
+	}
+	if got := post(t, replay, "/elsewhere/telemetry", `{"kind":"note","occurred_at":"x"}`, token); got.status != 200 {
+		t.Errorf("telemetry that is not on the tape: %+v", got)
+	}
+	if got := post(t, replay, "/elsewhere/data", `{"kind":"sql"}`, token); got.status != http.StatusConflict {
+		t.Errorf("data once more: %+v", got)
+	}
+	wantKinds(t, replay.Report(), cassette.NotOnTape)
+}
+
+type answer struct {
+	status int
+	body   string
+}
+
+// post sends a request as an agent in any language would.
+func post(t *testing.T, handler http.Handler, path, body, token string) answer {
+	t.Helper()
+	return do(t, handler, func() *http.Request {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://proxy.test"+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-Pipelines-Run-Token", token)
+		return r
+	}())
+}
+
+func TestRunsDoNotMix(t *testing.T) {
+	c := newCassette(t, tape(t, head, call(1, "get_order", `{}`, `1`), call(2, "get_order", `{}`, `2`), tail(2)), nil)
+	if got := post(t, c, "/runs/1/tools/get_order", `{}`, "first-run-token-1"); got.status != 200 {
+		t.Errorf("%+v", got)
+	}
+	if got := post(t, c, "/runs/2/tools/get_order", `{}`, "other-run-token-2"); got.status != 409 || !strings.Contains(got.body, cassette.ClassOtherRun) {
+		t.Errorf("another run: %+v", got)
+	}
+	if got := post(t, c, "/runs/1/tools/get_order", `{}`, ""); got.status != 401 || !strings.Contains(got.body, "run_token_invalid") {
+		t.Errorf("no token: %+v", got)
+	}
+	if got := post(t, c, "/runs/1/tools/__reachability_probe__", `{}`, "fake"); got.status != 401 {
+		t.Errorf("the probe: %+v", got)
+	}
+	if got := post(t, c, "/runs/1/tools/get_order", `{}`, "first-run-token-1"); got.status != 200 || !strings.Contains(got.body, `"response":2`) {
+		t.Errorf("the first run again: %+v", got)
+	}
+	wantKinds(t, c.Report(), cassette.Trouble, cassette.Trouble)
+	if text := c.Report().String(); strings.Contains(text, "run-token") {
+		t.Errorf("a token in\n%s", text)
+	}
+}
+
+func TestTwoRunsAtOnce(t *testing.T) {
+	for i := range 2 {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			tape := cassette.Open(t, recorded, &cassette.Options{DropRetries: true})
+			dispatchtest.Run(t, dispatchtest.Target{Agent: refund}, replayTask(tape)).AssertFinalResponse(t, "Refunded: 4521.")
+		})
+	}
+}
+
+// Requests that are no calls with arguments are in reports, too, and long reports are cut.
+func TestReportOfUnusualRequests(t *testing.T) {
+	many := map[string]int{}
+	for n := range 30 {
+		many[fmt.Sprintf("m%02d", n)] = n
+	}
+	c := newCassette(t, tape(t, head,
+		`{"n":1,"kind":"other","name":"data","arguments_text":"SELECT 1","status":200,"answer_text":"1","at_ms":0,"latency_ms":1}`,
+		`{"n":2,"kind":"other","name":"context/orders","method":"GET","status":200,"answer":[],"at_ms":0,"latency_ms":1}`,
+		call(3, "put", `{"text":"`+strings.Repeat("x", 500)+`\u202e"}`, `1`), tail(3)), nil)
+	post(t, c, "/data", "SELECT 2", token)
+	_, _ = client(t, c, nil).Call(t.Context(), "put", many)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://proxy.test/context/orders", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	if got := do(t, c, r); got.status != 200 || got.body != "[]" {
+		t.Errorf("%+v", got)
+	}
+	r.Method = http.MethodDelete
+	do(t, c, r)
+	report := c.Report()
+	wantKinds(t, report, cassette.Changed, cassette.Changed, cassette.NotOnTape)
+	text := report.String()
+	mustContain(t, text, `run   data "SELECT 2"`, `the whole: "SELECT 1" on the tape, "SELECT 2" in the run`,
+		"/m11: nothing on the tape, 11 in the run\n       and 19 differences more", "run   DELETE context/orders", "…")
+	if strings.Contains(text, "\u202e") || len(text) > 4000 {
+		t.Errorf("not fit for a terminal:\n%s", text)
+	}
+	if encoded, err := json.Marshal(report); err != nil || !strings.Contains(string(encoded), `"kind":"not_on_tape"`) {
+		t.Errorf("%v %s", err, encoded)
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	_, err := cassette.New("", &cassette.Options{
+		Mode: "play", Upstream: "https://user:secret@proxy.test", Ignore: []string{"id", "/a~b"}, IgnoreResponse: []string{""},
+		MaxBytes: -1, Task: cassette.Task{Input: json.RawMessage(`{`)},
+	})
+	var e *cassette.Error
+	if !errors.As(err, &e) || e.Code != cassette.CodeOptions || len(e.Problems) != 8 || strings.Contains(err.Error(), "secret") {
+		t.Errorf("%v", err)
+	}
+	_, err = cassette.New(filepath.Join(t.TempDir(), "none.jsonl"), nil)
+	if cassette.CodeOf(err) != cassette.CodeMissing || !strings.Contains(err.Error(), "Record") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,303 @@
+package cassette
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/internal/terminal"
+)
+
+// A DeviationKind says how a run differs from the tape.
+type DeviationKind string
+
+// The kinds.
+const (
+	Changed   DeviationKind = "changed"     // a call that is on the tape was made with other arguments, or by another sub-agent
+	NotOnTape DeviationKind = "not_on_tape" // a call was made that is not on the tape, or not as often
+	NeverMade DeviationKind = "never_made"  // a call on the tape was not made
+	Order     DeviationKind = "order"       // a call came after one that had come after it
+	Answer    DeviationKind = "answer"      // the proxy answered otherwise; in the mode [Compare]
+	Trouble   DeviationKind = "trouble"     // a request that could not be dealt with: see Text
+)
+
+// A Deviation is one difference between a run and the tape. It has arguments and results in it, redacted.
+type Deviation struct {
+	Kind DeviationKind `json:"kind"`
+	Text string        `json:"text"` // in a sentence, without values
+
+	Run  *Interaction `json:"run,omitempty"`  // what happened; nil if nothing did. Its Number counts the requests of the run
+	Tape *Interaction `json:"tape,omitempty"` // what is on the tape, or for NotOnTape the nearest of it; nil if nothing is
+
+	// Diff is where arguments or, for Answer, answers differ.
+	Diff []Change `json:"diff,omitempty"`
+}
+
+// A Report says how a run differs from its tape. In the mode [Record] there is nothing to differ from.
+type Report struct {
+	Path       string      `json:"path"`
+	Mode       Mode        `json:"mode"`
+	Matched    int         `json:"matched"` // requests that are on the tape
+	Deviations []Deviation `json:"deviations,omitempty"`
+}
+
+// OK reports whether there is no deviation.
+func (r *Report) OK() bool { return len(r.Deviations) == 0 }
+
+// Assert fails the test if there are deviations.
+func (r *Report) Assert(t testing.TB) {
+	t.Helper()
+	if !r.OK() {
+		t.Errorf("%s", r)
+	}
+}
+
+// String returns the report for people: what differs, and where.
+func (r *Report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "cassette %s, %s: %s on the tape, %s\n", r.Path, r.Mode,
+		count(r.Matched, "request"), count(len(r.Deviations), "deviation"))
+	for i, d := range r.Deviations {
+		fmt.Fprintf(&b, "%d. %s: %s\n", i+1, strings.ReplaceAll(string(d.Kind), "_", " "), d.Text)
+		if d.Run != nil {
+			fmt.Fprintf(&b, "     run   %s\n", d.Run.summary())
+		}
+		if d.Tape != nil {
+			fmt.Fprintf(&b, "     tape  %s, line %d\n", d.Tape.summary(), d.Tape.Line)
+		}
+		for n, change := range d.Diff {
+			if n == maxChanges {
+				fmt.Fprintf(&b, "       and %s more\n", count(len(d.Diff)-n, "difference"))
+				break
+			}
+			fmt.Fprintf(&b, "       %s\n", change)
+		}
+	}
+	return terminal.Clean(strings.TrimRight(b.String(), "\n"))
+}
+
+const (
+	maxChanges = 12
+	maxShown   = 160 // characters of a value
+)
+
+// String returns the change on one line, with values of up to 160 characters.
+func (c Change) String() string {
+	return fmt.Sprintf("%s: %s on the tape, %s in the run", cmp.Or(c.Pointer, "the whole"), short(c.Tape), short(c.Run))
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}
+
+func short(v json.RawMessage) string {
+	if v == nil {
+		return "nothing"
+	}
+	return terminal.Cut(string(v), maxShown)
+}
+
+// summary is the request on one line.
+func (i *Interaction) summary() string {
+	text := i.Name
+	if i.Kind == KindTrace {
+		text = "trace event " + text
+	}
+	if i.method() != http.MethodPost {
+		text = i.Method + " " + text
+	}
+	if i.Actor != "" {
+		text += " by " + i.Actor
+	}
+	switch {
+	case i.Arguments != nil:
+		text += " " + short(i.Arguments)
+	case i.ArgumentsText != "":
+		text += " " + terminal.Cut(strconv.Quote(i.ArgumentsText), maxShown)
+	}
+	return text
+}
+
+// places names the members of changes, up to five.
+func places(changes []Change) string {
+	var names []string
+	for i, change := range changes {
+		if i == 5 {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, cmp.Or(change.Pointer, "the whole"))
+	}
+	return strings.Join(names, ", ")
+}
+
+// Report compares what has happened so far with the tape: calls that are still to come are never made. Its deviations are in
+// the order of the run, and after them what the run left out.
+func (c *Cassette) Report() *Report {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := &Report{Path: c.path, Mode: c.set.Mode}
+	for _, problem := range c.problems {
+		r.Deviations = append(r.Deviations, Deviation{Kind: Trouble, Text: problem})
+	}
+	if c.deck == nil {
+		return r
+	}
+	if c.set.Mode == Compare {
+		c.deck.pair(c.seen)
+	}
+	missing := map[*card]bool{}
+	if c.set.Mode != ReplayOrForward {
+		for _, card := range c.deck.cards {
+			if !card.taken && !card.dropped && !card.superseded && card.Broken != Abandoned && !c.set.loose(card.Interaction) {
+				missing[card] = true
+			}
+		}
+	}
+	for _, s := range c.seen {
+		switch {
+		case s.answer != nil:
+			r.Matched++
+			if c.set.Mode == Compare {
+				r.answer(c.set, s)
+			}
+		case s.local || c.set.loose(&s.Interaction) || c.set.Mode == ReplayOrForward || s.superseded:
+		default:
+			r.unexpected(c.deck, s, missing)
+		}
+	}
+	if c.set.Mode == Replay || c.set.Mode == Compare {
+		r.order(c.seen)
+	}
+	for _, card := range c.deck.cards {
+		if missing[card] {
+			r.Deviations = append(r.Deviations, Deviation{
+				Kind: NeverMade, Text: fmt.Sprintf("%s was not called as on the tape", card.Name), Tape: card.Interaction,
+			})
+		}
+	}
+	return r
+}
+
+// unexpected reports a call that is not on the tape, together with the one that it most likely replaces.
+func (r *Report) unexpected(d *deck, s *seen, missing map[*card]bool) {
+	deviation := Deviation{Kind: Changed, Run: &s.Interaction, Text: "the arguments are not those on the tape"}
+	nearest, changes := d.nearest(&s.Interaction, s.id, func(c *card) bool { return missing[c] })
+	if nearest != nil {
+		delete(missing, nearest)
+		if len(changes) == 1 && changes[0].Pointer == actorHeader {
+			deviation.Text = "the sub-agent is not the one on the tape"
+		}
+	} else {
+		deviation.Kind = NotOnTape
+		nearest, changes = d.nearest(&s.Interaction, s.id, func(*card) bool { return true })
+		switch {
+		case nearest == nil:
+			deviation.Text = fmt.Sprintf("the tape has no call of %s", s.Name)
+		case len(changes) == 0:
+			deviation.Text = fmt.Sprintf("%s was called once more than on the tape", s.Name)
+		default:
+			deviation.Text = "the call is one more than on the tape; the nearest differs"
+		}
+	}
+	if nearest != nil {
+		deviation.Tape, deviation.Diff = nearest.Interaction, changes
+	}
+	r.Deviations = append(r.Deviations, deviation)
+}
+
+// burst is how many milliseconds apart parallel calls may have begun.
+const burst = 100
+
+// order reports calls that were made after one that, on the tape, began only when they had been answered. A call with
+// repeated attempts is one, from the beginning of the first to the end of the last. Calls that began on the tape within
+// [burst] are parallel whatever their answers: a proxy may answer one before the agent has sent the next.
+func (r *Report) order(all []*seen) {
+	type call struct {
+		*seen
+		began int // After of the first attempt
+	}
+	var calls []call
+	last := map[string]call{}
+	for _, s := range all {
+		this := call{s, s.After}
+		if before, ok := last[s.id.key]; ok && before.transient() {
+			this.began = before.began
+		}
+		last[s.id.key] = this
+		if s.answer != nil && !s.repeated && !s.answer.superseded {
+			calls = append(calls, this)
+		}
+	}
+	byEnd := slices.Clone(calls) // numbers are in this order already
+	slices.SortStableFunc(calls, func(a, b call) int { return cmp.Compare(a.began, b.began) })
+	var latest call // of those answered before, the one that began latest on the tape
+	for _, this := range calls {
+		for len(byEnd) > 0 && byEnd[0].Number <= this.began {
+			if latest.seen == nil || byEnd[0].answer.began > latest.answer.began ||
+				byEnd[0].answer.began == latest.answer.began && byEnd[0].answer.beganMS > latest.answer.beganMS {
+				latest = byEnd[0]
+			}
+			byEnd = byEnd[1:]
+		}
+		if latest.seen != nil && latest.answer.began >= this.answer.Number && latest.answer.beganMS-this.answer.beganMS > burst {
+			r.Deviations = append(r.Deviations, Deviation{
+				Kind: Order, Run: &this.Interaction, Tape: this.answer.Interaction,
+				Text: fmt.Sprintf("%s came after %s of line %d; on the tape it comes before", this.Name, latest.Name, latest.answer.Line),
+			})
+		}
+	}
+}
+
+// answer reports an answer that is another than on the tape.
+func (r *Report) answer(s *settings, got *seen) {
+	var changes []Change
+	if a, b := got.answer.outcome(), got.outcome(); a != b {
+		changes = append(changes, Change{Pointer: "status", Tape: appendString(nil, a), Run: appendString(nil, b)})
+	}
+	changes = append(changes, diff("", s.comparedAnswer(got.answer.Interaction), s.comparedAnswer(&got.Interaction))...)
+	if len(changes) > 0 {
+		r.Deviations = append(r.Deviations, Deviation{
+			Kind: Answer, Text: fmt.Sprintf("%s is answered otherwise", got.Name),
+			Run: &got.Interaction, Tape: got.answer.Interaction, Diff: changes,
+		})
+	}
+}
+
+// outcome is the status of an answer and what became of it.
+func (i *Interaction) outcome() string {
+	if i.Broken != "" {
+		return strings.TrimPrefix(fmt.Sprintf("%d %s", i.Status, i.Broken), "0 ")
+	}
+	return strconv.Itoa(i.Status)
+}
+
+// comparedAnswer is what is compared of an answer: without how long it took, the simulator's report on itself, the place
+// in the run and the words of an error.
+func (s *settings) comparedAnswer(i *Interaction) *value {
+	if i.Answer != nil {
+		// Redacted again, for the settings may not be those of the recording.
+		if v, _, _ := s.redact.body(i.Answer); v != nil {
+			v.without([]pointer{{"latency_ms"}, {"validation"}, {"detail", "message"}})
+			if i.Kind != KindTool {
+				v.without([]pointer{{"sequence"}})
+			}
+			for _, p := range s.ignoreResponse {
+				v.remove(append(pointer{"response"}, p...))
+			}
+			return v
+		}
+	}
+	if body := i.body(); len(body) > 0 {
+		return &value{kind: '"', text: string(body)}
+	}
+	return nil
+}

@@ -1,0 +1,266 @@
+package cassette
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"io"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/toolwire/toolwire/internal/strictjson"
+)
+
+// value is a JSON value whose members are in the order of the text, so that redacting one member leaves the rest as it was.
+type value struct {
+	kind  byte     // as strictjson.Reader.Kind has it
+	text  string   // the content of a string, or a number, true, false or null as written
+	names []string // of an object's members
+	items []*value // the members' values, or an array's elements
+}
+
+// parseValue reads one strict JSON value within the limits that package proxy has for answers.
+func parseValue(doc []byte) (*value, error) {
+	if err := strictjson.Read(doc, strictjson.Limits{}, func(r *strictjson.Reader) error {
+		_, err := r.Value()
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	return build(jsontext.NewDecoder(bytes.NewBuffer(doc)))
+}
+
+// build makes a value of text that was checked before.
+func build(decoder *jsontext.Decoder) (*value, error) {
+	token, err := decoder.ReadToken()
+	if err != nil {
+		return nil, err
+	}
+	v := &value{kind: byte(token.Kind())}
+	if v.kind != '{' && v.kind != '[' {
+		v.text = token.String()
+		return v, nil
+	}
+	for {
+		switch decoder.PeekKind() {
+		case '}', ']':
+			_, err := decoder.ReadToken()
+			return v, err
+		case 0:
+			_, err := decoder.ReadToken()
+			return nil, cmp.Or(err, io.ErrUnexpectedEOF)
+		}
+		if v.kind == '{' {
+			name, err := decoder.ReadToken()
+			if err != nil {
+				return nil, err
+			}
+			v.names = append(v.names, name.String())
+		}
+		item, err := build(decoder)
+		if err != nil {
+			return nil, err
+		}
+		v.items = append(v.items, item)
+	}
+}
+
+// encode writes the value compactly, in its own order and with its own digits.
+func (v *value) encode() json.RawMessage { return v.append(nil, false) }
+
+// canonical writes the value so that equal values are equal texts: members sorted, numbers in one spelling.
+func (v *value) canonical() string { return string(v.append(nil, true)) }
+
+func (v *value) append(to []byte, canonical bool) []byte {
+	switch v.kind {
+	case '{':
+		to = append(to, '{')
+		for n, i := range v.order(canonical) {
+			if n > 0 {
+				to = append(to, ',')
+			}
+			to = append(appendString(to, v.names[i]), ':')
+			to = v.items[i].append(to, canonical)
+		}
+		return append(to, '}')
+	case '[':
+		to = append(to, '[')
+		for i, item := range v.items {
+			if i > 0 {
+				to = append(to, ',')
+			}
+			to = item.append(to, canonical)
+		}
+		return append(to, ']')
+	case '"':
+		return appendString(to, v.text)
+	case '0':
+		if canonical {
+			return append(to, canonicalNumber(v.text)...)
+		}
+	}
+	return append(to, v.text...)
+}
+
+// order is the order in which an object's members are written.
+func (v *value) order(sorted bool) []int {
+	order := make([]int, len(v.names))
+	for i := range order {
+		order[i] = i
+	}
+	if sorted {
+		slices.SortFunc(order, func(a, b int) int { return strings.Compare(v.names[a], v.names[b]) })
+	}
+	return order
+}
+
+// member returns an object's member; nil if there is none.
+func (v *value) member(name string) *value {
+	if v != nil {
+		if i := slices.Index(v.names, name); i >= 0 {
+			return v.items[i]
+		}
+	}
+	return nil
+}
+
+func appendString(to []byte, s string) []byte {
+	to, err := jsontext.AppendQuote(to, strings.ToValidUTF8(s, "\uFFFD"))
+	if err != nil {
+		panic("cassette: " + err.Error()) // valid UTF-8 can always be quoted
+	}
+	return to
+}
+
+// canonicalNumber gives numbers of equal value one text, exactly: digits without zeros around them, and an exponent.
+func canonicalNumber(number string) string {
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(number), "e")
+	sign := ""
+	if strings.HasPrefix(mantissa, "-") {
+		sign, mantissa = "-", mantissa[1:]
+	}
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	digits := strings.TrimLeft(whole+fraction, "0")
+	if digits == "" {
+		return "0"
+	}
+	short := strings.TrimRight(digits, "0")
+	e, ok := new(big.Int).SetString(strings.TrimPrefix(exponent, "+"), 10)
+	if !ok {
+		e = new(big.Int)
+	}
+	e.Add(e, big.NewInt(int64(len(digits)-len(short)-len(fraction))))
+	if e.Sign() == 0 {
+		return sign + short
+	}
+	return sign + short + "e" + e.String()
+}
+
+// pointer is a JSON Pointer, cut up, in which the segment * stands for any member or element.
+type pointer []string
+
+// parsePointer reports whether text is a JSON Pointer (RFC 6901) to something inside a document.
+func parsePointer(text string) (pointer, bool) {
+	if !strings.HasPrefix(text, "/") {
+		return nil, false
+	}
+	p := strings.Split(text[1:], "/")
+	for i, segment := range p {
+		if bare := strings.NewReplacer("~0", "", "~1", "").Replace(segment); strings.Contains(bare, "~") {
+			return nil, false
+		}
+		p[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(segment)
+	}
+	return p, true
+}
+
+// below is the pointer to a member or element of what at points to.
+func below(at, segment string) string {
+	if strings.ContainsAny(segment, "~/") {
+		segment = strings.NewReplacer("~", "~0", "/", "~1").Replace(segment)
+	}
+	return at + "/" + segment
+}
+
+// without takes out what the pointers point to. Elements of arrays become null, so that the others stay where they are.
+func (v *value) without(pointers []pointer) {
+	for _, p := range pointers {
+		v.remove(p)
+	}
+}
+
+func (v *value) remove(p pointer) {
+	for i := len(v.items) - 1; i >= 0; i-- {
+		segment := strconv.Itoa(i)
+		if v.kind == '{' {
+			segment = v.names[i]
+		}
+		switch {
+		case p[0] != "*" && p[0] != segment:
+		case len(p) > 1:
+			v.items[i].remove(p[1:])
+		case v.kind == '{':
+			v.names, v.items = slices.Delete(v.names, i, i+1), slices.Delete(v.items, i, i+1)
+		default:
+			v.items[i] = &value{kind: 'n', text: "null"}
+		}
+	}
+}
+
+// A Change is one place where two JSON values differ.
+type Change struct {
+	Pointer string          `json:"pointer"`        // JSON Pointer; "" is the whole
+	Tape    json.RawMessage `json:"tape,omitempty"` // what the tape has there; nil if nothing
+	Run     json.RawMessage `json:"run,omitempty"`  // what the run has there; nil if nothing
+}
+
+// diff lists where tape and run differ, members in the order of their names. Either may be nil, for nothing at all.
+func diff(at string, tape, run *value) []Change {
+	if tape != nil && run != nil && tape.kind == run.kind {
+		switch tape.kind {
+		case '{':
+			return diffObjects(at, tape, run)
+		case '[':
+			var changes []Change
+			for i := range max(len(tape.items), len(run.items)) {
+				changes = append(changes, diff(below(at, strconv.Itoa(i)), element(tape, i), element(run, i))...)
+			}
+			return changes
+		}
+		if tape.canonical() == run.canonical() {
+			return nil
+		}
+	}
+	if tape == nil && run == nil {
+		return nil
+	}
+	change := Change{Pointer: at}
+	if tape != nil {
+		change.Tape = tape.encode()
+	}
+	if run != nil {
+		change.Run = run.encode()
+	}
+	return []Change{change}
+}
+
+func diffObjects(at string, tape, run *value) []Change {
+	names := slices.Concat(tape.names, run.names)
+	slices.Sort(names)
+	var changes []Change
+	for _, name := range slices.Compact(names) {
+		changes = append(changes, diff(below(at, name), tape.member(name), run.member(name))...)
+	}
+	return changes
+}
+
+func element(array *value, i int) *value {
+	if i < len(array.items) {
+		return array.items[i]
+	}
+	return nil
+}
