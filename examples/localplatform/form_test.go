@@ -94,7 +94,7 @@ func TestFormProblems(t *testing.T) {
 
 func TestFormBodies(t *testing.T) {
 	l := start(t, 10)
-	resp, body := l.post("/runs", map[string]string{"input": strings.Repeat("x", 1<<20+1)})
+	resp, body := l.post("/runs", map[string]string{"input": strings.Repeat("x", 5<<20)})
 	if resp.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Errorf("%d", resp.StatusCode)
 	}

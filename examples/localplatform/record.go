@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptrace"
 	"strconv"
@@ -166,13 +167,15 @@ func (r *record) view() *page {
 // serveProxy is the run's proxy.
 func (r *record) serveProxy(w http.ResponseWriter, req *http.Request) {
 	platform, class := r.admit(req)
-	switch {
-	case platform != nil:
-		req.Body = http.MaxBytesReader(w, req.Body, 2<<20) // above the proxy's own limit, which answers better
+	req.Body = http.MaxBytesReader(w, req.Body, 2<<20) // above the proxy's own limit, which answers better
+	if platform != nil {
 		platform.ServeHTTP(w, req)
-	case class == "run_token_expired":
+		return
+	}
+	_, _ = io.Copy(io.Discard, req.Body) // or the connection would break before the answer arrives
+	if class == "run_token_expired" {
 		proxyError(w, http.StatusUnauthorized, class, "the run is over")
-	default:
+	} else {
 		proxyError(w, http.StatusTooManyRequests, class, "the run has sent more than localplatform keeps of one run")
 	}
 }

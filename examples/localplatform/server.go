@@ -209,9 +209,11 @@ func (s *server) dispatchSample(w http.ResponseWriter, r *http.Request) {
 
 // parse reads the form, or answers.
 func (s *server) parse(w http.ResponseWriter, r *http.Request) bool {
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	body := r.Body
+	r.Body = http.MaxBytesReader(w, body, maxForm)
 	err := r.ParseForm()
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		_, _ = io.CopyN(io.Discard, body, 16*maxForm) // or the connection would break before the answer arrives
 		s.message(w, http.StatusRequestEntityTooLarge, "Too large", "A task has at most 1 MiB. Go back, and shorten the input or the instruction.")
 		return false
 	}
