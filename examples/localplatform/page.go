@@ -142,7 +142,7 @@ func build(f facts, result *dispatchtest.Result, err error) *page {
 	p.take(t, result, err)
 	if f.refused > 0 {
 		p.Faults = append(p.Faults, fmt.Sprintf("%d requests were refused and not kept: localplatform keeps %d requests and %s of one run",
-			f.refused, maxRequests, size(maxReceived)))
+			f.refused, f.bounds.requests, size(int(f.bounds.bytes))))
 	}
 	p.timeline(t, f, result)
 	p.ledger(t, f)

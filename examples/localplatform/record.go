@@ -31,16 +31,17 @@ type task struct {
 // script is what the user says, turn by turn.
 func (t *task) script() []string { return append([]string{t.Instruction}, t.UserTurns...) }
 
-// A run may send this much to the proxy before it is cut off: everything is kept to be shown.
-const (
-	maxRequests = 2000
-	maxReceived = 64 << 20
-)
+// bounds are how much a run may send to the proxy before it is cut off: everything is kept to be shown.
+type bounds struct {
+	requests int
+	bytes    int64
+}
 
 // record is one run, in progress or over. It is safe for concurrent use.
 type record struct {
 	id      int
 	started time.Time
+	bounds  bounds
 
 	mu       sync.Mutex
 	task     task
@@ -62,8 +63,8 @@ type beat struct {
 	last int // the order of the last event before it
 }
 
-func newRecord(id int, task task, platform *proxytest.Platform) *record {
-	return &record{id: id, task: task, started: time.Now(), platform: platform}
+func newRecord(id int, task task, platform *proxytest.Platform, bounds bounds) *record {
+	return &record{id: id, task: task, started: time.Now(), platform: platform, bounds: bounds}
 }
 
 func (r *record) over() bool {
@@ -134,6 +135,7 @@ type facts struct {
 	beats    []beat
 	secrets  []string
 	refused  int
+	bounds   bounds
 	requests *proxytest.Record // nil before the run is staged
 }
 
@@ -142,7 +144,7 @@ func (r *record) facts() facts {
 	defer r.mu.Unlock()
 	f := facts{
 		id: r.id, task: r.task, started: r.started, ended: time.Now(), before: r.before, beats: r.beats[:len(r.beats):len(r.beats)],
-		refused: r.refused, secrets: secretsOf(r.task.AuthValue),
+		refused: r.refused, bounds: r.bounds, secrets: secretsOf(r.task.AuthValue),
 	}
 	if r.run != nil {
 		f.requests = r.run.Record()
@@ -193,7 +195,7 @@ func (r *record) admit(req *http.Request) (*proxytest.Platform, string) {
 	if req.ContentLength < 0 {
 		r.received += 1 << 20 // of unknown length: as much as the proxy takes
 	}
-	if r.requests > maxRequests || r.received > maxReceived {
+	if r.requests > r.bounds.requests || r.received > r.bounds.bytes {
 		r.refused++
 		return nil, "rate_limited"
 	}

@@ -16,9 +16,10 @@ var errBusy = errors.New("too many runs are in progress; wait until one has ende
 
 // runs are those that are kept, the latest last. It is safe for concurrent use.
 type runs struct {
-	ctx  context.Context // of the runs in progress
-	base string          // URL of the server
-	keep int             // runs that are over
+	ctx    context.Context // of the runs in progress
+	base   string          // URL of the server
+	keep   int             // runs that are over
+	bounds bounds
 
 	mu      sync.Mutex
 	last    int
@@ -47,7 +48,7 @@ func (rs *runs) start(task task, world proxytest.World) (*record, error) {
 		return nil, errBusy
 	}
 	rs.last++
-	r := newRecord(rs.last, task, platform)
+	r := newRecord(rs.last, task, platform, rs.bounds)
 	rs.kept = append(rs.kept, r)
 	rs.pending.Go(func() {
 		r.dispatch(rs.ctx, rs.base)

@@ -42,8 +42,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 		return fmt.Sprintf("%d %ss", n, word)
 	},
 	"named": func(label string, runID int, t text) block { return block{label, runID, t} },
-
-	"join": strings.Join,
+	"join":  strings.Join,
 }).ParseFS(templateFiles, "templates/*.html"))
 
 // block is a text with its name, as the template of that name takes it.
@@ -72,9 +71,8 @@ func newServer(ctx context.Context, base string, world proxytest.World, keep int
 	if err != nil {
 		return nil, err
 	}
-	return &server{
-		base: base, world: world, tools: platform.Tools(), sample: sample, runs: &runs{ctx: ctx, base: base, keep: keep},
-	}, nil
+	runs := &runs{ctx: ctx, base: base, keep: keep, bounds: bounds{requests: 2000, bytes: 64 << 20}}
+	return &server{base: base, world: world, tools: platform.Tools(), sample: sample, runs: runs}, nil
 }
 
 // handler is everything that is served.

@@ -550,42 +550,54 @@ func TestBusy(t *testing.T) {
 
 // What a run sends to the proxy is kept, so it is bounded; and what it sends after its end is counted only.
 func TestProxyBounds(t *testing.T) {
-	l := start(t, 10)
-	var base, token string
-	send := func(body string) (int, string) {
-		req, _ := http.NewRequest("POST", base+"/tools/get_order", strings.NewReader(body))
-		req.Header.Set("Authorization", "Bearer "+token)
-		resp, text := l.do(req)
-		return resp.StatusCode, text
-	}
-	path := l.dispatchTo(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if token = r.Header.Get("X-Pipelines-Run-Token"); token == "" {
-			fmt.Fprint(w, `{"ok":true}`)
-			return
+	large := `{"order_id":"` + strings.Repeat("x", 1<<20-100) + `"}`
+	for _, tt := range []struct {
+		bounds bounds
+		body   string
+		sends  int
+		said   string
+	}{
+		{bounds{requests: 7, bytes: 1 << 20}, `{"order_id":"4521"}`, 7, "7 requests and 1.0 MiB of one run"},
+		{bounds{requests: 7, bytes: 3 << 20}, large, 3, "7 requests and 3.0 MiB of one run"},
+	} {
+		l := start(t, 10)
+		l.runs.bounds = tt.bounds
+		var base, token string
+		send := func(body string) (int, string) {
+			req, _ := http.NewRequest("POST", base+"/tools/get_order", strings.NewReader(body))
+			req.Header.Set("Authorization", "Bearer "+token)
+			resp, text := l.do(req)
+			return resp.StatusCode, text
 		}
-		base = r.Header.Get("X-Pipelines-Odyssey-Proxy-Url")
-		large := `{"order_id":"` + strings.Repeat("x", 1<<20-100) + `"}`
-		for range 64 {
-			send(large)
+		path := l.dispatchTo(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if token = r.Header.Get("X-Pipelines-Run-Token"); token == "" {
+				fmt.Fprint(w, `{"ok":true}`)
+				return
+			}
+			base = r.Header.Get("X-Pipelines-Odyssey-Proxy-Url")
+			for range tt.sends {
+				if status, text := send(tt.body); status != 200 {
+					t.Errorf("%d %s", status, text)
+				}
+			}
+			if status, text := send(tt.body); status != 429 || !strings.Contains(text, "than localplatform keeps") {
+				t.Errorf("%d %s", status, text)
+			}
+			fmt.Fprint(w, `{"final_response":"done"}`)
+		}), nil)
+		l.runs.wait()
+		for range 3 {
+			if status, text := send(tt.body); status != 401 || !strings.Contains(text, "run_token_expired") {
+				t.Errorf("after the end: %d %s", status, text)
+			}
 		}
-		if status, text := send(large); status != 429 || !strings.Contains(text, "than localplatform keeps") {
-			t.Errorf("%d %s", status, text)
-		}
-		fmt.Fprint(w, `{"final_response":"done"}`)
-	}), nil)
-	l.runs.wait()
-	for range 3 {
-		if status, text := send(`{}`); status != 401 || !strings.Contains(text, "run_token_expired") {
-			t.Errorf("after the end: %d %s", status, text)
-		}
-	}
-	page := l.get(path)
-	has(t, page.named("main")[0].say(), "3 requests after the end", "run_token_expired")
-	has(t, page.id("contract").say(), "Faults", "requests were refused and not kept")
-	has(t, page.id("failures").say(), "rate_limited", "Pace the calls")
-	for _, base = range []string{l.base + "/runs/99/api/odyssey-proxy", l.base + "/api/odyssey-proxy", l.base + "/api/odyssey-proxy/runs/1"} {
-		if status, text := send("{}"); status != 401 || !strings.Contains(text, "run_token_invalid") {
-			t.Errorf("%s: %d %s", base, status, text)
+		page := l.get(path)
+		has(t, page.named("main")[0].say(), "3 requests after the end", "run_token_expired")
+		has(t, page.id("contract").say(), "Faults", "refused and not kept", tt.said)
+		for _, base = range []string{l.base + "/runs/99/api/odyssey-proxy", l.base + "/api/odyssey-proxy", l.base + "/api/odyssey-proxy/runs/1"} {
+			if status, text := send("{}"); status != 401 || !strings.Contains(text, "run_token_invalid") {
+				t.Errorf("%s: %d %s", base, status, text)
+			}
 		}
 	}
 }

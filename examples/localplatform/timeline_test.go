@@ -112,7 +112,7 @@ func TestExchanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRecord(3, task{}, platform)
+	r := newRecord(3, task{}, platform, bounds{})
 	r.begin(platform.NewRun())
 	for range 2 { // ping and dispatch
 		r.beat()
