@@ -141,7 +141,7 @@ func build(f facts, result *dispatchtest.Result, err error) *page {
 	}
 	p.take(t, result, err)
 	if f.refused > 0 {
-		p.Faults = append(p.Faults, fmt.Sprintf("%d requests were refused and not kept: localplatform keeps %d requests and %s of one run",
+		p.Faults = append(p.Faults, fmt.Sprintf("requests that were refused and not kept: %d; localplatform keeps %d requests and %s of one run",
 			f.refused, f.bounds.requests, size(int(f.bounds.bytes))))
 	}
 	p.timeline(t, f, result)
