@@ -1,0 +1,137 @@
+package main
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestFormProblems(t *testing.T) {
+	l := start(t, 10)
+	good := map[string]string{
+		"url": "http://127.0.0.1:1/dispatch", "auth_header": "Authorization", "auth_value": "Bearer x", "instruction": "Do it.", "input": `{"a":1}`,
+		"user_turns": "More.", "timeout": "30", "strict": "yes",
+	}
+	for _, tt := range []struct {
+		field, value, problem string
+	}{
+		{"url", "", "Enter the address"},
+		{"url", "agent", "http:// or https://"},
+		{"url", "ftp://127.0.0.1/", "http:// or https://"},
+		{"url", "http://", "host is missing"},
+		{"url", "http://[::1", "no URL"},
+		{"url", "http://user:pw@127.0.0.1/", "user and password"},
+		{"url", "http://127.0.0.1/#x", "from # on"},
+		{"url", "http://127.0.0.1/" + strings.Repeat("x", 3000), "Shorten it"},
+		{"auth_header", "X Key", "letters, digits"},
+		{"auth_header", "X-Pipelines-Run-Token", "belongs to the dispatch"},
+		{"auth_header", "content-type", "belongs to the dispatch"},
+		{"auth_header", "", "Name the header"},
+		{"auth_value", "Bearer a\nX-Evil: 1", "printable ASCII"},
+		{"auth_value", "Bearer ä", "printable ASCII"},
+		{"auth_value", strings.Repeat("x", 9000), "at most 8192"},
+		{"instruction", " \n ", "Say what"},
+		{"instruction", strings.Repeat("x", 100_001), "Shorten it"},
+		{"input", "[1]", "an array, not an object"},
+		{"input", `{"a":1,"a":2}`, "no JSON object"},
+		{"input", `{"a":`, "no JSON object"},
+		{"input", "hello", "no JSON object"},
+		{"user_turns", strings.Repeat("again\n", 50), "at most 50 turns"},
+		{"timeout", "0", "from 1 to 1800"},
+		{"timeout", "1801", "from 1 to 1800"},
+		{"timeout", "5m", "from 1 to 1800"},
+	} {
+		fields := map[string]string{}
+		for name, value := range good {
+			fields[name] = value
+		}
+		fields[tt.field] = tt.value
+		resp, body := l.post("/runs", fields)
+		if resp.StatusCode != http.StatusUnprocessableEntity {
+			t.Errorf("%s=%.40q: %d", tt.field, tt.value, resp.StatusCode)
+			continue
+		}
+		page := checkPage(t, body)
+		beside := page.id(tt.field + "-problem").say()
+		if !strings.Contains(beside, tt.problem) || strings.Count(body, `class="problem"`) != 1 {
+			t.Errorf("%s=%.40q: beside the field stands %q", tt.field, tt.value, beside)
+		}
+		has(t, page.id("problems").say(), "Nothing was dispatched", labels[tt.field], tt.problem)
+		field := page.id(tt.field)
+		if field.attr["aria-invalid"] != "true" || !slices.Contains(strings.Fields(field.attr["aria-describedby"]), tt.field+"-problem") {
+			t.Errorf("%s is not marked: %v", tt.field, field.attr)
+		}
+		if page.id("auth_value").attr["value"] != "" || strings.Contains(body, "pw@") {
+			t.Error("a secret is shown again")
+		}
+		for name, value := range good { // what was typed is kept
+			if name == tt.field || name == "auth_value" || name == "strict" {
+				continue
+			}
+			kept := page.id(name)
+			if got := kept.attr["value"] + kept.say(); got != value {
+				t.Errorf("%s=%.40q: the field %s has become %q", tt.field, tt.value, name, got)
+			}
+		}
+		if _, checked := page.id("strict").attr["checked"]; !checked {
+			t.Error("the box is not kept")
+		}
+	}
+	if len(l.runs.all()) != 0 {
+		t.Error("something was dispatched")
+	}
+
+	resp, body := l.post("/runs", map[string]string{"url": "x", "timeout": "x", "input": "x", "auth_header": "(", "auth_value": "\x01"})
+	page := checkPage(t, body)
+	if n := len(page.class("problem")); n != 6 || resp.StatusCode != 422 {
+		t.Errorf("%d problems at once, want all 6", n)
+	}
+	if page.id("problems").attr["role"] != "alert" {
+		t.Error("the list of problems is no alert")
+	}
+}
+
+func TestFormBodies(t *testing.T) {
+	l := start(t, 10)
+	resp, body := l.post("/runs", map[string]string{"input": strings.Repeat("x", 5<<20)})
+	if resp.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Errorf("%d", resp.StatusCode)
+	}
+	has(t, checkPage(t, body).say(), "Too large")
+	for _, contentType := range []string{"application/json", "multipart/form-data", "text/plain"} {
+		req := l.request("POST", "/runs", `{"url":"x"}`)
+		req.Header.Set("Content-Type", contentType)
+		resp, body := l.do(req)
+		if resp.StatusCode != http.StatusBadRequest {
+			t.Errorf("%s: %d", contentType, resp.StatusCode)
+		}
+		checkPage(t, body)
+	}
+}
+
+// A run can be dispatched again: the form has everything but the secret.
+func TestDispatchAgain(t *testing.T) {
+	l := start(t, 10)
+	path := l.dispatchTo(http.NotFoundHandler(), map[string]string{
+		"instruction": "Once more.", "input": `{ "a": 1.0 }`, "auth_header": "X-API-Key", "auth_value": "hush-hush", "timeout": "7", "strict": "on",
+	})
+	l.runs.wait()
+	run := l.get(path)
+	links := run.all(func(n *node) bool { return n.attr["href"] == "/dispatch?again=1" })
+	if len(links) != 1 {
+		t.Fatal("there is no link to dispatch it again")
+	}
+	form := l.get("/dispatch?again=1")
+	for id, want := range map[string]string{"instruction": "Once more.", "input": `{ "a": 1.0 }`, "auth_header": "X-API-Key", "auth_value": "", "timeout": "7"} {
+		if got := form.id(id).attr["value"] + form.id(id).say(); got != want {
+			t.Errorf("%s is %q, want %q", id, got, want)
+		}
+	}
+	if form.id("url").attr["value"] == "" {
+		t.Error("the URL is missing")
+	}
+	if form := l.get("/dispatch?again=99"); form.id("timeout").attr["value"] != "300" {
+		t.Error("the form of no run has no defaults")
+	}
+}

@@ -1,0 +1,268 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/ledger"
+)
+
+// The status of a run.
+const (
+	inProgress = "in progress"
+	completed  = "completed"
+	failed     = "failed"
+)
+
+// page is a run as it is shown. Everything in it that comes from outside has been through texts.
+type page struct {
+	ID       int
+	Title    string // the instruction on one line
+	Status   string
+	Failure  *failure // of a run that failed
+	Warnings []string
+	Doing    string // what a run in progress waits for
+
+	URL      string
+	Sample   bool
+	Auth     string // the name of the auth header, if one was sent
+	Started  time.Time
+	Duration time.Duration
+	Timeout  time.Duration
+	Strict   bool
+
+	Instruction text
+	Input       text
+	Turns       []text // what the user says after that
+	Final       text
+
+	Items    []item
+	Actors   []string
+	Calls    int // answered with a result
+	Refused  int
+	Traces   int
+	Failures []failures
+
+	Changes       []change
+	Before, After text
+
+	Messages  []message
+	Judged    bool // an answer came that the contract could be held to
+	Gradeable bool
+	Problems  []problem
+	Faults    []string
+	Late      int
+
+	Exchanges []exchange
+
+	texts *texts
+}
+
+// failure is why a run failed.
+type failure struct {
+	Class    string
+	Severity severity
+	Error    text
+	Advice   string
+}
+
+// failures are what went wrong in one way.
+type failures struct {
+	Class string
+	Count int
+	Where string
+	To    string // what to do
+}
+
+// change is a difference of the ledger.
+type change struct {
+	Kind          string
+	Where         string
+	Before, After text
+}
+
+// message is a row of the transcript.
+type message struct {
+	Role     string
+	Content  text
+	Answers  string // the id of the tool call that it answers
+	Thinking []text
+	Calls    []messageCall
+}
+
+type messageCall struct {
+	ID, Name  string
+	Arguments text
+}
+
+// problem is a finding of the response contract.
+type problem struct {
+	Fatal               bool
+	Code, Pointer, Text string
+}
+
+// exchange is one request to the agent as it was.
+type exchange struct {
+	Name    string
+	Request text
+	Status  int
+	Answer  text
+	Took    time.Duration
+}
+
+// build makes the page of a run. Without a result the run is in progress, unless there is an error.
+func build(f facts, result *dispatchtest.Result, err error) *page {
+	t := newTexts(f.secrets)
+	p := &page{
+		ID: f.id, Title: t.line(f.task.Instruction), Status: inProgress, texts: t,
+		URL: t.line(f.task.URL), Sample: f.task.Sample, Started: f.started, Duration: f.ended.Sub(f.started),
+		Timeout: f.task.Timeout, Strict: f.task.Strict,
+		Instruction: t.text("instruction", f.task.Instruction), Input: t.json("input", f.task.Input),
+	}
+	if f.task.AuthValue != "" {
+		p.Auth = cmp.Or(f.task.AuthHeader, "Authorization")
+	}
+	for i, turn := range f.task.UserTurns {
+		p.Turns = append(p.Turns, t.text("turn-"+strconv.Itoa(i+2), turn))
+	}
+	if len(f.beats) > 1 {
+		p.Doing = fmt.Sprintf("waiting for the agent's answer to turn %d of %d", len(f.beats)-1, len(f.task.script()))
+		if len(f.task.UserTurns) == 0 {
+			p.Doing = "waiting for the agent's answer"
+		}
+	} else {
+		p.Doing = "waiting for the answer to the ping"
+	}
+	p.take(t, result, err)
+	if f.refused > 0 {
+		p.Faults = append(p.Faults, fmt.Sprintf("requests that were refused and not kept: %d; localplatform keeps %d requests and %s of one run",
+			f.refused, f.bounds.requests, size(int(f.bounds.bytes))))
+	}
+	p.timeline(t, f, result)
+	p.ledger(t, f)
+	return p
+}
+
+// take shows what the platform knows when the run is over.
+func (p *page) take(t *texts, result *dispatchtest.Result, err error) {
+	if err != nil {
+		p.fail(t, "internal_error", err.Error())
+		return
+	}
+	if result == nil {
+		return
+	}
+	p.Status = completed
+	if !result.OK() {
+		p.fail(t, string(result.ErrorClass), result.Error)
+	}
+	p.Warnings, p.Gradeable = result.Warnings, result.Gradeable
+	p.Judged = result.Dispatch.Status >= 200 && result.Dispatch.Status < 300
+	p.Final = t.text("final", result.FinalResponse)
+	for _, found := range result.Problems {
+		p.Problems = append(p.Problems, problem{found.Fatal, found.Code, t.line(found.Pointer), t.line(found.Text)})
+	}
+	for _, fault := range result.Faults {
+		p.Faults = append(p.Faults, t.line(fault))
+	}
+	for i, m := range result.Messages {
+		p.Messages = append(p.Messages, newMessage(t, "message-"+strconv.Itoa(i+1), m))
+	}
+	p.Exchanges = append(p.Exchanges, newExchange(t, "Ping", "ping", result.Ping))
+	for i, turn := range result.Turns {
+		name := "Dispatch"
+		if len(result.Turns) > 1 {
+			name = fmt.Sprintf("Dispatch of turn %d", i+1)
+		}
+		p.Exchanges = append(p.Exchanges, newExchange(t, name, "dispatch-"+strconv.Itoa(i+1), turn.Exchange))
+	}
+}
+
+func (p *page) fail(t *texts, class, reason string) {
+	a, ok := ofRun[class]
+	if !ok {
+		a = advice{danger, "See the raw exchange below."}
+	}
+	p.Status, p.Failure = failed, &failure{class, a.severity, t.text("error", reason), a.text}
+	p.Failures = append(p.Failures, failures{class, 1, "the run", a.text})
+}
+
+func newExchange(t *texts, name, key string, ex dispatchtest.Exchange) exchange {
+	answer := t.json(key+"-answer", json.RawMessage(ex.Body)) // shown as it is if it is no JSON
+	return exchange{name, t.json(key+"-request", ex.Request), ex.Status, answer, milliseconds(ex.TookMS)}
+}
+
+func newMessage(t *texts, key string, m dispatch.Message) message {
+	shown := message{Role: t.line(string(m.Role)), Answers: t.line(m.ToolCallID)}
+	content := m.Content.String()
+	switch {
+	case content != "" && indented(content) != nil && (content[0] == '{' || content[0] == '['):
+		shown.Content = t.json(key, json.RawMessage(content))
+	case content != "":
+		shown.Content = t.text(key, content)
+	case len(m.Content) > 0 && string(m.Content) != "null" && string(m.Content) != `""`:
+		shown.Content = t.json(key, json.RawMessage(m.Content))
+	}
+	for i, block := range m.Thinking {
+		var b struct {
+			Text string `json:"text"`
+		}
+		name := fmt.Sprintf("%s-thinking-%d", key, i+1)
+		if json.Unmarshal(block, &b) == nil && b.Text != "" {
+			shown.Thinking = append(shown.Thinking, t.text(name, b.Text))
+		} else {
+			shown.Thinking = append(shown.Thinking, t.json(name, block))
+		}
+	}
+	for i, c := range m.ToolCalls {
+		arguments := c.Arguments
+		var inner string
+		if json.Unmarshal(arguments, &inner) == nil { // JSON in a string, as some models write it
+			arguments = json.RawMessage(inner)
+		}
+		shown.Calls = append(shown.Calls, messageCall{t.line(c.ID), t.line(c.Name), t.json(fmt.Sprintf("%s-call-%d", key, i+1), arguments)})
+	}
+	return shown
+}
+
+// ledger shows the world before, after and in between.
+func (p *page) ledger(t *texts, f facts) {
+	if f.requests == nil {
+		return
+	}
+	p.Before, p.After = snapshot(t, "ledger-before", f.before), snapshot(t, "ledger-after", f.requests.State())
+	for i, c := range f.requests.Changes {
+		key := "change-" + strconv.Itoa(i+1)
+		where := c.Pointer
+		if c.Flag != "" {
+			where = "flag " + c.Flag
+		}
+		p.Changes = append(p.Changes, change{string(c.Kind), t.line(where), t.json(key+"-before", c.Before), t.json(key+"-after", c.After)})
+	}
+}
+
+func snapshot(t *texts, key string, s ledger.Snapshot) text {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return text{}
+	}
+	return t.json(key, raw)
+}
+
+// addFailure counts what went wrong in one way.
+func (p *page) addFailure(class, where, to string) {
+	i := slices.IndexFunc(p.Failures, func(f failures) bool { return f.Class == class && f.Where == where })
+	if i < 0 {
+		p.Failures = append(p.Failures, failures{Class: class, Where: where, To: to})
+		i = len(p.Failures) - 1
+	}
+	p.Failures[i].Count++
+}
+
+func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }

@@ -1,0 +1,299 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+//go:embed static
+var static embed.FS
+
+//go:embed templates
+var templateFiles embed.FS
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"length":  length,
+	"seconds": func(d time.Duration) string { return fmt.Sprintf("%d s", int(d.Seconds())) },
+	"clock":   func(t time.Time) string { return t.Format("15:04:05") },
+	"date":    func(t time.Time) string { return t.Format(time.RFC3339) },
+	"symbol": func(status string) string {
+		return map[string]string{inProgress: "◔", completed: "✓", failed: "✕"}[status]
+	},
+	"class": func(status string) string { return strings.ReplaceAll(status, " ", "-") },
+	"plural": func(n int, word string) string {
+		if n == 1 {
+			return "1 " + word
+		}
+		return fmt.Sprintf("%d %ss", n, word)
+	},
+	"named": func(label string, runID int, t text) block { return block{label, runID, t} },
+	"join":  strings.Join,
+}).ParseFS(templateFiles, "templates/*.html"))
+
+// block is a text with its name, as the template of that name takes it.
+type block struct {
+	Label string
+	RunID int
+	text
+}
+
+// server is the page, the proxy and the sample agent.
+type server struct {
+	base     string // its URL
+	insecure bool   // others may reach it
+	world    proxytest.World
+	tools    []string
+	runs     *runs
+	sample   *sample
+}
+
+func newServer(ctx context.Context, base string, world proxytest.World, keep int) (*server, error) {
+	platform, err := proxytest.New(world, nil)
+	if err != nil {
+		return nil, err
+	}
+	sample, err := newSample(rand.Text())
+	if err != nil {
+		return nil, err
+	}
+	runs := &runs{ctx: ctx, base: base, keep: keep, bounds: bounds{requests: 2000, bytes: 64 << 20}}
+	return &server{base: base, world: world, tools: platform.Tools(), sample: sample, runs: runs}, nil
+}
+
+// handler is everything that is served.
+func (s *server) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", s.list)
+	mux.HandleFunc("GET /dispatch", s.showForm)
+	mux.HandleFunc("POST /runs", s.dispatch)
+	mux.HandleFunc("POST /runs/sample", s.dispatchSample)
+	mux.HandleFunc("GET /runs/{id}", s.show)
+	mux.HandleFunc("GET /runs/{id}/text/{key}", s.whole)
+	mux.Handle("GET /static/", http.FileServerFS(static))
+	mux.HandleFunc("/runs/{id}/api/odyssey-proxy/", s.proxy)
+	mux.HandleFunc("/api/odyssey-proxy/", func(w http.ResponseWriter, _ *http.Request) {
+		proxyError(w, http.StatusUnauthorized, "run_token_invalid", "the proxy of a run is at the URL that its dispatch names")
+	})
+	mux.Handle("/sample/dispatch", s.sample)
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		s.message(w, http.StatusNotFound, "There is no such page", "Runs are gone when localplatform stops, and the oldest make room for new ones.")
+	})
+	guarded := http.NewCrossOriginProtection()
+	guarded.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		s.message(w, http.StatusForbidden, "Refused", "The request came from another site. Use the form on this page.")
+	}))
+	return s.secure(guarded.Handler(mux))
+}
+
+// secure sets what every answer says to the browser, and refuses requests under a name: a page elsewhere could have let
+// its own name point here.
+func (s *server) secure(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "+
+			"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		if !s.knows(r.Host) {
+			s.message(w, http.StatusForbidden, "Refused", "This host name is not one of localplatform. Use its address: "+s.base+"/")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// knows reports whether a Host header names this server by an address, or as localhost.
+func (s *server) knows(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return isLoopback(strings.Trim(host, "[]")) || s.insecure && err == nil
+}
+
+// summary is a run in the list.
+type summary struct {
+	ID       int
+	Title    string
+	URL      string
+	Sample   bool
+	Status   string
+	Failure  *failure
+	Started  time.Time
+	Duration time.Duration
+	Calls    int
+}
+
+func (s *server) list(w http.ResponseWriter, r *http.Request) {
+	var runs []summary
+	busy := 0
+	for _, rec := range s.runs.all() {
+		p := rec.view()
+		if p.Status == inProgress {
+			busy++
+		}
+		runs = append(runs, summary{p.ID, p.Title, p.URL, p.Sample, p.Status, p.Failure, p.Started, p.Duration, p.Calls})
+	}
+	s.render(w, http.StatusOK, "list.html", struct {
+		Runs []summary
+		Busy int
+		Keep int
+		Live bool
+	}{runs, busy, s.runs.keep, busy > 0})
+}
+
+func (s *server) showForm(w http.ResponseWriter, r *http.Request) {
+	f := emptyForm()
+	if again := s.find(r.URL.Query().Get("again")); again != nil {
+		again.mu.Lock()
+		f = formOf(again.task)
+		again.mu.Unlock()
+	}
+	s.form(w, http.StatusOK, f)
+}
+
+func (s *server) form(w http.ResponseWriter, status int, f *form) {
+	s.render(w, status, "form.html", struct {
+		*form
+		Tools []string
+		Live  bool
+	}{f, s.tools, false})
+}
+
+func (s *server) dispatch(w http.ResponseWriter, r *http.Request) {
+	if !s.parse(w, r) {
+		return
+	}
+	task, f := read(r)
+	if len(f.Problems) > 0 {
+		s.form(w, http.StatusUnprocessableEntity, f)
+		return
+	}
+	run, err := s.runs.start(task, s.world)
+	if err != nil {
+		f.Problems = append(f.Problems, fieldProblem{"submit", "Dispatch", sentence(err)})
+		s.form(w, http.StatusServiceUnavailable, f)
+		return
+	}
+	http.Redirect(w, r, "/runs/"+strconv.Itoa(run.id), http.StatusSeeOther)
+}
+
+func (s *server) dispatchSample(w http.ResponseWriter, r *http.Request) {
+	run, err := s.runs.start(s.sample.task(s.base), s.sample.world)
+	if err != nil {
+		s.message(w, http.StatusServiceUnavailable, "Not now", sentence(err))
+		return
+	}
+	http.Redirect(w, r, "/runs/"+strconv.Itoa(run.id), http.StatusSeeOther)
+}
+
+// parse reads the form, or answers.
+func (s *server) parse(w http.ResponseWriter, r *http.Request) bool {
+	body := r.Body
+	r.Body = http.MaxBytesReader(w, body, maxForm)
+	err := r.ParseForm()
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		_, _ = io.CopyN(io.Discard, body, 16*maxForm) // or the connection would break before the answer arrives
+		s.message(w, http.StatusRequestEntityTooLarge, "Too large", "A task has at most 1 MiB. Go back, and shorten the input or the instruction.")
+		return false
+	}
+	if err != nil || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
+		s.message(w, http.StatusBadRequest, "Unreadable", "This is not what the form of this page sends.")
+		return false
+	}
+	return true
+}
+
+func (s *server) find(id string) *record {
+	n, err := strconv.Atoi(id)
+	if err != nil {
+		return nil
+	}
+	return s.runs.get(n)
+}
+
+func (s *server) show(w http.ResponseWriter, r *http.Request) {
+	run := s.find(r.PathValue("id"))
+	if run == nil {
+		s.noRun(w)
+		return
+	}
+	p := run.view()
+	s.render(w, http.StatusOK, "run.html", struct {
+		*page
+		Live bool
+	}{p, p.Status == inProgress})
+}
+
+// whole is a text that was cut on the run's page, as it came but for secrets.
+func (s *server) whole(w http.ResponseWriter, r *http.Request) {
+	run := s.find(r.PathValue("id"))
+	if run == nil {
+		s.noRun(w)
+		return
+	}
+	text, ok := run.view().texts.whole[r.PathValue("key")]
+	if !ok {
+		s.message(w, http.StatusNotFound, "There is no such text", "The run has no text of this name that is longer than its page shows.")
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; sandbox")
+	_, _ = io.WriteString(w, text)
+}
+
+func (s *server) proxy(w http.ResponseWriter, r *http.Request) {
+	run := s.find(r.PathValue("id"))
+	if run == nil {
+		proxyError(w, http.StatusUnauthorized, "run_token_invalid", "there is no such run, or not any more")
+		return
+	}
+	run.serveProxy(w, r)
+}
+
+func (s *server) noRun(w http.ResponseWriter) {
+	s.message(w, http.StatusNotFound, "There is no such run", fmt.Sprintf("localplatform keeps the last %d runs while it is running; "+
+		"the option -keep says how many.", s.runs.keep))
+}
+
+// message is a page that says one thing.
+func (s *server) message(w http.ResponseWriter, status int, title, text string) {
+	s.render(w, status, "message.html", struct {
+		Title, Text string
+		Live        bool
+	}{title, text, false})
+}
+
+func (s *server) render(w http.ResponseWriter, status int, name string, data any) {
+	var b bytes.Buffer
+	if err := templates.ExecuteTemplate(&b, name, data); err != nil {
+		http.Error(w, "the page cannot be shown: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes())
+}
+
+func sentence(err error) string {
+	s := []rune(err.Error())
+	return strings.ToUpper(string(slices.Clip(s[:1]))) + string(s[1:]) + "."
+}

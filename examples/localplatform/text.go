@@ -1,0 +1,224 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A text from outside is shown up to maxShown bytes; the whole of it is a page of its own.
+const maxShown = 6 << 10
+
+// removed stands where a secret stood.
+const removed = "[secret removed]"
+
+// text is a text of any length, fit to be shown.
+type text struct {
+	Key   string // of the whole text, in the run's page
+	Shown string
+	JSON  bool
+	Cut   bool
+	Size  string // of the whole, for people
+	Tall  bool   // it may need scrolling
+}
+
+// Empty reports whether there is nothing to show.
+func (t text) Empty() bool { return t.Shown == "" }
+
+// secretsOf are the texts that must not appear on a page for an auth header's value: itself and, after a scheme, the
+// token. Words too short to be a secret stay, or they would tear holes into every page.
+func secretsOf(value string) []string {
+	var secrets []string
+	_, token, _ := strings.Cut(value, " ")
+	for _, s := range []string{value, strings.TrimSpace(token)} {
+		if len(s) >= 6 {
+			secrets = append(secrets, s)
+		}
+	}
+	return secrets
+}
+
+// texts makes what comes from outside fit to be shown, and keeps the whole of what is cut.
+type texts struct {
+	secrets *strings.Replacer
+	whole   map[string]string // by key
+}
+
+func newTexts(secrets []string) *texts {
+	var pairs []string
+	for _, s := range secrets {
+		quoted, _ := json.Marshal(s) // a string can be written
+		pairs = append(pairs, s, removed, string(quoted[1:len(quoted)-1]), removed)
+	}
+	return &texts{secrets: strings.NewReplacer(pairs...), whole: map[string]string{}}
+}
+
+// line is a short text: a name, a reason.
+func (t *texts) line(s string) string {
+	shown, cut := cutText(visible(t.secrets.Replace(s)), 500)
+	if cut {
+		return shown + "…"
+	}
+	return shown
+}
+
+// text is a text of any length. Keys are unique in a run, and stay what they are while it goes on.
+func (t *texts) text(key, s string) text { return t.show(key, t.secrets.Replace(s), nil) }
+
+// json is JSON of any length, indented if that helps.
+func (t *texts) json(key string, raw json.RawMessage) text {
+	if raw == nil {
+		return text{}
+	}
+	whole := t.secrets.Replace(string(raw))
+	return t.show(key, whole, indented(whole))
+}
+
+func (t *texts) show(key, whole string, pretty []byte) text {
+	shown, isJSON := whole, pretty != nil
+	if isJSON {
+		shown = string(pretty)
+	}
+	shown, cut := cutText(shown, maxShown)
+	if cut {
+		t.whole[key] = whole
+	}
+	shown = visible(shown)
+	return text{Key: key, Shown: shown, JSON: isJSON, Cut: cut, Size: size(len(whole)), Tall: len(shown) > 1000 || strings.Count(shown, "\n") > 14}
+}
+
+// cutText keeps at most n bytes, and no half of a character.
+func cutText(s string, n int) (string, bool) {
+	if len(s) <= n {
+		return s, false
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n], true
+}
+
+// visible shows characters that act rather than show: those that turn the direction of writing, so that a page could be
+// made to read otherwise than it is, those without any width, and control characters.
+func visible(s string) string {
+	if !strings.ContainsFunc(s, acts) && utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case acts(r):
+			fmt.Fprintf(&b, "⟨U+%04X⟩", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func acts(r rune) bool {
+	if r == '\n' || r == '\t' || r == '\r' {
+		return false
+	}
+	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control) || r == 0x200B || r == 0x2060 || r == 0xFEFF
+}
+
+// width is how long a line of JSON may be before it is laid out over several.
+const width = 64
+
+// indented lays JSON out so that what fits on a line stands on one; nil if it is no JSON, or too much of it.
+func indented(s string) []byte {
+	if len(s) > 256<<10 || depth(s) > 64 { // every level indents all that is in it
+		return nil
+	}
+	var compact bytes.Buffer
+	if json.Compact(&compact, []byte(s)) != nil {
+		return nil
+	}
+	return layOut(nil, compact.Bytes(), "")
+}
+
+// layOut appends a compact value. Strings and numbers stay as they are written.
+func layOut(out, value []byte, indent string) []byte {
+	if len(indent)+len(value) <= width || value[0] != '{' && value[0] != '[' {
+		return append(out, value...)
+	}
+	deeper := indent + "  "
+	out = append(out, value[0])
+	for i, member := range members(value[1 : len(value)-1]) {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(out, '\n'), deeper...)
+		if n := nameLength(member); value[0] == '{' && n > 0 {
+			out = append(append(out, member[:n]...), ' ')
+			member = member[n:]
+		}
+		out = layOut(out, member, deeper)
+	}
+	out = append(append(out, '\n'), indent...)
+	return append(out, value[len(value)-1])
+}
+
+// members splits the inside of an object or array at its own commas.
+func members(inside []byte) [][]byte {
+	var parts [][]byte
+	start, level, quoted := 0, 0, false
+	for i := 0; i < len(inside); i++ {
+		switch c := inside[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			level++
+		case c == '}' || c == ']':
+			level--
+		case c == ',' && level == 0:
+			parts, start = append(parts, inside[start:i]), i+1
+		}
+	}
+	return append(parts, inside[start:])
+}
+
+// nameLength is how much of a member of an object its name and colon take.
+func nameLength(member []byte) int {
+	for i := 1; i < len(member); i++ {
+		switch member[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 2
+		}
+	}
+	return 0
+}
+
+// depth is an upper bound of the nesting.
+func depth(s string) int {
+	most, now := 0, 0
+	for i := range len(s) {
+		switch s[i] {
+		case '{', '[':
+			now++
+			most = max(most, now)
+		case '}', ']':
+			now--
+		}
+	}
+	return most
+}
+
+func size(n int) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d bytes", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+}

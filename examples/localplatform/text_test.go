@@ -1,0 +1,63 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestIndented(t *testing.T) {
+	for _, tt := range []struct{ in, want string }{
+		{`{"a": 1.50, "b": []}`, `{"a":1.50,"b":[]}`},
+		{`"x"`, `"x"`},
+		{`{"first":"` + strings.Repeat("x", 40) + `","second":{"deep":[1,2,{"a\"b":"c,d"}]}}`,
+			"{\n  \"first\": \"" + strings.Repeat("x", 40) + "\",\n  \"second\": {\"deep\":[1,2,{\"a\\\"b\":\"c,d\"}]}\n}"},
+		{`<html>`, ""}, {``, ""}, {strings.Repeat("[", 65) + strings.Repeat("]", 65), ""},
+	} {
+		if got := string(indented(tt.in)); got != tt.want {
+			t.Errorf("indented(%.60s) =\n%s\nwant\n%s", tt.in, got, tt.want)
+		}
+	}
+}
+
+// Laying JSON out changes nothing but white space, and never takes long.
+func FuzzIndented(f *testing.F) {
+	f.Add(`{"a":[1,{"b":"\\\""},"` + strings.Repeat("é,", 50) + `"]}`)
+	f.Add(`[` + strings.Repeat(`{"k":[[]],"":{}},`, 20) + `1e400]`)
+	f.Fuzz(func(t *testing.T, s string) {
+		got := indented(s)
+		if got == nil {
+			return
+		}
+		var want, back bytes.Buffer
+		if json.Compact(&want, []byte(s)) != nil || json.Compact(&back, got) != nil || want.String() != back.String() {
+			t.Errorf("%q became %q", s, got)
+		}
+	})
+}
+
+func TestVisible(t *testing.T) {
+	for in, want := range map[string]string{
+		"a\nb\tc": "a\nb\tc", "\u202etxt.exe": "⟨U+202E⟩txt.exe", "\x00\x1b[0m": "⟨U+0000⟩⟨U+001B⟩[0m", "שלום": "שלום", "a\u200bb": "a⟨U+200B⟩b", "\xff": "\uFFFD",
+	} {
+		if got := visible(in); got != want {
+			t.Errorf("visible(%q) = %q, want %q", in, got, want)
+		}
+	}
+	if got, cut := cutText("aé", 2); got != "a" || !cut || !utf8.ValidString(got) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestSecretsOf(t *testing.T) {
+	texts := newTexts(secretsOf(`Bearer ab"cdefg`))
+	got := texts.json("x", json.RawMessage(`{"a":"Bearer ab\"cdefg","b":"ab\"cdefg!"}`))
+	if strings.Contains(got.Shown, "cdefg") || strings.Count(got.Shown, removed) != 2 {
+		t.Errorf("%s", got.Shown)
+	}
+	if s := newTexts(secretsOf("a")).line("banana"); s != "banana" {
+		t.Errorf("a value of one letter made it %q", s)
+	}
+}

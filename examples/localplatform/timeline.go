@@ -1,0 +1,324 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/ledger"
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// item is one entry of the timeline. Kind says which of the others counts.
+type item struct {
+	ID    string // of the element, the same while the run goes on
+	Kind  string // ping, dispatch, call, trace or answer
+	At    time.Duration
+	Actor string
+
+	Exchange *reply // ping and answer
+	Turn     int    // dispatch and answer; 0 in a run of one turn
+	Said     text   // dispatch and answer
+	Call     *call
+	Trace    *trace
+}
+
+// reply is how the agent answered.
+type reply struct {
+	Status int // 0 for none
+	Took   time.Duration
+}
+
+// call is a tool call with all its attempts.
+type call struct {
+	Tool      string
+	Arguments text
+	Response  text
+	Source    string // "" while there is no result
+	Latency   time.Duration
+	Rule      *int
+	Reason    string
+	Waiting   bool // the last attempt is not answered yet
+	Attempts  []attempt
+	Policy    string
+	Adapter   []string // what the ledger adapter decided
+	Writes    []write
+	key       string
+	repeat    int // the number of the last attempt
+}
+
+// Result reports whether the call was answered with a result in the end.
+func (c *call) Result() bool { return c.Source != "" }
+
+// attempt is one request.
+type attempt struct {
+	N       int
+	At      time.Duration
+	Status  int
+	Class   string
+	Reason  string
+	Rule    *int
+	Latency time.Duration
+	OK      bool
+}
+
+// write is an update of the ledger.
+type write struct {
+	What, Result string
+	Violations   []string
+}
+
+// trace is a trace event.
+type trace struct {
+	Event    string
+	From, To string // of a handoff
+	Text     text   // what the platform shows inline
+	Payload  text   // the rest
+	Late     string // when it occurred, if it was sent much later
+}
+
+// clockGrain is how far a trace event's own time may lie before its arrival without moving it: clocks are cut off at
+// milliseconds, and a request takes time.
+const clockGrain = 100 * time.Millisecond
+
+// event is an item with its place.
+type event struct {
+	at    time.Time
+	order int
+	item
+}
+
+// timeline puts everything that happened in order.
+func (p *page) timeline(t *texts, f facts, result *dispatchtest.Result) {
+	var events []event
+	if f.requests != nil {
+		events = p.events(t, f)
+	}
+	since := func(b beat) time.Duration { return max(0, b.at.Sub(f.started)) }
+	for k, b := range f.beats {
+		next := int(^uint(0) >> 1)
+		if k+1 < len(f.beats) {
+			next = f.beats[k+1].last
+		}
+		var answer *reply
+		if ex := exchangeOf(result, k); ex != nil {
+			answer = &reply{ex.Status, milliseconds(ex.TookMS)}
+		} else if k+1 < len(f.beats) && result == nil {
+			answer = &reply{Status: 200}
+		}
+		if k == 0 {
+			p.Items = append(p.Items, item{ID: "ping", Kind: "ping", At: since(b), Exchange: answer})
+		} else {
+			p.Items = append(p.Items, dispatched(p, f, k, since(b)))
+		}
+		for _, e := range events {
+			if e.order > b.last && e.order <= next {
+				p.Items = append(p.Items, e.item)
+			}
+		}
+		if k > 0 && answer != nil {
+			said := text{}
+			if result != nil {
+				said = t.text("answer-"+strconv.Itoa(k), result.Turns[k-1].FinalResponse)
+			}
+			p.Items = append(p.Items, item{ID: fmt.Sprintf("answer-%d", k), Kind: "answer", At: since(b) + answer.Took, Exchange: answer,
+				Said: said, Turn: turnNumber(f, k)})
+		}
+	}
+}
+
+func dispatched(p *page, f facts, k int, at time.Duration) item {
+	said := p.Instruction
+	if k > 1 && k-2 < len(p.Turns) {
+		said = p.Turns[k-2]
+	}
+	return item{ID: fmt.Sprintf("dispatch-%d", k), Kind: "dispatch", At: at, Said: said, Turn: turnNumber(f, k)}
+}
+
+func turnNumber(f facts, k int) int {
+	if len(f.task.UserTurns) == 0 {
+		return 0
+	}
+	return k
+}
+
+// exchangeOf returns the k-th exchange, the ping being the first; nil while it is not over.
+func exchangeOf(result *dispatchtest.Result, k int) *dispatchtest.Exchange {
+	switch {
+	case result == nil:
+		return nil
+	case k == 0:
+		return &result.Ping
+	case k <= len(result.Turns):
+		return &result.Turns[k-1].Exchange
+	}
+	return nil
+}
+
+// events are the calls and trace events. A trace event stands where it occurred, as on the platform.
+func (p *page) events(t *texts, f facts) []event {
+	var events []event
+	requests := slices.Concat(f.requests.Calls, f.requests.Refused)
+	slices.SortFunc(requests, func(a, b proxytest.Call) int { return cmp.Compare(a.Order, b.Order) })
+	var calls []*call
+	for _, c := range requests {
+		p.count(t, c)
+		at := c.At.Sub(f.started)
+		key := fmt.Sprintf("%t\x00%s\x00%s\x00%s", c.Trace, c.Tool, c.Actor, c.Arguments)
+		i := len(calls) - 1
+		for i >= 0 && (calls[i].key != key || calls[i].repeat != c.Attempt-1 || calls[i].Result()) {
+			i--
+		}
+		if i < 0 {
+			id := "event-" + strconv.Itoa(c.Order)
+			calls = append(calls, &call{Tool: t.line(c.Tool), Arguments: t.json(id+"-arguments", c.Arguments), key: key})
+			i = len(calls) - 1
+			kind := "call"
+			if c.Trace {
+				kind = "trace-refused"
+			}
+			events = append(events, event{c.At, c.Order, item{ID: id, Kind: kind, At: at, Actor: t.line(c.Actor), Call: calls[i]}})
+		}
+		calls[i].add(t, c, at)
+	}
+	for _, tr := range f.requests.Traces {
+		p.Traces++
+		shown, occurred := newTrace(t, tr)
+		e := event{tr.At, tr.Order, item{ID: "event-" + strconv.Itoa(tr.Order), Kind: "trace", Actor: t.line(tr.Actor), Trace: shown}}
+		if behind := tr.At.Sub(occurred); behind > clockGrain && !occurred.IsZero() {
+			e.at, shown.Late = occurred, "sent "+length(behind)+" after it occurred"
+		}
+		e.At = e.at.Sub(f.started)
+		events = append(events, e)
+	}
+	slices.SortFunc(events, func(a, b event) int { return cmp.Compare(a.order, b.order) })
+	// Arrival is the order of what happened; only events that were sent late go back to their place.
+	for i, e := range events {
+		for i > 0 && e.Trace != nil && e.Trace.Late != "" && events[i-1].at.After(e.at) {
+			events[i], events[i-1] = events[i-1], e
+			i--
+		}
+	}
+	for _, e := range events {
+		if e.Actor != "" && !slices.Contains(p.Actors, e.Actor) {
+			p.Actors = append(p.Actors, e.Actor)
+		}
+	}
+	return events
+}
+
+// count counts a request, and what went wrong with it.
+func (p *page) count(t *texts, c proxytest.Call) {
+	if c.Status == 200 && c.Source != "" {
+		p.Calls++
+		if to := bySource[string(c.Source)]; to != "" {
+			p.addFailure(string(c.Source), t.line(c.Tool), to)
+		}
+		return
+	}
+	if waiting(c) && p.Status == inProgress {
+		return
+	}
+	p.Refused++
+	class, to := c.ErrorClass, ofProxy[c.ErrorClass]
+	if to == "" {
+		to = byStatus(c.Status)
+	}
+	if class == "" {
+		class = "status " + strconv.Itoa(c.Status)
+	}
+	if c.Status == 0 {
+		class = "no answer"
+	}
+	p.addFailure(t.line(class), t.line(c.Tool), to)
+}
+
+// waiting reports whether the request was not answered when the record was made.
+func waiting(c proxytest.Call) bool { return c.Status == 0 && c.Reason == "not answered yet" }
+
+// add adds a request to its call.
+func (c *call) add(t *texts, r proxytest.Call, at time.Duration) {
+	ok := r.Status == 200 && r.Source != ""
+	c.Attempts = append(c.Attempts, attempt{
+		N: len(c.Attempts) + 1, At: at, Status: r.Status, Class: t.line(r.ErrorClass), Reason: t.line(r.Reason), Rule: r.Rule,
+		Latency: milliseconds(r.LatencyMS), OK: ok,
+	})
+	c.repeat, c.Waiting = r.Attempt, waiting(r)
+	c.Latency, c.Rule, c.Policy = milliseconds(r.LatencyMS), r.Rule, string(r.Policy)
+	if !ok {
+		return
+	}
+	c.Source, c.Reason = t.line(string(r.Source)), t.line(r.Reason)
+	c.Response = t.json("event-"+strconv.Itoa(r.Order)+"-response", r.Response)
+	if r.Adapter != nil {
+		for _, step := range r.Adapter.Steps {
+			c.Adapter = append(c.Adapter, t.line(step.String()))
+		}
+	}
+	for _, applied := range r.Writes {
+		c.Writes = append(c.Writes, newWrite(t, applied))
+	}
+}
+
+func newWrite(t *texts, applied ledger.Applied) write {
+	w := write{What: t.line(applied.Update.String()), Result: string(applied.Result)}
+	for _, v := range applied.Violations {
+		w.Violations = append(w.Violations, t.line(v.String()))
+	}
+	return w
+}
+
+// newTrace shows a trace event: text or content inline, the rest as raw payload.
+func newTrace(t *texts, tr proxytest.Trace) (*trace, time.Time) {
+	shown := &trace{Event: string(tr.Event)}
+	key := "event-" + strconv.Itoa(tr.Order)
+	var p struct {
+		At      string          `json:"__occurred_at"`
+		Text    json.RawMessage `json:"text"`
+		Content json.RawMessage `json:"content"`
+		From    string          `json:"from_sub_agent"`
+		To      string          `json:"to_sub_agent"`
+	}
+	_ = json.Unmarshal(tr.Payload, &p) // members of other types stay empty
+	if tr.Event == proxy.EventHandoff {
+		shown.From, shown.To = t.line(p.From), t.line(p.To)
+	}
+	for _, raw := range []json.RawMessage{p.Text, p.Content} {
+		var s string
+		if shown.Text.Empty() && json.Unmarshal(raw, &s) == nil {
+			shown.Text = t.text(key+"-text", s)
+		}
+	}
+	var members map[string]json.RawMessage
+	_ = json.Unmarshal(tr.Payload, &members)
+	delete(members, "__occurred_at")
+	switch {
+	case len(members) == 2 && shown.From != "" && shown.To != "", len(members) == 1 && !shown.Text.Empty():
+	case shown.From != "" && shown.To != "" && len(members) == 3 && shown.Text.Shown == shown.From+" → "+shown.To:
+		shown.Text = text{}
+	default:
+		shown.Payload = t.json(key+"-payload", tr.Payload)
+	}
+	occurred, _ := time.Parse(time.RFC3339Nano, p.At)
+	return shown, occurred
+}
+
+// length is a duration for people.
+func length(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
+	case d < 100*time.Millisecond:
+		return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.2f s", d.Seconds())
+	}
+	return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// What the proxy refuses stands in the timeline with status, class and reason, and in the table of failures with what to do.
+func TestRefusedCalls(t *testing.T) {
+	l := start(t, 10)
+	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		_, _ = run.Proxy.Call(ctx, "get_ordr", nil)
+		_, _ = run.Proxy.Call(ctx, "get_order", map[string]any{"order_id": nil})
+		return &dispatch.Response{FinalResponse: "done"}, nil
+	}), nil)
+	l.runs.wait()
+	page := l.get(path)
+	has(t, page.id("events").say(),
+		"get_ordr refused", "Attempt 1", "404 tool_not_executable", "is not declared", "arguments", "{}",
+		"get_order refused", "422 invalid_arguments", "/order_id must be a string", `{"order_id":null}`)
+	has(t, page.id("facts").say(), "0 + 2 refused")
+	has(t, page.id("failures").say(), "invalid_arguments", "get_order", "1", "input_schema")
+	has(t, page.id("failures").say(), "tool_not_executable", "get_ordr", "1", "not declared in the world")
+	has(t, page.id("contract").say(), "Faults", "get_ordr")
+}
+
+// Failures that look like results are shown as failures too, and so are broken answers and their repetitions.
+func TestInjectedAndBroken(t *testing.T) {
+	world, err := shop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	world.FailureRules, err = proxytest.ParseRules([]byte(`[
+		{"tool": "get_order", "nth": 1, "response": {"error": "the backend is busy"}},
+		{"tool": "get_order", "nth": 2, "break": "truncate"}
+	]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := startWorld(t, world, 10)
+	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		for range 2 {
+			_, _ = run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"})
+		}
+		return &dispatch.Response{FinalResponse: "done"}, nil
+	}), nil)
+	l.runs.wait()
+	page := l.get(path)
+	has(t, page.id("events").say(), "get_order injected", "failure rule 0", "the backend is busy", "get_order refused", "failure rule 1", "no answer")
+	has(t, page.id("failures").say(), "injected", "get_order", "A failure rule of the world answered", "no answer", "The tool may have run")
+}
+
+// A trace event that is sent late stands where it occurred; a clock that is a little behind moves nothing.
+func TestTraceOrder(t *testing.T) {
+	l := start(t, 10)
+	began := time.Now()
+	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		if _, err := run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"}); err != nil {
+			return nil, err
+		}
+		event := func(text string, at time.Time) {
+			run.Proxy.TryTrace(ctx, proxy.EventThinking, map[string]string{"text": text, "__occurred_at": at.Format(time.RFC3339Nano)})
+		}
+		event("a little behind", time.Now().Add(-20*time.Millisecond))
+		event("long ago", began.Add(-time.Hour))
+		event("in the future", time.Now().Add(time.Hour))
+		return &dispatch.Response{FinalResponse: "done"}, nil
+	}), nil)
+	l.runs.wait()
+	has(t, l.get(path).id("events").say(), "Dispatch", "long ago", "get_order", "a little behind", "in the future", "Answer")
+	has(t, l.get(path).id("events").say(), "after it occurred")
+}
+
+// The same call made twice is two entries; only attempts of one call are one.
+func TestAttempts(t *testing.T) {
+	world, err := shop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	world.FailureRules = []proxytest.FailureRule{{Tool: "get_order", Nth: []int{2}, Status: 503, ErrorClass: "lock_contention"}}
+	l := startWorld(t, world, 10)
+	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		for range 3 {
+			if _, err := run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"}); err != nil {
+				return nil, err
+			}
+		}
+		return &dispatch.Response{FinalResponse: "done"}, nil
+	}), nil)
+	l.runs.wait()
+	text := l.get(path).id("events").say()
+	if n := strings.Count(text, "get_order odyssey"); n != 3 {
+		t.Errorf("%d entries in\n%s", n, text)
+	}
+	_, second, _ := strings.Cut(text, `"delivered" }`)
+	has(t, second, "get_order odyssey", "2 attempts", "Attempt 1", "503 lock_contention", "Attempt 2", "answered", "get_order odyssey")
+	if strings.Count(text, "2 attempts") != 1 || strings.Count(text, "Attempt ") != 2 {
+		t.Errorf("the attempts are not together in\n%s", text)
+	}
+}
+
+// A connection that goes stale between two requests is replaced, and the agent asked again: that is no new exchange.
+func TestExchanges(t *testing.T) {
+	platform, err := proxytest.New(proxytest.World{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRecord(3, task{}, platform, bounds{})
+	r.begin(platform.NewRun())
+	for range 2 { // ping and dispatch
+		r.beat()
+		r.beat()
+		r.answered()
+	}
+	if len(r.beats) != 2 {
+		t.Errorf("%d exchanges, want 2", len(r.beats))
+	}
+}
+
+// An answer that is no error of the agent's, but of the contract.
+func TestContract(t *testing.T) {
+	l := start(t, 10)
+	answer := func(body string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(body))
+		})
+	}
+	path := l.dispatchTo(answer(`{"final_response":"hello","messages":[{"role":"narrator","content":"once"}]}`), nil)
+	l.runs.wait()
+	has(t, l.get(path).id("contract").say(), "not gradeable", "does not require one", "soft warning", "/messages/0/role", "messages_malformed")
+	path = l.dispatchTo(answer(`{"final_response":""}`), nil)
+	l.runs.wait()
+	page := l.get(path)
+	has(t, page.id("failure").say(), "agent_bad_response", "final_response")
+	has(t, page.id("contract").say(), "fatal", "final_response_missing")
+}
