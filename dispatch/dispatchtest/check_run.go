@@ -182,7 +182,7 @@ func (c *checkup) lateCalls(ctx context.Context) Finding {
 	}
 	answered := 0
 	if n := len(c.sample.Turns); n > 0 {
-		answered = c.sample.Turns[n-1].last
+		answered = c.sample.Turns[n-1].Last
 	}
 	wait := time.NewTimer(c.opts.Linger)
 	defer wait.Stop()

@@ -47,8 +47,11 @@ type Turn struct {
 	FinalResponse string             `json:"final_response"` // "" if the turn failed
 	Problems      []dispatch.Problem `json:"problems,omitempty"`
 
+	// Last is the order of the turn's last event at the proxy, for [proxytest.Record.Between]: the events of a turn are
+	// those between the Last of the one before it, or 0, and its own.
+	Last int `json:"-"`
+
 	messages []dispatch.Message
-	last     int // the order of the last event of the turn in the record
 }
 
 func (c *Conversation) validate() error {

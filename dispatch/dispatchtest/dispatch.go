@@ -198,7 +198,7 @@ func (s *stage) play(ctx context.Context) *Result {
 
 // take judges a turn.
 func (r *Result) take(s *stage, turn *Turn, failure error) {
-	turn.last = s.run.Record().Last()
+	turn.Last = s.run.Record().Last()
 	r.Dispatch, r.FinalResponse, r.Messages, r.Gradeable = turn.Exchange, "", nil, false
 	if r.classify(s.target, turn.Exchange, failure); r.OK() {
 		r.judge(s.target, turn)

@@ -287,6 +287,24 @@ func sessionOf(t *testing.T, envelope json.RawMessage) string {
 	return e.Input.SessionID
 }
 
+func TestTheEventsOfATurn(t *testing.T) {
+	talk := dispatchtest.Conversation{UserTurns: []string{"b", "c"}}
+	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		_, err := run.Proxy.Call(ctx, "get_order", map[string]string{"turn": run.TurnID})
+		return &dispatch.Response{FinalResponse: "done"}, err
+	}
+	w := task().World
+	result := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{Instruction: "a", World: w, Conversation: &talk})
+	before := 0
+	for i, turn := range result.Turns {
+		calls := result.Between(before, turn.Last).Calls
+		if want := fmt.Sprintf(`{"turn":"%d"}`, i+1); len(calls) != 1 || string(calls[0].Arguments) != want {
+			t.Errorf("turn %d has the calls %v, want one with %s", i+1, calls, want)
+		}
+		before = turn.Last
+	}
+}
+
 // An agent that outlives a platform, and remembers, must not take one session for another.
 func TestSessionsOfDifferentPlatformsDiffer(t *testing.T) {
 	talk := dispatchtest.Conversation{UserTurns: []string{"a"}}

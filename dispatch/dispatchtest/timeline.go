@@ -19,8 +19,8 @@ func (r *Result) Timeline(w io.Writer) error {
 	after := 0
 	for _, turn := range r.Turns {
 		line("dispatch", "%s", instruction(turn.Request))
-		b.WriteString(r.Between(after, turn.last).String())
-		after = turn.last
+		b.WriteString(r.Between(after, turn.Last).String())
+		after = turn.Last
 		line("answer", "%s", turn.summary())
 		for _, p := range turn.Problems {
 			line("contract", "%s", p)
