@@ -3,6 +3,8 @@ package dispatchtest_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"flag"
 	"os"
 	"regexp"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
+	"github.com/toolwire/toolwire/proxy/proxytest/cassette"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -143,6 +146,69 @@ func TestSession(t *testing.T) {
 	})
 	got.AssertFinalResponse(t, "The order is refunded.")
 	got.AssertCalledTimes(t, "refund_order", 1)
+}
+
+func TestDataset(t *testing.T) {
+	csv := strings.NewReader(`user,state,says
+Refund order #4521.,,issued
+Refund order #4521.,"{""order"":{""4521"":{""status"":""paid""}}}",is paid
+Refund order #4521.,{},could not find
+`)
+	dataset, err := dispatchtest.ReadDataset(csv, nil) // everything that is wrong with the file, with row and column
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := dataset.Cases(dispatchtest.Task{World: shop(t)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := dispatchtest.RunSet(t.Context(), dispatchtest.Target{Agent: agent}, cases, &dispatchtest.SetOptions{
+		Judge: func(_ context.Context, c dispatchtest.Case, got *dispatchtest.Result) error {
+			if !strings.Contains(got.FinalResponse, c.Row.Extra["says"]) {
+				return errors.New("it says " + got.FinalResponse)
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !set.OK() {
+		_ = set.WriteSummary(t.Output(), nil)
+		t.Fail()
+	}
+}
+
+var record = flag.Bool("record", false, "record the tapes anew")
+
+func TestRecordedRefund(t *testing.T) {
+	opts := &cassette.Options{}
+	if *record {
+		opts.Mode = cassette.Record
+	}
+	tape := cassette.Open(t, "testdata/refund.jsonl", opts)
+	got := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{
+		Instruction: "Refund order #4521.",
+		World:       shop(t), // only used to record
+		WrapProxy:   tape.Wrap,
+	})
+	got.AssertFinalResponse(t, "issued")
+}
+
+func TestEndpoint(t *testing.T) {
+	handler, err := dispatch.New(agent, &dispatch.Options{Tokens: []string{"secret"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := dispatchtest.Target{Handler: handler, AuthValue: "Bearer secret"}
+	report, err := dispatchtest.Check(t.Context(), target, &dispatchtest.CheckOptions{
+		Task:  &dispatchtest.Task{Instruction: "Refund order #4521.", World: shop(t)},
+		Tools: shop(t).Tools,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report.AssertOK(t) // AssertNoWarning is stricter
 }
 
 // Every block of Go in the page is in this file, every rule in it can be read, and what it shows of a failure is true.
