@@ -41,7 +41,11 @@ func (h *Handler) readForm(c *call) (*form, error) {
 		body.from = http.NoBody
 	}
 	f := &form{}
-	if err := h.readParts(f, multipart.NewReader(body, params["boundary"])); err != nil {
+	err = h.readParts(f, multipart.NewReader(body, params["boundary"]))
+	if err == nil { // What follows the form has no meaning, but the server would wait for it before it answers.
+		_, err = io.Copy(io.Discard, body)
+	}
+	if err != nil {
 		if body.err != nil { // that is why the form is broken
 			return nil, bodyError(c, body.err)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"strings"
 	"time"
@@ -84,6 +85,9 @@ const (
 	defaultMaxParts    = 16
 	defaultFormRoom    = 256 << 10
 	defaultBodyTimeout = 30 * time.Second
+
+	// No limit is greater, so that a file has room in its form, and one byte too many can be counted.
+	mostBytes = math.MaxInt - defaultFormRoom - 1
 )
 
 // configure checks the options once and fills the defaults in.
@@ -127,11 +131,11 @@ func (h *Handler) configure(store Store, opts *HandlerOptions) error {
 		return &Error{Code: CodeOptions, Message: errors.Join(problems...).Error()}
 	}
 	o.InsecureAccount = strings.ToLower(o.InsecureAccount)
-	o.Plugin.MaxBytes = or(o.Plugin.MaxBytes, defaultMaxPlugin)
+	o.Plugin.MaxBytes = min(or(o.Plugin.MaxBytes, defaultMaxPlugin), mostBytes)
 	o.MaxBodyBytes = or(o.MaxBodyBytes, defaultMaxBody)
-	o.MaxFieldBytes = or(o.MaxFieldBytes, defaultMaxField)
+	o.MaxFieldBytes = min(or(o.MaxFieldBytes, defaultMaxField), mostBytes)
 	o.MaxParts = or(o.MaxParts, defaultMaxParts)
-	o.MaxUploadBytes = or(o.MaxUploadBytes, int64(o.Plugin.MaxBytes)+defaultFormRoom)
+	o.MaxUploadBytes = min(or(o.MaxUploadBytes, int64(o.Plugin.MaxBytes)+defaultFormRoom), mostBytes)
 	o.BodyTimeout = or(o.BodyTimeout, defaultBodyTimeout)
 	if o.Now == nil {
 		o.Now = time.Now
