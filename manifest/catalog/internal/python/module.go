@@ -153,6 +153,8 @@ func bases(s *scanner, tokens []token) []string {
 		switch {
 		case t.depth == 0 && t.kind == op && c == '(':
 			skip, base = false, nil
+		case skip && t.depth == 0 && t.kind == op && c == ':': // what follows is the body
+			return nil
 		case skip:
 		case t.depth == 0 && t.kind == op && c == ')', t.depth == 1 && t.kind == op && c == ',':
 			if !keyword(s, base) {

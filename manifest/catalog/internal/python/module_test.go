@@ -112,6 +112,7 @@ class A(B, c.D[int], e(), *f, metaclass=G, ** h):
 @late
 async def run(): n = 1
 class Empty: pass
+class Brief[T: int]: n = 'a'; m = f(B)
 `
 	got, err := python.Read([]byte(source))
 	if err != nil {
@@ -122,6 +123,7 @@ class Empty: pass
 			{Name: "A", Bases: []string{"B", "c.D", "e", "?"}, Decorators: []string{"one", "two.three"},
 				Texts: map[string]string{"n": "a", "m": "e"}},
 			{Name: "Empty"},
+			{Name: "Brief", Texts: map[string]string{"n": "a"}},
 		},
 		Functions: []python.Function{{Name: "run", Async: true, Decorators: []string{"late"}}},
 		Assigned:  []string{"x", "z"},
