@@ -318,7 +318,7 @@ func TestNewClientReportsAllMistakes(t *testing.T) {
 		"everything": {"http://u:p@aip.example.com/tools/?x#y", " ", &catalog.ClientOptions{
 			Timeout: -1, MaxAttempts: -1, MaxRetryAfter: -1, MaxRequestBytes: -1, MaxResponseBytes: -1, TypeField: "kind", UserAgent: "a\nb",
 			Plugin: catalog.PluginOptions{MaxBytes: -1, ServerVersion: "x"},
-		}, []string{"base URL", "base URL", "base URL", "API key", "UserAgent", "TypeField", "Plugin", "Timeout", "MaxAttempts", "MaxRetryAfter",
+		}, []string{"base URL", "base URL", "base URL", "API key", "UserAgent", "TypeField", "Plugin.MaxBytes", "Plugin.ServerVersion", "Timeout", "MaxAttempts", "MaxRetryAfter",
 			"MaxRequestBytes", "MaxResponseBytes"}},
 		"no URL":          {"", "k", nil, []string{"base URL"}},
 		"no scheme":       {"aip.example.com", "k", nil, []string{"base URL"}},

@@ -69,7 +69,7 @@ const (
 func CheckPlugin(filename string, source []byte, opts *PluginOptions) (*Plugin, error) {
 	rules, err := opts.configure()
 	if err != nil {
-		return nil, &Error{Code: CodeOptions, Message: err.Error()}
+		return nil, err
 	}
 	if len(source) > rules.maxBytes {
 		return nil, &Error{Code: CodeTooLarge, Message: "the plugin file is too large", Problems: []Problem{{Field: "file",
@@ -134,36 +134,53 @@ type pluginRules struct {
 	entryPoint bool // must be there
 }
 
+// configure checks the options; its error is an *Error.
 func (o *PluginOptions) configure() (pluginRules, error) {
 	rules := pluginRules{maxBytes: defaultMaxPlugin}
 	if o == nil {
 		return rules, nil
 	}
-	var problems []error
+	var mistakes []Problem
 	if o.MaxBytes < 0 {
-		problems = append(problems, errors.New("PluginOptions.MaxBytes must not be negative"))
+		mistakes = append(mistakes, Problem{"MaxBytes", ruleNegative, textNegative})
 	}
 	rules.maxBytes = or(o.MaxBytes, defaultMaxPlugin)
 	if o.ServerVersion != "" {
-		old, err := isBefore(o.ServerVersion, [3]int{0, 1, 85})
-		if err != nil {
-			problems = append(problems, err)
+		old, ok := isBefore(o.ServerVersion, [3]int{0, 1, 85})
+		if !ok {
+			mistakes = append(mistakes, Problem{"ServerVersion", "version", `must be a version such as "v0.1.84"`})
 		}
 		rules.entryPoint = old
 	}
-	return rules, errors.Join(problems...)
+	if len(mistakes) > 0 {
+		return rules, &Error{Code: CodeOptions, Message: "the options of plugins cannot be used", Problems: mistakes}
+	}
+	return rules, nil
+}
+
+// mistakes are those of configure, as a part of other options.
+func (o *PluginOptions) mistakes() []Problem {
+	_, err := o.configure()
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return nil
+	}
+	for i := range e.Problems {
+		e.Problems[i].Field = "Plugin." + e.Problems[i].Field
+	}
+	return e.Problems
 }
 
 // isBefore compares a version such as v0.1.85, 0.2, 0.1.85-rc.1 or 0.1.85rc1. Those of a version that is still to come are
-// before it.
-func isBefore(version string, than [3]int) (bool, error) {
+// before it. It is not ok if there is no version.
+func isBefore(version string, than [3]int) (before, ok bool) {
 	rest := strings.TrimPrefix(version, "v")
 	var is [3]int
 	for i := range is {
 		digits := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
 		n, err := strconv.Atoi(rest[:digits])
 		if err != nil {
-			return false, errors.New(`PluginOptions.ServerVersion must be a version such as "v0.1.84"`)
+			return false, false
 		}
 		is[i], rest = n, rest[digits:]
 		if !strings.HasPrefix(rest, ".") || len(rest) < 2 || rest[1] < '0' || rest[1] > '9' {
@@ -172,10 +189,10 @@ func isBefore(version string, than [3]int) (bool, error) {
 		rest = rest[1:]
 	}
 	if c := slices.Compare(is[:], than[:]); c != 0 {
-		return c < 0, nil
+		return c < 0, true
 	}
 	rest = strings.ToLower(strings.TrimLeft(rest, "-._"))
-	return rest != "" && strings.ContainsAny(rest[:1], "abcdr"), nil // alpha, beta, candidate, dev, rc; not post and +build
+	return rest != "" && strings.ContainsAny(rest[:1], "abcdr"), true // alpha, beta, candidate, dev, rc; not post and +build
 }
 
 // notTools are bases that no tool class has alone.

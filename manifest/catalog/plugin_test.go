@@ -94,7 +94,7 @@ func TestServerVersion(t *testing.T) {
 	}
 	for _, version := range []string{"v", "new", "v.1", "-1", "99999999999999999999"} {
 		_, err := catalog.CheckPlugin("a.py", []byte(class), &catalog.PluginOptions{ServerVersion: version})
-		if e, ok := errors.AsType[*catalog.Error](err); !ok || e.Code != catalog.CodeOptions {
+		if e, ok := errors.AsType[*catalog.Error](err); !ok || e.Code != catalog.CodeOptions || len(e.Problems) != 1 || e.Problems[0].Field != "ServerVersion" {
 			t.Errorf("the version %q gives %v", version, err)
 		}
 	}
