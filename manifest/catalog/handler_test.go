@@ -127,6 +127,8 @@ func TestFieldProblems(t *testing.T) {
 		{"type of list", s.do("GET", "/tools/?type=x", ""), "query.type"},
 		{"empty type of list", s.do("GET", "/tools/?type=", ""), "query.type"},
 		{"two types of list", s.do("GET", "/tools/?type=custom&type=native", ""), "query.type"},
+		{"broken query", s.do("GET", "/tools/?type=native%", ""), "query"},
+		{"query with a semicolon", s.do("GET", "/tools/?type=native;x=1", ""), "query"},
 		{"no file", s.upload("POST", "/tools/upload", part{"name", "", "a"}), "body.file"},
 		{"no parts", s.upload("POST", "/tools/upload"), "body.file"},
 		{"no file, update", s.upload("PUT", "/tools/"+id+"/upload", part{"name", "", "a"}), "body.file"},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/manifest/catalog/internal/python"
@@ -55,7 +56,7 @@ const (
 )
 
 // CheckPlugin checks a Python file as a catalog does at its upload, without running anything. Of the filename the last
-// element counts; it must end in ".py". The source must be UTF-8, with or without a byte order mark, have no NUL and keep
+// element counts; it must end in ".py" and have no control characters. The source must be UTF-8, with or without a byte order mark, have no NUL and keep
 // the size limit, and be Python as far as its tokens tell: no source that CPython 3.10 or a later one accepts is refused as
 // malformed, but some that are malformed pass.
 //
@@ -81,8 +82,11 @@ func CheckPlugin(filename string, source []byte, opts *PluginOptions) (*Plugin, 
 	}
 	base := path.Base(strings.ReplaceAll(filename, `\`, "/"))
 	module, isPython := strings.CutSuffix(base, ".py")
-	if !isPython || module == "" || !utf8.ValidString(module) {
+	switch {
+	case !isPython || module == "" || !utf8.ValidString(module):
 		bad(ruleFilename, `needs a name that ends in ".py"`)
+	case strings.ContainsFunc(module, unicode.IsControl):
+		bad(ruleFilename, "needs a name without control characters")
 	}
 	p := &Plugin{ModuleName: module}
 	source = bytes.TrimPrefix(source, []byte("\ufeff"))

@@ -109,6 +109,8 @@ func TestRefusedFiles(t *testing.T) {
 		{"name", "a.txt", class, "filename", ".py"},
 		{"name in capitals", "a.PY", class, "filename", ".py"},
 		{"no name", "", class, "filename", ".py"},
+		{"control character", "a\n.py", class, "filename", "control"},
+		{"control character and another end", "\x1b[2J", class, "filename", ".py"},
 		{"only a suffix", "dir/.py", class, "filename", ".py"},
 		{"not UTF-8", "a.py", class + "# \xe9", "encoding", "line 3"},
 		{"a name and a text", "a", "\xff\xfec\x00", "filename encoding", "UTF-8"},
