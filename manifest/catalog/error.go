@@ -14,8 +14,8 @@ type Code string
 const (
 	CodeOptions      Code = "invalid_options" // a constructor was given something unusable; Problems says what
 	CodeInvalid      Code = "validation"      // 422, or refused before sending: Problems lists fields
-	CodePlugin       Code = "invalid_plugin"  // 400: the uploaded source
-	CodeBadRequest   Code = "bad_request"     // 400, any other reason
+	CodePlugin       Code = "invalid_plugin"  // 400, or success false: the uploaded source
+	CodeBadRequest   Code = "bad_request"     // 400, or success false: any other reason
 	CodeUnauthorized Code = "unauthorized"    // 401
 	CodeForbidden    Code = "forbidden"       // 403
 	CodeNotFound     Code = "not_found"       // 404: unknown, deleted, or of another account
