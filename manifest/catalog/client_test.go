@@ -448,12 +448,11 @@ func TestClientBrokenAnswers(t *testing.T) {
 			_ = conn.Close()
 		}
 	}
-	zipped := func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Encoding", "gzip")
-		out := gzip.NewWriter(w)
-		_, _ = io.WriteString(out, "["+strings.Repeat(" ", 1<<20)+"]")
-		_ = out.Close()
-	}
+	var packed strings.Builder
+	packer := gzip.NewWriter(&packed)
+	_, _ = io.WriteString(packer, "["+strings.Repeat(" ", 1<<20)+"]")
+	_ = packer.Close()
+	zipped := answerWith(200, packed.String(), "Content-Encoding", "gzip")
 	for name, test := range map[string]struct {
 		handler http.HandlerFunc
 		code    catalog.Code
