@@ -3,6 +3,8 @@ package catalog_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -163,5 +165,49 @@ func TestRegister(t *testing.T) {
 		want(t, 500, "Failed to update plugin")
 	if strings.Contains(s.log.String(), "a secret") || !strings.Contains(s.log.String(), "panic=string") {
 		t.Errorf("the log is %s", s.log)
+	}
+}
+
+// TestUploadMeetsAChange has a tool become native while its first file is on the way.
+func TestUploadMeetsAChange(t *testing.T) {
+	var s *server
+	var id string
+	s = newServer(t, nil, catalog.HandlerOptions{Register: func(context.Context, catalog.Upload) error {
+		s.do("PUT", "/tools/"+id, `{"tool_type":"native","version":"7"}`).want(t, 200, "")
+		return nil
+	}})
+	id = s.create(minimal)
+	s.upload("PUT", "/tools/"+id+"/upload", part{"file", "a.py", source}).want(t, 200, "")
+	sameJSON(t, s.do("GET", "/tools/"+id, "").want(t, 200, ""), `{"id":"`+id+`","name":"basic-calculator","framework":"langchain",
+		"tool_type":"custom","version":"7","account_id":"`+account+`","plugin_class_name":"Analytics","module_name":"a"}`)
+}
+
+// TestLetterCase has ids and accounts in capitals: they are the same as others.
+func TestLetterCase(t *testing.T) {
+	store := catalog.NewMemoryStore()
+	n := 0
+	o := catalog.HandlerOptions{NewID: func() string { n++; return fmt.Sprintf("ABCDEF00-0000-4000-8000-%012d", n) }}
+	o.InsecureAccount = strings.ToUpper(account)
+	insecure := newServer(t, store, o)
+	o.InsecureAccount = ""
+	o.Authenticate = func(*http.Request, string) (string, error) { return strings.ToUpper(account), nil }
+	shouting := newServer(t, store, o)
+	o.Authenticate = nil
+	plain := newServer(t, store, o)
+
+	created := insecure.create(minimal)
+	uploaded := shouting.id(shouting.upload("POST", "/tools/upload", part{"file", "a.py", source}))
+	for _, id := range []string{created, uploaded} {
+		if id != strings.ToLower(id) {
+			t.Errorf("the id is %s", id)
+		}
+		for _, s := range []*server{insecure, shouting, plain} {
+			for _, spelled := range []string{id, strings.ToUpper(id)} {
+				data := s.do("GET", "/tools/"+spelled, "").want(t, 200, "")
+				if !strings.Contains(string(data), `"account_id":"`+account+`"`) {
+					t.Errorf("the tool is %s", data)
+				}
+			}
+		}
 	}
 }
