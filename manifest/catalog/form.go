@@ -131,7 +131,11 @@ func (h *Handler) readPart(f *form, seen map[string]string, part *multipart.Part
 		if name == "file" {
 			what = "The file"
 		}
-		return &failure{code: CodeTooLarge, status: http.StatusRequestEntityTooLarge, message: what + " is too large"}
+		f := &failure{code: CodeTooLarge, status: http.StatusRequestEntityTooLarge, message: what + " is too large"}
+		if known {
+			f.problems = []Problem{tooLarge(name, most)}
+		}
+		return f
 	}
 	if !known {
 		return nil

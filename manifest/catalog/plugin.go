@@ -73,8 +73,8 @@ func CheckPlugin(filename string, source []byte, opts *PluginOptions) (*Plugin, 
 		return nil, err
 	}
 	if len(source) > rules.maxBytes {
-		return nil, &Error{Code: CodeTooLarge, Message: "the plugin file is too large", Problems: []Problem{{Field: "file",
-			Type: ruleTooLarge, Message: fmt.Sprintf("has more than %d bytes", rules.maxBytes)}}}
+		return nil, &Error{Code: CodeTooLarge, Message: "the plugin file is too large", Problems: []Problem{
+			tooLarge("file", int64(rules.maxBytes))}}
 	}
 	var found []Problem
 	bad := func(rule, message string) {
@@ -114,6 +114,10 @@ func CheckPlugin(filename string, source []byte, opts *PluginOptions) (*Plugin, 
 		return nil, &Error{Code: CodePlugin, Message: "invalid plugin file", Problems: found}
 	}
 	return p, nil
+}
+
+func tooLarge(field string, most int64) Problem {
+	return Problem{Field: field, Type: ruleTooLarge, Message: fmt.Sprintf("has more than %d bytes", most)}
 }
 
 // place tells where text ends to be UTF-8.
