@@ -40,7 +40,7 @@ type Error struct {
 	// Problems lists everything that is wrong with fields, in the order of the documented tables.
 	Problems []Problem
 
-	RetryAfter time.Duration // what the server asked for, of CodeRateLimited and CodeServer; 0 if it did not
+	RetryAfter time.Duration // what the server asked for, mostly with CodeRateLimited or 503; 0 if it did not
 	RequestID  string        // the server's id of the request, from the header X-Request-Id; "" if it gave none
 
 	err error

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -210,4 +211,33 @@ func TestLetterCase(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestRegisterIsInterrupted ends the request while its plugin is registered: that is not the plugin's fault.
+func TestRegisterIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	interrupt := func(ctx context.Context) error { cancel(); return ctx.Err() }
+	h, err := catalog.NewHandler(catalog.NewMemoryStore(), &catalog.HandlerOptions{InsecureAccount: account,
+		Register: func(ctx context.Context, _ catalog.Upload) error { return interrupt(ctx) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	send := func(ctx context.Context) int {
+		r := httptest.NewRequestWithContext(ctx, "POST", "/tools/upload", strings.NewReader(
+			"--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.py\"\r\n\r\n"+source+"\r\n--x--\r\n"))
+		r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	if status := send(ctx); status != http.StatusServiceUnavailable {
+		t.Errorf("the answer to nobody is %d", status)
+	}
+	interrupt = func(context.Context) error { panic(http.ErrAbortHandler) }
+	defer func() {
+		if recover() != http.ErrAbortHandler {
+			t.Error("http.ErrAbortHandler must be passed on")
+		}
+	}()
+	send(t.Context())
 }

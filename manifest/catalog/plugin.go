@@ -232,7 +232,12 @@ func (p *Plugin) examine(m *python.Module) {
 		p.EntryPoint = FunctionEntryPoint
 	}
 	best := -1
-	derived := map[string]bool{} // classes of this module that have BaseTool somewhere above
+	derived := map[string]bool{} // what BaseTool is imported as, and classes of this module that have it somewhere above
+	for _, i := range m.Imports {
+		if i.Name == "BaseTool" {
+			derived[i.As] = true
+		}
+	}
 	for _, c := range m.Classes {
 		isDecorated := decorated(c.Decorators)
 		if isDecorated && p.EntryPoint == NoEntryPoint {

@@ -46,6 +46,8 @@ func TestCheckPlugin(t *testing.T) {
 			catalog.Plugin{ClassName: "A", Name: "a"}},
 		{"derived in two steps", "class Base(core.BaseTool): pass\nclass B(Base):\n\tname='b'\nclass Other(Thing): name='o'",
 			catalog.Plugin{ClassName: "B", Name: "b"}},
+		{"renamed base", "from langchain_core.tools import BaseTool as Base\nclass A(Base): pass\nclass B(Thing): name='b'",
+			catalog.Plugin{ClassName: "A"}},
 		{"by the base's name", "class X(Thing): name='x'\nclass G(adk.FunctionTool): pass\nclass Y(Thing): pass",
 			catalog.Plugin{ClassName: "G"}},
 		{"any base", "class X(Thing): pass", catalog.Plugin{ClassName: "X"}},
