@@ -45,8 +45,9 @@ var fallbacks = map[Code]string{
 	CodeBadAnswer:    "the answer is none of a catalog",
 }
 
-// refusal reads an answer that says no: any status but 2xx, or success: false, which is as good as 400. Codes come from the status alone, because
-// the texts of servers differ. What such a body looks like is hardly documented, so it is searched for texts.
+// refusal reads an answer that says no: any status but 2xx, or success: false, which is as good as 400. Codes come from
+// the status alone, because the texts of servers differ. What such a body looks like is hardly documented, so it is
+// searched for texts.
 func (a *response) refusal() *failedAttempt {
 	status := a.status
 	if status >= 200 && status <= 299 {

@@ -56,9 +56,9 @@ const (
 )
 
 // CheckPlugin checks a Python file as a catalog does at its upload, without running anything. Of the filename the last
-// element counts; it must end in ".py" and have no control characters. The source must be UTF-8, with or without a byte order mark, have no NUL and keep
-// the size limit, and be Python as far as its tokens tell: no source that CPython 3.10 or a later one accepts is refused as
-// malformed, but some that are malformed pass.
+// element counts; it must end in ".py" and have no control characters. The source must be UTF-8, with or without a byte
+// order mark, have no NUL and keep the size limit, and be Python as far as its tokens tell: no source that CPython 3.10
+// or a later one accepts is refused as malformed, but some that are malformed pass.
 //
 // A file needs a tool class: a class of the module with a base that is not one of a few of the standard library and
 // pydantic that cannot be a tool's. Instead of it an entry point will do, which older servers ask for in any case. Of
