@@ -115,13 +115,11 @@ func NewClient(baseURL, apiKey string, o *ClientOptions) (*Client, error) {
 	if opts.TypeField != documentedTypeField && opts.TypeField != sdkTypeField {
 		mistake("TypeField", "enum", `must be "tool_type" or "type"`)
 	}
-	if _, err := opts.Plugin.configure(); err != nil {
-		mistake("Plugin", "options", plain(err.Error()))
-	}
+	mistakes = append(mistakes, opts.Plugin.mistakes()...)
 	limit := func(field string, n, def int64) int64 {
 		switch {
 		case n < 0:
-			mistake(field, "negative", "must not be negative; 0 is the default")
+			mistake(field, ruleNegative, textNegative)
 		case n == 0:
 			return def
 		}

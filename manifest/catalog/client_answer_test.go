@@ -175,6 +175,7 @@ func TestClientRefusesOtherAnswers(t *testing.T) {
 
 func TestClientErrorsByStatus(t *testing.T) {
 	for status, want := range map[int]catalog.Code{
+		200: catalog.CodeBadRequest, // with success: false
 		400: catalog.CodeBadRequest, 401: catalog.CodeUnauthorized, 403: catalog.CodeForbidden, 404: catalog.CodeNotFound,
 		405: catalog.CodeBadRequest, 408: catalog.CodeTimeout, 409: catalog.CodeConflict, 413: catalog.CodeTooLarge, 418: catalog.CodeBadRequest,
 		422: catalog.CodeInvalid, 429: catalog.CodeRateLimited, 500: catalog.CodeServer, 501: catalog.CodeServer, 502: catalog.CodeServer,
@@ -182,10 +183,10 @@ func TestClientErrorsByStatus(t *testing.T) {
 	} {
 		for operation, call := range clientCalls {
 			code := want
-			if status == 400 && strings.HasPrefix(operation, "upload") {
+			if status <= 400 && want == catalog.CodeBadRequest && strings.HasPrefix(operation, "upload") {
 				code = catalog.CodePlugin
 			}
-			err := call(t.Context(), serveClient(t, nil, answerWith(status, "", "X-Request-Id", "req-7", "Retry-After", "3")))
+			err := call(t.Context(), serveClient(t, nil, answerWith(status, `{"success":false}`, "X-Request-Id", "req-7", "Retry-After", "3")))
 			e := failedWith(t, err, code)
 			if e.Status != status || e.RequestID != "req-7" || e.Message == "" || e.RetryAfter != 3*time.Second {
 				t.Errorf("%s, %d: %#v", operation, status, e)

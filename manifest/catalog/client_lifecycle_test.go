@@ -1,7 +1,11 @@
 package catalog_test
 
 import (
+	"context"
 	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -196,5 +200,105 @@ func TestClientReadsTheHandlersProblems(t *testing.T) {
 	_, err = c.Upload(t.Context(), calculatorTool(), "tool.py", []byte(clientSource+strings.Repeat("#", 400)))
 	if e := failedWith(t, err, catalog.CodeTooLarge); e.Status != 413 {
 		t.Errorf("got %v", err)
+	}
+}
+
+// faultyStore fails every call in the same way.
+type faultyStore struct{ fail func() error }
+
+func (f faultyStore) Create(context.Context, catalog.Record) error { return f.fail() }
+func (f faultyStore) Get(context.Context, string, string) (catalog.Record, error) {
+	return catalog.Record{}, f.fail()
+}
+func (f faultyStore) List(context.Context, string, catalog.Type) ([]catalog.Record, error) {
+	return nil, f.fail()
+}
+func (f faultyStore) Update(context.Context, string, string, func(*catalog.Record) error) (catalog.Record, error) {
+	return catalog.Record{}, f.fail()
+}
+
+// Whatever goes wrong with whatever operation, the client's error is what the handler answered.
+func TestClientAndHandlerAgreeOnFailures(t *testing.T) {
+	coded := func(code catalog.Code) func() error { return func() error { return &catalog.Error{Code: code} } }
+	for name, test := range map[string]struct {
+		store  func() error
+		key    func() error
+		plugin catalog.PluginOptions
+		code   catalog.Code
+		status int
+		only   string // the operations that this happens to; "" for all
+	}{
+		"not found":        {store: coded(catalog.CodeNotFound), code: catalog.CodeNotFound, status: 404},
+		"conflict":         {store: coded(catalog.CodeConflict), code: catalog.CodeConflict, status: 409},
+		"fault":            {store: func() error { return errors.New("disk full") }, code: catalog.CodeServer, status: 500},
+		"panic":            {store: func() error { panic("at the disco") }, code: catalog.CodeServer, status: 500},
+		"unauthorized":     {key: coded(catalog.CodeUnauthorized), code: catalog.CodeUnauthorized, status: 401},
+		"forbidden":        {key: coded(catalog.CodeForbidden), code: catalog.CodeForbidden, status: 403},
+		"too large":        {plugin: catalog.PluginOptions{MaxBytes: 10}, code: catalog.CodeTooLarge, status: 413, only: "upload"},
+		"no entry point":   {plugin: catalog.PluginOptions{ServerVersion: "v0.1.84"}, code: catalog.CodePlugin, status: 400, only: "upload"},
+		"description long": {code: catalog.CodeInvalid, status: 422, only: "create"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if test.store == nil {
+				test.store = func() error { return nil }
+			}
+			handler, err := catalog.NewHandler(faultyStore{test.store}, &catalog.HandlerOptions{
+				MaxDescription: 5, Plugin: test.plugin,
+				Authenticate: func(*http.Request, string) (string, error) {
+					if test.key != nil {
+						return "", test.key()
+					}
+					return clientAccount, nil
+				},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var answered struct {
+				Message string
+				Error   struct {
+					Code     catalog.Code
+					Problems []catalog.Problem
+				}
+				Detail []struct {
+					Loc       []string
+					Msg, Type string
+				}
+			}
+			c := serveClient(t, nil, func(w http.ResponseWriter, r *http.Request) {
+				recorder := httptest.NewRecorder()
+				handler.ServeHTTP(recorder, r)
+				answered.Error.Problems, answered.Detail = nil, nil
+				if err := json.Unmarshal(recorder.Body.Bytes(), &answered); err != nil {
+					t.Errorf("the answer is %s", recorder.Body)
+				}
+				answerWith(recorder.Code, recorder.Body.String())(w, r)
+			})
+			short := analyticsTool()
+			short.Description = "short"
+			calls := maps.Clone(clientCalls)
+			if name != "description long" {
+				calls["create"] = func(ctx context.Context, c *catalog.Client) error { return errorOf(c.Create(ctx, short)) }
+				calls["update"] = func(ctx context.Context, c *catalog.Client) error { return errorOf(c.Update(ctx, clientID, short)) }
+				calls["upload"] = func(ctx context.Context, c *catalog.Client) error {
+					return errorOf(c.Upload(ctx, short, "tool.py", []byte(strings.ReplaceAll(clientSource, "tool_plugin", "entry"))))
+				}
+			}
+			for operation, call := range calls {
+				if test.only != "" && operation != test.only {
+					continue
+				}
+				e := failedWith(t, call(t.Context(), c), test.code)
+				var want []catalog.Problem
+				for _, d := range answered.Detail {
+					want = append(want, catalog.Problem{Field: strings.Join(d.Loc, "."), Type: d.Type, Message: d.Msg})
+				}
+				want = append(want, answered.Error.Problems...)
+				if e.Status != test.status || e.Code != answered.Error.Code || e.Message != answered.Message || !reflect.DeepEqual(e.Problems, want) ||
+					test.only != "" && len(want) != 1 {
+					t.Errorf("%s: got %+v, answered %+v", operation, e, answered)
+				}
+			}
+		})
 	}
 }

@@ -45,17 +45,22 @@ var fallbacks = map[Code]string{
 	CodeBadAnswer:    "the answer is none of a catalog",
 }
 
-// refusal reads an answer that says no: any status but 2xx, or success: false. Codes come from the status alone, because
-// the texts of servers differ. What such a body looks like is hardly documented, so it is searched for texts.
+// refusal reads an answer that says no: any status but 2xx, or success: false, which is as good as 400. Codes come from
+// the status alone, because the texts of servers differ. What such a body looks like is hardly documented, so it is
+// searched for texts.
 func (a *response) refusal() *failedAttempt {
-	code, known := statusCodes[a.status]
+	status := a.status
+	if status >= 200 && status <= 299 {
+		status = http.StatusBadRequest
+	}
+	code, known := statusCodes[status]
 	switch {
 	case known:
-	case a.status >= 500:
+	case status >= 500:
 		code = CodeServer
-	case a.status == http.StatusBadRequest && a.request.plugin:
+	case status == http.StatusBadRequest && a.request.plugin:
 		code = CodePlugin
-	case a.status >= 400, a.status >= 200 && a.status <= 299:
+	case status >= 400:
 		code = CodeBadRequest
 	default:
 		code = CodeBadAnswer

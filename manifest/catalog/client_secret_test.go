@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"math/bits"
 	"net/http"
 	"net/url"
 	"strings"
@@ -38,12 +39,14 @@ func TestClientShowsNoSecret(t *testing.T) {
 	}
 	tool := analyticsTool()
 	tool.Description = description
+	var log strings.Builder
+	logger := slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	s := &clientScript{}
+	c := newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s, Logger: logger})
 	for _, status := range []int{200, 302, 400, 401, 422, 500} {
 		for _, body := range bodies {
-			var log strings.Builder
-			logger := slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-			s := &clientScript{steps: []clientStep{{status: status, body: body, header: http.Header{"X-Request-Id": {clientKey}, "Location": {clientKey}}}}}
-			c := newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s, Logger: logger})
+			log.Reset()
+			s.steps = []clientStep{{status: status, body: body, header: http.Header{"X-Request-Id": {clientKey}, "Location": {clientKey}}}}
 			_, err1 := c.Upload(t.Context(), tool, "tool.py", []byte(clientSource))
 			_, err2 := c.UploadUpdate(t.Context(), clientID, catalog.Patch{Description: &tool.Description}, "tool.py", []byte(clientSource))
 			_, err3 := c.Create(t.Context(), tool)
@@ -98,7 +101,11 @@ func TestClientKeepsWhatServersSay(t *testing.T) {
 }
 
 func TestClientHidesTheLongestKey(t *testing.T) {
-	key := strings.Repeat("/~", 2048)
+	var text strings.Builder // of characters with the most spellings, in an order that hardly repeats itself
+	for i := range uint(4096) {
+		text.WriteByte("/~"[bits.OnesCount(i)%2])
+	}
+	key := text.String()
 	s := &clientScript{steps: []clientStep{{status: 401, body: `{"detail":"the key ` + key + ` is unknown"}`}}}
 	c, err := catalog.NewClient("https://aip.example.com", key, &catalog.ClientOptions{Transport: s})
 	if err != nil {

@@ -318,7 +318,7 @@ func TestNewClientReportsAllMistakes(t *testing.T) {
 		"everything": {"http://u:p@aip.example.com/tools/?x#y", " ", &catalog.ClientOptions{
 			Timeout: -1, MaxAttempts: -1, MaxRetryAfter: -1, MaxRequestBytes: -1, MaxResponseBytes: -1, TypeField: "kind", UserAgent: "a\nb",
 			Plugin: catalog.PluginOptions{MaxBytes: -1, ServerVersion: "x"},
-		}, []string{"base URL", "base URL", "base URL", "API key", "UserAgent", "TypeField", "Plugin", "Timeout", "MaxAttempts", "MaxRetryAfter",
+		}, []string{"base URL", "base URL", "base URL", "API key", "UserAgent", "TypeField", "Plugin.MaxBytes", "Plugin.ServerVersion", "Timeout", "MaxAttempts", "MaxRetryAfter",
 			"MaxRequestBytes", "MaxResponseBytes"}},
 		"no URL":          {"", "k", nil, []string{"base URL"}},
 		"no scheme":       {"aip.example.com", "k", nil, []string{"base URL"}},
@@ -448,12 +448,11 @@ func TestClientBrokenAnswers(t *testing.T) {
 			_ = conn.Close()
 		}
 	}
-	zipped := func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Encoding", "gzip")
-		out := gzip.NewWriter(w)
-		_, _ = io.WriteString(out, "["+strings.Repeat(" ", 1<<20)+"]")
-		_ = out.Close()
-	}
+	var packed strings.Builder
+	packer := gzip.NewWriter(&packed)
+	_, _ = io.WriteString(packer, "["+strings.Repeat(" ", 1<<20)+"]")
+	_ = packer.Close()
+	zipped := answerWith(200, packed.String(), "Content-Encoding", "gzip")
 	for name, test := range map[string]struct {
 		handler http.HandlerFunc
 		code    catalog.Code

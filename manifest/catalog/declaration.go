@@ -64,7 +64,7 @@ func hasCode(err error, code schema.Code) bool {
 }
 
 // FromDeclarations makes records of tool declarations, and reports what of them a record cannot hold. base says what no
-// declaration does: framework, tool_type, account_id, tags and version, unless a declaration has them among its extra
+// declaration does: account_id; and framework, tool_type, tags and version, unless a declaration has them among its extra
 // members. The records are not validated; [Tool.Validate] does that.
 func FromDeclarations(tools []schema.Tool, base Tool) ([]Tool, []schema.Loss) {
 	var losses []schema.Loss

@@ -3,6 +3,7 @@ package catalog
 import (
 	"mime"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -19,7 +20,11 @@ func (r Record) public() ListItem {
 
 func (h *Handler) list(c *call) (answer, error) {
 	var t Type
-	if values, ok := c.r.URL.Query()["type"]; ok {
+	query, err := url.ParseQuery(c.r.URL.RawQuery)
+	if err != nil { // what cannot be read may have been a filter
+		return answer{}, invalid("query", Problem{Type: ruleText, Message: "cannot be read; is it escaped?"})
+	}
+	if values, ok := query["type"]; ok {
 		t = Type(values[0])
 		if len(values) > 1 {
 			return answer{}, invalid("query", Problem{Field: "type", Type: ruleRepeated, Message: "must be given once"})

@@ -14,8 +14,8 @@ type Code string
 const (
 	CodeOptions      Code = "invalid_options" // a constructor was given something unusable; Problems says what
 	CodeInvalid      Code = "validation"      // 422, or refused before sending: Problems lists fields
-	CodePlugin       Code = "invalid_plugin"  // 400: the uploaded source
-	CodeBadRequest   Code = "bad_request"     // 400, any other reason
+	CodePlugin       Code = "invalid_plugin"  // 400, or success false: the uploaded source
+	CodeBadRequest   Code = "bad_request"     // 400, or success false: any other reason
 	CodeUnauthorized Code = "unauthorized"    // 401
 	CodeForbidden    Code = "forbidden"       // 403
 	CodeNotFound     Code = "not_found"       // 404: unknown, deleted, or of another account
@@ -40,7 +40,7 @@ type Error struct {
 	// Problems lists everything that is wrong with fields, in the order of the documented tables.
 	Problems []Problem
 
-	RetryAfter time.Duration // what the server asked for, of CodeRateLimited and CodeServer; 0 if it did not
+	RetryAfter time.Duration // what the server asked for, mostly with CodeRateLimited or 503; 0 if it did not
 	RequestID  string        // the server's id of the request, from the header X-Request-Id; "" if it gave none
 
 	err error

@@ -41,7 +41,11 @@ func (h *Handler) readForm(c *call) (*form, error) {
 		body.from = http.NoBody
 	}
 	f := &form{}
-	if err := h.readParts(f, multipart.NewReader(body, params["boundary"])); err != nil {
+	err = h.readParts(f, multipart.NewReader(body, params["boundary"]))
+	if err == nil { // What follows the form has no meaning, but the server would wait for it before it answers.
+		_, err = io.Copy(io.Discard, body)
+	}
+	if err != nil {
 		if body.err != nil { // that is why the form is broken
 			return nil, bodyError(c, body.err)
 		}
@@ -127,7 +131,11 @@ func (h *Handler) readPart(f *form, seen map[string]string, part *multipart.Part
 		if name == "file" {
 			what = "The file"
 		}
-		return &failure{code: CodeTooLarge, status: http.StatusRequestEntityTooLarge, message: what + " is too large"}
+		f := &failure{code: CodeTooLarge, status: http.StatusRequestEntityTooLarge, message: what + " is too large"}
+		if known {
+			f.problems = []Problem{tooLarge(name, most)}
+		}
+		return f
 	}
 	if !known {
 		return nil

@@ -3,9 +3,9 @@ package catalog
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"strings"
 	"time"
@@ -84,6 +84,9 @@ const (
 	defaultMaxParts    = 16
 	defaultFormRoom    = 256 << 10
 	defaultBodyTimeout = 30 * time.Second
+
+	// No limit is greater, so that a file has room in its form, and one byte too many can be counted.
+	mostBytes = math.MaxInt - defaultFormRoom - 1
 )
 
 // configure checks the options once and fills the defaults in.
@@ -92,22 +95,22 @@ func (h *Handler) configure(store Store, opts *HandlerOptions) error {
 		h.opts = *opts
 	}
 	o := &h.opts
-	var problems []error
-	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	var mistakes []Problem
+	mistake := func(field, rule, text string) { mistakes = append(mistakes, Problem{field, rule, text}) }
 
 	if store == nil {
-		bad("a store is required; NewMemoryStore makes one")
+		mistake("store", ruleMissing, "is required; NewMemoryStore makes one")
 	}
 	switch {
 	case o.Authenticate == nil && o.InsecureAccount == "":
-		bad("HandlerOptions.Authenticate is required; InsecureAccount serves without keys")
+		mistake("Authenticate", ruleMissing, "is required; InsecureAccount serves without keys")
 	case o.Authenticate != nil && o.InsecureAccount != "":
-		bad("HandlerOptions.Authenticate and InsecureAccount exclude each other")
+		mistake("Authenticate", ruleClash, "and InsecureAccount exclude each other")
 	case o.InsecureAccount != "" && !uuid.Valid(o.InsecureAccount):
-		bad("HandlerOptions.InsecureAccount %s", textUUID)
+		mistake("InsecureAccount", ruleUUID, textUUID)
 	}
 	if o.Put < PutByBody || o.Put > PutMerge {
-		bad("HandlerOptions.Put must be PutByBody, PutReplace or PutMerge")
+		mistake("Put", ruleEnum, "must be PutByBody, PutReplace or PutMerge")
 	}
 	for _, limit := range []struct {
 		name  string
@@ -117,21 +120,19 @@ func (h *Handler) configure(store Store, opts *HandlerOptions) error {
 		{"MaxFieldBytes", o.MaxFieldBytes}, {"MaxParts", int64(o.MaxParts)}, {"BodyTimeout", int64(o.BodyTimeout)},
 	} {
 		if limit.value < 0 {
-			bad("HandlerOptions.%s must not be negative", limit.name)
+			mistake(limit.name, ruleNegative, textNegative)
 		}
 	}
-	if _, err := o.Plugin.configure(); err != nil {
-		bad("HandlerOptions.Plugin: %w", err)
-	}
-	if len(problems) > 0 {
-		return &Error{Code: CodeOptions, Message: errors.Join(problems...).Error()}
+	mistakes = append(mistakes, o.Plugin.mistakes()...)
+	if len(mistakes) > 0 {
+		return &Error{Code: CodeOptions, Message: "the handler cannot be made", Problems: mistakes}
 	}
 	o.InsecureAccount = strings.ToLower(o.InsecureAccount)
-	o.Plugin.MaxBytes = or(o.Plugin.MaxBytes, defaultMaxPlugin)
+	o.Plugin.MaxBytes = min(or(o.Plugin.MaxBytes, defaultMaxPlugin), mostBytes)
 	o.MaxBodyBytes = or(o.MaxBodyBytes, defaultMaxBody)
-	o.MaxFieldBytes = or(o.MaxFieldBytes, defaultMaxField)
+	o.MaxFieldBytes = min(or(o.MaxFieldBytes, defaultMaxField), mostBytes)
 	o.MaxParts = or(o.MaxParts, defaultMaxParts)
-	o.MaxUploadBytes = or(o.MaxUploadBytes, int64(o.Plugin.MaxBytes)+defaultFormRoom)
+	o.MaxUploadBytes = min(or(o.MaxUploadBytes, int64(o.Plugin.MaxBytes)+defaultFormRoom), mostBytes)
 	o.BodyTimeout = or(o.BodyTimeout, defaultBodyTimeout)
 	if o.Now == nil {
 		o.Now = time.Now

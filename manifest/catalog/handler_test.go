@@ -127,6 +127,8 @@ func TestFieldProblems(t *testing.T) {
 		{"type of list", s.do("GET", "/tools/?type=x", ""), "query.type"},
 		{"empty type of list", s.do("GET", "/tools/?type=", ""), "query.type"},
 		{"two types of list", s.do("GET", "/tools/?type=custom&type=native", ""), "query.type"},
+		{"broken query", s.do("GET", "/tools/?type=native%", ""), "query"},
+		{"query with a semicolon", s.do("GET", "/tools/?type=native;x=1", ""), "query"},
 		{"no file", s.upload("POST", "/tools/upload", part{"name", "", "a"}), "body.file"},
 		{"no parts", s.upload("POST", "/tools/upload"), "body.file"},
 		{"no file, update", s.upload("PUT", "/tools/"+id+"/upload", part{"name", "", "a"}), "body.file"},
@@ -136,6 +138,7 @@ func TestFieldProblems(t *testing.T) {
 		{"two names", s.upload("POST", "/tools/upload", file, part{"name", "", "a"}, part{"name", "", "a"}), "body.name"},
 		{"field in another case", s.upload("POST", "/tools/upload", file, part{"Name", "", "a"}), "body.name"},
 		{"field is no UTF-8", s.upload("POST", "/tools/upload", file, part{"name", "", "\xff"}), "body.name"},
+		{"tags are no UTF-8", s.upload("POST", "/tools/upload", file, part{"tags", "", "\xe2\x82,\xac"}), "body.tags"},
 		{"blank name", s.upload("POST", "/tools/upload", file, part{"name", "", " "}), "body.name"},
 		{"a native file", s.upload("POST", "/tools/upload", file, part{"type", "", "native"}), "body.tool_type"},
 		{"fields disagree", s.upload("POST", "/tools/upload", file, part{"type", "", "native"}, part{"tool_type", "", "custom"}),
@@ -334,10 +337,12 @@ func TestHandlerOptions(t *testing.T) {
 	if !ok || e.Code != catalog.CodeOptions {
 		t.Fatalf("the error is %v", err)
 	}
-	for _, word := range []string{"store", "Authenticate", "Put", "MaxParts", "BodyTimeout", "ServerVersion", "MaxBytes"} {
-		if !strings.Contains(e.Message, word) {
-			t.Errorf("the error does not name %s: %v", word, e)
-		}
+	var fields []string
+	for _, p := range e.Problems {
+		fields = append(fields, p.Field)
+	}
+	if got, want := strings.Join(fields, " "), "store Authenticate Put MaxParts BodyTimeout Plugin.MaxBytes Plugin.ServerVersion"; got != want {
+		t.Errorf("the problems are at %s, want %s", got, want)
 	}
 	for _, o := range []*catalog.HandlerOptions{nil, {InsecureAccount: "x"}, {InsecureAccount: account,
 		Authenticate: authenticate}} {

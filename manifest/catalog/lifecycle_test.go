@@ -3,6 +3,9 @@ package catalog_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -152,6 +155,7 @@ func TestRegister(t *testing.T) {
 	s.upload("PUT", "/tools/"+id+"/upload", part{"file", "b.py", source}).want(t, 200, "")
 	s.upload("POST", "/tools/upload", part{"file", "a.py", source}).want(t, 409, "") // is not even registered
 	s.create(minimal)                                                                // has no file
+	s.upload("PUT", "/tools/"+id+"/upload", part{"file", "b.py", source}, part{"name", "", "basic-calculator"}).want(t, 409, "")
 	if len(seen) != 2 || seen[0].Update || !seen[1].Update || seen[0].Tool.ID != id || seen[1].Tool.ID != id ||
 		seen[1].Tool.ModuleName != "b" || seen[0].Tool.ScriptContent != source || seen[0].Plugin.ClassName != "Analytics" {
 		t.Errorf("Register saw %+v", seen)
@@ -163,4 +167,77 @@ func TestRegister(t *testing.T) {
 	if strings.Contains(s.log.String(), "a secret") || !strings.Contains(s.log.String(), "panic=string") {
 		t.Errorf("the log is %s", s.log)
 	}
+}
+
+// TestUploadMeetsAChange has a tool become native while its first file is on the way.
+func TestUploadMeetsAChange(t *testing.T) {
+	var s *server
+	var id string
+	s = newServer(t, nil, catalog.HandlerOptions{Register: func(context.Context, catalog.Upload) error {
+		s.do("PUT", "/tools/"+id, `{"tool_type":"native","version":"7"}`).want(t, 200, "")
+		return nil
+	}})
+	id = s.create(minimal)
+	s.upload("PUT", "/tools/"+id+"/upload", part{"file", "a.py", source}).want(t, 200, "")
+	sameJSON(t, s.do("GET", "/tools/"+id, "").want(t, 200, ""), `{"id":"`+id+`","name":"basic-calculator","framework":"langchain",
+		"tool_type":"custom","version":"7","account_id":"`+account+`","plugin_class_name":"Analytics","module_name":"a"}`)
+}
+
+// TestLetterCase has ids and accounts in capitals: they are the same as others.
+func TestLetterCase(t *testing.T) {
+	store := catalog.NewMemoryStore()
+	n := 0
+	o := catalog.HandlerOptions{NewID: func() string { n++; return fmt.Sprintf("ABCDEF00-0000-4000-8000-%012d", n) }}
+	o.InsecureAccount = strings.ToUpper(account)
+	insecure := newServer(t, store, o)
+	o.InsecureAccount = ""
+	o.Authenticate = func(*http.Request, string) (string, error) { return strings.ToUpper(account), nil }
+	shouting := newServer(t, store, o)
+	o.Authenticate = nil
+	plain := newServer(t, store, o)
+
+	created := insecure.create(minimal)
+	uploaded := shouting.id(shouting.upload("POST", "/tools/upload", part{"file", "a.py", source}))
+	for _, id := range []string{created, uploaded} {
+		if id != strings.ToLower(id) {
+			t.Errorf("the id is %s", id)
+		}
+		for _, s := range []*server{insecure, shouting, plain} {
+			for _, spelled := range []string{id, strings.ToUpper(id)} {
+				data := s.do("GET", "/tools/"+spelled, "").want(t, 200, "")
+				if !strings.Contains(string(data), `"account_id":"`+account+`"`) {
+					t.Errorf("the tool is %s", data)
+				}
+			}
+		}
+	}
+}
+
+// TestRegisterIsInterrupted ends the request while its plugin is registered: that is not the plugin's fault.
+func TestRegisterIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	interrupt := func(ctx context.Context) error { cancel(); return ctx.Err() }
+	h, err := catalog.NewHandler(catalog.NewMemoryStore(), &catalog.HandlerOptions{InsecureAccount: account,
+		Register: func(ctx context.Context, _ catalog.Upload) error { return interrupt(ctx) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	send := func(ctx context.Context) int {
+		r := httptest.NewRequestWithContext(ctx, "POST", "/tools/upload", strings.NewReader(
+			"--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.py\"\r\n\r\n"+source+"\r\n--x--\r\n"))
+		r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	if status := send(ctx); status != http.StatusServiceUnavailable {
+		t.Errorf("the answer to nobody is %d", status)
+	}
+	interrupt = func(context.Context) error { panic(http.ErrAbortHandler) }
+	defer func() {
+		if recover() != http.ErrAbortHandler {
+			t.Error("http.ErrAbortHandler must be passed on")
+		}
+	}()
+	send(t.Context())
 }

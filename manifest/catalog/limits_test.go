@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -77,6 +78,45 @@ func TestLimits(t *testing.T) {
 			_ = hold.Close()
 		}
 	})
+	const form = "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.py\"\r\n\r\n" + source + "\r\n--x--\r\n"
+	t.Run("slow after the form", func(t *testing.T) {
+		s := newServer(t, nil, catalog.HandlerOptions{BodyTimeout: 20 * time.Millisecond})
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+		defer cancel()
+		rest, hold := io.Pipe()
+		defer context.AfterFunc(ctx, func() { _ = hold.Close() })() // the transport waits for it
+		r, err := http.NewRequestWithContext(ctx, "POST", s.url+"/tools/upload", io.MultiReader(strings.NewReader(form), rest))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
+		s.send(r).want(t, 408, "The body took too long to arrive")
+		_ = hold.Close()
+	})
+	t.Run("text after the form", func(t *testing.T) {
+		s := newServer(t, nil, catalog.HandlerOptions{MaxUploadBytes: 1000})
+		for after, status := range map[int]int{10: 200, 1000: 413} {
+			r, err := http.NewRequestWithContext(t.Context(), "POST", s.url+"/tools/upload", io.MultiReader(strings.NewReader(form),
+				strings.NewReader(strings.Repeat("x", after))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
+			s.send(r).want(t, status, "")
+		}
+	})
+	t.Run("the greatest limits", func(t *testing.T) {
+		for _, o := range []catalog.HandlerOptions{{MaxBodyBytes: math.MaxInt64}, {MaxUploadBytes: math.MaxInt64},
+			{MaxFieldBytes: math.MaxInt64}, {MaxParts: math.MaxInt}, {MaxDescription: math.MaxInt}, {BodyTimeout: math.MaxInt64},
+			{Plugin: catalog.PluginOptions{MaxBytes: math.MaxInt}}} {
+			s := newServer(t, nil, o)
+			s.create(minimal)
+			a := s.upload("POST", "/tools/upload", part{"tags", "", "a,b"}, part{"file", "a.py", source})
+			if data := a.want(t, 200, ""); !strings.Contains(string(data), `"tags":["a","b"]`) {
+				t.Errorf("with %+v the tool is %s", o, data)
+			}
+		}
+	})
 	t.Run("media types", func(t *testing.T) {
 		for path, media := range map[string]string{"/tools/": "text/plain", "/tools/upload": "application/json"} {
 			r, err := http.NewRequestWithContext(t.Context(), "POST", s.url+path, strings.NewReader(minimal))
@@ -101,6 +141,7 @@ func TestWithheldBody(t *testing.T) {
 		{"PUT", "/tools", "key-one", 307}, {"GET", "/tools/", "key-one", 200}, {"DELETE", "/tools/" + id, "key-one", 200},
 	} {
 		t.Run(test.method+" "+test.path, func(t *testing.T) {
+			t.Parallel() // the transport waits to see whether a body comes
 			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 			defer cancel()
 			body, hold := io.Pipe()

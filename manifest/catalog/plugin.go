@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/manifest/catalog/internal/python"
@@ -55,9 +56,9 @@ const (
 )
 
 // CheckPlugin checks a Python file as a catalog does at its upload, without running anything. Of the filename the last
-// element counts; it must end in ".py". The source must be UTF-8, with or without a byte order mark, have no NUL and keep
-// the size limit, and be Python as far as its tokens tell: no source that any version of Python 3 accepts is refused as
-// malformed, but some that are malformed pass.
+// element counts; it must end in ".py" and have no control characters. The source must be UTF-8, with or without a byte
+// order mark, have no NUL and keep the size limit, and be Python as far as its tokens tell: no source that CPython 3.10
+// or a later one accepts is refused as malformed, but some that are malformed pass.
 //
 // A file needs a tool class: a class of the module with a base that is not one of a few of the standard library and
 // pydantic that cannot be a tool's. Instead of it an entry point will do, which older servers ask for in any case. Of
@@ -69,11 +70,11 @@ const (
 func CheckPlugin(filename string, source []byte, opts *PluginOptions) (*Plugin, error) {
 	rules, err := opts.configure()
 	if err != nil {
-		return nil, &Error{Code: CodeOptions, Message: err.Error()}
+		return nil, err
 	}
 	if len(source) > rules.maxBytes {
-		return nil, &Error{Code: CodeTooLarge, Message: "the plugin file is too large", Problems: []Problem{{Field: "file",
-			Type: ruleTooLarge, Message: fmt.Sprintf("has more than %d bytes", rules.maxBytes)}}}
+		return nil, &Error{Code: CodeTooLarge, Message: "the plugin file is too large", Problems: []Problem{
+			tooLarge("file", int64(rules.maxBytes))}}
 	}
 	var found []Problem
 	bad := func(rule, message string) {
@@ -81,8 +82,11 @@ func CheckPlugin(filename string, source []byte, opts *PluginOptions) (*Plugin, 
 	}
 	base := path.Base(strings.ReplaceAll(filename, `\`, "/"))
 	module, isPython := strings.CutSuffix(base, ".py")
-	if !isPython || module == "" || !utf8.ValidString(module) {
+	switch {
+	case !isPython || module == "" || !utf8.ValidString(module):
 		bad(ruleFilename, `needs a name that ends in ".py"`)
+	case strings.ContainsFunc(module, unicode.IsControl):
+		bad(ruleFilename, "needs a name without control characters")
 	}
 	p := &Plugin{ModuleName: module}
 	source = bytes.TrimPrefix(source, []byte("\ufeff"))
@@ -112,6 +116,10 @@ func CheckPlugin(filename string, source []byte, opts *PluginOptions) (*Plugin, 
 	return p, nil
 }
 
+func tooLarge(field string, most int64) Problem {
+	return Problem{Field: field, Type: ruleTooLarge, Message: fmt.Sprintf("has more than %d bytes", most)}
+}
+
 // place tells where text ends to be UTF-8.
 func place(source []byte) string {
 	line := 1
@@ -134,36 +142,53 @@ type pluginRules struct {
 	entryPoint bool // must be there
 }
 
+// configure checks the options; its error is an *Error.
 func (o *PluginOptions) configure() (pluginRules, error) {
 	rules := pluginRules{maxBytes: defaultMaxPlugin}
 	if o == nil {
 		return rules, nil
 	}
-	var problems []error
+	var mistakes []Problem
 	if o.MaxBytes < 0 {
-		problems = append(problems, errors.New("PluginOptions.MaxBytes must not be negative"))
+		mistakes = append(mistakes, Problem{"MaxBytes", ruleNegative, textNegative})
 	}
 	rules.maxBytes = or(o.MaxBytes, defaultMaxPlugin)
 	if o.ServerVersion != "" {
-		old, err := isBefore(o.ServerVersion, [3]int{0, 1, 85})
-		if err != nil {
-			problems = append(problems, err)
+		old, ok := isBefore(o.ServerVersion, [3]int{0, 1, 85})
+		if !ok {
+			mistakes = append(mistakes, Problem{"ServerVersion", "version", `must be a version such as "v0.1.84"`})
 		}
 		rules.entryPoint = old
 	}
-	return rules, errors.Join(problems...)
+	if len(mistakes) > 0 {
+		return rules, &Error{Code: CodeOptions, Message: "the options of plugins cannot be used", Problems: mistakes}
+	}
+	return rules, nil
+}
+
+// mistakes are those of configure, as a part of other options.
+func (o *PluginOptions) mistakes() []Problem {
+	_, err := o.configure()
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return nil
+	}
+	for i := range e.Problems {
+		e.Problems[i].Field = "Plugin." + e.Problems[i].Field
+	}
+	return e.Problems
 }
 
 // isBefore compares a version such as v0.1.85, 0.2, 0.1.85-rc.1 or 0.1.85rc1. Those of a version that is still to come are
-// before it.
-func isBefore(version string, than [3]int) (bool, error) {
+// before it. It is not ok if there is no version.
+func isBefore(version string, than [3]int) (before, ok bool) {
 	rest := strings.TrimPrefix(version, "v")
 	var is [3]int
 	for i := range is {
 		digits := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
 		n, err := strconv.Atoi(rest[:digits])
 		if err != nil {
-			return false, errors.New(`PluginOptions.ServerVersion must be a version such as "v0.1.84"`)
+			return false, false
 		}
 		is[i], rest = n, rest[digits:]
 		if !strings.HasPrefix(rest, ".") || len(rest) < 2 || rest[1] < '0' || rest[1] > '9' {
@@ -172,10 +197,10 @@ func isBefore(version string, than [3]int) (bool, error) {
 		rest = rest[1:]
 	}
 	if c := slices.Compare(is[:], than[:]); c != 0 {
-		return c < 0, nil
+		return c < 0, true
 	}
 	rest = strings.ToLower(strings.TrimLeft(rest, "-._"))
-	return rest != "" && strings.ContainsAny(rest[:1], "abcdr"), nil // alpha, beta, candidate, dev, rc; not post and +build
+	return rest != "" && strings.ContainsAny(rest[:1], "abcdr"), true // alpha, beta, candidate, dev, rc; not post and +build
 }
 
 // notTools are bases that no tool class has alone.
@@ -207,7 +232,12 @@ func (p *Plugin) examine(m *python.Module) {
 		p.EntryPoint = FunctionEntryPoint
 	}
 	best := -1
-	derived := map[string]bool{} // classes of this module that have BaseTool somewhere above
+	derived := map[string]bool{} // what BaseTool is imported as, and classes of this module that have it somewhere above
+	for _, i := range m.Imports {
+		if i.Name == "BaseTool" {
+			derived[i.As] = true
+		}
+	}
 	for _, c := range m.Classes {
 		isDecorated := decorated(c.Decorators)
 		if isDecorated && p.EntryPoint == NoEntryPoint {

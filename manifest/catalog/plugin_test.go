@@ -46,6 +46,8 @@ func TestCheckPlugin(t *testing.T) {
 			catalog.Plugin{ClassName: "A", Name: "a"}},
 		{"derived in two steps", "class Base(core.BaseTool): pass\nclass B(Base):\n\tname='b'\nclass Other(Thing): name='o'",
 			catalog.Plugin{ClassName: "B", Name: "b"}},
+		{"renamed base", "from langchain_core.tools import BaseTool as Base\nclass A(Base): pass\nclass B(Thing): name='b'",
+			catalog.Plugin{ClassName: "A"}},
 		{"by the base's name", "class X(Thing): name='x'\nclass G(adk.FunctionTool): pass\nclass Y(Thing): pass",
 			catalog.Plugin{ClassName: "G"}},
 		{"any base", "class X(Thing): pass", catalog.Plugin{ClassName: "X"}},
@@ -94,7 +96,7 @@ func TestServerVersion(t *testing.T) {
 	}
 	for _, version := range []string{"v", "new", "v.1", "-1", "99999999999999999999"} {
 		_, err := catalog.CheckPlugin("a.py", []byte(class), &catalog.PluginOptions{ServerVersion: version})
-		if e, ok := errors.AsType[*catalog.Error](err); !ok || e.Code != catalog.CodeOptions {
+		if e, ok := errors.AsType[*catalog.Error](err); !ok || e.Code != catalog.CodeOptions || len(e.Problems) != 1 || e.Problems[0].Field != "ServerVersion" {
 			t.Errorf("the version %q gives %v", version, err)
 		}
 	}
@@ -109,6 +111,8 @@ func TestRefusedFiles(t *testing.T) {
 		{"name", "a.txt", class, "filename", ".py"},
 		{"name in capitals", "a.PY", class, "filename", ".py"},
 		{"no name", "", class, "filename", ".py"},
+		{"control character", "a\n.py", class, "filename", "control"},
+		{"control character and another end", "\x1b[2J", class, "filename", ".py"},
 		{"only a suffix", "dir/.py", class, "filename", ".py"},
 		{"not UTF-8", "a.py", class + "# \xe9", "encoding", "line 3"},
 		{"a name and a text", "a", "\xff\xfec\x00", "filename encoding", "UTF-8"},
@@ -150,7 +154,10 @@ func TestRefusedFiles(t *testing.T) {
 // TestHostileFiles makes sure that no file of the largest size takes long, whatever is in it. Each takes about 50 ms; the limit
 // leaves room for slow machines, and finds what is not linear.
 func TestHostileFiles(t *testing.T) {
-	const size = 1 << 20
+	size := 1 << 20
+	if raceDetector { // makes it twenty times as slow, and has nothing to find here that depends on the size
+		size /= 8
+	}
 	fill := func(unit string) string { return strings.Repeat(unit, size/len(unit)) }
 	for name, source := range map[string]string{
 		"brackets": fill("("), "f-strings": fill(`f"{`), "nested f-strings": fill(`f'''{f"{`), "formats": `f"` + fill("{x:"),
@@ -166,6 +173,7 @@ func TestHostileFiles(t *testing.T) {
 		"words": fill("a "), "long name": fill("a"), "numbers": fill("1_"), "carriage returns": fill("\r"), "form feeds": fill("\f"), "letters": fill("名"),
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			start := time.Now()
 			_, _ = catalog.CheckPlugin("a.py", []byte(source), &catalog.PluginOptions{MaxBytes: 2 * size}) // either will do
 			if took := time.Since(start); took > 10*time.Second {

@@ -40,7 +40,7 @@ func (h *Handler) upload(c *call) (answer, error) {
 	r := Record{ListItem: ListItem{ID: strings.ToLower(h.opts.NewID()), Tool: h.finish(c, p.Apply(Tool{}))}}
 	r.adopt(plugin, f.file)
 	if h.opts.Register != nil {
-		if err := h.vacant(c, r.Name); err != nil {
+		if err := h.vacant(c, r); err != nil {
 			return answer{}, err
 		}
 		if err := h.register(c, r, plugin, "Failed to register plugin", false); err != nil {
@@ -79,6 +79,9 @@ func (h *Handler) uploadUpdate(c *call) (answer, error) {
 	}
 	_ = change(&r)
 	if h.opts.Register != nil {
+		if err := h.vacant(c, r); err != nil {
+			return answer{}, err
+		}
 		if err := h.register(c, r, plugin, "Failed to update plugin", true); err != nil {
 			return answer{}, err
 		}
@@ -106,14 +109,14 @@ func (h *Handler) checkUpload(c *call, ps *problems, p Patch, f *form) (*Plugin,
 	return CheckPlugin(f.filename, f.file, &h.opts.Plugin)
 }
 
-// vacant spares Register what could not be stored anyway.
-func (h *Handler) vacant(c *call, name string) error {
+// vacant spares Register what could not be stored anyway, because another tool has the name.
+func (h *Handler) vacant(c *call, tool Record) error {
 	records, err := h.store.List(c.ctx(), c.account, "")
 	if err != nil {
 		return err
 	}
 	for _, r := range records {
-		if r.Name == name {
+		if r.Name == tool.Name && r.ID != tool.ID {
 			return &Error{Code: CodeConflict}
 		}
 	}

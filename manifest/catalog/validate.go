@@ -24,6 +24,7 @@ const (
 	ruleFixed    = "fixed"    // cannot be changed, or must be this
 	ruleForm     = "form"     // no proper multipart form
 	ruleRepeated = "repeated" // given more than once
+	ruleNegative = "negative" // of options
 )
 
 // fieldOrder is that of the documented tables.
@@ -116,6 +117,8 @@ func (i ListItem) Validate() error {
 const (
 	textUUID = "must be a UUID: 8-4-4-4-12 hexadecimal digits"
 	textUTF8 = "must be valid UTF-8"
+
+	textNegative = "must not be negative; 0 is the default"
 )
 
 func (ps *problems) require(p Patch) {
@@ -147,7 +150,7 @@ func (ps *problems) check(p Patch) {
 	if p.Description != nil && !utf8.ValidString(*p.Description) {
 		ps.add("description", ruleText, textUTF8)
 	}
-	if p.Tags != nil && !utf8.ValidString(strings.Join(*p.Tags, "")) {
+	if p.Tags != nil && !utf8.ValidString(strings.Join(*p.Tags, ",")) { // two halves of a character are two mistakes
 		ps.add("tags", ruleText, textUTF8)
 	}
 	if p.Version != nil && *p.Version != "" {

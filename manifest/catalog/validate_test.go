@@ -46,6 +46,7 @@ func TestValidate(t *testing.T) {
 		{"everything", catalog.Tool{Name: "\t", Framework: "x", Type: "x", AccountID: "x", Description: "\xff",
 			Tags: []string{"\xff"}, Version: "\xff"},
 			"name:text framework:enum tool_type:enum account_id:uuid description:text tags:text version:text"},
+		{"half characters", with(func(t *catalog.Tool) { t.Tags = []string{"\xe2\x82", "\xac"} }), "tags:text"},
 		{"control character", with(func(t *catalog.Tool) { t.Name = "a\x00b" }), "name:text"},
 		{"enums are exact", with(func(t *catalog.Tool) { t.Framework = "Langchain"; t.Type = "custom " }),
 			"framework:enum tool_type:enum"},

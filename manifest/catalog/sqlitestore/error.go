@@ -42,6 +42,8 @@ func (e *Error) Unwrap() error { return e.err }
 // Result codes of SQLite.
 const (
 	codeBusy         = 5
+	codeReadOnly     = 8
+	codeCannotOpen   = 14
 	codeConstraint   = 19
 	codeNotADatabase = 26
 )
@@ -63,6 +65,8 @@ func (s *Store) explain(ctx context.Context, tool string, err error) error {
 	switch code(err) {
 	case codeConstraint: // the only ones are those of ids and names
 		return &catalog.Error{Code: catalog.CodeConflict, Tool: tool, Message: "the id or the name is taken"}
+	case codeReadOnly, codeCannotOpen:
+		return &Error{Code: CodeOpen, Message: "the file cannot be used; it and its folder must be writable", err: err}
 	case codeBusy:
 		return &Error{Code: CodeBusy, Message: "another process keeps the file locked; try again, or raise Options.BusyTimeout",
 			err: err}

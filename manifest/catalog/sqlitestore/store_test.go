@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -151,6 +152,10 @@ func TestOpenRefuses(t *testing.T) {
 	if err := os.WriteFile(prose, []byte(strings.Repeat("This is no database. ", 500)), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	crowded := filepath.Join(dir, "crowded.db")
+	if err := os.Mkdir(crowded+"-journal", 0o700); err != nil { // as in a folder that nobody may write to
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		name, path string
 		options    *sqlitestore.Options
@@ -160,6 +165,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"another program's", foreign, nil, sqlitestore.CodeSchema, "another program"},
 		{"a newer version", newer, nil, sqlitestore.CodeSchema, "version 7 of the tables, this program knows 1"},
 		{"no database", prose, nil, sqlitestore.CodeSchema, "no SQLite database"},
+		{"no room for its log", crowded, nil, sqlitestore.CodeOpen, "its folder must be writable"},
 		{"no folder", filepath.Join(dir, "none", "catalog.db"), nil, sqlitestore.CodeOpen, "cannot be opened"},
 		{"a folder", dir, nil, sqlitestore.CodeOpen, "cannot be opened"},
 		{"memory", ":memory:", nil, sqlitestore.CodeOpen, "NewMemoryStore"},
@@ -226,4 +232,85 @@ func TestLockedFile(t *testing.T) {
 	if err := <-first; err != nil {
 		t.Errorf("the file is free, but: %v", err)
 	}
+}
+
+// failed makes sure that an error is of SQLite, and quotes nothing of a record.
+func failed(t *testing.T, what string, err error) {
+	t.Helper()
+	if e, ok := errors.AsType[*sqlitestore.Error](err); !ok || e.Code != sqlitestore.CodeFailed || strings.Contains(e.Error(), "BaseTool") {
+		t.Errorf("%s gives %v, want CodeFailed", what, err)
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "catalog.db"), nil)
+	s.DB().SetMaxOpenConns(1) // the limit is that of a connection
+	limit := func(pages string) {
+		t.Helper()
+		if _, err := s.DB().ExecContext(t.Context(), `PRAGMA max_page_count = `+pages); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit("40")
+	large := func(r *catalog.Record) { r.ScriptContent = strings.Repeat(r.ScriptContent, 1000) }
+	var err error
+	kept := 0
+	for ; err == nil && kept < 100; kept++ {
+		r := record(fmt.Sprint(kept), fmt.Sprint(kept))
+		large(&r)
+		err = s.Create(t.Context(), r)
+	}
+	kept--
+	failed(t, "a full disk", err)
+	_, err = s.Update(t.Context(), account, "0", func(r *catalog.Record) error { r.Name = "new"; large(r); return nil })
+	failed(t, "an update on a full disk", err)
+	if list, err := s.List(t.Context(), account, ""); err != nil || len(list) != kept || kept == 0 || list[0].Name != "0" {
+		t.Errorf("of %d records there are %d, %v", kept, len(list), err)
+	}
+	limit("1000")
+	if err := s.Create(t.Context(), record("new", "new")); err != nil {
+		t.Errorf("there is room again, but: %v", err)
+	}
+}
+
+func TestBrokenFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "catalog.db")
+	s, err := sqlitestore.Open(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 100 {
+		if err := s.Create(t.Context(), record(fmt.Sprint(n), fmt.Sprint(n))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 4096; i < len(file); i++ { // all but the first page, which has the marks and the tables' definitions
+		if i%4096 < 100 {
+			file[i] = 0xff
+		}
+	}
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, path, nil)
+	_, err = s.Get(t.Context(), account, "1")
+	failed(t, "Get", err)
+	_, err = s.List(t.Context(), account, "")
+	failed(t, "List", err)
+	failed(t, "Create", s.Create(t.Context(), record("new", "new")))
+	_, err = s.Update(t.Context(), account, "1", func(*catalog.Record) error { return nil })
+	failed(t, "Update", err)
+
+	if err := errors.Join(s.Close(), os.WriteFile(path, file[:5000], 0o600)); err != nil { // shorter than it says
+		t.Fatal(err)
+	}
+	_, err = sqlitestore.Open(t.Context(), path, nil)
+	failed(t, "Open", err)
 }

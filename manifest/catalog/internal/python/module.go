@@ -153,6 +153,8 @@ func bases(s *scanner, tokens []token) []string {
 		switch {
 		case t.depth == 0 && t.kind == op && c == '(':
 			skip, base = false, nil
+		case skip && t.depth == 0 && t.kind == op && c == ':': // what follows is the body
+			return nil
 		case skip:
 		case t.depth == 0 && t.kind == op && c == ')', t.depth == 1 && t.kind == op && c == ',':
 			if !keyword(s, base) {
@@ -172,9 +174,12 @@ func bases(s *scanner, tokens []token) []string {
 	return list
 }
 
-// keyword tells whether an argument is "name=…".
+// keyword tells whether an argument is "name=…" or "**…".
 func keyword(s *scanner, argument []token) bool {
-	return len(argument) > 1 && argument[1].end == argument[1].start+1 && s.src[argument[1].start] == '='
+	is := func(i int, what string) bool {
+		return i < len(argument) && string(s.src[argument[i].start:argument[i].end]) == what
+	}
+	return is(1, "=") || is(0, "*") && is(1, "*")
 }
 
 // dotted reads a.b.c at the beginning of an expression; "" if there is no such thing.

@@ -68,7 +68,7 @@ func TestWellFormed(t *testing.T) {
 		"f'\\N{BULLET} {x}'", "fr'\\N{x}'", "f'\\{x}'", "rf'\\'{x}'",
 		"f'\\\n'", "f'''a\n'b''{x:'}'''", "f'{ {1: 2}[1] }'", "t'{x}' rt\"{y}\"", "bR'\\'' Rb'' U''", "F'{\"}\"}'", "f'{\"{\"}'",
 		"f'{x!r}}}'",
-		"x = 1if y else 2", "0x1for x in y", "1 .real", "x = 1..real", "1_0.5e-3j", "x = ...", "a @ b", "@a.b[c](d)\nclass A: pass",
+		"x = 1if y else 2", "0x1for x in y", "0b1and x", "0O7else", "0B1_0as x", "1 .real", "x = 1..real", "1_0.5e-3j", "x = ...", "a @ b", "@a.b[c](d)\nclass A: pass",
 		"x: int = 3", "x = y if z else w",
 		"match x:\n  case {'a': 1}:\n    pass\n  case Point(x=0) | [1, *_]: pass",
 		"match = case = type = 1\nmatch(x)\ntype(x)\nmatch.case\nmatch [1], 2:\n  case _: pass", "type X[T] = int; type Y = X",
@@ -112,6 +112,7 @@ class A(B, c.D[int], e(), *f, metaclass=G, ** h):
 @late
 async def run(): n = 1
 class Empty: pass
+class Brief[T: int]: n = 'a'; m = f(B)
 `
 	got, err := python.Read([]byte(source))
 	if err != nil {
@@ -119,9 +120,10 @@ class Empty: pass
 	}
 	want := &python.Module{
 		Classes: []python.Class{
-			{Name: "A", Bases: []string{"B", "c.D", "e", "?", "?"}, Decorators: []string{"one", "two.three"},
+			{Name: "A", Bases: []string{"B", "c.D", "e", "?"}, Decorators: []string{"one", "two.three"},
 				Texts: map[string]string{"n": "a", "m": "e"}},
 			{Name: "Empty"},
+			{Name: "Brief", Texts: map[string]string{"n": "a"}},
 		},
 		Functions: []python.Function{{Name: "run", Async: true, Decorators: []string{"late"}}},
 		Assigned:  []string{"x", "z"},

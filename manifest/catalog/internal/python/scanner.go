@@ -1,5 +1,6 @@
 // Package python looks at Python source without running it: a tokenizer that follows CPython's, and what can be told from
-// tokens alone. It says "malformed" only of what no version of Python 3 accepts; much that is malformed it does not see.
+// tokens alone. It says "malformed" only of what no CPython since 3.10 accepts, nor an older one of Python 3 except for
+// backslashes between lines, which those read differently; much that is malformed it does not see.
 //
 // Time and memory are linear in the source. Nesting has CPython's own bounds.
 package python
@@ -242,9 +243,13 @@ func (s *scanner) number() int {
 			s.pos++
 		}
 	}
-	if s.at(0) == '0' && strings.IndexByte("xXoObB", s.at(1)) >= 0 && s.at(1) != 0 {
+	if base := s.at(1) | 0x20; s.at(0) == '0' && (base == 'x' || base == 'o' || base == 'b') {
 		s.pos += 2
-		digits(func(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' })
+		if base == 'x' {
+			digits(func(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' })
+		} else {
+			digits(isDigit) // a keyword may follow at once, as in 0b1and x
+		}
 		return s.pos
 	}
 	digits(isDigit)
