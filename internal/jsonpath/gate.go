@@ -2,6 +2,7 @@ package jsonpath
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -136,10 +137,11 @@ func bracket(text string) (seg segment, rest string, err error) {
 	case text[0] >= '0' && text[0] <= '9':
 		digits := len(text) - len(strings.TrimLeft(text, "0123456789"))
 		seg.kind = index
-		seg.index, err = strconv.Atoi(text[:digits])
-		if err != nil || seg.index >= 1<<53 || digits > 1 && text[0] == '0' {
+		n, err := strconv.ParseInt(text[:digits], 10, 64)
+		if err != nil || n >= 1<<53 || digits > 1 && text[0] == '0' {
 			return seg, "", fmt.Errorf("has an index that is no plain number below 2^53")
 		}
+		seg.index = int(min(n, math.MaxInt)) // no array is as long as that where an int has 32 bits
 		rest = text[digits:]
 	default:
 		return seg, "", fmt.Errorf(`has a bracket that is none of ["name"], [n] and [*]`)
