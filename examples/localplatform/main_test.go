@@ -105,6 +105,14 @@ func TestStop(t *testing.T) {
 	form, _ := io.ReadAll(resp.Body)
 	_ = resp.Body.Close()
 	has(t, checkPage(t, string(form)).say(), "a world with 1 tool: get_weather")
+	resp, err = http.PostForm(p.url+"runs/sample", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != 404 { // the sample agent knows the tools of its shop only
+		t.Errorf("the sample in another world: %d", resp.StatusCode)
+	}
 	resp, err = http.PostForm(p.url+"runs", url.Values{"url": {agent.URL}, "instruction": {"Wait."}})
 	if err != nil {
 		t.Fatal(err)

@@ -25,26 +25,29 @@ type local struct {
 
 func start(t *testing.T, keep int) *local {
 	t.Helper()
-	world, err := loadWorld("")
-	if err != nil {
+	o := options{keep: keep}
+	if err := o.load(""); err != nil {
 		t.Fatal(err)
 	}
-	return startWorld(t, world, keep)
+	return startWith(t, o)
 }
 
-func startWorld(t *testing.T, world proxytest.World, keep int) *local {
+func startWorld(t *testing.T, world proxytest.World) *local {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
+	return startWith(t, options{world: world, keep: 10})
+}
+
+func startWith(t *testing.T, o options) *local {
+	t.Helper()
 	server := httptest.NewUnstartedServer(nil)
-	s, err := newServer(ctx, baseURL(server.Listener.Addr()), world, keep)
+	s, err := newServer(baseURL(server.Listener.Addr()), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	server.Config.Handler = s.handler()
 	server.Start()
 	t.Cleanup(func() {
-		cancel()
-		s.runs.wait()
+		s.runs.stop()
 		server.Close()
 	})
 	return &local{s, t}
@@ -182,7 +185,7 @@ func TestSample(t *testing.T) {
 	has(t, page.id("messages").say(), "user", "Order #4521", "assistant", "get_order call_1", `{"order_id":"4521"}`, "tool answers call_1", "Thinking", "assistant", "is refunded")
 	has(t, page.id("contract").say(), "gradeable: an assistant message with text arrives", "requires one", "soft warning", "/metadata", "is dropped", "metadata_malformed")
 	has(t, page.id("failures").say(), "lock_contention", "refund_order", "1", "Transient")
-	has(t, page.id("raw").say(), "Ping answered 200", `{"ping":true}`, `{"ok":true}`, "Dispatch answered 200", `"run_id": 1`, `"odyssey_proxy_url": "`+l.base+"/runs/1/api/odyssey-proxy/", `"gateway-eu-1"`)
+	has(t, page.id("raw").say(), "Ping answered 200", `{"ping":true}`, `{"ok":true}`, "Dispatch answered 200", `"run_id": 1`, `"odyssey_proxy_url": "`+l.base+`/api/odyssey-proxy/runs/1"`, `"gateway-eu-1"`)
 
 	list := l.get("/")
 	has(t, list.id("run-1").say(), "#1", "Order #4521 arrived broken", "built-in sample agent", "completed", "4")
@@ -196,7 +199,7 @@ func TestSampleIsDeterministic(t *testing.T) {
 	}
 	l.runs.wait()
 	// To the agent they have numbers of their own.
-	has(t, l.get("/runs/2").id("raw").say(), `"task_id": 2`, `"run_id": 2`, l.base+"/runs/2/api/odyssey-proxy/")
+	has(t, l.get("/runs/2").id("raw").say(), `"task_id": 2`, `"run_id": 2`, l.base+`/api/odyssey-proxy/runs/2"`)
 	varying := regexp.MustCompile(`[0-9.]+ (ms|s)\b|\d\d:\d\d:\d\d|runs/\d+|Runs / #\d|"(run_id|task_id)": ?\d+|"run_token_jti": ?"[0-9a-f]+"|20\d\d-[^"]*Z`)
 	clean := func(path string) string { return varying.ReplaceAllString(l.get(path).named("main")[0].say(), "…") }
 	if one, two := clean("/runs/1"), clean("/runs/2"); one != two {
@@ -312,7 +315,7 @@ func TestWaitingCall(t *testing.T) {
 		<-release
 		return "ok", nil
 	}}}
-	l := startWorld(t, world, 10)
+	l := startWorld(t, world)
 	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		_, err := run.Proxy.Call(ctx, "slow", nil)
 		return &dispatch.Response{FinalResponse: "done"}, err
@@ -594,7 +597,7 @@ func TestProxyBounds(t *testing.T) {
 		page := l.get(path)
 		has(t, page.named("main")[0].say(), "3 requests after the end", "run_token_expired")
 		has(t, page.id("contract").say(), "Faults", "refused and not kept", tt.said)
-		for _, base = range []string{l.base + "/runs/99/api/odyssey-proxy", l.base + "/api/odyssey-proxy", l.base + "/api/odyssey-proxy/runs/1"} {
+		for _, base = range []string{l.base + "/api/odyssey-proxy/runs/99", l.base + "/api/odyssey-proxy", l.base + "/api/odyssey-proxy/runs/x"} {
 			if status, text := send("{}"); status != 401 || !strings.Contains(text, "run_token_invalid") {
 				t.Errorf("%s: %d %s", base, status, text)
 			}

@@ -44,7 +44,7 @@ func TestInjectedAndBroken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := startWorld(t, world, 10)
+	l := startWorld(t, world)
 	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		for range 2 {
 			_, _ = run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"})
@@ -85,7 +85,7 @@ func TestAttempts(t *testing.T) {
 		t.Fatal(err)
 	}
 	world.FailureRules = []proxytest.FailureRule{{Tool: "get_order", Nth: []int{2}, Status: 503, ErrorClass: "lock_contention"}}
-	l := startWorld(t, world, 10)
+	l := startWorld(t, world)
 	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		for range 3 {
 			if _, err := run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"}); err != nil {
@@ -112,15 +112,17 @@ func TestExchanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRecord(3, task{}, platform, bounds{})
-	r.begin(platform.NewRun())
+	r := &record{}
+	if err := r.begin(platform.NewRun()); err != nil {
+		t.Fatal(err)
+	}
 	for range 2 { // ping and dispatch
-		r.beat()
-		r.beat()
+		r.asking()
+		r.asking()
 		r.answered()
 	}
-	if len(r.beats) != 2 {
-		t.Errorf("%d exchanges, want 2", len(r.beats))
+	if len(r.legs) != 2 {
+		t.Errorf("%d exchanges, want 2", len(r.legs))
 	}
 }
 
