@@ -66,6 +66,7 @@ type page struct {
 	Exchanges []exchange
 
 	whole map[string]string // the texts that are cut, by key
+	bytes int               // of all texts
 }
 
 // failure is why a run failed.
@@ -153,6 +154,7 @@ func build(f facts, result *dispatchtest.Result) *page {
 	}
 	p.timeline(t, f, legs, result)
 	p.ledger(t, f)
+	p.bytes = t.bytes
 	return p
 }
 

@@ -30,10 +30,11 @@ type task struct {
 	Sample      bool // dispatched to the built-in agent
 }
 
-// bounds are how much a run may send to the proxy before it is cut off: everything is kept to be shown.
+// bounds are how much is kept to be shown.
 type bounds struct {
-	requests int
-	bytes    int64
+	requests int   // to the proxy, of a run before it is cut off
+	bytes    int64 // likewise
+	kept     int   // bytes of all runs that are over, but for the last
 }
 
 // record is one run, in progress or over. It is safe for concurrent use.
@@ -56,10 +57,14 @@ type record struct {
 	page     *page // of a run that is over
 }
 
-func (r *record) over() bool {
+// over reports whether the run is over, and how many bytes its page then takes.
+func (r *record) over() (bytes int, over bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.page != nil
+	if r.page == nil {
+		return 0, false
+	}
+	return r.page.bytes, true
 }
 
 // dispatch is the run, from the ping to the page that is kept of it. It sends nil to staged when the run has begun, and

@@ -40,7 +40,7 @@ func (rs *runs) start(task task, rules []proxytest.FailureRule) (*record, error)
 	}
 	busy := 0
 	for _, r := range rs.kept {
-		if !r.over() {
+		if _, over := r.over(); !over {
 			busy++
 		}
 	}
@@ -65,22 +65,23 @@ func (rs *runs) start(task task, rules []proxytest.FailureRule) (*record, error)
 	return r, nil
 }
 
-// drop forgets the oldest runs that are over until few enough are kept. Those in progress do not count, so that the one
+// drop forgets the oldest runs that are over until what is kept is within the bounds. Those in progress do not count, so that the one
 // that ends last is not the one to go.
 func (rs *runs) drop() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	over := 0
+	runs, bytes := 0, 0
 	for _, r := range rs.kept {
-		if r.over() {
-			over++
+		if n, over := r.over(); over {
+			runs, bytes = runs+1, bytes+n
 		}
 	}
 	rs.kept = slices.DeleteFunc(rs.kept, func(r *record) bool {
-		if over <= rs.keep || !r.over() {
+		n, over := r.over()
+		if !over || runs == 1 || runs <= rs.keep && bytes <= rs.bounds.kept {
 			return false
 		}
-		over--
+		runs, bytes = runs-1, bytes-n
 		return true
 	})
 }

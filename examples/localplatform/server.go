@@ -75,7 +75,7 @@ func newServer(base string, o options) (*server, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.runs = &runs{
 		ctx: ctx, cancel: cancel, base: base, platform: platform, state: o.world.InitialState, keep: o.keep,
-		bounds: bounds{requests: 2000, bytes: 64 << 20},
+		bounds: bounds{requests: 2000, bytes: 64 << 20, kept: 512 << 20},
 	}
 	return s, nil
 }
@@ -88,7 +88,10 @@ func (s *server) handler() http.Handler {
 	mux.HandleFunc("POST /runs", s.dispatch)
 	mux.HandleFunc("GET /runs/{id}", s.show)
 	mux.HandleFunc("GET /runs/{id}/text/{key}", s.whole)
-	mux.Handle("GET /static/", http.FileServerFS(static))
+	files, _ := static.ReadDir("static") // embedded
+	for _, file := range files {
+		mux.Handle("GET /static/"+file.Name(), http.FileServerFS(static))
+	}
 	mux.HandleFunc("/api/odyssey-proxy/runs/{id}/", s.proxy)
 	mux.HandleFunc("/api/odyssey-proxy/", func(w http.ResponseWriter, _ *http.Request) {
 		proxyError(w, http.StatusUnauthorized, "run_token_invalid", "the proxy of a run is at the URL that its dispatch names")
@@ -115,7 +118,7 @@ func (s *server) secure(next http.Handler) http.Handler {
 		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "+
 			"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
 		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Referrer-Policy", "same-origin") // with no-referrer our own forms would come with the origin null
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
@@ -265,8 +268,8 @@ func (s *server) proxy(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) noRun(w http.ResponseWriter) {
-	s.message(w, http.StatusNotFound, "There is no such run", fmt.Sprintf("localplatform keeps the last %d runs while it is running; "+
-		"the option -keep says how many.", s.runs.keep))
+	s.message(w, http.StatusNotFound, "There is no such run", fmt.Sprintf("localplatform keeps the last %d runs while it is running, "+
+		"fewer if they are large; the option -keep says how many.", s.runs.keep))
 }
 
 // message is a page that says one thing.

@@ -188,7 +188,7 @@ func TestSample(t *testing.T) {
 	has(t, page.id("raw").say(), "Ping answered 200", `{"ping":true}`, `{"ok":true}`, "Dispatch answered 200", `"run_id": 1`, `"odyssey_proxy_url": "`+l.base+`/api/odyssey-proxy/runs/1"`, `"gateway-eu-1"`)
 
 	list := l.get("/")
-	has(t, list.id("run-1").say(), "#1", "Order #4521 arrived broken", "built-in sample agent", "completed", "4")
+	has(t, list.id("run-1").say(), "#1", "completed", "Order #4521 arrived broken", "built-in sample agent", "4")
 }
 
 // Two runs of the sample differ in their times and ids only.
@@ -288,9 +288,12 @@ func TestInProgress(t *testing.T) {
 	if _, live := page.named("main")[0].attr["data-live"]; !live {
 		t.Error("a run in progress is live")
 	}
-	has(t, page.id("now").say(), "in progress", "waiting for the agent's answer", "1 call", "1 trace event")
-	if page.id("now").attr["aria-live"] != "polite" || page.id("refresh").named("a")[0].attr["href"] != path {
+	has(t, page.id("doing").say(), "waiting for the agent's answer", "1 call", "1 trace event")
+	if page.id("now").attr["role"] != "status" || page.id("refresh").named("a")[0].attr["href"] != path {
 		t.Error("no live region, or no link to refresh")
+	}
+	if said := page.id("now").say(); said != "◔ in progress" { // what changes all the time would be read out all the time
+		t.Errorf("the live region says %q", said)
 	}
 	has(t, page.id("events").say(), "Ping answered 200", "Dispatch", "thinking", "Well.", "get_order odyssey")
 	list := l.get("/")
@@ -429,12 +432,12 @@ func nil2agent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, erro
 
 func TestHeaders(t *testing.T) {
 	l := start(t, 10)
-	for _, path := range []string{"/", "/dispatch", "/nope", "/static/style.css", "/static/live.js", "/static/icon.svg"} {
+	for _, path := range []string{"/", "/dispatch", "/nope", "/static/style.css", "/static/live.js", "/static/icon.svg", "/static/nope", "/static/"} {
 		resp, _ := l.do(l.request("GET", path, ""))
 		csp := resp.Header.Get("Content-Security-Policy")
 		has(t, csp, "default-src 'none'", "style-src 'self'", "script-src 'self'", "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'")
 		hasNot(t, csp, "unsafe", "http:", "*")
-		if resp.Header.Get("X-Content-Type-Options") != "nosniff" || resp.Header.Get("Referrer-Policy") != "no-referrer" || resp.Header.Get("Cache-Control") != "no-store" {
+		if resp.Header.Get("X-Content-Type-Options") != "nosniff" || resp.Header.Get("Referrer-Policy") != "same-origin" || resp.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: %v", path, resp.Header)
 		}
 	}
@@ -517,7 +520,24 @@ func TestEviction(t *testing.T) {
 	if got := l.ids(); got != "6 5" {
 		t.Errorf("kept are %s", got)
 	}
-	has(t, l.get("/").named("main")[0].say(), "#6", "#5", "The last 2 runs are kept.")
+	has(t, l.get("/").named("main")[0].say(), "#6", "#5", "The last 2 runs are kept")
+}
+
+// Large runs make room sooner, but the last one stays.
+func TestEvictionOfLargeRuns(t *testing.T) {
+	l := start(t, 10)
+	l.runs.bounds.kept = 250_000
+	sizes := map[string]int{"1": 20_000, "2": 50_000, "3": 50_000, "4": 300_000}
+	agent := serveAgent(t, func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		return &dispatch.Response{FinalResponse: strings.Repeat("x", sizes[run.RunID])}, nil
+	})
+	for i, want := range []string{"1", "2 1", "3 2", "4"} {
+		l.dispatchTo(agent, nil)
+		l.runs.wait()
+		if got := l.ids(); got != want {
+			t.Errorf("after %d runs, kept are %s, want %s", i+1, got, want)
+		}
+	}
 }
 
 func (l *local) ids() string {

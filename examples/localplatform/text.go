@@ -45,13 +45,18 @@ func secretsOf(value string) []string {
 type texts struct {
 	secrets *strings.Replacer
 	whole   map[string]string // by key
+	bytes   int               // that are kept
 }
 
 func newTexts(secrets []string) *texts {
 	var pairs []string
 	for _, s := range secrets {
-		quoted, _ := json.Marshal(s) // a string can be written
-		pairs = append(pairs, s, removed, string(quoted[1:len(quoted)-1]), removed)
+		pairs = append(pairs, s, removed)
+		// In JSON, as it has to be escaped and as some escape it besides.
+		escaped := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s)
+		pairs = append(pairs, escaped, removed, strings.ReplaceAll(escaped, "/", `\/`), removed)
+		escaped = strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`).Replace(escaped)
+		pairs = append(pairs, escaped, removed)
 	}
 	return &texts{secrets: strings.NewReplacer(pairs...), whole: map[string]string{}}
 }
@@ -85,8 +90,10 @@ func (t *texts) show(key, whole string, pretty []byte) text {
 	shown, cut := cutText(shown, maxShown)
 	if cut {
 		t.whole[key] = whole
+		t.bytes += len(whole)
 	}
 	shown = visible(shown)
+	t.bytes += len(shown)
 	return text{Key: key, Shown: shown, JSON: isJSON, Cut: cut, Size: size(len(whole)), Tall: len(shown) > 1000 || strings.Count(shown, "\n") > 14}
 }
 
@@ -102,7 +109,7 @@ func cutText(s string, n int) (string, bool) {
 }
 
 // visible shows characters that act rather than show: those that turn the direction of writing, so that a page could be
-// made to read otherwise than it is, those without any width, and control characters.
+// made to read otherwise than it is, those that hide a text from people but not from a model, and control characters.
 func visible(s string) string {
 	if !strings.ContainsFunc(s, acts) && utf8.ValidString(s) {
 		return s
@@ -123,7 +130,11 @@ func acts(r rune) bool {
 	if r == '\n' || r == '\t' || r == '\r' {
 		return false
 	}
-	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control) || r == 0x200B || r == 0x2060 || r == 0xFEFF
+	if r == '\u200C' || r == '\u200D' { // which Persian and emoji are written with
+		return false
+	}
+	return unicode.IsControl(r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) ||
+		unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
 
 // width is how long a line of JSON may be before it is laid out over several.

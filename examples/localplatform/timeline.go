@@ -134,7 +134,7 @@ func (p *page) timeline(t *texts, f facts, legs []leg, result *dispatchtest.Resu
 		after = l.last
 		if k > 0 && l.answer != nil {
 			said = text{}
-			if result != nil {
+			if turn > 0 && result != nil {
 				said = t.text("answer-"+strconv.Itoa(k), result.Turns[k-1].FinalResponse)
 			}
 			p.Items = append(p.Items, item{ID: fmt.Sprintf("answer-%d", k), Kind: "answer", At: l.at + l.answer.Took, Exchange: l.answer, Said: said, Turn: turn})
@@ -302,6 +302,8 @@ func newTrace(t *texts, tr proxytest.Trace) (*trace, time.Time) {
 // length is a duration for people.
 func length(d time.Duration) string {
 	switch {
+	case d < 10*time.Microsecond:
+		return "0 ms"
 	case d < time.Millisecond:
 		return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
 	case d < 100*time.Millisecond:

@@ -224,7 +224,8 @@ func TestClickThrough(t *testing.T) {
 	if !eval[bool](v, `document.getElementById("main").hasAttribute("data-live")`) {
 		t.Fatal("the run was over before it could be watched")
 	}
-	v.says("#now", "in progress", "waiting for the agent's answer")
+	v.says("#now", "in progress")
+	v.says("#doing", "waiting for the agent's answer", "so far")
 	before := eval[int](v, `window.stayed = true, document.querySelectorAll("#events > li").length`)
 	v.tabTo("#events summary")
 	v.do(enter)
