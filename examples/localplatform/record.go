@@ -9,10 +9,12 @@ import (
 	"net/http/httptrace"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/secret"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -47,6 +49,7 @@ type record struct {
 	task     task
 	platform *proxytest.Platform // nil when the run is over
 	run      *proxytest.Run      // likewise
+	token    secret.Set          // its token, also when it is over
 	before   ledger.Snapshot
 	legs     []leg
 	waiting  bool // for the first byte of an answer
@@ -109,6 +112,7 @@ func (r *record) begin(run *proxytest.Run) (err error) {
 	defer r.mu.Unlock()
 	r.id, err = strconv.Atoi(run.ID)
 	r.started, r.run, r.before = time.Now(), run, run.Ledger().Snapshot()
+	r.token = secret.NewSet([]string{run.Token}, nil)
 	return err
 }
 
@@ -181,27 +185,28 @@ func (r *record) summary() summary {
 
 // serveProxy is the run's proxy.
 func (r *record) serveProxy(w http.ResponseWriter, req *http.Request) {
-	platform, class := r.admit(req)
+	platform, status, class, message := r.admit(req)
 	req.Body = http.MaxBytesReader(w, req.Body, 2<<20) // above the proxy's own limit, which answers better
 	if platform != nil {
 		platform.ServeHTTP(w, req)
 		return
 	}
 	_, _ = io.Copy(io.Discard, req.Body) // or the connection would break before the answer arrives
-	if class == "run_token_expired" {
-		proxyError(w, http.StatusUnauthorized, class, "the run is over")
-	} else {
-		proxyError(w, http.StatusTooManyRequests, class, "the run has sent more than localplatform keeps of one run")
-	}
+	proxyError(w, status, class, message)
 }
 
-// admit counts a request of the run, and returns nil and an error class if it may not go on.
-func (r *record) admit(req *http.Request) (*proxytest.Platform, string) {
+// admit counts a request of the run, and returns no platform but an answer if it may not go on. What does not have the
+// run's token is none of its requests.
+func (r *record) admit(req *http.Request) (p *proxytest.Platform, status int, class, message string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	bearer, _ := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer ")
+	if !r.token.Has(bearer) && !r.token.Has(req.Header.Get("X-Pipelines-Run-Token")) {
+		return nil, http.StatusUnauthorized, "run_token_invalid", "the run token is missing or not the run's"
+	}
 	if r.platform == nil {
 		r.late++
-		return nil, "run_token_expired"
+		return nil, http.StatusUnauthorized, "run_token_expired", "the run is over"
 	}
 	r.requests++
 	r.received += max(req.ContentLength, 0)
@@ -210,9 +215,9 @@ func (r *record) admit(req *http.Request) (*proxytest.Platform, string) {
 	}
 	if r.requests > r.bounds.requests || r.received > r.bounds.bytes {
 		r.refused++
-		return nil, "rate_limited"
+		return nil, http.StatusTooManyRequests, "rate_limited", "the run has sent more than localplatform keeps of one run"
 	}
-	return r.platform, ""
+	return r.platform, 0, "", ""
 }
 
 // proxyError answers as the proxy does.

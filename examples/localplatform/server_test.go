@@ -148,6 +148,7 @@ func hasNot(t *testing.T, text string, parts ...string) {
 }
 
 func TestSample(t *testing.T) {
+	t.Parallel()
 	l := start(t, 10)
 	has(t, l.get("/").say(), "Run the sample agent", "Nothing has run yet")
 	resp, _ := l.post("/runs/sample", nil)
@@ -193,6 +194,7 @@ func TestSample(t *testing.T) {
 
 // Two runs of the sample differ in their times and ids only.
 func TestSampleIsDeterministic(t *testing.T) {
+	t.Parallel()
 	l := start(t, 10)
 	for range 2 {
 		l.post("/runs/sample", nil)
@@ -208,6 +210,7 @@ func TestSampleIsDeterministic(t *testing.T) {
 }
 
 func TestFailures(t *testing.T) {
+	t.Parallel()
 	down := httptest.NewServer(nil)
 	down.Close()
 	answer := func(status int, contentType, body string) http.Handler {
@@ -592,12 +595,22 @@ func TestProxyBounds(t *testing.T) {
 			resp, text := l.do(req)
 			return resp.StatusCode, text
 		}
+		stranger := func(base string) { // whose requests are none of the run's
+			for range 3 {
+				req, _ := http.NewRequest("POST", base+"/tools/get_order", strings.NewReader("{}"))
+				req.Header.Set("Authorization", "Bearer run-of-somebody-else")
+				if resp, text := l.do(req); resp.StatusCode != 401 || !strings.Contains(text, "run_token_invalid") {
+					t.Errorf("another token: %d %s", resp.StatusCode, text)
+				}
+			}
+		}
 		path := l.dispatchTo(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if token = r.Header.Get("X-Pipelines-Run-Token"); token == "" {
 				fmt.Fprint(w, `{"ok":true}`)
 				return
 			}
 			base = r.Header.Get("X-Pipelines-Odyssey-Proxy-Url")
+			stranger(base)
 			for range tt.sends {
 				if status, text := send(tt.body); status != 200 {
 					t.Errorf("%d %s", status, text)
@@ -614,6 +627,7 @@ func TestProxyBounds(t *testing.T) {
 				t.Errorf("after the end: %d %s", status, text)
 			}
 		}
+		stranger(base)
 		page := l.get(path)
 		has(t, page.named("main")[0].say(), "3 requests after the end", "run_token_expired")
 		has(t, page.id("contract").say(), "Faults", "refused and not kept", tt.said)

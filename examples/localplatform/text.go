@@ -43,27 +43,33 @@ func secretsOf(value string) []string {
 
 // texts makes what comes from outside fit to be shown, and keeps the whole of what is cut.
 type texts struct {
-	secrets *strings.Replacer
+	secrets []string          // in every way that they are written
 	whole   map[string]string // by key
 	bytes   int               // that are kept
 }
 
 func newTexts(secrets []string) *texts {
-	var pairs []string
+	t := &texts{whole: map[string]string{}}
 	for _, s := range secrets {
-		pairs = append(pairs, s, removed)
 		// In JSON, as it has to be escaped and as some escape it besides.
 		escaped := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s)
-		pairs = append(pairs, escaped, removed, strings.ReplaceAll(escaped, "/", `\/`), removed)
-		escaped = strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`).Replace(escaped)
-		pairs = append(pairs, escaped, removed)
+		html := strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`).Replace(escaped)
+		t.secrets = append(t.secrets, s, escaped, strings.ReplaceAll(escaped, "/", `\/`), html)
 	}
-	return &texts{secrets: strings.NewReplacer(pairs...), whole: map[string]string{}}
+	return t
+}
+
+// clean takes the secrets out.
+func (t *texts) clean(s string) string {
+	for _, secret := range t.secrets {
+		s = strings.ReplaceAll(s, secret, removed) // which is s itself, and fast, if there is none
+	}
+	return s
 }
 
 // line is a short text: a name, a reason.
 func (t *texts) line(s string) string {
-	shown, cut := cutText(visible(t.secrets.Replace(s)), 500)
+	shown, cut := cutText(visible(t.clean(s)), 500)
 	if cut {
 		return shown + "…"
 	}
@@ -71,14 +77,14 @@ func (t *texts) line(s string) string {
 }
 
 // text is a text of any length. Keys are unique in a run, and stay what they are while it goes on.
-func (t *texts) text(key, s string) text { return t.show(key, t.secrets.Replace(s), nil) }
+func (t *texts) text(key, s string) text { return t.show(key, t.clean(s), nil) }
 
 // json is JSON of any length, indented if that helps.
 func (t *texts) json(key string, raw json.RawMessage) text {
 	if raw == nil {
 		return text{}
 	}
-	whole := t.secrets.Replace(string(raw))
+	whole := t.clean(string(raw))
 	return t.show(key, whole, indented(whole))
 }
 

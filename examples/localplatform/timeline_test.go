@@ -80,6 +80,7 @@ func TestTraceOrder(t *testing.T) {
 
 // The same call made twice is two entries; only attempts of one call are one.
 func TestAttempts(t *testing.T) {
+	t.Parallel()
 	world, err := shop()
 	if err != nil {
 		t.Fatal(err)

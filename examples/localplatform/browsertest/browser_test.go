@@ -207,6 +207,7 @@ func (v *visit) looks(name string) {
 
 // A visit with the keyboard alone: the sample is dispatched, the run comes up to date by itself, and its page is read.
 func TestClickThrough(t *testing.T) {
+	t.Parallel()
 	v := open(t)
 	v.do(chromedp.Navigate(v.base), chromedp.WaitVisible("h1"))
 	v.says("main", "Runs", "Nothing has run yet")
@@ -264,6 +265,7 @@ func TestClickThrough(t *testing.T) {
 
 // The form: what is wrong is said, found by keyboard and screen reader, and mended.
 func TestForm(t *testing.T) {
+	t.Parallel()
 	v := open(t)
 	v.do(chromedp.Navigate(v.base + "dispatch"))
 	v.tabTo("#instruction")
