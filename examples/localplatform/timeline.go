@@ -49,8 +49,6 @@ type call struct {
 	Policy    string
 	Adapter   []string // what the ledger adapter decided
 	Writes    []write
-	key       string
-	repeat    int // the number of the last attempt
 }
 
 // Result reports whether the call was answered with a result in the end.
@@ -157,26 +155,31 @@ func (p *page) events(t *texts, f facts) []event {
 	var events []event
 	requests := slices.Concat(f.record.Calls, f.record.Refused)
 	slices.SortFunc(requests, func(a, b proxytest.Call) int { return cmp.Compare(a.Order, b.Order) })
-	var calls []*call
+	type request struct {
+		trace                  bool
+		tool, actor, arguments string
+		n                      int
+	}
+	next := map[request][]*call{} // calls without a result, by the attempt that would be another one of theirs
 	for _, c := range requests {
 		p.count(t, c)
 		at := c.At.Sub(f.started)
-		key := fmt.Sprintf("%t\x00%s\x00%s\x00%s", c.Trace, c.Tool, c.Actor, c.Arguments)
-		i := len(calls) - 1
-		for i >= 0 && (calls[i].key != key || calls[i].repeat != c.Attempt-1 || calls[i].Result()) {
-			i--
-		}
-		if i < 0 {
-			id := "event-" + strconv.Itoa(c.Order)
-			calls = append(calls, &call{Tool: t.line(c.Tool), Arguments: t.json(id+"-arguments", c.Arguments), key: key})
-			i = len(calls) - 1
-			kind := "call"
+		this := request{c.Trace, c.Tool, c.Actor, string(c.Arguments), c.Attempt}
+		var of *call
+		if waiting := next[this]; len(waiting) > 0 {
+			of, next[this] = waiting[len(waiting)-1], waiting[:len(waiting)-1]
+		} else {
+			id, kind := "event-"+strconv.Itoa(c.Order), "call"
 			if c.Trace {
 				kind = "trace-refused"
 			}
-			events = append(events, event{c.At, c.Order, item{ID: id, Kind: kind, At: at, Actor: t.line(c.Actor), Call: calls[i]}})
+			of = &call{Tool: t.line(c.Tool), Arguments: t.json(id+"-arguments", c.Arguments)}
+			events = append(events, event{c.At, c.Order, item{ID: id, Kind: kind, At: at, Actor: t.line(c.Actor), Call: of}})
 		}
-		calls[i].add(t, c, at)
+		of.add(t, c, at)
+		if this.n++; !of.Result() {
+			next[this] = append(next[this], of)
+		}
 	}
 	for _, tr := range f.record.Traces {
 		p.Traces++
@@ -239,7 +242,7 @@ func (c *call) add(t *texts, r proxytest.Call, at time.Duration) {
 		N: len(c.Attempts) + 1, At: at, Status: r.Status, Class: t.line(r.ErrorClass), Reason: t.line(r.Reason), Rule: r.Rule,
 		Latency: milliseconds(r.LatencyMS), OK: ok,
 	})
-	c.repeat, c.Waiting = r.Attempt, waiting(r)
+	c.Waiting = waiting(r)
 	c.Latency, c.Rule, c.Policy = milliseconds(r.LatencyMS), r.Rule, string(r.Policy)
 	if !ok {
 		return
