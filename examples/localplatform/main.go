@@ -122,17 +122,18 @@ func serve(ctx context.Context, o options, stdout io.Writer) error {
 		_ = listener.Close()
 		return err
 	}
-	defer s.runs.stop()
 	server := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }() // ends with Shutdown or Close
 	fmt.Fprintf(stdout, "localplatform: %s/ (Ctrl-C stops it)\n", s.base)
 	select {
-	case err := <-failed:
-		return err
+	case err = <-failed:
 	case <-ctx.Done():
 	}
-	s.runs.stop() // now, so that what they wait for does not keep the server
+	s.runs.stop() // first, so that what they wait for does not keep the server
+	if err != nil {
+		return err
+	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	if server.Shutdown(last) != nil {

@@ -180,6 +180,9 @@ func TestSample(t *testing.T) {
 		"send_message odyssey", "failure rule 1", `{"sent":true}`,
 		"subagent_final", "Refunded and told the customer.",
 		"Answer answered 200")
+	if text := page.id("events").say(); !regexp.MustCompile(`send_message odyssey ?1\.\d\d s`).MatchString(text) {
+		t.Errorf("the latency of send_message is missing in\n%s", text)
+	}
 	has(t, page.id("changes").say(), "added", "/message/message_1", "changed", "/order/4521/status", `"delivered"`, `"refunded"`, "added", "flag tracked:pk_7")
 	has(t, page.id("before").say(), `"in transit"`)
 	has(t, page.id("after").say(), `"refunded"`, `"box damaged"`, "tracked:pk_7")
@@ -349,6 +352,29 @@ func TestSession(t *testing.T) {
 	has(t, page.id("raw").say(), "Dispatch of turn 1", "Dispatch of turn 2", "Dispatch of turn 3")
 	again := l.get("/dispatch?again=1")
 	has(t, again.id("user_turns").say(), "Second. Third.")
+}
+
+// The turns of a session stand apart while it is under way, too.
+func TestSessionInProgress(t *testing.T) {
+	l := start(t, 10)
+	reached, release := make(chan struct{}), make(chan struct{})
+	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		_, err := run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "turn-" + run.TurnID})
+		if run.TurnID == "2" {
+			close(reached)
+			<-release
+		}
+		return &dispatch.Response{FinalResponse: "reply"}, err
+	}), map[string]string{"instruction": "First.", "user_turns": "Second.\nThird."})
+	<-reached
+	page := l.get(path)
+	has(t, page.id("doing").say(), "waiting for the agent's answer to turn 2 of 3", "2 calls")
+	has(t, page.id("events").say(), "Ping answered 200", "Dispatch, turn 1", "First.", "turn-1", "Answer to turn 1 answered 200",
+		"Dispatch, turn 2", "Second.", "turn-2")
+	hasNot(t, page.id("events").say(), "Third.", "Answer to turn 2")
+	close(release)
+	l.runs.wait()
+	has(t, l.get(path).id("events").say(), "turn-2", "Answer to turn 2", "turn-3", "Answer to turn 3")
 }
 
 // What is shown comes from the agent, and may be anything.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -17,6 +18,7 @@ func TestRefusedCalls(t *testing.T) {
 	l := start(t, 10)
 	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		_, _ = run.Proxy.Call(ctx, "get_ordr", nil)
+		_, _ = run.Proxy.Call(ctx, "get_ordr", nil)
 		_, _ = run.Proxy.Call(ctx, "get_order", map[string]any{"order_id": nil})
 		return &dispatch.Response{FinalResponse: "done"}, nil
 	}), nil)
@@ -25,9 +27,9 @@ func TestRefusedCalls(t *testing.T) {
 	has(t, page.id("events").say(),
 		"get_ordr refused", "Attempt 1", "404 tool_not_executable", "is not declared", "arguments", "{}",
 		"get_order refused", "422 invalid_arguments", "/order_id must be a string", `{"order_id":null}`)
-	has(t, page.id("facts").say(), "0 + 2 refused")
+	has(t, page.id("facts").say(), "0 + 3 refused")
 	has(t, page.id("failures").say(), "invalid_arguments", "get_order", "1", "input_schema")
-	has(t, page.id("failures").say(), "tool_not_executable", "get_ordr", "1", "not declared in the world")
+	has(t, page.id("failures").say(), "tool_not_executable", "get_ordr", "2", "not declared in the world")
 	has(t, page.id("contract").say(), "Faults", "get_ordr")
 }
 
@@ -104,6 +106,21 @@ func TestAttempts(t *testing.T) {
 	has(t, second, "get_order odyssey", "2 attempts", "Attempt 1", "503 lock_contention", "Attempt 2", "answered", "get_order odyssey")
 	if strings.Count(text, "2 attempts") != 1 || strings.Count(text, "Attempt ") != 2 {
 		t.Errorf("the attempts are not together in\n%s", text)
+	}
+}
+
+// What the agent sends while its answer is on the way was accepted, so it is shown, behind the answer.
+func TestAfterTheAnswer(t *testing.T) {
+	trace := func(order int) proxytest.Trace {
+		return proxytest.Trace{Event: proxy.EventThinking, Payload: []byte(`{"text":"x"}`), Order: order}
+	}
+	p := build(facts{record: &proxytest.Record{Traces: []proxytest.Trace{trace(1), trace(3)}}}, &dispatchtest.Result{Turns: []dispatchtest.Turn{{Last: 2}}})
+	var ids []string
+	for _, i := range p.Items {
+		ids = append(ids, i.ID)
+	}
+	if got := strings.Join(ids, " "); got != "ping dispatch-1 event-1 answer-1 event-3" {
+		t.Errorf("%s", got)
 	}
 }
 

@@ -301,4 +301,12 @@ func TestForm(t *testing.T) {
 		t.Error("the auth value is on the page")
 	}
 	v.looks("the failed run")
+
+	// What is no longer there when the run is over does not take the focus along.
+	v.do(chromedp.Navigate(v.base), chromedp.Click(`form[action="/runs/sample"] button`), chromedp.WaitVisible("#refresh"))
+	v.tabTo("#refresh a")
+	v.until(`!document.getElementById("main").hasAttribute("data-live")`)
+	if focused := eval[string](v, "document.activeElement.id"); focused != "main" {
+		t.Errorf("the focus went to %q", focused)
+	}
 }

@@ -68,7 +68,9 @@
       try {
         const answer = await fetch(location.pathname, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(10000) });
         const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+        const focused = document.activeElement;
         update(main(), fresh.getElementById("main"));
+        if (!focused.isConnected) main().focus({ preventScroll: true }); // where the link to refresh has gone, or a row
         document.title = fresh.title;
         failures = 0;
       } catch {
