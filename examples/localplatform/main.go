@@ -4,8 +4,9 @@
 //	go run ./examples/localplatform
 //	go run ./examples/localplatform -world world.json -addr 127.0.0.1:9000
 //
-// Everything happens on loopback and nothing is loaded from elsewhere. A sample agent is built in, so that there is
-// something to look at with one click. Runs are kept in memory, the last -keep of them, and are gone when it stops.
+// Everything happens on loopback and nothing is loaded from elsewhere. Without -world there is a sample agent, so
+// that there is something to look at with one click. Runs are kept in memory, the last -keep of them, fewer if they are
+// large, and are gone when it stops.
 //
 // The exit status is 0 after an interrupt, 1 if it cannot serve, 2 for a mistake on the command line or in the world.
 package main
