@@ -37,7 +37,6 @@ var ofRun = map[string]advice{
 	"agent_bad_response":          {warning, "The answer is not what the platform reads: a 2xx with a JSON object and a final_response that is not empty. Redirects are not followed, and an HTML page is often a login page or a proxy that stands before the agent."},
 	"agent_unreachable":           {danger, "Nothing answers at this address. Is the agent running, on this host and port? Inside of a container, 127.0.0.1 is the container itself."},
 	"response_contract_violation": {danger, "The registration demands a gradeable transcript. Send messages with at least one assistant message that has text; see the contract report."},
-	"internal_error":              {danger, "The run could not be staged; the reason is above."},
 }
 
 // ofProxy are the classes that the proxy refuses requests with.

@@ -93,6 +93,7 @@ func TestFormProblems(t *testing.T) {
 }
 
 func TestFormBodies(t *testing.T) {
+	t.Parallel()
 	l := start(t, 10)
 	resp, body := l.post("/runs", map[string]string{"input": strings.Repeat("x", 5<<20)})
 	if resp.StatusCode != http.StatusRequestEntityTooLarge {

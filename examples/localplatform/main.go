@@ -4,8 +4,9 @@
 //	go run ./examples/localplatform
 //	go run ./examples/localplatform -world world.json -addr 127.0.0.1:9000
 //
-// Everything happens on loopback and nothing is loaded from elsewhere. A sample agent is built in, so that there is
-// something to look at with one click. Runs are kept in memory, the last -keep of them, and are gone when it stops.
+// Everything happens on loopback and nothing is loaded from elsewhere. Without -world there is a sample agent, so
+// that there is something to look at with one click. Runs are kept in memory, the last -keep of them, fewer if they are
+// large, and are gone when it stops.
 //
 // The exit status is 0 after an interrupt, 1 if it cannot serve, 2 for a mistake on the command line or in the world.
 package main
@@ -34,45 +35,75 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var o options
 	flags := flag.NewFlagSet("localplatform", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	addr := flags.String("addr", "127.0.0.1:8700", "the `address` to serve on; port 0 is any free one")
-	worldFile := flags.String("world", "", "JSON `file` with the world that tasks meet (default: the sample's shop)")
-	keep := flags.Int("keep", 200, "how many runs are kept beside those in progress; the oldest is dropped")
-	insecure := flags.Bool("insecure-listen", false, "allow an -addr that others can reach: they can see every run and dispatch tasks")
+	flags.StringVar(&o.addr, "addr", "127.0.0.1:8700", "the `address` to serve on; port 0 is any free one")
+	worldFile := flags.String("world", "", "JSON `file` with the world that tasks meet (default: the sample's shop, with the sample agent)")
+	flags.IntVar(&o.keep, "keep", 200, "how many runs are kept beside those in progress; the oldest is dropped")
+	flags.BoolVar(&o.insecure, "insecure-listen", false, "allow an -addr that others can reach: they can see every run and dispatch tasks")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return 0
 		}
 		return 2
 	}
-	world, err := check(flags, *addr, *worldFile, *keep, *insecure)
+	err := o.check(flags)
+	if err == nil {
+		err = o.load(*worldFile)
+	}
 	if err != nil {
 		fmt.Fprintf(stderr, "localplatform: %v\n", err)
 		return 2
 	}
-	if err := serve(ctx, *addr, world, *keep, *insecure, stdout); err != nil {
+	if err := serve(ctx, o, stdout); err != nil {
 		fmt.Fprintf(stderr, "localplatform: %v\n", err)
 		return 1
 	}
 	return 0
 }
 
+// options are the command line.
+type options struct {
+	addr     string
+	world    proxytest.World
+	sample   bool // the world is the sample's
+	keep     int
+	insecure bool // others may reach the server
+}
+
 // check finds the mistakes of the command line.
-func check(flags *flag.FlagSet, addr, worldFile string, keep int, insecure bool) (proxytest.World, error) {
-	host, _, err := net.SplitHostPort(addr)
+func (o *options) check(flags *flag.FlagSet) error {
+	host, _, err := net.SplitHostPort(o.addr)
 	switch {
 	case flags.NArg() > 0:
-		return proxytest.World{}, fmt.Errorf("unexpected argument %q; see -h", flags.Arg(0))
+		return fmt.Errorf("unexpected argument %q; see -h", flags.Arg(0))
 	case err != nil:
-		return proxytest.World{}, fmt.Errorf("-addr %q is no host and port, such as 127.0.0.1:8700", addr)
-	case keep < 1:
-		return proxytest.World{}, fmt.Errorf("-keep is 1 or more, not %d", keep)
-	case !insecure && !isLoopback(host):
-		return proxytest.World{}, fmt.Errorf("-addr %s can be reached from other machines, and whoever reaches it sees every run and dispatches "+
-			"tasks; listen on 127.0.0.1, or add -insecure-listen if that is what you want", addr)
+		return fmt.Errorf("-addr %q is no host and port, such as 127.0.0.1:8700", o.addr)
+	case o.keep < 1:
+		return fmt.Errorf("-keep is 1 or more, not %d", o.keep)
+	case !o.insecure && !isLoopback(host):
+		return fmt.Errorf("-addr %s can be reached from other machines, and whoever reaches it sees every run and dispatches "+
+			"tasks; listen on 127.0.0.1, or add -insecure-listen if that is what you want", o.addr)
 	}
-	return loadWorld(worldFile)
+	return nil
+}
+
+// load reads the world that tasks meet; "" is the sample's shop.
+func (o *options) load(file string) (err error) {
+	if file == "" {
+		o.sample = true
+		o.world, err = shop()
+		return err
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("-world: %w", err)
+	}
+	if o.world, err = proxytest.ParseWorld(data); err != nil {
+		return fmt.Errorf("-world %s: %w", file, err)
+	}
+	return nil
 }
 
 func isLoopback(host string) bool {
@@ -81,31 +112,29 @@ func isLoopback(host string) bool {
 }
 
 // serve serves until ctx ends.
-func serve(ctx context.Context, addr string, world proxytest.World, keep int, insecure bool, stdout io.Writer) error {
-	listener, err := net.Listen("tcp", addr)
+func serve(ctx context.Context, o options, stdout io.Writer) error {
+	listener, err := net.Listen("tcp", o.addr)
 	if err != nil {
 		return fmt.Errorf("%s cannot be listened on: %w\nis another localplatform, or another program, using the port? "+
-			"Choose another with -addr, such as -addr 127.0.0.1:0 for any free one", addr, err)
+			"Choose another with -addr, such as -addr 127.0.0.1:0 for any free one", o.addr, err)
 	}
-	runs, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	s, err := newServer(runs, baseURL(listener.Addr()), world, keep)
+	s, err := newServer(baseURL(listener.Addr()), o)
 	if err != nil {
 		_ = listener.Close()
 		return err
 	}
-	s.insecure = insecure
 	server := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }() // ends with Shutdown or Close
 	fmt.Fprintf(stdout, "localplatform: %s/ (Ctrl-C stops it)\n", s.base)
 	select {
-	case err := <-failed:
-		return err
+	case err = <-failed:
 	case <-ctx.Done():
 	}
-	stop() // runs in progress end now, so that what they wait for does not keep the server
-	s.runs.wait()
+	s.runs.stop() // first, so that what they wait for does not keep the server
+	if err != nil {
+		return err
+	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	if server.Shutdown(last) != nil {

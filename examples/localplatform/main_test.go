@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestCommandLine(t *testing.T) {
@@ -83,11 +84,12 @@ func launch(t *testing.T, args ...string) *program {
 
 // The program says where it is, stops when asked to, and takes the runs in progress with it.
 func TestStop(t *testing.T) {
-	reached := make(chan struct{})
+	reached, left := make(chan struct{}), make(chan struct{})
 	agent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.ReadAll(r.Body)
 		close(reached)
 		<-r.Context().Done()
+		close(left)
 	}))
 	defer agent.Close()
 	world := filepath.Join(t.TempDir(), "world.json")
@@ -105,6 +107,14 @@ func TestStop(t *testing.T) {
 	form, _ := io.ReadAll(resp.Body)
 	_ = resp.Body.Close()
 	has(t, checkPage(t, string(form)).say(), "a world with 1 tool: get_weather")
+	resp, err = http.PostForm(p.url+"runs/sample", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != 404 { // the sample agent knows the tools of its shop only
+		t.Errorf("the sample in another world: %d", resp.StatusCode)
+	}
 	resp, err = http.PostForm(p.url+"runs", url.Values{"url": {agent.URL}, "instruction": {"Wait."}})
 	if err != nil {
 		t.Fatal(err)
@@ -117,6 +127,12 @@ func TestStop(t *testing.T) {
 	p.stop()
 	if status := <-p.status; status != 0 || p.stderr.Len() > 0 {
 		t.Errorf("status %d, said %q", status, p.stderr)
+	}
+	select {
+	case <-left:
+	case <-time.After(10 * time.Second):
+		agent.CloseClientConnections()
+		t.Error("the run goes on")
 	}
 	if resp, err := http.Get(p.url); err == nil {
 		_ = resp.Body.Close()

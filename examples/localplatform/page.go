@@ -20,20 +20,25 @@ const (
 	failed     = "failed"
 )
 
-// page is a run as it is shown. Everything in it that comes from outside has been through texts.
-type page struct {
+// summary is a run in the list.
+type summary struct {
 	ID       int
 	Title    string // the instruction on one line
-	Status   string
-	Failure  *failure // of a run that failed
-	Warnings []string
-	Doing    string // what a run in progress waits for
-
 	URL      string
 	Sample   bool
-	Auth     string // the name of the auth header, if one was sent
+	Status   string
+	Failure  *failure // of a run that failed
 	Started  time.Time
 	Duration time.Duration
+	Calls    int // answered with a result
+}
+
+// page is a run as it is shown. Everything in it that comes from outside has been through texts.
+type page struct {
+	summary
+	Warnings []string
+	Doing    string // what a run in progress waits for
+	Auth     string // the name of the auth header, if one was sent
 	Timeout  time.Duration
 	Strict   bool
 
@@ -44,7 +49,6 @@ type page struct {
 
 	Items    []item
 	Actors   []string
-	Calls    int // answered with a result
 	Refused  int
 	Traces   int
 	Failures []failures
@@ -61,7 +65,8 @@ type page struct {
 
 	Exchanges []exchange
 
-	texts *texts
+	whole map[string]string // the texts that are cut, by key
+	bytes int               // of all texts
 }
 
 // failure is why a run failed.
@@ -116,14 +121,19 @@ type exchange struct {
 	Took    time.Duration
 }
 
-// build makes the page of a run. Without a result the run is in progress, unless there is an error.
-func build(f facts, result *dispatchtest.Result, err error) *page {
+func summarize(f facts, t *texts) summary {
+	return summary{
+		ID: f.id, Title: t.line(f.task.Instruction), URL: t.line(f.task.URL), Sample: f.task.Sample, Status: inProgress,
+		Started: f.started, Duration: f.ended.Sub(f.started), Calls: len(f.record.Calls),
+	}
+}
+
+// build makes the page of a run. Without a result the run is in progress.
+func build(f facts, result *dispatchtest.Result) *page {
 	t := newTexts(f.secrets)
 	p := &page{
-		ID: f.id, Title: t.line(f.task.Instruction), Status: inProgress, texts: t,
-		URL: t.line(f.task.URL), Sample: f.task.Sample, Started: f.started, Duration: f.ended.Sub(f.started),
-		Timeout: f.task.Timeout, Strict: f.task.Strict,
-		Instruction: t.text("instruction", f.task.Instruction), Input: t.json("input", f.task.Input),
+		summary: summarize(f, t), Timeout: f.task.Timeout, Strict: f.task.Strict,
+		Instruction: t.text("instruction", f.task.Instruction), Input: t.json("input", f.task.Input), whole: t.whole,
 	}
 	if f.task.AuthValue != "" {
 		p.Auth = cmp.Or(f.task.AuthHeader, "Authorization")
@@ -131,33 +141,35 @@ func build(f facts, result *dispatchtest.Result, err error) *page {
 	for i, turn := range f.task.UserTurns {
 		p.Turns = append(p.Turns, t.text("turn-"+strconv.Itoa(i+2), turn))
 	}
-	if len(f.beats) > 1 {
-		p.Doing = fmt.Sprintf("waiting for the agent's answer to turn %d of %d", len(f.beats)-1, len(f.task.script()))
-		if len(f.task.UserTurns) == 0 {
-			p.Doing = "waiting for the agent's answer"
-		}
+	legs := f.legs
+	if result == nil {
+		p.Doing = doing(len(legs), len(f.task.UserTurns)+1)
 	} else {
-		p.Doing = "waiting for the answer to the ping"
+		p.take(t, result)
+		legs = legsOf(result)
 	}
-	p.take(t, result, err)
 	if f.refused > 0 {
 		p.Faults = append(p.Faults, fmt.Sprintf("requests that were refused and not kept: %d; localplatform keeps %d requests and %s of one run",
 			f.refused, f.bounds.requests, size(int(f.bounds.bytes))))
 	}
-	p.timeline(t, f, result)
+	p.timeline(t, f, legs, result)
 	p.ledger(t, f)
+	p.bytes = t.bytes
 	return p
 }
 
+func doing(legs, turns int) string {
+	switch {
+	case legs < 2:
+		return "waiting for the answer to the ping"
+	case turns == 1:
+		return "waiting for the agent's answer"
+	}
+	return fmt.Sprintf("waiting for the agent's answer to turn %d of %d", legs-1, turns)
+}
+
 // take shows what the platform knows when the run is over.
-func (p *page) take(t *texts, result *dispatchtest.Result, err error) {
-	if err != nil {
-		p.fail(t, "internal_error", err.Error())
-		return
-	}
-	if result == nil {
-		return
-	}
+func (p *page) take(t *texts, result *dispatchtest.Result) {
 	p.Status = completed
 	if !result.OK() {
 		p.fail(t, string(result.ErrorClass), result.Error)
@@ -233,11 +245,8 @@ func newMessage(t *texts, key string, m dispatch.Message) message {
 
 // ledger shows the world before, after and in between.
 func (p *page) ledger(t *texts, f facts) {
-	if f.requests == nil {
-		return
-	}
-	p.Before, p.After = snapshot(t, "ledger-before", f.before), snapshot(t, "ledger-after", f.requests.State())
-	for i, c := range f.requests.Changes {
+	p.Before, p.After = snapshot(t, "ledger-before", f.before), snapshot(t, "ledger-after", f.record.State())
+	for i, c := range f.record.Changes {
 		key := "change-" + strconv.Itoa(i+1)
 		where := c.Pointer
 		if c.Flag != "" {

@@ -4,13 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/secret"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -28,13 +32,11 @@ type task struct {
 	Sample      bool // dispatched to the built-in agent
 }
 
-// script is what the user says, turn by turn.
-func (t *task) script() []string { return append([]string{t.Instruction}, t.UserTurns...) }
-
-// bounds are how much a run may send to the proxy before it is cut off: everything is kept to be shown.
+// bounds are how much is kept to be shown.
 type bounds struct {
-	requests int
-	bytes    int64
+	requests int   // to the proxy, of a run before it is cut off
+	bytes    int64 // likewise
+	kept     int   // bytes of all runs that are over, but for the last
 }
 
 // record is one run, in progress or over. It is safe for concurrent use.
@@ -46,9 +48,10 @@ type record struct {
 	mu       sync.Mutex
 	task     task
 	platform *proxytest.Platform // nil when the run is over
-	run      *proxytest.Run      // nil before it is staged and when it is over
+	run      *proxytest.Run      // likewise
+	token    secret.Set          // its token, also when it is over
 	before   ledger.Snapshot
-	beats    []beat
+	legs     []leg
 	waiting  bool // for the first byte of an answer
 	requests int
 	received int64
@@ -57,28 +60,23 @@ type record struct {
 	page     *page // of a run that is over
 }
 
-// beat is the beginning of an exchange with the agent: the ping, then a dispatch per turn.
-type beat struct {
-	at   time.Time
-	last int // the order of the last event before it
-}
-
-func newRecord(id int, task task, platform *proxytest.Platform, bounds bounds) *record {
-	return &record{id: id, task: task, started: time.Now(), platform: platform, bounds: bounds}
-}
-
-func (r *record) over() bool {
+// over reports whether the run is over, and how many bytes its page then takes.
+func (r *record) over() (bytes int, over bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.page != nil
+	if r.page == nil {
+		return 0, false
+	}
+	return r.page.bytes, true
 }
 
-// dispatch is the run, from the ping to the page that is kept of it.
-func (r *record) dispatch(ctx context.Context, base string) {
-	// The agent is asked once per exchange, but a connection that went stale is replaced without a word: only what comes
-	// after an answer is a new exchange.
+// dispatch is the run, from the ping to the page that is kept of it. It sends nil to staged when the run has begun, and
+// the error if it cannot begin.
+func (r *record) dispatch(ctx context.Context, base string, taskID int, staged chan<- error) {
+	// How far a run under way has come is known only from the connection. The agent is asked once per exchange, but a
+	// connection that went stale is replaced without a word: only what comes after an answer is a new exchange.
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn:              func(string) { r.beat() },
+		GetConn:              func(string) { r.asking() },
 		GotFirstResponseByte: func() { r.answered() },
 	})
 	var talk *dispatchtest.Conversation
@@ -89,34 +87,47 @@ func (r *record) dispatch(ctx context.Context, base string) {
 		URL: r.task.URL, AuthHeader: r.task.AuthHeader, AuthValue: r.task.AuthValue,
 		RunTimeout: r.task.Timeout, Strict: r.task.Strict,
 	}, dispatchtest.Task{
-		ID: int64(r.id), Instruction: r.task.Instruction, Input: r.task.Input, Conversation: talk,
-		Platform: r.platform, ProxyURL: base + "/runs/" + strconv.Itoa(r.id), OnRun: r.begin,
+		ID: int64(taskID), Instruction: r.task.Instruction, Input: r.task.Input, Conversation: talk,
+		Platform: r.platform, ProxyURL: base, OnRun: func(run *proxytest.Run) { staged <- r.begin(run) },
 	})
-	page := build(r.facts(), result, err)
+	if err != nil {
+		staged <- err
+		return
+	}
+	r.mu.Lock()
+	r.platform = nil // what comes now is late
+	facts := r.facts()
+	r.mu.Unlock()
+	page := build(facts, result)
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.page, r.platform, r.run, r.before, r.beats = page, nil, nil, ledger.Snapshot{}, nil
+	r.page, r.run, r.before, r.legs = page, nil, ledger.Snapshot{}, nil
 	r.task.AuthValue = ""
 }
 
-// begin keeps the run to be looked at. Every run has a platform of its own, so that it can be forgotten, and would be the
-// first of it: the agent is told its number here instead.
-func (r *record) begin(run *proxytest.Run) {
+// begin keeps the run, whose number is the record's, to be looked at.
+func (r *record) begin(run *proxytest.Run) (err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	run.ID = strconv.Itoa(r.id)
-	r.run, r.before = run, run.Ledger().Snapshot()
+	r.id, err = strconv.Atoi(run.ID)
+	r.started, r.run, r.before = time.Now(), run, run.Ledger().Snapshot()
+	r.token = secret.NewSet([]string{run.Token}, nil)
+	return err
 }
 
-func (r *record) beat() {
+// asking begins an exchange with the agent.
+func (r *record) asking() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.waiting || r.run == nil {
+	if r.waiting {
 		return
 	}
 	r.waiting = true
-	r.beats = append(r.beats, beat{time.Now(), r.run.Record().Last()})
+	if n := len(r.legs); n > 0 { // and it went well, or there would be no other
+		r.legs[n-1].answer, r.legs[n-1].last = &reply{Status: http.StatusOK}, r.run.Record().Last()
+	}
+	r.legs = append(r.legs, leg{at: time.Since(r.started), last: math.MaxInt})
 }
 
 func (r *record) answered() {
@@ -127,68 +138,75 @@ func (r *record) answered() {
 
 // facts are what a page is built of.
 type facts struct {
-	id       int
-	task     task
-	started  time.Time
-	ended    time.Time
-	before   ledger.Snapshot
-	beats    []beat
-	secrets  []string
-	refused  int
-	bounds   bounds
-	requests *proxytest.Record // nil before the run is staged
+	id      int
+	task    task
+	started time.Time
+	ended   time.Time
+	before  ledger.Snapshot
+	record  *proxytest.Record
+	legs    []leg // so far
+	secrets []string
+	refused int
+	bounds  bounds
 }
 
+// facts are those of a run that is in progress. It needs r.mu.
 func (r *record) facts() facts {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	f := facts{
-		id: r.id, task: r.task, started: r.started, ended: time.Now(), before: r.before, beats: r.beats[:len(r.beats):len(r.beats)],
-		refused: r.refused, bounds: r.bounds, secrets: secretsOf(r.task.AuthValue),
+	return facts{
+		id: r.id, task: r.task, started: r.started, ended: time.Now(), before: r.before, record: r.run.Record(), legs: slices.Clone(r.legs),
+		secrets: append(secretsOf(r.task.AuthValue), r.run.Token), refused: r.refused, bounds: r.bounds,
 	}
-	if r.run != nil {
-		f.requests = r.run.Record()
-		f.secrets = append(f.secrets, r.run.Token)
-	}
-	return f
 }
 
 // view is the page of the run as it is now.
 func (r *record) view() *page {
 	r.mu.Lock()
-	done, late := r.page, r.late
-	r.mu.Unlock()
-	if done == nil {
-		return build(r.facts(), nil, nil)
+	if r.page == nil {
+		facts := r.facts()
+		r.mu.Unlock()
+		return build(facts, nil)
 	}
-	now := *done
-	now.Late = late
+	defer r.mu.Unlock()
+	now := *r.page
+	now.Late = r.late
 	return &now
+}
+
+// summary is the run in the list.
+func (r *record) summary() summary {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.page != nil {
+		return r.page.summary
+	}
+	f := r.facts()
+	return summarize(f, newTexts(f.secrets))
 }
 
 // serveProxy is the run's proxy.
 func (r *record) serveProxy(w http.ResponseWriter, req *http.Request) {
-	platform, class := r.admit(req)
+	platform, status, class, message := r.admit(req)
 	req.Body = http.MaxBytesReader(w, req.Body, 2<<20) // above the proxy's own limit, which answers better
 	if platform != nil {
 		platform.ServeHTTP(w, req)
 		return
 	}
 	_, _ = io.Copy(io.Discard, req.Body) // or the connection would break before the answer arrives
-	if class == "run_token_expired" {
-		proxyError(w, http.StatusUnauthorized, class, "the run is over")
-	} else {
-		proxyError(w, http.StatusTooManyRequests, class, "the run has sent more than localplatform keeps of one run")
-	}
+	proxyError(w, status, class, message)
 }
 
-// admit counts a request of the run, and returns nil and an error class if it may not go on.
-func (r *record) admit(req *http.Request) (*proxytest.Platform, string) {
+// admit counts a request of the run, and returns no platform but an answer if it may not go on. What does not have the
+// run's token is none of its requests.
+func (r *record) admit(req *http.Request) (p *proxytest.Platform, status int, class, message string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	bearer, _ := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer ")
+	if !r.token.Has(bearer) && !r.token.Has(req.Header.Get("X-Pipelines-Run-Token")) {
+		return nil, http.StatusUnauthorized, "run_token_invalid", "the run token is missing or not the run's"
+	}
 	if r.platform == nil {
 		r.late++
-		return nil, "run_token_expired"
+		return nil, http.StatusUnauthorized, "run_token_expired", "the run is over"
 	}
 	r.requests++
 	r.received += max(req.ContentLength, 0)
@@ -197,9 +215,9 @@ func (r *record) admit(req *http.Request) (*proxytest.Platform, string) {
 	}
 	if r.requests > r.bounds.requests || r.received > r.bounds.bytes {
 		r.refused++
-		return nil, "rate_limited"
+		return nil, http.StatusTooManyRequests, "rate_limited", "the run has sent more than localplatform keeps of one run"
 	}
-	return r.platform, ""
+	return r.platform, 0, "", ""
 }
 
 // proxyError answers as the proxy does.

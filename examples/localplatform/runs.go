@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -16,10 +17,13 @@ var errBusy = errors.New("too many runs are in progress; wait until one has ende
 
 // runs are those that are kept, the latest last. It is safe for concurrent use.
 type runs struct {
-	ctx    context.Context // of the runs in progress
-	base   string          // URL of the server
-	keep   int             // runs that are over
-	bounds bounds
+	ctx      context.Context     // of the runs in progress
+	cancel   context.CancelFunc  // ends it
+	base     string              // URL of the server
+	platform *proxytest.Platform // of the world; every run has one made with it, and a number of its own
+	state    string              // at the start of every run
+	keep     int                 // runs that are over
+	bounds   bounds
 
 	mu      sync.Mutex
 	last    int
@@ -27,12 +31,8 @@ type runs struct {
 	pending sync.WaitGroup
 }
 
-// start dispatches a task and returns at once.
-func (rs *runs) start(task task, world proxytest.World) (*record, error) {
-	platform, err := proxytest.New(world, nil)
-	if err != nil {
-		return nil, err
-	}
+// start dispatches a task and returns when the run has begun. An error means that it has not.
+func (rs *runs) start(task task, rules []proxytest.FailureRule) (*record, error) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if rs.ctx.Err() != nil {
@@ -40,39 +40,48 @@ func (rs *runs) start(task task, world proxytest.World) (*record, error) {
 	}
 	busy := 0
 	for _, r := range rs.kept {
-		if !r.over() {
+		if _, over := r.over(); !over {
 			busy++
 		}
 	}
 	if busy >= maxAtOnce {
 		return nil, errBusy
 	}
-	rs.last++
-	r := newRecord(rs.last, task, platform, rs.bounds)
-	rs.kept = append(rs.kept, r)
+	platform, err := rs.platform.With(rs.state, rules) // a platform keeps its runs, so that one of the run's own can be forgotten
+	if err != nil {
+		return nil, err
+	}
+	r := &record{task: task, platform: platform, bounds: rs.bounds}
+	staged := make(chan error, 1)
 	rs.pending.Go(func() {
-		r.dispatch(rs.ctx, rs.base)
-		rs.mu.Lock()
-		defer rs.mu.Unlock()
+		r.dispatch(rs.ctx, rs.base, rs.last+1, staged)
 		rs.drop()
 	})
+	if err := <-staged; err != nil {
+		return nil, fmt.Errorf("the run could not be staged: %w", err)
+	}
+	rs.last = r.id
+	rs.kept = append(rs.kept, r)
 	return r, nil
 }
 
-// drop forgets the oldest runs that are over until few enough are kept. Those in progress do not count, so that the one
-// that ends last is not the one to go. It needs rs.mu.
+// drop forgets the oldest runs that are over until what is kept is within the bounds. Those in progress do not count, so that the one
+// that ends last is not the one to go.
 func (rs *runs) drop() {
-	over := 0
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	runs, bytes := 0, 0
 	for _, r := range rs.kept {
-		if r.over() {
-			over++
+		if n, over := r.over(); over {
+			runs, bytes = runs+1, bytes+n
 		}
 	}
 	rs.kept = slices.DeleteFunc(rs.kept, func(r *record) bool {
-		if over <= rs.keep || !r.over() {
+		n, over := r.over()
+		if !over || runs == 1 || runs <= rs.keep && bytes <= rs.bounds.kept {
 			return false
 		}
-		over--
+		runs, bytes = runs-1, bytes-n
 		return true
 	})
 }
@@ -99,3 +108,11 @@ func (rs *runs) all() []*record {
 
 // wait returns when no run is in progress any more.
 func (rs *runs) wait() { rs.pending.Wait() }
+
+// stop ends the runs in progress, and returns when they are over. No other begins.
+func (rs *runs) stop() {
+	rs.mu.Lock()
+	rs.cancel()
+	rs.mu.Unlock()
+	rs.wait()
+}

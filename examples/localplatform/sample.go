@@ -19,21 +19,21 @@ import (
 // sample is an agent to look at: a supervisor with two sub-agents, without a model, that does the same in every run.
 type sample struct {
 	token   string
-	world   proxytest.World
 	handler http.Handler
 }
 
 func newSample(token string) (*sample, error) {
-	world, err := shop()
-	if err != nil {
-		return nil, err
-	}
-	// The first refund is turned away for a moment, and messages take a while, so that there is something to see.
-	lock := proxytest.FailureRule{Tool: "refund_order", Nth: []int{1}, Status: 503, ErrorClass: "lock_contention", RetryAfter: 1}
-	slow := proxytest.FailureRule{Tool: "send_message", Delay: 1200 * time.Millisecond}
-	world.FailureRules = []proxytest.FailureRule{lock, slow}
 	handler, err := dispatch.New(supervise, &dispatch.Options{Tokens: []string{token}})
-	return &sample{token, world, handler}, err
+	return &sample{token, handler}, err
+}
+
+// sampleRules let the shop turn the first refund away for a moment, and messages take a while, so that there is something
+// to see.
+func sampleRules() []proxytest.FailureRule {
+	return []proxytest.FailureRule{
+		{Tool: "refund_order", Nth: []int{1}, Status: 503, ErrorClass: "lock_contention", RetryAfter: 1},
+		{Tool: "send_message", Delay: 1200 * time.Millisecond},
+	}
 }
 
 // task is what the sample is dispatched with.

@@ -56,23 +56,28 @@ type block struct {
 type server struct {
 	base     string // its URL
 	insecure bool   // others may reach it
-	world    proxytest.World
-	tools    []string
+	rules    []proxytest.FailureRule
 	runs     *runs
-	sample   *sample
+	sample   *sample // nil in a world that is not its own
 }
 
-func newServer(ctx context.Context, base string, world proxytest.World, keep int) (*server, error) {
-	platform, err := proxytest.New(world, nil)
+func newServer(base string, o options) (*server, error) {
+	platform, err := proxytest.New(o.world, nil)
 	if err != nil {
 		return nil, err
 	}
-	sample, err := newSample(rand.Text())
-	if err != nil {
-		return nil, err
+	s := &server{base: base, insecure: o.insecure, rules: o.world.FailureRules}
+	if o.sample {
+		if s.sample, err = newSample(rand.Text()); err != nil {
+			return nil, err
+		}
 	}
-	runs := &runs{ctx: ctx, base: base, keep: keep, bounds: bounds{requests: 2000, bytes: 64 << 20}}
-	return &server{base: base, world: world, tools: platform.Tools(), sample: sample, runs: runs}, nil
+	ctx, cancel := context.WithCancel(context.Background())
+	s.runs = &runs{
+		ctx: ctx, cancel: cancel, base: base, platform: platform, state: o.world.InitialState, keep: o.keep,
+		bounds: bounds{requests: 2000, bytes: 64 << 20, kept: 512 << 20},
+	}
+	return s, nil
 }
 
 // handler is everything that is served.
@@ -81,15 +86,20 @@ func (s *server) handler() http.Handler {
 	mux.HandleFunc("GET /{$}", s.list)
 	mux.HandleFunc("GET /dispatch", s.showForm)
 	mux.HandleFunc("POST /runs", s.dispatch)
-	mux.HandleFunc("POST /runs/sample", s.dispatchSample)
 	mux.HandleFunc("GET /runs/{id}", s.show)
 	mux.HandleFunc("GET /runs/{id}/text/{key}", s.whole)
-	mux.Handle("GET /static/", http.FileServerFS(static))
-	mux.HandleFunc("/runs/{id}/api/odyssey-proxy/", s.proxy)
+	files, _ := static.ReadDir("static") // embedded
+	for _, file := range files {
+		mux.Handle("GET /static/"+file.Name(), http.FileServerFS(static))
+	}
+	mux.HandleFunc("/api/odyssey-proxy/runs/{id}/", s.proxy)
 	mux.HandleFunc("/api/odyssey-proxy/", func(w http.ResponseWriter, _ *http.Request) {
 		proxyError(w, http.StatusUnauthorized, "run_token_invalid", "the proxy of a run is at the URL that its dispatch names")
 	})
-	mux.Handle("/sample/dispatch", s.sample)
+	if s.sample != nil {
+		mux.HandleFunc("POST /runs/sample", s.dispatchSample)
+		mux.Handle("/sample/dispatch", s.sample)
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		s.message(w, http.StatusNotFound, "There is no such page", "Runs are gone when localplatform stops, and the oldest make room for new ones.")
 	})
@@ -108,7 +118,7 @@ func (s *server) secure(next http.Handler) http.Handler {
 		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "+
 			"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
 		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Referrer-Policy", "same-origin") // with no-referrer our own forms would come with the origin null
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
@@ -129,35 +139,23 @@ func (s *server) knows(host string) bool {
 	return isLoopback(strings.Trim(host, "[]")) || s.insecure && err == nil
 }
 
-// summary is a run in the list.
-type summary struct {
-	ID       int
-	Title    string
-	URL      string
-	Sample   bool
-	Status   string
-	Failure  *failure
-	Started  time.Time
-	Duration time.Duration
-	Calls    int
-}
-
 func (s *server) list(w http.ResponseWriter, r *http.Request) {
 	var runs []summary
 	busy := 0
-	for _, rec := range s.runs.all() {
-		p := rec.view()
-		if p.Status == inProgress {
+	for _, run := range s.runs.all() {
+		shown := run.summary()
+		if shown.Status == inProgress {
 			busy++
 		}
-		runs = append(runs, summary{p.ID, p.Title, p.URL, p.Sample, p.Status, p.Failure, p.Started, p.Duration, p.Calls})
+		runs = append(runs, shown)
 	}
 	s.render(w, http.StatusOK, "list.html", struct {
-		Runs []summary
-		Busy int
-		Keep int
-		Live bool
-	}{runs, busy, s.runs.keep, busy > 0})
+		Runs   []summary
+		Busy   int
+		Keep   int
+		Sample bool
+		Live   bool
+	}{runs, busy, s.runs.keep, s.sample != nil, busy > 0})
 }
 
 func (s *server) showForm(w http.ResponseWriter, r *http.Request) {
@@ -175,7 +173,7 @@ func (s *server) form(w http.ResponseWriter, status int, f *form) {
 		*form
 		Tools []string
 		Live  bool
-	}{f, s.tools, false})
+	}{f, s.runs.platform.Tools(), false})
 }
 
 func (s *server) dispatch(w http.ResponseWriter, r *http.Request) {
@@ -187,7 +185,7 @@ func (s *server) dispatch(w http.ResponseWriter, r *http.Request) {
 		s.form(w, http.StatusUnprocessableEntity, f)
 		return
 	}
-	run, err := s.runs.start(task, s.world)
+	run, err := s.runs.start(task, s.rules)
 	if err != nil {
 		f.Problems = append(f.Problems, fieldProblem{"submit", "Dispatch", sentence(err)})
 		s.form(w, http.StatusServiceUnavailable, f)
@@ -197,7 +195,7 @@ func (s *server) dispatch(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) dispatchSample(w http.ResponseWriter, r *http.Request) {
-	run, err := s.runs.start(s.sample.task(s.base), s.sample.world)
+	run, err := s.runs.start(s.sample.task(s.base), sampleRules())
 	if err != nil {
 		s.message(w, http.StatusServiceUnavailable, "Not now", sentence(err))
 		return
@@ -250,7 +248,7 @@ func (s *server) whole(w http.ResponseWriter, r *http.Request) {
 		s.noRun(w)
 		return
 	}
-	text, ok := run.view().texts.whole[r.PathValue("key")]
+	text, ok := run.view().whole[r.PathValue("key")]
 	if !ok {
 		s.message(w, http.StatusNotFound, "There is no such text", "The run has no text of this name that is longer than its page shows.")
 		return
@@ -270,8 +268,8 @@ func (s *server) proxy(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) noRun(w http.ResponseWriter) {
-	s.message(w, http.StatusNotFound, "There is no such run", fmt.Sprintf("localplatform keeps the last %d runs while it is running; "+
-		"the option -keep says how many.", s.runs.keep))
+	s.message(w, http.StatusNotFound, "There is no such run", fmt.Sprintf("localplatform keeps the last %d runs while it is running, "+
+		"fewer if they are large; the option -keep says how many.", s.runs.keep))
 }
 
 // message is a page that says one thing.

@@ -25,26 +25,29 @@ type local struct {
 
 func start(t *testing.T, keep int) *local {
 	t.Helper()
-	world, err := loadWorld("")
-	if err != nil {
+	o := options{keep: keep}
+	if err := o.load(""); err != nil {
 		t.Fatal(err)
 	}
-	return startWorld(t, world, keep)
+	return startWith(t, o)
 }
 
-func startWorld(t *testing.T, world proxytest.World, keep int) *local {
+func startWorld(t *testing.T, world proxytest.World) *local {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
+	return startWith(t, options{world: world, keep: 10})
+}
+
+func startWith(t *testing.T, o options) *local {
+	t.Helper()
 	server := httptest.NewUnstartedServer(nil)
-	s, err := newServer(ctx, baseURL(server.Listener.Addr()), world, keep)
+	s, err := newServer(baseURL(server.Listener.Addr()), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	server.Config.Handler = s.handler()
 	server.Start()
 	t.Cleanup(func() {
-		cancel()
-		s.runs.wait()
+		s.runs.stop()
 		server.Close()
 	})
 	return &local{s, t}
@@ -145,6 +148,7 @@ func hasNot(t *testing.T, text string, parts ...string) {
 }
 
 func TestSample(t *testing.T) {
+	t.Parallel()
 	l := start(t, 10)
 	has(t, l.get("/").say(), "Run the sample agent", "Nothing has run yet")
 	resp, _ := l.post("/runs/sample", nil)
@@ -176,27 +180,31 @@ func TestSample(t *testing.T) {
 		"send_message odyssey", "failure rule 1", `{"sent":true}`,
 		"subagent_final", "Refunded and told the customer.",
 		"Answer answered 200")
+	if text := page.id("events").say(); !regexp.MustCompile(`send_message odyssey ?1\.\d\d s`).MatchString(text) {
+		t.Errorf("the latency of send_message is missing in\n%s", text)
+	}
 	has(t, page.id("changes").say(), "added", "/message/message_1", "changed", "/order/4521/status", `"delivered"`, `"refunded"`, "added", "flag tracked:pk_7")
 	has(t, page.id("before").say(), `"in transit"`)
 	has(t, page.id("after").say(), `"refunded"`, `"box damaged"`, "tracked:pk_7")
 	has(t, page.id("messages").say(), "user", "Order #4521", "assistant", "get_order call_1", `{"order_id":"4521"}`, "tool answers call_1", "Thinking", "assistant", "is refunded")
 	has(t, page.id("contract").say(), "gradeable: an assistant message with text arrives", "requires one", "soft warning", "/metadata", "is dropped", "metadata_malformed")
 	has(t, page.id("failures").say(), "lock_contention", "refund_order", "1", "Transient")
-	has(t, page.id("raw").say(), "Ping answered 200", `{"ping":true}`, `{"ok":true}`, "Dispatch answered 200", `"run_id": 1`, `"odyssey_proxy_url": "`+l.base+"/runs/1/api/odyssey-proxy/", `"gateway-eu-1"`)
+	has(t, page.id("raw").say(), "Ping answered 200", `{"ping":true}`, `{"ok":true}`, "Dispatch answered 200", `"run_id": 1`, `"odyssey_proxy_url": "`+l.base+`/api/odyssey-proxy/runs/1"`, `"gateway-eu-1"`)
 
 	list := l.get("/")
-	has(t, list.id("run-1").say(), "#1", "Order #4521 arrived broken", "built-in sample agent", "completed", "4")
+	has(t, list.id("run-1").say(), "#1", "completed", "Order #4521 arrived broken", "built-in sample agent", "4")
 }
 
 // Two runs of the sample differ in their times and ids only.
 func TestSampleIsDeterministic(t *testing.T) {
+	t.Parallel()
 	l := start(t, 10)
 	for range 2 {
 		l.post("/runs/sample", nil)
 	}
 	l.runs.wait()
 	// To the agent they have numbers of their own.
-	has(t, l.get("/runs/2").id("raw").say(), `"task_id": 2`, `"run_id": 2`, l.base+"/runs/2/api/odyssey-proxy/")
+	has(t, l.get("/runs/2").id("raw").say(), `"task_id": 2`, `"run_id": 2`, l.base+`/api/odyssey-proxy/runs/2"`)
 	varying := regexp.MustCompile(`[0-9.]+ (ms|s)\b|\d\d:\d\d:\d\d|runs/\d+|Runs / #\d|"(run_id|task_id)": ?\d+|"run_token_jti": ?"[0-9a-f]+"|20\d\d-[^"]*Z`)
 	clean := func(path string) string { return varying.ReplaceAllString(l.get(path).named("main")[0].say(), "…") }
 	if one, two := clean("/runs/1"), clean("/runs/2"); one != two {
@@ -205,6 +213,7 @@ func TestSampleIsDeterministic(t *testing.T) {
 }
 
 func TestFailures(t *testing.T) {
+	t.Parallel()
 	down := httptest.NewServer(nil)
 	down.Close()
 	answer := func(status int, contentType, body string) http.Handler {
@@ -285,9 +294,12 @@ func TestInProgress(t *testing.T) {
 	if _, live := page.named("main")[0].attr["data-live"]; !live {
 		t.Error("a run in progress is live")
 	}
-	has(t, page.id("now").say(), "in progress", "waiting for the agent's answer", "1 call", "1 trace event")
-	if page.id("now").attr["aria-live"] != "polite" || page.id("refresh").named("a")[0].attr["href"] != path {
+	has(t, page.id("doing").say(), "waiting for the agent's answer", "1 call", "1 trace event")
+	if page.id("now").attr["role"] != "status" || page.id("refresh").named("a")[0].attr["href"] != path {
 		t.Error("no live region, or no link to refresh")
+	}
+	if said := page.id("now").say(); said != "◔ in progress" { // what changes all the time would be read out all the time
+		t.Errorf("the live region says %q", said)
 	}
 	has(t, page.id("events").say(), "Ping answered 200", "Dispatch", "thinking", "Well.", "get_order odyssey")
 	list := l.get("/")
@@ -312,7 +324,7 @@ func TestWaitingCall(t *testing.T) {
 		<-release
 		return "ok", nil
 	}}}
-	l := startWorld(t, world, 10)
+	l := startWorld(t, world)
 	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		_, err := run.Proxy.Call(ctx, "slow", nil)
 		return &dispatch.Response{FinalResponse: "done"}, err
@@ -340,6 +352,29 @@ func TestSession(t *testing.T) {
 	has(t, page.id("raw").say(), "Dispatch of turn 1", "Dispatch of turn 2", "Dispatch of turn 3")
 	again := l.get("/dispatch?again=1")
 	has(t, again.id("user_turns").say(), "Second. Third.")
+}
+
+// The turns of a session stand apart while it is under way, too.
+func TestSessionInProgress(t *testing.T) {
+	l := start(t, 10)
+	reached, release := make(chan struct{}), make(chan struct{})
+	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		_, err := run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "turn-" + run.TurnID})
+		if run.TurnID == "2" {
+			close(reached)
+			<-release
+		}
+		return &dispatch.Response{FinalResponse: "reply"}, err
+	}), map[string]string{"instruction": "First.", "user_turns": "Second.\nThird."})
+	<-reached
+	page := l.get(path)
+	has(t, page.id("doing").say(), "waiting for the agent's answer to turn 2 of 3", "2 calls")
+	has(t, page.id("events").say(), "Ping answered 200", "Dispatch, turn 1", "First.", "turn-1", "Answer to turn 1 answered 200",
+		"Dispatch, turn 2", "Second.", "turn-2")
+	hasNot(t, page.id("events").say(), "Third.", "Answer to turn 2")
+	close(release)
+	l.runs.wait()
+	has(t, l.get(path).id("events").say(), "turn-2", "Answer to turn 2", "turn-3", "Answer to turn 3")
 }
 
 // What is shown comes from the agent, and may be anything.
@@ -426,12 +461,12 @@ func nil2agent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, erro
 
 func TestHeaders(t *testing.T) {
 	l := start(t, 10)
-	for _, path := range []string{"/", "/dispatch", "/nope", "/static/style.css", "/static/live.js", "/static/icon.svg"} {
+	for _, path := range []string{"/", "/dispatch", "/nope", "/static/style.css", "/static/live.js", "/static/icon.svg", "/static/nope", "/static/"} {
 		resp, _ := l.do(l.request("GET", path, ""))
 		csp := resp.Header.Get("Content-Security-Policy")
 		has(t, csp, "default-src 'none'", "style-src 'self'", "script-src 'self'", "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'")
 		hasNot(t, csp, "unsafe", "http:", "*")
-		if resp.Header.Get("X-Content-Type-Options") != "nosniff" || resp.Header.Get("Referrer-Policy") != "no-referrer" || resp.Header.Get("Cache-Control") != "no-store" {
+		if resp.Header.Get("X-Content-Type-Options") != "nosniff" || resp.Header.Get("Referrer-Policy") != "same-origin" || resp.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: %v", path, resp.Header)
 		}
 	}
@@ -514,7 +549,24 @@ func TestEviction(t *testing.T) {
 	if got := l.ids(); got != "6 5" {
 		t.Errorf("kept are %s", got)
 	}
-	has(t, l.get("/").named("main")[0].say(), "#6", "#5", "The last 2 runs are kept.")
+	has(t, l.get("/").named("main")[0].say(), "#6", "#5", "The last 2 runs are kept")
+}
+
+// Large runs make room sooner, but the last one stays.
+func TestEvictionOfLargeRuns(t *testing.T) {
+	l := start(t, 10)
+	l.runs.bounds.kept = 250_000
+	sizes := map[string]int{"1": 20_000, "2": 50_000, "3": 50_000, "4": 300_000}
+	agent := serveAgent(t, func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		return &dispatch.Response{FinalResponse: strings.Repeat("x", sizes[run.RunID])}, nil
+	})
+	for i, want := range []string{"1", "2 1", "3 2", "4"} {
+		l.dispatchTo(agent, nil)
+		l.runs.wait()
+		if got := l.ids(); got != want {
+			t.Errorf("after %d runs, kept are %s, want %s", i+1, got, want)
+		}
+	}
 }
 
 func (l *local) ids() string {
@@ -569,12 +621,22 @@ func TestProxyBounds(t *testing.T) {
 			resp, text := l.do(req)
 			return resp.StatusCode, text
 		}
+		stranger := func(base string) { // whose requests are none of the run's
+			for range 3 {
+				req, _ := http.NewRequest("POST", base+"/tools/get_order", strings.NewReader("{}"))
+				req.Header.Set("Authorization", "Bearer run-of-somebody-else")
+				if resp, text := l.do(req); resp.StatusCode != 401 || !strings.Contains(text, "run_token_invalid") {
+					t.Errorf("another token: %d %s", resp.StatusCode, text)
+				}
+			}
+		}
 		path := l.dispatchTo(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if token = r.Header.Get("X-Pipelines-Run-Token"); token == "" {
 				fmt.Fprint(w, `{"ok":true}`)
 				return
 			}
 			base = r.Header.Get("X-Pipelines-Odyssey-Proxy-Url")
+			stranger(base)
 			for range tt.sends {
 				if status, text := send(tt.body); status != 200 {
 					t.Errorf("%d %s", status, text)
@@ -591,10 +653,11 @@ func TestProxyBounds(t *testing.T) {
 				t.Errorf("after the end: %d %s", status, text)
 			}
 		}
+		stranger(base)
 		page := l.get(path)
 		has(t, page.named("main")[0].say(), "3 requests after the end", "run_token_expired")
 		has(t, page.id("contract").say(), "Faults", "refused and not kept", tt.said)
-		for _, base = range []string{l.base + "/runs/99/api/odyssey-proxy", l.base + "/api/odyssey-proxy", l.base + "/api/odyssey-proxy/runs/1"} {
+		for _, base = range []string{l.base + "/api/odyssey-proxy/runs/99", l.base + "/api/odyssey-proxy", l.base + "/api/odyssey-proxy/runs/x"} {
 			if status, text := send("{}"); status != 401 || !strings.Contains(text, "run_token_invalid") {
 				t.Errorf("%s: %d %s", base, status, text)
 			}

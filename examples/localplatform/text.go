@@ -43,22 +43,33 @@ func secretsOf(value string) []string {
 
 // texts makes what comes from outside fit to be shown, and keeps the whole of what is cut.
 type texts struct {
-	secrets *strings.Replacer
+	secrets []string          // in every way that they are written
 	whole   map[string]string // by key
+	bytes   int               // that are kept
 }
 
 func newTexts(secrets []string) *texts {
-	var pairs []string
+	t := &texts{whole: map[string]string{}}
 	for _, s := range secrets {
-		quoted, _ := json.Marshal(s) // a string can be written
-		pairs = append(pairs, s, removed, string(quoted[1:len(quoted)-1]), removed)
+		// In JSON, as it has to be escaped and as some escape it besides.
+		escaped := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s)
+		html := strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`).Replace(escaped)
+		t.secrets = append(t.secrets, s, escaped, strings.ReplaceAll(escaped, "/", `\/`), html)
 	}
-	return &texts{secrets: strings.NewReplacer(pairs...), whole: map[string]string{}}
+	return t
+}
+
+// clean takes the secrets out.
+func (t *texts) clean(s string) string {
+	for _, secret := range t.secrets {
+		s = strings.ReplaceAll(s, secret, removed) // which is s itself, and fast, if there is none
+	}
+	return s
 }
 
 // line is a short text: a name, a reason.
 func (t *texts) line(s string) string {
-	shown, cut := cutText(visible(t.secrets.Replace(s)), 500)
+	shown, cut := cutText(visible(t.clean(s)), 500)
 	if cut {
 		return shown + "…"
 	}
@@ -66,14 +77,14 @@ func (t *texts) line(s string) string {
 }
 
 // text is a text of any length. Keys are unique in a run, and stay what they are while it goes on.
-func (t *texts) text(key, s string) text { return t.show(key, t.secrets.Replace(s), nil) }
+func (t *texts) text(key, s string) text { return t.show(key, t.clean(s), nil) }
 
 // json is JSON of any length, indented if that helps.
 func (t *texts) json(key string, raw json.RawMessage) text {
 	if raw == nil {
 		return text{}
 	}
-	whole := t.secrets.Replace(string(raw))
+	whole := t.clean(string(raw))
 	return t.show(key, whole, indented(whole))
 }
 
@@ -85,8 +96,10 @@ func (t *texts) show(key, whole string, pretty []byte) text {
 	shown, cut := cutText(shown, maxShown)
 	if cut {
 		t.whole[key] = whole
+		t.bytes += len(whole)
 	}
 	shown = visible(shown)
+	t.bytes += len(shown)
 	return text{Key: key, Shown: shown, JSON: isJSON, Cut: cut, Size: size(len(whole)), Tall: len(shown) > 1000 || strings.Count(shown, "\n") > 14}
 }
 
@@ -102,7 +115,7 @@ func cutText(s string, n int) (string, bool) {
 }
 
 // visible shows characters that act rather than show: those that turn the direction of writing, so that a page could be
-// made to read otherwise than it is, those without any width, and control characters.
+// made to read otherwise than it is, those that hide a text from people but not from a model, and control characters.
 func visible(s string) string {
 	if !strings.ContainsFunc(s, acts) && utf8.ValidString(s) {
 		return s
@@ -123,7 +136,11 @@ func acts(r rune) bool {
 	if r == '\n' || r == '\t' || r == '\r' {
 		return false
 	}
-	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control) || r == 0x200B || r == 0x2060 || r == 0xFEFF
+	if r == '\u200C' || r == '\u200D' { // which Persian and emoji are written with
+		return false
+	}
+	return unicode.IsControl(r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) ||
+		unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
 
 // width is how long a line of JSON may be before it is laid out over several.

@@ -40,7 +40,8 @@ func FuzzIndented(f *testing.F) {
 
 func TestVisible(t *testing.T) {
 	for in, want := range map[string]string{
-		"a\nb\tc": "a\nb\tc", "\u202etxt.exe": "⟨U+202E⟩txt.exe", "\x00\x1b[0m": "⟨U+0000⟩⟨U+001B⟩[0m", "שלום": "שלום", "a\u200bb": "a⟨U+200B⟩b", "\xff": "\uFFFD",
+		"a\nb\tc": "a\nb\tc", "\u202etxt.exe": "⟨U+202E⟩txt.exe", "\x00\x1b[0m": "⟨U+0000⟩⟨U+001B⟩[0m", "שלום": "שלום", "a\u200bb": "a⟨U+200B⟩b",
+		"a\U000E0041\u00ad\u2063": "a⟨U+E0041⟩⟨U+00AD⟩⟨U+2063⟩", "می\u200cخواهم 👩\u200d💻 \u0600": "می\u200cخواهم 👩\u200d💻 \u0600", "\xff": "\uFFFD",
 	} {
 		if got := visible(in); got != want {
 			t.Errorf("visible(%q) = %q, want %q", in, got, want)
@@ -56,6 +57,12 @@ func TestSecretsOf(t *testing.T) {
 	got := texts.json("x", json.RawMessage(`{"a":"Bearer ab\"cdefg","b":"ab\"cdefg!"}`))
 	if strings.Contains(got.Shown, "cdefg") || strings.Count(got.Shown, removed) != 2 {
 		t.Errorf("%s", got.Shown)
+	}
+	texts = newTexts(secretsOf(`Basic a/b<c"d\e`)) // in whatever way its JSON is written
+	for _, written := range []string{`a/b<c"d\e`, `a/b<c\"d\\e`, `a\/b<c\"d\\e`, `a/b\u003cc\"d\\e`} {
+		if got := texts.line("x " + written + " y"); got != "x "+removed+" y" {
+			t.Errorf("%s has become %s", written, got)
+		}
 	}
 	if s := newTexts(secretsOf("a")).line("banana"); s != "banana" {
 		t.Errorf("a value of one letter made it %q", s)

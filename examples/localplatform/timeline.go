@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -48,8 +49,6 @@ type call struct {
 	Policy    string
 	Adapter   []string // what the ledger adapter decided
 	Writes    []write
-	key       string
-	repeat    int // the number of the last attempt
 }
 
 // Result reports whether the call was answered with a result in the end.
@@ -93,100 +92,96 @@ type event struct {
 	item
 }
 
-// timeline puts everything that happened in order.
-func (p *page) timeline(t *texts, f facts, result *dispatchtest.Result) {
-	var events []event
-	if f.requests != nil {
-		events = p.events(t, f)
+// leg is an exchange with the agent: the ping, then a dispatch per turn.
+type leg struct {
+	at     time.Duration
+	last   int    // the order of its last event at the proxy
+	answer *reply // nil while there is none
+}
+
+// legsOf are those of a run that is over: one begins when the one before it ends.
+func legsOf(result *dispatchtest.Result) []leg {
+	legs := []leg{{answer: replyOf(result.Ping)}}
+	for _, turn := range result.Turns {
+		before := legs[len(legs)-1]
+		legs = append(legs, leg{before.at + before.answer.Took, turn.Last, replyOf(turn.Exchange)})
 	}
-	since := func(b beat) time.Duration { return max(0, b.at.Sub(f.started)) }
-	for k, b := range f.beats {
-		next := int(^uint(0) >> 1)
-		if k+1 < len(f.beats) {
-			next = f.beats[k+1].last
+	return legs
+}
+
+func replyOf(ex dispatchtest.Exchange) *reply { return &reply{ex.Status, milliseconds(ex.TookMS)} }
+
+// timeline puts everything that happened in order.
+func (p *page) timeline(t *texts, f facts, legs []leg, result *dispatchtest.Result) {
+	events := p.events(t, f)
+	after := 0
+	for k, l := range legs {
+		turn, said := 0, p.Instruction
+		if len(p.Turns) > 0 {
+			turn = k
 		}
-		var answer *reply
-		if ex := exchangeOf(result, k); ex != nil {
-			answer = &reply{ex.Status, milliseconds(ex.TookMS)}
-		} else if k+1 < len(f.beats) && result == nil {
-			answer = &reply{Status: 200}
+		if k > 1 {
+			said = p.Turns[k-2]
 		}
 		if k == 0 {
-			p.Items = append(p.Items, item{ID: "ping", Kind: "ping", At: since(b), Exchange: answer})
+			p.Items = append(p.Items, item{ID: "ping", Kind: "ping", At: l.at, Exchange: l.answer})
 		} else {
-			p.Items = append(p.Items, dispatched(p, f, k, since(b)))
+			p.Items = append(p.Items, item{ID: fmt.Sprintf("dispatch-%d", k), Kind: "dispatch", At: l.at, Said: said, Turn: turn})
 		}
-		for _, e := range events {
-			if e.order > b.last && e.order <= next {
-				p.Items = append(p.Items, e.item)
-			}
-		}
-		if k > 0 && answer != nil {
-			said := text{}
-			if result != nil {
+		p.between(events, after, l.last)
+		after = l.last
+		if k > 0 && l.answer != nil {
+			said = text{}
+			if turn > 0 && result != nil {
 				said = t.text("answer-"+strconv.Itoa(k), result.Turns[k-1].FinalResponse)
 			}
-			p.Items = append(p.Items, item{ID: fmt.Sprintf("answer-%d", k), Kind: "answer", At: since(b) + answer.Took, Exchange: answer,
-				Said: said, Turn: turnNumber(f, k)})
+			p.Items = append(p.Items, item{ID: fmt.Sprintf("answer-%d", k), Kind: "answer", At: l.at + l.answer.Took, Exchange: l.answer, Said: said, Turn: turn})
 		}
 	}
+	p.between(events, after, math.MaxInt) // what the agent sent at the moment of its answer
 }
 
-func dispatched(p *page, f facts, k int, at time.Duration) item {
-	said := p.Instruction
-	if k > 1 && k-2 < len(p.Turns) {
-		said = p.Turns[k-2]
+// between adds the events that belong to an exchange.
+func (p *page) between(events []event, after, last int) {
+	for _, e := range events {
+		if e.order > after && e.order <= last {
+			p.Items = append(p.Items, e.item)
+		}
 	}
-	return item{ID: fmt.Sprintf("dispatch-%d", k), Kind: "dispatch", At: at, Said: said, Turn: turnNumber(f, k)}
-}
-
-func turnNumber(f facts, k int) int {
-	if len(f.task.UserTurns) == 0 {
-		return 0
-	}
-	return k
-}
-
-// exchangeOf returns the k-th exchange, the ping being the first; nil while it is not over.
-func exchangeOf(result *dispatchtest.Result, k int) *dispatchtest.Exchange {
-	switch {
-	case result == nil:
-		return nil
-	case k == 0:
-		return &result.Ping
-	case k <= len(result.Turns):
-		return &result.Turns[k-1].Exchange
-	}
-	return nil
 }
 
 // events are the calls and trace events. A trace event stands where it occurred, as on the platform.
 func (p *page) events(t *texts, f facts) []event {
 	var events []event
-	requests := slices.Concat(f.requests.Calls, f.requests.Refused)
+	requests := slices.Concat(f.record.Calls, f.record.Refused)
 	slices.SortFunc(requests, func(a, b proxytest.Call) int { return cmp.Compare(a.Order, b.Order) })
-	var calls []*call
+	type request struct {
+		trace                  bool
+		tool, actor, arguments string
+		n                      int
+	}
+	next := map[request][]*call{} // calls without a result, by the attempt that would be another one of theirs
 	for _, c := range requests {
 		p.count(t, c)
 		at := c.At.Sub(f.started)
-		key := fmt.Sprintf("%t\x00%s\x00%s\x00%s", c.Trace, c.Tool, c.Actor, c.Arguments)
-		i := len(calls) - 1
-		for i >= 0 && (calls[i].key != key || calls[i].repeat != c.Attempt-1 || calls[i].Result()) {
-			i--
-		}
-		if i < 0 {
-			id := "event-" + strconv.Itoa(c.Order)
-			calls = append(calls, &call{Tool: t.line(c.Tool), Arguments: t.json(id+"-arguments", c.Arguments), key: key})
-			i = len(calls) - 1
-			kind := "call"
+		this := request{c.Trace, c.Tool, c.Actor, string(c.Arguments), c.Attempt}
+		var of *call
+		if waiting := next[this]; len(waiting) > 0 {
+			of, next[this] = waiting[len(waiting)-1], waiting[:len(waiting)-1]
+		} else {
+			id, kind := "event-"+strconv.Itoa(c.Order), "call"
 			if c.Trace {
 				kind = "trace-refused"
 			}
-			events = append(events, event{c.At, c.Order, item{ID: id, Kind: kind, At: at, Actor: t.line(c.Actor), Call: calls[i]}})
+			of = &call{Tool: t.line(c.Tool), Arguments: t.json(id+"-arguments", c.Arguments)}
+			events = append(events, event{c.At, c.Order, item{ID: id, Kind: kind, At: at, Actor: t.line(c.Actor), Call: of}})
 		}
-		calls[i].add(t, c, at)
+		of.add(t, c, at)
+		if this.n++; !of.Result() {
+			next[this] = append(next[this], of)
+		}
 	}
-	for _, tr := range f.requests.Traces {
+	for _, tr := range f.record.Traces {
 		p.Traces++
 		shown, occurred := newTrace(t, tr)
 		e := event{tr.At, tr.Order, item{ID: "event-" + strconv.Itoa(tr.Order), Kind: "trace", Actor: t.line(tr.Actor), Trace: shown}}
@@ -215,7 +210,6 @@ func (p *page) events(t *texts, f facts) []event {
 // count counts a request, and what went wrong with it.
 func (p *page) count(t *texts, c proxytest.Call) {
 	if c.Status == 200 && c.Source != "" {
-		p.Calls++
 		if to := bySource[string(c.Source)]; to != "" {
 			p.addFailure(string(c.Source), t.line(c.Tool), to)
 		}
@@ -248,7 +242,7 @@ func (c *call) add(t *texts, r proxytest.Call, at time.Duration) {
 		N: len(c.Attempts) + 1, At: at, Status: r.Status, Class: t.line(r.ErrorClass), Reason: t.line(r.Reason), Rule: r.Rule,
 		Latency: milliseconds(r.LatencyMS), OK: ok,
 	})
-	c.repeat, c.Waiting = r.Attempt, waiting(r)
+	c.Waiting = waiting(r)
 	c.Latency, c.Rule, c.Policy = milliseconds(r.LatencyMS), r.Rule, string(r.Policy)
 	if !ok {
 		return
@@ -311,6 +305,8 @@ func newTrace(t *texts, tr proxytest.Trace) (*trace, time.Time) {
 // length is a duration for people.
 func length(d time.Duration) string {
 	switch {
+	case d < 10*time.Microsecond:
+		return "0 ms"
 	case d < time.Millisecond:
 		return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
 	case d < 100*time.Millisecond:

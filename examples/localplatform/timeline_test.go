@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -17,6 +18,7 @@ func TestRefusedCalls(t *testing.T) {
 	l := start(t, 10)
 	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		_, _ = run.Proxy.Call(ctx, "get_ordr", nil)
+		_, _ = run.Proxy.Call(ctx, "get_ordr", nil)
 		_, _ = run.Proxy.Call(ctx, "get_order", map[string]any{"order_id": nil})
 		return &dispatch.Response{FinalResponse: "done"}, nil
 	}), nil)
@@ -25,9 +27,9 @@ func TestRefusedCalls(t *testing.T) {
 	has(t, page.id("events").say(),
 		"get_ordr refused", "Attempt 1", "404 tool_not_executable", "is not declared", "arguments", "{}",
 		"get_order refused", "422 invalid_arguments", "/order_id must be a string", `{"order_id":null}`)
-	has(t, page.id("facts").say(), "0 + 2 refused")
+	has(t, page.id("facts").say(), "0 + 3 refused")
 	has(t, page.id("failures").say(), "invalid_arguments", "get_order", "1", "input_schema")
-	has(t, page.id("failures").say(), "tool_not_executable", "get_ordr", "1", "not declared in the world")
+	has(t, page.id("failures").say(), "tool_not_executable", "get_ordr", "2", "not declared in the world")
 	has(t, page.id("contract").say(), "Faults", "get_ordr")
 }
 
@@ -44,7 +46,7 @@ func TestInjectedAndBroken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := startWorld(t, world, 10)
+	l := startWorld(t, world)
 	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		for range 2 {
 			_, _ = run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"})
@@ -80,12 +82,13 @@ func TestTraceOrder(t *testing.T) {
 
 // The same call made twice is two entries; only attempts of one call are one.
 func TestAttempts(t *testing.T) {
+	t.Parallel()
 	world, err := shop()
 	if err != nil {
 		t.Fatal(err)
 	}
 	world.FailureRules = []proxytest.FailureRule{{Tool: "get_order", Nth: []int{2}, Status: 503, ErrorClass: "lock_contention"}}
-	l := startWorld(t, world, 10)
+	l := startWorld(t, world)
 	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		for range 3 {
 			if _, err := run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"}); err != nil {
@@ -106,21 +109,38 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
+// What the agent sends while its answer is on the way was accepted, so it is shown, behind the answer.
+func TestAfterTheAnswer(t *testing.T) {
+	trace := func(order int) proxytest.Trace {
+		return proxytest.Trace{Event: proxy.EventThinking, Payload: []byte(`{"text":"x"}`), Order: order}
+	}
+	p := build(facts{record: &proxytest.Record{Traces: []proxytest.Trace{trace(1), trace(3)}}}, &dispatchtest.Result{Turns: []dispatchtest.Turn{{Last: 2}}})
+	var ids []string
+	for _, i := range p.Items {
+		ids = append(ids, i.ID)
+	}
+	if got := strings.Join(ids, " "); got != "ping dispatch-1 event-1 answer-1 event-3" {
+		t.Errorf("%s", got)
+	}
+}
+
 // A connection that goes stale between two requests is replaced, and the agent asked again: that is no new exchange.
 func TestExchanges(t *testing.T) {
 	platform, err := proxytest.New(proxytest.World{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRecord(3, task{}, platform, bounds{})
-	r.begin(platform.NewRun())
+	r := &record{}
+	if err := r.begin(platform.NewRun()); err != nil {
+		t.Fatal(err)
+	}
 	for range 2 { // ping and dispatch
-		r.beat()
-		r.beat()
+		r.asking()
+		r.asking()
 		r.answered()
 	}
-	if len(r.beats) != 2 {
-		t.Errorf("%d exchanges, want 2", len(r.beats))
+	if len(r.legs) != 2 {
+		t.Errorf("%d exchanges, want 2", len(r.legs))
 	}
 }
 

@@ -207,6 +207,7 @@ func (v *visit) looks(name string) {
 
 // A visit with the keyboard alone: the sample is dispatched, the run comes up to date by itself, and its page is read.
 func TestClickThrough(t *testing.T) {
+	t.Parallel()
 	v := open(t)
 	v.do(chromedp.Navigate(v.base), chromedp.WaitVisible("h1"))
 	v.says("main", "Runs", "Nothing has run yet")
@@ -224,7 +225,8 @@ func TestClickThrough(t *testing.T) {
 	if !eval[bool](v, `document.getElementById("main").hasAttribute("data-live")`) {
 		t.Fatal("the run was over before it could be watched")
 	}
-	v.says("#now", "in progress", "waiting for the agent's answer")
+	v.says("#now", "in progress")
+	v.says("#doing", "waiting for the agent's answer", "so far")
 	before := eval[int](v, `window.stayed = true, document.querySelectorAll("#events > li").length`)
 	v.tabTo("#events summary")
 	v.do(enter)
@@ -263,6 +265,7 @@ func TestClickThrough(t *testing.T) {
 
 // The form: what is wrong is said, found by keyboard and screen reader, and mended.
 func TestForm(t *testing.T) {
+	t.Parallel()
 	v := open(t)
 	v.do(chromedp.Navigate(v.base + "dispatch"))
 	v.tabTo("#instruction")
@@ -298,4 +301,12 @@ func TestForm(t *testing.T) {
 		t.Error("the auth value is on the page")
 	}
 	v.looks("the failed run")
+
+	// What is no longer there when the run is over does not take the focus along.
+	v.do(chromedp.Navigate(v.base), chromedp.Click(`form[action="/runs/sample"] button`), chromedp.WaitVisible("#refresh"))
+	v.tabTo("#refresh a")
+	v.until(`!document.getElementById("main").hasAttribute("data-live")`)
+	if focused := eval[string](v, "document.activeElement.id"); focused != "main" {
+		t.Errorf("the focus went to %q", focused)
+	}
 }

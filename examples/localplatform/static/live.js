@@ -20,16 +20,21 @@
       return;
     }
     for (const { name } of [...old.attributes]) {
-      if (!fresh.hasAttribute(name) && name !== "open") old.removeAttribute(name);
+      if (!fresh.hasAttribute(name) && name !== "open") old.removeAttribute(name); // what is open is for the reader to say
     }
     for (const { name, value } of [...fresh.attributes]) {
-      if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+      if (old.getAttribute(name) !== value && name !== "open") old.setAttribute(name, value);
     }
-    for (const gone of [...old.children].filter((c) => c.id && ![...fresh.children].some((f) => f.id === c.id))) gone.remove();
+    const stays = new Set([...fresh.children].map((c) => c.id));
+    const known = new Map();
+    for (const c of [...old.children]) {
+      if (c.id && stays.has(c.id)) known.set(c.id, c);
+      else if (c.id) c.remove();
+    }
     let at = old.firstChild;
     for (const child of [...fresh.childNodes]) {
       let match = at;
-      if (child.id) match = [...old.children].find((c) => c.id === child.id) || null;
+      if (child.id) match = known.get(child.id) || null;
       else if (match && match.id) match = null;
       if (match === null) {
         old.insertBefore(child, at);
@@ -53,7 +58,7 @@
   }
 
   function say(text) {
-    const now = document.querySelector(".now");
+    const now = document.querySelector("[role=status]");
     if (now && now.textContent !== text) now.textContent = text;
   }
 
@@ -63,7 +68,9 @@
       try {
         const answer = await fetch(location.pathname, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(10000) });
         const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+        const focused = document.activeElement;
         update(main(), fresh.getElementById("main"));
+        if (!focused.isConnected) main().focus({ preventScroll: true }); // where the link to refresh has gone, or a row
         document.title = fresh.title;
         failures = 0;
       } catch {
