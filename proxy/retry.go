@@ -8,14 +8,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
-)
 
-// Waits before a repeat are min(0.5 s × 2^k, 4 s) times a uniform factor of 0.75 to 1.25, and at most 4 s.
-const (
-	firstWait  = 500 * time.Millisecond
-	waitGrowth = 2
-	waitSpread = 0.25
-	maxWait    = 4 * time.Second
+	"github.com/toolwire/toolwire/internal/waits"
 )
 
 // send carries one request through: run over? -> pacing -> attempt -> classify -> wait -> pacing -> attempt …
@@ -33,10 +27,10 @@ func (r *run) send(ctx context.Context, req *request) (*answer, *Error) {
 // repeat goes on after a first failed attempt. The good path pays nothing for it.
 func (r *run) repeat(ctx context.Context, req *request, failure *Error) (*answer, *Error) {
 	var ans *answer
-	waits := &waits{ctx: ctx, run: r, req: req, failure: failure, series: newSeries()}
+	w := &policy{ctx: ctx, run: r, req: req, failure: failure, series: waits.NewSeries()}
 	uncertain := failure.Outcome == Unknown // once the tool may have run, no later answer takes that back
 	operation := func() error {
-		if waits.made == 0 {
+		if w.made == 0 {
 			return failure // the first attempt has been made already
 		}
 		if ctx.Err() != nil {
@@ -54,17 +48,17 @@ func (r *run) repeat(ctx context.Context, req *request, failure *Error) (*answer
 		if uncertain = uncertain || err.Outcome == Unknown; uncertain {
 			err.Outcome = Unknown
 		}
-		failure, waits.failure = err, err
+		failure, w.failure = err, err
 		if !r.mayRepeat(req, err) {
 			return backoff.Permanent(err)
 		}
 		return err
 	}
-	if err := backoff.Retry(operation, waits); err == nil {
+	if err := backoff.Retry(operation, w); err == nil {
 		return ans, nil
 	}
-	if waits.stop != nil {
-		return nil, waits.stop
+	if w.stop != nil {
+		return nil, w.stop
 	}
 	if r.mayRepeat(req, failure) { // so the wait was cut short
 		return nil, stopped(failure, CodeCanceled, contextError(ctx))
@@ -148,38 +142,31 @@ func (r *run) logAttempt(ctx context.Context, req *request, number int, ans *ans
 	r.log.LogAttrs(ctx, slog.LevelDebug, "proxy attempt", attrs...)
 }
 
-// waits is the backoff policy of one call. It is stateful, so every call has its own.
-type waits struct {
+// policy is the backoff policy of one call. It is stateful, so every call has its own.
+type policy struct {
 	ctx     context.Context
 	run     *run
 	req     *request
 	failure *Error // the last one, whose Retry-After counts
-	series  *backoff.ExponentialBackOff
+	series  waits.Series
 	made    int
 	stop    *Error // why no further attempt is made, if that was decided here
 }
 
-func newSeries() *backoff.ExponentialBackOff {
-	return backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(firstWait), backoff.WithMultiplier(waitGrowth), backoff.WithRandomizationFactor(waitSpread),
-		backoff.WithMaxInterval(maxWait), backoff.WithMaxElapsedTime(0),
-	)
-}
-
 // Context makes backoff.Retry end its wait with the call.
-func (w *waits) Context() context.Context { return w.ctx }
+func (w *policy) Context() context.Context { return w.ctx }
 
 // Reset is called by backoff.Retry before the first attempt.
-func (w *waits) Reset() { w.series.Reset() }
+func (w *policy) Reset() { w.series.Reset() }
 
 // NextBackOff returns the wait before the next attempt, or backoff.Stop. No wait is begun that the deadline forbids.
-func (w *waits) NextBackOff() time.Duration {
+func (w *policy) NextBackOff() time.Duration {
 	last := w.failure
 	if last.Attempts >= w.run.maxAttempts {
 		w.stop = last
 		return backoff.Stop
 	}
-	wait := min(w.series.NextBackOff(), maxWait) // the library adds its jitter after its own cap
+	wait := w.series.Next()
 	if last.RetryAfter > w.run.maxRetryAfter {
 		w.stop = stopped(last, last.Code, fmt.Errorf("the proxy asks to wait %s, more than the limit of %s", last.RetryAfter, w.run.maxRetryAfter))
 		return backoff.Stop

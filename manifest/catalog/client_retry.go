@@ -8,14 +8,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
-)
 
-// Waits before a repeat are min(0.5 s × 2^k, 4 s) times a uniform factor of 0.75 to 1.25.
-const (
-	firstWait  = 500 * time.Millisecond
-	waitGrowth = 2
-	waitSpread = 0.25
-	maxWait    = 4 * time.Second
+	"github.com/toolwire/toolwire/internal/waits"
 )
 
 // do sends r as often as it takes and may be.
@@ -25,10 +19,7 @@ func (c *Client) do(ctx context.Context, r *request, read func(*response) error)
 
 // repeat calls attempt until it succeeds, or r may not be repeated, or there is no time or no attempt left.
 func (c *Client) repeat(ctx context.Context, r *request, attempt func() *failedAttempt) error {
-	w := &waits{ctx: ctx, client: c, request: r, series: backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(firstWait), backoff.WithMultiplier(waitGrowth), backoff.WithRandomizationFactor(waitSpread),
-		backoff.WithMaxInterval(maxWait), backoff.WithMaxElapsedTime(0),
-	)}
+	w := &policy{ctx: ctx, client: c, request: r, series: waits.NewSeries()}
 	err := backoff.Retry(func() error {
 		start := time.Now()
 		w.made, w.waiting = w.made+1, false
@@ -49,12 +40,12 @@ func (c *Client) repeat(ctx context.Context, r *request, attempt func() *failedA
 	return w.failure()
 }
 
-// waits is the backoff policy of one call. It is stateful, so every call has its own.
-type waits struct {
+// policy is the backoff policy of one call. It is stateful, so every call has its own.
+type policy struct {
 	ctx     context.Context
 	client  *Client
 	request *request
-	series  *backoff.ExponentialBackOff
+	series  waits.Series
 	made    int            // attempts
 	last    *failedAttempt // of the last one
 	unsure  bool           // one of the attempts may have been carried out; later ones do not take that back
@@ -63,15 +54,15 @@ type waits struct {
 }
 
 // Context makes backoff.Retry end its wait with the call.
-func (w *waits) Context() context.Context { return w.ctx }
+func (w *policy) Context() context.Context { return w.ctx }
 
 // Reset is called by backoff.Retry before the first attempt.
-func (w *waits) Reset() { w.series.Reset() }
+func (w *policy) Reset() { w.series.Reset() }
 
 // NextBackOff returns the wait before the next attempt, or backoff.Stop. No wait is begun that the deadline forbids.
-func (w *waits) NextBackOff() time.Duration {
+func (w *policy) NextBackOff() time.Duration {
 	c, last := w.client, w.last
-	wait := max(w.series.NextBackOff(), last.RetryAfter)
+	wait := max(w.series.Next(), last.RetryAfter)
 	deadline, bounded := w.ctx.Deadline()
 	switch {
 	case w.made >= c.maxAttempts:
@@ -96,7 +87,7 @@ func (w *waits) NextBackOff() time.Duration {
 }
 
 // failure is the error of a call whose last attempt failed. What that attempt met is kept when the wait was cut short.
-func (w *waits) failure() error {
+func (w *policy) failure() error {
 	e := *w.last.Error
 	switch {
 	case w.waiting:
