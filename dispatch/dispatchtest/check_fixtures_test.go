@@ -3,6 +3,7 @@ package dispatchtest_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -131,7 +132,11 @@ func drop(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler)
 
 // call posts a tool call to the proxy of a run.
 func call(e *handEnvelope, tool, token string) (status int) {
-	req, err := http.NewRequest("POST", e.ProxyURL+"/tools/"+tool, strings.NewReader("{}"))
+	return post(e.ProxyURL+"/tools/"+tool, token)
+}
+
+func post(url, token string) (status int) {
+	req, err := http.NewRequest("POST", url, strings.NewReader("{}"))
 	if err != nil {
 		return 0
 	}
@@ -209,6 +214,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		failed  names
 		warned  names
 		seen    string // a part of what the check says
+		do      string // a part of what it advises
 		change  func(*dispatchtest.Target, *dispatchtest.CheckOptions)
 	}{
 		{name: "in order", handler: hand{}},
@@ -220,6 +226,14 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 			w.WriteHeader(204)
 			return true
 		}}},
+		{name: "answers a ping with text that is called HTML", handler: hand{ping: func(w http.ResponseWriter, body []byte) bool {
+			if !bytes.Contains(body, []byte("ping")) {
+				return false
+			}
+			w.Header().Set("Content-Type", html)
+			say(w, 200, "pong")
+			return true
+		}}, warned: names{"content_type"}, seen: "the ping is answered with text/html"},
 		{name: "ping before auth", handler: hand{pingFirst: true}, failed: names{"auth_before_ping"}, seen: "only after the ping"},
 		{name: "no auth", handler: hand{auth: func(string) bool { return true }}, failed: names{"auth_before_ping"}, seen: "no bearer is asked for at all"},
 		{name: "any bearer", handler: hand{auth: func(v string) bool { return v != "" }}, failed: names{"wrong_bearer"}, seen: "a ping with a wrong bearer is accepted"},
@@ -338,6 +352,16 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 			}
 			say(w, 200, `{"final_response":"Something went wrong with a tool."}`)
 		}}, failed: names{"dispatch"}, seen: "another token than the run's"},
+		{name: "loses the path of the proxy URL", handler: hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
+			base, _, _ := strings.Cut(e.ProxyURL, "/api/")
+			post(base+"/tools/get_order", r.Header.Get("X-Pipelines-Run-Token"))
+			say(w, 200, `{"final_response":"done"}`)
+		}}, failed: names{"dispatch"}, seen: "1 request to the proxy's host did not begin with odyssey_proxy_url"},
+		{name: "forgets /tools", handler: hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
+			say(w, 500, http.StatusText(post(e.ProxyURL+"/get_order", r.Header.Get("X-Pipelines-Run-Token"))))
+		}}, failed: names{"dispatch"}, seen: "the endpoint answered 500: Not Found", do: "the agent sent POST {odyssey_proxy_url}/get_order"},
+		{name: "has a limit for dispatches", handler: hand{run: answers(429, js, `{"error":"slow down"}`)},
+			failed: names{"dispatch"}, seen: "slow down", do: "Raise the limit on requests"},
 		{name: "calls late", handler: callsLate(), failed: names{"late_calls"}, seen: "send_mail", change: func(_ *dispatchtest.Target, o *dispatchtest.CheckOptions) {
 			o.Linger = 10 * time.Second // ends with the first call
 		}},
@@ -384,10 +408,45 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 			if !strings.Contains(found, tt.seen) {
 				t.Errorf("%q is not said in\n%s", tt.seen, report)
 			}
+			if advice := fmt.Sprint(report.Failed(), report.Warned()); !strings.Contains(advice, tt.do) {
+				t.Errorf("%q is not advised in\n%s", tt.do, report)
+			}
 			if text, err := json.Marshal(report); err != nil || bytes.Contains(text, []byte(handToken[:10])) {
 				t.Errorf("the bearer is in the report, or it cannot be written: %v\n%s", err, text)
 			}
 		})
+	}
+}
+
+// An endpoint that ends, is taken away or limits requests after any of them fails one check: the others cannot tell anything.
+func TestCheckNamesWhatEndsTheEndpoint(t *testing.T) {
+	ends := map[string]func(http.ResponseWriter, *http.Request) bool{
+		"ends": drop, "is taken away": first(502, html, page), "limits requests": first(429, plain, "Too many requests"),
+	}
+	for name, end := range ends {
+		for most := int64(1); ; most++ {
+			var requests atomic.Int64
+			handler := hand{first: func(w http.ResponseWriter, r *http.Request) bool { return requests.Add(1) > most && end(w, r) }}
+			report, err := dispatchtest.Check(t.Context(), dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + handToken}, &quick)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if requests.Load() <= most {
+				if report.AssertNoWarning(t); most < 10 {
+					t.Errorf("only %d requests", most)
+				}
+				break
+			}
+			failed := report.Failed()
+			if len(failed) != 1 || len(report.Warned()) > 0 {
+				t.Fatalf("%s after %d requests:\n%s", name, most, report)
+			}
+			expect(t, report, []dispatchtest.CheckName{failed[0].Name}, nil)
+			limits := strings.Contains(failed[0].Do, "Raise the limit")
+			if !strings.Contains(failed[0].Seen, "the next ping is answered ") || limits != (name == "limits requests") {
+				t.Errorf("%s after %d requests: %+v", name, most, failed[0])
+			}
+		}
 	}
 }
 

@@ -361,6 +361,45 @@ func TestCheckWarnsOfPrivateAddresses(t *testing.T) {
 	}
 }
 
+// That 8 MiB do not get through a slow line in time says nothing of the endpoint at its end.
+func TestCheckAllowsForSlowLines(t *testing.T) {
+	server := httptest.NewServer(hand{})
+	defer server.Close()
+	opts := dispatchtest.CheckOptions{Timeout: 500 * time.Millisecond, Linger: time.Millisecond}
+	opts.Transport = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
+		return &slowLine{Conn: conn, left: 64 << 10, closed: make(chan struct{})}, err
+	}}
+	report, err := dispatchtest.Check(t.Context(), dispatchtest.Target{URL: "http://agent.example/dispatch", AuthValue: "Bearer " + handToken}, &opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said := expect(t, report, nil, []dispatchtest.CheckName{"tls", "body_limit"}); !strings.Contains(said, "could not be sent within 500ms") {
+		t.Errorf("%q", said)
+	}
+}
+
+// slowLine takes some bytes, and no more until it is closed.
+type slowLine struct {
+	net.Conn
+	left   int
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (l *slowLine) Write(b []byte) (int, error) {
+	if l.left -= len(b); l.left < 0 {
+		<-l.closed
+		return 0, net.ErrClosed
+	}
+	return l.Conn.Write(b)
+}
+
+func (l *slowLine) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return l.Conn.Close()
+}
+
 // certificate is self-signed.
 func certificate(t *testing.T, names []string, from, to time.Time) tls.Certificate {
 	t.Helper()
