@@ -147,8 +147,8 @@ func (d *Dataset) worlds(base Task, opts *proxytest.Options) ([]*proxytest.Platf
 // misfit reports which cells of a row do not fit the base world.
 func (r *Row) misfit(w *rowWorld, base proxytest.World, problems *datasetProblems) {
 	if _, err := ledger.NewState(r.State, base.LedgerSchema); err != nil {
-		for _, text := range stateProblems(err) {
-			problems.add(r.problem("state", text))
+		for _, p := range stateProblems(err) {
+			problems.add(r.problem("state", p.String()))
 		}
 	}
 	alone := w.world

@@ -198,6 +198,34 @@ func TestBadDatasets(t *testing.T) {
 	}
 }
 
+// A cell with a hundred thousand mistakes does not take the memory for as many texts.
+func TestDatasetCountsWhatItDoesNotList(t *testing.T) {
+	const n = 100_000
+	quoted := func(cell string) string { return `"` + strings.ReplaceAll(cell, `"`, `""`) + `"` }
+	turns := quoted("[" + strings.Repeat("1,", n-1) + "1]")
+	for name, text := range map[string]string{
+		"one cell":          "user,scripted_user_turns\na," + turns + "\n",
+		"many rows":         "user,state\n" + strings.Repeat("a,x\n", n),
+		"a cell and others": "user,scripted_user_turns,max_turns,turn_mode\na," + turns + ",99,x\n\",,",
+	} {
+		var bad *dispatchtest.DatasetError
+		allocs := testing.AllocsPerRun(1, func() {
+			_, err := dispatchtest.ReadDataset(strings.NewReader(text), &dispatchtest.DatasetOptions{MaxProblems: 3})
+			bad, _ = errors.AsType[*dispatchtest.DatasetError](err)
+		})
+		want := n
+		if name == "a cell and others" {
+			want += 3
+		}
+		if bad == nil || len(bad.Problems) != 3 || bad.More != want-3 {
+			t.Errorf("%s: %.300v", name, bad)
+		}
+		if name == "one cell" && allocs > 4*n {
+			t.Errorf("%s: %.0f allocations", name, allocs)
+		}
+	}
+}
+
 func TestDatasetLimits(t *testing.T) {
 	big := strings.Repeat("x", 10<<20)
 	for _, tt := range []struct {
