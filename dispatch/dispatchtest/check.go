@@ -202,15 +202,7 @@ func (c *checkup) mistakes(target Target) (list []error) {
 			c.url = u
 		}
 	}
-	if strings.ContainsFunc(target.AuthHeader, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
-	}) {
-		bad("Target.AuthHeader is not a header name")
-	}
-	control := func(r rune) bool { return r < ' ' || r == 0x7f }
-	if v := target.AuthValue; strings.ContainsFunc(v, control) || strings.TrimSpace(v) != v {
-		bad("Target.AuthValue has white space around it or control characters in it: is there a line break at the end of the token?")
-	}
+	list = append(list, target.authMistakes()...)
 	if base := c.opts.ProxyBase; base != "" {
 		if u, err := url.Parse(base); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
 			bad("CheckOptions.ProxyBase is no http or https URL with a host and without a password")
@@ -224,6 +216,21 @@ func (c *checkup) mistakes(target Target) (list []error) {
 	}
 	c.opts.Timeout = cmp.Or(c.opts.Timeout, 10*time.Second)
 	c.opts.Linger = cmp.Or(c.opts.Linger, 500*time.Millisecond)
+	return list
+}
+
+// authMistakes are those that keep any request from being sent.
+func (t Target) authMistakes() (list []error) {
+	if strings.ContainsFunc(t.AuthHeader, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
+	}) {
+		list = append(list, errors.New("dispatchtest: Target.AuthHeader is not a header name"))
+	}
+	control := func(r rune) bool { return r < ' ' || r == 0x7f }
+	if v := t.AuthValue; strings.ContainsFunc(v, control) || strings.TrimSpace(v) != v {
+		list = append(list, errors.New("dispatchtest: Target.AuthValue has white space around it or control characters in it: "+
+			"is there a line break at the end of the token?"))
+	}
 	return list
 }
 

@@ -22,7 +22,7 @@ type datasetReader struct {
 	columns []column
 	offset  int64 // of the first byte that has not been read as CSV
 
-	row, line int // of the record last read
+	row, line int              // of the record last read
 	own       []DatasetProblem // of that record
 	farthest  int              // the highest column among them
 }

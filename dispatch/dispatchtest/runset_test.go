@@ -1,11 +1,13 @@
 package dispatchtest_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -243,7 +245,7 @@ func TestSkippedAndUnusable(t *testing.T) {
 	if err != nil || verdicts(set) != "error not_staged\nerror panic\npassed \n" || !strings.Contains(set.Cases[1].Reason, "panic: hook\n") {
 		t.Errorf("%s %v", verdicts(set), err)
 	}
-	for _, target := range []dispatchtest.Target{{}, {Agent: obedient, RunTimeout: -1}, {Agent: obedient, Options: &dispatch.Options{Tokens: []string{""}}}} {
+	for _, target := range []dispatchtest.Target{{}, {Agent: obedient, RunTimeout: -1}, {URL: "http://127.0.0.1:1/", AuthValue: "Bearer a\nb"}, {URL: "http://127.0.0.1:1/", AuthHeader: "X Key"}, {Agent: obedient, Options: &dispatch.Options{Tokens: []string{""}}}} {
 		if set, err = dispatchtest.RunSet(t.Context(), target, cases, nil); err == nil || set != nil {
 			t.Errorf("%+v was taken", target)
 		}
@@ -351,6 +353,22 @@ func TestCases(t *testing.T) {
 	for _, base := range []dispatchtest.Task{{Platform: platform}, {ProxyURL: "http://127.0.0.1:1"}, {World: proxytest.World{InitialState: "["}}} {
 		if _, err := readDataset(t, csv).Cases(base, nil); err == nil {
 			t.Errorf("%+v was taken as base", base)
+		}
+	}
+}
+
+// What is secret in the query of an agent's URL is in no report.
+func TestSetHidesTheQuery(t *testing.T) {
+	hangsUp := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	defer hangsUp.Close()
+	for _, url := range []string{"http://127.0.0.1:1/", hangsUp.URL} {
+		set, err := dispatchtest.RunSet(t.Context(), dispatchtest.Target{URL: url + "?key=geheim"}, casesOf(t, csvOf("a"), dispatchtest.Task{}), nil)
+		if err != nil || set.Cases[0].Cause != dispatchtest.Cause(dispatchtest.AgentUnreachable) {
+			t.Fatalf("%v %s", err, verdicts(set))
+		}
+		var b bytes.Buffer
+		if err := errors.Join(set.WriteSummary(&b, nil), set.WriteJSON(&b), set.WriteJUnit(&b)); err != nil || strings.Contains(b.String(), "geheim") {
+			t.Errorf("error %v\n%s", err, b.String())
 		}
 	}
 }
