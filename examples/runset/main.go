@@ -28,6 +28,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,6 +124,10 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*dispatch
 	line.clear()
 	if err != nil {
 		return nil, err
+	}
+	undeclared := func(c dispatchtest.CaseResult) bool { return c.Cause == dispatchtest.CauseFault }
+	if o.url != "" && o.world == "" && slices.ContainsFunc(set.Cases, undeclared) {
+		fmt.Fprintln(stderr, "runset: there is no -world, which declares the agent's tools")
 	}
 	err = set.WriteSummary(stdout, &dispatchtest.SummaryOptions{Colour: terminal.Colour(stdout, os.Getenv)})
 	return set, errors.Join(err, reports.write(set))
@@ -226,6 +231,6 @@ func (o *options) complain(stderr io.Writer, err error) {
 		fmt.Fprintf(stderr, "and %d more\n", bad.More)
 	}
 	if bad.Code == dispatchtest.DatasetWorld && o.world == "" && o.url != "" {
-		fmt.Fprintln(stderr, "\nthere is no -world, which declares the agent's tools")
+		fmt.Fprintln(stderr, "\nrunset: there is no -world, which declares the agent's tools")
 	}
 }

@@ -85,6 +85,8 @@ func TestRunset(t *testing.T) {
 		{"answers HTML", []string{"-dataset", "testdata/failing.csv", "-world", "testdata/world.json", "-url", html.URL}, 1, []string{"agent_bad_response", "5 failed"}},
 		{"is down", []string{"-dataset", "testdata/failing.csv", "-world", "testdata/world.json", "-url", gone.URL}, 1, []string{"agent_unreachable", "5 failed"}},
 		{"without a world its tools are unknown", []string{"-dataset", file("one.csv", "user\nRefund #4521.\n"), "-url", agent.URL, "-token-env", "RUNSET_TEST_TOKEN"}, 1, []string{"1 failed"}},
+		{"and said to be", []string{"-dataset", file("cancel.csv", "user\nCancel #4521.\n"), "-url", agent.URL, "-token-env", "RUNSET_TEST_TOKEN"}, 1, []string{
+			`fault: the agent called "cancel_order"`, "there is no -world"}},
 		{"elsewhere", []string{"-dataset", "nope.csv", "-url", "https://agent.example"}, 2, []string{"nope.csv"}},
 		{"no URL", []string{"-dataset", "testdata/orders.csv", "-url", "agent"}, 2, []string{"-url is not an http or https URL"}},
 		{"no dataset", []string{"-url", agent.URL}, 2, []string{"-url needs a -dataset"}},
