@@ -200,6 +200,7 @@ const (
 
 // Every fixture is broken in one way, which one check names and no other.
 func TestCheckNamesWhatIsBroken(t *testing.T) {
+	t.Parallel()
 	type names = []dispatchtest.CheckName
 	stop := make(chan struct{})
 	t.Cleanup(func() { close(stop) })
@@ -420,6 +421,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 
 // An endpoint that ends, is taken away or limits requests after any of them fails one check: the others cannot tell anything.
 func TestCheckNamesWhatEndsTheEndpoint(t *testing.T) {
+	t.Parallel()
 	ends := map[string]func(http.ResponseWriter, *http.Request) bool{
 		"ends": drop, "is taken away": first(502, html, page), "limits requests": first(429, plain, "Too many requests"),
 	}

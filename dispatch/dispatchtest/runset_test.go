@@ -117,7 +117,7 @@ func TestAThousandRows(t *testing.T) {
 	}{
 		"agent in memory": {dispatchtest.Target{Agent: obedient}, kinds},
 		"agent served":    {dispatchtest.Target{Handler: handler, AuthValue: "Bearer secret"}, kinds},
-		"any handler":     {dispatchtest.Target{Handler: http.HandlerFunc(rawAgent), RunTimeout: 3 * time.Second}, rawKinds},
+		"any handler":     {dispatchtest.Target{Handler: http.HandlerFunc(rawAgent), RunTimeout: 2 * time.Second}, rawKinds},
 	} {
 		t.Run(name, func(t *testing.T) {
 			instructions := make([]string, 1000)
