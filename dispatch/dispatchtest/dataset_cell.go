@@ -26,16 +26,16 @@ type rowReader struct {
 // readRow makes a row of a record and reports what is wrong with it.
 func (d *datasetReader) readRow(record []string) Row {
 	row := Row{Number: d.row, Line: d.line, ExpectedOutcome: Completion}
+	if blank(record) {
+		d.problem(DatasetRow, -1, "the row is empty: delete it")
+		return row
+	}
 	if len(record) != len(d.columns) {
 		advice := "a comma is missing: an empty cell needs one, too"
 		if len(record) > len(d.columns) {
 			advice = "a cell with a comma in it must be in quotes"
 		}
 		d.problem(DatasetRow, -1, "the row has %s and the header has %d: %s", plural(len(record), "cell"), len(d.columns), advice)
-		return row
-	}
-	if blank(record) {
-		d.problem(DatasetRow, -1, "the row is empty: delete it")
 		return row
 	}
 	r := &rowReader{datasetReader: d, row: &row}

@@ -132,7 +132,7 @@ func TestBadDatasets(t *testing.T) {
 			"row 1, column note: is there twice: columns 2 and 3", "row 1, column user: is there twice: columns 1 and 4"}},
 		{"long column name", "user," + strings.Repeat("x", 300) + "\na,\n", "invalid_header", []string{"row 1, column xxx…"}},
 		{"ragged", head + "a,,\nb,,,,\nc,,,\n", "invalid_row", []string{"row 2: the row has 3 cells and the header has 4: …", "row 3: the row has 5 cells …"}},
-		{"empty row", head + "a,,,\n, ,,\n", "invalid_row", []string{"row 3: the row is empty: delete it"}},
+		{"empty row", head + "a,,,\n, ,,\n  \n", "invalid_row", []string{"row 3: the row is empty: delete it", "row 4: the row is empty: delete it"}},
 		{"text without a column", "user,,\na,,b\n", "invalid_cell", []string{"row 2: there is text in column 3, which has no name"}},
 		{"no instruction", head + " ,{},,\n", "invalid_cell", []string{"row 2, column user: the cell is empty, and every task needs an instruction"}},
 		{"quote in a cell", head + "a,,,\na \"b\" c,,,\nd,x,,\n", "unreadable", []string{`row 3: a quote (") at byte 3 of line 3 is in a cell that does not begin with one: …`}},
