@@ -2,10 +2,13 @@ package dispatchtest_test
 
 import (
 	"bytes"
+	"cmp"
+	"crypto/subtle"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -307,7 +310,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		{name: "HTML", handler: hand{first: first(200, html, page)}, failed: names{"ping"}, seen: "200 with an HTML page (Sign in)"},
 		{name: "HTML with another type", handler: hand{first: first(200, js, page)}, failed: names{"ping"}, seen: "200 with an HTML page"},
 		{name: "another path", handler: hand{first: first(404, plain, "404 page not found")}, failed: names{"ping"}, seen: "404 page not found"},
-		{name: "redirects", handler: hand{first: first(307, plain, "")}, failed: names{"ping"}, seen: "redirects: 307"},
+		{name: "redirects", handler: hand{first: first(307, plain, "")}, failed: names{"ping"}, seen: "redirects: 307 to http://127.0.0.1:"},
 		{name: "500 on everything", handler: hand{first: first(500, plain, "oops")}, failed: names{"ping"}, seen: "answers 500: oops"},
 		{name: "another bearer", handler: hand{auth: func(v string) bool { return v == "Bearer other" }}, failed: names{"ping"}, seen: "refuses the right bearer"},
 		{name: "closes connections", handler: hand{first: drop}, failed: names{"reachable"}, seen: "the connection was closed"},
@@ -416,6 +419,50 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 				t.Errorf("the bearer is in the report, or it cannot be written: %v\n%s", err, text)
 			}
 		})
+	}
+}
+
+// The wrapper of "Porting without the SDK" as it stands there, translated. What it does not do is worth a warning.
+func TestCheckPassesTheReferenceWrapper(t *testing.T) {
+	t.Parallel()
+	detail := func(w http.ResponseWriter, status int, text string) {
+		w.Header().Set("Content-Type", js)
+		say(w, status, fmt.Sprintf(`{"detail":%q}`, text))
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /dispatch", func(w http.ResponseWriter, r *http.Request) {
+		if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer "+handToken)) != 1 {
+			detail(w, 401, "missing or invalid bearer token")
+			return
+		}
+		var body map[string]any
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			http.Error(w, "Internal Server Error", 500)
+			return
+		}
+		if reflect.DeepEqual(body, map[string]any{"ping": true}) {
+			w.Header().Set("Content-Type", js)
+			say(w, 200, `{"ok":true}`)
+			return
+		}
+		proxyURL, _ := body["odyssey_proxy_url"].(string)
+		if proxyURL = cmp.Or(proxyURL, r.Header.Get("X-Pipelines-Odyssey-Proxy-Url")); proxyURL == "" || r.Header.Get("X-Pipelines-Run-Token") == "" {
+			detail(w, 400, "missing proxy URL or run token")
+			return
+		}
+		post(strings.TrimRight(proxyURL, "/")+"/tools/get_order", r.Header.Get("X-Pipelines-Run-Token"))
+		w.Header().Set("Content-Type", js)
+		say(w, 200, `{"final_response":"(no final response given)"}`)
+	})
+	opts := quick
+	opts.ToolsJSON = []byte(`[{"name":"get_order","description":"Looks an order up.","input_schema":{"type":"object","properties":{"id":{"type":"string","description":"Its id."}}}}]`)
+	report, err := dispatchtest.Check(t.Context(), dispatchtest.Target{Handler: mux, AuthValue: "Bearer " + handToken}, &opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, report, nil, []dispatchtest.CheckName{"body_limit", "malformed_body"})
+	if f, _ := report.Find(dispatchtest.CheckDispatch); !strings.Contains(f.Seen, "with 1 tool call") {
+		t.Errorf("%+v", f)
 	}
 }
 
