@@ -138,12 +138,14 @@ func call(e *handEnvelope, tool, token string) (status int) {
 	return post(e.ProxyURL+"/tools/"+tool, token)
 }
 
-func post(url, token string) (status int) {
+func post(url, token string) (status int) { return postWith(url, "Authorization", "Bearer "+token) }
+
+func postWith(url, header, value string) (status int) {
 	req, err := http.NewRequest("POST", url, strings.NewReader("{}"))
 	if err != nil {
 		return 0
 	}
-	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set(header, value)
 	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
 	if err != nil {
 		return 0
@@ -170,6 +172,17 @@ func callsLate() http.Handler {
 			say(w, 400, `{"error":"no JSON"}`)
 		},
 	}
+}
+
+// worksOn takes every dispatch, and calls the proxy of the first one again during the next.
+func worksOn() http.Handler {
+	var first atomic.Pointer[string]
+	return hand{auth: func(string) bool { return true }, run: func(w http.ResponseWriter, _ *http.Request, e *handEnvelope) {
+		if !first.CompareAndSwap(nil, &e.ProxyURL) {
+			post(*first.Load()+"/tools/get_order", "its-token")
+		}
+		say(w, 200, `{"final_response":"done"}`)
+	}}
 }
 
 // dying answers nothing any more for a while after a large body.
@@ -361,6 +374,31 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 			post(base+"/tools/get_order", r.Header.Get("X-Pipelines-Run-Token"))
 			say(w, 200, `{"final_response":"done"}`)
 		}}, failed: names{"dispatch"}, seen: "1 request to the proxy's host did not begin with odyssey_proxy_url"},
+		{name: "calls in every way that there is", handler: hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
+			token := r.Header.Get("X-Pipelines-Run-Token")
+			base, _, _ := strings.Cut(e.ProxyURL, "/runs/")
+			postWith(e.ProxyURL+"/tools/get_order", "X-Pipelines-Run-Token", token)
+			post(e.ProxyURL+"/traces/thinking", token)
+			post(base+"/tools/__reachability_probe__", "fake-token")
+			say(w, 200, `{"final_response":"done"}`)
+		}}},
+		{name: "uses what is not played here, and fails", handler: hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
+			post(e.ProxyURL+"/telemetry", r.Header.Get("X-Pipelines-Run-Token"))
+			say(w, 422, `{}`)
+		}}, failed: names{"dispatch"}, seen: "agent_4xx", do: "Compare how the agent reads the envelope"},
+		{name: "works on after a dispatch that it should have refused", handler: worksOn(),
+			failed: names{"auth_before_ping"}, seen: "no bearer is asked for at all"},
+		{name: "has other things beside the proxy", handler: hand{run: func(w http.ResponseWriter, _ *http.Request, e *handEnvelope) {
+			base, _, _ := strings.Cut(e.ProxyURL, "/api/")
+			say(w, 200, fmt.Sprintf(`{"final_response":"%d"}`, post(base+"/shop", "none")))
+		}}, change: func(_ *dispatchtest.Target, o *dispatchtest.CheckOptions) {
+			o.Task = &dispatchtest.Task{WrapProxy: func(proxy http.Handler) http.Handler {
+				mux := http.NewServeMux()
+				mux.Handle("/api/", proxy)
+				mux.HandleFunc("/shop", func(http.ResponseWriter, *http.Request) {})
+				return mux
+			}}
+		}},
 		{name: "forgets /tools", handler: hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
 			say(w, 500, http.StatusText(post(e.ProxyURL+"/get_order", r.Header.Get("X-Pipelines-Run-Token"))))
 		}}, failed: names{"dispatch"}, seen: "the endpoint answered 500: Not Found", do: "the agent sent POST {odyssey_proxy_url}/get_order"},

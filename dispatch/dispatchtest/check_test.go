@@ -561,17 +561,18 @@ func TestCheckHidesSecrets(t *testing.T) {
 				return false
 			}
 			body, _ := json.Marshal(map[string]string{"headers": fmt.Sprint(r.Header), "url": r.URL.String()})
-			say(w, status, "\x1b[2J"+r.URL.Query().Get("key")+token+strings.Repeat("x", 80)+r.Header.Get("Authorization")+string(body))
+			say(w, status, "\x1b[2J"+r.URL.RawQuery+" "+r.URL.Query().Get("key")+token+strings.Repeat("x", 80)+r.Header.Get("Authorization")+string(body))
 			return true
 		}, run: func(w http.ResponseWriter, r *http.Request, _ *handEnvelope) {
 			body, _ := json.Marshal(map[string]any{"headers": r.Header, "url": r.URL.String()})
 			say(w, 500, string(body))
 		}}
 	}
-	for _, status := range []int{0, 200, 401, 500} {
+	for i, status := range []int{0, 200, 401, 500} {
 		server := httptest.NewServer(leaks(status))
 		opts := quick
-		report, err := dispatchtest.Check(t.Context(), dispatchtest.Target{URL: server.URL + "/dispatch?key=geheim", AuthValue: "Bearer " + token}, &opts)
+		query := [...]string{"?key=geheim", "?geheim"}[i%2]
+		report, err := dispatchtest.Check(t.Context(), dispatchtest.Target{URL: server.URL + "/dispatch" + query, AuthValue: "Bearer " + token}, &opts)
 		server.Close()
 		if err != nil {
 			t.Fatal(err)

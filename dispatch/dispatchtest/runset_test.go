@@ -316,6 +316,12 @@ func TestCases(t *testing.T) {
 	if cases[1].Task.Platform != cases[4].Task.Platform || cases[0].Task.Platform != cases[3].Task.Platform || cases[1].Task.Platform == cases[2].Task.Platform {
 		t.Error("rows with the same world have different platforms, or rows with different ones the same")
 	}
+	replaying := base
+	replaying.Conversation = &dispatchtest.Conversation{ReplayTools: true, UserTurns: []string{"of the base"}}
+	if talks := casesOf(t, csv, replaying); talks[0].Task.Conversation != nil || !talks[3].Task.Conversation.ReplayTools ||
+		talks[3].Task.Conversation.UserTurns[0] != "call get_order" || cases[3].Task.Conversation.ReplayTools {
+		t.Errorf("%+v", talks[3].Task.Conversation)
+	}
 	if cases, err = readDataset(t, csv).Cases(base, &dispatchtest.CaseOptions{StateAsInput: true}); err != nil {
 		t.Fatal(err)
 	}
