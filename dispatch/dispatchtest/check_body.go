@@ -15,7 +15,7 @@ const bigBody = 8 << 20 // far above any dispatch: what tools exchange is bounde
 func (c *checkup) bodyLimit(ctx context.Context) Finding {
 	const do = "Bound the request body, at 1 MiB for example, and answer 413 without reading the rest."
 	a := c.send(ctx, probe{
-		body: strings.Repeat(" ", bigBody-len(aPing)) + aPing, auth: c.stage.target.AuthValue,
+		pad: bigBody - int64(len(aPing)), body: aPing, auth: c.stage.target.AuthValue,
 		header: http.Header{"Expect": {"100-continue"}}, // so that who looks at the length only is spared the rest
 	})
 	switch {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"mime"
 	"net"
 	"net/http"
@@ -30,6 +31,7 @@ const (
 type probe struct {
 	method string // default POST
 	body   string
+	pad    int64  // spaces before the body
 	auth   string // "" sends none
 	header http.Header
 }
@@ -102,6 +104,10 @@ func (c *checkup) send(ctx context.Context, p probe) *answer {
 		a.err = err
 		return a
 	}
+	if p.pad > 0 {
+		req.Body = io.NopCloser(io.MultiReader(io.LimitReader(blanks{}, p.pad), strings.NewReader(p.body)))
+		req.ContentLength, req.GetBody = p.pad+int64(len(p.body)), nil
+	}
 	if p.header != nil {
 		req.Header = p.header
 	}
@@ -128,6 +134,16 @@ func (c *checkup) send(ctx context.Context, p probe) *answer {
 // stands before it, or of a limit on requests.
 func troubled(status int) bool {
 	return status == 0 || status == http.StatusTooManyRequests || status >= 500
+}
+
+// blanks is spaces without end.
+type blanks struct{}
+
+func (blanks) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = ' '
+	}
+	return len(b), nil
 }
 
 // ok reports a 2xx.
