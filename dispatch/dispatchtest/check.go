@@ -87,7 +87,8 @@ const (
 // ("Porting without the SDK", steps 3 to 6): everything that can be found out before the platform does. opts may be nil.
 //
 // A check that cannot tell anything because another one failed is skipped and names that one, so that one cause is
-// reported once. The report has every check in a fixed order.
+// reported once. So are those after a check that the endpoint does not survive: one that has failed because the next ping
+// was not answered. The report has every check in a fixed order.
 //
 // An endpoint that is in order does the work of at most one dispatch, the sample. One that does not check the bearer may
 // be made to work on up to two more dispatches with an expired run token. The auth value is sent to the endpoint alone,
@@ -151,6 +152,8 @@ type checkup struct {
 	hasAuth bool        // an auth value is sent
 	first   *answer     // to the first ping, with the right bearer
 	open    bool        // whether dispatches are accepted without a bearer
+	trouble bool        // an answer to the check under way may mean that the endpoint answers nobody any more
+	ended   CheckName   // the check after which that was so; "" if it never was
 	pings   bool        // whether pings are
 	refusal int         // the status of a ping without a bearer
 	sample  *Result     // of the sample dispatch
@@ -159,6 +162,8 @@ type checkup struct {
 	sampleMedia string                        // of the answer to the sample
 	run         atomic.Pointer[proxytest.Run] // of the sample, while it is under way
 	strangers   atomic.Int64                  // requests to its proxy with another token
+	elsewhere   atomic.Int64                  // requests beside its proxy URL
+	astray      atomic.Pointer[string]        // a request below its proxy URL that is no tool call and no trace event
 }
 
 func newCheckup(target Target, opts *CheckOptions) (*checkup, error) {
@@ -197,15 +202,7 @@ func (c *checkup) mistakes(target Target) (list []error) {
 			c.url = u
 		}
 	}
-	if strings.ContainsFunc(target.AuthHeader, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
-	}) {
-		bad("Target.AuthHeader is not a header name")
-	}
-	control := func(r rune) bool { return r < ' ' || r == 0x7f }
-	if v := target.AuthValue; strings.ContainsFunc(v, control) || strings.TrimSpace(v) != v {
-		bad("Target.AuthValue has white space around it or control characters in it: is there a line break at the end of the token?")
-	}
+	list = append(list, target.authMistakes()...)
 	if base := c.opts.ProxyBase; base != "" {
 		if u, err := url.Parse(base); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
 			bad("CheckOptions.ProxyBase is no http or https URL with a host and without a password")
@@ -222,6 +219,21 @@ func (c *checkup) mistakes(target Target) (list []error) {
 	return list
 }
 
+// authMistakes are those that keep any request from being sent.
+func (t Target) authMistakes() (list []error) {
+	if strings.ContainsFunc(t.AuthHeader, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
+	}) {
+		list = append(list, errors.New("dispatchtest: Target.AuthHeader is not a header name"))
+	}
+	control := func(r rune) bool { return r < ' ' || r == 0x7f }
+	if v := t.AuthValue; strings.ContainsFunc(v, control) || strings.TrimSpace(v) != v {
+		list = append(list, errors.New("dispatchtest: Target.AuthValue has white space around it or control characters in it: "+
+			"is there a line break at the end of the token?"))
+	}
+	return list
+}
+
 // find returns what a check found, after those that it needs.
 func (c *checkup) find(ctx context.Context, name CheckName) *Finding {
 	if f := c.found[name]; f != nil {
@@ -229,6 +241,9 @@ func (c *checkup) find(ctx context.Context, name CheckName) *Finding {
 	}
 	k := c.checks[slices.IndexFunc(c.checks, func(k check) bool { return k.name == name })]
 	f := c.blocked(ctx, k.needs)
+	if f == nil && c.ended != "" && len(k.needs) > 0 {
+		f = because(c.ended)
+	}
 	if f == nil && ctx.Err() != nil {
 		f = interrupted()
 	}
@@ -237,7 +252,11 @@ func (c *checkup) find(ctx context.Context, name CheckName) *Finding {
 	}
 	if f == nil {
 		start := time.Now()
+		c.trouble = false
 		got := k.look(c, ctx)
+		if c.trouble && ctx.Err() == nil {
+			c.survived(ctx, name, &got)
+		}
 		got.TookMS = float64(time.Since(start).Microseconds()) / 1000
 		f = &got
 		if ctx.Err() != nil && f.Status != StatusOK { // it has not seen all
@@ -252,6 +271,26 @@ func (c *checkup) find(ctx context.Context, name CheckName) *Finding {
 	c.found[name] = f
 	return f
 }
+
+// survived pings the endpoint after a check in which it was in trouble. If it has stopped answering, that is what the check
+// found, and those after it cannot tell anything.
+func (c *checkup) survived(ctx context.Context, name CheckName, f *Finding) {
+	if !c.first.ok() || c.first.err != nil { // it never answered one
+		return
+	}
+	after := c.send(ctx, probe{body: aPing, auth: c.stage.target.AuthValue})
+	if after.ok() || ctx.Err() != nil {
+		return
+	}
+	do := "No request may end the agent or keep it from answering the next one: its log should tell what happened to it."
+	if after.status == http.StatusTooManyRequests {
+		do = limitAdvice + " To see the other checks, wait until requests are let in again."
+	}
+	c.ended = name
+	*f = failed(do, "%s, and the next ping is answered %s", f.Seen, c.tell(after))
+}
+
+const limitAdvice = "Raise the limit on requests: the platform sends one for every turn of every run, and pings besides."
 
 // blocked is the finding of a check that needs one which failed; nil if there is none.
 func (c *checkup) blocked(ctx context.Context, needs []CheckName) *Finding {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 	"time"
 
@@ -206,11 +207,21 @@ func (c *checkup) ping(context.Context) Finding {
 		return failed(c.bearerAdvice(), "refuses the right bearer: %s", c.tell(a))
 	case a.status < 400:
 		return failed("Give the URL that it redirects to, as far as it is the agent's: redirects are not followed.",
-			"redirects: %d", a.status)
+			"redirects: %d%s", a.status, c.destination(a))
 	case a.status == http.StatusNotFound, a.status == http.StatusMethodNotAllowed:
 		return failed("Compare the URL with the agent's route, its last slash included. "+order, "answers %s", c.tell(a))
 	}
 	return failed(order, "answers %s", c.tell(a))
+}
+
+// destination is where an answer redirects to, without what may be secret in it.
+func (c *checkup) destination(a *answer) string {
+	to, err := url.Parse(a.header.Get("Location"))
+	if from, _ := url.Parse(c.stage.url); err == nil && from != nil {
+		to = from.ResolveReference(to)
+		return " to " + c.quote((&url.URL{Scheme: to.Scheme, Host: to.Host, Path: to.Path}).String())
+	}
+	return ""
 }
 
 // ranAgent reports whether the body is that of a run's answer.

@@ -2,9 +2,13 @@ package dispatchtest_test
 
 import (
 	"bytes"
+	"cmp"
+	"crypto/subtle"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -131,11 +135,17 @@ func drop(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler)
 
 // call posts a tool call to the proxy of a run.
 func call(e *handEnvelope, tool, token string) (status int) {
-	req, err := http.NewRequest("POST", e.ProxyURL+"/tools/"+tool, strings.NewReader("{}"))
+	return post(e.ProxyURL+"/tools/"+tool, token)
+}
+
+func post(url, token string) (status int) { return postWith(url, "Authorization", "Bearer "+token) }
+
+func postWith(url, header, value string) (status int) {
+	req, err := http.NewRequest("POST", url, strings.NewReader("{}"))
 	if err != nil {
 		return 0
 	}
-	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set(header, value)
 	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
 	if err != nil {
 		return 0
@@ -162,6 +172,17 @@ func callsLate() http.Handler {
 			say(w, 400, `{"error":"no JSON"}`)
 		},
 	}
+}
+
+// worksOn takes every dispatch, and calls the proxy of the first one again during the next.
+func worksOn() http.Handler {
+	var first atomic.Pointer[string]
+	return hand{auth: func(string) bool { return true }, run: func(w http.ResponseWriter, _ *http.Request, e *handEnvelope) {
+		if !first.CompareAndSwap(nil, &e.ProxyURL) {
+			post(*first.Load()+"/tools/get_order", "its-token")
+		}
+		say(w, 200, `{"final_response":"done"}`)
+	}}
 }
 
 // dying answers nothing any more for a while after a large body.
@@ -195,6 +216,7 @@ const (
 
 // Every fixture is broken in one way, which one check names and no other.
 func TestCheckNamesWhatIsBroken(t *testing.T) {
+	t.Parallel()
 	type names = []dispatchtest.CheckName
 	stop := make(chan struct{})
 	t.Cleanup(func() { close(stop) })
@@ -209,6 +231,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		failed  names
 		warned  names
 		seen    string // a part of what the check says
+		do      string // a part of what it advises
 		change  func(*dispatchtest.Target, *dispatchtest.CheckOptions)
 	}{
 		{name: "in order", handler: hand{}},
@@ -220,6 +243,14 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 			w.WriteHeader(204)
 			return true
 		}}},
+		{name: "answers a ping with text that is called HTML", handler: hand{ping: func(w http.ResponseWriter, body []byte) bool {
+			if !bytes.Contains(body, []byte("ping")) {
+				return false
+			}
+			w.Header().Set("Content-Type", html)
+			say(w, 200, "pong")
+			return true
+		}}, warned: names{"content_type"}, seen: "the ping is answered with text/html"},
 		{name: "ping before auth", handler: hand{pingFirst: true}, failed: names{"auth_before_ping"}, seen: "only after the ping"},
 		{name: "no auth", handler: hand{auth: func(string) bool { return true }}, failed: names{"auth_before_ping"}, seen: "no bearer is asked for at all"},
 		{name: "any bearer", handler: hand{auth: func(v string) bool { return v != "" }}, failed: names{"wrong_bearer"}, seen: "a ping with a wrong bearer is accepted"},
@@ -292,7 +323,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		{name: "HTML", handler: hand{first: first(200, html, page)}, failed: names{"ping"}, seen: "200 with an HTML page (Sign in)"},
 		{name: "HTML with another type", handler: hand{first: first(200, js, page)}, failed: names{"ping"}, seen: "200 with an HTML page"},
 		{name: "another path", handler: hand{first: first(404, plain, "404 page not found")}, failed: names{"ping"}, seen: "404 page not found"},
-		{name: "redirects", handler: hand{first: first(307, plain, "")}, failed: names{"ping"}, seen: "redirects: 307"},
+		{name: "redirects", handler: hand{first: first(307, plain, "")}, failed: names{"ping"}, seen: "redirects: 307 to http://127.0.0.1:"},
 		{name: "500 on everything", handler: hand{first: first(500, plain, "oops")}, failed: names{"ping"}, seen: "answers 500: oops"},
 		{name: "another bearer", handler: hand{auth: func(v string) bool { return v == "Bearer other" }}, failed: names{"ping"}, seen: "refuses the right bearer"},
 		{name: "closes connections", handler: hand{first: drop}, failed: names{"reachable"}, seen: "the connection was closed"},
@@ -338,6 +369,41 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 			}
 			say(w, 200, `{"final_response":"Something went wrong with a tool."}`)
 		}}, failed: names{"dispatch"}, seen: "another token than the run's"},
+		{name: "loses the path of the proxy URL", handler: hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
+			base, _, _ := strings.Cut(e.ProxyURL, "/api/")
+			post(base+"/tools/get_order", r.Header.Get("X-Pipelines-Run-Token"))
+			say(w, 200, `{"final_response":"done"}`)
+		}}, failed: names{"dispatch"}, seen: "1 request to the proxy's host did not begin with odyssey_proxy_url"},
+		{name: "calls in every way that there is", handler: hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
+			token := r.Header.Get("X-Pipelines-Run-Token")
+			base, _, _ := strings.Cut(e.ProxyURL, "/runs/")
+			postWith(e.ProxyURL+"/tools/get_order", "X-Pipelines-Run-Token", token)
+			post(e.ProxyURL+"/traces/thinking", token)
+			post(base+"/tools/__reachability_probe__", "fake-token")
+			say(w, 200, `{"final_response":"done"}`)
+		}}},
+		{name: "uses what is not played here, and fails", handler: hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
+			post(e.ProxyURL+"/telemetry", r.Header.Get("X-Pipelines-Run-Token"))
+			say(w, 422, `{}`)
+		}}, failed: names{"dispatch"}, seen: "agent_4xx", do: "Compare how the agent reads the envelope"},
+		{name: "works on after a dispatch that it should have refused", handler: worksOn(),
+			failed: names{"auth_before_ping"}, seen: "no bearer is asked for at all"},
+		{name: "has other things beside the proxy", handler: hand{run: func(w http.ResponseWriter, _ *http.Request, e *handEnvelope) {
+			base, _, _ := strings.Cut(e.ProxyURL, "/api/")
+			say(w, 200, fmt.Sprintf(`{"final_response":"%d"}`, post(base+"/shop", "none")))
+		}}, change: func(_ *dispatchtest.Target, o *dispatchtest.CheckOptions) {
+			o.Task = &dispatchtest.Task{WrapProxy: func(proxy http.Handler) http.Handler {
+				mux := http.NewServeMux()
+				mux.Handle("/api/", proxy)
+				mux.HandleFunc("/shop", func(http.ResponseWriter, *http.Request) {})
+				return mux
+			}}
+		}},
+		{name: "forgets /tools", handler: hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
+			say(w, 500, http.StatusText(post(e.ProxyURL+"/get_order", r.Header.Get("X-Pipelines-Run-Token"))))
+		}}, failed: names{"dispatch"}, seen: "the endpoint answered 500: Not Found", do: "the agent sent POST {odyssey_proxy_url}/get_order"},
+		{name: "has a limit for dispatches", handler: hand{run: answers(429, js, `{"error":"slow down"}`)},
+			failed: names{"dispatch"}, seen: "slow down", do: "Raise the limit on requests"},
 		{name: "calls late", handler: callsLate(), failed: names{"late_calls"}, seen: "send_mail", change: func(_ *dispatchtest.Target, o *dispatchtest.CheckOptions) {
 			o.Linger = 10 * time.Second // ends with the first call
 		}},
@@ -384,10 +450,90 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 			if !strings.Contains(found, tt.seen) {
 				t.Errorf("%q is not said in\n%s", tt.seen, report)
 			}
+			if advice := fmt.Sprint(report.Failed(), report.Warned()); !strings.Contains(advice, tt.do) {
+				t.Errorf("%q is not advised in\n%s", tt.do, report)
+			}
 			if text, err := json.Marshal(report); err != nil || bytes.Contains(text, []byte(handToken[:10])) {
 				t.Errorf("the bearer is in the report, or it cannot be written: %v\n%s", err, text)
 			}
 		})
+	}
+}
+
+// The wrapper of "Porting without the SDK" as it stands there, translated. What it does not do is worth a warning.
+func TestCheckPassesTheReferenceWrapper(t *testing.T) {
+	t.Parallel()
+	detail := func(w http.ResponseWriter, status int, text string) {
+		w.Header().Set("Content-Type", js)
+		say(w, status, fmt.Sprintf(`{"detail":%q}`, text))
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /dispatch", func(w http.ResponseWriter, r *http.Request) {
+		if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer "+handToken)) != 1 {
+			detail(w, 401, "missing or invalid bearer token")
+			return
+		}
+		var body map[string]any
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			http.Error(w, "Internal Server Error", 500)
+			return
+		}
+		if reflect.DeepEqual(body, map[string]any{"ping": true}) {
+			w.Header().Set("Content-Type", js)
+			say(w, 200, `{"ok":true}`)
+			return
+		}
+		proxyURL, _ := body["odyssey_proxy_url"].(string)
+		if proxyURL = cmp.Or(proxyURL, r.Header.Get("X-Pipelines-Odyssey-Proxy-Url")); proxyURL == "" || r.Header.Get("X-Pipelines-Run-Token") == "" {
+			detail(w, 400, "missing proxy URL or run token")
+			return
+		}
+		post(strings.TrimRight(proxyURL, "/")+"/tools/get_order", r.Header.Get("X-Pipelines-Run-Token"))
+		w.Header().Set("Content-Type", js)
+		say(w, 200, `{"final_response":"(no final response given)"}`)
+	})
+	opts := quick
+	opts.ToolsJSON = []byte(`[{"name":"get_order","description":"Looks an order up.","input_schema":{"type":"object","properties":{"id":{"type":"string","description":"Its id."}}}}]`)
+	report, err := dispatchtest.Check(t.Context(), dispatchtest.Target{Handler: mux, AuthValue: "Bearer " + handToken}, &opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, report, nil, []dispatchtest.CheckName{"body_limit", "malformed_body"})
+	if f, _ := report.Find(dispatchtest.CheckDispatch); !strings.Contains(f.Seen, "with 1 tool call") {
+		t.Errorf("%+v", f)
+	}
+}
+
+// An endpoint that ends, is taken away or limits requests after any of them fails one check: the others cannot tell anything.
+func TestCheckNamesWhatEndsTheEndpoint(t *testing.T) {
+	t.Parallel()
+	ends := map[string]func(http.ResponseWriter, *http.Request) bool{
+		"ends": drop, "is taken away": first(502, html, page), "limits requests": first(429, plain, "Too many requests"),
+	}
+	for name, end := range ends {
+		for most := int64(1); ; most++ {
+			var requests atomic.Int64
+			handler := hand{first: func(w http.ResponseWriter, r *http.Request) bool { return requests.Add(1) > most && end(w, r) }}
+			report, err := dispatchtest.Check(t.Context(), dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + handToken}, &quick)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if requests.Load() <= most {
+				if report.AssertNoWarning(t); most < 10 {
+					t.Errorf("only %d requests", most)
+				}
+				break
+			}
+			failed := report.Failed()
+			if len(failed) != 1 || len(report.Warned()) > 0 {
+				t.Fatalf("%s after %d requests:\n%s", name, most, report)
+			}
+			expect(t, report, []dispatchtest.CheckName{failed[0].Name}, nil)
+			limits := strings.Contains(failed[0].Do, "Raise the limit")
+			if !strings.Contains(failed[0].Seen, "the next ping is answered ") || limits != (name == "limits requests") {
+				t.Errorf("%s after %d requests: %+v", name, most, failed[0])
+			}
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"mime"
 	"net"
 	"net/http"
@@ -30,6 +31,7 @@ const (
 type probe struct {
 	method string // default POST
 	body   string
+	pad    int64  // spaces before the body
 	auth   string // "" sends none
 	header http.Header
 }
@@ -52,6 +54,7 @@ type connection struct {
 	made      bool
 	remote    net.Addr
 	handshake error // of TLS
+	sent      bool  // the whole request
 }
 
 // send sends a probe and waits for its answer, for as long as one request may take.
@@ -80,12 +83,18 @@ func (c *checkup) send(ctx context.Context, p probe) *answer {
 			defer mu.Unlock()
 			seen.handshake = err
 		},
+		WroteRequest: func(info httptrace.WroteRequestInfo) {
+			mu.Lock()
+			defer mu.Unlock()
+			seen.sent = info.Err == nil
+		},
 	})
 	defer func() {
 		mu.Lock()
 		defer mu.Unlock()
 		a.conn = seen
 		a.timeout = errors.Is(a.err, context.DeadlineExceeded)
+		c.trouble = c.trouble || troubled(a.status)
 	}()
 	if p.method == "" {
 		p.method = http.MethodPost
@@ -94,6 +103,10 @@ func (c *checkup) send(ctx context.Context, p probe) *answer {
 	if err != nil {
 		a.err = err
 		return a
+	}
+	if p.pad > 0 {
+		req.Body = io.NopCloser(io.MultiReader(io.LimitReader(blanks{}, p.pad), strings.NewReader(p.body)))
+		req.ContentLength, req.GetBody = p.pad+int64(len(p.body)), nil
 	}
 	if p.header != nil {
 		req.Header = p.header
@@ -117,6 +130,22 @@ func (c *checkup) send(ctx context.Context, p probe) *answer {
 	return a
 }
 
+// troubled reports whether an answer with this status, or none (0), may be the last one: of an agent that ended, of what
+// stands before it, or of a limit on requests.
+func troubled(status int) bool {
+	return status == 0 || status == http.StatusTooManyRequests || status >= 500
+}
+
+// blanks is spaces without end.
+type blanks struct{}
+
+func (blanks) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = ' '
+	}
+	return len(b), nil
+}
+
 // ok reports a 2xx.
 func (a *answer) ok() bool { return a.status >= 200 && a.status < 300 }
 
@@ -125,11 +154,12 @@ func (a *answer) refuses() bool {
 	return a.status == http.StatusUnauthorized || a.status == http.StatusForbidden
 }
 
-// html reports whether the answer is a page for people.
+// html reports whether the answer is a page for people. Frameworks send any text as text/html, "ok" for example.
 func (a *answer) html() bool {
 	media, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
 	start := bytes.ToLower(bytes.TrimSpace(a.body[:min(len(a.body), 512)]))
-	return media == "text/html" || bytes.HasPrefix(start, []byte("<!doctype html")) || bytes.HasPrefix(start, []byte("<html"))
+	return media == "text/html" && bytes.HasPrefix(start, []byte("<")) ||
+		bytes.HasPrefix(start, []byte("<!doctype html")) || bytes.HasPrefix(start, []byte("<html"))
 }
 
 // tell says what came, as the object of "answered".

@@ -32,14 +32,36 @@ func (c *checkup) task() Task {
 				next = wrap(next)
 			}
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if run := c.run.Load(); run != nil && strings.HasPrefix(r.URL.Path, run.Path+"/") && !hasToken(r, run.Token) {
-					c.strangers.Add(1)
-				}
+				c.watch(r, wrap == nil)
 				next.ServeHTTP(w, r)
 			})
 		}
 	}
 	return task
+}
+
+// watch looks at a request to the proxy of the sample for what the proxy refuses without a record. alone is that nothing
+// else is served there.
+func (c *checkup) watch(r *http.Request, alone bool) {
+	run := c.run.Load()
+	if run == nil {
+		return
+	}
+	rest, below := strings.CutPrefix(r.URL.Path, run.Path+"/")
+	plane, name, _ := strings.Cut(rest, "/")
+	switch {
+	case below && !hasToken(r, run.Token):
+		c.strangers.Add(1)
+	case !alone:
+	case !below && strings.HasPrefix(r.URL.Path, strings.TrimSuffix(run.Path, run.ID)): // of a run that should have been refused
+	case !below && strings.HasSuffix(r.URL.Path, "/tools/__reachability_probe__"):
+	case !below:
+		c.elsewhere.Add(1)
+	case slices.Contains([]string{"telemetry", "data", "context"}, plane): // the platform has them
+	case r.Method != http.MethodPost || name == "" || plane != "tools" && plane != "traces":
+		request := r.Method + " {odyssey_proxy_url}/" + rest
+		c.astray.Store(&request)
+	}
 }
 
 func hasToken(r *http.Request, token string) bool {
@@ -74,6 +96,7 @@ func (c *checkup) dispatch(ctx context.Context) Finding {
 	c.run.Store(c.stage.run)
 	result := c.stage.play(ctx)
 	c.run.Store(nil) // what comes later is for the next check
+	c.trouble = troubled(result.Ping.Status) || len(result.Turns) > 0 && troubled(result.Dispatch.Status)
 	c.sample, c.sampleMedia = result, c.media.last
 	took := time.Duration(result.Dispatch.TookMS * float64(time.Millisecond))
 	undeclared := c.undeclared()
@@ -83,6 +106,10 @@ func (c *checkup) dispatch(ctx context.Context) Finding {
 	case strangers > 0:
 		f = failed("Send the header X-Pipelines-Run-Token of the dispatch as the bearer of every tool call; run_token_jti is no token.",
 			"%s to the proxy came with another token than the run's", count(int(strangers), "request"))
+	case c.elsewhere.Load() > 0:
+		f = failed("Append /tools/ and the tool's name to the whole of odyssey_proxy_url: a path that begins with a slash and is resolved "+
+			"against it replaces the path that it has.", "%s to the proxy's host did not begin with odyssey_proxy_url",
+			count(int(c.elsewhere.Load()), "request"))
 	case !result.OK() && len(undeclared) > 0:
 		f = warning("Give the tools_schema, or a task with a world that has these tools.",
 			"the run failed after the agent had called tools that the sample's world does not have: %s; %s",
@@ -119,6 +146,12 @@ func (c *checkup) runAdvice(r *Result) string {
 	if !c.local() && c.stage.task.ProxyURL == "" {
 		return "The agent is elsewhere: it could not reach the proxy that was played on this machine, which may be the reason. " +
 			"See the agent's log."
+	}
+	if request := c.astray.Load(); request != nil {
+		return fmt.Sprintf("A tool call is POST {odyssey_proxy_url}/tools/{name}; the agent sent %s.", c.quote(*request))
+	}
+	if r.Dispatch.Status == http.StatusTooManyRequests {
+		return limitAdvice
 	}
 	switch r.ErrorClass {
 	case AgentTimeout:

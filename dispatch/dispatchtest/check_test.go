@@ -47,6 +47,7 @@ var allNames = []string{
 
 // An agent behind this module's handler passes everything, by every way to it.
 func TestCheckPassesWhatIsInOrder(t *testing.T) {
+	t.Parallel()
 	targets := endpoints(t, ready)
 	server := httptest.NewServer(targets["handler"].Handler)
 	defer server.Close()
@@ -242,6 +243,7 @@ func TestCheckTime(t *testing.T) {
 
 // What may be wrong with a URL.
 func TestCheckURLs(t *testing.T) {
+	t.Parallel()
 	handler := endpoints(t, ready)["handler"].Handler
 	now := time.Now()
 	const year = 365 * 24 * time.Hour
@@ -332,6 +334,7 @@ func TestCheckURLs(t *testing.T) {
 
 // A URL that only this machine's network can reach, with a certificate that is in order.
 func TestCheckWarnsOfPrivateAddresses(t *testing.T) {
+	t.Parallel()
 	server := httptest.NewUnstartedServer(endpoints(t, ready)["handler"].Handler)
 	leaf := certificate(t, []string{"192.168.7.7"}, time.Now().Add(-time.Hour), time.Now().Add(1000*time.Hour))
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{leaf}}
@@ -359,6 +362,46 @@ func TestCheckWarnsOfPrivateAddresses(t *testing.T) {
 	if f, _ := report.Find(dispatchtest.CheckDispatch); err != nil || f.Status != dispatchtest.StatusOK {
 		t.Errorf("%v %+v", err, f)
 	}
+}
+
+// That 8 MiB do not get through a slow line in time says nothing of the endpoint at its end.
+func TestCheckAllowsForSlowLines(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(hand{})
+	defer server.Close()
+	opts := dispatchtest.CheckOptions{Timeout: 500 * time.Millisecond, Linger: time.Millisecond}
+	opts.Transport = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
+		return &slowLine{Conn: conn, left: 64 << 10, closed: make(chan struct{})}, err
+	}}
+	report, err := dispatchtest.Check(t.Context(), dispatchtest.Target{URL: "http://agent.example/dispatch", AuthValue: "Bearer " + handToken}, &opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said := expect(t, report, nil, []dispatchtest.CheckName{"tls", "body_limit"}); !strings.Contains(said, "could not be sent within 500ms") {
+		t.Errorf("%q", said)
+	}
+}
+
+// slowLine takes some bytes, and no more until it is closed.
+type slowLine struct {
+	net.Conn
+	left   int
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (l *slowLine) Write(b []byte) (int, error) {
+	if l.left -= len(b); l.left < 0 {
+		<-l.closed
+		return 0, net.ErrClosed
+	}
+	return l.Conn.Write(b)
+}
+
+func (l *slowLine) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return l.Conn.Close()
 }
 
 // certificate is self-signed.
@@ -413,6 +456,7 @@ func speak(t *testing.T, text string) (address string) {
 }
 
 func TestCheckDocuments(t *testing.T) {
+	t.Parallel()
 	const good = `{"name":"a","description":"d","input_schema":{"type":"object","properties":{"x":{"type":"string","description":"d"}}}}`
 	open := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, page) }))
 	defer open.Close()
@@ -509,6 +553,7 @@ func TestCheckRefusesUnusableOptions(t *testing.T) {
 
 // What the endpoint repeats of the bearer or the URL does not get into the report, nor does what could steer a terminal.
 func TestCheckHidesSecrets(t *testing.T) {
+	t.Parallel()
 	const token = `a"secret<token>`
 	leaks := func(status int) http.Handler {
 		return hand{auth: func(v string) bool { return v == "Bearer "+token }, first: func(w http.ResponseWriter, r *http.Request) bool {
@@ -516,17 +561,18 @@ func TestCheckHidesSecrets(t *testing.T) {
 				return false
 			}
 			body, _ := json.Marshal(map[string]string{"headers": fmt.Sprint(r.Header), "url": r.URL.String()})
-			say(w, status, "\x1b[2J"+r.URL.Query().Get("key")+token+strings.Repeat("x", 80)+r.Header.Get("Authorization")+string(body))
+			say(w, status, "\x1b[2J"+r.URL.RawQuery+" "+r.URL.Query().Get("key")+token+strings.Repeat("x", 80)+r.Header.Get("Authorization")+string(body))
 			return true
 		}, run: func(w http.ResponseWriter, r *http.Request, _ *handEnvelope) {
 			body, _ := json.Marshal(map[string]any{"headers": r.Header, "url": r.URL.String()})
 			say(w, 500, string(body))
 		}}
 	}
-	for _, status := range []int{0, 200, 401, 500} {
+	for i, status := range []int{0, 200, 401, 500} {
 		server := httptest.NewServer(leaks(status))
 		opts := quick
-		report, err := dispatchtest.Check(t.Context(), dispatchtest.Target{URL: server.URL + "/dispatch?key=geheim", AuthValue: "Bearer " + token}, &opts)
+		query := [...]string{"?key=geheim", "?geheim"}[i%2]
+		report, err := dispatchtest.Check(t.Context(), dispatchtest.Target{URL: server.URL + "/dispatch" + query, AuthValue: "Bearer " + token}, &opts)
 		server.Close()
 		if err != nil {
 			t.Fatal(err)
@@ -550,6 +596,7 @@ func TestCheckHidesSecrets(t *testing.T) {
 
 // However much an endpoint says before it repeats the bearer, no half of it is told.
 func TestCheckHidesBeforeItCuts(t *testing.T) {
+	t.Parallel()
 	for n := 150; n < 520; n += 7 {
 		text := strings.Repeat("x", n) + handToken
 		report, err := dispatchtest.Check(t.Context(), dispatchtest.Target{
@@ -568,6 +615,7 @@ func TestCheckHidesBeforeItCuts(t *testing.T) {
 
 // The bearer goes to the endpoint alone: not where it redirects to, and not to the proxy.
 func TestCheckSendsTheBearerNowhereElse(t *testing.T) {
+	t.Parallel()
 	var requests, leaks atomic.Int64
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests.Add(1)
@@ -596,6 +644,7 @@ func TestCheckSendsTheBearerNowhereElse(t *testing.T) {
 
 // A dispatch that ought to be refused comes with a token that is of no use.
 func TestCheckGivesNothingAway(t *testing.T) {
+	t.Parallel()
 	var refused, answered atomic.Int64
 	report, err := dispatchtest.Check(t.Context(), dispatchtest.Target{AuthValue: "Bearer " + handToken, Handler: hand{
 		auth: func(string) bool { return true },
@@ -621,6 +670,7 @@ func TestCheckGivesNothingAway(t *testing.T) {
 
 // No check suffers from the connection of the one before, and a large body is announced before it is sent.
 func TestCheckConnections(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	requests, closing, announced := 0, 0, 0
 	handler := hand{first: func(_ http.ResponseWriter, r *http.Request) bool {

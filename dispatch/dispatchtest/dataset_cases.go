@@ -138,22 +138,20 @@ func (d *Dataset) worlds(base Task, opts *proxytest.Options) ([]*proxytest.Platf
 	for i, w := range of {
 		platforms[i] = w.platform
 		if w.err != nil {
-			d.Rows[i].misfit(w, base.World, &problems)
+			d.Rows[i].misfit(compiled, base.World.LedgerSchema, w.world.FailureRules, &problems)
 		}
 	}
 	return platforms, problems.err()
 }
 
 // misfit reports which cells of a row do not fit the base world.
-func (r *Row) misfit(w *rowWorld, base proxytest.World, problems *datasetProblems) {
-	if _, err := ledger.NewState(r.State, base.LedgerSchema); err != nil {
-		for _, text := range stateProblems(err) {
-			problems.add(r.problem("state", text))
+func (r *Row) misfit(base *proxytest.Platform, schema *ledger.Schema, rules []proxytest.FailureRule, problems *datasetProblems) {
+	if _, err := ledger.NewState(r.State, schema); err != nil {
+		for _, p := range stateProblems(err) {
+			problems.add(r.problem("state", p.String()))
 		}
 	}
-	alone := w.world
-	alone.InitialState = ""
-	_, err := proxytest.New(alone, nil)
+	_, err := base.With("", rules)
 	for _, text := range worldProblems(err) {
 		problems.add(r.problem("failure_rules", text))
 	}

@@ -26,16 +26,16 @@ type rowReader struct {
 // readRow makes a row of a record and reports what is wrong with it.
 func (d *datasetReader) readRow(record []string) Row {
 	row := Row{Number: d.row, Line: d.line, ExpectedOutcome: Completion}
+	if blank(record) {
+		d.problem(DatasetRow, -1, "the row is empty: delete it")
+		return row
+	}
 	if len(record) != len(d.columns) {
 		advice := "a comma is missing: an empty cell needs one, too"
 		if len(record) > len(d.columns) {
 			advice = "a cell with a comma in it must be in quotes"
 		}
 		d.problem(DatasetRow, -1, "the row has %s and the header has %d: %s", plural(len(record), "cell"), len(d.columns), advice)
-		return row
-	}
-	if blank(record) {
-		d.problem(DatasetRow, -1, "the row is empty: delete it")
 		return row
 	}
 	r := &rowReader{datasetReader: d, row: &row}
@@ -210,26 +210,22 @@ func (r *rowReader) state(i int, cell string) json.RawMessage {
 	text := json.RawMessage(strings.TrimSpace(cell))
 	_, err := ledger.NewState(text, nil)
 	if (err != nil || text[0] != '{') && r.json(i, cell, '{', "an object") {
-		for _, text := range stateProblems(err) {
-			r.problem(DatasetCell, i, `%s (a state is {"type":{"id":{…}}})`, text)
+		for _, problem := range stateProblems(err) {
+			r.problem(DatasetCell, i, `%s (a state is {"type":{"id":{…}}})`, problem)
 		}
 	}
 	return text
 }
 
-// stateProblems are the texts of an error of package ledger.
-func stateProblems(err error) (texts []string) {
-	bad, ok := errors.AsType[*ledger.Error](err)
-	if !ok {
-		if err != nil {
-			texts = append(texts, err.Error())
-		}
-		return texts
+// stateProblems are those of an error of package ledger.
+func stateProblems(err error) []ledger.Problem {
+	if bad, ok := errors.AsType[*ledger.Error](err); ok {
+		return bad.Problems
 	}
-	for _, p := range bad.Problems {
-		texts = append(texts, p.String())
+	if err != nil {
+		return []ledger.Problem{{Message: err.Error()}}
 	}
-	return texts
+	return nil
 }
 
 // rules reads failure rules.
@@ -266,12 +262,12 @@ func (r *rowReader) turns(i int, cell string) []string {
 		return nil
 	}
 	for n, raw := range list {
-		var turn *string
-		if err := json.Unmarshal(raw, &turn); err != nil || turn == nil || strings.TrimSpace(*turn) == "" {
+		var turn string
+		if raw[0] != '"' || json.Unmarshal(raw, &turn) != nil || strings.TrimSpace(turn) == "" {
 			r.problem(DatasetCell, i, "turn %d of the list is no text", n+1)
 			continue
 		}
-		turns = append(turns, *turn)
+		turns = append(turns, turn)
 	}
 	return turns
 }

@@ -22,8 +22,9 @@ type datasetReader struct {
 	columns []column
 	offset  int64 // of the first byte that has not been read as CSV
 
-	row, line int // of the record last read
-	own       []DatasetProblem
+	row, line int              // of the record last read
+	own       []DatasetProblem // of that record
+	farthest  int              // the highest column among them
 }
 
 func (d *datasetReader) read(r io.Reader) {
@@ -166,11 +167,22 @@ func (d *datasetReader) whole(code DatasetCode, format string, args ...any) {
 
 // problem reports a problem of the row that is being read, in the column with this index, or of the whole row (-1).
 func (d *datasetReader) problem(code DatasetCode, index int, format string, args ...any) {
+	if d.full(index) {
+		d.problems.more++
+		return
+	}
 	p := DatasetProblem{Code: code, Row: d.row, Line: d.line, column: index, Message: fmt.Sprintf(format, args...)}
 	if index >= 0 {
 		p.Column = d.set.Columns[index]
 	}
-	d.own = append(d.own, p)
+	d.own, d.farthest = append(d.own, p), max(d.farthest, index)
+}
+
+// full reports whether a problem of this column would not be listed, so that a cell with a million mistakes does not take
+// the memory for a million texts.
+func (d *datasetReader) full(index int) bool {
+	left := d.problems.most - len(d.problems.found)
+	return left == 0 || left <= len(d.own) && index >= d.farthest
 }
 
 // flush hands the problems of a row over, in the order of the columns.
@@ -179,7 +191,7 @@ func (d *datasetReader) flush() {
 	for _, p := range d.own {
 		d.problems.add(p)
 	}
-	d.own = d.own[:0]
+	d.own, d.farthest = d.own[:0], -1
 }
 
 // blank reports whether no cell has anything to show.

@@ -132,7 +132,7 @@ func TestBadDatasets(t *testing.T) {
 			"row 1, column note: is there twice: columns 2 and 3", "row 1, column user: is there twice: columns 1 and 4"}},
 		{"long column name", "user," + strings.Repeat("x", 300) + "\na,\n", "invalid_header", []string{"row 1, column xxx…"}},
 		{"ragged", head + "a,,\nb,,,,\nc,,,\n", "invalid_row", []string{"row 2: the row has 3 cells and the header has 4: …", "row 3: the row has 5 cells …"}},
-		{"empty row", head + "a,,,\n, ,,\n", "invalid_row", []string{"row 3: the row is empty: delete it"}},
+		{"empty row", head + "a,,,\n, ,,\n  \n", "invalid_row", []string{"row 3: the row is empty: delete it", "row 4: the row is empty: delete it"}},
 		{"text without a column", "user,,\na,,b\n", "invalid_cell", []string{"row 2: there is text in column 3, which has no name"}},
 		{"no instruction", head + " ,{},,\n", "invalid_cell", []string{"row 2, column user: the cell is empty, and every task needs an instruction"}},
 		{"quote in a cell", head + "a,,,\na \"b\" c,,,\nd,x,,\n", "unreadable", []string{`row 3: a quote (") at byte 3 of line 3 is in a cell that does not begin with one: …`}},
@@ -195,6 +195,34 @@ func TestBadDatasets(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A cell with ten thousand mistakes does not take the memory for as many texts.
+func TestDatasetCountsWhatItDoesNotList(t *testing.T) {
+	const n = 10_000
+	quoted := func(cell string) string { return `"` + strings.ReplaceAll(cell, `"`, `""`) + `"` }
+	turns := quoted("[" + strings.Repeat("1,", n-1) + "1]")
+	for name, text := range map[string]string{
+		"one cell":          "user,scripted_user_turns\na," + turns + "\n",
+		"many rows":         "user,state\n" + strings.Repeat("a,x\n", n),
+		"a cell and others": "user,scripted_user_turns,max_turns,turn_mode\na," + turns + ",99,x\n\",,",
+	} {
+		var bad *dispatchtest.DatasetError
+		allocs := testing.AllocsPerRun(1, func() {
+			_, err := dispatchtest.ReadDataset(strings.NewReader(text), &dispatchtest.DatasetOptions{MaxProblems: 3})
+			bad, _ = errors.AsType[*dispatchtest.DatasetError](err)
+		})
+		want := n
+		if name == "a cell and others" {
+			want += 3
+		}
+		if bad == nil || len(bad.Problems) != 3 || bad.More != want-3 {
+			t.Errorf("%s: %.300v", name, bad)
+		}
+		if name == "one cell" && allocs > 3*n+1000 {
+			t.Errorf("%s: %.0f allocations", name, allocs)
+		}
 	}
 }
 

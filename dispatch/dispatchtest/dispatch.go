@@ -23,6 +23,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -249,6 +250,9 @@ func (s *stage) exchange(ctx context.Context, ex *Exchange, body []byte, header 
 
 // classify sets the error class of an exchange that did not end with a 2xx.
 func (r *Result) classify(target Target, ex Exchange, err error) {
+	if withURL, ok := errors.AsType[*url.Error](err); ok {
+		err = withURL.Err // the query may be secret
+	}
 	switch status := ex.Status; {
 	case err != nil && status < 300 && errors.Is(err, context.DeadlineExceeded):
 		r.fail(AgentTimeout, "the agent did not answer within %s", target.RunTimeout)

@@ -95,11 +95,16 @@ func RunSet(ctx context.Context, target Target, cases []Case, opts *SetOptions) 
 	if opts != nil {
 		o = *opts
 	}
+	mistakes := target.authMistakes()
 	trial, err := newStage(target, Task{})
 	if err != nil {
+		mistakes = append(mistakes, err)
+	} else {
+		trial.close()
+	}
+	if err := errors.Join(mistakes...); err != nil {
 		return nil, err
 	}
-	trial.close()
 	set := &Set{Name: cmp.Or(o.Name, "runset"), Started: time.Now(), Cases: make([]CaseResult, len(cases))}
 	for i, c := range cases {
 		set.Cases[i] = CaseResult{Case: c, Verdict: Cancelled, Reason: "it had not begun when the set was cancelled"}

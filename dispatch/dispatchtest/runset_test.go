@@ -1,11 +1,13 @@
 package dispatchtest_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -115,7 +117,7 @@ func TestAThousandRows(t *testing.T) {
 	}{
 		"agent in memory": {dispatchtest.Target{Agent: obedient}, kinds},
 		"agent served":    {dispatchtest.Target{Handler: handler, AuthValue: "Bearer secret"}, kinds},
-		"any handler":     {dispatchtest.Target{Handler: http.HandlerFunc(rawAgent), RunTimeout: 3 * time.Second}, rawKinds},
+		"any handler":     {dispatchtest.Target{Handler: http.HandlerFunc(rawAgent), RunTimeout: 2 * time.Second}, rawKinds},
 	} {
 		t.Run(name, func(t *testing.T) {
 			instructions := make([]string, 1000)
@@ -243,7 +245,7 @@ func TestSkippedAndUnusable(t *testing.T) {
 	if err != nil || verdicts(set) != "error not_staged\nerror panic\npassed \n" || !strings.Contains(set.Cases[1].Reason, "panic: hook\n") {
 		t.Errorf("%s %v", verdicts(set), err)
 	}
-	for _, target := range []dispatchtest.Target{{}, {Agent: obedient, RunTimeout: -1}, {Agent: obedient, Options: &dispatch.Options{Tokens: []string{""}}}} {
+	for _, target := range []dispatchtest.Target{{}, {Agent: obedient, RunTimeout: -1}, {URL: "http://127.0.0.1:1/", AuthValue: "Bearer a\nb"}, {URL: "http://127.0.0.1:1/", AuthHeader: "X Key"}, {Agent: obedient, Options: &dispatch.Options{Tokens: []string{""}}}} {
 		if set, err = dispatchtest.RunSet(t.Context(), target, cases, nil); err == nil || set != nil {
 			t.Errorf("%+v was taken", target)
 		}
@@ -314,6 +316,12 @@ func TestCases(t *testing.T) {
 	if cases[1].Task.Platform != cases[4].Task.Platform || cases[0].Task.Platform != cases[3].Task.Platform || cases[1].Task.Platform == cases[2].Task.Platform {
 		t.Error("rows with the same world have different platforms, or rows with different ones the same")
 	}
+	replaying := base
+	replaying.Conversation = &dispatchtest.Conversation{ReplayTools: true, UserTurns: []string{"of the base"}}
+	if talks := casesOf(t, csv, replaying); talks[0].Task.Conversation != nil || !talks[3].Task.Conversation.ReplayTools ||
+		talks[3].Task.Conversation.UserTurns[0] != "call get_order" || cases[3].Task.Conversation.ReplayTools {
+		t.Errorf("%+v", talks[3].Task.Conversation)
+	}
 	if cases, err = readDataset(t, csv).Cases(base, &dispatchtest.CaseOptions{StateAsInput: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -351,6 +359,22 @@ func TestCases(t *testing.T) {
 	for _, base := range []dispatchtest.Task{{Platform: platform}, {ProxyURL: "http://127.0.0.1:1"}, {World: proxytest.World{InitialState: "["}}} {
 		if _, err := readDataset(t, csv).Cases(base, nil); err == nil {
 			t.Errorf("%+v was taken as base", base)
+		}
+	}
+}
+
+// What is secret in the query of an agent's URL is in no report.
+func TestSetHidesTheQuery(t *testing.T) {
+	hangsUp := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	defer hangsUp.Close()
+	for _, url := range []string{"http://127.0.0.1:1/", hangsUp.URL} {
+		set, err := dispatchtest.RunSet(t.Context(), dispatchtest.Target{URL: url + "?key=geheim"}, casesOf(t, csvOf("a"), dispatchtest.Task{}), nil)
+		if err != nil || set.Cases[0].Cause != dispatchtest.Cause(dispatchtest.AgentUnreachable) {
+			t.Fatalf("%v %s", err, verdicts(set))
+		}
+		var b bytes.Buffer
+		if err := errors.Join(set.WriteSummary(&b, nil), set.WriteJSON(&b), set.WriteJUnit(&b)); err != nil || strings.Contains(b.String(), "geheim") {
+			t.Errorf("error %v\n%s", err, b.String())
 		}
 	}
 }

@@ -63,7 +63,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	report, err := dispatchtest.Check(ctx, target, opts)
 	if report == nil {
-		fmt.Fprintf(stderr, "doctor: %v\n", err)
+		fmt.Fprintf(stderr, "doctor: %s\n", flagNames.Replace(err.Error()))
 		return 2
 	}
 	failed := err != nil || !report.OK() || f.strict && len(report.Warned()) > 0
@@ -79,6 +79,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	return 0
 }
+
+// flagNames words the mistakes that Check finds for somebody who sees flags.
+var flagNames = strings.NewReplacer(
+	"dispatchtest: ", "",
+	"Target.URL is no http or https URL with a host", "-url is no http or https URL with a host, such as http://127.0.0.1:8000/dispatch",
+	"Target.URL", "-url", "Target.AuthHeader", "-auth-header", "Target.AuthValue", "the token",
+	"AuthHeader and AuthValue", "-auth-header and -token-env or -token-file",
+	"CheckOptions.ProxyBase", "-proxy", "RunTimeout", "-run-timeout",
+)
 
 func (f *flags) parse(args []string, stderr io.Writer) error {
 	set := flag.NewFlagSet("doctor", flag.ContinueOnError)
@@ -145,14 +154,14 @@ func (f *flags) read() (target dispatchtest.Target, opts *dispatchtest.CheckOpti
 		}
 		opts.LedgerSchema = new(ledger.Schema)
 		if err := json.Unmarshal(text, opts.LedgerSchema); err != nil {
-			return target, opts, fmt.Errorf("-ledger: %w", err)
+			return target, opts, fmt.Errorf("-ledger: %s: %w", f.ledger, err)
 		}
 		if err := opts.LedgerSchema.Validate(); err != nil {
-			return target, opts, fmt.Errorf("-ledger: %w", err)
+			return target, opts, fmt.Errorf("-ledger: %s: %w", f.ledger, err)
 		}
 	}
-	if f.manifest != "" {
-		if _, err := os.Stat(f.manifest); err != nil {
+	if f.manifest != "" { // which Check reads, because programs are looked for beside it
+		if _, err := os.ReadFile(f.manifest); err != nil {
 			return target, opts, fmt.Errorf("-manifest: %w", err)
 		}
 	}
@@ -172,7 +181,8 @@ func (f *flags) authValue() (string, error) {
 	switch {
 	case f.tokenEnv != "":
 		if token = strings.TrimSpace(os.Getenv(f.tokenEnv)); token == "" {
-			return "", fmt.Errorf("-token-env: the environment variable %s is not set, or empty", f.tokenEnv)
+			// The name is not repeated: it may be the token.
+			return "", errors.New("-token-env: there is no environment variable of that name, or it is empty; give its name, not the token")
 		}
 	case f.tokenFile != "":
 		text, err := os.ReadFile(f.tokenFile)

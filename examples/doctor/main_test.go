@@ -59,9 +59,9 @@ func TestDoctor(t *testing.T) {
 	t.Setenv("EMPTY", " ")
 	byBearer, byKey := serve(t, ""), serve(t, "X-API-Key")
 	open := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>Hello</html>") }))
-	defer open.Close()
+	t.Cleanup(open.Close)
 	platform := httptest.NewServer(proxytest.NewPlatform(t, proxytest.World{}, nil))
-	defer platform.Close()
+	t.Cleanup(platform.Close)
 	tokenFile := file("token", token+"\r\n")
 	good := []string{"-url", byBearer, "-token-env", "AGENT_TOKEN"}
 	with := func(more ...string) []string { return append(append([]string{}, good...), more...) }
@@ -93,15 +93,20 @@ func TestDoctor(t *testing.T) {
 		{"transcript", with("-require-transcript"), 1, []string{"response_contract_violation"}},
 
 		{"no URL", nil, 2, []string{"-url is required; see -h"}},
-		{"unusable URL", []string{"-url", "localhost"}, 2, []string{"no http or https URL"}},
-		{"unusable proxy", with("-proxy", "x"), 2, []string{"ProxyBase"}},
+		{"unusable URL", []string{"-url", "localhost"}, 2, []string{"doctor: -url is no http or https URL with a host, such as http"}},
+		{"password", []string{"-url", "http://u:p@127.0.0.1/"}, 2, []string{"doctor: -url holds a user name or password", "use -auth-header and -token-env"}},
+		{"unusable proxy", with("-proxy", "x"), 2, []string{"doctor: -proxy is no http or https URL"}},
+		{"unusable header", []string{"-url", byKey, "-auth-header", "X Key", "-token-file", tokenFile}, 2, []string{"doctor: -auth-header is not a header name"}},
+		{"two lines of token", []string{"-url", byBearer, "-token-file", file("lines", token+"\n"+token)}, 2, []string{"doctor: the token has white space"}},
+		{"a folder as manifest", with("-manifest", dir), 2, []string{"-manifest: "}},
+		{"the token for its name", []string{"-url", byBearer, "-token-env", token}, 2, []string{"give its name, not the token"}},
 		{"two tokens", with("-token-file", tokenFile), 2, []string{"exclude each other"}},
 		{"no time", with("-timeout", "0s"), 2, []string{"must be positive"}},
-		{"too much time", with("-run-timeout", "1h"), 2, []string{"RunTimeout"}},
+		{"too much time", with("-run-timeout", "1h"), 2, []string{"doctor: -run-timeout is between"}},
 		{"two minds", with("-no-dispatch", "-instruction", "x"), 2, []string{"exclude each other"}},
 		{"ledger without tools", with("-ledger", "x"), 2, []string{"-ledger is for -tools"}},
-		{"unset variable", []string{"-url", byBearer, "-token-env", "NO_SUCH_VARIABLE"}, 2, []string{"NO_SUCH_VARIABLE is not set"}},
-		{"empty variable", []string{"-url", byBearer, "-token-env", "EMPTY"}, 2, []string{"EMPTY is not set, or empty"}},
+		{"unset variable", []string{"-url", byBearer, "-token-env", "NO_SUCH_VARIABLE"}, 2, []string{"-token-env: there is no environment variable of that name"}},
+		{"empty variable", []string{"-url", byBearer, "-token-env", "EMPTY"}, 2, []string{"-token-env: ", "or it is empty"}},
 		{"empty file", []string{"-url", byBearer, "-token-file", file("none", "\n")}, 2, []string{"the file is empty"}},
 		{"no token file", []string{"-url", byBearer, "-token-file", "nope"}, 2, []string{"-token-file: ", "nope"}},
 		{"no tools file", with("-tools", "nope"), 2, []string{"-tools: "}},
@@ -115,6 +120,7 @@ func TestDoctor(t *testing.T) {
 		{"help", []string{"-h"}, 0, []string{"the endpoint, as it will be registered"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			var stdout, stderr bytes.Buffer
 			if status := run(t.Context(), tt.args, &stdout, &stderr); status != tt.status {
 				t.Errorf("status %d, want %d\n%s%s", status, tt.status, stdout.String(), stderr.String())

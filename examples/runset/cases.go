@@ -32,6 +32,9 @@ func (o *options) cases() ([]dispatchtest.Case, error) {
 		rows = file
 	}
 	set, err := dispatchtest.ReadDataset(rows, nil)
+	if err != nil && o.dataset != "" {
+		return nil, fmt.Errorf("-dataset: %s: %w", o.dataset, err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -28,6 +28,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -80,7 +81,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	set, err := o.play(ctx, stdout, stderr)
 	if err != nil {
-		complain(stderr, err)
+		o.complain(stderr, err)
 		return 2
 	}
 	if !set.OK() {
@@ -93,6 +94,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*dispatchtest.Set, error) {
 	if o.parallel < 0 {
 		return nil, errors.New("-parallel is how many rows run at once, so at least 1")
+	}
+	if o.timeout < 0 || o.timeout > 30*time.Minute {
+		return nil, fmt.Errorf("-timeout is at most 30m and not negative, and %s was given", o.timeout)
 	}
 	target, err := o.target()
 	if err != nil {
@@ -121,6 +125,10 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*dispatch
 	if err != nil {
 		return nil, err
 	}
+	undeclared := func(c dispatchtest.CaseResult) bool { return c.Cause == dispatchtest.CauseFault }
+	if o.url != "" && o.world == "" && slices.ContainsFunc(set.Cases, undeclared) {
+		fmt.Fprintln(stderr, "runset: there is no -world, which declares the agent's tools")
+	}
 	err = set.WriteSummary(stdout, &dispatchtest.SummaryOptions{Colour: terminal.Colour(stdout, os.Getenv)})
 	return set, errors.Join(err, reports.write(set))
 }
@@ -141,6 +149,8 @@ func (o *options) target() (dispatchtest.Target, error) {
 	}
 	if u, err := url.Parse(o.url); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return target, errors.New("-url is not an http or https URL, such as http://127.0.0.1:8000/dispatch")
+	} else if u.User != nil {
+		return target, errors.New("-url holds a user name or password, which the platform refuses: use -auth-header and -token-env or -token-file")
 	}
 	if o.dataset == "" {
 		return target, errors.New("-url needs a -dataset; the built-in one is about the sample agent")
@@ -164,7 +174,8 @@ func (o *options) token() (string, error) {
 	case o.tokenEnv != "":
 		token := strings.TrimSpace(os.Getenv(o.tokenEnv))
 		if token == "" {
-			return "", fmt.Errorf("-token-env: the environment variable %q is not set; give its name, not the token", o.tokenEnv)
+			// The name is not repeated: it may be the token.
+			return "", errors.New("-token-env: there is no environment variable of that name, or it is empty; give its name, not the token")
 		}
 		return token, nil
 	case o.tokens != "":
@@ -191,11 +202,14 @@ func elsewhere(endpoint string) bool {
 	return ip == nil || !ip.IsLoopback()
 }
 
+// flagNames words the mistakes that RunSet finds for somebody who sees flags.
+var flagNames = strings.NewReplacer("dispatchtest: dataset: ", "", "dispatchtest: ", "", "Target.AuthHeader", "-auth-header", "Target.AuthValue", "the token")
+
 // complain says what is wrong: of a dataset as a table.
-func complain(stderr io.Writer, err error) {
+func (o *options) complain(stderr io.Writer, err error) {
 	bad, ok := errors.AsType[*dispatchtest.DatasetError](err)
 	if !ok || bad.Problems[0].Row == 0 {
-		fmt.Fprintf(stderr, "runset: %v\n", err)
+		fmt.Fprintf(stderr, "runset: %s\n", flagNames.Replace(err.Error()))
 		return
 	}
 	colour := terminal.Colour(stderr, os.Getenv)
@@ -215,5 +229,8 @@ func complain(stderr io.Writer, err error) {
 	_ = table.Write(stderr, colour)
 	if bad.More > 0 {
 		fmt.Fprintf(stderr, "and %d more\n", bad.More)
+	}
+	if bad.Code == dispatchtest.DatasetWorld && o.world == "" && o.url != "" {
+		fmt.Fprintln(stderr, "\nrunset: there is no -world, which declares the agent's tools")
 	}
 }

@@ -30,15 +30,15 @@ func TestRunset(t *testing.T) {
 		t.Fatal(err)
 	}
 	agent := httptest.NewServer(handler)
-	defer agent.Close()
+	t.Cleanup(agent.Close)
 	keyed, err := dispatch.New(sampleAgent, &dispatch.Options{Tokens: []string{"secret"}, AuthHeader: "X-Api-Key"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	keyedAgent := httptest.NewServer(keyed)
-	defer keyedAgent.Close()
+	t.Cleanup(keyedAgent.Close)
 	html := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }))
-	defer html.Close()
+	t.Cleanup(html.Close)
 	gone := httptest.NewServer(nil)
 	gone.Close()
 	t.Setenv("RUNSET_TEST_TOKEN", "secret")
@@ -62,7 +62,7 @@ func TestRunset(t *testing.T) {
 			"row  line  column            what is wrong\n", "  1     1  user_instruction  did you mean user?", "  2     2  state             the cell is no valid JSON at character 2",
 			"  4     5                    the row has 3 cells and the header has 4"}},
 		{"many bad rows", []string{"-dataset", file("many.csv", "user,state\n"+strings.Repeat("a,x\n", 150))}, 2, []string{"\nand 50 more\n"}},
-		{"no CSV", []string{"-dataset", file("empty.csv", "")}, 2, []string{"runset: dispatchtest: dataset: the file is empty"}},
+		{"no CSV", []string{"-dataset", file("empty.csv", "")}, 2, []string{"runset: -dataset: ", "empty.csv: the file is empty"}},
 		{"no world", []string{"-dataset", "testdata/failing.csv", "-world", file("world.json", `{"tools":1}`)}, 2, []string{"runset: -world: ", "tools: is no member of a world"}},
 		{"a row that does not fit", []string{"-dataset", file("misfit.csv", "user,state\na,\"{\"\"ordre\"\":{\"\"1\"\":{}}}\"\n")}, 2, []string{"  2     2  state   /ordre"}},
 		{"missing files", []string{"-dataset", "nope.csv"}, 2, []string{"runset: -dataset: open nope.csv"}},
@@ -72,7 +72,9 @@ func TestRunset(t *testing.T) {
 		{"unknown flag", []string{"-nope"}, 2, []string{"-nope"}},
 		{"stray argument", []string{"tasks.csv"}, 2, []string{`unexpected argument "tasks.csv"`}},
 		{"parallel", []string{"-parallel", "-1"}, 2, []string{"-parallel"}},
-		{"timeout", []string{"-timeout", "31m"}, 2, []string{"RunTimeout"}},
+		{"timeout", []string{"-timeout", "31m"}, 2, []string{"runset: -timeout is at most 30m"}},
+		{"negative timeout", []string{"-timeout", "-1s"}, 2, []string{"runset: -timeout is at most 30m"}},
+		{"one file for two reports", []string{"-junit", filepath.Join(dir, "both"), "-json", filepath.Join(dir, ".", "both")}, 2, []string{"runset: -junit and -json name the same file"}},
 		{"help", []string{"-h"}, 0, []string{"-dataset file"}},
 
 		{"served", with("-token-env", "RUNSET_TEST_TOKEN"), 0, []string{"6 passed"}},
@@ -83,17 +85,26 @@ func TestRunset(t *testing.T) {
 		{"answers HTML", []string{"-dataset", "testdata/failing.csv", "-world", "testdata/world.json", "-url", html.URL}, 1, []string{"agent_bad_response", "5 failed"}},
 		{"is down", []string{"-dataset", "testdata/failing.csv", "-world", "testdata/world.json", "-url", gone.URL}, 1, []string{"agent_unreachable", "5 failed"}},
 		{"without a world its tools are unknown", []string{"-dataset", file("one.csv", "user\nRefund #4521.\n"), "-url", agent.URL, "-token-env", "RUNSET_TEST_TOKEN"}, 1, []string{"1 failed"}},
+		{"and said to be", []string{"-dataset", file("cancel.csv", "user\nCancel #4521.\n"), "-url", agent.URL, "-token-env", "RUNSET_TEST_TOKEN"}, 1, []string{
+			`fault: the agent called "cancel_order"`, "there is no -world"}},
 		{"elsewhere", []string{"-dataset", "nope.csv", "-url", "https://agent.example"}, 2, []string{"nope.csv"}},
 		{"no URL", []string{"-dataset", "testdata/orders.csv", "-url", "agent"}, 2, []string{"-url is not an http or https URL"}},
 		{"no dataset", []string{"-url", agent.URL}, 2, []string{"-url needs a -dataset"}},
 		{"two tokens", with("-token-env", "A", "-token-file", "b"), 2, []string{"there is one token"}},
-		{"unset token", with("-token-env", "RUNSET_TEST_UNSET"), 2, []string{"is not set"}},
+		{"unset token", with("-token-env", "RUNSET_TEST_UNSET"), 2, []string{"there is no environment variable of that name"}},
+		{"the token for its name", with("-token-env", "secret"), 2, []string{"give its name, not the token"}},
+		{"two lines of token", with("-token-file", file("lines", "secret\nsecret")), 2, []string{"runset: the token has white space"}},
+		{"unusable header", with("-auth-header", "X Key", "-token-env", "RUNSET_TEST_TOKEN"), 2, []string{"runset: -auth-header is not a header name"}},
+		{"password", []string{"-dataset", "testdata/orders.csv", "-url", "http://u:secret@127.0.0.1/"}, 2, []string{"-url holds a user name or password"}},
+		{"a folder as dataset", []string{"-dataset", dir}, 2, []string{"runset: -dataset: "}},
+		{"rules without a world", []string{"-dataset", "testdata/orders.csv", "-url", agent.URL}, 2, []string{"is not declared", "there is no -world"}},
 		{"missing token file", with("-token-file", "nope"), 2, []string{"-token-file: open nope"}},
 		{"empty token file", with("-token-file", file("none", "\n")), 2, []string{"is empty"}},
 		{"header without token", with("-auth-header", "X-API-Key"), 2, []string{"-auth-header needs"}},
 		{"token without URL", []string{"-token-env", "RUNSET_TEST_TOKEN"}, 2, []string{"are for an agent with a -url"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			var stdout, stderr bytes.Buffer
 			if status := run(t.Context(), tt.args, &stdout, &stderr); status != tt.status {
 				t.Errorf("status %d, want %d", status, tt.status)

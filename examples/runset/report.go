@@ -29,6 +29,15 @@ func openReports(junit, json string) (r reports, err error) {
 			return r, fmt.Errorf("-json: %w", err)
 		}
 	}
+	if r.junit == nil || r.json == nil {
+		return r, nil
+	}
+	a, errA := r.junit.Stat()
+	b, errB := r.json.Stat()
+	if errA == nil && errB == nil && a.Mode().IsRegular() && os.SameFile(a, b) {
+		r.close()
+		return r, errors.New("-junit and -json name the same file")
+	}
 	return r, nil
 }
 

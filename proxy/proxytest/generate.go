@@ -402,6 +402,9 @@ func steps(object map[string]any, step float64) (low, first, last float64) {
 	case !hasHigh:
 		high = low + max(1000, step)
 	}
+	if span := high/step - low/step; math.IsInf(span, 0) || math.IsNaN(span) { // the bounds of the type, as some tools declare them
+		low, high = max(low, -1e6), min(high, 1e6)
+	}
 	return low, math.Ceil(low / step), math.Floor(high / step)
 }
 

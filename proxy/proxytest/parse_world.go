@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/strictjson"
@@ -45,16 +48,9 @@ func ParseWorld(data []byte) (World, error) {
 			problems.add(err, "%s: %v", name, err)
 		}
 	}
+	whole := true // tools and behaviors have been understood, so that what refers to them can be looked at
 	err := strictjson.Read(data, strictjson.Limits{}, func(r *strictjson.Reader) error {
 		return r.Object(worldMembers, func(name string) error {
-			if name == "seed" {
-				n, err := r.Int()
-				if err != nil || n == nil || *n < 0 {
-					return r.Errorf("seed must be an integer of at least 0")
-				}
-				w.Seed = uint64(*n)
-				return nil
-			}
 			raw, err := r.Value()
 			if err != nil {
 				return err
@@ -62,11 +58,16 @@ func ParseWorld(data []byte) (World, error) {
 			switch name {
 			case "tools_schema":
 				w.Tools, err = schema.Parse(raw)
+				whole = whole && err == nil
 			case "ledger_schema":
 				w.LedgerSchema = &ledger.Schema{}
-				err = w.LedgerSchema.UnmarshalJSON(raw)
+				if err = w.LedgerSchema.UnmarshalJSON(raw); err != nil {
+					w.LedgerSchema = nil
+				}
 			case "initial_state":
-				w.InitialState = string(raw)
+				if w.InitialState = string(raw); kindOf(raw) == 'n' {
+					err = errors.New("must be an object, not null")
+				}
 			case "failure_rules":
 				if w.FailureRules, err = ParseRules(raw); err != nil {
 					problems.nest(err)
@@ -74,8 +75,13 @@ func ParseWorld(data []byte) (World, error) {
 				}
 			case "behaviors":
 				if w.Behaviors, err = parseBehaviors(raw); err != nil {
+					whole = false
 					problems.nest(err)
 					return nil
+				}
+			case "seed":
+				if w.Seed, err = strconv.ParseUint(string(raw), 10, 64); err != nil {
+					err = errors.New("must be an integer of at least 0 and at most 64 bits")
 				}
 			default:
 				err = fmt.Errorf("is no member of a world; those are %q", worldMembers)
@@ -85,14 +91,31 @@ func ParseWorld(data []byte) (World, error) {
 		})
 	})
 	part("the world", err)
-	if problems.err() == nil {
-		_, err = compile(w)
-		problems.nest(err)
+	if err == nil {
+		sound := w
+		if !whole {
+			sound = World{LedgerSchema: w.LedgerSchema, InitialState: w.InitialState}
+		}
+		_, err = compile(sound)
+		problems.nest(inFile(err))
 	}
 	if err := problems.err(); err != nil {
 		return World{}, err
 	}
 	return w, nil
+}
+
+// inFile words an error of compile for a file, whose members are named otherwise than those of a World.
+func inFile(err error) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return err
+	}
+	names := strings.NewReplacer("World.Tools", "tools_schema", "World.Behaviors", "behaviors")
+	for i := range e.Problems {
+		e.Problems[i] = names.Replace(e.Problems[i])
+	}
+	return e
 }
 
 var worldMembers = []string{"tools_schema", "ledger_schema", "initial_state", "failure_rules", "behaviors", "seed"}
@@ -109,12 +132,12 @@ func parseBehaviors(raw json.RawMessage) (map[string]Behavior, error) {
 			if err != nil {
 				return err
 			}
-			behavior, err := parseBehavior(raw)
-			if err != nil {
-				problems.add(nil, "behaviors: %q %v", tool, err)
+			behavior, mistakes, err := parseBehavior(raw)
+			for _, mistake := range mistakes {
+				problems.add(nil, "behaviors: %q %s", tool, mistake)
 			}
 			behaviors[tool] = behavior
-			return nil
+			return err
 		})
 	})
 	if err != nil {
@@ -155,98 +178,120 @@ type declaration struct {
 	timeout time.Duration
 	read    ReadOptions
 	write   WriteOptions
+
+	mistakes []string
 }
 
-func parseBehavior(raw json.RawMessage) (Behavior, error) {
-	var d declaration
-	err := strictjson.Read(raw, strictjson.Limits{}, func(r *strictjson.Reader) error {
+// parseBehavior makes a behavior and says what is wrong with it. The error is one of JSON.
+func parseBehavior(raw json.RawMessage) (b Behavior, mistakes []string, err error) {
+	d := declaration{}
+	err = strictjson.Read(raw, strictjson.Limits{}, func(r *strictjson.Reader) error {
 		if r.Kind() != '{' {
-			return errors.New("is no object")
+			d.mistake("is no object")
+			_, err := r.Value()
+			return err
 		}
-		return r.Object(behaviorMembers, func(name string) error { return d.member(r, name) })
+		return r.Object(behaviorMembers, func(name string) error {
+			raw, err := r.Value()
+			if err == nil {
+				d.member(name, raw)
+			}
+			return err
+		})
 	})
-	switch {
-	case err != nil:
-		return nil, err
-	case len(d.verbs) != 1:
-		return nil, fmt.Errorf("must say one of canned, lookup, get, list, add, update, remove and forward, and says %q", d.verbs)
+	if err == nil && len(d.mistakes) == 0 {
+		d.complete()
+	}
+	if err != nil || len(d.mistakes) > 0 {
+		return nil, d.mistakes, err
+	}
+	return d.behavior(d.verbs[0]), nil, nil
+}
+
+// complete says what is missing, or too much, in a declaration whose members are right.
+func (d *declaration) complete() {
+	if len(d.verbs) != 1 {
+		d.mistake("must say one of canned, lookup, get, list, add, update, remove and forward, and says %q", d.verbs)
+		return
 	}
 	verb := d.verbs[0]
 	for _, name := range d.others {
 		if !slices.Contains(verbs[verb], name) {
-			return nil, fmt.Errorf("has the member %q, which is not for %q", name, verb)
+			d.mistake("has the member %q, which is not for %q", name, verb)
 		}
 	}
 	if slices.Contains([]string{"get", "update", "remove"}, verb) && d.id == "" {
-		return nil, fmt.Errorf("must name in %q the argument that has the id of the %s", "id", d.subject)
+		d.mistake("must name in %q the argument that has the id of the %s", "id", d.subject)
 	}
-	if verb != "canned" && d.subject == "" {
-		return nil, fmt.Errorf("has an empty %q", verb)
+	switch {
+	case verb != "canned" && d.subject == "":
+		d.mistake("has an empty %q", verb)
+	case verb == "lookup" && len(d.answers) == 0:
+		d.mistake("must have %q, by the values of %q", "answers", d.subject)
+	case verb == "forward" && !forwardable(d.subject):
+		d.mistake("must forward to an http or https URL")
 	}
-	return d.behavior(verb)
+}
+
+func (d *declaration) mistake(format string, args ...any) {
+	d.mistakes = append(d.mistakes, fmt.Sprintf(format, args...))
 }
 
 // member reads a member of a declaration.
-func (d *declaration) member(r *strictjson.Reader, name string) (err error) {
+func (d *declaration) member(name string, raw json.RawMessage) {
 	_, isVerb := verbs[name]
 	if isVerb {
 		d.verbs = append(d.verbs, name)
 	} else {
 		d.others = append(d.others, name)
 	}
+	must := func(is bool, what string) {
+		if !is {
+			d.mistake("has %q, which must be %s", name, what)
+		}
+	}
 	switch name {
 	case "canned":
-		d.value, err = r.Value()
+		d.value = raw
 	case "result":
-		d.write.Result, err = text(r)
+		d.write.Result = string(raw)
 	case "not_found":
-		d.write.NotFound, err = text(r)
-		d.read.NotFound = d.write.NotFound
+		d.write.NotFound, d.read.NotFound = string(raw), string(raw)
 	case "exists":
-		d.write.Exists, err = text(r)
+		d.write.Exists = string(raw)
 	case "set":
-		if r.Kind() != '{' {
-			return r.Errorf("must be an object")
-		}
-		d.write.Set, err = text(r)
+		d.write.Set = string(raw)
+		must(kindOf(raw) == '{', "an object")
 	case "id":
-		d.id, err = word(r)
+		must(into(&d.id, raw), "a string")
 	case "order_by":
-		d.read.OrderBy, err = word(r)
+		must(into(&d.read.OrderBy, raw), "a string")
 	case "wrap":
-		d.read.Wrap, err = word(r)
+		must(into(&d.read.Wrap, raw), "a string")
 	case "limit":
-		var n *int64
-		if n, err = r.Int(); err == nil && (n == nil || *n < 1 || *n > math.MaxInt32) {
-			err = r.Errorf("must be at least 1")
-		} else if err == nil {
-			d.read.Limit = int(*n)
-		}
+		must(into(&d.read.Limit, raw) && d.read.Limit >= 1 && d.read.Limit <= math.MaxInt32, "at least 1, and an integer")
 	case "timeout_ms":
-		var n *int64
-		if n, err = r.Int(); err == nil && (n == nil || *n < 1 || *n > math.MaxInt32) {
-			err = r.Errorf("must be a number of milliseconds")
-		} else if err == nil {
-			d.timeout = time.Duration(*n) * time.Millisecond
-		}
+		var n int64
+		must(into(&n, raw) && n >= 1 && n <= math.MaxInt32, "a number of milliseconds, at least 1")
+		d.timeout = time.Duration(n) * time.Millisecond
 	case "fields":
-		d.read.Fields, err = into[[]string](r, "a list of strings")
+		must(into(&d.read.Fields, raw) && !slices.Contains(d.read.Fields, ""), "a list of strings")
 	case "copy":
-		d.write.Copy, err = into[[]string](r, "a list of strings")
+		must(into(&d.write.Copy, raw) && !slices.Contains(d.write.Copy, ""), "a list of strings")
 	case "where":
-		d.read.Where, err = into[map[string]string](r, "an object of strings")
+		must(into(&d.read.Where, raw) && !slices.Contains(slices.Collect(maps.Values(d.read.Where)), ""), "an object of strings")
 	case "answers":
-		d.answers, err = into[map[string]json.RawMessage](r, "an object")
+		must(into(&d.answers, raw), "an object")
 	default:
 		if !isVerb {
-			return r.Errorf("is unknown in a behavior")
+			d.mistake("has the member %q, which is unknown in a behavior", name)
+			return
 		}
-		d.subject, err = word(r)
+		must(into(&d.subject, raw), "a string")
 	}
-	return err
 }
 
-func (d *declaration) behavior(verb string) (b Behavior, err error) {
+func (d *declaration) behavior(verb string) (b Behavior) {
 	switch verb {
 	case "canned":
 		b = Canned(string(d.value))
@@ -267,31 +312,12 @@ func (d *declaration) behavior(verb string) (b Behavior, err error) {
 	case "remove":
 		b = Remove(d.subject, d.id, &d.write)
 	case "forward":
-		if !forwardable(d.subject) {
-			return nil, errors.New("must forward to an http or https URL")
-		}
 		b = Forward(d.subject, &ForwardOptions{Timeout: d.timeout})
 	}
-	return b, nil
+	return b
 }
 
-func text(r *strictjson.Reader) (string, error) {
-	raw, err := r.Value()
-	return string(raw), err
-}
-
-// word reads a string that must be one.
-func word(r *strictjson.Reader) (string, error) {
-	if r.Kind() != '"' {
-		return "", r.Errorf("must be a string")
-	}
-	return r.String()
-}
-
-func into[T any](r *strictjson.Reader, what string) (v T, err error) {
-	raw, err := r.Value()
-	if err == nil && (kindOf(raw) == 'n' || json.Unmarshal(raw, &v) != nil) {
-		err = r.Errorf("must be %s", what)
-	}
-	return v, err
+// into reads a value that is not null; false if it is of another kind.
+func into[T any](v *T, raw json.RawMessage) bool {
+	return kindOf(raw) != 'n' && json.Unmarshal(raw, v) == nil
 }

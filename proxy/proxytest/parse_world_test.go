@@ -3,6 +3,7 @@ package proxytest_test
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -96,6 +97,14 @@ func TestParseWorldRefuses(t *testing.T) {
 		{`{"behaviors":{"t":{"lookup":"city","answers":null}}}`, `must be an object`},
 		{`{"behaviors":{"t":{"forward":"ftp://user:hunter2@x"}}}`, `http or https URL`},
 		{`{"behaviors":{"t":{"forward":"http://x","timeout_ms":0}}}`, `milliseconds`},
+		{`{"seed":18446744073709551616}`, "seed: must be an integer"},
+		{`{"seed":1.5}`, "seed: must be an integer"},
+		{`{"initial_state":null}`, "initial_state: must be an object, not null"},
+		{`{"behaviors":{"t":{"lookup":"city"}}}`, `"t" must have "answers"`},
+		{`{"behaviors":{"t":{"get":"order","id":"x","fields":["a",null]}}}`, `"t" has "fields", which must be a list of strings`},
+		{`{"behaviors":{"t":{"list":"order","where":{"a":null}}}}`, `"t" has "where", which must be an object of strings`},
+		{`{"behaviors":{"t":{"add":"order","copy":[""]}}}`, `"t" has "copy", which must be a list of strings`},
+		{`{"tools_schema":[{"name":"a","input_schema":{"type":"object"}}],"behaviors":{"b":{"canned":1}}}`, `behaviors has "b", which is not among tools_schema`},
 	} {
 		_, err := proxytest.ParseWorld([]byte(tt.in))
 		e, ok := errors.AsType[*proxytest.Error](err)
@@ -107,6 +116,22 @@ func TestParseWorldRefuses(t *testing.T) {
 	_, err := proxytest.ParseWorld([]byte(all))
 	if e, ok := errors.AsType[*proxytest.Error](err); !ok || len(e.Problems) != 5 {
 		t.Errorf("%v: want 5 problems at once", err)
+	}
+	// A mistake does not hide others: of the same behavior, after a wrong seed, or of what New finds.
+	for all, want := range map[string]int{
+		`{"behaviors":{"t":{"list":"order","limit":0,"wrap":7,"colour":1}}}`:                                  3,
+		`{"seed":-1,"behaviors":{"t":{"get":"order","set":{}}},"extra":1}`:                                    4,
+		`{"seed":"x","initial_state":{"order":1},"failure_rules":[{"tool":"nobody","status":503}]}`:           3,
+		`{"behaviors":{"t":{}},"initial_state":{"order":1},"failure_rules":[{"tool":"nobody","status":503}]}`: 2,
+		`{"initial_state":{"order":1},"tools_schema":[{"name":"a"}],"failure_rules":[{}]}`:                    3,
+	} {
+		_, err := proxytest.ParseWorld([]byte(all))
+		if e, ok := errors.AsType[*proxytest.Error](err); !ok || len(e.Problems) != want || strings.Contains(err.Error(), "World.") {
+			t.Errorf("%s: %v: want %d problems at once", all, err, want)
+		}
+	}
+	if world, err := proxytest.ParseWorld([]byte(`{"seed":18446744073709551615}`)); err != nil || world.Seed != math.MaxUint64 {
+		t.Errorf("seed %d, error %v", world.Seed, err)
 	}
 	// What New would refuse is refused here.
 	if _, err := proxytest.ParseWorld([]byte(`{"failure_rules":[{"tool":"nobody","status":503}]}`)); err == nil || !strings.Contains(err.Error(), "not declared") {

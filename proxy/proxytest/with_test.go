@@ -1,9 +1,12 @@
 package proxytest_test
 
 import (
+	"errors"
+	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -34,5 +37,33 @@ func TestWith(t *testing.T) {
 	_, err = first.With(`[`, []proxytest.FailureRule{{Tool: "nope", Status: 500}})
 	if err == nil || !strings.Contains(err.Error(), "2 problems") || !strings.Contains(err.Error(), `"nope" is not declared`) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// The options go along, and no run of either platform has the id of another.
+func TestWithKeepsOptions(t *testing.T) {
+	first, err := proxytest.New(proxytest.World{Behaviors: map[string]proxytest.Behavior{"echo": proxytest.Canned("1")}},
+		&proxytest.Options{RatePerMinute: 2, MaxBytes: 100, AllowUndeclared: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := first.With("", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := second.NewRun()
+	if a, b := first.NewRun(), second.NewRun(); a.ID == run.ID || a.ID == b.ID || b.ID == run.ID || a.Path == b.Path {
+		t.Errorf("runs %s, %s and %s", run.ID, a.ID, b.ID)
+	}
+	client := run.Client(&proxy.Options{MaxAttempts: 1})
+	for _, want := range []int{http.StatusRequestEntityTooLarge, http.StatusNotFound, http.StatusTooManyRequests} {
+		tool := map[bool]string{true: "echo", false: "nope"}[want == http.StatusRequestEntityTooLarge]
+		_, err := client.Call(t.Context(), tool, map[string]string{"text": strings.Repeat("x", 200*(want%2))})
+		if e, ok := errors.AsType[*proxy.Error](err); !ok || e.Status != want {
+			t.Errorf("%s: error %v, want status %d", tool, err, want)
+		}
+	}
+	if faults := run.Record().Faults; len(faults) > 0 {
+		t.Errorf("%v", faults)
 	}
 }
