@@ -258,6 +258,9 @@ func (c *checkup) method(ctx context.Context) Finding {
 		p.auth = c.stage.target.AuthValue
 		a := c.send(ctx, p)
 		switch {
+		case a.ok() && p.method == http.MethodGet && !ranAgent(a.body): // a page of its own, on the same path
+			weak = append(weak, "GET is answered "+c.tell(a))
+			continue
 		case a.status == 0, a.ok():
 			return failed(do, "%s is answered %s", p.method, c.tell(a))
 		case a.status < 400, a.status >= 500:

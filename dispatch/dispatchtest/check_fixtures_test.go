@@ -291,7 +291,10 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		{name: "any method", handler: hand{methods: true}, failed: names{"method"}, seen: "PUT is answered 200"},
 		{name: "a page for GET", handler: hand{first: func(w http.ResponseWriter, r *http.Request) bool {
 			return r.Method == "GET" && first(200, html, page)(w, r)
-		}}, failed: names{"method"}, seen: "GET is answered 200 with an HTML page"},
+		}}, warned: names{"method"}, seen: "GET is answered 200 with an HTML page"},
+		{name: "runs for GET", handler: hand{first: func(w http.ResponseWriter, r *http.Request) bool {
+			return r.Method == "GET" && first(200, "application/json", `{"final_response":"done"}`)(w, r)
+		}}, failed: names{"method"}, seen: "GET is answered 200"},
 		{name: "500 for GET", handler: hand{first: func(w http.ResponseWriter, r *http.Request) bool {
 			return r.Method == "GET" && first(500, plain, "oops")(w, r)
 		}}, warned: names{"method"}, seen: "GET is answered 500"},
