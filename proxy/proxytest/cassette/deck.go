@@ -18,6 +18,7 @@ type card struct {
 	id           identity
 	index        int     // on the tape
 	began        int     // After of the call's first attempt
+	stage        int     // of the run: between two stages nothing was under way
 	beganMS      float64 // AtMS of it
 	superseded   bool    // an attempt that was repeated
 	taken        bool
@@ -43,6 +44,7 @@ func newDeck(s *settings, tape *Tape) *deck {
 		}
 		at.cards = append(at.cards, c)
 	}
+	d.stages()
 	for _, at := range d.stacks {
 		switch {
 		case s.Mode == Compare:
@@ -52,6 +54,30 @@ func newDeck(s *settings, tape *Tape) *deck {
 		}
 	}
 	return d
+}
+
+// stages finds the moments at which all that had begun was answered. Only they part what came before from what came after:
+// of calls that several workers make, one after another each, a later one may begin after an earlier one was answered, and
+// nothing says that it had to.
+func (d *deck) stages() {
+	n := len(d.cards)
+	waited := make([]bool, n+1) // by how many answers, so that nothing was under way then
+	earliest := n
+	for i := n; i >= 0; i-- {
+		if i < n {
+			earliest = min(earliest, d.cards[i].began)
+		}
+		waited[i] = earliest >= i
+	}
+	before := make([]int, n+1)
+	for i := 1; i <= n; i++ {
+		if before[i] = before[i-1]; waited[i] {
+			before[i]++
+		}
+	}
+	for _, c := range d.cards {
+		c.stage = before[c.began]
+	}
 }
 
 // pair finds for every call of a run that was forwarded the one on the tape, when the run is over or as if it were: only

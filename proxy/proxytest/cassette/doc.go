@@ -19,10 +19,10 @@
 //
 // A call is on the tape if tool, sub-agent and arguments are equal: the order of members and the spelling of numbers do not
 // matter, nor do the parts that [Options.Ignore] names. Equal calls get their answers in turn. The order of different calls
-// is free where they were parallel on the tape; where one began after another had been answered, and more than 100 ms after
-// it had begun, it is reported if they come the other way round. Attempts that a client repeated are on the tape one by one,
-// so that its waiting is tested, too. A call that is not on the tape is refused with 409 and the error class
-// cassette_no_match, which no client repeats.
+// is free where they were parallel on the tape, be it all at once or through several workers. Where one began when all before
+// it had been answered, and more than 100 ms after another had begun, it is reported if it comes before that one. Attempts
+// that a client repeated are on the tape one by one, so that its waiting is tested, too. A call that is not on the tape is
+// refused with 409 and the error class cassette_no_match, which no client repeats.
 //
 // # Secrets
 //

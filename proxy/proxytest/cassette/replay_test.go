@@ -133,10 +133,13 @@ func callAll(t *testing.T, p *proxy.Client, n int) {
 	wait.Wait()
 }
 
+// begun puts on a line of a tape when the call began.
+func begun(line string, after, ms int) string {
+	return strings.NewReplacer(`"kind"`, fmt.Sprintf(`"after":%d,"kind"`, after), `"at_ms":0`, fmt.Sprintf(`"at_ms":%d`, ms)).Replace(line)
+}
+
 func TestOrder(t *testing.T) {
-	at := func(line string, after, ms int) string {
-		return strings.NewReplacer(`"kind"`, fmt.Sprintf(`"after":%d,"kind"`, after), `"at_ms":0`, fmt.Sprintf(`"at_ms":%d`, ms)).Replace(line)
-	}
+	at := begun
 	// b and c were parallel, both after a; d came so soon after them that it may have been parallel, too.
 	path := tape(t, head, at(call(1, "a", `{}`, `1`), 0, 0), at(call(2, "b", `{}`, `1`), 1, 3000), at(call(3, "c", `{}`, `1`), 1, 3001),
 		at(call(4, "d", `{}`, `1`), 3, 3050), tail(4))
@@ -151,6 +154,22 @@ func TestOrder(t *testing.T) {
 		r := c.Report()
 		if len(r.Deviations) != want || want > 0 && r.Deviations[0].Kind != cassette.Order {
 			t.Errorf("%s: want %d deviations from the order\n%s", order, want, r)
+		}
+	}
+}
+
+// Two workers made the calls a to d, each taking the next when it had its answer. The order in which they take them is
+// nobody's intention; that e came when all were done is.
+func TestOrderOfWorkers(t *testing.T) {
+	path := tape(t, head, begun(call(1, "a", `{}`, `1`), 0, 0), begun(call(2, "b", `{}`, `1`), 0, 1),
+		begun(call(3, "c", `{}`, `1`), 1, 2000), begun(call(4, "d", `{}`, `1`), 2, 4000), begun(call(5, "e", `{}`, `1`), 4, 9000), tail(5))
+	for order, want := range map[string]int{"abcde": 0, "dcbae": 0, "cdabe": 0, "abced": 1, "eabcd": 4} {
+		c := newCassette(t, path, nil)
+		for _, name := range strings.Split(order, "") {
+			post(t, c, "/tools/"+name, `{}`, token)
+		}
+		if r := c.Report(); len(r.Deviations) != want {
+			t.Errorf("%s: want %d deviations\n%s", order, want, r)
 		}
 	}
 }
