@@ -17,6 +17,7 @@ import (
 type Cassette struct {
 	set     *settings
 	path    string
+	fresh   bool              // the tape must not replace another
 	forward http.RoundTripper // to the upstream
 
 	mu       sync.Mutex

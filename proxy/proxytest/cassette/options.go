@@ -94,6 +94,7 @@ func newSettings(path string, opts *Options) (*settings, error) {
 	if opts != nil {
 		s.Options = *opts
 	}
+	s.Task = s.Task.clone() // it is written later
 	var problems []Problem
 	wrong := func(format string, args ...any) {
 		problems = append(problems, Problem{Text: fmt.Sprintf(format, args...)})
