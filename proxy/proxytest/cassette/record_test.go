@@ -400,7 +400,8 @@ func TestCompressedAnswersStayOffTheTape(t *testing.T) {
 
 // A date in Retry-After would be in the past when it is replayed.
 func TestRetryAfterIsRelative(t *testing.T) {
-	for header, want := range map[string]string{"9": `"retry_after":9`, "-1": `"retry_after":0`, "soon": "", "date": `"retry_after":30`} {
+	for header, want := range map[string]string{"9": `"retry_after":9`, "-1": `"retry_after":0`, "soon": "", "date": `"retry_after":30`,
+		"99999999999": `"retry_after":2147483647`, "Fri, 31 Dec 9999 23:59:59 GMT": `"retry_after":2147483647`} {
 		synctest.Test(t, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "run.jsonl")
 			c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
@@ -417,6 +418,42 @@ func TestRetryAfterIsRelative(t *testing.T) {
 			}
 			if text := readFile(t, path); strings.Contains(text, "retry_after") != (want != "") || !strings.Contains(text, want) {
 				t.Errorf("%s: want %q in\n%s", header, want, text)
+			}
+		})
+	}
+}
+
+// Whatever was recorded can be read and replayed.
+func TestOddRecordingsAreReplayed(t *testing.T) {
+	tests := map[string]struct {
+		path, body, answer string
+		status             int
+	}{
+		"no path":           {"/", `{}`, `{}`, 200},
+		"no UTF-8 anywhere": {"/tools/%ff%00", "\xff\x00", "\x00\xff", 200},
+		"null":              {"/tools/a", "null", "null", 200},
+		"empty string":      {"/tools/a", `""`, `""`, 200},
+		"half a character":  {"/tools/a", `"\ud800"`, `"\ud800"`, 200},
+		"byte order mark":   {"/tools/a", "\uFEFF{}", "\uFEFF{}", 200},
+		"an odd status":     {"/tools/a", `{}`, "{}", 999},
+		"deep":              {"/tools/a", strings.Repeat("[", 256) + strings.Repeat("]", 256), strings.Repeat("[", 256) + strings.Repeat("]", 256), 200},
+		"control codes":     {"/tools/a", strings.Repeat("\x01", 1<<20), strings.Repeat("\x01", 1<<20), 200},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "run.jsonl")
+			c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+			post(t, c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) {
+				w.WriteHeader(test.status)
+				_, _ = io.WriteString(w, test.answer)
+			})), test.path, test.body, token)
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+			replay := newCassette(t, path, nil)
+			got := post(t, replay, test.path, test.body, token)
+			if got.status != test.status || got.body != test.answer || !replay.Report().OK() {
+				t.Errorf("status %d, %d bytes\n%s", got.status, len(got.body), replay.Report())
 			}
 		})
 	}

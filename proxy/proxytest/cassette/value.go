@@ -129,7 +129,7 @@ func (v *value) member(name string) *value {
 }
 
 func appendString(to []byte, s string) []byte {
-	to, err := jsontext.AppendQuote(to, strings.ToValidUTF8(s, "\uFFFD"))
+	to, err := jsontext.AppendQuote(to, valid(s))
 	if err != nil {
 		panic("cassette: " + err.Error()) // valid UTF-8 can always be quoted
 	}
