@@ -1,5 +1,7 @@
 package cassette
 
+import "slices"
+
 // deck is a tape put in order for replay: for every request the answers it has, in turn.
 type deck struct {
 	stacks map[string]*stack
@@ -142,14 +144,26 @@ func (d *deck) take(id identity, repeatLast bool) (c *card, again bool) {
 	return nil, false
 }
 
+// maxCompared bounds what is compared for one nearest call: some hundred calls, fewer if they are large.
+const maxCompared = 16 << 20
+
 // nearest returns the card that a request is most like, among those that usable allows, and where they differ: one for
 // the same tool, with the fewest differences. nil if there is none.
 func (d *deck) nearest(i *Interaction, id identity, usable func(*card) bool) (*card, []Change) {
+	if at := d.stacks[id.key]; at != nil {
+		if n := slices.IndexFunc(at.cards, usable); n >= 0 {
+			return at.cards[n], nil
+		}
+	}
 	var best *card
 	var least []Change
+	compared := 0
 	for _, c := range d.cards {
 		if c.Kind != i.Kind || c.Name != i.Name || c.method() != i.method() || c.dropped || !usable(c) {
 			continue
+		}
+		if compared += 32<<10 + len(c.id.key) + len(id.key); best != nil && compared > maxCompared {
+			break
 		}
 		changes := differences(c, i, id)
 		if best == nil || len(changes) < len(least) {

@@ -27,13 +27,14 @@
 // # Secrets
 //
 // The headers Authorization and X-Pipelines-Run-Token are never written, and a run token of 8 characters or more nowhere else
-// either: it is looked for in names, strings, JSON inside strings, numbers and texts, also percent-encoded or in base64.
-// Members with the usual names of secrets have [Redacted] for a value, whatever the case and separators: names that end in
-// token, password, passwd, passphrase, secret, cookie, credential, authorization, or api, access, secret or private key.
-// In texts the headers Authorization and Cookie, what follows Bearer or Basic, what = or : assigns to such a name, and
-// passwords in URLs are replaced. A secret that stands elsewhere, such as in a sentence, cannot be told: name its member in
-// [Options.Redact], and look at a tape before it is published. Requests are redacted in the same way before they are
-// compared, so calls that differ in secrets only are equal.
+// either: it is looked for in names, strings, JSON inside strings, numbers, texts and what is no UTF-8, also percent-encoded,
+// escaped, or within base64. Members with the usual names of secrets have [Redacted] for a value, whatever the case and
+// separators: names that end in token, password, passwd, passphrase, secret, cookie, credential, authorization, or api,
+// access, secret or private key. In texts, queries and forms the headers Authorization and Cookie, what follows Bearer or
+// Basic, what = or : assigns to such a name (a word, a quotation, an object or a list), and passwords in URLs are replaced. A
+// secret that stands elsewhere, such as in a sentence, cannot be told: name its member in [Options.Redact], and look at a tape
+// before it is published. Requests are redacted in the same way before they are compared, so calls that differ in secrets
+// only are equal.
 //
 // # What a tape does not have
 //

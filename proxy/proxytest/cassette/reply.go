@@ -109,7 +109,7 @@ func (r *reply) describe(i *Interaction, redact *redactor) (problem string) {
 	switch {
 	case r.broken == Oversize:
 	case !utf8.Valid(r.body):
-		i.AnswerBytes = []byte(redact.token(string(r.body)))
+		i.AnswerBytes = []byte(redact.text(string(r.body)))
 	default:
 		_, i.Answer, i.AnswerText = redact.body(r.body)
 	}
