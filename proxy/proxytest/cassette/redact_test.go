@@ -28,7 +28,7 @@ func TestTokenIsNeverOnTheTape(t *testing.T) {
 		base64.RawURLEncoding.EncodeToString([]byte(token)), strings.NewReplacer("%2F", "%2f", "%2B", "%2b", "%3D", "%3d",
 			"%3C", "%3c", "%3E", "%3e", "%5C", "%5c").Replace(url.QueryEscape(token)), strings.Replace(string(quoted), "/", `\/`, 1),
 		base64.StdEncoding.EncodeToString([]byte("u:" + token)), base64.URLEncoding.EncodeToString([]byte(`{"run":"` + token + `"}`)),
-		base64.RawStdEncoding.EncodeToString([]byte("as:" + token + ":")),
+		base64.RawStdEncoding.EncodeToString([]byte("as:" + token + ":")), base64.StdEncoding.EncodeToString([]byte("x" + token)),
 	}
 	inner, err := json.Marshal(map[string]string{"note": "use " + token})
 	if err != nil {

@@ -203,6 +203,28 @@ func TestNearest(t *testing.T) {
 	}
 }
 
+// Of very many calls not all are looked at for the nearest, but an equal one is found wherever it is.
+func TestNearestOfMany(t *testing.T) {
+	const n = 2000
+	lines := []string{head}
+	for i := range n {
+		lines = append(lines, call(i+1, "get", fmt.Sprintf(`{"id":%d}`, i), `1`))
+	}
+	for _, ignore := range []bool{false, true} {
+		c := newCassette(t, tape(t, append(lines[:n+1:n+1], tail(n))...), &cassette.Options{IgnoreActor: ignore})
+		p := client(t, c, nil)
+		if ignore {
+			p = p.As("supervisor")
+		}
+		args := json.RawMessage(fmt.Sprintf(`{"id":%d}`, n-1))
+		if _, err := client(t, c, nil).Call(t.Context(), "get", args); err != nil {
+			t.Fatal(err)
+		}
+		_, err := p.Call(t.Context(), "get", args)
+		mustContain(t, detail(err), "all answers that the tape has for this call")
+	}
+}
+
 // deviants are agents that do not do what is on the tape.
 func TestDeviations(t *testing.T) {
 	get := func(p *proxy.Client, id string) (json.RawMessage, error) {
