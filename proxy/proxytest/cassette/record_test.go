@@ -151,6 +151,18 @@ func TestOpenRecords(t *testing.T) {
 	}
 }
 
+// A cassette that nothing came through has most likely been forgotten on the way.
+func TestOpenSaysThatNothingWasRecorded(t *testing.T) {
+	f := &failing{TB: t}
+	cassette.Open(f, filepath.Join(t.TempDir(), "run.jsonl"), &cassette.Options{Mode: cassette.Record})
+	for _, end := range f.cleanup {
+		end()
+	}
+	if len(f.errors) != 0 || len(f.logs) != 1 || !strings.Contains(f.logs[0], "no call came through the cassette") {
+		t.Errorf("errors %q, log %q", f.errors, f.logs)
+	}
+}
+
 // What cannot be put in its place stays where it was written.
 func TestTapeThatCannotBeReplaced(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")

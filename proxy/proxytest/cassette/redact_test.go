@@ -96,10 +96,13 @@ func TestTokenIsNeverOnTheTape(t *testing.T) {
 
 // A token of digits may be a number, and one that is short may be anything: it is kept off by its headers only.
 func TestTokensThatAreSpecial(t *testing.T) {
-	for token, want := range map[string]string{"1234567890": `{"a":"[redacted]","b":12}`, "12": `{"a":1234567890,"b":12}`} {
+	inside := base64.StdEncoding.EncodeToString([]byte("as:1234567890:"))
+	for token, want := range map[string]string{
+		"1234567890": `{"a":"[redacted]","b":12,"c":"YXM6[redacted]Do="}`, "12": `{"a":1234567890,"b":12,"c":"` + inside + `"}`,
+	} {
 		path := filepath.Join(t.TempDir(), "run.jsonl")
 		c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
-		post(t, c.Wrap(proxyOf(func(http.ResponseWriter, *http.Request) {})), "/tools/a", `{"a":1234567890,"b":12}`, token)
+		post(t, c.Wrap(proxyOf(func(http.ResponseWriter, *http.Request) {})), "/tools/a", `{"a":1234567890,"b":12,"c":"`+inside+`"}`, token)
 		if err := c.Close(); err != nil {
 			t.Fatal(err)
 		}
