@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -120,6 +121,9 @@ func TestRecordingSurvivesItsProcess(t *testing.T) {
 	if err != nil || len(whole.Interactions) != 3 {
 		t.Errorf("%v", err)
 	}
+	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("others can read the tape: %v, %v", info, err)
+	}
 	if _, err := os.Stat(path + ".part"); !errors.Is(err, os.ErrNotExist) {
 		t.Error("the part is still there")
 	}
@@ -182,8 +186,9 @@ func TestTapeThatCannotBeReplaced(t *testing.T) {
 // Headers that are about one connection are not passed on.
 func TestConnectionHeaders(t *testing.T) {
 	var got http.Header
+	var host string
 	url := serveHTTP(t, proxyOf(func(w http.ResponseWriter, r *http.Request) {
-		got = r.Header
+		got, host = r.Header, r.Host
 		w.Header().Set("Connection", "X-Hop")
 		w.Header().Set("X-Hop", "1")
 		w.Header().Set("X-End", "1")
@@ -205,6 +210,9 @@ func TestConnectionHeaders(t *testing.T) {
 	defer func() { _ = resp.Body.Close() }()
 	if got.Get("X-Mine") != "" || got.Get("Proxy-Authorization") != "" || got.Get("X-Other") != "1" || got.Get("Authorization") == "" {
 		t.Errorf("the proxy got %v", got)
+	}
+	if host != strings.TrimPrefix(url, "http://") {
+		t.Errorf("the proxy was called %s", host)
 	}
 	if resp.Header.Get("X-Hop") != "" || resp.Header.Get("X-End") != "1" {
 		t.Errorf("the agent got %v", resp.Header)
@@ -324,6 +332,33 @@ func TestSlowUpstream(t *testing.T) {
 		}
 	})
 }
+
+// An agent that gives up in the middle of an answer has given up, too.
+func TestGivingUpInTheMiddleOfAnAnswer(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.jsonl")
+	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	half := roundTrip(func(r *http.Request) (*http.Response, error) {
+		body := io.MultiReader(strings.NewReader(`{"tool_`), reader(func([]byte) (int, error) { cancel(); return 0, r.Context().Err() }))
+		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(body), Request: r}, nil
+	})
+	p := client(t, nil, &proxy.Options{Transport: c.Transport(half)})
+	if _, err := p.Call(ctx, "get_order", nil); proxy.CodeOf(err) != proxy.CodeCanceled {
+		t.Errorf("%v", err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	mustContain(t, readFile(t, path), `"broken":"abandoned"`)
+	if r := newCassette(t, path, nil).Report(); !r.OK() {
+		t.Errorf("%s", r)
+	}
+}
+
+type reader func([]byte) (int, error)
+
+func (f reader) Read(p []byte) (int, error) { return f(p) }
 
 // Answers that are damaged reach the agent as they are, and again when they are replayed.
 func TestDamagedAnswers(t *testing.T) {

@@ -169,6 +169,11 @@ func TestRecorderEndsRunsThatAreSilent(t *testing.T) {
 	if err != nil || len(open) != 256 {
 		t.Errorf("%d files are open, %v", len(open), err)
 	}
+	for n := 1; n <= 300; n++ {
+		if ended, _ := filepath.Glob(filepath.Join(dir, fmt.Sprintf("*-%d.jsonl", n))); (len(ended) == 1) != (n <= 44) {
+			t.Errorf("tape %d: %v, want those of the first 44 runs", n, ended)
+		}
+	}
 	if err := recorder.Close(); err != nil {
 		t.Error(err)
 	}
@@ -326,6 +331,34 @@ func TestRecorderKeepsOtherTokensApart(t *testing.T) {
 			mustContain(t, readFile(t, file), "call-1", tail(1))
 		}
 	}
+}
+
+// What a run sends before it is announced is on a tape that ends then.
+func TestRecorderBeforeBegin(t *testing.T) {
+	dir := t.TempDir()
+	recorder := newRecorder(t, dir, &cassette.RecorderOptions{
+		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") }))})
+	p, err := proxy.New("http://proxy.test", token, &proxy.Options{Transport: recorder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Call(t.Context(), "early", nil); err != nil {
+		t.Error(err)
+	}
+	ctx, end, err := recorder.Begin(t.Context(), cassette.Task{Name: "mine"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Call(ctx, "next", nil); err != nil {
+		t.Error(err)
+	}
+	if whole, _ := filepath.Glob(filepath.Join(dir, "2*.jsonl")); len(whole) != 1 || !strings.Contains(readFile(t, whole[0]), `"early"`) {
+		t.Errorf("%v", whole)
+	}
+	if err := errors.Join(end(), recorder.Close()); err != nil {
+		t.Error(err)
+	}
+	mustContain(t, readFile(t, filepath.Join(dir, "mine.jsonl")), `"name":"next"`, tail(1))
 }
 
 // A folder that cannot be written does not fill the memory with errors.

@@ -100,6 +100,10 @@ func TestEqualCallsGetTheirAnswersInTurn(t *testing.T) {
 
 // Parallel calls get their own answers in whatever order they come.
 func TestParallelCallsInAnyOrder(t *testing.T) {
+	synctest.Test(t, parallelCallsInAnyOrder) // where they begin at once however busy the machine is
+}
+
+func parallelCallsInAnyOrder(t *testing.T) {
 	const n = 40
 	path := record(t, nil, proxyOf(func(w http.ResponseWriter, r *http.Request) {
 		var args struct{ ID int }
@@ -155,6 +159,18 @@ func TestOrder(t *testing.T) {
 		if len(r.Deviations) != want || want > 0 && r.Deviations[0].Kind != cassette.Order {
 			t.Errorf("%s: want %d deviations from the order\n%s", order, want, r)
 		}
+	}
+}
+
+// An answer that is given again is out of the order of the tape.
+func TestOrderOfRepeatedAnswers(t *testing.T) {
+	c := newCassette(t, tape(t, head, begun(call(1, "a", `{}`, `1`), 0, 0), begun(call(2, "b", `{}`, `1`), 1, 2000), tail(2)),
+		&cassette.Options{RepeatLast: true})
+	for _, name := range strings.Split("aba", "") {
+		post(t, c, "/tools/"+name, `{}`, token)
+	}
+	if r := c.Report(); !r.OK() {
+		t.Errorf("%s", r)
 	}
 }
 
@@ -501,6 +517,30 @@ func TestOtherPlanes(t *testing.T) {
 		t.Errorf("data once more: %+v", got)
 	}
 	wantKinds(t, replay.Report(), cassette.NotOnTape)
+}
+
+// Requests of the same name are not the same if their kinds or methods differ.
+func TestKindsAndMethodsAreDistinct(t *testing.T) {
+	line := func(n int, kind, method string) string {
+		return fmt.Sprintf(`{"n":%d,"kind":%q,"name":"data","method":%q,"arguments":{},"status":200,"answer":%d,"at_ms":0,"latency_ms":1}`,
+			n, kind, method, n)
+	}
+	c := newCassette(t, tape(t, head, line(1, "tool", ""), line(2, "other", "PUT"), line(3, "other", "POST"), line(4, "trace", ""), tail(4)), nil)
+	for _, test := range []struct{ method, path, want string }{
+		{"POST", "/data", "3"}, {"PUT", "/data", "2"}, {"POST", "/traces/data", "4"}, {"POST", "/tools/data", "1"},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), test.method, "http://proxy.test"+test.path, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		if got := do(t, c, r); got.body != test.want {
+			t.Errorf("%s %s: %+v, want %s", test.method, test.path, got, test.want)
+		}
+	}
+	if !c.Report().OK() {
+		t.Errorf("%s", c.Report())
+	}
 }
 
 type answer struct {
