@@ -257,11 +257,11 @@ func TestUpstreamDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	url := "http://" + listener.Addr().String()
-	_ = listener.Close()
 	secure := httptest.NewUnstartedServer(nil)
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
 	secure.StartTLS()
 	t.Cleanup(secure.Close)
+	_ = listener.Close() // now, so that the other server has not been given its port
 	for name, upstream := range map[string]string{"down": url, "none": "", "untrusted": secure.URL} {
 		path := filepath.Join(t.TempDir(), "run.jsonl")
 		c := newCassette(t, path, &cassette.Options{Mode: cassette.Record, Upstream: upstream})
