@@ -17,6 +17,7 @@ import (
 type Cassette struct {
 	set     *settings
 	path    string
+	fresh   bool              // the tape must not replace another
 	forward http.RoundTripper // to the upstream
 
 	mu       sync.Mutex
@@ -99,8 +100,11 @@ func Open(t testing.TB, path string, opts *Options) *Cassette {
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
-		if n := c.recorded(); n > 0 {
+		switch n := c.recorded(); {
+		case n > 0:
 			t.Logf("cassette: recorded %s on %s", count(n, "interaction"), path)
+		case c.set.Mode == Record:
+			t.Logf("cassette: recorded nothing on %s: no call came through the cassette", path)
 		}
 		c.Report().Assert(t)
 	})
@@ -132,7 +136,7 @@ func (c *Cassette) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Transport returns a transport with the cassette in it, for proxy.Options.Transport. Requests that have to be forwarded are
 // sent to where they are addressed, by next; nil is a transport like the default of package proxy. The answers and errors of
-// next are returned as they are.
+// next are returned as they are. With a dispatchtest.Target that is an Agent use [Cassette.Wrap]: it has a transport of its own.
 func (c *Cassette) Transport(next http.RoundTripper) http.RoundTripper {
 	if next == nil && c.set.Mode.forwards() {
 		next = c.network()

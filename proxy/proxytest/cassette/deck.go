@@ -1,5 +1,7 @@
 package cassette
 
+import "slices"
+
 // deck is a tape put in order for replay: for every request the answers it has, in turn.
 type deck struct {
 	stacks map[string]*stack
@@ -18,6 +20,7 @@ type card struct {
 	id           identity
 	index        int     // on the tape
 	began        int     // After of the call's first attempt
+	stage        int     // of the run: between two stages nothing was under way
 	beganMS      float64 // AtMS of it
 	superseded   bool    // an attempt that was repeated
 	taken        bool
@@ -43,6 +46,7 @@ func newDeck(s *settings, tape *Tape) *deck {
 		}
 		at.cards = append(at.cards, c)
 	}
+	d.stages()
 	for _, at := range d.stacks {
 		switch {
 		case s.Mode == Compare:
@@ -52,6 +56,30 @@ func newDeck(s *settings, tape *Tape) *deck {
 		}
 	}
 	return d
+}
+
+// stages finds the moments at which all that had begun was answered. Only they part what came before from what came after:
+// of calls that several workers make, one after another each, a later one may begin after an earlier one was answered, and
+// nothing says that it had to.
+func (d *deck) stages() {
+	n := len(d.cards)
+	waited := make([]bool, n+1) // by how many answers, so that nothing was under way then
+	earliest := n
+	for i := n; i >= 0; i-- {
+		if i < n {
+			earliest = min(earliest, d.cards[i].began)
+		}
+		waited[i] = earliest >= i
+	}
+	before := make([]int, n+1)
+	for i := 1; i <= n; i++ {
+		if before[i] = before[i-1]; waited[i] {
+			before[i]++
+		}
+	}
+	for _, c := range d.cards {
+		c.stage = before[c.began]
+	}
 }
 
 // pair finds for every call of a run that was forwarded the one on the tape, when the run is over or as if it were: only
@@ -116,14 +144,26 @@ func (d *deck) take(id identity, repeatLast bool) (c *card, again bool) {
 	return nil, false
 }
 
+// maxCompared bounds what is compared for one nearest call: some hundred calls, fewer if they are large.
+const maxCompared = 16 << 20
+
 // nearest returns the card that a request is most like, among those that usable allows, and where they differ: one for
 // the same tool, with the fewest differences. nil if there is none.
 func (d *deck) nearest(i *Interaction, id identity, usable func(*card) bool) (*card, []Change) {
+	if at := d.stacks[id.key]; at != nil {
+		if n := slices.IndexFunc(at.cards, usable); n >= 0 {
+			return at.cards[n], nil
+		}
+	}
 	var best *card
 	var least []Change
+	compared := 0
 	for _, c := range d.cards {
 		if c.Kind != i.Kind || c.Name != i.Name || c.method() != i.method() || c.dropped || !usable(c) {
 			continue
+		}
+		if compared += 32<<10 + len(c.id.key) + len(id.key); best != nil && compared > maxCompared {
+			break
 		}
 		changes := differences(c, i, id)
 		if best == nil || len(changes) < len(least) {

@@ -55,7 +55,7 @@ func (c *Cassette) exchange(r *http.Request, body []byte, to sender) *reply {
 		}
 		return send(r, body, to, c.set.MaxBytes)
 	}
-	s := &seen{Interaction: Interaction{Kind: kind, Name: name, Actor: r.Header.Get(actorHeader)}}
+	s := &seen{Interaction: Interaction{Kind: kind, Name: valid(name), Actor: valid(r.Header.Get(actorHeader))}}
 	if r.Method != http.MethodPost {
 		s.Method = r.Method
 	}
@@ -63,11 +63,10 @@ func (c *Cassette) exchange(r *http.Request, body []byte, to sender) *reply {
 	if refused != nil {
 		return refused
 	}
-	if utf8Text := strings.ToValidUTF8(string(body), "\uFFFD"); len(body) > 0 {
-		s.ArgumentsText = utf8Text
-		if _, err := parseValue(body); err == nil {
-			s.Arguments, s.ArgumentsText = body, ""
-		}
+	if _, err := parseValue(body); err == nil {
+		s.Arguments = body
+	} else {
+		s.ArgumentsText = valid(string(body))
 	}
 	s.id = c.set.identify(&s.Interaction, redact)
 
@@ -80,6 +79,9 @@ func (c *Cassette) exchange(r *http.Request, body []byte, to sender) *reply {
 	c.complete(s, answer, tapeAfter, redact)
 	return answer
 }
+
+// valid is what can be on a tape of a text that is no UTF-8.
+func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
@@ -256,7 +258,7 @@ func (c *Cassette) begin() {
 	if c.tape != nil && c.tape.Header.Version > 0 {
 		header, have = c.tape.Header, c.tape.Interactions
 	}
-	c.writer, c.writeErr = newWriter(c.path, header, have)
+	c.writer, c.writeErr = newWriter(c.path, header, have, c.fresh)
 }
 
 // task redacts what a header says.
@@ -265,10 +267,9 @@ func (r *redactor) task(task Task) Task {
 	if task.Input != nil {
 		_, task.Input, _ = r.body(task.Input)
 	}
-	tools := slices.Clone(task.Tools)
-	for i := range tools {
-		tools[i] = r.text(tools[i])
+	task.Tools = slices.Clone(task.Tools)
+	for i, tool := range task.Tools {
+		task.Tools[i] = r.text(tool)
 	}
-	task.Tools = tools
 	return task
 }

@@ -118,6 +118,26 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// Where in the run an event is does not matter, in what else its receipt has it does.
+func TestCompareReceipts(t *testing.T) {
+	behind := func(answer string) http.Handler {
+		return proxyOf(func(w http.ResponseWriter, r *http.Request) { _, _ = fmt.Fprint(w, answer) })
+	}
+	path := filepath.Join(t.TempDir(), "run.jsonl")
+	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+	post(t, c.Wrap(behind(`{"accepted":true,"sequence":1}`)), "/traces/thinking", `{}`, token)
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for answer, want := range map[string][]cassette.DeviationKind{
+		`{"accepted":true,"sequence":7}`: nil, `{"accepted":false,"sequence":1}`: {cassette.Answer},
+	} {
+		c := newCassette(t, path, &cassette.Options{Mode: cassette.Compare})
+		post(t, c.Wrap(behind(answer)), "/traces/thinking", `{}`, token)
+		wantKinds(t, c.Report(), want...)
+	}
+}
+
 // Compare is a run against the platform, held against an earlier one.
 func TestCompareRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -158,6 +178,10 @@ func TestRecordThroughDispatchtest(t *testing.T) {
 }
 
 func TestConcurrentRecording(t *testing.T) {
+	synctest.Test(t, concurrentRecording) // where calls begin at once however busy the machine is
+}
+
+func concurrentRecording(t *testing.T) {
 	const n = 50
 	platform := proxytest.NewPlatform(t, proxytest.World{Behaviors: map[string]proxytest.Behavior{
 		"get_order": func(r *proxytest.Request) (any, error) {

@@ -42,8 +42,9 @@ type Options struct {
 	// Task is written into the header of a new tape, redacted like everything else.
 	Task Task
 
-	// Redact names more to redact than what is usual: it is asked for every member of requests and answers with its JSON
-	// Pointer, such as /card/number, and its name. It must be safe for concurrent use and needed unchanged for replay.
+	// Redact names more to redact than what is usual: it is asked for members of requests and answers with its JSON Pointer,
+	// such as /card/number in arguments and /response/card/number in the answer of a tool, and its name. In JSON inside a
+	// string the pointer begins there. It must be safe for concurrent use and needed unchanged for replay.
 	Redact func(pointer, name string) bool
 
 	// InsecureKeepSecrets writes to the tape what has the usual name of a secret, and credentials in texts. The run
@@ -94,6 +95,7 @@ func newSettings(path string, opts *Options) (*settings, error) {
 	if opts != nil {
 		s.Options = *opts
 	}
+	s.Task = s.Task.clone() // it is written later
 	var problems []Problem
 	wrong := func(format string, args ...any) {
 		problems = append(problems, Problem{Text: fmt.Sprintf(format, args...)})

@@ -144,10 +144,10 @@ func (r *reading) lines(from io.Reader) error {
 			return err
 		case total > r.opts.MaxBytes:
 			r.fatal = CodeTape
-			r.problem(r.line+1, "the tape has more than %d bytes", r.opts.MaxBytes)
+			r.problem(r.line+1, "the tape has more than %d bytes; ReadOptions.MaxBytes allows more", r.opts.MaxBytes)
 		case len(text) > r.opts.MaxLineBytes:
 			r.fatal = CodeTape
-			r.problem(r.line+1, "the line has more than %d bytes", r.opts.MaxLineBytes)
+			r.problem(r.line+1, "the line has more than %d bytes; ReadOptions.MaxLineBytes allows more", r.opts.MaxLineBytes)
 		case err == bufio.ErrBufferFull:
 		case err == io.EOF && len(text) == 0:
 			return nil
@@ -306,7 +306,7 @@ func (r *reading) interaction(text []byte) error {
 	switch {
 	case len(r.tape.Interactions) == r.opts.MaxInteractions:
 		r.fatal = CodeTape
-		r.problem(r.line, "the tape has more than %d interactions", r.opts.MaxInteractions)
+		r.problem(r.line, "the tape has more than %d interactions; ReadOptions.MaxInteractions allows more", r.opts.MaxInteractions)
 		return nil
 	case i.Number < 1:
 		return errors.New("/n must be the number of the interaction, from 1")
@@ -339,13 +339,13 @@ func (i *Interaction) check() error {
 	}
 	switch i.Broken {
 	case "":
-		if i.Status < 200 || i.Status > 599 {
-			wrong("/status must be from 200 to 599")
+		if i.Status < 200 || i.Status > 999 {
+			wrong("/status must be from 200 to 999")
 		}
 	case Reset, Abandoned:
 	case Truncate, Oversize:
-		if i.Status < 200 || i.Status > 599 {
-			wrong("/status must be from 200 to 599: the answer had begun")
+		if i.Status < 200 || i.Status > 999 {
+			wrong("/status must be from 200 to 999: the answer had begun")
 		}
 	default:
 		wrong("/broken must be reset, truncate, oversize or abandoned")

@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -120,6 +121,9 @@ func TestRecordingSurvivesItsProcess(t *testing.T) {
 	if err != nil || len(whole.Interactions) != 3 {
 		t.Errorf("%v", err)
 	}
+	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("others can read the tape: %v, %v", info, err)
+	}
 	if _, err := os.Stat(path + ".part"); !errors.Is(err, os.ErrNotExist) {
 		t.Error("the part is still there")
 	}
@@ -151,6 +155,18 @@ func TestOpenRecords(t *testing.T) {
 	}
 }
 
+// A cassette that nothing came through has most likely been forgotten on the way.
+func TestOpenSaysThatNothingWasRecorded(t *testing.T) {
+	f := &failing{TB: t}
+	cassette.Open(f, filepath.Join(t.TempDir(), "run.jsonl"), &cassette.Options{Mode: cassette.Record})
+	for _, end := range f.cleanup {
+		end()
+	}
+	if len(f.errors) != 0 || len(f.logs) != 1 || !strings.Contains(f.logs[0], "no call came through the cassette") {
+		t.Errorf("errors %q, log %q", f.errors, f.logs)
+	}
+}
+
 // What cannot be put in its place stays where it was written.
 func TestTapeThatCannotBeReplaced(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
@@ -170,8 +186,9 @@ func TestTapeThatCannotBeReplaced(t *testing.T) {
 // Headers that are about one connection are not passed on.
 func TestConnectionHeaders(t *testing.T) {
 	var got http.Header
+	var host string
 	url := serveHTTP(t, proxyOf(func(w http.ResponseWriter, r *http.Request) {
-		got = r.Header
+		got, host = r.Header, r.Host
 		w.Header().Set("Connection", "X-Hop")
 		w.Header().Set("X-Hop", "1")
 		w.Header().Set("X-End", "1")
@@ -193,6 +210,9 @@ func TestConnectionHeaders(t *testing.T) {
 	defer func() { _ = resp.Body.Close() }()
 	if got.Get("X-Mine") != "" || got.Get("Proxy-Authorization") != "" || got.Get("X-Other") != "1" || got.Get("Authorization") == "" {
 		t.Errorf("the proxy got %v", got)
+	}
+	if host != strings.TrimPrefix(url, "http://") {
+		t.Errorf("the proxy was called %s", host)
 	}
 	if resp.Header.Get("X-Hop") != "" || resp.Header.Get("X-End") != "1" {
 		t.Errorf("the agent got %v", resp.Header)
@@ -237,11 +257,11 @@ func TestUpstreamDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	url := "http://" + listener.Addr().String()
-	_ = listener.Close()
 	secure := httptest.NewUnstartedServer(nil)
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
 	secure.StartTLS()
 	t.Cleanup(secure.Close)
+	_ = listener.Close() // now, so that the other server has not been given its port
 	for name, upstream := range map[string]string{"down": url, "none": "", "untrusted": secure.URL} {
 		path := filepath.Join(t.TempDir(), "run.jsonl")
 		c := newCassette(t, path, &cassette.Options{Mode: cassette.Record, Upstream: upstream})
@@ -312,6 +332,33 @@ func TestSlowUpstream(t *testing.T) {
 		}
 	})
 }
+
+// An agent that gives up in the middle of an answer has given up, too.
+func TestGivingUpInTheMiddleOfAnAnswer(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.jsonl")
+	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	half := roundTrip(func(r *http.Request) (*http.Response, error) {
+		body := io.MultiReader(strings.NewReader(`{"tool_`), reader(func([]byte) (int, error) { cancel(); return 0, r.Context().Err() }))
+		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(body), Request: r}, nil
+	})
+	p := client(t, nil, &proxy.Options{Transport: c.Transport(half)})
+	if _, err := p.Call(ctx, "get_order", nil); proxy.CodeOf(err) != proxy.CodeCanceled {
+		t.Errorf("%v", err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	mustContain(t, readFile(t, path), `"broken":"abandoned"`)
+	if r := newCassette(t, path, nil).Report(); !r.OK() {
+		t.Errorf("%s", r)
+	}
+}
+
+type reader func([]byte) (int, error)
+
+func (f reader) Read(p []byte) (int, error) { return f(p) }
 
 // Answers that are damaged reach the agent as they are, and again when they are replayed.
 func TestDamagedAnswers(t *testing.T) {
@@ -400,7 +447,8 @@ func TestCompressedAnswersStayOffTheTape(t *testing.T) {
 
 // A date in Retry-After would be in the past when it is replayed.
 func TestRetryAfterIsRelative(t *testing.T) {
-	for header, want := range map[string]string{"9": `"retry_after":9`, "-1": `"retry_after":0`, "soon": "", "date": `"retry_after":30`} {
+	for header, want := range map[string]string{"9": `"retry_after":9`, "-1": `"retry_after":0`, "soon": "", "date": `"retry_after":30`,
+		"99999999999": `"retry_after":2147483647`, "Fri, 31 Dec 9999 23:59:59 GMT": `"retry_after":2147483647`} {
 		synctest.Test(t, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "run.jsonl")
 			c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
@@ -417,6 +465,42 @@ func TestRetryAfterIsRelative(t *testing.T) {
 			}
 			if text := readFile(t, path); strings.Contains(text, "retry_after") != (want != "") || !strings.Contains(text, want) {
 				t.Errorf("%s: want %q in\n%s", header, want, text)
+			}
+		})
+	}
+}
+
+// Whatever was recorded can be read and replayed.
+func TestOddRecordingsAreReplayed(t *testing.T) {
+	tests := map[string]struct {
+		path, body, answer string
+		status             int
+	}{
+		"no path":           {"/", `{}`, `{}`, 200},
+		"no UTF-8 anywhere": {"/tools/%ff%00", "\xff\x00", "\x00\xff", 200},
+		"null":              {"/tools/a", "null", "null", 200},
+		"empty string":      {"/tools/a", `""`, `""`, 200},
+		"half a character":  {"/tools/a", `"\ud800"`, `"\ud800"`, 200},
+		"byte order mark":   {"/tools/a", "\uFEFF{}", "\uFEFF{}", 200},
+		"an odd status":     {"/tools/a", `{}`, "{}", 999},
+		"deep":              {"/tools/a", strings.Repeat("[", 256) + strings.Repeat("]", 256), strings.Repeat("[", 256) + strings.Repeat("]", 256), 200},
+		"control codes":     {"/tools/a", strings.Repeat("\x01", 1<<20), strings.Repeat("\x01", 1<<20), 200},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "run.jsonl")
+			c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+			post(t, c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) {
+				w.WriteHeader(test.status)
+				_, _ = io.WriteString(w, test.answer)
+			})), test.path, test.body, token)
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+			replay := newCassette(t, path, nil)
+			got := post(t, replay, test.path, test.body, token)
+			if got.status != test.status || got.body != test.answer || !replay.Report().OK() {
+				t.Errorf("status %d, %d bytes\n%s", got.status, len(got.body), replay.Report())
 			}
 		})
 	}

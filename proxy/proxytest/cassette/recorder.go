@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"regexp"
 	"sync"
@@ -62,7 +61,8 @@ const maxUnbegun = 256
 // [*Error] with CodeOptions.
 //
 // A run that was announced by Begin with a name is in the file {name}.jsonl; others are in files named by time and number,
-// such as 20261121-201500.000-1.jsonl. Files that are there already are not replaced: then the run is not recorded.
+// such as 20261121-201500.000-1.jsonl. A tape that is not ended yet has .part at the end of its name: a run that was not
+// announced ends when 256 others that were not are under way and it has been silent for longest, or with Close. Files that are there already are not replaced: then the run is not recorded.
 func NewRecorder(dir string, opts *RecorderOptions) (*Recorder, error) {
 	r := &Recorder{dir: dir, runs: map[string]*recording{}}
 	if opts != nil {
@@ -87,8 +87,8 @@ type contextKey struct{ recorder *Recorder }
 var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
 
 // Begin announces a run: the requests under the context that it returns, and all others with the same run token, are
-// recorded on one tape with this task in its header. end ends the tape and puts it in its place; what the run sends later
-// is forwarded and not recorded. In an agent:
+// recorded on one tape with this task in its header. end ends the tape and puts it in its place, without requests that
+// are still under way; what is sent later under the context is forwarded and not recorded. In an agent:
 //
 //	ctx, end, err := recorder.Begin(ctx, cassette.Task{Name: "run-" + run.RunID, Instruction: run.Instruction, Input: run.Input})
 //	if err != nil { … }
@@ -105,7 +105,7 @@ func (r *Recorder) Begin(ctx context.Context, task Task) (_ context.Context, end
 			return ctx, nil, newError(CodeOptions, "", err, "Task.Input: %s", err)
 		}
 	}
-	run := &recording{recorder: r, task: task, begun: true}
+	run := &recording{recorder: r, task: task.clone(), begun: true}
 	return context.WithValue(ctx, contextKey{r}, run), run.end, nil
 }
 
@@ -137,7 +137,9 @@ func (r *Recorder) find(ctx context.Context, token string) *recording {
 	run := r.runs[token]
 	if begun, ok := ctx.Value(contextKey{r}).(*recording); ok {
 		switch {
-		case begun.ended || begun.token != "" && begun.token != token:
+		case begun.token != "" && begun.token != token: // another run, whatever the context
+			begun = run
+		case begun.ended:
 			return nil
 		case begun.token == "" && (run == nil || !run.begun):
 			if run != nil {
@@ -185,12 +187,12 @@ func (r *Recorder) close(run *recording) {
 	if r.runs[run.token] == run {
 		delete(r.runs, run.token)
 	}
-	if err := run.finish(); err != nil {
+	if err := run.finish(); err != nil && len(r.errs) < maxProblems {
 		r.errs = append(r.errs, err)
 	}
 }
 
-// Close ends all tapes. It returns the errors of those that end did not return. Afterwards requests are forwarded and not
+// Close ends all tapes. It returns the errors of those that end did not return, the first 100. Afterwards requests are forwarded and not
 // recorded.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
@@ -221,14 +223,12 @@ func (run *recording) end() error {
 func (run *recording) open() *Cassette {
 	run.once.Do(func() {
 		opts := run.recorder.opts
-		path := filepath.Join(run.recorder.dir, run.task.Name+".jsonl")
-		if _, err := os.Lstat(path); err == nil {
-			run.err = newError(CodeWrite, path, nil, "the file is there already; the run is not recorded")
-			return
-		}
-		run.cassette, run.err = New(path, &Options{
+		run.cassette, run.err = New(filepath.Join(run.recorder.dir, run.task.Name+".jsonl"), &Options{
 			Mode: Record, Task: run.task, Redact: opts.Redact, InsecureKeepSecrets: opts.InsecureKeepSecrets, MaxBytes: opts.MaxBytes,
 		})
+		if run.err == nil {
+			run.cassette.fresh = true
+		}
 	})
 	return run.cassette
 }

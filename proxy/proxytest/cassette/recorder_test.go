@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -168,6 +169,11 @@ func TestRecorderEndsRunsThatAreSilent(t *testing.T) {
 	if err != nil || len(open) != 256 {
 		t.Errorf("%d files are open, %v", len(open), err)
 	}
+	for n := 1; n <= 300; n++ {
+		if ended, _ := filepath.Glob(filepath.Join(dir, fmt.Sprintf("*-%d.jsonl", n))); (len(ended) == 1) != (n <= 44) {
+			t.Errorf("tape %d: %v, want those of the first 44 runs", n, ended)
+		}
+	}
 	if err := recorder.Close(); err != nil {
 		t.Error(err)
 	}
@@ -242,6 +248,145 @@ func TestRecorderBegin(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
+}
+
+// A tape that was put in its place while another run of the same name was waiting for its first answer is not replaced.
+func TestRecorderReplacesNoTape(t *testing.T) {
+	dir := t.TempDir()
+	slow, answer := make(chan bool), make(chan bool)
+	recorder := newRecorder(t, dir, &cassette.RecorderOptions{
+		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/slow") {
+				slow <- true
+				<-answer
+			}
+			envelope(w, "next", "1")
+		}))})
+	begin := func(token, tool string) (call func(), end func() error) {
+		ctx, end, err := recorder.Begin(t.Context(), cassette.Task{Name: "same"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := proxy.New("http://proxy.test", token, &proxy.Options{Transport: recorder})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return func() {
+			if _, err := p.Call(ctx, tool, nil); err != nil {
+				t.Error(err)
+			}
+		}, end
+	}
+	first, endFirst := begin("first-run-token", "fast")
+	second, endSecond := begin("other-run-token", "slow")
+	var wait sync.WaitGroup
+	wait.Go(second)
+	<-slow
+	first()
+	if err := endFirst(); err != nil {
+		t.Error(err)
+	}
+	close(answer)
+	wait.Wait()
+	if err := endSecond(); cassette.CodeOf(err) != cassette.CodeWrite || !strings.Contains(err.Error(), "is there already") {
+		t.Errorf("%v", err)
+	}
+	mustContain(t, readFile(t, filepath.Join(dir, "same.jsonl")), `"name":"fast"`)
+	if files, _ := filepath.Glob(filepath.Join(dir, "*")); len(files) != 1 {
+		t.Errorf("%v", files)
+	}
+}
+
+// What is sent under a run's context with another run token is recorded, too, as the run that it belongs to.
+func TestRecorderKeepsOtherTokensApart(t *testing.T) {
+	dir := t.TempDir()
+	recorder := newRecorder(t, dir, &cassette.RecorderOptions{
+		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") }))})
+	input := json.RawMessage(`{"a":1}`)
+	ctx, end, err := recorder.Begin(t.Context(), cassette.Task{Name: "mine", Input: input})
+	if err != nil {
+		t.Fatal(err)
+	}
+	input[5] = '2' // the task is copied
+	for n, token := range []string{"first-run-token", "other-run-token", "first-run-token"} {
+		p, err := proxy.New("http://proxy.test", token, &proxy.Options{Transport: recorder})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Call(ctx, fmt.Sprintf("call-%d", n), nil); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := errors.Join(end(), recorder.Close()); err != nil {
+		t.Error(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
+	if err != nil || len(files) != 2 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	for _, file := range files {
+		if filepath.Base(file) == "mine.jsonl" {
+			mustContain(t, readFile(t, file), "call-0", "call-2", tail(2), `"input":{"a":1}`)
+		} else {
+			mustContain(t, readFile(t, file), "call-1", tail(1))
+		}
+	}
+}
+
+// What a run sends before it is announced is on a tape that ends then.
+func TestRecorderBeforeBegin(t *testing.T) {
+	dir := t.TempDir()
+	recorder := newRecorder(t, dir, &cassette.RecorderOptions{
+		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") }))})
+	p, err := proxy.New("http://proxy.test", token, &proxy.Options{Transport: recorder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Call(t.Context(), "early", nil); err != nil {
+		t.Error(err)
+	}
+	ctx, end, err := recorder.Begin(t.Context(), cassette.Task{Name: "mine"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Call(ctx, "next", nil); err != nil {
+		t.Error(err)
+	}
+	if whole, _ := filepath.Glob(filepath.Join(dir, "2*.jsonl")); len(whole) != 1 || !strings.Contains(readFile(t, whole[0]), `"early"`) {
+		t.Errorf("%v", whole)
+	}
+	if err := errors.Join(end(), recorder.Close()); err != nil {
+		t.Error(err)
+	}
+	mustContain(t, readFile(t, filepath.Join(dir, "mine.jsonl")), `"name":"next"`, tail(1))
+}
+
+// A folder that cannot be written does not fill the memory with errors.
+func TestRecorderErrorsAreBounded(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	write(t, file, "")
+	recorder := newRecorder(t, file, &cassette.RecorderOptions{
+		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") }))})
+	for n := range 400 {
+		post(t, transportHandler(recorder), "/tools/next", `{}`, fmt.Sprintf("run-token-%d", n))
+	}
+	err := recorder.Close()
+	if cassette.CodeOf(err) != cassette.CodeWrite || strings.Count(err.Error(), "\n") != 99 {
+		t.Errorf("%v", err)
+	}
+}
+
+// transportHandler sends through a transport what it is asked.
+func transportHandler(transport http.RoundTripper) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		resp, err := transport.RoundTrip(r)
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		defer func() { _ = resp.Body.Close() }()
+		w.WriteHeader(resp.StatusCode)
+		_, _ = io.Copy(w, resp.Body)
+	})
 }
 
 // The network's own errors come back, and a run without calls leaves no tape.

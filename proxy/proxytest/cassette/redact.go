@@ -21,9 +21,10 @@ const minSecret = 8
 // redactor takes secrets out of what is recorded, and out of requests before they are compared with it. What it returns
 // it would return unchanged, so that tapes can be redacted again. It is immutable.
 type redactor struct {
-	usual  bool // the usual names, and credentials in texts
-	more   func(pointer, name string) bool
-	tokens []string // the run token as it may be written, the longest first
+	usual   bool // the usual names, and credentials in texts
+	more    func(pointer, name string) bool
+	tokens  []string // the run token as it may be written, the longest first
+	decoded int      // how many times what it looks at was percent-encoded
 }
 
 // withTokens returns a redactor that also knows these run tokens.
@@ -33,16 +34,32 @@ func (r *redactor) withTokens(tokens []string) *redactor {
 		if len(token) < minSecret {
 			continue
 		}
-		quoted := string(appendString(nil, token))
+		forms = append(forms, token)
 		escaped, _ := json.Marshal(token) // with <, > and & as \u003c
-		forms = append(forms, token, url.QueryEscape(token), url.PathEscape(token),
-			quoted[1:len(quoted)-1], string(escaped[1:len(escaped)-1]),
-			base64.RawStdEncoding.EncodeToString([]byte(token)), base64.RawURLEncoding.EncodeToString([]byte(token)))
+		for _, quoted := range []string{string(appendString(nil, token)), string(escaped)} {
+			quoted = quoted[1 : len(quoted)-1]
+			forms = append(forms, quoted, strings.ReplaceAll(quoted, "/", `\/`))
+		}
+		for _, escaped := range []string{url.QueryEscape(token), url.PathEscape(token)} {
+			forms = append(forms, escaped, percent.ReplaceAllStringFunc(escaped, strings.ToLower))
+		}
+		for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+			forms = append(forms, encoding.EncodeToString([]byte(token)), within(encoding, token, 0), within(encoding, token, 1),
+				within(encoding, token, 2))
+		}
 	}
 	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	with := *r
 	with.tokens = slices.Compact(forms)
 	return &with
+}
+
+var percent = regexp.MustCompile(`%[0-9A-F]{2}`)
+
+// within is what every text in base64 has in it that has the token in it, as many bytes behind a multiple of three as shift.
+func within(encoding *base64.Encoding, token string, shift int) string {
+	encoded := encoding.EncodeToString(append(make([]byte, shift), token...))
+	return encoded[(shift*8+5)/6 : (shift+len(token))*8/6]
 }
 
 // body redacts a body: JSON as its value, anything else as text. raw is the body's own text, compact, as long as nothing
@@ -67,22 +84,18 @@ func (r *redactor) value(at string, v *value) (changed bool) {
 		secretValue := r.pair(at, v)
 		for i, name := range v.names {
 			here := r.at(at, name)
-			if v.items[i].kind != 'n' && v.items[i].kind != 't' && v.items[i].kind != 'f' && // those hide nothing
-				(r.secret(here, name) || secretValue && strings.EqualFold(name, "value")) {
+			hides := v.items[i].kind != 'n' && v.items[i].kind != 't' && v.items[i].kind != 'f'
+			switch {
+			case hides && (r.secret(here, name) || secretValue && isValue(name)):
 				if v.items[i].kind != '"' || v.items[i].text != Redacted {
 					v.items[i], changed = &value{kind: '"', text: Redacted}, true
 				}
-				continue
-			}
-			if r.value(here, v.items[i]) {
+			case r.value(here, v.items[i]):
 				changed = true
 			}
-			if clean := r.text(name); clean != name {
-				for slices.Contains(v.names, clean) { // names stay unique
-					clean += "'"
-				}
-				v.names[i], changed = clean, true
-			}
+		}
+		if r.rename(v) {
+			changed = true
 		}
 	case '[':
 		for i, item := range v.items {
@@ -100,6 +113,35 @@ func (r *redactor) value(at string, v *value) (changed bool) {
 		}
 	}
 	return changed
+}
+
+// rename redacts the names of an object's members, which stay unique.
+func (r *redactor) rename(object *value) (changed bool) {
+	var taken map[string]int // how many names have become this one
+	for i, name := range object.names {
+		clean := r.text(name)
+		if clean == name {
+			continue
+		}
+		if taken == nil {
+			taken = make(map[string]int, len(object.names))
+			for _, other := range object.names {
+				taken[other] = 1
+			}
+		}
+		unique, n := clean, taken[clean]
+		for ; taken[unique] > 0; unique = strconv.Itoa(n) + " " + clean {
+			n++
+		}
+		taken[clean], taken[unique] = max(n, 1), max(taken[unique], 1)
+		object.names[i], changed = unique, true
+	}
+	return changed
+}
+
+// isValue reports whether a member has what a pair is about.
+func isValue(name string) bool {
+	return strings.EqualFold(name, "value") || strings.EqualFold(name, "values")
 }
 
 // pair reports whether an object is a header or parameter in the form {"name": "Authorization", "value": …}.
@@ -126,99 +168,6 @@ func (r *redactor) string(s string) string {
 		}
 	}
 	return r.text(s)
-}
-
-// Credentials in texts.
-var (
-	headerText = regexp.MustCompile(`(?i)\b((?:proxy-)?authorization|(?:set-)?cookie)(\s*:\s*)[^\r\n"']+`)
-	bearerText = regexp.MustCompile(`(?i)\b(bearer|basic)(\s+|%20|\+)[A-Za-z0-9._~+/=-]{12,}`)
-	userInfo   = regexp.MustCompile(`(://[^/\s:@"']*):[^/\s@"']+@`)
-)
-
-// text redacts free text: the run token anywhere, and credentials that can be told by what stands before them.
-func (r *redactor) text(s string) string {
-	s = r.token(s)
-	if !r.usual || !strings.ContainsAny(s, " =:+%\t\n") {
-		return s // as most strings are
-	}
-	if strings.Contains(s, "://") {
-		s = userInfo.ReplaceAllString(s, "${1}:"+Redacted+"@")
-	}
-	lower := strings.ToLower(s)
-	if strings.Contains(lower, "authorization") || strings.Contains(lower, "cookie") {
-		s = headerText.ReplaceAllString(s, "${1}${2}"+Redacted)
-	}
-	if strings.Contains(lower, "bearer") || strings.Contains(lower, "basic") {
-		s = bearerText.ReplaceAllString(s, "${1}${2}"+Redacted)
-	}
-	return assignments(s)
-}
-
-// assignments redacts what a text assigns to the name of a secret: password=…, "api_key": "…", &token=….
-func assignments(s string) string {
-	var b strings.Builder
-	done := 0 // what is in b
-	for i := 0; i < len(s); i++ {
-		if s[i] != '=' && s[i] != ':' {
-			continue
-		}
-		name := strings.TrimRight(s[done:i], " \t\r\n\"'\\")
-		if at := strings.LastIndexFunc(name, notInName); !secretName(name[at+1:]) {
-			continue
-		}
-		from, to := assigned(s, i+1)
-		if from < to && s[from:to] != Redacted {
-			b.WriteString(s[done:from])
-			b.WriteString(Redacted)
-			done = to
-		}
-		i = max(i, to-1)
-	}
-	if done == 0 {
-		return s
-	}
-	return b.String() + s[done:]
-}
-
-func notInName(c rune) bool {
-	return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '.' || c == '-')
-}
-
-// assigned finds the value that begins at or after i: what is in quotes, or reaches to the next separator.
-func assigned(s string, i int) (from, to int) {
-	skip := func(cut string) { i = len(s) - len(strings.TrimLeft(s[i:], cut)) }
-	skip(" \t\r\n\\")
-	for _, scheme := range []string{"bearer ", "basic "} {
-		if len(s) >= i+len(scheme) && strings.EqualFold(s[i:i+len(scheme)], scheme) {
-			i += len(scheme)
-			skip(" \t\r\n\\")
-		}
-	}
-	if i < len(s) && (s[i] == '"' || s[i] == '\'') {
-		return i + 1, closing(s, i)
-	}
-	if end := strings.IndexAny(s[i:], "& \t\r\n#\"',;"); end >= 0 {
-		return i, i + end
-	}
-	return i, len(s)
-}
-
-// closing finds where the quotation ends that begins at i: before a quote that is escaped if the opening one is, and not if
-// not. One that is not closed reaches to the end of the line.
-func closing(s string, i int) int {
-	escaped := s[i-1] == '\\'
-	for j := i + 1; j < len(s); j++ {
-		if s[j] == s[i] && (s[j-1] == '\\') == escaped {
-			if escaped {
-				return j - 1
-			}
-			return j
-		}
-	}
-	if end := strings.IndexAny(s[i:], "\r\n"); end >= 0 {
-		return i + end
-	}
-	return len(s)
 }
 
 // at is the pointer to a member or element, for those who ask.

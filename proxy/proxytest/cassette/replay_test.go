@@ -100,6 +100,10 @@ func TestEqualCallsGetTheirAnswersInTurn(t *testing.T) {
 
 // Parallel calls get their own answers in whatever order they come.
 func TestParallelCallsInAnyOrder(t *testing.T) {
+	synctest.Test(t, parallelCallsInAnyOrder) // where they begin at once however busy the machine is
+}
+
+func parallelCallsInAnyOrder(t *testing.T) {
 	const n = 40
 	path := record(t, nil, proxyOf(func(w http.ResponseWriter, r *http.Request) {
 		var args struct{ ID int }
@@ -133,10 +137,13 @@ func callAll(t *testing.T, p *proxy.Client, n int) {
 	wait.Wait()
 }
 
+// begun puts on a line of a tape when the call began.
+func begun(line string, after, ms int) string {
+	return strings.NewReplacer(`"kind"`, fmt.Sprintf(`"after":%d,"kind"`, after), `"at_ms":0`, fmt.Sprintf(`"at_ms":%d`, ms)).Replace(line)
+}
+
 func TestOrder(t *testing.T) {
-	at := func(line string, after, ms int) string {
-		return strings.NewReplacer(`"kind"`, fmt.Sprintf(`"after":%d,"kind"`, after), `"at_ms":0`, fmt.Sprintf(`"at_ms":%d`, ms)).Replace(line)
-	}
+	at := begun
 	// b and c were parallel, both after a; d came so soon after them that it may have been parallel, too.
 	path := tape(t, head, at(call(1, "a", `{}`, `1`), 0, 0), at(call(2, "b", `{}`, `1`), 1, 3000), at(call(3, "c", `{}`, `1`), 1, 3001),
 		at(call(4, "d", `{}`, `1`), 3, 3050), tail(4))
@@ -151,6 +158,34 @@ func TestOrder(t *testing.T) {
 		r := c.Report()
 		if len(r.Deviations) != want || want > 0 && r.Deviations[0].Kind != cassette.Order {
 			t.Errorf("%s: want %d deviations from the order\n%s", order, want, r)
+		}
+	}
+}
+
+// An answer that is given again is out of the order of the tape.
+func TestOrderOfRepeatedAnswers(t *testing.T) {
+	c := newCassette(t, tape(t, head, begun(call(1, "a", `{}`, `1`), 0, 0), begun(call(2, "b", `{}`, `1`), 1, 2000), tail(2)),
+		&cassette.Options{RepeatLast: true})
+	for _, name := range strings.Split("aba", "") {
+		post(t, c, "/tools/"+name, `{}`, token)
+	}
+	if r := c.Report(); !r.OK() {
+		t.Errorf("%s", r)
+	}
+}
+
+// Two workers made the calls a to d, each taking the next when it had its answer. The order in which they take them is
+// nobody's intention; that e came when all were done is.
+func TestOrderOfWorkers(t *testing.T) {
+	path := tape(t, head, begun(call(1, "a", `{}`, `1`), 0, 0), begun(call(2, "b", `{}`, `1`), 0, 1),
+		begun(call(3, "c", `{}`, `1`), 1, 2000), begun(call(4, "d", `{}`, `1`), 2, 4000), begun(call(5, "e", `{}`, `1`), 4, 9000), tail(5))
+	for order, want := range map[string]int{"abcde": 0, "dcbae": 0, "cdabe": 0, "abced": 1, "eabcd": 4} {
+		c := newCassette(t, path, nil)
+		for _, name := range strings.Split(order, "") {
+			post(t, c, "/tools/"+name, `{}`, token)
+		}
+		if r := c.Report(); len(r.Deviations) != want {
+			t.Errorf("%s: want %d deviations\n%s", order, want, r)
 		}
 	}
 }
@@ -181,6 +216,28 @@ func TestNearest(t *testing.T) {
 	wantKinds(t, report, cassette.Changed, cassette.NeverMade, cassette.NeverMade)
 	if d := report.Deviations[0]; d.Tape.Number != 2 || len(d.Diff) != 1 || d.Diff[0].String() != "/c: 2 on the tape, 9 in the run" {
 		t.Errorf("%s", report)
+	}
+}
+
+// Of very many calls not all are looked at for the nearest, but an equal one is found wherever it is.
+func TestNearestOfMany(t *testing.T) {
+	const n = 2000
+	lines := []string{head}
+	for i := range n {
+		lines = append(lines, call(i+1, "get", fmt.Sprintf(`{"id":%d}`, i), `1`))
+	}
+	for _, ignore := range []bool{false, true} {
+		c := newCassette(t, tape(t, append(lines[:n+1:n+1], tail(n))...), &cassette.Options{IgnoreActor: ignore})
+		p := client(t, c, nil)
+		if ignore {
+			p = p.As("supervisor")
+		}
+		args := json.RawMessage(fmt.Sprintf(`{"id":%d}`, n-1))
+		if _, err := client(t, c, nil).Call(t.Context(), "get", args); err != nil {
+			t.Fatal(err)
+		}
+		_, err := p.Call(t.Context(), "get", args)
+		mustContain(t, detail(err), "all answers that the tape has for this call")
 	}
 }
 
@@ -460,6 +517,30 @@ func TestOtherPlanes(t *testing.T) {
 		t.Errorf("data once more: %+v", got)
 	}
 	wantKinds(t, replay.Report(), cassette.NotOnTape)
+}
+
+// Requests of the same name are not the same if their kinds or methods differ.
+func TestKindsAndMethodsAreDistinct(t *testing.T) {
+	line := func(n int, kind, method string) string {
+		return fmt.Sprintf(`{"n":%d,"kind":%q,"name":"data","method":%q,"arguments":{},"status":200,"answer":%d,"at_ms":0,"latency_ms":1}`,
+			n, kind, method, n)
+	}
+	c := newCassette(t, tape(t, head, line(1, "tool", ""), line(2, "other", "PUT"), line(3, "other", "POST"), line(4, "trace", ""), tail(4)), nil)
+	for _, test := range []struct{ method, path, want string }{
+		{"POST", "/data", "3"}, {"PUT", "/data", "2"}, {"POST", "/traces/data", "4"}, {"POST", "/tools/data", "1"},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), test.method, "http://proxy.test"+test.path, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		if got := do(t, c, r); got.body != test.want {
+			t.Errorf("%s %s: %+v, want %s", test.method, test.path, got, test.want)
+		}
+	}
+	if !c.Report().OK() {
+		t.Errorf("%s", c.Report())
+	}
 }
 
 type answer struct {

@@ -3,7 +3,9 @@ package cassette
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptrace"
 	"strconv"
@@ -107,24 +109,25 @@ func (r *reply) describe(i *Interaction, redact *redactor) (problem string) {
 	switch {
 	case r.broken == Oversize:
 	case !utf8.Valid(r.body):
-		i.AnswerBytes = []byte(redact.token(string(r.body)))
+		i.AnswerBytes = []byte(redact.text(string(r.body)))
 	default:
 		_, i.Answer, i.AnswerText = redact.body(r.body)
 	}
 	return ""
 }
 
-// retryAfter reads the header's two forms. A date is in the past when the tape is replayed, so both become seconds.
+// retryAfter reads the header's two forms. A date is in the past when the tape is replayed, so both become seconds, at most
+// as many as a tape can have: 68 years.
 func retryAfter(header string) *int64 {
-	seconds, err := strconv.ParseInt(header, 10, 32)
-	if err != nil {
+	seconds, err := strconv.ParseInt(header, 10, 32) // the nearest that there is if it is out of range
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		at, err := http.ParseTime(header)
 		if err != nil {
 			return nil
 		}
-		seconds = int64((time.Until(at) + time.Second - 1) / time.Second)
+		seconds = int64(math.Ceil(time.Until(at).Seconds()))
 	}
-	seconds = max(0, seconds)
+	seconds = min(max(0, seconds), math.MaxInt32)
 	return &seconds
 }
 

@@ -217,9 +217,9 @@ func (r *Report) unexpected(d *deck, s *seen, missing map[*card]bool) {
 // burst is how many milliseconds apart parallel calls may have begun.
 const burst = 100
 
-// order reports calls that were made after one that, on the tape, began only when they had been answered. A call with
-// repeated attempts is one, from the beginning of the first to the end of the last. Calls that began on the tape within
-// [burst] are parallel whatever their answers: a proxy may answer one before the agent has sent the next.
+// order reports calls that were made after one that, on the tape, began only when they and all others before it had been
+// answered. A call with repeated attempts is one, from the beginning of the first to the end of the last. Calls that began
+// on the tape within [burst] are parallel whatever their answers: a proxy may answer one before the agent has sent the next.
 func (r *Report) order(all []*seen) {
 	type call struct {
 		*seen
@@ -248,7 +248,7 @@ func (r *Report) order(all []*seen) {
 			}
 			byEnd = byEnd[1:]
 		}
-		if latest.seen != nil && latest.answer.began >= this.answer.Number && latest.answer.beganMS-this.answer.beganMS > burst {
+		if latest.seen != nil && latest.answer.stage > this.answer.stage && latest.answer.beganMS-this.answer.beganMS > burst {
 			r.Deviations = append(r.Deviations, Deviation{
 				Kind: Order, Run: &this.Interaction, Tape: this.answer.Interaction,
 				Text: fmt.Sprintf("%s came after %s of line %d; on the tape it comes before", this.Name, latest.Name, latest.answer.Line),

@@ -1,6 +1,7 @@
 package cassette
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -34,7 +35,7 @@ func split(path string) (kind Kind, name, rest string) {
 		}
 	}
 	rest = "/" + strings.Join(segments[at:], "/")
-	return KindOther, rest[1:], rest
+	return KindOther, cmp.Or(rest[1:], rest), rest
 }
 
 // credentials returns the run token that a request presents, "" for none, and everything in it that could be one.

@@ -40,6 +40,11 @@ type Task struct {
 	Tools       []string        `json:"tools,omitempty"`       // that the agent had
 }
 
+func (t Task) clone() Task {
+	t.Input, t.Tools = slices.Clone(t.Input), slices.Clone(t.Tools)
+	return t
+}
+
 // A Kind says what an interaction is about.
 type Kind string
 

@@ -118,18 +118,8 @@ func (v *value) order(sorted bool) []int {
 	return order
 }
 
-// member returns an object's member; nil if there is none.
-func (v *value) member(name string) *value {
-	if v != nil {
-		if i := slices.Index(v.names, name); i >= 0 {
-			return v.items[i]
-		}
-	}
-	return nil
-}
-
 func appendString(to []byte, s string) []byte {
-	to, err := jsontext.AppendQuote(to, strings.ToValidUTF8(s, "\uFFFD"))
+	to, err := jsontext.AppendQuote(to, valid(s))
 	if err != nil {
 		panic("cassette: " + err.Error()) // valid UTF-8 can always be quoted
 	}
@@ -249,11 +239,20 @@ func diff(at string, tape, run *value) []Change {
 }
 
 func diffObjects(at string, tape, run *value) []Change {
-	names := slices.Concat(tape.names, run.names)
-	slices.Sort(names)
 	var changes []Change
-	for _, name := range slices.Compact(names) {
-		changes = append(changes, diff(below(at, name), tape.member(name), run.member(name))...)
+	a, b := tape.order(true), run.order(true)
+	for len(a) > 0 || len(b) > 0 {
+		var name string
+		var of, other *value
+		switch {
+		case len(b) == 0 || len(a) > 0 && tape.names[a[0]] < run.names[b[0]]:
+			name, of, a = tape.names[a[0]], tape.items[a[0]], a[1:]
+		case len(a) == 0 || run.names[b[0]] < tape.names[a[0]]:
+			name, other, b = run.names[b[0]], run.items[b[0]], b[1:]
+		default:
+			name, of, other, a, b = tape.names[a[0]], tape.items[a[0]], run.items[b[0]], a[1:], b[1:]
+		}
+		changes = append(changes, diff(below(at, name), of, other)...)
 	}
 	return changes
 }

@@ -18,8 +18,8 @@ type writer struct {
 	count int
 }
 
-// newWriter begins a tape, with the interactions it has already.
-func newWriter(path string, header Header, have []Interaction) (*writer, error) {
+// newWriter begins a tape, with the interactions it has already. One that is fresh replaces none.
+func newWriter(path string, header Header, have []Interaction, fresh bool) (*writer, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, newError(CodeWrite, path, err, "the folder cannot be made: %s", cause(err))
 	}
@@ -31,6 +31,12 @@ func newWriter(path string, header Header, have []Interaction) (*writer, error) 
 	}
 	if err != nil {
 		return nil, newError(CodeWrite, path+partSuffix, err, "the file cannot be made: %s", cause(err))
+	}
+	// Asked only now: whoever puts a tape in its place has had the part until then.
+	if _, err := os.Lstat(path); fresh && err == nil {
+		_ = file.Close()
+		_ = os.Remove(path + partSuffix)
+		return nil, newError(CodeWrite, path, nil, "the file is there already; the run is not recorded")
 	}
 	w := &writer{path: path, file: file}
 	if err = w.line(header); err == nil {

@@ -1,0 +1,207 @@
+package cassette
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// Credentials in texts.
+var (
+	headerName = regexp.MustCompile("(?i)([\"'`]?)\\b(?:(?:proxy-)?authorization|(?:set-)?cookie)\\s*:\\s*")
+	bearerText = regexp.MustCompile(`(?i)\b(bearer|basic)(\s+|%20|\+)[A-Za-z0-9._~+/=-]{12,}`)
+	userInfo   = regexp.MustCompile(`(://[^/\s:@"']*):[^/\s@"']+@`)
+)
+
+// text redacts free text: the run token anywhere, and credentials that can be told by what stands before them.
+func (r *redactor) text(s string) string {
+	s = r.token(s)
+	if !r.usual || !strings.ContainsAny(s, " =:+%\t\n") {
+		return s // as most strings are
+	}
+	if strings.Contains(s, "://") {
+		s = userInfo.ReplaceAllString(s, "${1}:"+Redacted+"@")
+	}
+	lower := strings.ToLower(s)
+	if strings.Contains(lower, "authorization") || strings.Contains(lower, "cookie") {
+		s = headers(s)
+	}
+	if strings.Contains(lower, "bearer") || strings.Contains(lower, "basic") {
+		s = bearerText.ReplaceAllString(s, "${1}${2}"+Redacted)
+	}
+	return r.assignments(s)
+}
+
+// headers redacts what follows the names of headers: to the end of the line, or of the quotation that the name begins.
+func headers(s string) string {
+	var b strings.Builder
+	done := 0 // what is in b
+	for _, at := range headerName.FindAllStringSubmatchIndex(s, -1) {
+		from, quote := at[1], at[2]
+		if from < done {
+			continue
+		}
+		to := len(s)
+		if quote < at[3] {
+			to = closing(s, quote)
+		} else if end := strings.IndexAny(s[from:], "\r\n"); end >= 0 {
+			to = from + end
+		}
+		if from < to && s[from:to] != Redacted {
+			b.WriteString(s[done:from])
+			b.WriteString(Redacted)
+			done = to
+		}
+	}
+	return b.String() + s[done:]
+}
+
+// assignments redacts what a text assigns to the name of a secret: password=…, "api_key": "…", &token=…. What it assigns to
+// others may be percent-encoded and is looked at in its plain spelling, too.
+func (r *redactor) assignments(s string) string {
+	var b strings.Builder
+	done := 0 // what is in b
+	seen := 0 // up to where values were looked at
+	for i := 0; i < len(s); i++ {
+		if s[i] != '=' && s[i] != ':' {
+			continue
+		}
+		name := strings.TrimRight(s[done:i], " \t\r\n\"'`\\")
+		if at := strings.LastIndexFunc(name, notInName); !secretName(parameter(name[at+1:])) {
+			if s[i] == '=' && i >= seen {
+				seen = i + 1 + separator(s[i+1:])
+				if clean, changed := r.encoded(s[i+1 : seen]); changed {
+					b.WriteString(s[done : i+1])
+					b.WriteString(clean)
+					done, i = seen, seen-1
+				}
+			}
+			continue
+		}
+		from, to := assigned(s, i+1)
+		if from < to && s[from:to] != Redacted {
+			b.WriteString(s[done:from])
+			b.WriteString(Redacted)
+			done = to
+		}
+		i = max(i, to-1)
+	}
+	if done == 0 {
+		return s
+	}
+	return b.String() + s[done:]
+}
+
+func notInName(c rune) bool {
+	return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("_.-%[]", c))
+}
+
+// parameter is the last part of a name as queries and forms have it: api_key of api%5Fkey, user[api_key] and api_key[0].
+func parameter(name string) string {
+	if strings.Contains(name, "%") {
+		if plain, err := url.QueryUnescape(name); err == nil {
+			name = plain
+		}
+	}
+	for strings.HasSuffix(name, "]") {
+		open := strings.LastIndexByte(name, '[')
+		if inner := name[open+1 : len(name)-1]; open < 0 || strings.Trim(inner, "0123456789") != "" {
+			return inner
+		}
+		name = name[:open]
+	}
+	return name
+}
+
+// maxDecoded is how many times over something may be percent-encoded and is still looked at.
+const maxDecoded = 4
+
+// encoded redacts a value that may be percent-encoded.
+func (r *redactor) encoded(s string) (clean string, changed bool) {
+	if !strings.Contains(s, "%") || r.decoded == maxDecoded {
+		return s, false
+	}
+	plain, err := url.QueryUnescape(s)
+	if err != nil {
+		return s, false
+	}
+	inner := *r
+	inner.decoded++
+	if clean = inner.string(plain); clean == plain {
+		return s, false
+	}
+	return url.QueryEscape(clean), true
+}
+
+// separator is where a value without quotes ends.
+func separator(s string) int {
+	if end := strings.IndexAny(s, "& \t\r\n#\"',;"); end >= 0 {
+		return end
+	}
+	return len(s)
+}
+
+// assigned finds the value that begins at or after i: what is in quotes or brackets, or reaches to the next separator.
+func assigned(s string, i int) (from, to int) {
+	skip := func(cut string) { i = len(s) - len(strings.TrimLeft(s[i:], cut)) }
+	skip("=>") // of := and =>
+	skip(" \t\r\n\\")
+	for _, scheme := range []string{"bearer ", "basic "} {
+		if len(s) >= i+len(scheme) && strings.EqualFold(s[i:i+len(scheme)], scheme) {
+			i += len(scheme)
+			skip(" \t\r\n\\")
+		}
+	}
+	if i == len(s) {
+		return i, i
+	}
+	switch s[i] {
+	case '"', '\'', '`':
+		return i + 1, closing(s, i)
+	case '{', '[':
+		to = bracket(s, i)
+		for to < len(s) && s[to] != ']' && !notInName(rune(s[to])) { // what hangs on to it
+			to++
+		}
+		return i, to
+	}
+	return i, i + separator(s[i:])
+}
+
+// bracket finds where the object or list ends that begins at i, with its bracket. One that is not closed reaches to the end.
+func bracket(s string, i int) int {
+	depth := 0
+	for ; i < len(s); i++ {
+		switch s[i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		case '"':
+			if i = closing(s, i); i < len(s) && s[i] == '\\' {
+				i++
+			}
+		}
+	}
+	return len(s)
+}
+
+// closing finds where the quotation ends that begins at i: before a quote that is escaped if the opening one is, and not if
+// not. One that is not closed reaches to the end of the line.
+func closing(s string, i int) int {
+	escaped := i > 0 && s[i-1] == '\\'
+	for j := i + 1; j < len(s); j++ {
+		if s[j] == s[i] && (s[j-1] == '\\') == escaped {
+			if escaped {
+				return j - 1
+			}
+			return j
+		}
+	}
+	if end := strings.IndexAny(s[i:], "\r\n"); end >= 0 {
+		return i + end
+	}
+	return len(s)
+}
