@@ -74,15 +74,16 @@ type DatasetOptions struct {
 	// MaxRows bounds the rows, without the header. Default 100,000.
 	MaxRows int
 
-	// MaxColumns bounds the columns. Default 1,000.
+	// MaxColumns bounds the columns, MaxCells the cells of all rows. Defaults 1,000 and 2,000,000.
 	MaxColumns int
+	MaxCells   int
 
 	// MaxProblems is how many problems the error lists; the rest is counted. Default 100.
 	MaxProblems int
 }
 
 func (o *DatasetOptions) orDefault() DatasetOptions {
-	filled := DatasetOptions{MaxBytes: 64 << 20, MaxCell: 4 << 20, MaxRows: 100_000, MaxColumns: 1000, MaxProblems: 100}
+	filled := DatasetOptions{MaxBytes: 64 << 20, MaxCell: 4 << 20, MaxRows: 100_000, MaxColumns: 1000, MaxCells: 2_000_000, MaxProblems: 100}
 	if o == nil {
 		return filled
 	}
@@ -97,6 +98,9 @@ func (o *DatasetOptions) orDefault() DatasetOptions {
 	}
 	if o.MaxColumns > 0 {
 		filled.MaxColumns = o.MaxColumns
+	}
+	if o.MaxCells > 0 {
+		filled.MaxCells = o.MaxCells
 	}
 	if o.MaxProblems > 0 {
 		filled.MaxProblems = o.MaxProblems

@@ -81,8 +81,13 @@ func (d *datasetReader) readText(r io.Reader) bool {
 			d.whole(DatasetUnreadable, "the lines end in CR alone: save the file with LF or CRLF")
 			break
 		}
-		if widest(d.data) > d.opts.MaxColumns {
+		widest, cells := measure(d.data)
+		if widest > d.opts.MaxColumns {
 			d.whole(DatasetTooLarge, "the file has more than %d columns (DatasetOptions.MaxColumns)", d.opts.MaxColumns)
+			break
+		}
+		if cells > d.opts.MaxCells {
+			d.whole(DatasetTooLarge, "the file has more than %d cells (DatasetOptions.MaxCells)", d.opts.MaxCells)
 			break
 		}
 		return true
@@ -90,10 +95,11 @@ func (d *datasetReader) readText(r io.Reader) bool {
 	return false
 }
 
-// widest is the number of cells in the longest row. It is looked at before the file is read as CSV, which takes much more
-// memory per cell than a comma does.
-func widest(data []byte) int {
-	most, cells, quoted := 0, 1, false
+// measure counts the cells of the longest row, and those of all rows. They are looked at before the file is read as CSV,
+// which takes much more memory per cell than a comma does.
+func measure(data []byte) (widest, total int) {
+	cells, quoted := 1, false
+	data = bytes.TrimSuffix(data, []byte("\n"))
 	for _, c := range data {
 		switch {
 		case c == '"':
@@ -102,10 +108,10 @@ func widest(data []byte) int {
 		case c == ',':
 			cells++
 		case c == '\n':
-			most, cells = max(most, cells), 1
+			widest, total, cells = max(widest, cells), total+cells, 1
 		}
 	}
-	return max(most, cells)
+	return max(widest, cells), total + cells
 }
 
 // next reads a record and finds out where it is; ok is false after the last and after an error, which it reports.

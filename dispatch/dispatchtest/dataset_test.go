@@ -237,6 +237,9 @@ func TestDatasetLimits(t *testing.T) {
 		{"a state of 10 MB", "user,state\na," + big + "\n", dispatchtest.DatasetOptions{}, "row 2, column state: the cell has 10485760 bytes, the limit is"},
 		{"file", "user\n" + big, dispatchtest.DatasetOptions{MaxBytes: 1 << 20}, "the file has more than 1048576 bytes (DatasetOptions.MaxBytes)"},
 		{"columns", "user" + strings.Repeat(",", 1000) + "\na\n", dispatchtest.DatasetOptions{}, "the file has more than 1000 columns (DatasetOptions.MaxColumns)"},
+		{"all cells", "user" + strings.Repeat(",x", 900) + "\n" + strings.Repeat("a"+strings.Repeat(",", 900)+"\n", 2300), dispatchtest.DatasetOptions{},
+			"the file has more than 2000000 cells (DatasetOptions.MaxCells)"},
+		{"cells within bounds of one's own", "user,a\nb,c\n", dispatchtest.DatasetOptions{MaxCells: 3}, "the file has more than 3 cells"},
 		{"cells", "user\na" + strings.Repeat(",", 30<<20), dispatchtest.DatasetOptions{}, "the file has more than 1000 columns (DatasetOptions.MaxColumns)"},
 		{"rows", "user\na\nb\nc\n", dispatchtest.DatasetOptions{MaxRows: 2}, "the file has more than 2 rows (DatasetOptions.MaxRows)"},
 		{"problems", "user,state\n" + strings.Repeat("a,x\n", 500), dispatchtest.DatasetOptions{MaxProblems: 2}, "500 problems:\n  row 2, column state: the cell is no valid JSON at character 1: invalid character 'x' where a value should begin\n  row 3"},
@@ -256,5 +259,9 @@ func TestDatasetLimits(t *testing.T) {
 	broken := errors.New("the disk is gone")
 	if _, err := dispatchtest.ReadDataset(iotest.ErrReader(broken), nil); !errors.Is(err, broken) || !strings.Contains(err.Error(), "the file cannot be read") {
 		t.Errorf("%v", err)
+	}
+	exact := &dispatchtest.DatasetOptions{MaxCells: 4, MaxColumns: 2, MaxRows: 1}
+	if _, err := dispatchtest.ReadDataset(strings.NewReader("user,a\nb,c\n"), exact); err != nil {
+		t.Errorf("a file that is as large as it may be: %v", err)
 	}
 }
