@@ -50,12 +50,18 @@ type seen struct {
 }
 
 // New returns a cassette with the tape in the file path. In [Replay] and [Compare] the tape must be there. opts may be nil.
-// What is recorded is in the file when Close has been called; until then it is in a file with .part at the end of its name.
+// What is recorded is in the file when Close has been called; until then it is in a file with .part at the end of its name,
+// which must not be there before in Record.
 // Its error is an [*Error].
 func New(path string, opts *Options) (*Cassette, error) {
 	s, err := newSettings(path, opts)
 	if err != nil {
 		return nil, err
+	}
+	if s.Mode == Record {
+		if err := checkPart(path); err != nil {
+			return nil, err
+		}
 	}
 	c := &Cassette{set: s, path: path, redactor: s.redact, begun: time.Now()}
 	if s.Mode.reads() {

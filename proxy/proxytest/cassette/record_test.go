@@ -94,6 +94,7 @@ func TestRecordingSurvivesItsProcess(t *testing.T) {
 	path := tape(t, head, tail(0))
 	old := readFile(t, path)
 	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+	other := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
 	p := client(t, c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") })), nil)
 	for n := 1; n <= 3; n++ {
 		if _, err := p.Call(t.Context(), "next", map[string]int{"n": n}); err != nil {
@@ -107,8 +108,11 @@ func TestRecordingSurvivesItsProcess(t *testing.T) {
 			t.Fatal("the tape was replaced before it was whole")
 		}
 	}
-	// Somebody else cannot record on the same tape meanwhile.
-	other := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+	// Somebody else cannot record on the same tape meanwhile, and is told before the run if that can be known.
+	if _, err := cassette.New(path, &cassette.Options{Mode: cassette.Record}); cassette.CodeOf(err) != cassette.CodeWrite ||
+		!strings.Contains(err.Error(), "another recording is under way") {
+		t.Errorf("%v", err)
+	}
 	if err := other.Close(); cassette.CodeOf(err) != cassette.CodeWrite || !strings.Contains(err.Error(), "another recording is under way") {
 		t.Errorf("%v", err)
 	}

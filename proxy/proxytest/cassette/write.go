@@ -25,9 +25,7 @@ func newWriter(path string, header Header, have []Interaction, fresh bool) (*wri
 	}
 	file, err := os.OpenFile(path+partSuffix, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return nil, newError(CodeWrite, path+partSuffix, err,
-			"the file is there already: another recording is under way, or one has died; "+
-				"in that case remove it, or read it with AllowTruncated")
+		return nil, partExists(path)
 	}
 	if err != nil {
 		return nil, newError(CodeWrite, path+partSuffix, err, "the file cannot be made: %s", cause(err))
@@ -51,6 +49,20 @@ func newWriter(path string, header Header, have []Interaction, fresh bool) (*wri
 		return nil, err
 	}
 	return w, nil
+}
+
+// checkPart is for whoever is about to record: it is better told before the run than after it.
+func checkPart(path string) error {
+	if _, err := os.Lstat(path + partSuffix); err == nil {
+		return partExists(path)
+	}
+	return nil
+}
+
+func partExists(path string) error {
+	return newError(CodeWrite, path+partSuffix, fs.ErrExist,
+		"the file is there already: another recording is under way, or one has died; "+
+			"in that case remove it, or read it with AllowTruncated")
 }
 
 func (w *writer) append(i *Interaction) error {
