@@ -51,8 +51,7 @@ type seen struct {
 
 // New returns a cassette with the tape in the file path. In [Replay] and [Compare] the tape must be there. opts may be nil.
 // What is recorded is in the file when Close has been called; until then it is in a file with .part at the end of its name,
-// which must not be there before in Record.
-// Its error is an [*Error].
+// which must not be there before in [Record]. Its error is an [*Error].
 func New(path string, opts *Options) (*Cassette, error) {
 	s, err := newSettings(path, opts)
 	if err != nil {
