@@ -52,7 +52,7 @@ type ClientOptions struct {
 // those that only read, and [Client.Update] and [Client.Patch], also after a broken connection, 502, 503 and 504. Other
 // requests are not, since a catalog may have acted on them: a tool might be registered twice, and a deletion that succeeded
 // would look like an unknown tool. What timed out is never repeated. Waits are 0.5, 1, 2, 4 … 4 s, each times a random
-// factor of 0.75 to 1.25, or the server's Retry-After if that is longer. A wait that the context's deadline does not allow
+// factor of 0.75 to 1.25 but at most 4 s, or the server's Retry-After if that is longer. A wait that the context's deadline does not allow
 // is not begun, and the error is that of the last attempt.
 type Client struct {
 	base          *url.URL

@@ -1,10 +1,9 @@
 package catalog
 
 import (
-	"fmt"
-	"regexp"
+	"bytes"
+	"encoding/hex"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -19,27 +18,76 @@ const (
 
 // newHider returns a function that puts what a server says into one line, without the key, however it is escaped.
 func newHider(key string) func(text string) string {
-	anySpelling := sync.OnceValue(func() *regexp.Regexp { return spellings(key) }) // most clients never need it
+	bare, _ := unescape(key)
 	return func(text string) string {
-		return anySpelling().ReplaceAllLiteralString(shorten(plain(text), maxSearched), hidden)
+		text = shorten(plain(text), maxSearched)
+		if bare != "" {
+			text = hideSpellings(text, bare)
+		}
+		return strings.ReplaceAll(text, key, hidden) // if it and what is beside it look like an escape
 	}
 }
 
-// spellings matches an ASCII text, each of whose characters may be escaped: with backslashes, as programs' texts in texts
-// are, as \u0041, %41, or for a JSON Pointer.
-func spellings(text string) *regexp.Regexp {
+// hideSpellings takes a key, unescaped, out of a text in which any of its characters may be escaped. Its time is linear.
+func hideSpellings(text, key string) string {
+	bare, starts := unescape(text)
 	var b strings.Builder
-	for i := range len(text) {
-		fmt.Fprintf(&b, `\\*(?:%s|(?i:%%%02x|u%04x)`, regexp.QuoteMeta(text[i:i+1]), text[i], text[i])
-		switch text[i] {
-		case '/':
-			b.WriteString(`|~1`)
-		case '~':
-			b.WriteString(`|~0`)
+	shown := 0 // so much of the text is done
+	for at := 0; ; at += len(key) {
+		found := strings.Index(bare[at:], key)
+		if found < 0 {
+			return b.String() + text[shown:]
 		}
-		b.WriteByte(')')
+		at += found
+		b.WriteString(text[shown:starts[at]])
+		b.WriteString(hidden)
+		shown = starts[at+len(key)]
 	}
-	return regexp.MustCompile(b.String())
+}
+
+// unescape undoes the escapes of visible ASCII characters: backslashes, as programs' texts in texts have them, u0041 after
+// one, %41, and those of a JSON Pointer. What comes of one may end another, which is undone too. No escape begins within
+// another, so their order makes no difference. It returns where each byte began in the text, and where the last one ended.
+func unescape(text string) (string, []int) {
+	bare := make([]byte, 0, len(text))
+	starts := make([]int, 0, len(text)+1)
+	start := 0
+	for i := range len(text) {
+		for c := text[i]; c != '\\'; {
+			bare, starts = append(bare, c), append(starts, start)
+			meant, size := lastEscape(bare)
+			if size == 0 {
+				start = i + 1
+				break
+			}
+			n := len(bare) - size
+			c, start = meant, starts[n]
+			bare, starts = bare[:n], starts[:n]
+		}
+	}
+	return string(bare), append(starts, start)
+}
+
+// lastEscape reads the escape at the end of a text without backslashes; its size is 0 if there is none.
+func lastEscape(text []byte) (meant byte, size int) {
+	n := len(text)
+	switch {
+	case bytes.HasSuffix(text, []byte("~0")):
+		return '~', 2
+	case bytes.HasSuffix(text, []byte("~1")):
+		return '/', 2
+	case n >= 3 && text[n-3] == '%':
+		size = 3
+	case n >= 5 && bytes.EqualFold(text[n-5:n-2], []byte("u00")):
+		size = 5
+	default:
+		return 0, 0
+	}
+	var code [1]byte
+	if _, err := hex.Decode(code[:], text[n-2:]); err != nil || code[0] <= ' ' || code[0] > '~' {
+		return 0, 0
+	}
+	return code[0], size
 }
 
 // hideSaid takes pieces of the sent texts out of texts that are one line each, in one pass for all of them.

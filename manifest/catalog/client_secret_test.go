@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"log/slog"
 	"math/bits"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
@@ -114,5 +116,77 @@ func TestClientHidesTheLongestKey(t *testing.T) {
 	err = clientCalls["get"](t.Context(), c)
 	if e := failedWith(t, err, catalog.CodeUnauthorized); e.Message != "the key [hidden] is unknown" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Whichever way each character is escaped, and escaped again, nothing of the key is left; nor where the key looks like
+// escapes itself, or makes one together with what is before it.
+func TestClientHidesEverySpelling(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	spell := func(text string) string {
+		var b strings.Builder
+		for _, c := range []byte(text) {
+			b.WriteString(strings.Repeat(`\`, random.IntN(3)))
+			switch form := random.IntN(6); {
+			case form == 0:
+				fmt.Fprintf(&b, "%%%02x", c)
+			case form == 1:
+				fmt.Fprintf(&b, "%%%02X", c)
+			case form == 2:
+				fmt.Fprintf(&b, `\u%04x`, c)
+			case form == 3 && c == '/':
+				b.WriteString("~1")
+			case form == 3 && c == '~':
+				b.WriteString("~0")
+			default:
+				b.WriteByte(c)
+			}
+		}
+		return b.String()
+	}
+	message := func(key, text string) string {
+		body, _ := json.Marshal(map[string]string{"detail": text})
+		s := &clientScript{steps: []clientStep{{status: 401, body: string(body)}}}
+		c, err := catalog.NewClient("https://aip.example.com", key, &catalog.ClientOptions{Transport: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return failedWith(t, clientCalls["get"](t.Context(), c), catalog.CodeUnauthorized).Message
+	}
+	const want = "ä 100% of [hidden], not [hidden] ~ü"
+	for _, key := range []string{clientKey, "k", "/~/", `%2541\u0042~01`, `a\\b"c\d`, "~1~0~01", "%%%", "u00u0041"} {
+		for range 200 {
+			once, twice := spell(key), spell(spell(key))
+			if got := message(key, "ä 100% of "+once+", not "+twice+" ~ü"); got != want {
+				t.Fatalf("key %s, spelled %s and %s: got %s", key, once, twice, got)
+			}
+		}
+	}
+	for before, key := range map[string]string{"%4": "1234abcd", "~": "1234abcd", "u00": "41ffffff", "%": "41ffffff"} {
+		if got, want := message(key, "is "+before+key+"1 good?"), "is "+before+"[hidden]1 good?"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// However a key repeats itself, and a server what looks like it, that is no work.
+func TestClientHidesInLinearTime(t *testing.T) {
+	for _, unit := range []string{"a", "/~", "%4", "u00", `\`} {
+		text, _ := json.Marshal(strings.Repeat(unit, 60_000/len(unit)))
+		body := `{"detail":[` + strings.Repeat(string(text)+",", 8) + string(text) + `]}`
+		for _, length := range []int{63, 4095} {
+			s := &clientScript{steps: []clientStep{{status: 401, body: body}}}
+			key := strings.Repeat(unit, length)[:length] + "b"
+			c, err := catalog.NewClient("https://aip.example.com", key, &catalog.ClientOptions{Transport: s})
+			if err != nil {
+				t.Fatal(err)
+			}
+			start := time.Now()
+			err = clientCalls["get"](t.Context(), c)
+			if took := time.Since(start); took > 2*time.Second {
+				t.Errorf("%d times %s took %s", length, unit, took)
+			}
+			failedWith(t, err, catalog.CodeUnauthorized)
+		}
 	}
 }
