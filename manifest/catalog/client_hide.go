@@ -12,15 +12,13 @@ const (
 	hidden = "[hidden]"
 	// quotedBytes is how long a piece of a sent text must be to count as repeated.
 	quotedBytes = 16
-	// maxSearched bounds in bytes what is searched for the key.
-	maxSearched = 64 << 10
 )
 
 // newHider returns a function that puts what a server says into one line, without the key, however it is escaped.
 func newHider(key string) func(text string) string {
 	bare, _ := unescape(key)
 	return func(text string) string {
-		text = shorten(plain(text), maxSearched)
+		text = plain(text)
 		if bare != "" {
 			text = hideSpellings(text, bare)
 		}
@@ -45,9 +43,9 @@ func hideSpellings(text, key string) string {
 	}
 }
 
-// unescape undoes the escapes of visible ASCII characters: backslashes, as programs' texts in texts have them, u0041 after
-// one, %41, and those of a JSON Pointer. What comes of one may end another, which is undone too. No escape begins within
-// another, so their order makes no difference. It returns where each byte began in the text, and where the last one ended.
+// unescape undoes the escapes of ASCII characters: backslashes, as programs' texts in texts have them, u0041 after one,
+// %41, and those of a JSON Pointer. What comes of one may end another, which is undone too. No escape begins within another,
+// so their order makes no difference. It returns where each byte began in the text, and where the last one ended.
 func unescape(text string) (string, []int) {
 	bare := make([]byte, 0, len(text))
 	starts := make([]int, 0, len(text)+1)
@@ -84,7 +82,7 @@ func lastEscape(text []byte) (meant byte, size int) {
 		return 0, 0
 	}
 	var code [1]byte
-	if _, err := hex.Decode(code[:], text[n-2:]); err != nil || code[0] <= ' ' || code[0] > '~' {
+	if _, err := hex.Decode(code[:], text[n-2:]); err != nil || code[0] >= utf8.RuneSelf {
 		return 0, 0
 	}
 	return code[0], size
