@@ -167,6 +167,9 @@ func TestClientHidesEverySpelling(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
+	if got, want := message(`\\`, `a \\ b`), "a [hidden] b"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 	if got, want := message("%a4bcdefgh", "äbcdefgh"), "äbcdefgh"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
