@@ -298,6 +298,13 @@ func TestFaultsOfAStore(t *testing.T) {
 			}
 		})
 	}
+	t.Run("new source under the old name", func(t *testing.T) { // needs no list, long as that may be
+		store := badStore{Store: catalog.NewMemoryStore(), fail: func() error { return errors.New("disk full") }}
+		s := newServer(t, store, catalog.HandlerOptions{Register: func(context.Context, catalog.Upload) error { return nil }})
+		path := "/tools/" + s.create(minimal) + "/upload"
+		s.upload("PUT", path, part{"file", "a.py", source}).want(t, 200, "")
+		s.upload("PUT", path, part{"file", "a.py", source}, part{"name", "", "other"}).want(t, 500, "Internal server error")
+	})
 	t.Run("abort", func(t *testing.T) {
 		h, err := catalog.NewHandler(badStore{fail: func() error { panic(http.ErrAbortHandler) }},
 			&catalog.HandlerOptions{InsecureAccount: account})

@@ -79,8 +79,10 @@ func (h *Handler) uploadUpdate(c *call) (answer, error) {
 	}
 	_ = change(&r)
 	if h.opts.Register != nil {
-		if err := h.vacant(c, r); err != nil {
-			return answer{}, err
+		if f.patch.Name != nil { // otherwise it has its name already
+			if err := h.vacant(c, r); err != nil {
+				return answer{}, err
+			}
 		}
 		if err := h.register(c, r, plugin, "Failed to update plugin", true); err != nil {
 			return answer{}, err
