@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -136,9 +137,11 @@ func TestWithheldBody(t *testing.T) {
 	for _, test := range []struct {
 		method, path, key string
 		status            int
+		length            int64 // as announced; 0 is not at all
 	}{
-		{"POST", "/tools/", "key-x", 401}, {"POST", "/tools/none/such", "key-one", 404}, {"PATCH", "/tools/", "key-one", 405},
-		{"PUT", "/tools", "key-one", 307}, {"GET", "/tools/", "key-one", 200}, {"DELETE", "/tools/" + id, "key-one", 200},
+		{"POST", "/tools/", "key-x", 401, 0}, {"POST", "/tools/none/such", "key-one", 404, 0}, {"PATCH", "/tools/", "key-one", 405, 0},
+		{"PUT", "/tools", "key-one", 307, 0}, {"GET", "/tools/", "key-one", 200, 0}, {"DELETE", "/tools/" + id, "key-one", 200, 0},
+		{"POST", "/tools/upload", "key-one", 413, 1 << 30},
 	} {
 		t.Run(test.method+" "+test.path, func(t *testing.T) {
 			t.Parallel() // the transport waits to see whether a body comes
@@ -151,6 +154,8 @@ func TestWithheldBody(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.Header.Set("X-API-Key", test.key)
+			r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
+			r.ContentLength = test.length
 			transport := &http.Transport{} // would use the connection again, so that the server wants the body out of the way
 			defer transport.CloseIdleConnections()
 			res, err := transport.RoundTrip(r)
@@ -162,5 +167,34 @@ func TestWithheldBody(t *testing.T) {
 				t.Errorf("the answer is %d, want %d", res.StatusCode, test.status)
 			}
 		})
+	}
+}
+
+// deadlines notes those of a connection.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	set []time.Time
+}
+
+func (d *deadlines) SetReadDeadline(at time.Time) error { d.set = append(d.set, at); return nil }
+
+// TestBodyTimeoutIsForTheBody makes sure that what follows, such as Register, may take longer.
+func TestBodyTimeoutIsForTheBody(t *testing.T) {
+	w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+	h, err := catalog.NewHandler(catalog.NewMemoryStore(), &catalog.HandlerOptions{InsecureAccount: account,
+		Register: func(context.Context, catalog.Upload) error {
+			if len(w.set) != 2 || w.set[0].IsZero() || !w.set[1].IsZero() {
+				t.Errorf("the deadlines are %v", w.set)
+			}
+			return nil
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequestWithContext(t.Context(), "POST", "/tools/upload", strings.NewReader(
+		"--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.py\"\r\n\r\n"+source+"\r\n--x--\r\n"))
+	r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
+	if h.ServeHTTP(w, r); w.Code != http.StatusOK {
+		t.Errorf("the answer is %d %s", w.Code, w.Body)
 	}
 }
