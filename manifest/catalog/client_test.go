@@ -12,10 +12,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -363,6 +366,24 @@ func TestClientCopiesOptions(t *testing.T) {
 }
 
 // A redirect of any kind ends the call, and the key goes nowhere else.
+// Settings of proxies are read once in a process, so this takes one of its own.
+func TestClientReadsNoProxySettings(t *testing.T) {
+	const proxied = "CATALOG_TEST_PROXIED"
+	if os.Getenv(proxied) != "" {
+		c := newClient(t, "https://0.0.0.0:1", &catalog.ClientOptions{MaxAttempts: 1}) // no name to look up, and nobody there
+		failedWith(t, clientCalls["get"](t.Context(), c), catalog.CodeUnreachable)
+		return
+	}
+	var asked atomic.Bool
+	proxy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Store(true) }))
+	defer proxy.Close()
+	process := exec.Command(os.Args[0], "-test.run=^TestClientReadsNoProxySettings$")
+	process.Env = append(os.Environ(), proxied+"=1", "HTTPS_PROXY="+proxy.URL, "NO_PROXY=")
+	if out, err := process.CombinedOutput(); err != nil || asked.Load() {
+		t.Errorf("the proxy was asked: %t; %v: %s", asked.Load(), err, out)
+	}
+}
+
 func TestClientDoesNotFollowRedirects(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("%s %s with %q", r.Method, r.URL, r.Header.Get("X-API-Key"))
