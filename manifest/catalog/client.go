@@ -33,6 +33,7 @@ type ClientOptions struct {
 	// records have it, or "type", as the platform's own SDK sends it. Answers may have either.
 	TypeField string
 	// Plugin holds the rules that uploads must keep before they are sent. Default: those of the newest server, up to 1 MiB.
+	// For what an older server misses see [AddEntryPoint].
 	Plugin PluginOptions
 	// UserAgent is sent with every request. Default "toolwire".
 	UserAgent string
