@@ -460,6 +460,7 @@ func TestCheckDocuments(t *testing.T) {
 	const good = `{"name":"a","description":"d","input_schema":{"type":"object","properties":{"x":{"type":"string","description":"d"}}}}`
 	open := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, page) }))
 	defer open.Close()
+	advice := map[string]string{"proxy that is down": "Let this machine out", "proxy that is none": "Compare the proxy base"}
 	type names = []dispatchtest.CheckName
 	for _, tt := range []struct {
 		name           string
@@ -506,6 +507,9 @@ func TestCheckDocuments(t *testing.T) {
 				if !strings.Contains(said, part) {
 					t.Errorf("%q is not said in\n%s", part, said)
 				}
+			}
+			if f, _ := report.Find(dispatchtest.CheckProxy); !strings.Contains(f.Do, advice[tt.name]) {
+				t.Errorf("%q is not advised, but %q", advice[tt.name], f.Do)
 			}
 		})
 	}

@@ -43,8 +43,8 @@ func (v Verdict) style() terminal.Style {
 }
 
 // WriteSummary writes the set for people: the cases that are not good, how often each cause was, why cases were skipped
-// and what the platform would warn of, the slowest ones if there are many, and a line with the counts at the end. What came from agents is made harmless for
-// terminals. opts may be nil. It returns the first error of w.
+// and what the platform would warn of, the slowest ones if there are many, and a line with the counts at the end. What
+// came from agents is made harmless for terminals. opts may be nil. It returns the first error of w.
 func (s *Set) WriteSummary(w io.Writer, opts *SummaryOptions) error {
 	var o SummaryOptions
 	if opts != nil {

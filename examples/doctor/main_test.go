@@ -60,6 +60,11 @@ func TestDoctor(t *testing.T) {
 	byBearer, byKey := serve(t, ""), serve(t, "X-API-Key")
 	open := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>Hello</html>") }))
 	t.Cleanup(open.Close)
+	hangs := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // or the end of the connection would not be seen
+		<-r.Context().Done()
+	}))
+	t.Cleanup(hangs.Close)
 	platform := httptest.NewServer(proxytest.NewPlatform(t, proxytest.World{}, nil))
 	t.Cleanup(platform.Close)
 	tokenFile := file("token", token+"\r\n")
@@ -87,6 +92,7 @@ func TestDoctor(t *testing.T) {
 		{"no token", []string{"-url", byBearer}, 1, []string{"failed   ping", "none was given"}},
 		{"wrong token", []string{"-url", byBearer, "-token-file", file("wrong", "wrong-token")}, 1, []string{"refuses the right bearer"}},
 		{"down", []string{"-url", "http://127.0.0.1:1/"}, 1, []string{"failed   reachable", "refused"}},
+		{"slow", []string{"-url", hangs.URL, "-timeout", "1s"}, 1, []string{"failed   reachable", "has not answered a ping within 1s"}},
 		{"HTML", []string{"-url", open.URL}, 1, []string{"failed   ping", "HTML page"}},
 		{"bad tools", with("-tools", file("bad.json", `[{"name":"a b"}]`)), 1, []string{"failed   tools_schema"}},
 		{"bad dataset", with("-dataset", file("bad.csv", "usr\nx\n")), 1, []string{"failed   dataset", "did you mean"}},

@@ -137,6 +137,10 @@ func checkPage(t *testing.T, page string) *node {
 			if n.attr["scope"] == "" {
 				t.Errorf("the table header %q has no scope", n.say())
 			}
+		case "section", "nav": // a screen reader lists those that have a name
+			if n.attr["aria-label"] == "" && n.attr["aria-labelledby"] == "" {
+				t.Errorf("a <%s> has no name: %q", n.name, n.say())
+			}
 		case "table":
 			if len(n.named("caption")) != 1 {
 				t.Error("a table has no caption")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -106,6 +107,30 @@ func TestAttempts(t *testing.T) {
 	has(t, second, "get_order odyssey", "2 attempts", "Attempt 1", "503 lock_contention", "Attempt 2", "answered", "get_order odyssey")
 	if strings.Count(text, "2 attempts") != 1 || strings.Count(text, "Attempt ") != 2 {
 		t.Errorf("the attempts are not together in\n%s", text)
+	}
+}
+
+// Of two equal calls at once, the second attempt belongs to the one that was refused.
+func TestAttemptsOfEqualCalls(t *testing.T) {
+	t.Parallel()
+	world, err := shop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	world.FailureRules = []proxytest.FailureRule{{Tool: "get_order", Nth: []int{1}, Delay: time.Second, Status: 503, ErrorClass: "lock_contention"}}
+	l := startWorld(t, world)
+	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		var calls sync.WaitGroup
+		for range 2 {
+			calls.Go(func() { _, _ = run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"}) })
+		}
+		calls.Wait()
+		return &dispatch.Response{FinalResponse: "done"}, nil
+	}), nil)
+	l.runs.wait()
+	text := l.get(path).id("events").say()
+	if strings.Count(text, "get_order odyssey") != 2 || strings.Count(text, "2 attempts") != 1 || strings.Contains(text, "refused") {
+		t.Errorf("the attempts are not with their call in\n%s", text)
 	}
 }
 

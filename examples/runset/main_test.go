@@ -5,12 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/xml"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
@@ -41,6 +44,39 @@ func TestRunset(t *testing.T) {
 	t.Cleanup(html.Close)
 	gone := httptest.NewServer(nil)
 	gone.Close()
+	var together atomic.Int64
+	all := make(chan struct{})
+	limit, done := context.WithTimeout(t.Context(), 20*time.Second) // of waiting in vain
+	t.Cleanup(done)
+	odd, err := dispatch.New(func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		switch {
+		case run.Instruction == "Say your input.":
+			return &dispatch.Response{FinalResponse: string(run.Input)}, nil
+		case run.Instruction == "Wait for the others." && together.Add(1) == 40:
+			close(all)
+		}
+		select {
+		case <-all:
+			return &dispatch.Response{FinalResponse: "all are there"}, nil
+		case <-limit.Done():
+			return nil, limit.Err()
+		}
+	}, &dispatch.Options{InsecureNoAuth: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	oddAgent := httptest.NewServer(odd)
+	t.Cleanup(oddAgent.Close)
+	slowAgent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if body, _ := io.ReadAll(r.Body); string(body) != `{"ping":true}` {
+			select {
+			case <-r.Context().Done():
+			case <-limit.Done():
+			}
+		}
+		_, _ = w.Write([]byte(`{"ok":true}`))
+	}))
+	t.Cleanup(slowAgent.Close)
 	t.Setenv("RUNSET_TEST_TOKEN", "secret")
 	t.Setenv("RUNSET_TEST_OTHER", "other")
 	served := []string{"-dataset", "testdata/orders.csv", "-world", "testdata/world.json", "-url", agent.URL}
@@ -87,6 +123,13 @@ func TestRunset(t *testing.T) {
 		{"without a world its tools are unknown", []string{"-dataset", file("one.csv", "user\nRefund #4521.\n"), "-url", agent.URL, "-token-env", "RUNSET_TEST_TOKEN"}, 1, []string{"1 failed"}},
 		{"and said to be", []string{"-dataset", file("cancel.csv", "user\nCancel #4521.\n"), "-url", agent.URL, "-token-env", "RUNSET_TEST_TOKEN"}, 1, []string{
 			`fault: the agent called "cancel_order"`, "there is no -world"}},
+		{"is slow", []string{"-dataset", file("slow.csv", "user\nWait.\n"), "-url", slowAgent.URL, "-timeout", "1s"}, 1, []string{
+			"agent_timeout: the agent did not answer within 1s", "1 failed"}},
+		{"all at once", []string{"-dataset", file("all.csv", "user\n"+strings.Repeat("Wait for the others.\n", 40)), "-url", oddAgent.URL, "-parallel", "40"}, 0, []string{"40 passed"}},
+		{"no transcript", []string{"-dataset", file("echo.csv", "user\nSay your input.\n"), "-url", oddAgent.URL, "-require-transcript"}, 1, []string{"response_contract_violation"}},
+		{"sees no state", []string{"-dataset", file("state.csv", "user,state,says\nSay your input.,\"{\"\"order\"\":{}}\",order\n"), "-url", oddAgent.URL}, 1, []string{`does not say "order"`}},
+		{"sees the state", []string{"-dataset", file("state.csv", "user,state,says\nSay your input.,\"{\"\"order\"\":{}}\",order\n"), "-url", oddAgent.URL, "-state-as-input"}, 0, []string{"1 passed"}},
+		{"not on loopback", []string{"-dataset", file("one.csv", "user\nRefund #4521.\n"), "-url", "http://0.0.0.0:1/"}, 1, []string{"runset: -url is not on this machine", "agent_unreachable"}},
 		{"elsewhere", []string{"-dataset", "nope.csv", "-url", "https://agent.example"}, 2, []string{"nope.csv"}},
 		{"no URL", []string{"-dataset", "testdata/orders.csv", "-url", "agent"}, 2, []string{"-url is not an http or https URL"}},
 		{"no dataset", []string{"-url", agent.URL}, 2, []string{"-url needs a -dataset"}},

@@ -3,7 +3,6 @@ package terminal
 import (
 	"io"
 	"strings"
-	"unicode/utf8"
 )
 
 // Cell is one cell of a [Table]. Its text may have several lines.
@@ -43,7 +42,7 @@ func (t *Table) Write(w io.Writer, colour bool) error {
 				continue // a short row's last cell may run over the columns that it does not have
 			}
 			for line := range strings.Lines(c.Text) {
-				widths[i] = max(widths[i], utf8.RuneCountInString(strings.TrimRight(line, "\n")))
+				widths[i] = max(widths[i], width(strings.TrimRight(line, "\n")))
 			}
 		}
 	}
@@ -70,7 +69,7 @@ func writeRow(b *strings.Builder, row []Cell, widths []int, colour bool) {
 			if n < len(lines[i]) {
 				text = lines[i][n]
 			}
-			pad := strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(text)))
+			pad := strings.Repeat(" ", max(0, widths[i]-width(text)))
 			if c.Right {
 				pending.WriteString(pad)
 			}

@@ -32,6 +32,22 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// Columns are aligned for the eye, whatever script the cells are in.
+func TestTableOfWideCharacters(t *testing.T) {
+	var table terminal.Table
+	for _, name := range []string{"plain", "\u6F22\u5B57", "\uD55C\uAD6D", "e\u0301\u200B", "\U0001F680", "\uFF21\u30FC", "\u00E9"} {
+		table.Row(terminal.Text(name), terminal.Text("|"))
+	}
+	var b bytes.Buffer
+	if err := table.Write(&b, false); err != nil {
+		t.Fatal(err)
+	}
+	want := "plain  |\n\u6F22\u5B57   |\n\uD55C\uAD6D   |\ne\u0301\u200B      |\n\U0001F680     |\n\uFF21\u30FC   |\n\u00E9      |\n"
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+}
+
 func TestColourIsForTerminals(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {

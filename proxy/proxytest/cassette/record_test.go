@@ -237,6 +237,40 @@ func TestRunWithoutCalls(t *testing.T) {
 	}
 }
 
+// The header is that of the task as it was given, whatever becomes of it later.
+func TestTaskIsCopied(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "run.jsonl")
+	task := cassette.Task{Name: "begun", Input: json.RawMessage(`{"a":1}`), Tools: []string{"next"}}
+	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record, Task: task})
+	r, err := cassette.NewRecorder(dir, &cassette.RecorderOptions{
+		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") })),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end, err := r.Begin(t.Context(), task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task.Input[5], task.Tools[0] = '2', "other"
+	if _, err := client(t, nil, &proxy.Options{Transport: r}).Call(ctx, "next", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(c.Close(), end()); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"run", "begun"} {
+		tape, err := cassette.Load(filepath.Join(dir, name+".jsonl"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h := tape.Header; string(h.Input) != `{"a":1}` || h.Tools[0] != "next" {
+			t.Errorf("%s: %s %v", name, h.Input, h.Tools)
+		}
+	}
+}
+
 // A disk that is full, or a folder that is none, does not disturb the run.
 func TestUnwritableTape(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")

@@ -62,7 +62,8 @@ const maxUnbegun = 256
 //
 // A run that was announced by Begin with a name is in the file {name}.jsonl; others are in files named by time and number,
 // such as 20261121-201500.000-1.jsonl. A tape that is not ended yet has .part at the end of its name: a run that was not
-// announced ends when 256 others that were not are under way and it has been silent for longest, or with Close. Files that are there already are not replaced: then the run is not recorded.
+// announced ends when 256 others that were not are under way and it has been silent for longest, or with Close. Files that
+// are there already are not replaced: then the run is not recorded.
 func NewRecorder(dir string, opts *RecorderOptions) (*Recorder, error) {
 	r := &Recorder{dir: dir, runs: map[string]*recording{}}
 	if opts != nil {
@@ -192,8 +193,8 @@ func (r *Recorder) close(run *recording) {
 	}
 }
 
-// Close ends all tapes. It returns the errors of those that end did not return, the first 100. Afterwards requests are forwarded and not
-// recorded.
+// Close ends all tapes. It returns the errors of those that end did not return, the first 100. Afterwards requests are
+// forwarded and not recorded.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -241,6 +241,25 @@ func TestNearestOfMany(t *testing.T) {
 	}
 }
 
+// What is compared for one call that is not on the tape is bounded, or an agent that strays would take minutes to fail.
+func TestNearestIsBounded(t *testing.T) {
+	allocations := func(calls int) float64 {
+		lines := []string{head}
+		for i := range calls {
+			lines = append(lines, call(i+1, "get", fmt.Sprintf(`{"id":%d}`, i), `1`))
+		}
+		c := newCassette(t, tape(t, append(lines, tail(calls))...), nil)
+		return testing.AllocsPerRun(5, func() {
+			if got := post(t, c, "/tools/get", `{"id":"none"}`, token); got.status != 409 {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+	if few, many := allocations(1000), allocations(8000); many > 1.5*few {
+		t.Errorf("%.0f allocations with 1000 calls on the tape, %.0f with 8000", few, many)
+	}
+}
+
 // deviants are agents that do not do what is on the tape.
 func TestDeviations(t *testing.T) {
 	get := func(p *proxy.Client, id string) (json.RawMessage, error) {

@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strconv"
 	"time"
 
 	"github.com/chromedp/chromedp"
@@ -29,8 +28,17 @@ func main() {
 	height := flag.Int("height", 1660, "of the picture, in CSS pixels; 0 is the whole page")
 	scale := flag.Float64("scale", 1, "device pixels per CSS pixel")
 	flag.Parse()
-	if flag.NArg() > 0 {
-		fmt.Fprintf(os.Stderr, "screenshot: unexpected argument %q\n", flag.Arg(0))
+	mistake := ""
+	switch {
+	case flag.NArg() > 0:
+		mistake = fmt.Sprintf("unexpected argument %q", flag.Arg(0))
+	case *path != "run" && *path != "list" && *path != "form":
+		mistake = fmt.Sprintf("-page is run, list or form, not %q", *path)
+	case *width < 1 || *height < 0 || *scale <= 0:
+		mistake = "-width and -scale are positive, and -height is not negative"
+	}
+	if mistake != "" {
+		fmt.Fprintf(os.Stderr, "screenshot: %s\n", mistake)
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -81,9 +89,6 @@ func take(ctx context.Context, path string, dark bool, width, height int, scale 
 		steps = append(steps, chromedp.Navigate(url))
 	case "form":
 		steps = append(steps, chromedp.Navigate(url+"dispatch"))
-	case "run":
-	default:
-		return nil, errors.New("-page is run, list or form, not " + strconv.Quote(path))
 	}
 	if err := chromedp.Do(tab, steps...); err != nil {
 		return nil, err
