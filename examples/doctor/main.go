@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/examples/internal/auth"
 	"github.com/toolwire/toolwire/internal/terminal"
 	"github.com/toolwire/toolwire/ledger"
 )
@@ -139,7 +140,7 @@ func (f *flags) read() (target dispatchtest.Target, opts *dispatchtest.CheckOpti
 		opts.Task = &dispatchtest.Task{Instruction: f.instruction}
 	}
 	target = dispatchtest.Target{URL: f.url, AuthHeader: f.header, RunTimeout: f.runTimeout, Strict: f.transcript}
-	if target.AuthValue, err = f.authValue(); err != nil {
+	if target.AuthValue, err = auth.Value(f.header, f.tokenEnv, f.tokenFile); err != nil {
 		return target, opts, err
 	}
 	if f.tools != "" {
@@ -173,32 +174,6 @@ func (f *flags) read() (target dispatchtest.Target, opts *dispatchtest.CheckOpti
 		opts.Dataset = bytes.NewReader(text)
 	}
 	return target, opts, nil
-}
-
-// authValue is the auth header's value; "" if there is no token.
-func (f *flags) authValue() (string, error) {
-	var token string
-	switch {
-	case f.tokenEnv != "":
-		if token = strings.TrimSpace(os.Getenv(f.tokenEnv)); token == "" {
-			// The name is not repeated: it may be the token.
-			return "", errors.New("-token-env: there is no environment variable of that name, or it is empty; give its name, not the token")
-		}
-	case f.tokenFile != "":
-		text, err := os.ReadFile(f.tokenFile)
-		if err != nil {
-			return "", fmt.Errorf("-token-file: %w", err)
-		}
-		if token = strings.TrimSpace(string(text)); token == "" {
-			return "", errors.New("-token-file: the file is empty")
-		}
-	default:
-		return "", nil
-	}
-	if strings.EqualFold(f.header, "Authorization") && !strings.Contains(token, " ") {
-		token = "Bearer " + token
-	}
-	return token, nil
 }
 
 func (f *flags) print(w io.Writer, report *dispatchtest.Report) error {

@@ -33,6 +33,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/examples/internal/auth"
 	"github.com/toolwire/toolwire/internal/terminal"
 )
 
@@ -136,12 +137,12 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*dispatch
 // target is the agent.
 func (o *options) target() (dispatchtest.Target, error) {
 	target := dispatchtest.Target{URL: o.url, AuthHeader: o.authHeader, RunTimeout: o.timeout, Strict: o.strict}
-	token, err := o.token()
-	if err != nil {
+	var err error
+	if target.AuthValue, err = auth.Value(o.authHeader, o.tokenEnv, o.tokens); err != nil {
 		return target, err
 	}
 	if o.url == "" {
-		if token != "" || o.authHeader != "" {
+		if target.AuthValue != "" || o.authHeader != "" {
 			return target, errors.New("-auth-header, -token-env and -token-file are for an agent with a -url")
 		}
 		target.Agent = sampleAgent
@@ -155,41 +156,10 @@ func (o *options) target() (dispatchtest.Target, error) {
 	if o.dataset == "" {
 		return target, errors.New("-url needs a -dataset; the built-in one is about the sample agent")
 	}
-	switch {
-	case token == "" && o.authHeader != "":
+	if target.AuthValue == "" && o.authHeader != "" {
 		return target, errors.New("-auth-header needs -token-env or -token-file")
-	case token != "" && (o.authHeader == "" || strings.EqualFold(o.authHeader, "Authorization")):
-		target.AuthValue = "Bearer " + token
-	default:
-		target.AuthValue = token
 	}
 	return target, nil
-}
-
-// token is the agent's token. It is not taken from the command line, which others can see.
-func (o *options) token() (string, error) {
-	switch {
-	case o.tokenEnv != "" && o.tokens != "":
-		return "", errors.New("there is one token: give -token-env or -token-file")
-	case o.tokenEnv != "":
-		token := strings.TrimSpace(os.Getenv(o.tokenEnv))
-		if token == "" {
-			// The name is not repeated: it may be the token.
-			return "", errors.New("-token-env: there is no environment variable of that name, or it is empty; give its name, not the token")
-		}
-		return token, nil
-	case o.tokens != "":
-		data, err := os.ReadFile(o.tokens)
-		if err != nil {
-			return "", fmt.Errorf("-token-file: %w", err)
-		}
-		token := strings.TrimSpace(string(data))
-		if token == "" {
-			return "", fmt.Errorf("-token-file: %s is empty", o.tokens)
-		}
-		return token, nil
-	}
-	return "", nil
 }
 
 // elsewhere reports whether an endpoint is not on this machine's loopback.

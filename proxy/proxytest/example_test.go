@@ -176,3 +176,27 @@ func ExampleBehavior_passthrough() {
 	//   id_from "$.order_id" matched a string: this is the entity's id
 	//   field_map/status "$.status" matched a string: the field is written
 }
+
+// A world from a file, for an agent in any language.
+func ExampleParseWorld() {
+	world, err := proxytest.ParseWorld([]byte(`{
+		"initial_state": {"order": {"4521": {"status": "shipped"}}},
+		"behaviors": {"refund_order": {"update": "order", "id": "order_id", "set": {"status": "refunded"}}}
+	}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	platform, err := proxytest.New(world, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	run := platform.NewRun()
+	answer, err := run.Client(nil).Call(context.Background(), "refund_order", map[string]string{"order_id": "4521"})
+	fmt.Println(string(answer), err)
+	fmt.Println(run.Record().Changes)
+	// Output:
+	// {"status":"refunded"} <nil>
+	// changed /order/4521/status: "shipped" -> "refunded"
+}

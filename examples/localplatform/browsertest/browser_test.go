@@ -32,7 +32,7 @@ func open(t *testing.T) *visit {
 	t.Helper()
 	browser, err := FindBrowser()
 	if errors.Is(err, ErrNoBrowser) {
-		t.Skip(err)
+		t.Skip(err) // it names what is missing, and how to install it
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ func TestTake(t *testing.T) {
 		defer cancel()
 		picture, err := take(ctx, page, false, 640, 1000, 1)
 		if errors.Is(err, browsertest.ErrNoBrowser) {
-			t.Skip(err)
+			t.Skip(err) // it names what is missing, and how to install it
 		}
 		if err != nil {
 			t.Fatal(err)
