@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -38,8 +39,9 @@ type Options struct {
 // A Client registers agents: one request per call, never repeated. It is immutable and safe for concurrent use.
 type Client struct {
 	agents      url.URL
-	authorize   func(http.Header) // holds the key where printing a Client does not reach it
-	scrubKey    func(...string) scrubber
+	authHeader  string
+	authPrefix  string
+	apiKey      redact.Secret
 	transport   http.RoundTripper
 	timeout     time.Duration
 	maxRequest  int
@@ -91,8 +93,9 @@ func NewClient(baseURL, apiKey string, o *Options) (*Client, error) {
 	}
 	c := &Client{
 		agents:      *base.JoinPath("api", "agents"),
-		authorize:   func(h http.Header) { h.Set("Authorization", "Bearer "+apiKey) },
-		scrubKey:    func(more ...string) scrubber { return newScrubber(append(more, apiKey)) },
+		authHeader:  "Authorization",
+		authPrefix:  "Bearer ",
+		apiKey:      redact.Hide(apiKey),
 		transport:   opts.Transport,
 		timeout:     orDefault(opts.Timeout, 30*time.Second),
 		maxRequest:  orDefault(opts.MaxRequestBytes, 1<<20),
@@ -100,7 +103,7 @@ func NewClient(baseURL, apiKey string, o *Options) (*Client, error) {
 		validate:    opts.Validate,
 	}
 	if opts.KeyInXAPIKey {
-		c.authorize = func(h http.Header) { h.Set("X-API-Key", apiKey) }
+		c.authHeader, c.authPrefix = "X-API-Key", ""
 	}
 	if opts.Validate != nil {
 		validate := *opts.Validate
@@ -167,8 +170,8 @@ func (c *Client) send(ctx context.Context, method string, target url.URL, r *Reg
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
-	c.authorize(req.Header)
-	a := &answer{method: method, tools: r.Tools, scrub: c.scrubKey(r.secrets()...)}
+	req.Header.Set(c.authHeader, c.authPrefix+c.apiKey.Reveal())
+	a := &answer{method: method, tools: r.Tools, scrub: scrubber{redact.New(append(r.secrets(), c.apiKey.Reveal())...)}}
 	resp, err := c.transport.RoundTrip(req) // not an http.Client, which follows redirects
 	if err != nil {
 		return nil, a.failure(ctx, callCtx, err)

@@ -1,98 +1,39 @@
 package registration
 
 import (
-	"encoding/json"
-	"net/url"
-	"regexp"
-	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/toolwire/toolwire/internal/redact"
 )
 
 // A Secret is a text that is sent and never shown: fmt, log/slog and encoding/json do not reach it, at any depth of any
-// value that holds it. The zero Secret is none.
-type Secret struct{ text *string }
+// value that holds it. The zero Secret holds no text.
+type Secret struct{ text redact.Secret }
 
-// NewSecret hides a text; "" is no secret.
-func NewSecret(text string) Secret {
-	if text == "" {
-		return Secret{}
-	}
-	return Secret{&text}
-}
+// NewSecret hides a text. NewSecret("") is the zero Secret.
+func NewSecret(text string) Secret { return Secret{redact.Hide(text)} }
 
-// String is "[redacted]", or "" if there is no secret.
-func (s Secret) String() string {
-	if s.text == nil {
-		return ""
-	}
-	return redacted
-}
+// String returns "[redacted]", or "" if there is no secret.
+func (s Secret) String() string { return s.text.String() }
 
-const redacted = "[redacted]"
+func (s Secret) reveal() string { return s.text.Reveal() }
 
-func (s Secret) reveal() string {
-	if s.text == nil {
-		return ""
-	}
-	return *s.text
-}
-
-// secrets are what of a registration must not be shown, wherever the platform repeats it.
+// secrets returns what of a registration must not be shown, wherever the platform repeats it.
 func (r *Registration) secrets() []string {
-	var secrets []string
-	for _, value := range []string{r.AuthValue.reveal(), text(members(r.Extra).first(authValueMember))} {
-		_, credential, _ := strings.Cut(value, " ")
-		secrets = append(secrets, value, credential)
-	}
-	if u, err := url.Parse(r.EndpointURL); err == nil {
-		secrets = append(secrets, u.RawQuery)
-	}
-	return secrets
+	return append(redact.URL(r.EndpointURL), r.AuthValue.reveal(), text(members(r.Extra).first(authValueMember)))
 }
 
 // scrubber cleans what the platform says.
-type scrubber struct{ secrets *strings.Replacer }
+type scrubber struct{ secrets *redact.Set }
 
-func newScrubber(secrets []string) scrubber {
-	var all []string
-	for _, s := range secrets {
-		if s != "" {
-			quoted := string(quote(s))
-			all = append(all, s, quoted[1:len(quoted)-1], pointerEscape.Replace(s))
-		}
-	}
-	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) }) // a whole value before its parts
-	var pairs []string
-	for _, s := range all {
-		pairs = append(pairs, s, redacted)
-	}
-	return scrubber{strings.NewReplacer(pairs...)}
-}
-
-// text is s without secrets and control characters, valid UTF-8 (strings.Map sees to that) and bounded. If a secret shows
-// only when JSON's escapes are undone, they stay undone.
+// text returns s without secrets and control characters, as valid UTF-8 of at most maxText bytes. strings.Map replaces
+// what is not UTF-8.
 func (c scrubber) text(s string) string {
-	s = c.secrets.Replace(s)
-	for plain, level := s, 0; level < maxEscaping && strings.Contains(plain, `\`); level++ {
-		plain = unescape(plain)
-		if clean := c.secrets.Replace(plain); clean != plain {
-			s, plain = clean, clean
-		}
-	}
 	return cut(strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r
-	}, s)), maxText)
-}
-
-const maxEscaping = 4 // JSON as a text in JSON, and so on
-
-var jsonEscapes = regexp.MustCompile(`(?:\\u[0-9a-fA-F]{4})+|\\["\\/bfnrt]`) // pairs of surrogates stay together
-
-// unescape undoes JSON's escapes in any text, whole JSON or not.
-func unescape(s string) string {
-	return jsonEscapes.ReplaceAllStringFunc(s, func(escapes string) string { return text(json.RawMessage(`"` + escapes + `"`)) })
+	}, c.secrets.Text(s))), maxText)
 }

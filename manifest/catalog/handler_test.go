@@ -203,7 +203,7 @@ func TestKeys(t *testing.T) {
 			}
 		})
 	}
-	if log := s.log.String(); strings.Contains(log, "key-") || strings.Contains(log, "secret") || !strings.Contains(log,
+	if log := s.log.String(); strings.Contains(log, "key-") || strings.Contains(log, "geheim") || !strings.Contains(log,
 		"status=401") {
 		t.Errorf("the log is %s", log)
 	}

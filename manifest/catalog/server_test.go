@@ -41,9 +41,9 @@ func authenticate(r *http.Request, key string) (string, error) {
 		}
 		return account, nil
 	case "key-panic":
-		panic("key-panic is a secret")
+		panic("key-panic is geheim")
 	case "key-error":
-		return "", errors.New("key-error is a secret")
+		return "", errors.New("key-error is geheim")
 	}
 	if id, ok := keys[key]; ok {
 		return id, nil

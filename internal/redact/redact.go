@@ -1,0 +1,195 @@
+// Package redact hides secrets: [Set] in texts that a peer may have written, [Secret] in values that are printed.
+package redact
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Placeholder stands where a secret was.
+const Placeholder = "[redacted]"
+
+const (
+	minSecret = 4 // bytes; a shorter text is not a secret and occurs in any text
+	minBase64 = 8 // bytes; the base64 form of a shorter secret occurs by chance
+)
+
+// A Set hides the secrets of one exchange in texts. It is immutable and safe for concurrent use. The nil Set hides
+// nothing.
+type Set struct {
+	raw  []string // forms to find in a text as it is
+	bare []string // forms to find in a text whose escapes are undone
+}
+
+// New returns a set of secrets. A secret with a space, such as "Bearer x", also hides what follows the first space.
+// Secrets of less than 4 bytes are ignored.
+func New(secrets ...string) *Set {
+	s := &Set{}
+	for _, secret := range secrets {
+		s.add(secret)
+		if _, credential, ok := strings.Cut(secret, " "); ok {
+			s.add(credential)
+		}
+	}
+	return s
+}
+
+// URL returns the parts of a URL that may be secret: the query, its values, and the password. A text that is not a URL
+// has none.
+func URL(text string) []string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil
+	}
+	secrets := []string{u.RawQuery}
+	for _, values := range u.Query() {
+		secrets = append(secrets, values...)
+	}
+	password, _ := u.User.Password()
+	return append(secrets, password)
+}
+
+func (s *Set) add(secret string) {
+	if len(secret) < minSecret {
+		return
+	}
+	for _, form := range slices.Concat([]string{secret}, spellings(secret), inBase64(secret)) {
+		if !slices.Contains(s.raw, form) {
+			s.raw = append(s.raw, form)
+		}
+		if bare, _ := unescape(form, new(int)); bare != "" && !slices.Contains(s.bare, bare) {
+			s.bare = append(s.bare, bare)
+		}
+	}
+}
+
+var percent = regexp.MustCompile(`%[0-9A-F]{2}`)
+
+// spellings returns the forms that still differ from the secret when their ASCII escapes are undone: + for a space, and
+// escapes of characters that are not ASCII.
+func spellings(secret string) []string {
+	var forms []string
+	for _, form := range []string{url.QueryEscape(secret), url.PathEscape(secret)} {
+		forms = append(forms, form, percent.ReplaceAllStringFunc(form, strings.ToLower))
+	}
+	for _, format := range []string{`\u%04x`, `\u%04X`} {
+		var b strings.Builder
+		for _, unit := range utf16.Encode([]rune(secret)) {
+			if unit < utf8.RuneSelf {
+				b.WriteByte(byte(unit))
+			} else {
+				fmt.Fprintf(&b, format, unit)
+			}
+		}
+		forms = append(forms, b.String())
+	}
+	return forms
+}
+
+// inBase64 returns the forms that a secret has in base64, as a whole text and anywhere within a longer one.
+func inBase64(secret string) []string {
+	if len(secret) < minBase64 {
+		return nil
+	}
+	var forms []string
+	for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		forms = append(forms, encoding.EncodeToString([]byte(secret)))
+		for shift := range 3 { // as many bytes stand before the secret, behind a multiple of three
+			encoded := encoding.EncodeToString(append(make([]byte, shift), secret...))
+			forms = append(forms, encoded[(shift*8+5)/6:(shift+len(secret))*8/6])
+		}
+	}
+	return forms
+}
+
+// Text returns text with [Placeholder] in the place of each secret. It finds a secret as it is, with any of its
+// characters percent-encoded or escaped as in JSON or a JSON Pointer, to any depth, and in base64. The rest of the text
+// stays as it is. Text takes time in proportion to the length of the text.
+func (s *Set) Text(text string) string {
+	if s == nil {
+		return text
+	}
+	return s.text(text, new(int))
+}
+
+// text adds to steps as many as it took.
+func (s *Set) text(text string, steps *int) string {
+	var hidden cover
+	for _, form := range s.raw {
+		find(text, form, steps, func(from, to int) { hidden.add(len(text), from, to) })
+	}
+	if strings.ContainsAny(text, `\%~`) {
+		bare, starts := unescape(text, steps)
+		for _, form := range s.bare {
+			find(bare, form, steps, func(from, to int) { hidden.add(len(text), starts[from], starts[to]) })
+		}
+	}
+	return hidden.apply(text)
+}
+
+// cover counts the secrets that begin, less those that end, at each byte of a text. nil has none.
+type cover []int
+
+func (c *cover) add(length, from, to int) {
+	if *c == nil {
+		*c = make(cover, length+1)
+	}
+	(*c)[from]++
+	(*c)[to]--
+}
+
+// apply puts one placeholder in the place of each stretch of secrets that overlap or touch.
+func (c cover) apply(text string) string {
+	if c == nil {
+		return text
+	}
+	var b strings.Builder
+	depth := 0
+	for i := range len(text) {
+		before := depth
+		depth += c[i]
+		switch {
+		case depth == 0:
+			b.WriteByte(text[i])
+		case before == 0:
+			b.WriteString(Placeholder)
+		}
+	}
+	return b.String()
+}
+
+// find reports every occurrence of form in text, also those that overlap (Knuth, Morris and Pratt).
+func find(text, form string, steps *int, found func(from, to int)) {
+	first := strings.Index(text, form)
+	if first < 0 {
+		return
+	}
+	border := make([]int, len(form)+1) // of form[:i]: the length of the longest proper prefix that is its suffix, too
+	border[0] = -1
+	for i, k := 0, -1; i < len(form); i++ {
+		for k >= 0 && form[i] != form[k] {
+			*steps++
+			k = border[k]
+		}
+		*steps++
+		k++
+		border[i+1] = k
+	}
+	matched := 0
+	for i := first; i < len(text); i++ {
+		for matched >= 0 && (matched == len(form) || text[i] != form[matched]) {
+			*steps++
+			matched = border[matched]
+		}
+		*steps++
+		if matched++; matched == len(form) {
+			found(i+1-len(form), i+1)
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package redact
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJydW4tMSJ9.dBjftJeZ4CVP-mBZ_x8"
+
+func TestText(t *testing.T) {
+	percented := func(s string) string {
+		var b strings.Builder
+		for _, c := range []byte(s) {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+		return b.String()
+	}
+	quoted := func(s string) string {
+		b, _ := json.Marshal(s)
+		return string(b[1 : len(b)-1])
+	}
+	for _, secret := range []string{jwt, "Bearer " + jwt, `p"a\s/s <&> =1`, "schlüssel-ß-🔑", "pass phrase of four words"} {
+		set := New(secret)
+		for name, form := range map[string]string{
+			"literal": secret, "JSON": quoted(secret), "JSON in JSON": quoted(quoted(secret)),
+			"query": url.QueryEscape(secret), "path": url.PathEscape(secret), "lower": strings.ToLower(url.QueryEscape("ü/")) + secret,
+			"percent": percented(secret), "percent twice": percented(percented(secret)), "percent in JSON": quoted(percented(secret)),
+			"pointer": strings.NewReplacer("~", "~0", "/", "~1").Replace(secret),
+			"base64":  base64.StdEncoding.EncodeToString([]byte(secret)), "base64url": base64.RawURLEncoding.EncodeToString([]byte("x" + secret + "yz")),
+			"base64 percent": percented(base64.StdEncoding.EncodeToString([]byte("ab" + secret))),
+		} {
+			if strings.HasPrefix(name, "percent") && strings.Contains(secret, "ß") {
+				continue // Text finds the usual escapes of characters that are not ASCII, not those of escapes
+			}
+			got := set.Text("say (" + form + ") again")
+			if !strings.Contains(got, Placeholder) || !strings.HasPrefix(got, "say (") || !strings.HasSuffix(got, ") again") {
+				t.Errorf("%s of %s: %s", name, secret, got)
+			}
+			if again := set.Text(got); again != got {
+				t.Errorf("%s of %s changes again: %s", name, secret, again)
+			}
+			for _, part := range []string{jwt[:12], "phrase", "schl", percented(jwt[:8]), base64.StdEncoding.EncodeToString([]byte(secret))[8:]} {
+				if strings.Contains(got, part) {
+					t.Errorf("%s of %s leaves %s: %s", name, secret, part, got)
+				}
+			}
+		}
+	}
+}
+
+func TestTextIsExact(t *testing.T) {
+	for _, test := range []struct {
+		secrets    []string
+		text, want string
+	}{
+		{nil, `a \ b`, `a \ b`},
+		{[]string{"", "a", "the"}, "the cat", "the cat"},
+		{[]string{"hunter2"}, `say "\u0068unter2" \n%20 ~1`, `say "[redacted]" \n%20 ~1`},
+		{[]string{"hunter2", "hunter2-and-more"}, "hunter2-and-more, hunter2", "[redacted], [redacted]"},
+		{[]string{"abcabc"}, "abcabcabc.", "[redacted]."},
+		{[]string{"abcdef", "defghi"}, "abcdefghi", "[redacted]"},
+		{[]string{"Bearer hunter2"}, "hunter2 or Bearer hunter2", "[redacted] or [redacted]"},
+		{[]string{"1234abcd"}, "is %41234abcd1 good?", "is %4[redacted]1 good?"},
+		{[]string{"1234abcd"}, "is ~1234abcd1 good?", "is ~[redacted]1 good?"},
+		{[]string{"%a4bcdefgh"}, "äbcdefgh", "äbcdefgh"},
+		{[]string{`\\\\`}, `a \\\\ b`, "a [redacted] b"},
+		{[]string{"secret/1"}, "ä 100% of secret%2F1, secret~11 ~ü", "ä 100% of [redacted], [redacted] ~ü"},
+	} {
+		if got := New(test.secrets...).Text(test.text); got != test.want {
+			t.Errorf("%q hidden in %s: got %s, want %s", test.secrets, test.text, got, test.want)
+		}
+	}
+	var none *Set
+	if got := none.Text("text"); got != "text" {
+		t.Errorf("the nil set: got %s", got)
+	}
+}
+
+// Whichever way each character is escaped, and escaped again, nothing of the secret is left; nor where the secret looks
+// like escapes itself.
+func TestTextFindsEverySpelling(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	spell := func(text string) string {
+		var b strings.Builder
+		for _, c := range []byte(text) {
+			b.WriteString(strings.Repeat(`\`, random.IntN(3)))
+			switch form := random.IntN(6); {
+			case form == 0:
+				fmt.Fprintf(&b, "%%%02x", c)
+			case form == 1:
+				fmt.Fprintf(&b, "%%%02X", c)
+			case form == 2:
+				fmt.Fprintf(&b, `\%c%04x`, "uU"[random.IntN(2)], c)
+			case form == 3 && c == '/':
+				b.WriteString("~1")
+			case form == 3 && c == '~':
+				b.WriteString("~0")
+			default:
+				b.WriteByte(c)
+			}
+		}
+		return b.String()
+	}
+	for _, secret := range []string{jwt, "/~/~", `%2541\u0042~01`, `a\\b"c\d`, "~1~0~01", "%%%%", "u00u0041"} {
+		set := New(secret)
+		for range 500 {
+			once, twice := spell(secret), spell(spell(secret))
+			const want = "ä 100% of [redacted], not [redacted] ~ü"
+			if got := set.Text("ä 100% of " + once + ", not " + twice + " ~ü"); got != want {
+				t.Fatalf("secret %s, spelled %s and %s: got %s", secret, once, twice, got)
+			}
+		}
+	}
+}
+
+// However a secret and a text repeat themselves, the steps are in proportion to the text.
+func TestTextTakesLinearSteps(t *testing.T) {
+	var words strings.Builder // in an order that hardly repeats itself
+	for i := range uint(4096) {
+		words.WriteByte("/~"[bits.OnesCount(i)%2])
+	}
+	secrets := []string{words.String()}
+	for _, unit := range []string{"a", "/~", "%4", "u00", `\`, "ab"} {
+		for _, length := range []int{63, 4095} {
+			secrets = append(secrets, strings.Repeat(unit, length)[:length], strings.Repeat(unit, length)[:length]+"b")
+		}
+	}
+	for _, secret := range secrets {
+		set := New(secret)
+		forms := len(set.raw) + len(set.bare)
+		for _, unit := range []string{"a", "/~", "%4", "u00", `\`, "ab", secret} {
+			// The secret itself makes every form search to the end. The steps of the tables of the forms come on top.
+			text := strings.Repeat(unit, 200_000/len(unit)) + secret
+			steps := 0
+			got := set.text(text, &steps)
+			if !strings.Contains(got, Placeholder) {
+				t.Errorf("%.8s… is not hidden", secret)
+			}
+			if most := (2*forms + 4) * (len(text) + 2*len(secret)); steps > most || steps == 0 {
+				t.Errorf("%.8s… in %d bytes of %.8s… took %d steps, more than %d", secret, len(text), unit, steps, most)
+			}
+		}
+	}
+}
+
+func TestURL(t *testing.T) {
+	got := URL("https://user:pass@example.com/p?key=s%65cret&x=y")
+	slices.Sort(got)
+	if want := []string{"key=s%65cret&x=y", "pass", "secret", "y"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := URL("%zz"); got != nil {
+		t.Errorf("got %q", got)
+	}
+}
+
+func FuzzText(f *testing.F) {
+	f.Add("hunter22", "say \\u0068unter22 %68unter22")
+	f.Add("~1~1", "~01~01")
+	f.Fuzz(func(t *testing.T, secret, text string) {
+		set := New(secret)
+		got := set.Text(text)
+		if set.Text(text+"\n"+secret) == text+"\n"+secret && len(secret) >= minSecret {
+			t.Errorf("%q stays after %q", secret, text)
+		}
+		if len(secret) >= minSecret && strings.Contains(strings.ReplaceAll(got, Placeholder, "\n"), secret) && !strings.Contains(secret, "\n") {
+			t.Errorf("%q stays in %q", secret, got)
+		}
+	})
+}
