@@ -189,7 +189,7 @@ func codeMode(ctx context.Context, agent Agent, opts *Options, stdout, stderr io
 			report(out.err)
 			return 1
 		}
-		out.response = h.ask(&v.run, func() *Response { return h.opts.FailureResponse(&v.run, agentError(out.err)) })
+		out.response = h.ask(ctx, &v.run, func() *Response { return h.opts.FailureResponse(&v.run, agentError(out.err)) })
 	}
 	body, problems := h.encode(&v.run, out.response)
 	for _, p := range problems {

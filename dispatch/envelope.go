@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/report"
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -195,6 +196,9 @@ func (h *Handler) fillRun(run *Run, r *http.Request, body []byte) error {
 		// The client's error names what is wrong without repeating the URL or the token.
 		reasons := strings.ReplaceAll(errors.Unwrap(err).Error(), "\n", "; ")
 		return envelopeError("the proxy URL or run token cannot be used: %s", reasons)
+	}
+	if sink := report.From(r.Context()); sink != nil {
+		client = client.Observe(reporting{sink})
 	}
 	run.set(&e, body, client)
 	return nil

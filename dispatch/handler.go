@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpbody"
+	"github.com/toolwire/toolwire/internal/report"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -76,7 +77,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	h.opts.Logger.WarnContext(r.Context(), "dispatch refused", "error", err.Error()) // as text: as JSON it leaves the cause out
+	h.opts.Logger.WarnContext(r.Context(), report.Refused, report.Error, err.Error()) // as text: as JSON it leaves the cause out
 	WriteError(w, err)
 }
 
@@ -99,16 +100,16 @@ func (h *Handler) finish(w http.ResponseWriter, r *http.Request, v *visit, out o
 		panic(out.panicked)
 	}
 	if out.err != nil {
-		h.log(r, v, slog.LevelError, "run failed", slog.Duration("took", took), slog.String("error", out.err.Error()))
+		h.log(r, v, slog.LevelError, report.RunFailed, slog.Duration("took", took), slog.String(report.Error, out.err.Error()))
 		if h.opts.FailureResponse == nil {
 			WriteError(w, agentError(out.err))
 			return
 		}
-		out.response = h.ask(&v.run, func() *Response { return h.opts.FailureResponse(&v.run, agentError(out.err)) })
+		out.response = h.ask(r.Context(), &v.run, func() *Response { return h.opts.FailureResponse(&v.run, agentError(out.err)) })
 	}
 	body, problems := h.encode(&v.run, out.response)
 	for _, p := range problems {
-		h.log(r, v, slog.LevelWarn, "response contract", slog.String("code", p.Code), slog.String("pointer", p.Pointer), slog.String("problem", p.Text))
+		h.log(r, v, slog.LevelWarn, report.Contract, slog.String(report.Code, p.Code), slog.String(report.Pointer, p.Pointer), slog.String(report.Problem, p.Text))
 	}
 	if h.opts.Logger.Enabled(r.Context(), slog.LevelInfo) {
 		h.log(r, v, slog.LevelInfo, "run answered", slog.Duration("took", took))
@@ -159,7 +160,7 @@ func (h *Handler) call(ctx context.Context, v *visit) {
 				out.panicked = p
 			} else {
 				out.err = &Error{Code: CodePanicked, Message: "the agent panicked; see its log"}
-				h.opts.Logger.ErrorContext(ctx, "agent panicked", "run_id", v.run.RunID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+				h.opts.Logger.ErrorContext(ctx, report.AgentPanicked, "run_id", v.run.RunID, report.Panic, fmt.Sprint(p), report.Stack, string(debug.Stack()))
 			}
 		}
 		v.release() // before the answer, so that the next run finds the place free
@@ -188,14 +189,14 @@ func (h *Handler) lastChance(ctx context.Context, v *visit) outcome {
 		return outcome{err: &Error{Code: CodeClientGone, Message: "the platform hung up before the agent had an answer"}}
 	}
 	h.opts.Logger.WarnContext(ctx, "run timed out", "run_id", v.run.RunID, "timeout", h.opts.RunTimeout)
-	return outcome{response: h.ask(&v.run, func() *Response { return h.opts.LastWords(&v.run) })}
+	return outcome{response: h.ask(ctx, &v.run, func() *Response { return h.opts.LastWords(&v.run) })}
 }
 
 // ask has the host's own function make an answer; if it panics there is an empty one.
-func (h *Handler) ask(run *Run, makeResponse func() *Response) (response *Response) {
+func (h *Handler) ask(ctx context.Context, run *Run, makeResponse func() *Response) (response *Response) {
 	defer func() {
 		if p := recover(); p != nil {
-			h.opts.Logger.Error("a function of the options panicked", "run_id", run.RunID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			h.opts.Logger.ErrorContext(ctx, "a function of the options panicked", "run_id", run.RunID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 		}
 	}()
 	return makeResponse()
@@ -226,5 +227,3 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the platform is gone if this fails; there is nobody to tell
 }
-
-var discardLogger = slog.New(slog.DiscardHandler)

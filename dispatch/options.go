@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/report"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -154,9 +155,7 @@ func (h *Handler) configure(opts *Options) error {
 	if _, err := proxy.New("http://localhost", "token", o.Proxy); err != nil {
 		bad("Options.Proxy: %w", errors.Unwrap(err))
 	}
-	if o.Logger == nil {
-		o.Logger = discardLogger
-	}
+	o.Logger = report.Logger(o.Logger)
 	h.gate.limit = o.MaxRuns
 	if len(problems) > 0 {
 		return &Error{Code: CodeOptions, Err: sortedJoin(problems)}

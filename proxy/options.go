@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/report"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -64,8 +65,9 @@ type Options struct {
 	// response) and takes the whole body for the result. Default: such an answer is an error with [CodeBadResponse].
 	LegacyBareResponse bool
 
-	// Logger receives one record per attempt (debug) and per wait (info): tool, attempt, status, class, code, durations;
-	// never arguments, results or tokens. Default: nothing is logged.
+	// Logger receives one record per attempt (debug) and per wait (info), for the rate limit or before repeating: tool,
+	// attempt, status, class, code, durations. Records contain no arguments, results or tokens. If Logger is nil, nothing
+	// is logged.
 	Logger *slog.Logger
 
 	// Observer sees every call. Default none; [Client.Observe] adds more.
@@ -84,7 +86,8 @@ const (
 // defaultTransientClasses is never changed and never handed out.
 var defaultTransientClasses = []string{"lock_contention", "context_store_unavailable", "trace_sequence_contended"}
 
-var silent = slog.New(slog.DiscardHandler)
+// silent serves all clients without a logger, so that a client costs no allocation for it.
+var silent = report.Logger(nil)
 
 // newRun checks everything once and fills the defaults in.
 func newRun(baseURL, token string, opts *Options) (*run, error) {
@@ -148,6 +151,8 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 	}
 	if r.log == nil {
 		r.log = silent
+	} else {
+		r.log = report.Logger(r.log)
 	}
 	if o.Observer != nil {
 		r.observers = []Observer{o.Observer}

@@ -1,18 +1,22 @@
 package proxy_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptrace"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/report"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -396,6 +400,44 @@ func TestUnlimitedPacer(t *testing.T) {
 		}
 		if time.Since(start) != 0 {
 			t.Errorf("1,000 calls took %s", time.Since(start))
+		}
+	})
+}
+
+func TestWaitsForThePaceAreLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		s := &script{steps: []step{answer(200, seedAnswer)}}
+		c := newClient(t, s, func(o *proxy.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+		for i := range 61 {
+			if i == 60 && log.Len() > 0 {
+				t.Errorf("logged before the limit was reached: %s", log.String())
+			}
+			if _, err := c.Call(t.Context(), "get_order", nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := log.String(); strings.Count(got, "\n") != 1 ||
+			!strings.Contains(got, `level=INFO msg="proxy waits for its rate limit" tool=get_order wait=1m0.05s`) {
+			t.Errorf("logged %q", got)
+		}
+	})
+}
+
+// A proxy without a rate limit, as a test kit may play one, is not worth waiting for.
+func TestUnpacedRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{steps: []step{answer(200, seedAnswer), answer(429, `{}`, "Retry-After", "5"), answer(200, seedAnswer)}}
+		c := newClient(t, s)
+		ctx := report.With(t.Context(), &report.Sink{Handler: slog.DiscardHandler, Unpaced: true})
+		start := time.Now()
+		for range 200 {
+			if _, err := c.Call(ctx, "get_order", nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(start); took < 5*time.Second || took > 10*time.Second {
+			t.Errorf("200 calls took %s, of which only the 429 asks to wait", took)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cenkalti/backoff/v4"
 
+	"github.com/toolwire/toolwire/internal/report"
 	"github.com/toolwire/toolwire/internal/waits"
 )
 
@@ -85,7 +86,12 @@ func (r *run) paced(ctx context.Context, req *request, number int) (*answer, *Er
 	if ctx.Err() != nil {
 		return nil, &Error{Code: CodeCanceled, Outcome: NotSent, Tool: req.name, Err: contextError(ctx)}
 	}
-	place, err := r.pacer.wait(ctx, r.overNow)
+	place, w, err := r.pacer.enqueue(ctx)
+	if w != nil {
+		r.log.LogAttrs(ctx, slog.LevelInfo, report.WaitsForPace, slog.String(report.Tool, req.name),
+			slog.Duration(report.Wait, w.due.Round(time.Millisecond)))
+		place, err = r.pacer.wait(ctx, r.overNow, w)
+	}
 	if over := r.overError(req, number); over != nil {
 		if place != nil {
 			place.release()
@@ -180,7 +186,7 @@ func (w *policy) NextBackOff() time.Duration {
 		w.run.pacer.hold(wait)
 	}
 	w.made++
-	w.run.log.LogAttrs(w.ctx, slog.LevelInfo, "proxy waits before repeating", slog.String("tool", w.req.name),
-		slog.Int("attempt", last.Attempts), slog.Int("status", last.Status), slog.String("class", last.Class), slog.Duration("wait", wait))
+	w.run.log.LogAttrs(w.ctx, slog.LevelInfo, report.WaitsToRepeat, slog.String(report.Tool, w.req.name),
+		slog.Int("attempt", last.Attempts), slog.Int(report.Status, last.Status), slog.String(report.Class, last.Class), slog.Duration(report.Wait, wait))
 	return wait
 }
