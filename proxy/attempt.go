@@ -41,6 +41,9 @@ type run struct {
 	legacyBare     bool
 	log            *slog.Logger
 	observers      []Observer
+	ownObservers   [1]Observer // where observers points if there is one
+	onRunOver      func(*Error)
+	client         Client // the one that New returns
 
 	over    atomic.Pointer[Error] // set once the proxy has said that the run is over
 	overNow chan struct{}         // closed then

@@ -27,7 +27,8 @@ func New(baseURL, runToken string, opts *Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{run: r, observers: r.observers}, nil
+	r.client = Client{run: r, observers: r.observers}
+	return &r.client, nil
 }
 
 // Call calls the tool and returns its result: an object, array, string, number, boolean or null, as it came, with its
@@ -68,7 +69,7 @@ func Call[T any](ctx context.Context, c *Client, tool string, args any) (T, erro
 
 // Do calls the tool like [Client.Call] and returns everything the proxy said about the call.
 func (c *Client) Do(ctx context.Context, tool string, args any) (*Result, error) {
-	info := CallInfo{Tool: tool, Actor: c.actorFor(ctx)}
+	info := CallInfo{Tool: tool, Actor: c.actorFor(ctx), CallID: callIDFrom(ctx)}
 	for _, o := range c.observers {
 		ctx = o.CallStart(ctx, info)
 	}

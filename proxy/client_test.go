@@ -397,15 +397,6 @@ func TestRunOverEndsEverything(t *testing.T) {
 			t.Errorf("%d requests after the run was over", len(s.requests()))
 		}
 	}
-	// A 401 of another class is not the end of the run.
-	c, s := scripted(t, answer(401, `{"detail":"no"}`))
-	for range 2 {
-		_, err := c.Call(background, "get_order", nil)
-		wantError(t, err, proxy.CodeRefused, proxy.Refused)
-	}
-	if len(s.requests()) != 2 {
-		t.Errorf("%d requests", len(s.requests()))
-	}
 }
 
 func TestLegacyBareResponse(t *testing.T) {

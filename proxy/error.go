@@ -27,7 +27,7 @@ const (
 	CodeTimeout   Code = "timeout"   // the attempt took longer than [Options.AttemptTimeout]
 
 	// The proxy answered, but not with a result.
-	CodeRunOver     Code = "run_over"     // 401 run_token_expired, run_token_invalid or run_token_rejected: stop the agent
+	CodeRunOver     Code = "run_over"     // 401: the run token is refused, stop the agent
 	CodeRateLimited Code = "rate_limited" // 429 on every attempt
 	CodeUnavailable Code = "unavailable"  // 503
 	CodeRefused     Code = "refused"      // any other 4xx
@@ -106,7 +106,7 @@ func (e *Error) advice() string {
 	case CodeRunOver:
 		return "the run is over: stop the agent"
 	case CodeRateLimited:
-		return "another client seems to use the same run token: share one Pacer between them"
+		return "another client or process uses the same run token: share one Client"
 	case CodeTransport, CodeTimeout:
 		if e.Outcome == Unknown {
 			return "the tool may have run: do not repeat the call unless the tool is safe to repeat"
@@ -143,8 +143,17 @@ func CodeOf(err error) Code {
 	return ""
 }
 
-// IsRunOver reports whether err says that the run has ended: an agent should stop and not show err to the model.
-func IsRunOver(err error) bool { return CodeOf(err) == CodeRunOver }
+// IsRunOver reports whether an [*Error] in err's chain has [CodeRunOver]: an agent should stop and not show err to the
+// model. The chain of a call that was canceled holds the cause of its context.
+func IsRunOver(err error) bool {
+	for {
+		e, ok := errors.AsType[*Error](err)
+		if !ok || e.Code == CodeRunOver {
+			return ok
+		}
+		err = e.Err
+	}
+}
 
 // ToolResult returns what a model should see in place of the result of a failed call: the tool's own result if there is
 // one, otherwise {"error": "<class or tool_call_failed>"} with a member detail where it can help the model to call

@@ -19,6 +19,9 @@ type Observer interface {
 type CallInfo struct {
 	Tool  string
 	Actor string // the sub-agent's label; "" for none
+
+	// CallID is the id that the model gave the call, from [WithCallID]; "" if the context has none.
+	CallID string
 }
 
 // CallEnd is how a call went. Arguments and Result are the caller's data: an observer must not change them, and should

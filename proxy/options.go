@@ -39,7 +39,7 @@ type Options struct {
 	// the request was written. Default none.
 	Repeatable []string
 
-	// Pacer paces the requests. Give the same one to clients that use the same run token. Default: a pacer of its own
+	// Pacer paces the requests. Clients of the same run token must share one. If nil, the client has a pacer of its own
 	// with 60 requests in any 60 seconds.
 	Pacer *Pacer
 
@@ -72,6 +72,12 @@ type Options struct {
 
 	// Observer sees every call. Default none; [Client.Observe] adds more.
 	Observer Observer
+
+	// OnRunOver is called once, when a request learns that the run is over, with the [*Error] of [CodeRunOver]. It is
+	// called before the method that sent the request returns. Frameworks often treat the error of a tool as a message to
+	// the model; cancel the agent's context here to stop them. If nil, nothing is called. A dispatch handler does this for
+	// its runs.
+	OnRunOver func(*Error)
 }
 
 const (
@@ -131,6 +137,7 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 		checkArguments: o.CheckArguments,
 		legacyBare:     o.LegacyBareResponse,
 		log:            o.Logger,
+		onRunOver:      o.OnRunOver,
 		overNow:        make(chan struct{}),
 	}
 	if r.transport == nil {
@@ -146,7 +153,6 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 		}
 	}
 	if r.pacer == nil {
-		r.ownPacer.limit, r.ownPacer.window = defaultPaceLimit, defaultPaceWindow
 		r.pacer = &r.ownPacer
 	}
 	if r.log == nil {
@@ -155,7 +161,8 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 		r.log = report.Logger(r.log)
 	}
 	if o.Observer != nil {
-		r.observers = []Observer{o.Observer}
+		r.ownObservers[0] = o.Observer
+		r.observers = r.ownObservers[:]
 	}
 	return r, nil
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/report"
@@ -19,6 +20,11 @@ import (
 // A request occupies its place from when it is let through until one window after the server must have seen it: after
 // the answer began, or two seconds after the request was written if that is earlier. Requests that overtake each other
 // in the network therefore do not break the limit. A request that was surely not sent gives its place back at once.
+//
+// A Pacer also remembers that the proxy has refused the run token for good. Every client that shares it then fails with
+// [CodeRunOver] without a request. A Pacer without a limit remembers nothing.
+//
+// The zero Pacer has the documented limit of 60 requests in any 60 seconds. A Pacer must not be copied.
 type Pacer struct {
 	limit  int
 	window time.Duration
@@ -28,6 +34,8 @@ type Pacer struct {
 	queue []*waiter
 	held  time.Time // nobody is let through before; the server has said that it is too early
 	timer *time.Timer
+
+	over atomic.Pointer[Error] // set once the proxy has refused the token
 }
 
 const (
@@ -38,12 +46,18 @@ const (
 )
 
 // NewPacer returns a pacer that lets at most limit requests through in any window. A limit or window of 0 or less
-// means no limit. The proxy's documented limit is 60 in a minute for each run token.
+// means no limit.
 func NewPacer(limit int, window time.Duration) *Pacer {
 	if limit <= 0 || window <= 0 {
 		limit = math.MaxInt
 	}
 	return &Pacer{limit: limit, window: window}
+}
+
+func (p *Pacer) unlimited() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.limit == math.MaxInt
 }
 
 type waiter struct {
@@ -93,6 +107,9 @@ func (p *Pacer) wait(ctx context.Context, stop <-chan struct{}, w *waiter) (*pla
 func (p *Pacer) enqueue(ctx context.Context) (*place, *waiter, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.limit == 0 {
+		p.limit, p.window = defaultPaceLimit, defaultPaceWindow
+	}
 	now := time.Now()
 	p.expire(now)
 	if len(p.queue) == 0 && len(p.taken) < p.limit && !now.Before(p.held) {
@@ -145,11 +162,11 @@ func (pl *place) release() {
 // update records that something happened now and computes when the place expires.
 func (pl *place) update(set func(now time.Time)) {
 	p := pl.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.limit == math.MaxInt {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	now := time.Now()
 	set(now)
 	seen := pl.doneAt

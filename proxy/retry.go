@@ -115,24 +115,11 @@ func (r *run) paced(ctx context.Context, req *request, number int) (*answer, *Er
 	failure.Attempts = number
 	switch failure.Code {
 	case CodeRunOver:
-		if r.over.CompareAndSwap(nil, failure) {
-			close(r.overNow)
-		}
+		r.end(failure)
 	case CodeRateLimited: // whether or not this call goes on
 		r.pacer.hold(min(failure.RetryAfter, r.maxRetryAfter))
 	}
 	return nil, failure
-}
-
-// overError is the error of every request after the end of the run; nil before.
-func (r *run) overError(req *request, number int) *Error {
-	over := r.over.Load()
-	if over == nil {
-		return nil
-	}
-	e := *over
-	e.Tool, e.Outcome, e.Attempts = req.name, NotSent, number-1
-	return &e
 }
 
 func (r *run) logAttempt(ctx context.Context, req *request, number int, ans *answer, e *Error, took time.Duration) {

@@ -75,7 +75,7 @@ func TestOnlyTransientAnswersAreRepeated(t *testing.T) {
 	}{
 		{"400", answer(400, class("x")), 1, proxy.CodeRefused, proxy.Refused},
 		{"400 actor", answer(400, class("actor_id_invalid")), 1, proxy.CodeActor, proxy.Refused},
-		{"401", answer(401, `{}`), 1, proxy.CodeRefused, proxy.Refused},
+		{"401", answer(401, `{}`), 1, proxy.CodeRunOver, proxy.Refused},
 		{"401 over", answer(401, class("run_token_expired")), 1, proxy.CodeRunOver, proxy.Refused},
 		{"403", answer(403, ``), 1, proxy.CodeRefused, proxy.Refused},
 		{"404", answer(404, class("tool_not_executable")), 1, proxy.CodeRefused, proxy.Refused},

@@ -19,7 +19,7 @@ func (r *run) statusError(req *request, resp *http.Response, body []byte) *Error
 	}
 	e.Class, e.Detail = errorBody(body)
 	switch status := resp.StatusCode; {
-	case status == http.StatusUnauthorized && runOverClass(e.Class):
+	case status == http.StatusUnauthorized:
 		e.Code = CodeRunOver
 	case e.Class == "actor_id_invalid":
 		e.Code = CodeActor

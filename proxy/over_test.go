@@ -1,0 +1,161 @@
+package proxy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolwire/toolwire/proxy"
+)
+
+// Clients that share a pacer share the end of their token. Only the three documented classes say that the token has
+// ended; any other 401 ends the client that met it.
+func TestTheEndOfATokenAndTheEndOfARun(t *testing.T) {
+	for _, tt := range []struct {
+		class string
+		ends  bool // the token
+	}{
+		{"run_token_expired", true}, {"run_token_invalid", true}, {"run_token_rejected", true}, {"", false}, {"other", false},
+	} {
+		t.Run(tt.class, func(t *testing.T) {
+			s := &script{steps: []step{answer(401, `{"detail":{"error_class":"`+tt.class+`"}}`), answer(200, seedAnswer)}}
+			pacer := new(proxy.Pacer)
+			var told []error
+			shares := func(o *proxy.Options) { o.Pacer = pacer }
+			c := newClient(t, s, shares, func(o *proxy.Options) { o.OnRunOver = func(err *proxy.Error) { told = append(told, err) } })
+			_, err := c.As("sub").Call(background, "get_order", nil)
+			if e := wantError(t, err, proxy.CodeRunOver, proxy.Refused); e.Class != tt.class {
+				t.Errorf("class %q", e.Class)
+			}
+			if len(told) != 1 || !errors.Is(err, told[0]) {
+				t.Errorf("OnRunOver was called with %v", told)
+			}
+			_, err = c.Call(background, "get_order", nil)
+			wantError(t, err, proxy.CodeRunOver, proxy.NotSent)
+			if len(s.requests()) != 1 || len(told) != 1 {
+				t.Errorf("%d requests, OnRunOver was called %d times", len(s.requests()), len(told))
+			}
+
+			var second []error
+			_, err = newClient(t, s, shares, func(o *proxy.Options) { o.OnRunOver = func(err *proxy.Error) { second = append(second, err) } }).
+				Call(background, "get_order", nil)
+			if proxy.IsRunOver(err) != tt.ends || (len(second) == 1) != tt.ends {
+				t.Errorf("another client of the token: %v, OnRunOver %v", err, second)
+			}
+			if _, err := newClient(t, s).Call(background, "get_order", nil); err != nil {
+				t.Errorf("a client of another token: %v", err)
+			}
+		})
+	}
+	t.Run("a pacer without a limit", func(t *testing.T) {
+		s := &script{steps: []step{answer(401, `{"detail":{"error_class":"run_token_expired"}}`), answer(200, seedAnswer)}}
+		unlimited := proxy.NewPacer(0, 0)
+		for range 2 {
+			_, _ = newClient(t, s, func(o *proxy.Options) { o.Pacer = unlimited }).Call(background, "get_order", nil)
+		}
+		if len(s.requests()) != 2 {
+			t.Errorf("%d requests of two tokens", len(s.requests()))
+		}
+	})
+}
+
+// A trace event learns of the end like a call does, and OnRunOver may use the client.
+func TestATraceEventLearnsOfTheEnd(t *testing.T) {
+	var c *proxy.Client
+	ctx, cancel := context.WithCancelCause(background)
+	c = newClient(t, &script{steps: []step{answer(401, `{}`)}}, func(o *proxy.Options) {
+		o.OnRunOver = func(err *proxy.Error) {
+			if _, again := c.Call(background, "get_order", nil); !proxy.IsRunOver(again) {
+				t.Errorf("a call in OnRunOver: %v", again)
+			}
+			cancel(err)
+		}
+	})
+	if c.TryTrace(ctx, proxy.EventCustom, nil) {
+		t.Error("accepted")
+	}
+	if !proxy.IsRunOver(context.Cause(ctx)) {
+		t.Errorf("cause %v", context.Cause(ctx))
+	}
+	_, err := c.Call(ctx, "get_order", nil)
+	if !proxy.IsRunOver(err) {
+		t.Errorf("a call with the canceled context: %v", err)
+	}
+}
+
+// A call that is under way when the run ends returns the end of its context; that the run is over is in its chain.
+func TestIsRunOverFindsTheCauseOfAContext(t *testing.T) {
+	over := &proxy.Error{Code: proxy.CodeRunOver}
+	canceled := &proxy.Error{Code: proxy.CodeCanceled, Err: fmt.Errorf("%w: %w", context.Canceled, over)}
+	for _, tt := range []struct {
+		err  error
+		want bool
+	}{
+		{nil, false}, {errors.New("x"), false}, {over, true}, {fmt.Errorf("agent: %w", over), true},
+		{canceled, true}, {fmt.Errorf("agent: %w", canceled), true},
+		{&proxy.Error{Code: proxy.CodeCanceled, Err: context.Canceled}, false},
+	} {
+		if got := proxy.IsRunOver(tt.err); got != tt.want {
+			t.Errorf("IsRunOver(%v) = %t", tt.err, got)
+		}
+	}
+}
+
+func TestTheZeroPacerHasTheDocumentedLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{steps: []step{answer(200, seedAnswer)}}
+		pacer := new(proxy.Pacer)
+		start := time.Now()
+		for range 2 {
+			c := newClient(t, s, func(o *proxy.Options) { o.Pacer = pacer })
+			for range 31 {
+				if _, err := c.Call(background, "get_order", nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		sent := s.requests()
+		if first, last := sent[59].at.Sub(start), sent[60].at.Sub(start); first != 0 || last <= time.Minute {
+			t.Errorf("request 60 was sent after %s, request 61 after %s", first, last)
+		}
+	})
+}
+
+type infos struct {
+	mu  sync.Mutex
+	ids []string
+}
+
+func (i *infos) CallStart(ctx context.Context, info proxy.CallInfo) context.Context {
+	i.add(info.CallID)
+	return ctx
+}
+func (i *infos) CallEnd(_ context.Context, end proxy.CallEnd) { i.add(end.CallID) }
+func (i *infos) add(id string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.ids = append(i.ids, id)
+}
+
+func TestWithCallID(t *testing.T) {
+	seen := &infos{}
+	s := &script{steps: []step{func(r *http.Request) (*http.Response, error) {
+		for name, values := range r.Header {
+			if fmt.Sprint(values) == "[toolu_1]" {
+				t.Errorf("the id is sent as %s", name)
+			}
+		}
+		return answer(200, seedAnswer)(r)
+	}}}
+	c := newClient(t, s, func(o *proxy.Options) { o.Observer = seen })
+	_, _ = c.Call(proxy.WithCallID(background, "toolu_1"), "get_order", nil)
+	_, _ = c.Call(background, "get_order", nil)
+	if got := fmt.Sprintf("%q", seen.ids); got != `["toolu_1" "toolu_1" "" ""]` {
+		t.Errorf("observers got %s", got)
+	}
+}
