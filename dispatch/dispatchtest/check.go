@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 	"github.com/toolwire/toolwire/schema"
@@ -147,7 +148,7 @@ type checkup struct {
 	url    *url.URL // nil for a Target without one
 	checks []check
 	found  map[CheckName]*Finding
-	hide   *strings.Replacer // takes secrets out of what the endpoint says
+	hide   *redact.Set // takes secrets out of what the endpoint says
 
 	hasAuth bool        // an auth value is sent
 	first   *answer     // to the first ping, with the right bearer
@@ -183,7 +184,7 @@ func newCheckup(target Target, opts *CheckOptions) (*checkup, error) {
 		return nil, err
 	}
 	c.hasAuth = c.stage.target.AuthValue != ""
-	c.hide = c.redactor()
+	c.hide = c.stage.secrets()
 	c.connect()
 	return c, nil
 }
@@ -264,9 +265,9 @@ func (c *checkup) find(ctx context.Context, name CheckName) *Finding {
 		}
 	}
 	f.Name = name
-	f.Seen, f.Do = c.hide.Replace(f.Seen), c.hide.Replace(f.Do)
+	f.Seen, f.Do = c.hide.Text(f.Seen), c.hide.Text(f.Do)
 	for i := range f.Details {
-		f.Details[i] = c.hide.Replace(f.Details[i])
+		f.Details[i] = c.hide.Text(f.Details[i])
 	}
 	c.found[name] = f
 	return f
@@ -322,33 +323,6 @@ func (c *checkup) name() string {
 		return "a handler, on loopback"
 	}
 	return "an agent, in memory"
-}
-
-// redactor hides the auth value, the token in it, the run token and the URL's query, as they are and as JSON writes them.
-func (c *checkup) redactor() *strings.Replacer {
-	value := c.stage.target.AuthValue
-	_, token, _ := strings.Cut(value, " ")
-	secrets := []string{value, token, c.stage.run.Token}
-	if c.url != nil {
-		secrets = append(secrets, c.url.RawQuery)
-		for _, values := range c.url.Query() {
-			secrets = append(secrets, values...)
-		}
-	}
-	slices.SortFunc(secrets, func(a, b string) int { // the whole before its parts
-		return cmp.Or(len(b)-len(a), strings.Compare(a, b))
-	})
-	var pairs []string
-	for _, s := range secrets {
-		if len(s) < 4 { // no secret, and part of any text
-			continue
-		}
-		pairs = append(pairs, s, "[hidden]")
-		if escaped := inJSON(s); escaped != s {
-			pairs = append(pairs, escaped, "[hidden]")
-		}
-	}
-	return strings.NewReplacer(pairs...)
 }
 
 // otherBearer is an auth value of the same form as the right one that is not it.

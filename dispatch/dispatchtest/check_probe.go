@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -179,7 +178,7 @@ func (c *checkup) tell(a *answer) string {
 
 // quote is what the endpoint said, on a line. Secrets are taken out before anything is cut, so that no half of one is left.
 func (c *checkup) quote(text string) string {
-	return terminal.Cut(strings.Join(strings.Fields(terminal.Clean(c.hide.Replace(text))), " "), 200)
+	return terminal.Cut(strings.Join(strings.Fields(terminal.Clean(c.hide.Text(text))), " "), 200)
 }
 
 // title is what a page says that it is.
@@ -190,11 +189,6 @@ func title(page []byte) string {
 		return ""
 	}
 	return "(" + string(page[from+len("<title>"):to]) + ")"
-}
-
-func inJSON(s string) string {
-	text, _ := json.Marshal(s) // a string can always be written
-	return string(text[1 : len(text)-1])
 }
 
 // connect replaces the stage's way to the endpoint by one on which a connection is used once, so that no check suffers

@@ -586,7 +586,7 @@ func TestCheckHidesSecrets(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, out := range []string{string(text), report.String(), fmt.Sprintf("%+v", report)} {
-			if strings.Contains(out, "secret") || strings.Contains(out, "geheim") || strings.Contains(out, "\x1b") || !strings.Contains(out, "[hidden]") {
+			if strings.Contains(out, "secret") || strings.Contains(out, "geheim") || strings.Contains(out, "\x1b") || !strings.Contains(out, "[redacted]") {
 				t.Errorf("%d:\n%s", status, out)
 			}
 		}

@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -126,7 +127,8 @@ type Result struct {
 	ErrorClass ErrorClass `json:"error_class,omitempty"`
 	Error      string     `json:"error,omitempty"`
 
-	run *proxytest.Run
+	run     *proxytest.Run
+	secrets *redact.Set
 }
 
 // OK reports whether the run completed and would be graded.
@@ -174,7 +176,8 @@ func Run(t testing.TB, target Target, task Task) *Result {
 
 // play is the run from the ping to the verdict.
 func (s *stage) play(ctx context.Context) *Result {
-	result := &Result{run: s.run}
+	result := &Result{run: s.run, secrets: s.secrets()}
+	defer result.hideSecrets()
 	if s.task.OnRun != nil {
 		s.task.OnRun(s.run)
 	}
@@ -265,9 +268,9 @@ func (r *Result) classify(target Target, ex Exchange, err error) {
 	case status == http.StatusRequestTimeout, status == http.StatusGatewayTimeout:
 		r.fail(AgentTimeout, "the endpoint answered %d", status)
 	case status >= 500:
-		r.fail(Agent5xx, "the endpoint answered %d: %s", status, first(ex.Body, 500))
+		r.fail(Agent5xx, "the endpoint answered %d: %s", status, first(r.secrets.Text(ex.Body), 500))
 	case status >= 400:
-		r.fail(Agent4xx, "the endpoint answered %d: %s", status, first(ex.Body, 500))
+		r.fail(Agent4xx, "the endpoint answered %d: %s", status, first(r.secrets.Text(ex.Body), 500))
 	case status >= 300:
 		r.fail(AgentBadResponse, "the endpoint answered %d; redirects are not followed", status)
 	}
@@ -295,7 +298,7 @@ func (r *Result) judge(target Target, turn *Turn) {
 }
 
 func (r *Result) fail(class ErrorClass, format string, args ...any) {
-	r.ErrorClass, r.Error = class, fmt.Sprintf(format, args...)
+	r.ErrorClass, r.Error = class, r.secrets.Text(fmt.Sprintf(format, args...))
 }
 
 func first(s string, n int) string {

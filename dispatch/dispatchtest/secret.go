@@ -1,0 +1,30 @@
+package dispatchtest
+
+import (
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/redact"
+)
+
+// secrets returns what must not be shown where the endpoint repeats it: the auth value, the run token, and the query of
+// the URL.
+func (s *stage) secrets() *redact.Set {
+	return redact.New(append(redact.URL(s.target.URL), s.target.AuthValue, s.run.Token)...)
+}
+
+// hideSecrets takes the secrets out of what the agent said. The final response and the messages stay as they are: they
+// are what would be graded.
+func (r *Result) hideSecrets() {
+	r.hideIn(&r.Ping, r.Problems)
+	r.hideIn(&r.Dispatch, nil)
+	for i := range r.Turns {
+		r.hideIn(&r.Turns[i].Exchange, r.Turns[i].Problems)
+	}
+}
+
+func (r *Result) hideIn(ex *Exchange, problems []dispatch.Problem) {
+	ex.Body = r.secrets.Text(ex.Body)
+	for i := range problems {
+		p := &problems[i]
+		p.Pointer, p.Text = r.secrets.Text(p.Pointer), r.secrets.Text(p.Text)
+	}
+}

@@ -1,0 +1,53 @@
+package dispatchtest_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+)
+
+// An agent that repeats what it was sent puts no secret into a result, whatever it answers.
+func TestResultShowsNoSecret(t *testing.T) {
+	const auth = "canary-auth-value-0123456789"
+	for _, status := range []int{200, 302, 401, 418, 500} {
+		for name, answer := range map[string]string{
+			"text": "%s and %s", "JSON": `{"x":"%s %s"}`, "member names": `{"messages":{"%s":1,"%s":2}}`,
+			"cut in the middle": strings.Repeat("x", 490) + "%s %s",
+		} {
+			var token string
+			handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				if strings.Contains(string(body), `"ping"`) {
+					return
+				}
+				token = r.Header.Get("X-Pipelines-Run-Token")
+				w.Header().Set("Location", "/"+token)
+				w.WriteHeader(status)
+				_, _ = fmt.Fprintf(w, answer, token, r.Header.Get("X-Auth"))
+			})
+			result, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{
+				Handler: handler, AuthHeader: "X-Auth", AuthValue: "Bearer " + auth,
+			}, dispatchtest.Task{Instruction: "Do it."})
+			if err != nil || token == "" {
+				t.Fatal(err)
+			}
+			report, err := json.Marshal(result)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, shown := range []string{string(report), result.Error, fmt.Sprintf("%+v", result)} {
+				if strings.Contains(shown, auth[:11]) || strings.Contains(shown, token[:11]) {
+					t.Errorf("%d %s: %s", status, name, shown)
+				}
+			}
+			if !strings.Contains(result.Dispatch.Body, "[redacted]") {
+				t.Errorf("%d %s: the body is %s", status, name, result.Dispatch.Body)
+			}
+		}
+	}
+}
