@@ -1,16 +1,15 @@
 package manifest
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/process"
+	"github.com/toolwire/toolwire/internal/redact"
 )
 
 // AuditRecord tells of one run of a program, also of one that could not be started; calls that are refused before that
@@ -30,10 +29,9 @@ type AuditRecord struct {
 	Code        Code      `json:"code,omitempty"`    // of the failure; "" for success
 }
 
-const (
-	redacted  = "***REDACTED***"
-	minSecret = 6 // shorter values ("1", "true") are no secrets, and masking them would leave nothing to read
-)
+// minSecret is how long the value of a variable must be to be hidden: "1" and "true" are not secrets, and hiding them would
+// leave nothing to read.
+const minSecret = 6
 
 // audit reports the run of a program whose outcome can no longer change.
 func (m *Manifest) audit(t *tool, begin time.Time, o *process.Outcome, r *Result, env, passed []string) {
@@ -54,22 +52,16 @@ func (m *Manifest) audit(t *tool, begin time.Time, o *process.Outcome, r *Result
 	}
 }
 
-// redactor masks the values of passed variables, then applies the caller's own rules.
+// redactor hides the values of passed variables, then applies the caller's own rules.
 func (m *Manifest) redactor(env, passed []string) func(string) string {
-	var secrets []string
+	var values []string
 	for _, entry := range env[len(env)-len(passed):] { // passed variables stand last
 		if _, value, _ := strings.Cut(entry, "="); len(value) >= minSecret {
-			secrets = append(secrets, value)
+			values = append(values, value)
 		}
 	}
-	// A value that another one begins with must not be found first, or the rest of the longer one would stay.
-	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
-	var pairs []string
-	for _, secret := range secrets {
-		pairs = append(pairs, secret, redacted)
-	}
-	mask := strings.NewReplacer(pairs...)
-	return func(s string) string { return m.options.Redact(mask.Replace(s)) }
+	secrets := redact.New(values...)
+	return func(s string) string { return m.options.Redact(secrets.Text(s)) }
 }
 
 // AuditLog appends records as JSON Lines to one file per UTC day, Dir/YYYYMMDD.log. Only the owner can read the files

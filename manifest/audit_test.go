@@ -92,7 +92,7 @@ func TestAuditNamesVariablesAndHidesValues(t *testing.T) {
 	if want := []string{"OAI_API_KEY", "OAI_BASE_URL", "SHORT", "EMPTY"}; !slices.Equal(r.EnvKeys, want) {
 		t.Errorf("envKeys = %q, want %q", r.EnvKeys, want)
 	}
-	if want := []string{"--token=***REDACTED***", "--url=***REDACTED***", "--to=x", "--note=***"}; !slices.Equal(r.Argv[len(r.Argv)-4:], want) {
+	if want := []string{"--token=[redacted]", "--url=[redacted]", "--to=x", "--note=***"}; !slices.Equal(r.Argv[len(r.Argv)-4:], want) {
 		t.Errorf("argv = %q, want the end %q", r.Argv, want)
 	}
 }

@@ -44,8 +44,9 @@ type Options struct {
 	// Audit is called after each run of a program, before the call returns, possibly from many goroutines at once.
 	// An error changes no result; it is reported to Logger. See [AuditLog] for a ready one.
 	Audit func(AuditRecord) error
-	// Redact goes over every argument of the command and the working directory before they reach Audit. Where these
-	// contain the value, of 6 bytes or more, of an allowlisted variable, it is masked in any case. Default: no change.
+	// Redact changes every argument of the command and the working directory before they reach Audit. Values of
+	// allowlisted variables of 6 bytes or more are replaced by "[redacted]" before that. If Redact is nil, nothing else
+	// is changed.
 	Redact func(string) string
 	// Logger hears of audit records that could not be written. Default: silence.
 	Logger *slog.Logger

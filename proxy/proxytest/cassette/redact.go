@@ -1,18 +1,16 @@
 package cassette
 
 import (
-	"cmp"
-	"encoding/base64"
 	"encoding/json"
-	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/toolwire/toolwire/internal/redact"
 )
 
-// Redacted stands on a tape where a secret was.
-const Redacted = "[redacted]"
+// Redacted, "[redacted]", stands on a tape where a secret was.
+const Redacted = redact.Placeholder
 
 // minSecret is how long a run token must be to be looked for in bodies: a shorter one is no secret, and common words
 // would be taken for it.
@@ -23,43 +21,15 @@ const minSecret = 8
 type redactor struct {
 	usual   bool // the usual names, and credentials in texts
 	more    func(pointer, name string) bool
-	tokens  []string // the run token as it may be written, the longest first
-	decoded int      // how many times what it looks at was percent-encoded
+	tokens  *redact.Set // the run tokens
+	decoded int         // how many times what it looks at was percent-encoded
 }
 
 // withTokens returns a redactor that also knows these run tokens.
 func (r *redactor) withTokens(tokens []string) *redactor {
-	var forms []string
-	for _, token := range tokens {
-		if len(token) < minSecret {
-			continue
-		}
-		forms = append(forms, token)
-		escaped, _ := json.Marshal(token) // with <, > and & as \u003c
-		for _, quoted := range []string{string(appendString(nil, token)), string(escaped)} {
-			quoted = quoted[1 : len(quoted)-1]
-			forms = append(forms, quoted, strings.ReplaceAll(quoted, "/", `\/`))
-		}
-		for _, escaped := range []string{url.QueryEscape(token), url.PathEscape(token)} {
-			forms = append(forms, escaped, percent.ReplaceAllStringFunc(escaped, strings.ToLower))
-		}
-		for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-			forms = append(forms, encoding.EncodeToString([]byte(token)), within(encoding, token, 0), within(encoding, token, 1),
-				within(encoding, token, 2))
-		}
-	}
-	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	with := *r
-	with.tokens = slices.Compact(forms)
+	with.tokens = redact.New(slices.DeleteFunc(slices.Clone(tokens), func(token string) bool { return len(token) < minSecret })...)
 	return &with
-}
-
-var percent = regexp.MustCompile(`%[0-9A-F]{2}`)
-
-// within is what every text in base64 has in it that has the token in it, as many bytes behind a multiple of three as shift.
-func within(encoding *base64.Encoding, token string, shift int) string {
-	encoded := encoding.EncodeToString(append(make([]byte, shift), token...))
-	return encoded[(shift*8+5)/6 : (shift+len(token))*8/6]
 }
 
 // body redacts a body: JSON as its value, anything else as text. raw is the body's own text, compact, as long as nothing
@@ -108,7 +78,7 @@ func (r *redactor) value(at string, v *value) (changed bool) {
 			v.text, changed = clean, true
 		}
 	case '0':
-		if clean := r.token(v.text); clean != v.text {
+		if clean := r.tokens.Text(v.text); clean != v.text {
 			*v, changed = value{kind: '"', text: Redacted}, true
 		}
 	}
@@ -176,14 +146,6 @@ func (r *redactor) at(at, segment string) string {
 		return ""
 	}
 	return below(at, segment)
-}
-
-// token takes the run token out.
-func (r *redactor) token(s string) string {
-	for _, form := range r.tokens {
-		s = strings.ReplaceAll(s, form, Redacted)
-	}
-	return s
 }
 
 func (r *redactor) secret(at, name string) bool {

@@ -94,6 +94,32 @@ func TestTokenIsNeverOnTheTape(t *testing.T) {
 	}
 }
 
+// A token of a JWT's characters needs no escape, so only somebody who escapes every character changes it.
+func TestTokenThatIsPercentEncodedIsNotOnTheTape(t *testing.T) {
+	const token = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJydW4tMSJ9.dBjftJeZ4CVP-mBZ_x8"
+	var whole strings.Builder
+	for _, c := range []byte(token) {
+		fmt.Fprintf(&whole, "%%%02X", c)
+	}
+	for name, form := range map[string]string{
+		"whole": whole.String(), "lower case": strings.ToLower(whole.String()), "twice": strings.ReplaceAll(whole.String(), "%", "%25"),
+		"one character": strings.Replace(token, ".", "%2e", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "run.jsonl")
+			c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+			behind := c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "The token "+form+" is old.") }))
+			post(t, behind, "/tools/a", `{"prose":"see https://example.com/`+form+`/x"}`, token)
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+			text := readFile(t, path)
+			mustContain(t, text, "The token [redacted] is old.")
+			mustContain(t, text, "https://example.com/[redacted]/x")
+		})
+	}
+}
+
 // A token of digits may be a number, and one that is short may be anything: it is kept off by its headers only.
 func TestTokensThatAreSpecial(t *testing.T) {
 	inside := base64.StdEncoding.EncodeToString([]byte("as:1234567890:"))

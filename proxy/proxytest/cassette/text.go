@@ -15,7 +15,7 @@ var (
 
 // text redacts free text: the run token anywhere, and credentials that can be told by what stands before them.
 func (r *redactor) text(s string) string {
-	s = r.token(s)
+	s = r.tokens.Text(s)
 	if !r.usual || !strings.ContainsAny(s, " =:+%\t\n") {
 		return s // as most strings are
 	}
