@@ -9,7 +9,7 @@ import (
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
-// Redacted, "[redacted]", stands on a tape where a secret was.
+// Redacted stands on a tape where a secret was. It is "[redacted]".
 const Redacted = redact.Placeholder
 
 // minSecret is how long a run token must be to be looked for in bodies: a shorter one is no secret, and common words
