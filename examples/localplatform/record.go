@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/secret"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -145,7 +146,7 @@ type facts struct {
 	before  ledger.Snapshot
 	record  *proxytest.Record
 	legs    []leg // so far
-	secrets []string
+	secrets *redact.Set
 	refused int
 	bounds  bounds
 }
@@ -154,7 +155,7 @@ type facts struct {
 func (r *record) facts() facts {
 	return facts{
 		id: r.id, task: r.task, started: r.started, ended: time.Now(), before: r.before, record: r.run.Record(), legs: slices.Clone(r.legs),
-		secrets: append(secretsOf(r.task.AuthValue), r.run.Token), refused: r.refused, bounds: r.bounds,
+		secrets: redact.New(r.task.AuthValue, r.run.Token), refused: r.refused, bounds: r.bounds,
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -437,7 +438,7 @@ func TestSecret(t *testing.T) {
 			resp, body := l.do(l.request("GET", path, ""))
 			hasNot(t, body+fmt.Sprint(resp.Header), "s3cr3t", "run-0", "token-0001")
 		}
-		if text := l.get(path).named("main")[0].say(); !strings.Contains(text, removed) {
+		if text := l.get(path).named("main")[0].say(); !strings.Contains(text, redact.Placeholder) {
 			t.Errorf("agent %d: the secret left no trace in\n%s", i, text)
 		}
 		if r := l.runs.get(i + 1); r.task.AuthValue != "" || r.run != nil {

@@ -7,13 +7,12 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/toolwire/toolwire/internal/redact"
 )
 
 // A text from outside is shown up to maxShown bytes; the whole of it is a page of its own.
 const maxShown = 6 << 10
-
-// removed stands where a secret stood.
-const removed = "[secret removed]"
 
 // text is a text of any length, fit to be shown.
 type text struct {
@@ -28,48 +27,20 @@ type text struct {
 // Empty reports whether there is nothing to show.
 func (t text) Empty() bool { return t.Shown == "" }
 
-// secretsOf are the texts that must not appear on a page for an auth header's value: itself and, after a scheme, the
-// token. Words too short to be a secret stay, or they would tear holes into every page.
-func secretsOf(value string) []string {
-	var secrets []string
-	_, token, _ := strings.Cut(value, " ")
-	for _, s := range []string{value, strings.TrimSpace(token)} {
-		if len(s) >= 6 {
-			secrets = append(secrets, s)
-		}
-	}
-	return secrets
-}
-
 // texts makes what comes from outside fit to be shown, and keeps the whole of what is cut.
 type texts struct {
-	secrets []string          // in every way that they are written
+	secrets *redact.Set
 	whole   map[string]string // by key
 	bytes   int               // that are kept
 }
 
-func newTexts(secrets []string) *texts {
-	t := &texts{whole: map[string]string{}}
-	for _, s := range secrets {
-		// In JSON, as it has to be escaped and as some escape it besides.
-		escaped := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s)
-		html := strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`).Replace(escaped)
-		t.secrets = append(t.secrets, s, escaped, strings.ReplaceAll(escaped, "/", `\/`), html)
-	}
-	return t
-}
-
-// clean takes the secrets out.
-func (t *texts) clean(s string) string {
-	for _, secret := range t.secrets {
-		s = strings.ReplaceAll(s, secret, removed) // which is s itself, and fast, if there is none
-	}
-	return s
+func newTexts(secrets *redact.Set) *texts {
+	return &texts{secrets: secrets, whole: map[string]string{}}
 }
 
 // line is a short text: a name, a reason.
 func (t *texts) line(s string) string {
-	shown, cut := cutText(visible(t.clean(s)), 500)
+	shown, cut := cutText(visible(t.secrets.Text(s)), 500)
 	if cut {
 		return shown + "…"
 	}
@@ -77,14 +48,14 @@ func (t *texts) line(s string) string {
 }
 
 // text is a text of any length. Keys are unique in a run, and stay what they are while it goes on.
-func (t *texts) text(key, s string) text { return t.show(key, t.clean(s), nil) }
+func (t *texts) text(key, s string) text { return t.show(key, t.secrets.Text(s), nil) }
 
 // json is JSON of any length, indented if that helps.
 func (t *texts) json(key string, raw json.RawMessage) text {
 	if raw == nil {
 		return text{}
 	}
-	whole := t.clean(string(raw))
+	whole := t.secrets.Text(string(raw))
 	return t.show(key, whole, indented(whole))
 }
 

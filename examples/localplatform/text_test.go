@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/toolwire/toolwire/internal/redact"
 )
 
 func TestIndented(t *testing.T) {
@@ -53,18 +55,18 @@ func TestVisible(t *testing.T) {
 }
 
 func TestSecretsOf(t *testing.T) {
-	texts := newTexts(secretsOf(`Bearer ab"cdefg`))
+	texts := newTexts(redact.New(`Bearer ab"cdefg`))
 	got := texts.json("x", json.RawMessage(`{"a":"Bearer ab\"cdefg","b":"ab\"cdefg!"}`))
-	if strings.Contains(got.Shown, "cdefg") || strings.Count(got.Shown, removed) != 2 {
+	if strings.Contains(got.Shown, "cdefg") || strings.Count(got.Shown, redact.Placeholder) != 2 {
 		t.Errorf("%s", got.Shown)
 	}
-	texts = newTexts(secretsOf(`Basic a/b<c"d\e`)) // in whatever way its JSON is written
+	texts = newTexts(redact.New(`Basic a/b<c"d\e`)) // in whatever way its JSON is written
 	for _, written := range []string{`a/b<c"d\e`, `a/b<c\"d\\e`, `a\/b<c\"d\\e`, `a/b\u003cc\"d\\e`} {
-		if got := texts.line("x " + written + " y"); got != "x "+removed+" y" {
+		if got := texts.line("x " + written + " y"); got != "x "+redact.Placeholder+" y" {
 			t.Errorf("%s has become %s", written, got)
 		}
 	}
-	if s := newTexts(secretsOf("a")).line("banana"); s != "banana" {
+	if s := newTexts(redact.New("a")).line("banana"); s != "banana" {
 		t.Errorf("a value of one letter made it %q", s)
 	}
 }
