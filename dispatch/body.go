@@ -6,18 +6,18 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/httpbody"
+	"github.com/toolwire/toolwire/internal/httpserve"
 )
 
 // readBody reads the whole body within its limits.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, arrived time.Time) ([]byte, error) {
-	body, err := httpbody.Request(w, r, h.opts.MaxBodyBytes, arrived.Add(h.opts.BodyTimeout))
+	body, err := httpserve.ReadBody(w, r, h.opts.MaxBodyBytes, arrived.Add(h.opts.BodyTimeout))
 	switch {
 	case err == nil:
 		return body, nil
-	case errors.Is(err, httpbody.ErrTooLarge):
+	case errors.Is(err, httpserve.ErrTooLarge):
 		return nil, &Error{Code: CodeBodyTooLarge, Message: fmt.Sprintf("the body has more than %d bytes", h.opts.MaxBodyBytes)}
-	case errors.Is(err, httpbody.ErrTimeout):
+	case errors.Is(err, httpserve.ErrTimeout):
 		return nil, &Error{Code: CodeBody, Message: fmt.Sprintf("the body did not arrive within %s", h.opts.BodyTimeout)}
 	}
 	return nil, &Error{Code: CodeBody, Message: "the body could not be read to its end", Err: err}

@@ -9,7 +9,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/httpbody"
+	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/report"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -44,13 +44,13 @@ func New(agent Agent, opts *Options) (*Handler, error) {
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
-		httpbody.Skip(w, r)
-		WriteError(w, &Error{Code: CodeMethod, Message: "use POST"})
+		httpserve.LeaveBody(w, r)
+		h.refuse(w, r, &Error{Code: CodeMethod, Message: "use POST"})
 		return
 	}
-	if !h.admits(r) {
-		httpbody.Skip(w, r)
-		WriteError(w, &Error{Code: CodeUnauthorized})
+	if reason := httpserve.Contained(r, h.opts.Logger, "TokenFunc or Verify", h.auth.check); reason != "" {
+		httpserve.LeaveBody(w, r)
+		h.refuse(w, r, &Error{Code: CodeUnauthorized, Message: reason}) // the message is only logged
 		return
 	}
 	arrived := time.Now()
@@ -77,7 +77,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	h.opts.Logger.WarnContext(r.Context(), report.Refused, report.Error, err.Error()) // as text: as JSON it leaves the cause out
+	httpserve.LogRefusal(r, h.opts.Logger, report.Refused, err.Error()) // as text: as JSON it leaves the cause out
 	WriteError(w, err)
 }
 

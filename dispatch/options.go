@@ -77,8 +77,8 @@ type Options struct {
 	// MaxRuns is how many runs are served at once; more are answered with 503. Default no limit.
 	MaxRuns int
 
-	// Logger receives a record per run and per refused request, with ids but without tokens, bodies or results.
-	// Default: nothing is logged.
+	// Logger receives a record per run and per refused request, with ids but without tokens, bodies or results. The record
+	// of a refused request has the address of the peer and the reason, also for 401 and 405. If nil, nothing is logged.
 	Logger *slog.Logger
 }
 

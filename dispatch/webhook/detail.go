@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"runtime/debug"
 
-	"github.com/toolwire/toolwire/internal/httpbody"
+	"github.com/toolwire/toolwire/internal/httpserve"
 )
 
 // DetailOptions configures [Detail]. Nil means all defaults.
@@ -29,8 +29,8 @@ func Detail(describe func(ctx context.Context) (string, error), opts *DetailOpti
 		logger = opts.Logger
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		httpserve.LeaveBody(w, r)
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			httpbody.Skip(w, r)
 			w.Header().Set("Allow", "GET, HEAD")
 			writeJSON(w, http.StatusMethodNotAllowed, errorf(CodeMethod, "use GET").encode(PlainJSON))
 			return

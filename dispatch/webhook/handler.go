@@ -8,12 +8,10 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
-	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/httpbody"
+	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/reasoning"
-	"github.com/toolwire/toolwire/internal/secret"
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/internal/uuid"
 	"github.com/toolwire/toolwire/schema"
@@ -21,13 +19,12 @@ import (
 
 // Handler is the http.Handler for external tools. It is immutable and safe for concurrent use.
 type Handler struct {
-	opts    Options // defaults filled in
-	secrets secret.Set
-	header  string // that carries the secret; canonical
-	json    strictjson.Limits
-	known   []string // members of a body with a meaning
-	tools   map[string]*tool
-	only    *tool // when there is one tool
+	opts  Options // defaults filled in
+	guard httpserve.Guard
+	json  strictjson.Limits
+	known []string // members of a body with a meaning
+	tools map[string]*tool
+	only  *tool // when there is one tool
 }
 
 // New returns a handler that serves one or many tools; opts must hold a secret. All mistakes, of the tools and of the
@@ -44,19 +41,19 @@ func New(tools []Tool, opts *Options) (*Handler, error) {
 // function, answer.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
-		httpbody.Skip(w, r)
+		httpserve.LeaveBody(w, r)
 		w.Header().Set("Allow", http.MethodPost)
-		h.writeError(w, errorf(CodeMethod, "use POST"))
+		h.refuse(w, r, errorf(CodeMethod, "use POST"))
 		return
 	}
-	if !h.authentic(r) {
-		httpbody.Skip(w, r)
-		h.refuse(w, r, &Error{Code: CodeUnauthorized})
+	if reason := httpserve.Contained(r, h.opts.Logger, "SecretFunc", h.guard.Check); reason != "" {
+		httpserve.LeaveBody(w, r)
+		h.refuse(w, r, errorf(CodeUnauthorized, "%s", reason)) // the message is only logged
 		return
 	}
 	agentID, err := h.identity(r)
 	if err != nil {
-		httpbody.Skip(w, r)
+		httpserve.LeaveBody(w, r)
 		h.refuse(w, r, err)
 		return
 	}
@@ -91,38 +88,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	e, _ := errors.AsType[*Error](err) // no step returns another
-	if h.opts.Logger.Enabled(r.Context(), slog.LevelWarn) {
-		h.opts.Logger.LogAttrs(r.Context(), slog.LevelWarn, "webhook refused", errorAttr(e))
-	}
+	httpserve.LogRefusal(r, h.opts.Logger, "webhook refused", fmt.Sprint(e))
 	h.writeError(w, e)
-}
-
-// authentic is bare of reasons: whoever has no secret learns nothing.
-func (h *Handler) authentic(r *http.Request) bool {
-	values := r.Header[h.header]
-	if len(values) != 1 {
-		return false
-	}
-	presented := values[0]
-	if h.header == "Authorization" {
-		const scheme = "bearer "
-		if len(presented) < len(scheme) || !strings.EqualFold(presented[:len(scheme)], scheme) {
-			return false
-		}
-		presented = strings.TrimLeft(presented[len(scheme):], " ")
-	}
-	return h.accepts(r.Context(), presented)
-}
-
-// accepts accepts nobody when [Options.SecretFunc] panics. What it panics with may be a secret, and is not logged.
-func (h *Handler) accepts(ctx context.Context, presented string) (ok bool) {
-	defer func() {
-		if p := recover(); p != nil {
-			ok = false
-			h.opts.Logger.ErrorContext(ctx, "SecretFunc panicked", "panic", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
-		}
-	}()
-	return h.secrets.Has(presented)
 }
 
 func (h *Handler) identity(r *http.Request) (string, error) {
@@ -137,13 +104,13 @@ func (h *Handler) identity(r *http.Request) (string, error) {
 }
 
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	body, err := httpbody.Request(w, r, h.opts.MaxBodyBytes, time.Now().Add(h.opts.BodyTimeout))
+	body, err := httpserve.ReadBody(w, r, h.opts.MaxBodyBytes, time.Now().Add(h.opts.BodyTimeout))
 	switch {
 	case err == nil:
 		return body, nil
-	case errors.Is(err, httpbody.ErrTooLarge):
+	case errors.Is(err, httpserve.ErrTooLarge):
 		return nil, errorf(CodeBodyTooLarge, "the body has more than %d bytes", h.opts.MaxBodyBytes)
-	case errors.Is(err, httpbody.ErrTimeout):
+	case errors.Is(err, httpserve.ErrTimeout):
 		return nil, errorf(CodeBody, "the body did not arrive within %s", h.opts.BodyTimeout)
 	}
 	return nil, &Error{Code: CodeBody, Message: "the body could not be read to its end", Err: err}

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/reasoning"
-	"github.com/toolwire/toolwire/internal/secret"
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -67,7 +67,8 @@ type Options struct {
 	OnCall func(ctx context.Context, record Record)
 
 	// Logger receives a record per call, per refused request and per panic, without bodies, results, secrets or reasoning,
-	// except for the texts of errors and panics of tools, and of panics of OnCall. Default: nothing is logged.
+	// except for the texts of errors and panics of tools, and of panics of OnCall. The record of a refused request has the
+	// address of the peer and the reason. If nil, nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -141,26 +142,22 @@ func (h *Handler) configure(tools []Tool, opts *Options) error {
 
 func (h *Handler) secretOptions() (problems []error) {
 	o := &h.opts
-	h.secrets = secret.NewSet(o.Secrets, o.SecretFunc)
-	h.header = http.CanonicalHeaderKey(o.SecretHeader)
+	h.guard = httpserve.Guard{
+		Header: http.CanonicalHeaderKey(o.SecretHeader), Secrets: httpserve.NewSecrets(o.Secrets, o.SecretFunc),
+	}
 	if o.SecretHeader == "" {
-		h.header = "X-Agent-Secret"
-	} else if strings.ContainsFunc(o.SecretHeader, notTokenChar) {
+		h.guard.Header = "X-Agent-Secret"
+	} else if !httpserve.ValidHeaderName(o.SecretHeader) {
 		problems = append(problems, errors.New("Options.SecretHeader is not a header name"))
 	}
 	if len(o.Secrets) == 0 && o.SecretFunc == nil {
 		problems = append(problems, errors.New("Options.Secrets is empty: set the template's tool call secret"))
 	}
-	if slices.ContainsFunc(o.Secrets, func(s string) bool { return !secret.Usable(s) }) {
+	if slices.ContainsFunc(o.Secrets, func(s string) bool { return !httpserve.UsableSecret(s) }) {
 		problems = append(problems, errors.New("Options.Secrets has a secret that is empty, or has white space around it or control "+
 			"characters in it; is its environment variable set?"))
 	}
 	return problems
-}
-
-// notTokenChar is true for what RFC 9110 does not allow in a header name.
-func notTokenChar(c rune) bool {
-	return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", c))
 }
 
 // compile checks all tools and prepares them for calls.

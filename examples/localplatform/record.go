@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/internal/secret"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -50,7 +50,7 @@ type record struct {
 	task     task
 	platform *proxytest.Platform // nil when the run is over
 	run      *proxytest.Run      // likewise
-	token    secret.Set          // its token, also when it is over
+	token    httpserve.Secrets   // its token, also when it is over
 	before   ledger.Snapshot
 	legs     []leg
 	waiting  bool // for the first byte of an answer
@@ -113,7 +113,7 @@ func (r *record) begin(run *proxytest.Run) (err error) {
 	defer r.mu.Unlock()
 	r.id, err = strconv.Atoi(run.ID)
 	r.started, r.run, r.before = time.Now(), run, run.Ledger().Snapshot()
-	r.token = secret.NewSet([]string{run.Token}, nil)
+	r.token = httpserve.NewSecrets([]string{run.Token}, nil)
 	return err
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/toolwire/toolwire/internal/httpbody"
+	"github.com/toolwire/toolwire/internal/httpserve"
 )
 
 // public is the record as others see it.
@@ -85,11 +85,11 @@ func (h *Handler) readJSON(c *call) (Patch, problems, error) {
 	if err != nil || media != "application/json" {
 		return Patch{}, nil, invalid("body", Problem{Type: ruleJSON, Message: "Content-Type must be application/json"})
 	}
-	body, err := httpbody.Request(c.w, c.r, h.opts.MaxBodyBytes, time.Now().Add(h.opts.BodyTimeout))
+	c.read = true
+	body, err := httpserve.ReadBody(c.w, c.r, h.opts.MaxBodyBytes, time.Now().Add(h.opts.BodyTimeout))
 	if err != nil {
 		return Patch{}, nil, bodyError(c, err)
 	}
-	c.read = true
 	return readPatch(body)
 }
 
@@ -180,7 +180,7 @@ func (h *Handler) source(c *call) (answer, error) {
 // bodyError tells what the body did from what the request's end did.
 func bodyError(c *call, err error) error {
 	switch {
-	case err == httpbody.ErrTooLarge || err == httpbody.ErrTimeout || c.ctx().Err() != nil:
+	case err == httpserve.ErrTooLarge || err == httpserve.ErrTimeout || c.ctx().Err() != nil:
 		return err
 	}
 	return errBody

@@ -6,11 +6,10 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/httpbody"
+	"github.com/toolwire/toolwire/internal/httpserve"
 )
 
 // form is an upload: a file and fields.
@@ -30,61 +29,26 @@ func (h *Handler) readForm(c *call) (*form, error) {
 	if err != nil || media != "multipart/form-data" || params["boundary"] == "" {
 		return nil, invalid("body", Problem{Type: ruleForm, Message: "Content-Type must be multipart/form-data with a boundary"})
 	}
-	most := h.opts.MaxUploadBytes
-	if c.r.ContentLength > most {
-		return nil, httpbody.ErrTooLarge
-	}
-	control := http.NewResponseController(c.w)
-	_ = control.SetReadDeadline(time.Now().Add(h.opts.BodyTimeout)) // not every ResponseWriter can
-	body := &boundedReader{from: c.r.Body, left: most}
-	if c.r.Body == nil { // a request that no server made
-		body.from = http.NoBody
+	body := httpserve.OpenBody(c.w, c.r, h.opts.MaxUploadBytes, time.Now().Add(h.opts.BodyTimeout))
+	defer func() { c.read = body.Done() }()
+	if body.Err() != nil {
+		return nil, body.Err()
 	}
 	f := &form{}
-	err = h.readParts(f, multipart.NewReader(body, params["boundary"]))
+	err = h.readParts(f, multipart.NewReader(&body, params["boundary"]))
 	if err == nil { // What follows the form has no meaning, but the server would wait for it before it answers.
-		_, err = io.Copy(io.Discard, body)
+		_, err = io.Copy(io.Discard, &body)
 	}
 	if err != nil {
-		if body.err != nil { // that is why the form is broken
-			return nil, bodyError(c, body.err)
+		if body.Err() != nil { // that is why the form is broken
+			return nil, bodyError(c, body.Err())
 		}
 		if _, ok := errors.AsType[*failure](err); ok {
 			return nil, err
 		}
 		return nil, invalid("body", Problem{Type: ruleForm, Message: "is no proper multipart form"})
 	}
-	_ = control.SetReadDeadline(time.Time{}) // see httpbody.Request
-	c.read = true
 	return f, nil
-}
-
-// boundedReader remembers how reading ended.
-type boundedReader struct {
-	from io.Reader
-	left int64
-	err  error
-}
-
-func (b *boundedReader) Read(p []byte) (int, error) {
-	if b.err != nil {
-		return 0, b.err
-	}
-	if int64(len(p)) > b.left+1 {
-		p = p[:b.left+1]
-	}
-	n, err := b.from.Read(p)
-	b.left -= int64(n)
-	switch {
-	case b.left < 0:
-		err = httpbody.ErrTooLarge
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		err = httpbody.ErrTimeout
-	}
-	if err != nil && err != io.EOF {
-		b.err = err
-	}
-	return n, err
 }
 
 func (h *Handler) readParts(f *form, parts *multipart.Reader) error {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/httpbody"
+	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/uuid"
 )
 
@@ -60,7 +60,7 @@ type call struct {
 	r       *http.Request
 	account string
 	id      string // of the path, lower case
-	read    bool   // the body has been read to its end
+	read    bool   // the body has been read as far as it will be
 }
 
 func (c *call) ctx() context.Context { return c.r.Context() }
@@ -131,8 +131,9 @@ func (h *Handler) authenticate(c *call) error {
 		c.account = h.opts.InsecureAccount
 		return nil
 	}
-	key, ok := presentedKey(c.r)
-	if !ok {
+	keys, foreign := httpserve.Presented(c.r.Header, "X-Api-Key")
+	key, ok := httpserve.Single(keys)
+	if !ok || foreign {
 		return &failure{code: CodeUnauthorized, status: http.StatusUnauthorized, message: "Unauthorized"}
 	}
 	account, err := h.opts.Authenticate(c.r, key)
@@ -152,27 +153,6 @@ func (h *Handler) authenticate(c *call) error {
 	}
 	c.account = strings.ToLower(account)
 	return nil
-}
-
-// presentedKey takes the key from either header. Several that are not the same one are no key.
-func presentedKey(r *http.Request) (string, bool) {
-	keys := append([]string(nil), r.Header["X-Api-Key"]...)
-	for _, value := range r.Header["Authorization"] {
-		const scheme = "bearer "
-		if len(value) < len(scheme) || !strings.EqualFold(value[:len(scheme)], scheme) {
-			return "", false
-		}
-		keys = append(keys, strings.TrimLeft(value[len(scheme):], " "))
-	}
-	for _, key := range keys {
-		if key == "" || key != keys[0] {
-			return "", false
-		}
-	}
-	if len(keys) == 0 {
-		return "", false
-	}
-	return keys[0], true
 }
 
 // serverError is for texts that hold nothing from outside.
@@ -201,9 +181,9 @@ func (h *Handler) classify(c *call, route route, err error) *failure {
 		}
 	}
 	switch {
-	case errors.Is(err, httpbody.ErrTooLarge):
+	case errors.Is(err, httpserve.ErrTooLarge):
 		return &failure{code: CodeTooLarge, status: http.StatusRequestEntityTooLarge, message: "The body is too large"}
-	case errors.Is(err, httpbody.ErrTimeout):
+	case errors.Is(err, httpserve.ErrTimeout):
 		return &failure{code: CodeTimeout, status: http.StatusRequestTimeout, message: "The body took too long to arrive"}
 	case errors.Is(err, errBody):
 		return &failure{code: CodeBadRequest, status: http.StatusBadRequest, message: "The body could not be read to its end"}
@@ -233,7 +213,7 @@ func (h *Handler) log(c *call, route route, status int, f *failure, took time.Du
 		return
 	}
 	attrs := []slog.Attr{slog.String("method", c.r.Method), slog.String("route", route.pattern), slog.Int("status", status),
-		slog.Duration("took", took)}
+		slog.Duration("took", took), slog.String("remote", c.r.RemoteAddr)}
 	if c.account != "" {
 		attrs = append(attrs, slog.String("account", c.account))
 	}

@@ -50,8 +50,8 @@ type HandlerOptions struct {
 	Now   func() time.Time // the clock; default time.Now
 	NewID func() string    // makes the id of a new tool, a UUID; default random
 
-	// Logger receives a record per request: at level Debug, Info for refusals, Warn for 401 and 403, Error for failures of
-	// the server. Keys, bodies and source code are never in one, nor are values of panics. Default: nothing is logged.
+	// Logger receives a record per request, with the address of the peer: at level Debug, Info for refusals, Warn for 401
+	// and 403, Error for failures of the server. Keys, bodies and source code are never in one, nor are values of panics. Default: nothing is logged.
 	Logger *slog.Logger
 }
 

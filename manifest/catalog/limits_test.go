@@ -82,7 +82,7 @@ func TestLimits(t *testing.T) {
 	const form = "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.py\"\r\n\r\n" + source + "\r\n--x--\r\n"
 	t.Run("slow after the form", func(t *testing.T) {
 		s := newServer(t, nil, catalog.HandlerOptions{BodyTimeout: 20 * time.Millisecond})
-		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 		defer cancel()
 		rest, hold := io.Pipe()
 		defer context.AfterFunc(ctx, func() { _ = hold.Close() })() // the transport waits for it
@@ -145,7 +145,7 @@ func TestWithheldBody(t *testing.T) {
 	} {
 		t.Run(test.method+" "+test.path, func(t *testing.T) {
 			t.Parallel() // the transport waits to see whether a body comes
-			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 			defer cancel()
 			body, hold := io.Pipe()
 			defer context.AfterFunc(ctx, func() { _ = hold.Close() })() // the transport waits for it

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/httpbody"
+	"github.com/toolwire/toolwire/internal/httpserve"
 )
 
 const (
@@ -103,7 +103,7 @@ func (h *Handler) write(c *call, status int, body envelope) {
 		panic(err)
 	}
 	if !c.read {
-		httpbody.Skip(c.w, c.r)
+		httpserve.LeaveBody(c.w, c.r)
 	}
 	header := c.w.Header()
 	header.Set("Content-Type", "application/json")

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/toolwire/toolwire/internal/httpserve"
 )
 
 // endpoint serves a method of a route. Its error is a *failure, an *Error of a rule or of the store, or a fault.
@@ -95,9 +97,7 @@ func redirect(w http.ResponseWriter, r *http.Request, to string) {
 	if r.URL.RawQuery != "" {
 		to += "?" + r.URL.RawQuery
 	}
-	if r.ContentLength != 0 {
-		w.Header().Set("Connection", "close") // nobody has read the body
-	}
+	httpserve.LeaveBody(w, r)
 	w.Header().Set("Location", to)
 	w.WriteHeader(http.StatusTemporaryRedirect)
 }

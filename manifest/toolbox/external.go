@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpbody"
+	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/publicaddr"
-	"github.com/toolwire/toolwire/internal/secret"
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/internal/wireerror"
 )
@@ -60,7 +60,7 @@ func (b *Toolbox) post(ctx context.Context, t *tool, args json.RawMessage) (json
 	if b.options.SecretFunc != nil {
 		key = b.options.SecretFunc()
 	}
-	if !secret.Usable(key) {
+	if !httpserve.UsableSecret(key) {
 		return nil, errorf(CodeSecret, "", "Options.SecretFunc returned no secret that a header can carry")
 	}
 	body := b.body(t, args)

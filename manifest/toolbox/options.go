@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/arguments"
-	"github.com/toolwire/toolwire/internal/secret"
+	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/internal/uuid"
 	"github.com/toolwire/toolwire/schema"
@@ -112,7 +112,7 @@ func (o *Options) withDefaults() (c Options, problems []Problem) {
 	switch {
 	case c.Secret != "" && c.SecretFunc != nil:
 		bad("Secret", "contradicts SecretFunc: choose one")
-	case c.Secret != "" && !secret.Usable(c.Secret):
+	case c.Secret != "" && !httpserve.UsableSecret(c.Secret):
 		bad("Secret", "has white space around it or control characters in it, so no header can carry it")
 	}
 	positive(bad, "Timeout", &c.Timeout, 60*time.Second)

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"runtime/debug"
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/schema"
@@ -28,11 +28,14 @@ type visit struct {
 }
 
 func (v *visit) serve(r *http.Request) {
-	// Everything is looked at first, so that a request that is refused is recorded as far as it can be.
-	body, readErr := io.ReadAll(io.LimitReader(r.Body, int64(v.platform.maxBytes)+1))
-	tooLarge := len(body) > v.platform.maxBytes
+	// The body is read first, so that a request that is refused is recorded as far as it can be.
+	timeout := bodyTimeout
+	if v.run.isOver() {
+		timeout = httpserve.RefusalTime
+	}
+	body, readErr := httpserve.ReadBody(v.w, r, int64(v.platform.maxBytes), time.Now().Add(timeout))
 	var jsonErr error
-	if readErr == nil && !tooLarge {
+	if readErr == nil {
 		if jsonErr = checkObject(body); jsonErr == nil {
 			v.call.Arguments = body
 		}
@@ -51,10 +54,12 @@ func (v *visit) serve(r *http.Request) {
 		return
 	}
 	switch {
+	case readErr == httpserve.ErrTooLarge:
+		v.refuse(http.StatusRequestEntityTooLarge, "", fmt.Sprintf("the body has more than %d bytes", v.platform.maxBytes), "")
+	case readErr == httpserve.ErrTimeout:
+		v.refuse(http.StatusBadRequest, "", fmt.Sprintf("the body did not arrive within %s", timeout), "")
 	case readErr != nil:
 		v.refuse(http.StatusBadRequest, "", "the body broke off", "")
-	case tooLarge:
-		v.refuse(http.StatusRequestEntityTooLarge, "", fmt.Sprintf("the body has more than %d bytes", v.platform.maxBytes), "")
 	case jsonErr != nil:
 		v.refuse(http.StatusUnprocessableEntity, "", "the body is no JSON object: "+jsonErr.Error(), "")
 	case v.call.Trace:
@@ -63,6 +68,9 @@ func (v *visit) serve(r *http.Request) {
 		v.serveTool()
 	}
 }
+
+// bodyTimeout is how long the body of a request may take to arrive.
+const bodyTimeout = 30 * time.Second
 
 func checkObject(body []byte) error {
 	return strictjson.Read(body, strictjson.Limits{}, func(read *strictjson.Reader) error {

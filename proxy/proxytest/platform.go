@@ -41,6 +41,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -183,16 +184,19 @@ func random(n int) string {
 func (p *Platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	plane, name := splitPath(r.URL.Path)
 	if plane == "" {
+		httpserve.LeaveBody(w, r)
 		fail(w, http.StatusNotFound, "", "no such path: the base URL is followed by /tools/{name} or /traces/{type}")
 		return
 	}
 	if r.Method != http.MethodPost {
+		httpserve.LeaveBody(w, r)
 		w.Header().Set("Allow", http.MethodPost)
 		fail(w, http.StatusMethodNotAllowed, "", "use POST")
 		return
 	}
 	run := p.authenticate(r)
 	if run == nil {
+		httpserve.LeaveBody(w, r)
 		fail(w, http.StatusUnauthorized, "run_token_invalid", "the run token is missing or unknown")
 		return
 	}
@@ -218,14 +222,12 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return "", s, false
 }
 
-// authenticate accepts both documented headers. Two different tokens in one request are refused.
+// authenticate accepts both documented headers. Different tokens in one request are refused.
 func (p *Platform) authenticate(r *http.Request) *Run {
-	token := r.Header.Get("X-Pipelines-Run-Token")
-	if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
-		if token != "" && token != bearer {
-			return nil
-		}
-		token = bearer
+	tokens, _ := httpserve.Presented(r.Header, "X-Pipelines-Run-Token")
+	token, ok := httpserve.Single(tokens)
+	if !ok {
+		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

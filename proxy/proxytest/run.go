@@ -86,6 +86,13 @@ func (r *Run) Record() *Record {
 	return record
 }
 
+// isOver reports whether the token is refused.
+func (r *Run) isOver() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.over != ""
+}
+
 // admit counts the request against the run's limit: a window that slides.
 func (r *Run) admit(rate int, now time.Time) (status int, class, message string) {
 	r.mu.Lock()

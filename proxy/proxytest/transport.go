@@ -9,6 +9,7 @@ import (
 	"net/http/httptrace"
 	"strconv"
 	"syscall"
+	"time"
 )
 
 // Transport answers requests from the platform without a network, whatever host they name; see [NewTransport].
@@ -144,6 +145,9 @@ func (w *recorder) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	return w.body.Write(p)
 }
+
+// SetReadDeadline is for handlers that bound the time of a body: here the body has arrived whole.
+func (w *recorder) SetReadDeadline(time.Time) error { return nil }
 
 // Flush implements http.Flusher; there is nothing to flush.
 func (w *recorder) Flush() { w.WriteHeader(http.StatusOK) }

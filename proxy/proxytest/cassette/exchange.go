@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/httpbody"
+	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -29,9 +29,9 @@ type sender func(body []byte) (*http.Request, http.RoundTripper)
 
 // serve answers a request to the handler.
 func (c *Cassette) serve(w http.ResponseWriter, r *http.Request, to sender) {
-	body, err := httpbody.Request(w, r, int64(c.set.MaxBytes), time.Now().Add(bodyTimeout))
+	body, err := httpserve.ReadBody(w, r, int64(c.set.MaxBytes), time.Now().Add(bodyTimeout))
 	switch {
-	case errors.Is(err, httpbody.ErrTooLarge):
+	case errors.Is(err, httpserve.ErrTooLarge):
 		c.tooLarge(r).write(w)
 	case err != nil:
 		panic(http.ErrAbortHandler) // whoever sent half a request is gone

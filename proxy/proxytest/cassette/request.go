@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/toolwire/toolwire/internal/httpserve"
 )
 
 // planes are the first segments of paths below a proxy base URL.
@@ -40,18 +42,8 @@ func split(path string) (kind Kind, name, rest string) {
 
 // credentials returns the run token that a request presents, "" for none, and everything in it that could be one.
 func credentials(header http.Header) (token string, all []string) {
-	for _, value := range header.Values("Authorization") {
-		scheme, bearer, _ := strings.Cut(value, " ")
-		bearer = strings.TrimSpace(bearer)
-		if strings.EqualFold(scheme, "Bearer") && bearer != "" {
-			all = append(all, bearer)
-		}
-	}
-	for _, value := range header.Values("X-Pipelines-Run-Token") {
-		if value != "" {
-			all = append(all, value)
-		}
-	}
+	all, _ = httpserve.Presented(header, "X-Pipelines-Run-Token")
+	all = slices.DeleteFunc(all, func(one string) bool { return one == "" })
 	if len(all) > 0 {
 		token = all[0]
 	}

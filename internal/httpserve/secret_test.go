@@ -1,14 +1,14 @@
-package secret_test
+package httpserve_test
 
 import (
 	"testing"
 
-	"github.com/toolwire/toolwire/internal/secret"
+	"github.com/toolwire/toolwire/internal/httpserve"
 )
 
-func TestSet(t *testing.T) {
+func TestSecrets(t *testing.T) {
 	live := []string{"third", ""}
-	s := secret.NewSet([]string{"first", "", "second", " padded"}, func() []string { return live })
+	s := httpserve.NewSecrets([]string{"first", "", "second", " padded"}, func() []string { return live })
 	for presented, want := range map[string]bool{
 		"first": true, "second": true, "third": true,
 		"": false, "firs": false, "first ": false, "First": false, "fourth": false, " padded": false,
@@ -19,20 +19,20 @@ func TestSet(t *testing.T) {
 	}
 	live = []string{"fourth"}
 	if s.Has("third") || !s.Has("fourth") {
-		t.Error("the function is not asked anew")
+		t.Error("the function is not called again")
 	}
-	if zero := (secret.Set{}); zero.Has("") || zero.Has("x") {
+	if zero := (httpserve.Secrets{}); zero.Has("") || zero.Has("x") {
 		t.Error("the zero set accepts something")
 	}
 }
 
-func TestUsable(t *testing.T) {
+func TestUsableSecret(t *testing.T) {
 	for s, want := range map[string]bool{
 		"x": true, "with space": true, "ünïcode": true,
 		"": false, " x": false, "x\n": false, "a\r\nb": false, "a\x00b": false, "a\tb": false,
 	} {
-		if secret.Usable(s) != want {
-			t.Errorf("Usable(%q) = %t", s, !want)
+		if httpserve.UsableSecret(s) != want {
+			t.Errorf("UsableSecret(%q) = %t", s, !want)
 		}
 	}
 }

@@ -1,0 +1,56 @@
+package webhook_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/toolwire/toolwire/dispatch/webhook"
+	"github.com/toolwire/toolwire/internal/httpserve/hostiletest"
+)
+
+func TestHostileRequests(t *testing.T) {
+	hostiletest.Run(t, func(t testing.TB) hostiletest.Subject {
+		var calls atomic.Int64
+		h := newHandler(t, &webhook.Options{MaxBodyBytes: 1000}, webhook.Define("count", "",
+			func(context.Context, struct{}) (string, error) { calls.Add(1); return "done", nil }))
+		return hostiletest.Subject{
+			Handler: h, Path: "/tools", Credential: "X-Agent-Secret: " + toolSecret,
+			Header: []string{"X-Agent-Identity: " + agentUUID, "Content-Type: application/json"},
+			Body:   `{"tool":"count","arguments":{}}`, MaxBody: 1000,
+			Ran: func() int { return int(calls.Load()) },
+		}
+	}, hostiletest.Sentinels())
+}
+
+// Whoever is refused is in the log, with its address and why, and without what it presented.
+func TestRefusalsAreLogged(t *testing.T) {
+	var log bytes.Buffer
+	h := newHandler(t, &webhook.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, schedule())
+	for _, tt := range []struct {
+		name   string
+		change func(*http.Request)
+		want   string
+	}{
+		{"no secret", header("X-Agent-Secret"), "unauthorized: the header X-Agent-Secret is missing"},
+		{"wrong secret", header("X-Agent-Secret", "hunter2"), "unauthorized: the secret in the header X-Agent-Secret is not accepted"},
+		{"GET", func(r *http.Request) { r.Method = "GET" }, "method_not_allowed: use POST"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			log.Reset()
+			_, body, _ := serve(h, request(goodBody, tt.change, func(r *http.Request) { r.RemoteAddr = "192.0.2.7:4711" }))
+			for _, part := range []string{"level=WARN", `msg="webhook refused"`, tt.want, "remote=192.0.2.7:4711"} {
+				if !strings.Contains(log.String(), part) {
+					t.Errorf("%q is missing in %s", part, log.String())
+				}
+			}
+			if strings.Contains(log.String()+body, "hunter2") {
+				t.Errorf("what was presented is shown: %s %s", log.String(), body)
+			}
+		})
+	}
+}

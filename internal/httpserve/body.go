@@ -1,0 +1,127 @@
+package httpserve
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"time"
+)
+
+// What can go wrong with a body, beside the connection.
+var (
+	ErrTooLarge = errors.New("the body is too large")
+	ErrTimeout  = errors.New("the body took too long to arrive")
+)
+
+// RefusalTime is how long the server waits for the rest of a body that the handler does not read. net/http may take
+// another 500 ms to hang up, so a refused peer loses its connection in less than two seconds.
+const RefusalTime = time.Second
+
+// LeaveBody must be called before a request is answered whose body has not been read to its end. On HTTP/1 net/http
+// first reads on, up to 256 KiB: LeaveBody bounds the time of that. If the body comes in time the connection can be used
+// again; otherwise it ends after the answer. HTTP/2 needs neither, and other streams of the connection go on.
+func LeaveBody(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength == 0 || r.ProtoMajor >= 2 {
+		return
+	}
+	if http.NewResponseController(w).SetReadDeadline(time.Now().Add(RefusalTime)) != nil {
+		w.Header().Set("Connection", "close") // then the server answers before it reads on
+	}
+}
+
+// Body is the body of one request, bounded in bytes and time. Its errors are [ErrTooLarge], [ErrTimeout] and those of
+// the connection. It must not be copied after its first use.
+type Body struct {
+	w    http.ResponseWriter
+	r    *http.Request
+	left int64 // bytes of the limit
+	err  error // how reading has ended
+}
+
+// OpenBody begins to read the body of a request, of at most limit bytes, which must arrive before the deadline. The
+// deadline needs a ResponseWriter that supports read deadlines, as those of net/http do.
+func OpenBody(w http.ResponseWriter, r *http.Request, limit int64, deadline time.Time) Body {
+	b := Body{w: w, r: r, left: limit}
+	switch {
+	case r.ContentLength > limit:
+		b.fail(ErrTooLarge)
+	case r.Body == nil: // a request that no server made
+		b.err = io.EOF
+	default:
+		_ = http.NewResponseController(w).SetReadDeadline(deadline) // not every ResponseWriter can
+	}
+	return b
+}
+
+// Read implements io.Reader.
+func (b *Body) Read(p []byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	if int64(len(p)) > b.left { // one more, to see whether the body is longer
+		p = p[:b.left+1]
+	}
+	n, err := b.r.Body.Read(p)
+	if int64(n) > b.left {
+		n, err = int(b.left), ErrTooLarge
+	}
+	b.left -= int64(n)
+	if err != nil {
+		err = b.fail(err)
+	}
+	return n, err
+}
+
+// fail notes how reading ended. After [ErrTimeout] the deadline stays, since net/http reads on before it answers. After
+// the end of the body it is taken back: it could end the reading ahead, which looks as if the peer had hung up.
+func (b *Body) fail(err error) error {
+	switch {
+	case err == io.EOF:
+		_ = http.NewResponseController(b.w).SetReadDeadline(time.Time{})
+	case err == ErrTooLarge:
+		LeaveBody(b.w, b.r)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		err = ErrTimeout
+	}
+	b.err = err
+	return err
+}
+
+// Done reports whether reading has ended, at the end of the body or with an error. If it has not, the request is answered
+// after [LeaveBody].
+func (b *Body) Done() bool { return b.err != nil }
+
+// Err returns the error that ended reading, nil at the end of the body.
+func (b *Body) Err() error {
+	if b.err == io.EOF {
+		return nil
+	}
+	return b.err
+}
+
+// ReadBody reads the body of a request whole, with the limits of [OpenBody].
+func ReadBody(w http.ResponseWriter, r *http.Request, limit int64, deadline time.Time) ([]byte, error) {
+	b := OpenBody(w, r, limit, deadline)
+	if b.err != nil {
+		return nil, b.Err()
+	}
+	size := int64(512)
+	if r.ContentLength >= 0 {
+		size = r.ContentLength + 1 // one more, so that the end is seen without growing
+	}
+	body := make([]byte, 0, size)
+	for {
+		n, err := b.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		switch {
+		case err == io.EOF:
+			return body, nil
+		case err != nil:
+			return nil, err
+		}
+		if len(body) == cap(body) {
+			body = append(body, 0)[:len(body)]
+		}
+	}
+}

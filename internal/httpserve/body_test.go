@@ -1,0 +1,105 @@
+package httpserve_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/toolwire/toolwire/internal/httpserve"
+)
+
+func TestReadBody(t *testing.T) {
+	const limit = 1000
+	full, over := strings.Repeat("x", limit), strings.Repeat("x", limit+1)
+	broken := errors.New("broken")
+	for _, tt := range []struct {
+		name    string
+		body    io.Reader
+		length  int64
+		want    string
+		err     error
+		closing bool
+	}{
+		{"empty", strings.NewReader(""), 0, "", nil, false},
+		{"announced", strings.NewReader(full), limit, full, nil, false},
+		{"not announced", strings.NewReader(full), -1, full, nil, false},
+		{"byte by byte", iotest.OneByteReader(strings.NewReader(full)), -1, full, nil, false},
+		{"announced too large", iotest.ErrReader(broken), limit + 1, "", httpserve.ErrTooLarge, true},
+		{"too large", strings.NewReader(over), -1, "", httpserve.ErrTooLarge, true},
+		{"larger than announced", strings.NewReader(over), 10, "", httpserve.ErrTooLarge, true},
+		{"too slow", iotest.ErrReader(os.ErrDeadlineExceeded), -1, "", httpserve.ErrTimeout, false},
+		{"broken", iotest.ErrReader(broken), -1, "", broken, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := httptest.NewRequest("POST", "/", tt.body)
+			r.ContentLength = tt.length
+			w := httptest.NewRecorder()
+			got, err := httpserve.ReadBody(w, r, limit, time.Now().Add(time.Minute))
+			if !errors.Is(err, tt.err) || string(got) != tt.want {
+				t.Errorf("%d bytes, %v; want %d, %v", len(got), err, len(tt.want), tt.err)
+			}
+			if closing := w.Header().Get("Connection") == "close"; closing != tt.closing {
+				t.Errorf("closing: %t", closing)
+			}
+		})
+	}
+}
+
+// Which answers end the connection, and which bound the time of the body that is left.
+func TestLeaveBody(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		major     int
+		length    int64
+		deadlines bool // the ResponseWriter supports them
+		closing   bool
+		bounded   bool
+	}{
+		{"without a body", 1, 0, true, false, false},
+		{"HTTP/1", 1, 10, true, false, true},
+		{"HTTP/1, chunked", 1, -1, true, false, true},
+		{"HTTP/1, without deadlines", 1, 10, false, true, false},
+		{"HTTP/2", 2, 10, true, false, false},
+		{"HTTP/2, without deadlines", 2, 10, false, false, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := httptest.NewRequest("POST", "/", nil)
+			r.ProtoMajor, r.ContentLength = tt.major, tt.length
+			noted := &deadlines{ResponseWriter: httptest.NewRecorder()}
+			var w http.ResponseWriter = noted
+			if !tt.deadlines {
+				w = noted.ResponseWriter
+			}
+			httpserve.LeaveBody(w, r)
+			if closing := w.Header().Get("Connection") == "close"; closing != tt.closing {
+				t.Errorf("closing: %t", closing)
+			}
+			if bounded := len(noted.set) == 1 && time.Until(noted.set[0]) <= 1500*time.Millisecond; bounded != tt.bounded {
+				t.Errorf("deadlines %v", noted.set)
+			}
+		})
+	}
+}
+
+func TestTheDeadlineIsTakenBack(t *testing.T) {
+	for body, back := range map[io.Reader]bool{strings.NewReader("x"): true, iotest.ErrReader(os.ErrDeadlineExceeded): false} {
+		w := &deadlines{ResponseWriter: httptest.NewRecorder()}
+		_, _ = httpserve.ReadBody(w, httptest.NewRequest("POST", "/", body), 10, time.Now().Add(time.Minute))
+		if len(w.set) == 0 || time.Until(w.set[0]) < 50*time.Second || w.set[len(w.set)-1].IsZero() != back {
+			t.Errorf("deadlines %v", w.set)
+		}
+	}
+}
+
+type deadlines struct {
+	http.ResponseWriter
+	set []time.Time
+}
+
+func (d *deadlines) SetReadDeadline(at time.Time) error { d.set = append(d.set, at); return nil }

@@ -1,0 +1,65 @@
+package httpserve
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+)
+
+// A Guard admits requests that present an accepted secret in one header. In Authorization the secret follows "Bearer ".
+// It is immutable and safe for concurrent use.
+type Guard struct {
+	Header  string // canonical name
+	Secrets Secrets
+
+	// OptionalBearer allows "Bearer " before the secret in any other header.
+	OptionalBearer bool
+}
+
+// Check returns why a request is not admitted, without the secret, and "" if it is. The reason is for logs: a peer that
+// has no secret must not see it.
+func (g *Guard) Check(r *http.Request) (reason string) {
+	values := r.Header[g.Header]
+	switch len(values) {
+	case 0:
+		return "the header " + g.Header + " is missing"
+	case 1:
+	default:
+		return fmt.Sprintf("the header %s is given %d times", g.Header, len(values))
+	}
+	token := values[0]
+	if g.OptionalBearer || g.Header == "Authorization" {
+		var bearer bool
+		if token, bearer = CutBearer(token); !bearer && g.Header == "Authorization" {
+			return `the header Authorization does not begin with "Bearer "`
+		}
+	}
+	if token == "" {
+		return "the header " + g.Header + " has no secret"
+	}
+	if !g.Secrets.Has(token) {
+		return "the secret in the header " + g.Header + " is not accepted"
+	}
+	return ""
+}
+
+// Contained calls check. If it panics, Contained logs that and returns a reason. The value of the panic may be a secret
+// and is not logged; what names the functions of the caller that check calls.
+func Contained(r *http.Request, logger *slog.Logger, what string, check func(*http.Request) string) (reason string) {
+	defer func() {
+		if p := recover(); p != nil {
+			logger.ErrorContext(r.Context(), what+" panicked", "panic", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
+			reason = what + " panicked"
+		}
+	}()
+	return check(r)
+}
+
+// LogRefusal writes the record of a refused request, with the address of the peer.
+func LogRefusal(r *http.Request, logger *slog.Logger, message, problem string) {
+	if logger.Enabled(r.Context(), slog.LevelWarn) {
+		logger.LogAttrs(r.Context(), slog.LevelWarn, message,
+			slog.String("error", problem), slog.String("remote", r.RemoteAddr))
+	}
+}

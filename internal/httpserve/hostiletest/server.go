@@ -1,0 +1,139 @@
+package hostiletest
+
+import (
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Server serves a handler over HTTP/1 and unencrypted HTTP/2 and notes the read deadlines that are set on its
+// connections.
+type Server struct {
+	Address string
+
+	dial func() (net.Conn, error)
+
+	mu        sync.Mutex
+	deadlines []time.Duration
+}
+
+// NewServer serves handler on loopback until the test ends.
+func NewServer(t testing.TB, handler http.Handler) *Server {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{Address: listener.Addr().String()}
+	s.dial = func() (net.Conn, error) { return net.Dial("tcp", s.Address) }
+	s.start(t, listener, handler)
+	return s
+}
+
+// NewMemoryServer serves handler over net.Pipe, for synctest bubbles.
+func NewMemoryServer(t testing.TB, handler http.Handler) *Server {
+	t.Helper()
+	listener := &memoryListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+	s := &Server{Address: "memory", dial: listener.dial}
+	s.start(t, listener, handler)
+	return s
+}
+
+func (s *Server) start(t testing.TB, listener net.Listener, handler http.Handler) {
+	server := &http.Server{Handler: handler, Protocols: new(http.Protocols)}
+	server.Protocols.SetHTTP1(true)
+	server.Protocols.SetUnencryptedHTTP2(true)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(&recordingListener{listener, s}) // ends with Close
+	}()
+	t.Cleanup(func() {
+		_ = server.Close()
+		<-done
+	})
+}
+
+// ShortestDeadline returns the shortest time that a read was given on any connection, and false if every read could
+// take forever. Deadlines in the past are how net/http ends a read, and do not count.
+func (s *Server) ShortestDeadline() (time.Duration, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var shortest time.Duration
+	for _, d := range s.deadlines {
+		if shortest == 0 || d < shortest {
+			shortest = d
+		}
+	}
+	return shortest, len(s.deadlines) > 0
+}
+
+type recordingListener struct {
+	net.Listener
+	server *Server
+}
+
+func (l *recordingListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &recordingConn{conn, l.server}, nil
+}
+
+type recordingConn struct {
+	net.Conn
+	server *Server
+}
+
+func (c *recordingConn) SetReadDeadline(at time.Time) error {
+	if left := time.Until(at); !at.IsZero() && left > 0 {
+		c.server.mu.Lock()
+		c.server.deadlines = append(c.server.deadlines, left)
+		c.server.mu.Unlock()
+	}
+	return c.Conn.SetReadDeadline(at)
+}
+
+// CloseWrite lets net/http end its half of the connection first, as it does on TCP.
+func (c *recordingConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+type memoryListener struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (l *memoryListener) dial() (net.Conn, error) {
+	client, server := net.Pipe()
+	select {
+	case l.conns <- server:
+		return client, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *memoryListener) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.conns:
+		return conn, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *memoryListener) Close() error   { l.once.Do(func() { close(l.closed) }); return nil }
+func (l *memoryListener) Addr() net.Addr { return memoryAddr{} }
+
+type memoryAddr struct{}
+
+func (memoryAddr) Network() string { return "memory" }
+func (memoryAddr) String() string  { return "memory" }
