@@ -19,20 +19,40 @@ func baseEnvironment(windows bool) []string {
 // envPassthrough reads and normalizes the allowlist: upper case (ASCII letters only: others would pass as a name that
 // they are not), no space around, no duplicates.
 func (c *checker) envPassthrough(v json.RawMessage) []string {
-	var names []string
+	var d distinct
 	c.strings("envPassthrough", v, func(j int, written string) {
-		field := fmt.Sprintf("envPassthrough[%d]", j)
 		name := upper(strings.Trim(written, " \t\r\n\v\f"))
-		switch {
-		case name == "":
+		if envName(name) {
+			d.add(name)
+			return
+		}
+		field := fmt.Sprintf("envPassthrough[%d]", j)
+		if name == "" {
 			c.refuse(field, RuleEnvEmpty, "%s: empty name", field)
-		case !envName(name):
+		} else {
 			c.refuse(field, RuleEnvInvalid, "%s: invalid name %q (must match [A-Z_][A-Z0-9_]*)", field, written)
-		case !slices.Contains(names, name):
-			names = append(names, name)
 		}
 	})
-	return names
+	return d.names
+}
+
+// distinct keeps each name once, in the order in which the names came.
+type distinct struct {
+	names   []string
+	known   map[string]bool
+	lookups int // tests read it: one for each name, however many names there are
+}
+
+func (d *distinct) add(name string) {
+	d.lookups++
+	if d.known[name] {
+		return
+	}
+	if d.known == nil {
+		d.known = map[string]bool{}
+	}
+	d.known[name] = true
+	d.names = append(d.names, name)
 }
 
 func upper(s string) string {

@@ -1,12 +1,19 @@
 package cassette
 
-import "slices"
-
 // deck is a tape put in order for replay: for every request the answers it has, in turn.
 type deck struct {
 	stacks map[string]*stack
-	cards  []*card // all of them, in the order of the tape
+	cards  []*card            // all of them, in the order of the tape
+	alike  map[target][]*card // by what they call, in the same order
 }
+
+// target is what a request calls.
+type target struct {
+	kind         Kind
+	name, method string
+}
+
+func (i *Interaction) target() target { return target{i.Kind, i.Name, i.method()} }
 
 // stack are the answers to equal requests.
 type stack struct {
@@ -28,12 +35,13 @@ type card struct {
 }
 
 func newDeck(s *settings, tape *Tape) *deck {
-	d := &deck{stacks: map[string]*stack{}}
+	d := &deck{stacks: map[string]*stack{}, alike: map[target][]*card{}}
 	for index := range tape.Interactions {
 		i := tape.Interactions[index]
 		c := &card{Interaction: &i, index: index}
 		c.id = s.identify(&i, s.redact)
 		d.cards = append(d.cards, c)
+		d.alike[c.target()] = append(d.alike[c.target()], c)
 		at := d.stacks[c.id.key]
 		if at == nil {
 			at = &stack{}
@@ -144,25 +152,33 @@ func (d *deck) take(id identity, repeatLast bool) (c *card, again bool) {
 	return nil, false
 }
 
-// maxCompared bounds what is compared for one nearest call: some hundred calls, fewer if they are large.
-const maxCompared = 16 << 20
+const (
+	// maxCompared bounds what is compared for one nearest call: some hundred calls, fewer if they are large.
+	maxCompared = 16 << 20
+	// maxReported bounds what is compared for all calls of a report, shared evenly among those that are not on the tape.
+	maxReported = 1 << 30
+	// comparison is what comparing two calls counts, besides their bytes.
+	comparison = 32 << 10
+)
 
-// nearest returns the card that a request is most like, among those that usable allows, and where they differ: one for
-// the same tool, with the fewest differences. nil if there is none.
-func (d *deck) nearest(i *Interaction, id identity, usable func(*card) bool) (*card, []Change) {
-	if at := d.stacks[id.key]; at != nil {
-		if n := slices.IndexFunc(at.cards, usable); n >= 0 {
-			return at.cards[n], nil
-		}
+// nearest returns the card that a request is most like, and where they differ: the one with the same request or else, of the
+// first cards for the same tool, the one with the fewest differences. nil if there is none.
+func (d *deck) nearest(i *Interaction, id identity, most int) (*card, []Change) {
+	if at := d.stacks[id.key]; at != nil && len(at.cards) > 0 {
+		return at.cards[0], nil
 	}
-	var best *card
-	var least []Change
+	return mostLike(i, id, d.alike[i.target()], most)
+}
+
+// mostLike returns the card with the fewest differences from a request, and these. It compares no more than most, but always
+// one card. nil if there is none.
+func mostLike(i *Interaction, id identity, cards []*card, most int) (best *card, least []Change) {
 	compared := 0
-	for _, c := range d.cards {
-		if c.Kind != i.Kind || c.Name != i.Name || c.method() != i.method() || c.dropped || !usable(c) {
+	for _, c := range cards {
+		if c.dropped {
 			continue
 		}
-		if compared += 32<<10 + len(c.id.key) + len(id.key); best != nil && compared > maxCompared {
+		if compared += comparison + len(c.id.key) + len(id.key); best != nil && compared > most {
 			break
 		}
 		changes := differences(c, i, id)

@@ -177,7 +177,7 @@ func (c *Cassette) receipt(i *Interaction) *reply {
 // noMatch refuses a request that is not on the tape. The answer names members, never values.
 func (c *Cassette) noMatch(i *Interaction, id identity) *reply {
 	text := fmt.Sprintf("%s is not on the tape with these arguments", i.Name)
-	nearest, changes := c.deck.nearest(i, id, func(*card) bool { return true })
+	nearest, changes := c.deck.nearest(i, id, maxCompared)
 	switch {
 	case nearest == nil:
 		text = fmt.Sprintf("%s is not on the tape", i.Name)

@@ -260,6 +260,38 @@ func TestNearestIsBounded(t *testing.T) {
 	}
 }
 
+// So is what a report compares: the work of a call that is not on the tape does not grow with the tape and the run.
+func TestReportIsBounded(t *testing.T) {
+	for _, test := range []struct {
+		name         string
+		taped, calls int
+	}{
+		{"each replaces another", 2000, 2000},
+		{"more than on the tape", 1000, 3000},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			lines := []string{head}
+			for i := range test.taped {
+				lines = append(lines, call(i+1, "get", fmt.Sprintf(`{"id":%d}`, i), `1`))
+			}
+			c := newCassette(t, tape(t, append(lines, tail(test.taped))...), nil)
+			for i := range test.calls {
+				if got := post(t, c, "/tools/get", fmt.Sprintf(`{"id":"other %d"}`, i), token); got.status != 409 {
+					t.Fatalf("%+v", got)
+				}
+			}
+			var report *cassette.Report
+			allocations := testing.AllocsPerRun(1, func() { report = c.Report() })
+			if allocations > 1_000_000 {
+				t.Errorf("%.0f allocations", allocations)
+			}
+			if n := len(report.Deviations); n != test.calls {
+				t.Errorf("%d deviations", n)
+			}
+		})
+	}
+}
+
 // deviants are agents that do not do what is on the tape.
 func TestDeviations(t *testing.T) {
 	get := func(p *proxy.Client, id string) (json.RawMessage, error) {

@@ -154,14 +154,14 @@ func (c *Cassette) Report() *Report {
 	if c.set.Mode == Compare {
 		c.deck.pair(c.seen)
 	}
-	missing := map[*card]bool{}
-	if c.set.Mode != ReplayOrForward {
-		for _, card := range c.deck.cards {
-			if !card.taken && !card.dropped && !card.superseded && card.Broken != Abandoned && !c.set.loose(card.Interaction) {
-				missing[card] = true
-			}
+	left := newLeftOver(c)
+	var strays []*seen
+	for _, s := range c.seen {
+		if s.answer == nil && !s.local && !c.set.loose(&s.Interaction) && c.set.Mode != ReplayOrForward && !s.superseded {
+			strays = append(strays, s)
 		}
 	}
+	most := min(maxCompared, maxReported/max(1, len(strays)))
 	for _, s := range c.seen {
 		switch {
 		case s.answer != nil:
@@ -169,16 +169,16 @@ func (c *Cassette) Report() *Report {
 			if c.set.Mode == Compare {
 				r.answer(c.set, s)
 			}
-		case s.local || c.set.loose(&s.Interaction) || c.set.Mode == ReplayOrForward || s.superseded:
-		default:
-			r.unexpected(c.deck, s, missing)
+		case len(strays) > 0 && s == strays[0]:
+			strays = strays[1:]
+			r.unexpected(c.deck, left, s, most)
 		}
 	}
 	if c.set.Mode == Replay || c.set.Mode == Compare {
 		r.order(c.seen)
 	}
 	for _, card := range c.deck.cards {
-		if missing[card] {
+		if left.has[card] {
 			r.Deviations = append(r.Deviations, Deviation{
 				Kind: NeverMade, Text: fmt.Sprintf("%s was not called as on the tape", card.Name), Tape: card.Interaction,
 			})
@@ -187,18 +187,56 @@ func (c *Cassette) Report() *Report {
 	return r
 }
 
+// leftOver are the calls on the tape that the run did not make.
+type leftOver struct {
+	has   map[*card]bool
+	alike map[target][]*card // the same, in the order of the tape
+}
+
+func newLeftOver(c *Cassette) *leftOver {
+	left := &leftOver{has: map[*card]bool{}, alike: map[target][]*card{}}
+	if c.set.Mode == ReplayOrForward {
+		return left
+	}
+	for _, card := range c.deck.cards {
+		if !card.taken && !card.dropped && !card.superseded && card.Broken != Abandoned && !c.set.loose(card.Interaction) {
+			left.has[card] = true
+			left.alike[card.target()] = append(left.alike[card.target()], card)
+		}
+	}
+	return left
+}
+
+// take removes and returns the call that s most likely replaces, and where they differ. nil if there is none.
+func (l *leftOver) take(d *deck, s *seen, most int) (best *card, changes []Change) {
+	if at := d.stacks[s.id.key]; at != nil {
+		if n := slices.IndexFunc(at.cards[at.taken:], func(c *card) bool { return l.has[c] }); n >= 0 {
+			best = at.cards[at.taken+n]
+		}
+	}
+	of := s.target()
+	if best == nil {
+		best, changes = mostLike(&s.Interaction, s.id, l.alike[of], most)
+	}
+	if best != nil {
+		delete(l.has, best)
+		n := slices.Index(l.alike[of], best)
+		l.alike[of] = slices.Delete(l.alike[of], n, n+1)
+	}
+	return best, changes
+}
+
 // unexpected reports a call that is not on the tape, together with the one that it most likely replaces.
-func (r *Report) unexpected(d *deck, s *seen, missing map[*card]bool) {
+func (r *Report) unexpected(d *deck, left *leftOver, s *seen, most int) {
 	deviation := Deviation{Kind: Changed, Run: &s.Interaction, Text: "the arguments are not those on the tape"}
-	nearest, changes := d.nearest(&s.Interaction, s.id, func(c *card) bool { return missing[c] })
+	nearest, changes := left.take(d, s, most)
 	if nearest != nil {
-		delete(missing, nearest)
 		if len(changes) == 1 && changes[0].Pointer == actorHeader {
 			deviation.Text = "the sub-agent is not the one on the tape"
 		}
 	} else {
 		deviation.Kind = NotOnTape
-		nearest, changes = d.nearest(&s.Interaction, s.id, func(*card) bool { return true })
+		nearest, changes = d.nearest(&s.Interaction, s.id, most)
 		switch {
 		case nearest == nil:
 			deviation.Text = fmt.Sprintf("the tape has no call of %s", s.Name)
