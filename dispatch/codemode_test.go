@@ -167,7 +167,6 @@ func TestCodeMode(t *testing.T) {
 		}
 	})
 	t.Run("SIGTERM", func(t *testing.T) {
-		start := time.Now()
 		got := runCode(t, with("_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"wait"}`), func(cmd *exec.Cmd) {
 			reader, writer, err := os.Pipe()
 			if err != nil {
@@ -180,8 +179,8 @@ func TestCodeMode(t *testing.T) {
 				_, _ = io.Copy(io.Discard, reader)
 			}()
 		})
-		if got.status != 1 || time.Since(start) > 2*time.Second {
-			t.Errorf("status %d after %s", got.status, time.Since(start))
+		if got.status != 1 { // -1 is that of a process that the signal ended
+			t.Errorf("status %d", got.status)
 		}
 	})
 }

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/webhook"
+	"github.com/toolwire/toolwire/internal/pipenet"
 )
 
 func TestDeadline(t *testing.T) {
@@ -198,49 +199,53 @@ func TestDetailLogs(t *testing.T) {
 
 var _ http.Handler = (*webhook.Handler)(nil)
 
-// A read deadline for the body must not be taken for a caller that hangs up. This needs a server, and so a real clock.
+// A read deadline for the body must not be taken for a caller that hangs up.
 func TestToolsOutliveTheBodyTimeout(t *testing.T) {
-	slow := webhook.Define("slow", "", func(ctx context.Context, _ struct{}) (string, error) {
-		select {
-		case <-ctx.Done():
-			return "", ctx.Err()
-		case <-time.After(300 * time.Millisecond):
-			return "done", nil
+	synctest.Test(t, func(t *testing.T) {
+		slow := webhook.Define("slow", "", func(ctx context.Context, _ struct{}) (string, error) {
+			select {
+			case <-ctx.Done():
+				return "", ctx.Err()
+			case <-time.After(30 * time.Second):
+				return "done", nil
+			}
+		})
+		server := pipenet.Serve(t, newHandler(t, &webhook.Options{BodyTimeout: 10 * time.Second}, slow))
+		transport := &http.Transport{DialContext: server.Dial}
+		defer transport.CloseIdleConnections()
+		r, err := http.NewRequest("POST", "http://localhost/", strings.NewReader(`{"arguments":{}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = request("").Header
+		response, err := transport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = response.Body.Close() }()
+		if body, _ := io.ReadAll(response.Body); string(body) != `"done"` {
+			t.Errorf("%d %s", response.StatusCode, body)
 		}
 	})
-	server := httptest.NewServer(newHandler(t, &webhook.Options{BodyTimeout: 100 * time.Millisecond}, slow))
-	defer server.Close()
-	r, err := http.NewRequest("POST", server.URL, strings.NewReader(`{"arguments":{}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header = request("").Header
-	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	if body, _ := io.ReadAll(response.Body); string(body) != `"done"` {
-		t.Errorf("%d %s", response.StatusCode, body)
-	}
 }
 
 func TestABodyThatDoesNotArrive(t *testing.T) {
-	server := httptest.NewServer(newHandler(t, &webhook.Options{BodyTimeout: 100 * time.Millisecond}, schedule()))
-	defer server.Close()
-	conn, err := net.Dial("tcp", server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nX-Agent-Secret: %s\r\nX-Agent-Identity: %s\r\nContent-Length: 100\r\n\r\n{", toolSecret, agentUUID)
-	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
-	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	if body, _ := io.ReadAll(response.Body); response.StatusCode != 400 || !strings.Contains(string(body), "did not arrive within 100ms") {
-		t.Errorf("%d %s", response.StatusCode, body)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		conn, err := pipenet.Serve(t, newHandler(t, &webhook.Options{BodyTimeout: 10 * time.Second}, schedule())).Dial(t.Context(), "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }()
+		start := time.Now()
+		fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nX-Agent-Secret: %s\r\nX-Agent-Identity: %s\r\nContent-Length: 100\r\n\r\n{", toolSecret, agentUUID)
+		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = response.Body.Close() }()
+		body, _ := io.ReadAll(response.Body)
+		if took := time.Since(start); response.StatusCode != 400 || !strings.Contains(string(body), "did not arrive within 10s") || took != 10*time.Second {
+			t.Errorf("%d %s after %s", response.StatusCode, body, took)
+		}
+	})
 }

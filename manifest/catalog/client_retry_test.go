@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/pipenet"
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
@@ -256,55 +257,18 @@ func TestClientWaits(t *testing.T) {
 	})
 }
 
-// pipes are connections in memory between net/http's client and server, so that waits take no time.
-type pipes struct {
-	dialled chan net.Conn
-	closed  chan struct{}
-}
-
-func (p pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	near, far := net.Pipe()
-	select {
-	case p.dialled <- far:
-		return near, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func (p pipes) Accept() (net.Conn, error) {
-	select {
-	case conn := <-p.dialled:
-		return conn, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p pipes) Close() error   { close(p.closed); return nil }
-func (p pipes) Addr() net.Addr { return &net.UnixAddr{} }
-
-// servePipes starts a server within a bubble.
-func servePipes(t *testing.T, handler http.HandlerFunc) pipes {
-	p := pipes{make(chan net.Conn), make(chan struct{})}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Hour}
-	go func() { _ = server.Serve(p) }()
-	t.Cleanup(func() { _ = server.Close() })
-	return p
-}
-
 // Over a connection it is known how far a request got.
 func TestClientRepeatsOverConnections(t *testing.T) {
 	for operation, want := range map[string]int{"get": 2, "update": 2, "create": 1, "upload": 1, "delete": 1} {
 		t.Run(operation, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var asked atomic.Int32
-				p := servePipes(t, func(w http.ResponseWriter, _ *http.Request) {
+				p := pipenet.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					asked.Add(1)
 					conn, _, _ := http.NewResponseController(w).Hijack()
 					_ = conn.Close()
-				})
-				transport := &http.Transport{DisableKeepAlives: true, DialContext: p.dial}
+				}))
+				transport := &http.Transport{DisableKeepAlives: true, DialContext: p.Dial}
 				c := newClient(t, "http://localhost", &catalog.ClientOptions{MaxAttempts: 2, Transport: transport})
 				failedWith(t, clientCalls[operation](t.Context(), c), catalog.CodeUnreachable)
 				if got := int(asked.Load()); got != want {
@@ -319,12 +283,12 @@ func TestClientRepeatsOverConnections(t *testing.T) {
 func TestClientRepeatsPostsThatWereNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0
-		p := servePipes(t, answerWith(200, calculatorItem))
+		p := pipenet.Serve(t, answerWith(200, calculatorItem))
 		transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			if tries++; tries == 1 {
 				return nil, errDial
 			}
-			return p.dial(ctx, network, address)
+			return p.Dial(ctx, network, address)
 		}}
 		c := newClient(t, "http://localhost", &catalog.ClientOptions{MaxAttempts: 2, Transport: transport})
 		if _, err := c.Create(t.Context(), calculatorTool()); err != nil || tries != 2 {

@@ -20,8 +20,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/pipenet"
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
@@ -407,28 +409,35 @@ func TestClientDoesNotFollowRedirects(t *testing.T) {
 }
 
 func TestClientCancellationAndSlowServers(t *testing.T) {
-	hang := make(chan struct{})
-	defer close(hang)
-	arrived := make(chan struct{}, 1)
-	wait := func(r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // until then the server does not see the client go
-		arrived <- struct{}{}
-		select {
-		case <-r.Context().Done():
-		case <-hang:
-		}
-	}
-	slowHead := func(_ http.ResponseWriter, r *http.Request) { wait(r) }
-	slowBody := func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
+	slowHead := func(w http.ResponseWriter, r *http.Request, wait func()) { wait() }
+	slowBody := func(w http.ResponseWriter, r *http.Request, wait func()) {
 		_, _ = io.WriteString(w, `[{"id":`)
 		_ = http.NewResponseController(w).Flush()
-		wait(r)
+		wait()
 	}
-	for name, handler := range map[string]http.HandlerFunc{"before the answer": slowHead, "within the answer": slowBody} {
-		t.Run("canceled "+name, func(t *testing.T) {
+	for name, handler := range map[string]func(http.ResponseWriter, *http.Request, func()){"before the answer": slowHead, "within the answer": slowBody} {
+		// within runs a test in a bubble, with a client of a server that answers after an hour.
+		within := func(what string, timeout time.Duration, test func(t *testing.T, c *catalog.Client, arrived chan struct{})) {
+			t.Run(what+" "+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					arrived := make(chan struct{}, 1)
+					server := pipenet.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						_, _ = io.Copy(io.Discard, r.Body) // until then the server does not see the client go
+						handler(w, r, func() {
+							arrived <- struct{}{}
+							select {
+							case <-r.Context().Done():
+							case <-time.After(time.Hour):
+							}
+						})
+					}))
+					transport := &http.Transport{DisableKeepAlives: true, DialContext: server.Dial}
+					test(t, newClient(t, "http://localhost", &catalog.ClientOptions{MaxAttempts: 1, Timeout: timeout, Transport: transport}), arrived)
+				})
+			})
+		}
+		within("canceled", 0, func(t *testing.T, c *catalog.Client, arrived chan struct{}) {
 			ctx, cancel := context.WithCancel(t.Context())
-			c := serveClient(t, nil, handler)
 			go func() { <-arrived; cancel() }()
 			_, err := c.List(ctx, nil)
 			failedWith(t, err, catalog.CodeCanceled)
@@ -436,24 +445,25 @@ func TestClientCancellationAndSlowServers(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
-		t.Run("slow "+name, func(t *testing.T) {
-			c := serveClient(t, &catalog.ClientOptions{Timeout: 50 * time.Millisecond}, handler)
+		within("slow", 7*time.Second, func(t *testing.T, c *catalog.Client, arrived chan struct{}) {
+			start := time.Now()
 			err := clientCalls["create"](t.Context(), c)
 			<-arrived
 			failedWith(t, err, catalog.CodeTimeout)
 			if errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "ClientOptions.Timeout") ||
-				!strings.Contains(err.Error(), "may have been created") {
-				t.Errorf("got %v", err)
+				!strings.Contains(err.Error(), "may have been created") || time.Since(start) != 7*time.Second {
+				t.Errorf("got %v after %s", err, time.Since(start))
 			}
 		})
-		t.Run("deadline "+name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		within("deadline", 0, func(t *testing.T, c *catalog.Client, arrived chan struct{}) {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
-			err := clientCalls["list"](ctx, serveClient(t, nil, handler))
+			start := time.Now()
+			err := clientCalls["list"](ctx, c)
 			<-arrived
 			failedWith(t, err, catalog.CodeTimeout)
-			if !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("got %v", err)
+			if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 5*time.Second {
+				t.Errorf("got %v after %s", err, time.Since(start))
 			}
 		})
 	}

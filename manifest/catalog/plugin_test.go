@@ -2,11 +2,12 @@ package catalog_test
 
 import (
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire/internal/nightly"
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
@@ -151,33 +152,35 @@ func TestRefusedFiles(t *testing.T) {
 	}
 }
 
-// TestHostileFiles makes sure that no file of the largest size takes long, whatever is in it. Each takes about 50 ms; the limit
-// leaves room for slow machines, and finds what is not linear.
+// TestHostileFiles makes sure that what a large file takes grows with its size, whatever is in it.
 func TestHostileFiles(t *testing.T) {
-	size := 1 << 20
-	if raceDetector { // makes it twenty times as slow, and has nothing to find here that depends on the size
-		size /= 8
+	hostile := func(size int) map[string]string {
+		fill := func(unit string) string { return strings.Repeat(unit, size/len(unit)) }
+		return map[string]string{
+			"brackets": fill("("), "f-strings": fill(`f"{`), "nested f-strings": fill(`f'''{f"{`), "formats": `f"` + fill("{x:"),
+			"quotes": fill("'"), "triple quotes": fill("'''"), "backslashes": fill(`\`), "continuations": fill("\\\n"),
+			"indents": "if x:\n" + fill(" "), "blocks": fill("if x:\n "), "semicolons": fill("a=1;"), "lines": fill("a=1\n"),
+			"bases": "class A(" + fill("B,"), "closed bases": "class A(" + fill("B,") + "): pass", "decorators": fill("@a\n"),
+			"classes": fill("class A(B):pass\n"), "attributes": "class A(B):\n" + fill(" a='b'\n"),
+			"concatenation": "class A(B):\n name=(" + fill("'a'") + ")",
+			"aliases":       fill("from gllm_plugin import tool_plugin as b\n"), "decorated": "from gllm_plugin import tool_plugin as b\n" +
+				fill("@x\nclass A(B):pass\n"),
+			"chain": fill("class A(A):pass\n"), "escapes": "class A(B): name='" + fill(`\x41`) + "'", "names in strings": "f'" +
+				fill(`\N{`) + "'",
+			"words": fill("a "), "long name": fill("a"), "numbers": fill("1_"), "carriage returns": fill("\r"), "form feeds": fill("\f"), "letters": fill("名"),
+		}
 	}
-	fill := func(unit string) string { return strings.Repeat(unit, size/len(unit)) }
-	for name, source := range map[string]string{
-		"brackets": fill("("), "f-strings": fill(`f"{`), "nested f-strings": fill(`f'''{f"{`), "formats": `f"` + fill("{x:"),
-		"quotes": fill("'"), "triple quotes": fill("'''"), "backslashes": fill(`\`), "continuations": fill("\\\n"),
-		"indents": "if x:\n" + fill(" "), "blocks": fill("if x:\n "), "semicolons": fill("a=1;"), "lines": fill("a=1\n"),
-		"bases": "class A(" + fill("B,"), "closed bases": "class A(" + fill("B,") + "): pass", "decorators": fill("@a\n"),
-		"classes": fill("class A(B):pass\n"), "attributes": "class A(B):\n" + fill(" a='b'\n"),
-		"concatenation": "class A(B):\n name=(" + fill("'a'") + ")",
-		"aliases":       fill("from gllm_plugin import tool_plugin as b\n"), "decorated": "from gllm_plugin import tool_plugin as b\n" +
-			fill("@x\nclass A(B):pass\n"),
-		"chain": fill("class A(A):pass\n"), "escapes": "class A(B): name='" + fill(`\x41`) + "'", "names in strings": "f'" +
-			fill(`\N{`) + "'",
-		"words": fill("a "), "long name": fill("a"), "numbers": fill("1_"), "carriage returns": fill("\r"), "form feeds": fill("\f"), "letters": fill("名"),
-	} {
+	allocated := func(source string) uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _ = catalog.CheckPlugin("a.py", []byte(source), &catalog.PluginOptions{MaxBytes: 2 * len(source)}) // either will do
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	for name, source := range hostile(nightly.Or(128<<10, 1<<20)) {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			start := time.Now()
-			_, _ = catalog.CheckPlugin("a.py", []byte(source), &catalog.PluginOptions{MaxBytes: 2 * size}) // either will do
-			if took := time.Since(start); took > 10*time.Second {
-				t.Errorf("it took %s", took)
+			if spent := allocated(source); spent > 1<<20+64*uint64(len(source)) {
+				t.Errorf("%d bytes allocated for %d", spent, len(source))
 			}
 		})
 	}

@@ -30,12 +30,18 @@ type Import struct{ Module, Name, As string }
 
 // Read reads a source: valid UTF-8 without NUL and byte order mark. The error is an [*Error].
 func Read(source []byte) (*Module, error) {
+	mod, _, err := read(source)
+	return mod, err
+}
+
+// read is Read, and tells how many bytes it looked at: some for each byte of the source.
+func read(source []byte) (_ *Module, reads int, _ error) {
 	mod := &structure{blocks: []block{{kind: moduleBlock}}}
 	s := &scanner{src: source, mod: mod}
 	if err := s.scan(); err != nil {
-		return nil, err
+		return nil, s.reads, err
 	}
-	return &mod.Module, nil
+	return &mod.Module, s.reads, nil
 }
 
 // block is what the lines of one indentation belong to.

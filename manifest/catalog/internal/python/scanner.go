@@ -70,6 +70,8 @@ type scanner struct {
 	any  bool
 	line line
 	mod  *structure
+
+	reads int // bytes that were looked at; tests read it
 }
 
 // fail makes an error about a place.
@@ -86,6 +88,7 @@ func (s *scanner) fail(pos int, format string, args ...any) error {
 
 // at returns the byte that many places on, 0 beyond the end. Sources have no NUL.
 func (s *scanner) at(ahead int) byte {
+	s.reads++
 	if s.pos+ahead < len(s.src) {
 		return s.src[s.pos+ahead]
 	}
