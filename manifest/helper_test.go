@@ -89,7 +89,7 @@ func behave(behaviour string, args []string) int {
 		}
 		_ = child.Wait()
 	case "print-and-leave": // print-and-leave <n>: the same as print, but a process stays behind that holds the pipes
-		child := exec.Command(os.Args[0], "tool", "sleep", "30s")
+		child := exec.Command(os.Args[0], "tool", "sleep", "10m")
 		child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
 		if err := child.Start(); err != nil {
 			return 1
@@ -112,10 +112,23 @@ func behave(behaviour string, args []string) int {
 		fmt.Fprint(f, "<"+args[0])
 		pause(args[2])
 		fmt.Fprint(f, args[0]+">")
+	case "meet": // meet <file> <n> <duration>: come, wait until n have come, stay and go
+		f, err := os.OpenFile(args[0], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return 1
+		}
+		fmt.Fprint(f, "<")
+		n, _ := strconv.Atoi(args[1])
+		for came := 0; came < n; pause("1ms") {
+			log, _ := os.ReadFile(args[0])
+			came = strings.Count(string(log), "<")
+		}
+		pause(args[2])
+		fmt.Fprint(f, ">")
 	case "suicide": // end by SIGKILL
 		p, _ := os.FindProcess(os.Getpid())
 		_ = p.Kill()
-		pause("10s")
+		pause("10m")
 	case "close-stdout": // close both outputs and go on for <duration>
 		_ = os.Stdout.Close()
 		_ = os.Stderr.Close()
@@ -192,7 +205,7 @@ func run(t testing.TB, e entry, args any, options *manifest.Options) *manifest.R
 // await reads a file that a tool writes, and waits for it.
 func await(t testing.TB, file string) string {
 	t.Helper()
-	for range 2000 {
+	for range 60_000 { // five minutes
 		if data, err := os.ReadFile(file); err == nil {
 			return string(data)
 		}

@@ -30,7 +30,7 @@ func gone(t testing.TB, pidFile string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 400 {
+	for range 60_000 { // five minutes
 		if !running(pid) {
 			return
 		}
@@ -64,7 +64,7 @@ func nothingLeft(t testing.TB) {
 	goroutines, files := runtime.NumGoroutine(), openFiles()
 	t.Cleanup(func() {
 		var now, open int
-		for range 400 {
+		for range 60_000 { // five minutes
 			now, open = runtime.NumGoroutine(), openFiles()
 			if now <= goroutines && open <= files {
 				break

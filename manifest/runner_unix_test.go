@@ -18,15 +18,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/nightly"
 	"github.com/toolwire/toolwire/manifest"
 )
 
 // repeat runs one tool often, eight at once, and gives each result to check.
 func repeat(t *testing.T, e entry, args any, times int, check func(*manifest.Result) error) {
 	t.Helper()
-	if testing.Short() || raceDetector {
-		times /= 10
-	}
 	nothingLeft(t)
 	m := load(t, &manifest.Options{MaxParallel: 8}, e)
 	calls := make([]manifest.Call, times)
@@ -46,9 +44,9 @@ func repeat(t *testing.T, e entry, args any, times int, check func(*manifest.Res
 	}
 }
 
-// What depends on who is faster, the program or the one that runs it, is run 500 times.
+// What depends on who is faster, the program or the one that runs it, is run 500 times by .ci/nightly, else 50 times.
 func TestRacesAreNeverLost(t *testing.T) {
-	const often = 500
+	often, large := nightly.Or(50, 500), nightly.Or(10, 100)
 	t.Run("exits at once without reading a small input", func(t *testing.T) {
 		repeat(t, tool("say", `{"ok":true}`, "", "0"), json.RawMessage(`{"a":1}`), often, func(r *manifest.Result) error {
 			if r.Err != nil || string(r.Output) != `{"ok":true}` {
@@ -98,7 +96,7 @@ func TestRacesAreNeverLost(t *testing.T) {
 		})
 	})
 	t.Run("never reads a megabyte of input", func(t *testing.T) {
-		repeat(t, tool("say", `{"ok":true}`, "", "0"), megabyte(), 100, func(r *manifest.Result) error {
+		repeat(t, tool("say", `{"ok":true}`, "", "0"), megabyte(), large, func(r *manifest.Result) error {
 			if r.Err != nil || string(r.Output) != `{"ok":true}` {
 				return fmt.Errorf("output %q, err %v", r.Output, r.Err)
 			}
@@ -106,7 +104,7 @@ func TestRacesAreNeverLost(t *testing.T) {
 		})
 	})
 	t.Run("fails and never reads a megabyte of input", func(t *testing.T) {
-		repeat(t, tool("say", "", "boom", "3"), megabyte(), 100, func(r *manifest.Result) error {
+		repeat(t, tool("say", "", "boom", "3"), megabyte(), large, func(r *manifest.Result) error {
 			if r.ExitCode != 3 || manifest.ToolMessage(r) != `{"error":"boom"}` {
 				return fmt.Errorf("exit %d, err %v", r.ExitCode, r.Err)
 			}
@@ -143,8 +141,28 @@ func TestLargeInputAndOutput(t *testing.T) {
 	})
 }
 
+// forever is how long programs run that a call has to end.
+const forever = "10m"
+
+// sufficient returns the first time-out that is long enough for what a program has to do before it: how long that takes
+// depends on the machine.
+func sufficient(t *testing.T, enough func(timeout time.Duration) bool) time.Duration {
+	t.Helper()
+	for timeout := 250 * time.Millisecond; timeout < 5*time.Minute; timeout *= 3 {
+		if enough(timeout) {
+			return timeout
+		}
+	}
+	t.Fatal("the program does not begin")
+	return 0
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}
+
 func TestTimeout(t *testing.T) {
-	const timeout = 500 * time.Millisecond
 	const (
 		none = iota
 		inGroup
@@ -155,33 +173,36 @@ func TestTimeout(t *testing.T) {
 		e     func(file string) entry
 		child int
 	}{
-		{"sleeper", func(string) entry { return tool("sleep", "30s") }, none},
-		{"closed its outputs and goes on", func(string) entry { return tool("close-stdout", "30s") }, none},
-		{"grandchild holds the pipes", func(f string) entry { return tool("parent", "sleep", "stay", f, "30s") }, inGroup},
-		{"grandchild in its own session holds the pipes", func(f string) entry { return tool("parent", "sleep", "stay-session", f, "30s") }, inOwnSession},
-		{"grandchild ignores SIGTERM", func(f string) entry { return tool("parent", "stubborn", "stay", f, "30s", f+"2") }, inGroup},
+		{"sleeper", func(string) entry { return tool("sleep", forever) }, none},
+		{"closed its outputs and goes on", func(string) entry { return tool("close-stdout", forever) }, none},
+		{"grandchild holds the pipes", func(f string) entry { return tool("parent", "sleep", "stay", f, forever) }, inGroup},
+		{"grandchild in its own session holds the pipes", func(f string) entry { return tool("parent", "sleep", "stay-session", f, forever) }, inOwnSession},
+		{"grandchild ignores SIGTERM", func(f string) entry { return tool("parent", "stubborn", "stay", f+"1", forever, f) }, inGroup},
 		{"shell pipeline", func(string) entry {
-			return entry{"name": "t", "command": []string{"/bin/sh", "-c", "cat | (sleep 30; cat) | cat"}}
+			return entry{"name": "t", "command": []string{"/bin/sh", "-c", "cat | (sleep 600; cat) | cat"}}
 		}, none},
-		{"shell with a sleep", func(string) entry { return entry{"name": "t", "command": []string{"/bin/sh", "-c", "sleep 30; true"}} }, none},
+		{"shell with a sleep", func(string) entry { return entry{"name": "t", "command": []string{"/bin/sh", "-c", "sleep 600; true"}} }, none},
 		{"input nobody reads", func(string) entry {
-			return entry{"name": "t", "command": []string{"/bin/sh", "-c", "exec sleep 30"}}
+			return entry{"name": "t", "command": []string{"/bin/sh", "-c", "exec sleep 600"}}
 		}, none},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			nothingLeft(t)
-			file := filepath.Join(t.TempDir(), "pid")
-			begin := time.Now()
-			r := run(t, tt.e(file), megabyte(), &manifest.Options{Timeout: timeout})
-			took := time.Since(begin)
+			var file string
+			var r *manifest.Result
+			timeout := sufficient(t, func(timeout time.Duration) bool {
+				file = filepath.Join(t.TempDir(), "pid")
+				r = run(t, tt.e(file), megabyte(), &manifest.Options{Timeout: timeout})
+				return tt.child == none || exists(file)
+			})
 			if code(t, r.Err) != manifest.CodeTimeout || manifest.ToolMessage(r) != `{"error":"tool timed out"}` {
 				t.Errorf("err = %v", r.Err)
 			}
 			if errors.Is(r.Err, context.DeadlineExceeded) || errors.Is(r.Err, context.Canceled) {
 				t.Error("the tool's timeout looks like the caller's context")
 			}
-			if took < timeout || took > timeout+2*time.Second {
-				t.Errorf("took %v, timeout %v", took, timeout)
+			if r.Duration < timeout { // how much longer it took depends on the machine
+				t.Errorf("took %v, timeout %v", r.Duration, timeout)
 			}
 			switch tt.child {
 			case inGroup:
@@ -196,9 +217,14 @@ func TestTimeout(t *testing.T) {
 func TestTerminateComesBeforeKill(t *testing.T) {
 	nothingLeft(t)
 	t.Run("a polite program may clean up", func(t *testing.T) {
-		file := filepath.Join(t.TempDir(), "cleaned")
-		r := run(t, tool("polite", file).with("timeoutSec", 1), nil, &manifest.Options{Grace: 10 * time.Second})
-		if code(t, r.Err) != manifest.CodeTimeout || r.ExitCode != 0 || r.Duration > 5*time.Second {
+		var file string
+		var r *manifest.Result
+		sufficient(t, func(timeout time.Duration) bool {
+			file = filepath.Join(t.TempDir(), "cleaned")
+			r = run(t, tool("polite", file), nil, &manifest.Options{Timeout: timeout, Grace: 5 * time.Minute})
+			return exists(file + ".ready")
+		})
+		if code(t, r.Err) != manifest.CodeTimeout || r.ExitCode != 0 {
 			t.Errorf("err %v, exit %d after %v", r.Err, r.ExitCode, r.Duration)
 		}
 		await(t, file)
@@ -207,12 +233,17 @@ func TestTerminateComesBeforeKill(t *testing.T) {
 		}
 	})
 	t.Run("a stubborn one is killed after the grace", func(t *testing.T) {
-		file := filepath.Join(t.TempDir(), "pid")
-		r := run(t, tool("stubborn", "30s", file).with("timeoutSec", 1), nil, &manifest.Options{Grace: 300 * time.Millisecond})
+		var file string
+		var r *manifest.Result
+		timeout := sufficient(t, func(timeout time.Duration) bool {
+			file = filepath.Join(t.TempDir(), "pid")
+			r = run(t, tool("stubborn", forever, file), nil, &manifest.Options{Timeout: timeout, Grace: 300 * time.Millisecond})
+			return exists(file)
+		})
 		if code(t, r.Err) != manifest.CodeTimeout || r.Signal != "killed" || r.ExitCode != -1 {
 			t.Errorf("err %v, signal %q, exit %d", r.Err, r.Signal, r.ExitCode)
 		}
-		if r.Duration < 1300*time.Millisecond || r.Duration > 4*time.Second {
+		if r.Duration < timeout+300*time.Millisecond {
 			t.Errorf("took %v", r.Duration)
 		}
 		gone(t, file)
@@ -224,14 +255,14 @@ func TestPipeWait(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			nothingLeft(t)
 			file := filepath.Join(t.TempDir(), "pid")
-			r := run(t, tool("parent", "sleep", mode, file, "30s"), nil, &manifest.Options{PipeWait: 300 * time.Millisecond})
+			r := run(t, tool("parent", "sleep", mode, file, forever), nil, &manifest.Options{PipeWait: 300 * time.Millisecond})
 			if r.Err != nil || string(r.Output) != `{"left":true}` {
 				t.Errorf("output %q, err %v; what the program printed before it exited counts", r.Output, r.Err)
 			}
 			if !r.Truncated {
 				t.Error("not truncated, but a process that could have printed more was cut off")
 			}
-			if r.Duration < 300*time.Millisecond || r.Duration > 3*time.Second {
+			if r.Duration < 300*time.Millisecond {
 				t.Errorf("took %v", r.Duration)
 			}
 			if mode == "leave" {
@@ -243,39 +274,44 @@ func TestPipeWait(t *testing.T) {
 	}
 	t.Run("no longer than the timeout", func(t *testing.T) {
 		nothingLeft(t)
-		file := filepath.Join(t.TempDir(), "pid")
-		r := run(t, tool("parent", "sleep", "leave", file, "60s").with("timeoutSec", 3), nil, &manifest.Options{PipeWait: time.Minute})
-		if r.Err != nil || r.Duration > 10*time.Second {
-			t.Errorf("took %v, err %v", r.Duration, r.Err)
+		var file string
+		var r *manifest.Result
+		sufficient(t, func(timeout time.Duration) bool {
+			file = filepath.Join(t.TempDir(), "pid")
+			r = run(t, tool("parent", "sleep", "leave", file, forever), nil, &manifest.Options{Timeout: timeout, PipeWait: time.Hour})
+			return code(t, r.Err) != manifest.CodeTimeout // which a program that has left cannot cause
+		})
+		if r.Err != nil || !r.Truncated {
+			t.Errorf("truncated %v, err %v", r.Truncated, r.Err)
 		}
 		gone(t, file)
 	})
 	t.Run("without any wait, what the program printed is whole", func(t *testing.T) {
 		nothingLeft(t)
 		m := load(t, &manifest.Options{PipeWait: 1, MaxParallel: 8}, tool("print-and-leave", "60000"))
-		for i, r := range m.CallAll(t.Context(), slices.Repeat([]manifest.Call{{Tool: "t"}}, 40)) {
+		for i, r := range m.CallAll(t.Context(), slices.Repeat([]manifest.Call{{Tool: "t"}}, nightly.Or(16, 40))) {
 			if r.Err != nil || len(r.Stdout) != 60000 || !r.Truncated {
 				t.Errorf("run %d: %d bytes, truncated %v, err %v", i, len(r.Stdout), r.Truncated, r.Err)
 			}
 		}
 	})
 	t.Run("not at all when nobody holds a pipe", func(t *testing.T) {
-		r := run(t, tool("echo"), nil, &manifest.Options{PipeWait: time.Minute})
-		if r.Err != nil || r.Duration > 10*time.Second || r.Truncated {
-			t.Errorf("took %v, truncated %v, err %v", r.Duration, r.Truncated, r.Err)
+		r := run(t, tool("echo"), nil, &manifest.Options{Timeout: time.Hour, PipeWait: time.Hour})
+		if r.Err != nil || r.Truncated {
+			t.Errorf("truncated %v, err %v", r.Truncated, r.Err)
 		}
 	})
 	t.Run("output that comes too late is missed", func(t *testing.T) {
 		nothingLeft(t)
 		for script, truncated := range map[string]bool{
-			"echo a; (sleep 30; echo b) & exit 0":                 true,
-			"echo a; (sleep 30; echo b >&2) >/dev/null & exit 0":  true,
-			"echo a; (sleep 30; echo b) >/dev/null 2>&1 & exit 0": false,
-			"echo a; (sleep 0.1; echo b >/dev/null) & exit 0":     false,
+			"echo a; (sleep 600; echo b) & exit 0":                 true,
+			"echo a; (sleep 600; echo b >&2) >/dev/null & exit 0":  true,
+			"echo a; (sleep 600; echo b) >/dev/null 2>&1 & exit 0": false,
+			"echo a; (sleep 0.1; echo b >/dev/null) & exit 0":      false,
 		} {
 			wait := 300 * time.Millisecond
 			if !truncated {
-				wait = 10 * time.Second
+				wait = 5 * time.Minute
 			}
 			e := entry{"name": "t", "command": []string{"/bin/sh", "-c", script}}
 			r := run(t, e, nil, &manifest.Options{Output: manifest.Text, PipeWait: wait})
@@ -288,7 +324,7 @@ func TestPipeWait(t *testing.T) {
 		nothingLeft(t)
 		file := filepath.Join(t.TempDir(), "pid")
 		r := run(t, entry{"name": "t", "command": []string{"/bin/sh", "-c",
-			"sleep 30 >/dev/null 2>&1 </dev/null & echo $! >" + file + "; echo '{}'"}}, nil, nil)
+			"sleep 600 >/dev/null 2>&1 </dev/null & echo $! >" + file + "; echo '{}'"}}, nil, nil)
 		if r.Err != nil {
 			t.Error(r.Err)
 		}
@@ -301,7 +337,7 @@ func TestContext(t *testing.T) {
 	t.Run("cancelled while running", func(t *testing.T) {
 		nothingLeft(t)
 		file := filepath.Join(t.TempDir(), "pid")
-		m := load(t, nil, tool("parent", "sleep", "stay", file, "30s"))
+		m := load(t, nil, tool("parent", "sleep", "stay", file, forever))
 		ctx, cancel := context.WithCancelCause(t.Context())
 		go func() { await(t, file); cancel(boom) }()
 		r := m.Run(ctx, manifest.Call{Tool: "t"})
@@ -312,7 +348,7 @@ func TestContext(t *testing.T) {
 	})
 	t.Run("the caller's deadline comes first", func(t *testing.T) {
 		nothingLeft(t)
-		m := load(t, nil, tool("sleep", "30s").with("timeoutSec", 20))
+		m := load(t, nil, tool("sleep", forever).with("timeoutSec", 600))
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
 		r := m.Run(ctx, manifest.Call{Tool: "t"})
@@ -321,8 +357,8 @@ func TestContext(t *testing.T) {
 		}
 	})
 	t.Run("the tool's timeout comes first", func(t *testing.T) {
-		m := load(t, &manifest.Options{Timeout: 200 * time.Millisecond}, tool("sleep", "30s"))
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		m := load(t, &manifest.Options{Timeout: 200 * time.Millisecond}, tool("sleep", forever))
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		if r := m.Run(ctx, manifest.Call{Tool: "t"}); code(t, r.Err) != manifest.CodeTimeout {
 			t.Errorf("err = %v", r.Err)
@@ -330,7 +366,7 @@ func TestContext(t *testing.T) {
 	})
 	t.Run("a failure of the tool's own is not blamed on the context", func(t *testing.T) {
 		m := load(t, nil, tool("say", "", "boom", "3"))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		if r := m.Run(ctx, manifest.Call{Tool: "t"}); code(t, r.Err) != manifest.CodeExit {
 			t.Errorf("err = %v", r.Err)
@@ -483,7 +519,7 @@ func TestConcurrentCallsOfOneManifest(t *testing.T) {
 func TestCallAll(t *testing.T) {
 	t.Run("results stand in the order of the calls", func(t *testing.T) {
 		nothingLeft(t)
-		slow, quick := tool("sleep", "300ms"), tool("echo").with("name", "quick")
+		slow, quick := tool("sleep", "100ms"), tool("echo").with("name", "quick")
 		m := load(t, nil, slow, quick)
 		results := m.CallAll(t.Context(), []manifest.Call{
 			{ID: "a", Tool: "t"}, {ID: "b", Tool: "nobody"}, {ID: "c", Tool: "quick", Args: map[string]int{"n": 3}}, {ID: "d", Tool: "quick", Args: 4},
@@ -550,7 +586,7 @@ func TestCallAll(t *testing.T) {
 	})
 	t.Run("the bound holds, and is used", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "log")
-		m := load(t, &manifest.Options{MaxParallel: 3}, tool("append", "x", file, "50ms"))
+		m := load(t, &manifest.Options{MaxParallel: 3}, tool("meet", file, "3", "50ms"))
 		m.CallAll(t.Context(), slices.Repeat([]manifest.Call{{Tool: "t"}}, 12))
 		log, _ := os.ReadFile(file)
 		inside, most := 0, 0
@@ -570,7 +606,7 @@ func TestCallAll(t *testing.T) {
 	t.Run("a cancelled turn answers every call", func(t *testing.T) {
 		nothingLeft(t)
 		file := filepath.Join(t.TempDir(), "pid")
-		m := load(t, &manifest.Options{MaxParallel: 2}, tool("parent", "sleep", "stay", file, "30s"))
+		m := load(t, &manifest.Options{MaxParallel: 2}, tool("parent", "sleep", "stay", file, forever))
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { await(t, file); cancel() }()
 		for i, r := range m.CallAll(ctx, slices.Repeat([]manifest.Call{{Tool: "t"}}, 12)) {

@@ -199,7 +199,7 @@ func TestAPlatformForManyRuns(t *testing.T) {
 		})
 	}
 	group.Wait()
-	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(5 * time.Minute); runtime.NumGoroutine() > before && time.Now().Before(deadline); {
 		runtime.Gosched()
 	}
 	if after := runtime.NumGoroutine(); after > before {

@@ -46,7 +46,7 @@ func TestRunset(t *testing.T) {
 	gone.Close()
 	var together atomic.Int64
 	all := make(chan struct{})
-	limit, done := context.WithTimeout(t.Context(), 20*time.Second) // of waiting in vain
+	limit, done := context.WithTimeout(t.Context(), 5*time.Minute) // of waiting in vain
 	t.Cleanup(done)
 	odd, err := dispatch.New(func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		switch {

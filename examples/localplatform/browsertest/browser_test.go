@@ -46,7 +46,7 @@ func open(t *testing.T) *visit {
 			t.Error(err)
 		}
 	})
-	limit, cancel := context.WithTimeout(context.Background(), 90*time.Second)
+	limit, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	tab, closeBrowser := StartBrowser(limit, browser, 1280, 900, 1)
 	t.Cleanup(func() { closeBrowser(); cancel() })
 
@@ -97,7 +97,7 @@ func open(t *testing.T) *visit {
 
 func (v *visit) do(steps ...chromedp.Action[chromedp.Void]) {
 	v.t.Helper()
-	ctx, cancel := context.WithTimeout(v.ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(v.ctx, 5*time.Minute)
 	defer cancel()
 	if err := chromedp.Do(ctx, steps...); err != nil {
 		v.t.Fatal(err)
@@ -117,7 +117,7 @@ func eval[T any](v *visit, expression string) T {
 // until waits for an expression to be true.
 func (v *visit) until(expression string) {
 	v.t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if is, err := chromedp.Run(v.ctx, chromedp.Evaluate[bool](expression)); err == nil && is { // an error: between two pages
 			return
 		}

@@ -14,7 +14,7 @@ import (
 // The picture of the README can be made again at any time, of every page.
 func TestTake(t *testing.T) {
 	for _, page := range []string{"run", "form"} {
-		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
 		picture, err := take(ctx, page, false, 640, 1000, 1)
 		if errors.Is(err, browsertest.ErrNoBrowser) {
