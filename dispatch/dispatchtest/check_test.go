@@ -37,7 +37,7 @@ func ready(context.Context, *dispatch.Run) (*dispatch.Response, error) {
 	return &dispatch.Response{FinalResponse: "I am ready."}, nil
 }
 
-var quick = dispatchtest.CheckOptions{Timeout: 20 * time.Second, Linger: time.Millisecond}
+var quick = dispatchtest.CheckOptions{Timeout: 5 * time.Minute, Linger: time.Millisecond}
 
 // The checks in the order in which they are documented.
 var allNames = []string{
@@ -270,7 +270,6 @@ func TestCheckURLs(t *testing.T) {
 	noHTTP := speak(t, "SSH-2.0-OpenSSH_9.9\r\n")
 	plain := httptest.NewServer(handler)
 	defer plain.Close()
-	type names = []dispatchtest.CheckName
 	elsewhere := func(t *http.Transport) { // every name leads to the handler
 		t.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, plain.Listener.Addr().String())
@@ -369,18 +368,21 @@ func TestCheckAllowsForSlowLines(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(hand{})
 	defer server.Close()
-	opts := dispatchtest.CheckOptions{Timeout: 500 * time.Millisecond, Linger: time.Millisecond}
-	opts.Transport = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-		conn, err := (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
-		return &slowLine{Conn: conn, left: 64 << 10, closed: make(chan struct{})}, err
-	}}
-	report, err := dispatchtest.Check(t.Context(), dispatchtest.Target{URL: "http://agent.example/dispatch", AuthValue: "Bearer " + handToken}, &opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if said := expect(t, report, nil, []dispatchtest.CheckName{"tls", "body_limit"}); !strings.Contains(said, "could not be sent within 500ms") {
-		t.Errorf("%q", said)
-	}
+	patiently(t, func(t testing.TB, limit time.Duration) {
+		opts := dispatchtest.CheckOptions{Timeout: limit, Linger: time.Millisecond}
+		opts.Transport = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			conn, err := (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
+			return &slowLine{Conn: conn, left: 64 << 10, closed: make(chan struct{})}, err
+		}}
+		report, err := dispatchtest.Check(t.Context(), dispatchtest.Target{URL: "http://agent.example/dispatch", AuthValue: "Bearer " + handToken}, &opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := expect(t, report, nil, []dispatchtest.CheckName{"tls", "body_limit"})
+		if !strings.Contains(said, "could not be sent within "+limit.String()) {
+			t.Errorf("%q", said)
+		}
+	})
 }
 
 // slowLine takes some bytes, and no more until it is closed.
@@ -461,7 +463,6 @@ func TestCheckDocuments(t *testing.T) {
 	open := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, page) }))
 	defer open.Close()
 	advice := map[string]string{"proxy that is down": "Let this machine out", "proxy that is none": "Compare the proxy base"}
-	type names = []dispatchtest.CheckName
 	for _, tt := range []struct {
 		name           string
 		change         func(*dispatchtest.CheckOptions)

@@ -10,7 +10,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 )
 
-func readDataset(t *testing.T, text string) *dispatchtest.Dataset {
+func readDataset(t testing.TB, text string) *dispatchtest.Dataset {
 	t.Helper()
 	set, err := dispatchtest.ReadDataset(strings.NewReader(text), nil)
 	if err != nil {

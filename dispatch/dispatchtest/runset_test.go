@@ -17,6 +17,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/nightly"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -95,8 +96,27 @@ func verdicts(set *dispatchtest.Set) string {
 	return b.String()
 }
 
-// In 1,000 rows every failure is in its own row, and everything else passes.
+// A row that takes too long fails alone.
+func TestARowThatHangs(t *testing.T) {
+	patiently(t, func(t testing.TB, limit time.Duration) {
+		target := dispatchtest.Target{Handler: http.HandlerFunc(rawAgent), RunTimeout: limit}
+		cases, err := readDataset(t, csvOf("say 1", "hang", "say 2", "hang", "say 3")).Cases(dispatchtest.Task{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set, err := dispatchtest.RunSet(t.Context(), target, cases, &dispatchtest.SetOptions{Parallel: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := verdicts(set), "passed \nfailed agent_timeout\npassed \nfailed agent_timeout\npassed \n"; got != want {
+			t.Errorf("the verdicts are\n%swant\n%s", got, want)
+		}
+	})
+}
+
+// In 1,000 rows, a few hundred but for .ci/nightly, every failure is in its own row, and everything else passes.
 func TestAThousandRows(t *testing.T) {
+	rows := nightly.Or(200, 1000)
 	handler, err := dispatch.New(obedient, &dispatch.Options{Tokens: []string{"secret"}})
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +125,7 @@ func TestAThousandRows(t *testing.T) {
 		"panic": "agent_5xx", "fail": "agent_5xx", "call get_ordre": "fault", "call burst": "fault", "judge": "judge", "judge panics": "panic", "judge leaves": "panic",
 	}
 	rawKinds := map[string]dispatchtest.Cause{
-		"panic": "agent_unreachable", "hang": "agent_timeout", "500": "agent_5xx", "html": "agent_bad_response", "403": "auth_failed", "judge": "judge",
+		"panic": "agent_unreachable", "500": "agent_5xx", "html": "agent_bad_response", "403": "auth_failed", "judge": "judge",
 		"judge panics": "panic", "judge leaves": "panic",
 	}
 	world := proxytest.World{Behaviors: map[string]proxytest.Behavior{
@@ -117,17 +137,17 @@ func TestAThousandRows(t *testing.T) {
 	}{
 		"agent in memory": {dispatchtest.Target{Agent: obedient}, kinds},
 		"agent served":    {dispatchtest.Target{Handler: handler, AuthValue: "Bearer secret"}, kinds},
-		"any handler":     {dispatchtest.Target{Handler: http.HandlerFunc(rawAgent), RunTimeout: 2 * time.Second}, rawKinds},
+		"any handler":     {dispatchtest.Target{Handler: http.HandlerFunc(rawAgent)}, rawKinds},
 	} {
 		t.Run(name, func(t *testing.T) {
-			instructions := make([]string, 1000)
+			instructions := make([]string, rows)
 			for i := range instructions {
 				instructions[i] = fmt.Sprintf("say %d", i)
 			}
 			at := 7
 			for kind := range tt.kinds {
 				for range 3 {
-					instructions[at], at = kind, at+37
+					instructions[at], at = kind, at+rows/28
 				}
 			}
 			var progressed atomic.Int64
@@ -146,7 +166,7 @@ func TestAThousandRows(t *testing.T) {
 					return nil
 				},
 				Progress: func(p dispatchtest.Progress) {
-					if p.Done != int(progressed.Add(1)) || p.Total != 1000 || p.Last.Row == nil || p.Passed > p.Done {
+					if p.Done != int(progressed.Add(1)) || p.Total != rows || p.Last.Row == nil || p.Passed > p.Done {
 						t.Errorf("%+v", p)
 					}
 				},
@@ -154,7 +174,7 @@ func TestAThousandRows(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(set.Cases) != 1000 || progressed.Load() != 1000 || set.OK() || set.Count(dispatchtest.Passed) != 1000-3*len(tt.kinds) {
+			if len(set.Cases) != rows || progressed.Load() != int64(rows) || set.OK() || set.Count(dispatchtest.Passed) != rows-3*len(tt.kinds) {
 				t.Errorf("%d cases, %d of progress, %d passed", len(set.Cases), progressed.Load(), set.Count(dispatchtest.Passed))
 			}
 			for i, c := range set.Cases {

@@ -57,7 +57,7 @@ func startWith(t *testing.T, o options) *local {
 // do sends a request and follows no redirect.
 func (l *local) do(req *http.Request) (*http.Response, string) {
 	l.t.Helper()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second,
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 5 * time.Minute,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Do(req)
 	if err != nil {
@@ -107,7 +107,7 @@ func (l *local) dispatchTo(agent http.Handler, fields map[string]string) string 
 	l.t.Helper()
 	server := httptest.NewServer(agent)
 	l.t.Cleanup(server.Close)
-	all := map[string]string{"url": server.URL + "/dispatch", "auth_header": "Authorization", "instruction": "Do something.", "timeout": "20"}
+	all := map[string]string{"url": server.URL + "/dispatch", "auth_header": "Authorization", "instruction": "Do something.", "timeout": "300"}
 	for name, value := range fields {
 		all[name] = value
 	}
