@@ -47,7 +47,7 @@ func FromEnv(opts *Options) (*Run, error) {
 		return nil, err
 	}
 	v := &visit{}
-	if err := h.fillRunFromEnv(&v.run); err != nil {
+	if err := h.fillRunFromEnv(context.Background(), v); err != nil {
 		return nil, err
 	}
 	return &v.run, nil
@@ -63,7 +63,7 @@ func withoutAuth(opts *Options) *Options {
 	return &o
 }
 
-func (h *Handler) fillRunFromEnv(run *Run) error {
+func (h *Handler) fillRunFromEnv(ctx context.Context, v *visit) error {
 	var problems []error
 	e := envelope{
 		proxyURL: environment("ODYSSEY_PROXY_URL"), runToken: environment("RUN_TOKEN"), tokenJTI: environment("RUN_TOKEN_JTI"),
@@ -107,7 +107,7 @@ func (h *Handler) fillRunFromEnv(run *Run) error {
 	}
 	var client *proxy.Client
 	if e.proxyURL != "" && e.runToken != "" {
-		if client, err = proxy.New(e.proxyURL, e.runToken, h.opts.Proxy); err != nil {
+		if client, err = h.newClient(ctx, v, e.proxyURL, e.runToken); err != nil {
 			problems = append(problems, errors.Unwrap(err))
 		}
 	}
@@ -115,7 +115,7 @@ func (h *Handler) fillRunFromEnv(run *Run) error {
 		joined := sortedJoin(problems)
 		return &Error{Code: CodeEnvelope, Message: strings.ReplaceAll(joined.Error(), "\n", "; "), Err: joined}
 	}
-	run.set(&e, payload, client)
+	v.run.set(&e, payload, client)
 	return nil
 }
 
@@ -175,11 +175,11 @@ func codeMode(ctx context.Context, agent Agent, opts *Options, stdout, stderr io
 	}
 	h.gate.enter()
 	v := newVisit(&h.gate)
-	if err := h.fillRunFromEnv(&v.run); err != nil {
+	if err := h.fillRunFromEnv(ctx, v); err != nil {
 		report(err)
 		return 2
 	}
-	out := h.await(ctx, v, time.Now())
+	out := h.await(v, time.Now())
 	if out.panicked != nil {
 		out.err = &Error{Code: CodePanicked, Message: "the agent panicked; see its log"}
 	}

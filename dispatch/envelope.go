@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net"
@@ -155,7 +156,7 @@ func (h *Handler) limits() strictjson.Limits {
 }
 
 // fillRun makes the run of an authenticated request.
-func (h *Handler) fillRun(run *Run, r *http.Request, body []byte) error {
+func (h *Handler) fillRun(v *visit, r *http.Request, body []byte) error {
 	var e envelope
 	if err := e.decode(body, h.limits()); err != nil {
 		return err
@@ -191,7 +192,7 @@ func (h *Handler) fillRun(run *Run, r *http.Request, body []byte) error {
 	if err := h.checkHost(e.proxyURL); err != nil {
 		return err
 	}
-	client, err := proxy.New(e.proxyURL, e.runToken, h.opts.Proxy)
+	client, err := h.newClient(r.Context(), v, e.proxyURL, e.runToken)
 	if err != nil {
 		// The client's error names what is wrong without repeating the URL or the token.
 		reasons := strings.ReplaceAll(errors.Unwrap(err).Error(), "\n", "; ")
@@ -200,8 +201,24 @@ func (h *Handler) fillRun(run *Run, r *http.Request, body []byte) error {
 	if sink := report.From(r.Context()); sink != nil {
 		client = client.Observe(reporting{sink})
 	}
-	run.set(&e, body, client)
+	v.run.set(&e, body, client)
 	return nil
+}
+
+// newClient returns the client of a run. From now on the visit uses the state of the run token.
+func (h *Handler) newClient(ctx context.Context, v *visit, proxyURL, runToken string) (*proxy.Client, error) {
+	v.tokens, v.token = &h.state, h.state.enter(runToken)
+	v.run.numbers = &v.token.numbers
+	v.ctx, v.cancel = context.WithCancelCause(ctx)
+	o := *h.opts.Proxy
+	o.Pacer, o.OnRunOver = &v.token.pacer, v.cancel
+	if also := h.opts.Proxy.OnRunOver; also != nil {
+		o.OnRunOver = func(err error) {
+			v.cancel(err)
+			also(err)
+		}
+	}
+	return proxy.New(proxyURL, runToken, &o)
 }
 
 // checkHost compares hosts and ports only; what else is wrong with the URL is found by the proxy client.

@@ -35,13 +35,23 @@ func (g *gate) leave() {
 	}
 }
 
-// visit is one run in progress and its place in the gate, held by the request and by the agent, which may outlive the
-// answer.
+// visit is one run in progress: its place in the gate and its use of the run token's state. The request and the agent hold
+// it; the agent may outlive the answer.
 type visit struct {
 	gate    *gate
 	holders atomic.Int32
 	run     Run
-	done    chan outcome // has room for the one that is sent
+
+	tokens *tokens
+	token  *token // nil until the run token is known
+
+	ctx    context.Context         // ends when the proxy says that the run is over; the agent's context is derived from it
+	cancel context.CancelCauseFunc // ends ctx
+
+	mu       sync.Mutex
+	returned bool          // the agent has, and out is set
+	done     chan struct{} // closed then; nil until the handler waits for it
+	out      outcome
 }
 
 // newVisit returns a visit to a gate that has been entered, held once.
@@ -54,9 +64,14 @@ func newVisit(g *gate) *visit {
 func (v *visit) hold() { v.holders.Add(1) }
 
 func (v *visit) release() {
-	if v.holders.Add(-1) == 0 {
-		v.gate.leave()
+	if v.holders.Add(-1) > 0 {
+		return
 	}
+	if v.token != nil {
+		v.tokens.leave(v.token)
+		v.cancel(nil)
+	}
+	v.gate.leave()
 }
 
 // Drain refuses new runs with 503 from now on and waits until those in progress have ended, or ctx has. It returns the

@@ -17,8 +17,9 @@ import (
 // An Agent answers one run. It is called on a goroutine of its own, once for every run, concurrently for runs that
 // overlap, so it must keep no state of a run but in run and ctx.
 //
-// ctx ends when the platform hangs up, or when the time for the run is nearly over; an agent should return then, with
-// what it has. An error fails the run: it is answered with 500 and the text of an [*Error] or [*proxy.Error]; the text of
+// ctx ends when the platform hangs up, when the proxy says that the run is over, or when the time for the run is nearly
+// over; an agent should return then, with what it has. [context.Cause] tells which: [proxy.IsRunOver] reports whether the run
+// is over. The handler waits for half of [Options.Reserve] then. An error fails the run: it is answered with 500 and the text of an [*Error] or [*proxy.Error]; the text of
 // any other error goes to the log only, for it may hold anything. A nil Response without an error is an empty one.
 type Agent func(ctx context.Context, run *Run) (*Response, error)
 
@@ -27,6 +28,7 @@ type Handler struct {
 	agent Agent
 	auth  authenticator
 	gate  gate
+	state tokens
 	opts  Options // defaults filled in
 	hosts map[string]bool
 }
@@ -69,7 +71,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	v := newVisit(&h.gate)
 	defer v.release()
-	if err := h.fillRun(&v.run, r, body); err != nil {
+	if err := h.fillRun(v, r, body); err != nil {
 		h.refuse(w, r, err)
 		return
 	}
@@ -90,7 +92,7 @@ type outcome struct {
 
 // serve runs the agent and answers. It and await keep little on the stack, because that is where thousands of runs wait.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, v *visit, arrived time.Time) {
-	out := h.await(r.Context(), v, arrived)
+	out := h.await(v, arrived)
 	h.finish(w, r, v, out, time.Since(arrived))
 }
 
@@ -120,18 +122,43 @@ func (h *Handler) finish(w http.ResponseWriter, r *http.Request, v *visit, out o
 // await runs the agent and has its outcome in time, whatever the agent does: the platform's clock has run since the
 // request arrived. The agent has its own goroutine because
 // nothing can stop one that does not heed its context; it holds its place in the gate until it has really returned.
-func (h *Handler) await(ctx context.Context, v *visit, arrived time.Time) outcome {
-	ctx, cancel := context.WithDeadlineCause(ctx, arrived.Add(h.opts.RunTimeout-h.opts.Reserve), errRunTimeout)
-	defer cancel()
-	v.done = make(chan outcome, 1)
+func (h *Handler) await(v *visit, arrived time.Time) outcome {
+	ctx, stop := context.WithDeadlineCause(v.ctx, arrived.Add(h.opts.RunTimeout-h.opts.Reserve), errRunTimeout)
+	defer stop()
 	v.hold()
 	go h.call(ctx, v)
-	select {
-	case out := <-v.done:
-		return out
-	case <-ctx.Done():
-		return h.lastChance(ctx, v)
+	<-ctx.Done() // also when the agent has returned
+	return h.conclude(ctx, v, v.wait(h.opts.Reserve/2))
+}
+
+// wait waits for the agent to return, whose context has ended. It reports whether the agent has returned within grace.
+func (v *visit) wait(grace time.Duration) bool {
+	v.mu.Lock()
+	if v.returned {
+		v.mu.Unlock()
+		return true
 	}
+	v.done = make(chan struct{})
+	v.mu.Unlock()
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-v.done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// finished records that the agent has returned, and ends its context.
+func (v *visit) finished() {
+	v.mu.Lock()
+	v.returned = true
+	if v.done != nil {
+		close(v.done)
+	}
+	v.mu.Unlock()
+	v.cancel(errReturned)
 }
 
 // encode makes the answer's body of what the agent returned.
@@ -151,45 +178,46 @@ func (h *Handler) log(r *http.Request, v *visit, level slog.Level, message strin
 
 // call runs the agent and reports what became of it, its panics and runtime.Goexit included.
 func (h *Handler) call(ctx context.Context, v *visit) {
-	out := outcome{}
 	returned := false
 	defer func() {
 		if !returned {
 			p := recover() // nil after runtime.Goexit
 			if p == http.ErrAbortHandler {
-				out.panicked = p
+				v.out.panicked = p
 			} else {
-				out.err = &Error{Code: CodePanicked, Message: "the agent panicked; see its log"}
+				v.out.err = &Error{Code: CodePanicked, Message: "the agent panicked; see its log"}
 				h.opts.Logger.ErrorContext(ctx, report.AgentPanicked, "run_id", v.run.RunID, report.Panic, fmt.Sprint(p), report.Stack, string(debug.Stack()))
 			}
 		}
 		v.release() // before the answer, so that the next run finds the place free
-		v.done <- out
+		v.finished()
 	}()
-	out.response, out.err = h.agent(ctx, &v.run)
+	v.out.response, v.out.err = h.agent(ctx, &v.run)
 	returned = true
 }
 
-var errRunTimeout = errors.New("the time for the run is over")
+var (
+	errRunTimeout = errors.New("the time for the run is over")
+	errReturned   = errors.New("the agent has returned")
+)
 
-// lastChance is entered when the agent's context has ended. An agent that heeds it still has half of the reserve to
-// return what it has; after that, or after a failure that is only the end of the context, the last words are sent.
-func (h *Handler) lastChance(ctx context.Context, v *visit) outcome {
-	timeout := context.Cause(ctx) == errRunTimeout
-	grace := time.NewTimer(h.opts.Reserve / 2)
-	defer grace.Stop()
-	select {
-	case out := <-v.done:
-		if out.err == nil || !timeout || !endOfContext(out.err) {
-			return out
-		}
-	case <-grace.C:
+// conclude decides the outcome of a run. An answer of the agent counts, and so does an error of its own. An error that says
+// no more than that the context has ended is replaced by the reason: the time is over, or the run is.
+func (h *Handler) conclude(ctx context.Context, v *visit, answered bool) outcome {
+	cause := context.Cause(ctx)
+	if answered && (v.out.err == nil || cause == errReturned || !endOfContext(v.out.err)) {
+		return v.out
 	}
-	if !timeout {
-		return outcome{err: &Error{Code: CodeClientGone, Message: "the platform hung up before the agent had an answer"}}
+	switch {
+	case cause == errRunTimeout:
+		h.opts.Logger.WarnContext(ctx, "run timed out", "run_id", v.run.RunID, "timeout", h.opts.RunTimeout)
+		return outcome{response: h.ask(ctx, &v.run, func() *Response { return h.opts.LastWords(&v.run) })}
+	case proxy.IsRunOver(cause):
+		return outcome{err: cause}
+	case answered:
+		return v.out
 	}
-	h.opts.Logger.WarnContext(ctx, "run timed out", "run_id", v.run.RunID, "timeout", h.opts.RunTimeout)
-	return outcome{response: h.ask(ctx, &v.run, func() *Response { return h.opts.LastWords(&v.run) })}
+	return outcome{err: &Error{Code: CodeClientGone, Message: "the platform hung up before the agent had an answer"}}
 }
 
 // ask has the host's own function make an answer; if it panics there is an empty one.
@@ -221,9 +249,11 @@ func agentError(err error) *Error {
 	return &Error{Code: CodeAgent, Message: "the agent failed; its log says why", Err: err}
 }
 
+var contentType = []string{"application/json"}
+
 func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	h := w.Header()
-	h["Content-Type"] = []string{"application/json"}
+	h["Content-Type"] = contentType
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the platform is gone if this fails; there is nobody to tell
 }

@@ -52,7 +52,8 @@ type Options struct {
 	// URL may name, so that a forged envelope cannot send run tokens and arguments elsewhere. Default: any.
 	ProxyHosts []string
 
-	// Proxy configures the clients of the runs. Set its Pacer to nil: every run has its own token.
+	// Proxy configures the clients of the runs. Its Pacer must be nil: the handler paces the requests of each run token,
+	// across the turns of a session.
 	Proxy *proxy.Options
 
 	// RunTimeout is the agent's run_timeout_s at registration: the platform gives up after it. Default 300 s, at most
@@ -144,13 +145,15 @@ func (h *Handler) configure(opts *Options) error {
 			h.hosts[name] = true
 		}
 	}
+	copied := proxy.Options{}
 	if o.Proxy != nil {
-		copied := *o.Proxy
-		o.Proxy = &copied
-		if o.Proxy.Pacer != nil {
-			bad("Options.Proxy.Pacer must be nil: runs have tokens of their own, which are paced apart")
-		}
+		copied = *o.Proxy
 	}
+	o.Proxy = &copied
+	if copied.Pacer != nil {
+		bad("Options.Proxy.Pacer must be nil: the handler has a pacer for each run token")
+	}
+	h.state.init()
 	// The rest of the proxy options is checked by the client itself, with an address that cannot be at fault.
 	if _, err := proxy.New("http://localhost", "token", o.Proxy); err != nil {
 		bad("Options.Proxy: %w", errors.Unwrap(err))

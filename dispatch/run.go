@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"encoding/json"
+	"sync/atomic"
 
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -34,6 +35,8 @@ type Run struct {
 
 	// Envelope is the whole request body, members included that this package does not know.
 	Envelope json.RawMessage
+
+	numbers *atomic.Int64 // of the ids that transcripts make
 }
 
 // set takes over what the envelope says.
@@ -41,7 +44,7 @@ func (r *Run) set(e *envelope, body []byte, client *proxy.Client) {
 	*r = Run{
 		TaskID: e.taskID, RunID: e.runID, AgentID: e.agentID, TokenJTI: e.tokenJTI, Proxy: client,
 		Instruction: e.task.instruction, Input: e.task.input, Messages: e.task.messages,
-		SessionID: e.task.sessionID, TurnID: e.task.turnID, Envelope: body,
+		SessionID: e.task.sessionID, TurnID: e.task.turnID, Envelope: body, numbers: r.numbers,
 	}
 	if r.Instruction == "" {
 		r.Instruction = e.task.latest

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/proxy"
@@ -17,7 +18,7 @@ import (
 type Transcript struct {
 	mu       sync.Mutex
 	messages []Message
-	calls    int
+	numbers  *atomic.Int64
 	dropped  int
 }
 
@@ -38,7 +39,7 @@ const (
 // Texts of more than 64 KiB are cut off, arguments of more are left out, and after 1,000 messages only the last word is
 // added.
 func (r *Run) Record() *Transcript {
-	t := &Transcript{}
+	t := &Transcript{numbers: r.numbers}
 	t.Add(Message{Role: RoleUser, Content: Text(r.Instruction)})
 	r.Proxy = r.Proxy.Observe(t)
 	return t
@@ -104,8 +105,7 @@ func (t *Transcript) CallEnd(_ context.Context, end proxy.CallEnd) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.calls++
-	id := fmt.Sprintf("call_%d", t.calls)
+	id := fmt.Sprintf("call_%d", t.numbers.Add(1))
 	tool := cmp.Or(end.Tool, "(no name)") // a model may leave it out, and a call without a name would cost the transcript
 	t.add(
 		Message{Role: RoleAssistant, ToolCalls: []ToolCall{{ID: id, Name: tool, Arguments: slices.Clone(arguments)}}},

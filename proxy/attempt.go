@@ -42,11 +42,10 @@ type run struct {
 	log            *slog.Logger
 	observers      []Observer
 	ownObservers   [1]Observer // where observers points if there is one
-	onRunOver      func(*Error)
+	onRunOver      func(error)
 	client         Client // the one that New returns
 
-	over    atomic.Pointer[Error] // set once the proxy has said that the run is over
-	overNow chan struct{}         // closed then
+	over ending
 }
 
 // request is one call or trace event, before it is known how many attempts it takes.

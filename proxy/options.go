@@ -74,10 +74,9 @@ type Options struct {
 	Observer Observer
 
 	// OnRunOver is called once, when a request learns that the run is over, with the [*Error] of [CodeRunOver]. It is
-	// called before the method that sent the request returns. Frameworks often treat the error of a tool as a message to
-	// the model; cancel the agent's context here to stop them. If nil, nothing is called. A dispatch handler does this for
-	// its runs.
-	OnRunOver func(*Error)
+	// called before the method that sent the request returns. The function of [context.WithCancelCause] fits: frameworks
+	// often show the error of a tool to the model and go on, and stop when their context ends. If nil, nothing is called.
+	OnRunOver func(error)
 }
 
 const (
@@ -138,7 +137,6 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 		legacyBare:     o.LegacyBareResponse,
 		log:            o.Logger,
 		onRunOver:      o.OnRunOver,
-		overNow:        make(chan struct{}),
 	}
 	if r.transport == nil {
 		r.transport = sharedTransport()

@@ -27,7 +27,7 @@ func TestTheEndOfATokenAndTheEndOfARun(t *testing.T) {
 			pacer := new(proxy.Pacer)
 			var told []error
 			shares := func(o *proxy.Options) { o.Pacer = pacer }
-			c := newClient(t, s, shares, func(o *proxy.Options) { o.OnRunOver = func(err *proxy.Error) { told = append(told, err) } })
+			c := newClient(t, s, shares, func(o *proxy.Options) { o.OnRunOver = func(err error) { told = append(told, err) } })
 			_, err := c.As("sub").Call(background, "get_order", nil)
 			if e := wantError(t, err, proxy.CodeRunOver, proxy.Refused); e.Class != tt.class {
 				t.Errorf("class %q", e.Class)
@@ -42,7 +42,7 @@ func TestTheEndOfATokenAndTheEndOfARun(t *testing.T) {
 			}
 
 			var second []error
-			_, err = newClient(t, s, shares, func(o *proxy.Options) { o.OnRunOver = func(err *proxy.Error) { second = append(second, err) } }).
+			_, err = newClient(t, s, shares, func(o *proxy.Options) { o.OnRunOver = func(err error) { second = append(second, err) } }).
 				Call(background, "get_order", nil)
 			if proxy.IsRunOver(err) != tt.ends || (len(second) == 1) != tt.ends {
 				t.Errorf("another client of the token: %v, OnRunOver %v", err, second)
@@ -69,7 +69,7 @@ func TestATraceEventLearnsOfTheEnd(t *testing.T) {
 	var c *proxy.Client
 	ctx, cancel := context.WithCancelCause(background)
 	c = newClient(t, &script{steps: []step{answer(401, `{}`)}}, func(o *proxy.Options) {
-		o.OnRunOver = func(err *proxy.Error) {
+		o.OnRunOver = func(err error) {
 			if _, again := c.Call(background, "get_order", nil); !proxy.IsRunOver(again) {
 				t.Errorf("a call in OnRunOver: %v", again)
 			}

@@ -90,7 +90,7 @@ func (r *run) paced(ctx context.Context, req *request, number int) (*answer, *Er
 	if w != nil {
 		r.log.LogAttrs(ctx, slog.LevelInfo, report.WaitsForPace, slog.String(report.Tool, req.name),
 			slog.Duration(report.Wait, w.due.Round(time.Millisecond)))
-		place, err = r.pacer.wait(ctx, r.overNow, w)
+		place, err = r.pacer.wait(ctx, r.over.done(), w)
 	}
 	if over := r.overError(req, number); over != nil {
 		if place != nil {
