@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -9,22 +8,56 @@ import (
 	"github.com/toolwire/toolwire/internal/httpserve"
 )
 
-// readBody reads the whole body within its limits.
-func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, arrived time.Time) ([]byte, error) {
-	body, err := httpserve.ReadBody(w, r, h.opts.MaxBodyBytes, arrived.Add(h.opts.BodyTimeout))
-	switch {
-	case err == nil:
-		return body, nil
-	case errors.Is(err, httpserve.ErrTooLarge):
-		return nil, &Error{Code: CodeBodyTooLarge, Message: fmt.Sprintf("the body has more than %d bytes", h.opts.MaxBodyBytes)}
-	case errors.Is(err, httpserve.ErrTimeout):
-		return nil, &Error{Code: CodeBody, Message: fmt.Sprintf("the body did not arrive within %s", h.opts.BodyTimeout)}
+// unadmitted is how much of a body is read before the dispatch has a place in the gate: enough for a ping, which is
+// answered always.
+const unadmitted = 64 << 10
+
+// receive reads the body of an authenticated request and takes a place in the gate for its run. The visit is nil if the
+// body is a ping.
+func (h *Handler) receive(w http.ResponseWriter, r *http.Request, arrived time.Time) (v *visit, body []byte, err error) {
+	in := httpserve.OpenBody(w, r, h.opts.MaxBodyBytes, arrived.Add(h.opts.BodyTimeout))
+	if body, err = in.Head(unadmitted); err != nil {
+		return nil, nil, h.bodyError(err)
 	}
-	return nil, &Error{Code: CodeBody, Message: "the body could not be read to its end", Err: err}
+	if in.Done() && isPing(body) {
+		return nil, nil, nil
+	}
+	size := max(int64(len(body)), r.ContentLength)
+	if refused := h.gate.enter(size); refused != nil {
+		if !in.Done() {
+			httpserve.LeaveBody(w, r)
+		}
+		return nil, nil, refused
+	}
+	v = newVisit(&h.gate)
+	v.bytes = size
+	if in.Done() {
+		return v, body, nil
+	}
+	if body, err = in.Rest(body, v.room); err != nil {
+		err = h.bodyError(err)
+	}
+	if err != nil || isPing(body) {
+		v.release()
+		v = nil
+	}
+	return v, body, err
 }
 
-// isPing reports whether body is {"ping":true} with any white space and nothing else. It runs for every request before
-// anything is parsed.
+func (h *Handler) bodyError(err error) error {
+	switch err {
+	case httpserve.ErrNoRoom:
+		return errBytes
+	case httpserve.ErrTooLarge:
+		return &Error{Code: CodeBodyTooLarge, Message: fmt.Sprintf("the body has more than %d bytes", h.opts.MaxBodyBytes)}
+	case httpserve.ErrTimeout:
+		return &Error{Code: CodeBody, Message: fmt.Sprintf("the body did not arrive within %s", h.opts.BodyTimeout)}
+	}
+	return &Error{Code: CodeBody, Message: "the body could not be read to its end", Err: err}
+}
+
+// isPing reports whether body is {"ping":true} with any white space and nothing else. It is called for every request before
+// the body is parsed.
 func isPing(body []byte) bool {
 	rest := body
 	for _, part := range [...]string{"{", `"ping"`, ":", "true", "}"} {

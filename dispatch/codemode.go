@@ -173,7 +173,7 @@ func codeMode(ctx context.Context, agent Agent, opts *Options, stdout, stderr io
 		report(&Error{Code: CodeOptions, Message: strings.ReplaceAll(errors.Unwrap(err).Error(), "\n", "; ")})
 		return 2
 	}
-	h.gate.enter()
+	h.gate.enter(0)
 	v := newVisit(&h.gate)
 	if err := h.fillRunFromEnv(ctx, v); err != nil {
 		report(err)

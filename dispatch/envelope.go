@@ -152,7 +152,7 @@ func validID(id string) bool {
 }
 
 func (h *Handler) limits() strictjson.Limits {
-	return strictjson.Limits{Depth: h.opts.MaxDepth, Values: h.opts.MaxValues, NumberLen: h.opts.MaxNumberLen}
+	return strictjson.Limits{Depth: h.opts.MaxDepth}
 }
 
 // fillRun makes the run of an authenticated request.

@@ -20,7 +20,7 @@ const (
 	CodeBody         Code = "unreadable_body"    // 400: it broke off or took too long
 	CodeJSON         Code = "invalid_json"       // 400: not one JSON object with unambiguous members
 	CodeEnvelope     Code = "invalid_envelope"   // 400: a member is missing, of the wrong kind or not allowed
-	CodeBusy         Code = "busy"               // 503: over [Options.MaxRuns], or draining
+	CodeBusy         Code = "busy"               // 503: over [Options.MaxRuns] or MaxBytesInFlight, or draining
 	CodeAgent        Code = "agent_failed"       // 500: the agent returned an error
 	CodePanicked     Code = "agent_panicked"     // 500
 	CodeClientGone   Code = "client_gone"        // the platform hung up; nobody reads the 500

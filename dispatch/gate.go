@@ -6,29 +6,58 @@ import (
 	"sync/atomic"
 )
 
-// gate counts the runs in progress. The zero gate is open and has no limit.
+// gate counts the runs in progress and the bytes of their bodies. The zero gate is open for any number of runs without a
+// body.
 type gate struct {
-	mu     sync.Mutex
-	limit  int // 0 is none
-	inside int
-	closed bool
-	empty  chan struct{} // closed when the last run leaves a closed gate; nil until somebody waits
+	mu        sync.Mutex
+	limit     int // runs; 0 is no limit
+	inside    int
+	byteLimit int64
+	bytes     int64
+	closed    bool
+	empty     chan struct{} // closed when the last run leaves a closed gate; nil until a Drain waits
 }
 
-func (g *gate) enter() bool {
+// Why the gate refuses a run.
+var (
+	errDraining = &Error{Code: CodeBusy, Message: "the agent is shutting down"}
+	errRuns     = &Error{Code: CodeBusy, Message: "too many runs at once"}
+	errBytes    = &Error{Code: CodeBusy, Message: "too many bytes of dispatches at once"}
+)
+
+// enter takes a place for a run and room for the bytes of its body. It returns nil, or why it refuses.
+func (g *gate) enter(bytes int64) *Error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed || g.limit > 0 && g.inside >= g.limit {
-		return false
+	switch {
+	case g.closed:
+		return errDraining
+	case g.limit > 0 && g.inside >= g.limit:
+		return errRuns
+	case bytes > g.byteLimit-g.bytes:
+		return errBytes
 	}
 	g.inside++
+	g.bytes += bytes
+	return nil
+}
+
+// expand takes room for more bytes of a run that has entered.
+func (g *gate) expand(more int64) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if more > g.byteLimit-g.bytes {
+		return false
+	}
+	g.bytes += more
 	return true
 }
 
-func (g *gate) leave() {
+func (g *gate) leave(bytes int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.inside--
+	g.bytes -= bytes
 	if g.inside == 0 && g.empty != nil {
 		close(g.empty)
 		g.empty = nil
@@ -39,6 +68,7 @@ func (g *gate) leave() {
 // it; the agent may outlive the answer.
 type visit struct {
 	gate    *gate
+	bytes   int64 // of the body, for which there is room in the gate
 	holders atomic.Int32
 	run     Run
 
@@ -63,6 +93,18 @@ func newVisit(g *gate) *visit {
 
 func (v *visit) hold() { v.holders.Add(1) }
 
+// room makes sure that the visit has room for n bytes. It must not be called after the body has been read.
+func (v *visit) room(n int64) bool {
+	if n <= v.bytes {
+		return true
+	}
+	ok := v.gate.expand(n - v.bytes)
+	if ok {
+		v.bytes = n
+	}
+	return ok
+}
+
 func (v *visit) release() {
 	if v.holders.Add(-1) > 0 {
 		return
@@ -71,7 +113,7 @@ func (v *visit) release() {
 		v.tokens.leave(v.token)
 		v.cancel(nil)
 	}
-	v.gate.leave()
+	v.gate.leave(v.bytes)
 }
 
 // Drain refuses new runs with 503 from now on and waits until those in progress have ended, or ctx has. It returns the

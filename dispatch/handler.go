@@ -56,20 +56,15 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	arrived := time.Now()
-	body, err := h.readBody(w, r, arrived)
+	v, body, err := h.receive(w, r, arrived)
 	if err != nil {
 		h.refuse(w, r, err)
 		return
 	}
-	if isPing(body) {
+	if v == nil {
 		writeJSON(w, http.StatusOK, []byte(`{"ok":true}`))
 		return
 	}
-	if !h.gate.enter() {
-		h.refuse(w, r, &Error{Code: CodeBusy, Message: "too many runs at once, or shutting down"})
-		return
-	}
-	v := newVisit(&h.gate)
 	defer v.release()
 	if err := h.fillRun(v, r, body); err != nil {
 		h.refuse(w, r, err)

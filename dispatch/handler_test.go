@@ -271,7 +271,7 @@ func TestPing(t *testing.T) {
 }
 
 func TestBadBodies(t *testing.T) {
-	h := newHandler(t, answering("x"))
+	h := newHandler(t, answering("x"), func(o *dispatch.Options) { o.MaxBodyBytes = 1 << 20 })
 	deep := strings.Repeat(`{"a":`, 10_000) + `1` + strings.Repeat(`}`, 10_000)
 	for _, tt := range []struct {
 		name, body string

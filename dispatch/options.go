@@ -35,18 +35,21 @@ type Options struct {
 	// InsecureNoAuth accepts every request: anybody who can reach the handler can make the agent work.
 	InsecureNoAuth bool
 
-	// MaxBodyBytes bounds the request body. Default 1 MiB.
+	// MaxBodyBytes bounds the body of a request, in bytes. A larger one is rejected with 413. Defaults to 16 MiB, with
+	// InsecureNoAuth to 1 MiB. At most 64 KiB of a body are read before the dispatch is admitted.
 	MaxBodyBytes int64
+
+	// MaxBytesInFlight bounds the bodies of all admitted dispatches together, in bytes. A body counts until the agent has
+	// returned, also if that is after the answer. A dispatch beyond the bound is rejected with 503. Defaults to 256 MiB, or
+	// to MaxBodyBytes if that is more.
+	MaxBytesInFlight int64
 
 	// BodyTimeout is how long the body may take to arrive once the handler reads it. Default 30 s. It needs a
 	// ResponseWriter that supports read deadlines, as those of net/http do.
 	BodyTimeout time.Duration
 
-	// MaxDepth, MaxValues and MaxNumberLen bound the JSON of an envelope: levels of nesting, values, and characters of one
-	// number. Defaults 256, 500,000 and 64.
-	MaxDepth     int
-	MaxValues    int
-	MaxNumberLen int
+	// MaxDepth bounds the nesting of an envelope's JSON, in levels. Defaults to 256.
+	MaxDepth int
 
 	// ProxyHosts lists the hosts ("api.example.com", or "api.example.com:8443" for one port only) that an envelope's proxy
 	// URL may name, so that a forged envelope cannot send run tokens and arguments elsewhere. Default: any.
@@ -84,7 +87,9 @@ type Options struct {
 }
 
 const (
-	defaultMaxBody     = 1 << 20
+	defaultMaxBody     = 16 << 20
+	defaultMaxOpenBody = 1 << 20 // without authentication
+	defaultMaxInFlight = 256 << 20
 	defaultBodyTimeout = 30 * time.Second
 	defaultRunTimeout  = 300 * time.Second
 	maxRunTimeout      = 1800 * time.Second
@@ -107,15 +112,27 @@ func (h *Handler) configure(opts *Options) error {
 	h.auth = auth
 
 	for name, value := range map[string]int64{
-		"MaxBodyBytes": o.MaxBodyBytes, "BodyTimeout": int64(o.BodyTimeout), "MaxDepth": int64(o.MaxDepth),
-		"MaxValues": int64(o.MaxValues), "MaxNumberLen": int64(o.MaxNumberLen), "RunTimeout": int64(o.RunTimeout),
-		"Reserve": int64(o.Reserve), "MaxRuns": int64(o.MaxRuns),
+		"MaxBodyBytes": o.MaxBodyBytes, "MaxBytesInFlight": o.MaxBytesInFlight, "BodyTimeout": int64(o.BodyTimeout),
+		"MaxDepth": int64(o.MaxDepth), "RunTimeout": int64(o.RunTimeout), "Reserve": int64(o.Reserve),
+		"MaxRuns": int64(o.MaxRuns),
 	} {
 		if value < 0 {
 			bad("Options.%s must not be negative", name)
 		}
 	}
-	setDefault(&o.MaxBodyBytes, defaultMaxBody)
+	if o.MaxBytesInFlight > 0 && o.MaxBodyBytes > o.MaxBytesInFlight {
+		bad("Options.MaxBytesInFlight (%d) must not be less than MaxBodyBytes (%d)", o.MaxBytesInFlight, o.MaxBodyBytes)
+	}
+	if o.MaxBodyBytes == 0 {
+		o.MaxBodyBytes = defaultMaxBody
+		if o.InsecureNoAuth {
+			o.MaxBodyBytes = defaultMaxOpenBody
+		}
+		if o.MaxBytesInFlight > 0 {
+			o.MaxBodyBytes = min(o.MaxBodyBytes, o.MaxBytesInFlight)
+		}
+	}
+	setDefault(&o.MaxBytesInFlight, max(defaultMaxInFlight, o.MaxBodyBytes))
 	setDefault(&o.BodyTimeout, defaultBodyTimeout)
 	setDefault(&o.RunTimeout, defaultRunTimeout)
 	setDefault(&o.Reserve, defaultReserve)
@@ -159,7 +176,7 @@ func (h *Handler) configure(opts *Options) error {
 		bad("Options.Proxy: %w", errors.Unwrap(err))
 	}
 	o.Logger = report.Logger(o.Logger)
-	h.gate.limit = o.MaxRuns
+	h.gate.limit, h.gate.byteLimit = o.MaxRuns, o.MaxBytesInFlight
 	if len(problems) > 0 {
 		return &Error{Code: CodeOptions, Err: sortedJoin(problems)}
 	}

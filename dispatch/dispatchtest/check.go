@@ -73,7 +73,7 @@ const (
 	CheckBearer      CheckName = "wrong_bearer"     // a ping and a dispatch with another bearer are refused
 	CheckPing        CheckName = "ping"             // a ping with the right bearer is answered with a 2xx
 	CheckPingSpacing CheckName = "ping_spacing"     // white space makes no difference to a ping
-	CheckBodyLimit   CheckName = "body_limit"       // a body of 8 MiB is refused
+	CheckBodyLimit   CheckName = "body_limit"       // a body of 32 MiB is refused
 	CheckContentType CheckName = "content_type"     // answers are application/json
 	CheckMalformed   CheckName = "malformed_body"   // a body that is no JSON is refused with a 4xx, in JSON
 	CheckDispatch    CheckName = "dispatch"         // the sample dispatch completes within the response contract

@@ -9,29 +9,30 @@ import (
 	"strings"
 )
 
-const bigBody = 8 << 20 // far above any dispatch: what tools exchange is bounded by 1 MiB
+// bigBody is far above any dispatch. A session of many turns, each with results of up to 1 MiB, stays below 16 MiB.
+const bigBody = 32 << 20
 
-// bodyLimit sends a ping in a lot of white space, so that nobody runs anything who takes it.
+// bodyLimit sends a ping with much white space, so that an endpoint that accepts it runs nothing.
 func (c *checkup) bodyLimit(ctx context.Context) Finding {
-	const do = "Bound the request body, at 1 MiB for example, and answer 413 without reading the rest."
+	const do = "Bound the request body, at 16 MiB for example, and answer 413 without reading the rest."
 	a := c.send(ctx, probe{
 		pad: bigBody - int64(len(aPing)), body: aPing, auth: c.stage.target.AuthValue,
 		header: http.Header{"Expect": {"100-continue"}}, // so that who looks at the length only is spared the rest
 	})
 	switch {
 	case a.status >= 400 && a.status < 500:
-		return good("a body of 8 MiB is refused with %d", a.status)
+		return good("a body of 32 MiB is refused with %d", a.status)
 	case a.timeout && !a.conn.sent && !c.local():
 		return warning("Give a slow line more time. If that does not help: "+do,
-			"a body of 8 MiB could not be sent within %s, and was not refused", c.opts.Timeout)
+			"a body of 32 MiB could not be sent within %s, and was not refused", c.opts.Timeout)
 	case a.timeout:
-		return failed(do, "a body of 8 MiB is neither read nor refused within %s", c.opts.Timeout)
+		return failed(do, "a body of 32 MiB is neither read nor refused within %s", c.opts.Timeout)
 	case a.status == 0:
-		return good("the connection is closed while a body of 8 MiB is sent")
+		return good("the connection is closed while a body of 32 MiB is sent")
 	case a.ok():
-		return warning(do, "a body of 8 MiB is read whole and answered %s: who has the bearer can use up the agent's memory", c.tell(a))
+		return warning(do, "a body of 32 MiB is read whole and answered %s: who has the bearer can use up the agent's memory", c.tell(a))
 	}
-	return warning(do, "a body of 8 MiB is answered %s", c.tell(a))
+	return warning(do, "a body of 32 MiB is answered %s", c.tell(a))
 }
 
 // malformed sends half a dispatch.

@@ -363,7 +363,7 @@ func TestCheckWarnsOfPrivateAddresses(t *testing.T) {
 	}
 }
 
-// That 8 MiB do not get through a slow line in time says nothing of the endpoint at its end.
+// That 32 MiB do not get through a slow line in time says nothing of the endpoint at its end.
 func TestCheckAllowsForSlowLines(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(hand{})

@@ -12,6 +12,7 @@ import (
 var (
 	ErrTooLarge = errors.New("the body is too large")
 	ErrTimeout  = errors.New("the body took too long to arrive")
+	ErrNoRoom   = errors.New("there is no room for the body")
 )
 
 // RefusalTime is how long the server waits for the rest of a body that the handler does not read. net/http may take
@@ -100,28 +101,62 @@ func (b *Body) Err() error {
 	return b.err
 }
 
+// Head reads until there are n bytes or the body has ended; see [Body.Done].
+func (b *Body) Head(n int) ([]byte, error) {
+	size := min(n, minBuffer)
+	if length := b.r.ContentLength; length >= 0 {
+		size = int(min(int64(n), length+1)) // one more, so that the end is seen without growing
+	}
+	body := make([]byte, 0, size)
+	for b.err == nil && len(body) < n {
+		if len(body) == cap(body) {
+			body = grow(body, min(2*cap(body), n))
+		}
+		body, _ = b.into(body)
+	}
+	return body, b.Err()
+}
+
+// Rest reads the body to its end and returns it with what has been read before. Before the buffer grows to n bytes, Rest
+// calls room(n). If that returns false, Rest returns [ErrNoRoom]. room may be nil.
+func (b *Body) Rest(body []byte, room func(n int64) bool) ([]byte, error) {
+	for b.err == nil {
+		if len(body) == cap(body) {
+			most := int64(len(body)) + b.left + 1
+			size := min(max(2*int64(cap(body)), minBuffer), most)
+			if length := b.r.ContentLength; length >= int64(cap(body)) {
+				size = length + 1
+			}
+			if room != nil && !room(min(size, most-1)) {
+				LeaveBody(b.w, b.r)
+				return nil, ErrNoRoom
+			}
+			body = grow(body, int(size))
+		}
+		body, _ = b.into(body)
+	}
+	if err := b.Err(); err != nil {
+		return nil, err
+	}
+	return body, nil
+}
+
+// minBuffer is the size that a buffer has at first if the length of the body is not announced.
+const minBuffer = 512
+
+func grow(body []byte, size int) []byte { return append(make([]byte, 0, size), body...) }
+
+// into reads once, into the free part of the buffer.
+func (b *Body) into(body []byte) ([]byte, error) {
+	n, err := b.Read(body[len(body):cap(body)])
+	return body[:len(body)+n], err
+}
+
 // ReadBody reads the body of a request whole, with the limits of [OpenBody].
 func ReadBody(w http.ResponseWriter, r *http.Request, limit int64, deadline time.Time) ([]byte, error) {
 	b := OpenBody(w, r, limit, deadline)
-	if b.err != nil {
-		return nil, b.Err()
+	if b.err != nil || r.ContentLength < 0 {
+		return b.Rest(nil, nil)
 	}
-	size := int64(512)
-	if r.ContentLength >= 0 {
-		size = r.ContentLength + 1 // one more, so that the end is seen without growing
-	}
-	body := make([]byte, 0, size)
-	for {
-		n, err := b.Read(body[len(body):cap(body)])
-		body = body[:len(body)+n]
-		switch {
-		case err == io.EOF:
-			return body, nil
-		case err != nil:
-			return nil, err
-		}
-		if len(body) == cap(body) {
-			body = append(body, 0)[:len(body)]
-		}
-	}
+	return b.Rest(make([]byte, 0, r.ContentLength+1), nil) // one more, so that the end is seen without growing
 }

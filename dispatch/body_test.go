@@ -1,0 +1,225 @@
+package dispatch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch"
+)
+
+// heldBody is a body whose rest comes only when it is released. It counts what is read of it.
+type heldBody struct {
+	head    int // bytes that come at once
+	release <-chan struct{}
+	read    *atomic.Int64 // of all bodies together
+	waiting *atomic.Int64 // bodies whose rest is waited for
+}
+
+func (b *heldBody) Read(p []byte) (int, error) {
+	if b.head == 0 {
+		b.waiting.Add(1)
+		<-b.release
+		return 0, io.ErrUnexpectedEOF
+	}
+	n := min(len(p), b.head)
+	for i := range p[:n] {
+		p[i] = ' '
+	}
+	b.head -= n
+	b.read.Add(int64(n))
+	return n, nil
+}
+
+// A session replays what its turns have done so far.
+func TestALongSessionIsServed(t *testing.T) {
+	var rows []string
+	for i := range 22 {
+		rows = append(rows,
+			fmt.Sprintf(`{"role":"assistant","tool_calls":[{"id":"c%d","name":"search","arguments":{}}]}`, i),
+			fmt.Sprintf(`{"role":"tool","tool_call_id":"c%d","content":%q}`, i, strings.Repeat("x", 60<<10)))
+	}
+	body := `{"input":{"user_instruction":"go on","session_id":"s","messages":[` + strings.Join(rows, ",") + `]}}`
+	if len(body) < 1_300_000 {
+		t.Fatalf("the session has only %d bytes", len(body))
+	}
+	h := newHandler(t, func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		history, err := run.History()
+		return &dispatch.Response{FinalResponse: fmt.Sprintf("%d rows, %d bytes", len(history), len(run.Envelope))}, err
+	})
+	want := fmt.Sprintf(`{"final_response":"44 rows, %d bytes"}`, len(body))
+	wantAnswer(t, post(h, body, nil), 200, want)
+	wantAnswer(t, post(h, body, func(r *http.Request) { r.ContentLength = -1 }), 200, want)
+
+	open := newHandler(t, answering("x"), func(o *dispatch.Options) { o.Tokens, o.InsecureNoAuth = nil, true })
+	wantError(t, post(open, body, nil), 413, dispatch.CodeBodyTooLarge, "1048576 bytes")
+}
+
+// A thousand dispatches of the largest size at once: those in flight stay within 256 MiB, and the rest is refused after
+// 64 KiB each. Pings are answered meanwhile.
+func TestBytesInFlightAreBounded(t *testing.T) {
+	const dispatches, size, unadmitted, bound = 1000, 16 << 20, 64 << 10, 256 << 20
+	for _, announced := range []bool{true, false} {
+		t.Run(fmt.Sprintf("announced=%t", announced), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHandler(t, answering("x"))
+				release := make(chan struct{})
+				var read, waiting, busy, broken atomic.Int64
+				var group sync.WaitGroup
+				head, length := unadmitted, int64(size)
+				if !announced { // the buffer grows with what comes, twice as fast
+					head, length = 4<<20+1, -1
+				}
+				for range dispatches {
+					group.Go(func() {
+						w := post(h, "", func(r *http.Request) {
+							r.Body, r.ContentLength = io.NopCloser(&heldBody{head, release, &read, &waiting}), length
+						})
+						switch w.Code {
+						case 503:
+							busy.Add(1)
+							if w.Header().Get("Retry-After") == "" {
+								t.Error("a 503 without Retry-After")
+							}
+						case 400:
+							broken.Add(1)
+						default:
+							t.Errorf("%d %s", w.Code, w.Body)
+						}
+					})
+					if !announced {
+						synctest.Wait() // one after the other, so that there is a number to expect
+					}
+				}
+				synctest.Wait()
+				inFlight := int64(bound / size)
+				if !announced {
+					inFlight = bound / (8 << 20)
+				}
+				if waiting.Load() != inFlight || busy.Load() != dispatches-inFlight {
+					t.Errorf("%d in flight, %d refused; want %d and %d", waiting.Load(), busy.Load(), inFlight, dispatches-inFlight)
+				}
+				if most := inFlight*int64(head) + (dispatches-inFlight)*max(unadmitted, int64(head)); read.Load() > most {
+					t.Errorf("%d bytes have been read, want at most %d", read.Load(), most)
+				}
+				if announced && read.Load() != dispatches*unadmitted {
+					t.Errorf("%d bytes have been read before admission, want %d", read.Load(), dispatches*unadmitted)
+				}
+				wantAnswer(t, post(h, `{"ping":true}`, nil), 200, `{"ok":true}`)
+				wantError(t, post(h, seedBody, nil), 503, dispatch.CodeBusy, "bytes")
+				close(release)
+				group.Wait()
+				if broken.Load() != inFlight {
+					t.Errorf("%d bodies broke off, want %d", broken.Load(), inFlight)
+				}
+				wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"x"}`) // all room is free again
+			})
+		})
+	}
+}
+
+// The agent may keep a body for longer than its run takes to answer.
+func TestBytesAreHeldUntilTheAgentReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		body := sizedBody(80 << 10)
+		h := newHandler(t, func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			if len(run.Envelope) > 64<<10 {
+				time.Sleep(time.Hour)
+			}
+			return &dispatch.Response{FinalResponse: "done"}, nil
+		}, func(o *dispatch.Options) { o.MaxBytesInFlight = 100 << 10 })
+		if w := post(h, body, nil); !strings.Contains(w.Body.String(), "ran out of time") {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+		wantError(t, post(h, body, nil), 503, dispatch.CodeBusy, "bytes")
+		wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"done"}`) // for which there is room
+		time.Sleep(time.Hour)
+		if w := post(h, body, nil); w.Code != 200 {
+			t.Errorf("%d %s after the agent has returned", w.Code, w.Body)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+// What is beyond 64 KiB needs a place in the gate; a ping never does.
+func TestLargeBodiesWaitForAdmission(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandler(t, answering("x"))
+		if err := h.Drain(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		var read, waiting atomic.Int64
+		w := post(h, "", func(r *http.Request) {
+			r.Body, r.ContentLength = io.NopCloser(&heldBody{1 << 20, nil, &read, &waiting}), 1<<20
+		})
+		wantError(t, w, 503, dispatch.CodeBusy, "shutting down")
+		if read.Load() != 64<<10 {
+			t.Errorf("%d bytes have been read of a refused body", read.Load())
+		}
+		for _, ping := range []string{`{"ping":true}`, strings.Repeat(" ", 64<<10-14) + `{"ping":true}`} {
+			wantAnswer(t, post(h, ping, nil), 200, `{"ok":true}`)
+			wantAnswer(t, post(h, ping, func(r *http.Request) { r.ContentLength = -1 }), 200, `{"ok":true}`)
+		}
+	})
+	wantAnswer(t, post(newHandler(t, answering("x")), strings.Repeat(" ", 100<<10)+`{"ping":true}`, nil), 200, `{"ok":true}`)
+}
+
+func TestLimitsOfBodies(t *testing.T) {
+	size := func(n int) string { return `{"x":"` + strings.Repeat("x", n-8) + `"}` }
+	for _, tt := range []struct {
+		name           string
+		body, inFlight int64
+		largest        int
+	}{
+		{"own limit", 100 << 10, 0, 100 << 10},
+		{"own bound", 0, 100 << 10, 100 << 10},
+		{"both", 80 << 10, 100 << 10, 80 << 10},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHandler(t, answering("x"), func(o *dispatch.Options) { o.MaxBodyBytes, o.MaxBytesInFlight = tt.body, tt.inFlight })
+			for _, length := range []int64{0, -1} {
+				change := func(r *http.Request) {
+					if length < 0 {
+						r.ContentLength = length
+					}
+				}
+				wantAnswer(t, post(h, size(tt.largest), change), 200, `{"final_response":"x"}`)
+				wantError(t, post(h, size(tt.largest+1), change), 413, dispatch.CodeBodyTooLarge, fmt.Sprint(tt.largest))
+			}
+		})
+	}
+	_, err := dispatch.New(answering("x"), &dispatch.Options{Tokens: []string{"a"}, MaxBodyBytes: 101, MaxBytesInFlight: 100})
+	if dispatch.CodeOf(err) != dispatch.CodeOptions || !strings.Contains(err.Error(), "MaxBytesInFlight") {
+		t.Errorf("%v", err)
+	}
+	if _, err := dispatch.New(answering("x"), &dispatch.Options{Tokens: []string{"a"}, MaxBodyBytes: 1 << 30}); err != nil {
+		t.Errorf("a limit beyond the default of the bound: %v", err)
+	}
+}
+
+var errBroken = errors.New("broken")
+
+// A body that breaks off after admission gives its place back.
+func TestABodyThatBreaksOffGivesItsPlaceBack(t *testing.T) {
+	h := newHandler(t, answering("x"), func(o *dispatch.Options) { o.MaxRuns = 1 })
+	for range 2 {
+		w := post(h, "", func(r *http.Request) {
+			r.Body = io.NopCloser(io.MultiReader(strings.NewReader(strings.Repeat(" ", 100<<10)), broken{}))
+			r.ContentLength = 1 << 20
+		})
+		wantError(t, w, 400, dispatch.CodeBody, "could not be read")
+	}
+	wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"x"}`)
+}
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, errBroken }
