@@ -418,7 +418,7 @@ func TestWaitsForThePaceAreLogged(t *testing.T) {
 			}
 		}
 		if got := log.String(); strings.Count(got, "\n") != 1 ||
-			!strings.Contains(got, `level=INFO msg="proxy waits for its rate limit" tool=get_order wait=1m0.05s`) {
+			!strings.Contains(got, `level=INFO msg="proxy waits for its rate limit" tool=get_order wait=1m0.05s limit=60 window=1m0s`) {
 			t.Errorf("logged %q", got)
 		}
 	})
@@ -429,7 +429,7 @@ func TestUnpacedRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{answer(200, seedAnswer), answer(429, `{}`, "Retry-After", "5"), answer(200, seedAnswer)}}
 		c := newClient(t, s)
-		ctx := report.With(t.Context(), &report.Sink{Handler: slog.DiscardHandler, Unpaced: true})
+		ctx := report.With(t.Context(), &report.Sink{Report: func(slog.Record) {}, Unpaced: true})
 		start := time.Now()
 		for range 200 {
 			if _, err := c.Call(ctx, "get_order", nil); err != nil {

@@ -89,7 +89,7 @@ func (r *run) paced(ctx context.Context, req *request, number int) (*answer, *Er
 	place, w, err := r.pacer.enqueue(ctx)
 	if w != nil {
 		r.log.LogAttrs(ctx, slog.LevelInfo, report.WaitsForPace, slog.String(report.Tool, req.name),
-			slog.Duration(report.Wait, w.due.Round(time.Millisecond)))
+			slog.Duration(report.Wait, w.due.Round(time.Millisecond)), slog.Int(report.Limit, r.pacer.limit), slog.Duration(report.Window, r.pacer.window))
 		place, err = r.pacer.wait(ctx, r.over.done(), w)
 	}
 	if over := r.overError(req, number); over != nil {

@@ -21,7 +21,8 @@ const (
 	AgentPanicked = "agent panicked"                 // Panic, Stack
 	Contract      = "response contract"              // Code, Pointer, Problem: one [dispatch.Problem] of the agent's answer
 	Refused       = "dispatch refused"               // Error: the handler refused a request
-	WaitsForPace  = "proxy waits for its rate limit" // Tool, Wait
+	CallRefused   = "proxy refused a request"        // Tool, Actor, Status, Class, Reason: the proxy of a kit gave no result
+	WaitsForPace  = "proxy waits for its rate limit" // Tool, Wait, Limit, Window
 	WaitsToRepeat = "proxy waits before repeating"   // Tool, Wait, Status, Class
 
 	Error   = "error"
@@ -31,15 +32,23 @@ const (
 	Pointer = "pointer"
 	Problem = "problem"
 	Tool    = "tool"
+	Actor   = "actor"
 	Wait    = "wait"
 	Status  = "status"
 	Class   = "class"
+	Reason  = "reason"
+	Limit   = "limit"
+	Window  = "window"
 )
 
 // Sink is what a kit puts into a context.
 type Sink struct {
-	// Handler receives the records. It must be safe for concurrent use, also after the test.
-	Handler slog.Handler
+	// Report receives the records of level Info and above. It must be safe for concurrent use, also after the test has
+	// ended.
+	Report func(slog.Record)
+
+	// Silent is set when Report shows the records to nobody. The proxy that a kit plays for a test then shows its own.
+	Silent bool
 
 	// Unpaced is set when the proxy of the run has no rate limit: its clients then send without waiting.
 	Unpaced bool
@@ -66,31 +75,29 @@ func Logger(l *slog.Logger) *slog.Logger {
 	return slog.New(tee{base: base})
 }
 
-// tee is a handler that writes to two: its own, and that of the context.
+// tee is a handler that writes to another one and to the sink of the context.
 type tee struct {
 	base  slog.Handler
-	added []func(slog.Handler) slog.Handler // WithAttrs and WithGroup, for the handler of the context
+	attrs []slog.Attr // of WithAttrs, for the sink
+	group string      // of WithGroup, for the sink: the prefix of later attributes
 }
 
 // Enabled implements slog.Handler.
 func (t tee) Enabled(ctx context.Context, level slog.Level) bool {
-	if t.base.Enabled(ctx, level) {
-		return true
-	}
-	s := From(ctx)
-	return s != nil && s.Handler.Enabled(ctx, level)
+	return t.base.Enabled(ctx, level) || level >= slog.LevelInfo && From(ctx) != nil
 }
 
 // Handle implements slog.Handler.
 func (t tee) Handle(ctx context.Context, record slog.Record) error {
-	if s := From(ctx); s != nil {
-		h := s.Handler
-		for _, add := range t.added {
-			h = add(h)
-		}
-		if h.Enabled(ctx, record.Level) {
-			_ = h.Handle(ctx, record.Clone()) // the user's handler gets the record whatever a kit does with it
-		}
+	if s := From(ctx); s != nil && record.Level >= slog.LevelInfo {
+		whole := slog.NewRecord(record.Time, record.Level, record.Message, record.PC)
+		whole.AddAttrs(t.attrs...)
+		record.Attrs(func(a slog.Attr) bool {
+			a.Key = t.group + a.Key
+			whole.AddAttrs(a)
+			return true
+		})
+		s.Report(whole)
 	}
 	if !t.base.Enabled(ctx, record.Level) {
 		return nil
@@ -100,14 +107,16 @@ func (t tee) Handle(ctx context.Context, record slog.Record) error {
 
 // WithAttrs implements slog.Handler.
 func (t tee) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return t.with(func(h slog.Handler) slog.Handler { return h.WithAttrs(attrs) })
+	t.base, t.attrs = t.base.WithAttrs(attrs), slices.Clone(t.attrs)
+	for _, a := range attrs {
+		a.Key = t.group + a.Key
+		t.attrs = append(t.attrs, a)
+	}
+	return t
 }
 
 // WithGroup implements slog.Handler.
 func (t tee) WithGroup(name string) slog.Handler {
-	return t.with(func(h slog.Handler) slog.Handler { return h.WithGroup(name) })
-}
-
-func (t tee) with(add func(slog.Handler) slog.Handler) slog.Handler {
-	return tee{add(t.base), append(slices.Clone(t.added), add)}
+	t.base, t.group = t.base.WithGroup(name), t.group+name+"."
+	return t
 }

@@ -1,7 +1,9 @@
 package proxytest_test
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -15,12 +17,14 @@ type recordingTB struct {
 	testing.TB
 	texts    []string
 	cleanups []func()
+	output   bytes.Buffer
 }
 
 type fatal struct{}
 
-func (r *recordingTB) Helper()          {}
-func (r *recordingTB) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
+func (r *recordingTB) Helper()           {}
+func (r *recordingTB) Output() io.Writer { return &r.output }
+func (r *recordingTB) Cleanup(f func())  { r.cleanups = append(r.cleanups, f) }
 func (r *recordingTB) Errorf(f string, args ...any) {
 	r.texts = append(r.texts, fmt.Sprintf(f, args...))
 }
@@ -29,6 +33,12 @@ func (r *recordingTB) Fatal(args ...any)            { r.Fatalf("%s", fmt.Sprint(
 
 // failures returns what body reports, its cleanups included.
 func failures(t *testing.T, body func(t testing.TB)) string {
+	failed, _ := testRun(t, body)
+	return failed
+}
+
+// testRun returns the failures of body and its output, both with its cleanups.
+func testRun(t *testing.T, body func(t testing.TB)) (failed, output string) {
 	r := &recordingTB{TB: t}
 	func() {
 		defer func() {
@@ -41,7 +51,7 @@ func failures(t *testing.T, body func(t testing.TB)) string {
 	for i := len(r.cleanups) - 1; i >= 0; i-- {
 		r.cleanups[i]()
 	}
-	return strings.Join(r.texts, "\n")
+	return strings.Join(r.texts, "\n"), r.output.String()
 }
 
 // played is a run in which get_order, refund_order and get_order were called and an order was refunded.

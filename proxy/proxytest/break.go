@@ -38,6 +38,7 @@ func (v *visit) record(reason string) {
 	v.call.Reason = reason
 	v.call.LatencyMS = float64(time.Since(v.call.At).Microseconds()) / 1000
 	v.run.refuse(v.call, v.key, "")
+	v.platform.showRefused(v.ctx, v.call)
 }
 
 // reset closes a network connection with an RST; elsewhere the handler's end without an answer has to do.

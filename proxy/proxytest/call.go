@@ -225,6 +225,7 @@ func (v *visit) refuse(status int, class, message, fault string) {
 	v.call.Response, v.call.Source = nil, "" // of a result that was too large
 	v.call.LatencyMS = float64(time.Since(v.call.At).Microseconds()) / 1000
 	v.run.refuse(v.call, v.key, fault)
+	v.platform.showRefused(v.ctx, v.call)
 	fail(v.w, status, class, message)
 }
 

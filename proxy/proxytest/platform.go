@@ -31,6 +31,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -42,6 +43,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpserve"
+	"github.com/toolwire/toolwire/internal/report"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -90,6 +92,7 @@ type Platform struct {
 	rate     int
 	maxBytes int
 	lenient  bool
+	output   io.Writer // of the test that the platform belongs to; nil if it belongs to none
 
 	last *atomic.Int64 // the last run's number, shared with the platforms made by With
 
@@ -125,7 +128,9 @@ func (p *Platform) With(initialState string, rules []FailureRule) (*Platform, er
 	if err != nil {
 		return nil, err
 	}
-	return &Platform{world: w, last: p.last, runs: make(map[string]*Run), rate: p.rate, maxBytes: p.maxBytes, lenient: p.lenient}, nil
+	return &Platform{
+		world: w, last: p.last, runs: make(map[string]*Run), rate: p.rate, maxBytes: p.maxBytes, lenient: p.lenient, output: p.output,
+	}, nil
 }
 
 // NewPlatform is [New] for a test: a world that cannot be used fails it at once, and faults of the runs, see
@@ -136,6 +141,7 @@ func NewPlatform(t testing.TB, w World, opts *Options) *Platform {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.output = report.Output(t)
 	t.Cleanup(func() {
 		t.Helper()
 		for _, run := range p.all() {
@@ -183,21 +189,23 @@ func random(n int) string {
 // any run; as on the platform it is the token that identifies the run.
 func (p *Platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	plane, name := splitPath(r.URL.Path)
-	if plane == "" {
+	refuse := func(status int, class, message string) {
 		httpserve.LeaveBody(w, r)
-		fail(w, http.StatusNotFound, "", "no such path: the base URL is followed by /tools/{name} or /traces/{type}")
+		p.showRefused(r.Context(), Call{Tool: r.Method + " " + r.URL.Path, Status: status, ErrorClass: class, Reason: message})
+		fail(w, status, class, message)
+	}
+	if plane == "" {
+		refuse(http.StatusNotFound, "", "the path does not exist: append /tools/{name} or /traces/{type} to the base URL")
 		return
 	}
 	if r.Method != http.MethodPost {
-		httpserve.LeaveBody(w, r)
 		w.Header().Set("Allow", http.MethodPost)
-		fail(w, http.StatusMethodNotAllowed, "", "use POST")
+		refuse(http.StatusMethodNotAllowed, "", "use POST")
 		return
 	}
 	run := p.authenticate(r)
 	if run == nil {
-		httpserve.LeaveBody(w, r)
-		fail(w, http.StatusUnauthorized, "run_token_invalid", "the run token is missing or unknown")
+		refuse(http.StatusUnauthorized, "run_token_invalid", "the run token is missing or unknown")
 		return
 	}
 	v := &visit{platform: p, run: run, w: w, ctx: r.Context()}

@@ -38,17 +38,27 @@ type Run struct {
 	attempts map[string]int // requests so far of calls that may be repeated
 }
 
-// Client returns a client of the run that needs no network. It has the options, which may be nil, but for the transport.
-// It panics if they are invalid.
+// Client returns a client of the run that needs no network. It has the options opts, which may be nil, except for the
+// transport. It panics if they are not valid.
+//
+// The client keeps the platform's limit of 60 requests per minute: the 61st call in a minute waits. A platform with
+// RatePerMinute -1 makes clients without a limit. If [NewPlatform] made the platform, waits are shown in the test's
+// output.
 func (r *Run) Client(opts *proxy.Options) *proxy.Client {
 	var o proxy.Options
 	if opts != nil {
 		o = *opts
 	}
 	o.Transport = r.platform.Transport()
+	if o.Pacer == nil && r.platform.rate < 0 {
+		o.Pacer = proxy.NewPacer(0, 0)
+	}
 	c, err := proxy.New("http://proxy.test"+r.Path, r.Token, &o)
 	if err != nil {
 		panic("proxytest: Run.Client: " + err.Error())
+	}
+	if r.platform.output != nil {
+		return c.Observe(showing{r.platform})
 	}
 	return c
 }
