@@ -4,14 +4,33 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/toolwire/toolwire/dispatch"
 )
 
-// AssertOK fails the test unless the run completed and would be graded.
+// AssertOK fails the test unless the run completed, would be graded, and everything in the agent's answers arrived. Messages
+// or metadata that the handler left out, or that the platform drops as malformed, fail the test. What the handler repaired
+// is in [Result.Problems] and does not.
 func (r *Result) AssertOK(t testing.TB) {
 	t.Helper()
 	if !r.OK() {
 		t.Errorf("the run failed: %s: %s\n%s", r.ErrorClass, r.Error, r.timeline())
+		return
 	}
+	var lost []string
+	for _, p := range r.Problems {
+		if !repaired(p) {
+			lost = append(lost, p.String())
+		}
+	}
+	if len(lost) > 0 {
+		t.Errorf("the run completed, but a part of the agent's answer did not arrive:\n  %s\n%s", strings.Join(lost, "\n  "), r.timeline())
+	}
+}
+
+// repaired reports whether the handler mended what a problem names, so that nothing was lost.
+func repaired(p dispatch.Problem) bool {
+	return p.Code == "final_response_missing" && !p.Fatal // the stand-in was sent
 }
 
 // AssertFinalResponse fails the test unless the run completed and its final response contains all of these.

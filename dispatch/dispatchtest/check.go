@@ -174,7 +174,7 @@ func newCheckup(target Target, opts *CheckOptions) (*checkup, error) {
 	}
 	mistakes := c.mistakes(target)
 	var err error
-	if c.stage, err = newStage(target, c.task()); err != nil {
+	if c.stage, err = newStage(target, c.task(), nil); err != nil {
 		mistakes = append(mistakes, err)
 	}
 	if err := errors.Join(mistakes...); err != nil {

@@ -95,17 +95,17 @@ func (r *Report) Find(name CheckName) (Finding, bool) {
 // AssertOK fails the test with every check that failed.
 func (r *Report) AssertOK(t testing.TB) {
 	t.Helper()
-	report(t, r.Failed())
+	fail(t, r.Failed())
 }
 
 // AssertNoWarning fails the test with every check that failed or warned.
 func (r *Report) AssertNoWarning(t testing.TB) {
 	t.Helper()
-	report(t, r.Failed())
-	report(t, r.Warned())
+	fail(t, r.Failed())
+	fail(t, r.Warned())
 }
 
-func report(t testing.TB, list []Finding) {
+func fail(t testing.TB, list []Finding) {
 	t.Helper()
 	for _, f := range list {
 		t.Errorf("%s: %s: %s", f.Name, f.Status, strings.Join(f.text(len(f.Details)), "\n    "))

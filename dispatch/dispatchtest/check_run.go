@@ -137,6 +137,9 @@ func (c *checkup) describe(r *Result) string {
 		text = "the endpoint broke the connection without an answer"
 	case last.Status >= 400:
 		text = fmt.Sprintf("the endpoint answered %d: %s", last.Status, c.quote(last.Body))
+		if r.AgentError != "" {
+			text += "; the agent's error: " + c.quote(firstLine(r.AgentError))
+		}
 	}
 	return fmt.Sprintf("%s: %s", r.ErrorClass, text)
 }

@@ -25,12 +25,14 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/report"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -127,6 +129,15 @@ type Result struct {
 	ErrorClass ErrorClass `json:"error_class,omitempty"`
 	Error      string     `json:"error,omitempty"`
 
+	// AgentError is the text of the error that the agent returned in the last turn, or "panic: ", the value of its panic and
+	// the stack. The platform does not see it. It is known of a Target with an Agent or a Handler: an agent behind a URL
+	// runs elsewhere.
+	AgentError string `json:"agent_error,omitempty"`
+
+	// Waits are the delays that the agent's [proxy.Client] made before tool calls: for the rate limit of 60 requests per
+	// minute, and before it repeated calls. They are known of a Target with an Agent or a Handler.
+	Waits []Wait `json:"waits,omitempty"`
+
 	run     *proxytest.Run
 	secrets *redact.Set
 }
@@ -151,7 +162,7 @@ const (
 // lives until Dispatch returns, when the run's token has expired. Its error means that the run could not be staged: a run
 // that fails is a Result.
 func Dispatch(ctx context.Context, target Target, task Task) (*Result, error) {
-	s, err := newStage(target, task)
+	s, err := newStage(target, task, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +175,7 @@ func Dispatch(ctx context.Context, target Target, task Task) (*Result, error) {
 // an expired token, until the test ends, so that [Result.AssertNoCallAfterEnd] sees what comes too late.
 func Run(t testing.TB, target Target, task Task) *Result {
 	t.Helper()
-	s, err := newStage(target, task)
+	s, err := newStage(target, task, report.Output(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +204,7 @@ func (s *stage) play(ctx context.Context) *Result {
 		result.take(s, turn, s.exchange(ctx, &turn.Exchange, turn.Request, s.header()))
 	}
 	s.run.End("")
-	result.Record = *s.run.Record()
+	result.Record, result.Waits = *s.run.Record(), s.witness.waited()
 	if result.OK() && len(s.platform.Tools()) > 0 && !slices.ContainsFunc(append(slices.Clone(result.Calls), result.Refused...), func(c proxytest.Call) bool { return !c.Trace }) {
 		result.Warnings = append(result.Warnings, "the run completed without a tool call, although tools are declared")
 	}
@@ -204,8 +215,13 @@ func (s *stage) play(ctx context.Context) *Result {
 func (r *Result) take(s *stage, turn *Turn, failure error) {
 	turn.Last = s.run.Record().Last()
 	r.Dispatch, r.FinalResponse, r.Messages, r.Gradeable = turn.Exchange, "", nil, false
+	agentError, reported := s.witness.take()
 	if r.classify(s.target, turn.Exchange, failure); r.OK() {
-		r.judge(s.target, turn)
+		r.judge(s.target, turn, reported)
+	}
+	r.AgentError = agentError
+	if message := firstLine(agentError); message != "" && !r.OK() {
+		r.Error += "; the agent's error: " + message
 	}
 	r.Turns = append(r.Turns, *turn)
 }
@@ -221,7 +237,7 @@ func (s *stage) exchange(ctx context.Context, ex *Exchange, body []byte, header 
 	ex.Request = body
 	start := time.Now()
 	defer func() { ex.TookMS = float64(time.Since(start).Microseconds()) / 1000 }()
-	ctx, cancel := context.WithTimeout(ctx, s.target.RunTimeout)
+	ctx, cancel := context.WithTimeout(report.With(ctx, s.sink), s.target.RunTimeout)
 	defer cancel()
 	var connected atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
@@ -277,10 +293,15 @@ func (r *Result) classify(target Target, ex Exchange, err error) {
 }
 
 // judge applies the response contract to a 2xx.
-func (r *Result) judge(target Target, turn *Turn) {
+func (r *Result) judge(target Target, turn *Turn, reported []dispatch.Problem) {
 	verdict := dispatch.CheckResponse([]byte(turn.Body))
 	turn.Problems = verdict.Problems
-	r.Problems = append(r.Problems, verdict.Problems...)
+	for _, p := range reported { // of what the handler did not send, or sent otherwise
+		if !slices.ContainsFunc(turn.Problems, func(q dispatch.Problem) bool { return p.Code == q.Code && p.Pointer == q.Pointer }) {
+			turn.Problems = append(turn.Problems, p)
+		}
+	}
+	r.Problems = append(r.Problems, turn.Problems...)
 	r.Messages, r.Gradeable = verdict.Messages, verdict.Gradeable
 	switch {
 	case !verdict.OK():
@@ -299,6 +320,11 @@ func (r *Result) judge(target Target, turn *Turn) {
 
 func (r *Result) fail(class ErrorClass, format string, args ...any) {
 	r.ErrorClass, r.Error = class, r.secrets.Text(fmt.Sprintf(format, args...))
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
 }
 
 func first(s string, n int) string {

@@ -96,7 +96,7 @@ func RunSet(ctx context.Context, target Target, cases []Case, opts *SetOptions) 
 		o = *opts
 	}
 	mistakes := target.authMistakes()
-	trial, err := newStage(target, Task{})
+	trial, err := newStage(target, Task{}, nil)
 	if err != nil {
 		mistakes = append(mistakes, err)
 	} else {

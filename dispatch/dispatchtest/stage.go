@@ -5,14 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/report"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -25,13 +28,16 @@ type stage struct {
 	client   *http.Client
 	platform *proxytest.Platform
 	run      *proxytest.Run
+	witness  *witness
+	sink     *report.Sink // of the witness
 	proxyURL string
 	closers  []func()
 }
 
-// newStage sets the stage. Its errors are the caller's mistakes, and that there is no loopback.
-func newStage(target Target, task Task) (*stage, error) {
-	s := &stage{target: target, task: task, url: target.URL}
+// newStage prepares a run. What the run logs is written to output, unless that is nil. Errors are mistakes of the caller,
+// or failures to listen on loopback.
+func newStage(target Target, task Task, output io.Writer) (*stage, error) {
+	s := &stage{target: target, task: task, url: target.URL, witness: &witness{output: output}}
 	err := s.check()
 	if err == nil && target.Agent != nil {
 		err = s.inMemory()
@@ -42,6 +48,7 @@ func newStage(target Target, task Task) (*stage, error) {
 		s.close()
 		return nil, err
 	}
+	s.witness.secrets = s.secrets()
 	return s, nil
 }
 
@@ -101,15 +108,34 @@ func (s *stage) check() error {
 			"a Target with a URL or Handler, and no WrapProxy")
 	}
 	s.run = s.platform.NewRun()
+	s.sink = &report.Sink{Report: s.witness.record, Silent: s.witness.output == nil, Unpaced: s.platform.RatePerMinute() < 0}
 	return nil
 }
 
-// proxy is what the agent finds at the proxy URL.
+// proxy returns the handler of the proxy URL.
 func (s *stage) proxy() http.Handler {
 	if s.task.WrapProxy == nil {
 		return s.platform
 	}
 	return s.task.WrapProxy(s.platform)
+}
+
+// watched returns the handler as the witness sees it: its log, and a panic. In memory no handler needs this, because the
+// context of the dispatch reaches it.
+func (s *stage) watched(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			switch p := recover(); p {
+			case nil:
+			case http.ErrAbortHandler:
+				panic(p)
+			default:
+				s.witness.panicked(fmt.Sprint(p), string(debug.Stack()))
+				panic(http.ErrAbortHandler)
+			}
+		}()
+		handler.ServeHTTP(w, r.WithContext(report.With(r.Context(), s.sink)))
+	})
 }
 
 func (s *stage) close() {
@@ -179,13 +205,13 @@ func (s *stage) onLoopback() error {
 	return nil
 }
 
-// serve serves a handler on a free port until the stage is closed.
+// serve serves a handler on a free port until the stage is closed. The witness sees the handler's log.
 func (s *stage) serve(handler http.Handler) (base string, err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", fmt.Errorf("dispatchtest: %w", err)
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: s.watched(handler), ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = server.Serve(listener) }() // ends with Close
 	s.closers = append(s.closers, func() { _ = server.Close() })
 	return "http://" + listener.Addr().String(), nil

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Timeline writes the run for people, a line or two per event: ping, dispatches, tool calls, trace events, answers,
-// changes of the ledger, verdict. It returns the first error of w.
+// Timeline writes the run for people, a line or two per event: ping, dispatches, tool calls, trace events, answers, the
+// agent's error, waits, changes of the ledger, verdict. It returns the first error of w.
 func (r *Result) Timeline(w io.Writer) error {
 	var b bytes.Buffer
 	line := func(what, format string, args ...any) {
@@ -25,6 +25,12 @@ func (r *Result) Timeline(w io.Writer) error {
 		for _, p := range turn.Problems {
 			line("contract", "%s", p)
 		}
+	}
+	if r.AgentError != "" {
+		line("error", "%s", firstLine(r.AgentError))
+	}
+	for _, w := range r.Waits {
+		line("wait", "%s waited %s: %s", w.Tool, w.Duration, w.Reason)
 	}
 	for _, c := range r.Changes {
 		line("ledger", "%s", cut(c.String()))

@@ -170,6 +170,9 @@ func (p *Platform) NewRun() *Run {
 	return run
 }
 
+// RatePerMinute returns how many requests of one run token the platform accepts in any 60 seconds; -1 is no limit.
+func (p *Platform) RatePerMinute() int { return max(p.rate, -1) }
+
 // Tools returns the names of the declared tools, sorted.
 func (p *Platform) Tools() []string { return slices.Sorted(maps.Keys(p.world.tools)) }
 
