@@ -187,7 +187,7 @@ func Run(t testing.TB, target Target, task Task) *Result {
 
 // play is the run from the ping to the verdict.
 func (s *stage) play(ctx context.Context) *Result {
-	result := &Result{run: s.run, secrets: s.secrets()}
+	result := &Result{run: s.run, secrets: s.witness.secrets}
 	defer result.hideSecrets()
 	if s.task.OnRun != nil {
 		s.task.OnRun(s.run)
@@ -195,6 +195,8 @@ func (s *stage) play(ctx context.Context) *Result {
 	failure := s.exchange(ctx, &result.Ping, []byte(`{"ping":true}`), nil)
 	if result.classify(s.target, result.Ping, failure); !result.OK() {
 		result.Error = "ping: " + result.Error
+		agentError, _ := s.witness.take()
+		result.explain(agentError)
 	}
 	for result.OK() {
 		turn := s.nextTurn(result.Turns)
@@ -219,10 +221,7 @@ func (r *Result) take(s *stage, turn *Turn, failure error) {
 	if r.classify(s.target, turn.Exchange, failure); r.OK() {
 		r.judge(s.target, turn, reported)
 	}
-	r.AgentError = agentError
-	if message := firstLine(agentError); message != "" && !r.OK() {
-		r.Error += "; the agent's error: " + message
-	}
+	r.explain(agentError)
 	r.Turns = append(r.Turns, *turn)
 }
 
@@ -289,6 +288,14 @@ func (r *Result) classify(target Target, ex Exchange, err error) {
 		r.fail(Agent4xx, "the endpoint answered %d: %s", status, first(r.secrets.Text(ex.Body), 500))
 	case status >= 300:
 		r.fail(AgentBadResponse, "the endpoint answered %d; redirects are not followed", status)
+	}
+}
+
+// explain adds why the agent failed.
+func (r *Result) explain(agentError string) {
+	r.AgentError = agentError
+	if agentError != "" && !r.OK() {
+		r.Error += "; the agent's error: " + firstLine(agentError)
 	}
 }
 

@@ -1,10 +1,12 @@
 package dispatchtest_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"runtime"
@@ -118,28 +120,36 @@ func TestWhatARunSays(t *testing.T) {
 	}
 }
 
-// recordingTB keeps failures to itself.
+// recordingTB keeps failures and output to itself.
 type recordingTB struct {
 	testing.TB
-	texts []string
+	texts  []string
+	output bytes.Buffer
 }
 
-func (r *recordingTB) Helper() {}
+func (r *recordingTB) Helper()           {}
+func (r *recordingTB) Output() io.Writer { return &r.output }
 func (r *recordingTB) Errorf(f string, args ...any) {
 	r.texts = append(r.texts, fmt.Sprintf(f, args...))
 }
 func (r *recordingTB) Fatal(args ...any) { r.Errorf("%s", fmt.Sprint(args...)); panic(r) }
 
 func failures(t *testing.T, body func(t testing.TB)) (text string) {
+	text, _ = testRun(t, body)
+	return text
+}
+
+// testRun returns the failures of body and its output.
+func testRun(t *testing.T, body func(t testing.TB)) (failed, output string) {
 	r := &recordingTB{TB: t}
 	defer func() {
 		if p := recover(); p != nil && p != any(r) {
 			panic(p)
 		}
-		text = strings.Join(r.texts, "\n")
+		failed, output = strings.Join(r.texts, "\n"), r.output.String()
 	}()
 	body(r)
-	return ""
+	return "", ""
 }
 
 // patiently makes a test that waits in vain for its limit: the first that is long enough for what is not in vain counts.
