@@ -266,3 +266,22 @@ func TestWhatDoesNotArrive(t *testing.T) {
 		})
 	}
 }
+
+// A wrong token is the most common mistake of a registration. The handler's log says what it refused.
+func TestTheHandlersLogIsShown(t *testing.T) {
+	done := func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+		return &dispatch.Response{FinalResponse: "done"}, nil
+	}
+	for kind, target := range serving(t, done) {
+		t.Run(kind, func(t *testing.T) {
+			target.AuthValue = "Bearer stale-token"
+			var got *dispatchtest.Result
+			_, output := testRun(t, func(tb testing.TB) { got = dispatchtest.Run(tb, target, task()) })
+			got.AssertErrorClass(t, dispatchtest.AuthFailed)
+			if !strings.Contains(output, "dispatchtest: dispatch refused error=") || !strings.Contains(output, "unauthorized") ||
+				strings.Contains(output, "stale") {
+				t.Errorf("output %s", output)
+			}
+		})
+	}
+}
