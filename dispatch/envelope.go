@@ -40,10 +40,10 @@ type task struct {
 }
 
 var (
-	envelopeMembers = []string{"task_id", "run_id", "agent_id", "input", "odyssey_proxy_url", "run_token", "run_token_jti"}
-	taskMembers     = []string{
-		"task_id", "user_instruction", "input", "messages", "session_id", "turn_id", "latest_user_prompt",
-	}
+	// The run depends on these, so a name that differs by case only is refused. input and messages are read by their exact
+	// names: a later release may add a member that differs from them by case.
+	envelopeMembers = []string{"task_id", "run_id", "agent_id", "odyssey_proxy_url", "run_token", "run_token_jti"}
+	taskMembers     = []string{"task_id", "user_instruction", "session_id", "turn_id", "latest_user_prompt"}
 )
 
 // decodeEnvelope reads the body in one strict pass. Members that it does not know are left in the raw envelope.
@@ -69,7 +69,7 @@ func (e *envelope) decode(body []byte, limits strictjson.Limits) error {
 				_, err = r.Value()
 			}
 			return err
-		})
+		}, "input")
 	})
 	if err != nil {
 		if _, ok := errors.AsType[*Error](err); ok {
@@ -115,7 +115,7 @@ func (t *task) read(r *strictjson.Reader) error {
 			_, err = r.Value()
 		}
 		return err
-	})
+	}, "input", "messages")
 }
 
 // readID reads an id: an integer, whose digits are kept, or a string; null reads as "".
@@ -152,7 +152,7 @@ func validID(id string) bool {
 }
 
 func (h *Handler) limits() strictjson.Limits {
-	return strictjson.Limits{Depth: h.opts.MaxDepth}
+	return strictjson.Limits{Depth: h.opts.MaxDepth, Mode: strictjson.Liberal}
 }
 
 // fillRun makes the run of an authenticated request.

@@ -3,7 +3,6 @@ package ledger
 import (
 	"bytes"
 	"encoding/json"
-	"math"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -11,17 +10,20 @@ import (
 )
 
 // fieldLimits leave room for the objects around a field, so that whatever a state takes it can also write and read.
-// textLimits are for what a state has written.
+// A field may hold half of a surrogate pair, as live answers do, but no object that repeats a name.
 var (
-	fieldLimits = strictjson.Limits{Depth: maxFieldDepth, Values: 10_000_000}
-	stateLimits = strictjson.Limits{Depth: maxFieldDepth + 10, Values: 10_000_000}
-	textLimits  = strictjson.Limits{Depth: maxFieldDepth + 10, Values: math.MaxInt}
+	fieldLimits = strictjson.Limits{Depth: maxFieldDepth, Mode: strictjson.Unique}
+	stateLimits = strictjson.Limits{Depth: maxFieldDepth + 10, Mode: strictjson.Unique}
 )
 
-const maxFieldDepth = 200
+const (
+	maxFieldDepth  = 200
+	maxStateValues = 10_000_000 // values and names of one field, or of the document of a state
+)
 
-// tidy checks that value is strict JSON and returns a copy of it in one form: without white space, members in the order
-// of their names, strings without needless escapes. Numbers keep their digits.
+// tidy checks that value is JSON with unique names and returns a copy of it in one form: without white space, members in
+// the order of their names, strings without needless escapes. Numbers keep their digits. Half of a surrogate pair
+// becomes U+FFFD.
 func tidy(value json.RawMessage, limits strictjson.Limits) (json.RawMessage, error) {
 	err := strictjson.Read(value, limits, func(r *strictjson.Reader) error {
 		_, err := r.Value()
@@ -31,10 +33,20 @@ func tidy(value json.RawMessage, limits strictjson.Limits) (json.RawMessage, err
 		return nil, err
 	}
 	v := jsontext.Value(bytes.Clone(value))
-	if err := v.Format(jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(false)); err != nil {
+	err = v.Format(jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(false), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
 		return nil, err
 	}
 	return json.RawMessage(v), nil
+}
+
+// readField is tidy for a field from outside.
+func readField(value json.RawMessage) (json.RawMessage, error) {
+	tidied, err := tidy(value, fieldLimits)
+	if err == nil {
+		err = strictjson.Bound(tidied, maxStateValues, 0)
+	}
+	return tidied, err
 }
 
 // canonical appends a tidy value with every number written in one way only, so that equal values have equal texts.
@@ -74,9 +86,9 @@ func equalValues(a, b json.RawMessage) bool {
 	return bytes.Equal(a, b) || bytes.Equal(canonical(nil, a), canonical(nil, b))
 }
 
-// tidied is tidy for a value that may not be JSON; then it is the text as a JSON string.
+// tidied is tidy for a value that may not be JSON. Then it is the text as a JSON string.
 func tidied(value json.RawMessage) json.RawMessage {
-	if v, err := tidy(value, textLimits); err == nil {
+	if v, err := tidy(value, stateLimits); err == nil {
 		return v
 	}
 	return json.RawMessage(quote(string(value)))

@@ -26,9 +26,9 @@ import (
 //   - Numbers in ids and flags are written in plain decimal digits, exact and without exponent, so 4521, 4521.0 and
 //     4.521e3 are the id "4521". One that takes more than 64 characters cannot be used.
 //
-// A response or arguments that are not one strict JSON value within the limits of [RuleOptions], every number of at most
-// 64 characters, count as unusable. Only what the adapter refers to is read: a set_flag rule does not look at the
-// response.
+// A response or arguments that are not one JSON value within the limits of [RuleOptions] count as unusable. So do those
+// that repeat the name of a member anywhere, since it is ambiguous which one a path means. Only what the adapter refers
+// to is read: a set_flag rule does not look at the response.
 func (r *Rule) Eval(args, response json.RawMessage) Outcome {
 	switch {
 	case r == nil || r.op == "" && len(r.refused) == 0:
@@ -68,12 +68,18 @@ func (r *Rule) document(text json.RawMessage) (doc *jsonpath.Document, problem s
 	if len(text) > r.limits.MaxBytes {
 		return nil, fmt.Sprintf("it has more than %d bytes", r.limits.MaxBytes)
 	}
-	limits := strictjson.Limits{Depth: r.limits.MaxDepth, Values: r.limits.MaxValues}
+	limits := strictjson.Limits{Depth: r.limits.MaxDepth, Mode: strictjson.Unique}
 	var value json.RawMessage
 	err := strictjson.Read(text, limits, func(reader *strictjson.Reader) (err error) {
 		value, err = reader.Value()
 		return err
 	})
+	if err == nil {
+		err = strictjson.Bound(value, r.limits.MaxValues, 0)
+	}
+	if e, ok := errors.AsType[*strictjson.Error](err); ok && e.Ambiguous {
+		return nil, fmt.Sprintf("it is ambiguous: %s %s", e.Pointer, e.Problem)
+	}
 	if err != nil {
 		return nil, err.Error()
 	}

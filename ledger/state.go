@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"sync"
+
+	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // A State is a world state in memory: entities by type and id, and flags. The zero value is empty and takes anything.
@@ -64,6 +66,9 @@ const contextStores = "_context_stores"
 // readEntities reads {"type":{"id":{"field":value}}}.
 func readEntities(doc json.RawMessage, ps *problems) map[string]map[string]fields {
 	types, err := readObject(doc, nil, stateLimits)
+	if err == nil {
+		err = strictjson.Bound(doc, maxStateValues, 0)
+	}
 	if err != nil {
 		ps.unreadable("", err)
 		return nil
@@ -79,7 +84,7 @@ func readEntities(doc json.RawMessage, ps *problems) map[string]map[string]field
 			ps.under(token(t.Name)+token(id.Name), attributes.bad.problems)
 			f := make(fields, len(attributes.members))
 			for _, a := range attributes.members {
-				if f[a.Name], err = tidy(a.Value, fieldLimits); err != nil {
+				if f[a.Name], err = readField(a.Value); err != nil {
 					ps.unreadable(token(t.Name)+token(id.Name)+token(a.Name), err)
 				}
 			}
@@ -177,7 +182,7 @@ func (s *State) apply(u Update) (Result, problems) {
 	}
 	given := make(fields, len(u.Fields))
 	for _, name := range sortedKeys(u.Fields) {
-		value, err := tidy(u.Fields[name], fieldLimits)
+		value, err := readField(u.Fields[name])
 		if err != nil {
 			ps.unreadable(token(u.EntityType)+token(u.ID)+token(name), err)
 		}

@@ -11,7 +11,7 @@ import (
 type argumentsCheck func(arguments json.RawMessage) error
 
 // argumentLimits bound arguments before anything looks at them.
-var argumentLimits = strictjson.Limits{Depth: 64, Values: 50_000}
+var argumentLimits = strictjson.Limits{Depth: 64}
 
 // encodeArguments writes the arguments of a call as the tool will read them, and checks what holds for every tool, with
 // a schema or without.

@@ -60,7 +60,7 @@ func TestArgumentsAreCheckedBeforeTheStart(t *testing.T) {
 		{"two values", "free", json.RawMessage(`{}{}`), "after top-level value"},
 		{"duplicate", "free", json.RawMessage(`{"a":1,"a":2}`), "stands twice"},
 		{"too deep", "free", json.RawMessage(`{"a":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`), "more than 64 levels"},
-		{"too many", "free", json.RawMessage(`{"a":[1` + strings.Repeat(",1", 50_000) + `]}`), "more than 50000 values"},
+		{"too many for a schema", "typed", json.RawMessage(`{"zone":"x","a":[1` + strings.Repeat(",1", 50_000) + `]}`), "more than 50000 values"},
 		{"not writable", "free", map[string]any{"a": math.Inf(1)}, "JSON cannot carry"},
 		{"not even JSON", "typed", json.RawMessage(`{"zone":`), "ends before"},
 		{"an array for any schema", "anything", json.RawMessage(`[]`), "must be an object"},

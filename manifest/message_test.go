@@ -36,7 +36,8 @@ func TestOutput(t *testing.T) {
 		{"two values", manifest.SingleLineJSON, "{}\n{}\n", "", invalid},
 		{"log line first", manifest.SingleLineJSON, "starting\n{}\n", "", invalid},
 		{"cut off", manifest.SingleLineJSON, `{"a":`, "", invalid},
-		{"duplicate member", manifest.SingleLineJSON, `{"a":1,"a":2}`, "", invalid},
+		{"duplicate member", manifest.SingleLineJSON, `{"a":1,"a":2}`, `{"a":1,"a":2}`, `{"a":1,"a":2}`},
+		{"half of a surrogate pair", manifest.SingleLineJSON, `{"a":"\ud83d"}`, `{"a":"\ud83d"}`, `{"a":"\ud83d"}`},
 		{"invalid UTF-8", manifest.SingleLineJSON, "\"\xff\"", "", invalid},
 		{"NaN", manifest.SingleLineJSON, "NaN", "", invalid},
 

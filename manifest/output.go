@@ -21,7 +21,7 @@ func (f OutputFormat) read(stdout []byte) (json.RawMessage, *Error) {
 	if len(value) == 0 {
 		return json.RawMessage("{}"), nil
 	}
-	limits := strictjson.Limits{Values: len(value), NumberLen: len(value)} // MaxStdout is the bound; only nesting has another
+	limits := strictjson.Limits{Mode: strictjson.Liberal}
 	err := strictjson.Read(value, limits, func(r *strictjson.Reader) error { _, err := r.Value(); return err })
 	if err != nil {
 		position := ""

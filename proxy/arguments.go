@@ -11,7 +11,7 @@ import (
 
 // encodeArguments returns the request body for args: a JSON object within the limits.
 func (r *run) encodeArguments(tool string, args any) (json.RawMessage, *Error) {
-	body, err := marshalObject(args, r.json)
+	body, err := marshalObject(args, strictjson.Limits{Depth: r.json.Depth})
 	if err != nil {
 		return nil, &Error{Code: CodeArguments, Outcome: NotSent, Tool: tool, Err: err}
 	}

@@ -129,7 +129,7 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 		maxRetryAfter:  orDefault(o.MaxRetryAfter, defaultMaxRetryAfter),
 		maxRequest:     orDefault(o.MaxRequestBytes, defaultMaxBytes),
 		maxResponse:    orDefault(o.MaxResponseBytes, defaultMaxBytes),
-		json:           strictjson.Limits{Depth: o.MaxDepth, Values: o.MaxValues, NumberLen: o.MaxNumberLen},
+		json:           strictjson.Limits{Depth: o.MaxDepth, Mode: strictjson.Liberal},
 		transient:      slices.Clone(o.TransientClasses),
 		pacer:          o.Pacer,
 		dropNulls:      o.DropNulls,

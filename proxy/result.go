@@ -54,7 +54,7 @@ func (r *Result) failure() (failed, told bool) {
 		return failed, false // most results need no second reading; a name may be written with escapes
 	}
 	// The response has passed the client's limits, whatever they are.
-	unlimited := strictjson.Limits{Depth: math.MaxInt, Values: math.MaxInt, NumberLen: math.MaxInt}
+	unlimited := strictjson.Limits{Depth: math.MaxInt, Mode: strictjson.Liberal}
 	_ = strictjson.Read(r.Response, unlimited, func(read *strictjson.Reader) error {
 		if read.Kind() != '{' {
 			return nil
@@ -116,7 +116,7 @@ func (r *run) decodeResult(tool string, ans *answer) (*Result, *Error) {
 		return r.bareResult(result, ans)
 	}
 	err := strictjson.Read(ans.body, r.json, func(read *strictjson.Reader) error {
-		return read.Object(envelopeMembers, func(name string) (err error) {
+		return read.Object(nil, func(name string) (err error) { // later members may differ from these by case
 			switch name {
 			case "response":
 				result.Response, err = read.Value()
@@ -134,7 +134,7 @@ func (r *run) decodeResult(tool string, ans *answer) (*Result, *Error) {
 				_, err = read.Value()
 			}
 			return err
-		})
+		}, envelopeMembers...)
 	})
 	if err == nil && result.Response == nil {
 		err = errors.New("the answer has no member response")

@@ -71,7 +71,7 @@ func (r *run) mayRepeat(req *request, e *Error) bool {
 func errorBody(body []byte) (class, detail string) {
 	members := func(doc json.RawMessage) (map[string]json.RawMessage, bool) {
 		m := map[string]json.RawMessage{}
-		err := strictjson.Read(doc, strictjson.Limits{}, func(r *strictjson.Reader) error {
+		err := strictjson.Read(doc, strictjson.Limits{Mode: strictjson.Liberal}, func(r *strictjson.Reader) error {
 			return r.Object(nil, func(name string) (err error) { m[name], err = r.Value(); return err })
 		})
 		return m, err == nil

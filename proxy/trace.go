@@ -52,7 +52,7 @@ func (c *Client) Trace(ctx context.Context, event Event, payload any) (*Receipt,
 	if err := c.checkActor(info); err != nil {
 		return nil, err
 	}
-	body, err := marshalObject(payload, c.run.json)
+	body, err := marshalObject(payload, strictjson.Limits{Depth: c.run.json.Depth})
 	if err != nil {
 		return nil, &Error{Code: CodeArguments, Outcome: NotSent, Tool: info.Tool, Err: err}
 	}

@@ -210,7 +210,7 @@ func TestFromRefuses(t *testing.T) {
 		doc  string
 		want string
 	}{
-		{"not JSON", schema.FromMCP, `{"tools":[`, "-1 not_json /tools/0"},
+		{"not JSON", schema.FromMCP, `{"tools":[`, "-1 not_json /tools"},
 		{"no list", schema.FromMCP, `{"tools":{}}`, "-1 not_list "},
 		{"no object", schema.FromOpenAI, `[1,{"name":"a"},null]`, "0 not_object \n2 not_object "},
 		{"built-in of OpenAI", schema.FromOpenAI, `[{"type":"web_search"},{"type":"function","name":"a"}]`, "0 built_in /type"},

@@ -390,7 +390,7 @@ func TestValidationErrorForPeopleAndPrograms(t *testing.T) {
 
 func TestParseRefusesWhatIsNoList(t *testing.T) {
 	for _, test := range []struct{ doc, want string }{
-		{``, "-1 not_json "}, {`[`, "-1 not_json /0"}, {`[{"name":"a","name":"b"}]`, "-1 not_json /0/name"}, {`[] []`, "-1 not_json "},
+		{``, "-1 not_json "}, {`[`, "-1 not_json "}, {`[{"name":"a","name":"b"}]`, "-1 not_json /0/name"}, {`[] []`, "-1 not_json "},
 		{`null`, "-1 not_list "}, {`"x"`, "-1 not_list "}, {`{}`, "-1 not_list /tools_schema"},
 		{`{"tools_schema":{}}`, "-1 not_list /tools_schema"}, {`{"Tools_Schema":[]}`, "-1 wrong_case /Tools_Schema"},
 	} {

@@ -165,9 +165,8 @@ func (r *rowReader) choice(i int, cell string, values ...string) string {
 
 // json checks that a cell is strict JSON of a kind.
 func (r *rowReader) json(i int, cell string, kind byte, kindName string) bool {
-	limits := strictjson.Limits{Values: 10_000_000} // as many as a ledger takes
 	got := byte(0)
-	err := strictjson.Read([]byte(cell), limits, func(r *strictjson.Reader) error {
+	err := strictjson.Read([]byte(cell), strictjson.Limits{}, func(r *strictjson.Reader) error {
 		got = r.Kind()
 		_, err := r.Value()
 		return err

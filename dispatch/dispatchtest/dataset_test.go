@@ -143,7 +143,7 @@ func TestBadDatasets(t *testing.T) {
 		{"Latin-1 in the header", "user,caf\xE9\na,b\n", "invalid_header", []string{"row 1, column caf\uFFFD: the name is not in UTF-8: …"}},
 		{"JSON", head + `a,{'a':1},[1,` + ",\n", "invalid_row", []string{"row 2: the row has 5 cells …"}},
 		{"invalid JSON", head + `a,{'a':1},[,` + "\n" + `b,"{""a"":{` + "\n" + ` ""1"":{""x"":“y”}}}","[{""tool"":""t"",}]",` + "\n", "invalid_cell", []string{
-			`row 2, column state: the cell is no valid JSON at character 2: …`, `row 2, column failure_rules: the cell is no valid JSON at character 2, in "/0": …`,
+			`row 2, column state: the cell is no valid JSON at character 2: …`, `row 2, column failure_rules: the cell is no valid JSON at character 2: …`,
 			`row 3, column state: the cell is no valid JSON at line 2, character 11 of the cell, in "/a/1/x": …`, `row 3, column failure_rules: the cell is no valid JSON at character 14…`}},
 		{"other JSON", head + "a,[],{},\nb,1,null,\nc,null,,\n", "invalid_cell", []string{
 			"row 2, column state: the cell is JSON, but an array and not an object", "row 2, column failure_rules: the cell is JSON, but an object and not a list",

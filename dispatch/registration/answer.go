@@ -37,11 +37,11 @@ func (a *answer) agent(body []byte) (*Agent, error) {
 	if a.method == http.MethodPut && strings.TrimSpace(string(body)) == "" {
 		return &Agent{}, nil
 	}
-	all, err := objectMembers(body)
+	all, err := objectMembers(body, strictjson.Liberal, "id", "status")
 	agent := &Agent{ID: text(all.first("id")), Status: text(all.first("status")), Raw: body}
 	switch {
 	case err != nil:
-		return nil, a.bad("the answer is not one strict JSON object")
+		return nil, a.bad("the answer is not one JSON object with one id and one status")
 	case agent.ID == "" && a.method == http.MethodPost:
 		return nil, a.bad("the answer has no id")
 	}
@@ -68,8 +68,8 @@ func (a *answer) refusal(body []byte) *Error {
 	} else if a.status < 400 {
 		e.Code = CodeStatus
 	}
-	top, err := objectMembers(body)
-	if inner, err := objectMembers(top.first("detail", "error")); err == nil {
+	top, err := objectMembers(body, strictjson.Liberal)
+	if inner, err := objectMembers(top.first("detail", "error"), strictjson.Liberal); err == nil {
 		top = slices.Concat(inner, top)
 	}
 	e.Class = a.identifier(top.first("error_class"))
@@ -103,7 +103,7 @@ func (a *answer) collect(v json.RawMessage, p Problem, depth int) {
 			a.collect(element, p, depth+1)
 		}
 	}
-	all, _ := objectMembers(v)
+	all, _ := objectMembers(v, strictjson.Liberal)
 	before, entry := len(a.problems), a.locate(all, p)
 	for _, name := range []string{"detail", "error", "errors", "tools", "problems"} {
 		if nested := all.first(name); len(nested) > 0 && (nested[0] == '{' || nested[0] == '[') {
@@ -165,10 +165,10 @@ func (a *answer) identifier(v json.RawMessage) string {
 	return s
 }
 
-// objectMembers takes an object apart; it fails for anything else and for what is not strict JSON.
-func objectMembers(doc json.RawMessage) (all members, err error) {
-	err = strictjson.Read(doc, strictjson.Limits{}, func(r *strictjson.Reader) error {
-		return r.Object(nil, func(name string) error {
+// objectMembers takes an object apart. It fails for anything else and for what the mode does not accept.
+func objectMembers(doc json.RawMessage, mode strictjson.Mode, known ...string) (all members, err error) {
+	err = strictjson.Read(doc, strictjson.Limits{Mode: mode}, func(r *strictjson.Reader) error {
+		return r.Object(known, func(name string) error {
 			v, err := r.Value()
 			all.raw(name, v)
 			return err

@@ -158,7 +158,7 @@ func TestRejected(t *testing.T) {
 		"an index out of list": {`{"errors":[{"index":7,"message":"no"}]}`, []registration.Problem{{p, "", "/tools_schema/7", "no"}}},
 		"nothing known":        {`{"x":1}`, nil},
 		"no JSON":              {`<html>`, nil},
-		"duplicate names":      {`{"detail":"a","detail":"b"}`, nil},
+		"duplicate names":      {`{"detail":"a","x":1,"x":"b"}`, []registration.Problem{{p, "", "", "a"}}},
 		"control characters":   {`{"detail":"a\u001b[31m\nlevel=INFO"}`, []registration.Problem{{p, "", "", "a [31m level=INFO"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -226,9 +226,9 @@ func TestStatus(t *testing.T) {
 		{500, `oops`, "", registration.CodeServer, "may have been registered"},
 		{503, `{}`, "5", registration.CodeServer, "may have been registered"},
 		{201, `{"status":"draft"}`, "", registration.CodeBadResponse, "the answer has no id; the agent may have been registered"},
-		{201, `{"id":1,"id":2}`, "", registration.CodeBadResponse, "strict JSON"},
-		{200, `<html>`, "", registration.CodeBadResponse, "strict JSON"},
-		{201, ``, "", registration.CodeBadResponse, "strict JSON"},
+		{201, `{"id":1,"id":2}`, "", registration.CodeBadResponse, "not one JSON object"},
+		{200, `<html>`, "", registration.CodeBadResponse, "not one JSON object"},
+		{201, ``, "", registration.CodeBadResponse, "not one JSON object"},
 		{201, `{"id":1,"x":"` + strings.Repeat("x", 600) + `"}`, "", registration.CodeBadResponse, "more than 512 bytes"},
 		{422, strings.Repeat("x", 600), "", registration.CodeRejected, "(HTTP 422)"},
 	} {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -15,7 +16,7 @@ import (
 // field that is null counts as absent. Members that fields cannot hold exactly, such as a response contract with other
 // values or sub-agents with further members, are kept in Config, others that are not known in Extra.
 func (r *Registration) UnmarshalJSON(data []byte) error {
-	all, err := objectMembers(bytes.Clone(data))
+	all, err := objectMembers(bytes.Clone(data), strictjson.Strict)
 	if err != nil {
 		return invalid(problems{{Code: CodeNotJSON, Message: "is not one strict JSON object: " + err.Error()}}, err)
 	}
@@ -45,7 +46,7 @@ func (r *Registration) UnmarshalJSON(data []byte) error {
 		seconds != nil && (*seconds < 1 || *seconds > int64(MaxRunTimeout/time.Second))) {
 		ps.add(CodeRunTimeout, "/run_timeout_s", "must be %s", runTimeoutRule)
 	}
-	configs, err := objectMembers(config)
+	configs, err := objectMembers(config, strictjson.Strict)
 	if err != nil && len(config) > 0 && config[0] != 'n' {
 		ps.add(CodeWrongType, "/config", "must be an object")
 	}

@@ -29,7 +29,7 @@
 //	401  no secret, a wrong one or more than one                nothing at all
 //	400  no X-Agent-Identity, or no UUID                        {"error":"invalid_identity", …}
 //	413  body over [Options.MaxBodyBytes]                       {"error":"body_too_large", …}
-//	400  body broken off, too slow, no JSON object, ambiguous   {"error":"invalid_json", …}
+//	400  body broken off, too slow, not a JSON object, ambiguous   {"error":"invalid_json", …}
 //	400  no arguments, or none that could be an object          {"error":"invalid_envelope", …}
 //	404  a tool that is not served here                         {"error":"unknown_tool", …}
 //	200  arguments that do not match the tool's schema          {"error":"invalid_arguments", "message":"…"}

@@ -53,11 +53,8 @@ type Options struct {
 	// deadlines, as those of net/http do.
 	BodyTimeout time.Duration
 
-	// MaxDepth, MaxValues and MaxNumberLen bound the JSON of a body: levels of nesting, values, and characters of one
-	// number. Defaults 256, 500,000 and 64.
-	MaxDepth     int
-	MaxValues    int
-	MaxNumberLen int
+	// MaxDepth bounds the nesting of a body's JSON. Defaults to 256 levels.
+	MaxDepth int
 
 	// Limits bounds the tools' schemas, and the arguments when they are validated.
 	Limits schema.Limits
@@ -97,7 +94,7 @@ func (h *Handler) configure(tools []Tool, opts *Options) error {
 
 	for name, value := range map[string]int64{
 		"Timeout": int64(o.Timeout), "MaxBodyBytes": o.MaxBodyBytes, "BodyTimeout": int64(o.BodyTimeout),
-		"MaxDepth": int64(o.MaxDepth), "MaxValues": int64(o.MaxValues), "MaxNumberLen": int64(o.MaxNumberLen),
+		"MaxDepth": int64(o.MaxDepth),
 	} {
 		if value < 0 {
 			bad("Options.%s must not be negative", name)
@@ -115,7 +112,7 @@ func (h *Handler) configure(tools []Tool, opts *Options) error {
 	if o.Logger == nil {
 		o.Logger = discardLogger
 	}
-	h.json = strictjson.Limits{Depth: o.MaxDepth, Values: o.MaxValues, NumberLen: o.MaxNumberLen}
+	h.json = strictjson.Limits{Depth: o.MaxDepth, Mode: strictjson.Liberal}
 	if o.Answer != PlainJSON && o.Answer != TextImages {
 		bad("Options.Answer must be PlainJSON or TextImages")
 	}

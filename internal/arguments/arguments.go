@@ -48,8 +48,11 @@ const space = " \t\r\n"
 // Check makes sure that raw is one strict JSON object within limits.
 func Check(raw json.RawMessage, limits strictjson.Limits) error {
 	err := strictjson.Read(raw, limits, func(r *strictjson.Reader) error { return r.Object(nil, func(string) error { return nil }) })
+	if e, ok := errors.AsType[*strictjson.Error](err); ok && e.Ambiguous {
+		return fmt.Errorf("the arguments are ambiguous: %w; name each member once", err)
+	}
 	if err != nil {
-		return fmt.Errorf("the arguments are no JSON object: %w", err)
+		return fmt.Errorf("the arguments are not a JSON object: %w", err)
 	}
 	return nil
 }

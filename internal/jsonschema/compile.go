@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	lib "github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // Limits bounds schemas and the documents checked against them. The zero value of a field means its default.
@@ -175,7 +177,7 @@ func (c *compiler) read(raw []byte, at string) (any, error) {
 		return nil, faults(Fault{Code: "too_large", Message: fmt.Sprintf(
 			"is %d bytes long; a schema may have at most %d", len(raw), l.SchemaBytes)})
 	}
-	doc, _, err := decode(raw, l.SchemaDepth, 0)
+	doc, _, err := decode(raw, strictjson.Strict, l.SchemaDepth, maxSchemaValues)
 	if err != nil {
 		return nil, documentFault(err)
 	}

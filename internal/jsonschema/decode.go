@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	maxNumberLen = 64
-	maxExponent  = 400 // beyond it, exact arithmetic on a number of a few characters takes milliseconds
+	maxNumberLen    = 64
+	maxSchemaValues = 500_000 // values and names of a schema document
+	maxExponent     = 400     // beyond it, exact arithmetic on a number of a few characters takes milliseconds
 )
 
 // size is what a document may cost, as far as the document alone tells.
@@ -23,14 +24,18 @@ type size struct {
 	numbers int // numbers with an exponent, which cost more than others to compare
 }
 
-// decode reads a document that strictjson accepts into the library's form: map[string]any, []any, string,
-// json.Number, bool and nil. Strings and numbers share one copy of the document.
-func decode(raw []byte, depth, values int) (any, size, error) {
-	err := strictjson.Read(raw, strictjson.Limits{Depth: depth, Values: values, NumberLen: maxNumberLen},
-		func(r *strictjson.Reader) error {
-			_, err := r.Value()
-			return err
-		})
+// decode reads a document that strictjson accepts in a mode without duplicate names into the library's form:
+// map[string]any, []any, string, json.Number, bool and nil. Strings and numbers share one copy of the document. What the
+// document costs grows with its values and names, and faster than linearly with the length of a number, so both are
+// bounded here.
+func decode(raw []byte, mode strictjson.Mode, depth, values int) (any, size, error) {
+	err := strictjson.Read(raw, strictjson.Limits{Depth: depth, Mode: mode}, func(r *strictjson.Reader) error {
+		_, err := r.Value()
+		return err
+	})
+	if err == nil {
+		err = strictjson.Bound(raw, values, maxNumberLen)
+	}
 	if err != nil {
 		return nil, size{}, err
 	}

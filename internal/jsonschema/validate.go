@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	lib "github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // Validate checks a JSON document. Its error is an [*InvalidError].
@@ -11,7 +13,7 @@ func (s *Schema) Validate(raw []byte) (err error) {
 	if len(raw) > s.limits.Bytes {
 		return limitError("is %d bytes long; at most %d are checked", len(raw), s.limits.Bytes)
 	}
-	doc, size, err := decode(raw, s.limits.Depth, s.limits.Values)
+	doc, size, err := decode(raw, strictjson.Unique, s.limits.Depth, s.limits.Values)
 	if err != nil {
 		return documentError(err)
 	}

@@ -1,21 +1,25 @@
 package strictjson
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Error says where a document is wrong and why. It names members and positions, never values.
 type Error struct {
-	Offset  int64  // bytes from the start of the document
-	Pointer string // JSON Pointer (RFC 6901) of the value concerned; "" is the document itself
-	Problem string
-	Limit   Limit // the limit that the document is beyond, if that is what is wrong
+	Offset    int64  // bytes from the start of the document
+	Pointer   string // JSON Pointer (RFC 6901) of the value concerned; "" is the document itself
+	Problem   string
+	Limit     Limit // the limit that the document exceeds, if that is what is wrong
+	Ambiguous bool  // an object repeats a name
 }
 
-// A Limit names one of [Limits].
+// A Limit names a limit of [Read] or [Bound].
 type Limit string
 
 const (
@@ -31,122 +35,116 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("invalid JSON at byte %d: %s %s", e.Offset, e.Pointer, e.Problem)
 }
 
-func errorf(offset int, pointer, format string, args ...any) *Error {
-	return &Error{Offset: int64(offset), Pointer: cut(pointer), Problem: fmt.Sprintf(format, args...)}
+const (
+	problemEnd       = "ends before the JSON value is complete"
+	problemControl   = "in a string, where it must be escaped"
+	problemUTF8      = "has invalid UTF-8"
+	problemEscape    = "has an invalid escape sequence"
+	problemSurrogate = "has half of a surrogate pair"
+)
+
+// errorf makes an error at offset about the value or name at place.
+func errorf(doc []byte, offset, place int, format string, args ...any) *Error {
+	return &Error{Offset: int64(offset), Pointer: cut(pointerAt(doc, place)), Problem: fmt.Sprintf(format, args...)}
 }
 
-// fail makes an error at pos.
-func (s *scanner) fail(format string, args ...any) error { return s.failIn(s.pos, format, args...) }
+// fail makes a syntax error at i. The reader returns it from then on.
+func (s *scanner) fail(i int, format string, args ...any) error {
+	return s.failIn(i, i, format, args...)
+}
 
-// beyond makes an error about a limit.
-func (s *scanner) beyond(limit Limit, pointer, format string, most int) error {
-	e := errorf(s.pos, pointer, format, most)
-	e.Limit = limit
+// failIn is fail for an error inside the value that begins at start.
+func (s *scanner) failIn(i, start int, format string, args ...any) error {
+	s.pos, s.err = i, errorf(s.doc, i, start, format, args...)
+	return s.err
+}
+
+// failAt makes an error about the character at i, or about the end.
+func (s *scanner) failAt(i int, where string) error { return s.failAtIn(i, i, where) }
+
+func (s *scanner) failAtIn(i, start int, where string) error {
+	if i >= len(s.doc) {
+		return s.failIn(len(s.doc), start, problemEnd)
+	}
+	r, size := utf8.DecodeRune(s.doc[i:]) // more of the document is never shown
+	if r == utf8.RuneError && size == 1 {
+		return s.failIn(i, start, "invalid UTF-8 %s", where)
+	}
+	return s.failIn(i, start, "invalid character %s %s", strconv.QuoteRune(r), where)
+}
+
+func (s *scanner) failDeep(i int) error {
+	e := &Error{Offset: int64(i), Problem: fmt.Sprintf("is nested more than %d levels deep", s.depth), Limit: LimitDepth}
+	s.pos, s.err = i, e
 	return e
 }
 
-// failIn makes an error at pos about the value that begins at start.
-func (s *scanner) failIn(start int, format string, args ...any) error {
-	return errorf(s.pos, pointerAt(s.doc, start), format, args...)
+func (s *scanner) failNext(i int, object bool) error {
+	if object {
+		return s.failAt(i, "where a comma or '}' should be")
+	}
+	return s.failAt(i, "where a comma or ']' should be")
 }
 
-// found names the one character at pos. More of the document is never shown.
-func (s *scanner) found() string {
-	if s.pos >= len(s.doc) {
-		return "the end"
+// failName says why no name begins at start; scanning it ended at i.
+func (s *scanner) failName(start, i int) error {
+	switch {
+	case start >= len(s.doc) || s.doc[start] != '"':
+		return s.failAt(start, "where a member's name should begin")
+	case i > start:
+		return s.failString(i)
 	}
-	r, size := utf8.DecodeRune(s.doc[s.pos:])
-	if r == utf8.RuneError && size == 1 {
-		return "invalid UTF-8"
-	}
-	return "invalid character " + strconv.QuoteRune(r)
+	return s.failTwice(start)
 }
 
-// pointerAt finds the value or name that begins at offset, or else the innermost one around it. The document is valid up
-// to there. It is called for errors only, so it may walk the document a second time.
+// failTwice makes an error about the name at start.
+func (s *scanner) failTwice(start int) error {
+	e := errorf(s.doc, start, start, "stands twice in its object")
+	e.Ambiguous = true
+	s.pos, s.err = start, e
+	return e
+}
+
+// failString says what is wrong at i, inside a string.
+func (s *scanner) failString(i int) error {
+	switch b := s.doc[i:]; {
+	case len(b) == 0 || len(b) == 1 && b[0] == '\\':
+		return s.failIn(len(s.doc), i, problemEnd)
+	case b[0] == '\\' && hex4(b) >= 0:
+		return s.fail(i, problemSurrogate)
+	case b[0] == '\\':
+		return s.fail(i, problemEscape)
+	case b[0] < ' ':
+		return s.failAt(i, problemControl)
+	}
+	return s.fail(i, problemUTF8)
+}
+
+func (s *scanner) failNumber(start, i int) error {
+	return s.failAtIn(i, start, "where a digit should be")
+}
+
+func (s *scanner) failLiteral(start int, word string) error {
+	i := start
+	for k := 0; i < len(s.doc) && s.doc[i] == word[k]; k++ {
+		i++
+	}
+	return s.failAtIn(i, start, "in the literal "+word)
+}
+
+// pointerAt finds the value or name that begins at offset, or else the innermost one around it. It reads the document a
+// second time, for errors only.
 func pointerAt(doc []byte, offset int) string {
-	type level struct {
-		object bool
-		index  int    // of the element of an array
-		name   string // of the member of an object; "" before the first
-		named  bool
-	}
-	var levels []level
-	pointer := func() string {
-		var b strings.Builder
-		for _, l := range levels {
-			switch {
-			case !l.object:
-				b.WriteString("/" + strconv.Itoa(l.index))
-			case l.named:
-				b.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(l.name))
-			default:
-				return b.String()
-			}
+	d := jsontext.NewDecoder(bytes.NewBuffer(doc), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	for {
+		_, err := d.ReadToken()
+		if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+			return string(e.JSONPointer)
 		}
-		return b.String()
-	}
-	expectName, afterValue := false, false
-	for i := 0; i < len(doc); i++ {
-		c := doc[i]
-		isSpace := c == ' ' || c == '\n' || c == '\t' || c == '\r'
-		if i >= offset && (!expectName || c != '"') {
-			break
-		}
-		if isSpace {
-			continue
-		}
-		top := len(levels) - 1
-		switch c {
-		case '{', '[':
-			levels = append(levels, level{object: c == '{'})
-			expectName, afterValue = c == '{', false
-		case '}', ']':
-			if top < 0 {
-				return ""
-			}
-			levels = levels[:top]
-			expectName, afterValue = false, true
-		case ',':
-			if top >= 0 {
-				levels[top].index++
-				levels[top].named = false
-				expectName = levels[top].object
-			}
-			afterValue = false
-		case ':':
-		case '"':
-			end, escaped, problem := scanString(doc, i+1)
-			if problem != "" {
-				return pointer()
-			}
-			if expectName {
-				levels[top].name, levels[top].named, expectName = text(doc, span{i + 1, end, escaped}), true, false
-				if i >= offset {
-					return pointer()
-				}
-			} else {
-				if offset <= end {
-					return pointer()
-				}
-				afterValue = true
-			}
-			i = end
-		default:
-			end := i
-			for end < len(doc) && strings.IndexByte(" \n\t\r,:]}[{\"", doc[end]) < 0 {
-				end++
-			}
-			if offset < end {
-				return pointer()
-			}
-			i, afterValue = end-1, true
+		if err != nil || d.InputOffset() > int64(offset) {
+			return string(d.StackPointer())
 		}
 	}
-	if afterValue && len(levels) > 0 { // between members: the object or array itself
-		levels = levels[:len(levels)-1]
-	}
-	return pointer()
 }
 
 // cut bounds a text that the peer chose before it goes into a message.

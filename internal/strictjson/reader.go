@@ -1,27 +1,42 @@
-// Package strictjson reads JSON documents that come from outside: exactly one value, exact member names, no duplicate
-// names, valid UTF-8, and bounds on nesting, on the number of values and on the length of numbers. It validates a
-// document in one pass and hands parts of it out as sub-slices, so nothing is copied and numbers keep their digits.
+// Package strictjson reads JSON documents that come from outside. It validates a document in one pass and hands parts of
+// it out as sub-slices, so it copies nothing and numbers keep their digits.
+//
+// Every mode accepts exactly one value of RFC 8259 in valid UTF-8, nested no deeper than the limit. The caller bounds
+// the bytes; the scanner bounds neither the count of values nor the length of numbers. A package whose cost depends on
+// those calls [Bound].
 package strictjson
 
 import (
+	"bytes"
 	"encoding/json"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// Limits bounds what a document may cost whoever works with it later. The zero value of a field means its default.
-type Limits struct {
-	Depth     int // nesting of objects and arrays; default 256
-	Values    int // values and names in all; default 500,000
-	NumberLen int // characters of one number; default 64
-}
+// A Mode says what a document may contain although two readers could disagree about it.
+type Mode uint8
 
 const (
-	defaultDepth     = 256
-	defaultValues    = 500_000
-	defaultNumberLen = 64
+	// Strict is for what this module writes, sends or judges: the names of an object are unique, and the escaped halves
+	// of a surrogate pair come together.
+	Strict Mode = iota
+	// Unique is for what a peer sends to a reader that relies on unique names. Half of a surrogate pair may stand
+	// alone, as \ud83d; it decodes to U+FFFD. Two names are equal if they decode to the same text.
+	Unique
+	// Liberal is for what a peer sends. Half of a surrogate pair may stand alone, and an object may repeat a name, except
+	// one that the caller of [Reader.Object] knows.
+	Liberal
 )
+
+// Limits says what Read accepts. The zero value is Strict with the default depth.
+type Limits struct {
+	Depth int // most nesting of objects and arrays; defaults to 256
+	Mode  Mode
+}
+
+const defaultDepth = 256
 
 // A Reader walks one document from front to back. It is valid only inside the function given to [Read].
 type Reader struct {
@@ -29,51 +44,50 @@ type Reader struct {
 	last int // where the value or name last read begins, for [Reader.Errorf]
 }
 
-// Read calls walk, which must consume exactly one value of doc. Whatever follows that value is an error. Every error is
-// an [*Error], except those that walk makes itself, which are returned as they are. When walk returns without an error
-// the whole document has been checked.
+// Read calls walk, which reads the one value of doc. Read then validates what walk left unread, also where walk ignored
+// an error. So when Read returns nil, the whole document is valid. Every error is an [*Error], except those that walk
+// makes itself; Read returns these unchanged.
 func Read(doc []byte, limits Limits, walk func(*Reader) error) error {
 	r := &Reader{}
-	r.reset(doc, Limits{
-		Depth: orDefault(limits.Depth, defaultDepth), Values: orDefault(limits.Values, defaultValues),
-		NumberLen: orDefault(limits.NumberLen, defaultNumberLen),
-	})
-	r.space()
+	r.reset(doc, limits)
+	if len(doc) > math.MaxInt32 {
+		return r.fail(0, "is longer than 2 GiB")
+	}
+	r.pos = space(doc, 0)
 	start := r.pos
 	if err := walk(r); err != nil {
 		return err
 	}
-	if r.pos == start { // walk was not interested
-		if err := r.skip(); err != nil {
-			return err
-		}
+	if err := r.finish(start, 0); err != nil {
+		return err
 	}
-	r.space()
-	if r.pos < len(doc) {
-		return r.fail("%s after top-level value", r.found())
+	if r.pos = space(doc, r.pos); r.pos < len(doc) {
+		return r.failAt(r.pos, "after top-level value")
 	}
 	return nil
 }
 
-func orDefault(n, def int) int {
-	if n <= 0 {
-		return def
+// finish makes sure that the value that begins at start has been read whole. depth is the nesting around it.
+func (r *Reader) finish(start, depth int) error {
+	switch {
+	case r.err != nil: // and the caller ignored it
+		return r.err
+	case r.pos > start && len(r.frames) == depth:
+		return nil
 	}
-	return n
+	for len(r.frames) > depth { // the caller stopped inside the value
+		r.leave()
+	}
+	r.pos = start
+	return r.skip()
 }
 
-// Kind tells what comes next: '{', '[', '"', '0' for a number, 't', 'f', 'n', or 0 when no value can begin there.
+// Kind tells what comes next: '{', '[', '"', '0' for a number, 't', 'f', 'n', or 0 if no value can begin there.
 func (r *Reader) Kind() byte {
 	if r.pos >= len(r.doc) {
 		return 0
 	}
-	switch c := r.doc[r.pos]; c {
-	case '{', '[', '"', 't', 'f', 'n':
-		return c
-	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-		return '0'
-	}
-	return 0
+	return kinds[r.doc[r.pos]]
 }
 
 // Value reads the next value whole and returns it as a sub-slice of the document.
@@ -87,9 +101,12 @@ func (r *Reader) Value() (json.RawMessage, error) {
 }
 
 // Object reads the next value, which must be an object, and calls member for each of its members; member reads the
-// member's value, or leaves it to be skipped. A name that equals one of known but for its case is an error: a decoder
-// that folds case and one that does not would read such a document differently.
-func (r *Reader) Object(known []string, member func(name string) error) error {
+// member's value, or leaves it to be skipped.
+//
+// A name of known or exact may occur once, in every mode: readers that take the first or the last of two members would
+// read different documents. A name that differs by case only from one of known is an error too, as readers exist that
+// fold case. Names that are neither may repeat if the mode allows it.
+func (r *Reader) Object(known []string, member func(name string) error, exact ...string) error {
 	r.last = r.pos
 	if kind := r.Kind(); kind != '{' {
 		if err := r.skip(); err != nil { // a broken document is that before it is of the wrong kind
@@ -97,42 +114,94 @@ func (r *Reader) Object(known []string, member func(name string) error) error {
 		}
 		return r.Errorf("must be an object, not %s", KindName(kind))
 	}
-	more, err := r.open(true)
+	var once seen
+	more, err := r.enter()
+	depth := len(r.frames)
 	for err == nil && more {
 		var name string
-		if name, err = r.member(known); err != nil {
-			break
+		if name, err = r.member(known, exact, &once); err != nil {
+			return err
 		}
 		start := r.pos
 		if err = member(name); err != nil {
 			return err
 		}
-		if r.pos == start {
-			if err = r.skip(); err != nil {
-				break
-			}
+		if err = r.finish(start, depth); err != nil {
+			return err
 		}
 		more, err = r.next()
 	}
 	return err
 }
 
-// member reads a member's name and returns the known string it equals, so that the usual case allocates nothing.
-func (r *Reader) member(known []string) (string, error) {
-	r.last = r.pos
-	n, err := r.name()
-	if err != nil {
-		return "", err
+// enter enters the object that begins here and reports whether it has members; if not, it is left again.
+func (r *Reader) enter() (more bool, err error) {
+	if r.err != nil {
+		return false, r.err
 	}
-	for _, k := range known {
-		if !n.escaped && string(r.doc[n.start:n.end]) == k {
-			return k, nil
+	if len(r.frames) >= r.depth {
+		return false, r.failDeep(r.pos)
+	}
+	r.frames = append(r.frames, frame{first: int32(len(r.names)), text: int32(len(r.texts))})
+	r.pos = space(r.doc, r.pos+1)
+	if r.pos < len(r.doc) && r.doc[r.pos] == '}' {
+		r.pos++
+		r.leave()
+		return false, nil
+	}
+	return true, nil
+}
+
+// next follows a member and reports whether there is another; if not, the object is left.
+func (r *Reader) next() (more bool, err error) {
+	r.pos = space(r.doc, r.pos)
+	if r.pos < len(r.doc) {
+		switch r.doc[r.pos] {
+		case ',':
+			r.pos = space(r.doc, r.pos+1)
+			return true, nil
+		case '}':
+			r.pos++
+			r.leave()
+			return false, nil
 		}
 	}
-	name := text(r.doc, n)
-	if slices.Contains(known, name) {
-		return name, nil
+	return false, r.failAt(r.pos, "where a comma or '}' should be")
+}
+
+// member reads a member's name and the colon. It returns the string of known or exact that the name equals, so that the
+// usual case allocates nothing.
+func (r *Reader) member(known, exact []string, once *seen) (string, error) {
+	r.last = r.pos
+	start := r.pos
+	end, ok := 0, false
+	if start < len(r.doc) && r.doc[start] == '"' {
+		end, ok = r.longName(start)
 	}
+	if !ok {
+		return "", r.failName(start, end)
+	}
+	if r.pos = space(r.doc, end); r.pos >= len(r.doc) || r.doc[r.pos] != ':' {
+		return "", r.failAt(r.pos, "where a colon should be")
+	}
+	r.pos = space(r.doc, r.pos+1)
+	content := r.doc[start+1 : end-1]
+	if bytes.IndexByte(content, '\\') >= 0 {
+		content = appendText(nil, content)
+	}
+	i := 0
+	for _, names := range [...][]string{known, exact} {
+		for _, n := range names {
+			if string(content) == n {
+				if once.again(i) {
+					return "", r.failTwice(r.last)
+				}
+				return n, nil
+			}
+			i++
+		}
+	}
+	name := string(content)
 	for _, k := range known {
 		if strings.EqualFold(k, name) {
 			return "", r.Errorf("is spelled %q here; names are case-sensitive, it must be %q", cut(name), k)
@@ -141,25 +210,39 @@ func (r *Reader) member(known []string) (string, error) {
 	return name, nil
 }
 
+// seen holds the indices of the known names that an object has had.
+type seen struct {
+	low  uint64
+	rest []int
+}
+
+func (s *seen) again(i int) bool {
+	if i >= 64 {
+		if slices.Contains(s.rest, i) {
+			return true
+		}
+		s.rest = append(s.rest, i)
+		return false
+	}
+	again := s.low>>i&1 == 1
+	s.low |= 1 << i
+	return again
+}
+
 // String reads a string; null reads as "".
 func (r *Reader) String() (string, error) {
-	switch kind := r.Kind(); kind {
-	case '"':
-		r.last = r.pos
-		if err := r.count(); err != nil {
-			return "", err
+	kind := r.Kind()
+	v, err := r.Value()
+	switch {
+	case err != nil || kind == 'n':
+		return "", err
+	case kind == '"':
+		if v = v[1 : len(v)-1]; bytes.IndexByte(v, '\\') < 0 {
+			return string(v), nil
 		}
-		s, err := r.string()
-		if err != nil {
-			return "", err
-		}
-		return text(r.doc, s), nil
-	default:
-		if _, err := r.Value(); err != nil || kind == 'n' {
-			return "", err
-		}
-		return "", r.Errorf("must be a string, not %s", KindName(kind))
+		return string(appendText(nil, v)), nil
 	}
+	return "", r.Errorf("must be a string, not %s", KindName(kind))
 }
 
 // Int reads an integer that fits an int64; null reads as nil.
@@ -169,13 +252,15 @@ func (r *Reader) Int() (*int64, error) {
 	if err != nil || kind == 'n' {
 		return nil, err
 	}
-	if kind == '0' {
+	if kind == '0' && len(v) <= maxInt64Len {
 		if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
 			return &n, nil
 		}
 	}
 	return nil, r.Errorf("must be an integer of at most 64 bits")
 }
+
+const maxInt64Len = len("-9223372036854775808")
 
 // Float reads a number; null reads as 0.
 func (r *Reader) Float() (float64, error) {
@@ -194,7 +279,7 @@ func (r *Reader) Float() (float64, error) {
 
 // Errorf makes an [*Error] located at the value or name last read.
 func (r *Reader) Errorf(format string, args ...any) error {
-	return errorf(r.last, pointerAt(r.doc, r.last), format, args...)
+	return errorf(r.doc, r.last, r.last, format, args...)
 }
 
 // KindName is the word for a kind as [Reader.Kind] returns it, for messages.

@@ -115,7 +115,7 @@ func (s *statement) read() {
 	case strings.IndexByte(`{["`, body[0]) < 0:
 		s.part(body)
 	default:
-		strict := strictjson.Read(s.response.body, answerLimits, func(r *strictjson.Reader) error {
+		strict := strictjson.Read(s.response.body, strictjson.Limits{Depth: answerLimits.Depth}, func(r *strictjson.Reader) error {
 			_, err := r.Value()
 			return err
 		})

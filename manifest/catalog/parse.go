@@ -93,7 +93,7 @@ type textMember struct {
 }
 
 // documentLimits are those of a record; a list of them is read one by one.
-var documentLimits = strictjson.Limits{Depth: 64, Values: 100_000}
+var documentLimits = strictjson.Limits{Depth: 64}
 
 // readPatch reads the members that are there. The problems are those of members with the wrong type.
 func readPatch(data []byte, more ...textMember) (Patch, problems, error) {

@@ -53,7 +53,7 @@ func TestInternalTools(t *testing.T) {
 		{"mismatch", "create_contact", json.RawMessage(`{"name":31337,"age":1}`), "~arguments: /age is not allowed here; /name must be a string", toolbox.CodeArguments},
 		{"missing", "create_contact", nil, `~arguments: is missing the required property "name"; correct them and call the tool again`, toolbox.CodeArguments},
 		{"no object", "ping", json.RawMessage(`[1]`), "~must be an object, not an array", toolbox.CodeArguments},
-		{"no JSON", "ping", json.RawMessage(`{`), "~no JSON object", toolbox.CodeArguments},
+		{"no JSON", "ping", json.RawMessage(`{`), "~not a JSON object", toolbox.CodeArguments},
 		{"duplicate", "ping", json.RawMessage(`{"a":1,"a":2}`), "~twice", toolbox.CodeArguments},
 		{"a Go string", "ping", "31337", "~a Go string is not", toolbox.CodeArguments},
 		{"Go type refuses", "small", json.RawMessage(`{"n":31337}`), "Error: /n is a JSON number that does not fit a Go int8", toolbox.CodeArguments},
@@ -278,7 +278,6 @@ func TestErrorsDoNotQuoteThePeer(t *testing.T) {
 		"header":            "HTTP/1.1 200 OK\r\nhunter2 token\r\n\r\n",
 		"transfer encoding": "HTTP/1.1 200 OK\r\nTransfer-Encoding: hunter2\r\n\r\n",
 		"content length":    "HTTP/1.1 200 OK\r\nContent-Length: hunter2\r\n\r\n",
-		"member, twice":     "HTTP/1.1 200 OK\r\nContent-Length: 27\r\n\r\n" + `{"hunter2":{},"hunter2":{}}`,
 		"member, not JSON":  "HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n" + `{"hunter2":01}`,
 	} {
 		t.Run(name, func(t *testing.T) {

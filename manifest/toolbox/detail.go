@@ -208,7 +208,7 @@ func (d *details) failed(ctx context.Context, err error) *Error {
 
 func readDetail(body []byte) (text string, err error) {
 	found := false
-	err = strictjson.Read(body, strictjson.Limits{}, func(r *strictjson.Reader) error {
+	err = strictjson.Read(body, strictjson.Limits{Mode: strictjson.Liberal}, func(r *strictjson.Reader) error {
 		return r.Object([]string{"detail"}, func(name string) (err error) {
 			if name == "detail" {
 				found = r.Kind() == '"'

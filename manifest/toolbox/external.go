@@ -92,7 +92,7 @@ func (b *Toolbox) post(ctx context.Context, t *tool, args json.RawMessage) (json
 		return nil, transportError(ctx, b.options.Timeout, err)
 	}
 	answer = bytes.Trim(answer, " \t\r\n")
-	err = strictjson.Read(answer, strictjson.Limits{}, func(*strictjson.Reader) error { return nil })
+	err = strictjson.Read(answer, strictjson.Limits{Mode: strictjson.Liberal}, func(*strictjson.Reader) error { return nil })
 	if err != nil {
 		return nil, &Error{Code: CodeAnswer, Status: response.StatusCode, Err: malformed(err),
 			Message: "the tool ran, but its answer is not JSON; do not repeat the call for that alone"}

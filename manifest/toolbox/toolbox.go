@@ -81,13 +81,10 @@ func Parse(data []byte, opts *Options) (*Toolbox, error) {
 	}
 	s := &shared{
 		options: options, adapters: adapters, tools: tools, byName: make(map[string]*tool, len(tools)),
-		limits: strictjson.Limits{Depth: options.Limits.Depth, Values: options.Limits.Values},
+		limits: strictjson.Limits{Depth: options.Limits.Depth},
 	}
 	if s.limits.Depth == 0 {
 		s.limits.Depth = 64
-	}
-	if s.limits.Values == 0 {
-		s.limits.Values = 50_000
 	}
 	for _, t := range tools {
 		s.byName[t.Name] = t

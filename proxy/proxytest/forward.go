@@ -70,7 +70,7 @@ func Forward(address string, opts *ForwardOptions) Behavior {
 		case len(body) > most:
 			return nil, fmt.Errorf("the live tool's answer has more than %d bytes", most)
 		}
-		if strictjson.Read(body, strictjson.Limits{}, func(*strictjson.Reader) error { return nil }) == nil {
+		if strictjson.Read(body, strictjson.Limits{Mode: strictjson.Liberal}, func(*strictjson.Reader) error { return nil }) == nil {
 			return json.RawMessage(body), nil
 		}
 		if !utf8.Valid(body) {

@@ -61,7 +61,7 @@ func cause(err error) error {
 }
 
 // tapeLimits are those of one line: two bodies within the limits of package proxy, and the line around them.
-var tapeLimits = strictjson.Limits{Depth: 260, Values: 1_100_000}
+var tapeLimits = strictjson.Limits{Depth: 260}
 
 const maxProblems = 100
 

@@ -23,7 +23,7 @@ type value struct {
 	items []*value // the members' values, or an array's elements
 }
 
-// parseValue reads one strict JSON value within the limits that package proxy has for answers.
+// parseValue reads one strict JSON value. Bodies that are not strict are kept as text.
 func parseValue(doc []byte) (*value, error) {
 	if err := strictjson.Read(doc, strictjson.Limits{}, func(r *strictjson.Reader) error {
 		_, err := r.Value()

@@ -1,0 +1,81 @@
+package strictjson
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// TestUTF8 tries every pair of bytes, and what may follow, at every place of a word.
+func TestUTF8(t *testing.T) {
+	check := func(text string) {
+		end, ok := stringEnd([]byte(text+`"`), 0, false)
+		if want := utf8.ValidString(text); ok != want || ok && end != len(text) {
+			t.Fatalf("%q: valid is %t, end %d", text, ok, end)
+		}
+	}
+	for a := 0x80; a < 256; a++ {
+		for b := range 256 {
+			if b < ' ' || b == '"' || b == '\\' {
+				continue
+			}
+			for _, tail := range []string{"", "x", "\x80", "\x80x", "\x80\x80", "\x80\x80x", "\x80\x80\x80", "\xbf\xbf", "\xbf\xbfabcdefgh"} {
+				for pad := range 9 {
+					check("aaaaaaaaa"[:pad] + string([]byte{byte(a), byte(b)}) + tail)
+				}
+			}
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 200_000 {
+		text := make([]byte, r.IntN(30))
+		for i := range text {
+			text[i] = "a\x7f\x80\x8f\x90\x9f\xa0\xbf\xc0\xc1\xc2\xdf\xe0\xe1\xec\xed\xee\xef\xf0\xf1\xf3\xf4\xf5\xff\x80\x80\x80\x80"[r.IntN(28)]
+		}
+		check(string(text))
+	}
+}
+
+// TestNamesAreUnescapedOnce counts the work for names with escapes: each is unescaped once, so resolving them costs
+// no more than one more pass over the document, and it allocates no more often than plain names do, twice at most.
+func TestNamesAreUnescapedOnce(t *testing.T) {
+	for _, perObject := range []int{2, 12, 23, 24, 25, 100, 5000} {
+		object := func(escaped bool) string {
+			var b strings.Builder
+			for i := range perObject {
+				name := fmt.Sprintf("xname%05d", i)
+				if escaped {
+					name = `\u0078` + name[1:]
+				}
+				fmt.Fprintf(&b, `"%s":0,`, name)
+			}
+			return "{" + strings.TrimSuffix(b.String(), ",") + "}"
+		}
+		objects := max(1, 5000/perObject)
+		plain := []byte("[" + strings.Repeat(object(false)+",", objects) + "0]")
+		escaped := []byte("[" + strings.Repeat(object(true)+",", objects) + "0]")
+		var s scanner
+		s.reset(escaped, Limits{})
+		if err := s.skip(); err != nil {
+			t.Fatal(err)
+		}
+		if want := objects * perObject * len(`\u0078name00000`); s.unescaped != want {
+			t.Errorf("%d names in each object: %d bytes of names were unescaped, want %d, each once", perObject, s.unescaped, want)
+		}
+		allocs := func(doc []byte) float64 {
+			return testing.AllocsPerRun(5, func() {
+				var s scanner
+				s.reset(doc, Limits{})
+				if err := s.skip(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		const texts = 16 // growing the one buffer of unescaped names
+		if a, b := allocs(plain), allocs(escaped); b > 2*a+texts {
+			t.Errorf("%d names in each object: %v allocations, with escapes %v", perObject, a, b)
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package toolbox_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/manifest/toolbox"
+)
+
+// TestUnusualAnswers calls an external tool whose answers are JSON, though careful writers avoid their forms.
+func TestUnusualAnswers(t *testing.T) {
+	for _, answer := range []string{
+		`{"n":` + strings.Repeat("1234567890", 10) + `}`, `{"text":"cut \ud83d"}`, `{"a":1,"a":2}`,
+		"[" + strings.Repeat("1,", 300_000) + "1]", strings.Repeat("9", 65), `"\ude00"`,
+	} {
+		box := parse(t, external, options(func(*http.Request) (int, string) { return 200, answer }))
+		result, err := box.Call(t.Context(), "check", nil)
+		if err != nil || string(result) != answer {
+			t.Errorf("the answer %.80s: got %.80s, %v", answer, result, err)
+		}
+		if text := toolbox.Text(result, err); text == "" || strings.HasPrefix(text, "Error") {
+			t.Errorf("the answer %.80s: the model is shown %.80q", answer, text)
+		}
+	}
+	for _, answer := range []string{`{"a":01}`, "\"\xff\"", `{"a":1`, `{}{}`, strings.Repeat("[", 300) + strings.Repeat("]", 300)} {
+		box := parse(t, external, options(func(*http.Request) (int, string) { return 200, answer }))
+		if _, err := box.Call(t.Context(), "check", nil); toolbox.CodeOf(err) != toolbox.CodeAnswer {
+			t.Errorf("the answer %.80q: %v", answer, err)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package proxy_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/proxy"
+)
+
+// TestResultsOfLiveTools calls tools whose results are JSON that careful writers avoid. The agent gets their bytes.
+func TestResultsOfLiveTools(t *testing.T) {
+	digits := strings.Repeat("1234567890", 10)
+	for name, response := range map[string]string{
+		"many small numbers":        "[" + strings.Repeat("1,", 1<<19-512) + "1]",
+		"an integer of 100 digits":  `{"n":` + digits + `}`,
+		"a long fraction":           `{"n":0.` + digits + `e-10}`,
+		"half of a surrogate pair":  `{"text":"cut \ud83d","other":"\ude00"}`,
+		"a repeated name":           `{"a":1,"b":{"c":1,"c":2},"a":3}`,
+		"names that differ by case": `{"response":1,"Response":2,"ERROR":null}`,
+	} {
+		more := ""
+		if name == "names that differ by case" {
+			more = `"Tool_name":"y","Response":0,"new":1,"new":2,`
+		}
+		c, _ := scripted(t, answer(200, `{"tool_name":"x",`+more+`"response":`+response+`,"source":"passthrough"}`))
+		got, err := c.Do(background, "x", nil)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if string(got.Response) != response || got.Failed() {
+			t.Errorf("%s: got %.100s, failed %t", name, got.Response, got.Failed())
+		}
+		if name == "half of a surrogate pair" {
+			c, _ := scripted(t, answer(200, `{"response":`+response+`,"source":"passthrough"}`))
+			typed, err := proxy.Call[struct{ Text, Other string }](background, c, "x", nil)
+			if err != nil || typed.Text != "cut \ufffd" || typed.Other != "\ufffd" {
+				t.Errorf("%s: decoded %q, %v", name, typed, err)
+			}
+		}
+	}
+}
+
+func TestAmbiguousEnvelopesAreRefused(t *testing.T) {
+	for _, body := range []string{
+		`{"response":1,"response":2}`, `{"response":1,"r\u0065sponse":2}`, `{"response":1,"source":"error","source":"odyssey"}`,
+	} {
+		c, _ := scripted(t, answer(200, body))
+		if _, err := c.Call(background, "x", nil); proxy.CodeOf(err) != proxy.CodeBadResponse || !strings.Contains(err.Error(), "stands twice") {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+}
+
+// TestAmbiguousArgumentsAreNotSent gives a model's arguments that name a member twice.
+func TestAmbiguousArgumentsAreNotSent(t *testing.T) {
+	for _, args := range []string{`{"order_id":"1","order_id":"2"}`, `{"a":[{"order_id":1,"order\u005fid":2}]}`} {
+		c, s := scripted(t, answer(200, seedAnswer))
+		_, err := c.Call(background, "get_order", json.RawMessage(args))
+		e, ok := errors.AsType[*proxy.Error](err)
+		if !ok || e.Code != proxy.CodeArguments || e.Outcome != proxy.NotSent || len(s.requests()) != 0 {
+			t.Fatalf("%s: %v, %d requests", args, err, len(s.requests()))
+		}
+		result := string(proxy.ToolResult(err))
+		for _, part := range []string{"order_id", "twice", "name each member once"} {
+			if !strings.Contains(result, part) {
+				t.Errorf("the model is shown %s, want %q in it", result, part)
+			}
+		}
+	}
+}
