@@ -41,7 +41,7 @@ type Client struct {
 	agents      url.URL
 	authHeader  string
 	authPrefix  string
-	apiKey      redact.Secret
+	apiKey      redact.Hidden[string]
 	transport   http.RoundTripper
 	timeout     time.Duration
 	maxRequest  int

@@ -9,15 +9,25 @@ import (
 
 // A Secret is a text that is sent and never shown: fmt, log/slog and encoding/json do not reach it, at any depth of any
 // value that holds it. The zero Secret holds no text.
-type Secret struct{ text redact.Secret }
+type Secret struct{ text *string } // fmt does not follow a pointer to a string; reflect.DeepEqual does
 
 // NewSecret hides a text. NewSecret("") is the zero Secret.
-func NewSecret(text string) Secret { return Secret{redact.Hide(text)} }
+func NewSecret(text string) Secret {
+	if text == "" {
+		return Secret{}
+	}
+	return Secret{&text}
+}
 
 // String returns "[redacted]", or "" if there is no secret.
-func (s Secret) String() string { return s.text.String() }
+func (s Secret) String() string { return redact.Field(s.reveal()) }
 
-func (s Secret) reveal() string { return s.text.Reveal() }
+func (s Secret) reveal() string {
+	if s.text == nil {
+		return ""
+	}
+	return *s.text
+}
 
 // secrets returns what of a registration must not be shown, wherever the platform repeats it.
 func (r *Registration) secrets() []string {

@@ -22,22 +22,25 @@ const (
 
 // A Set hides the secrets of one exchange in texts. It is immutable and safe for concurrent use. The nil Set hides
 // nothing.
-type Set struct {
-	raw  []string // forms to find in a text as it is
-	bare []string // forms to find in a text whose escapes are undone
+type Set struct{ forms Hidden[forms] }
+
+// forms are the ways in which the secrets of a set are written.
+type forms struct {
+	raw  []string // to find in a text as it is
+	bare []string // to find in a text whose escapes are undone
 }
 
 // New returns a set of secrets. A secret with a space, such as "Bearer x", also hides what follows the first space.
 // Secrets of less than 4 bytes are ignored.
 func New(secrets ...string) *Set {
-	s := &Set{}
+	var f forms
 	for _, secret := range secrets {
-		s.add(secret)
+		f.add(secret)
 		if _, credential, ok := strings.Cut(secret, " "); ok {
-			s.add(credential)
+			f.add(credential)
 		}
 	}
-	return s
+	return &Set{Hide(f)}
 }
 
 // URL returns the parts of a URL that may be secret: the query, its values, and the password. A text that is not a URL
@@ -55,16 +58,16 @@ func URL(text string) []string {
 	return append(secrets, password)
 }
 
-func (s *Set) add(secret string) {
+func (f *forms) add(secret string) {
 	if len(secret) < minSecret {
 		return
 	}
 	for _, form := range slices.Concat([]string{secret}, spellings(secret), inBase64(secret)) {
-		if !slices.Contains(s.raw, form) {
-			s.raw = append(s.raw, form)
+		if !slices.Contains(f.raw, form) {
+			f.raw = append(f.raw, form)
 		}
-		if bare, _ := unescape(form, new(int)); bare != "" && !slices.Contains(s.bare, bare) {
-			s.bare = append(s.bare, bare)
+		if bare, _ := unescape(form, new(int)); bare != "" && !slices.Contains(f.bare, bare) {
+			f.bare = append(f.bare, bare)
 		}
 	}
 }
@@ -121,12 +124,13 @@ func (s *Set) Text(text string) string {
 // text adds to steps as many as it took.
 func (s *Set) text(text string, steps *int) string {
 	var hidden cover
-	for _, form := range s.raw {
+	forms := s.forms.Reveal()
+	for _, form := range forms.raw {
 		find(text, form, steps, func(from, to int) { hidden.add(len(text), from, to) })
 	}
 	if strings.ContainsAny(text, `\%~`) {
 		bare, starts := unescape(text, steps)
-		for _, form := range s.bare {
+		for _, form := range forms.bare {
 			find(bare, form, steps, func(from, to int) { hidden.add(len(text), starts[from], starts[to]) })
 		}
 	}

@@ -1,29 +1,31 @@
 package redact
 
-// A Secret is a text that fmt, log/slog and encoding/json do not reach, at any depth of any value that holds it: the text
-// is behind a pointer in a field without a name that they could use, and they print such a pointer as an address. Methods
-// would not do, because fmt does not call those of unexported fields. The zero Secret holds "".
-type Secret struct{ text *string }
+import "fmt"
 
-// Hide returns a Secret that holds text.
-func Hide(text string) Secret {
-	if text == "" {
-		return Secret{}
+// Hidden holds a value that fmt, log/slog and encoding/json do not reach, at any depth of whatever holds it: they print a
+// function as an address. A method would not do, because fmt does not call those of unexported fields, and a pointer would
+// not either, because fmt follows it for a verb that does not fit, such as %s. The zero Hidden holds the zero T.
+type Hidden[T any] struct{ reveal func() T }
+
+// Hide returns a Hidden that holds v.
+func Hide[T any](v T) Hidden[T] { return Hidden[T]{func() T { return v }} }
+
+// Reveal returns the value.
+func (h Hidden[T]) Reveal() T {
+	if h.reveal == nil {
+		var zero T
+		return zero
 	}
-	return Secret{&text}
+	return h.reveal()
 }
 
-// Reveal returns the text.
-func (s Secret) Reveal() string {
-	if s.text == nil {
-		return ""
-	}
-	return *s.text
-}
+// Format prints v, a copy in which secrets are replaced, as f and verb say. It is for the Format method of a type whose
+// exported fields hold secrets; v is of another type, without that method.
+func Format(f fmt.State, verb rune, v any) { _, _ = fmt.Fprintf(f, fmt.FormatString(f, verb), v) }
 
-// String returns [Placeholder], or "" if the text is empty.
-func (s Secret) String() string {
-	if s.text == nil {
+// Field returns [Placeholder] for the value of a field that is printed, or "" if the value is "".
+func Field(value string) string {
+	if value == "" {
 		return ""
 	}
 	return Placeholder
