@@ -27,6 +27,7 @@ const (
 type envelope struct {
 	taskID, runID, agentID       string
 	proxyURL, runToken, tokenJTI string
+	tokenInBody                  bool
 	task                         task
 }
 
@@ -63,6 +64,7 @@ func (e *envelope) decode(body []byte, limits strictjson.Limits) error {
 				e.proxyURL, err = r.String()
 			case "run_token":
 				e.runToken, err = r.String()
+				e.tokenInBody = e.runToken != ""
 			case "run_token_jti":
 				e.tokenJTI, err = readID(r)
 			default:
@@ -201,7 +203,7 @@ func (h *Handler) fillRun(v *visit, r *http.Request, body []byte) error {
 	if sink := report.From(r.Context()); sink != nil {
 		client = client.Observe(reporting{sink})
 	}
-	v.run.set(&e, body, client)
+	v.run.set(&e, withoutToken(body, &e), client)
 	return nil
 }
 

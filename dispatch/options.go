@@ -18,7 +18,7 @@ import (
 // Options are copied by [New].
 type Options struct {
 	// Tokens are the bearer tokens that are accepted; more than one for rotation. None may be empty.
-	Tokens []string
+	Tokens []string `json:"-"`
 
 	// TokenFunc is asked for the accepted tokens at every request, for rotation without a restart. It must be fast and
 	// safe for concurrent use. No tokens, or an empty one, accept nobody. Tokens are accepted beside it.
@@ -110,6 +110,7 @@ func (h *Handler) configure(opts *Options) error {
 	auth, authProblems := newAuthenticator(o)
 	problems = append(problems, authProblems...)
 	h.auth = auth
+	o.Tokens = nil // auth has their digests
 
 	for name, value := range map[string]int64{
 		"MaxBodyBytes": o.MaxBodyBytes, "MaxBytesInFlight": o.MaxBytesInFlight, "BodyTimeout": int64(o.BodyTimeout),

@@ -33,7 +33,8 @@ type Run struct {
 	// [Run.History].
 	Messages json.RawMessage
 
-	// Envelope is the whole request body, members included that this package does not know.
+	// Envelope is the whole request body, including members that this package does not know. "[redacted]" replaces the run
+	// token where the body has it.
 	Envelope json.RawMessage
 
 	numbers *atomic.Int64 // of the ids that transcripts make

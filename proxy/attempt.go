@@ -24,7 +24,7 @@ import (
 // run is what all clients of one run share. Only over and the pacer change after [New].
 type run struct {
 	base           url.URL
-	authValue      [1]string // of the Authorization header
+	authValue      atomic.Pointer[[1]string] // of the Authorization header; fmt does not follow such a pointer
 	transport      http.RoundTripper
 	attemptTimeout time.Duration
 	maxAttempts    int
@@ -111,7 +111,7 @@ func (r *run) newRequest(ctx context.Context, req *request) *http.Request {
 		u.RawPath += req.plane + req.name
 	}
 	header := make(http.Header, 3)
-	header["Authorization"] = r.authValue[:]
+	header["Authorization"] = r.authValue.Load()[:]
 	header["Content-Type"] = jsonType
 	if req.actor != "" {
 		header["X-Pipelines-Actor-Id"] = []string{req.actor}

@@ -122,7 +122,6 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 	}
 	r := &run{
 		base:           *base,
-		authValue:      [1]string{"Bearer " + token},
 		transport:      o.Transport,
 		attemptTimeout: orDefault(o.AttemptTimeout, defaultAttemptTimeout),
 		maxAttempts:    orDefault(o.MaxAttempts, defaultMaxAttempts),
@@ -138,6 +137,7 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 		log:            o.Logger,
 		onRunOver:      o.OnRunOver,
 	}
+	r.authValue.Store(&[1]string{"Bearer " + token})
 	if r.transport == nil {
 		r.transport = sharedTransport()
 	}

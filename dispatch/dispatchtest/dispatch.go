@@ -53,7 +53,7 @@ type Target struct {
 	// AuthHeader and AuthValue are the registration's auth header, for example "Authorization" (the default) and
 	// "Bearer <token>". No value sends no header.
 	AuthHeader string
-	AuthValue  string
+	AuthValue  string `json:"-"`
 
 	// RunTimeout is the registration's run_timeout_s, for every turn. Default 300 s, at most 1800 s.
 	RunTimeout time.Duration
@@ -138,7 +138,7 @@ type Result struct {
 	// minute, and before it repeated calls. They are known of a Target with an Agent or a Handler.
 	Waits []Wait `json:"waits,omitempty"`
 
-	run     *proxytest.Run
+	run     redact.Hidden[*proxytest.Run]
 	secrets *redact.Set
 }
 
@@ -187,7 +187,7 @@ func Run(t testing.TB, target Target, task Task) *Result {
 
 // play is the run from the ping to the verdict.
 func (s *stage) play(ctx context.Context) *Result {
-	result := &Result{run: s.run, secrets: s.witness.secrets}
+	result := &Result{run: redact.Hide(s.run), secrets: s.witness.secrets}
 	defer result.hideSecrets()
 	if s.task.OnRun != nil {
 		s.task.OnRun(s.run)

@@ -1,6 +1,8 @@
 package dispatchtest
 
 import (
+	"fmt"
+
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/redact"
 )
@@ -27,4 +29,12 @@ func (r *Result) hideIn(ex *Exchange, problems []dispatch.Problem) {
 		p := &problems[i]
 		p.Pointer, p.Text = r.secrets.Text(p.Pointer), r.secrets.Text(p.Text)
 	}
+}
+
+// Format implements [fmt.Formatter]. It prints "[redacted]" for AuthValue and for what may be secret in URL.
+func (t Target) Format(f fmt.State, verb rune) {
+	type plain Target
+	t.URL = redact.New(redact.URL(t.URL)...).Text(t.URL)
+	t.AuthValue = redact.Field(t.AuthValue)
+	redact.Format(f, verb, plain(t))
 }

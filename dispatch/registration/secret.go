@@ -1,6 +1,9 @@
 package registration
 
 import (
+	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -27,6 +30,18 @@ func (s Secret) reveal() string {
 		return ""
 	}
 	return *s.text
+}
+
+// Format implements [fmt.Formatter]. It prints "[redacted]" for the auth header's value, also for one in Extra.
+func (r Registration) Format(f fmt.State, verb rune) {
+	type plain Registration
+	r.Extra = slices.Clone(r.Extra)
+	for i, m := range r.Extra {
+		if strings.EqualFold(m.Name, authValueMember) && len(m.Value) > 0 {
+			r.Extra[i].Value = json.RawMessage(`"` + redact.Placeholder + `"`)
+		}
+	}
+	redact.Format(f, verb, plain(r))
 }
 
 // secrets returns what of a registration must not be shown, wherever the platform repeats it.

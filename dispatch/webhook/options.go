@@ -20,7 +20,7 @@ import (
 // by [New].
 type Options struct {
 	// Secrets are the tool call secrets that are accepted; more than one for rotation. None may be empty.
-	Secrets []string
+	Secrets []string `json:"-"`
 
 	// SecretFunc is asked for the accepted secrets at every request, for rotation without a restart. It must be fast and
 	// safe for concurrent use. No secrets, or an empty one, accept nobody. Secrets are accepted beside it. A panic is
@@ -154,6 +154,7 @@ func (h *Handler) secretOptions() (problems []error) {
 		problems = append(problems, errors.New("Options.Secrets has a secret that is empty, or has white space around it or control "+
 			"characters in it; is its environment variable set?"))
 	}
+	o.Secrets = nil // the guard has their digests
 	return problems
 }
 

@@ -5,12 +5,14 @@ import (
 	"context"
 	"slices"
 	"sync"
+
+	"github.com/toolwire/toolwire/internal/redact"
 )
 
 // MemoryStore is a [Store] that lasts as long as its process. It is safe for concurrent use.
 type MemoryStore struct {
 	mu       sync.RWMutex
-	accounts map[string]*shelf
+	accounts redact.Hidden[map[string]*shelf]
 }
 
 // shelf is what one account has.
@@ -20,7 +22,7 @@ type shelf struct {
 }
 
 // NewMemoryStore returns an empty store.
-func NewMemoryStore() *MemoryStore { return &MemoryStore{accounts: map[string]*shelf{}} }
+func NewMemoryStore() *MemoryStore { return &MemoryStore{accounts: redact.Hide(map[string]*shelf{})} }
 
 // Create implements [Store].
 func (s *MemoryStore) Create(ctx context.Context, r Record) error {
@@ -29,10 +31,10 @@ func (s *MemoryStore) Create(ctx context.Context, r Record) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	in := s.accounts[r.AccountID]
+	in := s.accounts.Reveal()[r.AccountID]
 	if in == nil {
 		in = &shelf{records: map[string]Record{}, names: map[string]string{}}
-		s.accounts[r.AccountID] = in
+		s.accounts.Reveal()[r.AccountID] = in
 	}
 	if _, taken := in.records[r.ID]; taken {
 		return &Error{Code: CodeConflict, Tool: cut(r.ID), Message: "there is a record with this id"}
@@ -66,7 +68,7 @@ func (s *MemoryStore) find(ctx context.Context, account, id string) (*shelf, Rec
 	if err := ctx.Err(); err != nil {
 		return nil, Record{}, err
 	}
-	if in := s.accounts[account]; in != nil {
+	if in := s.accounts.Reveal()[account]; in != nil {
 		if r, ok := in.records[id]; ok {
 			return in, r.clone(), nil
 		}
@@ -89,7 +91,7 @@ func (s *MemoryStore) List(ctx context.Context, account string, t Type) ([]Recor
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	in := s.accounts[account]
+	in := s.accounts.Reveal()[account]
 	if in == nil {
 		return nil, nil
 	}

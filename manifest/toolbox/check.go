@@ -90,7 +90,7 @@ func (c *checker) tools() []*tool {
 			list = append(list, c.prepare(entry, declared[i].InputSchema))
 		}
 	}
-	if needsSecret && c.options.Secret == "" && c.options.SecretFunc == nil {
+	if needsSecret && c.options.SecretFunc == nil {
 		c.add("options", "", "Secret", "option_invalid", "is required: there are external tools, whose servers verify it")
 	}
 	return list

@@ -56,10 +56,7 @@ func (b *Toolbox) post(ctx context.Context, t *tool, args json.RawMessage) (json
 	if b.agent.ID == "" {
 		return nil, errorf(CodeAgent, "", "an external tool needs an agent: set Options.Agent or use Toolbox.For")
 	}
-	key := b.options.Secret
-	if b.options.SecretFunc != nil {
-		key = b.options.SecretFunc()
-	}
+	key := b.options.SecretFunc()
 	if !httpserve.UsableSecret(key) {
 		return nil, errorf(CodeSecret, "", "Options.SecretFunc returned no secret that a header can carry")
 	}

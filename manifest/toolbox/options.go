@@ -28,7 +28,7 @@ type Options struct {
 
 	// Secret is the template's tool call secret, sent to every webhook. It or SecretFunc is required when there is an
 	// external tool.
-	Secret string
+	Secret string `json:"-"`
 
 	// SecretFunc is asked for the secret at every call, for rotation without a restart. It must be fast and safe for
 	// concurrent use. It contradicts Secret.
@@ -115,6 +115,10 @@ func (o *Options) withDefaults() (c Options, problems []Problem) {
 	case c.Secret != "" && !httpserve.UsableSecret(c.Secret):
 		bad("Secret", "has white space around it or control characters in it, so no header can carry it")
 	}
+	if key := c.Secret; key != "" && c.SecretFunc == nil {
+		c.SecretFunc = func() string { return key }
+	}
+	c.Secret = "" // where printing a Toolbox would show it
 	positive(bad, "Timeout", &c.Timeout, 60*time.Second)
 	positive(bad, "MaxRequestBytes", &c.MaxRequestBytes, 1<<20)
 	positive(bad, "MaxAnswerBytes", &c.MaxAnswerBytes, 1<<20)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/ledger"
 )
 
@@ -35,7 +36,7 @@ type Request struct {
 	Attempt   int             // 1, or more after results that the output_schema refused
 
 	ctx    context.Context
-	run    *Run // nil for a live tool
+	run    redact.Hidden[*Run] // nil for a live tool
 	idOf   func(entityType string) string
 	turn   bool // whether the behavior has the ledger
 	writes []ledger.Applied
@@ -95,20 +96,21 @@ func (r *Request) Apply(updates ...ledger.Update) error {
 }
 
 func (r *Request) ledger() *ledger.State {
-	if r.run == nil {
+	run := r.run.Reveal()
+	if run == nil {
 		return nil
 	}
 	if !r.turn {
-		r.run.ledgerTurn <- struct{}{}
+		run.ledgerTurn <- struct{}{}
 		r.turn = true
 	}
-	return r.run.state
+	return run.state
 }
 
 // leave gives the ledger to the next behavior.
 func (r *Request) leave() {
 	if r.turn {
-		<-r.run.ledgerTurn
+		<-r.run.Reveal().ledgerTurn
 		r.turn = false
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpserve"
+	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/schema"
@@ -113,7 +114,7 @@ const maxAttempts = 3
 
 // simulate answers a tool in sandbox mode.
 func (v *visit) simulate(tool *tool, request *Request) {
-	request.run = v.run
+	request.run = redact.Hide(v.run)
 	defer request.leave()
 	var result json.RawMessage
 	var err error

@@ -21,7 +21,7 @@ type ForwardOptions struct {
 	Transport http.RoundTripper
 
 	// Header are headers that the live tool wants, such as a key.
-	Header http.Header
+	Header http.Header `json:"-"`
 
 	// Timeout bounds a request. Default 120 s.
 	Timeout time.Duration

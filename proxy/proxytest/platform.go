@@ -43,6 +43,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpserve"
+	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/report"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
@@ -97,13 +98,13 @@ type Platform struct {
 	last *atomic.Int64 // the last run's number, shared with the platforms made by With
 
 	mu   sync.Mutex
-	runs map[string]*Run // by token
+	runs redact.Hidden[map[string]*Run] // by token
 }
 
 // New returns a platform with no runs. The world is compiled once and copied, but for what its behaviors refer to.
 // Everything wrong with it is reported together in an [*Error] with [CodeWorld].
 func New(w World, opts *Options) (*Platform, error) {
-	p := &Platform{last: new(atomic.Int64), runs: make(map[string]*Run), rate: 60, maxBytes: 1 << 20}
+	p := &Platform{last: new(atomic.Int64), runs: redact.Hide(make(map[string]*Run)), rate: 60, maxBytes: 1 << 20}
 	if opts != nil {
 		p.lenient = opts.AllowUndeclared
 		if opts.RatePerMinute != 0 {
@@ -129,7 +130,7 @@ func (p *Platform) With(initialState string, rules []FailureRule) (*Platform, er
 		return nil, err
 	}
 	return &Platform{
-		world: w, last: p.last, runs: make(map[string]*Run), rate: p.rate, maxBytes: p.maxBytes, lenient: p.lenient, output: p.output,
+		world: w, last: p.last, runs: redact.Hide(make(map[string]*Run)), rate: p.rate, maxBytes: p.maxBytes, lenient: p.lenient, output: p.output,
 	}, nil
 }
 
@@ -166,7 +167,7 @@ func (p *Platform) NewRun() *Run {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.runs[run.Token] = run
+	p.runs.Reveal()[run.Token] = run
 	return run
 }
 
@@ -179,7 +180,7 @@ func (p *Platform) Tools() []string { return slices.Sorted(maps.Keys(p.world.too
 func (p *Platform) all() []*Run {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.SortedFunc(maps.Values(p.runs), func(a, b *Run) int { return cmp.Compare(a.number, b.number) })
+	return slices.SortedFunc(maps.Values(p.runs.Reveal()), func(a, b *Run) int { return cmp.Compare(a.number, b.number) })
 }
 
 func random(n int) string {
@@ -242,5 +243,5 @@ func (p *Platform) authenticate(r *http.Request) *Run {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.runs[token]
+	return p.runs.Reveal()[token]
 }

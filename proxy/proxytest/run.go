@@ -15,7 +15,7 @@ import (
 type Run struct {
 	ID    string // decimal
 	Path  string // of the proxy base URL: /api/odyssey-proxy/runs/{id}
-	Token string // the run token, a secret as on the platform
+	Token string `json:"-"` // the run token, a secret as on the platform
 	JTI   string // the token's id
 
 	platform *Platform

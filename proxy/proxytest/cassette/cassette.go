@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -22,10 +23,10 @@ type Cassette struct {
 
 	mu       sync.Mutex
 	own      *http.Transport // that has to be closed
-	token    string
+	token    redact.Hidden[string]
 	redactor *redactor
-	tokens   []string // that the redactor knows
-	deck     *deck    // the tape's interactions, in the modes that need them
+	tokens   redact.Hidden[[]string] // that the redactor knows
+	deck     *deck                   // the tape's interactions, in the modes that need them
 	begun    time.Time
 	answered int // requests of the run
 	seen     []*seen

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpserve"
+	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -93,18 +94,18 @@ func (c *Cassette) admit(token string, all []string, name string) (*redactor, *r
 		c.problem("%s was called without a run token", c.redactor.text(name))
 		return nil, refusal(http.StatusUnauthorized, "run_token_invalid", "there is no run token")
 	}
-	if c.token == "" {
-		c.token, c.begun = token, time.Now()
+	if c.token.Reveal() == "" {
+		c.token, c.begun = redact.Hide(token), time.Now()
 	}
-	if subtle.ConstantTimeCompare([]byte(token), []byte(c.token)) != 1 {
+	if subtle.ConstantTimeCompare([]byte(token), []byte(c.token.Reveal())) != 1 {
 		c.problem("%s was called with another run token: a cassette belongs to one run, make one for each",
-			c.set.redact.withTokens(slices.Concat(c.tokens, all)).text(name))
+			c.set.redact.withTokens(slices.Concat(c.tokens.Reveal(), all)).text(name))
 		return nil, refusal(http.StatusConflict, ClassOtherRun, "this cassette belongs to another run: make one for each run")
 	}
 	for _, one := range all {
-		if !slices.Contains(c.tokens, one) {
-			c.tokens = append(c.tokens, one)
-			c.redactor = c.set.redact.withTokens(c.tokens)
+		if !slices.Contains(c.tokens.Reveal(), one) {
+			c.tokens = redact.Hide(append(c.tokens.Reveal(), one))
+			c.redactor = c.set.redact.withTokens(c.tokens.Reveal())
 		}
 	}
 	return c.redactor, nil

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -34,8 +35,8 @@ type Recorder struct {
 	own  *http.Transport
 
 	mu     sync.Mutex
-	runs   map[string]*recording // by run token
-	made   int                   // tapes
+	runs   redact.Hidden[map[string]*recording] // by run token
+	made   int                                  // tapes
 	closed bool
 	errs   []error
 }
@@ -65,7 +66,7 @@ const maxUnbegun = 256
 // announced ends when 256 others that were not are under way and it has been silent for longest, or with Close. Files that
 // are there already are not replaced: then the run is not recorded.
 func NewRecorder(dir string, opts *RecorderOptions) (*Recorder, error) {
-	r := &Recorder{dir: dir, runs: map[string]*recording{}}
+	r := &Recorder{dir: dir, runs: redact.Hide(map[string]*recording{})}
 	if opts != nil {
 		r.opts = *opts
 	}
@@ -135,7 +136,7 @@ func (r *Recorder) find(ctx context.Context, token string) *recording {
 	if r.closed {
 		return nil
 	}
-	run := r.runs[token]
+	run := r.runs.Reveal()[token]
 	if begun, ok := ctx.Value(contextKey{r}).(*recording); ok {
 		switch {
 		case begun.token != "" && begun.token != token: // another run, whatever the context
@@ -146,7 +147,7 @@ func (r *Recorder) find(ctx context.Context, token string) *recording {
 			if run != nil {
 				r.close(run) // what was sent before Begin
 			}
-			begun.token, r.runs[token] = token, begun
+			begun.token, r.runs.Reveal()[token] = token, begun
 		case begun.token == "" && run != begun:
 			return run // two Begins at once for one run
 		}
@@ -154,7 +155,7 @@ func (r *Recorder) find(ctx context.Context, token string) *recording {
 	}
 	if run == nil {
 		run = &recording{recorder: r, token: token}
-		r.runs[token] = run
+		r.runs.Reveal()[token] = run
 		r.limit()
 	}
 	run.used = time.Now()
@@ -169,7 +170,7 @@ func (r *Recorder) find(ctx context.Context, token string) *recording {
 func (r *Recorder) limit() {
 	open := 0
 	var oldest *recording
-	for _, run := range r.runs {
+	for _, run := range r.runs.Reveal() {
 		if !run.begun {
 			open++
 			if !run.used.IsZero() && (oldest == nil || run.used.Before(oldest.used)) {
@@ -185,8 +186,8 @@ func (r *Recorder) limit() {
 // close ends a run's tape. It needs r.mu.
 func (r *Recorder) close(run *recording) {
 	run.ended = true
-	if r.runs[run.token] == run {
-		delete(r.runs, run.token)
+	if r.runs.Reveal()[run.token] == run {
+		delete(r.runs.Reveal(), run.token)
 	}
 	if err := run.finish(); err != nil && len(r.errs) < maxProblems {
 		r.errs = append(r.errs, err)
@@ -198,7 +199,7 @@ func (r *Recorder) close(run *recording) {
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, run := range r.runs {
+	for _, run := range r.runs.Reveal() {
 		r.close(run)
 	}
 	r.closed = true
@@ -214,8 +215,8 @@ func (run *recording) end() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	run.ended = true
-	if r.runs[run.token] == run {
-		delete(r.runs, run.token)
+	if r.runs.Reveal()[run.token] == run {
+		delete(r.runs.Reveal(), run.token)
 	}
 	return run.finish()
 }

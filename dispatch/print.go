@@ -1,0 +1,32 @@
+package dispatch
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/toolwire/toolwire/internal/redact"
+)
+
+// Format implements [fmt.Formatter]. It prints "[redacted]" for each of Tokens.
+func (o Options) Format(f fmt.State, verb rune) {
+	type plain Options
+	o.Tokens = slices.Clone(o.Tokens)
+	for i, token := range o.Tokens {
+		o.Tokens[i] = redact.Field(token)
+	}
+	redact.Format(f, verb, plain(o))
+}
+
+// withoutToken returns the body without the run token, for agents log their envelopes. A body without the member run_token
+// is returned as it is.
+func withoutToken(body []byte, e *envelope) json.RawMessage {
+	if !e.tokenInBody {
+		return body
+	}
+	without := json.RawMessage(redact.New(e.runToken).Text(string(body)))
+	if !json.Valid(without) { // a token of digits stands in a number, too
+		return json.RawMessage(`{"run_token":"` + redact.Placeholder + `"}`)
+	}
+	return without
+}

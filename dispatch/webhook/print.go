@@ -1,0 +1,18 @@
+package webhook
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/toolwire/toolwire/internal/redact"
+)
+
+// Format implements [fmt.Formatter]. It prints "[redacted]" for each of Secrets.
+func (o Options) Format(f fmt.State, verb rune) {
+	type plain Options
+	o.Secrets = slices.Clone(o.Secrets)
+	for i, secret := range o.Secrets {
+		o.Secrets[i] = redact.Field(secret)
+	}
+	redact.Format(f, verb, plain(o))
+}

@@ -1,0 +1,199 @@
+package canary
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/registration"
+	"github.com/toolwire/toolwire/dispatch/webhook"
+	"github.com/toolwire/toolwire/ledger"
+	"github.com/toolwire/toolwire/manifest"
+	"github.com/toolwire/toolwire/manifest/catalog"
+	"github.com/toolwire/toolwire/manifest/toolbox"
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+	"github.com/toolwire/toolwire/proxy/proxytest/cassette"
+)
+
+// row is an exported type that holds or sees a secret, with one in it.
+type row struct {
+	name  string
+	value any
+	wire  bool   // its JSON has to have the secret, because it is what is sent
+	made  string // a secret that the type made itself, if the value does not hold the canary
+}
+
+const agentID = "6f1c1a5e-3c1b-4a53-9d7e-0c5f2b8a9e11"
+
+// table has every exported type that holds or sees a secret, as a value and as a pointer where both are in use.
+func table(t *testing.T) []row {
+	t.Helper()
+	var rows []row
+	add := func(name string, values ...any) {
+		for _, v := range values {
+			rows = append(rows, row{name: name, value: v})
+		}
+	}
+	addWire := func(name string, values ...any) {
+		for _, v := range values {
+			rows = append(rows, row{name: name, value: v, wire: true})
+		}
+	}
+
+	client := must(proxy.New("https://proxy.example.com/runs/7", secret, nil))(t)
+	add("proxy.Client", client, client.As("a"))
+
+	options := dispatch.Options{Tokens: []string{secret}, TokenFunc: func() []string { return []string{secret} }}
+	handler := must(dispatch.New(answer, &options))(t)
+	add("dispatch.Options", options, &options)
+	add("dispatch.Handler", handler)
+	run := dispatched(t)
+	add("dispatch.Run", run, *run)
+
+	reg := registration.Registration{
+		Name: "a", EndpointURL: "https://agent.example.com/", AuthHeader: "Authorization", AuthValue: registration.NewSecret("Bearer " + secret),
+		Extra: []ledger.Member{{Name: "auth_header_value", Value: json.RawMessage(`"` + secret + `"`)}},
+	}
+	add("dispatch/registration.Registration", reg, &reg)
+	add("dispatch/registration.Secret", reg.AuthValue, &reg.AuthValue)
+	add("dispatch/registration.Client", must(registration.NewClient("https://api.example.com", secret, nil))(t),
+		must(registration.NewClient("https://api.example.com", secret, &registration.Options{KeyInXAPIKey: true}))(t))
+
+	hookOptions := webhook.Options{Secrets: []string{secret}, SecretFunc: func() []string { return []string{secret} }}
+	add("dispatch/webhook.Options", hookOptions, &hookOptions)
+	add("dispatch/webhook.Handler", must(webhook.New([]webhook.Tool{{Name: "a", Func: nothing}}, &hookOptions))(t))
+
+	boxOptions := toolbox.Options{Secret: secret, Agent: toolbox.Agent{ID: agentID}}
+	box := must(toolbox.Parse([]byte(`{"adapters":[{"name":"a","tools":[{"name":"t","description":"d","url":"https://tools.example.com/t"}]}]}`), &boxOptions))(t)
+	add("manifest/toolbox.Options", boxOptions, &boxOptions)
+	add("manifest/toolbox.Toolbox", box, *box, must(box.For(toolbox.Agent{ID: agentID}))(t))
+
+	target := dispatchtest.Target{URL: "https://agent.example.com/dispatch?key=" + secret, AuthValue: "Bearer " + secret, Options: &options}
+	add("dispatch/dispatchtest.Target", target, &target)
+	result := echoed(t)
+	add("dispatch/dispatchtest.Result", result, *result)
+	add("dispatch/dispatchtest.CaseResult", dispatchtest.CaseResult{Result: result})
+	add("dispatch/dispatchtest.Progress", dispatchtest.Progress{Last: dispatchtest.CaseResult{Result: result}})
+	add("dispatch/dispatchtest.Set", &dispatchtest.Set{Cases: []dispatchtest.CaseResult{{Result: result}}})
+
+	platform := must(proxytest.New(proxytest.World{}, nil))(t)
+	platformRun := platform.NewRun()
+	for name, v := range map[string]any{
+		"proxy/proxytest.Run": platformRun, "proxy/proxytest.Platform": platform,
+		"proxy/proxytest.Server": &proxytest.Server{Platform: platform, URL: "http://127.0.0.1:1"},
+	} {
+		rows = append(rows, row{name: name, value: v, made: platformRun.Token})
+	}
+	request, token := requested(t)
+	rows = append(rows, row{name: "proxy/proxytest.Request", value: request, made: token})
+	add("proxy/proxytest.ForwardOptions", proxytest.ForwardOptions{Header: http.Header{"X-Api-Key": {secret}}},
+		&proxytest.ForwardOptions{Header: http.Header{"X-Api-Key": {secret}}})
+
+	tape := filepath.Join(t.TempDir(), "tape.jsonl")
+	played := must(cassette.New(tape, &cassette.Options{Mode: cassette.Record}))(t)
+	recorder := must(cassette.NewRecorder(t.TempDir(), &cassette.RecorderOptions{Transport: repeating{}}))(t)
+	for _, transport := range []http.RoundTripper{played.Transport(repeating{}), recorder} {
+		c := must(proxy.New("http://proxy.example.com", secret, &proxy.Options{Transport: transport, MaxAttempts: 1}))(t)
+		_, _ = c.Call(t.Context(), "get_order", map[string]string{"note": "my token is " + secret})
+	}
+	add("proxy/proxytest/cassette.Cassette", played)
+	add("proxy/proxytest/cassette.Recorder", recorder)
+	if err := played.Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = recorder.Close() })
+	add("proxy/proxytest/cassette.Tape", must(cassette.Load(tape, nil))(t))
+	add("proxy/proxytest/cassette.Report", played.Report())
+
+	item := catalog.ListItem{ID: agentID, Tool: catalog.Tool{Name: "a"}, ScriptContent: "password = '" + secret + "'"}
+	record := catalog.Record{ListItem: item}
+	addWire("manifest/catalog.ListItem", item, &item)
+	addWire("manifest/catalog.Record", record, &record)
+	addWire("manifest/catalog.Upload", catalog.Upload{Tool: item}, &catalog.Upload{Tool: item})
+	store := catalog.NewMemoryStore()
+	if err := store.Create(t.Context(), record); err != nil {
+		t.Fatal(err)
+	}
+	add("manifest/catalog.MemoryStore", store)
+	add("manifest/catalog.Client", must(catalog.NewClient("https://catalog.example.com", secret, nil))(t))
+
+	env := &manifest.Options{LookupEnv: func(string) (string, bool) { return secret, true }}
+	add("manifest.Options", env)
+
+	return rows
+}
+
+func must[T any](v T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func answer(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+	return &dispatch.Response{FinalResponse: "done"}, nil
+}
+
+func nothing(context.Context, json.RawMessage) (any, error) { return nil, nil }
+
+// dispatched returns a run whose token is in the header and in the body.
+func dispatched(t *testing.T) *dispatch.Run {
+	t.Helper()
+	var run *dispatch.Run
+	handler := must(dispatch.New(func(_ context.Context, r *dispatch.Run) (*dispatch.Response, error) {
+		run = r
+		return nil, nil
+	}, &dispatch.Options{InsecureNoAuth: true}))(t)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(
+		`{"run_id":7,"input":{"user_instruction":"Do it."},"odyssey_proxy_url":"https://proxy.example.com/runs/7","run_token":"`+secret+`"}`))
+	w := httptest.NewRecorder()
+	if handler.ServeHTTP(w, r); run == nil {
+		t.Fatal(w.Body)
+	}
+	return run
+}
+
+// requested returns what a behavior gets, and the token of its run.
+func requested(t *testing.T) (request *proxytest.Request, token string) {
+	t.Helper()
+	run := must(proxytest.New(proxytest.World{Behaviors: map[string]proxytest.Behavior{
+		"get_order": func(r *proxytest.Request) (any, error) {
+			request = r
+			return nil, nil
+		},
+	}}, nil))(t).NewRun()
+	if _, err := run.Client(nil).Call(t.Context(), "get_order", nil); err != nil || request == nil {
+		t.Fatal(err)
+	}
+	return request, run.Token
+}
+
+// echoed returns the result of a run of an agent that repeats its auth value.
+func echoed(t *testing.T) *dispatchtest.Result {
+	t.Helper()
+	return must(dispatchtest.Dispatch(t.Context(), dispatchtest.Target{AuthValue: "Bearer " + secret, Handler: http.HandlerFunc(
+		func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusTeapot)
+			_, _ = w.Write([]byte(r.Header.Get("Authorization")))
+		})}, dispatchtest.Task{Instruction: "Do it."}))(t)
+}
+
+// repeating answers with what it was sent.
+type repeating struct{}
+
+func (repeating) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	w.WriteHeader(http.StatusBadRequest)
+	_, _ = w.WriteString(`{"detail":{"error_class":"` + secret + `","message":"` + r.Header.Get("Authorization") + `"}}`)
+	return w.Result(), nil
+}
