@@ -11,49 +11,53 @@ import (
 	"time"
 )
 
-// Server is a server whose connections are pipes. A write waits until the other side reads.
-type Server struct {
+// Listener is a net.Listener whose connections are pipes. A write waits until the other side reads.
+type Listener struct {
 	dialled chan net.Conn
 	closed  chan struct{}
 	once    sync.Once
 }
 
-// Serve starts a server that stops when the test ends. Call it within the bubble.
-func Serve(t testing.TB, handler http.Handler) *Server {
-	s := &Server{dialled: make(chan net.Conn), closed: make(chan struct{})}
+// Listen returns a listener. Call it within the bubble.
+func Listen() *Listener { return &Listener{dialled: make(chan net.Conn), closed: make(chan struct{})} }
+
+// Serve starts a server that stops when the test ends, and returns its listener. Call it within the bubble.
+func Serve(t testing.TB, handler http.Handler) *Listener {
+	l := Listen()
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Hour}
-	go func() { _ = server.Serve(listener{s}) }()
+	go func() { _ = server.Serve(l) }()
 	t.Cleanup(func() { _ = server.Close() })
-	return s
+	return l
 }
 
-// Dial connects to the server, whatever the network and the address.
-func (s *Server) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
+// Dial connects to the listener, whatever the network and the address. It waits until the connection is accepted.
+func (l *Listener) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	near, far := net.Pipe()
 	select {
-	case s.dialled <- far:
+	case l.dialled <- far:
 		return near, nil
-	case <-s.closed:
+	case <-l.closed:
 		return nil, net.ErrClosed
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-type listener struct{ s *Server }
-
-func (l listener) Accept() (net.Conn, error) {
+// Accept waits for the next connection.
+func (l *Listener) Accept() (net.Conn, error) {
 	select {
-	case conn := <-l.s.dialled:
+	case conn := <-l.dialled:
 		return conn, nil
-	case <-l.s.closed:
+	case <-l.closed:
 		return nil, net.ErrClosed
 	}
 }
 
-func (l listener) Close() error {
-	l.s.once.Do(func() { close(l.s.closed) })
+// Close ends the listener.
+func (l *Listener) Close() error {
+	l.once.Do(func() { close(l.closed) })
 	return nil
 }
 
-func (l listener) Addr() net.Addr { return &net.UnixAddr{} }
+// Addr returns an address without a name.
+func (l *Listener) Addr() net.Addr { return &net.UnixAddr{} }

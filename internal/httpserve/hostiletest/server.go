@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/toolwire/toolwire/internal/pipenet"
 )
 
 // Server serves a handler over HTTP/1 and unencrypted HTTP/2 and notes the read deadlines that are set on its
@@ -35,8 +37,8 @@ func NewServer(t testing.TB, handler http.Handler) *Server {
 // NewMemoryServer serves handler over net.Pipe, for synctest bubbles.
 func NewMemoryServer(t testing.TB, handler http.Handler) *Server {
 	t.Helper()
-	listener := &memoryListener{conns: make(chan net.Conn), closed: make(chan struct{})}
-	s := &Server{Address: "memory", dial: listener.dial}
+	listener := pipenet.Listen()
+	s := &Server{Address: "memory", dial: func() (net.Conn, error) { return listener.Dial(t.Context(), "", "") }}
 	s.start(t, listener, handler)
 	return s
 }
@@ -104,36 +106,3 @@ func (c *recordingConn) CloseWrite() error {
 	}
 	return nil
 }
-
-type memoryListener struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (l *memoryListener) dial() (net.Conn, error) {
-	client, server := net.Pipe()
-	select {
-	case l.conns <- server:
-		return client, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *memoryListener) Accept() (net.Conn, error) {
-	select {
-	case conn := <-l.conns:
-		return conn, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *memoryListener) Close() error   { l.once.Do(func() { close(l.closed) }); return nil }
-func (l *memoryListener) Addr() net.Addr { return memoryAddr{} }
-
-type memoryAddr struct{}
-
-func (memoryAddr) Network() string { return "memory" }
-func (memoryAddr) String() string  { return "memory" }
