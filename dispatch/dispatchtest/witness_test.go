@@ -285,3 +285,35 @@ func TestTheHandlersLogIsShown(t *testing.T) {
 		})
 	}
 }
+
+// The doctor names what the handler left out of the sample's answer, and why the agent failed.
+func TestTheDoctorSeesTheHandlersLog(t *testing.T) {
+	for name, tt := range map[string]struct {
+		agent  dispatch.Agent
+		status dispatchtest.Status
+		want   string
+	}{
+		"messages": {
+			func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+				return &dispatch.Response{FinalResponse: "ready", Messages: []dispatch.Message{{Role: "robot"}}}, nil
+			}, dispatchtest.StatusWarning, "/messages/0/role",
+		},
+		"error": {
+			func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return nil, errors.New("no model") },
+			dispatchtest.StatusFailed, "the agent's error: no model",
+		},
+	} {
+		for kind, target := range serving(t, tt.agent) {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				report, err := dispatchtest.Check(t.Context(), target, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				f, _ := report.Find(dispatchtest.CheckDispatch)
+				if f.Status != tt.status || !strings.Contains(f.Seen+strings.Join(f.Details, "\n"), tt.want) {
+					t.Errorf("%+v, want %s with %q", f, tt.status, tt.want)
+				}
+			})
+		}
+	}
+}

@@ -50,6 +50,12 @@ func (v *visit) serve(r *http.Request) {
 		v.refuse(status, class, message, "")
 		return
 	}
+	if id := runIn(r.URL.Path); id != "" && id != v.run.ID {
+		v.refuse(http.StatusUnauthorized, "run_token_invalid", "the path is that of another run",
+			fmt.Sprintf("the agent called %q with the token of run %s at the proxy URL of run %q: use the odyssey_proxy_url of each dispatch",
+				v.call.Tool, v.run.ID, id))
+		return
+	}
 	if values := r.Header.Values("X-Pipelines-Actor-Id"); len(values) > 1 || len(values) == 1 && !validActor(values[0]) {
 		v.refuse(http.StatusBadRequest, "actor_id_invalid", "the actor label is malformed", "")
 		return

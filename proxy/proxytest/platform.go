@@ -189,8 +189,9 @@ func random(n int) string {
 	return hex.EncodeToString(b)
 }
 
-// ServeHTTP implements http.Handler for POST {base}/tools/{name} and POST {base}/traces/{type}, where base is the path of
-// any run; as on the platform it is the token that identifies the run.
+// ServeHTTP implements http.Handler for POST {base}/tools/{name} and POST {base}/traces/{type}, where base is any path. The
+// token identifies the run. A base that ends in /runs/{id} with the id of another run is refused with 401, and is a fault:
+// the agent has kept the proxy URL of an earlier dispatch.
 func (p *Platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	plane, name := splitPath(r.URL.Path)
 	refuse := func(status int, class, message string) {
@@ -217,7 +218,18 @@ func (p *Platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v.serve(r)
 }
 
-// splitPath cuts the last two segments off; the base before them does not matter.
+// runIn returns the id of the run in a path {base}/{plane}/{name}, or "" if base does not end in /runs/{id}.
+func runIn(path string) string {
+	base, _, _ := cutLast(path, "/")
+	base, _, _ = cutLast(base, "/")
+	base, id, _ := cutLast(base, "/")
+	if !strings.HasSuffix(base, "/runs") {
+		return ""
+	}
+	return id
+}
+
+// splitPath returns the last two segments, if the first of them is a plane of the proxy.
 func splitPath(path string) (plane, name string) {
 	rest, name, _ := cutLast(path, "/")
 	_, plane, _ = cutLast(rest, "/")

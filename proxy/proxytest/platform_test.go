@@ -247,3 +247,24 @@ func TestInABubble(t *testing.T) {
 		}
 	})
 }
+
+// An agent that keeps the proxy URL of an earlier dispatch calls another run's path with the present token.
+func TestTheProxyURLOfAnotherRun(t *testing.T) {
+	failed := failures(t, func(tb testing.TB) {
+		p := proxytest.NewPlatform(tb, world(), nil)
+		first, second := p.NewRun(), p.NewRun()
+		for _, tt := range []struct {
+			base string
+			want int
+		}{{second.Path, 200}, {first.Path, 401}, {"/prefix" + second.Path, 200}, {"/elsewhere", 200}, {"/api/odyssey-proxy/runs/99", 401}} {
+			status, body := send(t, p, tt.base+"/tools/get_order", http.Header{"Authorization": {"Bearer " + second.Token}}, "{}")
+			if status != tt.want || status == 401 && !strings.Contains(body, "run_token_invalid") {
+				t.Errorf("%s: got %d %s, want %d", tt.base, status, body, tt.want)
+			}
+		}
+	})
+	const want = `proxytest: the agent called "get_order" with the token of run 2 at the proxy URL of run "1": use the odyssey_proxy_url of each dispatch`
+	if !strings.HasPrefix(failed, want+"\n") {
+		t.Errorf("failures %q, want %q", failed, want)
+	}
+}
