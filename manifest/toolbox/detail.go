@@ -178,7 +178,7 @@ func (d *details) get(ctx context.Context, url string) (string, *Error) {
 	case response.StatusCode == http.StatusNoContent:
 		return "", nil
 	case response.StatusCode != http.StatusOK:
-		e := statusError(response.StatusCode, nil)
+		e := statusError(response.StatusCode, nil, nil)
 		e.Message = strings.Replace(e.Message, "the tool's server", "the detail_url", 1)
 		return "", e
 	case errors.Is(err, httpbody.ErrTooLarge):

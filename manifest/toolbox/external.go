@@ -14,6 +14,7 @@ import (
 	"github.com/toolwire/toolwire/internal/httpbody"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/publicaddr"
+	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/internal/wireerror"
 )
@@ -79,7 +80,10 @@ func (b *Toolbox) post(ctx context.Context, t *tool, args json.RawMessage) (json
 	}
 	answer, err := httpbody.Response(response, b.options.MaxAnswerBytes)
 	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return nil, statusError(response.StatusCode, answer)
+		if err != nil {
+			answer = nil // half a text may end in half a secret
+		}
+		return nil, statusError(response.StatusCode, answer, redact.New(append(redact.URL(t.URL), key)...))
 	}
 	switch {
 	case errors.Is(err, httpbody.ErrTooLarge):
@@ -143,7 +147,7 @@ func malformed(err error) error {
 	return err // one of our own
 }
 
-func statusError(status int, answer []byte) *Error {
+func statusError(status int, answer []byte, secrets *redact.Set) *Error {
 	e := &Error{Code: CodeStatus, Status: status, Message: fmt.Sprintf("the tool's server answered with HTTP status %d", status)}
 	switch {
 	case status >= 300 && status < 400:
@@ -153,7 +157,7 @@ func statusError(status int, answer []byte) *Error {
 	default:
 		var compact bytes.Buffer
 		if json.Compact(&compact, answer) == nil { // text that is not JSON may be a page of anything
-			e.Detail = cut(compact.String(), maxDetail)
+			e.Detail = cut(secrets.Text(compact.String()), maxDetail)
 		}
 	}
 	return e

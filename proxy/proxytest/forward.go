@@ -6,12 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/wireerror"
 )
 
 // ForwardOptions configures [Forward]. The zero value of every field is its default.
@@ -46,6 +50,7 @@ func Forward(address string, opts *ForwardOptions) Behavior {
 		Transport: o.Transport, Timeout: o.Timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
+	secrets := redact.New(slices.Concat(redact.URL(address), slices.Concat(slices.Collect(maps.Values(o.Header))...))...)
 	return func(r *Request) (any, error) {
 		request, err := http.NewRequestWithContext(r.Context(), http.MethodPost, address, bytes.NewReader(r.Arguments))
 		if err != nil {
@@ -57,7 +62,7 @@ func Forward(address string, opts *ForwardOptions) Behavior {
 		request.Header.Set("Content-Type", "application/json")
 		response, err := client.Do(request)
 		if err != nil {
-			return nil, liveError(err)
+			return nil, liveError(err, secrets)
 		}
 		defer func() { _ = response.Body.Close() }()
 		const most = 1 << 20
@@ -80,15 +85,15 @@ func Forward(address string, opts *ForwardOptions) Behavior {
 	}
 }
 
-// liveError words a failure without the address, which may hold a key.
-func liveError(err error) error {
+// liveError words a failure without the address, which may hold a key, and without secrets that the other side repeats.
+func liveError(err error, secrets *redact.Set) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		if u.Timeout() {
 			return errors.New("the live tool did not answer in time")
 		}
 		err = u.Err
 	}
-	return fmt.Errorf("the live tool cannot be reached: %w", err)
+	return wireerror.Quiet("the live tool cannot be reached: "+secrets.Text(err.Error()), err)
 }
 
 func forwardable(address string) bool {

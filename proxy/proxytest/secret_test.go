@@ -1,0 +1,28 @@
+package proxytest_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// A live tool whose answer is not HTTP is quoted by net/http. What it repeats of the request's header and address is hidden.
+func TestForwardShowsNoSecret(t *testing.T) {
+	const key, query = "hunter2-swordfish", "canary-in-the-query"
+	_, err := proxytest.Forward("http://live.example.com/t?key="+query, &proxytest.ForwardOptions{
+		Header: http.Header{"X-Api-Key": {key}, "Authorization": {"Bearer " + key}},
+		Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			return nil, fmt.Errorf("malformed HTTP response %q", r.Header.Get("Authorization")+" "+r.Header.Get("X-Api-Key")+" "+r.URL.RawQuery)
+		}),
+	})(&proxytest.Request{Arguments: []byte(`{}`)})
+	if err == nil || strings.Contains(err.Error(), key) || strings.Contains(err.Error(), query) || !strings.Contains(err.Error(), "malformed HTTP response") {
+		t.Errorf("got %v", err)
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
