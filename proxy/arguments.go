@@ -6,12 +6,13 @@ import (
 	"fmt"
 
 	"github.com/toolwire/toolwire/internal/arguments"
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // encodeArguments returns the request body for args: a JSON object within the limits.
 func (r *run) encodeArguments(tool string, args any) (json.RawMessage, *Error) {
-	body, err := marshalObject(args, strictjson.Limits{Depth: r.json.Depth})
+	body, err := marshalObject(args)
 	if err != nil {
 		return nil, &Error{Code: CodeArguments, Outcome: NotSent, Tool: tool, Err: err}
 	}
@@ -25,7 +26,7 @@ func (r *run) encodeArguments(tool string, args any) (json.RawMessage, *Error) {
 		if err := r.checkArguments(tool, body); err != nil {
 			return nil, &Error{
 				Code: CodeArguments, Outcome: NotSent, Tool: tool, Detail: cutDetail(err.Error()),
-				Err: quiet("the arguments do not fit the tool's schema", err),
+				Err: httpcall.Quiet("the arguments do not fit the tool's schema", err),
 			}
 		}
 	}
@@ -33,8 +34,8 @@ func (r *run) encodeArguments(tool string, args any) (json.RawMessage, *Error) {
 }
 
 // marshalObject writes args as a JSON object of its own: a transport may still read it when the call has been given up.
-func marshalObject(args any, limits strictjson.Limits) (json.RawMessage, error) {
-	body, err := arguments.Encode(args, limits)
+func marshalObject(args any) (json.RawMessage, error) {
+	body, err := arguments.Encode(args, strictjson.Limits{})
 	switch args.(type) {
 	case json.RawMessage, []byte:
 		body = bytes.Clone(body)
@@ -110,13 +111,3 @@ func writeToken(out *bytes.Buffer, token json.Token) {
 	b, _ := json.Marshal(token) // a string, json.Number, bool or nil: cannot fail
 	out.Write(b)
 }
-
-// quietError replaces a text that may quote arguments or results, and keeps the cause for errors.As.
-type quietError struct {
-	text string
-	err  error
-}
-
-func quiet(text string, err error) error { return &quietError{text, err} }
-func (e *quietError) Error() string      { return e.text }
-func (e *quietError) Unwrap() error      { return e.err }

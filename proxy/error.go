@@ -27,14 +27,14 @@ const (
 	CodeTimeout   Code = "timeout"   // the attempt took longer than [Options.AttemptTimeout]
 
 	// The proxy answered, but not with a result.
-	CodeRunOver     Code = "run_over"     // 401: the run token is refused, stop the agent
-	CodeRateLimited Code = "rate_limited" // 429 on every attempt
-	CodeUnavailable Code = "unavailable"  // 503
-	CodeRefused     Code = "refused"      // any other 4xx
-	CodeServer      Code = "server_error" // any other 5xx
-	CodeStatus      Code = "unexpected_status"
+	CodeRunOver     Code = "run_over"          // 401: the run token is refused, stop the agent
+	CodeRateLimited Code = "rate_limited"      // 429 on every attempt
+	CodeUnavailable Code = "unavailable"       // 503
+	CodeRefused     Code = "refused"           // any other 4xx; [Error.Outcome] tells whether it proves that the tool did not run
+	CodeServer      Code = "server_error"      // any other 5xx
+	CodeStatus      Code = "unexpected_status" // 1xx, 3xx, or a 2xx other than 200
 
-	// The proxy answered 200, so the tool has run, but the answer is of no use.
+	// The proxy answered 200, so the tool has run, but the answer cannot be used.
 	CodeResponseTooLarge Code = "response_too_large" // over [Options.MaxResponseBytes]
 	CodeBadResponse      Code = "bad_response"       // not the documented envelope
 	CodeToolFailed       Code = "tool_failed"        // [Call] only: see [Error.Result]
@@ -46,8 +46,8 @@ type Outcome string
 
 const (
 	NotSent Outcome = "not_sent" // the request did not reach the proxy: the tool did not run
-	Refused Outcome = "refused"  // the proxy turned the call down: the tool did not run
-	Unknown Outcome = "unknown"  // the tool may have run, or has
+	Refused Outcome = "refused"  // the proxy refused the call in a documented way: the tool did not run
+	Unknown Outcome = "unknown"  // the tool may have run, or has; also for answers that no document describes
 )
 
 // Error is the one error type of this package. Its text names the tool, the code, the HTTP status and the proxy's error
@@ -114,10 +114,14 @@ func (e *Error) advice() string {
 	case CodeBadResponse, CodeResponseTooLarge:
 		return "the tool has run: do not repeat the call"
 	case CodeStatus:
-		return "the proxy base URL does not seem to lead to the proxy"
+		return "check that the base URL leads to the proxy"
 	case CodeRefused:
 		if e.Status == 404 {
 			return "check that the tool is declared in tools_schema and that the base URL is the run's"
+		}
+	case CodeArguments:
+		if e.Status == 422 {
+			return "the arguments do not fit the tool's input_schema: see Error.Detail"
 		}
 	}
 	return ""

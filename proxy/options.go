@@ -4,14 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/report"
-	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // Options configures a [Client]. The zero value of every field is its default. Options are copied by [New].
@@ -43,15 +44,12 @@ type Options struct {
 	// with 60 requests in any 60 seconds.
 	Pacer *Pacer
 
-	// MaxRequestBytes and MaxResponseBytes bound bodies. Default 1 MiB each, the documented cap.
-	MaxRequestBytes  int
-	MaxResponseBytes int
+	// MaxRequestBytes bounds the body of a request. Defaults to 1 MiB, the documented cap.
+	MaxRequestBytes int
 
-	// MaxDepth, MaxValues and MaxNumberLen bound the JSON of an answer: levels of nesting, values, and characters of
-	// one number. Defaults 256, 500,000 and 64.
-	MaxDepth     int
-	MaxValues    int
-	MaxNumberLen int
+	// MaxResponseBytes bounds a tool's result, as it stands in the answer. Defaults to 1 MiB, the documented cap. The
+	// envelope around the result may have 64 KiB more.
+	MaxResponseBytes int
 
 	// DropNulls removes members whose value is null from the arguments, in objects at any depth. The platform refuses
 	// an explicit null where a schema names a type. Numbers keep their digits; strings may be escaped differently.
@@ -88,6 +86,9 @@ const (
 	defaultPaceWindow     = 60 * time.Second
 )
 
+// peer is the other side in error texts.
+const peer = "the proxy"
+
 // defaultTransientClasses is never changed and never handed out.
 var defaultTransientClasses = []string{"lock_contention", "context_store_unavailable", "trace_sequence_contended"}
 
@@ -110,8 +111,7 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 	}{
 		{"AttemptTimeout", int64(o.AttemptTimeout)}, {"MaxAttempts", int64(o.MaxAttempts)},
 		{"MaxRetryAfter", int64(o.MaxRetryAfter)}, {"MaxRequestBytes", int64(o.MaxRequestBytes)},
-		{"MaxResponseBytes", int64(o.MaxResponseBytes)}, {"MaxDepth", int64(o.MaxDepth)},
-		{"MaxValues", int64(o.MaxValues)}, {"MaxNumberLen", int64(o.MaxNumberLen)},
+		{"MaxResponseBytes", int64(o.MaxResponseBytes)},
 	} {
 		if n.value < 0 {
 			problems = append(problems, errors.New("Options."+n.name+" must not be negative"))
@@ -122,13 +122,8 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 	}
 	r := &run{
 		base:           *base,
-		transport:      o.Transport,
-		attemptTimeout: orDefault(o.AttemptTimeout, defaultAttemptTimeout),
-		maxAttempts:    orDefault(o.MaxAttempts, defaultMaxAttempts),
-		maxRetryAfter:  orDefault(o.MaxRetryAfter, defaultMaxRetryAfter),
 		maxRequest:     orDefault(o.MaxRequestBytes, defaultMaxBytes),
 		maxResponse:    orDefault(o.MaxResponseBytes, defaultMaxBytes),
-		json:           strictjson.Limits{Depth: o.MaxDepth, Mode: strictjson.Liberal},
 		transient:      slices.Clone(o.TransientClasses),
 		pacer:          o.Pacer,
 		dropNulls:      o.DropNulls,
@@ -138,8 +133,16 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 		onRunOver:      o.OnRunOver,
 	}
 	r.authValue.Store(&[1]string{"Bearer " + token})
-	if r.transport == nil {
-		r.transport = sharedTransport()
+	r.caller = httpcall.Client{
+		Transport: o.Transport, Peer: peer, Timeout: orDefault(o.AttemptTimeout, defaultAttemptTimeout),
+		MaxBytes: min(int64(r.maxResponse), math.MaxInt64-httpcall.EnvelopeBytes) + httpcall.EnvelopeBytes,
+	}
+	if r.caller.Transport == nil {
+		r.caller.Transport = sharedTransport()
+	}
+	r.repeats = httpcall.Policy{
+		Peer: peer, MaxAttempts: orDefault(o.MaxAttempts, defaultMaxAttempts),
+		MaxRetryAfter: orDefault(o.MaxRetryAfter, defaultMaxRetryAfter),
 	}
 	if o.TransientClasses == nil {
 		r.transient = defaultTransientClasses

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/report"
 )
 
@@ -87,7 +88,7 @@ func (p *Pacer) wait(ctx context.Context, stop <-chan struct{}, w *waiter) (*pla
 	case <-w.ready:
 		return w.place, nil
 	case <-ctx.Done():
-		err = contextError(ctx)
+		err = httpcall.ContextError(ctx)
 	case <-stop:
 		err = errStopped
 	}
@@ -138,9 +139,11 @@ func (p *Pacer) hold(d time.Duration) {
 	p.grant(time.Now())
 }
 
-func (pl *place) written() { pl.update(func(now time.Time) { pl.sentAt = now }) }
+// Written implements httpcall.Progress.
+func (pl *place) Written() { pl.update(func(now time.Time) { pl.sentAt = now }) }
 
-func (pl *place) answered() { pl.update(func(now time.Time) { pl.doneAt = now }) }
+// Answered implements httpcall.Progress.
+func (pl *place) Answered() { pl.update(func(now time.Time) { pl.doneAt = now }) }
 
 // lost is for a request whose answer did not come: it may be on its way yet.
 func (pl *place) lost() {

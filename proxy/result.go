@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"math"
+	"fmt"
 	"net/http"
 	"reflect"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -53,9 +54,7 @@ func (r *Result) failure() (failed, told bool) {
 	if !bytes.Contains(r.Response, []byte(`"error"`)) && !bytes.Contains(r.Response, []byte(`\u`)) {
 		return failed, false // most results need no second reading; a name may be written with escapes
 	}
-	// The response has passed the client's limits, whatever they are.
-	unlimited := strictjson.Limits{Depth: math.MaxInt, Mode: strictjson.Liberal}
-	_ = strictjson.Read(r.Response, unlimited, func(read *strictjson.Reader) error {
+	_ = strictjson.Read(r.Response, liberal, func(read *strictjson.Reader) error {
 		if read.Kind() != '{' {
 			return nil
 		}
@@ -101,10 +100,13 @@ func declares(t reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
+// liberal is how answers of the proxy are read: the agent gets a result in which two members have one name.
+var liberal = strictjson.Limits{Mode: strictjson.Liberal}
+
 var envelopeMembers = []string{"tool_name", "response", "source", "latency_ms", "matched_rule_index", "validation"}
 
 // decodeResult takes the proxy's envelope apart. The tool's own result is never looked into, only checked to be JSON.
-func (r *run) decodeResult(tool string, ans *answer) (*Result, *Error) {
+func (r *run) decodeResult(tool string, ans answer) (*Result, *Error) {
 	if ans.status != http.StatusOK {
 		return nil, &Error{
 			Code: CodeStatus, Outcome: Unknown, Tool: tool, Status: ans.status, Attempts: ans.attempts,
@@ -112,10 +114,10 @@ func (r *run) decodeResult(tool string, ans *answer) (*Result, *Error) {
 		}
 	}
 	result := &Result{Tool: tool, Attempts: ans.attempts}
-	if r.legacyBare && !hasResponse(ans.body, r.json) {
+	if r.legacyBare && !hasResponse(ans.body) {
 		return r.bareResult(result, ans)
 	}
-	err := strictjson.Read(ans.body, r.json, func(read *strictjson.Reader) error {
+	err := strictjson.Read(ans.body, liberal, func(read *strictjson.Reader) error {
 		return read.Object(nil, func(name string) (err error) { // later members may differ from these by case
 			switch name {
 			case "response":
@@ -142,16 +144,27 @@ func (r *run) decodeResult(tool string, ans *answer) (*Result, *Error) {
 	if err != nil {
 		return nil, badResponse(tool, ans, err)
 	}
+	return r.bounded(result, ans)
+}
+
+// bounded refuses a result that is larger than the client takes. The body of the answer may be larger, by the envelope.
+func (r *run) bounded(result *Result, ans answer) (*Result, *Error) {
+	if len(result.Response) > r.maxResponse {
+		return nil, &Error{
+			Code: CodeResponseTooLarge, Outcome: Unknown, Tool: result.Tool, Status: ans.status, Attempts: ans.attempts,
+			Err: fmt.Errorf("the result has %d bytes, the limit is %d", len(result.Response), r.maxResponse),
+		}
+	}
 	return result, nil
 }
 
-func badResponse(tool string, ans *answer, err error) *Error {
+func badResponse(tool string, ans answer, err error) *Error {
 	return &Error{Code: CodeBadResponse, Outcome: Unknown, Tool: tool, Status: ans.status, Attempts: ans.attempts, Err: err}
 }
 
 // hasResponse reports whether an answer is an object with the member response.
-func hasResponse(body []byte, limits strictjson.Limits) (found bool) {
-	_ = strictjson.Read(body, limits, func(read *strictjson.Reader) error {
+func hasResponse(body []byte) (found bool) {
+	_ = strictjson.Read(body, liberal, func(read *strictjson.Reader) error {
 		if read.Kind() != '{' {
 			return nil
 		}
@@ -164,15 +177,15 @@ func hasResponse(body []byte, limits strictjson.Limits) (found bool) {
 }
 
 // bareResult takes the whole answer for the tool's result.
-func (r *run) bareResult(result *Result, ans *answer) (*Result, *Error) {
-	err := strictjson.Read(ans.body, r.json, func(read *strictjson.Reader) (err error) {
+func (r *run) bareResult(result *Result, ans answer) (*Result, *Error) {
+	err := strictjson.Read(ans.body, liberal, func(read *strictjson.Reader) (err error) {
 		result.Response, err = read.Value()
 		return err
 	})
 	if err != nil {
 		return nil, badResponse(result.Tool, ans, err)
 	}
-	return result, nil
+	return r.bounded(result, ans)
 }
 
 // resultError is for a result that [Call] cannot hand out as a T.
@@ -182,7 +195,7 @@ func (r *run) resultError(code Code, result *Result, err error) *Error {
 	case code == CodeToolFailed:
 		e.Err = errors.New("the tool answered with a failure; show Error.Result to the model")
 	default:
-		e.Err = quiet(unmarshalProblem(err), err)
+		e.Err = httpcall.Quiet(unmarshalProblem(err), err)
 	}
 	return e
 }

@@ -7,67 +7,52 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
-
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/report"
-	"github.com/toolwire/toolwire/internal/waits"
 )
 
-// send carries one request through: run over? -> pacing -> attempt -> classify -> wait -> pacing -> attempt …
-func (r *run) send(ctx context.Context, req *request) (*answer, *Error) {
+// send makes the attempts of one request. Each attempt passes these stages in order: end of the run, pacing, sending, classification.
+func (r *run) send(ctx context.Context, req *request) (answer, *Error) {
 	if len(req.body) > r.maxRequest {
-		return nil, localError(CodeTooLarge, req.name, fmt.Sprintf("the body has %d bytes, the limit is %d", len(req.body), r.maxRequest))
+		return answer{}, localError(CodeTooLarge, req.name, fmt.Sprintf("the body has %d bytes, the limit is %d", len(req.body), r.maxRequest))
 	}
-	ans, failure := r.paced(ctx, req, 1)
-	if failure == nil || !r.mayRepeat(req, failure) {
-		return ans, failure
-	}
-	return r.repeat(ctx, req, failure)
-}
-
-// repeat goes on after a first failed attempt. The good path pays nothing for it.
-func (r *run) repeat(ctx context.Context, req *request, failure *Error) (*answer, *Error) {
-	var ans *answer
-	w := &policy{ctx: ctx, run: r, req: req, failure: failure, series: waits.NewSeries()}
-	uncertain := failure.Outcome == Unknown // once the tool may have run, no later answer takes that back
-	operation := func() error {
-		if w.made == 0 {
-			return failure // the first attempt has been made already
-		}
-		if ctx.Err() != nil {
-			failure = stopped(failure, CodeCanceled, contextError(ctx))
-			return backoff.Permanent(failure)
-		}
-		next, err := r.paced(ctx, req, failure.Attempts+1)
+	var got answer
+	var last *Error // nil after a success
+	stop := r.repeats.Repeat(ctx, func(number int) httpcall.Next {
+		ans, err := r.paced(ctx, req, number)
 		if err == nil {
-			ans, failure = next, nil
-			return nil
+			got, last = ans, nil
+			return httpcall.Next{}
 		}
-		if err.Attempts == 0 { // stopped before it was sent: what is known is the last answer
-			err = stopped(failure, err.Code, err.Err)
+		if last != nil {
+			err = after(last, err)
 		}
-		if uncertain = uncertain || err.Outcome == Unknown; uncertain {
-			err.Outcome = Unknown
-		}
-		failure, w.failure = err, err
-		if !r.mayRepeat(req, err) {
-			return backoff.Permanent(err)
-		}
-		return err
+		last = err
+		return httpcall.Next{Again: r.mayRepeat(req, err), After: err.RetryAfter}
+	}, func(_ int, wait time.Duration) { r.waits(ctx, req, last, wait) })
+	switch stop.Reason {
+	case httpcall.TooLong:
+		last = stopped(last, last.Code, stop.Err)
+	case httpcall.TooLate:
+		last = stopped(last, CodeDeadline, stop.Err)
+	case httpcall.Stopped:
+		last = stopped(last, CodeCanceled, stop.Err)
 	}
-	if err := backoff.Retry(operation, w); err == nil {
-		return ans, nil
-	}
-	if w.stop != nil {
-		return nil, w.stop
-	}
-	if r.mayRepeat(req, failure) { // so the wait was cut short
-		return nil, stopped(failure, CodeCanceled, contextError(ctx))
-	}
-	return nil, failure
+	return got, last
 }
 
-// stopped is the last failure with the reason why no further attempt was made.
+// after returns the error of an attempt that follows one that failed with last.
+func after(last, err *Error) *Error {
+	if err.Attempts < last.Attempts { // it was stopped before it was sent: what is known is the last answer
+		return stopped(last, err.Code, err.Err)
+	}
+	if last.Outcome == Unknown { // once the tool may have run, no later answer takes that back
+		err.Outcome = Unknown
+	}
+	return err
+}
+
+// stopped returns the last failure with the reason why no further attempt was made.
 func stopped(last *Error, code Code, reason error) *Error {
 	e := *last
 	e.Code = code
@@ -78,13 +63,22 @@ func stopped(last *Error, code Code, reason error) *Error {
 	return &e
 }
 
-// paced makes one attempt when it is its turn. number is the attempt's, from 1.
-func (r *run) paced(ctx context.Context, req *request, number int) (*answer, *Error) {
+// waits is called before each wait for a repeat.
+func (r *run) waits(ctx context.Context, req *request, last *Error, wait time.Duration) {
+	if last.Code == CodeRateLimited {
+		r.pacer.hold(wait)
+	}
+	r.log.LogAttrs(ctx, slog.LevelInfo, report.WaitsToRepeat, slog.String(report.Tool, req.name), slog.Int("attempt", last.Attempts),
+		slog.Int(report.Status, last.Status), slog.String(report.Class, last.Class), slog.Duration(report.Wait, wait))
+}
+
+// paced makes one attempt when the pacer admits it. number is the attempt's, from 1.
+func (r *run) paced(ctx context.Context, req *request, number int) (answer, *Error) {
 	if over := r.overError(req, number); over != nil {
-		return nil, over
+		return answer{}, over
 	}
 	if ctx.Err() != nil {
-		return nil, &Error{Code: CodeCanceled, Outcome: NotSent, Tool: req.name, Err: contextError(ctx)}
+		return answer{}, &Error{Code: CodeCanceled, Outcome: NotSent, Tool: req.name, Err: httpcall.ContextError(ctx)}
 	}
 	place, w, err := r.pacer.enqueue(ctx)
 	if w != nil {
@@ -96,14 +90,14 @@ func (r *run) paced(ctx context.Context, req *request, number int) (*answer, *Er
 		if place != nil {
 			place.release()
 		}
-		return nil, over
+		return answer{}, over
 	}
 	if err != nil {
 		code := CodeCanceled
 		if errors.Is(err, errWaitTooLong) {
 			code = CodeDeadline
 		}
-		return nil, &Error{Code: code, Outcome: NotSent, Tool: req.name, Err: err}
+		return answer{}, &Error{Code: code, Outcome: NotSent, Tool: req.name, Err: err}
 	}
 	start := time.Now()
 	ans, failure := r.attempt(ctx, req, place)
@@ -117,12 +111,12 @@ func (r *run) paced(ctx context.Context, req *request, number int) (*answer, *Er
 	case CodeRunOver:
 		r.end(failure)
 	case CodeRateLimited: // whether or not this call goes on
-		r.pacer.hold(min(failure.RetryAfter, r.maxRetryAfter))
+		r.pacer.hold(min(failure.RetryAfter, r.repeats.MaxRetryAfter))
 	}
-	return nil, failure
+	return answer{}, failure
 }
 
-func (r *run) logAttempt(ctx context.Context, req *request, number int, ans *answer, e *Error, took time.Duration) {
+func (r *run) logAttempt(ctx context.Context, req *request, number int, ans answer, e *Error, took time.Duration) {
 	if !r.log.Enabled(ctx, slog.LevelDebug) {
 		return
 	}
@@ -133,47 +127,4 @@ func (r *run) logAttempt(ctx context.Context, req *request, number int, ans *ans
 		attrs = append(attrs, slog.Int("status", e.Status), slog.String("code", string(e.Code)), slog.String("class", e.Class))
 	}
 	r.log.LogAttrs(ctx, slog.LevelDebug, "proxy attempt", attrs...)
-}
-
-// policy is the backoff policy of one call. It is stateful, so every call has its own.
-type policy struct {
-	ctx     context.Context
-	run     *run
-	req     *request
-	failure *Error // the last one, whose Retry-After counts
-	series  waits.Series
-	made    int
-	stop    *Error // why no further attempt is made, if that was decided here
-}
-
-// Context makes backoff.Retry end its wait with the call.
-func (w *policy) Context() context.Context { return w.ctx }
-
-// Reset is called by backoff.Retry before the first attempt.
-func (w *policy) Reset() { w.series.Reset() }
-
-// NextBackOff returns the wait before the next attempt, or backoff.Stop. No wait is begun that the deadline forbids.
-func (w *policy) NextBackOff() time.Duration {
-	last := w.failure
-	if last.Attempts >= w.run.maxAttempts {
-		w.stop = last
-		return backoff.Stop
-	}
-	wait := w.series.Next()
-	if last.RetryAfter > w.run.maxRetryAfter {
-		w.stop = stopped(last, last.Code, fmt.Errorf("the proxy asks to wait %s, more than the limit of %s", last.RetryAfter, w.run.maxRetryAfter))
-		return backoff.Stop
-	}
-	wait = max(wait, last.RetryAfter)
-	if deadline, ok := w.ctx.Deadline(); ok && time.Until(deadline) <= wait {
-		w.stop = stopped(last, CodeDeadline, fmt.Errorf("the next attempt is due in %s, after the call's deadline", wait.Round(time.Millisecond)))
-		return backoff.Stop
-	}
-	if last.Code == CodeRateLimited {
-		w.run.pacer.hold(wait)
-	}
-	w.made++
-	w.run.log.LogAttrs(w.ctx, slog.LevelInfo, report.WaitsToRepeat, slog.String(report.Tool, w.req.name),
-		slog.Int("attempt", last.Attempts), slog.Int(report.Status, last.Status), slog.String(report.Class, last.Class), slog.Duration(report.Wait, wait))
-	return wait
 }

@@ -73,13 +73,18 @@ func TestOnlyTransientAnswersAreRepeated(t *testing.T) {
 		code     proxy.Code
 		outcome  proxy.Outcome
 	}{
-		{"400", answer(400, class("x")), 1, proxy.CodeRefused, proxy.Refused},
+		{"400", answer(400, class("x")), 1, proxy.CodeRefused, proxy.Unknown},
+		{"400 actor", answer(400, class("actor_id_invalid")), 1, proxy.CodeActor, proxy.Refused},
 		{"400 actor", answer(400, class("actor_id_invalid")), 1, proxy.CodeActor, proxy.Refused},
 		{"401", answer(401, `{}`), 1, proxy.CodeRunOver, proxy.Refused},
 		{"401 over", answer(401, class("run_token_expired")), 1, proxy.CodeRunOver, proxy.Refused},
-		{"403", answer(403, ``), 1, proxy.CodeRefused, proxy.Refused},
+		{"403", answer(403, ``), 1, proxy.CodeRefused, proxy.Unknown},
+		{"401 undocumented", answer(401, class("x")), 1, proxy.CodeRunOver, proxy.Refused},
 		{"404", answer(404, class("tool_not_executable")), 1, proxy.CodeRefused, proxy.Refused},
-		{"408", answer(408, ``), 1, proxy.CodeRefused, proxy.Refused},
+		{"408", answer(408, ``), 1, proxy.CodeRefused, proxy.Unknown},
+		{"499", answer(499, ``), 1, proxy.CodeRefused, proxy.Unknown},
+		{"409 undocumented", answer(409, class("conflict")), 1, proxy.CodeRefused, proxy.Unknown},
+		{"500 with the class of a refusal", answer(500, class("actor_id_invalid")), 1, proxy.CodeServer, proxy.Unknown},
 		{"409", answer(409, class("tool_executes_in_sandbox")), 1, proxy.CodeRefused, proxy.Refused},
 		{"413", answer(413, ``), 1, proxy.CodeTooLarge, proxy.Refused},
 		{"422", answer(422, class("arguments_invalid")), 1, proxy.CodeArguments, proxy.Refused},
@@ -95,7 +100,7 @@ func TestOnlyTransientAnswersAreRepeated(t *testing.T) {
 		{"503 none", answer(503, ``), 1, proxy.CodeUnavailable, proxy.Unknown},
 		{"503 flat class", answer(503, `{"error_class":"lock_contention"}`), 4, proxy.CodeUnavailable, proxy.Refused},
 		{"504", answer(504, ``), 1, proxy.CodeServer, proxy.Unknown},
-		{"301", answer(301, ``, "Location", "https://evil.example/"), 1, proxy.CodeStatus, proxy.Refused},
+		{"301", answer(301, ``, "Location", "https://evil.example/"), 1, proxy.CodeStatus, proxy.Unknown},
 		{"204", answer(204, ``), 1, proxy.CodeStatus, proxy.Unknown},
 		{"201", answer(201, seedAnswer), 1, proxy.CodeStatus, proxy.Unknown},
 		{"200 text", answer(200, `<html>`, "Content-Type", "text/html"), 1, proxy.CodeBadResponse, proxy.Unknown},
@@ -388,7 +393,7 @@ func FuzzAnswer(f *testing.F) {
 func TestPeerCannotInjectText(t *testing.T) {
 	c, _ := scripted(t, answer(409, `{"detail":{"error_class":"`+strings.Repeat("x", 5000)+`","message":"`+strings.Repeat("é", 5000)+`"}}`))
 	_, err := c.Call(background, "x", nil)
-	e := wantError(t, err, proxy.CodeRefused, proxy.Refused)
+	e := wantError(t, err, proxy.CodeRefused, proxy.Unknown)
 	if e.Class != "" || len(e.Detail) > 2<<10 || !strings.HasSuffix(e.Detail, "é…") {
 		t.Errorf("class %q, detail of %d bytes", e.Class, len(e.Detail))
 	}

@@ -2,47 +2,52 @@ package proxy
 
 import (
 	"encoding/json"
-	"fmt"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // statusError classifies an answer that is not a 2xx, by status and error_class; see "Porting without the SDK",
-// retryable errors. Of the body, which may be cut off or no JSON, it takes what it can get.
-func (r *run) statusError(req *request, resp *http.Response, body []byte) *Error {
-	e := &Error{
-		Code: CodeRefused, Outcome: Refused, Tool: req.name, Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header),
-	}
-	e.Class, e.Detail = errorBody(body)
-	switch status := resp.StatusCode; {
-	case status == http.StatusUnauthorized:
-		e.Code = CodeRunOver
-	case e.Class == "actor_id_invalid":
-		e.Code = CodeActor
-	case e.Class == "trace_event_type_invalid":
-		e.Code = CodeEvent
-	case status == http.StatusRequestEntityTooLarge:
-		e.Code = CodeTooLarge
-	case status == http.StatusUnprocessableEntity:
-		e.Code = CodeArguments
-	case status == http.StatusTooManyRequests:
-		e.Code = CodeRateLimited
-	case status == http.StatusServiceUnavailable:
-		e.Code = CodeUnavailable
-		if !r.transientClass(e.Class) {
-			e.Outcome = Unknown
-		}
-	case status >= 500:
-		e.Code, e.Outcome = CodeServer, Unknown
+// retryable errors. The body may be incomplete or not JSON.
+//
+// The outcome is Refused only for answers that are documented as refusals and prove that the tool did not run. An
+// intermediary can send any other after it has passed the request on.
+func (r *run) statusError(req *request, ans httpcall.Answer) *Error {
+	e := &Error{Code: CodeRefused, Outcome: Unknown, Tool: req.name, Status: ans.Status}
+	e.RetryAfter, _ = httpcall.RetryAfter(ans.Header)
+	e.Class, e.Detail = errorBody(ans.Body)
+	switch status := ans.Status; {
 	case status < 400:
 		e.Code = CodeStatus
-		if loc := resp.Header.Get("Location"); loc != "" {
-			e.Err = fmt.Errorf("the proxy redirects, which is not followed because the run token must not travel")
+		if status >= 300 && ans.Header.Get("Location") != "" {
+			e.Err = errors.New("the proxy redirects; the redirect is not followed because the run token must not leave the proxy")
 		}
+	case status == http.StatusServiceUnavailable:
+		e.Code = CodeUnavailable
+		if r.transientClass(e.Class) {
+			e.Outcome = Refused
+		}
+	case status >= 500:
+		e.Code = CodeServer
+	case e.Class == "actor_id_invalid":
+		e.Code, e.Outcome = CodeActor, Refused
+	case e.Class == "trace_event_type_invalid":
+		e.Code, e.Outcome = CodeEvent, Refused
+	case status == http.StatusUnauthorized:
+		e.Code, e.Outcome = CodeRunOver, Refused
+	case status == http.StatusNotFound, e.Class == "tool_executes_in_sandbox", e.Class == "tool_not_executable":
+		e.Outcome = Refused
+	case status == http.StatusRequestEntityTooLarge:
+		e.Code, e.Outcome = CodeTooLarge, Refused
+	case status == http.StatusUnprocessableEntity:
+		e.Code, e.Outcome = CodeArguments, Refused
+	case status == http.StatusTooManyRequests:
+		e.Code, e.Outcome = CodeRateLimited, Refused
 	}
 	return e
 }

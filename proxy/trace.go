@@ -52,7 +52,7 @@ func (c *Client) Trace(ctx context.Context, event Event, payload any) (*Receipt,
 	if err := c.checkActor(info); err != nil {
 		return nil, err
 	}
-	body, err := marshalObject(payload, strictjson.Limits{Depth: c.run.json.Depth})
+	body, err := marshalObject(payload)
 	if err != nil {
 		return nil, &Error{Code: CodeArguments, Outcome: NotSent, Tool: info.Tool, Err: err}
 	}
@@ -62,7 +62,7 @@ func (c *Client) Trace(ctx context.Context, event Event, payload any) (*Receipt,
 		return nil, failure
 	}
 	receipt := &Receipt{}
-	err = strictjson.Read(ans.body, c.run.json, func(r *strictjson.Reader) error {
+	err = strictjson.Read(ans.body, liberal, func(r *strictjson.Reader) error {
 		return r.Object([]string{"accepted", "sequence"}, func(name string) error {
 			switch name {
 			case "accepted":

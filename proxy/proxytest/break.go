@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/toolwire/toolwire/internal/httpcall"
 )
 
 // sendDamaged sends an answer as a failure rule says. It does not return if that ends the connection.
@@ -13,7 +15,7 @@ func (v *visit) sendDamaged(answer any) {
 	v.record(string(v.damage))
 	body := marshal(answer)
 	if v.damage == Oversize { // white space keeps it good JSON
-		body = append(body, bytes.Repeat([]byte{' '}, v.platform.maxBytes)...)
+		body = append(body, bytes.Repeat([]byte{' '}, v.platform.maxBytes+httpcall.EnvelopeBytes)...)
 	}
 	v.w.Header().Set("Content-Type", "application/json")
 	v.w.Header().Set("Content-Length", strconv.Itoa(len(body)))

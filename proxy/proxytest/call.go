@@ -208,8 +208,8 @@ func (v *visit) answer(validation any) {
 		return
 	}
 	body := marshal(envelope)
-	if len(body) > v.platform.maxBytes {
-		v.refuse(http.StatusBadGateway, "", fmt.Sprintf("the answer with the tool's result has more than %d bytes", v.platform.maxBytes), "")
+	if len(v.call.Response) > v.platform.maxBytes {
+		v.refuse(http.StatusBadGateway, "", fmt.Sprintf("the tool's result has more than %d bytes", v.platform.maxBytes), "")
 		return
 	}
 	v.call.Status = http.StatusOK

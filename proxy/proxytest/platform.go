@@ -79,7 +79,7 @@ type Options struct {
 	// RatePerMinute is how many requests of one run token are accepted in any 60 seconds. Default 60; -1 is no limit.
 	RatePerMinute int
 
-	// MaxBytes bounds requests and responses. Default 1 MiB.
+	// MaxBytes bounds requests and the results of tools. Defaults to 1 MiB.
 	MaxBytes int
 
 	// AllowUndeclared keeps a call of an undeclared tool from being a fault; it is refused all the same. See

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/proxy"
@@ -54,7 +55,7 @@ func (c *Cassette) exchange(r *http.Request, body []byte, to sender) *reply {
 		if !c.set.Mode.forwards() {
 			return refusal(http.StatusUnauthorized, "run_token_invalid", "this is a cassette")
 		}
-		return send(r, body, to, c.set.MaxBytes)
+		return send(r, body, to, c.set.MaxBytes+httpcall.EnvelopeBytes)
 	}
 	s := &seen{Interaction: Interaction{Kind: kind, Name: valid(name), Actor: valid(r.Header.Get(actorHeader))}}
 	if r.Method != http.MethodPost {
@@ -74,7 +75,7 @@ func (c *Cassette) exchange(r *http.Request, body []byte, to sender) *reply {
 	began := time.Now()
 	tapeAfter, answer := c.arrive(s)
 	if answer == nil {
-		answer = send(r, body, to, c.set.MaxBytes)
+		answer = send(r, body, to, c.set.MaxBytes+httpcall.EnvelopeBytes)
 	}
 	s.LatencyMS = milliseconds(time.Since(began))
 	c.complete(s, answer, tapeAfter, redact)

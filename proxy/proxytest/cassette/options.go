@@ -73,8 +73,8 @@ type Options struct {
 	// Default: they are replayed, and the client waits and repeats them.
 	DropRetries bool
 
-	// MaxBytes bounds the body of a request, which is otherwise refused with 413, and of an answer, which is otherwise
-	// passed on but not written down. Default 1 MiB each.
+	// MaxBytes bounds the body of a request and of an answer, which may have 64 KiB more for the proxy's envelope. A larger request
+	// is refused with 413. A larger answer is passed on and not recorded. Defaults to 1 MiB.
 	MaxBytes int
 
 	// Read says how the tape is read. nil is its default.

@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/wireerror"
 )
 
@@ -56,7 +57,7 @@ func replayed(i *Interaction, limit int) *reply {
 		r.header.Set("Retry-After", strconv.FormatInt(*i.RetryAfter, 10))
 	}
 	if i.Broken == Oversize {
-		r.body = bytes.Repeat([]byte(" "), limit+1)
+		r.body = bytes.Repeat([]byte(" "), limit+httpcall.EnvelopeBytes+1)
 	}
 	return r
 }

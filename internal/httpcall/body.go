@@ -1,0 +1,138 @@
+package httpcall
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ErrTooLarge is the error of a body that exceeds its limit.
+var ErrTooLarge = errors.New("the response is too large")
+
+// errStopped is the error of a body that ended the goroutine that read it.
+var errStopped = errors.New("the body of the response ended its goroutine")
+
+// closeGrace is how long a body may go on reading after its context has ended before it is closed under the read. A body that
+// obeys its context never meets it, so that only a stuck one sees Read and Close at the same time.
+const closeGrace = time.Second
+
+// ReadBody reads the body of a response, at most limit bytes of it, and closes it. It returns what was read together with the
+// error. It returns when ctx ends, whatever the body does; the error is then that of [ContextError].
+func ReadBody(ctx context.Context, response *http.Response, limit int64) ([]byte, error) {
+	return readBody(ctx, response, limit, false)
+}
+
+// readBody reads in place if standard is true: the bodies of *http.Transport end with the context of their request. Others are
+// read on a goroutine that can be left behind.
+func readBody(ctx context.Context, response *http.Response, limit int64, standard bool) ([]byte, error) {
+	switch {
+	case response.Body == nil:
+		return nil, nil
+	case response.StatusCode == http.StatusSwitchingProtocols:
+		// The body is the connection. No context ends a read from it, and no client here has asked for another protocol.
+		_ = response.Body.Close()
+		return nil, nil
+	case response.ContentLength > limit:
+		_ = response.Body.Close()
+		return nil, ErrTooLarge
+	case standard || inMemory(response.Body) || ctx.Done() == nil:
+		defer func() { _ = response.Body.Close() }()
+		return read(ctx, response.Body, response.ContentLength, limit)
+	}
+	r := &reading{body: response.Body, done: make(chan struct{}), err: errStopped}
+	go r.run(ctx, response.ContentLength, limit)
+	select {
+	case <-r.done:
+	case <-ctx.Done():
+		select {
+		case <-r.done: // both happened; the body is there
+		default:
+			go r.abandon()
+			return nil, ContextError(ctx)
+		}
+	}
+	if r.panicked != nil {
+		panic(r.panicked)
+	}
+	return r.data, r.err
+}
+
+var nopClosers = [2]reflect.Type{
+	reflect.TypeOf(io.NopCloser(strings.NewReader(""))), reflect.TypeOf(io.NopCloser(struct{ io.Reader }{})),
+}
+
+// inMemory reports whether a body is an io.NopCloser around a reader that cannot block. It saves in-process transports the
+// goroutine.
+func inMemory(body io.ReadCloser) bool {
+	if t := reflect.TypeOf(body); t != nopClosers[0] && t != nopClosers[1] {
+		return body == http.NoBody
+	}
+	switch reflect.ValueOf(body).Field(0).Interface().(type) {
+	case *bytes.Reader, *bytes.Buffer, *strings.Reader:
+		return true
+	}
+	return false
+}
+
+// reading is one body that is read on a goroutine of its own.
+type reading struct {
+	body  io.ReadCloser
+	close sync.Once
+	done  chan struct{} // closed when the fields below are final
+
+	data     []byte
+	err      error
+	panicked any
+}
+
+func (r *reading) run(ctx context.Context, length, limit int64) {
+	defer close(r.done)
+	defer func() { r.panicked = recover() }()
+	defer r.close.Do(r.closeBody)
+	r.data, r.err = read(ctx, r.body, length, limit)
+}
+
+func (r *reading) closeBody() { _ = r.body.Close() }
+
+// abandon closes a body whose context has ended and that does not stop reading.
+func (r *reading) abandon() {
+	timer := time.NewTimer(closeGrace)
+	defer timer.Stop()
+	select {
+	case <-r.done:
+	case <-timer.C:
+		r.close.Do(r.closeBody)
+	}
+}
+
+// read allocates once if the body has the length that was announced.
+func read(ctx context.Context, from io.Reader, length, limit int64) ([]byte, error) {
+	size := int64(512)
+	if length >= 0 {
+		size = length + 1 // one more, so that the end is seen without growing
+	}
+	body := make([]byte, 0, size)
+	for {
+		n, err := from.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		switch {
+		case int64(len(body)) > limit:
+			return body[:limit], ErrTooLarge
+		case err == io.EOF:
+			return body, nil
+		case err != nil:
+			return body, err
+		case n == 0 && ctx.Err() != nil: // a reader may return nothing for ever
+			return body, ContextError(ctx)
+		}
+		if len(body) == cap(body) {
+			body = append(body, 0)[:len(body)]
+		}
+	}
+}

@@ -1,0 +1,318 @@
+package httpcall_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolwire/toolwire/internal/httpcall"
+)
+
+// roundTrip is a transport made of a function.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func answering(status int, body io.ReadCloser) roundTrip {
+	return func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: status, Header: http.Header{}, ContentLength: -1, Body: body}, nil
+	}
+}
+
+func request(t *testing.T) *http.Request {
+	t.Helper()
+	r, err := http.NewRequest(http.MethodPost, "http://peer.example/path?key=hunter2", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// body is a response body that blocks in Read until it is released, and in Close too if it ignores that.
+type body struct {
+	entered chan struct{} // closed at the first Read
+	release chan struct{}
+	deaf    bool // Close does not release
+	closed  chan struct{}
+}
+
+func newBody(deaf bool) *body {
+	return &body{entered: make(chan struct{}), release: make(chan struct{}), deaf: deaf, closed: make(chan struct{})}
+}
+
+func (b *body) Read([]byte) (int, error) {
+	close(b.entered)
+	<-b.release
+	return 0, io.ErrClosedPipe
+}
+
+func (b *body) Close() error {
+	close(b.closed)
+	if !b.deaf {
+		close(b.release)
+	}
+	return nil
+}
+
+// The documented proof that the body of no answer outlives its context, for transports other than net/http's.
+func TestStuckBodies(t *testing.T) {
+	t.Run("time limit", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBody(false)
+			c := httpcall.Client{Transport: answering(200, b), Peer: "the peer", Timeout: 7 * time.Second, MaxBytes: 10}
+			start := time.Now()
+			answer, failure := c.Do(t.Context(), request(t), nil)
+			if failure == nil || failure.Kind != httpcall.TimedOut || failure.NotSent || answer.Status != 200 || time.Since(start) != 7*time.Second {
+				t.Errorf("%+v, %+v after %s", answer, failure, time.Since(start))
+			}
+			<-b.closed // a second later, because the read has not ended
+		})
+	})
+	t.Run("caller", func(t *testing.T) {
+		b := newBody(true)
+		defer close(b.release)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cause := errors.New("the user pressed stop")
+		go func() { <-b.entered; cancel(cause) }()
+		c := httpcall.Client{Transport: answering(200, b), Peer: "the peer", Timeout: time.Hour, MaxBytes: 10}
+		_, failure := c.Do(ctx, request(t), nil)
+		if failure == nil || failure.Kind != httpcall.Canceled || !errors.Is(failure, cause) || !errors.Is(failure, context.Canceled) {
+			t.Errorf("%+v", failure)
+		}
+	})
+	t.Run("nothing for ever", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := httpcall.Client{Transport: answering(200, io.NopCloser(idle{})), Peer: "the peer", Timeout: time.Minute, MaxBytes: 10}
+			_, failure := c.Do(t.Context(), request(t), nil)
+			if failure == nil || failure.Kind != httpcall.TimedOut {
+				t.Errorf("%+v", failure)
+			}
+		})
+	})
+	t.Run("a body that ends its goroutine", func(t *testing.T) {
+		exit := io.NopCloser(reader(func([]byte) (int, error) { panic("hunter2") }))
+		defer func() {
+			if p := recover(); p != "hunter2" {
+				t.Errorf("recovered %v; a panic belongs to the caller", p)
+			}
+		}()
+		c := httpcall.Client{Transport: answering(200, exit), Peer: "the peer", Timeout: time.Hour, MaxBytes: 10}
+		_, _ = c.Do(t.Context(), request(t), nil)
+	})
+}
+
+type reader func([]byte) (int, error)
+
+func (f reader) Read(p []byte) (int, error) { return f(p) }
+
+// idle reads nothing and never ends.
+type idle struct{}
+
+func (idle) Read([]byte) (int, error) { time.Sleep(time.Second); return 0, nil }
+
+func TestSwitchingProtocolsIsAnAnswerWithoutBody(t *testing.T) {
+	b := newBody(true)
+	c := httpcall.Client{Transport: answering(101, b), Peer: "the peer", MaxBytes: 10}
+	answer, failure := c.Do(t.Context(), request(t), nil)
+	if failure != nil || answer.Status != 101 || answer.Body != nil {
+		t.Errorf("%+v, %v", answer, failure)
+	}
+	select {
+	case <-b.closed:
+	default:
+		t.Error("the connection was not closed")
+	}
+	select {
+	case <-b.entered:
+		t.Error("the connection was read")
+	default:
+	}
+}
+
+func TestBodyLimit(t *testing.T) {
+	for _, tt := range []struct {
+		body   string
+		length int64
+		want   string
+		kind   httpcall.Kind
+	}{
+		{"0123456789", 10, "0123456789", 0},
+		{"0123456789", -1, "0123456789", 0},
+		{"0123456789", 3, "0123456789", 0},
+		{"0123456789x", -1, "0123456789", httpcall.TooLarge},
+		{"0123456789x", 3, "0123456789", httpcall.TooLarge},
+		{"0123456789x", 11, "", httpcall.TooLarge},
+		{"", 0, "", 0},
+	} {
+		for name, stream := range map[string]io.Reader{"memory": strings.NewReader(tt.body), "stream": io.MultiReader(strings.NewReader(tt.body))} {
+			c := httpcall.Client{Peer: "the peer", MaxBytes: 10, Timeout: time.Hour, Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: 200, ContentLength: tt.length, Body: io.NopCloser(stream)}, nil
+			})}
+			answer, failure := c.Do(t.Context(), request(t), nil)
+			kind := httpcall.Kind(0)
+			if failure != nil {
+				kind = failure.Kind
+			}
+			if string(answer.Body) != tt.want || kind != tt.kind {
+				t.Errorf("%q in %s, length %d: %q, %v", tt.body, name, tt.length, answer.Body, failure)
+			}
+		}
+	}
+}
+
+func TestWasItSent(t *testing.T) {
+	dial := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	trace := func(r *http.Request) *httptrace.ClientTrace { return httptrace.ContextClientTrace(r.Context()) }
+	for _, tt := range []struct {
+		name    string
+		trip    roundTrip
+		notSent bool
+	}{
+		{"dial", func(*http.Request) (*http.Response, error) { return nil, dial }, true},
+		{"DNS", func(*http.Request) (*http.Response, error) { return nil, &net.DNSError{} }, true},
+		{"untrusted", func(*http.Request) (*http.Response, error) {
+			return nil, &tls.CertificateVerificationError{Err: io.EOF}
+		}, true},
+		{"an error that proves nothing", func(*http.Request) (*http.Response, error) { return nil, io.EOF }, false},
+		{"no connection", func(r *http.Request) (*http.Response, error) { trace(r).GetConn(""); return nil, io.EOF }, true},
+		{"headers written", func(r *http.Request) (*http.Response, error) {
+			trace(r).GetConn("")
+			trace(r).WroteHeaders()
+			return nil, dial
+		}, false},
+		{"headers written by a transport that reports only that", func(r *http.Request) (*http.Response, error) {
+			trace(r).WroteHeaders()
+			return nil, dial
+		}, false},
+		{"neither response nor error", func(*http.Request) (*http.Response, error) { return nil, nil }, false},
+	} {
+		c := httpcall.Client{Transport: tt.trip, Peer: "the peer", MaxBytes: 10}
+		answer, failure := c.Do(t.Context(), request(t), nil)
+		if failure == nil || failure.Kind != httpcall.Broken || failure.NotSent != tt.notSent || answer.Status != 0 {
+			t.Errorf("%s: %+v, %+v", tt.name, answer, failure)
+		}
+	}
+}
+
+func TestAnEndedContextSendsNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	c := httpcall.Client{Peer: "the peer", Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+		t.Error("a request was sent")
+		return nil, io.EOF
+	})}
+	if _, failure := c.Do(ctx, request(t), nil); failure == nil || failure.Kind != httpcall.Canceled || !failure.NotSent {
+		t.Errorf("%+v", failure)
+	}
+}
+
+func TestRedirects(t *testing.T) {
+	var paths []string
+	c := httpcall.Client{Peer: "the peer", MaxBytes: 10, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		paths = append(paths, r.URL.Path)
+		if r.URL.Path == "/last" {
+			return nil, io.EOF
+		}
+		return &http.Response{StatusCode: 307, Header: http.Header{"Location": {"/last"}}, Body: http.NoBody}, nil
+	})}
+	if answer, failure := c.Do(t.Context(), request(t), nil); failure != nil || answer.Status != 307 {
+		t.Errorf("%+v, %v", answer, failure)
+	}
+	c.Redirect = func(*http.Request, []*http.Request) error { return nil }
+	_, failure := c.Do(t.Context(), request(t), nil)
+	if failure == nil || strings.Contains(failure.Error(), "hunter2") || strings.Contains(failure.Error(), "peer.example") {
+		t.Errorf("%v", failure)
+	}
+	if got := strings.Join(paths, " "); got != "/path /path /last" {
+		t.Errorf("requests for %s", got)
+	}
+}
+
+func TestTextQuotesNobody(t *testing.T) {
+	for _, tt := range []struct {
+		err       error
+		connected bool
+		want      string
+	}{
+		{&net.DNSError{Err: "hunter2"}, false, "the peer's host name cannot be resolved"},
+		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, false, "connection refused"},
+		{&tls.CertificateVerificationError{Err: errors.New("hunter2")}, false, "the peer's TLS certificate is not trusted"},
+		{tls.RecordHeaderError{Msg: "hunter2"}, false, "the other side does not speak TLS correctly"},
+		{tls.AlertError(40), false, "the other side does not speak TLS correctly"},
+		{io.ErrUnexpectedEOF, true, "the connection was closed"},
+		{context.DeadlineExceeded, true, "the network took too long"},
+		{errors.New("hunter2"), false, "no connection could be made"},
+		{errors.New("hunter2"), true, "the connection broke, or the response was not valid HTTP"},
+	} {
+		if got := httpcall.Text("the peer", tt.connected, tt.err); got != tt.want {
+			t.Errorf("%v: %q, want %q", tt.err, got, tt.want)
+		}
+	}
+	err := httpcall.Quiet("a text", io.EOF)
+	if err.Error() != "a text" || !errors.Is(err, io.EOF) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestLasting(t *testing.T) {
+	for err, want := range map[error]bool{
+		&net.DNSError{IsNotFound: true}: true, &net.DNSError{IsTimeout: true}: false,
+		&tls.CertificateVerificationError{Err: io.EOF}: true, http.ErrSchemeMismatch: true, syscall.ECONNREFUSED: false,
+	} {
+		f := &httpcall.Failure{Err: httpcall.Quiet("x", err)}
+		if f.Lasting() != want {
+			t.Errorf("%v: %t", err, !want)
+		}
+	}
+}
+
+// An idle connection must be closed before a server that keeps it for 5 seconds closes it.
+func TestIdleConnectionsEndBeforeTheServerEndsThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dials := 0
+		transport := httpcall.NewTransport()
+		defer transport.CloseIdleConnections()
+		transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+			dials++
+			client, server := net.Pipe()
+			go func() {
+				defer server.Close()
+				buffer := make([]byte, 4096)
+				for {
+					_ = server.SetReadDeadline(time.Now().Add(5 * time.Second)) // the keep-alive of uvicorn and Node.js
+					if _, err := server.Read(buffer); err != nil {
+						return
+					}
+					if _, err := io.WriteString(server, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"); err != nil {
+						return
+					}
+				}
+			}()
+			return client, nil
+		}
+		c := httpcall.Client{Transport: transport, Peer: "the peer", MaxBytes: 10}
+		for _, step := range []struct {
+			pause time.Duration
+			dials int
+		}{{0, 1}, {3 * time.Second, 1}, {5 * time.Second, 2}, {4500 * time.Millisecond, 3}} {
+			time.Sleep(step.pause)
+			r := request(t)
+			r.Body, r.GetBody, r.ContentLength = nil, nil, 0
+			if answer, failure := c.Do(t.Context(), r, nil); failure != nil || string(answer.Body) != "{}" {
+				t.Fatalf("after %s: %+v, %v", step.pause, answer, failure)
+			}
+			if dials != step.dials {
+				t.Errorf("after %s: %d connections, want %d", step.pause, dials, step.dials)
+			}
+		}
+	})
+}

@@ -1,0 +1,90 @@
+package httpcall
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"syscall"
+)
+
+// A Kind tells what ended a call.
+type Kind int
+
+const (
+	Canceled Kind = iota + 1 // the caller's context ended
+	TimedOut                 // the call took longer than Client.Timeout
+	TooLarge                 // the body of the response has more than Client.MaxBytes
+	Broken                   // there was no connection, or it broke, or the response was not valid HTTP
+)
+
+// A Failure tells why a call has no complete answer.
+type Failure struct {
+	Kind    Kind
+	NotSent bool  // no complete request can have reached the peer
+	Err     error // its text contains no URL and no words of the peer
+}
+
+// Error implements error.
+func (f *Failure) Error() string { return f.Err.Error() }
+
+// Unwrap returns Err, which for Canceled matches both the context's error and its cause.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Lasting reports whether another attempt would fail in the same way: the host name does not exist, or TLS cannot work.
+func (f *Failure) Lasting() bool {
+	dns, ok := errors.AsType[*net.DNSError](f.Err)
+	return ok && dns.IsNotFound || errors.As(f.Err, new(*tls.CertificateVerificationError)) ||
+		errors.As(f.Err, new(tls.RecordHeaderError)) || errors.Is(f.Err, http.ErrSchemeMismatch)
+}
+
+// ContextError returns the error of a context that has ended. It matches both the standard error and the context's own
+// cause.
+func ContextError(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if err == nil { // its deadline has passed this very moment
+		err = context.DeadlineExceeded
+	}
+	if cause == nil || cause == err {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}
+
+// Text describes the error of a transport in fixed words: its own text may contain the URL or the peer's words. peer is a
+// noun such as "the proxy". connected is false if there was no connection.
+func Text(peer string, connected bool, err error) string {
+	var errno syscall.Errno
+	var timeout net.Error
+	switch {
+	case errors.As(err, new(*net.DNSError)):
+		return peer + "'s host name cannot be resolved"
+	case errors.As(err, &errno):
+		return errno.Error() // a text of the system, such as "connection refused"
+	case errors.As(err, new(*tls.CertificateVerificationError)):
+		return peer + "'s TLS certificate is not trusted"
+	case errors.As(err, new(tls.RecordHeaderError)), errors.As(err, new(tls.AlertError)), errors.Is(err, http.ErrSchemeMismatch):
+		return "the other side does not speak TLS correctly"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the connection was closed"
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return "the network took too long"
+	case !connected:
+		return "no connection could be made"
+	}
+	return "the connection broke, or the response was not valid HTTP"
+}
+
+// Quiet returns an error with the given text that unwraps to err, whose own text must not be shown.
+func Quiet(text string, err error) error { return &quiet{text, err} }
+
+type quiet struct {
+	text string
+	err  error
+}
+
+func (q *quiet) Error() string { return q.text }
+func (q *quiet) Unwrap() error { return q.err }
