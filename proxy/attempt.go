@@ -64,6 +64,9 @@ func (r *run) attempt(ctx context.Context, req *request, place *place) (answer, 
 	case got.Status == 0:
 		place.lost()
 	case got.Status < 200 || got.Status > 299:
+		if failure != nil {
+			got.Body = nil // half a text may end in half a token
+		}
 		return answer{}, r.statusError(req, got)
 	}
 	if failure != nil {

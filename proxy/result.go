@@ -125,7 +125,7 @@ func (r *run) decodeResult(tool string, ans answer) (*Result, *Error) {
 			case "source":
 				var source string
 				source, err = read.String()
-				result.Source = Source(source)
+				result.Source = r.source(source)
 			case "latency_ms":
 				result.LatencyMS, err = read.Float()
 			case "matched_rule_index":
@@ -142,7 +142,7 @@ func (r *run) decodeResult(tool string, ans answer) (*Result, *Error) {
 		err = errors.New("the answer has no member response")
 	}
 	if err != nil {
-		return nil, badResponse(tool, ans, err)
+		return nil, badResponse(tool, ans, r.withoutSecrets(err))
 	}
 	return r.bounded(result, ans)
 }
@@ -183,7 +183,7 @@ func (r *run) bareResult(result *Result, ans answer) (*Result, *Error) {
 		return err
 	})
 	if err != nil {
-		return nil, badResponse(result.Tool, ans, err)
+		return nil, badResponse(result.Tool, ans, r.withoutSecrets(err))
 	}
 	return r.bounded(result, ans)
 }

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -20,7 +21,7 @@ import (
 func (r *run) statusError(req *request, ans httpcall.Answer) *Error {
 	e := &Error{Code: CodeRefused, Outcome: Unknown, Tool: req.name, Status: ans.Status}
 	e.RetryAfter, _ = httpcall.RetryAfter(ans.Header)
-	e.Class, e.Detail = errorBody(ans.Body)
+	e.Class, e.Detail = errorBody(ans.Body, r.secrets())
 	switch status := ans.Status; {
 	case status < 400:
 		e.Code = CodeStatus
@@ -73,7 +74,7 @@ func (r *run) mayRepeat(req *request, e *Error) bool {
 
 // errorBody reads {"detail": {"error_class": "…", …}} and its kin: detail may be an object, a string, a list or absent,
 // and the class may stand beside it. A body that is no JSON is taken as text.
-func errorBody(body []byte) (class, detail string) {
+func errorBody(body []byte, secrets *redact.Set) (class, detail string) {
 	members := func(doc json.RawMessage) (map[string]json.RawMessage, bool) {
 		m := map[string]json.RawMessage{}
 		err := strictjson.Read(doc, strictjson.Limits{Mode: strictjson.Liberal}, func(r *strictjson.Reader) error {
@@ -83,7 +84,7 @@ func errorBody(body []byte) (class, detail string) {
 	}
 	top, ok := members(body)
 	if !ok {
-		return "", cutDetail(string(body))
+		return "", cutDetail(secrets.Text(string(body)))
 	}
 	inner := top
 	if d, ok := top["detail"]; ok {
@@ -94,14 +95,14 @@ func errorBody(body []byte) (class, detail string) {
 	} else {
 		detail = string(body)
 	}
-	class = identifier(text(inner["error_class"]))
+	class = identifier(secrets.Text(text(inner["error_class"])))
 	for _, name := range []string{"message", "msg"} {
 		if m, ok := inner[name]; ok {
 			detail = text(m)
 			break
 		}
 	}
-	return class, cutDetail(detail)
+	return class, cutDetail(secrets.Text(detail))
 }
 
 // text is what a JSON value says: a string's content, anything else as it is written.

@@ -82,7 +82,8 @@ func (c *Client) Trace(ctx context.Context, event Event, payload any) (*Receipt,
 	})
 	if err != nil {
 		return nil, &Error{
-			Code: CodeBadResponse, Outcome: Unknown, Tool: info.Tool, Status: ans.status, Attempts: ans.attempts, Err: err,
+			Code: CodeBadResponse, Outcome: Unknown, Tool: info.Tool, Status: ans.status, Attempts: ans.attempts,
+			Err: c.run.withoutSecrets(err),
 		}
 	}
 	return receipt, nil

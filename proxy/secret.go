@@ -1,0 +1,27 @@
+package proxy
+
+import (
+	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/redact"
+)
+
+// secrets returns what must not be shown where the proxy repeats it.
+func (r *run) secrets() *redact.Set { return redact.New(r.authValue.Load()[0]) }
+
+// withoutSecrets returns err, with another text if its own text repeats a secret.
+func (r *run) withoutSecrets(err error) error {
+	said := err.Error()
+	if clean := r.secrets().Text(said); clean != said {
+		return httpcall.Quiet(clean, err)
+	}
+	return err
+}
+
+// source returns what the proxy says about where a result came from.
+func (r *run) source(said string) Source {
+	switch s := Source(said); s {
+	case SourceOdyssey, SourceInjected, SourcePassthrough, SourceError, SourceTransportError, SourceLedgerRead:
+		return s
+	}
+	return Source(r.secrets().Text(said))
+}
