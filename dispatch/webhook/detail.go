@@ -2,32 +2,36 @@ package webhook
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"log/slog"
 	"net/http"
-	"runtime/debug"
+	"time"
 
 	"github.com/toolwire/toolwire/internal/httpserve"
+	"github.com/toolwire/toolwire/internal/runner"
 )
 
 // DetailOptions configures [Detail]. Nil means all defaults.
 type DetailOptions struct {
-	// Logger hears of errors and panics of the function. Default: silence.
+	// Logger receives errors and panics of the function. If nil, nothing is logged.
 	Logger *slog.Logger
 }
 
 // Detail serves {"detail": text} for a tool's detail_url, which a platform appends to the tool's description. describe is
-// called for every GET, with the request's context; it should be fast, since descriptions are fetched while an agent
-// waits. Platforms do not document how long a text they take; package toolbox takes 64 KiB of JSON.
+// called for every GET, on a goroutine of its own, with a context that ends with the request's or after 10 seconds. It
+// should be fast, because an agent waits while descriptions are fetched. Platforms do not document how long a text they
+// accept; package toolbox accepts 64 KiB of JSON.
 //
-// Nothing is documented about authentication, and no header is looked at: the text is public, and it goes into the prompt
-// of a model, so it must not hold what other people wrote. An error or a panic of describe is logged and answered with
-// 500 without its text; the platform goes on without the detail. Options may be nil.
+// The page documents no authentication, and Detail reads no header: the text is public. It goes into the prompt of a
+// model, so it must not contain what other people wrote. If describe fails, panics or does not return in time, that is
+// logged and the answer is 500 without the reason; the platform goes on without the detail. If opts is nil, the defaults
+// hold.
 func Detail(describe func(ctx context.Context) (string, error), opts *DetailOptions) http.Handler {
 	logger := discardLogger
 	if opts != nil && opts.Logger != nil {
 		logger = opts.Logger
 	}
+	call := contain(describe, logger)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		httpserve.LeaveBody(w, r)
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -35,7 +39,7 @@ func Detail(describe func(ctx context.Context) (string, error), opts *DetailOpti
 			writeJSON(w, http.StatusMethodNotAllowed, errorf(CodeMethod, "use GET").encode(PlainJSON))
 			return
 		}
-		text, err := contained(r.Context(), describe, logger)
+		text, err := call(r.Context())
 		if err != nil {
 			logger.ErrorContext(r.Context(), "tool detail failed", "error", err)
 			writeJSON(w, http.StatusInternalServerError, errorf(CodeInternal, "there is no detail at the moment").encode(PlainJSON))
@@ -49,17 +53,36 @@ func Detail(describe func(ctx context.Context) (string, error), opts *DetailOpti
 	})
 }
 
-func contained(
-	ctx context.Context, describe func(context.Context) (string, error), logger *slog.Logger,
-) (text string, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			if p == http.ErrAbortHandler {
-				panic(p)
+// detailTimeout bounds the function of [Detail].
+const detailTimeout = 10 * time.Second
+
+var errDetailTimeout = errors.New("the time for the detail is over")
+
+// contain makes describe safe to call on the goroutine of a request.
+func contain(describe func(context.Context) (string, error), logger *slog.Logger) func(context.Context) (string, error) {
+	type result struct {
+		text string
+		err  error
+	}
+	r := &runner.Runner{What: "tool detail", Logger: logger, Cause: errDetailTimeout, Grace: runner.Grace}
+	return func(ctx context.Context) (string, error) {
+		out := runner.Run(ctx, r, time.Now().Add(detailTimeout), "", func(ctx context.Context) result {
+			text, err := describe(ctx)
+			if err != nil {
+				err = errors.New(err.Error()) // here, because the method may panic
 			}
-			err = fmt.Errorf("panic: %v", p)
-			logger.ErrorContext(ctx, "tool detail panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			return result{text, err}
+		})
+		switch {
+		case out.Panic.Aborts():
+			panic(http.ErrAbortHandler)
+		case out.Panic != nil:
+			return "", errors.New("the function panicked")
+		case out.Left && out.Stop == runner.TimedOut:
+			return "", errDetailTimeout
+		case out.Left:
+			return "", ctx.Err()
 		}
-	}()
-	return describe(ctx)
+		return out.Value.text, out.Value.err
+	}
 }

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/toolwire/toolwire/internal/runner"
 )
 
 // A Code classifies an [Error]. Codes are stable; texts are not.
@@ -33,8 +35,8 @@ const (
 // text}.
 //
 // Message is what the agent reads and acts on; Err stays here and in the log. So a [Func] that has something to tell the
-// agent returns an error made with [Errorf], alone or wrapped. Of any other error the agent learns only that the tool
-// failed, for its text may hold anything.
+// agent returns an error made with [Errorf], alone or wrapped. The text of any other error may contain anything, so the
+// agent learns only that the tool failed.
 type Error struct {
 	Code    Code
 	Tool    string // "" when no tool is concerned
@@ -42,10 +44,10 @@ type Error struct {
 	Err     error
 }
 
-// Errorf makes an error whose text is for the agent: it says what went wrong and what to do instead. It must hold no
+// Errorf makes an error whose text is for the agent: it says what went wrong and what to do instead. It must not contain a
 // secret. An operand of %w stays findable.
 func Errorf(format string, args ...any) error {
-	err := fmt.Errorf(format, args...)
+	err := runner.Errorf(format, args...)
 	return &Error{Code: CodeTool, Message: err.Error(), Err: err}
 }
 
@@ -60,16 +62,11 @@ func (e *Error) Error() string {
 	if e.Message != "" {
 		b.WriteString(": " + e.Message)
 	}
-	if e.Err != nil && (e.Message == "" || e.Message == textToolFailed || e.Message == textInternal) {
+	if e.Err != nil && (e.Message == "" || e.private() || e.Message == runner.TextBroken) {
 		b.WriteString(": " + e.Err.Error())
 	}
 	return b.String()
 }
-
-const (
-	textToolFailed = "the tool failed for a reason of its own; trying again may help, other arguments will not"
-	textInternal   = "the tool is broken; do not call it again"
-)
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }

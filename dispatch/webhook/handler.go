@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"runtime/debug"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/reasoning"
+	"github.com/toolwire/toolwire/internal/runner"
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/internal/uuid"
 	"github.com/toolwire/toolwire/schema"
@@ -19,12 +19,14 @@ import (
 
 // Handler is the http.Handler for external tools. It is immutable and safe for concurrent use.
 type Handler struct {
-	opts  Options // defaults filled in
-	guard httpserve.Guard
-	json  strictjson.Limits
-	known []string // members of a body with a meaning
-	tools map[string]*tool
-	only  *tool // when there is one tool
+	opts   Options // defaults filled in
+	guard  httpserve.Guard
+	json   strictjson.Limits
+	known  []string // members of a body with a meaning
+	tools  map[string]*tool
+	only   *tool // when there is one tool
+	runner runner.Runner
+	hooks  runner.Runner // for Options.OnCall
 }
 
 // New returns a handler that serves one or many tools; opts must hold a secret. All mistakes, of the tools and of the
@@ -166,27 +168,31 @@ func argumentsError(t *tool, err error) *Error {
 	return &Error{Code: CodeArguments, Tool: t.name, Message: message, Err: err}
 }
 
-// outcome is what became of a tool.
+// outcome is what a tool returned.
 type outcome struct {
 	answer  []byte // its result as it is sent
 	failure *Error
-	abort   bool // it panicked with http.ErrAbortHandler
 }
 
-// run gives the tool a goroutine of its own, for nothing can stop one that does not heed its context.
+var errTimeout = errors.New("the time for the call is over")
+
+// run calls the tool under the policy of package runner.
 func (h *Handler) run(ctx context.Context, t *tool, call *Call, args json.RawMessage) outcome {
-	ctx, cancel := context.WithTimeoutCause(NewContext(ctx, call), h.opts.Timeout, errTimeout)
-	defer cancel()
-	done := make(chan outcome, 1)
-	go h.call(ctx, t, args, done)
-	var out outcome
-	select {
-	case out = <-done:
-	case <-ctx.Done():
-		out = h.late(ctx, t, done)
-	}
-	if out.abort {
+	end := runner.Run(NewContext(ctx, call), &h.runner, time.Now().Add(h.opts.Timeout), t.name, func(ctx context.Context) outcome {
+		return h.call(ctx, t, args)
+	})
+	out := end.Value
+	switch {
+	case end.Panic.Aborts():
 		panic(http.ErrAbortHandler)
+	case end.Panic != nil:
+		out.failure = &Error{Code: CodeInternal, Message: runner.TextBroken, Err: errors.New("the tool panicked; see the log")}
+	case end.Stop == runner.InTime || !end.Left && !out.failure.private():
+		// The tool's own words count, even if they come late.
+	case end.Stop == runner.TimedOut:
+		out.failure = errorf(CodeTimeout, "%s", runner.TimeoutText(h.opts.Timeout))
+	default:
+		out.failure = &Error{Code: CodeClientGone, Message: "the caller hung up before the tool had a result", Err: ctx.Err()}
 	}
 	if out.failure != nil {
 		out.failure.Tool = t.name
@@ -194,61 +200,21 @@ func (h *Handler) run(ctx context.Context, t *tool, call *Call, args json.RawMes
 	return out
 }
 
-// grace is how long a tool has to return after its context has ended.
-const grace = 500 * time.Millisecond
-
-var errTimeout = errors.New("the time for the call is over")
-
-// late waits a little for a tool whose context has ended. What it returns then is taken, unless it is only the end of
-// the context.
-func (h *Handler) late(ctx context.Context, t *tool, done <-chan outcome) outcome {
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
-	select {
-	case out := <-done:
-		if out.abort || out.failure == nil || out.failure.Message != textToolFailed {
-			return out
-		}
-	case <-timer.C:
-	}
-	if context.Cause(ctx) != errTimeout {
-		gone := errorf(CodeClientGone, "the caller hung up before the tool had a result")
-		gone.Err = ctx.Err()
-		return outcome{failure: gone}
-	}
-	return outcome{failure: errorf(CodeTimeout,
-		"the tool did not finish within %s and may or may not have had an effect; check that before you call it again", h.opts.Timeout)}
-}
-
-// call runs the function, writes its result, which is the tool's own code too, and reports what became of it, panics and
-// runtime.Goexit included.
-func (h *Handler) call(ctx context.Context, t *tool, args json.RawMessage, done chan<- outcome) {
-	out, returned := outcome{}, false
-	defer func() {
-		if !returned {
-			p := recover() // nil after runtime.Goexit
-			out.abort = p == http.ErrAbortHandler
-			out.failure = &Error{Code: CodeInternal, Message: textInternal, Err: errors.New("the tool panicked; see the log")}
-			if !out.abort {
-				h.opts.Logger.ErrorContext(ctx, "tool panicked", "tool", t.name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			}
-		}
-		done <- out
-	}()
+// call runs the function and writes its result. The methods of the result and of the error are the tool's own code too.
+func (h *Handler) call(ctx context.Context, t *tool, args json.RawMessage) (out outcome) {
 	result, err := t.run(ctx, args)
-	if out.failure = toolError(err); err == nil {
-		if out.answer, err = encodeResult(result, h.opts.Answer); err != nil {
-			out.failure = &Error{Code: CodeInternal, Message: textInternal, Err: err}
-		}
+	if err != nil {
+		out.failure = toolError(err)
+		return out
 	}
-	returned = true
+	if out.answer, err = encodeResult(result, h.opts.Answer); err != nil {
+		out.failure = &Error{Code: CodeInternal, Message: runner.TextBroken, Err: err}
+	}
+	return out
 }
 
 // toolError chooses what the agent sees of a tool's error: texts that were made for it.
 func toolError(err error) *Error {
-	if err == nil {
-		return nil
-	}
 	if e, ok := errors.AsType[*Error](err); ok && e.Message != "" {
 		code := CodeTool
 		if e.Code == CodeArguments {
@@ -256,8 +222,14 @@ func toolError(err error) *Error {
 		}
 		return &Error{Code: code, Message: e.Message, Err: err}
 	}
-	return &Error{Code: CodeTool, Message: textToolFailed, Err: err}
+	if text, ok := runner.TextOf(err); ok {
+		return &Error{Code: CodeTool, Message: text, Err: err}
+	}
+	return &Error{Code: CodeTool, Message: runner.TextFailed, Err: err}
 }
+
+// private reports whether the tool failed without a text for the agent.
+func (e *Error) private() bool { return e != nil && e.Message == runner.TextFailed }
 
 // report tells the hook and the log.
 func (h *Handler) report(ctx context.Context, call *Call, failure *Error, took time.Duration) {
@@ -266,11 +238,13 @@ func (h *Handler) report(ctx context.Context, call *Call, failure *Error, took t
 	if failure != nil {
 		record.Code, record.Err = failure.Code, failure
 		level = slog.LevelWarn
-		if failure.Code == CodeInternal || failure.Message == textToolFailed {
+		if failure.Code == CodeInternal || failure.private() {
 			level = slog.LevelError
 		}
 	}
-	h.tell(ctx, record)
+	if h.opts.OnCall != nil {
+		h.hooks.Hook(ctx, call.Tool, func() { h.opts.OnCall(ctx, record) })
+	}
 	if !h.opts.Logger.Enabled(ctx, level) {
 		return
 	}
@@ -279,19 +253,6 @@ func (h *Handler) report(ctx context.Context, call *Call, failure *Error, took t
 		attrs = append(attrs, errorAttr(failure))
 	}
 	h.opts.Logger.LogAttrs(ctx, level, "tool called", attrs...)
-}
-
-// tell calls the hook, whose panic must not cost the caller the answer: the tool has run.
-func (h *Handler) tell(ctx context.Context, record Record) {
-	if h.opts.OnCall == nil {
-		return
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			h.opts.Logger.ErrorContext(ctx, "OnCall panicked", "tool", record.Tool, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-		}
-	}()
-	h.opts.OnCall(ctx, record)
 }
 
 // errorAttr is an error's text: of the error itself a JSON log would write what it marshals to, which has no cause. Print

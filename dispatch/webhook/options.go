@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/reasoning"
+	"github.com/toolwire/toolwire/internal/runner"
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -59,8 +60,8 @@ type Options struct {
 	// Limits bounds the tools' schemas, and the arguments when they are validated.
 	Limits schema.Limits
 
-	// OnCall hears of every call of a known tool once its outcome is clear, just before the answer is sent. It is called
-	// concurrently. A panic is logged, and the answer sent all the same.
+	// OnCall receives every call of a known tool once its outcome is clear. It is called concurrently, on a goroutine of
+	// its own. The answer waits for it, for at most 500 ms. If it panics, the panic is logged and the answer is sent.
 	OnCall func(ctx context.Context, record Record)
 
 	// Logger receives a record per call, per refused request and per panic, without bodies, results, secrets or reasoning,
@@ -112,6 +113,8 @@ func (h *Handler) configure(tools []Tool, opts *Options) error {
 	if o.Logger == nil {
 		o.Logger = discardLogger
 	}
+	h.runner = runner.Runner{What: "tool", Key: "tool", Logger: o.Logger, Cause: errTimeout, Grace: runner.Grace}
+	h.hooks = runner.Runner{What: "OnCall", Key: "tool", Logger: o.Logger, Grace: runner.Grace}
 	h.json = strictjson.Limits{Depth: o.MaxDepth, Mode: strictjson.Liberal}
 	if o.Answer != PlainJSON && o.Answer != TextImages {
 		bad("Options.Answer must be PlainJSON or TextImages")

@@ -142,6 +142,65 @@ func TestHooksThatPanicAreContained(t *testing.T) {
 	}
 }
 
+// serveAside serves on a goroutine of its own, which a runtime.Goexit would end: the status is 0 then.
+func serveAside(h http.Handler, r *http.Request) (status int, body string) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		status, body, _ = serve(h, r)
+	}()
+	<-done
+	return status, body
+}
+
+func TestHooksThatExitAreContained(t *testing.T) {
+	h := newHandler(t, &webhook.Options{OnCall: func(context.Context, webhook.Record) { runtime.Goexit() }}, schedule())
+	if status, body := serveAside(h, request(goodBody)); status != 200 || body != `{"slots":["monday <2pm>"]}` {
+		t.Errorf("OnCall: %d %s", status, body)
+	}
+	detail := webhook.Detail(func(context.Context) (string, error) { runtime.Goexit(); return "", nil }, nil)
+	if status, body := serveAside(detail, httptest.NewRequest("GET", "/", nil)); status != 500 || !strings.Contains(body, `"internal"`) {
+		t.Errorf("Detail: %d %s", status, body)
+	}
+}
+
+// A function that ignores its context holds an answer up for a bounded time.
+func TestFunctionsThatDoNotReturn(t *testing.T) {
+	for name, tt := range map[string]struct {
+		handler func(t *testing.T, log *slog.Logger) http.Handler
+		request *http.Request
+		status  int
+		after   time.Duration
+		logged  string
+	}{
+		"OnCall": {
+			func(t *testing.T, log *slog.Logger) http.Handler {
+				return newHandler(t, &webhook.Options{Logger: log, OnCall: func(context.Context, webhook.Record) { time.Sleep(time.Hour) }}, schedule())
+			},
+			request(goodBody), 200, 500 * time.Millisecond, "OnCall did not return in time",
+		},
+		"Detail": {
+			func(_ *testing.T, log *slog.Logger) http.Handler {
+				return webhook.Detail(func(context.Context) (string, error) { time.Sleep(time.Hour); return "", nil }, &webhook.DetailOptions{Logger: log})
+			},
+			httptest.NewRequest("GET", "/", nil), 500, 10*time.Second + 500*time.Millisecond, "the time for the detail is over",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log bytes.Buffer
+				h := tt.handler(t, slog.New(slog.NewTextHandler(&log, nil)))
+				start := time.Now()
+				status, body, _ := serve(h, tt.request)
+				if took := time.Since(start); status != tt.status || took != tt.after || !strings.Contains(log.String(), tt.logged) {
+					t.Errorf("after %s: %d %s; want %d after %s; log:\n%s", took, status, body, tt.status, tt.after, log.String())
+				}
+				time.Sleep(2 * time.Hour) // until the function that was left behind returns
+			})
+		})
+	}
+}
+
 func TestTheLog(t *testing.T) {
 	var log bytes.Buffer
 	h := newHandler(t, &webhook.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, schedule(),

@@ -5,12 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/arguments"
 	"github.com/toolwire/toolwire/internal/reasoning"
+	"github.com/toolwire/toolwire/internal/runner"
+	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -18,13 +18,17 @@ import (
 // args is any value that encoding/json writes as an object, or raw JSON as json.RawMessage or []byte; nil and blank stand
 // for {}. Give the model's arguments as they are, with reasoning.
 //
-// The error is an [*Error]; for the model use [Text]. Nothing is sent or run when the arguments do not match the tool's
-// parameters.
+// The error is an [*Error]; for a model use [Toolbox.CallForModel]. Nothing is sent or run if the arguments do not match the
+// tool's parameters.
 func (b *Toolbox) Call(ctx context.Context, name string, args any) (json.RawMessage, error) {
 	start := time.Now()
 	t, ok := b.byName[name]
 	if !ok {
-		return nil, errorf(CodeUnknownTool, cut(name, 128), "there is no such tool; names are case-sensitive")
+		e := errorf(CodeUnknownTool, cut(name, 128), "there is no such tool; names are case-sensitive")
+		for _, t := range b.tools {
+			e.tools = append(e.tools, t.Name)
+		}
+		return nil, e
 	}
 	record := Record{Tool: t.Name, Adapter: t.Adapter, AgentID: b.agent.ID, External: t.run == nil}
 	result, failure := b.call(ctx, t, args, &record)
@@ -34,7 +38,7 @@ func (b *Toolbox) Call(ctx context.Context, name string, args any) (json.RawMess
 	}
 	if b.options.OnCall != nil {
 		record.Duration = time.Since(start)
-		b.options.OnCall(ctx, record)
+		b.hooks.Hook(ctx, t.Name, func() { b.options.OnCall(ctx, record) })
 	}
 	if failure != nil {
 		return nil, failure
@@ -42,11 +46,38 @@ func (b *Toolbox) Call(ctx context.Context, name string, args any) (json.RawMess
 	return result, nil
 }
 
+// CallForModel calls a tool for a model and returns what the model should read. failed reports that the call failed: the
+// result is then [Error.ToolResult], or a webhook's answer with a member error that is not null, false or "".
+//
+// args is the model's text, a JSON object as string, []byte or json.RawMessage, which may be malformed: the result then tells
+// the model what to correct. It may also be any Go value that [Toolbox.Call] accepts.
+//
+// An error means that the agent should stop. It is an [*Error]: CodeCanceled when ctx has ended, CodeAgent when the
+// toolbox has no agent that an external tool needs, or CodeArguments for a Go value that JSON cannot carry.
+func (b *Toolbox) CallForModel(ctx context.Context, name string, args any) (result json.RawMessage, failed bool, err error) {
+	text, ok := toolresult.Text(args)
+	if !ok {
+		if text, err = arguments.Encode(args, b.limits); err != nil {
+			return nil, false, &Error{Code: CodeArguments, Tool: cut(name, 128), Message: err.Error(), Err: err}
+		}
+	}
+	result, err = b.Call(ctx, name, text)
+	if err == nil {
+		return result, toolresult.Failed(result), nil
+	}
+	e, _ := errors.AsType[*Error](err) // Call returns no other
+	if e.Code == CodeCanceled || e.Code == CodeAgent || ctx.Err() != nil {
+		return nil, false, err
+	}
+	return e.ToolResult(), true, nil
+}
+
 func (b *Toolbox) call(ctx context.Context, t *tool, args any, record *Record) (json.RawMessage, *Error) {
 	whole, err := arguments.Encode(args, b.limits)
 	if err != nil {
-		return nil, &Error{Code: CodeArguments, Message: err.Error(), Err: err}
+		return nil, &Error{Code: CodeArguments, Message: err.Error() + toolresult.Advice, Err: err}
 	}
+	whole = bytes.Clone(whole) // a tool may still read it when the call has been given up
 	bare := whole
 	if !t.reasoning {
 		bare, record.Reasoning = reasoning.Take(whole)
@@ -54,15 +85,32 @@ func (b *Toolbox) call(ctx context.Context, t *tool, args any, record *Record) (
 	if err := t.validate(bare); err != nil {
 		return nil, argumentsError(err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, b.options.Timeout, errTimeout)
-	defer cancel()
 	if ctx.Err() != nil {
-		return nil, contextError(ctx, b.options.Timeout)
+		return nil, canceled(ctx)
 	}
-	if t.run == nil {
-		return b.post(ctx, t, whole)
+	// Handlers, Options.SecretFunc and Options.Transport are the host's code.
+	end := runner.Run(ctx, &b.runner, time.Now().Add(b.options.Timeout), t.Name, func(ctx context.Context) outcome {
+		if t.run == nil {
+			return b.post(ctx, t, whole)
+		}
+		return b.handle(ctx, t, bare)
+	})
+	out := end.Value
+	switch {
+	case end.Panic != nil:
+		return nil, errorf(CodePanicked, "", runner.TextBroken)
+	case end.Stop == runner.InTime || !end.Left && !out.failure.private():
+		return out.result, out.failure
+	case end.Stop == runner.TimedOut:
+		return nil, &Error{Code: CodeTimeout, Message: runner.TimeoutText(b.options.Timeout), Err: errTimeout}
 	}
-	return b.handle(ctx, t, bare)
+	return nil, canceled(ctx)
+}
+
+// outcome is what a tool returned.
+type outcome struct {
+	result  json.RawMessage
+	failure *Error
 }
 
 func argumentsError(err error) *Error {
@@ -77,38 +125,35 @@ func argumentsError(err error) *Error {
 	return &Error{Code: CodeArguments, Message: message, Err: err}
 }
 
-// handle runs an internal tool.
-func (b *Toolbox) handle(ctx context.Context, t *tool, args json.RawMessage) (result json.RawMessage, failure *Error) {
-	defer func() {
-		if p := recover(); p != nil {
-			b.options.Logger.ErrorContext(ctx, "tool panicked", "tool", t.Name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			result, failure = nil, errorf(CodePanicked, "", "the tool is broken; do not call it again")
-		}
-	}()
+// handle runs an internal tool. The methods of its error are the tool's own code too.
+func (b *Toolbox) handle(ctx context.Context, t *tool, args json.RawMessage) outcome {
 	text, err := t.run(ctx, args, b.agent, t.Tool)
-	if err == nil {
-		return encode(text), nil
+	if err != nil {
+		return outcome{failure: toolError(err)}
 	}
+	return outcome{result: encode(text)}
+}
+
+// toolError chooses what a model sees of a handler's error: texts that were made for it.
+func toolError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok && e.Code == CodeArguments {
-		return nil, &Error{Code: CodeArguments, Message: e.Message, Err: err}
+		return &Error{Code: CodeArguments, Message: e.Message, Err: err}
 	}
-	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
-		return nil, contextError(ctx, b.options.Timeout)
+	if text, ok := runner.TextOf(err); ok {
+		return &Error{Code: CodeTool, Message: text, Err: err}
 	}
-	return nil, &Error{Code: CodeTool, Message: "the tool failed", Detail: cut(err.Error(), maxDetail), Err: err}
+	return &Error{Code: CodeTool, Message: runner.TextFailed, Err: err}
 }
 
 var errTimeout = errors.New("the tool took too long")
 
-// contextError tells the toolbox's own timeout from the end of the caller's context.
-func contextError(ctx context.Context, timeout time.Duration) *Error {
-	if cause := context.Cause(ctx); cause == errTimeout {
-		return &Error{Code: CodeTimeout, Err: cause, Message: fmt.Sprintf(
-			"the tool did not finish within %s and may or may not have had an effect; check that before you call it again", timeout)}
-	} else if cause != ctx.Err() {
-		return &Error{Code: CodeCanceled, Message: "the call was canceled", Err: errors.Join(ctx.Err(), cause)}
+// canceled reports the end of the caller's context.
+func canceled(ctx context.Context) *Error {
+	e := &Error{Code: CodeCanceled, Message: "the call was canceled", Err: ctx.Err()}
+	if cause := context.Cause(ctx); cause != e.Err {
+		e.Err = errors.Join(e.Err, cause)
 	}
-	return &Error{Code: CodeCanceled, Message: "the call was canceled", Err: ctx.Err()}
+	return e
 }
 
 // encode writes compact JSON, without the escapes for HTML, of what is known to be writable.

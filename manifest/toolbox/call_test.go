@@ -23,7 +23,7 @@ import (
 func TestInternalTools(t *testing.T) {
 	opts := options(nil)
 	opts.Handlers["fail"] = func(context.Context, json.RawMessage, toolbox.Agent, toolbox.Tool) (string, error) {
-		return "half", errors.New("no such order; ask for the number")
+		return "half", toolbox.Errorf("no such order; ask for the number")
 	}
 	opts.Handlers["panic"] = func(context.Context, json.RawMessage, toolbox.Agent, toolbox.Tool) (string, error) { panic("hunter2") }
 	opts.Handlers["small"] = toolbox.Typed(func(_ context.Context, args struct {
@@ -49,22 +49,22 @@ func TestInternalTools(t *testing.T) {
 		{"blank", "ping", json.RawMessage(" "), "pong <{}>", ""},
 		{"digits and order kept", "ping", json.RawMessage(`{"z":12345678901234567890.10,"reasoning":"x","a":1e2}`), `pong <{"z":12345678901234567890.10,"a":1e2}>`, ""},
 		{"own reasoning", "own", json.RawMessage(`{"reasoning":"mine"}`), `pong <{"reasoning":"mine"}>`, ""},
-		{"own reasoning missing", "own", json.RawMessage(`{}`), `~Error: `, toolbox.CodeArguments},
+		{"own reasoning missing", "own", json.RawMessage(`{}`), `~property \"reasoning\"; correct them`, toolbox.CodeArguments},
 		{"mismatch", "create_contact", json.RawMessage(`{"name":31337,"age":1}`), "~arguments: /age is not allowed here; /name must be a string", toolbox.CodeArguments},
-		{"missing", "create_contact", nil, `~arguments: is missing the required property "name"; correct them and call the tool again`, toolbox.CodeArguments},
+		{"missing", "create_contact", nil, `~arguments: is missing the required property \"name\"; correct them and call the tool again`, toolbox.CodeArguments},
 		{"no object", "ping", json.RawMessage(`[1]`), "~must be an object, not an array", toolbox.CodeArguments},
 		{"no JSON", "ping", json.RawMessage(`{`), "~not a JSON object", toolbox.CodeArguments},
 		{"duplicate", "ping", json.RawMessage(`{"a":1,"a":2}`), "~twice", toolbox.CodeArguments},
 		{"a Go string", "ping", "31337", "~a Go string is not", toolbox.CodeArguments},
-		{"Go type refuses", "small", json.RawMessage(`{"n":31337}`), "Error: /n is a JSON number that does not fit a Go int8", toolbox.CodeArguments},
-		{"failure", "fail", nil, "Error: the tool failed: no such order; ask for the number", toolbox.CodeTool},
-		{"failure of a typed one", "create_contact", contact{Name: "nobody"}, "Error: the tool failed: nobody is no name; ask the user", toolbox.CodeTool},
-		{"panic", "panic", nil, "Error: the tool is broken; do not call it again", toolbox.CodePanicked},
-		{"unknown", "Ping", nil, "Error: there is no such tool; names are case-sensitive", toolbox.CodeUnknownTool},
+		{"Go type refuses", "small", json.RawMessage(`{"n":31337}`), `{"error":"invalid_arguments","detail":"/n is a JSON number that does not fit a Go int8; correct them and call the tool again"}`, toolbox.CodeArguments},
+		{"failure", "fail", nil, `{"error":"tool_failed","detail":"no such order; ask for the number"}`, toolbox.CodeTool},
+		{"failure of a typed one", "create_contact", contact{Name: "nobody"}, `{"error":"tool_failed","detail":"nobody is no name; ask the user"}`, toolbox.CodeTool},
+		{"panic", "panic", nil, `{"error":"tool_panicked","detail":"the tool is broken; do not call it again"}`, toolbox.CodePanicked},
+		{"unknown", "Ping", nil, `~{"error":"unknown_tool","detail":"there is no tool \"Ping\"; names are case-sensitive","tools":["create_contact","fail"`, toolbox.CodeUnknownTool},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			result, err := box.Call(t.Context(), tt.tool, tt.args)
-			text := toolbox.Text(result, err)
+			text := shown(result, err)
 			part, isPart := strings.CutPrefix(tt.text, "~")
 			if isPart && !strings.Contains(text, part) || !isPart && text != tt.text {
 				t.Errorf("got  %s\nwant %s", text, tt.text)
@@ -76,21 +76,6 @@ func TestInternalTools(t *testing.T) {
 				t.Errorf("the error must name the tool and no value: %v", err)
 			}
 		})
-	}
-}
-
-func TestText(t *testing.T) {
-	for _, tt := range []struct {
-		result string
-		err    error
-		want   string
-	}{
-		{`"a \"b\" <c>\n"`, nil, "a \"b\" <c>\n"}, {`{ "a" : [ 1.00 ] }`, nil, `{"a":[1.00]}`}, {`null`, nil, `null`}, {` 7 `, nil, `7`}, {`true`, nil, `true`},
-		{``, errors.New("hunter2"), "Error: the tool call failed"}, {``, fmt.Errorf("x: %w", &toolbox.Error{Message: "m", Detail: "d"}), "Error: m: d"},
-	} {
-		if got := toolbox.Text(json.RawMessage(tt.result), tt.err); got != tt.want {
-			t.Errorf("Text(%s, %v) = %q, want %q", tt.result, tt.err, got, tt.want)
-		}
 	}
 }
 
@@ -106,7 +91,7 @@ func TestExternalTools(t *testing.T) {
 	opts.Agent.Context = json.RawMessage(`{"template": "front desk"}`)
 	box := parse(t, external, opts)
 	result, err := box.Call(t.Context(), "check", json.RawMessage(`{"reasoning":"asked", "day":"monday"}`))
-	if err != nil || string(result) != `{"free": ["2pm"]}` || toolbox.Text(result, err) != `{"free":["2pm"]}` {
+	if err != nil || string(result) != `{"free": ["2pm"]}` {
 		t.Errorf("%s %v", result, err)
 	}
 	want := "POST https://api.example.com/check application/json " + toolSecret + " " + agentUUID + "\n" +
@@ -149,20 +134,20 @@ func TestAnswersOfExternalTools(t *testing.T) {
 		code   toolbox.Code
 		text   string // all, or a part after "~"
 	}{
-		{"object", 200, `{ "a": 1.00 }`, "", `{"a":1.00}`},
+		{"object", 200, `{ "a": 1.00 }`, "", `{ "a": 1.00 }`},
 		{"string", 200, `"as \"is\""`, "", `as "is"`},
 		{"number", 200, `7`, "", `7`},
 		{"null", 200, `null`, "", `null`},
 		{"201", 201, `[1]`, "", `[1]`},
 		{"a failure as data", 200, `{"error":"tool_failed"}`, "", `{"error":"tool_failed"}`},
-		{"empty", 200, ``, toolbox.CodeAnswer, `~Error: the tool ran, but its answer is not JSON`},
+		{"empty", 200, ``, toolbox.CodeAnswer, `~"detail":"the tool ran, but its answer is not JSON`},
 		{"204", 204, ``, toolbox.CodeAnswer, `~not JSON`},
 		{"text", 200, `hunter2`, toolbox.CodeAnswer, `~not JSON`},
 		{"two values", 200, `{} {}`, toolbox.CodeAnswer, `~not JSON`},
 		{"too large", 200, big, toolbox.CodeAnswerSize, `~more than 1048576 bytes`},
-		{"404 with JSON", 404, `{ "error": "unknown_tool" }`, toolbox.CodeStatus, `Error: the tool's server answered with HTTP status 404: {"error":"unknown_tool"}`},
-		{"500 with text", 500, `hunter2`, toolbox.CodeStatus, `Error: the tool's server answered with HTTP status 500`},
-		{"500, large", 500, big, toolbox.CodeStatus, `Error: the tool's server answered with HTTP status 500`},
+		{"404 with JSON", 404, `{ "error": "unknown_tool" }`, toolbox.CodeStatus, `{"error":"http_status","detail":"the tool's server answered with HTTP status 404: {\"error\":\"unknown_tool\"}"}`},
+		{"500 with text", 500, `hunter2`, toolbox.CodeStatus, `{"error":"http_status","detail":"the tool's server answered with HTTP status 500"}`},
+		{"500, large", 500, big, toolbox.CodeStatus, `{"error":"http_status","detail":"the tool's server answered with HTTP status 500"}`},
 		{"401", 401, ``, toolbox.CodeStatus, `~does not accept the secret`},
 		{"no connection", 0, `hunter2 reset`, toolbox.CodeTransport, `~may or may not have run`},
 	} {
@@ -170,7 +155,7 @@ func TestAnswersOfExternalTools(t *testing.T) {
 			calls := 0
 			box := parse(t, external, options(func(*http.Request) (int, string) { calls++; return tt.status, tt.body }))
 			result, err := box.Call(t.Context(), "check", nil)
-			text := toolbox.Text(result, err)
+			text := shown(result, err)
 			part, isPart := strings.CutPrefix(tt.text, "~")
 			if toolbox.CodeOf(err) != tt.code || isPart && !strings.Contains(text, part) || !isPart && text != tt.text {
 				t.Errorf("%v\ngot  %.200s\nwant %s", err, text, tt.text)
@@ -215,7 +200,7 @@ func TestRedirects(t *testing.T) {
 		seen = nil
 		box := parse(t, strings.Replace(external, "https://api.example.com/check", server.URL+path, 1), options(nil))
 		result, err := box.Call(t.Context(), "check", map[string]string{"day": "monday"})
-		if text := toolbox.Text(result, err); !strings.Contains(text, want) {
+		if text := shown(result, err); !strings.Contains(text, want) {
 			t.Errorf("%s: %s", path, text)
 		}
 		if err != nil && (len(seen) > 0 || toolbox.CodeOf(err) != toolbox.CodeStatus) || err == nil && fmt.Sprint(seen) != "[POST with "+toolSecret+"]" {
@@ -307,7 +292,7 @@ func TestErrorsDoNotQuoteThePeer(t *testing.T) {
 			_, callErr := box.Call(t.Context(), "check", nil)
 			must(box.Definitions(t.Context()))
 			for _, err := range []error{callErr, <-failures} {
-				text := fmt.Sprint(err) + toolbox.Text(nil, err)
+				text := fmt.Sprint(err) + shown(nil, err)
 				if code := toolbox.CodeOf(err); code != toolbox.CodeTransport && code != toolbox.CodeAnswer ||
 					strings.Contains(text, "hunter2") || strings.Contains(text, listener.Addr().String()) {
 					t.Errorf("the error tells too much: %v", err)

@@ -127,7 +127,7 @@ func TestDetails(t *testing.T) {
 					t.Errorf("%.80q %v, want %.80q", defs[0].Description, err, tt.want)
 				}
 			}
-			if text := toolbox.Text(box.Call(t.Context(), "a", nil)); text != "pong <{}>" {
+			if text := shown(box.Call(t.Context(), "a", nil)); text != "pong <{}>" {
 				t.Errorf("the tool is not usable: %s", text)
 			}
 			synctest.Wait() // for the hook

@@ -1,14 +1,14 @@
-// Package toolbox gives one's own agent the tools of the page Bedrock tools: internal ones, which are Go functions, and
-// external ones, which are webhooks. [Load] reads their definitions, [Toolbox.Definitions] lists them for a model, and
-// [Toolbox.Call] runs one.
+// Package toolbox runs internal and external tools for an agent, as the page Bedrock tools defines them: internal tools are
+// Go functions, external tools are webhooks. [Load] reads their definitions, [Toolbox.Definitions] lists them for a model, and
+// [Toolbox.CallForModel] runs one.
 //
 //	box, err := toolbox.Load("toolbox.json", &toolbox.Options{
 //		Handlers: map[string]toolbox.Handler{"defaults.contacts.create_contact": toolbox.Typed(createContact)},
 //		Agent:    toolbox.Agent{ID: "6f1c1a5e-3c1b-4a53-9d7e-0c5f2b8a9e11"},
 //		Secret:   os.Getenv("TOOL_CALL_SECRET"),
 //	})
-//	tools, err := box.Definitions(ctx)                     // to the model, through schema.Export
-//	text := toolbox.Text(box.Call(ctx, name, arguments))   // and back to it
+//	tools, err := box.Definitions(ctx)                                // to the model, through schema.Export
+//	result, failed, err := box.CallForModel(ctx, name, arguments)     // and back to it
 //
 //	func createContact(ctx context.Context, args Contact, agent toolbox.Agent, tool toolbox.Tool) (string, error) { … }
 //
@@ -58,6 +58,7 @@
 //
 // # Results
 //
-// [Toolbox.Call] returns JSON, like the Call of package proxy's clients; what a handler returns is a JSON string. [Text]
-// makes the text for the model of it: a string as it is, anything else as compact JSON, an error as "Error: …".
+// [Toolbox.Call] returns JSON, like the Call of package proxy's clients; what a handler returns is a JSON string.
+// [Toolbox.CallForModel] returns JSON for failures too, so that an agent's loop shows every result to the model and stops
+// only at an error.
 package toolbox

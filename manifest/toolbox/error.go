@@ -1,11 +1,13 @@
 package toolbox
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/toolwire/toolwire/internal/runner"
+	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
 // A Code classifies an [Error]. Codes are stable; texts are not.
@@ -33,22 +35,40 @@ const (
 	CodePrivate        Code = "address_not_public" // a detail_url leads to an address that is not public
 )
 
-// Error is the one error type of this package. Its text names the tool, the code and what to do. It holds no secret,
-// argument, result or URL, nor what a server said, except that of CodeTool ends with the text of the handler's own error.
+// Error is the one error type of this package. Its text names the tool, the code and what to do. It contains no secret,
+// argument, result or URL, nor what a server said. There is one exception: for CodeTool it ends with the text of the
+// handler's own error, which is for the log.
 type Error struct {
 	Code    Code
 	Tool    string // "" when no tool is concerned
 	Status  int    // the webhook's HTTP status; 0 if there was none
-	Message string
+	Message string // says what to do, also to a model
 
-	// Detail is what the tool said: the handler's error, or the webhook's answer of another status than 2xx. At most
-	// 2 KiB. It may quote arguments; [Text] shows it to the model.
+	// Detail is the webhook's answer with another status than 2xx, if it is JSON; at most 2 KiB. It may quote arguments.
+	// A model sees it, and Error's text leaves it out.
 	Detail string
 
 	// Problems lists everything that is wrong, in the order of the document, for CodeInvalid.
 	Problems []Problem
 
 	Err error // the cause
+
+	tools []string // the names that there are, for CodeUnknownTool
+}
+
+// Errorf makes an error whose text is for the model: it says what went wrong and what to do instead. It must not contain a
+// secret. A [Handler] returns it, alone or wrapped. Of any other error the model learns only that the tool failed. An
+// operand of %w stays findable.
+func Errorf(format string, args ...any) error {
+	err := runner.Errorf(format, args...)
+	return &Error{Code: CodeTool, Message: err.Error(), Err: err}
+}
+
+const textStopped = "the call was stopped"
+
+// private reports whether a tool failed without a text for the model, or only because its context ended.
+func (e *Error) private() bool {
+	return e != nil && (e.Message == runner.TextFailed || e.Message == textStopped)
 }
 
 // A Problem is one thing that is wrong with a document or the options.
@@ -83,7 +103,7 @@ func (e *Error) Error() string {
 	if e.Message != "" {
 		b.WriteString(": " + e.Message)
 	}
-	if e.Err != nil && (e.Code == CodeTool || e.Code == CodeTransport || e.Code == CodeAnswer) {
+	if e.Err != nil && (e.private() || e.Code == CodeTransport || e.Code == CodeAnswer) {
 		b.WriteString(": " + cut(e.Err.Error(), maxDetail))
 	}
 	for _, p := range e.Problems {
@@ -95,37 +115,33 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+// ToolResult returns what a model should see in place of the result of a failed call: {"error": code, "detail": text}, with
+// a member tools, the names that there are, when the model called a tool that does not exist. It is valid JSON for any
+// Error. The detail says what the model can do; it may quote the webhook's answer.
+func (e *Error) ToolResult() json.RawMessage {
+	code, detail := e.Code, e.Message
+	switch code {
+	case CodeUnknownTool:
+		detail = toolresult.NoTool(e.Tool)
+	case CodeArguments, CodePanicked, CodeTimeout, CodeCanceled, CodeTransport, CodeStatus, CodeAnswer, CodeAnswerSize, CodeRequestSize:
+	default: // the operator's mistakes are not the model's business
+		code = CodeTool
+		if e.Code != CodeTool {
+			detail = runner.TextFailed
+		}
+	}
+	if e.Detail != "" {
+		detail += ": " + e.Detail
+	}
+	return toolresult.Failure(string(code), detail, e.tools)
+}
+
 // CodeOf returns the code of the [*Error] in err's chain, or "" if there is none.
 func CodeOf(err error) Code {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
 	}
 	return ""
-}
-
-// Text is the tool result that a model should see, made of what [Toolbox.Call] returns: a string as it is, anything else
-// as compact JSON, an error as "Error: " and what it says to a model.
-func Text(result json.RawMessage, err error) string {
-	if err != nil {
-		e, ok := errors.AsType[*Error](err)
-		if !ok {
-			return "Error: the tool call failed"
-		}
-		text := "Error: " + e.Message
-		if e.Detail != "" {
-			text += ": " + e.Detail
-		}
-		return text
-	}
-	var text string
-	if len(result) > 0 && result[0] == '"' && json.Unmarshal(result, &text) == nil {
-		return text
-	}
-	var compact bytes.Buffer
-	if json.Compact(&compact, result) != nil {
-		return string(result)
-	}
-	return compact.String()
 }
 
 const maxDetail = 2 << 10

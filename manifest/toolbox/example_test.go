@@ -3,7 +3,6 @@ package toolbox_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -13,7 +12,7 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// An agent with an internal tool. Its results, and what went wrong, are text for the model.
+// An agent with an internal tool. The model reads results and what went wrong.
 func Example() {
 	type Contact struct {
 		Name  string `json:"name"`
@@ -22,7 +21,7 @@ func Example() {
 	book := map[string]string{}
 	createContact := func(_ context.Context, args Contact, _ toolbox.Agent, _ toolbox.Tool) (string, error) {
 		if _, ok := book[args.Name]; ok {
-			return "", errors.New("there is a contact of that name; ask for another one")
+			return "", toolbox.Errorf("there is a contact of that name; ask for another one")
 		}
 		book[args.Name] = args.Phone
 		return "Created contact: " + args.Name, nil
@@ -45,15 +44,20 @@ func Example() {
 		`{"reasoning": "The user met Ada again.", "name": "Ada"}`,
 		`{"reasoning": "The user met somebody."}`,
 	} {
-		fmt.Println(toolbox.Text(box.Call(ctx, "create_contact", json.RawMessage(arguments))))
+		result, failed, err := box.CallForModel(ctx, "create_contact", arguments)
+		if err != nil {
+			fmt.Println(err) // the agent should stop
+			return
+		}
+		fmt.Println(string(result), failed)
 	}
 	// Output:
 	// create_contact because "The user met Ada."
-	// Created contact: Ada
+	// "Created contact: Ada" false
 	// create_contact because "The user met Ada again."
-	// Error: the tool failed: there is a contact of that name; ask for another one
+	// {"error":"tool_failed","detail":"there is a contact of that name; ask for another one"} true
 	// create_contact because "The user met somebody."
-	// Error: arguments: is missing the required property "name"; correct them and call the tool again
+	// {"error":"invalid_arguments","detail":"arguments: is missing the required property \"name\"; correct them and call the tool again"} true
 }
 
 // What the model gets: reasoning among the parameters, and the current detail after the description.
@@ -98,9 +102,36 @@ func ExampleToolbox_Call() {
 	}
 	result, err := box.Call(context.Background(), "check_schedule", map[string]string{"day": "monday"})
 	fmt.Println(string(result), err)
-	fmt.Println(toolbox.Text(result, err))
 	// Output:
 	// POST 6f1c1a5e-3c1b-4a53-9d7e-0c5f2b8a9e11
 	// {"free": ["2pm"]} <nil>
-	// {"free":["2pm"]}
+}
+
+// The loop of an agent runs what its model calls, whatever the model wrote.
+func ExampleToolbox_CallForModel() {
+	ping := func(context.Context, json.RawMessage, toolbox.Agent, toolbox.Tool) (string, error) {
+		return "pong", nil
+	}
+	box, err := toolbox.Parse([]byte(`[{"name": "ping", "handler": "ping"}]`), &toolbox.Options{
+		Handlers: map[string]toolbox.Handler{"ping": ping},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	calls := []struct{ name, arguments string }{ // of a model
+		{"ping", ""}, {"pong", "{}"}, {"ping", `{"host": `},
+	}
+	for _, call := range calls {
+		result, failed, err := box.CallForModel(context.Background(), call.name, call.arguments)
+		if err != nil {
+			fmt.Println("stop:", err)
+			return
+		}
+		fmt.Println(failed, string(result))
+	}
+	// Output:
+	// false "pong"
+	// true {"error":"unknown_tool","detail":"there is no tool \"pong\"; names are case-sensitive","tools":["ping"]}
+	// true {"error":"invalid_arguments","detail":"the arguments are not a JSON object: invalid JSON at byte 8: /host ends before the JSON value is complete; send the arguments as one JSON object and call the tool again"}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -53,11 +54,27 @@ func followWithin(next *http.Request, via []*http.Request) error {
 }
 
 // post calls an external tool.
-func (b *Toolbox) post(ctx context.Context, t *tool, args json.RawMessage) (json.RawMessage, *Error) {
+func (b *Toolbox) post(ctx context.Context, t *tool, args json.RawMessage) outcome {
+	result, failure := b.exchange(ctx, t, args)
+	return outcome{result, failure}
+}
+
+// key returns the secret, or "" if [Options.SecretFunc] panics. What it panics with may be a secret and is not logged.
+func (b *Toolbox) key(ctx context.Context) (key string) {
+	defer func() {
+		if p := recover(); p != nil {
+			key = ""
+			b.options.Logger.ErrorContext(ctx, "SecretFunc panicked", "panic", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
+		}
+	}()
+	return b.options.SecretFunc()
+}
+
+func (b *Toolbox) exchange(ctx context.Context, t *tool, args json.RawMessage) (json.RawMessage, *Error) {
 	if b.agent.ID == "" {
 		return nil, errorf(CodeAgent, "", "an external tool needs an agent: set Options.Agent or use Toolbox.For")
 	}
-	key := b.options.SecretFunc()
+	key := b.key(ctx)
 	if !httpserve.UsableSecret(key) {
 		return nil, errorf(CodeSecret, "", "Options.SecretFunc returned no secret that a header can carry")
 	}
@@ -76,7 +93,7 @@ func (b *Toolbox) post(ctx context.Context, t *tool, args json.RawMessage) (json
 	request.Header["X-Agent-Identity"] = []string{b.agent.ID}
 	response, err := b.client.Do(request)
 	if err != nil {
-		return nil, transportError(ctx, b.options.Timeout, err)
+		return nil, transportError(ctx, err)
 	}
 	answer, err := httpbody.Response(response, b.options.MaxAnswerBytes)
 	if response.StatusCode < 200 || response.StatusCode > 299 {
@@ -90,7 +107,7 @@ func (b *Toolbox) post(ctx context.Context, t *tool, args json.RawMessage) (json
 		return nil, &Error{Code: CodeAnswerSize, Status: response.StatusCode,
 			Message: fmt.Sprintf("the tool ran, but its answer has more than %d bytes; ask for less at once", b.options.MaxAnswerBytes)}
 	case err != nil:
-		return nil, transportError(ctx, b.options.Timeout, err)
+		return nil, transportError(ctx, err)
 	}
 	answer = bytes.Trim(answer, " \t\r\n")
 	err = strictjson.Read(answer, strictjson.Limits{Mode: strictjson.Liberal}, func(*strictjson.Reader) error { return nil })
@@ -114,9 +131,9 @@ func (b *Toolbox) body(t *tool, args json.RawMessage) []byte {
 	return append(body, '}')
 }
 
-func transportError(ctx context.Context, timeout time.Duration, err error) *Error {
+func transportError(ctx context.Context, err error) *Error {
 	if ctx.Err() != nil {
-		return contextError(ctx, timeout)
+		return &Error{Code: CodeCanceled, Message: textStopped, Err: ctx.Err()}
 	}
 	e := &Error{Code: CodeTransport, Err: wireProblem(err)}
 	if !connected(err) {

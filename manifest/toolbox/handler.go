@@ -8,10 +8,12 @@ import (
 )
 
 // A Handler runs an internal tool: the documented signature (args, agent, tool) -> text in its Go form. args is a JSON
-// object that matches the tool's parameters, without reasoning. An error is a failure of the tool; [Text] shows its text
-// to the model, so it says what to do and holds no secret.
+// object that matches the tool's parameters, without reasoning. An error is a failure of the tool. The model sees the text
+// of an error made with [Errorf]; the text of any other error may hold anything and stays in the error.
 //
-// It runs on the goroutine of the call, concurrently for calls that overlap. A panic is contained and fails the call.
+// A handler is called on a goroutine of its own, concurrently for calls that overlap. ctx ends when the caller's context
+// ends or when [Options.Timeout] has passed. A handler that does not return within another 500 ms is left behind: the call
+// fails, and what the handler returns later is dropped. A panic or runtime.Goexit fails the call.
 type Handler func(ctx context.Context, args json.RawMessage, agent Agent, tool Tool) (string, error)
 
 // Typed makes a [Handler] of a function with Go types. Arguments are decoded as encoding/json does; those that the schema
@@ -20,7 +22,7 @@ func Typed[In any](f func(ctx context.Context, args In, agent Agent, tool Tool) 
 	return func(ctx context.Context, raw json.RawMessage, agent Agent, tool Tool) (string, error) {
 		in, err := arguments.Decode[In](raw)
 		if err != nil {
-			return "", &Error{Code: CodeArguments, Message: err.Error(), Err: err}
+			return "", &Error{Code: CodeArguments, Message: err.Error() + "; correct them and call the tool again", Err: err}
 		}
 		return f(ctx, in, agent, tool)
 	}

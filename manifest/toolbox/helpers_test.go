@@ -1,6 +1,7 @@
 package toolbox_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,7 +46,7 @@ type contact struct {
 
 func createContact(_ context.Context, args contact, agent toolbox.Agent, tool toolbox.Tool) (string, error) {
 	if args.Name == "nobody" {
-		return "", errors.New("nobody is no name; ask the user")
+		return "", toolbox.Errorf("nobody is no name; ask the user")
 	}
 	return "Created contact: " + args.Name + " (by " + tool.Name + " for " + agent.ID + ")", nil
 }
@@ -75,6 +76,18 @@ func parse(t testing.TB, doc string, opts *toolbox.Options) *toolbox.Toolbox {
 		t.Fatal(err)
 	}
 	return box
+}
+
+// shown is what a model reads: of a result that is a string, its text.
+func shown(result json.RawMessage, err error) string {
+	if e, ok := errors.AsType[*toolbox.Error](err); ok {
+		return string(e.ToolResult())
+	}
+	var s string
+	if !bytes.HasPrefix(result, []byte(`"`)) || json.Unmarshal(result, &s) != nil {
+		return string(result)
+	}
+	return s
 }
 
 type transport func(*http.Request) (int, string)

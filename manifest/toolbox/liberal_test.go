@@ -19,8 +19,9 @@ func TestUnusualAnswers(t *testing.T) {
 		if err != nil || string(result) != answer {
 			t.Errorf("the answer %.80s: got %.80s, %v", answer, result, err)
 		}
-		if text := toolbox.Text(result, err); text == "" || strings.HasPrefix(text, "Error") {
-			t.Errorf("the answer %.80s: the model is shown %.80q", answer, text)
+		result, failed, err := box.CallForModel(t.Context(), "check", nil)
+		if string(result) != answer || failed || err != nil {
+			t.Errorf("the answer %.80s: the model is shown %.80s, %t, %v", answer, result, failed, err)
 		}
 	}
 	for _, answer := range []string{`{"a":01}`, "\"\xff\"", `{"a":1`, `{}{}`, strings.Repeat("[", 300) + strings.Repeat("]", 300)} {

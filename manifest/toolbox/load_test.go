@@ -172,7 +172,7 @@ func TestParseCopies(t *testing.T) {
 	}
 	delete(opts.Handlers, "ping")
 	opts.Secret = "x"
-	if text := toolbox.Text(box.Call(context.Background(), "ping", nil)); text != "pong <{}>" {
+	if text := shown(box.Call(context.Background(), "ping", nil)); text != "pong <{}>" {
 		t.Error(text)
 	}
 	if !json.Valid(box.Tools()[0].Parameters) {

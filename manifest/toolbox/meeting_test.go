@@ -76,7 +76,7 @@ func TestToolboxMeetsWebhook(t *testing.T) {
 				default:
 				}
 				calls.Add(1)
-				text := toolbox.Text(agent.Call(t.Context(), "check_schedule", json.RawMessage(`{"reasoning":"The user asked.","day":"friday"}`)))
+				text := shown(agent.Call(t.Context(), "check_schedule", json.RawMessage(`{"reasoning":"The user asked.","day":"friday"}`)))
 				if text != `{"free":"friday 2pm"}` {
 					t.Errorf("a call failed: %s", text)
 					return
@@ -101,17 +101,17 @@ func TestToolboxMeetsWebhook(t *testing.T) {
 	for args, want := range map[string]string{
 		`{"day":"monday"}`:                  `{"free":"monday 2pm"}`,
 		`{"day":"sunday","reasoning":true}`: `"error":"invalid_arguments"`, // the server's schema knows more than ours
-		`{"day":7}`:                         `Error: arguments: /day must be`,
+		`{"day":7}`:                         `"detail":"arguments: /day must be`,
 	} {
-		if text := toolbox.Text(box.Call(t.Context(), "check_schedule", json.RawMessage(args))); !strings.Contains(text, want) {
+		if text := shown(box.Call(t.Context(), "check_schedule", json.RawMessage(args))); !strings.Contains(text, want) {
 			t.Errorf("%s: %s, want %s", args, text, want)
 		}
 	}
-	if text := toolbox.Text(box.Call(t.Context(), "book", query{"monday"})); text != `{"error":"tool_failed","message":"monday is full; try another day"}` {
+	if text := shown(box.Call(t.Context(), "book", query{"monday"})); text != `{"error":"tool_failed","message":"monday is full; try another day"}` {
 		t.Error(text)
 	}
 	current.Store(&first)
-	if text := toolbox.Text(box.Call(t.Context(), "book", query{"monday"})); !strings.Contains(text, "does not accept the secret") {
+	if text := shown(box.Call(t.Context(), "book", query{"monday"})); !strings.Contains(text, "does not accept the secret") {
 		t.Errorf("with the old secret: %s", text)
 	}
 	if reasons["The user asked."] == 0 || reasons["true"] != 1 || len(identities) != 1 || identities[agentUUID] == 0 {

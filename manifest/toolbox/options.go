@@ -39,7 +39,8 @@ type Options struct {
 	// themselves after 90 s.
 	Transport http.RoundTripper
 
-	// Timeout bounds one call. An internal tool's context ends with it. Default 60 s.
+	// Timeout bounds one call. The tool's context ends then; a tool that does not return within another 500 ms is left
+	// behind. Defaults to 60 s.
 	Timeout time.Duration
 
 	// MaxRequestBytes and MaxAnswerBytes bound the bodies of external calls. Default 1 MiB.
@@ -61,14 +62,15 @@ type Options struct {
 	// [Toolbox.Definitions] has returned. A panic is logged.
 	OnDetailError func(err error)
 
-	// OnCall hears of every call of a known tool when it has ended. It is called concurrently.
+	// OnCall receives every call of a known tool when it has ended. It is called concurrently, on a goroutine of its own.
+	// The call waits for it, for at most 500 ms. If it panics, the panic is logged and the result is returned.
 	OnCall func(ctx context.Context, record Record)
 
 	// Limits bounds the schemas and the arguments of calls.
 	Limits schema.Limits
 
-	// Logger receives a record per failed detail and per panic of a handler, of OnDetailError, or of Transport while a
-	// detail is fetched. Default: nothing is logged.
+	// Logger receives a record per failed detail and per panic of a handler, a hook, SecretFunc or Transport. If nil,
+	// nothing is logged.
 	Logger *slog.Logger
 }
 

@@ -53,7 +53,7 @@ func TestServerThatRepeatsTheSecret(t *testing.T) {
 			if !ok {
 				t.Fatal(err)
 			}
-			for _, shown := range []string{err.Error(), e.Detail, fmt.Sprint(e.Err), toolbox.Text(nil, err), log.String()} {
+			for _, shown := range []string{err.Error(), e.Detail, fmt.Sprint(e.Err), string(e.ToolResult()), log.String()} {
 				if strings.Contains(shown, "hunter2") || strings.Contains(shown, "swordfish") || strings.Contains(shown, query) {
 					t.Errorf("%d %.80s: shown is %s", status, body, shown)
 				}

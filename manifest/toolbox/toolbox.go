@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/toolwire/toolwire/internal/runner"
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -28,6 +29,8 @@ type shared struct {
 	limits   strictjson.Limits // of arguments
 	client   *http.Client
 	details  *details
+	runner   runner.Runner
+	hooks    runner.Runner // for Options.OnCall
 }
 
 // tool is a [Tool] that is ready to run.
@@ -89,6 +92,8 @@ func Parse(data []byte, opts *Options) (*Toolbox, error) {
 	for _, t := range tools {
 		s.byName[t.Name] = t
 	}
+	s.runner = runner.Runner{What: "tool", Key: "tool", Logger: options.Logger, Cause: errTimeout, Grace: runner.Grace}
+	s.hooks = runner.Runner{What: "OnCall", Key: "tool", Logger: options.Logger, Grace: runner.Grace}
 	s.connect()
 	return &Toolbox{shared: s, agent: options.Agent}, nil
 }

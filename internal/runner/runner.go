@@ -1,0 +1,166 @@
+// Package runner calls functions that users of the library wrote: agents, tools and hooks.
+//
+// Such a function may panic, end its goroutine or ignore its context. The policy for all of them is the same. A function
+// runs on a goroutine of its own. Its context ends at the time limit, or when the caller's context ends. It then has a
+// grace period in which it may still return a value. After that the caller goes on without it: the function outlives the
+// answer, but the caller never waits longer than its time limit. What the function holds, such as a place in a gate, is
+// released when the function really returns, so the function itself releases it with defer.
+package runner
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/toolwire/toolwire/internal/report"
+)
+
+// Grace is how long a tool or a hook may take to return after its time is over.
+const Grace = 500 * time.Millisecond
+
+// A Runner holds what all calls of one kind of function have in common. It is safe for concurrent use.
+type Runner struct {
+	What   string        // the kind of function, as log records name it: "tool", "agent", "OnCall"
+	Key    string        // the attribute that identifies a call in log records: "tool", "run_id"; if empty, there is none
+	Logger *slog.Logger  // receives panics; must not be nil
+	Cause  error         // the cause of the context's end at the time limit; a variable of the package that uses the runner
+	Grace  time.Duration // how long a function may take to return after its context has ended
+}
+
+// A Stop tells whether and why the context of a function ended before the function did.
+type Stop int
+
+const (
+	InTime   Stop = iota // the function returned before its context ended
+	TimedOut             // the time limit passed first
+	Canceled             // the caller's context ended first
+)
+
+// An Outcome is what became of a function.
+type Outcome[T any] struct {
+	Value T      // what the function returned
+	Panic *Panic // not nil if it panicked or called runtime.Goexit
+	Stop  Stop
+	Left  bool // it did not return within the grace period, and still runs
+}
+
+// A Panic describes a function that did not return in the ordinary way.
+type Panic struct {
+	Value any // what it panicked with; nil after runtime.Goexit
+}
+
+// Aborts reports whether the function panicked with [http.ErrAbortHandler], which a handler passes on to its server.
+func (p *Panic) Aborts() bool { return p != nil && p.Value == http.ErrAbortHandler }
+
+// Run calls f and waits for it as the package comment says. The name identifies the call in log records. A function may
+// return a value after its context has ended; Stop tells so, and the caller decides whether the value says more than that
+// the context has ended.
+//
+// Thousands of runs wait here at the same time, so Run keeps little on the stack.
+func Run[T any](ctx context.Context, r *Runner, deadline time.Time, name string, f func(context.Context) T) Outcome[T] {
+	inner, cancel := context.WithDeadlineCause(ctx, deadline, r.Cause)
+	defer cancel()
+	done := make(chan Outcome[T], 1)
+	go call(ctx, inner, r, name, f, done)
+	select {
+	case out := <-done:
+		return out
+	case <-inner.Done():
+		return late(r, r.stop(ctx, inner), done)
+	}
+}
+
+// late waits for a function whose context has ended.
+func late[T any](r *Runner, stop Stop, done <-chan Outcome[T]) Outcome[T] {
+	timer := time.NewTimer(r.Grace)
+	defer timer.Stop()
+	select {
+	case out := <-done:
+		out.Stop = stop
+		return out
+	case <-timer.C:
+		return Outcome[T]{Stop: stop, Left: true}
+	}
+}
+
+// call runs f and sends its outcome in any case: the send is in the outermost deferred function, because the value of a
+// panic and the logger are the user's code too.
+func call[T any](outer, inner context.Context, r *Runner, name string, f func(context.Context) T, done chan<- Outcome[T]) {
+	var out Outcome[T]
+	defer func() {
+		_ = recover() // of the logger
+		done <- out
+	}()
+	returned := false
+	defer func() {
+		if !returned {
+			out.Panic = &Panic{Value: recover()}
+			r.logPanic(inner, name, out.Panic)
+		}
+	}()
+	out.Value = f(inner)
+	// The waiting goroutine may find the outcome and the end of the context at once. So the stop is determined here.
+	out.Stop = r.stop(outer, inner)
+	returned = true
+}
+
+// stop tells the time limit of this call from the end of the caller's context. That context may belong to an outer call
+// of the same runner, which has the same cause.
+func (r *Runner) stop(outer, inner context.Context) Stop {
+	switch {
+	case inner.Err() == nil:
+		return InTime
+	case context.Cause(inner) == r.Cause && context.Cause(outer) != r.Cause:
+		return TimedOut
+	}
+	return Canceled
+}
+
+// Hook calls a function that only observes. It waits for at most the grace period, so that a hook delays its caller no
+// longer than a tool that ignores its context, and never ends the caller's goroutine.
+func (r *Runner) Hook(ctx context.Context, name string, f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer func() {
+			_ = recover() // of the logger
+			close(done)
+		}()
+		returned := false
+		defer func() {
+			if !returned {
+				r.logPanic(ctx, name, &Panic{Value: recover()})
+			}
+		}()
+		f()
+		returned = true
+	}()
+	timer := time.NewTimer(r.Grace)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+		r.log(name).WarnContext(ctx, r.What+" did not return in time and still runs", "waited", r.Grace)
+	}
+}
+
+// logPanic must be called by the deferred function that recovered, so that the stack shows where the panic began.
+func (r *Runner) logPanic(ctx context.Context, name string, p *Panic) {
+	if p.Aborts() {
+		return
+	}
+	text := "runtime.Goexit"
+	if p.Value != nil {
+		text = fmt.Sprint(p.Value)
+	}
+	r.log(name).ErrorContext(ctx, r.What+" panicked", report.Panic, text, report.Stack, string(debug.Stack()))
+}
+
+func (r *Runner) log(name string) *slog.Logger {
+	if r.Key == "" {
+		return r.Logger
+	}
+	return r.Logger.With(r.Key, name)
+}

@@ -1,0 +1,159 @@
+package runner_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolwire/toolwire/internal/runner"
+)
+
+var errLimit = errors.New("limit")
+
+func newRunner(log io.Writer) *runner.Runner {
+	return &runner.Runner{
+		What: "tool", Key: "tool", Logger: slog.New(slog.NewTextHandler(log, nil)), Cause: errLimit, Grace: time.Second,
+	}
+}
+
+func TestRun(t *testing.T) {
+	const limit = 10 * time.Second
+	for _, tt := range []struct {
+		name   string
+		f      func(ctx context.Context) string
+		cancel time.Duration // when the caller's context ends; 0 for never
+		want   runner.Outcome[string]
+		after  time.Duration
+	}{
+		{"in time", func(context.Context) string { return "done" }, 0, runner.Outcome[string]{Value: "done"}, 0},
+		{"heeds the limit", func(ctx context.Context) string { <-ctx.Done(); return context.Cause(ctx).Error() }, 0,
+			runner.Outcome[string]{Value: "limit", Stop: runner.TimedOut}, limit},
+		{"returns within the grace period", func(ctx context.Context) string { time.Sleep(limit + time.Second/2); return "late" }, 0,
+			runner.Outcome[string]{Value: "late", Stop: runner.TimedOut}, limit + time.Second/2},
+		{"ignores the limit", func(context.Context) string { time.Sleep(time.Hour); return "too late" }, 0,
+			runner.Outcome[string]{Stop: runner.TimedOut, Left: true}, limit + time.Second},
+		{"heeds the caller", func(ctx context.Context) string { <-ctx.Done(); return "stopped" }, time.Second,
+			runner.Outcome[string]{Value: "stopped", Stop: runner.Canceled}, time.Second},
+		{"ignores the caller", func(context.Context) string { time.Sleep(time.Hour); return "" }, time.Second,
+			runner.Outcome[string]{Stop: runner.Canceled, Left: true}, 2 * time.Second},
+		{"ends its goroutine", func(context.Context) string { runtime.Goexit(); return "" }, 0,
+			runner.Outcome[string]{Panic: &runner.Panic{}}, 0},
+		{"panics late", func(ctx context.Context) string { <-ctx.Done(); panic("why") }, 0,
+			runner.Outcome[string]{Panic: &runner.Panic{Value: "why"}, Stop: runner.TimedOut}, limit},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if tt.cancel > 0 {
+					time.AfterFunc(tt.cancel, cancel)
+				}
+				start := time.Now()
+				got := runner.Run(ctx, newRunner(io.Discard), start.Add(limit), "x", tt.f)
+				if took := time.Since(start); describe(got) != describe(tt.want) || took != tt.after {
+					t.Errorf("after %s: %s; want %s after %s", took, describe(got), describe(tt.want), tt.after)
+				}
+				time.Sleep(2 * time.Hour) // until the function that was left behind returns
+			})
+		})
+	}
+}
+
+func describe(o runner.Outcome[string]) string {
+	return fmt.Sprintf("%q stop %d left %t panic %+v", o.Value, o.Stop, o.Left, o.Panic)
+}
+
+// Runs may be nested: the time limit of the outer one is not that of the inner one.
+func TestLimitsOfNestedRuns(t *testing.T) {
+	wait := func(ctx context.Context) runner.Stop { <-ctx.Done(); return 0 }
+	for _, tt := range []struct {
+		outer, inner time.Duration
+		want         runner.Stop
+	}{{time.Second, time.Minute, runner.Canceled}, {time.Minute, time.Second, runner.TimedOut}} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRunner(io.Discard)
+			got := runner.Run(t.Context(), r, time.Now().Add(tt.outer), "outer", func(ctx context.Context) runner.Stop {
+				return runner.Run(ctx, r, time.Now().Add(tt.inner), "inner", wait).Stop
+			})
+			if got.Value != tt.want {
+				t.Errorf("outer %s, inner %s: stop %d, want %d", tt.outer, tt.inner, got.Value, tt.want)
+			}
+		})
+	}
+}
+
+type value func() string
+
+func (v value) String() string { return v() }
+
+type handler struct {
+	slog.Handler
+	f func()
+}
+
+func (h handler) Handle(context.Context, slog.Record) error { h.f(); return nil }
+func (h handler) WithAttrs([]slog.Attr) slog.Handler        { return h }
+
+// The value of a panic and the logger are the user's code as well.
+func TestPanics(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		value  any
+		logger func()
+		want   string // in the log
+	}{
+		{"text", "why", nil, "why"},
+		{"Stringer that panics", value(func() string { panic("again") }), nil, "again"},
+		{"Stringer that exits", value(func() string { runtime.Goexit(); return "" }), nil, ""},
+		{"logger that panics", "why", func() { panic("again") }, ""},
+		{"logger that exits", "why", runtime.Goexit, ""},
+		{"abort", http.ErrAbortHandler, nil, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var log bytes.Buffer
+			r := newRunner(&log)
+			if tt.logger != nil {
+				r.Logger = slog.New(handler{r.Logger.Handler(), tt.logger})
+			}
+			out := runner.Run(t.Context(), r, time.Now().Add(time.Hour), "x", func(context.Context) string { panic(tt.value) })
+			if out.Panic == nil || out.Left || out.Panic.Aborts() != (tt.value == http.ErrAbortHandler) {
+				t.Errorf("%s", describe(out))
+			}
+			if tt.want == "" && log.Len() > 0 || !strings.Contains(log.String(), tt.want) {
+				t.Errorf("the log is %q, want %q", log.String(), tt.want)
+			}
+			if tt.want != "" && (!strings.Contains(log.String(), "runner_test.go") || !strings.Contains(log.String(), "tool=x")) {
+				t.Errorf("the log does not show the place and the call: %s", log.String())
+			}
+			r.Hook(t.Context(), "x", func() { panic(tt.value) }) // must return
+		})
+	}
+}
+
+func TestTexts(t *testing.T) {
+	cause := errors.New("cause")
+	made := runner.Errorf("ask for less: %w", cause)
+	for _, tt := range []struct {
+		err  error
+		want string // "" if the text is private
+	}{
+		{made, "ask for less: cause"}, {fmt.Errorf("private: %w", made), "ask for less: cause"},
+		{errors.Join(cause, made), "ask for less: cause"}, {cause, ""}, {nil, ""},
+	} {
+		if text, ok := runner.TextOf(tt.err); text != tt.want || ok != (tt.want != "") {
+			t.Errorf("%v: %q, %t; want %q", tt.err, text, ok, tt.want)
+		}
+	}
+	if !errors.Is(made, cause) {
+		t.Error("the operand of %w is lost")
+	}
+}

@@ -1,0 +1,63 @@
+package toolresult_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/internal/toolresult"
+)
+
+func TestText(t *testing.T) {
+	for _, tt := range []struct {
+		args any
+		want string
+		ok   bool
+	}{
+		{nil, "", true}, {`{"a":1}`, `{"a":1}`, true}, {[]byte(`{`), `{`, true}, {json.RawMessage(` `), ` `, true},
+		{map[string]int{"a": 1}, "", false}, {7, "", false},
+	} {
+		if text, ok := toolresult.Text(tt.args); string(text) != tt.want || ok != tt.ok {
+			t.Errorf("%v: %q, %t", tt.args, text, ok)
+		}
+	}
+}
+
+func TestFailure(t *testing.T) {
+	for _, tt := range []struct {
+		code, detail string
+		tools        []string
+		want         string
+	}{
+		{"timeout", "", nil, `{"error":"timeout"}`},
+		{"x", "a < b \xff", nil, `{"error":"x","detail":"a < b "}`},
+		{"x", "d", []string{"a", "b"}, `{"error":"x","detail":"d","tools":["a","b"]}`},
+	} {
+		if got := toolresult.Failure(tt.code, tt.detail, tt.tools); string(got) != tt.want {
+			t.Errorf("%s, want %s", got, tt.want)
+		}
+	}
+	var large struct {
+		Detail string
+		Tools  []string
+	}
+	raw := toolresult.Failure("x", strings.Repeat("é", 5000), make([]string, 500))
+	if err := json.Unmarshal(raw, &large); err != nil || len(large.Detail) > 4<<10 || len(large.Tools) != 100 || strings.Contains(large.Detail, "\ufffd") {
+		t.Errorf("%v: a detail of %d bytes, %d tools", err, len(large.Detail), len(large.Tools))
+	}
+	if got := toolresult.NoTool("a\"\n" + strings.Repeat("x", 500)); !strings.HasPrefix(got, `there is no tool "a\"\nxx`) || len(got) > 300 {
+		t.Error(got)
+	}
+}
+
+func TestFailed(t *testing.T) {
+	for result, want := range map[string]bool{
+		`{"error":"x"}`: true, `{"\u0065rror":{}}`: true, `{"a":1,"error":0}`: true, `{"error":true}`: true,
+		`{"error":null}`: false, `{"error":false}`: false, `{"error":""}`: false, `{"a":{"error":"x"}}`: false,
+		`["error"]`: false, `"error"`: false, `{}`: false, ``: false,
+	} {
+		if got := toolresult.Failed(json.RawMessage(result)); got != want {
+			t.Errorf("%s: %t", result, got)
+		}
+	}
+}

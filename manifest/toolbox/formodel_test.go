@@ -1,0 +1,115 @@
+package toolbox_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolwire/toolwire/manifest/toolbox"
+)
+
+func TestCallForModel(t *testing.T) {
+	for _, tt := range []struct {
+		name, tool string
+		args       any
+		status     int
+		answer     string // of the webhook
+		want       string // all, or a part after "~"
+		failed     bool
+	}{
+		{"text of a model", "create_contact", `{"name":"Ada"}`, 0, "", `~"Created contact: Ada`, false},
+		{"bytes of a model", "create_contact", []byte(`{"name":"Ada"}`), 0, "", `~"Created contact: Ada`, false},
+		{"a Go value", "create_contact", contact{Name: "Ada"}, 0, "", `~"Created contact: Ada`, false},
+		{"no arguments", "ping", "", 0, "", `"pong <{}>"`, false},
+		{"nil", "ping", nil, 0, "", `"pong <{}>"`, false},
+		{"null", "ping", "null", 0, "", `~must be an object, not null; send the arguments as one JSON object`, true},
+		{"a list", "ping", `[1]`, 0, "", `~must be an object, not an array; send the arguments as one JSON object`, true},
+		{"broken off", "ping", `{"a":`, 0, "", `~not a JSON object: invalid JSON`, true},
+		{"no JSON", "ping", `call it`, 0, "", `~{"error":"invalid_arguments","detail":"the arguments are not a JSON object`, true},
+		{"twice", "ping", `{"a":1,"a":2}`, 0, "", `~twice`, true},
+		{"a mismatch", "create_contact", `{}`, 0, "", `~missing the required property \"name\"`, true},
+		{"an invented tool", "ping ", `{}`, 0, "",
+			`{"error":"unknown_tool","detail":"there is no tool \"ping \"; names are case-sensitive","tools":["create_contact","check_schedule","ping"]}`, true},
+		{"a failure of the tool", "create_contact", `{"name":"nobody"}`, 0, "", `~nobody is no name; ask the user`, true},
+		{"a webhook", "check_schedule", `{}`, 200, `{"free": ["2pm"], "error": null}`, `{"free": ["2pm"], "error": null}`, false},
+		{"a failure of a webhook", "check_schedule", `{}`, 200, `{"error":"tool_failed","message":"ask for a day"}`,
+			`{"error":"tool_failed","message":"ask for a day"}`, true},
+		{"a status", "check_schedule", `{}`, 503, `{"detail":"later"}`, `~HTTP status 503: {\"detail\":\"later\"}`, true},
+		{"no connection", "check_schedule", `{}`, 0, "reset", `~may or may not have run`, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			box := parse(t, document, options(func(*http.Request) (int, string) { return tt.status, tt.answer }))
+			result, failed, err := box.CallForModel(t.Context(), tt.tool, tt.args)
+			part, isPart := strings.CutPrefix(tt.want, "~")
+			if err != nil || failed != tt.failed || !json.Valid(result) || string(result) != tt.want && !(isPart && strings.Contains(string(result), part)) {
+				t.Errorf("%s, %t, %v; want %s, %t", result, failed, err, tt.want, tt.failed)
+			}
+		})
+	}
+}
+
+func TestCallForModelStops(t *testing.T) {
+	cause := errors.New("the user left")
+	for _, tt := range []struct {
+		name string
+		box  func(*toolbox.Options)
+		ctx  func(context.Context) context.Context
+		args any
+		want toolbox.Code
+	}{
+		{"ended before", nil, func(ctx context.Context) context.Context {
+			ctx, cancel := context.WithCancelCause(ctx)
+			cancel(cause)
+			return ctx
+		}, `{}`, toolbox.CodeCanceled},
+		{"ends", nil, func(ctx context.Context) context.Context {
+			ctx, cancel := context.WithCancelCause(ctx)
+			time.AfterFunc(time.Second, func() { cancel(cause) })
+			return ctx
+		}, `{}`, toolbox.CodeCanceled},
+		{"ends, and the model wrote nonsense", nil, func(ctx context.Context) context.Context {
+			ctx, cancel := context.WithCancelCause(ctx)
+			cancel(cause)
+			return ctx
+		}, `nonsense`, toolbox.CodeArguments},
+		{"no agent", func(o *toolbox.Options) { o.Agent = toolbox.Agent{} }, nil, `{}`, toolbox.CodeAgent},
+		{"a Go value that is no object", nil, nil, []int{1}, toolbox.CodeArguments},
+		{"a Go value that JSON cannot carry", nil, nil, map[string]any{"a": make(chan int)}, toolbox.CodeArguments},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				opts := options(func(r *http.Request) (int, string) { <-r.Context().Done(); return 0, "" })
+				if tt.box != nil {
+					tt.box(opts)
+				}
+				ctx := t.Context()
+				if tt.ctx != nil {
+					ctx = tt.ctx(ctx)
+				}
+				result, failed, err := parse(t, document, opts).CallForModel(ctx, "check_schedule", tt.args)
+				if result != nil || failed || toolbox.CodeOf(err) != tt.want {
+					t.Errorf("%s, %t, %v; want %s", result, failed, err, tt.want)
+				}
+				if tt.want == toolbox.CodeCanceled && !errors.Is(err, cause) {
+					t.Errorf("the cause is lost: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// A failure for a reason that only the operator can mend tells the model nothing of it.
+func TestToolResultOfTheOperatorsMistakes(t *testing.T) {
+	opts := options(func(*http.Request) (int, string) { return 200, `1` })
+	opts.Secret, opts.SecretFunc = "", func() string { return "" }
+	result, failed, err := parse(t, document, opts).CallForModel(t.Context(), "check_schedule", `{}`)
+	want := `{"error":"tool_failed","detail":"the tool failed for a reason of its own; trying again may help, other arguments will not"}`
+	if string(result) != want || !failed || err != nil {
+		t.Errorf("%s, %t, %v; want %s", result, failed, err, want)
+	}
+}

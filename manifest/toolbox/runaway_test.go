@@ -1,0 +1,169 @@
+package toolbox_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch/webhook"
+	"github.com/toolwire/toolwire/manifest/toolbox"
+)
+
+func tool(f func(ctx context.Context) (string, error)) toolbox.Handler {
+	return func(ctx context.Context, _ json.RawMessage, _ toolbox.Agent, _ toolbox.Tool) (string, error) {
+		return f(ctx)
+	}
+}
+
+const oneTool = `[{"name":"slow","handler":"slow"}]`
+
+func TestHandlersAndTheTimeLimit(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		tool  func(context.Context) (string, error)
+		after time.Duration
+		want  string // a part of what the model reads
+	}{
+		{"in time", func(context.Context) (string, error) { time.Sleep(time.Second); return "done", nil }, time.Second, `done`},
+		{"heeds its context", func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }, 10 * time.Second, `"error":"timeout"`},
+		{"returns what it has", func(ctx context.Context) (string, error) { <-ctx.Done(); return "half", nil }, 10 * time.Second, `half`},
+		{"says why", func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", toolbox.Errorf("too many rows; ask for a day")
+		}, 10 * time.Second, `ask for a day`},
+		{"ignores its context", func(context.Context) (string, error) { time.Sleep(time.Hour); return "late", nil },
+			10*time.Second + 500*time.Millisecond, `may or may not have had an effect`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				box := parse(t, oneTool, &toolbox.Options{Timeout: 10 * time.Second, Handlers: map[string]toolbox.Handler{"slow": tool(tt.tool)}})
+				start := time.Now()
+				said := shown(box.Call(t.Context(), "slow", nil))
+				if took := time.Since(start); !strings.Contains(said, tt.want) || took != tt.after {
+					t.Errorf("after %s: %s; want %s after %s", took, said, tt.want, tt.after)
+				}
+				time.Sleep(2 * time.Hour) // until the handler that was left behind returns
+			})
+		})
+	}
+}
+
+// The texts of a handler's errors reach a model only if they were made for it, with the function of either package.
+func TestTextsOfHandlers(t *testing.T) {
+	for name, tt := range map[string]struct {
+		err  error
+		want string
+	}{
+		"made for the model":       {toolbox.Errorf("no order %d; ask for the number", 7), `{"error":"tool_failed","detail":"no order 7; ask for the number"}`},
+		"wrapped":                  {fmt.Errorf("hunter2: %w", toolbox.Errorf("ask for the number")), `{"error":"tool_failed","detail":"ask for the number"}`},
+		"made for a webhook":       {webhook.Errorf("ask for the number"), `{"error":"tool_failed","detail":"ask for the number"}`},
+		"any other":                {errors.New("dial tcp 10.0.0.7: hunter2"), `{"error":"tool_failed","detail":"the tool failed for a reason of its own; trying again may help, other arguments will not"}`},
+		"of a call in the handler": {&toolbox.Error{Code: toolbox.CodeStatus, Message: "hunter2"}, `{"error":"tool_failed","detail":"the tool failed for a reason of its own; trying again may help, other arguments will not"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			box := parse(t, oneTool, &toolbox.Options{Handlers: map[string]toolbox.Handler{
+				"slow": tool(func(context.Context) (string, error) { return "half", tt.err })}})
+			result, err := box.Call(t.Context(), "slow", nil)
+			if said := shown(result, err); said != tt.want || toolbox.CodeOf(err) != toolbox.CodeTool || !errors.Is(err, tt.err) {
+				t.Errorf("%s, %v; want %s", said, err, tt.want)
+			}
+			if private := strings.Contains(tt.err.Error(), "hunter2") && name != "wrapped"; private && !strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("the error for the log has lost its cause: %v", err)
+			}
+		})
+	}
+}
+
+// Code of the host never ends the caller's goroutine, and holds it up for a bounded time.
+func TestRunawayCodeOfTheHost(t *testing.T) {
+	for name, misbehave := range map[string]func(){
+		"panics": func() { panic("the reason") }, "exits": runtime.Goexit, "blocks": func() { time.Sleep(time.Hour) },
+	} {
+		for place, tt := range map[string]struct {
+			arrange func(o *toolbox.Options)
+			code    toolbox.Code // of the call, unless the code blocks
+			blocked toolbox.Code
+			limit   time.Duration
+		}{
+			"handler": {func(o *toolbox.Options) {
+				o.Handlers["ping"] = tool(func(context.Context) (string, error) { misbehave(); return "", nil })
+			}, toolbox.CodePanicked, toolbox.CodeTimeout, time.Minute + time.Second/2},
+			"OnCall": {func(o *toolbox.Options) { o.OnCall = func(context.Context, toolbox.Record) { misbehave() } }, "", "", time.Second / 2},
+			"Transport": {func(o *toolbox.Options) { o.Transport = roundTripper(misbehave) },
+				toolbox.CodePanicked, toolbox.CodeTimeout, time.Minute + time.Second/2},
+			"SecretFunc": {func(o *toolbox.Options) {
+				o.Secret, o.SecretFunc = "", func() string { misbehave(); return "" }
+			}, toolbox.CodeSecret, toolbox.CodeTimeout, time.Minute + time.Second/2},
+		} {
+			t.Run(place+" "+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var log bytes.Buffer
+					opts := options(func(*http.Request) (int, string) { return 200, `1` })
+					opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+					tt.arrange(opts)
+					box := parse(t, document, opts)
+					name, want, limit := "check_schedule", tt.code, time.Duration(0)
+					if place == "handler" {
+						name = "ping"
+					}
+					switch {
+					case strings.HasSuffix(t.Name(), "blocks"):
+						want, limit = tt.blocked, tt.limit
+					case strings.HasSuffix(t.Name(), "exits") && place == "SecretFunc":
+						want = toolbox.CodePanicked
+					}
+					var err error
+					start, done := time.Now(), make(chan struct{})
+					go func() { // which a runtime.Goexit would end
+						defer close(done)
+						defer func() {
+							if p := recover(); p != nil {
+								t.Errorf("escapes: %v", p)
+							}
+						}()
+						err = io.ErrUnexpectedEOF // unless Call returns
+						_, err = box.Call(t.Context(), name, nil)
+					}()
+					<-done
+					if took := time.Since(start); toolbox.CodeOf(err) != want || (err == nil) != (want == "") || took != limit {
+						t.Errorf("after %s: %v; want %q after %s", took, err, want, limit)
+					}
+					if place == "SecretFunc" && strings.Contains(log.String(), "the reason") {
+						t.Errorf("the log holds what SecretFunc panicked with: %s", log.String())
+					}
+					time.Sleep(2 * time.Hour) // until the code that was left behind returns
+				})
+			})
+		}
+	}
+}
+
+// A handler that was left behind does not share the caller's arguments.
+func TestArgumentsAreTheTools(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seen := ""
+		box := parse(t, oneTool, &toolbox.Options{Handlers: map[string]toolbox.Handler{
+			"slow": func(_ context.Context, args json.RawMessage, _ toolbox.Agent, _ toolbox.Tool) (string, error) {
+				time.Sleep(time.Hour)
+				seen = string(args)
+				return "", nil
+			}}})
+		args := []byte(`{"a":1}`)
+		_, _ = box.Call(t.Context(), "slow", args)
+		copy(args, `{"b":2}`)
+		time.Sleep(2 * time.Hour)
+		if seen != `{"a":1}` {
+			t.Errorf("the handler read %s", seen)
+		}
+	})
+}
