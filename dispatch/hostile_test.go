@@ -34,7 +34,8 @@ func hostileSubject(t testing.TB) hostiletest.Subject {
 }
 
 func TestHostileRequests(t *testing.T) {
-	hostiletest.Run(t, hostileSubject, hostiletest.Rows)
+	hostiletest.Run(t, hostileSubject, append(hostiletest.Bearers, hostiletest.Rows...))
+	hostiletest.RunHTTP2(t, hostileSubject, hostiletest.HTTP2Rows)
 }
 
 // A refused peer that keeps its body back is answered and loses its connection in two seconds, on the clock of a bubble.

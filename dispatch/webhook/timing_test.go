@@ -265,7 +265,7 @@ func TestToolsOutliveTheBodyTimeout(t *testing.T) {
 			select {
 			case <-ctx.Done():
 				return "", ctx.Err()
-			case <-time.After(30 * time.Second):
+			case <-time.After(20 * time.Second):
 				return "done", nil
 			}
 		})

@@ -9,7 +9,6 @@ import (
 	"net/http/httptrace"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -201,8 +200,7 @@ func (r *record) serveProxy(w http.ResponseWriter, req *http.Request) {
 func (r *record) admit(req *http.Request) (p *proxytest.Platform, status int, class, message string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	bearer, _ := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer ")
-	if !r.token.Has(bearer) && !r.token.Has(req.Header.Get("X-Pipelines-Run-Token")) {
+	if tokens, _ := httpserve.Presented(req.Header, "X-Pipelines-Run-Token"); !slices.ContainsFunc(tokens, r.token.Has) {
 		return nil, http.StatusUnauthorized, "run_token_invalid", "the run token is missing or not the run's"
 	}
 	if r.platform == nil {

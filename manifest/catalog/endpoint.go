@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"errors"
+	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -177,9 +179,12 @@ func (h *Handler) source(c *call) (answer, error) {
 	return answer{map[string]string{"id": c.id, "script": r.ScriptContent}, "Tool script retrieved successfully"}, err
 }
 
-// bodyError tells what the body did from what the request's end did.
+// bodyError tells a body that ends too early from a request whose context has ended. net/http ends the context in both
+// cases.
 func bodyError(c *call, err error) error {
 	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errBody
 	case err == httpserve.ErrTooLarge || err == httpserve.ErrTimeout || c.ctx().Err() != nil:
 		return err
 	}

@@ -86,11 +86,11 @@ func fieldBlock(fields ...string) string {
 	return b.String()
 }
 
-// Wait reads until the stream has been answered or reset, or the connection ends. It returns the status; 0 if there is
-// none.
+// Wait reads until the stream has been answered or reset, or the server announces the end of the connection. It returns
+// the status; 0 if there is none.
 func (c *HTTP2) Wait(stream int) int {
 	c.t.Helper()
-	for !c.ended[stream] && c.read() {
+	for !c.ended[stream] && !c.GoingAway && c.read() {
 	}
 	return c.Status[stream]
 }

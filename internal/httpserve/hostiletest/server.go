@@ -1,6 +1,8 @@
 package hostiletest
 
 import (
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"sync"
@@ -34,7 +36,7 @@ func NewServer(t testing.TB, handler http.Handler) *Server {
 	return s
 }
 
-// NewMemoryServer serves handler over net.Pipe, for synctest bubbles.
+// NewMemoryServer serves handler in memory, for bubbles of testing/synctest.
 func NewMemoryServer(t testing.TB, handler http.Handler) *Server {
 	t.Helper()
 	listener := pipenet.Listen()
@@ -44,7 +46,7 @@ func NewMemoryServer(t testing.TB, handler http.Handler) *Server {
 }
 
 func (s *Server) start(t testing.TB, listener net.Listener, handler http.Handler) {
-	server := &http.Server{Handler: handler, Protocols: new(http.Protocols)}
+	server := &http.Server{Handler: handler, Protocols: new(http.Protocols), ErrorLog: log.New(io.Discard, "", 0)}
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetUnencryptedHTTP2(true)
 	done := make(chan struct{})

@@ -153,4 +153,19 @@ func (s *Subject) post(body string, lines ...string) string {
 	return s.Request("POST "+s.Path+" HTTP/1.1", append(slices.Clone(s.Header), lines...), body)
 }
 
+// Signed returns a request with these credentials instead of the right one.
+func (s *Subject) Signed(credentials ...string) string {
+	return s.post(s.Body, append(credentials, length(s.Body))...)
+}
+
+// sized returns a request whose body has white space up to n bytes.
+func (s *Subject) sized(n int) string {
+	body := s.Body + spaces(n-len(s.Body))
+	return s.post(body, s.Credential, length(body))
+}
+
+// header and value are the two parts of the credential.
+func (s *Subject) header() string { name, _, _ := strings.Cut(s.Credential, ": "); return name }
+func (s *Subject) value() string  { _, value, _ := strings.Cut(s.Credential, ": "); return value }
+
 func length(body string) string { return fmt.Sprintf("Content-Length: %d", len(body)) }
