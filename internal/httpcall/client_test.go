@@ -96,6 +96,7 @@ func TestStuckBodies(t *testing.T) {
 			if failure == nil || failure.Kind != httpcall.TimedOut {
 				t.Errorf("%+v", failure)
 			}
+			time.Sleep(time.Minute) // for the read that was left behind to end
 		})
 	})
 	t.Run("a body that ends its goroutine", func(t *testing.T) {
