@@ -152,7 +152,7 @@ func readFile(name string) ([]byte, error) {
 // PIPELINES_RESULT_PATH or else to standard output. The file appears whole or not at all. SIGTERM and an interrupt end
 // the agent's context.
 //
-// It does not return. The exit status is 0 for an answer, also one of last words; 1 when the agent failed, which is then
+// It does not return. The exit status is 0 for an answer, also a timeout response; 1 when the agent failed, which is then
 // told on standard error, and in full in the log of opts, as {"error": …, "message": …}; 2 when the environment or opts cannot be used, or the answer not
 // be written. An agent should write to standard output only if it has a result file.
 func Main(agent Agent, opts *Options) {
@@ -189,9 +189,9 @@ func codeMode(ctx context.Context, agent Agent, opts *Options, stdout, stderr io
 			report(out.err)
 			return 1
 		}
-		out.response = h.ask(ctx, &v.run, func() *Response { return h.opts.FailureResponse(&v.run, agentError(out.err)) })
+		out.host, out.response = true, h.ask(ctx, &v.run, func() *Response { return h.opts.FailureResponse(&v.run, agentError(out.err)) })
 	}
-	body, problems := h.encode(&v.run, out.response)
+	body, problems := h.encode(&v.run, out)
 	for _, p := range problems {
 		h.opts.Logger.WarnContext(ctx, "response contract", "run_id", v.run.RunID, "code", p.Code, "pointer", p.Pointer, "problem", p.Text)
 	}

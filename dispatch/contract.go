@@ -11,7 +11,9 @@ import (
 
 // A Problem is one way in which an answer misses the response contract.
 type Problem struct {
-	Code    string `json:"code"`    // stable: final_response_missing, final_response_long, not_json, messages_malformed, metadata_malformed
+	// Code is stable. The platform would answer: final_response_missing, final_response_long, not_json, messages_malformed,
+	// metadata_malformed. The handler has dealt with it before sending: messages_repaired, messages_removed.
+	Code    string `json:"code"`
 	Pointer string `json:"pointer"` // JSON Pointer into the answer
 	Text    string `json:"text"`
 	Fatal   bool   `json:"fatal"` // the platform fails the run; otherwise it drops the member or cuts the text, with a soft warning
@@ -108,9 +110,12 @@ func checkFinalResponse(s string) *Problem {
 	return nil
 }
 
-// CheckMessages returns everything for which the platform would drop the messages: an unknown role, content that is no
-// string, list or null, a tool message that answers no earlier tool call, tool calls outside assistant messages or
-// without id, name or object arguments.
+// CheckMessages returns everything for which the platform would drop the messages, by the words of "Porting without the
+// SDK", rich-mode messages: an unknown role; content that is not a string, a list of parts or null; a tool message that
+// matches no earlier tool call; tool calls outside assistant messages, without id or name, or whose arguments are neither an
+// object nor a JSON-encoded string. A string may hold any text.
+//
+// It judges messages as they arrive. The handler repairs messages before it sends them, as the package comment lists.
 func CheckMessages(messages []Message) []Problem {
 	var problems []Problem
 	calls := map[string]bool{}
@@ -125,7 +130,7 @@ func CheckMessages(messages []Message) []Problem {
 		default:
 			add("/role", "must be system, user, assistant or tool")
 		}
-		if k := m.Content.kind(); k != '"' && k != '[' && k != 'n' || len(m.Content) > 0 && !json.Valid(m.Content) {
+		if !validContent(m.Content) {
 			add("/content", "must be a string, a list of parts or null")
 		}
 		if len(m.ToolCalls) > 0 && m.Role != RoleAssistant {
@@ -139,8 +144,8 @@ func CheckMessages(messages []Message) []Problem {
 			if c.Name == "" {
 				add(at+"/name", "is missing")
 			}
-			if !objectArguments(c.Arguments) {
-				add(at+"/arguments", "must be an object, or a string that holds one as JSON")
+			if len(c.Arguments) > 0 && !validArguments(c.Arguments) {
+				add(at+"/arguments", "must be an object or a JSON-encoded string")
 			}
 			calls[c.ID] = true
 		}
@@ -152,23 +157,39 @@ func CheckMessages(messages []Message) []Problem {
 		}
 		for j, block := range m.Thinking {
 			if !json.Valid(block) {
-				add(fmt.Sprintf("/thinking/%d", j), "is no JSON")
+				add(fmt.Sprintf("/thinking/%d", j), "is not JSON")
 			}
 		}
 	}
 	return problems
 }
 
-func objectArguments(raw json.RawMessage) bool {
-	if len(raw) == 0 {
-		return true // written as {}
+// validContent reports whether c is a JSON string, a list of parts (objects or strings), or null.
+func validContent(c Content) bool {
+	switch c.kind() {
+	case '"':
+		return json.Valid(c)
+	case 'n':
+		return len(c) == 0 || json.Valid(c)
+	case '[':
+		var parts []json.RawMessage
+		if json.Unmarshal(c, &parts) != nil {
+			return false
+		}
+		for _, p := range parts {
+			if p[0] != '{' && p[0] != '"' {
+				return false
+			}
+		}
+		return true
 	}
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		raw = json.RawMessage(text)
-	}
-	var object map[string]json.RawMessage
-	return json.Unmarshal(raw, &object) == nil && object != nil
+	return false
+}
+
+// validArguments reports whether raw is a JSON object or a JSON string.
+func validArguments(raw json.RawMessage) bool {
+	kind := Content(raw).kind()
+	return (kind == '{' || kind == '"') && json.Valid(raw)
 }
 
 func gradeable(messages []Message) bool {

@@ -49,9 +49,18 @@ func TestCheckResponse(t *testing.T) {
 			"messages_malformed /messages/0/role,messages_malformed /messages/1/role,messages_malformed /messages/1/content,messages_malformed /messages/2/content," +
 				"messages_malformed /messages/2/tool_calls,messages_malformed /messages/2/tool_calls/0/id,messages_malformed /messages/2/tool_calls/0/name," +
 				"messages_malformed /messages/3/tool_calls/0/id,messages_malformed /messages/3/tool_calls/0/name,messages_malformed /messages/3/tool_calls/0/arguments," +
-				"messages_malformed /messages/3/tool_calls/1/arguments,messages_malformed /messages/4/tool_call_id,messages_malformed /messages/5/tool_call_id",
+				"messages_malformed /messages/4/tool_call_id,messages_malformed /messages/5/tool_call_id",
 			false,
 		},
+		{
+			"arguments are a string of any text", `{"final_response":"x","messages":[{"role":"assistant","tool_calls":[{"id":"1","name":"f","arguments":"[1]"},{"id":"2","name":"f","arguments":"null"},{"id":"3","name":"f","arguments":""},{"id":"4","name":"f","arguments":"{\"order_id\":"}]}]}`,
+			"", false,
+		},
+		{
+			"arguments are neither", `{"final_response":"x","messages":[{"role":"assistant","tool_calls":[{"id":"1","name":"f","arguments":null},{"id":"2","name":"f","arguments":5}]}]}`,
+			"messages_malformed /messages/0/tool_calls/0/arguments,messages_malformed /messages/0/tool_calls/1/arguments", false,
+		},
+		{"a part is a number", `{"final_response":"x","messages":[{"role":"user","content":["a",5]}]}`, "messages_malformed /messages/0/content", false},
 		{"one bad message drops all", `{"final_response":"x","messages":[{"role":"assistant","content":"a"},{"role":"bot"}]}`, "messages_malformed /messages/1/role", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -10,26 +10,51 @@
 //		return &dispatch.Response{FinalResponse: "The refund has been issued."}, nil
 //	}
 //
-// A request takes one way: method, authentication, size, ping, admission, envelope, agent, response ("Porting without
-// the SDK", steps 3 to 5). What goes wrong on it is answered with
+// A request passes these stages in order: method, authentication, size, ping, admission, envelope, agent, response ("Porting without
+// the SDK", steps 3 to 5). Failures are answered with
 //
 //	405  not a POST                                           {"error":"method_not_allowed", …}, Allow: POST
 //	401  no token, a wrong one or more than one               nothing at all
 //	413  body over [Options.MaxBodyBytes]                     {"error":"body_too_large", …}
 //	400  the body breaks off or comes too slowly              {"error":"unreadable_body", …}
-//	400  no JSON object, or an ambiguous one                  {"error":"invalid_json", …}
-//	400  members that are missing or of no use                {"error":"invalid_envelope", …}
+//	400  not a JSON object, or an ambiguous one               {"error":"invalid_json", …}
+//	400  members that are missing or cannot be used           {"error":"invalid_envelope", …}
 //	503  more than [Options.MaxRuns] at once, or draining     {"error":"busy", …}, Retry-After
 //	500  the agent returned an error, or panicked             {"error":"agent_failed", …} or agent_panicked
 //
 // and a ping, the body {"ping":true}, with 200 {"ok":true} once it is authenticated. A run that takes too long is
-// answered in time with 200 and last words, see [Options.RunTimeout]; 408 and 504 mean something else to the platform.
+// answered in time with 200 and the timeout response, see [Options.RunTimeout]; 408 and 504 mean something else to the platform.
 //
-// # Rich answers
+// The turns of a session are dispatches with the same run token. The handler keeps the pace and the end of a token across them:
+// for an hour without a dispatch, and for at most 10,000 tokens that are not in use. It keeps keyed hashes of the tokens only.
 //
-// A final response is enough. [Run.Record] begins a [Transcript] that collects tool calls and results by itself, for the
-// platform's trace; [Options.RequireTranscript] completes answers for agents that are registered to need one;
-// [CheckResponse] and [CheckMessages] say in tests what the platform would drop.
+// # Transcripts
+//
+// A final response is enough. The platform's trace also shows a transcript, [Response.Messages]. The handler records the tool
+// calls of every run from its start. [Run.Transcript] returns the recording and has it sent; [Options.SendTranscript] does so
+// for every run; timeout and failure responses have it in any case. An agent gets the grouping and the ids of its model into
+// the recording with [proxy.WithCallID], or by adding the model's messages.
+//
+// The platform drops all messages if one of them is malformed; [CheckMessages] and [CheckResponse] judge by its rules. The
+// handler therefore repairs messages before it sends them, and removes what it cannot repair:
+//
+//	empty arguments                                           {}
+//	arguments that are unfinished or otherwise not JSON       the JSON string of the text
+//	arguments that are a list, a number, a boolean or null    the JSON string of the text
+//	a tool call without an id                                 a made id
+//	a tool message without tool_call_id                       the id of the first call that has no answer
+//	content that is text, not JSON                            the JSON string of the text
+//	content that is an object, a number or a boolean          the JSON string of the text
+//	content that is a list of anything but parts              the JSON string of the text
+//	a thinking block that is not JSON                         {"type":"text","text":"…"}
+//	bytes that are not UTF-8                                  U+FFFD
+//	a tool call without a name                                removed, with its answer
+//	tool calls of a message that is not the assistant's       removed, with their answers
+//	a tool message that answers no call before it             removed
+//	a message with a role that the platform does not know     removed, with the answers to its calls
+//
+// Each repair but the first is logged as a problem of the response contract, with the code messages_repaired or
+// messages_removed; package dispatchtest shows these problems in its results.
 //
 // # Code mode
 //

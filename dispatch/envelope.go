@@ -210,10 +210,11 @@ func (h *Handler) fillRun(v *visit, r *http.Request, body []byte) error {
 // newClient returns the client of a run. From now on the visit uses the state of the run token.
 func (h *Handler) newClient(ctx context.Context, v *visit, proxyURL, runToken string) (*proxy.Client, error) {
 	v.tokens, v.token = &h.state, h.state.enter(runToken)
-	v.run.numbers = &v.token.numbers
+	v.record.transcript.run, v.record.transcript.numbers = &v.run, &v.token.numbers
+	v.run.transcript, v.record.user = &v.record.transcript, h.opts.Proxy.Observer
 	v.ctx, v.cancel = context.WithCancelCause(ctx)
 	o := *h.opts.Proxy
-	o.Pacer, o.OnRunOver = &v.token.pacer, v.cancel
+	o.Pacer, o.OnRunOver, o.Observer = &v.token.pacer, v.cancel, &v.record
 	if also := h.opts.Proxy.OnRunOver; also != nil {
 		o.OnRunOver = func(err error) {
 			v.cancel(err)

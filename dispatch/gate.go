@@ -71,6 +71,7 @@ type visit struct {
 	bytes   int64 // of the body, for which there is room in the gate
 	holders atomic.Int32
 	run     Run
+	record  recorder
 
 	tokens *tokens
 	token  *token // nil until the run token is known

@@ -81,6 +81,7 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 // outcome is what became of the agent.
 type outcome struct {
 	response *Response
+	host     bool // response is by a function of the options, not by the agent
 	err      error
 	panicked any // http.ErrAbortHandler and nothing else
 }
@@ -102,9 +103,9 @@ func (h *Handler) finish(w http.ResponseWriter, r *http.Request, v *visit, out o
 			WriteError(w, agentError(out.err))
 			return
 		}
-		out.response = h.ask(r.Context(), &v.run, func() *Response { return h.opts.FailureResponse(&v.run, agentError(out.err)) })
+		out.host, out.response = true, h.ask(r.Context(), &v.run, func() *Response { return h.opts.FailureResponse(&v.run, agentError(out.err)) })
 	}
-	body, problems := h.encode(&v.run, out.response)
+	body, problems := h.encode(&v.run, out)
 	for _, p := range problems {
 		h.log(r, v, slog.LevelWarn, report.Contract, slog.String(report.Code, p.Code), slog.String(report.Pointer, p.Pointer), slog.String(report.Problem, p.Text))
 	}
@@ -156,15 +157,6 @@ func (v *visit) finished() {
 	v.cancel(errReturned)
 }
 
-// encode makes the answer's body of what the agent returned.
-func (h *Handler) encode(run *Run, response *Response) (body []byte, problems []Problem) {
-	if h.opts.RequireTranscript {
-		response, problems = gradeableResponse(run, response)
-	}
-	body, found := response.encode()
-	return body, append(problems, found...)
-}
-
 // log writes a record that names the run.
 func (h *Handler) log(r *http.Request, v *visit, level slog.Level, message string, attrs ...slog.Attr) {
 	attrs = append(attrs, slog.String("run_id", v.run.RunID), slog.String("task_id", v.run.TaskID), slog.String("run_token_jti", v.run.TokenJTI))
@@ -206,7 +198,7 @@ func (h *Handler) conclude(ctx context.Context, v *visit, answered bool) outcome
 	switch {
 	case cause == errRunTimeout:
 		h.opts.Logger.WarnContext(ctx, "run timed out", "run_id", v.run.RunID, "timeout", h.opts.RunTimeout)
-		return outcome{response: h.ask(ctx, &v.run, func() *Response { return h.opts.LastWords(&v.run) })}
+		return outcome{host: true, response: h.ask(ctx, &v.run, func() *Response { return h.opts.TimeoutResponse(&v.run) })}
 	case proxy.IsRunOver(cause):
 		return outcome{err: cause}
 	case answered:

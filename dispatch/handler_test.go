@@ -369,7 +369,7 @@ func TestBodyWinsAndHeadersFillGaps(t *testing.T) {
 			`{"input":{"session_id":"s-1","turn_id":3,"latest_user_prompt":"and now?","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"get_order","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c1","content":"{}"}]}}`, nil,
 			func(run *dispatch.Run, r *http.Request) bool {
 				history, err := run.History()
-				return err == nil && run.SessionID == "s-1" && run.TurnID == "3" && run.Instruction == "and now?" && len(history) == 3 &&
+				return err == nil && run.SessionID == "s-1" && run.TurnID == "3" && run.Instruction == "and now?" && len(history) == 4 &&
 					history[0].Content.String() == "hi" && history[1].ToolCalls[0].Name == "get_order" && history[2].ToolCallID == "c1"
 			}, "",
 		},
@@ -469,14 +469,14 @@ func TestAnswers(t *testing.T) {
 				`"metadata":{"agent_runtime_ms":4815,"b":[1],"model":"claude-sonnet-4-5","total_input_tokens":1842,"total_output_tokens":217}}`,
 		},
 		{
-			"messages that are no UTF-8 are dropped", &dispatch.Response{FinalResponse: "done", Messages: []dispatch.Message{{Role: "user", Content: dispatch.Content("\"\xff\"")}}},
-			`{"final_response":"done"}`,
+			"messages that are not UTF-8 are repaired", &dispatch.Response{FinalResponse: "done", Messages: []dispatch.Message{{Role: "user", Content: dispatch.Content("\"\xff\"")}}},
+			`{"final_response":"done","messages":[{"role":"user","content":"�"}]}`,
 		},
 		{
-			"arguments that are no UTF-8 are dropped", &dispatch.Response{FinalResponse: "done", Messages: []dispatch.Message{
+			"arguments that are not UTF-8 are repaired", &dispatch.Response{FinalResponse: "done", Messages: []dispatch.Message{
 				{Role: "assistant", ToolCalls: []dispatch.ToolCall{{ID: "1", Name: "t", Arguments: json.RawMessage("{\"a\":\"\xff\"}")}}},
 			}},
-			`{"final_response":"done"}`,
+			`{"final_response":"done","messages":[{"role":"assistant","tool_calls":[{"id":"1","name":"t","arguments":{"a":"�"}}]}]}`,
 		},
 		{
 			"metadata whose method panics is dropped", &dispatch.Response{FinalResponse: "done", Metadata: &dispatch.Metadata{Extra: map[string]any{"x": panics{}}}},
@@ -593,7 +593,9 @@ func TestRunTimeout(t *testing.T) {
 		time.Sleep(time.Hour)
 		return &dispatch.Response{FinalResponse: "too late"}, nil
 	}
-	const lastWords = `{"final_response":"The agent ran out of time before it had an answer."}`
+	const user = `{"role":"user","content":"Refund order #4521 if it shipped more than 30 days ago."}`
+	const timedOut = `{"final_response":"The agent ran out of time before it had an answer.","messages":[` + user +
+		`,{"role":"assistant","content":"The agent ran out of time before it had an answer."}]}`
 	for _, tt := range []struct {
 		name   string
 		agent  dispatch.Agent
@@ -603,9 +605,9 @@ func TestRunTimeout(t *testing.T) {
 	}{
 		{"in time", until(297*time.Second, nil), 297 * time.Second, 200, `{"final_response":"done"}`},
 		{"partial answer", until(time.Hour, nil), 298 * time.Second, 200, `{"final_response":"what I have so far"}`},
-		{"returns the context's error", until(time.Hour, context.DeadlineExceeded), 298 * time.Second, 200, lastWords},
+		{"returns the context's error", until(time.Hour, context.DeadlineExceeded), 298 * time.Second, 200, timedOut},
 		{"returns another error", until(time.Hour, errors.New("x")), 298 * time.Second, 500, `{"error":"agent_failed","message":"the agent failed; its log says why"}`},
-		{"does not heed its context", deaf, 299 * time.Second, 200, lastWords},
+		{"does not heed its context", deaf, 299 * time.Second, 200, timedOut},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -623,8 +625,8 @@ func TestRunTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHandler(t, deaf, func(o *dispatch.Options) {
 			o.RunTimeout, o.Reserve = 10*time.Second, 4*time.Second
-			o.LastWords = func(run *dispatch.Run) *dispatch.Response {
-				return &dispatch.Response{FinalResponse: "sorry, run " + run.RunID}
+			o.TimeoutResponse = func(run *dispatch.Run) *dispatch.Response {
+				return &dispatch.Response{FinalResponse: "sorry, run " + run.RunID, Messages: []dispatch.Message{}}
 			}
 		})
 		start := time.Now()
@@ -666,14 +668,16 @@ func TestTheHostsOwnFunctionsMayPanic(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		},
-			func(o *dispatch.Options) { o.LastWords = func(*dispatch.Run) *dispatch.Response { panic("hunter2") } })
-		wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"(no final response)"}`)
+			func(o *dispatch.Options) {
+				o.TimeoutResponse = func(*dispatch.Run) *dispatch.Response { panic("hunter2") }
+			})
+		wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"(no final response)","messages":[{"role":"user","content":"Refund order #4521 if it shipped more than 30 days ago."},{"role":"assistant","content":"(no final response)"}]}`)
 	})
 	h := newHandler(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return nil, errors.New("x") },
 		func(o *dispatch.Options) {
 			o.FailureResponse = func(*dispatch.Run, *dispatch.Error) *dispatch.Response { panic("hunter2") }
 		})
-	wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"(no final response)"}`)
+	wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"(no final response)","messages":[{"role":"user","content":"Refund order #4521 if it shipped more than 30 days ago."},{"role":"assistant","content":"(no final response)"}]}`)
 }
 
 func TestAuthenticationThatPanicsLetsNobodyIn(t *testing.T) {

@@ -61,22 +61,27 @@ type Options struct {
 
 	// RunTimeout is the agent's run_timeout_s at registration: the platform gives up after it. Default 300 s, at most
 	// 1800 s, counted from the arrival of the request. The agent's context ends Reserve (default 2 s) earlier, and after
-	// half of the reserve LastWords answers for an agent that has not. An error that the agent returns before its context
+	// half of the reserve TimeoutResponse answers for an agent that has not. An error that the agent returns before its context
 	// has ended fails the run, also when it says that a tool call could not end in time.
 	RunTimeout time.Duration
 	Reserve    time.Duration
 
-	// LastWords makes the answer of a run that ran out of time. Default: a final response that says so.
-	LastWords func(*Run) *Response
+	// TimeoutResponse makes the answer of a run that ran out of time. If nil, a final response says so. If the answer has no
+	// Messages, the transcript of the run is sent. The agent may still be running.
+	TimeoutResponse func(*Run) *Response
 
-	// RequireTranscript is for agents that are registered with "Require a gradeable rich transcript": an answer in which no
-	// assistant message with text would arrive is completed, by the user's instruction if it has no usable messages at
-	// all, and by an assistant message with the final response. Default: answers are sent as they are.
-	RequireTranscript bool
-
-	// FailureResponse makes an answer, sent with 200, of a run that failed, so that it is graded rather than reported as
-	// an error of the endpoint. The error is what would have been sent, and holds no secret. Default: a 500.
+	// FailureResponse makes an answer, sent with 200, of a run that failed, so that the platform grades it instead of
+	// reporting an error of the endpoint. The error is what would have been sent, and holds no secret. If the answer has no
+	// Messages, the transcript of the run is sent. If FailureResponse is nil, a failed run is answered with 500.
 	FailureResponse func(*Run, *Error) *Response
+
+	// SendTranscript sends the transcript of every run whose [Response] has nil Messages. Otherwise it is sent if the agent has
+	// called [Run.Transcript].
+	SendTranscript bool
+
+	// RequireTranscript is for agents that are registered with "Require a gradeable rich transcript". It implies
+	// SendTranscript, and appends the final response to messages in which no assistant message with text would arrive.
+	RequireTranscript bool
 
 	// MaxRuns is how many runs are served at once; more are answered with 503. Default no limit.
 	MaxRuns int
@@ -143,8 +148,8 @@ func (h *Handler) configure(opts *Options) error {
 	if o.RunTimeout > 0 && o.Reserve >= o.RunTimeout {
 		bad("Options.Reserve (%s) must be shorter than RunTimeout (%s)", o.Reserve, o.RunTimeout)
 	}
-	if o.LastWords == nil {
-		o.LastWords = func(*Run) *Response {
+	if o.TimeoutResponse == nil {
+		o.TimeoutResponse = func(*Run) *Response {
 			return &Response{FinalResponse: "The agent ran out of time before it had an answer."}
 		}
 	}

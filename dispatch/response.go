@@ -20,11 +20,12 @@ type Response struct {
 	// The platform cuts off what is beyond about 50,000 characters.
 	FinalResponse string
 
-	// Messages is the transcript, for the trace. nil sends none. If [CheckMessages] finds it malformed it is not sent
-	// either, as the platform would drop it.
+	// Messages is the transcript, for the trace. If it is nil, the run's own [Transcript] is sent if the agent has called
+	// [Run.Transcript], or [Options.SendTranscript] is set, and none otherwise. An empty slice sends none. Malformed messages
+	// are repaired or removed, as the package comment lists.
 	Messages []Message
 
-	// Metadata is shown beside the trace; nil sends none.
+	// Metadata is shown beside the trace. If it is nil, that of the run's Transcript is sent, if any.
 	Metadata *Metadata
 }
 
@@ -65,57 +66,51 @@ func (m Metadata) MarshalJSON() ([]byte, error) {
 	return marshal(all)
 }
 
-// encode writes the answer so that the platform accepts it: what it would drop is left out, and reported.
-func (r *Response) encode() (body []byte, problems []Problem) {
-	if r == nil {
-		r = &Response{}
+// encode writes the answer so that the platform drops nothing of it. The problems are what had to be changed or left out.
+func (h *Handler) encode(run *Run, out outcome) (body []byte, problems []Problem) {
+	var r Response
+	if out.response != nil {
+		r = *out.response
 	}
-	final := r.FinalResponse
-	if p := checkFinalResponse(final); p != nil {
+	if p := checkFinalResponse(r.FinalResponse); p != nil {
 		problems = append(problems, *p)
 		if p.Fatal {
-			final = NoFinalResponse
+			r.FinalResponse = NoFinalResponse
 		}
 	}
-	body = append(make([]byte, 0, len(final)+64), `{"final_response":`...)
-	body = appendString(body, final)
-	if len(r.Messages) > 0 {
-		found := CheckMessages(r.Messages)
-		if len(found) == 0 {
-			body, found = appendMember(body, "messages", r.Messages)
-		}
+	messages, found := h.messages(run, out.host, &r)
+	problems = append(problems, found...)
+	if r.Metadata == nil {
+		r.Metadata = run.recording().metadataCopy()
+	}
+	body = append(make([]byte, 0, len(r.FinalResponse)+64), `{"final_response":`...)
+	body = appendString(body, r.FinalResponse)
+	if len(messages) > 0 {
+		body, found = appendMember(body, "messages", messages)
 		problems = append(problems, found...)
 	}
 	if r.Metadata != nil {
-		var found []Problem
 		body, found = appendMember(body, "metadata", r.Metadata)
 		problems = append(problems, found...)
 	}
 	return append(body, '}'), problems
 }
 
-// gradeableResponse completes an answer so that an assistant message with text arrives, and says what it had to drop.
-func gradeableResponse(run *Run, r *Response) (*Response, []Problem) {
-	completed := Response{}
-	if r != nil {
-		completed = *r
+// messages returns the messages that are sent with r. host reports whether r is by a function of the options.
+func (h *Handler) messages(run *Run, host bool, r *Response) (messages []Message, problems []Problem) {
+	t := run.recording()
+	messages = r.Messages
+	if messages == nil && (host || h.opts.SendTranscript || h.opts.RequireTranscript || t.wasAsked()) {
+		messages = t.Response(r.FinalResponse).Messages
 	}
-	problems := CheckMessages(completed.Messages)
-	if len(problems) > 0 {
-		completed.Messages = nil // the platform would drop them
+	messages, problems = sendable(messages)
+	if !h.opts.RequireTranscript || gradeable(messages) {
+		return messages, problems
 	}
-	if gradeable(completed.Messages) {
-		return &completed, nil
+	if len(messages) == 0 {
+		messages, _ = sendable(t.Messages())
 	}
-	if len(completed.Messages) == 0 {
-		completed.Messages = []Message{{Role: RoleUser, Content: Text(run.Instruction)}}
-	}
-	final := completed.FinalResponse
-	if strings.TrimSpace(final) == "" {
-		final = NoFinalResponse
-	}
-	completed.Messages = append(slices.Clone(completed.Messages), Message{Role: RoleAssistant, Content: Text(final)})
-	return &completed, problems
+	return append(slices.Clone(messages), Message{Role: RoleAssistant, Content: Text(r.FinalResponse)}), problems
 }
 
 // appendMember adds a member unless it cannot be written as valid JSON; a marshal method may fail, panic, or write raw

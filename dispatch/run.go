@@ -37,7 +37,7 @@ type Run struct {
 	// token where the body has it.
 	Envelope json.RawMessage
 
-	numbers *atomic.Int64 // of the ids that transcripts make
+	transcript *Transcript
 }
 
 // set takes over what the envelope says.
@@ -45,7 +45,7 @@ func (r *Run) set(e *envelope, body []byte, client *proxy.Client) {
 	*r = Run{
 		TaskID: e.taskID, RunID: e.runID, AgentID: e.agentID, TokenJTI: e.tokenJTI, Proxy: client,
 		Instruction: e.task.instruction, Input: e.task.input, Messages: e.task.messages,
-		SessionID: e.task.sessionID, TurnID: e.task.turnID, Envelope: body, numbers: r.numbers,
+		SessionID: e.task.sessionID, TurnID: e.task.turnID, Envelope: body, transcript: r.transcript,
 	}
 	if r.Instruction == "" {
 		r.Instruction = e.task.latest
@@ -57,7 +57,7 @@ func (r *Run) set(e *envelope, body []byte, client *proxy.Client) {
 		r.Messages = nil
 	}
 	if r.Instruction == "" && r.Messages != nil {
-		if rows, err := r.History(); err == nil && len(rows) > 0 && rows[len(rows)-1].Role == RoleUser {
+		if rows, err := r.replayed(); err == nil && len(rows) > 0 && rows[len(rows)-1].Role == RoleUser {
 			r.Instruction = rows[len(rows)-1].Content.String()
 		}
 	}
@@ -73,9 +73,49 @@ func (r *Run) DecodeInput(v any) error {
 	return nil
 }
 
-// History decodes [Run.Messages]. Rows may have the flat or the nested form of tool calls. Its error is an [*Error] with
+// Transcript returns the recording of the run, which the handler has made from its start, and has the handler send it: with
+// the response of the agent if that has nil Messages, and with the timeout response or the failure response.
+//
+//	transcript := run.Transcript()
+//	…
+//	return transcript.Response("The refund has been issued."), nil
+//
+// A Run that was not made by this package has an empty transcript.
+func (r *Run) Transcript() *Transcript {
+	t := r.recording()
+	t.ask()
+	return t
+}
+
+func (r *Run) recording() *Transcript {
+	if r.transcript == nil {
+		r.transcript = &Transcript{run: r, numbers: new(atomic.Int64)}
+	}
+	return r.transcript
+}
+
+// History returns the conversation so far in one form, for a model: the rows of [Run.Messages], and then the present prompt
+// as a user message, unless it is the last row already. Tool calls may have the flat or the nested form; arguments are
+// objects where they are objects, also if the row holds them as a JSON-encoded string. Its error is an [*Error] with
 // [CodeInput].
 func (r *Run) History() ([]Message, error) {
+	messages, err := r.replayed()
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range messages {
+		for i, c := range m.ToolCalls {
+			m.ToolCalls[i].Arguments = objectArguments(c.Arguments)
+		}
+	}
+	if n := len(messages); r.Instruction != "" && (n == 0 || messages[n-1].Role != RoleUser || messages[n-1].Content.String() != r.Instruction) {
+		messages = append(messages, Message{Role: RoleUser, Content: Text(r.Instruction)})
+	}
+	return messages, nil
+}
+
+// replayed decodes the replayed messages.
+func (r *Run) replayed() ([]Message, error) {
 	if r.Messages == nil {
 		return nil, nil
 	}
@@ -84,4 +124,19 @@ func (r *Run) History() ([]Message, error) {
 		return nil, &Error{Code: CodeInput, Message: "the replayed messages cannot be read", Err: err}
 	}
 	return messages, nil
+}
+
+// objectArguments returns arguments that a JSON-encoded string holds as an object, and others as they are.
+func objectArguments(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("{}")
+	}
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		return raw
+	}
+	if object := json.RawMessage(text); Content(object).kind() == '{' && json.Valid(object) {
+		return object
+	}
+	return raw
 }

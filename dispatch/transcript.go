@@ -1,11 +1,14 @@
 package dispatch
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
+	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"unicode/utf8"
@@ -13,67 +16,119 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// Transcript collects the messages of a run while the agent works, for the platform's trace and for registrations that
-// require a gradeable transcript. Begin one with [Run.Record]; it is safe for concurrent use.
+// A Transcript is the recording of a run: the user's instruction, the tool calls that went through the run's proxy with
+// their results, and the messages that the agent adds. [Run.Transcript] returns it. It is safe for concurrent use.
+//
+// Calls are recorded from the start of the run, failures as the model should see them. Calls of one actor that begin
+// before any of them has ended form one assistant message. The calls keep the model's ids if the agent passes them with
+// [proxy.WithCallID]; other ids are made, unique within the session.
+//
+// An agent may add its whole conversation. A message that it adds replaces what was recorded of the same calls: an
+// assistant message replaces the recorded calls of the same ids, or without [proxy.WithCallID] of the same tools and
+// arguments; a tool message replaces the recorded result.
+//
+// The transcript has at most 1 MiB of JSON and 1,000 messages; what comes later is left out, see [Transcript.Dropped].
+// Of recorded calls, and of what Say and Think add, it keeps 64 KiB of each text, and no arguments of more.
 type Transcript struct {
+	run     *Run
+	numbers *atomic.Int64 // of the ids that were made; shared by the dispatches of a run token
+
 	mu       sync.Mutex
-	messages []Message
-	numbers  *atomic.Int64
+	asked    bool // the agent has called Run.Transcript
+	rows     []*row
+	calls    []*call
+	ids      map[string]bool // of calls and their answers
+	size     int             // of the rows, as JSON
+	messages int             // in the rows
+	full     bool
 	dropped  int
+	metadata *Metadata
 }
 
-// Bounds of a transcript: tool results are shown in a trace, where more than this serves nobody.
+// Bounds of a transcript. A trace shows it; more than this does not help a reader.
 const (
+	maxTranscript         = 1 << 20
 	maxTranscriptText     = 64 << 10
 	maxTranscriptMessages = 1000
+	maxTranscriptName     = 256
+
+	// maxTranscriptRows leaves room for the instruction and the final response.
+	maxTranscriptRows = maxTranscript - 2*(maxTranscriptText+100)
 )
 
-// Record begins a transcript with the user's instruction. From now on every call through run.Proxy, and through clients
-// derived from it, is in the transcript: an assistant message with the call and a tool message with the result, the
-// failures as the model should see them. Call it once, before run.Proxy is used or passed on.
-//
-//	transcript := run.Record()
-//	…
-//	return transcript.Response("The refund has been issued."), nil
-//
-// Texts of more than 64 KiB are cut off, arguments of more are left out, and after 1,000 messages only the last word is
-// added.
-func (r *Run) Record() *Transcript {
-	t := &Transcript{numbers: r.numbers}
-	t.Add(Message{Role: RoleUser, Content: Text(r.Instruction)})
-	r.Proxy = r.Proxy.Observe(t)
-	return t
+// row is a message of the agent, or a group of recorded calls.
+type row struct {
+	added   bool
+	message Message // if added
+	calls   []*call // if added, those of message.ToolCalls
+	actor   string
+	ended   bool // a call of the group has ended
 }
 
-// Add adds messages as they are.
+// call is one tool call: recorded, told by a message of the agent, or both.
+type call struct {
+	id, modelID string
+	tool        string
+	arguments   json.RawMessage
+	content     Content // of the recorded result
+	size        int     // of what was recorded, as JSON
+	group       *row    // of the recorded call
+	recorded    bool
+	done        bool
+	told        bool // an added assistant message holds the call
+	answered    bool // an added tool message holds the result
+}
+
+// Add adds messages as they are. They must not be changed afterwards.
 func (t *Transcript) Add(messages ...Message) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.add(messages...)
-}
-
-func (t *Transcript) add(messages ...Message) {
-	if len(t.messages)+len(messages) > maxTranscriptMessages {
-		t.dropped += len(messages)
-		return
+	for _, m := range messages {
+		if !t.admit(messageSize(m), 1) {
+			t.dropped++
+			continue
+		}
+		r := &row{added: true, message: m}
+		t.rows = append(t.rows, r)
+		for _, c := range m.ToolCalls {
+			r.calls = append(r.calls, t.tell(c))
+		}
+		if m.Role == RoleTool {
+			t.answer(m.ToolCallID)
+		}
 	}
-	t.messages = append(t.messages, messages...)
 }
 
 // Say adds an assistant message with text.
-func (t *Transcript) Say(text string) { t.Add(Message{Role: RoleAssistant, Content: Text(text)}) }
+func (t *Transcript) Say(text string) { t.Add(Message{Role: RoleAssistant, Content: cutText(text)}) }
 
 // Think adds a reasoning block, which the trace shows under the assistant's turn.
 func (t *Transcript) Think(text string) {
-	block := append(appendString([]byte(`{"type":"text","text":`), text), '}')
+	block := append(append([]byte(`{"type":"text","text":`), cutText(text)...), '}')
 	t.Add(Message{Role: RoleAssistant, Thinking: []json.RawMessage{block}})
 }
 
-// Messages returns a copy of the transcript so far.
-func (t *Transcript) Messages() []Message {
+// UpdateMetadata calls change with the metadata that responses with the transcript carry, for example to add the tokens of
+// a model's answer. Calls of change do not overlap.
+func (t *Transcript) UpdateMetadata(change func(*Metadata)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.Clone(t.messages)
+	if t.metadata == nil {
+		t.metadata = &Metadata{}
+	}
+	change(t.metadata)
+}
+
+func (t *Transcript) ask() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.asked = true
+}
+
+func (t *Transcript) wasAsked() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.asked
 }
 
 // Dropped returns how many messages did not fit.
@@ -83,43 +138,345 @@ func (t *Transcript) Dropped() int {
 	return t.dropped
 }
 
-// Response returns an answer with the transcript, whose last message is final. It does not change the transcript.
+// Response returns an answer with the transcript, whose last message is final, and with the metadata, if any. It does not
+// change the transcript.
 func (t *Transcript) Response(final string) *Response {
-	return &Response{FinalResponse: final, Messages: append(t.Messages(), Message{Role: RoleAssistant, Content: Text(final)})}
+	r := &Response{FinalResponse: final, Messages: t.Messages(), Metadata: t.metadataCopy()}
+	if n := len(r.Messages); n > 0 {
+		if last := r.Messages[n-1]; last.Role == RoleAssistant && len(last.ToolCalls) == 0 && last.Content.String() == final {
+			return r // the agent has added the model's last message
+		}
+	}
+	r.Messages = append(r.Messages, Message{Role: RoleAssistant, Content: cutText(final)})
+	return r
 }
 
-// CallStart implements [proxy.Observer].
-func (t *Transcript) CallStart(ctx context.Context, _ proxy.CallInfo) context.Context { return ctx }
+// Messages returns the transcript so far. It begins with the user's instruction, which follows leading system messages and
+// is not repeated if the agent has added it. Recorded calls that have not ended are left out.
+func (t *Transcript) Messages() []Message {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	rows := t.rows
+	out := make([]Message, 0, t.messages+2)
+	for len(rows) > 0 && rows[0].added && rows[0].message.Role == RoleSystem {
+		out, rows = append(out, rows[0].message), rows[1:]
+	}
+	if t.run.Instruction != "" && !t.hasInstruction() {
+		out = append(out, Message{Role: RoleUser, Content: cutText(t.run.Instruction)})
+	}
+	for _, r := range rows {
+		out = r.appendTo(out)
+	}
+	return out
+}
 
-// CallEnd implements [proxy.Observer]. Call and result go in together, so that parallel calls stay pairs.
-func (t *Transcript) CallEnd(_ context.Context, end proxy.CallEnd) {
+func (t *Transcript) hasInstruction() bool {
+	return slices.ContainsFunc(t.rows, func(r *row) bool {
+		return r.added && r.message.Role == RoleUser && r.message.Content.String() == t.run.Instruction
+	})
+}
+
+func (t *Transcript) metadataCopy() *Metadata {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.metadata == nil {
+		return nil
+	}
+	m := *t.metadata
+	return &m
+}
+
+// appendTo appends the messages of the row.
+func (r *row) appendTo(out []Message) []Message {
+	if r.added {
+		out = append(out, r.message)
+	} else {
+		m := Message{Role: RoleAssistant}
+		for _, c := range r.calls {
+			if !c.told && c.done {
+				m.ToolCalls = append(m.ToolCalls, ToolCall{ID: c.id, Name: c.tool, Arguments: c.arguments})
+			}
+		}
+		if m.ToolCalls != nil {
+			out = append(out, m)
+		}
+	}
+	for _, c := range r.calls {
+		if c.told == r.added && c.done && !c.answered {
+			out = append(out, Message{Role: RoleTool, ToolCallID: c.id, Content: c.content})
+		}
+	}
+	return out
+}
+
+// The rest of this section needs t.mu.
+
+// admit reports whether a message of n bytes fits, and counts it. After the first that does not fit none does, so that no
+// answer arrives without its call.
+func (t *Transcript) admit(n, messages int) bool {
+	if t.full || t.size+n > maxTranscriptRows || t.messages+messages > maxTranscriptMessages {
+		t.full = true
+		return false
+	}
+	t.size += n
+	t.messages += messages
+	return true
+}
+
+// tell finds the recorded call of a call in an added message, or makes one that may be recorded later.
+func (t *Transcript) tell(told ToolCall) *call {
+	c := t.find(func(c *call) bool { return !c.told && c.modelID == told.ID && c.modelID != "" && c.tool == told.Name })
+	if c == nil {
+		c = t.find(func(c *call) bool { return !c.told && c.modelID == "" && c.tool == told.Name && c.id == told.ID })
+	}
+	if c == nil {
+		c = t.find(func(c *call) bool {
+			return !c.told && c.modelID == "" && c.tool == told.Name && equalArguments(c.arguments, told.Arguments)
+		})
+	}
+	if c == nil {
+		if other := t.find(func(c *call) bool { return !c.told && c.id == told.ID }); other != nil { // of another tool
+			other.id = t.newID()
+		}
+		c = &call{tool: told.Name, arguments: told.Arguments}
+		t.calls = append(t.calls, c)
+	} else {
+		t.size -= c.size - len(c.content)
+		c.size = len(c.content)
+		t.messages--
+	}
+	c.id, c.told = told.ID, true
+	t.use(told.ID)
+	return c
+}
+
+// answer marks the call that an added tool message answers.
+func (t *Transcript) answer(id string) {
+	t.use(id)
+	matches := func(c *call) bool { return !c.answered && (c.id == id || c.modelID == id && id != "") }
+	c := t.findLast(func(c *call) bool { return c.told && matches(c) })
+	if c == nil {
+		if c = t.find(matches); c == nil {
+			return
+		}
+	}
+	if c.done {
+		t.size -= len(c.content)
+		t.messages--
+	}
+	c.answered, c.content = true, nil
+}
+
+func (t *Transcript) find(ok func(*call) bool) *call {
+	for _, c := range t.calls {
+		if ok(c) {
+			return c
+		}
+	}
+	return nil
+}
+
+func (t *Transcript) findLast(ok func(*call) bool) *call {
+	for _, c := range slices.Backward(t.calls) {
+		if ok(c) {
+			return c
+		}
+	}
+	return nil
+}
+
+func (t *Transcript) use(id string) {
+	if t.ids == nil {
+		t.ids = map[string]bool{}
+	}
+	t.ids[id] = true
+}
+
+// newID makes an id that is not used in the session: neither here, nor in an earlier turn that this handler served, nor in
+// the replayed messages of one that it did not.
+func (t *Transcript) newID() string {
+	for {
+		id := "call_" + strconv.FormatInt(t.numbers.Add(1), 10)
+		if !t.ids[id] && !bytes.Contains(t.run.Messages, []byte(strconv.Quote(id))) {
+			t.use(id)
+			return id
+		}
+	}
+}
+
+// begin records that a call begins. It returns nil if the transcript is full.
+func (t *Transcript) begin(info proxy.CallInfo) *call {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	tool := cmp.Or(info.Tool, "(no name)") // a model may leave it out
+	if len(tool) > maxTranscriptName {
+		tool = cut(tool, maxTranscriptName)
+	}
+	if info.CallID != "" {
+		c := t.findLast(func(c *call) bool {
+			return c.told && !c.recorded && !c.answered && c.id == info.CallID && c.tool == tool
+		})
+		if c != nil {
+			c.recorded = true
+			return c
+		}
+	}
+	c := &call{modelID: info.CallID, tool: tool, recorded: true}
+	if len(c.modelID) > maxTranscriptName {
+		c.modelID = ""
+	}
+	c.size = quotedLen(tool) + max(quotedLen(c.modelID), 30) + 80
+	if !t.admit(c.size, 2) {
+		t.dropped += 2
+		return nil
+	}
+	if c.modelID != "" && !t.ids[c.modelID] {
+		c.id = c.modelID
+		t.use(c.id)
+	} else {
+		c.id = t.newID()
+	}
+	t.calls = append(t.calls, c)
+	for _, r := range slices.Backward(t.rows) {
+		if r.added || r.ended {
+			break
+		}
+		if r.actor == info.Actor {
+			c.group = r
+			break
+		}
+	}
+	if c.group == nil {
+		c.group = &row{actor: info.Actor}
+		t.rows = append(t.rows, c.group)
+	}
+	c.group.calls = append(c.group.calls, c)
+	return c
+}
+
+// end records the result of a call.
+func (t *Transcript) end(c *call, end proxy.CallEnd) {
 	result := json.RawMessage(nil)
 	if end.Err != nil {
 		result = proxy.ToolResult(end.Err)
 	} else {
 		result = end.Result.Response
 	}
-	arguments := end.Arguments
-	if len(arguments) > maxTranscriptText {
-		arguments = nil
-	}
+	content := cutText(string(result))
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	id := fmt.Sprintf("call_%d", t.numbers.Add(1))
-	tool := cmp.Or(end.Tool, "(no name)") // a model may leave it out, and a call without a name would cost the transcript
-	t.add(
-		Message{Role: RoleAssistant, ToolCalls: []ToolCall{{ID: id, Name: tool, Arguments: slices.Clone(arguments)}}},
-		Message{Role: RoleTool, ToolCallID: id, Content: Text(cutText(string(result)))},
-	)
+	if c.group != nil {
+		c.group.ended = true
+	}
+	if !c.told && c.modelID == "" {
+		if told := t.find(func(o *call) bool {
+			return o.told && !o.recorded && !o.answered && o.tool == c.tool && equalArguments(o.arguments, end.Arguments)
+		}); told != nil { // the agent has added the model's message, and passes no ids
+			c.group.calls = slices.DeleteFunc(c.group.calls, func(o *call) bool { return o == c })
+			t.calls = slices.DeleteFunc(t.calls, func(o *call) bool { return o == c })
+			t.size -= c.size
+			t.messages--
+			c, told.recorded, told.size = told, true, 0
+		}
+	}
+	c.done = true
+	if !c.told && len(end.Arguments) <= maxTranscriptText && t.admit(len(end.Arguments), 0) {
+		c.arguments = end.Arguments
+		c.size += len(end.Arguments)
+	}
+	if c.answered {
+		return
+	}
+	if !t.admit(len(content), 0) {
+		content = Text("…")
+	}
+	c.content = content
+	c.size += len(content)
 }
 
-func cutText(s string) string {
-	if len(s) <= maxTranscriptText {
+// recorder is the observer of a run's calls: of the transcript, and of the options' observer before it.
+type recorder struct {
+	transcript Transcript
+	user       proxy.Observer // nil for none
+}
+
+type callKey struct{}
+
+// CallStart implements [proxy.Observer].
+func (r *recorder) CallStart(ctx context.Context, info proxy.CallInfo) context.Context {
+	if r.user != nil {
+		ctx = r.user.CallStart(ctx, info)
+	}
+	if c := r.transcript.begin(info); c != nil {
+		ctx = context.WithValue(ctx, callKey{}, c)
+	}
+	return ctx
+}
+
+// CallEnd implements [proxy.Observer].
+func (r *recorder) CallEnd(ctx context.Context, end proxy.CallEnd) {
+	if r.user != nil {
+		r.user.CallEnd(ctx, end)
+	}
+	if c, ok := ctx.Value(callKey{}).(*call); ok {
+		r.transcript.end(c, end)
+	}
+}
+
+func messageSize(m Message) int {
+	n := 80 + len(m.Content) + quotedLen(m.ToolCallID)
+	for _, c := range m.ToolCalls {
+		n += 40 + quotedLen(c.ID) + quotedLen(c.Name) + len(c.Arguments)
+	}
+	for _, block := range m.Thinking {
+		n += len(block) + 1
+	}
+	return n
+}
+
+// quotedLen is an upper bound of the length of s as a JSON string.
+func quotedLen(s string) int {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+			return 6*len(s) + 2
+		}
+	}
+	return len(s) + 2
+}
+
+// cutText returns s as content of at most maxTranscriptText bytes of JSON.
+func cutText(s string) Content {
+	limit := maxTranscriptText - 2
+	for {
+		content := Text(cut(s, limit))
+		if len(content) <= maxTranscriptText {
+			return content
+		}
+		limit = limit * maxTranscriptText / len(content) // what has to be escaped takes more
+	}
+}
+
+// cut returns at most n bytes of s, with an ellipsis if it is longer.
+func cut(s string, n int) string {
+	if len(s) <= n {
 		return s
 	}
-	end := maxTranscriptText - len("…")
-	for !utf8.RuneStart(s[end]) {
+	end := n - len("…")
+	for end > 0 && !utf8.RuneStart(s[end]) {
 		end--
 	}
 	return s[:end] + "…"
+}
+
+// equalArguments reports whether a recorded call and a call of the model have the same arguments.
+func equalArguments(a, b json.RawMessage) bool {
+	x, okX := decodeArguments(a)
+	y, okY := decodeArguments(b)
+	return okX && okY && reflect.DeepEqual(x, y)
+}
+
+func decodeArguments(raw json.RawMessage) (v map[string]any, ok bool) {
+	dec := json.NewDecoder(strings.NewReader(string(objectArguments(raw))))
+	dec.UseNumber()
+	return v, dec.Decode(&v) == nil
 }

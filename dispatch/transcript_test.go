@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/toolwire/toolwire/dispatch"
@@ -31,7 +30,7 @@ func tools(o *dispatch.Options) {
 
 func TestTranscript(t *testing.T) {
 	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		transcript := run.Record()
+		transcript := run.Transcript()
 		transcript.Think("I should look the order up.")
 		_, _ = run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"})
 		_, _ = run.Proxy.As("sub").Call(ctx, "refund_order", nil)
@@ -52,38 +51,9 @@ func TestTranscript(t *testing.T) {
 	}
 }
 
-func TestTranscriptOfParallelCallsAndItsBounds(t *testing.T) {
-	var transcript *dispatch.Transcript
-	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		transcript = run.Record()
-		var group sync.WaitGroup
-		for i := range 50 {
-			group.Go(func() { _, _ = run.Proxy.Call(ctx, "get_order", map[string]int{"n": i}) })
-		}
-		group.Wait()
-		_, _ = run.Proxy.Call(ctx, "big", map[string]string{"x": strings.Repeat("x", 70_000)})
-		messages := transcript.Messages()
-		if last := messages[len(messages)-1]; len(last.Content) > 70_000 || !strings.HasSuffix(last.Content.String(), "é…") {
-			t.Errorf("a tool message of %d bytes", len(last.Content))
-		}
-		if call := messages[len(messages)-2]; call.ToolCalls[0].Arguments != nil {
-			t.Errorf("arguments of %d bytes", len(call.ToolCalls[0].Arguments))
-		}
-		for range 2000 {
-			transcript.Say("more")
-		}
-		return transcript.Response("Done."), nil
-	}, tools)
-	w := post(h, seedBody, nil)
-	verdict := dispatch.CheckResponse(w.Body.Bytes())
-	if !verdict.Gradeable || len(verdict.Problems) > 0 || len(verdict.Messages) != 1001 || transcript.Dropped() != 2000-(1000-103) {
-		t.Errorf("problems %v, %d messages, %d dropped", verdict.Problems, len(verdict.Messages), transcript.Dropped())
-	}
-}
-
 func TestTranscriptOfACallWithoutAName(t *testing.T) {
 	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		transcript := run.Record()
+		transcript := run.Transcript()
 		_, _ = run.Proxy.Call(ctx, "", nil)
 		return transcript.Response("Done."), nil
 	}, tools)
@@ -202,9 +172,9 @@ func TestHarnessVariant(t *testing.T) {
 	}
 }
 
-func ExampleRun_Record() {
+func ExampleRun_Transcript() {
 	h, err := dispatch.New(func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		transcript := run.Record()
+		transcript := run.Transcript()
 		if _, err := run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"}); err != nil {
 			return nil, err
 		}

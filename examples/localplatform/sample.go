@@ -106,7 +106,7 @@ func supervise(ctx context.Context, run *dispatch.Run) (*dispatch.Response, erro
 	if err := run.DecodeInput(&input); err != nil {
 		return nil, err
 	}
-	notes := run.Record()
+	notes := run.Transcript()
 	supervisor := run.Proxy.As("supervisor")
 	supervisor.TryTrace(ctx, proxy.EventSystemPrompt, map[string]string{"text": "You look after the customers of a small shop. Check before you pay."})
 

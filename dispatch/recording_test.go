@@ -1,0 +1,456 @@
+package dispatch_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// slow answers a tool call with its arguments, after the seconds in the member wait.
+func slow(o *dispatch.Options) {
+	o.Proxy = &proxy.Options{AttemptTimeout: time.Hour, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		body, _ := io.ReadAll(r.Body)
+		var args struct{ Wait float64 }
+		_ = json.Unmarshal(body, &args)
+		select {
+		case <-time.After(time.Duration(args.Wait * float64(time.Second))):
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"response":` + string(body) + `}`))}, nil
+	})}
+}
+
+// sentMessages returns the messages of an answer as JSON, without the user's instruction and the final response.
+func sentMessages(t testing.TB, body []byte) string {
+	t.Helper()
+	var answer struct{ Messages []json.RawMessage }
+	if err := json.Unmarshal(body, &answer); err != nil || len(answer.Messages) < 2 {
+		t.Fatalf("%s: %v", body, err)
+	}
+	if verdict := dispatch.CheckResponse(body); len(verdict.Problems) > 0 {
+		t.Errorf("problems %v", verdict.Problems)
+	}
+	var rows []string
+	for _, m := range answer.Messages[1 : len(answer.Messages)-1] {
+		rows = append(rows, string(m))
+	}
+	return strings.Join(rows, "\n")
+}
+
+// in runs an agent in a bubble, where calls take the time that they say, and returns the messages that were sent.
+func in(t *testing.T, agent func(ctx context.Context, run *dispatch.Run)) (rows string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			agent(ctx, run)
+			return run.Transcript().Response("Done."), nil
+		}, slow)
+		rows = sentMessages(t, post(h, seedBody, nil).Body.Bytes())
+	})
+	return rows
+}
+
+func TestTranscriptGroupsParallelCalls(t *testing.T) {
+	got := in(t, func(ctx context.Context, run *dispatch.Run) {
+		both := func(c *proxy.Client, id string) {
+			var group sync.WaitGroup
+			for i, wait := range []string{`{"wait":3}`, `{"wait":1}`} {
+				group.Go(func() {
+					time.Sleep(time.Duration(i) * time.Millisecond) // so that the order is known
+					_, _ = c.Call(proxy.WithCallID(ctx, id), "get_order", json.RawMessage(wait))
+				})
+			}
+			group.Wait()
+		}
+		both(run.Proxy, "")
+		_, _ = run.Proxy.Call(proxy.WithCallID(ctx, "toolu_1"), "refund_order", nil)
+		run.Transcript().Say("Now both.")
+		var group sync.WaitGroup
+		group.Go(func() { both(run.Proxy.As("a"), "") })
+		group.Go(func() { time.Sleep(time.Microsecond); both(run.Proxy.As("b"), "") })
+		group.Wait()
+	})
+	call := func(n int, args string) string {
+		return fmt.Sprintf(`{"id":"call_%d","name":"get_order","arguments":%s}`, n, args)
+	}
+	row := func(calls ...string) string {
+		return `{"role":"assistant","tool_calls":[` + strings.Join(calls, ",") + `]}`
+	}
+	answer := func(id, content string) string {
+		return fmt.Sprintf(`{"role":"tool","content":%q,"tool_call_id":%q}`, content, id)
+	}
+	want := strings.Join([]string{
+		row(call(1, `{"wait":3}`), call(2, `{"wait":1}`)), answer("call_1", `{"wait":3}`), answer("call_2", `{"wait":1}`),
+		row(`{"id":"toolu_1","name":"refund_order","arguments":{}}`), answer("toolu_1", `{}`),
+		`{"role":"assistant","content":"Now both."}`,
+		row(call(3, `{"wait":3}`), call(5, `{"wait":1}`)), answer("call_3", `{"wait":3}`), answer("call_5", `{"wait":1}`),
+		row(call(4, `{"wait":3}`), call(6, `{"wait":1}`)), answer("call_4", `{"wait":3}`), answer("call_6", `{"wait":1}`),
+	}, "\n")
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A conversation of two turns, as a model has it. Whatever of it the agent adds, and when, each call is sent once, in the
+// model's grouping.
+func TestTranscriptIsNeverDoubled(t *testing.T) {
+	for _, ids := range [][]string{{"toolu_1", "toolu_2", "toolu_3"}, {"c", "d", "c"}, {"call_1", "call_2", "call_3"}} {
+		first := dispatch.Message{Role: "assistant", Content: dispatch.Text("Both."), ToolCalls: []dispatch.ToolCall{
+			call(ids[0], "get_order", `{"wait": 2}`), call(ids[1], "get_order", `"{\"wait\":1}"`),
+		}}
+		second := dispatch.Message{Role: "assistant", Thinking: []json.RawMessage{[]byte(`{"text":"hm"}`)}, ToolCalls: []dispatch.ToolCall{call(ids[2], "get_order", `{"wait":2}`)}}
+		want := `{"role":"assistant","content":"Both.","tool_calls":[{"id":"` + ids[0] + `","name":"get_order","arguments":{"wait":2}},{"id":"` + ids[1] + `","name":"get_order","arguments":"{\"wait\":1}"}]}
+{"role":"tool","content":"{\"wait\":2}","tool_call_id":"` + ids[0] + `"}
+{"role":"tool","content":"{\"wait\":1}","tool_call_id":"` + ids[1] + `"}
+{"role":"assistant","tool_calls":[{"id":"` + ids[2] + `","name":"get_order","arguments":{"wait":2}}],"thinking":[{"text":"hm"}]}
+{"role":"tool","content":"{\"wait\":2}","tool_call_id":"` + ids[2] + `"}`
+		for _, withIDs := range []bool{true, false} {
+			do := func(ctx context.Context, run *dispatch.Run, m dispatch.Message) {
+				var group sync.WaitGroup
+				for i, c := range m.ToolCalls {
+					ctx := ctx
+					if withIDs {
+						ctx = proxy.WithCallID(ctx, c.ID)
+					}
+					group.Go(func() {
+						time.Sleep(time.Duration(i) * time.Millisecond)
+						_, _ = run.Proxy.Call(ctx, c.Name, json.RawMessage([]string{`{"wait":2}`, `{"wait":1}`}[i]))
+					})
+				}
+				group.Wait()
+			}
+			results := func(m dispatch.Message) (rows []dispatch.Message) {
+				for i, c := range m.ToolCalls {
+					rows = append(rows, result(c.ID, []string{`"{\"wait\":2}"`, `"{\"wait\":1}"`}[i]))
+				}
+				return rows
+			}
+			for name, agent := range map[string]func(context.Context, *dispatch.Run){
+				"the messages before the calls": func(ctx context.Context, run *dispatch.Run) {
+					run.Transcript().Add(first)
+					do(ctx, run, first)
+					run.Transcript().Add(second)
+					do(ctx, run, second)
+				},
+				"the messages after the calls": func(ctx context.Context, run *dispatch.Run) {
+					do(ctx, run, first)
+					run.Transcript().Add(first)
+					do(ctx, run, second)
+					run.Transcript().Add(second)
+				},
+				"messages and results, as they come": func(ctx context.Context, run *dispatch.Run) {
+					run.Transcript().Add(first)
+					do(ctx, run, first)
+					run.Transcript().Add(results(first)...)
+					run.Transcript().Add(second)
+					do(ctx, run, second)
+					run.Transcript().Add(results(second)...)
+				},
+				"the whole conversation at the end": func(ctx context.Context, run *dispatch.Run) {
+					do(ctx, run, first)
+					do(ctx, run, second)
+					t := run.Transcript()
+					t.Add(dispatch.Message{Role: "user", Content: dispatch.Text(run.Instruction)}, first)
+					t.Add(results(first)...)
+					t.Add(second)
+					t.Add(results(second)...)
+					t.Add(dispatch.Message{Role: "assistant", Content: dispatch.Text("Done.")})
+				},
+			} {
+				t.Run(fmt.Sprintf("%s/%s/ids %t", name, strings.Join(ids, ","), withIDs), func(t *testing.T) {
+					if got := in(t, agent); got != want {
+						t.Errorf("got\n%s\nwant\n%s", got, want)
+					}
+				})
+			}
+		}
+	}
+}
+
+// Messages of tools that do not go through the proxy stay as they are, beside recorded calls whose ids would be the same.
+func TestTranscriptOfLocalTools(t *testing.T) {
+	got := in(t, func(ctx context.Context, run *dispatch.Run) {
+		_, _ = run.Proxy.Call(ctx, "get_order", nil)
+		run.Transcript().Add(calling(call("call_1", "local", "{}")), result("call_1", `"here"`))
+		_, _ = run.Proxy.Call(ctx, "get_order", nil)
+	})
+	want := `{"role":"assistant","tool_calls":[{"id":"call_2","name":"get_order","arguments":{}}]}
+{"role":"tool","content":"{}","tool_call_id":"call_2"}
+{"role":"assistant","tool_calls":[{"id":"call_1","name":"local","arguments":{}}]}
+{"role":"tool","content":"here","tool_call_id":"call_1"}
+{"role":"assistant","tool_calls":[{"id":"call_3","name":"get_order","arguments":{}}]}
+{"role":"tool","content":"{}","tool_call_id":"call_3"}`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestTranscriptBeginsWithTheInstruction(t *testing.T) {
+	system := dispatch.Message{Role: "system", Content: dispatch.Text("Be brief.")}
+	h := newHandler(t, func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		run.Transcript().Add(system)
+		return run.Transcript().Response("Done."), nil
+	})
+	wantAnswer(t, post(h, `{"input":{"user_instruction":"hi"}}`, nil), 200,
+		`{"final_response":"Done.","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"hi"},{"role":"assistant","content":"Done."}]}`)
+}
+
+// Which answers have the transcript.
+func TestWhenTheTranscriptIsSent(t *testing.T) {
+	recorded := `{"role":"user","content":"hi"},{"role":"assistant","tool_calls":[{"id":"call_1","name":"get_order","arguments":{}}]},{"role":"tool","content":"{}","tool_call_id":"call_1"}`
+	said := func(text string) string {
+		return `{"final_response":"` + text + `","messages":[` + recorded + `,{"role":"assistant","content":"` + text + `"}]}`
+	}
+	answer := func(messages []dispatch.Message) func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+		return func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+			return &dispatch.Response{FinalResponse: "x", Messages: messages}, nil
+		}
+	}
+	send := func(o *dispatch.Options) { o.SendTranscript = true }
+	for _, tt := range []struct {
+		name  string
+		opts  func(*dispatch.Options)
+		agent func(context.Context, *dispatch.Run) (*dispatch.Response, error) // after one call
+		want  string
+	}{
+		{"not asked for", nil, answer(nil), `{"final_response":"x"}`},
+		{"asked for", nil, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			run.Transcript()
+			return answer(nil)(ctx, run)
+		}, said("x")},
+		{"option", send, answer(nil), said("x")},
+		{"option, no messages", send, answer([]dispatch.Message{}), `{"final_response":"x"}`},
+		{"option, own messages", send, answer([]dispatch.Message{{Role: "user", Content: dispatch.Text("a")}}), `{"final_response":"x","messages":[{"role":"user","content":"a"}]}`},
+		{"option, nil response", send, func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return nil, nil }, said("(no final response)")},
+		{"metadata", nil, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			for range 2 {
+				run.Transcript().UpdateMetadata(func(m *dispatch.Metadata) { m.Model = "m"; m.TotalInputTokens += 5 })
+			}
+			return run.Transcript().Response("x"), nil
+		}, strings.TrimSuffix(said("x"), "}") + `,"metadata":{"model":"m","total_input_tokens":10}}`},
+		{"own metadata", nil, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			run.Transcript().UpdateMetadata(func(m *dispatch.Metadata) { m.Model = "m" })
+			return &dispatch.Response{FinalResponse: "x", Messages: []dispatch.Message{}, Metadata: &dispatch.Metadata{Model: "n"}}, nil
+		}, `{"final_response":"x","metadata":{"model":"n"}}`},
+		{
+			"failure response", func(o *dispatch.Options) {
+				o.FailureResponse = func(*dispatch.Run, *dispatch.Error) *dispatch.Response {
+					return &dispatch.Response{FinalResponse: "failed"}
+				}
+			}, func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return nil, errors.New("x") }, said("failed"),
+		},
+		{
+			"failure response after a panic, by itself", func(o *dispatch.Options) {
+				o.FailureResponse = func(run *dispatch.Run, _ *dispatch.Error) *dispatch.Response {
+					return run.Transcript().Response("failed")
+				}
+			}, func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic("x") }, said("failed"),
+		},
+		{
+			"timeout", nil, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+				_, err := run.Proxy.Call(ctx, "get_order", json.RawMessage(`{"wait":1000}`))
+				return nil, err
+			},
+			`{"final_response":"The agent ran out of time before it had an answer.","messages":[` + recorded +
+				`,{"role":"assistant","tool_calls":[{"id":"call_2","name":"get_order","arguments":{"wait":1000}}]},{"role":"tool","content":"{\"error\":\"tool_call_failed\"}","tool_call_id":"call_2"}` +
+				`,{"role":"assistant","content":"The agent ran out of time before it had an answer."}]}`,
+		},
+		{
+			"timeout while a call is under way", func(o *dispatch.Options) {
+				o.TimeoutResponse = func(*dispatch.Run) *dispatch.Response { return &dispatch.Response{FinalResponse: "late"} }
+			}, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+				run.Transcript().UpdateMetadata(func(m *dispatch.Metadata) { m.Model = "m" })
+				_, err := run.Proxy.Call(context.WithoutCancel(ctx), "get_order", json.RawMessage(`{"wait":301}`))
+				return nil, err
+			},
+			`{"final_response":"late","messages":[` + recorded + `,{"role":"assistant","content":"late"}],"metadata":{"model":"m"}}`,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				opts := []func(*dispatch.Options){slow}
+				if tt.opts != nil {
+					opts = append(opts, tt.opts)
+				}
+				h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+					_, _ = run.Proxy.Call(ctx, "get_order", nil)
+					return tt.agent(ctx, run)
+				}, opts...)
+				wantAnswer(t, post(h, `{"input":{"user_instruction":"hi"}}`, nil), 200, tt.want)
+				time.Sleep(time.Hour)
+			})
+		})
+	}
+}
+
+// The transcript is at most 1 MiB of JSON, whatever has to be escaped in it, and its calls stay pairs.
+func TestTranscriptBounds(t *testing.T) {
+	for name, agent := range map[string]func(context.Context, *dispatch.Run, *dispatch.Transcript){
+		"results": func(ctx context.Context, run *dispatch.Run, _ *dispatch.Transcript) {
+			for range 50 {
+				_, _ = run.Proxy.Call(ctx, "big", nil)
+			}
+		},
+		"arguments": func(ctx context.Context, run *dispatch.Run, _ *dispatch.Transcript) {
+			for range 50 {
+				_, _ = run.Proxy.Call(ctx, "get_order", map[string]string{"x": strings.Repeat("x", 60_000)})
+			}
+		},
+		"control characters": func(_ context.Context, _ *dispatch.Run, t *dispatch.Transcript) {
+			for range 50 {
+				t.Say(strings.Repeat("\x01", 100_000))
+				t.Think(strings.Repeat("\"", 100_000))
+			}
+		},
+		"messages": func(_ context.Context, _ *dispatch.Run, t *dispatch.Transcript) {
+			for range 50 {
+				t.Add(dispatch.Message{Role: "user", Content: dispatch.Text(strings.Repeat("x", 100_000))})
+			}
+		},
+		"many": func(ctx context.Context, run *dispatch.Run, t *dispatch.Transcript) {
+			for range 55 {
+				_, _ = run.Proxy.Call(ctx, "get_order", nil)
+			}
+			for range 2000 {
+				t.Say("more")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dropped := 0
+			h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+				agent(ctx, run, run.Transcript())
+				dropped = run.Transcript().Dropped()
+				return run.Transcript().Response(strings.Repeat("y", 100_000)), nil
+			}, tools)
+			body := post(h, `{"input":{"user_instruction":"`+strings.Repeat("z", 100_000)+`"}}`, nil).Body.Bytes()
+			var answer struct{ Messages json.RawMessage }
+			if err := json.Unmarshal(body, &answer); err != nil {
+				t.Fatal(err)
+			}
+			if n := len(answer.Messages); n > 1<<20 || name != "many" && n < 800_000 {
+				t.Errorf("%d bytes of messages", n)
+			}
+			var rows []dispatch.Message
+			if err := json.Unmarshal(answer.Messages, &rows); err != nil || len(rows) > 1002 || dropped == 0 {
+				t.Errorf("%d rows, %d dropped, %v", len(rows), dropped, err)
+			}
+			if found := dispatch.CheckMessages(rows); len(found) > 0 {
+				t.Errorf("problems %v", found[0])
+			}
+			open := 0
+			for _, m := range rows {
+				open += len(m.ToolCalls)
+				if m.Role == dispatch.RoleTool {
+					open--
+				}
+			}
+			if open != 0 {
+				t.Errorf("%d calls have no answer", open)
+			}
+			if last := rows[len(rows)-1]; last.Role != dispatch.RoleAssistant || !strings.HasSuffix(last.Content.String(), "y…") {
+				t.Errorf("the last message is the %s's", last.Role)
+			}
+		})
+	}
+}
+
+// The ids of recorded calls are unique in a session: across its turns, and across handlers that serve them.
+func TestCallIDsAreUniqueInASession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		platform := orders(t)
+		agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			for range 2 {
+				_, _ = run.Proxy.Call(ctx, "get_order", nil)
+			}
+			if run.TurnID == "2" {
+				panic("x")
+			}
+			return run.Transcript().Response("Done."), nil
+		}
+		h := newHandler(t, agent, toPlatform(platform))
+		ids := func(h http.Handler, run *proxytest.Run, task string) string {
+			var ids []string
+			for _, m := range dispatch.CheckResponse(dispatchRun(h, run, task).Body.Bytes()).Messages {
+				for _, c := range m.ToolCalls {
+					ids = append(ids, c.ID)
+				}
+			}
+			return strings.Join(ids, " ")
+		}
+		session, other := platform.NewRun(), platform.NewRun()
+		check := func(got, want string) {
+			t.Helper()
+			if got != want {
+				t.Errorf("ids %q, want %q", got, want)
+			}
+		}
+		check(ids(h, session, `,"turn_id":1`), "call_1 call_2")
+		check(ids(h, session, `,"turn_id":2`), "") // panics
+		check(ids(h, session, `,"turn_id":3`), "call_5 call_6")
+		check(ids(h, other, ``), "call_1 call_2")
+		check(ids(newHandler(t, agent, toPlatform(platform)), session, `,"messages":[{"role":"assistant","tool_calls":[{"id":"call_2","name":"get_order","arguments":{}},{"id":"call_3","name":"x","arguments":{}}]}]`), "call_1 call_4")
+
+		// The state of a token is kept for an hour after its last dispatch.
+		time.Sleep(time.Hour - time.Nanosecond)
+		check(ids(h, session, ``), "call_7 call_8")
+		time.Sleep(time.Hour)
+		check(ids(h, session, ``), "call_1 call_2")
+	})
+}
+
+// At most 10,000 tokens that are not in use are remembered; one in use stays.
+func TestHowManyTokensAreRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			if run.Instruction == "" {
+				return nil, errors.New("x")
+			}
+			_, _ = run.Proxy.Call(ctx, "get_order", nil)
+			if run.Instruction == "wait" {
+				time.Sleep(time.Minute)
+			}
+			return run.Transcript().Response("Done."), nil
+		}, slow)
+		id := func(token, instruction string) string {
+			w := post(h, `{"run_token":"`+token+`","input":{"user_instruction":"`+instruction+`"}}`, func(r *http.Request) { r.Header.Del("X-Pipelines-Run-Token") })
+			if messages := dispatch.CheckResponse(w.Body.Bytes()).Messages; len(messages) > 1 {
+				return messages[1].ToolCalls[0].ID
+			}
+			return ""
+		}
+		go id("in-use", "wait")
+		synctest.Wait()
+		id("idle", "x")
+		fill := func(from, to int) {
+			for i := from; i < to; i++ {
+				id(fmt.Sprint("token-", i), "")
+			}
+		}
+		fill(0, 9_998)
+		if got := id("idle", "x"); got != "call_2" {
+			t.Errorf("10,000 tokens: the id is %s", got)
+		}
+		fill(9_998, 19_998)
+		if got := id("idle", "x"); got != "call_1" {
+			t.Errorf("more tokens: the id is %s", got)
+		}
+		if got := id("in-use", "x"); got != "call_2" {
+			t.Errorf("the token in use: the id is %s", got)
+		}
+		time.Sleep(time.Hour)
+	})
+}

@@ -1,0 +1,173 @@
+package dispatch
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+)
+
+// This file is what the handler does to messages before it sends them. What the platform does with messages that arrive is
+// in contract.go.
+
+// Codes of problems that were found, and dealt with, before an answer was sent.
+const (
+	codeRepaired = "messages_repaired"
+	codeRemoved  = "messages_removed"
+)
+
+// sendable returns the messages without anything for which the platform would drop all of them. The package comment lists
+// what it repairs and what it removes; each such place is a Problem. The messages of the agent stay as they are.
+func sendable(messages []Message) ([]Message, []Problem) {
+	if len(CheckMessages(messages)) == 0 && !slices.ContainsFunc(messages, hasBadUTF8) {
+		return messages, nil
+	}
+	s := sender{ids: map[string]bool{}}
+	for _, m := range messages {
+		for _, c := range m.ToolCalls {
+			s.ids[c.ID] = true
+		}
+	}
+	for i, m := range messages {
+		s.at = fmt.Sprintf("/messages/%d", i)
+		s.send(m)
+	}
+	return s.out, s.problems
+}
+
+// sender makes sendable messages, one after the other.
+type sender struct {
+	at       string // JSON Pointer of the message
+	out      []Message
+	problems []Problem
+	ids      map[string]bool // of all tool calls, so that made ids differ
+	made     int
+	calls    map[string]bool // that have been sent
+	open     []string        // ids of calls that have been sent and not answered
+}
+
+func (s *sender) report(code, at, text string) {
+	s.problems = append(s.problems, Problem{Code: code, Pointer: s.at + at, Text: text})
+}
+
+func (s *sender) send(m Message) {
+	switch m.Role {
+	case RoleSystem, RoleUser, RoleAssistant, RoleTool:
+	default:
+		s.report(codeRemoved, "/role", "is not system, user, assistant or tool: the message is not sent")
+		return
+	}
+	if m.Role == RoleTool && !s.answer(&m) {
+		return
+	}
+	s.content(&m)
+	s.thinking(&m)
+	if had := len(m.ToolCalls) > 0; had {
+		s.toolCalls(&m)
+		if len(m.ToolCalls) == 0 && m.Content.kind() == 'n' && len(m.Thinking) == 0 {
+			return // nothing is left of it
+		}
+	}
+	s.out = append(s.out, m)
+}
+
+// answer pairs a tool message with its call. It returns false if there is none.
+func (s *sender) answer(m *Message) bool {
+	if m.ToolCallID == "" {
+		if len(s.open) == 0 {
+			s.report(codeRemoved, "/tool_call_id", "is missing, and no tool call waits for an answer: the message is not sent")
+			return false
+		}
+		m.ToolCallID = s.open[0]
+		s.report(codeRepaired, "/tool_call_id", "was missing: the message answers the first tool call that has no answer")
+	}
+	if !s.calls[m.ToolCallID] {
+		s.report(codeRemoved, "/tool_call_id", "answers no tool call before it: the message is not sent")
+		return false
+	}
+	if i := slices.Index(s.open, m.ToolCallID); i >= 0 {
+		s.open = slices.Delete(s.open, i, i+1)
+	}
+	return true
+}
+
+func (s *sender) content(m *Message) {
+	text := string(m.Content)
+	switch {
+	case !validContent(m.Content):
+		m.Content = Text(text)
+		s.report(codeRepaired, "/content", "was neither a JSON string, a list of parts nor null: it is sent as text; use Text")
+	case !utf8.Valid(m.Content):
+		m.Content = Content(bytes.ToValidUTF8(m.Content, []byte("�")))
+		s.report(codeRepaired, "/content", "was not UTF-8")
+	}
+}
+
+func (s *sender) thinking(m *Message) {
+	for j, block := range m.Thinking {
+		if json.Valid(block) && utf8.Valid(block) {
+			continue
+		}
+		m.Thinking = slices.Clone(m.Thinking)
+		if json.Valid(block) {
+			m.Thinking[j] = bytes.ToValidUTF8(block, []byte("�"))
+		} else {
+			m.Thinking[j] = append(appendString([]byte(`{"type":"text","text":`), string(block)), '}')
+		}
+		s.report(codeRepaired, "/thinking/"+strconv.Itoa(j), "was not JSON in UTF-8: it is sent as text")
+	}
+}
+
+func (s *sender) toolCalls(m *Message) {
+	if m.Role != RoleAssistant {
+		s.report(codeRemoved, "/tool_calls", "belong to assistant messages only: they are not sent")
+		m.ToolCalls = nil
+		return
+	}
+	calls := m.ToolCalls
+	m.ToolCalls = nil
+	for j, c := range calls {
+		at := "/tool_calls/" + strconv.Itoa(j)
+		if c.Name == "" {
+			s.report(codeRemoved, at+"/name", "is missing: the tool call is not sent")
+			continue
+		}
+		if c.ID == "" {
+			c.ID = s.newID()
+			s.report(codeRepaired, at+"/id", "was missing: "+c.ID+" is sent")
+		}
+		switch {
+		case len(c.Arguments) == 0: // written as {}
+		case !validArguments(c.Arguments):
+			c.Arguments = json.RawMessage(Text(string(c.Arguments)))
+			s.report(codeRepaired, at+"/arguments", "were neither an object nor a JSON string: they are sent as a string")
+		case !utf8.Valid(c.Arguments):
+			c.Arguments = bytes.ToValidUTF8(c.Arguments, []byte("�"))
+			s.report(codeRepaired, at+"/arguments", "were not UTF-8")
+		}
+		m.ToolCalls = append(m.ToolCalls, c)
+		if s.calls == nil {
+			s.calls = map[string]bool{}
+		}
+		s.calls[c.ID] = true
+		s.open = append(s.open, c.ID)
+	}
+}
+
+func (s *sender) newID() string {
+	for {
+		s.made++
+		if id := "call_" + strconv.Itoa(s.made); !s.ids[id] {
+			s.ids[id] = true
+			return id
+		}
+	}
+}
+
+func hasBadUTF8(m Message) bool {
+	return !utf8.Valid(m.Content) ||
+		slices.ContainsFunc(m.Thinking, func(block json.RawMessage) bool { return !utf8.Valid(block) }) ||
+		slices.ContainsFunc(m.ToolCalls, func(c ToolCall) bool { return !utf8.Valid(c.Arguments) })
+}

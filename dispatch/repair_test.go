@@ -1,0 +1,201 @@
+package dispatch_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/dispatch"
+)
+
+func call(id, name, arguments string) dispatch.ToolCall {
+	return dispatch.ToolCall{ID: id, Name: name, Arguments: json.RawMessage(arguments)}
+}
+
+func calling(calls ...dispatch.ToolCall) dispatch.Message {
+	return dispatch.Message{Role: dispatch.RoleAssistant, ToolCalls: calls}
+}
+
+func result(id, content string) dispatch.Message {
+	return dispatch.Message{Role: dispatch.RoleTool, ToolCallID: id, Content: dispatch.Content(content)}
+}
+
+// The rows are those of the table in the package comment, in its words and order.
+func TestMalformedMessages(t *testing.T) {
+	good := dispatch.Message{Role: dispatch.RoleUser, Content: dispatch.Text("hi")}
+	const sent = `{"role":"user","content":"hi"}` // of good, which stands in front of every row
+	rows := []struct {
+		row      string
+		messages []dispatch.Message
+		want     string // what is sent after good
+		problems string // codes and pointers
+	}{
+		{
+			"empty arguments", []dispatch.Message{calling(call("1", "f", ""))},
+			`,{"role":"assistant","tool_calls":[{"id":"1","name":"f","arguments":{}}]}`, "",
+		},
+		{
+			"arguments that are unfinished or otherwise not JSON", []dispatch.Message{calling(call("1", "f", `{"order_id":`), call("2", "f", `4521, please`))},
+			`,{"role":"assistant","tool_calls":[{"id":"1","name":"f","arguments":"{\"order_id\":"},{"id":"2","name":"f","arguments":"4521, please"}]}`,
+			"messages_repaired /messages/1/tool_calls/0/arguments,messages_repaired /messages/1/tool_calls/1/arguments",
+		},
+		{
+			"arguments that are a list, a number, a boolean or null",
+			[]dispatch.Message{calling(call("1", "f", `[1]`), call("2", "f", `5`), call("3", "f", `true`), call("4", "f", `null`))},
+			`,{"role":"assistant","tool_calls":[{"id":"1","name":"f","arguments":"[1]"},{"id":"2","name":"f","arguments":"5"},{"id":"3","name":"f","arguments":"true"},{"id":"4","name":"f","arguments":"null"}]}`,
+			"messages_repaired /messages/1/tool_calls/0/arguments,messages_repaired /messages/1/tool_calls/1/arguments,messages_repaired /messages/1/tool_calls/2/arguments,messages_repaired /messages/1/tool_calls/3/arguments",
+		},
+		{
+			"a tool call without an id", []dispatch.Message{calling(call("", "f", "{}"), call("call_1", "g", "{}"))},
+			`,{"role":"assistant","tool_calls":[{"id":"call_2","name":"f","arguments":{}},{"id":"call_1","name":"g","arguments":{}}]}`,
+			"messages_repaired /messages/1/tool_calls/0/id",
+		},
+		{
+			"a tool message without tool_call_id", []dispatch.Message{calling(call("", "f", "{}"), call("", "g", "{}")), result("", `"f's"`), result("", `"g's"`), result("", `"nobody's"`)},
+			`,{"role":"assistant","tool_calls":[{"id":"call_1","name":"f","arguments":{}},{"id":"call_2","name":"g","arguments":{}}]},{"role":"tool","content":"f's","tool_call_id":"call_1"},{"role":"tool","content":"g's","tool_call_id":"call_2"}`,
+			"messages_repaired /messages/1/tool_calls/0/id,messages_repaired /messages/1/tool_calls/1/id,messages_repaired /messages/2/tool_call_id,messages_repaired /messages/3/tool_call_id,messages_removed /messages/4/tool_call_id",
+		},
+		{
+			"content that is text, not JSON", []dispatch.Message{{Role: "assistant", Content: dispatch.Content("plain")}, {Role: "user", Content: dispatch.Content(`"cut`)}},
+			`,{"role":"assistant","content":"plain"},{"role":"user","content":"\"cut"}`,
+			"messages_repaired /messages/1/content,messages_repaired /messages/2/content",
+		},
+		{
+			"content that is an object, a number or a boolean",
+			[]dispatch.Message{calling(call("1", "f", "{}")), result("1", `{"status":"shipped"}`), {Role: "user", Content: dispatch.Content(`5`)}, {Role: "user", Content: dispatch.Content(`true`)}},
+			`,{"role":"assistant","tool_calls":[{"id":"1","name":"f","arguments":{}}]},{"role":"tool","content":"{\"status\":\"shipped\"}","tool_call_id":"1"},{"role":"user","content":"5"},{"role":"user","content":"true"}`,
+			"messages_repaired /messages/2/content,messages_repaired /messages/3/content,messages_repaired /messages/4/content",
+		},
+		{
+			"content that is a list of anything but parts", []dispatch.Message{{Role: "user", Content: dispatch.Content(`[1,2]`)}, {Role: "user", Content: dispatch.Content(`[{"type":"text","text":"a"},"b"]`)}},
+			`,{"role":"user","content":"[1,2]"},{"role":"user","content":[{"type":"text","text":"a"},"b"]}`,
+			"messages_repaired /messages/1/content",
+		},
+		{
+			"a thinking block that is not JSON", []dispatch.Message{{Role: "assistant", Content: dispatch.Text("a"), Thinking: []json.RawMessage{[]byte("hmm"), []byte(`{"x":1}`)}}},
+			`,{"role":"assistant","content":"a","thinking":[{"type":"text","text":"hmm"},{"x":1}]}`,
+			"messages_repaired /messages/1/thinking/0",
+		},
+		{
+			"bytes that are not UTF-8",
+			[]dispatch.Message{{Role: "assistant", Content: dispatch.Content("\"a\xff\""), Thinking: []json.RawMessage{[]byte("\"\xff\"")}, ToolCalls: []dispatch.ToolCall{call("1", "f", "{\"x\":\"\xff\"}")}}},
+			`,{"role":"assistant","content":"a�","tool_calls":[{"id":"1","name":"f","arguments":{"x":"�"}}],"thinking":["�"]}`,
+			"messages_repaired /messages/1/content,messages_repaired /messages/1/thinking/0,messages_repaired /messages/1/tool_calls/0/arguments",
+		},
+		{
+			"a tool call without a name", []dispatch.Message{calling(call("1", "", "{}"), call("2", "f", "{}")), result("1", `"x"`), result("2", `"y"`), calling(call("3", "", "{}"))},
+			`,{"role":"assistant","tool_calls":[{"id":"2","name":"f","arguments":{}}]},{"role":"tool","content":"y","tool_call_id":"2"}`,
+			"messages_removed /messages/1/tool_calls/0/name,messages_removed /messages/2/tool_call_id,messages_removed /messages/4/tool_calls/0/name",
+		},
+		{
+			"tool calls of a message that is not the assistant's",
+			[]dispatch.Message{{Role: "user", Content: dispatch.Text("a"), ToolCalls: []dispatch.ToolCall{call("1", "f", "{}")}}, result("1", `"x"`)},
+			`,{"role":"user","content":"a"}`, "messages_removed /messages/1/tool_calls,messages_removed /messages/2/tool_call_id",
+		},
+		{
+			"a tool message that answers no call before it", []dispatch.Message{result("9", `"x"`), calling(call("9", "f", "{}")), result("9", `"y"`)},
+			`,{"role":"assistant","tool_calls":[{"id":"9","name":"f","arguments":{}}]},{"role":"tool","content":"y","tool_call_id":"9"}`,
+			"messages_removed /messages/1/tool_call_id",
+		},
+		{
+			"a message with a role that the platform does not know", []dispatch.Message{{Role: "function", ToolCalls: []dispatch.ToolCall{call("1", "f", "{}")}}, result("1", `"x"`), {Content: dispatch.Text("b")}},
+			``, "messages_removed /messages/1/role,messages_removed /messages/2/tool_call_id,messages_removed /messages/3/role",
+		},
+	}
+	for _, tt := range rows {
+		t.Run(tt.row, func(t *testing.T) {
+			messages := append([]dispatch.Message{good}, tt.messages...)
+			var log bytes.Buffer
+			h := newHandler(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+				return &dispatch.Response{FinalResponse: "x", Messages: messages}, nil
+			}, func(o *dispatch.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+			for range 2 { // the messages of the agent stay as they are
+				log.Reset()
+				w := post(h, seedBody, nil)
+				wantAnswer(t, w, 200, `{"final_response":"x","messages":[`+sent+tt.want+`]}`)
+				if verdict := dispatch.CheckResponse(w.Body.Bytes()); len(verdict.Problems) > 0 {
+					t.Errorf("the platform would drop it: %v", verdict.Problems)
+				}
+			}
+			var problems []string
+			for _, m := range regexp.MustCompile(`msg="response contract" code=(\S+) pointer=(\S+) problem="?\S`).FindAllStringSubmatch(log.String(), -1) {
+				problems = append(problems, m[1]+" "+m[2])
+			}
+			if got := strings.Join(problems, ","); got != tt.problems {
+				t.Errorf("problems\n%s\nwant\n%s", got, tt.problems)
+			}
+		})
+	}
+	t.Run("the package comment", func(t *testing.T) {
+		doc, err := os.ReadFile("doc.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, table, _ := strings.Cut(string(doc), "removes what it cannot repair:\n//\n")
+		table, _, found := strings.Cut(table, "//\n")
+		var documented []string
+		for line := range strings.Lines(table) {
+			documented = append(documented, strings.TrimSpace(strings.SplitN(strings.TrimPrefix(line, "//\t"), "   ", 2)[0]))
+		}
+		var tested []string
+		for _, tt := range rows {
+			tested = append(tested, tt.row)
+		}
+		if got, want := strings.Join(documented, "\n"), strings.Join(tested, "\n"); !found || got != want {
+			t.Errorf("the table of doc.go has\n%s\nthis test has\n%s", got, want)
+		}
+	})
+}
+
+// A strict registration gets an assistant message with text whatever is left of the agent's messages.
+func TestRequireTranscriptAfterRemoval(t *testing.T) {
+	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		_, _ = run.Proxy.Call(ctx, "get_order", nil)
+		return &dispatch.Response{FinalResponse: "x", Messages: []dispatch.Message{{Role: "bot", Content: dispatch.Text("y")}}}, nil
+	}, tools, func(o *dispatch.Options) { o.RequireTranscript = true })
+	wantAnswer(t, post(h, `{"input":{"user_instruction":"hi"}}`, nil), 200, `{"final_response":"x","messages":[{"role":"user","content":"hi"},`+
+		`{"role":"assistant","tool_calls":[{"id":"call_1","name":"get_order","arguments":{}}]},{"role":"tool","content":"{\"status\":\"shipped\"}","tool_call_id":"call_1"},`+
+		`{"role":"assistant","content":"x"}]}`)
+}
+
+func TestHistory(t *testing.T) {
+	user := `{"role":"user","content":"now"}`
+	call := func(arguments string) string {
+		return `{"role":"assistant","tool_calls":[{"id":"c","name":"f","arguments":` + arguments + `}]}`
+	}
+	for _, tt := range []struct{ name, input, want string }{
+		{"single shot", `"user_instruction":"now"`, `[` + user + `]`},
+		{"no prompt", ``, `null`},
+		{"the prompt is added", `"user_instruction":"now","messages":[{"role":"user","content":"before"}]`, `[{"role":"user","content":"before"},` + user + `]`},
+		{"the prompt is there", `"user_instruction":"now","messages":[` + user + `]`, `[` + user + `]`},
+		{"the prompt is there as parts", `"user_instruction":"now","messages":[{"role":"user","content":[{"type":"text","text":"now"}]}]`, `[{"role":"user","content":[{"type":"text","text":"now"}]}]`},
+		{"the prompt is the last row", `"messages":[` + user + `]`, `[` + user + `]`},
+		{"the prompt was asked before", `"user_instruction":"now","messages":[` + user + `,{"role":"assistant","content":"a"}]`, `[` + user + `,{"role":"assistant","content":"a"},` + user + `]`},
+		{"object arguments", `"user_instruction":"now","messages":[` + call(`{"a":1}`) + `]`, `[` + call(`{"a":1}`) + `,` + user + `]`},
+		{"encoded arguments", `"user_instruction":"now","messages":[` + call(`"{\"a\":1.0}"`) + `]`, `[` + call(`{"a":1.0}`) + `,` + user + `]`},
+		{"nested and encoded", `"user_instruction":"now","messages":[{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]}]`, `[` + call(`{}`) + `,` + user + `]`},
+		{"unfinished arguments", `"user_instruction":"now","messages":[` + call(`"{\"a\":"`) + `]`, `[` + call(`"{\"a\":"`) + `,` + user + `]`},
+		{"encoded list", `"user_instruction":"now","messages":[` + call(`"[1]"`) + `]`, `[` + call(`"[1]"`) + `,` + user + `]`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHandler(t, func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+				for range 2 {
+					history, err := run.History()
+					if err != nil {
+						return nil, err
+					}
+					if got, err := json.Marshal(history); err != nil || string(got) != tt.want {
+						t.Errorf("got  %s, %v\nwant %s", got, err, tt.want)
+					}
+				}
+				return &dispatch.Response{FinalResponse: "x"}, nil
+			})
+			wantAnswer(t, post(h, `{"input":{`+tt.input+`}}`, nil), 200, `{"final_response":"x"}`)
+		})
+	}
+}
