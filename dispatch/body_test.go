@@ -54,7 +54,7 @@ func TestALongSessionIsServed(t *testing.T) {
 		history, err := run.History()
 		return &dispatch.Response{FinalResponse: fmt.Sprintf("%d rows, %d bytes", len(history), len(run.Envelope))}, err
 	})
-	want := fmt.Sprintf(`{"final_response":"44 rows, %d bytes"}`, len(body))
+	want := fmt.Sprintf(`{"final_response":"45 rows, %d bytes"}`, len(body))
 	wantAnswer(t, post(h, body, nil), 200, want)
 	wantAnswer(t, post(h, body, func(r *http.Request) { r.ContentLength = -1 }), 200, want)
 

@@ -59,7 +59,7 @@ func ExampleConversation() {
 		if err != nil {
 			return nil, err
 		}
-		return &dispatch.Response{FinalResponse: fmt.Sprintf("You said %q after %d messages.", run.Instruction, len(history))}, nil
+		return &dispatch.Response{FinalResponse: fmt.Sprintf("You said %q after %d messages.", run.Instruction, len(history)-1)}, nil
 	}
 	result, err := dispatchtest.Dispatch(context.Background(), dispatchtest.Target{Agent: agent}, dispatchtest.Task{
 		Instruction:  "Hello",

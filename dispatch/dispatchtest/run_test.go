@@ -237,13 +237,12 @@ func conversing(_ context.Context, run *dispatch.Run) (*dispatch.Response, error
 		return nil, err
 	}
 	var said []string
-	for _, m := range history {
+	for _, m := range history[:max(0, len(history)-1)] { // the last is the present prompt
 		said = append(said, string(m.Role)+":"+m.Content.String())
 	}
 	answer := fmt.Sprintf("%s/%s %s [%s]", run.SessionID, run.TurnID, run.Instruction, strings.Join(said, "|"))
 	call := json.RawMessage(`{"i":1}`)
 	return &dispatch.Response{FinalResponse: answer, Messages: append(history,
-		dispatch.Message{Role: dispatch.RoleUser, Content: dispatch.Text(run.Instruction)},
 		dispatch.Message{Role: dispatch.RoleAssistant, ToolCalls: []dispatch.ToolCall{{ID: "c" + run.TurnID, Name: "get_order", Arguments: call}}},
 		dispatch.Message{Role: dispatch.RoleTool, ToolCallID: "c" + run.TurnID, Content: dispatch.Text("{}")},
 		dispatch.Message{Role: dispatch.RoleAssistant, Content: dispatch.Text("ok " + run.Instruction)},
