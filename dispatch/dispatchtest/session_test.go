@@ -17,7 +17,7 @@ func TestASessionKeepsTheRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ids := map[string]int{}
 		agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-			transcript := run.Record()
+			transcript := run.Transcript()
 			for i := range 40 {
 				if _, err := run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": fmt.Sprint(run.TurnID, "-", i)}); err != nil {
 					return nil, err
