@@ -53,7 +53,7 @@ func FromEnv(opts *Options) (*Run, error) {
 	return &v.run, nil
 }
 
-// withoutAuth is for code mode, where nobody knocks.
+// withoutAuth disables authentication: code mode receives no requests.
 func withoutAuth(opts *Options) *Options {
 	o := Options{}
 	if opts != nil {
@@ -91,7 +91,7 @@ func (h *Handler) fillRunFromEnv(ctx context.Context, v *visit) error {
 	}
 	for name, id := range map[string]string{"RUN_TOKEN_JTI": e.tokenJTI, "RUN_ID": e.runID, "TASK_ID": e.taskID} {
 		if !validID(id) {
-			problems = append(problems, fmt.Errorf("PIPELINES_%s is no id", name))
+			problems = append(problems, fmt.Errorf("PIPELINES_%s is not an id", name))
 		}
 	}
 	switch {
@@ -130,7 +130,7 @@ func taskPayload() ([]byte, error) {
 	return payload, nil
 }
 
-// readFile reads a bounded file; no name is no file.
+// readFile reads a bounded file. It returns nothing if name is empty.
 func readFile(name string) ([]byte, error) {
 	if name == "" {
 		return nil, nil

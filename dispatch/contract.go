@@ -28,7 +28,7 @@ type Verdict struct {
 	Problems      []Problem
 
 	// Gradeable reports whether an assistant message with text arrives, which is required of agents that are registered
-	// with "Require a gradeable rich transcript" and of nobody else.
+	// with "Require a gradeable rich transcript", and only of them.
 	Gradeable bool
 }
 
@@ -86,7 +86,7 @@ func CheckResponse(body []byte) *Verdict {
 	if !isNull(messages) {
 		var rows []Message
 		if err := json.Unmarshal(messages, &rows); err != nil {
-			add(false, "messages_malformed", "/messages", "is dropped: it is no list of messages")
+			add(false, "messages_malformed", "/messages", "is dropped: it is not a list of messages")
 		} else if found := CheckMessages(rows); len(found) > 0 {
 			v.Problems = append(v.Problems, found...)
 		} else {
@@ -94,7 +94,7 @@ func CheckResponse(body []byte) *Verdict {
 		}
 	}
 	if !isNull(metadata) && metadata[0] != '{' {
-		add(false, "metadata_malformed", "/metadata", "is dropped: it is no object")
+		add(false, "metadata_malformed", "/metadata", "is dropped: it is not an object")
 	}
 	v.Gradeable = gradeable(v.Messages)
 	return v

@@ -115,9 +115,9 @@ func (h *Handler) finish(w http.ResponseWriter, r *http.Request, v *visit, out o
 	writeJSON(w, http.StatusOK, body)
 }
 
-// await runs the agent and has its outcome in time, whatever the agent does: the platform's clock has run since the
-// request arrived. The agent has its own goroutine because
-// nothing can stop one that does not heed its context; it holds its place in the gate until it has really returned.
+// await runs the agent and returns its outcome in time, whatever the agent does. The time counts from the arrival of the
+// request, as the platform's does. The agent has its own goroutine because nothing can stop an agent that ignores its context.
+// The agent holds its place in the gate until it has returned.
 func (h *Handler) await(v *visit, arrived time.Time) outcome {
 	ctx, stop := context.WithDeadlineCause(v.ctx, arrived.Add(h.opts.RunTimeout-h.opts.Reserve), errRunTimeout)
 	defer stop()
@@ -242,5 +242,5 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	h := w.Header()
 	h["Content-Type"] = contentType
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // the platform is gone if this fails; there is nobody to tell
+	_, _ = w.Write(body) // if this fails, the platform has closed the connection
 }

@@ -454,3 +454,44 @@ func TestHowManyTokensAreRemembered(t *testing.T) {
 		time.Sleep(time.Hour)
 	})
 }
+
+// A Run that a test has made has a transcript of its own.
+func TestTranscriptOfARunMadeByHand(t *testing.T) {
+	run := &dispatch.Run{Instruction: "hi"}
+	run.Transcript().Say("Let me see.")
+	got, err := json.Marshal(run.Transcript().Response("Done.").Messages)
+	if want := `[{"role":"user","content":"hi"},{"role":"assistant","content":"Let me see."},{"role":"assistant","content":"Done."}]`; err != nil || string(got) != want {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+// An agent with a model adds the model's messages as they come. The calls in them are recorded with the model's ids.
+func ExampleTranscript_Add() {
+	model := func() dispatch.Message { // what the model answers
+		return dispatch.Message{Role: dispatch.RoleAssistant, Content: dispatch.Text("I look it up."), ToolCalls: []dispatch.ToolCall{
+			{ID: "toolu_01", Name: "get_order", Arguments: json.RawMessage(`{"order_id":"4521"}`)},
+		}}
+	}
+	h, err := dispatch.New(func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		message := model()
+		run.Transcript().Add(message)
+		for _, call := range message.ToolCalls {
+			if _, err := run.Proxy.Call(proxy.WithCallID(ctx, call.ID), call.Name, call.Arguments); err != nil {
+				return nil, err
+			}
+		}
+		run.Transcript().UpdateMetadata(func(m *dispatch.Metadata) { m.TotalOutputTokens += 12 })
+		return run.Transcript().Response("It has shipped."), nil
+	}, &dispatch.Options{Tokens: []string{"agent-token"}, Proxy: &proxy.Options{
+		Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"response":{"status":"shipped"}}`))}, nil
+		}),
+	}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	show(h, "/", "agent-token", `{"odyssey_proxy_url":"https://api.example.com/runs/abc","input":{"user_instruction":"Has it shipped?"}}`)
+	// Output:
+	// 200 {"final_response":"It has shipped.","messages":[{"role":"user","content":"Has it shipped?"},{"role":"assistant","content":"I look it up.","tool_calls":[{"id":"toolu_01","name":"get_order","arguments":{"order_id":"4521"}}]},{"role":"tool","content":"{\"status\":\"shipped\"}","tool_call_id":"toolu_01"},{"role":"assistant","content":"It has shipped."}],"metadata":{"total_output_tokens":12}}
+}

@@ -114,7 +114,7 @@ func (h *Handler) messages(run *Run, host bool, r *Response) (messages []Message
 }
 
 // appendMember adds a member unless it cannot be written as valid JSON; a marshal method may fail, panic, or write raw
-// bytes that are no UTF-8.
+// bytes that are not UTF-8.
 func appendMember(body []byte, name string, v any) ([]byte, []Problem) {
 	value, ok := encodeMember(v)
 	if !ok {

@@ -7,8 +7,8 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// Run is one dispatch, as the agent gets it. It belongs to the agent; its raw JSON is shared with nobody but must not be
-// changed while several goroutines read it.
+// Run is one dispatch, as the agent gets it. It belongs to the agent, which must not change its raw JSON while other
+// goroutines read it.
 type Run struct {
 	// TaskID, RunID and AgentID are the platform's ids, decimal digits today; "" if the platform sent none. TokenJTI is
 	// the id of the run token. All are safe to log.

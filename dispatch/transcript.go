@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -183,6 +184,7 @@ func (t *Transcript) metadataCopy() *Metadata {
 		return nil
 	}
 	m := *t.metadata
+	m.Extra = maps.Clone(m.Extra) // the agent may still change it, after the time is over
 	return &m
 }
 

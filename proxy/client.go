@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A Client calls tools for one run. It is immutable and safe for concurrent use. Clients are cheap: they share their
-// connections, so make one for every run and drop it afterwards; there is nothing to close.
+// A Client calls tools for one run. It is immutable and safe for concurrent use. Create one Client per run.
+// Clients share connections and do not need to be closed.
 type Client struct {
 	run       *run
 	actor     string

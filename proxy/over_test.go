@@ -159,3 +159,20 @@ func TestWithCallID(t *testing.T) {
 		t.Errorf("observers got %s", got)
 	}
 }
+
+// Frameworks show the errors of tools to the model and go on. The end of their context stops them.
+func ExampleOptions_onRunOver() {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	client, err := proxy.New("https://api.example.com/runs/abc", "run-token", &proxy.Options{
+		OnRunOver: cancel,
+		Transport: &script{steps: []step{answer(401, `{"detail":{"error_class":"run_token_expired"}}`)}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, _ = client.Call(ctx, "get_order", nil)
+	fmt.Println(proxy.IsRunOver(context.Cause(ctx)))
+	// Output: true
+}

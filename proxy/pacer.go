@@ -33,7 +33,7 @@ type Pacer struct {
 	mu    sync.Mutex
 	taken []*place // in the order of being let through; at most limit
 	queue []*waiter
-	held  time.Time // nobody is let through before; the server has said that it is too early
+	held  time.Time // no request is let through before; the server has said that it is too early
 	timer *time.Timer
 
 	over atomic.Pointer[Error] // set once the proxy has refused the token
@@ -129,7 +129,7 @@ func (p *Pacer) enqueue(ctx context.Context) (*place, *waiter, error) {
 	return nil, w, nil
 }
 
-// hold lets nobody through for d: the server has answered 429, so its window is fuller than this one knows.
+// hold lets no request through for d: the server has answered 429, so its window is fuller than this one knows.
 func (p *Pacer) hold(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -216,7 +216,7 @@ func (p *Pacer) grant(now time.Time) {
 	p.schedule(now)
 }
 
-// schedule sets the timer to the next moment when somebody may be let through without anything else happening. With an
+// schedule sets the timer to the next moment at which a request may be let through without another event. With an
 // empty queue there is no timer, so an unused pacer costs nothing.
 func (p *Pacer) schedule(now time.Time) {
 	if p.timer != nil {
