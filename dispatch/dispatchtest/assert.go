@@ -8,9 +8,9 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 )
 
-// AssertOK fails the test unless the run completed, would be graded, and everything in the agent's answers arrived. Messages
-// or metadata that the handler left out, or that the platform drops as malformed, fail the test. What the handler repaired
-// is in [Result.Problems] and does not.
+// AssertOK fails the test unless the run completed, would be graded, and the agent's whole answer arrived. Messages or
+// metadata that the handler removed, or that the platform drops as malformed, fail the test. Repairs of the handler are in
+// [Result].Problems and do not fail the test.
 func (r *Result) AssertOK(t testing.TB) {
 	t.Helper()
 	if !r.OK() {
@@ -28,7 +28,7 @@ func (r *Result) AssertOK(t testing.TB) {
 	}
 }
 
-// repaired reports whether the handler mended what a problem names, so that nothing was lost.
+// repaired reports whether the handler repaired the place of a problem, so that nothing was lost.
 func repaired(p dispatch.Problem) bool {
 	return p.Code == "messages_repaired" || p.Code == "final_response_missing" && !p.Fatal // the stand-in was sent
 }
@@ -47,7 +47,7 @@ func (r *Result) AssertFinalResponse(t testing.TB, parts ...string) {
 	}
 }
 
-// AssertErrorClass fails the test unless the run failed in this way.
+// AssertErrorClass fails the test unless the run failed with the error class.
 func (r *Result) AssertErrorClass(t testing.TB, class ErrorClass) {
 	t.Helper()
 	if r.ErrorClass != class {
@@ -55,8 +55,8 @@ func (r *Result) AssertErrorClass(t testing.TB, class ErrorClass) {
 	}
 }
 
-// AssertNoCallAfterEnd fails the test if the agent called the proxy after it had answered, up to this moment, or went on
-// after it had been told that the run was over.
+// AssertNoCallAfterEnd fails the test if the agent has called the proxy after it answered, or after the proxy refused a call
+// because the run was over.
 func (r *Result) AssertNoCallAfterEnd(t testing.TB) {
 	t.Helper()
 	answered := 0

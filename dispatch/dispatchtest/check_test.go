@@ -536,7 +536,7 @@ func TestCheckRefusesUnusableOptions(t *testing.T) {
 		{"all at once", dispatchtest.Target{URL: "http://127.0.0.1/", AuthHeader: "X API", AuthValue: "geheim\n", RunTimeout: -1}, &dispatchtest.CheckOptions{
 			ProxyBase: "api.example.com", Tools: []schema.Tool{}, ToolsJSON: []byte("[]"), Timeout: -1,
 		}, []string{"AuthHeader", "AuthValue has white space", "ProxyBase", "either Tools or ToolsJSON", "Timeout", "RunTimeout"}},
-		{"a task", agent, &dispatchtest.CheckOptions{Task: &dispatchtest.Task{Input: 1}}, []string{"Task.Input is no JSON object"}},
+		{"a task", agent, &dispatchtest.CheckOptions{Task: &dispatchtest.Task{Input: 1}}, []string{"Task.Input must be a JSON object"}},
 		{"a proxy URL", agent, &dispatchtest.CheckOptions{Task: &dispatchtest.Task{ProxyURL: "http://x"}}, []string{"Task.ProxyURL"}},
 		{"options", dispatchtest.Target{Agent: ready, Options: &dispatch.Options{MaxRuns: -1}}, nil, []string{"MaxRuns"}},
 	} {

@@ -1,6 +1,6 @@
-// Package dispatchtest is the other half of the platform, in process: it dispatches a task to an agent's endpoint with
-// the documented envelope and headers, plays the proxy while the agent works, and judges the answer as the platform
-// would ("Porting without the SDK", steps 3 to 5).
+// Package dispatchtest emulates the platform's side of a run in process. It dispatches a task to an agent's endpoint with the
+// documented envelope and headers, serves the proxy while the agent works, and judges the response as the platform would
+// ("Porting without the SDK", steps 3 to 5).
 //
 //	result := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{
 //		Instruction: "Refund order #4521.",
@@ -9,9 +9,21 @@
 //	result.AssertCalled(t, "refund_order", `{"order_id":"4521"}`)
 //	result.AssertState(t, "order/4521", `{"status":"refunded"}`)
 //
-// [Dispatch] is the same outside of tests. With an Agent the whole run happens in memory, also in testing/synctest
-// bubbles; with a Handler or URL it happens on loopback. Nothing outside the machine is contacted, but for a URL that is
-// elsewhere.
+// [Dispatch] does the same outside of tests. A Target with an Agent runs in memory, also in testing/synctest bubbles. A Target
+// with a Handler or URL runs over loopback. No other host is contacted, except for that of a URL.
+//
+// # Silence
+//
+// [Run] writes to the output of the test (see testing.TB.Output) what the agent and its handler report: the error that the
+// agent returned, its panic with the stack, the handler's log, each refused tool call, and each wait of its [proxy.Client].
+// "go test" shows the output of tests that fail, or of all tests with -v. It is there although the handler has no Logger. The
+// same is in [Result]: AgentError, Problems, Refused and Waits. [Dispatch], [Check] and [RunSet] only keep it there.
+//
+// All of that needs a Target with an Agent or a Handler. An agent behind a URL may run in another process: of it only the
+// requests at the proxy are known. So test an agent with a server of your own by its http.Handler.
+//
+// A model's SDK that an agent uses in a testing/synctest bubble needs an http.Client with [proxytest.NewTransport]; with a
+// network transport the bubble hangs.
 package dispatchtest
 
 import (
@@ -36,106 +48,107 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// Target is an agent's endpoint as it is registered. It has one of URL, Handler and Agent.
+// Target is an agent's endpoint as it is registered. Set one of URL, Handler and Agent.
 type Target struct {
-	// URL of the endpoint. The platform demands public https; here any http or https URL will do.
+	// URL is the endpoint, any http or https URL. The platform requires public https.
 	URL string
 
-	// Handler is served on loopback and dispatched to there.
+	// Handler is the endpoint, which is served on loopback.
 	Handler http.Handler
 
-	// Agent is served by [dispatch.New] without a network, and so are its tool calls: the transport of Options.Proxy is
-	// replaced. Options may be nil; without a way to authenticate in them the agent gets a token, which is sent unless
-	// AuthValue is set.
+	// Agent is served by [dispatch.New] with Options, which may be nil, in memory. Its tool calls are in memory too: the
+	// transport of Options.Proxy is replaced. If Options have no way to authenticate, the handler gets a random token, which
+	// is sent unless AuthValue is set.
 	Agent   dispatch.Agent
 	Options *dispatch.Options
 
-	// AuthHeader and AuthValue are the registration's auth header, for example "Authorization" (the default) and
-	// "Bearer <token>". No value sends no header.
+	// AuthHeader and AuthValue are the registration's auth header. AuthHeader defaults to "Authorization", whose value is
+	// "Bearer <token>". If AuthValue is "", the header is not sent.
 	AuthHeader string
 	AuthValue  string `json:"-"`
 
-	// RunTimeout is the registration's run_timeout_s, for every turn. Default 300 s, at most 1800 s.
+	// RunTimeout is the registration's run_timeout_s, for each turn. Defaults to 300 s. The maximum is 1800 s.
 	RunTimeout time.Duration
 
 	// Strict is the registration's "Require a gradeable rich transcript".
 	Strict bool
 }
 
-// Task is what the agent is to do, and in which world.
+// Task is the agent's task and the world of its tools.
 type Task struct {
-	ID          int64  // default 1
-	AgentID     int64  // default 1
+	ID          int64  // defaults to 1
+	AgentID     int64  // defaults to 1
 	Instruction string // user_instruction, of the first turn
 
-	// Input is the task's input, the row's current state: any value that encoding/json writes as an object. nil is {}.
+	// Input is the task's input, the row's current state: any value that encoding/json writes as an object. Defaults to {}.
 	Input any
 
-	// World is what the agent's tools meet. Platform is one that has been made of a world already, with options or for
-	// many runs; then World must be left out.
+	// World is the world of the tools. Platform is a platform with a world, for options or for many runs. Set at most one of
+	// them.
 	World    proxytest.World
 	Platform *proxytest.Platform
 
-	// Conversation makes the task a session of several turns. nil is a single one.
+	// Conversation makes the task a session of several turns. If Conversation is nil, the task has one turn.
 	Conversation *Conversation
 
-	// ProxyURL is where Platform is served already, such as the URL of a [proxytest.Server]; the run's path is added. It
-	// is for a Target with a URL or a Handler. "" serves the proxy for this run alone.
+	// ProxyURL is the URL at which Platform is served already, such as that of a [proxytest.Server], without the run's path.
+	// It is for a Target with a URL or a Handler. If ProxyURL is "", the proxy is served for this run.
 	ProxyURL string
 
-	// WrapProxy puts a handler of the caller's before the proxy that the run serves: one that records, for example, or
-	// that answers instead. The handler sees the run token. nil is none.
+	// WrapProxy wraps the proxy of the run in a handler, which may record requests or answer them itself. The handler sees
+	// the run token. If WrapProxy is nil, the proxy is not wrapped.
 	WrapProxy func(proxy http.Handler) http.Handler
 
-	// OnRun is called once with the run, before the ping, so that it can be looked at while it is under way. nil is none.
+	// OnRun, if not nil, is called once with the run, before the ping.
 	OnRun func(*proxytest.Run)
 }
 
-// Exchange is one request to the agent and its answer.
+// Exchange is one request to the agent and the response.
 type Exchange struct {
 	Request json.RawMessage `json:"request"`
-	Status  int             `json:"status"` // 0 if there was no answer
+	Status  int             `json:"status"` // 0 if there was no response
 	Body    string          `json:"body"`
 	TookMS  float64         `json:"took_ms"`
 }
 
-// Result is what the platform knows about a run when it is over. It has the assertions of [proxytest.Record].
+// Result is what happened in a run. It has the assertions of [proxytest.Record].
 type Result struct {
 	Ping     Exchange `json:"ping"`
 	Dispatch Exchange `json:"dispatch"` // of the last turn
 
-	// Record is what happened at the proxy: calls, trace events, changes of the ledger.
+	// Record is what happened at the proxy: calls, refused calls, trace events, changes of the ledger.
 	proxytest.Record
 
 	// Turns are the dispatches: one, or those of the session.
 	Turns []Turn `json:"turns"`
 
-	// FinalResponse is what would be graded, that of the last turn; "" if nothing would.
+	// FinalResponse is the final response of the last turn, which would be graded; "" if the run failed.
 	FinalResponse string `json:"final_response"`
 
-	// Messages are those of the last turn as they arrive; nil when absent or dropped. Gradeable reports whether an
-	// assistant message with text is among them.
+	// Messages are those of the last turn as they arrive. The platform drops malformed messages as a whole: then, and if
+	// the response has none, Messages is nil. Gradeable reports whether an assistant message with text is among them.
 	Messages  []dispatch.Message `json:"messages,omitempty"`
 	Gradeable bool               `json:"gradeable"`
 
-	// Problems are those of the response contract, of all turns. Those that are not fatal are soft warnings.
+	// Problems are what was wrong with the responses of all turns. The platform fails the run for a fatal problem. For
+	// others it drops the messages or metadata and adds a soft warning. For a Target with an Agent or a Handler, Problems
+	// also have what the handler removed from the agent's answer, or repaired, before it sent the response.
 	Problems []dispatch.Problem `json:"problems,omitempty"`
 
-	// Warnings are what the platform shows beside a run that completed: that tools are declared and none was called.
+	// Warnings are what the platform shows beside a run that completed: that tools are declared but none was called.
 	Warnings []string `json:"warnings,omitempty"`
 
-	// ErrorClass is the platform's name for what went wrong, for example [AuthFailed]; "" for a run that completed.
-	// Error says it in words.
+	// ErrorClass is the platform's name for the failure, for example [AuthFailed]; "" for a run that completed. Error
+	// describes the failure.
 	ErrorClass ErrorClass `json:"error_class,omitempty"`
 	Error      string     `json:"error,omitempty"`
 
-	// AgentError is the text of the error that the agent returned in the last turn, or "panic: ", the value of its panic and
-	// the stack. The platform does not see it. It is known of a Target with an Agent or a Handler: an agent behind a URL
-	// runs elsewhere.
+	// AgentError is the text of the error that the agent returned in the last turn. If the agent panicked, it is "panic: ",
+	// the value and the stack. The platform does not see it. For a Target with a URL it is "".
 	AgentError string `json:"agent_error,omitempty"`
 
-	// Waits are the delays that the agent's [proxy.Client] made before tool calls: for the rate limit of 60 requests per
-	// minute, and before it repeated calls. They are known of a Target with an Agent or a Handler.
+	// Waits are the waits of the agent's [proxy.Client]: for the rate limit of 60 requests per minute, and before it repeated
+	// a call. For a Target with a URL there are none.
 	Waits []Wait `json:"waits,omitempty"`
 
 	run     redact.Hidden[*proxytest.Run]
@@ -145,7 +158,7 @@ type Result struct {
 // OK reports whether the run completed and would be graded.
 func (r *Result) OK() bool { return r.ErrorClass == "" }
 
-// An ErrorClass is the platform's name for the way in which a run failed.
+// An ErrorClass is the platform's name for a failure of a run.
 type ErrorClass string
 
 const (
@@ -158,9 +171,9 @@ const (
 	ContractViolation ErrorClass = "response_contract_violation"
 )
 
-// Dispatch pings the target, dispatches the task to it, turn by turn, and returns what happened. The proxy that it plays
-// lives until Dispatch returns, when the run's token has expired. Its error means that the run could not be staged: a run
-// that fails is a Result.
+// Dispatch pings the target, dispatches the task to it, turn by turn, and returns what happened. The run's token has expired
+// when Dispatch returns. An error means that target or task cannot be used, or that listening on loopback failed. A run that
+// fails is a Result.
 func Dispatch(ctx context.Context, target Target, task Task) (*Result, error) {
 	s, err := newStage(target, task, nil)
 	if err != nil {
@@ -170,9 +183,11 @@ func Dispatch(ctx context.Context, target Target, task Task) (*Result, error) {
 	return s.play(ctx), nil
 }
 
-// Run is [Dispatch] for tests: it fails the test if the run could not be staged, and for faults that no test should pass
-// with, see [proxytest.Record].Faults. Whether the run went well otherwise is for the test to say. The proxy lives, with
-// an expired token, until the test ends, so that [Result.AssertNoCallAfterEnd] sees what comes too late.
+// Run is [Dispatch] for tests. It fails the test for the errors of Dispatch, and for faults of the run: see
+// [proxytest.Record].Faults. It does not fail the test for a run that failed; use [Result.AssertOK]. The proxy answers until
+// the test ends, with an expired token, so that [Result.AssertNoCallAfterEnd] sees late calls.
+//
+// Run writes what the agent and its handler report to the output of the test; see the package comment.
 func Run(t testing.TB, target Target, task Task) *Result {
 	t.Helper()
 	s, err := newStage(target, task, report.Output(t))
@@ -185,7 +200,7 @@ func Run(t testing.TB, target Target, task Task) *Result {
 	return result
 }
 
-// play is the run from the ping to the verdict.
+// play runs the task, from the ping to the verdict.
 func (s *stage) play(ctx context.Context) *Result {
 	result := &Result{run: redact.Hide(s.run), secrets: s.witness.secrets}
 	defer result.hideSecrets()
@@ -225,13 +240,13 @@ func (r *Result) take(s *stage, turn *Turn, failure error) {
 	r.Turns = append(r.Turns, *turn)
 }
 
-// errNoConnection is a time-out of connecting, which is not one of the agent.
-var errNoConnection = errors.New("no connection came about in time")
+// errNoConnection is a timeout of connecting. The agent did not cause it.
+var errNoConnection = errors.New("no connection was made in time")
 
-// maxAnswer is far above any answer that would be graded.
+// maxAnswer is far larger than any response that would be graded.
 const maxAnswer = 16 << 20
 
-// exchange sends one request. What it learns goes into ex.
+// exchange sends one request and fills ex.
 func (s *stage) exchange(ctx context.Context, ex *Exchange, body []byte, header http.Header) error {
 	ex.Request = body
 	start := time.Now()
@@ -274,8 +289,8 @@ func (r *Result) classify(target Target, ex Exchange, err error) {
 	switch status := ex.Status; {
 	case err != nil && status < 300 && errors.Is(err, context.DeadlineExceeded):
 		r.fail(AgentTimeout, "the agent did not answer within %s", target.RunTimeout)
-	case err != nil && status >= 200 && status < 300: // of another status the status counts, not how much of the body came
-		r.fail(AgentBadResponse, "the answer broke off: %v", err)
+	case err != nil && status >= 200 && status < 300: // otherwise the status decides, whether or not the body is whole
+		r.fail(AgentBadResponse, "the response broke off: %v", err)
 	case err != nil && status == 0:
 		r.fail(AgentUnreachable, "the endpoint cannot be reached: %v", err)
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
@@ -303,7 +318,7 @@ func (r *Result) explain(agentError string) {
 func (r *Result) judge(target Target, turn *Turn, reported []dispatch.Problem) {
 	verdict := dispatch.CheckResponse([]byte(turn.Body))
 	turn.Problems = verdict.Problems
-	for _, p := range reported { // of what the handler did not send, or sent otherwise
+	for _, p := range reported { // what the handler removed or repaired
 		if !slices.ContainsFunc(turn.Problems, func(q dispatch.Problem) bool { return p.Code == q.Code && p.Pointer == q.Pointer }) {
 			turn.Problems = append(turn.Problems, p)
 		}

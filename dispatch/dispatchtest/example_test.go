@@ -2,6 +2,7 @@ package dispatchtest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/toolwire/toolwire/dispatch"
@@ -75,4 +76,23 @@ func ExampleConversation() {
 	// Output:
 	// You said "Hello" after 0 messages.
 	// You said "Goodbye" after 2 messages.
+}
+
+// The platform gets a bare 500 when an agent returns an error. The result has the error.
+func ExampleResult() {
+	agent := func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+		return nil, errors.New("the model's key is not set")
+	}
+	result, err := dispatchtest.Dispatch(context.Background(), dispatchtest.Target{Agent: agent}, dispatchtest.Task{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(result.ErrorClass)
+	fmt.Println(result.Dispatch.Body)
+	fmt.Println(result.AgentError)
+	// Output:
+	// agent_5xx
+	// {"error":"agent_failed","message":"the agent failed; its log says why"}
+	// the model's key is not set
 }

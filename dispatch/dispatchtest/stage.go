@@ -20,7 +20,7 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// stage is where one run happens: the agent's endpoint and the proxy.
+// stage holds one run: the agent's endpoint and the proxy.
 type stage struct {
 	target   Target
 	task     Task
@@ -74,7 +74,7 @@ func (s *stage) check() error {
 		}
 	}
 	if given != 1 {
-		return errors.New("dispatchtest: a Target has one of URL, Handler and Agent")
+		return errors.New("dispatchtest: set one of URL, Handler and Agent in Target")
 	}
 	if s.task.ID == 0 {
 		s.task.ID = 1
@@ -93,7 +93,7 @@ func (s *stage) check() error {
 		input = []byte("{}")
 	}
 	if input[0] != '{' {
-		return errors.New("dispatchtest: Task.Input is no JSON object")
+		return errors.New("dispatchtest: Task.Input must be a JSON object")
 	}
 	s.task.Input = json.RawMessage(input)
 	if s.platform = task.Platform; s.platform == nil {
@@ -101,11 +101,10 @@ func (s *stage) check() error {
 			return fmt.Errorf("dispatchtest: %w", err)
 		}
 	} else if w := task.World; w.Tools != nil || w.Behaviors != nil || w.InitialState != "" || w.FailureRules != nil {
-		return errors.New("dispatchtest: a Task has either a World or a Platform")
+		return errors.New("dispatchtest: set either Task.World or Task.Platform")
 	}
 	if task.ProxyURL != "" && (task.Platform == nil || task.WrapProxy != nil || target.Agent != nil) {
-		return errors.New("dispatchtest: Task.ProxyURL is where Task.Platform is served already: it needs a Platform, " +
-			"a Target with a URL or Handler, and no WrapProxy")
+		return errors.New("dispatchtest: Task.ProxyURL needs a Task.Platform, a Target with a URL or Handler, and no WrapProxy")
 	}
 	s.run = s.platform.NewRun()
 	s.sink = &report.Sink{Report: s.witness.record, Silent: s.witness.output == nil, Unpaced: s.platform.RatePerMinute() < 0}
@@ -120,8 +119,8 @@ func (s *stage) proxy() http.Handler {
 	return s.task.WrapProxy(s.platform)
 }
 
-// watched returns the handler as the witness sees it: its log, and a panic. In memory no handler needs this, because the
-// context of the dispatch reaches it.
+// watched returns a handler whose log and panics the witness receives. Handlers in memory do not need it, because the
+// context of the dispatch reaches them.
 func (s *stage) watched(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -199,13 +198,13 @@ func (s *stage) onLoopback() error {
 		}
 	}
 	s.proxyURL = base + s.run.Path
-	transport := &http.Transport{} // no proxy from the environment, no connection left behind
+	transport := &http.Transport{} // reads no proxy settings from the environment
 	s.closers = append(s.closers, transport.CloseIdleConnections)
 	s.newClient(transport)
 	return nil
 }
 
-// serve serves a handler on a free port until the stage is closed. The witness sees the handler's log.
+// serve serves a handler on a free port until the stage is closed. The witness receives its log and panics.
 func (s *stage) serve(handler http.Handler) (base string, err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -224,7 +223,7 @@ func (s *stage) newClient(transport http.RoundTripper) {
 	}
 }
 
-// header are the documented headers of a dispatch.
+// header returns the documented headers of a dispatch.
 func (s *stage) header() http.Header {
 	header := http.Header{}
 	header.Set("X-Pipelines-Run-Token", s.run.Token)
@@ -259,7 +258,7 @@ func (s *stage) envelope(input payload) json.RawMessage {
 		JTI      string      `json:"run_token_jti"`
 	}{s.task.ID, json.Number(s.run.ID), s.task.AgentID, input, s.proxyURL, s.run.JTI})
 	if err != nil {
-		panic("dispatchtest: " + err.Error()) // everything in it was written before
+		panic("dispatchtest: " + err.Error()) // every part was encoded before
 	}
 	return body
 }

@@ -69,7 +69,7 @@ func instruction(envelope json.RawMessage) string {
 	return fmt.Sprintf("%q with input %s", e.Input.Instruction, cut(string(e.Input.Input)))
 }
 
-// cut keeps a line on a screen.
+// cut shortens a text to a line on a screen.
 func cut(s string) string {
 	runes := []rune(s)
 	if len(runes) <= 160 {

@@ -12,21 +12,22 @@ import (
 	"github.com/toolwire/toolwire/internal/report"
 )
 
-// A Wait is a delay of a tool call that the agent's client made on purpose.
+// A Wait is a wait of the agent's [proxy.Client] before it sent a tool call.
 type Wait struct {
 	Tool     string        `json:"tool"`
-	Duration time.Duration `json:"duration_ns"` // announced; a wait for the rate limit may take longer
-	Reason   string        `json:"reason"`      // the rate limit and how to lift it, or the answer after which the client repeats the call
+	Duration time.Duration `json:"duration_ns"` // at the beginning of the wait; a wait for the rate limit may take longer
+	Reason   string        `json:"reason"`      // the rate limit and how to lift it, or the response that the client repeats the call after
 }
 
-// witness collects what the agent's handler, its clients and the proxy log about a run in this process.
+// witness collects what the agent's handler, its clients and the proxy log about a run in this process. It is safe for
+// concurrent use.
 type witness struct {
 	output  io.Writer // of the test; nil if there is none
 	secrets *redact.Set
 
 	mu       sync.Mutex
-	failure  string             // why the agent failed since the last take
-	problems []dispatch.Problem // of the agent's answers since the last take
+	failure  string             // of the agent, since the last take
+	problems []dispatch.Problem // of the agent's answer, since the last take
 	waits    []Wait             // of the whole run
 }
 

@@ -10,11 +10,11 @@ import (
 	"github.com/toolwire/toolwire/internal/httpcall"
 )
 
-// sendDamaged sends an answer as a failure rule says. It does not return if that ends the connection.
+// sendDamaged sends an answer with the damage of a failure rule. It does not return if the damage ends the connection.
 func (v *visit) sendDamaged(answer any) {
 	v.record(string(v.damage))
 	body := marshal(answer)
-	if v.damage == Oversize { // white space keeps it good JSON
+	if v.damage == Oversize { // white space keeps it valid JSON
 		body = append(body, bytes.Repeat([]byte{' '}, v.platform.maxBytes+httpcall.EnvelopeBytes)...)
 	}
 	v.w.Header().Set("Content-Type", "application/json")
@@ -29,13 +29,13 @@ func (v *visit) sendDamaged(answer any) {
 	}
 }
 
-// abandon ends a request whose sender has gone.
+// abandon ends a request whose client has gone.
 func (v *visit) abandon() {
-	v.record("the agent gave the call up")
+	v.record("the agent cancelled the call")
 	panic(http.ErrAbortHandler)
 }
 
-// record keeps a request that gets no whole answer.
+// record records a request that has no whole response.
 func (v *visit) record(reason string) {
 	v.call.Reason = reason
 	v.call.LatencyMS = float64(time.Since(v.call.At).Microseconds()) / 1000
@@ -43,7 +43,7 @@ func (v *visit) record(reason string) {
 	v.platform.showRefused(v.ctx, v.call)
 }
 
-// reset closes a network connection with an RST; elsewhere the handler's end without an answer has to do.
+// reset closes a network connection with an RST. Without a network it aborts the handler.
 func (v *visit) reset() {
 	v.record(string(Reset))
 	if hijacker, ok := v.w.(http.Hijacker); ok {

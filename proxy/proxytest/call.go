@@ -17,13 +17,13 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// visit is one request with a run's token, on its way through the contract.
+// visit is one request with a run's token.
 type visit struct {
 	platform *Platform
 	run      *Run
 	w        http.ResponseWriter
 	ctx      context.Context
-	damage   Break  // what is to happen to the answer
+	damage   Break  // done to the answer
 	key      string // equal for the attempts of one call
 	call     Call
 }
@@ -68,7 +68,7 @@ func (v *visit) serve(r *http.Request) {
 	case readErr != nil:
 		v.refuse(http.StatusBadRequest, "", "the body broke off", "")
 	case jsonErr != nil:
-		v.refuse(http.StatusUnprocessableEntity, "", "the body is no JSON object: "+jsonErr.Error(), "")
+		v.refuse(http.StatusUnprocessableEntity, "", "the body is not a JSON object: "+jsonErr.Error(), "")
 	case v.call.Trace:
 		v.serveTrace()
 	default:
@@ -140,7 +140,7 @@ func (v *visit) simulate(tool *tool, request *Request) {
 	v.call.Response, v.call.Source = result, proxy.SourceOdyssey
 	if err != nil {
 		v.call.Source, v.call.Reason = proxy.SourceError, err.Error()
-		if kindOf(member(result, "error")) != '"' { // a failure in words is still the best answer
+		if kindOf(member(result, "error")) != '"' { // the tool's own words are the better answer
 			v.call.Response = failure(err.Error())
 		}
 		v.answer(nil)
@@ -154,7 +154,7 @@ func (v *visit) forward(tool *tool, request *Request) {
 	request.Attempt = 1
 	v.call.Policy = tool.policy
 	if tool.behavior == nil {
-		const text = "the tool %q is in passthrough mode and World.Behaviors has nothing to forward it to"
+		const text = "the tool %q is in passthrough mode and has no behavior: add the live tool to World.Behaviors"
 		v.run.addFault(fmt.Sprintf(text, request.Tool))
 	}
 	result, err := v.ask(tool.behavior, request)
@@ -176,7 +176,7 @@ func (v *visit) forward(tool *tool, request *Request) {
 	v.answer(nil)
 }
 
-// ask runs a behavior. A panic is a failure of the behavior, which must not take the process down, and a fault.
+// ask runs a behavior. A panic of the behavior is its failure and a fault.
 func (v *visit) ask(behavior Behavior, request *Request) (result json.RawMessage, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -185,7 +185,7 @@ func (v *visit) ask(behavior Behavior, request *Request) (result json.RawMessage
 		}
 	}()
 	if behavior == nil {
-		return nil, errors.New("there is no live tool")
+		return nil, errors.New("the tool has no live tool behind it")
 	}
 	value, err := behavior(request)
 	if err != nil {
@@ -226,7 +226,7 @@ type envelope struct {
 	Validation any             `json:"validation,omitempty"`
 }
 
-// refuse sends an error answer. A fault, if not empty, is one of the world or the agent; see [Record].Faults.
+// refuse sends an error response. A fault that is not empty goes to [Record].Faults.
 func (v *visit) refuse(status int, class, message, fault string) {
 	v.call.Status, v.call.ErrorClass, v.call.Reason = status, class, message
 	v.call.Response, v.call.Source = nil, "" // of a result that was too large
@@ -253,7 +253,7 @@ func (v *visit) serveTrace() {
 	writeJSON(v.w, http.StatusOK, answer)
 }
 
-// fail writes the error envelope. Its member error_class is documented by ports of agents; message is this package's.
+// fail writes the error envelope. Ports of agents document its member error_class. The member message is this package's.
 func fail(w http.ResponseWriter, status int, class, message string) {
 	detail := map[string]string{"message": message}
 	if class != "" {
@@ -270,7 +270,7 @@ func writeBody(w http.ResponseWriter, status int, body []byte) {
 	_, _ = w.Write(body)
 }
 
-// validActor is looser than what package proxy sends: the platform's own pattern is not documented.
+// validActor accepts more than package proxy sends, because the platform's pattern is not documented.
 func validActor(id string) bool {
 	if id == "" || len(id) > 256 || strings.HasPrefix(id, "/") || strings.HasSuffix(id, "/") || strings.Contains(id, "//") {
 		return false

@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
+	"strings"
 
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
@@ -199,4 +202,20 @@ func ExampleParseWorld() {
 	// Output:
 	// {"status":"refunded"} <nil>
 	// changed /order/4521/status: "shipped" -> "refunded"
+}
+
+// An HTTP client reaches a handler without a network. In a testing/synctest bubble the client of a model's SDK needs this.
+func ExampleNewTransport() {
+	model := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"text":"The order is on its way."}`)
+	})
+	client := &http.Client{Transport: proxytest.NewTransport(model)}
+	response, err := client.Post("https://model.test/v1/messages", "application/json", strings.NewReader(`{}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	body, err := io.ReadAll(response.Body)
+	fmt.Println(response.StatusCode, string(body), err)
+	// Output: 200 {"text":"The order is on its way."} <nil>
 }

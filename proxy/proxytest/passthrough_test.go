@@ -108,7 +108,7 @@ func TestLiveToolsThatFail(t *testing.T) {
 	if got := call(t, run, "get_order", `{"order_id":"1"}`); got.Source != proxy.SourceTransportError {
 		t.Errorf("%+v", got)
 	}
-	if faults := run.Record().Faults; len(faults) != 1 || !strings.Contains(faults[0], "nothing to forward") {
+	if faults := run.Record().Faults; len(faults) != 1 || !strings.Contains(faults[0], "has no behavior") {
 		t.Errorf("%q", faults)
 	}
 }

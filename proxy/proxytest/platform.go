@@ -1,6 +1,6 @@
-// Package proxytest is the platform's per-run proxy, in process: for tests and for runs without the platform. It
-// enforces the documented contract ("Porting without the SDK", proxy contract; Tools schema, modes and write policies),
-// plays the tools and records what the agent did.
+// Package proxytest emulates the platform's per-run proxy in process, for tests and for runs without the platform. It
+// enforces the documented contract ("Porting without the SDK", proxy contract; "Tools schema", modes and write policies),
+// answers the tools and records what the agent did.
 //
 //	run := proxytest.NewPlatform(t, proxytest.World{
 //		Tools:        tools,
@@ -13,17 +13,31 @@
 //	order, err := run.Client(nil).Call(ctx, "get_order", map[string]string{"order_id": "4521"})
 //	run.Record().AssertState(t, "order/4521", `{"status":"refunded"}`)
 //
-// A [Platform] is an http.Handler; [Start] and [NewServer] serve it on loopback, and [Platform.Transport] without any
-// network, also inside testing/synctest bubbles. Package dispatchtest puts a whole run around it.
+// A [Platform] is an http.Handler. [Start] and [NewServer] serve it on loopback. [Platform.Transport] serves it without a
+// network, also in testing/synctest bubbles. Package dispatchtest dispatches whole runs to an agent.
 //
-// # What a call meets
+// # Stages of a call
 //
-// In this order: the token, the limits of rate and size, the actor label, the declared tools, the tool's input_schema,
-// the failure rules, and then what answers the tool: its [Behavior], or a result generated from its output_schema. What
-// answers a tool in passthrough mode is the live tool behind the platform.
+// A call passes these stages in order: the token, the rate limit, the run in the path, the actor label, the size, the
+// declared tools, the tool's input_schema, the failure rules. Then the tool's [Behavior] answers, or a result is generated
+// from the tool's output_schema. The behavior of a tool in passthrough mode is the live tool behind the platform.
 //
-// Everything is deterministic for equal worlds and equal calls, but for tokens, which are as unguessable as the
-// platform's. The formats of failures that the platform does not document are this package's own guess; see the comments.
+// # Silence
+//
+// Nothing happens silently in a test. A platform made by [NewPlatform] writes to the output of the test (see
+// testing.TB.Output) each request that it refuses, with the reason, and each wait of a client made by [Run.Client]. A
+// client waits at the 61st call in a minute, because the documented limit is 60 requests per minute and token. In a
+// testing/synctest bubble such a wait takes no time. [Options].RatePerMinute -1 lifts the limit. "go test" shows the output
+// of tests that fail, or of all tests with -v.
+//
+// # Bubbles
+//
+// A goroutine that waits for the network keeps the clock of a testing/synctest bubble from moving, so the bubble hangs. In a
+// bubble every HTTP client must be served in memory: the tool calls by [Run.Client] or [Platform.Transport], the client of a
+// model's SDK by [NewTransport] with a handler that plays the model.
+//
+// Equal worlds and equal calls have equal results. Tokens are random. Where the platform's documents do not describe the
+// format of a failure, the format is a guess of this package, and the comments say so.
 package proxytest
 
 import (
@@ -49,25 +63,25 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// World is what the agent meets behind the proxy. The zero World has no tools.
+// World declares what is behind the proxy. The zero World has no tools.
 type World struct {
-	// Tools are the agent's tools_schema. Calls of other tools are answered with 404 tool_not_executable, arguments that
-	// a tool's input_schema refuses with 422. Without Tools, every tool with a behavior is declared and takes any
-	// arguments.
+	// Tools are the agent's tools_schema. A call of any other tool is refused with 404 tool_not_executable. Arguments that
+	// do not match the tool's input_schema are refused with 422. If Tools is empty, every tool with a behavior is declared
+	// and takes any arguments.
 	Tools []schema.Tool
 
-	// LedgerSchema declares what may be in the ledger; nil is an open ledger.
+	// LedgerSchema declares the entities of the ledger. If LedgerSchema is nil, the ledger takes any entity.
 	LedgerSchema *ledger.Schema
 
-	// InitialState is the ledger at the start of every run, as JSON: {"order":{"4521":{"status":"shipped"}}}. "" is an
-	// empty ledger. Every run has a copy of its own.
+	// InitialState is the ledger at the start of each run, as JSON: {"order":{"4521":{"status":"shipped"}}}. "" is an
+	// empty ledger. Each run has its own copy.
 	InitialState string
 
-	// FailureRules make calls fail. The first that applies wins.
+	// FailureRules make calls fail. The first rule that applies to a call decides.
 	FailureRules []FailureRule
 
-	// Behaviors answer the tools, by name. A tool in sandbox mode without one answers with a result that is generated
-	// from its output_schema; a tool in passthrough mode needs one, which is then the live tool: see [Forward].
+	// Behaviors answer the tools, by name. A tool in sandbox mode without a behavior answers with a result generated from
+	// its output_schema. A tool in passthrough mode needs a behavior, which is the live tool: see [Forward].
 	Behaviors map[string]Behavior
 
 	// Seed varies generated results and the failure rules with a probability.
@@ -76,14 +90,15 @@ type World struct {
 
 // Options configures a [Platform]. The zero value of every field is its default.
 type Options struct {
-	// RatePerMinute is how many requests of one run token are accepted in any 60 seconds. Default 60; -1 is no limit.
+	// RatePerMinute is how many requests of one run token are accepted in any 60 seconds. Others are refused with 429.
+	// Defaults to 60. -1 lifts the limit: then the clients of [Run.Client], and those of runs that package dispatchtest
+	// dispatches in process, do not wait for it either.
 	RatePerMinute int
 
 	// MaxBytes bounds requests and the results of tools. Defaults to 1 MiB.
 	MaxBytes int
 
-	// AllowUndeclared keeps a call of an undeclared tool from being a fault; it is refused all the same. See
-	// [Record.Faults].
+	// AllowUndeclared removes calls of undeclared tools from [Record.Faults]. They are still refused.
 	AllowUndeclared bool
 }
 
@@ -101,8 +116,8 @@ type Platform struct {
 	runs redact.Hidden[map[string]*Run] // by token
 }
 
-// New returns a platform with no runs. The world is compiled once and copied, but for what its behaviors refer to.
-// Everything wrong with it is reported together in an [*Error] with [CodeWorld].
+// New returns a platform without runs. It compiles and copies the world once; behaviors may share state. An [*Error] with
+// [CodeWorld] reports all mistakes in the world.
 func New(w World, opts *Options) (*Platform, error) {
 	p := &Platform{last: new(atomic.Int64), runs: redact.Hide(make(map[string]*Run)), rate: 60, maxBytes: 1 << 20}
 	if opts != nil {
@@ -121,9 +136,9 @@ func New(w World, opts *Options) (*Platform, error) {
 	return p, nil
 }
 
-// With returns a platform with no runs and the same options and world, but for the initial state and the failure rules. It
-// shares what has been compiled of the tools, so that it costs little: for many tasks with the same tools. Runs of both
-// have different ids. Everything wrong is reported together in an [*Error] with [CodeWorld].
+// With returns a platform without runs that has the same options and world, except for the initial state and the failure
+// rules. It shares the compiled tools, so it is cheap: use it for many tasks with the same tools. The runs of both platforms
+// have different ids. An [*Error] with [CodeWorld] reports all mistakes.
 func (p *Platform) With(initialState string, rules []FailureRule) (*Platform, error) {
 	w, err := p.world.with(initialState, rules)
 	if err != nil {
@@ -134,8 +149,8 @@ func (p *Platform) With(initialState string, rules []FailureRule) (*Platform, er
 	}, nil
 }
 
-// NewPlatform is [New] for a test: a world that cannot be used fails it at once, and faults of the runs, see
-// [Record.Faults], fail it when it ends.
+// NewPlatform is [New] for a test. Mistakes in the world fail the test at once. Faults of the runs fail it when it ends: see
+// [Record.Faults]. The output of the test names each request that was refused, and each wait of a client.
 func NewPlatform(t testing.TB, w World, opts *Options) *Platform {
 	t.Helper()
 	p, err := New(w, opts)
@@ -152,11 +167,11 @@ func NewPlatform(t testing.TB, w World, opts *Options) *Platform {
 	return p
 }
 
-// NewRun begins a run with a token and a ledger of its own.
+// NewRun begins a run, with its own token and ledger.
 func (p *Platform) NewRun() *Run {
 	state, err := ledger.NewState(json.RawMessage(p.world.initial), p.world.ledgerSchema)
 	if err != nil {
-		panic("proxytest: the initial state was good before: " + err.Error())
+		panic("proxytest: the initial state was valid before: " + err.Error())
 	}
 	number := p.last.Add(1)
 	id := strconv.FormatInt(number, 10)

@@ -75,7 +75,7 @@ func TestContract(t *testing.T) {
 		{"no name", "/tools/", bearer(), `{}`, 404, `the path does not exist`},
 		{"no object", "/tools/get_order", bearer(), `[]`, 422, `must be an object`},
 		{"no JSON", "/tools/get_order", bearer(), `x`, 422, `invalid character`},
-		{"empty", "/tools/get_order", bearer(), ``, 422, `no JSON object`},
+		{"empty", "/tools/get_order", bearer(), ``, 422, `not a JSON object`},
 		{"too large", "/tools/get_order", bearer(), `{"a":"` + strings.Repeat("x", 1<<20) + `"}`, 413, `1048576`},
 		{"result too large", "/tools/big", bearer(), `{}`, 502, `1048576`},
 		{"actor", "/tools/get_order", bearer("X-Pipelines-Actor-Id", "a/b"), `{}`, 200, `response`},

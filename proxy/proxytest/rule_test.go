@@ -236,7 +236,7 @@ func TestDelays(t *testing.T) {
 			t.Errorf("%v after %s", err, time.Since(start))
 		}
 		synctest.Wait() // for the platform to see that the client is gone
-		if refused := run.Record().Refused; len(refused) != 1 || !strings.Contains(refused[0].Reason, "gave the call up") {
+		if refused := run.Record().Refused; len(refused) != 1 || !strings.Contains(refused[0].Reason, "cancelled the call") {
 			t.Errorf("%+v", refused)
 		}
 	})

@@ -11,7 +11,7 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// Run is one run's side of the platform: its credentials and what happened in it. It is safe for concurrent use.
+// Run is a run as the platform knows it: its credentials, and what happened in it. It is safe for concurrent use.
 type Run struct {
 	ID    string // decimal
 	Path  string // of the proxy base URL: /api/odyssey-proxy/runs/{id}
@@ -22,15 +22,15 @@ type Run struct {
 	number   int64
 	state    *ledger.State
 
-	// ledgerTurn holds a token while a behavior uses the ledger. It is no mutex, because a goroutine that waits for a
+	// ledgerTurn holds a token while a behavior uses the ledger. It is not a mutex, because a goroutine that waits for a
 	// mutex keeps the clock of a synctest bubble from moving.
 	ledgerTurn chan struct{}
 
 	mu       sync.Mutex
-	over     string // the error class that the token is refused with; "" while the run lasts
+	over     string // the error class with which the token is refused; "" while the run lasts
 	record   Record
 	order    int            // of the last arrival or answer
-	pending  map[int]Call   // that have arrived and are not answered, by their order
+	pending  map[int]Call   // requests that have arrived and are not answered, by their order
 	sequence int64          // of the last call or trace event that was accepted
 	times    []time.Time    // of the requests accepted in the last minute
 	counts   map[string]int // calls by tool
@@ -63,11 +63,11 @@ func (r *Run) Client(opts *proxy.Options) *proxy.Client {
 	return c
 }
 
-// Ledger returns the run's ledger, which may be read and changed at any time: between two turns, for example.
+// Ledger returns the run's ledger. It may be read and changed at any time, for example between two turns.
 func (r *Run) Ledger() *ledger.State { return r.state }
 
-// End ends the run: from now on its token is refused with 401 and the class, run_token_expired if class is "". The other
-// classes of the platform are run_token_invalid and run_token_rejected.
+// End ends the run: later requests with its token are refused with 401 and the class. If class is "", it is
+// run_token_expired. The other classes of the platform are run_token_invalid and run_token_rejected.
 func (r *Run) End(class string) {
 	if class == "" {
 		class = "run_token_expired"
@@ -77,13 +77,13 @@ func (r *Run) End(class string) {
 	r.over = class
 }
 
-// Calls returns the calls that have been answered with a result so far, in that order.
+// Calls returns the calls that have been answered with a result so far, in the order of the answers.
 func (r *Run) Calls() []Call { return r.Record().Calls }
 
 // Traces returns the run's trace events so far, in the order of their sequence numbers.
 func (r *Run) Traces() []Trace { return r.Record().Traces }
 
-// Record returns what has happened so far. It is a copy; the next event is not in it.
+// Record returns what has happened so far. It is a copy, which later events do not change.
 func (r *Run) Record() *Record {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -103,7 +103,7 @@ func (r *Run) isOver() bool {
 	return r.over != ""
 }
 
-// admit counts the request against the run's limit: a window that slides.
+// admit counts the request against the run's limit, in a sliding window.
 func (r *Run) admit(rate int, now time.Time) (status int, class, message string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,14 +114,14 @@ func (r *Run) admit(rate int, now time.Time) (status int, class, message string)
 		r.times = r.times[1:]
 	}
 	if rate > 0 && len(r.times) >= rate {
-		return http.StatusTooManyRequests, "rate_limited", "more requests in 60 seconds than the run token may make"
+		return http.StatusTooManyRequests, "rate_limited", "the run token has made more requests than it may make in 60 seconds; wait before the next one"
 	}
 	r.times = append(r.times, now)
 	return 0, "", ""
 }
 
-// arrive records that the request is there, before anything about it can take time: which attempt it is of its call, and
-// its place among what happens.
+// arrive records the arrival of a request: its place among all events, and which attempt of its call it is. It comes before
+// anything that can take time.
 func (r *Run) arrive(call *Call, key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -130,7 +130,7 @@ func (r *Run) arrive(call *Call, key string) {
 	r.pending[call.Order] = *call
 }
 
-// answered ends the wait of a request. It needs r.mu.
+// answered records the answer to a request. The caller holds r.mu.
 func (r *Run) answered(call *Call) {
 	delete(r.pending, call.Order)
 	r.order++
@@ -144,7 +144,7 @@ func (r *Run) count(tool string) int {
 	return r.counts[tool]
 }
 
-// accept records a call that is answered with a result.
+// accept records a call that has a result.
 func (r *Run) accept(call Call, key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,7 +155,7 @@ func (r *Run) accept(call Call, key string) {
 	r.record.Calls = append(r.record.Calls, call)
 }
 
-// refuse records a request that gets no result.
+// refuse records a request that has no result.
 func (r *Run) refuse(call Call, key string, fault string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

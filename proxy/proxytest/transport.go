@@ -12,15 +12,19 @@ import (
 	"time"
 )
 
-// Transport answers requests from the platform without a network, whatever host they name; see [NewTransport].
+// Transport returns a transport that sends requests to the platform without a network, whatever host they name. See
+// [NewTransport].
 func (p *Platform) Transport() http.RoundTripper { return NewTransport(p) }
 
-// NewTransport returns a transport that answers requests from a handler without a network. The handler runs on a
-// goroutine of its own, under the request's context; when that ends the round trip fails at once. Requests and answers
-// are buffered whole. A handler that panics with http.ErrAbortHandler breaks the connection: before it has written
-// anything the round trip fails as after a reset, later the body ends with io.ErrUnexpectedEOF.
+// NewTransport returns a transport that sends requests to a handler without a network, whatever host they name. The handler
+// runs on its own goroutine with the request's context. When the context ends, the round trip fails at once. Requests and
+// responses are buffered whole. A handler that panics with http.ErrAbortHandler breaks the connection: before its first
+// write the round trip fails as after a reset, later the body ends with io.ErrUnexpectedEOF.
 //
-// It works in testing/synctest bubbles, is safe for concurrent use and leaves nothing behind.
+// It works in testing/synctest bubbles, where a client with a network transport hangs: a goroutine that waits for the network
+// keeps the clock of the bubble from moving. So an agent that calls a model through an SDK needs it there: give the SDK an
+// http.Client with NewTransport(model), where model is a handler that plays the model's API. The transport is safe for
+// concurrent use and does not need to be closed.
 func NewTransport(handler http.Handler) http.RoundTripper { return transport{handler} }
 
 type transport struct{ handler http.Handler }
@@ -68,8 +72,8 @@ func readAll(r *http.Request) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// reportWritten tells who watches the connection that the request is on its way, as a network's transport would: whether
-// a failed call may be repeated hangs on it.
+// reportWritten reports the request as sent to the trace in ctx, as a network transport does. Clients decide by it whether
+// they may repeat a failed call.
 func reportWritten(ctx context.Context, host string) {
 	watch := httptrace.ContextClientTrace(ctx)
 	if watch == nil {
@@ -89,7 +93,7 @@ func reportWritten(ctx context.Context, host string) {
 	}
 }
 
-// serverRequest is the request as a server sees it.
+// serverRequest returns the request as a server receives it.
 func serverRequest(r *http.Request, body []byte) *http.Request {
 	in := r.WithContext(r.Context())
 	in.Header = r.Header.Clone()
@@ -104,7 +108,7 @@ func serverRequest(r *http.Request, body []byte) *http.Request {
 	return in
 }
 
-// recorder keeps an answer. It belongs to the handler's goroutine until done is closed.
+// recorder keeps a response. Only the handler's goroutine may use it until done is closed.
 type recorder struct {
 	header  http.Header
 	sent    http.Header // as it was when the status was written
@@ -118,7 +122,7 @@ type recorder struct {
 func (w *recorder) arrive() { close(w.arrived) }
 
 func (w *recorder) serve(handler http.Handler, r *http.Request) {
-	w.aborted = true // until the handler has returned: it may also leave by runtime.Goexit
+	w.aborted = true // until the handler has returned; it may also call runtime.Goexit
 	defer func() {
 		if p := recover(); p != nil && p != http.ErrAbortHandler {
 			panic(p)
