@@ -1,10 +1,6 @@
 package proxy_test
 
 import (
-	"bufio"
-	"compress/gzip"
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -22,129 +18,6 @@ import (
 
 	"github.com/toolwire/toolwire/proxy"
 )
-
-// rawServer accepts connections, reads one request from each, and lets serve do the rest with the bare connection.
-func rawServer(t *testing.T, serve func(net.Conn)) (base string, requests *atomic.Int64) {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	requests = new(atomic.Int64)
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer func() { _ = conn.Close() }()
-				r, err := http.ReadRequest(bufio.NewReader(conn))
-				if err != nil {
-					return
-				}
-				_, _ = io.Copy(io.Discard, r.Body)
-				requests.Add(1)
-				serve(conn)
-			}()
-		}
-	}()
-	return "http://" + listener.Addr().String(), requests
-}
-
-func reset(conn net.Conn) { _ = conn.(*net.TCPConn).SetLinger(0) }
-
-func TestFaultsOnTheWire(t *testing.T) {
-	write := func(s string) func(net.Conn) { return func(c net.Conn) { _, _ = io.WriteString(c, s) } }
-	head := "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-	for _, tt := range []struct {
-		name    string
-		serve   func(net.Conn)
-		code    proxy.Code
-		outcome proxy.Outcome
-	}{
-		{"reset before headers", reset, proxy.CodeTransport, proxy.Unknown},
-		{"closed before headers", func(net.Conn) {}, proxy.CodeTransport, proxy.Unknown},
-		{"reset after headers", func(c net.Conn) { write(head + "Content-Length: 100\r\n\r\n")(c); reset(c) }, proxy.CodeTransport, proxy.Unknown},
-		{"truncated", write(head + "Content-Length: 100\r\n\r\n{\"response\":"), proxy.CodeTransport, proxy.Unknown},
-		{"truncated chunk", write(head + "Transfer-Encoding: chunked\r\n\r\nff\r\n{\"response\":"), proxy.CodeTransport, proxy.Unknown},
-		{"body shorter than a valid envelope", write(head + "Content-Length: 12\r\n\r\n{\"response\":1}"), proxy.CodeBadResponse, proxy.Unknown},
-		{"no HTTP", write("SSH-2.0-OpenSSH\r\n"), proxy.CodeTransport, proxy.Unknown},
-		{"slow headers", func(net.Conn) { time.Sleep(300 * ms) }, proxy.CodeTimeout, proxy.Unknown},
-		{"slow body", func(c net.Conn) { write(head + "Content-Length: 14\r\n\r\n{\"res")(c); time.Sleep(300 * ms) }, proxy.CodeTimeout, proxy.Unknown},
-		{"oversize, declared, and then silence", func(c net.Conn) {
-			write(head + "Content-Length: 9999999\r\n\r\n")(c)
-			time.Sleep(2 * time.Second)
-		}, proxy.CodeResponseTooLarge, proxy.Unknown},
-		{"an answer that repeats the token", func(c net.Conn) {
-			write("HTTP/1.1 200 OK\r\nYou sent " + runToken + "\r\n\r\n")(c)
-		}, proxy.CodeTransport, proxy.Unknown},
-		{"a status line that repeats the token", func(c net.Conn) {
-			write("POST /" + runToken + " HTTP/1.1\r\n\r\n")(c)
-		}, proxy.CodeTransport, proxy.Unknown},
-		{"oversize, declared", write(head + "Content-Length: 9999999\r\n\r\n{"), proxy.CodeResponseTooLarge, proxy.Unknown},
-		{"oversize, chunked", func(c net.Conn) {
-			write(head + "Transfer-Encoding: chunked\r\n\r\n")(c)
-			for range 20 {
-				write("10000\r\n" + strings.Repeat(" ", 0x10000) + "\r\n")(c)
-			}
-		}, proxy.CodeResponseTooLarge, proxy.Unknown},
-		{"oversize, until close", func(c net.Conn) {
-			write(head + "Connection: close\r\n\r\n" + strings.Repeat(" ", 2<<20))(c)
-		}, proxy.CodeResponseTooLarge, proxy.Unknown},
-		{"gzip bomb", func(c net.Conn) {
-			write(head + "Content-Encoding: gzip\r\nConnection: close\r\n\r\n")(c)
-			z := gzip.NewWriter(c)
-			_, _ = z.Write(make([]byte, 64<<20))
-			_ = z.Close()
-		}, proxy.CodeResponseTooLarge, proxy.Unknown},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			base, requests := rawServer(t, tt.serve)
-			timeout := 10 * time.Second
-			if tt.code == proxy.CodeTimeout {
-				timeout = 100 * ms
-			}
-			transport := &http.Transport{}
-			defer transport.CloseIdleConnections()
-			c, err := proxy.New(base, runToken, &proxy.Options{Transport: transport, AttemptTimeout: timeout})
-			if err != nil {
-				t.Fatal(err)
-			}
-			start := time.Now()
-			got, err := c.Call(background, "refund_order", map[string]string{"id": "hunter2"})
-			if got != nil {
-				t.Errorf("got %s", got)
-			}
-			switch took := time.Since(start); {
-			case tt.code == proxy.CodeTimeout && took < timeout:
-				t.Errorf("timed out after %s, before the limit of %s", took, timeout)
-			case tt.code == proxy.CodeResponseTooLarge && took > time.Second:
-				t.Errorf("took %s to notice", took)
-			}
-			if e := wantError(t, err, tt.code, tt.outcome); e.Attempts != 1 || requests.Load() != 1 {
-				t.Errorf("%d attempts, %d requests; what may have run must not be repeated", e.Attempts, requests.Load())
-			}
-			if strings.Contains(err.Error(), base) {
-				t.Errorf("err = %v holds the URL", err)
-			}
-		})
-	}
-}
-
-func TestInformationalAnswersAreSkipped(t *testing.T) {
-	base, _ := rawServer(t, func(c net.Conn) {
-		_, _ = fmt.Fprintf(c, "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(seedAnswer), seedAnswer)
-	})
-	c, err := proxy.New(base, runToken, &proxy.Options{Transport: &http.Transport{DisableKeepAlives: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Call(background, "x", nil); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // Failures before a request is complete are known not to have run anything, so they are repeated.
 func TestWhatWasNotSentIsRepeated(t *testing.T) {
@@ -410,41 +283,5 @@ func TestManyRunsLeaveNothingBehind(t *testing.T) {
 	}
 	if after := runtime.NumGoroutine(); after > before+5 {
 		t.Errorf("%d goroutines before, %d after", before, after)
-	}
-}
-
-func TestCancelWhileTheAnswerArrives(t *testing.T) {
-	base, _ := rawServer(t, func(c net.Conn) {
-		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
-		time.Sleep(500 * ms)
-	})
-	ctx, cancel := context.WithCancel(background)
-	time.AfterFunc(50*ms, cancel)
-	c, err := proxy.New(base, runToken, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = c.Call(ctx, "x", nil)
-	wantError(t, err, proxy.CodeCanceled, proxy.Unknown)
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("err = %v", err)
-	}
-}
-
-// net/http hands the connection over as the body of a 101, and no context ends a read from it.
-func TestSwitchingProtocols(t *testing.T) {
-	over := make(chan struct{})
-	defer close(over)
-	base, requests := rawServer(t, func(c net.Conn) {
-		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
-		<-over
-	})
-	c, err := proxy.New(base, runToken, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = c.Call(background, "x", nil)
-	if e := wantError(t, err, proxy.CodeStatus, proxy.Unknown); e.Status != 101 || requests.Load() != 1 {
-		t.Errorf("%+v after %d requests", e, requests.Load())
 	}
 }
