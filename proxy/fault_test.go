@@ -19,8 +19,8 @@ func TestFaults(t *testing.T) {
 	}
 	statuses := map[int]proxy.Code{408: proxy.CodeRefused, 429: proxy.CodeRateLimited, 500: proxy.CodeServer}
 	rows := faulttest.Rows()
-	if len(rows) < 60 {
-		t.Fatalf("%d rows", len(rows))
+	if sentinels := faulttest.Sentinels(); len(rows) < 60 || len(sentinels) < 12 {
+		t.Fatalf("%d rows, %d sentinels", len(rows), len(sentinels))
 	}
 	for _, row := range rows {
 		t.Run(row.Name, func(t *testing.T) {

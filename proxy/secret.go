@@ -1,8 +1,13 @@
 package proxy
 
 import (
+	"errors"
+	"fmt"
+	"strings"
+
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // secrets returns what must not be shown where the proxy repeats it.
@@ -10,6 +15,9 @@ func (r *run) secrets() *redact.Set { return redact.New(r.authValue.Load()[0]) }
 
 // withoutSecrets returns err, with another text if its own text repeats a secret.
 func (r *run) withoutSecrets(err error) error {
+	if e, ok := errors.AsType[*strictjson.Error](err); ok && strings.HasSuffix(e.Pointer, "…") { // it may end in half a secret
+		return httpcall.Quiet(fmt.Sprintf("invalid JSON at byte %d", e.Offset), err)
+	}
 	said := err.Error()
 	if clean := r.secrets().Text(said); clean != said {
 		return httpcall.Quiet(clean, err)
