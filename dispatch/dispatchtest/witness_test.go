@@ -3,6 +3,7 @@ package dispatchtest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -317,5 +318,45 @@ func TestTheDoctorSeesTheHandlersLog(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// What an agent in any language sends is judged by the words of "Porting without the SDK", rich-mode messages.
+func TestRawMessages(t *testing.T) {
+	const call = `{"role":"assistant","tool_calls":[{"id":"c1","name":"get_order","arguments":%s}]}`
+	for _, tt := range []struct {
+		name, messages string
+		arrive         bool
+	}{
+		{"content is a string", `[{"role":"assistant","content":"x"}]`, true},
+		{"content is a list", `[{"role":"user","content":[{"type":"text","text":"x"}]}]`, true},
+		{"content is null", `[{"role":"assistant","content":null}]`, true},
+		{"content is absent", `[{"role":"assistant"}]`, true},
+		{"content is a number", `[{"role":"assistant","content":1}]`, false},
+		{"content is an object", `[{"role":"assistant","content":{}}]`, false},
+		{"an unknown role", `[{"role":"developer","content":"x"}]`, false},
+		{"no role", `[{"content":"x"}]`, false},
+		{"a role in other case", `[{"role":"Assistant","content":"x"}]`, false},
+		{"a tool row without an id", `[` + fmt.Sprintf(call, `{}`) + `,{"role":"tool","content":"x"}]`, false},
+		{"a tool row with another id", `[` + fmt.Sprintf(call, `{}`) + `,{"role":"tool","tool_call_id":"c2","content":"x"}]`, false},
+		{"a tool row that matches", `[` + fmt.Sprintf(call, `{}`) + `,{"role":"tool","tool_call_id":"c1","content":"x"}]`, true},
+		{"nested", `[{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"get_order","arguments":"{}"}}]}]`, true},
+		{"arguments are any text", `[` + fmt.Sprintf(call, `"{\"order_id\":"`) + `]`, true},
+		{"arguments are an empty string", `[` + fmt.Sprintf(call, `""`) + `]`, true},
+		{"arguments are a list", `[` + fmt.Sprintf(call, `[1]`) + `]`, false},
+		{"thinking is a list", `[{"role":"assistant","content":"x","thinking":[{"type":"text","text":"hm"}]}]`, true},
+		{"thinking is a string", `[{"role":"assistant","content":"x","thinking":"hm"}]`, false},
+		{"not a list", `{"role":"assistant"}`, false},
+		{"one bad row among good ones", `[{"role":"assistant","content":"x"},{"role":"robot"}]`, false},
+		{"null", `null`, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := dispatchtest.Run(t, dispatchtest.Target{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = fmt.Fprintf(w, `{"final_response":"done","messages":%s}`, tt.messages)
+			})}, dispatchtest.Task{})
+			if !got.OK() || (len(got.Problems) == 0) != tt.arrive || got.Messages != nil && !tt.arrive {
+				t.Errorf("problems %v, messages %v; want them to arrive: %t", got.Problems, got.Messages, tt.arrive)
+			}
+		})
 	}
 }
