@@ -10,8 +10,8 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// Every fault of the table ends a call with the right code and with the right claim about the tool, and what may have run is
-// sent once.
+// Every fault of the table ends a call with the right code and with the right claim about the tool,
+// and what may have run is sent once.
 func TestFaults(t *testing.T) {
 	codes := map[faulttest.Outcome]proxy.Code{
 		faulttest.TooLarge: proxy.CodeResponseTooLarge, faulttest.Broken: proxy.CodeTransport, faulttest.Canceled: proxy.CodeCanceled,

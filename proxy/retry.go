@@ -11,7 +11,8 @@ import (
 	"github.com/toolwire/toolwire/internal/report"
 )
 
-// send makes the attempts of one request. Each attempt passes these stages in order: end of the run, pacing, sending, classification.
+// send makes the attempts of one request. Each attempt passes these stages in order: end of the
+// run, pacing, sending, classification.
 func (r *run) send(ctx context.Context, req *request) (answer, *Error) {
 	if len(req.body) > r.maxRequest {
 		return answer{}, localError(CodeTooLarge, req.name, fmt.Sprintf("the body has %d bytes, the limit is %d", len(req.body), r.maxRequest))

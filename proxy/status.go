@@ -13,11 +13,11 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// statusError classifies an answer that is not a 2xx, by status and error_class; see "Porting without the SDK",
-// retryable errors. The body may be incomplete or not JSON.
+// statusError classifies an answer that is not a 2xx, by status and error_class; see "Porting
+// without the SDK", retryable errors. The body may be incomplete or not JSON.
 //
-// The outcome is Refused only for answers that are documented as refusals and prove that the tool did not run. An
-// intermediary can send any other after it has passed the request on.
+// The outcome is Refused only for answers that are documented as refusals and prove that the tool
+// did not run. An intermediary can send any other after it has passed the request on.
 func (r *run) statusError(req *request, ans httpcall.Answer) *Error {
 	e := &Error{Code: CodeRefused, Outcome: Unknown, Tool: req.name, Status: ans.Status}
 	e.RetryAfter, _ = httpcall.RetryAfter(ans.Header)
@@ -72,8 +72,9 @@ func (r *run) mayRepeat(req *request, e *Error) bool {
 	return false
 }
 
-// errorBody reads {"detail": {"error_class": "…", …}} and its kin: detail may be an object, a string, a list or absent,
-// and the class may stand beside it. A body that is no JSON is taken as text.
+// errorBody reads {"detail": {"error_class": "…", …}} and its kin: detail may be an object, a
+// string, a list or absent, and the class may stand beside it. A body that is no JSON is taken as
+// text.
 func errorBody(body []byte, secrets *redact.Set) (class, detail string) {
 	members := func(doc json.RawMessage) (map[string]json.RawMessage, bool) {
 		m := map[string]json.RawMessage{}
@@ -114,7 +115,8 @@ func text(v json.RawMessage) string {
 	return string(v)
 }
 
-// identifier returns s if it looks like an error class. Anything else stays out of error texts and logs.
+// identifier returns s if it looks like an error class. Anything else stays out of error texts and
+// logs.
 func identifier(s string) string {
 	if len(s) > 64 {
 		return ""

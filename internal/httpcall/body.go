@@ -18,24 +18,27 @@ var ErrTooLarge = errors.New("the response is too large")
 // errStopped is the error of a body that ended the goroutine that read it.
 var errStopped = errors.New("the body of the response ended its goroutine")
 
-// closeGrace is how long a body may go on reading after its context has ended before it is closed under the read. A body that
-// obeys its context never meets it, so that only a stuck one sees Read and Close at the same time.
+// closeGrace is how long a body may go on reading after its context has ended before it is closed
+// under the read. A body that obeys its context never meets it, so that only a stuck one sees Read
+// and Close at the same time.
 const closeGrace = time.Second
 
-// ReadBody reads the body of a response, at most limit bytes of it, and closes it. It returns what was read together with the
-// error. It returns when ctx ends, whatever the body does; the error is then that of [ContextError].
+// ReadBody reads the body of a response, at most limit bytes of it, and closes it. It returns what
+// was read together with the error. It returns when ctx ends, whatever the body does; the error is
+// then that of [ContextError].
 func ReadBody(ctx context.Context, response *http.Response, limit int64) ([]byte, error) {
 	return readBody(ctx, response, limit, false)
 }
 
-// readBody reads in place if standard is true: the bodies of *http.Transport end with the context of their request. Others are
-// read on a goroutine that can be left behind.
+// readBody reads in place if standard is true: the bodies of *http.Transport end with the context
+// of their request. Others are read on a goroutine that can be left behind.
 func readBody(ctx context.Context, response *http.Response, limit int64, standard bool) ([]byte, error) {
 	switch {
 	case response.Body == nil:
 		return nil, nil
 	case response.StatusCode == http.StatusSwitchingProtocols:
-		// The body is the connection. No context ends a read from it, and no client here has asked for another protocol.
+		// The body is the connection. No context ends a read from it, and no client here has asked
+		// for another protocol.
 		_ = response.Body.Close()
 		return nil, nil
 	case response.ContentLength > limit:
@@ -67,8 +70,8 @@ var nopClosers = [2]reflect.Type{
 	reflect.TypeOf(io.NopCloser(strings.NewReader(""))), reflect.TypeOf(io.NopCloser(struct{ io.Reader }{})),
 }
 
-// inMemory reports whether a body is an io.NopCloser around a reader that cannot block. It saves in-process transports the
-// goroutine.
+// inMemory reports whether a body is an io.NopCloser around a reader that cannot block. It saves
+// in-process transports the goroutine.
 func inMemory(body io.ReadCloser) bool {
 	if t := reflect.TypeOf(body); t != nopClosers[0] && t != nopClosers[1] {
 		return body == http.NoBody

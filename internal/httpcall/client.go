@@ -11,19 +11,21 @@ import (
 	"time"
 )
 
-// A Client makes calls to one peer. It must not be changed after its first call. It is safe for concurrent use.
+// A Client makes calls to one peer. It must not be changed after its first call. It is safe for
+// concurrent use.
 type Client struct {
 	// Transport sends the requests. It must not be nil.
 	Transport http.RoundTripper
 
-	// Redirect decides about redirects as http.Client.CheckRedirect does. If it is nil, a redirect is an answer like any
-	// other.
+	// Redirect decides about redirects as http.Client.CheckRedirect does. If it is nil, a redirect
+	// is an answer like any other.
 	Redirect func(next *http.Request, via []*http.Request) error
 
 	// Peer names the other side in the texts of failures, such as "the proxy".
 	Peer string
 
-	// Timeout bounds a call from dialling to the last byte of the response. If it is 0, only the context bounds it.
+	// Timeout bounds a call from dialling to the last byte of the response. If it is 0, only the
+	// context bounds it.
 	Timeout time.Duration
 
 	// MaxBytes bounds the body of a response.
@@ -47,15 +49,17 @@ type Progress interface {
 	Answered() // the status and the headers of the response have arrived
 }
 
-// errTimeout is the cause by which the end of a call's own time limit is told from the end of the caller's context.
+// errTimeout is the cause by which the end of a call's own time limit is told from the end of the
+// caller's context.
 var errTimeout = errors.New("the call took longer than its limit")
 
-// errNoAnswer replaces the panic that a transport without a response and without an error would cause.
+// errNoAnswer replaces the panic that a transport without a response and without an error would
+// cause.
 var errNoAnswer = errors.New("the transport returned neither a response nor an error")
 
-// Do sends request once, with ctx as its context, and reads the response. The response's status decides before the
-// failure does: if the Status of the answer is not 0, the peer has answered, even if the body did not arrive whole.
-// progress may be nil.
+// Do sends request once, with ctx as its context, and reads the response. The response's status
+// decides before the failure does: if the Status of the answer is not 0, the peer has answered,
+// even if the body did not arrive whole. progress may be nil.
 func (c *Client) Do(ctx context.Context, request *http.Request, progress Progress) (Answer, *Failure) {
 	if ctx.Err() != nil {
 		return Answer{}, &Failure{Kind: Canceled, NotSent: true, Err: ContextError(ctx)}
@@ -119,8 +123,8 @@ func (c *Client) failure(ctx, callCtx context.Context, err error, notSent, answe
 	return f
 }
 
-// ended reports whether ctx has ended. A connection obeys the deadline of a context by itself and may do so a moment before the
-// context does.
+// ended reports whether ctx has ended. A connection obeys the deadline of a context by itself and
+// may do so a moment before the context does.
 func ended(ctx context.Context) bool {
 	if ctx.Err() != nil {
 		return true

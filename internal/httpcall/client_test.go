@@ -37,7 +37,8 @@ func request(t *testing.T) *http.Request {
 	return r
 }
 
-// body is a response body that blocks in Read until it is released, and in Close too if it ignores that.
+// body is a response body that blocks in Read until it is released, and in Close too if it ignores
+// that.
 type body struct {
 	entered chan struct{} // closed at the first Read
 	release chan struct{}
@@ -63,7 +64,8 @@ func (b *body) Close() error {
 	return nil
 }
 
-// The documented proof that the body of no answer outlives its context, for transports other than net/http's.
+// The documented proof that the body of no answer outlives its context, for transports other than
+// net/http's.
 func TestStuckBodies(t *testing.T) {
 	t.Run("time limit", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

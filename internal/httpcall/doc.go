@@ -1,5 +1,6 @@
-// Package httpcall makes one outgoing HTTP call: it sends a request, reads the whole response within a limit of bytes and
-// time, and reports what is known about a call that failed. Every client of this module uses it.
+// Package httpcall makes one outgoing HTTP call: it sends a request, reads the whole response
+// within a limit of bytes and time, and reports what is known about a call that failed. Every
+// client of this module uses it.
 //
 // A client keeps one [Client] and calls [Client.Do] for each attempt:
 //
@@ -26,8 +27,8 @@
 //
 // # Repeating
 //
-// [Policy.Repeat] is the loop around Do for clients that repeat. It computes the waits, obeys Retry-After and the deadline of the
-// context, and reports why it stopped:
+// [Policy.Repeat] is the loop around Do for clients that repeat. It computes the waits, obeys
+// Retry-After and the deadline of the context, and reports why it stopped:
 //
 //	stop := policy.Repeat(ctx, func(number int) httpcall.Next {
 //		answer, failure = caller.Do(ctx, request, nil)
@@ -37,8 +38,9 @@
 //
 // # Parts
 //
-// Clients that need their own http.Client use [ReadBody] for the response. [ContextError], [Text] and [Quiet] word errors,
-// [RetryAfter] reads the header, and [NewTransport] has the settings that all default transports of this module share.
+// Clients that need their own http.Client use [ReadBody] for the response. [ContextError], [Text]
+// and [Quiet] word errors, [RetryAfter] reads the header, and [NewTransport] has the settings that
+// all default transports of this module share.
 //
 // The package internal/httpcall/faulttest has the table of faults that a client must survive.
 package httpcall

@@ -34,15 +34,16 @@ func (f *Failure) Error() string { return f.Err.Error() }
 // Unwrap returns Err, which for Canceled matches both the context's error and its cause.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Lasting reports whether another attempt would fail in the same way: the host name does not exist, or TLS cannot work.
+// Lasting reports whether another attempt would fail in the same way: the host name does not exist,
+// or TLS cannot work.
 func (f *Failure) Lasting() bool {
 	dns, ok := errors.AsType[*net.DNSError](f.Err)
 	return ok && dns.IsNotFound || errors.As(f.Err, new(*tls.CertificateVerificationError)) ||
 		errors.As(f.Err, new(tls.RecordHeaderError)) || errors.Is(f.Err, http.ErrSchemeMismatch)
 }
 
-// ContextError returns the error of a context that has ended. It matches both the standard error and the context's own
-// cause.
+// ContextError returns the error of a context that has ended. It matches both the standard error
+// and the context's own cause.
 func ContextError(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if err == nil { // its deadline has passed this very moment
@@ -54,8 +55,8 @@ func ContextError(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// Text describes the error of a transport in fixed words: its own text may contain the URL or the peer's words. peer is a
-// noun such as "the proxy". connected is false if there was no connection.
+// Text describes the error of a transport in fixed words: its own text may contain the URL or the
+// peer's words. peer is a noun such as "the proxy". connected is false if there was no connection.
 func Text(peer string, connected bool, err error) string {
 	var errno syscall.Errno
 	var timeout net.Error

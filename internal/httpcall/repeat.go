@@ -8,8 +8,9 @@ import (
 	"github.com/cenkalti/backoff/v4"
 )
 
-// A Policy bounds the repeats of a call. The wait before repeat k, from 0, is min(0.5 s × 2^k, 4 s) times a uniform factor of 0.75
-// to 1.25 and at most 4 s ("Porting without the SDK", retryable errors), or what the peer asks for if that is longer.
+// A Policy bounds the repeats of a call. The wait before repeat k, from 0, is min(0.5 s × 2^k, 4 s)
+// times a uniform factor of 0.75 to 1.25 and at most 4 s ("Porting without the SDK", retryable
+// errors), or what the peer asks for if that is longer.
 type Policy struct {
 	Peer          string        // names the other side in texts, such as "the proxy"
 	MaxAttempts   int           // in all; 1 or less means that nothing is repeated
@@ -36,14 +37,16 @@ const (
 	Stopped                 // the context ended during a wait
 )
 
-// A Stop is the end of a series of attempts. Err says why no further attempt was made; it is nil for Final and Exhausted.
+// A Stop is the end of a series of attempts. Err says why no further attempt was made; it is nil
+// for Final and Exhausted.
 type Stop struct {
 	Reason Reason
 	Err    error
 }
 
-// Repeat calls attempt until it must not be repeated, with the number of the attempt, from 1. It calls waiting, if that is not
-// nil, before each wait. It does not begin a wait that ends after the deadline of ctx.
+// Repeat calls attempt until it must not be repeated, with the number of the attempt, from 1. It
+// calls waiting, if that is not nil, before each wait. It does not begin a wait that ends after the
+// deadline of ctx.
 func (p *Policy) Repeat(ctx context.Context, attempt func(number int) Next, waiting func(number int, wait time.Duration)) Stop {
 	var series *backoff.ExponentialBackOff // made for the first wait, because most calls need none
 	for number := 1; ; number++ {

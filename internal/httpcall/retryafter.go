@@ -11,9 +11,10 @@ import (
 // LongestWait is what [RetryAfter] returns for any longer wait: 68 years.
 const LongestWait = math.MaxInt32 * time.Second
 
-// RetryAfter returns how long the header Retry-After asks to wait, from 0 to [LongestWait]. Both forms count, seconds and
-// HTTP date. A negative number and a date in the past are 0. Seconds may have a fraction, which the standard does not allow
-// but servers send. Of several values the longest counts. known is false if there is none that can be read.
+// RetryAfter returns how long the header Retry-After asks to wait, from 0 to [LongestWait]. Both
+// forms count, seconds and HTTP date. A negative number and a date in the past are 0. Seconds may
+// have a fraction, which the standard does not allow but servers send. Of several values the
+// longest counts. known is false if there is none that can be read.
 func RetryAfter(h http.Header) (wait time.Duration, known bool) {
 	for _, value := range h["Retry-After"] {
 		if w, ok := oneWait(value); ok {

@@ -6,15 +6,17 @@ import (
 	"time"
 )
 
-// NewTransport returns a transport with the settings that all default transports of this module share. It reads no proxy
-// settings from the environment.
+// NewTransport returns a transport with the settings that all default transports of this module
+// share. It reads no proxy settings from the environment.
 //
-// Connections that are idle for 4 seconds are closed. Common servers (uvicorn, Node.js) close them after 5 seconds. A
-// request that is sent at that moment fails, and nobody can tell whether it was carried out. The client therefore closes first.
+// Connections that are idle for 4 seconds are closed. Common servers (uvicorn, Node.js) close them
+// after 5 seconds. A request that is sent at that moment fails, and nobody can tell whether it was
+// carried out. The client therefore closes first.
 //
-// One weakness of net/http remains. If a server sends more bytes than it announced in Content-Length, net/http writes up to 4 KiB of
-// the surplus to the standard logger of package log ("Unsolicited response received on idle HTTP channel"). The transport offers no
-// setting for it. A program that must not log the words of its peers sets log.SetOutput, or sets DisableKeepAlives.
+// One weakness of net/http remains. If a server sends more bytes than it announced in
+// Content-Length, net/http writes up to 4 KiB of the surplus to the standard logger of package log
+// ("Unsolicited response received on idle HTTP channel"). The transport offers no setting for it. A
+// program that must not log the words of its peers sets log.SetOutput, or sets DisableKeepAlives.
 func NewTransport() *http.Transport {
 	const maxIdle = 1024
 	return &http.Transport{

@@ -8,7 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// watch observes how far a request gets. Its hooks may run on goroutines of the transport, even after the call.
+// watch observes how far a request gets. Its hooks may run on goroutines of the transport, even
+// after the call.
 type watch struct {
 	trace   httptrace.ClientTrace
 	reports atomic.Bool // the transport calls hooks at all
@@ -25,8 +26,9 @@ func newWatch(progress Progress) *watch {
 	return w
 }
 
-// notSent judges a round trip that failed. A server cannot act on a request whose headers are incomplete. A transport that
-// calls no hooks is believed only if its error shows that there was no connection, or none that is trusted.
+// notSent judges a round trip that failed. A server cannot act on a request whose headers are
+// incomplete. A transport that calls no hooks is believed only if its error shows that there was no
+// connection, or none that is trusted.
 func (w *watch) notSent(err error) bool {
 	if w.reports.Load() {
 		return !w.headers.Load()

@@ -1,5 +1,5 @@
-// Package faulttest is the table of faults that every outgoing client of this module must survive. A row plays a peer that
-// misbehaves on a real socket: plain, TLS or HTTP/2.
+// Package faulttest is the table of faults that every outgoing client of this module must survive.
+// A row plays a peer that misbehaves on a real socket: plain, TLS or HTTP/2.
 //
 // A client runs the rows against itself:
 //
@@ -13,10 +13,10 @@
 //		})
 //	}
 //
-// The call must make one attempt: a client that repeats is configured not to. Run fails the test if the call does not
-// return, if the number of requests that arrived is not that of the row, or if the client keeps a connection open. The
-// context of a call ends when the peer has reached the place where it stalls, not at a time, so that no result depends on the
-// speed of the machine.
+// The call must make one attempt: a client that repeats is configured not to. Run fails the test if
+// the call does not return, if the number of requests that arrived is not that of the row, or if
+// the client keeps a connection open. The context of a call ends when the peer has reached the
+// place where it stalls, not at a time, so that no result depends on the speed of the machine.
 package faulttest
 
 import (
@@ -61,7 +61,8 @@ type Want struct {
 	Delivery Delivery
 	Status   int // 0 if no answer can have begun; of Broken and Canceled the answer may not have been noticed yet
 
-	// RetryAfter is what the header asks for. For a date it is the longest possible value, and Dated is set.
+	// RetryAfter is what the header asks for. For a date it is the longest possible value, and
+	// Dated is set.
 	RetryAfter time.Duration
 	Dated      bool
 }
@@ -101,7 +102,8 @@ func Rows() []Row {
 	return rows
 }
 
-// Sentinels returns the faults that every client must run. The rest differ only inside net/http and package httpcall.
+// Sentinels returns the faults that every client must run. The rest differ only inside net/http and
+// package httpcall.
 func Sentinels() []Row {
 	var rows []Row
 	for _, r := range Rows() {
@@ -112,7 +114,8 @@ func Sentinels() []Row {
 	return rows
 }
 
-// Run plays the row against call. good is a body that the client accepts with the status 200. It must be JSON of at least 10 bytes.
+// Run plays the row against call. good is a body that the client accepts with the status 200. It
+// must be JSON of at least 10 bytes.
 func (r Row) Run(t *testing.T, good string, call func(ctx context.Context, p Peer)) {
 	t.Helper()
 	s := newServer(t, r, good)

@@ -41,7 +41,8 @@ func (x *session) frame(kind, flags byte, stream uint32, payload string) {
 	_, _ = x.conn.Write(append(b, payload...))
 }
 
-// nextRequest reads frames until a request has arrived, and returns its stream. It returns 0 if the connection ends.
+// nextRequest reads frames until a request has arrived, and returns its stream. It returns 0 if the
+// connection ends.
 func (x *session) nextRequest() uint32 {
 	for {
 		var head [9]byte
