@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/jsonpath"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
@@ -190,7 +191,7 @@ func (a *Adapter) schemaProblems(ps *problems, schema *Schema) {
 	if a.EntityType != "" && a.op() != OpSetFlag {
 		entity := schema.entity(a.EntityType)
 		if entity == nil {
-			ps.add(CodeUndeclared, "/entity_type", "%q is not an entity type of the ledger schema", cut(a.EntityType))
+			ps.add(CodeUndeclared, "/entity_type", "%q is not an entity type of the ledger schema", clip.Text(a.EntityType, maxShown))
 		} else if schema.closedFields(entity) {
 			for _, field := range sortedKeys(a.FieldMap) {
 				if !entity.declares(field) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -15,6 +16,9 @@ var (
 	fieldLimits = strictjson.Limits{Depth: maxFieldDepth, Mode: strictjson.Unique}
 	stateLimits = strictjson.Limits{Depth: maxFieldDepth + 10, Mode: strictjson.Unique}
 )
+
+// maxNumber is the most characters that a number may have when it is written without an exponent.
+const maxNumber = 64
 
 const (
 	maxFieldDepth  = 200
@@ -68,7 +72,7 @@ func canonical(dst []byte, tidied json.RawMessage) []byte {
 			for end < len(tidied) && isNumberByte(tidied[end]) {
 				end++
 			}
-			dst = append(dst, parseNumber(string(tidied[i:end])).canonical()...)
+			dst = append(dst, rawjson.ParseNumber(string(tidied[i:end])).Canonical(maxNumber)...)
 		default:
 			dst = append(dst, c)
 		}
@@ -91,10 +95,5 @@ func tidied(value json.RawMessage) json.RawMessage {
 	if v, err := tidy(value, stateLimits); err == nil {
 		return v
 	}
-	return json.RawMessage(quote(string(value)))
-}
-
-func quote(s string) []byte {
-	quoted, _ := jsontext.AppendQuote(nil, s) // invalid UTF-8 is replaced
-	return quoted
+	return rawjson.Quote(string(value))
 }

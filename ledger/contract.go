@@ -3,7 +3,8 @@ package ledger
 import (
 	"encoding/json"
 
-	"github.com/toolwire/toolwire/internal/jsonpath"
+	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // contract is a valid schema made ready for checking: a copy of what matters, indexed by name. A nil contract allows
@@ -58,7 +59,7 @@ func (c *contract) checkType(ps *problems, pointer, entityType string) (ok bool)
 	case entityType == "":
 		ps.add(CodeMissing, pointer, "the entity type is empty")
 	case c != nil && c.entities[entityType] == nil:
-		ps.add(CodeUndeclared, pointer, "%q is not an entity type of the ledger schema", cut(entityType))
+		ps.add(CodeUndeclared, pointer, "%q is not an entity type of the ledger schema", clip.Text(entityType, maxShown))
 	default:
 		return true
 	}
@@ -86,7 +87,7 @@ func (c *contract) check(ps *problems, entityType, id string, given fields) {
 			ps.add(CodeUndeclared, pointer+token(name), "is not a field that the ledger schema declares for %s", entityType)
 		case string(value) == "null": // the field has no value, which breaks nothing
 		case !hasType(value, field.kind):
-			ps.add(CodeWrongType, pointer+token(name), "must be of type %s, not %s", field.kind, kindName(value))
+			ps.add(CodeWrongType, pointer+token(name), "must be of type %s, not %s", field.kind, rawjson.KindName(value))
 		case field.enum != nil && !field.enum[string(canonical(nil, value))]:
 			ps.add(CodeNotInEnum, pointer+token(name), "is none of the values that the ledger schema's enum lists")
 		}
@@ -94,13 +95,13 @@ func (c *contract) check(ps *problems, entityType, id string, given fields) {
 }
 
 func hasType(value json.RawMessage, fieldType string) bool {
-	switch kind := jsonpath.Kind(value); fieldType {
+	switch kind := rawjson.Kind(value); fieldType {
 	case TypeString:
 		return kind == '"'
 	case TypeNumber:
 		return kind == '0'
 	case TypeInteger:
-		return kind == '0' && parseNumber(string(value)).integer()
+		return kind == '0' && rawjson.ParseNumber(string(value)).Integer()
 	case TypeBoolean:
 		return kind == 't' || kind == 'f'
 	case TypeObject:

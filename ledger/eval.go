@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/jsonpath"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -140,9 +141,9 @@ func (e *evaluation) findID() bool {
 	id, scalar := scalarText(value)
 	switch {
 	case value[0] == '{' || value[0] == '[':
-		e.step(StepIDNotScalar, "/id_from", path.Text, kindName(value))
+		e.step(StepIDNotScalar, "/id_from", path.Text, rawjson.KindName(value))
 	case string(value) == "null":
-		e.step(StepIDEmpty, "/id_from", path.Text, kindName(value))
+		e.step(StepIDEmpty, "/id_from", path.Text, rawjson.KindName(value))
 	case !scalar:
 		e.step(StepIDUnusable, "/id_from", path.Text, "matched too large a number")
 	case id == "":
@@ -151,7 +152,7 @@ func (e *evaluation) findID() bool {
 		e.step(StepIDUnusable, "/id_from", path.Text, fmt.Sprintf("matched a string of more than %d bytes", e.rule.limits.MaxKey))
 	default:
 		e.id = id
-		e.step(StepIDFound, "/id_from", path.Text, kindName(value))
+		e.step(StepIDFound, "/id_from", path.Text, rawjson.KindName(value))
 		return true
 	}
 	return false
@@ -172,7 +173,7 @@ func (e *evaluation) findFields() map[string]json.RawMessage {
 		case err == nil:
 			e.bytesLeft -= len(value)
 			fields[f.name] = bytes.Clone(value)
-			e.step(StepFieldSet, f.pointer, f.path.Text, kindName(value))
+			e.step(StepFieldSet, f.pointer, f.path.Text, rawjson.KindName(value))
 		case errors.Is(err, jsonpath.ErrNotFound):
 			e.step(StepFieldNotFound, f.pointer, f.path.Text, "")
 		default:
@@ -229,19 +230,19 @@ func (e *evaluation) placeholder(name string) (text, problem string) {
 }
 
 func unusable(value json.RawMessage) string {
-	if jsonpath.Kind(value) == '0' {
+	if rawjson.Kind(value) == '0' {
 		return "too large a number"
 	}
-	return kindName(value)
+	return rawjson.KindName(value)
 }
 
 // scalarText returns a string, number or boolean as it stands in ids and flags.
 func scalarText(value json.RawMessage) (text string, ok bool) {
-	switch jsonpath.Kind(value) {
+	switch rawjson.Kind(value) {
 	case '"':
-		return jsonpath.Unquote(value), true
+		return rawjson.Text(value), true
 	case '0':
-		return parseNumber(string(value)).plain()
+		return rawjson.ParseNumber(string(value)).Plain(maxNumber)
 	case 't', 'f':
 		return string(value), true
 	}

@@ -1,14 +1,13 @@
 package ledger
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
 
-	"github.com/toolwire/toolwire/internal/jsonpath"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -93,7 +92,7 @@ func (o *object) reject(name string, value json.RawMessage, pointer, want string
 func (o *object) string(name string, into *string) {
 	if value, ok := o.take(name); ok {
 		if value[0] != '"' || jsonv2.Unmarshal(value, into) != nil {
-			o.reject(name, value, "", "a string, not "+kindName(value))
+			o.reject(name, value, "", "a string, not "+rawjson.KindName(value))
 		} else if *into == "" {
 			o.bad.blank = append(o.bad.blank, Member{name, value})
 		}
@@ -107,13 +106,13 @@ func (o *object) strings(name string, into *[]string) {
 	}
 	var list []json.RawMessage
 	if value[0] != '[' || jsonv2.Unmarshal(value, &list) != nil {
-		o.reject(name, value, "", "a list of strings, not "+kindName(value))
+		o.reject(name, value, "", "a list of strings, not "+rawjson.KindName(value))
 		return
 	}
 	texts := make([]string, len(list))
 	for i, v := range list {
 		if v[0] != '"' || jsonv2.Unmarshal(v, &texts[i]) != nil {
-			o.reject(name, value, indexToken(i), "a string, not "+kindName(v))
+			o.reject(name, value, indexToken(i), "a string, not "+rawjson.KindName(v))
 		}
 	}
 	if !o.bad.has(name) {
@@ -128,14 +127,14 @@ func (o *object) stringMap(name string, into *map[string]string) {
 	}
 	inner, err := readObject(value, nil, strictjson.Limits{})
 	if err != nil || inner.bad.whole != nil {
-		o.reject(name, value, "", "an object of strings, not "+kindName(value))
+		o.reject(name, value, "", "an object of strings, not "+rawjson.KindName(value))
 		return
 	}
 	texts := make(map[string]string, len(inner.members))
 	for _, m := range inner.members {
 		var text string
 		if m.Value[0] != '"' || jsonv2.Unmarshal(m.Value, &text) != nil {
-			o.reject(name, value, token(m.Name), "a string, not "+kindName(m.Value))
+			o.reject(name, value, token(m.Name), "a string, not "+rawjson.KindName(m.Value))
 			continue
 		}
 		texts[m.Name] = text
@@ -148,17 +147,14 @@ func (o *object) stringMap(name string, into *map[string]string) {
 // rest returns what no method took.
 func (o *object) rest() ([]Member, malformed) { return o.members, o.bad }
 
-func kindName(value json.RawMessage) string { return strictjson.KindName(jsonpath.Kind(value)) }
-
 // objectWriter writes a declaration: known members that are set, malformed or blank, then the unknown ones.
 type objectWriter struct {
-	out   []byte
-	names []string
-	bad   *malformed
-	err   error
+	rawjson.Object
+	bad *malformed
+	err error
 }
 
-func newObjectWriter(bad *malformed) *objectWriter { return &objectWriter{out: []byte{'{'}, bad: bad} }
+func newObjectWriter(bad *malformed) *objectWriter { return &objectWriter{bad: bad} }
 
 func (w *objectWriter) put(name string, value any) {
 	text, err := plainJSON(value)
@@ -173,42 +169,31 @@ func plainJSON(value any) ([]byte, error) {
 	if m, ok := value.(json.Marshaler); ok {
 		return m.MarshalJSON()
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(value)
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), err
+	return rawjson.Encode(value)
 }
 
 // declarations is a list of declarations as it is written.
 type declarations[T json.Marshaler] []T
 
 func (list declarations[T]) MarshalJSON() ([]byte, error) {
-	out := []byte{'['}
+	texts := make([]json.RawMessage, len(list))
 	for i, d := range list {
 		text, err := d.MarshalJSON()
 		if err != nil {
 			return nil, err
 		}
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, text...)
+		texts[i] = text
 	}
-	return append(out, ']'), nil
+	return rawjson.Array(texts), nil
 }
 
 func (w *objectWriter) raw(name string, value json.RawMessage) {
-	if slices.Contains(w.names, name) {
+	if w.Has(name) {
 		var ps problems
 		ps.add(CodeDuplicate, token(name), "stands in Extra too; keep one of them")
 		w.err = ps.err("declaration")
 	}
-	w.names = append(w.names, name)
-	if len(w.out) > 1 {
-		w.out = append(w.out, ',')
-	}
-	w.out = append(append(append(w.out, quote(name)...), ':'), value...)
+	w.Put(name, value)
 }
 
 // member writes value when set, or else what stood there in the document.
@@ -227,11 +212,11 @@ func (w *objectWriter) member(name string, set bool, value any) {
 }
 
 func (w *objectWriter) end(extra []Member) ([]byte, error) {
-	if w.bad.whole != nil && len(w.out) == 1 && len(extra) == 0 {
+	if w.bad.whole != nil && w.Empty() && len(extra) == 0 {
 		return w.bad.whole, nil
 	}
 	for _, m := range extra {
 		w.raw(m.Name, m.Value)
 	}
-	return append(w.out, '}'), w.err
+	return w.Bytes(), w.err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -105,12 +106,5 @@ func (ps problems) err(subject string) error {
 	return &Error{Code: ps[0].Code, Subject: subject, Problems: ps}
 }
 
-var pointerEscape = strings.NewReplacer("~", "~0", "/", "~1")
-
 // token returns "/" and name as a reference token of a JSON Pointer.
-func token(name string) string {
-	if !strings.ContainsAny(name, "~/") {
-		return "/" + name
-	}
-	return "/" + pointerEscape.Replace(name)
-}
+func token(name string) string { return rawjson.Token(name) }

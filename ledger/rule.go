@@ -3,6 +3,7 @@ package ledger
 import (
 	"encoding/json"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/jsonpath"
 )
 
@@ -109,11 +110,11 @@ func (a *Adapter) source(p Problem) string {
 		return ""
 	}
 	if p.Pointer == "/id_from" {
-		return cut(a.IDFrom)
+		return clip.Text(a.IDFrom, maxShown)
 	}
 	for field, path := range a.FieldMap {
 		if p.Pointer == "/field_map"+token(field) {
-			return cut(path)
+			return clip.Text(path, maxShown)
 		}
 	}
 	return ""

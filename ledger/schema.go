@@ -7,6 +7,7 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -197,7 +198,7 @@ func list[T any](o *object, name string, into *[]T) {
 		return
 	}
 	if value[0] != '[' || json.Unmarshal(value, into) != nil {
-		o.reject(name, value, "", "a list of objects, not "+kindName(value))
+		o.reject(name, value, "", "a list of objects, not "+rawjson.KindName(value))
 	}
 }
 
@@ -209,13 +210,13 @@ func (o *object) scalars(name string, into *[]any) {
 	}
 	var list []json.RawMessage
 	if value[0] != '[' || jsonv2.Unmarshal(value, &list) != nil {
-		o.reject(name, value, "", "a list of scalars, not "+kindName(value))
+		o.reject(name, value, "", "a list of scalars, not "+rawjson.KindName(value))
 		return
 	}
 	values := make([]any, len(list))
 	for i, v := range list {
 		if v[0] == '{' || v[0] == '[' {
-			o.reject(name, value, indexToken(i), "a string, number, boolean or null, not "+kindName(v))
+			o.reject(name, value, indexToken(i), "a string, number, boolean or null, not "+rawjson.KindName(v))
 			continue
 		}
 		dec := json.NewDecoder(bytes.NewReader(v))

@@ -3,7 +3,8 @@ package ledger
 import (
 	"encoding/json"
 	"slices"
-	"unicode/utf8"
+
+	"github.com/toolwire/toolwire/internal/clip"
 )
 
 // Validate reports everything that is wrong with the schema as an [*Error] whose pointers start at the schema: members
@@ -37,7 +38,7 @@ func (s *Schema) problems() (ps problems) {
 		e := &s.Entities[i]
 		part := e.problems(types)
 		if e.Type != "" && seen[e.Type] {
-			part.add(CodeDuplicate, "/type", "%q is declared twice; declare each entity type once", cut(e.Type))
+			part.add(CodeDuplicate, "/type", "%q is declared twice; declare each entity type once", clip.Text(e.Type, maxShown))
 		}
 		seen[e.Type] = true
 		ps.under("/entities"+indexToken(i), part)
@@ -64,7 +65,7 @@ func (e *Entity) problems(types map[string]bool) (ps problems) {
 		f := &e.Fields[i]
 		part := f.problems(types)
 		if f.Name != "" && seen[f.Name] {
-			part.add(CodeDuplicate, "/name", "%q is declared twice; declare each field once", cut(f.Name))
+			part.add(CodeDuplicate, "/name", "%q is declared twice; declare each field once", clip.Text(f.Name, maxShown))
 		}
 		seen[f.Name] = true
 		ps.under("/fields"+indexToken(i), part)
@@ -94,7 +95,7 @@ func (f *Field) problems(types map[string]bool) (ps problems) {
 		}
 	}
 	if f.Ref != "" && !types[f.Ref] {
-		ps.add(CodeUndeclared, "/ref", "%q is not an entity type of this schema", cut(f.Ref))
+		ps.add(CodeUndeclared, "/ref", "%q is not an entity type of this schema", clip.Text(f.Ref, maxShown))
 	}
 	return ps
 }
@@ -122,7 +123,7 @@ func checkName(ps *problems, bad *malformed, member, name string) {
 	case name == "" && !bad.has(member):
 		ps.add(CodeMissing, "/"+member, "is required")
 	case name != "" && !validName(name):
-		ps.add(CodeInvalidName, "/"+member, "%q must be lower case letters, digits and _, beginning with a letter", cut(name))
+		ps.add(CodeInvalidName, "/"+member, "%q must be lower case letters, digits and _, beginning with a letter", clip.Text(name, maxShown))
 	}
 }
 
@@ -143,15 +144,5 @@ func isScalar(v any) bool {
 	return err == nil && text[0] != '{' && text[0] != '['
 }
 
-// cut bounds a text that somebody else chose before it goes into a message.
-func cut(s string) string {
-	const most = 80
-	if len(s) <= most {
-		return s
-	}
-	end := most
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + "…"
-}
+// maxShown is the most bytes of a name or value, which somebody else chose, in a message.
+const maxShown = 80

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // A Snapshot is a copy of a [State] at one moment, as plain data. Its JSON form is
@@ -44,14 +46,14 @@ func (s Snapshot) Hash() string {
 	for _, entityType := range sortedKeys(s.Entities) {
 		for _, id := range sortedKeys(s.Entities[entityType]) {
 			line = append(line[:0], '[')
-			line = append(append(line, quote(entityType)...), ',')
-			line = append(append(line, quote(id)...), ',')
+			line = append(append(line, rawjson.Quote(entityType)...), ',')
+			line = append(append(line, rawjson.Quote(id)...), ',')
 			line = append(canonical(line, tidied(s.Entities[entityType][id])), ']', '\n')
 			sum.Write(line)
 		}
 	}
 	for _, flag := range sortedKeys(flagSet(s.Flags)) {
-		sum.Write(append(append([]byte{'['}, quote(flag)...), ']', '\n'))
+		sum.Write(append(append([]byte{'['}, rawjson.Quote(flag)...), ']', '\n'))
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -30,7 +31,7 @@ func (f fields) text() json.RawMessage {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(append(append(out, quote(name)...), ':'), f[name]...)
+		out = append(append(append(out, rawjson.Quote(name)...), ':'), f[name]...)
 	}
 	return append(out, '}')
 }

@@ -3,7 +3,7 @@ package manifest
 import (
 	"encoding/json"
 
-	"github.com/toolwire/toolwire/internal/arguments"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -16,5 +16,5 @@ var argumentLimits = strictjson.Limits{Depth: 64}
 // encodeArguments writes the arguments of a call as the tool will read them, and checks what holds for every tool, with
 // a schema or without.
 func encodeArguments(args any) (json.RawMessage, error) {
-	return arguments.Encode(args, argumentLimits)
+	return rawjson.EncodeArguments(args, argumentLimits)
 }

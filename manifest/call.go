@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/process"
 )
 
@@ -102,14 +103,14 @@ func (m *Manifest) prepare(call Call) (t *tool, input json.RawMessage, refused *
 		err = t.arguments(input)
 	}
 	if err != nil {
-		message := "invalid arguments: " + shorten(err.Error(), maxMessage)
+		message := "invalid arguments: " + clip.Text(err.Error(), maxMessage)
 		return nil, nil, &Error{Code: CodeArguments, Tool: t.name, Message: message, err: err}
 	}
 	return t, input, nil
 }
 
 func (m *Manifest) unknown(name string) *Error {
-	return &Error{Code: CodeUnknownTool, Tool: name, Message: "unknown tool: " + shorten(name, 100),
+	return &Error{Code: CodeUnknownTool, Tool: name, Message: "unknown tool: " + clip.Text(name, 100),
 		detail: fmt.Sprintf("unknown tool; the manifest declares %d tools, names are case-sensitive", len(m.tools))}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -109,7 +110,7 @@ func memberNamed(name string) (known string, exact bool) {
 
 func unknownMember(index int, name, member string, known []string) Problem {
 	return Problem{Index: index, Name: name, Field: member, Rule: LintUnknownMember, Message: fmt.Sprintf(
-		"%sunknown member %q is ignored (known: %s)", at(index, name), shorten(member, 100), strings.Join(known, ", "))}
+		"%sunknown member %q is ignored (known: %s)", at(index, name), clip.Text(member, 100), strings.Join(known, ", "))}
 }
 
 func parseError(data []byte, err error) *Error {

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/toolwire/toolwire/internal/clip"
 )
 
 // maxMessage is the most, in bytes, that an error text or hint may have in a message for the model.
@@ -45,24 +47,11 @@ func ToolMessage(r *Result) string {
 }
 
 func appendText(dst []byte, text string) []byte {
-	dst, _ = jsontext.AppendQuote(dst, shorten(strings.ToValidUTF8(text, "\ufffd"), maxMessage))
+	dst, _ = jsontext.AppendQuote(dst, clip.Text(strings.ToValidUTF8(text, "\ufffd"), maxMessage))
 	return dst
 }
 
-// shorten cuts s to at most limit bytes, at a rune's end; three dots (one rune) then say that something is missing.
-func shorten(s string, limit int) string {
-	const dots = "…"
-	if len(s) <= limit {
-		return s
-	}
-	end := limit - len(dots)
-	for end > 0 && s[end]&0xC0 == 0x80 {
-		end--
-	}
-	return s[:end] + dots
-}
-
-func quoteName(name string) string { return strconv.Quote(shorten(name, 200)) }
+func quoteName(name string) string { return strconv.Quote(clip.Text(name, 200)) }
 
 // exitError says why a program failed: to the model in its own words, if it wrote any to stderr. They may repeat an
 // argument, so the text of the error only says where they are.
@@ -79,7 +68,7 @@ func exitError(r *Result) *Error {
 	if !e.unwrap([]byte(text)) {
 		lastLine := text[strings.LastIndexByte(text, '\n')+1:] // a program may log before it gives its reason
 		if lastLine == text || !isErrorObject(lastLine) || !e.unwrap([]byte(lastLine)) {
-			e.Message = shorten(text, maxMessage)
+			e.Message = clip.Text(text, maxMessage)
 		}
 	}
 	e.detail = status + "; the tool's own words are in Error.Message"
@@ -102,7 +91,7 @@ func (e *Error) unwrap(stderr []byte) bool {
 		if inner, ok := object["error"]; ok {
 			reason = inner
 			if hint := object["hint"]; kindOf(hint) == '"' {
-				e.Hint = shorten(unquote(hint), maxMessage)
+				e.Hint = clip.Text(unquote(hint), maxMessage)
 			}
 		}
 	case '"', '[':
@@ -138,7 +127,7 @@ func (e *Error) say(value json.RawMessage) bool {
 	}
 	text := strings.TrimSpace(unquote(value))
 	if text != "" {
-		e.Message = shorten(text, maxMessage)
+		e.Message = clip.Text(text, maxMessage)
 	}
 	return text != ""
 }

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/toolwire/toolwire/internal/arguments"
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -35,7 +35,7 @@ func (r *run) encodeArguments(tool string, args any) (json.RawMessage, *Error) {
 
 // marshalObject writes args as a JSON object of its own: a transport may still read it when the call has been given up.
 func marshalObject(args any) (json.RawMessage, error) {
-	body, err := arguments.Encode(args, strictjson.Limits{})
+	body, err := rawjson.EncodeArguments(args, strictjson.Limits{})
 	switch args.(type) {
 	case json.RawMessage, []byte:
 		body = bytes.Clone(body)

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"reflect"
 	"sync"
+
+	"github.com/toolwire/toolwire/internal/clip"
 )
 
 // InferOptions says how to infer a schema. The zero value is the default.
@@ -25,7 +27,7 @@ func Define[In, Out any](name, description string) (Tool, error) {
 	infer := func(t reflect.Type, member string) json.RawMessage {
 		raw, found := inferCached(t)
 		for _, p := range found {
-			all = append(all, Problem{0, cut(name, 128), p.Code, member + p.Pointer, p.Message})
+			all = append(all, Problem{0, clip.Text(name, 128), p.Code, member + p.Pointer, p.Message})
 		}
 		return raw
 	}
@@ -34,7 +36,7 @@ func Define[In, Out any](name, description string) (Tool, error) {
 		tool.OutputSchema = infer(out, "/output_schema")
 	}
 	c := newChecker(context.Background(), ValidateOptions{})
-	ps := &problems{index: 0, tool: cut(name, 128)}
+	ps := &problems{index: 0, tool: clip.Text(name, 128)}
 	c.name(ps, &tool)
 	if tool.InputSchema != nil {
 		c.schemas(ps, &tool)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
+	"github.com/toolwire/toolwire/internal/clip"
 )
 
 // An Endpoint is a registered tool endpoint, as far as bindings need to know it.
@@ -89,7 +91,7 @@ func (c *checker) checkEndpoint(ps *problems, b *Binding) {
 	}
 	if !slices.Contains(endpointTypes, e.Type) {
 		ps.add(CodeEndpointType, member, "names an endpoint of type %q; only mcp_server, http_openapi and code can be bound",
-			cut(e.Type, 40))
+			clip.Text(e.Type, 40))
 	}
 	if b.ToolName != "" && !slices.Contains(e.Tools, b.ToolName) {
 		ps.add(CodeEndpointTool, "/passthrough_binding/tool_name", "is not among the tools discovered on the endpoint%s",
@@ -111,7 +113,7 @@ func among(names []string) string {
 		if i > 0 {
 			out += ", "
 		}
-		out += cut(name, 128)
+		out += clip.Text(name, 128)
 	}
 	return out
 }

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // A Loss is something that a list in another format cannot say, or should say and does not.
@@ -34,7 +37,7 @@ func Export(tools []Tool, f Format) ([]byte, []Loss, error) {
 	}
 	d, ok := dialectOf(f)
 	if !ok {
-		return nil, nil, oneProblem(CodeFormatUnknown, "", fmt.Sprintf("%q is no format", cut(string(f), 40)))
+		return nil, nil, oneProblem(CodeFormatUnknown, "", fmt.Sprintf("%q is no format", clip.Text(string(f), 40)))
 	}
 	entries := make([]json.RawMessage, len(tools))
 	var losses []Loss
@@ -50,11 +53,11 @@ func Export(tools []Tool, f Format) ([]byte, []Loss, error) {
 		entries[i] = e.entry()
 		losses = append(losses, e.losses...)
 	}
-	out := array(entries)
+	out := rawjson.Array(entries)
 	if d.list != "" {
-		w := newObject()
-		w.raw(d.list, out)
-		out = w.end()
+		w := new(objectWriter)
+		w.Put(d.list, out)
+		out = w.Bytes()
 	}
 	return out, losses, nil
 }
@@ -69,22 +72,22 @@ type exporter struct {
 }
 
 func (e *exporter) lose(member, message string) {
-	e.losses = append(e.losses, Loss{e.index, cut(e.tool.Name, 128), member, message})
+	e.losses = append(e.losses, Loss{e.index, clip.Text(e.tool.Name, 128), member, message})
 }
 
 func (e *exporter) entry() json.RawMessage {
-	w, t := newObject(), e.tool
+	w, t := new(objectWriter), e.tool
 	if e.format == OpenAIResponses {
-		w.text("type", "function")
+		w.PutText("type", "function")
 	}
-	w.text("name", t.Name)
-	w.text("description", t.Description)
-	w.raw(e.schema[0], e.schemaValue(t.InputSchema))
+	w.PutText("name", t.Name)
+	w.PutText("description", t.Description)
+	w.Put(e.schema[0], e.schemaValue(t.InputSchema))
 	if len(t.OutputSchema) > 0 {
 		if e.output == "" {
 			e.drop("output_schema")
 		} else {
-			w.raw(e.output, e.schemaValue(t.OutputSchema))
+			w.Put(e.output, e.schemaValue(t.OutputSchema))
 		}
 	}
 	for _, m := range []struct {
@@ -100,23 +103,23 @@ func (e *exporter) entry() json.RawMessage {
 	}
 	for _, m := range t.Extra {
 		if slices.Contains(e.own, m.Name) {
-			w.raw(m.Name, m.Value)
+			w.Put(m.Name, m.Value)
 		} else {
 			e.drop(m.Name)
 		}
 	}
 	for _, need := range e.needs {
-		if !slices.ContainsFunc(strings.Split(need, " or "), w.has) {
+		if !slices.ContainsFunc(strings.Split(need, " or "), w.Has) {
 			e.lose(need, "is missing, and "+e.title+" needs it")
 		}
 	}
 	if e.format == OpenAIChat {
-		outer := newObject()
-		outer.text("type", "function")
-		outer.raw("function", w.end())
-		return outer.end()
+		outer := new(objectWriter)
+		outer.PutText("type", "function")
+		outer.Put("function", w.Bytes())
+		return outer.Bytes()
 	}
-	return w.end()
+	return w.Bytes()
 }
 
 func (e *exporter) drop(member string) {
@@ -127,7 +130,7 @@ func (e *exporter) schemaValue(raw json.RawMessage) json.RawMessage {
 	if !e.inJSON || len(raw) == 0 {
 		return raw
 	}
-	w := newObject()
-	w.raw("json", raw)
-	return w.end()
+	w := new(objectWriter)
+	w.Put("json", raw)
+	return w.Bytes()
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/ledger"
 )
 
@@ -167,26 +169,26 @@ func findList(data []byte) (toolList, error) {
 		return toolList{}, err
 	}
 	holder := members(doc)
-	if result := member(holder, "result"); kind(result) == '{' { // a JSON-RPC answer
+	if result := member(holder, "result"); rawjson.Kind(result) == '{' { // a JSON-RPC answer
 		holder = append(members(result), holder...)
 	}
 	list := doc
-	if kind(doc) == '{' {
+	if rawjson.Kind(doc) == '{' {
 		list = nil
 		for _, name := range []string{"tools_schema", "tools", "results"} {
-			if value := member(holder, name); kind(value) == '[' && list == nil {
+			if value := member(holder, name); rawjson.Kind(value) == '[' && list == nil {
 				list = value
 			}
 		}
 	}
-	if kind(list) != '[' {
+	if rawjson.Kind(list) != '[' {
 		return toolList{}, oneProblem(CodeNotList, "", "has no tool list: a list is expected, bare or as the member tools of an object")
 	}
-	if cursor := member(holder, "nextCursor"); text(cursor) != "" {
+	if cursor := member(holder, "nextCursor"); rawjson.Text(cursor) != "" {
 		return toolList{}, oneProblem(CodeListIncomplete, "/nextCursor",
 			"says that the list has more pages; join them into one list first")
 	}
-	return toolList{elements(list), holder}, nil
+	return toolList{slices.Collect(rawjson.Elements(list)), holder}, nil
 }
 
 func platformList(data []byte) []byte {
@@ -194,20 +196,20 @@ func platformList(data []byte) []byte {
 	if err != nil {
 		return data
 	}
-	return array(list.entries)
+	return rawjson.Array(list.entries)
 }
 
 // read reads one entry.
 func (d dialect) read(ps *problems, entry json.RawMessage) (t Tool) {
-	if kind(entry) != '{' {
-		ps.add(CodeNotObject, "", "must be an object, not %s", kindName(entry))
+	if rawjson.Kind(entry) != '{' {
+		ps.add(CodeNotObject, "", "must be an object, not %s", rawjson.KindName(entry))
 		return t
 	}
 	list, at := members(entry), ""
 	extra := &extras{ps: ps, into: &t.Extra, known: toolMembers}
 	if inner := member(list, d.wrapper); d.wrapper != "" && inner != nil {
-		if kind(inner) != '{' {
-			ps.add(CodeWrongType, "/"+d.wrapper, "must be an object, not %s", kindName(inner))
+		if rawjson.Kind(inner) != '{' {
+			ps.add(CodeWrongType, "/"+d.wrapper, "must be an object, not %s", rawjson.KindName(inner))
 			return t
 		}
 		for _, m := range list {
@@ -217,14 +219,14 @@ func (d dialect) read(ps *problems, entry json.RawMessage) (t Tool) {
 		}
 		list, at = members(inner), "/"+d.wrapper
 	}
-	ps.tool = cut(text(member(list, "name")), 128)
+	ps.tool = clip.Text(rawjson.Text(member(list, "name")), 128)
 	for _, m := range list {
 		d.take(ps, at, &t, extra, m)
 	}
 	if t.InputSchema == nil {
-		if builtIn := text(member(list, "type")); builtIn != "" && builtIn != "function" && (builtIn != "custom" || !d.custom) {
+		if builtIn := rawjson.Text(member(list, "type")); builtIn != "" && builtIn != "function" && (builtIn != "custom" || !d.custom) {
 			ps.add(CodeBuiltIn, at+"/type", "is %q, a tool without a schema, as those are that are built into the provider or take "+
-				"free text; leave it out of the list", cut(builtIn, 60))
+				"free text; leave it out of the list", clip.Text(builtIn, 60))
 		} else if d.optional {
 			t.InputSchema = json.RawMessage(noArguments)
 		}
@@ -233,12 +235,14 @@ func (d dialect) read(ps *problems, entry json.RawMessage) (t Tool) {
 }
 
 // isFunctionType recognises the member that says of every entry that it is a function.
-func isFunctionType(m ledger.Member) bool { return m.Name == "type" && text(m.Value) == "function" }
+func isFunctionType(m ledger.Member) bool {
+	return m.Name == "type" && rawjson.Text(m.Value) == "function"
+}
 
 func (d dialect) take(ps *problems, at string, t *Tool, extra *extras, m ledger.Member) {
 	isText := func(into *string) {
-		if *into = text(m.Value); kind(m.Value) != '"' && kind(m.Value) != 'n' {
-			ps.add(CodeWrongType, at+"/"+m.Name, "must be a string, not %s", kindName(m.Value))
+		if *into = rawjson.Text(m.Value); rawjson.Kind(m.Value) != '"' && rawjson.Kind(m.Value) != 'n' {
+			ps.add(CodeWrongType, at+"/"+m.Name, "must be a string, not %s", rawjson.KindName(m.Value))
 		}
 	}
 	switch {
@@ -259,13 +263,13 @@ func (d dialect) take(ps *problems, at string, t *Tool, extra *extras, m ledger.
 
 func (d dialect) takeSchema(ps *problems, at string, m ledger.Member, into *json.RawMessage) {
 	value := m.Value
-	if d.inJSON && kind(value) == '{' {
+	if d.inJSON && rawjson.Kind(value) == '{' {
 		if value = member(members(value), "json"); value == nil {
 			ps.add(CodeWrongType, at+"/"+m.Name, `must be {"json": ...} around a schema`)
 			return
 		}
 	}
-	if kind(value) == 'n' {
+	if rawjson.Kind(value) == 'n' {
 		return
 	}
 	if *into != nil {

@@ -11,6 +11,7 @@ import (
 	invopop "github.com/invopop/jsonschema"
 
 	"github.com/toolwire/toolwire/internal/jsonschema"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/ledger"
 )
 
@@ -20,7 +21,7 @@ func infer(t reflect.Type, types map[reflect.Type]json.RawMessage) (json.RawMess
 	w := &walker{types: make(map[reflect.Type]json.RawMessage, len(types))}
 	for by, raw := range types {
 		doc, err := readDocument(raw)
-		if err != nil || kind(doc) != '{' {
+		if err != nil || rawjson.Kind(doc) != '{' {
 			w.fail(CodeSchemaInvalid, "the schema given by hand for %s is no JSON object", by)
 		}
 		w.types[by] = doc
@@ -66,7 +67,7 @@ func reflectPlain(t reflect.Type) (_ json.RawMessage, err error) {
 // finish puts into an inferred schema what the library does not do: null, schemas given by hand, keys that are integers,
 // the lower bound of unsigned numbers, and {} for true, which not every provider takes.
 func (s *shape) finish(raw json.RawMessage) json.RawMessage {
-	if kind(raw) != '{' {
+	if rawjson.Kind(raw) != '{' {
 		raw = json.RawMessage(`{}`)
 	}
 	list := members(raw)
@@ -86,25 +87,25 @@ func (s *shape) finish(raw json.RawMessage) json.RawMessage {
 	if s.null {
 		list = orNull(list)
 	}
-	w := newObject()
+	w := new(objectWriter)
 	w.members(list)
-	return w.end()
+	return w.Bytes()
 }
 
 func (s *shape) finishStruct(list *[]ledger.Member) {
-	properties := newObject()
+	properties := new(objectWriter)
 	inferred := members(member(*list, "properties"))
 	var required []json.RawMessage
 	for _, f := range s.fields {
-		properties.raw(f.name, f.finish(member(inferred, f.plainName)))
+		properties.Put(f.name, f.finish(member(inferred, f.plainName)))
 		if f.required {
-			required = append(required, quote(f.name))
+			required = append(required, rawjson.Quote(f.name))
 		}
 	}
-	set(list, "properties", properties.end())
+	set(list, "properties", properties.Bytes())
 	*list = slices.DeleteFunc(*list, func(m ledger.Member) bool { return m.Name == "required" })
 	if required != nil {
-		set(list, "required", array(required))
+		set(list, "required", rawjson.Array(required))
 	}
 }
 
@@ -119,9 +120,9 @@ func readingOrder(keyword string) int {
 func (s *shape) finishMap(list []ledger.Member) []ledger.Member {
 	inner := s.elem.finish(member(list, "additionalProperties"))
 	if s.integers {
-		named := newObject()
-		named.raw("^-?[0-9]+$", inner)
-		set(&list, "patternProperties", named.end())
+		named := new(objectWriter)
+		named.Put("^-?[0-9]+$", inner)
+		set(&list, "patternProperties", named.Bytes())
 		inner = json.RawMessage(`false`)
 	}
 	if string(inner) != `{}` {
@@ -132,18 +133,18 @@ func (s *shape) finishMap(list []ledger.Member) []ledger.Member {
 
 // orNull allows null beside a schema. What describes the value stays outside, where it is looked for.
 func orNull(list []ledger.Member) []ledger.Member {
-	inside, outside := newObject(), []ledger.Member{}
+	inside, outside := new(objectWriter), []ledger.Member{}
 	for _, m := range list {
 		if slices.Contains([]string{"title", "description", "default", "examples"}, m.Name) {
 			outside = append(outside, m)
 		} else {
-			inside.raw(m.Name, m.Value)
+			inside.Put(m.Name, m.Value)
 		}
 	}
-	if len(inside.out) == 1 {
+	if inside.Empty() {
 		return list // anything may be null already
 	}
-	alternatives := array([]json.RawMessage{inside.end(), json.RawMessage(`{"type":"null"}`)})
+	alternatives := rawjson.Array([]json.RawMessage{inside.Bytes(), json.RawMessage(`{"type":"null"}`)})
 	return append([]ledger.Member{{Name: "anyOf", Value: alternatives}}, outside...)
 }
 

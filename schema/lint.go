@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/jsonschema"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/ledger"
 )
 
@@ -56,7 +58,7 @@ type linter struct {
 }
 
 func (l *linter) warn(code Code, pointer, format string, args ...any) {
-	l.warnings = append(l.warnings, Warning{l.index, cut(l.tool.Name, 128), code, pointer, fmt.Sprintf(format, args...)})
+	l.warnings = append(l.warnings, Warning{l.index, clip.Text(l.tool.Name, 128), code, pointer, fmt.Sprintf(format, args...)})
 }
 
 func (l *linter) names() {
@@ -75,7 +77,7 @@ func (l *linter) names() {
 func (l *linter) input() {
 	const at = "/input_schema"
 	raw, err := readDocument(l.tool.InputSchema)
-	if err != nil || kind(raw) != '{' {
+	if err != nil || rawjson.Kind(raw) != '{' {
 		return
 	}
 	list := members(raw)
@@ -99,20 +101,20 @@ func (l *linter) input() {
 func (l *linter) schema(at string, raw json.RawMessage, arguments bool) {
 	list := members(raw)
 	properties := members(member(list, "properties"))
-	if kind(member(list, "type")) == '[' && arguments {
+	if rawjson.Kind(member(list, "type")) == '[' && arguments {
 		l.warn(LintTypeList, at+"/type", `is a list of types, which some providers refuse; use "anyOf"`)
 	}
-	for i, name := range elements(member(list, "required")) {
-		if arguments && !l.declares(list, properties, text(name)) {
+	for i, name := range slices.Collect(rawjson.Elements(member(list, "required"))) {
+		if arguments && !l.declares(list, properties, rawjson.Text(name)) {
 			l.warn(LintRequiredUnknown, fmt.Sprintf("%s/required/%d", at, i),
 				"names %q, which is no property; nothing tells the model what to send",
-				cut(text(name), 80))
+				clip.Text(rawjson.Text(name), 80))
 		}
 	}
 	if arguments {
 		for _, p := range properties {
 			inner := members(p.Value)
-			if text(member(inner, "description")) == "" && text(member(inner, "title")) == "" && member(inner, "$ref") == nil &&
+			if rawjson.Text(member(inner, "description")) == "" && rawjson.Text(member(inner, "title")) == "" && member(inner, "$ref") == nil &&
 				member(inner, "const") == nil {
 				l.warn(LintPropertyUndescribed, at+"/properties"+pointerTo(p.Name), "has no description; the model must guess what to send")
 			}
@@ -148,7 +150,7 @@ func (l *linter) inside(at string, m ledger.Member, arguments bool) {
 	case "items", "additionalProperties", "not", "if", "then", "else", "contains":
 		l.schema(at, m.Value, arguments)
 	case "anyOf", "oneOf", "allOf", "prefixItems":
-		for i, inner := range elements(m.Value) {
+		for i, inner := range slices.Collect(rawjson.Elements(m.Value)) {
 			l.schema(fmt.Sprintf("%s/%d", at, i), inner, arguments)
 		}
 	}
@@ -160,7 +162,7 @@ const failure = `{"error":"not found"}`
 func (l *linter) output() {
 	const at = "/output_schema"
 	raw, err := readDocument(l.tool.OutputSchema)
-	if err != nil || kind(raw) != '{' {
+	if err != nil || rawjson.Kind(raw) != '{' {
 		return
 	}
 	l.schema(at, raw, false)
@@ -180,10 +182,10 @@ func nesting(raw json.RawMessage) int {
 	for _, m := range members(raw) {
 		deepest = max(deepest, nesting(m.Value))
 	}
-	for _, item := range elements(raw) {
+	for _, item := range slices.Collect(rawjson.Elements(raw)) {
 		deepest = max(deepest, nesting(item))
 	}
-	if k := kind(raw); k == '{' || k == '[' {
+	if k := rawjson.Kind(raw); k == '{' || k == '[' {
 		deepest++
 	}
 	return deepest

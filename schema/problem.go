@@ -136,14 +136,3 @@ func (ps *problems) under(pointer string, part []Problem) {
 		ps.list = append(ps.list, Problem{ps.index, ps.tool, p.Code, pointer + p.Pointer, p.Message})
 	}
 }
-
-// cut bounds a text that somebody else chose before it goes into a message.
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && s[most]&0xC0 == 0x80 {
-		most--
-	}
-	return s[:most] + "…"
-}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/ledger"
 )
 
@@ -83,7 +84,7 @@ func recognizeEntry(list []ledger.Member) (f Format, sure bool) {
 		return AgentCLI, true
 	case has("handler", "url", "detail_url"):
 		return Bedrock, true
-	case has("params_json_schema"), text(member(list, "type")) == "function":
+	case has("params_json_schema"), rawjson.Text(member(list, "type")) == "function":
 		return OpenAIResponses, true
 	case has("parameters"):
 		return OpenAIResponses, false

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // maxRootSchemas bounds how many schemas are looked at for the type of a root.
@@ -31,7 +33,7 @@ func notObject(root json.RawMessage) string {
 	list := members(root)
 	own := member(list, "type")
 	leads := member(list, "$ref") != nil || member(list, "allOf") != nil
-	if !leads && (own == nil || text(own) == "object") {
+	if !leads && (own == nil || rawjson.Text(own) == "object") {
 		return ""
 	}
 	r := rootTypes{seen: map[string]bool{}}
@@ -100,7 +102,7 @@ func (r *rootTypes) resolve(ref string) (pointer string, target any, ok bool) {
 			if pointer != "" && isDocumentRoot(v) {
 				return "", nil, false
 			}
-			target = v[pointerUnescape.Replace(token)]
+			target = v[rawjson.Name(token)]
 		case []any:
 			i, err := strconv.Atoi(token)
 			if err != nil || i < 0 || i >= len(v) {
@@ -114,8 +116,6 @@ func (r *rootTypes) resolve(ref string) (pointer string, target any, ok bool) {
 	}
 	return pointer, target, true
 }
-
-var pointerUnescape = strings.NewReplacer("~1", "/", "~0", "~")
 
 // isDocumentRoot tells whether references below a schema start at the schema itself.
 func isDocumentRoot(s map[string]any) bool { return s["$id"] != nil || s["id"] != nil }

@@ -3,6 +3,8 @@ package schema
 import (
 	"encoding/json"
 	"slices"
+
+	"github.com/toolwire/toolwire/internal/clip"
 )
 
 // SetOptions says how to compile a set. The zero value is the default.
@@ -86,7 +88,7 @@ func (s *Set) ValidateResult(name string, result []byte) error {
 func (s *Set) validate(name string, part Part, document []byte) error {
 	tool, ok := s.byName[name]
 	if !ok {
-		return &InstanceError{Code: CodeUnknownTool, Tool: cut(name, 128), Part: part,
+		return &InstanceError{Code: CodeUnknownTool, Tool: clip.Text(name, 128), Part: part,
 			Issues: []Issue{{Message: "there is no such tool"}}}
 	}
 	v := tool.input

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/toolwire/toolwire/internal/clip"
 )
 
 // tags is what the struct tags of a field say about its schema, checked: the library passes over what it does not know.
@@ -49,7 +51,7 @@ func (w *walker) tags(f goField, s *shape) (t tags) {
 			t.nullable = true
 		case !hasValue:
 			w.fail(CodeTagInvalid, "has the word %q in its jsonschema tag, which is neither required nor nullable nor key=value",
-				cut(part, 60))
+				clip.Text(part, 60))
 		default:
 			w.keyword(key, value, s)
 			kept = append(kept, strings.ReplaceAll(part, ",", `\,`))
@@ -82,7 +84,7 @@ func (w *walker) keyword(key, value string, s *shape) {
 		}
 		if target = s.elem; target.elem != nil || key == "default" {
 			w.fail(CodeTagInvalid, "has the key %q in its jsonschema tag, which cannot be set on this list; give the schema by hand",
-				cut(key, 60))
+				clip.Text(key, 60))
 			return
 		}
 	}
@@ -96,22 +98,22 @@ func (w *walker) keyword(key, value string, s *shape) {
 		allowed = []string{"default"}
 	}
 	if !slices.Contains(allowed, key) {
-		w.fail(CodeTagInvalid, "has the key %q in its jsonschema tag, which is not known for %s; known are %s", cut(key, 60),
+		w.fail(CodeTagInvalid, "has the key %q in its jsonschema tag, which is not known for %s; known are %s", clip.Text(key, 60),
 			target.describe(), strings.Join(slices.Concat(anyKeys, allowed), ", "))
 		return
 	}
 	if problem := checkValue(key, value, target.jsonType()); problem != "" {
-		w.fail(CodeTagInvalid, "has %s in its jsonschema tag, which must be %s", cut(key+"="+value, 80), problem)
+		w.fail(CodeTagInvalid, "has %s in its jsonschema tag, which must be %s", clip.Text(key+"="+value, 80), problem)
 	}
 }
 
 func (w *walker) listValue(key, value string) {
 	if key == "uniqueItems" {
 		if value != "true" {
-			w.fail(CodeTagInvalid, "has %s in its jsonschema tag, which must be uniqueItems=true", cut(key+"="+value, 80))
+			w.fail(CodeTagInvalid, "has %s in its jsonschema tag, which must be uniqueItems=true", clip.Text(key+"="+value, 80))
 		}
 	} else if problem := checkValue(key, value, "array"); problem != "" {
-		w.fail(CodeTagInvalid, "has %s in its jsonschema tag, which must be %s", cut(key+"="+value, 80), problem)
+		w.fail(CodeTagInvalid, "has %s in its jsonschema tag, which must be %s", clip.Text(key+"="+value, 80), problem)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/ledger"
 )
 
@@ -102,7 +104,7 @@ func (t *Tool) UnmarshalJSON(data []byte) error {
 
 // toolFrom reads an entry of a document that is known to be strict JSON.
 func toolFrom(doc json.RawMessage) (t Tool) {
-	if kind(doc) != '{' {
+	if rawjson.Kind(doc) != '{' {
 		t.whole = doc
 		return t
 	}
@@ -130,12 +132,12 @@ func (t *Tool) take(m ledger.Member) bool {
 	case "ledger_write_policy":
 		return takeText(m, (*string)(&t.LedgerWritePolicy))
 	case "passthrough_binding":
-		if kind(m.Value) == 'n' {
+		if rawjson.Kind(m.Value) == 'n' {
 			return false
 		}
 		t.PassthroughBinding = bindingFrom(m.Value)
 	case "ledger_adapter":
-		if kind(m.Value) == 'n' {
+		if rawjson.Kind(m.Value) == 'n' {
 			return false
 		}
 		t.LedgerAdapter = new(ledger.Adapter)
@@ -148,7 +150,7 @@ func (t *Tool) take(m ledger.Member) bool {
 
 func bindingFrom(doc json.RawMessage) *Binding {
 	b := &Binding{}
-	if kind(doc) != '{' {
+	if rawjson.Kind(doc) != '{' {
 		b.whole = doc
 		return b
 	}
@@ -182,13 +184,13 @@ func (b *Binding) UnmarshalJSON(data []byte) error {
 }
 
 func takeText(m ledger.Member, into *string) bool {
-	*into = text(m.Value)
+	*into = rawjson.Text(m.Value)
 	return *into != ""
 }
 
 // takeSchema takes any value but null, so that a schema of the wrong type is judged as a schema.
 func takeSchema(m ledger.Member, into *json.RawMessage) bool {
-	if kind(m.Value) == 'n' {
+	if rawjson.Kind(m.Value) == 'n' {
 		return false
 	}
 	*into = m.Value
@@ -205,68 +207,68 @@ func (t Tool) MarshalJSON() ([]byte, error) {
 }
 
 func (t *Tool) write() (json.RawMessage, error) {
-	w := newObject()
-	w.text("name", t.Name)
+	w := new(objectWriter)
+	w.PutText("name", t.Name)
 	w.kept("name", t.Name == "", t.kept)
-	w.text("description", t.Description)
+	w.PutText("description", t.Description)
 	w.kept("description", t.Description == "", t.kept)
-	w.raw("input_schema", t.InputSchema)
+	w.Put("input_schema", t.InputSchema)
 	w.kept("input_schema", t.InputSchema == nil, t.kept)
-	w.raw("output_schema", t.OutputSchema)
+	w.Put("output_schema", t.OutputSchema)
 	w.kept("output_schema", t.OutputSchema == nil, t.kept)
-	w.text("default_execution_mode", string(t.DefaultExecutionMode))
+	w.PutText("default_execution_mode", string(t.DefaultExecutionMode))
 	w.kept("default_execution_mode", t.DefaultExecutionMode == "", t.kept)
 	if t.PassthroughBinding != nil {
 		binding, err := t.PassthroughBinding.MarshalJSON()
 		if err != nil {
 			return nil, err
 		}
-		w.raw("passthrough_binding", binding)
+		w.Put("passthrough_binding", binding)
 	}
 	w.kept("passthrough_binding", t.PassthroughBinding == nil, t.kept)
-	w.text("ledger_write_policy", string(t.LedgerWritePolicy))
+	w.PutText("ledger_write_policy", string(t.LedgerWritePolicy))
 	w.kept("ledger_write_policy", t.LedgerWritePolicy == "", t.kept)
 	if t.LedgerAdapter != nil {
 		adapter, err := t.LedgerAdapter.MarshalJSON()
 		if err != nil {
 			return nil, err
 		}
-		w.raw("ledger_adapter", adapter)
+		w.Put("ledger_adapter", adapter)
 	}
 	w.kept("ledger_adapter", t.LedgerAdapter == nil, t.kept)
 	w.members(t.Extra)
-	if len(w.out) == 1 && t.whole != nil {
+	if w.Empty() && t.whole != nil {
 		return t.whole, nil
 	}
-	return w.end(), nil
+	return w.Bytes(), nil
 }
 
 // MarshalJSON writes the members that are set, then Extra.
 func (b Binding) MarshalJSON() ([]byte, error) {
-	w := newObject()
-	w.text("endpoint_id", b.EndpointID)
+	w := new(objectWriter)
+	w.PutText("endpoint_id", b.EndpointID)
 	w.kept("endpoint_id", b.EndpointID == "", b.kept)
-	w.text("endpoint_name", b.EndpointName)
+	w.PutText("endpoint_name", b.EndpointName)
 	w.kept("endpoint_name", b.EndpointName == "", b.kept)
-	w.text("tool_name", b.ToolName)
+	w.PutText("tool_name", b.ToolName)
 	w.kept("tool_name", b.ToolName == "", b.kept)
 	w.members(b.Extra)
-	if len(w.out) == 1 && b.whole != nil {
+	if w.Empty() && b.whole != nil {
 		return b.whole, nil
 	}
-	return w.end(), nil
+	return w.Bytes(), nil
 }
 
 // kept writes what stood in the document where the field is still zero.
 func (w *objectWriter) kept(name string, zero bool, kept []ledger.Member) {
 	if zero {
-		w.raw(name, keptMember(kept, name))
+		w.Put(name, keptMember(kept, name))
 	}
 }
 
 func (w *objectWriter) members(list []ledger.Member) {
 	for _, m := range list {
-		w.raw(m.Name, m.Value)
+		w.Put(m.Name, m.Value)
 	}
 }
 
@@ -289,7 +291,7 @@ func Parse(data []byte) ([]Tool, error) {
 		return nil, err
 	}
 	list, pointer := doc, ""
-	if kind(doc) == '{' {
+	if rawjson.Kind(doc) == '{' {
 		list, pointer = nil, "/tools_schema"
 		for _, m := range members(doc) {
 			if m.Name == "tools_schema" {
@@ -300,14 +302,14 @@ func Parse(data []byte) ([]Tool, error) {
 			}
 		}
 	}
-	if kind(list) != '[' {
+	if rawjson.Kind(list) != '[' {
 		what := "is missing"
 		if list != nil {
-			what = "is " + kindName(list)
+			what = "is " + rawjson.KindName(list)
 		}
 		return nil, oneProblem(CodeNotList, pointer, what+`; a list of tools is expected, bare or as "tools_schema"`)
 	}
-	entries := elements(list)
+	entries := slices.Collect(rawjson.Elements(list))
 	tools := make([]Tool, len(entries))
 	for i, entry := range entries {
 		tools[i] = toolFrom(entry)
@@ -335,14 +337,14 @@ func Marshal(tools []Tool) ([]byte, error) {
 	if len(all) > 0 {
 		return nil, &ValidationError{Problems: all}
 	}
-	w := newObject()
-	w.raw("tools_schema", array(list))
-	return w.end(), nil
+	w := new(objectWriter)
+	w.Put("tools_schema", rawjson.Array(list))
+	return w.Bytes(), nil
 }
 
 // checkRaw makes sure that what a caller put into raw members is one strict JSON value each, under names of their own.
 func (t *Tool) checkRaw(index int) []Problem {
-	ps := &problems{index: index, tool: cut(t.Name, 128)}
+	ps := &problems{index: index, tool: clip.Text(t.Name, 128)}
 	check := func(pointer string, raw json.RawMessage) {
 		if len(raw) == 0 {
 			return
@@ -398,7 +400,5 @@ func oneProblem(code Code, pointer, message string) error {
 	return &ValidationError{Problems: []Problem{{Index: noTool, Code: code, Pointer: pointer, Message: message}}}
 }
 
-var pointerEscape = strings.NewReplacer("~", "~0", "/", "~1")
-
 // pointerTo is "/" and name as a token of a JSON Pointer.
-func pointerTo(name string) string { return "/" + pointerEscape.Replace(cut(name, 80)) }
+func pointerTo(name string) string { return rawjson.Token(clip.Text(name, 80)) }

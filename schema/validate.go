@@ -9,7 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/jsonschema"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/uuid"
 	"github.com/toolwire/toolwire/ledger"
 )
@@ -47,7 +49,7 @@ func ValidateContext(ctx context.Context, tools []Tool, o *ValidateOptions) erro
 	all := opts.Limits.problems()
 	for i := range tools {
 		t := &tools[i]
-		ps := &problems{index: i, tool: cut(t.Name, 128)}
+		ps := &problems{index: i, tool: clip.Text(t.Name, 128)}
 		c.tool(ps, t)
 		if before, ok := first[t.Name]; ok && t.Name != "" {
 			ps.add(CodeNameDuplicate, "/name", "is taken by tool[%d] already; names must be unique per agent", before)
@@ -86,7 +88,7 @@ var (
 
 func (c *checker) tool(ps *problems, t *Tool) {
 	if t.whole != nil {
-		ps.add(CodeNotObject, "", "must be an object, not %s", kindName(t.whole))
+		ps.add(CodeNotObject, "", "must be an object, not %s", rawjson.KindName(t.whole))
 		return
 	}
 	c.name(ps, t)
@@ -157,8 +159,8 @@ func (c *checker) schema(ps *problems, pointer string, raw json.RawMessage, argu
 	root := bytes.TrimSpace(raw)
 	switch {
 	case len(found) > 0 && !isDocument(raw): // what is no JSON, or beyond a limit, cannot be looked into
-	case kind(root) != '{':
-		ps.add(CodeSchemaNotObject, pointer, "must be a JSON Schema object, not %s", kindName(root))
+	case rawjson.Kind(root) != '{':
+		ps.add(CodeSchemaNotObject, pointer, "must be a JSON Schema object, not %s", rawjson.KindName(root))
 		return
 	case arguments:
 		if at := notObject(root); at != "" {
@@ -176,12 +178,12 @@ func isDocument(raw json.RawMessage) bool {
 func (c *checker) mode(ps *problems, t *Tool) {
 	switch {
 	case t.DefaultExecutionMode == "" && keptMember(t.kept, "default_execution_mode") != nil:
-		if kept := keptMember(t.kept, "default_execution_mode"); kind(kept) != 'n' {
+		if kept := keptMember(t.kept, "default_execution_mode"); rawjson.Kind(kept) != 'n' {
 			ps.add(CodeModeInvalid, "/default_execution_mode", "must be sandbox or passthrough")
 		}
 	case t.Mode() != Sandbox && t.Mode() != Passthrough:
 		ps.add(CodeModeInvalid, "/default_execution_mode", "must be sandbox or passthrough, not %q",
-			cut(string(t.DefaultExecutionMode), 40))
+			clip.Text(string(t.DefaultExecutionMode), 40))
 	}
 	used := t.Mode() == Passthrough
 	if t.PassthroughBinding != nil {
@@ -195,12 +197,12 @@ func (c *checker) mode(ps *problems, t *Tool) {
 func (c *checker) binding(ps *problems, b *Binding, used bool) {
 	const at = "/passthrough_binding"
 	if b.whole != nil {
-		ps.add(CodeWrongType, at, "must be an object, not %s", kindName(b.whole))
+		ps.add(CodeWrongType, at, "must be an object, not %s", rawjson.KindName(b.whole))
 		return
 	}
 	wrong := false
 	for _, name := range bindingMembers {
-		if !used && kind(keptMember(b.kept, name)) == '"' {
+		if !used && rawjson.Kind(keptMember(b.kept, name)) == '"' {
 			continue // empty
 		}
 		wrong = checkText(ps, b.kept, at, name) || wrong
@@ -231,7 +233,7 @@ func (c *checker) binding(ps *problems, b *Binding, used bool) {
 func (c *checker) policy(ps *problems, t *Tool) {
 	switch {
 	case t.LedgerWritePolicy == "" && keptMember(t.kept, "ledger_write_policy") != nil:
-		if kept := keptMember(t.kept, "ledger_write_policy"); kind(kept) != 'n' {
+		if kept := keptMember(t.kept, "ledger_write_policy"); rawjson.Kind(kept) != 'n' {
 			ps.add(CodePolicyInvalid, "/ledger_write_policy", "must be record_only, adapter or none")
 		}
 	case t.WritePolicy() == PolicyAdapter:
@@ -240,7 +242,7 @@ func (c *checker) policy(ps *problems, t *Tool) {
 		}
 	case t.WritePolicy() != PolicyRecordOnly && t.WritePolicy() != PolicyNone:
 		ps.add(CodePolicyInvalid, "/ledger_write_policy", "must be record_only, adapter or none, not %q",
-			cut(string(t.LedgerWritePolicy), 40))
+			clip.Text(string(t.LedgerWritePolicy), 40))
 	}
 	if t.LedgerAdapter != nil {
 		c.adapter(ps, t.LedgerAdapter)
@@ -269,7 +271,7 @@ func (c *checker) adapter(ps *problems, a *ledger.Adapter) {
 // empty description as none.
 func checkText(ps *problems, kept []ledger.Member, at, name string) bool {
 	value := keptMember(kept, name)
-	switch kind(value) {
+	switch rawjson.Kind(value) {
 	case 0, 'n':
 		return false
 	case '"':
@@ -278,7 +280,7 @@ func checkText(ps *problems, kept []ledger.Member, at, name string) bool {
 		}
 		ps.add(CodeEmpty, at+"/"+name, "is empty; fill it in or leave it out")
 	default:
-		ps.add(CodeWrongType, at+"/"+name, "must be a string, not %s", kindName(value))
+		ps.add(CodeWrongType, at+"/"+name, "must be a string, not %s", rawjson.KindName(value))
 	}
 	return true
 }

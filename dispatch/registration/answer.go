@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -122,7 +124,7 @@ func (a *answer) collect(v json.RawMessage, p Problem, depth int) {
 		a.collect(m.Value, q, depth+1)
 	}
 	if said != "" && len(a.problems) == before {
-		a.collect(quote(said), entry, depth+1)
+		a.collect(rawjson.Quote(said), entry, depth+1)
 	}
 }
 
@@ -132,7 +134,7 @@ func (a *answer) locate(all members, p Problem) Problem {
 		p.Code = Code(code)
 	}
 	if s := text(all.first("tool", "tool_name", "name")); s != "" {
-		p.Tool = cut(a.scrub.text(s), 128)
+		p.Tool = clip.Text(a.scrub.text(s), 128)
 	}
 	var loc []any
 	if i := text(all.first("index")); i != "" {

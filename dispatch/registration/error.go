@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // A Code classifies an [Error] or names the rule of a [Problem]. Codes are stable; texts are not.
@@ -172,15 +171,4 @@ type problems []Problem
 
 func (ps *problems) add(code Code, pointer, format string, args ...any) {
 	*ps = append(*ps, Problem{Code: code, Pointer: pointer, Message: fmt.Sprintf(format, args...)})
-}
-
-// cut bounds a text that somebody else chose.
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most] + "…"
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
@@ -55,7 +56,7 @@ type scrubber struct{ secrets *redact.Set }
 // text returns s without secrets and control characters, as valid UTF-8 of at most maxText bytes. strings.Map replaces
 // what is not UTF-8.
 func (c scrubber) text(s string) string {
-	return cut(strings.TrimSpace(strings.Map(func(r rune) rune {
+	return clip.Text(strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/schema"
@@ -131,19 +132,19 @@ func (r *Registration) checkTopology(ps *problems) {
 	for i, s := range r.SubAgents {
 		for j, name := range s.Tools {
 			if !toolsReplaced && !slices.ContainsFunc(r.Tools, func(t schema.Tool) bool { return t.Name == name }) {
-				ps.add(CodeUndeclared, fmt.Sprintf("/config/sub_agents/%d/tools/%d", i, j), "%q is no tool of the agent", cut(name, 80))
+				ps.add(CodeUndeclared, fmt.Sprintf("/config/sub_agents/%d/tools/%d", i, j), "%q is no tool of the agent", clip.Text(name, 80))
 			}
 		}
 		for j, id := range s.TalksTo {
 			if _, ok := actors[id]; !ok {
 				ps.add(CodeUndeclared, fmt.Sprintf("/config/sub_agents/%d/talks_to/%d", i, j),
-					"%q is no sub-agent; labels must match byte for byte", cut(id, 80))
+					"%q is no sub-agent; labels must match byte for byte", clip.Text(id, 80))
 			}
 		}
 	}
 	if entry := r.Entry; entry != "" {
 		if _, ok := actors[entry]; !ok {
-			ps.add(CodeUndeclared, "/config/topology/entry", "%q is no sub-agent; labels must match byte for byte", cut(entry, 80))
+			ps.add(CodeUndeclared, "/config/topology/entry", "%q is no sub-agent; labels must match byte for byte", clip.Text(entry, 80))
 		}
 	}
 }

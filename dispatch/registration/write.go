@@ -9,8 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json/jsontext"
-
+	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
@@ -93,7 +93,7 @@ func (r *Registration) config() (config members) {
 		config.raw("sub_agents", agents)
 	}
 	if r.Entry != "" {
-		config.raw("topology", members{{Name: "entry", Value: quote(r.Entry)}}.object(nil))
+		config.raw("topology", members{{Name: "entry", Value: rawjson.Quote(r.Entry)}}.object(nil))
 	}
 	if r.RequireTranscript {
 		config.raw("response_contract", json.RawMessage(`{"response_mode":"rich","strictness":"strict"}`))
@@ -109,7 +109,7 @@ func (ms *members) raw(name string, value json.RawMessage) {
 
 func (ms *members) text(name, value string) {
 	if value != "" {
-		ms.raw(name, quote(value))
+		ms.raw(name, rawjson.Quote(value))
 	}
 }
 
@@ -123,23 +123,11 @@ func (ms members) object(extra []ledger.Member) json.RawMessage {
 			all = append(all, m)
 		}
 	}
-	out := []byte{'{'}
+	var o rawjson.Object
 	for _, m := range all {
-		if len(m.Value) == 0 {
-			continue
-		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(append(out, quote(m.Name)...), ':'), m.Value...)
+		o.Put(m.Name, m.Value)
 	}
-	return append(out, '}')
-}
-
-// quote writes a string as JSON, with U+FFFD for what is not UTF-8.
-func quote(s string) json.RawMessage {
-	out, _ := jsontext.AppendQuote(nil, strings.ToValidUTF8(s, "\uFFFD"))
-	return out
+	return o.Bytes()
 }
 
 // extraProblems makes sure that what a caller put into raw members can be written.
@@ -173,7 +161,5 @@ func unwritable(pointer string, err error) error {
 	return invalid(problems{{Code: CodeNotJSON, Pointer: pointer, Message: "cannot be written as JSON: " + err.Error()}}, err)
 }
 
-var pointerEscape = strings.NewReplacer("~", "~0", "/", "~1")
-
 // token is "/" and name as a token of a JSON Pointer.
-func token(name string) string { return "/" + pointerEscape.Replace(cut(name, 80)) }
+func token(name string) string { return rawjson.Token(clip.Text(name, 80)) }

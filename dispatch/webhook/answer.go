@@ -1,11 +1,11 @@
 package webhook
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"net/http"
 
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -40,7 +40,7 @@ func encodeResult(result any, shape Shape) ([]byte, error) {
 	if _, ok := result.(Result); !ok && shape == TextImages {
 		text, isString := result.(string)
 		if !isString {
-			raw, err := encodeJSON(result)
+			raw, err := rawjson.Encode(result)
 			if err != nil {
 				return nil, err
 			}
@@ -50,18 +50,7 @@ func encodeResult(result any, shape Shape) ([]byte, error) {
 		}
 		result = Result{Text: text}
 	}
-	return encodeJSON(result)
-}
-
-// encodeJSON writes compact JSON without the escapes for HTML, which would cost a model tokens.
-func encodeJSON(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
+	return rawjson.Encode(result)
 }
 
 func (h *Handler) writeError(w http.ResponseWriter, e *Error) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpserve"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runner"
 )
 
@@ -45,7 +46,7 @@ func Detail(describe func(ctx context.Context) (string, error), opts *DetailOpti
 			writeJSON(w, http.StatusInternalServerError, errorf(CodeInternal, "there is no detail at the moment").encode(PlainJSON))
 			return
 		}
-		body, _ := encodeJSON(struct { // a string: cannot fail
+		body, _ := rawjson.Encode(struct { // a string: cannot fail
 			Detail string `json:"detail"`
 		}{text})
 		w.Header()["Cache-Control"] = []string{"no-store"}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/arguments"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -98,7 +98,7 @@ func (h *Handler) normalize(e *envelope) error {
 		if err := json.Unmarshal(e.arguments, &text); err != nil {
 			return errorf(CodeEnvelope, "the arguments are a string that cannot be read")
 		}
-		raw, err := arguments.Encode([]byte(text), h.json)
+		raw, err := rawjson.EncodeArguments([]byte(text), h.json)
 		if err != nil {
 			message := "the arguments are a string, but what it holds is not usable: " + err.Error()
 			return &Error{Code: CodeEnvelope, Message: message, Err: err}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runner"
 )
 
@@ -98,11 +100,11 @@ func (e *Error) encode(shape Shape) []byte {
 		Error   Code   `json:"error"`
 		Message string `json:"message"`
 		Text    string `json:"text,omitempty"`
-	}{Error: e.Code, Message: cut(e.Message, maxMessage)}
+	}{Error: e.Code, Message: clip.Text(e.Message, maxMessage)}
 	if shape == TextImages {
 		body.Text = "Error: " + body.Message
 	}
-	raw, _ := encodeJSON(body) // three strings: cannot fail
+	raw, _ := rawjson.Encode(body) // three strings: cannot fail
 	return raw
 }
 
@@ -118,14 +120,6 @@ func CodeOf(err error) Code {
 
 func errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
-}
-
-// cut bounds a text that somebody else chose.
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
 // sortedJoin joins errors in an order that does not depend on how they were found.

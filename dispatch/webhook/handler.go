@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/reasoning"
 	"github.com/toolwire/toolwire/internal/runner"
@@ -128,7 +129,7 @@ func (h *Handler) find(r *http.Request, e *envelope) (*tool, error) {
 	case name == "":
 		name = e.tool
 	case e.tool != "" && e.tool != name && e.toolRank < nameMember: // a bare name may be the agent's
-		return nil, errorf(CodeEnvelope, "the path names the tool %q, the body another one", cut(name, 128))
+		return nil, errorf(CodeEnvelope, "the path names the tool %q, the body another one", clip.Text(name, 128))
 	}
 	if name == "" {
 		if h.only == nil {
@@ -139,7 +140,7 @@ func (h *Handler) find(r *http.Request, e *envelope) (*tool, error) {
 	}
 	t, ok := h.tools[name]
 	if !ok {
-		return nil, errorf(CodeUnknownTool, "there is no tool %q here; names are case-sensitive", cut(name, 128))
+		return nil, errorf(CodeUnknownTool, "there is no tool %q here; names are case-sensitive", clip.Text(name, 128))
 	}
 	return t, nil
 }

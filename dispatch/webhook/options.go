@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/reasoning"
 	"github.com/toolwire/toolwire/internal/runner"
@@ -184,7 +185,7 @@ func (h *Handler) compile(tools []Tool) (problems []error) {
 			}
 		}
 		if t.Func == nil {
-			problems = append(problems, fmt.Errorf("tool[%d] %q: Func is nil", i, cut(t.Name, 128)))
+			problems = append(problems, fmt.Errorf("tool[%d] %q: Func is nil", i, clip.Text(t.Name, 128)))
 		}
 	}
 	if err := schema.Validate(list, &schema.ValidateOptions{Limits: h.opts.Limits}); err != nil {

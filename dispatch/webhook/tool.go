@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/toolwire/toolwire/internal/arguments"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -48,7 +48,7 @@ func Define[In, Out any](name, description string, f func(ctx context.Context, i
 // accepts and In does not, such as 300 for an int8, are answered as invalid arguments.
 func Typed[In, Out any](f func(ctx context.Context, in In) (Out, error)) Func {
 	return func(ctx context.Context, raw json.RawMessage) (any, error) {
-		in, err := arguments.Decode[In](raw)
+		in, err := rawjson.DecodeArguments[In](raw)
 		if err != nil {
 			return nil, &Error{Code: CodeArguments, Message: err.Error(), Err: err}
 		}

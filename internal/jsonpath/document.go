@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // A Document is one valid JSON text that several paths are evaluated against. It remembers the parts of the objects
@@ -88,7 +90,7 @@ func (c *container) has(d *Document, i int) bool {
 // entry before. ok is false at the closing bracket, and then e.end is behind it.
 func entry(text []byte, i int) (e span, ok bool) {
 	if e, ok = entryStart(text, i); ok {
-		e.end = skipValue(text, e.start)
+		e.end = rawjson.End(text, e.start)
 	}
 	return e, ok
 }
@@ -104,7 +106,7 @@ func entryStart(text []byte, i int) (e span, ok bool) {
 	}
 	e.start = i
 	if text[i] == '"' {
-		end := skipString(text, i)
+		end := rawjson.End(text, i)
 		if i = skipSpace(text, end); text[i] == ':' {
 			e.name = unquoted(text[e.start:end])
 			e.start = skipSpace(text, i+1)
@@ -120,45 +122,6 @@ func skipSpace(text []byte, i int) int {
 	return i
 }
 
-// skipValue returns the end of the value that starts at i.
-func skipValue(text []byte, i int) int {
-	switch text[i] {
-	case '"':
-		return skipString(text, i)
-	case '{', '[':
-		for depth := 0; ; i++ {
-			switch text[i] {
-			case '"':
-				i = skipString(text, i) - 1
-			case '{', '[':
-				depth++
-			case '}', ']':
-				if depth--; depth == 0 {
-					return i + 1
-				}
-			}
-		}
-	}
-	for i < len(text) && text[i] != ',' && text[i] != '}' && text[i] != ']' && text[i] > ' ' && text[i] != ':' {
-		i++
-	}
-	return i
-}
-
-// skipString returns the position after the quote that ends the string that starts at i.
-func skipString(text []byte, i int) int {
-	i++
-	if n := bytes.IndexByte(text[i:], '"'); n >= 0 && bytes.IndexByte(text[i:i+n], '\\') < 0 {
-		return i + n + 1
-	}
-	for ; text[i] != '"'; i++ {
-		if text[i] == '\\' {
-			i++
-		}
-	}
-	return i + 1
-}
-
 // unquoted returns the text of a valid string literal; a sub-slice of it, not nil, when it has no escapes.
 func unquoted(literal []byte) []byte {
 	if bytes.IndexByte(literal, '\\') < 0 {
@@ -167,9 +130,6 @@ func unquoted(literal []byte) []byte {
 	text, _ := jsontext.AppendUnquote(nil, literal)
 	return text
 }
-
-// Unquote returns the text of a valid JSON string literal.
-func Unquote(literal json.RawMessage) string { return string(unquoted(literal)) }
 
 // Member finds a member of the document, which must be an object.
 func (d *Document) Member(name string) (value json.RawMessage, ok bool) {

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	library "github.com/PaesslerAG/jsonpath"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // What Find reports when there is no value.
@@ -232,7 +234,7 @@ func (p *projection) children(pos int, rest []segment) (list []any) {
 func (p *projection) descend(list []any, pos int, name string, rest []segment) (_ []any, end int) {
 	text := p.doc.text
 	if text[pos] != '{' && text[pos] != '[' {
-		return list, skipValue(text, pos)
+		return list, rawjson.End(text, pos)
 	}
 	base := len(list)
 	var groups []group
@@ -275,12 +277,4 @@ func sorted(list []any, base int, groups []group) []any {
 		list = append(list, unordered[g.begin-base:g.end-base]...)
 	}
 	return list
-}
-
-// Kind returns the first byte of a value, with '0' for every number, as strictjson names kinds.
-func Kind(value json.RawMessage) byte {
-	if c := value[0]; c != '-' && (c < '0' || c > '9') {
-		return c
-	}
-	return '0'
 }

@@ -8,6 +8,9 @@ import (
 
 	lib "github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // leaf is one issue before it is written out: writing thousands of which twenty are shown would cost more than finding
@@ -282,8 +285,7 @@ func lastKeyword(location string) string {
 func (l leaf) pointer() string {
 	var b strings.Builder
 	for _, token := range l.path {
-		b.WriteByte('/')
-		b.WriteString(cut(escape(token), maxText))
+		b.WriteString(clip.Text(rawjson.Token(token), maxText+1))
 	}
 	return b.String()
 }

@@ -14,6 +14,7 @@ import (
 
 	lib "github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -309,16 +310,16 @@ func pointerOf(location string) string {
 // safeURL names the target of a reference without credentials, query or, when it is in the schema itself, our base.
 func safeURL(s string) string {
 	if rest, ok := strings.CutPrefix(s, base); ok {
-		return `"` + cut(rest, maxText) + `"`
+		return `"` + clip.Text(rest, maxText) + `"`
 	}
 	if rest, ok := strings.CutPrefix(s, "mem:///"); ok {
-		return `"` + cut(rest, maxText) + `"`
+		return `"` + clip.Text(rest, maxText) + `"`
 	}
 	u, err := url.Parse(s)
 	if err != nil {
 		return "another document"
 	}
-	return `"` + cut((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, Fragment: u.Fragment}).String(), maxText) + `"`
+	return `"` + clip.Text((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, Fragment: u.Fragment}).String(), maxText) + `"`
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -116,15 +116,4 @@ func documentProblem(e *strictjson.Error) string {
 	return e.Problem
 }
 
-const maxText = 80
-
-// cut bounds a text for a message to about n bytes, at a character's end.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && s[n]&0xC0 == 0x80 {
-		n--
-	}
-	return s[:n] + "…"
-}
+const maxText = 80 + len("…")

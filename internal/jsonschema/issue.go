@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // issue writes a leaf out. Messages hold what the schema asks for and kinds, lengths and positions of what was there,
@@ -39,7 +42,7 @@ func (l leaf) issue() Issue {
 		i.expect(k.Want, show(k.Got))
 		i.Message = "must be a valid " + k.Want + formatHint(k.Want)
 	case *kind.Pattern:
-		i.expect(cut(k.Want, maxText), show(k.Got))
+		i.expect(clip.Text(k.Want, maxText), show(k.Got))
 		i.Message = "must match the pattern " + i.Expected
 	case *kind.Required:
 		i.expect(quoted(l.name), "nothing")
@@ -220,26 +223,20 @@ func show(v any) string {
 
 // quoted writes a string as JSON, cut before it is escaped so that a long one costs nothing.
 func quoted(s string) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(cut(s, maxText)) != nil {
-		return "a string"
-	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return string(rawjson.Quote(clip.Text(s, maxText)))
 }
 
 // digits writes a number with all its digits, as far as they fit.
 func digits(r *big.Rat) string {
 	if r.IsInt() {
-		return cut(r.Num().String(), maxText)
+		return clip.Text(r.Num().String(), maxText)
 	}
 	n, exact := r.FloatPrec()
 	if !exact || n > maxText {
 		f, _ := r.Float64()
 		return strconv.FormatFloat(f, 'g', -1, 64)
 	}
-	return cut(r.FloatString(n), maxText)
+	return clip.Text(r.FloatString(n), maxText)
 }
 
 func formatHint(format string) string {

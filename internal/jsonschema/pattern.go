@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	lib "github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/toolwire/toolwire/internal/clip"
 )
 
 // patterns compiles the regular expressions of one schema, each once, and bounds their size together. It is used while
@@ -93,7 +95,7 @@ func regexpProblem(err error) string {
 		}
 		return parse.Code.String()
 	}
-	return cut(err.Error(), maxText)
+	return clip.Text(err.Error(), maxText)
 }
 
 // MatchString implements the library's interface.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // refUse is a "$ref" as it stands in a document.
@@ -47,7 +49,7 @@ func exists(doc any, fragment string) bool {
 		return false
 	}
 	for token := range strings.SplitSeq(pointer[1:], "/") {
-		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
+		token = rawjson.Name(token)
 		switch v := doc.(type) {
 		case map[string]any:
 			next, ok := v[token]

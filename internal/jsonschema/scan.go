@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // scan looks at a schema document before the library does, because some of what the library does with it is quadratic.
@@ -68,7 +70,7 @@ func (s *scan) walk(v any, pointer string, pos position, l *Limits) {
 			s.places["#"+pointer] = true
 		}
 		for _, name := range sortedKeys(v) {
-			s.member(v, name, pointer+"/"+escape(name), pos, l)
+			s.member(v, name, pointer+rawjson.Token(name), pos, l)
 		}
 	}
 	if most := 3 * l.Properties; s.subschemas > most && len(s.faults) == 0 {
@@ -92,7 +94,7 @@ func (s *scan) member(obj map[string]any, name, at string, pos position, l *Limi
 		}
 		if name == "patternProperties" {
 			for _, pattern := range sortedKeys(members) {
-				s.pattern(pattern, at+"/"+escape(pattern), pos, l)
+				s.pattern(pattern, at+rawjson.Token(pattern), pos, l)
 			}
 		}
 		s.walk(v, at, schemasHere, l)
@@ -169,8 +171,4 @@ func clamp(n json.Number) json.Number {
 		return json.Number(strconv.Itoa(math.MaxInt32))
 	}
 	return n
-}
-
-func escape(token string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(token, "~", "~0"), "/", "~1")
 }

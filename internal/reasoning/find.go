@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // find looks for the member reasoning of an object that is known to be valid JSON, in one pass that allocates nothing
@@ -17,10 +19,10 @@ func find(object json.RawMessage) (from, to int, value json.RawMessage) {
 		if at >= len(object) || object[at] != '"' {
 			return 0, 0, nil
 		}
-		nameEnd := end(object, at)
+		nameEnd := rawjson.End(object, at)
 		quoted := object[at:nameEnd]
 		at = skip(object, nameEnd) // behind the colon
-		valueEnd := end(object, at)
+		valueEnd := rawjson.End(object, at)
 		if !isName(quoted) {
 			at = valueEnd
 			continue
@@ -61,36 +63,4 @@ func skip(doc []byte, at int) int {
 		}
 		at++
 	}
-}
-
-// end returns where the value that begins at doc[at] ends.
-func end(doc []byte, at int) int {
-	depth := 0
-	for ; at < len(doc); at++ {
-		switch doc[at] {
-		case '"':
-			for at++; doc[at] != '"'; at++ {
-				if doc[at] == '\\' {
-					at++
-				}
-			}
-			if depth == 0 {
-				return at + 1
-			}
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth == 0 {
-				return at + 1
-			}
-			if depth < 0 { // a number or literal that was the last of its object
-				return at
-			}
-		case ',', ' ', '\t', '\n', '\r':
-			if depth == 0 {
-				return at
-			}
-		}
-	}
-	return at
 }

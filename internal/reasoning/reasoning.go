@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 const (
@@ -35,7 +35,7 @@ func Declared(schema json.RawMessage) bool {
 // A pattern of "patternProperties" that takes in the name is left alone.
 func Inject(schema json.RawMessage) json.RawMessage {
 	switch {
-	case kind(schema) != '{':
+	case rawjson.Kind(schema) != '{':
 		schema = json.RawMessage("{}")
 	case Declared(schema):
 		return slices.Clone(schema)
@@ -61,7 +61,7 @@ func Take(arguments json.RawMessage) (rest json.RawMessage, text string) {
 	if value == nil {
 		return arguments, ""
 	}
-	switch kind(value) {
+	switch rawjson.Kind(value) {
 	case '"':
 		unquoted, _ := jsontext.AppendUnquote(nil, value) // valid JSON
 		text = string(unquoted)
@@ -78,44 +78,21 @@ type member struct {
 	value json.RawMessage
 }
 
-// members takes an object apart; anything else has none.
+// members takes an object apart. Anything else has none.
 func members(doc json.RawMessage) []member {
 	list := make([]member, 0, 8)
-	err := strictjson.Read(doc, strictjson.Limits{}, func(r *strictjson.Reader) error {
-		return r.Object(nil, func(name string) error {
-			value, err := r.Value()
-			list = append(list, member{name, value})
-			return err
-		})
-	})
-	if err != nil {
-		return nil
-	}
-	return list
-}
-
-func elements(doc json.RawMessage) []json.RawMessage {
-	var list []json.RawMessage
-	if kind(doc) != '[' || json.Unmarshal(doc, &list) != nil {
-		return nil
+	for name, value := range rawjson.Members(doc) {
+		list = append(list, member{name, value})
 	}
 	return list
 }
 
 func object(list []member) json.RawMessage {
-	size := 2
+	var o rawjson.Object
 	for _, m := range list {
-		size += len(m.name) + len(m.value) + 4
+		o.Put(m.name, m.value)
 	}
-	out := append(make([]byte, 0, size), '{')
-	for i, m := range list {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out, _ = jsontext.AppendQuote(out, m.name) // was read from JSON: valid UTF-8
-		out = append(append(out, ':'), m.value...)
-	}
-	return append(out, '}')
+	return o.Bytes()
 }
 
 // prepend puts text first into the object or array that a member holds, which it adds if there is none.
@@ -146,13 +123,6 @@ func trim(value []byte) []byte {
 		value = value[:len(value)-1]
 	}
 	return value
-}
-
-func kind(value json.RawMessage) byte {
-	if value = trim(value); len(value) > 0 {
-		return value[0]
-	}
-	return 0
 }
 
 // plusOne adds one to a count; what is no plain integer stays.

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // walker follows the keywords of one schema that apply other schemas to the same object.
@@ -55,7 +57,7 @@ func (w *walker) declares(schema json.RawMessage, level int) bool {
 				return true
 			}
 		case slices.Contains(lists, m.name):
-			for _, branch := range elements(m.value) {
+			for _, branch := range slices.Collect(rawjson.Elements(m.value)) {
 				if w.declares(branch, level+1) {
 					return true
 				}
@@ -91,8 +93,8 @@ func (w *walker) target(ref json.RawMessage) (json.RawMessage, bool) {
 		if pointer == "" {
 			break
 		}
-		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
-		if list := elements(at); list != nil {
+		token = rawjson.Name(token)
+		if list := slices.Collect(rawjson.Elements(at)); list != nil {
 			i, err := strconv.Atoi(token)
 			if err != nil || i < 0 || i >= len(list) {
 				return nil, false
@@ -107,7 +109,7 @@ func (w *walker) target(ref json.RawMessage) (json.RawMessage, bool) {
 		}
 		at = list[i].value
 	}
-	return at, kind(at) == '{'
+	return at, rawjson.Kind(at) == '{'
 }
 
 // merged replaces a local "$ref" by the members of what it names. Members beside it win, for they are annotations and
@@ -153,7 +155,7 @@ func (w *walker) opened(list []member, level int) []member {
 		case m.name == "propertyNames":
 			list[i].value = json.RawMessage(`{"anyOf":[{"const":"` + name + `"},` + string(m.value) + `]}`)
 		case slices.Contains(lists, m.name):
-			list[i].value = array(elements(m.value), func(b json.RawMessage) json.RawMessage { return w.branch(b, level+1) })
+			list[i].value = array(slices.Collect(rawjson.Elements(m.value)), func(b json.RawMessage) json.RawMessage { return w.branch(b, level+1) })
 		case slices.Contains(singles, m.name):
 			list[i].value = w.branch(m.value, level+1)
 		case slices.Contains(maps, m.name):
@@ -169,7 +171,7 @@ func (w *walker) opened(list []member, level int) []member {
 
 // branch opens one schema that applies to the same object as the root.
 func (w *walker) branch(schema json.RawMessage, level int) json.RawMessage {
-	if kind(schema) != '{' {
+	if rawjson.Kind(schema) != '{' {
 		return schema
 	}
 	before := members(schema)
@@ -221,7 +223,7 @@ func redirected(value, to json.RawMessage, level int) (changed json.RawMessage, 
 	if level > 2*maxLevels {
 		return value, false
 	}
-	switch kind(value) {
+	switch rawjson.Kind(value) {
 	case '{':
 		list := members(value)
 		for i, m := range list {
@@ -234,7 +236,7 @@ func redirected(value, to json.RawMessage, level int) (changed json.RawMessage, 
 		}
 		changed = object(list)
 	case '[':
-		changed = array(elements(value), func(v json.RawMessage) json.RawMessage {
+		changed = array(slices.Collect(rawjson.Elements(value)), func(v json.RawMessage) json.RawMessage {
 			inner, ok := redirected(v, to, level+1)
 			found = found || ok
 			return inner

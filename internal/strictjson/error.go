@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/toolwire/toolwire/internal/clip"
 )
 
 // Error says where a document is wrong and why. It names members and positions, never values.
@@ -43,9 +45,12 @@ const (
 	problemSurrogate = "has half of a surrogate pair"
 )
 
+// maxShown is the most bytes of a name or pointer, which the peer chose, in a message.
+const maxShown = 200
+
 // errorf makes an error at offset about the value or name at place.
 func errorf(doc []byte, offset, place int, format string, args ...any) *Error {
-	return &Error{Offset: int64(offset), Pointer: cut(pointerAt(doc, place)), Problem: fmt.Sprintf(format, args...)}
+	return &Error{Offset: int64(offset), Pointer: clip.Text(pointerAt(doc, place), maxShown), Problem: fmt.Sprintf(format, args...)}
 }
 
 // fail makes a syntax error at i. The reader returns it from then on.
@@ -145,17 +150,4 @@ func pointerAt(doc []byte, offset int) string {
 			return string(d.StackPointer())
 		}
 	}
-}
-
-// cut bounds a text that the peer chose before it goes into a message.
-func cut(s string) string {
-	const most = 200
-	if len(s) <= most {
-		return s
-	}
-	end := most
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + "…"
 }

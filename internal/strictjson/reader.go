@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/toolwire/toolwire/internal/clip"
 )
 
 // A Mode says what a document may contain although two readers could disagree about it.
@@ -204,7 +206,7 @@ func (r *Reader) member(known, exact []string, once *seen) (string, error) {
 	name := string(content)
 	for _, k := range known {
 		if strings.EqualFold(k, name) {
-			return "", r.Errorf("is spelled %q here; names are case-sensitive, it must be %q", cut(name), k)
+			return "", r.Errorf("is spelled %q here; names are case-sensitive, it must be %q", clip.Text(name, maxShown), k)
 		}
 	}
 	return name, nil

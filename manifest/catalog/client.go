@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/uuid"
 )
 
@@ -175,7 +176,7 @@ func (c *Client) Create(ctx context.Context, t Tool) (*ListItem, error) {
 		return nil, err
 	}
 	return c.writeTool(ctx, &request{
-		name: "create", method: http.MethodPost, path: "tools/", tool: cut(t.Name), said: texts(t.Description),
+		name: "create", method: http.MethodPost, path: "tools/", tool: clip.Text(t.Name, maxShown), said: texts(t.Description),
 		unsure: "the tool may have been created: look for its name before creating it again",
 	}, c.createBody(&t), ListItem{Tool: t})
 }

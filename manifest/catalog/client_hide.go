@@ -3,7 +3,6 @@ package catalog
 import (
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/internal/redact"
 )
@@ -71,16 +70,4 @@ func plain(text string) string {
 		}
 		return r
 	}, text)), " ")
-}
-
-// shorten cuts a text before it has more than most bytes.
-func shorten(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	end := most - len("…")
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -101,7 +102,7 @@ func (s *statement) clean() (string, []Problem) {
 		of := lines[1+3*i:]
 		s.problems[i] = Problem{Field: of[0], Type: word(of[1]), Message: of[2]}
 	}
-	return shorten(lines[0], maxSaid), s.problems
+	return clip.Text(lines[0], maxSaid), s.problems
 }
 
 // read looks at the whole body. HTML is for browsers, and text that only looks like JSON may hold anything.
@@ -183,7 +184,7 @@ func (s *statement) problem(entry json.RawMessage) bool {
 		rule = textOf(members["code"])
 	}
 	hide := s.response.hideKey
-	p := Problem{Field: cut(hide(field)), Type: word(hide(rule)), Message: shorten(hide(message), maxSaid)}
+	p := Problem{Field: clip.Text(hide(field), maxShown), Type: word(hide(rule)), Message: clip.Text(hide(message), maxSaid)}
 	if s.size += len(p.Field) + len(p.Type) + len(p.Message); len(s.problems) < maxProblems && s.size <= maxAllSaid {
 		s.problems = append(s.problems, p)
 	}
@@ -192,7 +193,7 @@ func (s *statement) problem(entry json.RawMessage) bool {
 
 // part keeps a text, unless it has been said.
 func (s *statement) part(text string) {
-	text = shorten(s.response.hideKey(text), maxRead)
+	text = clip.Text(s.response.hideKey(text), maxRead)
 	if text != "" && len(s.parts) < maxParts && !slices.Contains(s.parts, text) {
 		s.parts = append(s.parts, text)
 	}

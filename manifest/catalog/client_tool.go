@@ -1,10 +1,10 @@
 package catalog
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // Patch changes the given fields of a tool and leaves the others as they are. The API has no such request: the tool is
@@ -102,9 +102,6 @@ func (c *Client) requiredBody(t *Tool) *toolBody {
 }
 
 func (b *toolBody) encode() []byte {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(b) // of texts alone: cannot fail
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+	out, _ := rawjson.Encode(b) // of texts alone: cannot fail
+	return out
 }

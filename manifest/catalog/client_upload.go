@@ -7,6 +7,8 @@ import (
 	"mime/multipart"
 	"net/http"
 	"strings"
+
+	"github.com/toolwire/toolwire/internal/clip"
 )
 
 // Upload registers a tool with its source code: POST /tools/upload. file is the name of the Python file, of which the part
@@ -29,7 +31,7 @@ func (c *Client) Upload(ctx context.Context, t Tool, file string, source []byte)
 	var ps problems
 	ps.require(patchOf(t))
 	return c.upload(ctx, &request{
-		name: "upload", method: http.MethodPost, path: "tools/upload", tool: cut(t.Name),
+		name: "upload", method: http.MethodPost, path: "tools/upload", tool: clip.Text(t.Name, maxShown),
 		said:   func() []string { return []string{string(source), t.Description} },
 		unsure: "the tool may have been created: look for its name before uploading it again",
 	}, &upload{patch: patchOf(t), known: ListItem{Tool: t}, file: file, source: source, problems: ps, pluginErr: err})

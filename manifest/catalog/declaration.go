@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -24,7 +25,7 @@ func Declarations(items []ListItem) ([]schema.Tool, []schema.Loss) {
 	tools := make([]schema.Tool, len(items))
 	for n, item := range items {
 		lose := func(member, message string) {
-			losses = append(losses, schema.Loss{Index: n, Tool: cut(item.Name), Member: member, Message: message})
+			losses = append(losses, schema.Loss{Index: n, Tool: clip.Text(item.Name, maxShown), Member: member, Message: message})
 		}
 		t := schema.Tool{Name: item.Name, Description: item.Description, InputSchema: json.RawMessage(`{"type":"object"}`)}
 		extra := func(member string, value any, has bool) {
@@ -73,7 +74,7 @@ func FromDeclarations(tools []schema.Tool, base Tool) ([]Tool, []schema.Loss) {
 		t := &tools[n]
 		lose := func(member, message string, is bool) {
 			if is {
-				losses = append(losses, schema.Loss{Index: n, Tool: cut(t.Name), Member: member, Message: message})
+				losses = append(losses, schema.Loss{Index: n, Tool: clip.Text(t.Name, maxShown), Member: member, Message: message})
 			}
 		}
 		const left = "has no place in a record"

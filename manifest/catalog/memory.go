@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
@@ -37,7 +38,7 @@ func (s *MemoryStore) Create(ctx context.Context, r Record) error {
 		s.accounts.Reveal()[r.AccountID] = in
 	}
 	if _, taken := in.records[r.ID]; taken {
-		return &Error{Code: CodeConflict, Tool: cut(r.ID), Message: "there is a record with this id"}
+		return &Error{Code: CodeConflict, Tool: clip.Text(r.ID, maxShown), Message: "there is a record with this id"}
 	}
 	return in.put(r, nil)
 }
@@ -46,7 +47,7 @@ func (s *MemoryStore) Create(ctx context.Context, r Record) error {
 func (in *shelf) put(r Record, old *Record) error {
 	live := r.DeletedAt.IsZero()
 	if id, taken := in.names[r.Name]; live && taken && id != r.ID {
-		return &Error{Code: CodeConflict, Tool: cut(r.Name), Message: "there is a tool with this name"}
+		return &Error{Code: CodeConflict, Tool: clip.Text(r.Name, maxShown), Message: "there is a tool with this name"}
 	}
 	if old != nil && old.DeletedAt.IsZero() {
 		delete(in.names, old.Name)
@@ -73,7 +74,7 @@ func (s *MemoryStore) find(ctx context.Context, account, id string) (*shelf, Rec
 			return in, r.clone(), nil
 		}
 	}
-	return nil, Record{}, &Error{Code: CodeNotFound, Tool: cut(id), Message: "there is no such record"}
+	return nil, Record{}, &Error{Code: CodeNotFound, Tool: clip.Text(id, maxShown), Message: "there is no such record"}
 }
 
 // Get implements [Store].

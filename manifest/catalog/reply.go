@@ -1,14 +1,13 @@
 package catalog
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpserve"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 const (
@@ -96,20 +95,19 @@ func (h *Handler) refuse(c *call, f *failure) {
 
 func (h *Handler) write(c *call, status int, body envelope) {
 	body.Timestamp = h.opts.Now().UTC().Format(time.RFC3339Nano)
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(body); err != nil { // strings, lists of them and nothing else
+	text, err := rawjson.Encode(body)
+	if err != nil { // strings, lists of them and nothing else
 		panic(err)
 	}
+	text = append(text, '\n')
 	if !c.read {
 		httpserve.LeaveBody(c.w, c.r)
 	}
 	header := c.w.Header()
 	header.Set("Content-Type", "application/json")
-	header.Set("Content-Length", strconv.Itoa(b.Len()))
+	header.Set("Content-Length", strconv.Itoa(len(text)))
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Content-Type-Options", "nosniff")
 	c.w.WriteHeader(status)
-	_, _ = c.w.Write(b.Bytes()) // the caller is gone if this fails; there is nobody to tell
+	_, _ = c.w.Write(text) // the caller is gone if this fails; there is nobody to tell
 }

@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/uuid"
 )
 
@@ -34,6 +35,9 @@ var fieldOrder = []string{"id", "name", "framework", "tool_type", "account_id", 
 // problems collects what is wrong with fields, once per field.
 type problems []Problem
 
+// maxShown is the most bytes of a name in an error.
+const maxShown = 128
+
 func (ps *problems) add(field, rule, message string) {
 	if !ps.has(field) {
 		*ps = append(*ps, Problem{Field: field, Type: rule, Message: message})
@@ -52,20 +56,7 @@ func (ps *problems) error(tool, message string) error {
 	slices.SortStableFunc(*ps, func(a, b Problem) int {
 		return cmp.Compare(slices.Index(fieldOrder, a.Field), slices.Index(fieldOrder, b.Field))
 	})
-	return &Error{Code: CodeInvalid, Message: message, Tool: cut(tool), Problems: *ps}
-}
-
-// cut shortens a name for an error.
-func cut(name string) string {
-	const most = 128
-	if len(name) <= most {
-		return name
-	}
-	for i := most; ; i-- {
-		if utf8.RuneStart(name[i]) {
-			return name[:i] + "…"
-		}
-	}
+	return &Error{Code: CodeInvalid, Message: message, Tool: clip.Text(tool, maxShown), Problems: *ps}
 }
 
 // Validate checks a record for creation or full replacement: name, framework and tool_type must be there, the two enums

@@ -1,13 +1,14 @@
 package toolbox
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/arguments"
+	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/reasoning"
 	"github.com/toolwire/toolwire/internal/runner"
 	"github.com/toolwire/toolwire/internal/toolresult"
@@ -24,7 +25,7 @@ func (b *Toolbox) Call(ctx context.Context, name string, args any) (json.RawMess
 	start := time.Now()
 	t, ok := b.byName[name]
 	if !ok {
-		e := errorf(CodeUnknownTool, cut(name, 128), "there is no such tool; names are case-sensitive")
+		e := errorf(CodeUnknownTool, clip.Text(name, 128), "there is no such tool; names are case-sensitive")
 		for _, t := range b.tools {
 			e.tools = append(e.tools, t.Name)
 		}
@@ -57,8 +58,8 @@ func (b *Toolbox) Call(ctx context.Context, name string, args any) (json.RawMess
 func (b *Toolbox) CallForModel(ctx context.Context, name string, args any) (result json.RawMessage, failed bool, err error) {
 	text, ok := toolresult.Text(args)
 	if !ok {
-		if text, err = arguments.Encode(args, b.limits); err != nil {
-			return nil, false, &Error{Code: CodeArguments, Tool: cut(name, 128), Message: err.Error(), Err: err}
+		if text, err = rawjson.EncodeArguments(args, b.limits); err != nil {
+			return nil, false, &Error{Code: CodeArguments, Tool: clip.Text(name, 128), Message: err.Error(), Err: err}
 		}
 	}
 	result, err = b.Call(ctx, name, text)
@@ -73,11 +74,11 @@ func (b *Toolbox) CallForModel(ctx context.Context, name string, args any) (resu
 }
 
 func (b *Toolbox) call(ctx context.Context, t *tool, args any, record *Record) (json.RawMessage, *Error) {
-	whole, err := arguments.Encode(args, b.limits)
+	whole, err := rawjson.EncodeArguments(args, b.limits)
 	if err != nil {
 		return nil, &Error{Code: CodeArguments, Message: err.Error() + toolresult.Advice, Err: err}
 	}
-	whole = bytes.Clone(whole) // a tool may still read it when the call has been given up
+	whole = slices.Clone(whole) // a tool may still read it when the call has been given up
 	bare := whole
 	if !t.reasoning {
 		bare, record.Reasoning = reasoning.Take(whole)
@@ -158,9 +159,6 @@ func canceled(ctx context.Context) *Error {
 
 // encode writes compact JSON, without the escapes for HTML, of what is known to be writable.
 func encode(v any) json.RawMessage {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v)
-	return json.RawMessage(bytes.TrimSuffix(b.Bytes(), []byte{'\n'}))
+	raw, _ := rawjson.Encode(v)
+	return raw
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/reasoning"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -21,7 +22,7 @@ type checker struct {
 }
 
 func (c *checker) add(place, name, field, rule, format string, args ...any) {
-	c.problems = append(c.problems, Problem{place, cut(name, 128), field, rule, fmt.Sprintf(format, args...)})
+	c.problems = append(c.problems, Problem{place, clip.Text(name, 128), field, rule, fmt.Sprintf(format, args...)})
 }
 
 func (c *checker) adapters() []adapter {
@@ -110,7 +111,7 @@ func (c *checker) kind(entry *toolEntry) {
 			c.add(place, name, "handler", "handler_invalid", "must be a dotted name such as contacts.create_contact")
 		} else if c.options.Handlers[entry.Handler] == nil {
 			c.add(place, name, "handler", "handler_unregistered", "names %s, for which Options.Handlers has no function; it has %s",
-				cut(entry.Handler, 128), someOf(c.options.Handlers))
+				clip.Text(entry.Handler, 128), someOf(c.options.Handlers))
 		}
 	}
 	for _, link := range []struct{ field, text string }{{"url", entry.URL}, {"detail_url", entry.DetailURL}} {

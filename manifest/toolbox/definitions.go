@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -18,7 +19,7 @@ import (
 func (b *Toolbox) Definitions(ctx context.Context, adapters ...string) ([]schema.Tool, error) {
 	for _, name := range adapters {
 		if !slices.ContainsFunc(b.adapters, func(a adapter) bool { return a.is(name) }) {
-			return nil, errorf(CodeUnknownAdapter, "", "there is no adapter %q", cut(name, 128))
+			return nil, errorf(CodeUnknownAdapter, "", "there is no adapter %q", clip.Text(name, 128))
 		}
 	}
 	if ctx.Err() != nil {

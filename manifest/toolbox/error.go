@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/runner"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
@@ -97,14 +98,14 @@ func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("toolbox: ")
 	if e.Tool != "" {
-		fmt.Fprintf(&b, "tool %q: ", cut(e.Tool, 128))
+		fmt.Fprintf(&b, "tool %q: ", clip.Text(e.Tool, 128))
 	}
 	b.WriteString(string(e.Code))
 	if e.Message != "" {
 		b.WriteString(": " + e.Message)
 	}
 	if e.Err != nil && (e.private() || e.Code == CodeTransport || e.Code == CodeAnswer) {
-		b.WriteString(": " + cut(e.Err.Error(), maxDetail))
+		b.WriteString(": " + clip.Text(e.Err.Error(), maxDetail))
 	}
 	for _, p := range e.Problems {
 		b.WriteString("\n  - " + p.String())
@@ -145,14 +146,6 @@ func CodeOf(err error) Code {
 }
 
 const maxDetail = 2 << 10
-
-// cut bounds a text that somebody else chose.
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
 
 func errorf(code Code, tool, format string, args ...any) *Error {
 	return &Error{Code: code, Tool: tool, Message: fmt.Sprintf(format, args...)}

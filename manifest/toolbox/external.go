@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpbody"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/publicaddr"
@@ -174,7 +175,7 @@ func statusError(status int, answer []byte, secrets *redact.Set) *Error {
 	default:
 		var compact bytes.Buffer
 		if json.Compact(&compact, answer) == nil { // text that is not JSON may be a page of anything
-			e.Detail = cut(secrets.Text(compact.String()), maxDetail)
+			e.Detail = clip.Text(secrets.Text(compact.String()), maxDetail)
 		}
 	}
 	return e

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/toolwire/toolwire/internal/arguments"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // A Handler runs an internal tool: the documented signature (args, agent, tool) -> text in its Go form. args is a JSON
@@ -20,7 +20,7 @@ type Handler func(ctx context.Context, args json.RawMessage, agent Agent, tool T
 // accepts and In does not are invalid arguments.
 func Typed[In any](f func(ctx context.Context, args In, agent Agent, tool Tool) (string, error)) Handler {
 	return func(ctx context.Context, raw json.RawMessage, agent Agent, tool Tool) (string, error) {
-		in, err := arguments.Decode[In](raw)
+		in, err := rawjson.DecodeArguments[In](raw)
 		if err != nil {
 			return "", &Error{Code: CodeArguments, Message: err.Error() + "; correct them and call the tool again", Err: err}
 		}

@@ -10,8 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/arguments"
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpserve"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/internal/uuid"
 	"github.com/toolwire/toolwire/schema"
@@ -101,9 +102,9 @@ func (o *Options) withDefaults() (c Options, problems []Problem) {
 	for name, handler := range c.Handlers {
 		handlers[name] = handler
 		if !dottedName.MatchString(name) {
-			bad("Handlers", "has the key %q, which is no dotted name such as contacts.create_contact", cut(name, 128))
+			bad("Handlers", "has the key %q, which is no dotted name such as contacts.create_contact", clip.Text(name, 128))
 		} else if handler == nil {
-			bad("Handlers", "has nil for %s", cut(name, 128))
+			bad("Handlers", "has nil for %s", clip.Text(name, 128))
 		}
 	}
 	c.Handlers = handlers
@@ -150,7 +151,7 @@ func (a Agent) problem() string {
 	if a.ID != "" && !uuid.Valid(a.ID) {
 		return "has an ID that is no UUID"
 	}
-	if a.Context != nil && arguments.Check(a.Context, strictjson.Limits{}) != nil {
+	if a.Context != nil && rawjson.CheckArguments(a.Context, strictjson.Limits{}) != nil {
 		return "has a Context that is not one strict JSON object"
 	}
 	return ""

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/runner"
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/schema"
@@ -146,11 +147,11 @@ func (a *adapter) is(name string) bool { return name != "" && (name == a.Name ||
 func (b *Toolbox) ValidateConfig(adapterName string, config []byte) error {
 	i := slices.IndexFunc(b.adapters, func(a adapter) bool { return a.is(adapterName) })
 	if i < 0 {
-		return errorf(CodeUnknownAdapter, "", "there is no adapter %q", cut(adapterName, 128))
+		return errorf(CodeUnknownAdapter, "", "there is no adapter %q", clip.Text(adapterName, 128))
 	}
 	if err := b.adapters[i].validate(config); err != nil {
 		return &Error{Code: CodeConfig, Err: err,
-			Message: fmt.Sprintf("the configuration of the adapter %q: %s", cut(adapterName, 128), err)}
+			Message: fmt.Sprintf("the configuration of the adapter %q: %s", clip.Text(adapterName, 128), err)}
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // AssertCalled fails the test unless the tool was called, with a result, with arguments that contain these: a JSON
@@ -81,7 +83,7 @@ func (r *Record) AssertState(t testing.TB, entity, fields string) {
 	switch {
 	case !ok:
 		t.Errorf("the ledger has no %s\n%s", entity, r.changed())
-	case fields != "" && !containsJSON(got, json.RawMessage(fields)):
+	case fields != "" && !rawjson.Contains(got, json.RawMessage(fields)):
 		t.Errorf("%s is %s\nwant it to contain %s\n%s", entity, got, fields, r.changed())
 	}
 }
@@ -177,7 +179,7 @@ func (r *Record) AssertWithinRate(t testing.TB) {
 
 func matching(tool, arguments string) func(Call) bool {
 	return func(c Call) bool {
-		return c.Tool == tool && !c.Trace && (arguments == "" || containsJSON(c.Arguments, json.RawMessage(arguments)))
+		return c.Tool == tool && !c.Trace && (arguments == "" || rawjson.Contains(c.Arguments, json.RawMessage(arguments)))
 	}
 }
 
@@ -190,7 +192,7 @@ func with(arguments string) string {
 
 func (r *Record) wantJSON(t testing.TB, who, text string) bool {
 	t.Helper()
-	if text != "" && (kindOf(json.RawMessage(text)) != '{' || !json.Valid([]byte(text))) {
+	if text != "" && (rawjson.Kind(json.RawMessage(text)) != '{' || !json.Valid([]byte(text))) {
 		t.Errorf("%s: what is wanted is no JSON object: %s", who, text)
 		return false
 	}

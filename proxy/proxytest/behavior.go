@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/ledger"
 )
@@ -145,7 +146,7 @@ func Lookup(argument string, answers map[string]string) Behavior {
 // scalarArgument returns an argument that is a string, number or boolean as text.
 func scalarArgument(arguments json.RawMessage, name string) (string, bool) {
 	value := member(arguments, name)
-	switch kindOf(value) {
+	switch rawjson.Kind(value) {
 	case '"':
 		var s string
 		return s, json.Unmarshal(value, &s) == nil

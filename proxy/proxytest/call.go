@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpserve"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/proxy"
@@ -140,7 +141,7 @@ func (v *visit) simulate(tool *tool, request *Request) {
 	v.call.Response, v.call.Source = result, proxy.SourceOdyssey
 	if err != nil {
 		v.call.Source, v.call.Reason = proxy.SourceError, err.Error()
-		if kindOf(member(result, "error")) != '"' { // the tool's own words are the better answer
+		if rawjson.Kind(member(result, "error")) != '"' { // the tool's own words are the better answer
 			v.call.Response = failure(err.Error())
 		}
 		v.answer(nil)
@@ -191,7 +192,7 @@ func (v *visit) ask(behavior Behavior, request *Request) (result json.RawMessage
 	if err != nil {
 		return nil, err
 	}
-	return encode(value)
+	return rawjson.Encode(value)
 }
 
 // answer sends the envelope of a call that has a result.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/ledger"
 )
 
@@ -58,7 +59,7 @@ func List(entityType string, opts *ReadOptions) Behavior {
 		ids = slices.DeleteFunc(ids, func(id string) bool {
 			for field, argument := range o.Where {
 				want := member(r.Arguments, argument)
-				if want != nil && !equalJSON(r.field(entityType, id, entities[id], field), want) {
+				if want != nil && !rawjson.Equal(r.field(entityType, id, entities[id], field), want) {
 					return true
 				}
 			}
@@ -209,7 +210,7 @@ func (r *Request) present(entityType, id string, entity json.RawMessage, only []
 	}
 	fields := members(entity)
 	if _, there := fields[idField]; !there && idField != "" {
-		fields[idField] = quoted(id)
+		fields[idField] = rawjson.Quote(id)
 	}
 	if only != nil {
 		maps.DeleteFunc(fields, func(name string, _ json.RawMessage) bool { return !slices.Contains(only, name) })

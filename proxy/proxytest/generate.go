@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // generator makes results that fit an output_schema, as the platform's simulator would, without a model: the same for
@@ -130,7 +132,7 @@ func (s *sample) find(ref string) any {
 		if token == "" {
 			continue
 		}
-		token = strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
+		token = rawjson.Name(token)
 		switch here := at.(type) {
 		case map[string]any:
 			at = here[token]

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
@@ -65,7 +66,7 @@ func ParseWorld(data []byte) (World, error) {
 					w.LedgerSchema = nil
 				}
 			case "initial_state":
-				if w.InitialState = string(raw); kindOf(raw) == 'n' {
+				if w.InitialState = string(raw); rawjson.Kind(raw) == 'n' {
 					err = errors.New("must be an object, not null")
 				}
 			case "failure_rules":
@@ -261,7 +262,7 @@ func (d *declaration) member(name string, raw json.RawMessage) {
 		d.write.Exists = string(raw)
 	case "set":
 		d.write.Set = string(raw)
-		must(kindOf(raw) == '{', "an object")
+		must(rawjson.Kind(raw) == '{', "an object")
 	case "id":
 		must(into(&d.id, raw), "a string")
 	case "order_by":
@@ -319,5 +320,5 @@ func (d *declaration) behavior(verb string) (b Behavior) {
 
 // into reads a value that is not null; false if it is of another kind.
 func into[T any](v *T, raw json.RawMessage) bool {
-	return kindOf(raw) != 'n' && json.Unmarshal(raw, v) == nil
+	return rawjson.Kind(raw) != 'n' && json.Unmarshal(raw, v) == nil
 }

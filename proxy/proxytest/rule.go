@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -89,7 +90,7 @@ func (f *FailureRule) validate(add func(format string, args ...any)) {
 	if f.Trace != "" && f.Response != nil {
 		add("has a response, which trace events do not have")
 	}
-	if f.Arguments != nil && (kindOf(f.Arguments) != '{' || !json.Valid(f.Arguments)) {
+	if f.Arguments != nil && (rawjson.Kind(f.Arguments) != '{' || !json.Valid(f.Arguments)) {
 		add("arguments must be a JSON object")
 	}
 	if f.Response != nil && !json.Valid(f.Response) {
@@ -127,7 +128,7 @@ func (f *FailureRule) fits(v *visit, live bool) bool {
 		live && f.Response != nil:
 		return false
 	}
-	return f.Arguments == nil || containsJSON(v.call.Arguments, f.Arguments)
+	return f.Arguments == nil || rawjson.Contains(v.call.Arguments, f.Arguments)
 }
 
 // strikes reports whether the rule fails the n-th request that it fits.

@@ -1,5 +1,9 @@
 package cassette
 
+import (
+	"github.com/toolwire/toolwire/internal/rawjson"
+)
+
 // deck is a tape put in order for replay: for every request the answers it has, in turn.
 type deck struct {
 	stacks map[string]*stack
@@ -201,7 +205,7 @@ func differences(c *card, i *Interaction, id identity) []Change {
 	changes := diff("", tape, run)
 	if c.Actor != i.Actor {
 		changes = append(changes, Change{
-			Pointer: actorHeader, Tape: appendString(nil, c.Actor), Run: appendString(nil, i.Actor),
+			Pointer: actorHeader, Tape: rawjson.AppendQuote(nil, c.Actor), Run: rawjson.AppendQuote(nil, i.Actor),
 		})
 	}
 	return changes

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/terminal"
 )
 
@@ -299,7 +300,7 @@ func (r *Report) order(all []*seen) {
 func (r *Report) answer(s *settings, got *seen) {
 	var changes []Change
 	if a, b := got.answer.outcome(), got.outcome(); a != b {
-		changes = append(changes, Change{Pointer: "status", Tape: appendString(nil, a), Run: appendString(nil, b)})
+		changes = append(changes, Change{Pointer: "status", Tape: rawjson.AppendQuote(nil, a), Run: rawjson.AppendQuote(nil, b)})
 	}
 	changes = append(changes, diff("", s.comparedAnswer(got.answer.Interaction), s.comparedAnswer(&got.Interaction))...)
 	if len(changes) > 0 {

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // Version is the format of the tapes that this release writes. It reads this one and all before it.
@@ -135,11 +137,8 @@ func (i *Interaction) body() []byte {
 
 // line writes v as a line of a tape.
 func line(v any) ([]byte, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(v)
-	return b.Bytes(), err
+	text, err := rawjson.Encode(v)
+	return append(text, '\n'), err
 }
 
 // Encode writes the tape as a file has it, whole, with an end. Its error is that of a value that is no JSON.

@@ -5,13 +5,13 @@ import (
 	"cmp"
 	"encoding/json"
 	"io"
-	"math/big"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -83,7 +83,7 @@ func (v *value) append(to []byte, canonical bool) []byte {
 			if n > 0 {
 				to = append(to, ',')
 			}
-			to = append(appendString(to, v.names[i]), ':')
+			to = append(rawjson.AppendQuote(to, v.names[i]), ':')
 			to = v.items[i].append(to, canonical)
 		}
 		return append(to, '}')
@@ -97,10 +97,10 @@ func (v *value) append(to []byte, canonical bool) []byte {
 		}
 		return append(to, ']')
 	case '"':
-		return appendString(to, v.text)
+		return rawjson.AppendQuote(to, v.text)
 	case '0':
 		if canonical {
-			return append(to, canonicalNumber(v.text)...)
+			return append(to, rawjson.ParseNumber(v.text).Canonical(64)...)
 		}
 	}
 	return append(to, v.text...)
@@ -118,38 +118,6 @@ func (v *value) order(sorted bool) []int {
 	return order
 }
 
-func appendString(to []byte, s string) []byte {
-	to, err := jsontext.AppendQuote(to, valid(s))
-	if err != nil {
-		panic("cassette: " + err.Error()) // valid UTF-8 can always be quoted
-	}
-	return to
-}
-
-// canonicalNumber gives numbers of equal value one text, exactly: digits without zeros around them, and an exponent.
-func canonicalNumber(number string) string {
-	mantissa, exponent, _ := strings.Cut(strings.ToLower(number), "e")
-	sign := ""
-	if strings.HasPrefix(mantissa, "-") {
-		sign, mantissa = "-", mantissa[1:]
-	}
-	whole, fraction, _ := strings.Cut(mantissa, ".")
-	digits := strings.TrimLeft(whole+fraction, "0")
-	if digits == "" {
-		return "0"
-	}
-	short := strings.TrimRight(digits, "0")
-	e, ok := new(big.Int).SetString(strings.TrimPrefix(exponent, "+"), 10)
-	if !ok {
-		e = new(big.Int)
-	}
-	e.Add(e, big.NewInt(int64(len(digits)-len(short)-len(fraction))))
-	if e.Sign() == 0 {
-		return sign + short
-	}
-	return sign + short + "e" + e.String()
-}
-
 // pointer is a JSON Pointer, cut up, in which the segment * stands for any member or element.
 type pointer []string
 
@@ -163,18 +131,13 @@ func parsePointer(text string) (pointer, bool) {
 		if bare := strings.NewReplacer("~0", "", "~1", "").Replace(segment); strings.Contains(bare, "~") {
 			return nil, false
 		}
-		p[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(segment)
+		p[i] = rawjson.Name(segment)
 	}
 	return p, true
 }
 
 // below is the pointer to a member or element of what at points to.
-func below(at, segment string) string {
-	if strings.ContainsAny(segment, "~/") {
-		segment = strings.NewReplacer("~", "~0", "/", "~1").Replace(segment)
-	}
-	return at + "/" + segment
-}
+func below(at, segment string) string { return at + rawjson.Token(segment) }
 
 // without takes out what the pointers point to. Elements of arrays become null, so that the others stay where they are.
 func (v *value) without(pointers []pointer) {

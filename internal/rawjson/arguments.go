@@ -1,6 +1,4 @@
-// Package arguments moves the arguments of tool calls between Go values and JSON objects, with errors that name types
-// and members but never values.
-package arguments
+package rawjson
 
 import (
 	"bytes"
@@ -12,16 +10,17 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// Encode writes args as a JSON object. Raw JSON, a json.RawMessage or a []byte, is checked within limits and taken byte
-// for byte; nil, nil maps and pointers, and blank raw JSON are {}.
-func Encode(args any, limits strictjson.Limits) (json.RawMessage, error) {
+// EncodeArguments writes the arguments of a tool call as a JSON object. Raw JSON, a json.RawMessage or a []byte, is
+// checked within limits and taken byte for byte. Nil, nil maps and pointers, and blank raw JSON are {}. The error names
+// types and members but never values.
+func EncodeArguments(args any, limits strictjson.Limits) (json.RawMessage, error) {
 	var raw []byte
 	switch v := args.(type) {
 	case nil:
 	case json.RawMessage:
-		raw = bytes.Trim(v, space)
+		raw = bytes.Trim(v, whitespace)
 	case []byte:
-		raw = bytes.Trim(v, space)
+		raw = bytes.Trim(v, whitespace)
 	default:
 		body, err := json.Marshal(args)
 		if err != nil {
@@ -37,16 +36,14 @@ func Encode(args any, limits strictjson.Limits) (json.RawMessage, error) {
 	if len(raw) == 0 {
 		return json.RawMessage("{}"), nil
 	}
-	if err := Check(raw, limits); err != nil {
+	if err := CheckArguments(raw, limits); err != nil {
 		return nil, err
 	}
 	return raw, nil
 }
 
-const space = " \t\r\n"
-
-// Check makes sure that raw is one strict JSON object within limits.
-func Check(raw json.RawMessage, limits strictjson.Limits) error {
+// CheckArguments makes sure that raw is one JSON object within limits.
+func CheckArguments(raw json.RawMessage, limits strictjson.Limits) error {
 	err := strictjson.Read(raw, limits, func(r *strictjson.Reader) error { return r.Object(nil, func(string) error { return nil }) })
 	if e, ok := errors.AsType[*strictjson.Error](err); ok && e.Ambiguous {
 		return fmt.Errorf("the arguments are ambiguous: %w; name each member once", err)
@@ -70,8 +67,9 @@ func marshalError(args any, err error) error {
 	return &quietError{text, err}
 }
 
-// Decode reads arguments, which must be valid JSON, into a T as encoding/json does.
-func Decode[T any](raw json.RawMessage) (args T, err error) {
+// DecodeArguments reads arguments, which must be valid JSON, into a T as encoding/json does. The error names types and
+// members but never values.
+func DecodeArguments[T any](raw json.RawMessage) (args T, err error) {
 	if err := json.Unmarshal(raw, &args); err != nil {
 		text := fmt.Sprintf("the arguments do not fit a Go %T", args)
 		if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {

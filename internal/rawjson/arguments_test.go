@@ -1,4 +1,4 @@
-package arguments_test
+package rawjson_test
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolwire/toolwire/internal/arguments"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -45,7 +45,7 @@ func TestEncode(t *testing.T) {
 		{"marshaler", map[string]any{"a": failing{}}, "!failing whose marshal method failed"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := arguments.Encode(tt.args, strictjson.Limits{Depth: 64})
+			got, err := rawjson.EncodeArguments(tt.args, strictjson.Limits{Depth: 64})
 			if part, fails := strings.CutPrefix(tt.want, "!"); fails {
 				if err == nil || !strings.Contains(err.Error(), part) || strings.Contains(err.Error(), "secret") {
 					t.Errorf("%s, error %v, want %q", got, err, part)
@@ -62,15 +62,15 @@ type failing struct{}
 func (failing) MarshalJSON() ([]byte, error) { return nil, errors.New("secret") }
 
 func TestDecode(t *testing.T) {
-	if got, err := arguments.Decode[order](json.RawMessage(`{"id":"a","amount":5}`)); err != nil || got.ID != "a" || got.Amount != 5 {
+	if got, err := rawjson.DecodeArguments[order](json.RawMessage(`{"id":"a","amount":5}`)); err != nil || got.ID != "a" || got.Amount != 5 {
 		t.Errorf("%+v %v", got, err)
 	}
 	for raw, want := range map[string]string{
 		`{"amount":300}`:           "/amount is a JSON number that does not fit a Go int8",
 		`{"inner":{"level":true}}`: "/inner/level is a JSON bool that does not fit a Go int",
-		`[]`:                       "the arguments are a JSON array that does not fit a Go arguments_test.order",
+		`[]`:                       "the arguments are a JSON array that does not fit a Go rawjson_test.order",
 	} {
-		_, err := arguments.Decode[order](json.RawMessage(raw))
+		_, err := rawjson.DecodeArguments[order](json.RawMessage(raw))
 		if err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", raw, err, want)
 		}

@@ -1,0 +1,33 @@
+package clip_test
+
+import (
+	"testing"
+	"unicode/utf8"
+
+	"github.com/toolwire/toolwire/internal/clip"
+)
+
+func TestText(t *testing.T) {
+	for _, tt := range []struct {
+		s    string
+		most int
+		want string
+	}{
+		{"", 0, ""}, {"abc", 3, "abc"}, {"abcdef", 5, "ab…"}, {"abcdef", 6, "abcdef"}, {"äöü", 6, "äöü"}, {"äöüß", 7, "äö…"}, {"äöüß", 6, "ä…"},
+		{"漢字仮名", 11, "漢字…"}, {"a😀b😀", 8, "a😀…"}, {"a😀b😀", 7, "a…"}, {"abc", 2, "…"}, {"\x80\x80\x80\x80\x80", 4, "…"},
+	} {
+		if got := clip.Text(tt.s, tt.most); got != tt.want {
+			t.Errorf("Text(%q, %d) = %q, want %q", tt.s, tt.most, got, tt.want)
+		}
+	}
+}
+
+func TestPrefix(t *testing.T) {
+	const s = "aä漢😀z"
+	for most := -1; most < len(s)+2; most++ {
+		got := clip.Prefix(s, most)
+		if len(got) > max(most, 0) || s[:len(got)] != got || !utf8.ValidString(got) || len(got) < min(most, len(s))-3 {
+			t.Errorf("Prefix(%q, %d) = %q", s, most, got)
+		}
+	}
+}

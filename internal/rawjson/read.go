@@ -1,0 +1,145 @@
+// Package rawjson reads, writes and compares JSON values as text. It keeps the order of members and the digits of
+// numbers. It reads values that are known to be valid, such as those that package strictjson has accepted in any mode;
+// with others it may panic.
+package rawjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"iter"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/toolwire/toolwire/internal/strictjson"
+)
+
+// Kind tells what a value is by its first character: '{', '[', '"', '0' for a number, 't', 'f', 'n'; 0 for an empty
+// text. White space may stand before the value.
+func Kind(value []byte) byte {
+	at := space(value, 0)
+	if at == len(value) {
+		return 0
+	}
+	if c := value[at]; c != '-' && (c < '0' || c > '9') {
+		return c
+	}
+	return '0'
+}
+
+// KindName is the word for the kind of a value, for messages: "an object".
+func KindName(value []byte) string { return strictjson.KindName(Kind(value)) }
+
+// Members returns the members of an object in their order. Other values have none. The values are sub-slices.
+func Members(value json.RawMessage) iter.Seq2[string, json.RawMessage] {
+	return func(yield func(string, json.RawMessage) bool) {
+		if Kind(value) != '{' {
+			return
+		}
+		for at := next(value, space(value, 0)+1); value[at] != '}'; at = next(value, at) {
+			end := End(value, at)
+			name := Text(value[at:end])
+			at = next(value, end)
+			end = End(value, at)
+			if !yield(name, value[at:end:end]) {
+				return
+			}
+			at = end
+		}
+	}
+}
+
+// Elements returns the elements of an array. Other values have none. The elements are sub-slices.
+func Elements(value json.RawMessage) iter.Seq[json.RawMessage] {
+	return func(yield func(json.RawMessage) bool) {
+		if Kind(value) != '[' {
+			return
+		}
+		for at := next(value, space(value, 0)+1); value[at] != ']'; at = next(value, at) {
+			end := End(value, at)
+			if !yield(value[at:end:end]) {
+				return
+			}
+			at = end
+		}
+	}
+}
+
+// Member returns the first member of an object that has the name; nil if there is none.
+func Member(object json.RawMessage, name string) json.RawMessage {
+	for n, value := range Members(object) {
+		if n == name {
+			return value
+		}
+	}
+	return nil
+}
+
+// Text returns what a string stands for; "" for other values.
+func Text(value json.RawMessage) string {
+	value = bytes.Trim(value, whitespace)
+	if Kind(value) != '"' {
+		return ""
+	}
+	if inner := value[1 : len(value)-1]; bytes.IndexByte(inner, '\\') < 0 {
+		return string(inner)
+	}
+	text, _ := jsontext.AppendUnquote(nil, value) // an error is half of a surrogate pair, which has become U+FFFD
+	return string(text)
+}
+
+const whitespace = " \t\r\n"
+
+// space returns where the white space ends that begins at value[at].
+func space(value []byte, at int) int {
+	for at < len(value) && (value[at] == ' ' || value[at] == '\t' || value[at] == '\r' || value[at] == '\n') {
+		at++
+	}
+	return at
+}
+
+// next moves over white space and one separator to what follows.
+func next(value []byte, at int) int {
+	at = space(value, at)
+	if value[at] == ',' || value[at] == ':' {
+		at = space(value, at+1)
+	}
+	return at
+}
+
+// End returns where the value ends that begins at doc[at].
+func End(doc []byte, at int) int {
+	switch doc[at] {
+	case '"':
+		return stringEnd(doc, at)
+	case '{', '[':
+		for depth := 0; ; at++ {
+			switch doc[at] {
+			case '"':
+				at = stringEnd(doc, at) - 1
+			case '{', '[':
+				depth++
+			case '}', ']':
+				if depth--; depth == 0 {
+					return at + 1
+				}
+			}
+		}
+	}
+	for at < len(doc) && doc[at] > ' ' && doc[at] != ',' && doc[at] != ']' && doc[at] != '}' && doc[at] != ':' {
+		at++
+	}
+	return at
+}
+
+func stringEnd(doc []byte, at int) int {
+	at++
+	if n := bytes.IndexByte(doc[at:], '"'); bytes.IndexByte(doc[at:at+n], '\\') < 0 {
+		return at + n + 1
+	}
+	for ; doc[at] != '"'; at++ {
+		if doc[at] == '\\' {
+			at++
+		}
+	}
+	return at + 1
+}

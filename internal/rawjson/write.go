@@ -1,0 +1,82 @@
+package rawjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Encode is json.Marshal without the escapes of <, > and &, which would cost a model tokens.
+func Encode(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
+}
+
+// AppendQuote appends s as a JSON string, with U+FFFD for each byte that is not UTF-8.
+func AppendQuote(dst []byte, s string) []byte {
+	dst, _ = jsontext.AppendQuote(dst, s) // an error is invalid UTF-8, which has been replaced
+	return dst
+}
+
+// Quote returns s as a JSON string, with U+FFFD for each byte that is not UTF-8.
+func Quote(s string) json.RawMessage { return AppendQuote(nil, s) }
+
+// An Object writes an object member by member, in the order given. The zero value is empty.
+type Object struct {
+	out   []byte
+	names []string
+}
+
+// Has reports whether a member of the name has been written.
+func (o *Object) Has(name string) bool { return slices.Contains(o.names, name) }
+
+// Empty reports whether no member has been written.
+func (o *Object) Empty() bool { return len(o.names) == 0 }
+
+// Put writes a member. A value of length 0 is left out.
+func (o *Object) Put(name string, value json.RawMessage) {
+	if len(value) == 0 {
+		return
+	}
+	if len(o.out) == 0 {
+		o.out = append(o.out, '{')
+	} else {
+		o.out = append(o.out, ',')
+	}
+	o.out = append(append(AppendQuote(o.out, name), ':'), value...)
+	o.names = append(o.names, name)
+}
+
+// PutText writes a member that is a string, unless it is empty.
+func (o *Object) PutText(name, text string) {
+	if text != "" {
+		o.Put(name, Quote(text))
+	}
+}
+
+// Bytes returns the object.
+func (o *Object) Bytes() json.RawMessage {
+	if len(o.out) == 0 {
+		return json.RawMessage("{}")
+	}
+	return append(o.out, '}')
+}
+
+// Array returns an array of values.
+func Array[V ~[]byte](values []V) json.RawMessage {
+	out := []byte{'['}
+	for i, v := range values {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, v...)
+	}
+	return append(out, ']')
+}
