@@ -57,7 +57,14 @@ var jsonType = []string{"application/json"}
 
 // attempt sends req once. Its error has the fields of one attempt filled in; the caller repeats.
 func (r *run) attempt(ctx context.Context, req *request, place *place) (answer, *Error) {
+	returned := false
+	defer func() {
+		if !returned { // the transport panicked
+			place.lost()
+		}
+	}()
 	got, failure := r.caller.Do(ctx, r.newRequest(req), place)
+	returned = true
 	switch {
 	case got.Status == 0 && failure.NotSent:
 		place.release()

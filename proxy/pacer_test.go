@@ -441,3 +441,28 @@ func TestUnpacedRuns(t *testing.T) {
 		}
 	})
 }
+
+// A request that a panic has ended counts as sent, and gives its place back like any other.
+func TestAPanicKeepsNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{steps: []step{func(*http.Request) (*http.Response, error) { panic("transport") }, answer(200, seedAnswer)}}
+		c := newClient(t, s, func(o *proxy.Options) { o.Pacer = proxy.NewPacer(1, time.Minute) })
+		func() {
+			defer func() {
+				if p := recover(); p != "transport" {
+					t.Errorf("recovered %v", p)
+				}
+			}()
+			_, _ = c.Call(background, "get_order", nil)
+		}()
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(background, time.Hour)
+		defer cancel()
+		if _, err := c.Call(ctx, "get_order", nil); err != nil {
+			t.Fatal(err)
+		}
+		if waited := time.Since(start); waited < time.Minute || waited > 2*time.Minute {
+			t.Errorf("waited %s", waited)
+		}
+	})
+}
