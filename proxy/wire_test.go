@@ -158,7 +158,8 @@ func TestConnectionsOfABurst(t *testing.T) {
 	defer server.Close()
 	transport := proxy.NewTransport()
 	transport.TLSClientConfig = server.Client().Transport.(*http.Transport).TLSClientConfig
-	transport.TLSHandshakeTimeout = time.Minute // so many at once take their time on a small machine
+	// On a busy machine a handshake takes long, and a connection waits long for its next caller.
+	transport.TLSHandshakeTimeout, transport.IdleConnTimeout = time.Minute, 0
 	defer transport.CloseIdleConnections()
 	var group sync.WaitGroup
 	for range callers {
