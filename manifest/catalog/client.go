@@ -2,9 +2,7 @@ package catalog
 
 import (
 	"context"
-	"errors"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -12,13 +10,14 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/uuid"
 )
 
 // ClientOptions configures a [Client]. The zero value of every field is its default. [NewClient] copies them.
 type ClientOptions struct {
-	// Transport sends the requests. Default: one of the client's own that does not read proxy settings from the
-	// environment, and whose idle connections end after 90 s. Redirects are not followed whatever the transport.
+	// Transport sends the requests. Defaults to one of the client's own that does not read proxy settings from the
+	// environment and closes connections that are idle for 4 s. Redirects are not followed, whatever the transport.
 	Transport http.RoundTripper
 	// Timeout bounds one attempt, from dialling to the last byte of the answer. Default 30 s.
 	Timeout time.Duration
@@ -57,20 +56,20 @@ type ClientOptions struct {
 // factor of 0.75 to 1.25 but at most 4 s, or the server's Retry-After if that is longer. A wait that the context's deadline does not allow
 // is not begun, and the error is that of the last attempt.
 type Client struct {
-	base          *url.URL
-	authorize     func(http.Header) // holds the key where printing a Client does not reach it
-	hideKey       func(text string) string
-	transport     http.RoundTripper
-	timeout       time.Duration
-	maxAttempts   int
-	maxRetryAfter time.Duration
-	maxRequest    int
-	maxResponse   int
-	typeField     string
-	plugin        PluginOptions
-	userAgent     string
-	log           *slog.Logger
+	base       *url.URL
+	authorize  func(http.Header) // holds the key where printing a Client does not reach it
+	hideKey    func(text string) string
+	caller     httpcall.Client
+	repeats    httpcall.Policy
+	maxRequest int
+	typeField  string
+	plugin     PluginOptions
+	userAgent  string
+	log        *slog.Logger
 }
+
+// peer is the other side in the texts of errors.
+const peer = "the catalog"
 
 // The fields that a type can be sent as.
 const (
@@ -128,19 +127,20 @@ func NewClient(baseURL, apiKey string, o *ClientOptions) (*Client, error) {
 		return n
 	}
 	c := &Client{
-		base:          base.JoinPath("/"), // an empty path would stay relative
-		authorize:     func(h http.Header) { h["X-Api-Key"] = []string{apiKey} },
-		transport:     opts.Transport,
-		timeout:       time.Duration(limit("Timeout", int64(opts.Timeout), int64(30*time.Second))),
-		maxAttempts:   int(limit("MaxAttempts", int64(opts.MaxAttempts), 4)),
-		maxRetryAfter: time.Duration(limit("MaxRetryAfter", int64(opts.MaxRetryAfter), int64(time.Minute))),
-		maxRequest:    int(limit("MaxRequestBytes", int64(opts.MaxRequestBytes), 4<<20)),
-		maxResponse:   int(limit("MaxResponseBytes", int64(opts.MaxResponseBytes), 16<<20)),
-		typeField:     opts.TypeField,
-		plugin:        opts.Plugin,
-		userAgent:     opts.UserAgent,
-		log:           opts.Logger,
+		base:      base.JoinPath("/"), // an empty path would stay relative
+		authorize: func(h http.Header) { h["X-Api-Key"] = []string{apiKey} },
+		typeField: opts.TypeField,
+		plugin:    opts.Plugin,
+		userAgent: opts.UserAgent,
+		log:       opts.Logger,
 	}
+	c.caller = httpcall.Client{Transport: opts.Transport, Peer: peer}
+	c.repeats = httpcall.Policy{Peer: peer}
+	c.caller.Timeout = time.Duration(limit("Timeout", int64(opts.Timeout), int64(30*time.Second)))
+	c.repeats.MaxAttempts = int(limit("MaxAttempts", int64(opts.MaxAttempts), 4))
+	c.repeats.MaxRetryAfter = time.Duration(limit("MaxRetryAfter", int64(opts.MaxRetryAfter), int64(time.Minute)))
+	c.maxRequest = int(limit("MaxRequestBytes", int64(opts.MaxRequestBytes), 4<<20))
+	c.caller.MaxBytes = limit("MaxResponseBytes", int64(opts.MaxResponseBytes), 16<<20)
 	if len(mistakes) > 0 {
 		return nil, &Error{Code: CodeOptions, Message: "the client cannot be made", Problems: mistakes}
 	}
@@ -151,14 +151,8 @@ func NewClient(baseURL, apiKey string, o *ClientOptions) (*Client, error) {
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
-	if c.transport == nil {
-		c.transport = &http.Transport{
-			DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-			ForceAttemptHTTP2:   true,
-			MaxIdleConnsPerHost: 16,
-			IdleConnTimeout:     90 * time.Second,
-			TLSHandshakeTimeout: 10 * time.Second,
-		}
+	if c.caller.Transport == nil {
+		c.caller.Transport = httpcall.NewTransport()
 	}
 	return c, nil
 }
@@ -316,6 +310,3 @@ func (c *Client) writeTool(ctx context.Context, r *request, body []byte, sent Li
 	}
 	return &item, nil
 }
-
-// errAttemptTimeout is the cause by which the client's own limit is told from the caller's.
-var errAttemptTimeout = errors.New("the catalog did not answer in time")

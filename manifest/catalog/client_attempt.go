@@ -3,20 +3,15 @@ package catalog
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/http/httptrace"
-	"sync/atomic"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/httpbody"
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/uuid"
-	"github.com/toolwire/toolwire/internal/wireerror"
 )
 
 // request is one request of the API, before it is known how many attempts it takes.
@@ -35,53 +30,37 @@ type request struct {
 	unsure string          // what may have happened if there was no answer; "" for those that only read
 }
 
-// failedAttempt is one that failed: its error, and what decides about another one.
+// failedAttempt is an attempt that failed: its error, and what decides about the next one.
 type failedAttempt struct {
 	*Error
-	unsent  bool // surely nothing was sent
+	unsent  bool // no complete request can have arrived
 	passing bool // the server or the network may do better next time
 	unsure  bool // the request may have been carried out all the same
 }
 
-// repeatable tells whether r may be sent again after f.
+// repeatable reports whether r may be sent again after f.
 func (f *failedAttempt) repeatable(r *request) bool {
 	return f.passing && (f.unsent || f.Code == CodeRateLimited || r.safe)
 }
 
-// attempt sends r once. read is given an answer with a status of 2xx, whole.
+// attempt sends r once. read is called with a complete answer whose status is 2xx.
 func (c *Client) attempt(ctx context.Context, r *request, read func(*response) error) *failedAttempt {
 	if len(r.body) > c.maxRequest {
 		return &failedAttempt{unsent: true, Error: &Error{Code: CodeTooLarge, Tool: r.tool, Message: fmt.Sprintf(
 			"the body of the request has %d bytes, and at most %d are sent (ClientOptions.MaxRequestBytes)", len(r.body), c.maxRequest)}}
 	}
-	if ctx.Err() != nil {
-		return &failedAttempt{unsent: true, Error: contextFailure(ctx, r)}
-	}
-	attemptCtx, cancel := context.WithTimeoutCause(ctx, c.timeout, errAttemptTimeout)
-	defer cancel()
-	progress := newProgress()
-	resp, err := c.transport.RoundTrip(c.newRequest(httptrace.WithClientTrace(attemptCtx, &progress.trace), r))
-	if err != nil {
-		return c.networkFailure(ctx, attemptCtx, r, progress.unsent(err), err)
-	}
-	body, err := httpbody.Response(resp, int64(c.maxResponse))
-	a := &response{request: r, status: resp.StatusCode, header: resp.Header, body: body, hideKey: c.hideKey}
-	if a.status < 200 || a.status > 299 {
-		if err != nil {
-			a.body = nil // half a text may end in half a secret, which nobody would recognise
+	answer, failure := c.caller.Do(ctx, c.newRequest(r), nil)
+	a := &response{request: r, status: answer.Status, header: answer.Header, body: answer.Body, hideKey: c.hideKey}
+	if a.status != 0 && (a.status < 200 || a.status > 299) {
+		if failure != nil {
+			a.body = nil // half a text may end in half a secret, which would not be recognised
 		}
 		return a.refusal()
 	}
-	switch {
-	case errors.Is(err, httpbody.ErrTooLarge):
-		err = a.bad(fmt.Sprintf("it has more than %d bytes (ClientOptions.MaxResponseBytes)", c.maxResponse))
-	case err != nil:
-		f := c.networkFailure(ctx, attemptCtx, r, false, err)
-		f.Status = a.status
-		return f
-	default:
-		err = read(a)
+	if failure != nil {
+		return c.failed(r, a, failure)
 	}
+	err := read(a)
 	if err == nil {
 		return nil
 	}
@@ -89,7 +68,7 @@ func (c *Client) attempt(ctx context.Context, r *request, read func(*response) e
 	return &failedAttempt{Error: e, unsure: e.Code == CodeBadAnswer}
 }
 
-func (c *Client) newRequest(ctx context.Context, r *request) *http.Request {
+func (c *Client) newRequest(r *request) *http.Request {
 	u := c.base.JoinPath(r.path)
 	u.RawQuery = r.query
 	header := http.Header{"Accept": {"application/json"}, "User-Agent": {c.userAgent}}
@@ -103,64 +82,32 @@ func (c *Client) newRequest(ctx context.Context, r *request) *http.Request {
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.body)), nil }
 		req.Body, _ = req.GetBody()
 	}
-	return req.WithContext(ctx)
+	return req
 }
 
-// progress watches how far a request got. Its hooks may run on the transport's goroutines.
-type progress struct {
-	trace   httptrace.ClientTrace
-	begun   atomic.Bool // the transport reports at all
-	headers atomic.Bool // the headers are written, at least into a connection's buffer
-}
-
-func newProgress() *progress {
-	p := &progress{}
-	p.trace.GetConn = func(string) { p.begun.Store(true) }
-	p.trace.WroteHeaders = func() { p.headers.Store(true) }
-	return p
-}
-
-// unsent judges a failed round trip: nobody can act on a request whose headers are incomplete. A transport that reports
-// nothing is believed only if its error says that there was no connection, or none that is trusted.
-func (p *progress) unsent(err error) bool {
-	if p.begun.Load() {
-		return !p.headers.Load()
-	}
-	op, ok := errors.AsType[*net.OpError](err)
-	return ok && op.Op == "dial" || errors.As(err, new(*net.DNSError)) || errors.As(err, new(*tls.CertificateVerificationError))
-}
-
-// networkFailure tells apart who ended an attempt: the caller, the client's limit, or the network.
-func (c *Client) networkFailure(ctx, attemptCtx context.Context, r *request, unsent bool, err error) *failedAttempt {
-	f := &failedAttempt{unsent: unsent, unsure: !unsent}
-	switch {
-	case ctx.Err() != nil:
-		f.Error = contextFailure(ctx, r)
-	case context.Cause(attemptCtx) == errAttemptTimeout:
-		f.Error = &Error{Code: CodeTimeout, Tool: r.tool, err: errAttemptTimeout,
-			Message: fmt.Sprintf("there was no whole answer within %s (ClientOptions.Timeout)", c.timeout)}
+// failed describes an attempt without a complete answer.
+func (c *Client) failed(r *request, a *response, failure *httpcall.Failure) *failedAttempt {
+	f := &failedAttempt{unsent: failure.NotSent, unsure: !failure.NotSent}
+	switch failure.Kind {
+	case httpcall.TooLarge:
+		f.Error = a.bad(fmt.Sprintf("it has more than %d bytes (ClientOptions.MaxResponseBytes)", c.caller.MaxBytes))
+	case httpcall.Canceled:
+		f.Error = contextFailure(r, failure.Err)
+	case httpcall.TimedOut:
+		f.Error = &Error{Code: CodeTimeout, Tool: r.tool, Message: failure.Error() + " (ClientOptions.Timeout)", err: failure.Err}
 	default:
-		f.Error = &Error{Code: CodeUnreachable, Tool: r.tool, Message: wireerror.Text("the catalog", !unsent, err), err: err}
-		f.passing = !lasting(err)
+		f.Error = &Error{Code: CodeUnreachable, Tool: r.tool, Message: failure.Error(), err: failure.Err}
+		f.passing = !failure.Lasting()
 	}
+	f.Status = a.status
 	return f
 }
 
-// lasting knows the failures that another attempt would meet again.
-func lasting(err error) bool {
-	dns, ok := errors.AsType[*net.DNSError](err)
-	return ok && dns.IsNotFound || errors.As(err, new(*tls.CertificateVerificationError)) ||
-		errors.As(err, new(tls.RecordHeaderError)) || errors.Is(err, http.ErrSchemeMismatch)
-}
-
-// contextFailure says how the caller ended the call. It unwraps to the context's error and to the caller's own cause.
-func contextFailure(ctx context.Context, r *request) *Error {
-	e := &Error{Code: CodeCanceled, Tool: r.tool, Message: "the call was cancelled", err: ctx.Err()}
-	if errors.Is(e.err, context.DeadlineExceeded) {
+// contextFailure is the error of a call whose context has ended with err.
+func contextFailure(r *request, err error) *Error {
+	e := &Error{Code: CodeCanceled, Tool: r.tool, Message: "the call was canceled", err: err}
+	if errors.Is(err, context.DeadlineExceeded) {
 		e.Code, e.Message = CodeTimeout, "the context's deadline is over"
-	}
-	if cause := context.Cause(ctx); cause != e.err {
-		e.err = errors.Join(e.err, cause)
 	}
 	return e
 }

@@ -2,14 +2,13 @@ package catalog
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -43,7 +42,7 @@ var fallbacks = map[Code]string{
 	CodeRateLimited:  "too many requests",
 	CodeTimeout:      "the server did not finish in time",
 	CodeServer:       "the server failed",
-	CodeBadAnswer:    "the answer is none of a catalog",
+	CodeBadAnswer:    "the answer is not one of a catalog",
 }
 
 // refusal reads an answer that says no: any status but 2xx, or success: false, which is as good as 400. Codes come from
@@ -66,9 +65,8 @@ func (a *response) refusal() *failedAttempt {
 	default:
 		code = CodeBadAnswer
 	}
-	e := &Error{
-		Code: code, Status: a.status, Tool: a.request.tool, RequestID: a.requestID(), RetryAfter: retryAfter(a.header),
-	}
+	e := &Error{Code: code, Status: a.status, Tool: a.request.tool, RequestID: a.requestID()}
+	e.RetryAfter, _ = httpcall.RetryAfter(a.header)
 	said := &statement{response: a}
 	said.read()
 	e.Message, e.Problems = said.clean()
@@ -80,7 +78,7 @@ func (a *response) refusal() *failedAttempt {
 	}
 	gateway := a.status == http.StatusBadGateway || a.status == http.StatusServiceUnavailable ||
 		a.status == http.StatusGatewayTimeout
-	return &failedAttempt{Error: e, unsure: gateway, passing: gateway || code == CodeRateLimited}
+	return &failedAttempt{Error: e, unsure: gateway || a.status < 200, passing: gateway || code == CodeRateLimited}
 }
 
 // statement is what a server says about a refusal: texts, and problems with fields.
@@ -226,17 +224,4 @@ func word(text string) string {
 		return ""
 	}
 	return text
-}
-
-// retryAfter reads the header's two forms, seconds and HTTP date; 0 means absent, past or unreadable.
-func retryAfter(h http.Header) time.Duration {
-	v := h.Get("Retry-After")
-	seconds, err := strconv.ParseUint(v, 10, 31)
-	if err == nil || errors.Is(err, strconv.ErrRange) { // in the latter case it is the greatest value, some 68 years
-		return time.Duration(seconds) * time.Second
-	}
-	if at, err := http.ParseTime(v); err == nil {
-		return max(0, time.Until(at))
-	}
-	return 0
 }

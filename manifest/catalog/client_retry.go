@@ -7,98 +7,65 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/cenkalti/backoff/v4"
-
-	"github.com/toolwire/toolwire/internal/waits"
+	"github.com/toolwire/toolwire/internal/httpcall"
 )
 
-// do sends r as often as it takes and may be.
+// do sends r and repeats it where that is allowed.
 func (c *Client) do(ctx context.Context, r *request, read func(*response) error) error {
 	return c.repeat(ctx, r, func() *failedAttempt { return c.attempt(ctx, r, read) })
 }
 
-// repeat calls attempt until it succeeds, or r may not be repeated, or there is no time or no attempt left.
+// repeat calls attempt until it succeeds, or r must not be repeated, or no time or no attempt is left.
 func (c *Client) repeat(ctx context.Context, r *request, attempt func() *failedAttempt) error {
-	w := &policy{ctx: ctx, client: c, request: r, series: waits.NewSeries()}
-	err := backoff.Retry(func() error {
+	s := series{client: c, request: r}
+	stop := c.repeats.Repeat(ctx, func(number int) httpcall.Next {
 		start := time.Now()
-		w.made, w.waiting = w.made+1, false
-		w.last = attempt()
-		c.logAttempt(ctx, r, w.made, w.last, time.Since(start))
-		if w.last == nil {
-			return nil
+		s.made, s.last = number, attempt()
+		c.logAttempt(ctx, r, number, s.last, time.Since(start))
+		if s.last == nil {
+			return httpcall.Next{}
 		}
-		w.unsure = w.unsure || w.last.unsure
-		if !w.last.repeatable(r) {
-			return backoff.Permanent(w.last.Error)
-		}
-		return w.last.Error
-	}, w)
-	if err == nil {
+		s.unsure = s.unsure || s.last.unsure
+		return httpcall.Next{Again: s.last.repeatable(r), After: s.last.RetryAfter}
+	}, func(number int, wait time.Duration) {
+		c.log.LogAttrs(ctx, slog.LevelInfo, "catalog waits before repeating", slog.String("operation", r.name),
+			slog.String("tool", r.logID()), slog.Int("attempt", number), slog.Int("status", s.last.Status),
+			slog.String("code", string(s.last.Code)), slog.Duration("wait", wait))
+	})
+	if s.last == nil {
 		return nil
 	}
-	return w.failure()
+	return s.failure(stop)
 }
 
-// policy is the backoff policy of one call. It is stateful, so every call has its own.
-type policy struct {
-	ctx     context.Context
+// series is the attempts of one call.
+type series struct {
 	client  *Client
 	request *request
-	series  waits.Series
 	made    int            // attempts
-	last    *failedAttempt // of the last one
+	last    *failedAttempt // nil after a success
 	unsure  bool           // one of the attempts may have been carried out; later ones do not take that back
-	waiting bool           // a wait has begun and no attempt was made since
-	stop    string         // why there is no further attempt, if that was decided here
 }
 
-// Context makes backoff.Retry end its wait with the call.
-func (w *policy) Context() context.Context { return w.ctx }
-
-// Reset is called by backoff.Retry before the first attempt.
-func (w *policy) Reset() { w.series.Reset() }
-
-// NextBackOff returns the wait before the next attempt, or backoff.Stop. No wait is begun that the deadline forbids.
-func (w *policy) NextBackOff() time.Duration {
-	c, last := w.client, w.last
-	wait := max(w.series.Next(), last.RetryAfter)
-	deadline, bounded := w.ctx.Deadline()
-	switch {
-	case w.made >= c.maxAttempts:
-		if w.made > 1 {
-			w.stop = "gave up"
-		}
-		return backoff.Stop
-	case last.RetryAfter > c.maxRetryAfter:
-		w.stop = fmt.Sprintf("gave up, because the server asks to wait %s, and %s is the most (ClientOptions.MaxRetryAfter)",
-			last.RetryAfter, c.maxRetryAfter)
-		return backoff.Stop
-	case bounded && time.Until(deadline) <= wait:
-		w.stop = fmt.Sprintf("gave up, because the next attempt is due in %s, after the context's deadline",
-			wait.Round(time.Millisecond))
-		return backoff.Stop
-	}
-	c.log.LogAttrs(w.ctx, slog.LevelInfo, "catalog waits before repeating", slog.String("operation", w.request.name),
-		slog.String("tool", w.request.logID()), slog.Int("attempt", w.made), slog.Int("status", last.Status),
-		slog.String("code", string(last.Code)), slog.Duration("wait", wait))
-	w.waiting = true
-	return wait
-}
-
-// failure is the error of a call whose last attempt failed. What that attempt met is kept when the wait was cut short.
-func (w *policy) failure() error {
-	e := *w.last.Error
-	switch {
-	case w.waiting:
-		cut := contextFailure(w.ctx, w.request)
+// failure is the error of a call whose last attempt failed. It keeps what that attempt met if the wait after it was cut short.
+func (s *series) failure(stop httpcall.Stop) error {
+	e := *s.last.Error
+	switch stop.Reason {
+	case httpcall.Stopped:
+		cut := contextFailure(s.request, stop.Err)
 		e.Code, e.err = cut.Code, errors.Join(cut.err, e.err)
 		e.Message = cut.Message + " while waiting to repeat; before that: " + e.Message
-	case w.stop != "":
-		e.Message = fmt.Sprintf("%s (%s after %s)", e.Message, w.stop, attempts(w.made))
+	case httpcall.TooLong:
+		e.Message = fmt.Sprintf("%s (gave up after %s: %s; ClientOptions.MaxRetryAfter)", e.Message, attempts(s.made), stop.Err)
+	case httpcall.TooLate:
+		e.Message = fmt.Sprintf("%s (gave up after %s: %s)", e.Message, attempts(s.made), stop.Err)
+	case httpcall.Exhausted:
+		if s.made > 1 {
+			e.Message = fmt.Sprintf("%s (gave up after %s)", e.Message, attempts(s.made))
+		}
 	}
-	if w.unsure && w.request.unsure != "" {
-		e.Message += "; " + w.request.unsure
+	if s.unsure && s.request.unsure != "" {
+		e.Message += "; " + s.request.unsure
 	}
 	return &e
 }

@@ -228,7 +228,7 @@ func TestClientWaits(t *testing.T) {
 			s := &clientScript{steps: []clientStep{retryAfterStep(503, "5")}}
 			err := clientCalls["list"](ctx, newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s}))
 			e := failedWith(t, err, catalog.CodeServer)
-			if time.Since(start) != 0 || e.Status != 503 || !strings.Contains(err.Error(), "after the context's deadline") {
+			if time.Since(start) != 0 || e.Status != 503 || !strings.Contains(err.Error(), "after the call's deadline") {
 				t.Errorf("got %v after %s", err, time.Since(start))
 			}
 		})

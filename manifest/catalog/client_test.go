@@ -492,7 +492,7 @@ func TestClientBrokenAnswers(t *testing.T) {
 	}{
 		"too large when unpacked": {zipped, catalog.CodeBadAnswer, 200, "more than 2000 bytes"},
 		"closed":                  {raw(""), catalog.CodeUnreachable, 0, "the connection was closed"},
-		"no HTTP":                 {raw("SSH-2.0-OpenSSH\r\n\r\n"), catalog.CodeUnreachable, 0, "no HTTP"},
+		"no HTTP":                 {raw("SSH-2.0-OpenSSH\r\n\r\n"), catalog.CodeUnreachable, 0, "not valid HTTP"},
 		"truncated":               {raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n[]"), catalog.CodeUnreachable, 200, "the connection was closed"},
 		"truncated 404":           {raw("HTTP/1.1 404 x\r\nContent-Length: 100\r\n\r\nTool"), catalog.CodeNotFound, 404, "no such tool"},
 		"too large":               {answerWith(200, "["+strings.Repeat(" ", 2000)+"]"), catalog.CodeBadAnswer, 200, "more than 2000 bytes"},
