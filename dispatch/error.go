@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/toolwire/toolwire/internal/clip"
 )
 
 // A Code classifies an [Error]. Codes are stable; texts are not.
@@ -69,10 +71,7 @@ func (e *Error) Status() int {
 
 // MarshalJSON writes the body of the answer.
 func (e *Error) MarshalJSON() ([]byte, error) {
-	message := e.Message
-	if len(message) > maxErrorMessage {
-		message = strings.ToValidUTF8(message[:maxErrorMessage], "") + "…"
-	}
+	message := clip.Text(e.Message, maxErrorMessage)
 	return json.Marshal(struct {
 		Error   Code   `json:"error"`
 		Message string `json:"message"`

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // A Role says who speaks in a [Message]. The platform knows these four.
@@ -36,7 +38,7 @@ type Message struct {
 type Content json.RawMessage
 
 // Text returns the content that says s.
-func Text(s string) Content { return appendString(nil, s) }
+func Text(s string) Content { return Content(rawjson.Quote(s)) }
 
 // MarshalJSON writes null for an empty Content.
 func (c Content) MarshalJSON() ([]byte, error) {
@@ -102,7 +104,7 @@ func (c ToolCall) MarshalJSON() ([]byte, error) {
 	if len(c.Arguments) == 0 {
 		c.Arguments = json.RawMessage("{}")
 	}
-	return marshal(flat(c))
+	return rawjson.Encode(flat(c))
 }
 
 // UnmarshalJSON reads either form.

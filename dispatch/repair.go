@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // This file is what the handler does to messages before it sends them. What the platform does with messages that arrive is
@@ -114,7 +116,7 @@ func (s *sender) thinking(m *Message) {
 		if json.Valid(block) {
 			m.Thinking[j] = bytes.ToValidUTF8(block, []byte("�"))
 		} else {
-			m.Thinking[j] = append(appendString([]byte(`{"type":"text","text":`), string(block)), '}')
+			m.Thinking[j] = append(rawjson.AppendQuote([]byte(`{"type":"text","text":`), string(block)), '}')
 		}
 		s.report(codeRepaired, "/thinking/"+strconv.Itoa(j), "was not JSON in UTF-8: it is sent as text")
 	}

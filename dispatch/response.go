@@ -1,14 +1,11 @@
 package dispatch
 
 import (
-	"bytes"
-	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // NoFinalResponse stands in for an empty final response, which the platform refuses.
@@ -63,7 +60,7 @@ func (m Metadata) MarshalJSON() ([]byte, error) {
 	if m.HarnessVariant != nil {
 		all["harness_variant"] = m.HarnessVariant
 	}
-	return marshal(all)
+	return rawjson.Encode(all)
 }
 
 // encode writes the answer so that the platform drops nothing of it. The problems are what had to be changed or left out.
@@ -84,7 +81,7 @@ func (h *Handler) encode(run *Run, out outcome) (body []byte, problems []Problem
 		r.Metadata = run.recording().metadataCopy()
 	}
 	body = append(make([]byte, 0, len(r.FinalResponse)+64), `{"final_response":`...)
-	body = appendString(body, r.FinalResponse)
+	body = rawjson.AppendQuote(body, r.FinalResponse)
 	if len(messages) > 0 {
 		body, found = appendMember(body, "messages", messages)
 		problems = append(problems, found...)
@@ -130,24 +127,6 @@ func encodeMember(v any) (value []byte, ok bool) {
 			ok = false
 		}
 	}()
-	value, err := marshal(v)
+	value, err := rawjson.Encode(v)
 	return value, err == nil && utf8.Valid(value)
-}
-
-// marshal is json.Marshal that leaves <, > and & as they are.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSpace(b.Bytes()), err
-}
-
-// appendString appends s as a JSON string, with U+FFFD for what is not UTF-8.
-func appendString(dst []byte, s string) []byte {
-	out, err := jsontext.AppendQuote(dst, s)
-	if err != nil {
-		out, _ = jsontext.AppendQuote(dst, strings.ToValidUTF8(s, "�"))
-	}
-	return out
 }

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -312,7 +313,7 @@ func (t *Transcript) begin(info proxy.CallInfo) *call {
 	defer t.mu.Unlock()
 	tool := cmp.Or(info.Tool, "(no name)") // a model may leave it out
 	if len(tool) > maxTranscriptName {
-		tool = cut(tool, maxTranscriptName)
+		tool = clip.Text(tool, maxTranscriptName)
 	}
 	if info.CallID != "" {
 		c := t.findLast(func(c *call) bool {
@@ -450,24 +451,12 @@ func quotedLen(s string) int {
 func cutText(s string) Content {
 	limit := maxTranscriptText - 2
 	for {
-		content := Text(cut(s, limit))
+		content := Text(clip.Text(s, limit))
 		if len(content) <= maxTranscriptText {
 			return content
 		}
 		limit = limit * maxTranscriptText / len(content) // what has to be escaped takes more
 	}
-}
-
-// cut returns at most n bytes of s, with an ellipsis if it is longer.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	end := n - len("…")
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + "…"
 }
 
 // equalArguments reports whether a recorded call and a call of the model have the same arguments.

@@ -8,9 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // maxMessage is the most, in bytes, that an error text or hint may have in a message for the model.
@@ -47,8 +46,7 @@ func ToolMessage(r *Result) string {
 }
 
 func appendText(dst []byte, text string) []byte {
-	dst, _ = jsontext.AppendQuote(dst, clip.Text(strings.ToValidUTF8(text, "\ufffd"), maxMessage))
-	return dst
+	return rawjson.AppendQuote(dst, clip.Text(strings.ToValidUTF8(text, "\ufffd"), maxMessage))
 }
 
 func quoteName(name string) string { return strconv.Quote(clip.Text(name, 200)) }

@@ -6,16 +6,14 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/go-json-experiment/json/jsontext"
-
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // read turns what a successful tool printed into its answer.
 func (f OutputFormat) read(stdout []byte) (json.RawMessage, *Error) {
 	if f == Text {
-		quoted, _ := jsontext.AppendQuote(nil, plainText(stdout)) // an error is invalid UTF-8, of which there is none
-		return json.RawMessage(quoted), nil
+		return rawjson.Quote(plainText(stdout)), nil
 	}
 	value := bytes.Trim(stdout, " \t\r\n")
 	if len(value) == 0 {

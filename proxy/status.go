@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/strictjson"
@@ -132,12 +132,5 @@ func identifier(s string) string {
 const maxDetail = 2 << 10
 
 func cutDetail(s string) string {
-	if len(s) > maxDetail {
-		end := maxDetail - len("…")
-		for end > 0 && !utf8.RuneStart(s[end]) {
-			end--
-		}
-		s = s[:end] + "…"
-	}
-	return strings.ToValidUTF8(s, "�")
+	return strings.ToValidUTF8(clip.Text(s, maxDetail), "�")
 }

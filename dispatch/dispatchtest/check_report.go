@@ -1,14 +1,13 @@
 package dispatchtest
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/terminal"
 )
 
@@ -118,15 +117,11 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	if checks == nil {
 		checks = []Finding{}
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // whoever writes the report decides
-	err := enc.Encode(struct {
+	return rawjson.Encode(struct { // whoever writes the report decides about escapes
 		Target string    `json:"target"`
 		OK     bool      `json:"ok"`
 		Checks []Finding `json:"checks"`
 	}{r.Target, r.OK(), checks})
-	return b.Bytes(), err
 }
 
 // String is the table without colour.

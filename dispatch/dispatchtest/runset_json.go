@@ -1,12 +1,14 @@
 package dispatchtest
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"io"
 	"slices"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -67,10 +69,15 @@ func (s *Set) WriteJSON(w io.Writer) error {
 	for i := range s.Cases {
 		doc.CaseList[i] = s.Cases[i].document()
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	return enc.Encode(doc)
+	text, err := rawjson.Encode(doc)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	_ = json.Indent(&b, text, "", "  ") // was just written
+	b.WriteByte('\n')
+	_, err = b.WriteTo(w)
+	return err
 }
 
 func (c *CaseResult) document() caseJSON {

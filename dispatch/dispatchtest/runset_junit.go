@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/terminal"
 )
 
@@ -126,8 +127,5 @@ func cutBytes(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return strings.TrimRight(text[:n], "\n") + "\n…"
+	return strings.TrimRight(clip.Prefix(text, n), "\n") + "\n…"
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -19,13 +20,16 @@ func Encode(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
 }
 
-// AppendQuote appends s as a JSON string, with U+FFFD for each byte that is not UTF-8.
+// AppendQuote appends s as a JSON string, with U+FFFD for each run of bytes that are not UTF-8.
 func AppendQuote(dst []byte, s string) []byte {
-	dst, _ = jsontext.AppendQuote(dst, s) // an error is invalid UTF-8, which has been replaced
-	return dst
+	out, err := jsontext.AppendQuote(dst, s)
+	if err != nil {
+		out, _ = jsontext.AppendQuote(dst, strings.ToValidUTF8(s, "\ufffd"))
+	}
+	return out
 }
 
-// Quote returns s as a JSON string, with U+FFFD for each byte that is not UTF-8.
+// Quote returns s as a JSON string, like [AppendQuote].
 func Quote(s string) json.RawMessage { return AppendQuote(nil, s) }
 
 // An Object writes an object member by member, in the order given. The zero value is empty.

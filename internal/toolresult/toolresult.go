@@ -8,6 +8,8 @@ import (
 	"math"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -43,15 +45,12 @@ func Failure(code, detail string, tools []string) json.RawMessage {
 	for i := range names {
 		names[i] = cut(tools[i], maxName)
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // escapes would cost a model tokens
-	_ = enc.Encode(struct {  // strings only: cannot fail
+	text, _ := rawjson.Encode(struct { // strings only: cannot fail
 		Error  string   `json:"error"`
 		Detail string   `json:"detail,omitempty"`
 		Tools  []string `json:"tools,omitempty"`
 	}{code, cut(detail, maxDetail), names})
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return text
 }
 
 // NoTool says that a model called a tool that does not exist.
@@ -61,10 +60,7 @@ func NoTool(name string) string {
 }
 
 func cut(s string, most int) string {
-	if len(s) > most {
-		s = s[:most-len("…")] + "…"
-	}
-	return strings.ToValidUTF8(s, "")
+	return strings.ToValidUTF8(clip.Text(s, most), "")
 }
 
 // Failed reports whether a result tells of a failure: it is an object whose member error is not null, false or "".
