@@ -373,6 +373,9 @@ func TestCallIDsAreUniqueInASession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		platform := orders(t)
 		agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			if run.TurnID == "no-ids" {
+				return &dispatch.Response{FinalResponse: "x", Messages: []dispatch.Message{calling(call("", "f", "{}"), call("", "g", "{}"))}}, nil
+			}
 			for range 2 {
 				_, _ = run.Proxy.Call(ctx, "get_order", nil)
 			}
@@ -402,6 +405,7 @@ func TestCallIDsAreUniqueInASession(t *testing.T) {
 		check(ids(h, session, `,"turn_id":2`), "") // panics
 		check(ids(h, session, `,"turn_id":3`), "call_5 call_6")
 		check(ids(h, other, ``), "call_1 call_2")
+		check(ids(h, other, `,"turn_id":"no-ids"`), "call_3 call_4")
 		check(ids(newHandler(t, agent, toPlatform(platform)), session, `,"messages":[{"role":"assistant","tool_calls":[{"id":"call_2","name":"get_order","arguments":{}},{"id":"call_3","name":"x","arguments":{}}]}]`), "call_1 call_4")
 
 		// The state of a token is kept for an hour after its last dispatch.

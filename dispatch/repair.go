@@ -21,12 +21,13 @@ const (
 )
 
 // sendable returns the messages without anything for which the platform would drop all of them. The package comment lists
-// what it repairs and what it removes; each such place is a Problem. The messages of the agent stay as they are.
-func sendable(messages []Message) ([]Message, []Problem) {
+// what it repairs and what it removes; each such place is a Problem. The messages of the agent stay as they are. Made ids are
+// unique in the session of t.
+func sendable(messages []Message, t *Transcript) ([]Message, []Problem) {
 	if len(CheckMessages(messages)) == 0 && !slices.ContainsFunc(messages, hasBadUTF8) {
 		return messages, nil
 	}
-	s := sender{ids: map[string]bool{}}
+	s := sender{transcript: t, ids: map[string]bool{}}
 	for _, m := range messages {
 		for _, c := range m.ToolCalls {
 			s.ids[c.ID] = true
@@ -41,13 +42,13 @@ func sendable(messages []Message) ([]Message, []Problem) {
 
 // sender makes sendable messages, one after the other.
 type sender struct {
-	at       string // JSON Pointer of the message
-	out      []Message
-	problems []Problem
-	ids      map[string]bool // of all tool calls, so that made ids differ
-	made     int
-	calls    map[string]bool // that have been sent
-	open     []string        // ids of calls that have been sent and not answered
+	at         string // JSON Pointer of the message
+	out        []Message
+	problems   []Problem
+	ids        map[string]bool // of all tool calls, so that made ids differ
+	transcript *Transcript
+	calls      map[string]bool // that have been sent
+	open       []string        // ids of calls that have been sent and not answered
 }
 
 func (s *sender) report(code, at, text string) {
@@ -160,8 +161,7 @@ func (s *sender) toolCalls(m *Message) {
 
 func (s *sender) newID() string {
 	for {
-		s.made++
-		if id := "call_" + strconv.Itoa(s.made); !s.ids[id] {
+		if id := s.transcript.makeID(); !s.ids[id] {
 			s.ids[id] = true
 			return id
 		}

@@ -111,11 +111,11 @@ func TestMalformedMessages(t *testing.T) {
 		t.Run(tt.row, func(t *testing.T) {
 			messages := append([]dispatch.Message{good}, tt.messages...)
 			var log bytes.Buffer
-			h := newHandler(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
-				return &dispatch.Response{FinalResponse: "x", Messages: messages}, nil
-			}, func(o *dispatch.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 			for range 2 { // the messages of the agent stay as they are
 				log.Reset()
+				h := newHandler(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+					return &dispatch.Response{FinalResponse: "x", Messages: messages}, nil
+				}, func(o *dispatch.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 				w := post(h, seedBody, nil)
 				wantAnswer(t, w, 200, `{"final_response":"x","messages":[`+sent+tt.want+`]}`)
 				if verdict := dispatch.CheckResponse(w.Body.Bytes()); len(verdict.Problems) > 0 {

@@ -100,12 +100,12 @@ func (h *Handler) messages(run *Run, host bool, r *Response) (messages []Message
 	if messages == nil && (host || h.opts.SendTranscript || h.opts.RequireTranscript || t.wasAsked()) {
 		messages = t.Response(r.FinalResponse).Messages
 	}
-	messages, problems = sendable(messages)
+	messages, problems = sendable(messages, t)
 	if !h.opts.RequireTranscript || gradeable(messages) {
 		return messages, problems
 	}
 	if len(messages) == 0 {
-		messages, _ = sendable(t.Messages())
+		messages, _ = sendable(t.Messages(), t)
 	}
 	return append(slices.Clone(messages), Message{Role: RoleAssistant, Content: Text(r.FinalResponse)}), problems
 }

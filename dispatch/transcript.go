@@ -133,6 +133,13 @@ func (t *Transcript) wasAsked() bool {
 	return t.asked
 }
 
+// makeID returns an id for a call that has none.
+func (t *Transcript) makeID() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.newID()
+}
+
 // Dropped returns how many messages did not fit.
 func (t *Transcript) Dropped() int {
 	t.mu.Lock()
