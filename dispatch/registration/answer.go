@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/schema"
@@ -62,13 +62,14 @@ var statusCodes = map[int]Code{
 
 // refusal reads any other answer. The body may be no JSON; what can be had of it is taken.
 func (a *answer) refusal(body []byte) *Error {
-	e := &Error{Code: CodeRefused, Status: a.status, RetryAfter: retryAfter(a.header)}
+	e := &Error{Code: CodeRefused, Status: a.status}
+	e.RetryAfter, _ = httpcall.RetryAfter(a.header)
 	if code, ok := statusCodes[a.status]; ok {
 		e.Code = code
 	} else if a.status >= 500 {
 		e.Code, e.unsure = CodeServer, a.method == http.MethodPost
 	} else if a.status < 400 {
-		e.Code = CodeStatus
+		e.Code, e.unsure = CodeStatus, a.status < 300 && a.method == http.MethodPost
 	}
 	top, err := objectMembers(body, strictjson.Liberal)
 	if inner, err := objectMembers(top.first("detail", "error"), strictjson.Liberal); err == nil {
@@ -208,16 +209,4 @@ func text(v json.RawMessage) (s string) {
 	}
 	_ = json.Unmarshal(v, &s) // of a document that was read strictly, or of a caller's member
 	return s
-}
-
-// retryAfter reads the header's two forms, seconds and HTTP date; 0 means absent, past or unreadable.
-func retryAfter(h http.Header) time.Duration {
-	v := h.Get("Retry-After")
-	if seconds, err := strconv.ParseUint(v, 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second
-	}
-	if at, err := http.ParseTime(v); err == nil {
-		return max(0, time.Until(at))
-	}
-	return 0
 }

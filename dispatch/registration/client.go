@@ -3,33 +3,30 @@ package registration
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/schema"
 )
 
 // Options configures a [Client]. The zero value of every field is its default. Options are copied by [NewClient].
 type Options struct {
-	// Transport sends the requests. Default: one of its own that keeps no connections and does not read proxy settings
-	// from the environment. Redirects are not followed whatever the transport.
+	// Transport sends the requests. Defaults to one of its own that keeps no connections and does not read proxy settings
+	// from the environment. Redirects are not followed, whatever the transport.
 	Transport http.RoundTripper
-	// KeyInXAPIKey sends the API key as X-API-Key. Default: as Authorization: Bearer.
+	// KeyInXAPIKey sends the API key as X-API-Key. The default is Authorization: Bearer.
 	KeyInXAPIKey bool
-	// Timeout bounds a call from dialling to the last byte of the answer. Default 30 s.
+	// Timeout bounds a call from dialling to the last byte of the answer. Defaults to 30 s.
 	Timeout time.Duration
-	// MaxRequestBytes and MaxResponseBytes bound bodies. Default 1 MiB each.
+	// MaxRequestBytes and MaxResponseBytes bound bodies. Each defaults to 1 MiB.
 	MaxRequestBytes  int
 	MaxResponseBytes int
 	// Validate is given to [Registration.Validate] before anything is sent.
@@ -38,15 +35,13 @@ type Options struct {
 
 // A Client registers agents: one request per call, never repeated. It is immutable and safe for concurrent use.
 type Client struct {
-	agents      url.URL
-	authHeader  string
-	authPrefix  string
-	apiKey      redact.Hidden[string]
-	transport   http.RoundTripper
-	timeout     time.Duration
-	maxRequest  int
-	maxResponse int
-	validate    *schema.ValidateOptions
+	agents     url.URL
+	authHeader string
+	authPrefix string
+	apiKey     redact.Hidden[string]
+	caller     httpcall.Client
+	maxRequest int
+	validate   *schema.ValidateOptions
 }
 
 // An Agent is what the platform answers to a registration. The answer is not documented; that it has the members id and
@@ -92,15 +87,16 @@ func NewClient(baseURL, apiKey string, o *Options) (*Client, error) {
 		return nil, &Error{Code: CodeOptions, Err: errors.Join(mistakes...)}
 	}
 	c := &Client{
-		agents:      *base.JoinPath("api", "agents"),
-		authHeader:  "Authorization",
-		authPrefix:  "Bearer ",
-		apiKey:      redact.Hide(apiKey),
-		transport:   opts.Transport,
-		timeout:     orDefault(opts.Timeout, 30*time.Second),
-		maxRequest:  orDefault(opts.MaxRequestBytes, 1<<20),
-		maxResponse: orDefault(opts.MaxResponseBytes, 1<<20),
-		validate:    opts.Validate,
+		agents:     *base.JoinPath("api", "agents"),
+		authHeader: "Authorization",
+		authPrefix: "Bearer ",
+		apiKey:     redact.Hide(apiKey),
+		caller: httpcall.Client{
+			Transport: opts.Transport, Peer: "the platform", Timeout: orDefault(opts.Timeout, 30*time.Second),
+			MaxBytes: int64(orDefault(opts.MaxResponseBytes, 1<<20)),
+		},
+		maxRequest: orDefault(opts.MaxRequestBytes, 1<<20),
+		validate:   opts.Validate,
 	}
 	if opts.KeyInXAPIKey {
 		c.authHeader, c.authPrefix = "X-API-Key", ""
@@ -109,10 +105,10 @@ func NewClient(baseURL, apiKey string, o *Options) (*Client, error) {
 		validate := *opts.Validate
 		c.validate = &validate
 	}
-	if c.transport == nil {
-		t := proxy.NewTransport()
+	if c.caller.Transport == nil {
+		t := httpcall.NewTransport()
 		t.DisableKeepAlives = true // registering is rare, and a Client has no Close
-		c.transport = t
+		c.caller.Transport = t
 	}
 	return c, nil
 }
@@ -145,9 +141,6 @@ func (c *Client) Update(ctx context.Context, id string, r *Registration) (*Agent
 	return c.send(ctx, http.MethodPut, *c.agents.JoinPath(id), r)
 }
 
-// errTimeout is the cause by which the client's own limit is told from the caller's.
-var errTimeout = errors.New("the platform did not answer in time")
-
 func (c *Client) send(ctx context.Context, method string, target url.URL, r *Registration) (*Agent, error) {
 	if err := r.validate(c.validate, method == http.MethodPut); err != nil {
 		return nil, err
@@ -159,79 +152,38 @@ func (c *Client) send(ctx context.Context, method string, target url.URL, r *Reg
 	if len(body) > c.maxRequest {
 		return nil, &Error{Code: CodeTooLarge, Err: fmt.Errorf("the body has %d bytes; at most %d are sent", len(body), c.maxRequest)}
 	}
-	if ctx.Err() != nil {
-		return nil, &Error{Code: CodeCanceled, Err: contextError(ctx)}
-	}
-	callCtx, cancel := context.WithTimeoutCause(ctx, c.timeout, errTimeout)
-	defer cancel()
-	req, err := http.NewRequestWithContext(callCtx, method, target.String(), bytes.NewReader(body))
+	req, err := http.NewRequest(method, target.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, &Error{Code: CodeOptions, Err: errors.New("the base URL cannot be requested")}
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set(c.authHeader, c.authPrefix+c.apiKey.Reveal())
-	a := &answer{method: method, tools: r.Tools, scrub: scrubber{redact.New(append(r.secrets(), c.apiKey.Reveal())...)}}
-	resp, err := c.transport.RoundTrip(req) // not an http.Client, which follows redirects
-	if err != nil {
-		return nil, a.failure(ctx, callCtx, err)
+	got, failure := c.caller.Do(ctx, req, nil)
+	a := &answer{
+		method: method, tools: r.Tools, status: got.Status, header: got.Header,
+		scrub: scrubber{redact.New(append(r.secrets(), c.apiKey.Reveal())...)},
 	}
-	defer resp.Body.Close()
-	a.status, a.header = resp.StatusCode, resp.Header
-	text, err := io.ReadAll(io.LimitReader(resp.Body, int64(c.maxResponse)+1))
-	over := len(text) > c.maxResponse
 	switch {
-	case a.status < 200 || a.status > 299:
-		if err != nil || over {
-			text = nil // half a text may end in half a secret, which nobody would recognise
+	case a.status != 0 && (a.status < 200 || a.status > 299):
+		if failure != nil {
+			got.Body = nil // half a text may end in half a secret, which would not be recognised
 		}
-		return nil, a.refusal(text)
-	case err != nil:
-		return nil, a.failure(ctx, callCtx, fmt.Errorf("the answer broke off: %w", err))
-	case over:
-		return nil, a.bad(fmt.Sprintf("the answer has more than %d bytes", c.maxResponse))
+		return nil, a.refusal(got.Body)
+	case failure != nil:
+		return nil, a.failed(failure)
 	}
-	return a.agent(text)
+	return a.agent(got.Body)
 }
 
-// failure tells apart who ended the call: the caller, the client's limit, or the network.
-func (a *answer) failure(ctx, callCtx context.Context, err error) error {
-	e := &Error{Status: a.status, unsure: a.method == http.MethodPost && !notSent(err)}
-	switch {
-	case ctx.Err() != nil:
-		e.Code, e.Err = CodeCanceled, contextError(ctx)
-	case context.Cause(callCtx) == errTimeout:
-		e.Code, e.Err = CodeTimeout, errTimeout
-	default:
-		if u, ok := errors.AsType[*url.Error](err); ok {
-			err = u.Err // its own text holds the URL
-		}
-		e.Code, e.Err = CodeTransport, quiet{a.scrub.text(err.Error()), err}
+// failed describes a call without a complete answer.
+func (a *answer) failed(failure *httpcall.Failure) *Error {
+	return &Error{
+		Code: failureCodes[failure.Kind], Status: a.status, Err: failure.Err,
+		unsure: a.method == http.MethodPost && !failure.NotSent,
 	}
-	return e
 }
 
-// quiet is an error whose text was cleaned.
-type quiet struct {
-	text string
-	err  error
-}
-
-func (q quiet) Error() string { return q.text }
-func (q quiet) Unwrap() error { return q.err }
-
-// notSent knows the failures that come before the request.
-func notSent(err error) bool {
-	dial, ok := errors.AsType[*net.OpError](err)
-	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
-	return ok && dial.Op == "dial" || untrusted
-}
-
-// contextError keeps both the standard error and the caller's own cause findable.
-func contextError(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if err == cause {
-		return err
-	}
-	return fmt.Errorf("%w: %w", err, cause)
+var failureCodes = map[httpcall.Kind]Code{
+	httpcall.Canceled: CodeCanceled, httpcall.TimedOut: CodeTimeout, httpcall.TooLarge: CodeBadResponse, httpcall.Broken: CodeTransport,
 }

@@ -222,6 +222,7 @@ func TestStatus(t *testing.T) {
 		{413, `too big`, "", registration.CodeTooLarge, "too big"},
 		{429, `{}`, "17", registration.CodeRateLimited, "try again in 17s"},
 		{429, `{}`, "soon", registration.CodeRateLimited, "(HTTP 429)"},
+		{429, `{}`, "99999999999", registration.CodeRateLimited, "try again in 596523h14m7s"},
 		{429, `{}`, date, registration.CodeRateLimited, "try again in 30s"},
 		{500, `oops`, "", registration.CodeServer, "may have been registered"},
 		{503, `{}`, "5", registration.CodeServer, "may have been registered"},
