@@ -75,7 +75,7 @@ func TestArgumentsAreCheckedBeforeTheStart(t *testing.T) {
 			if code(t, r.Err) != manifest.CodeArguments || r.ExitCode != -1 || r.Duration != 0 {
 				t.Fatalf("result %+v", r)
 			}
-			message := manifest.ToolMessage(r)
+			message := shown(r)
 			if !strings.HasPrefix(message, `{"error":"invalid arguments: `) || !strings.Contains(message, tt.message) {
 				t.Errorf("message %s does not say %q", message, tt.message)
 			}
@@ -102,11 +102,11 @@ func TestArgumentsAreCheckedBeforeTheStart(t *testing.T) {
 
 func TestUnknownTool(t *testing.T) {
 	r := load(t, nil, tool("echo")).Run(t.Context(), manifest.Call{ID: "c", Tool: "T"})
-	if code(t, r.Err) != manifest.CodeUnknownTool || manifest.ToolMessage(r) != `{"error":"unknown tool: T"}` || r.CallID != "c" || r.Tool != "T" {
+	if code(t, r.Err) != manifest.CodeUnknownTool || shown(r) != `{"error":"unknown tool: T","tools":["t"]}` || r.CallID != "c" || r.Tool != "T" {
 		t.Errorf("%+v", r)
 	}
 	r = load(t, nil).Run(t.Context(), manifest.Call{Tool: strings.Repeat("é", 5000) + "\n"})
-	if n := len(manifest.ToolMessage(r)); n > 200 {
+	if n := len(shown(r)); n > 200 {
 		t.Errorf("message of %d bytes", n)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/process"
+	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
 // Call asks for one run of a tool.
@@ -43,12 +44,10 @@ type Result struct {
 	ExitCode       int           // -1 when the program did not start, or was ended by a signal
 	Signal         string        // the name of that signal, for example "killed"
 	Duration       time.Duration // from before the start to the end of the program and its group; 0 when it did not start
-
-	text bool // Stdout, not Output, is the content for the model
 }
 
 // Call runs a tool and returns its answer: one JSON value. args is as in [Call.Args]. The error is an [*Error]; a
-// failed call never looks like an empty answer.
+// failed call never looks like an empty answer. For a model use [Manifest.CallForModel].
 func (m *Manifest) Call(ctx context.Context, name string, args any) (json.RawMessage, error) {
 	r := m.Run(ctx, Call{Tool: name, Args: args})
 	return r.Output, r.Err
@@ -99,19 +98,24 @@ func (m *Manifest) prepare(call Call) (t *tool, input json.RawMessage, refused *
 		return nil, nil, m.unknown(call.Tool)
 	}
 	input, err := encodeArguments(call.Args)
+	advice := toolresult.Advice
 	if err == nil && t.arguments != nil {
-		err = t.arguments(input)
+		err, advice = t.arguments(input), ""
 	}
 	if err != nil {
-		message := "invalid arguments: " + clip.Text(err.Error(), maxMessage)
+		message := "invalid arguments: " + clip.Text(err.Error(), maxMessage-100) + advice
 		return nil, nil, &Error{Code: CodeArguments, Tool: t.name, Message: message, err: err}
 	}
 	return t, input, nil
 }
 
 func (m *Manifest) unknown(name string) *Error {
-	return &Error{Code: CodeUnknownTool, Tool: name, Message: "unknown tool: " + clip.Text(name, 100),
+	e := &Error{Code: CodeUnknownTool, Tool: name, Message: "unknown tool: " + clip.Text(name, 100),
 		detail: fmt.Sprintf("unknown tool; the manifest declares %d tools, names are case-sensitive", len(m.tools))}
+	for _, t := range m.tools {
+		e.tools = append(e.tools, t.name)
+	}
+	return e
 }
 
 // enter takes one of the places in which a program may run.
@@ -194,7 +198,6 @@ func (m *Manifest) judge(ctx context.Context, t *tool, o *process.Outcome, r *Re
 		failure = exitError(r)
 	default:
 		r.Output, failure = m.options.Output.read(r.Stdout)
-		r.text = m.options.Output == Text
 	}
 	if failure != nil {
 		failure.Tool = t.name

@@ -37,8 +37,8 @@
 //
 // # Failures
 //
-// What a tool gets wrong is data for the model: [ToolMessage] turns every [Result] into the content of a tool message,
-// {"error":"…"} on failure. Errors of this package are of the type [*Error] and carry a stable [Code]. Their texts hold
+// What a tool gets wrong is data for the model: [Manifest.CallForModel] returns {"error":"…"} for it, and [Error.ToolResult]
+// does so for the results of [Manifest.CallAll]. Errors of this package are of the type [*Error] and carry a stable [Code]. Their texts hold
 // no argument and no environment value, nor anything that a tool printed; what a failing tool itself writes to stderr is
 // passed on in Error.Message and Error.Hint only.
 //

@@ -33,8 +33,8 @@ type Error struct {
 	Code Code
 	Tool string // the tool concerned; "" when it is about the manifest
 
-	// Message is short and fit for a model, without a path of this machine: what [ToolMessage] sends. Of a tool that
-	// failed by itself it is the tool's own explanation, read from its stderr, and not a part of the error's text.
+	// Message is short and fit for a model, without a path of this machine: [Error.ToolResult] contains it. If a tool failed
+	// by itself, it is the tool's own explanation, read from its stderr, and not a part of the error's text.
 	Message string
 	// Hint is what the tool itself suggests to do, from the "hint" member of its error.
 	Hint string
@@ -43,8 +43,9 @@ type Error struct {
 	// for the CodeUnavailable of [Manifest.CheckPrograms].
 	Problems []Problem
 
-	detail string // what Error says after the tool's name, when that is more than Message
-	object []byte // a JSON value, no longer than a message, that the tool gave instead of a text
+	detail string   // what Error says after the tool's name, when that is more than Message
+	tools  []string // the names that there are, for CodeUnknownTool
+	object []byte   // a JSON value, no longer than a message, that the tool gave instead of a text
 	err    error
 }
 

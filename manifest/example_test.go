@@ -2,11 +2,11 @@ package manifest_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/toolwire/toolwire/manifest"
+	"github.com/toolwire/toolwire/schema"
 )
 
 // All problems are reported at once, in the words of the tools manifest.
@@ -48,7 +48,8 @@ func ExampleManifest_Lint() {
 	// Output: tool[0] "env": unknown member "timeout" is ignored (known: name, description, schema, command, timeoutSec, envPassthrough)
 }
 
-func ExampleManifest_OpenAITools() {
+// The tools as the API of a model expects them.
+func ExampleManifest_Tools() {
 	m, err := manifest.Parse([]byte(`{"tools": [{
 		"name": "get_time", "description": "Get current time for an IANA timezone", "command": ["./tools/bin/get_time"],
 		"schema": {"type": "object", "properties": {"timezone": {"type": "string"}}, "required": ["timezone"]}
@@ -57,13 +58,13 @@ func ExampleManifest_OpenAITools() {
 		fmt.Println(err)
 		return
 	}
-	list, _ := json.Marshal(m.OpenAITools())
-	fmt.Println(string(list))
-	// Output: [{"type":"function","function":{"name":"get_time","description":"Get current time for an IANA timezone","parameters":{"type":"object","properties":{"timezone":{"type":"string"}},"required":["timezone"]}}}]
+	list, _, err := schema.Export(m.Tools(), schema.OpenAIChat)
+	fmt.Println(string(list), err)
+	// Output: [{"type":"function","function":{"name":"get_time","description":"Get current time for an IANA timezone","parameters":{"type": "object", "properties": {"timezone": {"type": "string"}}, "required": ["timezone"]}}}] <nil>
 }
 
-// Failures, too, become content for the model.
-func ExampleToolMessage() {
+// The loop of an agent runs what its model calls, whatever the model wrote.
+func ExampleManifest_CallForModel() {
 	m, err := manifest.Parse([]byte(`{"tools": [{
 		"name": "get_time", "command": ["./tools/bin/get_time"],
 		"schema": {"type": "object", "properties": {"timezone": {"type": "string"}}, "required": ["timezone"]}
@@ -72,14 +73,19 @@ func ExampleToolMessage() {
 		fmt.Println(err)
 		return
 	}
-	results := m.CallAll(context.Background(), []manifest.Call{
-		{ID: "call_1", Tool: "get_tme", Args: json.RawMessage(`{"timezone":"UTC"}`)},
-		{ID: "call_2", Tool: "get_time", Args: json.RawMessage(`{"timezone":3}`)},
-	})
-	for _, r := range results {
-		fmt.Println(r.CallID, manifest.ToolMessage(r))
+	calls := []struct{ name, arguments string }{ // of a model
+		{"get_tme", `{"timezone":"UTC"}`}, {"get_time", `{"timezone":3}`}, {"get_time", `{"timezone":`},
+	}
+	for _, call := range calls {
+		result, failed, err := m.CallForModel(context.Background(), call.name, call.arguments)
+		if err != nil {
+			fmt.Println("stop:", err)
+			return
+		}
+		fmt.Println(failed, string(result))
 	}
 	// Output:
-	// call_1 {"error":"unknown tool: get_tme"}
-	// call_2 {"error":"invalid arguments: /timezone must be a string, not a number"}
+	// true {"error":"unknown tool: get_tme","tools":["get_time"]}
+	// true {"error":"invalid arguments: /timezone must be a string, not a number"}
+	// true {"error":"invalid arguments: the arguments are not a JSON object: invalid JSON at byte 12: /timezone ends before the JSON value is complete; send the arguments as one JSON object and call the tool again"}
 }

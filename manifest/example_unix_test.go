@@ -5,6 +5,7 @@ package manifest_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,7 +33,9 @@ func ExampleManifest_Run() {
 	}
 	r := m.Run(context.Background(), manifest.Call{ID: "call_1", Tool: "fail", Args: json.RawMessage(`{}`)})
 	fmt.Println(r.ExitCode, r.Err)
-	fmt.Println(manifest.ToolMessage(r))
+	if failure, ok := errors.AsType[*manifest.Error](r.Err); ok {
+		fmt.Println(string(failure.ToolResult()))
+	}
 	// Output:
 	// 3 manifest: tool "fail": exit status 3; the tool's own words are in Error.Message
 	// {"error":"disk full","hint":"delete something"}

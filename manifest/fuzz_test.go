@@ -52,15 +52,18 @@ func FuzzParse(f *testing.F) {
 		if err := json.Unmarshal(doc, &std); err != nil {
 			t.Fatalf("accepted what encoding/json refuses: %v", err)
 		}
-		list := m.OpenAITools()
-		if len(list) != len(std.Tools) || len(m.Tools()) != len(list) {
+		list := m.Tools()
+		if len(list) != len(std.Tools) {
 			t.Fatalf("%d tools, encoding/json sees %d", len(list), len(std.Tools))
 		}
 		if _, err := json.Marshal(list); err != nil {
 			t.Fatal(err)
 		}
 		for i, want := range std.Tools {
-			if got := list[i].Function; got.Name != want.Name || got.Description != want.Description || string(got.Parameters) != string(want.Schema) {
+			if want.Schema == nil {
+				want.Schema = json.RawMessage(`{"type":"object"}`)
+			}
+			if got := list[i]; got.Name != want.Name || got.Description != want.Description || string(got.InputSchema) != string(want.Schema) {
 				t.Fatalf("tool %d: %+v, encoding/json sees %+v", i, got, want)
 			}
 			e, _ := m.Explain(want.Name)

@@ -227,3 +227,11 @@ func code(t testing.TB, err error) manifest.Code {
 	}
 	return e.Code
 }
+
+// shown is what a model reads of a result.
+func shown(r *manifest.Result) string {
+	if e, ok := errors.AsType[*manifest.Error](r.Err); ok {
+		return string(e.ToolResult())
+	}
+	return string(r.Output)
+}

@@ -217,7 +217,7 @@ func TestRootDocument(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if list, _ := json.Marshal(m.OpenAITools()); string(list) != "[]" {
+				if list, _ := json.Marshal(m.Tools()); string(list) != "[]" {
 					t.Errorf("tools = %s", list)
 				}
 				if lint := m.Lint(); lint[len(lint)-1].Rule != manifest.LintNoTools {
@@ -466,11 +466,11 @@ func TestParseKeepsNothingOfTheDocument(t *testing.T) {
 	for i := range doc {
 		doc[i] = 'x'
 	}
-	if got, err := json.Marshal(m.OpenAITools()); err != nil || !strings.Contains(string(got), `{"type":"object"}`) {
+	if got, err := json.Marshal(m.Tools()); err != nil || !strings.Contains(string(got), `{"type":"object"}`) {
 		t.Errorf("%s, %v", got, err)
 	}
-	m.OpenAITools()[0].Function.Parameters[0] = 'x'
-	if _, err := json.Marshal(m.OpenAITools()); err != nil {
+	m.Tools()[0].InputSchema[0] = 'x'
+	if _, err := json.Marshal(m.Tools()); err != nil {
 		t.Errorf("a caller changed the manifest: %v", err)
 	}
 }

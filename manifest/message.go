@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,29 +11,20 @@ import (
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
 // maxMessage is the most, in bytes, that an error text or hint may have in a message for the model.
 const maxMessage = 1000
 
-// ToolMessage is the content of the tool message that answers a call: the tool's output as it is, {} when it printed
-// nothing, and on failure {"error":"…"}, with the tool's "hint" when it gave one. Error texts are cut to 1,000 bytes, at
-// a rune's end. An error that the tool itself wrote as JSON is not encoded a second time: of an object larger than that,
-// its "message" or "error" is taken if it is a text, or else the exit status.
-func ToolMessage(r *Result) string {
-	if r.Err == nil {
-		switch {
-		case r.text && len(bytes.TrimSpace(r.Stdout)) > 0:
-			return plainText(r.Stdout)
-		case r.text || len(r.Output) == 0:
-			return "{}"
-		}
-		return string(r.Output)
-	}
-	e, ok := errors.AsType[*Error](r.Err)
-	if !ok {
-		e = &Error{Message: r.Err.Error()}
-	}
+// maxTools is the most names of tools that a message for the model may have.
+const maxTools = 100
+
+// ToolResult returns what a model should see in place of the result of a failed call: {"error":"…"}, with the tool's "hint"
+// if it gave one, and with "tools", the names that there are, when the model called a tool that does not exist. Error texts
+// are cut to 1,000 bytes, at a rune's end. An error that the tool itself wrote as JSON is not encoded a second time: of an
+// object larger than that, its "message" or "error" is taken if it is a text, or else the exit status.
+func (e *Error) ToolResult() json.RawMessage {
 	content := []byte(`{"error":`)
 	if len(e.object) > 0 {
 		content = append(content, e.object...)
@@ -42,7 +34,43 @@ func ToolMessage(r *Result) string {
 	if e.Hint != "" {
 		content = appendText(append(content, `,"hint":`...), e.Hint)
 	}
-	return string(append(content, '}'))
+	for i, name := range e.tools[:min(len(e.tools), maxTools)] {
+		separator := ","
+		if i == 0 {
+			separator = `,"tools":[`
+		}
+		content = appendText(append(content, separator...), clip.Text(name, 200))
+	}
+	if len(e.tools) > 0 {
+		content = append(content, ']')
+	}
+	return append(content, '}')
+}
+
+// CallForModel runs a tool for a model and returns what the model should read. failed reports that the call failed: the
+// result is then [Error.ToolResult], or an output with a member error that is not null, false or "".
+//
+// args is the model's text, a JSON object as string, []byte or json.RawMessage, which may be malformed: the result then tells
+// the model what to correct. It may also be any Go value that [Manifest.Call] accepts.
+//
+// An error means that the agent should stop. It is an [*Error]: CodeCanceled or CodeDeadline when ctx has ended, or
+// CodeArguments for a Go value that JSON cannot carry.
+func (m *Manifest) CallForModel(ctx context.Context, name string, args any) (result json.RawMessage, failed bool, err error) {
+	text, ok := toolresult.Text(args)
+	if !ok {
+		if text, err = encodeArguments(args); err != nil {
+			return nil, false, &Error{Code: CodeArguments, Tool: name, Message: "invalid arguments: " + clip.Text(err.Error(), maxMessage), err: err}
+		}
+	}
+	result, err = m.Call(ctx, name, text)
+	if err == nil {
+		return result, toolresult.Failed(result), nil
+	}
+	e, _ := errors.AsType[*Error](err) // Call returns no other
+	if e.Code == CodeCanceled || e.Code == CodeDeadline || ctx.Err() != nil {
+		return nil, false, err
+	}
+	return e.ToolResult(), true, nil
 }
 
 func appendText(dst []byte, text string) []byte {

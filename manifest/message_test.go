@@ -45,14 +45,14 @@ func TestOutput(t *testing.T) {
 		{"any: text", manifest.AnyJSON, "done", "", `{"error":"tool output is not JSON"}`},
 		{"any: nothing", manifest.AnyJSON, "", `{}`, `{}`},
 
-		{"text: text", manifest.Text, "two  words\nand \"more\"\n", `"two  words\nand \"more\""`, "two  words\nand \"more\""},
-		{"text: JSON is text too", manifest.Text, `{"a":1}`, `"{\"a\":1}"`, `{"a":1}`},
-		{"text: invalid UTF-8", manifest.Text, "a\xffb", "\"a\ufffdb\"", "a\ufffdb"},
-		{"text: nothing", manifest.Text, "\n", `""`, `{}`},
+		{"text: text", manifest.Text, "two  words\nand \"more\"\n", `"two  words\nand \"more\""`, `"two  words\nand \"more\""`},
+		{"text: JSON is text too", manifest.Text, `{"a":1}`, `"{\"a\":1}"`, `"{\"a\":1}"`},
+		{"text: invalid UTF-8", manifest.Text, "a\xffb", "\"a\ufffdb\"", "\"a\ufffdb\""},
+		{"text: nothing", manifest.Text, "\n", `""`, `""`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := run(t, tool("say", printable(tt.stdout), "", "0"), nil, &manifest.Options{Output: tt.format})
-			if got := manifest.ToolMessage(r); got != tt.message {
+			if got := shown(r); got != tt.message {
 				t.Errorf("message %s, want %s", got, tt.message)
 			}
 			if string(r.Stdout) != tt.stdout || r.ExitCode != 0 {
@@ -96,7 +96,7 @@ func TestOutputLimits(t *testing.T) {
 		!strings.Contains(r.Err.Error(), "nested more than 256 levels deep") {
 		t.Errorf("err %v", r.Err)
 	}
-	if got := manifest.ToolMessage(r); got != `{"error":"tool output is nested too deep"}` {
+	if got := shown(r); got != `{"error":"tool output is nested too deep"}` {
 		t.Errorf("message %s", got)
 	}
 }
@@ -139,7 +139,7 @@ func TestFailureText(t *testing.T) {
 			if code(t, r.Err) != manifest.CodeExit || r.ExitCode != 3 || r.Output != nil {
 				t.Fatalf("exit %d, output %s, err %v", r.ExitCode, r.Output, r.Err)
 			}
-			got := manifest.ToolMessage(r)
+			got := shown(r)
 			if got != tt.want {
 				t.Errorf("message %s, want %s", got, tt.want)
 			}
@@ -187,7 +187,7 @@ func TestMessagesAreCutAtARune(t *testing.T) {
 		`{"error":"` + strings.Repeat("é", 2000) + `"}`, `{"error":{"message":"` + strings.Repeat("é", 2000) + `"}}`} {
 		r := run(t, tool("say", "", text, "1"), nil, nil)
 		var message struct{ Error string }
-		if err := json.Unmarshal([]byte(manifest.ToolMessage(r)), &message); err != nil {
+		if err := json.Unmarshal([]byte(shown(r)), &message); err != nil {
 			t.Fatal(err)
 		}
 		if n := len(message.Error); n > 1000 || n < 995 || !utf8.ValidString(message.Error) || strings.Contains(message.Error, "\ufffd") ||
@@ -199,19 +199,17 @@ func TestMessagesAreCutAtARune(t *testing.T) {
 		}
 	}
 	exact := strings.Repeat("x", 1000)
-	if got := manifest.ToolMessage(run(t, tool("say", "", exact, "1"), nil, nil)); got != `{"error":"`+exact+`"}` {
+	if got := shown(run(t, tool("say", "", exact, "1"), nil, nil)); got != `{"error":"`+exact+`"}` {
 		t.Errorf("1,000 bytes became %d", len(got))
 	}
 }
 
-func TestToolMessageOfResultsMadeByHand(t *testing.T) {
-	for want, r := range map[string]*manifest.Result{
-		`{}`:                       {},
-		`{"a":1}`:                  {Output: json.RawMessage(`{"a":1}`)},
-		`{"error":"mine"}`:         {Err: errors.New("mine")},
-		`{"error":"m","hint":"h"}`: {Err: &manifest.Error{Message: "m", Hint: "h"}},
+func TestToolResultOfErrorsMadeByHand(t *testing.T) {
+	for want, e := range map[string]*manifest.Error{
+		`{"error":""}`:             {},
+		`{"error":"m","hint":"h"}`: {Message: "m", Hint: "h"},
 	} {
-		if got := manifest.ToolMessage(r); got != want {
+		if got := string(e.ToolResult()); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}

@@ -61,7 +61,7 @@ const (
 	SingleLineJSON OutputFormat = iota
 	// AnyJSON is one JSON value on any number of lines.
 	AnyJSON
-	// Text is anything. [Manifest.Call] returns it as a JSON string, [ToolMessage] as it is, in both cases without the
+	// Text is anything. [Manifest.Call] returns it as a JSON string, without the
 	// line ends after it and with invalid UTF-8 replaced.
 	Text
 )

@@ -73,7 +73,7 @@ func TestRacesAreNeverLost(t *testing.T) {
 	})
 	t.Run("fails with text on stdout and unread input", func(t *testing.T) {
 		repeat(t, tool("say", "partial", "", "3"), json.RawMessage(`{"a":1}`), often, func(r *manifest.Result) error {
-			if r.ExitCode != 3 || code(t, r.Err) != manifest.CodeExit || manifest.ToolMessage(r) != `{"error":"exit status 3"}` {
+			if r.ExitCode != 3 || code(t, r.Err) != manifest.CodeExit || shown(r) != `{"error":"exit status 3"}` {
 				return fmt.Errorf("exit %d, err %v", r.ExitCode, r.Err)
 			}
 			return nil
@@ -81,7 +81,7 @@ func TestRacesAreNeverLost(t *testing.T) {
 	})
 	t.Run("writes boom to stderr and fails, input unread", func(t *testing.T) {
 		repeat(t, tool("say", "", "boom", "3"), json.RawMessage(`{"a":1}`), often, func(r *manifest.Result) error {
-			if r.ExitCode != 3 || manifest.ToolMessage(r) != `{"error":"boom"}` {
+			if r.ExitCode != 3 || shown(r) != `{"error":"boom"}` {
 				return fmt.Errorf("exit %d, err %v", r.ExitCode, r.Err)
 			}
 			return nil
@@ -89,7 +89,7 @@ func TestRacesAreNeverLost(t *testing.T) {
 	})
 	t.Run("succeeds with stderr only, input unread", func(t *testing.T) {
 		repeat(t, tool("say", "", "just a log line", "0"), json.RawMessage(`{"a":1}`), often, func(r *manifest.Result) error {
-			if r.Err != nil || len(r.Stdout) != 0 || string(r.Stderr) != "just a log line" || manifest.ToolMessage(r) != "{}" {
+			if r.Err != nil || len(r.Stdout) != 0 || string(r.Stderr) != "just a log line" || shown(r) != "{}" {
 				return fmt.Errorf("stdout %q, stderr %q, err %v", r.Stdout, r.Stderr, r.Err)
 			}
 			return nil
@@ -105,7 +105,7 @@ func TestRacesAreNeverLost(t *testing.T) {
 	})
 	t.Run("fails and never reads a megabyte of input", func(t *testing.T) {
 		repeat(t, tool("say", "", "boom", "3"), megabyte(), large, func(r *manifest.Result) error {
-			if r.ExitCode != 3 || manifest.ToolMessage(r) != `{"error":"boom"}` {
+			if r.ExitCode != 3 || shown(r) != `{"error":"boom"}` {
 				return fmt.Errorf("exit %d, err %v", r.ExitCode, r.Err)
 			}
 			return nil
@@ -195,7 +195,7 @@ func TestTimeout(t *testing.T) {
 				r = run(t, tt.e(file), megabyte(), &manifest.Options{Timeout: timeout})
 				return tt.child == none || exists(file)
 			})
-			if code(t, r.Err) != manifest.CodeTimeout || manifest.ToolMessage(r) != `{"error":"tool timed out"}` {
+			if code(t, r.Err) != manifest.CodeTimeout || shown(r) != `{"error":"tool timed out"}` {
 				t.Errorf("err = %v", r.Err)
 			}
 			if errors.Is(r.Err, context.DeadlineExceeded) || errors.Is(r.Err, context.Canceled) {
@@ -399,7 +399,7 @@ func TestOutputCaps(t *testing.T) {
 		if code(t, r.Err) != manifest.CodeOutputTooLarge || len(r.Stdout) != 1<<20 || !r.Truncated || r.Output != nil {
 			t.Errorf("%d bytes, truncated %v, err %v", len(r.Stdout), r.Truncated, r.Err)
 		}
-		if got := manifest.ToolMessage(r); got != `{"error":"tool output is larger than 1048576 bytes"}` {
+		if got := shown(r); got != `{"error":"tool output is larger than 1048576 bytes"}` {
 			t.Errorf("message %s", got)
 		}
 		if used := after.TotalAlloc - before.TotalAlloc; used > 8<<20 {
@@ -429,7 +429,7 @@ func TestOutputCaps(t *testing.T) {
 	})
 	t.Run("the reason after a long log is found", func(t *testing.T) {
 		r := run(t, tool("flood-stderr", "1000000", "\n"+`{"error":"disk full"}`+"\n", "1"), nil, nil)
-		if got := manifest.ToolMessage(r); got != `{"error":"disk full"}` {
+		if got := shown(r); got != `{"error":"disk full"}` {
 			t.Errorf("message %s", got)
 		}
 	})
@@ -468,7 +468,7 @@ func TestStartFailures(t *testing.T) {
 			if !strings.Contains(r.Err.Error(), tt.says) {
 				t.Errorf("error %q does not say %q", r.Err, tt.says)
 			}
-			if got := manifest.ToolMessage(r); got != `{"error":"tool could not be started"}` {
+			if got := shown(r); got != `{"error":"tool could not be started"}` {
 				t.Errorf("message %s", got)
 			}
 			if r.ExitCode != -1 {
@@ -483,7 +483,7 @@ func TestKilledBySignal(t *testing.T) {
 	if code(t, r.Err) != manifest.CodeSignal || r.Signal != "killed" || r.ExitCode != -1 {
 		t.Errorf("err %v, signal %q, exit %d", r.Err, r.Signal, r.ExitCode)
 	}
-	if got := manifest.ToolMessage(r); got != `{"error":"signal: killed"}` {
+	if got := shown(r); got != `{"error":"signal: killed"}` {
 		t.Errorf("message %s", got)
 	}
 }
@@ -526,10 +526,10 @@ func TestCallAll(t *testing.T) {
 		})
 		var got []string
 		for _, r := range results {
-			got = append(got, r.CallID+" "+r.Tool+" "+manifest.ToolMessage(r))
+			got = append(got, r.CallID+" "+r.Tool+" "+shown(r))
 		}
-		want := []string{"a t {}", `b nobody {"error":"unknown tool: nobody"}`, `c quick {"n":3}`,
-			`d quick {"error":"invalid arguments: the arguments must be written as a JSON object; a Go int is not"}`}
+		want := []string{"a t {}", `b nobody {"error":"unknown tool: nobody","tools":["t","quick"]}`, `c quick {"n":3}`,
+			`d quick {"error":"invalid arguments: the arguments must be written as a JSON object; a Go int is not; send the arguments as one JSON object and call the tool again"}`}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}

@@ -23,17 +23,14 @@ func loadExported(t *testing.T) *manifest.Manifest {
 	return m
 }
 
-func TestOpenAITools(t *testing.T) {
+// The documented mapping to OpenAI's tools.
+func TestToolsForOpenAI(t *testing.T) {
 	m := loadExported(t)
-	list := m.OpenAITools()
-	if got := string(list[0].Function.Parameters); got != `{"type":"object", "properties":{"n":{"const":1.00}}}` {
-		t.Errorf("parameters %s are not as written", got)
-	}
-	got, err := json.Marshal(list)
-	want := `[{"type":"function","function":{"name":"zulu","description":"Last \u003cname\u003e, first tool.","parameters":{"type":"object","properties":{"n":{"const":1.00}}}}},` +
-		`{"type":"function","function":{"name":"alpha"}}]`
-	if err != nil || string(got) != want {
-		t.Errorf("got  %s, %v\nwant %s", got, err, want)
+	got, losses, err := schema.Export(m.Tools(), schema.OpenAIChat)
+	want := `[{"type":"function","function":{"name":"zulu","description":"Last <name>, first tool.","parameters":{"type":"object", "properties":{"n":{"const":1.00}}}}},` +
+		`{"type":"function","function":{"name":"alpha","parameters":{"type":"object"}}}]`
+	if err != nil || len(losses) > 0 || string(got) != want {
+		t.Errorf("got  %s, %v, %v\nwant %s", got, losses, err, want)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -93,7 +94,11 @@ func turn(ctx context.Context, m *manifest.Manifest, w io.Writer) error {
 		{ID: "call_4", Tool: "send_mail"},
 	})
 	for _, r := range results {
-		fmt.Fprintln(w, r.CallID, manifest.ToolMessage(r))
+		message := r.Output
+		if failure, ok := errors.AsType[*manifest.Error](r.Err); ok {
+			message = failure.ToolResult()
+		}
+		fmt.Fprintln(w, r.CallID, string(message))
 	}
 	return ctx.Err()
 }

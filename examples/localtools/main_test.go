@@ -14,7 +14,7 @@ func TestRun(t *testing.T) {
 call_1 {"date":"2027-01-01"}
 call_2 {"error":"not a date","hint":"write it as year-month-day, for example 2026-02-27"}
 call_3 {"error":"invalid arguments: is missing the required property \"days\""}
-call_4 {"error":"unknown tool: send_mail"}
+call_4 {"error":"unknown tool: send_mail","tools":["add_days","count_words"]}
 `
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", &out, want)
