@@ -23,6 +23,7 @@ type run struct {
 	maxResponse    int // of the member response
 	transient      []string
 	repeatable     map[string]bool
+	tools          []string // Options.Tools
 	pacer          *Pacer
 	ownPacer       Pacer // where pacer points if the options have none
 	dropNulls      bool

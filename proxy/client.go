@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"time"
 )
 
@@ -93,8 +94,15 @@ func (c *Client) Do(ctx context.Context, tool string, args any) (*Result, error)
 func (c *Client) do(ctx context.Context, info CallInfo, args any) (json.RawMessage, *Result, *Error) {
 	r := c.run
 	if !validToolName(info.Tool) {
-		return nil, nil, localError(CodeToolName, "",
+		e := localError(CodeToolName, "",
 			"a tool name begins with a letter or underscore and has at most 128 letters, digits, underscores and hyphens")
+		e.tools = r.tools
+		return nil, nil, e
+	}
+	if len(r.tools) > 0 && !slices.Contains(r.tools, info.Tool) {
+		e := localError(CodeUnknownTool, info.Tool, "the agent declares no tool of this name; names are case-sensitive")
+		e.tools = r.tools
+		return nil, nil, e
 	}
 	if err := c.checkActor(info); err != nil {
 		return nil, nil, err

@@ -420,7 +420,8 @@ func TestToolResult(t *testing.T) {
 		{answer(500, `oops`), `{"error":"tool_call_failed"}`},
 		{answer(422, `{"detail":"None is not of type 'string'"}`), `{"error":"invalid_arguments","detail":"None is not of type 'string'"}`},
 		{answer(422, `{"detail":[{"loc":["x"]}]}`), `{"error":"invalid_arguments","detail":"[{\"loc\":[\"x\"]}]"}`},
-		{answer(404, `{"detail":{"error_class":"tool_not_executable","message":"no"}}`), `{"error":"tool_not_executable"}`},
+		{answer(404, `{"detail":{"error_class":"tool_not_executable","message":"no"}}`),
+			`{"error":"tool_not_executable","detail":"there is no tool \"x\"; names are case-sensitive"}`},
 	} {
 		c, _ := scripted(t, tt.step)
 		_, err := c.Call(background, "x", nil)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
 // A Code classifies an [Error]. Codes are stable; texts are not.
@@ -13,14 +15,15 @@ type Code string
 
 const (
 	// Found here, before anything was sent.
-	CodeOptions   Code = "invalid_options"    // [New] was given something unusable
-	CodeToolName  Code = "invalid_tool_name"  // outside the documented pattern
-	CodeActor     Code = "actor_id_invalid"   // a sub-agent label that cannot be sent, found here or by the proxy
-	CodeArguments Code = "invalid_arguments"  // no JSON object, or refused by [Options.CheckArguments] or by the proxy (422)
-	CodeTooLarge  Code = "request_too_large"  // over [Options.MaxRequestBytes], or a 413 from the proxy
-	CodeEvent     Code = "invalid_event"      // a trace event type that is not reserved, found here or by the proxy
-	CodeDeadline  Code = "deadline_too_close" // a wait, for pacing or before a repeat, could not end before the deadline
-	CodeCanceled  Code = "canceled"           // the call's context ended; [Error] unwraps to its cause
+	CodeOptions     Code = "invalid_options"    // [New] was given something unusable
+	CodeToolName    Code = "invalid_tool_name"  // outside the documented pattern
+	CodeUnknownTool Code = "unknown_tool"       // not in [Options.Tools]
+	CodeActor       Code = "actor_id_invalid"   // a sub-agent label that cannot be sent, found here or by the proxy
+	CodeArguments   Code = "invalid_arguments"  // no JSON object, or refused by [Options.CheckArguments] or by the proxy (422)
+	CodeTooLarge    Code = "request_too_large"  // over [Options.MaxRequestBytes], or a 413 from the proxy
+	CodeEvent       Code = "invalid_event"      // a trace event type that is not reserved, found here or by the proxy
+	CodeDeadline    Code = "deadline_too_close" // a wait, for pacing or before a repeat, could not end before the deadline
+	CodeCanceled    Code = "canceled"           // the call's context ended; [Error] unwraps to its cause
 
 	// The answer could not be had.
 	CodeTransport Code = "transport" // no connection, or it broke
@@ -72,6 +75,8 @@ type Error struct {
 
 	// Err is the cause: of a context, the transport, a decoder. Its text may be shown.
 	Err error
+
+	tools []string // Options.Tools, for a tool that does not exist
 }
 
 // Error implements error.
@@ -103,6 +108,8 @@ func (e *Error) Error() string {
 
 func (e *Error) advice() string {
 	switch e.Code {
+	case CodeUnknownTool:
+		return "add it to Options.Tools if the agent declares it"
 	case CodeRunOver:
 		return "the run is over: stop the agent"
 	case CodeRateLimited:
@@ -161,30 +168,46 @@ func IsRunOver(err error) bool {
 
 // ToolResult returns what a model should see in place of the result of a failed call: the tool's own result if there is
 // one, otherwise {"error": "<class or tool_call_failed>"} with a member detail where it can help the model to call
-// again differently. It is valid JSON for any error, and {"error":"tool_call_failed"} for one of another package.
-func ToolResult(err error) json.RawMessage {
-	out := struct {
-		Error  string `json:"error"`
-		Detail string `json:"detail,omitempty"`
-	}{Error: "tool_call_failed"}
-	if e, ok := errors.AsType[*Error](err); ok {
-		if e.Result != nil {
-			return e.Result.Response
-		}
-		if e.Class != "" {
-			out.Error = e.Class
-		}
-		switch e.Code {
-		case CodeArguments, CodeToolName, CodeTooLarge:
-			out.Error = string(e.Code)
-			out.Detail = e.Detail
-			if out.Detail == "" && e.Err != nil {
-				out.Detail = e.Err.Error()
-			}
-		}
+// again differently. When the model called a tool that does not exist, a member tools has the names of [Options.Tools].
+func (e *Error) ToolResult() json.RawMessage {
+	if e.Result != nil {
+		return e.Result.Response
 	}
-	b, _ := json.Marshal(out) // two strings: cannot fail
-	return b
+	code, detail := e.Class, ""
+	if code == "" {
+		code = "tool_call_failed"
+	}
+	switch {
+	case e.Code == CodeArguments, e.Code == CodeToolName, e.Code == CodeTooLarge:
+		code, detail = string(e.Code), e.Detail
+		if detail == "" && e.Err != nil {
+			detail = e.Err.Error()
+		}
+		if e.Code == CodeArguments && e.Status == 0 && e.Detail == "" {
+			detail += toolresult.Advice
+		}
+	case e.Code == CodeUnknownTool:
+		code, detail = string(e.Code), toolresult.NoTool(e.Tool)
+	case e.Class == "tool_not_executable":
+		detail = toolresult.NoTool(e.Tool)
+	case e.Code == CodeDeadline:
+		code, detail = string(e.Code), "there is no time left for this call; answer with what you have"
+	}
+	return toolresult.Failure(code, detail, e.tools)
+}
+
+// ToolResult returns what a model should see in place of the result of a failed call. It calls the method ToolResult of the
+// first error in err's chain that has one, so it takes the errors of packages manifest and toolbox as well. For any other error
+// it returns {"error":"tool_call_failed"}.
+func ToolResult(err error) json.RawMessage {
+	type failure interface {
+		error
+		ToolResult() json.RawMessage
+	}
+	if e, ok := errors.AsType[failure](err); ok {
+		return e.ToolResult()
+	}
+	return toolresult.Failure("tool_call_failed", "", nil)
 }
 
 func localError(code Code, tool, text string) *Error {

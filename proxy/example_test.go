@@ -113,3 +113,30 @@ func ExampleJournal() {
 	// "get_order" attempts=1 source="odyssey" code=""
 	// "get order" attempts=0 source="" code="invalid_tool_name"
 }
+
+// The loop of an agent runs what its model calls, whatever the model wrote, and stops when the run is over.
+func ExampleClient_CallForModel() {
+	client, err := proxy.New("https://api.example.com/api/odyssey-proxy/runs/abc", "run-token", &proxy.Options{
+		Transport: answers(200, `{"tool_name":"get_order","response":{"status":"shipped"},"source":"odyssey","latency_ms":412}`),
+		Tools:     []string{"get_order", "refund_order"},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	calls := []struct{ name, arguments string }{ // of a model
+		{"get_order", `{"order_id":"4521"}`}, {"find_order", `{}`}, {"get_order", `{"order_id":`},
+	}
+	for _, call := range calls {
+		result, failed, err := client.CallForModel(context.Background(), call.name, call.arguments)
+		if err != nil {
+			fmt.Println("stop:", err)
+			return
+		}
+		fmt.Println(failed, string(result))
+	}
+	// Output:
+	// false {"status":"shipped"}
+	// true {"error":"unknown_tool","detail":"there is no tool \"find_order\"; names are case-sensitive","tools":["get_order","refund_order"]}
+	// true {"error":"invalid_arguments","detail":"the arguments are not a JSON object: invalid JSON at byte 12: /order_id ends before the JSON value is complete; send the arguments as one JSON object and call the tool again"}
+}

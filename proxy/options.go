@@ -40,6 +40,11 @@ type Options struct {
 	// the request was written. Default none.
 	Repeatable []string
 
+	// Tools are the names of the tools that the agent declares. A call of any other tool is refused with [CodeUnknownTool]
+	// before anything is sent, and [Error.ToolResult] tells a model which tools there are. If empty, every name is sent, and
+	// the proxy decides.
+	Tools []string
+
 	// Pacer paces the requests. Clients of the same run token must share one. If nil, the client has a pacer of its own
 	// with 60 requests in any 60 seconds.
 	Pacer *Pacer
@@ -153,6 +158,7 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 			r.repeatable[tool] = true
 		}
 	}
+	r.tools = slices.Clone(o.Tools)
 	if r.pacer == nil {
 		r.pacer = &r.ownPacer
 	}

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
 // A Source tells where a result came from. The set is open: treat one that you do not know like [SourceOdyssey].
@@ -50,23 +50,8 @@ func (r *Result) Failed() bool {
 
 // failure also reports whether the response itself tells of the failure, in its member error.
 func (r *Result) failure() (failed, told bool) {
-	failed = r.Source == SourceError || r.Source == SourceTransportError
-	if !bytes.Contains(r.Response, []byte(`"error"`)) && !bytes.Contains(r.Response, []byte(`\u`)) {
-		return failed, false // most results need no second reading; a name may be written with escapes
-	}
-	_ = strictjson.Read(r.Response, liberal, func(read *strictjson.Reader) error {
-		if read.Kind() != '{' {
-			return nil
-		}
-		return read.Object(nil, func(name string) error {
-			v, err := read.Value()
-			if name == "error" {
-				told = !(string(v) == "null" || string(v) == "false" || string(v) == `""`)
-			}
-			return err
-		})
-	})
-	return failed || told, told
+	told = toolresult.Failed(r.Response)
+	return told || r.Source == SourceError || r.Source == SourceTransportError, told
 }
 
 // declaresError reports whether a T has a place for the member error, so that a failed result is visible in it.

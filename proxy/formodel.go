@@ -1,0 +1,34 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/toolwire/toolwire/internal/toolresult"
+)
+
+// CallForModel calls a tool for a model and returns what the model should read. failed reports that the call failed: the
+// result is then the tool's own, with [Result.Failed], or [Error.ToolResult].
+//
+// args is the model's text, a JSON object as string, []byte or json.RawMessage, which may be malformed: the result then tells
+// the model what to correct, and nothing is sent. It may also be any Go value that [Client.Call] accepts.
+//
+// An error means that the agent should stop. It is an [*Error]: [IsRunOver] holds, ctx has ended, or the program is wrong,
+// with [CodeActor], or with [CodeArguments] for a Go value that JSON cannot carry.
+func (c *Client) CallForModel(ctx context.Context, tool string, args any) (result json.RawMessage, failed bool, err error) {
+	text, ok := toolresult.Text(args)
+	if !ok {
+		if text, err = marshalObject(args); err != nil {
+			return nil, false, &Error{Code: CodeArguments, Outcome: NotSent, Tool: tool, Err: err}
+		}
+	}
+	r, err := c.Do(ctx, tool, text)
+	if err == nil {
+		return r.Response, r.Failed(), nil
+	}
+	switch code := CodeOf(err); {
+	case code == CodeRunOver, code == CodeCanceled, code == CodeActor, IsRunOver(err), ctx.Err() != nil:
+		return nil, false, err
+	}
+	return ToolResult(err), true, nil
+}
