@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,6 +39,8 @@ func environment(name string) string {
 //	PIPELINES_RUN_TOKEN_JTI, PIPELINES_RUN_ID, PIPELINES_TASK_ID
 //	_PIPELINES_TASK_INPUT_JSON, or the file PIPELINES_TASK_INPUT_FILE: {"user_instruction", "input", "task_id", …}
 //	the file PIPELINES_TASK_FILE: the instruction as text, if the task input has none
+//
+// One of the three last must hold a task.
 //
 // Of the options it uses Proxy, ProxyHosts and the JSON limits. All mistakes are reported together in one [*Error] with
 // [CodeEnvelope].
@@ -86,6 +89,9 @@ func (h *Handler) fillRunFromEnv(ctx context.Context, v *visit) error {
 		}
 		e.task.instruction = strings.TrimSpace(string(brief))
 	}
+	if e.task.instruction == "" && len(problems) == 0 && noTask(payload) {
+		problems = append(problems, errors.New("no task: neither PIPELINES_TASK_INPUT_JSON, PIPELINES_TASK_INPUT_FILE nor PIPELINES_TASK_FILE has one"))
+	}
 	if e.taskID == "" {
 		e.taskID = e.task.id
 	}
@@ -117,6 +123,12 @@ func (h *Handler) fillRunFromEnv(ctx context.Context, v *visit) error {
 	}
 	v.run.set(&e, payload, client)
 	return nil
+}
+
+// noTask reports whether a task input says nothing. An empty object is a task that seeds nothing.
+func noTask(payload []byte) bool {
+	payload = bytes.TrimSpace(payload)
+	return len(payload) == 0 || string(payload) == "null"
 }
 
 func taskPayload() ([]byte, error) {
@@ -196,7 +208,7 @@ func codeMode(ctx context.Context, agent Agent, opts *Options, stdout, stderr io
 		h.opts.Logger.WarnContext(ctx, "response contract", "run_id", v.run.RunID, "code", p.Code, "pointer", p.Pointer, "problem", p.Text)
 	}
 	if err := deliver(append(body, '\n'), environment("RESULT_PATH"), stdout); err != nil {
-		report(&Error{Code: CodeAgent, Message: "the answer could not be written: " + err.Error(), Err: err})
+		report(&Error{Code: CodeResult, Message: "the answer cannot be written: " + err.Error(), Err: err})
 		return 2
 	}
 	return 0

@@ -126,7 +126,10 @@ func TestCodeMode(t *testing.T) {
 			}, 0, `{"final_response":"hi  42  {\"order_id\":\"4521\"}"}` + "\n", "",
 		},
 		{"brief", with("PIPELINES_TASK_FILE", write("brief.txt", "  do it\n"), "_PIPELINES_TASK_INPUT_JSON", `{"input":{}}`), 0, `{"final_response":"do it    {}"}` + "\n", ""},
-		{"no task", with(), 0, `{"final_response":"    {}"}` + "\n", ""},
+		{"no task", with(), 2, "", `{"error":"invalid_envelope","message":"no task: neither PIPELINES_TASK_INPUT_JSON, `},
+		{"no task but null", with("_PIPELINES_TASK_INPUT_JSON", " null\n"), 2, "", "no task: "},
+		{"blank brief", with("PIPELINES_TASK_FILE", write("blank.txt", " \n")), 2, "", "no task: "},
+		{"a task that seeds nothing", with("_PIPELINES_TASK_INPUT_JSON", "{}"), 0, `{"final_response":"    {}"}` + "\n", ""},
 		{"stdin is closed", with("_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"stdin"}`), 0, `{"final_response":"stdin: true"}` + "\n", ""},
 		{"agent fails", with("_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"fail"}`), 1, "", `{"error":"agent_failed","message":"the agent failed; its log says why"}`},
 		{"agent panics", with("_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"panic"}`), 1, "", `"agent_panicked"`},
@@ -136,7 +139,7 @@ func TestCodeMode(t *testing.T) {
 		{"bad task", with("_PIPELINES_TASK_INPUT_JSON", `{"input":1,"input":2}`), 2, "", "/input stands twice"},
 		{"task is a list", with("_PIPELINES_TASK_INPUT_JSON", `[]`), 2, "", "must be an object"},
 		{"no such file", with("PIPELINES_TASK_INPUT_FILE", filepath.Join(dir, "nope")), 2, "", "no such file"},
-		{"result cannot be written", with("PIPELINES_RESULT_PATH", filepath.Join(dir, "nope", "result")), 2, "", "no such file or directory"},
+		{"result cannot be written", with("_PIPELINES_TASK_INPUT_JSON", "{}", "PIPELINES_RESULT_PATH", filepath.Join(dir, "nope", "result")), 2, "", `{"error":"unwritable_result","message":"the answer cannot be written: `},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := runCode(t, tt.env, nil)

@@ -26,6 +26,7 @@ const (
 	CodeAgent        Code = "agent_failed"       // 500: the agent returned an error
 	CodePanicked     Code = "agent_panicked"     // 500
 	CodeClientGone   Code = "client_gone"        // the platform hung up; nobody reads the 500
+	CodeResult       Code = "unwritable_result"  // [Main]: the answer cannot be written to the result file or standard output
 	CodeInput        Code = "invalid_input"      // [Run.DecodeInput]: the task input does not fit; 500 when an agent returns it
 )
 
