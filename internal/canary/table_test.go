@@ -56,6 +56,7 @@ func table(t *testing.T) []row {
 	add("dispatch.Handler", handler)
 	run := dispatched(t)
 	add("dispatch.Run", run, *run)
+	add("dispatch.Transcript", run.Transcript())
 
 	reg := registration.Registration{
 		Name: "a", EndpointURL: "https://agent.example.com/", AuthHeader: "Authorization", AuthValue: registration.NewSecret("Bearer " + secret),
