@@ -106,7 +106,7 @@ func (e *evaluation) readArgs(args json.RawMessage) {
 	}
 	doc, problem := e.rule.document(args)
 	if problem == "" && !doc.IsObject() {
-		problem = "they are no JSON object"
+		problem = "they are not a JSON object"
 	}
 	if problem != "" {
 		e.step(StepArgsUnusable, "", "", problem)

@@ -77,7 +77,7 @@ const (
 	StepFlagUnresolved StepCode = "flag_unresolved" // a placeholder names no argument with a scalar value
 	StepFlagMalformed  StepCode = "flag_malformed"  // a template has a stray brace or is empty
 	StepFlagUnusable   StepCode = "flag_unusable"   // the flag came out empty or too long
-	StepArgsUnusable   StepCode = "args_unusable"   // the arguments are no JSON object within the limits: they count as none
+	StepArgsUnusable   StepCode = "args_unusable"   // the arguments are not a JSON object within the limits: they count as none
 )
 
 // Steps after which nothing is written.
