@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/reasoning"
 	"github.com/toolwire/toolwire/internal/runner"
@@ -150,11 +151,7 @@ var errTimeout = errors.New("the tool took too long")
 
 // canceled reports the end of the caller's context.
 func canceled(ctx context.Context) *Error {
-	e := &Error{Code: CodeCanceled, Message: "the call was canceled", Err: ctx.Err()}
-	if cause := context.Cause(ctx); cause != e.Err {
-		e.Err = errors.Join(e.Err, cause)
-	}
-	return e
+	return &Error{Code: CodeCanceled, Message: "the call was canceled", Err: httpcall.ContextError(ctx)}
 }
 
 // encode writes compact JSON, without the escapes for HTML, of what is known to be writable.

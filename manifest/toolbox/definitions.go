@@ -2,10 +2,10 @@ package toolbox
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -23,7 +23,7 @@ func (b *Toolbox) Definitions(ctx context.Context, adapters ...string) ([]schema
 		}
 	}
 	if ctx.Err() != nil {
-		return nil, &Error{Code: CodeCanceled, Message: "the list was canceled", Err: context.Cause(ctx)}
+		return nil, &Error{Code: CodeCanceled, Message: "the list was canceled", Err: httpcall.ContextError(ctx)}
 	}
 	list := make([]schema.Tool, 0, len(b.tools))
 	lookups := make([]lookup, 0, len(b.tools))
@@ -49,8 +49,7 @@ func (b *Toolbox) Definitions(ctx context.Context, adapters ...string) ([]schema
 		}
 	}
 	if err != nil {
-		return nil, &Error{Code: CodeCanceled, Message: "the list was canceled while details were fetched",
-			Err: fmt.Errorf("%w: %w", ctx.Err(), context.Cause(ctx))}
+		return nil, &Error{Code: CodeCanceled, Message: "the list was canceled while details were fetched", Err: httpcall.ContextError(ctx)}
 	}
 	return list, nil
 }

@@ -12,16 +12,15 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/toolwire/toolwire/internal/httpbody"
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/internal/strictjson"
-	"github.com/toolwire/toolwire/internal/wireerror"
 )
 
 // details fetches the details of all tools, one fetch at a time for a URL, and remembers them for a while.
 type details struct {
 	options *Options
-	client  *http.Client
+	caller  httpcall.Client
 
 	mu    sync.Mutex
 	known map[string]*detail // by URL; the set never changes
@@ -45,8 +44,10 @@ type fetch struct {
 // retryAfter is how long a failure is remembered, so that a server that is down does not hold every agent up.
 const retryAfter = 10 * time.Second
 
-func newDetails(s *shared, client *http.Client) *details {
-	d := &details{options: &s.options, client: client, known: make(map[string]*detail)}
+func newDetails(s *shared, transport http.RoundTripper) *details {
+	d := &details{options: &s.options, known: make(map[string]*detail), caller: httpcall.Client{
+		Transport: transport, Redirect: followWithin, Peer: "the server", Timeout: s.options.DetailTimeout, MaxBytes: s.options.MaxDetailBytes,
+	}}
 	for _, t := range s.tools {
 		if t.DetailURL != "" && d.known[t.DetailURL] == nil {
 			d.known[t.DetailURL] = &detail{tool: t.Name}
@@ -55,14 +56,14 @@ func newDetails(s *shared, client *http.Client) *details {
 	return d
 }
 
-// lookup is a question that has been put: its answer, or the fetch that will have it.
+// lookup is the answer to a question, or the fetch that will have it.
 type lookup struct {
 	url   string
 	text  string
 	fetch *fetch
 }
 
-// begin starts a fetch if one is needed. Every lookup is to be ended.
+// begin starts a fetch if one is needed. The caller must end every lookup.
 func (d *details) begin(url string) lookup {
 	if url == "" {
 		return lookup{}
@@ -74,8 +75,8 @@ func (d *details) begin(url string) lookup {
 		return lookup{text: k.text}
 	}
 	if k.fetch == nil {
-		// The context is nobody's own: a caller that gives up must not take the answer from the others.
-		ctx, cancel := context.WithTimeoutCause(context.Background(), d.options.DetailTimeout, errTimeout)
+		// The context belongs to no caller: one that gives up must not take the answer from the others.
+		ctx, cancel := context.WithCancel(context.Background())
 		k.fetch = &fetch{cancel: cancel, done: make(chan struct{})}
 		go d.run(ctx, k.fetch, url, k.tool)
 	}
@@ -164,46 +165,44 @@ func (d *details) log(level slog.Level, message string, args ...any) {
 
 // get makes one request.
 func (d *details) get(ctx context.Context, url string) (string, *Error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	request, err := http.NewRequest(http.MethodGet, url, nil)
 	if err != nil {
-		return "", &Error{Code: CodeTransport, Message: "the detail_url cannot be used", Err: wireerror.Quiet("it is no URL", err)}
+		return "", &Error{Code: CodeTransport, Message: "the detail_url cannot be used", Err: httpcall.Quiet("it is not a URL", err)}
 	}
 	request.Header["Accept"] = []string{"application/json"}
-	response, err := d.client.Do(request)
-	if err != nil {
-		return "", d.failed(ctx, err)
-	}
-	body, err := httpbody.Response(response, d.options.MaxDetailBytes)
+	got, failure := d.caller.Do(ctx, request, nil)
 	switch {
-	case response.StatusCode == http.StatusNoContent:
+	case got.Status == http.StatusNoContent:
 		return "", nil
-	case response.StatusCode != http.StatusOK:
-		e := statusError(response.StatusCode, nil, nil)
+	case got.Status != 0 && got.Status != http.StatusOK:
+		e := statusError(got.Status, nil, nil)
 		e.Message = strings.Replace(e.Message, "the tool's server", "the detail_url", 1)
 		return "", e
-	case errors.Is(err, httpbody.ErrTooLarge):
-		return "", errorf(CodeAnswerSize, "", "the detail has more than %d bytes of JSON", d.options.MaxDetailBytes)
-	case err != nil:
-		return "", d.failed(ctx, err)
+	case failure != nil:
+		return "", d.failed(got.Status, failure)
 	}
-	text, err := readDetail(body)
+	text, err := readDetail(got.Body)
 	if err != nil {
-		return "", &Error{Code: CodeAnswer, Status: response.StatusCode, Err: malformed(err),
+		return "", &Error{Code: CodeAnswer, Status: got.Status, Err: malformed(err),
 			Message: `the detail_url must answer {"detail": "<text>"}`}
 	}
 	return clean(text), nil
 }
 
-func (d *details) failed(ctx context.Context, err error) *Error {
+// failed describes a request without a complete answer.
+func (d *details) failed(status int, failure *httpcall.Failure) *Error {
 	switch {
-	case errors.Is(err, publicaddr.ErrNotPublic):
+	case errors.Is(failure, publicaddr.ErrNotPublic):
 		return &Error{Code: CodePrivate, Err: publicaddr.ErrNotPublic,
 			Message: "the detail_url leads to an address that is not public; Options.InsecurePrivateDetails allows it"}
-	case ctx.Err() != nil:
-		return &Error{Code: CodeTimeout, Err: context.Cause(ctx),
-			Message: "the detail_url did not answer within " + d.options.DetailTimeout.String()}
+	case failure.Kind == httpcall.TooLarge:
+		return &Error{Code: CodeAnswerSize, Status: status,
+			Message: fmt.Sprintf("the detail has more than %d bytes of JSON", d.options.MaxDetailBytes)}
+	case failure.Kind == httpcall.Broken:
+		return &Error{Code: CodeTransport, Status: status, Message: "the detail_url cannot be reached", Err: failure.Err}
 	}
-	return &Error{Code: CodeTransport, Message: "the detail_url cannot be reached", Err: wireProblem(err)}
+	return &Error{Code: CodeTimeout, Status: status, Err: failure.Err,
+		Message: "the detail_url did not answer within " + d.options.DetailTimeout.String()}
 }
 
 func readDetail(body []byte) (text string, err error) {

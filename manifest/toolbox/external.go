@@ -13,38 +13,31 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/clip"
-	"github.com/toolwire/toolwire/internal/httpbody"
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/strictjson"
-	"github.com/toolwire/toolwire/internal/wireerror"
 )
 
-// connect makes the clients of external tools and of details.
+// connect makes the callers of external tools and of details.
 func (s *shared) connect() {
 	own := s.options.Transport
 	if own == nil {
-		own = newTransport(&net.Dialer{Timeout: 10 * time.Second})
+		own = httpcall.NewTransport()
 	}
-	s.client = &http.Client{Transport: own, CheckRedirect: followWithin}
+	s.caller = httpcall.Client{Transport: own, Redirect: followWithin, Peer: "the server", MaxBytes: s.options.MaxAnswerBytes}
 	forDetails := own
 	if !s.options.InsecurePrivateDetails {
-		forDetails = newTransport(&net.Dialer{Timeout: 10 * time.Second, Control: publicaddr.Control})
+		public := httpcall.NewTransport()
+		public.DialContext = (&net.Dialer{Timeout: 10 * time.Second, Control: publicaddr.Control}).DialContext
+		forDetails = public
 	}
-	s.details = newDetails(s, &http.Client{Transport: forDetails, CheckRedirect: followWithin})
+	s.details = newDetails(s, forDetails)
 }
 
-func newTransport(dialer *net.Dialer) *http.Transport {
-	return &http.Transport{
-		DialContext: dialer.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second,
-		MaxIdleConns: 256, MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second,
-		MaxResponseHeaderBytes: 64 << 10,
-	}
-}
-
-// followWithin follows a redirect only where it cannot carry a secret to somebody else or turn a call into something
-// else: to the same host, not from https to http, and with the same method. Others are answers like any other.
+// followWithin follows a redirect only if it cannot carry a secret to another host or change the call: to the same host, not
+// from https to http, and with the same method. Other redirects are answers like any other.
 func followWithin(next *http.Request, via []*http.Request) error {
 	first := via[0]
 	if len(via) > 3 || next.Method != first.Method || !strings.EqualFold(next.URL.Host, first.URL.Host) ||
@@ -84,36 +77,28 @@ func (b *Toolbox) exchange(ctx context.Context, t *tool, args json.RawMessage) (
 		return nil, errorf(CodeRequestSize, "", "the call has %d bytes, the limit is %d; send less at once",
 			len(body), b.options.MaxRequestBytes)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, t.URL, bytes.NewReader(body))
+	request, err := http.NewRequest(http.MethodPost, t.URL, bytes.NewReader(body))
 	if err != nil {
-		return nil, &Error{Code: CodeTransport, Message: "the tool's URL cannot be used", Err: wireerror.Quiet("it is no URL", err)}
+		return nil, &Error{Code: CodeTransport, Message: "the tool's URL cannot be used", Err: httpcall.Quiet("it is not a URL", err)}
 	}
 	request.Header["Content-Type"] = []string{"application/json"}
 	request.Header["Accept"] = []string{"application/json"}
 	request.Header["X-Agent-Secret"] = []string{key}
 	request.Header["X-Agent-Identity"] = []string{b.agent.ID}
-	response, err := b.client.Do(request)
-	if err != nil {
-		return nil, transportError(ctx, err)
-	}
-	answer, err := httpbody.Response(response, b.options.MaxAnswerBytes)
-	if response.StatusCode < 200 || response.StatusCode > 299 {
-		if err != nil {
-			answer = nil // half a text may end in half a secret
-		}
-		return nil, statusError(response.StatusCode, answer, redact.New(append(redact.URL(t.URL), key)...))
-	}
+	got, failure := b.caller.Do(ctx, request, nil)
 	switch {
-	case errors.Is(err, httpbody.ErrTooLarge):
-		return nil, &Error{Code: CodeAnswerSize, Status: response.StatusCode,
-			Message: fmt.Sprintf("the tool ran, but its answer has more than %d bytes; ask for less at once", b.options.MaxAnswerBytes)}
-	case err != nil:
-		return nil, transportError(ctx, err)
+	case got.Status != 0 && (got.Status < 200 || got.Status > 299):
+		if failure != nil {
+			got.Body = nil // half a text may end in half a secret
+		}
+		return nil, statusError(got.Status, got.Body, redact.New(append(redact.URL(t.URL), key)...))
+	case failure != nil:
+		return nil, b.failed(got.Status, failure)
 	}
-	answer = bytes.Trim(answer, " \t\r\n")
+	answer := bytes.Trim(got.Body, " \t\r\n")
 	err = strictjson.Read(answer, strictjson.Limits{Mode: strictjson.Liberal}, func(*strictjson.Reader) error { return nil })
 	if err != nil {
-		return nil, &Error{Code: CodeAnswer, Status: response.StatusCode, Err: malformed(err),
+		return nil, &Error{Code: CodeAnswer, Status: got.Status, Err: malformed(err),
 			Message: "the tool ran, but its answer is not JSON; do not repeat the call for that alone"}
 	}
 	return answer, nil
@@ -132,35 +117,25 @@ func (b *Toolbox) body(t *tool, args json.RawMessage) []byte {
 	return append(body, '}')
 }
 
-func transportError(ctx context.Context, err error) *Error {
-	if ctx.Err() != nil {
-		return &Error{Code: CodeCanceled, Message: textStopped, Err: ctx.Err()}
+// failed describes a call without a complete answer.
+func (b *Toolbox) failed(status int, failure *httpcall.Failure) *Error {
+	switch {
+	case failure.Kind == httpcall.Canceled:
+		return &Error{Code: CodeCanceled, Status: status, Message: textStopped, Err: failure.Err}
+	case failure.Kind == httpcall.TooLarge:
+		return &Error{Code: CodeAnswerSize, Status: status,
+			Message: fmt.Sprintf("the tool ran, but its answer has more than %d bytes; ask for less at once", b.options.MaxAnswerBytes)}
+	case failure.NotSent:
+		return &Error{Code: CodeTransport, Message: "the tool's server cannot be reached; the tool did not run", Err: failure.Err}
 	}
-	e := &Error{Code: CodeTransport, Err: wireProblem(err)}
-	if !connected(err) {
-		e.Message = "the tool's server cannot be reached; the tool did not run"
-	} else {
-		e.Message = "the connection to the tool's server failed and the tool may or may not have run; check that before you " +
-			"call it again"
-	}
-	return e
-}
-
-// connected is false if dialling failed.
-func connected(err error) bool {
-	op, ok := errors.AsType[*net.OpError](err)
-	return !ok || op.Op != "dial"
-}
-
-// wireProblem hides a text that may hold the URL or the peer's own words.
-func wireProblem(err error) error {
-	return wireerror.Quiet(wireerror.Text("the server", connected(err), err), err)
+	return &Error{Code: CodeTransport, Status: status, Err: failure.Err, Message: "the connection to the tool's server failed and " +
+		"the tool may or may not have run; check that before you call it again"}
 }
 
 // malformed hides the names of members, which the peer has chosen.
 func malformed(err error) error {
 	if e, ok := errors.AsType[*strictjson.Error](err); ok {
-		return wireerror.Quiet(fmt.Sprintf("it is not as it should be at byte %d", e.Offset), err)
+		return httpcall.Quiet(fmt.Sprintf("it is not valid at byte %d", e.Offset), err)
 	}
 	return err // one of our own
 }

@@ -35,9 +35,8 @@ type Options struct {
 	// concurrent use. It contradicts Secret.
 	SecretFunc func() string
 
-	// Transport sends the calls of external tools; with InsecurePrivateDetails, the requests for details too. Default: a
-	// transport of this toolbox, which reads no proxy settings from the environment, and whose idle connections end by
-	// themselves after 90 s.
+	// Transport sends the calls of external tools and, with InsecurePrivateDetails, the requests for details. Defaults to a
+	// transport of this toolbox that reads no proxy settings from the environment and closes connections that are idle for 4 s.
 	Transport http.RoundTripper
 
 	// Timeout bounds one call. The tool's context ends then; a tool that does not return within another 500 ms is left

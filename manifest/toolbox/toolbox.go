@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"slices"
 
 	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/runner"
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/schema"
@@ -28,7 +28,7 @@ type shared struct {
 	byName   map[string]*tool
 	adapters []adapter
 	limits   strictjson.Limits // of arguments
-	client   *http.Client
+	caller   httpcall.Client   // of external tools
 	details  *details
 	runner   runner.Runner
 	hooks    runner.Runner // for Options.OnCall
