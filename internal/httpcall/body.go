@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -31,31 +31,26 @@ func ReadBody(ctx context.Context, response *http.Response, limit int64) ([]byte
 }
 
 // readBody reads in place if standard is true: the bodies of *http.Transport end with the context
-// of their request. Others are read on a goroutine that can be left behind.
+// of their request. Others are read and closed on a goroutine that can be left behind.
 func readBody(ctx context.Context, response *http.Response, limit int64, standard bool) ([]byte, error) {
-	switch {
-	case response.Body == nil:
+	if response.Body == nil {
 		return nil, nil
-	case response.StatusCode == http.StatusSwitchingProtocols:
-		// The body is the connection. No context ends a read from it, and no client here has asked
-		// for another protocol.
-		_ = response.Body.Close()
-		return nil, nil
-	case response.ContentLength > limit:
-		_ = response.Body.Close()
-		return nil, ErrTooLarge
-	case standard || inMemory(response.Body) || ctx.Done() == nil:
-		defer func() { _ = response.Body.Close() }()
-		return read(ctx, response.Body, response.ContentLength, limit)
 	}
-	r := &reading{body: response.Body, done: make(chan struct{}), err: errStopped}
-	go r.run(ctx, response.ContentLength, limit)
+	if standard || inMemory(response.Body) || ctx.Done() == nil {
+		defer func() { _ = response.Body.Close() }()
+		return read(ctx, response, limit)
+	}
+	r := &reading{response: response, done: make(chan struct{}), err: errStopped}
+	go r.run(ctx, limit)
 	select {
 	case <-r.done:
 	case <-ctx.Done():
 		select {
 		case <-r.done: // both happened; the body is there
 		default:
+			if r.read.Load() { // only Close has not returned
+				return r.data, r.err
+			}
 			go r.abandon()
 			return nil, ContextError(ctx)
 		}
@@ -85,23 +80,30 @@ func inMemory(body io.ReadCloser) bool {
 
 // reading is one body that is read on a goroutine of its own.
 type reading struct {
-	body  io.ReadCloser
-	close sync.Once
-	done  chan struct{} // closed when the fields below are final
+	response *http.Response
+	closing  atomic.Bool   // Close has been called
+	done     chan struct{} // closed when the body is closed and the fields below are final
 
 	data     []byte
 	err      error
+	read     atomic.Bool // data and err are final
 	panicked any
 }
 
-func (r *reading) run(ctx context.Context, length, limit int64) {
+func (r *reading) run(ctx context.Context, limit int64) {
 	defer close(r.done)
 	defer func() { r.panicked = recover() }()
-	defer r.close.Do(r.closeBody)
-	r.data, r.err = read(ctx, r.body, length, limit)
+	defer r.close()
+	r.data, r.err = read(ctx, r.response, limit)
+	r.read.Store(true)
 }
 
-func (r *reading) closeBody() { _ = r.body.Close() }
+// close closes the body once. It does not wait for a Close that another goroutine has begun.
+func (r *reading) close() {
+	if r.closing.CompareAndSwap(false, true) {
+		_ = r.response.Body.Close()
+	}
+}
 
 // abandon closes a body whose context has ended and that does not stop reading.
 func (r *reading) abandon() {
@@ -110,19 +112,31 @@ func (r *reading) abandon() {
 	select {
 	case <-r.done:
 	case <-timer.C:
-		r.close.Do(r.closeBody)
+		r.close()
 	}
 }
 
-// read allocates once if the body has the length that was announced.
-func read(ctx context.Context, from io.Reader, length, limit int64) ([]byte, error) {
+// mostAtOnce is how much memory a peer can make a call allocate by announcing a length.
+const mostAtOnce = 2 << 20
+
+// read reads the body of a response that may be read. Up to mostAtOnce, it allocates once if the
+// body has the length that was announced.
+func read(ctx context.Context, response *http.Response, limit int64) ([]byte, error) {
+	switch {
+	case response.StatusCode == http.StatusSwitchingProtocols:
+		// The body is the connection. No context ends a read from it, and no client here has asked
+		// for another protocol.
+		return nil, nil
+	case response.ContentLength > limit:
+		return nil, ErrTooLarge
+	}
 	size := int64(512)
-	if length >= 0 {
-		size = length + 1 // one more, so that the end is seen without growing
+	if length := response.ContentLength; length >= 0 {
+		size = min(length, mostAtOnce) + 1 // one more, so that the end is seen without growing
 	}
 	body := make([]byte, 0, size)
 	for {
-		n, err := from.Read(body[len(body):cap(body)])
+		n, err := response.Body.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]
 		switch {
 		case int64(len(body)) > limit:

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -138,6 +139,50 @@ func TestSwitchingProtocolsIsAnAnswerWithoutBody(t *testing.T) {
 	case <-b.entered:
 		t.Error("the connection was read")
 	default:
+	}
+}
+
+// stuck is a body that ends the context of its call in Close and does not return from it.
+type stuck struct {
+	io.Reader
+	cancel func()
+}
+
+func (s stuck) Close() error { s.cancel(); <-make(chan struct{}); return nil }
+
+// A body that does not return from Close holds no call back, and no answer that has arrived.
+func TestACloseThatDoesNotReturn(t *testing.T) {
+	for _, tt := range []struct {
+		status int
+		length int64
+		want   string
+		kind   httpcall.Kind
+	}{{200, 2, "{}", 0}, {200, 11, "", httpcall.TooLarge}, {101, -1, "", 0}} {
+		ctx, cancel := context.WithCancel(t.Context())
+		c := httpcall.Client{Peer: "the peer", MaxBytes: 10, Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: tt.status, ContentLength: tt.length, Body: stuck{strings.NewReader("{}"), cancel}}, nil
+		})}
+		answer, failure := c.Do(ctx, request(t), nil)
+		kind := httpcall.Kind(0)
+		if failure != nil {
+			kind = failure.Kind
+		}
+		if answer.Status != tt.status || string(answer.Body) != tt.want || kind != tt.kind {
+			t.Errorf("%d with %d bytes: %+v, %v", tt.status, tt.length, answer, failure)
+		}
+	}
+}
+
+// A peer that announces much makes a call allocate little.
+func TestAnnouncedLengths(t *testing.T) {
+	for _, length := range []int64{1 << 40, math.MaxInt64 - 1, math.MaxInt64} {
+		c := httpcall.Client{Peer: "the peer", MaxBytes: math.MaxInt64, Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200, ContentLength: length, Body: io.NopCloser(strings.NewReader("{}"))}, nil
+		})}
+		answer, failure := c.Do(t.Context(), request(t), nil)
+		if failure != nil || string(answer.Body) != "{}" || cap(answer.Body) > 4<<20 {
+			t.Errorf("%d bytes announced: %d bytes of memory, %v", length, cap(answer.Body), failure)
+		}
 	}
 }
 
