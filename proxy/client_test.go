@@ -533,6 +533,10 @@ func TestTrace(t *testing.T) {
 	if len(s.requests()) != count {
 		t.Error("a bad event was sent")
 	}
+	later := newClient(t, &script{steps: []step{answer(200, `{"accepted":true,"sequence":17,"Sequence":"x","ACCEPTED":1}`)}})
+	if receipt, err := later.Trace(background, proxy.EventCustom, nil); err != nil || !receipt.Accepted || receipt.Sequence != 17 {
+		t.Errorf("with later members that differ by case: %+v, %v", receipt, err)
+	}
 	if c.TryTrace(background, "nope", nil) || !c.TryTrace(background, proxy.EventCustom, nil) {
 		t.Error("TryTrace does not tell what happened")
 	}
@@ -560,6 +564,18 @@ func TestProbe(t *testing.T) {
 			sent[0].body != "{}" || sent[0].header.Get("Authorization") != "Bearer fake-token" {
 			t.Errorf("sent %+v", sent)
 		}
+	}
+}
+
+// The token of a probe is not that of a run, so its refusal ends no run.
+func TestAProbeEndsNoRun(t *testing.T) {
+	s := &script{steps: []step{answer(401, `{"detail":{"error_class":"run_token_invalid"}}`), answer(200, seedAnswer)}}
+	opts := proxy.Options{Transport: s, Pacer: new(proxy.Pacer), OnRunOver: func(err error) { t.Errorf("OnRunOver was called with %v", err) }}
+	if err := proxy.Probe(background, "https://api.example.com/api/odyssey-proxy/", &opts); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newClient(t, s, func(o *proxy.Options) { *o = opts }).Call(background, "get_order", nil); err != nil {
+		t.Errorf("a call after the probe: %v", err)
 	}
 }
 

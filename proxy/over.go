@@ -42,10 +42,10 @@ func (e *ending) set(err *Error) bool {
 // end records that the proxy refused the run token with 401. The first call of end for a run calls Options.OnRunOver.
 //
 // Only the documented error classes say that the token itself has ended, for all clients that share its pacer. Any other
-// 401 ends this run only. A pacer without a limit may be shared by clients of several tokens, so it remembers nothing.
+// 401 ends this run only.
 func (r *run) end(refusal *Error) {
-	if runOverClass(refusal.Class) && !r.pacer.unlimited() {
-		r.pacer.over.CompareAndSwap(nil, refusal)
+	if runOverClass(refusal.Class) {
+		r.pacer.end(refusal)
 	}
 	if r.over.set(refusal) && r.onRunOver != nil {
 		r.onRunOver(refusal)

@@ -55,15 +55,9 @@ func NewPacer(limit int, window time.Duration) *Pacer {
 	return &Pacer{limit: limit, window: window}
 }
 
-func (p *Pacer) unlimited() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.limit == math.MaxInt
-}
-
 type waiter struct {
-	ready chan struct{} // closed when place is set
-	place *place
+	ready chan struct{} // closed when place is set, or when the token has ended
+	place *place        // nil if the token has ended
 	due   time.Duration // the shortest possible wait
 }
 
@@ -81,11 +75,14 @@ var (
 )
 
 // wait returns when the waiter's request may be sent. When ctx ends, or stop is closed, it removes the waiter from the
-// queue and returns an error: errStopped for stop.
+// queue and returns an error: errStopped for stop, or if the token has ended.
 func (p *Pacer) wait(ctx context.Context, stop <-chan struct{}, w *waiter) (*place, error) {
 	var err error
 	select {
 	case <-w.ready:
+		if w.place == nil {
+			return nil, errStopped
+		}
 		return w.place, nil
 	case <-ctx.Done():
 		err = httpcall.ContextError(ctx)
@@ -111,6 +108,9 @@ func (p *Pacer) enqueue(ctx context.Context) (*place, *waiter, error) {
 	if p.limit == 0 {
 		p.limit, p.window = defaultPaceLimit, defaultPaceWindow
 	}
+	if p.over.Load() != nil {
+		return nil, nil, errStopped
+	}
 	now := time.Now()
 	p.expire(now)
 	if len(p.queue) == 0 && len(p.taken) < p.limit && !now.Before(p.held) {
@@ -127,6 +127,21 @@ func (p *Pacer) enqueue(ctx context.Context) (*place, *waiter, error) {
 	p.queue = append(p.queue, w)
 	p.schedule(now)
 	return nil, w, nil
+}
+
+// end records that the proxy has refused the run token for good and sends those away who wait. A pacer without a limit may
+// be shared by clients of several tokens, so it remembers nothing.
+func (p *Pacer) end(refusal *Error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.limit == math.MaxInt || !p.over.CompareAndSwap(nil, refusal) {
+		return
+	}
+	for _, w := range p.queue {
+		close(w.ready)
+	}
+	p.queue = nil
+	p.schedule(time.Now())
 }
 
 // hold lets no request through for d: the server has answered 429, so its window is fuller than this one knows.

@@ -373,10 +373,12 @@ func TestQueuedCallsEndWithTheRun(t *testing.T) {
 			time.Sleep(time.Second)
 			return answer(401, `{"detail":{"error_class":"run_token_expired"}}`)(r)
 		}}}
-		c := newClient(t, s, func(o *proxy.Options) { o.Pacer = proxy.NewPacer(1, 10*time.Second) })
+		pacer := proxy.NewPacer(1, 10*time.Second)
+		c := newClient(t, s, func(o *proxy.Options) { o.Pacer = pacer })
+		other := newClient(t, s, func(o *proxy.Options) { o.Pacer = pacer })
 		start := time.Now()
 		var group sync.WaitGroup
-		for range 3 {
+		for _, c := range []*proxy.Client{c, c, other, c, other} {
 			group.Go(func() {
 				if _, err := c.Call(background, "x", nil); !proxy.IsRunOver(err) {
 					t.Error(err)

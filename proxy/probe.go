@@ -12,13 +12,14 @@ import (
 //
 // It returns nil for a 401; otherwise an [*Error] whose code tells what was met instead: [CodeTransport] or
 // [CodeTimeout] when there is no way to the proxy, another code when something answers that does not refuse the token.
-// It makes one attempt.
+// It makes one attempt. It ignores Pacer, Observer and OnRunOver of opts, which belong to a run.
 func Probe(ctx context.Context, baseURL string, opts *Options) error {
 	var o Options
 	if opts != nil {
 		o = *opts
 	}
 	o.MaxAttempts = 1
+	o.Pacer, o.OnRunOver = nil, nil // the refusal of this token says nothing about that of a run
 	r, err := newRun(baseURL, "fake-token", &o)
 	if err != nil {
 		return err

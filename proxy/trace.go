@@ -63,7 +63,7 @@ func (c *Client) Trace(ctx context.Context, event Event, payload any) (*Receipt,
 	}
 	receipt := &Receipt{}
 	err = strictjson.Read(ans.body, liberal, func(r *strictjson.Reader) error {
-		return r.Object([]string{"accepted", "sequence"}, func(name string) error {
+		return r.Object(nil, func(name string) error { // later members may differ from these by case
 			switch name {
 			case "accepted":
 				v, err := r.Value()
@@ -78,7 +78,7 @@ func (c *Client) Trace(ctx context.Context, event Event, payload any) (*Receipt,
 			}
 			_, err := r.Value()
 			return err
-		})
+		}, "accepted", "sequence")
 	})
 	if err != nil {
 		return nil, &Error{
