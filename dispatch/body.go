@@ -34,14 +34,27 @@ func (h *Handler) receive(w http.ResponseWriter, r *http.Request, arrived time.T
 	if in.Done() {
 		return v, body, nil
 	}
-	if body, err = in.Rest(body, v.room); err != nil {
-		err = h.bodyError(err)
+	if body, err = v.read(&in, body); err != nil {
+		return nil, nil, h.bodyError(err)
 	}
-	if err != nil || isPing(body) {
+	if isPing(body) {
 		v.release()
-		v = nil
+		return nil, nil, nil
 	}
-	return v, body, err
+	return v, body, nil
+}
+
+// read reads the rest of the body. If that fails or panics, the visit is released.
+func (v *visit) read(in *httpserve.Body, head []byte) (body []byte, err error) {
+	whole := false
+	defer func() {
+		if !whole {
+			v.release()
+		}
+	}()
+	body, err = in.Rest(head, v.room)
+	whole = err == nil
+	return body, err
 }
 
 func (h *Handler) bodyError(err error) error {

@@ -219,6 +219,29 @@ func TestABodyThatBreaksOffGivesItsPlaceBack(t *testing.T) {
 	wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"x"}`)
 }
 
+// So does a body whose reader panics, as the one of a middleware may, before or after the dispatch is admitted.
+func TestABodyThatPanicsGivesItsPlaceBack(t *testing.T) {
+	h := newHandler(t, answering("x"), func(o *dispatch.Options) { o.MaxRuns, o.MaxBytesInFlight = 1, 1<<20 })
+	for _, head := range []int{0, 100 << 10} {
+		func() {
+			defer func() {
+				if p := recover(); p != http.ErrAbortHandler {
+					t.Errorf("after %d bytes: %v", head, p)
+				}
+			}()
+			post(h, "", func(r *http.Request) {
+				r.Body = io.NopCloser(io.MultiReader(strings.NewReader(strings.Repeat(" ", head)), panicking{}))
+				r.ContentLength = 1 << 20
+			})
+		}()
+		wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"x"}`)
+	}
+}
+
+type panicking struct{}
+
+func (panicking) Read([]byte) (int, error) { panic(http.ErrAbortHandler) }
+
 type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, errBroken }

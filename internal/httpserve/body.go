@@ -3,6 +3,7 @@ package httpserve
 import (
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"time"
@@ -43,9 +44,9 @@ type Body struct {
 // OpenBody begins to read the body of a request, of at most limit bytes, which must arrive before the deadline. The
 // deadline needs a ResponseWriter that supports read deadlines, as those of net/http do.
 func OpenBody(w http.ResponseWriter, r *http.Request, limit int64, deadline time.Time) Body {
-	b := Body{w: w, r: r, left: limit}
+	b := Body{w: w, r: r, left: min(limit, math.MaxInt64-1)} // sizes may be one more
 	switch {
-	case r.ContentLength > limit:
+	case r.ContentLength > b.left:
 		b.fail(ErrTooLarge)
 	case r.Body == nil: // a request that no server made
 		b.err = io.EOF
@@ -125,7 +126,7 @@ func (b *Body) Rest(body []byte, room func(n int64) bool) ([]byte, error) {
 			most := int64(len(body)) + b.left + 1
 			size := min(max(2*int64(cap(body)), minBuffer), most)
 			if length := b.r.ContentLength; length >= int64(cap(body)) {
-				size = length + 1
+				size = min(max(size, maxTrusted), length+1)
 			}
 			if room != nil && !room(min(size, most-1)) {
 				LeaveBody(b.w, b.r)
@@ -141,8 +142,10 @@ func (b *Body) Rest(body []byte, room func(n int64) bool) ([]byte, error) {
 	return body, nil
 }
 
-// minBuffer is the size that a buffer has at first if the length of the body is not announced.
-const minBuffer = 512
+const (
+	minBuffer  = 512      // bytes of a buffer at first if the length of the body is not announced
+	maxTrusted = 64 << 20 // bytes of a buffer that is made because a length is announced; a larger one grows with the body
+)
 
 func grow(body []byte, size int) []byte { return append(make([]byte, 0, size), body...) }
 
@@ -158,5 +161,5 @@ func ReadBody(w http.ResponseWriter, r *http.Request, limit int64, deadline time
 	if b.err != nil || r.ContentLength < 0 {
 		return b.Rest(nil, nil)
 	}
-	return b.Rest(make([]byte, 0, r.ContentLength+1), nil) // one more, so that the end is seen without growing
+	return b.Rest(make([]byte, 0, min(r.ContentLength, maxTrusted)+1), nil) // one more, so that the end is seen without growing
 }

@@ -3,6 +3,7 @@ package httpserve_test
 import (
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -48,6 +49,22 @@ func TestReadBody(t *testing.T) {
 				t.Errorf("closing: %t", closing)
 			}
 		})
+	}
+}
+
+// A limit that no body reaches costs no memory, whatever length a peer announces.
+func TestReadBodyWithoutALimit(t *testing.T) {
+	body := strings.Repeat("x", 100<<10)
+	for _, length := range []int64{-1, int64(len(body)), 1 << 40, math.MaxInt64 - 1, math.MaxInt64} {
+		r := httptest.NewRequest("POST", "/", strings.NewReader(body))
+		r.ContentLength = length
+		got, err := httpserve.ReadBody(httptest.NewRecorder(), r, math.MaxInt64, time.Now().Add(time.Minute))
+		if length == math.MaxInt64 && err == httpserve.ErrTooLarge {
+			continue // no slice is so long
+		}
+		if err != nil || string(got) != body || cap(got) > 65<<20 {
+			t.Errorf("%d bytes announced: %d read into %d, %v", length, len(got), cap(got), err)
+		}
 	}
 }
 
