@@ -113,7 +113,7 @@ func inBase64(secret string) []string {
 
 // Text returns text with [Placeholder] in the place of each secret. It finds a secret as it is, with any of its
 // characters percent-encoded or escaped as in JSON or a JSON Pointer, to any depth, and in base64. The rest of the text
-// stays as it is. Text takes time in proportion to the length of the text.
+// stays as it is. Text takes time and memory in proportion to the length of the text.
 func (s *Set) Text(text string) string {
 	if s == nil {
 		return text
@@ -123,48 +123,68 @@ func (s *Set) Text(text string) string {
 
 // text adds to steps as many as it took.
 func (s *Set) text(text string, steps *int) string {
-	var hidden cover
+	var hidden spans
 	forms := s.forms.Reveal()
 	for _, form := range forms.raw {
-		find(text, form, steps, func(from, to int) { hidden.add(len(text), from, to) })
+		var found spans
+		find(text, form, steps, found.add)
+		hidden = hidden.union(found, steps)
 	}
 	if strings.ContainsAny(text, `\%~`) {
-		bare, starts := unescape(text, steps)
+		bare, origin := unescape(text, steps)
 		for _, form := range forms.bare {
-			find(bare, form, steps, func(from, to int) { hidden.add(len(text), starts[from], starts[to]) })
+			var found spans
+			begin, end := origin, origin
+			find(bare, form, steps, func(from, to int) { found.add(begin.offset(from, steps), end.offset(to, steps)) })
+			hidden = hidden.union(found, steps)
 		}
 	}
 	return hidden.apply(text)
 }
 
-// cover counts the secrets that begin, less those that end, at each byte of a text. nil has none.
-type cover []int
+// spans are stretches of a text, in order. None overlap or touch.
+type spans []span
 
-func (c *cover) add(length, from, to int) {
-	if *c == nil {
-		*c = make(cover, length+1)
+type span struct{ from, to int }
+
+// add adds a stretch that does not begin before the last one.
+func (s *spans) add(from, to int) {
+	if n := len(*s); n > 0 && from <= (*s)[n-1].to {
+		(*s)[n-1].to = max((*s)[n-1].to, to)
+		return
 	}
-	(*c)[from]++
-	(*c)[to]--
+	*s = append(*s, span{from, to})
 }
 
-// apply puts one placeholder in the place of each stretch of secrets that overlap or touch.
-func (c cover) apply(text string) string {
-	if c == nil {
+func (s spans) union(other spans, steps *int) spans {
+	if len(other) == 0 {
+		return s
+	}
+	var all spans
+	for len(s)+len(other) > 0 {
+		*steps++
+		if len(s) == 0 || len(other) > 0 && other[0].from < s[0].from {
+			s, other = other, s
+		}
+		all.add(s[0].from, s[0].to)
+		s = s[1:]
+	}
+	return all
+}
+
+// apply puts a placeholder in the place of each span.
+func (s spans) apply(text string) string {
+	if len(s) == 0 {
 		return text
 	}
 	var b strings.Builder
-	depth := 0
-	for i := range len(text) {
-		before := depth
-		depth += c[i]
-		switch {
-		case depth == 0:
-			b.WriteByte(text[i])
-		case before == 0:
-			b.WriteString(Placeholder)
-		}
+	done := 0
+	for _, hidden := range s {
+		b.WriteString(text[done:hidden.from])
+		b.WriteString(Placeholder)
+		done = hidden.to
 	}
+	b.WriteString(text[done:])
 	return b.String()
 }
 

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"net/url"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -147,6 +148,18 @@ func TestTextTakesLinearSteps(t *testing.T) {
 				t.Errorf("%.8s… in %d bytes of %.8s… took %d steps, more than %d", secret, len(text), unit, steps, most)
 			}
 		}
+	}
+}
+
+// A text with few escapes and secrets takes memory for its copies, and not for each of its bytes.
+func TestTextOfALongTextTakesLittleMemory(t *testing.T) {
+	set, text := New(jwt), strings.Repeat(strings.Repeat("a line of text ", 6)+`\n`, 10_000)+jwt
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got := set.Text(text)
+	runtime.ReadMemStats(&after)
+	if took := (after.TotalAlloc - before.TotalAlloc) / uint64(len(text)); took > 8 || !strings.HasSuffix(got, `\n`+Placeholder) {
+		t.Errorf("%d bytes of memory for each byte of the text", took)
 	}
 }
 

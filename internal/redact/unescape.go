@@ -8,27 +8,61 @@ import (
 
 // unescape undoes the escapes of ASCII characters: backslashes, \u0041, %41, and ~0 and ~1 of a JSON Pointer. A character
 // that an escape stands for may complete another escape, which is undone, too. No escape begins within another, so their
-// order does not matter. starts has the offset in the text of each byte that is left, and at its end where the last one
+// order does not matter. origin has the offset in the text of each byte that is left, and at its end where the last one
 // ended.
-func unescape(text string, steps *int) (bare string, starts []int) {
+func unescape(text string, steps *int) (bare string, origin offsets) {
 	left := make([]byte, 0, len(text))
-	starts = make([]int, 0, len(text)+1)
 	start := 0
 	for i := range len(text) {
 		for c := text[i]; c != '\\'; {
 			*steps++
-			left, starts = append(left, c), append(starts, start)
+			origin.set(len(left), start)
+			left = append(left, c)
 			meant, size := lastEscape(left)
 			if size == 0 {
 				start = i + 1
 				break
 			}
-			n := len(left) - size
-			c, start = meant, starts[n]
-			left, starts = left[:n], starts[:n]
+			left = left[:len(left)-size]
+			c, start = meant, origin.cut(len(left), steps)
 		}
 	}
-	return string(left), append(starts, start)
+	origin.set(len(left), start)
+	return string(left), origin
+}
+
+// offsets maps each index of a text without escapes to an offset in the text with them. It has an entry only where the
+// difference of the two changes, since texts may be long and escapes few. The first entry is that of index 0.
+type offsets []struct{ index, offset int }
+
+// set sets the offset of an index behind all others.
+func (o *offsets) set(index, offset int) {
+	if n := len(*o); n == 0 || (*o)[n-1].offset-(*o)[n-1].index != offset-index {
+		*o = append(*o, struct{ index, offset int }{index, offset})
+	}
+}
+
+// cut forgets the index and what is behind it. It returns the offset that the index had.
+func (o *offsets) cut(index int, steps *int) int {
+	n := len(*o) - 1
+	for ; (*o)[n].index > index; n-- {
+		*steps++
+	}
+	offset := (*o)[n].offset + index - (*o)[n].index
+	if (*o)[n].index < index {
+		n++
+	}
+	*o = (*o)[:n]
+	return offset
+}
+
+// offset returns the offset of an index, and forgets what is before it.
+func (o *offsets) offset(index int, steps *int) int {
+	for len(*o) > 1 && (*o)[1].index <= index {
+		*steps++
+		*o = (*o)[1:]
+	}
+	return (*o)[0].offset + index - (*o)[0].index
 }
 
 // lastEscape reads the escape at the end of a text without backslashes. If there is none, size is 0.
