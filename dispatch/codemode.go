@@ -191,21 +191,11 @@ func codeMode(ctx context.Context, agent Agent, opts *Options, stdout, stderr io
 		report(err)
 		return 2
 	}
-	out := h.await(v, time.Now())
-	if out.panicked != nil {
-		out.err = &Error{Code: CodePanicked, Message: "the agent panicked; see its log"}
-	}
-	if out.err != nil {
-		h.opts.Logger.ErrorContext(ctx, "run failed", "run_id", v.run.RunID, "error", out.err.Error())
-		if h.opts.FailureResponse == nil {
-			report(out.err)
-			return 1
-		}
-		out.host, out.response = true, h.ask(ctx, &v.run, func() *Response { return h.opts.FailureResponse(&v.run, agentError(out.err)) })
-	}
-	body, problems := h.encode(&v.run, out)
-	for _, p := range problems {
-		h.opts.Logger.WarnContext(ctx, "response contract", "run_id", v.run.RunID, "code", p.Code, "pointer", p.Pointer, "problem", p.Text)
+	start := time.Now()
+	body, err := h.answer(ctx, v, h.await(v, start), time.Since(start))
+	if err != nil {
+		report(err)
+		return 1
 	}
 	if err := deliver(append(body, '\n'), environment("RESULT_PATH"), stdout); err != nil {
 		report(&Error{Code: CodeResult, Message: "the answer cannot be written: " + err.Error(), Err: err})

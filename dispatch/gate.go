@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+
+	"github.com/toolwire/toolwire/internal/runner"
 )
 
 // gate counts the runs in progress and the bytes of their bodies. The zero gate is open for any number of runs without a
@@ -79,10 +81,8 @@ type visit struct {
 	ctx    context.Context         // ends when the proxy says that the run is over; the agent's context is derived from it
 	cancel context.CancelCauseFunc // ends ctx
 
-	mu       sync.Mutex
-	returned bool          // the agent has, and out is set
-	done     chan struct{} // closed then; nil until the handler waits for it
-	out      outcome
+	handler *Handler
+	call    runner.Call[outcome] // of the agent
 }
 
 // newVisit returns a visit to a gate that has been entered, held once.

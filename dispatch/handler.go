@@ -3,14 +3,13 @@ package dispatch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
-	"runtime/debug"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/report"
+	"github.com/toolwire/toolwire/internal/runner"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -31,6 +30,9 @@ type Handler struct {
 	state tokens
 	opts  Options // defaults filled in
 	hosts map[string]bool
+
+	runner runner.Runner // for the agent
+	asker  runner.Runner // for the functions of the options that make responses
 }
 
 // New returns a handler that runs agent. It needs either tokens, a verifier or an explicit InsecureNoAuth in opts. All
@@ -83,138 +85,96 @@ type outcome struct {
 	response *Response
 	host     bool // response is by a function of the options, not by the agent
 	err      error
-	panicked any // http.ErrAbortHandler and nothing else
+	ended    bool // err says no more than that the context has ended
+	aborts   bool // the agent panicked with http.ErrAbortHandler
 }
 
 // serve runs the agent and answers. It and await keep little on the stack, because that is where thousands of runs wait.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, v *visit, arrived time.Time) {
 	out := h.await(v, arrived)
-	h.finish(w, r, v, out, time.Since(arrived))
-}
-
-// finish answers with what became of the agent.
-func (h *Handler) finish(w http.ResponseWriter, r *http.Request, v *visit, out outcome, took time.Duration) {
-	if out.panicked != nil {
-		panic(out.panicked)
+	if out.aborts {
+		panic(http.ErrAbortHandler)
 	}
-	if out.err != nil {
-		h.log(r, v, slog.LevelError, report.RunFailed, slog.Duration("took", took), slog.String(report.Error, out.err.Error()))
-		if h.opts.FailureResponse == nil {
-			WriteError(w, agentError(out.err))
-			return
-		}
-		out.host, out.response = true, h.ask(r.Context(), &v.run, func() *Response { return h.opts.FailureResponse(&v.run, agentError(out.err)) })
-	}
-	body, problems := h.encode(&v.run, out)
-	for _, p := range problems {
-		h.log(r, v, slog.LevelWarn, report.Contract, slog.String(report.Code, p.Code), slog.String(report.Pointer, p.Pointer), slog.String(report.Problem, p.Text))
-	}
-	if h.opts.Logger.Enabled(r.Context(), slog.LevelInfo) {
-		h.log(r, v, slog.LevelInfo, "run answered", slog.Duration("took", took))
+	body, err := h.answer(r.Context(), v, out, time.Since(arrived))
+	if err != nil {
+		WriteError(w, err)
+		return
 	}
 	writeJSON(w, http.StatusOK, body)
 }
 
-// await runs the agent and returns its outcome in time, whatever the agent does. The time counts from the arrival of the
-// request, as the platform's does. The agent has its own goroutine because nothing can stop an agent that ignores its context.
-// The agent holds its place in the gate until it has returned.
-func (h *Handler) await(v *visit, arrived time.Time) outcome {
-	ctx, stop := context.WithDeadlineCause(v.ctx, arrived.Add(h.opts.RunTimeout-h.opts.Reserve), errRunTimeout)
-	defer stop()
-	v.hold()
-	go h.call(ctx, v)
-	<-ctx.Done() // also when the agent has returned
-	return h.conclude(ctx, v, v.wait(h.opts.Reserve/2))
-}
-
-// wait waits for the agent to return, whose context has ended. It reports whether the agent has returned within grace.
-func (v *visit) wait(grace time.Duration) bool {
-	v.mu.Lock()
-	if v.returned {
-		v.mu.Unlock()
-		return true
+// answer makes the body of the answer. Its error is an [*Error] that stands for the answer of a run that failed.
+func (h *Handler) answer(ctx context.Context, v *visit, out outcome, took time.Duration) ([]byte, error) {
+	if out.err != nil {
+		h.log(ctx, v, slog.LevelError, report.RunFailed, slog.Duration("took", took), slog.String(report.Error, out.err.Error()))
+		failure := agentError(out.err)
+		if h.opts.FailureResponse == nil {
+			return nil, failure
+		}
+		out.host, out.response = true, h.ask(ctx, &v.run, func() *Response { return h.opts.FailureResponse(&v.run, failure) })
 	}
-	v.done = make(chan struct{})
-	v.mu.Unlock()
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
-	select {
-	case <-v.done:
-		return true
-	case <-timer.C:
-		return false
+	body, problems := h.encode(&v.run, out)
+	for _, p := range problems {
+		h.log(ctx, v, slog.LevelWarn, report.Contract, slog.String(report.Code, p.Code), slog.String(report.Pointer, p.Pointer), slog.String(report.Problem, p.Text))
 	}
-}
-
-// finished records that the agent has returned, and ends its context.
-func (v *visit) finished() {
-	v.mu.Lock()
-	v.returned = true
-	if v.done != nil {
-		close(v.done)
+	if h.opts.Logger.Enabled(ctx, slog.LevelInfo) {
+		h.log(ctx, v, slog.LevelInfo, "run answered", slog.Duration("took", took))
 	}
-	v.mu.Unlock()
-	v.cancel(errReturned)
+	return body, nil
 }
 
 // log writes a record that names the run.
-func (h *Handler) log(r *http.Request, v *visit, level slog.Level, message string, attrs ...slog.Attr) {
+func (h *Handler) log(ctx context.Context, v *visit, level slog.Level, message string, attrs ...slog.Attr) {
 	attrs = append(attrs, slog.String("run_id", v.run.RunID), slog.String("task_id", v.run.TaskID), slog.String("run_token_jti", v.run.TokenJTI))
-	h.opts.Logger.LogAttrs(r.Context(), level, message, attrs...)
+	h.opts.Logger.LogAttrs(ctx, level, message, attrs...)
 }
 
-// call runs the agent and reports what became of it, its panics and runtime.Goexit included.
-func (h *Handler) call(ctx context.Context, v *visit) {
-	returned := false
-	defer func() {
-		if !returned {
-			p := recover() // nil after runtime.Goexit
-			if p == http.ErrAbortHandler {
-				v.out.panicked = p
-			} else {
-				v.out.err = &Error{Code: CodePanicked, Message: "the agent panicked; see its log"}
-				h.opts.Logger.ErrorContext(ctx, report.AgentPanicked, "run_id", v.run.RunID, report.Panic, fmt.Sprint(p), report.Stack, string(debug.Stack()))
-			}
-		}
-		v.release() // before the answer, so that the next run finds the place free
-		v.finished()
-	}()
-	v.out.response, v.out.err = h.agent(ctx, &v.run)
-	returned = true
+// await runs the agent and returns its outcome in time, whatever the agent does. The time counts from the arrival of the
+// request, as the platform's does.
+func (h *Handler) await(v *visit, arrived time.Time) outcome {
+	v.handler = h
+	v.hold()
+	return h.conclude(v, v.call.Run(v.ctx, &h.runner, arrived.Add(h.opts.RunTimeout-h.opts.Reserve), v.run.RunID, v))
 }
 
-var (
-	errRunTimeout = errors.New("the time for the run is over")
-	errReturned   = errors.New("the agent has returned")
-)
+// Do runs the agent. The agent holds its place in the gate until it has returned. The place is free before the answer is
+// sent, so that the next run finds it.
+func (v *visit) Do(ctx context.Context) (out outcome) {
+	defer v.release()
+	out.response, out.err = v.handler.agent(ctx, &v.run)
+	if out.err != nil { // here, because the methods of the error may panic
+		_ = out.err.Error()
+		out.ended = endOfContext(out.err)
+	}
+	return out
+}
+
+var errRunTimeout = errors.New("the time for the run is over")
 
 // conclude decides the outcome of a run. An answer of the agent counts, and so does an error of its own. An error that says
 // no more than that the context has ended is replaced by the reason: the time is over, or the run is.
-func (h *Handler) conclude(ctx context.Context, v *visit, answered bool) outcome {
-	cause := context.Cause(ctx)
-	if answered && (v.out.err == nil || cause == errReturned || !endOfContext(v.out.err)) {
-		return v.out
-	}
-	switch {
-	case cause == errRunTimeout:
-		h.opts.Logger.WarnContext(ctx, "run timed out", "run_id", v.run.RunID, "timeout", h.opts.RunTimeout)
-		return outcome{host: true, response: h.ask(ctx, &v.run, func() *Response { return h.opts.TimeoutResponse(&v.run) })}
+func (h *Handler) conclude(v *visit, end runner.Outcome[outcome]) outcome {
+	out := end.Value
+	switch cause := context.Cause(v.ctx); {
+	case end.Panic != nil:
+		return outcome{err: &Error{Code: CodePanicked, Message: "the agent panicked; see its log"}, aborts: end.Panic.Aborts()}
+	case !end.Left && (end.Stop == runner.InTime || !out.ended):
+		return out
+	case end.Stop == runner.TimedOut:
+		h.opts.Logger.WarnContext(v.ctx, "run timed out", "run_id", v.run.RunID, "timeout", h.opts.RunTimeout)
+		return outcome{host: true, response: h.ask(v.ctx, &v.run, func() *Response { return h.opts.TimeoutResponse(&v.run) })}
 	case proxy.IsRunOver(cause):
 		return outcome{err: cause}
-	case answered:
-		return v.out
+	case !end.Left:
+		return out
 	}
 	return outcome{err: &Error{Code: CodeClientGone, Message: "the platform hung up before the agent had an answer"}}
 }
 
-// ask has the host's own function make an answer; if it panics there is an empty one.
-func (h *Handler) ask(ctx context.Context, run *Run, makeResponse func() *Response) (response *Response) {
-	defer func() {
-		if p := recover(); p != nil {
-			h.opts.Logger.ErrorContext(ctx, "a function of the options panicked", "run_id", run.RunID, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-		}
-	}()
-	return makeResponse()
+// ask calls a function of the options that makes a response. If the function panics, or does not return within a quarter of
+// the reserve, the response is empty.
+func (h *Handler) ask(ctx context.Context, run *Run, makeResponse func() *Response) *Response {
+	return runner.Run(ctx, &h.asker, time.Now(), run.RunID, func(context.Context) *Response { return makeResponse() }).Value
 }
 
 func endOfContext(err error) bool {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/report"
+	"github.com/toolwire/toolwire/internal/runner"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -182,6 +183,8 @@ func (h *Handler) configure(opts *Options) error {
 		bad("Options.Proxy: %w", errors.Unwrap(err))
 	}
 	o.Logger = report.Logger(o.Logger)
+	h.runner = runner.Runner{What: "agent", Key: "run_id", Logger: o.Logger, Cause: errRunTimeout, Grace: o.Reserve / 2}
+	h.asker = runner.Runner{What: "a function of the options", Key: "run_id", Logger: o.Logger, Cause: errRunTimeout, Grace: o.Reserve / 4}
 	h.gate.limit, h.gate.byteLimit = o.MaxRuns, o.MaxBytesInFlight
 	if len(problems) > 0 {
 		return &Error{Code: CodeOptions, Err: sortedJoin(problems)}

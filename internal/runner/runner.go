@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/report"
@@ -55,44 +56,78 @@ type Panic struct {
 // Aborts reports whether the function panicked with [http.ErrAbortHandler], which a handler passes on to its server.
 func (p *Panic) Aborts() bool { return p != nil && p.Value == http.ErrAbortHandler }
 
-// Run calls f and waits for it as the package comment says. The name identifies the call in log records. A function may
+// A Job is the function of a [Call].
+type Job[T any] interface {
+	Do(ctx context.Context) T
+}
+
+// A Func is a [Job].
+type Func[T any] func(ctx context.Context) T
+
+// Do calls f.
+func (f Func[T]) Do(ctx context.Context) T { return f(ctx) }
+
+// Run calls f as [Call.Run] does.
+func Run[T any](ctx context.Context, r *Runner, deadline time.Time, name string, f Func[T]) Outcome[T] {
+	return new(Call[T]).Run(ctx, r, deadline, name, f)
+}
+
+// A Call is one call of a function. It is used once. Whoever has many calls at the same time puts it into a struct that is
+// a [Job], and so saves allocations.
+type Call[T any] struct {
+	mu       sync.Mutex
+	returned bool          // out is set
+	done     chan struct{} // closed then; nil until the caller waits after the end of the context
+	out      Outcome[T]
+}
+
+// Run calls the job and waits for it as the package comment says. The name identifies the call in log records. A job may
 // return a value after its context has ended; Stop tells so, and the caller decides whether the value says more than that
 // the context has ended.
 //
 // Thousands of runs wait here at the same time, so Run keeps little on the stack.
-func Run[T any](ctx context.Context, r *Runner, deadline time.Time, name string, f func(context.Context) T) Outcome[T] {
-	inner, cancel := context.WithDeadlineCause(ctx, deadline, r.Cause)
-	defer cancel()
-	done := make(chan Outcome[T], 1)
-	go call(ctx, inner, r, name, f, done)
-	select {
-	case out := <-done:
-		return out
-	case <-inner.Done():
-		return late(r, r.stop(ctx, inner), done)
-	}
+func (c *Call[T]) Run(ctx context.Context, r *Runner, deadline time.Time, name string, job Job[T]) Outcome[T] {
+	inner, end := context.WithDeadlineCause(ctx, deadline, r.Cause)
+	defer end()
+	go c.call(ctx, inner, end, r, name, job)
+	<-inner.Done() // also when the job has returned
+	return c.wait(ctx, inner, r)
 }
 
-// late waits for a function whose context has ended.
-func late[T any](r *Runner, stop Stop, done <-chan Outcome[T]) Outcome[T] {
+// wait waits for a job whose context has ended.
+func (c *Call[T]) wait(outer, inner context.Context, r *Runner) Outcome[T] {
+	c.mu.Lock()
+	if c.returned {
+		c.mu.Unlock()
+		return c.out
+	}
+	stop := r.stop(outer, inner)
+	c.done = make(chan struct{})
+	c.mu.Unlock()
 	timer := time.NewTimer(r.Grace)
 	defer timer.Stop()
 	select {
-	case out := <-done:
-		out.Stop = stop
-		return out
+	case <-c.done:
+		c.out.Stop = stop
+		return c.out
 	case <-timer.C:
 		return Outcome[T]{Stop: stop, Left: true}
 	}
 }
 
-// call runs f and sends its outcome in any case: the send is in the outermost deferred function, because the value of a
+// call runs the job and sets the outcome in any case: that is in the outermost deferred function, because the value of a
 // panic and the logger are the user's code too.
-func call[T any](outer, inner context.Context, r *Runner, name string, f func(context.Context) T, done chan<- Outcome[T]) {
+func (c *Call[T]) call(outer, inner context.Context, end context.CancelFunc, r *Runner, name string, job Job[T]) {
 	var out Outcome[T]
 	defer func() {
 		_ = recover() // of the logger
-		done <- out
+		c.mu.Lock()
+		c.out, c.returned = out, true
+		if c.done != nil {
+			close(c.done)
+		}
+		c.mu.Unlock()
+		end()
 	}()
 	returned := false
 	defer func() {
@@ -101,9 +136,8 @@ func call[T any](outer, inner context.Context, r *Runner, name string, f func(co
 			r.logPanic(inner, name, out.Panic)
 		}
 	}()
-	out.Value = f(inner)
-	// The waiting goroutine may find the outcome and the end of the context at once. So the stop is determined here.
-	out.Stop = r.stop(outer, inner)
+	out.Value = job.Do(inner)
+	out.Stop = r.stop(outer, inner) // before the context ends because the job has returned
 	returned = true
 }
 
