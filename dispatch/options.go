@@ -68,7 +68,9 @@ type Options struct {
 	Reserve    time.Duration
 
 	// TimeoutResponse makes the answer of a run that ran out of time. If nil, a final response says so. If the answer has no
-	// Messages, the transcript of the run is sent. The agent may still be running.
+	// Messages, the transcript of the run is sent. The agent may still be running. TimeoutResponse and FailureResponse are
+	// called on a goroutine of their own and have a quarter of Reserve to return; after that, or after a panic, the answer
+	// is sent without their response.
 	TimeoutResponse func(*Run) *Response
 
 	// FailureResponse makes an answer, sent with 200, of a run that failed, so that the platform grades it instead of
