@@ -45,8 +45,8 @@ func environment(name string) string {
 // Of the options it uses Proxy, ProxyHosts and the JSON limits. All mistakes are reported together in one [*Error] with
 // [CodeEnvelope].
 func FromEnv(opts *Options) (*Run, error) {
-	h := &Handler{agent: func(context.Context, *Run) (*Response, error) { return nil, nil }}
-	if err := h.configure(withoutAuth(opts)); err != nil {
+	h := &Handler{}
+	if err := h.configure(opts); err != nil {
 		return nil, err
 	}
 	v := &visit{}
@@ -54,16 +54,6 @@ func FromEnv(opts *Options) (*Run, error) {
 		return nil, err
 	}
 	return &v.run, nil
-}
-
-// withoutAuth disables authentication: code mode receives no requests.
-func withoutAuth(opts *Options) *Options {
-	o := Options{}
-	if opts != nil {
-		o = *opts
-	}
-	o.Tokens, o.TokenFunc, o.Verify, o.InsecureNoAuth = nil, nil, nil, true
-	return &o
 }
 
 func (h *Handler) fillRunFromEnv(ctx context.Context, v *visit) error {
@@ -181,7 +171,7 @@ func codeMode(ctx context.Context, agent Agent, opts *Options, stdout, stderr io
 		_, _ = stderr.Write(append(body, '\n'))
 	}
 	h := &Handler{agent: agent}
-	if err := h.configure(withoutAuth(opts)); err != nil {
+	if err := h.configure(opts, checkAgent(agent)...); err != nil {
 		report(&Error{Code: CodeOptions, Message: strings.ReplaceAll(errors.Unwrap(err).Error(), "\n", "; ")})
 		return 2
 	}

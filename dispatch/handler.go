@@ -38,11 +38,22 @@ type Handler struct {
 // New returns a handler that runs agent. It needs either tokens, a verifier or an explicit InsecureNoAuth in opts. All
 // mistakes are reported together in one [*Error] with [CodeOptions].
 func New(agent Agent, opts *Options) (*Handler, error) {
-	h := &Handler{agent: agent}
-	if err := h.configure(opts); err != nil {
+	if opts == nil {
+		opts = &Options{}
+	}
+	auth, problems := newAuthenticator(opts)
+	h := &Handler{agent: agent, auth: auth}
+	if err := h.configure(opts, append(problems, checkAgent(agent)...)...); err != nil {
 		return nil, err
 	}
 	return h, nil
+}
+
+func checkAgent(agent Agent) []error {
+	if agent == nil {
+		return []error{errors.New("the agent must not be nil")}
+	}
+	return nil
 }
 
 // ServeHTTP implements http.Handler.

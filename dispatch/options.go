@@ -104,21 +104,15 @@ const (
 	defaultReserve     = 2 * time.Second
 )
 
-// configure checks the options once and fills the defaults in.
-func (h *Handler) configure(opts *Options) error {
+// configure checks once the options that requests and code mode share, and fills the defaults in. It reports problems, which
+// the caller found, together with its own.
+func (h *Handler) configure(opts *Options, problems ...error) error {
 	if opts != nil {
 		h.opts = *opts
 	}
 	o := &h.opts
-	var problems []error
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	if h.agent == nil {
-		bad("the agent must not be nil")
-	}
-	auth, authProblems := newAuthenticator(o)
-	problems = append(problems, authProblems...)
-	h.auth = auth
-	o.Tokens = nil // auth has their digests
+	o.Tokens = nil // the authenticator has their digests
 
 	for name, value := range map[string]int64{
 		"MaxBodyBytes": o.MaxBodyBytes, "MaxBytesInFlight": o.MaxBytesInFlight, "BodyTimeout": int64(o.BodyTimeout),
