@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/publicaddr"
+	"github.com/toolwire/toolwire/internal/runner"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -21,6 +21,8 @@ import (
 type details struct {
 	options *Options
 	caller  httpcall.Client
+	runner  runner.Runner // for fetches
+	hooks   runner.Runner // for Options.OnDetailError
 
 	mu    sync.Mutex
 	known map[string]*detail // by URL; the set never changes
@@ -48,6 +50,8 @@ func newDetails(s *shared, transport http.RoundTripper) *details {
 	d := &details{options: &s.options, known: make(map[string]*detail), caller: httpcall.Client{
 		Transport: transport, Redirect: followWithin, Peer: "the server", Timeout: s.options.DetailTimeout, MaxBytes: s.options.MaxDetailBytes,
 	}}
+	d.runner = runner.Runner{What: "the fetch of a detail", Key: "tool", Logger: s.options.Logger, Cause: errTimeout, Grace: runner.Grace}
+	d.hooks = runner.Runner{What: "OnDetailError", Key: "tool", Logger: s.options.Logger, Grace: runner.Grace}
 	for _, t := range s.tools {
 		if t.DetailURL != "" && d.known[t.DetailURL] == nil {
 			d.known[t.DetailURL] = &detail{tool: t.Name}
@@ -112,25 +116,27 @@ func (d *details) end(ctx context.Context, l lookup) (string, error) {
 // run fetches, remembers, and reports when nobody waits for it any more. What nobody waited for is not remembered.
 func (d *details) run(ctx context.Context, f *fetch, url, tool string) {
 	defer f.cancel()
-	// This is what becomes of it when Options.Transport, the host's code, does not return.
-	text, err := "", errorf(CodeTransport, "", "the detail_url cannot be reached: Options.Transport panicked or ended its goroutine")
-	defer func() {
-		p, stack := recover(), "" // nil also after runtime.Goexit
-		if p != nil {
-			stack = string(debug.Stack())
-		}
-		abandoned := errors.Is(context.Cause(ctx), context.Canceled) // asked now, for whoever waits cancels when it is done
-		d.remember(f, url, text, err)
-		if p != nil {
-			d.log(slog.LevelError, "the fetch of a detail panicked", "tool", tool, "panic", fmt.Sprint(p), "stack", stack)
-		}
-		if err != nil && !abandoned {
-			err.Tool = tool
-			d.log(slog.LevelWarn, "the detail of a tool is missing", "tool", tool, "error", err)
-			d.tell(err)
-		}
-	}()
-	text, err = d.get(ctx, url)
+	type answer struct {
+		text string
+		err  *Error
+	}
+	end := runner.Run(ctx, &d.runner, time.Now().Add(d.options.DetailTimeout), tool, func(ctx context.Context) answer {
+		text, err := d.get(ctx, url)
+		return answer{text, err}
+	})
+	text, err := end.Value.text, end.Value.err
+	switch {
+	case end.Panic != nil: // of Options.Transport, the host's code
+		err = errorf(CodeTransport, "", "the detail_url cannot be reached: Options.Transport panicked or ended its goroutine")
+	case end.Left:
+		err = d.timeout(0, errTimeout)
+	}
+	d.remember(f, url, text, err)
+	if err != nil && end.Stop != runner.Canceled {
+		err.Tool = tool
+		d.log(slog.LevelWarn, "the detail of a tool is missing", "tool", tool, "error", err)
+		d.hooks.Hook(ctx, tool, func() { d.options.OnDetailError(err) })
+	}
 }
 
 func (d *details) remember(f *fetch, url, text string, err *Error) {
@@ -145,16 +151,6 @@ func (d *details) remember(f *fetch, url, text string, err *Error) {
 	}
 	f.text = text
 	close(f.done)
-}
-
-// tell calls the hook, whose panic on this goroutine would end the process.
-func (d *details) tell(err *Error) {
-	defer func() {
-		if p := recover(); p != nil {
-			d.log(slog.LevelError, "OnDetailError panicked", "tool", err.Tool, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-		}
-	}()
-	d.options.OnDetailError(err)
 }
 
 // log survives a Logger that panics; there is nobody left to tell.
@@ -201,8 +197,11 @@ func (d *details) failed(status int, failure *httpcall.Failure) *Error {
 	case failure.Kind == httpcall.Broken:
 		return &Error{Code: CodeTransport, Status: status, Message: "the detail_url cannot be reached", Err: failure.Err}
 	}
-	return &Error{Code: CodeTimeout, Status: status, Err: failure.Err,
-		Message: "the detail_url did not answer within " + d.options.DetailTimeout.String()}
+	return d.timeout(status, failure.Err)
+}
+
+func (d *details) timeout(status int, cause error) *Error {
+	return &Error{Code: CodeTimeout, Status: status, Err: cause, Message: "the detail_url did not answer within " + d.options.DetailTimeout.String()}
 }
 
 func readDetail(body []byte) (text string, err error) {

@@ -166,3 +166,23 @@ func TestArgumentsAreTheTools(t *testing.T) {
 		}
 	})
 }
+
+// A transport that ignores its context holds a list of tools up for a bounded time.
+func TestRunawayDetails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var failures []error
+		opts := options(nil)
+		opts.Transport, opts.InsecurePrivateDetails = roundTripper(func() { time.Sleep(time.Hour) }), true
+		opts.OnDetailError = func(err error) { failures = append(failures, err) }
+		start := time.Now()
+		defs, err := parse(t, document, opts).Definitions(t.Context())
+		if took := time.Since(start); err != nil || len(defs) != 3 || took != 3*time.Second+time.Second/2 {
+			t.Errorf("after %s: %d tools, %v", took, len(defs), err)
+		}
+		synctest.Wait()
+		if len(failures) != 1 || toolbox.CodeOf(failures[0]) != toolbox.CodeTimeout {
+			t.Errorf("OnDetailError received %v", failures)
+		}
+		time.Sleep(2 * time.Hour) // until the transport that was left behind returns
+	})
+}
