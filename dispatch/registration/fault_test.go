@@ -1,0 +1,59 @@
+package registration_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/dispatch/registration"
+	"github.com/toolwire/toolwire/internal/httpcall/faulttest"
+)
+
+// Faults of the platform end a call with the right code and with the right claim about the registration.
+func TestFaults(t *testing.T) {
+	codes := map[faulttest.Outcome]registration.Code{
+		faulttest.BadBody: registration.CodeBadResponse, faulttest.TooLarge: registration.CodeBadResponse,
+		faulttest.Broken: registration.CodeTransport, faulttest.Canceled: registration.CodeCanceled,
+	}
+	statuses := map[int]registration.Code{
+		101: registration.CodeStatus, 204: registration.CodeBadResponse, 302: registration.CodeStatus,
+		429: registration.CodeRateLimited, 500: registration.CodeServer,
+	}
+	for _, row := range faulttest.Sentinels() {
+		t.Run(row.Name, func(t *testing.T) {
+			row.Run(t, `{"id":"ag_1"}`, func(ctx context.Context, p faulttest.Peer) {
+				c := newClient(t, p.URL, &registration.Options{Transport: p.Transport})
+				agent, err := c.Create(ctx, full())
+				if p.Want.Outcome == faulttest.Success {
+					if err != nil || agent.ID != "ag_1" {
+						t.Errorf("%+v, %v", agent, err)
+					}
+					return
+				}
+				want, known := codes[p.Want.Outcome]
+				if !known {
+					want = statuses[p.Want.Status]
+				}
+				e, ok := errors.AsType[*registration.Error](err)
+				if !ok || e.Code != want || agent != nil {
+					t.Fatalf("%v, %v, want code %q", agent, err, want)
+				}
+				if e.Status != p.Want.Status && (e.Status != 0 || p.Want.Outcome == faulttest.Status) || e.RetryAfter != p.Want.RetryAfter {
+					t.Errorf("status %d, Retry-After %s: want %+v", e.Status, e.RetryAfter, p.Want)
+				}
+				if p.Want.Outcome == faulttest.Canceled && (!errors.Is(err, faulttest.ErrStalled) || !errors.Is(err, context.Canceled)) {
+					t.Errorf("%v lost the cause of its context", err)
+				}
+				// A redirect and a refusal with a status from 400 to 499 say that the platform has registered nothing.
+				unsure := p.Want.Delivery == faulttest.MayHaveRun && (p.Want.Status < 300 || p.Want.Status > 499)
+				if p.Want.Delivery != faulttest.Either && strings.Contains(err.Error(), "may have been registered") != unsure {
+					t.Errorf("%v\nthe agent may have been registered: want %t", err, unsure)
+				}
+				if leaks(err.Error()) || strings.Contains(err.Error(), p.URL) {
+					t.Errorf("%v contains a secret or the address", err)
+				}
+			})
+		})
+	}
+}

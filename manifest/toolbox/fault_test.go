@@ -1,0 +1,105 @@
+package toolbox_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolwire/toolwire/internal/httpcall/faulttest"
+	"github.com/toolwire/toolwire/manifest/toolbox"
+)
+
+var faultCodes = map[faulttest.Outcome]toolbox.Code{
+	faulttest.Status: toolbox.CodeStatus, faulttest.BadBody: toolbox.CodeAnswer, faulttest.TooLarge: toolbox.CodeAnswerSize,
+	faulttest.Broken: toolbox.CodeTransport, faulttest.Canceled: toolbox.CodeCanceled,
+}
+
+// Faults of a webhook end a call with the right code and with the right claim about the tool.
+func TestFaultsOfWebhooks(t *testing.T) {
+	for _, row := range faulttest.Sentinels() {
+		t.Run(row.Name, func(t *testing.T) {
+			row.Run(t, `{"answer":1}`, func(ctx context.Context, p faulttest.Peer) {
+				opts := options(nil)
+				opts.Transport, opts.MaxAnswerBytes = p.Transport, 1<<20+64<<10
+				box := parse(t, `[{"name":"check","url":"`+p.URL+`"}]`, opts)
+				result, err := box.Call(ctx, "check", nil)
+				if p.Want.Outcome == faulttest.Success {
+					if err != nil || string(result) != `{"answer":1}` {
+						t.Errorf("%s, %v", result, err)
+					}
+					return
+				}
+				e, ok := errors.AsType[*toolbox.Error](err)
+				want := faultCodes[p.Want.Outcome]
+				if p.Want.Status == 204 {
+					want = toolbox.CodeAnswer
+				}
+				if !ok || e.Code != want || result != nil {
+					t.Fatalf("%s, %v, want code %q", result, err, want)
+				}
+				if e.Status != p.Want.Status && (e.Status != 0 || p.Want.Outcome == faulttest.Status) {
+					t.Errorf("status %d, want %d", e.Status, p.Want.Status)
+				}
+				if p.Want.Outcome == faulttest.Canceled && (!errors.Is(err, faulttest.ErrStalled) || !errors.Is(err, context.Canceled)) {
+					t.Errorf("%v lost the cause of its context", err)
+				}
+				claim := map[toolbox.Code]string{toolbox.CodeTransport: "may or may not have run", toolbox.CodeAnswerSize: "the tool ran"}[want]
+				if p.Want.Delivery == faulttest.NotSent {
+					claim = "did not run"
+				}
+				if !strings.Contains(err.Error(), claim) || strings.Contains(fmt.Sprint(err, shown(nil, err)), toolSecret) {
+					t.Errorf("%v, want the claim %q", err, claim)
+				}
+			})
+		})
+	}
+}
+
+// Faults of a server of details leave the description without the detail, and OnDetailError receives the right code.
+func TestFaultsOfDetails(t *testing.T) {
+	for _, row := range faulttest.Sentinels() {
+		switch {
+		case row.Want.Status == 302:
+			row.Requests = 4 // a GET follows three redirects to the same host
+		case strings.HasPrefix(row.Name, "kept alive"):
+			row.Requests = 3 // net/http repeats a GET that a reused connection has lost
+		}
+		t.Run(row.Name, func(t *testing.T) {
+			row.Run(t, `{"detail":"Mind the gap."}`, func(ctx context.Context, p faulttest.Peer) {
+				failures := make(chan error, 1)
+				opts := options(nil)
+				opts.Transport, opts.InsecurePrivateDetails, opts.MaxDetailBytes = p.Transport, true, 1<<20+64<<10
+				opts.DetailTimeout = time.Hour
+				opts.OnDetailError = func(err error) { failures <- err }
+				box := parse(t, `[{"name":"check","description":"Check.","url":"`+p.URL+`","detail_url":"`+p.URL+`/detail"}]`, opts)
+				defs, err := box.Definitions(ctx)
+				switch {
+				case p.Want.Outcome == faulttest.Canceled:
+					if !errors.Is(err, context.Canceled) {
+						t.Errorf("%+v, %v", defs, err)
+					}
+					return
+				case err != nil:
+					t.Fatal(err)
+				case p.Want.Outcome == faulttest.Success:
+					if !strings.Contains(defs[0].Description, "Mind the gap.") {
+						t.Errorf("got %q", defs[0].Description)
+					}
+					return
+				case defs[0].Description != "Check.":
+					t.Errorf("got %q", defs[0].Description)
+				case p.Want.Status == 204: // no detail, which is not a failure
+					return
+				}
+				failure := <-failures
+				e, ok := errors.AsType[*toolbox.Error](failure)
+				if want := faultCodes[p.Want.Outcome]; !ok || e.Code != want || e.Tool != "check" {
+					t.Errorf("%v, want code %q", failure, want)
+				}
+			})
+		})
+	}
+}
