@@ -150,15 +150,14 @@ type checkup struct {
 	found  map[CheckName]*Finding
 	hide   *redact.Set // takes secrets out of what the endpoint says
 
-	hasAuth bool        // an auth value is sent
-	first   *answer     // to the first ping, with the right bearer
-	open    bool        // whether dispatches are accepted without a bearer
-	trouble bool        // an answer to the check under way may mean that the endpoint answers nobody any more
-	ended   CheckName   // the check after which that was so; "" if it never was
-	pings   bool        // whether pings are
-	refusal int         // the status of a ping without a bearer
-	sample  *Result     // of the sample dispatch
-	media   *mediaTypes // of the answers
+	hasAuth bool      // an auth value is sent
+	first   *answer   // to the first ping, with the right bearer
+	open    bool      // whether dispatches are accepted without a bearer
+	trouble bool      // an answer to the check under way may mean that the endpoint answers nobody any more
+	ended   CheckName // the check after which that was so; "" if it never was
+	pings   bool      // whether pings are
+	refusal int       // the status of a ping without a bearer
+	sample  *Result   // of the sample dispatch
 
 	sampleMedia string                        // of the answer to the sample
 	run         atomic.Pointer[proxytest.Run] // of the sample, while it is under way

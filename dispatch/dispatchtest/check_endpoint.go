@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/registration"
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/publicaddr"
-	"github.com/toolwire/toolwire/internal/wireerror"
 )
 
 const (
@@ -42,7 +42,7 @@ func (c *checkup) reachable(ctx context.Context) Finding {
 		return good("takes connections; for what is wrong see tls")
 	}
 	return failed("Is the agent running, and are host and port right? Its log may tell more.",
-		"no answer: %s", wireerror.Text("the endpoint", a.conn.made, a.err))
+		"no answer: %s", httpcall.Text("the endpoint", a.conn.made, a.err))
 }
 
 func from(remote net.Addr) string {
@@ -205,6 +205,8 @@ func (c *checkup) ping(context.Context) Finding {
 		return failed("Give the auth value of the registration.", "asks for a bearer, and none was given: %s", c.tell(a))
 	case a.refuses():
 		return failed(c.bearerAdvice(), "refuses the right bearer: %s", c.tell(a))
+	case a.status < 200:
+		return failed(order, "answers %d, which is not a final response", a.status)
 	case a.status < 400:
 		return failed("Give the URL that it redirects to, as far as it is the agent's: redirects are not followed.",
 			"redirects: %d%s", a.status, c.destination(a))

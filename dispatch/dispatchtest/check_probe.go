@@ -15,9 +15,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/httpbody"
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/terminal"
-	"github.com/toolwire/toolwire/internal/wireerror"
 )
 
 const (
@@ -35,7 +34,7 @@ type probe struct {
 	header http.Header
 }
 
-// answer is what became of a probe.
+// answer is the result of a probe.
 type answer struct {
 	status  int // 0 if there was no answer
 	header  http.Header
@@ -43,12 +42,12 @@ type answer struct {
 	tls     *tls.ConnectionState
 	began   time.Time
 	took    time.Duration
-	err     error // why there is no answer, or no whole one
-	timeout bool  // err is that the time was over
+	err     error // why there is no answer, or no complete one
+	timeout bool  // err is that the time limit has passed
 	conn    connection
 }
 
-// connection is what could be seen of one. It is filled by callbacks that may come late.
+// connection is what was observed of a connection. Callbacks fill it, which may come late.
 type connection struct {
 	made      bool
 	remote    net.Addr
@@ -60,8 +59,6 @@ type connection struct {
 func (c *checkup) send(ctx context.Context, p probe) *answer {
 	a := &answer{began: time.Now()}
 	defer func() { a.took = time.Since(a.began) }()
-	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
-	defer cancel()
 	var mu sync.Mutex
 	var seen connection
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
@@ -92,13 +89,12 @@ func (c *checkup) send(ctx context.Context, p probe) *answer {
 		mu.Lock()
 		defer mu.Unlock()
 		a.conn = seen
-		a.timeout = errors.Is(a.err, context.DeadlineExceeded)
 		c.trouble = c.trouble || troubled(a.status)
 	}()
 	if p.method == "" {
 		p.method = http.MethodPost
 	}
-	req, err := http.NewRequestWithContext(ctx, p.method, c.stage.url, strings.NewReader(p.body))
+	req, err := http.NewRequest(p.method, c.stage.url, strings.NewReader(p.body))
 	if err != nil {
 		a.err = err
 		return a
@@ -116,15 +112,13 @@ func (c *checkup) send(ctx context.Context, p probe) *answer {
 	if p.auth != "" {
 		req.Header.Set(c.stage.target.AuthHeader, p.auth)
 	}
-	resp, err := c.stage.client.Do(req)
-	if err != nil {
-		a.err = err
-		return a
-	}
-	a.status, a.header, a.tls = resp.StatusCode, resp.Header, resp.TLS
-	a.body, err = httpbody.Response(resp, maxProbeBody)
-	if !errors.Is(err, httpbody.ErrTooLarge) {
-		a.err = err
+	caller := c.stage.caller
+	caller.Timeout, caller.MaxBytes = c.opts.Timeout, maxProbeBody
+	got, failure := caller.Do(ctx, req, nil)
+	a.status, a.header, a.body, a.tls = got.Status, got.Header, got.Body, got.TLS
+	if failure != nil && failure.Kind != httpcall.TooLarge {
+		a.err = failure.Err
+		a.timeout = failure.Kind == httpcall.TimedOut || errors.Is(failure, context.DeadlineExceeded)
 	}
 	return a
 }
@@ -167,7 +161,7 @@ func (c *checkup) tell(a *answer) string {
 	case a.status == 0 && a.timeout:
 		return "nothing in time"
 	case a.status == 0:
-		return "nothing: " + wireerror.Text("the endpoint", a.conn.made, a.err)
+		return "nothing: " + httpcall.Text("the endpoint", a.conn.made, a.err)
 	case a.html():
 		return strings.TrimRight(fmt.Sprintf("%d with an HTML page %s", a.status, c.quote(title(a.body))), " ")
 	case len(a.body) == 0:
@@ -191,31 +185,17 @@ func title(page []byte) string {
 	return "(" + string(page[from+len("<title>"):to]) + ")"
 }
 
-// connect replaces the stage's way to the endpoint by one on which a connection is used once, so that no check suffers
-// from how the one before ended, and by which answers are seen.
+// connect replaces the stage's way to the endpoint by one that uses each connection once, so that no check suffers from how the
+// one before ended.
 func (c *checkup) connect() {
-	next := c.stage.client.Transport
 	switch {
 	case c.stage.target.Agent != nil:
 	case c.url != nil && c.opts.Transport != nil:
-		next = c.opts.Transport
+		c.stage.caller.Transport = c.opts.Transport
 	default:
-		next = &http.Transport{DisableKeepAlives: true, ExpectContinueTimeout: time.Second} // no HTTP proxy from the environment
+		transport := httpcall.NewTransport()
+		transport.DisableKeepAlives = true
+		transport.DialContext = new(net.Dialer).DialContext // CheckOptions.Timeout is the only limit
+		c.stage.caller.Transport = transport
 	}
-	c.media = &mediaTypes{next: next}
-	c.stage.client.Transport = c.media
-}
-
-// mediaTypes keeps the media type of the last answer. One request is made at a time.
-type mediaTypes struct {
-	next http.RoundTripper
-	last string
-}
-
-func (m *mediaTypes) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := m.next.RoundTrip(r)
-	if err == nil {
-		m.last = resp.Header.Get("Content-Type")
-	}
-	return resp, err
 }

@@ -97,7 +97,7 @@ func (c *checkup) dispatch(ctx context.Context) Finding {
 	result := c.stage.play(ctx)
 	c.run.Store(nil) // what comes later is for the next check
 	c.trouble = troubled(result.Ping.Status) || len(result.Turns) > 0 && troubled(result.Dispatch.Status)
-	c.sample, c.sampleMedia = result, c.media.last
+	c.sample, c.sampleMedia = result, c.stage.media
 	took := time.Duration(result.Dispatch.TookMS * float64(time.Millisecond))
 	undeclared := c.undeclared()
 	details := c.complaints(result, took)

@@ -291,7 +291,7 @@ func TestCheckURLs(t *testing.T) {
 		{"no connection", "http://127.0.0.1/", names{"reachable"}, nil, "no connection within", func(tr *http.Transport) {
 			tr.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }
 		}},
-		{"another protocol", "http://" + noHTTP, names{"reachable"}, nil, "no HTTP", nil},
+		{"another protocol", "http://" + noHTTP, names{"reachable"}, nil, "not valid HTTP", nil},
 		{"https to http", "https://" + plain.Listener.Addr().String(), names{"tls"}, nil, "does not speak TLS", nil},
 		{"http to https", "http" + strings.TrimPrefix(serve(trusted(local, now.Add(-year), now.Add(year)), 0), "https"), names{"ping"}, nil, "HTTPS server", nil},
 		{"self-signed", serve(certificate(t, local, now.Add(-year), now.Add(year)), 0), names{"tls"}, nil, "self-signed", nil},

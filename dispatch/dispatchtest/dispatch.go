@@ -32,10 +32,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptrace"
-	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -43,6 +41,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/report"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -229,7 +228,7 @@ func (s *stage) play(ctx context.Context) *Result {
 }
 
 // take judges a turn.
-func (r *Result) take(s *stage, turn *Turn, failure error) {
+func (r *Result) take(s *stage, turn *Turn, failure *httpcall.Failure) {
 	turn.Last = s.run.Record().Last()
 	r.Dispatch, r.FinalResponse, r.Messages, r.Gradeable = turn.Exchange, "", nil, false
 	agentError, reported := s.witness.take()
@@ -246,53 +245,47 @@ var errNoConnection = errors.New("no connection was made in time")
 // maxAnswer is far larger than any response that would be graded.
 const maxAnswer = 16 << 20
 
-// exchange sends one request and fills ex.
-func (s *stage) exchange(ctx context.Context, ex *Exchange, body []byte, header http.Header) error {
+// exchange sends one request and fills ex. The status decides before the failure does.
+func (s *stage) exchange(ctx context.Context, ex *Exchange, body []byte, header http.Header) *httpcall.Failure {
 	ex.Request = body
 	start := time.Now()
 	defer func() { ex.TookMS = float64(time.Since(start).Microseconds()) / 1000 }()
-	ctx, cancel := context.WithTimeout(report.With(ctx, s.sink), s.target.RunTimeout)
-	defer cancel()
 	var connected atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(body))
+	ctx = httptrace.WithClientTrace(report.With(ctx, s.sink), &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
+	})
+	req, err := http.NewRequest(http.MethodPost, s.url, bytes.NewReader(body))
 	if err != nil {
-		return err
+		return &httpcall.Failure{Kind: httpcall.Broken, NotSent: true, Err: httpcall.Quiet("the URL is not valid", err)}
 	}
-	req.Header = header.Clone()
-	if req.Header == nil {
-		req.Header = http.Header{}
+	if header != nil {
+		req.Header = header.Clone()
 	}
 	req.Header.Set("Content-Type", "application/json")
 	if s.target.AuthValue != "" {
 		req.Header.Set(s.target.AuthHeader, s.target.AuthValue)
 	}
-	resp, err := s.client.Do(req)
-	if err != nil && !connected.Load() && ctx.Err() != nil {
-		return errNoConnection
+	answer, failure := s.caller.Do(ctx, req, nil)
+	ex.Status, ex.Body, s.media = answer.Status, string(answer.Body), answer.Header.Get("Content-Type")
+	if failure != nil && failure.Kind == httpcall.TimedOut && !connected.Load() {
+		failure.Kind, failure.Err = httpcall.Broken, errNoConnection
 	}
-	if err != nil {
-		return err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	ex.Status = resp.StatusCode
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	ex.Body = string(answer)
-	return err
+	return failure
 }
 
 // classify sets the error class of an exchange that did not end with a 2xx.
-func (r *Result) classify(target Target, ex Exchange, err error) {
-	if withURL, ok := errors.AsType[*url.Error](err); ok {
-		err = withURL.Err // the query may be secret
-	}
+func (r *Result) classify(target Target, ex Exchange, failure *httpcall.Failure) {
 	switch status := ex.Status; {
-	case err != nil && status < 300 && errors.Is(err, context.DeadlineExceeded):
+	case failure != nil && status < 300 && (failure.Kind == httpcall.TimedOut || errors.Is(failure, context.DeadlineExceeded)):
 		r.fail(AgentTimeout, "the agent did not answer within %s", target.RunTimeout)
-	case err != nil && status >= 200 && status < 300: // otherwise the status decides, whether or not the body is whole
-		r.fail(AgentBadResponse, "the response broke off: %v", err)
-	case err != nil && status == 0:
-		r.fail(AgentUnreachable, "the endpoint cannot be reached: %v", err)
+	case failure != nil && status >= 200 && status < 300: // otherwise the status decides, whether or not the body is complete
+		r.fail(AgentBadResponse, "%v", failure)
+	case failure != nil && status == 0 && failure.Kind == httpcall.Canceled:
+		r.fail(AgentUnreachable, "the call was stopped before the endpoint answered: %v", failure)
+	case failure != nil && status == 0:
+		r.fail(AgentUnreachable, "the endpoint cannot be reached: %v", failure)
+	case status < 200:
+		r.fail(AgentBadResponse, "the endpoint answered %d, which is not a final response", status)
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		r.fail(AuthFailed, "the endpoint answered %d: compare the registered auth header with the agent's token", status)
 	case status == http.StatusRequestTimeout, status == http.StatusGatewayTimeout:

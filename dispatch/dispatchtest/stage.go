@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/report"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -24,8 +25,9 @@ import (
 type stage struct {
 	target   Target
 	task     Task
-	url      string // of the agent
-	client   *http.Client
+	url      string          // of the agent
+	caller   httpcall.Client // of the agent
+	media    string          // the media type of the agent's last response
 	platform *proxytest.Platform
 	run      *proxytest.Run
 	witness  *witness
@@ -177,7 +179,7 @@ func (s *stage) inMemory() error {
 		return fmt.Errorf("dispatchtest: Target.Options: %w", err)
 	}
 	s.url, s.proxyURL = "http://agent.test/dispatch", "http://proxy.test"+s.run.Path
-	s.newClient(proxytest.NewTransport(handler))
+	s.connect(proxytest.NewTransport(handler))
 	return nil
 }
 
@@ -198,9 +200,9 @@ func (s *stage) onLoopback() error {
 		}
 	}
 	s.proxyURL = base + s.run.Path
-	transport := &http.Transport{} // reads no proxy settings from the environment
+	transport := httpcall.NewTransport()
 	s.closers = append(s.closers, transport.CloseIdleConnections)
-	s.newClient(transport)
+	s.connect(transport)
 	return nil
 }
 
@@ -216,11 +218,8 @@ func (s *stage) serve(handler http.Handler) (base string, err error) {
 	return "http://" + listener.Addr().String(), nil
 }
 
-func (s *stage) newClient(transport http.RoundTripper) {
-	s.client = &http.Client{
-		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+func (s *stage) connect(transport http.RoundTripper) {
+	s.caller = httpcall.Client{Transport: transport, Peer: "the endpoint", Timeout: s.target.RunTimeout, MaxBytes: maxAnswer}
 }
 
 // header returns the documented headers of a dispatch.
