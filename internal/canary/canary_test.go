@@ -44,13 +44,19 @@ func show(v any, wire bool) string {
 
 type holder[T any] struct{ Value T }
 
+type keeper[T any] struct{ value T }
+
 // around returns v and what may hold it.
 func (r row) around() map[string]any {
 	v := r.value
-	return map[string]any{
+	all := map[string]any{
 		"itself": v, "a list": []any{v, v}, "a map": map[string]any{"key": v}, "a struct": holder[any]{v}, "a pointer to a struct": &holder[any]{v},
 		"lists in maps": map[string][]map[int]any{"key": {{1: v}}},
 	}
+	if !r.open {
+		all["an unexported field"], all["a list of unexported fields"] = &keeper[any]{v}, []keeper[any]{{v}}
+	}
+	return all
 }
 
 func TestNothingShowsASecret(t *testing.T) {

@@ -27,6 +27,7 @@ type row struct {
 	name  string
 	value any
 	wire  bool   // its JSON has to have the secret, because it is what is sent
+	open  bool   // the secret stands in an exported field, which fmt shows where it calls no methods: in an unexported field
 	made  string // a secret that the type made itself, if the value does not hold the canary
 }
 
@@ -41,9 +42,14 @@ func table(t *testing.T) []row {
 			rows = append(rows, row{name: name, value: v})
 		}
 	}
+	addOpen := func(name string, values ...any) {
+		for _, v := range values {
+			rows = append(rows, row{name: name, value: v, open: true})
+		}
+	}
 	addWire := func(name string, values ...any) {
 		for _, v := range values {
-			rows = append(rows, row{name: name, value: v, wire: true})
+			rows = append(rows, row{name: name, value: v, open: true, wire: true})
 		}
 	}
 
@@ -52,32 +58,33 @@ func table(t *testing.T) []row {
 
 	options := dispatch.Options{Tokens: []string{secret}, TokenFunc: func() []string { return []string{secret} }}
 	handler := must(dispatch.New(answer, &options))(t)
-	add("dispatch.Options", options, &options)
+	addOpen("dispatch.Options", options, &options)
 	add("dispatch.Handler", handler)
 	run := dispatched(t)
 	add("dispatch.Run", run, *run)
+	add("dispatch.Transcript", run.Transcript())
 	add("dispatch.Transcript", run.Transcript())
 
 	reg := registration.Registration{
 		Name: "a", EndpointURL: "https://agent.example.com/", AuthHeader: "Authorization", AuthValue: registration.NewSecret("Bearer " + secret),
 		Extra: []ledger.Member{{Name: "auth_header_value", Value: json.RawMessage(`"` + secret + `"`)}},
 	}
-	add("dispatch/registration.Registration", reg, &reg)
+	addOpen("dispatch/registration.Registration", reg, &reg)
 	add("dispatch/registration.Secret", reg.AuthValue, &reg.AuthValue)
 	add("dispatch/registration.Client", must(registration.NewClient("https://api.example.com", secret, nil))(t),
 		must(registration.NewClient("https://api.example.com", secret, &registration.Options{KeyInXAPIKey: true}))(t))
 
 	hookOptions := webhook.Options{Secrets: []string{secret}, SecretFunc: func() []string { return []string{secret} }}
-	add("dispatch/webhook.Options", hookOptions, &hookOptions)
+	addOpen("dispatch/webhook.Options", hookOptions, &hookOptions)
 	add("dispatch/webhook.Handler", must(webhook.New([]webhook.Tool{{Name: "a", Func: nothing}}, &hookOptions))(t))
 
 	boxOptions := toolbox.Options{Secret: secret, Agent: toolbox.Agent{ID: agentID}}
 	box := must(toolbox.Parse([]byte(`{"adapters":[{"name":"a","tools":[{"name":"t","description":"d","url":"https://tools.example.com/t"}]}]}`), &boxOptions))(t)
-	add("manifest/toolbox.Options", boxOptions, &boxOptions)
+	addOpen("manifest/toolbox.Options", boxOptions, &boxOptions)
 	add("manifest/toolbox.Toolbox", box, *box, must(box.For(toolbox.Agent{ID: agentID}))(t))
 
 	target := dispatchtest.Target{URL: "https://agent.example.com/dispatch?key=" + secret, AuthValue: "Bearer " + secret, Options: &options}
-	add("dispatch/dispatchtest.Target", target, &target)
+	addOpen("dispatch/dispatchtest.Target", target, &target)
 	result := echoed(t)
 	add("dispatch/dispatchtest.Result", result, *result)
 	add("dispatch/dispatchtest.CaseResult", dispatchtest.CaseResult{Result: result})
@@ -90,11 +97,11 @@ func table(t *testing.T) []row {
 		"proxy/proxytest.Run": platformRun, "proxy/proxytest.Platform": platform,
 		"proxy/proxytest.Server": &proxytest.Server{Platform: platform, URL: "http://127.0.0.1:1"},
 	} {
-		rows = append(rows, row{name: name, value: v, made: platformRun.Token})
+		rows = append(rows, row{name: name, value: v, open: v == platformRun, made: platformRun.Token})
 	}
 	request, token := requested(t)
 	rows = append(rows, row{name: "proxy/proxytest.Request", value: request, made: token})
-	add("proxy/proxytest.ForwardOptions", proxytest.ForwardOptions{Header: http.Header{"X-Api-Key": {secret}}},
+	addOpen("proxy/proxytest.ForwardOptions", proxytest.ForwardOptions{Header: http.Header{"X-Api-Key": {secret}}},
 		&proxytest.ForwardOptions{Header: http.Header{"X-Api-Key": {secret}}})
 
 	tape := filepath.Join(t.TempDir(), "tape.jsonl")
