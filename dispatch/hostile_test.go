@@ -63,7 +63,44 @@ func TestARefusedPeerLosesItsConnectionInTime(t *testing.T) {
 	}
 }
 
-// Whoever is refused is in the log, with its address and why, and without what it presented.
+// So does a peer that is refused for the place or the room that it needs, after 64 KiB of its body.
+func TestAPeerThatIsNotAdmittedLosesItsConnectionInTime(t *testing.T) {
+	const head = "POST / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + agentToken + "\r\n"
+	for _, tt := range []struct{ name, head, problem string }{
+		{"no place", "Content-Length: 150000\r\n\r\n", "too many runs"},
+		{"no room", "Transfer-Encoding: chunked\r\n\r\n20000\r\n", "too many bytes"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan bool)
+				h := newHandler(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+					<-release
+					return nil, nil
+				}, func(o *dispatch.Options) { // one run is in progress, whose body leaves room for 64 KiB of another
+					o.MaxBytesInFlight = 200_000
+					if tt.name == "no place" {
+						o.MaxRuns = 1
+					}
+				})
+				go post(h, sizedBody(120_000), nil)
+				synctest.Wait()
+				conn := hostiletest.NewMemoryServer(t, h).Dial(t)
+				start := time.Now()
+				conn.Write(head + tt.head + white[:64<<10])
+				if status, _, body := conn.Answer("POST"); status != 503 || !strings.Contains(body, tt.problem) {
+					t.Errorf("the answer is %d %s", status, body)
+				}
+				conn.Ended()
+				if took := time.Since(start); took > 2*time.Second {
+					t.Errorf("the connection ended after %s", took)
+				}
+				close(release)
+			})
+		})
+	}
+}
+
+// A refusal is logged with the address of the peer and the reason, and without what the peer presented.
 func TestRefusalsAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	h := newHandler(t, answering("x"), func(o *dispatch.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
