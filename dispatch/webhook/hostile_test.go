@@ -3,11 +3,13 @@ package webhook_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/toolwire/toolwire/dispatch/webhook"
 	"github.com/toolwire/toolwire/internal/httpserve/hostiletest"
@@ -27,7 +29,30 @@ func TestHostileRequests(t *testing.T) {
 	}, hostiletest.Sentinels())
 }
 
-// Whoever is refused is in the log, with its address and why, and without what it presented.
+// Refusals that the sentinels do not see end the connection of a peer that withholds its body, too.
+func TestARefusedPeerLosesItsConnectionInTime(t *testing.T) {
+	for name, tt := range map[string]struct {
+		detail bool
+		sent   string
+		status int
+	}{
+		"no identity":   {false, "POST /tools HTTP/1.1\r\nHost: x\r\nX-Agent-Secret: " + toolSecret + "\r\nContent-Length: 13\r\n\r\n", 400},
+		"a detail":      {true, "GET /detail HTTP/1.1\r\nHost: x\r\nContent-Length: 13\r\n\r\n", 200},
+		"a detail, 405": {true, "POST /detail HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", 405},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var h http.Handler = newHandler(t, nil, webhook.Tool{Name: "a", Func: func(context.Context, json.RawMessage) (any, error) { return nil, nil }})
+				if tt.detail {
+					h = webhook.Detail(func(context.Context) (string, error) { return "open on Mondays", nil }, nil)
+				}
+				hostiletest.Withhold(t, h, tt.sent, tt.status)
+			})
+		})
+	}
+}
+
+// A refusal is logged with the address of the peer and the reason, and without what the peer presented.
 func TestRefusalsAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	h := newHandler(t, &webhook.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, schedule())

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/toolwire/toolwire/internal/httpserve/hostiletest"
 	"github.com/toolwire/toolwire/manifest/catalog"
@@ -35,6 +36,34 @@ func TestHostileRequests(t *testing.T) {
 			Ran: func() int { return int(store.created.Load()) },
 		}
 	}, hostiletest.Sentinels())
+}
+
+// Refusals that the sentinels do not see end the connection of a peer that withholds its body, too.
+func TestARefusedPeerLosesItsConnectionInTime(t *testing.T) {
+	const rest = " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer key-one\r\nContent-Length: 1000\r\n"
+	const form = "Content-Type: multipart/form-data; boundary=b\r\n\r\n"
+	for name, tt := range map[string]struct {
+		sent   string
+		status int
+	}{
+		"no path":        {"POST /nowhere" + rest + "\r\n", 404},
+		"a redirect":     {"POST /tools" + rest + "\r\n", 307},
+		"no id":          {"PUT /tools/x" + rest + "\r\n", 422},
+		"no JSON":        {"POST /tools/" + rest + "\r\n", 422},
+		"no form":        {"POST /tools/upload" + rest + "\r\n", 422},
+		"a broken form":  {"POST /tools/upload" + rest + form + "--b\r\nno header\r\n\r\n", 422},
+		"too many parts": {"POST /tools/upload" + rest + form + strings.Repeat("--b\r\nA: b\r\n\r\n\r\n", 3), 413},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h, err := catalog.NewHandler(&countingStore{}, &catalog.HandlerOptions{Authenticate: authenticate, MaxParts: 1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				hostiletest.Withhold(t, h, tt.sent, tt.status)
+			})
+		})
+	}
 }
 
 func TestRefusalsAreLoggedWithTheirAddress(t *testing.T) {

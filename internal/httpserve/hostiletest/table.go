@@ -140,6 +140,25 @@ func (a *attempt) check(t *testing.T) {
 	}
 }
 
+// Withhold sends the beginning of a request to a handler, whose rest never comes, and wants an answer with this status. The
+// server must end the connection within two seconds of it. Withhold runs in a bubble of testing/synctest.
+func Withhold(t *testing.T, handler http.Handler, sent string, want int) (body string) {
+	t.Helper()
+	conn := NewMemoryServer(t, handler).Dial(t)
+	start := time.Now()
+	conn.Write(sent)
+	method, _, _ := strings.Cut(sent, " ")
+	status, _, body := conn.Answer(method)
+	if status != want {
+		t.Errorf("the answer is %d %q, want %d", status, body, want)
+	}
+	conn.Ended()
+	if took := time.Since(start); took > refusalTime {
+		t.Errorf("the connection ended after %s, want at most %s", took, refusalTime)
+	}
+	return body
+}
+
 // Request returns a request with the subject's path, whose other lines are given. The body follows the head at once.
 func (s *Subject) Request(start string, lines []string, body string) string {
 	return start + "\r\nHost: agent.example\r\n" + strings.Join(append(lines, "", ""), "\r\n") + body
