@@ -131,13 +131,13 @@ func (c *Call[T]) call(outer, inner context.Context, end context.CancelFunc, r *
 	}()
 	returned := false
 	defer func() {
+		out.Stop = r.stop(outer, inner) // before the context ends because the job has returned
 		if !returned {
 			out.Panic = &Panic{Value: recover()}
 			r.logPanic(inner, name, out.Panic)
 		}
 	}()
 	out.Value = job.Do(inner)
-	out.Stop = r.stop(outer, inner) // before the context ends because the job has returned
 	returned = true
 }
 
