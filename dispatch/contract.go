@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -44,8 +45,16 @@ func (v *Verdict) OK() bool {
 
 const longFinalResponse = 50_000
 
+// Nesting of JSON, in levels. Python's json module, for one, reads about 1,000. Values in messages stand some levels deep in the
+// answer.
+const (
+	maxAnswerDepth = 900
+	maxValueDepth  = 800
+)
+
 // CheckResponse reads the body of an answer as the platform would, so that a test can tell what arrives: final_response
-// must be there; messages and metadata are dropped whole if anything in them is malformed; other members are allowed.
+// must be there; messages and metadata are dropped whole if anything in them is malformed; other members are allowed. Names
+// are case-sensitive. JSON that is nested more than 900 levels deep is rejected.
 func CheckResponse(body []byte) *Verdict {
 	v := &Verdict{}
 	add := func(fatal bool, code, pointer, format string, args ...any) {
@@ -53,8 +62,8 @@ func CheckResponse(body []byte) *Verdict {
 	}
 	var messages, metadata json.RawMessage
 	final, found := "", false
-	err := strictjson.Read(body, strictjson.Limits{}, func(r *strictjson.Reader) error {
-		return r.Object([]string{"final_response", "messages", "metadata"}, func(name string) (err error) {
+	err := strictjson.Read(body, strictjson.Limits{Depth: maxAnswerDepth, Mode: strictjson.Liberal}, func(r *strictjson.Reader) error {
+		return r.Object(nil, func(name string) (err error) {
 			switch name {
 			case "final_response":
 				found = r.Kind() == '"'
@@ -71,7 +80,7 @@ func CheckResponse(body []byte) *Verdict {
 				_, err = r.Value()
 			}
 			return err
-		})
+		}, "final_response", "messages", "metadata")
 	})
 	if err != nil {
 		add(true, "not_json", "", "is not a JSON object: %v", err)
@@ -84,20 +93,40 @@ func CheckResponse(body []byte) *Verdict {
 	}
 	v.FinalResponse = final
 	if !isNull(messages) {
-		var rows []Message
-		if err := json.Unmarshal(messages, &rows); err != nil {
-			add(false, "messages_malformed", "/messages", "is dropped: it is not a list of messages")
-		} else if found := CheckMessages(rows); len(found) > 0 {
-			v.Problems = append(v.Problems, found...)
-		} else {
+		rows, found := readMessages(messages)
+		if found == nil {
+			found = CheckMessages(rows)
+		}
+		if len(found) == 0 {
 			v.Messages = rows
 		}
+		v.Problems = append(v.Problems, found...)
 	}
 	if !isNull(metadata) && metadata[0] != '{' {
 		add(false, "metadata_malformed", "/metadata", "is dropped: it is not an object")
 	}
 	v.Gradeable = gradeable(v.Messages)
 	return v
+}
+
+// readMessages decodes the member messages of an answer.
+func readMessages(list json.RawMessage) (rows []Message, problems []Problem) {
+	add := func(pointer, text string) {
+		problems = append(problems, Problem{"messages_malformed", pointer, text, false})
+	}
+	if rawjson.Kind(list) != '[' {
+		add("/messages", "must be a list of messages")
+	}
+	for value := range rawjson.Elements(list) {
+		var m Message
+		if rawjson.Kind(value) != '{' {
+			add(fmt.Sprintf("/messages/%d", len(rows)), "must be an object, not "+rawjson.KindName(value))
+		} else if err := json.Unmarshal(value, &m); err != nil {
+			add(fmt.Sprintf("/messages/%d", len(rows)), "is not a message: "+err.Error())
+		}
+		rows = append(rows, m)
+	}
+	return rows, problems
 }
 
 func checkFinalResponse(s string) *Problem {
@@ -113,7 +142,8 @@ func checkFinalResponse(s string) *Problem {
 // CheckMessages returns everything for which the platform would drop the messages, by the words of "Porting without the
 // SDK", rich-mode messages: an unknown role; content that is not a string, a list of parts or null; a tool message that
 // matches no earlier tool call; tool calls outside assistant messages, without id or name, or whose arguments are neither an
-// object nor a JSON-encoded string. A string may hold any text.
+// object nor a JSON-encoded string; JSON that is not valid UTF-8 or nested more than 800 levels deep. A string may hold any
+// text.
 //
 // It judges messages as they arrive. The handler repairs messages before it sends them, as the package comment lists.
 func CheckMessages(messages []Message) []Problem {
@@ -156,7 +186,7 @@ func CheckMessages(messages []Message) []Problem {
 			add("/tool_call_id", "answers no tool call before it")
 		}
 		for j, block := range m.Thinking {
-			if !json.Valid(block) {
+			if !wellFormed(block) {
 				add(fmt.Sprintf("/thinking/%d", j), "is not JSON")
 			}
 		}
@@ -167,17 +197,16 @@ func CheckMessages(messages []Message) []Problem {
 // validContent reports whether c is a JSON string, a list of parts (objects or strings), or null.
 func validContent(c Content) bool {
 	switch c.kind() {
-	case '"':
-		return json.Valid(c)
 	case 'n':
-		return len(c) == 0 || json.Valid(c)
+		return len(c) == 0 || wellFormed(c)
+	case '"':
+		return wellFormed(c)
 	case '[':
-		var parts []json.RawMessage
-		if json.Unmarshal(c, &parts) != nil {
+		if !wellFormed(c) {
 			return false
 		}
-		for _, p := range parts {
-			if p[0] != '{' && p[0] != '"' {
+		for part := range rawjson.Elements(json.RawMessage(c)) {
+			if part[0] != '{' && part[0] != '"' {
 				return false
 			}
 		}
@@ -188,8 +217,16 @@ func validContent(c Content) bool {
 
 // validArguments reports whether raw is a JSON object or a JSON string.
 func validArguments(raw json.RawMessage) bool {
-	kind := Content(raw).kind()
-	return (kind == '{' || kind == '"') && json.Valid(raw)
+	kind := rawjson.Kind(raw)
+	return (kind == '{' || kind == '"') && wellFormed(raw)
+}
+
+// wellFormed reports whether a value in a message is JSON in UTF-8 that is not nested too deep.
+func wellFormed(value []byte) bool { return readable(value, maxValueDepth) }
+
+func readable(value []byte, depth int) bool {
+	limits := strictjson.Limits{Depth: depth, Mode: strictjson.Liberal}
+	return strictjson.Read(value, limits, func(*strictjson.Reader) error { return nil }) == nil
 }
 
 func gradeable(messages []Message) bool {

@@ -41,7 +41,28 @@ func TestCheckResponse(t *testing.T) {
 		{"long", `{"final_response":"` + strings.Repeat("é", 50_001) + `"}`, "final_response_long /final_response", false},
 		{"not too long", `{"final_response":"` + strings.Repeat("é", 50_000) + `"}`, "", false},
 		{"messages is an object", `{"final_response":"x","messages":{}}`, "messages_malformed /messages", false},
-		{"message is a string", `{"final_response":"x","messages":["hi"]}`, "messages_malformed /messages", false},
+		{"message is a string", `{"final_response":"x","messages":["hi",null]}`, "messages_malformed /messages/0,messages_malformed /messages/1", false},
+		{"thinking is an object", `{"final_response":"x","messages":[{"role":"user"},{"role":"assistant","thinking":{}}]}`, "messages_malformed /messages/1", false},
+		{"function is a string", `{"final_response":"x","messages":[{"role":"assistant","tool_calls":[{"id":"1","function":"f"}]}]}`, "messages_malformed /messages/0", false},
+		{
+			"names of another case", `{"final_response":"x","Final_Response":1,"Messages":5,"Metadata":5,"messages":[{"role":"assistant","content":"a","Role":5,"Content":5,"Tool_Calls":5,"tool_calls":[{"id":"1","name":"f","arguments":{},"Function":5}]}]}`,
+			"", true,
+		},
+		{"final response of another case", `{"Final_Response":"x"}`, "!final_response_missing /final_response", false},
+		{
+			"members of another case", `{"final_response":"x","messages":[{"Role":"assistant"},{"role":"assistant","tool_calls":[{"ID":"1","Name":"f"},{"id":"2","Function":{"name":"f"}},{"id":"3","function":{"Name":"f"}}]},{"role":"tool","Tool_Call_ID":"1"}]}`,
+			"messages_malformed /messages/0/role,messages_malformed /messages/1/tool_calls/0/id,messages_malformed /messages/1/tool_calls/0/name," +
+				"messages_malformed /messages/1/tool_calls/1/name,messages_malformed /messages/1/tool_calls/2/name,messages_malformed /messages/2/tool_call_id",
+			false,
+		},
+		{"text of another case", `{"final_response":"x","messages":[{"role":"assistant","content":[{"Text":"a"}]}]}`, "", false},
+		{
+			"the agent's data repeats names", `{"final_response":"x","metadata":{"a":1,"a":2},"messages":[{"role":"assistant","content":[{"text":"a","x":1,"x":2}],"tool_calls":[{"id":"1","name":"f","arguments":{"a":1,"a":2}}]}]}`,
+			"", true,
+		},
+		{"half of a surrogate pair", `{"final_response":"\ud83d","messages":[{"role":"assistant","content":"\ud83d"}]}`, "", true},
+		{"nesting", `{"final_response":"x","x":` + strings.Repeat("[", 899) + strings.Repeat("]", 899) + `}`, "", false},
+		{"too much nesting", `{"final_response":"x","x":` + strings.Repeat("[", 900) + strings.Repeat("]", 900) + `}`, "!not_json ", false},
 		{"metadata is a list", `{"final_response":"x","metadata":[]}`, "metadata_malformed /metadata", false},
 		{
 			"every fault of a message",

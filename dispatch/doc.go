@@ -47,6 +47,7 @@
 //	content that is an object, a number or a boolean          the JSON string of the text
 //	content that is a list of anything but parts              the JSON string of the text
 //	a thinking block that is not JSON                         {"type":"text","text":"…"}
+//	JSON that is nested more than 800 levels deep             the JSON string of the text, in thinking as above
 //	bytes that are not UTF-8                                  U+FFFD
 //	a tool call without a name                                removed, with its answer
 //	tool calls of a message that is not the assistant's       removed, with their answers

@@ -16,6 +16,8 @@ func FuzzMessages(f *testing.F) {
 	f.Add("tool", "", `"hi"`, "hm", "", "", "null", "x")
 	f.Add("assistant", "call_1", "[{}]", "", "", "f", "", "")
 	f.Add("user", "\xff", "\"\xff\"", "\"\xff\"", "\xff", "\xff", "\"\xff\"", "\xff")
+	f.Add("assistant", "c", "["+string(deep(900))+"]", string(deep(900)), "c", "f", string(deep(900)), "c")
+	f.Add("assistant", "c", `[{"a":1,"a":2}]`, `"\ud83d"`, "c", "f", `{"a":"\ud83d","a":2}`, "c")
 	f.Fuzz(func(t *testing.T, role, answers, content, thinking, id, name, arguments, second string) {
 		m := dispatch.Message{
 			Role: dispatch.Role(role), ToolCallID: answers, Content: dispatch.Content(content),

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -34,6 +35,30 @@ type Message struct {
 	Thinking []json.RawMessage `json:"thinking,omitempty"`
 }
 
+// UnmarshalJSON reads members by their exact names.
+func (m *Message) UnmarshalJSON(b []byte) error {
+	*m = Message{}
+	return readMembers(b, map[string]any{
+		"role": &m.Role, "content": &m.Content, "tool_call_id": &m.ToolCallID, "tool_calls": &m.ToolCalls, "thinking": &m.Thinking,
+	})
+}
+
+// readMembers decodes the members of an object that have these names, byte for byte: encoding/json would also take those that
+// differ by case. null changes nothing. Of members with one name the last counts.
+func readMembers(object []byte, into map[string]any) error {
+	if kind := rawjson.Kind(object); kind != '{' && kind != 'n' {
+		return errors.New("must be an object, not " + rawjson.KindName(object))
+	}
+	for name, value := range rawjson.Members(object) {
+		if v := into[name]; v != nil {
+			if err := json.Unmarshal(value, v); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
 // Content is what a message says, as JSON: a string, a list of content parts, or null, which an empty Content is too.
 type Content json.RawMessage
 
@@ -61,20 +86,15 @@ func (c Content) String() string {
 	if json.Unmarshal(c, &s) == nil {
 		return s
 	}
-	var parts []json.RawMessage
-	if json.Unmarshal(c, &parts) != nil {
+	if rawjson.Kind(c) != '[' || !json.Valid(c) {
 		return ""
 	}
 	var b strings.Builder
-	for _, p := range parts {
-		var part struct {
-			Text string `json:"text"`
+	for part := range rawjson.Elements(json.RawMessage(c)) {
+		if rawjson.Kind(part) == '{' {
+			part = rawjson.Member(part, "text")
 		}
-		if json.Unmarshal(p, &s) == nil {
-			b.WriteString(s)
-		} else if json.Unmarshal(p, &part) == nil {
-			b.WriteString(part.Text)
-		}
+		b.WriteString(rawjson.Text(part))
 	}
 	return b.String()
 }
@@ -107,26 +127,19 @@ func (c ToolCall) MarshalJSON() ([]byte, error) {
 	return rawjson.Encode(flat(c))
 }
 
-// UnmarshalJSON reads either form.
+// UnmarshalJSON reads either form. Names are exact.
 func (c *ToolCall) UnmarshalJSON(b []byte) error {
-	var wire struct {
-		ID        string          `json:"id"`
-		Name      string          `json:"name"`
-		Arguments json.RawMessage `json:"arguments"`
-		Function  *struct {
-			Name      string          `json:"name"`
-			Arguments json.RawMessage `json:"arguments"`
-		} `json:"function"`
-	}
-	if err := json.Unmarshal(b, &wire); err != nil {
+	*c = ToolCall{}
+	var function json.RawMessage
+	err := readMembers(b, map[string]any{"id": &c.ID, "name": &c.Name, "arguments": &c.Arguments, "function": &function})
+	if err != nil || isNull(function) {
 		return err
 	}
-	*c = ToolCall{ID: wire.ID, Name: wire.Name, Arguments: wire.Arguments}
-	if wire.Function != nil {
-		if wire.Name != "" {
-			return errors.New("a tool call has either name and arguments or function, not both")
-		}
-		c.Name, c.Arguments = wire.Function.Name, wire.Function.Arguments
+	if c.Name != "" {
+		return errors.New("a tool call has either name and arguments or function, not both")
+	}
+	if err := readMembers(function, map[string]any{"name": &c.Name, "arguments": &c.Arguments}); err != nil {
+		return fmt.Errorf("function: %w", err)
 	}
 	return nil
 }

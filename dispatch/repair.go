@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
@@ -24,7 +23,7 @@ const (
 // what it repairs and what it removes; each such place is a Problem. The messages of the agent stay as they are. Made ids are
 // unique in the session of t.
 func sendable(messages []Message, t *Transcript) ([]Message, []Problem) {
-	if len(CheckMessages(messages)) == 0 && !slices.ContainsFunc(messages, hasBadUTF8) {
+	if len(CheckMessages(messages)) == 0 {
 		return messages, nil
 	}
 	s := sender{transcript: t, ids: map[string]bool{}}
@@ -97,26 +96,25 @@ func (s *sender) answer(m *Message) bool {
 }
 
 func (s *sender) content(m *Message) {
-	text := string(m.Content)
-	switch {
-	case !validContent(m.Content):
-		m.Content = Text(text)
-		s.report(codeRepaired, "/content", "was neither a JSON string, a list of parts nor null: it is sent as text; use Text")
-	case !utf8.Valid(m.Content):
-		m.Content = Content(bytes.ToValidUTF8(m.Content, []byte("�")))
-		s.report(codeRepaired, "/content", "was not UTF-8")
+	if validContent(m.Content) {
+		return
 	}
+	if fixed := Content(inUTF8(m.Content)); validContent(fixed) {
+		m.Content = fixed
+		s.report(codeRepaired, "/content", "was not UTF-8")
+		return
+	}
+	m.Content = Text(string(m.Content))
+	s.report(codeRepaired, "/content", "was neither a JSON string, a list of parts nor null: it is sent as text; use Text")
 }
 
 func (s *sender) thinking(m *Message) {
 	for j, block := range m.Thinking {
-		if json.Valid(block) && utf8.Valid(block) {
+		if wellFormed(block) {
 			continue
 		}
 		m.Thinking = slices.Clone(m.Thinking)
-		if json.Valid(block) {
-			m.Thinking[j] = bytes.ToValidUTF8(block, []byte("�"))
-		} else {
+		if m.Thinking[j] = inUTF8(block); !wellFormed(m.Thinking[j]) {
 			m.Thinking[j] = append(rawjson.AppendQuote([]byte(`{"type":"text","text":`), string(block)), '}')
 		}
 		s.report(codeRepaired, "/thinking/"+strconv.Itoa(j), "was not JSON in UTF-8: it is sent as text")
@@ -141,14 +139,15 @@ func (s *sender) toolCalls(m *Message) {
 			c.ID = s.newID()
 			s.report(codeRepaired, at+"/id", "was missing: "+c.ID+" is sent")
 		}
-		switch {
+		switch fixed := json.RawMessage(inUTF8(c.Arguments)); {
 		case len(c.Arguments) == 0: // written as {}
-		case !validArguments(c.Arguments):
-			c.Arguments = json.RawMessage(Text(string(c.Arguments)))
-			s.report(codeRepaired, at+"/arguments", "were neither an object nor a JSON string: they are sent as a string")
-		case !utf8.Valid(c.Arguments):
-			c.Arguments = bytes.ToValidUTF8(c.Arguments, []byte("�"))
+		case validArguments(c.Arguments):
+		case validArguments(fixed):
+			c.Arguments = fixed
 			s.report(codeRepaired, at+"/arguments", "were not UTF-8")
+		default:
+			c.Arguments = rawjson.Quote(string(c.Arguments))
+			s.report(codeRepaired, at+"/arguments", "were neither an object nor a JSON string: they are sent as a string")
 		}
 		m.ToolCalls = append(m.ToolCalls, c)
 		if s.calls == nil {
@@ -168,8 +167,4 @@ func (s *sender) newID() string {
 	}
 }
 
-func hasBadUTF8(m Message) bool {
-	return !utf8.Valid(m.Content) ||
-		slices.ContainsFunc(m.Thinking, func(block json.RawMessage) bool { return !utf8.Valid(block) }) ||
-		slices.ContainsFunc(m.ToolCalls, func(c ToolCall) bool { return !utf8.Valid(c.Arguments) })
-}
+func inUTF8(raw []byte) []byte { return bytes.ToValidUTF8(raw, []byte("\ufffd")) }

@@ -25,6 +25,39 @@ func result(id, content string) dispatch.Message {
 	return dispatch.Message{Role: dispatch.RoleTool, ToolCallID: id, Content: dispatch.Content(content)}
 }
 
+// deep returns an object that is nested n levels deep.
+func deep(n int) json.RawMessage {
+	return json.RawMessage(strings.Repeat(`{"a":`, n-1) + `{}` + strings.Repeat("}", n-1))
+}
+
+// quoted is deep inside of a JSON string.
+func quoted(n int) string { return strings.ReplaceAll(string(deep(n)), `"`, `\"`) }
+
+// Whatever an agent hands out, each value in the answer can be read by the platform.
+func TestValuesThatTheJudgeReads(t *testing.T) {
+	for name, arguments := range map[string]string{
+		"a name twice": `{"a":1,"a":2}`, "half of a surrogate pair": `{"a":"\ud83d"}`, "nesting": string(deep(256)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+				_, _ = run.Proxy.Call(ctx, "get_order", json.RawMessage(arguments))
+				run.Transcript().Add(dispatch.Message{Role: "assistant", Content: dispatch.Content(`[` + arguments + `]`), ToolCalls: []dispatch.ToolCall{call("1", "f", arguments)}})
+				run.Transcript().UpdateMetadata(func(m *dispatch.Metadata) { m.Extra = map[string]any{"x": json.RawMessage(arguments)} })
+				return nil, nil
+			}, tools)
+			body := post(h, seedBody, nil).Body.Bytes()
+			verdict := dispatch.CheckResponse(body)
+			if len(verdict.Problems) > 0 || !strings.Contains(string(body), `"arguments":`+arguments) || !strings.Contains(string(body), `"content":[`+arguments+`]`) || !strings.Contains(string(body), `"metadata":{"x":`+arguments) {
+				t.Errorf("%s\n%v", body, verdict.Problems)
+			}
+		})
+	}
+	h := newHandler(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+		return &dispatch.Response{FinalResponse: "x", Metadata: &dispatch.Metadata{Extra: map[string]any{"x": deep(899)}}}, nil
+	})
+	wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"x"}`) // with 901 levels the platform might not read it
+}
+
 // The rows are those of the table in the package comment, in its words and order.
 func TestMalformedMessages(t *testing.T) {
 	good := dispatch.Message{Role: dispatch.RoleUser, Content: dispatch.Text("hi")}
@@ -80,6 +113,15 @@ func TestMalformedMessages(t *testing.T) {
 			"a thinking block that is not JSON", []dispatch.Message{{Role: "assistant", Content: dispatch.Text("a"), Thinking: []json.RawMessage{[]byte("hmm"), []byte(`{"x":1}`)}}},
 			`,{"role":"assistant","content":"a","thinking":[{"type":"text","text":"hmm"},{"x":1}]}`,
 			"messages_repaired /messages/1/thinking/0",
+		},
+		{
+			"JSON that is nested more than 800 levels deep",
+			[]dispatch.Message{{Role: "assistant", Content: dispatch.Content("[" + string(deep(799)) + "]"), Thinking: []json.RawMessage{deep(800), deep(801)}, ToolCalls: []dispatch.ToolCall{
+				call("1", "f", `{"a":`+string(deep(799))+`}`), call("2", "f", `{"a":`+string(deep(800))+`}`),
+			}}, {Role: "user", Content: dispatch.Content("[" + string(deep(800)) + "]")}},
+			`,{"role":"assistant","content":[` + string(deep(799)) + `],"tool_calls":[{"id":"1","name":"f","arguments":{"a":` + string(deep(799)) + `}},{"id":"2","name":"f","arguments":"{\"a\":` + quoted(800) + `}"}],` +
+				`"thinking":[` + string(deep(800)) + `,{"type":"text","text":"` + quoted(801) + `"}]},{"role":"user","content":"[` + quoted(800) + `]"}`,
+			"messages_repaired /messages/1/thinking/1,messages_repaired /messages/1/tool_calls/1/arguments,messages_repaired /messages/2/content",
 		},
 		{
 			"bytes that are not UTF-8",

@@ -3,7 +3,6 @@ package dispatch
 import (
 	"maps"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
@@ -128,5 +127,5 @@ func encodeMember(v any) (value []byte, ok bool) {
 		}
 	}()
 	value, err := rawjson.Encode(v)
-	return value, err == nil && utf8.Valid(value)
+	return value, err == nil && readable(value, maxAnswerDepth-1)
 }
