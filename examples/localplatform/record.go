@@ -186,13 +186,11 @@ func (r *record) summary() summary {
 // serveProxy is the run's proxy.
 func (r *record) serveProxy(w http.ResponseWriter, req *http.Request) {
 	platform, status, class, message := r.admit(req)
-	req.Body = http.MaxBytesReader(w, req.Body, 2<<20) // above the proxy's own limit, which answers better
-	if platform != nil {
-		platform.ServeHTTP(w, req)
+	if platform == nil {
+		refuse(w, req, status, class, message)
 		return
 	}
-	_, _ = io.Copy(io.Discard, req.Body) // or the connection would break before the answer arrives
-	proxyError(w, status, class, message)
+	platform.ServeHTTP(w, req)
 }
 
 // admit counts a request of the run, and returns no platform but an answer if it may not go on. What does not have the
@@ -219,8 +217,11 @@ func (r *record) admit(req *http.Request) (p *proxytest.Platform, status int, cl
 	return r.platform, 0, "", ""
 }
 
-// proxyError answers as the proxy does.
-func proxyError(w http.ResponseWriter, status int, class, message string) {
+// refuse answers as the proxy does. It first reads a body of up to 2 MiB that comes within a second, since a client that is
+// still writing might not see the answer.
+func refuse(w http.ResponseWriter, req *http.Request, status int, class, message string) {
+	body := httpserve.OpenBody(w, req, 2<<20, time.Now().Add(httpserve.RefusalTime))
+	_, _ = io.Copy(io.Discard, &body)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(map[string]any{"detail": map[string]string{"error_class": class, "message": message}})

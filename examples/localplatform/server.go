@@ -93,8 +93,8 @@ func (s *server) handler() http.Handler {
 		mux.Handle("GET /static/"+file.Name(), http.FileServerFS(static))
 	}
 	mux.HandleFunc("/api/odyssey-proxy/runs/{id}/", s.proxy)
-	mux.HandleFunc("/api/odyssey-proxy/", func(w http.ResponseWriter, _ *http.Request) {
-		proxyError(w, http.StatusUnauthorized, "run_token_invalid", "the proxy of a run is at the URL that its dispatch names")
+	mux.HandleFunc("/api/odyssey-proxy/", func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, r, http.StatusUnauthorized, "run_token_invalid", "the proxy of a run is at the URL that its dispatch names")
 	})
 	if s.sample != nil {
 		mux.HandleFunc("POST /runs/sample", s.dispatchSample)
@@ -261,7 +261,7 @@ func (s *server) whole(w http.ResponseWriter, r *http.Request) {
 func (s *server) proxy(w http.ResponseWriter, r *http.Request) {
 	run := s.find(r.PathValue("id"))
 	if run == nil {
-		proxyError(w, http.StatusUnauthorized, "run_token_invalid", "there is no such run, or not any more")
+		refuse(w, r, http.StatusUnauthorized, "run_token_invalid", "there is no such run, or not any more")
 		return
 	}
 	run.serveProxy(w, r)
