@@ -8,12 +8,12 @@ import (
 	"github.com/toolwire/toolwire/internal/httpserve"
 )
 
-// unadmitted is how much of a body is read before the dispatch has a place in the gate: enough for a ping, which is
-// answered always.
+// unadmitted is how much of a body is read before the dispatch has a place in the gate: enough for
+// a ping, which is answered always.
 const unadmitted = 64 << 10
 
-// receive reads the body of an authenticated request and takes a place in the gate for its run. The visit is nil if the
-// body is a ping.
+// receive reads the body of an authenticated request and takes a place in the gate for its run. The
+// visit is nil if the body is a ping.
 func (h *Handler) receive(w http.ResponseWriter, r *http.Request, arrived time.Time) (v *visit, body []byte, err error) {
 	in := httpserve.OpenBody(w, r, h.opts.MaxBodyBytes, arrived.Add(h.opts.BodyTimeout))
 	if body, err = in.Head(unadmitted); err != nil {
@@ -69,8 +69,8 @@ func (h *Handler) bodyError(err error) error {
 	return &Error{Code: CodeBody, Message: "the body could not be read to its end", Err: err}
 }
 
-// isPing reports whether body is {"ping":true} with any white space and nothing else. It is called for every request before
-// the body is parsed.
+// isPing reports whether body is {"ping":true} with any white space and nothing else. It is called
+// for every request before the body is parsed.
 func isPing(body []byte) bool {
 	rest := body
 	for _, part := range [...]string{"{", `"ping"`, ":", "true", "}"} {

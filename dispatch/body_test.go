@@ -62,8 +62,8 @@ func TestALongSessionIsServed(t *testing.T) {
 	wantError(t, post(open, body, nil), 413, dispatch.CodeBodyTooLarge, "1048576 bytes")
 }
 
-// A thousand dispatches of the largest size at once: those in flight stay within 256 MiB, and the rest is refused after
-// 64 KiB each. Pings are answered meanwhile.
+// A thousand dispatches of the largest size at once: those in flight stay within 256 MiB, and the
+// rest is refused after 64 KiB each. Pings are answered meanwhile.
 func TestBytesInFlightAreBounded(t *testing.T) {
 	const dispatches, size, unadmitted, bound = 1000, 16 << 20, 64 << 10, 256 << 20
 	for _, announced := range []bool{true, false} {
@@ -222,7 +222,8 @@ func TestABodyThatBreaksOffGivesItsPlaceBack(t *testing.T) {
 	wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"x"}`)
 }
 
-// So does a body whose reader panics, as the one of a middleware may, before or after the dispatch is admitted.
+// So does a body whose reader panics, as the one of a middleware may, before or after the dispatch
+// is admitted.
 func TestABodyThatPanicsGivesItsPlaceBack(t *testing.T) {
 	h := newHandler(t, answering("x"), func(o *dispatch.Options) { o.MaxRuns, o.MaxBytesInFlight = 1, 1<<20 })
 	for _, head := range []int{0, 100 << 10} {

@@ -182,7 +182,7 @@ func (h *Handler) fillRun(v *visit, r *http.Request, body []byte) error {
 			*gap.value = values[0]
 		}
 		if gap.id && !validID(*gap.value) {
-			return envelopeError("the header %s is no id", gap.header)
+			return envelopeError("the header %s is not an id of at most 128 visible characters", gap.header)
 		}
 	}
 	if e.proxyURL == "" {

@@ -8,8 +8,8 @@ import (
 	"github.com/toolwire/toolwire/internal/runner"
 )
 
-// gate counts the runs in progress and the bytes of their bodies. The zero gate is open for any number of runs without a
-// body.
+// gate counts the runs in progress and the bytes of their bodies. The zero gate is open for any
+// number of runs without a body.
 type gate struct {
 	mu        sync.Mutex
 	limit     int // runs; 0 is no limit
@@ -27,7 +27,8 @@ var (
 	errBytes    = &Error{Code: CodeBusy, Message: "too many bytes of dispatches at once"}
 )
 
-// enter takes a place for a run and room for the bytes of its body. It returns nil, or why it refuses.
+// enter takes a place for a run and room for the bytes of its body. It returns nil, or why it
+// refuses.
 func (g *gate) enter(bytes int64) *Error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -66,8 +67,8 @@ func (g *gate) leave(bytes int64) {
 	}
 }
 
-// visit is one run in progress: its place in the gate and its use of the run token's state. The request and the agent hold
-// it; the agent may outlive the answer.
+// visit is one run in progress: its place in the gate and its use of the run token's state. The
+// request and the agent hold it; the agent may outlive the answer.
 type visit struct {
 	gate    *gate
 	bytes   int64 // of the body, for which there is room in the gate
@@ -94,7 +95,8 @@ func newVisit(g *gate) *visit {
 
 func (v *visit) hold() { v.holders.Add(1) }
 
-// room makes sure that the visit has room for n bytes. It must not be called after the body has been read.
+// room makes sure that the visit has room for n bytes. It must not be called after the body has
+// been read.
 func (v *visit) room(n int64) bool {
 	if n <= v.bytes {
 		return true
@@ -117,8 +119,9 @@ func (v *visit) release() {
 	v.gate.leave(v.bytes)
 }
 
-// Drain refuses new runs with 503 from now on and waits until those in progress have ended, or ctx has. It returns the
-// cause of ctx in the latter case. Pings are still answered. Call it before the server's Shutdown.
+// Drain refuses new runs with 503 from now on and waits until those in progress have ended, or ctx
+// has. It returns the cause of ctx in the latter case. Pings are still answered. Call it before the
+// server's Shutdown.
 func (h *Handler) Drain(ctx context.Context) error {
 	g := &h.gate
 	g.mu.Lock()

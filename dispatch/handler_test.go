@@ -390,7 +390,7 @@ func TestBodyWinsAndHeadersFillGaps(t *testing.T) {
 		{"two run tokens", `{}`, func(h http.Header) { h.Add("X-Pipelines-Run-Token", "hunter2") }, nil, "X-Pipelines-Run-Token is given 2 times"},
 		{"two proxy URLs", `{}`, func(h http.Header) { h.Add("X-Pipelines-Odyssey-Proxy-Url", "http://hunter2/") }, nil, "is given 2 times"},
 		{"run token with a space", `{"run_token":"hunter2 x"}`, nil, nil, "visible ASCII"},
-		{"header id with a space", `{}`, func(h http.Header) { h.Set("X-Pipelines-Run-Id", "1 2") }, nil, "X-Pipelines-Run-Id is no id"},
+		{"header id with a space", `{}`, func(h http.Header) { h.Set("X-Pipelines-Run-Id", "1 2") }, nil, "X-Pipelines-Run-Id is not an id"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var run *dispatch.Run

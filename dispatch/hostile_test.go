@@ -84,7 +84,8 @@ func TestAPeerThatIsNotAdmittedLosesItsConnectionInTime(t *testing.T) {
 	}
 }
 
-// A refusal is logged with the address of the peer and the reason, and without what the peer presented.
+// A refusal is logged with the address of the peer and the reason, and without what the peer
+// presented.
 func TestRefusalsAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	h := newHandler(t, answering("x"), func(o *dispatch.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })

@@ -22,7 +22,7 @@ type Options struct {
 	Tokens []string `json:"-"`
 
 	// TokenFunc is asked for the accepted tokens at every request, for rotation without a restart. It must be fast and
-	// safe for concurrent use. No tokens, or an empty one, accept nobody. Tokens are accepted beside it.
+	// safe for concurrent use. If it returns none, or an empty one, that accepts no request. Tokens are accepted beside it.
 	TokenFunc func() []string
 
 	// AuthHeader is the header that carries the token, as set at registration. Default "Authorization", whose value must
@@ -33,7 +33,7 @@ type Options struct {
 	// the body.
 	Verify func(*http.Request) bool
 
-	// InsecureNoAuth accepts every request: anybody who can reach the handler can make the agent work.
+	// InsecureNoAuth accepts every request: whatever can reach the handler can make the agent work.
 	InsecureNoAuth bool
 
 	// MaxBodyBytes bounds the body of a request, in bytes. A larger one is rejected with 413. Defaults to 16 MiB, with
@@ -45,8 +45,10 @@ type Options struct {
 	// to MaxBodyBytes if that is more.
 	MaxBytesInFlight int64
 
-	// BodyTimeout is how long the body may take to arrive once the handler reads it. Default 30 s. It needs a
-	// ResponseWriter that supports read deadlines, as those of net/http do.
+	// BodyTimeout bounds the time in which the body arrives once the handler reads it. Defaults to 30 s. It replaces the
+	// ReadTimeout of the [http.Server]. It needs a ResponseWriter that supports read deadlines. The one of
+	// [http.TimeoutHandler] does not: then set ReadTimeout, which also ends the connection of a refused peer that
+	// withholds its body.
 	BodyTimeout time.Duration
 
 	// MaxDepth bounds the nesting of an envelope's JSON, in levels. Defaults to 256.

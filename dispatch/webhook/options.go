@@ -25,8 +25,8 @@ type Options struct {
 	Secrets []string `json:"-"`
 
 	// SecretFunc is asked for the accepted secrets at every request, for rotation without a restart. It must be fast and
-	// safe for concurrent use. No secrets, or an empty one, accept nobody. Secrets are accepted beside it. A panic is
-	// logged without its value, and the request refused, whatever its secret.
+	// safe for concurrent use. If it returns none, or an empty one, that accepts no request. Secrets are accepted beside
+	// it. A panic is logged without its value, and the request is refused, whatever its secret.
 	SecretFunc func() []string
 
 	// SecretHeader is the header that carries the secret. Default "X-Agent-Secret". In "Authorization" it must follow
@@ -51,8 +51,9 @@ type Options struct {
 	// MaxBodyBytes bounds the request body. Default 1 MiB.
 	MaxBodyBytes int64
 
-	// BodyTimeout is how long the body may take to arrive. Default 30 s. It needs a ResponseWriter that supports read
-	// deadlines, as those of net/http do.
+	// BodyTimeout bounds the time in which the body arrives. Defaults to 30 s. It replaces the ReadTimeout of the
+	// [http.Server]. It needs a ResponseWriter that supports read deadlines. The one of [http.TimeoutHandler] does not:
+	// then set ReadTimeout.
 	BodyTimeout time.Duration
 
 	// MaxDepth bounds the nesting of a body's JSON. Defaults to 256 levels.

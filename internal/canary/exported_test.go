@@ -24,7 +24,8 @@ type structType struct {
 	uses   []string          // the names of the structs that it mentions
 }
 
-// structTypes parses the packages of the module. Nested modules, examples and internal packages are not in its API.
+// structTypes parses the packages of the module. Nested modules, examples and internal packages are
+// not in its API.
 func structTypes(t *testing.T, root string) map[string]*structType {
 	t.Helper()
 	types := map[string]*structType{}
@@ -154,8 +155,9 @@ func mayHoldSecrets(types map[string]*structType) map[string]string {
 	return why
 }
 
-// TestEveryTypeThatMayHoldASecretIsInTheTable finds types by the names of their fields, and by what they hold. A type that it
-// finds is printed with a secret in it, or stands in noSecrets with the reason why it holds none.
+// TestEveryTypeThatMayHoldASecretIsInTheTable finds types by the names of their fields, and by what
+// they hold. A type that it finds is printed with a secret in it, or stands in noSecrets with the
+// reason why it holds none.
 func TestEveryTypeThatMayHoldASecretIsInTheTable(t *testing.T) {
 	found := mayHoldSecrets(structTypes(t, "../.."))
 	printed := map[string]bool{}
@@ -177,7 +179,8 @@ func TestEveryTypeThatMayHoldASecretIsInTheTable(t *testing.T) {
 	}
 }
 
-// noSecrets has the exported types with a field whose name or type lets one expect a secret, and why it is not one.
+// noSecrets has the exported types with a field whose name or type lets one expect a secret, and
+// why it is not one.
 var noSecrets = map[string]string{
 	"dispatch/dispatchtest.Task":         "ProxyURL is where a test's platform is served; the token is not in it",
 	"dispatch/dispatchtest.Case":         "holds a Task",

@@ -27,13 +27,14 @@ type row struct {
 	name  string
 	value any
 	wire  bool   // its JSON has to have the secret, because it is what is sent
-	open  bool   // the secret stands in an exported field, which fmt shows where it calls no methods: in an unexported field
+	open  bool   // an exported field has the secret: fmt shows it where it calls no methods
 	made  string // a secret that the type made itself, if the value does not hold the canary
 }
 
 const agentID = "6f1c1a5e-3c1b-4a53-9d7e-0c5f2b8a9e11"
 
-// table has every exported type that holds or sees a secret, as a value and as a pointer where both are in use.
+// table has every exported type that holds or sees a secret, as a value and as a pointer where both
+// are in use.
 func table(t *testing.T) []row {
 	t.Helper()
 	var rows []row

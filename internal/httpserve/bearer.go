@@ -1,5 +1,5 @@
-// Package httpserve takes requests for every handler of this module: it compares secrets, reads bodies within limits, and
-// answers requests whose body has not been read.
+// Package httpserve takes requests for every handler of this module: it compares secrets, reads
+// bodies within limits, and answers requests whose body has not been read.
 package httpserve
 
 import (
@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// CutBearer cuts the authentication scheme "Bearer" off the value of an Authorization header. The scheme is
-// case-insensitive (RFC 9110, section 11.1). Without it, ok is false and the token is the whole value.
+// CutBearer cuts the authentication scheme "Bearer" off the value of an Authorization header. The
+// scheme is case-insensitive (RFC 9110, section 11.1). Without it, ok is false and the token is the
+// whole value.
 func CutBearer(value string) (token string, ok bool) {
 	const scheme = "bearer "
 	if len(value) >= len(scheme) && strings.EqualFold(value[:len(scheme)], scheme) {
@@ -17,8 +18,9 @@ func CutBearer(value string) (token string, ok bool) {
 	return value, false
 }
 
-// Presented returns all tokens that a request presents: those in "Authorization: Bearer …", then the values of the header
-// other, whose name is canonical. foreign tells that there is an Authorization header with another scheme.
+// Presented returns all tokens that a request presents: those in "Authorization: Bearer …", then
+// the values of the header other, whose name is canonical. foreign tells that there is an
+// Authorization header with another scheme.
 func Presented(header http.Header, other string) (tokens []string, foreign bool) {
 	for _, value := range header["Authorization"] {
 		token, ok := CutBearer(value)
@@ -31,7 +33,8 @@ func Presented(header http.Header, other string) (tokens []string, foreign bool)
 	return append(tokens, header[other]...), foreign
 }
 
-// Single returns the token that all tokens are equal to. ok is false if there is none, if one is empty, or if they differ.
+// Single returns the token that all tokens are equal to. ok is false if there is none, if one is
+// empty, or if they differ.
 func Single(tokens []string) (token string, ok bool) {
 	for _, one := range tokens {
 		if one == "" || one != tokens[0] {

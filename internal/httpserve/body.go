@@ -16,13 +16,15 @@ var (
 	ErrNoRoom   = errors.New("there is no room for the body")
 )
 
-// RefusalTime is how long the server waits for the rest of a body that the handler does not read. net/http may take
-// another 500 ms to hang up, so a refused peer loses its connection in less than two seconds.
+// RefusalTime is how long the server waits for the rest of a body that the handler does not read.
+// net/http may take another 500 ms to hang up, so a refused peer loses its connection in less than
+// two seconds.
 const RefusalTime = time.Second
 
-// LeaveBody must be called before a request is answered whose body has not been read to its end. On HTTP/1 net/http
-// first reads on, up to 256 KiB: LeaveBody bounds the time of that. If the body comes in time the connection can be used
-// again; otherwise it ends after the answer. HTTP/2 needs neither, and other streams of the connection go on.
+// LeaveBody must be called before a request is answered whose body has not been read to its end. On
+// HTTP/1 net/http first reads on, up to 256 KiB: LeaveBody bounds the time of that. If the body
+// comes in time the connection can be used again; otherwise it ends after the answer. HTTP/2 needs
+// neither, and other streams of the connection go on.
 func LeaveBody(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength == 0 || r.ProtoMajor >= 2 {
 		return
@@ -32,8 +34,8 @@ func LeaveBody(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Body is the body of one request, bounded in bytes and time. Its errors are [ErrTooLarge], [ErrTimeout] and those of
-// the connection. It must not be copied after its first use.
+// Body is the body of one request, bounded in bytes and time. Its errors are [ErrTooLarge],
+// [ErrTimeout] and those of the connection. It must not be copied after its first use.
 type Body struct {
 	w    http.ResponseWriter
 	r    *http.Request
@@ -41,8 +43,9 @@ type Body struct {
 	err  error // how reading has ended
 }
 
-// OpenBody begins to read the body of a request, of at most limit bytes, which must arrive before the deadline. The
-// deadline needs a ResponseWriter that supports read deadlines, as those of net/http do.
+// OpenBody begins to read the body of a request, of at most limit bytes, which must arrive before
+// the deadline. The deadline needs a ResponseWriter that supports read deadlines, as those of
+// net/http do.
 func OpenBody(w http.ResponseWriter, r *http.Request, limit int64, deadline time.Time) Body {
 	b := Body{w: w, r: r, left: min(limit, math.MaxInt64-1)} // sizes may be one more
 	switch {
@@ -75,8 +78,9 @@ func (b *Body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// fail notes how reading ended. After [ErrTimeout] the deadline stays, since net/http reads on before it answers. After
-// the end of the body it is taken back: it could end the reading ahead, which looks as if the peer had hung up.
+// fail notes how reading ended. After [ErrTimeout] the deadline stays, since net/http reads on
+// before it answers. After the end of the body it is taken back: it could end the reading ahead,
+// which looks as if the peer had hung up.
 func (b *Body) fail(err error) error {
 	switch {
 	case err == io.EOF:
@@ -90,8 +94,8 @@ func (b *Body) fail(err error) error {
 	return err
 }
 
-// Done reports whether reading has ended, at the end of the body or with an error. If it has not, the request is answered
-// after [LeaveBody].
+// Done reports whether reading has ended, at the end of the body or with an error. If it has not,
+// the request is answered after [LeaveBody].
 func (b *Body) Done() bool { return b.err != nil }
 
 // Err returns the error that ended reading, nil at the end of the body.
@@ -118,8 +122,9 @@ func (b *Body) Head(n int) ([]byte, error) {
 	return body, b.Err()
 }
 
-// Rest reads the body to its end and returns it with what has been read before. Before the buffer grows to n bytes, Rest
-// calls room(n). If that returns false, Rest returns [ErrNoRoom]. room may be nil.
+// Rest reads the body to its end and returns it with what has been read before. Before the buffer
+// grows to n bytes, Rest calls room(n). If that returns false, Rest returns [ErrNoRoom]. room may
+// be nil.
 func (b *Body) Rest(body []byte, room func(n int64) bool) ([]byte, error) {
 	for b.err == nil {
 		if len(body) == cap(body) {
@@ -143,8 +148,12 @@ func (b *Body) Rest(body []byte, room func(n int64) bool) ([]byte, error) {
 }
 
 const (
-	minBuffer  = 512      // bytes of a buffer at first if the length of the body is not announced
-	maxTrusted = 64 << 20 // bytes of a buffer that is made because a length is announced; a larger one grows with the body
+	// minBuffer is the size in bytes of the first buffer if the length of the body is not announced.
+	minBuffer = 512
+
+	// maxTrusted is the largest buffer in bytes that is made for an announced length. A larger one
+	// grows with the body.
+	maxTrusted = 64 << 20
 )
 
 func grow(body []byte, size int) []byte { return append(make([]byte, 0, size), body...) }

@@ -7,8 +7,8 @@ import (
 	"runtime/debug"
 )
 
-// A Guard admits requests that present an accepted secret in one header. In Authorization the secret follows "Bearer ".
-// It is immutable and safe for concurrent use.
+// A Guard admits requests that present an accepted secret in one header. In Authorization the
+// secret follows "Bearer ". It is immutable and safe for concurrent use.
 type Guard struct {
 	Header  string // canonical name
 	Secrets Secrets
@@ -17,8 +17,8 @@ type Guard struct {
 	OptionalBearer bool
 }
 
-// Check returns why a request is not admitted, without the secret, and "" if it is. The reason is for logs: a peer that
-// has no secret must not see it.
+// Check returns why a request is not admitted, without the secret, and "" if it is. The reason is
+// for logs: a peer that has no secret must not see it.
 func (g *Guard) Check(r *http.Request) (reason string) {
 	values := r.Header[g.Header]
 	switch len(values) {
@@ -44,8 +44,8 @@ func (g *Guard) Check(r *http.Request) (reason string) {
 	return ""
 }
 
-// Contained calls check. If it panics, Contained logs that and returns a reason. The value of the panic may be a secret
-// and is not logged; what names the functions of the caller that check calls.
+// Contained calls check. If it panics, Contained logs that and returns a reason. The value of the
+// panic may be a secret and is not logged; what names the functions of the caller that check calls.
 func Contained(r *http.Request, logger *slog.Logger, what string, check func(*http.Request) string) (reason string) {
 	defer func() {
 		if p := recover(); p != nil {

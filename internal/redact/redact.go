@@ -1,4 +1,5 @@
-// Package redact hides secrets: [Set] in texts that a peer may have written, [Secret] in values that are printed.
+// Package redact hides secrets: [Set] in texts that a peer may have written, [Secret] in values
+// that are printed.
 package redact
 
 import (
@@ -20,8 +21,8 @@ const (
 	minBase64 = 8 // bytes; the base64 form of a shorter secret occurs by chance
 )
 
-// A Set hides the secrets of one exchange in texts. It is immutable and safe for concurrent use. The nil Set hides
-// nothing.
+// A Set hides the secrets of one exchange in texts. It is immutable and safe for concurrent use.
+// The nil Set hides nothing.
 type Set struct{ forms Hidden[forms] }
 
 // forms are the ways in which the secrets of a set are written.
@@ -30,8 +31,8 @@ type forms struct {
 	bare []string // to find in a text whose escapes are undone
 }
 
-// New returns a set of secrets. A secret with a space, such as "Bearer x", also hides what follows the first space.
-// Secrets of less than 4 bytes are ignored.
+// New returns a set of secrets. A secret with a space, such as "Bearer x", also hides what follows
+// the first space. Secrets of less than 4 bytes are ignored.
 func New(secrets ...string) *Set {
 	var f forms
 	for _, secret := range secrets {
@@ -43,8 +44,8 @@ func New(secrets ...string) *Set {
 	return &Set{Hide(f)}
 }
 
-// URL returns the parts of a URL that may be secret: the query, its values, and the password. A text that is not a URL
-// has none.
+// URL returns the parts of a URL that may be secret: the query, its values, and the password. A
+// text that is not a URL has none.
 func URL(text string) []string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -74,8 +75,8 @@ func (f *forms) add(secret string) {
 
 var percent = regexp.MustCompile(`%[0-9A-F]{2}`)
 
-// spellings returns the forms that still differ from the secret when their ASCII escapes are undone: + for a space, and
-// escapes of characters that are not ASCII.
+// spellings returns the forms that still differ from the secret when their ASCII escapes are
+// undone: + for a space, and escapes of characters that are not ASCII.
 func spellings(secret string) []string {
 	var forms []string
 	for _, form := range []string{url.QueryEscape(secret), url.PathEscape(secret)} {
@@ -95,7 +96,8 @@ func spellings(secret string) []string {
 	return forms
 }
 
-// inBase64 returns the forms that a secret has in base64, as a whole text and anywhere within a longer one.
+// inBase64 returns the forms that a secret has in base64, as a whole text and anywhere within a
+// longer one.
 func inBase64(secret string) []string {
 	if len(secret) < minBase64 {
 		return nil
@@ -111,9 +113,10 @@ func inBase64(secret string) []string {
 	return forms
 }
 
-// Text returns text with [Placeholder] in the place of each secret. It finds a secret as it is, with any of its
-// characters percent-encoded or escaped as in JSON or a JSON Pointer, to any depth, and in base64. The rest of the text
-// stays as it is. Text takes time and memory in proportion to the length of the text.
+// Text returns text with [Placeholder] in the place of each secret. It finds a secret as it is,
+// with any of its characters percent-encoded or escaped as in JSON or a JSON Pointer, to any depth,
+// and in base64. The rest of the text stays as it is. Text takes time and memory in proportion to
+// the length of the text.
 func (s *Set) Text(text string) string {
 	if s == nil {
 		return text

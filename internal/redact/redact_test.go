@@ -84,8 +84,8 @@ func TestTextIsExact(t *testing.T) {
 	}
 }
 
-// Whichever way each character is escaped, and escaped again, nothing of the secret is left; nor where the secret looks
-// like escapes itself.
+// Whichever way each character is escaped, and escaped again, nothing of the secret is left; nor
+// where the secret looks like escapes itself.
 func TestTextFindsEverySpelling(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	spell := func(text string) string {
@@ -137,7 +137,8 @@ func TestTextTakesLinearSteps(t *testing.T) {
 		set := New(secret)
 		forms := len(set.forms.Reveal().raw) + len(set.forms.Reveal().bare)
 		for _, unit := range []string{"a", "/~", "%4", "u00", `\`, "ab", secret} {
-			// The secret itself makes every form search to the end. The steps of the tables of the forms come on top.
+			// The secret itself makes every form search to the end. The steps of the tables of the
+			// forms come on top.
 			text := strings.Repeat(unit, 40_000/len(unit)) + secret
 			steps := 0
 			got := set.text(text, &steps)

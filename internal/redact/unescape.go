@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// unescape undoes the escapes of ASCII characters: backslashes, \u0041, %41, and ~0 and ~1 of a JSON Pointer. A character
-// that an escape stands for may complete another escape, which is undone, too. No escape begins within another, so their
-// order does not matter. origin has the offset in the text of each byte that is left, and at its end where the last one
-// ended.
+// unescape undoes the escapes of ASCII characters: backslashes, \u0041, %41, and ~0 and ~1 of a
+// JSON Pointer. A character that an escape stands for may complete another escape, which is undone,
+// too. No escape begins within another, so their order does not matter. origin has the offset in
+// the text of each byte that is left, and at its end where the last one ended.
 func unescape(text string, steps *int) (bare string, origin offsets) {
 	left := make([]byte, 0, len(text))
 	start := 0
@@ -31,8 +31,9 @@ func unescape(text string, steps *int) (bare string, origin offsets) {
 	return string(left), origin
 }
 
-// offsets maps each index of a text without escapes to an offset in the text with them. It has an entry only where the
-// difference of the two changes, since texts may be long and escapes few. The first entry is that of index 0.
+// offsets maps each index of a text without escapes to an offset in the text with them. It has an
+// entry only where the difference of the two changes, since texts may be long and escapes few. The
+// first entry is that of index 0.
 type offsets []struct{ index, offset int }
 
 // set sets the offset of an index behind all others.
@@ -65,7 +66,8 @@ func (o *offsets) offset(index int, steps *int) int {
 	return (*o)[0].offset + index - (*o)[0].index
 }
 
-// lastEscape reads the escape at the end of a text without backslashes. If there is none, size is 0.
+// lastEscape reads the escape at the end of a text without backslashes. If there is none, size is
+// 0.
 func lastEscape(text []byte) (meant byte, size int) {
 	n := len(text)
 	switch {

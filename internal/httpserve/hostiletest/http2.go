@@ -33,7 +33,8 @@ type HTTP2 struct {
 	pong      bool
 }
 
-// DialHTTP2 connects to the server, with prior knowledge and without compression of answers' headers.
+// DialHTTP2 connects to the server, with prior knowledge and without compression of answers'
+// headers.
 func (s *Server) DialHTTP2(t testing.TB) *HTTP2 {
 	t.Helper()
 	c := &HTTP2{Conn: s.Dial(t), Status: map[int]int{}, Reset: map[int]uint32{}, ended: map[int]bool{}}
@@ -86,8 +87,8 @@ func fieldBlock(fields ...string) string {
 	return b.String()
 }
 
-// Wait reads until the stream has been answered or reset, or the server announces the end of the connection. It returns
-// the status; 0 if there is none.
+// Wait reads until the stream has been answered or reset, or the server announces the end of the
+// connection. It returns the status; 0 if there is none.
 func (c *HTTP2) Wait(stream int) int {
 	c.t.Helper()
 	for !c.ended[stream] && !c.GoingAway && c.read() {
@@ -95,8 +96,8 @@ func (c *HTTP2) Wait(stream int) int {
 	return c.Status[stream]
 }
 
-// Ping makes a round trip, so that everything that the server has written before has been read. It returns false if the
-// connection has ended.
+// Ping makes a round trip, so that everything that the server has written before has been read. It
+// returns false if the connection has ended.
 func (c *HTTP2) Ping() bool {
 	c.t.Helper()
 	c.pong = false
@@ -149,8 +150,8 @@ func (c *HTTP2) read() bool {
 	return true
 }
 
-// statusOf reads the first field of a block, which is :status: an index into the static table, or a literal that Go's
-// encoder writes with the index of the name.
+// statusOf reads the first field of a block, which is :status: an index into the static table, or a
+// literal that Go's encoder writes with the index of the name.
 func statusOf(block []byte) (int, error) {
 	for len(block) > 0 && block[0]&0xe0 == 0x20 { // the size of the dynamic table, 0
 		block = block[1:]

@@ -40,7 +40,8 @@ func encoded(lines ...string) func(s *Subject) []string {
 	return one(func(s *Subject) string { return s.post(chunks(s.Body), append([]string{s.Credential}, lines...)...) })
 }
 
-// chunked sends a body that is made of the good one, as it is, after an authenticated head that announces chunks.
+// chunked sends a body that is made of the good one, as it is, after an authenticated head that
+// announces chunks.
 func chunked(body func(good string) string) func(s *Subject) []string {
 	return one(func(s *Subject) string { return s.post(body(s.Body), s.Credential, "Transfer-Encoding: chunked") })
 }
@@ -52,7 +53,8 @@ func announced(n int) string { return fmt.Sprintf("Content-Length: %d", n) }
 
 func spaces(n int) string { return strings.Repeat(" ", n) }
 
-// framing is about where a request ends. What net/http refuses never reaches a handler, and ends the connection.
+// framing is about where a request ends. What net/http refuses never reaches a handler, and ends
+// the connection.
 var framing = []Row{
 	{Name: "a good request", Send: with(), Want: []int{200}, Runs: 1, Usable: true},
 	{Name: "chunks", Send: encoded("Transfer-Encoding: chunked"), Want: []int{200}, Runs: 1, Usable: true},

@@ -10,7 +10,8 @@ import (
 type HTTP2Row struct {
 	Name string
 
-	// Send writes the request. fields are those of a good one, and begin with :method, :scheme, :authority and :path.
+	// Send writes the request. fields are those of a good one, and begin with :method, :scheme,
+	// :authority and :path.
 	Send func(c *HTTP2, s *Subject, fields []string)
 
 	// Want is the status of the answer; 0 if the stream is reset without one.
@@ -19,11 +20,13 @@ type HTTP2Row struct {
 	// Runs is how often the user's code runs.
 	Runs int
 
-	// Usable tells that the connection serves another stream afterwards. Otherwise the server must end it.
+	// Usable tells that the connection serves another stream afterwards. Otherwise the server must
+	// end it.
 	Usable bool
 }
 
-// RunHTTP2 sends every row to a subject and a server of its own. The name of a row is that of its subtest.
+// RunHTTP2 sends every row to a subject and a server of its own. The name of a row is that of its
+// subtest.
 func RunHTTP2(t *testing.T, subject func(testing.TB) Subject, rows []HTTP2Row) {
 	t.Helper()
 	for _, row := range rows {
@@ -78,8 +81,8 @@ func more(added ...string) func(c *HTTP2, s *Subject, fields []string) {
 	return whole(adding(added...))
 }
 
-// alone sends the changed fields as a request without a body: data on a stream that was never opened would end the
-// connection.
+// alone sends the changed fields as a request without a body: data on a stream that was never
+// opened would end the connection.
 func alone(change func(fields []string) []string) func(c *HTTP2, s *Subject, fields []string) {
 	return func(c *HTTP2, _ *Subject, fields []string) { c.Headers(1, true, change(fields)...) }
 }
@@ -90,7 +93,8 @@ func adding(added ...string) func([]string) []string {
 
 func unsigned(fields []string) []string { return fields[:len(fields)-2] }
 
-// HTTP2Rows are hostile requests with HTTP/2. A stream that is refused leaves the connection to the others.
+// HTTP2Rows are hostile requests with HTTP/2. A stream that is refused leaves the connection to the
+// others.
 var HTTP2Rows = []HTTP2Row{
 	{Name: "h2: a good request", Send: more(), Want: 200, Runs: 1, Usable: true},
 	{Name: "h2: no credential", Send: whole(unsigned), Want: 401, Usable: true},

@@ -5,6 +5,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -12,8 +13,8 @@ import (
 	"github.com/toolwire/toolwire/internal/pipenet"
 )
 
-// Server serves a handler over HTTP/1 and unencrypted HTTP/2 and notes the read deadlines that are set on its
-// connections.
+// Server serves a handler over HTTP/1 and unencrypted HTTP/2 and notes the read deadlines that are
+// set on its connections.
 type Server struct {
 	Address string
 
@@ -60,18 +61,16 @@ func (s *Server) start(t testing.TB, listener net.Listener, handler http.Handler
 	})
 }
 
-// ShortestDeadline returns the shortest time that a read was given on any connection, and false if every read could
-// take forever. Deadlines in the past are how net/http ends a read, and do not count.
+// ShortestDeadline returns the shortest time that a read was given on any connection, and false if
+// every read could take forever. net/http ends a read with a deadline in 1970, which does not
+// count.
 func (s *Server) ShortestDeadline() (time.Duration, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var shortest time.Duration
-	for _, d := range s.deadlines {
-		if shortest == 0 || d < shortest {
-			shortest = d
-		}
+	if len(s.deadlines) == 0 {
+		return 0, false
 	}
-	return shortest, len(s.deadlines) > 0
+	return slices.Min(s.deadlines), true
 }
 
 type recordingListener struct {
@@ -93,9 +92,9 @@ type recordingConn struct {
 }
 
 func (c *recordingConn) SetReadDeadline(at time.Time) error {
-	if left := time.Until(at); !at.IsZero() && left > 0 {
+	if at.After(time.Unix(1000, 0)) { // however late it is seen
 		c.server.mu.Lock()
-		c.server.deadlines = append(c.server.deadlines, left)
+		c.server.deadlines = append(c.server.deadlines, time.Until(at))
 		c.server.mu.Unlock()
 	}
 	return c.Conn.SetReadDeadline(at)

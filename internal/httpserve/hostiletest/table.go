@@ -1,10 +1,11 @@
-// Package hostiletest sends hostile requests, byte by byte, to a handler behind a server of net/http, and checks three
-// things of each: how it is answered, whether the user's code has run, and whether the connection can be used again.
+// Package hostiletest sends hostile requests, byte by byte, to a handler behind a server of
+// net/http, and checks three things of each: how it is answered, whether the user's code has run,
+// and whether the connection can be used again.
 //
 //	hostiletest.Run(t, func(t testing.TB) hostiletest.Subject { … }, hostiletest.Rows)
 //
-// Results do not depend on time: what takes long is waited for, and what is refused without its body must have set a
-// deadline.
+// Results do not depend on time: what takes long is waited for, and what is refused without its
+// body must have set a deadline.
 package hostiletest
 
 import (
@@ -43,10 +44,12 @@ type Row struct {
 	// Runs is how often the user's code runs.
 	Runs int
 
-	// Usable tells that the connection serves another request afterwards. Otherwise the server must end it.
+	// Usable tells that the connection serves another request afterwards. Otherwise the server must
+	// end it.
 	Usable bool
 
-	// Withheld tells that the peer keeps back a part of what it has announced: the server must set a deadline for it.
+	// Withheld tells that the peer keeps back a part of what it has announced: the server must set
+	// a deadline for it.
 	Withheld bool
 
 	// Method is that of the requests. Defaults to POST.
@@ -56,8 +59,9 @@ type Row struct {
 // refusalTime is how long a refused peer may keep its connection.
 const refusalTime = 2 * time.Second
 
-// Run sends every row to a subject and a server of its own. All rows are sent before the first is checked, because some
-// wait for a deadline of the server. The name of a row is that of its subtest.
+// Run sends every row to a subject and a server of its own. All rows are sent before the first is
+// checked, because some wait for a deadline of the server. The name of a row is that of its
+// subtest.
 func Run(t *testing.T, subject func(testing.TB) Subject, rows []Row) {
 	t.Helper()
 	attempts := make([]*attempt, len(rows))
@@ -140,8 +144,9 @@ func (a *attempt) check(t *testing.T) {
 	}
 }
 
-// Withhold sends the beginning of a request to a handler, whose rest never comes, and wants an answer with this status. The
-// server must end the connection within two seconds of it. Withhold runs in a bubble of testing/synctest.
+// Withhold sends the beginning of a request to a handler, whose rest never comes, and wants an
+// answer with this status. The server must end the connection within two seconds of it. Withhold
+// runs in a bubble of testing/synctest.
 func Withhold(t *testing.T, handler http.Handler, sent string, want int) (body string) {
 	t.Helper()
 	conn := NewMemoryServer(t, handler).Dial(t)
@@ -159,7 +164,8 @@ func Withhold(t *testing.T, handler http.Handler, sent string, want int) (body s
 	return body
 }
 
-// Request returns a request with the subject's path, whose other lines are given. The body follows the head at once.
+// Request returns a request with the subject's path, whose other lines are given. The body follows
+// the head at once.
 func (s *Subject) Request(start string, lines []string, body string) string {
 	return start + "\r\nHost: agent.example\r\n" + strings.Join(append(lines, "", ""), "\r\n") + body
 }
