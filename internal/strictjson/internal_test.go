@@ -79,3 +79,24 @@ func TestNamesAreUnescapedOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestManyWideObjectsShareATable counts allocations: the tables of objects that have been left are used again.
+func TestManyWideObjectsShareATable(t *testing.T) {
+	var object strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&object, `,"name%d":0`, i)
+	}
+	allocs := func(objects int) float64 {
+		doc := []byte("[" + strings.Repeat("{"+object.String()[1:]+"},", objects) + "0]")
+		return testing.AllocsPerRun(5, func() {
+			var s scanner
+			s.reset(doc, Limits{})
+			if err := s.skip(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if one, many := allocs(1), allocs(100); many > one {
+		t.Errorf("%v allocations for one object, %v for 100", one, many)
+	}
+}

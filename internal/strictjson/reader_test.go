@@ -334,6 +334,53 @@ func TestMutations(t *testing.T) {
 	}
 }
 
+// TestNames makes objects of few and many names, which repeat, have escapes, or have equal keys in the scanner.
+func TestNames(t *testing.T) {
+	names := []string{
+		"", "a", "a\x00", "\x00a", "1234567", "1234567\x00", "12345678", "123456789", "ä", "日本", "a😀b", "a\nb", "\ufffd",
+		"tgfllmze###@###@", "--,JHFUFo<[x9Ezt", "jmvhenbc########", "J+(l=*AGL`5$vHPD", // two pairs with equal keys
+	}
+	r := rand.New(rand.NewPCG(5, 6))
+	text := func(name string) string {
+		var b strings.Builder
+		for _, c := range name {
+			if c < ' ' || c < 0x10000 && r.IntN(6) == 0 {
+				fmt.Fprintf(&b, `\u%04x`, c)
+			} else {
+				b.WriteRune(c)
+			}
+		}
+		return b.String()
+	}
+	for n := range 20_000 {
+		count := 2 + r.IntN(4)
+		if n%5 == 0 {
+			count = 20 + r.IntN(40)
+		}
+		var b strings.Builder
+		for i := range count {
+			name := names[r.IntN(len(names))]
+			if r.IntN(count) > 4 {
+				name = fmt.Sprintf("n%d%s", i, "xxxxxxxxxxxx"[:r.IntN(12)])
+			}
+			fmt.Fprintf(&b, `,"%s":{"%s":0}`, text(name), text(names[0]))
+		}
+		agree(t, []byte("{"+b.String()[1:]+"}"+"         "[:r.IntN(9)]))
+	}
+}
+
+// TestDepthOfAWalk checks that the limit holds for objects that are read member by member.
+func TestDepthOfAWalk(t *testing.T) {
+	for depth, want := range map[int]bool{3: true, 4: false} {
+		doc := strings.Repeat(`{"a":`, depth) + "0" + strings.Repeat("}", depth)
+		err := strictjson.Read([]byte(doc), strictjson.Limits{Depth: 3}, members)
+		e, _ := errors.AsType[*strictjson.Error](err)
+		if (err == nil) != want || err != nil && (e == nil || e.Limit != strictjson.LimitDepth) {
+			t.Errorf("depth %d: %v", depth, err)
+		}
+	}
+}
+
 func TestModes(t *testing.T) {
 	const S, U, L = strictjson.Strict, strictjson.Unique, strictjson.Liberal
 	for _, tt := range []struct {
