@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -261,6 +263,52 @@ func TestA429HoldsEverybodyBack(t *testing.T) {
 		group.Wait()
 		if gap := s.sent[1].at.Sub(s.sent[0].at); gap < 20*time.Second {
 			t.Errorf("another call was sent %s after the 429, which asked for 20 s", gap)
+		}
+	})
+}
+
+// A 429 that asks for no time holds the others back until it is repeated.
+func TestA429WithoutATimeHoldsEverybodyBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{steps: []step{answer(429, ``), answer(200, seedAnswer)}}
+		c := newClient(t, s)
+		var group sync.WaitGroup
+		for range 2 {
+			group.Go(func() { _, _ = c.Call(background, "x", nil) })
+			synctest.Wait()
+		}
+		group.Wait()
+		if gap := s.sent[1].at.Sub(s.sent[0].at); gap < 375*time.Millisecond {
+			t.Errorf("another call was sent %s after the 429", gap)
+		}
+	})
+}
+
+// A call whose context ends before it learns that it is let through gives its place back.
+func TestAPlaceThatComesTooLateIsGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 200 { // the two ends race
+			ctx, cancel := context.WithCancel(background)
+			release := make(chan struct{})
+			c := newClient(t, transportFunc(func(r *http.Request) (*http.Response, error) {
+				if strings.HasSuffix(r.URL.Path, "/first") {
+					<-release
+					cancel() // this call gives its place to the other one next
+				}
+				return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+			}), func(o *proxy.Options) { o.Pacer, o.MaxAttempts = proxy.NewPacer(1, time.Second), 1 })
+			var group sync.WaitGroup
+			group.Go(func() { _, _ = c.Call(background, "first", nil) })
+			synctest.Wait()
+			group.Go(func() { _, _ = c.Call(ctx, "second", nil) })
+			synctest.Wait()
+			close(release)
+			group.Wait()
+			limited, stop := context.WithTimeout(background, time.Hour)
+			if _, err := c.Call(limited, "third", nil); proxy.CodeOf(err) != proxy.CodeTransport {
+				t.Fatalf("the place is lost: %v", err)
+			}
+			stop()
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -259,6 +260,22 @@ func TestAnEndedContextSendsNothing(t *testing.T) {
 		return nil, io.EOF
 	})}
 	if _, failure := c.Do(ctx, request(t), nil); failure == nil || failure.Kind != httpcall.Canceled || !failure.NotSent {
+		t.Errorf("%+v", failure)
+	}
+}
+
+// early is a context whose deadline has passed a moment ago, and that has not ended yet.
+type early struct{ context.Context }
+
+func (early) Deadline() (time.Time, bool) { return time.Now().Add(-time.Millisecond), true }
+
+// A connection obeys the deadline of a context by itself, a moment before the context ends.
+func TestAConnectionMayEndBeforeTheContext(t *testing.T) {
+	c := httpcall.Client{Peer: "the peer", MaxBytes: 10, Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+		return nil, os.ErrDeadlineExceeded
+	})}
+	_, failure := c.Do(early{t.Context()}, request(t), nil)
+	if failure == nil || failure.Kind != httpcall.Canceled || !errors.Is(failure, context.DeadlineExceeded) {
 		t.Errorf("%+v", failure)
 	}
 }
