@@ -877,3 +877,29 @@ func TestConcurrentRunsKeepTheirTokens(t *testing.T) {
 	}
 	group.Wait()
 }
+
+// The envelope that an agent sees, and may log, does not have the run token.
+func TestTheEnvelopeHasNoRunToken(t *testing.T) {
+	const url = `"odyssey_proxy_url":"http://h/runs/1"`
+	for _, tt := range []struct{ name, body, want string }{
+		{"in a header only", `{` + url + ` }`, `{` + url + ` }`},
+		{"in the body", `{` + url + `, "run_token":"tok/en-1" }`, `{` + url + `, "run_token":"[redacted]" }`},
+		{
+			"repeated and escaped", `{` + url + `,"run_token":"tok\/en-1","x":{"note":"Bearer tok\u002fen-1, tok%2Fen-1"}}`,
+			`{` + url + `,"run_token":"[redacted]","x":{"note":"Bearer [redacted], [redacted]"}}`,
+		},
+		{"in a number", `{` + url + `,"run_token":"4521","run_id":45210}`, `{"run_token":"[redacted]"}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var envelope string
+			h := newHandler(t, func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+				envelope = string(run.Envelope)
+				return &dispatch.Response{FinalResponse: "done"}, nil
+			})
+			wantAnswer(t, post(h, tt.body, nil), 200, `{"final_response":"done"}`)
+			if envelope != tt.want {
+				t.Errorf("the envelope is %s\nwant %s", envelope, tt.want)
+			}
+		})
+	}
+}

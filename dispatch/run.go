@@ -33,8 +33,9 @@ type Run struct {
 	// [Run.History].
 	Messages json.RawMessage
 
-	// Envelope is the whole request body, including members that this package does not know. "[redacted]" replaces the run
-	// token where the body has it.
+	// Envelope is the whole request body, including members that this package does not know. "[redacted]" replaces the
+	// run token where the body has it. If that cannot be JSON, because the token stands in a number, Envelope has no
+	// other member than run_token.
 	Envelope json.RawMessage
 
 	transcript *Transcript

@@ -401,6 +401,15 @@ func TestNewReportsEverything(t *testing.T) {
 	}
 }
 
+func TestASecretHasNoScheme(t *testing.T) {
+	for _, header := range []string{"authorization", ""} {
+		_, err := webhook.New([]webhook.Tool{schedule()}, &webhook.Options{Secrets: []string{"bearer hunter2"}, SecretHeader: header})
+		if refused := err != nil && strings.Contains(err.Error(), "begins with \"Bearer \"") && !strings.Contains(err.Error(), "hunter2"); refused != (header != "") {
+			t.Errorf("in the header %q: %v", header, err)
+		}
+	}
+}
+
 func TestErrorsAreAnswers(t *testing.T) {
 	cause := errors.New("hunter2")
 	err := fmt.Errorf("outer: %w", &webhook.Error{Code: webhook.CodeTool, Tool: "check", Message: "try <another>", Err: cause})

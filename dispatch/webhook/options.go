@@ -159,6 +159,11 @@ func (h *Handler) secretOptions() (problems []error) {
 		problems = append(problems, errors.New("Options.Secrets has a secret that is empty, or has white space around it or control "+
 			"characters in it; is its environment variable set?"))
 	}
+	hasScheme := func(s string) bool { _, ok := httpserve.CutBearer(s); return ok }
+	if h.guard.Header == "Authorization" && slices.ContainsFunc(o.Secrets, hasScheme) {
+		problems = append(problems, errors.New(`Options.Secrets has a secret that begins with "Bearer ": leave the scheme out, it `+
+			"belongs to the header"))
+	}
 	o.Secrets = nil // the guard has their digests
 	return problems
 }
