@@ -3,6 +3,7 @@ package manifest_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -47,7 +48,7 @@ func TestArgumentsAreCheckedBeforeTheStart(t *testing.T) {
 		"properties":{"zone":{"type":"string"},"n":{"type":"integer","maximum":9007199254740992}},"required":["zone"],"additionalProperties":false}`))
 	anything := tool("append", "x", ran, "0s").with("name", "anything").with("schema", json.RawMessage(`{}`))
 	records := 0
-	m := load(t, &manifest.Options{Audit: func(manifest.AuditRecord) error { records++; return nil }}, free, typed, anything)
+	m := load(t, &manifest.Options{Audit: func(manifest.AuditRecord) { records++ }}, free, typed, anything)
 	const secret = "hunter2"
 	for _, tt := range []struct {
 		name, tool string
@@ -111,16 +112,18 @@ func TestUnknownTool(t *testing.T) {
 	}
 }
 
-func TestErrorsTellWhoIsAtFault(t *testing.T) {
-	m := load(t, nil, tool("say", "no json", "", "0"), tool("say", "", "", "1").with("name", "exit"))
-	for name, want := range map[string]bool{"t": true, "exit": true, "nobody": false} {
+func TestCodeOf(t *testing.T) {
+	m := load(t, nil, tool("say", "not JSON", "", "0"), tool("say", "", "", "1").with("name", "exit"))
+	for name, want := range map[string]manifest.Code{"t": manifest.CodeOutput, "exit": manifest.CodeExit, "x": manifest.CodeUnknownTool} {
 		_, err := m.Call(t.Context(), name, nil)
-		if e, ok := errors.AsType[*manifest.Error](err); !ok || e.FromTool() != want || e.Tool != name {
-			t.Errorf("%s: %+v", name, e)
+		e, ok := errors.AsType[*manifest.Error](err)
+		if !ok || e.Tool != name || manifest.CodeOf(fmt.Errorf("wrapped: %w", err)) != want {
+			t.Errorf("%s: %v, code %q, want %q", name, err, manifest.CodeOf(err), want)
 		}
 	}
-	_, err := m.Call(t.Context(), "t", json.RawMessage(`[]`))
-	if e, ok := errors.AsType[*manifest.Error](err); !ok || e.FromTool() {
-		t.Errorf("arguments: %+v", e)
+	for _, err := range []error{nil, os.ErrNotExist} {
+		if got := manifest.CodeOf(err); got != "" {
+			t.Errorf("%v: code %q", err, got)
+		}
 	}
 }

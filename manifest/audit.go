@@ -3,6 +3,8 @@ package manifest
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,81 +14,83 @@ import (
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
-// AuditRecord tells of one run of a program, also of one that could not be started; calls that are refused before that
-// have none. It never holds arguments of the call or output, and of allowlisted variables only the names.
+// AuditRecord describes one run of a program, also of one that failed to start. Calls that fail
+// earlier have no record. A record contains neither arguments of the call nor output, and of
+// allowlisted variables only the names: in Argv and WorkDir, values of 6 bytes or more are replaced
+// by "[redacted]".
 type AuditRecord struct {
 	Time        time.Time `json:"ts"` // of the start, UTC
 	CallID      string    `json:"callId,omitempty"`
 	Tool        string    `json:"tool"`
-	Argv        []string  `json:"argv"` // of the manifest, resolved and redacted
-	WorkDir     string    `json:"cwd"`  // redacted
-	Exit        int       `json:"exit"` // -1 when a signal ended the program, or it did not start
+	Argv        []string  `json:"argv"` // of the manifest; Argv[0] is the absolute path
+	WorkDir     string    `json:"cwd"`
+	Exit        int       `json:"exit"` // -1 if a signal ended the program or it did not start
 	Millis      int64     `json:"ms"`
-	StdoutBytes int64     `json:"stdoutBytes"` // read, also beyond the limits
+	StdoutBytes int64     `json:"stdoutBytes"` // bytes read, also those beyond the limits
 	StderrBytes int64     `json:"stderrBytes"`
-	Truncated   bool      `json:"truncated"`         // as in Result
+	Truncated   bool      `json:"truncated"`         // as in [Result]
 	EnvKeys     []string  `json:"envKeys,omitempty"` // allowlisted names that were set and passed
 	Code        Code      `json:"code,omitempty"`    // of the failure; "" for success
 }
 
-// minSecret is how long the value of a variable must be to be hidden: "1" and "true" are not secrets, and hiding them would
-// leave nothing to read.
+// minSecret is the least length of a value that a record hides. Shorter ones such as "1" and
+// "true" occur everywhere in paths.
 const minSecret = 6
 
-// audit reports the run of a program whose outcome can no longer change.
-func (m *Manifest) audit(t *tool, begin time.Time, o *process.Outcome, r *Result, env, passed []string) {
-	hide := m.redactor(env, passed)
-	record := AuditRecord{
-		Time: begin.UTC(), CallID: r.CallID, Tool: t.name, WorkDir: hide(m.options.WorkDir),
-		Exit: r.ExitCode, Millis: r.Duration.Milliseconds(),
-		StdoutBytes: o.Stdout.Total, StderrBytes: o.Stderr.Total, Truncated: r.Truncated, EnvKeys: passed,
-	}
-	for _, arg := range t.argv {
-		record.Argv = append(record.Argv, hide(arg))
-	}
-	if e, ok := errors.AsType[*Error](r.Err); ok {
-		record.Code = e.Code
-	}
-	if err := m.options.Audit(record); err != nil {
-		m.options.Logger.Warn("the audit record of a tool call could not be written", "tool", t.name, "error", err)
-	}
-}
-
-// redactor hides the values of passed variables, then applies the caller's own rules.
-func (m *Manifest) redactor(env, passed []string) func(string) string {
+// record describes a run that has ended.
+func (s *started) record(o *process.Outcome, r *Result) AuditRecord {
 	var values []string
-	for _, entry := range env[len(env)-len(passed):] { // passed variables stand last
+	for _, entry := range s.env[len(s.env)-len(s.passed):] { // passed variables come last
 		if _, value, _ := strings.Cut(entry, "="); len(value) >= minSecret {
 			values = append(values, value)
 		}
 	}
 	secrets := redact.New(values...)
-	return func(s string) string { return m.options.Redact(secrets.Text(s)) }
-}
-
-// AuditLog appends records as JSON Lines to one file per UTC day, Dir/YYYYMMDD.log. Only the owner can read the files
-// (mode 0600) and the folder, if it has to be made (0700). Each record is one write in append mode, so several goroutines
-// and processes may share a folder. The zero value is not usable; there is nothing to close.
-//
-//	log := &manifest.AuditLog{Dir: ".goagent/audit"}
-//	m, err := manifest.Load("tools.json", &manifest.Options{Audit: log.Write})
-type AuditLog struct {
-	Dir string
-}
-
-// Write appends one record.
-func (l *AuditLog) Write(record AuditRecord) error {
-	if l.Dir == "" {
-		return errors.New("manifest: AuditLog.Dir is empty")
+	record := AuditRecord{
+		Time: s.begin.UTC(), CallID: r.CallID, Tool: r.Tool, WorkDir: secrets.Text(s.manifest.options.WorkDir),
+		Exit: r.ExitCode, Millis: r.Duration.Milliseconds(), StdoutBytes: o.Stdout.Total, StderrBytes: o.Stderr.Total,
+		Truncated: r.Truncated, EnvKeys: s.passed, Code: CodeOf(r.Err),
 	}
-	line, err := json.Marshal(record)
+	for _, arg := range s.tool.argv {
+		record.Argv = append(record.Argv, secrets.Text(arg))
+	}
+	return record
+}
+
+// AuditLog returns a function for [Options.Audit] that appends records as JSON Lines to one file
+// per UTC day, dir/YYYYMMDD.log. It creates dir if necessary. Only the owner can read the folder
+// (mode 0700, if AuditLog creates it) and the files (0600). Goroutines and processes can share dir,
+// because each record is one write in append mode.
+//
+// logger receives the records that cannot be written, by tool and error. If it is nil, nothing is
+// logged. A call does not fail if its record cannot be written.
+//
+//	audit, err := manifest.AuditLog(".goagent/audit", slog.Default())
+//	m, err := manifest.Load("tools.json", &manifest.Options{Audit: audit})
+func AuditLog(dir string, logger *slog.Logger) (func(AuditRecord), error) {
+	if dir == "" {
+		return nil, &Error{Code: CodeOptions, Message: "the folder of the audit log is missing; give a path"}
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, &Error{Code: CodeOptions, Err: err,
+			Message: fmt.Sprintf("the folder of the audit log cannot be created: %v", err)}
+	}
+	return func(r AuditRecord) {
+		if err := appendRecord(dir, r); err != nil && logger != nil {
+			logger.Warn("the audit record of a tool call could not be written", "tool", r.Tool, "error", err)
+		}
+	}, nil
+}
+
+func appendRecord(dir string, r AuditRecord) error {
+	line, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(l.Dir, 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil { // the folder may have been moved since
 		return err
 	}
-	name := filepath.Join(l.Dir, record.Time.UTC().Format("20060102")+".log")
+	name := filepath.Join(dir, r.Time.UTC().Format("20060102")+".log")
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return err

@@ -3,8 +3,8 @@ package manifest_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -22,14 +22,13 @@ func audited(t *testing.T, o *manifest.Options, calls []manifest.Call, tools ...
 	t.Helper()
 	var mu sync.Mutex
 	records := map[string]manifest.AuditRecord{}
-	o.Audit = func(r manifest.AuditRecord) error {
+	o.Audit = func(r manifest.AuditRecord) {
 		mu.Lock()
 		defer mu.Unlock()
 		if _, twice := records[r.CallID]; twice {
 			t.Errorf("call %q was audited twice", r.CallID)
 		}
 		records[r.CallID] = r
-		return nil
 	}
 	load(t, o, tools...).CallAll(t.Context(), calls)
 	return records
@@ -38,14 +37,16 @@ func audited(t *testing.T, o *manifest.Options, calls []manifest.Call, tools ...
 func TestAuditTellsOfEveryRun(t *testing.T) {
 	missing := entry{"name": "missing", "command": []string{filepath.Join(t.TempDir(), "none")}}
 	begin := time.Now()
-	records := audited(t, &manifest.Options{MaxStderr: 4}, []manifest.Call{
-		{ID: "ok", Tool: "t", Args: json.RawMessage(`{"password":"swordfish"}`)}, {ID: "fail", Tool: "fail", Args: megabyte()}, {ID: "slow", Tool: "slow"},
-		{ID: "missing", Tool: "missing"}, {ID: "flood", Tool: "flood"}, {ID: "unknown", Tool: "nobody"},
-	}, tool("echo"), tool("say", "out", "reason", "3").with("name", "fail"), tool("sleep", "10m").with("name", "slow").with("timeoutSec", 1), missing,
-		tool("flood").with("name", "flood"))
+	records := audited(t, &manifest.Options{}, []manifest.Call{
+		{ID: "ok", Tool: "t", Args: json.RawMessage(`{"password":"swordfish"}`)}, {ID: "fail", Tool: "fail", Args: megabyte()},
+		{ID: "missing", Tool: "missing"}, {ID: "flood", Tool: "flood"}, {ID: "unknown", Tool: "unknown"},
+	}, tool("echo"), tool("flood-stderr", "200000", "reason", "3").with("name", "fail"), missing, tool("flood").with("name", "flood"))
+	const timeout = 20 * time.Millisecond
+	maps.Copy(records, audited(t, &manifest.Options{Timeout: timeout}, []manifest.Call{{ID: "slow", Tool: "slow"}},
+		tool("sleep", "10m").with("name", "slow")))
 	for id, want := range map[string]manifest.AuditRecord{
 		"ok":      {Tool: "t", Exit: 0, StdoutBytes: 24},
-		"fail":    {Tool: "fail", Exit: 3, StdoutBytes: 3, StderrBytes: 6, Truncated: true, Code: manifest.CodeExit},
+		"fail":    {Tool: "fail", Exit: 3, StdoutBytes: 11, StderrBytes: 199691, Truncated: true, Code: manifest.CodeExit},
 		"slow":    {Tool: "slow", Exit: -1, Code: manifest.CodeTimeout},
 		"missing": {Tool: "missing", Exit: -1, Code: manifest.CodeUnavailable},
 		"flood":   {Tool: "flood", Exit: -1, Truncated: true, Code: manifest.CodeOutputTooLarge},
@@ -65,7 +66,7 @@ func TestAuditTellsOfEveryRun(t *testing.T) {
 		if got.Time.Before(begin) || got.Time.Location() != time.UTC || len(got.Argv) == 0 || got.WorkDir == "" {
 			t.Errorf("%s: %+v", id, got)
 		}
-		if id == "slow" && got.Millis < 1000 {
+		if id == "slow" && got.Millis < timeout.Milliseconds() {
 			t.Errorf("%d ms", got.Millis)
 		}
 		line, _ := json.Marshal(got)
@@ -82,40 +83,58 @@ func TestAuditTellsOfEveryRun(t *testing.T) {
 
 func TestAuditNamesVariablesAndHidesValues(t *testing.T) {
 	env := map[string]string{"PATH": "/bin", "HOME": "/home/x", "OAI_API_KEY": "sk-test-1234567890", "OAI_BASE_URL": "sk-test-12345678901111", "SHORT": "to", "EMPTY": ""}
-	e := tool("say", "{}", "", "0", "--token=sk-test-1234567890", "--url=sk-test-12345678901111", "--to=x", "--note=contains-secret").
+	e := tool("say", "{}", "", "0", "--token=sk-test-1234567890", "--url=sk-test-12345678901111", "--to=x", "--note=plain").
 		with("envPassthrough", []string{"OAI_API_KEY", "OAI_BASE_URL", "SHORT", "EMPTY", "NOT_SET"})
 	records := audited(t, &manifest.Options{
 		LookupEnv: lookup(env),
-		Redact:    func(s string) string { return strings.ReplaceAll(s, "contains-secret", "***") },
 	}, []manifest.Call{{ID: "a", Tool: "t"}}, e)
 	r := records["a"]
 	if want := []string{"OAI_API_KEY", "OAI_BASE_URL", "SHORT", "EMPTY"}; !slices.Equal(r.EnvKeys, want) {
 		t.Errorf("envKeys = %q, want %q", r.EnvKeys, want)
 	}
-	if want := []string{"--token=[redacted]", "--url=[redacted]", "--to=x", "--note=***"}; !slices.Equal(r.Argv[len(r.Argv)-4:], want) {
+	if want := []string{"--token=[redacted]", "--url=[redacted]", "--to=x", "--note=plain"}; !slices.Equal(r.Argv[len(r.Argv)-4:], want) {
 		t.Errorf("argv = %q, want the end %q", r.Argv, want)
 	}
 }
 
-func TestAuditFailuresChangeNothing(t *testing.T) {
-	var log bytes.Buffer
-	m := load(t, &manifest.Options{
-		Audit:  func(manifest.AuditRecord) error { return errors.New("disk full") },
-		Logger: slog.New(slog.NewTextHandler(&log, nil)),
-	}, tool("echo"))
-	out, err := m.Call(t.Context(), "t", json.RawMessage(`{"a":"swordfish"}`))
-	if err != nil || string(out) != `{"a":"swordfish"}` {
-		t.Errorf("output %s, err %v", out, err)
+// auditLog returns the function that writes to dir.
+func auditLog(t testing.TB, dir string, logger *slog.Logger) func(manifest.AuditRecord) {
+	t.Helper()
+	audit, err := manifest.AuditLog(dir, logger)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if !strings.Contains(log.String(), "disk full") || strings.Contains(log.String(), "swordfish") {
+	return audit
+}
+
+func TestAuditFailuresDoNotFailCalls(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "audit")
+	var log bytes.Buffer
+	for _, logger := range []*slog.Logger{nil, slog.New(slog.NewTextHandler(&log, nil))} {
+		m := load(t, &manifest.Options{Audit: auditLog(t, dir, logger)}, tool("echo"))
+		if err := os.Remove(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(dir, nil, 0o600); err != nil { // a file in the place of the folder
+			t.Fatal(err)
+		}
+		out, err := m.Call(t.Context(), "t", json.RawMessage(`{"a":"swordfish"}`))
+		if err != nil || string(out) != `{"a":"swordfish"}` {
+			t.Errorf("output %s, err %v", out, err)
+		}
+		if err := os.Remove(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !strings.Contains(log.String(), "could not be written") || !strings.Contains(log.String(), "tool=t") ||
+		strings.Contains(log.String(), "swordfish") || strings.Count(log.String(), "\n") != 1 {
 		t.Errorf("log = %s", log.String())
 	}
 }
 
 func TestAuditLog(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "audit")
-	log := &manifest.AuditLog{Dir: dir}
-	m := load(t, &manifest.Options{Audit: log.Write, LookupEnv: lookup(map[string]string{"TZ": "secret-zone"})},
+	m := load(t, &manifest.Options{Audit: auditLog(t, dir, nil), LookupEnv: lookup(map[string]string{"TZ": "secret-zone"})},
 		tool("echo").with("envPassthrough", []string{"TZ"}))
 	calls := make([]manifest.Call, 30)
 	for i := range calls {
@@ -165,12 +184,10 @@ func TestAuditLog(t *testing.T) {
 
 func TestAuditLogHasOneFilePerDay(t *testing.T) {
 	dir := t.TempDir()
-	log := &manifest.AuditLog{Dir: dir}
+	audit := auditLog(t, dir, nil)
 	midnight := time.Date(2025, 1, 2, 23, 59, 59, 5, time.UTC)
 	for _, at := range []time.Time{midnight, midnight.Add(2 * time.Second).In(time.FixedZone("", -3600))} {
-		if err := log.Write(manifest.AuditRecord{Time: at, Tool: "t"}); err != nil {
-			t.Fatal(err)
-		}
+		audit(manifest.AuditRecord{Time: at, Tool: "t"})
 	}
 	for _, name := range []string{"20250102.log", "20250103.log"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
@@ -180,10 +197,17 @@ func TestAuditLogHasOneFilePerDay(t *testing.T) {
 	if data, _ := os.ReadFile(filepath.Join(dir, "20250102.log")); !strings.Contains(string(data), `"ts":"2025-01-02T23:59:59.000000005Z"`) {
 		t.Errorf("%s", data)
 	}
-	if err := (&manifest.AuditLog{}).Write(manifest.AuditRecord{}); err == nil {
-		t.Error("the zero value was accepted")
+}
+
+func TestAuditLogNeedsAFolder(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
 	}
-	if err := (&manifest.AuditLog{Dir: filepath.Join(dir, "20250102.log")}).Write(manifest.AuditRecord{}); err == nil {
-		t.Error("a file was accepted as the folder")
+	for _, dir := range []string{"", file} {
+		audit, err := manifest.AuditLog(dir, nil)
+		if audit != nil || manifest.CodeOf(err) != manifest.CodeOptions || err.Error() == "" {
+			t.Errorf("%q: %v", dir, err)
+		}
 	}
 }

@@ -13,51 +13,84 @@ import (
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/process"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
 // Call asks for one run of a tool.
 type Call struct {
-	ID   string // the model's id of the call; only copied to the result and the audit record
+	ID   string // the model's id of the call, copied to the result and the audit record
 	Tool string
-	// Args is any value that encoding/json writes as an object, or raw JSON as json.RawMessage or []byte, which the tool
-	// gets byte for byte. Nil and blank stand for {}.
+	// Args is a Go value that encoding/json writes as an object, or JSON text as json.RawMessage or
+	// []byte, which the tool receives unchanged. Nil and blank text mean {}.
 	Args any
 }
 
-// Result is what became of one call.
+// Result is the outcome of one call.
 type Result struct {
 	CallID string
 	Tool   string
 
-	// Output is what the tool answered: JSON without white space around it, {} when it printed nothing. Nil on failure.
-	// It may share its memory with Stdout.
+	// Output is the JSON value that the tool printed, without white space around it. It is {} if
+	// the tool printed nothing, and nil if the call failed. It may share memory with Stdout.
 	Output json.RawMessage
-	// Err is nil when the tool succeeded, else an *Error.
+	// Err is nil if the tool succeeded, and an [*Error] otherwise.
 	Err error
 
-	// What the program left, also on failure. Stdout is whole unless Err says CodeOutputTooLarge or the program was
-	// stopped; of a long Stderr the middle may be missing, which a line in its place says. Of either the end may be
-	// missing when a process that the program left behind held it for longer than [Options.PipeWait].
+	// Stdout and Stderr are what the program printed, also if the call failed. Stdout is cut at
+	// Options.MaxStdout. Stderr keeps 64 KiB: of a longer text the beginning and the end, with a
+	// line between them that counts the missing bytes.
 	Stdout, Stderr []byte
-	Truncated      bool          // something of Stdout or Stderr is missing, or may be because of such a process
-	ExitCode       int           // -1 when the program did not start, or was ended by a signal
-	Signal         string        // the name of that signal, for example "killed"
-	Duration       time.Duration // from before the start to the end of the program and its group; 0 when it did not start
+	// Truncated reports that output is missing, or may be missing because a process that the
+	// program left behind held a pipe.
+	Truncated bool
+	ExitCode  int           // -1 if the program did not start or a signal ended it
+	Signal    string        // the name of that signal, for example "killed"
+	Duration  time.Duration // from the start of the program to the end of its group; 0 if it did not start
 }
 
-// Call runs a tool and returns its answer: one JSON value. args is as in [Call.Args]. The error is an [*Error]; a
-// failed call never looks like an empty answer. For a model use [Manifest.CallForModel].
+// Call runs a tool and returns its output, one JSON value. See [Call.Args] for args. The error is
+// an [*Error]. Use [Manifest.CallForModel] for calls of a model, and [Manifest.Run] for exit status
+// and stderr.
 func (m *Manifest) Call(ctx context.Context, name string, args any) (json.RawMessage, error) {
 	r := m.Run(ctx, Call{Tool: name, Args: args})
 	return r.Output, r.Err
 }
 
-// Run runs a tool and returns everything there is to know; Result.Err says whether it failed. The result is never nil.
+// CallForModel runs a tool for a model and returns the result that the model reads. failed reports
+// that the call failed: the result is then [Error.ToolResult], or an output whose member "error" is
+// not null, false or "".
+//
+// args is the model's text: a JSON object as string, []byte or json.RawMessage. If the text is
+// malformed, the result tells the model what to correct. args may also be any Go value that
+// [Manifest.Call] accepts.
+//
+// An error means that the agent should stop. It is an [*Error]: CodeCanceled or CodeDeadline if ctx
+// has ended, or CodeArguments for a Go value that JSON cannot represent.
+func (m *Manifest) CallForModel(ctx context.Context, name string, args any) (result json.RawMessage, failed bool, err error) {
+	text, ok := toolresult.Text(args)
+	if !ok {
+		if text, err = rawjson.EncodeArguments(args, argumentLimits); err != nil {
+			return nil, false, &Error{Code: CodeArguments, Tool: name, Err: err,
+				Message: "invalid arguments: " + clip.Text(err.Error(), maxMessage)}
+		}
+	}
+	result, err = m.Call(ctx, name, text)
+	if err == nil {
+		return result, toolresult.Failed(result), nil
+	}
+	e, _ := errors.AsType[*Error](err) // Call returns no other type
+	if e.Code == CodeCanceled || e.Code == CodeDeadline || ctx.Err() != nil {
+		return nil, false, err
+	}
+	return e.ToolResult(), true, nil
+}
+
+// Run runs a tool and returns all details. Result.Err reports a failure. The result is never nil.
 func (m *Manifest) Run(ctx context.Context, call Call) *Result {
-	t, input, refused := m.prepare(call)
-	if refused != nil {
-		return call.failed(refused)
+	t, input, rejected := m.prepare(call)
+	if rejected != nil {
+		return call.failed(rejected)
 	}
 	if err := m.enter(ctx); err != nil {
 		return call.failed(contextError(ctx, call.Tool))
@@ -66,22 +99,22 @@ func (m *Manifest) Run(ctx context.Context, call Call) *Result {
 	return m.start(t, call, input).wait(ctx)
 }
 
-// CallAll runs the tools of one turn, at most [Options.MaxParallel] at once, and returns one result per call, in the
-// order of the calls. Programs start in that order; with MaxParallel 1 each ends before the next one starts.
+// CallAll runs the calls of one turn of a model, at most [Options.MaxParallel] at the same time. It
+// returns one result per call, in the order of the calls. Programs start in that order.
 func (m *Manifest) CallAll(ctx context.Context, calls []Call) []*Result {
 	results := make([]*Result, len(calls))
 	var running sync.WaitGroup
 	for i, call := range calls {
-		t, input, refused := m.prepare(call)
-		if refused != nil {
-			results[i] = call.failed(refused)
+		t, input, rejected := m.prepare(call)
+		if rejected != nil {
+			results[i] = call.failed(rejected)
 			continue
 		}
 		if err := m.enter(ctx); err != nil {
 			results[i] = call.failed(contextError(ctx, call.Tool))
 			continue
 		}
-		begun := m.start(t, call, input) // here, so that the order of the starts is that of the calls
+		begun := m.start(t, call, input) // not in the goroutine: programs start in the order of the calls
 		running.Go(func() {
 			defer m.leave()
 			results[i] = begun.wait(ctx)
@@ -91,27 +124,27 @@ func (m *Manifest) CallAll(ctx context.Context, calls []Call) []*Result {
 	return results
 }
 
-// prepare does all that needs no place: it finds the tool and checks the arguments.
-func (m *Manifest) prepare(call Call) (t *tool, input json.RawMessage, refused *Error) {
+// prepare finds the tool and checks the arguments.
+func (m *Manifest) prepare(call Call) (t *tool, input json.RawMessage, rejected *Error) {
 	t, ok := m.byName[call.Tool]
 	if !ok {
 		return nil, nil, m.unknown(call.Tool)
 	}
-	input, err := encodeArguments(call.Args)
+	input, err := rawjson.EncodeArguments(call.Args, argumentLimits)
 	advice := toolresult.Advice
-	if err == nil && t.arguments != nil {
-		err, advice = t.arguments(input), ""
+	if err == nil && t.validate != nil {
+		err, advice = t.validate(input), ""
 	}
 	if err != nil {
 		message := "invalid arguments: " + clip.Text(err.Error(), maxMessage-100) + advice
-		return nil, nil, &Error{Code: CodeArguments, Tool: t.name, Message: message, err: err}
+		return nil, nil, &Error{Code: CodeArguments, Tool: t.name, Message: message, Err: err}
 	}
 	return t, input, nil
 }
 
 func (m *Manifest) unknown(name string) *Error {
 	e := &Error{Code: CodeUnknownTool, Tool: name, Message: "unknown tool: " + clip.Text(name, 100),
-		detail: fmt.Sprintf("unknown tool; the manifest declares %d tools, names are case-sensitive", len(m.tools))}
+		detail: fmt.Sprintf("unknown tool; the manifest declares %d tools, and names are case-sensitive", len(m.tools))}
 	for _, t := range m.tools {
 		e.tools = append(e.tools, t.name)
 	}
@@ -137,7 +170,7 @@ func (call Call) failed(err *Error) *Result {
 	return &Result{CallID: call.ID, Tool: call.Tool, Err: err, ExitCode: -1}
 }
 
-// started is a call whose program runs, or could not be started.
+// started is a call whose program runs or failed to start.
 type started struct {
 	manifest    *Manifest
 	tool        *tool
@@ -148,19 +181,19 @@ type started struct {
 	err         error // of the start; run is nil then
 }
 
-// start and wait are the way that every program goes: run, judge, audit.
 func (m *Manifest) start(t *tool, call Call, input json.RawMessage) *started {
 	s := &started{manifest: m, tool: t, call: call}
 	s.env, s.passed = m.environment(t)
 	s.begin = time.Now()
 	s.run, s.err = process.Start(&process.Command{
 		Argv: t.argv, Env: s.env, Dir: m.options.WorkDir, Stdin: input,
-		MaxStdout: m.options.MaxStdout, MaxStderr: m.options.MaxStderr,
-		Timeout: t.timeout, Grace: m.options.Grace, PipeWait: m.options.PipeWait,
+		MaxStdout: m.options.MaxStdout, MaxStderr: maxStderr,
+		Timeout: t.timeout, Grace: m.options.Grace, PipeWait: m.pipeWait,
 	})
 	return s
 }
 
+// wait waits for the program, judges its output and calls Options.Audit.
 func (s *started) wait(ctx context.Context) *Result {
 	m, t := s.manifest, s.tool
 	var o process.Outcome
@@ -177,12 +210,12 @@ func (s *started) wait(ctx context.Context) *Result {
 		m.judge(ctx, t, &o, r)
 	}
 	if m.options.Audit != nil {
-		m.audit(t, s.begin, &o, r, s.env, s.passed)
+		m.options.Audit(s.record(&o, r))
 	}
 	return r
 }
 
-// judge fills in Output or Err.
+// judge sets Output or Err.
 func (m *Manifest) judge(ctx context.Context, t *tool, o *process.Outcome, r *Result) {
 	var failure *Error
 	switch {
@@ -192,8 +225,10 @@ func (m *Manifest) judge(ctx context.Context, t *tool, o *process.Outcome, r *Re
 	case o.End == process.Canceled:
 		failure = contextError(ctx, t.name)
 	case o.End == process.Overflow:
-		failure = &Error{Code: CodeOutputTooLarge, Message: fmt.Sprintf("tool output is larger than %d bytes", m.options.MaxStdout),
-			detail: fmt.Sprintf("printed more than %d bytes to stdout; print less or raise Options.MaxStdout", m.options.MaxStdout)}
+		failure = &Error{Code: CodeOutputTooLarge,
+			Message: fmt.Sprintf("tool output is larger than %d bytes", m.options.MaxStdout),
+			detail: fmt.Sprintf("printed more than %d bytes to stdout; print less or raise Options.MaxStdout",
+				m.options.MaxStdout)}
 	case o.ExitCode != 0:
 		failure = exitError(r)
 	default:
@@ -206,44 +241,45 @@ func (m *Manifest) judge(ctx context.Context, t *tool, o *process.Outcome, r *Re
 }
 
 func startError(t *tool, err error) *Error {
-	e := &Error{Code: CodeUnavailable, Tool: t.name, Message: "tool could not be started", err: err}
+	e := &Error{Code: CodeUnavailable, Tool: t.name, Message: "tool could not be started", Err: err}
 	if dir, ok := errors.AsType[*process.DirError](err); ok {
 		e.detail = fmt.Sprintf("cannot start: %v; create the folder or set Options.WorkDir", dir)
 		return e
 	}
-	advice := "see Explain for how it was resolved"
+	advice := "check command[0]"
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		advice = "build it, or correct command[0]"
 		if _, statErr := os.Stat(t.argv[0]); statErr == nil {
-			advice = "the file exists, but the interpreter that it names does not"
+			advice = "the file exists, but the interpreter in its first line does not"
 		}
 	case errors.Is(err, fs.ErrPermission):
 		advice = "make it executable"
 	case errors.Is(err, syscall.ENOEXEC):
-		advice = "it is no program for this system; a script needs a first line such as #!/bin/sh"
+		advice = "it is not a program for this system; a script needs a first line such as #!/bin/sh"
 	}
 	e.detail = fmt.Sprintf("cannot start %s: %v; %s", t.argv[0], rootCause(err), advice)
 	return e
 }
 
-// rootCause takes the operation and the path, which the message has already, off an error of package os.
+// rootCause removes operation and path from an error of the packages os and os/exec: the messages
+// of this package contain the path already.
 func rootCause(err error) error {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		return p.Err
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
 	}
 	return err
 }
 
-// contextError tells the caller's cancellation from the caller's deadline.
+// contextError distinguishes cancellation from a deadline.
 func contextError(ctx context.Context, tool string) *Error {
-	e := &Error{Code: CodeCanceled, Tool: tool, Message: "tool call was canceled", err: ctx.Err()}
-	if errors.Is(e.err, context.DeadlineExceeded) {
+	e := &Error{Code: CodeCanceled, Tool: tool, Message: "tool call was canceled", Err: ctx.Err()}
+	if errors.Is(e.Err, context.DeadlineExceeded) {
 		e.Code, e.Message = CodeDeadline, "tool call was stopped: no time left"
-		e.detail = "stopped at the caller's deadline, which came before the tool's own timeout"
+		e.detail = "stopped at the caller's deadline, before the tool's own timeout"
 	}
-	if cause := context.Cause(ctx); cause != e.err {
-		e.err = errors.Join(e.err, cause)
+	if cause := context.Cause(ctx); cause != e.Err {
+		e.Err = errors.Join(e.Err, cause)
 	}
 	return e
 }

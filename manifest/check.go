@@ -3,41 +3,44 @@ package manifest
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// checker goes through the declarations in order and collects every problem of every tool.
+// checker checks the declarations in order and collects the problems of all tools.
 type checker struct {
 	options  *Options
 	names    map[string]bool
 	problems []Problem
 	lint     []Problem
 
-	index int    // of the tool at hand
-	name  string // of the tool at hand
+	index int    // of the current tool
+	name  string // of the current tool
 }
 
-// check returns the tool, which is of use only if no problem was found. The documented rules come first, in their
-// documented order; then those that the document leaves open.
+// check returns the tool, which is usable only if there is no problem. It checks the documented
+// rules first, in the documented order.
 func (c *checker) check(index int, d *declaration) *tool {
 	c.index, c.name = index, ""
 	t := &tool{timeout: c.options.Timeout}
 	if d.kind != '{' && d.kind != 'n' {
-		c.refuse("", RuleType, "must be an object, not %s", strictjson.KindName(d.kind))
+		c.reject("", "wrong_type", "must be an object, not %s", strictjson.KindName(d.kind))
 		return t
 	}
 	for _, pair := range d.cased {
-		c.refuse(pair[0], RuleSpelling, "member %q must be spelled %q", pair[0], pair[1])
+		c.reject(rawjson.Token(pair[0]), "wrong_case", "member %q must be spelled %q", pair[0], pair[1])
 	}
 	t.name = c.toolName(d)
 	c.name = t.name
 	if t.name != "" {
 		if c.names[t.name] {
-			c.refuse("name", RuleDuplicateName, "duplicate name")
+			c.reject("/name", "duplicate_name", "duplicate name")
 		}
 		c.names[t.name] = true
 	}
@@ -48,69 +51,69 @@ func (c *checker) check(index int, d *declaration) *tool {
 	}
 	t.description = c.text(d, "description")
 	t.timeout = c.timeout(d.members["timeoutSec"])
-	t.parameters = d.members["schema"]
+	t.parameters = slices.Clone(d.members["schema"])
 	c.schema(t)
 
 	for _, name := range d.unknown {
 		c.lint = append(c.lint, unknownMember(index, t.name, name, memberNames[:]))
 	}
 	if t.name != "" && !modelName(t.name) {
-		c.lint = append(c.lint, Problem{Index: index, Name: t.name, Field: "name", Rule: LintModelName, Message: at(index, t.name) +
-			"model APIs refuse this name: they accept 1 to 64 letters, digits, underscores and hyphens"})
+		c.lint = append(c.lint, Problem{Tool: t.name, Code: "name_refused_by_models", Pointer: pointer(index, "/name"),
+			Message: at(index, t.name) +
+				"the APIs of models reject this name: they accept 1 to 64 letters, digits, underscores and hyphens"})
 	}
 	return t
 }
 
-func (c *checker) refuse(field string, rule Rule, format string, args ...any) {
-	c.problems = append(c.problems, Problem{Index: c.index, Name: c.name, Field: field, Rule: rule,
+// reject adds a problem of the current tool. place is a JSON Pointer into the tool.
+func (c *checker) reject(place, code, format string, args ...any) {
+	c.problems = append(c.problems, Problem{Tool: c.name, Code: code, Pointer: pointer(c.index, place),
 		Message: at(c.index, c.name) + fmt.Sprintf(format, args...)})
 }
 
-// at is how the document begins its messages.
+func pointer(index int, place string) string { return "/tools/" + strconv.Itoa(index) + place }
+
+// at is the beginning of a message, as documented.
 func at(index int, name string) string {
-	switch {
-	case index < 0:
-		return ""
-	case name == "":
+	if name == "" {
 		return fmt.Sprintf("tool[%d]: ", index)
 	}
 	return fmt.Sprintf("tool[%d] %s: ", index, quoteName(name))
 }
 
-// text reads a member that is a string; null and absent read as "".
+func quoteName(name string) string { return strconv.Quote(clip.Text(name, 200)) }
+
+// text reads a string. Null and a missing member mean "".
 func (c *checker) text(d *declaration, member string) string {
 	v := d.members[member]
-	switch kind := kindOf(v); kind {
-	case '"':
-		return unquote(v)
-	case 0, 'n':
+	switch rawjson.Kind(v) {
+	case '"', 0, 'n':
 	default:
-		c.refuse(member, RuleType, "%s must be a string, not %s", member, strictjson.KindName(kind))
+		c.reject("/"+member, "wrong_type", "%s must be a string, not %s", member, rawjson.KindName(v))
 	}
-	return ""
+	return rawjson.Text(v)
 }
 
 func (c *checker) toolName(d *declaration) string {
 	before := len(c.problems)
 	name := c.text(d, "name")
 	if name == "" && len(c.problems) == before {
-		c.refuse("name", RuleNameRequired, "name is required")
+		c.reject("/name", "name_required", "name is required")
 	}
 	return name
 }
 
-// command returns nil unless every element is there and is a usable string.
+// command returns nil unless every element is a usable string.
 func (c *checker) command(d *declaration) (argv []string) {
 	n := c.strings("command", d.members["command"], func(k int, s string) {
 		if strings.ContainsRune(s, 0) {
-			field := fmt.Sprintf("command[%d]", k)
-			c.refuse(field, RuleCommandNUL, "%s must not contain a NUL byte", field)
+			c.reject(fmt.Sprintf("/command/%d", k), "command_nul_byte", "command[%d] must not contain a NUL byte", k)
 		} else if len(argv) == k {
 			argv = append(argv, s)
 		}
 	})
 	if n == 0 {
-		c.refuse("command", RuleCommandRequired, "command must have at least program name")
+		c.reject("/command", "command_required", "command must have at least program name")
 	}
 	if len(argv) != n {
 		return nil
@@ -118,74 +121,68 @@ func (c *checker) command(d *declaration) (argv []string) {
 	return argv
 }
 
-// strings hands out the elements of an array of strings in order, refuses those that are none, and returns how many
-// elements there are; null and absent have none. It returns -1 for a member that is no array.
-func (c *checker) strings(member string, v json.RawMessage, each func(k int, s string)) int {
-	switch kind := kindOf(v); kind {
+// strings calls each for every string of an array, rejects the other elements, and returns the
+// number of elements. Null and a missing member have none. It returns -1 if v is not an array.
+func (c *checker) strings(member string, v json.RawMessage, each func(k int, s string)) (n int) {
+	switch rawjson.Kind(v) {
 	case 0, 'n':
 		return 0
 	case '[':
 	default:
-		c.refuse(member, RuleType, "%s must be an array of strings, not %s", member, strictjson.KindName(kind))
+		c.reject("/"+member, "wrong_type", "%s must be an array of strings, not %s", member, rawjson.KindName(v))
 		return -1
 	}
-	var elements []json.RawMessage
-	_ = json.Unmarshal(v, &elements) // known to be valid
-	for k, e := range elements {
-		if kind := kindOf(e); kind != '"' {
-			field := fmt.Sprintf("%s[%d]", member, k)
-			c.refuse(field, RuleType, "%s must be a string, not %s", field, strictjson.KindName(kind))
+	for e := range rawjson.Elements(v) {
+		if rawjson.Kind(e) == '"' {
+			each(n, rawjson.Text(e))
 		} else {
-			each(k, unquote(e))
+			c.reject(fmt.Sprintf("/%s/%d", member, n), "wrong_type",
+				"%s[%d] must be a string, not %s", member, n, rawjson.KindName(e))
 		}
+		n++
 	}
-	return len(elements)
+	return n
 }
 
 // program checks and resolves command[0].
 func (c *checker) program(declared string) string {
-	clean, rule, problem := programPath(declared, onWindows)
-	if rule != "" {
-		c.refuse("command[0]", rule, "%s", problem)
+	clean, code, problem := programPath(declared, onWindows)
+	if code != "" {
+		c.reject("/command/0", code, "%s", problem)
 		return ""
 	}
 	abs, err := resolveProgram(c.options.Dir, clean)
 	if err != nil {
-		c.refuse("command[0]", RuleProgramResolve, "resolve command[0]: %v", err)
+		c.reject("/command/0", "program_not_resolvable", "resolve command[0]: %v", err)
 	}
 	return abs
 }
 
 func (c *checker) timeout(v json.RawMessage) time.Duration {
-	switch kindOf(v) {
+	reject := func(format string, args ...any) { c.reject("/timeoutSec", "invalid_timeout", format, args...) }
+	switch rawjson.Kind(v) {
 	case 0, 'n':
 		return c.options.Timeout
 	case '0':
 	default:
-		c.refuse("timeoutSec", RuleTimeout, "timeoutSec must be a whole number of seconds, not %s", strictjson.KindName(kindOf(v)))
+		reject("timeoutSec must be a whole number of seconds, not %s", rawjson.KindName(v))
 		return 0
 	}
 	sec, err := strconv.ParseInt(string(v), 10, 64)
 	switch {
 	case err != nil && strings.ContainsAny(string(v), ".eE"):
-		c.refuse("timeoutSec", RuleTimeout, "timeoutSec must be a whole number of seconds, without fraction or exponent")
+		reject("timeoutSec must be a whole number of seconds, without fraction or exponent")
 	case sec < 0:
-		c.refuse("timeoutSec", RuleTimeout, "timeoutSec must not be negative; leave it out, or write 0, for the default")
+		reject("timeoutSec must not be negative; leave it out, or write 0, for the default")
 	case err != nil || sec > maxTimeoutSec:
-		c.refuse("timeoutSec", RuleTimeout, "timeoutSec must be at most %d", maxTimeoutSec)
+		reject("timeoutSec must be at most %d", maxTimeoutSec)
 	case sec == 0:
 		return c.options.Timeout
 	}
 	return time.Duration(sec) * time.Second
 }
 
-// unquote reads a JSON string that is known to be valid.
-func unquote(v json.RawMessage) (s string) {
-	_ = json.Unmarshal(v, &s)
-	return s
-}
-
-// modelName reports whether OpenAI and Anthropic accept a function of this name.
+// modelName reports whether OpenAI and Anthropic accept the name of a function.
 func modelName(name string) bool {
 	if len(name) > 64 {
 		return false

@@ -1,48 +1,57 @@
-// Package manifest loads tool manifests (tools.json, as in "tools manifest") and runs their programs as tools.
+// Package manifest loads the tool manifest of an agent (tools.json, as the document "tools
+// manifest" describes it) and runs the programs that it declares as tools.
 //
 //	m, err := manifest.Load("tools.json", nil)
-//	out, err := m.Call(ctx, "get_time", json.RawMessage(`{"timezone":"Europe/Helsinki"}`))
+//	list, _, err := schema.Export(m.Tools(), schema.OpenAIChat)     // the tools, for the model
+//	result, failed, err := m.CallForModel(ctx, name, arguments)     // a call of the model
 //
-// Loading checks everything that the document "tools manifest" asks for and reports all problems at once, in its words.
-// A call checks the arguments against the tool's schema, starts the program without a shell, with PATH, HOME and the
-// allowlisted environment only, writes the arguments to its stdin while reading stdout and stderr, and returns the one
-// line of JSON that it prints.
+// Load checks all that the document demands and reports all problems at once, in the document's
+// words. A call checks the arguments against the tool's schema and starts the program without a
+// shell. It writes the arguments to stdin, reads stdout and stderr, and returns the line of JSON
+// that the program prints.
 //
-// # What a call promises
+// # Calls
 //
-// It returns. A program that does not end in time is asked to (SIGTERM) and then killed (SIGKILL), and so is everything
-// it started that stayed in its process group: also after a call that went well, so a tool that must leave something
-// running has to start it in a session of its own (setsid). A process that holds a pipe cannot delay the call beyond
-// [Options.PipeWait]. The caller's context ends a call in the same way. No zombie and no goroutine is left,
-// unless the kernel does not let a killed program go: the call then returns after a further PipeWait all the same, and one
-// goroutine stays to collect it.
+// A call always returns. When its time is over, the process group of the program receives SIGTERM
+// and, after [Options.Grace], SIGKILL. The end of the caller's context has the same effect. When a
+// program exits, the rest of its process group is killed too. A tool that must leave a process
+// running starts it in a session of its own (setsid). A process that holds a pipe of the program
+// delays the call for at most 2 s. A call leaves no zombie process and no goroutine behind, with
+// one exception: if the kernel does not end a killed program, the call returns after 2 s and one
+// goroutine waits for that program.
 //
-// It returns the whole output of the program, or an error: output over [Options.MaxStdout] fails the call. What a process
-// that the program left behind would have printed after PipeWait is not waited for; Result.Truncated then says that some
-// may be missing. A tool that does not read its stdin succeeds, if it exits with status 0.
+// A call returns the whole output of the program, or an error. Output over [Options.MaxStdout]
+// fails the call. If a process that the program left behind could still have written output,
+// Result.Truncated is true. A tool does not have to read its stdin.
 //
-// # What a program gets
+// # Programs
 //
-// Its argv is that of the manifest; no shell is involved. Its environment is PATH and HOME, where they are set and not
-// empty, and what envPassthrough allows and is set. Windows programs need more to start at all: there PATHEXT,
-// SYSTEMROOT, SYSTEMDRIVE, USERPROFILE, TEMP and TMP belong to the base. Its working directory is the manifest's folder,
-// unless [Options.WorkDir] says otherwise. The same tools.json serves every system: a backslash separates folders
-// everywhere, and on Windows a program named without extension gets .exe.
+// A program gets the arguments of its command, and no shell reads them. Its environment contains
+// PATH and HOME if they are set and not empty, and the variables of envPassthrough that are set.
+// On Windows it also contains PATHEXT, SYSTEMROOT, SYSTEMDRIVE, USERPROFILE, TEMP and TMP, because
+// most programs do not start without them. Its working directory is the folder of the manifest,
+// unless [Options.WorkDir] is set. A manifest works on every system: a backslash separates folders
+// everywhere, and on Windows a program without an extension gets .exe.
 //
 // # Systems
 //
-// Linux and macOS are supported in full. On Windows the program is put into a job object right after its start; a
-// process that it starts before that is not killed with it. Windows has no SIGTERM: a program is killed at once. A host
-// that is itself killed with SIGKILL cannot end its tools; on Windows the job object does.
+// Linux and macOS are fully supported. On Windows a program joins a job object right after its
+// start, so a process that it starts before that moment survives it. Windows has no SIGTERM:
+// programs are killed at once. If SIGKILL ends the host process, its tools keep running, except on
+// Windows, where the job object ends them.
 //
-// # Failures
+// # Errors
 //
-// What a tool gets wrong is data for the model: [Manifest.CallForModel] returns {"error":"…"} for it, and [Error.ToolResult]
-// does so for the results of [Manifest.CallAll]. Errors of this package are of the type [*Error] and carry a stable [Code]. Their texts hold
-// no argument and no environment value, nor anything that a tool printed; what a failing tool itself writes to stderr is
-// passed on in Error.Message and Error.Hint only.
+// Every error is an [*Error] with a [Code]; [CodeOf] returns it. Failures of a tool are results for
+// the model: [Manifest.CallForModel] returns {"error":"…"} for them, and [Error.ToolResult] does so
+// for the results of [Manifest.CallAll]. Error texts contain no argument, no value of an
+// environment variable and no output. What a failing tool writes to stderr is in Error.Message and
+// Error.Hint only.
 //
-// The original runner differs in these points: member names are matched exactly and duplicate ones refused; a negative
-// timeoutSec and a schema that is not one of an object are refused; environment names are upper-cased in ASCII only;
-// programs run in the manifest's folder, not in that of the agent; output is checked and capped.
+// # Differences from the original runner
+//
+// Names of members must have the exact case and must not repeat. timeoutSec must not be negative.
+// A schema must describe an object. Only ASCII letters of environment names are converted to upper
+// case. Programs run in the folder of the manifest instead of the agent's working directory.
+// Output is checked and bounded.
 package manifest

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// baseEnvironment are the variables that every tool gets when they are set and not empty. Without the Windows ones,
-// programs there fail to find system libraries, the user's profile and a folder for temporary files.
+// baseEnvironment lists the variables that every tool gets if they are set and not empty. Without
+// the further ones, programs on Windows do not find system libraries, the user's profile and the
+// folder for temporary files.
 func baseEnvironment(windows bool) []string {
 	if windows {
 		return []string{"PATH", "HOME", "PATHEXT", "SYSTEMROOT", "SYSTEMDRIVE", "USERPROFILE", "TEMP", "TMP"}
@@ -16,8 +17,8 @@ func baseEnvironment(windows bool) []string {
 	return []string{"PATH", "HOME"}
 }
 
-// envPassthrough reads and normalizes the allowlist: upper case (ASCII letters only: others would pass as a name that
-// they are not), no space around, no duplicates.
+// envPassthrough reads the allowlist. It trims the names, converts ASCII letters to upper case (a
+// conversion of other letters could make a valid name of an invalid one) and removes duplicates.
 func (c *checker) envPassthrough(v json.RawMessage) []string {
 	var d distinct
 	c.strings("envPassthrough", v, func(j int, written string) {
@@ -26,21 +27,21 @@ func (c *checker) envPassthrough(v json.RawMessage) []string {
 			d.add(name)
 			return
 		}
-		field := fmt.Sprintf("envPassthrough[%d]", j)
+		place := fmt.Sprintf("/envPassthrough/%d", j)
 		if name == "" {
-			c.refuse(field, RuleEnvEmpty, "%s: empty name", field)
+			c.reject(place, "env_name_empty", "envPassthrough[%d]: empty name", j)
 		} else {
-			c.refuse(field, RuleEnvInvalid, "%s: invalid name %q (must match [A-Z_][A-Z0-9_]*)", field, written)
+			c.reject(place, "env_name_invalid", "envPassthrough[%d]: invalid name %q (must match [A-Z_][A-Z0-9_]*)", j, written)
 		}
 	})
 	return d.names
 }
 
-// distinct keeps each name once, in the order in which the names came.
+// distinct keeps the first of equal names.
 type distinct struct {
 	names   []string
 	known   map[string]bool
-	lookups int // tests read it: one for each name, however many names there are
+	lookups int // counted for tests
 }
 
 func (d *distinct) add(name string) {
@@ -73,13 +74,14 @@ func envName(s string) bool {
 	return s != ""
 }
 
-// environment is what the tool's program gets now, and the allowlisted names that are among it.
+// environment returns the current environment for the tool's program, and the allowlisted names
+// that it contains. Allowlisted variables come last.
 func (m *Manifest) environment(t *tool) (env, passed []string) {
 	base := baseEnvironment(onWindows)
 	env = make([]string, 0, len(base)+len(t.passthrough))
 	for _, name := range base {
 		if slices.Contains(t.passthrough, name) {
-			continue // once is enough, and the allowlist also passes an empty value
+			continue // the allowlist adds it, even with an empty value
 		}
 		if value, ok := m.options.LookupEnv(name); ok && value != "" {
 			env = append(env, name+"="+value)

@@ -1,56 +1,67 @@
 package manifest
 
-import "strings"
+import (
+	"encoding/json"
+	"errors"
+	"strings"
 
-// Code says what went wrong, in a form that a program can compare. The values are stable.
+	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/rawjson"
+)
+
+// Code is the stable name of a failure, for programs to compare.
 type Code string
 
-// Codes of [Load], [LoadFS] and [Parse].
+// Codes of [Load] and [Parse].
 const (
-	CodeOptions Code = "invalid_options"  // Options contradict themselves; Problems lists how
+	CodeOptions Code = "invalid_options"  // fields of Options are not valid; see Problems
 	CodeRead    Code = "read_manifest"    // the file cannot be read
-	CodeParse   Code = "parse_manifest"   // it is not one strict JSON document of the documented shape
-	CodeInvalid Code = "invalid_manifest" // its tools break rules; Problems lists all of them
+	CodeParse   Code = "parse_manifest"   // the document is not strict JSON of the documented shape
+	CodeInvalid Code = "invalid_manifest" // tools break rules; see Problems
 )
 
-// Codes of calls. [Error.FromTool] tells which of them are the tool's own doing.
+// Codes of calls. For the last five the program of the tool is at fault.
 const (
 	CodeUnknownTool    Code = "unknown_tool"        // the manifest has no tool of that name
-	CodeArguments      Code = "invalid_arguments"   // not a JSON object, or not what the tool's schema asks for
-	CodeUnavailable    Code = "program_unavailable" // the program, or its working directory, is missing or cannot be executed
-	CodeTimeout        Code = "timeout"             // the tool's timeoutSec, or Options.Timeout, has passed
-	CodeCanceled       Code = "canceled"            // the caller's context was cancelled; matches context.Canceled
-	CodeDeadline       Code = "deadline_exceeded"   // the caller's deadline has passed; matches context.DeadlineExceeded
-	CodeExit           Code = "exit_status"         // the program ended with a status other than 0
-	CodeSignal         Code = "killed_by_signal"    // a signal ended the program, and the library had not sent it
-	CodeOutputTooLarge Code = "output_too_large"    // stdout has more than Options.MaxStdout bytes
-	CodeOutput         Code = "invalid_output"      // stdout is not what Options.Output asks for
+	CodeArguments      Code = "invalid_arguments"   // not a JSON object, or the tool's schema does not allow it
+	CodeUnavailable    Code = "program_unavailable" // the program or its working directory is missing or cannot be used
+	CodeCanceled       Code = "canceled"            // the caller's context was canceled; errors.Is finds context.Canceled
+	CodeDeadline       Code = "deadline_exceeded"   // the caller's deadline passed; errors.Is finds context.DeadlineExceeded
+	CodeTimeout        Code = "timeout"             // the program exceeded timeoutSec or Options.Timeout
+	CodeExit           Code = "exit_status"         // the program exited with a status other than 0
+	CodeSignal         Code = "killed_by_signal"    // a signal that this package did not send ended the program
+	CodeOutputTooLarge Code = "output_too_large"    // stdout exceeds Options.MaxStdout
+	CodeOutput         Code = "invalid_output"      // stdout does not have the format Options.Output
 )
 
-// Error is the error of this package; find it with errors.As. It holds no argument and no environment value, except that
-// Message and Hint of a tool that failed by itself are the tool's own words, which may repeat one. Its text leaves them out.
+// Error is the error type of this package. It contains no argument and no value of an environment
+// variable, with one exception: Message and Hint of a tool that failed are the tool's own words and
+// may repeat one. The text of the error leaves them out.
 type Error struct {
 	Code Code
-	Tool string // the tool concerned; "" when it is about the manifest
+	Tool string // the tool concerned; "" if the error is about the manifest
 
-	// Message is short and fit for a model, without a path of this machine: [Error.ToolResult] contains it. If a tool failed
-	// by itself, it is the tool's own explanation, read from its stderr, and not a part of the error's text.
+	// Message is a short text for a model, without paths of this machine. [Error.ToolResult]
+	// contains it. If the tool failed, Message is what the tool wrote to stderr.
 	Message string
-	// Hint is what the tool itself suggests to do, from the "hint" member of its error.
+	// Hint is the tool's advice: the member "hint" of the JSON that it wrote to stderr.
 	Hint string
 
-	// Problems lists everything that is wrong, in the order of the manifest: for CodeInvalid, CodeOptions, and
-	// for the CodeUnavailable of [Manifest.CheckPrograms].
+	// Problems lists all problems in the order of the manifest. It is set for CodeInvalid and
+	// CodeOptions, and for the CodeUnavailable of [Manifest.CheckPrograms].
 	Problems []Problem
 
-	detail string   // what Error says after the tool's name, when that is more than Message
-	tools  []string // the names that there are, for CodeUnknownTool
-	object []byte   // a JSON value, no longer than a message, that the tool gave instead of a text
-	err    error
+	// Err is the cause: the error of the operating system, of the context, or of the validation of
+	// the arguments. It may be nil.
+	Err error
+
+	detail string   // replaces Message in the text of the error
+	tools  []string // all names of tools, for CodeUnknownTool
+	object []byte   // the JSON value that the tool gave as its error; at most maxMessage bytes
 }
 
-// Error lists the problems of a manifest one per line, in the documented words. Of a call it names the tool and says
-// what to do, without anything that the tool wrote.
+// Error returns the problems one per line, in the documented words, or a text that names the tool
+// and says what to do. It contains nothing that the tool wrote.
 func (e *Error) Error() string {
 	if len(e.Problems) > 0 {
 		lines := make([]string, len(e.Problems))
@@ -69,56 +80,87 @@ func (e *Error) Error() string {
 	return "manifest: tool " + quoteName(e.Tool) + ": " + text
 }
 
-// Unwrap returns the cause: the error of the operating system, of the context (and its cause), or of the arguments'
-// schema.
-func (e *Error) Unwrap() error { return e.err }
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
 
-// FromTool reports whether the tool's program is at fault, rather than the manifest, the arguments, the machine or the
-// caller's context.
-func (e *Error) FromTool() bool {
-	switch e.Code {
-	case CodeTimeout, CodeExit, CodeSignal, CodeOutputTooLarge, CodeOutput:
-		return true
+// CodeOf returns the code of the first [*Error] in the chain of err, or "".
+func CodeOf(err error) Code {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
 	}
-	return false
+	return ""
 }
 
-// Problem is one thing that is wrong with a manifest, or worth a look.
+const (
+	maxMessage = 1000 // bytes of a text in a result for the model
+	maxNames   = 100  // names of tools in a result for the model
+)
+
+// ToolResult returns the result that a model reads if the call failed: {"error":"…"}. If the tool
+// gave a hint, the result has a member "hint". If the model called a tool that does not exist, the
+// member "tools" lists up to 100 existing names. Texts are cut to 1,000 bytes.
+//
+// If the tool wrote its error as JSON, "error" is that value, unless it exceeds 1,000 bytes. Of a
+// larger object it is the member "message" or "error", or else the exit status.
+func (e *Error) ToolResult() json.RawMessage {
+	content := []byte(`{"error":`)
+	if len(e.object) > 0 {
+		content = append(content, e.object...)
+	} else {
+		content = appendText(content, e.Message)
+	}
+	if e.Hint != "" {
+		content = appendText(append(content, `,"hint":`...), e.Hint)
+	}
+	for i, name := range e.tools[:min(len(e.tools), maxNames)] {
+		separator := ","
+		if i == 0 {
+			separator = `,"tools":[`
+		}
+		content = appendText(append(content, separator...), clip.Text(name, 200))
+	}
+	if len(e.tools) > 0 {
+		content = append(content, ']')
+	}
+	return append(content, '}')
+}
+
+func appendText(dst []byte, text string) []byte {
+	return rawjson.AppendQuote(dst, clip.Text(strings.ToValidUTF8(text, "\ufffd"), maxMessage))
+}
+
+// Problem is one rule that a manifest breaks, or one finding of [Manifest.Lint].
+//
+// Codes of the rules of the document:
+//
+//	name_required          a tool has no name
+//	duplicate_name         an earlier tool has the name
+//	command_required       command has no element
+//	env_name_empty         an element of envPassthrough is blank
+//	env_name_invalid       an element of envPassthrough is not a name
+//	program_leads_upward   command[0] starts with ".."
+//	program_escapes_bin    command[0] starts with ./tools/bin/ and leads out of it
+//	program_outside_bin    command[0] is relative and does not start with ./tools/bin/
+//	program_not_resolvable command[0] is relative and Options.Dir is missing, or the system reserves the name
+//
+// Codes of further rules:
+//
+//	command_nul_byte    an element of command contains a NUL byte
+//	invalid_timeout     timeoutSec is not a whole number from 0 to 31,536,000
+//	invalid_schema      schema is not a JSON Schema for an object
+//	wrong_type          a member has the wrong JSON type
+//	wrong_case          the name of a member has the wrong case
+//	invalid_option      a field of Options is not valid
+//	program_unavailable the program is missing or not executable ([Manifest.CheckPrograms])
+//
+// Codes of [Manifest.Lint]:
+//
+//	unknown_member         the document does not define the member
+//	no_tools               the manifest declares no tools
+//	name_refused_by_models the APIs of models reject the name
 type Problem struct {
-	Index   int    // the tool's zero-based place in the manifest; -1 when it is about no single tool
-	Name    string // the tool's name; "" when it has none
-	Field   string // the member concerned, for example "command[0]" or "envPassthrough[2]"
-	Rule    Rule
-	Message string // a whole sentence with place and name, in the documented words where there are any
+	Tool    string // the name of the tool; "" if it has none or the problem is not about a tool
+	Code    string
+	Pointer string // JSON Pointer (RFC 6901) into the manifest; "" for the whole manifest or an option
+	Message string // one sentence with place and name, in the documented words if there are any
 }
-
-// Rule is the stable name of a rule that a manifest can break.
-type Rule string
-
-// Rules that make a manifest invalid. The first nine are those of the tools manifest, in the order in which they are
-// reported for one tool.
-const (
-	RuleNameRequired    Rule = "name_required"
-	RuleDuplicateName   Rule = "duplicate_name"
-	RuleCommandRequired Rule = "command_required"
-	RuleEnvEmpty        Rule = "env_name_empty"
-	RuleEnvInvalid      Rule = "env_name_invalid"
-	RuleProgramUpward   Rule = "program_leads_upward"
-	RuleProgramEscapes  Rule = "program_escapes_bin"
-	RuleProgramOutside  Rule = "program_outside_bin"
-	RuleProgramResolve  Rule = "program_not_resolvable"
-	RuleCommandNUL      Rule = "command_nul_byte"
-	RuleTimeout         Rule = "invalid_timeout"
-	RuleSchema          Rule = "invalid_schema"
-	RuleType            Rule = "wrong_type"
-	RuleSpelling        Rule = "wrong_case"
-	RuleOption          Rule = "invalid_option"
-	RuleProgramMissing  Rule = "program_unavailable"
-)
-
-// Rules of [Manifest.Lint]: such a manifest loads.
-const (
-	LintUnknownMember Rule = "unknown_member"
-	LintNoTools       Rule = "no_tools"
-	LintModelName     Rule = "name_refused_by_models"
-)

@@ -4,12 +4,41 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/toolwire/toolwire/manifest"
 	"github.com/toolwire/toolwire/schema"
 )
 
-// All problems are reported at once, in the words of the tools manifest.
+// Relative programs resolve against the folder of the file.
+func ExampleLoad() {
+	dir, err := os.MkdirTemp("", "agent")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	file := filepath.Join(dir, "tools.json")
+	if err := os.WriteFile(file, []byte(`{"tools": [{"name": "get_time", "command": ["./tools/bin/get_time"]}]}`), 0o600); err != nil {
+		fmt.Println(err)
+		return
+	}
+	m, err := manifest.Load(file, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, tool := range m.Tools() {
+		fmt.Println(tool.Name, string(tool.InputSchema))
+	}
+	fmt.Println(manifest.CodeOf(m.CheckPrograms()))
+	// Output:
+	// get_time {"type":"object"}
+	// program_unavailable
+}
+
+// All problems are reported at once, in the words of the document "tools manifest".
 func ExampleParse() {
 	_, err := manifest.Parse([]byte(`{"tools": [
 		{"name": "get_time", "command": ["./tools/bin/../get_time"], "envPassthrough": ["TZ", "OAI-API-KEY"]},
@@ -23,17 +52,28 @@ func ExampleParse() {
 	// tool[1] "get_time": command must have at least program name
 }
 
-func ExampleError() {
+// Code, Pointer and Tool of a problem are for programs.
+func ExampleProblem() {
+	_, err := manifest.Parse([]byte(`{"tools": [{"name": "get_time", "command": ["get_time"]}]}`), nil)
+	if e, ok := errors.AsType[*manifest.Error](err); ok {
+		for _, p := range e.Problems {
+			fmt.Println(p.Code, p.Pointer, p.Tool)
+		}
+	}
+	// Output: program_outside_bin /tools/0/command/0 get_time
+}
+
+func ExampleCodeOf() {
 	m, err := manifest.Parse([]byte(`{"tools": []}`), nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	_, err = m.Call(context.Background(), "get_time", nil)
-	if e, ok := errors.AsType[*manifest.Error](err); ok && e.Code == manifest.CodeUnknownTool {
-		fmt.Println("the model made a name up:", e.Tool)
+	if manifest.CodeOf(err) == manifest.CodeUnknownTool {
+		fmt.Println("the model called a tool that does not exist")
 	}
-	// Output: the model made a name up: get_time
+	// Output: the model called a tool that does not exist
 }
 
 func ExampleManifest_Lint() {
@@ -48,7 +88,7 @@ func ExampleManifest_Lint() {
 	// Output: tool[0] "env": unknown member "timeout" is ignored (known: name, description, schema, command, timeoutSec, envPassthrough)
 }
 
-// The tools as the API of a model expects them.
+// Export writes the tools as the API of a model expects them.
 func ExampleManifest_Tools() {
 	m, err := manifest.Parse([]byte(`{"tools": [{
 		"name": "get_time", "description": "Get current time for an IANA timezone", "command": ["./tools/bin/get_time"],
@@ -63,7 +103,8 @@ func ExampleManifest_Tools() {
 	// Output: [{"type":"function","function":{"name":"get_time","description":"Get current time for an IANA timezone","parameters":{"type": "object", "properties": {"timezone": {"type": "string"}}, "required": ["timezone"]}}}] <nil>
 }
 
-// The loop of an agent runs what its model calls, whatever the model wrote.
+// The loop of an agent passes each call of the model on. Results of failed calls tell the model what
+// to correct.
 func ExampleManifest_CallForModel() {
 	m, err := manifest.Parse([]byte(`{"tools": [{
 		"name": "get_time", "command": ["./tools/bin/get_time"],

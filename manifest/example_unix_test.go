@@ -41,32 +41,21 @@ func ExampleManifest_Run() {
 	// {"error":"disk full","hint":"delete something"}
 }
 
-func ExampleManifest_Explain() {
-	m, err := manifest.Parse([]byte(`{"tools": [{"name": "get_time", "command": ["./tools/bin/get_time"], "envPassthrough": ["tz"]}]}`),
-		&manifest.Options{Dir: "/srv/agent", LookupEnv: func(string) (string, bool) { return "value", true }})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	e, err := m.Explain("get_time")
-	fmt.Println(e.Argv, e.WorkDir, e.Env, e.Timeout)
-	fmt.Println(err)
-	// Output:
-	// [/srv/agent/tools/bin/get_time] /srv/agent [PATH HOME TZ] 30s
-	// manifest: tool "get_time": the program /srv/agent/tools/bin/get_time cannot be read: no such file or directory
-}
-
-// A record names environment variables; values, arguments and output are never in it.
+// A record names environment variables. It contains neither values, arguments nor output.
 func ExampleAuditLog() {
 	dir, err := os.MkdirTemp("", "audit")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer os.RemoveAll(dir)
-	log := &manifest.AuditLog{Dir: dir}
+	defer func() { _ = os.RemoveAll(dir) }()
+	audit, err := manifest.AuditLog(dir, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	m, err := manifest.Parse([]byte(`{"tools": [{"name": "echo", "command": ["/bin/cat"], "envPassthrough": ["API_KEY"]}]}`),
-		&manifest.Options{Audit: log.Write, LookupEnv: func(string) (string, bool) { return "sk-1234567890", true }})
+		&manifest.Options{Audit: audit, LookupEnv: func(string) (string, bool) { return "sk-1234567890", true }})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -34,10 +35,12 @@ func FuzzParse(f *testing.F) {
 			}
 			last := 0
 			for _, p := range e.Problems {
-				if p.Index < last || p.Rule == "" || p.Message == "" {
+				token, _, _ := strings.Cut(strings.TrimPrefix(p.Pointer, "/tools/"), "/")
+				index, err := strconv.Atoi(token)
+				if err != nil || index < last || p.Code == "" || p.Message == "" {
 					t.Fatalf("problem %+v after one of tool %d", p, last)
 				}
-				last = p.Index
+				last = index
 			}
 			return
 		}
@@ -66,12 +69,12 @@ func FuzzParse(f *testing.F) {
 			if got := list[i]; got.Name != want.Name || got.Description != want.Description || string(got.InputSchema) != string(want.Schema) {
 				t.Fatalf("tool %d: %+v, encoding/json sees %+v", i, got, want)
 			}
-			e, _ := m.Explain(want.Name)
-			if !filepath.IsAbs(e.Argv[0]) || e.Timeout <= 0 || len(e.Argv) != len(want.Command) {
-				t.Fatalf("tool %d: %+v", i, e)
+			argv, _, timeout := m.Resolved(want.Name)
+			if !filepath.IsAbs(argv[0]) || timeout <= 0 || len(argv) != len(want.Command) {
+				t.Fatalf("tool %d: %q, %v", i, argv, timeout)
 			}
-			if want.Command[0] != e.Argv[0] && !strings.HasPrefix(e.Argv[0], filepath.Join(dir, "tools", "bin")+string(filepath.Separator)) {
-				t.Fatalf("tool %d: %q leads out of tools/bin, to %q", i, want.Command[0], e.Argv[0])
+			if want.Command[0] != argv[0] && !strings.HasPrefix(argv[0], filepath.Join(dir, "tools", "bin")+string(filepath.Separator)) {
+				t.Fatalf("tool %d: %q leads out of tools/bin, to %q", i, want.Command[0], argv[0])
 			}
 		}
 		m.Lint()

@@ -3,14 +3,12 @@ package manifest_test
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/toolwire/toolwire/manifest"
@@ -130,7 +128,8 @@ func TestMessages(t *testing.T) {
 				t.Errorf("got\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(tt.want, "\n  "))
 			}
 			for _, p := range e.Problems {
-				if p.Rule == "" || !strings.HasPrefix(p.Message, fmt.Sprintf("tool[%d]", p.Index)) {
+				index, _, _ := strings.Cut(strings.TrimPrefix(p.Pointer, "/tools/"), "/")
+				if p.Code == "" || !strings.HasPrefix(p.Message, "tool["+index+"]") {
 					t.Errorf("problem %+v", p)
 				}
 			}
@@ -144,10 +143,10 @@ func TestProblemsAreMachineReadable(t *testing.T) {
 	if e == nil || len(e.Problems) != 2 {
 		t.Fatal(err)
 	}
-	if p := e.Problems[0]; p.Index != 0 || p.Name != "a" || p.Field != "envPassthrough[1]" || p.Rule != manifest.RuleEnvInvalid {
+	if p := e.Problems[0]; p.Tool != "a" || p.Pointer != "/tools/0/envPassthrough/1" || p.Code != "env_name_invalid" {
 		t.Errorf("%+v", p)
 	}
-	if p := e.Problems[1]; p.Field != "command[0]" || p.Rule != manifest.RuleProgramUpward {
+	if p := e.Problems[1]; p.Pointer != "/tools/0/command/0" || p.Code != "program_leads_upward" {
 		t.Errorf("%+v", p)
 	}
 }
@@ -180,7 +179,7 @@ func TestSchemas(t *testing.T) {
 				t.Fatalf("err = %v", err)
 			}
 			prefix := `tool[0] "n": schema must be a `
-			if !strings.HasPrefix(e.Error(), prefix) || !strings.Contains(e.Error(), tt.want) || e.Problems[0].Rule != manifest.RuleSchema {
+			if !strings.HasPrefix(e.Error(), prefix) || !strings.Contains(e.Error(), tt.want) || e.Problems[0].Code != "invalid_schema" {
 				t.Errorf("got %q, want %q with %q", e, prefix, tt.want)
 			}
 		})
@@ -220,7 +219,7 @@ func TestRootDocument(t *testing.T) {
 				if list, _ := json.Marshal(m.Tools()); string(list) != "[]" {
 					t.Errorf("tools = %s", list)
 				}
-				if lint := m.Lint(); lint[len(lint)-1].Rule != manifest.LintNoTools {
+				if lint := m.Lint(); lint[len(lint)-1].Code != "no_tools" {
 					t.Errorf("lint = %v", lint)
 				}
 				return
@@ -238,14 +237,14 @@ func TestRootDocument(t *testing.T) {
 
 func TestProgramPaths(t *testing.T) {
 	const (
-		upward  = manifest.RuleProgramUpward
-		escapes = manifest.RuleProgramEscapes
-		outside = manifest.RuleProgramOutside
+		upward  = "program_leads_upward"
+		escapes = "program_escapes_bin"
+		outside = "program_outside_bin"
 	)
 	for _, tt := range []struct {
 		declared      string
-		unix, windows string        // what it resolves to; "" means refused
-		rule          manifest.Rule // of the refusal
+		unix, windows string // the clean path; "" means rejected
+		code          string // of the problem
 	}{
 		{"/usr/bin/env", "/usr/bin/env", "", outside},
 		{"./tools/bin/fs_read_file", "./tools/bin/fs_read_file", "./tools/bin/fs_read_file.exe", ""},
@@ -285,9 +284,9 @@ func TestProgramPaths(t *testing.T) {
 			if windows {
 				want = tt.windows
 			}
-			clean, rule, message := manifest.ProgramPath(tt.declared, windows)
-			if clean != want || (want == "") != (message != "") || want == "" && rule != tt.rule {
-				t.Errorf("%q (windows %v) = %q, %s %q; want %q, %s", tt.declared, windows, clean, rule, message, want, tt.rule)
+			clean, code, message := manifest.ProgramPath(tt.declared, windows)
+			if clean != want || (want == "") != (message != "") || want == "" && code != tt.code {
+				t.Errorf("%q (windows %v) = %q, %s %q; want %q, %s", tt.declared, windows, clean, code, message, want, tt.code)
 			}
 		}
 	}
@@ -299,8 +298,8 @@ func program(t *testing.T, m *manifest.Manifest, err error) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, _ := m.Explain("n") // the program need not exist
-	return e.Argv[0]
+	argv, _, _ := m.Resolved("n")
+	return argv[0]
 }
 
 func TestProgramsResolveAgainstTheManifest(t *testing.T) {
@@ -327,8 +326,8 @@ func TestProgramsResolveAgainstTheManifest(t *testing.T) {
 	if got := program(t, m, nil); got != want {
 		t.Errorf("after chdir: %s, want %s", got, want)
 	}
-	if e, _ := m.Explain("n"); e.WorkDir != nested || e.Argv[1] != "fixed" {
-		t.Errorf("working directory %s, want the manifest's folder; argv %q", e.WorkDir, e.Argv)
+	if argv, workDir, _ := m.Resolved("n"); workDir != nested || argv[1] != "fixed" {
+		t.Errorf("working directory %s, want the manifest's folder; argv %q", workDir, argv)
 	}
 	m, err = manifest.Load(filepath.Join(nested, "tools.json"), nil)
 	if got := program(t, m, err); got != want {
@@ -338,12 +337,8 @@ func TestProgramsResolveAgainstTheManifest(t *testing.T) {
 	if got := program(t, m, err); got != filepath.Join(root, "elsewhere", "tools", "bin", "x.exe") {
 		t.Errorf("with Options.Dir: %s", got)
 	}
-	if e, _ := m.Explain("n"); e.WorkDir != filepath.Join(root, "work") {
-		t.Errorf("working directory %s", e.WorkDir)
-	}
-	m, err = manifest.LoadFS(os.DirFS(root), "a/b/tools.json", &manifest.Options{Dir: "."})
-	if got := program(t, m, err); got != want {
-		t.Errorf("LoadFS: %s, want %s", got, want)
+	if _, workDir, _ := m.Resolved("n"); workDir != filepath.Join(root, "work") {
+		t.Errorf("working directory %s", workDir)
 	}
 	m, err = manifest.Parse([]byte(doc), &manifest.Options{Dir: filepath.Join("a", "b")})
 	if got := program(t, m, err); got != want {
@@ -354,13 +349,12 @@ func TestProgramsResolveAgainstTheManifest(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), `tool[0] "n": resolve command[0]: `) || !strings.Contains(err.Error(), "Options.Dir") {
 		t.Errorf("without a folder: %v", err)
 	}
-	fsys := fstest.MapFS{"tools.json": {Data: []byte(command(absProgram))}}
-	m, err = manifest.LoadFS(fsys, "tools.json", nil)
+	m, err = manifest.Parse([]byte(command(absProgram)), nil)
 	if got := program(t, m, err); got != absProgram {
 		t.Errorf("an absolute program needs no folder: %s", got)
 	}
-	if e, _ := m.Explain("n"); e.WorkDir != root {
-		t.Errorf("working directory %s, want that of the process, %s", e.WorkDir, root)
+	if _, workDir, _ := m.Resolved("n"); workDir != root {
+		t.Errorf("working directory %s, want that of the process, %s", workDir, root)
 	}
 }
 
@@ -374,24 +368,24 @@ func TestReadErrors(t *testing.T) {
 	if code(t, err) != manifest.CodeRead || !strings.HasPrefix(err.Error(), "read manifest: ") {
 		t.Errorf("a folder: %v", err)
 	}
-	_, err = manifest.LoadFS(fstest.MapFS{}, "tools.json", nil)
-	if code(t, err) != manifest.CodeRead || !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("LoadFS: %v", err)
-	}
 }
 
 func TestOptionsReportAllMistakes(t *testing.T) {
 	_, err := manifest.Parse([]byte(`{}`), &manifest.Options{
-		Timeout: -1, Grace: -1, PipeWait: -1, MaxStdout: -1, MaxStderr: -1, MaxParallel: -1, Output: 7})
+		Timeout: -1, Grace: -1, MaxStdout: -1, MaxParallel: -1, Output: 7})
 	e, ok := errors.AsType[*manifest.Error](err)
 	if !ok || e.Code != manifest.CodeOptions {
 		t.Fatalf("err = %v", err)
 	}
 	var fields []string
 	for _, p := range e.Problems {
-		fields = append(fields, p.Field)
+		field, _, _ := strings.Cut(p.Message, " ")
+		fields = append(fields, field)
+		if p.Code != "invalid_option" || p.Pointer != "" || p.Tool != "" {
+			t.Errorf("%+v", p)
+		}
 	}
-	if want := []string{"Timeout", "Grace", "PipeWait", "MaxStdout", "MaxStderr", "MaxParallel", "Output"}; !slices.Equal(fields, want) {
+	if want := []string{"Options.Timeout", "Options.Grace", "Options.MaxStdout", "Options.MaxParallel", "Options.Output"}; !slices.Equal(fields, want) {
 		t.Errorf("fields %v, want %v:\n%v", fields, want, err)
 	}
 }
@@ -403,8 +397,8 @@ func TestOptionsAreCopied(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.Timeout = time.Second
-	if e, _ := m.Explain("n"); e.Timeout != 7*time.Second {
-		t.Errorf("timeout %v", e.Timeout)
+	if _, _, timeout := m.Resolved("n"); timeout != 7*time.Second {
+		t.Errorf("timeout %v", timeout)
 	}
 	if o.MaxStdout != 0 {
 		t.Error("the caller's options were changed")
@@ -421,8 +415,8 @@ func TestTimeouts(t *testing.T) {
 			t.Errorf("%s: %v", member, err)
 			continue
 		}
-		if e, _ := m.Explain("n"); e.Timeout != want {
-			t.Errorf("%s: %v, want %v", member, e.Timeout, want)
+		if _, _, timeout := m.Resolved("n"); timeout != want {
+			t.Errorf("%s: %v, want %v", member, timeout, want)
 		}
 	}
 }
@@ -433,7 +427,7 @@ func TestNamesAreCaseSensitiveAndFree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lint := m.Lint(); len(lint) != 1 || lint[0].Rule != manifest.LintModelName || lint[0].Index != 2 {
+	if lint := m.Lint(); len(lint) != 1 || lint[0].Code != "name_refused_by_models" || lint[0].Pointer != "/tools/2/name" {
 		t.Errorf("lint = %+v", lint)
 	}
 }
@@ -443,9 +437,12 @@ func TestLintReportsUnknownMembers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []string
+	var got, places []string
 	for _, p := range m.Lint() {
-		got = append(got, p.Message)
+		got, places = append(got, p.Message), append(places, p.Pointer)
+	}
+	if want := []string{"/version", "/tools/0/timeout", "/tools/0/x\n"}; !slices.Equal(places, want) {
+		t.Errorf("pointers %q, want %q", places, want)
 	}
 	want := []string{
 		`unknown member "version" is ignored (known: tools)`,

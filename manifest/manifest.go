@@ -3,110 +3,85 @@ package manifest
 import (
 	"encoding/json"
 	"io"
-	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
+	"slices"
 	"time"
+
+	"github.com/toolwire/toolwire/schema"
 )
 
-// Manifest is a loaded tools.json. It is immutable and safe for concurrent use; all its calls share
-// [Options.MaxParallel] places.
+// Manifest is a loaded tools.json. It is immutable and safe for concurrent use. All its calls
+// share the limit [Options.MaxParallel].
 type Manifest struct {
-	options Options // with defaults
-	tools   []*tool // in the order of the document
-	byName  map[string]*tool
-	lint    []Problem
-	places  chan struct{} // holds one value per running program
+	options  Options // with defaults
+	pipeWait time.Duration
+	tools    []*tool // in the order of the document
+	byName   map[string]*tool
+	lint     []Problem
+	places   chan struct{} // holds one value per running program
 }
 
-// tool is one entry, checked and resolved.
+// tool is one checked and resolved entry.
 type tool struct {
 	name, description string
-	parameters        json.RawMessage // as written; nil when there is no schema
+	parameters        json.RawMessage // as written; nil without a schema
 	argv              []string        // argv[0] is absolute
-	passthrough       []string        // names of environment variables, normalized
+	passthrough       []string        // normalized names of environment variables
 	timeout           time.Duration
-	arguments         argumentsCheck // nil without a schema
+	validate          func(arguments []byte) error // nil without a schema
 }
 
-// Load reads a manifest file of at most 4 MiB. Relative programs resolve against its folder, whatever the working
-// directory is or becomes. The error is an [*Error]: CodeRead, CodeParse with the place in the document, or CodeInvalid
-// with all problems of all tools; there is no partial result. A manifest without tools is valid.
+// pipeWait is how long a call waits for stdout and stderr to close after the program has exited.
+const pipeWait = 2 * time.Second
+
+// Load reads a manifest from a file of at most 4 MiB. Relative programs resolve against the folder
+// of the file, unless [Options.Dir] is set; a later change of the working directory has no effect.
+// A manifest without tools is valid.
+//
+// The error is an [*Error]: CodeRead, CodeParse with line and column, CodeInvalid with all problems
+// of all tools, or CodeOptions.
 func Load(name string, options *Options) (*Manifest, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, readError(err)
 	}
-	defer f.Close()
-	data, err := readAll(f)
-	if err != nil {
-		return nil, err
-	}
-	dir := ""
-	if options != nil {
-		dir = options.Dir
-	}
-	if dir == "" {
-		dir = filepath.Dir(name)
-	}
-	return parse(data, dir, options)
-}
-
-// LoadFS is [Load] from a file system, for example an embedded one. Programs are on disk all the same: those written as
-// ./tools/bin/NAME resolve against [Options.Dir] joined with the folder of name.
-func LoadFS(fsys fs.FS, name string, options *Options) (*Manifest, error) {
-	f, err := fsys.Open(name)
+	defer func() { _ = f.Close() }()
+	data, err := io.ReadAll(io.LimitReader(f, maxManifest+1))
 	if err != nil {
 		return nil, readError(err)
 	}
-	defer f.Close()
-	data, err := readAll(f)
-	if err != nil {
-		return nil, err
-	}
-	dir := ""
-	if options != nil && options.Dir != "" {
-		dir = filepath.Join(options.Dir, filepath.FromSlash(path.Dir(name)))
-	}
-	return parse(data, dir, options)
-}
-
-// Parse is [Load] for a document that is in memory already. It keeps nothing of data. Programs written as
-// ./tools/bin/NAME resolve against [Options.Dir].
-func Parse(data []byte, options *Options) (*Manifest, error) {
-	dir := ""
+	var o Options
 	if options != nil {
-		dir = options.Dir
+		o = *options
 	}
-	return parse(data, dir, options)
+	if o.Dir == "" {
+		o.Dir = filepath.Dir(name)
+	}
+	return Parse(data, &o)
 }
 
-// parse does not trust dir to be absolute; "" means that there is none.
-func parse(data []byte, dir string, o *Options) (*Manifest, error) {
-	options, problems := o.withDefaults()
-	if dir != "" {
-		options.Dir = absolute("Dir", dir, &problems)
-	}
-	switch {
-	case options.WorkDir != "":
-		options.WorkDir = absolute("WorkDir", options.WorkDir, &problems)
-	case options.Dir != "":
-		options.WorkDir = options.Dir
-	default:
-		options.WorkDir = absolute("WorkDir", ".", &problems)
-	}
+func readError(err error) *Error {
+	return &Error{Code: CodeRead, Message: "read manifest: " + err.Error(), Err: err}
+}
+
+// Parse loads a manifest from memory, for example an embedded file. It is like [Load], except that
+// relative programs resolve against [Options.Dir] only. It does not keep data.
+func Parse(data []byte, options *Options) (*Manifest, error) {
+	o, problems := options.withDefaults()
 	if len(problems) > 0 {
-		return nil, &Error{Code: CodeOptions, Message: "the options of the manifest are invalid", Problems: problems}
+		return nil, &Error{Code: CodeOptions, Message: "the options of the manifest are not valid",
+			Problems: problems}
 	}
 	declared, lint, err := decode(data)
 	if err != nil {
 		return nil, err
 	}
 	m := &Manifest{
-		options: options,
-		byName:  make(map[string]*tool, len(declared)),
-		places:  make(chan struct{}, options.MaxParallel),
+		options:  o,
+		pipeWait: pipeWait,
+		byName:   make(map[string]*tool, len(declared)),
+		places:   make(chan struct{}, o.MaxParallel),
 	}
 	c := checker{options: &m.options, names: make(map[string]bool, len(declared))}
 	for i := range declared {
@@ -115,33 +90,28 @@ func parse(data []byte, dir string, o *Options) (*Manifest, error) {
 		m.byName[t.name] = t
 	}
 	if len(c.problems) > 0 {
-		return nil, &Error{Code: CodeInvalid, Message: "the manifest is invalid", Problems: c.problems}
+		return nil, &Error{Code: CodeInvalid, Message: "the manifest is not valid", Problems: c.problems}
 	}
 	m.lint = append(lint, c.lint...)
 	return m, nil
 }
 
-func absolute(field, dir string, problems *[]Problem) string {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		*problems = append(*problems, Problem{Index: -1, Field: field, Rule: RuleOption,
-			Message: "options: " + field + " cannot be made absolute: " + err.Error()})
+// Tools lists the tools in the order of the manifest, in the form of package schema. An agent can
+// register the list, and [schema.Export] writes it for the API of a model. Schemas are copied byte
+// for byte; a tool without a schema accepts any object. The list does not contain command,
+// timeoutSec and envPassthrough. It is never nil.
+func (m *Manifest) Tools() []schema.Tool {
+	list := make([]schema.Tool, len(m.tools))
+	for i, t := range m.tools {
+		list[i] = schema.Tool{Name: t.name, Description: t.description, InputSchema: slices.Clone(t.parameters)}
+		if t.parameters == nil {
+			list[i].InputSchema = json.RawMessage(`{"type":"object"}`)
+		}
 	}
-	return abs
+	return list
 }
 
-func readAll(f io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(f, maxManifest+1))
-	if err != nil {
-		return nil, readError(err)
-	}
-	return data, nil
-}
-
-func readError(err error) *Error {
-	return &Error{Code: CodeRead, Message: "read manifest: " + err.Error(), err: err}
-}
-
-// Lint lists what is legal but probably not meant: members that the tools manifest does not know and that are
-// therefore ignored (a misspelled timeoutSec, for example), names that model APIs refuse, no tools at all.
-func (m *Manifest) Lint() []Problem { return append([]Problem(nil), m.lint...) }
+// Lint lists what is valid but probably not intended: members that the document does not define,
+// which are ignored (for example a misspelled timeoutSec), names that the APIs of models reject,
+// and a manifest without tools.
+func (m *Manifest) Lint() []Problem { return slices.Clone(m.lint) }

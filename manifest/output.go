@@ -10,7 +10,7 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// read turns what a successful tool printed into its answer.
+// read returns the output of a program that exited with status 0.
 func (f OutputFormat) read(stdout []byte) (json.RawMessage, *Error) {
 	if f == Text {
 		return rawjson.Quote(plainText(stdout)), nil
@@ -30,15 +30,15 @@ func (f OutputFormat) read(stdout []byte) (json.RawMessage, *Error) {
 			}
 			position = fmt.Sprintf(" (byte %d)", e.Offset)
 		}
-		return nil, f.refuse("stdout is not valid JSON" + position)
+		return nil, f.reject("stdout is not valid JSON" + position)
 	}
 	if f == SingleLineJSON && bytes.ContainsAny(value, "\r\n") {
-		return nil, f.refuse("stdout holds JSON on several lines")
+		return nil, f.reject("stdout contains JSON on several lines")
 	}
 	return json.RawMessage(value[:len(value):len(value)]), nil
 }
 
-func (f OutputFormat) refuse(detail string) *Error {
+func (f OutputFormat) reject(detail string) *Error {
 	const advice = "; print exactly one line of JSON to stdout and everything else to stderr, or set Options.Output"
 	want := "a single line of JSON"
 	if f == AnyJSON {
@@ -47,7 +47,7 @@ func (f OutputFormat) refuse(detail string) *Error {
 	return &Error{Code: CodeOutput, Message: "tool output is not " + want, detail: detail + advice}
 }
 
-// plainText is a program's text as a model should see it.
+// plainText returns printed text as valid UTF-8 without trailing line ends.
 func plainText(b []byte) string {
 	return string(bytes.ToValidUTF8(bytes.TrimRight(b, "\r\n"), []byte("\ufffd")))
 }

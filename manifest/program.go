@@ -3,6 +3,7 @@ package manifest
 import (
 	"errors"
 	"fmt"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -14,9 +15,10 @@ const (
 	bin       = "./tools/bin"
 )
 
-// programPath applies the rules for command[0]. An absolute path is taken as it is; a relative one is cleaned, with
-// slashes, and begins with ./tools/bin/. A backslash separates on every system, so one manifest serves all of them.
-func programPath(declared string, windows bool) (clean string, rule Rule, problem string) {
+// programPath applies the rules of command[0]. It returns an absolute path unchanged, and a relative
+// one cleaned, with slashes and ./tools/bin/ at its beginning. A backslash separates folders on
+// every system, so that one manifest works on all of them. code is the code of a [Problem], or "".
+func programPath(declared string, windows bool) (clean, code, problem string) {
 	if isAbs(declared, windows) {
 		return declared, "", ""
 	}
@@ -27,12 +29,14 @@ func programPath(declared string, windows bool) (clean string, rule Rule, proble
 	}
 	switch {
 	case clean == ".." || strings.HasPrefix(clean, "../"):
-		return "", RuleProgramUpward, fmt.Sprintf("command[0] must not start with '..' or escape tools/bin (got %q)", declared)
+		return "", "program_leads_upward",
+			fmt.Sprintf("command[0] must not start with '..' or escape tools/bin (got %q)", declared)
 	case strings.HasPrefix(clean, bin+"/"):
 	case written == bin || strings.HasPrefix(written, bin+"/"):
-		return "", RuleProgramEscapes, fmt.Sprintf("command[0] escapes ./tools/bin after normalization (got %q -> %q)", declared, clean)
+		return "", "program_escapes_bin",
+			fmt.Sprintf("command[0] escapes ./tools/bin after normalization (got %q -> %q)", declared, clean)
 	default:
-		return "", RuleProgramOutside, "relative command[0] must start with ./tools/bin/"
+		return "", "program_outside_bin", "relative command[0] must start with ./tools/bin/"
 	}
 	if windows && path.Ext(clean) == "" {
 		clean += ".exe"
@@ -40,7 +44,7 @@ func programPath(declared string, windows bool) (clean string, rule Rule, proble
 	return clean, "", ""
 }
 
-// isAbs is filepath.IsAbs for the system asked about.
+// isAbs is filepath.IsAbs for either system.
 func isAbs(p string, windows bool) bool {
 	if !windows {
 		return strings.HasPrefix(p, "/")
@@ -52,9 +56,9 @@ func isAbs(p string, windows bool) bool {
 	return letter && (p[2] == '\\' || p[2] == '/')
 }
 
-var errNoDir = errors.New("a relative program needs Options.Dir, the folder that the manifest stands in")
+var errNoDir = errors.New("a relative program needs Options.Dir, the folder of the manifest")
 
-// resolveProgram makes a path from programPath absolute. dir is absolute, or "" when it is not known.
+// resolveProgram makes the result of programPath absolute. dir is absolute, or "" if unknown.
 func resolveProgram(dir, clean string) (string, error) {
 	native := filepath.FromSlash(clean)
 	if filepath.IsAbs(native) {
@@ -64,7 +68,29 @@ func resolveProgram(dir, clean string) (string, error) {
 		return "", errNoDir
 	}
 	if !filepath.IsLocal(native) { // on Windows: device names, drive letters, streams
-		return "", errors.New("the name is reserved by the operating system")
+		return "", errors.New("the operating system reserves the name")
 	}
 	return filepath.Join(dir, native), nil
+}
+
+// CheckPrograms returns an [*Error] with CodeUnavailable if programs do not exist or are not
+// executable, with one problem per tool. Load does not check this, because the files may come and
+// go.
+func (m *Manifest) CheckPrograms() error {
+	var problems []Problem
+	for i, t := range m.tools {
+		_, err := exec.LookPath(t.argv[0])
+		if err == nil {
+			continue
+		}
+		if e, ok := errors.AsType[*exec.Error](err); ok {
+			err = e.Err
+		}
+		problems = append(problems, Problem{Tool: t.name, Code: "program_unavailable", Pointer: pointer(i, "/command/0"),
+			Message: fmt.Sprintf("configured tool %s is unavailable: %v (program %q)", quoteName(t.name), rootCause(err), t.argv[0])})
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return &Error{Code: CodeUnavailable, Message: "programs of the manifest are missing", Problems: problems}
 }

@@ -251,18 +251,20 @@ func TestTerminateComesBeforeKill(t *testing.T) {
 }
 
 func TestPipeWait(t *testing.T) {
+	const pipeWait = 100 * time.Millisecond
 	for _, mode := range []string{"leave", "leave-session"} {
 		t.Run(mode, func(t *testing.T) {
 			nothingLeft(t)
 			file := filepath.Join(t.TempDir(), "pid")
-			r := run(t, tool("parent", "sleep", mode, file, forever), nil, &manifest.Options{PipeWait: 300 * time.Millisecond})
+			m := load(t, nil, tool("parent", "sleep", mode, file, forever)).SetPipeWait(pipeWait)
+			r := m.Run(t.Context(), manifest.Call{Tool: "t"})
 			if r.Err != nil || string(r.Output) != `{"left":true}` {
 				t.Errorf("output %q, err %v; what the program printed before it exited counts", r.Output, r.Err)
 			}
 			if !r.Truncated {
 				t.Error("not truncated, but a process that could have printed more was cut off")
 			}
-			if r.Duration < 300*time.Millisecond {
+			if r.Duration < pipeWait {
 				t.Errorf("took %v", r.Duration)
 			}
 			if mode == "leave" {
@@ -278,7 +280,8 @@ func TestPipeWait(t *testing.T) {
 		var r *manifest.Result
 		sufficient(t, func(timeout time.Duration) bool {
 			file = filepath.Join(t.TempDir(), "pid")
-			r = run(t, tool("parent", "sleep", "leave", file, forever), nil, &manifest.Options{Timeout: timeout, PipeWait: time.Hour})
+			m := load(t, &manifest.Options{Timeout: timeout}, tool("parent", "sleep", "leave", file, forever)).SetPipeWait(time.Hour)
+			r = m.Run(t.Context(), manifest.Call{Tool: "t"})
 			return code(t, r.Err) != manifest.CodeTimeout // which a program that has left cannot cause
 		})
 		if r.Err != nil || !r.Truncated {
@@ -288,7 +291,7 @@ func TestPipeWait(t *testing.T) {
 	})
 	t.Run("without any wait, what the program printed is whole", func(t *testing.T) {
 		nothingLeft(t)
-		m := load(t, &manifest.Options{PipeWait: 1, MaxParallel: 8}, tool("print-and-leave", "60000"))
+		m := load(t, &manifest.Options{MaxParallel: 8}, tool("print-and-leave", "60000")).SetPipeWait(1)
 		for i, r := range m.CallAll(t.Context(), slices.Repeat([]manifest.Call{{Tool: "t"}}, nightly.Or(16, 40))) {
 			if r.Err != nil || len(r.Stdout) != 60000 || !r.Truncated {
 				t.Errorf("run %d: %d bytes, truncated %v, err %v", i, len(r.Stdout), r.Truncated, r.Err)
@@ -296,7 +299,8 @@ func TestPipeWait(t *testing.T) {
 		}
 	})
 	t.Run("not at all when nobody holds a pipe", func(t *testing.T) {
-		r := run(t, tool("echo"), nil, &manifest.Options{Timeout: time.Hour, PipeWait: time.Hour})
+		m := load(t, &manifest.Options{Timeout: time.Hour}, tool("echo")).SetPipeWait(time.Hour)
+		r := m.Run(t.Context(), manifest.Call{Tool: "t"})
 		if r.Err != nil || r.Truncated {
 			t.Errorf("truncated %v, err %v", r.Truncated, r.Err)
 		}
@@ -309,12 +313,13 @@ func TestPipeWait(t *testing.T) {
 			"echo a; (sleep 600; echo b) >/dev/null 2>&1 & exit 0": false,
 			"echo a; (sleep 0.1; echo b >/dev/null) & exit 0":      false,
 		} {
-			wait := 300 * time.Millisecond
+			wait := pipeWait
 			if !truncated {
 				wait = 5 * time.Minute
 			}
 			e := entry{"name": "t", "command": []string{"/bin/sh", "-c", script}}
-			r := run(t, e, nil, &manifest.Options{Output: manifest.Text, PipeWait: wait})
+			m := load(t, &manifest.Options{Output: manifest.Text}, e).SetPipeWait(wait)
+			r := m.Run(t.Context(), manifest.Call{Tool: "t"})
 			if r.Err != nil || string(r.Stdout) != "a\n" || r.Truncated != truncated {
 				t.Errorf("%s: stdout %q, truncated %v, err %v", script, r.Stdout, r.Truncated, r.Err)
 			}
@@ -419,12 +424,12 @@ func TestOutputCaps(t *testing.T) {
 		}
 	})
 	t.Run("a chatty stderr does not fail a tool", func(t *testing.T) {
-		r := run(t, tool("flood-stderr", "1000000", "THE END", "0"), nil, &manifest.Options{MaxStderr: 1000})
-		if r.Err != nil || !r.Truncated || len(r.Stderr) > 1100 {
+		r := run(t, tool("flood-stderr", "1000000", "THE END", "0"), nil, nil)
+		if r.Err != nil || !r.Truncated || len(r.Stderr) > 64<<10+100 {
 			t.Fatalf("%d bytes, truncated %v, err %v", len(r.Stderr), r.Truncated, r.Err)
 		}
-		if s := string(r.Stderr); !strings.HasPrefix(s, "BEGIN") || !strings.HasSuffix(s, "THE END") || !strings.Contains(s, "\n[998436 bytes left out]\n") {
-			t.Errorf("stderr = %q", s)
+		if s := string(r.Stderr); !strings.HasPrefix(s, "BEGIN") || !strings.HasSuffix(s, "THE END") || !strings.Contains(s, "\n[933900 bytes left out]\n") {
+			t.Errorf("stderr = %q … %q", s[:20], s[len(s)-20:])
 		}
 	})
 	t.Run("the reason after a long log is found", func(t *testing.T) {
@@ -455,7 +460,7 @@ func TestStartFailures(t *testing.T) {
 		{"missing", filepath.Join(dir, "nothing"), nil, fs.ErrNotExist, "build it"},
 		{"not executable", write("plain", "#!/bin/sh\n", 0o600), nil, fs.ErrPermission, "make it executable"},
 		{"a folder", dir, nil, fs.ErrPermission, "make it executable"},
-		{"not a program", write("noise", "\x00\x01", 0o700), nil, nil, "no program for this system"},
+		{"not a program", write("noise", "\x00\x01", 0o700), nil, nil, "not a program for this system"},
 		{"no interpreter", write("script", "#!/no/such/thing\n", 0o700), nil, fs.ErrNotExist, "interpreter"},
 		{"no working directory", "/bin/sh", &manifest.Options{WorkDir: filepath.Join(dir, "gone")}, fs.ErrNotExist, "Options.WorkDir"},
 		{"working directory is a file", "/bin/sh", &manifest.Options{WorkDir: filepath.Join(dir, "plain")}, nil, "not a directory"},

@@ -1,12 +1,12 @@
-// Command localtools runs an agent whose tools are programs of this machine, declared in a tools.json. It builds the two
-// programs first, into a temporary folder; run it inside the module:
+// Command localtools runs an agent whose tools are programs on this machine, declared in a
+// tools.json. It first builds the two programs in a temporary folder. Run it inside the module:
 //
 //	go run ./examples/localtools
 package main
 
 import (
 	"context"
-	"embed"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,10 +19,10 @@ import (
 )
 
 //go:embed tools.json
-var files embed.FS
+var document []byte
 
-// Tools is all that the agent needs. *manifest.Manifest has this method, and so has the client of a platform's proxy:
-// the agent does not know whether its tools run here or there.
+// Tools is all that the agent needs. *manifest.Manifest has this method, and so has *proxy.Client:
+// the same agent works with tools on this machine and with tools of a platform.
 type Tools interface {
 	Call(ctx context.Context, name string, args any) (json.RawMessage, error)
 }
@@ -43,8 +43,11 @@ func run(ctx context.Context, w io.Writer) error {
 	if err := build(ctx, dir); err != nil {
 		return err
 	}
-	audit := &manifest.AuditLog{Dir: filepath.Join(dir, "audit")}
-	m, err := manifest.LoadFS(files, "tools.json", &manifest.Options{Dir: dir, Audit: audit.Write})
+	audit, err := manifest.AuditLog(filepath.Join(dir, "audit"), nil)
+	if err != nil {
+		return err
+	}
+	m, err := manifest.Parse(document, &manifest.Options{Dir: dir, Audit: audit})
 	if err != nil {
 		return err
 	}
@@ -57,7 +60,8 @@ func run(ctx context.Context, w io.Writer) error {
 	return turn(ctx, m, w)
 }
 
-// build puts the tools where the manifest expects them. On Windows, both sides add .exe by themselves.
+// build builds the tools in the folder where the manifest expects them. On Windows, go build and
+// the manifest both add .exe.
 func build(ctx context.Context, dir string) error {
 	bin := filepath.Join(dir, "tools", "bin") + string(filepath.Separator)
 	if err := os.MkdirAll(bin, 0o700); err != nil {
@@ -71,7 +75,7 @@ func build(ctx context.Context, dir string) error {
 	return nil
 }
 
-// agent is where a model would decide what to call.
+// agent calls two tools. A real agent would ask a model what to call.
 func agent(ctx context.Context, tools Tools, w io.Writer) error {
 	due, err := tools.Call(ctx, "add_days", map[string]any{"date": "2028-02-27", "days": 3})
 	if err != nil {
@@ -85,7 +89,7 @@ func agent(ctx context.Context, tools Tools, w io.Writer) error {
 	return nil
 }
 
-// turn answers the calls of one model turn at once, in order, failures included.
+// turn runs all calls of one turn of a model and prints the results in order, with the failures.
 func turn(ctx context.Context, m *manifest.Manifest, w io.Writer) error {
 	results := m.CallAll(ctx, []manifest.Call{
 		{ID: "call_1", Tool: "add_days", Args: json.RawMessage(`{"date":"2026-12-31","days":1}`)},

@@ -1,0 +1,98 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/rawjson"
+)
+
+// exitError describes a program that failed. Message is what the program wrote to stderr, if
+// anything. It may repeat an argument, so the text of the error leaves it out.
+func exitError(r *Result) *Error {
+	e := &Error{Code: CodeExit, Message: fmt.Sprintf("exit status %d", r.ExitCode)}
+	if r.Signal != "" {
+		e.Code, e.Message = CodeSignal, "signal: "+r.Signal
+	}
+	status := e.Message
+	text := strings.TrimSpace(plainText(r.Stderr))
+	if text == "" {
+		return e
+	}
+	if !e.read([]byte(text)) {
+		lastLine := text[strings.LastIndexByte(text, '\n')+1:] // a program may log before it prints its error
+		if lastLine == text || !isErrorObject(lastLine) || !e.read([]byte(lastLine)) {
+			e.Message = clip.Text(text, maxMessage)
+		}
+	}
+	e.detail = status + "; the tool's own words are in Error.Message"
+	if e.Message == status {
+		e.detail = status + "; what it printed is in Result.Stderr"
+	}
+	return e
+}
+
+// read takes Message and Hint from JSON on stderr, documented as {"error":"…"} with an optional
+// "hint". It looks one level deep and returns false if stderr is not JSON.
+func (e *Error) read(stderr []byte) bool {
+	reason := json.RawMessage(stderr)
+	switch rawjson.Kind(reason) {
+	case '{':
+		var object map[string]json.RawMessage
+		if json.Unmarshal(stderr, &object) != nil {
+			return false
+		}
+		if inner, ok := object["error"]; ok {
+			reason = inner
+			e.Hint = clip.Text(text(object["hint"]), maxMessage)
+		}
+	case '"', '[':
+		if !json.Valid(stderr) {
+			return false
+		}
+	default: // a bare number or word is text
+		return false
+	}
+	if kind := rawjson.Kind(reason); kind == '"' || kind == 'n' {
+		e.say(reason)
+		return true
+	}
+	var line bytes.Buffer
+	_ = json.Compact(&line, reason) // valid JSON
+	if line.Len() <= maxMessage {
+		e.object = line.Bytes()
+		e.Message = line.String()
+		return true
+	}
+	var large map[string]json.RawMessage // not a struct, which ignores the case of names
+	_ = json.Unmarshal(reason, &large)   // fails for arrays, which have no message
+	if !e.say(large["message"]) {
+		e.say(large["error"])
+	}
+	return true
+}
+
+// say sets Message to a JSON string and returns true, unless the value is blank or not a string.
+func (e *Error) say(value json.RawMessage) bool {
+	s := strings.TrimSpace(text(value))
+	if s != "" {
+		e.Message = clip.Text(s, maxMessage)
+	}
+	return s != ""
+}
+
+// text decodes a JSON string of a tool as encoding/json does. Other values mean "".
+func text(value json.RawMessage) (s string) {
+	_ = json.Unmarshal(value, &s)
+	return s
+}
+
+func isErrorObject(line string) bool {
+	var object struct {
+		Error json.RawMessage `json:"error"`
+	}
+	return strings.HasPrefix(line, "{") && json.Unmarshal([]byte(line), &object) == nil && len(object.Error) > 0
+}
