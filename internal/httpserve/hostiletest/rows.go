@@ -49,7 +49,7 @@ func chunked(body func(good string) string) func(s *Subject) []string {
 func chunk(s string) string  { return fmt.Sprintf("%x\r\n%s\r\n", len(s), s) }
 func chunks(s string) string { return chunk(s[:1]) + chunk(s[1:]) + "0\r\n\r\n" }
 
-func announced(n int) string { return fmt.Sprintf("Content-Length: %d", n) }
+func announced[N int | int64](n N) string { return fmt.Sprintf("Content-Length: %d", n) }
 
 func spaces(n int) string { return strings.Repeat(" ", n) }
 
@@ -225,7 +225,7 @@ var refusedBodies = []Row{
 	},
 	{
 		Name: "no credential, a huge body is announced",
-		Send: one(func(s *Subject) string { return s.post("{", announced(9_000_000_000_000)) }), Want: []int{401},
+		Send: one(func(s *Subject) string { return s.post("{", announced(int64(9_000_000_000_000))) }), Want: []int{401},
 	},
 	{
 		Name: "no credential, the body is a good request",
@@ -302,12 +302,12 @@ var bodies = []Row{
 	},
 	{
 		Name: "a huge body is announced",
-		Send: one(func(s *Subject) string { return s.post("{", s.Credential, announced(9_000_000_000_000)) }), Want: []int{413},
+		Send: one(func(s *Subject) string { return s.post("{", s.Credential, announced(int64(9_000_000_000_000))) }), Want: []int{413},
 	},
 	{
 		Name: "a huge body is announced, and the continuation asked for",
 		Send: one(func(s *Subject) string {
-			return s.post("", s.Credential, announced(9_000_000_000_000), "Expect: 100-continue")
+			return s.post("", s.Credential, announced(int64(9_000_000_000_000)), "Expect: 100-continue")
 		}),
 		Want: []int{413},
 	},
