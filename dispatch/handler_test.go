@@ -814,7 +814,7 @@ func TestNewReportsEverythingAtOnce(t *testing.T) {
 		{"numbers", agent, &dispatch.Options{Tokens: []string{"a"}, MaxRuns: -1, RunTimeout: time.Hour, MaxDepth: -1}, []string{"MaxRuns", "1800 s", "1h0m0s", "MaxDepth"}},
 		{"reserve", agent, &dispatch.Options{Tokens: []string{"a"}, RunTimeout: time.Second}, []string{"Reserve"}},
 		{"header", agent, &dispatch.Options{Tokens: []string{"a"}, AuthHeader: "X Key:"}, []string{"header name"}},
-		{"hosts", agent, &dispatch.Options{Tokens: []string{"a"}, ProxyHosts: []string{"https://x/"}}, []string{"ProxyHosts"}},
+		{"hosts", agent, &dispatch.Options{Tokens: []string{"a"}, ProxyHosts: []string{"https://x/", "user:hunter2@x"}}, []string{"ProxyHosts[0]", "ProxyHosts[1]"}},
 		{"proxy", agent, &dispatch.Options{Tokens: []string{"a"}, Proxy: &proxy.Options{MaxAttempts: -1, Pacer: proxy.NewPacer(1, 1)}}, []string{"MaxAttempts", "Pacer"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

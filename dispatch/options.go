@@ -154,10 +154,11 @@ func (h *Handler) configure(opts *Options, problems ...error) error {
 	}
 	if len(o.ProxyHosts) > 0 {
 		h.hosts = make(map[string]bool, len(o.ProxyHosts))
-		for _, host := range o.ProxyHosts {
+		for i, host := range o.ProxyHosts {
 			u, err := url.Parse("//" + host)
 			if host == "" || err != nil || u.Host != host {
-				bad("Options.ProxyHosts: %q is not a host such as api.example.com or api.example.com:8443", host)
+				// The text is not repeated, since it may be a URL with credentials.
+				bad("Options.ProxyHosts[%d] is not a host such as api.example.com or api.example.com:8443", i)
 				continue
 			}
 			name := strings.ToLower(u.Hostname())
