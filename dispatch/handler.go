@@ -13,13 +13,17 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// An Agent answers one run. It is called on a goroutine of its own, once for every run, concurrently for runs that
-// overlap, so it must keep no state of a run but in run and ctx.
+// An Agent answers one run. The handler calls it on a goroutine of its own, once for every run, and
+// concurrently for runs that overlap. It must keep the state of a run in run and ctx only.
 //
-// ctx ends when the platform hangs up, when the proxy says that the run is over, or when the time for the run is nearly
-// over; an agent should return then, with what it has. [context.Cause] tells which: [proxy.IsRunOver] reports whether the run
-// is over. The handler waits for half of [Options.Reserve] then. An error fails the run: it is answered with 500 and the text of an [*Error] or [*proxy.Error]; the text of
-// any other error goes to the log only, for it may hold anything. A nil Response without an error is an empty one.
+// ctx ends when the platform hangs up, when the proxy says that the run is over, or when the time
+// for the run is nearly over. An agent should then return what it has: the handler waits for half
+// of [Options.Reserve]. [context.Cause] tells why ctx has ended, and [proxy.IsRunOver] whether the
+// run is over.
+//
+// An error fails the run. The response is 500 with the text of an [*Error] or [*proxy.Error]. The
+// text of any other error is only logged, because it may hold secrets. A nil Response without an
+// error is an empty one.
 type Agent func(ctx context.Context, run *Run) (*Response, error)
 
 // Handler is the http.Handler for an agent. It is safe for concurrent use.
@@ -35,8 +39,8 @@ type Handler struct {
 	asker  runner.Runner // for the functions of the options that make responses
 }
 
-// New returns a handler that runs agent. It needs either tokens, a verifier or an explicit InsecureNoAuth in opts. All
-// mistakes are reported together in one [*Error] with [CodeOptions].
+// New returns a handler that runs agent. It needs either tokens, a verifier or an explicit
+// InsecureNoAuth in opts. All mistakes are reported together in one [*Error] with [CodeOptions].
 func New(agent Agent, opts *Options) (*Handler, error) {
 	if opts == nil {
 		opts = &Options{}
@@ -100,7 +104,8 @@ type outcome struct {
 	aborts   bool // the agent panicked with http.ErrAbortHandler
 }
 
-// serve runs the agent and answers. It and await keep little on the stack, because that is where thousands of runs wait.
+// serve runs the agent and answers. It and await keep little on the stack, because that is where
+// thousands of runs wait.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, v *visit, arrived time.Time) {
 	out := h.await(v, arrived)
 	if out.aborts {
@@ -114,7 +119,8 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, v *visit, arrive
 	writeJSON(w, http.StatusOK, body)
 }
 
-// answer makes the body of the answer. Its error is an [*Error] that stands for the answer of a run that failed.
+// answer makes the body of the answer. Its error is an [*Error] that stands for the answer of a run
+// that failed.
 func (h *Handler) answer(ctx context.Context, v *visit, out outcome, took time.Duration) ([]byte, error) {
 	if out.err != nil {
 		h.log(ctx, v, slog.LevelError, report.RunFailed, slog.Duration("took", took), slog.String(report.Error, out.err.Error()))
@@ -140,16 +146,16 @@ func (h *Handler) log(ctx context.Context, v *visit, level slog.Level, message s
 	h.opts.Logger.LogAttrs(ctx, level, message, attrs...)
 }
 
-// await runs the agent and returns its outcome in time, whatever the agent does. The time counts from the arrival of the
-// request, as the platform's does.
+// await runs the agent and returns its outcome in time, whatever the agent does. The time counts
+// from the arrival of the request, as the platform's does.
 func (h *Handler) await(v *visit, arrived time.Time) outcome {
 	v.handler = h
 	v.hold()
 	return h.conclude(v, v.call.Run(v.ctx, &h.runner, arrived.Add(h.opts.RunTimeout-h.opts.Reserve), v.run.RunID, v))
 }
 
-// Do runs the agent. The agent holds its place in the gate until it has returned. The place is free before the answer is
-// sent, so that the next run finds it.
+// Do runs the agent. The agent holds its place in the gate until it has returned. The place is free
+// before the answer is sent, so that the next run finds it.
 func (v *visit) Do(ctx context.Context) (out outcome) {
 	defer v.release()
 	out.response, out.err = v.handler.agent(ctx, &v.run)
@@ -162,8 +168,9 @@ func (v *visit) Do(ctx context.Context) (out outcome) {
 
 var errRunTimeout = errors.New("the time for the run is over")
 
-// conclude decides the outcome of a run. An answer of the agent counts, and so does an error of its own. An error that says
-// no more than that the context has ended is replaced by the reason: the time is over, or the run is.
+// conclude decides the outcome of a run. An answer of the agent counts, and so does an error of its
+// own. An error that only says that the context has ended is replaced by the reason: the time is
+// over, or the run is.
 func (h *Handler) conclude(v *visit, end runner.Outcome[outcome]) outcome {
 	out := end.Value
 	switch cause := context.Cause(v.ctx); {
@@ -182,8 +189,8 @@ func (h *Handler) conclude(v *visit, end runner.Outcome[outcome]) outcome {
 	return outcome{err: &Error{Code: CodeClientGone, Message: "the platform hung up before the agent had an answer"}}
 }
 
-// ask calls a function of the options that makes a response. If the function panics, or does not return within a quarter of
-// the reserve, the response is empty.
+// ask calls a function of the options that makes a response. If the function panics, or does not
+// return within a quarter of the reserve, the response is empty.
 func (h *Handler) ask(ctx context.Context, run *Run, makeResponse func() *Response) *Response {
 	return runner.Run(ctx, &h.asker, time.Now(), run.RunID, func(context.Context) *Response { return makeResponse() }).Value
 }
@@ -196,7 +203,8 @@ func endOfContext(err error) bool {
 	return code == proxy.CodeDeadline || code == proxy.CodeCanceled
 }
 
-// agentError chooses what the platform sees of an agent's error: texts that are known to hold no secret.
+// agentError chooses what the platform sees of an agent's error: texts that are known to hold no
+// secret.
 func agentError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e

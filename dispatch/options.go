@@ -15,84 +15,94 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// Options configures a [Handler]. The zero value of every field is its default; some way to authenticate is required.
-// Options are copied by [New].
+// Options configures a [Handler]. The zero value of every field is its default; some way to
+// authenticate is required. Options are copied by [New].
 type Options struct {
-	// Tokens are the bearer tokens that are accepted; more than one for rotation. None may be empty.
+	// Tokens are the bearer tokens that are accepted; more than one for rotation. None may be
+	// empty.
 	Tokens []string `json:"-"`
 
-	// TokenFunc is asked for the accepted tokens at every request, for rotation without a restart. It must be fast and
-	// safe for concurrent use. If it returns none, or an empty one, that accepts no request. Tokens are accepted beside it.
+	// TokenFunc is asked for the accepted tokens at every request, for rotation without a restart.
+	// It must be fast and safe for concurrent use. If it returns none, or an empty one, that
+	// accepts no request. Tokens are accepted beside it.
 	TokenFunc func() []string
 
-	// AuthHeader is the header that carries the token, as set at registration. Default "Authorization", whose value must
-	// be "Bearer " and the token. In any other header, such as X-API-Key, "Bearer " may be missing.
+	// AuthHeader is the header that carries the token, as set at registration. Default
+	// "Authorization", whose value must be "Bearer " and the token. In any other header, such as
+	// X-API-Key, "Bearer " may be missing.
 	AuthHeader string
 
-	// Verify replaces the comparison of tokens: it returns whether the request is from the platform. It must not read
-	// the body.
+	// Verify replaces the comparison of tokens: it returns whether the request is from the
+	// platform. It must not read the body.
 	Verify func(*http.Request) bool
 
 	// InsecureNoAuth accepts every request: whatever can reach the handler can make the agent work.
 	InsecureNoAuth bool
 
-	// MaxBodyBytes bounds the body of a request, in bytes. A larger one is rejected with 413. Defaults to 16 MiB, with
-	// InsecureNoAuth to 1 MiB. At most 64 KiB of a body are read before the dispatch is admitted.
+	// MaxBodyBytes bounds the body of a request, in bytes. A larger one is rejected with 413.
+	// Defaults to 16 MiB, with InsecureNoAuth to 1 MiB. At most 64 KiB of a body are read before
+	// the dispatch is admitted.
 	MaxBodyBytes int64
 
-	// MaxBytesInFlight bounds the bodies of all admitted dispatches together, in bytes. A body counts until the agent has
-	// returned, also if that is after the answer. A dispatch beyond the bound is rejected with 503. Defaults to 256 MiB, or
-	// to MaxBodyBytes if that is more.
+	// MaxBytesInFlight bounds the bodies of all admitted dispatches together, in bytes. A body
+	// counts until the agent has returned, also if that is after the answer. A dispatch beyond the
+	// bound is rejected with 503. Defaults to 256 MiB, or to MaxBodyBytes if that is more.
 	MaxBytesInFlight int64
 
-	// BodyTimeout bounds the time in which the body arrives once the handler reads it. Defaults to 30 s. It replaces the
-	// ReadTimeout of the [http.Server]. It needs a ResponseWriter that supports read deadlines. The one of
-	// [http.TimeoutHandler] does not: then set ReadTimeout, which also ends the connection of a refused peer that
-	// withholds its body.
+	// BodyTimeout bounds the time in which the body arrives once the handler reads it. Defaults to
+	// 30 s. It replaces the ReadTimeout of the [http.Server]. It needs a ResponseWriter that
+	// supports read deadlines. The one of [http.TimeoutHandler] does not: then set ReadTimeout,
+	// which also ends the connection of a refused peer that withholds its body.
 	BodyTimeout time.Duration
 
 	// MaxDepth bounds the nesting of an envelope's JSON, in levels. Defaults to 256.
 	MaxDepth int
 
-	// ProxyHosts lists the hosts ("api.example.com", or "api.example.com:8443" for one port only) that an envelope's proxy
-	// URL may name, so that a forged envelope cannot send run tokens and arguments elsewhere. Default: any.
+	// ProxyHosts lists the hosts ("api.example.com", or "api.example.com:8443" for one port only)
+	// that an envelope's proxy URL may name, so that a forged envelope cannot send run tokens and
+	// arguments elsewhere. Default: any.
 	ProxyHosts []string
 
-	// Proxy configures the clients of the runs. Its Pacer must be nil: the handler paces the requests of each run token,
-	// across the turns of a session.
+	// Proxy configures the clients of the runs. Its Pacer must be nil: the handler paces the
+	// requests of each run token, across the turns of a session.
 	Proxy *proxy.Options
 
-	// RunTimeout is the agent's run_timeout_s at registration: the platform gives up after it. Default 300 s, at most
-	// 1800 s, counted from the arrival of the request. The agent's context ends Reserve (default 2 s) earlier, and after
-	// half of the reserve TimeoutResponse answers for an agent that has not. An error that the agent returns before its context
-	// has ended fails the run, also when it says that a tool call could not end in time.
+	// RunTimeout is the agent's run_timeout_s at registration: the platform gives up after it.
+	// Default 300 s, at most 1800 s, counted from the arrival of the request. The agent's context
+	// ends Reserve (default 2 s) earlier, and after half of the reserve TimeoutResponse answers for
+	// an agent that has not. An error that the agent returns before its context has ended fails the
+	// run, also when it says that a tool call could not end in time.
 	RunTimeout time.Duration
 	Reserve    time.Duration
 
-	// TimeoutResponse makes the answer of a run that ran out of time. If nil, a final response says so. If the answer has no
-	// Messages, the transcript of the run is sent. The agent may still be running. TimeoutResponse and FailureResponse are
-	// called on a goroutine of their own and have a quarter of Reserve to return; after that, or after a panic, the answer
-	// is sent without their response.
+	// TimeoutResponse makes the answer of a run that ran out of time. If nil, a final response says
+	// so. If the answer has no Messages, the transcript of the run is sent. The agent may still be
+	// running. TimeoutResponse and FailureResponse are called on a goroutine of their own and have
+	// a quarter of Reserve to return; after that, or after a panic, the answer is sent without
+	// their response.
 	TimeoutResponse func(*Run) *Response
 
-	// FailureResponse makes an answer, sent with 200, of a run that failed, so that the platform grades it instead of
-	// reporting an error of the endpoint. The error is what would have been sent, and holds no secret. If the answer has no
-	// Messages, the transcript of the run is sent. If FailureResponse is nil, a failed run is answered with 500.
+	// FailureResponse makes an answer, sent with 200, of a run that failed, so that the platform
+	// grades it instead of reporting an error of the endpoint. The error is what would have been
+	// sent, and holds no secret. If the answer has no Messages, the transcript of the run is sent.
+	// If FailureResponse is nil, a failed run is answered with 500.
 	FailureResponse func(*Run, *Error) *Response
 
-	// SendTranscript sends the transcript of every run whose [Response] has nil Messages. Otherwise it is sent if the agent has
-	// called [Run.Transcript].
+	// SendTranscript sends the transcript of every run whose [Response] has nil Messages. Otherwise
+	// it is sent if the agent has called [Run.Transcript].
 	SendTranscript bool
 
-	// RequireTranscript is for agents that are registered with "Require a gradeable rich transcript". It implies
-	// SendTranscript, and appends the final response to messages in which no assistant message with text would arrive.
+	// RequireTranscript is for agents that are registered with "Require a gradeable rich
+	// transcript". It implies SendTranscript, and appends the final response to messages in which
+	// no assistant message with text would arrive.
 	RequireTranscript bool
 
 	// MaxRuns is how many runs are served at once; more are answered with 503. Default no limit.
 	MaxRuns int
 
-	// Logger receives a record per run and per refused request, with ids but without tokens, bodies or results. The record
-	// of a refused request has the address of the peer and the reason, also for 401 and 405. If nil, nothing is logged.
+	// Logger receives a record per run and per refused request, with ids but without tokens, bodies
+	// or results. The record of a refused request has the address of the peer and the reason, also
+	// for 401 and 405. If nil, nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -106,8 +116,8 @@ const (
 	defaultReserve     = 2 * time.Second
 )
 
-// configure checks once the options that requests and code mode share, and fills the defaults in. It reports problems, which
-// the caller found, together with its own.
+// configure checks once the options that requests and code mode share, and fills the defaults in.
+// It reports problems, which the caller found, together with its own.
 func (h *Handler) configure(opts *Options, problems ...error) error {
 	if opts != nil {
 		h.opts = *opts
@@ -177,7 +187,8 @@ func (h *Handler) configure(opts *Options, problems ...error) error {
 		bad("Options.Proxy.Pacer must be nil: the handler has a pacer for each run token")
 	}
 	h.state.init()
-	// The rest of the proxy options is checked by the client itself, with an address that cannot be at fault.
+	// The rest of the proxy options is checked by the client itself, with an address that cannot be
+	// at fault.
 	if _, err := proxy.New("http://localhost", "token", o.Proxy); err != nil {
 		bad("Options.Proxy: %w", errors.Unwrap(err))
 	}
