@@ -2,57 +2,52 @@ package proxytest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"time"
 	"unicode/utf8"
 
-	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/strictjson"
-	"github.com/toolwire/toolwire/internal/wireerror"
 )
 
 // ForwardOptions configures [Forward]. The zero value of every field is its default.
 type ForwardOptions struct {
-	// Transport sends the requests. Default: one of its own, that keeps no connection and reads no proxy settings from
-	// the environment.
+	// Transport sends the requests. Defaults to one of its own that keeps no connections and reads no proxy settings from the
+	// environment.
 	Transport http.RoundTripper
 
-	// Header are headers that the live tool wants, such as a key.
+	// Header has headers that the live tool needs, such as a key.
 	Header http.Header `json:"-"`
 
-	// Timeout bounds a request. Default 120 s.
+	// Timeout bounds a request. Defaults to 120 s.
 	Timeout time.Duration
 }
 
-// Forward makes an HTTP endpoint the live tool: it POSTs the arguments to address and answers with the body of a 2xx,
-// as it is if it is JSON, otherwise as a string. Anything else is an error, and so are bodies of more than 1 MiB and
-// redirects. opts may be nil. It panics if address is no http or https URL.
+// Forward makes an HTTP endpoint the live tool. It POSTs the arguments to address and answers with the body of a 2xx: unchanged
+// if it is JSON, otherwise as a string. Any other answer, a redirect and a body of more than 1 MiB are errors, whose texts contain
+// no words of the endpoint. opts may be nil. Forward panics if address is not an http or https URL.
 func Forward(address string, opts *ForwardOptions) Behavior {
 	if !forwardable(address) {
-		panic("proxytest.Forward: the address is no http or https URL")
+		panic("proxytest.Forward: the address is not an http or https URL")
 	}
 	o := valueOf(opts)
 	o.Header = o.Header.Clone()
 	if o.Transport == nil {
-		o.Transport = &http.Transport{DisableKeepAlives: true}
+		transport := httpcall.NewTransport()
+		transport.DisableKeepAlives = true
+		o.Transport = transport
 	}
 	if o.Timeout <= 0 {
 		o.Timeout = 120 * time.Second
 	}
-	client := &http.Client{
-		Transport: o.Transport, Timeout: o.Timeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	secrets := redact.New(slices.Concat(redact.URL(address), slices.Concat(slices.Collect(maps.Values(o.Header))...))...)
+	caller := httpcall.Client{Transport: o.Transport, Peer: "the live tool", Timeout: o.Timeout, MaxBytes: maxLive}
 	return func(r *Request) (any, error) {
-		request, err := http.NewRequestWithContext(r.Context(), http.MethodPost, address, bytes.NewReader(r.Arguments))
+		request, err := http.NewRequest(http.MethodPost, address, bytes.NewReader(r.Arguments))
 		if err != nil {
 			return nil, err
 		}
@@ -60,21 +55,14 @@ func Forward(address string, opts *ForwardOptions) Behavior {
 			request.Header = o.Header.Clone()
 		}
 		request.Header.Set("Content-Type", "application/json")
-		response, err := client.Do(request)
-		if err != nil {
-			return nil, liveError(err, secrets)
-		}
-		defer func() { _ = response.Body.Close() }()
-		const most = 1 << 20
-		body, err := io.ReadAll(io.LimitReader(response.Body, most+1))
+		got, failure := caller.Do(r.Context(), request, nil)
 		switch {
-		case response.StatusCode < 200 || response.StatusCode > 299:
-			return nil, fmt.Errorf("the live tool answered %d", response.StatusCode)
-		case err != nil:
-			return nil, fmt.Errorf("the live tool's answer broke off")
-		case len(body) > most:
-			return nil, fmt.Errorf("the live tool's answer has more than %d bytes", most)
+		case got.Status != 0 && (got.Status < 200 || got.Status > 299):
+			return nil, fmt.Errorf("the live tool answered %d", got.Status)
+		case failure != nil:
+			return nil, httpcall.Quiet(liveText(got.Status, failure), failure)
 		}
+		body := got.Body
 		if strictjson.Read(body, strictjson.Limits{Mode: strictjson.Liberal}, func(*strictjson.Reader) error { return nil }) == nil {
 			return json.RawMessage(body), nil
 		}
@@ -85,15 +73,24 @@ func Forward(address string, opts *ForwardOptions) Behavior {
 	}
 }
 
-// liveError words a failure without the address, which may hold a key, and without secrets that the other side repeats.
-func liveError(err error, secrets *redact.Set) error {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		if u.Timeout() {
-			return errors.New("the live tool did not answer in time")
-		}
-		err = u.Err
+// maxLive bounds the body of a live tool's answer.
+const maxLive = 1 << 20
+
+// liveText describes a call without a complete answer.
+func liveText(status int, failure *httpcall.Failure) string {
+	switch {
+	case failure.Kind == httpcall.TooLarge:
+		return fmt.Sprintf("the live tool's answer has more than %d bytes", maxLive)
+	case failure.Kind == httpcall.TimedOut, errors.Is(failure, context.DeadlineExceeded):
+		return "the live tool did not answer in time"
+	case failure.Kind == httpcall.Canceled:
+		return "the call of the live tool was canceled"
+	case status != 0:
+		return "the live tool's answer broke off"
+	case failure.NotSent:
+		return "the live tool cannot be reached: " + failure.Error()
 	}
-	return wireerror.Quiet("the live tool cannot be reached: "+secrets.Text(err.Error()), err)
+	return "the call of the live tool failed: " + failure.Error()
 }
 
 func forwardable(address string) bool {
