@@ -2,9 +2,7 @@ package cassette
 
 import (
 	"bytes"
-	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -68,12 +66,6 @@ func cleanHeader(header http.Header) {
 	} {
 		header.Del(name)
 	}
-}
-
-// isDial reports whether a transport that tells nothing else failed before there was a connection.
-func isDial(err error) bool {
-	op, ok := errors.AsType[*net.OpError](err)
-	return ok && op.Op == "dial" || errors.As(err, new(*net.DNSError))
 }
 
 // transport is a cassette as an http.RoundTripper.

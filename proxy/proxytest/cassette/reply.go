@@ -3,19 +3,14 @@ package cassette
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 	"math"
 	"net/http"
-	"net/http/httptrace"
 	"strconv"
 	"strings"
-	"sync/atomic"
-	"time"
 	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
-	"github.com/toolwire/toolwire/internal/wireerror"
 )
 
 // reply is the answer to one request: from the tape, from the proxy behind the cassette, or the cassette's own.
@@ -81,10 +76,14 @@ func (r *reply) write(w http.ResponseWriter) {
 	case r.rest == nil && len(r.body) > 0:
 		w.Header().Set("Content-Length", strconv.Itoa(len(r.body)))
 	}
+	if r.rest != nil && r.answer.ContentLength >= 0 {
+		w.Header().Set("Content-Length", strconv.FormatInt(r.answer.ContentLength, 10))
+	}
 	w.WriteHeader(r.status)
 	_, err := w.Write(r.body)
 	if r.rest != nil {
 		defer func() { _ = r.rest.Close() }()
+		_ = http.NewResponseController(w).Flush() // the rest may stall
 		if err == nil {
 			_, err = io.Copy(w, r.rest)
 		}
@@ -100,13 +99,16 @@ func (r *reply) describe(i *Interaction, redact *redactor) (problem string) {
 	if r.answer == nil {
 		return ""
 	}
+	if r.answer.StatusCode == http.StatusSwitchingProtocols {
+		return "it switches protocols"
+	}
 	if encoding := r.answer.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return "it is compressed although nobody asked for that, so no secret in it can be found"
+		return "it is compressed although that was not requested, so no secret in it can be found"
 	}
 	if contentType := redact.text(r.answer.Header.Get("Content-Type")); contentType != "application/json" {
 		i.ContentType = contentType
 	}
-	i.RetryAfter = retryAfter(r.answer.Header.Get("Retry-After"))
+	i.RetryAfter = retryAfter(r.answer.Header)
 	switch {
 	case r.broken == Oversize:
 	case !utf8.Valid(r.body):
@@ -117,22 +119,17 @@ func (r *reply) describe(i *Interaction, redact *redactor) (problem string) {
 	return ""
 }
 
-// retryAfter reads the header's two forms. A date is in the past when the tape is replayed, so both become seconds, at most
-// as many as a tape can have: 68 years.
-func retryAfter(header string) *int64 {
-	seconds, err := strconv.ParseInt(header, 10, 32) // the nearest that there is if it is out of range
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		at, err := http.ParseTime(header)
-		if err != nil {
-			return nil
-		}
-		seconds = int64(math.Ceil(time.Until(at).Seconds()))
+// retryAfter returns the header's wait in seconds, because a date is in the past when the tape is replayed.
+func retryAfter(header http.Header) *int64 {
+	wait, known := httpcall.RetryAfter(header)
+	if !known {
+		return nil
 	}
-	seconds = min(max(0, seconds), math.MaxInt32)
+	seconds := int64(math.Ceil(wait.Seconds()))
 	return &seconds
 }
 
-// send forwards a request and reads the answer, whole if it is not too large.
+// send forwards a request and reads the answer, of one that is too large the beginning.
 func send(r *http.Request, body []byte, to sender, limit int) *reply {
 	out, by := to(body)
 	if by == nil {
@@ -141,32 +138,21 @@ func send(r *http.Request, body []byte, to sender, limit int) *reply {
 	if out == nil {
 		return &reply{unsent: "the path has segments that lead elsewhere"}
 	}
-	var dialing, wrote atomic.Bool
-	out = out.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
-		GetConn:      func(string) { dialing.Store(true) },
-		WroteHeaders: func() { wrote.Store(true) },
-	}))
-	resp, err := by.RoundTrip(out)
+	resp, notSent, err := httpcall.RoundTrip(by, out)
 	switch {
 	case err != nil && r.Context().Err() != nil:
 		return &reply{broken: Abandoned, err: err}
-	case err != nil && (dialing.Load() && !wrote.Load() || isDial(err)):
-		return &reply{unsent: "the proxy behind it: " + wireerror.Text("the proxy", false, err), err: err}
+	case notSent:
+		return &reply{unsent: "the proxy behind it: " + httpcall.Text("the proxy", false, err), err: err}
 	case err != nil:
 		return &reply{broken: Reset, err: err}
 	}
 	answer := &reply{status: resp.StatusCode, header: resp.Header.Clone(), answer: resp}
 	cleanHeader(answer.header)
-	if resp.Body == nil {
-		return answer
-	}
-	answer.body, answer.err = io.ReadAll(io.LimitReader(resp.Body, int64(limit)+1))
-	if len(answer.body) > limit {
-		answer.broken, answer.rest = Oversize, resp.Body
-		return answer
-	}
-	_ = resp.Body.Close()
+	answer.body, answer.rest, answer.err = httpcall.ReadStart(r.Context(), resp, int64(limit))
 	switch {
+	case answer.rest != nil:
+		answer.broken = Oversize
 	case answer.err != nil && r.Context().Err() != nil:
 		answer.broken = Abandoned
 	case answer.err != nil:

@@ -1,0 +1,130 @@
+package cassette_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/internal/httpcall/faulttest"
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest/cassette"
+)
+
+// A cassette between the client and a proxy that misbehaves changes nothing for the client: it claims the same about the tool.
+// The tape has what happened.
+func TestFaultsThroughTheTransport(t *testing.T) {
+	const good = `{"tool_name":"x","response":{"a":1},"source":"odyssey","latency_ms":1}`
+	codes := map[faulttest.Outcome]proxy.Code{
+		faulttest.Status: proxy.CodeStatus, faulttest.BadBody: proxy.CodeBadResponse, faulttest.TooLarge: proxy.CodeResponseTooLarge,
+		faulttest.Broken: proxy.CodeTransport, faulttest.Canceled: proxy.CodeCanceled,
+	}
+	statuses := map[int]proxy.Code{429: proxy.CodeRateLimited, 500: proxy.CodeServer}
+	for _, row := range faulttest.Sentinels() {
+		t.Run(row.Name, func(t *testing.T) {
+			row.Run(t, good, func(ctx context.Context, p faulttest.Peer) {
+				path := filepath.Join(t.TempDir(), "run.jsonl")
+				c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
+				client, err := proxy.New(p.URL, token, &proxy.Options{Transport: c.Transport(p.Transport), MaxAttempts: 1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = client.Do(ctx, "refund_order", map[string]string{"id": "1"})
+				broken := cassette.Break("")
+				switch e, _ := errors.AsType[*proxy.Error](err); {
+				case p.Want.Outcome == faulttest.Success:
+					if err != nil {
+						t.Error(err)
+					}
+				case e == nil:
+					t.Fatalf("got %v", err)
+				default:
+					want := codes[p.Want.Outcome]
+					if code, ok := statuses[p.Want.Status]; ok {
+						want = code
+					}
+					delivery := proxy.Unknown
+					switch {
+					case p.Want.Delivery == faulttest.NotSent, p.Want.Delivery == faulttest.Either && e.Outcome == proxy.NotSent:
+						delivery = proxy.NotSent
+					case p.Want.Status == 429:
+						delivery = proxy.Refused
+					}
+					if e.Code != want || e.Outcome != delivery || e.RetryAfter != p.Want.RetryAfter {
+						t.Errorf("%v\ncode %q, outcome %q, Retry-After %s; want %q, %q", err, e.Code, e.Outcome, e.RetryAfter, want, delivery)
+					}
+					switch {
+					case p.Want.Outcome == faulttest.TooLarge:
+						broken = cassette.Oversize
+					case p.Want.Outcome == faulttest.Canceled:
+						broken = cassette.Abandoned
+					case p.Want.Outcome == faulttest.Broken && e.Status == 0:
+						broken = cassette.Reset
+					case p.Want.Outcome == faulttest.Broken, p.Want.Status == 500: // which is cut off
+						broken = cassette.Truncate
+					}
+				}
+				err = c.Close()
+				if p.Want.Status == 101 { // a tape does not have such an answer
+					if cassette.CodeOf(err) != cassette.CodeWrite || !strings.Contains(c.Report().String(), "switches protocols") {
+						t.Errorf("%v\n%s", err, c.Report())
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if p.Want.Delivery == faulttest.NotSent {
+					return // the tape has no request that was not sent
+				}
+				tape, err := cassette.Load(path, nil)
+				if err != nil || len(tape.Interactions) != 1 {
+					t.Fatalf("%+v, %v", tape, err)
+				}
+				got := tape.Interactions[0]
+				if got.Broken != broken || p.Want.Outcome == faulttest.Status && got.Status != p.Want.Status {
+					t.Errorf("the tape has %+v, want the break %q", got, broken)
+				}
+				if w := p.Want.RetryAfter; w > 0 && (got.RetryAfter == nil || *got.RetryAfter != int64(w.Seconds())) {
+					t.Errorf("the tape has Retry-After %v", got.RetryAfter)
+				}
+			})
+		})
+	}
+}
+
+// A proxy that misbehaves behind a cassette that is a server ends the client's call with an answer or with a broken connection.
+func TestFaultsBehindTheHandler(t *testing.T) {
+	for _, row := range faulttest.Sentinels() {
+		if row.Want.Outcome == faulttest.Canceled {
+			continue // the client's context does not reach the proxy behind before the connection ends
+		}
+		t.Run(row.Name, func(t *testing.T) {
+			row.Run(t, `{"tool_name":"x","response":{"a":1},"source":"odyssey","latency_ms":1}`, func(ctx context.Context, p faulttest.Peer) {
+				c := newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"), &cassette.Options{Mode: cassette.Record, Upstream: p.URL, Transport: p.Transport})
+				server := httptest.NewServer(c)
+				defer server.Close()
+				transport := &http.Transport{DisableKeepAlives: true}
+				client, err := proxy.New(server.URL, token, &proxy.Options{Transport: transport, MaxAttempts: 1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = client.Do(ctx, "refund_order", map[string]string{"id": "1"})
+				switch e, _ := errors.AsType[*proxy.Error](err); {
+				case (err == nil) != (p.Want.Outcome == faulttest.Success):
+					t.Errorf("got %v", err)
+				case p.Want.Delivery == faulttest.NotSent && (e.Status != 502 || e.Class != cassette.ClassUnreachable):
+					t.Errorf("got %v", err)
+				case p.Want.Outcome == faulttest.Status && e.Status != p.Want.Status:
+					t.Errorf("got %v, want the status %d", err, p.Want.Status)
+				case p.Want.Outcome == faulttest.TooLarge && e.Code != proxy.CodeResponseTooLarge:
+					t.Errorf("got %v", err)
+				}
+				_ = c.Close()
+			})
+		})
+	}
+}
