@@ -23,15 +23,11 @@ var errStopped = errors.New("the body of the response ended its goroutine")
 // and Close at the same time.
 const closeGrace = time.Second
 
-// ReadBody reads the body of a response, at most limit bytes of it, and closes it. It returns what
+// readBody reads the body of a response, at most limit bytes of it, and closes it. It returns what
 // was read together with the error. It returns when ctx ends, whatever the body does; the error is
-// then that of [ContextError].
-func ReadBody(ctx context.Context, response *http.Response, limit int64) ([]byte, error) {
-	return readBody(ctx, response, limit, false)
-}
-
-// readBody reads in place if standard is true: the bodies of *http.Transport end with the context
-// of their request. Others are read and closed on a goroutine that can be left behind.
+// then that of [ContextError]. If standard is true, it reads in place: the bodies of *http.Transport
+// end with the context of their request. Others are read and closed on a goroutine that can be left
+// behind.
 func readBody(ctx context.Context, response *http.Response, limit int64, standard bool) ([]byte, error) {
 	if response.Body == nil {
 		return nil, nil
