@@ -1,10 +1,12 @@
 package httpcall
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -97,12 +99,30 @@ func (c *Client) send(request *http.Request) (*http.Response, error) {
 	if c.Redirect == nil {
 		return c.Transport.RoundTrip(request)
 	}
-	client := http.Client{Transport: c.Transport, CheckRedirect: c.Redirect}
+	client := http.Client{Transport: redirects{c}, CheckRedirect: c.Redirect}
 	response, err := client.Do(request)
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // the text of u contains the URL
 	}
 	return response, err
+}
+
+// redirects reads the bodies of redirects: http.Client reads them too, but without the context.
+type redirects struct{ c *Client }
+
+// RoundTrip implements http.RoundTripper.
+func (t redirects) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := t.c.Transport.RoundTrip(request)
+	if err != nil || response == nil || response.Header.Get("Location") == "" {
+		return response, err
+	}
+	_, standard := t.c.Transport.(*http.Transport)
+	body, err := readBody(request.Context(), response, t.c.MaxBytes, standard)
+	if request.Context().Err() != nil {
+		return nil, err
+	}
+	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return response, nil
 }
 
 // failure tells apart what ended a call: the caller, the time limit, or the network.

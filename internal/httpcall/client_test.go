@@ -302,6 +302,20 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
+// A redirect whose body ignores its context and Close holds no call back either.
+func TestARedirectWithAStuckBody(t *testing.T) {
+	b := newBody(true)
+	defer close(b.release)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-b.entered; cancel() }()
+	c := httpcall.Client{Peer: "the peer", MaxBytes: 10, Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 307, Header: http.Header{"Location": {"/last"}}, ContentLength: -1, Body: b}, nil
+	}), Redirect: func(*http.Request, []*http.Request) error { return nil }}
+	if answer, failure := c.Do(ctx, request(t), nil); failure == nil || failure.Kind != httpcall.Canceled {
+		t.Errorf("%+v, %v", answer, failure)
+	}
+}
+
 func TestTextQuotesNobody(t *testing.T) {
 	for _, tt := range []struct {
 		err       error
