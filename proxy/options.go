@@ -64,7 +64,7 @@ type Options struct {
 	// anything is sent. The arguments must not be changed or kept. A compiled set of package schema fits.
 	CheckArguments func(tool string, arguments json.RawMessage) error
 
-	// LegacyBareResponse accepts a 200 whose body is no envelope (JSON of another shape, or an object without the member
+	// LegacyBareResponse accepts a 200 whose body is not an envelope (JSON of another shape, or an object without the member
 	// response) and takes the whole body for the result. Default: such an answer is an error with [CodeBadResponse].
 	LegacyBareResponse bool
 

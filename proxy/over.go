@@ -39,10 +39,11 @@ func (e *ending) set(err *Error) bool {
 	return true
 }
 
-// end records that the proxy refused the run token with 401. The first call of end for a run calls Options.OnRunOver.
+// end records that the proxy refused the run token with 401. The first call of end for a run calls
+// Options.OnRunOver.
 //
-// Only the documented error classes say that the token itself has ended, for all clients that share its pacer. Any other
-// 401 ends this run only.
+// Only the documented error classes say that the token itself has ended, for all clients that share
+// its pacer. Any other 401 ends this run only.
 func (r *run) end(refusal *Error) {
 	if runOverClass(refusal.Class) {
 		r.pacer.end(refusal)
@@ -52,7 +53,8 @@ func (r *run) end(refusal *Error) {
 	}
 }
 
-// overError returns the error of a request after the end of the run, or nil before it. number is the attempt's, from 1.
+// overError returns the error of a request after the end of the run, or nil before it. number is
+// the attempt's, from 1.
 func (r *run) overError(req *request, number int) *Error {
 	over := r.over.err.Load()
 	if over == nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// Clients that share a pacer share the end of their token. Only the three documented classes say that the token has
-// ended; any other 401 ends the client that met it.
+// Clients that share a pacer share the end of their token. Only the three documented classes say
+// that the token has ended; any other 401 ends the client that met it.
 func TestTheEndOfATokenAndTheEndOfARun(t *testing.T) {
 	for _, tt := range []struct {
 		class string
@@ -88,7 +88,8 @@ func TestATraceEventLearnsOfTheEnd(t *testing.T) {
 	}
 }
 
-// A call that is under way when the run ends returns the end of its context; that the run is over is in its chain.
+// A call that is under way when the run ends returns the end of its context; that the run is over
+// is in its chain.
 func TestIsRunOverFindsTheCauseOfAContext(t *testing.T) {
 	over := &proxy.Error{Code: proxy.CodeRunOver}
 	canceled := &proxy.Error{Code: proxy.CodeCanceled, Err: fmt.Errorf("%w: %w", context.Canceled, over)}

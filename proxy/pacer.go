@@ -14,18 +14,22 @@ import (
 	"github.com/toolwire/toolwire/internal/report"
 )
 
-// A Pacer keeps the requests of one run token below a limit in every window of time, as the server sees them: a sliding
-// window, not a bucket, which would let nearly twice the limit into one window. A request that has to wait is let
-// through in the order of asking. It is safe for concurrent use; a nil *Pacer is not usable.
+// A Pacer keeps the requests of one run token below a limit in every window of time, as the server
+// sees them: a sliding window, not a bucket, which would let nearly twice the limit into one
+// window. A request that has to wait is let through in the order of asking. It is safe for
+// concurrent use; a nil *Pacer is not usable.
 //
-// A request occupies its place from when it is let through until one window after the server must have seen it: after
-// the answer began, or two seconds after the request was written if that is earlier. Requests that overtake each other
-// in the network therefore do not break the limit. A request that was surely not sent gives its place back at once.
+// A request occupies its place from when it is let through until one window after the server must
+// have seen it: after the answer began, or two seconds after the request was written if that is
+// earlier. Requests that overtake each other in the network therefore do not break the limit. A
+// request that was surely not sent gives its place back at once.
 //
-// A Pacer also remembers that the proxy has refused the run token for good. Every client that shares it then fails with
-// [CodeRunOver] without a request. A Pacer without a limit remembers nothing.
+// A Pacer also remembers that the proxy has refused the run token for good. Every client that
+// shares it then fails with [CodeRunOver] without a request. A Pacer without a limit remembers
+// nothing.
 //
-// The zero Pacer has the documented limit of 60 requests in any 60 seconds. A Pacer must not be copied.
+// The zero Pacer has the documented limit of 60 requests in any 60 seconds. A Pacer must not be
+// copied.
 type Pacer struct {
 	limit  int
 	window time.Duration
@@ -40,14 +44,16 @@ type Pacer struct {
 }
 
 const (
-	// networkDelay is how long a written request may take to arrive before the pacer stops reckoning with it.
+	// networkDelay is how long a written request may take to arrive before the pacer stops
+	// reckoning with it.
 	networkDelay = 2 * time.Second
-	// clockSlack keeps requests out of the exact edge of a window, which a server may count either way.
+	// clockSlack keeps requests out of the exact edge of a window, which a server may count either
+	// way.
 	clockSlack = 50 * time.Millisecond
 )
 
-// NewPacer returns a pacer that lets at most limit requests through in any window. A limit or window of 0 or less
-// means no limit.
+// NewPacer returns a pacer that lets at most limit requests through in any window. A limit or
+// window of 0 or less means no limit.
 func NewPacer(limit int, window time.Duration) *Pacer {
 	if limit <= 0 || window <= 0 {
 		limit = math.MaxInt
@@ -61,7 +67,8 @@ type waiter struct {
 	due   time.Duration // the shortest possible wait
 }
 
-// place is one request's share of the window. Its methods may be called in any order and more than once.
+// place is one request's share of the window. Its methods may be called in any order and more than
+// once.
 type place struct {
 	p       *Pacer
 	sentAt  time.Time // zero until written
@@ -74,8 +81,8 @@ var (
 	errStopped     = errors.New("the run is over")
 )
 
-// wait returns when the waiter's request may be sent. When ctx ends, or stop is closed, it removes the waiter from the
-// queue and returns an error: errStopped for stop, or if the token has ended.
+// wait returns when the waiter's request may be sent. When ctx ends, or stop is closed, it removes
+// the waiter from the queue and returns an error: errStopped for stop, or if the token has ended.
 func (p *Pacer) wait(ctx context.Context, stop <-chan struct{}, w *waiter) (*place, error) {
 	var err error
 	select {
@@ -100,8 +107,8 @@ func (p *Pacer) wait(ctx context.Context, stop <-chan struct{}, w *waiter) (*pla
 	return nil, err
 }
 
-// enqueue returns a place if one is free, or else a waiter for one. It returns errWaitTooLong if no place can become free
-// before the deadline of ctx.
+// enqueue returns a place if one is free, or else a waiter for one. It returns errWaitTooLong if no
+// place can become free before the deadline of ctx.
 func (p *Pacer) enqueue(ctx context.Context) (*place, *waiter, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,8 +136,8 @@ func (p *Pacer) enqueue(ctx context.Context) (*place, *waiter, error) {
 	return nil, w, nil
 }
 
-// end records that the proxy has refused the run token for good and sends those away who wait. A pacer without a limit may
-// be shared by clients of several tokens, so it remembers nothing.
+// end records that the proxy has refused the run token for good and sends those away who wait. A
+// pacer without a limit may be shared by clients of several tokens, so it remembers nothing.
 func (p *Pacer) end(refusal *Error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,7 +151,8 @@ func (p *Pacer) end(refusal *Error) {
 	p.schedule(time.Now())
 }
 
-// hold lets no request through for d: the server has answered 429, so its window is fuller than this one knows.
+// hold lets no request through for d: the server has answered 429, so its window is fuller than
+// this one knows.
 func (p *Pacer) hold(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -160,7 +168,7 @@ func (pl *place) Written() { pl.update(func(now time.Time) { pl.sentAt = now }) 
 // Answered implements httpcall.Progress.
 func (pl *place) Answered() { pl.update(func(now time.Time) { pl.doneAt = now }) }
 
-// lost is for a request whose answer did not come: it may be on its way yet.
+// lost is for a request whose answer did not come: it may still arrive.
 func (pl *place) lost() {
 	pl.update(func(now time.Time) {
 		if pl.sentAt.IsZero() {
@@ -231,8 +239,8 @@ func (p *Pacer) grant(now time.Time) {
 	p.schedule(now)
 }
 
-// schedule sets the timer to the next moment at which a request may be let through without another event. With an
-// empty queue there is no timer, so an unused pacer costs nothing.
+// schedule sets the timer to the next moment at which a request may be let through without another
+// event. With an empty queue there is no timer, so an unused pacer costs nothing.
 func (p *Pacer) schedule(now time.Time) {
 	if p.timer != nil {
 		p.timer.Stop()
@@ -263,8 +271,9 @@ func (p *Pacer) schedule(now time.Time) {
 	})
 }
 
-// earliest is a lower bound of when a request that joins the queue now can be let through: every place is used in turn,
-// and again a window later. A request on its way may turn out not to have been sent, or be answered any moment.
+// earliest is a lower bound of when a request that joins the queue now can be let through: every
+// place is used in turn, and again a window later. A request on its way may turn out not to have
+// been sent, or be answered any moment.
 func (p *Pacer) earliest(now time.Time) time.Time {
 	from := now
 	if p.held.After(from) {

@@ -6,13 +6,15 @@ import (
 	"net/http"
 )
 
-// Probe checks that the proxy can be reached from here: it posts {} to {baseURL}/tools/__reachability_probe__ with a
-// token that is no token, and a 401 is the expected answer ("Porting without the SDK", outbound connectivity). baseURL
-// is the proxy's address without a run, such as https://api.pipelines.tech/api/odyssey-proxy.
+// Probe checks that the proxy can be reached from here: it posts {} to
+// {baseURL}/tools/__reachability_probe__ with an invalid token, and a 401 is the expected
+// answer ("Porting without the SDK", outbound connectivity). baseURL is the proxy's address without
+// a run, such as https://api.pipelines.tech/api/odyssey-proxy.
 //
-// It returns nil for a 401; otherwise an [*Error] whose code tells what was met instead: [CodeTransport] or
-// [CodeTimeout] when there is no way to the proxy, another code when something answers that does not refuse the token.
-// It makes one attempt. It ignores Pacer, Observer and OnRunOver of opts, which belong to a run.
+// It returns nil for a 401; otherwise an [*Error] whose code tells what was met instead:
+// [CodeTransport] or [CodeTimeout] if the proxy cannot be reached, another code if something
+// answers that does not refuse the token. It makes one attempt. It ignores Pacer, Observer and
+// OnRunOver of opts, which belong to a run.
 func Probe(ctx context.Context, baseURL string, opts *Options) error {
 	var o Options
 	if opts != nil {
@@ -29,7 +31,7 @@ func Probe(ctx context.Context, baseURL string, opts *Options) error {
 	case failure == nil:
 		return &Error{
 			Code: CodeStatus, Outcome: Unknown, Status: http.StatusOK, Attempts: 1,
-			Err: errors.New("something answers, but it accepts a token that is none: this is not the proxy"),
+			Err: errors.New("something answers, but it accepts an invalid token: this is not the proxy"),
 		}
 	case failure.Status == http.StatusUnauthorized:
 		return nil

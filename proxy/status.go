@@ -72,8 +72,8 @@ func (r *run) mayRepeat(req *request, e *Error) bool {
 	return false
 }
 
-// errorBody reads {"detail": {"error_class": "…", …}} and its kin: detail may be an object, a
-// string, a list or absent, and the class may stand beside it. A body that is no JSON is taken as
+// errorBody reads {"detail": {"error_class": "…", …}} and similar bodies: detail may be an object, a
+// string, a list or absent, and the class may stand beside it. A body that is not JSON is taken as
 // text.
 func errorBody(body []byte, secrets *redact.Set) (class, detail string) {
 	members := func(doc json.RawMessage) (map[string]json.RawMessage, bool) {

@@ -4,7 +4,9 @@
 //
 // A client keeps one [Client] and calls [Client.Do] for each attempt:
 //
-//	caller := httpcall.Client{Transport: transport, Peer: "the catalog", Timeout: 30 * time.Second, MaxBytes: 1 << 20}
+//	caller := httpcall.Client{
+//		Transport: transport, Peer: "the catalog", Timeout: 30 * time.Second, MaxBytes: 1 << 20,
+//	}
 //	answer, failure := caller.Do(ctx, request, nil)
 //	switch {
 //	case answer.Status != 0 && (answer.Status < 200 || answer.Status > 299):
@@ -16,11 +18,13 @@
 //
 // # What Do guarantees
 //
-//   - Do returns when ctx or the time limit ends, also if the peer stops sending, if it switches protocols, and if the
-//     response body of a custom transport ignores both its context and Close. The transport's RoundTrip itself must return when the
-//     context of its request ends, as http.RoundTripper requires.
+//   - Do returns when ctx or the time limit ends, also if the peer stops sending or switches
+//     protocols, and if the response body of a custom transport ignores both its context and Close.
+//     The transport's RoundTrip itself must return when the context of its request ends, as
+//     http.RoundTripper requires.
 //   - Redirects are followed only if Client.Redirect is set, so that a token stays with its receiver.
-//   - The response of 101 Switching Protocols is closed unread. It is an answer with the status 101 and no body.
+//   - The response of 101 Switching Protocols is closed unread. It is an answer with the status 101
+//     and no body.
 //   - At most Client.MaxBytes of a body are kept, after decompression, whatever its headers say.
 //   - Failure.NotSent is true only if no complete request can have reached the peer.
 //   - The texts of failures contain no URL and no words of the peer.

@@ -5,14 +5,15 @@ import (
 	"sync"
 )
 
-// TB is the part of testing.TB that [Output] needs. Packages for production import this one, but not testing.
+// TB is the part of testing.TB that [Output] needs. Packages for production import this one, but
+// not testing.
 type TB interface {
 	Output() io.Writer
 	Cleanup(func())
 }
 
-// Output returns a writer to the output of the test, which discards what is written after the test has ended: an agent may
-// outlive the test that dispatched it.
+// Output returns a writer to the output of the test, which discards what is written after the test
+// has ended: an agent may outlive the test that dispatched it.
 func Output(t TB) io.Writer {
 	w := &output{to: t.Output()}
 	t.Cleanup(w.close)

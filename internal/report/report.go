@@ -1,12 +1,15 @@
-// Package report shows a test kit what happens inside a run that the kit dispatched in its own process.
+// Package report shows a test kit what happens inside a run that the kit dispatched in its own
+// process.
 //
-// Packages dispatch and proxy log to the *slog.Logger of their options, which discards records by default. [Logger] wraps
-// that logger: a record that is logged with a context made by [With] goes to the context's [Sink] too. So a kit sees the
-// agent's errors, panics, refused requests, contract problems and waits of a handler that has no logger. In production no
-// context has a sink, and the wrapper only looks it up.
+// Packages dispatch and proxy log to the *slog.Logger of their options, which discards records by
+// default. [Logger] wraps that logger: a record that is logged with a context made by [With] goes
+// to the context's [Sink] too. So a kit sees the agent's errors, panics, refused requests, contract
+// problems and waits of a handler that has no logger. In production no context has a sink, and the
+// wrapper only looks it up.
 //
-// Whoever adds a log record to these packages has to pass the context of the request or call, and the kits then show it.
-// The records that a kit does more with than print them have their names and attributes in this package.
+// Whoever adds a log record to these packages has to pass the context of the request or call, and
+// the kits then show it. The records that a kit does more with than print them have their names and
+// attributes in this package.
 package report
 
 import (
@@ -43,14 +46,16 @@ const (
 
 // Sink is what a kit puts into a context.
 type Sink struct {
-	// Report receives the records of level Info and above. It must be safe for concurrent use, also after the test has
-	// ended.
+	// Report receives the records of level Info and above. It must be safe for concurrent use, also
+	// after the test has ended.
 	Report func(slog.Record)
 
-	// Silent is set when Report shows the records to nobody. The proxy that a kit plays for a test then shows its own.
+	// Silent is set when Report shows the records to nobody. The proxy that a kit plays for a test
+	// then shows its own.
 	Silent bool
 
-	// Unpaced is set when the proxy of the run has no rate limit: its clients then send without waiting.
+	// Unpaced is set when the proxy of the run has no rate limit: its clients then send without
+	// waiting.
 	Unpaced bool
 }
 
@@ -65,8 +70,8 @@ func From(ctx context.Context) *Sink {
 	return s
 }
 
-// Logger returns a logger that writes to l, and to the sink of the context of a record. If l is nil, it writes to the sink
-// only.
+// Logger returns a logger that writes to l, and to the sink of the context of a record. If l is
+// nil, it writes to the sink only.
 func Logger(l *slog.Logger) *slog.Logger {
 	base := slog.Handler(slog.DiscardHandler)
 	if l != nil {

@@ -19,7 +19,8 @@ func Get(record slog.Record, name string) (value string) {
 	return value
 }
 
-// WaitReason says in words why a client waits, and what to do about it. record is named [WaitsForPace] or [WaitsToRepeat].
+// WaitReason says in words why a client waits, and what to do about it. record is named
+// [WaitsForPace] or [WaitsToRepeat].
 func WaitReason(record slog.Record) string {
 	if record.Message == WaitsToRepeat {
 		if Get(record, Status) == "0" {
@@ -31,8 +32,8 @@ func WaitReason(record slog.Record) string {
 		"the wait takes no time; proxytest.Options{RatePerMinute: -1} lifts the limit"
 }
 
-// Text writes a record for people, without its time: the message, the attributes as key=value, and below them the values
-// that have several lines, such as a stack. It ends with a line break.
+// Text writes a record for people, without its time: the message, the attributes as key=value, and
+// below them the values that have several lines, such as a stack. It ends with a line break.
 func Text(record slog.Record) string {
 	switch get := func(name string) string { return Get(record, name) }; record.Message {
 	case WaitsForPace, WaitsToRepeat:
@@ -62,7 +63,8 @@ func Text(record slog.Record) string {
 	return line.String() + "\n" + Indent(below.String())
 }
 
-// Indent indents every line of the text by two spaces. The result is empty or ends with a line break.
+// Indent indents every line of the text by two spaces. The result is empty or ends with a line
+// break.
 func Indent(text string) string {
 	text = strings.TrimRight(text, "\n")
 	if text == "" {

@@ -13,7 +13,8 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// A body is a kind of document. Each kind repeats a varied element: a branch predictor learns uniform ones.
+// A body is a kind of document. Each kind repeats a varied element: a branch predictor learns
+// uniform ones.
 type body struct {
 	kind          string
 	before, after string
@@ -92,8 +93,9 @@ func repeat(n int, f func() string) string {
 
 func value(r *strictjson.Reader) error { _, err := r.Value(); return err }
 
-// BenchmarkValid reports how many times as fast as jsontext.Value.IsValid this package is. The two take turns, and the
-// ratio is that of the minima, which neighbours on the machine change least. Run it with -cpu 1 -benchtime 300x.
+// BenchmarkValid reports how many times as fast as jsontext.Value.IsValid this package is. The two
+// take turns, and the ratio is that of the minima, which neighbours on the machine change least.
+// Run it with -cpu 1 -benchtime 300x.
 func BenchmarkValid(b *testing.B) {
 	for _, size := range []int{64 << 10, 1 << 20} {
 		for _, kind := range bodies {

@@ -137,8 +137,8 @@ func (s *scanner) failLiteral(start int, word string) error {
 	return s.failAtIn(i, start, "in the literal "+word)
 }
 
-// pointerAt finds the value or name that begins at offset, or else the innermost one around it. It reads the document a
-// second time, for errors only.
+// pointerAt finds the value or name that begins at offset, or else the innermost one around it. It
+// reads the document a second time, for errors only.
 func pointerAt(doc []byte, offset int) string {
 	d := jsontext.NewDecoder(bytes.NewBuffer(doc), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	for {

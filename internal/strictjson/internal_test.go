@@ -38,8 +38,9 @@ func TestUTF8(t *testing.T) {
 	}
 }
 
-// TestNamesAreUnescapedOnce counts the work for names with escapes: each is unescaped once, so resolving them costs
-// no more than one more pass over the document, and it allocates no more often than plain names do, twice at most.
+// TestNamesAreUnescapedOnce counts the work for names with escapes: each is unescaped once, so
+// resolving them costs no more than one more pass over the document, and it allocates no more often
+// than plain names do, twice at most.
 func TestNamesAreUnescapedOnce(t *testing.T) {
 	for _, perObject := range []int{2, 12, 23, 24, 25, 100, 5000} {
 		object := func(escaped bool) string {
@@ -80,7 +81,8 @@ func TestNamesAreUnescapedOnce(t *testing.T) {
 	}
 }
 
-// TestManyWideObjectsShareATable counts allocations: the tables of objects that have been left are used again.
+// TestManyWideObjectsShareATable counts allocations: the tables of objects that have been left are
+// used again.
 func TestManyWideObjectsShareATable(t *testing.T) {
 	var object strings.Builder
 	for i := range 100 {

@@ -8,7 +8,8 @@ import (
 	"slices"
 )
 
-// name is a name that an object has. Equal names have equal keys; the key of most names of up to seven bytes is the name.
+// name is a name that an object has. Equal names have equal keys; the key of most names of up to
+// seven bytes is the name.
 type name struct {
 	key        uint64
 	start, end int32 // in the document; if start is negative, in texts, at ^start
@@ -17,8 +18,8 @@ type name struct {
 // manyNames is when a hash table becomes cheaper than comparing a key with all before it.
 const manyNames = 24
 
-// scanName reads the name at i and adds it to the innermost object, whose names begin at first. It returns where the
-// name ends, or where it is wrong.
+// scanName reads the name at i and adds it to the innermost object, whose names begin at first. It
+// returns where the name ends, or where it is wrong.
 func (s *scanner) scanName(i, first int) (end int, ok bool) {
 	doc := s.doc
 	if uint(i) >= uint(len(doc)) || doc[i] != '"' {
@@ -58,7 +59,8 @@ func (s *scanner) scanName(i, first int) (end int, ok bool) {
 // chain adds eight bytes, or fewer and zeros, to a key.
 func chain(key, v uint64) uint64 { return bits.RotateLeft64(key, 29)*0x9E3779B97F4A7C15 ^ v }
 
-// longName is scanName for names with escapes or longer runes, near the end of the document, or like another one.
+// longName is scanName for names with escapes or longer runes, near the end of the document, or
+// like another one.
 func (s *scanner) longName(i int) (end int, ok bool) {
 	end, ok = stringEnd(s.doc, i+1, s.lonely)
 	if !ok {
@@ -70,7 +72,8 @@ func (s *scanner) longName(i int) (end int, ok bool) {
 	return end + 1, true
 }
 
-// add adds the name between start and end to the innermost object. It reports false if the object has it already.
+// add adds the name between start and end to the innermost object. It reports false if the object
+// has it already.
 func (s *scanner) add(start, end int) bool {
 	n := name{start: int32(start), end: int32(end)}
 	content := s.doc[start:end]
@@ -111,7 +114,8 @@ func (s *scanner) content(n name) []byte {
 	return s.doc[n.start:n.end]
 }
 
-// table is a hash table of the names of one object: 1 + the index in names and bits of the hash; 0 is free.
+// table is a hash table of the names of one object: 1 + the index in names and bits of the hash; 0
+// is free.
 type table []slot
 
 type slot struct {
@@ -119,7 +123,8 @@ type slot struct {
 	hash uint32
 }
 
-// addWide adds the last name of an object that has many. It reports false if the object has it already.
+// addWide adds the last name of an object that has many. It reports false if the object has it
+// already.
 func (s *scanner) addWide(f *frame) bool {
 	if f.wide == 0 {
 		if s.seed == (maphash.Seed{}) {

@@ -1,9 +1,9 @@
-// Package strictjson reads JSON documents that come from outside. It validates a document in one pass and hands parts of
-// it out as sub-slices, so it copies nothing and numbers keep their digits.
+// Package strictjson reads JSON documents that come from outside. It validates a document in one
+// pass and hands parts of it out as sub-slices, so it copies nothing and numbers keep their digits.
 //
-// Every mode accepts exactly one value of RFC 8259 in valid UTF-8, nested no deeper than the limit. The caller bounds
-// the bytes; the scanner bounds neither the count of values nor the length of numbers. A package whose cost depends on
-// those calls [Bound].
+// Every mode accepts exactly one value of RFC 8259 in valid UTF-8, nested no deeper than the limit.
+// The caller bounds the bytes; the scanner bounds neither the count of values nor the length of
+// numbers. A package whose cost depends on those calls [Bound].
 package strictjson
 
 import (
@@ -21,14 +21,15 @@ import (
 type Mode uint8
 
 const (
-	// Strict is for what this module writes, sends or judges: the names of an object are unique, and the escaped halves
-	// of a surrogate pair come together.
+	// Strict is for what this module writes, sends or judges: the names of an object are unique,
+	// and the escaped halves of a surrogate pair come together.
 	Strict Mode = iota
-	// Unique is for what a peer sends to a reader that relies on unique names. Half of a surrogate pair may stand
-	// alone, as \ud83d; it decodes to U+FFFD. Two names are equal if they decode to the same text.
+	// Unique is for what a peer sends to a reader that relies on unique names. Half of a surrogate
+	// pair may stand alone, as \ud83d; it decodes to U+FFFD. Two names are equal if they decode to
+	// the same text.
 	Unique
-	// Liberal is for what a peer sends. Half of a surrogate pair may stand alone, and an object may repeat a name, except
-	// one that the caller of [Reader.Object] knows.
+	// Liberal is for what a peer sends. Half of a surrogate pair may stand alone, and an object may
+	// repeat a name, except one that the caller of [Reader.Object] knows.
 	Liberal
 )
 
@@ -40,15 +41,16 @@ type Limits struct {
 
 const defaultDepth = 256
 
-// A Reader walks one document from front to back. It is valid only inside the function given to [Read].
+// A Reader walks one document from front to back. It is valid only inside the function given to
+// [Read].
 type Reader struct {
 	scanner
 	last int // where the value or name last read begins, for [Reader.Errorf]
 }
 
-// Read calls walk, which reads the one value of doc. Read then validates what walk left unread, also where walk ignored
-// an error. So when Read returns nil, the whole document is valid. Every error is an [*Error], except those that walk
-// makes itself; Read returns these unchanged.
+// Read calls walk, which reads the one value of doc. Read then validates what walk left unread,
+// also where walk ignored an error. So when Read returns nil, the whole document is valid. Every
+// error is an [*Error], except those that walk makes itself; Read returns these unchanged.
 func Read(doc []byte, limits Limits, walk func(*Reader) error) error {
 	r := &Reader{}
 	r.reset(doc, limits)
@@ -69,7 +71,8 @@ func Read(doc []byte, limits Limits, walk func(*Reader) error) error {
 	return nil
 }
 
-// finish makes sure that the value that begins at start has been read whole. depth is the nesting around it.
+// finish makes sure that the value that begins at start has been read whole. depth is the nesting
+// around it.
 func (r *Reader) finish(start, depth int) error {
 	switch {
 	case r.err != nil: // and the caller ignored it
@@ -84,7 +87,8 @@ func (r *Reader) finish(start, depth int) error {
 	return r.skip()
 }
 
-// Kind tells what comes next: '{', '[', '"', '0' for a number, 't', 'f', 'n', or 0 if no value can begin there.
+// Kind tells what comes next: '{', '[', '"', '0' for a number, 't', 'f', 'n', or 0 if no value can
+// begin there.
 func (r *Reader) Kind() byte {
 	if r.pos >= len(r.doc) {
 		return 0
@@ -102,12 +106,13 @@ func (r *Reader) Value() (json.RawMessage, error) {
 	return json.RawMessage(r.doc[start:r.pos:r.pos]), nil
 }
 
-// Object reads the next value, which must be an object, and calls member for each of its members; member reads the
-// member's value, or leaves it to be skipped.
+// Object reads the next value, which must be an object, and calls member for each of its members;
+// member reads the member's value, or leaves it to be skipped.
 //
-// A name of known or exact may occur once, in every mode: readers that take the first or the last of two members would
-// read different documents. A name that differs by case only from one of known is an error too, as readers exist that
-// fold case. Names that are neither may repeat if the mode allows it.
+// A name of known or exact may occur once, in every mode: readers that take the first or the last
+// of two members would read different documents. A name that differs by case only from one of known
+// is an error too, as readers exist that fold case. Names that are neither may repeat if the mode
+// allows it.
 func (r *Reader) Object(known []string, member func(name string) error, exact ...string) error {
 	r.last = r.pos
 	if kind := r.Kind(); kind != '{' {
@@ -136,7 +141,8 @@ func (r *Reader) Object(known []string, member func(name string) error, exact ..
 	return err
 }
 
-// enter enters the object that begins here and reports whether it has members; if not, it is left again.
+// enter enters the object that begins here and reports whether it has members; if not, it is left
+// again.
 func (r *Reader) enter() (more bool, err error) {
 	if r.err != nil {
 		return false, r.err
@@ -171,8 +177,8 @@ func (r *Reader) next() (more bool, err error) {
 	return false, r.failAt(r.pos, "where a comma or '}' should be")
 }
 
-// member reads a member's name and the colon. It returns the string of known or exact that the name equals, so that the
-// usual case allocates nothing.
+// member reads a member's name and the colon. It returns the string of known or exact that the name
+// equals, so that the usual case allocates nothing.
 func (r *Reader) member(known, exact []string, once *seen) (string, error) {
 	r.last = r.pos
 	start := r.pos

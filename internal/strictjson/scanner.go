@@ -6,8 +6,9 @@ import (
 	"math/bits"
 )
 
-// scanner validates a document from front to back in one pass. Its loop is [scanner.skip], whose state is in local
-// variables. Functions that find an error only report where; the cold functions in error.go look there again to say why.
+// scanner validates a document from front to back in one pass. Its loop is [scanner.skip], whose
+// state is in local variables. Functions that find an error only report where; the cold functions
+// in error.go look there again to say why.
 type scanner struct {
 	doc       []byte
 	pos       int
@@ -226,8 +227,8 @@ func numberEnd(doc []byte, i int) (end int, ok bool) {
 	return i, true
 }
 
-// digits returns the end of the digits that begin at doc[i]. It looks at eight bytes at a time: lengths vary, and the
-// processor guesses the end of a loop over them wrong.
+// digits returns the end of the digits that begin at doc[i]. It looks at eight bytes at a time:
+// lengths vary, and the processor guesses the end of a loop over them wrong.
 func digits(doc []byte, i int) int {
 	for len(doc)-i >= 8 {
 		if m := nondigits(binary.LittleEndian.Uint64(doc[i:])); m != 0 {

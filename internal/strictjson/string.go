@@ -9,15 +9,16 @@ import (
 
 const ones, highs = 0x0101010101010101, 0x8080808080808080
 
-// special marks the bytes of v that are not plain ASCII text: quotes, backslashes, control characters and parts of
-// longer runes. A byte below n sets its high bit in v-n*ones. A borrow can set those above it too, so only the lowest
-// mark counts.
+// special marks the bytes of v that are not plain ASCII text: quotes, backslashes, control
+// characters and parts of longer runes. A byte below n sets its high bit in v-n*ones. A borrow can
+// set those above it too, so only the lowest mark counts.
 func special(v uint64) uint64 {
 	return ((v - ones*' ') | ((v ^ ones*'"') - ones) | ((v ^ ones*'\\') - ones) | v) & highs
 }
 
-// stringEnd returns the index of the closing quote of the string whose text begins at doc[i], or the index of what is
-// wrong with it. It looks at eight bytes at a time. lonely allows escapes of half a surrogate pair.
+// stringEnd returns the index of the closing quote of the string whose text begins at doc[i], or
+// the index of what is wrong with it. It looks at eight bytes at a time. lonely allows escapes of
+// half a surrogate pair.
 func stringEnd(doc []byte, i int, lonely bool) (end int, ok bool) {
 	for {
 		if len(doc)-i >= 8 {
@@ -55,7 +56,8 @@ func stringEnd(doc []byte, i int, lonely bool) (end int, ok bool) {
 	}
 }
 
-// runeLen returns the length of the rune of two to four bytes that b begins with, 0 if it is not valid UTF-8.
+// runeLen returns the length of the rune of two to four bytes that b begins with, 0 if it is not
+// valid UTF-8.
 func runeLen(b []byte) int {
 	if len(b) < 4 {
 		r, size := utf8.DecodeRune(b)
@@ -67,7 +69,8 @@ func runeLen(b []byte) int {
 	v := binary.LittleEndian.Uint32(b)
 	switch {
 	case v&0xC0C0F0 == 0x8080E0: // 1110xxxx 10xxxxxx 10xxxxxx
-		// The four top bits and the next one: 0 and 0 would fit two bytes, 1101 and 1 is a surrogate.
+		// The four top bits and the next one: 0 and 0 would fit two bytes, 1101 and 1 is a
+		// surrogate.
 		if top := v & 0x200F; top != 0 && top != 0x200D {
 			return 3
 		}
@@ -83,8 +86,8 @@ func runeLen(b []byte) int {
 	return 0
 }
 
-// escapeLen returns the length of the escape sequence that b begins with, 0 if it is not valid. The two halves of a
-// surrogate pair are one sequence.
+// escapeLen returns the length of the escape sequence that b begins with, 0 if it is not valid. The
+// two halves of a surrogate pair are one sequence.
 func escapeLen(b []byte, lonely bool) int {
 	if len(b) < 2 {
 		return 0
@@ -125,7 +128,8 @@ func hex4(b []byte) rune {
 	return hexValue[b[2]]<<12 | hexValue[b[3]]<<8 | hexValue[b[4]]<<4 | hexValue[b[5]]
 }
 
-// hexValue has the value of each hexadecimal digit; that of all else is negative, whatever it is combined with.
+// hexValue has the value of each hexadecimal digit; that of all else is negative, whatever it is
+// combined with.
 var hexValue = func() (values [256]rune) {
 	for c := range values {
 		switch {
@@ -140,7 +144,8 @@ var hexValue = func() (values [256]rune) {
 	return values
 }()
 
-// appendText appends what the inside of a valid string stands for. Half of a surrogate pair stands for U+FFFD.
+// appendText appends what the inside of a valid string stands for. Half of a surrogate pair stands
+// for U+FFFD.
 func appendText(dst, b []byte) []byte {
 	for {
 		plain := bytes.IndexByte(b, '\\')
