@@ -1,12 +1,15 @@
 package dispatch_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -59,6 +62,7 @@ func in(t *testing.T, agent func(ctx context.Context, run *dispatch.Run)) (rows 
 			return run.Transcript().Response("Done."), nil
 		}, slow)
 		rows = sentMessages(t, post(h, seedBody, nil).Body.Bytes())
+		time.Sleep(time.Hour) // calls that the agent has left behind end
 	})
 	return rows
 }
@@ -180,6 +184,134 @@ func TestTranscriptIsNeverDoubled(t *testing.T) {
 	}
 }
 
+// A call and the model's message about it are one call, whichever comes first, also if the client refuses the arguments or the
+// agent writes them in another way.
+func TestTranscriptKnowsTheArgumentsOfTheModel(t *testing.T) {
+	for _, tt := range []struct {
+		told string // the model's arguments
+		args any    // what the agent passes
+		sent string // the arguments in the transcript; the model's if ""
+		with string // the arguments in the transcript without the model's message
+	}{
+		{`{"order_id":`, json.RawMessage(`{"order_id":`), `"{\"order_id\":"`, `"{\"order_id\":"`},
+		{`"{\"order_id\":"`, json.RawMessage(`{"order_id":`), ``, `"{\"order_id\":"`},
+		{`[1]`, json.RawMessage(`[1]`), `"[1]"`, `"[1]"`},
+		{`{"a":1,"a":2}`, json.RawMessage(`{"a":1,"a":2}`), ``, `{"a":1,"a":2}`},
+		{`"{\"wait\":0}"`, json.RawMessage(`"{\"wait\":0}"`), ``, `"{\"wait\":0}"`},
+		{`{"a":5.0,"b":"\u0041"}`, map[string]any{"b": "A", "a": 5}, ``, `{"a":5,"b":"A"}`},
+		{`""`, json.RawMessage(``), ``, `{}`},
+		{`{"a":` + string(deep(300)) + `}`, json.RawMessage(`{"a":` + string(deep(300)) + `}`), ``, `{"a":` + string(deep(300)) + `}`},
+	} {
+		if tt.sent == "" {
+			tt.sent = tt.told
+		}
+		want := `{"role":"assistant","tool_calls":[{"id":"toolu_1","name":"get_order","arguments":` + tt.sent + `}]}`
+		tell := func(run *dispatch.Run) { run.Transcript().Add(calling(call("toolu_1", "get_order", tt.told))) }
+		check := func(name, got, want string) {
+			if calls, answer, _ := strings.Cut(got, "\n"); calls != want || strings.Count(answer, `"role":"tool"`) != 1 || strings.Contains(answer, "\n") {
+				t.Errorf("%s, %s: got\n%.500s\nwant\n%.500s\nand an answer", tt.told, name, got, want)
+			}
+		}
+		check("told before", in(t, func(ctx context.Context, run *dispatch.Run) {
+			tell(run)
+			_, _ = run.Proxy.Call(ctx, "get_order", tt.args)
+		}), want)
+		check("told later", in(t, func(ctx context.Context, run *dispatch.Run) {
+			_, _ = run.Proxy.Call(ctx, "get_order", tt.args)
+			tell(run)
+		}), want)
+		check("not told", in(t, func(ctx context.Context, run *dispatch.Run) { _, _ = run.Proxy.Call(ctx, "get_order", tt.args) }),
+			`{"role":"assistant","tool_calls":[{"id":"call_1","name":"get_order","arguments":`+tt.with+`}]}`)
+	}
+}
+
+// Arguments that the client refuses are recorded so that nothing has to be repaired.
+func TestRefusedArgumentsAreNoProblem(t *testing.T) {
+	var log bytes.Buffer
+	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		_, _, _ = run.Proxy.CallForModel(ctx, "get_order", `{"order_id":`)
+		_, _, _ = run.Proxy.CallForModel(ctx, "get_order", strings.Repeat("\x01", 100_000))
+		return run.Transcript().Response("x"), nil
+	}, tools, func(o *dispatch.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	rows := sentMessages(t, post(h, seedBody, nil).Body.Bytes())
+	if strings.Contains(log.String(), "response contract") || !strings.Contains(rows, `"arguments":"\u0001`) || len(rows) > 70_000 {
+		t.Errorf("%d bytes of messages; the log says %s", len(rows), log.String())
+	}
+}
+
+// A call that has not ended is in the transcript with its arguments, in one piece with what the agent adds.
+func TestTranscriptOfACallThatHasNotEnded(t *testing.T) {
+	const (
+		asked = `{"role":"assistant","tool_calls":[{"id":"toolu_1","name":"get_order","arguments":{"wait":5}}]}`
+		open  = `{"role":"tool","content":"{\"error\":\"tool_call_failed\",\"detail\":\"the call has not ended\"}","tool_call_id":"toolu_1"}`
+		ended = `{"role":"tool","content":"{\"wait\":5}","tool_call_id":"toolu_1"}`
+	)
+	told, answered := calling(call("toolu_1", "get_order", `{"wait":5}`)), result("toolu_1", `"I gave up"`)
+	for _, tt := range []struct {
+		name            string
+		before, while   []dispatch.Message
+		wait            time.Duration // for the call, which takes 5 s
+		want            string
+		withoutID, late bool // late: the agent also tells of the call at last
+	}{
+		{"recorded", nil, nil, time.Second, asked + "\n" + open, false, false},
+		{"told", []dispatch.Message{told}, nil, time.Second, asked + "\n" + open, false, false},
+		{"told, without the id", []dispatch.Message{told}, nil, time.Second, asked + "\n" + open, true, false},
+		{"told meanwhile", nil, []dispatch.Message{told}, time.Second, asked + "\n" + open, true, false},
+		{"told meanwhile, ended", nil, []dispatch.Message{told}, time.Minute, asked + "\n" + ended, true, false},
+		{"answered", nil, []dispatch.Message{answered}, time.Second, asked + "\n" + `{"role":"tool","content":"I gave up","tool_call_id":"toolu_1"}`, false, false},
+		{"answered, ended", nil, []dispatch.Message{answered}, time.Minute, asked + "\n" + `{"role":"tool","content":"I gave up","tool_call_id":"toolu_1"}`, false, false},
+		{"told later", nil, nil, time.Minute, asked + "\n" + ended, false, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := in(t, func(ctx context.Context, run *dispatch.Run) {
+				run.Transcript().Add(tt.before...)
+				ctx = context.WithoutCancel(ctx)
+				if !tt.withoutID {
+					ctx = proxy.WithCallID(ctx, "toolu_1")
+				}
+				go func() { _, _ = run.Proxy.Call(ctx, "get_order", json.RawMessage(`{"wait":5}`)) }()
+				synctest.Wait()
+				run.Transcript().Add(tt.while...)
+				time.Sleep(tt.wait)
+				if tt.late {
+					run.Transcript().Add(told)
+				}
+			})
+			if got != tt.want {
+				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
+			}
+		})
+	}
+}
+
+// Calls of one actor that overlap are one message, whatever the calls of other actors do.
+func TestTranscriptGroupsByActor(t *testing.T) {
+	got := in(t, func(ctx context.Context, run *dispatch.Run) {
+		var group sync.WaitGroup
+		for _, c := range []struct {
+			actor string
+			after time.Duration
+			wait  string
+		}{{"a", 0, `{"wait":3}`}, {"b", time.Second, `{"wait":0.5}`}, {"a", 2 * time.Second, `{"wait":4}`}, {"a", 5 * time.Second, `{"wait":0}`}} {
+			group.Go(func() {
+				time.Sleep(c.after)
+				_, _ = run.Proxy.As(c.actor).Call(ctx, "get_order", json.RawMessage(c.wait))
+			})
+		}
+		group.Wait()
+	})
+	var groups []string
+	for row := range strings.Lines(got) {
+		if strings.Contains(row, `"tool_calls"`) {
+			groups = append(groups, strings.Join(regexp.MustCompile(`call_\d`).FindAllString(row, -1), "+"))
+		}
+	}
+	if want := "call_1+call_3 call_2 call_4"; strings.Join(groups, " ") != want {
+		t.Errorf("groups %s, want %s:\n%s", groups, want, got)
+	}
+}
+
 // Messages of tools that do not go through the proxy stay as they are, beside recorded calls whose ids would be the same.
 func TestTranscriptOfLocalTools(t *testing.T) {
 	got := in(t, func(ctx context.Context, run *dispatch.Run) {
@@ -200,12 +332,20 @@ func TestTranscriptOfLocalTools(t *testing.T) {
 
 func TestTranscriptBeginsWithTheInstruction(t *testing.T) {
 	system := dispatch.Message{Role: "system", Content: dispatch.Text("Be brief.")}
-	h := newHandler(t, func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		run.Transcript().Add(system)
+	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		called := calling(call("toolu_1", "get_order", "{}"))
+		if run.TurnID == "2" {
+			_, _ = run.Proxy.Call(ctx, "get_order", nil)
+			run.Transcript().Add(system, called)
+		} else {
+			run.Transcript().Add(system)
+		}
 		return run.Transcript().Response("Done."), nil
-	})
-	wantAnswer(t, post(h, `{"input":{"user_instruction":"hi"}}`, nil), 200,
-		`{"final_response":"Done.","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"hi"},{"role":"assistant","content":"Done."}]}`)
+	}, slow)
+	const begin, end = `{"final_response":"Done.","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"hi"},`, `{"role":"assistant","content":"Done."}]}`
+	wantAnswer(t, post(h, `{"input":{"user_instruction":"hi"}}`, nil), 200, begin+end)
+	wantAnswer(t, post(h, `{"input":{"user_instruction":"hi","turn_id":"2"}}`, nil), 200, begin+
+		`{"role":"assistant","tool_calls":[{"id":"toolu_1","name":"get_order","arguments":{}}]},{"role":"tool","content":"{}","tool_call_id":"toolu_1"},`+end)
 }
 
 // Which answers have the transcript.
@@ -276,7 +416,9 @@ func TestWhenTheTranscriptIsSent(t *testing.T) {
 				_, err := run.Proxy.Call(context.WithoutCancel(ctx), "get_order", json.RawMessage(`{"wait":301}`))
 				return nil, err
 			},
-			`{"final_response":"late","messages":[` + recorded + `,{"role":"assistant","content":"late"}],"metadata":{"model":"m"}}`,
+			`{"final_response":"late","messages":[` + recorded +
+				`,{"role":"assistant","tool_calls":[{"id":"call_2","name":"get_order","arguments":{"wait":301}}]},{"role":"tool","content":"{\"error\":\"tool_call_failed\",\"detail\":\"the call has not ended\"}","tool_call_id":"call_2"}` +
+				`,{"role":"assistant","content":"late"}],"metadata":{"model":"m"}}`,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -320,6 +462,33 @@ func TestTranscriptBounds(t *testing.T) {
 				t.Add(dispatch.Message{Role: "user", Content: dispatch.Text(strings.Repeat("x", 100_000))})
 			}
 		},
+		"messages that are repaired": func(_ context.Context, _ *dispatch.Run, t *dispatch.Transcript) {
+			for range 5 {
+				t.Add(
+					dispatch.Message{Role: "user", Content: dispatch.Content(strings.Repeat("\x01", 30_000))},
+					dispatch.Message{Role: "user", Content: dispatch.Content(`"` + strings.Repeat("\xff\x01", 10_000) + `"`)},
+					dispatch.Message{Role: "user", Content: dispatch.Content(`{"a":"` + strings.Repeat(`\"`, 20_000) + `"}`)},
+					dispatch.Message{Role: "assistant", Thinking: []json.RawMessage{[]byte(strings.Repeat("\x02", 20_000))}},
+				)
+			}
+		},
+		"ids": func(ctx context.Context, run *dispatch.Run, t *dispatch.Transcript) {
+			for i := range 55 {
+				id := fmt.Sprint(i, strings.Repeat("i", 12_000))
+				t.Add(calling(call(id, "get_order", strings.Repeat("\x03", 500))))
+				_, _ = run.Proxy.Call(proxy.WithCallID(ctx, id), "get_order", nil)
+			}
+		},
+		"answers": func(ctx context.Context, run *dispatch.Run, t *dispatch.Transcript) {
+			for i := range 1201 {
+				t.Add(calling(call(fmt.Sprint(i), "get_order", "{}")))
+				if i < 50 {
+					_, _ = run.Proxy.Call(proxy.WithCallID(ctx, fmt.Sprint(i)), "get_order", nil)
+				} else {
+					t.Add(result(fmt.Sprint(i), `"x"`))
+				}
+			}
+		},
 		"many": func(ctx context.Context, run *dispatch.Run, t *dispatch.Transcript) {
 			for range 55 {
 				_, _ = run.Proxy.Call(ctx, "get_order", nil)
@@ -341,7 +510,7 @@ func TestTranscriptBounds(t *testing.T) {
 			if err := json.Unmarshal(body, &answer); err != nil {
 				t.Fatal(err)
 			}
-			if n := len(answer.Messages); n > 1<<20 || name != "many" && n < 800_000 {
+			if n := len(answer.Messages); n > 1<<20 || name != "many" && name != "answers" && n < 600_000 {
 				t.Errorf("%d bytes of messages", n)
 			}
 			var rows []dispatch.Message

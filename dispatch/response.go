@@ -106,7 +106,7 @@ func (h *Handler) messages(run *Run, host bool, r *Response) (messages []Message
 	if len(messages) == 0 {
 		messages, _ = sendable(t.Messages(), t)
 	}
-	return append(slices.Clone(messages), Message{Role: RoleAssistant, Content: Text(r.FinalResponse)}), problems
+	return append(slices.Clone(messages), Message{Role: RoleAssistant, Content: cutText(r.FinalResponse)}), problems
 }
 
 // appendMember adds a member unless it cannot be written as valid JSON; a marshal method may fail, panic, or write raw

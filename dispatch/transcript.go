@@ -6,23 +6,24 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/proxy"
 )
 
 // A Transcript is the recording of a run: the user's instruction, the tool calls that went through the run's proxy with
 // their results, and the messages that the agent adds. [Run.Transcript] returns it. It is safe for concurrent use.
 //
-// Calls are recorded from the start of the run, failures as the model should see them. Calls of one actor that begin
-// before any of them has ended form one assistant message. The calls keep the model's ids if the agent passes them with
+// Calls are recorded from the start of the run, with the arguments that the agent has passed, also those that the client refuses.
+// Failures are recorded as the model should see them. Calls of one actor that begin before any of them has ended form one
+// assistant message. The calls keep the model's ids if the agent passes them with
 // [proxy.WithCallID]; other ids are made, unique within the session.
 //
 // An agent may add its whole conversation. A message that it adds replaces what was recorded of the same calls: an
@@ -30,7 +31,7 @@ import (
 // arguments; a tool message replaces the recorded result.
 //
 // The transcript has at most 1 MiB of JSON and 1,000 messages; what comes later is left out, see [Transcript.Dropped].
-// Of recorded calls, and of what Say and Think add, it keeps 64 KiB of each text, and no arguments of more.
+// Of recorded calls, and of what Say and Think add, it keeps 64 KiB of each text.
 type Transcript struct {
 	run     *Run
 	numbers *atomic.Int64 // of the ids that were made; shared by the dispatches of a run token
@@ -72,32 +73,50 @@ type call struct {
 	id, modelID string
 	tool        string
 	arguments   json.RawMessage
-	content     Content // of the recorded result
-	size        int     // of what was recorded, as JSON
+	content     Content // of the recorded result; empty until the call has ended
+	size        int     // of the recorded call, as JSON, without its answer
 	group       *row    // of the recorded call
 	recorded    bool
-	done        bool
 	told        bool // an added assistant message holds the call
 	answered    bool // an added tool message holds the result
 }
+
+// unfinished is the result of a call that has not ended.
+var unfinished = Text(string(toolresult.Failure("tool_call_failed", "the call has not ended", nil)))
 
 // Add adds messages as they are. They must not be changed afterwards.
 func (t *Transcript) Add(messages ...Message) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, m := range messages {
-		if !t.admit(messageSize(m), 1) {
-			t.dropped++
-			continue
+		t.add(m)
+	}
+}
+
+// add needs t.mu.
+func (t *Transcript) add(m Message) {
+	size, rows := messageSize(m), 1+len(m.ToolCalls) // with room for the answers
+	var asked *call
+	if m.Role == RoleTool {
+		if asked = t.unanswered(m.ToolCallID); asked != nil {
+			size -= answerSize(asked.id) + len(asked.content)
+			rows--
 		}
-		r := &row{added: true, message: m}
-		t.rows = append(t.rows, r)
-		for _, c := range m.ToolCalls {
-			r.calls = append(r.calls, t.tell(c))
-		}
-		if m.Role == RoleTool {
-			t.answer(m.ToolCallID)
-		}
+	}
+	if !t.admit(size, rows) {
+		t.dropped++
+		return
+	}
+	r := &row{added: true, message: m}
+	t.rows = append(t.rows, r)
+	for _, c := range m.ToolCalls {
+		r.calls = append(r.calls, t.tell(c))
+	}
+	if m.Role == RoleTool {
+		t.use(m.ToolCallID)
+	}
+	if asked != nil {
+		asked.answered, asked.content = true, nil
 	}
 }
 
@@ -161,20 +180,20 @@ func (t *Transcript) Response(final string) *Response {
 }
 
 // Messages returns the transcript so far. It begins with the user's instruction, which follows leading system messages and
-// is not repeated if the agent has added it. Recorded calls that have not ended are left out.
+// is not repeated if the agent has added it. A call that has not ended has a result that says so.
 func (t *Transcript) Messages() []Message {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	rows := t.rows
 	out := make([]Message, 0, t.messages+2)
-	for len(rows) > 0 && rows[0].added && rows[0].message.Role == RoleSystem {
-		out, rows = append(out, rows[0].message), rows[1:]
+	for _, r := range t.rows {
+		out = r.appendTo(out)
 	}
 	if t.run.Instruction != "" && !t.hasInstruction() {
-		out = append(out, Message{Role: RoleUser, Content: cutText(t.run.Instruction)})
-	}
-	for _, r := range rows {
-		out = r.appendTo(out)
+		at := slices.IndexFunc(out, func(m Message) bool { return m.Role != RoleSystem })
+		if at < 0 {
+			at = len(out)
+		}
+		out = slices.Insert(out, at, Message{Role: RoleUser, Content: cutText(t.run.Instruction)})
 	}
 	return out
 }
@@ -203,7 +222,7 @@ func (r *row) appendTo(out []Message) []Message {
 	} else {
 		m := Message{Role: RoleAssistant}
 		for _, c := range r.calls {
-			if !c.told && c.done {
+			if !c.told {
 				m.ToolCalls = append(m.ToolCalls, ToolCall{ID: c.id, Name: c.tool, Arguments: c.arguments})
 			}
 		}
@@ -212,8 +231,12 @@ func (r *row) appendTo(out []Message) []Message {
 		}
 	}
 	for _, c := range r.calls {
-		if c.told == r.added && c.done && !c.answered {
-			out = append(out, Message{Role: RoleTool, ToolCallID: c.id, Content: c.content})
+		if c.told == r.added && c.recorded && !c.answered {
+			content := c.content
+			if len(content) == 0 {
+				content = unfinished
+			}
+			out = append(out, Message{Role: RoleTool, ToolCallID: c.id, Content: content})
 		}
 	}
 	return out
@@ -250,31 +273,27 @@ func (t *Transcript) tell(told ToolCall) *call {
 		}
 		c = &call{tool: told.Name, arguments: told.Arguments}
 		t.calls = append(t.calls, c)
-	} else {
-		t.size -= c.size - len(c.content)
-		c.size = len(c.content)
-		t.messages--
+	} else { // the room for the message counts the call and its answer again
+		answer := answerSize(c.id)
+		if c.answered {
+			answer = answerSize(told.ID)
+		}
+		t.size -= c.size + answer
+		t.messages -= 2
+		c.size = 0
 	}
 	c.id, c.told = told.ID, true
 	t.use(told.ID)
 	return c
 }
 
-// answer marks the call that an added tool message answers.
-func (t *Transcript) answer(id string) {
-	t.use(id)
+// unanswered finds the call that an added tool message answers.
+func (t *Transcript) unanswered(id string) *call {
 	matches := func(c *call) bool { return !c.answered && (c.id == id || c.modelID == id && id != "") }
-	c := t.findLast(func(c *call) bool { return c.told && matches(c) })
-	if c == nil {
-		if c = t.find(matches); c == nil {
-			return
-		}
+	if c := t.findLast(func(c *call) bool { return c.told && matches(c) }); c != nil {
+		return c
 	}
-	if c.done {
-		t.size -= len(c.content)
-		t.messages--
-	}
-	c.answered, c.content = true, nil
+	return t.find(matches)
 }
 
 func (t *Transcript) find(ok func(*call) bool) *call {
@@ -316,27 +335,23 @@ func (t *Transcript) newID() string {
 
 // begin records that a call begins. It returns nil if the transcript is full.
 func (t *Transcript) begin(info proxy.CallInfo) *call {
+	arguments := recordable(info.Arguments)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	tool := cmp.Or(info.Tool, "(no name)") // a model may leave it out
 	if len(tool) > maxTranscriptName {
 		tool = clip.Text(tool, maxTranscriptName)
 	}
-	if info.CallID != "" {
-		c := t.findLast(func(c *call) bool {
-			return c.told && !c.recorded && !c.answered && c.id == info.CallID && c.tool == tool
-		})
-		if c != nil {
-			c.recorded = true
-			return c
-		}
+	if c := t.findTold(tool, info); c != nil {
+		c.recorded = true
+		return c
 	}
-	c := &call{modelID: info.CallID, tool: tool, recorded: true}
+	c := &call{modelID: info.CallID, tool: tool, arguments: arguments, recorded: true}
 	if len(c.modelID) > maxTranscriptName {
 		c.modelID = ""
 	}
-	c.size = quotedLen(tool) + max(quotedLen(c.modelID), 30) + 80
-	if !t.admit(c.size, 2) {
+	c.size = 80 + quotedLen(tool) + max(quotedLen(c.modelID), minIDLen) + len(arguments)
+	if !t.admit(c.size+answerSize(c.modelID), 2) {
 		t.dropped += 2
 		return nil
 	}
@@ -348,11 +363,13 @@ func (t *Transcript) begin(info proxy.CallInfo) *call {
 	}
 	t.calls = append(t.calls, c)
 	for _, r := range slices.Backward(t.rows) {
-		if r.added || r.ended {
+		if r.added {
 			break
 		}
 		if r.actor == info.Actor {
-			c.group = r
+			if !r.ended {
+				c.group = r
+			}
 			break
 		}
 	}
@@ -362,6 +379,15 @@ func (t *Transcript) begin(info proxy.CallInfo) *call {
 	}
 	c.group.calls = append(c.group.calls, c)
 	return c
+}
+
+// findTold finds the call in an added message that a call which begins now makes.
+func (t *Transcript) findTold(tool string, info proxy.CallInfo) *call {
+	open := func(c *call) bool { return c.told && !c.recorded && !c.answered && c.tool == tool }
+	if info.CallID != "" {
+		return t.findLast(func(c *call) bool { return open(c) && c.id == info.CallID })
+	}
+	return t.find(func(c *call) bool { return open(c) && equalArguments(c.arguments, info.Arguments) })
 }
 
 // end records the result of a call.
@@ -378,30 +404,13 @@ func (t *Transcript) end(c *call, end proxy.CallEnd) {
 	if c.group != nil {
 		c.group.ended = true
 	}
-	if !c.told && c.modelID == "" {
-		if told := t.find(func(o *call) bool {
-			return o.told && !o.recorded && !o.answered && o.tool == c.tool && equalArguments(o.arguments, end.Arguments)
-		}); told != nil { // the agent has added the model's message, and passes no ids
-			c.group.calls = slices.DeleteFunc(c.group.calls, func(o *call) bool { return o == c })
-			t.calls = slices.DeleteFunc(t.calls, func(o *call) bool { return o == c })
-			t.size -= c.size
-			t.messages--
-			c, told.recorded, told.size = told, true, 0
-		}
-	}
-	c.done = true
-	if !c.told && len(end.Arguments) <= maxTranscriptText && t.admit(len(end.Arguments), 0) {
-		c.arguments = end.Arguments
-		c.size += len(end.Arguments)
-	}
 	if c.answered {
 		return
 	}
 	if !t.admit(len(content), 0) {
-		content = Text("…")
+		content = Text("…") // for which there is room
 	}
 	c.content = content
-	c.size += len(content)
 }
 
 // recorder is the observer of a run's calls: of the transcript, and of the options' observer before it.
@@ -433,25 +442,52 @@ func (r *recorder) CallEnd(ctx context.Context, end proxy.CallEnd) {
 	}
 }
 
+// messageSize is an upper bound of the length of what is sent of m as JSON, with room for the answers to its calls.
 func messageSize(m Message) int {
-	n := 80 + len(m.Content) + quotedLen(m.ToolCallID)
+	n := 80 + sentLen(m.Content, validContent(m.Content)) + quotedLen(m.ToolCallID)
 	for _, c := range m.ToolCalls {
-		n += 40 + quotedLen(c.ID) + quotedLen(c.Name) + len(c.Arguments)
+		n += 40 + max(quotedLen(c.ID), minIDLen) + quotedLen(c.Name) + sentLen(c.Arguments, validArguments(c.Arguments)) + answerSize(c.ID)
 	}
 	for _, block := range m.Thinking {
-		n += len(block) + 1
+		n += len(`{"type":"text","text":},`) + sentLen(block, wellFormed(block))
 	}
 	return n
 }
 
+// minIDLen is room for an id that is made.
+const minIDLen = 30
+
+// answerSize is the room for the answer to a call, also for one that is cut or that says that there is none yet.
+func answerSize(id string) int { return 80 + len(unfinished) + max(quotedLen(id), minIDLen) }
+
+// sentLen is an upper bound of the length of what is sent of a value: the value itself if it is valid, or its text.
+func sentLen(value []byte, valid bool) int {
+	if valid {
+		return len(value)
+	}
+	return quotedLen(string(value))
+}
+
 // quotedLen is an upper bound of the length of s as a JSON string.
 func quotedLen(s string) int {
+	high := 2 // U+2028 has three bytes and is written as an escape of six
+	if !utf8.ValidString(s) {
+		high = 6
+	}
+	n := 2
 	for i := range len(s) {
-		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
-			return 6*len(s) + 2
+		switch c := s[i]; {
+		case c < ' ':
+			n += 6
+		case c == '"', c == '\\':
+			n += 2
+		case c >= utf8.RuneSelf:
+			n += high
+		default:
+			n++
 		}
 	}
-	return len(s) + 2
+	return n
 }
 
 // cutText returns s as content of at most maxTranscriptText bytes of JSON.
@@ -466,15 +502,30 @@ func cutText(s string) Content {
 	}
 }
 
-// equalArguments reports whether a recorded call and a call of the model have the same arguments.
-func equalArguments(a, b json.RawMessage) bool {
-	x, okX := decodeArguments(a)
-	y, okY := decodeArguments(b)
-	return okX && okY && reflect.DeepEqual(x, y)
+// recordable returns arguments as they can be sent: an object as it is, and a JSON string of what is none or is too long.
+func recordable(given json.RawMessage) json.RawMessage {
+	switch {
+	case len(given) == 0:
+		return json.RawMessage("{}")
+	case len(given) <= maxTranscriptText && validArguments(given):
+		return given
+	}
+	return json.RawMessage(cutText(string(given)))
 }
 
-func decodeArguments(raw json.RawMessage) (v map[string]any, ok bool) {
-	dec := json.NewDecoder(strings.NewReader(string(objectArguments(raw))))
-	dec.UseNumber()
-	return v, dec.Decode(&v) == nil
+// equalArguments reports whether a recorded call and a call of the model have the same arguments.
+func equalArguments(a, b json.RawMessage) bool {
+	a, b = argumentsText(a), argumentsText(b)
+	return bytes.Equal(a, b) || wellFormed(a) && wellFormed(b) && rawjson.Equal(a, b)
+}
+
+// argumentsText returns what the model wrote: the text in a JSON string, or the JSON itself.
+func argumentsText(raw json.RawMessage) json.RawMessage {
+	if rawjson.Kind(raw) == '"' && wellFormed(raw) {
+		raw = json.RawMessage(rawjson.Text(raw))
+	}
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 {
+		return json.RawMessage("{}")
+	}
+	return raw
 }

@@ -10,12 +10,8 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// encodeArguments returns the request body for args: a JSON object within the limits.
-func (r *run) encodeArguments(tool string, args any) (json.RawMessage, *Error) {
-	body, err := marshalObject(args)
-	if err != nil {
-		return nil, &Error{Code: CodeArguments, Outcome: NotSent, Tool: tool, Err: err}
-	}
+// checkBody returns the request body for arguments, which are a JSON object: within the limits, and without what is not sent.
+func (r *run) checkBody(tool string, body json.RawMessage) (json.RawMessage, *Error) {
 	if r.dropNulls {
 		body = dropNulls(body)
 	}

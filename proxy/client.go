@@ -1,11 +1,14 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"reflect"
 	"slices"
 	"time"
+
+	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
 // A Client calls tools for one run. It is immutable and safe for concurrent use. Create one Client per run.
@@ -70,14 +73,19 @@ func Call[T any](ctx context.Context, c *Client, tool string, args any) (T, erro
 
 // Do calls the tool like [Client.Call] and returns everything the proxy said about the call.
 func (c *Client) Do(ctx context.Context, tool string, args any) (*Result, error) {
-	info := CallInfo{Tool: tool, Actor: c.actorFor(ctx), CallID: callIDFrom(ctx)}
+	body, argumentsErr := marshalObject(args)
+	info := CallInfo{Tool: tool, Actor: c.actorFor(ctx), CallID: callIDFrom(ctx), Arguments: body}
+	if argumentsErr != nil && len(c.observers) > 0 {
+		text, _ := toolresult.Text(args)
+		info.Arguments = bytes.Clone(text)
+	}
 	for _, o := range c.observers {
 		ctx = o.CallStart(ctx, info)
 	}
 	start := time.Now()
-	body, result, err := c.do(ctx, info, args)
+	result, err := c.do(ctx, info, body, argumentsErr)
 	if len(c.observers) > 0 {
-		end := CallEnd{CallInfo: info, Arguments: body, Result: result, Duration: time.Since(start)}
+		end := CallEnd{CallInfo: info, Result: result, Duration: time.Since(start)}
 		if err != nil {
 			end.Err = err
 		}
@@ -91,34 +99,37 @@ func (c *Client) Do(ctx context.Context, tool string, args any) (*Result, error)
 	return result, nil
 }
 
-func (c *Client) do(ctx context.Context, info CallInfo, args any) (json.RawMessage, *Result, *Error) {
+// do makes the call. body is the arguments, unless argumentsErr says why they cannot be sent.
+func (c *Client) do(ctx context.Context, info CallInfo, body json.RawMessage, argumentsErr error) (*Result, *Error) {
 	r := c.run
 	if !validToolName(info.Tool) {
 		e := localError(CodeToolName, "",
 			"a tool name begins with a letter or underscore and has at most 128 letters, digits, underscores and hyphens")
 		e.tools = r.tools
-		return nil, nil, e
+		return nil, e
 	}
 	if len(r.tools) > 0 && !slices.Contains(r.tools, info.Tool) {
 		e := localError(CodeUnknownTool, info.Tool, "the agent declares no tool of this name; names are case-sensitive")
 		e.tools = r.tools
-		return nil, nil, e
+		return nil, e
 	}
 	if err := c.checkActor(info); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	body, err := r.encodeArguments(info.Tool, args)
+	if argumentsErr != nil {
+		return nil, &Error{Code: CodeArguments, Outcome: NotSent, Tool: info.Tool, Err: argumentsErr}
+	}
+	body, err := r.checkBody(info.Tool, body)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	ans, err := r.send(ctx, &request{
 		plane: "/tools/", name: info.Tool, actor: info.Actor, body: body, repeatable: r.repeatable[info.Tool],
 	})
 	if err != nil {
-		return body, nil, err
+		return nil, err
 	}
-	result, err := r.decodeResult(info.Tool, ans)
-	return body, result, err
+	return r.decodeResult(info.Tool, ans)
 }
 
 // As returns a client that attributes its calls and trace events to the sub-agent actorID, a call path such as

@@ -470,6 +470,43 @@ func TestObserverAndJournal(t *testing.T) {
 	}
 }
 
+// told keeps what observers learn of the arguments, at the start and the end of calls.
+type told struct{ starts, ends []json.RawMessage }
+
+func (o *told) CallStart(ctx context.Context, info proxy.CallInfo) context.Context {
+	o.starts = append(o.starts, info.Arguments)
+	return ctx
+}
+func (o *told) CallEnd(_ context.Context, end proxy.CallEnd) { o.ends = append(o.ends, end.Arguments) }
+
+// Observers get the arguments as the caller has passed them, also those that are refused.
+func TestArgumentsOfObservers(t *testing.T) {
+	for _, tt := range []struct {
+		args any
+		want string
+	}{
+		{nil, `{}`},
+		{map[string]any{"n": 1, "x": nil}, `{"n":1,"x":null}`},
+		{json.RawMessage(` {"n": 1.0, "x": null} `), `{"n": 1.0, "x": null}`},
+		{json.RawMessage(`{"order_id":`), `{"order_id":`},
+		{[]byte(`[1]`), `[1]`},
+		{[]int{1}, ``},
+		{func() {}, ``},
+	} {
+		seen := &told{}
+		c := newClient(t, &script{steps: []step{answer(200, `{"response":1,"source":"odyssey"}`)}}, func(o *proxy.Options) {
+			o.Observer, o.DropNulls = seen, true
+		})
+		_, err := c.Call(background, "get_order", tt.args)
+		if raw, ok := tt.args.(json.RawMessage); ok {
+			clear(raw) // it belongs to the caller again
+		}
+		if len(seen.starts) != 1 || len(seen.ends) != 1 || string(seen.starts[0]) != tt.want || string(seen.ends[0]) != tt.want {
+			t.Errorf("%v: at the start %s, at the end %s (%v); want %s", tt.args, seen.starts, seen.ends, err, tt.want)
+		}
+	}
+}
+
 type spy struct {
 	start    func(context.Context) context.Context
 	contexts []context.Context

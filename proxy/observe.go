@@ -15,21 +15,24 @@ type Observer interface {
 	CallEnd(ctx context.Context, call CallEnd)
 }
 
-// CallInfo identifies a call.
+// CallInfo says what is called. Arguments are the caller's data: an observer must not change them, and should think before it
+// writes them anywhere.
 type CallInfo struct {
 	Tool  string
 	Actor string // the sub-agent's label; "" for none
 
 	// CallID is the id that the model gave the call, from [WithCallID]; "" if the context has none.
 	CallID string
+
+	// Arguments are what the caller passed, as JSON. Raw JSON is here as it is, also if it is malformed, which the text of a
+	// model may be. nil if a Go value cannot be written as a JSON object.
+	Arguments json.RawMessage
 }
 
-// CallEnd is how a call went. Arguments and Result are the caller's data: an observer must not change them, and should
-// think before it writes them anywhere.
+// CallEnd is how a call went. Result is the caller's data, as Arguments are.
 type CallEnd struct {
 	CallInfo
-	Arguments json.RawMessage // as sent; nil when the call failed before they were written
-	Result    *Result         // nil when Err is not
-	Err       error           // an [*Error], or nil
-	Duration  time.Duration   // of the whole call, waits included
+	Result   *Result       // nil when Err is not
+	Err      error         // an [*Error], or nil
+	Duration time.Duration // of the whole call, waits included
 }
