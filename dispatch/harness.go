@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"encoding/json"
+	"math"
 
 	jsonv2 "github.com/go-json-experiment/json"
 
@@ -24,7 +25,8 @@ type HarnessVariant struct {
 // and acknowledge it in [Metadata], or fail the run. Its error is an [*Error] with [CodeInput].
 func (r *Run) HarnessVariant() (*HarnessVariant, error) {
 	found := map[string]json.RawMessage{}
-	err := strictjson.Read(r.Input, strictjson.Limits{}, func(read *strictjson.Reader) error {
+	limits := strictjson.Limits{Depth: math.MaxInt, Mode: strictjson.Liberal} // the input has passed those of the envelope
+	err := strictjson.Read(r.Input, limits, func(read *strictjson.Reader) error {
 		if read.Kind() != '{' {
 			return nil
 		}
@@ -34,7 +36,7 @@ func (r *Run) HarnessVariant() (*HarnessVariant, error) {
 				found[name], err = read.Value()
 			}
 			return err
-		})
+		}, "harness_variant", "configuration", "harness_config")
 	})
 	if err != nil {
 		return nil, &Error{Code: CodeInput, Message: "the task input cannot be read", Err: err}
@@ -45,7 +47,7 @@ func (r *Run) HarnessVariant() (*HarnessVariant, error) {
 			continue
 		}
 		v := &HarnessVariant{Knobs: json.RawMessage("{}")}
-		err := strictjson.Read(block, strictjson.Limits{}, func(read *strictjson.Reader) error {
+		err := strictjson.Read(block, limits, func(read *strictjson.Reader) error {
 			return read.Object([]string{"snapshot_id", "variant_id", "name", "fingerprint", "knob_values"}, func(name string) (err error) {
 				switch name {
 				case "snapshot_id":

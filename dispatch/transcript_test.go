@@ -134,6 +134,12 @@ func TestHarnessVariant(t *testing.T) {
 		{"a task's own configuration object", `{"configuration":{"color":"red"}}`, `null`},
 		{"older name", `{"configuration":{"snapshot_id":"s","fingerprint":"f"}}`, `{"harness_variant":{"source":"harness_variant","snapshot_id":"s","fingerprint":"f"},"knobs":"default 0.5"}`},
 		{"oldest name", `{"harness_config":{"snapshot_id":"s"}}`, `{"harness_variant":{"source":"harness_variant","snapshot_id":"s","fingerprint":""},"knobs":"default 0.5"}`},
+		{
+			"beside data that repeats names", `{"a":1,"a":"\ud83d","harness_variant":{"snapshot_id":"s","fingerprint":"f","note":"\ud83d","note":1}}`,
+			`{"harness_variant":{"source":"harness_variant","snapshot_id":"s","fingerprint":"f"},"knobs":"default 0.5"}`,
+		},
+		{"repeated data without a variant", `{"a":1,"a":2}`, `null`},
+		{"two variants", `{"harness_variant":{"snapshot_id":"s"},"harness_variant":{"snapshot_id":"t"}}`, `the task input cannot be read`},
 		{"unknown knob", `{"harness_variant":{"knob_values":{"top_p":1}}}`, `a knob of the harness variant is unknown`},
 		{"knob of the wrong kind", `{"harness_variant":{"knob_values":{"model":5}}}`, `a knob of the harness variant is unknown or of the wrong kind`},
 		{"knobs are a list", `{"harness_variant":{"knob_values":[]}}`, `a knob of the harness variant is unknown or of the wrong kind`},
