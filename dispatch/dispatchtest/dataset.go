@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/terminal"
@@ -88,7 +89,7 @@ func (o *DatasetOptions) orDefault() DatasetOptions {
 		return filled
 	}
 	if o.MaxBytes > 0 {
-		filled.MaxBytes = o.MaxBytes
+		filled.MaxBytes = min(o.MaxBytes, math.MaxInt64-1) // one byte more is read, to see whether the file is longer
 	}
 	if o.MaxCell > 0 {
 		filled.MaxCell = o.MaxCell

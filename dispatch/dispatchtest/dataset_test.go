@@ -3,6 +3,7 @@ package dispatchtest_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -255,6 +256,9 @@ func TestDatasetLimits(t *testing.T) {
 	}
 	if set, err := dispatchtest.ReadDataset(strings.NewReader("user\n"+big), &dispatchtest.DatasetOptions{MaxCell: 11 << 20}); err != nil || len(set.Rows[0].User) != len(big) {
 		t.Errorf("a cell of 10 MB within the limit: %v", err)
+	}
+	if set, err := dispatchtest.ReadDataset(strings.NewReader("user\na\n"), &dispatchtest.DatasetOptions{MaxBytes: math.MaxInt64}); err != nil || len(set.Rows) != 1 {
+		t.Errorf("a limit that no file reaches: %v", err)
 	}
 	broken := errors.New("the disk is gone")
 	if _, err := dispatchtest.ReadDataset(iotest.ErrReader(broken), nil); !errors.Is(err, broken) || !strings.Contains(err.Error(), "the file cannot be read") {
