@@ -64,6 +64,26 @@ func TestTheEndOfATokenAndTheEndOfARun(t *testing.T) {
 	})
 }
 
+// An answer that names two classes has none, so it does not end the token.
+func TestAClassThatIsRepeated(t *testing.T) {
+	for _, body := range []string{
+		`{"error_class":"other","error_class":"run_token_expired"}`, `{"error_class":"run_token_expired","error_\u0063lass":"other"}`,
+		`{"detail":{"error_class":"other","error_class":"run_token_expired"}}`,
+		`{"detail":{"error_class":"other"},"detail":{"error_class":"run_token_expired"}}`,
+	} {
+		pacer := new(proxy.Pacer)
+		s := &script{steps: []step{answer(401, body), answer(200, seedAnswer)}}
+		shares := func(o *proxy.Options) { o.Pacer = pacer }
+		_, err := newClient(t, s, shares).Call(background, "get_order", nil)
+		if e := wantError(t, err, proxy.CodeRunOver, proxy.Refused); e.Class != "" {
+			t.Errorf("%s: class %q", body, e.Class)
+		}
+		if _, err := newClient(t, s, shares).Call(background, "get_order", nil); err != nil {
+			t.Errorf("%s: another client of the token: %v", body, err)
+		}
+	}
+}
+
 // A trace event learns of the end like a call does, and OnRunOver may use the client.
 func TestATraceEventLearnsOfTheEnd(t *testing.T) {
 	var c *proxy.Client

@@ -72,14 +72,14 @@ func (r *run) mayRepeat(req *request, e *Error) bool {
 	return false
 }
 
-// errorBody reads {"detail": {"error_class": "…", …}} and similar bodies: detail may be an object, a
-// string, a list or absent, and the class may stand beside it. A body that is not JSON is taken as
-// text.
+// errorBody reads {"detail": {"error_class": "…", …}} and similar bodies: detail may be an object,
+// a string, a list or absent, and the class may stand beside it. An object that repeats one of
+// these names has no class. A body that is not JSON is taken as text.
 func errorBody(body []byte, secrets *redact.Set) (class, detail string) {
 	members := func(doc json.RawMessage) (map[string]json.RawMessage, bool) {
 		m := map[string]json.RawMessage{}
 		err := strictjson.Read(doc, strictjson.Limits{Mode: strictjson.Liberal}, func(r *strictjson.Reader) error {
-			return r.Object(nil, func(name string) (err error) { m[name], err = r.Value(); return err })
+			return r.Object(nil, func(name string) (err error) { m[name], err = r.Value(); return err }, "detail", "error_class")
 		})
 		return m, err == nil
 	}
