@@ -96,6 +96,12 @@ func (p *Pacer) wait(ctx context.Context, stop <-chan struct{}, w *waiter) (*pla
 	case <-stop:
 		err = errStopped
 	}
+	p.leave(w)
+	return nil, err
+}
+
+// leave removes the waiter of a request that will not be sent.
+func (p *Pacer) leave(w *waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if w.place != nil { // let through in the same moment
@@ -104,7 +110,6 @@ func (p *Pacer) wait(ctx context.Context, stop <-chan struct{}, w *waiter) (*pla
 		p.queue = slices.DeleteFunc(p.queue, func(q *waiter) bool { return q == w })
 	}
 	p.grant(time.Now())
-	return nil, err
 }
 
 // enqueue returns a place if one is free, or else a waiter for one. It returns errWaitTooLong if no

@@ -313,6 +313,37 @@ func TestAPlaceThatComesTooLateIsGivenBack(t *testing.T) {
 	})
 }
 
+// panicking is a log handler that panics.
+type panicking struct{ slog.Handler }
+
+func (panicking) Enabled(context.Context, slog.Level) bool      { return true }
+func (panicking) Handle(_ context.Context, r slog.Record) error { panic(r.Message) }
+
+// A call whose logger panics while it waits takes no place.
+func TestALoggerThatPanicsTakesNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{steps: []step{answer(200, seedAnswer)}}
+		pacer := proxy.NewPacer(1, time.Second)
+		shares := func(o *proxy.Options) { o.Pacer = pacer }
+		c := newClient(t, s, shares)
+		broken := newClient(t, s, shares, func(o *proxy.Options) { o.Logger = slog.New(panicking{slog.DiscardHandler}) })
+		_, _ = c.Call(background, "x", nil)
+		func() {
+			defer func() {
+				if p := recover(); p != report.WaitsForPace {
+					t.Errorf("recovered %v", p)
+				}
+			}()
+			_, _ = broken.Call(background, "x", nil)
+		}()
+		ctx, cancel := context.WithTimeout(background, time.Hour)
+		defer cancel()
+		if _, err := c.Call(ctx, "x", nil); err != nil {
+			t.Errorf("the place is lost: %v", err)
+		}
+	})
+}
+
 // A place counts from when the server can have seen the request: at the latest two seconds after it was written, and not
 // from the answer of a slow tool; and it counts also when the caller has given up.
 func TestPlacesLastFromArrival(t *testing.T) {

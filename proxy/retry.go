@@ -83,9 +83,7 @@ func (r *run) paced(ctx context.Context, req *request, number int) (answer, *Err
 	}
 	place, w, err := r.pacer.enqueue(ctx)
 	if w != nil {
-		r.log.LogAttrs(ctx, slog.LevelInfo, report.WaitsForPace, slog.String(report.Tool, req.name),
-			slog.Duration(report.Wait, w.due.Round(time.Millisecond)), slog.Int(report.Limit, r.pacer.limit), slog.Duration(report.Window, r.pacer.window))
-		place, err = r.pacer.wait(ctx, r.over.done(), w)
+		place, err = r.waitForPace(ctx, req, w)
 	}
 	if over := r.overError(req, number); over != nil {
 		if place != nil {
@@ -115,6 +113,21 @@ func (r *run) paced(ctx context.Context, req *request, number int) (answer, *Err
 		r.pacer.hold(min(failure.RetryAfter, r.repeats.MaxRetryAfter))
 	}
 	return answer{}, failure
+}
+
+// waitForPace waits until the pacer admits the request.
+func (r *run) waitForPace(ctx context.Context, req *request, w *waiter) (*place, error) {
+	logged := false
+	defer func() {
+		if !logged { // the logger panicked
+			r.pacer.leave(w)
+		}
+	}()
+	r.log.LogAttrs(ctx, slog.LevelInfo, report.WaitsForPace, slog.String(report.Tool, req.name),
+		slog.Duration(report.Wait, w.due.Round(time.Millisecond)), slog.Int(report.Limit, r.pacer.limit),
+		slog.Duration(report.Window, r.pacer.window))
+	logged = true
+	return r.pacer.wait(ctx, r.over.done(), w)
 }
 
 func (r *run) logAttempt(ctx context.Context, req *request, number int, ans answer, e *Error, took time.Duration) {
