@@ -21,8 +21,8 @@ const (
 	OpSetFlag Op = "set_flag" // writes flags only, no entity
 )
 
-// MaxFields is the most entries that field_map may have: an entity has at most that many fields.
-const MaxFields = 100
+// maxFields is the most entries that field_map may have: an entity has at most that many fields.
+const maxFields = 100
 
 // An Adapter is a tool's ledger_adapter as the Tools schema documents it: the rule by which the platform turns the
 // tool's live response into ledger updates. It is plain data; [Compile] makes it a [Rule].
@@ -59,7 +59,7 @@ var laterMembers = []string{"effects", "list_append", "list_remove", "when"}
 func (a *Adapter) UnmarshalJSON(data []byte) error {
 	o, err := readObject(bytes.Clone(data), adapterMembers, strictjson.Limits{})
 	if err != nil {
-		return documentError("ledger adapter", err)
+		return unreadable(CodeAdapter, err)
 	}
 	*a = Adapter{}
 	o.string("op", (*string)(&a.Op))
@@ -73,7 +73,7 @@ func (a *Adapter) UnmarshalJSON(data []byte) error {
 
 // MarshalJSON writes the members that are set or were read, in the documented order, then Extra.
 func (a Adapter) MarshalJSON() ([]byte, error) {
-	w := newObjectWriter(&a.bad)
+	w := newObjectWriter(CodeAdapter, &a.bad)
 	w.member("op", a.Op != "", a.Op)
 	w.member("entity_type", a.EntityType != "", a.EntityType)
 	w.member("id_from", a.IDFrom != "", a.IDFrom)
@@ -109,7 +109,7 @@ func (a *Adapter) later() []string {
 // of its matches and a list is no id. Members of a later release are accepted; an adapter with effects may leave out
 // the other members.
 func (a *Adapter) Validate(schema *Schema) error {
-	return a.problems(schema).err("ledger adapter")
+	return a.problems(schema).err(CodeAdapter)
 }
 
 func (a *Adapter) problems(schema *Schema) (ps problems) {
@@ -127,12 +127,12 @@ func (a *Adapter) problems(schema *Schema) (ps problems) {
 	case OpSetFlag:
 		a.flagOnlyProblems(&ps)
 	default:
-		ps.add(CodeInvalidValue, "/op", "must be add, update, remove or set_flag")
+		ps.add("invalid_value", "/op", "must be add, update, remove or set_flag")
 	}
 	a.pathProblems(&ps)
 	for i, flag := range a.Flags {
 		if _, err := parseTemplate(flag); err != nil {
-			ps.add(CodeInvalidTemplate, "/flags"+indexToken(i), "%v", err)
+			ps.add("invalid_template", "/flags"+indexToken(i), "%v", err)
 		}
 	}
 	if schema != nil {
@@ -143,10 +143,10 @@ func (a *Adapter) problems(schema *Schema) (ps problems) {
 
 func (a *Adapter) entityProblems(ps *problems) {
 	if a.EntityType == "" && !a.bad.has("entity_type") {
-		ps.add(CodeMissing, "/entity_type", "is required with op %s; name an entity type of the ledger schema", a.op())
+		ps.add("missing", "/entity_type", "is required with op %s; name an entity type of the ledger schema", a.op())
 	}
 	if a.IDFrom == "" && !a.bad.has("id_from") {
-		ps.add(CodeMissing, "/id_from", "is required with op %s; give the path of the id, such as $.order_id", a.op())
+		ps.add("missing", "/id_from", "is required with op %s; give the path of the id, such as $.order_id", a.op())
 	}
 }
 
@@ -156,11 +156,11 @@ func (a *Adapter) flagOnlyProblems(ps *problems) {
 		set  bool
 	}{{"entity_type", a.EntityType != ""}, {"id_from", a.IDFrom != ""}, {"field_map", a.FieldMap != nil}} {
 		if m.set {
-			ps.add(CodeForbidden, "/"+m.name, "must be left out: set_flag writes no entity")
+			ps.add("forbidden", "/"+m.name, "must be left out: set_flag writes no entity")
 		}
 	}
 	if len(a.Flags) == 0 && !a.bad.has("flags") {
-		ps.add(CodeMissing, "/flags", "is required with op set_flag; list at least one flag template")
+		ps.add("missing", "/flags", "is required with op set_flag; list at least one flag template")
 	}
 }
 
@@ -169,20 +169,20 @@ func (a *Adapter) pathProblems(ps *problems) {
 		path, err := jsonpath.Compile(a.IDFrom)
 		switch {
 		case err != nil:
-			ps.add(CodeInvalidPath, "/id_from", "%v", err)
+			ps.add("invalid_path", "/id_from", "%v", err)
 		case path.Many():
-			ps.add(CodeInvalidPath, "/id_from", "can match several values, which is a list and no id; leave out * and ..")
+			ps.add("invalid_path", "/id_from", "can match several values, which is a list and no id; leave out * and ..")
 		}
 	}
-	if len(a.FieldMap) > MaxFields {
-		ps.add(CodeTooMany, "/field_map", "has %d entries; at most %d are allowed", len(a.FieldMap), MaxFields)
+	if len(a.FieldMap) > maxFields {
+		ps.add("too_many", "/field_map", "has %d entries; at most %d are allowed", len(a.FieldMap), maxFields)
 	}
 	for _, field := range sortedKeys(a.FieldMap) {
 		if field == "" {
-			ps.add(CodeMissing, "/field_map/", "has an entry without a field name")
+			ps.add("missing", "/field_map/", "has an entry without a field name")
 		}
 		if _, err := jsonpath.Compile(a.FieldMap[field]); err != nil {
-			ps.add(CodeInvalidPath, "/field_map"+token(field), "%v", err)
+			ps.add("invalid_path", "/field_map"+token(field), "%v", err)
 		}
 	}
 }
@@ -191,11 +191,11 @@ func (a *Adapter) schemaProblems(ps *problems, schema *Schema) {
 	if a.EntityType != "" && a.op() != OpSetFlag {
 		entity := schema.entity(a.EntityType)
 		if entity == nil {
-			ps.add(CodeUndeclared, "/entity_type", "%q is not an entity type of the ledger schema", clip.Text(a.EntityType, maxShown))
+			ps.add("undeclared", "/entity_type", "%q is not an entity type of the ledger schema", clip.Text(a.EntityType, maxShown))
 		} else if schema.closedFields(entity) {
 			for _, field := range sortedKeys(a.FieldMap) {
 				if !entity.declares(field) {
-					ps.add(CodeUndeclared, "/field_map"+token(field), "is not a field that the ledger schema declares for %s",
+					ps.add("undeclared", "/field_map"+token(field), "is not a field that the ledger schema declares for %s",
 						entity.Type)
 				}
 			}
@@ -203,7 +203,7 @@ func (a *Adapter) schemaProblems(ps *problems, schema *Schema) {
 	}
 	for i, flag := range a.Flags {
 		if t, err := parseTemplate(flag); err == nil && t.literal() && !schema.allowsFlag(flag) {
-			ps.add(CodeUndeclared, "/flags"+indexToken(i), "is not among the values of the ledger schema's closed flags")
+			ps.add("undeclared", "/flags"+indexToken(i), "is not among the values of the ledger schema's closed flags")
 		}
 	}
 }

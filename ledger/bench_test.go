@@ -41,7 +41,7 @@ func orderResponse(size int) []byte {
 // with encoding/json, into a map or into a struct of the three members, decode the argument, and make the two updates
 // without checking or explaining anything. The third floor uses the published form of encoding/json/v2.
 func BenchmarkEval(b *testing.B) {
-	rule, err := ledger.Compile(mustAdapter(b, getOrder), nil)
+	rule, err := ledger.Compile(mustAdapter(b, getOrder))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -134,7 +134,7 @@ var hostileNames = []string{"wide", "deep", "brackets", "numbers", "escapes", "u
 
 // BenchmarkEvalHostile puts a descent through the worst answers of 1 MiB beside decoding them.
 func BenchmarkEvalHostile(b *testing.B) {
-	rule, err := ledger.Compile(mustAdapter(b, order(`,"field_map":{"ids":"$..id"}`)), nil)
+	rule, err := ledger.Compile(mustAdapter(b, order(`,"field_map":{"ids":"$..id"}`)))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -57,9 +57,9 @@ func (c *contract) allowsFlag(flag string) bool { return c == nil || c.flags == 
 func (c *contract) checkType(ps *problems, pointer, entityType string) (ok bool) {
 	switch {
 	case entityType == "":
-		ps.add(CodeMissing, pointer, "the entity type is empty")
+		ps.add("missing", pointer, "the entity type is empty")
 	case c != nil && c.entities[entityType] == nil:
-		ps.add(CodeUndeclared, pointer, "%q is not an entity type of the ledger schema", clip.Text(entityType, maxShown))
+		ps.add("undeclared", pointer, "%q is not an entity type of the ledger schema", clip.Text(entityType, maxShown))
 	default:
 		return true
 	}
@@ -73,7 +73,7 @@ func (c *contract) check(ps *problems, entityType, id string, given fields) {
 		return
 	}
 	if id == "" {
-		ps.add(CodeMissing, pointer, "the id is empty")
+		ps.add("missing", pointer, "the id is empty")
 		return
 	}
 	if c == nil {
@@ -84,12 +84,12 @@ func (c *contract) check(ps *problems, entityType, id string, given fields) {
 		field, declared := entity.fields[name]
 		switch value := given[name]; {
 		case !declared && entity.closed:
-			ps.add(CodeUndeclared, pointer+token(name), "is not a field that the ledger schema declares for %s", entityType)
+			ps.add("undeclared", pointer+token(name), "is not a field that the ledger schema declares for %s", entityType)
 		case string(value) == "null": // the field has no value, which breaks nothing
 		case !hasType(value, field.kind):
-			ps.add(CodeWrongType, pointer+token(name), "must be of type %s, not %s", field.kind, rawjson.KindName(value))
+			ps.add("wrong_type", pointer+token(name), "must be of type %s, not %s", field.kind, rawjson.KindName(value))
 		case field.enum != nil && !field.enum[string(canonical(nil, value))]:
-			ps.add(CodeNotInEnum, pointer+token(name), "is none of the values that the ledger schema's enum lists")
+			ps.add("not_in_enum", pointer+token(name), "is not one of the values in the ledger schema's enum")
 		}
 	}
 }

@@ -22,12 +22,12 @@ func problemsOf(t *testing.T, err error) []string {
 	if !ok {
 		t.Fatalf("err is a %T, want *ledger.Error: %v", err, err)
 	}
-	if e.Code != e.Problems[0].Code {
-		t.Errorf("Code = %s, want that of the first problem", e.Code)
+	if e.Code == "" || ledger.CodeOf(err) != e.Code {
+		t.Errorf("Code = %q, CodeOf = %q", e.Code, ledger.CodeOf(err))
 	}
 	var lines []string
 	for _, p := range e.Problems {
-		lines = append(lines, string(p.Code)+" "+p.Pointer)
+		lines = append(lines, p.Code+" "+p.Pointer)
 		if p.Message == "" {
 			t.Errorf("%s has no message", p.Code)
 		}

@@ -6,19 +6,9 @@ import (
 	"strings"
 )
 
-// A ChangeKind says how something differs.
-type ChangeKind string
-
-// Kinds of change.
-const (
-	Added   ChangeKind = "added"
-	Removed ChangeKind = "removed"
-	Changed ChangeKind = "changed"
-)
-
 // A Change is one difference between two snapshots: of an entity, of a value in one, or of a flag.
 type Change struct {
-	Kind ChangeKind `json:"kind"`
+	Kind string `json:"kind"` // added, removed or changed
 	// Pointer is the JSON Pointer of what differs in {"type":{"id":{"field":value}}}: /order/4521 when the entity was
 	// added or removed, /order/4521/address/city when a value in it was. "" for a flag.
 	Pointer string          `json:"pointer,omitempty"`
@@ -32,13 +22,13 @@ type Change struct {
 //	changed /order/4521/status: "paid" -> "refunded"
 func (c Change) String() string {
 	if c.Flag != "" {
-		return string(c.Kind) + " flag " + printable(c.Flag)
+		return c.Kind + " flag " + printable(c.Flag)
 	}
-	text := string(c.Kind) + " " + c.Pointer + ": "
+	text := c.Kind + " " + c.Pointer + ": "
 	switch c.Kind {
-	case Added:
+	case "added":
 		return text + string(c.After)
-	case Removed:
+	case "removed":
 		return text + string(c.Before)
 	}
 	return text + string(c.Before) + " -> " + string(c.After)
@@ -71,9 +61,9 @@ func Diff(before, after Snapshot) Changes {
 	for _, flag := range union(was, is) {
 		switch {
 		case !was[flag]:
-			changes = append(changes, Change{Kind: Added, Flag: flag})
+			changes = append(changes, Change{Kind: "added", Flag: flag})
 		case !is[flag]:
-			changes = append(changes, Change{Kind: Removed, Flag: flag})
+			changes = append(changes, Change{Kind: "removed", Flag: flag})
 		}
 	}
 	return changes
@@ -98,9 +88,9 @@ func flagSet(flags []string) map[string]bool {
 func (c *Changes) compare(pointer string, was, is json.RawMessage) {
 	switch {
 	case was == nil:
-		*c = append(*c, Change{Kind: Added, Pointer: pointer, After: is})
+		*c = append(*c, Change{Kind: "added", Pointer: pointer, After: is})
 	case is == nil:
-		*c = append(*c, Change{Kind: Removed, Pointer: pointer, Before: was})
+		*c = append(*c, Change{Kind: "removed", Pointer: pointer, Before: was})
 	case equalValues(was, is):
 	case was[0] == '{' && is[0] == '{':
 		before, after := membersOf(was), membersOf(is)
@@ -109,7 +99,7 @@ func (c *Changes) compare(pointer string, was, is json.RawMessage) {
 		}
 	case was[0] == '[' && is[0] == '[' && c.compareElements(pointer, was, is):
 	default:
-		*c = append(*c, Change{Kind: Changed, Pointer: pointer, Before: was, After: is})
+		*c = append(*c, Change{Kind: "changed", Pointer: pointer, Before: was, After: is})
 	}
 }
 

@@ -33,16 +33,16 @@ import (
 func (r *Rule) Eval(args, response json.RawMessage) Outcome {
 	switch {
 	case r == nil || r.op == "" && len(r.refused) == 0:
-		return Outcome{Steps: []Step{{Code: StepNoAdapter}}}
+		return Outcome{Steps: []Step{{Code: "no_adapter"}}}
 	case len(r.refused) > 0:
 		return Outcome{Steps: slices.Clone(r.refused)}
 	}
-	e := evaluation{rule: r, bytesLeft: r.limits.MaxBytes}
+	e := evaluation{rule: r, bytesLeft: maxBytes}
 	e.out.Steps = make([]Step, 0, 2+len(r.fields)+len(r.flags)+len(r.ignored))
 	if r.readsResponse {
-		doc, problem := r.document(response)
+		doc, problem := readText(response)
 		if problem != "" {
-			e.step(StepResponseUnusable, "", "", problem)
+			e.step("response_unusable", "", "", problem)
 			return e.out
 		}
 		e.response = doc
@@ -64,19 +64,19 @@ func (r *Rule) Eval(args, response json.RawMessage) Outcome {
 	return e.out
 }
 
-// document validates text; problem says why it cannot be used.
-func (r *Rule) document(text json.RawMessage) (doc *jsonpath.Document, problem string) {
-	if len(text) > r.limits.MaxBytes {
-		return nil, fmt.Sprintf("it has more than %d bytes", r.limits.MaxBytes)
+// readText validates text; problem says why it cannot be used.
+func readText(text json.RawMessage) (doc *jsonpath.Document, problem string) {
+	if len(text) > maxBytes {
+		return nil, fmt.Sprintf("it has more than %d bytes", maxBytes)
 	}
-	limits := strictjson.Limits{Depth: r.limits.MaxDepth, Mode: strictjson.Unique}
+	limits := strictjson.Limits{Depth: maxDepth, Mode: strictjson.Unique}
 	var value json.RawMessage
 	err := strictjson.Read(text, limits, func(reader *strictjson.Reader) (err error) {
 		value, err = reader.Value()
 		return err
 	})
 	if err == nil {
-		err = strictjson.Bound(value, r.limits.MaxValues, 0)
+		err = strictjson.Bound(value, maxValues, 0)
 	}
 	if e, ok := errors.AsType[*strictjson.Error](err); ok && e.Ambiguous {
 		return nil, fmt.Sprintf("it is ambiguous: %s %s", e.Pointer, e.Problem)
@@ -84,7 +84,7 @@ func (r *Rule) document(text json.RawMessage) (doc *jsonpath.Document, problem s
 	if err != nil {
 		return nil, err.Error()
 	}
-	return jsonpath.NewDocument(value, r.limits.MaxValues), ""
+	return jsonpath.NewDocument(value, maxValues), ""
 }
 
 // evaluation is one run of a rule.
@@ -96,7 +96,7 @@ type evaluation struct {
 	out            Outcome
 }
 
-func (e *evaluation) step(code StepCode, pointer, source, detail string) {
+func (e *evaluation) step(code, pointer, source, detail string) {
 	e.out.Steps = append(e.out.Steps, Step{code, pointer, source, detail})
 }
 
@@ -104,12 +104,12 @@ func (e *evaluation) readArgs(args json.RawMessage) {
 	if text := bytes.TrimSpace(args); len(text) == 0 || string(text) == "null" {
 		return // a call without arguments
 	}
-	doc, problem := e.rule.document(args)
+	doc, problem := readText(args)
 	if problem == "" && !doc.IsObject() {
 		problem = "they are not a JSON object"
 	}
 	if problem != "" {
-		e.step(StepArgsUnusable, "", "", problem)
+		e.step("args_unusable", "", "", problem)
 		return
 	}
 	e.args = doc
@@ -132,27 +132,27 @@ func (e *evaluation) findID() bool {
 	value, err := e.find(path)
 	switch {
 	case errors.Is(err, jsonpath.ErrNotFound):
-		e.step(StepIDNotFound, "/id_from", path.Text, "")
+		e.step("id_not_found", "/id_from", path.Text, "")
 		return false
 	case err != nil:
-		e.step(StepIDUnusable, "/id_from", path.Text, err.Error())
+		e.step("id_unusable", "/id_from", path.Text, err.Error())
 		return false
 	}
 	id, scalar := scalarText(value)
 	switch {
 	case value[0] == '{' || value[0] == '[':
-		e.step(StepIDNotScalar, "/id_from", path.Text, rawjson.KindName(value))
+		e.step("id_not_scalar", "/id_from", path.Text, rawjson.KindName(value))
 	case string(value) == "null":
-		e.step(StepIDEmpty, "/id_from", path.Text, rawjson.KindName(value))
+		e.step("id_empty", "/id_from", path.Text, rawjson.KindName(value))
 	case !scalar:
-		e.step(StepIDUnusable, "/id_from", path.Text, "matched too large a number")
+		e.step("id_unusable", "/id_from", path.Text, "matched too large a number")
 	case id == "":
-		e.step(StepIDEmpty, "/id_from", path.Text, "an empty string")
-	case len(id) > e.rule.limits.MaxKey:
-		e.step(StepIDUnusable, "/id_from", path.Text, fmt.Sprintf("matched a string of more than %d bytes", e.rule.limits.MaxKey))
+		e.step("id_empty", "/id_from", path.Text, "an empty string")
+	case len(id) > maxKey:
+		e.step("id_unusable", "/id_from", path.Text, fmt.Sprintf("matched a string of more than %d bytes", maxKey))
 	default:
 		e.id = id
-		e.step(StepIDFound, "/id_from", path.Text, rawjson.KindName(value))
+		e.step("id_found", "/id_from", path.Text, rawjson.KindName(value))
 		return true
 	}
 	return false
@@ -173,11 +173,11 @@ func (e *evaluation) findFields() map[string]json.RawMessage {
 		case err == nil:
 			e.bytesLeft -= len(value)
 			fields[f.name] = bytes.Clone(value)
-			e.step(StepFieldSet, f.pointer, f.path.Text, rawjson.KindName(value))
+			e.step("field_set", f.pointer, f.path.Text, rawjson.KindName(value))
 		case errors.Is(err, jsonpath.ErrNotFound):
-			e.step(StepFieldNotFound, f.pointer, f.path.Text, "")
+			e.step("field_not_found", f.pointer, f.path.Text, "")
 		default:
-			e.step(StepFieldUnusable, f.pointer, f.path.Text, err.Error())
+			e.step("field_unusable", f.pointer, f.path.Text, err.Error())
 		}
 	}
 	return fields
@@ -185,27 +185,27 @@ func (e *evaluation) findFields() map[string]json.RawMessage {
 
 func (e *evaluation) setFlag(f *flagRule) {
 	if f.problem != "" {
-		e.step(StepFlagMalformed, f.pointer, f.text, f.problem)
+		e.step("flag_malformed", f.pointer, f.text, f.problem)
 		return
 	}
 	values := make([]string, len(f.names))
 	for i, name := range f.names {
 		value, problem := e.placeholder(name)
 		if problem != "" {
-			e.step(StepFlagUnresolved, f.pointer, f.text, problem)
+			e.step("flag_unresolved", f.pointer, f.text, problem)
 			return
 		}
 		values[i] = value
 	}
-	flag, ok := f.fill(values, e.rule.limits.MaxKey)
+	flag, ok := f.fill(values, maxKey)
 	switch {
 	case !ok:
-		e.step(StepFlagUnusable, f.pointer, f.text, fmt.Sprintf("would be longer than %d bytes", e.rule.limits.MaxKey))
+		e.step("flag_unusable", f.pointer, f.text, fmt.Sprintf("would be longer than %d bytes", maxKey))
 	case strings.TrimSpace(flag) == "":
-		e.step(StepFlagUnusable, f.pointer, f.text, "comes out empty")
+		e.step("flag_unusable", f.pointer, f.text, "comes out empty")
 	default:
 		e.out.Updates = append(e.out.Updates, Update{Op: OpSetFlag, Flag: flag})
-		e.step(StepFlagSet, f.pointer, f.text, "")
+		e.step("flag_set", f.pointer, f.text, "")
 	}
 }
 

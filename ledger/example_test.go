@@ -17,7 +17,7 @@ var exampleAdapter = ledger.Adapter{
 }
 
 func Example() {
-	rule, err := ledger.Compile(&exampleAdapter, nil)
+	rule, err := ledger.Compile(&exampleAdapter)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func Example() {
 }
 
 func ExampleRule_Eval() {
-	rule, err := ledger.Compile(&exampleAdapter, nil)
+	rule, err := ledger.Compile(&exampleAdapter)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func ExampleRule_Eval() {
 }
 
 func ExampleOutcome_Explain() {
-	rule, err := ledger.Compile(&exampleAdapter, nil)
+	rule, err := ledger.Compile(&exampleAdapter)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -144,35 +144,5 @@ func ExampleState_Apply() {
 	// Output:
 	// update order/4521: status - created
 	// update order/4521: status - violation
-	//   /order/4521/status: is none of the values that the ledger schema's enum lists
-}
-
-func ExampleReplay() {
-	rule, err := ledger.Compile(&exampleAdapter, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	var calls []ledger.Call
-	err = json.Unmarshal([]byte(`[
-		{"tool":"get_order","args":{"order_id":"4521"},"response":{"order_id":"4521","status":"paid","amount":42.5}},
-		{"tool":"web_search","args":{"query":"refund policy"},"response":[]}
-	]`), &calls)
-	if err != nil {
-		log.Fatal(err)
-	}
-	var state ledger.State
-	fmt.Print(ledger.Replay(&state, map[string]*ledger.Rule{"get_order": rule}, calls).Explain())
-	order, _ := state.Get("order", "4521")
-	fmt.Println(string(order), state.Flags())
-	// Output:
-	// 1. get_order
-	//   update order/4521: status, total - created
-	//   set_flag fetched_order:4521 - flag_set
-	//     id_from "$.order_id" matched a string: this is the entity's id
-	//     field_map/status "$.status" matched a string: the field is written
-	//     field_map/total "$.amount" matched a number: the field is written
-	//     flags/0 "fetched_order:{order_id}" is complete: the flag is set
-	// 2. web_search
-	//     there is no adapter: nothing is written
-	// {"status":"paid","total":42.5} [fetched_order:4521]
+	//   /order/4521/status: is not one of the values in the ledger schema's enum
 }

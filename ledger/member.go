@@ -46,7 +46,7 @@ func readObject(doc []byte, known []string, limits strictjson.Limits) (*object, 
 		if kind := r.Kind(); kind != '{' {
 			whole, err := r.Value()
 			o.bad.whole = whole
-			o.bad.problems.add(CodeWrongType, "", "must be an object, not %s", strictjson.KindName(kind))
+			o.bad.problems.add("wrong_type", "", "must be an object, not %s", strictjson.KindName(kind))
 			return err
 		}
 		return r.Object(nil, func(name string) error {
@@ -61,7 +61,7 @@ func readObject(doc []byte, known []string, limits strictjson.Limits) (*object, 
 			}
 			for _, k := range known {
 				if name != k && strings.EqualFold(name, k) {
-					o.bad.problems.add(CodeWrongCase, token(name), "is not a known member; names are case-sensitive, write %q", k)
+					o.bad.problems.add("wrong_case", token(name), "is not a known member; names are case-sensitive, write %q", k)
 				}
 			}
 			o.members = append(o.members, Member{name, value})
@@ -86,7 +86,7 @@ func (o *object) reject(name string, value json.RawMessage, pointer, want string
 	if !o.bad.has(name) {
 		o.bad.members = append(o.bad.members, Member{name, value})
 	}
-	o.bad.problems.add(CodeWrongType, token(name)+pointer, "must be %s", want)
+	o.bad.problems.add("wrong_type", token(name)+pointer, "must be %s", want)
 }
 
 func (o *object) string(name string, into *string) {
@@ -150,11 +150,14 @@ func (o *object) rest() ([]Member, malformed) { return o.members, o.bad }
 // objectWriter writes a declaration: known members that are set, malformed or blank, then the unknown ones.
 type objectWriter struct {
 	rawjson.Object
-	bad *malformed
-	err error
+	code Code // of the declaration
+	bad  *malformed
+	err  error
 }
 
-func newObjectWriter(bad *malformed) *objectWriter { return &objectWriter{bad: bad} }
+func newObjectWriter(code Code, bad *malformed) *objectWriter {
+	return &objectWriter{code: code, bad: bad}
+}
 
 func (w *objectWriter) put(name string, value any) {
 	text, err := plainJSON(value)
@@ -190,8 +193,8 @@ func (list declarations[T]) MarshalJSON() ([]byte, error) {
 func (w *objectWriter) raw(name string, value json.RawMessage) {
 	if w.Has(name) {
 		var ps problems
-		ps.add(CodeDuplicate, token(name), "stands in Extra too; keep one of them")
-		w.err = ps.err("declaration")
+		ps.add("duplicate", token(name), "is in Extra too; keep one of them")
+		w.err = ps.err(w.code)
 	}
 	w.Put(name, value)
 }

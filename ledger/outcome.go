@@ -59,45 +59,39 @@ func (o Outcome) Explain() string {
 	return b.String()
 }
 
-// A StepCode says what an adapter decided in one step. Codes are stable.
-type StepCode string
-
-// Steps that lead to an update.
-const (
-	StepIDFound  StepCode = "id_found"  // id_from matched a string, number or boolean
-	StepFieldSet StepCode = "field_set" // a field_map path matched; null is a match
-	StepFlagSet  StepCode = "flag_set"  // all placeholders of a flag were resolved
-)
-
-// Steps that leave out one field or one flag.
-const (
-	StepFieldNotFound  StepCode = "field_not_found" // a field_map path matched nothing
-	StepFieldUnusable  StepCode = "field_unusable"  // what the path matched, or visits, exceeds the limits
-	StepFieldsIgnored  StepCode = "fields_ignored"  // op remove writes no fields
-	StepFlagUnresolved StepCode = "flag_unresolved" // a placeholder names no argument with a scalar value
-	StepFlagMalformed  StepCode = "flag_malformed"  // a template has a stray brace or is empty
-	StepFlagUnusable   StepCode = "flag_unusable"   // the flag came out empty or too long
-	StepArgsUnusable   StepCode = "args_unusable"   // the arguments are not a JSON object within the limits: they count as none
-)
-
-// Steps after which nothing is written.
-const (
-	StepIDNotFound         StepCode = "id_not_found"        // id_from matched nothing
-	StepIDNotScalar        StepCode = "id_not_scalar"       // id_from matched an object or an array
-	StepIDEmpty            StepCode = "id_empty"            // id_from matched null or an empty string
-	StepIDUnusable         StepCode = "id_unusable"         // the id is too long, or too large a number
-	StepResponseUnusable   StepCode = "response_unusable"   // the response is not JSON within the limits
-	StepAdapterMalformed   StepCode = "adapter_malformed"   // the declaration has the problem that the step tells
-	StepAdapterUnsupported StepCode = "adapter_unsupported" // the declaration has a member of a later release
-	StepNoAdapter          StepCode = "no_adapter"          // there is no adapter: the rule is nil or zero
-)
-
-// A Step is one decision of an adapter, in words and as a code. It never holds a value of the call.
+// A Step is one decision of an adapter, in words and as a code. It contains no value of the call.
+//
+// Code is one of these stable words. These lead to an update:
+//
+//	id_found             id_from matched a string, number or boolean
+//	field_set            a path of field_map matched; null is a match
+//	flag_set             all placeholders of a flag were resolved
+//
+// These leave out one field or one flag:
+//
+//	field_not_found      a path of field_map matched nothing
+//	field_unusable       what the path matched or visits exceeds the limits
+//	fields_ignored       op remove does not write fields
+//	flag_unresolved      a placeholder does not name an argument with a scalar value
+//	flag_malformed       a template has a stray brace or is empty
+//	flag_unusable        the flag is empty or too long
+//	args_unusable        the arguments are not a JSON object within the limits; they count as none
+//
+// After these nothing is written:
+//
+//	id_not_found         id_from matched nothing
+//	id_not_scalar        id_from matched an object or an array
+//	id_empty             id_from matched null or an empty string
+//	id_unusable          the id is too long, or too large a number
+//	response_unusable    the response is not JSON within the limits
+//	adapter_malformed    the declaration has the problem that the step describes
+//	adapter_unsupported  the declaration has a member of a later release
+//	no_adapter           there is no adapter: the rule is nil or zero
 type Step struct {
-	Code    StepCode
+	Code    string
 	Pointer string // JSON Pointer of the member of the adapter that decided, such as /field_map/status
 	Source  string // that member as written: a path or a flag template
-	Detail  string // what it met, in words, such as "an object"; "" where the code says all
+	Detail  string // what it met, in words, such as "an object"; "" if the code says it all
 }
 
 // String returns the step as a sentence.
@@ -107,51 +101,51 @@ func (s Step) String() string {
 		where += " " + strconv.Quote(s.Source)
 	}
 	switch s.Code {
-	case StepIDFound:
+	case "id_found":
 		return where + " matched " + s.Detail + ": this is the entity's id"
-	case StepIDNotFound:
+	case "id_not_found":
 		return where + " matched nothing, so there is no id: nothing is written"
-	case StepIDNotScalar, StepIDEmpty:
+	case "id_not_scalar", "id_empty":
 		return where + " matched " + s.Detail + ", so there is no id: nothing is written"
-	case StepIDUnusable:
+	case "id_unusable":
 		return where + " " + s.Detail + ", so there is no id: nothing is written"
-	case StepFieldSet:
+	case "field_set":
 		return where + " matched " + s.Detail + ": the field is written"
-	case StepFieldNotFound:
+	case "field_not_found":
 		return where + " matched nothing: the field is left out"
-	case StepFieldUnusable:
+	case "field_unusable":
 		return where + " " + s.Detail + ": the field is left out"
-	case StepFieldsIgnored:
+	case "fields_ignored":
 		return where + " is ignored: remove writes no fields"
-	case StepFlagSet:
+	case "flag_set":
 		return where + " is complete: the flag is set"
-	case StepFlagUnresolved:
+	case "flag_unresolved":
 		return where + " " + s.Detail + ": the flag is dropped"
-	case StepFlagMalformed, StepFlagUnusable:
+	case "flag_malformed", "flag_unusable":
 		return where + " " + s.Detail + ": the flag is dropped"
-	case StepArgsUnusable:
+	case "args_unusable":
 		return "the arguments cannot be used (" + s.Detail + "): they count as none"
-	case StepResponseUnusable:
+	case "response_unusable":
 		return "the response cannot be used (" + s.Detail + "): nothing is written"
-	case StepAdapterMalformed:
+	case "adapter_malformed":
 		if where == "" {
 			where = "the adapter"
 		}
 		return where + " " + s.Detail + ": the adapter is malformed and nothing is written"
-	case StepAdapterUnsupported:
+	case "adapter_unsupported":
 		return where + " belongs to a later release and is not evaluated here: nothing is written"
-	case StepNoAdapter:
+	case "no_adapter":
 		return "there is no adapter: nothing is written"
 	}
-	return where + " " + string(s.Code)
+	return where + " " + s.Code
 }
 
 // MarshalJSON writes the code, the pointer and the sentence.
 func (s Step) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
-		Code    StepCode `json:"code"`
-		Pointer string   `json:"pointer"`
-		Text    string   `json:"text"`
+		Code    string `json:"code"`
+		Pointer string `json:"pointer"`
+		Text    string `json:"text"`
 	}{s.Code, s.Pointer, s.String()})
 }
 

@@ -7,42 +7,13 @@ import (
 	"github.com/toolwire/toolwire/internal/jsonpath"
 )
 
-// RuleOptions bounds what one evaluation may cost. The zero value of a field means its default.
-type RuleOptions struct {
-	MaxBytes int // of the response, of the arguments, and of all values that one evaluation writes; default 1 MiB
-	MaxDepth int // nesting of the response and of the arguments; default 64
-	// MaxValues is the most values in each document, and the most that the wildcards and descents of all paths visit,
-	// where each 256 bytes of text that they pass over count as one more; default 1,000,000.
-	MaxValues int
-	MaxKey    int // bytes of an id and of a flag; default 1,024
-}
-
-// withDefaults checks the options and fills in the defaults.
-func (o *RuleOptions) withDefaults() (limits RuleOptions, ps problems) {
-	limits = RuleOptions{1 << 20, 64, 1_000_000, 1024}
-	if o == nil {
-		return limits, nil
-	}
-	for _, l := range []struct {
-		name    string
-		set     int
-		limit   *int
-		highest int
-	}{
-		{"MaxBytes", o.MaxBytes, &limits.MaxBytes, 1 << 30},
-		{"MaxDepth", o.MaxDepth, &limits.MaxDepth, maxFieldDepth},
-		{"MaxValues", o.MaxValues, &limits.MaxValues, 1 << 30},
-		{"MaxKey", o.MaxKey, &limits.MaxKey, 1 << 20},
-	} {
-		switch {
-		case l.set < 0 || l.set > l.highest:
-			ps.add(CodeInvalidValue, "/"+l.name, "must be between 0 (the default, %d) and %d", *l.limit, l.highest)
-		case l.set > 0:
-			*l.limit = l.set
-		}
-	}
-	return limits, ps
-}
+// What one evaluation may cost.
+const (
+	maxBytes  = 1 << 20   // of the response, of the arguments, and of all values that one evaluation writes
+	maxDepth  = 64        // levels of the response and of the arguments
+	maxValues = 1_000_000 // values of each document, and those that the wildcards and descents of all paths visit
+	maxKey    = 1024      // bytes of an id and of a flag
+)
 
 // A Rule is a compiled [Adapter]. It is immutable and safe for concurrent use. A nil or zero Rule is that of a tool
 // without an adapter: it writes nothing.
@@ -54,7 +25,6 @@ type Rule struct {
 	flags      []flagRule
 	ignored    []Step // about members that the op does not use
 	refused    []Step // when not empty, why the rule never writes anything
-	limits     RuleOptions
 
 	readsResponse, readsArgs bool
 }
@@ -72,41 +42,39 @@ type flagRule struct {
 	problem string // why the template is malformed, "" when it is not
 }
 
-// Compile makes a rule of an adapter. The rule is never nil and always safe to evaluate.
+// Compile compiles an adapter. The rule is never nil and always safe to evaluate.
 //
-// The error is an [*Error] with everything wrong with the adapter, as [Adapter.Validate] reports it without a schema,
-// and with the members of a later release that cannot be evaluated here. Then the rule does what the platform does
-// with a malformed adapter: it writes nothing and explains why. A malformed flag template drops only its flag. Authors
-// of adapters check the error; whoever mirrors the platform may ignore it.
-//
-// Mistakes in opts are in the error too, and the defaults are used instead.
-func Compile(a *Adapter, opts *RuleOptions) (*Rule, error) {
-	limits, mistakes := opts.withDefaults()
-	r := &Rule{limits: limits}
+// The error is an [*Error] with everything that is wrong with the adapter, as [Adapter.Validate]
+// reports it without a schema, and with the members of a later release, which are not evaluated. The
+// rule then does what the platform does with a malformed adapter: it writes nothing and explains why.
+// A malformed flag template drops only its flag. Authors of adapters check the error; code that mirrors
+// the platform may ignore it.
+func Compile(a *Adapter) (*Rule, error) {
+	r := &Rule{}
 	if a == nil {
 		a = &Adapter{bad: malformed{whole: json.RawMessage("null"), problems: problems{
-			{CodeMissing, "", "is missing"},
+			{Code: "missing", Message: "is missing"},
 		}}}
 	}
 	ps := a.problems(nil)
 	for _, p := range ps {
-		if p.Code != CodeInvalidTemplate {
-			r.refused = append(r.refused, Step{Code: StepAdapterMalformed, Pointer: p.Pointer, Source: a.source(p), Detail: p.Message})
+		if p.Code != "invalid_template" {
+			r.refused = append(r.refused, Step{Code: "adapter_malformed", Pointer: p.Pointer, Source: a.source(p), Detail: p.Message})
 		}
 	}
 	for _, name := range a.later() {
-		ps.add(CodeUnsupported, token(name), "belongs to a later release; it is kept but not evaluated here")
-		r.refused = append(r.refused, Step{Code: StepAdapterUnsupported, Pointer: token(name)})
+		ps.add("unsupported", token(name), "belongs to a later release; it is kept but not evaluated here")
+		r.refused = append(r.refused, Step{Code: "adapter_unsupported", Pointer: token(name)})
 	}
 	if len(r.refused) == 0 {
 		r.compile(a)
 	}
-	return r, append(ps, mistakes...).err("ledger adapter")
+	return r, ps.err(CodeAdapter)
 }
 
 // source returns the text that a problem is about, when it is a path.
 func (a *Adapter) source(p Problem) string {
-	if p.Code != CodeInvalidPath {
+	if p.Code != "invalid_path" {
 		return ""
 	}
 	if p.Pointer == "/id_from" {
@@ -127,7 +95,7 @@ func (r *Rule) compile(a *Adapter) {
 		r.idPath = r.path(a.IDFrom)
 	}
 	if r.op == OpRemove && len(a.FieldMap) > 0 {
-		r.ignored = append(r.ignored, Step{Code: StepFieldsIgnored, Pointer: "/field_map"})
+		r.ignored = append(r.ignored, Step{Code: "fields_ignored", Pointer: "/field_map"})
 	} else {
 		for _, name := range sortedKeys(a.FieldMap) {
 			r.fields = append(r.fields, fieldRule{name, "/field_map" + token(name), r.path(a.FieldMap[name])})

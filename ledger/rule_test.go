@@ -14,7 +14,7 @@ import (
 // step codes.
 func eval(t testing.TB, adapter, args, response string) string {
 	t.Helper()
-	rule, _ := ledger.Compile(mustAdapter(t, adapter), nil)
+	rule, _ := ledger.Compile(mustAdapter(t, adapter))
 	return lines(t, rule.Eval(json.RawMessage(args), json.RawMessage(response)))
 }
 
@@ -30,7 +30,7 @@ func lines(t testing.TB, out ledger.Outcome) string {
 	}
 	var codes []string
 	for _, s := range out.Steps {
-		codes = append(codes, string(s.Code))
+		codes = append(codes, s.Code)
 		if s.String() == "" {
 			t.Errorf("%s has no words", s.Code)
 		}
@@ -226,13 +226,13 @@ func TestCompileReportsWhatCannotBeEvaluated(t *testing.T) {
 		{order(`,"when":{},"list_append":{},"list_remove":{}`),
 			[]string{"unsupported /when", "unsupported /list_append", "unsupported /list_remove"}},
 	} {
-		rule, err := ledger.Compile(mustAdapter(t, tt.adapter), nil)
+		rule, err := ledger.Compile(mustAdapter(t, tt.adapter))
 		if rule == nil {
 			t.Fatalf("%s: no rule", tt.adapter)
 		}
 		checkProblems(t, err, tt.want...)
 	}
-	rule, err := ledger.Compile(nil, nil)
+	rule, err := ledger.Compile(nil)
 	checkProblems(t, err, "missing ")
 	if got := lines(t, rule.Eval(nil, nil)); got != "adapter_malformed" {
 		t.Errorf("a rule of nil: %s", got)
@@ -244,31 +244,33 @@ func TestCompileReportsWhatCannotBeEvaluated(t *testing.T) {
 	}
 }
 
-func TestRuleOptions(t *testing.T) {
-	a := mustAdapter(t, order(`,"field_map":{"all":"$.v[*]"},"flags":["{id}"]`))
-	response := json.RawMessage(`{"order_id":"123456","v":[1,2,3,[[]]]}`)
-	for _, tt := range []struct {
-		opts ledger.RuleOptions
-		want string
-	}{
-		{ledger.RuleOptions{}, "id_found field_set flag_set"},
-		{ledger.RuleOptions{MaxBytes: len(response), MaxDepth: 4, MaxValues: 12, MaxKey: 6}, "id_found field_set flag_set"},
-		{ledger.RuleOptions{MaxBytes: len(response) - 1}, "response_unusable"},
-		{ledger.RuleOptions{MaxDepth: 3}, "response_unusable"},
-		{ledger.RuleOptions{MaxValues: 3}, "response_unusable"},
-		{ledger.RuleOptions{MaxKey: 5}, "id_unusable"},
+// TestLimits holds each limit of an evaluation to a response at it and one beyond it.
+func TestLimits(t *testing.T) {
+	rule, err := ledger.Compile(mustAdapter(t, order(`,"flags":["{id}"]`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response := func(id, rest string) string { return `{"order_id":"` + id + `"` + rest + `}` }
+	list := func(n int) string { return `,"v":[` + strings.Repeat("0,", n-1) + `0]` }
+	levels := func(n int) string { return `,"v":` + strings.Repeat("[", n) + strings.Repeat("]", n) }
+	padded := func(n int) string {
+		text := response("1", "")
+		return text + strings.Repeat(" ", n-len(text))
+	}
+	for _, tt := range []struct{ name, response, want string }{
+		{"most bytes", padded(1 << 20), "id_found flag_set"},
+		{"a byte more", padded(1<<20 + 1), "response_unusable"},
+		{"most levels", response("1", levels(63)), "id_found flag_set"},
+		{"a level more", response("1", levels(64)), "response_unusable"},
+		{"many values", response("1", list(500_000)), "id_found flag_set"},
+		{"the longest id", response(strings.Repeat("x", 1024), ""), "id_found flag_set"},
+		{"a longer id", response(strings.Repeat("x", 1025), ""), "id_unusable"},
 	} {
-		rule, err := ledger.Compile(a, &tt.opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := lines(t, rule.Eval(nil, response))
+		text := lines(t, rule.Eval(nil, json.RawMessage(tt.response)))
 		if got := text[strings.LastIndexByte(text, '\n')+1:]; got != tt.want {
-			t.Errorf("%+v: %s, want %s", tt.opts, got, tt.want)
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
 		}
 	}
-	_, err := ledger.Compile(a, &ledger.RuleOptions{MaxBytes: -1, MaxDepth: 1_000_000, MaxValues: -1, MaxKey: 1 << 30})
-	checkProblems(t, err, "invalid_value /MaxBytes", "invalid_value /MaxDepth", "invalid_value /MaxValues", "invalid_value /MaxKey")
 }
 
 // No step and no error may show what a call held; only updates do.
@@ -281,7 +283,7 @@ func TestStepsHoldNoValues(t *testing.T) {
 		`"` + secret + `"`, `"` + secret}
 	for _, adapter := range adapters {
 		for _, response := range responses {
-			rule, _ := ledger.Compile(mustAdapter(t, adapter), nil)
+			rule, _ := ledger.Compile(mustAdapter(t, adapter))
 			text, err := json.Marshal(rule.Eval(args, json.RawMessage(response)).Steps)
 			if err != nil || strings.Contains(string(text), secret) {
 				t.Errorf("%s: %s, %v", adapter, text, err)
@@ -305,7 +307,7 @@ func TestHostileResponses(t *testing.T) {
 	for i := range 10 {
 		fields[fmt.Sprintf("f%02d", i)] = []string{"$..id", "$.x[*].id", "$..x[0]", "$.x[100000].id", "$.*.*"}[i%5]
 	}
-	rule, err := ledger.Compile(&ledger.Adapter{EntityType: "order", IDFrom: "$.order_id", FieldMap: fields}, nil)
+	rule, err := ledger.Compile(&ledger.Adapter{EntityType: "order", IDFrom: "$.order_id", FieldMap: fields})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,10 +339,10 @@ func TestNestedMatches(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			fields := make(map[string]string)
-			for i := range ledger.MaxFields {
+			for i := range 100 {
 				fields[fmt.Sprintf("f%d", i)] = tt.path
 			}
-			rule, err := ledger.Compile(&ledger.Adapter{EntityType: "order", IDFrom: "$.order_id", FieldMap: fields}, nil)
+			rule, err := ledger.Compile(&ledger.Adapter{EntityType: "order", IDFrom: "$.order_id", FieldMap: fields})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -349,10 +351,10 @@ func TestNestedMatches(t *testing.T) {
 			if spent := allocated(func() { out = rule.Eval(nil, document) }); spent > 16<<20 {
 				t.Errorf("%d bytes allocated", spent)
 			}
-			if last := out.Steps[len(out.Steps)-1]; last.Code != ledger.StepFieldUnusable {
+			if last := out.Steps[len(out.Steps)-1]; last.Code != "field_unusable" {
 				t.Errorf("the last path was evaluated in full: %v", last)
 			}
-			if len(out.Updates) != 1 || len(out.Updates[0].Fields) != 0 || len(out.Steps) != 1+ledger.MaxFields {
+			if len(out.Updates) != 1 || len(out.Updates[0].Fields) != 0 || len(out.Steps) != 1+100 {
 				t.Errorf("%d updates, %d steps", len(out.Updates), len(out.Steps))
 			}
 		})
@@ -361,7 +363,7 @@ func TestNestedMatches(t *testing.T) {
 
 // A rule keeps nothing from one call to the next, so the thousandth costs what the first did.
 func TestEvalAllocatesTheSameEveryTime(t *testing.T) {
-	rule, err := ledger.Compile(mustAdapter(t, getOrder), nil)
+	rule, err := ledger.Compile(mustAdapter(t, getOrder))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +380,7 @@ func TestEvalAllocatesTheSameEveryTime(t *testing.T) {
 
 // A key that would break the report is quoted in it.
 func TestReportsStayOnTheirLines(t *testing.T) {
-	rule, err := ledger.Compile(mustAdapter(t, order(`,"field_map":{"a":"$..x"},"flags":["{x}","y"]`)), nil)
+	rule, err := ledger.Compile(mustAdapter(t, order(`,"field_map":{"a":"$..x"},"flags":["{x}","y"]`)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -408,7 +410,7 @@ func TestExplainMalformedAdapters(t *testing.T) {
 		{`{"effects":[]}`,
 			"nothing written\nbecause\n  effects belongs to a later release and is not evaluated here: nothing is written\n"},
 	} {
-		rule, _ := ledger.Compile(mustAdapter(t, tt.adapter), nil)
+		rule, _ := ledger.Compile(mustAdapter(t, tt.adapter))
 		if got := rule.Eval(nil, nil).Explain(); got != tt.want {
 			t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 		}
@@ -417,7 +419,7 @@ func TestExplainMalformedAdapters(t *testing.T) {
 
 // The outcome must not change when the caller reuses its buffers.
 func TestEvalKeepsNoInput(t *testing.T) {
-	rule, err := ledger.Compile(mustAdapter(t, order(`,"field_map":{"a":"$.a","all":"$.*"},"flags":["{x}"]`)), nil)
+	rule, err := ledger.Compile(mustAdapter(t, order(`,"field_map":{"a":"$.a","all":"$.*"},"flags":["{x}"]`)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -436,7 +438,7 @@ func TestEvalKeepsNoInput(t *testing.T) {
 }
 
 func TestRuleIsSafeForConcurrentUse(t *testing.T) {
-	rule, err := ledger.Compile(mustAdapter(t, order(`,"field_map":{"a":"$..a","b":"$.b[0]"},"flags":["{x}"]`)), nil)
+	rule, err := ledger.Compile(mustAdapter(t, order(`,"field_map":{"a":"$..a","b":"$.b[0]"},"flags":["{x}"]`)))
 	if err != nil {
 		t.Fatal(err)
 	}

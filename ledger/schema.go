@@ -11,8 +11,8 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// MaxEntities is the most entity types that a ledger schema may declare.
-const MaxEntities = 100
+// maxEntities is the most entity types that a ledger schema may declare.
+const maxEntities = 100
 
 // Values of field_policy and flags.policy. Open is the default of field_policy.
 const (
@@ -92,7 +92,7 @@ var (
 func (s *Schema) UnmarshalJSON(data []byte) error {
 	o, err := readObject(bytes.Clone(data), schemaMembers, strictjson.Limits{})
 	if err != nil {
-		return documentError("ledger schema", err)
+		return unreadable(CodeSchema, err)
 	}
 	*s = Schema{}
 	list(o, "entities", &s.Entities)
@@ -109,7 +109,7 @@ func (s *Schema) UnmarshalJSON(data []byte) error {
 
 // MarshalJSON writes the members that are set or were read, in the documented order, then Extra.
 func (s Schema) MarshalJSON() ([]byte, error) {
-	w := newObjectWriter(&s.bad)
+	w := newObjectWriter(CodeSchema, &s.bad)
 	w.member("entities", s.Entities != nil, declarations[Entity](s.Entities))
 	w.member("flags", s.Flags != nil, s.Flags)
 	w.member("field_policy", s.FieldPolicy != "", s.FieldPolicy)
@@ -120,7 +120,7 @@ func (s Schema) MarshalJSON() ([]byte, error) {
 func (e *Entity) UnmarshalJSON(data []byte) error {
 	o, err := readObject(bytes.Clone(data), entityMembers, strictjson.Limits{})
 	if err != nil {
-		return documentError("ledger schema", err)
+		return unreadable(CodeSchema, err)
 	}
 	*e = Entity{}
 	o.string("type", &e.Type)
@@ -134,7 +134,7 @@ func (e *Entity) UnmarshalJSON(data []byte) error {
 
 // MarshalJSON writes the members that are set or were read, in the documented order, then Extra.
 func (e Entity) MarshalJSON() ([]byte, error) {
-	w := newObjectWriter(&e.bad)
+	w := newObjectWriter(CodeSchema, &e.bad)
 	w.member("type", e.Type != "", e.Type)
 	w.member("id_field", e.IDField != "", e.IDField)
 	w.member("description", e.Description != "", e.Description)
@@ -147,7 +147,7 @@ func (e Entity) MarshalJSON() ([]byte, error) {
 func (f *Field) UnmarshalJSON(data []byte) error {
 	o, err := readObject(bytes.Clone(data), fieldMembers, strictjson.Limits{})
 	if err != nil {
-		return documentError("ledger schema", err)
+		return unreadable(CodeSchema, err)
 	}
 	*f = Field{}
 	o.string("name", &f.Name)
@@ -161,7 +161,7 @@ func (f *Field) UnmarshalJSON(data []byte) error {
 
 // MarshalJSON writes the members that are set or were read, in the documented order, then Extra.
 func (f Field) MarshalJSON() ([]byte, error) {
-	w := newObjectWriter(&f.bad)
+	w := newObjectWriter(CodeSchema, &f.bad)
 	w.member("name", f.Name != "", f.Name)
 	w.member("type", f.Type != "", f.Type)
 	w.member("enum", f.Enum != nil, f.Enum)
@@ -174,7 +174,7 @@ func (f Field) MarshalJSON() ([]byte, error) {
 func (f *FlagRule) UnmarshalJSON(data []byte) error {
 	o, err := readObject(bytes.Clone(data), flagMembers, strictjson.Limits{})
 	if err != nil {
-		return documentError("ledger schema", err)
+		return unreadable(CodeSchema, err)
 	}
 	*f = FlagRule{}
 	o.string("policy", &f.Policy)
@@ -185,7 +185,7 @@ func (f *FlagRule) UnmarshalJSON(data []byte) error {
 
 // MarshalJSON writes the members that are set or were read, in the documented order, then Extra.
 func (f FlagRule) MarshalJSON() ([]byte, error) {
-	w := newObjectWriter(&f.bad)
+	w := newObjectWriter(CodeSchema, &f.bad)
 	w.member("policy", f.Policy != "", f.Policy)
 	w.member("values", f.Values != nil, f.Values)
 	return w.end(f.Extra)

@@ -15,7 +15,7 @@ func (s *Schema) Validate() error {
 	if s == nil {
 		return nil
 	}
-	return s.problems().err("ledger schema")
+	return s.problems().err(CodeSchema)
 }
 
 func (s *Schema) problems() (ps problems) {
@@ -24,10 +24,10 @@ func (s *Schema) problems() (ps problems) {
 		return ps
 	}
 	if s.Entities == nil && !s.bad.has("entities") {
-		ps.add(CodeMissing, "/entities", "is required; list the entity types")
+		ps.add("missing", "/entities", "is required; list the entity types")
 	}
-	if len(s.Entities) > MaxEntities {
-		ps.add(CodeTooMany, "/entities", "has %d entity types; at most %d are allowed", len(s.Entities), MaxEntities)
+	if len(s.Entities) > maxEntities {
+		ps.add("too_many", "/entities", "has %d entity types; at most %d are allowed", len(s.Entities), maxEntities)
 	}
 	types := make(map[string]bool, len(s.Entities))
 	for i := range s.Entities {
@@ -38,7 +38,7 @@ func (s *Schema) problems() (ps problems) {
 		e := &s.Entities[i]
 		part := e.problems(types)
 		if e.Type != "" && seen[e.Type] {
-			part.add(CodeDuplicate, "/type", "%q is declared twice; declare each entity type once", clip.Text(e.Type, maxShown))
+			part.add("duplicate", "/type", "%q is declared twice; declare each entity type once", clip.Text(e.Type, maxShown))
 		}
 		seen[e.Type] = true
 		ps.under("/entities"+indexToken(i), part)
@@ -57,15 +57,15 @@ func (e *Entity) problems(types map[string]bool) (ps problems) {
 	}
 	checkName(&ps, &e.bad, "type", e.Type)
 	checkName(&ps, &e.bad, "id_field", e.IDField)
-	if len(e.Fields) > MaxFields {
-		ps.add(CodeTooMany, "/fields", "has %d fields; at most %d are allowed", len(e.Fields), MaxFields)
+	if len(e.Fields) > maxFields {
+		ps.add("too_many", "/fields", "has %d fields; at most %d are allowed", len(e.Fields), maxFields)
 	}
 	seen := make(map[string]bool, len(e.Fields))
 	for i := range e.Fields {
 		f := &e.Fields[i]
 		part := f.problems(types)
 		if f.Name != "" && seen[f.Name] {
-			part.add(CodeDuplicate, "/name", "%q is declared twice; declare each field once", clip.Text(f.Name, maxShown))
+			part.add("duplicate", "/name", "%q is declared twice; declare each field once", clip.Text(f.Name, maxShown))
 		}
 		seen[f.Name] = true
 		ps.under("/fields"+indexToken(i), part)
@@ -82,20 +82,20 @@ func (f *Field) problems(types map[string]bool) (ps problems) {
 	checkName(&ps, &f.bad, "name", f.Name)
 	switch {
 	case f.Type == "" && !f.bad.has("type"):
-		ps.add(CodeMissing, "/type", "is required; write string, number, integer, boolean, object or array")
+		ps.add("missing", "/type", "is required; write string, number, integer, boolean, object or array")
 	case f.Type != "" && !slices.Contains(fieldTypes, f.Type):
-		ps.add(CodeInvalidValue, "/type", "must be string, number, integer, boolean, object or array")
+		ps.add("invalid_value", "/type", "must be string, number, integer, boolean, object or array")
 	}
 	if f.Enum != nil && len(f.Enum) == 0 {
-		ps.add(CodeMissing, "/enum", "is empty; list the values or leave enum out")
+		ps.add("missing", "/enum", "is empty; list the values or leave enum out")
 	}
 	for i, v := range f.Enum {
 		if !isScalar(v) {
-			ps.add(CodeInvalidValue, "/enum"+indexToken(i), "must be a string, number, boolean or null")
+			ps.add("invalid_value", "/enum"+indexToken(i), "must be a string, number, boolean or null")
 		}
 	}
 	if f.Ref != "" && !types[f.Ref] {
-		ps.add(CodeUndeclared, "/ref", "%q is not an entity type of this schema", clip.Text(f.Ref, maxShown))
+		ps.add("undeclared", "/ref", "%q is not an entity type of this schema", clip.Text(f.Ref, maxShown))
 	}
 	return ps
 }
@@ -106,7 +106,7 @@ func (f *FlagRule) problems() (ps problems) {
 		return ps
 	}
 	if f.Policy == "" && !f.bad.has("policy") {
-		ps.add(CodeMissing, "/policy", "is required; write open or closed")
+		ps.add("missing", "/policy", "is required; write open or closed")
 	}
 	checkPolicy(&ps, "/policy", f.Policy)
 	return ps
@@ -114,16 +114,16 @@ func (f *FlagRule) problems() (ps problems) {
 
 func checkPolicy(ps *problems, pointer, policy string) {
 	if policy != "" && policy != PolicyOpen && policy != PolicyClosed {
-		ps.add(CodeInvalidValue, pointer, "must be open or closed")
+		ps.add("invalid_value", pointer, "must be open or closed")
 	}
 }
 
 func checkName(ps *problems, bad *malformed, member, name string) {
 	switch {
 	case name == "" && !bad.has(member):
-		ps.add(CodeMissing, "/"+member, "is required")
+		ps.add("missing", "/"+member, "is required")
 	case name != "" && !validName(name):
-		ps.add(CodeInvalidName, "/"+member, "%q must be lower case letters, digits and _, beginning with a letter", clip.Text(name, maxShown))
+		ps.add("invalid_name", "/"+member, "%q must be lower case letters, digits and _, beginning with a letter", clip.Text(name, maxShown))
 	}
 }
 

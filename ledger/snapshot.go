@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -56,46 +55,6 @@ func (s Snapshot) Hash() string {
 		sum.Write(append(append([]byte{'['}, rawjson.Quote(flag)...), ']', '\n'))
 	}
 	return hex.EncodeToString(sum.Sum(nil))
-}
-
-// Hash returns the [Snapshot.Hash] of the state.
-func (s *State) Hash() string { return s.Snapshot().Hash() }
-
-// MarshalJSON writes the state as a [Snapshot].
-func (s *State) MarshalJSON() ([]byte, error) { return json.Marshal(s.Snapshot()) }
-
-// UnmarshalJSON replaces what the state holds by a [Snapshot] in JSON, read strictly, and checks it against the state's
-// schema. On an error, an [*Error] with all problems, the state keeps what it held.
-func (s *State) UnmarshalJSON(data []byte) error {
-	var ps problems
-	o, err := readObject(bytes.Clone(data), []string{"entities", "flags"}, stateLimits)
-	if err != nil {
-		return documentError("state", err)
-	}
-	next := State{contract: s.contract}
-	var flags []string
-	if value, ok := o.take("entities"); ok {
-		var inner problems
-		next.entities = readEntities(value, &inner)
-		next.check(next.entities, &inner)
-		ps.under("/entities", inner)
-	}
-	o.strings("flags", &flags)
-	ps = append(ps, o.bad.problems...)
-	for _, m := range o.members {
-		ps.add(CodeForbidden, token(m.Name), "is not a member of a state; it has entities and flags")
-	}
-	for i, flag := range flags {
-		_, violations := next.setFlag(flag)
-		ps.under("/flags"+indexToken(i), violations)
-	}
-	if err := ps.err("state"); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.entities, s.flags = next.entities, next.flags
-	return nil
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

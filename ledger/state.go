@@ -55,7 +55,7 @@ func NewState(initial json.RawMessage, schema *Schema) (*State, error) {
 	entities := readEntities(initial, &ps)
 	s.check(entities, &ps)
 	s.entities = entities
-	if err := ps.err("initial state"); err != nil {
+	if err := ps.err(CodeState); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -113,31 +113,27 @@ func (s *State) check(entities map[string]map[string]fields, ps *problems) {
 	maps.DeleteFunc(entities, func(_ string, byID map[string]fields) bool { return len(byID) == 0 })
 }
 
-// A Result says what became of an update.
-type Result string
-
-// Results of [State.Apply].
-const (
-	ResultCreated   Result = "created"   // the entity did not exist and does now
-	ResultChanged   Result = "changed"   // at least one field of the entity has another value now
-	ResultUnchanged Result = "unchanged" // the entity had these values, the flag was set already, or there was nothing to remove
-	ResultRemoved   Result = "removed"   // the entity is gone
-	ResultFlagSet   Result = "flag_set"  // the flag was not set and is now
-	ResultViolation Result = "violation" // nothing was applied; Violations say why
-)
-
-// Applied tells what [State.Apply] made of one update.
+// Applied is what [State.Apply] did with one update.
 type Applied struct {
 	Update Update `json:"update"`
-	Result Result `json:"result"`
-	// Violations are what the schema, or the update itself, does not allow. Their pointers are those of the entity in an
-	// initial_state document, such as /order/4521/status, and "" for a flag.
+	// Status is one of these stable words:
+	//
+	//	created    the entity did not exist and was created
+	//	changed    at least one field of the entity has another value now
+	//	unchanged  the entity had these values, the flag was set already, or nothing could be removed
+	//	removed    the entity was removed
+	//	flag_set   the flag was not set and is now
+	//	violation  the update was not applied; see Violations
+	Status string `json:"status"`
+	// Violations are what the schema does not allow, or what is wrong with the update itself. Their
+	// pointers are those of the entity in an initial_state document, such as /order/4521/status, and
+	// "" for a flag.
 	Violations []Problem `json:"violations,omitempty"`
 }
 
-// String returns the update and its result without values.
+// String returns the update and its status without values.
 func (a Applied) String() string {
-	text := a.Update.String() + " - " + string(a.Result)
+	text := a.Update.String() + " - " + a.Status
 	for _, v := range a.Violations {
 		text += "\n  " + v.String()
 	}
@@ -149,8 +145,8 @@ func (a Applied) String() string {
 //
 //   - update sets the given fields and leaves the others; a missing entity is created with the given fields.
 //   - add does the same: what a live system says about an entity is never a reason to lose fields of it.
-//   - remove takes the entity away; a missing one is ResultUnchanged.
-//   - set_flag sets the flag; one that is set already is ResultUnchanged.
+//   - remove takes the entity away; a missing one is unchanged.
+//   - set_flag sets the flag; one that is set already is unchanged.
 //
 // An update is a violation, and not applied, when its op is unknown, its type, id or flag is empty, a value is not
 // strict JSON, or the schema does not allow it: an entity type or, under closed policies, a field or flag that is not
@@ -160,16 +156,16 @@ func (s *State) Apply(updates ...Update) []Applied {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, u := range updates {
-		result, violations := s.apply(u)
+		status, violations := s.apply(u)
 		if len(violations) > 0 {
-			result = ResultViolation
+			status = "violation"
 		}
-		applied[i] = Applied{u, result, violations}
+		applied[i] = Applied{u, status, violations}
 	}
 	return applied
 }
 
-func (s *State) apply(u Update) (Result, problems) {
+func (s *State) apply(u Update) (string, problems) {
 	var ps problems
 	switch u.Op {
 	case OpSetFlag:
@@ -178,7 +174,7 @@ func (s *State) apply(u Update) (Result, problems) {
 		return s.remove(u)
 	case OpAdd, OpUpdate:
 	default:
-		ps.add(CodeInvalidValue, "", "op must be add, update, remove or set_flag")
+		ps.add("invalid_value", "", "op must be add, update, remove or set_flag")
 		return "", ps
 	}
 	given := make(fields, len(u.Fields))
@@ -199,7 +195,7 @@ func (s *State) apply(u Update) (Result, problems) {
 	return s.merge(u.EntityType, u.ID, given), nil
 }
 
-func (s *State) merge(entityType, id string, given fields) Result {
+func (s *State) merge(entityType, id string, given fields) string {
 	old, exists := s.entities[entityType][id]
 	if exists {
 		differs := func(name string) bool {
@@ -207,10 +203,10 @@ func (s *State) merge(entityType, id string, given fields) Result {
 			return !had || !equalValues(was, given[name])
 		}
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(given)), differs) {
-			return ResultUnchanged
+			return "unchanged"
 		}
 		maps.Copy(old, given)
-		return ResultChanged
+		return "changed"
 	}
 	if s.entities == nil {
 		s.entities = make(map[string]map[string]fields)
@@ -219,40 +215,40 @@ func (s *State) merge(entityType, id string, given fields) Result {
 		s.entities[entityType] = make(map[string]fields)
 	}
 	s.entities[entityType][id] = given
-	return ResultCreated
+	return "created"
 }
 
-func (s *State) remove(u Update) (Result, problems) {
+func (s *State) remove(u Update) (string, problems) {
 	var ps problems
 	s.contract.check(&ps, u.EntityType, u.ID, nil)
 	if len(ps) > 0 {
 		return "", ps
 	}
 	if _, exists := s.entities[u.EntityType][u.ID]; !exists {
-		return ResultUnchanged, nil
+		return "unchanged", nil
 	}
 	delete(s.entities[u.EntityType], u.ID)
 	if len(s.entities[u.EntityType]) == 0 {
 		delete(s.entities, u.EntityType)
 	}
-	return ResultRemoved, nil
+	return "removed", nil
 }
 
-func (s *State) setFlag(flag string) (Result, problems) {
+func (s *State) setFlag(flag string) (string, problems) {
 	var ps problems
 	switch {
 	case flag == "":
-		ps.add(CodeMissing, "", "the flag is empty")
+		ps.add("missing", "", "the flag is empty")
 	case !s.contract.allowsFlag(flag):
-		ps.add(CodeUndeclared, "", "the flag is not among the values of the ledger schema's closed flags")
+		ps.add("undeclared", "", "the flag is not among the values of the ledger schema's closed flags")
 	case s.flags[flag]:
-		return ResultUnchanged, nil
+		return "unchanged", nil
 	default:
 		if s.flags == nil {
 			s.flags = make(map[string]bool)
 		}
 		s.flags[flag] = true
-		return ResultFlagSet, nil
+		return "flag_set", nil
 	}
 	return "", ps
 }

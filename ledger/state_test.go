@@ -37,44 +37,44 @@ func TestApply(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		update  ledger.Update
-		result  ledger.Result
+		result  string
 		changes string
 	}{
-		{"update an entity", update(ledger.OpUpdate, "4521", `{"status":"refunded"}`), ledger.ResultChanged,
+		{"update an entity", update(ledger.OpUpdate, "4521", `{"status":"refunded"}`), "changed",
 			`changed /order/4521/status: "paid" -> "refunded"`},
-		{"update with a new field", update(ledger.OpUpdate, "4521", `{"note":"n"}`), ledger.ResultChanged,
+		{"update with a new field", update(ledger.OpUpdate, "4521", `{"note":"n"}`), "changed",
 			`added /order/4521/note: "n"`},
-		{"update to null", update(ledger.OpUpdate, "4521", `{"status":null}`), ledger.ResultChanged,
+		{"update to null", update(ledger.OpUpdate, "4521", `{"status":null}`), "changed",
 			`changed /order/4521/status: "paid" -> null`},
-		{"update to the same", update(ledger.OpUpdate, "4521", `{"status":"p\u0061id","total":4.25e1}`), ledger.ResultUnchanged,
+		{"update to the same", update(ledger.OpUpdate, "4521", `{"status":"p\u0061id","total":4.25e1}`), "unchanged",
 			``},
-		{"update nothing", update(ledger.OpUpdate, "4521", ``), ledger.ResultUnchanged, ``},
-		{"update a missing entity", update(ledger.OpUpdate, "1", `{"status":"open"}`), ledger.ResultCreated,
+		{"update nothing", update(ledger.OpUpdate, "4521", ``), "unchanged", ``},
+		{"update a missing entity", update(ledger.OpUpdate, "1", `{"status":"open"}`), "created",
 			`added /order/1: {"status":"open"}`},
-		{"update a missing entity with nothing", update(ledger.OpUpdate, "1", ``), ledger.ResultCreated, `added /order/1: {}`},
-		{"add a missing entity", update(ledger.OpAdd, "1", `{"status":"open"}`), ledger.ResultCreated,
+		{"update a missing entity with nothing", update(ledger.OpUpdate, "1", ``), "created", `added /order/1: {}`},
+		{"add a missing entity", update(ledger.OpAdd, "1", `{"status":"open"}`), "created",
 			`added /order/1: {"status":"open"}`},
-		{"add an existing entity", update(ledger.OpAdd, "4521", `{"status":"open"}`), ledger.ResultChanged,
+		{"add an existing entity", update(ledger.OpAdd, "4521", `{"status":"open"}`), "changed",
 			`changed /order/4521/status: "paid" -> "open"`},
-		{"add an existing entity as it is", update(ledger.OpAdd, "4521", `{"status":"paid"}`), ledger.ResultUnchanged, ``},
-		{"remove", update(ledger.OpRemove, "4521", ``), ledger.ResultRemoved,
+		{"add an existing entity as it is", update(ledger.OpAdd, "4521", `{"status":"paid"}`), "unchanged", ``},
+		{"remove", update(ledger.OpRemove, "4521", ``), "removed",
 			`removed /order/4521: {"order_id":"4521","status":"paid","total":42.50}`},
-		{"remove a missing entity", update(ledger.OpRemove, "1", ``), ledger.ResultUnchanged, ``},
-		{"set a flag", setFlag("new"), ledger.ResultFlagSet, `added flag new`},
-		{"set a flag again", setFlag("old"), ledger.ResultUnchanged, ``},
-		{"another type", ledger.Update{Op: ledger.OpAdd, EntityType: "refund", ID: "4521"}, ledger.ResultCreated,
+		{"remove a missing entity", update(ledger.OpRemove, "1", ``), "unchanged", ``},
+		{"set a flag", setFlag("new"), "flag_set", `added flag new`},
+		{"set a flag again", setFlag("old"), "unchanged", ``},
+		{"another type", ledger.Update{Op: ledger.OpAdd, EntityType: "refund", ID: "4521"}, "created",
 			`added /refund/4521: {}`},
-		{"an id with a slash", update(ledger.OpAdd, "a/b~c", ``), ledger.ResultCreated, `added /order/a~1b~0c: {}`},
+		{"an id with a slash", update(ledger.OpAdd, "a/b~c", ``), "created", `added /order/a~1b~0c: {}`},
 
-		{"an unknown op", update("upsert", "1", ``), ledger.ResultViolation, ``},
-		{"no type", ledger.Update{Op: ledger.OpAdd, ID: "1"}, ledger.ResultViolation, ``},
-		{"no id", update(ledger.OpAdd, "", ``), ledger.ResultViolation, ``},
-		{"remove without an id", update(ledger.OpRemove, "", ``), ledger.ResultViolation, ``},
-		{"no flag", setFlag(""), ledger.ResultViolation, ``},
+		{"an unknown op", update("upsert", "1", ``), "violation", ``},
+		{"no type", ledger.Update{Op: ledger.OpAdd, ID: "1"}, "violation", ``},
+		{"no id", update(ledger.OpAdd, "", ``), "violation", ``},
+		{"remove without an id", update(ledger.OpRemove, "", ``), "violation", ``},
+		{"no flag", setFlag(""), "violation", ``},
 		{"a value that is no JSON", ledger.Update{Op: ledger.OpAdd, EntityType: "order", ID: "1",
-			Fields: map[string]json.RawMessage{"a": json.RawMessage(`{"x":1,"x":2}`)}}, ledger.ResultViolation, ``},
+			Fields: map[string]json.RawMessage{"a": json.RawMessage(`{"x":1,"x":2}`)}}, "violation", ``},
 		{"a value that is missing", ledger.Update{Op: ledger.OpAdd, EntityType: "order", ID: "1",
-			Fields: map[string]json.RawMessage{"a": nil}}, ledger.ResultViolation, ``},
+			Fields: map[string]json.RawMessage{"a": nil}}, "violation", ``},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			state := mustState(t, oneOrder, nil)
@@ -82,13 +82,13 @@ func TestApply(t *testing.T) {
 			before := state.Snapshot()
 			applied := state.Apply(tt.update)
 			violated := len(applied[0].Violations) > 0
-			if len(applied) != 1 || applied[0].Result != tt.result || violated != (tt.result == ledger.ResultViolation) {
+			if len(applied) != 1 || applied[0].Status != tt.result || violated != (tt.result == "violation") {
 				t.Errorf("applied: %v, want %s", applied, tt.result)
 			}
 			if got := strings.TrimSuffix(ledger.Diff(before, state.Snapshot()).String(), "\n"); got != tt.changes {
 				t.Errorf("changes:\n%s\nwant:\n%s", got, tt.changes)
 			}
-			if same := before.Hash() == state.Hash(); same != (tt.changes == "") {
+			if same := before.Hash() == state.Snapshot().Hash(); same != (tt.changes == "") {
 				t.Errorf("hashes equal: %v, but changes are %q", same, tt.changes)
 			}
 		})
@@ -141,17 +141,17 @@ func TestApplyChecksTheSchema(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			state := mustState(t, oneOrder, mustSchema(t, strictSchema))
-			before := state.Hash()
+			before := state.Snapshot().Hash()
 			applied := state.Apply(tt.update)[0]
 			var got []string
 			for _, v := range applied.Violations {
-				got = append(got, string(v.Code)+" "+v.Pointer)
+				got = append(got, v.Code+" "+v.Pointer)
 			}
 			if fmt.Sprint(got) != fmt.Sprint(tt.want) {
 				t.Errorf("violations %q, want %q", got, tt.want)
 			}
-			if (state.Hash() != before) != (tt.want == nil) {
-				t.Errorf("result %s, but the state changed: %v", applied.Result, state.Hash() != before)
+			if (state.Snapshot().Hash() != before) != (tt.want == nil) {
+				t.Errorf("result %s, but the state changed: %v", applied.Status, state.Snapshot().Hash() != before)
 			}
 		})
 	}
@@ -162,8 +162,8 @@ func TestApplyJudgesEachUpdate(t *testing.T) {
 	state := mustState(t, oneOrder, mustSchema(t, strictSchema))
 	applied := state.Apply(update(ledger.OpUpdate, "4521", `{"status":"lost","total":1}`),
 		update(ledger.OpUpdate, "4521", `{"total":2}`), ledger.Update{Op: ledger.OpSetFlag, Flag: "known"})
-	results := fmt.Sprint(applied[0].Result, applied[1].Result, applied[2].Result)
-	if results != fmt.Sprint(ledger.ResultViolation, ledger.ResultChanged, ledger.ResultFlagSet) {
+	results := fmt.Sprint(applied[0].Status, applied[1].Status, applied[2].Status)
+	if results != fmt.Sprint("violation", "changed", "flag_set") {
 		t.Error(results)
 	}
 	if got, _ := state.Get("order", "4521"); string(got) != `{"order_id":"4521","status":"paid","total":2}` {
@@ -218,7 +218,7 @@ func TestTheZeroStateIsEmpty(t *testing.T) {
 	if _, ok := s.Get("order", "1"); ok || len(s.Flags()) != 0 {
 		t.Error("not empty")
 	}
-	if s.Hash() != mustState(t, "", nil).Hash() {
+	if s.Snapshot().Hash() != mustState(t, "", nil).Snapshot().Hash() {
 		t.Error("another hash than an empty state")
 	}
 	s.Apply(update(ledger.OpAdd, "1", `{"a":1}`),
@@ -234,7 +234,7 @@ func TestTheZeroStateIsEmpty(t *testing.T) {
 // A type without entities is no part of a state.
 func TestEmptyTypesAreLeftOut(t *testing.T) {
 	state := mustState(t, `{"order":{},"_context_stores":{}}`, mustSchema(t, strictSchema))
-	if n := len(state.Snapshot().Entities); n != 0 || state.Hash() != mustState(t, "", nil).Hash() {
+	if n := len(state.Snapshot().Entities); n != 0 || state.Snapshot().Hash() != mustState(t, "", nil).Snapshot().Hash() {
 		t.Errorf("%d types", n)
 	}
 }
@@ -244,12 +244,12 @@ func TestHashIsStable(t *testing.T) {
 	state := mustState(t, `{"order":{"2":{"b":[1,{"y":1.0,"x":"é"}],"a":null},"10":{}}}`, nil)
 	state.Apply(ledger.Update{Op: ledger.OpSetFlag, Flag: "seen"})
 	const want = "b6f0daf1276f605709299c9faf344e278cc8ed16f1c91eed936059963d9f87fb"
-	if got := state.Hash(); got != want {
+	if got := state.Snapshot().Hash(); got != want {
 		t.Errorf("Hash() = %s, want %s", got, want)
 	}
 	same := mustState(t, ` {"x":{}, "order": {"10":{}, "2":{"a":null, "b":[10e-1,{"x":"\u00e9","y":1}]}}}`, nil)
 	same.Apply(ledger.Update{Op: ledger.OpSetFlag, Flag: "seen"})
-	if same.Hash() != want {
+	if same.Snapshot().Hash() != want {
 		t.Error("an equal state has another hash")
 	}
 	for _, other := range []string{
@@ -260,59 +260,27 @@ func TestHashIsStable(t *testing.T) {
 	} {
 		s := mustState(t, other, nil)
 		s.Apply(ledger.Update{Op: ledger.OpSetFlag, Flag: "seen"})
-		if s.Hash() == want {
+		if s.Snapshot().Hash() == want {
 			t.Errorf("%s has the same hash", other)
 		}
 	}
 }
 
-func TestStateAsJSON(t *testing.T) {
+func TestSnapshotAsJSON(t *testing.T) {
 	state := mustState(t, `{"order":{"2":{"big":12345678901234567890.10},"10":{"s":"\u0061<"}}}`, nil)
 	state.Apply(ledger.Update{Op: ledger.OpSetFlag, Flag: "z"}, ledger.Update{Op: ledger.OpSetFlag, Flag: "a"})
-	text, err := json.Marshal(state)
+	text, err := json.Marshal(state.Snapshot())
 	const want = `{"entities":{"order":{"10":{"s":"a\u003c"},"2":{"big":12345678901234567890.10}}},"flags":["a","z"]}`
 	if err != nil || string(text) != want {
 		t.Fatalf("%s, %v, want %s", text, err, want)
 	}
-	var again ledger.State
-	if err := json.Unmarshal(text, &again); err != nil {
-		t.Fatal(err)
-	}
-	if d := ledger.Diff(state.Snapshot(), again.Snapshot()); len(d) != 0 || again.Hash() != state.Hash() {
-		t.Errorf("read again, it differs: %s", d)
-	}
-	var snapshot ledger.Snapshot
-	if err := json.Unmarshal(text, &snapshot); err != nil || snapshot.Hash() != state.Hash() {
+	var again ledger.Snapshot
+	if err := json.Unmarshal(text, &again); err != nil || again.Hash() != state.Snapshot().Hash() {
 		t.Errorf("the snapshot read again differs: %v", err)
 	}
-
-	again.Apply(update(ledger.OpRemove, "2", ``), update(ledger.OpRemove, "10", ``))
-	if text, err := json.Marshal(&again); err != nil || string(text) != `{"entities":{},"flags":["a","z"]}` {
+	state.Apply(update(ledger.OpRemove, "2", ``), update(ledger.OpRemove, "10", ``))
+	if text, err := json.Marshal(state.Snapshot()); err != nil || string(text) != `{"entities":{},"flags":["a","z"]}` {
 		t.Errorf("without its last order: %s, %v", text, err)
-	}
-
-	checked := mustState(t, oneOrder, mustSchema(t, strictSchema))
-	for _, tt := range []struct {
-		doc  string
-		want []string
-	}{
-		{`{"entities":{"order":{"1":{"total":1}}},"flags":["known"]}`, nil},
-		{`{}`, nil},
-		{`[]`, []string{"wrong_type "}},
-		{`{"entities":[],"flags":{},"x":1}`, []string{"wrong_type /entities", "wrong_type /flags", "forbidden /x"}},
-		{`{"entities":{"ordr":{}}}`, []string{"undeclared /entities/ordr"}},
-		{`{"entities":{"order":{"1":{"total":"x"}}},"flags":["known","x"]}`,
-			[]string{"wrong_type /entities/order/1/total", "undeclared /flags/1"}},
-	} {
-		before := checked.Hash()
-		err := checked.UnmarshalJSON([]byte(tt.doc))
-		checkProblems(t, err, tt.want...)
-		if err != nil && checked.Hash() != before {
-			t.Errorf("%s was refused but changed the state", tt.doc)
-		}
-	}
-	if err := checked.UnmarshalJSON([]byte(`{"flags":`)); err == nil {
-		t.Error("broken JSON was accepted")
 	}
 }
 
@@ -358,11 +326,11 @@ func TestSnapshotIsACopy(t *testing.T) {
 	state := mustState(t, oneOrder, nil)
 	snapshot := state.Snapshot()
 	entity, _ := state.Get("order", "4521")
-	hash := state.Hash()
+	hash := state.Snapshot().Hash()
 	copy(entity, "XXXXX")
 	copy(snapshot.Entities["order"]["4521"], "XXXXX")
 	delete(snapshot.Entities, "order")
-	if state.Hash() != hash {
+	if state.Snapshot().Hash() != hash {
 		t.Error("the state changed with its copies")
 	}
 	snapshot = state.Snapshot()
@@ -385,7 +353,7 @@ func TestStateIsSafeForConcurrentUse(t *testing.T) {
 				state.Get("order", id)
 				state.Flags()
 				if i%10 == 0 {
-					state.Hash()
+					state.Snapshot().Hash()
 					ledger.Diff(before, state.Snapshot())
 				}
 				if i%2 == 0 {
@@ -403,72 +371,46 @@ func TestStateIsSafeForConcurrentUse(t *testing.T) {
 	}
 }
 
-func TestReplay(t *testing.T) {
+// TestRulesAndState applies what the rules of several tools make of recorded calls.
+func TestRulesAndState(t *testing.T) {
 	rules := make(map[string]*ledger.Rule)
 	for tool, text := range map[string]string{
 		"get_order":    getOrder,
 		"refund_order": `{"entity_type":"order","id_from":"$args.order_id","field_map":{"status":"$.status"},"flags":["refunded:{id}"]}`,
 		"cancel_order": `{"op":"remove","entity_type":"order","id_from":"$.order_id"}`,
 	} {
-		rule, err := ledger.Compile(mustAdapter(t, text), nil)
+		rule, err := ledger.Compile(mustAdapter(t, text))
 		if err != nil {
 			t.Fatal(err)
 		}
 		rules[tool] = rule
 	}
-	var calls []ledger.Call
-	recording := `[
-		{"tool":"get_order","args":{"order_id":"4521"},"response":{"order_id":"4521","status":"paid","amount":42.5}},
-		{"tool":"get_order","args":{"order_id":"9"},"response":{"error":"not found"}},
-		{"tool":"web_search","args":{"q":"x"},"response":[]},
-		{"tool":"refund_order","args":{"order_id":"4521"},"response":{"status":"refunded"}},
-		{"tool":"refund_order","args":{"order_id":"4521"},"response":{"status":"unheard of"}},
-		{"tool":"cancel_order","args":{},"response":{"order_id":"7"}}]`
-	if err := json.Unmarshal([]byte(recording), &calls); err != nil {
-		t.Fatal(err)
-	}
 	state := mustState(t, `{"order":{"7":{"status":"open"}}}`, mustSchema(t, orderSchema))
 	before := state.Snapshot()
-	log := ledger.Replay(state, rules, calls)
+	for _, call := range []struct{ tool, args, response, want string }{
+		{"get_order", `{"order_id":"4521"}`, `{"order_id":"4521","status":"paid","amount":42.5}`,
+			"update order/4521: status, total - created\nset_flag fetched_order:4521 - flag_set"},
+		{"get_order", `{"order_id":"9"}`, `{"error":"not found"}`, ""},
+		{"web_search", `{"q":"x"}`, `[]`, ""},
+		{"refund_order", `{"order_id":"4521"}`, `{"status":"refunded"}`, "update order/4521: status - changed\nset_flag refunded:4521 - flag_set"},
+		{"refund_order", `{"order_id":"4521"}`, `{"status":"unheard of"}`, "update order/4521: status - violation\n" +
+			"  /order/4521/status: is not one of the values in the ledger schema's enum\nset_flag refunded:4521 - unchanged"},
+		{"cancel_order", `{}`, `{"order_id":"7"}`, "remove order/7 - removed"},
+	} {
+		outcome := rules[call.tool].Eval(json.RawMessage(call.args), json.RawMessage(call.response))
+		var lines []string
+		for _, applied := range state.Apply(outcome.Updates...) {
+			lines = append(lines, applied.String())
+		}
+		if got := strings.Join(lines, "\n"); got != call.want {
+			t.Errorf("%s:\n%s\nwant:\n%s", call.tool, got, call.want)
+		}
+	}
 	if got, want := ledger.Diff(before, state.Snapshot()).String(), `added /order/4521: {"status":"refunded","total":42.5}
 removed /order/7: {"status":"open"}
 added flag fetched_order:4521
 added flag refunded:4521
 `; got != want {
 		t.Errorf("changes:\n%s\nwant:\n%s", got, want)
-	}
-	const want = `1. get_order
-  update order/4521: status, total - created
-  set_flag fetched_order:4521 - flag_set
-    id_from "$.order_id" matched a string: this is the entity's id
-    field_map/status "$.status" matched a string: the field is written
-    field_map/total "$.amount" matched a number: the field is written
-    flags/0 "fetched_order:{order_id}" is complete: the flag is set
-2. get_order
-    id_from "$.order_id" matched nothing, so there is no id: nothing is written
-3. web_search
-    there is no adapter: nothing is written
-4. refund_order
-  update order/4521: status - changed
-  set_flag refunded:4521 - flag_set
-    id_from "$args.order_id" matched a string: this is the entity's id
-    field_map/status "$.status" matched a string: the field is written
-    flags/0 "refunded:{id}" is complete: the flag is set
-5. refund_order
-  update order/4521: status - violation
-    /order/4521/status: is none of the values that the ledger schema's enum lists
-  set_flag refunded:4521 - unchanged
-    id_from "$args.order_id" matched a string: this is the entity's id
-    field_map/status "$.status" matched a string: the field is written
-    flags/0 "refunded:{id}" is complete: the flag is set
-6. cancel_order
-  remove order/7 - removed
-    id_from "$.order_id" matched a string: this is the entity's id
-`
-	if got := log.Explain(); got != want {
-		t.Errorf("log:\n%s\nwant:\n%s", got, want)
-	}
-	if len(log) != len(calls) || log[4].Applied[0].Result != ledger.ResultViolation {
-		t.Errorf("log entries: %+v", log)
 	}
 }

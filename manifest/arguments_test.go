@@ -93,7 +93,7 @@ func TestArgumentsAreCheckedBeforeTheStart(t *testing.T) {
 	}
 
 	r := m.Run(t.Context(), manifest.Call{Tool: "typed", Args: json.RawMessage(`{"zone":1,"n":"x","more":1}`)})
-	if e, ok := errors.AsType[*schema.InstanceError](r.Err); !ok || len(e.Issues) != 3 {
+	if e, ok := errors.AsType[*schema.Error](r.Err); !ok || len(e.Problems) != 3 {
 		t.Errorf("the cause is not the schema's error with every issue: %v", r.Err)
 	}
 	if r := m.Run(t.Context(), manifest.Call{Tool: "typed", Args: map[string]any{"zone": "UTC", "n": 3}}); r.Err != nil {

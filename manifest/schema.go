@@ -33,7 +33,7 @@ func (c *checker) schema(t *tool) {
 		t.validate = validator.Validate
 		return
 	}
-	invalid, ok := errors.AsType[*schema.ValidationError](err)
+	invalid, ok := errors.AsType[*schema.Error](err)
 	if !ok {
 		reject("", "valid JSON Schema for an object")
 		return

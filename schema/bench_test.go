@@ -111,11 +111,11 @@ func BenchmarkHundredTools(b *testing.B) {
 		b.Run(set.name+"/toolwire", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				tools, err := schema.Parse(set.doc)
+				tools, err := importAs(set.doc, schema.Platform)
 				if err != nil {
 					b.Fatal(err)
 				}
-				if err := schema.Validate(tools, nil); err != nil {
+				if err := schema.Validate(b.Context(), tools, nil); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -7,101 +7,111 @@ import (
 	"github.com/toolwire/toolwire/internal/jsonschema"
 )
 
-// CompileOptions says how to compile a schema. The zero value is the default.
+// CompileOptions configures [Compile]. The zero value is the default.
 type CompileOptions struct {
-	// AssertFormats makes "format" a rule. By default it only informs, in every draft, as draft 2020-12 has it. Known
-	// are date-time, date, time, duration, email, hostname, ipv4, ipv6, uri, uri-reference, uri-template, uuid, regex,
-	// json-pointer, relative-json-pointer, iri, iri-reference, period and semver; others are ignored.
+	// AssertFormats makes "format" a rule. By default it is an annotation, in every draft. The known
+	// formats are date-time, date, time, duration, email, hostname, ipv4, ipv6, uri, uri-reference,
+	// uri-template, uuid, regex, json-pointer, relative-json-pointer, iri, iri-reference, period and
+	// semver. Others are ignored.
 	AssertFormats bool
-	// Resources are schemas that "$ref" and "$schema" may name, by absolute URL without fragment. Nothing else is ever
-	// loaded, neither from the network nor from files. Each is bounded like the schema itself.
+	// Resources contains schemas that "$ref" and "$schema" may name, by absolute URL without a
+	// fragment. Other schemas are not loaded, neither from the network nor from files. Each is
+	// bounded like the schema itself.
 	Resources map[string]json.RawMessage
-	// Limits bounds schemas and documents.
+	// Limits bounds the schema and the documents.
 	Limits Limits
 }
 
-// Limits bounds what a schema and a document may cost. The zero value of a field means its default; a negative one is
-// reported as a [*ValidationError] with the code limits_invalid. With the defaults
-// no schema takes more than about 100 ms to compile, and no document more than that to validate.
+// Limits bounds what a schema and a document may cost. A zero field means its default; a negative
+// field is reported as an [*Error].
+//
+// Other bounds follow from these: the properties and references of a schema (by default 1,000 and
+// 10,000), and the values of a document and the steps of its validation (by default 50,000 and
+// 100,000). They grow in proportion if SchemaBytes or Bytes is above its default. With the defaults,
+// compiling a schema and validating a document each take at most about 100 ms. A regular expression
+// has at most 1 KiB, and a string that one is applied to at most 16 KiB.
 type Limits struct {
-	SchemaBytes  int // size of one schema; default 64 KiB
-	SchemaDepth  int // nesting of one schema; default 64
-	Properties   int // properties in all; default 1,000. There may be three times as many subschemas of any kind
-	Pattern      int // bytes of one regular expression, also of a string with the format "regex"; default 1 KiB
-	ExpandedRefs int // references met when every "$ref" is written out; default 10,000
+	SchemaBytes int // size of one schema; defaults to 64 KiB
+	Bytes       int // size of a document; defaults to 1 MiB
+	Depth       int // nesting of a schema and of a document; defaults to 64
+}
 
-	Bytes        int // size of a document; default 1 MiB
-	Depth        int // nesting of a document; default 64
-	Values       int // values and member names of a document; default 50,000
-	Steps        int // schemas applied to values while validating one document; default 100,000
-	PatternInput int // bytes of a string that a regular expression is applied to; default 16 KiB
-	Issues       int // issues reported for one document; default 20
+// inner returns the limits of the validator.
+func (l Limits) inner() jsonschema.Limits {
+	return jsonschema.Limits{
+		SchemaBytes: l.SchemaBytes, SchemaDepth: l.Depth, Bytes: l.Bytes, Depth: l.Depth,
+	}.Scaled()
 }
 
 func (l Limits) problems() (list []Problem) {
-	for _, message := range jsonschema.Limits(l).Negative() {
-		list = append(list, Problem{Index: noTool, Code: CodeLimitsInvalid, Message: message})
+	for _, field := range []struct {
+		name  string
+		value int
+	}{{"SchemaBytes", l.SchemaBytes}, {"Bytes", l.Bytes}, {"Depth", l.Depth}} {
+		if field.value < 0 {
+			list = append(list, Problem{Index: noTool, Code: "limits_invalid",
+				Message: "Limits." + field.name + " must not be negative; use 0 for the default"})
+		}
 	}
 	return list
 }
 
-// A Validator checks JSON documents against one schema. It is immutable and safe for concurrent use.
+// A Validator validates JSON documents against one schema. It is immutable and safe for concurrent
+// use.
 type Validator struct {
 	compiled *jsonschema.Schema
 }
 
-// Compile compiles a JSON Schema of draft 2020-12 (the default), 2019-09, 7, 6 or 4. Any schema will do, also one whose
-// root is no object; [Tool] asks for more. Options may be nil.
+// Compile compiles a JSON Schema of draft 2020-12 (the default), 2019-09, 7, 6 or 4. The root need
+// not describe an object; only a [Tool] requires that. If o is nil, the defaults apply.
 //
-// The error is a [*ValidationError] whose problems have pointers into the schema and codes that begin with "schema_", or
-// that is about negative limits.
-// Regular expressions are those of Go (RE2 syntax): look-around is not available, and nothing backtracks.
+// The error is an [*Error] with CodeInvalid. Its pointers start at the schema, and its codes begin
+// with "schema_" unless they are about o. Regular expressions have the syntax of Go (RE2):
+// look-around is not available, and no expression backtracks.
 func Compile(schema json.RawMessage, o *CompileOptions) (*Validator, error) {
+	var opts CompileOptions
 	if o != nil {
-		if negative := o.Limits.problems(); negative != nil {
-			return nil, &ValidationError{Problems: negative}
+		opts = *o
+	}
+	if err := invalid(opts.Limits.problems()); err != nil {
+		return nil, err
+	}
+	return compileWithin(schema, &opts, opts.Limits.inner())
+}
+
+func compileWithin(schema json.RawMessage, o *CompileOptions, limits jsonschema.Limits) (*Validator, error) {
+	options := jsonschema.Options{Limits: limits, AssertFormats: o.AssertFormats}
+	if len(o.Resources) > 0 {
+		options.Resources = make(map[string][]byte, len(o.Resources))
+		for at, raw := range o.Resources {
+			options.Resources[at] = raw
 		}
 	}
-	compiled, err := compile(schema, o)
+	compiled, err := jsonschema.Compile(schema, &options)
 	if err != nil {
-		return nil, &ValidationError{Problems: schemaProblems(err)}
+		return nil, invalid(schemaProblems(err))
 	}
 	return &Validator{compiled}, nil
 }
 
-func compile(schema json.RawMessage, o *CompileOptions) (*jsonschema.Schema, error) {
-	if o == nil {
-		o = &CompileOptions{}
-	}
-	inner := jsonschema.Options{Limits: jsonschema.Limits(o.Limits), AssertFormats: o.AssertFormats}
-	if len(o.Resources) > 0 {
-		inner.Resources = make(map[string][]byte, len(o.Resources))
-		for at, raw := range o.Resources {
-			inner.Resources[at] = raw
-		}
-	}
-	return jsonschema.Compile(schema, &inner)
-}
-
-// schemaProblems turns what is wrong with a schema into problems whose pointers start at the schema.
+// schemaProblems returns the problems of a schema. Their pointers start at the schema.
 func schemaProblems(err error) []Problem {
 	faulty, ok := errors.AsType[*jsonschema.CompileError](err)
 	if !ok {
-		return []Problem{{Index: noTool, Code: CodeSchemaInvalid, Message: "is not a valid JSON Schema"}}
+		return []Problem{{Index: noTool, Code: "schema_invalid", Message: "is not a valid JSON Schema"}}
 	}
-	var problems []Problem
-	for _, f := range faulty.Faults {
-		problems = append(problems, Problem{Index: noTool, Code: Code("schema_" + f.Code), Pointer: f.Pointer, Message: f.Message})
+	list := make([]Problem, len(faulty.Faults))
+	for i, f := range faulty.Faults {
+		list[i] = Problem{Index: noTool, Code: "schema_" + f.Code, Pointer: f.Pointer, Message: f.Message}
 	}
-	return problems
+	return list
 }
 
-// Validate checks one JSON document, given as its bytes. Numbers keep all their digits. The error, if any, is an
-// [*InstanceError] with every issue found.
+// Validate validates one JSON document. Numbers keep all their digits. The error is an [*Error] with
+// CodeMismatch, CodeNotJSON or CodeLimit.
 func (v *Validator) Validate(document []byte) error {
-	err := v.compiled.Validate(document)
-	if err == nil {
-		return nil
+	if err := v.compiled.Validate(document); err != nil {
+		return documentError(err)
 	}
-	return instanceError(err)
+	return nil
 }

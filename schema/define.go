@@ -5,50 +5,57 @@ import (
 	"encoding/json"
 	"reflect"
 	"sync"
-
-	"github.com/toolwire/toolwire/internal/clip"
 )
 
-// InferOptions says how to infer a schema. The zero value is the default.
+// InferOptions configures [For] and [Define]. The zero value is the default.
 type InferOptions struct {
-	// Types gives by hand the schema of types, wherever they occur: of recursive types, and of those that write their
-	// own JSON. A pointer to such a type may be null beside.
+	// Types contains the schemas of types that cannot be inferred, wherever they occur: recursive
+	// types, and types with their own MarshalJSON. A pointer to such a type may also be null.
 	Types map[reflect.Type]json.RawMessage
 }
 
-// Define declares a tool whose arguments are an In and whose response is an Out, in sandbox mode. In must be a struct or
-// a map with string keys, or a pointer to one. With the type any as Out the tool has no output schema.
+// Define declares a tool with arguments of type In and a response of type Out, in sandbox mode. In
+// must be a struct or a map with string keys, or a pointer to one. If Out is any, the tool has no
+// output schema. If o is nil, the defaults apply.
 //
-// The error is a [*ValidationError] with everything that is wrong with the types, their tags and the name: see [For] and
-// [Validate]. For types that need InferOptions, and for passthrough, fill in a [Tool] with schemas from [For].
-func Define[In, Out any](name, description string) (Tool, error) {
+// The error is an [*Error] with CodeInvalid and everything that is wrong with the types, their tags
+// and the name; see [For] and [Validate].
+func Define[In, Out any](name, description string, o *InferOptions) (Tool, error) {
 	tool := Tool{Name: name, Description: description}
-	var all []Problem
-	infer := func(t reflect.Type, member string) json.RawMessage {
-		raw, found := inferCached(t)
-		for _, p := range found {
-			all = append(all, Problem{0, clip.Text(name, 128), p.Code, member + p.Pointer, p.Message})
-		}
-		return raw
-	}
-	tool.InputSchema = infer(reflect.TypeFor[In](), "/input_schema")
+	ps := problemsOf(0, name)
+	tool.InputSchema = ps.infer("/input_schema", reflect.TypeFor[In](), o)
 	if out := reflect.TypeFor[Out](); out != reflect.TypeFor[any]() {
-		tool.OutputSchema = infer(out, "/output_schema")
+		tool.OutputSchema = ps.infer("/output_schema", out, o)
 	}
-	c := newChecker(context.Background(), ValidateOptions{})
-	ps := &problems{index: 0, tool: clip.Text(name, 128)}
-	c.name(ps, &tool)
+	c := newChecker(context.Background(), &ValidateOptions{})
+	c.name(ps, name)
 	if tool.InputSchema != nil {
-		c.schemas(ps, &tool)
+		c.schema(ps, "/input_schema", tool.InputSchema, true)
 		if member(members(tool.InputSchema), "type") == nil {
-			ps.add(CodeSchemaNotObject, "/input_schema", "must describe an object: take a struct or a map for the arguments, not %s",
+			ps.add("schema_not_object", "/input_schema", "must describe an object; use a struct or a map for the arguments, not %s",
 				reflect.TypeFor[In]())
 		}
 	}
-	if all = append(all, ps.list...); len(all) > 0 {
-		return Tool{}, &ValidationError{Problems: all}
+	if err := invalid(ps.list); err != nil {
+		return Tool{}, err
 	}
 	return tool, nil
+}
+
+// MustDefine is [Define] for package variables and tests. It panics if Define fails.
+func MustDefine[In, Out any](name, description string, o *InferOptions) Tool {
+	tool, err := Define[In, Out](name, description, o)
+	if err != nil {
+		panic(err)
+	}
+	return tool
+}
+
+// infer returns the schema of a type, or nil if it has problems.
+func (ps *problems) infer(at string, t reflect.Type, o *InferOptions) json.RawMessage {
+	raw, found := inferWith(t, o)
+	ps.under(at, found)
+	return raw
 }
 
 // For infers the JSON Schema of what encoding/json writes for a T: a self-contained schema of draft 2020-12 without
@@ -85,17 +92,18 @@ func Define[In, Out any](name, description string) (Tool, error) {
 // Results are cached by type, so asking again costs no reflection; with Types they are not cached. The result is the
 // caller's own.
 func For[T any](o *InferOptions) (json.RawMessage, error) {
-	var raw json.RawMessage
-	var found []Problem
-	if o == nil || len(o.Types) == 0 {
-		raw, found = inferCached(reflect.TypeFor[T]())
-	} else {
-		raw, found = infer(reflect.TypeFor[T](), o.Types)
-	}
-	if len(found) > 0 {
-		return nil, &ValidationError{Problems: found}
+	raw, found := inferWith(reflect.TypeFor[T](), o)
+	if err := invalid(found); err != nil {
+		return nil, err
 	}
 	return raw, nil
+}
+
+func inferWith(t reflect.Type, o *InferOptions) (json.RawMessage, []Problem) {
+	if o == nil || len(o.Types) == 0 {
+		return inferCached(t)
+	}
+	return infer(t, o.Types)
 }
 
 // inferred remembers what infer returned. A program has finitely many types, so it stays small, and as infer has no

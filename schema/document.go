@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/ledger"
 )
 
-// readDocument checks that data is one strict JSON value and returns a copy of it, whose parts the functions below take
-// without looking at the syntax again.
+// readDocument returns a copy of data, which must be one strict JSON value. The functions below read
+// its parts without checking the syntax again.
 func readDocument(data []byte) (json.RawMessage, error) {
 	var doc json.RawMessage
 	err := strictjson.Read(bytes.Clone(data), strictjson.Limits{}, func(r *strictjson.Reader) (err error) {
@@ -22,14 +23,13 @@ func readDocument(data []byte) (json.RawMessage, error) {
 	if err == nil {
 		return doc, nil
 	}
-	problem := Problem{Index: noTool, Code: CodeNotJSON, Message: "is not strict JSON"}
 	if e, ok := errors.AsType[*strictjson.Error](err); ok {
-		problem.Pointer, problem.Message = e.Pointer, fmt.Sprintf("is not strict JSON at byte %d: %s", e.Offset, e.Problem)
+		return nil, oneProblem("not_json", e.Pointer, fmt.Sprintf("is not strict JSON at byte %d: %s", e.Offset, e.Problem))
 	}
-	return nil, &ValidationError{Problems: []Problem{problem}}
+	return nil, oneProblem("not_json", "", "is not strict JSON")
 }
 
-// members takes an object apart. Other values have no members.
+// members returns the members of an object. Other values have none.
 func members(value json.RawMessage) (list []ledger.Member) {
 	for name, v := range rawjson.Members(value) {
 		list = append(list, ledger.Member{Name: name, Value: v})
@@ -37,7 +37,7 @@ func members(value json.RawMessage) (list []ledger.Member) {
 	return list
 }
 
-// member returns the value of a member, nil when there is none or it is null.
+// member returns the value of a member. It returns nil if there is none or if it is null.
 func member(list []ledger.Member, name string) json.RawMessage {
 	for _, m := range list {
 		if m.Name == name && rawjson.Kind(m.Value) != 'n' {
@@ -47,5 +47,5 @@ func member(list []ledger.Member, name string) json.RawMessage {
 	return nil
 }
 
-// objectWriter writes an object of a declaration.
-type objectWriter struct{ rawjson.Object }
+// pointerTo returns "/" and name as a token of a JSON Pointer.
+func pointerTo(name string) string { return rawjson.Token(clip.Text(name, 80)) }

@@ -1,6 +1,7 @@
 package schema_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +20,7 @@ type Refund struct {
 }
 
 func ExampleDefine() {
-	tool, err := schema.Define[RefundOrder, Refund]("refund_order", "Refund an order, or a part of it.")
+	tool, err := schema.Define[RefundOrder, Refund]("refund_order", "Refund an order, or a part of it.", nil)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -74,26 +75,26 @@ func ExampleDefine() {
 }
 
 func ExampleValidate() {
-	tools, err := schema.Parse([]byte(`{"tools_schema": [
+	tools, _, err := schema.Import([]byte(`{"tools_schema": [
 		{"name": "get-order", "input_schema": {"type": "object", "properties": {"id": {"type": "text"}}}},
 		{"name": "2nd", "input_schema": {"type": "object"}, "default_execution_mode": "passthrough"}
-	]}`))
+	]}`), schema.Platform)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(schema.Validate(tools, nil))
+	fmt.Println(schema.Validate(context.Background(), tools, nil))
 	// Output:
 	// 3 problems:
 	//   - tool[0] "get-order": /input_schema/properties/id/type must be one of "array", "boolean", "integer", "null", "number", "object", "string" [schema_invalid]
 	//   - tool[1] "2nd": /name must be 1 to 128 ASCII letters, digits, _ and -, beginning with a letter or _; "2" at byte 0 is not allowed there [name_invalid]
-	//   - tool[1] "2nd": /passthrough_binding is required in passthrough mode: name an endpoint and a tool of it [binding_missing]
+	//   - tool[1] "2nd": /passthrough_binding is required in passthrough mode: name an endpoint and one of its tools [binding_missing]
 }
 
-func ExampleFromOpenAI() {
-	tools, err := schema.FromOpenAI([]byte(`[{"type": "function", "function": {
+func ExampleExport() {
+	tools, _, err := schema.Import([]byte(`[{"type": "function", "function": {
 		"name": "get_order", "description": "Look an order up.", "strict": true,
-		"parameters": {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}}}]`))
+		"parameters": {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}}}]`), schema.OpenAIChat)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -109,24 +110,24 @@ func ExampleFromOpenAI() {
 	}
 	// Output:
 	// {"tools":[{"name":"get_order","description":"Look an order up.","inputSchema":{"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}}]}
-	// tool[0] "get_order": strict is left out: MCP has no place for it
+	// tool[0] "get_order": /strict is left out; MCP does not have it
 }
 
 func ExampleNewSet() {
-	tool, err := schema.Define[RefundOrder, any]("refund_order", "Refund an order.")
+	tool, err := schema.Define[RefundOrder, any]("refund_order", "Refund an order.", nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	set, err := schema.NewSet([]schema.Tool{tool}, nil)
+	set, err := schema.NewSet(context.Background(), []schema.Tool{tool}, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	err = set.ValidateArguments("refund_order", []byte(`{"order_id": "A1", "amount": "79.50"}`))
-	if e, ok := errors.AsType[*schema.InstanceError](err); ok {
-		for _, issue := range e.Issues {
-			fmt.Printf("%s: %s\n", issue.Pointer, issue.Message)
+	if e, ok := errors.AsType[*schema.Error](err); ok {
+		for _, p := range e.Problems {
+			fmt.Printf("%s: %s\n", p.Pointer, p.Message)
 		}
 	}
 	// Output:
@@ -157,7 +158,7 @@ func ExampleFor() {
 }
 
 func ExampleLint() {
-	tools, err := schema.Parse([]byte(`[{"name": "get_order", "input_schema": {"type": "object"}}]`))
+	tools, _, err := schema.Import([]byte(`[{"name": "get_order", "input_schema": {"type": "object"}}]`), "")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -166,12 +167,12 @@ func ExampleLint() {
 		fmt.Println(w)
 	}
 	// Output:
-	// tool[0] "get_order": /description is missing; the model chooses tools by it, so say what the tool does and when to use it [no_description]
-	// tool[0] "get_order": /input_schema has no properties, so the model may send anything; declare them, or write "additionalProperties": false if there are none [empty_object]
+	// tool[0] "get_order": /description is missing; the model chooses tools by it, so say what the tool does and when to use it
+	// tool[0] "get_order": /input_schema has no properties, so the model may send anything; declare them, or write "additionalProperties": false if there are none
 }
 
 func ExampleImport() {
-	tools, format, err := schema.Import([]byte(`{"tools": [{"name": "ping", "inputSchema": {"type": "object"}}]}`))
+	tools, format, err := schema.Import([]byte(`{"tools": [{"name": "ping", "inputSchema": {"type": "object"}}]}`), "")
 	fmt.Println(len(tools), format, err)
 	// Output: 1 mcp <nil>
 }

@@ -2,81 +2,77 @@ package schema
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// A Loss is something that a list in another format cannot say, or should say and does not.
-type Loss struct {
-	Index   int    // the tool's place in the list
-	Tool    string // its name
-	Member  string // the member concerned, as this package's Tool or the target spells it
-	Message string
-}
-
-// String names tool, member and loss in one line.
-func (l Loss) String() string {
-	return fmt.Sprintf("tool[%d] %q: %s %s", l.Index, l.Tool, l.Member, l.Message)
-}
-
-// Export writes a tool list in a format, and reports what of it the format cannot carry. Only members that the target
-// knows are written, because the APIs of models refuse a list with others: the registration members of the Tools schema
-// (mode, binding, policy, adapter) are for the platform alone, and so is a tool list in the format [Platform]. Of
-// Tool.Extra it writes what belongs to the format, so that a list read and written in one format comes out the same.
+// Export writes a tool list in a format. Export returns as losses the members that the format cannot
+// carry (left_out) and those that it requires and the tool does not have (required).
 //
-// Schemas are written byte for byte. The error is a [*ValidationError] if something raw in a tool is not strict JSON, if
-// a name in Extra stands there twice or is that of a field, or if there is no such format.
-func Export(tools []Tool, f Format) ([]byte, []Loss, error) {
-	if f == Platform {
-		doc, err := Marshal(tools)
-		return doc, nil, err
-	}
+// It writes only members that the target knows, because the APIs of models reject a list with others.
+// Mode, binding, policy and adapter are for the platform alone, so only the format [Platform] has
+// them. Of Tool.Extra Export writes the members of the format, so a list that is imported and
+// exported in one format stays the same. Schemas are written byte for byte.
+//
+// The error is an [*Error] with CodeInvalid if a schema or a member of Extra is not strict JSON, if a
+// name in Extra repeats or is that of a field, or if f is not a format.
+func Export(tools []Tool, f Format) (data []byte, losses []Problem, err error) {
 	d, ok := dialectOf(f)
-	if !ok {
-		return nil, nil, oneProblem(CodeFormatUnknown, "", fmt.Sprintf("%q is no format", clip.Text(string(f), 40)))
+	if !ok && f != Platform {
+		return nil, nil, unknownFormat(f)
 	}
-	entries := make([]json.RawMessage, len(tools))
-	var losses []Loss
 	var all []Problem
 	for i := range tools {
 		all = append(all, tools[i].checkRaw(i)...)
 	}
-	if len(all) > 0 {
-		return nil, nil, &ValidationError{Problems: all}
+	if err := invalid(all); err != nil {
+		return nil, nil, err
 	}
+	if f == Platform {
+		data, err = writePlatform(tools)
+		return data, nil, err
+	}
+	entries := make([]json.RawMessage, len(tools))
 	for i := range tools {
-		e := &exporter{dialect: d, format: f, tool: &tools[i], index: i}
+		e := &exporter{dialect: d, format: f, tool: &tools[i], losses: problemsOf(i, tools[i].Name)}
 		entries[i] = e.entry()
-		losses = append(losses, e.losses...)
+		losses = append(losses, e.losses.list...)
 	}
 	out := rawjson.Array(entries)
 	if d.list != "" {
-		w := new(objectWriter)
+		w := new(rawjson.Object)
 		w.Put(d.list, out)
 		out = w.Bytes()
 	}
 	return out, losses, nil
 }
 
-// exporter writes one tool.
+func writePlatform(tools []Tool) ([]byte, error) {
+	entries := make([]json.RawMessage, len(tools))
+	for i := range tools {
+		entry, err := tools[i].write()
+		if err != nil {
+			return nil, err
+		}
+		entries[i] = entry
+	}
+	var w rawjson.Object
+	w.Put("tools_schema", rawjson.Array(entries))
+	return w.Bytes(), nil
+}
+
+// exporter writes one tool and collects what it loses.
 type exporter struct {
 	dialect
 	format Format
 	tool   *Tool
-	index  int
-	losses []Loss
-}
-
-func (e *exporter) lose(member, message string) {
-	e.losses = append(e.losses, Loss{e.index, clip.Text(e.tool.Name, 128), member, message})
+	losses *problems
 }
 
 func (e *exporter) entry() json.RawMessage {
-	w, t := new(objectWriter), e.tool
+	w, t := new(rawjson.Object), e.tool
 	if e.format == OpenAIResponses {
 		w.PutText("type", "function")
 	}
@@ -110,11 +106,11 @@ func (e *exporter) entry() json.RawMessage {
 	}
 	for _, need := range e.needs {
 		if !slices.ContainsFunc(strings.Split(need, " or "), w.Has) {
-			e.lose(need, "is missing, and "+e.title+" needs it")
+			e.require(need)
 		}
 	}
 	if e.format == OpenAIChat {
-		outer := new(objectWriter)
+		outer := new(rawjson.Object)
 		outer.PutText("type", "function")
 		outer.Put("function", w.Bytes())
 		return outer.Bytes()
@@ -122,15 +118,23 @@ func (e *exporter) entry() json.RawMessage {
 	return w.Bytes()
 }
 
+func (e *exporter) require(need string) {
+	if strings.Contains(need, " or ") {
+		e.losses.add("required", "", "%s is missing; %s requires one", need, e.title)
+		return
+	}
+	e.losses.add("required", "/"+need, "is missing; %s requires it", e.title)
+}
+
 func (e *exporter) drop(member string) {
-	e.lose(member, "is left out: "+e.title+" has no place for it")
+	e.losses.add("left_out", pointerTo(member), "is left out; %s does not have it", e.title)
 }
 
 func (e *exporter) schemaValue(raw json.RawMessage) json.RawMessage {
 	if !e.inJSON || len(raw) == 0 {
 		return raw
 	}
-	w := new(objectWriter)
+	w := new(rawjson.Object)
 	w.Put("json", raw)
 	return w.Bytes()
 }

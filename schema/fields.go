@@ -83,7 +83,7 @@ func collectFields(t reflect.Type, index []int, maybe bool, way []reflect.Type) 
 		}
 		if f.Anonymous && name == "" && inner.Kind() == reflect.Struct {
 			if slices.Contains(way, inner) {
-				return nil, &typeError{CodeTypeRecursive, "embeds itself"}
+				return nil, &typeError{"type_recursive", "embeds itself"}
 			}
 			promoted, err := collectFields(inner, at, maybe || inner != f.Type, append(way, inner))
 			if err != nil {

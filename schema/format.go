@@ -2,54 +2,63 @@ package schema
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/ledger"
 )
 
-// A Format is the shape in which an SDK prints a tool list.
+// A Format is the form in which an SDK prints a tool list.
 type Format string
 
-// The formats, with the members of an entry. A list may stand alone, or as the member "tools" of an object.
+// The formats, with the members of an entry.
 const (
-	// Platform is the platform's own: name, description, input_schema, output_schema and the registration members.
+	// Platform is the platform's own format: name, description, input_schema, output_schema and the
+	// registration members. Export writes {"tools_schema": [...]}.
 	Platform Format = "platform"
-	// OpenAIChat is OpenAI's Chat Completions: {"type":"function","function":{name, description, parameters, strict}}.
+	// OpenAIChat is the format of OpenAI's Chat Completions:
+	// {"type":"function","function":{name, description, parameters, strict}}. Export writes an array.
 	OpenAIChat Format = "openai_chat"
-	// OpenAIResponses is OpenAI's Responses API, flat: type, name, description, parameters, strict. The OpenAI Agents
-	// SDK's params_json_schema and strict_json_schema are read too.
+	// OpenAIResponses is the flat format of OpenAI's Responses API: type, name, description,
+	// parameters, strict. Import also reads params_json_schema and strict_json_schema of the OpenAI
+	// Agents SDK. Export writes an array.
 	OpenAIResponses Format = "openai_responses"
-	// Anthropic is the Messages API: name, description, input_schema, cache_control and others.
+	// Anthropic is the format of the Messages API: name, description, input_schema, cache_control and
+	// others. Export writes an array.
 	Anthropic Format = "anthropic"
-	// MCP is the result of tools/list, or the JSON-RPC answer around it: name, title, description, inputSchema,
-	// outputSchema, annotations and others.
+	// MCP is the result of tools/list: name, title, description, inputSchema, outputSchema,
+	// annotations and others. Export writes {"tools": [...]}.
 	MCP Format = "mcp"
-	// LangChain is what its tools print: name, description, args_schema.
+	// LangChain is what LangChain's tools print: name, description, args_schema. Import also reads
+	// "parameters" and the entries of OpenAIChat. Export writes an array.
 	LangChain Format = "langchain"
-	// Strands is its tool specs, with or without {"toolSpec": ...} around each: name, description,
-	// {"inputSchema":{"json":...}}, {"outputSchema":{"json":...}}.
+	// Strands is the format of Strands' tool specs: name, description, {"inputSchema":{"json":...}},
+	// {"outputSchema":{"json":...}}. Import also reads {"toolSpec": ...} around each. Export writes an
+	// array.
 	Strands Format = "strands"
-	// Bedrock is that of the page Bedrock tools: name, description, parameters, handler or url, detail_url. A list may
-	// stand in "results".
+	// Bedrock is the format of the page Bedrock tools: name, description, parameters, handler or url,
+	// detail_url. Export writes an array.
 	Bedrock Format = "bedrock"
-	// AgentCLI is the tools manifest: {"tools":[{name, description, schema, command, timeoutSec, envPassthrough}]}.
+	// AgentCLI is the tools manifest: name, description, schema, command, timeoutSec, envPassthrough.
+	// Export writes {"tools": [...]}.
 	AgentCLI Format = "agentcli"
 )
 
-// dialect says how a format writes an entry.
+// dialect describes how a format writes an entry.
 type dialect struct {
 	title    string   // for messages
-	wrapper  string   // the member that holds the entry, if one does
-	schema   []string // members that hold the input schema, the one to write first
-	output   string   // the member that holds the output schema
+	wrapper  string   // the member that contains the entry; "" if none does
+	schema   []string // members that may contain the input schema; the first is written
+	output   string   // the member that contains the output schema; "" if the format has none
 	inJSON   bool     // schemas are {"json": schema}
-	optional bool     // an entry without input schema takes no arguments
-	custom   bool     // the type "custom" is that of tools with a schema
-	list     string   // the member that holds the list when it is written
-	own      []string // further members the format knows
-	needs    []string // members it cannot do without
+	optional bool     // an entry without an input schema takes no arguments
+	custom   bool     // tools of the type "custom" have a schema
+	list     string   // the member that contains the list when it is written; "" for an array
+	own      []string // further members of the format
+	needs    []string // required members
 }
 
 func dialectOf(f Format) (dialect, bool) {
@@ -84,92 +93,129 @@ func dialectOf(f Format) (dialect, bool) {
 	return dialect{}, false
 }
 
-// noArguments is the input schema of a tool that takes none.
+// noArguments is the input schema of a tool without arguments.
 const noArguments = `{"type":"object","properties":{}}`
 
-// FromOpenAI reads a tool list of OpenAI's Chat Completions or Responses API, or of the OpenAI Agents SDK.
+// Import reads a tool list. If f is empty, it recognizes the format from the members of the entries;
+// otherwise it reads that format only. It returns the format, also with an error about the entries.
 //
-// It and the other From functions keep members that the platform does not know in [Tool.Extra], take schemas byte for
-// byte, and report everything they cannot read as one [*ValidationError]: entries that are no objects, members of the
-// wrong type, members that say one thing twice or are the platform's own, and tools that are built into a provider or take
-// free text and so have no schema. What the platform would say of the tools is for [Validate] to find out.
-func FromOpenAI(data []byte) ([]Tool, error) { return read(data, OpenAIResponses, OpenAIChat) }
-
-// FromAnthropic reads the tools of Anthropic's Messages API: the array that is passed to messages.create.
-func FromAnthropic(data []byte) ([]Tool, error) { return read(data, Anthropic) }
-
-// FromMCP reads the result of tools/list, or the whole JSON-RPC answer. A page with a nextCursor is an error: join the
-// pages first.
-func FromMCP(data []byte) ([]Tool, error) { return read(data, MCP) }
-
-// FromLangChain reads a list with the args_schema of LangChain's tools; "parameters" and OpenAI's nested entries, to
-// which LangChain converts tools, are read too.
-func FromLangChain(data []byte) ([]Tool, error) { return read(data, LangChain, OpenAIChat) }
-
-// FromStrands reads tool specs of Strands, with or without "toolSpec" around each.
-func FromStrands(data []byte) ([]Tool, error) { return read(data, Strands) }
-
-// FromBedrock reads the tools of a Bedrock adapter. handler, url and detail_url stay in Extra; so does auth, which some
-// servers add and which may hold a secret: [Lint] warns of it.
-func FromBedrock(data []byte) ([]Tool, error) { return read(data, Bedrock) }
-
-// FromAgentCLI reads a tools manifest for its declarations. command and the other members of the runner stay in Extra;
-// package manifest runs them.
-func FromAgentCLI(data []byte) ([]Tool, error) { return read(data, AgentCLI) }
-
-// Import reads a tool list of any format, and tells which it was. See [Recognize] and [FromOpenAI].
-func Import(data []byte) ([]Tool, Format, error) {
-	f, err := Recognize(data)
-	if err != nil {
-		return nil, "", err
-	}
+// The list may stand alone or in an object, as the member tools, tools_schema or results, and MCP's in
+// a JSON-RPC response. With f set to [Platform] the list must stand alone or be tools_schema, as the
+// platform requires. OpenAI's two formats may be mixed if f is one of them.
+//
+// Members that the platform does not know go to [Tool.Extra], and schemas are kept byte for byte. A
+// Bedrock list may contain auth, which may be a secret; [Lint] warns about it.
+//
+// The error is an [*Error] with CodeInvalid and every entry that cannot be read: those that are not
+// objects, members of the wrong type, members that set one thing twice or have a name of the platform,
+// and tools without a schema, because they are built into a provider or take free text. Entries of
+// the format Platform are always read; what the platform would reject is reported by [Validate].
+func Import(data []byte, f Format) (tools []Tool, found Format, err error) {
 	if f == Platform {
-		tools, err := Parse(platformList(data))
+		tools, err = readPlatform(data)
 		return tools, f, err
 	}
-	tools, err := read(data, f)
+	if _, ok := dialectOf(f); !ok && f != "" {
+		return nil, "", unknownFormat(f)
+	}
+	list, err := findList(data)
+	if err != nil {
+		return nil, f, err
+	}
+	if f == "" {
+		if f, err = recognize(list); err != nil {
+			return nil, "", err
+		}
+	}
+	if f == Platform {
+		return platformTools(list.entries), f, nil
+	}
+	tools, err = read(list.entries, f)
 	return tools, f, err
 }
 
-// read reads entries in the first format, except those that are wrapped as one of the others wraps them.
-func read(data []byte, formats ...Format) ([]Tool, error) {
-	list, err := findList(data)
-	if err != nil {
-		return nil, err
+func unknownFormat(f Format) error {
+	return oneProblem("format_unknown", "", fmt.Sprintf("%q is not a format", clip.Text(string(f), 40)))
+}
+
+// read reads entries of a format. OpenAI's two formats and LangChain, which converts tools to OpenAI's,
+// share the entries with a member "function".
+func read(entries []json.RawMessage, f Format) ([]Tool, error) {
+	d, _ := dialectOf(f)
+	nested, _ := dialectOf(OpenAIChat)
+	hasNested := f == OpenAIChat || f == OpenAIResponses || f == LangChain
+	flat := d
+	if f == OpenAIChat {
+		flat, _ = dialectOf(OpenAIResponses)
 	}
-	tools := make([]Tool, len(list.entries))
+	tools := make([]Tool, len(entries))
 	var all []Problem
-	for i, entry := range list.entries {
-		d, _ := dialectOf(formats[0])
-		for _, f := range formats[1:] {
-			if other, _ := dialectOf(f); member(members(entry), other.wrapper) != nil {
-				d = other
-			}
+	for i, entry := range entries {
+		of := flat
+		if hasNested && member(members(entry), nested.wrapper) != nil {
+			of = nested
 		}
-		ps := &problems{index: i}
-		tools[i] = d.read(ps, entry)
+		ps := problemsOf(i, "")
+		tools[i] = of.read(ps, entry)
 		all = append(all, ps.list...)
 	}
-	if len(all) > 0 {
-		return nil, &ValidationError{Problems: all}
+	if err := invalid(all); err != nil {
+		return nil, err
 	}
 	return tools, nil
 }
 
-// toolList is a list of entries as it was found in a document.
-type toolList struct {
-	entries []json.RawMessage
-	holder  []ledger.Member // of the object around the list, if there is one
+// readPlatform reads a list as the platform does: {"tools_schema": [...]}, where it ignores other
+// members, or the list alone.
+func readPlatform(data []byte) ([]Tool, error) {
+	doc, err := readDocument(data)
+	if err != nil {
+		return nil, err
+	}
+	list, pointer := doc, ""
+	if rawjson.Kind(doc) == '{' {
+		list, pointer = nil, "/tools_schema"
+		for _, m := range members(doc) {
+			if m.Name == "tools_schema" {
+				list = m.Value
+			} else if strings.EqualFold(m.Name, "tools_schema") {
+				return nil, oneProblem("wrong_case", pointerTo(m.Name),
+					`is not a known member; names are case-sensitive, write "tools_schema"`)
+			}
+		}
+	}
+	if rawjson.Kind(list) != '[' {
+		what := "is missing"
+		if list != nil {
+			what = "is " + rawjson.KindName(list)
+		}
+		return nil, oneProblem("not_list", pointer, what+`; a list of tools is expected, alone or as "tools_schema"`)
+	}
+	return platformTools(slices.Collect(rawjson.Elements(list))), nil
 }
 
-// findList finds the list: the document itself, or a member of it.
+func platformTools(entries []json.RawMessage) []Tool {
+	tools := make([]Tool, len(entries))
+	for i, entry := range entries {
+		tools[i] = toolFrom(entry)
+	}
+	return tools
+}
+
+// toolList is a list of entries in a document.
+type toolList struct {
+	entries []json.RawMessage
+	holder  []ledger.Member // members of the object around the list, if there is one
+}
+
+// findList finds the list: the document itself or a member of it.
 func findList(data []byte) (toolList, error) {
 	doc, err := readDocument(data)
 	if err != nil {
 		return toolList{}, err
 	}
 	holder := members(doc)
-	if result := member(holder, "result"); rawjson.Kind(result) == '{' { // a JSON-RPC answer
+	if result := member(holder, "result"); rawjson.Kind(result) == '{' { // a JSON-RPC response
 		holder = append(members(result), holder...)
 	}
 	list := doc
@@ -182,34 +228,26 @@ func findList(data []byte) (toolList, error) {
 		}
 	}
 	if rawjson.Kind(list) != '[' {
-		return toolList{}, oneProblem(CodeNotList, "", "has no tool list: a list is expected, bare or as the member tools of an object")
+		return toolList{}, oneProblem("not_list", "", "has no tool list; a list is expected, alone or as the member tools of an object")
 	}
 	if cursor := member(holder, "nextCursor"); rawjson.Text(cursor) != "" {
-		return toolList{}, oneProblem(CodeListIncomplete, "/nextCursor",
-			"says that the list has more pages; join them into one list first")
+		return toolList{}, oneProblem("list_incomplete", "/nextCursor",
+			"means that the list has more pages; join them into one list first")
 	}
 	return toolList{slices.Collect(rawjson.Elements(list)), holder}, nil
-}
-
-func platformList(data []byte) []byte {
-	list, err := findList(data)
-	if err != nil {
-		return data
-	}
-	return rawjson.Array(list.entries)
 }
 
 // read reads one entry.
 func (d dialect) read(ps *problems, entry json.RawMessage) (t Tool) {
 	if rawjson.Kind(entry) != '{' {
-		ps.add(CodeNotObject, "", "must be an object, not %s", rawjson.KindName(entry))
+		ps.add("not_object", "", "must be an object, not %s", rawjson.KindName(entry))
 		return t
 	}
 	list, at := members(entry), ""
 	extra := &extras{ps: ps, into: &t.Extra, known: toolMembers}
 	if inner := member(list, d.wrapper); d.wrapper != "" && inner != nil {
 		if rawjson.Kind(inner) != '{' {
-			ps.add(CodeWrongType, "/"+d.wrapper, "must be an object, not %s", rawjson.KindName(inner))
+			ps.add("wrong_type", "/"+d.wrapper, "must be an object, not %s", rawjson.KindName(inner))
 			return t
 		}
 		for _, m := range list {
@@ -225,8 +263,8 @@ func (d dialect) read(ps *problems, entry json.RawMessage) (t Tool) {
 	}
 	if t.InputSchema == nil {
 		if builtIn := rawjson.Text(member(list, "type")); builtIn != "" && builtIn != "function" && (builtIn != "custom" || !d.custom) {
-			ps.add(CodeBuiltIn, at+"/type", "is %q, a tool without a schema, as those are that are built into the provider or take "+
-				"free text; leave it out of the list", clip.Text(builtIn, 60))
+			ps.add("built_in", at+"/type", "is %q, a tool without a schema: it is built into the provider or takes free text; "+
+				"leave it out of the list", clip.Text(builtIn, 60))
 		} else if d.optional {
 			t.InputSchema = json.RawMessage(noArguments)
 		}
@@ -234,7 +272,7 @@ func (d dialect) read(ps *problems, entry json.RawMessage) (t Tool) {
 	return t
 }
 
-// isFunctionType recognises the member that says of every entry that it is a function.
+// isFunctionType recognizes the member that every entry of OpenAI has.
 func isFunctionType(m ledger.Member) bool {
 	return m.Name == "type" && rawjson.Text(m.Value) == "function"
 }
@@ -242,7 +280,7 @@ func isFunctionType(m ledger.Member) bool {
 func (d dialect) take(ps *problems, at string, t *Tool, extra *extras, m ledger.Member) {
 	isText := func(into *string) {
 		if *into = rawjson.Text(m.Value); rawjson.Kind(m.Value) != '"' && rawjson.Kind(m.Value) != 'n' {
-			ps.add(CodeWrongType, at+"/"+m.Name, "must be a string, not %s", rawjson.KindName(m.Value))
+			ps.add("wrong_type", at+"/"+m.Name, "must be a string, not %s", rawjson.KindName(m.Value))
 		}
 	}
 	switch {
@@ -265,7 +303,7 @@ func (d dialect) takeSchema(ps *problems, at string, m ledger.Member, into *json
 	value := m.Value
 	if d.inJSON && rawjson.Kind(value) == '{' {
 		if value = member(members(value), "json"); value == nil {
-			ps.add(CodeWrongType, at+"/"+m.Name, `must be {"json": ...} around a schema`)
+			ps.add("wrong_type", at+"/"+m.Name, `must be {"json": ...} around a schema`)
 			return
 		}
 	}
@@ -273,7 +311,7 @@ func (d dialect) takeSchema(ps *problems, at string, m ledger.Member, into *json
 		return
 	}
 	if *into != nil {
-		ps.add(CodeMemberClash, at+"/"+m.Name, "is a second schema of the same, and they may differ; keep one of them")
+		ps.add("member_clash", at+"/"+m.Name, "is a second schema for the same thing; keep one of them")
 		return
 	}
 	*into = value

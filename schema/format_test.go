@@ -22,24 +22,28 @@ func listFile(t testing.TB, name string) []byte {
 	return raw
 }
 
+func importAs(doc []byte, f schema.Format) ([]schema.Tool, error) {
+	tools, _, err := schema.Import(doc, f)
+	return tools, err
+}
+
 var lists = []struct {
 	file   string
 	format schema.Format
-	from   func([]byte) ([]schema.Tool, error)
 	names  string
 	extra  string
 }{
-	{"platform", schema.Platform, schema.Parse, "search_wikipedia get_order", ""},
-	{"openai_chat", schema.OpenAIChat, schema.FromOpenAI, "get_current_weather ping", "strict"},
-	{"openai_responses", schema.OpenAIResponses, schema.FromOpenAI, "send_email", "strict"},
-	{"openai_agents", schema.OpenAIResponses, schema.FromOpenAI, "fetch_weather", "strict"},
-	{"anthropic", schema.Anthropic, schema.FromAnthropic, "get_weather get_time", "type cache_control"},
-	{"mcp", schema.MCP, schema.FromMCP, "get_weather", "title annotations _meta"},
-	{"langchain", schema.LangChain, schema.FromLangChain, "multiply", "return_direct"},
-	{"strands", schema.Strands, schema.FromStrands, "weather_forecast letter_counter", ""},
-	{"bedrock", schema.Bedrock, schema.FromBedrock, "create_contact check_schedule send_message list_messages set_status move",
+	{"platform", schema.Platform, "search_wikipedia get_order", ""},
+	{"openai_chat", schema.OpenAIChat, "get_current_weather ping", "strict"},
+	{"openai_responses", schema.OpenAIResponses, "send_email", "strict"},
+	{"openai_agents", schema.OpenAIResponses, "fetch_weather", "strict"},
+	{"anthropic", schema.Anthropic, "get_weather get_time", "type cache_control"},
+	{"mcp", schema.MCP, "get_weather", "title annotations _meta"},
+	{"langchain", schema.LangChain, "multiply", "return_direct"},
+	{"strands", schema.Strands, "weather_forecast letter_counter", ""},
+	{"bedrock", schema.Bedrock, "create_contact check_schedule send_message list_messages set_status move",
 		"handler detail_url url url url url url"},
-	{"agentcli", schema.AgentCLI, schema.FromAgentCLI, "get_time", "command timeoutSec envPassthrough"},
+	{"agentcli", schema.AgentCLI, "get_time", "command timeoutSec envPassthrough"},
 }
 
 // TestFormats reads lists as the SDKs print them, and writes them back.
@@ -47,7 +51,7 @@ func TestFormats(t *testing.T) {
 	for _, l := range lists {
 		t.Run(l.file, func(t *testing.T) {
 			doc := listFile(t, l.file)
-			tools, err := l.from(doc)
+			tools, err := importAs(doc, l.format)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,29 +71,26 @@ func TestFormats(t *testing.T) {
 			if got := strings.Join(extra, " "); got != l.extra {
 				t.Errorf("extra members = %q, want %q", got, l.extra)
 			}
-			if err := schema.Validate(tools, &schema.ValidateOptions{LedgerSchema: orders(t)}); err != nil {
+			if err := schema.Validate(t.Context(), tools, &schema.ValidateOptions{LedgerSchema: orders(t)}); err != nil {
 				t.Errorf("the platform would refuse them: %v", err)
 			}
-			if f, err := schema.Recognize(doc); err != nil || f != l.format {
-				t.Errorf("recognized as %q, %v; want %q", f, err, l.format)
-			}
-			imported, f, err := schema.Import(doc)
+			imported, f, err := schema.Import(doc, "")
 			if err != nil || f != l.format || !reflect.DeepEqual(imported, tools) {
-				t.Errorf("Import differs from From: %q, %v", f, err)
+				t.Errorf("recognized as %q, %v; want %q and the same tools", f, err, l.format)
 			}
 
 			out, losses, err := schema.Export(tools, l.format)
 			if err != nil || len(losses) > 0 {
 				t.Fatalf("writing it back: %v, %v", losses, err)
 			}
-			again, err := l.from(out)
+			again, err := importAs(out, l.format)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if !reflect.DeepEqual(again, tools) {
 				t.Errorf("read again:\n%+v\nwant:\n%+v", again, tools)
 			}
-			if f, err := schema.Recognize(out); err != nil || f != l.format {
+			if _, f, err := schema.Import(out, ""); err != nil || f != l.format {
 				t.Errorf("what was written is recognized as %q, %v", f, err)
 			}
 		})
@@ -99,7 +100,7 @@ func TestFormats(t *testing.T) {
 // TestEveryFormatToEveryOther holds that what is not lost is kept, and that what is lost is reported.
 func TestEveryFormatToEveryOther(t *testing.T) {
 	for _, from := range lists {
-		tools, err := from.from(listFile(t, from.file))
+		tools, err := importAs(listFile(t, from.file), from.format)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +110,7 @@ func TestEveryFormatToEveryOther(t *testing.T) {
 				t.Errorf("%s to %s: %v", from.file, to.format, err)
 				continue
 			}
-			again, err := to.from(out)
+			again, err := importAs(out, to.format)
 			if err != nil {
 				t.Errorf("%s to %s: %v", from.file, to.format, err)
 				continue
@@ -144,9 +145,9 @@ func TestEveryFormatToEveryOther(t *testing.T) {
 	}
 }
 
-func lost(losses []schema.Loss, index int, member string) bool {
+func lost(losses []schema.Problem, index int, member string) bool {
 	for _, l := range losses {
-		if l.Index == index && l.Member == member {
+		if l.Index == index && l.Code == "left_out" && l.Pointer == "/"+member {
 			return true
 		}
 	}
@@ -180,7 +181,7 @@ func TestModelsSeeNoRegistrationMembers(t *testing.T) {
 func TestExportSaysWhatIsMissing(t *testing.T) {
 	tools := []schema.Tool{{Name: "a", InputSchema: json.RawMessage(`{}`)}}
 	for f, want := range map[schema.Format]string{
-		schema.AgentCLI: "command", schema.Bedrock: "description,handler or url", schema.Strands: "description", schema.Anthropic: "",
+		schema.AgentCLI: "/command", schema.Bedrock: "/description,handler or url ", schema.Strands: "/description", schema.Anthropic: "",
 	} {
 		_, losses, err := schema.Export(tools, f)
 		if err != nil {
@@ -188,7 +189,7 @@ func TestExportSaysWhatIsMissing(t *testing.T) {
 		}
 		var members []string
 		for _, l := range losses {
-			members = append(members, l.Member)
+			members = append(members, l.Pointer+l.Message[:strings.Index(l.Message, "is missing")])
 		}
 		if got := strings.Join(members, ","); got != want {
 			t.Errorf("%s: losses = %q, want %q", f, got, want)
@@ -203,56 +204,56 @@ func TestExportSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestFromRefuses(t *testing.T) {
+func TestImportReportsWhatItCannotRead(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		from func([]byte) ([]schema.Tool, error)
+		from schema.Format
 		doc  string
 		want string
 	}{
-		{"not JSON", schema.FromMCP, `{"tools":[`, "-1 not_json /tools"},
-		{"no list", schema.FromMCP, `{"tools":{}}`, "-1 not_list "},
-		{"no object", schema.FromOpenAI, `[1,{"name":"a"},null]`, "0 not_object \n2 not_object "},
-		{"built-in of OpenAI", schema.FromOpenAI, `[{"type":"web_search"},{"type":"function","name":"a"}]`, "0 built_in /type"},
-		{"built-in of Anthropic", schema.FromAnthropic, `[{"type":"web_search_20250305","name":"web_search"}]`, "0 built_in /type"},
-		{"name no string", schema.FromOpenAI, `[{"type":"function","function":{"name":1,"description":[]}}]`,
+		{"not JSON", schema.MCP, `{"tools":[`, "-1 not_json /tools"},
+		{"no list", schema.MCP, `{"tools":{}}`, "-1 not_list "},
+		{"no object", schema.OpenAIResponses, `[1,{"name":"a"},null]`, "0 not_object \n2 not_object "},
+		{"built-in of OpenAI", schema.OpenAIResponses, `[{"type":"web_search"},{"type":"function","name":"a"}]`, "0 built_in /type"},
+		{"built-in of Anthropic", schema.Anthropic, `[{"type":"web_search_20250305","name":"web_search"}]`, "0 built_in /type"},
+		{"name no string", schema.OpenAIResponses, `[{"type":"function","function":{"name":1,"description":[]}}]`,
 			"0 wrong_type /function/name\n0 wrong_type /function/description"},
-		{"function no object", schema.FromOpenAI, `[{"type":"function","function":"x"}]`, "0 wrong_type /function"},
-		{"inputSchema without json", schema.FromStrands, `[{"name":"a","inputSchema":{"type":"object"}}]`, "0 wrong_type /inputSchema"},
-		{"strict outside and inside", schema.FromOpenAI, `[{"type":"function","strict":true,"function":{"name":"a","strict":false}}]`,
+		{"function no object", schema.OpenAIResponses, `[{"type":"function","function":"x"}]`, "0 wrong_type /function"},
+		{"inputSchema without json", schema.Strands, `[{"name":"a","inputSchema":{"type":"object"}}]`, "0 wrong_type /inputSchema"},
+		{"strict outside and inside", schema.OpenAIResponses, `[{"type":"function","strict":true,"function":{"name":"a","strict":false}}]`,
 			"0 member_clash /function/strict"},
-		{"strict under two names", schema.FromOpenAI, `[{"type":"function","name":"a","strict":false,"strict_json_schema":true}]`,
+		{"strict under two names", schema.OpenAIResponses, `[{"type":"function","name":"a","strict":false,"strict_json_schema":true}]`,
 			"0 member_clash /strict_json_schema"},
-		{"name outside", schema.FromOpenAI, `[{"type":"function","name":"b","function":{"name":"a"}}]`, "0 member_clash /name"},
-		{"schema under the platform's name", schema.FromMCP, `[{"name":"a","inputSchema":{},"input_schema":{"type":"object"}}]`,
+		{"name outside", schema.OpenAIResponses, `[{"type":"function","name":"b","function":{"name":"a"}}]`, "0 member_clash /name"},
+		{"schema under the platform's name", schema.MCP, `[{"name":"a","inputSchema":{},"input_schema":{"type":"object"}}]`,
 			"0 member_clash /input_schema"},
-		{"registration members", schema.FromAnthropic, `[{"name":"a","input_schema":{},"default_execution_mode":"passthrough","ledger_adapter":{}}]`,
+		{"registration members", schema.Anthropic, `[{"name":"a","input_schema":{},"default_execution_mode":"passthrough","ledger_adapter":{}}]`,
 			"0 member_clash /default_execution_mode\n0 member_clash /ledger_adapter"},
-		{"two schemas of LangChain", schema.FromLangChain, `[{"name":"a","args_schema":{"title":"A"},"parameters":{"title":"P"}}]`,
+		{"two schemas of LangChain", schema.LangChain, `[{"name":"a","args_schema":{"title":"A"},"parameters":{"title":"P"}}]`,
 			"0 member_clash /parameters"},
-		{"two schemas of OpenAI", schema.FromOpenAI, `[{"name":"a","params_json_schema":{},"parameters":{}}]`, "0 member_clash /parameters"},
-		{"a schema and a null", schema.FromOpenAI, `[{"name":"a","parameters":{},"params_json_schema":null}]`, ""},
-		{"custom of OpenAI", schema.FromOpenAI, `[{"type":"custom","name":"code","format":{"type":"grammar"}}]`, "0 built_in /type"},
-		{"custom of OpenAI's Chat Completions", schema.FromOpenAI, `[{"type":"custom","custom":{"name":"code"}}]`, "0 built_in /type"},
-		{"custom of Anthropic", schema.FromAnthropic, `[{"type":"custom","name":"a","input_schema":{}}]`, ""},
-		{"custom of Anthropic without schema", schema.FromAnthropic, `[{"type":"custom","name":"a"}]`, ""},
-		{"page of several", schema.FromMCP, `{"tools":[],"nextCursor":"abc"}`, "-1 list_incomplete /nextCursor"},
-		{"last page", schema.FromMCP, `{"tools":[],"nextCursor":""}`, ""},
+		{"two schemas of OpenAI", schema.OpenAIResponses, `[{"name":"a","params_json_schema":{},"parameters":{}}]`, "0 member_clash /parameters"},
+		{"a schema and a null", schema.OpenAIResponses, `[{"name":"a","parameters":{},"params_json_schema":null}]`, ""},
+		{"custom of OpenAI", schema.OpenAIResponses, `[{"type":"custom","name":"code","format":{"type":"grammar"}}]`, "0 built_in /type"},
+		{"custom of OpenAI's Chat Completions", schema.OpenAIResponses, `[{"type":"custom","custom":{"name":"code"}}]`, "0 built_in /type"},
+		{"custom of Anthropic", schema.Anthropic, `[{"type":"custom","name":"a","input_schema":{}}]`, ""},
+		{"custom of Anthropic without schema", schema.Anthropic, `[{"type":"custom","name":"a"}]`, ""},
+		{"page of several", schema.MCP, `{"tools":[],"nextCursor":"abc"}`, "-1 list_incomplete /nextCursor"},
+		{"last page", schema.MCP, `{"tools":[],"nextCursor":""}`, ""},
 	} {
-		_, err := test.from([]byte(test.doc))
+		_, _, err := schema.Import([]byte(test.doc), test.from)
 		if got := found(t, err); got != test.want {
 			t.Errorf("%s: problems = %q, want %q", test.name, got, test.want)
 		}
 	}
 }
 
-func TestFromLangChainReadsWhatItConvertsTo(t *testing.T) {
+func TestImportReadsWhatLangChainConvertsTo(t *testing.T) {
 	for _, doc := range []string{
 		`[{"name":"a","description":"d","args_schema":{"type":"object"}}]`,
 		`[{"name":"a","description":"d","parameters":{"type":"object"}}]`,
 		`[{"type":"function","function":{"name":"a","description":"d","parameters":{"type":"object"}}}]`,
 	} {
-		tools, err := schema.FromLangChain([]byte(doc))
+		tools, _, err := schema.Import([]byte(doc), schema.LangChain)
 		if err != nil || len(tools) != 1 || tools[0].Name != "a" || tools[0].Description != "d" || string(tools[0].InputSchema) != `{"type":"object"}` {
 			t.Errorf("%s: %+v, %v", doc, tools, err)
 		}
@@ -281,7 +282,7 @@ func TestRecognize(t *testing.T) {
 		{`[{"name":"a","input_schema":{}},{"name":"b","parameters":{}}]`, "-1 format_mixed "},
 		{`[{"name":"a","input_schema":{}},{"name":"b","inputSchema":{}}]`, "-1 format_mixed "},
 	} {
-		f, err := schema.Recognize([]byte(test.doc))
+		_, f, err := schema.Import([]byte(test.doc), "")
 		if got := fmt.Sprint(f) + found(t, err); got != test.want {
 			t.Errorf("%s: %q, want %q", test.doc, got, test.want)
 		}

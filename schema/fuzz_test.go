@@ -26,20 +26,20 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add([]byte(`{"tools_schema":[{"name":null,"input_schema":null,"passthrough_binding":{"endpoint_id":""},"z":1e400},1]}`))
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		tools, err := schema.Parse(doc)
+		tools, err := importAs(doc, schema.Platform)
 		if err != nil {
-			if _, ok := errors.AsType[*schema.ValidationError](err); !ok {
+			if _, ok := errors.AsType[*schema.Error](err); !ok {
 				t.Fatalf("error is a %T", err)
 			}
 			return
 		}
-		bounded(t, "Validate", func() { _ = schema.Validate(tools, nil) })
+		bounded(t, "Validate", func() { _ = schema.Validate(t.Context(), tools, nil) })
 		bounded(t, "Lint", func() { _ = schema.Lint(tools) })
-		out, err := schema.Marshal(tools)
+		out, _, err := schema.Export(tools, schema.Platform)
 		if err != nil {
 			t.Fatalf("writing %q back: %v", doc, err)
 		}
-		again, err := schema.Parse(out)
+		again, err := importAs(out, schema.Platform)
 		if err != nil || !reflect.DeepEqual(again, tools) {
 			t.Fatalf("%q\nwas written as\n%q\nand read as\n%+v, %v\nnot\n%+v", doc, out, again, err, tools)
 		}
@@ -75,19 +75,19 @@ func agree(t *testing.T, raw []byte) {
 		return // Compile takes a boolean, a tool does not
 	}
 	inHand := []schema.Tool{{Name: "t", InputSchema: raw, OutputSchema: raw}} // not known to be JSON at all
-	_ = schema.Validate(inHand, nil)
+	_ = schema.Validate(t.Context(), inHand, nil)
 	_ = schema.Lint(inHand)
 	_, _, _ = schema.Export(inHand, schema.MCP)
 	_, err := schema.Compile(raw, nil)
 	var want []string
-	if e, ok := errors.AsType[*schema.ValidationError](err); ok {
+	if e, ok := errors.AsType[*schema.Error](err); ok {
 		for _, p := range e.Problems {
 			want = append(want, fmt.Sprintf("%s /output_schema%s %s", p.Code, p.Pointer, p.Message))
 		}
 	}
 	var got []string
 	tool := schema.Tool{Name: "t", InputSchema: json.RawMessage(`{}`), OutputSchema: raw}
-	if e, ok := errors.AsType[*schema.ValidationError](schema.Validate([]schema.Tool{tool}, nil)); ok {
+	if e, ok := errors.AsType[*schema.Error](schema.Validate(t.Context(), []schema.Tool{tool}, nil)); ok {
 		for _, p := range e.Problems {
 			got = append(got, fmt.Sprintf("%s %s %s", p.Code, p.Pointer, p.Message))
 		}
@@ -115,7 +115,7 @@ func FuzzCompileAndValidate(f *testing.F) {
 			agree(t, raw)
 			v, err := schema.Compile(raw, nil)
 			if err != nil {
-				if _, ok := errors.AsType[*schema.ValidationError](err); !ok {
+				if _, ok := errors.AsType[*schema.Error](err); !ok {
 					t.Fatalf("error is a %T", err)
 				}
 				return
@@ -124,8 +124,8 @@ func FuzzCompileAndValidate(f *testing.F) {
 			if err == nil {
 				return
 			}
-			e, ok := errors.AsType[*schema.InstanceError](err)
-			if !ok || len(e.Issues) == 0 {
+			e, ok := errors.AsType[*schema.Error](err)
+			if !ok || len(e.Problems) == 0 {
 				t.Fatalf("error is a %T: %v", err, err)
 			}
 			if again := v.Validate(document); !reflect.DeepEqual(err, again) {
@@ -141,9 +141,9 @@ func FuzzImport(f *testing.F) {
 		f.Add(listFile(f, l.file))
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		_, _, _ = schema.Import(doc)
+		_, _, _ = schema.Import(doc, "")
 		for _, l := range lists {
-			tools, err := l.from(doc)
+			tools, err := importAs(doc, l.format)
 			if err != nil {
 				continue
 			}
@@ -154,7 +154,7 @@ func FuzzImport(f *testing.F) {
 			if !json.Valid(out) {
 				t.Fatalf("%s: %q was written as %q", l.format, doc, out)
 			}
-			again, err := l.from(out)
+			again, err := importAs(out, l.format)
 			if err != nil {
 				t.Fatalf("%s: %q was written as %q and read as %v", l.format, doc, out, err)
 			}

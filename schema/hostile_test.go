@@ -16,7 +16,7 @@ type hostile struct {
 	name     string
 	schema   string
 	document string
-	want     schema.Code // "" is valid
+	want     string // "" is valid
 }
 
 func hostileCases() []hostile {
@@ -45,72 +45,72 @@ func hostileCases() []hostile {
 	const recursive = `{"$defs":{"n":{"anyOf":[{"properties":{"x":{"$ref":"#/$defs/n"}},"required":["y"]},` +
 		`{"properties":{"x":{"$ref":"#/$defs/n"}},"required":["z"]}]}},"$ref":"#/$defs/n"}`
 	return []hostile{
-		{"ref to itself", `{"$ref":"#"}`, `1`, schema.CodeSchemaRefCycle},
-		{"ref cycle of two", `{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`, `1`, schema.CodeSchemaRefCycle},
-		{"ref cycle through allOf", `{"allOf":[{"$ref":"#"}]}`, `1`, schema.CodeSchemaRefCycle},
-		{"ref cycle through not", `{"not":{"$ref":"#"}}`, `1`, schema.CodeSchemaRefCycle},
-		{"ref cycle in a property", `{"properties":{"a":{"$ref":"#/properties/b"},"b":{"$ref":"#/properties/a"}}}`, `1`, schema.CodeSchemaRefCycle},
-		{"dynamic ref cycle", `{"$dynamicAnchor":"a","$dynamicRef":"#a"}`, `1`, schema.CodeMismatch},
-		{"doubled anyOf", doubled("anyOf", 24, `{"type":"string"}`), `1`, schema.CodeSchemaTooComplex},
-		{"doubled allOf", doubled("allOf", 24, `{"type":"string"}`), `"a"`, schema.CodeSchemaTooComplex},
-		{"doubled oneOf", doubled("oneOf", 60, `{"type":"string"}`), `"a"`, schema.CodeSchemaTooComplex},
-		{"recursive and doubled", recursive, nested(40, `{"x":`, `{}`, `}`), schema.CodeLimit},
+		{"ref to itself", `{"$ref":"#"}`, `1`, "schema_ref_cycle"},
+		{"ref cycle of two", `{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`, `1`, "schema_ref_cycle"},
+		{"ref cycle through allOf", `{"allOf":[{"$ref":"#"}]}`, `1`, "schema_ref_cycle"},
+		{"ref cycle through not", `{"not":{"$ref":"#"}}`, `1`, "schema_ref_cycle"},
+		{"ref cycle in a property", `{"properties":{"a":{"$ref":"#/properties/b"},"b":{"$ref":"#/properties/a"}}}`, `1`, "schema_ref_cycle"},
+		{"dynamic ref cycle", `{"$dynamicAnchor":"a","$dynamicRef":"#a"}`, `1`, "mismatch"},
+		{"doubled anyOf", doubled("anyOf", 24, `{"type":"string"}`), `1`, "schema_too_complex"},
+		{"doubled allOf", doubled("allOf", 24, `{"type":"string"}`), `"a"`, "schema_too_complex"},
+		{"doubled oneOf", doubled("oneOf", 60, `{"type":"string"}`), `"a"`, "schema_too_complex"},
+		{"recursive and doubled", recursive, nested(40, `{"x":`, `{}`, `}`), "limit"},
 		{"dynamic and doubled", strings.ReplaceAll(strings.Replace(recursive, `{"anyOf"`, `{"$dynamicAnchor":"n","anyOf"`, 1), `{"$ref":"#/$defs/n"}}`, `{"$dynamicRef":"#n"}}`),
-			nested(40, `{"x":`, `{}`, `}`), schema.CodeLimit},
-		{"deep schema", nested(3000, `{"not":`, `{}`, `}`), `1`, schema.CodeSchemaTooDeep},
-		{"large schema", `{"description":"` + strings.Repeat("x", 70_000) + `"}`, `1`, schema.CodeSchemaTooLarge},
-		{"20,000 properties", properties(20_000), `{}`, schema.CodeSchemaTooLarge},
-		{"1,500 properties", properties(1_500), `{}`, schema.CodeSchemaTooComplex},
+			nested(40, `{"x":`, `{}`, `}`), "limit"},
+		{"deep schema", nested(3000, `{"not":`, `{}`, `}`), `1`, "schema_too_deep"},
+		{"large schema", `{"description":"` + strings.Repeat("x", 70_000) + `"}`, `1`, "schema_too_large"},
+		{"20,000 properties", properties(20_000), `{}`, "schema_too_large"},
+		{"1,500 properties", properties(1_500), `{}`, "schema_too_complex"},
 		{"1,000 properties", properties(1_000), `{}`, ""},
-		{"20,000 subschemas", `{"allOf":` + listOf(20_000, `{}`) + `}`, `1`, schema.CodeSchemaTooComplex},
+		{"20,000 subschemas", `{"allOf":` + listOf(20_000, `{}`) + `}`, `1`, "schema_too_complex"},
 		{"2,900 subschemas", `{"allOf":` + listOf(2_900, `{}`) + `}`, `1`, ""},
-		{"refs to strange places", `{"x":` + listOf(1_400, `{}`) + `,"allOf":[` + refs(1_400) + `]}`, `1`, schema.CodeSchemaTooComplex},
+		{"refs to strange places", `{"x":` + listOf(1_400, `{}`) + `,"allOf":[` + refs(1_400) + `]}`, `1`, "schema_too_complex"},
 		{"a few refs to strange places", `{"x":` + listOf(400, `{}`) + `,"allOf":[` + refs(100) + `]}`, `1`, ""},
-		{"20,000 subschemas in data", `{"default":` + listOf(20_000, `{}`) + `}`, `1`, schema.CodeSchemaTooComplex},
-		{"long pattern", `{"pattern":"` + strings.Repeat("a", 1025) + `"}`, `"a"`, schema.CodeSchemaTooComplex},
-		{"long pattern in data", `{"$ref":"#/default","default":{"pattern":"` + strings.Repeat("a", 1025) + `"}}`, `"a"`, schema.CodeSchemaPattern},
+		{"20,000 subschemas in data", `{"default":` + listOf(20_000, `{}`) + `}`, `1`, "schema_too_complex"},
+		{"long pattern", `{"pattern":"` + strings.Repeat("a", 1025) + `"}`, `"a"`, "schema_too_complex"},
+		{"long pattern in data", `{"$ref":"#/default","default":{"pattern":"` + strings.Repeat("a", 1025) + `"}}`, `"a"`, "schema_pattern_invalid"},
 		{"many large patterns", `{"allOf":` + listOf(60, `{"pattern":"(.{1,1000})"}`) + `}`, `"a"`, ""},
-		{"many different large patterns", `{"allOf":[` + patternList(100) + `]}`, `"a"`, schema.CodeSchemaPattern},
-		{"schema number with a huge exponent", `{"maximum":1e99999999}`, `1`, schema.CodeSchemaTooComplex},
+		{"many different large patterns", `{"allOf":[` + patternList(100) + `]}`, `"a"`, "schema_pattern_invalid"},
+		{"schema number with a huge exponent", `{"maximum":1e99999999}`, `1`, "schema_too_complex"},
 		{"schema count beyond 64 bits", `{"maxLength":1e300,"minLength":0}`, `"a"`, ""},
 
-		{"number with a huge exponent", `{"maximum":5}`, `1e99999999`, schema.CodeLimit},
-		{"200 numbers with large exponents and multipleOf", `{"items":{"multipleOf":0.7}}`, listOf(200, `1e999999`), schema.CodeLimit},
-		{"5,000 numbers at the largest exponent and multipleOf", `{"items":{"multipleOf":0.7}}`, listOf(5_000, `1e400`), schema.CodeMismatch},
-		{"long integer", `{"multipleOf":3}`, strings.Repeat("7", 1<<20), schema.CodeLimit},
-		{"repeats on 1 MiB", `{"pattern":"` + repeats + `"}`, `"` + strings.Repeat("a", 1<<20-2) + `"`, schema.CodeLimit},
-		{"repeats on the longest string", `{"pattern":"` + repeats + `"}`, `"` + strings.Repeat("a", 16<<10) + `"`, schema.CodeLimit},
-		{"repeats on many strings", `{"items":{"pattern":"` + repeats + `"}}`, listOf(1000, `"`+strings.Repeat("a", 1000)+`"`), schema.CodeLimit},
-		{"pattern under not", `{"not":{"pattern":"^(a+)+$"}}`, `"` + strings.Repeat("a", 1<<20-2) + `"`, schema.CodeLimit},
-		{"cheap pattern on a long string", `{"pattern":"^a"}`, `"` + strings.Repeat("a", 16<<10+1) + `"`, schema.CodeLimit},
+		{"number with a huge exponent", `{"maximum":5}`, `1e99999999`, "limit"},
+		{"200 numbers with large exponents and multipleOf", `{"items":{"multipleOf":0.7}}`, listOf(200, `1e999999`), "limit"},
+		{"5,000 numbers at the largest exponent and multipleOf", `{"items":{"multipleOf":0.7}}`, listOf(5_000, `1e400`), "mismatch"},
+		{"long integer", `{"multipleOf":3}`, strings.Repeat("7", 1<<20), "limit"},
+		{"repeats on 1 MiB", `{"pattern":"` + repeats + `"}`, `"` + strings.Repeat("a", 1<<20-2) + `"`, "limit"},
+		{"repeats on the longest string", `{"pattern":"` + repeats + `"}`, `"` + strings.Repeat("a", 16<<10) + `"`, "limit"},
+		{"repeats on many strings", `{"items":{"pattern":"` + repeats + `"}}`, listOf(1000, `"`+strings.Repeat("a", 1000)+`"`), "limit"},
+		{"pattern under not", `{"not":{"pattern":"^(a+)+$"}}`, `"` + strings.Repeat("a", 1<<20-2) + `"`, "limit"},
+		{"cheap pattern on a long string", `{"pattern":"^a"}`, `"` + strings.Repeat("a", 16<<10+1) + `"`, "limit"},
 		{"cheap pattern on the longest string", `{"pattern":"^a"}`, `"` + strings.Repeat("a", 16<<10) + `"`, ""},
-		{"backtracking", `{"pattern":"^(a+)+$"}`, `"` + strings.Repeat("a", 16_000) + `b"`, schema.CodeMismatch},
-		{"many lengths of a long string", `{"allOf":` + listOf(2_800, `{"minLength":1}`) + `}`, `"` + strings.Repeat("a", 1<<20-2) + `"`, schema.CodeLimit},
+		{"backtracking", `{"pattern":"^(a+)+$"}`, `"` + strings.Repeat("a", 16_000) + `b"`, "mismatch"},
+		{"many lengths of a long string", `{"allOf":` + listOf(2_800, `{"minLength":1}`) + `}`, `"` + strings.Repeat("a", 1<<20-2) + `"`, "limit"},
 		{"some lengths of a long string", `{"allOf":` + listOf(10, `{"maxLength":2000000}`) + `}`, `"` + strings.Repeat("a", 1<<20-2) + `"`, ""},
-		{"500,000 wrong items", `{"items":{"type":"string"}}`, listOf(500_000, `1`), schema.CodeLimit},
-		{"25,000 wrong items", `{"items":{"type":"string"}}`, listOf(25_000, `1`), schema.CodeMismatch},
-		{"25,000 items wrong ten times", `{"items":{"allOf":` + listOf(10, `{"type":"string"}`) + `}}`, listOf(24_000, `1`), schema.CodeLimit},
-		{"as much wrong as the steps allow", `{"items":{"allOf":` + listOf(9, `{"type":"string"}`) + `}}`, listOf(9_900, `1`), schema.CodeMismatch},
-		{"deep document", `{}`, nested(100_000, `[`, ``, `]`), schema.CodeLimit},
-		{"deep document of objects", `{}`, nested(65, `{"a":`, `1`, `}`), schema.CodeLimit},
-		{"unevaluatedItems and many alternatives", `{"allOf":` + listOf(900, `{"minItems":1}`) + `,"unevaluatedItems":{}}`, listOf(48_000, `1`), schema.CodeLimit},
-		{"unevaluatedItems and any of many", `{"anyOf":` + listOf(900, `{"type":"array"}`) + `,"unevaluatedItems":{}}`, listOf(48_000, `1`), schema.CodeLimit},
+		{"500,000 wrong items", `{"items":{"type":"string"}}`, listOf(500_000, `1`), "limit"},
+		{"25,000 wrong items", `{"items":{"type":"string"}}`, listOf(25_000, `1`), "mismatch"},
+		{"25,000 items wrong ten times", `{"items":{"allOf":` + listOf(10, `{"type":"string"}`) + `}}`, listOf(24_000, `1`), "limit"},
+		{"as much wrong as the steps allow", `{"items":{"allOf":` + listOf(9, `{"type":"string"}`) + `}}`, listOf(9_900, `1`), "mismatch"},
+		{"deep document", `{}`, nested(100_000, `[`, ``, `]`), "limit"},
+		{"deep document of objects", `{}`, nested(65, `{"a":`, `1`, `}`), "limit"},
+		{"unevaluatedItems and many alternatives", `{"allOf":` + listOf(900, `{"minItems":1}`) + `,"unevaluatedItems":{}}`, listOf(48_000, `1`), "limit"},
+		{"unevaluatedItems and any of many", `{"anyOf":` + listOf(900, `{"type":"array"}`) + `,"unevaluatedItems":{}}`, listOf(48_000, `1`), "limit"},
 		{"as much unevaluated as the steps allow", `{"allOf":` + listOf(6, `{"minItems":1}`) + `,"unevaluatedItems":{}}`, listOf(48_000, `1`), ""},
 		{"nothing unevaluated", `{"allOf":` + listOf(900, `{"minItems":1}`) + `}`, listOf(48_000, `1`), ""},
-		{"long enum and many values", `{"items":{"enum":[` + longEnum + `]}}`, listOf(20_000, `7654321`), schema.CodeLimit},
-		{"enum and values", `{"items":{"enum":` + listOf(1_000, `1234567`) + `}}`, listOf(1_500, `7654321`), schema.CodeLimit},
+		{"long enum and many values", `{"items":{"enum":[` + longEnum + `]}}`, listOf(20_000, `7654321`), "limit"},
+		{"enum and values", `{"items":{"enum":` + listOf(1_000, `1234567`) + `}}`, listOf(1_500, `7654321`), "limit"},
 		{"uniqueItems in every level", `{"$defs":{"u":{"uniqueItems":true,"items":{"$ref":"#/$defs/u"}}},"$ref":"#/$defs/u"}`,
-			nested(60, `[`, listOf(20_000, `1.5`), `]`), schema.CodeLimit},
-		{"large document", `{}`, `"` + strings.Repeat("a", 1<<20) + `"`, schema.CodeLimit},
-		{"many unwanted properties", `{"additionalProperties":false}`, manyProperties(24_000), schema.CodeMismatch},
-		{"many unwanted properties many times", `{"allOf":` + listOf(30, `{"additionalProperties":false}`) + `}`, manyProperties(24_000), schema.CodeMismatch},
-		{"many required names", `{"required":` + names(5_000) + `}`, `{}`, schema.CodeMismatch},
-		{"many required names many times", `{"items":{"required":` + names(5_000) + `}}`, listOf(300, `{}`), schema.CodeLimit},
-		{"as many required names as the steps allow", `{"items":{"required":` + names(5_000) + `}}`, listOf(19, `{}`), schema.CodeMismatch},
-		{"some required names many times", `{"items":{"required":` + names(80) + `}}`, listOf(1_200, `{}`), schema.CodeMismatch},
-		{"many dependent names many times", `{"items":{"dependentRequired":{"a":` + names(5_000) + `}}}`, listOf(600, `{"a":1}`), schema.CodeLimit},
+			nested(60, `[`, listOf(20_000, `1.5`), `]`), "limit"},
+		{"large document", `{}`, `"` + strings.Repeat("a", 1<<20) + `"`, "limit"},
+		{"many unwanted properties", `{"additionalProperties":false}`, manyProperties(24_000), "mismatch"},
+		{"many unwanted properties many times", `{"allOf":` + listOf(30, `{"additionalProperties":false}`) + `}`, manyProperties(24_000), "mismatch"},
+		{"many required names", `{"required":` + names(5_000) + `}`, `{}`, "mismatch"},
+		{"many required names many times", `{"items":{"required":` + names(5_000) + `}}`, listOf(300, `{}`), "limit"},
+		{"as many required names as the steps allow", `{"items":{"required":` + names(5_000) + `}}`, listOf(19, `{}`), "mismatch"},
+		{"some required names many times", `{"items":{"required":` + names(80) + `}}`, listOf(1_200, `{}`), "mismatch"},
+		{"many dependent names many times", `{"items":{"dependentRequired":{"a":` + names(5_000) + `}}}`, listOf(600, `{"a":1}`), "limit"},
 		{"many dependencies many times", `{"$schema":"http://json-schema.org/draft-07/schema#","items":{"dependencies":{"a":` + names(5_000) + `}}}`,
-			listOf(600, `{"a":1}`), schema.CodeLimit},
+			listOf(600, `{"a":1}`), "limit"},
 	}
 }
 
@@ -153,21 +153,21 @@ func manyProperties(n int) string {
 }
 
 // judge compiles and validates, and says what came of it.
-func judge(t testing.TB, h hostile) schema.Code {
+func judge(t testing.TB, h hostile) string {
 	t.Helper()
 	v, err := schema.Compile(json.RawMessage(h.schema), nil)
-	if e, ok := errors.AsType[*schema.ValidationError](err); ok {
+	if e, ok := errors.AsType[*schema.Error](err); ok {
 		return e.Problems[0].Code
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = v.Validate([]byte(h.document))
-	if e, ok := errors.AsType[*schema.InstanceError](err); ok {
+	if e, ok := errors.AsType[*schema.Error](err); ok {
 		if len(e.Error()) > 20_000 {
 			t.Errorf("the error is %d bytes long", len(e.Error()))
 		}
-		return e.Code
+		return string(e.Code)
 	}
 	return ""
 }
@@ -186,7 +186,7 @@ func allocated(f func()) uint64 {
 func TestHostileInput(t *testing.T) {
 	for _, h := range hostileCases() {
 		t.Run(h.name, func(t *testing.T) {
-			var got schema.Code
+			var got string
 			spent := allocated(func() { got = judge(t, h) })
 			if got != h.want {
 				t.Errorf("code = %q, want %q", got, h.want)

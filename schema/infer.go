@@ -22,7 +22,7 @@ func infer(t reflect.Type, types map[reflect.Type]json.RawMessage) (json.RawMess
 	for by, raw := range types {
 		doc, err := readDocument(raw)
 		if err != nil || rawjson.Kind(doc) != '{' {
-			w.fail(CodeSchemaInvalid, "the schema given by hand for %s is no JSON object", by)
+			w.fail("schema_invalid", "the schema given by hand for %s is no JSON object", by)
 		}
 		w.types[by] = doc
 	}
@@ -43,7 +43,7 @@ func infer(t reflect.Type, types map[reflect.Type]json.RawMessage) (json.RawMess
 	s.null = false
 	raw, err := reflectPlain(s.plainType())
 	if err != nil {
-		return nil, []Problem{{Index: noTool, Code: CodeTypeUnsupported, Message: err.Error()}}
+		return nil, []Problem{{Index: noTool, Code: "type_unsupported", Message: err.Error()}}
 	}
 	raw = s.finish(raw)
 	if err := jsonschema.Check(raw, nil); err != nil {
@@ -87,13 +87,11 @@ func (s *shape) finish(raw json.RawMessage) json.RawMessage {
 	if s.null {
 		list = orNull(list)
 	}
-	w := new(objectWriter)
-	w.members(list)
-	return w.Bytes()
+	return end(new(rawjson.Object), list, nil)
 }
 
 func (s *shape) finishStruct(list *[]ledger.Member) {
-	properties := new(objectWriter)
+	properties := new(rawjson.Object)
 	inferred := members(member(*list, "properties"))
 	var required []json.RawMessage
 	for _, f := range s.fields {
@@ -120,7 +118,7 @@ func readingOrder(keyword string) int {
 func (s *shape) finishMap(list []ledger.Member) []ledger.Member {
 	inner := s.elem.finish(member(list, "additionalProperties"))
 	if s.integers {
-		named := new(objectWriter)
+		named := new(rawjson.Object)
 		named.Put("^-?[0-9]+$", inner)
 		set(&list, "patternProperties", named.Bytes())
 		inner = json.RawMessage(`false`)
@@ -133,7 +131,7 @@ func (s *shape) finishMap(list []ledger.Member) []ledger.Member {
 
 // orNull allows null beside a schema. What describes the value stays outside, where it is looked for.
 func orNull(list []ledger.Member) []ledger.Member {
-	inside, outside := new(objectWriter), []ledger.Member{}
+	inside, outside := new(rawjson.Object), []ledger.Member{}
 	for _, m := range list {
 		if slices.Contains([]string{"title", "description", "default", "examples"}, m.Name) {
 			outside = append(outside, m)

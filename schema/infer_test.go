@@ -350,9 +350,9 @@ func TestInferRefuses(t *testing.T) {
 		}](), "tag_invalid /A"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			e, ok := errors.AsType[*schema.ValidationError](test.err)
+			e, ok := errors.AsType[*schema.Error](test.err)
 			if !ok {
-				t.Fatalf("error = %v, want a *schema.ValidationError", test.err)
+				t.Fatalf("error = %v, want a *schema.Error", test.err)
 			}
 			var lines []string
 			for _, p := range e.Problems {
@@ -541,7 +541,7 @@ type GetOrder struct {
 }
 
 func TestDefine(t *testing.T) {
-	tool, err := schema.Define[GetOrder, Order]("get_order", "Look an order up.")
+	tool, err := schema.Define[GetOrder, Order]("get_order", "Look an order up.", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -550,22 +550,22 @@ func TestDefine(t *testing.T) {
 	if tool.Name != "get_order" || tool.Description != "Look an order up." || string(tool.InputSchema) != input || tool.OutputSchema == nil {
 		t.Errorf("tool = %+v, input schema %s", tool, tool.InputSchema)
 	}
-	if err := schema.Validate([]schema.Tool{tool}, nil); err != nil {
+	if err := schema.Validate(t.Context(), []schema.Tool{tool}, nil); err != nil {
 		t.Error(err)
 	}
-	open, err := schema.Define[struct{}, any]("ping", "")
+	open, err := schema.Define[struct{}, any]("ping", "", nil)
 	if err != nil || open.OutputSchema != nil {
 		t.Errorf("output schema of any = %s, %v", open.OutputSchema, err)
 	}
-	_, err = schema.Define[Direct, chan int]("1", "")
+	_, err = schema.Define[Direct, chan int]("1", "", nil)
 	if got, want := found(t, err), "0 type_recursive /input_schema/Direct/Next\n0 type_unsupported /output_schema\n0 name_invalid /name"; got != want {
 		t.Errorf("problems:\n%s\nwant:\n%s", got, want)
 	}
-	_, err = schema.Define[[]string, any]("list", "")
+	_, err = schema.Define[[]string, any]("list", "", nil)
 	if got, want := found(t, err), "0 schema_not_object /input_schema/type"; got != want {
 		t.Errorf("problems = %q, want %q", got, want)
 	}
-	_, err = schema.Define[any, any]("anything", "")
+	_, err = schema.Define[any, any]("anything", "", nil)
 	if got, want := found(t, err), "0 schema_not_object /input_schema"; got != want {
 		t.Errorf("problems = %q, want %q", got, want)
 	}

@@ -12,65 +12,49 @@ import (
 	"github.com/toolwire/toolwire/ledger"
 )
 
-// A Warning is about something that is legal and will hurt.
-type Warning struct {
-	Index   int    // the tool's place in the list, from 0
-	Tool    string // its name, cut to 128 bytes
-	Code    Code
-	Pointer string // JSON Pointer (RFC 6901) into the tool
-	Message string
-}
-
-// String names tool, place and warning in one line.
-func (w Warning) String() string { return Problem(w).String() + " [" + string(w.Code) + "]" }
-
 const (
 	longestProviderName = 64   // OpenAI's and Anthropic's limit for names
 	longestDescription  = 1024 // OpenAI's limit for descriptions of functions
 	deepestOutput       = 24   // nesting of an output schema that the platform accepts
 )
 
-// Lint warns of what [Validate] lets pass. It looks only at what is readable, so run it on lists that are valid. The
-// package comment lists the codes. The order is that of the tools, then of the rules.
-func Lint(tools []Tool) []Warning {
-	var all []Warning
+// Lint reports what [Validate] accepts and what is still likely to cause trouble; see [Problem] for
+// the codes. It ignores what cannot be read, so run it on lists that are valid. Warnings are ordered by
+// tool, then by rule.
+func Lint(tools []Tool) []Problem {
+	var all []Problem
 	folded := map[string]int{}
 	for i := range tools {
-		l := &linter{index: i, tool: &tools[i]}
+		l := &linter{tool: &tools[i], problems: *problemsOf(i, tools[i].Name)}
 		l.names()
 		if before, ok := folded[strings.ToLower(tools[i].Name)]; ok && tools[before].Name != tools[i].Name {
-			l.warn(LintNameCase, "/name", "differs from tool[%d] by case only; models mix such names up", before)
+			l.add("name_case", "/name", "differs from tool[%d] by case only; models confuse such names", before)
 		} else {
 			folded[strings.ToLower(tools[i].Name)] = i
 		}
 		l.input()
 		l.output()
 		l.registration()
-		all = append(all, l.warnings...)
+		all = append(all, l.list...)
 	}
 	return all
 }
 
 type linter struct {
-	index    int
-	tool     *Tool
-	warnings []Warning
-}
-
-func (l *linter) warn(code Code, pointer, format string, args ...any) {
-	l.warnings = append(l.warnings, Warning{l.index, clip.Text(l.tool.Name, 128), code, pointer, fmt.Sprintf(format, args...)})
+	problems
+	tool *Tool
 }
 
 func (l *linter) names() {
 	if n := len(l.tool.Name); n > longestProviderName {
-		l.warn(LintNameLong, "/name", "has %d characters; OpenAI and Anthropic take at most %d", n, longestProviderName)
+		l.add("name_long", "/name", "has %d characters; OpenAI and Anthropic take at most %d", n, longestProviderName)
 	}
 	switch n := len(l.tool.Description); {
 	case strings.TrimSpace(l.tool.Description) == "":
-		l.warn(LintNoDescription, "/description",
+		l.add("no_description", "/description",
 			"is missing; the model chooses tools by it, so say what the tool does and when to use it")
 	case n > longestDescription:
-		l.warn(LintDescriptionLong, "/description", "has %d bytes; OpenAI takes at most %d", n, longestDescription)
+		l.add("description_long", "/description", "has %d bytes; OpenAI takes at most %d", n, longestDescription)
 	}
 }
 
@@ -82,16 +66,16 @@ func (l *linter) input() {
 	}
 	list := members(raw)
 	if member(list, "type") == nil {
-		l.warn(LintNoType, at, `has no "type"; write "type": "object", which providers ask for`)
+		l.add("no_type", at, `has no "type"; write "type": "object", which providers ask for`)
 	}
 	for _, keyword := range []string{"anyOf", "oneOf", "allOf", "not", "enum", "$ref"} {
 		if member(list, keyword) != nil {
-			l.warn(LintRootKeyword, at+"/"+keyword, "stands at the root, where providers refuse it; move it into a property")
+			l.add("root_keyword", at+"/"+keyword, "stands at the root, where providers refuse it; move it into a property")
 		}
 	}
 	if len(members(member(list, "properties"))) == 0 && member(list, "$ref") == nil && member(list, "allOf") == nil &&
 		string(member(list, "additionalProperties")) != "false" && member(list, "patternProperties") == nil {
-		l.warn(LintEmptyObject, at, `has no properties, so the model may send anything; declare them, or write `+
+		l.add("empty_object", at, `has no properties, so the model may send anything; declare them, or write `+
 			`"additionalProperties": false if there are none`)
 	}
 	l.schema(at, raw, true)
@@ -102,11 +86,11 @@ func (l *linter) schema(at string, raw json.RawMessage, arguments bool) {
 	list := members(raw)
 	properties := members(member(list, "properties"))
 	if rawjson.Kind(member(list, "type")) == '[' && arguments {
-		l.warn(LintTypeList, at+"/type", `is a list of types, which some providers refuse; use "anyOf"`)
+		l.add("type_list", at+"/type", `is a list of types, which some providers refuse; use "anyOf"`)
 	}
 	for i, name := range slices.Collect(rawjson.Elements(member(list, "required"))) {
 		if arguments && !l.declares(list, properties, rawjson.Text(name)) {
-			l.warn(LintRequiredUnknown, fmt.Sprintf("%s/required/%d", at, i),
+			l.add("required_unknown", fmt.Sprintf("%s/required/%d", at, i),
 				"names %q, which is no property; nothing tells the model what to send",
 				clip.Text(rawjson.Text(name), 80))
 		}
@@ -116,7 +100,7 @@ func (l *linter) schema(at string, raw json.RawMessage, arguments bool) {
 			inner := members(p.Value)
 			if rawjson.Text(member(inner, "description")) == "" && rawjson.Text(member(inner, "title")) == "" && member(inner, "$ref") == nil &&
 				member(inner, "const") == nil {
-				l.warn(LintPropertyUndescribed, at+"/properties"+pointerTo(p.Name), "has no description; the model must guess what to send")
+				l.add("property_undescribed", at+"/properties"+pointerTo(p.Name), "has no description; the model must guess what to send")
 			}
 		}
 	}
@@ -167,11 +151,11 @@ func (l *linter) output() {
 	}
 	l.schema(at, raw, false)
 	if nesting(raw) > deepestOutput {
-		l.warn(LintOutputDeep, at, "is nested more than %d levels deep, which later releases of the platform refuse", deepestOutput)
+		l.add("output_deep", at, "is nested more than %d levels deep, which later releases of the platform refuse", deepestOutput)
 	}
 	compiled, err := jsonschema.Compile(raw, nil)
 	if err == nil && compiled.Validate([]byte(failure)) != nil {
-		l.warn(LintOutputNoFailure, at,
+		l.add("output_no_failure", at,
 			`cannot express a failure such as {"error": "not found"}, so the simulator can never let the tool fail; `+
 				`allow it with "anyOf" or leave "required" and "additionalProperties" out`)
 	}
@@ -195,22 +179,22 @@ func (l *linter) registration() {
 	t := l.tool
 	if t.Mode() == Sandbox {
 		if t.PassthroughBinding != nil {
-			l.warn(LintBindingUnused, "/passthrough_binding", "is not used in sandbox mode; it is kept for when the mode is flipped")
+			l.add("binding_unused", "/passthrough_binding", "is not used in sandbox mode; it is kept for when the mode is flipped")
 		}
 		if t.LedgerWritePolicy != "" {
-			l.warn(LintPolicyUnused, "/ledger_write_policy",
+			l.add("policy_unused", "/ledger_write_policy",
 				"concerns passthrough tools only; in sandbox mode the simulator writes the ledger")
 		}
 		if t.LedgerAdapter != nil {
-			l.warn(LintAdapterUnused, "/ledger_adapter",
+			l.add("adapter_unused", "/ledger_adapter",
 				"concerns passthrough tools only; in sandbox mode the simulator writes the ledger")
 		}
 	} else if t.LedgerAdapter != nil && t.WritePolicy() != PolicyAdapter {
-		l.warn(LintAdapterUnused, "/ledger_adapter", "is not used with ledger_write_policy %s; set it to adapter", t.WritePolicy())
+		l.add("adapter_unused", "/ledger_adapter", "is not used with ledger_write_policy %s; set it to adapter", t.WritePolicy())
 	}
 	for _, m := range t.Extra {
 		if m.Name == "auth" {
-			l.warn(LintSecret, "/auth", "may hold a credential; remove it before the list leaves your hands")
+			l.add("secret", "/auth", "may hold a credential; remove it before the list leaves your hands")
 		}
 	}
 }

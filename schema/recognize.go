@@ -8,15 +8,10 @@ import (
 	"github.com/toolwire/toolwire/ledger"
 )
 
-// Recognize tells the format of a tool list from its members. Entries that several formats share, such as one with
-// name, description and parameters alone, take the format of the others; a list of nothing else is Platform if it has
-// input_schema, and OpenAIResponses if it has parameters. The error is a [*ValidationError] with the code
-// format_unknown or format_mixed.
-func Recognize(data []byte) (Format, error) {
-	list, err := findList(data)
-	if err != nil {
-		return "", err
-	}
+// recognize returns the format of a list. Entries that several formats share, such as one with name,
+// description and parameters only, take the format of the others. A list of nothing else is Platform
+// if it has input_schema, and OpenAIResponses if it has parameters.
+func recognize(list toolList) (Format, error) {
 	switch {
 	case member(list.holder, "tools_schema") != nil:
 		return Platform, nil
@@ -38,11 +33,11 @@ func Recognize(data []byte) (Format, error) {
 	}
 	switch {
 	case len(sure) > 1 || len(sure) == 0 && len(likely) > 1:
-		return "", oneProblem(CodeFormatMixed, "", "mixes the formats "+joinFormats(append(sure, likely...))+"; split the list")
+		return "", oneProblem("format_mixed", "", "mixes the formats "+joinFormats(append(sure, likely...))+"; split the list")
 	case len(sure) == 1:
 		for _, f := range likely {
 			if !sameSchemaMember(sure[0], f) {
-				return "", oneProblem(CodeFormatMixed, "", "mixes the formats "+joinFormats(append(sure, f))+"; split the list")
+				return "", oneProblem("format_mixed", "", "mixes the formats "+joinFormats(append(sure, f))+"; split the list")
 			}
 		}
 		return sure[0], nil
@@ -51,11 +46,11 @@ func Recognize(data []byte) (Format, error) {
 	case len(list.entries) == 0:
 		return Platform, nil
 	}
-	return "", oneProblem(CodeFormatUnknown, "", "has no entry with a schema under a name that is known: input_schema, parameters, "+
+	return "", oneProblem("format_unknown", "", "has no entry with a schema under a known name: input_schema, parameters, "+
 		"function, inputSchema, args_schema, toolSpec, or schema and command")
 }
 
-// recognizeEntry tells the format of one entry, and whether no other has such members.
+// recognizeEntry returns the format of one entry. sure is true if no other format has such members.
 func recognizeEntry(list []ledger.Member) (f Format, sure bool) {
 	has := func(names ...string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return member(list, name) != nil })
@@ -92,7 +87,7 @@ func recognizeEntry(list []ledger.Member) (f Format, sure bool) {
 	return "", false
 }
 
-// sameSchemaMember tells whether an entry that is likely of one format can be one of another.
+// sameSchemaMember reports whether an entry that is likely of one format can be of another.
 func sameSchemaMember(sure, likely Format) bool {
 	if sure == Platform {
 		return likely == Platform

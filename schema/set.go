@@ -1,110 +1,94 @@
 package schema
 
 import (
+	"context"
 	"encoding/json"
-	"slices"
 
 	"github.com/toolwire/toolwire/internal/clip"
 )
 
-// SetOptions says how to compile a set. The zero value is the default.
-type SetOptions struct {
-	// Validate adds to what [Validate] checks; its Limits hold for documents too.
-	Validate ValidateOptions
-	// AssertFormats makes "format" a rule; see [CompileOptions].
-	AssertFormats bool
-}
-
-// A Set is a list of valid tools with their schemas compiled, to check calls by tool name. It is immutable and safe for
+// A Set validates the arguments and results of calls by tool name. It is immutable and safe for
 // concurrent use.
 type Set struct {
-	tools  []Tool
-	byName map[string]compiledTool
+	tools map[string]compiledTool
 }
 
 type compiledTool struct {
 	input, output *Validator
 }
 
-// NewSet validates the tools as [Validate] does and compiles their schemas. Options may be nil. The tools must not be
-// changed afterwards.
-func NewSet(tools []Tool, o *SetOptions) (*Set, error) {
-	var opts SetOptions
-	if o != nil {
-		opts = *o
-	}
-	if err := Validate(tools, &opts.Validate); err != nil {
+// NewSet validates the tools as [Validate] does and compiles their schemas. If o is nil, the
+// defaults apply. Its Limits apply to documents too.
+func NewSet(ctx context.Context, tools []Tool, o *ValidateOptions) (*Set, error) {
+	if err := Validate(ctx, tools, o); err != nil {
 		return nil, err
 	}
-	s := &Set{tools: slices.Clone(tools), byName: make(map[string]compiledTool, len(tools))}
-	compileOpts := &CompileOptions{AssertFormats: opts.AssertFormats, Limits: opts.Validate.Limits}
-	for i, t := range tools {
-		c := compiledTool{}
-		for _, part := range []struct {
-			raw     json.RawMessage
-			into    **Validator
-			pointer string
-		}{{t.InputSchema, &c.input, "/input_schema"}, {t.OutputSchema, &c.output, "/output_schema"}} {
-			if len(part.raw) == 0 {
-				continue
-			}
-			compiled, err := compile(part.raw, compileOpts)
-			if err != nil {
-				ps := &problems{index: i, tool: t.Name}
-				ps.under(part.pointer, schemaProblems(err))
-				return nil, &ValidationError{Problems: ps.list}
-			}
-			*part.into = &Validator{compiled}
+	var options CompileOptions
+	if o != nil {
+		options.Limits = o.Limits
+	}
+	s := &Set{tools: make(map[string]compiledTool, len(tools))}
+	for i := range tools {
+		t := &tools[i]
+		ps := problemsOf(i, t.Name)
+		s.tools[t.Name] = compiledTool{
+			input:  ps.compile("/input_schema", t.InputSchema, &options),
+			output: ps.compile("/output_schema", t.OutputSchema, &options),
 		}
-		s.byName[t.Name] = c
+		if err := invalid(ps.list); err != nil {
+			return nil, err
+		}
 	}
 	return s, nil
 }
 
-// Tools returns the tools in their order. The slice is the caller's own.
-func (s *Set) Tools() []Tool { return slices.Clone(s.tools) }
-
-// Has tells whether the set has a tool. Names are case-sensitive.
-func (s *Set) Has(name string) bool {
-	_, ok := s.byName[name]
-	return ok
+// compile compiles a schema of the tool. It returns nil if there is no schema.
+func (ps *problems) compile(pointer string, raw json.RawMessage, o *CompileOptions) *Validator {
+	if len(raw) == 0 {
+		return nil
+	}
+	v, err := compileWithin(raw, o, o.Limits.inner())
+	if e, ok := err.(*Error); ok {
+		ps.under(pointer, e.Problems)
+	}
+	return v
 }
 
-// ValidateArguments checks the arguments of a call against the tool's input schema. The error is an [*InstanceError]
-// that names the tool; its code is unknown_tool when there is none of that name. Empty arguments count as {}.
+// ValidateArguments validates the arguments of a call against the tool's input schema. Names are
+// case-sensitive. Empty arguments count as {}. The error is an [*Error] that names the tool. Its
+// code is CodeUnknownTool if the set has no tool of that name.
 func (s *Set) ValidateArguments(name string, arguments []byte) error {
 	if len(arguments) == 0 {
 		arguments = []byte(`{}`)
 	}
-	return s.validate(name, Arguments, arguments)
+	tool, ok := s.tools[name]
+	return validatePart(name, "arguments", ok, tool.input, arguments)
 }
 
-// ValidateResult checks a tool's response against its output schema; without one any JSON will do. The error is as for
-// ValidateArguments.
+// ValidateResult validates a tool's response against its output schema. Without an output schema any
+// JSON is valid. The error is as for ValidateArguments.
 func (s *Set) ValidateResult(name string, result []byte) error {
-	return s.validate(name, Result, result)
+	tool, ok := s.tools[name]
+	return validatePart(name, "result", ok, tool.output, result)
 }
 
-func (s *Set) validate(name string, part Part, document []byte) error {
-	tool, ok := s.byName[name]
-	if !ok {
-		return &InstanceError{Code: CodeUnknownTool, Tool: clip.Text(name, 128), Part: part,
-			Issues: []Issue{{Message: "there is no such tool"}}}
-	}
-	v := tool.input
-	if part == Result {
-		v = tool.output
-	}
-	if v == nil {
-		if _, err := readDocument(document); err != nil {
-			return &InstanceError{Code: CodeNotJSON, Tool: name, Part: part, Issues: []Issue{{Message: "is not strict JSON"}}}
+func validatePart(name, part string, known bool, v *Validator, document []byte) error {
+	var e *Error
+	switch {
+	case !known:
+		e = notDocument(CodeUnknownTool, "there is no such tool")
+	case v != nil:
+		err := v.compiled.Validate(document)
+		if err == nil {
+			return nil
 		}
-		return nil
+		e = documentError(err)
+	default:
+		if _, err := readDocument(document); err == nil {
+			return nil
+		}
+		e = notDocument(CodeNotJSON, "is not strict JSON")
 	}
-	if err := v.compiled.Validate(document); err != nil {
-		e := instanceError(err)
-		e.Tool, e.Part = name, part
-		return e
-	}
-	return nil
+	e.Tool, e.Part = clip.Text(name, 128), part
+	return e
 }

@@ -52,7 +52,7 @@ var (
 
 // typeError is why a type has no shape.
 type typeError struct {
-	code    Code
+	code    string
 	message string
 }
 
@@ -67,7 +67,7 @@ type walker struct {
 	found []Problem
 }
 
-func (w *walker) fail(code Code, format string, args ...any) *shape {
+func (w *walker) fail(code, format string, args ...any) *shape {
 	p := Problem{Index: noTool, Code: code, Message: fmt.Sprintf(format, args...)}
 	for _, name := range w.path {
 		p.Pointer += pointerTo(name)
@@ -82,7 +82,7 @@ func (w *walker) fail(code Code, format string, args ...any) *shape {
 func (w *walker) shape(t reflect.Type) *shape {
 	if w.nodes++; w.nodes > maxTypeNodes {
 		if w.nodes == maxTypeNodes+1 {
-			return w.fail(CodeTypeTooLarge, "expands to more than %d values; give schemas by hand for the types it repeats", maxTypeNodes)
+			return w.fail("type_too_large", "expands to more than %d values; give schemas by hand for the types it repeats", maxTypeNodes)
 		}
 		return &shape{plain: anyType}
 	}
@@ -93,7 +93,7 @@ func (w *walker) shape(t reflect.Type) *shape {
 		return s
 	}
 	if slices.Contains(w.way, t) {
-		return w.fail(CodeTypeRecursive,
+		return w.fail("type_recursive",
 			"has the recursive type %s, and a schema without references cannot say so; give its schema by hand", t)
 	}
 	w.way = append(w.way, t)
@@ -112,7 +112,7 @@ func (w *walker) shape(t reflect.Type) *shape {
 	case reflect.Map:
 		return w.mapShape(t)
 	}
-	return w.fail(CodeTypeUnsupported,
+	return w.fail("type_unsupported",
 		"has the type %s, which JSON cannot carry; leave the field out with json:\"-\" or give a schema by hand", t)
 }
 
@@ -128,7 +128,7 @@ func (w *walker) special(t reflect.Type) (*shape, bool) {
 	case bigIntType:
 		return &shape{plain: reflect.TypeFor[int64](), null: true}, true
 	case urlType:
-		return w.fail(CodeTypeUnsupported, "has the type url.URL, which encoding/json writes field by field; use a string"), true
+		return w.fail("type_unsupported", "has the type url.URL, which encoding/json writes field by field; use a string"), true
 	}
 	if t.Kind() == reflect.Interface {
 		return &shape{plain: anyType}, true
@@ -166,11 +166,11 @@ func (w *walker) marshaler(t reflect.Type) (*shape, bool) {
 	pointer := reflect.PointerTo(t)
 	switch {
 	case t.Implements(jsonMarshaler):
-		return w.fail(CodeTypeUnsupported, "has the type %s, whose MarshalJSON may write anything; give its schema by hand", t), true
+		return w.fail("type_unsupported", "has the type %s, whose MarshalJSON may write anything; give its schema by hand", t), true
 	case t.Implements(textMarshaler):
 		return &shape{plain: stringType, null: t.Kind() == reflect.Pointer}, true
 	case t.Kind() != reflect.Pointer && marshals(pointer):
-		return w.fail(CodeTypeUnsupported, "has the type %s, which encoding/json writes in one way where it has a pointer and in "+
+		return w.fail("type_unsupported", "has the type %s, which encoding/json writes in one way where it has a pointer and in "+
 			"another where not; use %s or give its schema by hand", t, pointer), true
 	}
 	return nil, false
@@ -186,7 +186,7 @@ func (w *walker) mapShape(t reflect.Type) *shape {
 	case kind >= reflect.Int && kind <= reflect.Uintptr:
 		s.integers = true
 	default:
-		return w.fail(CodeTypeUnsupported, "has keys of the type %s; JSON has only strings for names", key)
+		return w.fail("type_unsupported", "has keys of the type %s; JSON has only strings for names", key)
 	}
 	s.elem = w.shape(t.Elem())
 	return s
@@ -200,7 +200,7 @@ func (w *walker) structShape(t reflect.Type) *shape {
 	}
 	fields, err := fieldsOf(t)
 	if err != nil {
-		return w.fail(CodeTypeRecursive, "has the type %s, which embeds itself; give its schema by hand", t)
+		return w.fail("type_recursive", "has the type %s, which embeds itself; give its schema by hand", t)
 	}
 	var plain []reflect.StructField
 	for i, f := range fields {

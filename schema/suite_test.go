@@ -79,7 +79,7 @@ func suiteFile(t *testing.T, file, draft string, remotes map[string]json.RawMess
 			continue
 		}
 		// With few steps allowed the price of most documents is counted first. It may refuse, but not change, a verdict.
-		frugal, err := schema.Compile(withDraft(g.Schema, draft), &schema.CompileOptions{Resources: remotes, Limits: schema.Limits{Steps: 12}})
+		frugal, err := schema.CompileWithSteps(withDraft(g.Schema, draft), &schema.CompileOptions{Resources: remotes}, 12)
 		if err != nil {
 			t.Errorf("%s: %v", where, err)
 			continue
@@ -87,7 +87,7 @@ func suiteFile(t *testing.T, file, draft string, remotes map[string]json.RawMess
 		for _, test := range g.Tests {
 			ran++
 			if err := frugal.Validate(test.Data); (err == nil) != test.Valid {
-				if e, ok := errors.AsType[*schema.InstanceError](err); !ok || e.Code != schema.CodeLimit {
+				if e, ok := errors.AsType[*schema.Error](err); !ok || e.Code != schema.CodeLimit {
 					t.Errorf("%s: %s: with few steps: %v", where, test.Description, err)
 				}
 			}

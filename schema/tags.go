@@ -31,14 +31,14 @@ var (
 func (w *walker) tags(f goField, s *shape) (t tags) {
 	t.description = f.field.Tag.Get("jsonschema_description")
 	if _, ok := f.field.Tag.Lookup("jsonschema_extras"); ok {
-		w.fail(CodeTagInvalid, "has the tag jsonschema_extras, which is not supported; give the schema by hand")
+		w.fail("tag_invalid", "has the tag jsonschema_extras, which is not supported; give the schema by hand")
 	}
 	tag := f.field.Tag.Get("jsonschema")
 	if tag == "" {
 		return t
 	}
 	if tag == "-" {
-		w.fail(CodeTagInvalid, `has the tag jsonschema:"-", but encoding/json writes the field all the same; use json:"-"`)
+		w.fail("tag_invalid", `has the tag jsonschema:"-", but encoding/json writes the field all the same; use json:"-"`)
 		return t
 	}
 	var kept []string
@@ -50,7 +50,7 @@ func (w *walker) tags(f goField, s *shape) (t tags) {
 		case part == "nullable":
 			t.nullable = true
 		case !hasValue:
-			w.fail(CodeTagInvalid, "has the word %q in its jsonschema tag, which is neither required nor nullable nor key=value",
+			w.fail("tag_invalid", "has the word %q in its jsonschema tag, which is neither required nor nullable nor key=value",
 				clip.Text(part, 60))
 		default:
 			w.keyword(key, value, s)
@@ -83,7 +83,7 @@ func (w *walker) keyword(key, value string, s *shape) {
 			return
 		}
 		if target = s.elem; target.elem != nil || key == "default" {
-			w.fail(CodeTagInvalid, "has the key %q in its jsonschema tag, which cannot be set on this list; give the schema by hand",
+			w.fail("tag_invalid", "has the key %q in its jsonschema tag, which cannot be set on this list; give the schema by hand",
 				clip.Text(key, 60))
 			return
 		}
@@ -98,22 +98,22 @@ func (w *walker) keyword(key, value string, s *shape) {
 		allowed = []string{"default"}
 	}
 	if !slices.Contains(allowed, key) {
-		w.fail(CodeTagInvalid, "has the key %q in its jsonschema tag, which is not known for %s; known are %s", clip.Text(key, 60),
+		w.fail("tag_invalid", "has the key %q in its jsonschema tag, which is not known for %s; known are %s", clip.Text(key, 60),
 			target.describe(), strings.Join(slices.Concat(anyKeys, allowed), ", "))
 		return
 	}
 	if problem := checkValue(key, value, target.jsonType()); problem != "" {
-		w.fail(CodeTagInvalid, "has %s in its jsonschema tag, which must be %s", clip.Text(key+"="+value, 80), problem)
+		w.fail("tag_invalid", "has %s in its jsonschema tag, which must be %s", clip.Text(key+"="+value, 80), problem)
 	}
 }
 
 func (w *walker) listValue(key, value string) {
 	if key == "uniqueItems" {
 		if value != "true" {
-			w.fail(CodeTagInvalid, "has %s in its jsonschema tag, which must be uniqueItems=true", clip.Text(key+"="+value, 80))
+			w.fail("tag_invalid", "has %s in its jsonschema tag, which must be uniqueItems=true", clip.Text(key+"="+value, 80))
 		}
 	} else if problem := checkValue(key, value, "array"); problem != "" {
-		w.fail(CodeTagInvalid, "has %s in its jsonschema tag, which must be %s", clip.Text(key+"="+value, 80), problem)
+		w.fail("tag_invalid", "has %s in its jsonschema tag, which must be %s", clip.Text(key+"="+value, 80), problem)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,9 +19,9 @@ func found(t testing.TB, err error) string {
 	if err == nil {
 		return ""
 	}
-	e, ok := errors.AsType[*schema.ValidationError](err)
+	e, ok := errors.AsType[*schema.Error](err)
 	if !ok {
-		t.Fatalf("error is a %T (%v), want *schema.ValidationError", err, err)
+		t.Fatalf("error is a %T (%v), want *schema.Error", err, err)
 	}
 	var lines []string
 	for _, p := range e.Problems {
@@ -34,11 +35,20 @@ func found(t testing.TB, err error) string {
 
 func parse(t testing.TB, doc string) []schema.Tool {
 	t.Helper()
-	tools, err := schema.Parse([]byte(doc))
+	tools, err := importAs([]byte(doc), schema.Platform)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return tools
+}
+
+func writePlatform(tools []schema.Tool) ([]byte, error) {
+	out, _, err := schema.Export(tools, schema.Platform)
+	return out, err
+}
+
+func hasCode(e *schema.Error, code string) bool {
+	return slices.ContainsFunc(e.Problems, func(p schema.Problem) bool { return p.Code == code })
 }
 
 func orders(t testing.TB) *ledger.Schema {
@@ -167,6 +177,7 @@ func TestValidate(t *testing.T) {
 		{"binding by id and a null name", pass(`{"endpoint_id":"` + uuid + `","endpoint_name":null,"tool_name":"t"}`), ``},
 		{"binding with empty strings", pass(`{"endpoint_id":"","endpoint_name":"","tool_name":""}`),
 			"0 empty /passthrough_binding/endpoint_id\n0 empty /passthrough_binding/endpoint_name\n0 empty /passthrough_binding/tool_name"},
+		{"binding with a null tool", pass(`{"endpoint_name":"e","tool_name":null}`), "0 binding_tool_name /passthrough_binding/tool_name"},
 		{"binding with wrong types", pass(`{"endpoint_name":1,"tool_name":[]}`),
 			"0 wrong_type /passthrough_binding/endpoint_name\n0 wrong_type /passthrough_binding/tool_name"},
 		{"binding with wrong case", pass(`{"endpoint_name":"e","tool_name":"t","Endpoint_ID":"x"}`),
@@ -207,7 +218,7 @@ func TestValidate(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			tools := parse(t, test.tools)
-			err := schema.Validate(tools, &schema.ValidateOptions{LedgerSchema: orders(t)})
+			err := schema.Validate(t.Context(), tools, &schema.ValidateOptions{LedgerSchema: orders(t)})
 			if got := found(t, err); got != test.want {
 				t.Errorf("problems:\n%s\nwant:\n%s\n(%v)", got, test.want, err)
 			}
@@ -218,33 +229,30 @@ func TestValidate(t *testing.T) {
 func TestValidateWithoutLedgerSchema(t *testing.T) {
 	tools := parse(t, `[{"name":"a","input_schema":{},"ledger_write_policy":"adapter","ledger_adapter":{"entity_type":"order","id_from":"$.id"}},
 		{"name":"b","input_schema":{},"ledger_write_policy":"adapter","ledger_adapter":{"op":"set_flag","flags":["f"]}}]`)
-	if got, want := found(t, schema.Validate(tools, nil)), "0 adapter_undeclared /ledger_adapter/entity_type"; got != want {
+	if got, want := found(t, schema.Validate(t.Context(), tools, nil)), "0 adapter_undeclared /ledger_adapter/entity_type"; got != want {
 		t.Errorf("problems = %q, want %q", got, want)
 	}
 }
 
-type failingResolver struct{ err error }
+// resolver is the type of ValidateOptions.Endpoint.
+type resolver = func(ctx context.Context, id, name string) (schema.Endpoint, bool, error)
 
-func (f failingResolver) Endpoint(context.Context, string, string) (schema.Endpoint, error) {
-	return schema.Endpoint{}, f.err
-}
-
-// countingResolver remembers what it was asked, in which context.
+// countingResolver remembers what it was asked, and in which context.
 type countingResolver struct {
 	asked []string
 	ctx   context.Context
 	then  func()
 }
 
-func (r *countingResolver) Endpoint(ctx context.Context, id, name string) (schema.Endpoint, error) {
+func (r *countingResolver) endpoint(ctx context.Context, id, name string) (schema.Endpoint, bool, error) {
 	r.asked, r.ctx = append(r.asked, id+name), ctx
 	if r.then != nil {
 		r.then()
 	}
 	if name == "none" {
-		return schema.Endpoint{}, errors.New("refused")
+		return schema.Endpoint{}, false, errors.New("refused")
 	}
-	return schema.Endpoint{Type: "code", Tools: []string{"t"}}, nil
+	return schema.Endpoint{Type: "code", Tools: []string{"t"}}, true, nil
 }
 
 // TestValidateContext: a resolver gets the caller's context, is asked once about each endpoint, and not at all once the
@@ -259,13 +267,13 @@ func TestValidateContext(t *testing.T) {
 	tools := parse(t, "["+strings.Join(list, ",")+"]")
 	type key struct{}
 	r := &countingResolver{}
-	err := schema.ValidateContext(context.WithValue(t.Context(), key{}, "ours"), tools, &schema.ValidateOptions{Endpoints: r})
+	err := schema.Validate(context.WithValue(t.Context(), key{}, "ours"), tools, &schema.ValidateOptions{Endpoint: r.endpoint})
 	const unchecked = "1 endpoint_unchecked /passthrough_binding/endpoint_name\n4 endpoint_unchecked /passthrough_binding/endpoint_name"
 	if got := found(t, err); got != unchecked {
 		t.Errorf("problems = %q", got)
 	}
-	if e, ok := errors.AsType[*schema.ValidationError](err); !ok || len(e.Unwrap()) != 1 {
-		t.Errorf("the error unwraps to %v, want one cause", e.Unwrap())
+	if e, ok := errors.AsType[*schema.Error](err); !ok || e.Err == nil || e.Err.Error() != "refused" {
+		t.Errorf("the cause is %v, want one error", e.Err)
 	}
 	if got := strings.Join(r.asked, " "); got != "a none "+uuid || r.ctx.Value(key{}) != "ours" {
 		t.Errorf("asked %q in %v", got, r.ctx)
@@ -273,7 +281,7 @@ func TestValidateContext(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	r = &countingResolver{then: cancel}
-	err = schema.ValidateContext(ctx, tools, &schema.ValidateOptions{Endpoints: r})
+	err = schema.Validate(ctx, tools, &schema.ValidateOptions{Endpoint: r.endpoint})
 	if !errors.Is(err, context.Canceled) || len(r.asked) != 1 {
 		t.Errorf("after the end of the context: asked %q, %v", r.asked, err)
 	}
@@ -281,38 +289,45 @@ func TestValidateContext(t *testing.T) {
 
 // TestNegativeLimitsAreReported: a limit that cannot be meant is not taken for the default.
 func TestNegativeLimitsAreReported(t *testing.T) {
-	limits := schema.Limits{Depth: -1, SchemaBytes: -5, Steps: 7}
+	limits := schema.Limits{Depth: -1, SchemaBytes: -5, Bytes: 7}
 	const want = "-1 limits_invalid \n-1 limits_invalid "
 	_, err := schema.Compile(json.RawMessage(`{"type":1}`), &schema.CompileOptions{Limits: limits})
 	if got := found(t, err); got != want {
 		t.Errorf("Compile: problems = %q", got)
 	}
-	if text := fmt.Sprint(err); !strings.Contains(text, "Limits.Depth must not be negative; leave it 0 for 64") ||
-		!strings.Contains(text, "Limits.SchemaBytes must not be negative; leave it 0 for 65536") {
+	if text := fmt.Sprint(err); !strings.Contains(text, "Limits.Depth must not be negative; use 0 for the default") ||
+		!strings.Contains(text, "Limits.SchemaBytes must not be negative; use 0 for the default") {
 		t.Errorf("Compile: %v", err)
 	}
 	tools := parse(t, `[{"name":"1","input_schema":{"type":"object"}}]`)
-	if got := found(t, schema.Validate(tools, &schema.ValidateOptions{Limits: limits})); got != want+"\n0 name_invalid /name" {
+	if got := found(t, schema.Validate(t.Context(), tools, &schema.ValidateOptions{Limits: limits})); got != want+"\n0 name_invalid /name" {
 		t.Errorf("Validate: problems = %q", got)
 	}
-	if _, err := schema.NewSet(nil, &schema.SetOptions{Validate: schema.ValidateOptions{Limits: limits}}); found(t, err) != want {
+	if _, err := schema.NewSet(t.Context(), nil, &schema.ValidateOptions{Limits: limits}); found(t, err) != want {
 		t.Errorf("NewSet: problems = %q", found(t, err))
 	}
 }
 
 func TestValidateChecksEndpoints(t *testing.T) {
-	endpoints := schema.Endpoints{
-		{ID: uuid, Name: "mcp", Type: "mcp_server", Tools: []string{"t"}},
-		{Name: "api", Type: "http_openapi", Org: "ours", Tools: []string{"t", "u"}},
-		{Name: "code", Type: "code", Tools: []string{"t"}},
-		{Name: "queue", Type: "sqs", Tools: []string{"t"}},
-		{Name: "theirs", Type: "code", Org: "theirs", Tools: []string{"t"}},
-		{Name: "empty", Type: "code"},
+	list := map[string]schema.Endpoint{
+		uuid:     {Type: "mcp_server", Tools: []string{"t"}},
+		"api":    {Type: "http_openapi", Org: "ours", Tools: []string{"t", "u"}},
+		"code":   {Type: "code", Tools: []string{"t"}},
+		"queue":  {Type: "sqs", Tools: []string{"t"}},
+		"theirs": {Type: "code", Org: "theirs", Tools: []string{"t"}},
+		"empty":  {Type: "code"},
+	}
+	endpoints := func(_ context.Context, id, name string) (schema.Endpoint, bool, error) {
+		e, ok := list[strings.ToLower(id)+name]
+		return e, ok, nil
 	}
 	broken := errors.New("connection refused")
+	failing := func(context.Context, string, string) (schema.Endpoint, bool, error) {
+		return schema.Endpoint{}, false, broken
+	}
 	for _, test := range []struct {
 		binding  string
-		resolver schema.EndpointResolver
+		resolver resolver
 		want     string
 	}{
 		{`{"endpoint_id":"` + uuid + `","tool_name":"t"}`, endpoints, ``},
@@ -326,18 +341,18 @@ func TestValidateChecksEndpoints(t *testing.T) {
 		{`{"endpoint_name":"code","tool_name":"x"}`, endpoints, `0 endpoint_tool /passthrough_binding/tool_name`},
 		{`{"endpoint_name":"empty","tool_name":"x"}`, endpoints, `0 endpoint_tool /passthrough_binding/tool_name`},
 		{`{"endpoint_name":"code"}`, endpoints, `0 binding_tool_name /passthrough_binding/tool_name`},
-		{`{"endpoint_name":"code","tool_name":"t"}`, failingResolver{broken}, `0 endpoint_unchecked /passthrough_binding/endpoint_name`},
-		{`{"endpoint_id":"x","tool_name":"t"}`, failingResolver{broken}, `0 binding_endpoint_id /passthrough_binding/endpoint_id`},
+		{`{"endpoint_name":"code","tool_name":"t"}`, failing, `0 endpoint_unchecked /passthrough_binding/endpoint_name`},
+		{`{"endpoint_id":"x","tool_name":"t"}`, failing, `0 binding_endpoint_id /passthrough_binding/endpoint_id`},
 	} {
 		tools := parse(t, `[{"name":"a","input_schema":{},"default_execution_mode":"passthrough","passthrough_binding":`+test.binding+`}]`)
-		err := schema.Validate(tools, &schema.ValidateOptions{Endpoints: test.resolver, Org: "ours"})
+		err := schema.Validate(t.Context(), tools, &schema.ValidateOptions{Endpoint: test.resolver, Org: "ours"})
 		if got := found(t, err); got != test.want {
 			t.Errorf("%s: problems = %q, want %q", test.binding, got, test.want)
 		}
 		sandboxed := parse(t, `[{"name":"a","input_schema":{},"passthrough_binding":`+test.binding+`}]`)
-		for _, code := range []schema.Code{schema.CodeEndpointMissing, schema.CodeEndpointUnchecked, schema.CodeEndpointTool, schema.CodeBindingToolName} {
-			sandboxedErr := schema.Validate(sandboxed, &schema.ValidateOptions{Endpoints: test.resolver, Org: "ours"})
-			if e, ok := errors.AsType[*schema.ValidationError](sandboxedErr); ok && e.Has(code) {
+		for _, code := range []string{"endpoint_missing", "endpoint_unchecked", "endpoint_tool", "binding_tool_name"} {
+			sandboxedErr := schema.Validate(t.Context(), sandboxed, &schema.ValidateOptions{Endpoint: test.resolver, Org: "ours"})
+			if e, ok := errors.AsType[*schema.Error](sandboxedErr); ok && hasCode(e, code) {
 				t.Errorf("%s: looked up for a sandbox tool: %v", test.binding, sandboxedErr)
 			}
 		}
@@ -349,7 +364,7 @@ func TestValidateChecksEndpoints(t *testing.T) {
 
 func TestValidationErrorForPeopleAndPrograms(t *testing.T) {
 	tools := parse(t, `[{"name":"a","input_schema":{}},{"name":"1","default_execution_mode":"x"},{"name":"b"}]`)
-	err := schema.Validate(tools, nil)
+	err := schema.Validate(t.Context(), tools, nil)
 	want := `4 problems:
   - tool[1] "1": /name must be 1 to 128 ASCII letters, digits, _ and -, beginning with a letter or _; "1" at byte 0 is not allowed there [name_invalid]
   - tool[1] "1": /input_schema is required: the JSON Schema of the arguments object [input_schema_missing]
@@ -358,33 +373,11 @@ func TestValidationErrorForPeopleAndPrograms(t *testing.T) {
 	if err.Error() != want {
 		t.Errorf("error:\n%v\nwant:\n%s", err, want)
 	}
-	if e, _ := errors.AsType[*schema.ValidationError](err); !e.Has(schema.CodeModeInvalid) || e.Has(schema.CodeNotList) {
-		t.Error("Has is wrong")
+	if got := schema.CodeOf(fmt.Errorf("tools.json: %w", err)); got != schema.CodeInvalid {
+		t.Errorf("CodeOf = %q", got)
 	}
-	body, merr := json.Marshal(err)
-	if merr != nil {
-		t.Fatal(merr)
-	}
-	var got struct {
-		Detail struct {
-			Class   string `json:"error_class"`
-			Message string
-			Tools   []struct {
-				Index    int
-				Name     string
-				Message  string
-				Problems []struct{ Code, Pointer, Message string }
-			}
-		}
-	}
-	if err := json.Unmarshal(body, &got); err != nil {
-		t.Fatal(err)
-	}
-	d := got.Detail
-	if d.Class != "invalid_tools_schema" || d.Message != "4 problems in 2 tools" || len(d.Tools) != 2 || d.Tools[1].Index != 2 || d.Tools[0].Index != 1 ||
-		d.Tools[0].Name != "1" || len(d.Tools[0].Problems) != 3 || d.Tools[0].Problems[2].Code != "mode_invalid" ||
-		!strings.Contains(d.Tools[0].Message, "/default_execution_mode must be sandbox or passthrough") {
-		t.Errorf("body = %s", body)
+	if got := schema.CodeOf(errors.New("other")); got != "" {
+		t.Errorf("CodeOf another error = %q", got)
 	}
 }
 
@@ -394,7 +387,7 @@ func TestParseRefusesWhatIsNoList(t *testing.T) {
 		{`null`, "-1 not_list "}, {`"x"`, "-1 not_list "}, {`{}`, "-1 not_list /tools_schema"},
 		{`{"tools_schema":{}}`, "-1 not_list /tools_schema"}, {`{"Tools_Schema":[]}`, "-1 wrong_case /Tools_Schema"},
 	} {
-		_, err := schema.Parse([]byte(test.doc))
+		_, err := importAs([]byte(test.doc), schema.Platform)
 		if got := found(t, err); got != test.want {
 			t.Errorf("%s: problems = %q, want %q", test.doc, got, test.want)
 		}
@@ -412,11 +405,11 @@ func TestMarshalWritesBackWhatParseRead(t *testing.T) {
 		`{"tools_schema":[{"name":"a","input_schema":[],"passthrough_binding":"x","ledger_adapter":{"op":"add","later":{"a" : 1}}}]}`,
 		`{"tools_schema":[1,"x",null,[{}],{}]}`,
 	} {
-		tools, err := schema.Parse([]byte(doc))
+		tools, err := importAs([]byte(doc), schema.Platform)
 		if err != nil {
 			t.Fatalf("%s: %v", doc, err)
 		}
-		out, err := schema.Marshal(tools)
+		out, err := writePlatform(tools)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -433,7 +426,7 @@ func TestMarshalRefusesWhatIsNoJSON(t *testing.T) {
 		{Name: "c", Extra: []ledger.Member{{Name: "x", Value: json.RawMessage(`1,"name":"d"`)}}},
 	}
 	const want = "0 not_json /input_schema\n1 not_json /input_schema\n2 not_json /x"
-	if _, err := schema.Marshal(broken); found(t, err) != want {
+	if _, err := writePlatform(broken); found(t, err) != want {
 		t.Errorf("Marshal: problems = %q", found(t, err))
 	}
 	if _, _, err := schema.Export(broken, schema.OpenAIChat); found(t, err) != want {
@@ -442,11 +435,11 @@ func TestMarshalRefusesWhatIsNoJSON(t *testing.T) {
 	if _, err := json.Marshal(broken[1]); err == nil {
 		t.Error("json.Marshal wrote it")
 	}
-	err := schema.Validate([]schema.Tool{{Name: "a", InputSchema: json.RawMessage(`{"type":`)}}, nil)
+	err := schema.Validate(t.Context(), []schema.Tool{{Name: "a", InputSchema: json.RawMessage(`{"type":`)}}, nil)
 	if got := found(t, err); got != "0 schema_not_json /input_schema/type" {
 		t.Errorf("problems = %q", got)
 	}
-	err = schema.Validate([]schema.Tool{{Name: "a", InputSchema: json.RawMessage(`{"type":"` + strings.Repeat("x", 70_000))}}, nil)
+	err = schema.Validate(t.Context(), []schema.Tool{{Name: "a", InputSchema: json.RawMessage(`{"type":"` + strings.Repeat("x", 70_000))}}, nil)
 	if got := found(t, err); got != "0 schema_too_large /input_schema" {
 		t.Errorf("problems = %q", got)
 	}
@@ -462,7 +455,7 @@ func TestWritingRefusesAMemberTwice(t *testing.T) {
 		{Name: "d", Extra: []ledger.Member{{Name: "tool_name", Value: one}, {Name: "Name", Value: one}, {Name: "x"}, {Name: "x", Value: one}}},
 	}
 	const want = "0 member_clash /x\n1 member_clash /description\n2 member_clash /passthrough_binding/tool_name"
-	if _, err := schema.Marshal(tools); found(t, err) != want {
+	if _, err := writePlatform(tools); found(t, err) != want {
 		t.Errorf("Marshal: problems = %q", found(t, err))
 	}
 	if _, _, err := schema.Export(tools, schema.MCP); found(t, err) != want {

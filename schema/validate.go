@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,43 +17,44 @@ import (
 	"github.com/toolwire/toolwire/ledger"
 )
 
-// ValidateOptions adds to what [Validate] can check. The zero value is the default.
+// ValidateOptions configures [Validate] and [NewSet]. The zero value is the default.
 type ValidateOptions struct {
-	// LedgerSchema is the agent's ledger schema. Without one, nil, the ledger is open and declares no entity, so every
-	// adapter that writes an entity is a problem.
+	// LedgerSchema is the agent's ledger schema. If nil, the ledger is open and declares no entity
+	// type, so an adapter that writes an entity is a problem.
 	LedgerSchema *ledger.Schema
-	// Endpoints finds the endpoints that bindings name. Without it bindings are checked for their form only.
-	Endpoints EndpointResolver
-	// Org is the agent's organisation, to be compared with Endpoint.Org; "" compares nothing.
+	// Endpoint finds a registered endpoint by id or by name, of which exactly one is not empty. It
+	// is called once for each endpoint that a passthrough tool names, one at a time. It returns
+	// false if there is no such endpoint. An error is reported as the problem endpoint_unchecked.
+	// If Endpoint is nil, only the form of bindings is checked.
+	Endpoint func(ctx context.Context, id, name string) (e Endpoint, found bool, err error)
+	// Org is the agent's organisation, as Endpoint.Org spells it. If empty, organisations are not
+	// compared.
 	Org string
-	// Limits bounds the schemas; see [Compile].
+	// Limits bounds the schemas.
 	Limits Limits
 }
 
-// Validate reports everything for which the platform would reject the tools, all of it at once, as a
-// [*ValidationError]. The rules are those of the Tools schema, "Validation"; the package comment lists their codes.
-// Options may be nil. It is safe for concurrent use as long as nobody changes the tools. With an [EndpointResolver] that
-// takes its time use [ValidateContext].
-func Validate(tools []Tool, o *ValidateOptions) error {
-	return ValidateContext(context.Background(), tools, o)
-}
-
-// ValidateContext is [Validate] with a context for the [EndpointResolver]. When the context ends, all else is still
-// checked; the endpoints not yet looked up are reported as unchecked, and the error unwraps to that of the context.
-func ValidateContext(ctx context.Context, tools []Tool, o *ValidateOptions) error {
+// Validate reports every reason for which the platform would reject the tools, as one [*Error] with
+// CodeInvalid. The rules are those of the Tools schema, "Validation"; [Problem] lists their codes. If
+// o is nil, the defaults apply.
+//
+// If ctx ends, everything except the endpoints that are not yet looked up is still checked. Those are
+// reported as unchecked, and the error unwraps to the error of ctx. Validate is safe for concurrent
+// use as long as the tools do not change.
+func Validate(ctx context.Context, tools []Tool, o *ValidateOptions) error {
 	var opts ValidateOptions
 	if o != nil {
 		opts = *o
 	}
-	c := newChecker(ctx, opts)
+	c := newChecker(ctx, &opts)
 	first := make(map[string]int, len(tools))
 	all := opts.Limits.problems()
 	for i := range tools {
 		t := &tools[i]
-		ps := &problems{index: i, tool: clip.Text(t.Name, 128)}
+		ps := problemsOf(i, t.Name)
 		c.tool(ps, t)
 		if before, ok := first[t.Name]; ok && t.Name != "" {
-			ps.add(CodeNameDuplicate, "/name", "is taken by tool[%d] already; names must be unique per agent", before)
+			ps.add("name_duplicate", "/name", "is taken by tool[%d] already; names must be unique per agent", before)
 		} else {
 			first[t.Name] = i
 		}
@@ -61,56 +63,71 @@ func ValidateContext(ctx context.Context, tools []Tool, o *ValidateOptions) erro
 	if len(all) == 0 {
 		return nil
 	}
-	return &ValidationError{Problems: all, causes: c.causes}
+	return &Error{Code: CodeInvalid, Problems: all, Err: errors.Join(c.causes...)}
 }
 
-// checker holds what one call of ValidateContext shares.
+// checker is the state of one call of Validate.
 type checker struct {
-	ctx       context.Context // of the one call
-	ledger    *ledger.Schema
-	endpoints EndpointResolver
-	org       string
-	options   jsonschema.Options
-	checked   map[string][]Problem // by text of the schema: lists often repeat one
-	looked    map[endpointKey]foundEndpoint
-	causes    []error
+	ctx      context.Context // of the one call
+	opts     *ValidateOptions
+	schemas  jsonschema.Options
+	checked  map[string][]Problem // by text of the schema: lists often repeat one
+	resolved map[endpointKey]resolved
+	causes   []error
 }
 
-func newChecker(ctx context.Context, o ValidateOptions) *checker {
-	return &checker{ctx: ctx, ledger: o.LedgerSchema, endpoints: o.Endpoints, org: o.Org,
-		checked: map[string][]Problem{}, looked: map[endpointKey]foundEndpoint{},
-		options: jsonschema.Options{Limits: jsonschema.Limits(o.Limits)}}
+func newChecker(ctx context.Context, o *ValidateOptions) *checker {
+	return &checker{ctx: ctx, opts: o, schemas: jsonschema.Options{Limits: o.Limits.inner()},
+		checked: map[string][]Problem{}, resolved: map[endpointKey]resolved{}}
 }
 
-var (
-	namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,127}$`)
+const (
+	modeRule   = "must be sandbox or passthrough"
+	policyRule = "must be record_only, adapter or none"
 )
 
+// tool checks the members of a tool in the order of the Tools schema.
 func (c *checker) tool(ps *problems, t *Tool) {
-	if t.whole != nil {
-		ps.add(CodeNotObject, "", "must be an object, not %s", rawjson.KindName(t.whole))
+	if t.kept.whole != nil {
+		ps.add("not_object", "", "must be an object, not %s", rawjson.KindName(t.kept.whole))
 		return
 	}
-	c.name(ps, t)
-	checkText(ps, t.kept, "", "description")
-	c.schemas(ps, t)
+	ps.kept("", &t.kept, toolMembers, t.isSet)
+	c.name(ps, t.Name)
+	c.inputSchema(ps, t)
+	if len(t.OutputSchema) > 0 {
+		c.schema(ps, "/output_schema", t.OutputSchema, false)
+	}
 	c.mode(ps, t)
 	c.policy(ps, t)
-	checkCase(ps, "", t.Extra, toolMembers)
+	ps.checkCase("", t.Extra, toolMembers)
+	ps.sort()
 }
 
-func (c *checker) name(ps *problems, t *Tool) {
-	switch {
-	case t.Name != "":
-		if !namePattern.MatchString(t.Name) {
-			ps.add(CodeNameInvalid, "/name", "must be %s", nameAdvice(t.Name))
+// sort orders the problems of a tool by member, in the order of the Tools schema.
+func (ps *problems) sort() {
+	rank := func(p Problem) int {
+		name, _, _ := strings.Cut(strings.TrimPrefix(p.Pointer, "/"), "/")
+		if i := slices.Index(toolMembers, name); i >= 0 {
+			return i
 		}
-	case !checkText(ps, t.kept, "", "name"):
-		ps.add(CodeNameMissing, "/name", "is required and must not be empty")
+		return len(toolMembers)
+	}
+	slices.SortStableFunc(ps.list, func(a, b Problem) int { return rank(a) - rank(b) })
+}
+
+var namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,127}$`)
+
+func (c *checker) name(ps *problems, name string) {
+	switch {
+	case name == "" && !ps.has("/name"):
+		ps.add("name_missing", "/name", "is required and must not be empty")
+	case name != "" && !namePattern.MatchString(name):
+		ps.add("name_invalid", "/name", "must be %s", nameRule(name))
 	}
 }
 
-func nameAdvice(name string) string {
+func nameRule(name string) string {
 	const rule = "1 to 128 ASCII letters, digits, _ and -, beginning with a letter or _"
 	if len(name) > 128 {
 		return rule + "; this one has " + strconv.Itoa(len(name)) + " bytes"
@@ -123,19 +140,16 @@ func nameAdvice(name string) string {
 	return rule
 }
 
-func (c *checker) schemas(ps *problems, t *Tool) {
+func (c *checker) inputSchema(ps *problems, t *Tool) {
 	if len(t.InputSchema) == 0 {
-		ps.add(CodeInputSchemaMissing, "/input_schema", "is required: the JSON Schema of the arguments object%s",
+		ps.add("input_schema_missing", "/input_schema", "is required: the JSON Schema of the arguments object%s",
 			otherSpelling(t.Extra))
-	} else {
-		c.schema(ps, "/input_schema", t.InputSchema, true)
+		return
 	}
-	if len(t.OutputSchema) > 0 {
-		c.schema(ps, "/output_schema", t.OutputSchema, false)
-	}
+	c.schema(ps, "/input_schema", t.InputSchema, true)
 }
 
-// otherSpelling recognises the input schema under the name that another SDK gives it.
+// otherSpelling recognizes the input schema under the name that another SDK gives it.
 func otherSpelling(extra []ledger.Member) string {
 	for _, m := range extra {
 		switch m.Name {
@@ -146,25 +160,25 @@ func otherSpelling(extra []ledger.Member) string {
 	return ""
 }
 
-// schema checks a schema, and that its root describes an object. What a response may be is free, except that the
-// platform takes no boolean for a schema.
+// schema checks a schema, and that the root of an input schema describes an object. A response may be
+// any JSON, but the platform does not accept a boolean as a schema.
 func (c *checker) schema(ps *problems, pointer string, raw json.RawMessage, arguments bool) {
 	found, ok := c.checked[string(raw)]
 	if !ok {
-		if err := jsonschema.Check(raw, &c.options); err != nil {
+		if err := jsonschema.Check(raw, &c.schemas); err != nil {
 			found = schemaProblems(err)
 		}
 		c.checked[string(raw)] = found
 	}
 	root := bytes.TrimSpace(raw)
 	switch {
-	case len(found) > 0 && !isDocument(raw): // what is no JSON, or beyond a limit, cannot be looked into
+	case len(found) > 0 && !isDocument(raw): // the root cannot be read
 	case rawjson.Kind(root) != '{':
-		ps.add(CodeSchemaNotObject, pointer, "must be a JSON Schema object, not %s", rawjson.KindName(root))
+		ps.add("schema_not_object", pointer, "must be a JSON Schema object, not %s", rawjson.KindName(root))
 		return
 	case arguments:
 		if at := notObject(root); at != "" {
-			ps.add(CodeSchemaNotObject, pointer+at, `must be "object": the arguments of a call are an object`)
+			ps.add("schema_not_object", pointer+at, `must be "object": the arguments of a call are an object`)
 		}
 	}
 	ps.under(pointer, found)
@@ -176,121 +190,90 @@ func isDocument(raw json.RawMessage) bool {
 }
 
 func (c *checker) mode(ps *problems, t *Tool) {
-	switch {
-	case t.DefaultExecutionMode == "" && keptMember(t.kept, "default_execution_mode") != nil:
-		if kept := keptMember(t.kept, "default_execution_mode"); rawjson.Kind(kept) != 'n' {
-			ps.add(CodeModeInvalid, "/default_execution_mode", "must be sandbox or passthrough")
-		}
-	case t.Mode() != Sandbox && t.Mode() != Passthrough:
-		ps.add(CodeModeInvalid, "/default_execution_mode", "must be sandbox or passthrough, not %q",
-			clip.Text(string(t.DefaultExecutionMode), 40))
+	mode := t.Mode()
+	if mode != Sandbox && mode != Passthrough {
+		ps.add("mode_invalid", "/default_execution_mode", modeRule+", not %q", clip.Text(string(mode), 40))
 	}
-	used := t.Mode() == Passthrough
-	if t.PassthroughBinding != nil {
-		c.binding(ps, t.PassthroughBinding, used)
-	} else if used {
-		ps.add(CodeBindingMissing, "/passthrough_binding", "is required in passthrough mode: name an endpoint and a tool of it")
+	switch {
+	case t.PassthroughBinding != nil:
+		c.binding(ps, t.PassthroughBinding, mode == Passthrough)
+	case mode == Passthrough:
+		ps.add("binding_missing", "/passthrough_binding", "is required in passthrough mode: name an endpoint and one of its tools")
 	}
 }
 
-// binding checks the form of a binding, and if it is used, that it is complete and leads to a tool.
+// binding checks the form of a binding. In passthrough mode the binding is used: it must be complete
+// and lead to a tool.
 func (c *checker) binding(ps *problems, b *Binding, used bool) {
 	const at = "/passthrough_binding"
-	if b.whole != nil {
-		ps.add(CodeWrongType, at, "must be an object, not %s", rawjson.KindName(b.whole))
+	if b.kept.whole != nil {
+		ps.add("wrong_type", at, "must be an object, not %s", rawjson.KindName(b.kept.whole))
 		return
 	}
-	wrong := false
-	for _, name := range bindingMembers {
-		if !used && rawjson.Kind(keptMember(b.kept, name)) == '"' {
-			continue // empty
-		}
-		wrong = checkText(ps, b.kept, at, name) || wrong
-	}
-	checkCase(ps, at, b.Extra, bindingMembers)
+	wrong := ps.kept(at, &b.kept, bindingMembers, func(name string) bool {
+		m := b.kept.find(name)
+		return b.member(name) != "" || !used && m.code == "empty"
+	})
+	ps.checkCase(at, b.Extra, bindingMembers)
 	switch {
 	case b.EndpointID != "" && b.EndpointName != "":
-		ps.add(CodeBindingBoth, at, "has both endpoint_id and endpoint_name; keep one")
+		ps.add("binding_both_ids", at, "has both endpoint_id and endpoint_name; keep one")
 		wrong = true
 	case used && b.EndpointID == "" && b.EndpointName == "" && !wrong:
-		ps.add(CodeBindingNoEndpoint, at, "names no endpoint; give endpoint_id or endpoint_name")
+		ps.add("binding_no_endpoint", at, "does not name an endpoint; set endpoint_id or endpoint_name")
 		wrong = true
 	case b.EndpointID != "" && !uuid.Valid(b.EndpointID):
-		ps.add(CodeBindingEndpointID, at+"/endpoint_id", "must be a UUID; to bind by name use endpoint_name")
+		ps.add("binding_endpoint_id", at+"/endpoint_id", "must be a UUID; to bind by name use endpoint_name")
 		wrong = true
 	}
 	if !used {
 		return
 	}
-	if b.ToolName == "" && keptMember(b.kept, "tool_name") == nil {
-		ps.add(CodeBindingToolName, at+"/tool_name", "is required: the tool as the endpoint's discovery lists it")
+	if b.ToolName == "" && !ps.has(at+"/tool_name") {
+		ps.add("binding_tool_name", at+"/tool_name", "is required: the tool's name as the endpoint's discovery lists it")
 	}
-	if c.endpoints != nil && !wrong {
-		c.checkEndpoint(ps, b)
+	if c.opts.Endpoint != nil && !wrong {
+		c.endpoint(ps, b)
 	}
 }
 
 func (c *checker) policy(ps *problems, t *Tool) {
-	switch {
-	case t.LedgerWritePolicy == "" && keptMember(t.kept, "ledger_write_policy") != nil:
-		if kept := keptMember(t.kept, "ledger_write_policy"); rawjson.Kind(kept) != 'n' {
-			ps.add(CodePolicyInvalid, "/ledger_write_policy", "must be record_only, adapter or none")
-		}
-	case t.WritePolicy() == PolicyAdapter:
-		if t.LedgerAdapter == nil {
-			ps.add(CodeAdapterMissing, "/ledger_adapter", "is required with ledger_write_policy adapter")
-		}
-	case t.WritePolicy() != PolicyRecordOnly && t.WritePolicy() != PolicyNone:
-		ps.add(CodePolicyInvalid, "/ledger_write_policy", "must be record_only, adapter or none, not %q",
-			clip.Text(string(t.LedgerWritePolicy), 40))
+	switch policy := t.WritePolicy(); {
+	case policy == PolicyAdapter && t.LedgerAdapter == nil:
+		ps.add("adapter_missing", "/ledger_adapter", "is required with ledger_write_policy adapter")
+	case policy != PolicyAdapter && policy != PolicyRecordOnly && policy != PolicyNone:
+		ps.add("policy_invalid", "/ledger_write_policy", policyRule+", not %q", clip.Text(string(policy), 40))
 	}
 	if t.LedgerAdapter != nil {
 		c.adapter(ps, t.LedgerAdapter)
 	}
 }
 
-// adapter passes on what package ledger finds, under this package's codes.
+// adapter reports what package ledger finds, under this package's codes.
 func (c *checker) adapter(ps *problems, a *ledger.Adapter) {
 	const at = "/ledger_adapter"
-	if found, ok := errors.AsType[*ledger.Error](a.Validate(c.ledger)); ok {
+	if found, ok := errors.AsType[*ledger.Error](a.Validate(c.opts.LedgerSchema)); ok {
 		for _, p := range found.Problems {
-			code := CodeAdapterInvalid
-			if p.Code == ledger.CodeUndeclared {
-				code = CodeAdapterUndeclared
+			code := "adapter_invalid"
+			if p.Code == "undeclared" {
+				code = "adapter_undeclared"
 			}
 			ps.add(code, at+p.Pointer, "%s", p.Message)
 		}
 	}
-	if c.ledger == nil && a.EntityType != "" && a.Op != ledger.OpSetFlag {
-		ps.add(CodeAdapterUndeclared, at+"/entity_type",
+	if c.opts.LedgerSchema == nil && a.EntityType != "" && a.Op != ledger.OpSetFlag {
+		ps.add("adapter_undeclared", at+"/entity_type",
 			"is not declared: the agent has no ledger schema; add one that declares the type")
 	}
 }
 
-// checkText reports a member that should be a string with something in it and is not. A null counts as absent, and an
-// empty description as none.
-func checkText(ps *problems, kept []ledger.Member, at, name string) bool {
-	value := keptMember(kept, name)
-	switch rawjson.Kind(value) {
-	case 0, 'n':
-		return false
-	case '"':
-		if at == "" {
-			return false
-		}
-		ps.add(CodeEmpty, at+"/"+name, "is empty; fill it in or leave it out")
-	default:
-		ps.add(CodeWrongType, at+"/"+name, "must be a string, not %s", rawjson.KindName(value))
-	}
-	return true
-}
-
-// checkCase reports members that are known but for their case: the platform does not read them.
-func checkCase(ps *problems, at string, extra []ledger.Member, known []string) {
+// checkCase reports members whose names differ from known ones by case only. The platform does not
+// read them.
+func (ps *problems) checkCase(at string, extra []ledger.Member, known []string) {
 	for _, m := range extra {
 		for _, k := range known {
 			if m.Name != k && strings.EqualFold(m.Name, k) {
-				ps.add(CodeWrongCase, at+pointerTo(m.Name), "is not a known member; names are case-sensitive, write %q", k)
+				ps.add("wrong_case", at+pointerTo(m.Name), "is not a known member; names are case-sensitive, write %q", k)
 			}
 		}
 	}

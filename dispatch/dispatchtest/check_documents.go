@@ -40,10 +40,10 @@ func (c *checkup) tools(ctx context.Context) Finding {
 	switch {
 	case c.opts.ToolsJSON != nil:
 		var err error
-		if tools, err = schema.Parse(c.opts.ToolsJSON); err != nil {
+		if tools, _, err = schema.Import(c.opts.ToolsJSON, schema.Platform); err != nil {
 			do := `Give {"tools_schema": […]} or the list alone.`
-			if format, err := schema.Recognize(c.opts.ToolsJSON); err == nil && format != schema.Platform {
-				do = fmt.Sprintf("This is a tool list in the format %q: convert it with schema.Import and schema.Marshal.", format)
+			if _, format, _ := schema.Import(c.opts.ToolsJSON, ""); format != "" && format != schema.Platform {
+				do = fmt.Sprintf("This is a tool list in the format %q: convert it with schema.Import and schema.Export.", format)
 			}
 			f := failed(do, "this is no tools_schema")
 			f.Details = problems(err)
@@ -52,7 +52,7 @@ func (c *checkup) tools(ctx context.Context) Finding {
 	case tools == nil:
 		return skipped("", "no tools_schema is given")
 	}
-	err := schema.ValidateContext(ctx, tools, &schema.ValidateOptions{LedgerSchema: c.opts.LedgerSchema})
+	err := schema.Validate(ctx, tools, &schema.ValidateOptions{LedgerSchema: c.opts.LedgerSchema})
 	if err != nil {
 		f := failed("Correct the declarations; the Tools schema says what each member may be.", "the platform would refuse the tools")
 		f.Details = problems(err)
@@ -62,7 +62,7 @@ func (c *checkup) tools(ctx context.Context) Finding {
 		f := warning("They are accepted as they are; better descriptions and schemas make the model call them rightly.",
 			"valid: %s; %s may hurt", count(len(tools), "tool"), count(len(lint), "thing"))
 		for _, w := range lint {
-			f.Details = append(f.Details, w.String())
+			f.Details = append(f.Details, fmt.Sprintf("%s [%s]", w, w.Code))
 		}
 		return f
 	}
@@ -71,7 +71,7 @@ func (c *checkup) tools(ctx context.Context) Finding {
 
 // problems are the lines of an error of package schema.
 func problems(err error) (lines []string) {
-	e, ok := errors.AsType[*schema.ValidationError](err)
+	e, ok := errors.AsType[*schema.Error](err)
 	if !ok {
 		return []string{err.Error()}
 	}

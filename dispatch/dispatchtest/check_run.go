@@ -72,9 +72,9 @@ func hasToken(r *http.Request, token string) bool {
 func (c *checkup) sandboxTools() (tools []schema.Tool) {
 	declared := c.opts.Tools
 	if c.opts.ToolsJSON != nil {
-		declared, _ = schema.Parse(c.opts.ToolsJSON) // the check of the tools says what is wrong
+		declared, _, _ = schema.Import(c.opts.ToolsJSON, schema.Platform) // the check of the tools reports errors
 	}
-	if schema.Validate(declared, &schema.ValidateOptions{LedgerSchema: c.opts.LedgerSchema}) != nil {
+	if schema.Validate(context.Background(), declared, &schema.ValidateOptions{LedgerSchema: c.opts.LedgerSchema}) != nil {
 		return nil
 	}
 	for i := range declared {

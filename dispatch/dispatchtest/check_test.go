@@ -184,8 +184,8 @@ func TestCheckDispatchesTheTask(t *testing.T) {
 
 // The sample's world has the tools that are given, and answers them all by itself.
 func TestCheckSampleHasTheTools(t *testing.T) {
-	tools, err := schema.Parse([]byte(`[{"name":"get_order","description":"d","input_schema":{"type":"object","properties":{"i":{"type":"integer","description":"d"}}},
-		"default_execution_mode":"passthrough","passthrough_binding":{"endpoint_name":"orders","tool_name":"get_order"}}]`))
+	tools, _, err := schema.Import([]byte(`[{"name":"get_order","description":"d","input_schema":{"type":"object","properties":{"i":{"type":"integer","description":"d"}}},
+		"default_execution_mode":"passthrough","passthrough_binding":{"endpoint_name":"orders","tool_name":"get_order"}}]`), schema.Platform)
 	if err != nil {
 		t.Fatal(err)
 	}

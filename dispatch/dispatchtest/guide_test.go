@@ -65,11 +65,11 @@ func TestStatus(t *testing.T) {
 }
 
 func shop(t *testing.T) proxytest.World {
-	get, err := schema.Define[OrderArgs, any]("get_order", "Look up an order.")
+	get, err := schema.Define[OrderArgs, any]("get_order", "Look up an order.", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	refund, err := schema.Define[OrderArgs, any]("refund_order", "Refund an order.")
+	refund, err := schema.Define[OrderArgs, any]("refund_order", "Refund an order.", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func aThousandRows(own bool) []byte {
 func benchmarkWorld(b *testing.B) proxytest.World {
 	get, err := schema.Define[struct {
 		OrderID string `json:"order_id"`
-	}, any]("get_order", "Look up an order.")
+	}, any]("get_order", "Look up an order.", nil)
 	if err != nil {
 		b.Fatal(err)
 	}

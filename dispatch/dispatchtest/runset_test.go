@@ -276,7 +276,7 @@ func TestSkippedAndUnusable(t *testing.T) {
 func TestCases(t *testing.T) {
 	get, err := schema.Define[struct {
 		OrderID string `json:"order_id"`
-	}, any]("get_order", "Look up an order.")
+	}, any]("get_order", "Look up an order.", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ type Order struct {
 }
 
 func tools() []schema.Tool {
-	tool, err := schema.Define[Order, any]("get_order", "Look an order up.")
+	tool, err := schema.Define[Order, any]("get_order", "Look an order up.", nil)
 	if err != nil {
 		log.Fatal(err)
 	}

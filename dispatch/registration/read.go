@@ -39,7 +39,7 @@ func (r *Registration) UnmarshalJSON(data []byte) error {
 	read("ledger_schema", &got.LedgerSchema)
 	read("tools_schema", &tools)
 	read("config", &config)
-	if got.Tools, err = schema.Parse(tools); len(tools) > 0 && tools[0] != 'n' && (err != nil || tools[0] != '[') {
+	if got.Tools, _, err = schema.Import(tools, schema.Platform); len(tools) > 0 && tools[0] != 'n' && (err != nil || tools[0] != '[') {
 		ps.add(CodeWrongType, "/tools_schema", "must be a list")
 	}
 	if v := all.take("run_timeout_s"); len(v) > 0 && (json.Unmarshal(v, &seconds) != nil ||

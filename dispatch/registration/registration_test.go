@@ -1,6 +1,7 @@
 package registration_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -264,9 +265,11 @@ func TestValidateUnwrapsAndTakesOptions(t *testing.T) {
 	if err := r.Validate(nil); err != nil {
 		t.Fatal(err)
 	}
-	err := r.Validate(&schema.ValidateOptions{Endpoints: schema.Endpoints{}})
-	tools, ok := errors.AsType[*schema.ValidationError](err)
-	if !ok || !tools.Has(schema.CodeEndpointMissing) {
+	err := r.Validate(&schema.ValidateOptions{
+		Endpoint: func(context.Context, string, string) (e schema.Endpoint, found bool, err error) { return },
+	})
+	tools, ok := errors.AsType[*schema.Error](err)
+	if !ok || tools.Problems[0].Code != "endpoint_missing" {
 		t.Errorf("the options did not reach the tools: %v", err)
 	}
 	if e := new(registration.Error); !errors.As(err, &e) || e.Problems[0].Tool != "get_order" || e.Remote() {

@@ -1,6 +1,7 @@
 package registration
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -93,8 +94,8 @@ func (r *Registration) checkTools(ps *problems, o *schema.ValidateOptions) (caus
 		opts = *o
 	}
 	opts.LedgerSchema = r.LedgerSchema
-	err := schema.Validate(r.Tools, &opts)
-	if e, ok := errors.AsType[*schema.ValidationError](err); ok && !replaced("/tools_schema", "", r.Extra) {
+	err := schema.Validate(context.Background(), r.Tools, &opts)
+	if e, ok := errors.AsType[*schema.Error](err); ok && !replaced("/tools_schema", "", r.Extra) {
 		for _, p := range e.Problems {
 			pointer := "/tools_schema"
 			if p.Index >= 0 { // else it is about the list or the options

@@ -35,7 +35,7 @@ func (r Registration) MarshalJSON() ([]byte, error) { return r.write(false) }
 // ToolsJSON writes the tools as the list that the registration form's Import JSON dialog takes ("Porting without the
 // SDK", step 1); no tools are an empty list. The error is an [*Error] with [CodeInvalid].
 func (r *Registration) ToolsJSON() ([]byte, error) {
-	doc, err := schema.Marshal(r.Tools)
+	doc, _, err := schema.Export(r.Tools, schema.Platform)
 	if err != nil {
 		return nil, unwritable("/tools_schema", err)
 	}

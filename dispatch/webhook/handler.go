@@ -159,8 +159,8 @@ func (h *Handler) serve(ctx context.Context, t *tool, call *Call, args json.RawM
 
 func argumentsError(t *tool, err error) *Error {
 	message := err.Error()
-	if e, ok := errors.AsType[*schema.InstanceError](err); ok {
-		e.Part = schema.Arguments // the validator does not know what it validates
+	if e, ok := errors.AsType[*schema.Error](err); ok {
+		e.Part = "arguments" // the validator does not know what it validates
 		message = e.Error()
 		if e.Code == schema.CodeMismatch {
 			message += "; correct them and call the tool again"

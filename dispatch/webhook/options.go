@@ -181,7 +181,7 @@ func (h *Handler) compile(tools []Tool) (problems []error) {
 		}
 		if t.problem != nil {
 			list[i].InputSchema = anyObject
-			if invalid, ok := errors.AsType[*schema.ValidationError](t.problem); ok {
+			if invalid, ok := errors.AsType[*schema.Error](t.problem); ok {
 				for _, p := range invalid.Problems {
 					if p.Pointer != "/name" { // found again below
 						p.Index = i
@@ -194,8 +194,8 @@ func (h *Handler) compile(tools []Tool) (problems []error) {
 			problems = append(problems, fmt.Errorf("tool[%d] %q: Func is nil", i, clip.Text(t.Name, 128)))
 		}
 	}
-	if err := schema.Validate(list, &schema.ValidateOptions{Limits: h.opts.Limits}); err != nil {
-		if invalid, ok := errors.AsType[*schema.ValidationError](err); ok {
+	if err := schema.Validate(context.Background(), list, &schema.ValidateOptions{Limits: h.opts.Limits}); err != nil {
+		if invalid, ok := errors.AsType[*schema.Error](err); ok {
 			for _, p := range invalid.Problems {
 				problems = append(problems, ofTool(p))
 			}

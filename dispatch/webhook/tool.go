@@ -36,7 +36,7 @@ type Func func(ctx context.Context, arguments json.RawMessage) (any, error)
 // or a map with string keys. What is wrong with the types is reported by [New]. For types that schema.For refuses, set
 // Parameters by hand and use [Typed].
 func Define[In, Out any](name, description string, f func(ctx context.Context, in In) (Out, error)) Tool {
-	declared, err := schema.Define[In, any](name, description)
+	declared, err := schema.Define[In, any](name, description, nil)
 	t := Tool{Name: name, Description: description, Parameters: declared.InputSchema, problem: err}
 	if f != nil {
 		t.Func = Typed(f)

@@ -151,10 +151,10 @@ func lookUp(ctx context.Context, tools *proxy.Client, id string) (order, error) 
 
 // shop is the sample's world: orders, a carrier that is live behind the platform, and messages to customers.
 func shop() (proxytest.World, error) {
-	get, err1 := schema.Define[getOrder, any]("get_order", "Look up an order.")
-	track, err2 := schema.Define[trackParcel, any]("track_parcel", "Ask the carrier where a parcel is.")
-	refund, err3 := schema.Define[refundOrder, any]("refund_order", "Refund an order.")
-	send, err4 := schema.Define[sendMessage, any]("send_message", "Send a message to a customer.")
+	get, err1 := schema.Define[getOrder, any]("get_order", "Look up an order.", nil)
+	track, err2 := schema.Define[trackParcel, any]("track_parcel", "Ask the carrier where a parcel is.", nil)
+	refund, err3 := schema.Define[refundOrder, any]("refund_order", "Refund an order.", nil)
+	send, err4 := schema.Define[sendMessage, any]("send_message", "Send a message to a customer.", nil)
 	for _, err := range []error{err1, err2, err3, err4} {
 		if err != nil {
 			return proxytest.World{}, err

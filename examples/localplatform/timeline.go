@@ -260,7 +260,7 @@ func (c *call) add(t *texts, r proxytest.Call, at time.Duration) {
 }
 
 func newWrite(t *texts, applied ledger.Applied) write {
-	w := write{What: t.line(applied.Update.String()), Result: string(applied.Result)}
+	w := write{What: t.line(applied.Update.String()), Result: applied.Status}
 	for _, v := range applied.Violations {
 		w.Violations = append(w.Violations, t.line(v.String()))
 	}

@@ -35,11 +35,11 @@ func shopState(file string, now time.Time) (string, error) {
 
 // shop is the world behind the two tools.
 func shop(state string) (proxytest.World, error) {
-	get, err := schema.Define[getOrder, any]("get_order", "Look up an order.")
+	get, err := schema.Define[getOrder, any]("get_order", "Look up an order.", nil)
 	if err != nil {
 		return proxytest.World{}, err
 	}
-	give, err := schema.Define[refundOrder, any]("refund_order", "Refund an order, whole or in part.")
+	give, err := schema.Define[refundOrder, any]("refund_order", "Refund an order, whole or in part.", nil)
 	return proxytest.World{
 		Tools:        []schema.Tool{get, give},
 		InitialState: state,

@@ -187,6 +187,4 @@ var noSecrets = map[string]string{
 	"dispatch/dispatchtest.CheckOptions": "holds a Task",
 	"proxy/proxytest/cassette.Options":   "Upstream is the base URL of the proxy, without user info or query",
 	"manifest/toolbox.Tool":              "URLs of tools are part of the definitions that agents see",
-	"schema.Issue":                       "Keyword is a keyword of JSON Schema",
-	"schema.InstanceError":               "holds an Issue",
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -73,14 +74,23 @@ func (l Limits) orDefaults() Limits {
 	return l
 }
 
-// Negative says of every field that is negative what to do. The package itself takes them for their defaults.
-func (l Limits) Negative() (messages []string) {
+// Scaled returns limits whose counts grow with the sizes: properties and references with SchemaBytes,
+// values and steps with Bytes. Counts do not shrink below their defaults.
+func (l Limits) Scaled() Limits {
 	for _, f := range l.fields() {
-		if *f.value < 0 {
-			messages = append(messages, fmt.Sprintf("Limits.%s must not be negative; leave it 0 for %d", f.name, f.def))
+		size, def := l.SchemaBytes, 64<<10
+		switch f.name {
+		case "Values", "Steps":
+			size, def = l.Bytes, 1<<20
+		case "Properties", "ExpandedRefs":
+		default:
+			continue
+		}
+		if *f.value == 0 && size > def {
+			*f.value = int(min(float64(f.def)*float64(size)/float64(def), math.MaxInt32))
 		}
 	}
-	return messages
+	return l
 }
 
 // Schema is a compiled schema. It is immutable and safe for concurrent use.

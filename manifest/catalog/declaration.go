@@ -2,11 +2,13 @@ package catalog
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"slices"
 
 	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -20,12 +22,12 @@ var recordMembers = []string{"framework", "tool_type", "tags", "version"}
 //
 // A record has no schema of the arguments: it is in the Python class. The input schema of every declaration is
 // {"type":"object"}, any object, until the caller puts a better one there.
-func Declarations(items []ListItem) ([]schema.Tool, []schema.Loss) {
-	var losses []schema.Loss
+func Declarations(items []ListItem) ([]schema.Tool, []schema.Problem) {
+	var losses []schema.Problem
 	tools := make([]schema.Tool, len(items))
 	for n, item := range items {
 		lose := func(member, message string) {
-			losses = append(losses, schema.Loss{Index: n, Tool: clip.Text(item.Name, maxShown), Member: member, Message: message})
+			losses = append(losses, loss(n, item.Name, member, message))
 		}
 		t := schema.Tool{Name: item.Name, Description: item.Description, InputSchema: json.RawMessage(`{"type":"object"}`)}
 		extra := func(member string, value any, has bool) {
@@ -45,7 +47,7 @@ func Declarations(items []ListItem) ([]schema.Tool, []schema.Loss) {
 		extra("version", item.Version, item.Version != "")
 		tools[n] = t
 
-		if hasCode(schema.Validate([]schema.Tool{t}, nil), schema.CodeNameInvalid) {
+		if hasCode(schema.Validate(context.Background(), []schema.Tool{t}, nil), "name_invalid") {
 			lose("name", "is no tool name for the Tools schema; choose another one")
 		}
 		lose("input_schema", "is in no record: the declaration takes any object until it gets one")
@@ -59,22 +61,27 @@ func Declarations(items []ListItem) ([]schema.Tool, []schema.Loss) {
 	return tools, losses
 }
 
-func hasCode(err error, code schema.Code) bool {
-	e, ok := errors.AsType[*schema.ValidationError](err)
-	return ok && e.Has(code)
+func hasCode(err error, code string) bool {
+	e, ok := errors.AsType[*schema.Error](err)
+	return ok && slices.ContainsFunc(e.Problems, func(p schema.Problem) bool { return p.Code == code })
+}
+
+// loss returns a problem of the n-th tool, with the code that [schema.Export] uses.
+func loss(n int, tool, member, message string) schema.Problem {
+	return schema.Problem{Index: n, Tool: clip.Text(tool, maxShown), Code: "left_out", Pointer: rawjson.Token(member), Message: message}
 }
 
 // FromDeclarations makes records of tool declarations, and reports what of them a record cannot hold. base says what no
 // declaration does: account_id; and framework, tool_type, tags and version, unless a declaration has them among its extra
 // members. The records are not validated; [Tool.Validate] does that.
-func FromDeclarations(tools []schema.Tool, base Tool) ([]Tool, []schema.Loss) {
-	var losses []schema.Loss
+func FromDeclarations(tools []schema.Tool, base Tool) ([]Tool, []schema.Problem) {
+	var losses []schema.Problem
 	records := make([]Tool, len(tools))
 	for n := range tools {
 		t := &tools[n]
 		lose := func(member, message string, is bool) {
 			if is {
-				losses = append(losses, schema.Loss{Index: n, Tool: clip.Text(t.Name, maxShown), Member: member, Message: message})
+				losses = append(losses, loss(n, t.Name, member, message))
 			}
 		}
 		const left = "has no place in a record"

@@ -12,10 +12,10 @@ import (
 )
 
 // lost lists the members of losses.
-func lost(losses []schema.Loss) string {
+func lost(losses []schema.Problem) string {
 	var all []string
 	for _, l := range losses {
-		all = append(all, strings.Repeat("-", l.Index)+l.Member)
+		all = append(all, strings.Repeat("-", l.Index)+strings.TrimPrefix(l.Pointer, "/"))
 	}
 	return strings.Join(all, " ")
 }
@@ -33,7 +33,7 @@ func TestDeclarations(t *testing.T) {
 	if got, want := lost(losses), "input_schema id account_id plugin_class_name module_name script_content -name -input_schema"; got != want {
 		t.Errorf("lost is %s, want %s", got, want)
 	}
-	if err := schema.Validate(tools[:1], nil); err != nil {
+	if err := schema.Validate(t.Context(), tools[:1], nil); err != nil {
 		t.Errorf("the declaration is not valid: %v", err)
 	}
 	written, err := json.Marshal(tools[0])
@@ -49,8 +49,8 @@ func TestDeclarations(t *testing.T) {
 }
 
 func TestFromDeclarations(t *testing.T) {
-	tools, err := schema.Parse([]byte(`[{"name":"a","description":"d","input_schema":{"type":"object"},"output_schema":{},"default_execution_mode":"passthrough",
-		"passthrough_binding":{"tool_name":"x","endpoint_id":"y"},"ledger_write_policy":"adapter","ledger_adapter":{"op":"update"},"strict":true,"tags":3,"version":"7"},{"name":"b"}]`))
+	tools, _, err := schema.Import([]byte(`[{"name":"a","description":"d","input_schema":{"type":"object"},"output_schema":{},"default_execution_mode":"passthrough",
+		"passthrough_binding":{"tool_name":"x","endpoint_id":"y"},"ledger_write_policy":"adapter","ledger_adapter":{"op":"update"},"strict":true,"tags":3,"version":"7"},{"name":"b"}]`), schema.Platform)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package toolbox
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,8 +60,8 @@ func (c *checker) tools() []*tool {
 		}
 	}
 	found := make(map[int][]schema.Problem)
-	if err := schema.Validate(declared, &schema.ValidateOptions{Limits: c.options.Limits}); err != nil {
-		if invalid, ok := errors.AsType[*schema.ValidationError](err); ok {
+	if err := schema.Validate(context.Background(), declared, &schema.ValidateOptions{Limits: c.options.Limits}); err != nil {
+		if invalid, ok := errors.AsType[*schema.Error](err); ok {
 			for _, p := range invalid.Problems {
 				found[p.Index] = append(found[p.Index], p)
 			}
@@ -71,7 +72,7 @@ func (c *checker) tools() []*tool {
 	for i := range entries {
 		entry := &entries[i]
 		for _, p := range found[i] {
-			if p.Code == schema.CodeNameMissing && c.wrongType(entry.place, "name") {
+			if p.Code == "name_missing" && c.wrongType(entry.place, "name") {
 				continue
 			}
 			field := strings.TrimPrefix(p.Pointer, "/")
@@ -79,7 +80,7 @@ func (c *checker) tools() []*tool {
 				field = "parameters" + rest
 			}
 			message := p.Message
-			if p.Code == schema.CodeNameDuplicate {
+			if p.Code == "name_duplicate" {
 				message = "is taken by an earlier tool; names must be unique in all adapters"
 			}
 			c.add(entry.place, entry.Name, field, string(p.Code), "%s", message)

@@ -84,7 +84,7 @@ func TestValidateConfig(t *testing.T) {
 		}
 	}
 	err := box.ValidateConfig("contacts", []byte(`{"api_key":31337}`))
-	if invalid, ok := errors.AsType[*schema.InstanceError](err); !ok || invalid.Issues[0].Pointer != "/api_key" || strings.Contains(err.Error(), "31337") {
+	if invalid, ok := errors.AsType[*schema.Error](err); !ok || invalid.Problems[0].Pointer != "/api_key" || strings.Contains(err.Error(), "31337") {
 		t.Errorf("%v", err)
 	}
 }

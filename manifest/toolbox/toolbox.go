@@ -143,7 +143,7 @@ func (a *adapter) is(name string) bool { return name != "" && (name == a.Name ||
 
 // ValidateConfig checks a configuration, a JSON document, against the config_schema of an adapter, given by name or id.
 // Without a schema anything that is JSON will do. The error is an [*Error] with CodeUnknownAdapter or CodeConfig, which
-// unwraps to a [*schema.InstanceError].
+// unwraps to a [*schema.Error].
 func (b *Toolbox) ValidateConfig(adapterName string, config []byte) error {
 	i := slices.IndexFunc(b.adapters, func(a adapter) bool { return a.is(adapterName) })
 	if i < 0 {
@@ -165,8 +165,8 @@ func compile(raw json.RawMessage, limits schema.Limits) (func([]byte) error, []s
 	if err == nil {
 		return v.Validate, nil
 	}
-	if invalid, ok := errors.AsType[*schema.ValidationError](err); ok {
+	if invalid, ok := errors.AsType[*schema.Error](err); ok {
 		return nil, invalid.Problems
 	}
-	return nil, []schema.Problem{{Code: schema.CodeSchemaInvalid, Message: "cannot be compiled"}}
+	return nil, []schema.Problem{{Code: "schema_invalid", Message: "cannot be compiled"}}
 }

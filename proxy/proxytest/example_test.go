@@ -105,7 +105,7 @@ func ExampleLookup() {
 
 // Declared tools need no behavior: results are made from their output_schema, and arguments are validated.
 func ExampleWorld_generated() {
-	tool, err := schema.Define[getOrder, order]("get_order", "Look up an order.")
+	tool, err := schema.Define[getOrder, order]("get_order", "Look up an order.", nil)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -147,12 +147,12 @@ func ExampleParseRules() {
 // A tool in passthrough mode has a live tool behind it: a Go func, or a URL with Forward. Its adapter writes what it
 // answers into the ledger, where simulated tools see it.
 func ExampleBehavior_passthrough() {
-	tools, err := schema.Parse([]byte(`[
+	tools, _, err := schema.Import([]byte(`[
 		{"name": "get_order", "input_schema": {"type": "object"}, "default_execution_mode": "passthrough",
 		 "passthrough_binding": {"endpoint_name": "orders-api", "tool_name": "get_order"}, "ledger_write_policy": "adapter",
 		 "ledger_adapter": {"entity_type": "order", "id_from": "$.order_id", "field_map": {"status": "$.status"}}},
 		{"name": "refund_order", "input_schema": {"type": "object"}}
-	]`))
+	]`), schema.Platform)
 	if err != nil {
 		fmt.Println(err)
 		return

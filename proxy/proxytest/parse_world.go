@@ -58,7 +58,7 @@ func ParseWorld(data []byte) (World, error) {
 			}
 			switch name {
 			case "tools_schema":
-				w.Tools, err = schema.Parse(raw)
+				w.Tools, _, err = schema.Import(raw, schema.Platform)
 				whole = whole && err == nil
 			case "ledger_schema":
 				w.LedgerSchema = &ledger.Schema{}

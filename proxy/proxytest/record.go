@@ -165,7 +165,7 @@ func (c Call) String() string {
 		text += line("", "-> %d %s: %s  (%.2f ms)", c.Status, c.ErrorClass, cut(c.Reason), c.LatencyMS)
 	}
 	for _, w := range c.Writes {
-		if w.Result == ledger.ResultViolation {
+		if len(w.Violations) > 0 {
 			text += line("", "   ledger: %s", w)
 		}
 	}

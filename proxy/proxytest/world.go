@@ -1,6 +1,7 @@
 package proxytest
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -43,7 +44,7 @@ func compile(w World) (*world, error) {
 			c.tools[name] = &tool{behavior: behavior, policy: schema.PolicyRecordOnly}
 		}
 	} else {
-		set, err := schema.NewSet(w.Tools, &schema.SetOptions{Validate: schema.ValidateOptions{LedgerSchema: w.LedgerSchema}})
+		set, err := schema.NewSet(context.Background(), w.Tools, &schema.ValidateOptions{LedgerSchema: w.LedgerSchema})
 		if err != nil {
 			problems.add(err, "World.Tools: %v", err)
 		}
@@ -114,7 +115,7 @@ func (c *world) declare(w World) {
 		declared := &w.Tools[i]
 		t := &tool{live: declared.Mode() == schema.Passthrough, behavior: w.Behaviors[declared.Name], policy: declared.WritePolicy()}
 		if t.live && t.policy == schema.PolicyAdapter && declared.LedgerAdapter != nil {
-			t.adapter, _ = ledger.Compile(declared.LedgerAdapter, nil) // what cannot be evaluated writes nothing and says so
+			t.adapter, _ = ledger.Compile(declared.LedgerAdapter) // a rule that cannot be evaluated writes nothing and explains why
 		}
 		if t.behavior == nil && !t.live {
 			t.behavior = newGenerator(declared.OutputSchema, w.Seed).answer

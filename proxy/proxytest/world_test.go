@@ -117,7 +117,7 @@ func TestMistakesInAWorld(t *testing.T) {
 			t.Errorf("%q is missing in\n%v", part, err)
 		}
 	}
-	if _, ok := errors.AsType[*schema.ValidationError](err); !ok {
+	if _, ok := errors.AsType[*schema.Error](err); !ok {
 		t.Error("the error of package schema cannot be found")
 	}
 	if _, ok := errors.AsType[*ledger.Error](err); !ok {

@@ -1,0 +1,134 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/strictjson"
+)
+
+// A Code names what is not valid. Codes are stable.
+type Code string
+
+// Codes of an [Error].
+const (
+	CodeAdapter Code = "invalid_adapter" // a ledger adapter
+	CodeSchema  Code = "invalid_schema"  // a ledger schema
+	CodeState   Code = "invalid_state"   // an initial state
+)
+
+// An Error is the error type of this package. It contains every problem that was found, in the order
+// of the document and then of the documented members, so equal input gives an equal error.
+type Error struct {
+	Code     Code
+	Problems []Problem
+	Err      error // the error of a document that is not strict JSON; may be nil
+}
+
+// A Problem is one thing that is wrong with a declaration, a document or an [Update].
+//
+// Code is one of these stable words:
+//
+//	wrong_type        a member has another JSON type than documented
+//	wrong_case        a member's name differs from a known one by case only
+//	missing           a required member is absent or empty
+//	invalid_name      an entity type or field name is not ^[a-z][a-z0-9_]*$
+//	invalid_value     a value is not one of the documented values
+//	duplicate         a name that must be unique repeats
+//	too_many          a list is longer than its limit
+//	not_in_enum       a value is not one of those that the field's enum lists
+//	undeclared        an entity type, field or flag is not in the ledger schema
+//	forbidden         a member must be left out with this op
+//	invalid_path      a path is not one that adapters may use
+//	invalid_template  a flag template has a stray brace or is empty
+//	unsupported       a member of a later release is kept but not evaluated
+//	invalid_json      a document is not one strict JSON value within its limits
+type Problem struct {
+	Code    string `json:"code"`
+	Pointer string `json:"pointer"` // JSON Pointer (RFC 6901) into the declaration; "" is the whole of it
+	Message string `json:"message"` // what is wrong and what to do; contains no value of a call
+}
+
+// String returns "pointer: message".
+func (p Problem) String() string {
+	if p.Pointer == "" {
+		return p.Message
+	}
+	return p.Pointer + ": " + p.Message
+}
+
+// Error returns all problems, one per line if there are several.
+func (e *Error) Error() string {
+	subject := "ledger schema"
+	switch e.Code {
+	case CodeAdapter:
+		subject = "ledger adapter"
+	case CodeState:
+		subject = "initial state"
+	}
+	if len(e.Problems) == 1 {
+		return fmt.Sprintf("invalid %s: %s", subject, e.Problems[0])
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "invalid %s: %d problems", subject, len(e.Problems))
+	for _, p := range e.Problems {
+		b.WriteString("\n  ")
+		b.WriteString(p.String())
+	}
+	return b.String()
+}
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+// CodeOf returns the code of the first [*Error] in err's tree, or "" if it contains none.
+func CodeOf(err error) Code {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+// problems collects what is wrong under one place of a document.
+type problems []Problem
+
+func (ps *problems) add(code, pointer, format string, args ...any) {
+	*ps = append(*ps, Problem{Code: code, Pointer: pointer, Message: fmt.Sprintf(format, args...)})
+}
+
+// under adds the problems of a part, whose pointers start at the part, below prefix.
+func (ps *problems) under(prefix string, part problems) {
+	for _, p := range part {
+		p.Pointer = prefix + p.Pointer
+		*ps = append(*ps, p)
+	}
+}
+
+// unreadable adds an error of the strict reader.
+func (ps *problems) unreadable(pointer string, err error) {
+	if e, ok := errors.AsType[*strictjson.Error](err); ok {
+		ps.add("invalid_json", pointer+e.Pointer, "is not strict JSON: %s", e.Problem)
+		return
+	}
+	ps.add("invalid_json", pointer, "is not strict JSON")
+}
+
+// err returns nil if there are no problems. A nil *Error in an error would not be nil.
+func (ps problems) err(code Code) error {
+	if len(ps) == 0 {
+		return nil
+	}
+	return &Error{Code: code, Problems: ps}
+}
+
+// unreadable returns the error for a document that the strict reader rejects.
+func unreadable(code Code, err error) error {
+	var ps problems
+	ps.unreadable("", err)
+	return &Error{Code: code, Problems: ps, Err: err}
+}
+
+// token returns "/" and name as a reference token of a JSON Pointer.
+func token(name string) string { return rawjson.Token(name) }

@@ -1,0 +1,203 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/jsonschema"
+)
+
+// A Code says why a call of this package failed. Codes are stable.
+type Code string
+
+// Codes of an [Error].
+const (
+	// CodeInvalid means that a declaration is not valid: a tool list, a schema, a Go type or a
+	// limit.
+	CodeInvalid Code = "invalid"
+	// CodeMismatch means that a document does not match its schema.
+	CodeMismatch Code = "mismatch"
+	// CodeNotJSON means that a document is not one strict JSON value: it is malformed, it repeats
+	// a member name, or it is not valid UTF-8.
+	CodeNotJSON Code = "not_json"
+	// CodeLimit means that a document exceeds a limit, so it was not validated.
+	CodeLimit Code = "limit"
+	// CodeUnknownTool means that the set has no tool of that name.
+	CodeUnknownTool Code = "unknown_tool"
+)
+
+// An Error is the error type of this package. It contains every problem that was found, in an order
+// that is the same each time.
+//
+// Problems of a tool list are ordered by tool. Problems of a document are ordered by place, and each
+// occurs once. Neither the error nor a Message contains a value of a document. They contain names,
+// kinds, lengths, and what the schema requires, so they can be shown to a model.
+type Error struct {
+	Code     Code
+	Tool     string // the tool whose call was validated; "" for anything else
+	Part     string // "arguments" or "result", if known; "" for declarations
+	Problems []Problem
+	More     int   // problems of the document that were left out; Problems contains at most 20
+	Err      error // errors of ValidateOptions.Endpoint, and the error of a context that ended; may be nil
+}
+
+// A Problem is one rule that a declaration or a document breaks, or a warning of [Lint], or a loss
+// of [Export].
+//
+// Code is one of these stable words:
+//
+//	tool lists      not_json not_list not_object wrong_type wrong_case empty name_missing
+//	                name_invalid name_duplicate input_schema_missing mode_invalid binding_missing
+//	                binding_both_ids binding_no_endpoint binding_endpoint_id binding_tool_name
+//	                endpoint_missing endpoint_type endpoint_foreign endpoint_tool
+//	                endpoint_unchecked policy_invalid adapter_missing adapter_invalid
+//	                adapter_undeclared
+//	other formats   built_in list_incomplete format_unknown format_mixed member_clash
+//	schemas         schema_not_object schema_invalid schema_not_json schema_too_large
+//	                schema_too_deep schema_too_complex schema_draft_unknown schema_ref_broken
+//	                schema_ref_remote schema_ref_cycle schema_pattern_invalid
+//	options         limits_invalid
+//	Go types        type_unsupported type_recursive type_too_large tag_invalid
+//	documents       the schema keyword that failed, such as type or required; mismatch if there is
+//	                none; or not_json, limit or unknown_tool
+//	Lint            no_description description_long name_long name_case no_type root_keyword
+//	                empty_object type_list required_unknown property_undescribed output_deep
+//	                output_no_failure binding_unused policy_unused adapter_unused secret
+//	Export          left_out required
+type Problem struct {
+	Index int    // the tool's place in the list, from 0; -1 if the problem is not about one tool
+	Tool  string // the tool's name, cut to 128 bytes; "" if it has none
+	Code  string
+	// Pointer is a JSON Pointer (RFC 6901) into the tool. If Index is -1 it points into the list,
+	// the schema or the document. For a Go type it is a path of Go names, such as /Order/Items.
+	// Names longer than 80 bytes are cut.
+	Pointer string
+	Message string // what is wrong and what to do, without the tool and the place
+}
+
+// noTool is the index of problems that are not about one tool.
+const noTool = -1
+
+// String returns tool, place and message on one line.
+func (p Problem) String() string {
+	var b strings.Builder
+	if p.Index >= 0 {
+		fmt.Fprintf(&b, "tool[%d]", p.Index)
+		if p.Tool != "" {
+			fmt.Fprintf(&b, " %q", p.Tool)
+		}
+		b.WriteString(": ")
+	}
+	if p.Pointer != "" {
+		b.WriteString(p.Pointer + " ")
+	}
+	b.WriteString(p.Message)
+	return b.String()
+}
+
+// Error returns the problems. For a document it is one line. For a declaration with several problems
+// it is one line per problem.
+func (e *Error) Error() string {
+	if e.Code == CodeInvalid {
+		return e.declaration()
+	}
+	var b strings.Builder
+	if e.Tool != "" {
+		fmt.Fprintf(&b, "tool %q: ", e.Tool)
+	}
+	if e.Part != "" {
+		b.WriteString(e.Part + ": ")
+	}
+	for i, p := range e.Problems {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(p.String())
+	}
+	if e.More > 0 {
+		fmt.Fprintf(&b, "; and %d more", e.More)
+	}
+	return b.String()
+}
+
+func (e *Error) declaration() string {
+	if len(e.Problems) == 1 {
+		return e.Problems[0].String() + " [" + e.Problems[0].Code + "]"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d problems:", len(e.Problems))
+	for _, p := range e.Problems {
+		fmt.Fprintf(&b, "\n  - %s [%s]", p, p.Code)
+	}
+	return b.String()
+}
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+// CodeOf returns the code of the first [*Error] in err's tree, or "" if it contains none.
+func CodeOf(err error) Code {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+// invalid returns the error for problems of declarations. It returns nil if list is empty.
+func invalid(list []Problem) error {
+	if len(list) == 0 {
+		return nil
+	}
+	return &Error{Code: CodeInvalid, Problems: list}
+}
+
+// oneProblem returns the error for one problem that is not about one tool.
+func oneProblem(code, pointer, message string) error {
+	return invalid([]Problem{{Index: noTool, Code: code, Pointer: pointer, Message: message}})
+}
+
+// documentError returns the error for a document that a compiled schema rejects.
+func documentError(err error) *Error {
+	rejected, ok := errors.AsType[*jsonschema.InvalidError](err)
+	if !ok {
+		return notDocument(CodeNotJSON, "is not valid JSON")
+	}
+	e := &Error{Code: Code(rejected.Code), More: rejected.More, Problems: make([]Problem, len(rejected.Issues))}
+	for i, issue := range rejected.Issues {
+		code := issue.Keyword
+		if code == "" {
+			code = rejected.Code
+		}
+		e.Problems[i] = Problem{Index: noTool, Code: code, Pointer: issue.Pointer, Message: issue.Message}
+	}
+	return e
+}
+
+// notDocument returns the error for a document that no schema was applied to.
+func notDocument(code Code, message string) *Error {
+	return &Error{Code: code, Problems: []Problem{{Index: noTool, Code: string(code), Message: message}}}
+}
+
+// problems collects the problems of one tool.
+type problems struct {
+	index int
+	tool  string
+	list  []Problem
+}
+
+func problemsOf(index int, name string) *problems {
+	return &problems{index: index, tool: clip.Text(name, 128)}
+}
+
+func (ps *problems) add(code, pointer, format string, args ...any) {
+	ps.list = append(ps.list, Problem{ps.index, ps.tool, code, pointer, fmt.Sprintf(format, args...)})
+}
+
+// under adds the problems of a part of the tool. Their pointers start at that part.
+func (ps *problems) under(pointer string, part []Problem) {
+	for _, p := range part {
+		ps.list = append(ps.list, Problem{ps.index, ps.tool, p.Code, pointer + p.Pointer, p.Message})
+	}
+}
