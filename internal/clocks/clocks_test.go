@@ -20,7 +20,7 @@ const shortest = time.Minute
 
 // exempt are files that are not looked at.
 var exempt = map[string]bool{
-	"proxy/wire_test.go": true, // bounds the time in which an answer is found too large, which is to be counted in bytes
+	"internal/httpserve/hostiletest/table.go": true, // Withhold is called in bubbles only
 }
 
 // TestNoTestDependsOnTheClock looks through the test files of all modules of the repository, and through internal/. It finds
