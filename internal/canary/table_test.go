@@ -122,15 +122,14 @@ func table(t *testing.T) []row {
 	add("proxy/proxytest/cassette.Report", played.Report())
 
 	item := catalog.ListItem{ID: agentID, Tool: catalog.Tool{Name: "a"}, ScriptContent: "password = '" + secret + "'"}
-	record := catalog.Record{ListItem: item}
+	stored := catalog.StoredTool{ListItem: item}
 	addWire("manifest/catalog.ListItem", item, &item)
-	addWire("manifest/catalog.Record", record, &record)
-	addWire("manifest/catalog.Upload", catalog.Upload{Tool: item}, &catalog.Upload{Tool: item})
+	addWire("manifest/catalog.StoredTool", stored, &stored)
 	store := catalog.NewMemoryStore()
-	if err := store.Create(t.Context(), record); err != nil {
+	if err := store.Create(t.Context(), stored); err != nil {
 		t.Fatal(err)
 	}
-	add("manifest/catalog.MemoryStore", store)
+	add("manifest/catalog.NewMemoryStore", store)
 	add("manifest/catalog.Client", must(catalog.NewClient("https://catalog.example.com", secret, nil))(t))
 
 	env := &manifest.Options{LookupEnv: func(string) (string, bool) { return secret, true }}

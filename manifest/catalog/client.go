@@ -14,57 +14,59 @@ import (
 	"github.com/toolwire/toolwire/internal/uuid"
 )
 
-// ClientOptions configures a [Client]. The zero value of every field is its default. [NewClient] copies them.
+// ClientOptions configures a [Client]. The zero value of every field selects its default. [NewClient]
+// copies the options.
 type ClientOptions struct {
-	// Transport sends the requests. Defaults to one of the client's own that does not read proxy settings from the
-	// environment and closes connections that are idle for 4 s. Redirects are not followed, whatever the transport.
+	// Transport sends the requests. Defaults to a transport of the client's own that reads no proxy
+	// settings from the environment and closes connections that are idle for 4 s. The client does
+	// not follow redirects, whatever the transport.
 	Transport http.RoundTripper
-	// Timeout bounds one attempt, from dialling to the last byte of the answer. Default 30 s.
+	// Timeout bounds one attempt, from dialing to the last byte of the response. Defaults to 30 s.
 	Timeout time.Duration
-	// MaxAttempts is how often a request is sent at most; 1 is once. Default 4. See [Client] for what is repeated.
+	// MaxAttempts is the most times that one request is sent. Defaults to 4; 1 disables retries.
 	MaxAttempts int
-	// MaxRetryAfter is the longest Retry-After that is waited for. Default 60 s. A server that asks for more ends the call.
-	MaxRetryAfter time.Duration
-	// MaxRequestBytes bounds the body of a request, a form with its source included. Default 4 MiB.
-	MaxRequestBytes int
-	// MaxResponseBytes bounds the body of an answer. Lists are not paged, so it bounds the catalog too. Default 16 MiB.
+	// MaxResponseBytes bounds the body of a response. The API does not page lists, so it bounds the
+	// size of the catalog too. Defaults to 16 MiB.
 	MaxResponseBytes int
-	// TypeField is the JSON member and form field that a tool's type is sent as: "tool_type", the default, as the ToolBase
-	// records have it, or "type", as the platform's own SDK sends it. Answers may have either.
+	// TypeField is the JSON member and form field that carries a tool's type: "tool_type", as in
+	// ToolBase records, or "type", as the platform's own SDK sends it. Defaults to "tool_type".
+	// Responses may have either.
 	TypeField string
-	// Plugin holds the rules that uploads must keep before they are sent. Default: those of the newest server, up to 1 MiB.
-	// For what an older server misses see [AddEntryPoint].
+	// Plugin holds the rules that a file must satisfy before it is uploaded. Defaults to the rules
+	// of the newest server, up to 1 MiB. For older servers see [AddEntryPoint].
 	Plugin PluginOptions
-	// UserAgent is sent with every request. Default "toolwire".
-	UserAgent string
-	// Logger hears of attempts (debug) and of waits before repeating (info): the operation, the tool's id, status and code;
-	// no key, name, source or text of the server. Default: silence.
+	// Logger receives attempts (debug) and waits before retries (info): the operation, the tool's
+	// id, status and code. It receives no key, name, source or text of the server. If nil, nothing
+	// is logged.
 	Logger *slog.Logger
 }
 
-// A Client manages the tools of a catalog over its REST API ("ToolBase records"). It is immutable and safe for concurrent
-// use. Printing one shows no key.
+// A Client manages the tools of a catalog over its REST API ("ToolBase records"). It is immutable
+// and safe for concurrent use. Formatting a Client never reveals its key.
 //
-// Every error is an [*Error]. Nothing in it holds the key, even where the server repeats it, or stretches of 16 bytes and
-// more of source code or of a description that was sent; texts of the server are cut at 1 KiB. What can be judged here is
-// refused before anything is sent, with Status 0.
+// Every error is an [*Error]. It never contains the key, even if the server repeats it, and no run
+// of 16 or more bytes of source code or of a description that was sent. Texts of the server are cut
+// at 1 KiB. Invalid arguments are rejected before anything is sent, with Status 0.
 //
-// A request is sent again, up to [ClientOptions.MaxAttempts] times, if it surely was not sent, or if the answer is 429;
-// those that only read, and [Client.Update] and [Client.Patch], also after a broken connection, 502, 503 and 504. Other
-// requests are not, since a catalog may have acted on them: a tool might be registered twice, and a deletion that succeeded
-// would look like an unknown tool. What timed out is never repeated. Waits are 0.5, 1, 2, 4 … 4 s, each times a random
-// factor of 0.75 to 1.25 but at most 4 s, or the server's Retry-After if that is longer. A wait that the context's deadline does not allow
-// is not begun, and the error is that of the last attempt.
+// The client sends a request again, up to [ClientOptions.MaxAttempts] times, if it was not sent or
+// if the response is 429. It repeats requests that only read, [Client.Update] and [Client.Patch]
+// also after a broken connection, 502, 503 and 504. It does not repeat other requests then, because
+// the catalog may have acted on them: a tool might be registered twice. It never repeats a request
+// that timed out.
+//
+// Waits are 0.5, 1, 2, 4 … 4 s, each times a random factor of 0.75 to 1.25, but at most 4 s. A longer
+// Retry-After of the server replaces the wait, up to 60 s; more ends the call. If the context's
+// deadline is before the end of a wait, the client does not wait and returns the last attempt's
+// error.
 type Client struct {
 	base       *url.URL
-	authorize  func(http.Header) // holds the key where printing a Client does not reach it
+	authorize  func(http.Header) // holds the key where formatting a Client does not reach it
 	hideKey    func(text string) string
 	caller     httpcall.Client
 	repeats    httpcall.Policy
 	maxRequest int
 	typeField  string
 	plugin     PluginOptions
-	userAgent  string
 	log        *slog.Logger
 }
 
@@ -77,84 +79,99 @@ const (
 	sdkTypeField        = "type"
 )
 
-// NewClient makes a client of the catalog at baseURL, such as https://aip.example.com; paths such as /tools/ are appended.
-// The key is sent as X-API-Key. http is allowed for loopback hosts alone. The error is an [*Error] with [CodeOptions]
-// that lists all mistakes. Options may be nil. Nothing is read from the environment.
+// requestRoom is the room for the fields of a request, beside a plugin file, in bytes.
+const requestRoom = 3 << 20
+
+// NewClient returns a client of the catalog at baseURL, such as https://aip.example.com. The client
+// appends paths such as /tools/ and sends apiKey as X-API-Key. The scheme http is valid for loopback
+// hosts only. If o is nil, all defaults apply. NewClient does not read the environment. Its error is
+// an [*Error] with [CodeOptions] and all problems.
 func NewClient(baseURL, apiKey string, o *ClientOptions) (*Client, error) {
 	var opts ClientOptions
 	if o != nil {
 		opts = *o
 	}
-	var mistakes []Problem
-	mistake := func(field, rule, text string) { mistakes = append(mistakes, Problem{field, rule, text}) }
-	base, err := url.Parse(baseURL)
-	switch {
-	case err != nil || base.Hostname() == "":
-		mistake("base URL", "url", "must be a URL such as https://aip.example.com")
-		base = &url.URL{}
-	case base.Scheme != "https" && !(base.Scheme == "http" && isLoopback(base.Hostname())):
-		mistake("base URL", "url", "must begin with https://, because the API key travels")
+	base, found := checkBaseURL(baseURL)
+	found = append(found, checkKey(apiKey)...)
+	found = append(found, opts.configure()...)
+	if len(found) > 0 {
+		return nil, &Error{Code: CodeOptions, Message: "the client cannot be created", Problems: found}
 	}
-	if base.User != nil || base.RawQuery != "" || base.ForceQuery || base.Fragment != "" {
-		mistake("base URL", "url", "must not have a user name, query or fragment")
-	}
-	if strings.HasSuffix(strings.TrimRight(base.Path, "/"), "/tools") {
-		mistake("base URL", "url", "must not end in /tools, which is appended here")
-	}
-	if len(apiKey) > 4096 {
-		mistake("API key", "too_long", "must have at most 4096 bytes")
-	}
-	if apiKey == "" || strings.ContainsFunc(apiKey, func(c rune) bool { return c <= ' ' || c > '~' }) {
-		mistake("API key", "header", "must be visible ASCII; is its environment variable set?")
-	}
-	if strings.ContainsFunc(opts.UserAgent, func(c rune) bool { return c < ' ' || c > '~' }) {
-		mistake("UserAgent", "header", "must be printable ASCII")
-	}
-	if opts.TypeField == "" {
-		opts.TypeField = documentedTypeField
-	}
-	if opts.TypeField != documentedTypeField && opts.TypeField != sdkTypeField {
-		mistake("TypeField", "enum", `must be "tool_type" or "type"`)
-	}
-	mistakes = append(mistakes, opts.Plugin.mistakes()...)
-	limit := func(field string, n, def int64) int64 {
-		switch {
-		case n < 0:
-			mistake(field, ruleNegative, textNegative)
-		case n == 0:
-			return def
-		}
-		return n
-	}
-	c := &Client{
+	return &Client{
 		base:      base.JoinPath("/"), // an empty path would stay relative
 		authorize: func(h http.Header) { h["X-Api-Key"] = []string{apiKey} },
-		typeField: opts.TypeField,
-		plugin:    opts.Plugin,
-		userAgent: opts.UserAgent,
-		log:       opts.Logger,
+		hideKey:   newHider(apiKey),
+		caller: httpcall.Client{
+			Transport: opts.Transport, Peer: peer, Timeout: opts.Timeout, MaxBytes: int64(opts.MaxResponseBytes),
+		},
+		repeats:    httpcall.Policy{Peer: peer, MaxAttempts: opts.MaxAttempts, MaxRetryAfter: time.Minute},
+		maxRequest: requestRoom + opts.Plugin.maxBytes(),
+		typeField:  opts.TypeField,
+		plugin:     opts.Plugin,
+		log:        opts.Logger,
+	}, nil
+}
+
+// checkBaseURL parses a base URL and reports all its mistakes.
+func checkBaseURL(text string) (*url.URL, []Problem) {
+	var found []Problem
+	bad := func(message string) { found = append(found, at("baseURL", "url", message)) }
+	base, err := url.Parse(text)
+	switch {
+	case err != nil || base.Hostname() == "":
+		bad("must be a URL such as https://aip.example.com")
+		return &url.URL{}, found
+	case base.Scheme != "https" && !(base.Scheme == "http" && isLoopback(base.Hostname())):
+		bad("must begin with https://, to protect the API key")
 	}
-	c.caller = httpcall.Client{Transport: opts.Transport, Peer: peer}
-	c.repeats = httpcall.Policy{Peer: peer}
-	c.caller.Timeout = time.Duration(limit("Timeout", int64(opts.Timeout), int64(30*time.Second)))
-	c.repeats.MaxAttempts = int(limit("MaxAttempts", int64(opts.MaxAttempts), 4))
-	c.repeats.MaxRetryAfter = time.Duration(limit("MaxRetryAfter", int64(opts.MaxRetryAfter), int64(time.Minute)))
-	c.maxRequest = int(limit("MaxRequestBytes", int64(opts.MaxRequestBytes), 4<<20))
-	c.caller.MaxBytes = limit("MaxResponseBytes", int64(opts.MaxResponseBytes), 16<<20)
-	if len(mistakes) > 0 {
-		return nil, &Error{Code: CodeOptions, Message: "the client cannot be made", Problems: mistakes}
+	if base.User != nil || base.RawQuery != "" || base.ForceQuery || base.Fragment != "" {
+		bad("must not have a user name, query or fragment")
 	}
-	c.hideKey = newHider(apiKey)
-	if c.userAgent == "" {
-		c.userAgent = "toolwire"
+	if strings.HasSuffix(strings.TrimRight(base.Path, "/"), "/tools") {
+		bad("must not end in /tools; the client appends it")
 	}
-	if c.log == nil {
-		c.log = slog.New(slog.DiscardHandler)
+	return base, found
+}
+
+func checkKey(key string) []Problem {
+	var found []Problem
+	if len(key) > 4096 {
+		found = append(found, at("apiKey", ruleTooLong, "must have at most 4096 bytes"))
 	}
-	if c.caller.Transport == nil {
-		c.caller.Transport = httpcall.NewTransport()
+	if key == "" || strings.ContainsFunc(key, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		found = append(found, at("apiKey", "header", "must be visible ASCII; check that its environment variable is set"))
 	}
-	return c, nil
+	return found
+}
+
+// configure reports all mistakes and fills the defaults in.
+func (o *ClientOptions) configure() []Problem {
+	var found []Problem
+	o.TypeField = or(o.TypeField, documentedTypeField)
+	if o.TypeField != documentedTypeField && o.TypeField != sdkTypeField {
+		found = append(found, at("TypeField", ruleEnum, `must be "tool_type" or "type"`))
+	}
+	found = append(found, o.Plugin.mistakes()...)
+	for _, limit := range []struct {
+		name  string
+		value int64
+	}{
+		{"Timeout", int64(o.Timeout)}, {"MaxAttempts", int64(o.MaxAttempts)}, {"MaxResponseBytes", int64(o.MaxResponseBytes)},
+	} {
+		if limit.value < 0 {
+			found = append(found, at(limit.name, ruleNegative, textNegative))
+		}
+	}
+	o.Timeout = or(o.Timeout, 30*time.Second)
+	o.MaxAttempts = or(o.MaxAttempts, 4)
+	o.MaxResponseBytes = or(o.MaxResponseBytes, 16<<20)
+	if o.Transport == nil {
+		o.Transport = httpcall.NewTransport()
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return found
 }
 
 func isLoopback(host string) bool {
@@ -162,9 +179,9 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
-// Create registers a tool by what is said of it, without source code: POST /tools/. A name that is taken is
-// [CodeConflict]. What the answer leaves out of the tool is filled in from t; an answer without an id is
-// [CodeBadAnswer], because the tool could not be referred to.
+// Create registers a tool without source code: POST /tools/. If the name is taken, the error has
+// [CodeConflict]. Fields that the response lacks are taken from t. A response without an id is
+// [CodeBadAnswer], because nothing could refer to the tool.
 func (c *Client) Create(ctx context.Context, t Tool) (*ListItem, error) {
 	if err := t.Validate(); err != nil {
 		return nil, err
@@ -175,24 +192,20 @@ func (c *Client) Create(ctx context.Context, t Tool) (*ListItem, error) {
 	}, c.createBody(&t), ListItem{Tool: t})
 }
 
-// ListOptions narrows [Client.List] down. The zero value of every field is its default.
-type ListOptions struct {
-	// Type lists the tools of one type only. Default: all.
-	Type Type
-}
-
-// List returns the tools of the account in the server's order: GET /tools/. No paging is documented, so a list is as long
-// as the catalog, up to [ClientOptions.MaxResponseBytes]. Options may be nil. One entry that is no tool fails the call, so
-// that what is missing is never taken for deleted. Entries may come with a script_content; do not log them.
-func (c *Client) List(ctx context.Context, o *ListOptions) ([]ListItem, error) {
+// List returns the tools of the account, in the server's order: GET /tools/. If t is not "", it
+// returns only the tools of that type. The API has no paging, so a list is as long as the catalog, up
+// to [ClientOptions.MaxResponseBytes]. An entry that is not a tool fails the call, so that callers
+// never take a missing tool for a deleted one. Entries may contain ScriptContent; do not log them as
+// JSON.
+func (c *Client) List(ctx context.Context, t Type) ([]ListItem, error) {
 	r := &request{name: "list", method: http.MethodGet, path: "tools/", safe: true}
-	if o != nil && o.Type != "" {
-		if o.Type != Native && o.Type != Custom {
-			return nil, &Error{Code: CodeInvalid, Message: "the list cannot be asked for", Problems: []Problem{
-				{sdkTypeField, "enum", "must be native or custom"},
+	if t != "" {
+		if t != Native && t != Custom {
+			return nil, &Error{Code: CodeInvalid, Message: "the list cannot be requested", Problems: []Problem{
+				at("type", ruleEnum, "must be native or custom"),
 			}}
 		}
-		r.query = url.Values{sdkTypeField: {string(o.Type)}}.Encode()
+		r.query = url.Values{"type": {string(t)}}.Encode()
 	}
 	var list []ListItem
 	err := c.do(ctx, r, func(a *response) (err error) {
@@ -205,7 +218,8 @@ func (c *Client) List(ctx context.Context, o *ListOptions) ([]ListItem, error) {
 	return list, nil
 }
 
-// Get returns one tool: GET /tools/{id}. An unknown id, a deleted tool and one of another account are all [CodeNotFound].
+// Get returns one tool: GET /tools/{id}. If the id is unknown, or the tool is deleted or of another
+// account, the error has [CodeNotFound].
 func (c *Client) Get(ctx context.Context, id string) (*ListItem, error) {
 	if err := checkID(id); err != nil {
 		return nil, err
@@ -225,9 +239,10 @@ func getRequest(id string) *request {
 	return &request{name: "get", method: http.MethodGet, path: "tools/" + id, tool: id, safe: true}
 }
 
-// Update replaces what is said of a tool: PUT /tools/{id}. All members are sent: a description, tags and a version that
-// are empty become "", [] and [DefaultVersion], so that they end up so whether the server replaces or merges. Only
-// account_id is left out when it is empty. The source code stays as it is. To change some members only, use [Client.Patch].
+// Update replaces the metadata of a tool: PUT /tools/{id}. It sends all members: an empty description,
+// tags and version as "", [] and [DefaultVersion]. So the result is the same whether the server
+// replaces or merges. It leaves only an empty account_id out. The source code does not change. To
+// change some members only, use [Client.Patch].
 func (c *Client) Update(ctx context.Context, id string, t Tool) (*ListItem, error) {
 	if err := checkID(id); err != nil {
 		return nil, err
@@ -245,8 +260,8 @@ func putRequest(id string, t *Tool) *request {
 	}
 }
 
-// Delete deletes a tool: DELETE /tools/{id}. Catalogs keep it, see [Client.Restore], but no longer know it elsewhere:
-// deleting it again is [CodeNotFound].
+// Delete deletes a tool: DELETE /tools/{id}. The catalog keeps it for [Client.Restore] only: to delete
+// it again is [CodeNotFound].
 func (c *Client) Delete(ctx context.Context, id string) error {
 	if err := checkID(id); err != nil {
 		return err
@@ -256,8 +271,8 @@ func (c *Client) Delete(ctx context.Context, id string) error {
 	}, (*response).confirmed)
 }
 
-// Restore brings a deleted tool back: POST /tools/{id}/restore. A tool that is not deleted is [CodeNotFound]; one whose
-// name has been taken meanwhile may be [CodeConflict].
+// Restore restores a deleted tool: POST /tools/{id}/restore. If the tool is not deleted, the error has
+// [CodeNotFound]. If the name was taken meanwhile, it may have [CodeConflict].
 func (c *Client) Restore(ctx context.Context, id string) error {
 	if err := checkID(id); err != nil {
 		return err
@@ -268,8 +283,8 @@ func (c *Client) Restore(ctx context.Context, id string) error {
 	}, (*response).confirmed)
 }
 
-// Script returns the source code of a tool: GET /tools/{id}/script. A tool without source, as native ones are, is
-// [CodeNotFound]. The code may hold its author's secrets; do not log it.
+// Script returns the source code of a tool: GET /tools/{id}/script. If the tool has no source, as
+// native tools, the error has [CodeNotFound]. The code may contain its author's secrets; do not log it.
 func (c *Client) Script(ctx context.Context, id string) (string, error) {
 	if err := checkID(id); err != nil {
 		return "", err
@@ -284,20 +299,20 @@ func (c *Client) Script(ctx context.Context, id string) (string, error) {
 	return script, err
 }
 
-// texts is for [request.said].
+// texts returns a value for [request.said].
 func texts(said ...string) func() []string { return func() []string { return said } }
 
-// checkID keeps whatever is no id out of the path.
+// checkID rejects everything but a UUID, so that nothing else gets into a path.
 func checkID(id string) error {
 	if uuid.Valid(id) {
 		return nil
 	}
-	return &Error{Code: CodeInvalid, Message: "the tool cannot be referred to", Problems: []Problem{
-		{"id", "uuid", "must be a UUID; Resolve finds the id for a name"},
+	return &Error{Code: CodeInvalid, Message: "the tool's id is not valid", Problems: []Problem{
+		at("id", ruleUUID, "must be a UUID; Find returns the id for a name"),
 	}}
 }
 
-// writeTool sends a tool and reads what the catalog made of it. sent is what the answer may leave out.
+// writeTool sends a tool and reads the response. sent holds what the response may leave out.
 func (c *Client) writeTool(ctx context.Context, r *request, body []byte, sent ListItem) (*ListItem, error) {
 	r.body, r.contentType = body, jsonType
 	item := sent

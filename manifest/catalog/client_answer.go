@@ -158,12 +158,12 @@ func readItem(doc []byte, known ListItem) (ListItem, error) {
 	item := known
 	p, ps, err := readPatch(doc, textMember{"id", &item.ID}, textMember{"plugin_class_name", &item.PluginClassName},
 		textMember{"module_name", &item.ModuleName}, textMember{"script_content", &item.ScriptContent})
-	item.Tool = p.Apply(item.Tool)
+	item.Tool = p.apply(item.Tool)
 	switch {
 	case err != nil:
 		return ListItem{}, err
 	case len(ps) > 0:
-		return ListItem{}, errors.New(ps[0].Field + " " + ps[0].Message)
+		return ListItem{}, errors.New(ps[0].field() + " " + ps[0].Message)
 	case !uuid.Valid(item.ID):
 		return ListItem{}, errors.New("its id is not a UUID")
 	case item.Name == "" && known.ID == "":

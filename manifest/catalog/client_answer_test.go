@@ -52,7 +52,7 @@ func TestClientReadsItems(t *testing.T) {
 			if err != nil || !reflect.DeepEqual(*item, test.want) {
 				t.Errorf("got %+v, %v", item, err)
 			}
-			list, err := serveClient(t, nil, answerWith(206, `{"success":true,"data":[`+calculatorItem+`,`+bare(test.body)+`]}`)).List(t.Context(), nil)
+			list, err := serveClient(t, nil, answerWith(206, `{"success":true,"data":[`+calculatorItem+`,`+bare(test.body)+`]}`)).List(t.Context(), "")
 			if err != nil || len(list) != 2 || !reflect.DeepEqual(list[1], test.want) {
 				t.Errorf("got %+v, %v", list, err)
 			}
@@ -75,7 +75,7 @@ func TestClientReadsAThousandTools(t *testing.T) {
 			entries = append(entries, fmt.Sprintf(`{"id":"00000000-0000-4000-8000-%012d","name":"tool-%d","framework":"langgraph",`+
 				`"tool_type":"custom","description":%q,"tags":["a","b"],"script_content":null}`, i, i, strings.Repeat("d", 500)))
 		}
-		list, err := serveClient(t, nil, answerWith(200, fmt.Sprintf(format, "["+strings.Join(entries, ",")+"]"))).List(t.Context(), nil)
+		list, err := serveClient(t, nil, answerWith(200, fmt.Sprintf(format, "["+strings.Join(entries, ",")+"]"))).List(t.Context(), "")
 		if err != nil || len(list) != 1000 || list[999].Name != "tool-999" || list[999].ID != "00000000-0000-4000-8000-000000000999" {
 			t.Errorf("%d tools, %v", len(list), err)
 		}
@@ -167,7 +167,7 @@ func TestClientRefusesOtherAnswers(t *testing.T) {
 	for _, operation := range []string{"create", "upload", "get", "list", "script", "patch"} {
 		failedWith(t, clientCalls[operation](t.Context(), serveClient(t, nil, answerWith(204, ""))), catalog.CodeBadAnswer)
 	}
-	_, err := serveClient(t, nil, answerWith(200, `[`+calculatorItem+`,{"id":"`+clientID+`","name":"x","framework":5}]`)).List(t.Context(), nil)
+	_, err := serveClient(t, nil, answerWith(200, `[`+calculatorItem+`,{"id":"`+clientID+`","name":"x","framework":5}]`)).List(t.Context(), "")
 	if want := "entry 1 of the list is not a tool: framework must be a string, not a number"; !strings.Contains(fmt.Sprint(err), want) {
 		t.Errorf("got %v", err)
 	}
@@ -210,8 +210,8 @@ func TestClientErrorBodies(t *testing.T) {
 	}{
 		"FastAPI": {422, `{"detail":[{"type":"missing","loc":["body","name"],"msg":"Field required",` + input + `},
 			{"loc":["body","tags",0],"msg":"Input should be a valid string","type":"string_type",` + input + `}]}`, nil, "fields were refused",
-			problems(catalog.Problem{"body.name", "missing", "Field required"},
-				catalog.Problem{"body.tags.0", "string_type", "Input should be a valid string"})},
+			problems(catalog.Problem{Pointer: "/body/name", Code: "missing", Message: "Field required"},
+				catalog.Problem{Pointer: "/body/tags/0", Code: "string_type", Message: "Input should be a valid string"})},
 		"FastAPI text":  {404, `{"detail":"Tool not found"}`, nil, "Tool not found", nil},
 		"detail object": {400, `{"detail":{"message":"Invalid plugin file","reason":"no class"}}`, nil, "Invalid plugin file: no class", nil},
 		"message": {409, `{"message":"Tool with name already exists","details":"in this account"}`, nil,
@@ -222,9 +222,9 @@ func TestClientErrorBodies(t *testing.T) {
 		"said twice":    {500, `{"message":"no","error":{"message":"no"},"detail":"no"}`, nil, "no", nil},
 		"list of texts": {400, `{"errors":["one","two"]}`, nil, "one: two", nil},
 		"fields of error": {400, `{"message":"bad","error":{"problems":[{"field":"file","code":"syntax","message":"is not Python"}]}}`, nil, "bad",
-			problems(catalog.Problem{"file", "syntax", "is not Python"})},
+			problems(catalog.Problem{Pointer: "/file", Code: "syntax", Message: "is not Python"})},
 		"odd locations": {422, `{"detail":[{"loc":[],"msg":"a"},{"loc":["x",{"y":1},null],"msg":"b","type":"no word"},{"loc":"x","msg":"c"},7,null]}`, nil,
-			"a: c", problems(catalog.Problem{"x", "", "b"})},
+			"a: c", problems(catalog.Problem{Pointer: "/x", Code: "", Message: "b"})},
 		"JSON text":        {503, `"busy"`, nil, "busy", nil},
 		"plain text":       {502, "upstream\n\tconnect error\x1b[31m\u202e", []string{"Content-Type", "text/plain"}, "upstream connect error [31m", nil},
 		"HTML":             {502, `<!DOCTYPE html><title>hunter2</title>`, nil, "the server failed", nil},
@@ -272,7 +272,7 @@ func TestClientErrorsAreBounded(t *testing.T) {
 	both := `{"errors":[` + strings.Join(list[:80], ",") + `],"detail":[` + strings.Join(list, ",") + `]}`
 	err := clientCalls["get"](t.Context(), serveClient(t, nil, answerWith(422, both)))
 	e := failedWith(t, err, catalog.CodeInvalid)
-	if len(e.Problems) != 100 || len(e.Problems[99].Message) > 1024 || len(e.Problems[99].Field) > 140 || e.Problems[99].Type != "" {
+	if len(e.Problems) != 100 || len(e.Problems[99].Message) > 1024 || len(e.Problems[99].Pointer) > 140 || e.Problems[99].Code != "" {
 		t.Errorf("%d problems, %d bytes", len(e.Problems), len(err.Error()))
 	}
 	err = clientCalls["get"](t.Context(), serveClient(t, nil, answerWith(400, "", "X-Request-Id", strings.Repeat("x", 200), "Retry-After", "soon")))

@@ -47,7 +47,7 @@ func (f *failedAttempt) repeatable(r *request) bool {
 func (c *Client) attempt(ctx context.Context, r *request, read func(*response) error) *failedAttempt {
 	if len(r.body) > c.maxRequest {
 		return &failedAttempt{unsent: true, Error: &Error{Code: CodeTooLarge, Tool: r.tool, Message: fmt.Sprintf(
-			"the body of the request has %d bytes, and at most %d are sent (ClientOptions.MaxRequestBytes)", len(r.body), c.maxRequest)}}
+			"the body of the request has %d bytes; at most %d are sent", len(r.body), c.maxRequest)}}
 	}
 	answer, failure := c.caller.Do(ctx, c.newRequest(r), nil)
 	a := &response{request: r, status: answer.Status, header: answer.Header, body: answer.Body, hideKey: c.hideKey}
@@ -71,7 +71,7 @@ func (c *Client) attempt(ctx context.Context, r *request, read func(*response) e
 func (c *Client) newRequest(r *request) *http.Request {
 	u := c.base.JoinPath(r.path)
 	u.RawQuery = r.query
-	header := http.Header{"Accept": {"application/json"}, "User-Agent": {c.userAgent}}
+	header := http.Header{"Accept": {"application/json"}, "User-Agent": {"toolwire"}}
 	c.authorize(header)
 	req := &http.Request{
 		Method: r.method, URL: u, Host: u.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -94,9 +94,9 @@ func (c *Client) failed(r *request, a *response, failure *httpcall.Failure) *fai
 	case httpcall.Canceled:
 		f.Error = contextFailure(r, failure.Err)
 	case httpcall.TimedOut:
-		f.Error = &Error{Code: CodeTimeout, Tool: r.tool, Message: failure.Error() + " (ClientOptions.Timeout)", err: failure.Err}
+		f.Error = &Error{Code: CodeTimeout, Tool: r.tool, Message: failure.Error() + " (ClientOptions.Timeout)", Err: failure.Err}
 	default:
-		f.Error = &Error{Code: CodeUnreachable, Tool: r.tool, Message: failure.Error(), err: failure.Err}
+		f.Error = &Error{Code: CodeUnreachable, Tool: r.tool, Message: failure.Error(), Err: failure.Err}
 		f.passing = !failure.Lasting()
 	}
 	f.Status = a.status
@@ -105,7 +105,7 @@ func (c *Client) failed(r *request, a *response, failure *httpcall.Failure) *fai
 
 // contextFailure is the error of a call whose context has ended with err.
 func contextFailure(r *request, err error) *Error {
-	e := &Error{Code: CodeCanceled, Tool: r.tool, Message: "the call was canceled", err: err}
+	e := &Error{Code: CodeCanceled, Tool: r.tool, Message: "the call was canceled", Err: err}
 	if errors.Is(err, context.DeadlineExceeded) {
 		e.Code, e.Message = CodeTimeout, "the context's deadline is over"
 	}

@@ -20,7 +20,7 @@ func BenchmarkClientList(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if list, err := c.List(context.Background(), nil); err != nil || len(list) != 1000 {
+		if list, err := c.List(context.Background(), ""); err != nil || len(list) != 1000 {
 			b.Fatal(len(list), err)
 		}
 	}

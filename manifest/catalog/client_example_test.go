@@ -14,7 +14,6 @@ import (
 func exampleCatalog() *httptest.Server {
 	handler, err := catalog.NewHandler(catalog.NewMemoryStore(), &catalog.HandlerOptions{
 		InsecureAccount: "6f9619ff-8b86-4011-b42d-00c04fc964ff",
-		NewID:           func() string { return "0d3c24ab-6f1e-4a11-9c55-7d2a3b0f8e10" },
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -23,7 +22,7 @@ func exampleCatalog() *httptest.Server {
 }
 
 func ExampleClient() {
-	server := exampleCatalog() // https://aip.example.com in earnest
+	server := exampleCatalog() // in production https://aip.example.com
 	defer server.Close()
 	ctx := context.Background()
 
@@ -35,7 +34,7 @@ func ExampleClient() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(tool.ID, tool.Version)
+	fmt.Println(tool.Name, tool.Version)
 
 	tool, err = client.Patch(ctx, tool.ID, catalog.Patch{Description: new("Adds and subtracts.")})
 	if err != nil {
@@ -47,11 +46,11 @@ func ExampleClient() {
 		log.Fatal(err)
 	}
 	_, err = client.Get(ctx, tool.ID)
-	fmt.Println(err)
+	fmt.Println(catalog.CodeOf(err))
 	// Output:
-	// 0d3c24ab-6f1e-4a11-9c55-7d2a3b0f8e10 1.0.0
+	// basic-calculator 1.0.0
 	// basic-calculator - Adds and subtracts.
-	// catalog: tool "0d3c24ab-6f1e-4a11-9c55-7d2a3b0f8e10": HTTP 404: Tool not found
+	// not_found
 }
 
 func ExampleClient_Upload() {
@@ -86,7 +85,8 @@ class Greeter(BaseTool):
 	// true <nil>
 }
 
-// What is wrong with a record is found before anything is sent, all of it at once; what the server finds looks the same.
+// The client finds all problems of a record before it sends anything. Problems that a server reports
+// have the same type.
 func ExampleError_problems() {
 	client, err := catalog.NewClient("https://aip.example.com", "api-key", nil)
 	if err != nil {
@@ -99,11 +99,11 @@ func ExampleError_problems() {
 		}
 	}
 	// Output:
-	// framework: must be langchain, langgraph or google_adk
-	// tool_type: is required: native or custom
+	// /framework: must be langchain, langgraph or google_adk
+	// /tool_type: is required: native or custom
 }
 
-func ExampleClient_Resolve() {
+func ExampleClient_Find() {
 	server := exampleCatalog()
 	defer server.Close()
 	ctx := context.Background()
@@ -111,14 +111,18 @@ func ExampleClient_Resolve() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := client.Create(ctx, catalog.Tool{Name: "time_tool", Framework: catalog.LangChain, Type: catalog.Native}); err != nil {
+	clock := catalog.Tool{Name: "time_tool", Framework: catalog.LangChain, Type: catalog.Native}
+	if _, err := client.Create(ctx, clock); err != nil {
 		log.Fatal(err)
 	}
-	for _, ref := range []string{"Time_Tool", "0d3c24ab-6f1e-4a11-9c55-7d2a3b0f8e10", "clock"} {
-		fmt.Println(client.Resolve(ctx, ref))
+	tool, err := client.Find(ctx, "Time_Tool")
+	if err != nil {
+		log.Fatal(err)
 	}
+	fmt.Println(tool.Name)
+	_, err = client.Find(ctx, "clock")
+	fmt.Println(err)
 	// Output:
-	// 0d3c24ab-6f1e-4a11-9c55-7d2a3b0f8e10 <nil>
-	// 0d3c24ab-6f1e-4a11-9c55-7d2a3b0f8e10 <nil>
-	//  catalog: tool "clock": no tool has this name
+	// time_tool
+	// catalog: tool "clock": no tool has this name
 }

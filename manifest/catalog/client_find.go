@@ -6,17 +6,13 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/clip"
-	"github.com/toolwire/toolwire/internal/uuid"
 )
 
-// CodeAmbiguous is the code of [Client.Find] when a name fits several tools.
-const CodeAmbiguous Code = "ambiguous"
-
-// Find returns the tool with a name, from the list of all tools, since the API has no search. The whole name must fit; the
-// case of letters need not, but if several tools fit so, the one that is spelled exactly as asked is taken. No tool is
-// [CodeNotFound], several are [CodeAmbiguous].
+// Find returns the tool with a name. It reads the list of all tools, because the API has no search. It
+// compares whole names without regard to case; if several match, it takes the one with the exact
+// spelling. If no tool matches, the error has [CodeNotFound]; if several do, [CodeAmbiguous].
 func (c *Client) Find(ctx context.Context, name string) (*ListItem, error) {
-	list, err := c.List(ctx, nil)
+	list, err := c.List(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -40,17 +36,4 @@ func (c *Client) Find(ctx context.Context, name string) (*ListItem, error) {
 	}
 	return nil, &Error{Code: CodeAmbiguous, Tool: clip.Text(name, maxShown), Message: fmt.Sprintf(
 		"%d tools have this name; choose one by its id, such as %s", len(folded), folded[0].ID)}
-}
-
-// Resolve returns the id that ref stands for: ref itself, without a request, if it is a UUID, and otherwise the id of the
-// tool that [Client.Find] finds.
-func (c *Client) Resolve(ctx context.Context, ref string) (string, error) {
-	if uuid.Valid(ref) {
-		return ref, nil
-	}
-	item, err := c.Find(ctx, ref)
-	if err != nil {
-		return "", err
-	}
-	return item.ID, nil
 }

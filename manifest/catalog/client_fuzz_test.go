@@ -45,7 +45,7 @@ func FuzzClientAnswer(f *testing.F) {
 				t.Errorf("%s: %q", name, err)
 			}
 		}
-		if list, err := c.List(t.Context(), nil); err == nil {
+		if list, err := c.List(t.Context(), ""); err == nil {
 			for _, item := range list {
 				check(item)
 			}

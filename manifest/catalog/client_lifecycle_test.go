@@ -89,7 +89,7 @@ func live(t *testing.T, c *catalog.Client) {
 	for kind, ids := range map[catalog.Type][]string{
 		"": {full.ID, minimal.ID}, catalog.Native: {full.ID}, catalog.Custom: {minimal.ID},
 	} {
-		list, err := c.List(ctx, &catalog.ListOptions{Type: kind})
+		list, err := c.List(ctx, kind)
 		var got []string
 		for _, item := range list {
 			got = append(got, item.ID)
@@ -99,9 +99,7 @@ func live(t *testing.T, c *catalog.Client) {
 		}
 	}
 	isTool(must(c.Get(ctx, minimal.ID)), want)
-	if id, err := c.Resolve(ctx, "Basic-Calculator"); id != minimal.ID || err != nil {
-		t.Errorf("got %s, %v", id, err)
-	}
+	isTool(must(c.Find(ctx, "Basic-Calculator")), want)
 
 	// Update replaces, patch does not.
 	want = catalog.Tool{Name: "calculator", Framework: catalog.GoogleADK, Type: catalog.Custom, Description: "Sums.",
@@ -188,13 +186,13 @@ func TestClientReadsTheHandlersProblems(t *testing.T) {
 	c := serveClient(t, nil, handler.ServeHTTP)
 	_, err = c.Create(t.Context(), analyticsTool())
 	e := failedWith(t, err, catalog.CodeInvalid)
-	if len(e.Problems) != 1 || e.Problems[0].Field != "body.description" || e.Problems[0].Type != "too_long" || e.Status != 422 {
+	if len(e.Problems) != 1 || e.Problems[0].Pointer != "/body/description" || e.Problems[0].Code != "too_long" || e.Status != 422 {
 		t.Errorf("got %v", err)
 	}
 	without, _, _ := strings.Cut(clientSource, "def tool_plugin")
 	_, err = c.Upload(t.Context(), calculatorTool(), "tool.py", []byte(without))
 	e = failedWith(t, err, catalog.CodePlugin)
-	if len(e.Problems) != 1 || e.Problems[0].Field != "file" || e.Problems[0].Type != "entry_point" || e.Status != 400 {
+	if len(e.Problems) != 1 || e.Problems[0].Pointer != "/file" || e.Problems[0].Code != "entry_point" || e.Status != 400 {
 		t.Errorf("got %v", err)
 	}
 	_, err = c.Upload(t.Context(), calculatorTool(), "tool.py", []byte(clientSource+strings.Repeat("#", 400)))
@@ -206,15 +204,15 @@ func TestClientReadsTheHandlersProblems(t *testing.T) {
 // faultyStore fails every call in the same way.
 type faultyStore struct{ fail func() error }
 
-func (f faultyStore) Create(context.Context, catalog.Record) error { return f.fail() }
-func (f faultyStore) Get(context.Context, string, string) (catalog.Record, error) {
-	return catalog.Record{}, f.fail()
+func (f faultyStore) Create(context.Context, catalog.StoredTool) error { return f.fail() }
+func (f faultyStore) Get(context.Context, string, string) (catalog.StoredTool, error) {
+	return catalog.StoredTool{}, f.fail()
 }
-func (f faultyStore) List(context.Context, string, catalog.Type) ([]catalog.Record, error) {
+func (f faultyStore) List(context.Context, string, catalog.Type) ([]catalog.StoredTool, error) {
 	return nil, f.fail()
 }
-func (f faultyStore) Update(context.Context, string, string, func(*catalog.Record) error) (catalog.Record, error) {
-	return catalog.Record{}, f.fail()
+func (f faultyStore) Update(context.Context, string, string, func(*catalog.StoredTool) error) (catalog.StoredTool, error) {
+	return catalog.StoredTool{}, f.fail()
 }
 
 // Whatever goes wrong with whatever operation, the client's error is what the handler answered.
@@ -258,7 +256,7 @@ func TestClientAndHandlerAgreeOnFailures(t *testing.T) {
 				Message string
 				Error   struct {
 					Code     catalog.Code
-					Problems []catalog.Problem
+					Problems []struct{ Field, Type, Message string }
 				}
 				Detail []struct {
 					Loc       []string
@@ -291,9 +289,11 @@ func TestClientAndHandlerAgreeOnFailures(t *testing.T) {
 				e := failedWith(t, call(t.Context(), c), test.code)
 				var want []catalog.Problem
 				for _, d := range answered.Detail {
-					want = append(want, catalog.Problem{Field: strings.Join(d.Loc, "."), Type: d.Type, Message: d.Msg})
+					want = append(want, catalog.Problem{Pointer: "/" + strings.Join(d.Loc, "/"), Code: d.Type, Message: d.Msg})
 				}
-				want = append(want, answered.Error.Problems...)
+				for _, p := range answered.Error.Problems {
+					want = append(want, catalog.Problem{Pointer: "/" + p.Field, Code: p.Type, Message: p.Message})
+				}
 				if e.Status != test.status || e.Code != answered.Error.Code || e.Message != answered.Message || !reflect.DeepEqual(e.Problems, want) ||
 					test.only != "" && len(want) != 1 {
 					t.Errorf("%s: got %+v, answered %+v", operation, e, answered)

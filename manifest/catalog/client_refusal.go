@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -93,12 +94,12 @@ type statement struct {
 func (s *statement) clean() (string, []Problem) {
 	lines := []string{strings.Join(s.parts, ": ")}
 	for _, p := range s.problems {
-		lines = append(lines, p.Field, p.Type, p.Message)
+		lines = append(lines, p.Pointer, p.Code, p.Message)
 	}
 	lines = s.response.request.hideSaid(lines...)
 	for i := range s.problems {
 		of := lines[1+3*i:]
-		s.problems[i] = Problem{Field: of[0], Type: word(of[1]), Message: of[2]}
+		s.problems[i] = Problem{Pointer: of[0], Code: word(of[1]), Message: of[2]}
 	}
 	return clip.Text(lines[0], maxSaid), s.problems
 }
@@ -161,20 +162,22 @@ func (s *statement) problem(entry json.RawMessage) bool {
 	if message == "" {
 		message = textOf(members["message"])
 	}
-	field := textOf(members["field"])
+	pointer := textOf(members["field"])
+	if pointer != "" && pointer[0] != '/' {
+		pointer = rawjson.Token(pointer)
+	}
 	var steps []json.RawMessage
 	if json.Unmarshal(members["loc"], &steps) == nil && len(steps) > 0 {
-		var words []string
+		pointer = ""
 		for _, step := range steps[:min(len(steps), 2*maxNesting)] {
 			if word := textOf(step); word != "" {
-				words = append(words, word)
+				pointer += rawjson.Token(word)
 			} else if n, err := strconv.Atoi(string(step)); err == nil {
-				words = append(words, strconv.Itoa(n))
+				pointer += rawjson.Token(strconv.Itoa(n))
 			}
 		}
-		field = strings.Join(words, ".")
 	}
-	if field == "" || message == "" {
+	if pointer == "" || message == "" {
 		return false
 	}
 	rule := textOf(members["type"])
@@ -182,8 +185,8 @@ func (s *statement) problem(entry json.RawMessage) bool {
 		rule = textOf(members["code"])
 	}
 	hide := s.response.hideKey
-	p := Problem{Field: clip.Text(hide(field), maxShown), Type: word(hide(rule)), Message: clip.Text(hide(message), maxSaid)}
-	if s.size += len(p.Field) + len(p.Type) + len(p.Message); len(s.problems) < maxProblems && s.size <= maxAllSaid {
+	p := Problem{Pointer: clip.Text(hide(pointer), maxShown), Code: word(hide(rule)), Message: clip.Text(hide(message), maxSaid)}
+	if s.size += len(p.Pointer) + len(p.Code) + len(p.Message); len(s.problems) < maxProblems && s.size <= maxAllSaid {
 		s.problems = append(s.problems, p)
 	}
 	return true

@@ -53,10 +53,10 @@ func (s *series) failure(stop httpcall.Stop) error {
 	switch stop.Reason {
 	case httpcall.Stopped:
 		cut := contextFailure(s.request, stop.Err)
-		e.Code, e.err = cut.Code, errors.Join(cut.err, e.err)
+		e.Code, e.Err = cut.Code, errors.Join(cut.Err, e.Err)
 		e.Message = cut.Message + " while waiting to repeat; before that: " + e.Message
 	case httpcall.TooLong:
-		e.Message = fmt.Sprintf("%s (gave up after %s: %s; ClientOptions.MaxRetryAfter)", e.Message, attempts(s.made), stop.Err)
+		e.Message = fmt.Sprintf("%s (gave up after %s: %s)", e.Message, attempts(s.made), stop.Err)
 	case httpcall.TooLate:
 		e.Message = fmt.Sprintf("%s (gave up after %s: %s)", e.Message, attempts(s.made), stop.Err)
 	case httpcall.Exhausted:

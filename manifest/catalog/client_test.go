@@ -92,7 +92,7 @@ func failedWith(t *testing.T, err error, code catalog.Code) *catalog.Error {
 // clientCalls are all methods of a client, each as one request.
 var clientCalls = map[string]func(ctx context.Context, c *catalog.Client) error{
 	"create": func(ctx context.Context, c *catalog.Client) error { return errorOf(c.Create(ctx, analyticsTool())) },
-	"list":   func(ctx context.Context, c *catalog.Client) error { return errorOf(c.List(ctx, nil)) },
+	"list":   func(ctx context.Context, c *catalog.Client) error { return errorOf(c.List(ctx, "")) },
 	"get":    func(ctx context.Context, c *catalog.Client) error { return errorOf(c.Get(ctx, clientID)) },
 	"update": func(ctx context.Context, c *catalog.Client) error {
 		return errorOf(c.Update(ctx, clientID, analyticsTool()))
@@ -120,27 +120,26 @@ func TestClientRequestsOnTheWire(t *testing.T) {
 	tagged := calculatorTool()
 	tagged.AccountID, tagged.Tags = clientAccount, []string{"a", "b"}
 	for name, test := range map[string]struct {
-		options   catalog.ClientOptions
-		call      func(ctx context.Context, c *catalog.Client) error
-		line      string
-		body      string
-		answer    string
-		userAgent string
+		options catalog.ClientOptions
+		call    func(ctx context.Context, c *catalog.Client) error
+		line    string
+		body    string
+		answer  string
 	}{
 		"create, the minimal example": {line: "POST /v1/tools/", answer: calculatorItem,
 			body: `{"name":"basic-calculator","framework":"langchain","tool_type":"custom"}`,
 			call: func(ctx context.Context, c *catalog.Client) error { return errorOf(c.Create(ctx, calculatorTool())) }},
 		"create, the full example": {line: "POST /v1/tools/", answer: calculatorItem, body: fullBody, call: clientCalls["create"]},
 		"create with the SDK's type": {line: "POST /v1/tools/", answer: calculatorItem,
-			options: catalog.ClientOptions{TypeField: "type", UserAgent: "me/1"}, userAgent: "me/1",
-			body: `{"name":"basic-calculator","framework":"langchain","type":"custom","account_id":"` + clientAccount + `","tags":["a","b"]}`,
-			call: func(ctx context.Context, c *catalog.Client) error { return errorOf(c.Create(ctx, tagged)) }},
+			options: catalog.ClientOptions{TypeField: "type"},
+			body:    `{"name":"basic-calculator","framework":"langchain","type":"custom","account_id":"` + clientAccount + `","tags":["a","b"]}`,
+			call:    func(ctx context.Context, c *catalog.Client) error { return errorOf(c.Create(ctx, tagged)) }},
 		"list": {line: "GET /v1/tools/", answer: `[]`, call: clientCalls["list"]},
 		"list, zero": {line: "GET /v1/tools/", answer: `[]`, call: func(ctx context.Context, c *catalog.Client) error {
-			return errorOf(c.List(ctx, &catalog.ListOptions{}))
+			return errorOf(c.List(ctx, ""))
 		}},
 		"list of a type": {line: "GET /v1/tools/?type=native", answer: `[]`, call: func(ctx context.Context, c *catalog.Client) error {
-			return errorOf(c.List(ctx, &catalog.ListOptions{Type: catalog.Native}))
+			return errorOf(c.List(ctx, catalog.Native))
 		}},
 		"get": {line: "GET /v1/tools/" + clientID, answer: calculatorItem, call: clientCalls["get"]},
 		"update clears what is empty": {line: "PUT /v1/tools/" + clientID, answer: calculatorItem,
@@ -165,9 +164,6 @@ func TestClientRequestsOnTheWire(t *testing.T) {
 				asked++
 				body, _ := io.ReadAll(r.Body)
 				want := http.Header{"X-Api-Key": {clientKey}, "Accept": {"application/json"}, "User-Agent": {"toolwire"}}
-				if test.userAgent != "" {
-					want.Set("User-Agent", test.userAgent)
-				}
 				if test.body != "" {
 					want.Set("Content-Type", "application/json")
 					want.Set("Content-Length", fmt.Sprint(len(test.body)))
@@ -243,7 +239,7 @@ func TestClientPatchReadsMergesAndSends(t *testing.T) {
 		})
 		_, err := c.Patch(t.Context(), clientID, catalog.Patch{Name: new("new")})
 		e := failedWith(t, err, catalog.CodeInvalid)
-		if puts != 0 || len(e.Problems) != 2 || e.Problems[0].Field != "framework" || e.Problems[1].Field != "tool_type" {
+		if puts != 0 || len(e.Problems) != 2 || e.Problems[0].Pointer != "/framework" || e.Problems[1].Pointer != "/tool_type" {
 			t.Errorf("%d puts, %v", puts, err)
 		}
 	})
@@ -255,38 +251,38 @@ func TestClientSendsNothingThatIsInvalid(t *testing.T) {
 	cancel(why)
 	late, cancelLate := context.WithDeadline(t.Context(), time.Unix(1, 0))
 	defer cancelLate()
-	c := serveClient(t, &catalog.ClientOptions{MaxRequestBytes: 300, MaxAttempts: 3}, func(_ http.ResponseWriter, r *http.Request) {
+	c := serveClient(t, &catalog.ClientOptions{MaxAttempts: 3, Plugin: catalog.PluginOptions{MaxBytes: 3000}}, func(_ http.ResponseWriter, r *http.Request) {
 		t.Error("sent:", r.Method, r.URL)
 	})
 	big := analyticsTool()
-	big.Description = strings.Repeat("x", 300)
+	big.Description = strings.Repeat("x", 3<<20+3000)
 	for name, test := range map[string]struct {
 		ctx    context.Context
 		code   catalog.Code
 		fields string
 		call   func(ctx context.Context) error
 	}{
-		"empty record": {t.Context(), catalog.CodeInvalid, "name framework tool_type",
+		"empty record": {t.Context(), catalog.CodeInvalid, "/name /framework /tool_type",
 			func(ctx context.Context) error { return errorOf(c.Create(ctx, catalog.Tool{})) }},
-		"empty replacement": {t.Context(), catalog.CodeInvalid, "name framework tool_type",
+		"empty replacement": {t.Context(), catalog.CodeInvalid, "/name /framework /tool_type",
 			func(ctx context.Context) error { return errorOf(c.Update(ctx, clientID, catalog.Tool{})) }},
-		"bad patch": {t.Context(), catalog.CodeInvalid, "framework",
+		"bad patch": {t.Context(), catalog.CodeInvalid, "/framework",
 			func(ctx context.Context) error {
 				return errorOf(c.Patch(ctx, clientID, catalog.Patch{Framework: new(catalog.Framework("crew"))}))
 			}},
-		"bad type": {t.Context(), catalog.CodeInvalid, "type",
-			func(ctx context.Context) error { return errorOf(c.List(ctx, &catalog.ListOptions{Type: "a&b"})) }},
-		"id with a path":   {t.Context(), catalog.CodeInvalid, "id", func(ctx context.Context) error { return errorOf(c.Get(ctx, "../x")) }},
-		"id to update":     {t.Context(), catalog.CodeInvalid, "id", func(ctx context.Context) error { return errorOf(c.Update(ctx, "", analyticsTool())) }},
-		"id to patch":      {t.Context(), catalog.CodeInvalid, "id", func(ctx context.Context) error { return errorOf(c.Patch(ctx, "x", catalog.Patch{})) }},
-		"id to delete":     {t.Context(), catalog.CodeInvalid, "id", func(ctx context.Context) error { return c.Delete(ctx, clientID+"?") }},
-		"id to restore":    {t.Context(), catalog.CodeInvalid, "id", func(ctx context.Context) error { return c.Restore(ctx, "") }},
-		"id of the script": {t.Context(), catalog.CodeInvalid, "id", func(ctx context.Context) error { return errorOf(c.Script(ctx, "7")) }},
-		"id to upload to": {t.Context(), catalog.CodeInvalid, "id", func(ctx context.Context) error {
+		"bad type": {t.Context(), catalog.CodeInvalid, "/type",
+			func(ctx context.Context) error { return errorOf(c.List(ctx, "a&b")) }},
+		"id with a path":   {t.Context(), catalog.CodeInvalid, "/id", func(ctx context.Context) error { return errorOf(c.Get(ctx, "../x")) }},
+		"id to update":     {t.Context(), catalog.CodeInvalid, "/id", func(ctx context.Context) error { return errorOf(c.Update(ctx, "", analyticsTool())) }},
+		"id to patch":      {t.Context(), catalog.CodeInvalid, "/id", func(ctx context.Context) error { return errorOf(c.Patch(ctx, "x", catalog.Patch{})) }},
+		"id to delete":     {t.Context(), catalog.CodeInvalid, "/id", func(ctx context.Context) error { return c.Delete(ctx, clientID+"?") }},
+		"id to restore":    {t.Context(), catalog.CodeInvalid, "/id", func(ctx context.Context) error { return c.Restore(ctx, "") }},
+		"id of the script": {t.Context(), catalog.CodeInvalid, "/id", func(ctx context.Context) error { return errorOf(c.Script(ctx, "7")) }},
+		"id to upload to": {t.Context(), catalog.CodeInvalid, "/id", func(ctx context.Context) error {
 			return errorOf(c.UploadUpdate(ctx, "7", catalog.Patch{}, "a.py", []byte(clientSource)))
 		}},
 		"too large":   {t.Context(), catalog.CodeTooLarge, "", func(ctx context.Context) error { return errorOf(c.Create(ctx, big)) }},
-		"upload size": {t.Context(), catalog.CodeTooLarge, "", func(ctx context.Context) error { return clientCalls["upload"](ctx, c) }},
+		"upload size": {t.Context(), catalog.CodeTooLarge, "", func(ctx context.Context) error { return errorOf(c.Upload(ctx, big, "a.py", []byte(clientSource))) }},
 		"canceled":    {canceled, catalog.CodeCanceled, "", func(ctx context.Context) error { return clientCalls["get"](ctx, c) }},
 		"late":        {late, catalog.CodeTimeout, "", func(ctx context.Context) error { return clientCalls["create"](ctx, c) }},
 	} {
@@ -295,7 +291,7 @@ func TestClientSendsNothingThatIsInvalid(t *testing.T) {
 			e := failedWith(t, err, test.code)
 			var fields []string
 			for _, p := range e.Problems {
-				fields = append(fields, p.Field)
+				fields = append(fields, p.Pointer)
 			}
 			if strings.Join(fields, " ") != test.fields || e.Status != 0 || strings.Contains(err.Error(), "may have been") {
 				t.Errorf("got %v", err)
@@ -321,19 +317,19 @@ func TestNewClientReportsAllMistakes(t *testing.T) {
 		fields   []string
 	}{
 		"everything": {"http://u:p@aip.example.com/tools/?x#y", " ", &catalog.ClientOptions{
-			Timeout: -1, MaxAttempts: -1, MaxRetryAfter: -1, MaxRequestBytes: -1, MaxResponseBytes: -1, TypeField: "kind", UserAgent: "a\nb",
+			Timeout: -1, MaxAttempts: -1, MaxResponseBytes: -1, TypeField: "kind",
 			Plugin: catalog.PluginOptions{MaxBytes: -1, ServerVersion: "x"},
-		}, []string{"base URL", "base URL", "base URL", "API key", "UserAgent", "TypeField", "Plugin.MaxBytes", "Plugin.ServerVersion", "Timeout", "MaxAttempts", "MaxRetryAfter",
-			"MaxRequestBytes", "MaxResponseBytes"}},
-		"no URL":          {"", "k", nil, []string{"base URL"}},
-		"no scheme":       {"aip.example.com", "k", nil, []string{"base URL"}},
-		"another scheme":  {"ftp://127.0.0.1", "k", nil, []string{"base URL"}},
-		"not parseable":   {"https://[", "k", nil, []string{"base URL"}},
-		"no key":          {"https://aip.example.com", "", nil, []string{"API key"}},
-		"long key":        {"https://aip.example.com", strings.Repeat("k", 4097), nil, []string{"API key"}},
+		}, []string{"/baseURL", "/baseURL", "/baseURL", "/apiKey",
+			"/TypeField", "/Plugin/MaxBytes", "/Plugin/ServerVersion", "/Timeout", "/MaxAttempts", "/MaxResponseBytes"}},
+		"no URL":          {"", "k", nil, []string{"/baseURL"}},
+		"no scheme":       {"aip.example.com", "k", nil, []string{"/baseURL"}},
+		"another scheme":  {"ftp://127.0.0.1", "k", nil, []string{"/baseURL"}},
+		"not parseable":   {"https://[", "k", nil, []string{"/baseURL"}},
+		"no key":          {"https://aip.example.com", "", nil, []string{"/apiKey"}},
+		"long key":        {"https://aip.example.com", strings.Repeat("k", 4097), nil, []string{"/apiKey"}},
 		"longest key":     {"https://aip.example.com", strings.Repeat("k", 4096), nil, nil},
-		"key on 2 lines":  {"https://aip.example.com", "a\r\nX: y", nil, []string{"API key"}},
-		"http, looks it":  {"http://localhost.example.com", "k", nil, []string{"base URL"}},
+		"key on 2 lines":  {"https://aip.example.com", "a\r\nX: y", nil, []string{"/apiKey"}},
+		"http, looks it":  {"http://localhost.example.com", "k", nil, []string{"/baseURL"}},
 		"https":           {"https://aip.example.com/base", "k", nil, nil},
 		"http, localhost": {"http://localhost:8000", "k", nil, nil},
 		"http, ::1":       {"http://[::1]:8000", "k", nil, nil},
@@ -349,7 +345,7 @@ func TestNewClientReportsAllMistakes(t *testing.T) {
 			e := failedWith(t, err, catalog.CodeOptions)
 			var fields []string
 			for _, p := range e.Problems {
-				fields = append(fields, p.Field)
+				fields = append(fields, p.Pointer)
 			}
 			if !slices.Equal(fields, test.fields) || strings.Contains(err.Error(), "u:p") {
 				t.Errorf("got %v", err)
@@ -362,7 +358,7 @@ func TestClientCopiesOptions(t *testing.T) {
 	o := &catalog.ClientOptions{MaxAttempts: 1, MaxResponseBytes: 1000}
 	c := serveClient(t, o, answerWith(200, `[]`))
 	o.MaxResponseBytes, o.Transport = 1, nil
-	if _, err := c.List(t.Context(), nil); err != nil {
+	if _, err := c.List(t.Context(), ""); err != nil {
 		t.Error(err)
 	}
 }
@@ -439,7 +435,7 @@ func TestClientCancellationAndSlowServers(t *testing.T) {
 		within("canceled", 0, func(t *testing.T, c *catalog.Client, arrived chan struct{}) {
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() { <-arrived; cancel() }()
-			_, err := c.List(ctx, nil)
+			_, err := c.List(ctx, "")
 			failedWith(t, err, catalog.CodeCanceled)
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("got %v", err)
@@ -538,20 +534,21 @@ func TestClientFind(t *testing.T) {
 		asked++
 		answerWith(200, `{"success":true,"data":[`+strings.Join(entries, ",")+`]}`)(w, r)
 	})
-	for ref, want := range map[string]string{
-		"time_tool": ids[0], "TIME_Tool": ids[0], "twice": ids[2], "Twice": ids[1], clientID: clientID,
+	for name, want := range map[string]string{
+		"time_tool": ids[0], "TIME_Tool": ids[0], "twice": ids[2], "Twice": ids[1],
 		"TWICE": "ambiguous", "Same": "ambiguous", "same": "ambiguous", "time": "not_found", "": "not_found",
 	} {
-		got, err := c.Resolve(t.Context(), ref)
-		if e, ok := errors.AsType[*catalog.Error](err); ok {
-			got = string(e.Code)
+		item, err := c.Find(t.Context(), name)
+		got := string(catalog.CodeOf(err))
+		if err == nil {
+			got = item.ID
 		}
 		if got != want {
-			t.Errorf("%q is %s, %v, want %s", ref, got, err, want)
+			t.Errorf("%q is %s, %v, want %s", name, got, err, want)
 		}
 	}
 	if asked != 9 {
-		t.Errorf("%d requests: an id needs none, a name one", asked)
+		t.Errorf("%d requests, want one per name", asked)
 	}
 	item, err := c.Find(t.Context(), "Time_tool")
 	if err != nil || item.Name != "time_tool" || item.Type != catalog.Native {

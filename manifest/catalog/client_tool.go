@@ -33,7 +33,7 @@ func (c *Client) Patch(ctx context.Context, id string, p Patch) (*ListItem, erro
 			failed.unsure = false // nothing was written
 			return failed
 		}
-		item.Tool = p.Apply(item.Tool)
+		item.Tool = p.apply(item.Tool)
 		sent := item.Tool
 		if p.AccountID == nil {
 			sent.AccountID = ""

@@ -56,7 +56,7 @@ func (c *Client) UploadUpdate(ctx context.Context, id string, p Patch, file stri
 		unsure: "the source may have been replaced",
 	}
 	_, err := CheckPlugin(file, source, &c.plugin)
-	known := ListItem{ID: id, Tool: p.Apply(Tool{})}
+	known := ListItem{ID: id, Tool: p.apply(Tool{})}
 	return c.upload(ctx, r, &upload{patch: p, known: known, file: file, source: source, pluginErr: err})
 }
 

@@ -122,19 +122,19 @@ func TestClientUploadChecksFirst(t *testing.T) {
 		tool   catalog.Tool
 		fields string
 	}{
-		"only a source":     {catalog.Tool{}, "framework"},
-		"account":           {with(func(t *catalog.Tool) { t.AccountID = clientAccount }), "account_id"},
-		"comma in a tag":    {with(func(t *catalog.Tool) { t.Tags = []string{"a,b"} }), "tags"},
-		"blank tag":         {with(func(t *catalog.Tool) { t.Tags = []string{"a", ""} }), "tags"},
-		"tag with margins":  {with(func(t *catalog.Tool) { t.Tags = []string{" a"} }), "tags"},
-		"unknown framework": {with(func(t *catalog.Tool) { t.Framework = "crew" }), "framework"},
+		"only a source":     {catalog.Tool{}, "/framework"},
+		"account":           {with(func(t *catalog.Tool) { t.AccountID = clientAccount }), "/account_id"},
+		"comma in a tag":    {with(func(t *catalog.Tool) { t.Tags = []string{"a,b"} }), "/tags"},
+		"blank tag":         {with(func(t *catalog.Tool) { t.Tags = []string{"a", ""} }), "/tags"},
+		"tag with margins":  {with(func(t *catalog.Tool) { t.Tags = []string{" a"} }), "/tags"},
+		"unknown framework": {with(func(t *catalog.Tool) { t.Framework = "crew" }), "/framework"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := c.Upload(t.Context(), test.tool, "tool.py", []byte(clientSource))
 			e := failedWith(t, err, catalog.CodeInvalid)
 			var fields []string
 			for _, p := range e.Problems {
-				fields = append(fields, p.Field)
+				fields = append(fields, p.Pointer)
 			}
 			if strings.Join(fields, " ") != test.fields {
 				t.Errorf("got %v", err)
@@ -164,7 +164,7 @@ func TestClientUploadChecksFirst(t *testing.T) {
 		e := failedWith(t, err, test.code)
 		var types []string
 		for _, p := range e.Problems {
-			types = append(types, p.Type)
+			types = append(types, p.Code)
 		}
 		if strings.Join(types, " ") != test.types || e.Tool != tool.Name || e.Status != 0 {
 			t.Errorf("%s: %v", name, err)
@@ -177,7 +177,7 @@ func TestClientUploadChecksFirst(t *testing.T) {
 	}
 	without, _, _ := strings.Cut(clientSource, "def tool_plugin")
 	_, err = old.UploadUpdate(t.Context(), clientID, catalog.Patch{}, "tool.py", []byte(without))
-	if e := failedWith(t, err, catalog.CodePlugin); len(e.Problems) != 1 || e.Problems[0].Type != "entry_point" || e.Tool != clientID {
+	if e := failedWith(t, err, catalog.CodePlugin); len(e.Problems) != 1 || e.Problems[0].Code != "entry_point" || e.Tool != clientID {
 		t.Errorf("got %v", err)
 	}
 }

@@ -100,7 +100,7 @@ func FromDeclarations(tools []schema.Tool, base Tool) ([]Tool, []schema.Problem)
 			}
 			lose(m.Name, "is not what a record has there, and is left out", p.read(m) != nil)
 		}
-		record := p.Apply(base)
+		record := p.apply(base)
 		record.Name, record.Description = t.Name, t.Description
 		records[n] = record
 	}

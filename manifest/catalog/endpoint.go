@@ -14,7 +14,7 @@ import (
 )
 
 // public is the record as others see it.
-func (r Record) public() ListItem {
+func (r StoredTool) public() ListItem {
 	item := r.ListItem
 	item.ScriptContent = ""
 	return item
@@ -24,15 +24,15 @@ func (h *Handler) list(c *call) (answer, error) {
 	var t Type
 	query, err := url.ParseQuery(c.r.URL.RawQuery)
 	if err != nil { // what cannot be read may have been a filter
-		return answer{}, invalid("query", Problem{Type: ruleText, Message: "cannot be read; is it escaped?"})
+		return answer{}, invalid("query", Problem{Code: ruleText, Message: "cannot be read; is it escaped?"})
 	}
 	if values, ok := query["type"]; ok {
 		t = Type(values[0])
 		if len(values) > 1 {
-			return answer{}, invalid("query", Problem{Field: "type", Type: ruleRepeated, Message: "must be given once"})
+			return answer{}, invalid("query", at("type", ruleRepeated, "must be given once"))
 		}
 		if t != Native && t != Custom {
-			return answer{}, invalid("query", Problem{Field: "type", Type: ruleEnum, Message: "must be native or custom"})
+			return answer{}, invalid("query", at("type", ruleEnum, "must be native or custom"))
 		}
 	}
 	records, err := h.store.List(c.ctx(), c.account, t)
@@ -55,7 +55,7 @@ func (h *Handler) create(c *call) (answer, error) {
 	if err := h.check(c, &ps, p); err != nil {
 		return answer{}, err
 	}
-	r := Record{ListItem: ListItem{ID: strings.ToLower(h.opts.NewID()), Tool: h.finish(c, p.Apply(Tool{}))}}
+	r := StoredTool{ListItem: ListItem{ID: newID(), Tool: h.finish(c, p.apply(Tool{}))}}
 	if err := h.store.Create(c.ctx(), r); err != nil {
 		return answer{}, err
 	}
@@ -85,10 +85,10 @@ func (h *Handler) check(c *call, ps *problems, p Patch) error {
 func (h *Handler) readJSON(c *call) (Patch, problems, error) {
 	media, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	if err != nil || media != "application/json" {
-		return Patch{}, nil, invalid("body", Problem{Type: ruleJSON, Message: "Content-Type must be application/json"})
+		return Patch{}, nil, invalid("body", Problem{Code: ruleJSON, Message: "Content-Type must be application/json"})
 	}
 	c.read = true
-	body, err := httpserve.ReadBody(c.w, c.r, h.opts.MaxBodyBytes, time.Now().Add(h.opts.BodyTimeout))
+	body, err := httpserve.ReadBody(c.w, c.r, h.maxBody, time.Now().Add(h.opts.BodyTimeout))
 	if err != nil {
 		return Patch{}, nil, bodyError(c, err)
 	}
@@ -101,7 +101,7 @@ func (h *Handler) get(c *call) (answer, error) {
 }
 
 // find returns a tool that is not deleted.
-func (h *Handler) find(c *call) (Record, error) {
+func (h *Handler) find(c *call) (StoredTool, error) {
 	r, err := h.store.Get(c.ctx(), c.account, c.id)
 	if err == nil && !r.DeletedAt.IsZero() {
 		err = errNotFound
@@ -112,8 +112,8 @@ func (h *Handler) find(c *call) (Record, error) {
 var errNotFound = &Error{Code: CodeNotFound}
 
 // updateLive changes a tool that is not deleted.
-func (h *Handler) updateLive(c *call, change func(*Record) error) (Record, error) {
-	return h.store.Update(c.ctx(), c.account, c.id, func(r *Record) error {
+func (h *Handler) updateLive(c *call, change func(*StoredTool) error) (StoredTool, error) {
+	return h.store.Update(c.ctx(), c.account, c.id, func(r *StoredTool) error {
 		if !r.DeletedAt.IsZero() {
 			return errNotFound
 		}
@@ -133,14 +133,14 @@ func (h *Handler) put(c *call) (answer, error) {
 	if err := h.check(c, &ps, p); err != nil {
 		return answer{}, err
 	}
-	r, err := h.updateLive(c, func(r *Record) error {
+	r, err := h.updateLive(c, func(r *StoredTool) error {
 		before := r.Tool
 		if replace {
 			before = Tool{}
 		}
-		t := h.finish(c, p.Apply(before))
+		t := h.finish(c, p.apply(before))
 		if t.Type != Custom && r.ScriptContent != "" {
-			return invalid("body", Problem{Field: "tool_type", Type: ruleFixed, Message: "must stay custom: the tool has source code"})
+			return invalid("body", at("tool_type", ruleFixed, "must stay custom: the tool has source code"))
 		}
 		r.Tool = t
 		return nil
@@ -149,15 +149,15 @@ func (h *Handler) put(c *call) (answer, error) {
 }
 
 func (h *Handler) remove(c *call) (answer, error) {
-	_, err := h.updateLive(c, func(r *Record) error {
-		r.DeletedAt = h.opts.Now().UTC()
+	_, err := h.updateLive(c, func(r *StoredTool) error {
+		r.DeletedAt = time.Now().UTC()
 		return nil
 	})
 	return confirmation(c, "Tool deleted successfully"), err
 }
 
 func (h *Handler) restore(c *call) (answer, error) {
-	_, err := h.store.Update(c.ctx(), c.account, c.id, func(r *Record) error {
+	_, err := h.store.Update(c.ctx(), c.account, c.id, func(r *StoredTool) error {
 		if r.DeletedAt.IsZero() {
 			return errNotFound
 		}

@@ -1,61 +1,120 @@
 package catalog
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// Code says what went wrong, in a form that a program can compare. The values are stable.
+// Code classifies an [Error]. The values are stable.
 type Code string
 
-// The codes. Those with a status are what that status means, whether a [Client] was answered so or a [Store] or
-// validation is about to.
+// The codes. A code with a status means what that status means, for a [Client] that received it and
+// for a [Store] or a check that causes it.
 const (
-	CodeOptions      Code = "invalid_options" // a constructor was given something unusable; Problems says what
-	CodeInvalid      Code = "validation"      // 422, or refused before sending: Problems lists fields
-	CodePlugin       Code = "invalid_plugin"  // 400, or success false: the uploaded source
-	CodeBadRequest   Code = "bad_request"     // 400, or success false: any other reason
+	CodeOptions      Code = "invalid_options" // the arguments of a constructor are not valid: see Problems
+	CodeInvalid      Code = "validation"      // 422, or rejected before sending: see Problems
+	CodePlugin       Code = "invalid_plugin"  // 400, or success false: the uploaded source is not valid
+	CodeBadRequest   Code = "bad_request"     // 400, or success false, for any other reason
 	CodeUnauthorized Code = "unauthorized"    // 401
 	CodeForbidden    Code = "forbidden"       // 403
 	CodeNotFound     Code = "not_found"       // 404: unknown, deleted, or of another account
 	CodeConflict     Code = "conflict"        // 409: the name is taken
-	CodeTooLarge     Code = "too_large"       // 413, or beyond a limit of the options
+	CodeAmbiguous    Code = "ambiguous"       // [Client.Find]: several tools have the name
+	CodeTooLarge     Code = "too_large"       // 413, or over a limit of the options
 	CodeRateLimited  Code = "rate_limited"    // 429
-	CodeTimeout      Code = "timeout"         // 408, 504, or no answer in time
+	CodeTimeout      Code = "timeout"         // 408, 504, or no response in time
 	CodeServer       Code = "server"          // any other 5xx
-	CodeUnreachable  Code = "unreachable"     // no connection
-	CodeBadAnswer    Code = "bad_answer"      // the answer is none that a catalog gives
-	CodeCanceled     Code = "canceled"        // the caller's context was cancelled
+	CodeUnreachable  Code = "unreachable"     // no connection, or it broke
+	CodeBadAnswer    Code = "bad_answer"      // the response is not one that a catalog sends
+	CodeCanceled     Code = "canceled"        // the caller's context was canceled
 )
 
-// Error is the error of this package; find it with errors.As. It holds no key, no source code and no value of a field but a
-// tool's name. A [Store] returns it with CodeNotFound or CodeConflict; these need no more than the code.
+// Error is the error type of this package. It contains no key, no source code, and no value of a
+// field except a tool's name. A [Store] returns it with CodeNotFound or CodeConflict; Code is the
+// only field that a store has to set.
 type Error struct {
 	Code    Code
-	Status  int    // HTTP status; 0 if there was none
-	Message string // what is wrong and what to do. From a server it is the server's word; "" is the code in words
-	Tool    string // the tool's name or id, "" where there is none
+	Status  int    // HTTP status; 0 if no response arrived
+	Message string // what is wrong and what to do; the server's text if it sent one; may be ""
+	Tool    string // the tool's name or id; "" if the error does not concern one tool
 
-	// Problems lists everything that is wrong with fields, in the order of the documented tables.
+	// Problems lists every invalid field, in the order of the documented tables.
 	Problems []Problem
 
-	RetryAfter time.Duration // what the server asked for, mostly with CodeRateLimited or 503; 0 if it did not
-	RequestID  string        // the server's id of the request, from the header X-Request-Id; "" if it gave none
+	RetryAfter time.Duration // the wait that the server asked for; 0 if it asked for none
+	RequestID  string        // the header X-Request-Id of the response; "" if it had none
 
-	err error
+	Err error // the cause: the error of the context or of the transport; nil if there is none
 }
 
-// Problem is one field that breaks a rule.
+// CodeOf returns the code of the [*Error] in err's chain, or "" if there is none.
+func CodeOf(err error) Code {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+// Problem is one violation of a rule.
+//
+// The rules of this package, which a [Handler] also sends, are:
+//
+//	missing      a required field is absent
+//	type         the field has another JSON type
+//	enum         the value is not one of the documented values
+//	uuid         the value is not a UUID
+//	text         the text is blank, not UTF-8, or has control characters
+//	too_long     the description is longer than HandlerOptions.MaxDescription
+//	clash        two fields contradict each other
+//	repeated     the field occurs more than once
+//	account      the account is not that of the key
+//	fixed        the field must have, or keep, another value
+//	json         the document is not strict JSON
+//	form         the multipart form is malformed, or cannot carry the value
+//	too_large    the content is larger than a limit
+//	filename     the file name is not valid
+//	encoding     the file is not UTF-8 text
+//	syntax       the file is not Python
+//	entry_point  the file has no entry point
+//	tool_class   the file has no tool class
+//	url, header, version, negative   the value of an option or argument is not valid
 type Problem struct {
-	Field   string // the JSON member's name; with a server's word its whole location, joined by dots: "body.name"
-	Type    string // a stable word for the rule: "missing", "enum", "uuid", "too_long", "type", …
-	Message string // says what to do, without the value
+	Code string // the rule, from the table above; from another server, its own word, or ""
+
+	// Pointer is a JSON Pointer (RFC 6901) to the field: "/name". Fields of a form have the same
+	// pointers as members. A location that a server reports begins with its part of the request:
+	// "/body/name". Options and arguments have their Go names: "/Plugin/MaxBytes", "/baseURL".
+	// "" is the whole document.
+	Pointer string
+
+	Message string // what to do, without the value
 }
 
-func (p Problem) String() string { return p.Field + ": " + p.Message }
+// String returns "pointer: message".
+func (p Problem) String() string {
+	if p.Pointer == "" {
+		return p.Message
+	}
+	return p.Pointer + ": " + p.Message
+}
 
-// Error says what is wrong, with all problems, one per line when there are several.
+// at makes a problem with a field.
+func at(field, rule, message string) Problem {
+	p := Problem{Code: rule, Message: message}
+	if field != "" {
+		p.Pointer = rawjson.Token(field)
+	}
+	return p
+}
+
+// field returns the name of the field in a pointer that at has made.
+func (p Problem) field() string { return rawjson.Name(strings.TrimPrefix(p.Pointer, "/")) }
+
+// Error returns the message and all problems, one per line if there are several.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("catalog: ")
@@ -70,8 +129,8 @@ func (e *Error) Error() string {
 	} else {
 		b.WriteString(strings.ReplaceAll(string(e.Code), "_", " "))
 	}
-	for i, p := range e.Problems {
-		if i == 0 && len(e.Problems) == 1 {
+	for _, p := range e.Problems {
+		if len(e.Problems) == 1 {
 			b.WriteString(": " + p.String())
 		} else {
 			b.WriteString("\n\t" + p.String())
@@ -83,5 +142,5 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the cause, if there is one: the context's error, or the transport's.
-func (e *Error) Unwrap() error { return e.err }
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }

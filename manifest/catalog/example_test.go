@@ -18,25 +18,28 @@ func ExampleTool_Validate() {
 	fmt.Println(err)
 	// Output:
 	// catalog: tool "basic-calculator": the record is not valid
-	// 	framework: must be langchain, langgraph or google_adk
-	// 	tool_type: is required: native or custom
+	// 	/framework: must be langchain, langgraph or google_adk
+	// 	/tool_type: is required: native or custom
 }
 
-func ExampleParseTool() {
-	tool, err := catalog.ParseTool([]byte(`{"name":"time_tool","framework":"langchain","type":"native","tags":"clock, time"}`))
-	fmt.Printf("%s %s %q %v\n", tool.Name, tool.Type, tool.Tags, err)
+func ExampleTool_UnmarshalJSON() {
+	const record = `{"name":"time_tool","framework":"langchain","type":"native","tags":"clock, time"}`
+	var tool catalog.Tool
+	if err := json.Unmarshal([]byte(record), &tool); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s %s %q %v\n", tool.Name, tool.Type, tool.Tags, tool.Validate())
 	// Output: time_tool native ["clock" "time"] <nil>
 }
 
 func ExamplePatch() {
-	tool := catalog.Tool{Name: "basic-calculator", Framework: catalog.LangChain, Type: catalog.Custom, Description: "Adds."}
 	patch := catalog.Patch{Version: new("2.1.0"), Description: new("")} // "" clears
 	if err := patch.Validate(); err != nil {
 		log.Fatal(err)
 	}
-	written, err := json.Marshal(patch.Apply(tool))
+	written, err := json.Marshal(patch)
 	fmt.Println(string(written), err)
-	// Output: {"name":"basic-calculator","framework":"langchain","tool_type":"custom","version":"2.1.0"} <nil>
+	// Output: {"description":"","version":"2.1.0"} <nil>
 }
 
 func ExampleCheckPlugin() {
@@ -59,8 +62,8 @@ class Weather(BaseTool):
 	fmt.Println(err)
 	// Output:
 	// Weather weather Tells the weather of a city.
-	// catalog: invalid plugin file: file: has no entry point, which servers before v0.1.85 need: a function tool_plugin, or @tool_plugin on the class
-	// catalog: invalid plugin file: file: is not Python: line 7: this '[' is not closed
+	// catalog: invalid plugin file: /file: has no entry point, which servers before v0.1.85 need: a function tool_plugin, or @tool_plugin on the class
+	// catalog: invalid plugin file: /file: is not Python: line 7: this '[' is not closed
 }
 
 func ExampleNewHandler() {
@@ -72,7 +75,7 @@ func ExampleNewHandler() {
 			}
 			return account, nil
 		},
-		Register: func(_ context.Context, u catalog.Upload) error { return nil }, // make u.Tool runnable
+		Register: func(_ context.Context, tool catalog.ListItem) error { return nil }, // make the tool runnable
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -27,9 +27,9 @@ var formFields = []string{"file", "name", "framework", "tool_type", "type", "acc
 func (h *Handler) readForm(c *call) (*form, error) {
 	media, params, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	if err != nil || media != "multipart/form-data" || params["boundary"] == "" {
-		return nil, invalid("body", Problem{Type: ruleForm, Message: "Content-Type must be multipart/form-data with a boundary"})
+		return nil, invalid("body", Problem{Code: ruleForm, Message: "Content-Type must be multipart/form-data with a boundary"})
 	}
-	body := httpserve.OpenBody(c.w, c.r, h.opts.MaxUploadBytes, time.Now().Add(h.opts.BodyTimeout))
+	body := httpserve.OpenBody(c.w, c.r, int64(h.opts.Plugin.MaxBytes)+formRoom, time.Now().Add(h.opts.BodyTimeout))
 	defer func() { c.read = body.Done() }()
 	if body.Err() != nil {
 		return nil, body.Err()
@@ -46,7 +46,7 @@ func (h *Handler) readForm(c *call) (*form, error) {
 		if _, ok := errors.AsType[*failure](err); ok {
 			return nil, err
 		}
-		return nil, invalid("body", Problem{Type: ruleForm, Message: "is no proper multipart form"})
+		return nil, invalid("body", Problem{Code: ruleForm, Message: "is no proper multipart form"})
 	}
 	return f, nil
 }
@@ -61,7 +61,7 @@ func (h *Handler) readParts(f *form, parts *multipart.Reader) error {
 		if err != nil {
 			return err
 		}
-		if n == h.opts.MaxParts {
+		if n == maxFormParts {
 			return &failure{code: CodeTooLarge, status: http.StatusRequestEntityTooLarge, message: "The form has too many parts"}
 		}
 		if err := h.readPart(f, seen, part); err != nil {
@@ -82,7 +82,7 @@ func (h *Handler) readPart(f *form, seen map[string]string, part *multipart.Part
 			f.problems.add(field, ruleForm, "is spelled in another case here; names are case-sensitive")
 		}
 	}
-	most := h.opts.MaxFieldBytes
+	most := int64(maxField)
 	if name == "file" {
 		most = int64(h.opts.Plugin.MaxBytes)
 	}

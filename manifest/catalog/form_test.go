@@ -19,7 +19,7 @@ func FuzzUpload(f *testing.F) {
 	f.Add([]byte("--x--"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		h, err := catalog.NewHandler(catalog.NewMemoryStore(), &catalog.HandlerOptions{InsecureAccount: account,
-			MaxParts: 4, MaxFieldBytes: 100, MaxUploadBytes: 4096, Plugin: catalog.PluginOptions{MaxBytes: 1024}})
+			Plugin: catalog.PluginOptions{MaxBytes: 1024}})
 		if err != nil {
 			t.Fatal(err)
 		}

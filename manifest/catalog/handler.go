@@ -42,12 +42,14 @@ import (
 type Handler struct {
 	store Store
 	opts  HandlerOptions // defaults filled in
+
+	maxBody int64 // of a JSON body, in bytes
 }
 
 // NewHandler returns a handler over a store. All mistakes in the options are reported together in one [*Error] with
 // [CodeOptions].
 func NewHandler(store Store, opts *HandlerOptions) (*Handler, error) {
-	h := &Handler{store: store}
+	h := &Handler{store: store, maxBody: maxBody}
 	if err := h.configure(store, opts); err != nil {
 		return nil, err
 	}
@@ -114,7 +116,7 @@ func (h *Handler) serve(c *call, route route) (a answer, err error) {
 		return a, err
 	}
 	if route.uuid && !uuid.Valid(c.id) {
-		return a, invalid("path", Problem{Field: "id", Type: ruleUUID, Message: textUUID})
+		return a, invalid("path", at("id", ruleUUID, textUUID))
 	}
 	return endpoint(h, c)
 }

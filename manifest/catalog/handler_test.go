@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -16,18 +15,26 @@ import (
 
 // TestDocumentedExamples has the three examples of ToolBase records.
 func TestDocumentedExamples(t *testing.T) {
-	n := 0
-	s := newServer(t, nil, catalog.HandlerOptions{NewID: func() string { n++; return fmt.Sprintf("%s%d", unknown[:35], n) }})
-	sameJSON(t, s.do("POST", "/tools/", minimal).want(t, 200, "Tool created successfully"),
-		`{"id":"00000000-0000-4000-8000-000000000001","name":"basic-calculator","framework":"langchain","tool_type":"custom",
+	s := newServer(t, nil, catalog.HandlerOptions{})
+	seen := map[string]bool{}
+	is := func(answer reply, want string) { // id is random
+		t.Helper()
+		id := s.id(answer)
+		if seen[id] || len(id) != 36 || id[14] != '4' {
+			t.Errorf("the id is %s", id)
+		}
+		seen[id] = true
+		sameJSON(t, answer.want(t, 200, ""), `{"id":"`+id+`",`+want)
+	}
+	is(s.do("POST", "/tools/", minimal), `"name":"basic-calculator","framework":"langchain","tool_type":"custom",
 		"version":"1.0.0","account_id":"`+account+`"}`)
-	sameJSON(t, s.do("POST", "/tools/", `{"name":"advanced-analytics-tool","description":"Statistical analysis of data sets.",
-		"framework":"langgraph","tool_type":"custom","version":"2.1.0"}`).want(t, 200, ""),
-		`{"id":"00000000-0000-4000-8000-000000000002","name":"advanced-analytics-tool","framework":"langgraph","tool_type":"custom",
+	is(s.do("POST", "/tools/", `{"name":"advanced-analytics-tool","description":"Statistical analysis of data sets.",
+		"framework":"langgraph","tool_type":"custom","version":"2.1.0"}`),
+		`"name":"advanced-analytics-tool","framework":"langgraph","tool_type":"custom",
 		"description":"Statistical analysis of data sets.","version":"2.1.0","account_id":"`+account+`"}`)
-	sameJSON(t, s.upload("POST", "/tools/upload", part{"name", "", " analytics-tool "}, part{"description", "", "Analyses."},
-		part{"framework", "", "langchain"}, part{"tool_type", "", "custom"}, part{"file", "analytics.py", source}).want(t, 200, ""),
-		`{"id":"00000000-0000-4000-8000-000000000003","name":"analytics-tool","framework":"langchain","tool_type":"custom",
+	is(s.upload("POST", "/tools/upload", part{"name", "", " analytics-tool "}, part{"description", "", "Analyses."},
+		part{"framework", "", "langchain"}, part{"tool_type", "", "custom"}, part{"file", "analytics.py", source}),
+		`"name":"analytics-tool","framework":"langchain","tool_type":"custom",
 		"description":"Analyses.","version":"1.0.0","account_id":"`+account+`","plugin_class_name":"Analytics","module_name":"analytics"}`)
 }
 
@@ -35,8 +42,8 @@ func TestDocumentedExamples(t *testing.T) {
 func TestCommonValidationErrors(t *testing.T) {
 	s := newServer(t, nil, catalog.HandlerOptions{
 		Plugin: catalog.PluginOptions{ServerVersion: "v0.1.84"},
-		Register: func(_ context.Context, u catalog.Upload) error {
-			if strings.Contains(u.Tool.ScriptContent, "boom") {
+		Register: func(_ context.Context, tool catalog.ListItem) error {
+			if strings.Contains(tool.ScriptContent, "boom") {
 				return errors.New("Traceback: secret boom")
 			}
 			return nil
@@ -275,7 +282,7 @@ type badStore struct {
 	fail func() error
 }
 
-func (b badStore) List(ctx context.Context, _ string, _ catalog.Type) ([]catalog.Record, error) {
+func (b badStore) List(ctx context.Context, _ string, _ catalog.Type) ([]catalog.StoredTool, error) {
 	if b.fail == nil {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -300,7 +307,7 @@ func TestFaultsOfAStore(t *testing.T) {
 	}
 	t.Run("new source under the old name", func(t *testing.T) { // needs no list, long as that may be
 		store := badStore{Store: catalog.NewMemoryStore(), fail: func() error { return errors.New("disk full") }}
-		s := newServer(t, store, catalog.HandlerOptions{Register: func(context.Context, catalog.Upload) error { return nil }})
+		s := newServer(t, store, catalog.HandlerOptions{Register: func(context.Context, catalog.ListItem) error { return nil }})
 		path := "/tools/" + s.create(minimal) + "/upload"
 		s.upload("PUT", path, part{"file", "a.py", source}).want(t, 200, "")
 		s.upload("PUT", path, part{"file", "a.py", source}, part{"name", "", "other"}).want(t, 500, "Internal server error")
@@ -338,7 +345,7 @@ func TestFaultsOfAStore(t *testing.T) {
 }
 
 func TestHandlerOptions(t *testing.T) {
-	_, err := catalog.NewHandler(nil, &catalog.HandlerOptions{Put: 9, MaxParts: -1, BodyTimeout: -1,
+	_, err := catalog.NewHandler(nil, &catalog.HandlerOptions{Put: 9, MaxDescription: -1, BodyTimeout: -1,
 		Plugin: catalog.PluginOptions{ServerVersion: "new", MaxBytes: -1}})
 	e, ok := errors.AsType[*catalog.Error](err)
 	if !ok || e.Code != catalog.CodeOptions {
@@ -346,9 +353,9 @@ func TestHandlerOptions(t *testing.T) {
 	}
 	var fields []string
 	for _, p := range e.Problems {
-		fields = append(fields, p.Field)
+		fields = append(fields, p.Pointer)
 	}
-	if got, want := strings.Join(fields, " "), "store Authenticate Put MaxParts BodyTimeout Plugin.MaxBytes Plugin.ServerVersion"; got != want {
+	if got, want := strings.Join(fields, " "), "/store /Authenticate /Put /MaxDescription /BodyTimeout /Plugin/MaxBytes /Plugin/ServerVersion"; got != want {
 		t.Errorf("the problems are at %s, want %s", got, want)
 	}
 	for _, o := range []*catalog.HandlerOptions{nil, {InsecureAccount: "x"}, {InsecureAccount: account,

@@ -21,15 +21,19 @@ type countingStore struct {
 	created atomic.Int64
 }
 
-func (s *countingStore) Create(context.Context, catalog.Record) error { s.created.Add(1); return nil }
+func (s *countingStore) Create(context.Context, catalog.StoredTool) error {
+	s.created.Add(1)
+	return nil
+}
 
 func TestHostileRequests(t *testing.T) {
 	hostiletest.Run(t, func(t testing.TB) hostiletest.Subject {
 		store := &countingStore{}
-		h, err := catalog.NewHandler(store, &catalog.HandlerOptions{Authenticate: authenticate, MaxBodyBytes: 1000})
+		h, err := catalog.NewHandler(store, &catalog.HandlerOptions{Authenticate: authenticate})
 		if err != nil {
 			t.Fatal(err)
 		}
+		catalog.SetMaxBody(h, 1000)
 		return hostiletest.Subject{
 			Handler: h, Path: "/tools/", Credential: "Authorization: Bearer key-one",
 			Header: []string{"Content-Type: application/json"}, Body: minimal, MaxBody: 1000,

@@ -3,7 +3,6 @@ package catalog_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -142,11 +141,11 @@ func TestOneNameUnderARace(t *testing.T) {
 }
 
 func TestRegister(t *testing.T) {
-	var seen []catalog.Upload
+	var seen []catalog.ListItem
 	var answer error
-	s := newServer(t, nil, catalog.HandlerOptions{Register: func(_ context.Context, u catalog.Upload) error {
-		seen = append(seen, u)
-		if u.Tool.Version == "panic" {
+	s := newServer(t, nil, catalog.HandlerOptions{Register: func(_ context.Context, tool catalog.ListItem) error {
+		seen = append(seen, tool)
+		if tool.Version == "panic" {
 			panic("a secret")
 		}
 		return answer
@@ -156,8 +155,8 @@ func TestRegister(t *testing.T) {
 	s.upload("POST", "/tools/upload", part{"file", "a.py", source}).want(t, 409, "") // is not even registered
 	s.create(minimal)                                                                // has no file
 	s.upload("PUT", "/tools/"+id+"/upload", part{"file", "b.py", source}, part{"name", "", "basic-calculator"}).want(t, 409, "")
-	if len(seen) != 2 || seen[0].Update || !seen[1].Update || seen[0].Tool.ID != id || seen[1].Tool.ID != id ||
-		seen[1].Tool.ModuleName != "b" || seen[0].Tool.ScriptContent != source || seen[0].Plugin.ClassName != "Analytics" {
+	if len(seen) != 2 || seen[0].ID != id || seen[1].ID != id || seen[0].ModuleName != "a" || seen[1].ModuleName != "b" ||
+		seen[0].ScriptContent != source || seen[0].PluginClassName != "Analytics" {
 		t.Errorf("Register saw %+v", seen)
 	}
 	answer = &catalog.Error{Code: catalog.CodePlugin}
@@ -173,7 +172,7 @@ func TestRegister(t *testing.T) {
 func TestUploadMeetsAChange(t *testing.T) {
 	var s *server
 	var id string
-	s = newServer(t, nil, catalog.HandlerOptions{Register: func(context.Context, catalog.Upload) error {
+	s = newServer(t, nil, catalog.HandlerOptions{Register: func(context.Context, catalog.ListItem) error {
 		s.do("PUT", "/tools/"+id, `{"tool_type":"native","version":"7"}`).want(t, 200, "")
 		return nil
 	}})
@@ -186,9 +185,7 @@ func TestUploadMeetsAChange(t *testing.T) {
 // TestLetterCase has ids and accounts in capitals: they are the same as others.
 func TestLetterCase(t *testing.T) {
 	store := catalog.NewMemoryStore()
-	n := 0
-	o := catalog.HandlerOptions{NewID: func() string { n++; return fmt.Sprintf("ABCDEF00-0000-4000-8000-%012d", n) }}
-	o.InsecureAccount = strings.ToUpper(account)
+	o := catalog.HandlerOptions{InsecureAccount: strings.ToUpper(account)}
 	insecure := newServer(t, store, o)
 	o.InsecureAccount = ""
 	o.Authenticate = func(*http.Request, string) (string, error) { return strings.ToUpper(account), nil }
@@ -218,7 +215,7 @@ func TestRegisterIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	interrupt := func(ctx context.Context) error { cancel(); return ctx.Err() }
 	h, err := catalog.NewHandler(catalog.NewMemoryStore(), &catalog.HandlerOptions{InsecureAccount: account,
-		Register: func(ctx context.Context, _ catalog.Upload) error { return interrupt(ctx) }})
+		Register: func(ctx context.Context, _ catalog.ListItem) error { return interrupt(ctx) }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,40 +16,41 @@ import (
 )
 
 func TestLimits(t *testing.T) {
-	const room = 600
-	s := newServer(t, nil, catalog.HandlerOptions{MaxBodyBytes: room, MaxUploadBytes: 2 * room, MaxFieldBytes: 10, MaxParts: 3,
-		Plugin: catalog.PluginOptions{MaxBytes: room}})
+	const file, field, body = 600, 64 << 10, 1 << 20
+	s := newServer(t, nil, catalog.HandlerOptions{Plugin: catalog.PluginOptions{MaxBytes: file}})
 	pad := func(n int) string { return source + strings.Repeat("#", n-len(source)) }
+	parts := func(n int) []part { return slices.Repeat([]part{{"a", "", ""}}, n) }
 	for _, test := range []struct {
 		name    string
 		answer  reply
 		status  int
 		message string
 	}{
-		{"the largest file", s.upload("POST", "/tools/upload", part{"file", "a.py", pad(room)}), 200, ""},
-		{"a larger file", s.upload("POST", "/tools/upload", part{"file", "a.py", pad(room + 1)}), 413, "The file is too large"},
-		{"a large form", s.upload("POST", "/tools/upload", part{"file", "a.py", pad(room)}, part{"else", "", "x"},
-			part{"file2", "b", strings.Repeat("x", room)}), 413, "The body is too large"},
-		{"a large field", s.upload("POST", "/tools/upload", part{"name", "", "12345678901"}), 413, "A field of the form is too large"},
-		{"a large unknown field", s.upload("POST", "/tools/upload", part{"x", "", "12345678901"}), 413,
+		{"the largest file", s.upload("POST", "/tools/upload", part{"file", "a.py", pad(file)}), 200, ""},
+		{"a larger file", s.upload("POST", "/tools/upload", part{"file", "a.py", pad(file + 1)}), 413, "The file is too large"},
+		{"a large form", s.upload("POST", "/tools/upload", slices.Concat([]part{{"file", "a.py", pad(file)}},
+			slices.Repeat([]part{{"else", "", strings.Repeat("x", field)}}, 4))...), 413, "The body is too large"},
+		{"the largest field", s.upload("POST", "/tools/upload", part{"description", "", strings.Repeat("x", field)}), 422, ""},
+		{"a large field", s.upload("POST", "/tools/upload", part{"name", "", strings.Repeat("x", field+1)}), 413, "A field of the form is too large"},
+		{"a large unknown field", s.upload("POST", "/tools/upload", part{"x", "", strings.Repeat("x", field+1)}), 413,
 			"A field of the form is too large"},
-		{"the most parts", s.upload("POST", "/tools/upload", part{"a", "", ""}, part{"b", "", ""}, part{"c", "", ""}), 422, ""},
-		{"more parts", s.upload("POST", "/tools/upload", part{"a", "", ""}, part{"b", "", ""}, part{"c", "", ""}, part{"d", "", ""}),
+		{"the most parts", s.upload("POST", "/tools/upload", parts(16)...), 422, ""},
+		{"more parts", s.upload("POST", "/tools/upload", parts(17)...),
 			413, "The form has too many parts"},
-		{"a large body", s.do("POST", "/tools/", strings.Repeat(" ", room+1)), 413, "The body is too large"},
+		{"a large body", s.do("POST", "/tools/", strings.Repeat(" ", body+1)), 413, "The body is too large"},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.answer.want(t, test.status, test.message) })
 	}
 
 	t.Run("chunked", func(t *testing.T) { // no Content-Length to go by
-		const form, head = "multipart/form-data; boundary=x",
+		const media, head = "multipart/form-data; boundary=x",
 			"--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.py\"\r\n\r\n"
 		for _, test := range []struct{ path, media, begin, message string }{
 			{"/tools/", "application/json", "", "The body is too large"},
-			{"/tools/upload", form, head, ""}, // the file or the body, what is noticed first
-			{"/tools/upload", form, "no part yet", "The body is too large"},
+			{"/tools/upload", media, head, ""}, // the file or the body, what is noticed first
+			{"/tools/upload", media, "no part yet", "The body is too large"},
 		} {
-			body := io.MultiReader(strings.NewReader(test.begin), strings.NewReader(strings.Repeat("x\r\n", 10*room)))
+			body := io.MultiReader(strings.NewReader(test.begin), strings.NewReader(strings.Repeat("x\r\n", body)))
 			r, err := http.NewRequestWithContext(t.Context(), "POST", s.url+test.path, body)
 			if err != nil {
 				t.Fatal(err)
@@ -79,14 +81,14 @@ func TestLimits(t *testing.T) {
 			_ = hold.Close()
 		}
 	})
-	const form = "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.py\"\r\n\r\n" + source + "\r\n--x--\r\n"
+	const whole = "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.py\"\r\n\r\n" + source + "\r\n--x--\r\n"
 	t.Run("slow after the form", func(t *testing.T) {
 		s := newServer(t, nil, catalog.HandlerOptions{BodyTimeout: 20 * time.Millisecond})
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 		defer cancel()
 		rest, hold := io.Pipe()
 		defer context.AfterFunc(ctx, func() { _ = hold.Close() })() // the transport waits for it
-		r, err := http.NewRequestWithContext(ctx, "POST", s.url+"/tools/upload", io.MultiReader(strings.NewReader(form), rest))
+		r, err := http.NewRequestWithContext(ctx, "POST", s.url+"/tools/upload", io.MultiReader(strings.NewReader(whole), rest))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,9 +97,9 @@ func TestLimits(t *testing.T) {
 		_ = hold.Close()
 	})
 	t.Run("text after the form", func(t *testing.T) {
-		s := newServer(t, nil, catalog.HandlerOptions{MaxUploadBytes: 1000})
-		for after, status := range map[int]int{10: 200, 1000: 413} {
-			r, err := http.NewRequestWithContext(t.Context(), "POST", s.url+"/tools/upload", io.MultiReader(strings.NewReader(form),
+		s := newServer(t, nil, catalog.HandlerOptions{Plugin: catalog.PluginOptions{MaxBytes: file}})
+		for after, status := range map[int]int{10: 200, 256<<10 + file: 413} {
+			r, err := http.NewRequestWithContext(t.Context(), "POST", s.url+"/tools/upload", io.MultiReader(strings.NewReader(whole),
 				strings.NewReader(strings.Repeat("x", after))))
 			if err != nil {
 				t.Fatal(err)
@@ -107,8 +109,7 @@ func TestLimits(t *testing.T) {
 		}
 	})
 	t.Run("the greatest limits", func(t *testing.T) {
-		for _, o := range []catalog.HandlerOptions{{MaxBodyBytes: math.MaxInt64}, {MaxUploadBytes: math.MaxInt64},
-			{MaxFieldBytes: math.MaxInt64}, {MaxParts: math.MaxInt}, {MaxDescription: math.MaxInt}, {BodyTimeout: math.MaxInt64},
+		for _, o := range []catalog.HandlerOptions{{MaxDescription: math.MaxInt}, {BodyTimeout: math.MaxInt64},
 			{Plugin: catalog.PluginOptions{MaxBytes: math.MaxInt}}} {
 			s := newServer(t, nil, o)
 			s.create(minimal)
@@ -182,7 +183,7 @@ func (d *deadlines) SetReadDeadline(at time.Time) error { d.set = append(d.set, 
 func TestBodyTimeoutIsForTheBody(t *testing.T) {
 	w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 	h, err := catalog.NewHandler(catalog.NewMemoryStore(), &catalog.HandlerOptions{InsecureAccount: account,
-		Register: func(context.Context, catalog.Upload) error {
+		Register: func(context.Context, catalog.ListItem) error {
 			if len(w.set) != 2 || w.set[0].IsZero() || !w.set[1].IsZero() {
 				t.Errorf("the deadlines are %v", w.set)
 			}

@@ -10,23 +10,24 @@ import (
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
-// MemoryStore is a [Store] that lasts as long as its process. It is safe for concurrent use.
-type MemoryStore struct {
+// memoryStore is a [Store] in memory.
+type memoryStore struct {
 	mu       sync.RWMutex
 	accounts redact.Hidden[map[string]*shelf]
 }
 
 // shelf is what one account has.
 type shelf struct {
-	records map[string]Record // by id
-	names   map[string]string // of those that are not deleted: ids by name
+	records map[string]StoredTool // by id
+	names   map[string]string     // of those that are not deleted: ids by name
 }
 
-// NewMemoryStore returns an empty store.
-func NewMemoryStore() *MemoryStore { return &MemoryStore{accounts: redact.Hide(map[string]*shelf{})} }
+// NewMemoryStore returns an empty store that keeps its records until the process ends. It is safe for
+// concurrent use.
+func NewMemoryStore() Store { return &memoryStore{accounts: redact.Hide(map[string]*shelf{})} }
 
 // Create implements [Store].
-func (s *MemoryStore) Create(ctx context.Context, r Record) error {
+func (s *memoryStore) Create(ctx context.Context, r StoredTool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -34,7 +35,7 @@ func (s *MemoryStore) Create(ctx context.Context, r Record) error {
 	}
 	in := s.accounts.Reveal()[r.AccountID]
 	if in == nil {
-		in = &shelf{records: map[string]Record{}, names: map[string]string{}}
+		in = &shelf{records: map[string]StoredTool{}, names: map[string]string{}}
 		s.accounts.Reveal()[r.AccountID] = in
 	}
 	if _, taken := in.records[r.ID]; taken {
@@ -44,7 +45,7 @@ func (s *MemoryStore) Create(ctx context.Context, r Record) error {
 }
 
 // put writes a record in place of old, and holds names to be unique.
-func (in *shelf) put(r Record, old *Record) error {
+func (in *shelf) put(r StoredTool, old *StoredTool) error {
 	live := r.DeletedAt.IsZero()
 	if id, taken := in.names[r.Name]; live && taken && id != r.ID {
 		return &Error{Code: CodeConflict, Tool: clip.Text(r.Name, maxShown), Message: "there is a tool with this name"}
@@ -60,25 +61,25 @@ func (in *shelf) put(r Record, old *Record) error {
 }
 
 // clone copies what a record shares.
-func (r Record) clone() Record {
+func (r StoredTool) clone() StoredTool {
 	r.Tags = slices.Clone(r.Tags)
 	return r
 }
 
-func (s *MemoryStore) find(ctx context.Context, account, id string) (*shelf, Record, error) {
+func (s *memoryStore) find(ctx context.Context, account, id string) (*shelf, StoredTool, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, Record{}, err
+		return nil, StoredTool{}, err
 	}
 	if in := s.accounts.Reveal()[account]; in != nil {
 		if r, ok := in.records[id]; ok {
 			return in, r.clone(), nil
 		}
 	}
-	return nil, Record{}, &Error{Code: CodeNotFound, Tool: clip.Text(id, maxShown), Message: "there is no such record"}
+	return nil, StoredTool{}, &Error{Code: CodeNotFound, Tool: clip.Text(id, maxShown), Message: "there is no such record"}
 }
 
 // Get implements [Store].
-func (s *MemoryStore) Get(ctx context.Context, account, id string) (Record, error) {
+func (s *memoryStore) Get(ctx context.Context, account, id string) (StoredTool, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	_, r, err := s.find(ctx, account, id)
@@ -86,7 +87,7 @@ func (s *MemoryStore) Get(ctx context.Context, account, id string) (Record, erro
 }
 
 // List implements [Store].
-func (s *MemoryStore) List(ctx context.Context, account string, t Type) ([]Record, error) {
+func (s *memoryStore) List(ctx context.Context, account string, t Type) ([]StoredTool, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if err := ctx.Err(); err != nil {
@@ -96,32 +97,32 @@ func (s *MemoryStore) List(ctx context.Context, account string, t Type) ([]Recor
 	if in == nil {
 		return nil, nil
 	}
-	var list []Record
+	var list []StoredTool
 	for _, r := range in.records {
 		if r.DeletedAt.IsZero() && (t == "" || r.Type == t) {
 			r.ScriptContent = ""
 			list = append(list, r.clone())
 		}
 	}
-	slices.SortFunc(list, func(a, b Record) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(list, func(a, b StoredTool) int { return cmp.Compare(a.Name, b.Name) })
 	return list, nil
 }
 
 // Update implements [Store].
-func (s *MemoryStore) Update(ctx context.Context, account, id string, change func(*Record) error) (Record, error) {
+func (s *memoryStore) Update(ctx context.Context, account, id string, change func(*StoredTool) error) (StoredTool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	in, old, err := s.find(ctx, account, id)
 	if err != nil {
-		return Record{}, err
+		return StoredTool{}, err
 	}
 	r := old.clone()
 	if err := change(&r); err != nil {
-		return Record{}, err
+		return StoredTool{}, err
 	}
 	r.ID, r.AccountID = old.ID, old.AccountID
 	if err := in.put(r, &old); err != nil {
-		return Record{}, err
+		return StoredTool{}, err
 	}
 	return r.clone(), nil
 }

@@ -8,43 +8,16 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// ParseTool reads and validates a record for creation or full replacement.
+// UnmarshalJSON reads a record. It does not validate it: fields may be absent and have any text. Call
+// [Tool.Validate] afterwards.
 //
-// The text must be one strict JSON object: no name twice, none that differs from a known one by case only, valid UTF-8.
-// Members that are not in the table are passed over, as the frameworks of catalogs' servers do, so that a record which a
-// newer server gave can be sent back. null is as good as absent. tool_type may be called type; both are an error if they
-// disagree. tags is a list, or one string whose parts are separated by commas.
+// The text must be one strict JSON object: valid UTF-8, no duplicate name, no name that differs from a
+// known one by case only. Unknown members are ignored, so that a record from a newer server can be
+// sent back. null means absent. tool_type may be called type; if both occur they must agree. tags is a
+// list, or one string with commas between the tags.
 //
-// The error is an [*Error] with [CodeInvalid] and everything that is wrong.
-func ParseTool(data []byte) (Tool, error) {
-	p, ps, err := readPatch(data)
-	if err != nil {
-		return Tool{}, err
-	}
-	ps.require(p)
-	ps.check(p)
-	t := p.Apply(Tool{})
-	if err := ps.error(t.Name, "the record is not valid"); err != nil {
-		return Tool{}, err
-	}
-	return t, nil
-}
-
-// ParsePatch reads and validates a metadata update. It reads as [ParseTool] does, but only the given members are checked,
-// and null clears description, tags, version and account_id.
-func ParsePatch(data []byte) (Patch, error) {
-	p, ps, err := readPatch(data)
-	if err != nil {
-		return Patch{}, err
-	}
-	ps.check(p)
-	if err := ps.error("", "the update is not valid"); err != nil {
-		return Patch{}, err
-	}
-	return p, nil
-}
-
-// UnmarshalJSON reads a record as [ParseTool] does, but does not validate it: fields may be missing, and have any text.
+// The error is an [*Error] with [CodeInvalid] and all problems. encoding/json reports malformed JSON
+// with an error of its own before it calls this method.
 func (t *Tool) UnmarshalJSON(data []byte) error {
 	p, ps, err := readPatch(data)
 	if err == nil {
@@ -53,11 +26,12 @@ func (t *Tool) UnmarshalJSON(data []byte) error {
 	if err != nil {
 		return err
 	}
-	*t = p.Apply(Tool{})
+	*t = p.apply(Tool{})
 	return nil
 }
 
-// UnmarshalJSON reads an update as [ParsePatch] does, but does not validate it.
+// UnmarshalJSON reads an update as [Tool.UnmarshalJSON] reads a record. null clears description, tags,
+// version and account_id. It does not validate the update.
 func (p *Patch) UnmarshalJSON(data []byte) error {
 	read, ps, err := readPatch(data)
 	if err == nil {
@@ -70,7 +44,7 @@ func (p *Patch) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// UnmarshalJSON reads an item as [ParseTool] reads a record, but does not validate it.
+// UnmarshalJSON reads an item as [Tool.UnmarshalJSON] reads a record. It does not validate the item.
 func (i *ListItem) UnmarshalJSON(data []byte) error {
 	var item ListItem
 	p, ps, err := readPatch(data, textMember{"id", &item.ID}, textMember{"plugin_class_name", &item.PluginClassName},
@@ -81,7 +55,7 @@ func (i *ListItem) UnmarshalJSON(data []byte) error {
 	if err != nil {
 		return err
 	}
-	item.Tool = p.Apply(Tool{})
+	item.Tool = p.apply(Tool{})
 	*i = item
 	return nil
 }
@@ -223,6 +197,6 @@ func jsonError(err error) error {
 	if e, ok := errors.AsType[*strictjson.Error](err); ok {
 		message = e.Error()
 	}
-	return &Error{Code: CodeInvalid, Message: "the document is not valid", err: err,
-		Problems: []Problem{{Type: ruleJSON, Message: message}}}
+	return &Error{Code: CodeInvalid, Message: "the document is not valid", Err: err,
+		Problems: []Problem{{Code: ruleJSON, Message: message}}}
 }

@@ -24,23 +24,16 @@ type PluginOptions struct {
 	ServerVersion string
 }
 
-// EntryPoint is how a file offers its tool to servers before v0.1.85.
-type EntryPoint string
-
-// The entry points. [NoEntryPoint] is enough for newer servers.
-const (
-	NoEntryPoint        EntryPoint = ""
-	FunctionEntryPoint  EntryPoint = "function"  // a function tool_plugin that returns the tool
-	DecoratorEntryPoint EntryPoint = "decorator" // @tool_plugin(…) of gllm_plugin on the class
-)
-
 // Plugin is what can be told of a file without running it.
 type Plugin struct {
 	ClassName   string // of the tool class; "" if there is none, only an entry point
 	ModuleName  string // the file's name without .py
 	Name        string // the class's attribute name if it is a literal, else ""
 	Description string // the class's attribute description if it is a literal, else ""
-	EntryPoint  EntryPoint
+
+	// EntryPoint reports whether the file has an entry point, which servers before v0.1.85 require: a
+	// function tool_plugin that returns the tool, or @tool_plugin(…) of gllm_plugin on the class.
+	EntryPoint bool
 }
 
 const defaultMaxPlugin = 1 << 20
@@ -78,7 +71,7 @@ func CheckPlugin(filename string, source []byte, opts *PluginOptions) (*Plugin, 
 	}
 	var found []Problem
 	bad := func(rule, message string) {
-		found = append(found, Problem{Field: "file", Type: rule, Message: message})
+		found = append(found, at("file", rule, message))
 	}
 	base := path.Base(strings.ReplaceAll(filename, `\`, "/"))
 	module, isPython := strings.CutSuffix(base, ".py")
@@ -103,10 +96,10 @@ func CheckPlugin(filename string, source []byte, opts *PluginOptions) (*Plugin, 
 		}
 		p.examine(m)
 		switch {
-		case rules.entryPoint && p.EntryPoint == NoEntryPoint:
+		case rules.entryPoint && !p.EntryPoint:
 			bad(ruleEntryPoint, "has no entry point, which servers before v0.1.85 need: a function tool_plugin, "+
 				"or @tool_plugin on the class")
-		case p.ClassName == "" && p.EntryPoint == NoEntryPoint:
+		case p.ClassName == "" && !p.EntryPoint:
 			bad(ruleToolClass, "has no tool class: a class of the module that derives from the framework's base class, such as BaseTool")
 		}
 	}
@@ -117,7 +110,7 @@ func CheckPlugin(filename string, source []byte, opts *PluginOptions) (*Plugin, 
 }
 
 func tooLarge(field string, most int64) Problem {
-	return Problem{Field: field, Type: ruleTooLarge, Message: fmt.Sprintf("has more than %d bytes", most)}
+	return at(field, ruleTooLarge, fmt.Sprintf("has more than %d bytes", most))
 }
 
 // place tells where text ends to be UTF-8.
@@ -150,13 +143,13 @@ func (o *PluginOptions) configure() (pluginRules, error) {
 	}
 	var mistakes []Problem
 	if o.MaxBytes < 0 {
-		mistakes = append(mistakes, Problem{"MaxBytes", ruleNegative, textNegative})
+		mistakes = append(mistakes, at("MaxBytes", ruleNegative, textNegative))
 	}
 	rules.maxBytes = or(o.MaxBytes, defaultMaxPlugin)
 	if o.ServerVersion != "" {
 		old, ok := isBefore(o.ServerVersion, [3]int{0, 1, 85})
 		if !ok {
-			mistakes = append(mistakes, Problem{"ServerVersion", "version", `must be a version such as "v0.1.84"`})
+			mistakes = append(mistakes, at("ServerVersion", "version", `must be a version such as "v0.1.84"`))
 		}
 		rules.entryPoint = old
 	}
@@ -166,6 +159,9 @@ func (o *PluginOptions) configure() (pluginRules, error) {
 	return rules, nil
 }
 
+// maxBytes returns the limit of checked options.
+func (o *PluginOptions) maxBytes() int { return min(or(o.MaxBytes, defaultMaxPlugin), mostBytes) }
+
 // mistakes are those of configure, as a part of other options.
 func (o *PluginOptions) mistakes() []Problem {
 	_, err := o.configure()
@@ -174,7 +170,7 @@ func (o *PluginOptions) mistakes() []Problem {
 		return nil
 	}
 	for i := range e.Problems {
-		e.Problems[i].Field = "Plugin." + e.Problems[i].Field
+		e.Problems[i].Pointer = "/Plugin" + e.Problems[i].Pointer
 	}
 	return e.Problems
 }
@@ -223,13 +219,13 @@ func (p *Plugin) examine(m *python.Module) {
 	for _, f := range m.Functions {
 		switch {
 		case f.Name == "tool_plugin" && !f.Async:
-			p.EntryPoint = FunctionEntryPoint
-		case decorated(f.Decorators) && p.EntryPoint == NoEntryPoint:
-			p.EntryPoint = DecoratorEntryPoint
+			p.EntryPoint = true
+		case decorated(f.Decorators):
+			p.EntryPoint = true
 		}
 	}
 	if slices.Contains(m.Assigned, "tool_plugin") {
-		p.EntryPoint = FunctionEntryPoint
+		p.EntryPoint = true
 	}
 	best := -1
 	derived := map[string]bool{} // what BaseTool is imported as, and classes of this module that have it somewhere above
@@ -240,9 +236,7 @@ func (p *Plugin) examine(m *python.Module) {
 	}
 	for _, c := range m.Classes {
 		isDecorated := decorated(c.Decorators)
-		if isDecorated && p.EntryPoint == NoEntryPoint {
-			p.EntryPoint = DecoratorEntryPoint
-		}
+		p.EntryPoint = p.EntryPoint || isDecorated
 		if r := rank(c, isDecorated, derived); r >= 0 && r >= best {
 			best = r
 			p.ClassName, p.Name, p.Description = c.Name, c.Texts["name"], c.Texts["description"]

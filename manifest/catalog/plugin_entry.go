@@ -17,7 +17,7 @@ func AddEntryPoint(source []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if plugin.EntryPoint != NoEntryPoint {
+	if plugin.EntryPoint {
 		return source, nil
 	}
 	end := "\n"

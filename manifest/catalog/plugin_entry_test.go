@@ -23,7 +23,7 @@ func TestAddEntryPoint(t *testing.T) {
 		}
 		older.MaxBytes = len(added)
 		plugin, err := catalog.CheckPlugin("a.py", added, older)
-		if err != nil || plugin.EntryPoint != catalog.FunctionEntryPoint || !strings.HasPrefix(string(added), source) {
+		if err != nil || !plugin.EntryPoint || !strings.HasPrefix(string(added), source) {
 			t.Errorf("%v, %+v for\n%.200s", err, plugin, added)
 			continue
 		}

@@ -24,20 +24,20 @@ func TestCheckPlugin(t *testing.T) {
 	}{
 		{"class", class, catalog.Plugin{ClassName: "A", Name: "a"}},
 		{"byte order mark, CRLF", "\ufeff" + strings.ReplaceAll(class, "\n", "\r\n"), catalog.Plugin{ClassName: "A", Name: "a"}},
-		{"function", class + function, catalog.Plugin{ClassName: "A", Name: "a", EntryPoint: catalog.FunctionEntryPoint}},
-		{"function alone", "from .tools import A\n" + function, catalog.Plugin{EntryPoint: catalog.FunctionEntryPoint}},
+		{"function", class + function, catalog.Plugin{ClassName: "A", Name: "a", EntryPoint: true}},
+		{"function alone", "from .tools import A\n" + function, catalog.Plugin{EntryPoint: true}},
 		{"assigned function", class + "tool_plugin = A", catalog.Plugin{ClassName: "A", Name: "a",
-			EntryPoint: catalog.FunctionEntryPoint}},
-		{"decorator", decorated, catalog.Plugin{ClassName: "A", Name: "a", EntryPoint: catalog.DecoratorEntryPoint}},
+			EntryPoint: true}},
+		{"decorator", decorated, catalog.Plugin{ClassName: "A", Name: "a", EntryPoint: true}},
 		{"decorator with a path", "import gllm_plugin.tools\n@gllm_plugin.tools.tool_plugin(\n  version='1')\n" + class,
-			catalog.Plugin{ClassName: "A", Name: "a", EntryPoint: catalog.DecoratorEntryPoint}},
+			catalog.Plugin{ClassName: "A", Name: "a", EntryPoint: true}},
 		{"renamed decorator", "from gllm_plugin.tools import (other, tool_plugin as tp,)\n@tp\n@other\n" + class,
-			catalog.Plugin{ClassName: "A", Name: "a", EntryPoint: catalog.DecoratorEntryPoint}},
+			catalog.Plugin{ClassName: "A", Name: "a", EntryPoint: true}},
 		{"decorated class without bases", "@tool_plugin(version='1')\nclass A: pass",
-			catalog.Plugin{ClassName: "A", EntryPoint: catalog.DecoratorEntryPoint}},
+			catalog.Plugin{ClassName: "A", EntryPoint: true}},
 		{"inside other blocks", "try:\n    import x\nexcept ImportError:\n    x = None\nelse:\n  if x:\n    " +
 			strings.ReplaceAll(class, "\n ", "\n     ") + "  def tool_plugin(): return A()\n",
-			catalog.Plugin{ClassName: "A", Name: "a", EntryPoint: catalog.FunctionEntryPoint}},
+			catalog.Plugin{ClassName: "A", Name: "a", EntryPoint: true}},
 		{"not inside functions", "def f():\n    class B(BaseTool): pass\n    def tool_plugin(): pass\n" + class,
 			catalog.Plugin{ClassName: "A", Name: "a"}},
 		{"methods are no functions", "class A(BaseTool):\n    def tool_plugin(self): pass\n    name = 'a'\n",
@@ -97,7 +97,7 @@ func TestServerVersion(t *testing.T) {
 	}
 	for _, version := range []string{"v", "new", "v.1", "-1", "99999999999999999999"} {
 		_, err := catalog.CheckPlugin("a.py", []byte(class), &catalog.PluginOptions{ServerVersion: version})
-		if e, ok := errors.AsType[*catalog.Error](err); !ok || e.Code != catalog.CodeOptions || len(e.Problems) != 1 || e.Problems[0].Field != "ServerVersion" {
+		if e, ok := errors.AsType[*catalog.Error](err); !ok || e.Code != catalog.CodeOptions || len(e.Problems) != 1 || e.Problems[0].Pointer != "/ServerVersion" {
 			t.Errorf("the version %q gives %v", version, err)
 		}
 	}
@@ -106,7 +106,7 @@ func TestServerVersion(t *testing.T) {
 func TestRefusedFiles(t *testing.T) {
 	for _, test := range []struct {
 		name, file, source string
-		rules              string // Problem.Type, in order
+		rules              string // Problem.Code, in order
 		text               string
 	}{
 		{"name", "a.txt", class, "filename", ".py"},
@@ -135,9 +135,9 @@ func TestRefusedFiles(t *testing.T) {
 			}
 			var rules []string
 			for _, p := range e.Problems {
-				rules = append(rules, p.Type)
-				if p.Field != "file" {
-					t.Errorf("the problem is at %q", p.Field)
+				rules = append(rules, p.Code)
+				if p.Pointer != "/file" {
+					t.Errorf("the problem is at %q", p.Pointer)
 				}
 			}
 			if got := strings.Join(rules, " "); got != test.rules || !strings.Contains(err.Error(), test.text) {
@@ -204,7 +204,7 @@ func FuzzCheckPlugin(f *testing.F) {
 			}
 			return
 		}
-		if p.ClassName == "" && p.EntryPoint == catalog.NoEntryPoint || !utf8.ValidString(p.Name+p.Description) {
+		if p.ClassName == "" && !p.EntryPoint || !utf8.ValidString(p.Name+p.Description) {
 			t.Fatalf("the plugin is %+v", p)
 		}
 		// Whatever is malformed once cannot be mended by what is put around it.

@@ -24,27 +24,15 @@ func (i ListItem) hidden() plainItem {
 }
 
 // Format implements [fmt.Formatter]. It prints "[redacted]" for ScriptContent.
-func (r Record) Format(f fmt.State, verb rune) { redact.Format(f, verb, r.hidden()) }
+func (r StoredTool) Format(f fmt.State, verb rune) { redact.Format(f, verb, r.hidden()) }
 
 // LogValue implements [slog.LogValuer]. It logs "[redacted]" for ScriptContent.
-func (r Record) LogValue() slog.Value { return slog.AnyValue(r.hidden()) }
+func (r StoredTool) LogValue() slog.Value { return slog.AnyValue(r.hidden()) }
 
-func (r Record) hidden() any {
+func (r StoredTool) hidden() any {
 	type plain struct {
 		plainItem
 		DeletedAt any
 	}
 	return plain{r.ListItem.hidden(), r.DeletedAt}
-}
-
-// Format implements [fmt.Formatter]. It prints "[redacted]" for the source.
-func (u Upload) Format(f fmt.State, verb rune) { redact.Format(f, verb, u.hidden()) }
-
-// LogValue implements [slog.LogValuer]. It logs "[redacted]" for the source.
-func (u Upload) LogValue() slog.Value { return slog.AnyValue(u.hidden()) }
-
-func (u Upload) hidden() any {
-	type plain Upload
-	u.Tool = ListItem(u.Tool.hidden())
-	return plain(u)
 }

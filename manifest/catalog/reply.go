@@ -78,12 +78,12 @@ func (h *Handler) refuse(c *call, f *failure) {
 	body := envelope{Message: f.message, Error: &errorPayload{Code: f.code, Message: f.message}}
 	for _, p := range f.problems {
 		if f.code != CodeInvalid {
-			body.Error.Problems = append(body.Error.Problems, problemPayload(p))
+			body.Error.Problems = append(body.Error.Problems, problemPayload{Field: p.field(), Type: p.Code, Message: p.Message})
 			continue
 		}
-		d := detail{Loc: []string{f.location}, Msg: p.Message, Type: p.Type}
-		if p.Field != "" {
-			d.Loc = append(d.Loc, p.Field)
+		d := detail{Loc: []string{f.location}, Msg: p.Message, Type: p.Code}
+		if p.Pointer != "" {
+			d.Loc = append(d.Loc, p.field())
 		}
 		body.Detail = append(body.Detail, d)
 	}
@@ -94,7 +94,7 @@ func (h *Handler) refuse(c *call, f *failure) {
 }
 
 func (h *Handler) write(c *call, status int, body envelope) {
-	body.Timestamp = h.opts.Now().UTC().Format(time.RFC3339Nano)
+	body.Timestamp = time.Now().UTC().Format(time.RFC3339Nano)
 	text, err := rawjson.Encode(body)
 	if err != nil { // strings, lists of them and nothing else
 		panic(err)

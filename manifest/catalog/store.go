@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Record is a tool as a [Store] keeps it: with its account, and with the source of a custom tool in ScriptContent.
-type Record struct {
+// StoredTool is a tool as a [Store] keeps it: with its account, and with the source of a custom tool in ScriptContent.
+type StoredTool struct {
 	ListItem
 
 	// DeletedAt is when the tool was deleted; zero if it was not. A store keeps milliseconds at least.
@@ -28,18 +28,18 @@ type Record struct {
 // in or out share no memory with the store. Methods are called concurrently.
 type Store interface {
 	// Create adds a record.
-	Create(ctx context.Context, r Record) error
+	Create(ctx context.Context, r StoredTool) error
 
 	// Get returns a record, deleted or not.
-	Get(ctx context.Context, account, id string) (Record, error)
+	Get(ctx context.Context, account, id string) (StoredTool, error)
 
 	// List returns the records of an account that are not deleted, of one type or of all if t is "", in the order of their
 	// names, byte by byte. It leaves ScriptContent out.
-	List(ctx context.Context, account string, t Type) ([]Record, error)
+	List(ctx context.Context, account string, t Type) ([]StoredTool, error)
 
 	// Update changes a record, deleted or not, in one step: no other write of that record comes between what change is
 	// given and what it makes of it. An error of change is returned as it is, and nothing is written. change must not call
 	// the store, and may be called more than once; a panic of it leaves the store as it was. It cannot change ID and
 	// AccountID. Update returns what was written.
-	Update(ctx context.Context, account, id string, change func(*Record) error) (Record, error)
+	Update(ctx context.Context, account, id string, change func(*StoredTool) error) (StoredTool, error)
 }

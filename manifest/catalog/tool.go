@@ -83,7 +83,7 @@ type Patch struct {
 }
 
 // Apply returns the tool with the fields of the patch. The tool itself stays as it is, and shares no tags with the result.
-func (p Patch) Apply(t Tool) Tool {
+func (p Patch) apply(t Tool) Tool {
 	set(&t.Name, p.Name)
 	set(&t.Framework, p.Framework)
 	set(&t.Type, p.Type)

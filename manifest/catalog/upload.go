@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 )
 
 // upload creates a tool from a file.
@@ -26,8 +25,7 @@ func (h *Handler) upload(c *call) (answer, error) {
 	}
 	if p.Name == nil {
 		if plugin.Name == "" {
-			return answer{}, invalid("body", Problem{Field: "name", Type: ruleMissing,
-				Message: "is required: the file has no class with a literal name"})
+			return answer{}, invalid("body", at("name", ruleMissing, "is required: the file has no class with a literal name"))
 		}
 		p.Name = &plugin.Name
 	}
@@ -37,13 +35,13 @@ func (h *Handler) upload(c *call) (answer, error) {
 	if err := h.check(c, &ps, p); err != nil { // of what the file says
 		return answer{}, err
 	}
-	r := Record{ListItem: ListItem{ID: strings.ToLower(h.opts.NewID()), Tool: h.finish(c, p.Apply(Tool{}))}}
+	r := StoredTool{ListItem: ListItem{ID: newID(), Tool: h.finish(c, p.apply(Tool{}))}}
 	r.adopt(plugin, f.file)
 	if h.opts.Register != nil {
 		if err := h.vacant(c, r); err != nil {
 			return answer{}, err
 		}
-		if err := h.register(c, r, plugin, "Failed to register plugin", false); err != nil {
+		if err := h.register(c, r, "Failed to register plugin"); err != nil {
 			return answer{}, err
 		}
 	}
@@ -64,15 +62,14 @@ func (h *Handler) uploadUpdate(c *call) (answer, error) {
 		return answer{}, err
 	}
 	if r.Type != Custom {
-		return answer{}, invalid("path", Problem{Field: "tool_id", Type: ruleFixed,
-			Message: "is of a native tool; only custom tools have files"})
+		return answer{}, invalid("path", at("tool_id", ruleFixed, "is of a native tool; only custom tools have files"))
 	}
 	plugin, err := h.checkUpload(c, &f.problems, f.patch, f)
 	if err != nil {
 		return answer{}, err
 	}
-	change := func(r *Record) error {
-		r.Tool = h.finish(c, f.patch.Apply(r.Tool))
+	change := func(r *StoredTool) error {
+		r.Tool = h.finish(c, f.patch.apply(r.Tool))
 		r.Type = Custom
 		r.adopt(plugin, f.file)
 		return nil
@@ -84,7 +81,7 @@ func (h *Handler) uploadUpdate(c *call) (answer, error) {
 				return answer{}, err
 			}
 		}
-		if err := h.register(c, r, plugin, "Failed to update plugin", true); err != nil {
+		if err := h.register(c, r, "Failed to update plugin"); err != nil {
 			return answer{}, err
 		}
 	}
@@ -93,7 +90,7 @@ func (h *Handler) uploadUpdate(c *call) (answer, error) {
 }
 
 // adopt takes over what the file says.
-func (r *Record) adopt(p *Plugin, source []byte) {
+func (r *StoredTool) adopt(p *Plugin, source []byte) {
 	r.PluginClassName, r.ModuleName, r.ScriptContent = p.ClassName, p.ModuleName, string(source)
 }
 
@@ -112,7 +109,7 @@ func (h *Handler) checkUpload(c *call, ps *problems, p Patch, f *form) (*Plugin,
 }
 
 // vacant spares Register what could not be stored anyway, because another tool has the name.
-func (h *Handler) vacant(c *call, tool Record) error {
+func (h *Handler) vacant(c *call, tool StoredTool) error {
 	records, err := h.store.List(c.ctx(), c.account, "")
 	if err != nil {
 		return err
@@ -126,7 +123,7 @@ func (h *Handler) vacant(c *call, tool Record) error {
 }
 
 // register calls the caller's function. A plugin that makes it panic is no better than one that makes it fail.
-func (h *Handler) register(c *call, r Record, plugin *Plugin, message string, update bool) (err error) {
+func (h *Handler) register(c *call, r StoredTool, message string) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			if p == http.ErrAbortHandler {
@@ -135,7 +132,7 @@ func (h *Handler) register(c *call, r Record, plugin *Plugin, message string, up
 			err = panicked(p, message)
 		}
 	}()
-	err = h.opts.Register(c.ctx(), Upload{Tool: r.clone().ListItem, Plugin: *plugin, Update: update})
+	err = h.opts.Register(c.ctx(), r.clone().ListItem)
 	if err == nil {
 		return nil
 	}

@@ -40,12 +40,12 @@ const maxShown = 128
 
 func (ps *problems) add(field, rule, message string) {
 	if !ps.has(field) {
-		*ps = append(*ps, Problem{Field: field, Type: rule, Message: message})
+		*ps = append(*ps, at(field, rule, message))
 	}
 }
 
 func (ps *problems) has(field string) bool {
-	return slices.ContainsFunc(*ps, func(p Problem) bool { return p.Field == field })
+	return slices.ContainsFunc(*ps, func(p Problem) bool { return p.field() == field })
 }
 
 // error returns the problems in the order of the tables, or nil.
@@ -54,7 +54,7 @@ func (ps *problems) error(tool, message string) error {
 		return nil
 	}
 	slices.SortStableFunc(*ps, func(a, b Problem) int {
-		return cmp.Compare(slices.Index(fieldOrder, a.Field), slices.Index(fieldOrder, b.Field))
+		return cmp.Compare(slices.Index(fieldOrder, a.field()), slices.Index(fieldOrder, b.field()))
 	})
 	return &Error{Code: CodeInvalid, Message: message, Tool: clip.Text(tool, maxShown), Problems: *ps}
 }
@@ -78,31 +78,6 @@ func (p Patch) Validate() error {
 	var ps problems
 	ps.check(p)
 	return ps.error("", "the update is not valid")
-}
-
-// Validate checks an item that a catalog gave or is to give: id must be a UUID, and name, framework and tool_type as in
-// [Tool.Validate]. account_id is any text there, as the table of ToolListItem says.
-func (i ListItem) Validate() error {
-	var ps problems
-	switch {
-	case i.ID == "":
-		ps.add("id", ruleMissing, "is required")
-	case !uuid.Valid(i.ID):
-		ps.add("id", ruleUUID, textUUID)
-	}
-	p := patchOf(i.Tool)
-	p.AccountID = nil
-	ps.require(p)
-	ps.check(p)
-	for _, f := range []struct{ name, value string }{
-		{"account_id", i.AccountID}, {"plugin_class_name", i.PluginClassName}, {"module_name", i.ModuleName},
-		{"script_content", i.ScriptContent},
-	} {
-		if !utf8.ValidString(f.value) {
-			ps.add(f.name, ruleText, textUTF8)
-		}
-	}
-	return ps.error(i.Name, "the item is not valid")
 }
 
 const (

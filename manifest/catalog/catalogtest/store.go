@@ -55,8 +55,8 @@ func TestStore(t *testing.T, open func(t *testing.T) catalog.Store) {
 func id(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
 
 // record makes the nth record, with every field set.
-func record(n int, name string) catalog.Record {
-	return catalog.Record{ListItem: catalog.ListItem{
+func record(n int, name string) catalog.StoredTool {
+	return catalog.StoredTool{ListItem: catalog.ListItem{
 		ID: id(n),
 		Tool: catalog.Tool{Name: name, Framework: catalog.LangGraph, Type: catalog.Custom, AccountID: account,
 			Description: "Zählt „Bücher“ <&> \u2028\x00\n", Tags: []string{"a", "", "b,c"}, Version: "2.1.0"},
@@ -64,14 +64,14 @@ func record(n int, name string) catalog.Record {
 	}}
 }
 
-func create(t *testing.T, s catalog.Store, r catalog.Record) {
+func create(t *testing.T, s catalog.Store, r catalog.StoredTool) {
 	t.Helper()
 	if err := s.Create(t.Context(), r); err != nil {
 		t.Fatalf("Create: %v", err)
 	}
 }
 
-func get(t *testing.T, s catalog.Store, id string) catalog.Record {
+func get(t *testing.T, s catalog.Store, id string) catalog.StoredTool {
 	t.Helper()
 	r, err := s.Get(t.Context(), account, id)
 	if err != nil {
@@ -80,9 +80,9 @@ func get(t *testing.T, s catalog.Store, id string) catalog.Record {
 	return r
 }
 
-func update(t *testing.T, s catalog.Store, id string, change func(*catalog.Record)) catalog.Record {
+func update(t *testing.T, s catalog.Store, id string, change func(*catalog.StoredTool)) catalog.StoredTool {
 	t.Helper()
-	r, err := s.Update(t.Context(), account, id, func(r *catalog.Record) error { change(r); return nil })
+	r, err := s.Update(t.Context(), account, id, func(r *catalog.StoredTool) error { change(r); return nil })
 	if err != nil {
 		t.Fatalf("Update: %v", err)
 	}
@@ -90,7 +90,7 @@ func update(t *testing.T, s catalog.Store, id string, change func(*catalog.Recor
 }
 
 // same compares records, and times as moments.
-func same(t *testing.T, what string, got, want catalog.Record) {
+func same(t *testing.T, what string, got, want catalog.StoredTool) {
 	t.Helper()
 	if !got.DeletedAt.Equal(want.DeletedAt) {
 		t.Errorf("%s: DeletedAt is %v, want %v", what, got.DeletedAt, want.DeletedAt)
@@ -116,7 +116,7 @@ func testFields(t *testing.T, s catalog.Store) {
 	create(t, s, full)
 	same(t, "a full record", get(t, s, id(1)), full)
 
-	bare := catalog.Record{ListItem: catalog.ListItem{ID: id(2), Tool: catalog.Tool{Name: "bare", AccountID: account}}}
+	bare := catalog.StoredTool{ListItem: catalog.ListItem{ID: id(2), Tool: catalog.Tool{Name: "bare", AccountID: account}}}
 	create(t, s, bare)
 	same(t, "a bare record", get(t, s, id(2)), bare)
 
@@ -124,7 +124,7 @@ func testFields(t *testing.T, s catalog.Store) {
 	changed.Framework, changed.Type, changed.Description, changed.Tags = catalog.GoogleADK, catalog.Native, "", nil
 	changed.Version, changed.PluginClassName, changed.ModuleName, changed.ScriptContent = "3", "", "m", "pass"
 	changed.DeletedAt = deletion
-	written := update(t, s, id(1), func(r *catalog.Record) { *r = changed })
+	written := update(t, s, id(1), func(r *catalog.StoredTool) { *r = changed })
 	same(t, "what Update returns", written, changed)
 	same(t, "what Update wrote", get(t, s, id(1)), changed)
 }
@@ -132,7 +132,7 @@ func testFields(t *testing.T, s catalog.Store) {
 func testUnknown(t *testing.T, s catalog.Store) {
 	_, err := s.Get(t.Context(), account, id(1))
 	wantCode(t, "Get", err, catalog.CodeNotFound)
-	_, err = s.Update(t.Context(), account, id(1), func(*catalog.Record) error {
+	_, err = s.Update(t.Context(), account, id(1), func(*catalog.StoredTool) error {
 		t.Error("Update called change without a record")
 		return nil
 	})
@@ -151,7 +151,7 @@ func testAccounts(t *testing.T, s catalog.Store) {
 
 	_, err := s.Get(t.Context(), another, id(1))
 	wantCode(t, "Get with another account", err, catalog.CodeNotFound)
-	_, err = s.Update(t.Context(), another, id(1), func(*catalog.Record) error { return nil })
+	_, err = s.Update(t.Context(), another, id(1), func(*catalog.StoredTool) error { return nil })
 	wantCode(t, "Update with another account", err, catalog.CodeNotFound)
 	list, err := s.List(t.Context(), another, "")
 	if err != nil || len(list) != 1 || list[0].ID != id(2) {
@@ -175,18 +175,18 @@ func testNames(t *testing.T, s catalog.Store) {
 	}
 
 	create(t, s, record(3, "other"))
-	_, err = s.Update(t.Context(), account, id(3), func(r *catalog.Record) error { r.Name = "name"; return nil })
+	_, err = s.Update(t.Context(), account, id(3), func(r *catalog.StoredTool) error { r.Name = "name"; return nil })
 	wantCode(t, "Update to a name that is taken", err, catalog.CodeConflict)
 	same(t, "the record that could not be renamed", get(t, s, id(3)), record(3, "other"))
 
-	update(t, s, id(1), func(r *catalog.Record) { r.Version = "9" }) // its own name is no hindrance
-	update(t, s, id(1), func(r *catalog.Record) { r.Name = "renamed" })
+	update(t, s, id(1), func(r *catalog.StoredTool) { r.Version = "9" }) // its own name is no hindrance
+	update(t, s, id(1), func(r *catalog.StoredTool) { r.Name = "renamed" })
 	create(t, s, record(4, "name")) // is free again
 }
 
 func testDeletion(t *testing.T, s catalog.Store) {
 	create(t, s, record(1, "name"))
-	update(t, s, id(1), func(r *catalog.Record) { r.DeletedAt = deletion })
+	update(t, s, id(1), func(r *catalog.StoredTool) { r.DeletedAt = deletion })
 	if r := get(t, s, id(1)); !r.DeletedAt.Equal(deletion) {
 		t.Errorf("DeletedAt is %v, want %v", r.DeletedAt, deletion)
 	}
@@ -196,15 +196,15 @@ func testDeletion(t *testing.T, s catalog.Store) {
 	wantCode(t, "Create with a deleted record's id", s.Create(t.Context(), record(1, "else")), catalog.CodeConflict)
 
 	create(t, s, record(2, "name"))
-	update(t, s, id(1), func(r *catalog.Record) { r.Version = "9" }) // still deleted: no conflict
-	_, err := s.Update(t.Context(), account, id(1), func(r *catalog.Record) error { r.DeletedAt = time.Time{}; return nil })
+	update(t, s, id(1), func(r *catalog.StoredTool) { r.Version = "9" }) // still deleted: no conflict
+	_, err := s.Update(t.Context(), account, id(1), func(r *catalog.StoredTool) error { r.DeletedAt = time.Time{}; return nil })
 	wantCode(t, "restoring to a name that is taken", err, catalog.CodeConflict)
 	if r := get(t, s, id(1)); r.DeletedAt.IsZero() {
 		t.Error("a restoration that failed has restored the record")
 	}
 
-	update(t, s, id(2), func(r *catalog.Record) { r.DeletedAt = deletion })
-	update(t, s, id(1), func(r *catalog.Record) { r.DeletedAt = time.Time{} })
+	update(t, s, id(2), func(r *catalog.StoredTool) { r.DeletedAt = deletion })
+	update(t, s, id(1), func(r *catalog.StoredTool) { r.DeletedAt = time.Time{} })
 	wantCode(t, "Create with a restored record's name", s.Create(t.Context(), record(3, "name")), catalog.CodeConflict)
 }
 
@@ -244,7 +244,7 @@ func testList(t *testing.T, s catalog.Store) {
 func testFailedChange(t *testing.T, s catalog.Store) {
 	create(t, s, record(1, "name"))
 	failure := errors.New("no")
-	_, err := s.Update(t.Context(), account, id(1), func(r *catalog.Record) error {
+	_, err := s.Update(t.Context(), account, id(1), func(r *catalog.StoredTool) error {
 		r.Name = "changed"
 		r.Tags[0] = "changed"
 		return failure
@@ -263,18 +263,18 @@ func testPanic(t *testing.T, s catalog.Store) {
 				t.Error("the panic was swallowed")
 			}
 		}()
-		_, _ = s.Update(t.Context(), account, id(1), func(r *catalog.Record) error {
+		_, _ = s.Update(t.Context(), account, id(1), func(r *catalog.StoredTool) error {
 			r.Name = "changed"
 			panic("change")
 		})
 	}()
 	same(t, "the record", get(t, s, id(1)), record(1, "name")) // and the store is not locked
-	update(t, s, id(1), func(r *catalog.Record) { r.Version = "9" })
+	update(t, s, id(1), func(r *catalog.StoredTool) { r.Version = "9" })
 }
 
 func testIdentity(t *testing.T, s catalog.Store) {
 	create(t, s, record(1, "name"))
-	written := update(t, s, id(1), func(r *catalog.Record) { r.ID, r.AccountID = id(2), another })
+	written := update(t, s, id(1), func(r *catalog.StoredTool) { r.ID, r.AccountID = id(2), another })
 	same(t, "what Update returns", written, record(1, "name"))
 	same(t, "the record", get(t, s, id(1)), record(1, "name"))
 }
@@ -289,8 +289,8 @@ func testSharing(t *testing.T, s catalog.Store) {
 		t.Fatalf("List is %v, %v", list, err)
 	}
 	list[0].Tags[0] = "changed"
-	var kept *catalog.Record
-	written := update(t, s, id(1), func(r *catalog.Record) { kept = r })
+	var kept *catalog.StoredTool
+	written := update(t, s, id(1), func(r *catalog.StoredTool) { kept = r })
 	written.Tags[0] = "changed"
 	kept.Tags[0] = "changed"
 	same(t, "the record", get(t, s, id(1)), record(1, "name"))
@@ -302,7 +302,7 @@ func testContext(t *testing.T, s catalog.Store) {
 	cancel()
 	_, errGet := s.Get(ctx, account, id(1))
 	_, errList := s.List(ctx, account, "")
-	_, errUpdate := s.Update(ctx, account, id(1), func(r *catalog.Record) error { r.Version = "9"; return nil })
+	_, errUpdate := s.Update(ctx, account, id(1), func(r *catalog.StoredTool) error { r.Version = "9"; return nil })
 	for method, err := range map[string]error{
 		"Create": s.Create(ctx, record(2, "other")), "Get": errGet, "List": errList, "Update": errUpdate,
 	} {
@@ -370,7 +370,7 @@ func testRacingRename(t *testing.T, s catalog.Store) {
 		create(t, s, record(n, fmt.Sprint("name-", n)))
 	}
 	race(t, func(n int) error {
-		_, err := s.Update(t.Context(), account, id(n), func(r *catalog.Record) error { r.Name = "name"; return nil })
+		_, err := s.Update(t.Context(), account, id(n), func(r *catalog.StoredTool) error { r.Name = "name"; return nil })
 		return err
 	})
 	wantOne(t, s, "name")
@@ -383,7 +383,7 @@ func testRacingRestore(t *testing.T, s catalog.Store) {
 		create(t, s, r)
 	}
 	race(t, func(n int) error {
-		_, err := s.Update(t.Context(), account, id(n), func(r *catalog.Record) error { r.DeletedAt = time.Time{}; return nil })
+		_, err := s.Update(t.Context(), account, id(n), func(r *catalog.StoredTool) error { r.DeletedAt = time.Time{}; return nil })
 		return err
 	})
 	wantOne(t, s, "name")
@@ -394,7 +394,7 @@ func testRacingUpdate(t *testing.T, s catalog.Store) {
 	var wg sync.WaitGroup
 	for n := range crowd {
 		wg.Go(func() {
-			_, err := s.Update(t.Context(), account, id(1), func(r *catalog.Record) error {
+			_, err := s.Update(t.Context(), account, id(1), func(r *catalog.StoredTool) error {
 				r.Tags = append(r.Tags, fmt.Sprint("tag-", n))
 				return nil
 			})

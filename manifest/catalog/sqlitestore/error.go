@@ -7,37 +7,44 @@ import (
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
-// Code says what went wrong, in a form that a program can compare. The values are stable.
+// Code classifies an [Error]. The values are stable.
 type Code string
 
 // The codes.
 const (
-	CodeOptions Code = "invalid_options"
-	CodeOpen    Code = "open"   // the file or its folder is missing, not writable, or not on a local disk
-	CodeSchema  Code = "schema" // the file is not of this package, or of another version of it
-	CodeBusy    Code = "busy"   // another process wrote for longer than Options.BusyTimeout
-	CodeFailed  Code = "failed" // anything else that SQLite reports, such as a full disk
+	CodeOptions Code = "invalid_options" // the options are not valid
+	CodeOpen    Code = "open"            // the file or its folder is missing, not writable, or not on a local disk
+	CodeSchema  Code = "schema"          // another program, or another version of this package, wrote the file
+	CodeBusy    Code = "busy"            // another process wrote for longer than Options.BusyTimeout
+	CodeFailed  Code = "failed"          // anything else that SQLite reports, such as a full disk
 )
 
-// Error is the error of this package; find it with errors.As. It holds nothing of a record. What a [catalog.Store] promises
-// to report as a [*catalog.Error], and the end of a context, are reported as that.
+// Error is the error type of this package. It contains nothing of a stored tool. Errors that
+// [catalog.Store] defines are [*catalog.Error] instead; if a context ends, the error is the context's.
 type Error struct {
 	Code    Code
 	Message string // what is wrong and what to do
-
-	err error
+	Err     error  // the cause: an error of SQLite or of the operating system; nil if there is none
 }
 
-// Error is the message, and what SQLite says.
+// CodeOf returns the code of the [*Error] in err's chain, or "" if there is none.
+func CodeOf(err error) Code {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+// Error returns the message and the cause.
 func (e *Error) Error() string {
-	if e.err == nil {
+	if e.Err == nil {
 		return "sqlitestore: " + e.Message
 	}
-	return "sqlitestore: " + e.Message + ": " + e.err.Error()
+	return "sqlitestore: " + e.Message + ": " + e.Err.Error()
 }
 
-// Unwrap returns the cause, if there is one.
-func (e *Error) Unwrap() error { return e.err }
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
 
 // Result codes of SQLite.
 const (
@@ -66,10 +73,10 @@ func (s *Store) explain(ctx context.Context, tool string, err error) error {
 	case codeConstraint: // the only ones are those of ids and names
 		return &catalog.Error{Code: catalog.CodeConflict, Tool: tool, Message: "the id or the name is taken"}
 	case codeReadOnly, codeCannotOpen:
-		return &Error{Code: CodeOpen, Message: "the file cannot be used; it and its folder must be writable", err: err}
+		return &Error{Code: CodeOpen, Message: "the file cannot be used; it and its folder must be writable", Err: err}
 	case codeBusy:
 		return &Error{Code: CodeBusy, Message: "another process keeps the file locked; try again, or raise Options.BusyTimeout",
-			err: err}
+			Err: err}
 	}
-	return &Error{Code: CodeFailed, Message: "SQLite failed", err: err}
+	return &Error{Code: CodeFailed, Message: "SQLite failed", Err: err}
 }

@@ -52,18 +52,18 @@ func (s *Store) open(ctx context.Context, path string) error {
 		err = file.Close()
 	}
 	if err != nil {
-		return &Error{Code: CodeOpen, Message: "the file cannot be opened for writing", err: err}
+		return &Error{Code: CodeOpen, Message: "the file cannot be opened for writing", Err: err}
 	}
 	name, err := dataSource(path)
 	if err != nil {
-		return &Error{Code: CodeOpen, Message: "the file's path is not usable", err: err}
+		return &Error{Code: CodeOpen, Message: "the file's path is not usable", Err: err}
 	}
 	if err := s.prepare(ctx, name+"?_txlock=immediate"); err != nil {
 		return err
 	}
 	const pragmas = "?_txlock=immediate&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"
 	if s.db, err = sql.Open("sqlite", name+pragmas); err != nil {
-		return &Error{Code: CodeOpen, Message: "the file cannot be opened", err: err}
+		return &Error{Code: CodeOpen, Message: "the file cannot be opened", Err: err}
 	}
 	s.db.SetMaxOpenConns(connections)
 	s.db.SetMaxIdleConns(connections)
@@ -97,7 +97,7 @@ func dataSource(path string) (string, error) {
 func (s *Store) prepare(ctx context.Context, name string) error {
 	db, err := sql.Open("sqlite", name)
 	if err != nil {
-		return &Error{Code: CodeOpen, Message: "the file cannot be opened", err: err}
+		return &Error{Code: CodeOpen, Message: "the file cannot be opened", Err: err}
 	}
 	defer func() { _ = db.Close() }()
 	var found struct{ application, version, objects int }
@@ -108,7 +108,7 @@ func (s *Store) prepare(ctx context.Context, name string) error {
 	})
 	switch {
 	case err != nil && code(err) == codeNotADatabase:
-		return &Error{Code: CodeSchema, Message: "the file is no SQLite database", err: err}
+		return &Error{Code: CodeSchema, Message: "the file is no SQLite database", Err: err}
 	case err != nil:
 		return s.explain(ctx, "", err)
 	case found.application == 0 && found.version == 0 && found.objects == 0:

@@ -52,7 +52,7 @@ func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 // Close closes the file. Calls that run are waited for; later ones fail.
 func (s *Store) Close() error {
 	if err := s.db.Close(); err != nil {
-		return &Error{Code: CodeFailed, Message: "the file could not be closed", err: err}
+		return &Error{Code: CodeFailed, Message: "the file could not be closed", Err: err}
 	}
 	return nil
 }
@@ -61,7 +61,7 @@ func (s *Store) Close() error {
 const columns = `account, id, name, framework, type, description, tags, version, class_name, module_name, deleted_at`
 
 // Create implements [catalog.Store].
-func (s *Store) Create(ctx context.Context, r catalog.Record) error {
+func (s *Store) Create(ctx context.Context, r catalog.StoredTool) error {
 	values, err := row(r)
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (s *Store) Create(ctx context.Context, r catalog.Record) error {
 }
 
 // Get implements [catalog.Store].
-func (s *Store) Get(ctx context.Context, account, id string) (r catalog.Record, err error) {
+func (s *Store) Get(ctx context.Context, account, id string) (r catalog.StoredTool, err error) {
 	err = s.retry(ctx, func() error {
 		r, err = get(ctx, s.db, account, id)
 		return err
@@ -86,7 +86,7 @@ type queryer interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-func get(ctx context.Context, from queryer, account, id string) (catalog.Record, error) {
+func get(ctx context.Context, from queryer, account, id string) (catalog.StoredTool, error) {
 	r, err := scan(from.QueryRowContext(ctx, `SELECT `+columns+`, source FROM tools WHERE account = ? AND id = ?`, account, id))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = &catalog.Error{Code: catalog.CodeNotFound, Message: "there is no such record"}
@@ -95,7 +95,7 @@ func get(ctx context.Context, from queryer, account, id string) (catalog.Record,
 }
 
 // List implements [catalog.Store].
-func (s *Store) List(ctx context.Context, account string, t catalog.Type) (list []catalog.Record, err error) {
+func (s *Store) List(ctx context.Context, account string, t catalog.Type) (list []catalog.StoredTool, err error) {
 	err = s.retry(ctx, func() error {
 		list, err = s.list(ctx, account, t)
 		return err
@@ -103,7 +103,7 @@ func (s *Store) List(ctx context.Context, account string, t catalog.Type) (list 
 	return list, s.explain(ctx, "", err)
 }
 
-func (s *Store) list(ctx context.Context, account string, t catalog.Type) (list []catalog.Record, err error) {
+func (s *Store) list(ctx context.Context, account string, t catalog.Type) (list []catalog.StoredTool, err error) {
 	rows, err := s.db.QueryContext(ctx, `SELECT `+columns+`, '' FROM tools
 		WHERE account = ? AND deleted_at IS NULL AND (? = '' OR type = ?) ORDER BY name`, account, string(t), string(t))
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *Store) list(ctx context.Context, account string, t catalog.Type) (list 
 }
 
 // Update implements [catalog.Store].
-func (s *Store) Update(ctx context.Context, account, id string, change func(*catalog.Record) error) (r catalog.Record,
+func (s *Store) Update(ctx context.Context, account, id string, change func(*catalog.StoredTool) error) (r catalog.StoredTool,
 	err error) {
 	var refused error // by change
 	err = s.write(ctx, id, func(tx *sql.Tx) error {
@@ -143,15 +143,15 @@ func (s *Store) Update(ctx context.Context, account, id string, change func(*cat
 	})
 	switch {
 	case refused != nil:
-		return catalog.Record{}, refused
+		return catalog.StoredTool{}, refused
 	case err != nil:
-		return catalog.Record{}, err
+		return catalog.StoredTool{}, err
 	}
 	return r, nil
 }
 
 // row is what the columns hold of a record.
-func row(r catalog.Record) ([]any, error) {
+func row(r catalog.StoredTool) ([]any, error) {
 	tags, err := json.Marshal(r.Tags) // NULL would be one more case; null is JSON
 	if err != nil {
 		return nil, err // strings can be written
@@ -165,17 +165,17 @@ func row(r catalog.Record) ([]any, error) {
 }
 
 // scan is the opposite of row.
-func scan(from interface{ Scan(...any) error }) (catalog.Record, error) {
-	var r catalog.Record
+func scan(from interface{ Scan(...any) error }) (catalog.StoredTool, error) {
+	var r catalog.StoredTool
 	var tags string
 	var deleted sql.NullInt64
 	err := from.Scan(&r.AccountID, &r.ID, &r.Name, &r.Framework, &r.Type, &r.Description, &tags, &r.Version,
 		&r.PluginClassName, &r.ModuleName, &deleted, &r.ScriptContent)
 	if err != nil {
-		return catalog.Record{}, err
+		return catalog.StoredTool{}, err
 	}
 	if err := json.Unmarshal([]byte(tags), &r.Tags); err != nil {
-		return catalog.Record{}, fmt.Errorf("the tags of a record cannot be read: %w", err)
+		return catalog.StoredTool{}, fmt.Errorf("the tags of a record cannot be read: %w", err)
 	}
 	if deleted.Valid {
 		r.DeletedAt = time.UnixMicro(deleted.Int64).UTC()

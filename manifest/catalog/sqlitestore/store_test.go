@@ -35,8 +35,8 @@ func open(t *testing.T, path string, o *sqlitestore.Options) *sqlitestore.Store 
 	return s
 }
 
-func record(id, name string) catalog.Record {
-	return catalog.Record{ListItem: catalog.ListItem{ID: id, Tool: catalog.Tool{Name: name, AccountID: account,
+func record(id, name string) catalog.StoredTool {
+	return catalog.StoredTool{ListItem: catalog.ListItem{ID: id, Tool: catalog.Tool{Name: name, AccountID: account,
 		Framework: catalog.LangChain, Type: catalog.Custom, Tags: []string{"a"}}, ScriptContent: "class A(BaseTool): pass"}}
 }
 
@@ -53,16 +53,16 @@ type handles struct {
 }
 
 func (h *handles) next() *sqlitestore.Store { return h.stores[int(h.n.Add(1))%len(h.stores)] }
-func (h *handles) Create(ctx context.Context, r catalog.Record) error {
+func (h *handles) Create(ctx context.Context, r catalog.StoredTool) error {
 	return h.next().Create(ctx, r)
 }
-func (h *handles) Get(ctx context.Context, account, id string) (catalog.Record, error) {
+func (h *handles) Get(ctx context.Context, account, id string) (catalog.StoredTool, error) {
 	return h.next().Get(ctx, account, id)
 }
-func (h *handles) List(ctx context.Context, account string, t catalog.Type) ([]catalog.Record, error) {
+func (h *handles) List(ctx context.Context, account string, t catalog.Type) ([]catalog.StoredTool, error) {
 	return h.next().List(ctx, account, t)
 }
-func (h *handles) Update(ctx context.Context, account, id string, change func(*catalog.Record) error) (catalog.Record, error) {
+func (h *handles) Update(ctx context.Context, account, id string, change func(*catalog.StoredTool) error) (catalog.StoredTool, error) {
 	return h.next().Update(ctx, account, id, change)
 }
 
@@ -252,7 +252,7 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	limit("40")
-	large := func(r *catalog.Record) { r.ScriptContent = strings.Repeat(r.ScriptContent, 1000) }
+	large := func(r *catalog.StoredTool) { r.ScriptContent = strings.Repeat(r.ScriptContent, 1000) }
 	var err error
 	kept := 0
 	for ; err == nil && kept < 100; kept++ {
@@ -262,7 +262,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	kept--
 	failed(t, "a full disk", err)
-	_, err = s.Update(t.Context(), account, "0", func(r *catalog.Record) error { r.Name = "new"; large(r); return nil })
+	_, err = s.Update(t.Context(), account, "0", func(r *catalog.StoredTool) error { r.Name = "new"; large(r); return nil })
 	failed(t, "an update on a full disk", err)
 	if list, err := s.List(t.Context(), account, ""); err != nil || len(list) != kept || kept == 0 || list[0].Name != "0" {
 		t.Errorf("of %d records there are %d, %v", kept, len(list), err)
@@ -305,7 +305,7 @@ func TestBrokenFile(t *testing.T) {
 	_, err = s.List(t.Context(), account, "")
 	failed(t, "List", err)
 	failed(t, "Create", s.Create(t.Context(), record("new", "new")))
-	_, err = s.Update(t.Context(), account, "1", func(*catalog.Record) error { return nil })
+	_, err = s.Update(t.Context(), account, "1", func(*catalog.StoredTool) error { return nil })
 	failed(t, "Update", err)
 
 	if err := errors.Join(s.Close(), os.WriteFile(path, file[:5000], 0o600)); err != nil { // shorter than it says
