@@ -56,11 +56,11 @@ func TestARefusedPeerLosesItsConnectionInTime(t *testing.T) {
 		"no JSON":        {"POST /tools/" + rest + "\r\n", 422},
 		"no form":        {"POST /tools/upload" + rest + "\r\n", 422},
 		"a broken form":  {"POST /tools/upload" + rest + form + "--b\r\nno header\r\n\r\n", 422},
-		"too many parts": {"POST /tools/upload" + rest + form + strings.Repeat("--b\r\nA: b\r\n\r\n\r\n", 3), 413},
+		"too many parts": {"POST /tools/upload" + rest + form + strings.Repeat("--b\r\nA: b\r\n\r\n\r\n", 20), 413},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h, err := catalog.NewHandler(&countingStore{}, &catalog.HandlerOptions{Authenticate: authenticate, MaxParts: 1})
+				h, err := catalog.NewHandler(&countingStore{}, &catalog.HandlerOptions{Authenticate: authenticate})
 				if err != nil {
 					t.Fatal(err)
 				}
