@@ -108,7 +108,7 @@ func (c *checkup) local() bool {
 // notPublic is why the platform cannot reach the endpoint, or would not take its URL.
 func (c *checkup) notPublic() (why []string) {
 	reg := registration.Registration{Name: "agent", EndpointURL: c.stage.url}
-	if e, ok := errors.AsType[*registration.Error](reg.Validate(nil)); ok {
+	if e, ok := errors.AsType[*registration.Error](reg.Validate(context.Background(), nil)); ok {
 		for _, p := range e.Problems {
 			if p.Pointer == "/endpoint_url" {
 				why = append(why, "the URL "+p.Message)

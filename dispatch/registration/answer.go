@@ -8,33 +8,35 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/schema"
 )
 
 const (
-	maxText     = 1 << 10 // of one thing that the platform says
+	maxText     = 1 << 10 // bytes of one text from the platform
 	maxProblems = 100
-	maxNesting  = 16     // of what is looked for in a 422
-	maxValues   = 10_000 // that are looked at in a 422
+	maxNesting  = 16     // levels of a 422 that are examined
+	maxValues   = 10_000 // values of a 422 that are examined
 )
 
-// answer is what the platform says to one request.
+// answer is the platform's response to one request.
 type answer struct {
 	method   string
-	tools    []schema.Tool // that were sent
+	tools    []schema.Tool // of the request
 	scrub    scrubber
 	status   int
 	header   http.Header
 	problems []Problem
-	values   int // that collect has looked at
+	values   int // that collect has examined
 }
 
-// agent reads the answer to a registration that was taken.
+// agent reads a 2xx.
 func (a *answer) agent(body []byte) (*Agent, error) {
 	if a.method == http.MethodPut && strings.TrimSpace(string(body)) == "" {
 		return &Agent{}, nil
@@ -43,9 +45,9 @@ func (a *answer) agent(body []byte) (*Agent, error) {
 	agent := &Agent{ID: text(all.first("id")), Status: text(all.first("status")), Raw: body}
 	switch {
 	case err != nil:
-		return nil, a.bad("the answer is not one JSON object with one id and one status")
+		return nil, a.bad("the response is not one JSON object with one id and one status")
 	case agent.ID == "" && a.method == http.MethodPost:
-		return nil, a.bad("the answer has no id")
+		return nil, a.bad("the response has no id")
 	}
 	return agent, nil
 }
@@ -60,7 +62,7 @@ var statusCodes = map[int]Code{
 	http.StatusUnprocessableEntity: CodeRejected, http.StatusTooManyRequests: CodeRateLimited,
 }
 
-// refusal reads any other answer. The body may be no JSON; what can be had of it is taken.
+// refusal reads any other response. The body does not have to be JSON.
 func (a *answer) refusal(body []byte) *Error {
 	e := &Error{Code: CodeRefused, Status: a.status}
 	e.RetryAfter, _ = httpcall.RetryAfter(a.header)
@@ -78,7 +80,7 @@ func (a *answer) refusal(body []byte) *Error {
 	e.Class = a.identifier(top.first("error_class"))
 	e.Detail = a.scrub.text(top.message())
 	if err == nil && e.Code == CodeRejected {
-		a.collect(body, Problem{Code: CodePlatform}, 0)
+		a.collect(body, Problem{Code: "rejected_by_platform"}, 0)
 		e.Problems = a.problems
 	}
 	if e.Detail == "" && len(e.Problems) == 0 {
@@ -87,9 +89,10 @@ func (a *answer) refusal(body []byte) *Error {
 	return e
 }
 
-// collect takes messages out of a body whose shape is documented nowhere: an entry per tool with a name or an index, a
-// list of {"loc": [...], "msg": "..."}, or an object of messages by the name of a tool or of a member. Values of the
-// registration that stand beside are passed over. No value is walked twice.
+// collect finds the problems in a body. Its shape is not documented, so collect accepts an entry per
+// tool with a name or an index, a list of {"loc": [...], "msg": "..."}, and an object of messages by
+// the name of a tool or member. It ignores values of the registration beside them. It examines no
+// value twice.
 func (a *answer) collect(v json.RawMessage, p Problem, depth int) {
 	if depth > maxNesting || len(a.problems) >= maxProblems || a.values >= maxValues {
 		return
@@ -129,10 +132,10 @@ func (a *answer) collect(v json.RawMessage, p Problem, depth int) {
 	}
 }
 
-// locate says which tool and which part of it an entry is about.
+// locate returns p with the code, tool and pointer of an entry.
 func (a *answer) locate(all members, p Problem) Problem {
 	if code := a.identifier(all.first("code", "type")); code != "" {
-		p.Code = Code(code)
+		p.Code = code
 	}
 	if s := text(all.first("tool", "tool_name", "name")); s != "" {
 		p.Tool = clip.Text(a.scrub.text(s), 128)
@@ -145,7 +148,7 @@ func (a *answer) locate(all members, p Problem) Problem {
 		p.Pointer = ""
 		for i, step := range loc[:min(len(loc), maxNesting)] {
 			if i > 0 || step != "body" {
-				p.Pointer += token(a.scrub.text(fmt.Sprint(step))) // scrubbed whole: token cuts and escapes
+				p.Pointer += token(a.scrub.text(fmt.Sprint(step))) // scrub first, because token cuts and escapes
 			}
 		}
 	}
@@ -159,16 +162,18 @@ func (a *answer) locate(all members, p Problem) Problem {
 	return p
 }
 
-// identifier returns a string if it looks like a code and holds no secret, "" otherwise.
+const alphanumeric = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+// identifier returns a string that looks like a code, without secrets, or "".
 func (a *answer) identifier(v json.RawMessage) string {
 	s := a.scrub.text(text(v))
-	if len(s) > 64 || strings.Trim(s, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_.:") != "" {
+	if len(s) > 64 || strings.Trim(s, alphanumeric+"-_.:") != "" {
 		return ""
 	}
 	return s
 }
 
-// objectMembers takes an object apart. It fails for anything else and for what the mode does not accept.
+// objectMembers returns the members of an object. It fails if doc is not an object that the mode accepts.
 func objectMembers(doc json.RawMessage, mode strictjson.Mode, known ...string) (all members, err error) {
 	err = strictjson.Read(doc, strictjson.Limits{Mode: mode}, func(r *strictjson.Reader) error {
 		return r.Object(known, func(name string) error {
@@ -180,7 +185,7 @@ func objectMembers(doc json.RawMessage, mode strictjson.Mode, known ...string) (
 	return all, err
 }
 
-// first is the value of the first of the names that there is.
+// first returns the value of the first name that is present.
 func (ms members) first(names ...string) json.RawMessage {
 	for _, name := range names {
 		for _, m := range ms {
@@ -192,7 +197,7 @@ func (ms members) first(names ...string) json.RawMessage {
 	return nil
 }
 
-// message is what an object says of itself.
+// message returns the message of an object.
 func (ms members) message() string {
 	for _, name := range []string{"message", "msg", "reason", "error", "detail"} {
 		if s := text(ms.first(name)); s != "" {
@@ -202,11 +207,25 @@ func (ms members) message() string {
 	return ""
 }
 
-// text is a string's content, a number as it is written, and "" for anything else.
+// text returns the content of a string, the digits of a number, and "" for anything else.
 func text(v json.RawMessage) (s string) {
 	if len(v) > 0 && v[0] >= '0' && v[0] <= '9' {
 		return string(v)
 	}
-	_ = json.Unmarshal(v, &s) // of a document that was read strictly, or of a caller's member
+	_ = json.Unmarshal(v, &s) // leaves s empty if v is not a string
 	return s
+}
+
+// scrubber removes secrets from the platform's texts.
+type scrubber struct{ secrets *redact.Set }
+
+// text returns s without secrets and control characters, as valid UTF-8 of at most maxText bytes.
+// strings.Map replaces bytes that are not valid UTF-8.
+func (c scrubber) text(s string) string {
+	return clip.Text(strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, c.secrets.Text(s))), maxText)
 }

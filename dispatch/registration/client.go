@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -17,44 +16,43 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// Options configures a [Client]. The zero value of every field is its default. Options are copied by [NewClient].
+// Options configures a [Client]. The zero value of every field is its default. [NewClient] copies
+// the options.
 type Options struct {
-	// Transport sends the requests. Defaults to one of its own that keeps no connections and does not read proxy settings
-	// from the environment. Redirects are not followed, whatever the transport.
+	// Transport sends the requests. Defaults to a transport that keeps no connections and does not
+	// read proxy settings from the environment. Redirects are never followed.
 	Transport http.RoundTripper
-	// KeyInXAPIKey sends the API key as X-API-Key. The default is Authorization: Bearer.
-	KeyInXAPIKey bool
-	// Timeout bounds a call from dialling to the last byte of the answer. Defaults to 30 s.
-	Timeout time.Duration
-	// MaxRequestBytes and MaxResponseBytes bound bodies. Each defaults to 1 MiB.
-	MaxRequestBytes  int
-	MaxResponseBytes int
-	// Validate is given to [Registration.Validate] before anything is sent.
+	// Validate is passed to [Registration.Validate] before a request is sent.
 	Validate *schema.ValidateOptions
 }
 
-// A Client registers agents: one request per call, never repeated. It is immutable and safe for concurrent use.
+// A Client registers and updates agents. Each call sends one request and is never repeated. A Client
+// is safe for concurrent use and does not need to be closed. Formatting a Client never reveals its
+// API key.
 type Client struct {
-	agents     url.URL
-	authHeader string
-	authPrefix string
-	apiKey     redact.Hidden[string]
-	caller     httpcall.Client
-	maxRequest int
-	validate   *schema.ValidateOptions
+	agents   url.URL
+	apiKey   redact.Hidden[string]
+	caller   httpcall.Client
+	validate *schema.ValidateOptions
 }
 
-// An Agent is what the platform answers to a registration. The answer is not documented; that it has the members id and
-// status is known from the platform's SDK.
+// An Agent is the platform's response to a registration. The response is not documented. The members
+// id and status are known from the platform's SDK.
 type Agent struct {
-	ID     string          // a number or a string on the wire; "" only if the answer to an update has none
-	Status string          // "" if the answer has none. A draft must be published before it can be dispatched
-	Raw    json.RawMessage // the whole answer; nil if it is empty, as that to an update may be
+	ID     string          // a number or a string on the wire; "" only after an update
+	Status string          // "" if the response has none; a draft must be published before it can be dispatched
+	Raw    json.RawMessage // the whole response; nil if an update has an empty response
 }
 
-// NewClient makes a client of the platform's main REST API. baseURL is the platform's address without /api, such as
-// https://api.pipelines.tech; http is allowed for loopback hosts alone, for tests. The error is an [*Error] with
-// [CodeOptions] that names all mistakes.
+const (
+	defaultTimeout   = 30 * time.Second
+	maxResponseBytes = 1 << 20 // more than the request has, because the response may repeat it
+)
+
+// NewClient returns a client of the platform's main REST API. baseURL is the address of the platform
+// without /api, such as https://api.pipelines.tech. The scheme http is accepted for loopback hosts
+// only. apiKey is sent as "Authorization: Bearer". If o is nil, the defaults apply. The error is an
+// [*Error] with [CodeOptions] that lists all mistakes.
 func NewClient(baseURL, apiKey string, o *Options) (*Client, error) {
 	var opts Options
 	if o != nil {
@@ -68,38 +66,26 @@ func NewClient(baseURL, apiKey string, o *Options) (*Client, error) {
 		mistake("the base URL must be a URL such as https://api.pipelines.tech")
 		u = &url.URL{}
 	case u.Scheme != "https" && !(u.Scheme == "http" && loopback(u.Hostname())):
-		mistake("the base URL must begin with https://: the API key travels")
+		mistake("the base URL must begin with https:// to protect the API key")
 	}
 	if u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
 		mistake("the base URL must not have a user name, query or fragment")
 	}
 	base := u.JoinPath("/")
 	if strings.HasSuffix(base.Path, "/api/") {
-		mistake("the base URL must not end in /api, which is added here")
+		mistake("the base URL must not end in /api; the client adds it")
 	}
 	if apiKey == "" || strings.ContainsFunc(apiKey, func(c rune) bool { return c <= ' ' || c > '~' }) {
 		mistake("the API key must be visible ASCII; is its environment variable set?")
-	}
-	if opts.Timeout < 0 || opts.MaxRequestBytes < 0 || opts.MaxResponseBytes < 0 {
-		mistake("Options.Timeout, MaxRequestBytes and MaxResponseBytes must not be negative")
 	}
 	if len(mistakes) > 0 {
 		return nil, &Error{Code: CodeOptions, Err: errors.Join(mistakes...)}
 	}
 	c := &Client{
-		agents:     *base.JoinPath("api", "agents"),
-		authHeader: "Authorization",
-		authPrefix: "Bearer ",
-		apiKey:     redact.Hide(apiKey),
-		caller: httpcall.Client{
-			Transport: opts.Transport, Peer: "the platform", Timeout: orDefault(opts.Timeout, 30*time.Second),
-			MaxBytes: int64(orDefault(opts.MaxResponseBytes, 1<<20)),
-		},
-		maxRequest: orDefault(opts.MaxRequestBytes, 1<<20),
-		validate:   opts.Validate,
-	}
-	if opts.KeyInXAPIKey {
-		c.authHeader, c.authPrefix = "X-API-Key", ""
+		agents:   *base.JoinPath("api", "agents"),
+		apiKey:   redact.Hide(apiKey),
+		caller:   httpcall.Client{Transport: opts.Transport, Peer: "the platform"},
+		validate: opts.Validate,
 	}
 	if opts.Validate != nil {
 		validate := *opts.Validate
@@ -107,7 +93,7 @@ func NewClient(baseURL, apiKey string, o *Options) (*Client, error) {
 	}
 	if c.caller.Transport == nil {
 		t := httpcall.NewTransport()
-		t.DisableKeepAlives = true // registering is rare, and a Client has no Close
+		t.DisableKeepAlives = true // calls are rare, and a Client has no Close
 		c.caller.Transport = t
 	}
 	return c, nil
@@ -118,48 +104,50 @@ func loopback(host string) bool {
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
-func orDefault[T int | time.Duration](v, def T) T {
-	if v == 0 {
-		return def
-	}
-	return v
-}
-
-// Create validates a registration and posts it to /api/agents. Every error is an [*Error]; one with [CodeInvalid] was
-// found before anything was sent. A call that breaks off may have registered the agent, and is not repeated.
+// Create validates r and posts it to /api/agents. Every error is an [*Error]. If its code is
+// [CodeInvalid], no request was sent. If the call fails after the request was sent, the agent may
+// have been registered; the error says so.
+//
+// If ctx has no deadline, Create returns after at most 30 seconds.
 func (c *Client) Create(ctx context.Context, r *Registration) (*Agent, error) {
 	return c.send(ctx, http.MethodPost, c.agents, r)
 }
 
-// Update validates a registration and puts it to /api/agents/{id}, whole: flipping one tool means sending all of them,
-// because what the platform does with members that are left out is not documented. AuthValue may be left out. Errors are
-// those of [Client.Create].
+// Update validates r and puts it to /api/agents/{id}. It sends the whole registration, with all
+// tools, because the platform does not document what it does with members that are left out. Only
+// AuthValue may be empty. Errors and the time limit are those of [Client.Create].
 func (c *Client) Update(ctx context.Context, id string, r *Registration) (*Agent, error) {
-	if id == "" || len(id) > 128 || strings.Trim(id, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_") != "" {
-		return nil, &Error{Code: CodeOptions, Err: errors.New("an agent's id is made of letters, digits, '-' and '_'")}
+	if id == "" || len(id) > 128 || strings.Trim(id, alphanumeric+"-_") != "" {
+		err := errors.New("the id of an agent must be 1 to 128 letters, digits, '-' and '_'")
+		return nil, &Error{Code: CodeOptions, Err: err}
 	}
 	return c.send(ctx, http.MethodPut, *c.agents.JoinPath(id), r)
 }
 
 func (c *Client) send(ctx context.Context, method string, target url.URL, r *Registration) (*Agent, error) {
-	if err := r.validate(c.validate, method == http.MethodPut); err != nil {
+	if err := r.validate(ctx, c.validate, method == http.MethodPut); err != nil {
+		if ctx.Err() != nil { // endpoints may not have been looked up
+			return nil, &Error{Code: CodeCanceled, Err: httpcall.ContextError(ctx)}
+		}
 		return nil, err
 	}
 	body, err := r.Body()
 	if err != nil {
 		return nil, err
 	}
-	if len(body) > c.maxRequest {
-		return nil, &Error{Code: CodeTooLarge, Err: fmt.Errorf("the body has %d bytes; at most %d are sent", len(body), c.maxRequest)}
-	}
 	req, err := http.NewRequest(method, target.String(), bytes.NewReader(body))
 	if err != nil {
-		return nil, &Error{Code: CodeOptions, Err: errors.New("the base URL cannot be requested")}
+		return nil, &Error{Code: CodeOptions, Err: errors.New("the base URL is not valid for a request")}
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
-	req.Header.Set(c.authHeader, c.authPrefix+c.apiKey.Reveal())
-	got, failure := c.caller.Do(ctx, req, nil)
+	req.Header.Set("Authorization", "Bearer "+c.apiKey.Reveal())
+	caller := c.caller
+	caller.MaxBytes = maxResponseBytes + int64(len(body))
+	if _, ok := ctx.Deadline(); !ok {
+		caller.Timeout = defaultTimeout
+	}
+	got, failure := caller.Do(ctx, req, nil)
 	a := &answer{
 		method: method, tools: r.Tools, status: got.Status, header: got.Header,
 		scrub: scrubber{redact.New(append(r.secrets(), c.apiKey.Reveal())...)},
@@ -167,7 +155,7 @@ func (c *Client) send(ctx context.Context, method string, target url.URL, r *Reg
 	switch {
 	case a.status != 0 && (a.status < 200 || a.status > 299):
 		if failure != nil {
-			got.Body = nil // half a text may end in half a secret, which would not be recognised
+			got.Body = nil // an incomplete text may end in a part of a secret, which redact does not find
 		}
 		return nil, a.refusal(got.Body)
 	case failure != nil:
@@ -176,7 +164,7 @@ func (c *Client) send(ctx context.Context, method string, target url.URL, r *Reg
 	return a.agent(got.Body)
 }
 
-// failed describes a call without a complete answer.
+// failed describes a call without a complete response.
 func (a *answer) failed(failure *httpcall.Failure) *Error {
 	return &Error{
 		Code: failureCodes[failure.Kind], Status: a.status, Err: failure.Err,
@@ -185,5 +173,6 @@ func (a *answer) failed(failure *httpcall.Failure) *Error {
 }
 
 var failureCodes = map[httpcall.Kind]Code{
-	httpcall.Canceled: CodeCanceled, httpcall.TimedOut: CodeTimeout, httpcall.TooLarge: CodeBadResponse, httpcall.Broken: CodeTransport,
+	httpcall.Canceled: CodeCanceled, httpcall.TimedOut: CodeTimeout,
+	httpcall.TooLarge: CodeBadResponse, httpcall.Broken: CodeTransport,
 }

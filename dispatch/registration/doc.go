@@ -1,26 +1,30 @@
-// Package registration holds an agent's registration with the platform as a value: [Registration] is validated as the
-// platform would, all problems at once, written for the Import JSON dialog and as the body of POST /api/agents and
-// PUT /api/agents/{id}, and sent there by a [Client].
+// Package registration describes an agent for the platform as a Go value. [Registration.Validate]
+// reports every problem at once. [Client] registers the agent and updates it.
 //
 //	reg := registration.Registration{
 //		Name:        "refund-agent",
 //		EndpointURL: "https://agents.example.com/dispatch",
 //		AuthHeader:  "Authorization",
-//		AuthValue:   registration.NewSecret("Bearer " + token),
+//		AuthValue:   "Bearer " + os.Getenv("AGENT_TOKEN"),
 //		Tools:       tools,
 //	}
-//	if err := reg.Validate(nil); err != nil { … } // *Error lists everything
 //	client, err := registration.NewClient("https://api.pipelines.tech", apiKey, nil)
 //	agent, err := client.Create(ctx, &reg)
 //
-// # What is known of the wire, and what is not
+// A registered agent is a draft. The platform dispatches runs to it after it has been published.
 //
-// The rules are those of the pages Register an external HTTP agent, Tools schema, Ledger schema, Multi-agent systems and
-// Porting without the SDK (steps 1, 4 and 6). None of them shows the body itself. Fields of [Registration] say "name
-// documented" where a page or the platform's SDK spells the member, and "name inferred" where only the registration form
-// or common sense does; where members stand in the body is inferred for all but those of config. What turns out to be
-// different is put right without a new release: a member in [Registration.Extra] or [Registration.Config] replaces the
-// one of its name, or leaves it out.
+// Every error is an [*Error]. Its Code says what happened, and its Problems list what is wrong with
+// the registration. Clients are safe for concurrent use. A Registration is safe for concurrent use
+// as long as it does not change.
 //
-// Registering does not publish: a draft agent cannot be dispatched.
+// # Documented and inferred names
+//
+// The rules are those of the pages Register an external HTTP agent, Tools schema, Ledger schema,
+// Multi-agent systems, and Porting without the SDK (steps 1, 4 and 6). None of these pages shows the
+// request body. The fields of [Registration] say "name documented" if a page or the platform's SDK
+// spells the member. They say "name inferred" if the name follows from the registration form only.
+// The place of a member in the body is inferred, except for the members of config.
+//
+// If an inferred name is wrong, correct it with [Registration.Extra] or [Registration.Config]. A
+// member there replaces or removes the member of the same name.
 package registration

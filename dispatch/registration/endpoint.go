@@ -12,38 +12,38 @@ import (
 
 const endpointPointer = "/endpoint_url"
 
-// checkEndpoint holds the endpoint to the rules of Register an external HTTP agent: publicly reachable https. It never
-// repeats the URL in what it says: a URL may hold credentials.
+// checkEndpoint checks the rules of Register an external HTTP agent: https on a public host. Messages
+// do not repeat the URL, because it may contain credentials.
 func checkEndpoint(ps *problems, raw string) {
 	if raw == "" {
-		ps.add(CodeMissing, endpointPointer, "is required: the https URL that runs are posted to")
+		ps.add("missing", endpointPointer, "is required; give the https URL that runs are posted to")
 		return
 	}
-	if !utf8.ValidString(raw) { // JSON would carry another URL
-		ps.add(CodeNotUTF8, endpointPointer, "is not valid UTF-8; percent-encode other bytes")
+	if !utf8.ValidString(raw) { // it would change in JSON
+		ps.add("not_utf8", endpointPointer, "is not valid UTF-8; percent-encode other bytes")
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		ps.add(CodeEndpoint, endpointPointer, "is not a URL")
+		ps.add("endpoint_url_invalid", endpointPointer, "is not a URL")
 		return
 	}
 	if u.Scheme != "https" {
-		ps.add(CodeEndpoint, endpointPointer, "must begin with https://")
+		ps.add("endpoint_url_invalid", endpointPointer, "must begin with https://")
 	}
 	if u.User != nil {
-		ps.add(CodeEndpoint, endpointPointer, "must not hold a user name or password; use the auth header")
+		ps.add("endpoint_url_invalid", endpointPointer, "must not have a user name or password; use the auth header")
 	}
 	if strings.Contains(raw, "#") {
-		ps.add(CodeEndpoint, endpointPointer, "must not have a fragment: it would never be sent")
+		ps.add("endpoint_url_invalid", endpointPointer, "must not have a fragment, because a fragment is not sent")
 	}
 	if port := u.Port(); port != "" || strings.HasSuffix(u.Host, ":") {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			ps.add(CodeEndpoint, endpointPointer, "has no valid port; give one from 1 to 65535 or none")
+			ps.add("endpoint_url_invalid", endpointPointer, "has a port that is not valid; use 1 to 65535, or leave it out")
 		}
 	}
 	switch host := strings.ToLower(u.Hostname()); {
 	case host == "":
-		ps.add(CodeEndpoint, endpointPointer, "must name a host")
+		ps.add("endpoint_url_invalid", endpointPointer, "must have a host")
 	default:
 		checkHost(ps, strings.TrimSuffix(host, "."))
 	}
@@ -52,9 +52,9 @@ func checkEndpoint(ps *problems, raw string) {
 func checkHost(ps *problems, host string) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		if addr.Zone() != "" {
-			ps.add(CodeEndpointHost, endpointPointer, "has an address with a zone, which only one machine understands")
+			ps.add("endpoint_not_public", endpointPointer, "has an address with a zone, which is valid on one machine only")
 		} else if what := publicaddr.Why(addr); what != "" {
-			ps.add(CodeEndpointHost, endpointPointer, "leads to a %s address; the platform must be able to reach it publicly", what)
+			ps.add("endpoint_not_public", endpointPointer, "has a %s address; the platform needs a public one", what)
 		}
 		return
 	}
@@ -62,19 +62,22 @@ func checkHost(ps *problems, host string) {
 	last := labels[len(labels)-1]
 	switch {
 	case last != "" && strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x"):
-		// Resolvers read 127.1, 0x7f000001 and 2130706433 as addresses.
-		ps.add(CodeEndpointHost, endpointPointer, "has a host that ends in a number and is no address in the usual form")
+		// Resolvers take 127.1, 0x7f000001 and 2130706433 for addresses.
+		ps.add("endpoint_not_public", endpointPointer, "has a host that ends in a number but is not an IP address in standard form")
 	case last == "localhost" || host == "localhost.localdomain":
-		ps.add(CodeEndpointHost, endpointPointer, "is on localhost, which the platform cannot reach; use a tunnel with a public name")
+		ps.add("endpoint_not_public", endpointPointer,
+			"is on localhost, which the platform cannot reach; use a tunnel with a public name")
 	case host == "metadata.google.internal" || host == "metadata.goog" || host == "metadata":
-		ps.add(CodeEndpointHost, endpointPointer, "is a cloud metadata host")
+		ps.add("endpoint_not_public", endpointPointer, "is a cloud metadata host")
 	case last == "local" || last == "internal" || last == "localdomain" || strings.HasSuffix("."+host, ".home.arpa"):
-		ps.add(CodeEndpointHost, endpointPointer, "is on a private network by its name; the platform must be able to reach it publicly")
+		ps.add("endpoint_not_public", endpointPointer,
+			"has the host name of a private network; the platform needs a public one")
 	case !hostName(labels):
-		ps.add(CodeEndpointHost, endpointPointer,
-			"has no valid host name; write letters, digits, '-' and '.', international names in their xn-- form")
+		ps.add("endpoint_not_public", endpointPointer,
+			"has a host name that is not valid; use letters, digits, '-' and '.', or the xn-- form")
 	case len(labels) == 1:
-		ps.add(CodeEndpointHost, endpointPointer, "has a host without a domain; the platform must be able to reach it publicly")
+		ps.add("endpoint_not_public", endpointPointer,
+			"has a host name without a domain; the platform needs a public one")
 	}
 }
 

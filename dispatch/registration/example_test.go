@@ -2,11 +2,13 @@ package registration_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
 
 	"github.com/toolwire/toolwire/dispatch/registration"
 	"github.com/toolwire/toolwire/ledger"
@@ -14,11 +16,11 @@ import (
 )
 
 type Order struct {
-	OrderID string `json:"order_id" jsonschema_description:"The order's number."`
+	OrderID string `json:"order_id" jsonschema_description:"The number of the order."`
 }
 
 func tools() []schema.Tool {
-	tool, err := schema.Define[Order, any]("get_order", "Look an order up.", nil)
+	tool, err := schema.Define[Order, any]("get_order", "Look up an order.", nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -31,29 +33,29 @@ func ExampleRegistration_Validate() {
 		Name:        "refund-agent",
 		EndpointURL: "http://localhost:8080/dispatch",
 		AuthHeader:  "Authorization",
-		AuthValue:   registration.NewSecret("Bearer "), // AGENT_TOKEN is not set
+		AuthValue:   "Bearer " + os.Getenv("AGENT_TOKEN_THAT_IS_NOT_SET"),
 		Tools:       tools(),
 		SubAgents:   []registration.SubAgent{{ActorID: "supervisor", Tools: []string{"get_orders"}}},
 	}
-	fmt.Println(reg.Validate(nil))
+	fmt.Println(reg.Validate(context.Background(), nil))
 	// Output:
 	// registration: invalid_registration: 4 problems:
 	//   - /endpoint_url must begin with https:// [endpoint_url_invalid]
 	//   - /endpoint_url is on localhost, which the platform cannot reach; use a tunnel with a public name [endpoint_not_public]
 	//   - /auth_header_value begins or ends with white space; is its environment variable set? [auth_value_invalid]
-	//   - /config/sub_agents/0/tools/0 "get_orders" is no tool of the agent [undeclared]
+	//   - /config/sub_agents/0/tools/0 "get_orders" is not a tool of the agent [undeclared]
 }
 
-func ExampleRegistration_ToolsJSON() {
+// The Import JSON dialog of the registration form accepts the JSON of the tools.
+func ExampleRegistration_importJSON() {
 	reg := registration.Registration{Tools: tools()}
-	list, err := reg.ToolsJSON() // paste it into the registration form's Import JSON dialog
+	list, err := json.Marshal(reg.Tools)
 	fmt.Println(string(list), err)
 	// Output:
-	// [{"name":"get_order","description":"Look an order up.","input_schema":{"type":"object","properties":{"order_id":{"type":"string","description":"The order's number."}},"required":["order_id"],"additionalProperties":false}}] <nil>
+	// [{"name":"get_order","description":"Look up an order.","input_schema":{"type":"object","properties":{"order_id":{"type":"string","description":"The number of the order."}},"required":["order_id"],"additionalProperties":false}}] <nil>
 }
 
-// A member that turns out to be spelled differently is left out under the name that this package infers, and given under
-// the right one.
+// If a name that this package infers is wrong, remove the member in Config and add it in Extra.
 func ExampleRegistration_extra() {
 	reg := registration.Registration{
 		Name:              "refund-agent",
@@ -66,6 +68,40 @@ func ExampleRegistration_extra() {
 	fmt.Println(string(body), err)
 	// Output:
 	// {"name":"refund-agent","mode":"external_http","endpoint_url":"https://agents.example.com/dispatch","response_contract":{"response_mode":"rich","strictness":"strict"}} <nil>
+}
+
+// NewClient reports all mistakes at once.
+func ExampleNewClient() {
+	_, err := registration.NewClient("http://api.pipelines.tech/api", os.Getenv("KEY_THAT_IS_NOT_SET"), nil)
+	fmt.Println(err)
+	// Output:
+	// registration: invalid_options: the base URL must begin with https:// to protect the API key
+	// the base URL must not end in /api; the client adds it
+	// the API key must be visible ASCII; is its environment variable set?
+}
+
+// An update sends the whole registration. AuthValue may be empty.
+func ExampleClient_Update() {
+	platform := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Println(r.Method, r.URL.Path)
+		fmt.Fprint(w, `{"id":8,"status":"published"}`)
+	}))
+	defer platform.Close()
+
+	client, err := registration.NewClient(platform.URL, "pk_live_example", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	agent, err := client.Update(context.Background(), "8", &registration.Registration{
+		Name: "refund-agent", EndpointURL: "https://agents.example.com/dispatch", AuthHeader: "Authorization", Tools: tools(),
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(agent.ID, agent.Status)
+	// Output:
+	// PUT /api/agents/8
+	// 8 published
 }
 
 func ExampleClient_Create() {

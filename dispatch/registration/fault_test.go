@@ -10,7 +10,7 @@ import (
 	"github.com/toolwire/toolwire/internal/httpcall/faulttest"
 )
 
-// Faults of the platform end a call with the right code and with the right claim about the registration.
+// After each fault the error has the right code, and says whether the agent may have been registered.
 func TestFaults(t *testing.T) {
 	codes := map[faulttest.Outcome]registration.Code{
 		faulttest.BadBody: registration.CodeBadResponse, faulttest.TooLarge: registration.CodeBadResponse,
@@ -45,7 +45,7 @@ func TestFaults(t *testing.T) {
 				if p.Want.Outcome == faulttest.Canceled && (!errors.Is(err, faulttest.ErrStalled) || !errors.Is(err, context.Canceled)) {
 					t.Errorf("%v lost the cause of its context", err)
 				}
-				// A redirect and a refusal with a status from 400 to 499 say that the platform has registered nothing.
+				// After a redirect or a 4xx the platform has not registered the agent.
 				unsure := p.Want.Delivery == faulttest.MayHaveRun && (p.Want.Status < 300 || p.Want.Status > 499)
 				if p.Want.Delivery != faulttest.Either && strings.Contains(err.Error(), "may have been registered") != unsure {
 					t.Errorf("%v\nthe agent may have been registered: want %t", err, unsure)

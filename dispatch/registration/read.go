@@ -11,23 +11,24 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// UnmarshalJSON reads what [Registration.Body] writes, for registrations kept in a file. The error is an [*Error] with
-// [CodeInvalid] that says why the text is not strict JSON, or lists every member of the wrong JSON type; a member with a
-// field that is null counts as absent. Members that fields cannot hold exactly, such as a response contract with other
-// values or sub-agents with further members, are kept in Config, others that are not known in Extra.
+// UnmarshalJSON reads the JSON of [Registration.Body] and of MarshalJSON. A null counts as absent.
+// Members of config that the fields cannot hold exactly are kept in Config, such as sub-agents with
+// unknown members. Unknown members of the body are kept in Extra.
+//
+// The error is an [*Error] with [CodeInvalid]. It lists every member of the wrong JSON type, or says
+// why the text is not strict JSON. r does not change then.
 func (r *Registration) UnmarshalJSON(data []byte) error {
 	all, err := objectMembers(bytes.Clone(data), strictjson.Strict)
 	if err != nil {
-		return invalid(problems{{Code: CodeNotJSON, Message: "is not one strict JSON object: " + err.Error()}}, err)
+		return invalid(problems{{Code: "not_json", Message: "is not one strict JSON object: " + err.Error()}}, err)
 	}
 	var ps problems
 	read := func(name string, into any) {
 		if v := all.take(name); len(v) > 0 && json.Unmarshal(v, into) != nil {
-			ps.add(CodeWrongType, "/"+name, "has another JSON type than documented")
+			ps.add("wrong_type", "/"+name, "does not have the documented JSON type")
 		}
 	}
 	var got Registration
-	var secret string
 	var tools, config json.RawMessage
 	var seconds *int64
 	read("name", &got.Name)
@@ -35,20 +36,22 @@ func (r *Registration) UnmarshalJSON(data []byte) error {
 	read("mode", &got.Mode)
 	read("endpoint_url", &got.EndpointURL)
 	read("auth_header_name", &got.AuthHeader)
-	read(authValueMember, &secret)
+	read(authValueMember, &got.AuthValue)
 	read("ledger_schema", &got.LedgerSchema)
 	read("tools_schema", &tools)
 	read("config", &config)
-	if got.Tools, _, err = schema.Import(tools, schema.Platform); len(tools) > 0 && tools[0] != 'n' && (err != nil || tools[0] != '[') {
-		ps.add(CodeWrongType, "/tools_schema", "must be a list")
+	var notList error
+	got.Tools, _, notList = schema.Import(tools, schema.Platform)
+	if len(tools) > 0 && tools[0] != 'n' && (notList != nil || tools[0] != '[') {
+		ps.add("wrong_type", "/tools_schema", "must be an array")
 	}
 	if v := all.take("run_timeout_s"); len(v) > 0 && (json.Unmarshal(v, &seconds) != nil ||
-		seconds != nil && (*seconds < 1 || *seconds > int64(MaxRunTimeout/time.Second))) {
-		ps.add(CodeRunTimeout, "/run_timeout_s", "must be %s", runTimeoutRule)
+		seconds != nil && (*seconds < 1 || *seconds > int64(maxRunTimeout/time.Second))) {
+		ps.add("run_timeout_invalid", "/run_timeout_s", "must be %s", runTimeoutRule)
 	}
 	configs, err := objectMembers(config, strictjson.Strict)
 	if err != nil && len(config) > 0 && config[0] != 'n' {
-		ps.add(CodeWrongType, "/config", "must be an object")
+		ps.add("wrong_type", "/config", "must be an object")
 	}
 	if err := invalid(ps); err != nil {
 		return err
@@ -56,14 +59,13 @@ func (r *Registration) UnmarshalJSON(data []byte) error {
 	if seconds != nil {
 		got.RunTimeout = time.Duration(*seconds) * time.Second
 	}
-	got.AuthValue = NewSecret(secret)
 	got.readConfig(configs)
 	got.Extra = all
 	*r = got
 	return nil
 }
 
-// readConfig takes into fields what they write back as it was, and leaves the rest in Config.
+// readConfig fills the fields that write the same JSON back, and keeps the other members in Config.
 func (r *Registration) readConfig(config members) {
 	var topology struct{ Entry string }
 	_ = json.Unmarshal(config.first("sub_agents"), &r.SubAgents)
@@ -71,7 +73,7 @@ func (r *Registration) readConfig(config members) {
 	r.Entry, r.RequireTranscript = topology.Entry, true
 	same := func(name string) bool {
 		var compact bytes.Buffer
-		_ = json.Compact(&compact, config.first(name)) // valid, or there is none
+		_ = json.Compact(&compact, config.first(name)) // valid or absent
 		if compact.String() != string(r.config().first(name)) {
 			return false
 		}
@@ -88,7 +90,7 @@ func (r *Registration) readConfig(config members) {
 	r.Config = config
 }
 
-// take removes a member and returns its value.
+// take removes the members of a name and returns the value of the first.
 func (ms *members) take(name string) json.RawMessage {
 	v := ms.first(name)
 	if *ms = slices.DeleteFunc(*ms, func(m ledger.Member) bool { return m.Name == name }); len(*ms) == 0 {

@@ -1,73 +1,110 @@
 package registration
 
 import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
 )
 
-// ExternalHTTP is the mode of agents that the platform reaches by HTTP.
-const ExternalHTTP = "external_http"
+const externalHTTP = "external_http"
 
 // Limits of the platform.
 const (
-	MaxName        = 255              // characters
-	MaxDescription = 5000             // characters
-	MaxRunTimeout  = 30 * time.Minute // run_timeout_s 1800
+	maxName        = 255              // characters
+	maxDescription = 5000             // characters
+	maxRunTimeout  = 30 * time.Minute // run_timeout_s 1800
 )
 
-// A Registration is everything that the platform is told about an external HTTP agent. It is plain data: what is wrong
-// with it is for [Registration.Validate] to say. It may be used by several goroutines as long as nobody changes it.
+// A Registration is everything that the platform stores about an external HTTP agent.
 //
-// Its JSON is the body for the platform without the auth header's value, so that it may be logged and kept;
-// [Registration.Body] has the value too.
+// Its JSON is the request body without the value of the auth header, so it can be logged and kept
+// in a file. [Registration.Body] includes the value.
+//
+// Formatting a Registration replaces the value with "[redacted]". The fmt package does not call
+// methods of unexported fields, so a struct with a Registration in an unexported field needs a
+// Format method of its own.
 type Registration struct {
-	// Name is required, at most 255 characters. Wire: name, documented.
+	// Name is required. It has at most 255 characters. Wire: name, documented.
 	Name string
-	// Description is optional, at most 5,000 characters. Wire: description, name inferred from the form.
+	// Description has at most 5,000 characters. Wire: description, name inferred from the form.
 	Description string
-	// Mode is external_http, which "" means too and which is always written. Wire: mode, name inferred, value documented.
+	// Mode is external_http, which is also the default. Wire: mode, name inferred, value documented.
 	Mode string
-	// EndpointURL is where runs are posted to: required, https, on a host that is reachable publicly. Wire:
-	// endpoint_url, documented.
+	// EndpointURL is the URL that runs are posted to. It is required. Its scheme is https and its
+	// host is publicly reachable. Wire: endpoint_url, documented.
 	EndpointURL string
-	// AuthHeader names the header that carries AuthValue, typically Authorization or X-API-Key; "" sends none. Wire:
-	// auth_header_name, inferred from the form's "Auth header name".
+	// AuthHeader is the name of the header that carries AuthValue, such as Authorization or
+	// X-API-Key. If it is empty, the platform sends no such header. Wire: auth_header_name, inferred
+	// from "Auth header name" in the form.
 	AuthHeader string
-	// AuthValue is the whole value of that header, "Bearer " included where it is needed. The platform never gives it
-	// back; [Client.Update] without it is taken to keep the stored one, which is inferred. Wire: auth_header_value,
-	// inferred from the form's "Auth header value".
-	AuthValue Secret
-	// Tools are the agent's tools; nil leaves the member out. Wire: tools_schema, documented.
-	Tools []schema.Tool
-	// LedgerSchema declares the world state; nil is an open ledger and leaves the member out. Wire: ledger_schema,
+	// AuthValue is the whole value of that header, including "Bearer " where it applies. It is a
+	// secret. The platform does not return it. If it is empty, [Client.Update] leaves it out, and
+	// the platform is expected to keep the stored value, which is inferred. Wire: auth_header_value,
+	// inferred from "Auth header value" in the form.
+	AuthValue string `json:"-"`
+	// Tools are the agent's tools. If Tools is nil, the member is left out. Wire: tools_schema,
 	// documented.
+	//
+	// The Import JSON dialog of the registration form accepts the JSON of Tools.
+	Tools []schema.Tool
+	// LedgerSchema declares the world state. If it is nil, the ledger is open and the member is left
+	// out. Wire: ledger_schema, documented.
 	LedgerSchema *ledger.Schema
-	// RunTimeout is how long a run may take: whole seconds, at most 30 minutes; 0 is the platform's default of 300
-	// seconds and leaves the member out. Wire: run_timeout_s, documented.
+	// RunTimeout is the time limit of a run, in whole seconds, at most 30 minutes. If it is 0, the
+	// member is left out and the platform uses 300 seconds. Wire: run_timeout_s, documented.
 	RunTimeout time.Duration
 
-	// RequireTranscript is the form's "Require a gradeable rich transcript": a run without an assistant message that has
-	// text fails. Wire: response_contract {"response_mode":"rich","strictness":"strict"}, names and values documented,
-	// its place in config inferred.
+	// RequireTranscript is "Require a gradeable rich transcript" in the form. With it, a run fails if
+	// it has no assistant message with text. Wire: response_contract
+	// {"response_mode":"rich","strictness":"strict"}, documented; its place in config is inferred.
 	RequireTranscript bool
-	// SubAgents declares the sub-agents of a multi-agent system: what may happen, not what must. It informs the trace and
-	// never stops a run. Wire: config.sub_agents, documented.
+	// SubAgents declares the sub-agents of a multi-agent system and what each of them may do. The
+	// platform uses it for the trace and does not enforce it. Wire: config.sub_agents, documented.
 	SubAgents []SubAgent
-	// Entry is the actor id of the sub-agent that a run begins with. Wire: config.topology.entry, documented.
+	// Entry is the actor id of the sub-agent that starts a run. Wire: config.topology.entry,
+	// documented.
 	Entry string
 
-	// Config are further members of config, Extra of the body. One with the name of a member above replaces it, and
-	// leaves it out if its Value is empty; a replaced member is not validated. Values are written as they are: a secret
-	// in one is not protected. Members read that have no field are kept here, in order.
+	// Config and Extra are more members of config and of the body. A member with the name of a field
+	// above replaces that field. If its Value is empty, it removes the field. A replaced field is not
+	// validated. Values are written unchanged. Only a value named auth_header_value is treated as a
+	// secret.
+	//
+	// UnmarshalJSON puts the members that have no field here, in their order.
 	Config []ledger.Member
 	Extra  []ledger.Member
 }
 
 // A SubAgent declares one sub-agent. A nil list is left out.
 type SubAgent struct {
-	ActorID string   `json:"actor_id"`          // the label of its calls, byte for byte; proxy.ValidActor judges it
+	// ActorID labels the calls of the sub-agent. The platform compares it byte for byte. See
+	// proxy.ValidActor for the rules.
+	ActorID string   `json:"actor_id"`
 	Tools   []string `json:"tools,omitzero"`    // names of the agent's tools
 	TalksTo []string `json:"talks_to,omitzero"` // actor ids of other sub-agents
+}
+
+// Format implements [fmt.Formatter]. It replaces the value of the auth header with "[redacted]",
+// including a value in Extra.
+func (r Registration) Format(f fmt.State, verb rune) {
+	type plain Registration
+	r.AuthValue = redact.Field(r.AuthValue)
+	r.Extra = slices.Clone(r.Extra)
+	for i, m := range r.Extra {
+		if strings.EqualFold(m.Name, authValueMember) && len(m.Value) > 0 {
+			r.Extra[i].Value = json.RawMessage(`"` + redact.Placeholder + `"`)
+		}
+	}
+	redact.Format(f, verb, plain(r))
+}
+
+// secrets returns the texts that must not appear in an error if the platform repeats them.
+func (r *Registration) secrets() []string {
+	return append(redact.URL(r.EndpointURL), r.AuthValue, text(members(r.Extra).first(authValueMember)))
 }

@@ -18,12 +18,12 @@ import (
 
 const secretValue = "Bearer s3cret-agent-token"
 
-// full has every member set.
+// full returns a registration with every member.
 func full() *registration.Registration {
 	object := json.RawMessage(`{"type":"object"}`)
 	return &registration.Registration{
 		Name: "refund-agent", Description: "Refunds & more.", EndpointURL: "https://agents.example.com/dispatch",
-		AuthHeader: "Authorization", AuthValue: registration.NewSecret(secretValue),
+		AuthHeader: "Authorization", AuthValue: secretValue,
 		Tools:        []schema.Tool{{Name: "get_order", InputSchema: object}, {Name: "refund_order", InputSchema: object}},
 		LedgerSchema: &ledger.Schema{Entities: []ledger.Entity{{Type: "order", IDField: "order_id"}}},
 		RunTimeout:   10 * time.Minute, RequireTranscript: true,
@@ -51,7 +51,7 @@ func minimal() *registration.Registration {
 func TestBody(t *testing.T) {
 	bare := minimal()
 	overridden := minimal()
-	overridden.RequireTranscript, overridden.AuthValue = true, registration.NewSecret("x")
+	overridden.RequireTranscript, overridden.AuthValue = true, "x"
 	overridden.Extra = []ledger.Member{
 		{Name: "mode"}, {Name: "endpoint_url", Value: []byte(`{"url":"u"}`)}, {Name: "folder", Value: []byte(`7`)},
 		{Name: "ledger_schema", Value: []byte(`null`)},
@@ -99,7 +99,7 @@ func TestReadAndWriteBack(t *testing.T) {
 		var r registration.Registration
 		data := []byte(doc)
 		err := r.UnmarshalJSON(data)
-		clear(data) // the caller's own again
+		clear(data) // the registration must have a copy
 		if body, bodyErr := r.Body(); err != nil || bodyErr != nil || string(body) != doc {
 			t.Errorf("%s: got  %s, %v, %v\nwant %s", name, body, err, bodyErr, doc)
 		}
@@ -120,54 +120,44 @@ func TestReadRefuses(t *testing.T) {
 			t.Errorf("%s: got %s", doc, got)
 		}
 		if err != nil && r.Name != "refund-agent" {
-			t.Errorf("%s: changed by a failed read", doc)
+			t.Errorf("%s: a failed read changed the registration", doc)
 		}
 	}
 }
 
-func TestToolsJSON(t *testing.T) {
-	got, err := full().ToolsJSON()
-	want := `[{"name":"get_order","input_schema":{"type":"object"}},{"name":"refund_order","input_schema":{"type":"object"}}]`
-	if err != nil || string(got) != want {
-		t.Errorf("got %s, %v", got, err)
-	}
-	if got, err := minimal().ToolsJSON(); err != nil || string(got) != `[]` {
-		t.Errorf("no tools: got %s, %v", got, err)
-	}
+func TestBodyWithABrokenSchema(t *testing.T) {
 	broken := minimal()
 	broken.Tools = []schema.Tool{{Name: "t", InputSchema: json.RawMessage(`{"type":`)}}
-	_, listErr := broken.ToolsJSON()
-	_, bodyErr := broken.Body()
-	if registration.CodeOf(listErr) != registration.CodeInvalid || registration.CodeOf(bodyErr) != registration.CodeInvalid {
-		t.Errorf("a broken schema was written: %v, %v", listErr, bodyErr)
+	if body, err := broken.Body(); registration.CodeOf(err) != registration.CodeInvalid {
+		t.Errorf("got %s, %v", body, err)
 	}
 }
 
 func TestSecretIsNotShown(t *testing.T) {
 	reg := full()
 	reg.Extra = []ledger.Member{{Name: "auth_header_value", Value: []byte(`"` + secretValue + `"`)}}
-	type holder struct{ hidden registration.Registration } // fmt calls no methods of what unexported fields hold
+	type holder struct{ Shown registration.Registration }
 	asJSON, err := json.Marshal(reg)
 	if err != nil || strings.Contains(string(asJSON), "auth_header_value") {
 		t.Errorf("JSON: %s, %v", asJSON, err)
 	}
 	reg.Extra = nil
 	var log strings.Builder
-	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "reg", *reg, "value", reg.AuthValue)
-	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "reg", *reg, "value", reg.AuthValue)
+	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "reg", *reg, "pointer", reg)
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "reg", *reg, "pointer", reg)
 	shown := log.String()
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%d", "%x", "%q"} {
-		shown += fmt.Sprintf(verb+verb+verb, reg, holder{*reg}, reg.AuthValue)
+		shown += fmt.Sprintf(verb+verb+verb, reg, *reg, holder{*reg})
 	}
 	if strings.Contains(shown, "s3cret") || strings.Contains(shown, fmt.Sprintf("%x", "s3cret")) {
-		t.Error("the secret is shown")
+		t.Error("a secret is shown")
 	}
-	if got := reg.AuthValue.String() + registration.NewSecret("").String(); got != "[redacted]" {
-		t.Errorf("got %q", got)
+	if strings.Count(fmt.Sprint(*reg), "[redacted]") != 1 || strings.Contains(fmt.Sprint(*minimal()), "[redacted]") {
+		t.Errorf("got %v and %v", *reg, *minimal())
 	}
 }
 
-// problemsOf lists "code pointer" of everything that Validate finds.
+// problemsOf returns "code pointer" for every problem of an error.
 func problemsOf(t *testing.T, err error) []string {
 	t.Helper()
 	if err == nil {
@@ -175,7 +165,7 @@ func problemsOf(t *testing.T, err error) []string {
 	}
 	e, ok := errors.AsType[*registration.Error](err)
 	if !ok || e.Code != registration.CodeInvalid {
-		t.Fatalf("not an *Error of a registration: %v", err)
+		t.Fatalf("not an *Error with CodeInvalid: %v", err)
 	}
 	var got []string
 	for _, p := range e.Problems {
@@ -188,10 +178,10 @@ func TestValidate(t *testing.T) {
 	type reg = registration.Registration
 	for name, test := range map[string]struct {
 		change func(*reg)
-		want   string // sorted as found, joined by ", "
+		want   string // in the order of the problems, joined by ", "
 	}{
 		"full":                     {func(*reg) {}, ""},
-		"nothing":                  {func(r *reg) { *r = reg{} }, "missing /name, missing /endpoint_url"},
+		"empty":                    {func(r *reg) { *r = reg{} }, "missing /name, missing /endpoint_url"},
 		"blank name":               {func(r *reg) { r.Name = " \t" }, "missing /name"},
 		"name of 255 characters":   {func(r *reg) { r.Name = strings.Repeat("ä", 255) }, ""},
 		"name of 256":              {func(r *reg) { r.Name = strings.Repeat("ä", 256) }, "too_long /name"},
@@ -201,13 +191,13 @@ func TestValidate(t *testing.T) {
 		"mode spelled out":         {func(r *reg) { r.Mode = "external_http" }, ""},
 		"another mode":             {func(r *reg) { r.Mode = "code" }, "mode_invalid /mode"},
 		"value without header":     {func(r *reg) { r.AuthHeader = "" }, "missing /auth_header_name"},
-		"header without value":     {func(r *reg) { r.AuthValue = registration.Secret{} }, "missing /auth_header_value"},
-		"no auth":                  {func(r *reg) { r.AuthHeader, r.AuthValue = "", registration.Secret{} }, ""},
+		"header without value":     {func(r *reg) { r.AuthValue = "" }, "missing /auth_header_value"},
+		"no auth":                  {func(r *reg) { r.AuthHeader, r.AuthValue = "", "" }, ""},
 		"header with a colon":      {func(r *reg) { r.AuthHeader = "X-API-Key:" }, "auth_header_invalid /auth_header_name"},
 		"header split":             {func(r *reg) { r.AuthHeader = "A\r\nB" }, "auth_header_invalid /auth_header_name"},
-		"value split":              {func(r *reg) { r.AuthValue = registration.NewSecret("a\r\nb: c") }, "auth_value_invalid /auth_header_value"},
-		"unset variable":           {func(r *reg) { r.AuthValue = registration.NewSecret("Bearer ") }, "auth_value_invalid /auth_header_value"},
-		"value not ASCII":          {func(r *reg) { r.AuthValue = registration.NewSecret("pässword") }, "auth_value_invalid /auth_header_value"},
+		"value split":              {func(r *reg) { r.AuthValue = "a\r\nb: c" }, "auth_value_invalid /auth_header_value"},
+		"unset variable":           {func(r *reg) { r.AuthValue = "Bearer " }, "auth_value_invalid /auth_header_value"},
+		"value not ASCII":          {func(r *reg) { r.AuthValue = "pässword" }, "auth_value_invalid /auth_header_value"},
 		"run timeout of 30 min":    {func(r *reg) { r.RunTimeout = 1800 * time.Second }, ""},
 		"default run timeout":      {func(r *reg) { r.RunTimeout = 0 }, ""},
 		"run timeout too long":     {func(r *reg) { r.RunTimeout = 1801 * time.Second }, "run_timeout_invalid /run_timeout_s"},
@@ -245,12 +235,12 @@ func TestValidate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := full()
 			test.change(r)
-			err := r.Validate(nil)
+			err := r.Validate(t.Context(), nil)
 			if got := strings.Join(problemsOf(t, err), ", "); got != test.want {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
 			if err != nil && strings.Contains(err.Error(), "s3cret") {
-				t.Error("the secret is shown")
+				t.Error("a secret is shown")
 			}
 		})
 	}
@@ -262,17 +252,17 @@ func TestValidateUnwrapsAndTakesOptions(t *testing.T) {
 		Name: "get_order", InputSchema: json.RawMessage(`{"type":"object"}`), DefaultExecutionMode: schema.Passthrough,
 		PassthroughBinding: &schema.Binding{EndpointName: "orders-api", ToolName: "get_order"},
 	}
-	if err := r.Validate(nil); err != nil {
+	if err := r.Validate(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	err := r.Validate(&schema.ValidateOptions{
+	err := r.Validate(t.Context(), &schema.ValidateOptions{
 		Endpoint: func(context.Context, string, string) (e schema.Endpoint, found bool, err error) { return },
 	})
 	tools, ok := errors.AsType[*schema.Error](err)
 	if !ok || tools.Problems[0].Code != "endpoint_missing" {
 		t.Errorf("the options did not reach the tools: %v", err)
 	}
-	if e := new(registration.Error); !errors.As(err, &e) || e.Problems[0].Tool != "get_order" || e.Remote() {
+	if e := new(registration.Error); !errors.As(err, &e) || e.Problems[0].Tool != "get_order" {
 		t.Errorf("got %+v", e)
 	}
 }
@@ -340,7 +330,7 @@ func TestEndpoint(t *testing.T) {
 	} {
 		r := minimal()
 		r.EndpointURL = url
-		err := r.Validate(nil)
+		err := r.Validate(t.Context(), nil)
 		got := strings.ReplaceAll(strings.Join(problemsOf(t, err), " "), " /endpoint_url", "")
 		if got != want {
 			t.Errorf("%q: got %q, want %q", url, got, want)
@@ -359,7 +349,7 @@ func TestEndpointIsToldApart(t *testing.T) {
 	} {
 		r := minimal()
 		r.EndpointURL = url
-		if err := r.Validate(nil); err == nil || !strings.Contains(err.Error(), want) {
+		if err := r.Validate(t.Context(), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q in it", url, err, want)
 		}
 	}
@@ -370,14 +360,14 @@ func TestValidateIsDeterministic(t *testing.T) {
 		r := full()
 		r.Name, r.Entry, r.SubAgents[0].Tools = "", "x", []string{"a", "b"}
 		r.Tools = append(r.Tools, r.Tools...)
-		return r.Validate(nil)
+		return r.Validate(t.Context(), nil)
 	}
 	if first := broken(); !reflect.DeepEqual(problemsOf(t, first), problemsOf(t, broken())) || len(problemsOf(t, first)) != 6 {
 		t.Errorf("got %v", first)
 	}
 }
 
-// FuzzRead: what was read and written is read and written the same again.
+// FuzzRead checks that a body that was read is written the same each time.
 func FuzzRead(f *testing.F) {
 	f.Add(fullBody)
 	f.Add(`{"config":{"topology":{"entry":["a"]},"sub_agents":[{"Actor_ID":"a"}]},"x":1,"ledger_schema":7,"tools_schema":[1]}`)
@@ -388,7 +378,7 @@ func FuzzRead(f *testing.F) {
 		}
 		once, err := first.Body()
 		if err != nil {
-			return // names that differ by case from known ones
+			return // for example names that differ from known ones in case
 		}
 		if err := second.UnmarshalJSON(once); err != nil {
 			t.Fatalf("%s: %v", once, err)

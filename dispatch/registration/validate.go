@@ -15,28 +15,33 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// Validate reports everything for which the platform would reject the registration or could not use it, all of it at
-// once, as an [*Error] with [CodeInvalid] that unwraps to the errors of packages schema and ledger. Options are those
-// for the tools, except that the ledger schema is the registration's own; nil is fine. It does not resolve the
-// endpoint's host, so a public name that leads to a private address is left to the platform.
-func (r *Registration) Validate(o *schema.ValidateOptions) error { return r.validate(o, false) }
+// Validate reports every reason for which the platform would reject the registration or could not
+// use it. The error is an [*Error] with [CodeInvalid] that unwraps to the errors of packages schema
+// and ledger. o applies to the tools; its LedgerSchema is ignored in favour of r.LedgerSchema. If o
+// is nil, the defaults apply. ctx applies to o.Endpoint.
+//
+// Validate does not resolve the host of the endpoint. It accepts a public name that leads to a
+// private address.
+func (r *Registration) Validate(ctx context.Context, o *schema.ValidateOptions) error {
+	return r.validate(ctx, o, false)
+}
 
-// validate lets an update do without the auth header's value, which the platform has.
-func (r *Registration) validate(o *schema.ValidateOptions, update bool) error {
+// validate allows an update without the value of the auth header, which the platform has stored.
+func (r *Registration) validate(ctx context.Context, o *schema.ValidateOptions, update bool) error {
 	var ps problems
-	checkText(&ps, "/name", r.Name, MaxName)
+	checkText(&ps, "/name", r.Name, maxName)
 	if strings.TrimSpace(r.Name) == "" {
-		ps.add(CodeMissing, "/name", "is required")
+		ps.add("missing", "/name", "is required")
 	}
-	checkText(&ps, "/description", r.Description, MaxDescription)
-	if r.mode() != ExternalHTTP {
-		ps.add(CodeMode, "/mode", "must be %s, or empty for it", ExternalHTTP)
+	checkText(&ps, "/description", r.Description, maxDescription)
+	if r.mode() != externalHTTP {
+		ps.add("mode_invalid", "/mode", "must be %s or empty", externalHTTP)
 	}
 	checkEndpoint(&ps, r.EndpointURL)
 	r.checkAuth(&ps, update)
-	causes := r.checkTools(&ps, o)
-	if r.RunTimeout != 0 && (r.RunTimeout < time.Second || r.RunTimeout > MaxRunTimeout || r.RunTimeout%time.Second != 0) {
-		ps.add(CodeRunTimeout, "/run_timeout_s", "must be %s", runTimeoutRule)
+	causes := r.checkTools(ctx, &ps, o)
+	if t := r.RunTimeout; t != 0 && (t < time.Second || t > maxRunTimeout || t%time.Second != 0) {
+		ps.add("run_timeout_invalid", "/run_timeout_s", "must be %s", runTimeoutRule)
 	}
 	r.checkTopology(&ps)
 	ps = slices.DeleteFunc(ps, func(p Problem) bool {
@@ -45,9 +50,9 @@ func (r *Registration) validate(o *schema.ValidateOptions, update bool) error {
 	return invalid(append(ps, r.extraProblems()...), causes...)
 }
 
-const runTimeoutRule = "whole seconds from 1 to 1800; leave it out for the default of 300"
+const runTimeoutRule = "whole seconds from 1 to 1800, or absent for the default of 300"
 
-// replaced tells whether a pointer leads into a member that the caller has replaced.
+// replaced reports whether a pointer leads into a member that Extra or Config replaces.
 func replaced(pointer, at string, extra []ledger.Member) bool {
 	return slices.ContainsFunc(extra, func(m ledger.Member) bool {
 		rest, ok := strings.CutPrefix(pointer, at+token(m.Name))
@@ -57,59 +62,65 @@ func replaced(pointer, at string, extra []ledger.Member) bool {
 
 func checkText(ps *problems, pointer, text string, most int) {
 	if n := utf8.RuneCountInString(text); n > most {
-		ps.add(CodeTooLong, pointer, "has %d characters; at most %d are allowed", n, most)
+		ps.add("too_long", pointer, "has %d characters; at most %d are allowed", n, most)
 	}
 	if !utf8.ValidString(text) {
-		ps.add(CodeNotUTF8, pointer, "is not valid UTF-8")
+		ps.add("not_utf8", pointer, "is not valid UTF-8")
 	}
 }
 
 func (r *Registration) checkAuth(ps *problems, update bool) {
-	value := r.AuthValue.reveal()
+	value := r.AuthValue
 	switch {
 	case r.AuthHeader == "" && value != "":
-		ps.add(CodeMissing, "/auth_header_name", "is required with a value: typically Authorization or X-API-Key")
+		ps.add("missing", "/auth_header_name",
+			"is required with auth_header_value; typical names are Authorization and X-API-Key")
 	case strings.ContainsFunc(r.AuthHeader, notTokenChar):
-		ps.add(CodeAuthHeader, "/auth_header_name", "is not a header name; give the name without colon and value")
+		ps.add("auth_header_invalid", "/auth_header_name", "is not a header name; give the name without a colon and a value")
 	}
 	switch {
 	case value == "" && r.AuthHeader != "" && !update:
-		ps.add(CodeMissing, "/auth_header_value", "is required with a header name; is its environment variable set?")
+		ps.add("missing", "/auth_header_value",
+			"is required with auth_header_name; is its environment variable set?")
 	case strings.TrimSpace(value) != value:
-		ps.add(CodeAuthValue, "/auth_header_value", "begins or ends with white space; is its environment variable set?")
+		ps.add("auth_value_invalid", "/auth_header_value",
+			"begins or ends with white space; is its environment variable set?")
 	case strings.ContainsFunc(value, func(c rune) bool { return c != '\t' && (c < ' ' || c > '~') }):
-		ps.add(CodeAuthValue, "/auth_header_value", "has a character that a header cannot carry; use visible ASCII")
+		ps.add("auth_value_invalid", "/auth_header_value",
+			"has a character that is not allowed in a header; use visible ASCII")
 	}
 }
 
-// notTokenChar is true for what RFC 9110 does not allow in a header name.
+// notTokenChar reports whether RFC 9110 forbids a character in a header name.
 func notTokenChar(c rune) bool {
-	return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", c))
+	return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+		strings.ContainsRune("!#$%&'*+-.^_`|~", c))
 }
 
-// checkTools passes on what packages schema and ledger find, and returns their errors unless the member is replaced.
-func (r *Registration) checkTools(ps *problems, o *schema.ValidateOptions) (causes []error) {
+// checkTools adds the problems that packages schema and ledger find, and returns their errors. It
+// ignores members that Extra replaces.
+func (r *Registration) checkTools(ctx context.Context, ps *problems, o *schema.ValidateOptions) (causes []error) {
 	var opts schema.ValidateOptions
 	if o != nil {
 		opts = *o
 	}
 	opts.LedgerSchema = r.LedgerSchema
-	err := schema.Validate(context.Background(), r.Tools, &opts)
+	err := schema.Validate(ctx, r.Tools, &opts)
 	if e, ok := errors.AsType[*schema.Error](err); ok && !replaced("/tools_schema", "", r.Extra) {
 		for _, p := range e.Problems {
 			pointer := "/tools_schema"
-			if p.Index >= 0 { // else it is about the list or the options
+			if p.Index >= 0 { // otherwise the problem belongs to the list or the options
 				pointer += fmt.Sprintf("/%d", p.Index)
 			}
 			pointer += p.Pointer
-			*ps = append(*ps, Problem{Code: Code(p.Code), Tool: p.Tool, Pointer: pointer, Message: p.Message})
+			*ps = append(*ps, Problem{Code: p.Code, Tool: p.Tool, Pointer: pointer, Message: p.Message})
 		}
 		causes = append(causes, err)
 	}
 	err = r.LedgerSchema.Validate()
 	if e, ok := errors.AsType[*ledger.Error](err); ok && !replaced("/ledger_schema", "", r.Extra) {
 		for _, p := range e.Problems {
-			*ps = append(*ps, Problem{Code: Code(p.Code), Pointer: "/ledger_schema" + p.Pointer, Message: p.Message})
+			*ps = append(*ps, Problem{Code: p.Code, Pointer: "/ledger_schema" + p.Pointer, Message: p.Message})
 		}
 		causes = append(causes, err)
 	}
@@ -121,10 +132,10 @@ func (r *Registration) checkTopology(ps *problems) {
 	for i, s := range r.SubAgents {
 		at := fmt.Sprintf("/config/sub_agents/%d/actor_id", i)
 		if err := proxy.ValidActor(s.ActorID); err != nil {
-			ps.add(CodeActor, at, "is no actor id: %v", err)
+			ps.add("actor_id_invalid", at, "is not an actor id: %v", err)
 		}
 		if first, ok := actors[s.ActorID]; ok {
-			ps.add(CodeDuplicate, at, "is that of sub_agents[%d] already; actor ids must be unique", first)
+			ps.add("duplicate", at, "is the actor id of sub_agents[%d] too; actor ids must be unique", first)
 			continue
 		}
 		actors[s.ActorID] = i
@@ -133,19 +144,21 @@ func (r *Registration) checkTopology(ps *problems) {
 	for i, s := range r.SubAgents {
 		for j, name := range s.Tools {
 			if !toolsReplaced && !slices.ContainsFunc(r.Tools, func(t schema.Tool) bool { return t.Name == name }) {
-				ps.add(CodeUndeclared, fmt.Sprintf("/config/sub_agents/%d/tools/%d", i, j), "%q is no tool of the agent", clip.Text(name, 80))
+				ps.add("undeclared", fmt.Sprintf("/config/sub_agents/%d/tools/%d", i, j),
+					"%q is not a tool of the agent", clip.Text(name, 80))
 			}
 		}
 		for j, id := range s.TalksTo {
 			if _, ok := actors[id]; !ok {
-				ps.add(CodeUndeclared, fmt.Sprintf("/config/sub_agents/%d/talks_to/%d", i, j),
-					"%q is no sub-agent; labels must match byte for byte", clip.Text(id, 80))
+				ps.add("undeclared", fmt.Sprintf("/config/sub_agents/%d/talks_to/%d", i, j),
+					"%q is not a sub-agent; ids must match byte for byte", clip.Text(id, 80))
 			}
 		}
 	}
 	if entry := r.Entry; entry != "" {
 		if _, ok := actors[entry]; !ok {
-			ps.add(CodeUndeclared, "/config/topology/entry", "%q is no sub-agent; labels must match byte for byte", clip.Text(entry, 80))
+			ps.add("undeclared", "/config/topology/entry", "%q is not a sub-agent; ids must match byte for byte",
+				clip.Text(entry, 80))
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// The members that have fields, of the body and of its config.
+// The members of the body and of its config that have fields.
 var (
 	rootMembers = []string{"name", "description", "mode", "endpoint_url", "auth_header_name", authValueMember,
 		"tools_schema", "ledger_schema", "run_timeout_s", "config"}
@@ -25,16 +25,16 @@ var (
 
 const authValueMember = "auth_header_value"
 
-// Body writes the body of POST /api/agents and PUT /api/agents/{id}, the auth header's value included: do not log it.
-// It does not validate, but what cannot be written as JSON is an [*Error] with [CodeInvalid].
+// Body returns the request body of POST /api/agents and PUT /api/agents/{id}. It contains the value
+// of the auth header, so do not log it. Body does not validate. It returns an [*Error] with
+// [CodeInvalid] if a part of r cannot be written as JSON.
 func (r *Registration) Body() ([]byte, error) { return r.write(true) }
 
-// MarshalJSON writes what [Registration.Body] does, without the auth header's value.
+// MarshalJSON returns the JSON of [Registration.Body] without the value of the auth header.
 func (r Registration) MarshalJSON() ([]byte, error) { return r.write(false) }
 
-// ToolsJSON writes the tools as the list that the registration form's Import JSON dialog takes ("Porting without the
-// SDK", step 1); no tools are an empty list. The error is an [*Error] with [CodeInvalid].
-func (r *Registration) ToolsJSON() ([]byte, error) {
+// toolsJSON returns the tools as a list.
+func (r *Registration) toolsJSON() ([]byte, error) {
 	doc, _, err := schema.Export(r.Tools, schema.Platform)
 	if err != nil {
 		return nil, unwritable("/tools_schema", err)
@@ -52,9 +52,9 @@ func (r *Registration) write(withSecret bool) ([]byte, error) {
 	root.text("mode", r.mode())
 	root.text("endpoint_url", r.EndpointURL)
 	root.text("auth_header_name", r.AuthHeader)
-	root.text(authValueMember, r.AuthValue.reveal())
+	root.text(authValueMember, r.AuthValue)
 	if r.Tools != nil {
-		list, err := r.ToolsJSON()
+		list, err := r.toolsJSON()
 		if err != nil {
 			return nil, err
 		}
@@ -82,14 +82,14 @@ func (r *Registration) write(withSecret bool) ([]byte, error) {
 
 func (r *Registration) mode() string {
 	if r.Mode == "" {
-		return ExternalHTTP
+		return externalHTTP
 	}
 	return r.Mode
 }
 
 func (r *Registration) config() (config members) {
 	if r.SubAgents != nil {
-		agents, _ := json.Marshal(r.SubAgents) // strings: cannot fail
+		agents, _ := json.Marshal(r.SubAgents) // strings cannot fail
 		config.raw("sub_agents", agents)
 	}
 	if r.Entry != "" {
@@ -113,7 +113,8 @@ func (ms *members) text(name, value string) {
 	}
 }
 
-// object writes the members, each replaced or left out as the last of its name in extra says, then the rest of extra.
+// object writes the members, then those of extra. A member of extra replaces the member of its name,
+// or removes it if its value is empty.
 func (ms members) object(extra []ledger.Member) json.RawMessage {
 	all := slices.Clone(ms)
 	for _, m := range extra {
@@ -130,7 +131,7 @@ func (ms members) object(extra []ledger.Member) json.RawMessage {
 	return o.Bytes()
 }
 
-// extraProblems makes sure that what a caller put into raw members can be written.
+// extraProblems returns the members of Extra and Config that cannot be written.
 func (r *Registration) extraProblems() (ps problems) {
 	ps.extra("", r.Extra, rootMembers)
 	ps.extra("/config", r.Config, configMembers)
@@ -141,25 +142,31 @@ func (ps *problems) extra(at string, extra []ledger.Member, known []string) {
 	for i, m := range extra {
 		pointer := at + token(m.Name)
 		if slices.ContainsFunc(extra[:i], func(e ledger.Member) bool { return e.Name == m.Name }) {
-			ps.add(CodeDuplicate, pointer, "is given twice; keep one")
+			ps.add("duplicate", pointer, "is given twice; remove one")
 		}
 		if !utf8.ValidString(m.Name) {
-			ps.add(CodeNotJSON, at+token(strings.ToValidUTF8(m.Name, "\uFFFD")), "has a name that is no UTF-8, so it cannot be written")
+			ps.add("not_json", at+token(strings.ToValidUTF8(m.Name, "\uFFFD")), "has a name that is not valid UTF-8")
 		}
 		for _, k := range known {
 			if m.Name != k && strings.EqualFold(m.Name, k) {
-				ps.add(CodeWrongCase, pointer, "is not a known member; names are case-sensitive, write %q", k)
+				ps.add("wrong_case", pointer, "differs from a known name in case; write %q", k)
 			}
 		}
-		if len(m.Value) > 0 && strictjson.Read(m.Value, strictjson.Limits{}, func(*strictjson.Reader) error { return nil }) != nil {
-			ps.add(CodeNotJSON, pointer, "is not one strict JSON value, so it cannot be written")
+		if len(m.Value) > 0 && !strict(m.Value) {
+			ps.add("not_json", pointer, "is not one strict JSON value")
 		}
 	}
 }
 
-func unwritable(pointer string, err error) error {
-	return invalid(problems{{Code: CodeNotJSON, Pointer: pointer, Message: "cannot be written as JSON: " + err.Error()}}, err)
+// strict reports whether v is one strict JSON value.
+func strict(v json.RawMessage) bool {
+	return strictjson.Read(v, strictjson.Limits{}, func(*strictjson.Reader) error { return nil }) == nil
 }
 
-// token is "/" and name as a token of a JSON Pointer.
+func unwritable(pointer string, err error) error {
+	message := "cannot be written as JSON: " + err.Error()
+	return invalid(problems{{Code: "not_json", Pointer: pointer, Message: message}}, err)
+}
+
+// token returns "/" and name as a token of a JSON Pointer, cut to 80 bytes.
 func token(name string) string { return rawjson.Token(clip.Text(name, 80)) }

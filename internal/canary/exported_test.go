@@ -15,7 +15,7 @@ import (
 var secretName = regexp.MustCompile(`(?i)token|secret|auth|(^|api|access|private)_?key|passw|credential|cookie|header|scriptcontent|environ|envelope|upstream|url`)
 
 // textual matches types that may hold a secret text.
-var textual = regexp.MustCompile(`^(\*|\[\]|map\[\w+\])*(string|byte|any|http\.Header|url\.URL|url\.Values|json\.RawMessage|redact\.Secret|Secret)$`)
+var textual = regexp.MustCompile(`^(\*|\[\]|map\[\w+\])*(string|byte|any|http\.Header|url\.URL|url\.Values|json\.RawMessage|redact\.Secret)$`)
 
 // A structType is a struct of the module.
 type structType struct {

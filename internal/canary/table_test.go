@@ -67,13 +67,11 @@ func table(t *testing.T) []row {
 	add("dispatch.Transcript", run.Transcript())
 
 	reg := registration.Registration{
-		Name: "a", EndpointURL: "https://agent.example.com/", AuthHeader: "Authorization", AuthValue: registration.NewSecret("Bearer " + secret),
+		Name: "a", EndpointURL: "https://agent.example.com/", AuthHeader: "Authorization", AuthValue: "Bearer " + secret,
 		Extra: []ledger.Member{{Name: "auth_header_value", Value: json.RawMessage(`"` + secret + `"`)}},
 	}
 	addOpen("dispatch/registration.Registration", reg, &reg)
-	add("dispatch/registration.Secret", reg.AuthValue, &reg.AuthValue)
-	add("dispatch/registration.Client", must(registration.NewClient("https://api.example.com", secret, nil))(t),
-		must(registration.NewClient("https://api.example.com", secret, &registration.Options{KeyInXAPIKey: true}))(t))
+	add("dispatch/registration.Client", must(registration.NewClient("https://api.example.com", secret, nil))(t))
 
 	hookOptions := webhook.Options{Secrets: []string{secret}, SecretFunc: func() []string { return []string{secret} }}
 	addOpen("dispatch/webhook.Options", hookOptions, &hookOptions)
