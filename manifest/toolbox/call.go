@@ -16,31 +16,31 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// Call runs a tool and returns its result: what a handler returns as a JSON string, what a webhook answers as it came.
-// args is any value that encoding/json writes as an object, or raw JSON as json.RawMessage or []byte; nil and blank stand
-// for {}. Give the model's arguments as they are, with reasoning.
+// Call runs a tool and returns its result: the text of a handler as a JSON string, or the response
+// of a webhook unchanged. args is a Go value that encoding/json writes as an object, or JSON text as
+// json.RawMessage or []byte. Nil and blank text mean {}. Leave reasoning in the arguments of a model.
 //
-// The error is an [*Error]; for a model use [Toolbox.CallForModel]. Nothing is sent or run if the arguments do not match the
-// tool's parameters.
+// The error is an [*Error]. If the arguments do not match the parameters, the tool does not run. Use
+// [Toolbox.CallForModel] for calls of a model.
 func (b *Toolbox) Call(ctx context.Context, name string, args any) (json.RawMessage, error) {
 	start := time.Now()
 	t, ok := b.byName[name]
 	if !ok {
-		e := errorf(CodeUnknownTool, clip.Text(name, 128), "there is no such tool; names are case-sensitive")
+		e := errorf(CodeUnknownTool, clip.Text(name, 128), "the toolbox has no tool of that name; names are case-sensitive")
 		for _, t := range b.tools {
 			e.tools = append(e.tools, t.Name)
 		}
 		return nil, e
 	}
-	record := Record{Tool: t.Name, Adapter: t.Adapter, AgentID: b.agent.ID, External: t.run == nil}
-	result, failure := b.call(ctx, t, args, &record)
+	end := CallEnd{Tool: t.Name, Adapter: t.Adapter, AgentID: b.agent.ID, External: t.run == nil}
+	result, failure := b.call(ctx, t, args, &end)
 	if failure != nil {
 		failure.Tool = t.Name
-		record.Code, record.Err = failure.Code, failure
+		end.Code, end.Err = failure.Code, failure
 	}
 	if b.options.OnCall != nil {
-		record.Duration = time.Since(start)
-		b.hooks.Hook(ctx, t.Name, func() { b.options.OnCall(ctx, record) })
+		end.Duration = time.Since(start)
+		b.hooks.Hook(ctx, t.Name, func() { b.options.OnCall(ctx, end) })
 	}
 	if failure != nil {
 		return nil, failure
@@ -48,18 +48,21 @@ func (b *Toolbox) Call(ctx context.Context, name string, args any) (json.RawMess
 	return result, nil
 }
 
-// CallForModel calls a tool for a model and returns what the model should read. failed reports that the call failed: the
-// result is then [Error.ToolResult], or a webhook's answer with a member error that is not null, false or "".
+// CallForModel runs a tool for a model and returns the result that the model reads. failed reports
+// that the call failed: the result is then [Error.ToolResult], or a webhook's response whose member
+// "error" is not null, false or "".
 //
-// args is the model's text, a JSON object as string, []byte or json.RawMessage, which may be malformed: the result then tells
-// the model what to correct. It may also be any Go value that [Toolbox.Call] accepts.
+// args is the model's text: a JSON object as string, []byte or json.RawMessage. If the text is
+// malformed, the result tells the model what to correct. args may also be any Go value that
+// [Toolbox.Call] accepts.
 //
-// An error means that the agent should stop. It is an [*Error]: CodeCanceled when ctx has ended, CodeAgent when the
-// toolbox has no agent that an external tool needs, or CodeArguments for a Go value that JSON cannot carry.
+// An error means that the agent should stop. It is an [*Error]: CodeCanceled if ctx has ended,
+// CodeAgent if an external tool has no agent, or CodeArguments for a Go value that JSON cannot
+// represent.
 func (b *Toolbox) CallForModel(ctx context.Context, name string, args any) (result json.RawMessage, failed bool, err error) {
 	text, ok := toolresult.Text(args)
 	if !ok {
-		if text, err = rawjson.EncodeArguments(args, b.limits); err != nil {
+		if text, err = rawjson.EncodeArguments(args, argumentLimits); err != nil {
 			return nil, false, &Error{Code: CodeArguments, Tool: clip.Text(name, 128), Message: err.Error(), Err: err}
 		}
 	}
@@ -67,22 +70,22 @@ func (b *Toolbox) CallForModel(ctx context.Context, name string, args any) (resu
 	if err == nil {
 		return result, toolresult.Failed(result), nil
 	}
-	e, _ := errors.AsType[*Error](err) // Call returns no other
+	e, _ := errors.AsType[*Error](err) // Call returns no other type
 	if e.Code == CodeCanceled || e.Code == CodeAgent || ctx.Err() != nil {
 		return nil, false, err
 	}
 	return e.ToolResult(), true, nil
 }
 
-func (b *Toolbox) call(ctx context.Context, t *tool, args any, record *Record) (json.RawMessage, *Error) {
-	whole, err := rawjson.EncodeArguments(args, b.limits)
+func (b *Toolbox) call(ctx context.Context, t *tool, args any, end *CallEnd) (json.RawMessage, *Error) {
+	whole, err := rawjson.EncodeArguments(args, argumentLimits)
 	if err != nil {
 		return nil, &Error{Code: CodeArguments, Message: err.Error() + toolresult.Advice, Err: err}
 	}
-	whole = slices.Clone(whole) // a tool may still read it when the call has been given up
+	whole = slices.Clone(whole) // a tool may read it after the call has returned
 	bare := whole
 	if !t.reasoning {
-		bare, record.Reasoning = reasoning.Take(whole)
+		bare, end.Reasoning = reasoning.Take(whole)
 	}
 	if err := t.validate(bare); err != nil {
 		return nil, argumentsError(err)
@@ -90,26 +93,26 @@ func (b *Toolbox) call(ctx context.Context, t *tool, args any, record *Record) (
 	if ctx.Err() != nil {
 		return nil, canceled(ctx)
 	}
-	// Handlers, Options.SecretFunc and Options.Transport are the host's code.
-	end := runner.Run(ctx, &b.runner, time.Now().Add(b.options.Timeout), t.Name, func(ctx context.Context) outcome {
+	// Handlers and Options.Transport are the host's code.
+	ran := runner.Run(ctx, &b.runner, time.Now().Add(b.options.Timeout), t.Name, func(ctx context.Context) outcome {
 		if t.run == nil {
 			return b.post(ctx, t, whole)
 		}
 		return b.handle(ctx, t, bare)
 	})
-	out := end.Value
+	out := ran.Value
 	switch {
-	case end.Panic != nil:
+	case ran.Panic != nil:
 		return nil, errorf(CodePanicked, "", runner.TextBroken)
-	case end.Stop == runner.InTime || !end.Left && !out.failure.private():
+	case ran.Stop == runner.InTime || !ran.Left && !out.failure.private():
 		return out.result, out.failure
-	case end.Stop == runner.TimedOut:
+	case ran.Stop == runner.TimedOut:
 		return nil, &Error{Code: CodeTimeout, Message: runner.TimeoutText(b.options.Timeout), Err: errTimeout}
 	}
 	return nil, canceled(ctx)
 }
 
-// outcome is what a tool returned.
+// outcome is the result or the failure of a tool.
 type outcome struct {
 	result  json.RawMessage
 	failure *Error
@@ -118,7 +121,7 @@ type outcome struct {
 func argumentsError(err error) *Error {
 	message := err.Error()
 	if e, ok := errors.AsType[*schema.Error](err); ok {
-		e.Part = "arguments" // the validator does not know what it validates
+		e.Part = "arguments" // Compile does not know what it validates
 		message = e.Error()
 		if e.Code == schema.CodeMismatch {
 			message += "; correct them and call the tool again"
@@ -127,7 +130,7 @@ func argumentsError(err error) *Error {
 	return &Error{Code: CodeArguments, Message: message, Err: err}
 }
 
-// handle runs an internal tool. The methods of its error are the tool's own code too.
+// handle runs an internal tool. It also calls the methods of the tool's error, which may panic.
 func (b *Toolbox) handle(ctx context.Context, t *tool, args json.RawMessage) outcome {
 	text, err := t.run(ctx, args, b.agent, t.Tool)
 	if err != nil {
@@ -136,7 +139,7 @@ func (b *Toolbox) handle(ctx context.Context, t *tool, args json.RawMessage) out
 	return outcome{result: encode(text)}
 }
 
-// toolError chooses what a model sees of a handler's error: texts that were made for it.
+// toolError chooses the text for the model.
 func toolError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok && e.Code == CodeArguments {
 		return &Error{Code: CodeArguments, Message: e.Message, Err: err}
@@ -149,12 +152,12 @@ func toolError(err error) *Error {
 
 var errTimeout = errors.New("the tool took too long")
 
-// canceled reports the end of the caller's context.
+// canceled describes the end of the caller's context.
 func canceled(ctx context.Context) *Error {
 	return &Error{Code: CodeCanceled, Message: "the call was canceled", Err: httpcall.ContextError(ctx)}
 }
 
-// encode writes compact JSON, without the escapes for HTML, of what is known to be writable.
+// encode writes a value that JSON can represent, compact and without escapes for HTML.
 func encode(v any) json.RawMessage {
 	raw, _ := rawjson.Encode(v)
 	return raw

@@ -58,7 +58,7 @@ func TestInternalTools(t *testing.T) {
 		{"a Go string", "ping", "31337", "~a Go string is not", toolbox.CodeArguments},
 		{"Go type refuses", "small", json.RawMessage(`{"n":31337}`), `{"error":"invalid_arguments","detail":"/n is a JSON number that does not fit a Go int8; correct them and call the tool again"}`, toolbox.CodeArguments},
 		{"failure", "fail", nil, `{"error":"tool_failed","detail":"no such order; ask for the number"}`, toolbox.CodeTool},
-		{"failure of a typed one", "create_contact", contact{Name: "nobody"}, `{"error":"tool_failed","detail":"nobody is no name; ask the user"}`, toolbox.CodeTool},
+		{"failure of a typed one", "create_contact", contact{Name: "nobody"}, `{"error":"tool_failed","detail":"nobody is not a name; ask the user"}`, toolbox.CodeTool},
 		{"panic", "panic", nil, `{"error":"tool_panicked","detail":"the tool is broken; do not call it again"}`, toolbox.CodePanicked},
 		{"unknown", "Ping", nil, `~{"error":"unknown_tool","detail":"there is no tool \"Ping\"; names are case-sensitive","tools":["create_contact","fail"`, toolbox.CodeUnknownTool},
 	} {
@@ -209,16 +209,10 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-func TestNothingIsSentThatCannotBe(t *testing.T) {
+func TestCallsThatAreNotSent(t *testing.T) {
 	sent := 0
 	opts := options(func(*http.Request) (int, string) { sent++; return 200, `1` })
-	opts.Secret, opts.SecretFunc, opts.MaxRequestBytes = "", func() string { return "" }, 300
-	box := parse(t, external, opts)
-	if _, err := box.Call(t.Context(), "check", nil); toolbox.CodeOf(err) != toolbox.CodeSecret {
-		t.Errorf("without a secret: %v", err)
-	}
-	opts.SecretFunc = func() string { return "x" }
-	box = parse(t, strings.Replace(external, "<Check>", strings.Repeat("x", 300), 1), opts)
+	box := parse(t, strings.Replace(external, "<Check>", strings.Repeat("x", 1<<20), 1), opts)
 	if _, err := box.Call(t.Context(), "check", nil); toolbox.CodeOf(err) != toolbox.CodeRequestSize {
 		t.Errorf("too large: %v", err)
 	}
@@ -226,10 +220,10 @@ func TestNothingIsSentThatCannotBe(t *testing.T) {
 		t.Errorf("%d requests", sent)
 	}
 	server := httptest.NewServer(nil)
-	server.Close() // nobody listens there now
+	server.Close() // from now on, connections are refused
 	box = parse(t, strings.Replace(external, "https://api.example.com", server.URL, 1), options(nil))
 	if _, err := box.Call(t.Context(), "check", nil); toolbox.CodeOf(err) != toolbox.CodeTransport || !strings.Contains(err.Error(), "did not run") {
-		t.Errorf("nobody listens: %v", err)
+		t.Errorf("connection refused: %v", err)
 	}
 }
 
@@ -241,7 +235,8 @@ func TestAnswersThatBreakOff(t *testing.T) {
 	defer server.Close()
 	opts := options(nil)
 	failures := make(chan error, 1)
-	opts.InsecurePrivateDetails, opts.OnDetailError = true, func(err error) { failures <- err }
+	opts.InsecurePrivateDetails = true
+	onDetailError(opts, func(err error) { failures <- err })
 	box := parse(t, `[{"name":"check","description":"Check.","url":"`+server.URL+`","detail_url":"`+server.URL+`/detail"}]`, opts)
 	_, err := box.Call(t.Context(), "check", nil)
 	if toolbox.CodeOf(err) != toolbox.CodeTransport || !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "may or may not have run") {
@@ -254,7 +249,7 @@ func TestAnswersThatBreakOff(t *testing.T) {
 	}
 }
 
-// A peer's own words, and what it makes Go say about them, are in no error.
+// No error contains what the peer sent, or what Go says about it.
 func TestErrorsDoNotQuoteThePeer(t *testing.T) {
 	for name, answer := range map[string]string{
 		"location":          "HTTP/1.1 307 x\r\nLocation: https://u:hunter2@h/%zz\r\nContent-Length: 0\r\n\r\n",
@@ -285,8 +280,9 @@ func TestErrorsDoNotQuoteThePeer(t *testing.T) {
 			var log bytes.Buffer
 			opts := options(nil)
 			failures := make(chan error, 1)
-			opts.InsecurePrivateDetails, opts.OnDetailError = true, func(err error) { failures <- err }
+			opts.InsecurePrivateDetails = true
 			opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			onDetailError(opts, func(err error) { failures <- err })
 			url := "http://" + listener.Addr().String()
 			box := parse(t, `[{"name":"check","url":"`+url+`","detail_url":"`+url+`/detail"}]`, opts)
 			_, callErr := box.Call(t.Context(), "check", nil)
@@ -343,17 +339,17 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-func TestTheHookHearsOfEveryCall(t *testing.T) {
-	var records []toolbox.Record
+func TestOnCallReceivesEveryCall(t *testing.T) {
+	var ends []toolbox.CallEnd
 	opts := options(func(*http.Request) (int, string) { return 500, `` })
-	opts.OnCall = func(_ context.Context, r toolbox.Record) { records = append(records, r) }
+	opts.OnCall = func(_ context.Context, end toolbox.CallEnd) { ends = append(ends, end) }
 	box := parse(t, document, opts)
 	_, _ = box.Call(t.Context(), "create_contact", json.RawMessage(`{"name":"Ada","reasoning":"asked"}`))
 	_, _ = box.Call(t.Context(), "check_schedule", json.RawMessage(`{"reasoning":["a"]}`))
 	_, _ = box.Call(t.Context(), "create_contact", json.RawMessage(`{"reasoning":"wrongly"}`))
 	_, _ = box.Call(t.Context(), "unknown", nil)
 	var got []string
-	for _, r := range records {
+	for _, r := range ends {
 		if toolbox.CodeOf(r.Err) != r.Code {
 			t.Errorf("%+v", r)
 		}

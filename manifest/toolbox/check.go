@@ -15,41 +15,45 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// checker finds everything that is wrong with a document whose form is right, and prepares what is right.
+// checker finds all problems of a document and prepares its tools.
 type checker struct {
 	options  *Options
 	doc      *document
 	problems []Problem
 }
 
-func (c *checker) add(place, name, field, rule, format string, args ...any) {
-	c.problems = append(c.problems, Problem{place, clip.Text(name, 128), field, rule, fmt.Sprintf(format, args...)})
+// adapter adds a problem of an adapter. pointer is a JSON Pointer into it.
+func (c *checker) adapter(entry *adapterEntry, pointer, code, format string, args ...any) {
+	c.problems = append(c.problems, entry.place.problem(entry.name, pointer, code, fmt.Sprintf(format, args...)))
 }
 
-func (c *checker) adapters() []adapter {
-	list := make([]adapter, 0, len(c.doc.adapters))
-	for _, entry := range c.doc.adapters {
-		a := adapter{Adapter: entry.Adapter}
-		if a.Name == "" && !c.wrongType(entry.place, "name") {
-			c.add(entry.place, "", "name", "adapter_missing", "is required: tools name their adapter by it")
+// tool adds a problem of a tool. pointer is a JSON Pointer into it.
+func (c *checker) tool(entry *toolEntry, pointer, code, format string, args ...any) {
+	p := entry.place.problem(entry.Name, pointer, code, fmt.Sprintf(format, args...))
+	p.Tool = clip.Text(entry.Name, 128)
+	c.problems = append(c.problems, p)
+}
+
+func (c *checker) adapters() {
+	for i := range c.doc.adapters {
+		entry := &c.doc.adapters[i]
+		if entry.name == "" && !c.wrongType(entry.place, "/name") {
+			c.adapter(entry, "/name", "adapter_missing", "is required: tools name their adapter by it")
 		}
-		for _, other := range list {
-			if other.is(a.Name) || other.is(a.ID) {
-				c.add(entry.place, a.Name, "name", "adapter_duplicate", "or id is taken by an earlier adapter")
+		for _, other := range c.doc.adapters[:i] {
+			if other.is(entry.name) || other.is(entry.id) {
+				c.adapter(entry, "/name", "adapter_duplicate", "or id belongs to an earlier adapter")
 				break
 			}
 		}
-		validate, problems := compile(a.ConfigSchema, c.options.Limits)
+		_, problems := compile(entry.configSchema)
 		for _, p := range problems {
-			c.add(entry.place, a.Name, "config_schema"+p.Pointer, string(p.Code), "%s", p.Message)
+			c.adapter(entry, "/config_schema"+p.Pointer, p.Code, "%s", p.Message)
 		}
-		a.validate = validate
-		list = append(list, a)
 	}
-	return list
 }
 
-// tools checks all tools; what schema.Validate says of them comes tool by tool with the rest.
+// tools checks all tools in their order.
 func (c *checker) tools() []*tool {
 	entries := c.doc.tools
 	declared := make([]schema.Tool, len(entries))
@@ -60,7 +64,7 @@ func (c *checker) tools() []*tool {
 		}
 	}
 	found := make(map[int][]schema.Problem)
-	if err := schema.Validate(context.Background(), declared, &schema.ValidateOptions{Limits: c.options.Limits}); err != nil {
+	if err := schema.Validate(context.Background(), declared, nil); err != nil {
 		if invalid, ok := errors.AsType[*schema.Error](err); ok {
 			for _, p := range invalid.Problems {
 				found[p.Index] = append(found[p.Index], p)
@@ -72,18 +76,18 @@ func (c *checker) tools() []*tool {
 	for i := range entries {
 		entry := &entries[i]
 		for _, p := range found[i] {
-			if p.Code == "name_missing" && c.wrongType(entry.place, "name") {
+			if p.Code == "name_missing" && c.wrongType(entry.place, "/name") {
 				continue
 			}
-			field := strings.TrimPrefix(p.Pointer, "/")
-			if rest, ok := strings.CutPrefix(field, "input_schema"); ok {
-				field = "parameters" + rest
+			pointer := p.Pointer
+			if rest, ok := strings.CutPrefix(pointer, "/input_schema"); ok {
+				pointer = "/parameters" + rest
 			}
 			message := p.Message
 			if p.Code == "name_duplicate" {
-				message = "is taken by an earlier tool; names must be unique in all adapters"
+				message = "belongs to an earlier tool; names must be unique in all adapters"
 			}
-			c.add(entry.place, entry.Name, field, string(p.Code), "%s", message)
+			c.tool(entry, pointer, p.Code, "%s", message)
 		}
 		c.kind(entry)
 		c.belongs(entry)
@@ -92,43 +96,43 @@ func (c *checker) tools() []*tool {
 			list = append(list, c.prepare(entry, declared[i].InputSchema))
 		}
 	}
-	if needsSecret && c.options.SecretFunc == nil {
-		c.add("options", "", "Secret", "option_invalid", "is required: there are external tools, whose servers verify it")
+	if needsSecret && c.options.Secret == "" {
+		c.problems = append(c.problems, Problem{Code: "invalid_option",
+			Message: "Options.Secret is required: the document has external tools, whose servers verify it"})
 	}
 	return list
 }
 
-// kind checks what decides between an internal and an external tool.
+// kind checks what makes a tool internal or external.
 func (c *checker) kind(entry *toolEntry) {
-	place, name := entry.place, entry.Name
 	switch {
 	case entry.Handler != "" && entry.URL != "":
-		c.add(place, name, "handler", "handler_and_url", "stands beside url; a tool is either internal or external")
-	case entry.Handler == "" && entry.URL == "" && !c.wrongType(entry.place, "handler") && !c.wrongType(entry.place, "url"):
-		c.add(place, name, "handler", "handler_or_url_missing", "and url are missing; a tool needs one of them")
+		c.tool(entry, "/handler", "handler_and_url", "must not stand beside url; a tool is either internal or external")
+	case entry.Handler == "" && entry.URL == "" && !c.wrongType(entry.place, "/handler") && !c.wrongType(entry.place, "/url"):
+		c.tool(entry, "/handler", "handler_or_url_missing", "and url are missing; a tool needs one of them")
 	}
 	if entry.Handler != "" {
 		if !dottedName.MatchString(entry.Handler) {
-			c.add(place, name, "handler", "handler_invalid", "must be a dotted name such as contacts.create_contact")
+			c.tool(entry, "/handler", "handler_invalid", "must be a dotted name such as contacts.create_contact")
 		} else if c.options.Handlers[entry.Handler] == nil {
-			c.add(place, name, "handler", "handler_unregistered", "names %s, for which Options.Handlers has no function; it has %s",
+			c.tool(entry, "/handler", "handler_unregistered", "names %s, for which Options.Handlers has no function; it has %s",
 				clip.Text(entry.Handler, 128), someOf(c.options.Handlers))
 		}
 	}
-	for _, link := range []struct{ field, text string }{{"url", entry.URL}, {"detail_url", entry.DetailURL}} {
+	for _, link := range []struct{ pointer, text string }{{"/url", entry.URL}, {"/detail_url", entry.DetailURL}} {
 		if link.text == "" {
 			continue
 		}
 		u, err := url.Parse(link.text)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" {
-			c.add(place, name, link.field, "url_invalid", "must be an absolute http or https URL without user and fragment")
+			c.tool(entry, link.pointer, "url_invalid", "must be an absolute http or https URL without user and fragment")
 		}
 	}
 }
 
-// wrongType reports whether a member is there, but not as a string.
-func (c *checker) wrongType(place, field string) bool {
-	return slices.ContainsFunc(c.doc.problems, func(p Problem) bool { return p.Place == place && p.Field == field })
+// wrongType reports whether a member exists but is not a string.
+func (c *checker) wrongType(at place, pointer string) bool {
+	return slices.ContainsFunc(c.doc.problems, func(p Problem) bool { return p.Pointer == at.pointer+pointer })
 }
 
 func someOf(handlers map[string]Handler) string {
@@ -142,27 +146,26 @@ func someOf(handlers map[string]Handler) string {
 	return strings.Join(names, ", ")
 }
 
-// belongs finds the tool's adapter, by the place where the tool stands or by name or id, and notes its name.
+// belongs finds the adapter of a tool, which contains the tool or has the name or id that the tool
+// gives. It sets entry.Adapter to the adapter's name.
 func (c *checker) belongs(entry *toolEntry) {
-	named := slices.IndexFunc(c.doc.adapters, func(a adapterEntry) bool {
-		return entry.Adapter != "" && (entry.Adapter == a.Name || entry.Adapter == a.ID)
-	})
+	named := slices.IndexFunc(c.doc.adapters, func(a adapterEntry) bool { return a.is(entry.Adapter) })
 	switch {
 	case entry.Adapter != "" && named < 0:
-		c.add(entry.place, entry.Name, "adapter", "adapter_unknown", "names no adapter of this document")
+		c.tool(entry, "/adapter", "adapter_unknown", "does not name an adapter of this document")
 	case entry.in >= 0 && named >= 0 && named != entry.in:
-		c.add(entry.place, entry.Name, "adapter", "adapter_unknown", "is not the one that the tool stands in")
+		c.tool(entry, "/adapter", "adapter_unknown", "names another adapter than the one that contains the tool")
 	case entry.in >= 0:
-		entry.Adapter = c.doc.adapters[entry.in].Name
+		entry.Adapter = c.doc.adapters[entry.in].name
 	case named >= 0:
-		entry.Adapter = c.doc.adapters[named].Name
+		entry.Adapter = c.doc.adapters[named].name
 	}
 }
 
 func (c *checker) prepare(entry *toolEntry, parameters json.RawMessage) *tool {
-	validate, problems := compile(parameters, c.options.Limits)
+	validate, problems := compile(parameters)
 	for _, p := range problems { // schema.Validate has found none
-		c.add(entry.place, entry.Name, "parameters"+p.Pointer, string(p.Code), "%s", p.Message)
+		c.tool(entry, "/parameters"+p.Pointer, p.Code, "%s", p.Message)
 	}
 	t := &tool{
 		Tool: entry.Tool, validate: validate, reasoning: reasoning.Declared(parameters),
@@ -174,4 +177,19 @@ func (c *checker) prepare(entry *toolEntry, parameters json.RawMessage) *tool {
 		Parameters  json.RawMessage `json:"parameters,omitempty"`
 	}{t.Name, t.Description, t.Parameters})
 	return t
+}
+
+// compile prepares a schema, or returns its problems. Without a schema everything is valid.
+func compile(raw json.RawMessage) (validate func([]byte) error, problems []schema.Problem) {
+	if len(raw) == 0 {
+		raw = json.RawMessage("true")
+	}
+	v, err := schema.Compile(raw, nil)
+	if err == nil {
+		return v.Validate, nil
+	}
+	if invalid, ok := errors.AsType[*schema.Error](err); ok {
+		return nil, invalid.Problems
+	}
+	return nil, []schema.Problem{{Code: "schema_invalid", Message: "cannot be compiled"}}
 }

@@ -9,17 +9,17 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// Definitions lists the tools for a model: with reasoning among the parameters and the current details after the
-// descriptions. With adapters, given by name or id, it lists theirs alone. [schema.Export] writes the list as the API of
-// a model expects it.
+// Definitions lists the tools for a model, with the parameter reasoning and with the current
+// details after the descriptions. If adapters are given, by name or id, it lists only their tools.
+// [schema.Export] writes the list for the API of a model.
 //
-// Details that are not known are fetched, all at once, for at most [Options.DetailTimeout]; see the package comment for
-// what becomes of failures. The error is an [*Error]: CodeUnknownAdapter, or CodeCanceled when ctx ends. The list is the
-// caller's own.
+// Definitions fetches unknown details concurrently and waits for at most 3 s. A detail that cannot
+// be fetched is left out; see the package comment. The error is an [*Error]: CodeUnknownAdapter, or
+// CodeCanceled if ctx ends. The caller may change the list.
 func (b *Toolbox) Definitions(ctx context.Context, adapters ...string) ([]schema.Tool, error) {
 	for _, name := range adapters {
 		if !slices.ContainsFunc(b.adapters, func(a adapter) bool { return a.is(name) }) {
-			return nil, errorf(CodeUnknownAdapter, "", "there is no adapter %q", clip.Text(name, 128))
+			return nil, errorf(CodeUnknownAdapter, "", "the toolbox has no adapter %q", clip.Text(name, 128))
 		}
 	}
 	if ctx.Err() != nil {
@@ -33,7 +33,7 @@ func (b *Toolbox) Definitions(ctx context.Context, adapters ...string) ([]schema
 			lookups = append(lookups, b.details.begin(t.DetailURL))
 		}
 	}
-	// Every lookup must be ended, or its fetch would go on for nobody.
+	// End every lookup: a fetch goes on until all its lookups have ended.
 	var err error
 	for i := range lookups {
 		text, failed := b.details.end(ctx, lookups[i])

@@ -17,25 +17,24 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// details fetches the details of all tools, one fetch at a time for a URL, and remembers them for a while.
+// details fetches and caches the details of all tools, with one fetch per URL at a time.
 type details struct {
-	options *Options
-	caller  httpcall.Client
-	runner  runner.Runner // for fetches
-	hooks   runner.Runner // for Options.OnDetailError
+	logger *slog.Logger
+	caller httpcall.Client
+	runner runner.Runner
 
 	mu    sync.Mutex
-	known map[string]*detail // by URL; the set never changes
+	known map[string]*detail // by URL; the set of keys is constant
 }
 
 type detail struct {
-	tool    string // the first one that has the URL
+	tool    string // the first tool with the URL
 	text    string
 	expires time.Time
-	fetch   *fetch // in progress, or nil
+	fetch   *fetch // the one in progress, or nil
 }
 
-// fetch is one request for a detail and those who wait for it.
+// fetch is one request for a detail.
 type fetch struct {
 	waiting int
 	cancel  context.CancelFunc
@@ -43,15 +42,18 @@ type fetch struct {
 	text    string
 }
 
-// retryAfter is how long a failure is remembered, so that a server that is down does not hold every agent up.
-const retryAfter = 10 * time.Second
+const (
+	detailTimeout  = 3 * time.Second
+	maxDetailBytes = 64 << 10
+	detailTTL      = 60 * time.Second // of a text
+	retryAfter     = 10 * time.Second // of a failure: a server that is down must not delay every list
+)
 
 func newDetails(s *shared, transport http.RoundTripper) *details {
-	d := &details{options: &s.options, known: make(map[string]*detail), caller: httpcall.Client{
-		Transport: transport, Redirect: followWithin, Peer: "the server", Timeout: s.options.DetailTimeout, MaxBytes: s.options.MaxDetailBytes,
+	d := &details{logger: s.options.Logger, known: make(map[string]*detail), caller: httpcall.Client{
+		Transport: transport, Redirect: followWithin, Peer: "the server", Timeout: detailTimeout, MaxBytes: maxDetailBytes,
 	}}
 	d.runner = runner.Runner{What: "the fetch of a detail", Key: "tool", Logger: s.options.Logger, Cause: errTimeout, Grace: runner.Grace}
-	d.hooks = runner.Runner{What: "OnDetailError", Key: "tool", Logger: s.options.Logger, Grace: runner.Grace}
 	for _, t := range s.tools {
 		if t.DetailURL != "" && d.known[t.DetailURL] == nil {
 			d.known[t.DetailURL] = &detail{tool: t.Name}
@@ -60,7 +62,7 @@ func newDetails(s *shared, transport http.RoundTripper) *details {
 	return d
 }
 
-// lookup is the answer to a question, or the fetch that will have it.
+// lookup is a cached text, or the fetch that will return one.
 type lookup struct {
 	url   string
 	text  string
@@ -79,7 +81,7 @@ func (d *details) begin(url string) lookup {
 		return lookup{text: k.text}
 	}
 	if k.fetch == nil {
-		// The context belongs to no caller: one that gives up must not take the answer from the others.
+		// The fetch does not use a caller's context: other callers may wait when that one ends.
 		ctx, cancel := context.WithCancel(context.Background())
 		k.fetch = &fetch{cancel: cancel, done: make(chan struct{})}
 		go d.run(ctx, k.fetch, url, k.tool)
@@ -88,7 +90,7 @@ func (d *details) begin(url string) lookup {
 	return lookup{url: url, fetch: k.fetch}
 }
 
-// end waits for the answer of a lookup, or for the end of ctx. A fetch that nobody waits for any more is canceled.
+// end waits for the text of a lookup, or for the end of ctx. It cancels a fetch without lookups.
 func (d *details) end(ctx context.Context, l lookup) (string, error) {
 	if l.fetch == nil {
 		return l.text, nil
@@ -113,29 +115,29 @@ func (d *details) end(ctx context.Context, l lookup) (string, error) {
 	return l.fetch.text, nil
 }
 
-// run fetches, remembers, and reports when nobody waits for it any more. What nobody waited for is not remembered.
+// run fetches, caches, and then logs a failure. A canceled fetch is neither cached nor logged.
 func (d *details) run(ctx context.Context, f *fetch, url, tool string) {
 	defer f.cancel()
-	type answer struct {
+	type detail struct {
 		text string
 		err  *Error
 	}
-	end := runner.Run(ctx, &d.runner, time.Now().Add(d.options.DetailTimeout), tool, func(ctx context.Context) answer {
+	end := runner.Run(ctx, &d.runner, time.Now().Add(d.caller.Timeout), tool, func(ctx context.Context) detail {
 		text, err := d.get(ctx, url)
-		return answer{text, err}
+		return detail{text, err}
 	})
 	text, err := end.Value.text, end.Value.err
 	switch {
 	case end.Panic != nil: // of Options.Transport, the host's code
-		err = errorf(CodeTransport, "", "the detail_url cannot be reached: Options.Transport panicked or ended its goroutine")
+		err = errorf(CodeTransport, "",
+			"the detail_url cannot be reached: Options.Transport panicked or ended its goroutine")
 	case end.Left:
 		err = d.timeout(0, errTimeout)
 	}
 	d.remember(f, url, text, err)
 	if err != nil && end.Stop != runner.Canceled {
 		err.Tool = tool
-		d.log(slog.LevelWarn, "the detail of a tool is missing", "tool", tool, "error", err)
-		d.hooks.Hook(ctx, tool, func() { d.options.OnDetailError(err) })
+		d.log("the detail of a tool is missing", "tool", tool, "error", err)
 	}
 }
 
@@ -144,26 +146,26 @@ func (d *details) remember(f *fetch, url, text string, err *Error) {
 	defer d.mu.Unlock()
 	if k := d.known[url]; k.fetch == f {
 		k.text, k.fetch = text, nil
-		k.expires = time.Now().Add(d.options.DetailTTL)
+		k.expires = time.Now().Add(detailTTL)
 		if err != nil {
-			k.expires = time.Now().Add(min(retryAfter, d.options.DetailTTL))
+			k.expires = time.Now().Add(retryAfter)
 		}
 	}
 	f.text = text
 	close(f.done)
 }
 
-// log survives a Logger that panics; there is nobody left to tell.
-func (d *details) log(level slog.Level, message string, args ...any) {
+// log drops the panic of a Logger, which would end the process.
+func (d *details) log(message string, args ...any) {
 	defer func() { _ = recover() }()
-	d.options.Logger.Log(context.Background(), level, message, args...)
+	d.logger.Warn(message, args...)
 }
 
-// get makes one request.
+// get sends one request.
 func (d *details) get(ctx context.Context, url string) (string, *Error) {
 	request, err := http.NewRequest(http.MethodGet, url, nil)
 	if err != nil {
-		return "", &Error{Code: CodeTransport, Message: "the detail_url cannot be used", Err: httpcall.Quiet("it is not a URL", err)}
+		return "", &Error{Code: CodeTransport, Message: "the detail_url is not a URL", Err: httpcall.Quiet("it is not a URL", err)}
 	}
 	request.Header["Accept"] = []string{"application/json"}
 	got, failure := d.caller.Do(ctx, request, nil)
@@ -180,12 +182,12 @@ func (d *details) get(ctx context.Context, url string) (string, *Error) {
 	text, err := readDetail(got.Body)
 	if err != nil {
 		return "", &Error{Code: CodeAnswer, Status: got.Status, Err: malformed(err),
-			Message: `the detail_url must answer {"detail": "<text>"}`}
+			Message: `the detail_url must return {"detail": "<text>"}`}
 	}
 	return clean(text), nil
 }
 
-// failed describes a request without a complete answer.
+// failed describes a request without a complete response.
 func (d *details) failed(status int, failure *httpcall.Failure) *Error {
 	switch {
 	case errors.Is(failure, publicaddr.ErrNotPublic):
@@ -193,7 +195,7 @@ func (d *details) failed(status int, failure *httpcall.Failure) *Error {
 			Message: "the detail_url leads to an address that is not public; Options.InsecurePrivateDetails allows it"}
 	case failure.Kind == httpcall.TooLarge:
 		return &Error{Code: CodeAnswerSize, Status: status,
-			Message: fmt.Sprintf("the detail has more than %d bytes of JSON", d.options.MaxDetailBytes)}
+			Message: fmt.Sprintf("the detail has more than %d bytes of JSON", d.caller.MaxBytes)}
 	case failure.Kind == httpcall.Broken:
 		return &Error{Code: CodeTransport, Status: status, Message: "the detail_url cannot be reached", Err: failure.Err}
 	}
@@ -201,7 +203,8 @@ func (d *details) failed(status int, failure *httpcall.Failure) *Error {
 }
 
 func (d *details) timeout(status int, cause error) *Error {
-	return &Error{Code: CodeTimeout, Status: status, Err: cause, Message: "the detail_url did not answer within " + d.options.DetailTimeout.String()}
+	return &Error{Code: CodeTimeout, Status: status, Err: cause,
+		Message: "the detail_url did not respond within " + d.caller.Timeout.String()}
 }
 
 func readDetail(body []byte) (text string, err error) {
@@ -216,12 +219,12 @@ func readDetail(body []byte) (text string, err error) {
 		})
 	})
 	if err == nil && !found {
-		err = errors.New("the member detail is missing or null")
+		err = errors.New("the member detail is missing or not a string")
 	}
 	return text, err
 }
 
-// clean keeps line breaks and tabs, and removes other control characters and the white space around.
+// clean removes control characters except line breaks and tabs, and the white space around the text.
 func clean(text string) string {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 	return strings.TrimSpace(strings.Map(func(c rune) rune {

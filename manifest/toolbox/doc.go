@@ -1,20 +1,20 @@
-// Package toolbox runs internal and external tools for an agent, as the page Bedrock tools defines them: internal tools are
-// Go functions, external tools are webhooks. [Load] reads their definitions, [Toolbox.Definitions] lists them for a model, and
-// [Toolbox.CallForModel] runs one.
+// Package toolbox runs internal and external tools for an agent, as the page "Bedrock tools"
+// defines them. Internal tools are Go functions, external tools are webhooks. [Parse] reads their
+// definitions, [Toolbox.Definitions] lists them for a model, and [Toolbox.CallForModel] runs one.
 //
-//	box, err := toolbox.Load("toolbox.json", &toolbox.Options{
+//	box, err := toolbox.Parse(document, &toolbox.Options{
 //		Handlers: map[string]toolbox.Handler{"defaults.contacts.create_contact": toolbox.Typed(createContact)},
 //		Agent:    toolbox.Agent{ID: "6f1c1a5e-3c1b-4a53-9d7e-0c5f2b8a9e11"},
 //		Secret:   os.Getenv("TOOL_CALL_SECRET"),
 //	})
-//	tools, err := box.Definitions(ctx)                                // to the model, through schema.Export
-//	result, failed, err := box.CallForModel(ctx, name, arguments)     // and back to it
+//	tools, err := box.Definitions(ctx)                             // for the model, through schema.Export
+//	result, failed, err := box.CallForModel(ctx, name, arguments)  // a call of the model
 //
 //	func createContact(ctx context.Context, args Contact, agent toolbox.Agent, tool toolbox.Tool) (string, error) { … }
 //
-// # The document
+// # Documents
 //
-// It is a list of tools, or an object with adapters and tools:
+// A document is a list of tools, or an object with adapters and tools:
 //
 //	{"adapters": [{"name": "contacts", "description": "…", "config_schema": {…}, "tools": [{…}]}],
 //	 "tools": [
@@ -23,42 +23,54 @@
 //	  {"name": "check_schedule", "description": "…", "parameters": {…},
 //	   "url": "https://api.example.com/check", "detail_url": "https://api.example.com/detail"}]}
 //
-// A tool has either a handler or a url. It belongs to the adapter that it stands in or names, by name or by id; the page
-// says that each tool has one, but shows tools without, so it may be missing. Names of tools are unique in all adapters,
-// since they are called by name. A tool without parameters, or with null, takes any object. Unknown members are ignored.
+// A tool has either a handler or a url. Its adapter is the one that contains it, or the one that it
+// names by name or id. The adapter is optional, because the page shows tools without one. Names of
+// tools are unique across all adapters. A tool without parameters, or with null, accepts any
+// object. Unknown members are ignored.
 //
-// # What is documented, and what is decided here
+// # Reasoning
 //
-// Reasoning: every definition has the string parameter reasoning, the first property and the first required one, so that
-// the model writes it before the arguments. It is not enforced: a call without it, or with one of another type, goes
-// through. It is taken out before arguments are validated and handed to [Options.OnCall]; internal handlers do not get
-// it, webhooks do. A schema that speaks of reasoning itself, also behind "$ref" or "allOf", is left alone, and so are its
-// arguments. The author's schemas are never modified.
+// Every definition for a model has the string parameter reasoning. It is the first property and the
+// first required one, so that the model writes it before the arguments. It is not enforced: a call
+// without it, or with another type, succeeds. The toolbox removes it before it validates the
+// arguments and passes it to [Options.OnCall]. Webhooks receive it, handlers do not. If the schema
+// of a tool declares reasoning itself, also behind "$ref" or "allOf", schema and arguments stay
+// unchanged.
 //
-// Webhooks: a POST of {"tool": {"name", "description", "parameters"}, "agent": {"id", "context"}, "arguments": {…}} with
-// X-Agent-Secret and X-Agent-Identity; the page does not name the members. Redirects are followed within the same host if
-// they keep the method, at most three. An answer of 2xx must be one strict JSON value. Nothing is ever repeated.
+// # Webhooks
 //
-// Details: a GET without secret or identity, for details are shared by all agents of a process. One fetch at a time for a
-// URL, whoever asks. The text follows the description after an empty line, its line breaks kept and other control
-// characters removed. What each answer comes to:
+// A call of an external tool is a POST with the headers X-Agent-Secret and X-Agent-Identity and
+// this body, whose member names the page leaves open:
 //
-//	200 with text                                     the text is appended
-//	200 with "" or blank, 204                         nothing is appended, no failure
-//	200 with detail missing, null or not a string     a failure
-//	200 not strict JSON, or over 64 KiB               a failure
-//	other statuses, redirects to another host         a failure
-//	no answer within 3 s, no connection               a failure
-//	an address that is not public                     a failure, unless InsecurePrivateDetails
-//	the caller's context ends                         Definitions returns its error; other callers go on waiting
+//	{"tool": {"name", "description", "parameters"}, "agent": {"id", "context"}, "arguments": {…}}
 //
-// After a failure the description is as it was written, the tool stays usable, [Options.OnDetailError] hears of it, and
-// the next attempt is made after ten seconds. The detail goes into the model's prompt: name only servers that you trust
-// with it.
+// The toolbox follows at most three redirects, if they keep host and method. A response with status
+// 2xx must be one JSON value of at most 1 MiB; a request body has at most 1 MiB too. Calls are
+// never retried.
 //
-// # Results
+// # Details
 //
-// [Toolbox.Call] returns JSON, like the Call of package proxy's clients; what a handler returns is a JSON string.
-// [Toolbox.CallForModel] returns JSON for failures too, so that an agent's loop shows every result to the model and stops
-// only at an error.
+// The text at detail_url is appended to the description after an empty line. Its line breaks stay,
+// other control characters are removed. The request is a GET without secret and identity, because
+// all agents of a process share details. There is one request per URL at a time. A text is used for
+// 60 s.
+//
+//	200 with text                                       the text is appended
+//	200 with "" or white space, 204                     nothing is appended
+//	200 without a string as detail                      a failure
+//	200 that is not strict JSON, or over 64 KiB         a failure
+//	other statuses, redirects to another host           a failure
+//	no response within 3 s, no connection               a failure
+//	an address that is not public                       a failure, unless InsecurePrivateDetails is set
+//	the caller's context ends                           Definitions returns its error; other callers keep waiting
+//
+// After a failure the tool keeps its description and stays usable. [Options.Logger] receives the
+// failure, and the next request starts after ten seconds. The detail becomes part of the model's
+// prompt, so use only servers that you trust with it.
+//
+// # Errors
+//
+// Every error is an [*Error] with a [Code]; [CodeOf] returns it. Failures of a tool are results for
+// the model: [Toolbox.CallForModel] returns JSON for them, and an error only if the agent should
+// stop.
 package toolbox

@@ -11,55 +11,53 @@ import (
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
-// A Code classifies an [Error]. Codes are stable; texts are not.
+// Code is the stable name of a failure, for programs to compare.
 type Code string
 
 const (
-	CodeRead           Code = "unreadable"         // [Load]: the file cannot be read
-	CodeJSON           Code = "invalid_json"       // the document is not strict JSON of the documented form
-	CodeInvalid        Code = "invalid_toolbox"    // the tools, adapters or options break rules: see Problems
-	CodeUnknownTool    Code = "unknown_tool"       // nothing ran
-	CodeUnknownAdapter Code = "unknown_adapter"    //
-	CodeConfig         Code = "invalid_config"     // [Toolbox.ValidateConfig]
-	CodeArguments      Code = "invalid_arguments"  // nothing ran
-	CodeAgent          Code = "no_agent"           // an external tool needs an agent with a UUID, or the agent is unusable
-	CodeSecret         Code = "no_secret"          // [Options.SecretFunc] returned nothing usable; nothing was sent
-	CodeRequestSize    Code = "request_too_large"  // over [Options.MaxRequestBytes]; nothing was sent
+	CodeJSON           Code = "invalid_json"       // the document is not strict JSON of the documented shape
+	CodeInvalid        Code = "invalid_toolbox"    // tools, adapters or options break rules; see Problems
+	CodeUnknownTool    Code = "unknown_tool"       // the toolbox has no tool of that name
+	CodeUnknownAdapter Code = "unknown_adapter"    // the toolbox has no adapter of that name or id
+	CodeArguments      Code = "invalid_arguments"  // the arguments do not match the parameters; the tool did not run
+	CodeAgent          Code = "no_agent"           // an external tool needs an agent with a UUID, or the agent is not valid
+	CodeRequestSize    Code = "request_too_large"  // the body of a call exceeds 1 MiB; nothing was sent
 	CodeTool           Code = "tool_failed"        // the handler returned an error
 	CodePanicked       Code = "tool_panicked"      // the handler panicked
-	CodeTimeout        Code = "timeout"            // the tool took longer than [Options.Timeout]
+	CodeTimeout        Code = "timeout"            // the call exceeded Options.Timeout, or a request for details 3 s
 	CodeCanceled       Code = "canceled"           // the caller's context ended
-	CodeTransport      Code = "transport"          // no connection to the webhook, or it broke
-	CodeStatus         Code = "http_status"        // the webhook answered with another status than 2xx
-	CodeAnswer         Code = "invalid_answer"     // the webhook's answer, or a detail, is not what is documented
-	CodeAnswerSize     Code = "answer_too_large"   // over [Options.MaxAnswerBytes] or MaxDetailBytes
+	CodeTransport      Code = "transport"          // the connection to the webhook failed
+	CodeStatus         Code = "http_status"        // the status of the webhook's response is not 2xx
+	CodeAnswer         Code = "invalid_answer"     // the response of the webhook, or a detail, does not have the documented form
+	CodeAnswerSize     Code = "answer_too_large"   // the response exceeds 1 MiB, or a detail 64 KiB
 	CodePrivate        Code = "address_not_public" // a detail_url leads to an address that is not public
 )
 
-// Error is the one error type of this package. Its text names the tool, the code and what to do. It contains no secret,
-// argument, result or URL, nor what a server said. There is one exception: for CodeTool it ends with the text of the
-// handler's own error, which is for the log.
+// Error is the error type of this package. Its text names the tool and the code and says what to
+// do. The text contains no secret, argument, result or URL, and nothing that a server sent. With
+// CodeTool it ends with the text of the handler's own error.
 type Error struct {
 	Code    Code
-	Tool    string // "" when no tool is concerned
-	Status  int    // the webhook's HTTP status; 0 if there was none
-	Message string // says what to do, also to a model
+	Tool    string // the tool concerned; "" if there is none
+	Status  int    // the HTTP status of the webhook's response; 0 if there was none
+	Message string // says what to do, also for a model
 
-	// Detail is the webhook's answer with another status than 2xx, if it is JSON; at most 2 KiB. It may quote arguments.
-	// A model sees it, and Error's text leaves it out.
+	// Detail is the JSON of a webhook's response whose status is not 2xx, at most 2 KiB. It may
+	// repeat arguments. The model reads it, and the text of the error leaves it out.
 	Detail string
 
-	// Problems lists everything that is wrong, in the order of the document, for CodeInvalid.
+	// Problems lists all problems in the order of the document. It is set for CodeInvalid.
 	Problems []Problem
 
-	Err error // the cause
+	// Err is the cause. It may be nil.
+	Err error
 
-	tools []string // the names that there are, for CodeUnknownTool
+	tools []string // all names of tools, for CodeUnknownTool
 }
 
-// Errorf makes an error whose text is for the model: it says what went wrong and what to do instead. It must not contain a
-// secret. A [Handler] returns it, alone or wrapped. Of any other error the model learns only that the tool failed. An
-// operand of %w stays findable.
+// Errorf makes an error of a [Handler] whose text the model reads. The text says what went wrong
+// and what to do instead. It must not contain a secret. The handler may wrap the error. errors.Is
+// and errors.As find an operand of %w.
 func Errorf(format string, args ...any) error {
 	err := runner.Errorf(format, args...)
 	return &Error{Code: CodeTool, Message: err.Error(), Err: err}
@@ -67,33 +65,33 @@ func Errorf(format string, args ...any) error {
 
 const textStopped = "the call was stopped"
 
-// private reports whether a tool failed without a text for the model, or only because its context ended.
+// private reports whether a tool failed without a text for the model, or only because its context
+// ended.
 func (e *Error) private() bool {
 	return e != nil && (e.Message == runner.TextFailed || e.Message == textStopped)
 }
 
-// A Problem is one thing that is wrong with a document or the options.
+// Problem is one rule that a document or the options break. Codes, beside those of package schema:
+//
+//	wrong_type             a member has the wrong JSON type
+//	wrong_case             the name of a member has the wrong case
+//	adapter_missing        an adapter has no name
+//	adapter_duplicate      an earlier adapter has the name or id
+//	adapter_unknown        a tool names an adapter that does not exist, or another one than contains it
+//	handler_and_url        a tool has both
+//	handler_or_url_missing a tool has neither
+//	handler_invalid        handler is not a dotted name
+//	handler_unregistered   Options.Handlers does not contain the handler
+//	url_invalid            url or detail_url is not an absolute http or https URL
+//	invalid_option         a field of Options is not valid
 type Problem struct {
-	Place string // "tools[2]", "adapters[0]", "adapters[0].tools[1]" or "options"
-	Name  string // of the tool or adapter, if it has one; at most 128 bytes
-	Field string // the member or option concerned, with a JSON Pointer after it for a place in a schema
-	// Rule is stable: wrong_type, wrong_case, handler_and_url, handler_or_url_missing, handler_invalid,
-	// handler_unregistered, url_invalid, adapter_missing, adapter_unknown, adapter_duplicate, option_invalid, or a code of
-	// package schema.
-	Rule    string
-	Message string // says what is wrong and what to do, without naming the place
+	Tool    string // the name of the tool; "" if it has none or the problem is not about a tool
+	Code    string
+	Pointer string // JSON Pointer (RFC 6901) into the document; "" for an option
+	Message string // one sentence that names the place and says what is wrong
 }
 
-// String names place, name, field and problem in one line.
-func (p Problem) String() string {
-	s := p.Place
-	if p.Name != "" {
-		s += fmt.Sprintf(" %q", p.Name)
-	}
-	return strings.TrimSuffix(s+": "+p.Field, " ") + " " + p.Message
-}
-
-// Error implements error.
+// Error returns the text, with one line per problem.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("toolbox: ")
@@ -108,24 +106,24 @@ func (e *Error) Error() string {
 		b.WriteString(": " + clip.Text(e.Err.Error(), maxDetail))
 	}
 	for _, p := range e.Problems {
-		b.WriteString("\n  - " + p.String())
+		b.WriteString("\n  - " + p.Message)
 	}
 	return b.String()
 }
 
-// Unwrap returns the cause.
+// Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ToolResult returns what a model should see in place of the result of a failed call: {"error": code, "detail": text}, with
-// a member tools, the names that there are, when the model called a tool that does not exist. It is valid JSON for any
-// Error. The detail says what the model can do; it may quote the webhook's answer.
+// ToolResult returns the result that a model reads if the call failed: {"error": code, "detail":
+// text}. If the model called a tool that does not exist, the member "tools" lists existing names.
+// The detail says what the model can do. It may repeat the webhook's response.
 func (e *Error) ToolResult() json.RawMessage {
 	code, detail := e.Code, e.Message
 	switch code {
 	case CodeUnknownTool:
 		detail = toolresult.NoTool(e.Tool)
 	case CodeArguments, CodePanicked, CodeTimeout, CodeCanceled, CodeTransport, CodeStatus, CodeAnswer, CodeAnswerSize, CodeRequestSize:
-	default: // the operator's mistakes are not the model's business
+	default: // only the operator can correct it
 		code = CodeTool
 		if e.Code != CodeTool {
 			detail = runner.TextFailed
@@ -137,7 +135,7 @@ func (e *Error) ToolResult() json.RawMessage {
 	return toolresult.Failure(string(code), detail, e.tools)
 }
 
-// CodeOf returns the code of the [*Error] in err's chain, or "" if there is none.
+// CodeOf returns the code of the first [*Error] in the chain of err, or "".
 func CodeOf(err error) Code {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
@@ -145,7 +143,7 @@ func CodeOf(err error) Code {
 	return ""
 }
 
-const maxDetail = 2 << 10
+const maxDetail = 2 << 10 // bytes
 
 func errorf(code Code, tool, format string, args ...any) *Error {
 	return &Error{Code: code, Tool: tool, Message: fmt.Sprintf(format, args...)}

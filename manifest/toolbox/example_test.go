@@ -12,7 +12,61 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// An agent with an internal tool. The model reads results and what went wrong.
+// All problems are reported at once.
+func ExampleParse() {
+	_, err := toolbox.Parse([]byte(`{"tools": [
+		{"name": "create_contact", "handler": "contacts.create"},
+		{"name": "check_schedule", "url": "/check"}
+	]}`), nil)
+	fmt.Println(err)
+	// Output:
+	// toolbox: invalid_toolbox: the toolbox is not valid
+	//   - tools[0] "create_contact": handler names contacts.create, for which Options.Handlers has no function; it has none
+	//   - tools[1] "check_schedule": url must be an absolute http or https URL without user and fragment
+	//   - Options.Secret is required: the document has external tools, whose servers verify it
+}
+
+// Typed decodes the arguments of a model.
+func ExampleTyped() {
+	type query struct {
+		Limit int `json:"limit"`
+	}
+	list := toolbox.Typed(func(_ context.Context, q query, _ toolbox.Agent, tool toolbox.Tool) (string, error) {
+		return fmt.Sprintf("%s returns %d contacts", tool.Name, q.Limit), nil
+	})
+	box, err := toolbox.Parse([]byte(`[{"name": "list_contacts", "handler": "contacts.list"}]`),
+		&toolbox.Options{Handlers: map[string]toolbox.Handler{"contacts.list": list}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	result, err := box.Call(context.Background(), "list_contacts", map[string]int{"limit": 50})
+	fmt.Println(string(result), err)
+	// Output: "list_contacts returns 50 contacts" <nil>
+}
+
+// For returns the tools of another agent.
+func ExampleToolbox_For() {
+	whoami := func(_ context.Context, _ json.RawMessage, agent toolbox.Agent, _ toolbox.Tool) (string, error) {
+		return agent.ID, nil
+	}
+	box, err := toolbox.Parse([]byte(`[{"name": "whoami", "handler": "whoami"}]`),
+		&toolbox.Options{Handlers: map[string]toolbox.Handler{"whoami": whoami}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	other, err := box.For(toolbox.Agent{ID: "6f1c1a5e-3c1b-4a53-9d7e-0c5f2b8a9e11"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	result, err := other.Call(context.Background(), "whoami", nil)
+	fmt.Println(string(result), err)
+	// Output: "6f1c1a5e-3c1b-4a53-9d7e-0c5f2b8a9e11" <nil>
+}
+
+// An agent with an internal tool. Results of failed calls tell the model what to do.
 func Example() {
 	type Contact struct {
 		Name  string `json:"name"`
@@ -21,7 +75,7 @@ func Example() {
 	book := map[string]string{}
 	createContact := func(_ context.Context, args Contact, _ toolbox.Agent, _ toolbox.Tool) (string, error) {
 		if _, ok := book[args.Name]; ok {
-			return "", toolbox.Errorf("there is a contact of that name; ask for another one")
+			return "", toolbox.Errorf("a contact has that name; ask for another one")
 		}
 		book[args.Name] = args.Phone
 		return "Created contact: " + args.Name, nil
@@ -32,7 +86,9 @@ func Example() {
 		"parameters": {"type": "object", "properties": {"name": {"type": "string"}, "phone": {"type": "string"}}, "required": ["name"]}
 	}]}]}`), &toolbox.Options{
 		Handlers: map[string]toolbox.Handler{"defaults.contacts.create_contact": toolbox.Typed(createContact)},
-		OnCall:   func(_ context.Context, r toolbox.Record) { fmt.Printf("%s because %q\n", r.Tool, r.Reasoning) },
+		OnCall: func(_ context.Context, end toolbox.CallEnd) {
+			fmt.Printf("%s because %q\n", end.Tool, end.Reasoning)
+		},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -42,7 +98,7 @@ func Example() {
 	for _, arguments := range []string{
 		`{"reasoning": "The user met Ada.", "name": "Ada"}`,
 		`{"reasoning": "The user met Ada again.", "name": "Ada"}`,
-		`{"reasoning": "The user met somebody."}`,
+		`{"reasoning": "The user met a person."}`,
 	} {
 		result, failed, err := box.CallForModel(ctx, "create_contact", arguments)
 		if err != nil {
@@ -55,12 +111,12 @@ func Example() {
 	// create_contact because "The user met Ada."
 	// "Created contact: Ada" false
 	// create_contact because "The user met Ada again."
-	// {"error":"tool_failed","detail":"there is a contact of that name; ask for another one"} true
-	// create_contact because "The user met somebody."
+	// {"error":"tool_failed","detail":"a contact has that name; ask for another one"} true
+	// create_contact because "The user met a person."
 	// {"error":"invalid_arguments","detail":"arguments: is missing the required property \"name\"; correct them and call the tool again"} true
 }
 
-// What the model gets: reasoning among the parameters, and the current detail after the description.
+// A definition has the parameter reasoning, and the current detail after the description.
 func ExampleToolbox_Definitions() {
 	mux := http.NewServeMux()
 	mux.Handle("GET /detail", webhook.Detail(func(context.Context) (string, error) { return "Available slots: Monday 2pm", nil }, nil))
@@ -85,7 +141,7 @@ func ExampleToolbox_Definitions() {
 	// Output: [{"name":"check_schedule","description":"Check availability on the calendar\n\nAvailable slots: Monday 2pm","input_schema":{"type":"object","properties":{"reasoning":{"type":"string","description":"The reasoning for the tool call."},"day": {"type": "string"}},"required":["reasoning","day"]}}] <nil>
 }
 
-// An external tool: what is posted to the webhook, and what becomes of the answer.
+// A call of an external tool is a request to its webhook.
 func ExampleToolbox_Call() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Println(r.Method, r.Header.Get("X-Agent-Identity"))
@@ -107,7 +163,8 @@ func ExampleToolbox_Call() {
 	// {"free": ["2pm"]} <nil>
 }
 
-// The loop of an agent runs what its model calls, whatever the model wrote.
+// The loop of an agent passes each call of the model on. Results of failed calls tell the model what
+// to correct.
 func ExampleToolbox_CallForModel() {
 	ping := func(context.Context, json.RawMessage, toolbox.Agent, toolbox.Tool) (string, error) {
 		return "pong", nil
@@ -119,7 +176,7 @@ func ExampleToolbox_CallForModel() {
 		fmt.Println(err)
 		return
 	}
-	calls := []struct{ name, arguments string }{ // of a model
+	calls := []struct{ name, arguments string }{ // of the model
 		{"ping", ""}, {"pong", "{}"}, {"ping", `{"host": `},
 	}
 	for _, call := range calls {

@@ -8,25 +8,28 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpcall"
-	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// connect makes the callers of external tools and of details.
+const (
+	maxRequest = 1 << 20 // bytes of a body
+	maxAnswer  = 1 << 20
+)
+
+// connect creates the clients of webhooks and of details.
 func (s *shared) connect() {
 	own := s.options.Transport
 	if own == nil {
 		own = httpcall.NewTransport()
 	}
-	s.caller = httpcall.Client{Transport: own, Redirect: followWithin, Peer: "the server", MaxBytes: s.options.MaxAnswerBytes}
+	s.caller = httpcall.Client{Transport: own, Redirect: followWithin, Peer: "the server", MaxBytes: maxAnswer}
 	forDetails := own
 	if !s.options.InsecurePrivateDetails {
 		public := httpcall.NewTransport()
@@ -36,8 +39,9 @@ func (s *shared) connect() {
 	s.details = newDetails(s, forDetails)
 }
 
-// followWithin follows a redirect only if it cannot carry a secret to another host or change the call: to the same host, not
-// from https to http, and with the same method. Other redirects are answers like any other.
+// followWithin follows a redirect only if it keeps the secret on the same host and does not change
+// the call: same host, same method, and not from https to http. It follows at most three. Any other
+// redirect is treated as an ordinary response.
 func followWithin(next *http.Request, via []*http.Request) error {
 	first := via[0]
 	if len(via) > 3 || next.Method != first.Method || !strings.EqualFold(next.URL.Host, first.URL.Host) ||
@@ -53,58 +57,43 @@ func (b *Toolbox) post(ctx context.Context, t *tool, args json.RawMessage) outco
 	return outcome{result, failure}
 }
 
-// key returns the secret, or "" if [Options.SecretFunc] panics. What it panics with may be a secret and is not logged.
-func (b *Toolbox) key(ctx context.Context) (key string) {
-	defer func() {
-		if p := recover(); p != nil {
-			key = ""
-			b.options.Logger.ErrorContext(ctx, "SecretFunc panicked", "panic", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
-		}
-	}()
-	return b.options.SecretFunc()
-}
-
 func (b *Toolbox) exchange(ctx context.Context, t *tool, args json.RawMessage) (json.RawMessage, *Error) {
 	if b.agent.ID == "" {
 		return nil, errorf(CodeAgent, "", "an external tool needs an agent: set Options.Agent or use Toolbox.For")
 	}
-	key := b.key(ctx)
-	if !httpserve.UsableSecret(key) {
-		return nil, errorf(CodeSecret, "", "Options.SecretFunc returned no secret that a header can carry")
-	}
 	body := b.body(t, args)
-	if int64(len(body)) > b.options.MaxRequestBytes {
-		return nil, errorf(CodeRequestSize, "", "the call has %d bytes, the limit is %d; send less at once",
-			len(body), b.options.MaxRequestBytes)
+	if len(body) > maxRequest {
+		return nil, errorf(CodeRequestSize, "", "the request body has %d bytes, the limit is %d; send less in one call",
+			len(body), maxRequest)
 	}
 	request, err := http.NewRequest(http.MethodPost, t.URL, bytes.NewReader(body))
 	if err != nil {
-		return nil, &Error{Code: CodeTransport, Message: "the tool's URL cannot be used", Err: httpcall.Quiet("it is not a URL", err)}
+		return nil, &Error{Code: CodeTransport, Message: "the url of the tool is not a URL", Err: httpcall.Quiet("it is not a URL", err)}
 	}
 	request.Header["Content-Type"] = []string{"application/json"}
 	request.Header["Accept"] = []string{"application/json"}
-	request.Header["X-Agent-Secret"] = []string{key}
+	request.Header["X-Agent-Secret"] = []string{b.secret}
 	request.Header["X-Agent-Identity"] = []string{b.agent.ID}
 	got, failure := b.caller.Do(ctx, request, nil)
 	switch {
 	case got.Status != 0 && (got.Status < 200 || got.Status > 299):
 		if failure != nil {
-			got.Body = nil // half a text may end in half a secret
+			got.Body = nil // an incomplete text may end in a part of the secret
 		}
-		return nil, statusError(got.Status, got.Body, redact.New(append(redact.URL(t.URL), key)...))
+		return nil, statusError(got.Status, got.Body, redact.New(append(redact.URL(t.URL), b.secret)...))
 	case failure != nil:
 		return nil, b.failed(got.Status, failure)
 	}
-	answer := bytes.Trim(got.Body, " \t\r\n")
-	err = strictjson.Read(answer, strictjson.Limits{Mode: strictjson.Liberal}, func(*strictjson.Reader) error { return nil })
+	response := bytes.Trim(got.Body, " \t\r\n")
+	err = strictjson.Read(response, strictjson.Limits{Mode: strictjson.Liberal}, func(*strictjson.Reader) error { return nil })
 	if err != nil {
 		return nil, &Error{Code: CodeAnswer, Status: got.Status, Err: malformed(err),
-			Message: "the tool ran, but its answer is not JSON; do not repeat the call for that alone"}
+			Message: "the tool ran, but its answer is not JSON; do not repeat the call for that reason"}
 	}
-	return answer, nil
+	return response, nil
 }
 
-// body writes what a webhook gets: definition, agent and arguments, each as it is.
+// body writes the body of a call: definition, agent and arguments, each unchanged.
 func (b *Toolbox) body(t *tool, args json.RawMessage) []byte {
 	body := make([]byte, 0, len(t.forPeer)+len(b.agent.Context)+len(args)+128)
 	body = append(append(body, `{"tool":`...), t.forPeer...)
@@ -117,14 +106,14 @@ func (b *Toolbox) body(t *tool, args json.RawMessage) []byte {
 	return append(body, '}')
 }
 
-// failed describes a call without a complete answer.
+// failed describes a call without a complete response.
 func (b *Toolbox) failed(status int, failure *httpcall.Failure) *Error {
 	switch {
 	case failure.Kind == httpcall.Canceled:
 		return &Error{Code: CodeCanceled, Status: status, Message: textStopped, Err: failure.Err}
 	case failure.Kind == httpcall.TooLarge:
 		return &Error{Code: CodeAnswerSize, Status: status,
-			Message: fmt.Sprintf("the tool ran, but its answer has more than %d bytes; ask for less at once", b.options.MaxAnswerBytes)}
+			Message: fmt.Sprintf("the tool ran, but its answer has more than %d bytes; ask for less in one call", b.caller.MaxBytes)}
 	case failure.NotSent:
 		return &Error{Code: CodeTransport, Message: "the tool's server cannot be reached; the tool did not run", Err: failure.Err}
 	}
@@ -132,12 +121,12 @@ func (b *Toolbox) failed(status int, failure *httpcall.Failure) *Error {
 		"the tool may or may not have run; check that before you call it again"}
 }
 
-// malformed hides the names of members, which the peer has chosen.
+// malformed hides the names of members, which the peer chose.
 func malformed(err error) error {
 	if e, ok := errors.AsType[*strictjson.Error](err); ok {
 		return httpcall.Quiet(fmt.Sprintf("it is not valid at byte %d", e.Offset), err)
 	}
-	return err // one of our own
+	return err // of this package
 }
 
 func statusError(status int, answer []byte, secrets *redact.Set) *Error {
@@ -149,7 +138,7 @@ func statusError(status int, answer []byte, secrets *redact.Set) *Error {
 		e.Message += ": it does not accept the secret"
 	default:
 		var compact bytes.Buffer
-		if json.Compact(&compact, answer) == nil { // text that is not JSON may be a page of anything
+		if json.Compact(&compact, answer) == nil { // other text may be any page
 			e.Detail = clip.Text(secrets.Text(compact.String()), maxDetail)
 		}
 	}

@@ -17,14 +17,18 @@ var faultCodes = map[faulttest.Outcome]toolbox.Code{
 	faulttest.Broken: toolbox.CodeTransport, faulttest.Canceled: toolbox.CodeCanceled,
 }
 
-// Faults of a webhook end a call with the right code and with the right claim about the tool.
+// maxBody is the limit of bodies that the table of faults expects.
+const maxBody = 1<<20 + 64<<10
+
+// A fault of a webhook ends a call with the right code and the right claim about the tool.
 func TestFaultsOfWebhooks(t *testing.T) {
 	for _, row := range faulttest.Sentinels() {
 		t.Run(row.Name, func(t *testing.T) {
 			row.Run(t, `{"answer":1}`, func(ctx context.Context, p faulttest.Peer) {
 				opts := options(nil)
-				opts.Transport, opts.MaxAnswerBytes = p.Transport, 1<<20+64<<10
+				opts.Transport = p.Transport
 				box := parse(t, `[{"name":"check","url":"`+p.URL+`"}]`, opts)
+				box.SetLimits(maxBody, maxBody, time.Hour)
 				result, err := box.Call(ctx, "check", nil)
 				if p.Want.Outcome == faulttest.Success {
 					if err != nil || string(result) != `{"answer":1}` {
@@ -58,7 +62,8 @@ func TestFaultsOfWebhooks(t *testing.T) {
 	}
 }
 
-// Faults of a server of details leave the description without the detail, and OnDetailError receives the right code.
+// After a fault of a server of details, the description has no detail, and the logger receives the
+// right code.
 func TestFaultsOfDetails(t *testing.T) {
 	for _, row := range faulttest.Sentinels() {
 		switch {
@@ -71,10 +76,10 @@ func TestFaultsOfDetails(t *testing.T) {
 			row.Run(t, `{"detail":"Mind the gap."}`, func(ctx context.Context, p faulttest.Peer) {
 				failures := make(chan error, 1)
 				opts := options(nil)
-				opts.Transport, opts.InsecurePrivateDetails, opts.MaxDetailBytes = p.Transport, true, 1<<20+64<<10
-				opts.DetailTimeout = time.Hour
-				opts.OnDetailError = func(err error) { failures <- err }
+				opts.Transport, opts.InsecurePrivateDetails = p.Transport, true
+				onDetailError(opts, func(err error) { failures <- err })
 				box := parse(t, `[{"name":"check","description":"Check.","url":"`+p.URL+`","detail_url":"`+p.URL+`/detail"}]`, opts)
+				box.SetLimits(maxBody, maxBody, time.Hour)
 				defs, err := box.Definitions(ctx)
 				switch {
 				case p.Want.Outcome == faulttest.Canceled:

@@ -35,7 +35,7 @@ func TestCallForModel(t *testing.T) {
 		{"a mismatch", "create_contact", `{}`, 0, "", `~missing the required property \"name\"`, true},
 		{"an invented tool", "ping ", `{}`, 0, "",
 			`{"error":"unknown_tool","detail":"there is no tool \"ping \"; names are case-sensitive","tools":["create_contact","check_schedule","ping"]}`, true},
-		{"a failure of the tool", "create_contact", `{"name":"nobody"}`, 0, "", `~nobody is no name; ask the user`, true},
+		{"a failure of the tool", "create_contact", `{"name":"nobody"}`, 0, "", `~nobody is not a name; ask the user`, true},
 		{"a webhook", "check_schedule", `{}`, 200, `{"free": ["2pm"], "error": null}`, `{"free": ["2pm"], "error": null}`, false},
 		{"a failure of a webhook", "check_schedule", `{}`, 200, `{"error":"tool_failed","message":"ask for a day"}`,
 			`{"error":"tool_failed","message":"ask for a day"}`, true},
@@ -78,8 +78,8 @@ func TestCallForModelStops(t *testing.T) {
 			return ctx
 		}, `nonsense`, toolbox.CodeArguments},
 		{"no agent", func(o *toolbox.Options) { o.Agent = toolbox.Agent{} }, nil, `{}`, toolbox.CodeAgent},
-		{"a Go value that is no object", nil, nil, []int{1}, toolbox.CodeArguments},
-		{"a Go value that JSON cannot carry", nil, nil, map[string]any{"a": make(chan int)}, toolbox.CodeArguments},
+		{"a Go value that is not an object", nil, nil, []int{1}, toolbox.CodeArguments},
+		{"a Go value that JSON cannot represent", nil, nil, map[string]any{"a": make(chan int)}, toolbox.CodeArguments},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -103,13 +103,12 @@ func TestCallForModelStops(t *testing.T) {
 	}
 }
 
-// A failure for a reason that only the operator can mend tells the model nothing of it.
+// If only the operator can correct a failure, the model reads no details.
 func TestToolResultOfTheOperatorsMistakes(t *testing.T) {
-	opts := options(func(*http.Request) (int, string) { return 200, `1` })
-	opts.Secret, opts.SecretFunc = "", func() string { return "" }
-	result, failed, err := parse(t, document, opts).CallForModel(t.Context(), "check_schedule", `{}`)
-	want := `{"error":"tool_failed","detail":"the tool failed for a reason of its own; trying again may help, other arguments will not"}`
-	if string(result) != want || !failed || err != nil {
-		t.Errorf("%s, %t, %v; want %s", result, failed, err, want)
+	const want = `{"error":"tool_failed","detail":"the tool failed for a reason of its own; trying again may help, other arguments will not"}`
+	for _, code := range []toolbox.Code{toolbox.CodeInvalid, toolbox.CodeAgent, toolbox.CodePrivate, toolbox.CodeUnknownAdapter} {
+		if got := (&toolbox.Error{Code: code, Message: "for the operator"}).ToolResult(); string(got) != want {
+			t.Errorf("%s: %s, want %s", code, got, want)
+		}
 	}
 }

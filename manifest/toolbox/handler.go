@@ -7,17 +7,19 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// A Handler runs an internal tool: the documented signature (args, agent, tool) -> text in its Go form. args is a JSON
-// object that matches the tool's parameters, without reasoning. An error is a failure of the tool. The model sees the text
-// of an error made with [Errorf]; the text of any other error may hold anything and stays in the error.
+// Handler runs an internal tool. It is the Go form of the documented signature (args, agent, tool)
+// -> text. args is a JSON object that matches the parameters of the tool, without reasoning.
 //
-// A handler is called on a goroutine of its own, concurrently for calls that overlap. ctx ends when the caller's context
-// ends or when [Options.Timeout] has passed. A handler that does not return within another 500 ms is left behind: the call
-// fails, and what the handler returns later is dropped. A panic or runtime.Goexit fails the call.
+// An error means that the tool failed. The model reads the text of an error that [Errorf] made. The
+// text of any other error stays in the error, because it may contain anything.
+//
+// Each call runs on its own goroutine. ctx ends when the caller's context ends or when
+// [Options.Timeout] has passed. If the handler does not return within another 500 ms, the call
+// fails and the later result is dropped. A panic or runtime.Goexit fails the call.
 type Handler func(ctx context.Context, args json.RawMessage, agent Agent, tool Tool) (string, error)
 
-// Typed makes a [Handler] of a function with Go types. Arguments are decoded as encoding/json does; those that the schema
-// accepts and In does not are invalid arguments.
+// Typed makes a [Handler] from a function with a Go type. It decodes arguments as encoding/json
+// does. If In does not accept arguments that match the schema, the call fails with CodeArguments.
 func Typed[In any](f func(ctx context.Context, args In, agent Agent, tool Tool) (string, error)) Handler {
 	return func(ctx context.Context, raw json.RawMessage, agent Agent, tool Tool) (string, error) {
 		in, err := rawjson.DecodeArguments[In](raw)
@@ -28,27 +30,13 @@ func Typed[In any](f func(ctx context.Context, args In, agent Agent, tool Tool) 
 	}
 }
 
-// An Agent is on whose behalf a tool runs.
-type Agent struct {
-	ID      string          // a UUID; external tools need it
-	Context json.RawMessage // an object for tools to read, sent to webhooks too; nil for none
-}
-
-// A Tool is the definition of a tool as it was written. Its slices must not be changed.
+// Tool is the definition of a tool as the document has it. Do not change its slices.
 type Tool struct {
 	Name        string
 	Description string
-	Parameters  json.RawMessage // nil when there are none
-	Adapter     string          // the adapter's name; "" for none
-	Handler     string          // dotted name of an internal tool's handler
+	Parameters  json.RawMessage // nil if there are none
+	Adapter     string          // the name of the adapter; "" if there is none
+	Handler     string          // the dotted name of an internal tool's function
 	URL         string          // of an external tool
 	DetailURL   string
-}
-
-// An Adapter is a group of tools.
-type Adapter struct {
-	ID           string
-	Name         string
-	Description  string
-	ConfigSchema json.RawMessage // nil when there is none
 }

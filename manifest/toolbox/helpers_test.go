@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -18,7 +19,7 @@ const (
 	toolSecret = "tool-call-secret-1"
 )
 
-// The tools of the page Bedrock tools.
+// document has the tools of the page "Bedrock tools".
 const document = `{
 	"adapters": [
 		{"id": "a-1", "name": "contacts", "description": "The contact book",
@@ -46,7 +47,7 @@ type contact struct {
 
 func createContact(_ context.Context, args contact, agent toolbox.Agent, tool toolbox.Tool) (string, error) {
 	if args.Name == "nobody" {
-		return "", toolbox.Errorf("nobody is no name; ask the user")
+		return "", toolbox.Errorf("nobody is not a name; ask the user")
 	}
 	return "Created contact: " + args.Name + " (by " + tool.Name + " for " + agent.ID + ")", nil
 }
@@ -60,7 +61,7 @@ func handlers() map[string]toolbox.Handler {
 	}
 }
 
-// options are good for document; the network is what serve says.
+// options returns the options for document. serve, if not nil, responds to all requests.
 func options(serve func(*http.Request) (int, string)) *toolbox.Options {
 	o := &toolbox.Options{Handlers: handlers(), Agent: toolbox.Agent{ID: agentUUID}, Secret: toolSecret}
 	if serve != nil {
@@ -78,7 +79,7 @@ func parse(t testing.TB, doc string, opts *toolbox.Options) *toolbox.Toolbox {
 	return box
 }
 
-// shown is what a model reads: of a result that is a string, its text.
+// shown returns what a model reads: the result of a failure, the text of a string, or the result.
 func shown(result json.RawMessage, err error) string {
 	if e, ok := errors.AsType[*toolbox.Error](err); ok {
 		return string(e.ToolResult())
@@ -90,6 +91,43 @@ func shown(result json.RawMessage, err error) string {
 	return s
 }
 
+// onDetailError calls f with the error of each failed request for details. opts.Logger, if it is
+// set, keeps its records.
+func onDetailError(opts *toolbox.Options, f func(error)) {
+	next := slog.DiscardHandler
+	if opts.Logger != nil {
+		next = opts.Logger.Handler()
+	}
+	opts.Logger = slog.New(detailErrors{next, f})
+}
+
+type detailErrors struct {
+	slog.Handler
+	f func(error)
+}
+
+func (h detailErrors) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h detailErrors) Handle(ctx context.Context, r slog.Record) error {
+	if h.Handler.Enabled(ctx, r.Level) {
+		if err := h.Handler.Handle(ctx, r); err != nil {
+			return err
+		}
+	}
+	r.Attrs(func(a slog.Attr) bool {
+		if err, ok := a.Value.Any().(error); ok && r.Message == "the detail of a tool is missing" {
+			h.f(err)
+		}
+		return true
+	})
+	return nil
+}
+
+func (h detailErrors) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return detailErrors{h.Handler.WithAttrs(attrs), h.f}
+}
+
+// transport responds with a status and a body; status 0 is an error with the body as its text.
 type transport func(*http.Request) (int, string)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) {

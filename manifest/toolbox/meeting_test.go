@@ -15,12 +15,12 @@ import (
 	"github.com/toolwire/toolwire/manifest/toolbox"
 )
 
-// caller is what an agent takes: a toolbox, or a client of package proxy.
+// caller is what an agent needs: *toolbox.Toolbox and *proxy.Client have the method.
 type caller interface {
 	Call(ctx context.Context, name string, args any) (json.RawMessage, error)
 }
 
-// A toolbox calls tools that package webhook serves, while the secret is rotated on both sides.
+// A toolbox calls tools that package webhook serves, while both sides rotate the secret.
 func TestToolboxMeetsWebhook(t *testing.T) {
 	type query struct {
 		Day string `json:"day" jsonschema:"enum=monday,enum=friday"`
@@ -51,19 +51,22 @@ func TestToolboxMeetsWebhook(t *testing.T) {
 	server := httptest.NewServer(mux)
 	defer server.Close()
 
-	var current atomic.Pointer[string]
-	first, second := "first", "second"
-	current.Store(&first)
 	parameters := `{"type":"object","properties":{"day":{"type":"string"}},"required":["day"],"additionalProperties":false}`
-	box := parse(t, `[{"name":"check_schedule","description":"Check","url":"`+server.URL+`/tools/check_schedule","detail_url":"`+server.URL+`/detail","parameters":`+parameters+`},
-		{"name":"book","url":"`+server.URL+`/tools/book","parameters":`+parameters+`}]`, &toolbox.Options{
-		Agent: toolbox.Agent{ID: agentUUID}, SecretFunc: func() string { return *current.Load() }, InsecurePrivateDetails: true})
+	withSecret := func(secret string) caller {
+		return parse(t, `[{"name":"check_schedule","url":"`+server.URL+`/tools/check_schedule","parameters":`+parameters+`},
+			{"name":"book","url":"`+server.URL+`/tools/book","parameters":`+parameters+`}]`,
+			&toolbox.Options{Agent: toolbox.Agent{ID: agentUUID}, Secret: secret})
+	}
+	first, second := withSecret("first"), withSecret("second")
+	var current atomic.Pointer[caller]
+	current.Store(&first)
 
-	defs, err := box.Definitions(t.Context())
+	detailed := parse(t, `[{"name":"check_schedule","description":"Check","url":"`+server.URL+`/tools/check_schedule","detail_url":"`+server.URL+`/detail"}]`,
+		&toolbox.Options{Secret: "first", InsecurePrivateDetails: true})
+	defs, err := detailed.Definitions(t.Context())
 	if err != nil || defs[0].Description != "Check\n\nMonday 2pm" {
 		t.Errorf("%+v %v", defs, err)
 	}
-	var agent caller = box
 	stop := make(chan struct{})
 	var calls atomic.Int32
 	var running sync.WaitGroup
@@ -76,7 +79,7 @@ func TestToolboxMeetsWebhook(t *testing.T) {
 				default:
 				}
 				calls.Add(1)
-				text := shown(agent.Call(t.Context(), "check_schedule", json.RawMessage(`{"reasoning":"The user asked.","day":"friday"}`)))
+				text := shown((*current.Load()).Call(t.Context(), "check_schedule", json.RawMessage(`{"reasoning":"The user asked.","day":"friday"}`)))
 				if text != `{"free":"friday 2pm"}` {
 					t.Errorf("a call failed: %s", text)
 					return
@@ -84,9 +87,9 @@ func TestToolboxMeetsWebhook(t *testing.T) {
 			}
 		})
 	}
-	moreCalls := func() { // of the goroutines, and some of our own
+	moreCalls := func() { // of the goroutines and of this one
 		for target := calls.Load() + 20; calls.Load() < target && !t.Failed(); {
-			_, _ = agent.Call(t.Context(), "check_schedule", map[string]string{"day": "monday"})
+			_, _ = (*current.Load()).Call(t.Context(), "check_schedule", map[string]string{"day": "monday"})
 		}
 	}
 	moreCalls()
@@ -95,26 +98,26 @@ func TestToolboxMeetsWebhook(t *testing.T) {
 	current.Store(&second)
 	moreCalls()
 	close(stop)
-	running.Wait() // calls under way with the old secret have ended
+	running.Wait() // no call uses the old secret any more
 	accepted.Store(&[]string{"second"})
 
 	for args, want := range map[string]string{
 		`{"day":"monday"}`:                  `{"free":"monday 2pm"}`,
-		`{"day":"sunday","reasoning":true}`: `"error":"invalid_arguments"`, // the server's schema knows more than ours
+		`{"day":"sunday","reasoning":true}`: `"error":"invalid_arguments"`, // the server's schema is stricter
 		`{"day":7}`:                         `"detail":"arguments: /day must be`,
 	} {
-		if text := shown(box.Call(t.Context(), "check_schedule", json.RawMessage(args))); !strings.Contains(text, want) {
+		if text := shown((*current.Load()).Call(t.Context(), "check_schedule", json.RawMessage(args))); !strings.Contains(text, want) {
 			t.Errorf("%s: %s, want %s", args, text, want)
 		}
 	}
-	if text := shown(box.Call(t.Context(), "book", query{"monday"})); text != `{"error":"tool_failed","message":"monday is full; try another day"}` {
+	if text := shown((*current.Load()).Call(t.Context(), "book", query{"monday"})); text != `{"error":"tool_failed","message":"monday is full; try another day"}` {
 		t.Error(text)
 	}
 	current.Store(&first)
-	if text := shown(box.Call(t.Context(), "book", query{"monday"})); !strings.Contains(text, "does not accept the secret") {
+	if text := shown((*current.Load()).Call(t.Context(), "book", query{"monday"})); !strings.Contains(text, "does not accept the secret") {
 		t.Errorf("with the old secret: %s", text)
 	}
 	if reasons["The user asked."] == 0 || reasons["true"] != 1 || len(identities) != 1 || identities[agentUUID] == 0 {
-		t.Errorf("the server heard %v of %v", fmt.Sprint(reasons), identities)
+		t.Errorf("the server received %v of %v", fmt.Sprint(reasons), identities)
 	}
 }

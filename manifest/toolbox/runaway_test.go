@@ -58,7 +58,7 @@ func TestHandlersAndTheTimeLimit(t *testing.T) {
 	}
 }
 
-// The texts of a handler's errors reach a model only if they were made for it, with the function of either package.
+// A model reads the text of a handler's error only if Errorf of this package or of webhook made it.
 func TestTextsOfHandlers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		err  error
@@ -84,7 +84,7 @@ func TestTextsOfHandlers(t *testing.T) {
 	}
 }
 
-// Code of the host never ends the caller's goroutine, and holds it up for a bounded time.
+// The host's code never ends the caller's goroutine, and delays it for a bounded time.
 func TestRunawayCodeOfTheHost(t *testing.T) {
 	for name, misbehave := range map[string]func(){
 		"panics": func() { panic("the reason") }, "exits": runtime.Goexit, "blocks": func() { time.Sleep(time.Hour) },
@@ -98,12 +98,9 @@ func TestRunawayCodeOfTheHost(t *testing.T) {
 			"handler": {func(o *toolbox.Options) {
 				o.Handlers["ping"] = tool(func(context.Context) (string, error) { misbehave(); return "", nil })
 			}, toolbox.CodePanicked, toolbox.CodeTimeout, time.Minute + time.Second/2},
-			"OnCall": {func(o *toolbox.Options) { o.OnCall = func(context.Context, toolbox.Record) { misbehave() } }, "", "", time.Second / 2},
+			"OnCall": {func(o *toolbox.Options) { o.OnCall = func(context.Context, toolbox.CallEnd) { misbehave() } }, "", "", time.Second / 2},
 			"Transport": {func(o *toolbox.Options) { o.Transport = roundTripper(misbehave) },
 				toolbox.CodePanicked, toolbox.CodeTimeout, time.Minute + time.Second/2},
-			"SecretFunc": {func(o *toolbox.Options) {
-				o.Secret, o.SecretFunc = "", func() string { misbehave(); return "" }
-			}, toolbox.CodeSecret, toolbox.CodeTimeout, time.Minute + time.Second/2},
 		} {
 			t.Run(place+" "+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -116,15 +113,12 @@ func TestRunawayCodeOfTheHost(t *testing.T) {
 					if place == "handler" {
 						name = "ping"
 					}
-					switch {
-					case strings.HasSuffix(t.Name(), "blocks"):
+					if strings.HasSuffix(t.Name(), "blocks") {
 						want, limit = tt.blocked, tt.limit
-					case strings.HasSuffix(t.Name(), "exits") && place == "SecretFunc":
-						want = toolbox.CodePanicked
 					}
 					var err error
 					start, done := time.Now(), make(chan struct{})
-					go func() { // which a runtime.Goexit would end
+					go func() { // a runtime.Goexit would end it
 						defer close(done)
 						defer func() {
 							if p := recover(); p != nil {
@@ -137,9 +131,6 @@ func TestRunawayCodeOfTheHost(t *testing.T) {
 					<-done
 					if took := time.Since(start); toolbox.CodeOf(err) != want || (err == nil) != (want == "") || took != limit {
 						t.Errorf("after %s: %v; want %q after %s", took, err, want, limit)
-					}
-					if place == "SecretFunc" && strings.Contains(log.String(), "the reason") {
-						t.Errorf("the log holds what SecretFunc panicked with: %s", log.String())
 					}
 					time.Sleep(2 * time.Hour) // until the code that was left behind returns
 				})
@@ -173,7 +164,7 @@ func TestRunawayDetails(t *testing.T) {
 		var failures []error
 		opts := options(nil)
 		opts.Transport, opts.InsecurePrivateDetails = roundTripper(func() { time.Sleep(time.Hour) }), true
-		opts.OnDetailError = func(err error) { failures = append(failures, err) }
+		onDetailError(opts, func(err error) { failures = append(failures, err) })
 		start := time.Now()
 		defs, err := parse(t, document, opts).Definitions(t.Context())
 		if took := time.Since(start); err != nil || len(defs) != 3 || took != 3*time.Second+time.Second/2 {
@@ -181,7 +172,7 @@ func TestRunawayDetails(t *testing.T) {
 		}
 		synctest.Wait()
 		if len(failures) != 1 || toolbox.CodeOf(failures[0]) != toolbox.CodeTimeout {
-			t.Errorf("OnDetailError received %v", failures)
+			t.Errorf("the logger received %v", failures)
 		}
 		time.Sleep(2 * time.Hour) // until the transport that was left behind returns
 	})

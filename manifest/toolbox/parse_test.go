@@ -5,24 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/toolwire/toolwire/manifest/toolbox"
-	"github.com/toolwire/toolwire/schema"
 )
 
-func TestLoad(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "toolbox.json")
-	if err := os.WriteFile(path, []byte(document), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	box, err := toolbox.Load(path, options(nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+func TestParse(t *testing.T) {
+	box := parse(t, document, options(nil))
 	var names []string
 	for _, tool := range box.Tools() {
 		names = append(names, fmt.Sprintf("%s/%s/%s%s", tool.Adapter, tool.Name, tool.Handler, tool.URL))
@@ -31,25 +21,19 @@ func TestLoad(t *testing.T) {
 		"calendar/check_schedule/https://api.example.com/calendar/check /ping/ping"; got != want {
 		t.Errorf("tools %s\nwant  %s", got, want)
 	}
-	if _, err := toolbox.Load(path+".not", nil); toolbox.CodeOf(err) != toolbox.CodeRead || !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("missing file: %v", err)
-	}
 	if bare := parse(t, `[{"name":"ping","handler":"ping"}]`, options(nil)); len(bare.Tools()) != 1 {
-		t.Error("a bare list is not read")
+		t.Error("a list without an object around it is not read")
 	}
 	if empty := parse(t, `{}`, nil); len(empty.Tools()) != 0 {
 		t.Error("an empty document has tools")
 	}
 }
 
-func TestListingByAdapter(t *testing.T) {
+func TestToolsOfAdapters(t *testing.T) {
 	box := parse(t, document, options(nil))
-	adapters := box.Adapters()
-	if len(adapters) != 2 || adapters[0].ID != "a-1" || adapters[0].Name != "contacts" || adapters[0].Description != "The contact book" ||
-		len(adapters[0].ConfigSchema) == 0 || adapters[1].ConfigSchema != nil {
-		t.Errorf("%+v", adapters)
-	}
-	for adapter, want := range map[string]string{"contacts": "create_contact", "a-1": "create_contact", "calendar": "check_schedule", "none": ""} {
+	for adapter, want := range map[string]string{
+		"contacts": "create_contact", "a-1": "create_contact", "calendar": "check_schedule", "none": "", "": "",
+	} {
 		var names []string
 		for _, tool := range box.Tools(adapter) {
 			names = append(names, tool.Name)
@@ -66,26 +50,7 @@ func TestListingByAdapter(t *testing.T) {
 		t.Errorf("definitions of contacts: %+v %v", defs, err)
 	}
 	if _, err := box.Definitions(t.Context(), "none"); toolbox.CodeOf(err) != toolbox.CodeUnknownAdapter {
-		t.Errorf("definitions of no adapter: %v", err)
-	}
-}
-
-func TestValidateConfig(t *testing.T) {
-	box := parse(t, document, options(nil))
-	for _, tt := range []struct {
-		adapter, config string
-		code            toolbox.Code
-	}{
-		{"contacts", `{"api_key":"x"}`, ""}, {"a-1", `{"api_key":"x"}`, ""}, {"contacts", `{}`, toolbox.CodeConfig}, {"contacts", `{`, toolbox.CodeConfig},
-		{"contacts", ``, toolbox.CodeConfig}, {"calendar", `{"anything":1}`, ""}, {"none", `{}`, toolbox.CodeUnknownAdapter}, {"", `{}`, toolbox.CodeUnknownAdapter},
-	} {
-		if err := box.ValidateConfig(tt.adapter, []byte(tt.config)); toolbox.CodeOf(err) != tt.code {
-			t.Errorf("%s %s: %v", tt.adapter, tt.config, err)
-		}
-	}
-	err := box.ValidateConfig("contacts", []byte(`{"api_key":31337}`))
-	if invalid, ok := errors.AsType[*schema.Error](err); !ok || invalid.Problems[0].Pointer != "/api_key" || strings.Contains(err.Error(), "31337") {
-		t.Errorf("%v", err)
+		t.Errorf("definitions of an unknown adapter: %v", err)
 	}
 }
 
@@ -107,24 +72,25 @@ func TestParseReportsEverything(t *testing.T) {
 			"text",
 			{"handler":"ping","parameters":true}
 		]}`), &toolbox.Options{Handlers: map[string]toolbox.Handler{"ping": handlers()["ping"], "a b": nil, "nothing": nil},
-		Agent: toolbox.Agent{ID: "agent-7"}, Timeout: -1, MaxDetailBytes: -1, Secret: " hunter2"})
+		Agent: toolbox.Agent{ID: "agent-7"}, Timeout: -1, Secret: " hunter2"})
 	invalid, ok := errors.AsType[*toolbox.Error](err)
 	if !ok || invalid.Code != toolbox.CodeInvalid {
 		t.Fatal(err)
 	}
 	var got []string
 	for _, p := range invalid.Problems {
-		got = append(got, fmt.Sprintf("%s %s %s", p.Place, p.Field, p.Rule))
+		got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %s", p.Pointer, p.Code, p.Tool)))
 	}
 	want := []string{
-		"options Agent option_invalid", "options Handlers option_invalid", "options Handlers option_invalid", "options MaxDetailBytes option_invalid",
-		"options Secret option_invalid", "options Timeout option_invalid",
-		"adapters[4]  wrong_type", "tools[8] handler wrong_type", "tools[9]  wrong_case", "tools[11]  wrong_type",
-		"adapters[0] config_schema/type schema_invalid", "adapters[2] name adapter_duplicate", "adapters[3] name adapter_missing",
-		"adapters[0].tools[0] adapter adapter_unknown", "tools[0] handler handler_and_url", "tools[1] handler handler_or_url_missing",
-		"tools[2] handler handler_unregistered", "tools[3] handler handler_invalid", "tools[4] name name_invalid", "tools[4] url url_invalid",
-		"tools[5] url url_invalid", "tools[6] detail_url url_invalid", "tools[7] parameters/type schema_not_object", "tools[7] name name_duplicate",
-		"tools[10] adapter adapter_unknown", "tools[12] name name_missing", "tools[12] parameters schema_not_object",
+		"invalid_option", "invalid_option", "invalid_option", "invalid_option", "invalid_option",
+		"/adapters/4 wrong_type", "/tools/8/handler wrong_type", "/tools/9 wrong_case", "/tools/11 wrong_type",
+		"/adapters/0/config_schema/type schema_invalid", "/adapters/2/name adapter_duplicate", "/adapters/3/name adapter_missing",
+		"/adapters/0/tools/0/adapter adapter_unknown in_a", "/tools/0/handler handler_and_url both",
+		"/tools/1/handler handler_or_url_missing neither", "/tools/2/handler handler_unregistered unregistered",
+		"/tools/3/handler handler_invalid undotted", "/tools/4/name name_invalid bad url", "/tools/4/url url_invalid bad url",
+		"/tools/5/url url_invalid relative", "/tools/6/detail_url url_invalid detail", "/tools/7/parameters/type schema_not_object both",
+		"/tools/7/name name_duplicate both", "/tools/10/adapter adapter_unknown lost", "/tools/12/name name_missing",
+		"/tools/12/parameters schema_not_object",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\n\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -135,9 +101,24 @@ func TestParseReportsEverything(t *testing.T) {
 	if !strings.Contains(err.Error(), `tools[2] "unregistered": handler names defaults.ping, for which Options.Handlers has no function; it has a b, nothing, ping`) {
 		t.Errorf("%v", err)
 	}
+	for _, line := range []string{
+		"Options.Agent has an ID that is not a UUID", "Options.Handlers has the key \"a b\"", "Options.Handlers has no function for nothing",
+		"Options.Secret has white space", "Options.Timeout must not be negative", `tools[8]: handler must be a string, not an array`,
+		`adapters[0].tools[0] "in_a": adapter names another adapter`, `tools[7] "both": name belongs to an earlier tool`,
+		`tools[5] "relative": url must be an absolute http or https URL`, `adapters[4]: must be an object, not a number`,
+		`adapters[0] "a": config_schema/type `,
+	} {
+		if !strings.Contains(err.Error(), "\n  - "+line) {
+			t.Errorf("%q is missing in: %v", line, err)
+		}
+	}
+	_, err = toolbox.Parse([]byte(`[{"name":"a","handler":7}]`), nil)
+	if bare, ok := errors.AsType[*toolbox.Error](err); !ok || bare.Problems[0].Pointer != "/0/handler" {
+		t.Errorf("in a list without an object around it: %+v", bare)
+	}
 }
 
-func TestParseRefuses(t *testing.T) {
+func TestParseRejects(t *testing.T) {
 	for doc, part := range map[string]string{
 		``: "ends before", `7`: "must be an object", `{"tools":[],"tools":[]}`: "twice", `{"Tools":[]}`: `must be "tools"`, `{"tools":[}`: "/tools",
 		"[" + strings.Repeat(" ", 4<<20) + "]": "more than 4194304 bytes",
@@ -147,20 +128,16 @@ func TestParseRefuses(t *testing.T) {
 		}
 	}
 	for doc, part := range map[string]string{
-		`[{"name":"x","url":"https://example.com"}]`: "options: Secret is required", `{"tools":7}`: "tools: must be a list, not a number",
+		`[{"name":"x","url":"https://example.com"}]`: "Options.Secret is required", `{"tools":7}`: "tools: must be a list, not a number",
 		`{"adapters":{}}`: "adapters: must be a list",
 	} {
 		if _, err := toolbox.Parse([]byte(doc), nil); toolbox.CodeOf(err) != toolbox.CodeInvalid || !strings.Contains(err.Error(), part) {
 			t.Errorf("%s: %v", doc, err)
 		}
 	}
-	both := &toolbox.Options{Secret: "x", SecretFunc: func() string { return "y" }}
-	if _, err := toolbox.Parse([]byte(`[]`), both); err == nil || !strings.Contains(err.Error(), "contradicts") {
-		t.Errorf("two secrets: %v", err)
-	}
 }
 
-// The caller's bytes and maps are the caller's own again once Parse has returned.
+// Parse keeps neither the document nor the map of handlers.
 func TestParseCopies(t *testing.T) {
 	data, opts := []byte(document), options(nil)
 	box, err := toolbox.Parse(data, opts)

@@ -1,0 +1,9 @@
+package toolbox
+
+import "time"
+
+// SetLimits replaces the limits of responses, in bytes, and the time limit of requests for details.
+func (b *Toolbox) SetLimits(maxAnswer, maxDetail int64, detailTimeout time.Duration) {
+	b.caller.MaxBytes = maxAnswer
+	b.details.caller.MaxBytes, b.details.caller.Timeout = maxDetail, detailTimeout
+}
