@@ -28,9 +28,15 @@ func (r *Result) AssertOK(t testing.TB) {
 	}
 }
 
+// Codes of problems that the handler of package dispatch has dealt with.
+const (
+	codeRepaired = "messages_repaired"
+	codeRemoved  = "messages_removed"
+)
+
 // repaired reports whether the handler repaired the place of a problem, so that nothing was lost.
 func repaired(p dispatch.Problem) bool {
-	return p.Code == "messages_repaired" || p.Code == "final_response_missing" && !p.Fatal // the stand-in was sent
+	return p.Code == codeRepaired || p.Code == "final_response_missing" && !p.Fatal // the stand-in was sent
 }
 
 // AssertFinalResponse fails the test unless the run completed and its final response contains all of these.

@@ -253,6 +253,21 @@ func TestSummaryOptions(t *testing.T) {
 		!strings.Contains(b.String(), `"warnings": [`) {
 		t.Errorf("error %v\n%s", err, b.String())
 	}
+	malformed := func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+		return &dispatch.Response{FinalResponse: "x", Messages: []dispatch.Message{
+			{Role: "assistant", Content: dispatch.Content("plain")}, {Role: "bot"}, {Role: "bot"}, {Role: "assistant", Content: dispatch.Content("plain")},
+		}}, nil
+	}
+	set, err = dispatchtest.RunSet(t.Context(), dispatchtest.Target{Agent: malformed}, casesOf(t, csvOf("a", "b"), dispatchtest.Task{}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Reset()
+	if err := set.WriteSummary(&b, nil); err != nil || !set.OK() ||
+		!strings.HasPrefix(b.String(), "warning  2 cases: the handler has changed what the agent answered: messages_repaired\n"+
+			"warning  2 cases: the handler has changed what the agent answered: messages_removed\n\n") {
+		t.Errorf("error %v\n%s", err, b.String())
+	}
 	for name, write := range map[string]func(io.Writer) error{
 		"summary": func(w io.Writer) error { return set.WriteSummary(w, nil) }, "JSON": set.WriteJSON, "JUnit": set.WriteJUnit,
 	} {

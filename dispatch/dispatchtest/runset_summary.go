@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/terminal"
 )
 
@@ -150,10 +151,8 @@ func (s *Set) writeNotes(b *bytes.Buffer, colour bool) {
 		for _, text := range c.Result.Warnings {
 			add("warning", text)
 		}
-		for _, p := range c.Result.Problems {
-			if !p.Fatal {
-				add("warning", "the answer misses the response contract: "+p.Code)
-			}
+		for _, text := range lost(c.Result.Problems) {
+			add("warning", text)
 		}
 	}
 	var table terminal.Table
@@ -164,6 +163,20 @@ func (s *Set) writeNotes(b *bytes.Buffer, colour bool) {
 	if len(notes) > 0 {
 		b.WriteByte('\n')
 	}
+}
+
+// lost says once for each kind of problem what became of an answer.
+func lost(problems []dispatch.Problem) (texts []string) {
+	for _, p := range problems {
+		text := "the answer misses the response contract: " + p.Code
+		if p.Code == codeRepaired || p.Code == codeRemoved {
+			text = "the handler has changed what the agent answered: " + p.Code
+		}
+		if !p.Fatal && !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return texts
 }
 
 // writeSlowest lists the three slowest of more than nine.
