@@ -605,8 +605,10 @@ func TestHowManyTokensAreRemembered(t *testing.T) {
 			}
 			return ""
 		}
+		id("in-use", "x") // has been idle
 		go id("in-use", "wait")
 		synctest.Wait()
+		id("in-use", "x") // has ended, while another dispatch of the token goes on
 		id("idle", "x")
 		fill := func(from, to int) {
 			for i := from; i < to; i++ {
@@ -617,11 +619,11 @@ func TestHowManyTokensAreRemembered(t *testing.T) {
 		if got := id("idle", "x"); got != "call_2" {
 			t.Errorf("10,000 tokens: the id is %s", got)
 		}
-		fill(9_998, 19_998)
+		fill(9_998, 19_997)
 		if got := id("idle", "x"); got != "call_1" {
-			t.Errorf("more tokens: the id is %s", got)
+			t.Errorf("one token more: the id is %s", got)
 		}
-		if got := id("in-use", "x"); got != "call_2" {
+		if got := id("in-use", "x"); got != "call_4" {
 			t.Errorf("the token in use: the id is %s", got)
 		}
 		time.Sleep(time.Hour)
