@@ -12,8 +12,9 @@ import (
 
 // A Problem is one way in which an answer misses the response contract.
 type Problem struct {
-	// Code is stable. The platform would answer: final_response_missing, final_response_long, not_json, messages_malformed,
-	// metadata_malformed. The handler has dealt with it before sending: messages_repaired, messages_removed.
+	// Code is stable. The platform would answer: final_response_missing, final_response_long,
+	// not_json, messages_malformed, metadata_malformed. The handler has dealt with it before
+	// sending: messages_repaired, messages_removed.
 	Code    string `json:"code"`
 	Pointer string `json:"pointer"` // JSON Pointer into the answer
 	Text    string `json:"text"`
@@ -28,8 +29,8 @@ type Verdict struct {
 	Messages      []Message // nil when absent, null or dropped
 	Problems      []Problem
 
-	// Gradeable reports whether an assistant message with text arrives, which is required of agents that are registered
-	// with "Require a gradeable rich transcript", and only of them.
+	// Gradeable reports whether an assistant message with text arrives, which is required of agents
+	// that are registered with "Require a gradeable rich transcript", and only of them.
 	Gradeable bool
 }
 
@@ -45,16 +46,17 @@ func (v *Verdict) OK() bool {
 
 const longFinalResponse = 50_000
 
-// Nesting of JSON, in levels. Python's json module, for one, reads about 1,000. Values in messages stand some levels deep in the
-// answer.
+// Nesting of JSON, in levels. Python's json module, for one, reads about 1,000. Values in messages
+// stand some levels deep in the answer.
 const (
 	maxAnswerDepth = 900
 	maxValueDepth  = 800
 )
 
-// CheckResponse reads the body of an answer as the platform would, so that a test can tell what arrives: final_response
-// must be there; messages and metadata are dropped whole if anything in them is malformed; other members are allowed. Names
-// are case-sensitive. JSON that is nested more than 900 levels deep is rejected.
+// CheckResponse reads the body of an answer as the platform would, so that a test can tell what
+// arrives: final_response must be there; messages and metadata are dropped whole if anything in
+// them is malformed; other members are allowed. Names are case-sensitive. JSON that is nested more
+// than 900 levels deep is rejected.
 func CheckResponse(body []byte) *Verdict {
 	v := &Verdict{}
 	add := func(fatal bool, code, pointer, format string, args ...any) {
@@ -139,13 +141,15 @@ func checkFinalResponse(s string) *Problem {
 	return nil
 }
 
-// CheckMessages returns everything for which the platform would drop the messages, by the words of "Porting without the
-// SDK", rich-mode messages: an unknown role; content that is not a string, a list of parts or null; a tool message that
-// matches no earlier tool call; tool calls outside assistant messages, without id or name, or whose arguments are neither an
-// object nor a JSON-encoded string; JSON that is not valid UTF-8 or nested more than 800 levels deep. A string may hold any
-// text.
+// CheckMessages returns everything for which the platform would drop the messages, by the words of
+// "Porting without the SDK", rich-mode messages: an unknown role; content that is not a string, a
+// list of parts or null; a tool message that matches no earlier tool call; tool calls outside
+// assistant messages, without id or name, or whose arguments are neither an object nor a
+// JSON-encoded string; JSON that is not valid UTF-8 or nested more than 800 levels deep. A string
+// may hold any text.
 //
-// It judges messages as they arrive. The handler repairs messages before it sends them, as the package comment lists.
+// It judges messages as they arrive. The handler repairs messages before it sends them, as the
+// package comment lists.
 func CheckMessages(messages []Message) []Problem {
 	var problems []Problem
 	calls := map[string]bool{}

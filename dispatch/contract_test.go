@@ -137,7 +137,8 @@ func TestMessagesRoundTrip(t *testing.T) {
 	}
 }
 
-// FuzzHandler: whatever the body, the answer is one of the documented ones, and nothing secret is in it.
+// FuzzHandler: whatever the body, the answer is one of the documented ones, and nothing secret is
+// in it.
 func FuzzHandler(f *testing.F) {
 	for _, s := range []string{seedBody, `{"ping":true}`, `{}`, `{"input":{"messages":[{}],"turn_id":1}}`, `{"a":1,"a":1}`, `[[[[`, "\xff", `{"odyssey_proxy_url":"http://u:p@h"}`} {
 		f.Add([]byte(s))

@@ -41,13 +41,15 @@ type task struct {
 }
 
 var (
-	// The run depends on these, so a name that differs by case only is refused. input and messages are read by their exact
-	// names: a later release may add a member that differs from them by case.
+	// The run depends on these, so a name that differs by case only is refused. input and messages
+	// are read by their exact names: a later release may add a member that differs from them by
+	// case.
 	envelopeMembers = []string{"task_id", "run_id", "agent_id", "odyssey_proxy_url", "run_token", "run_token_jti"}
 	taskMembers     = []string{"task_id", "user_instruction", "session_id", "turn_id", "latest_user_prompt"}
 )
 
-// decodeEnvelope reads the body in one strict pass. Members that it does not know are left in the raw envelope.
+// decodeEnvelope reads the body in one strict pass. Members that it does not know are left in the
+// raw envelope.
 func (e *envelope) decode(body []byte, limits strictjson.Limits) error {
 	err := strictjson.Read(body, limits, func(r *strictjson.Reader) error {
 		return r.Object(envelopeMembers, func(name string) (err error) {
@@ -140,7 +142,8 @@ func readID(r *strictjson.Reader) (string, error) {
 	return string(v), nil
 }
 
-// validID accepts any visible ASCII, so that ids can go into logs and headers. Those of today are decimal.
+// validID accepts any visible ASCII, so that ids can go into logs and headers. Those of today are
+// decimal.
 func validID(id string) bool {
 	if len(id) > 128 {
 		return false
@@ -224,7 +227,8 @@ func (h *Handler) newClient(ctx context.Context, v *visit, proxyURL, runToken st
 	return proxy.New(proxyURL, runToken, &o)
 }
 
-// checkHost compares hosts and ports only; what else is wrong with the URL is found by the proxy client.
+// checkHost compares hosts and ports only; what else is wrong with the URL is found by the proxy
+// client.
 func (h *Handler) checkHost(proxyURL string) error {
 	if h.hosts == nil {
 		return nil

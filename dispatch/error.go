@@ -30,8 +30,8 @@ const (
 	CodeInput        Code = "invalid_input"      // [Run.DecodeInput]: the task input does not fit; 500 when an agent returns it
 )
 
-// Error is the one error type of this package. It marshals to the body of an error answer, {"error": code, "message":
-// text}. Messages name members, never their values.
+// Error is the one error type of this package. It marshals to the body of an error answer,
+// {"error": code, "message": text}. Messages name members, never their values.
 type Error struct {
 	Code    Code
 	Message string // sent to the platform, so it must hold no secret
@@ -79,12 +79,14 @@ func (e *Error) MarshalJSON() ([]byte, error) {
 	}{e.Code, message})
 }
 
-// maxErrorMessage leaves room for the rest of the body in the 500 characters that the platform keeps.
+// maxErrorMessage leaves room for the rest of the body in the 500 characters that the platform
+// keeps.
 const maxErrorMessage = 400
 
-// WriteError answers a request as the handler would, for middleware around it: with the status and body of the [*Error]
-// in err's chain, with Allow beside a 405 and Retry-After, a second unless it is set, beside a 503; a bare 401 for
-// [CodeUnauthorized], and a 500 without the text for any other error.
+// WriteError answers a request as the handler would, for middleware around it: with the status and
+// body of the [*Error] in err's chain, with Allow beside a 405 and Retry-After, a second unless it
+// is set, beside a 503; a bare 401 for [CodeUnauthorized], and a 500 without the text for any other
+// error.
 func WriteError(w http.ResponseWriter, err error) {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {

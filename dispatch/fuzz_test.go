@@ -33,8 +33,8 @@ func FuzzMessages(f *testing.F) {
 	})
 }
 
-// FuzzTranscript: whatever an agent adds while it calls tools, the platform drops nothing, and the calls that were made or added
-// are all sent: once each where the one replaces the other.
+// FuzzTranscript: whatever an agent adds while it calls tools, the platform drops nothing, and the
+// calls that were made or added are all sent: once each where the one replaces the other.
 func FuzzTranscript(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 4, 5})
 	f.Add([]byte{2, 1, 3, 2, 1, 3})

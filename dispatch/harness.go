@@ -9,8 +9,9 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// HarnessVariant is the configuration under which the platform wants the run to be made, a member of the task input.
-// This and its acknowledgement are known from agents that use them, not from the platform's documentation.
+// HarnessVariant is the configuration under which the platform wants the run to be made, a member
+// of the task input. This and its acknowledgement are known from agents that use them, not from the
+// platform's documentation.
 type HarnessVariant struct {
 	SnapshotID  string
 	VariantID   string
@@ -19,10 +20,10 @@ type HarnessVariant struct {
 	Knobs       json.RawMessage // knob_values: an object; {} when absent
 }
 
-// HarnessVariant returns the variant of this run, nil if there is none. It is read from the task input's member
-// harness_variant, or configuration or harness_config as older releases call it, if that is an object with snapshot_id
-// or knob_values. An agent that gets one must apply it
-// and acknowledge it in [Metadata], or fail the run. Its error is an [*Error] with [CodeInput].
+// HarnessVariant returns the variant of this run, nil if there is none. It is read from the task
+// input's member harness_variant, or configuration or harness_config as older releases call it, if
+// that is an object with snapshot_id or knob_values. An agent that gets one must apply it and
+// acknowledge it in [Metadata], or fail the run. Its error is an [*Error] with [CodeInput].
 func (r *Run) HarnessVariant() (*HarnessVariant, error) {
 	found := map[string]json.RawMessage{}
 	limits := strictjson.Limits{Depth: math.MaxInt, Mode: strictjson.Liberal} // the input has passed those of the envelope
@@ -81,9 +82,10 @@ func looksLikeVariant(block json.RawMessage) bool {
 	return json.Unmarshal(block, &members) == nil && (members["snapshot_id"] != nil || members["knob_values"] != nil)
 }
 
-// DecodeKnobs decodes the knobs into the struct that v points to. A knob that v has no field for is an error, because an
-// unknown knob must fail the run rather than be ignored; a null knob leaves its field, the harness's default, as it is.
-// Its error is an [*Error] with [CodeInput]. Names are case-sensitive.
+// DecodeKnobs decodes the knobs into the struct that v points to. A knob that v has no field for is
+// an error, because an unknown knob must fail the run rather than be ignored; a null knob leaves
+// its field, the harness's default, as it is. Its error is an [*Error] with [CodeInput]. Names are
+// case-sensitive.
 func (v *HarnessVariant) DecodeKnobs(into any) error {
 	given := map[string]json.RawMessage{}
 	err := strictjson.Read(v.Knobs, strictjson.Limits{}, func(r *strictjson.Reader) error {
@@ -112,7 +114,8 @@ func (v *HarnessVariant) Ack() *HarnessAck {
 	return &HarnessAck{Source: "harness_variant", SnapshotID: v.SnapshotID, Fingerprint: v.Fingerprint}
 }
 
-// HarnessAck tells the platform under which configuration the run was made. Make one with [HarnessVariant.Ack].
+// HarnessAck tells the platform under which configuration the run was made. Make one with
+// [HarnessVariant.Ack].
 type HarnessAck struct {
 	Source      string `json:"source"`
 	SnapshotID  string `json:"snapshot_id"`

@@ -25,7 +25,8 @@ type Message struct {
 	Role    Role    `json:"role"`
 	Content Content `json:"content,omitempty"`
 
-	// ToolCallID is required in a tool message: the id of the assistant's tool call that it answers.
+	// ToolCallID is required in a tool message: the id of the assistant's tool call that it
+	// answers.
 	ToolCallID string `json:"tool_call_id,omitempty"`
 
 	// ToolCalls are the calls that an assistant message makes.
@@ -43,8 +44,9 @@ func (m *Message) UnmarshalJSON(b []byte) error {
 	})
 }
 
-// readMembers decodes the members of an object that have these names, byte for byte: encoding/json would also take those that
-// differ by case. null changes nothing. Of members with one name the last counts.
+// readMembers decodes the members of an object that have these names, byte for byte: encoding/json
+// would also take those that differ by case. null changes nothing. Of members with one name the
+// last counts.
 func readMembers(object []byte, into map[string]any) error {
 	if kind := rawjson.Kind(object); kind != '{' && kind != 'n' {
 		return errors.New("must be an object, not " + rawjson.KindName(object))
@@ -59,7 +61,8 @@ func readMembers(object []byte, into map[string]any) error {
 	return nil
 }
 
-// Content is what a message says, as JSON: a string, a list of content parts, or null, which an empty Content is too.
+// Content is what a message says, as JSON: a string, a list of content parts, or null, which an
+// empty Content is too.
 type Content json.RawMessage
 
 // Text returns the content that says s.
@@ -79,8 +82,8 @@ func (c *Content) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// String returns the text: of a string the string, of a list of parts the members text of its parts one after the
-// other, "" for anything else.
+// String returns the text: of a string the string, of a list of parts the members text of its parts
+// one after the other, "" for anything else.
 func (c Content) String() string {
 	var s string
 	if json.Unmarshal(c, &s) == nil {
@@ -108,8 +111,9 @@ func (c Content) kind() byte {
 	return trimmed[0]
 }
 
-// ToolCall is one call in an assistant message. It is written in the flat form, {"id", "name", "arguments"}, and read in
-// that or in the nested form of OpenAI's Chat Completions, {"id", "type": "function", "function": {…}}.
+// ToolCall is one call in an assistant message. It is written in the flat form, {"id", "name",
+// "arguments"}, and read in that or in the nested form of OpenAI's Chat Completions, {"id", "type":
+// "function", "function": {…}}.
 type ToolCall struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`

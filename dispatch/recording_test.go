@@ -36,7 +36,8 @@ func slow(o *dispatch.Options) {
 	})}
 }
 
-// sentMessages returns the messages of an answer as JSON, without the user's instruction and the final response.
+// sentMessages returns the messages of an answer as JSON, without the user's instruction and the
+// final response.
 func sentMessages(t testing.TB, body []byte) string {
 	t.Helper()
 	var answer struct{ Messages []json.RawMessage }
@@ -53,7 +54,8 @@ func sentMessages(t testing.TB, body []byte) string {
 	return strings.Join(rows, "\n")
 }
 
-// in runs an agent in a bubble, where calls take the time that they say, and returns the messages that were sent.
+// in runs an agent in a bubble, where calls take the time that they say, and returns the messages
+// that were sent.
 func in(t *testing.T, agent func(ctx context.Context, run *dispatch.Run)) (rows string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -108,8 +110,8 @@ func TestTranscriptGroupsParallelCalls(t *testing.T) {
 	}
 }
 
-// A conversation of two turns, as a model has it. Whatever of it the agent adds, and when, each call is sent once, in the
-// model's grouping.
+// A conversation of two turns, as a model has it. Whatever of it the agent adds, and when, each
+// call is sent once, in the model's grouping.
 func TestTranscriptIsNeverDoubled(t *testing.T) {
 	for _, ids := range [][]string{{"toolu_1", "toolu_2", "toolu_3"}, {"c", "d", "c"}, {"call_1", "call_2", "call_3"}} {
 		first := dispatch.Message{Role: "assistant", Content: dispatch.Text("Both."), ToolCalls: []dispatch.ToolCall{
@@ -184,8 +186,8 @@ func TestTranscriptIsNeverDoubled(t *testing.T) {
 	}
 }
 
-// A call and the model's message about it are one call, whichever comes first, also if the client refuses the arguments or the
-// agent writes them in another way.
+// A call and the model's message about it are one call, whichever comes first, also if the client
+// refuses the arguments or the agent writes them in another way.
 func TestTranscriptKnowsTheArgumentsOfTheModel(t *testing.T) {
 	for _, tt := range []struct {
 		told string // the model's arguments
@@ -239,7 +241,8 @@ func TestRefusedArgumentsAreNoProblem(t *testing.T) {
 	}
 }
 
-// A call that has not ended is in the transcript with its arguments, in one piece with what the agent adds.
+// A call that has not ended is in the transcript with its arguments, in one piece with what the
+// agent adds.
 func TestTranscriptOfACallThatHasNotEnded(t *testing.T) {
 	const (
 		asked = `{"role":"assistant","tool_calls":[{"id":"toolu_1","name":"get_order","arguments":{"wait":5}}]}`
@@ -312,7 +315,8 @@ func TestTranscriptGroupsByActor(t *testing.T) {
 	}
 }
 
-// Messages of tools that do not go through the proxy stay as they are, beside recorded calls whose ids would be the same.
+// Messages of tools that do not go through the proxy stay as they are, beside recorded calls whose
+// ids would be the same.
 func TestTranscriptOfLocalTools(t *testing.T) {
 	got := in(t, func(ctx context.Context, run *dispatch.Run) {
 		_, _ = run.Proxy.Call(ctx, "get_order", nil)
@@ -438,7 +442,8 @@ func TestWhenTheTranscriptIsSent(t *testing.T) {
 	}
 }
 
-// The transcript is at most 1 MiB of JSON, whatever has to be escaped in it, and its calls stay pairs.
+// The transcript is at most 1 MiB of JSON, whatever has to be escaped in it, and its calls stay
+// pairs.
 func TestTranscriptBounds(t *testing.T) {
 	for name, agent := range map[string]func(context.Context, *dispatch.Run, *dispatch.Transcript){
 		"results": func(ctx context.Context, run *dispatch.Run, _ *dispatch.Transcript) {
@@ -537,7 +542,8 @@ func TestTranscriptBounds(t *testing.T) {
 	}
 }
 
-// The ids of recorded calls are unique in a session: across its turns, and across handlers that serve them.
+// The ids of recorded calls are unique in a session: across its turns, and across handlers that
+// serve them.
 func TestCallIDsAreUniqueInASession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		platform := orders(t)
@@ -640,7 +646,8 @@ func TestTranscriptOfARunMadeByHand(t *testing.T) {
 	}
 }
 
-// An agent with a model adds the model's messages as they come. The calls in them are recorded with the model's ids.
+// An agent with a model adds the model's messages as they come. The calls in them are recorded with
+// the model's ids.
 func ExampleTranscript_Add() {
 	model := func() dispatch.Message { // what the model answers
 		return dispatch.Message{Role: dispatch.RoleAssistant, Content: dispatch.Text("I look it up."), ToolCalls: []dispatch.ToolCall{

@@ -10,8 +10,8 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// This file is what the handler does to messages before it sends them. What the platform does with messages that arrive is
-// in contract.go.
+// This file is what the handler does to messages before it sends them. What the platform does with
+// messages that arrive is in contract.go.
 
 // Codes of problems that were found, and dealt with, before an answer was sent.
 const (
@@ -19,9 +19,9 @@ const (
 	codeRemoved  = "messages_removed"
 )
 
-// sendable returns the messages without anything for which the platform would drop all of them. The package comment lists
-// what it repairs and what it removes; each such place is a Problem. The messages of the agent stay as they are. Made ids are
-// unique in the session of t.
+// sendable returns the messages without anything for which the platform would drop all of them. The
+// package comment lists what it repairs and what it removes; each such place is a Problem. The
+// messages of the agent stay as they are. Made ids are unique in the session of t.
 func sendable(messages []Message, t *Transcript) ([]Message, []Problem) {
 	if len(CheckMessages(messages)) == 0 {
 		return messages, nil

@@ -178,7 +178,7 @@ func TestMalformedMessages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, table, _ := strings.Cut(string(doc), "removes what it cannot repair:\n//\n")
+		_, table, _ := strings.Cut(string(doc), "it cannot repair:\n//\n")
 		table, _, found := strings.Cut(table, "//\n")
 		var documented []string
 		for line := range strings.Lines(table) {
@@ -194,7 +194,8 @@ func TestMalformedMessages(t *testing.T) {
 	})
 }
 
-// A strict registration gets an assistant message with text whatever is left of the agent's messages.
+// A strict registration gets an assistant message with text whatever is left of the agent's
+// messages.
 func TestRequireTranscriptAfterRemoval(t *testing.T) {
 	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		_, _ = run.Proxy.Call(ctx, "get_order", nil)

@@ -7,7 +7,8 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// reporting shows the calls of a run to the test kit that dispatched it, whatever context the agent calls with.
+// reporting shows the calls of a run to the test kit that dispatched it, whatever context the agent
+// calls with.
 type reporting struct{ sink *report.Sink }
 
 // CallStart implements [proxy.Observer].

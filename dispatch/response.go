@@ -10,18 +10,21 @@ import (
 // NoFinalResponse stands in for an empty final response, which the platform refuses.
 const NoFinalResponse = "(no final response)"
 
-// Response is the agent's answer to a run ("Porting without the SDK", response envelope). Only FinalResponse is required.
+// Response is the agent's answer to a run ("Porting without the SDK", response envelope). Only
+// FinalResponse is required.
 type Response struct {
-	// FinalResponse is what the run is graded by. Text that is empty or only white space is sent as [NoFinalResponse].
-	// The platform cuts off what is beyond about 50,000 characters.
+	// FinalResponse is what the run is graded by. Text that is empty or only white space is sent as
+	// [NoFinalResponse]. The platform cuts off what is beyond about 50,000 characters.
 	FinalResponse string
 
-	// Messages is the transcript, for the trace. If it is nil, the run's own [Transcript] is sent if the agent has called
-	// [Run.Transcript], or [Options.SendTranscript] is set, and none otherwise. An empty slice sends none. Malformed messages
-	// are repaired or removed, as the package comment lists.
+	// Messages is the transcript, for the trace. If it is nil, the run's own [Transcript] is sent
+	// if the agent has called [Run.Transcript], or [Options.SendTranscript] is set, and none
+	// otherwise. An empty slice sends none. Malformed messages are repaired or removed, as the
+	// package comment lists.
 	Messages []Message
 
-	// Metadata is shown beside the trace. If it is nil, that of the run's Transcript is sent, if any.
+	// Metadata is shown beside the trace. If it is nil, that of the run's Transcript is sent, if
+	// any.
 	Metadata *Metadata
 }
 
@@ -36,7 +39,8 @@ type Metadata struct {
 	// HarnessVariant acknowledges the run's variant, if it has one; see [Run.HarnessVariant].
 	HarnessVariant *HarnessAck
 
-	// Extra holds further keys, with values that encoding/json can write. The fields above win over keys of their names.
+	// Extra holds further keys, with values that encoding/json can write. The fields above win over
+	// keys of their names.
 	Extra map[string]any
 }
 
@@ -62,7 +66,8 @@ func (m Metadata) MarshalJSON() ([]byte, error) {
 	return rawjson.Encode(all)
 }
 
-// encode writes the answer so that the platform drops nothing of it. The problems are what had to be changed or left out.
+// encode writes the answer so that the platform drops nothing of it. The problems are what had to
+// be changed or left out.
 func (h *Handler) encode(run *Run, out outcome) (body []byte, problems []Problem) {
 	var r Response
 	if out.response != nil {
@@ -92,7 +97,8 @@ func (h *Handler) encode(run *Run, out outcome) (body []byte, problems []Problem
 	return append(body, '}'), problems
 }
 
-// messages returns the messages that are sent with r. host reports whether r is by a function of the options.
+// messages returns the messages that are sent with r. host reports whether r is by a function of
+// the options.
 func (h *Handler) messages(run *Run, host bool, r *Response) (messages []Message, problems []Problem) {
 	t := run.recording()
 	messages = r.Messages
@@ -109,8 +115,8 @@ func (h *Handler) messages(run *Run, host bool, r *Response) (messages []Message
 	return append(slices.Clone(messages), Message{Role: RoleAssistant, Content: cutText(r.FinalResponse)}), problems
 }
 
-// appendMember adds a member unless it cannot be written as valid JSON; a marshal method may fail, panic, or write raw
-// bytes that are not UTF-8.
+// appendMember adds a member unless it cannot be written as valid JSON; a marshal method may fail,
+// panic, or write raw bytes that are not UTF-8.
 func appendMember(body []byte, name string, v any) ([]byte, []Problem) {
 	value, ok := encodeMember(v)
 	if !ok {

@@ -7,20 +7,21 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// Run is one dispatch, as the agent gets it. It belongs to the agent, which must not change its raw JSON while other
-// goroutines read it.
+// Run is one dispatch, as the agent gets it. It belongs to the agent, which must not change its raw
+// JSON while other goroutines read it.
 type Run struct {
-	// TaskID, RunID and AgentID are the platform's ids, decimal digits today; "" if the platform sent none. TokenJTI is
-	// the id of the run token. All are safe to log.
+	// TaskID, RunID and AgentID are the platform's ids, decimal digits today; "" if the platform
+	// sent none. TokenJTI is the id of the run token. All are safe to log.
 	TaskID, RunID, AgentID string
 	TokenJTI               string
 
-	// Instruction is the user's prompt of this run or turn: input.user_instruction, in a multi-turn session without it
-	// input.latest_user_prompt, or else the last row of the replayed messages if it is the user's. "" when the task seeds
-	// none.
+	// Instruction is the user's prompt of this run or turn: input.user_instruction, in a multi-turn
+	// session without it input.latest_user_prompt, or else the last row of the replayed messages if
+	// it is the user's. "" when the task seeds none.
 	Instruction string
 
-	// Input is the task's input, the row's current state: input.input. {} when absent or null. See [Run.DecodeInput].
+	// Input is the task's input, the row's current state: input.input. {} when absent or null. See
+	// [Run.DecodeInput].
 	Input json.RawMessage
 
 	// Proxy calls the tools of this run.
@@ -29,13 +30,13 @@ type Run struct {
 	// SessionID and TurnID identify a turn of a multi-turn session; "" in a single-shot run.
 	SessionID, TurnID string
 
-	// Messages is the transcript before this turn, a JSON array, where the platform replays it; nil otherwise. See
-	// [Run.History].
+	// Messages is the transcript before this turn, a JSON array, where the platform replays it; nil
+	// otherwise. See [Run.History].
 	Messages json.RawMessage
 
-	// Envelope is the whole request body, including members that this package does not know. "[redacted]" replaces the
-	// run token where the body has it. If that cannot be JSON, because the token stands in a number, Envelope has no
-	// other member than run_token.
+	// Envelope is the whole request body, including members that this package does not know.
+	// "[redacted]" replaces the run token where the body has it. If that cannot be JSON, because
+	// the token stands in a number, Envelope has no other member than run_token.
 	Envelope json.RawMessage
 
 	transcript *Transcript
@@ -66,7 +67,8 @@ func (r *Run) set(e *envelope, body []byte, client *proxy.Client) {
 
 func isNull(v json.RawMessage) bool { return len(v) == 0 || v[0] == 'n' }
 
-// DecodeInput decodes the task input into v with encoding/json. Its error is an [*Error] with [CodeInput].
+// DecodeInput decodes the task input into v with encoding/json. Its error is an [*Error] with
+// [CodeInput].
 func (r *Run) DecodeInput(v any) error {
 	if err := json.Unmarshal(r.Input, v); err != nil {
 		return &Error{Code: CodeInput, Message: "the task input does not fit what the agent expects", Err: err}
@@ -74,8 +76,9 @@ func (r *Run) DecodeInput(v any) error {
 	return nil
 }
 
-// Transcript returns the recording of the run, which the handler has made from its start, and has the handler send it: with
-// the response of the agent if that has nil Messages, and with the timeout response or the failure response.
+// Transcript returns the recording of the run, which the handler has made from its start, and has
+// the handler send it: with the response of the agent if that has nil Messages, and with the
+// timeout response or the failure response.
 //
 //	transcript := run.Transcript()
 //	…
@@ -95,10 +98,10 @@ func (r *Run) recording() *Transcript {
 	return r.transcript
 }
 
-// History returns the conversation so far in one form, for a model: the rows of [Run.Messages], and then the present prompt
-// as a user message, unless it is the last row already. Tool calls may have the flat or the nested form; arguments are
-// objects where they are objects, also if the row holds them as a JSON-encoded string. Its error is an [*Error] with
-// [CodeInput].
+// History returns the conversation so far in one form, for a model: the rows of [Run.Messages], and
+// then the present prompt as a user message, unless it is the last row already. Tool calls may have
+// the flat or the nested form; arguments are objects where they are objects, also if the row holds
+// them as a JSON-encoded string. Its error is an [*Error] with [CodeInput].
 func (r *Run) History() ([]Message, error) {
 	messages, err := r.replayed()
 	if err != nil {
@@ -127,7 +130,8 @@ func (r *Run) replayed() ([]Message, error) {
 	return messages, nil
 }
 
-// objectArguments returns arguments that a JSON-encoded string holds as an object, and others as they are.
+// objectArguments returns arguments that a JSON-encoded string holds as an object, and others as
+// they are.
 func objectArguments(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {
 		return json.RawMessage("{}")

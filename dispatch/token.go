@@ -15,8 +15,8 @@ const (
 	maxTokens    = 10_000
 )
 
-// tokens keeps the state of run tokens across dispatches: the turns of a session have one token. It keeps keyed hashes of
-// the tokens, never a token.
+// tokens keeps the state of run tokens across dispatches: the turns of a session have one token. It
+// keeps keyed hashes of the tokens, never a token.
 type tokens struct {
 	seeds [2]maphash.Seed
 
@@ -80,7 +80,8 @@ func (t *tokens) leave(s *token) {
 	t.evict(s.idle)
 }
 
-// evict forgets the states that are idle for too long, and the longest idle ones of too many. It needs t.mu.
+// evict forgets the states that are idle for too long, and the longest idle ones of too many. It
+// needs t.mu.
 func (t *tokens) evict(now time.Time) {
 	for t.first != nil && (len(t.states) > maxTokens || now.Sub(t.first.idle) >= maxTokenIdle) {
 		delete(t.states, t.first.key)

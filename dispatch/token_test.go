@@ -38,8 +38,8 @@ func dispatchRun(h http.Handler, run *proxytest.Run, task string) *httptest.Resp
 	})
 }
 
-// Three turns of a session have one run token: 40 calls in each of them stay below 60 in any minute, and a run with another
-// token does not wait for them.
+// Three turns of a session have one run token: 40 calls in each of them stay below 60 in any
+// minute, and a run with another token does not wait for them.
 func TestTurnsShareTheirTokensPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		platform := orders(t)
@@ -76,7 +76,8 @@ func TestTurnsShareTheirTokensPace(t *testing.T) {
 	})
 }
 
-// A turn after the end of the token makes no request; a 401 of another class ends one dispatch only.
+// A turn after the end of the token makes no request; a 401 of another class ends one dispatch
+// only.
 func TestTheEndOfATokenOutlivesTheDispatch(t *testing.T) {
 	for _, tt := range []struct {
 		class string
@@ -110,7 +111,8 @@ func TestTheEndOfATokenOutlivesTheDispatch(t *testing.T) {
 	}
 }
 
-// loop is like the tool runners of model SDKs: it shows errors of tools to the model and stops by its context only.
+// loop is like the tool runners of model SDKs: it shows errors of tools to the model and stops by
+// its context only.
 func loop(ctx context.Context, run *dispatch.Run, modelCalls *int) error {
 	for range 25 {
 		if err := ctx.Err(); err != nil {

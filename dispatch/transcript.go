@@ -18,20 +18,23 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// A Transcript is the recording of a run: the user's instruction, the tool calls that went through the run's proxy with
-// their results, and the messages that the agent adds. [Run.Transcript] returns it. It is safe for concurrent use.
+// A Transcript is the recording of a run: the user's instruction, the tool calls that went through
+// the run's proxy with their results, and the messages that the agent adds. [Run.Transcript]
+// returns it. It is safe for concurrent use.
 //
-// Calls are recorded from the start of the run, with the arguments that the agent has passed, also those that the client refuses.
-// Failures are recorded as the model should see them. Calls of one actor that begin before any of them has ended form one
-// assistant message. The calls keep the model's ids if the agent passes them with
-// [proxy.WithCallID]; other ids are made, unique within the session.
+// Calls are recorded from the start of the run, with the arguments that the agent has passed, also
+// those that the client refuses. Failures are recorded as the model should see them. Calls of one
+// actor that begin before any of them has ended form one assistant message. The calls keep the
+// model's ids if the agent passes them with [proxy.WithCallID]; other ids are made, unique within
+// the session.
 //
-// An agent may add its whole conversation. A message that it adds replaces what was recorded of the same calls: an
-// assistant message replaces the recorded calls of the same ids, or without [proxy.WithCallID] of the same tools and
-// arguments; a tool message replaces the recorded result.
+// An agent may add its whole conversation. A message that it adds replaces what was recorded of the
+// same calls: an assistant message replaces the recorded calls of the same ids, or without
+// [proxy.WithCallID] of the same tools and arguments; a tool message replaces the recorded result.
 //
-// The transcript has at most 1 MiB of JSON and 1,000 messages; what comes later is left out, see [Transcript.Dropped].
-// Of recorded calls, and of what Say and Think add, it keeps 64 KiB of each text.
+// The transcript has at most 1 MiB of JSON and 1,000 messages; what comes later is left out, see
+// [Transcript.Dropped]. Of recorded calls, and of what Say and Think add, it keeps 64 KiB of each
+// text.
 type Transcript struct {
 	run     *Run
 	numbers *atomic.Int64 // of the ids that were made; shared by the dispatches of a run token
@@ -84,7 +87,9 @@ type call struct {
 // unfinished is the result of a call that has not ended.
 var unfinished = Text(string(toolresult.Failure("tool_call_failed", "the call has not ended", nil)))
 
-// Add adds messages as they are. They must not be changed afterwards.
+// Add adds messages as they are. They must not be changed afterwards. Tool calls are those of
+// [Message].ToolCalls, and their results are tool messages: a content part such as Anthropic's
+// tool_use replaces no recorded call.
 func (t *Transcript) Add(messages ...Message) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -129,8 +134,8 @@ func (t *Transcript) Think(text string) {
 	t.Add(Message{Role: RoleAssistant, Thinking: []json.RawMessage{block}})
 }
 
-// UpdateMetadata calls change with the metadata that responses with the transcript carry, for example to add the tokens of
-// a model's answer. Calls of change do not overlap.
+// UpdateMetadata calls change with the metadata that responses with the transcript carry, for
+// example to add the tokens of a model's answer. Calls of change do not overlap.
 func (t *Transcript) UpdateMetadata(change func(*Metadata)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -166,8 +171,8 @@ func (t *Transcript) Dropped() int {
 	return t.dropped
 }
 
-// Response returns an answer with the transcript, whose last message is final, and with the metadata, if any. It does not
-// change the transcript.
+// Response returns an answer with the transcript, whose last message is final, and with the
+// metadata, if any. It does not change the transcript.
 func (t *Transcript) Response(final string) *Response {
 	r := &Response{FinalResponse: final, Messages: t.Messages(), Metadata: t.metadataCopy()}
 	if n := len(r.Messages); n > 0 {
@@ -179,8 +184,9 @@ func (t *Transcript) Response(final string) *Response {
 	return r
 }
 
-// Messages returns the transcript so far. It begins with the user's instruction, which follows leading system messages and
-// is not repeated if the agent has added it. A call that has not ended has a result that says so.
+// Messages returns the transcript so far. It begins with the user's instruction, which follows
+// leading system messages and is not repeated if the agent has added it. A call that has not ended
+// has a result that says so.
 func (t *Transcript) Messages() []Message {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -244,8 +250,8 @@ func (r *row) appendTo(out []Message) []Message {
 
 // The rest of this section needs t.mu.
 
-// admit reports whether a message of n bytes fits, and counts it. After the first that does not fit none does, so that no
-// answer arrives without its call.
+// admit reports whether a message of n bytes fits, and counts it. After the first that does not fit
+// none does, so that no answer arrives without its call.
 func (t *Transcript) admit(n, messages int) bool {
 	if t.full || t.size+n > maxTranscriptRows || t.messages+messages > maxTranscriptMessages {
 		t.full = true
@@ -256,7 +262,8 @@ func (t *Transcript) admit(n, messages int) bool {
 	return true
 }
 
-// tell finds the recorded call of a call in an added message, or makes one that may be recorded later.
+// tell finds the recorded call of a call in an added message, or makes one that may be recorded
+// later.
 func (t *Transcript) tell(told ToolCall) *call {
 	c := t.find(func(c *call) bool { return !c.told && c.modelID == told.ID && c.modelID != "" && c.tool == told.Name })
 	if c == nil {
@@ -321,8 +328,8 @@ func (t *Transcript) use(id string) {
 	t.ids[id] = true
 }
 
-// newID makes an id that is not used in the session: neither here, nor in an earlier turn that this handler served, nor in
-// the replayed messages of one that it did not.
+// newID makes an id that is not used in the session: neither here, nor in an earlier turn that this
+// handler served, nor in the replayed messages of one that it did not.
 func (t *Transcript) newID() string {
 	for {
 		id := "call_" + strconv.FormatInt(t.numbers.Add(1), 10)
@@ -413,7 +420,8 @@ func (t *Transcript) end(c *call, end proxy.CallEnd) {
 	c.content = content
 }
 
-// recorder is the observer of a run's calls: of the transcript, and of the options' observer before it.
+// recorder is the observer of a run's calls: of the transcript, and of the options' observer before
+// it.
 type recorder struct {
 	transcript Transcript
 	user       proxy.Observer // nil for none
@@ -442,7 +450,8 @@ func (r *recorder) CallEnd(ctx context.Context, end proxy.CallEnd) {
 	}
 }
 
-// messageSize is an upper bound of the length of what is sent of m as JSON, with room for the answers to its calls.
+// messageSize is an upper bound of the length of what is sent of m as JSON, with room for the
+// answers to its calls.
 func messageSize(m Message) int {
 	n := 80 + sentLen(m.Content, validContent(m.Content)) + quotedLen(m.ToolCallID)
 	for _, c := range m.ToolCalls {
@@ -457,10 +466,12 @@ func messageSize(m Message) int {
 // minIDLen is room for an id that is made.
 const minIDLen = 30
 
-// answerSize is the room for the answer to a call, also for one that is cut or that says that there is none yet.
+// answerSize is the room for the answer to a call, also for one that is cut or that says that there
+// is none yet.
 func answerSize(id string) int { return 80 + len(unfinished) + max(quotedLen(id), minIDLen) }
 
-// sentLen is an upper bound of the length of what is sent of a value: the value itself if it is valid, or its text.
+// sentLen is an upper bound of the length of what is sent of a value: the value itself if it is
+// valid, or its text.
 func sentLen(value []byte, valid bool) int {
 	if valid {
 		return len(value)
@@ -502,7 +513,8 @@ func cutText(s string) Content {
 	}
 }
 
-// recordable returns arguments as they can be sent: an object as it is, and a JSON string of what is none or is too long.
+// recordable returns arguments as they can be sent: an object as it is, and a JSON string of what
+// is none or is too long.
 func recordable(given json.RawMessage) json.RawMessage {
 	switch {
 	case len(given) == 0:

@@ -11,8 +11,8 @@ import (
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
-// A Client calls tools for one run. It is immutable and safe for concurrent use. Create one Client per run.
-// Clients share connections and do not need to be closed.
+// A Client calls tools for one run. It is immutable and safe for concurrent use. Create one Client
+// per run. Clients share connections and do not need to be closed.
 type Client struct {
 	run       *run
 	actor     string
@@ -23,9 +23,9 @@ type Client struct {
 
 // New returns a client for the run whose proxy is at baseURL and whose bearer is runToken.
 //
-// baseURL must be an absolute http or https URL without user info, query or fragment; a trailing slash does not
-// matter. runToken must be visible ASCII. All mistakes are reported together in one [*Error] with [CodeOptions],
-// which repeats neither the URL nor the token.
+// baseURL must be an absolute http or https URL without user info, query or fragment; a trailing
+// slash does not matter. runToken must be visible ASCII. All mistakes are reported together in one
+// [*Error] with [CodeOptions], which repeats neither the URL nor the token.
 func New(baseURL, runToken string, opts *Options) (*Client, error) {
 	r, err := newRun(baseURL, runToken, opts)
 	if err != nil {
@@ -35,13 +35,14 @@ func New(baseURL, runToken string, opts *Options) (*Client, error) {
 	return &r.client, nil
 }
 
-// Call calls the tool and returns its result: an object, array, string, number, boolean or null, as it came, with its
-// digits. A result that is JSON text inside a string stays a string.
+// Call calls the tool and returns its result: an object, array, string, number, boolean or null, as
+// it came, with its digits. A result that is JSON text inside a string stays a string.
 //
-// args is any value that encoding/json writes as an object, or raw JSON as json.RawMessage or []byte; nil means {}.
+// args is any value that encoding/json writes as an object, or raw JSON as json.RawMessage or
+// []byte; nil means {}.
 //
-// Call and [Client.Do] return a result whenever the proxy gave one, also when the tool failed: that is for the model to
-// read. Every error is an [*Error].
+// Call and [Client.Do] return a result whenever the proxy gave one, also when the tool failed: that
+// is for the model to read. Every error is an [*Error].
 func (c *Client) Call(ctx context.Context, tool string, args any) (json.RawMessage, error) {
 	result, err := c.Do(ctx, tool, args)
 	if err != nil {
@@ -52,9 +53,10 @@ func (c *Client) Call(ctx context.Context, tool string, args any) (json.RawMessa
 
 // Call calls the tool and decodes its result into a T with encoding/json.
 //
-// A failed tool must not look like an empty T, so besides the errors of [Client.Call] there are two with the whole
-// [Result] in [Error.Result]: [CodeToolFailed] when [Result.Failed] holds, unless the result says so in a member error
-// that T has too; and [CodeResultType] when the result does not fit T. In both cases the tool has run: do not call it again.
+// A failed tool must not look like an empty T, so besides the errors of [Client.Call] there are two
+// with the whole [Result] in [Error.Result]: [CodeToolFailed] when [Result.Failed] holds, unless
+// the result says so in a member error that T has too; and [CodeResultType] when the result does
+// not fit T. In both cases the tool has run: do not call it again.
 func Call[T any](ctx context.Context, c *Client, tool string, args any) (T, error) {
 	var v T
 	result, err := c.Do(ctx, tool, args)
@@ -132,10 +134,11 @@ func (c *Client) do(ctx context.Context, info CallInfo, body json.RawMessage, ar
 	return r.decodeResult(info.Tool, ans)
 }
 
-// As returns a client that attributes its calls and trace events to the sub-agent actorID, a call path such as
-// "supervisor/refunds", through the header X-Pipelines-Actor-Id. The run, its pacing and its limits stay shared. With an
-// actorID that [ValidActor] refuses, every call fails with [CodeActor] before anything is sent. "" attributes to nobody,
-// and then requests are those of an agent that has no sub-agents, byte for byte.
+// As returns a client that attributes its calls and trace events to the sub-agent actorID, a call
+// path such as "supervisor/refunds", through the header X-Pipelines-Actor-Id. The run, its pacing
+// and its limits stay shared. With an actorID that [ValidActor] refuses, every call fails with
+// [CodeActor] before anything is sent. "" attributes to nobody, and then requests are those of an
+// agent that has no sub-agents, byte for byte.
 //
 // Declared and stamped labels must match byte for byte; the platform shows others as undeclared.
 func (c *Client) As(actorID string) *Client {
@@ -148,7 +151,8 @@ func (c *Client) As(actorID string) *Client {
 	return &derived
 }
 
-// Observe returns a client whose calls o sees too, after the observers that c has already. Nothing else differs.
+// Observe returns a client whose calls o sees too, after the observers that c has already. Nothing
+// else differs.
 func (c *Client) Observe(o Observer) *Client {
 	derived := *c
 	derived.observers = append(derived.observers[:len(derived.observers):len(derived.observers)], o)

@@ -8,9 +8,9 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 )
 
-// AssertOK fails the test unless the run completed, would be graded, and the agent's whole answer arrived. Messages or
-// metadata that the handler removed, or that the platform drops as malformed, fail the test. Repairs of the handler are in
-// [Result].Problems and do not fail the test.
+// AssertOK fails the test unless the run completed, would be graded, and the agent's whole answer
+// arrived. Messages or metadata that the handler removed, or that the platform drops as malformed,
+// fail the test. Repairs of the handler are in [Result].Problems and do not fail the test.
 func (r *Result) AssertOK(t testing.TB) {
 	t.Helper()
 	if !r.OK() {
@@ -39,7 +39,8 @@ func repaired(p dispatch.Problem) bool {
 	return p.Code == codeRepaired || p.Code == "final_response_missing" && !p.Fatal // the stand-in was sent
 }
 
-// AssertFinalResponse fails the test unless the run completed and its final response contains all of these.
+// AssertFinalResponse fails the test unless the run completed and its final response contains all
+// of these.
 func (r *Result) AssertFinalResponse(t testing.TB, parts ...string) {
 	t.Helper()
 	if !r.OK() {
@@ -61,8 +62,8 @@ func (r *Result) AssertErrorClass(t testing.TB, class ErrorClass) {
 	}
 }
 
-// AssertNoCallAfterEnd fails the test if the agent has called the proxy after it answered, or after the proxy refused a call
-// because the run was over.
+// AssertNoCallAfterEnd fails the test if the agent has called the proxy after it answered, or after
+// the proxy refused a call because the run was over.
 func (r *Result) AssertNoCallAfterEnd(t testing.TB) {
 	t.Helper()
 	answered := 0

@@ -9,12 +9,12 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 )
 
-// Conversation makes a task a session: the user says something, the agent answers, in turn, in one world and under one
-// run token, with one dispatch per turn. The session ends after the last turn of the user, after MaxTurns, with the
-// keyword, and with a turn that fails.
+// Conversation makes a task a session: the user says something, the agent answers, in turn, in one
+// world and under one run token, with one dispatch per turn. The session ends after the last turn
+// of the user, after MaxTurns, with the keyword, and with a turn that fails.
 type Conversation struct {
-	// UserTurns is what the user says after [Task].Instruction, in the platform's terms scripted_user_turns. With no
-	// Instruction, the first of them begins the session.
+	// UserTurns is what the user says after [Task].Instruction, in the platform's terms
+	// scripted_user_turns. With no Instruction, the first of them begins the session.
 	UserTurns []string
 
 	// MaxTurns is the most dispatches, from 1 to 50. Default 10.
@@ -23,8 +23,8 @@ type Conversation struct {
 	// Memory says who remembers the session. Default [Replay].
 	Memory Memory
 
-	// ReplayTools replays the messages that the agent returned, tool calls and results included, as later releases of the
-	// platform do. Default: a row with the text of each side.
+	// ReplayTools replays the messages that the agent returned, tool calls and results included, as
+	// later releases of the platform do. Default: a row with the text of each side.
 	ReplayTools bool
 
 	// TerminationKeyword ends the session when it appears in a final response. "" is none.
@@ -47,8 +47,8 @@ type Turn struct {
 	FinalResponse string             `json:"final_response"` // "" if the turn failed
 	Problems      []dispatch.Problem `json:"problems,omitempty"`
 
-	// Last is the order of the turn's last event at the proxy, for [proxytest.Record.Between]: the events of a turn are
-	// those between the Last of the one before it, or 0, and its own.
+	// Last is the order of the turn's last event at the proxy, for [proxytest.Record.Between]: the
+	// events of a turn are those between the Last of the one before it, or 0, and its own.
 	Last int `json:"-"`
 
 	messages []dispatch.Message
@@ -118,8 +118,8 @@ func transcript(turns []Turn, tools bool) []dispatch.Message {
 	return rows
 }
 
-// ownRows are the messages of a turn that came after what the user said in it: agents return the whole session or only
-// the turn.
+// ownRows are the messages of a turn that came after what the user said in it: agents return the
+// whole session or only the turn.
 func ownRows(turn Turn) []dispatch.Message {
 	var own []dispatch.Message
 	for _, m := range turn.messages {

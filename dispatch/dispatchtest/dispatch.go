@@ -1,6 +1,6 @@
-// Package dispatchtest emulates the platform's side of a run in process. It dispatches a task to an agent's endpoint with the
-// documented envelope and headers, serves the proxy while the agent works, and judges the response as the platform would
-// ("Porting without the SDK", steps 3 to 5).
+// Package dispatchtest emulates the platform's side of a run in process. It dispatches a task to an
+// agent's endpoint with the documented envelope and headers, serves the proxy while the agent
+// works, and judges the response as the platform would ("Porting without the SDK", steps 3 to 5).
 //
 //	result := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{
 //		Instruction: "Refund order #4521.",
@@ -9,21 +9,25 @@
 //	result.AssertCalled(t, "refund_order", `{"order_id":"4521"}`)
 //	result.AssertState(t, "order/4521", `{"status":"refunded"}`)
 //
-// [Dispatch] does the same outside of tests. A Target with an Agent runs in memory, also in testing/synctest bubbles. A Target
-// with a Handler or URL runs over loopback. No other host is contacted, except for that of a URL.
+// [Dispatch] does the same outside of tests. A Target with an Agent runs in memory, also in
+// testing/synctest bubbles. A Target with a Handler or URL runs over loopback. No other host is
+// contacted, except for that of a URL.
 //
 // # Silence
 //
-// [Run] writes to the output of the test (see testing.TB.Output) what the agent and its handler report: the error that the
-// agent returned, its panic with the stack, the handler's log, each refused tool call, and each wait of its [proxy.Client].
-// "go test" shows the output of tests that fail, or of all tests with -v. It is there although the handler has no Logger. The
-// same is in [Result]: AgentError, Problems, Refused and Waits. [Dispatch], [Check] and [RunSet] only keep it there.
+// [Run] writes to the output of the test (see testing.TB.Output) what the agent and its handler
+// report: the error that the agent returned, its panic with the stack, the handler's log, each
+// refused tool call, and each wait of its [proxy.Client]. "go test" shows the output of tests that
+// fail, or of all tests with -v. It is there although the handler has no Logger. The same is in
+// [Result]: AgentError, Problems, Refused and Waits. [Dispatch], [Check] and [RunSet] only keep it
+// there.
 //
-// All of that needs a Target with an Agent or a Handler. An agent behind a URL may run in another process: of it only the
-// requests at the proxy are known. So test an agent with a server of your own by its http.Handler.
+// All of that needs a Target with an Agent or a Handler. An agent behind a URL may run in another
+// process: of it only the requests at the proxy are known. So test an agent with a server of your
+// own by its http.Handler.
 //
-// A model's SDK that an agent uses in a testing/synctest bubble needs an http.Client with [proxytest.NewTransport]; with a
-// network transport the bubble hangs.
+// A model's SDK that an agent uses in a testing/synctest bubble needs an http.Client with
+// [proxytest.NewTransport]; with a network transport the bubble hangs.
 package dispatchtest
 
 import (
@@ -55,18 +59,19 @@ type Target struct {
 	// Handler is the endpoint, which is served on loopback.
 	Handler http.Handler
 
-	// Agent is served by [dispatch.New] with Options, which may be nil, in memory. Its tool calls are in memory too: the
-	// transport of Options.Proxy is replaced. If Options have no way to authenticate, the handler gets a random token, which
-	// is sent unless AuthValue is set.
+	// Agent is served by [dispatch.New] with Options, which may be nil, in memory. Its tool calls
+	// are in memory too: the transport of Options.Proxy is replaced. If Options have no way to
+	// authenticate, the handler gets a random token, which is sent unless AuthValue is set.
 	Agent   dispatch.Agent
 	Options *dispatch.Options
 
-	// AuthHeader and AuthValue are the registration's auth header. AuthHeader defaults to "Authorization", whose value is
-	// "Bearer <token>". If AuthValue is "", the header is not sent.
+	// AuthHeader and AuthValue are the registration's auth header. AuthHeader defaults to
+	// "Authorization", whose value is "Bearer <token>". If AuthValue is "", the header is not sent.
 	AuthHeader string
 	AuthValue  string `json:"-"`
 
-	// RunTimeout is the registration's run_timeout_s, for each turn. Defaults to 300 s. The maximum is 1800 s.
+	// RunTimeout is the registration's run_timeout_s, for each turn. Defaults to 300 s. The maximum
+	// is 1800 s.
 	RunTimeout time.Duration
 
 	// Strict is the registration's "Require a gradeable rich transcript".
@@ -79,23 +84,26 @@ type Task struct {
 	AgentID     int64  // defaults to 1
 	Instruction string // user_instruction, of the first turn
 
-	// Input is the task's input, the row's current state: any value that encoding/json writes as an object. Defaults to {}.
+	// Input is the task's input, the row's current state: any value that encoding/json writes as an
+	// object. Defaults to {}.
 	Input any
 
-	// World is the world of the tools. Platform is a platform with a world, for options or for many runs. Set at most one of
-	// them.
+	// World is the world of the tools. Platform is a platform with a world, for options or for many
+	// runs. Set at most one of them.
 	World    proxytest.World
 	Platform *proxytest.Platform
 
-	// Conversation makes the task a session of several turns. If Conversation is nil, the task has one turn.
+	// Conversation makes the task a session of several turns. If Conversation is nil, the task has
+	// one turn.
 	Conversation *Conversation
 
-	// ProxyURL is the URL at which Platform is served already, such as that of a [proxytest.Server], without the run's path.
-	// It is for a Target with a URL or a Handler. If ProxyURL is "", the proxy is served for this run.
+	// ProxyURL is the URL at which Platform is served already, such as that of a
+	// [proxytest.Server], without the run's path. It is for a Target with a URL or a Handler. If
+	// ProxyURL is "", the proxy is served for this run.
 	ProxyURL string
 
-	// WrapProxy wraps the proxy of the run in a handler, which may record requests or answer them itself. The handler sees
-	// the run token. If WrapProxy is nil, the proxy is not wrapped.
+	// WrapProxy wraps the proxy of the run in a handler, which may record requests or answer them
+	// itself. The handler sees the run token. If WrapProxy is nil, the proxy is not wrapped.
 	WrapProxy func(proxy http.Handler) http.Handler
 
 	// OnRun, if not nil, is called once with the run, before the ping.
@@ -115,39 +123,45 @@ type Result struct {
 	Ping     Exchange `json:"ping"`
 	Dispatch Exchange `json:"dispatch"` // of the last turn
 
-	// Record is what happened at the proxy: calls, refused calls, trace events, changes of the ledger.
+	// Record is what happened at the proxy: calls, refused calls, trace events, changes of the
+	// ledger.
 	proxytest.Record
 
 	// Turns are the dispatches: one, or those of the session.
 	Turns []Turn `json:"turns"`
 
-	// FinalResponse is the final response of the last turn, which would be graded; "" if the run failed.
+	// FinalResponse is the final response of the last turn, which would be graded; "" if the run
+	// failed.
 	FinalResponse string `json:"final_response"`
 
-	// Messages are those of the last turn as they arrive. The platform drops malformed messages as a whole: then, and if
-	// the response has none, Messages is nil. Gradeable reports whether an assistant message with text is among them.
+	// Messages are those of the last turn as they arrive. The platform drops malformed messages as
+	// a whole: then, and if the response has none, Messages is nil. Gradeable reports whether an
+	// assistant message with text is among them.
 	Messages  []dispatch.Message `json:"messages,omitempty"`
 	Gradeable bool               `json:"gradeable"`
 
-	// Problems are what was wrong with the responses of all turns. The platform fails the run for a fatal problem. For
-	// others it drops the messages or metadata and adds a soft warning. For a Target with an Agent or a Handler, Problems
-	// also have what the handler removed from the agent's answer, or repaired, before it sent the response.
+	// Problems are what was wrong with the responses of all turns. The platform fails the run for a
+	// fatal problem. For others it drops the messages or metadata and adds a soft warning. For a
+	// Target with an Agent or a Handler, Problems also have what the handler removed from the
+	// agent's answer, or repaired, before it sent the response.
 	Problems []dispatch.Problem `json:"problems,omitempty"`
 
-	// Warnings are what the platform shows beside a run that completed: that tools are declared but none was called.
+	// Warnings are what the platform shows beside a run that completed: that tools are declared but
+	// none was called.
 	Warnings []string `json:"warnings,omitempty"`
 
-	// ErrorClass is the platform's name for the failure, for example [AuthFailed]; "" for a run that completed. Error
-	// describes the failure.
+	// ErrorClass is the platform's name for the failure, for example [AuthFailed]; "" for a run
+	// that completed. Error describes the failure.
 	ErrorClass ErrorClass `json:"error_class,omitempty"`
 	Error      string     `json:"error,omitempty"`
 
-	// AgentError is the text of the error that the agent returned in the last turn. If the agent panicked, it is "panic: ",
-	// the value and the stack. The platform does not see it. For a Target with a URL it is "".
+	// AgentError is the text of the error that the agent returned in the last turn. If the agent
+	// panicked, it is "panic: ", the value and the stack. The platform does not see it. For a
+	// Target with a URL it is "".
 	AgentError string `json:"agent_error,omitempty"`
 
-	// Waits are the waits of the agent's [proxy.Client]: for the rate limit of 60 requests per minute, and before it repeated
-	// a call. For a Target with a URL there are none.
+	// Waits are the waits of the agent's [proxy.Client]: for the rate limit of 60 requests per
+	// minute, and before it repeated a call. For a Target with a URL there are none.
 	Waits []Wait `json:"waits,omitempty"`
 
 	run     redact.Hidden[*proxytest.Run]
@@ -170,9 +184,9 @@ const (
 	ContractViolation ErrorClass = "response_contract_violation"
 )
 
-// Dispatch pings the target, dispatches the task to it, turn by turn, and returns what happened. The run's token has expired
-// when Dispatch returns. An error means that target or task cannot be used, or that listening on loopback failed. A run that
-// fails is a Result.
+// Dispatch pings the target, dispatches the task to it, turn by turn, and returns what happened.
+// The run's token has expired when Dispatch returns. An error means that target or task cannot be
+// used, or that listening on loopback failed. A run that fails is a Result.
 func Dispatch(ctx context.Context, target Target, task Task) (*Result, error) {
 	s, err := newStage(target, task, nil)
 	if err != nil {
@@ -182,11 +196,13 @@ func Dispatch(ctx context.Context, target Target, task Task) (*Result, error) {
 	return s.play(ctx), nil
 }
 
-// Run is [Dispatch] for tests. It fails the test for the errors of Dispatch, and for faults of the run: see
-// [proxytest.Record].Faults. It does not fail the test for a run that failed; use [Result.AssertOK]. The proxy answers until
-// the test ends, with an expired token, so that [Result.AssertNoCallAfterEnd] sees late calls.
+// Run is [Dispatch] for tests. It fails the test for the errors of Dispatch, and for faults of the
+// run: see [proxytest.Record].Faults. It does not fail the test for a run that failed; use
+// [Result.AssertOK]. The proxy answers until the test ends, with an expired token, so that
+// [Result.AssertNoCallAfterEnd] sees late calls.
 //
-// Run writes what the agent and its handler report to the output of the test; see the package comment.
+// Run writes what the agent and its handler report to the output of the test; see the package
+// comment.
 func Run(t testing.TB, target Target, task Task) *Result {
 	t.Helper()
 	s, err := newStage(target, task, report.Output(t))

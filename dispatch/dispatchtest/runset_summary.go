@@ -18,7 +18,8 @@ type SummaryOptions struct {
 	// Colour marks verdicts by colour as well.
 	Colour bool
 
-	// MaxCases is how many of the cases that neither passed nor were skipped are listed. Default 20; -1 is all.
+	// MaxCases is how many of the cases that neither passed nor were skipped are listed. Default
+	// 20; -1 is all.
 	MaxCases int
 }
 
@@ -43,9 +44,10 @@ func (v Verdict) style() terminal.Style {
 	return terminal.Plain
 }
 
-// WriteSummary writes the set for people: the cases that are not good, how often each cause was, why cases were skipped
-// and what the platform would warn of, the slowest ones if there are many, and a line with the counts at the end. What
-// came from agents is made harmless for terminals. opts may be nil. It returns the first error of w.
+// WriteSummary writes the set for people: the cases that are not good, how often each cause was,
+// why cases were skipped and what the platform would warn of, the slowest ones if there are many,
+// and a line with the counts at the end. What came from agents is made harmless for terminals. opts
+// may be nil. It returns the first error of w.
 func (s *Set) WriteSummary(w io.Writer, opts *SummaryOptions) error {
 	var o SummaryOptions
 	if opts != nil {
@@ -61,7 +63,8 @@ func (s *Set) WriteSummary(w io.Writer, opts *SummaryOptions) error {
 	return err
 }
 
-// writeBad lists what is neither passed nor skipped. Cases that had not begun say nothing of their own.
+// writeBad lists what is neither passed nor skipped. Cases that had not begun say nothing of their
+// own.
 func (s *Set) writeBad(b *bytes.Buffer, o SummaryOptions) {
 	most := cmp.Or(o.MaxCases, 20)
 	var table terminal.Table
@@ -129,7 +132,8 @@ func (s *Set) causes() []causeCount {
 	return counts
 }
 
-// writeNotes says once what holds for several cases: why they were skipped, and the platform's warnings.
+// writeNotes says once what holds for several cases: why they were skipped, and the platform's
+// warnings.
 func (s *Set) writeNotes(b *bytes.Buffer, colour bool) {
 	type note struct{ kind, text string }
 	var notes []note

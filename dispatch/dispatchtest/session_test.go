@@ -11,8 +11,9 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 )
 
-// The turns of a session share a run token, and so its rate limit: 120 calls in three turns wait for their places instead
-// of being refused. The ids of the calls in the replayed transcripts differ.
+// The turns of a session share a run token, and so its rate limit: 120 calls in three turns wait
+// for their places instead of being refused. The ids of the calls in the replayed transcripts
+// differ.
 func TestASessionKeepsTheRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ids := map[string]int{}

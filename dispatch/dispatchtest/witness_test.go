@@ -16,8 +16,8 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// serving returns targets for the agent in every way in which a test can have it in its own process. The handler has no
-// logger.
+// serving returns targets for the agent in every way in which a test can have it in its own
+// process. The handler has no logger.
 func serving(t *testing.T, agent dispatch.Agent) map[string]dispatchtest.Target {
 	t.Helper()
 	handler, err := dispatch.New(agent, &dispatch.Options{Tokens: []string{"secret-token"}})
@@ -131,7 +131,8 @@ func TestTheErrorOfATurn(t *testing.T) {
 	}
 }
 
-// calling returns an agent that makes n calls. Like agents of frameworks that have no context it calls with one of its own.
+// calling returns an agent that makes n calls. Like agents of frameworks that have no context it
+// calls with one of its own.
 func calling(n int) dispatch.Agent {
 	return func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		for i := range n {
@@ -270,7 +271,8 @@ func TestWhatDoesNotArrive(t *testing.T) {
 	}
 }
 
-// A wrong token is the most common mistake of a registration. The handler's log says what it refused.
+// A wrong token is the most common mistake of a registration. The handler's log says what it
+// refused.
 func TestTheHandlersLogIsShown(t *testing.T) {
 	done := func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
 		return &dispatch.Response{FinalResponse: "done"}, nil
@@ -321,7 +323,8 @@ func TestTheDoctorSeesTheHandlersLog(t *testing.T) {
 	}
 }
 
-// What an agent in any language sends is judged by the words of "Porting without the SDK", rich-mode messages.
+// What an agent in any language sends is judged by the words of "Porting without the SDK",
+// rich-mode messages.
 func TestRawMessages(t *testing.T) {
 	const call = `{"role":"assistant","tool_calls":[{"id":"c1","name":"get_order","arguments":%s}]}`
 	for _, tt := range []struct {
