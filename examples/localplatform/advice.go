@@ -71,7 +71,7 @@ func byStatus(status int) string {
 	case 413:
 		return "Bodies have at most 1 MiB."
 	case 422:
-		return "The body is no JSON object. Send {} when there are no arguments."
+		return "The body is not a JSON object. Send {} if the tool takes no arguments."
 	case 429:
 		return ofProxy["rate_limited"]
 	}

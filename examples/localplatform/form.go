@@ -107,7 +107,7 @@ func (f *form) checkURL() {
 	case len(f.URL) > maxURL:
 		f.wrong("url", "Shorten it to %d characters; it has %d.", maxURL, len(f.URL))
 	case err != nil:
-		f.wrong("url", "This is no URL. It looks like http://127.0.0.1:8080/dispatch.")
+		f.wrong("url", "This is not a URL. Enter one such as http://127.0.0.1:8080/dispatch.")
 	case u.Scheme != "http" && u.Scheme != "https":
 		f.wrong("url", "Begin with http:// or https://.")
 	case u.Hostname() == "":
@@ -162,7 +162,7 @@ func (f *form) checkInput() json.RawMessage {
 		return err
 	})
 	if err != nil {
-		f.wrong("input", "This is no JSON object: %v.", err)
+		f.wrong("input", "This is not a JSON object: %v.", err)
 		return nil
 	}
 	return raw

@@ -20,7 +20,7 @@ func TestFormProblems(t *testing.T) {
 		{"url", "agent", "http:// or https://"},
 		{"url", "ftp://127.0.0.1/", "http:// or https://"},
 		{"url", "http://", "host is missing"},
-		{"url", "http://[::1", "no URL"},
+		{"url", "http://[::1", "not a URL"},
 		{"url", "http://user:pw@127.0.0.1/", "user and password"},
 		{"url", "http://127.0.0.1/#x", "from # on"},
 		{"url", "http://127.0.0.1/" + strings.Repeat("x", 3000), "Shorten it"},
@@ -34,9 +34,9 @@ func TestFormProblems(t *testing.T) {
 		{"instruction", " \n ", "Say what"},
 		{"instruction", strings.Repeat("x", 100_001), "Shorten it"},
 		{"input", "[1]", "an array, not an object"},
-		{"input", `{"a":1,"a":2}`, "no JSON object"},
-		{"input", `{"a":`, "no JSON object"},
-		{"input", "hello", "no JSON object"},
+		{"input", `{"a":1,"a":2}`, "not a JSON object"},
+		{"input", `{"a":`, "not a JSON object"},
+		{"input", "hello", "not a JSON object"},
 		{"user_turns", strings.Repeat("again\n", 50), "at most 50 turns"},
 		{"timeout", "0", "from 1 to 1800"},
 		{"timeout", "1801", "from 1 to 1800"},
@@ -88,7 +88,7 @@ func TestFormProblems(t *testing.T) {
 		t.Errorf("%d problems at once, want all 6", n)
 	}
 	if page.id("problems").attr["role"] != "alert" {
-		t.Error("the list of problems is no alert")
+		t.Error("the list of problems is not an alert")
 	}
 }
 

@@ -29,7 +29,7 @@ func parseHTML(t *testing.T, page string) *node {
 			break
 		}
 		if err != nil {
-			t.Fatalf("the page is no HTML that closes its elements: %v\n%s", err, page)
+			t.Fatalf("the page is not HTML that closes its elements: %v\n%s", err, page)
 		}
 		top := stack[len(stack)-1]
 		switch token := token.(type) {

@@ -79,11 +79,11 @@ func (o *options) check(flags *flag.FlagSet) error {
 	case flags.NArg() > 0:
 		return fmt.Errorf("unexpected argument %q; see -h", flags.Arg(0))
 	case err != nil:
-		return fmt.Errorf("-addr %q is no host and port, such as 127.0.0.1:8700", o.addr)
+		return fmt.Errorf("-addr %q is not a host and port such as 127.0.0.1:8700", o.addr)
 	case o.keep < 1:
 		return fmt.Errorf("-keep is 1 or more, not %d", o.keep)
 	case !o.insecure && !isLoopback(host):
-		return fmt.Errorf("-addr %s can be reached from other machines, and whoever reaches it sees every run and dispatches "+
+		return fmt.Errorf("-addr %s can be reached from other machines: anyone who reaches it sees every run and dispatches "+
 			"tasks; listen on 127.0.0.1, or add -insecure-listen if that is what you want", o.addr)
 	}
 	return nil

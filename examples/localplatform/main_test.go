@@ -33,7 +33,7 @@ func TestCommandLine(t *testing.T) {
 		{"help", []string{"-h"}, 0, "-world"},
 		{"unknown flag", []string{"-nope"}, 2, "-nope"},
 		{"stray argument", []string{"x"}, 2, "unexpected argument"},
-		{"no address", []string{"-addr", "8700"}, 2, "no host and port"},
+		{"no address", []string{"-addr", "8700"}, 2, "not a host and port"},
 		{"all addresses", []string{"-addr", ":8700"}, 2, "-insecure-listen"},
 		{"another address", []string{"-addr", "192.0.2.1:8700"}, 2, "-insecure-listen"},
 		{"a name", []string{"-addr", "example.com:8700"}, 2, "-insecure-listen"},

@@ -206,7 +206,7 @@ func (p *page) fail(t *texts, class, reason string) {
 }
 
 func newExchange(t *texts, name, key string, ex dispatchtest.Exchange) exchange {
-	answer := t.json(key+"-answer", json.RawMessage(ex.Body)) // shown as it is if it is no JSON
+	answer := t.json(key+"-answer", json.RawMessage(ex.Body)) // shown as it is if it is not JSON
 	return exchange{name, t.json(key+"-request", ex.Request), ex.Status, answer, milliseconds(ex.TookMS)}
 }
 

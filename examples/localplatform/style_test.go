@@ -48,7 +48,7 @@ func TestContrast(t *testing.T) {
 	}
 	// No colour stands outside of the two sets.
 	if rest := string(css)[strings.Index(string(css), "* { box-sizing"):]; regexp.MustCompile(`#[0-9a-fA-F]{3,8}\b|rgb|hsl`).MatchString(rest) {
-		t.Error("a colour is no custom property")
+		t.Error("a colour is not a custom property")
 	}
 	for _, part := range []string{"prefers-reduced-motion", "prefers-color-scheme: dark", ":focus-visible", "max-width: 40rem"} {
 		if !strings.Contains(string(css), part) {

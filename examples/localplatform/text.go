@@ -24,7 +24,7 @@ type text struct {
 	Tall  bool   // it may need scrolling
 }
 
-// Empty reports whether there is nothing to show.
+// Empty reports whether the text has no content.
 func (t text) Empty() bool { return t.Shown == "" }
 
 // texts makes what comes from outside fit to be shown, and keeps the whole of what is cut.
@@ -117,7 +117,7 @@ func acts(r rune) bool {
 // width is how long a line of JSON may be before it is laid out over several.
 const width = 64
 
-// indented lays JSON out so that what fits on a line stands on one; nil if it is no JSON, or too much of it.
+// indented formats JSON and keeps on one line what fits there. It returns nil if the text is not JSON or is too long.
 func indented(s string) []byte {
 	if len(s) > 256<<10 || depth(s) > 64 { // every level indents all that is in it
 		return nil

@@ -154,7 +154,7 @@ func TestAfterTheAnswer(t *testing.T) {
 	}
 }
 
-// A connection that goes stale between two requests is replaced, and the agent asked again: that is no new exchange.
+// A connection that goes stale between two requests is replaced and the request is sent again. That is not a new exchange.
 func TestExchanges(t *testing.T) {
 	platform, err := proxytest.New(proxytest.World{}, nil)
 	if err != nil {
@@ -174,7 +174,7 @@ func TestExchanges(t *testing.T) {
 	}
 }
 
-// An answer that is no error of the agent's, but of the contract.
+// An answer that breaks the contract, although the agent did not fail.
 func TestContract(t *testing.T) {
 	l := start(t, 10)
 	answer := func(body string) http.Handler {

@@ -90,7 +90,7 @@ func TestNothingShowsASecret(t *testing.T) {
 	}
 }
 
-// The traces are found in a type that hides nothing, or the test above would be of no use.
+// A type that hides nothing shows the traces: the test above can fail.
 func TestTheTestSeesSecrets(t *testing.T) {
 	type open struct{ Text string }
 	for name, v := range map[string]any{

@@ -237,7 +237,7 @@ func (c *checker) soon(call *ast.CallExpr) bool {
 	return called(call) == "time.Now().Add" && c.short(call.Args)
 }
 
-// short reports whether the first argument is a constant limit that is too short. One that is negative is no limit.
+// short reports whether the first argument is a constant limit that is too short. A negative limit is not one.
 func (c *checker) short(args []ast.Expr) bool {
 	if len(args) == 0 {
 		return false

@@ -56,7 +56,7 @@ type beginning struct {
 
 	mu        sync.Mutex
 	open      bool // Close has left the body open
-	abandoned bool // nobody reads the rest
+	abandoned bool // the rest is not read
 }
 
 // Read implements io.Reader.

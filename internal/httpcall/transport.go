@@ -10,7 +10,7 @@ import (
 // share. It reads no proxy settings from the environment.
 //
 // Connections that are idle for 4 seconds are closed. Common servers (uvicorn, Node.js) close them
-// after 5 seconds. A request that is sent at that moment fails, and nobody can tell whether it was
+// after 5 seconds. A request that is sent at that moment fails, and the client cannot tell whether it was
 // carried out. The client therefore closes first.
 //
 // One weakness of net/http remains. If a server sends more bytes than it announced in

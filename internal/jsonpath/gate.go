@@ -139,7 +139,7 @@ func bracket(text string) (seg segment, rest string, err error) {
 		seg.kind = index
 		n, err := strconv.ParseInt(text[:digits], 10, 64)
 		if err != nil || n >= 1<<53 || digits > 1 && text[0] == '0' {
-			return seg, "", fmt.Errorf("has an index that is no plain number below 2^53")
+			return seg, "", fmt.Errorf("has an index that is not a plain number below 2^53")
 		}
 		seg.index = int(min(n, math.MaxInt)) // no array is as long as that where an int has 32 bits
 		rest = text[digits:]

@@ -65,9 +65,9 @@ func TestFind(t *testing.T) {
 		{"wildcards after a descent", `$..a.*`, `{"a":{"a":{"b":1}}}`, `[{"b":1},1]`},
 		{"descent over nothing", `$..zz`, order, ``},
 
-		{"an index is no member", `$[0]`, `{"0":1}`, ``},
-		{"a name is no index", `$["0"]`, `[1]`, ``},
-		{"the empty name is no element", `$['']`, `[1]`, ``},
+		{"an index does not name a member", `$[0]`, `{"0":1}`, ``},
+		{"a name does not index an array", `$["0"]`, `[1]`, ``},
+		{"the empty name does not index an array", `$['']`, `[1]`, ``},
 		{"large integers", `$.id`, `{"id":12345678901234567890123}`, `12345678901234567890123`},
 		{"large integers in lists", `$[*].id`, `[{"id":9007199254740993}]`, `[9007199254740993]`},
 		{"escaped names", `$.order_id`, `{"order\u005fid":1}`, `1`},

@@ -159,7 +159,7 @@ func (c *compiler) compileDocument(doc any) (*Schema, error) {
 	}
 	g := newGraph(root)
 	for _, at := range c.anchors {
-		// What a "$dynamicRef" may reach need not be reachable otherwise. A place that is no schema fails; that is fine.
+		// A "$dynamicRef" may reach what nothing else reaches. Compiling fails at a place that is not a schema.
 		if s, err := lc.Compile(at); err == nil {
 			g.add(s)
 		}
@@ -267,7 +267,7 @@ func (c *compiler) explain(err error) error {
 			safeURL(missing.Reference))})
 	}
 	if _, ok := errors.AsType[*lib.InvalidJsonPointerError](err); ok {
-		return faults(Fault{Code: "ref_broken", Message: "has a $ref whose fragment is no valid JSON Pointer"})
+		return faults(Fault{Code: "ref_broken", Message: "has a $ref whose fragment is not a valid JSON Pointer"})
 	}
 	if re, ok := errors.AsType[*lib.InvalidRegexError](err); ok {
 		return faults(Fault{Code: "pattern_invalid", Pointer: pointerOf(re.URL),

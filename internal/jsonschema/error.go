@@ -75,7 +75,7 @@ func limitError(format string, args ...any) *InvalidError {
 	return &InvalidError{Code: "limit", Issues: []Issue{{Message: fmt.Sprintf(format, args...)}}}
 }
 
-// documentFault says why a schema is no readable document.
+// documentFault says why a schema cannot be read.
 func documentFault(err error) error {
 	if own, ok := errors.AsType[*strictjson.Error](err); ok {
 		return faults(Fault{Code: documentCode(own), Pointer: own.Pointer, Message: documentProblem(own)})

@@ -9,7 +9,7 @@ import (
 const inlineInput = 4096
 
 // awaitExit returns when the leader has exited and leaves it uncollected. As long as it is, its number and that of the
-// group cannot be given to another process, so a signal to the group can hit nobody else.
+// group cannot be given to another process, so a signal to the group cannot reach another process.
 func (g *group) awaitExit() {
 	const byPID = 1
 	var info [128]byte // siginfo_t

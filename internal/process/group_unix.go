@@ -48,7 +48,7 @@ func (g *group) signal(sig syscall.Signal) { _ = syscall.Kill(-g.pid, sig) }
 func (g *group) reap() (exitCode int, signal string) {
 	g.collect()
 	switch {
-	case !g.reaped: // somebody else did, or the host program ignores SIGCHLD
+	case !g.reaped: // other code of the host program did, or it ignores SIGCHLD
 		return -1, ""
 	case g.status.Signaled():
 		return -1, g.status.Signal().String()

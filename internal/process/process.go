@@ -85,7 +85,7 @@ func Start(c *Command) (*Run, error) {
 		return nil, err
 	}
 	feed := len(c.Stdin) > inlineInput
-	if !feed { // it fits into the pipe: no goroutine is needed, and nobody has to read it
+	if !feed { // it fits into the pipe: no goroutine is needed, and the program does not have to read it
 		_, _ = ours.stdin.Write(c.Stdin)
 		_ = ours.stdin.Close()
 	}
@@ -188,7 +188,7 @@ func (r *Run) watch(ctx context.Context, timer *time.Timer, deadline time.Time) 
 			r.alive = false
 		default:
 		}
-		if !r.alive { // it ended by itself; whoever still holds its pipes gets no more time
+		if !r.alive { // it ended by itself; processes that still hold its pipes get no more time
 			return Exited
 		}
 		return end

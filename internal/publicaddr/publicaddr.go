@@ -1,4 +1,4 @@
-// Package publicaddr keeps connections to URLs that somebody else chose away from hosts that only this machine's network
+// Package publicaddr keeps connections to URLs that a peer chose away from hosts that only this machine's network
 // can reach.
 package publicaddr
 

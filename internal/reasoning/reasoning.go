@@ -125,7 +125,7 @@ func trim(value []byte) []byte {
 	return value
 }
 
-// plusOne adds one to a count; what is no plain integer stays.
+// plusOne adds one to a count. A value that is not a plain integer stays as it is.
 func plusOne(value json.RawMessage) json.RawMessage {
 	if n, err := strconv.ParseInt(string(value), 10, 32); err == nil {
 		return strconv.AppendInt(nil, n+1, 10)

@@ -70,7 +70,7 @@ func TestInject(t *testing.T) {
 				t.Error("the schema was modified")
 			}
 			if len(in) > 0 && len(got) > 0 && &in[0] == &got[0] {
-				t.Error("the result is no copy")
+				t.Error("the result is not a copy")
 			}
 		})
 	}

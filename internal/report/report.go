@@ -50,7 +50,7 @@ type Sink struct {
 	// after the test has ended.
 	Report func(slog.Record)
 
-	// Silent is set when Report shows the records to nobody. The proxy that a kit plays for a test
+	// Silent is set when Report does not show the records. The proxy that a kit plays for a test
 	// then shows its own.
 	Silent bool
 

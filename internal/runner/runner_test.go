@@ -35,13 +35,13 @@ func TestRun(t *testing.T) {
 		after  time.Duration
 	}{
 		{"in time", func(context.Context) string { return "done" }, 0, runner.Outcome[string]{Value: "done"}, 0},
-		{"heeds the limit", func(ctx context.Context) string { <-ctx.Done(); return context.Cause(ctx).Error() }, 0,
+		{"obeys the limit", func(ctx context.Context) string { <-ctx.Done(); return context.Cause(ctx).Error() }, 0,
 			runner.Outcome[string]{Value: "limit", Stop: runner.TimedOut}, limit},
 		{"returns within the grace period", func(ctx context.Context) string { time.Sleep(limit + time.Second/2); return "late" }, 0,
 			runner.Outcome[string]{Value: "late", Stop: runner.TimedOut}, limit + time.Second/2},
 		{"ignores the limit", func(context.Context) string { time.Sleep(time.Hour); return "too late" }, 0,
 			runner.Outcome[string]{Stop: runner.TimedOut, Left: true}, limit + time.Second},
-		{"heeds the caller", func(ctx context.Context) string { <-ctx.Done(); return "stopped" }, time.Second,
+		{"obeys the caller", func(ctx context.Context) string { <-ctx.Done(); return "stopped" }, time.Second,
 			runner.Outcome[string]{Value: "stopped", Stop: runner.Canceled}, time.Second},
 		{"ignores the caller", func(context.Context) string { time.Sleep(time.Hour); return "" }, time.Second,
 			runner.Outcome[string]{Stop: runner.Canceled, Left: true}, 2 * time.Second},

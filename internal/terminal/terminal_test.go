@@ -64,7 +64,7 @@ func TestColourIsForTerminals(t *testing.T) {
 	}
 	defer func() { _ = device.Close() }()
 	if !terminal.Is(device) {
-		t.Skip("the null device is no character device here, and no other is at hand to stand for a terminal")
+		t.Skip("the null device is not a character device on this system, so no device can stand for a terminal")
 	}
 	for variable, value := range map[string]string{"NO_COLOR": "1", "TERM": "dumb"} {
 		getenv := func(name string) string {

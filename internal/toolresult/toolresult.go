@@ -68,7 +68,7 @@ func Failed(result json.RawMessage) (failed bool) {
 	if !bytes.Contains(result, []byte(`"error"`)) && !bytes.Contains(result, []byte(`\u`)) {
 		return false // most results need no second reading; a name may be written with escapes
 	}
-	// The result has passed the limits of whoever calls, whatever they are.
+	// The result has passed the limits of its caller.
 	unlimited := strictjson.Limits{Depth: math.MaxInt, Mode: strictjson.Liberal}
 	_ = strictjson.Read(result, unlimited, func(read *strictjson.Reader) error {
 		if read.Kind() != '{' {

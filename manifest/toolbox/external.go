@@ -72,7 +72,7 @@ func (b *Toolbox) exchange(ctx context.Context, t *tool, args json.RawMessage) (
 	}
 	request.Header["Content-Type"] = []string{"application/json"}
 	request.Header["Accept"] = []string{"application/json"}
-	request.Header["X-Agent-Secret"] = []string{b.secret}
+	request.Header["X-Agent-Secret"] = []string{b.secret.Reveal()}
 	request.Header["X-Agent-Identity"] = []string{b.agent.ID}
 	got, failure := b.caller.Do(ctx, request, nil)
 	switch {
@@ -80,7 +80,7 @@ func (b *Toolbox) exchange(ctx context.Context, t *tool, args json.RawMessage) (
 		if failure != nil {
 			got.Body = nil // an incomplete text may end in a part of the secret
 		}
-		return nil, statusError(got.Status, got.Body, redact.New(append(redact.URL(t.URL), b.secret)...))
+		return nil, statusError(got.Status, got.Body, redact.New(append(redact.URL(t.URL), b.secret.Reveal())...))
 	case failure != nil:
 		return nil, b.failed(got.Status, failure)
 	}

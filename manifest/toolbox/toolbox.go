@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/runner"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
@@ -19,7 +20,7 @@ type Toolbox struct {
 // shared is what the toolboxes of all agents have in common.
 type shared struct {
 	options  Options // with defaults
-	secret   string
+	secret   redact.Hidden[string]
 	tools    []*tool // in the order of the document
 	byName   map[string]*tool
 	adapters []adapter
@@ -69,7 +70,7 @@ func Parse(data []byte, options *Options) (*Toolbox, error) {
 	if len(c.problems) > 0 {
 		return nil, &Error{Code: CodeInvalid, Message: "the toolbox is not valid", Problems: c.problems}
 	}
-	s := &shared{options: o, secret: o.Secret, tools: tools, byName: make(map[string]*tool, len(tools))}
+	s := &shared{options: o, secret: redact.Hide(o.Secret), tools: tools, byName: make(map[string]*tool, len(tools))}
 	s.options.Secret = "" // printing a Toolbox would show it
 	for _, entry := range doc.adapters {
 		s.adapters = append(s.adapters, entry.adapter)
