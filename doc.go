@@ -12,7 +12,7 @@
 //   - [github.com/toolwire/toolwire/manifest/catalog] keeps tool records: their rules, a client and a server.
 //   - [github.com/toolwire/toolwire/dispatch/dispatchtest] and [github.com/toolwire/toolwire/proxy/proxytest] are the
 //     platform's two sides, in process, for tests and for runs without the platform;
-//     [github.com/toolwire/toolwire/proxy/proxytest/cassette] records real runs and replays them.
+//     [github.com/toolwire/toolwire/proxy/cassette] records real runs and replays them.
 //
 // The program in examples/quickstart shows a whole run, examples/doctor checks an endpoint, examples/runset runs a dataset,
 // and examples/localplatform serves a page on which runs can be looked at. The reasons behind the design are in docs/design.md.

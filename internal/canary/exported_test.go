@@ -185,6 +185,6 @@ var noSecrets = map[string]string{
 	"dispatch/dispatchtest.Task":         "ProxyURL is where a test's platform is served; the token is not in it",
 	"dispatch/dispatchtest.Case":         "holds a Task",
 	"dispatch/dispatchtest.CheckOptions": "holds a Task",
-	"proxy/proxytest/cassette.Options":   "Upstream is the base URL of the proxy, without user info or query",
+	"proxy/cassette.Options":             "Upstream is the base URL of the proxy, without user info or query",
 	"manifest/toolbox.Tool":              "URLs of tools are part of the definitions that agents see",
 }

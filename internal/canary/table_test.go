@@ -18,8 +18,8 @@ import (
 	"github.com/toolwire/toolwire/manifest/catalog"
 	"github.com/toolwire/toolwire/manifest/toolbox"
 	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/cassette"
 	"github.com/toolwire/toolwire/proxy/proxytest"
-	"github.com/toolwire/toolwire/proxy/proxytest/cassette"
 )
 
 // row is an exported type that holds or sees a secret, with one in it.
@@ -110,14 +110,14 @@ func table(t *testing.T) []row {
 		c := must(proxy.New("http://proxy.example.com", secret, &proxy.Options{Transport: transport, MaxAttempts: 1}))(t)
 		_, _ = c.Call(t.Context(), "get_order", map[string]string{"note": "my token is " + secret})
 	}
-	add("proxy/proxytest/cassette.Cassette", played)
-	add("proxy/proxytest/cassette.Recorder", recorder)
+	add("proxy/cassette.Cassette", played)
+	add("proxy/cassette.Recorder", recorder)
 	if err := played.Close(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = recorder.Close() })
-	add("proxy/proxytest/cassette.Tape", must(cassette.Load(tape, nil))(t))
-	add("proxy/proxytest/cassette.Report", played.Report())
+	add("proxy/cassette.Tape", must(cassette.Load(tape, nil))(t))
+	add("proxy/cassette.Report", played.Report())
 
 	item := catalog.ListItem{ID: agentID, Tool: catalog.Tool{Name: "a"}, ScriptContent: "password = '" + secret + "'"}
 	stored := catalog.StoredTool{ListItem: item}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpserve"
+	"github.com/toolwire/toolwire/internal/memhttp"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/strictjson"
@@ -44,9 +45,7 @@ func (v *visit) serve(r *http.Request) {
 	}
 	v.key = v.call.Tool + "\x00" + v.call.Actor + "\x00" + string(v.call.Arguments)
 	v.run.arrive(&v.call, v.key)
-	if memory, ok := v.w.(*recorder); ok {
-		memory.arrive()
-	}
+	memhttp.Arrived(v.w)
 	if status, class, message := v.run.admit(v.platform.rate, v.call.At); status != 0 {
 		v.refuse(status, class, message, "")
 		return

@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/cassette"
 	"github.com/toolwire/toolwire/proxy/proxytest"
-	"github.com/toolwire/toolwire/proxy/proxytest/cassette"
 )
 
 // What the agent sends and gets is what it would send and get without a cassette, in all three forms.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/httpcall/faulttest"
 	"github.com/toolwire/toolwire/proxy"
-	"github.com/toolwire/toolwire/proxy/proxytest/cassette"
+	"github.com/toolwire/toolwire/proxy/cassette"
 )
 
 // A cassette between the client and a proxy that misbehaves changes nothing for the client: it claims the same about the tool.

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/toolwire/toolwire/proxy"
-	"github.com/toolwire/toolwire/proxy/proxytest/cassette"
+	"github.com/toolwire/toolwire/proxy/cassette"
 )
 
 // The run token is nowhere in the file, however it is written.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/toolwire/toolwire/proxy/proxytest/cassette"
+	"github.com/toolwire/toolwire/proxy/cassette"
 )
 
 func TestTapesThatCannotBeRead(t *testing.T) {

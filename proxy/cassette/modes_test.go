@@ -12,8 +12,8 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/cassette"
 	"github.com/toolwire/toolwire/proxy/proxytest"
-	"github.com/toolwire/toolwire/proxy/proxytest/cassette"
 )
 
 func TestReplayOrForward(t *testing.T) {

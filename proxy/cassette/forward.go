@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/toolwire/toolwire/proxy/proxytest"
+	"github.com/toolwire/toolwire/internal/memhttp"
 )
 
 // again is the request with its body, which has been read.
@@ -117,7 +117,7 @@ func (r *reply) response(to *http.Request) (*http.Response, error) {
 	if r.answer == nil { // as a network would bring it, for whoever watches the connection
 		plain := to.Clone(to.Context())
 		plain.Body = http.NoBody
-		return proxytest.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { r.write(w) })).RoundTrip(plain)
+		return memhttp.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { r.write(w) })).RoundTrip(plain)
 	}
 	resp := *r.answer
 	resp.Request = to

@@ -18,7 +18,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/proxy"
-	"github.com/toolwire/toolwire/proxy/proxytest/cassette"
+	"github.com/toolwire/toolwire/proxy/cassette"
 )
 
 func TestMatching(t *testing.T) {

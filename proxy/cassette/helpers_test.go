@@ -15,8 +15,8 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/cassette"
 	"github.com/toolwire/toolwire/proxy/proxytest"
-	"github.com/toolwire/toolwire/proxy/proxytest/cassette"
 )
 
 // orders is a shop with a backend that is busy at first.

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/memhttp"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/proxy"
-	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
 // A Cassette stands where the proxy of one run stands, with a tape. It is an http.Handler for agents in any language, and
@@ -123,7 +123,7 @@ func (c *Cassette) Tape() *Tape { return c.tape }
 // Wrap puts the cassette in front of a proxy; requests that have to be forwarded go there. It has the form of
 // dispatchtest.Task.WrapProxy.
 func (c *Cassette) Wrap(proxy http.Handler) http.Handler {
-	forward := proxytest.NewTransport(proxy)
+	forward := memhttp.NewTransport(proxy)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.serve(w, r, func(body []byte) (*http.Request, http.RoundTripper) { return uncompressed(again(r, body)), forward })
 	})

@@ -10,8 +10,8 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/cassette"
 	"github.com/toolwire/toolwire/proxy/proxytest"
-	"github.com/toolwire/toolwire/proxy/proxytest/cassette"
 )
 
 // A run is recorded once and replayed without the proxy. In a test, [cassette.Open] does what is done by hand here.

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/cassette"
 	"github.com/toolwire/toolwire/proxy/proxytest"
-	"github.com/toolwire/toolwire/proxy/proxytest/cassette"
 )
 
 // BenchmarkCall is one call in memory: without a cassette, with one that records, and with one that replays.
