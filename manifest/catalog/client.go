@@ -14,8 +14,8 @@ import (
 	"github.com/toolwire/toolwire/internal/uuid"
 )
 
-// ClientOptions configures a [Client]. The zero value of every field selects its default. [NewClient]
-// copies the options.
+// ClientOptions configures a [Client]. The zero value of every field selects its default.
+// [NewClient] copies the options.
 type ClientOptions struct {
 	// Transport sends the requests. Defaults to a transport of the client's own that reads no proxy
 	// settings from the environment and closes connections that are idle for 4 s. The client does
@@ -54,10 +54,10 @@ type ClientOptions struct {
 // the catalog may have acted on them: a tool might be registered twice. It never repeats a request
 // that timed out.
 //
-// Waits are 0.5, 1, 2, 4 … 4 s, each times a random factor of 0.75 to 1.25, but at most 4 s. A longer
-// Retry-After of the server replaces the wait, up to 60 s; more ends the call. If the context's
-// deadline is before the end of a wait, the client does not wait and returns the last attempt's
-// error.
+// Waits are 0.5, 1, 2, 4 … 4 s, each times a random factor of 0.75 to 1.25, but at most 4 s. A
+// longer Retry-After of the server replaces the wait, up to 60 s; more ends the call. If the
+// context's deadline is before the end of a wait, the client does not wait and returns the last
+// attempt's error.
 type Client struct {
 	base       *url.URL
 	authorize  func(http.Header) // holds the key where formatting a Client does not reach it
@@ -83,9 +83,9 @@ const (
 const requestRoom = 3 << 20
 
 // NewClient returns a client of the catalog at baseURL, such as https://aip.example.com. The client
-// appends paths such as /tools/ and sends apiKey as X-API-Key. The scheme http is valid for loopback
-// hosts only. If o is nil, all defaults apply. NewClient does not read the environment. Its error is
-// an [*Error] with [CodeOptions] and all problems.
+// appends paths such as /tools/ and sends apiKey as X-API-Key. The scheme http is valid for
+// loopback hosts only. If o is nil, all defaults apply. NewClient does not read the environment.
+// Its error is an [*Error] with [CodeOptions] and all problems.
 func NewClient(baseURL, apiKey string, o *ClientOptions) (*Client, error) {
 	var opts ClientOptions
 	if o != nil {
@@ -193,10 +193,10 @@ func (c *Client) Create(ctx context.Context, t Tool) (*ListItem, error) {
 }
 
 // List returns the tools of the account, in the server's order: GET /tools/. If t is not "", it
-// returns only the tools of that type. The API has no paging, so a list is as long as the catalog, up
-// to [ClientOptions.MaxResponseBytes]. An entry that is not a tool fails the call, so that callers
-// never take a missing tool for a deleted one. Entries may contain ScriptContent; do not log them as
-// JSON.
+// returns only the tools of that type. The API has no paging, so a list is as long as the catalog,
+// up to [ClientOptions.MaxResponseBytes]. An entry that is not a tool fails the call, so that
+// callers never take a missing tool for a deleted one. Entries may contain ScriptContent; do not
+// log them as JSON.
 func (c *Client) List(ctx context.Context, t Type) ([]ListItem, error) {
 	r := &request{name: "list", method: http.MethodGet, path: "tools/", safe: true}
 	if t != "" {
@@ -239,10 +239,10 @@ func getRequest(id string) *request {
 	return &request{name: "get", method: http.MethodGet, path: "tools/" + id, tool: id, safe: true}
 }
 
-// Update replaces the metadata of a tool: PUT /tools/{id}. It sends all members: an empty description,
-// tags and version as "", [] and [DefaultVersion]. So the result is the same whether the server
-// replaces or merges. It leaves only an empty account_id out. The source code does not change. To
-// change some members only, use [Client.Patch].
+// Update replaces the metadata of a tool: PUT /tools/{id}. It sends all members: an empty
+// description, tags and version as "", [] and [DefaultVersion]. So the result is the same whether
+// the server replaces or merges. It leaves only an empty account_id out. The source code does not
+// change. To change some members only, use [Client.Patch].
 func (c *Client) Update(ctx context.Context, id string, t Tool) (*ListItem, error) {
 	if err := checkID(id); err != nil {
 		return nil, err
@@ -260,8 +260,8 @@ func putRequest(id string, t *Tool) *request {
 	}
 }
 
-// Delete deletes a tool: DELETE /tools/{id}. The catalog keeps it for [Client.Restore] only: to delete
-// it again is [CodeNotFound].
+// Delete deletes a tool: DELETE /tools/{id}. The catalog keeps it for [Client.Restore] only: to
+// delete it again is [CodeNotFound].
 func (c *Client) Delete(ctx context.Context, id string) error {
 	if err := checkID(id); err != nil {
 		return err
@@ -271,8 +271,8 @@ func (c *Client) Delete(ctx context.Context, id string) error {
 	}, (*response).confirmed)
 }
 
-// Restore restores a deleted tool: POST /tools/{id}/restore. If the tool is not deleted, the error has
-// [CodeNotFound]. If the name was taken meanwhile, it may have [CodeConflict].
+// Restore restores a deleted tool: POST /tools/{id}/restore. If the tool is not deleted, the error
+// has [CodeNotFound]. If the name was taken meanwhile, it may have [CodeConflict].
 func (c *Client) Restore(ctx context.Context, id string) error {
 	if err := checkID(id); err != nil {
 		return err
@@ -284,7 +284,8 @@ func (c *Client) Restore(ctx context.Context, id string) error {
 }
 
 // Script returns the source code of a tool: GET /tools/{id}/script. If the tool has no source, as
-// native tools, the error has [CodeNotFound]. The code may contain its author's secrets; do not log it.
+// native tools, the error has [CodeNotFound]. The code may contain its author's secrets; do not log
+// it.
 func (c *Client) Script(ctx context.Context, id string) (string, error) {
 	if err := checkID(id); err != nil {
 		return "", err

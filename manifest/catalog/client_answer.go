@@ -11,26 +11,26 @@ import (
 	"github.com/toolwire/toolwire/internal/uuid"
 )
 
-// response is what a catalog says to one request, whole.
+// response is the whole response of a catalog to one request.
 type response struct {
 	request *request
 	status  int
 	header  http.Header
 	body    []byte
-	hideKey func(text string) string // and make it one line
+	hideKey func(text string) string // and puts the text on one line
 }
 
-// answerLimits lets a list of 40,000 tools pass.
+// answerLimits admits a list of 40,000 tools.
 var answerLimits = strictjson.Limits{Depth: 64, Mode: strictjson.Liberal}
 
-// bad is the error for a 2xx that is none of a catalog.
+// bad returns the error for a 2xx response that a catalog does not send.
 func (a *response) bad(why string) *Error {
 	return &Error{Code: CodeBadAnswer, Status: a.status, Tool: a.request.tool, RequestID: a.requestID(),
-		Message: a.hideKey("the answer cannot be used: " + why)}
+		Message: a.hideKey("the response cannot be used: " + why)}
 }
 
-// badJSON words an error of reading. where is what was read, such as "entry 7 of the list". Names of members that the
-// server chose are not shown; the offset is that within what was read.
+// badJSON describes an error of reading. where is what was read, such as "entry 7 of the list". The
+// text has no names of members, which the server chose. The offset is that within what was read.
 func (a *response) badJSON(where string, err error) *Error {
 	why := err.Error()
 	if wrong, ok := errors.AsType[*strictjson.Error](err); ok {
@@ -39,8 +39,8 @@ func (a *response) badJSON(where string, err error) *Error {
 	return a.bad(where + ": " + why)
 }
 
-// data is what a catalog answers with: the member data of the envelope {"success", "data", "message", "timestamp"}; the
-// envelope itself if it has no data; or the body, if it is no envelope. It is strict JSON.
+// data returns the member data of the envelope {"success", "data", "message", "timestamp"}. Without
+// data it returns the envelope, and without an envelope the body. The result is strict JSON.
 func (a *response) data() (json.RawMessage, error) {
 	var success, data json.RawMessage
 	err := strictjson.Read(a.body, answerLimits, func(r *strictjson.Reader) error {
@@ -66,14 +66,14 @@ func (a *response) data() (json.RawMessage, error) {
 	case string(success) == "false":
 		return nil, a.refusal().Error
 	case string(success) != "true":
-		return nil, a.bad("its member success is neither true nor false")
+		return nil, a.bad("its member success is not a boolean")
 	case data == nil:
 		return a.body, nil
 	}
 	return data, nil
 }
 
-// confirmed reads an answer that only says that something was done.
+// confirmed reads a response that only confirms an operation.
 func (a *response) confirmed() error {
 	if a.status == http.StatusNoContent {
 		return nil
@@ -82,7 +82,8 @@ func (a *response) confirmed() error {
 	return err
 }
 
-// item reads one tool. What the answer leaves out is as in known. With an id, the answer must be about that tool.
+// item reads one tool. Fields that the response lacks are taken from known. If id is not "", the
+// response must describe that tool.
 func (a *response) item(known ListItem, id string) (ListItem, error) {
 	if a.status == http.StatusNoContent && known.ID != "" {
 		return known, nil
@@ -99,19 +100,19 @@ func (a *response) item(known ListItem, id string) (ListItem, error) {
 		return ListItem{}, a.badJSON("it is not a tool", err)
 	}
 	if id != "" && !strings.EqualFold(item.ID, id) {
-		return ListItem{}, a.bad("it is about another tool")
+		return ListItem{}, a.bad("it describes another tool")
 	}
 	return item, nil
 }
 
-// list reads a list of tools. One that cannot be read fails the list.
+// list reads a list of tools. One unreadable entry fails the list.
 func (a *response) list() ([]ListItem, error) {
 	data, err := a.data()
 	if err != nil {
 		return nil, err
 	}
 	var entries []json.RawMessage
-	if json.Unmarshal(data, &entries) != nil || entries == nil { // null is no list: a catalog without tools says []
+	if json.Unmarshal(data, &entries) != nil || entries == nil { // null is not a list: an empty catalog returns []
 		return nil, a.bad("it is not a list of tools")
 	}
 	list := make([]ListItem, len(entries))
@@ -123,7 +124,7 @@ func (a *response) list() ([]ListItem, error) {
 	return list, nil
 }
 
-// script reads source code, which stands under script or, with some servers, content.
+// script reads source code from the member script or, with some servers, content.
 func (a *response) script() (string, error) {
 	data, err := a.data()
 	if err != nil {
@@ -143,17 +144,17 @@ func (a *response) script() (string, error) {
 	})
 	switch {
 	case err != nil:
-		return "", a.badJSON("it holds no source", err)
+		return "", a.badJSON("it has no source", err)
 	case script != "":
 		return script, nil
 	case content != "":
 		return content, nil
 	}
-	return "", a.bad("it holds no source: neither script nor content is a text that is not empty")
+	return "", a.bad("it has no source: script and content are absent or empty")
 }
 
-// readItem reads a tool over what is known of it. An id there must be, and a name, unless the id was known. Enums are left
-// as they are, so that a newer server's new framework does not hide the rest.
+// readItem reads a tool over what is known of it. An id is required, and a name unless the id was
+// known. Unknown values of enums are kept, so that a new framework does not hide the rest.
 func readItem(doc []byte, known ListItem) (ListItem, error) {
 	item := known
 	p, ps, err := readPatch(doc, textMember{"id", &item.ID}, textMember{"plugin_class_name", &item.PluginClassName},

@@ -60,7 +60,7 @@ func TestClientReadsItems(t *testing.T) {
 	}
 }
 
-// bare takes the envelope off.
+// bare removes the envelope.
 func bare(body string) string {
 	if _, data, ok := strings.Cut(body, `"data":`); ok {
 		return data[:strings.Index(data, "}")+1]
@@ -125,7 +125,7 @@ func TestClientReadsScripts(t *testing.T) {
 	}
 }
 
-// What is no answer of a catalog is an error, never an empty result.
+// A response that a catalog does not send is an error, never an empty result.
 func TestClientRefusesOtherAnswers(t *testing.T) {
 	other := strings.Replace(calculatorItem, "1111", "1112", 1)
 	everywhere := []string{``, `  `, `OK`, `<html><body>Sign in</body></html>`, `[`, `{"success":true`, `{"success":true}{}`,
@@ -209,7 +209,7 @@ func TestClientErrorBodies(t *testing.T) {
 		problems []catalog.Problem
 	}{
 		"FastAPI": {422, `{"detail":[{"type":"missing","loc":["body","name"],"msg":"Field required",` + input + `},
-			{"loc":["body","tags",0],"msg":"Input should be a valid string","type":"string_type",` + input + `}]}`, nil, "fields were refused",
+			{"loc":["body","tags",0],"msg":"Input should be a valid string","type":"string_type",` + input + `}]}`, nil, "the server rejected fields",
 			problems(catalog.Problem{Pointer: "/body/name", Code: "missing", Message: "Field required"},
 				catalog.Problem{Pointer: "/body/tags/0", Code: "string_type", Message: "Input should be a valid string"})},
 		"FastAPI text":  {404, `{"detail":"Tool not found"}`, nil, "Tool not found", nil},
@@ -229,14 +229,14 @@ func TestClientErrorBodies(t *testing.T) {
 		"plain text":       {502, "upstream\n\tconnect error\x1b[31m\u202e", []string{"Content-Type", "text/plain"}, "upstream connect error [31m", nil},
 		"HTML":             {502, `<!DOCTYPE html><title>hunter2</title>`, nil, "the server failed", nil},
 		"HTML by its type": {502, `hunter2`, []string{"Content-Type", "text/html; charset=utf-8"}, "the server failed", nil},
-		"not strict":       {422, `{"detail":"a","detail":"hunter2"}`, nil, "fields were refused", nil},
+		"not strict":       {422, `{"detail":"a","detail":"hunter2"}`, nil, "the server rejected fields", nil},
 		"broken":           {429, `{"detail":"hunter2`, nil, "too many requests", nil},
-		"no words":         {401, `{"detail":{"input":"hunter2"},"success":false,"error":null}`, nil, "the API key was refused", nil},
-		"empty list":       {401, `[]`, nil, "the API key was refused", nil},
+		"no words":         {401, `{"detail":{"input":"hunter2"},"success":false,"error":null}`, nil, "the server rejected the API key", nil},
+		"empty list":       {401, `[]`, nil, "the server rejected the API key", nil},
 		"over 1 MiB":       {500, `{"detail":"hunter2","pad":"` + strings.Repeat(" ", 1<<20) + `"}`, nil, "the server failed", nil},
-		"nested far":       {400, `{"error":{"error":{"error":{"error":{"error":{"error":"hunter2"}}}}}}`, nil, "the request was refused", nil},
+		"nested far":       {400, `{"error":{"error":{"error":{"error":{"error":{"error":"hunter2"}}}}}}`, nil, "the server rejected the request", nil},
 		"success false":    {200, `{"success":false,"message":"No","error":{"message":"quota"}}`, nil, "No: quota", nil},
-		"success, no text": {200, `{"success":false}`, nil, "the request was refused", nil},
+		"success, no text": {200, `{"success":false}`, nil, "the server rejected the request", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := clientCalls["get"](t.Context(), serveClient(t, nil, answerWith(test.status, test.body, test.header...)))
@@ -254,7 +254,7 @@ func TestClientErrorBodies(t *testing.T) {
 	}
 }
 
-// What a server says is bounded, however much it says.
+// Errors are bounded, however long the texts of a server are.
 func TestClientErrorsAreBounded(t *testing.T) {
 	long := strings.Repeat("äöü ", 5000)
 	var list []string

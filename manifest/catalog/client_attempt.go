@@ -14,7 +14,7 @@ import (
 	"github.com/toolwire/toolwire/internal/uuid"
 )
 
-// request is one request of the API, before it is known how many attempts it takes.
+// request is one request of the API, whatever the number of attempts.
 type request struct {
 	name        string // of the operation, for the log
 	method      string
@@ -24,18 +24,18 @@ type request struct {
 	body        []byte
 	contentType string
 
-	safe   bool            // may be repeated although it may have been carried out
-	plugin bool            // carries source code: a 400 is about that
-	said   func() []string // texts in the body that an error must not repeat; nil if there are none
-	unsure string          // what may have happened if there was no answer; "" for those that only read
+	safe   bool            // may be repeated even if the server acted on it
+	plugin bool            // has source code: a 400 concerns the source
+	said   func() []string // texts of the body that an error must not repeat; may be nil
+	unsure string          // what may have happened without a response; "" if the request only reads
 }
 
-// failedAttempt is an attempt that failed: its error, and what decides about the next one.
+// failedAttempt is the error of an attempt and what decides about the next one.
 type failedAttempt struct {
 	*Error
-	unsent  bool // no complete request can have arrived
-	passing bool // the server or the network may do better next time
-	unsure  bool // the request may have been carried out all the same
+	unsent  bool // the server cannot have received the whole request
+	passing bool // another attempt may succeed
+	unsure  bool // the server may have acted on the request
 }
 
 // repeatable reports whether r may be sent again after f.
@@ -43,7 +43,7 @@ func (f *failedAttempt) repeatable(r *request) bool {
 	return f.passing && (f.unsent || f.Code == CodeRateLimited || r.safe)
 }
 
-// attempt sends r once. read is called with a complete answer whose status is 2xx.
+// attempt sends r once. It calls read with a complete response whose status is 2xx.
 func (c *Client) attempt(ctx context.Context, r *request, read func(*response) error) *failedAttempt {
 	if len(r.body) > c.maxRequest {
 		return &failedAttempt{unsent: true, Error: &Error{Code: CodeTooLarge, Tool: r.tool, Message: fmt.Sprintf(
@@ -53,7 +53,7 @@ func (c *Client) attempt(ctx context.Context, r *request, read func(*response) e
 	a := &response{request: r, status: answer.Status, header: answer.Header, body: answer.Body, hideKey: c.hideKey}
 	if a.status != 0 && (a.status < 200 || a.status > 299) {
 		if failure != nil {
-			a.body = nil // half a text may end in half a secret, which would not be recognised
+			a.body = nil // half a text may end in half a secret, which redaction would miss
 		}
 		return a.refusal()
 	}
@@ -64,7 +64,7 @@ func (c *Client) attempt(ctx context.Context, r *request, read func(*response) e
 	if err == nil {
 		return nil
 	}
-	e, _ := errors.AsType[*Error](err) // read makes no others
+	e, _ := errors.AsType[*Error](err) // read returns no other errors
 	return &failedAttempt{Error: e, unsure: e.Code == CodeBadAnswer}
 }
 
@@ -85,7 +85,7 @@ func (c *Client) newRequest(r *request) *http.Request {
 	return req
 }
 
-// failed describes an attempt without a complete answer.
+// failed describes an attempt without a complete response.
 func (c *Client) failed(r *request, a *response, failure *httpcall.Failure) *failedAttempt {
 	f := &failedAttempt{unsent: failure.NotSent, unsure: !failure.NotSent}
 	switch failure.Kind {
@@ -103,11 +103,11 @@ func (c *Client) failed(r *request, a *response, failure *httpcall.Failure) *fai
 	return f
 }
 
-// contextFailure is the error of a call whose context has ended with err.
+// contextFailure returns the error of a call whose context ended with err.
 func contextFailure(r *request, err error) *Error {
 	e := &Error{Code: CodeCanceled, Tool: r.tool, Message: "the call was canceled", Err: err}
 	if errors.Is(err, context.DeadlineExceeded) {
-		e.Code, e.Message = CodeTimeout, "the context's deadline is over"
+		e.Code, e.Message = CodeTimeout, "the context's deadline has passed"
 	}
 	return e
 }
@@ -125,7 +125,7 @@ func (c *Client) logAttempt(ctx context.Context, r *request, number int, f *fail
 	c.log.LogAttrs(ctx, slog.LevelDebug, "catalog attempt", attrs...)
 }
 
-// logID is the tool's id, and nothing if only its name is known.
+// logID returns the tool's id, or "" if only its name is known.
 func (r *request) logID() string {
 	if uuid.Valid(r.tool) {
 		return r.tool

@@ -12,7 +12,8 @@ import (
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
-// BenchmarkClientList reads a list of 1,000 tools, BenchmarkClientListFloor does so with encoding/json, without checks.
+// BenchmarkClientList reads a list of 1,000 tools. BenchmarkClientListFloor reads it with
+// encoding/json, without checks.
 func BenchmarkClientList(b *testing.B) {
 	body := benchmarkList()
 	s := &benchTransport{body: body}

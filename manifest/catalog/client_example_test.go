@@ -10,7 +10,7 @@ import (
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
-// exampleCatalog stands for a catalog's server.
+// exampleCatalog starts the server of a catalog.
 func exampleCatalog() *httptest.Server {
 	handler, err := catalog.NewHandler(catalog.NewMemoryStore(), &catalog.HandlerOptions{
 		InsecureAccount: "6f9619ff-8b86-4011-b42d-00c04fc964ff",
@@ -85,8 +85,8 @@ class Greeter(BaseTool):
 	// true <nil>
 }
 
-// The client finds all problems of a record before it sends anything. Problems that a server reports
-// have the same type.
+// The client finds all problems of a record before it sends anything. Problems that a server
+// reports have the same type.
 func ExampleError_problems() {
 	client, err := catalog.NewClient("https://aip.example.com", "api-key", nil)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
-// Faults of a catalog end a call with the right code and with the right claim about what may have been done.
+// Faults of a catalog end a call with the right code and the right claim about what may have
+// happened.
 func TestClientFaults(t *testing.T) {
 	codes := map[faulttest.Outcome]catalog.Code{
 		faulttest.BadBody: catalog.CodeBadAnswer, faulttest.TooLarge: catalog.CodeBadAnswer,
@@ -42,7 +43,7 @@ func TestClientFaults(t *testing.T) {
 				if p.Want.Outcome == faulttest.Canceled && (!errors.Is(err, faulttest.ErrStalled) || !errors.Is(err, context.Canceled)) {
 					t.Errorf("%v lost the cause of its context", err)
 				}
-				// Statuses from 300 on, but for those of gateways, say that the catalog has refused.
+				// From status 300 on the catalog has rejected the request, except for gateways.
 				unsure := p.Want.Delivery == faulttest.MayHaveRun && p.Want.Status < 300
 				if p.Want.Delivery != faulttest.Either && strings.Contains(err.Error(), "may have been created") != unsure {
 					t.Errorf("%v\nthe tool may have been created: want %t", err, unsure)

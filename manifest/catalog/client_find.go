@@ -8,8 +8,8 @@ import (
 	"github.com/toolwire/toolwire/internal/clip"
 )
 
-// Find returns the tool with a name. It reads the list of all tools, because the API has no search. It
-// compares whole names without regard to case; if several match, it takes the one with the exact
+// Find returns the tool with a name. It reads the list of all tools, because the API has no search.
+// It compares whole names without regard to case; if several match, it takes the one with the exact
 // spelling. If no tool matches, the error has [CodeNotFound]; if several do, [CodeAmbiguous].
 func (c *Client) Find(ctx context.Context, name string) (*ListItem, error) {
 	list, err := c.List(ctx, "")

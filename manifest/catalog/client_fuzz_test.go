@@ -13,7 +13,7 @@ import (
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
-// Whatever a server answers, every call ends in a result that makes sense or in an error that can be shown.
+// For any response, every call returns a plausible result or an error that can be shown.
 func FuzzClientAnswer(f *testing.F) {
 	for _, body := range []string{``, calculatorItem, `[` + calculatorItem + `]`, `{"success":true,"data":[` + calculatorItem + `],"message":"ok"}`,
 		`{"success":true,"data":` + calculatorItem + `}`, `{"success":false,"error":{"code":"x","message":"y","problems":[{"field":"a","message":"b"}]}}`,
@@ -37,7 +37,7 @@ func FuzzClientAnswer(f *testing.F) {
 			e, isError := errors.AsType[*catalog.Error](err)
 			switch {
 			case err == nil && (status < 200 || status > 299 || status != 204 && !json.Valid([]byte(body))):
-				t.Errorf("%s: %d %q is no failure", name, status, body)
+				t.Errorf("%s: %d %q is not an error", name, status, body)
 			case err != nil && (!isError || e.Code == "" || e.Message == "" || len(err.Error()) > 250<<10 || e.RetryAfter < 0):
 				t.Errorf("%s: %#v", name, err)
 			case err != nil && (!utf8.ValidString(err.Error()) || strings.ContainsAny(err.Error(), "\x1b\r\x00") ||

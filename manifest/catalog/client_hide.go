@@ -7,16 +7,16 @@ import (
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
-// quotedBytes is how long a piece of a sent text must be to count as repeated.
+// quotedBytes is the shortest run of a sent text that counts as repeated, in bytes.
 const quotedBytes = 16
 
-// newHider returns a function that puts what a server says into one line, without the key.
+// newHider returns a function that puts a text of the server on one line, without the key.
 func newHider(key string) func(text string) string {
 	secrets := redact.New(key)
 	return func(text string) string { return secrets.Text(plain(text)) }
 }
 
-// hideSaid takes pieces of the sent texts out of texts that are one line each, in one pass for all of them.
+// hideSaid removes runs of the sent texts from texts of one line each, in one pass.
 func (r *request) hideSaid(texts ...string) []string {
 	var said []string
 	if r.said != nil {
@@ -25,8 +25,8 @@ func (r *request) hideSaid(texts ...string) []string {
 	return strings.Split(hideQuotes(strings.Join(texts, "\n"), said), "\n")
 }
 
-// hideQuotes takes out of a text whatever stretches of it, of quotedBytes and more, stand in one of the sources, taken as
-// one line each.
+// hideQuotes removes every run of quotedBytes or more that also occurs in one of the sources. Each
+// source counts as one line.
 func hideQuotes(text string, sources []string) string {
 	if len(text) < quotedBytes || len(sources) == 0 {
 		return text
@@ -44,7 +44,7 @@ func hideQuotes(text string, sources []string) string {
 		}
 	}
 	var b strings.Builder
-	end := 0 // of the stretch that is being hidden
+	end := 0 // of the run that is being hidden
 	for i := range len(text) {
 		if i+quotedBytes <= len(text) && quoted[text[i:i+quotedBytes]] {
 			if i >= end {
@@ -59,13 +59,13 @@ func hideQuotes(text string, sources []string) string {
 	return strings.ToValidUTF8(b.String(), "")
 }
 
-// plain is a text in one line of valid UTF-8, without characters that steer a terminal or cannot be seen.
+// plain returns the text on one line of valid UTF-8, without control characters and invisible ones.
 func plain(text string) string {
 	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsControl(r):
 			return ' '
-		case unicode.Is(unicode.Cf, r): // among them those that change the direction of writing
+		case unicode.Is(unicode.Cf, r): // includes changes of the writing direction
 			return -1
 		}
 		return r

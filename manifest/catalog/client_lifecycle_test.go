@@ -15,8 +15,8 @@ import (
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
-// The whole life of tools: the client against the handler, over HTTP, below a prefix, whichever way PUT is read and the
-// type is sent.
+// The client manages tools of the handler over HTTP, below a prefix, for every PutMode and
+// TypeField.
 func TestClientAgainstHandler(t *testing.T) {
 	for name, test := range map[string]struct {
 		put       catalog.PutMode
@@ -55,7 +55,7 @@ func TestClientAgainstHandler(t *testing.T) {
 	}
 }
 
-// live leaves the catalog with tools that are named advanced-analytics-tool and analytics-tool.
+// live creates, changes and deletes tools.
 func live(t *testing.T, c *catalog.Client) {
 	ctx := t.Context()
 	must := func(item *catalog.ListItem, err error) *catalog.ListItem {
@@ -175,7 +175,7 @@ func live(t *testing.T, c *catalog.Client) {
 	}
 }
 
-// What the handler says of fields arrives as problems.
+// Problems that the handler sends arrive in the client's error.
 func TestClientReadsTheHandlersProblems(t *testing.T) {
 	handler, err := catalog.NewHandler(catalog.NewMemoryStore(), &catalog.HandlerOptions{
 		InsecureAccount: clientAccount, MaxDescription: 3, Plugin: catalog.PluginOptions{ServerVersion: "v0.1.80", MaxBytes: 400},
@@ -201,7 +201,7 @@ func TestClientReadsTheHandlersProblems(t *testing.T) {
 	}
 }
 
-// faultyStore fails every call in the same way.
+// faultyStore fails every call with the same error.
 type faultyStore struct{ fail func() error }
 
 func (f faultyStore) Create(context.Context, catalog.StoredTool) error { return f.fail() }
@@ -215,7 +215,7 @@ func (f faultyStore) Update(context.Context, string, string, func(*catalog.Store
 	return catalog.StoredTool{}, f.fail()
 }
 
-// Whatever goes wrong with whatever operation, the client's error is what the handler answered.
+// For every failure of every operation, the client's error is what the handler sent.
 func TestClientAndHandlerAgreeOnFailures(t *testing.T) {
 	coded := func(code catalog.Code) func() error { return func() error { return &catalog.Error{Code: code} } }
 	for name, test := range map[string]struct {
@@ -224,7 +224,7 @@ func TestClientAndHandlerAgreeOnFailures(t *testing.T) {
 		plugin catalog.PluginOptions
 		code   catalog.Code
 		status int
-		only   string // the operations that this happens to; "" for all
+		only   string // the operation that fails; "" for all
 	}{
 		"not found":        {store: coded(catalog.CodeNotFound), code: catalog.CodeNotFound, status: 404},
 		"conflict":         {store: coded(catalog.CodeConflict), code: catalog.CodeConflict, status: 409},
@@ -268,7 +268,7 @@ func TestClientAndHandlerAgreeOnFailures(t *testing.T) {
 				handler.ServeHTTP(recorder, r)
 				answered.Error.Problems, answered.Detail = nil, nil
 				if err := json.Unmarshal(recorder.Body.Bytes(), &answered); err != nil {
-					t.Errorf("the answer is %s", recorder.Body)
+					t.Errorf("the response is %s", recorder.Body)
 				}
 				answerWith(recorder.Code, recorder.Body.String())(w, r)
 			})

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	maxRefusal  = 1 << 20   // bytes of a body that is looked at
-	maxSaid     = 1 << 10   // bytes of what a server says of the whole, or of one field
-	maxRead     = 4 << 10   // bytes of one text that are looked at
-	maxProblems = 100       // and at most
+	maxRefusal  = 1 << 20   // bytes of a body that is read
+	maxSaid     = 1 << 10   // bytes of a message, for the whole or for one field
+	maxRead     = 4 << 10   // bytes of one text that are read
+	maxProblems = 100       // problems
 	maxAllSaid  = 128 << 10 // bytes of all problems
-	maxParts    = 8         // texts that are put together to one message
+	maxParts    = 8         // texts of one message
 	maxNesting  = 4
 )
 
@@ -30,25 +30,25 @@ var statusCodes = map[int]Code{
 	http.StatusGatewayTimeout: CodeTimeout,
 }
 
-// fallbacks are for servers that say nothing that can be shown.
+// fallbacks are the messages for responses without a usable text.
 var fallbacks = map[Code]string{
-	CodeBadRequest:   "the request was refused",
-	CodePlugin:       "the uploaded source was refused",
-	CodeInvalid:      "fields were refused",
-	CodeUnauthorized: "the API key was refused",
-	CodeForbidden:    "the API key may not do this",
-	CodeNotFound:     "there is no such tool, or no catalog at the base URL",
+	CodeBadRequest:   "the server rejected the request",
+	CodePlugin:       "the server rejected the uploaded source",
+	CodeInvalid:      "the server rejected fields",
+	CodeUnauthorized: "the server rejected the API key",
+	CodeForbidden:    "the API key does not permit the operation",
+	CodeNotFound:     "the tool does not exist, or the base URL is not that of a catalog",
 	CodeConflict:     "the name is taken",
-	CodeTooLarge:     "the request is larger than the server takes",
+	CodeTooLarge:     "the request is larger than the server accepts",
 	CodeRateLimited:  "too many requests",
 	CodeTimeout:      "the server did not finish in time",
 	CodeServer:       "the server failed",
-	CodeBadAnswer:    "the answer is not one of a catalog",
+	CodeBadAnswer:    "the response is not one that a catalog sends",
 }
 
-// refusal reads an answer that says no: any status but 2xx, or success: false, which is as good as 400. Codes come from
-// the status alone, because the texts of servers differ. What such a body looks like is hardly documented, so it is
-// searched for texts.
+// refusal reads a failure: any status but 2xx, or success: false, which counts as 400. Only the
+// status decides the code, because the texts of servers differ. The documents hardly define such
+// bodies, so refusal searches the body for texts.
 func (a *response) refusal() *failedAttempt {
 	status := a.status
 	if status >= 200 && status <= 299 {
@@ -72,7 +72,7 @@ func (a *response) refusal() *failedAttempt {
 	said.read()
 	e.Message, e.Problems = said.clean()
 	if a.status >= 300 && a.status <= 399 {
-		e.Message = "the server redirects, which is not followed because the API key would travel; correct the base URL"
+		e.Message = "the server redirects; the client does not follow, to protect the API key; correct the base URL"
 	}
 	if e.Message == "" {
 		e.Message = fallbacks[code]
@@ -82,7 +82,7 @@ func (a *response) refusal() *failedAttempt {
 	return &failedAttempt{Error: e, unsure: gateway || a.status < 200, passing: gateway || code == CodeRateLimited}
 }
 
-// statement is what a server says about a refusal: texts, and problems with fields.
+// statement is what a server reports about a failure: texts, and problems of fields.
 type statement struct {
 	response *response
 	parts    []string
@@ -90,7 +90,7 @@ type statement struct {
 	size     int // of the problems, in bytes
 }
 
-// clean is what has been read, without what was sent.
+// clean returns what was read, without what the client sent.
 func (s *statement) clean() (string, []Problem) {
 	lines := []string{strings.Join(s.parts, ": ")}
 	for _, p := range s.problems {
@@ -104,7 +104,8 @@ func (s *statement) clean() (string, []Problem) {
 	return clip.Text(lines[0], maxSaid), s.problems
 }
 
-// read looks at the whole body. HTML is for browsers, and text that only looks like JSON may hold anything.
+// read reads the whole body. It skips HTML, and text that is almost JSON, which may contain
+// anything.
 func (s *statement) read() {
 	if len(s.response.body) > maxRefusal {
 		return
@@ -125,8 +126,8 @@ func (s *statement) read() {
 	}
 }
 
-// sayingMembers are those that say what is wrong, the more general first: "detail" is FastAPI's, "error" that of the
-// documented envelope, whose own members are not documented.
+// sayingMembers are the members with messages, the general ones first: "detail" is FastAPI's,
+// "error" is that of the documented envelope, whose members are not documented.
 var sayingMembers = []string{"message", "msg", "error", "errors", "detail", "details", "problems", "reason"}
 
 func (s *statement) value(v json.RawMessage, depth int) {
@@ -154,8 +155,9 @@ func (s *statement) value(v json.RawMessage, depth int) {
 	}
 }
 
-// problem takes an entry of a list as FastAPI makes them: {"loc": ["body", "name"], "msg": "…", "type": "…"}, or one with
-// field, message and code. The members input and ctx, which repeat what was sent, are not looked at.
+// problem reads an entry of a list as FastAPI sends it, {"loc": ["body", "name"], "msg": "…",
+// "type": "…"}, or one with field, message and code. It skips the members input and ctx, which
+// repeat the request.
 func (s *statement) problem(entry json.RawMessage) bool {
 	members := membersOf(entry)
 	message := textOf(members["msg"])
@@ -192,7 +194,7 @@ func (s *statement) problem(entry json.RawMessage) bool {
 	return true
 }
 
-// part keeps a text, unless it has been said.
+// part adds a text once.
 func (s *statement) part(text string) {
 	text = clip.Text(s.response.hideKey(text), maxRead)
 	if text != "" && len(s.parts) < maxParts && !slices.Contains(s.parts, text) {
@@ -200,13 +202,13 @@ func (s *statement) part(text string) {
 	}
 }
 
-// membersOf takes strict JSON apart; nil if it is no object.
+// membersOf returns the members of a JSON object, or nil if v is not an object.
 func membersOf(v json.RawMessage) (members map[string]json.RawMessage) {
 	_ = json.Unmarshal(v, &members)
 	return members
 }
 
-// textOf is a string's content, and "" for anything else.
+// textOf returns the content of a string, or "" for anything else.
 func textOf(v json.RawMessage) (text string) {
 	_ = json.Unmarshal(v, &text)
 	return text
@@ -216,10 +218,10 @@ func trimJSON(v json.RawMessage) json.RawMessage {
 	return json.RawMessage(strings.TrimSpace(string(v)))
 }
 
-// requestID is the server's id of the request; the header is known by hint only.
+// requestID returns the server's id of the request. The header is not documented.
 func (a *response) requestID() string { return word(a.hideKey(a.header.Get("X-Request-Id"))) }
 
-// word is a text that looks like an identifier; "" if it does not.
+// word returns text if it looks like an identifier, otherwise "".
 func word(text string) string {
 	if len(text) > 128 || strings.ContainsFunc(text, func(r rune) bool {
 		return !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("-_.:/+=", r))

@@ -10,12 +10,12 @@ import (
 	"github.com/toolwire/toolwire/internal/httpcall"
 )
 
-// do sends r and repeats it where that is allowed.
+// do sends r and repeats it if that is allowed.
 func (c *Client) do(ctx context.Context, r *request, read func(*response) error) error {
 	return c.repeat(ctx, r, func() *failedAttempt { return c.attempt(ctx, r, read) })
 }
 
-// repeat calls attempt until it succeeds, or r must not be repeated, or no time or no attempt is left.
+// repeat calls attempt until it succeeds, r must not be repeated, or no time or attempt is left.
 func (c *Client) repeat(ctx context.Context, r *request, attempt func() *failedAttempt) error {
 	s := series{client: c, request: r}
 	stop := c.repeats.Repeat(ctx, func(number int) httpcall.Next {
@@ -44,10 +44,11 @@ type series struct {
 	request *request
 	made    int            // attempts
 	last    *failedAttempt // nil after a success
-	unsure  bool           // one of the attempts may have been carried out; later ones do not take that back
+	unsure  bool           // the server may have acted on one of the attempts
 }
 
-// failure is the error of a call whose last attempt failed. It keeps what that attempt met if the wait after it was cut short.
+// failure returns the error of a call whose last attempt failed. If the wait after it was cut
+// short, the error keeps the attempt's message.
 func (s *series) failure(stop httpcall.Stop) error {
 	e := *s.last.Error
 	switch stop.Reason {

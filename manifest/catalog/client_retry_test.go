@@ -19,7 +19,7 @@ import (
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
-// clientStep is an answer of a scripted transport, or its error.
+// clientStep is a response of a scripted transport, or its error.
 type clientStep struct {
 	status int
 	body   string
@@ -27,7 +27,8 @@ type clientStep struct {
 	err    error
 }
 
-// clientScript is a transport that takes its steps in turn, the last one for ever, and notes when.
+// clientScript is a transport that returns its steps in turn, repeats the last one, and records the
+// times.
 type clientScript struct {
 	steps []clientStep
 	start time.Time
@@ -65,7 +66,7 @@ func retryAfterStep(status int, seconds string) clientStep {
 	return clientStep{status: status, header: http.Header{"Retry-After": {seconds}}}
 }
 
-// Which requests are repeated after which failures, and what is said of those that are not.
+// The failure decides which requests are repeated, and what the error of the others claims.
 func TestClientRepeatsOnlyWhereItIsSafe(t *testing.T) {
 	reads := []string{"list", "get", "script", "find"}
 	overwrites := []string{"update", "patch"}
@@ -136,7 +137,7 @@ func TestClientRecovers(t *testing.T) {
 	}
 }
 
-// A patch that is repeated reads again, so that it does not put back what it read seconds ago.
+// A repeated patch reads again, so that it does not write back what it read seconds ago.
 func TestClientPatchReadsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		item := func(version string) clientStep {
@@ -152,7 +153,7 @@ func TestClientPatchReadsAgain(t *testing.T) {
 		_, err = c.Patch(t.Context(), clientID, catalog.Patch{Name: new("y")})
 		failedWith(t, err, catalog.CodeNotFound)
 		if !strings.Contains(err.Error(), "may have been updated") {
-			t.Errorf("the first attempt is forgotten: %v", err)
+			t.Errorf("the error does not mention the first attempt: %v", err)
 		}
 	})
 }
@@ -257,7 +258,7 @@ func TestClientWaits(t *testing.T) {
 	})
 }
 
-// Over a connection it is known how far a request got.
+// The transport knows how much of a request was sent.
 func TestClientRepeatsOverConnections(t *testing.T) {
 	for operation, want := range map[string]int{"get": 2, "update": 2, "create": 1, "upload": 1, "delete": 1} {
 		t.Run(operation, func(t *testing.T) {
@@ -279,7 +280,7 @@ func TestClientRepeatsOverConnections(t *testing.T) {
 	}
 }
 
-// Nothing listens at first: a POST may be repeated, since nothing was sent.
+// At first nothing listens: a POST may be repeated, because nothing was sent.
 func TestClientRepeatsPostsThatWereNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0

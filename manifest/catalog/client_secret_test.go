@@ -15,7 +15,7 @@ import (
 
 const clientKeyCore = "live_0123456789" // in every spelling of the key
 
-// Servers repeat what they were sent. None of it may get out through errors, whatever they are printed with.
+// Servers repeat what they received. Errors do not show it, however they are formatted.
 func TestClientShowsNoSecret(t *testing.T) {
 	const (
 		line        = `    password: str = "hunter2-and-then-some"` // of the source
@@ -51,10 +51,10 @@ func TestClientShowsNoSecret(t *testing.T) {
 			_, err2 := c.UploadUpdate(t.Context(), clientID, catalog.Patch{Description: &tool.Description}, "tool.py", []byte(clientSource))
 			_, err3 := c.Create(t.Context(), tool)
 			if status != 200 && (err1 == nil || err2 == nil || err3 == nil) {
-				t.Fatalf("%d %s is no failure", status, body)
+				t.Fatalf("%d %s is not an error", status, body)
 			}
 			for i, err := range []error{err1, err2, err3} {
-				if err == nil { // an update that was answered with some object
+				if err == nil { // an update with an object as its response
 					continue
 				}
 				asJSON, _ := json.Marshal(err)
@@ -77,7 +77,7 @@ func errorJSON(v any) []byte {
 	return text
 }
 
-// What hides secrets leaves ordinary texts alone.
+// Redaction does not change ordinary texts.
 func TestClientKeepsWhatServersSay(t *testing.T) {
 	for _, text := range []string{
 		"Tool with the same name already exists", "Failed to register plugin: missing _run", "line 7: invalid syntax near 'return'",
@@ -101,7 +101,7 @@ func TestClientKeepsWhatServersSay(t *testing.T) {
 }
 
 func TestClientHidesTheLongestKey(t *testing.T) {
-	var text strings.Builder // of characters with the most spellings, in an order that hardly repeats itself
+	var text strings.Builder // characters with the most spellings, in an order with few repetitions
 	for i := range uint(4096) {
 		text.WriteByte("/~"[bits.OnesCount(i)%2])
 	}

@@ -54,7 +54,8 @@ func newClient(t testing.TB, baseURL string, o *catalog.ClientOptions) *catalog.
 	return c
 }
 
-// serve starts a server that answers every request in the same way, and a client that asks once.
+// serveClient starts a server and returns a client of it. Without options the client does not
+// retry.
 func serveClient(t *testing.T, o *catalog.ClientOptions, handler http.HandlerFunc) *catalog.Client {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -89,7 +90,7 @@ func failedWith(t *testing.T, err error, code catalog.Code) *catalog.Error {
 	return e
 }
 
-// clientCalls are all methods of a client, each as one request.
+// clientCalls has all methods of a client.
 var clientCalls = map[string]func(ctx context.Context, c *catalog.Client) error{
 	"create": func(ctx context.Context, c *catalog.Client) error { return errorOf(c.Create(ctx, analyticsTool())) },
 	"list":   func(ctx context.Context, c *catalog.Client) error { return errorOf(c.List(ctx, "")) },
@@ -170,7 +171,7 @@ func TestClientRequestsOnTheWire(t *testing.T) {
 				} else if r.Method == http.MethodPost {
 					want.Set("Content-Length", "0")
 				}
-				r.Header.Del("Accept-Encoding") // the transport's
+				r.Header.Del("Accept-Encoding") // of the transport
 				if got := r.Method + " " + r.RequestURI; got != test.line || string(body) != test.body || !reflect.DeepEqual(r.Header, want) {
 					t.Errorf("got  %s %s %q\nwant %s %s %q", got, body, r.Header, test.line, test.body, want)
 				}
@@ -363,12 +364,11 @@ func TestClientCopiesOptions(t *testing.T) {
 	}
 }
 
-// A redirect of any kind ends the call, and the key goes nowhere else.
-// Settings of proxies are read once in a process, so this takes one of its own.
+// Go reads proxy settings once per process, so this test starts a process of its own.
 func TestClientReadsNoProxySettings(t *testing.T) {
 	const proxied = "CATALOG_TEST_PROXIED"
 	if os.Getenv(proxied) != "" {
-		c := newClient(t, "https://0.0.0.0:1", &catalog.ClientOptions{MaxAttempts: 1}) // no name to look up, and nobody there
+		c := newClient(t, "https://0.0.0.0:1", &catalog.ClientOptions{MaxAttempts: 1}) // needs no DNS, and nothing listens
 		failedWith(t, clientCalls["get"](t.Context(), c), catalog.CodeUnreachable)
 		return
 	}
@@ -382,6 +382,7 @@ func TestClientReadsNoProxySettings(t *testing.T) {
 	}
 }
 
+// A redirect of any kind ends the call, and no other host receives the key.
 func TestClientDoesNotFollowRedirects(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("%s %s with %q", r.Method, r.URL, r.Header.Get("X-API-Key"))
@@ -412,13 +413,13 @@ func TestClientCancellationAndSlowServers(t *testing.T) {
 		wait()
 	}
 	for name, handler := range map[string]func(http.ResponseWriter, *http.Request, func()){"before the answer": slowHead, "within the answer": slowBody} {
-		// within runs a test in a bubble, with a client of a server that answers after an hour.
+		// within runs a test in a bubble, with a client of a server that responds after an hour.
 		within := func(what string, timeout time.Duration, test func(t *testing.T, c *catalog.Client, arrived chan struct{})) {
 			t.Run(what+" "+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					arrived := make(chan struct{}, 1)
 					server := pipenet.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-						_, _ = io.Copy(io.Discard, r.Body) // until then the server does not see the client go
+						_, _ = io.Copy(io.Discard, r.Body) // only then the server notices that the client has gone
 						handler(w, r, func() {
 							arrived <- struct{}{}
 							select {
@@ -490,7 +491,7 @@ func TestClientBrokenAnswers(t *testing.T) {
 		"closed":                  {raw(""), catalog.CodeUnreachable, 0, "the connection was closed"},
 		"no HTTP":                 {raw("SSH-2.0-OpenSSH\r\n\r\n"), catalog.CodeUnreachable, 0, "not valid HTTP"},
 		"truncated":               {raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n[]"), catalog.CodeUnreachable, 200, "the connection was closed"},
-		"truncated 404":           {raw("HTTP/1.1 404 x\r\nContent-Length: 100\r\n\r\nTool"), catalog.CodeNotFound, 404, "no such tool"},
+		"truncated 404":           {raw("HTTP/1.1 404 x\r\nContent-Length: 100\r\n\r\nTool"), catalog.CodeNotFound, 404, "the tool does not exist"},
 		"too large":               {answerWith(200, "["+strings.Repeat(" ", 2000)+"]"), catalog.CodeBadAnswer, 200, "more than 2000 bytes"},
 		"too large 500":           {answerWith(500, strings.Repeat("secret ", 2000)), catalog.CodeServer, 500, "the server failed"},
 	} {

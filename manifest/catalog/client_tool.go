@@ -7,12 +7,14 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// Patch changes the given fields of a tool and leaves the others as they are. The API has no such request: the tool is
-// read, changed here, and sent back whole with [Client.Update]'s body, which is right whether the server replaces or
-// merges. So a change that somebody else makes between the reading and the writing is lost; where that matters, let one
-// writer at a time patch a tool. An attempt is both requests: a repeated one reads again, which keeps that time short.
-// The member account_id is sent only if the patch has it, and members of the answer that are not documented are not sent.
-// A patch without fields reads only.
+// Patch changes the fields of a tool that are not nil in p. The API has no such request: the client
+// reads the tool, applies the patch, and sends the whole tool with the body of [Client.Update],
+// which is right whether the server replaces or merges. So a change that another writer makes
+// between the two requests is lost; if that matters, let one writer at a time patch a tool.
+//
+// A retry repeats both requests, which keeps the time between them short. The client sends
+// account_id only if the patch has it, and does not send undocumented members of the response back.
+// An empty patch only reads.
 func (c *Client) Patch(ctx context.Context, id string, p Patch) (*ListItem, error) {
 	if err := checkID(id); err != nil {
 		return nil, err
@@ -30,7 +32,7 @@ func (c *Client) Patch(ctx context.Context, id string, p Patch) (*ListItem, erro
 			return err
 		})
 		if failed != nil {
-			failed.unsure = false // nothing was written
+			failed.unsure = false // no request that writes was sent
 			return failed
 		}
 		item.Tool = p.apply(item.Tool)
@@ -39,7 +41,7 @@ func (c *Client) Patch(ctx context.Context, id string, p Patch) (*ListItem, erro
 			sent.AccountID = ""
 		}
 		if e, invalid := errors.AsType[*Error](sent.Validate()); invalid {
-			e.Tool, e.Message = id, "what the catalog has, with the update applied, is not valid"
+			e.Tool, e.Message = id, "the tool of the catalog with the patch applied is not valid"
 			return &failedAttempt{Error: e}
 		}
 		put := putRequest(id, &sent)
@@ -57,7 +59,7 @@ func (c *Client) Patch(ctx context.Context, id string, p Patch) (*ListItem, erro
 
 const jsonType = "application/json"
 
-// toolBody is a record as it is sent. Of the two members for the type one is set.
+// toolBody is a tool as it is sent. One of the two members for the type is set.
 type toolBody struct {
 	Name        string    `json:"name"`
 	Framework   Framework `json:"framework"`
@@ -69,7 +71,7 @@ type toolBody struct {
 	Version     string    `json:"version,omitempty"`
 }
 
-// createBody has the members that are set.
+// createBody returns the members that are set.
 func (c *Client) createBody(t *Tool) []byte {
 	body := c.requiredBody(t)
 	body.Version = t.Version
@@ -82,7 +84,8 @@ func (c *Client) createBody(t *Tool) []byte {
 	return body.encode()
 }
 
-// updateBody has all members, so that nothing is left to what the server makes of one that is missing.
+// updateBody returns all members, so that the result does not depend on what the server does with
+// absent ones.
 func (c *Client) updateBody(t *Tool) []byte {
 	body := c.requiredBody(t)
 	tags := append([]string{}, t.Tags...)
@@ -102,6 +105,6 @@ func (c *Client) requiredBody(t *Tool) *toolBody {
 }
 
 func (b *toolBody) encode() []byte {
-	out, _ := rawjson.Encode(b) // of texts alone: cannot fail
+	out, _ := rawjson.Encode(b) // cannot fail: it contains texts only
 	return out
 }

@@ -11,15 +11,17 @@ import (
 	"github.com/toolwire/toolwire/internal/clip"
 )
 
-// Upload registers a tool with its source code: POST /tools/upload. file is the name of the Python file, of which the part
-// after the last slash is sent; source is its text. A name that is "" is that of the tool class, if it is a literal there,
-// and a type that is "" is [Custom]. AccountID must be "", because no form field is documented for it, and tags must be
-// free of commas, which join them there.
+// Upload registers a tool with its source code: POST /tools/upload. file is the name of the Python
+// file; the client sends its last element. source is its text. If t.Name is "", the name is that of
+// the tool class if it is a literal there. If t.Type is "", it is [Custom]. AccountID must be "",
+// because no form field is documented for it. Tags must not contain commas, which separate them in
+// the form.
 //
-// The tool and the source are checked before anything is sent, see [CheckPlugin]. A source that does not pass, or that the
-// server refuses, is [CodePlugin]; if fields are wrong too it is [CodeInvalid] with all problems. A name that is taken is
-// [CodeConflict], a source that fails while it is registered [CodeServer]. The request is held in memory, within
-// [ClientOptions.MaxRequestBytes].
+// Upload checks the tool and the source before it sends anything; see [CheckPlugin]. If the source
+// is not valid, or the server rejects it, the error has [CodePlugin]. If fields are not valid
+// either, it has [CodeInvalid] and all problems. If the name is taken, it has [CodeConflict]. If
+// the server fails to register the source, it has [CodeServer]. The request is in memory; beside
+// the file it may have 3 MiB.
 func (c *Client) Upload(ctx context.Context, t Tool, file string, source []byte) (*ListItem, error) {
 	plugin, err := CheckPlugin(file, source, &c.plugin)
 	if t.Name == "" && err == nil {
@@ -37,9 +39,10 @@ func (c *Client) Upload(ctx context.Context, t Tool, file string, source []byte)
 	}, &upload{patch: patchOf(t), known: ListItem{Tool: t}, file: file, source: source, problems: ps, pluginErr: err})
 }
 
-// UploadUpdate replaces the source code of a tool: PUT /tools/{id}/upload. The fields of the patch are sent along, and no
-// others, so that what is not mentioned stays as it is; the empty patch is fine. Of the item that is returned, fields are
-// empty that neither the answer nor the patch has. Otherwise it is like [Client.Upload].
+// UploadUpdate replaces the source code of a tool: PUT /tools/{id}/upload. It sends the fields of
+// the patch, which may be empty, and no others, so that the server keeps the rest. Fields of the
+// result are empty if neither the response nor the patch has them. Otherwise UploadUpdate is like
+// [Client.Upload].
 func (c *Client) UploadUpdate(ctx context.Context, id string, p Patch, file string, source []byte) (*ListItem, error) {
 	if err := checkID(id); err != nil {
 		return nil, err
@@ -60,14 +63,14 @@ func (c *Client) UploadUpdate(ctx context.Context, id string, p Patch, file stri
 	return c.upload(ctx, r, &upload{patch: p, known: known, file: file, source: source, pluginErr: err})
 }
 
-// upload is what is uploaded, and what is known to be wrong with it.
+// upload is the content of an upload and its known problems.
 type upload struct {
 	patch     Patch    // the fields to send
-	known     ListItem // what the answer may leave out
+	known     ListItem // what the response may leave out
 	file      string
 	source    []byte
 	problems  problems
-	pluginErr error // of the source
+	pluginErr error // from CheckPlugin
 }
 
 func (c *Client) upload(ctx context.Context, r *request, u *upload) (*ListItem, error) {
@@ -87,7 +90,7 @@ func (c *Client) upload(ctx context.Context, r *request, u *upload) (*ListItem, 
 	return &item, nil
 }
 
-// check finds all that is wrong, with fields and with the source.
+// check finds all problems of the fields and of the source.
 func (u *upload) check(tool string) error {
 	u.problems.check(u.patch)
 	if u.patch.AccountID != nil {
@@ -111,12 +114,12 @@ func (u *upload) check(tool string) error {
 	return u.problems.error(tool, "the tool cannot be uploaded")
 }
 
-// form is the body of an upload: the fields that are given, and then the file.
+// form returns the body of an upload, the fields before the file, and its media type.
 func (c *Client) form(u *upload) ([]byte, string) {
 	p := u.patch
 	var body bytes.Buffer
 	body.Grow(len(u.source) + 2048)
-	w := multipart.NewWriter(&body) // writes to memory: its errors are all nil
+	w := multipart.NewWriter(&body) // its errors are nil, because it writes to memory
 	field := func(name string, value *string) {
 		if value != nil {
 			_ = w.WriteField(name, *value)

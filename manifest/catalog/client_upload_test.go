@@ -28,7 +28,7 @@ def tool_plugin():
     return AnalyticsTool()
 `
 
-// part is one part of a form: its header and its text.
+// formPart is one part of a form: its headers and its text.
 type formPart struct{ disposition, contentType, text string }
 
 func TestClientUploadsOnTheWire(t *testing.T) {
@@ -182,7 +182,7 @@ func TestClientUploadChecksFirst(t *testing.T) {
 	}
 }
 
-// An answer to an upload that does not repeat the tool is no failure.
+// A response to an upload need not repeat the tool.
 func TestClientUploadUpdateWithBareAnswers(t *testing.T) {
 	for name, handler := range map[string]http.HandlerFunc{
 		"204": answerWith(204, ""), "message": answerWith(200, `{"success":true,"message":"updated"}`),

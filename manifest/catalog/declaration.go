@@ -13,15 +13,16 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// recordMembers are those of a record that a declaration can hold among its extra members.
+// recordMembers are the members of a record that a declaration can have among its extra members.
 var recordMembers = []string{"framework", "tool_type", "tags", "version"}
 
-// Declarations makes tool declarations of records, and reports what of them a declaration cannot say and what of a
-// declaration a record does not. name and description are the declaration's own; framework, tool_type, tags and version
-// become members of [schema.Tool.Extra], where [FromDeclarations] finds them again.
+// Declarations converts records to tool declarations. The problems, with the code left_out, list
+// what a declaration cannot hold of a record, and what it needs and a record lacks. name and
+// description are kept. framework, tool_type, tags and version become members of
+// [schema.Tool.Extra], where [FromDeclarations] finds them.
 //
-// A record has no schema of the arguments: it is in the Python class. The input schema of every declaration is
-// {"type":"object"}, any object, until the caller puts a better one there.
+// A record has no schema of the arguments; the Python class has it. So the input schema of every
+// declaration is {"type":"object"}, any object, until the caller replaces it.
 func Declarations(items []ListItem) ([]schema.Tool, []schema.Problem) {
 	var losses []schema.Problem
 	tools := make([]schema.Tool, len(items))
@@ -35,7 +36,7 @@ func Declarations(items []ListItem) ([]schema.Tool, []schema.Problem) {
 				return
 			}
 			raw, err := json.Marshal(value)
-			if err != nil { // texts can be written
+			if err != nil { // does not happen with texts
 				lose(member, "cannot be written")
 				return
 			}
@@ -48,13 +49,13 @@ func Declarations(items []ListItem) ([]schema.Tool, []schema.Problem) {
 		tools[n] = t
 
 		if hasCode(schema.Validate(context.Background(), []schema.Tool{t}, nil), "name_invalid") {
-			lose("name", "is no tool name for the Tools schema; choose another one")
+			lose("name", "is not a valid tool name in the Tools schema; choose another one")
 		}
-		lose("input_schema", "is in no record: the declaration takes any object until it gets one")
+		lose("input_schema", "is absent from records: the declaration accepts any object until it has a schema")
 		for _, own := range []struct{ member, value string }{{"id", item.ID}, {"account_id", item.AccountID},
 			{"plugin_class_name", item.PluginClassName}, {"module_name", item.ModuleName}, {"script_content", item.ScriptContent}} {
 			if own.value != "" {
-				lose(own.member, "belongs to the catalog and is left out")
+				lose(own.member, "belongs to the catalog; left out")
 			}
 		}
 	}
@@ -71,9 +72,10 @@ func loss(n int, tool, member, message string) schema.Problem {
 	return schema.Problem{Index: n, Tool: clip.Text(tool, maxShown), Code: "left_out", Pointer: rawjson.Token(member), Message: message}
 }
 
-// FromDeclarations makes records of tool declarations, and reports what of them a record cannot hold. base says what no
-// declaration does: account_id; and framework, tool_type, tags and version, unless a declaration has them among its extra
-// members. The records are not validated; [Tool.Validate] does that.
+// FromDeclarations converts tool declarations to records. The problems, with the code left_out,
+// list what a record cannot hold. base supplies account_id, and framework, tool_type, tags and
+// version unless a declaration has them among its extra members. FromDeclarations does not validate
+// the records; see [Tool.Validate].
 func FromDeclarations(tools []schema.Tool, base Tool) ([]Tool, []schema.Problem) {
 	var losses []schema.Problem
 	records := make([]Tool, len(tools))
@@ -84,8 +86,8 @@ func FromDeclarations(tools []schema.Tool, base Tool) ([]Tool, []schema.Problem)
 				losses = append(losses, loss(n, t.Name, member, message))
 			}
 		}
-		const left = "has no place in a record"
-		lose("input_schema", left+"; the args_schema of the Python class takes its place", len(t.InputSchema) > 0)
+		const left = "does not exist in a record"
+		lose("input_schema", left+"; the args_schema of the Python class replaces it", len(t.InputSchema) > 0)
 		lose("output_schema", left, len(t.OutputSchema) > 0)
 		lose("default_execution_mode", left, t.DefaultExecutionMode != "")
 		lose("passthrough_binding", left, t.PassthroughBinding != nil)
@@ -98,7 +100,7 @@ func FromDeclarations(tools []schema.Tool, base Tool) ([]Tool, []schema.Problem)
 				lose(m.Name, left, true)
 				continue
 			}
-			lose(m.Name, "is not what a record has there, and is left out", p.read(m) != nil)
+			lose(m.Name, "is not valid in a record; left out", p.read(m) != nil)
 		}
 		record := p.apply(base)
 		record.Name, record.Description = t.Name, t.Description
@@ -107,7 +109,7 @@ func FromDeclarations(tools []schema.Tool, base Tool) ([]Tool, []schema.Problem)
 	return records, losses
 }
 
-// read takes over one member of a record.
+// read sets one field from a member of a declaration.
 func (p *Patch) read(m ledger.Member) error {
 	doc, err := json.Marshal(map[string]json.RawMessage{m.Name: m.Value})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// lost lists the members of losses.
+// lost returns the members that the problems concern.
 func lost(losses []schema.Problem) string {
 	var all []string
 	for _, l := range losses {

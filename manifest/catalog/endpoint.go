@@ -13,7 +13,7 @@ import (
 	"github.com/toolwire/toolwire/internal/httpserve"
 )
 
-// public is the record as others see it.
+// public returns the tool without its source.
 func (r StoredTool) public() ListItem {
 	item := r.ListItem
 	item.ScriptContent = ""
@@ -23,7 +23,7 @@ func (r StoredTool) public() ListItem {
 func (h *Handler) list(c *call) (answer, error) {
 	var t Type
 	query, err := url.ParseQuery(c.r.URL.RawQuery)
-	if err != nil { // what cannot be read may have been a filter
+	if err != nil { // the unreadable part may be a filter
 		return answer{}, invalid("query", Problem{Code: ruleText, Message: "cannot be read; is it escaped?"})
 	}
 	if values, ok := query["type"]; ok {
@@ -62,14 +62,14 @@ func (h *Handler) create(c *call) (answer, error) {
 	return answer{r.public(), "Tool created successfully"}, nil
 }
 
-// finish fills in what a record has in any case.
+// finish sets the fields that every tool has.
 func (h *Handler) finish(c *call, t Tool) Tool {
 	t.AccountID = c.account
 	t.Version = or(t.Version, DefaultVersion)
 	return t
 }
 
-// check applies the rules of records, and those of this catalog.
+// check applies the rules of tools and those of this handler.
 func (h *Handler) check(c *call, ps *problems, p Patch) error {
 	ps.check(p)
 	if p.AccountID != nil && *p.AccountID != "" && !strings.EqualFold(*p.AccountID, c.account) {
@@ -81,7 +81,7 @@ func (h *Handler) check(c *call, ps *problems, p Patch) error {
 	return ps.error("", textInvalid)
 }
 
-// readJSON reads a body with the members of a record.
+// readJSON reads a body with the members of a tool.
 func (h *Handler) readJSON(c *call) (Patch, problems, error) {
 	media, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	if err != nil || media != "application/json" {
@@ -179,8 +179,8 @@ func (h *Handler) source(c *call) (answer, error) {
 	return answer{map[string]string{"id": c.id, "script": r.ScriptContent}, "Tool script retrieved successfully"}, err
 }
 
-// bodyError tells a body that ends too early from a request whose context has ended. net/http ends the context in both
-// cases.
+// bodyError separates a body that ends early from a request whose context ended. net/http ends the
+// context in both cases.
 func bodyError(c *call, err error) error {
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):

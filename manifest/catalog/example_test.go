@@ -111,6 +111,6 @@ func ExampleDeclarations() {
 	}
 	// Output:
 	// weather
-	// tool[0] "weather": /input_schema is in no record: the declaration takes any object until it gets one
-	// tool[0] "weather": /script_content belongs to the catalog and is left out
+	// tool[0] "weather": /input_schema is absent from records: the declaration accepts any object until it has a schema
+	// tool[0] "weather": /script_content belongs to the catalog; left out
 }

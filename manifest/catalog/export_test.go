@@ -1,4 +1,5 @@
 package catalog
 
-// SetMaxBody changes the limit of a JSON body, so that tests can exceed it with a small one.
-func SetMaxBody(h *Handler, n int64) { h.maxBody = n }
+// SetLimits changes the limits of a JSON body, and of a form beside its file, so that tests can
+// exceed them with a body that fits into the buffers of a connection.
+func SetLimits(h *Handler, body, room int64) { h.maxBody, h.formRoom = body, room }

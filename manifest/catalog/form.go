@@ -15,32 +15,32 @@ import (
 // form is an upload: a file and fields.
 type form struct {
 	filename string
-	file     []byte // nil if there is none
+	file     []byte // nil if the form has no file
 	patch    Patch
 	problems problems
 }
 
-// formFields are the parts with a meaning.
+// formFields are the known parts.
 var formFields = []string{"file", "name", "framework", "tool_type", "type", "account_id", "description", "tags", "version"}
 
-// readForm reads a multipart body part by part; nothing is kept but the known ones, and those in memory.
+// readForm reads a multipart body part by part. It keeps only known parts, in memory.
 func (h *Handler) readForm(c *call) (*form, error) {
 	media, params, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	if err != nil || media != "multipart/form-data" || params["boundary"] == "" {
 		return nil, invalid("body", Problem{Code: ruleForm, Message: "Content-Type must be multipart/form-data with a boundary"})
 	}
-	body := httpserve.OpenBody(c.w, c.r, int64(h.opts.Plugin.MaxBytes)+formRoom, time.Now().Add(h.opts.BodyTimeout))
+	body := httpserve.OpenBody(c.w, c.r, int64(h.opts.Plugin.MaxBytes)+h.formRoom, time.Now().Add(h.opts.BodyTimeout))
 	defer func() { c.read = body.Done() }()
 	if body.Err() != nil {
 		return nil, body.Err()
 	}
 	f := &form{}
 	err = h.readParts(f, multipart.NewReader(&body, params["boundary"]))
-	if err == nil { // What follows the form has no meaning, but the server would wait for it before it answers.
+	if err == nil { // net/http would wait for the rest before it responds.
 		_, err = io.Copy(io.Discard, &body)
 	}
 	if err != nil {
-		if body.Err() != nil { // that is why the form is broken
+		if body.Err() != nil { // the reason why the form is malformed
 			return nil, bodyError(c, body.Err())
 		}
 		if _, ok := errors.AsType[*failure](err); ok {
@@ -126,7 +126,7 @@ func (h *Handler) readPart(f *form, seen map[string]string, part *multipart.Part
 	return nil
 }
 
-// fill makes a patch of the fields.
+// fill sets the patch from the fields.
 func (f *form) fill(fields map[string]string) {
 	text := func(name string) *string {
 		value, ok := fields[name]

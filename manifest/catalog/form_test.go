@@ -9,7 +9,7 @@ import (
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
-// FuzzUpload sends forms as they come: whatever is in one, the answer is a documented status.
+// FuzzUpload checks that the response to any form has a documented status.
 func FuzzUpload(f *testing.F) {
 	const file = "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.py\"\r\n\r\n" + source
 	f.Add([]byte(file + "\r\n--x\r\nContent-Disposition: form-data; name=tags\r\n\r\na,b\r\n--x--\r\n"))
@@ -31,7 +31,7 @@ func FuzzUpload(f *testing.F) {
 			switch w.Code {
 			case 200, 400, 409, 413, 422:
 			default:
-				t.Fatalf("the answer is %d %s", w.Code, w.Body)
+				t.Fatalf("the response is %d %s", w.Code, w.Body)
 			}
 			if strings.Contains(w.Body.String(), "script_content") {
 				t.Fatalf("the answer has source code: %s", w.Body)

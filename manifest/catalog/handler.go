@@ -14,7 +14,7 @@ import (
 	"github.com/toolwire/toolwire/internal/uuid"
 )
 
-// Handler is the catalog's REST API ("Tools" group) as an [http.Handler]:
+// Handler serves the catalog's REST API ("Tools" group) as an [http.Handler]:
 //
 //	GET    /tools/                list; ?type=native or custom
 //	POST   /tools/                create from a record
@@ -22,52 +22,56 @@ import (
 //	GET    /tools/{id}            one tool
 //	PUT    /tools/{id}            replace or update its metadata; see PutMode
 //	DELETE /tools/{id}            delete; it can be restored
-//	POST   /tools/{id}/restore    undo that, unless the name was taken meanwhile (409)
+//	POST   /tools/{id}/restore    restore, unless the name was taken meanwhile (409)
 //	GET    /tools/{id}/script     the source; /source is the same
 //	PUT    /tools/{id}/upload     new source, and fields if there are any
 //
-// Every success is a 200 with {"success":true,"data":…,"message":…,"timestamp":…}. Failures have success false and an
-// error {"code":…,"message":…,"problems":[…]}, where code is a [Code]; those of fields, 422, have the detail
-// [{"loc":[…],"msg":…,"type":…}] beside it. HEAD is answered where GET is. A path with a slash too many or too few is
-// redirected (307). script_content is in no answer but that of the source, whose data is {"id":…,"script":…}.
+// Every success is a 200 with {"success":true,"data":…,"message":…,"timestamp":…}. A failure has
+// success false and an error {"code":…,"message":…,"problems":[…]}, where code is a [Code]. A 422
+// has detail [{"loc":[…],"msg":…,"type":…}] beside it. GET routes also serve HEAD. A path with a
+// missing or an additional slash is redirected (307). Only the response to a request for the source
+// has source code: its data is {"id":…,"script":…}.
 //
-// The statuses are 400 (a plugin file, with [CodePlugin], or a body that ends early), 401, 403, 404, 405, 408, 409, 413 for
-// what is beyond a limit, 422, 500, and 503 or 504 when the request's context ends.
+// The failures are 400 (a plugin file, with [CodePlugin], or a body that ends early), 401, 403,
+// 404, 405, 408, 409, 413 for content over a limit, 422, 500, and 503 or 504 when the request's
+// context ends.
 //
-// An upload needs the file alone: name and description are then those of the class, framework is langchain and tool_type
-// custom. Form fields that are not known are passed over.
+// An upload needs only the file. Name and description then come from the class, framework is
+// langchain and tool_type is custom. Unknown form fields are ignored.
 //
-// Mount it at the root, or under a prefix with [http.StripPrefix]. It is immutable and safe for concurrent use; it starts
-// no goroutine and writes nothing to disk.
+// Mount the handler at the root, or under a prefix with [http.StripPrefix]. It is immutable and
+// safe for concurrent use. It starts no goroutine and writes no files.
 type Handler struct {
 	store Store
 	opts  HandlerOptions // defaults filled in
 
-	maxBody int64 // of a JSON body, in bytes
+	maxBody  int64 // of a JSON body, in bytes
+	formRoom int64 // of a form beside its file, in bytes
 }
 
-// NewHandler returns a handler over a store. All mistakes in the options are reported together in one [*Error] with
-// [CodeOptions].
+// NewHandler returns a handler that serves store. Its error is an [*Error] with [CodeOptions] and
+// all problems.
 func NewHandler(store Store, opts *HandlerOptions) (*Handler, error) {
-	h := &Handler{store: store, maxBody: maxBody}
+	h := &Handler{store: store, maxBody: maxBody, formRoom: formRoom}
 	if err := h.configure(store, opts); err != nil {
 		return nil, err
 	}
 	return h, nil
 }
 
-// call is one request on its way.
+// call is one request.
 type call struct {
 	w       http.ResponseWriter
 	r       *http.Request
 	account string
-	id      string // of the path, lower case
-	read    bool   // the body has been read as far as it will be
+	id      string // from the path, in lower case
+	read    bool   // nothing will read more of the body
 }
 
 func (c *call) ctx() context.Context { return c.r.Context() }
 
-// ServeHTTP implements http.Handler. A request takes one way: path, method, key, id, body, store, answer.
+// ServeHTTP implements [http.Handler]. A request passes these stages in order: path, method, key,
+// id, body, store, response.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	route, id := match(r.Method, r.URL.Path)
@@ -91,7 +95,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.write(c, status, envelope{Success: true, Data: answer.data, Message: answer.message})
 }
 
-// serve runs the endpoint and contains panics of the caller's functions and store.
+// serve runs the endpoint and recovers panics of the caller's functions and store.
 func (h *Handler) serve(c *call, route route) (a answer, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -121,13 +125,13 @@ func (h *Handler) serve(c *call, route route) (a answer, err error) {
 	return endpoint(h, c)
 }
 
-// panicked says nothing of the value, which may be a secret.
+// panicked does not show the value, which may be a secret.
 func panicked(value any, message string) *failure {
 	return &failure{code: CodeServer, status: http.StatusInternalServerError, message: message,
 		panic: fmt.Sprintf("%T", value), stack: string(debug.Stack())}
 }
 
-// authenticate finds out whose request it is.
+// authenticate determines the account of a request.
 func (h *Handler) authenticate(c *call) error {
 	if h.opts.InsecureAccount != "" {
 		c.account = h.opts.InsecureAccount
@@ -151,18 +155,18 @@ func (h *Handler) authenticate(c *call) error {
 		return serverError(fmt.Sprintf("Authenticate failed with a %T", err))
 	}
 	if !uuid.Valid(account) {
-		return serverError("Authenticate gave an account that is no UUID")
+		return serverError("Authenticate returned an account that is not a UUID")
 	}
 	c.account = strings.ToLower(account)
 	return nil
 }
 
-// serverError is for texts that hold nothing from outside.
+// serverError is for reasons that contain nothing from outside.
 func serverError(reason string) *failure {
 	return &failure{code: CodeServer, status: http.StatusInternalServerError, message: textServer, reason: reason}
 }
 
-// classify makes an answer of whatever an endpoint returns.
+// classify turns the error of an endpoint into a response.
 func (h *Handler) classify(c *call, route route, err error) *failure {
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f
@@ -191,7 +195,7 @@ func (h *Handler) classify(c *call, route route, err error) *failure {
 		return &failure{code: CodeBadRequest, status: http.StatusBadRequest, message: "The body could not be read to its end"}
 	case errors.Is(c.ctx().Err(), context.DeadlineExceeded):
 		return &failure{code: CodeTimeout, status: http.StatusGatewayTimeout, message: "The time for the request is over"}
-	case c.ctx().Err() != nil: // nobody is there to read this
+	case c.ctx().Err() != nil: // the client has gone
 		return &failure{code: CodeCanceled, status: http.StatusServiceUnavailable, message: "The request was cancelled"}
 	}
 	f := serverError("the store failed")
@@ -199,7 +203,7 @@ func (h *Handler) classify(c *call, route route, err error) *failure {
 	return f
 }
 
-// log writes what is known to hold neither keys nor source.
+// log writes only values that contain neither keys nor source.
 func (h *Handler) log(c *call, route route, status int, f *failure, took time.Duration) {
 	level := slog.LevelDebug
 	switch {

@@ -16,8 +16,8 @@ import (
 // HandlerOptions configures a [Handler]. The zero value of every field selects its default. Exactly
 // one of Authenticate and InsecureAccount is required. [NewHandler] copies the options.
 //
-// A JSON body may have 1 MiB, an uploaded file Plugin.MaxBytes, a form 256 KiB more than its file, 16
-// parts, and 64 KiB in a field.
+// A JSON body may have 1 MiB, an uploaded file Plugin.MaxBytes, a form 256 KiB more than its file,
+// 16 parts, and 64 KiB in a field.
 type HandlerOptions struct {
 	// Authenticate returns the account, a UUID, that a key belongs to. The key comes from
 	// "Authorization: Bearer …" or from "X-API-Key". A request without a key, or with several
@@ -38,14 +38,14 @@ type HandlerOptions struct {
 	// 1 MiB.
 	Plugin PluginOptions
 
-	// Register makes an uploaded tool runnable. It is called with every valid upload before the tool
-	// is stored. ScriptContent of the tool is the source. An id that Register already knows gets a
-	// new source. If nil, uploads are stored only.
+	// Register makes an uploaded tool runnable. It is called with every valid upload before the
+	// tool is stored. ScriptContent of the tool is the source. An id that Register already knows
+	// gets a new source. If nil, uploads are stored only.
 	//
 	// An [*Error] with [CodePlugin] becomes 400 "Invalid plugin file"; any other error becomes 500
 	// "Failed to register plugin" or "Failed to update plugin". The log contains only the error's
-	// type, because its text may quote code. Storing may fail afterwards if another request takes the
-	// name at the same moment: register tools by their id.
+	// type, because its text may quote code. Storing may fail afterwards if another request takes
+	// the name at the same moment: register tools by their id.
 	Register func(ctx context.Context, tool ListItem) error
 
 	// MaxDescription bounds a description, in characters. If 0, only the body is bounded.
@@ -56,8 +56,8 @@ type HandlerOptions struct {
 	BodyTimeout time.Duration
 
 	// Logger receives one record per request, with the address of the peer: Debug, Info for
-	// refusals, Warn for 401 and 403, Error for failures of the server. A record never contains keys,
-	// bodies, source code or values of panics. If nil, nothing is logged.
+	// refusals, Warn for 401 and 403, Error for failures of the server. A record never contains
+	// keys, bodies, source code or values of panics. If nil, nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -66,9 +66,9 @@ type HandlerOptions struct {
 type PutMode int
 
 const (
-	// PutByBody decides by the body. With all required fields it replaces the record: absent optional
-	// fields get their defaults. Otherwise it updates the fields that are present. It gives every
-	// known client the result that the client expects.
+	// PutByBody decides by the body. With all required fields it replaces the record: absent
+	// optional fields get their defaults. Otherwise it updates the fields that are present. It
+	// gives every known client the result that the client expects.
 	PutByBody PutMode = iota
 
 	// PutReplace replaces the record and rejects a body that lacks a required field.

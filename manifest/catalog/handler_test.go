@@ -13,11 +13,11 @@ import (
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
-// TestDocumentedExamples has the three examples of ToolBase records.
+// TestDocumentedExamples sends the three examples of ToolBase records.
 func TestDocumentedExamples(t *testing.T) {
 	s := newServer(t, nil, catalog.HandlerOptions{})
 	seen := map[string]bool{}
-	is := func(answer reply, want string) { // id is random
+	is := func(answer reply, want string) { // the id is random
 		t.Helper()
 		id := s.id(answer)
 		if seen[id] || len(id) != 36 || id[14] != '4' {
@@ -38,7 +38,7 @@ func TestDocumentedExamples(t *testing.T) {
 		"description":"Analyses.","version":"1.0.0","account_id":"`+account+`","plugin_class_name":"Analytics","module_name":"analytics"}`)
 }
 
-// TestCommonValidationErrors has every row of that table.
+// TestCommonValidationErrors checks every row of the table Common Validation Errors.
 func TestCommonValidationErrors(t *testing.T) {
 	s := newServer(t, nil, catalog.HandlerOptions{
 		Plugin: catalog.PluginOptions{ServerVersion: "v0.1.84"},
@@ -77,7 +77,7 @@ func TestCommonValidationErrors(t *testing.T) {
 		{"deleted id, script", s.do("GET", "/tools/"+deleted+"/script", ""), 404, "Tool or script not found"},
 		{"not deleted", s.do("POST", "/tools/"+taken+"/restore", ""), 404, "Tool not found or not deleted"},
 		{"no source", s.do("GET", "/tools/"+taken+"/source", ""), 404, "Tool or script not found"},
-		{"id of no form, script", s.do("GET", "/tools/x/script", ""), 404, "Tool or script not found"},
+		{"malformed id, script", s.do("GET", "/tools/x/script", ""), 404, "Tool or script not found"},
 		{"name taken", s.do("POST", "/tools/", minimal), 409, "Tool with name already exists"},
 		{"name taken, put", s.do("PUT", "/tools/"+uploaded, `{"name":"basic-calculator"}`), 409, "Tool with name already exists"},
 		{"name taken, upload", s.upload("POST", "/tools/upload", part{"file", "a.py", entry}), 409,
@@ -99,7 +99,7 @@ func TestCommonValidationErrors(t *testing.T) {
 	if strings.Contains(s.log.String(), "boom") || strings.Contains(s.log.String(), "BaseTool") {
 		t.Errorf("the log has source code: %s", s.log)
 	}
-	sameJSON(t, s.do("GET", "/tools/"+uploaded+"/script", "").json.Data, // is what it was
+	sameJSON(t, s.do("GET", "/tools/"+uploaded+"/script", "").json.Data, // has not changed
 		`{"id":"`+uploaded+`","script":`+quote(entry)+`}`)
 }
 
@@ -125,7 +125,7 @@ func TestFieldProblems(t *testing.T) {
 			"body.description"},
 		{"name twice", s.do("POST", "/tools/", `{"name":"a","name":"b"}`), "body"},
 		{"name in another case", s.do("POST", "/tools/", `{"Name":"a"}`), "body"},
-		{"no JSON", s.do("POST", "/tools/", `{"name":`), "body"},
+		{"not JSON", s.do("POST", "/tools/", `{"name":`), "body"},
 		{"a list", s.do("POST", "/tools/", `[]`), "body"},
 		{"put, only what is given", s.do("PUT", "/tools/"+id, `{"framework":"x","version":" "}`), "body.framework body.version"},
 		{"put, null", s.do("PUT", "/tools/"+id, `{"name":null}`), "body.name"},
@@ -144,8 +144,8 @@ func TestFieldProblems(t *testing.T) {
 		{"two files", s.upload("POST", "/tools/upload", file, file), "body.file"},
 		{"two names", s.upload("POST", "/tools/upload", file, part{"name", "", "a"}, part{"name", "", "a"}), "body.name"},
 		{"field in another case", s.upload("POST", "/tools/upload", file, part{"Name", "", "a"}), "body.name"},
-		{"field is no UTF-8", s.upload("POST", "/tools/upload", file, part{"name", "", "\xff"}), "body.name"},
-		{"tags are no UTF-8", s.upload("POST", "/tools/upload", file, part{"tags", "", "\xe2\x82,\xac"}), "body.tags"},
+		{"a field that is not UTF-8", s.upload("POST", "/tools/upload", file, part{"name", "", "\xff"}), "body.name"},
+		{"tags that are not UTF-8", s.upload("POST", "/tools/upload", file, part{"tags", "", "\xe2\x82,\xac"}), "body.tags"},
 		{"blank name", s.upload("POST", "/tools/upload", file, part{"name", "", " "}), "body.name"},
 		{"a native file", s.upload("POST", "/tools/upload", file, part{"type", "", "native"}), "body.tool_type"},
 		{"fields disagree", s.upload("POST", "/tools/upload", file, part{"type", "", "native"}, part{"tool_type", "", "custom"}),
@@ -194,7 +194,7 @@ func TestKeys(t *testing.T) {
 		{"a viewer deletes", http.Header{"X-Api-Key": {"key-viewer"}}, "DELETE", 403},
 		{"the function panics", http.Header{"X-Api-Key": {"key-panic"}}, "GET", 500},
 		{"the function fails", http.Header{"X-Api-Key": {"key-error"}}, "GET", 500},
-		{"an account that is no UUID", http.Header{"X-Api-Key": {"key-bad"}}, "GET", 500},
+		{"an account that is not a UUID", http.Header{"X-Api-Key": {"key-bad"}}, "GET", 500},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := &server{t: t, url: s.url, log: s.log}
@@ -248,7 +248,7 @@ func TestPathsAndMethods(t *testing.T) {
 		t.Run(test.method+" "+test.path, func(t *testing.T) {
 			a := s.do(test.method, test.path, "")
 			if a.status != test.status || test.header != "" && a.header.Get(test.header) != test.value {
-				t.Errorf("the answer is %d %v %s, want %d and %s %q", a.status, a.header, a.body, test.status, test.header, test.value)
+				t.Errorf("the response is %d %v %s, want %d and %s %q", a.status, a.header, a.body, test.status, test.header, test.value)
 			}
 			if test.method == "HEAD" && (a.body != "" || a.header.Get("Content-Length") == "0") {
 				t.Errorf("HEAD gives %v %q", a.header, a.body)
@@ -265,18 +265,18 @@ func TestPathsAndMethods(t *testing.T) {
 		mux.Handle("/api/v1/", http.StripPrefix("/api/v1", h))
 		on := httptest.NewServer(mux)
 		defer on.Close()
-		res, err := http.Post(on.URL+"/api/v1/tools", "application/json", strings.NewReader(minimal)) // is redirected
+		res, err := http.Post(on.URL+"/api/v1/tools", "application/json", strings.NewReader(minimal)) // follows a redirect
 		if err != nil {
 			t.Fatal(err)
 		}
 		_ = res.Body.Close()
 		if res.StatusCode != 200 || res.Request.URL.Path != "/api/v1/tools/" {
-			t.Errorf("the answer is %d from %s", res.StatusCode, res.Request.URL.Path)
+			t.Errorf("the response is %d from %s", res.StatusCode, res.Request.URL.Path)
 		}
 	})
 }
 
-// badStore fails in one way.
+// badStore fails in List.
 type badStore struct {
 	catalog.Store
 	fail func() error
@@ -301,11 +301,11 @@ func TestFaultsOfAStore(t *testing.T) {
 			a.want(t, 500, "Internal server error")
 			if strings.Contains(a.body, "disk") || strings.Contains(s.log.String(), "panic value") || !strings.Contains(s.log.String(),
 				"level=ERROR") {
-				t.Errorf("the answer is %s, the log %s", a.body, s.log)
+				t.Errorf("the response is %s, the log %s", a.body, s.log)
 			}
 		})
 	}
-	t.Run("new source under the old name", func(t *testing.T) { // needs no list, long as that may be
+	t.Run("new source under the old name", func(t *testing.T) { // does not need a list
 		store := badStore{Store: catalog.NewMemoryStore(), fail: func() error { return errors.New("disk full") }}
 		s := newServer(t, store, catalog.HandlerOptions{Register: func(context.Context, catalog.ListItem) error { return nil }})
 		path := "/tools/" + s.create(minimal) + "/upload"
@@ -320,7 +320,7 @@ func TestFaultsOfAStore(t *testing.T) {
 		}
 		defer func() {
 			if recover() != http.ErrAbortHandler {
-				t.Error("http.ErrAbortHandler must be passed on")
+				t.Error("http.ErrAbortHandler did not reach the caller")
 			}
 		}()
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/tools/", nil))
@@ -338,7 +338,7 @@ func TestFaultsOfAStore(t *testing.T) {
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "/tools/", nil))
 			if w.Code != want {
-				t.Errorf("the answer is %d %s, want %d", w.Code, w.Body, want)
+				t.Errorf("the response is %d %s, want %d", w.Code, w.Body, want)
 			}
 		}
 	})
@@ -361,7 +361,7 @@ func TestHandlerOptions(t *testing.T) {
 	for _, o := range []*catalog.HandlerOptions{nil, {InsecureAccount: "x"}, {InsecureAccount: account,
 		Authenticate: authenticate}} {
 		if _, err := catalog.NewHandler(catalog.NewMemoryStore(), o); err == nil {
-			t.Errorf("%+v makes a handler", o)
+			t.Errorf("NewHandler accepts %+v", o)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
-// countingStore takes any tool any number of times.
+// countingStore accepts every tool and counts them.
 type countingStore struct {
 	catalog.Store
 	created atomic.Int64
@@ -33,7 +33,7 @@ func TestHostileRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		catalog.SetMaxBody(h, 1000)
+		catalog.SetLimits(h, 1000, 1000)
 		return hostiletest.Subject{
 			Handler: h, Path: "/tools/", Credential: "Authorization: Bearer key-one",
 			Header: []string{"Content-Type: application/json"}, Body: minimal, MaxBody: 1000,
@@ -42,7 +42,8 @@ func TestHostileRequests(t *testing.T) {
 	}, hostiletest.Sentinels())
 }
 
-// Refusals that the sentinels do not see end the connection of a peer that withholds its body, too.
+// Failures before authentication or reading also end the connection of a peer that withholds its
+// body.
 func TestARefusedPeerLosesItsConnectionInTime(t *testing.T) {
 	const rest = " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer key-one\r\nContent-Length: 1000\r\n"
 	const form = "Content-Type: multipart/form-data; boundary=b\r\n\r\n"

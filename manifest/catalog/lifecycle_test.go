@@ -46,7 +46,7 @@ func TestLifeCycle(t *testing.T) {
 		sameJSON(t, s.do("GET", "/tools/"+custom+"/"+path, "").want(t, 200, ""), `{"id":"`+custom+`","script":`+quote(source)+`}`)
 	}
 
-	// A new file changes what the file says, and the fields that are sent.
+	// A new file changes what it defines, and the fields of the form.
 	again := strings.ReplaceAll(source, "Analytics(", "Better(")
 	sameJSON(t, s.upload("PUT", "/tools/"+custom+"/upload", part{"file", "better.py", again}, part{"version", "", "2"}).want(t,
 		200, ""),
@@ -54,14 +54,14 @@ func TestLifeCycle(t *testing.T) {
 		"tool_type":"custom","tags":["a","b"],"version":"2","account_id":"`+account+`","plugin_class_name":"Better","module_name":"better"}`)
 	s.upload("PUT", "/tools/"+native+"/upload", part{"file", "a.py", source}).want(t, 422, "Validation error")
 
-	// Metadata changes leave the code alone.
+	// A change of metadata does not change the code.
 	sameJSON(t, s.do("PUT", "/tools/"+custom, `{"name":"renamed","framework":"langgraph","type":"custom"}`).want(t, 200, ""),
 		`{"id":"`+custom+`","name":"renamed","framework":"langgraph","tool_type":"custom","version":"1.0.0","account_id":"`+account+`",
 		"plugin_class_name":"Better","module_name":"better"}`)
 	s.do("PUT", "/tools/"+custom, `{"tool_type":"native"}`).want(t, 422, "Validation error")
 	sameJSON(t, s.do("GET", "/tools/"+custom+"/script", "").json.Data, `{"id":"`+custom+`","script":`+quote(again)+`}`)
 
-	// A deleted tool is gone, frees its name, and comes back unless that was taken.
+	// A deleted tool frees its name and can be restored unless the name was taken.
 	sameJSON(t, s.do("DELETE", "/tools/"+custom, "").want(t, 200, "Tool deleted successfully"),
 		`{"id":"`+custom+`","message":"Tool deleted successfully"}`)
 	if got := names(""); got != "time_tool" {
@@ -85,7 +85,7 @@ func TestPut(t *testing.T) {
 		name string
 		mode catalog.PutMode
 		body string
-		want string // without id and account; "" is a 422
+		want string // without id and account; "" means 422
 	}{
 		{"full body replaces", catalog.PutByBody, full, `"name":"b","framework":"langgraph","tool_type":"native","version":"1.0.0"`},
 		{"partial body updates", catalog.PutByBody, `{"version":"4"}`,
@@ -136,7 +136,7 @@ func TestOneNameUnderARace(t *testing.T) {
 	wg.Wait()
 	slices.Sort(statuses)
 	if statuses[0] != 200 || statuses[1] != 409 || statuses[crowd-1] != 409 {
-		t.Errorf("the answers are %v, want one 200 and else 409", statuses)
+		t.Errorf("the responses are %v, want one 200 and else 409", statuses)
 	}
 }
 
@@ -152,8 +152,8 @@ func TestRegister(t *testing.T) {
 	}})
 	id := s.id(s.upload("POST", "/tools/upload", part{"file", "a.py", source}))
 	s.upload("PUT", "/tools/"+id+"/upload", part{"file", "b.py", source}).want(t, 200, "")
-	s.upload("POST", "/tools/upload", part{"file", "a.py", source}).want(t, 409, "") // is not even registered
-	s.create(minimal)                                                                // has no file
+	s.upload("POST", "/tools/upload", part{"file", "a.py", source}).want(t, 409, "") // is not registered
+	s.create(minimal)                                                                // needs no registration
 	s.upload("PUT", "/tools/"+id+"/upload", part{"file", "b.py", source}, part{"name", "", "basic-calculator"}).want(t, 409, "")
 	if len(seen) != 2 || seen[0].ID != id || seen[1].ID != id || seen[0].ModuleName != "a" || seen[1].ModuleName != "b" ||
 		seen[0].ScriptContent != source || seen[0].PluginClassName != "Analytics" {
@@ -168,7 +168,7 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// TestUploadMeetsAChange has a tool become native while its first file is on the way.
+// TestUploadMeetsAChange changes a tool to native while its first file is being registered.
 func TestUploadMeetsAChange(t *testing.T) {
 	var s *server
 	var id string
@@ -182,7 +182,7 @@ func TestUploadMeetsAChange(t *testing.T) {
 		"tool_type":"custom","version":"7","account_id":"`+account+`","plugin_class_name":"Analytics","module_name":"a"}`)
 }
 
-// TestLetterCase has ids and accounts in capitals: they are the same as others.
+// TestLetterCase checks that the case of ids and accounts does not matter.
 func TestLetterCase(t *testing.T) {
 	store := catalog.NewMemoryStore()
 	o := catalog.HandlerOptions{InsecureAccount: strings.ToUpper(account)}
@@ -210,7 +210,7 @@ func TestLetterCase(t *testing.T) {
 	}
 }
 
-// TestRegisterIsInterrupted ends the request while its plugin is registered: that is not the plugin's fault.
+// TestRegisterIsInterrupted ends the request during Register, which is not an error of the plugin.
 func TestRegisterIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	interrupt := func(ctx context.Context) error { cancel(); return ctx.Err() }
@@ -228,12 +228,12 @@ func TestRegisterIsInterrupted(t *testing.T) {
 		return w.Code
 	}
 	if status := send(ctx); status != http.StatusServiceUnavailable {
-		t.Errorf("the answer to nobody is %d", status)
+		t.Errorf("the status is %d", status)
 	}
 	interrupt = func(context.Context) error { panic(http.ErrAbortHandler) }
 	defer func() {
 		if recover() != http.ErrAbortHandler {
-			t.Error("http.ErrAbortHandler must be passed on")
+			t.Error("http.ErrAbortHandler did not reach the caller")
 		}
 	}()
 	send(t.Context())

@@ -16,8 +16,10 @@ import (
 )
 
 func TestLimits(t *testing.T) {
-	const file, field, body = 600, 64 << 10, 1 << 20
+	const file, field, body, room = 600, 64 << 10, 600, 600
 	s := newServer(t, nil, catalog.HandlerOptions{Plugin: catalog.PluginOptions{MaxBytes: file}})
+	catalog.SetLimits(s.handler, body, room)
+	large := newServer(t, nil, catalog.HandlerOptions{}) // with the real limits
 	pad := func(n int) string { return source + strings.Repeat("#", n-len(source)) }
 	parts := func(n int) []part { return slices.Repeat([]part{{"a", "", ""}}, n) }
 	for _, test := range []struct {
@@ -28,29 +30,29 @@ func TestLimits(t *testing.T) {
 	}{
 		{"the largest file", s.upload("POST", "/tools/upload", part{"file", "a.py", pad(file)}), 200, ""},
 		{"a larger file", s.upload("POST", "/tools/upload", part{"file", "a.py", pad(file + 1)}), 413, "The file is too large"},
-		{"a large form", s.upload("POST", "/tools/upload", slices.Concat([]part{{"file", "a.py", pad(file)}},
-			slices.Repeat([]part{{"else", "", strings.Repeat("x", field)}}, 4))...), 413, "The body is too large"},
-		{"the largest field", s.upload("POST", "/tools/upload", part{"description", "", strings.Repeat("x", field)}), 422, ""},
-		{"a large field", s.upload("POST", "/tools/upload", part{"name", "", strings.Repeat("x", field+1)}), 413, "A field of the form is too large"},
-		{"a large unknown field", s.upload("POST", "/tools/upload", part{"x", "", strings.Repeat("x", field+1)}), 413,
+		{"a large form", s.upload("POST", "/tools/upload", part{"file", "a.py", pad(file)}, part{"else", "", "x"},
+			part{"file2", "b", strings.Repeat("x", room)}), 413, "The body is too large"},
+		{"the largest field", large.upload("POST", "/tools/upload", part{"description", "", strings.Repeat("x", field)}), 422, ""},
+		{"a large field", large.upload("POST", "/tools/upload", part{"name", "", strings.Repeat("x", field+1)}), 413, "A field of the form is too large"},
+		{"a large unknown field", large.upload("POST", "/tools/upload", part{"x", "", strings.Repeat("x", field+1)}), 413,
 			"A field of the form is too large"},
-		{"the most parts", s.upload("POST", "/tools/upload", parts(16)...), 422, ""},
-		{"more parts", s.upload("POST", "/tools/upload", parts(17)...),
+		{"the most parts", large.upload("POST", "/tools/upload", parts(16)...), 422, ""},
+		{"more parts", large.upload("POST", "/tools/upload", parts(17)...),
 			413, "The form has too many parts"},
 		{"a large body", s.do("POST", "/tools/", strings.Repeat(" ", body+1)), 413, "The body is too large"},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.answer.want(t, test.status, test.message) })
 	}
 
-	t.Run("chunked", func(t *testing.T) { // no Content-Length to go by
+	t.Run("chunked", func(t *testing.T) { // without Content-Length
 		const media, head = "multipart/form-data; boundary=x",
 			"--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.py\"\r\n\r\n"
 		for _, test := range []struct{ path, media, begin, message string }{
 			{"/tools/", "application/json", "", "The body is too large"},
-			{"/tools/upload", media, head, ""}, // the file or the body, what is noticed first
+			{"/tools/upload", media, head, ""}, // the file or the body, whichever is noticed first
 			{"/tools/upload", media, "no part yet", "The body is too large"},
 		} {
-			body := io.MultiReader(strings.NewReader(test.begin), strings.NewReader(strings.Repeat("x\r\n", body)))
+			body := io.MultiReader(strings.NewReader(test.begin), strings.NewReader(strings.Repeat("x\r\n", 10*body)))
 			r, err := http.NewRequestWithContext(t.Context(), "POST", s.url+test.path, body)
 			if err != nil {
 				t.Fatal(err)
@@ -98,7 +100,8 @@ func TestLimits(t *testing.T) {
 	})
 	t.Run("text after the form", func(t *testing.T) {
 		s := newServer(t, nil, catalog.HandlerOptions{Plugin: catalog.PluginOptions{MaxBytes: file}})
-		for after, status := range map[int]int{10: 200, 256<<10 + file: 413} {
+		catalog.SetLimits(s.handler, body, 400)
+		for after, status := range map[int]int{10: 200, 1000: 413} {
 			r, err := http.NewRequestWithContext(t.Context(), "POST", s.url+"/tools/upload", io.MultiReader(strings.NewReader(whole),
 				strings.NewReader(strings.Repeat("x", after))))
 			if err != nil {
@@ -131,21 +134,21 @@ func TestLimits(t *testing.T) {
 	})
 }
 
-// TestWithheldBody makes sure that nobody can hold an answer up with a body that is not looked at.
+// TestWithheldBody checks that a body that is not read cannot delay a response.
 func TestWithheldBody(t *testing.T) {
 	s := newServer(t, nil, catalog.HandlerOptions{})
 	id := s.create(minimal)
 	for _, test := range []struct {
 		method, path, key string
 		status            int
-		length            int64 // as announced; 0 is not at all
+		length            int64 // Content-Length; 0 omits it
 	}{
 		{"POST", "/tools/", "key-x", 401, 0}, {"POST", "/tools/none/such", "key-one", 404, 0}, {"PATCH", "/tools/", "key-one", 405, 0},
 		{"PUT", "/tools", "key-one", 307, 0}, {"GET", "/tools/", "key-one", 200, 0}, {"DELETE", "/tools/" + id, "key-one", 200, 0},
 		{"POST", "/tools/upload", "key-one", 413, 1 << 30},
 	} {
 		t.Run(test.method+" "+test.path, func(t *testing.T) {
-			t.Parallel() // the transport waits to see whether a body comes
+			t.Parallel() // the transport waits for a body
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 			defer cancel()
 			body, hold := io.Pipe()
@@ -157,7 +160,7 @@ func TestWithheldBody(t *testing.T) {
 			r.Header.Set("X-API-Key", test.key)
 			r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
 			r.ContentLength = test.length
-			transport := &http.Transport{} // would use the connection again, so that the server wants the body out of the way
+			transport := &http.Transport{} // keeps the connection, so that the server has to read the body
 			defer transport.CloseIdleConnections()
 			res, err := transport.RoundTrip(r)
 			if err != nil {
@@ -165,13 +168,13 @@ func TestWithheldBody(t *testing.T) {
 			}
 			_ = errors.Join(hold.Close(), res.Body.Close())
 			if res.StatusCode != test.status || ctx.Err() != nil {
-				t.Errorf("the answer is %d, want %d", res.StatusCode, test.status)
+				t.Errorf("the response is %d, want %d", res.StatusCode, test.status)
 			}
 		})
 	}
 }
 
-// deadlines notes those of a connection.
+// deadlines records the read deadlines of a connection.
 type deadlines struct {
 	*httptest.ResponseRecorder
 	set []time.Time
@@ -179,7 +182,7 @@ type deadlines struct {
 
 func (d *deadlines) SetReadDeadline(at time.Time) error { d.set = append(d.set, at); return nil }
 
-// TestBodyTimeoutIsForTheBody makes sure that what follows, such as Register, may take longer.
+// TestBodyTimeoutIsForTheBody checks that BodyTimeout does not bound Register.
 func TestBodyTimeoutIsForTheBody(t *testing.T) {
 	w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 	h, err := catalog.NewHandler(catalog.NewMemoryStore(), &catalog.HandlerOptions{InsecureAccount: account,
@@ -196,6 +199,6 @@ func TestBodyTimeoutIsForTheBody(t *testing.T) {
 		"--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.py\"\r\n\r\n"+source+"\r\n--x--\r\n"))
 	r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
 	if h.ServeHTTP(w, r); w.Code != http.StatusOK {
-		t.Errorf("the answer is %d %s", w.Code, w.Body)
+		t.Errorf("the response is %d %s", w.Code, w.Body)
 	}
 }

@@ -16,14 +16,14 @@ type memoryStore struct {
 	accounts redact.Hidden[map[string]*shelf]
 }
 
-// shelf is what one account has.
+// shelf contains the tools of one account.
 type shelf struct {
-	records map[string]StoredTool // by id
-	names   map[string]string     // of those that are not deleted: ids by name
+	records map[string]StoredTool // tools by id
+	names   map[string]string     // ids by name, of the tools that are not deleted
 }
 
-// NewMemoryStore returns an empty store that keeps its records until the process ends. It is safe for
-// concurrent use.
+// NewMemoryStore returns an empty store that keeps its records until the process ends. It is safe
+// for concurrent use.
 func NewMemoryStore() Store { return &memoryStore{accounts: redact.Hide(map[string]*shelf{})} }
 
 // Create implements [Store].
@@ -39,16 +39,16 @@ func (s *memoryStore) Create(ctx context.Context, r StoredTool) error {
 		s.accounts.Reveal()[r.AccountID] = in
 	}
 	if _, taken := in.records[r.ID]; taken {
-		return &Error{Code: CodeConflict, Tool: clip.Text(r.ID, maxShown), Message: "there is a record with this id"}
+		return &Error{Code: CodeConflict, Tool: clip.Text(r.ID, maxShown), Message: "a tool with this id exists"}
 	}
 	return in.put(r, nil)
 }
 
-// put writes a record in place of old, and holds names to be unique.
+// put writes a tool in place of old. It rejects a name that another tool has.
 func (in *shelf) put(r StoredTool, old *StoredTool) error {
 	live := r.DeletedAt.IsZero()
 	if id, taken := in.names[r.Name]; live && taken && id != r.ID {
-		return &Error{Code: CodeConflict, Tool: clip.Text(r.Name, maxShown), Message: "there is a tool with this name"}
+		return &Error{Code: CodeConflict, Tool: clip.Text(r.Name, maxShown), Message: "a tool with this name exists"}
 	}
 	if old != nil && old.DeletedAt.IsZero() {
 		delete(in.names, old.Name)
@@ -60,7 +60,7 @@ func (in *shelf) put(r StoredTool, old *StoredTool) error {
 	return nil
 }
 
-// clone copies what a record shares.
+// clone returns a copy that shares no memory with r.
 func (r StoredTool) clone() StoredTool {
 	r.Tags = slices.Clone(r.Tags)
 	return r
@@ -75,7 +75,7 @@ func (s *memoryStore) find(ctx context.Context, account, id string) (*shelf, Sto
 			return in, r.clone(), nil
 		}
 	}
-	return nil, StoredTool{}, &Error{Code: CodeNotFound, Tool: clip.Text(id, maxShown), Message: "there is no such record"}
+	return nil, StoredTool{}, &Error{Code: CodeNotFound, Tool: clip.Text(id, maxShown), Message: "the account has no tool with this id"}
 }
 
 // Get implements [Store].

@@ -8,16 +8,16 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// UnmarshalJSON reads a record. It does not validate it: fields may be absent and have any text. Call
-// [Tool.Validate] afterwards.
+// UnmarshalJSON reads a record. It does not validate it: fields may be absent and have any text.
+// Call [Tool.Validate] afterwards.
 //
-// The text must be one strict JSON object: valid UTF-8, no duplicate name, no name that differs from a
-// known one by case only. Unknown members are ignored, so that a record from a newer server can be
-// sent back. null means absent. tool_type may be called type; if both occur they must agree. tags is a
-// list, or one string with commas between the tags.
+// The text must be one strict JSON object: valid UTF-8, no duplicate name, no name that differs
+// from a known one by case only. Unknown members are ignored, so that a record from a newer server
+// can be sent back. null means absent. tool_type may be called type; if both occur they must agree.
+// tags is a list, or one string with commas between the tags.
 //
-// The error is an [*Error] with [CodeInvalid] and all problems. encoding/json reports malformed JSON
-// with an error of its own before it calls this method.
+// The error is an [*Error] with [CodeInvalid] and all problems. encoding/json reports malformed
+// JSON with an error of its own before it calls this method.
 func (t *Tool) UnmarshalJSON(data []byte) error {
 	p, ps, err := readPatch(data)
 	if err == nil {
@@ -30,8 +30,8 @@ func (t *Tool) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// UnmarshalJSON reads an update as [Tool.UnmarshalJSON] reads a record. null clears description, tags,
-// version and account_id. It does not validate the update.
+// UnmarshalJSON reads an update as [Tool.UnmarshalJSON] reads a record. null clears description,
+// tags, version and account_id. It does not validate the update.
 func (p *Patch) UnmarshalJSON(data []byte) error {
 	read, ps, err := readPatch(data)
 	if err == nil {
@@ -44,7 +44,8 @@ func (p *Patch) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// UnmarshalJSON reads an item as [Tool.UnmarshalJSON] reads a record. It does not validate the item.
+// UnmarshalJSON reads an item as [Tool.UnmarshalJSON] reads a record. It does not validate the
+// item.
 func (i *ListItem) UnmarshalJSON(data []byte) error {
 	var item ListItem
 	p, ps, err := readPatch(data, textMember{"id", &item.ID}, textMember{"plugin_class_name", &item.PluginClassName},
@@ -60,16 +61,16 @@ func (i *ListItem) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// textMember is a further member that holds text.
+// textMember is another member that contains text.
 type textMember struct {
 	name string
 	into *string
 }
 
-// documentLimits are those of a record; a list of them is read one by one.
+// documentLimits are the limits of one record. A list is read record by record.
 var documentLimits = strictjson.Limits{Depth: 64}
 
-// readPatch reads the members that are there. The problems are those of members with the wrong type.
+// readPatch reads the members that are present. The problems are members with the wrong type.
 func readPatch(data []byte, more ...textMember) (Patch, problems, error) {
 	var p Patch
 	var ps problems
@@ -121,7 +122,7 @@ func readPatch(data []byte, more ...textMember) (Patch, problems, error) {
 	return p, ps, nil
 }
 
-// readRequired reads text of a field that may be absent but not null.
+// readRequired reads the text of a field that may be absent but not null.
 func readRequired[T ~string](r *strictjson.Reader, ps *problems, name string, field **T) error {
 	if r.Kind() == 'n' {
 		_, err := r.Value()
@@ -146,7 +147,7 @@ func readText[T ~string](r *strictjson.Reader, ps *problems, name string, field 
 	}
 }
 
-// readTags reads a list of strings, or a string with commas; null is nil.
+// readTags reads a list of strings, or one string with commas. null is nil.
 func readTags(r *strictjson.Reader, ps *problems, field **[]string) error {
 	kind := r.Kind()
 	raw, err := r.Value()
@@ -180,7 +181,7 @@ func readTags(r *strictjson.Reader, ps *problems, field **[]string) error {
 	return nil
 }
 
-// splitTags reads tags that are joined by commas.
+// splitTags splits a text with commas into tags.
 func splitTags(text string) []string {
 	tags := []string{}
 	for tag := range strings.SplitSeq(text, ",") {
@@ -191,7 +192,7 @@ func splitTags(text string) []string {
 	return tags
 }
 
-// jsonError is about a document as a whole.
+// jsonError reports that the document is not strict JSON.
 func jsonError(err error) error {
 	message := "invalid JSON"
 	if e, ok := errors.AsType[*strictjson.Error](err); ok {

@@ -14,31 +14,33 @@ import (
 	"github.com/toolwire/toolwire/manifest/catalog/internal/python"
 )
 
-// PluginOptions says which rules an uploaded file must keep. The zero value of every field is its default.
+// PluginOptions selects the rules for an uploaded file. The zero value of every field selects its
+// default.
 type PluginOptions struct {
-	// MaxBytes bounds the file. Default 1 MiB; the documents leave it to the backend.
+	// MaxBytes bounds the file. Defaults to 1 MiB; the documents leave the limit to the backend.
 	MaxBytes int
 
-	// ServerVersion is the version of the server that is to run the plugin, such as "v0.1.84". Before v0.1.85 a file must
-	// have an entry point; from then on a tool class will do. Default: the newest.
+	// ServerVersion is the version of the server that will run the plugin, such as "v0.1.84".
+	// Before v0.1.85 a file must have an entry point; since then a tool class is sufficient. If it
+	// is "", the newest server is assumed.
 	ServerVersion string
 }
 
-// Plugin is what can be told of a file without running it.
+// Plugin describes a file that was not run.
 type Plugin struct {
-	ClassName   string // of the tool class; "" if there is none, only an entry point
+	ClassName   string // of the tool class; "" if the file has only an entry point
 	ModuleName  string // the file's name without .py
 	Name        string // the class's attribute name if it is a literal, else ""
 	Description string // the class's attribute description if it is a literal, else ""
 
-	// EntryPoint reports whether the file has an entry point, which servers before v0.1.85 require: a
-	// function tool_plugin that returns the tool, or @tool_plugin(…) of gllm_plugin on the class.
+	// EntryPoint reports whether the file has an entry point, which servers before v0.1.85 require:
+	// a function tool_plugin that returns the tool, or @tool_plugin(…) of gllm_plugin on the class.
 	EntryPoint bool
 }
 
 const defaultMaxPlugin = 1 << 20
 
-// The words for rules of files, in [Problem.Type].
+// The rules of files, in [Problem.Code].
 const (
 	ruleFilename   = "filename"
 	ruleTooLarge   = "too_large"
@@ -48,18 +50,20 @@ const (
 	ruleToolClass  = "tool_class"
 )
 
-// CheckPlugin checks a Python file as a catalog does at its upload, without running anything. Of the filename the last
-// element counts; it must end in ".py" and have no control characters. The source must be UTF-8, with or without a byte
-// order mark, have no NUL and keep the size limit, and be Python as far as its tokens tell: no source that CPython 3.10
-// or a later one accepts is refused as malformed, but some that are malformed pass.
+// CheckPlugin checks a Python file as a catalog does at its upload, without running it. Only the
+// last element of filename counts; it must end in ".py" and have no control characters. The source
+// must be UTF-8, with or without a byte order mark, contain no NUL, and not exceed the size limit.
+// Its tokens must be Python. CheckPlugin accepts every source that CPython 3.10 or a later version
+// accepts, and some malformed ones.
 //
-// A file needs a tool class: a class of the module with a base that is not one of a few of the standard library and
-// pydantic that cannot be a tool's. Instead of it an entry point will do, which older servers ask for in any case. Of
-// several classes the one that is decorated is taken, or derives from BaseTool, or from a base whose name ends in Tool, or
-// has a literal name, and the last one of those.
+// A file needs a tool class: a class of the module with a base class, other than a few of the
+// standard library and pydantic that a tool never has alone. An entry point replaces the class;
+// older servers require one anyway. Of several classes CheckPlugin prefers one that is decorated,
+// derives from BaseTool, derives from a class whose name ends in Tool, or has a literal name; of
+// equals, the last.
 //
-// The error is an [*Error] with [CodePlugin] and all problems, at the field "file", of which several can be true at once;
-// one with [CodeTooLarge] if the file is too large, since it is not looked at then; or one with [CodeOptions].
+// The error is an [*Error]. With [CodePlugin] it has all problems, at the pointer "/file". With
+// [CodeTooLarge] the file was not examined. With [CodeOptions] the options are not valid.
 func CheckPlugin(filename string, source []byte, opts *PluginOptions) (*Plugin, error) {
 	rules, err := opts.configure()
 	if err != nil {
@@ -113,7 +117,7 @@ func tooLarge(field string, most int64) Problem {
 	return at(field, ruleTooLarge, fmt.Sprintf("has more than %d bytes", most))
 }
 
-// place tells where text ends to be UTF-8.
+// place returns the line where a text stops being UTF-8.
 func place(source []byte) string {
 	line := 1
 	for len(source) > 0 {
@@ -129,13 +133,13 @@ func place(source []byte) string {
 	return fmt.Sprintf("see line %d", line)
 }
 
-// pluginRules are options that have been checked.
+// pluginRules are checked options.
 type pluginRules struct {
 	maxBytes   int
-	entryPoint bool // must be there
+	entryPoint bool // is required
 }
 
-// configure checks the options; its error is an *Error.
+// configure checks the options. Its error is an *Error.
 func (o *PluginOptions) configure() (pluginRules, error) {
 	rules := pluginRules{maxBytes: defaultMaxPlugin}
 	if o == nil {
@@ -154,7 +158,7 @@ func (o *PluginOptions) configure() (pluginRules, error) {
 		rules.entryPoint = old
 	}
 	if len(mistakes) > 0 {
-		return rules, &Error{Code: CodeOptions, Message: "the options of plugins cannot be used", Problems: mistakes}
+		return rules, &Error{Code: CodeOptions, Message: "the options of plugins are not valid", Problems: mistakes}
 	}
 	return rules, nil
 }
@@ -162,7 +166,7 @@ func (o *PluginOptions) configure() (pluginRules, error) {
 // maxBytes returns the limit of checked options.
 func (o *PluginOptions) maxBytes() int { return min(or(o.MaxBytes, defaultMaxPlugin), mostBytes) }
 
-// mistakes are those of configure, as a part of other options.
+// mistakes returns the problems of configure, with pointers into the options that contain o.
 func (o *PluginOptions) mistakes() []Problem {
 	_, err := o.configure()
 	e, ok := errors.AsType[*Error](err)
@@ -175,8 +179,8 @@ func (o *PluginOptions) mistakes() []Problem {
 	return e.Problems
 }
 
-// isBefore compares a version such as v0.1.85, 0.2, 0.1.85-rc.1 or 0.1.85rc1. Those of a version that is still to come are
-// before it. It is not ok if there is no version.
+// isBefore compares a version such as v0.1.85, 0.2, 0.1.85-rc.1 or 0.1.85rc1. A pre-release is
+// before its version. ok is false if version is not a version.
 func isBefore(version string, than [3]int) (before, ok bool) {
 	rest := strings.TrimPrefix(version, "v")
 	var is [3]int
@@ -199,13 +203,13 @@ func isBefore(version string, than [3]int) (before, ok bool) {
 	return rest != "" && strings.ContainsAny(rest[:1], "abcdr"), true // alpha, beta, candidate, dev, rc; not post and +build
 }
 
-// notTools are bases that no tool class has alone.
+// notTools are bases that a tool class never has alone.
 var notTools = []string{"object", "BaseModel", "BaseSettings", "Exception", "BaseException", "Enum", "IntEnum", "StrEnum",
 	"TypedDict", "NamedTuple", "Protocol", "ABC", "TestCase"}
 
 // examine finds the entry point and the tool class.
 func (p *Plugin) examine(m *python.Module) {
-	decorators := map[string]bool{"tool_plugin": true} // and what it is imported as
+	decorators := map[string]bool{"tool_plugin": true} // and its names in imports
 	for _, i := range m.Imports {
 		if i.Name == "tool_plugin" && strings.HasPrefix(i.Module, "gllm_plugin") {
 			decorators[i.As] = true
@@ -228,7 +232,7 @@ func (p *Plugin) examine(m *python.Module) {
 		p.EntryPoint = true
 	}
 	best := -1
-	derived := map[string]bool{} // what BaseTool is imported as, and classes of this module that have it somewhere above
+	derived := map[string]bool{} // names of BaseTool, and classes of this module that derive from it
 	for _, i := range m.Imports {
 		if i.Name == "BaseTool" {
 			derived[i.As] = true
@@ -244,7 +248,7 @@ func (p *Plugin) examine(m *python.Module) {
 	}
 }
 
-// rank tells how likely it is that a class is the tool; -1 if it is none.
+// rank rates how likely a class is the tool. It returns -1 if the class is not a tool.
 func rank(c python.Class, decorated bool, derived map[string]bool) int {
 	r, tool := -1, false
 	for _, base := range c.Bases {

@@ -5,13 +5,15 @@ import (
 	"slices"
 )
 
-// AddEntryPoint returns the source of a file that [CheckPlugin] takes with the entry point that servers before v0.1.85 ask
-// for: a function tool_plugin, at the end of the module, that returns a new instance of the tool class. A source that has
-// an entry point is returned as it is. The error is that of CheckPlugin; the size is not looked at. ToolBase records has
-// the platform's own SDK do the same before it uploads to older servers; here it is the caller's decision, because what is
-// uploaded is then not the file that was written.
+// AddEntryPoint adds the entry point that servers before v0.1.85 require to a source that
+// [CheckPlugin] accepts: a function tool_plugin, at the end of the module, that returns a new
+// instance of the tool class. If the source has an entry point, AddEntryPoint returns it unchanged.
+// The error is that of CheckPlugin, without a size limit.
+//
+// ToolBase records lets the platform's own SDK do this before it uploads to older servers. Here the
+// caller decides, because the upload then differs from the file.
 func AddEntryPoint(source []byte) ([]byte, error) {
-	const file = "plugin.py" // no rule goes by its name
+	const file = "plugin.py" // no rule depends on the name
 	unbounded := PluginOptions{MaxBytes: len(source) + 1}
 	plugin, err := CheckPlugin(file, source, &unbounded)
 	if err != nil {

@@ -28,12 +28,12 @@ func TestAddEntryPoint(t *testing.T) {
 			continue
 		}
 		if text := string(added); strings.Contains(source, "\r\n") != strings.HasSuffix(text, "def tool_plugin():\r\n    return "+plugin.ClassName+"()\r\n") {
-			t.Errorf("the lines end otherwise than those before: %q", text)
+			t.Errorf("the added lines have other line ends: %q", text)
 		}
 	}
 	for _, source := range []string{class + function, decorated} {
 		if added, err := catalog.AddEntryPoint([]byte(source)); err != nil || string(added) != source {
-			t.Errorf("%v, and what has an entry point became\n%s", err, added)
+			t.Errorf("%v; a source with an entry point was changed to\n%s", err, added)
 		}
 	}
 	for _, source := range []string{"x = 1\n", "class A(:\n", "\xff"} {
@@ -44,7 +44,7 @@ func TestAddEntryPoint(t *testing.T) {
 	}
 }
 
-// A server before v0.1.85 takes what has been added to.
+// A server before v0.1.85 accepts the result.
 func ExampleAddEntryPoint() {
 	source := "class Weather(BaseTool):\n    name = 'weather'\n"
 	added, err := catalog.AddEntryPoint([]byte(source))

@@ -152,7 +152,7 @@ func TestRefusedFiles(t *testing.T) {
 	}
 }
 
-// TestHostileFiles makes sure that what a large file takes grows with its size, whatever is in it.
+// TestHostileFiles checks that the cost of a file is linear in its size.
 func TestHostileFiles(t *testing.T) {
 	hostile := func(size int) map[string]string {
 		fill := func(unit string) string { return strings.Repeat(unit, size/len(unit)) }
@@ -173,7 +173,7 @@ func TestHostileFiles(t *testing.T) {
 	allocated := func(source string) uint64 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, _ = catalog.CheckPlugin("a.py", []byte(source), &catalog.PluginOptions{MaxBytes: 2 * len(source)}) // either will do
+		_, _ = catalog.CheckPlugin("a.py", []byte(source), &catalog.PluginOptions{MaxBytes: 2 * len(source)}) // the result does not matter
 		runtime.ReadMemStats(&after)
 		return after.TotalAlloc - before.TotalAlloc
 	}
@@ -207,15 +207,15 @@ func FuzzCheckPlugin(f *testing.F) {
 		if p.ClassName == "" && !p.EntryPoint || !utf8.ValidString(p.Name+p.Description) {
 			t.Fatalf("the plugin is %+v", p)
 		}
-		// Whatever is malformed once cannot be mended by what is put around it.
+		// Code around a malformed source does not make it valid.
 		again, err := catalog.CheckPlugin("a.py", append([]byte("# comment\n\n"), append(source, "\n\n# end"...)...), o)
 		if err == nil && *again != *p {
-			t.Fatalf("comments make a difference: %+v, %+v", p, again)
+			t.Fatalf("comments change the result: %+v, %+v", p, again)
 		}
 	})
 }
 
-// BenchmarkCheckPlugin is beside the least that a check could do: to look for a class by its text.
+// BenchmarkCheckPlugin compares CheckPlugin with the least work: a search for the text of a class.
 func BenchmarkCheckPlugin(b *testing.B) {
 	source := []byte(strings.Repeat("# A comment.\ndef helper(a: int, *, b='x') -> str:\n    return f\"{a:>{b}} {b!r}\" + '''text'''\n\n", 600) + class)
 	b.Run("this package", func(b *testing.B) {

@@ -7,8 +7,9 @@ import (
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
-// A tool's source may hold its author's secrets. Its JSON has the source, because catalogs exchange it; what is printed and
-// logged does not. encoding/json writes the source of an item in a list, also in a log.
+// A tool's source may contain its author's secrets. The JSON of a tool has the source, because
+// catalogs exchange it. Formatting and logging a tool does not show it. A log handler that writes a
+// list of tools as JSON does show it.
 
 // Format implements [fmt.Formatter]. It prints "[redacted]" for ScriptContent.
 func (i ListItem) Format(f fmt.State, verb rune) { redact.Format(f, verb, i.hidden()) }

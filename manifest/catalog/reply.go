@@ -16,16 +16,16 @@ const (
 	textInvalid = "Validation error"
 )
 
-// errBody is a body that ended early.
+// errBody reports a body that ended early.
 var errBody = errors.New("the body could not be read")
 
-// answer is a success.
+// answer is a successful response.
 type answer struct {
 	data    any
 	message string
 }
 
-// failure is an answer that is none.
+// failure is a failed response.
 type failure struct {
 	code     Code
 	status   int
@@ -35,18 +35,18 @@ type failure struct {
 
 	// For the log.
 	reason, panic, stack string
-	cause                error // of a store, whose texts hold no records
+	cause                error // from a store; its text quotes no tools
 }
 
 func (f *failure) Error() string { return f.message }
 
-// invalid is a 422.
+// invalid returns a 422.
 func invalid(location string, ps ...Problem) *failure {
 	return &failure{code: CodeInvalid, status: http.StatusUnprocessableEntity, message: textInvalid, problems: ps,
 		location: location}
 }
 
-// envelope is the body of every answer.
+// envelope is the body of every response.
 type envelope struct {
 	Success   bool          `json:"success"`
 	Data      any           `json:"data,omitempty"`
@@ -96,7 +96,7 @@ func (h *Handler) refuse(c *call, f *failure) {
 func (h *Handler) write(c *call, status int, body envelope) {
 	body.Timestamp = time.Now().UTC().Format(time.RFC3339Nano)
 	text, err := rawjson.Encode(body)
-	if err != nil { // strings, lists of them and nothing else
+	if err != nil { // cannot happen: it contains strings and lists only
 		panic(err)
 	}
 	text = append(text, '\n')
@@ -109,5 +109,5 @@ func (h *Handler) write(c *call, status int, body envelope) {
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Content-Type-Options", "nosniff")
 	c.w.WriteHeader(status)
-	_, _ = c.w.Write(text) // the caller is gone if this fails; there is nobody to tell
+	_, _ = c.w.Write(text) // fails only if the client has gone
 }

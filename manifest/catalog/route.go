@@ -9,14 +9,15 @@ import (
 	"github.com/toolwire/toolwire/internal/httpserve"
 )
 
-// endpoint serves a method of a route. Its error is a *failure, an *Error of a rule or of the store, or a fault.
+// endpoint serves one method of a route. Its error is a *failure, an *Error, or a failure of the
+// store.
 type endpoint func(*Handler, *call) (answer, error)
 
-// route is a path with what the documents say of it.
+// route is a path and the documented texts of its responses.
 type route struct {
 	pattern  string // for logs
 	methods  map[string]endpoint
-	uuid     bool   // the id must be one; where it need not be, another is just not found
+	uuid     bool   // the id must be a UUID; otherwise any other id is not found
 	notFound string // the message of 404
 	conflict string // the message of 409
 	redirect string // a relative reference to the same path with the right slashes
@@ -27,7 +28,7 @@ const (
 	textConflict = "Tool with name already exists"
 )
 
-// match finds the route of a request, and the id in its path.
+// match returns the route of a request and the id in its path.
 func match(method, path string) (route, string) {
 	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	if segments[0] != "tools" || !strings.HasPrefix(path, "/") {
@@ -48,7 +49,7 @@ func match(method, path string) (route, string) {
 		return route{pattern: "/tools/", conflict: textConflict, methods: map[string]endpoint{
 			http.MethodGet: (*Handler).list, http.MethodPost: (*Handler).create,
 		}}, ""
-	case last == 1 && id == "upload" && method == http.MethodPost: // to others it is an id, and none that is right
+	case last == 1 && id == "upload" && method == http.MethodPost: // for other methods it is an id that is not valid
 		return route{pattern: "/tools/upload", conflict: "Tool with the same name already exists",
 			methods: map[string]endpoint{http.MethodPost: (*Handler).upload}}, ""
 	case last == 1:
@@ -63,7 +64,7 @@ func match(method, path string) (route, string) {
 	return route{pattern: "unknown"}, ""
 }
 
-// matchPart finds what belongs to a tool.
+// matchPart returns the route of a part of a tool.
 func matchPart(part string) route {
 	switch part {
 	case "restore":
@@ -79,7 +80,7 @@ func matchPart(part string) route {
 	return route{pattern: "unknown"}
 }
 
-// allow is the value of the header Allow.
+// allow returns the value of the header Allow.
 func (r route) allow() string {
 	var methods []string
 	for m := range r.methods {
@@ -92,7 +93,7 @@ func (r route) allow() string {
 	return strings.Join(methods, ", ")
 }
 
-// redirect answers with a reference that is relative to the request, so that it is right under any prefix.
+// redirect responds with a reference relative to the request, so that it is right under any prefix.
 func redirect(w http.ResponseWriter, r *http.Request, to string) {
 	if r.URL.RawQuery != "" {
 		to += "?" + r.URL.RawQuery

@@ -30,7 +30,7 @@ const (
 		"    name: str = \"analytics_tool\"\n    description: str = 'Statistics <of> \"all\" kinds.'\n"
 )
 
-// keys are those that authenticate accepts.
+// keys maps the keys that authenticate accepts to accounts.
 var keys = map[string]string{"key-one": account, "key-two": another, "key-bad": "no uuid"}
 
 func authenticate(r *http.Request, key string) (string, error) {
@@ -51,12 +51,14 @@ func authenticate(r *http.Request, key string) (string, error) {
 	return "", fmt.Errorf("wrapped: %w", &catalog.Error{Code: catalog.CodeUnauthorized})
 }
 
-// server is a handler behind a real connection.
+// server is a handler that listens.
 type server struct {
 	t   *testing.T
 	url string
 	log *lockedBuffer
 	key string // sent as X-API-Key
+
+	handler *catalog.Handler
 }
 
 type lockedBuffer struct {
@@ -90,13 +92,14 @@ func newServer(t *testing.T, store catalog.Store, o catalog.HandlerOptions) *ser
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.handler = h
 	on := httptest.NewServer(h)
 	t.Cleanup(on.Close)
 	s.url = on.URL
 	return s
 }
 
-// reply is an answer with its body decoded.
+// reply is a response with its body decoded.
 type reply struct {
 	status int
 	header http.Header
@@ -117,7 +120,7 @@ func (s *server) send(r *http.Request) reply {
 		r.Header.Set("X-API-Key", s.key)
 	}
 	transport := &http.Transport{DisableKeepAlives: true}
-	res, err := transport.RoundTrip(r) // follows no redirects
+	res, err := transport.RoundTrip(r) // does not follow redirects
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -129,7 +132,7 @@ func (s *server) send(r *http.Request) reply {
 	a := reply{status: res.StatusCode, header: res.Header, body: string(body)}
 	if len(body) > 0 {
 		if err := json.Unmarshal(body, &a.json); err != nil {
-			s.t.Fatalf("the answer is no JSON: %s", body)
+			s.t.Fatalf("the response is not JSON: %s", body)
 		}
 		if a.json.Success != (a.status == 200) || a.json.Timestamp.IsZero() || res.Header.Get("Cache-Control") != "no-store" {
 			s.t.Errorf("the envelope is wrong: %d %v %s", a.status, res.Header, body)
@@ -150,7 +153,7 @@ func (s *server) do(method, path, body string) reply {
 	return s.send(r)
 }
 
-// part is one of a form. With a filename it is a file.
+// part is one part of a form. It is a file if it has a filename.
 type part struct{ name, filename, content string }
 
 func (s *server) upload(method, path string, parts ...part) reply {
@@ -182,16 +185,16 @@ func (s *server) upload(method, path string, parts ...part) reply {
 	return s.send(r)
 }
 
-// want checks status and message, and returns the data.
+// want checks the status and the message and returns the data.
 func (a reply) want(t *testing.T, status int, message string) json.RawMessage {
 	t.Helper()
 	if a.status != status || message != "" && a.json.Message != message {
-		t.Errorf("the answer is %d %s, want %d %q", a.status, a.body, status, message)
+		t.Errorf("the response is %d %s, want %d %q", a.status, a.body, status, message)
 	}
 	return a.json.Data
 }
 
-// loc lists where the problems of a 422 are.
+// loc returns the places of the problems of a 422.
 func (a reply) loc() string {
 	var all []string
 	for _, d := range a.json.Detail {

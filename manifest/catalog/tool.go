@@ -1,22 +1,30 @@
-// Package catalog holds tool records, the entries of a catalog of tools ("ToolBase records"): their rules, a client for a
-// catalog's REST API, and the same API as an [http.Handler] to mount.
+// Package catalog manages tool records, the entries of a catalog of tools that the page ToolBase
+// records defines: their rules, a client for a catalog's REST API, and the same API as an
+// [http.Handler].
 //
-//   - [Tool], [Patch] and [ListItem] are the records; [ParseTool] and [ParsePatch] read them from JSON.
-//   - [CheckPlugin] checks a Python file as at its upload, without running it.
-//   - [NewHandler] serves a catalog from a [Store]: [NewMemoryStore], the module sqlitestore, or the caller's own, which
-//     package catalogtest holds to the contract.
-//   - [Declarations] and [FromDeclarations] go to the tools of package schema and back, and say what is lost.
+//   - [Tool], [Patch] and [ListItem] are the records. They read and write JSON.
+//   - [NewClient] returns a client of a catalog.
+//   - [CheckPlugin] checks a Python file as an upload does, without running it.
+//   - [NewHandler] serves a catalog from a [Store]: [NewMemoryStore], the one of module sqlitestore, or
+//     the caller's own, which package catalogtest tests.
+//   - [Declarations] and [FromDeclarations] convert records to and from the tools of package schema,
+//     and report what is lost.
 //
-// # Where ToolBase records leave a choice
+// Every error is an [*Error] with a [Code]; see [CodeOf]. Clients, handlers and stores are safe for
+// concurrent use.
 //
-// Names are compared byte by byte, so "a" and "A" are two tools, and may be any text that is not blank and has no control
-// characters. Versions need not be semantic, nor grow. Nothing has a maximum length but what a handler's options say.
-// Unknown members of JSON and unknown fields of forms are passed over; names that differ from a known one by case only are
-// refused. The type is written as tool_type, and read as type too.
+// # Choices
 //
-// A deleted tool frees its name, is in no list, and can be restored while the name is free. account_id is that of the key;
-// another one is refused. PUT may change framework and tool_type, but a tool with source code stays custom. Redacted source
-// code is absent. A tool of another account is not found.
+// ToolBase records leaves the following open. Names are compared byte by byte, so "a" and "A" are
+// two tools. A name is any text that is not blank and has no control characters. A version need not
+// be semantic and need not grow. Only the options of a handler limit lengths. Unknown members of
+// JSON and unknown fields of forms are ignored; a name that differs from a known one by case only
+// is rejected. The type is written as tool_type and read as type too.
+//
+// A deleted tool frees its name, is in no list, and can be restored while the name is free.
+// account_id is the account of the key; another one is rejected. PUT may change framework and
+// tool_type, but a tool with source code stays custom. Redacted source code is absent. A tool of
+// another account is not found.
 package catalog
 
 // Framework is the library that a tool's class is written for.
@@ -29,7 +37,7 @@ const (
 	GoogleADK Framework = "google_adk"
 )
 
-// Type says where a tool comes from.
+// Type is the origin of a tool.
 type Type string
 
 // The types (ToolType).
@@ -38,27 +46,27 @@ const (
 	Custom Type = "custom" // uploaded by a user
 )
 
-// DefaultVersion is the version of a tool that says none.
+// DefaultVersion is the version of a tool that has none.
 const DefaultVersion = "1.0.0"
 
-// Tool is what a user says of a tool (ToolBase): the body of POST /tools/ and PUT /tools/{id}. [Tool.Validate] tells
-// what is wrong with one.
-//
-// It is written with the members that are set, and read strictly; see [ParseTool].
+// Tool is the metadata that a user gives of a tool (ToolBase): the body of POST /tools/ and PUT
+// /tools/{id}. [Tool.Validate] checks it, and [Tool.UnmarshalJSON] describes how it is read. Only
+// fields that are set are written.
 type Tool struct {
 	// Name, Framework and Type are required. A name is unique within an account.
 	Name      string    `json:"name"`
 	Framework Framework `json:"framework"`
 	Type      Type      `json:"tool_type"`
 
-	// AccountID is a UUID, or "" for the account of whoever asks.
+	// AccountID is a UUID. If it is "", the account is that of the key.
 	AccountID   string   `json:"account_id,omitempty"`
 	Description string   `json:"description,omitempty"`
 	Tags        []string `json:"tags,omitempty"`
 	Version     string   `json:"version,omitempty"` // "" is DefaultVersion
 }
 
-// ListItem is a tool as a catalog answers it (ToolListItem). Tags are not in the documented table, but in a record.
+// ListItem is a tool as a catalog returns it (ToolListItem). The documented table lacks tags; a
+// ListItem has them.
 type ListItem struct {
 	ID string `json:"id"` // a UUID
 	Tool
@@ -66,12 +74,12 @@ type ListItem struct {
 	PluginClassName string `json:"plugin_class_name,omitempty"` // the class in the source, of a custom tool
 	ModuleName      string `json:"module_name,omitempty"`       // the Python module's name
 
-	// ScriptContent is the source code. Catalogs leave it out everywhere but where the source itself is asked for.
+	// ScriptContent is the source code. Catalogs return it only to a request for the source.
 	ScriptContent string `json:"script_content,omitempty"`
 }
 
-// Patch is a metadata update: the fields that are not nil are to be changed. A pointer to an empty value clears an
-// optional field; new("…") makes a pointer.
+// Patch is an update of metadata: it changes the fields that are not nil. A pointer to an empty
+// value clears an optional field; new("…") returns a pointer.
 type Patch struct {
 	Name        *string    `json:"name,omitempty"`
 	Framework   *Framework `json:"framework,omitempty"`
@@ -82,7 +90,8 @@ type Patch struct {
 	Version     *string    `json:"version,omitempty"`
 }
 
-// Apply returns the tool with the fields of the patch. The tool itself stays as it is, and shares no tags with the result.
+// apply returns the tool with the fields of the patch. It does not change t, and the result shares
+// no tags with t.
 func (p Patch) apply(t Tool) Tool {
 	set(&t.Name, p.Name)
 	set(&t.Framework, p.Framework)
@@ -101,10 +110,10 @@ func set[T any](field *T, value *T) {
 	}
 }
 
-// complete tells whether every required field is given.
+// complete reports whether every required field is present.
 func (p Patch) complete() bool { return p.Name != nil && p.Framework != nil && p.Type != nil }
 
-// patchOf gives what the tool says. An empty field says nothing.
+// patchOf returns the fields of a tool that are set.
 func patchOf(t Tool) Patch {
 	var p Patch
 	given(&p.Name, t.Name)

@@ -32,7 +32,7 @@ func (h *Handler) upload(c *call) (answer, error) {
 	if p.Description == nil {
 		p.Description = &plugin.Description
 	}
-	if err := h.check(c, &ps, p); err != nil { // of what the file says
+	if err := h.check(c, &ps, p); err != nil { // the texts from the file
 		return answer{}, err
 	}
 	r := StoredTool{ListItem: ListItem{ID: newID(), Tool: h.finish(c, p.apply(Tool{}))}}
@@ -76,7 +76,7 @@ func (h *Handler) uploadUpdate(c *call) (answer, error) {
 	}
 	_ = change(&r)
 	if h.opts.Register != nil {
-		if f.patch.Name != nil { // otherwise it has its name already
+		if f.patch.Name != nil { // otherwise the tool has its name already
 			if err := h.vacant(c, r); err != nil {
 				return answer{}, err
 			}
@@ -89,12 +89,12 @@ func (h *Handler) uploadUpdate(c *call) (answer, error) {
 	return answer{r.public(), "Tool updated successfully"}, err
 }
 
-// adopt takes over what the file says.
+// adopt copies what the file defines.
 func (r *StoredTool) adopt(p *Plugin, source []byte) {
 	r.PluginClassName, r.ModuleName, r.ScriptContent = p.ClassName, p.ModuleName, string(source)
 }
 
-// checkUpload applies the rules of fields, then those of files.
+// checkUpload applies the rules of fields, then the rules of files.
 func (h *Handler) checkUpload(c *call, ps *problems, p Patch, f *form) (*Plugin, error) {
 	if f.file == nil {
 		ps.add("file", ruleMissing, "is required: a part with a Python file")
@@ -108,7 +108,7 @@ func (h *Handler) checkUpload(c *call, ps *problems, p Patch, f *form) (*Plugin,
 	return CheckPlugin(f.filename, f.file, &h.opts.Plugin)
 }
 
-// vacant spares Register what could not be stored anyway, because another tool has the name.
+// vacant reports a conflict if another tool has the name, so that Register is not called in vain.
 func (h *Handler) vacant(c *call, tool StoredTool) error {
 	records, err := h.store.List(c.ctx(), c.account, "")
 	if err != nil {
@@ -122,7 +122,7 @@ func (h *Handler) vacant(c *call, tool StoredTool) error {
 	return nil
 }
 
-// register calls the caller's function. A plugin that makes it panic is no better than one that makes it fail.
+// register calls Register. A panic counts as an error.
 func (h *Handler) register(c *call, r StoredTool, message string) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -11,31 +11,31 @@ import (
 	"github.com/toolwire/toolwire/internal/uuid"
 )
 
-// The words for rules in [Problem.Type].
+// The rules, in [Problem.Code].
 const (
 	ruleMissing  = "missing"
 	ruleType     = "type"     // of another JSON type
-	ruleEnum     = "enum"     // none of the values
-	ruleUUID     = "uuid"     // no UUID
-	ruleText     = "text"     // blank, no UTF-8, or with control characters
-	ruleTooLong  = "too_long" // beyond a limit
-	ruleClash    = "clash"    // said twice, and differently
-	ruleJSON     = "json"     // no strict JSON
+	ruleEnum     = "enum"     // not one of the values
+	ruleUUID     = "uuid"     // not a UUID
+	ruleText     = "text"     // blank, not UTF-8, or with control characters
+	ruleTooLong  = "too_long" // over a limit
+	ruleClash    = "clash"    // given twice, with different values
+	ruleJSON     = "json"     // not strict JSON
 	ruleAccount  = "account"  // of another account
-	ruleFixed    = "fixed"    // cannot be changed, or must be this
-	ruleForm     = "form"     // no proper multipart form
+	ruleFixed    = "fixed"    // cannot change, or must have one value
+	ruleForm     = "form"     // not a well-formed multipart form
 	ruleRepeated = "repeated" // given more than once
 	ruleNegative = "negative" // of options
 )
 
-// fieldOrder is that of the documented tables.
+// fieldOrder is the order of the documented tables.
 var fieldOrder = []string{"id", "name", "framework", "tool_type", "account_id", "description", "tags", "version",
 	"plugin_class_name", "module_name", "script_content", "file"}
 
-// problems collects what is wrong with fields, once per field.
+// problems collects one problem per field.
 type problems []Problem
 
-// maxShown is the most bytes of a name in an error.
+// maxShown bounds a name in an error, in bytes.
 const maxShown = 128
 
 func (ps *problems) add(field, rule, message string) {
@@ -48,7 +48,7 @@ func (ps *problems) has(field string) bool {
 	return slices.ContainsFunc(*ps, func(p Problem) bool { return p.field() == field })
 }
 
-// error returns the problems in the order of the tables, or nil.
+// error returns the problems in the order of the tables. It returns nil if there are none.
 func (ps *problems) error(tool, message string) error {
 	if len(*ps) == 0 {
 		return nil
@@ -59,12 +59,13 @@ func (ps *problems) error(tool, message string) error {
 	return &Error{Code: CodeInvalid, Message: message, Tool: clip.Text(tool, maxShown), Problems: *ps}
 }
 
-// Validate checks a record for creation or full replacement: name, framework and tool_type must be there, the two enums
-// must have a documented value, account_id must be a UUID, names and versions must be plain text that is not blank. The
-// error is an [*Error] with [CodeInvalid] and every problem.
+// Validate checks a tool for creation or full replacement. name, framework and tool_type are
+// required. framework and tool_type must have a documented value. account_id must be a UUID. name
+// and version must not be blank or have control characters. The error is an [*Error] with
+// [CodeInvalid] and all problems.
 //
-// No document limits the length of anything or says what a name looks like, so neither does this; what varies by backend
-// is an option there, see [HandlerOptions].
+// No document limits a length or the form of a name, so Validate does not either. For limits of a
+// server see [HandlerOptions].
 func (t Tool) Validate() error {
 	var ps problems
 	p := patchOf(t)
@@ -73,7 +74,7 @@ func (t Tool) Validate() error {
 	return ps.error(t.Name, "the record is not valid")
 }
 
-// Validate checks the given fields, and only these, as [Tool.Validate] does.
+// Validate checks the fields that are present, by the rules of [Tool.Validate].
 func (p Patch) Validate() error {
 	var ps problems
 	ps.check(p)
@@ -99,7 +100,7 @@ func (ps *problems) require(p Patch) {
 	}
 }
 
-// check applies the rules to the given fields. A field that has a problem already is left alone.
+// check applies the rules to the fields that are present and have no problem yet.
 func (ps *problems) check(p Patch) {
 	if p.Name != nil {
 		ps.line("name", *p.Name)
@@ -116,7 +117,7 @@ func (ps *problems) check(p Patch) {
 	if p.Description != nil && !utf8.ValidString(*p.Description) {
 		ps.add("description", ruleText, textUTF8)
 	}
-	if p.Tags != nil && !utf8.ValidString(strings.Join(*p.Tags, ",")) { // two halves of a character are two mistakes
+	if p.Tags != nil && !utf8.ValidString(strings.Join(*p.Tags, ",")) { // half a character is not valid in a tag
 		ps.add("tags", ruleText, textUTF8)
 	}
 	if p.Version != nil && *p.Version != "" {
@@ -124,7 +125,7 @@ func (ps *problems) check(p Patch) {
 	}
 }
 
-// line checks text that people and programs pass around: in lists, logs and files.
+// line checks a text that people and programs show in lists, logs and files.
 func (ps *problems) line(field, text string) {
 	switch {
 	case !utf8.ValidString(text):

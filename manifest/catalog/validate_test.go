@@ -10,7 +10,7 @@ import (
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
-// rules lists the problems of an error: field and rule.
+// rules returns the field and the rule of every problem.
 func rules(t *testing.T, err error) string {
 	t.Helper()
 	if err == nil {
@@ -67,14 +67,14 @@ func TestValidate(t *testing.T) {
 	err := catalog.Tool{Name: "secret-name", Framework: "secret-value", Type: catalog.Custom, AccountID: "secret-id"}.Validate()
 	if text := err.Error(); strings.Contains(text, "secret-value") || strings.Contains(text,
 		"secret-id") || !strings.Contains(text, "secret-name") {
-		t.Errorf("the error names the tool, and no values: %s", text)
+		t.Errorf("the error must name the tool and no other values: %s", text)
 	}
 }
 
 func TestParse(t *testing.T) {
 	for _, test := range []struct {
 		name, doc string
-		tool      *catalog.Tool // nil if it is refused
+		tool      *catalog.Tool // nil if it is rejected
 		problems  string        // of the tool: those of reading it, otherwise those of Validate
 		patch     string        // as it is written; or its problems
 	}{
@@ -162,11 +162,12 @@ func TestRoundTrip(t *testing.T) {
 		}
 	}
 	if tool.Version != "e" || read.ID != "x" {
-		t.Error("what was not read has changed something")
+		t.Error("a failed read changed the value")
 	}
 }
 
-// FuzzParse holds the strict reader to encoding/json: what it accepts means the same there.
+// FuzzParse checks that encoding/json reads the same from every document that the strict reader
+// accepts.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{minimal, `{"type":"x","tags":"a,b"}`, `{"tags":["a",null],"name":null}`,
 		`{"name":"a","framework":"langgraph","tool_type":"native","tags":null,"version":"\ud800"}`} {

@@ -1,4 +1,4 @@
-// Package catalogtest has the suite that every [catalog.Store] passes.
+// Package catalogtest tests implementations of [catalog.Store].
 package catalogtest
 
 import (
@@ -20,11 +20,13 @@ const (
 	another = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
 )
 
-// deletion is a time with the precision that a store must keep, in another zone than most machines are in.
+// deletion has the precision that a store must keep, and a time zone that most machines do not
+// have.
 var deletion = time.Date(2026, 3, 4, 5, 6, 7, int(89*time.Millisecond), time.FixedZone("", 3600))
 
-// TestStore holds a store to the contract of [catalog.Store], subtest by subtest. open returns an empty one every time it
-// is called, and closes it with t.Cleanup if that is needed. The suite takes no clock and sleeps nowhere.
+// TestStore tests a store against the contract of [catalog.Store], one subtest per rule. Every call
+// of open returns an empty store; open may close it with t.Cleanup. The suite does not sleep and
+// does not depend on a clock.
 func TestStore(t *testing.T, open func(t *testing.T) catalog.Store) {
 	for _, test := range []struct {
 		name string
@@ -51,10 +53,10 @@ func TestStore(t *testing.T, open func(t *testing.T) catalog.Store) {
 	}
 }
 
-// id makes the nth id.
+// id returns the nth id.
 func id(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
 
-// record makes the nth record, with every field set.
+// record returns the nth tool, with every field set.
 func record(n int, name string) catalog.StoredTool {
 	return catalog.StoredTool{ListItem: catalog.ListItem{
 		ID: id(n),
@@ -89,7 +91,7 @@ func update(t *testing.T, s catalog.Store, id string, change func(*catalog.Store
 	return r
 }
 
-// same compares records, and times as moments.
+// same compares tools. Times are equal if they are the same instant.
 func same(t *testing.T, what string, got, want catalog.StoredTool) {
 	t.Helper()
 	if !got.DeletedAt.Equal(want.DeletedAt) {
@@ -133,7 +135,7 @@ func testUnknown(t *testing.T, s catalog.Store) {
 	_, err := s.Get(t.Context(), account, id(1))
 	wantCode(t, "Get", err, catalog.CodeNotFound)
 	_, err = s.Update(t.Context(), account, id(1), func(*catalog.StoredTool) error {
-		t.Error("Update called change without a record")
+		t.Error("Update called change without a tool")
 		return nil
 	})
 	wantCode(t, "Update", err, catalog.CodeNotFound)
@@ -179,9 +181,9 @@ func testNames(t *testing.T, s catalog.Store) {
 	wantCode(t, "Update to a name that is taken", err, catalog.CodeConflict)
 	same(t, "the record that could not be renamed", get(t, s, id(3)), record(3, "other"))
 
-	update(t, s, id(1), func(r *catalog.StoredTool) { r.Version = "9" }) // its own name is no hindrance
+	update(t, s, id(1), func(r *catalog.StoredTool) { r.Version = "9" }) // its own name does not conflict
 	update(t, s, id(1), func(r *catalog.StoredTool) { r.Name = "renamed" })
-	create(t, s, record(4, "name")) // is free again
+	create(t, s, record(4, "name")) // the name is free again
 }
 
 func testDeletion(t *testing.T, s catalog.Store) {
@@ -200,7 +202,7 @@ func testDeletion(t *testing.T, s catalog.Store) {
 	_, err := s.Update(t.Context(), account, id(1), func(r *catalog.StoredTool) error { r.DeletedAt = time.Time{}; return nil })
 	wantCode(t, "restoring to a name that is taken", err, catalog.CodeConflict)
 	if r := get(t, s, id(1)); r.DeletedAt.IsZero() {
-		t.Error("a restoration that failed has restored the record")
+		t.Error("a failed restoration restored the tool")
 	}
 
 	update(t, s, id(2), func(r *catalog.StoredTool) { r.DeletedAt = deletion })
@@ -250,7 +252,7 @@ func testFailedChange(t *testing.T, s catalog.Store) {
 		return failure
 	})
 	if err != failure {
-		t.Errorf("the error is %v, want that of change as it is", err)
+		t.Errorf("the error is %v, want the error of change", err)
 	}
 	same(t, "the record", get(t, s, id(1)), record(1, "name"))
 }
@@ -260,7 +262,7 @@ func testPanic(t *testing.T, s catalog.Store) {
 	func() {
 		defer func() {
 			if recover() == nil {
-				t.Error("the panic was swallowed")
+				t.Error("the panic did not reach the caller")
 			}
 		}()
 		_, _ = s.Update(t.Context(), account, id(1), func(r *catalog.StoredTool) error {
@@ -307,7 +309,7 @@ func testContext(t *testing.T, s catalog.Store) {
 		"Create": s.Create(ctx, record(2, "other")), "Get": errGet, "List": errList, "Update": errUpdate,
 	} {
 		if !errors.Is(err, context.Canceled) {
-			t.Errorf("%s with a cancelled context: %v", method, err)
+			t.Errorf("%s with a canceled context: %v", method, err)
 		}
 	}
 	same(t, "the record", get(t, s, id(1)), record(1, "name"))
@@ -315,7 +317,7 @@ func testContext(t *testing.T, s catalog.Store) {
 
 const crowd = 50
 
-// race runs crowd functions at the same time and counts those that won; the others must have met a conflict.
+// race runs crowd functions at the same time. One must succeed and the others must meet a conflict.
 func race(t *testing.T, run func(n int) error) {
 	t.Helper()
 	errs := make([]error, crowd)
@@ -338,11 +340,11 @@ func race(t *testing.T, run func(n int) error) {
 		wantCode(t, "a loser", err, catalog.CodeConflict)
 	}
 	if won != 1 {
-		t.Errorf("%d of %d won, want 1", won, crowd)
+		t.Errorf("%d of %d succeeded, want 1", won, crowd)
 	}
 }
 
-// wantOne makes sure that one live record has the name.
+// wantOne checks that one tool that is not deleted has the name.
 func wantOne(t *testing.T, s catalog.Store, name string) {
 	t.Helper()
 	list, err := s.List(t.Context(), account, "")
@@ -356,7 +358,7 @@ func wantOne(t *testing.T, s catalog.Store, name string) {
 		}
 	}
 	if n != 1 {
-		t.Errorf("%d live records have the name, want 1", n)
+		t.Errorf("%d tools have the name, want 1", n)
 	}
 }
 

@@ -15,7 +15,8 @@ import (
 	"github.com/toolwire/toolwire/manifest/catalog/sqlitestore"
 )
 
-// writerFile, in the environment, makes the test program a writer to that file; writerName goes into its ids.
+// If writerFile is in the environment, the test program writes to that file; writerName becomes
+// part of its ids.
 const (
 	writerFile = "SQLITESTORE_TEST_WRITER_FILE"
 	writerName = "SQLITESTORE_TEST_WRITER_NAME"
@@ -32,7 +33,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// write creates records from several goroutines, without end, and prints the id of each once it is acknowledged.
+// write creates tools from several goroutines until it is killed. It prints the id of each tool
+// that the store has acknowledged.
 func write(path, name string) error {
 	s, err := sqlitestore.Open(context.Background(), path, &sqlitestore.Options{BusyTimeout: time.Minute})
 	if err != nil {
@@ -83,8 +85,8 @@ func startWriter(t *testing.T, path, name string) *writer {
 	return w
 }
 
-// killAfter kills the process once it has acknowledged n records, and takes what it had printed until then. A line that
-// was cut off is left out.
+// killAfter kills the process after n acknowledged tools, and collects what it printed. It drops a
+// partial last line.
 func (w *writer) killAfter(t *testing.T, n int) {
 	t.Helper()
 	for w.out.Scan() {
@@ -97,7 +99,7 @@ func (w *writer) killAfter(t *testing.T, n int) {
 	}
 	_ = w.cmd.Wait() // killed
 	if len(w.ids) < n {
-		t.Fatalf("the writer ended by itself after %d records", len(w.ids))
+		t.Fatalf("the writer ended on its own after %d tools", len(w.ids))
 	}
 	w.ids = w.ids[:len(w.ids)-1]
 }

@@ -20,7 +20,8 @@ const (
 )
 
 // Error is the error type of this package. It contains nothing of a stored tool. Errors that
-// [catalog.Store] defines are [*catalog.Error] instead; if a context ends, the error is the context's.
+// [catalog.Store] defines are [*catalog.Error] instead; if a context ends, the error is the
+// context's.
 type Error struct {
 	Code    Code
 	Message string // what is wrong and what to do
@@ -55,7 +56,7 @@ const (
 	codeNotADatabase = 26
 )
 
-// explain makes an error of this package of one of SQLite's.
+// explain converts an error of SQLite.
 func (s *Store) explain(ctx context.Context, tool string, err error) error {
 	if err == nil {
 		return nil
@@ -70,12 +71,12 @@ func (s *Store) explain(ctx context.Context, tool string, err error) error {
 		return ctx.Err()
 	}
 	switch code(err) {
-	case codeConstraint: // the only ones are those of ids and names
+	case codeConstraint: // ids and names are the only constraints
 		return &catalog.Error{Code: catalog.CodeConflict, Tool: tool, Message: "the id or the name is taken"}
 	case codeReadOnly, codeCannotOpen:
 		return &Error{Code: CodeOpen, Message: "the file cannot be used; it and its folder must be writable", Err: err}
 	case codeBusy:
-		return &Error{Code: CodeBusy, Message: "another process keeps the file locked; try again, or raise Options.BusyTimeout",
+		return &Error{Code: CodeBusy, Message: "another process holds the lock of the file; try again, or raise Options.BusyTimeout",
 			Err: err}
 	}
 	return &Error{Code: CodeFailed, Message: "SQLite failed", Err: err}

@@ -26,7 +26,7 @@ func ExampleOpen() {
 	}
 	defer func() { _ = store.Close() }()
 	h, err := catalog.NewHandler(store, &catalog.HandlerOptions{
-		InsecureAccount: "6f9619ff-8b86-4011-b42d-00c04fc964ff", // Authenticate, outside of examples
+		InsecureAccount: "6f9619ff-8b86-4011-b42d-00c04fc964ff", // use Authenticate in production
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -14,13 +14,13 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
-// The marks of a file of ours, in its header.
+// The marks of this package in the header of a file.
 const (
 	applicationID = 0x746f6f6c // "tool"
 	schemaVersion = 1
 )
 
-// connections is how many calls of one store can run at the same time; others wait.
+// connections bounds the calls of one store that run at the same time; others wait.
 const connections = 8
 
 const schema = `
@@ -42,10 +42,11 @@ CREATE TABLE tools (
 CREATE UNIQUE INDEX tools_live_name ON tools (account, name) WHERE deleted_at IS NULL;
 `
 
-// open checks the file, or makes it, before it is used: a file of another program is not to be put into WAL mode.
+// open checks the file, or creates it, before use, so that it does not put a file of another
+// program into WAL mode.
 func (s *Store) open(ctx context.Context, path string) error {
 	if path == "" || path == ":memory:" {
-		return &Error{Code: CodeOpen, Message: "a file is needed; for a store in memory take catalog.NewMemoryStore"}
+		return &Error{Code: CodeOpen, Message: "a file is required; for a store in memory use catalog.NewMemoryStore"}
 	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err == nil {
@@ -56,7 +57,7 @@ func (s *Store) open(ctx context.Context, path string) error {
 	}
 	name, err := dataSource(path)
 	if err != nil {
-		return &Error{Code: CodeOpen, Message: "the file's path is not usable", Err: err}
+		return &Error{Code: CodeOpen, Message: "the path of the file is not valid", Err: err}
 	}
 	if err := s.prepare(ctx, name+"?_txlock=immediate"); err != nil {
 		return err
@@ -80,7 +81,7 @@ func (s *Store) open(ctx context.Context, path string) error {
 	return nil
 }
 
-// dataSource is the path as a URI, in which no character of it has a meaning.
+// dataSource returns the path as a URI, with every character escaped that has a meaning.
 func dataSource(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -93,7 +94,7 @@ func dataSource(path string) (string, error) {
 	return (&url.URL{Scheme: "file", Path: path}).String(), nil
 }
 
-// prepare makes sure that the file is ours, and gives a new one its tables.
+// prepare checks that the file belongs to this package, and creates the tables of a new file.
 func (s *Store) prepare(ctx context.Context, name string) error {
 	db, err := sql.Open("sqlite", name)
 	if err != nil {
@@ -108,21 +109,21 @@ func (s *Store) prepare(ctx context.Context, name string) error {
 	})
 	switch {
 	case err != nil && code(err) == codeNotADatabase:
-		return &Error{Code: CodeSchema, Message: "the file is no SQLite database", Err: err}
+		return &Error{Code: CodeSchema, Message: "the file is not a SQLite database", Err: err}
 	case err != nil:
 		return s.explain(ctx, "", err)
 	case found.application == 0 && found.version == 0 && found.objects == 0:
 		return s.make(ctx, db)
 	case found.application != applicationID:
-		return &Error{Code: CodeSchema, Message: "the file is the database of another program"}
+		return &Error{Code: CodeSchema, Message: "the file belongs to another program"}
 	case found.version != schemaVersion:
-		return &Error{Code: CodeSchema, Message: fmt.Sprintf("the file has version %d of the tables, this program knows %d; "+
+		return &Error{Code: CodeSchema, Message: fmt.Sprintf("the file has version %d of the tables and this program supports %d; "+
 			"use the program that wrote it, or a newer one", found.version, schemaVersion)}
 	}
 	return nil
 }
 
-// make creates the tables, unless another process was faster.
+// make creates the tables, unless another process has just done so.
 func (s *Store) make(ctx context.Context, db *sql.DB) error {
 	err := s.retry(ctx, func() error {
 		tx, err := db.BeginTx(ctx, nil)
@@ -144,7 +145,8 @@ func (s *Store) make(ctx context.Context, db *sql.DB) error {
 	return s.explain(ctx, "", err)
 }
 
-// retry runs a call again while the file is locked. SQLite could wait by itself, but would not heed a context.
+// retry repeats a call while the file is locked. The wait of SQLite itself would not end with a
+// context.
 func (s *Store) retry(ctx context.Context, run func() error) error {
 	const first, most = time.Millisecond, 25 * time.Millisecond
 	deadline := time.Now().Add(s.busy)
@@ -166,7 +168,7 @@ func (s *Store) retry(ctx context.Context, run func() error) error {
 	}
 }
 
-// code is SQLite's primary result code of an error, -1 if it is not SQLite's.
+// code returns the primary result code of SQLite in an error, -1 if it has none.
 func code(err error) int {
 	if e, ok := errors.AsType[interface {
 		error

@@ -1,5 +1,6 @@
-// Package sqlitestore keeps a tool catalog in a SQLite file: a [catalog.Store] that outlives its process, and that several
-// processes may share. It is a module of its own and uses modernc.org/sqlite, which needs no C compiler.
+// Package sqlitestore keeps a tool catalog in a SQLite file: a [catalog.Store] that survives its
+// process and that several processes can share. It is a module of its own. It uses
+// modernc.org/sqlite, which needs no C compiler.
 package sqlitestore
 
 import (
@@ -13,18 +14,19 @@ import (
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
 
-// Options configures a [Store]. The zero value of every field is its default.
+// Options configures a [Store]. The zero value of every field selects its default.
 type Options struct {
-	// BusyTimeout is how long a call waits while another process writes. Default 5 s. A context may end it earlier.
+	// BusyTimeout bounds the time that a call waits while another process writes. Defaults to 5 s.
+	// A context may end the wait earlier.
 	BusyTimeout time.Duration
 }
 
 const defaultBusyTimeout = 5 * time.Second
 
-// Store is a [catalog.Store] in one file. A write that has returned without an error survives the death of the process and
-// of the machine, as far as the disk keeps what it says it has: the file is in WAL mode with synchronous=FULL. The file
-// must be on a local disk. A Store is safe for concurrent use, and so is the file for several of them, in this and in other
-// processes of the machine.
+// Store is a [catalog.Store] in one file. A write that returned nil survives a crash of the process
+// and of the machine if the disk keeps what it has acknowledged: the file is in WAL mode with
+// synchronous=FULL. The file must be on a local disk. A Store is safe for concurrent use. Several
+// Stores may use one file, in this and in other processes of the machine.
 type Store struct {
 	db      *sql.DB
 	busy    time.Duration
@@ -33,8 +35,9 @@ type Store struct {
 
 var _ catalog.Store = (*Store)(nil)
 
-// Open opens a file, and creates it if there is none, readable by its owner only. The folder must exist. The error is an
-// [*Error]; a file of another program, or of a newer version of this package, is left as it is.
+// Open opens a file. If the file does not exist, Open creates it, readable by its owner only; the
+// folder must exist. If o is nil, all defaults apply. The error is an [*Error]. Open does not
+// change a file of another program or of a newer version of this package.
 func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 	s := &Store{writing: make(chan struct{}, 1), busy: defaultBusyTimeout}
 	if o != nil && o.BusyTimeout < 0 {
@@ -49,7 +52,7 @@ func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 	return s, nil
 }
 
-// Close closes the file. Calls that run are waited for; later ones fail.
+// Close closes the file. It waits for calls that are running; later calls fail.
 func (s *Store) Close() error {
 	if err := s.db.Close(); err != nil {
 		return &Error{Code: CodeFailed, Message: "the file could not be closed", Err: err}
@@ -57,7 +60,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// columns are those of a record, the source last, because it may be long and is seldom read.
+// columns are the columns of a tool, without the source, which may be long.
 const columns = `account, id, name, framework, type, description, tags, version, class_name, module_name, deleted_at`
 
 // Create implements [catalog.Store].
@@ -89,7 +92,7 @@ type queryer interface {
 func get(ctx context.Context, from queryer, account, id string) (catalog.StoredTool, error) {
 	r, err := scan(from.QueryRowContext(ctx, `SELECT `+columns+`, source FROM tools WHERE account = ? AND id = ?`, account, id))
 	if errors.Is(err, sql.ErrNoRows) {
-		err = &catalog.Error{Code: catalog.CodeNotFound, Message: "there is no such record"}
+		err = &catalog.Error{Code: catalog.CodeNotFound, Message: "the account has no tool with this id"}
 	}
 	return r, err
 }
@@ -150,11 +153,11 @@ func (s *Store) Update(ctx context.Context, account, id string, change func(*cat
 	return r, nil
 }
 
-// row is what the columns hold of a record.
+// row returns the values of the columns.
 func row(r catalog.StoredTool) ([]any, error) {
-	tags, err := json.Marshal(r.Tags) // NULL would be one more case; null is JSON
+	tags, err := json.Marshal(r.Tags) // "null" for nil, which avoids NULL
 	if err != nil {
-		return nil, err // strings can be written
+		return nil, err // does not happen with strings
 	}
 	var deleted any
 	if !r.DeletedAt.IsZero() {
@@ -164,7 +167,7 @@ func row(r catalog.StoredTool) ([]any, error) {
 		r.PluginClassName, r.ModuleName, deleted, r.ScriptContent}, nil
 }
 
-// scan is the opposite of row.
+// scan is the inverse of row.
 func scan(from interface{ Scan(...any) error }) (catalog.StoredTool, error) {
 	var r catalog.StoredTool
 	var tags string
@@ -183,10 +186,10 @@ func scan(from interface{ Scan(...any) error }) (catalog.StoredTool, error) {
 	return r, nil
 }
 
-// write runs a transaction that holds the file's one write lock from its beginning.
+// write runs a transaction that holds the write lock of the file from its beginning.
 func (s *Store) write(ctx context.Context, tool string, run func(*sql.Tx) error) error {
 	select {
-	case s.writing <- struct{}{}: // so that goroutines queue here, in order, and only processes poll
+	case s.writing <- struct{}{}: // goroutines queue here, in order; only processes poll
 		defer func() { <-s.writing }()
 	case <-ctx.Done():
 		return s.explain(ctx, tool, ctx.Err())
@@ -199,7 +202,7 @@ func (s *Store) write(ctx context.Context, tool string, run func(*sql.Tx) error)
 	if err != nil {
 		return s.explain(ctx, tool, err)
 	}
-	defer func() { _ = tx.Rollback() }() // nothing after a commit
+	defer func() { _ = tx.Rollback() }() // no effect after a commit
 	if err := run(tx); err != nil {
 		return s.explain(ctx, tool, err)
 	}

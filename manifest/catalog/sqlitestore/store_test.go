@@ -46,7 +46,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// handles is one catalog through several stores in turn.
+// handles is one catalog that uses several stores in turn.
 type handles struct {
 	stores []*sqlitestore.Store
 	n      atomic.Int64
@@ -69,13 +69,13 @@ func (h *handles) Update(ctx context.Context, account, id string, change func(*c
 func TestSeveralStoresOfOneFile(t *testing.T) {
 	catalogtest.TestStore(t, func(t *testing.T) catalog.Store {
 		path := filepath.Join(t.TempDir(), "catalog.db")
-		long := &sqlitestore.Options{BusyTimeout: time.Minute} // disks under a test may be slow
+		long := &sqlitestore.Options{BusyTimeout: time.Minute} // a disk may be slow
 		return &handles{stores: []*sqlitestore.Store{open(t, path, long), open(t, path, long), open(t, path, long)}}
 	})
 }
 
 func TestRestart(t *testing.T) {
-	// No character of a path has a meaning.
+	// Characters of a path are not interpreted.
 	path := filepath.Join(t.TempDir(), "100% of?mode=memory#a b.db")
 	if runtime.GOOS == "windows" {
 		path = filepath.Join(t.TempDir(), "100% of#a b.db")
@@ -100,7 +100,7 @@ func TestRestart(t *testing.T) {
 		t.Errorf("the file is %v, %v; want it for its owner only", info.Mode(), err)
 	}
 	if err := s.Create(t.Context(), record("2", "other")); err == nil {
-		t.Error("a closed store takes records")
+		t.Error("a closed store accepts tools")
 	}
 }
 
@@ -122,7 +122,7 @@ func TestDurabilityIsOn(t *testing.T) {
 	}
 }
 
-// raw opens a file past the package.
+// raw opens a file without the package.
 func raw(t *testing.T, path string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
@@ -153,7 +153,7 @@ func TestOpenRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	crowded := filepath.Join(dir, "crowded.db")
-	if err := os.Mkdir(crowded+"-journal", 0o700); err != nil { // as in a folder that nobody may write to
+	if err := os.Mkdir(crowded+"-journal", 0o700); err != nil { // as in a folder without write permission
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
@@ -163,13 +163,13 @@ func TestOpenRefuses(t *testing.T) {
 		text       string
 	}{
 		{"another program's", foreign, nil, sqlitestore.CodeSchema, "another program"},
-		{"a newer version", newer, nil, sqlitestore.CodeSchema, "version 7 of the tables, this program knows 1"},
-		{"no database", prose, nil, sqlitestore.CodeSchema, "no SQLite database"},
+		{"a newer version", newer, nil, sqlitestore.CodeSchema, "version 7 of the tables and this program supports 1"},
+		{"no database", prose, nil, sqlitestore.CodeSchema, "not a SQLite database"},
 		{"no room for its log", crowded, nil, sqlitestore.CodeOpen, "its folder must be writable"},
 		{"no folder", filepath.Join(dir, "none", "catalog.db"), nil, sqlitestore.CodeOpen, "cannot be opened"},
 		{"a folder", dir, nil, sqlitestore.CodeOpen, "cannot be opened"},
 		{"memory", ":memory:", nil, sqlitestore.CodeOpen, "NewMemoryStore"},
-		{"no path", "", nil, sqlitestore.CodeOpen, "a file is needed"},
+		{"no path", "", nil, sqlitestore.CodeOpen, "a file is required"},
 		{"a negative time", newer, &sqlitestore.Options{BusyTimeout: -1}, sqlitestore.CodeOptions, "BusyTimeout"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// lock takes a file's write lock until the test ends or unlock is called.
+// lock holds the write lock of a file until the test ends or unlock is called.
 func lock(t *testing.T, path string) (unlock func()) {
 	t.Helper()
 	db := raw(t, path)
@@ -211,13 +211,13 @@ func TestLockedFile(t *testing.T) {
 		t.Errorf("a locked file gives %v, want CodeBusy", err)
 	}
 	if _, err := hasty.List(t.Context(), account, ""); err != nil {
-		t.Errorf("writers must not keep readers out: %v", err)
+		t.Errorf("a writer blocks readers: %v", err)
 	}
 
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
 	if err := patient.Create(ctx, record("1", "a")); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the end of a context while waiting gives %v", err)
+		t.Errorf("a context that ends during the wait gives %v", err)
 	}
 	queued, cancelQueued := context.WithCancel(t.Context())
 	first := make(chan error, 1)
@@ -226,15 +226,15 @@ func TestLockedFile(t *testing.T) {
 	go func() { second <- patient.Create(queued, record("3", "c")) }() // behind the first one, or before it
 	cancelQueued()
 	if err := <-second; !errors.Is(err, context.Canceled) {
-		t.Errorf("the end of a context in the queue gives %v", err)
+		t.Errorf("a context that ends in the queue gives %v", err)
 	}
 	unlock()
 	if err := <-first; err != nil {
-		t.Errorf("the file is free, but: %v", err)
+		t.Errorf("after unlocking: %v", err)
 	}
 }
 
-// failed makes sure that an error is of SQLite, and quotes nothing of a record.
+// failed checks that an error comes from SQLite and quotes nothing of a tool.
 func failed(t *testing.T, what string, err error) {
 	t.Helper()
 	if e, ok := errors.AsType[*sqlitestore.Error](err); !ok || e.Code != sqlitestore.CodeFailed || strings.Contains(e.Error(), "BaseTool") {
@@ -244,7 +244,7 @@ func failed(t *testing.T, what string, err error) {
 
 func TestFullDisk(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "catalog.db"), nil)
-	s.DB().SetMaxOpenConns(1) // the limit is that of a connection
+	s.DB().SetMaxOpenConns(1) // the limit applies to one connection
 	limit := func(pages string) {
 		t.Helper()
 		if _, err := s.DB().ExecContext(t.Context(), `PRAGMA max_page_count = `+pages); err != nil {
@@ -265,11 +265,11 @@ func TestFullDisk(t *testing.T) {
 	_, err = s.Update(t.Context(), account, "0", func(r *catalog.StoredTool) error { r.Name = "new"; large(r); return nil })
 	failed(t, "an update on a full disk", err)
 	if list, err := s.List(t.Context(), account, ""); err != nil || len(list) != kept || kept == 0 || list[0].Name != "0" {
-		t.Errorf("of %d records there are %d, %v", kept, len(list), err)
+		t.Errorf("of %d tools the list has %d, %v", kept, len(list), err)
 	}
 	limit("1000")
 	if err := s.Create(t.Context(), record("new", "new")); err != nil {
-		t.Errorf("there is room again, but: %v", err)
+		t.Errorf("with free space: %v", err)
 	}
 }
 
@@ -291,7 +291,7 @@ func TestBrokenFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := 4096; i < len(file); i++ { // all but the first page, which has the marks and the tables' definitions
+	for i := 4096; i < len(file); i++ { // keep the first page, which has the marks and the definitions
 		if i%4096 < 100 {
 			file[i] = 0xff
 		}
@@ -308,7 +308,7 @@ func TestBrokenFile(t *testing.T) {
 	_, err = s.Update(t.Context(), account, "1", func(*catalog.StoredTool) error { return nil })
 	failed(t, "Update", err)
 
-	if err := errors.Join(s.Close(), os.WriteFile(path, file[:5000], 0o600)); err != nil { // shorter than it says
+	if err := errors.Join(s.Close(), os.WriteFile(path, file[:5000], 0o600)); err != nil { // truncated
 		t.Fatal(err)
 	}
 	_, err = sqlitestore.Open(t.Context(), path, nil)

@@ -1,6 +1,6 @@
 package python
 
-// Reads tells how many bytes are looked at to read a source.
+// Reads returns the number of bytes that reading a source takes.
 func Reads(source []byte) int {
 	_, reads, _ := read(source)
 	return reads

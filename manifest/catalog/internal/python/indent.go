@@ -1,9 +1,9 @@
 package python
 
-// indent is how far a line is indented.
+// indent is the indentation of a line.
 type indent struct{ col, alt int } // in columns, with tabs of 8 and of 1
 
-// indentation reads the white space that a line begins with.
+// indentation reads the white space at the beginning of a line.
 func (s *scanner) indentation() error {
 	var at indent
 	continued := 0

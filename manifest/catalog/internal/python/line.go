@@ -1,6 +1,6 @@
 package python
 
-// keywords are those that are nothing else anywhere. None, True and False are operands.
+// keywords are words that are always keywords. None, True and False are operands.
 var keywords = map[string]bool{
 	"and": true, "as": true, "assert": true, "async": true, "await": true, "break": true, "class": true, "continue": true,
 	"def": true, "del": true, "elif": true, "else": true, "except": true, "finally": true, "for": true, "from": true,
@@ -8,7 +8,7 @@ var keywords = map[string]bool{
 	"or": true, "pass": true, "raise": true, "return": true, "try": true, "while": true, "with": true, "yield": true,
 }
 
-// softKeywords begin statements, and are names elsewhere.
+// softKeywords begin statements and are names elsewhere.
 var softKeywords = map[string]bool{"match": true, "case": true, "type": true, "lazy": true}
 
 // compound are the keywords whose statements have a colon.
@@ -17,15 +17,15 @@ var compound = map[string]bool{
 	"except": true, "finally": true, "with": true,
 }
 
-// maxTokens bounds what is kept of a logical line. What can be told from longer ones is lost.
+// maxTokens bounds the tokens that are kept of a logical line. Facts in later tokens are lost.
 const maxTokens = 4096
 
-// line is a logical line so far.
+// line is the current logical line.
 type line struct {
 	tokens  []token
-	cut     bool // there are more tokens
-	begins  int  // where the statement begins that the last token is in
-	pending bool // the next token begins one
+	cut     bool // tokens were dropped
+	begins  int  // the first token of the current statement
+	pending bool // the next token begins a statement
 }
 
 func (l *line) reset() { *l = line{tokens: l.tokens[:0]} }

@@ -2,18 +2,19 @@ package python
 
 import "strings"
 
-// Module is what a source defines at the level of the module, also within if, try, with and the like.
+// Module lists what a source defines at the level of the module, also within if, try, with and
+// similar statements.
 type Module struct {
-	Classes   []Class    // in their order
+	Classes   []Class    // in order
 	Functions []Function // in their order
-	Assigned  []string   // names that get a value by "name = …" or "name: type = …"
+	Assigned  []string   // names assigned by "name = …" or "name: type = …"
 	Imports   []Import   // of "from … import …"
 }
 
 // Class is a class of a module.
 type Class struct {
 	Name       string
-	Bases      []string          // positional ones: the dotted name each begins with, "?" if it begins otherwise
+	Bases      []string          // positional bases: the dotted name at the beginning of each, otherwise "?"
 	Decorators []string          // dotted names, without arguments
 	Texts      map[string]string // attributes whose value is a literal string
 }
@@ -28,13 +29,14 @@ type Function struct {
 // Import is one name of a from-import.
 type Import struct{ Module, Name, As string }
 
-// Read reads a source: valid UTF-8 without NUL and byte order mark. The error is an [*Error].
+// Read reads a source of valid UTF-8 without NUL and byte order mark. The error is an [*Error].
 func Read(source []byte) (*Module, error) {
 	mod, _, err := read(source)
 	return mod, err
 }
 
-// read is Read, and tells how many bytes it looked at: some for each byte of the source.
+// read is Read. It also returns the number of bytes that it read, which is a small multiple of the
+// length.
 func read(source []byte) (_ *Module, reads int, _ error) {
 	mod := &structure{blocks: []block{{kind: moduleBlock}}}
 	s := &scanner{src: source, mod: mod}
@@ -44,11 +46,11 @@ func read(source []byte) (_ *Module, reads int, _ error) {
 	return &mod.Module, s.reads, nil
 }
 
-// block is what the lines of one indentation belong to.
+// block is the owner of the lines of one indentation.
 type block struct {
 	kind       blockKind
 	class      int      // of a classBlock
-	decorators []string // for the next class or function
+	decorators []string // of the next class or function
 }
 
 type blockKind byte
@@ -56,21 +58,21 @@ type blockKind byte
 const (
 	moduleBlock blockKind = iota
 	classBlock
-	otherBlock // of functions, and of what is in them
+	otherBlock // a function, or a block in one
 )
 
-// structure makes a module of logical lines.
+// structure builds a module from logical lines.
 type structure struct {
 	Module
 	blocks []block
-	next   block // that the last line opens
+	next   block // opened by the last line
 }
 
 func (m *structure) enter() { m.blocks = append(m.blocks, m.next) }
 func (m *structure) leave() { m.blocks = m.blocks[:len(m.blocks)-1] }
 
-// take judges a logical line and notes what it defines. colon tells that it ends with one, and so opens a block. Of a very
-// long line not all tokens are here.
+// take checks a logical line and records what it defines. colon reports whether the line ends with
+// a colon and so opens a block. Of a very long line not all tokens are kept.
 func (m *structure) take(s *scanner, tokens []token, colon bool) error {
 	word := func(i int) string {
 		if i < len(tokens) {
@@ -124,7 +126,7 @@ func (m *structure) take(s *scanner, tokens []token, colon bool) error {
 	return nil
 }
 
-// colon finds what follows the colon of a compound statement; 0 if there is none.
+// colon returns the index after the colon of a compound statement, 0 if there is none.
 func (m *structure) colon(s *scanner, tokens []token) int {
 	for i, t := range tokens {
 		if t.depth == 0 && t.kind == op && t.end == t.start+1 && s.src[t.start] == ':' {
@@ -134,7 +136,7 @@ func (m *structure) colon(s *scanner, tokens []token) int {
 	return 0
 }
 
-// define notes a class or a function, and what the block is that it opens.
+// define records a class or a function, and sets the block that it opens.
 func (m *structure) define(s *scanner, now *block, tokens []token, begin int, head string) {
 	m.next = block{kind: otherBlock}
 	if now.kind != moduleBlock {
@@ -149,17 +151,17 @@ func (m *structure) define(s *scanner, now *block, tokens []token, begin int, he
 	m.next = block{kind: classBlock, class: len(m.Classes) - 1}
 }
 
-// bases reads what is in the brackets after the name of a class.
+// bases reads the brackets after the name of a class.
 func bases(s *scanner, tokens []token) []string {
 	var list []string
 	var base []token
-	skip := true // until the bracket; type parameters may come first
+	skip := true // up to the bracket; type parameters may precede it
 	for _, t := range tokens {
 		c := s.src[t.start]
 		switch {
 		case t.depth == 0 && t.kind == op && c == '(':
 			skip, base = false, nil
-		case skip && t.depth == 0 && t.kind == op && c == ':': // what follows is the body
+		case skip && t.depth == 0 && t.kind == op && c == ':': // the body follows
 			return nil
 		case skip:
 		case t.depth == 0 && t.kind == op && c == ')', t.depth == 1 && t.kind == op && c == ',':
@@ -180,7 +182,7 @@ func bases(s *scanner, tokens []token) []string {
 	return list
 }
 
-// keyword tells whether an argument is "name=…" or "**…".
+// keyword reports whether an argument is "name=…" or "**…".
 func keyword(s *scanner, argument []token) bool {
 	is := func(i int, what string) bool {
 		return i < len(argument) && string(s.src[argument[i].start:argument[i].end]) == what
@@ -188,7 +190,8 @@ func keyword(s *scanner, argument []token) bool {
 	return is(1, "=") || is(0, "*") && is(1, "*")
 }
 
-// dotted reads a.b.c at the beginning of an expression; "" if there is no such thing.
+// dotted reads a.b.c at the beginning of an expression. It returns "" if the expression begins
+// otherwise.
 func dotted(s *scanner, tokens []token) string {
 	var b strings.Builder
 	for i, t := range tokens {
@@ -201,7 +204,7 @@ func dotted(s *scanner, tokens []token) string {
 	return strings.TrimSuffix(b.String(), ".")
 }
 
-// simple notes what simple statements, separated by semicolons, assign and import.
+// simple records what simple statements, separated by semicolons, assign and import.
 func (m *structure) simple(s *scanner, in block, tokens []token) {
 	if in.kind == otherBlock {
 		return
@@ -270,7 +273,7 @@ func literal(s *scanner, tokens []token) (string, bool) {
 	return b.String(), len(tokens) > 0
 }
 
-// imports notes the names of a from-import.
+// imports records the names of a from-import.
 func (m *structure) imports(s *scanner, tokens []token) {
 	word := func(i int) string {
 		if i < len(tokens) {

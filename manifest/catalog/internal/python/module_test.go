@@ -8,7 +8,7 @@ import (
 	"github.com/toolwire/toolwire/manifest/catalog/internal/python"
 )
 
-// TestMalformed has what no version of Python 3 accepts.
+// TestMalformed checks sources that no version of Python 3 accepts.
 func TestMalformed(t *testing.T) {
 	for _, test := range []struct{ source, want string }{
 		{"x = 'a\ny'", "line 1: the string"}, {"\n\n'''a\n''", "line 3: the string"}, {"x = \"", "line 1: the string"},
@@ -48,7 +48,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// blocks nests n blocks.
+// blocks returns n nested blocks.
 func blocks(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -57,7 +57,8 @@ func blocks(n int) string {
 	return b.String() + strings.Repeat(" ", n+1) + "x\n"
 }
 
-// TestWellFormed has what some version of Python 3 accepts and a simpler reader might not.
+// TestWellFormed checks sources that some version of Python 3 accepts and a simpler reader might
+// not.
 func TestWellFormed(t *testing.T) {
 	for _, source := range []string{
 		"", "\n\n", "# only\n   # comments", "\f\nx = 1\n\f  \n", "x = 1 # no end", "x = \\\n  1", "x = (  # open\n\n  1)",

@@ -1,8 +1,9 @@
-// Package python looks at Python source without running it: a tokenizer that follows CPython's, and what can be told from
-// tokens alone. It says "malformed" only of what no CPython since 3.10 accepts, nor an older one of Python 3 except for
-// backslashes between lines, which those read differently; much that is malformed it does not see.
+// Package python reads Python source without running it: a tokenizer that follows CPython's, and
+// the facts that follow from tokens alone. It rejects a source only if every CPython since 3.10
+// rejects it. It accepts much that is malformed. Older versions of Python 3 read backslashes
+// between lines differently.
 //
-// Time and memory are linear in the source. Nesting has CPython's own bounds.
+// Time and memory are linear in the source. The bounds of nesting are CPython's.
 package python
 
 import (
@@ -13,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// Error says where the source is malformed. It quotes nothing of it but single characters.
+// Error reports where a source is malformed. It quotes only single characters of the source.
 type Error struct {
 	Line    int // from 1
 	Message string
@@ -21,19 +22,19 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Message) }
 
-// kind is what a token is.
+// kind classifies a token.
 type kind byte
 
 const (
 	name    kind = iota // identifiers and keywords
 	number              //
 	text                // a string
-	data                // bytes, and strings with fields: not a text that can be told
+	data                // bytes, and strings with fields, whose text is not known
 	op                  // everything else
 	newline             // the end of a logical line
 )
 
-// token is a piece of the source. Brackets have the depth of what is around them.
+// token is a piece of the source. The depth of a bracket is that of its surroundings.
 type token struct {
 	kind       kind
 	start, end int
@@ -47,7 +48,8 @@ const (
 	maxIndents  = 100
 )
 
-// frame is something open: a bracket; a string with fields; a field in one, '}'; the format after the colon of a field, ':'.
+// frame is an open construct: a bracket, a string with fields ('"'), a field in one ('}'), or the
+// format after the colon of a field (':').
 type frame struct {
 	what   byte // ( [ { " } :
 	pos    int
@@ -60,8 +62,8 @@ type scanner struct {
 	src      []byte
 	pos      int
 	open     []frame
-	brackets int // of open, fields included
-	strings  int // of open
+	brackets int // open ones, with fields
+	strings  int // open ones
 	indents  []indent
 	start    bool // of a line that may be indented
 	block    bool // the last line ended with a colon, so the next one must be indented
@@ -71,10 +73,10 @@ type scanner struct {
 	line line
 	mod  *structure
 
-	reads int // bytes that were looked at; tests read it
+	reads int // bytes that were read, for tests
 }
 
-// fail makes an error about a place.
+// fail returns an error at a position.
 func (s *scanner) fail(pos int, format string, args ...any) error {
 	seen := s.src[:min(pos, len(s.src))]
 	line := 1 + bytes.Count(seen, []byte{'\n'})
@@ -86,7 +88,7 @@ func (s *scanner) fail(pos int, format string, args ...any) error {
 	return &Error{Line: line, Message: fmt.Sprintf(format, args...)}
 }
 
-// at returns the byte that many places on, 0 beyond the end. Sources have no NUL.
+// at returns the byte that many places ahead, 0 beyond the end. Sources contain no NUL.
 func (s *scanner) at(ahead int) byte {
 	s.reads++
 	if s.pos+ahead < len(s.src) {
@@ -95,7 +97,7 @@ func (s *scanner) at(ahead int) byte {
 	return 0
 }
 
-// eol tells how long the end of line at the position is, 0 if there is none.
+// eol returns the length of the line end at the position, 0 if there is none.
 func (s *scanner) eol() int {
 	switch {
 	case s.at(0) == '\n':
@@ -154,7 +156,7 @@ func (s *scanner) comment() {
 	}
 }
 
-// code reads one token, or what is between tokens.
+// code reads one token, or the space between tokens.
 func (s *scanner) code() error {
 	c := s.at(0)
 	if n := s.eol(); n > 0 {
@@ -217,7 +219,8 @@ func (s *scanner) name() error {
 	return s.emit(token{kind: name, start: start, end: s.pos})
 }
 
-// identifier tells whether a character can be in a name. Those that Unicode does not know yet may be letters by now.
+// identifier reports whether a character can be in a name. Characters that this version of Unicode
+// does not know may be letters in a later one.
 func identifier(r rune) bool {
 	switch r {
 	case 0x00b7, 0x0387, 0x2118, 0x212e, 0x30fb, 0xff65, 0x200c, 0x200d: // allowed although they look otherwise
@@ -227,7 +230,7 @@ func identifier(r rune) bool {
 		unicode.Is(unicode.Pc, r) || unicode.In(r, unicode.Other_ID_Start, unicode.Other_ID_Continue)
 }
 
-// isPrefix knows the prefixes of strings.
+// isPrefix reports whether a word is a prefix of strings.
 func isPrefix(p []byte) bool {
 	if len(p) > 2 {
 		return false
@@ -239,7 +242,7 @@ func isPrefix(p []byte) bool {
 	return false
 }
 
-// number reads a number and returns where it ends. What is odd about one is not judged.
+// number reads a number and returns its end. It does not check the number.
 func (s *scanner) number() int {
 	digits := func(is func(byte) bool) {
 		for is(s.at(0)) || s.at(0) == '_' {
@@ -348,7 +351,7 @@ func (s *scanner) closing(c byte) error {
 	return s.emit(token{kind: op, start: start, end: s.pos})
 }
 
-// emit takes a token into the logical line. Inside strings tokens are only looked at for their form.
+// emit adds a token to the logical line. Of tokens inside strings it checks the form only.
 func (s *scanner) emit(t token) error {
 	if s.strings > 0 {
 		return nil
@@ -366,7 +369,7 @@ func (s *scanner) emit(t token) error {
 	return nil
 }
 
-// operandEnds tells whether an operand can end with the token.
+// operandEnds reports whether an operand can end with the token.
 func (s *scanner) operandEnds(t token) bool {
 	switch t.kind {
 	case name:
@@ -377,13 +380,13 @@ func (s *scanner) operandEnds(t token) bool {
 	return true
 }
 
-// operandBegins tells whether the token can only begin an operand.
+// operandBegins reports whether the token can only begin an operand.
 func (s *scanner) operandBegins(t token) bool {
 	return t.kind == name && !keywords[string(s.src[t.start:t.end])] || t.kind == number || t.kind == text || t.kind == data
 }
 
-// joins tells whether two operands may stand side by side after all: strings, and words that are keywords at the start of
-// a statement only.
+// joins reports whether two operands may be adjacent: strings, and words that are keywords only at
+// the start of a statement.
 func (s *scanner) joins(t token) bool {
 	if t.kind == text || t.kind == data {
 		if s.last.kind == text || s.last.kind == data {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// string reads a string whose prefix begins at start. One with fields is left open.
+// string reads a string whose prefix begins at start. It leaves a string with fields open.
 func (s *scanner) string(start int) error {
 	prefix := strings.ToLower(string(s.src[start:s.pos]))
 	quote := s.at(0)
@@ -49,7 +49,8 @@ func (s *scanner) emitString(start int, prefix string) error {
 	return s.emit(token{kind: k, start: start, end: s.pos})
 }
 
-// inString reads on in a string with fields, or in a format: one character, or an end, or the beginning of a field.
+// inString reads on in a string with fields, or in a format: one character, an end, or the
+// beginning of a field.
 func (s *scanner) inString(top *frame) error {
 	c := s.at(0)
 	format := top.what == ':'
@@ -87,7 +88,8 @@ func (s *scanner) inString(top *frame) error {
 	return nil
 }
 
-// escape passes over a backslash and what it escapes, but for braces, which are fields all the same.
+// escape skips a backslash and the character after it, except for braces, which are fields even
+// then.
 func (s *scanner) escape(raw bool) {
 	s.pos++
 	if n := s.eol(); n > 0 {
@@ -112,7 +114,7 @@ func (s *scanner) escape(raw bool) {
 	}
 }
 
-// value is what a string literal says, if that can be told.
+// value returns the text of a string literal, if it is known.
 func value(literal []byte) (string, bool) {
 	body := strings.TrimLeft(string(literal), "rRuU")
 	raw := strings.ContainsAny(string(literal[:len(literal)-len(body)]), "rR")
@@ -157,9 +159,9 @@ func value(literal []byte) (string, bool) {
 			r, _ := strconv.ParseUint(body[i:end], 8, 32) // octal digits
 			b.WriteRune(rune(r))
 			i = end - 1
-		case 'N': // names of characters are not known here
+		case 'N': // the names of characters are not known
 			return "", false
-		default: // Python keeps the backslash of an escape that is none
+		default: // Python keeps the backslash of an unknown escape
 			b.WriteByte('\\')
 			b.WriteByte(c)
 		}
