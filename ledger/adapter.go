@@ -13,7 +13,8 @@ import (
 // An Op is what an adapter does with an entity.
 type Op string
 
-// The ops that the Tools schema documents. [State.Apply] says what each does to existing and missing entities.
+// The ops of the Tools schema. [State.Apply] documents what each does to existing and missing
+// entities.
 const (
 	OpAdd     Op = "add"
 	OpUpdate  Op = "update" // the default
@@ -21,29 +22,31 @@ const (
 	OpSetFlag Op = "set_flag" // writes flags only, no entity
 )
 
-// maxFields is the most entries that field_map may have: an entity has at most that many fields.
+// maxFields is how many fields an entity, and entries a field_map, may have.
 const maxFields = 100
 
-// An Adapter is a tool's ledger_adapter as the Tools schema documents it: the rule by which the platform turns the
-// tool's live response into ledger updates. It is plain data; [Compile] makes it a [Rule].
+// An Adapter is a tool's ledger_adapter, as the Tools schema documents it. The platform uses it to
+// turn the tool's live response into ledger updates. It is plain data; [Compile] makes a [Rule] of
+// it.
 //
-// Reading one from JSON fails only when the text is not strict JSON. A member of the wrong JSON type leaves its field
-// zero, is reported by Validate and is written back unchanged. One that is null or "" counts as absent and is written
-// back too.
+// Unmarshalling an Adapter fails only if the text is not strict JSON. A member of the wrong JSON
+// type leaves its field zero. Validate reports it, and marshalling writes it back. A member that is
+// null or "" counts as absent; marshalling writes it back too.
 type Adapter struct {
-	// Op is add, update, remove or set_flag; "" means update.
+	// Op is add, update, remove or set_flag. Defaults to update.
 	Op Op
 	// EntityType is a type that the ledger schema declares. Required unless Op is set_flag.
 	EntityType string
 	// IDFrom is the path of the entity's id in the response. Required unless Op is set_flag.
 	IDFrom string
-	// FieldMap gives for a declared field the path of its value in the response; at most 100 entries.
+	// FieldMap maps declared fields to the paths of their values in the response; at most 100
+	// entries.
 	FieldMap map[string]string
-	// Flags are templates such as "fetched_order:{order_id}": each {name} stands for the argument of that name, {id}
-	// for the entity's id. Required when Op is set_flag.
+	// Flags are templates such as "fetched_order:{order_id}". {name} stands for the argument of
+	// that name, {id} for the entity's id. Required if Op is set_flag.
 	Flags []string
-	// Extra are members this package does not know, in order, and the members of a later release that it keeps but
-	// does not evaluate: effects, list_append, list_remove and when.
+	// Extra contains unknown members, in order. Members of a later release are among them: effects,
+	// list_append, list_remove and when. They are kept but not evaluated.
 	Extra []Member
 
 	bad malformed
@@ -51,8 +54,8 @@ type Adapter struct {
 
 var adapterMembers = []string{"op", "entity_type", "id_from", "field_map", "flags"}
 
-// laterMembers change what an adapter does in releases after the Tools schema was written. Ignoring one would write
-// something else than the platform does, so a rule that has one writes nothing.
+// laterMembers change what an adapter does in later releases of the platform. To ignore one would
+// write something else than the platform does, so a rule that has one writes nothing.
 var laterMembers = []string{"effects", "list_append", "list_remove", "when"}
 
 // UnmarshalJSON reads an adapter. See [Adapter] for what is an error.
@@ -82,7 +85,7 @@ func (a Adapter) MarshalJSON() ([]byte, error) {
 	return w.end(a.Extra)
 }
 
-// op is the op in force.
+// op returns Op, or OpUpdate if it is empty.
 func (a *Adapter) op() Op {
 	if a.Op == "" {
 		return OpUpdate
@@ -101,13 +104,13 @@ func (a *Adapter) later() []string {
 	return names
 }
 
-// Validate reports everything that is wrong with the adapter as an [*Error] whose pointers start at the adapter: members
-// of the wrong type, an unknown op, required members that are missing, members that set_flag must omit, paths that
-// adapters may not use, malformed flag templates, and what schema does not declare. A nil schema skips the last.
+// Validate reports everything that is wrong with the adapter, as one [*Error] with CodeAdapter. Its
+// pointers start at the adapter. If schema is nil, entity types, fields and flags need not be
+// declared.
 //
-// An id_from that can match several values (a wildcard or ..name) is a problem, since such a path stands for the list
-// of its matches and a list is no id. Members of a later release are accepted; an adapter with effects may leave out
-// the other members.
+// An id_from with a wildcard or ..name is a problem: such a path selects a list, and a list is not
+// an id. Members of a later release are accepted. An adapter with effects may omit the other
+// members.
 func (a *Adapter) Validate(schema *Schema) error {
 	return a.problems(schema).err(CodeAdapter)
 }
@@ -171,7 +174,7 @@ func (a *Adapter) pathProblems(ps *problems) {
 		case err != nil:
 			ps.add("invalid_path", "/id_from", "%v", err)
 		case path.Many():
-			ps.add("invalid_path", "/id_from", "can match several values, which is a list and no id; leave out * and ..")
+			ps.add("invalid_path", "/id_from", "can match several values, and a list is not an id; remove * and ..")
 		}
 	}
 	if len(a.FieldMap) > maxFields {

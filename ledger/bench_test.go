@@ -11,8 +11,8 @@ import (
 	"github.com/toolwire/toolwire/ledger"
 )
 
-// orderResponse is an answer of a get_order tool of about size bytes. The members that the adapter reads stand first,
-// in the middle and last, so nothing can be left unread.
+// orderResponse returns a response of a get_order tool of about size bytes. The members that the
+// adapter reads are first, in the middle and last, so the whole text must be read.
 func orderResponse(size int) []byte {
 	line := func(i int) string {
 		return fmt.Sprintf(`{"sku":"SKU-%05d","title":"A thing, \"boxed\"","qty":%d,`+
@@ -37,9 +37,9 @@ func orderResponse(size int) []byte {
 	return []byte(b.String())
 }
 
-// BenchmarkEval puts the documented get_order adapter beside what an author would write by hand: decode the response
-// with encoding/json, into a map or into a struct of the three members, decode the argument, and make the two updates
-// without checking or explaining anything. The third floor uses the published form of encoding/json/v2.
+// BenchmarkEval compares the documented get_order adapter with code written by hand. That decodes
+// the response with encoding/json, into a map or into a struct of the three members, decodes the
+// argument, and makes the two updates without checks. The third floor uses encoding/json/v2.
 func BenchmarkEval(b *testing.B) {
 	rule, err := ledger.Compile(mustAdapter(b, getOrder))
 	if err != nil {
@@ -114,7 +114,8 @@ func BenchmarkEval(b *testing.B) {
 	}
 }
 
-// hostileResponses are answers of about 1 MiB that are worst for some part of the evaluation.
+// hostileResponses are responses of about 1 MiB, each the worst case of some part of the
+// evaluation.
 func hostileResponses() map[string][]byte {
 	fill := func(unit string) []byte {
 		return []byte(`{"order_id":"1","x":[` + strings.TrimSuffix(strings.Repeat(unit+",", (1<<20-100)/(len(unit)+1)), ",") + `]}`)
@@ -132,7 +133,7 @@ func hostileResponses() map[string][]byte {
 
 var hostileNames = []string{"wide", "deep", "brackets", "numbers", "escapes", "unsorted", "string"}
 
-// BenchmarkEvalHostile puts a descent through the worst answers of 1 MiB beside decoding them.
+// BenchmarkEvalHostile compares a descent through the worst responses of 1 MiB with decoding them.
 func BenchmarkEvalHostile(b *testing.B) {
 	rule, err := ledger.Compile(mustAdapter(b, order(`,"field_map":{"ids":"$..id"}`)))
 	if err != nil {

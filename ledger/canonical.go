@@ -10,14 +10,15 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// fieldLimits leave room for the objects around a field, so that whatever a state takes it can also write and read.
-// A field may hold half of a surrogate pair, as live answers do, but no object that repeats a name.
+// The limits leave room for the objects around a field, so a state can write and read every field
+// that it accepts. A field may contain half of a surrogate pair, as live responses do. It must not
+// contain an object that repeats a name.
 var (
 	fieldLimits = strictjson.Limits{Depth: maxFieldDepth, Mode: strictjson.Unique}
 	stateLimits = strictjson.Limits{Depth: maxFieldDepth + 10, Mode: strictjson.Unique}
 )
 
-// maxNumber is the most characters that a number may have when it is written without an exponent.
+// maxNumber is how many characters a number may have when it is written without an exponent.
 const maxNumber = 64
 
 const (
@@ -25,9 +26,9 @@ const (
 	maxStateValues = 10_000_000 // values and names of one field, or of the document of a state
 )
 
-// tidy checks that value is JSON with unique names and returns a copy of it in one form: without white space, members in
-// the order of their names, strings without needless escapes. Numbers keep their digits. Half of a surrogate pair
-// becomes U+FFFD.
+// tidy returns a copy of a JSON value with unique names in one form: without white space, members
+// sorted by name, strings without unnecessary escapes. Numbers keep their digits. Half of a
+// surrogate pair becomes U+FFFD.
 func tidy(value json.RawMessage, limits strictjson.Limits) (json.RawMessage, error) {
 	err := strictjson.Read(value, limits, func(r *strictjson.Reader) error {
 		_, err := r.Value()
@@ -44,7 +45,7 @@ func tidy(value json.RawMessage, limits strictjson.Limits) (json.RawMessage, err
 	return json.RawMessage(v), nil
 }
 
-// readField is tidy for a field from outside.
+// readField is tidy for a field that a caller provides.
 func readField(value json.RawMessage) (json.RawMessage, error) {
 	tidied, err := tidy(value, fieldLimits)
 	if err == nil {
@@ -53,7 +54,7 @@ func readField(value json.RawMessage) (json.RawMessage, error) {
 	return tidied, err
 }
 
-// canonical appends a tidy value with every number written in one way only, so that equal values have equal texts.
+// canonical appends a tidy value with every number in one form, so equal values have equal texts.
 func canonical(dst []byte, tidied json.RawMessage) []byte {
 	for i := 0; i < len(tidied); {
 		c := tidied[i]
@@ -85,12 +86,12 @@ func isNumberByte(c byte) bool {
 	return c >= '0' && c <= '9' || c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-'
 }
 
-// equalValues reports whether two tidy values are equal: 1, 1.0 and 10e-1 are.
+// equalValues reports whether two tidy values are equal. 1, 1.0 and 10e-1 are equal.
 func equalValues(a, b json.RawMessage) bool {
 	return bytes.Equal(a, b) || bytes.Equal(canonical(nil, a), canonical(nil, b))
 }
 
-// tidied is tidy for a value that may not be JSON. Then it is the text as a JSON string.
+// tidied is tidy for a value that may not be JSON; it returns such a text as a JSON string.
 func tidied(value json.RawMessage) json.RawMessage {
 	if v, err := tidy(value, stateLimits); err == nil {
 		return v

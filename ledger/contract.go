@@ -7,11 +7,10 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// contract is a valid schema made ready for checking: a copy of what matters, indexed by name. A nil contract allows
-// everything.
+// contract is a copy of a valid schema, indexed by name. A nil contract allows everything.
 type contract struct {
 	entities map[string]*entityContract
-	flags    map[string]bool // nil when any flag may be set
+	flags    map[string]bool // if nil, any flag may be set
 }
 
 type entityContract struct {
@@ -53,7 +52,7 @@ func newContract(s *Schema) *contract {
 
 func (c *contract) allowsFlag(flag string) bool { return c == nil || c.flags == nil || c.flags[flag] }
 
-// checkType reports, at pointer, an entity type that is not allowed; ok is false then.
+// checkType reports an entity type that is not allowed. ok is true if it is allowed.
 func (c *contract) checkType(ps *problems, pointer, entityType string) (ok bool) {
 	switch {
 	case entityType == "":
@@ -66,7 +65,7 @@ func (c *contract) checkType(ps *problems, pointer, entityType string) (ok bool)
 	return false
 }
 
-// check reports what is not allowed about the given fields of an entity.
+// check reports the given fields of an entity that are not allowed.
 func (c *contract) check(ps *problems, entityType, id string, given fields) {
 	pointer := token(entityType) + token(id)
 	if !c.checkType(ps, pointer, entityType) {
@@ -85,7 +84,7 @@ func (c *contract) check(ps *problems, entityType, id string, given fields) {
 		switch value := given[name]; {
 		case !declared && entity.closed:
 			ps.add("undeclared", pointer+token(name), "is not a field that the ledger schema declares for %s", entityType)
-		case string(value) == "null": // the field has no value, which breaks nothing
+		case string(value) == "null": // a field may have no value
 		case !hasType(value, field.kind):
 			ps.add("wrong_type", pointer+token(name), "must be of type %s, not %s", field.kind, rawjson.KindName(value))
 		case field.enum != nil && !field.enum[string(canonical(nil, value))]:

@@ -138,7 +138,7 @@ func TestSchemaValidate(t *testing.T) {
 	}
 }
 
-// What somebody else wrote into a declaration is cut before it goes into a message.
+// A name from a declaration is cut before it is put into a message.
 func TestMessagesAreBounded(t *testing.T) {
 	long := strings.Repeat("é", 100_000)
 	for _, err := range []error{
@@ -233,7 +233,8 @@ const getOrder = `{
 	"flags": ["fetched_order:{order_id}"]
 }`
 
-// A declaration that is read and written again says the same: unknown members, wrong types and digits included.
+// Reading and writing a declaration keeps everything: unknown members, wrong types and digits
+// included.
 func TestDeclarationsKeepWhatTheyDoNotKnow(t *testing.T) {
 	for _, doc := range []string{
 		`{"op":"update","entity_type":"order","id_from":"$.order_id","field_map":{"status":"$.status","total":"$.amount"},"flags":["f:{id}"]}`,
@@ -267,7 +268,7 @@ func TestDeclarationsKeepWhatTheyDoNotKnow(t *testing.T) {
 	}
 }
 
-// What a declaration's own MarshalJSON writes is the text that was read, at every level: nothing is escaped for HTML.
+// MarshalJSON writes the text that was read, at every level, without escapes for HTML.
 func TestDeclarationsAreWrittenByteForByte(t *testing.T) {
 	for _, tt := range []struct {
 		into json.Marshaler
@@ -287,7 +288,7 @@ func TestDeclarationsAreWrittenByteForByte(t *testing.T) {
 	}
 }
 
-// sameMembers compares texts but lets malformed known members move behind the well-formed ones.
+// sameMembers compares texts, but malformed known members may come after the well-formed ones.
 func sameMembers(a, b string) bool {
 	return a == b || reflect.DeepEqual(decode(a), decode(b))
 }

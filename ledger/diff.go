@@ -9,12 +9,13 @@ import (
 // A Change is one difference between two snapshots: of an entity, of a value in one, or of a flag.
 type Change struct {
 	Kind string `json:"kind"` // added, removed or changed
-	// Pointer is the JSON Pointer of what differs in {"type":{"id":{"field":value}}}: /order/4521 when the entity was
-	// added or removed, /order/4521/address/city when a value in it was. "" for a flag.
+	// Pointer is the JSON Pointer of the difference in {"type":{"id":{"field":value}}}: /order/4521
+	// if the entity was added or removed, /order/4521/address/city if a value in it differs. It is
+	// "" for a flag.
 	Pointer string          `json:"pointer,omitempty"`
 	Flag    string          `json:"flag,omitempty"`   // the flag, "" for anything else
-	Before  json.RawMessage `json:"before,omitempty"` // nil when added, and for flags
-	After   json.RawMessage `json:"after,omitempty"`  // nil when removed, and for flags
+	Before  json.RawMessage `json:"before,omitempty"` // nil if added, and for flags
+	After   json.RawMessage `json:"after,omitempty"`  // nil if removed, and for flags
 }
 
 // String returns the change on one line, such as
@@ -34,10 +35,10 @@ func (c Change) String() string {
 	return text + string(c.Before) + " -> " + string(c.After)
 }
 
-// Changes are all differences between two snapshots, in the order of types, ids and fields, then flags.
+// Changes are the differences between two snapshots, sorted by type, id and field, then flags.
 type Changes []Change
 
-// String returns one line per change, "" when there is none.
+// String returns one line per change, or "" if there is none.
 func (c Changes) String() string {
 	var b strings.Builder
 	for _, change := range c {
@@ -46,9 +47,9 @@ func (c Changes) String() string {
 	return b.String()
 }
 
-// Diff returns what changed from one snapshot to another, and nothing else. Values that are equal as JSON are no
-// change, however they are written: 20 is 20.0. Objects are compared member by member, arrays of equal length element by
-// element; other values change whole.
+// Diff returns the differences between two snapshots. Values that are equal as JSON do not differ:
+// 20 equals 20.0. Objects are compared member by member, and arrays of equal length element by
+// element. Other values differ as a whole.
 func Diff(before, after Snapshot) Changes {
 	var changes Changes
 	for _, entityType := range union(before.Entities, after.Entities) {
@@ -84,7 +85,7 @@ func flagSet(flags []string) map[string]bool {
 	return set
 }
 
-// compare adds the differences of two tidy values, nil where there is none.
+// compare adds the differences of two tidy values. A value that does not exist is nil.
 func (c *Changes) compare(pointer string, was, is json.RawMessage) {
 	switch {
 	case was == nil:
@@ -103,7 +104,7 @@ func (c *Changes) compare(pointer string, was, is json.RawMessage) {
 	}
 }
 
-// compareElements compares two arrays of equal length; false when they are not.
+// compareElements compares two arrays. It returns false if their lengths differ.
 func (c *Changes) compareElements(pointer string, was, is json.RawMessage) bool {
 	var before, after []json.RawMessage
 	if json.Unmarshal(was, &before) != nil || json.Unmarshal(is, &after) != nil || len(before) != len(after) {

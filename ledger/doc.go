@@ -1,21 +1,31 @@
-// Package ledger shows on a laptop what the platform would write into an agent's world state, and why something was
-// not written.
+// Package ledger computes what the platform would write into an agent's world state, and explains
+// why something was not written.
 //
-// A tool that is forwarded to a live system returns data that simulated tools do not see, unless the tool declares an
-// adapter: a rule, without code, that turns its response into ledger updates. Adapters never fail a call; one that does
-// not fit writes nothing, silently. This package makes the silence speak:
+//	rule, err := ledger.Compile(tool.LedgerAdapter)
+//	outcome := rule.Eval(args, response)
+//	fmt.Print(outcome.Explain())
+//	applied := state.Apply(outcome.Updates...)
 //
-//   - [Adapter] and [Schema] are the declarations. Their Validate methods report every mistake at once, as typed
-//     problems with a code, a JSON Pointer and a sentence.
-//   - [Compile] makes a [Rule] of an adapter, and [Rule.Eval] an [Outcome] of one call: the updates, and for every
-//     decision a step in words and as a code. [Outcome.Explain] prints them.
-//   - [State] is a world state in memory that takes updates, checks them against a schema, and can be compared: [Diff]
-//     says what changed between two snapshots, and nothing else. [Replay] runs recorded calls through it.
+// A tool that is forwarded to a live system returns data that simulated tools do not see. An
+// adapter turns its response into ledger updates. Adapters never fail a call: one that does not
+// match writes nothing, without an error. Outcome.Explain reports why.
 //
-// The rules are those of "Writing ledger updates from passthrough" in the Tools schema document, with the limits of its
-// ledger schema. Paths are the part of JSONPath (RFC 9535) that needs no interpretation: $, .name, ["name"], ['name'],
-// [n], .*, [*] and one ..name, at most 256 bytes. Filters, slices, several selectors in one bracket, negative indexes
-// and expressions are refused. Beside $ a path may begin with $args, the arguments of the call, and a bare name stands
-// for $.name; later releases of the platform write both. The members that those releases add to adapters (effects, when,
-// list_append, list_remove) are kept but not evaluated: a rule that has one writes nothing and says so.
+//   - [Adapter] and [Schema] are the declarations. Their Validate methods report all problems at
+//     once.
+//   - [Compile] makes a [Rule] of an adapter. [Rule.Eval] returns the [Outcome] of one call: the
+//     updates, and a [Step] for every decision.
+//   - [State] is a world state in memory. It validates and applies updates. [Diff] compares two
+//     snapshots of it.
+//
+// Every error of this package is an [*Error]. [Problem] lists the codes of problems. Rules and
+// states are safe for concurrent use.
+//
+// The rules are those of "Writing ledger updates from passthrough" in the Tools schema document,
+// with the limits of its ledger schema. Paths have the unambiguous syntax of JSONPath (RFC 9535):
+// $, .name, ["name"], ['name'], [n], .*, [*] and one ..name, at most 256 bytes. Filters, slices,
+// several selectors in one bracket, negative indexes and expressions are rejected. A path may also
+// begin with $args, the arguments of the call, and a bare name means $.name; later releases of the
+// platform write both. Those releases also add members to adapters: effects, when, list_append and
+// list_remove. They are kept but not evaluated. A rule that has one writes nothing and explains
+// that.
 package ledger

@@ -19,8 +19,8 @@ const (
 	CodeState   Code = "invalid_state"   // an initial state
 )
 
-// An Error is the error type of this package. It contains every problem that was found, in the order
-// of the document and then of the documented members, so equal input gives an equal error.
+// An Error is the error type of this package. It contains every problem that was found, in the
+// order of the document and then of the documented members, so equal input gives an equal error.
 type Error struct {
 	Code     Code
 	Problems []Problem

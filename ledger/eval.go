@@ -13,23 +13,30 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// Eval says what the rule makes of one call: args is the arguments object of the call, response the tool's response,
-// both as JSON. It never fails, whatever they hold; [Outcome].Steps tells what it decided and why. Equal input gives an
-// equal outcome. It only reads args and response and keeps neither. The rules are those of the Tools schema:
+// Eval evaluates the rule for one call, given its arguments object and the tool's response as JSON.
+// It never fails; the Steps of the [Outcome] explain its decisions. Equal input gives an equal
+// outcome. Eval does not modify or keep args and response. The rules are those of the Tools schema:
 //
-//   - An id_from that matches nothing, an object or array, null or an empty string writes nothing at all, flags included.
-//   - A field_map path that matches nothing leaves out that field. Null is a match: the field becomes null.
-//   - A path with a wildcard or ..name stands for the array of all its matches, also of only one: elements of arrays in
-//     their order, members of objects by name, a member before what is inside it. With no match it matches nothing.
-//   - A flag with a placeholder that cannot be resolved is dropped, the others stay. {id} is the entity's id, or with
-//     set_flag the argument of that name; any other {name} is the argument of that name, which must be a string, number
-//     or boolean. Names are taken as they stand: {a.b} is an argument called "a.b", never a member of an argument.
-//   - Numbers in ids and flags are written in plain decimal digits, exact and without exponent, so 4521, 4521.0 and
-//     4.521e3 are the id "4521". One that takes more than 64 characters cannot be used.
+//   - If id_from matches nothing, an object or array, null or an empty string, nothing is written,
+//     flags included.
+//   - A field_map path that matches nothing omits that field. Null is a match: the field becomes
+//     null.
+//   - A path with a wildcard or ..name selects the array of all its matches, even of one. Elements
+//     are in array order, members are sorted by name, and a member comes before what is inside it.
+//     Without a match the path matches nothing.
+//   - A flag with a placeholder that cannot be resolved is dropped; the others stay. {id} is the
+//     entity's id, or with set_flag the argument of that name. Any other {name} is the argument of
+//     that name, which must be a string, number or boolean. {a.b} is the argument "a.b", not a
+//     member of an argument.
+//   - Numbers in ids and flags are written in plain decimal digits, exact and without exponent:
+//     4521, 4521.0 and 4.521e3 are the id "4521". A number of more than 64 characters cannot be
+//     used.
 //
-// A response or arguments that are not one JSON value within the limits of [RuleOptions] count as unusable. So do those
-// that repeat the name of a member anywhere, since it is ambiguous which one a path means. Only what the adapter refers
-// to is read: a set_flag rule does not look at the response.
+// A response cannot be used if it is not one JSON value, if it repeats a member name anywhere, or
+// if it exceeds a limit: 1 MiB, 64 levels of nesting, 1,000,000 values. The same holds for
+// arguments. The paths of a rule together visit at most 1,000,000 values and write at most 1 MiB;
+// each 256 bytes of text that they pass over count as one more value. An id or a flag has at most
+// 1,024 bytes. Only what the adapter refers to is read: a set_flag rule does not read the response.
 func (r *Rule) Eval(args, response json.RawMessage) Outcome {
 	switch {
 	case r == nil || r.op == "" && len(r.refused) == 0:
@@ -64,7 +71,7 @@ func (r *Rule) Eval(args, response json.RawMessage) Outcome {
 	return e.out
 }
 
-// readText validates text; problem says why it cannot be used.
+// readText validates text. problem is why it cannot be used, or "".
 func readText(text json.RawMessage) (doc *jsonpath.Document, problem string) {
 	if len(text) > maxBytes {
 		return nil, fmt.Sprintf("it has more than %d bytes", maxBytes)
@@ -90,7 +97,7 @@ func readText(text json.RawMessage) (doc *jsonpath.Document, problem string) {
 // evaluation is one run of a rule.
 type evaluation struct {
 	rule           *Rule
-	response, args *jsonpath.Document // nil when not read or not usable
+	response, args *jsonpath.Document // nil if not read or not usable
 	id             string
 	bytesLeft      int
 	out            Outcome
@@ -209,7 +216,7 @@ func (e *evaluation) setFlag(f *flagRule) {
 	}
 }
 
-// placeholder returns the text that stands for {name}, or why there is none.
+// placeholder returns the text for {name}. problem is why there is none, or "".
 func (e *evaluation) placeholder(name string) (text, problem string) {
 	if name == "id" && e.id != "" {
 		return e.id, ""
@@ -236,7 +243,7 @@ func unusable(value json.RawMessage) string {
 	return rawjson.KindName(value)
 }
 
-// scalarText returns a string, number or boolean as it stands in ids and flags.
+// scalarText returns a string, number or boolean as ids and flags contain it.
 func scalarText(value json.RawMessage) (text string, ok bool) {
 	switch rawjson.Kind(value) {
 	case '"':

@@ -9,8 +9,8 @@ import (
 	"github.com/toolwire/toolwire/ledger"
 )
 
-// FuzzEval feeds any adapter any call: no panic, the same outcome every time, bounded, and always something that a
-// state without a schema takes.
+// FuzzEval evaluates any adapter with any call: it does not panic, the outcome is always the same
+// and bounded, and a state without a schema accepts it.
 func FuzzEval(f *testing.F) {
 	adapters := []string{getOrder, flag("{a}{{b}}{id}"), order(`,"op":"remove","flags":["x:{id}","{nope}"]`),
 		order(`,"field_map":{"a":"$..a[0]","b":"$.*","c":"$args['x']","d":"$"}`), `{"effects":[]}`, `{"op":"add","id_from":5}`, `[]`}
@@ -68,7 +68,8 @@ func FuzzEval(f *testing.F) {
 	})
 }
 
-// FuzzDeclarations checks that a declaration read, written and read again is the same, problems included.
+// FuzzDeclarations checks that a declaration that is read, written and read again is the same,
+// problems included.
 func FuzzDeclarations(f *testing.F) {
 	for _, doc := range []string{
 		getOrder, orderSchema, strictSchema,
@@ -100,7 +101,7 @@ func FuzzDeclarations(f *testing.F) {
 	})
 }
 
-// sameSet compares without order: malformed members move behind the well-formed ones when written.
+// sameSet ignores order: malformed members are written after the well-formed ones.
 func sameSet(a, b []string) bool {
 	count := make(map[string]int)
 	for _, s := range a {

@@ -8,7 +8,7 @@ import (
 	"github.com/toolwire/toolwire/ledger"
 )
 
-// TestUnusualLiveResponses evaluates responses of live tools that are JSON, though careful writers avoid their forms.
+// TestUnusualLiveResponses evaluates responses that are JSON in unusual forms.
 func TestUnusualLiveResponses(t *testing.T) {
 	digits := strings.Repeat("1234567890", 10)
 	for _, tt := range []struct {

@@ -11,18 +11,18 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// A Member is a member of a JSON object that this package does not know. The platform adds members over time;
-// declarations keep those they do not know, in order, and write them back after the known ones.
+// A Member is an unknown member of a declaration. The platform adds members over time; declarations
+// keep unknown ones in order and write them after the known ones.
 type Member struct {
 	Name  string
 	Value json.RawMessage
 }
 
-// malformed keeps what a document says where its JSON type is not the documented one. The typed field stays zero,
-// Validate reports the problem, and writing the declaration puts the same text back. It also keeps known members that
-// are null or "": they count as absent and are no problem in themselves, but are written back too.
+// malformed keeps the members whose JSON type is not the documented one. Their fields stay zero,
+// Validate reports them, and writing the declaration puts the same text back. It also keeps known
+// members that are null or "". They count as absent, are not problems, and are written back too.
 type malformed struct {
-	whole    json.RawMessage // set when the value is not even an object
+	whole    json.RawMessage // set if the value is not an object
 	members  []Member
 	blank    []Member
 	problems problems
@@ -32,14 +32,14 @@ func (m *malformed) has(name string) bool {
 	return slices.ContainsFunc(m.members, func(b Member) bool { return b.Name == name })
 }
 
-// object is a JSON object being taken apart member by member. Each of its methods reads one known member.
+// object is a JSON object whose members are read one by one. Each method reads one known member.
 type object struct {
 	members []Member
 	bad     malformed
 }
 
-// readObject fails only when doc is not strict JSON. Known members with a null value are kept as blank and not
-// handed out. The values are sub-slices of doc.
+// readObject fails only if doc is not strict JSON. It keeps known members that are null as blank.
+// The values are sub-slices of doc.
 func readObject(doc []byte, known []string, limits strictjson.Limits) (*object, error) {
 	o := &object{}
 	err := strictjson.Read(doc, limits, func(r *strictjson.Reader) error {
@@ -144,10 +144,11 @@ func (o *object) stringMap(name string, into *map[string]string) {
 	}
 }
 
-// rest returns what no method took.
+// rest returns the members that no method took.
 func (o *object) rest() ([]Member, malformed) { return o.members, o.bad }
 
-// objectWriter writes a declaration: known members that are set, malformed or blank, then the unknown ones.
+// objectWriter writes a declaration: known members that are set, malformed or blank, then the
+// unknown ones.
 type objectWriter struct {
 	rawjson.Object
 	code Code // of the declaration
@@ -167,7 +168,7 @@ func (w *objectWriter) put(name string, value any) {
 	w.raw(name, text)
 }
 
-// plainJSON is json.Marshal without escapes for HTML. What a declaration writes of itself is not touched.
+// plainJSON is json.Marshal without escapes for HTML. It does not change what a declaration writes.
 func plainJSON(value any) ([]byte, error) {
 	if m, ok := value.(json.Marshaler); ok {
 		return m.MarshalJSON()
@@ -175,7 +176,7 @@ func plainJSON(value any) ([]byte, error) {
 	return rawjson.Encode(value)
 }
 
-// declarations is a list of declarations as it is written.
+// declarations writes a list of declarations.
 type declarations[T json.Marshaler] []T
 
 func (list declarations[T]) MarshalJSON() ([]byte, error) {
@@ -199,7 +200,7 @@ func (w *objectWriter) raw(name string, value json.RawMessage) {
 	w.Put(name, value)
 }
 
-// member writes value when set, or else what stood there in the document.
+// member writes value if set is true, and otherwise the text that was kept.
 func (w *objectWriter) member(name string, set bool, value any) {
 	if set {
 		w.put(name, value)

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// An Update is one change that an adapter makes: to one entity, or one flag. [State.Apply] applies it.
+// An Update is one change that an adapter makes: to one entity, or one flag. [State.Apply] applies
+// it.
 type Update struct {
 	Op         Op                         `json:"op"`
 	EntityType string                     `json:"entity_type,omitempty"` // "" with set_flag
@@ -28,15 +29,16 @@ func (u Update) String() string {
 	return text
 }
 
-// An Outcome is what an adapter makes of one call: the updates, and a step for every decision on the way.
-// The zero value writes nothing.
+// An Outcome is the result of a rule for one call: the updates, and a step for every decision. The
+// zero value writes nothing.
 type Outcome struct {
 	Updates []Update `json:"updates,omitempty"`
 	Steps   []Step   `json:"steps"`
 }
 
-// Explain returns a report for people: the updates, then one line per step. It shows the entity's id and the flags,
-// which hold data of the call, but no field values. Its wording may change between releases; programs use the codes.
+// Explain returns a report for people: the updates, then one line per step. It shows the entity's
+// id and the flags, which contain data of the call, but no field values. Its wording may change
+// between releases; programs use the codes.
 func (o Outcome) Explain() string {
 	var b strings.Builder
 	switch len(o.Updates) {
@@ -149,7 +151,7 @@ func (s Step) MarshalJSON() ([]byte, error) {
 	}{s.Code, s.Pointer, s.String()})
 }
 
-// printable quotes a text that would not stay on its line.
+// printable quotes a text that would not stay on one line.
 func printable(s string) string {
 	if quoted := strconv.Quote(s); len(quoted) != len(s)+2 || s == "" {
 		return quoted

@@ -15,8 +15,8 @@ const (
 	maxKey    = 1024      // bytes of an id and of a flag
 )
 
-// A Rule is a compiled [Adapter]. It is immutable and safe for concurrent use. A nil or zero Rule is that of a tool
-// without an adapter: it writes nothing.
+// A Rule is a compiled [Adapter]. It is immutable and safe for concurrent use. A nil or zero Rule
+// is that of a tool without an adapter: it writes nothing.
 type Rule struct {
 	op         Op
 	entityType string
@@ -24,7 +24,7 @@ type Rule struct {
 	fields     []fieldRule
 	flags      []flagRule
 	ignored    []Step // about members that the op does not use
-	refused    []Step // when not empty, why the rule never writes anything
+	refused    []Step // if not empty, why the rule never writes anything
 
 	readsResponse, readsArgs bool
 }
@@ -39,16 +39,16 @@ type flagRule struct {
 	text    string
 	pointer string
 	template
-	problem string // why the template is malformed, "" when it is not
+	problem string // why the template is malformed, or ""
 }
 
 // Compile compiles an adapter. The rule is never nil and always safe to evaluate.
 //
 // The error is an [*Error] with everything that is wrong with the adapter, as [Adapter.Validate]
-// reports it without a schema, and with the members of a later release, which are not evaluated. The
-// rule then does what the platform does with a malformed adapter: it writes nothing and explains why.
-// A malformed flag template drops only its flag. Authors of adapters check the error; code that mirrors
-// the platform may ignore it.
+// reports it without a schema, and with the members of a later release, which are not evaluated.
+// The rule then does what the platform does with a malformed adapter: it writes nothing and
+// explains why. A malformed flag template drops only its flag. Authors of adapters check the error;
+// code that mirrors the platform may ignore it.
 func Compile(a *Adapter) (*Rule, error) {
 	r := &Rule{}
 	if a == nil {
@@ -72,7 +72,7 @@ func Compile(a *Adapter) (*Rule, error) {
 	return r, ps.err(CodeAdapter)
 }
 
-// source returns the text that a problem is about, when it is a path.
+// source returns the path that a problem is about, or "".
 func (a *Adapter) source(p Problem) string {
 	if p.Code != "invalid_path" {
 		return ""
@@ -88,7 +88,7 @@ func (a *Adapter) source(p Problem) string {
 	return ""
 }
 
-// compile fills in a rule for an adapter without problems, malformed flag templates apart.
+// compile fills in a rule for an adapter without problems except malformed flag templates.
 func (r *Rule) compile(a *Adapter) {
 	r.op, r.entityType = a.op(), a.EntityType
 	if r.op != OpSetFlag {

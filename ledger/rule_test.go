@@ -10,8 +10,8 @@ import (
 	"github.com/toolwire/toolwire/ledger"
 )
 
-// eval compiles the adapter and returns the outcome as compact lines: one per update with its field values, then the
-// step codes.
+// eval compiles the adapter and returns the outcome as compact lines: one per update with its field
+// values, then the step codes.
 func eval(t testing.TB, adapter, args, response string) string {
 	t.Helper()
 	rule, _ := ledger.Compile(mustAdapter(t, adapter))
@@ -48,7 +48,7 @@ func flag(template string) string {
 	return `{"op":"set_flag","flags":[` + string(text) + `]}`
 }
 
-// updated is the line of an update of an order, and flagged that of a flag.
+// updated returns the line of an update of an order, flagged that of a flag.
 func updated(id, fields string) string {
 	if fields != "" {
 		fields = `,"fields":` + fields
@@ -273,7 +273,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// No step and no error may show what a call held; only updates do.
+// Steps and errors must not contain values of a call; only updates do.
 func TestStepsHoldNoValues(t *testing.T) {
 	const secret = "s3cret"
 	args := json.RawMessage(`{"x":"` + secret + `","y":{"z":"` + secret + `"}}`)
@@ -292,7 +292,7 @@ func TestStepsHoldNoValues(t *testing.T) {
 	}
 }
 
-// allocated tells how many bytes f allocates.
+// allocated returns how many bytes f allocates.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -301,7 +301,8 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// Many wildcards and descents on the worst answers. BenchmarkEvalHostile has the time that they take.
+// The test runs many wildcards and descents on the worst responses. BenchmarkEvalHostile measures
+// their time.
 func TestHostileResponses(t *testing.T) {
 	fields := make(map[string]string)
 	for i := range 10 {
@@ -322,7 +323,7 @@ func TestHostileResponses(t *testing.T) {
 	}
 }
 
-// A descent whose matches lie in each other passes over the same text at every level, for each of 100 paths.
+// A descent with nested matches passes over the same text at every level, for each of 100 paths.
 func TestNestedMatches(t *testing.T) {
 	const levels = 58
 	nested := func(inner string) []byte {
@@ -361,7 +362,7 @@ func TestNestedMatches(t *testing.T) {
 	}
 }
 
-// A rule keeps nothing from one call to the next, so the thousandth costs what the first did.
+// A rule keeps nothing between calls, so the thousandth call costs as much as the first.
 func TestEvalAllocatesTheSameEveryTime(t *testing.T) {
 	rule, err := ledger.Compile(mustAdapter(t, getOrder))
 	if err != nil {
@@ -417,7 +418,7 @@ func TestExplainMalformedAdapters(t *testing.T) {
 	}
 }
 
-// The outcome must not change when the caller reuses its buffers.
+// The outcome must not change if the caller reuses its buffers.
 func TestEvalKeepsNoInput(t *testing.T) {
 	rule, err := ledger.Compile(mustAdapter(t, order(`,"field_map":{"a":"$.a","all":"$.*"},"flags":["{x}"]`)))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// maxEntities is the most entity types that a ledger schema may declare.
+// maxEntities is how many entity types a ledger schema may declare.
 const maxEntities = 100
 
 // Values of field_policy and flags.policy. Open is the default of field_policy.
@@ -30,17 +30,18 @@ const (
 	TypeArray   = "array"
 )
 
-// A Schema is an agent's ledger_schema: the entity types, fields and flags that its world state may have. No schema at
-// all, a nil *Schema, is a fully open ledger. It is plain data; a [State] works with a copy.
+// A Schema is an agent's ledger_schema: the entity types, fields and flags that its world state may
+// have. A nil *Schema is a fully open ledger. A Schema is plain data; a [State] works with a copy.
 //
-// Reading one from JSON fails only when the text is not strict JSON. A member of the wrong JSON type leaves its field
-// zero, is reported by Validate and is written back unchanged. One that is null or "" counts as absent and is written
-// back too. The same holds for the types it is made of.
+// Unmarshalling a Schema fails only if the text is not strict JSON. A member of the wrong JSON type
+// leaves its field zero. Validate reports it, and marshalling writes it back. A member that is null
+// or "" counts as absent; marshalling writes it back too. The same holds for [Entity], [Field] and
+// [FlagRule].
 type Schema struct {
 	Entities    []Entity  // required; at most 100
-	Flags       *FlagRule // nil: any flag may be set
-	FieldPolicy string    // open (the default) or closed; an entity may say otherwise for itself
-	Extra       []Member  // members this package does not know, in order
+	Flags       *FlagRule // if nil, any flag may be set
+	FieldPolicy string    // open (the default) or closed; an entity may override it
+	Extra       []Member  // unknown members, in order
 
 	bad malformed
 }
@@ -51,8 +52,8 @@ type Entity struct {
 	IDField     string   // required: the name of the field that identifies an entity; Fields need not repeat it
 	Description string   // a hint for the simulator
 	Fields      []Field  // at most 100
-	FieldPolicy string   // open or closed; "" takes the schema's
-	Extra       []Member // members this package does not know, in order
+	FieldPolicy string   // open or closed; defaults to the schema's
+	Extra       []Member // unknown members, in order
 
 	bad malformed
 }
@@ -61,21 +62,22 @@ type Entity struct {
 type Field struct {
 	Name string // required: ^[a-z][a-z0-9_]*$, unique in its entity
 	Type string // required: string, number, integer, boolean, object or array
-	// Enum, when not empty, are the values that the field may have: strings, booleans, numbers and nil. Numbers read
-	// from JSON are json.Number and keep their digits; equal numbers are equal however they are written.
+	// Enum contains the values that the field may have: strings, booleans, numbers and nil. If nil,
+	// every value is allowed. Numbers read from JSON are json.Number and keep their digits. Numbers
+	// are compared by value.
 	Enum        []any
 	Description string
-	Ref         string   // the entity type that the field's value names an entity of; "" is none
-	Extra       []Member // members this package does not know, in order
+	Ref         string   // the type of the entity that the field's value identifies; "" if none
+	Extra       []Member // unknown members, in order
 
 	bad malformed
 }
 
-// A FlagRule says which flags may be set.
+// A FlagRule restricts the flags that may be set.
 type FlagRule struct {
 	Policy string   // required: open, or closed to restrict flags to Values
-	Values []string // under closed, the flags that may be set
-	Extra  []Member // members this package does not know, in order
+	Values []string // if Policy is closed, the flags that may be set
+	Extra  []Member // unknown members, in order
 
 	bad malformed
 }
@@ -191,7 +193,8 @@ func (f FlagRule) MarshalJSON() ([]byte, error) {
 	return w.end(f.Extra)
 }
 
-// list reads a member that is a list of declarations. Elements that are no objects keep their text and their problem.
+// list reads a member that is a list of declarations. Elements that are not objects keep their text
+// and their problem.
 func list[T any](o *object, name string, into *[]T) {
 	value, ok := o.take(name)
 	if !ok {
@@ -228,7 +231,7 @@ func (o *object) scalars(name string, into *[]any) {
 	}
 }
 
-// entity returns the declaration of an entity type, nil when there is none.
+// entity returns the declaration of an entity type, or nil.
 func (s *Schema) entity(entityType string) *Entity {
 	i := slices.IndexFunc(s.Entities, func(e Entity) bool { return e.Type == entityType })
 	if i < 0 {

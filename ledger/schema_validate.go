@@ -7,10 +7,8 @@ import (
 	"github.com/toolwire/toolwire/internal/clip"
 )
 
-// Validate reports everything that is wrong with the schema as an [*Error] whose pointers start at the schema: members
-// of the wrong type, more than 100 entities or 100 fields, missing, malformed or repeated names, field types and
-// policies that are not documented, enum members that are not scalar, and refs to types that are not declared.
-// A nil schema is valid: it is a fully open ledger.
+// Validate reports everything that is wrong with the schema, as one [*Error] with CodeSchema. Its
+// pointers start at the schema. A nil schema is valid.
 func (s *Schema) Validate() error {
 	if s == nil {
 		return nil
@@ -144,5 +142,5 @@ func isScalar(v any) bool {
 	return err == nil && text[0] != '{' && text[0] != '['
 }
 
-// maxShown is the most bytes of a name or value, which somebody else chose, in a message.
+// maxShown is how many bytes of a name or value a message contains.
 const maxShown = 80

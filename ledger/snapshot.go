@@ -10,8 +10,9 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// A Snapshot is a copy of a [State] at one moment, as plain data. Its JSON form is
-// {"entities":{"type":{"id":{"field":value}}},"flags":["name"]}, deterministic to the byte.
+// A Snapshot is a copy of a [State], as plain data. Its JSON form is
+// {"entities":{"type":{"id":{"field":value}}},"flags":["name"]}. Equal snapshots of states have the
+// same JSON text.
 type Snapshot struct {
 	Entities map[string]map[string]json.RawMessage `json:"entities"` // by type and id, each a JSON object
 	Flags    []string                              `json:"flags"`    // sorted
@@ -36,9 +37,10 @@ func (s *State) Snapshot() Snapshot {
 	return copied
 }
 
-// Hash returns the SHA-256, in hexadecimal, of one line ["type","id",{...}] per entity and then one line ["name"] per
-// flag, both sorted, as JSON without white space, members in the order of their names and every number in one way only.
-// So snapshots that are equal as JSON have equal hashes, in every process and release.
+// Hash returns a SHA-256 in hexadecimal. It covers one line ["type","id",{...}] per entity and then
+// one line ["name"] per flag, both sorted. The lines are JSON without white space, with sorted
+// members and every number in one form. So snapshots that are equal as JSON have equal hashes, in
+// every process and release.
 func (s Snapshot) Hash() string {
 	sum := sha256.New()
 	var line []byte

@@ -11,8 +11,8 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// A State is a world state in memory: entities by type and id, and flags. The zero value is empty and takes anything.
-// It is safe for concurrent use; do not copy it.
+// A State is a world state in memory: entities by type and id, and flags. The zero value is empty
+// and has no schema. A State is safe for concurrent use. It must not be copied.
 type State struct {
 	contract *contract // of the schema, fixed from the start
 
@@ -36,13 +36,14 @@ func (f fields) text() json.RawMessage {
 	return append(out, '}')
 }
 
-// NewState makes a state from a task's initial_state, {"type":{"id":{"field":value}}}. No text, blanks or null are an
-// empty state. The schema, which may be nil, checks the initial state and all updates; it is copied.
+// NewState makes a state from a task's initial_state, {"type":{"id":{"field":value}}}. An empty
+// text, white space and null mean an empty state. The schema validates the initial state and all
+// updates. If schema is nil, everything is allowed. NewState copies it.
 //
-// The error is an [*Error] with everything that is wrong with the schema or else with the initial state, its pointers
-// starting there. A document of more than 10 million values and a field nested more than 200 levels deep are refused.
-// An entity type without entities must be declared too, and is then left out. The reserved key _context_stores is kept
-// and not checked against the schema.
+// The error is an [*Error] with CodeSchema or CodeState and everything that is wrong with that
+// document. A document has at most 10 million values, and a field at most 200 levels of nesting. An
+// entity type without entities must be declared too, and is then omitted. The reserved key
+// _context_stores is kept and not validated against the schema.
 func NewState(initial json.RawMessage, schema *Schema) (*State, error) {
 	if err := schema.Validate(); err != nil {
 		return nil, err
@@ -61,7 +62,7 @@ func NewState(initial json.RawMessage, schema *Schema) (*State, error) {
 	return s, nil
 }
 
-// contextStores is a reserved key of initial_state that declares stores and holds no entities.
+// contextStores is a reserved key of initial_state that declares stores and contains no entities.
 const contextStores = "_context_stores"
 
 // readEntities reads {"type":{"id":{"field":value}}}.
@@ -77,7 +78,7 @@ func readEntities(doc json.RawMessage, ps *problems) map[string]map[string]field
 	ps.under("", types.bad.problems)
 	entities := make(map[string]map[string]fields, len(types.members))
 	for _, t := range types.members {
-		ids, _ := readObject(t.Value, nil, stateLimits) // strict JSON, or doc would not be
+		ids, _ := readObject(t.Value, nil, stateLimits) // cannot fail: doc is strict JSON
 		ps.under(token(t.Name), ids.bad.problems)
 		byID := make(map[string]fields, len(ids.members))
 		for _, id := range ids.members {
@@ -96,8 +97,8 @@ func readEntities(doc json.RawMessage, ps *problems) map[string]map[string]field
 	return entities
 }
 
-// check reports, in the order of types and ids, what the schema does not allow. It then takes the types without entities
-// away, which are no part of a state.
+// check reports what the schema does not allow, sorted by type and id. It then removes the types
+// without entities, which are not part of a state.
 func (s *State) check(entities map[string]map[string]fields, ps *problems) {
 	for _, entityType := range sortedKeys(entities) {
 		if entityType == contextStores {
@@ -126,8 +127,8 @@ type Applied struct {
 	//	violation  the update was not applied; see Violations
 	Status string `json:"status"`
 	// Violations are what the schema does not allow, or what is wrong with the update itself. Their
-	// pointers are those of the entity in an initial_state document, such as /order/4521/status, and
-	// "" for a flag.
+	// pointers are those of the entity in an initial_state document, such as /order/4521/status,
+	// and "" for a flag.
 	Violations []Problem `json:"violations,omitempty"`
 }
 
@@ -140,17 +141,20 @@ func (a Applied) String() string {
 	return text
 }
 
-// Apply makes the changes one after the other, each of them whole or not at all, and returns what became of each.
-// Readers see all of them or none.
+// Apply applies the updates one after the other, each completely or not at all, and returns one
+// result per update. Readers see all of them or none.
 //
-//   - update sets the given fields and leaves the others; a missing entity is created with the given fields.
-//   - add does the same: what a live system says about an entity is never a reason to lose fields of it.
-//   - remove takes the entity away; a missing one is unchanged.
-//   - set_flag sets the flag; one that is set already is unchanged.
+//   - update sets the given fields and keeps the others; a missing entity is created with the given
+//     fields.
+//   - add does the same: a response of a live system never removes fields of an entity.
+//   - remove removes the entity; the status of a missing one is unchanged.
+//   - set_flag sets the flag; the status of one that is set already is unchanged.
 //
-// An update is a violation, and not applied, when its op is unknown, its type, id or flag is empty, a value is not
-// strict JSON, or the schema does not allow it: an entity type or, under closed policies, a field or flag that is not
-// declared, a value of another type than the field's, or one that is not in its enum. Null is allowed in every field.
+// An update is a violation and is not applied if its op is unknown, if its type, id or flag is
+// empty, if a value is not strict JSON, or if the schema does not allow it. The schema does not
+// allow an entity type that is not declared, a value of another type than the field's, and a value
+// that is not in its enum. Under a closed policy it does not allow fields or flags that are not
+// declared. Null is allowed in every field.
 func (s *State) Apply(updates ...Update) []Applied {
 	applied := make([]Applied, len(updates))
 	s.mu.Lock()
@@ -253,8 +257,8 @@ func (s *State) setFlag(flag string) (string, problems) {
 	return "", ps
 }
 
-// Get returns an entity as a JSON object without white space, its members in the order of their names; ok is false when
-// there is none.
+// Get returns an entity as a JSON object without white space, its members sorted by name. ok is
+// false if there is none.
 func (s *State) Get(entityType, id string) (entity json.RawMessage, ok bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -231,7 +231,7 @@ func TestTheZeroStateIsEmpty(t *testing.T) {
 	}
 }
 
-// A type without entities is no part of a state.
+// A type without entities is not part of a state.
 func TestEmptyTypesAreLeftOut(t *testing.T) {
 	state := mustState(t, `{"order":{},"_context_stores":{}}`, mustSchema(t, strictSchema))
 	if n := len(state.Snapshot().Entities); n != 0 || state.Snapshot().Hash() != mustState(t, "", nil).Snapshot().Hash() {
@@ -239,7 +239,7 @@ func TestEmptyTypesAreLeftOut(t *testing.T) {
 	}
 }
 
-// The hash is part of the contract: it may be written into tests and files.
+// The hash is stable: tests and files may contain it.
 func TestHashIsStable(t *testing.T) {
 	state := mustState(t, `{"order":{"2":{"b":[1,{"y":1.0,"x":"é"}],"a":null},"10":{}}}`, nil)
 	state.Apply(ledger.Update{Op: ledger.OpSetFlag, Flag: "seen"})

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// template is a flag template taken apart: literal, name, literal, name, ..., literal.
+// template is a parsed flag template: literal, name, literal, name, ..., literal.
 type template struct {
 	literals []string // one more than names
 	names    []string
@@ -13,8 +13,8 @@ type template struct {
 
 func (t template) literal() bool { return len(t.names) == 0 }
 
-// parseTemplate reads a flag template. There is no way to escape a brace: one that is not part of {name} makes the
-// template malformed, {{name}} included.
+// parseTemplate parses a flag template. Braces cannot be escaped: a brace that is not part of
+// {name} makes the template malformed, {{name}} included.
 func parseTemplate(text string) (t template, err error) {
 	if strings.TrimSpace(text) == "" {
 		return t, errors.New("is empty; write a flag such as fetched_order:{order_id}")
@@ -38,7 +38,7 @@ func parseTemplate(text string) (t template, err error) {
 	}
 }
 
-// fill puts the values of the names, in their order, into the template; ok is false when the flag would be longer than
+// fill puts the values of the names into the template. ok is false if the flag would be longer than
 // most bytes.
 func (t template) fill(values []string, most int) (flag string, ok bool) {
 	size := len(t.literals[0])

@@ -18,7 +18,8 @@ const argumentsSchema = `{"type":"object","properties":{"order_id":{"type":"stri
 
 const arguments = `{"order_id":"4521","amount":79.5,"notify":true}`
 
-// floor is what the validator library asks of its users and no more: a decoder that keeps numbers, and its Validate.
+// floor returns the least work with the validator library: a decoder that keeps numbers, and its
+// Validate.
 func floor(b *testing.B, raw string) func(document []byte) error {
 	doc, err := lib.UnmarshalJSON(strings.NewReader(raw))
 	if err != nil {
@@ -65,7 +66,8 @@ func BenchmarkArguments(b *testing.B) {
 	}
 }
 
-// hundredTools is a list as teams have them: a few properties with descriptions, an enum, a nested object, an array.
+// hundredTools returns a typical list: a few properties with descriptions, an enum, a nested
+// object, an array.
 func hundredTools() []byte {
 	var list []string
 	for i := range 100 {
@@ -83,7 +85,8 @@ func hundredTools() []byte {
 	return []byte(`{"tools_schema":[` + strings.Join(list, ",") + `]}`)
 }
 
-// hundredSmallTools is the hardest case: the fewer properties, the more the fixed price of a schema weighs.
+// hundredSmallTools returns the hardest case: with few properties the fixed cost of a schema
+// dominates.
 func hundredSmallTools() []byte {
 	var list []string
 	for i := range 100 {
@@ -123,7 +126,7 @@ func BenchmarkHundredTools(b *testing.B) {
 	}
 }
 
-// BenchmarkInfer shows what the cache saves: inferring with a type given by hand does not use it.
+// BenchmarkInfer measures what the cache saves. Inferring with InferOptions.Types does not use it.
 func BenchmarkInfer(b *testing.B) {
 	b.Run("first", func(b *testing.B) {
 		b.ReportAllocs()

@@ -9,10 +9,10 @@ import (
 
 // CompileOptions configures [Compile]. The zero value is the default.
 type CompileOptions struct {
-	// AssertFormats makes "format" a rule. By default it is an annotation, in every draft. The known
-	// formats are date-time, date, time, duration, email, hostname, ipv4, ipv6, uri, uri-reference,
-	// uri-template, uuid, regex, json-pointer, relative-json-pointer, iri, iri-reference, period and
-	// semver. Others are ignored.
+	// AssertFormats makes "format" a rule. By default it is an annotation, in every draft. The
+	// known formats are date-time, date, time, duration, email, hostname, ipv4, ipv6, uri,
+	// uri-reference, uri-template, uuid, regex, json-pointer, relative-json-pointer, iri,
+	// iri-reference, period and semver. Others are ignored.
 	AssertFormats bool
 	// Resources contains schemas that "$ref" and "$schema" may name, by absolute URL without a
 	// fragment. Other schemas are not loaded, neither from the network nor from files. Each is
@@ -27,9 +27,9 @@ type CompileOptions struct {
 //
 // Other bounds follow from these: the properties and references of a schema (by default 1,000 and
 // 10,000), and the values of a document and the steps of its validation (by default 50,000 and
-// 100,000). They grow in proportion if SchemaBytes or Bytes is above its default. With the defaults,
-// compiling a schema and validating a document each take at most about 100 ms. A regular expression
-// has at most 1 KiB, and a string that one is applied to at most 16 KiB.
+// 100,000). They grow in proportion if SchemaBytes or Bytes is above its default. With the
+// defaults, compiling a schema and validating a document each take at most about 100 ms. A regular
+// expression has at most 1 KiB, and a string that one is applied to at most 16 KiB.
 type Limits struct {
 	SchemaBytes int // size of one schema; defaults to 64 KiB
 	Bytes       int // size of a document; defaults to 1 MiB
@@ -107,8 +107,8 @@ func schemaProblems(err error) []Problem {
 	return list
 }
 
-// Validate validates one JSON document. Numbers keep all their digits. The error is an [*Error] with
-// CodeMismatch, CodeNotJSON or CodeLimit.
+// Validate validates one JSON document. Numbers keep all their digits. The error is an [*Error]
+// with CodeMismatch, CodeNotJSON or CodeLimit.
 func (v *Validator) Validate(document []byte) error {
 	if err := v.compiled.Validate(document); err != nil {
 		return documentError(err)

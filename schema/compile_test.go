@@ -20,7 +20,7 @@ func mustCompile(t testing.TB, raw string) *schema.Validator {
 	return v
 }
 
-// issues renders what is wrong with a document, one issue per line.
+// issues returns the problems of a document, one per line.
 func issues(t testing.TB, err error) string {
 	t.Helper()
 	if err == nil {
@@ -114,7 +114,7 @@ func TestValidateReportsEveryIssue(t *testing.T) {
 	}
 }
 
-// TestManyNamesAreCounted: of many missing or unwanted names the first are shown and all are counted.
+// Of many missing or unwanted names the first are shown and all are counted.
 func TestManyNamesAreCounted(t *testing.T) {
 	for _, test := range []struct {
 		name, schema, document, first, last string
@@ -275,8 +275,8 @@ func TestValidatorIsSafeForConcurrentUse(t *testing.T) {
 	wg.Wait()
 }
 
-// TestFormatRegexKeepsNoState: the format is checked while validating, so it may share nothing with other calls and
-// must not wear out.
+// The format is checked while validating, so calls must not share state, and its cost must not
+// grow.
 func TestFormatRegexKeepsNoState(t *testing.T) {
 	v, err := schema.Compile(json.RawMessage(`{"items":{"format":"regex"}}`), &schema.CompileOptions{AssertFormats: true})
 	if err != nil {
@@ -300,7 +300,7 @@ func TestFormatRegexKeepsNoState(t *testing.T) {
 	wg.Wait()
 }
 
-// TestFormatRegexIsBounded: a longer expression is not judged, and many costly ones are too much.
+// A longer expression is not validated, and many costly ones exceed the limit.
 func TestFormatRegexIsBounded(t *testing.T) {
 	v, err := schema.Compile(json.RawMessage(`{"items":{"format":"regex"}}`), &schema.CompileOptions{AssertFormats: true})
 	if err != nil {
@@ -328,8 +328,8 @@ func TestFormatRegexIsBounded(t *testing.T) {
 	}
 }
 
-// TestValidateAllocatesLittle: decoding and validating three fields takes fewer allocations than the validator library
-// with its own decoder, which takes 39.
+// Decoding and validating three fields takes fewer allocations than the validator library with its
+// own decoder, which takes 39.
 func TestValidateAllocatesLittle(t *testing.T) {
 	v := mustCompile(t, argumentsSchema)
 	document := []byte(arguments)

@@ -58,19 +58,22 @@ func (ps *problems) infer(at string, t reflect.Type, o *InferOptions) json.RawMe
 	return raw
 }
 
-// For infers the JSON Schema of what encoding/json writes for a T: a self-contained schema of draft 2020-12 without
-// "$schema", "$id" or references, in a form that the providers of models accept. Options may be nil.
+// For infers the JSON Schema of what encoding/json writes for a T. The schema is self-contained, of
+// draft 2020-12, without "$schema", "$id" or references, in a form that the providers of models
+// accept. If o is nil, the defaults apply.
 //
-// Properties are those that encoding/json writes, under their JSON names and in the order of the fields; embedding,
-// "omitempty", "omitzero", "-" and "string" mean what they mean there. A property is required unless its field has
-// omitempty or omitzero or comes from an embedded pointer. Objects from structs allow no other properties.
+// The properties are those that encoding/json writes, with their JSON names, in the order of the
+// fields. Embedding, "omitempty", "omitzero", "-" and "string" have the same meaning as there. A
+// property is required unless its field has omitempty or omitzero or comes from an embedded
+// pointer. Objects from structs do not allow other properties.
 //
-// The one rule for null: what encoding/json can write as null may be null. That is a pointer, a slice or a map, unless
-// omitempty or omitzero leaves it out when it is nil; a pointer that is not nil may still point at one of them that is,
-// and a slice or a map with a method IsZero may tell omitzero to keep it. Such a value is
-// {"anyOf": [..., {"type": "null"}]}, never a list of types. The root itself is never null.
+// A value may be null if encoding/json can write it as null. That is a pointer, a slice or a map,
+// unless omitempty or omitzero omits it when it is nil. A pointer that is not nil may still point
+// at a nil value, and a slice or a map with a method IsZero may make omitzero keep it. The schema
+// of such a value is {"anyOf": [..., {"type": "null"}]}, not a list of types. The root is never
+// null.
 //
-// The tag jsonschema sets keywords, separated by commas (a comma in a value is written \\,):
+// The tag jsonschema sets keywords, separated by commas. A comma in a value is written \\, as here:
 //
 //	title=, description=        any field; a description with commas is easier in the tag jsonschema_description
 //	default=, example=, enum=   strings and numbers; enum and example may be repeated; booleans have default only
@@ -80,17 +83,16 @@ func (ps *problems) infer(at string, t reflect.Type, o *InferOptions) json.RawMe
 //	required    the property is required in spite of omitempty
 //	nullable    the property may be null
 //
-// time.Time is a string of format date-time, time.Duration an integer (of nanoseconds), []byte a base64 string,
-// json.Number a number, json.RawMessage and interfaces anything, unsigned integers have the minimum 0, and a type with
-// the method MarshalText, such as netip.Addr, is a string.
+// time.Time is a string of format date-time, time.Duration an integer (nanoseconds), []byte a
+// base64 string, and json.Number a number. json.RawMessage and interfaces may be anything. Unsigned
+// integers have the minimum 0. A type with the method MarshalText, such as netip.Addr, is a string.
 //
-// The error is a [*ValidationError] whose pointers are Go paths, such as /Order/Items. Errors are: types that refer to
-// themselves in whatever way, channels, functions, complex numbers and other types that encoding/json cannot write;
-// types with their own MarshalJSON, since nobody knows what it writes; tags with unknown keys or with values that cannot
-// be parsed. For such types give the schema by hand, in InferOptions.Types or in the [Tool].
+// The error is an [*Error] with CodeInvalid. Its pointers are Go paths, such as /Order/Items. It
+// reports recursive types, types that encoding/json cannot write, types with their own MarshalJSON,
+// whose output is unknown, and tags with unknown keys or invalid values. Provide the schemas of
+// such types in InferOptions.Types or in the [Tool].
 //
-// Results are cached by type, so asking again costs no reflection; with Types they are not cached. The result is the
-// caller's own.
+// Results are cached by type, unless Types is set. The caller owns the result.
 func For[T any](o *InferOptions) (json.RawMessage, error) {
 	raw, found := inferWith(reflect.TypeFor[T](), o)
 	if err := invalid(found); err != nil {
@@ -106,8 +108,8 @@ func inferWith(t reflect.Type, o *InferOptions) (json.RawMessage, []Problem) {
 	return infer(t, o.Types)
 }
 
-// inferred remembers what infer returned. A program has finitely many types, so it stays small, and as infer has no
-// other input nobody can tell that it is there.
+// inferred caches what infer returns without Types. A program has finitely many types, so it stays
+// small.
 var inferred sync.Map // of reflect.Type to inference
 
 type inference struct {

@@ -12,8 +12,8 @@ import (
 	"github.com/toolwire/toolwire/ledger"
 )
 
-// readDocument returns a copy of data, which must be one strict JSON value. The functions below read
-// its parts without checking the syntax again.
+// readDocument returns a copy of data, which must be one strict JSON value. The functions below
+// read its parts without checking the syntax again.
 func readDocument(data []byte) (json.RawMessage, error) {
 	var doc json.RawMessage
 	err := strictjson.Read(bytes.Clone(data), strictjson.Limits{}, func(r *strictjson.Reader) (err error) {

@@ -31,9 +31,9 @@ const (
 // An Error is the error type of this package. It contains every problem that was found, in an order
 // that is the same each time.
 //
-// Problems of a tool list are ordered by tool. Problems of a document are ordered by place, and each
-// occurs once. Neither the error nor a Message contains a value of a document. They contain names,
-// kinds, lengths, and what the schema requires, so they can be shown to a model.
+// Problems of a tool list are ordered by tool. Problems of a document are ordered by place, and
+// each occurs once. Neither the error nor a Message contains a value of a document. They contain
+// names, kinds, lengths, and what the schema requires, so they can be shown to a model.
 type Error struct {
 	Code     Code
 	Tool     string // the tool whose call was validated; "" for anything else
@@ -97,8 +97,8 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// Error returns the problems. For a document it is one line. For a declaration with several problems
-// it is one line per problem.
+// Error returns the problems. For a document it is one line. For a declaration with several
+// problems it is one line per problem.
 func (e *Error) Error() string {
 	if e.Code == CodeInvalid {
 		return e.declaration()

@@ -168,7 +168,7 @@ func ExampleLint() {
 	}
 	// Output:
 	// tool[0] "get_order": /description is missing; the model chooses tools by it, so say what the tool does and when to use it
-	// tool[0] "get_order": /input_schema has no properties, so the model may send anything; declare them, or write "additionalProperties": false if there are none
+	// tool[0] "get_order": /input_schema has no properties, so the model may send anything; declare some, or write "additionalProperties": false if there are none
 }
 
 func ExampleImport() {

@@ -8,16 +8,16 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// Export writes a tool list in a format. Export returns as losses the members that the format cannot
-// carry (left_out) and those that it requires and the tool does not have (required).
+// Export writes a tool list in a format. Export returns as losses the members that the format
+// cannot carry (left_out) and those that it requires and the tool does not have (required).
 //
-// It writes only members that the target knows, because the APIs of models reject a list with others.
-// Mode, binding, policy and adapter are for the platform alone, so only the format [Platform] has
-// them. Of Tool.Extra Export writes the members of the format, so a list that is imported and
-// exported in one format stays the same. Schemas are written byte for byte.
+// It writes only members that the target knows, because the APIs of models reject a list with
+// others. Mode, binding, policy and adapter are for the platform alone, so only the format
+// [Platform] has them. Of Tool.Extra Export writes the members of the format, so a list that is
+// imported and exported in one format stays the same. Schemas are written byte for byte.
 //
-// The error is an [*Error] with CodeInvalid if a schema or a member of Extra is not strict JSON, if a
-// name in Extra repeats or is that of a field, or if f is not a format.
+// The error is an [*Error] with CodeInvalid if a schema or a member of Extra is not strict JSON, if
+// a name in Extra repeats or is that of a field, or if f is not a format.
 func Export(tools []Tool, f Format) (data []byte, losses []Problem, err error) {
 	d, ok := dialectOf(f)
 	if !ok && f != Platform {

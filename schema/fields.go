@@ -12,15 +12,16 @@ import (
 type goField struct {
 	name     string // its JSON name
 	field    reflect.StructField
-	optional bool // left out at times
-	nilGone  bool // left out when nil
+	optional bool // may be omitted
+	nilGone  bool // omitted if nil
 	quoted   bool // the option "string"
 	tagged   bool
 	index    []int
 }
 
-// fieldsOf lists the fields that encoding/json writes for a struct, in its order: embedded structs are flattened, and
-// of several fields with one name the least nested wins, or else the only tagged one, or else none.
+// fieldsOf returns the fields that encoding/json writes for a struct, in its order. Embedded
+// structs are flattened. Of several fields with one name the least nested wins, or else the only
+// tagged one, or else none.
 func fieldsOf(t reflect.Type) ([]goField, error) {
 	all, err := collectFields(t, nil, false, []reflect.Type{t})
 	if err != nil {
@@ -60,7 +61,8 @@ func compareBools(a, b bool) int {
 	return -1
 }
 
-// collectFields finds all fields, whether or not they win. maybe says that they come from an embedded pointer.
+// collectFields returns all fields, whether or not they win. maybe is true if they come from an
+// embedded pointer.
 func collectFields(t reflect.Type, index []int, maybe bool, way []reflect.Type) ([]goField, error) {
 	var fields []goField
 	for i := range t.NumField() {
@@ -119,8 +121,8 @@ func fieldOf(f reflect.StructField, name, options string, at []int, maybe bool) 
 
 var zeroer = reflect.TypeFor[interface{ IsZero() bool }]()
 
-// decidesZero tells whether "omitzero" asks a method of the value, which may keep a nil slice or map. A nil pointer or
-// interface is left out unasked.
+// decidesZero reports whether "omitzero" calls a method of the value, which may keep a nil slice or
+// map. A nil pointer or interface is omitted without that call.
 func decidesZero(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface {
 		return false
@@ -128,7 +130,7 @@ func decidesZero(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(zeroer)
 }
 
-// isScalarKind tells whether encoding/json honours the option "string".
+// isScalarKind reports whether encoding/json supports the option "string".
 func isScalarKind(t reflect.Type) bool {
 	if t.Name() == "" && t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -140,7 +142,7 @@ func isScalarKind(t reflect.Type) bool {
 	return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uintptr
 }
 
-// validName tells whether encoding/json takes a name from a tag.
+// validName reports whether encoding/json accepts a name in a tag.
 func validName(name string) bool {
 	for _, c := range name {
 		if !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", c) && !unicode.IsLetter(c) && !unicode.IsDigit(c) {

@@ -19,15 +19,15 @@ const (
 	// Platform is the platform's own format: name, description, input_schema, output_schema and the
 	// registration members. Export writes {"tools_schema": [...]}.
 	Platform Format = "platform"
-	// OpenAIChat is the format of OpenAI's Chat Completions:
-	// {"type":"function","function":{name, description, parameters, strict}}. Export writes an array.
+	// OpenAIChat is the format of OpenAI's Chat Completions: {"type":"function","function":{name,
+	// description, parameters, strict}}. Export writes an array.
 	OpenAIChat Format = "openai_chat"
 	// OpenAIResponses is the flat format of OpenAI's Responses API: type, name, description,
 	// parameters, strict. Import also reads params_json_schema and strict_json_schema of the OpenAI
 	// Agents SDK. Export writes an array.
 	OpenAIResponses Format = "openai_responses"
-	// Anthropic is the format of the Messages API: name, description, input_schema, cache_control and
-	// others. Export writes an array.
+	// Anthropic is the format of the Messages API: name, description, input_schema, cache_control
+	// and others. Export writes an array.
 	Anthropic Format = "anthropic"
 	// MCP is the result of tools/list: name, title, description, inputSchema, outputSchema,
 	// annotations and others. Export writes {"tools": [...]}.
@@ -35,15 +35,15 @@ const (
 	// LangChain is what LangChain's tools print: name, description, args_schema. Import also reads
 	// "parameters" and the entries of OpenAIChat. Export writes an array.
 	LangChain Format = "langchain"
-	// Strands is the format of Strands' tool specs: name, description, {"inputSchema":{"json":...}},
-	// {"outputSchema":{"json":...}}. Import also reads {"toolSpec": ...} around each. Export writes an
-	// array.
+	// Strands is the format of Strands' tool specs: name, description,
+	// {"inputSchema":{"json":...}}, {"outputSchema":{"json":...}}. Import also reads {"toolSpec":
+	// ...} around each. Export writes an array.
 	Strands Format = "strands"
-	// Bedrock is the format of the page Bedrock tools: name, description, parameters, handler or url,
-	// detail_url. Export writes an array.
+	// Bedrock is the format of the page Bedrock tools: name, description, parameters, handler or
+	// url, detail_url. Export writes an array.
 	Bedrock Format = "bedrock"
-	// AgentCLI is the tools manifest: name, description, schema, command, timeoutSec, envPassthrough.
-	// Export writes {"tools": [...]}.
+	// AgentCLI is the tools manifest: name, description, schema, command, timeoutSec,
+	// envPassthrough. Export writes {"tools": [...]}.
 	AgentCLI Format = "agentcli"
 )
 
@@ -96,20 +96,22 @@ func dialectOf(f Format) (dialect, bool) {
 // noArguments is the input schema of a tool without arguments.
 const noArguments = `{"type":"object","properties":{}}`
 
-// Import reads a tool list. If f is empty, it recognizes the format from the members of the entries;
-// otherwise it reads that format only. It returns the format, also with an error about the entries.
+// Import reads a tool list. If f is empty, it recognizes the format from the members of the
+// entries; otherwise it reads that format only. It returns the format, also with an error about the
+// entries.
 //
-// The list may stand alone or in an object, as the member tools, tools_schema or results, and MCP's in
-// a JSON-RPC response. With f set to [Platform] the list must stand alone or be tools_schema, as the
-// platform requires. OpenAI's two formats may be mixed if f is one of them.
+// The list may stand alone or in an object, as the member tools, tools_schema or results, and MCP's
+// in a JSON-RPC response. With f set to [Platform] the list must stand alone or be tools_schema, as
+// the platform requires. OpenAI's two formats may be mixed if f is one of them.
 //
 // Members that the platform does not know go to [Tool.Extra], and schemas are kept byte for byte. A
 // Bedrock list may contain auth, which may be a secret; [Lint] warns about it.
 //
 // The error is an [*Error] with CodeInvalid and every entry that cannot be read: those that are not
-// objects, members of the wrong type, members that set one thing twice or have a name of the platform,
-// and tools without a schema, because they are built into a provider or take free text. Entries of
-// the format Platform are always read; what the platform would reject is reported by [Validate].
+// objects, members of the wrong type, members that set one thing twice or have a name of the
+// platform, and tools without a schema, because they are built into a provider or take free text.
+// Entries of the format Platform are always read; what the platform would reject is reported by
+// [Validate].
 func Import(data []byte, f Format) (tools []Tool, found Format, err error) {
 	if f == Platform {
 		tools, err = readPlatform(data)
@@ -138,8 +140,8 @@ func unknownFormat(f Format) error {
 	return oneProblem("format_unknown", "", fmt.Sprintf("%q is not a format", clip.Text(string(f), 40)))
 }
 
-// read reads entries of a format. OpenAI's two formats and LangChain, which converts tools to OpenAI's,
-// share the entries with a member "function".
+// read reads entries of a format. OpenAI's two formats and LangChain, which converts tools to
+// OpenAI's, share the entries with a member "function".
 func read(entries []json.RawMessage, f Format) ([]Tool, error) {
 	d, _ := dialectOf(f)
 	nested, _ := dialectOf(OpenAIChat)

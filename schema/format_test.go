@@ -97,7 +97,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestEveryFormatToEveryOther holds that what is not lost is kept, and that what is lost is reported.
+// Every member is either kept or reported as lost.
 func TestEveryFormatToEveryOther(t *testing.T) {
 	for _, from := range lists {
 		tools, err := importAs(listFile(t, from.file), from.format)
@@ -154,7 +154,8 @@ func lost(losses []schema.Problem, index int, member string) bool {
 	return false
 }
 
-// TestModelsSeeNoRegistrationMembers: Anthropic's API answers 400 to members that it does not know.
+// Registration members are not exported to models: Anthropic's API answers 400 to members that it
+// does not know.
 func TestModelsSeeNoRegistrationMembers(t *testing.T) {
 	tools := parse(t, `[{"name":"a","description":"d","input_schema":{"type":"object"},"output_schema":{},"default_execution_mode":"passthrough",
 		"passthrough_binding":{"endpoint_name":"e","tool_name":"t"},"ledger_write_policy":"adapter",

@@ -11,7 +11,7 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// bounded fails when something allocates more than what the limits allow can need.
+// bounded fails if f allocates more than the limits allow.
 func bounded(t *testing.T, what string, f func()) {
 	t.Helper()
 	if spent := allocated(f); spent > 1<<30 {
@@ -19,7 +19,8 @@ func bounded(t *testing.T, what string, f func()) {
 	}
 }
 
-// FuzzParse: no panic, every error of the one type, and what was read is written back and read the same.
+// FuzzParse checks that reading does not panic, that every error is an *Error, and that a list
+// survives writing and reading.
 func FuzzParse(f *testing.F) {
 	for _, l := range lists {
 		f.Add(listFile(f, l.file))
@@ -46,7 +47,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// almostPlain are schemas at the edge of what Validate takes for right without compiling it.
+// almostPlain are schemas at the edge of what Validate accepts without compiling.
 var almostPlain = []string{
 	`{"type":"object","properties":{"a":true,"b":{"type":"string","pattern":"("}}}`, `{"type":["string"]}`, `{"type":"text"}`, `{"type":null}`,
 	`{"required":["a","a"]}`, `{"required":[1]}`, `{"required":"a"}`, `{"anyOf":[]}`, `{"anyOf":{}}`, `{"allOf":[1]}`, `{"not":1}`, `{"items":[]}`,
@@ -68,7 +69,7 @@ func TestValidateAgreesWithCompile(t *testing.T) {
 	}
 }
 
-// agree holds Validate, which does not compile what it can see to be right, to Compile.
+// agree checks that Validate, which does not compile every schema, agrees with Compile.
 func agree(t *testing.T, raw []byte) {
 	t.Helper()
 	if !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) {
@@ -92,13 +93,15 @@ func agree(t *testing.T, raw []byte) {
 			got = append(got, fmt.Sprintf("%s %s %s", p.Code, p.Pointer, p.Message))
 		}
 	}
-	// Of several faults that stop the library it reports one at random; but valid is valid, and a list stays a list.
+	// If several faults stop the library, it reports one at random, so only the verdict is
+	// compared.
 	if (len(got) == 0) != (len(want) == 0) {
 		t.Fatalf("%q: Validate says %q, Compile says %q", raw, got, want)
 	}
 }
 
-// FuzzCompileAndValidate: no panic, no hang, errors of the two types, and the same verdict twice.
+// FuzzCompileAndValidate checks that compiling and validating do not panic, that the cost is
+// bounded, that every error is an *Error, and that the verdict is the same twice.
 func FuzzCompileAndValidate(f *testing.F) {
 	for _, h := range hostileCases() {
 		if len(h.schema)+len(h.document) < 10_000 {
@@ -135,7 +138,8 @@ func FuzzCompileAndValidate(f *testing.F) {
 	})
 }
 
-// FuzzImport: no panic, and every format that a list is read in writes it back so that it is read the same.
+// FuzzImport checks that reading does not panic, and that a list survives writing and reading in
+// every format.
 func FuzzImport(f *testing.F) {
 	for _, l := range lists {
 		f.Add(listFile(f, l.file))

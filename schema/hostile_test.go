@@ -11,7 +11,7 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// hostile is a schema and a document of which one or the other must be refused, or answered, at a small price.
+// hostile is a schema and a document that must be rejected or validated at a small cost.
 type hostile struct {
 	name     string
 	schema   string
@@ -152,7 +152,7 @@ func manyProperties(n int) string {
 	return `{` + b.String()[1:] + `}`
 }
 
-// judge compiles and validates, and says what came of it.
+// judge compiles and validates, and returns the code of the error.
 func judge(t testing.TB, h hostile) string {
 	t.Helper()
 	v, err := schema.Compile(json.RawMessage(h.schema), nil)
@@ -172,7 +172,7 @@ func judge(t testing.TB, h hostile) string {
 	return ""
 }
 
-// allocated tells how many bytes f allocates.
+// allocated returns how many bytes f allocates.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -181,8 +181,8 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestHostileInput holds each guard to its case: that a guard is gone shows in the code. The true price is 100 ms and 64 MB
-// at most; BenchmarkHostile has the prices.
+// Each case needs one guard: without the guard the code differs. The true cost is at most 100 ms
+// and 64 MB; BenchmarkHostile measures it.
 func TestHostileInput(t *testing.T) {
 	for _, h := range hostileCases() {
 		t.Run(h.name, func(t *testing.T) {

@@ -15,14 +15,15 @@ import (
 	"github.com/toolwire/toolwire/ledger"
 )
 
-// infer finds the schema of what encoding/json writes for a type. The library that does it never sees the type itself:
-// a recursive one would end the process, and others it takes for something else than encoding/json does.
+// infer returns the schema of what encoding/json writes for a type. The library that infers schemas
+// does not see the type itself: a recursive type would end the process, and it treats other types
+// differently from encoding/json.
 func infer(t reflect.Type, types map[reflect.Type]json.RawMessage) (json.RawMessage, []Problem) {
 	w := &walker{types: make(map[reflect.Type]json.RawMessage, len(types))}
 	for by, raw := range types {
 		doc, err := readDocument(raw)
 		if err != nil || rawjson.Kind(doc) != '{' {
-			w.fail("schema_invalid", "the schema given by hand for %s is no JSON object", by)
+			w.fail("schema_invalid", "the schema given by hand for %s is not a JSON object", by)
 		}
 		w.types[by] = doc
 	}
@@ -64,8 +65,8 @@ func reflectPlain(t reflect.Type) (_ json.RawMessage, err error) {
 	return s.MarshalJSON()
 }
 
-// finish puts into an inferred schema what the library does not do: null, schemas given by hand, keys that are integers,
-// the lower bound of unsigned numbers, and {} for true, which not every provider takes.
+// finish adds what the library does not infer: null, schemas of InferOptions.Types, integer keys,
+// the lower bound of unsigned numbers, and {} for true, which some providers reject.
 func (s *shape) finish(raw json.RawMessage) json.RawMessage {
 	if rawjson.Kind(raw) != '{' {
 		raw = json.RawMessage(`{}`)
@@ -107,7 +108,7 @@ func (s *shape) finishStruct(list *[]ledger.Member) {
 	}
 }
 
-// readingOrder puts first what people look for first.
+// readingOrder puts the keywords first that readers look for first.
 func readingOrder(keyword string) int {
 	if at := slices.Index([]string{"type", "title", "description", "properties", "required"}, keyword); at >= 0 {
 		return at
@@ -129,7 +130,7 @@ func (s *shape) finishMap(list []ledger.Member) []ledger.Member {
 	return list
 }
 
-// orNull allows null beside a schema. What describes the value stays outside, where it is looked for.
+// orNull allows null beside a schema. Descriptions stay outside of "anyOf".
 func orNull(list []ledger.Member) []ledger.Member {
 	inside, outside := new(rawjson.Object), []ledger.Member{}
 	for _, m := range list {
@@ -140,13 +141,13 @@ func orNull(list []ledger.Member) []ledger.Member {
 		}
 	}
 	if inside.Empty() {
-		return list // anything may be null already
+		return list // an empty schema allows null
 	}
 	alternatives := rawjson.Array([]json.RawMessage{inside.Bytes(), json.RawMessage(`{"type":"null"}`)})
 	return append([]ledger.Member{{Name: "anyOf", Value: alternatives}}, outside...)
 }
 
-// overlay adds members to those of a schema given by hand; what the field says wins.
+// overlay adds members to a schema of InferOptions.Types. The members of the field win.
 func overlay(base, over []ledger.Member) []ledger.Member {
 	list := slices.Clone(base)
 	for _, m := range over {

@@ -257,7 +257,7 @@ func problemsOf[T any]() error {
 	return err
 }
 
-// TestInferRefuses: each of these ends the process, panics or is silently wrong in the library.
+// Each of these types ends the process, panics or is wrong in the library.
 func TestInferRefuses(t *testing.T) {
 	type wide struct{ A, B, C, D, E, F, G, H, I, J int }
 	type w2 struct{ A, B, C, D, E, F, G, H, I, J wide }
@@ -366,7 +366,7 @@ func TestInferRefuses(t *testing.T) {
 	}
 }
 
-// TestMarshalledValuesValidate: whatever encoding/json writes for a value of a type matches the type's schema.
+// What encoding/json writes for a value of a type matches the type's schema.
 func TestMarshalledValuesValidate(t *testing.T) {
 	property[Scalars](t)
 	property[Names](t)
@@ -402,7 +402,7 @@ func TestMarshalledValuesValidate(t *testing.T) {
 	}](t)
 }
 
-// TestNullOnlyWhereItIsWritten: what is left out when it is nil may not be null.
+// A property that is omitted when it is nil must not allow null.
 func TestNullOnlyWhereItIsWritten(t *testing.T) {
 	for _, raw := range []func() (json.RawMessage, error){
 		infer[struct {
@@ -449,7 +449,7 @@ func property[T any](t *testing.T) {
 	}
 }
 
-// fill makes a random value, nil pointers, slices and maps included.
+// fill sets a random value, including nil pointers, slices and maps.
 func fill(r *rand.Rand, v reflect.Value) {
 	switch v.Interface().(type) {
 	case time.Time:

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	longestProviderName = 64   // OpenAI's and Anthropic's limit for names
-	longestDescription  = 1024 // OpenAI's limit for descriptions of functions
+	longestProviderName = 64   // the limit of OpenAI and Anthropic for names
+	longestDescription  = 1024 // the limit of OpenAI for descriptions of functions
 	deepestOutput       = 24   // nesting of an output schema that the platform accepts
 )
 
 // Lint reports what [Validate] accepts and what is still likely to cause trouble; see [Problem] for
-// the codes. It ignores what cannot be read, so run it on lists that are valid. Warnings are ordered by
-// tool, then by rule.
+// the codes. It ignores what cannot be read, so run it on lists that are valid. Warnings are
+// ordered by tool, then by rule.
 func Lint(tools []Tool) []Problem {
 	var all []Problem
 	folded := map[string]int{}
@@ -70,28 +70,28 @@ func (l *linter) input() {
 	}
 	for _, keyword := range []string{"anyOf", "oneOf", "allOf", "not", "enum", "$ref"} {
 		if member(list, keyword) != nil {
-			l.add("root_keyword", at+"/"+keyword, "stands at the root, where providers refuse it; move it into a property")
+			l.add("root_keyword", at+"/"+keyword, "is at the root, where providers reject it; move it into a property")
 		}
 	}
 	if len(members(member(list, "properties"))) == 0 && member(list, "$ref") == nil && member(list, "allOf") == nil &&
 		string(member(list, "additionalProperties")) != "false" && member(list, "patternProperties") == nil {
-		l.add("empty_object", at, `has no properties, so the model may send anything; declare them, or write `+
+		l.add("empty_object", at, `has no properties, so the model may send anything; declare some, or write `+
 			`"additionalProperties": false if there are none`)
 	}
 	l.schema(at, raw, true)
 }
 
-// schema warns about one schema and those in it.
+// schema adds the warnings about a schema and those in it.
 func (l *linter) schema(at string, raw json.RawMessage, arguments bool) {
 	list := members(raw)
 	properties := members(member(list, "properties"))
 	if rawjson.Kind(member(list, "type")) == '[' && arguments {
-		l.add("type_list", at+"/type", `is a list of types, which some providers refuse; use "anyOf"`)
+		l.add("type_list", at+"/type", `is a list of types, which some providers reject; use "anyOf"`)
 	}
 	for i, name := range slices.Collect(rawjson.Elements(member(list, "required"))) {
 		if arguments && !l.declares(list, properties, rawjson.Text(name)) {
 			l.add("required_unknown", fmt.Sprintf("%s/required/%d", at, i),
-				"names %q, which is no property; nothing tells the model what to send",
+				"names %q, which is not a property; the model cannot know what to send",
 				clip.Text(rawjson.Text(name), 80))
 		}
 	}
@@ -109,7 +109,7 @@ func (l *linter) schema(at string, raw json.RawMessage, arguments bool) {
 	}
 }
 
-// declares tells whether a schema says anything about a property that it requires.
+// declares reports whether a schema describes a property that it requires.
 func (l *linter) declares(list, properties []ledger.Member, name string) bool {
 	if slices.ContainsFunc(properties, func(p ledger.Member) bool { return p.Name == name }) {
 		return true
@@ -119,11 +119,12 @@ func (l *linter) declares(list, properties []ledger.Member, name string) bool {
 			return true // it may be declared there
 		}
 	}
-	// A schema that only requires is a part of one that declares, such as an alternative.
+	// A schema that has only "required" is a part of one that declares the property, such as an
+	// alternative.
 	return member(list, "properties") == nil && member(list, "type") == nil
 }
 
-// inside goes into the schemas under a keyword.
+// inside visits the schemas under a keyword.
 func (l *linter) inside(at string, m ledger.Member, arguments bool) {
 	at += pointerTo(m.Name)
 	switch m.Name {
@@ -140,7 +141,7 @@ func (l *linter) inside(at string, m ledger.Member, arguments bool) {
 	}
 }
 
-// failure is what an agent's tool usually answers when it cannot do what it is asked.
+// failure is the usual response of a tool that fails.
 const failure = `{"error":"not found"}`
 
 func (l *linter) output() {
@@ -151,12 +152,12 @@ func (l *linter) output() {
 	}
 	l.schema(at, raw, false)
 	if nesting(raw) > deepestOutput {
-		l.add("output_deep", at, "is nested more than %d levels deep, which later releases of the platform refuse", deepestOutput)
+		l.add("output_deep", at, "is nested more than %d levels deep, which later releases of the platform reject", deepestOutput)
 	}
 	compiled, err := jsonschema.Compile(raw, nil)
 	if err == nil && compiled.Validate([]byte(failure)) != nil {
 		l.add("output_no_failure", at,
-			`cannot express a failure such as {"error": "not found"}, so the simulator can never let the tool fail; `+
+			`cannot express a failure such as {"error": "not found"}, so the simulator cannot make the tool fail; `+
 				`allow it with "anyOf" or leave "required" and "additionalProperties" out`)
 	}
 }
@@ -179,7 +180,7 @@ func (l *linter) registration() {
 	t := l.tool
 	if t.Mode() == Sandbox {
 		if t.PassthroughBinding != nil {
-			l.add("binding_unused", "/passthrough_binding", "is not used in sandbox mode; it is kept for when the mode is flipped")
+			l.add("binding_unused", "/passthrough_binding", "is not used in sandbox mode; it is kept for passthrough mode")
 		}
 		if t.LedgerWritePolicy != "" {
 			l.add("policy_unused", "/ledger_write_policy",
@@ -194,7 +195,7 @@ func (l *linter) registration() {
 	}
 	for _, m := range t.Extra {
 		if m.Name == "auth" {
-			l.add("secret", "/auth", "may hold a credential; remove it before the list leaves your hands")
+			l.add("secret", "/auth", "may hold a credential; remove it before you publish the list")
 		}
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/toolwire/toolwire/ledger"
 )
 
-// recognize returns the format of a list. Entries that several formats share, such as one with name,
-// description and parameters only, take the format of the others. A list of nothing else is Platform
-// if it has input_schema, and OpenAIResponses if it has parameters.
+// recognize returns the format of a list. Entries that several formats share, such as one with
+// name, description and parameters only, take the format of the others. A list of nothing else is
+// Platform if it has input_schema, and OpenAIResponses if it has parameters.
 func recognize(list toolList) (Format, error) {
 	switch {
 	case member(list.holder, "tools_schema") != nil:

@@ -10,10 +10,10 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// maxRootSchemas bounds how many schemas are looked at for the type of a root.
+// maxRootSchemas is how many schemas are examined for the type of a root.
 const maxRootSchemas = 32
 
-// rootTypes finds what a schema says about the type of the value itself: in "type", and where "$ref" and "allOf" lead
+// rootTypes collects the types of the value itself: in "type", and where "$ref" and "allOf" lead
 // from the root. It follows references that are JSON Pointers into the same document.
 type rootTypes struct {
 	root  any
@@ -21,14 +21,15 @@ type rootTypes struct {
 	seen  map[string]bool // by pointer
 }
 
-// typeAt is a "type" and the place where it stands.
+// typeAt is a "type" and its place.
 type typeAt struct {
 	pointer string
 	value   any
 }
 
-// notObject returns where a schema, an object of strict JSON, says that the value need not be an object: the first type
-// that rules objects out, or the first of all when none is that of objects alone. It returns "" when it says so nowhere.
+// notObject returns the place where a schema allows a value that is not an object. That is the
+// first type that excludes objects, or the first type of all if none is that of objects alone. It
+// returns "" if there is no such place.
 func notObject(root json.RawMessage) string {
 	list := members(root)
 	own := member(list, "type")
@@ -38,7 +39,7 @@ func notObject(root json.RawMessage) string {
 	}
 	r := rootTypes{seen: map[string]bool{}}
 	if json.Unmarshal(root, &r.root) != nil {
-		return "" // too deep
+		return "" // the document is nested too deeply
 	}
 	r.look("", r.root)
 	if own != nil && !saysObject(r.found[0].value) {
@@ -80,7 +81,7 @@ func (r *rootTypes) look(at string, schema any) {
 	}
 }
 
-// resolve finds the target of a reference by JSON Pointer, and where it stands.
+// resolve returns the target of a reference by JSON Pointer, and its place.
 func (r *rootTypes) resolve(ref string) (pointer string, target any, ok bool) {
 	fragment, ok := strings.CutPrefix(ref, "#")
 	if !ok {
@@ -117,10 +118,11 @@ func (r *rootTypes) resolve(ref string) (pointer string, target any, ok bool) {
 	return pointer, target, true
 }
 
-// isDocumentRoot tells whether references below a schema start at the schema itself.
+// isDocumentRoot reports whether references below a schema start at the schema itself.
 func isDocumentRoot(s map[string]any) bool { return s["$id"] != nil || s["id"] != nil }
 
-// saysObject accepts "object" and ["object"], and what is no type at all: that is reported as such.
+// saysObject accepts "object" and ["object"]. It also accepts what is not a type, which is reported
+// elsewhere.
 func saysObject(t any) bool {
 	switch t := t.(type) {
 	case string:
@@ -131,7 +133,7 @@ func saysObject(t any) bool {
 	return true
 }
 
-// allowsObject accepts lists with others beside.
+// allowsObject also accepts lists with other types.
 func allowsObject(t any) bool {
 	list, ok := t.([]any)
 	return !ok && saysObject(t) || slices.Contains(list, any("object"))

@@ -65,8 +65,8 @@ func (s *Set) ValidateArguments(name string, arguments []byte) error {
 	return validatePart(name, "arguments", ok, tool.input, arguments)
 }
 
-// ValidateResult validates a tool's response against its output schema. Without an output schema any
-// JSON is valid. The error is as for ValidateArguments.
+// ValidateResult validates a tool's response against its output schema. Without an output schema
+// any JSON is valid. The error is as for ValidateArguments.
 func (s *Set) ValidateResult(name string, result []byte) error {
 	tool, ok := s.tools[name]
 	return validatePart(name, "result", ok, tool.output, result)

@@ -13,28 +13,31 @@ import (
 	"time"
 )
 
-// A shape is what encoding/json writes for a Go type. The library that infers schemas is given a type made from it, in
-// which everything that the library takes differently from encoding/json, or cannot survive, is gone.
+// A shape describes what encoding/json writes for a Go type. The library that infers schemas gets a
+// type made from the shape. That type has nothing that the library treats differently from
+// encoding/json, and nothing that makes it panic.
 type shape struct {
 	plain    reflect.Type // the type to infer from
 	null     bool         // may be null
-	innerNil bool         // of a pointer: what it points at may be null
+	innerNil bool         // of a pointer: its target may be null
 	fields   []shapeField // of an object from a struct
 	elem     *shape       // of a list, or of a map's values
 	isMap    bool
 	integers bool            // the map's keys are integers
 	unsigned bool            // the number is not negative
-	byHand   json.RawMessage // the schema, when somebody gave it
+	byHand   json.RawMessage // the schema from InferOptions.Types
 }
 
-// shapeField is a property. The plain type has it under another name, because the library reads some names in its own way.
+// shapeField is a property. It has another name in the plain type, because the library treats some
+// names specially.
 type shapeField struct {
 	name, plainName string
 	required        bool
 	*shape
 }
 
-// maxTypeNodes bounds what a type may expand to: types that contain each other several times double at every level.
+// maxTypeNodes is how many values a type may expand to. Types that contain each other several times
+// double at every level.
 const maxTypeNodes = 5000
 
 var (
@@ -50,7 +53,7 @@ var (
 	bytesType      = reflect.TypeFor[[]byte]()
 )
 
-// typeError is why a type has no shape.
+// typeError is the reason why a type has no shape.
 type typeError struct {
 	code    string
 	message string
@@ -58,10 +61,10 @@ type typeError struct {
 
 func (e *typeError) Error() string { return e.message }
 
-// walker turns types into shapes and collects every problem on the way.
+// walker turns types into shapes and collects every problem.
 type walker struct {
 	types map[reflect.Type]json.RawMessage
-	way   []reflect.Type // from the root to here; meeting one of them again is recursion
+	way   []reflect.Type // types from the root to here; a repeated one is recursion
 	path  []string       // Go names from the root to here
 	nodes int
 	found []Problem
@@ -78,7 +81,7 @@ func (w *walker) fail(code, format string, args ...any) *shape {
 	return &shape{plain: anyType}
 }
 
-// shape returns the shape of t, and one that stands for anything where there is a problem.
+// shape returns the shape of t. Where there is a problem it returns a shape for any value.
 func (w *walker) shape(t reflect.Type) *shape {
 	if w.nodes++; w.nodes > maxTypeNodes {
 		if w.nodes == maxTypeNodes+1 {
@@ -116,7 +119,7 @@ func (w *walker) shape(t reflect.Type) *shape {
 		"has the type %s, which JSON cannot carry; leave the field out with json:\"-\" or give a schema by hand", t)
 }
 
-// special recognises the types that are decided without looking into them.
+// special recognizes the types whose shape does not depend on their parts.
 func (w *walker) special(t reflect.Type) (*shape, bool) {
 	switch t {
 	case timeType:
@@ -155,8 +158,8 @@ func (w *walker) special(t reflect.Type) (*shape, bool) {
 
 func marshals(t reflect.Type) bool { return t.Implements(jsonMarshaler) || t.Implements(textMarshaler) }
 
-// marshaler recognises types that write themselves: as text, which is a string, or as JSON, which may be anything. A
-// method of the pointer counts only where encoding/json always has a pointer.
+// marshaler recognizes types with MarshalText, which are strings, and with MarshalJSON, which may
+// write anything. A method of the pointer counts only where encoding/json always has a pointer.
 func (w *walker) marshaler(t reflect.Type) (*shape, bool) {
 	if t.Kind() == reflect.Pointer {
 		if _, ok := w.types[t.Elem()]; ok || t.Elem().Kind() == reflect.Pointer || marshals(t.Elem()) || isSpecial(t.Elem()) {

@@ -12,7 +12,7 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// suites is the folder of the public conformance suites, which are not part of the project.
+// suites is the directory of the public conformance suites, which are not part of the project.
 func suites(t testing.TB, name string) string {
 	t.Helper()
 	root := os.Getenv("TOOLWIRE_SUITES")
@@ -78,7 +78,8 @@ func suiteFile(t *testing.T, file, draft string, remotes map[string]json.RawMess
 			t.Errorf("%s: %v", where, err)
 			continue
 		}
-		// With few steps allowed the price of most documents is counted first. It may refuse, but not change, a verdict.
+		// With few steps the cost of most documents is counted first. That may reject a document
+		// but must not change a verdict.
 		frugal, err := schema.CompileWithSteps(withDraft(g.Schema, draft), &schema.CompileOptions{Resources: remotes}, 12)
 		if err != nil {
 			t.Errorf("%s: %v", where, err)
@@ -99,7 +100,7 @@ func suiteFile(t *testing.T, file, draft string, remotes map[string]json.RawMess
 	return ran
 }
 
-// withDraft names the draft where the schema does not; the suite leaves it to the folder.
+// withDraft names the draft if the schema does not; the suite implies it by the directory.
 func withDraft(raw json.RawMessage, draft string) json.RawMessage {
 	text := strings.TrimSpace(string(raw))
 	if !strings.HasPrefix(text, "{") || strings.Contains(text, `"$schema"`) {

@@ -11,7 +11,7 @@ import (
 	"github.com/toolwire/toolwire/internal/clip"
 )
 
-// tags is what the struct tags of a field say about its schema, checked: the library passes over what it does not know.
+// tags are the checked struct tags of a field. The library ignores keys that it does not know.
 type tags struct {
 	keywords    string
 	description string
@@ -27,7 +27,7 @@ var (
 	countKeys  = []string{"minLength", "maxLength", "minItems", "maxItems"}
 )
 
-// tags reads and checks the tags of a field of some shape.
+// tags reads and checks the tags of a field.
 func (w *walker) tags(f goField, s *shape) (t tags) {
 	t.description = f.field.Tag.Get("jsonschema_description")
 	if _, ok := f.field.Tag.Lookup("jsonschema_extras"); ok {
@@ -61,7 +61,7 @@ func (w *walker) tags(f goField, s *shape) (t tags) {
 	return t
 }
 
-// splitTag splits at commas that have no backslash before them, and drops those backslashes.
+// splitTag splits at commas without a backslash before them, and removes those backslashes.
 func splitTag(tag string) []string {
 	const escaped = "\x00"
 	parts := strings.Split(strings.ReplaceAll(tag, `\,`, escaped), ",")
@@ -71,7 +71,7 @@ func splitTag(tag string) []string {
 	return parts
 }
 
-// keyword checks one key and its value against the kind of field it stands on.
+// keyword checks one key and its value against the kind of its field.
 func (w *walker) keyword(key, value string, s *shape) {
 	if slices.Contains(anyKeys, key) {
 		return
@@ -117,7 +117,7 @@ func (w *walker) listValue(key, value string) {
 	}
 }
 
-// checkValue says what the value of a key must be, if it is not.
+// checkValue returns what the value of a key must be, or "" if it is valid.
 func checkValue(key, value, jsonType string) string {
 	switch {
 	case slices.Contains(countKeys, key):
@@ -148,7 +148,7 @@ func checkValue(key, value, jsonType string) string {
 	return ""
 }
 
-// jsonType is the "type" of a scalar, "" for the others.
+// jsonType returns the "type" of a scalar, or "".
 func (s *shape) jsonType() string {
 	if s.plain == nil || s.elem != nil {
 		return ""
@@ -169,7 +169,7 @@ func (s *shape) jsonType() string {
 	return ""
 }
 
-// describe names what a field is, for messages.
+// describe returns the kind of a field for messages.
 func (s *shape) describe() string {
 	switch {
 	case s.jsonType() != "":

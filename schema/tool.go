@@ -27,12 +27,12 @@ const (
 	PolicyNone       WritePolicy = "none"        // the result is not written to the ledger
 )
 
-// A Tool is one entry of an agent's tools_schema, as the Tools schema documents it. It is plain data;
-// [Validate] reports what is wrong with it.
+// A Tool is one entry of an agent's tools_schema, as the Tools schema documents it. It is plain
+// data; [Validate] reports what is wrong with it.
 //
-// Unmarshalling a Tool fails only if the text is not strict JSON. A known member that is null, empty
-// or of the wrong type leaves its field zero. Validate reports it where the platform would reject it,
-// and marshalling writes it back, unless the field has been set since.
+// Unmarshalling a Tool fails only if the text is not strict JSON. A known member that is null,
+// empty or of the wrong type leaves its field zero. Validate reports it where the platform would
+// reject it, and marshalling writes it back, unless the field has been set since.
 type Tool struct {
 	// Name matches ^[A-Za-z_][A-Za-z0-9_-]{0,127}$. It is case-sensitive and unique per agent.
 	Name string
@@ -59,7 +59,8 @@ type Tool struct {
 	kept keptMembers
 }
 
-// A Binding names a tool of a registered endpoint. It names the endpoint by id or by name, not both.
+// A Binding names a tool of a registered endpoint. It names the endpoint by id or by name, not
+// both.
 type Binding struct {
 	EndpointID   string // a UUID
 	EndpointName string // unique in the organisation

@@ -13,7 +13,7 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// found renders the problems of a list, one per line: tool, code, pointer.
+// found returns the problems of a list, one per line: tool, code, pointer.
 func found(t testing.TB, err error) string {
 	t.Helper()
 	if err == nil {
@@ -62,7 +62,7 @@ func orders(t testing.TB) *ledger.Schema {
 
 const uuid = "0f8fad5b-d9cb-469f-a165-70867728950e"
 
-// TestValidate holds every rule of the Tools schema, "Validation", to a list that breaks it.
+// TestValidate breaks every rule of the Tools schema, "Validation".
 func TestValidate(t *testing.T) {
 	tool := func(members string) string { return `[{"name":"t","input_schema":{"type":"object"}` + members + `}]` }
 	named := func(name string) string { return `[{"name":"` + name + `","input_schema":{"type":"object"}}]` }
@@ -255,8 +255,8 @@ func (r *countingResolver) endpoint(ctx context.Context, id, name string) (schem
 	return schema.Endpoint{Type: "code", Tools: []string{"t"}}, true, nil
 }
 
-// TestValidateContext: a resolver gets the caller's context, is asked once about each endpoint, and not at all once the
-// context has ended.
+// Endpoint gets the caller's context and is called once for each endpoint. It is not called after
+// the end of the context.
 func TestValidateContext(t *testing.T) {
 	var list []string
 	for i, binding := range []string{`"endpoint_name":"a"`, `"endpoint_name":"none"`, `"endpoint_id":"` + uuid + `"`, `"endpoint_name":"a"`,
@@ -287,7 +287,7 @@ func TestValidateContext(t *testing.T) {
 	}
 }
 
-// TestNegativeLimitsAreReported: a limit that cannot be meant is not taken for the default.
+// A negative limit is an error, not the default.
 func TestNegativeLimitsAreReported(t *testing.T) {
 	limits := schema.Limits{Depth: -1, SchemaBytes: -5, Bytes: 7}
 	const want = "-1 limits_invalid \n-1 limits_invalid "
@@ -445,7 +445,7 @@ func TestMarshalRefusesWhatIsNoJSON(t *testing.T) {
 	}
 }
 
-// TestWritingRefusesAMemberTwice: what Marshal writes must be what Parse reads.
+// Import must be able to read what Export writes.
 func TestWritingRefusesAMemberTwice(t *testing.T) {
 	one := json.RawMessage(`1`)
 	tools := []schema.Tool{

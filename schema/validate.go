@@ -35,12 +35,12 @@ type ValidateOptions struct {
 }
 
 // Validate reports every reason for which the platform would reject the tools, as one [*Error] with
-// CodeInvalid. The rules are those of the Tools schema, "Validation"; [Problem] lists their codes. If
-// o is nil, the defaults apply.
+// CodeInvalid. The rules are those of the Tools schema, "Validation"; [Problem] lists their codes.
+// If o is nil, the defaults apply.
 //
-// If ctx ends, everything except the endpoints that are not yet looked up is still checked. Those are
-// reported as unchecked, and the error unwraps to the error of ctx. Validate is safe for concurrent
-// use as long as the tools do not change.
+// If ctx ends, everything except the endpoints that are not yet looked up is still checked. Those
+// are reported as unchecked, and the error unwraps to the error of ctx. Validate is safe for
+// concurrent use as long as the tools do not change.
 func Validate(ctx context.Context, tools []Tool, o *ValidateOptions) error {
 	var opts ValidateOptions
 	if o != nil {
@@ -160,8 +160,8 @@ func otherSpelling(extra []ledger.Member) string {
 	return ""
 }
 
-// schema checks a schema, and that the root of an input schema describes an object. A response may be
-// any JSON, but the platform does not accept a boolean as a schema.
+// schema checks a schema, and that the root of an input schema describes an object. A response may
+// be any JSON, but the platform does not accept a boolean as a schema.
 func (c *checker) schema(ps *problems, pointer string, raw json.RawMessage, arguments bool) {
 	found, ok := c.checked[string(raw)]
 	if !ok {
@@ -202,8 +202,8 @@ func (c *checker) mode(ps *problems, t *Tool) {
 	}
 }
 
-// binding checks the form of a binding. In passthrough mode the binding is used: it must be complete
-// and lead to a tool.
+// binding checks the form of a binding. In passthrough mode the binding is used: it must be
+// complete and lead to a tool.
 func (c *checker) binding(ps *problems, b *Binding, used bool) {
 	const at = "/passthrough_binding"
 	if b.kept.whole != nil {
