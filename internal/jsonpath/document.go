@@ -9,9 +9,9 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// A Document is one valid JSON text that several paths are evaluated against. It remembers the parts of the objects
-// and arrays that paths pass through one by one, so that a hundred paths into one object scan it once. It is not safe
-// for concurrent use.
+// A Document is one valid JSON text that several paths are evaluated against. It remembers the
+// entries of the objects and arrays that paths pass through, so a hundred paths into one object
+// scan it once. It is not safe for concurrent use.
 type Document struct {
 	text   []byte
 	known  []container    // few: paths of an adapter pass through the same ones
@@ -19,9 +19,10 @@ type Document struct {
 	outer  map[string]any // see object
 }
 
-// NewDocument takes a valid JSON text without duplicate names and without white space around it; anything else makes
-// it panic or answer wrong. It is not copied. The wildcards and descents of all paths together visit at most maxValues
-// values; each 256 bytes of text that they pass over beside that count as one.
+// NewDocument makes a Document of a valid JSON text without duplicate names and without white space
+// around it. Other texts cause panics or wrong results. The text is not copied. The wildcards and
+// descents of all paths together visit at most maxValues values; each 256 bytes of text that they
+// pass over count as one more.
 func NewDocument(text []byte, maxValues int) *Document {
 	return &Document{text: text, budget: maxValues}
 }
@@ -32,14 +33,14 @@ type span struct {
 	start, end int
 }
 
-// container is an object or array of which a first part was scanned.
+// container is an object or array whose first part was scanned.
 type container struct {
 	pos     int // of the opening bracket
 	entries []span
-	next    int // where the scan goes on
+	next    int // where the scan continues
 }
 
-// at returns what is known of the object or array that starts at pos. It is valid until the next call.
+// at returns the object or array that starts at pos. The result is valid until the next call.
 func (d *Document) at(pos int) *container {
 	for i := range d.known {
 		if d.known[i].pos == pos {
@@ -72,7 +73,7 @@ func (d *Document) element(pos, index int) (start, end int, ok bool) {
 	return c.entries[index].start, c.entries[index].end, true
 }
 
-// has scans on until entry i, which is at most one behind those known, is known.
+// has scans until entry i is known. i is at most the number of known entries.
 func (c *container) has(d *Document, i int) bool {
 	if i < len(c.entries) {
 		return true
@@ -86,8 +87,8 @@ func (c *container) has(d *Document, i int) bool {
 	return true
 }
 
-// entry reads the entry of an object or array that starts at or after i, which is behind the opening bracket or the
-// entry before. ok is false at the closing bracket, and then e.end is behind it.
+// entry reads the entry of an object or array that starts at or after i. i is after the opening
+// bracket or the previous entry. At the closing bracket ok is false and e.end is after it.
 func entry(text []byte, i int) (e span, ok bool) {
 	if e, ok = entryStart(text, i); ok {
 		e.end = rawjson.End(text, e.start)
@@ -95,7 +96,7 @@ func entry(text []byte, i int) (e span, ok bool) {
 	return e, ok
 }
 
-// entryStart is entry for a caller that finds the end itself.
+// entryStart is entry for a caller that determines the end itself.
 func entryStart(text []byte, i int) (e span, ok bool) {
 	i = skipSpace(text, i)
 	if text[i] == ',' {
@@ -122,7 +123,8 @@ func skipSpace(text []byte, i int) int {
 	return i
 }
 
-// unquoted returns the text of a valid string literal; a sub-slice of it, not nil, when it has no escapes.
+// unquoted returns the text of a valid string literal; a sub-slice of it, not nil, when it has no
+// escapes.
 func unquoted(literal []byte) []byte {
 	if bytes.IndexByte(literal, '\\') < 0 {
 		return literal[1 : len(literal)-1]
@@ -140,8 +142,8 @@ func (d *Document) Member(name string) (value json.RawMessage, ok bool) {
 	return json.RawMessage(d.text[start:end:end]), true
 }
 
-// object makes the projection of the object at pos. That of the document itself, which most paths need and no more, is
-// used again by the next path: the library is done with it then, and only leaves of it were kept.
+// object makes the projection of the object at pos. The projection of the document itself is reused
+// by the next path: the library no longer uses it, and only its leaves were kept.
 func (d *Document) object(pos int, name string, value any) map[string]any {
 	if pos > 0 {
 		return map[string]any{name: value}

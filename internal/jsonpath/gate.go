@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// MaxLen is the longest path text the gate lets through, in bytes.
+// MaxLen is how many bytes a path may have.
 const MaxLen = 256
 
-// A Root says which document a path starts in.
+// A Root is the document that a path starts in.
 type Root uint8
 
 const (
@@ -41,7 +41,8 @@ type Syntax struct {
 	segs []segment
 }
 
-// Many reports whether the path has a wildcard or a descent, so that it selects a list of values and not one value.
+// Many reports whether the path has a wildcard or a descent, so that it selects a list of values
+// and not one value.
 func (s Syntax) Many() bool {
 	for _, seg := range s.segs {
 		if seg.kind == wildcard || seg.kind == descendant {
@@ -51,9 +52,10 @@ func (s Syntax) Many() bool {
 	return false
 }
 
-// Parse lets through what the library behind it gets right and refuses the rest with a sentence for the author:
-// $ (the response), $args (the arguments) or a bare name, followed by .name, ["name"], ['name'], [n], .*, [*] and at
-// most one ..name. The forms are those of RFC 9535 without the white space that it allows between segments.
+// Parse accepts the paths that the library evaluates correctly: $ (the response), $args (the
+// arguments) or a bare name, followed by .name, ["name"], ['name'], [n], .*, [*] and at most one
+// ..name. The forms are those of RFC 9535 without the white space that it allows between segments.
+// The error is a sentence for the author of the path.
 func Parse(text string) (Syntax, error) {
 	if text == "" {
 		return Syntax{}, fmt.Errorf("is empty; write a path such as $.order_id")
@@ -141,7 +143,7 @@ func bracket(text string) (seg segment, rest string, err error) {
 		if err != nil || n >= 1<<53 || digits > 1 && text[0] == '0' {
 			return seg, "", fmt.Errorf("has an index that is not a plain number below 2^53")
 		}
-		seg.index = int(min(n, math.MaxInt)) // no array is as long as that where an int has 32 bits
+		seg.index = int(min(n, math.MaxInt)) // an int of 32 bits cannot index such an array
 		rest = text[digits:]
 	default:
 		return seg, "", fmt.Errorf(`has a bracket that is none of ["name"], [n] and [*]`)
@@ -171,7 +173,8 @@ func shorthand(text string) (name, rest string) {
 	return text, ""
 }
 
-// quoted reads a string literal of RFC 9535: JSON's escapes, and the quote it is written in may be escaped.
+// quoted reads a string literal of RFC 9535. It may have the escapes of JSON, and an escaped quote
+// of its own kind.
 func quoted(text string) (name, rest string, err error) {
 	quote := text[0]
 	var b strings.Builder
@@ -195,7 +198,8 @@ func quoted(text string) (name, rest string, err error) {
 	return "", "", fmt.Errorf("has a name that is not closed with %c", quote)
 }
 
-// escape reads what follows a backslash and returns the character and how many bytes it took, 0 if it is none.
+// escape reads what follows a backslash. It returns the character and its length in bytes, which is
+// 0 if the escape is not valid.
 func escape(text string, quote byte) (r rune, n int) {
 	if text == "" {
 		return 0, 0

@@ -14,7 +14,7 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// What Find reports when there is no value.
+// The errors of Find.
 var (
 	ErrNotFound = errors.New("matched nothing")
 	ErrTooMuch  = errors.New("would visit too many values")
@@ -28,7 +28,7 @@ type Path struct {
 	eval func(ctx context.Context, tree any) (any, error)
 }
 
-// Compile hands a path that passes the gate to the library. The error is the end of a sentence about the path.
+// Compile compiles a path that Parse accepts. The error is the end of a sentence about the path.
 func Compile(text string) (*Path, error) {
 	s, err := Parse(text)
 	if err != nil {
@@ -41,8 +41,8 @@ func Compile(text string) (*Path, error) {
 	return &Path{Syntax: s, eval: eval}, nil
 }
 
-// projected is the path in the projection: names are quoted, the one element that [n] selects is the first there, and
-// what a wildcard or a descent matched is a list.
+// projected is the path in the projection: names are quoted, the one element that [n] selects is
+// the first there, and what a wildcard or a descent matched is a list.
 func (s Syntax) projected() string {
 	var b strings.Builder
 	b.WriteByte('$')
@@ -59,15 +59,15 @@ func (s Syntax) projected() string {
 	return b.String()
 }
 
-// A Match is what a path found.
+// A Match is the result of a path.
 type Match struct {
-	Value json.RawMessage // a sub-slice of the document, or a new array of all matches when the path is [Syntax.Many]
-	Count int             // how many values it is made of
+	Value json.RawMessage // a sub-slice of the document, or a new array of all matches if the path is [Syntax.Many]
+	Count int             // how many values it consists of
 }
 
-// Find evaluates the path. A path that is [Syntax.Many] finds the array of all its matches, also when there is only
-// one: elements of arrays in their order, members of objects by name, and a descent finds a member before what is
-// inside that member. It fails with one of the errors above; maxBytes bounds the array.
+// Find evaluates the path. A path that is [Syntax.Many] finds the array of all its matches, even of
+// one. Elements are in array order, members are sorted by name, and a descent finds a member before
+// what is inside it. The error is one of those above. maxBytes bounds the array.
 func (p *Path) Find(d *Document, maxBytes int) (m Match, err error) {
 	defer func() {
 		if recover() != nil {
@@ -84,7 +84,7 @@ func (p *Path) Find(d *Document, maxBytes int) (m Match, err error) {
 	}
 	found, err := p.eval(context.Background(), tree)
 	if err != nil {
-		return Match{}, ErrFailed // what is not there was found missing above
+		return Match{}, ErrFailed // a missing value was reported above
 	}
 	if !p.Many() {
 		return Match{Value: found.(json.RawMessage), Count: 1}, nil
@@ -112,15 +112,15 @@ func join(found []any, maxBytes int) (Match, error) {
 	return Match{Value: append(list, ']'), Count: len(found)}, nil
 }
 
-// projection builds the tree that the library sees.
+// projection builds the tree for the library.
 type projection struct {
 	doc       *Document
-	memo      bool // inside objects and arrays that other paths may pass through too
+	memo      bool // inside objects and arrays that other paths may pass through
 	exhausted bool
 }
 
-// value projects the value at text[start:end]; ok is false when the path finds nothing in it. The end is used only when
-// no segments are left.
+// value projects the value at text[start:end]. ok is false if the path finds nothing in it. The end
+// is used only if no segments are left.
 func (p *projection) value(start, end int, segs []segment) (tree any, ok bool) {
 	text := p.doc.text
 	if len(segs) == 0 {
@@ -182,8 +182,8 @@ func (p *projection) element(pos, index int) (start, end int, ok bool) {
 	return 0, 0, false
 }
 
-// bytesPerValue is how much text, passed over to find where a value ends, costs as much as visiting a value: inside a
-// descent the same text may be passed over once per level.
+// bytesPerValue is how many bytes of text cost as much as a value. Text is passed over to find the
+// end of a value, and inside a descent once per level.
 const bytesPerValue = 256
 
 // entries visits the entries of the object or array at pos, as long as the budget lasts.
@@ -205,13 +205,13 @@ func (p *projection) spend(values int) bool {
 	return !p.exhausted
 }
 
-// group says which matches of a list are inside one member of an object: list[begin:end].
+// group is the part of a list of matches, list[begin:end], that is inside one member of an object.
 type group struct {
 	name       []byte
 	begin, end int
 }
 
-// children lists what the rest of the path finds in each child of the value at pos.
+// children returns what the rest of the path finds in each child of the value at pos.
 func (p *projection) children(pos int, rest []segment) (list []any) {
 	text := p.doc.text
 	if text[pos] != '{' && text[pos] != '[' {
@@ -229,8 +229,8 @@ func (p *projection) children(pos int, rest []segment) (list []any) {
 	return sorted(list, 0, groups)
 }
 
-// descend appends what the rest of the path finds in each member called name, at any depth below pos, and returns the
-// end of the value at pos, so that the document is read once however deep it is.
+// descend appends what the rest of the path finds in each member called name, at any depth below
+// pos. It returns the end of the value at pos, so the document is read once at any depth.
 func (p *projection) descend(list []any, pos int, name string, rest []segment) (_ []any, end int) {
 	text := p.doc.text
 	if text[pos] != '{' && text[pos] != '[' {
@@ -264,7 +264,7 @@ func (p *projection) descend(list []any, pos int, name string, rest []segment) (
 	return sorted(list, base, groups), e.end
 }
 
-// sorted puts the groups of list[base:], which are those of an object's members, in the order of the members' names.
+// sorted sorts the groups of list[base:], those of an object's members, by the members' names.
 func sorted(list []any, base int, groups []group) []any {
 	byName := func(a, b group) int { return bytes.Compare(a.name, b.name) }
 	if slices.IsSortedFunc(groups, byName) {

@@ -165,7 +165,7 @@ func TestRoots(t *testing.T) {
 	}
 }
 
-// What a hostile document may cost is bounded by values and bytes, whatever its shape.
+// The cost of a hostile document is bounded by values and bytes, for every shape.
 func TestLimits(t *testing.T) {
 	nested := strings.Repeat(`{"a":`, 64) + `1` + strings.Repeat(`}`, 64)
 	for _, tt := range []struct {
@@ -194,7 +194,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// A document that breaks the promise of being valid must not take the process down.
+// A document that is not valid must not end the process.
 func TestPanicsAreContained(t *testing.T) {
 	for _, doc := range []string{``, `{`, `{"a`, `{"a":`, `[1`} {
 		if _, err := find(t, "$.a[0]", doc); err == nil {
@@ -209,7 +209,7 @@ func TestPanicsAreContained(t *testing.T) {
 	}
 }
 
-// gateSyntax is the gate's syntax said a second time.
+// gateSyntax is a second implementation of the gate's syntax.
 var gateSyntax = regexp.MustCompile(`^\$(args)?(` + strings.Join([]string{
 	`\.[A-Za-z_\x{80}-\x{10ffff}][0-9A-Za-z_\x{80}-\x{10ffff}]*`,
 	`\["([^"\\\x00-\x1f]|\\["\\/bfnrt]|` + unicodeEscape + `)*"\]`,
@@ -236,7 +236,8 @@ func suite(t *testing.T, file string) []byte {
 	return data
 }
 
-// The cases of the JSONPath Compliance Test Suite that are inside the gate pass; all others are refused.
+// The cases of the JSONPath Compliance Test Suite that the gate accepts pass; all others are
+// rejected.
 func TestComplianceSuite(t *testing.T) {
 	var cts struct {
 		Tests []struct {
@@ -303,7 +304,8 @@ func decode(t testing.TB, doc string) any {
 	return v
 }
 
-// reference evaluates a path of the gate's plain syntax on a decoded document, with none of the machinery under test.
+// reference evaluates a path of the gate's plain syntax on a decoded document, without the code
+// under test.
 func reference(v any, path string) []any {
 	if path == "" {
 		return []any{v}
@@ -347,7 +349,8 @@ func reference(v any, path string) []any {
 	return found
 }
 
-// FuzzFind checks agreement with the reference on any document, and that an answer is the same every time.
+// FuzzFind checks that the result agrees with the reference on any document and is the same every
+// time.
 func FuzzFind(f *testing.F) {
 	f.Add(`$.a.b[0]`, []byte(`{"a":{"b":[1]}}`))
 	f.Add(`$..a[*].b`, []byte(`{"z":{"a":[{"b":1},{"b":[2]}]},"a":{"a":{"b":3}}}`))
@@ -395,8 +398,8 @@ func FuzzFind(f *testing.F) {
 	})
 }
 
-// What the library answers for a document as it stands, and why it is not shown one: each line is a reason for the
-// gate or the projection. When an update of the library changes one, this test says so.
+// The table has the library's results for whole documents. Each line is a reason for the gate or
+// the projection. The test fails if an update of the library changes one.
 func TestWhyTheLibraryIsGuarded(t *testing.T) {
 	get := func(path, doc string) (any, error) { return library.Get(path, decode(t, doc)) }
 	if v, err := get(`"literal"`, `{}`); err != nil || v != "literal" {

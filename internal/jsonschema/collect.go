@@ -13,8 +13,8 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// leaf is one issue before it is written out: writing thousands of which twenty are shown would cost more than finding
-// them.
+// leaf is an issue before its text is written. Writing thousands of which twenty are shown would
+// cost more than finding them.
 type leaf struct {
 	path   []string
 	err    *lib.ValidationError
@@ -23,22 +23,23 @@ type leaf struct {
 	choice *choice
 }
 
-// choice is what stands for a failed "anyOf" or "oneOf".
+// choice describes a failed "anyOf" or "oneOf".
 type choice struct {
 	keyword string
-	types   []string // when every alternative only asks for a type, the types
+	types   []string // the types, if every alternative only requires a type
 	got     string
 	among   int
 }
 
-// collect turns the library's tree of errors into a sorted list of at most limit issues, and counts the others.
+// collect turns the library's tree of errors into a sorted list of at most limit issues, and counts
+// the others.
 func collect(err *lib.ValidationError, limit int) ([]Issue, int) {
 	leaves, rest := leavesOf(err, limit)
 	var issues []Issue
 	for i := range leaves {
 		issue := leaves[i].issue()
 		if n := len(issues); n > 0 && issues[n-1] == issue {
-			continue // two schemas asked for the same
+			continue // two schemas require the same
 		}
 		if len(issues) == limit {
 			return issues, rest + len(leaves) - i
@@ -48,8 +49,8 @@ func collect(err *lib.ValidationError, limit int) ([]Issue, int) {
 	return issues, rest
 }
 
-// leavesOf returns the first leaves in order, several times as many as are shown because some may turn out to say the
-// same, and how many there are beside them.
+// leavesOf returns the first leaves in order, and how many others there are. It returns several
+// times as many as are shown, because some may have the same text.
 func leavesOf(err *lib.ValidationError, shown int) (first []leaf, rest int) {
 	most := 4 * shown
 	leaves := flatten(make([]leaf, 0, leafCount(err)), err, most)
@@ -60,7 +61,7 @@ func leavesOf(err *lib.ValidationError, shown int) (first []leaf, rest int) {
 	return first, rest + len(leaves) - len(first)
 }
 
-// smallest returns the first of a list in order, most at most. It may reorder the list.
+// smallest returns the first elements of a list in order, at most most. It may reorder the list.
 func smallest[T any](list []T, most int, compare func(a, b T) int) []T {
 	first := list[:min(len(list), most)]
 	if len(list) > most {
@@ -78,7 +79,7 @@ func smallest[T any](list []T, most int, compare func(a, b T) int) []T {
 	return first
 }
 
-// leafCount is about how many leaves an error has.
+// leafCount returns about how many leaves an error has.
 func leafCount(err *lib.ValidationError) int {
 	n := 0
 	for _, cause := range err.Causes {
@@ -87,8 +88,8 @@ func leafCount(err *lib.ValidationError) int {
 	return max(n, 1)
 }
 
-// flatten appends the leaves of an error. Of the properties that one error is about it takes the first in order, most at
-// most: there may be thousands, and thousands of such errors.
+// flatten appends the leaves of an error. One error may be about thousands of properties; flatten
+// takes the first in order, at most most.
 func flatten(to []leaf, err *lib.ValidationError, most int) []leaf {
 	at := err.InstanceLocation
 	switch k := err.ErrorKind.(type) {
@@ -141,9 +142,10 @@ func perName(to []leaf, err *lib.ValidationError, names []string, most int, comp
 	return to
 }
 
-// alternatives says what is wrong when none of several schemas matches. What is useful to know is why the one that was
-// meant does not, so the others are left out: those that ask for another type altogether, and then those with more
-// issues, where a wrong constant, which usually tells alternatives apart, counts for many.
+// alternatives appends what is wrong if none of several schemas matches. It guesses which
+// alternative was meant and reports why that does not match. It omits alternatives that require
+// another type, then those with more issues. A wrong constant counts as many issues, because a
+// constant usually selects the alternative.
 func alternatives(to []leaf, err *lib.ValidationError, keyword string, most int) []leaf {
 	c := &choice{keyword: keyword, among: len(err.Causes)}
 	var closest []leaf
@@ -195,7 +197,7 @@ func compareLeaves(a, b leaf) int {
 		strings.Compare(a.err.SchemaURL, b.err.SchemaURL), strings.Compare(a.keyword(), b.keyword()), strings.Compare(a.name, b.name))
 }
 
-// badPattern returns the regular expression that makes a schema invalid, if that is what l is about.
+// badPattern returns the regular expression that makes a schema invalid, if l is about one.
 func (l leaf) badPattern() (string, bool) {
 	switch k := l.err.ErrorKind.(type) {
 	case *kind.Format:
@@ -221,7 +223,7 @@ func comparePaths(a, b []string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// rank puts what sums up before what it sums up.
+// rank puts a summary before its parts.
 func (l leaf) rank() int {
 	if l.choice != nil {
 		return 0
@@ -271,7 +273,7 @@ func (l leaf) keyword() string {
 	}
 }
 
-// lastKeyword is the keyword under which a boolean schema stands.
+// lastKeyword returns the keyword that has a boolean schema.
 func lastKeyword(location string) string {
 	tokens := strings.Split(pointerOf(location), "/")
 	for _, token := range slices.Backward(tokens) {

@@ -1,7 +1,7 @@
-// Package jsonschema guards the JSON Schema validator that the project uses, so that no schema and no document, however
-// hostile, costs more than its limits allow: nothing is ever loaded, sizes are bounded before work begins, the number
-// of steps a validation takes is known before it is taken, panics are contained, and issues come back in a stable
-// order without the values they complain about.
+// Package jsonschema guards the JSON Schema validator of the project. No schema and no document
+// costs more than the limits allow. Nothing is loaded, sizes are bounded before work begins, and
+// the number of steps of a validation is known before it starts. Panics are contained. Issues have
+// a stable order and contain no values of the document.
 package jsonschema
 
 import (
@@ -19,7 +19,8 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// Limits bounds schemas and the documents checked against them. The zero value of a field means its default.
+// Limits bounds schemas and the documents checked against them. The zero value of a field means its
+// default.
 type Limits struct {
 	SchemaBytes  int // size of one schema document; default 64 KiB
 	SchemaDepth  int // nesting of one schema document; default 64
@@ -35,7 +36,7 @@ type Limits struct {
 	Issues       int // issues reported; default 20
 }
 
-// Options says how to compile a schema.
+// Options configures Compile.
 type Options struct {
 	Limits        Limits
 	AssertFormats bool
@@ -45,8 +46,8 @@ type Options struct {
 // maxInstructions bounds the compiled size of all regular expressions of a schema together.
 const maxInstructions = 20_000
 
-// base is the URL of the schema itself. It is absolute because the library resolves relative names against the working
-// directory, and of a scheme that nothing loads.
+// base is the URL of the schema itself. It is absolute, because the library resolves relative names
+// against the working directory. Nothing loads its scheme.
 const base = "mem:///schema"
 
 // limit is a field of Limits.
@@ -74,8 +75,8 @@ func (l Limits) orDefaults() Limits {
 	return l
 }
 
-// Scaled returns limits whose counts grow with the sizes: properties and references with SchemaBytes,
-// values and steps with Bytes. Counts do not shrink below their defaults.
+// Scaled returns limits whose counts grow with the sizes: properties and references with
+// SchemaBytes, values and steps with Bytes. Counts do not shrink below their defaults.
 func (l Limits) Scaled() Limits {
 	for _, f := range l.fields() {
 		size, def := l.SchemaBytes, 64<<10
@@ -98,10 +99,10 @@ type Schema struct {
 	root   *lib.Schema
 	limits Limits
 	bound  bound
-	meter  *graph // what the exact count of steps needs; nil when no document can need it
+	meter  *graph // for the exact count of steps; nil if no document can need it
 }
 
-// Compile compiles a schema document. Its error is a [*CompileError] with every fault found.
+// Compile compiles a schema document. The error is a [*CompileError] with every fault.
 func Compile(raw []byte, o *Options) (_ *Schema, err error) {
 	c := newCompiler(o)
 	defer contain(&err)
@@ -129,7 +130,8 @@ func contain(err *error) {
 	}
 }
 
-// compiler holds what one compilation shares. The library's compiler is not safe for concurrent use, so each has its own.
+// compiler is the state of one compilation. The library's compiler is not safe for concurrent use,
+// so each compilation has its own.
 type compiler struct {
 	opts     Options
 	patterns *patterns
@@ -159,7 +161,8 @@ func (c *compiler) compileDocument(doc any) (*Schema, error) {
 	}
 	g := newGraph(root)
 	for _, at := range c.anchors {
-		// A "$dynamicRef" may reach what nothing else reaches. Compiling fails at a place that is not a schema.
+		// The target of a "$dynamicRef" may not be reachable otherwise. A place that is not a
+		// schema fails, which is ignored.
 		if s, err := lc.Compile(at); err == nil {
 			g.add(s)
 		}
@@ -181,7 +184,7 @@ func (c *compiler) compileDocument(doc any) (*Schema, error) {
 	return s, nil
 }
 
-// read decodes one schema document and checks what must hold before the library sees it.
+// read decodes one schema document and checks it before the library reads it.
 func (c *compiler) read(raw []byte, at string) (any, error) {
 	l := c.opts.Limits
 	if len(raw) > l.SchemaBytes {
@@ -208,7 +211,8 @@ func (c *compiler) read(raw []byte, at string) (any, error) {
 	return doc, nil
 }
 
-// checkDraft gives an unknown "$schema" its own message; the library would say only that it could not load something.
+// checkDraft reports an unknown "$schema". The library would only report that it could not load
+// something.
 func (c *compiler) checkDraft(doc any) error {
 	obj, _ := doc.(map[string]any)
 	draft, ok := obj["$schema"].(string)
@@ -235,7 +239,7 @@ func isDraft(s string) bool {
 	return false
 }
 
-// loader answers from the documents at hand and from nowhere else.
+// loader returns only the documents in Options.Resources.
 type loader struct{ c *compiler }
 
 var errNotLoaded = errors.New("nothing is loaded")
@@ -248,7 +252,7 @@ func (l loader) Load(at string) (any, error) {
 	return l.c.read(raw, at)
 }
 
-// explain turns the library's errors into ours.
+// explain converts the library's errors.
 func (c *compiler) explain(err error) error {
 	if own, ok := errors.AsType[*CompileError](err); ok {
 		return own
@@ -308,7 +312,7 @@ func (c *compiler) explainInvalid(invalid *lib.SchemaValidationError) error {
 	return e
 }
 
-// pointerOf is the JSON Pointer in the fragment of one of the library's locations.
+// pointerOf returns the JSON Pointer in the fragment of one of the library's locations.
 func pointerOf(location string) string {
 	_, fragment, _ := strings.Cut(location, "#")
 	if p, err := url.PathUnescape(fragment); err == nil {
@@ -317,7 +321,8 @@ func pointerOf(location string) string {
 	return fragment
 }
 
-// safeURL names the target of a reference without credentials, query or, when it is in the schema itself, our base.
+// safeURL returns the target of a reference without credentials and query, and without base if it
+// is in the schema itself.
 func safeURL(s string) string {
 	if rest, ok := strings.CutPrefix(s, base); ok {
 		return `"` + clip.Text(rest, maxText) + `"`

@@ -2,8 +2,8 @@ package jsonschema
 
 import lib "github.com/santhosh-tekuri/jsonschema/v6"
 
-// cycle returns a schema that applies itself to the same value without end, or nil. Dynamic references are left out:
-// where they lead depends on the way taken.
+// cycle returns a schema that applies itself to the same value without end, or nil. It ignores
+// dynamic references, whose target depends on the path.
 func (g *graph) cycle() *lib.Schema {
 	for _, n := range g.order {
 		if c := n.findCycle(); c != nil {
@@ -31,7 +31,8 @@ func (n *node) findCycle() *node {
 	return nil
 }
 
-// expandedRefs counts the references met when every reference is written out, up to where a schema meets itself.
+// expandedRefs counts the references if every reference is expanded, until a schema contains
+// itself.
 func (g *graph) expandedRefs() int64 { return g.order[0].countRefs().steps }
 
 func (n *node) countRefs() cost {
@@ -50,15 +51,15 @@ func (n *node) countRefs() cost {
 	return total
 }
 
-// bound says what any document costs at most, from its measures alone.
+// bound is the highest cost of a document with given measures.
 type bound struct{ per cost }
 
-// unbounded is the price where documents of the same measures differ too much to tell.
+// unbounded is the bound if documents of the same measures differ too much.
 var unbounded = bound{cost{steps: 1 << 62}}
 
-// bound finds the cheapest of two bounds. A schema that never meets itself applies each of its expanded parts to each
-// value once at most. A schema that applies one part at most to each child applies what one value can meet to each
-// value once at most, even if it is recursive.
+// bound returns the lower of two bounds. A schema that does not contain itself applies each of its
+// expanded parts to each value at most once. A schema that applies at most one part to each child
+// applies to each value what one value can meet, even if it is recursive.
 func (g *graph) bound() bound {
 	widest := cost{}
 	single := true
@@ -75,12 +76,13 @@ func (g *graph) bound() bound {
 	return unbounded
 }
 
-// sameCost is the price of a schema and of all that it applies to the same value.
+// sameCost is the cost of a schema and of everything that it applies to the same value.
 func (n *node) sameCost() cost {
 	return n.sum("same", func(n *node) cost { return n.own }, (*node).sameCost)
 }
 
-// fanOut is the most schemas that one child can meet on behalf of a schema and of all it applies to the same value.
+// fanOut is how many schemas at most are applied to one child by a schema and by everything that it
+// applies to the same value.
 func (n *node) fanOut() int64 { return max(n.objectFan().steps, n.arrayFan().steps) }
 
 func (n *node) objectFan() cost {
@@ -106,12 +108,12 @@ func count(truths ...bool) (n int64) {
 	return n
 }
 
-// sum adds up something over all that n applies to the same value, each as often as it is applied.
+// sum adds a cost over everything that n applies to the same value, as often as it is applied.
 func (n *node) sum(walk string, own func(*node) cost, of func(*node) cost) cost {
 	if v, ok := n.mark[walk]; ok {
 		return v.cost
 	}
-	n.mark[walk] = visited{} // a dynamic reference may lead back here; the library stops at that
+	n.mark[walk] = visited{} // a dynamic reference may lead back here; the library stops at it
 	total := own(n)
 	for _, next := range n.same {
 		total = total.plus(of(next))
@@ -127,7 +129,8 @@ func (n *node) sum(walk string, own func(*node) cost, of func(*node) cost) cost 
 	return total
 }
 
-// allCost is the price of a schema and of all below it; false if it is recursive.
+// allCost is the cost of a schema and of everything below it. It returns false if the schema is
+// recursive.
 func (n *node) allCost() (cost, bool) {
 	const walk = "all"
 	if v, ok := n.mark[walk]; ok {
@@ -151,17 +154,18 @@ func (n *node) allCost() (cost, bool) {
 	return total, true
 }
 
-// instructionsPerStep is how many instructions of a regular expression are applied to a byte in the time of a step.
+// instructionsPerStep is how many instructions of a regular expression run on a byte in the time of
+// a step.
 const instructionsPerStep = 32
 
-// bytesPerStep is how many bytes of a string are passed over in the time of a step, and formatPasses how often the most
-// careful of the formats passes over one.
+// bytesPerStep is how many bytes of a string are read in the time of a step. formatPasses is how
+// often the most expensive format reads a string.
 const (
 	bytesPerStep = 128
 	formatPasses = 2
 )
 
-// of is the price of a document of some size.
+// of is the cost of a document of a size.
 func (b bound) of(s size) int64 {
 	values := add(int64(s.values), 8*int64(s.numbers))
 	steps := mul(values, add(b.per.steps, mul(b.per.unique, int64(s.depth)+1)))
@@ -169,7 +173,8 @@ func (b bound) of(s size) int64 {
 	return add(steps, mul(int64(s.bytes), b.per.pattern)/instructionsPerStep)
 }
 
-// mayExceed tells whether some document within the limits may cost too much, so that it must be looked at closely.
+// mayExceed reports whether a document within the limits may cost too much, so that its steps must
+// be counted.
 func (b bound) mayExceed(l Limits) bool {
 	return b.of(size{bytes: l.Bytes, values: l.Values, depth: l.Depth, numbers: l.Values}) > int64(l.Steps)
 }

@@ -13,10 +13,10 @@ import (
 const (
 	maxNumberLen    = 64
 	maxSchemaValues = 500_000 // values and names of a schema document
-	maxExponent     = 400     // beyond it, exact arithmetic on a number of a few characters takes milliseconds
+	maxExponent     = 400     // with larger exponents, exact arithmetic on a short number takes milliseconds
 )
 
-// size is what a document may cost, as far as the document alone tells.
+// size contains the measures of a document.
 type size struct {
 	bytes   int
 	values  int // values, names not counted
@@ -24,10 +24,10 @@ type size struct {
 	numbers int // numbers with an exponent, which cost more than others to compare
 }
 
-// decode reads a document that strictjson accepts in a mode without duplicate names into the library's form:
-// map[string]any, []any, string, json.Number, bool and nil. Strings and numbers share one copy of the document. What the
-// document costs grows with its values and names, and faster than linearly with the length of a number, so both are
-// bounded here.
+// decode reads a document into the library's form: map[string]any, []any, string, json.Number, bool
+// and nil. strictjson must accept it in a mode without duplicate names. Strings and numbers share
+// one copy of the document. The cost of a document grows with its values and names, and faster than
+// linearly with the length of a number, so decode bounds both.
 func decode(raw []byte, mode strictjson.Mode, depth, values int) (any, size, error) {
 	err := strictjson.Read(raw, strictjson.Limits{Depth: depth, Mode: mode}, func(r *strictjson.Reader) error {
 		_, err := r.Value()
@@ -48,7 +48,7 @@ func decode(raw []byte, mode strictjson.Mode, depth, values int) (any, size, err
 	return v, b.size, nil
 }
 
-// builder turns text that is known to be valid JSON into values; it checks nothing but exponents.
+// builder turns valid JSON into values. It checks only exponents.
 type builder struct {
 	doc    string
 	at     int

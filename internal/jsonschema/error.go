@@ -8,14 +8,14 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// Fault is one reason why a schema cannot be used.
+// Fault is one reason for which a schema cannot be used.
 type Fault struct {
 	Code    string // invalid, not_json, too_large, too_deep, too_complex, draft_unknown, ref_broken, ref_remote, ref_cycle, pattern_invalid
 	Pointer string // JSON Pointer into the schema; "" is its root
 	Message string
 }
 
-// CompileError holds every fault of a schema, in a stable order.
+// CompileError contains every fault of a schema, in a stable order.
 type CompileError struct{ Faults []Fault }
 
 func (e *CompileError) Error() string {
@@ -43,11 +43,11 @@ type Issue struct {
 	Pointer  string // JSON Pointer into the document; "" is its root
 	Keyword  string // the schema keyword that failed
 	Expected string
-	Got      string // what was there instead, cut
+	Got      string // what the document has instead, cut
 	Message  string // one short sentence about the place, without any value of the document
 }
 
-// InvalidError says that a document does not match, or why it was not judged.
+// InvalidError is the error for a document that does not match or that was not validated.
 type InvalidError struct {
 	Code   string // mismatch, not_json, limit
 	Issues []Issue
@@ -75,7 +75,7 @@ func limitError(format string, args ...any) *InvalidError {
 	return &InvalidError{Code: "limit", Issues: []Issue{{Message: fmt.Sprintf(format, args...)}}}
 }
 
-// documentFault says why a schema cannot be read.
+// documentFault returns the error for a schema that cannot be read.
 func documentFault(err error) error {
 	if own, ok := errors.AsType[*strictjson.Error](err); ok {
 		return faults(Fault{Code: documentCode(own), Pointer: own.Pointer, Message: documentProblem(own)})
@@ -86,7 +86,7 @@ func documentFault(err error) error {
 	return faults(Fault{Code: "not_json", Message: "is not valid JSON"})
 }
 
-// documentError says why a document is not readable.
+// documentError returns the error for a document that cannot be read.
 func documentError(err error) error {
 	own, ok := errors.AsType[*strictjson.Error](err)
 	if !ok {

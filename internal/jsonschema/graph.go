@@ -10,8 +10,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// graph is a compiled schema seen as what it applies to the same value and what it applies to the value's children.
-// From it the price of a validation is known before it starts; the library itself cannot be stopped.
+// graph is a compiled schema as a graph: what it applies to the same value, and what it applies to
+// the value's children. The graph gives the cost of a validation before it starts, because the
+// library cannot be stopped.
 type graph struct {
 	nodes   map[*lib.Schema]*node
 	order   []*node // as found, from the root
@@ -33,7 +34,7 @@ type node struct {
 	items  []*node            // applied to leading items
 	more   *node              // applied to items after those
 	every  []*node            // applied to every item
-	uneval [2]*node           // applied to properties and items that nothing else looked at
+	uneval [2]*node           // applied to properties and items that nothing else evaluated
 	kids   []*node            // all of the above that are applied to children
 	mark   map[string]visited // results of the walks below
 }
@@ -44,11 +45,11 @@ type patternNode struct {
 }
 
 type visited struct {
-	open bool // on the way down to here; meeting it again is a cycle
+	open bool // on the path to here; visiting it again is a cycle
 	cost cost
 }
 
-// cost is the price of something: constant steps, and steps by other measures of the document.
+// cost counts constant steps, and steps in proportion to other measures of the document.
 type cost struct {
 	steps   int64 // per value
 	unique  int64 // per value and level of nesting: "uniqueItems" hashes all below it
@@ -64,7 +65,7 @@ func (c cost) most(d cost) cost {
 	return cost{max(c.steps, d.steps), max(c.unique, d.unique), max(c.pattern, d.pattern), max(c.text, d.text)}
 }
 
-// add saturates, so that a doubling schema cannot wrap around to a small price.
+// add saturates, so the cost of a doubling schema cannot overflow to a small one.
 func add(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
@@ -85,7 +86,8 @@ func newGraph(root *lib.Schema) *graph {
 	return g
 }
 
-// add finds everything that can be reached from s. Maps are walked in order, so that the graph is the same each time.
+// add adds everything that can be reached from s. It visits maps in order, so the graph is the same
+// each time.
 func (g *graph) add(s *lib.Schema) *node {
 	if s == nil {
 		return nil
@@ -192,9 +194,9 @@ func appendNode(to []*node, n *node) []*node {
 	return append(to, n)
 }
 
-// finish resolves what can only be resolved when all nodes are known, and adapts the schema itself: formats are
-// assertions only on request, whatever the draft says, the format "regex" does without the engine of the compilation,
-// which is not safe for concurrent use, and property names are checked by [nameCheck].
+// finish resolves what requires all nodes, and adapts the schema itself. Formats are assertions
+// only on request, in every draft. The format "regex" does not use the engine of the compilation,
+// which is not safe for concurrent use. Property names are checked by [nameCheck].
 func (g *graph) finish(o *Options) {
 	for _, n := range g.order {
 		s := n.schema
@@ -233,8 +235,8 @@ func (g *graph) finish(o *Options) {
 	}
 }
 
-// ownCost is what one schema costs without those it applies. The unit, a step, is about what the library needs to
-// apply an empty schema to a value: a quarter of a microsecond.
+// ownCost is the cost of one schema without those that it applies. The unit, a step, is about the
+// time in which the library applies an empty schema to a value: a quarter of a microsecond.
 func ownCost(s *lib.Schema) cost {
 	c := cost{steps: 1 + int64(len(s.DependentRequired)+len(s.Dependencies)+len(s.DependentSchemas))/16}
 	c.steps = add(c.steps, int64(len(s.Required))) // each may be missing, and is reported then
@@ -280,7 +282,8 @@ func ownCost(s *lib.Schema) cost {
 	return c
 }
 
-// equalCost is the price of comparing a value with v: numbers are compared as fractions, and that is slow.
+// equalCost is the cost of comparing a value with v. Numbers are compared as fractions, which is
+// slow.
 func equalCost(v any) int64 {
 	n := int64(0)
 	switch v := v.(type) {
@@ -298,7 +301,8 @@ func equalCost(v any) int64 {
 	return n
 }
 
-// nameCheck replaces the library's check of property names, which reports them at the wrong place when objects nest.
+// nameCheck replaces the library's check of property names, which reports the wrong place in nested
+// objects.
 type nameCheck struct{ names *lib.Schema }
 
 // Validate implements the library's interface.

@@ -14,8 +14,8 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// issue writes a leaf out. Messages hold what the schema asks for and kinds, lengths and positions of what was there,
-// never its text; that is in Got alone.
+// issue writes a leaf. A message contains what the schema requires, and the kinds, lengths and
+// positions of what the document has. Only Got contains its text.
 func (l leaf) issue() Issue {
 	i := Issue{Pointer: l.pointer(), Keyword: l.keyword()}
 	if l.choice != nil {
@@ -226,7 +226,7 @@ func quoted(s string) string {
 	return string(rawjson.Quote(clip.Text(s, maxText)))
 }
 
-// digits writes a number with all its digits, as far as they fit.
+// digits writes a number with as many digits as fit.
 func digits(r *big.Rat) string {
 	if r.IsInt() {
 		return clip.Text(r.Num().String(), maxText)

@@ -2,11 +2,12 @@ package jsonschema
 
 import "encoding/json"
 
-// meter counts the steps that validating one document takes, exactly enough to never count too few. It is used for
-// documents whose measures alone do not tell. Its own work is at most the steps it allows.
+// meter counts the steps of validating one document. It never counts too few. It is used for
+// documents whose measures do not give the answer. Its own work is at most the steps that it
+// allows.
 type meter struct {
 	known map[pair]int64
-	left  int64 // looks it may still take
+	left  int64 // visits that are left
 	most  int64
 
 	unevaluated bool // the schema has "unevaluatedItems" somewhere
@@ -17,7 +18,7 @@ type pair struct {
 	value  *part
 }
 
-// part is a value of a document as something that can be told from every other part.
+// part is a value of a document with an identity of its own.
 type part struct {
 	value any
 	props map[string]*part
@@ -44,7 +45,7 @@ func newPart(v any) *part {
 	return p
 }
 
-// exceeds tells whether validating v takes more than most steps.
+// exceeds reports whether validating v takes more than most steps.
 func (g *graph) exceeds(v any, most int) bool {
 	m := meter{known: map[pair]int64{}, left: int64(most), most: int64(most), unevaluated: g.unevaluated}
 	return m.price(g.order[0], newPart(v)) > m.most
@@ -61,7 +62,7 @@ func (m *meter) price(n *node, p *part) int64 {
 	if price, ok := m.known[at]; ok {
 		return price
 	}
-	m.known[at] = 1 // what a dynamic reference that leads back here costs: the library stops at it
+	m.known[at] = 1 // the cost of a dynamic reference that leads back here; the library stops at it
 	total := m.own(n, p)
 	for _, next := range n.same {
 		if total = add(total, m.price(next, p)); total > m.most {

@@ -12,8 +12,8 @@ import (
 	"github.com/toolwire/toolwire/internal/clip"
 )
 
-// patterns compiles the regular expressions of one schema, each once, and bounds their size together. It is used while
-// compiling only: it is not safe for concurrent use.
+// patterns compiles the regular expressions of one schema, each once, and bounds their total size.
+// It is used only while compiling. It is not safe for concurrent use.
 type patterns struct {
 	limits       Limits
 	done         map[string]*pattern
@@ -21,18 +21,18 @@ type patterns struct {
 	instructions int
 }
 
-// pattern is a regular expression that knows what it costs and refuses strings that would cost too much.
+// pattern is a regular expression with its cost. It rejects strings that would cost too much.
 type pattern struct {
 	*regexp.Regexp
 	instructions int64
 	maxInput     int
 }
 
-// errTooComplex is what the engine says of expressions that are legal but too large.
+// errTooComplex is the error for expressions that are valid but too large.
 var errTooComplex = errors.New("it is too large when its repetitions are written out")
 
-// tooLong is the panic by which an expression stops a validation: the library knows only match and no match, and either
-// would be a wrong verdict. The validation recovers it.
+// tooLong is the panic with which an expression stops a validation. The library accepts only match
+// and no match, and both would be wrong. The validation recovers it.
 type tooLong struct {
 	most  int
 	where string // what the schema has there
@@ -106,7 +106,7 @@ func (p *pattern) MatchString(s string) bool {
 	return p.Regexp.MatchString(s)
 }
 
-// regexFormat is the format "regex" for strings of at most so many bytes. It keeps nothing of them.
+// regexFormat is the format "regex" for strings of at most most bytes. It has no state.
 func regexFormat(most int) *lib.Format {
 	return &lib.Format{Name: "regex", Validate: func(v any) error {
 		s, ok := v.(string)
@@ -123,13 +123,14 @@ func regexFormat(most int) *lib.Format {
 
 func isRegexFormat(s *lib.Schema) bool { return s.Format != nil && s.Format.Name == "regex" }
 
-// classSteps is about what it takes to parse one class of Unicode, as in \pL: its table is merged into others.
+// classSteps is about the cost of parsing one Unicode class, such as \pL: its table is merged into
+// others.
 const classSteps = 512
 
-// regexInstructions is the highest price per byte of [regexSteps], in instructions.
+// regexInstructions is the highest cost per byte of [regexSteps], in instructions.
 const regexInstructions = (1 + classSteps/2) * instructionsPerStep
 
-// regexSteps is the price of parsing a regular expression.
+// regexSteps is the cost of parsing a regular expression.
 func regexSteps(s string) int64 {
 	return int64(len(s)) + classSteps*int64(strings.Count(s, `\p`)+strings.Count(s, `\P`))
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Check tells what [Compile] would refuse, for less: most schemas are of a plain kind that can be seen to be right at a
-// glance, and only the others are compiled to find out.
+// Check returns the error of [Compile], at a lower cost. Most schemas are plain and can be accepted
+// without compiling. Only the others are compiled.
 func Check(raw []byte, o *Options) (err error) {
 	c := newCompiler(o)
 	defer contain(&err)
@@ -21,8 +21,9 @@ func Check(raw []byte, o *Options) (err error) {
 	return err
 }
 
-// plainRoot recognises schemas that are right beyond doubt: trees without references, of the drafts in which the
-// keywords of [compiler.plain] mean the same, and of those keywords alone. Of what it does not recognise it says nothing.
+// plainRoot recognizes schemas that are certainly valid: trees without references, with only the
+// keywords of [compiler.plain], of the drafts in which these have the same meaning. It does not
+// decide about others.
 func (c *compiler) plainRoot(doc any) bool {
 	obj, ok := doc.(map[string]any)
 	if !ok {
@@ -105,7 +106,7 @@ func (c *compiler) plainKeyword(name string, v any) bool {
 		"prefixItems", "additionalItems", "minContains", "maxContains", "unevaluatedItems", "unevaluatedProperties", "contentSchema":
 		return false
 	}
-	return !strings.HasPrefix(name, "$") // any other is unknown to every draft, and may be anything
+	return !strings.HasPrefix(name, "$") // other members are unknown to every draft and may be anything
 }
 
 func (c *compiler) plainAll(v any) bool {

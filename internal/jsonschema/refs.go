@@ -14,8 +14,9 @@ import (
 // refUse is a "$ref" as it stands in a document.
 type refUse struct{ target, at string }
 
-// brokenRefs finds every reference that leads nowhere, where the library would report one of them, at random. It knows
-// less than the library, so what it says counts only when the library refuses the schema too.
+// brokenRefs returns every reference without a target. The library reports only one of them, at
+// random. brokenRefs knows less than the library, so its result is used only if the library rejects
+// the schema too.
 func (c *compiler) brokenRefs(doc any) (found []Fault) {
 	root, _ := doc.(map[string]any)
 	if c.counted.nestedIDs {
@@ -70,8 +71,9 @@ func exists(doc any, fragment string) bool {
 	return true
 }
 
-// merge joins what the library refuses a schema for with what was found beside it, in the order of the document. Of the
-// kinds of faults that were looked for, the library's are left out: it stops at the first.
+// merge joins the faults that the library reports with those that were found beside it, in the
+// order of the document. For kinds of faults that were searched for, it omits the library's, which
+// stops at the first.
 func (c *compiler) merge(err error) error {
 	e, ok := err.(*CompileError)
 	if !ok || len(c.beside) == 0 {

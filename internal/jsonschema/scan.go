@@ -10,25 +10,26 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// scan looks at a schema document before the library does, because some of what the library does with it is quadratic.
+// scan examines a schema document before the library reads it, because parts of the library's work
+// are quadratic.
 type scan struct {
 	properties int
-	subschemas int // at least as many as the library can find, whatever it takes for one
+	subschemas int // at least as many as the library can find
 	faults     []Fault
 	anchors    []string        // pointers of objects with a "$dynamicAnchor"
-	places     map[string]bool // "#" and pointer of every schema under a keyword that holds schemas
+	places     map[string]bool // "#" and pointer of every schema under a keyword that contains schemas
 	refs       []refUse
 	names      map[string]bool // anchors
-	nestedIDs  bool            // some part of the document has an "$id" of its own
+	nestedIDs  bool            // a part of the document has its own "$id"
 	patterns   []Fault         // of regular expressions that do not compile
 	engine     *patterns
 }
 
-// maxStrange bounds the references to places where no keyword puts a schema, times subschemas: for each the library
-// copies what it knows about all subschemas.
+// maxStrange bounds the product of the subschemas and the references to places where no keyword
+// puts a schema. For each such reference the library copies its data about all subschemas.
 const maxStrange = 100_000
 
-// document looks at a whole schema document.
+// document scans a whole schema document.
 func (s *scan) document(doc any, l *Limits, engine *patterns) {
 	s.places, s.names, s.refs, s.engine = map[string]bool{}, map[string]bool{}, nil, engine
 	s.walk(doc, "", schemaHere, l)
@@ -43,14 +44,14 @@ func (s *scan) document(doc any, l *Limits, engine *patterns) {
 	}
 }
 
-// position tells what an object in a schema document is.
+// position is the role of an object in a schema document.
 type position int
 
 const (
 	schemaHere  position = iota
 	schemasHere          // its members are schemas: "properties", "$defs" and their like
-	dataHere             // "const", "enum", "default", "examples": no keyword is meant
-	unknownHere          // below a keyword that is not known: a schema if something refers to it
+	dataHere             // "const", "enum", "default", "examples": data without keywords
+	unknownHere          // below an unknown keyword: a schema if something refers to it
 )
 
 func (s *scan) walk(v any, pointer string, pos position, l *Limits) {
@@ -146,8 +147,8 @@ func childPosition(pos position) position {
 	return pos
 }
 
-// pattern compiles a regular expression where it counts, in the order of the names: the expressions of a schema share a
-// limit, and which of them go beyond it must not be left to chance.
+// pattern compiles a regular expression, in the order of the names. The expressions of a schema
+// share a limit, and the same ones must exceed it each time.
 func (s *scan) pattern(pattern, at string, pos position, l *Limits) {
 	switch {
 	case pos != schemaHere:
@@ -165,7 +166,7 @@ func (s *scan) fault(code, pointer, message string) {
 	s.faults = append(s.faults, Fault{Code: code, Pointer: pointer, Message: message})
 }
 
-// clamp keeps a count in the range of the library, which would take a larger one modulo 2^64.
+// clamp keeps a count in the range of the library, which reads a larger one modulo 2^64.
 func clamp(n json.Number) json.Number {
 	if f, err := n.Float64(); err == nil && f > math.MaxInt32 {
 		return json.Number(strconv.Itoa(math.MaxInt32))

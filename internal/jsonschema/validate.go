@@ -8,7 +8,7 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// Validate checks a JSON document. Its error is an [*InvalidError].
+// Validate validates a JSON document. The error is an [*InvalidError].
 func (s *Schema) Validate(raw []byte) (err error) {
 	if len(raw) > s.limits.Bytes {
 		return limitError("is %d bytes long; at most %d are checked", len(raw), s.limits.Bytes)

@@ -9,8 +9,9 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// find looks for the member reasoning of an object that is known to be valid JSON, in one pass that allocates nothing
-// unless a name is escaped. Without the bytes from:to the object is whole again; value is nil if there is no such member.
+// find finds the member reasoning of a valid JSON object, in one pass that allocates only if a name
+// is escaped. Without the bytes from:to the object is valid JSON. value is nil if there is no such
+// member.
 func find(object json.RawMessage) (from, to int, value json.RawMessage) {
 	at := skip(object, 0) + 1 // behind the brace
 	for first := true; ; first = false {
@@ -54,7 +55,7 @@ func skipSpace(doc []byte, at int) int {
 	return at
 }
 
-// skip moves over white space and separators.
+// skip returns the offset after white space and separators.
 func skip(doc []byte, at int) int {
 	for {
 		at = skipSpace(doc, at)

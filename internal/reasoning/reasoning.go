@@ -1,5 +1,5 @@
-// Package reasoning adds the parameter "reasoning" to the schemas of tools, as the page Bedrock tools says that its
-// platform does for every tool, and takes it out of the arguments of calls again. A tool whose own schema speaks of
+// Package reasoning adds the parameter "reasoning" to the schemas of tools and removes it from the
+// arguments of calls. The page Bedrock tools describes it. A tool whose own schema declares
 // reasoning keeps both its schema and its arguments.
 package reasoning
 
@@ -18,21 +18,25 @@ const (
 	property = `{"type":"string","description":"The reasoning for the tool call."}`
 )
 
-// Declared reports whether a schema speaks of a property reasoning itself: at its root, or in what applies to the same
-// object ("allOf" and its like, local "$ref"). The schema must be valid JSON; nil and null declare nothing.
+// Declared reports whether a schema declares a property reasoning: at its root, or in a schema that
+// applies to the same object ("allOf" and similar keywords, local "$ref"). The schema must be valid
+// JSON. nil and null declare nothing.
 func Declared(schema json.RawMessage) bool {
 	w := &walker{root: schema, left: maxFollowed}
 	return w.declares(schema, 0)
 }
 
-// Inject returns the schema for the model: the property comes first among the properties and in "required", so that the
-// model writes it before the arguments. A schema that is null or nil becomes that of an object with this property alone;
-// one that declares reasoning itself is returned as it is. What else would refuse one more property is opened for this
-// one: "additionalProperties" in a branch of "allOf" and its like, "maxProperties", "propertyNames". Only the root gains
-// the property: a schema that refers to itself by "#" goes on to mean what it was. The schema must be valid and describe
-// an object; it is not modified, and the result is a copy.
+// Inject returns the schema for the model. The property is the first one and the first in
+// "required", so the model writes it before the arguments. If schema is nil or null, the result
+// describes an object with this property only. A schema that declares reasoning is returned
+// unchanged.
 //
-// A pattern of "patternProperties" that takes in the name is left alone.
+// Keywords that would reject the property are changed to allow it: "additionalProperties" in a
+// branch of "allOf" and similar keywords, "maxProperties", "propertyNames". Only the root gets the
+// property: a reference to "#" keeps its meaning. The schema must be valid and describe an object.
+// It is not modified; the result is a copy.
+//
+// A pattern of "patternProperties" that matches the name is not changed.
 func Inject(schema json.RawMessage) json.RawMessage {
 	switch {
 	case rawjson.Kind(schema) != '{':
@@ -54,8 +58,9 @@ func Inject(schema json.RawMessage) json.RawMessage {
 	return object(root)
 }
 
-// Take removes the member reasoning from arguments, which must be a valid JSON object, and returns it as text: a string
-// as it is, null as "", anything else as its JSON. The other members keep their order and their bytes.
+// Take removes the member reasoning from arguments, which must be a valid JSON object, and returns
+// its text: the value of a string, "" for null, the JSON of anything else. The other members keep
+// their order and their bytes.
 func Take(arguments json.RawMessage) (rest json.RawMessage, text string) {
 	from, to, value := find(arguments)
 	if value == nil {
@@ -78,7 +83,7 @@ type member struct {
 	value json.RawMessage
 }
 
-// members takes an object apart. Anything else has none.
+// members returns the members of an object. Other values have none.
 func members(doc json.RawMessage) []member {
 	list := make([]member, 0, 8)
 	for name, value := range rawjson.Members(doc) {
@@ -95,7 +100,8 @@ func object(list []member) json.RawMessage {
 	return o.Bytes()
 }
 
-// prepend puts text first into the object or array that a member holds, which it adds if there is none.
+// prepend puts text first into the object or array in a member. It adds the member if there is
+// none.
 func prepend(list []member, name string, open byte, text string) []member {
 	closing := open + 2 // of both { and [ in ASCII
 	i := slices.IndexFunc(list, func(m member) bool { return m.name == name })
@@ -125,7 +131,7 @@ func trim(value []byte) []byte {
 	return value
 }
 
-// plusOne adds one to a count. A value that is not a plain integer stays as it is.
+// plusOne adds one to a count. It does not change what is not a plain integer.
 func plusOne(value json.RawMessage) json.RawMessage {
 	if n, err := strconv.ParseInt(string(value), 10, 32); err == nil {
 		return strconv.AppendInt(nil, n+1, 10)

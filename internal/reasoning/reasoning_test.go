@@ -76,7 +76,7 @@ func TestInject(t *testing.T) {
 	}
 }
 
-// What the model's schema accepts is what the author's accepts, once the reasoning is taken out again.
+// The model's schema accepts what the author's schema accepts without the reasoning.
 func TestInjectedSchemasMeanTheSame(t *testing.T) {
 	schemas := []string{
 		`{}`,
@@ -156,7 +156,7 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// A schema whose references double at every level must not be written out.
+// A schema whose references double at every level must not be expanded.
 func TestInjectIsBounded(t *testing.T) {
 	var defs strings.Builder
 	for i := range 40 {
@@ -185,7 +185,7 @@ func FuzzInject(f *testing.F) {
 	})
 }
 
-// FuzzTake checks against encoding/json that the reasoning is gone and that everything else is as it was.
+// FuzzTake compares with encoding/json: the reasoning is removed and everything else is unchanged.
 func FuzzTake(f *testing.F) {
 	for _, s := range []string{`{}`, ` { "reasoning" : "x" , "a" : 1 } `, `{"a":[{"reasoning":1}],"\u0072easoning":{"x":"}"}}`, `{"a":-1e5,"reasoning":null}`, `{"reasoning":false}`} {
 		f.Add(s)

@@ -19,22 +19,24 @@ type walker struct {
 }
 
 const (
-	maxFollowed = 200 // references looked behind: a schema may double them at every level
-	maxInlined  = 32  // references written out
-	maxLevels   = 32  // of schemas within schemas; those that compile have at most 64 levels of JSON
+	maxFollowed = 200 // references followed; a schema may double them at every level
+	maxInlined  = 32  // references expanded
+	maxLevels   = 32  // levels of nested schemas; schemas that compile have at most 64 levels of JSON
 )
 
-// lists and singles are the keywords that apply schemas to the object itself, maps those that do so under a condition.
+// lists and singles are the keywords that apply schemas to the object itself. maps are those that
+// do so under a condition.
 var (
 	lists   = []string{"allOf", "anyOf", "oneOf"}
 	singles = []string{"if", "then", "else", "not"}
 	maps    = []string{"dependentSchemas"}
 )
 
-// annotations are members that may stand twice when a reference is replaced by what it names: they assert nothing.
+// annotations are members that may repeat when a reference is replaced by its target, because they
+// assert nothing.
 var annotations = []string{"title", "description", "$comment", "default", "examples", "$schema", "$defs", "definitions"}
 
-// identities are members that must not stand twice.
+// identities are members that must not repeat.
 var identities = []string{"$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"}
 
 func (w *walker) declares(schema json.RawMessage, level int) bool {
@@ -77,7 +79,7 @@ func (w *walker) declares(schema json.RawMessage, level int) bool {
 	return false
 }
 
-// target finds what a local reference names: "#" or a JSON Pointer after it.
+// target returns the target of a local reference: "#", or "#" and a JSON Pointer.
 func (w *walker) target(ref json.RawMessage) (json.RawMessage, bool) {
 	text, err := jsontext.AppendUnquote(nil, ref)
 	if err != nil || w.left == 0 {
@@ -112,8 +114,8 @@ func (w *walker) target(ref json.RawMessage) (json.RawMessage, bool) {
 	return at, rawjson.Kind(at) == '{'
 }
 
-// merged replaces a local "$ref" by the members of what it names. Members beside it win, for they are annotations and
-// definitions; when one of them is in its way the reference stays.
+// merged replaces a local "$ref" by the members of its target. Members beside it win: they are
+// annotations and definitions. If another member conflicts, the reference stays.
 func (w *walker) merged(list []member, level int) []member {
 	at := slices.IndexFunc(list, func(m member) bool { return m.name == "$ref" })
 	if at < 0 || level > maxLevels {
@@ -142,7 +144,8 @@ func (w *walker) merged(list []member, level int) []member {
 	return append(merged, list[at+1:]...)
 }
 
-// opened lets the property into everything below that would refuse it, and does not add it to list itself.
+// opened changes everything below that would reject the property. It does not add the property to
+// list itself.
 func (w *walker) opened(list []member, level int) []member {
 	if level > maxLevels {
 		return list
@@ -198,8 +201,8 @@ func array(values []json.RawMessage, each func(json.RawMessage) json.RawMessage)
 	return append(out, ']')
 }
 
-// detached prepares a schema that refers to its own root by "#" for a root that is about to change: such references lead
-// to a definition instead, which is returned as a member to be added to "$defs".
+// detached prepares a schema that refers to its root by "#" for a change of the root. Such
+// references are changed to refer to a definition, which is returned as a member for "$defs".
 func detached(schema json.RawMessage) (definition, changed json.RawMessage) {
 	if !bytes.Contains(schema, []byte(`"#"`)) {
 		return nil, schema
@@ -218,7 +221,7 @@ func detached(schema json.RawMessage) (definition, changed json.RawMessage) {
 	return append(json.RawMessage(`"`+label+`":`), object(self)...), changed
 }
 
-// redirected replaces the references to "#" in all of a schema.
+// redirected replaces the references to "#" everywhere in a schema.
 func redirected(value, to json.RawMessage, level int) (changed json.RawMessage, found bool) {
 	if level > 2*maxLevels {
 		return value, false
