@@ -46,8 +46,8 @@ func (v *Verdict) OK() bool {
 
 const longFinalResponse = 50_000
 
-// Nesting of JSON, in levels. Python's json module, for one, reads about 1,000. Values in messages
-// stand some levels deep in the answer.
+// Bounds of the nesting of JSON, in levels. Python's json module reads about 1,000. A value in a
+// message is nested some levels deeper in the answer.
 const (
 	maxAnswerDepth = 900
 	maxValueDepth  = 800
@@ -113,6 +113,7 @@ func CheckResponse(body []byte) *Verdict {
 
 // readMessages decodes the member messages of an answer.
 func readMessages(list json.RawMessage) (rows []Message, problems []Problem) {
+	rows = []Message{} // an empty list is not nil
 	add := func(pointer, text string) {
 		problems = append(problems, Problem{"messages_malformed", pointer, text, false})
 	}

@@ -18,6 +18,7 @@ func TestCheckResponse(t *testing.T) {
 	}{
 		{"minimal", `{"final_response":"x"}`, "", false},
 		{"null members", `{"final_response":"x","messages":null,"metadata":null}`, "", false},
+		{"no messages", `{"final_response":"x","messages":[]}`, "", false},
 		{"unknown members", `{"final_response":"x","soft":1}`, "", false},
 		{
 			"the documented example",
@@ -99,6 +100,9 @@ func TestCheckResponse(t *testing.T) {
 			}
 			if s := strings.Join(got, ","); s != tt.problems {
 				t.Errorf("problems\n%s\nwant\n%s", s, tt.problems)
+			}
+			if whole := strings.Contains(tt.body, `"messages":[`) && !strings.Contains(tt.problems, "messages") && verdict.OK(); whole != (verdict.Messages != nil) {
+				t.Errorf("messages %v", verdict.Messages)
 			}
 			if verdict.Gradeable != tt.gradeable || verdict.OK() == strings.HasPrefix(tt.problems, "!") {
 				t.Errorf("gradeable %t, ok %t", verdict.Gradeable, verdict.OK())

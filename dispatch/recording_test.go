@@ -334,6 +334,129 @@ func TestTranscriptOfLocalTools(t *testing.T) {
 	}
 }
 
+// An id that the agent has told is not made again.
+func TestMadeIDsDifferFromTheAgents(t *testing.T) {
+	got := in(t, func(ctx context.Context, run *dispatch.Run) {
+		run.Transcript().Add(calling(call("call_1", "local", "{}")), result("call_1", `"here"`))
+		_, _ = run.Proxy.Call(ctx, "get_order", nil)
+	})
+	want := `{"role":"assistant","tool_calls":[{"id":"call_1","name":"local","arguments":{}}]}
+{"role":"tool","content":"here","tool_call_id":"call_1"}
+{"role":"assistant","tool_calls":[{"id":"call_2","name":"get_order","arguments":{}}]}
+{"role":"tool","content":"{}","tool_call_id":"call_2"}`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// Made ids may be those of the model, but of other calls. No result goes to another call, and no id stands twice.
+func TestTheModelsIDsAreThoseOfOtherCalls(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		told dispatch.ToolCall
+		want string // id, tool and arguments of each call, with its result
+	}{
+		{"other arguments", call("call_1", "get_order", `{"n":2}`), `call_4 get_order {"n":1} {"n":1}, call_3 refund {} {}, call_1 get_order {"n":2} {"n":2}`},
+		{"another tool", call("call_1", "refund", `{}`), `call_4 get_order {"n":1} {"n":1}, call_2 get_order {"n":2} {"n":2}, call_1 refund {} {}`},
+		{"its own", call("call_2", "get_order", `{"n":2}`), `call_1 get_order {"n":1} {"n":1}, call_3 refund {} {}, call_2 get_order {"n":2} {"n":2}`},
+	} {
+		got := in(t, func(ctx context.Context, run *dispatch.Run) {
+			_, _ = run.Proxy.Call(ctx, "get_order", json.RawMessage(`{"n":1}`))
+			_, _ = run.Proxy.Call(ctx, "get_order", json.RawMessage(`{"n":2}`))
+			_, _ = run.Proxy.Call(ctx, "refund", nil)
+			run.Transcript().Add(calling(tt.told))
+		})
+		results := map[string]string{}
+		var calls []string
+		for line := range strings.Lines(got) {
+			var m dispatch.Message
+			if err := json.Unmarshal([]byte(line), &m); err != nil {
+				t.Fatal(err)
+			}
+			results[m.ToolCallID] = m.Content.String()
+			for _, c := range m.ToolCalls {
+				calls = append(calls, fmt.Sprintf("%s %s %s", c.ID, c.Name, c.Arguments))
+			}
+		}
+		for i, c := range calls {
+			id, _, _ := strings.Cut(c, " ")
+			calls[i] += " " + results[id]
+		}
+		if strings.Join(calls, ", ") != tt.want {
+			t.Errorf("%s: %s\nwant %s", tt.name, strings.Join(calls, ", "), tt.want)
+		}
+	}
+	t.Run("equal calls", func(t *testing.T) {
+		got := in(t, func(ctx context.Context, run *dispatch.Run) {
+			_, _ = run.Proxy.Call(ctx, "get_order", nil)
+			_, _ = run.Proxy.Call(ctx, "get_order", nil)
+			run.Transcript().Add(calling(call("call_2", "get_order", "{}")))
+		})
+		if ids := regexp.MustCompile(`"id":"(\w+)"`).FindAllString(got, -1); strings.Join(ids, " ") != `"id":"call_1" "id":"call_2"` {
+			t.Errorf("ids %s:\n%s", ids, got)
+		}
+	})
+}
+
+// An id of a model may be long.
+func TestTranscriptWithALongID(t *testing.T) {
+	id := strings.Repeat("i", 5000)
+	got := in(t, func(ctx context.Context, run *dispatch.Run) {
+		_, _ = run.Proxy.Call(proxy.WithCallID(ctx, id), "get_order", map[string]int{"n": 1})
+		run.Transcript().Add(calling(call(id, "get_order", `{"n":1,"later":null}`)))
+	})
+	if strings.Count(got, `"id":"`) != 1 || strings.Count(got, `"tool_call_id":"`+id) != 1 {
+		t.Errorf("got %s", got)
+	}
+}
+
+// Messages that replace what was recorded do not count beside it.
+func TestTranscriptCountsNothingTwice(t *testing.T) {
+	dropped := func(agent func(context.Context, *dispatch.Run, *dispatch.Transcript)) (n int) {
+		h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			agent(ctx, run, run.Transcript())
+			n = run.Transcript().Dropped()
+			return nil, nil
+		}, tools)
+		post(h, seedBody, nil)
+		return n
+	}
+	for name, tell := range map[string]func(*dispatch.Transcript, int, string){
+		"told": func(t *dispatch.Transcript, i int, arguments string) {
+			t.Add(calling(call(fmt.Sprint(i), "get_order", arguments)))
+		},
+		"told and answered": func(t *dispatch.Transcript, i int, arguments string) {
+			t.Add(calling(call(fmt.Sprint(i), "get_order", arguments)), result(fmt.Sprint(i), `"x"`))
+		},
+		"answered and told": func(t *dispatch.Transcript, i int, arguments string) {
+			t.Add(result(fmt.Sprint(i), `"x"`), calling(call(fmt.Sprint(i), "get_order", arguments)))
+		},
+	} {
+		for more, want := range map[int]int{1000 - 2*55: 0, 1000 - 2*55 + 1: 1} {
+			if n := dropped(func(ctx context.Context, run *dispatch.Run, t *dispatch.Transcript) {
+				for i := range 55 {
+					arguments := fmt.Sprintf(`{"x":"%d%s"}`, i, strings.Repeat("x", 9000))
+					_, _ = run.Proxy.Call(proxy.WithCallID(ctx, fmt.Sprint(i)), "get_order", json.RawMessage(arguments))
+					tell(t, i, arguments)
+				}
+				for range more {
+					t.Say("more")
+				}
+			}); n != want {
+				t.Errorf("%s, with %d more messages: %d dropped, want %d", name, more, n, want)
+			}
+		}
+	}
+	if n := dropped(func(ctx context.Context, run *dispatch.Run, t *dispatch.Transcript) {
+		for i := range 10 { // results of 64 KiB
+			_, _ = run.Proxy.Call(proxy.WithCallID(ctx, fmt.Sprint(i)), "big", nil)
+			t.Add(calling(call(fmt.Sprint(i), "big", "{}")), result(fmt.Sprint(i), `"`+strings.Repeat("x", 64_000)+`"`))
+		}
+	}); n != 0 {
+		t.Errorf("large results: %d dropped", n)
+	}
+}
+
 func TestTranscriptBeginsWithTheInstruction(t *testing.T) {
 	system := dispatch.Message{Role: "system", Content: dispatch.Text("Be brief.")}
 	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
@@ -479,7 +602,7 @@ func TestTranscriptBounds(t *testing.T) {
 		},
 		"ids": func(ctx context.Context, run *dispatch.Run, t *dispatch.Transcript) {
 			for i := range 55 {
-				id := fmt.Sprint(i, strings.Repeat("i", 12_000))
+				id := fmt.Sprint(i, strings.Repeat("i", 6_000), strings.Repeat("\xff", 1_000))
 				t.Add(calling(call(id, "get_order", strings.Repeat("\x03", 500))))
 				_, _ = run.Proxy.Call(proxy.WithCallID(ctx, id), "get_order", nil)
 			}

@@ -206,6 +206,17 @@ func TestRequireTranscriptAfterRemoval(t *testing.T) {
 		`{"role":"assistant","content":"x"}]}`)
 }
 
+// The final response that is appended is cut like other texts; it is sent whole as final_response.
+func TestRequireTranscriptOfALongFinalResponse(t *testing.T) {
+	h := newHandler(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+		return &dispatch.Response{FinalResponse: strings.Repeat("x", 1<<20), Messages: []dispatch.Message{{Role: "user", Content: dispatch.Text("y")}}}, nil
+	}, func(o *dispatch.Options) { o.RequireTranscript = true })
+	body := post(h, seedBody, nil).Body.Bytes()
+	if verdict := dispatch.CheckResponse(body); !verdict.Gradeable || len(body) < 1<<20 || len(body) > 1<<20+70_000 {
+		t.Errorf("gradeable %t, %d bytes", verdict.Gradeable, len(body))
+	}
+}
+
 func TestHistory(t *testing.T) {
 	user := `{"role":"user","content":"now"}`
 	call := func(arguments string) string {

@@ -43,7 +43,7 @@ type Transcript struct {
 	asked    bool // the agent has called Run.Transcript
 	rows     []*row
 	calls    []*call
-	ids      map[string]bool // of calls and their answers
+	ids      map[string]bool // of calls
 	size     int             // of the rows, as JSON
 	messages int             // in the rows
 	full     bool
@@ -116,9 +116,6 @@ func (t *Transcript) add(m Message) {
 	t.rows = append(t.rows, r)
 	for _, c := range m.ToolCalls {
 		r.calls = append(r.calls, t.tell(c))
-	}
-	if m.Role == RoleTool {
-		t.use(m.ToolCallID)
 	}
 	if asked != nil {
 		asked.answered, asked.content = true, nil
@@ -266,26 +263,23 @@ func (t *Transcript) admit(n, messages int) bool {
 // later.
 func (t *Transcript) tell(told ToolCall) *call {
 	c := t.find(func(c *call) bool { return !c.told && c.modelID == told.ID && c.modelID != "" && c.tool == told.Name })
-	if c == nil {
-		c = t.find(func(c *call) bool { return !c.told && c.modelID == "" && c.tool == told.Name && c.id == told.ID })
+	same := func(c *call) bool {
+		return !c.told && c.modelID == "" && c.tool == told.Name && equalArguments(c.arguments, told.Arguments)
 	}
 	if c == nil {
-		c = t.find(func(c *call) bool {
-			return !c.told && c.modelID == "" && c.tool == told.Name && equalArguments(c.arguments, told.Arguments)
-		})
+		c = t.find(func(c *call) bool { return c.id == told.ID && same(c) })
 	}
 	if c == nil {
-		if other := t.find(func(c *call) bool { return !c.told && c.id == told.ID }); other != nil { // of another tool
-			other.id = t.newID()
-		}
+		c = t.find(same)
+	}
+	if other := t.find(func(o *call) bool { return o != c && !o.told && !o.answered && o.id == told.ID }); other != nil {
+		other.id = t.newID()
+	}
+	if c == nil {
 		c = &call{tool: told.Name, arguments: told.Arguments}
 		t.calls = append(t.calls, c)
 	} else { // the room for the message counts the call and its answer again
-		answer := answerSize(c.id)
-		if c.answered {
-			answer = answerSize(told.ID)
-		}
-		t.size -= c.size + answer
+		t.size -= c.size + answerSize(c.id)
 		t.messages -= 2
 		c.size = 0
 	}
@@ -354,9 +348,6 @@ func (t *Transcript) begin(info proxy.CallInfo) *call {
 		return c
 	}
 	c := &call{modelID: info.CallID, tool: tool, arguments: arguments, recorded: true}
-	if len(c.modelID) > maxTranscriptName {
-		c.modelID = ""
-	}
 	c.size = 80 + quotedLen(tool) + max(quotedLen(c.modelID), minIDLen) + len(arguments)
 	if !t.admit(c.size+answerSize(c.modelID), 2) {
 		t.dropped += 2
@@ -513,8 +504,8 @@ func cutText(s string) Content {
 	}
 }
 
-// recordable returns arguments as they can be sent: an object as it is, and a JSON string of what
-// is none or is too long.
+// recordable returns arguments as they can be sent. JSON objects and strings of at most 64 KiB stay
+// as they are. Anything else becomes a JSON string of at most 64 KiB.
 func recordable(given json.RawMessage) json.RawMessage {
 	switch {
 	case len(given) == 0:
