@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/httpserve"
 )
 
 // A Code classifies an [Error]. Codes are stable; texts are not.
@@ -55,19 +56,10 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Status returns the HTTP status of the answer.
 func (e *Error) Status() int {
-	switch e.Code {
-	case CodeMethod:
-		return http.StatusMethodNotAllowed
-	case CodeUnauthorized:
-		return http.StatusUnauthorized
-	case CodeBodyTooLarge:
-		return http.StatusRequestEntityTooLarge
-	case CodeBody, CodeJSON, CodeEnvelope:
-		return http.StatusBadRequest
-	case CodeBusy:
+	if e.Code == CodeBusy {
 		return http.StatusServiceUnavailable
 	}
-	return http.StatusInternalServerError
+	return httpserve.StatusOf(string(e.Code))
 }
 
 // MarshalJSON writes the body of the answer.
@@ -92,10 +84,6 @@ func WriteError(w http.ResponseWriter, err error) {
 	if !ok {
 		e = &Error{Code: CodeAgent, Message: "internal error", Err: err}
 	}
-	if e.Code == CodeUnauthorized {
-		w.WriteHeader(http.StatusUnauthorized)
-		return
-	}
 	switch header := w.Header(); {
 	case e.Code == CodeMethod:
 		header.Set("Allow", http.MethodPost)
@@ -103,7 +91,7 @@ func WriteError(w http.ResponseWriter, err error) {
 		header.Set("Retry-After", "1")
 	}
 	body, _ := e.MarshalJSON() // two strings: cannot fail
-	writeJSON(w, e.Status(), body)
+	httpserve.WriteError(w, e.Status(), body)
 }
 
 // CodeOf returns the code of the [*Error] in err's chain, or "" if there is none.

@@ -79,7 +79,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if v == nil {
-		writeJSON(w, http.StatusOK, []byte(`{"ok":true}`))
+		httpserve.WriteJSON(w, http.StatusOK, []byte(`{"ok":true}`))
 		return
 	}
 	defer v.release()
@@ -116,7 +116,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, v *visit, arrive
 		WriteError(w, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, body)
+	httpserve.WriteJSON(w, http.StatusOK, body)
 }
 
 // answer makes the body of the answer. Its error is an [*Error] that stands for the answer of a run
@@ -213,13 +213,4 @@ func agentError(err error) *Error {
 		return &Error{Code: CodeAgent, Message: "a tool call failed: " + e.Error(), Err: err}
 	}
 	return &Error{Code: CodeAgent, Message: "the agent failed; its log says why", Err: err}
-}
-
-var contentType = []string{"application/json"}
-
-func writeJSON(w http.ResponseWriter, status int, body []byte) {
-	h := w.Header()
-	h["Content-Type"] = contentType
-	w.WriteHeader(status)
-	_, _ = w.Write(body) // if this fails, the platform has closed the connection
 }

@@ -25,8 +25,8 @@ type notedQuery struct {
 	Notes []string `json:"notes"`
 }
 
-// floor is the handler that one would write by hand with net/http, encoding/json and the validator library: the
-// documented steps, and none of the limits, deadlines, strictness or panic containment.
+// floor returns a handler written by hand with net/http, encoding/json and the validator library. It
+// has the documented steps, without limits, deadlines, strict decoding and recovery from panics.
 func floor(tb testing.TB, tool func(in notedQuery) slots) http.Handler {
 	doc, err := lib.UnmarshalJSON(strings.NewReader(scheduleSchema))
 	if err != nil {
@@ -102,8 +102,11 @@ func (n *nopResponse) WriteHeader(int)                 {}
 func (n *nopResponse) SetReadDeadline(time.Time) error { return nil }
 
 func benchmarkedTool() webhook.Tool {
-	return webhook.Tool{Name: "check_schedule", Parameters: json.RawMessage(scheduleSchema),
-		Func: webhook.Typed(func(_ context.Context, in notedQuery) (slots, error) { return slots{in.Notes}, nil })}
+	tool := webhook.Define("check_schedule", "", func(_ context.Context, in notedQuery) (slots, error) {
+		return slots{in.Notes}, nil
+	})
+	tool.Parameters = json.RawMessage(scheduleSchema)
+	return tool
 }
 
 func bodyOf(size int) string {
@@ -114,7 +117,7 @@ func bodyOf(size int) string {
 		`"arguments":{"reasoning":"The user asked for an appointment on Monday.","day":"monday","hours":2,"notes":[` + notes + `]}}`
 }
 
-// BenchmarkReceiver prints the handler beside the floor; the goal is at most 1.2 of it.
+// BenchmarkReceiver compares the handler with the floor. The goal is at most 1.2 times the floor.
 func BenchmarkReceiver(b *testing.B) {
 	ours := newHandler(b, nil, benchmarkedTool())
 	hand := floor(b, func(in notedQuery) slots { return slots{in.Notes} })
@@ -150,6 +153,6 @@ func TestAllocations(t *testing.T) {
 		h.ServeHTTP(&nopResponse{http.Header{}}, r)
 	})
 	if got > 75 {
-		t.Errorf("a call makes %.0f allocations, the ceiling is 75", got)
+		t.Errorf("a call makes %.0f allocations, at most 75 are allowed", got)
 	}
 }

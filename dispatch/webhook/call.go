@@ -6,30 +6,32 @@ import (
 	"time"
 )
 
-// A Call is what a request says beside the arguments. Its slices are the call's own.
+// A Call describes the request that a tool runs for. [FromContext] returns it.
 type Call struct {
 	Tool string // the name of the tool
 
-	// AgentID is X-Agent-Identity, a UUID in the case in which it came; with [Options.IdentityFromBody] the agent_id of
-	// the body, any text or "". Whoever has the secret can claim any identity.
+	// AgentID is the UUID from X-Agent-Identity, unchanged. With [Options.StandaloneHarness] it is
+	// agent_id from the body: any string, or "". Every caller that has the secret can send any id.
 	AgentID string
 
-	// Reasoning is why the model called, as it says itself: a string as it is, anything else as JSON; "" when there is
-	// none or when the tool declares it as an argument of its own.
+	// Reasoning is the model's reason for the call: the string as it is, or the JSON of any other
+	// value. It is "" if there is none or if the tool declares reasoning as an argument.
 	Reasoning string
 
-	// Body is the whole body as it came: an object that has been read strictly.
+	// Body is the whole request body: a strict JSON object, which contains the arguments. It must not
+	// be modified.
 	Body json.RawMessage
 }
 
 type contextKey struct{}
 
-// NewContext returns a context that carries a call, to test tools without the handler.
+// NewContext returns a context with a call, for tests that run a tool without the handler.
 func NewContext(ctx context.Context, call *Call) context.Context {
 	return context.WithValue(ctx, contextKey{}, call)
 }
 
-// FromContext returns the call that ctx carries; an empty one if it carries none, never nil. It must not be changed.
+// FromContext returns the call in ctx. If there is none, it returns an empty Call, never nil. The
+// Call must not be modified.
 func FromContext(ctx context.Context) *Call {
 	if call, ok := ctx.Value(contextKey{}).(*Call); ok && call != nil {
 		return call
@@ -37,12 +39,13 @@ func FromContext(ctx context.Context) *Call {
 	return &Call{}
 }
 
-// A Record tells of one call of a known tool. It holds no arguments and no result.
-type Record struct {
+// A CallRecord describes one finished call of a known tool. It contains neither arguments nor
+// results.
+type CallRecord struct {
 	Tool      string
 	AgentID   string
-	Reasoning string        // as in [Call]; the model's words, which may quote anything it knows
+	Reasoning string        // as in [Call]; words of the model, which may repeat anything it knows
 	Code      Code          // of the failure; "" for success
 	Err       error         // an [*Error]; nil for success
-	Duration  time.Duration // from the arrival of the body to the end of the tool
+	Duration  time.Duration // from the end of the request body to the end of the tool
 }

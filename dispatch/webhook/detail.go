@@ -12,54 +12,52 @@ import (
 	"github.com/toolwire/toolwire/internal/runner"
 )
 
-// DetailOptions configures [Detail]. Nil means all defaults.
-type DetailOptions struct {
-	// Logger receives errors and panics of the function. If nil, nothing is logged.
-	Logger *slog.Logger
-}
-
-// Detail serves {"detail": text} for a tool's detail_url, which a platform appends to the tool's description. describe is
-// called for every GET, on a goroutine of its own, with a context that ends with the request's or after 10 seconds. It
-// should be fast, because an agent waits while descriptions are fetched. Platforms do not document how long a text they
-// accept; package toolbox accepts 64 KiB of JSON.
+// Detail returns a handler that serves {"detail": text} for the detail_url of a tool. A platform
+// appends the text to the description of the tool.
 //
-// The page documents no authentication, and Detail reads no header: the text is public. It goes into the prompt of a
-// model, so it must not contain what other people wrote. If describe fails, panics or does not return in time, that is
-// logged and the answer is 500 without the reason; the platform goes on without the detail. If opts is nil, the defaults
-// hold.
-func Detail(describe func(ctx context.Context) (string, error), opts *DetailOptions) http.Handler {
-	logger := discardLogger
-	if opts != nil && opts.Logger != nil {
-		logger = opts.Logger
+// The handler calls describe for every GET, concurrently. The context of describe ends with the
+// request, or after 10 seconds. describe should be fast, because agents wait for descriptions.
+// Platforms do not document the maximum length of the text. Package toolbox accepts 64 KiB of JSON.
+//
+// The text is public: Bedrock tools documents no authentication for detail_url, and Detail does not
+// check any header. The text becomes part of a prompt, so it must not contain texts of other people.
+//
+// If describe fails, panics or does not return in time, the handler logs that and responds with 500,
+// without the reason. The platform then continues without the detail. If logger is nil, nothing is
+// logged.
+func Detail(describe func(ctx context.Context) (string, error), logger *slog.Logger) http.Handler {
+	if logger == nil {
+		logger = discardLogger
 	}
 	call := contain(describe, logger)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		httpserve.LeaveBody(w, r)
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
-			writeJSON(w, http.StatusMethodNotAllowed, errorf(CodeMethod, "use GET").encode(PlainJSON))
+			httpserve.WriteError(w, http.StatusMethodNotAllowed, errorf(CodeMethod, "use GET").encode(false))
 			return
 		}
 		text, err := call(r.Context())
 		if err != nil {
 			logger.ErrorContext(r.Context(), "tool detail failed", "error", err)
-			writeJSON(w, http.StatusInternalServerError, errorf(CodeInternal, "there is no detail at the moment").encode(PlainJSON))
+			e := errorf(CodeInternal, "there is no detail at the moment")
+			httpserve.WriteError(w, http.StatusInternalServerError, e.encode(false))
 			return
 		}
-		body, _ := rawjson.Encode(struct { // a string: cannot fail
+		body, _ := rawjson.Encode(struct { // a string cannot fail
 			Detail string `json:"detail"`
 		}{text})
 		w.Header()["Cache-Control"] = []string{"no-store"}
-		writeJSON(w, http.StatusOK, body)
+		httpserve.WriteJSON(w, http.StatusOK, body)
 	})
 }
 
 // detailTimeout bounds the function of [Detail].
 const detailTimeout = 10 * time.Second
 
-var errDetailTimeout = errors.New("the time for the detail is over")
+var errDetailTimeout = errors.New("the function did not return within 10s")
 
-// contain makes describe safe to call on the goroutine of a request.
+// contain returns describe with a deadline and without panics.
 func contain(describe func(context.Context) (string, error), logger *slog.Logger) func(context.Context) (string, error) {
 	type result struct {
 		text string
@@ -70,7 +68,7 @@ func contain(describe func(context.Context) (string, error), logger *slog.Logger
 		out := runner.Run(ctx, r, time.Now().Add(detailTimeout), "", func(ctx context.Context) result {
 			text, err := describe(ctx)
 			if err != nil {
-				err = errors.New(err.Error()) // here, because the method may panic
+				err = errors.New(err.Error()) // here, because Error may panic
 			}
 			return result{text, err}
 		})

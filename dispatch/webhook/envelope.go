@@ -9,18 +9,18 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// bodyMembers are the members of a body with a meaning, beside those that hold arguments. Where several could name the
-// tool, the one that stands first here does.
+// bodyMembers are the members of a body that parse reads, besides the arguments. If several name the
+// tool, the first in this list applies.
 var bodyMembers = []string{"tool_name", "tool", "function", "tool_call", "name", "agent_id"}
 
-const functionMember, nameMember, idMember = 2, 4, 5 // in bodyMembers
+const functionMember, nameMember, idMember = 2, 4, 5 // indexes into bodyMembers
 
-// envelope is what a body says.
+// envelope is what parse reads from a body.
 type envelope struct {
 	tool      string
-	toolRank  int // of the member that named the tool; the lowest wins
+	toolRank  int // of the member that names the tool; the lowest applies
 	arguments json.RawMessage
-	rank      int // of the member that holds the arguments
+	rank      int // of the member with the arguments; the lowest applies
 	agentID   string
 }
 
@@ -34,21 +34,21 @@ func (h *Handler) parse(body []byte) (envelope, error) {
 		return e, &Error{Code: CodeJSON, Message: err.Error(), Err: err}
 	}
 	if e.rank == unranked {
-		return e, errorf(CodeEnvelope, "the body has no arguments; one of %s is expected, in the body or in its member tool, "+
-			"function or tool_call", strings.Join(h.opts.ArgumentKeys, ", "))
+		return e, errorf(CodeEnvelope, "the body has no arguments; one of %s is expected, "+
+			"in the body or in its member tool, function or tool_call", strings.Join(h.opts.ArgumentKeys, ", "))
 	}
 	err = h.normalize(&e)
 	return e, err
 }
 
-// object reads the body, or an object in it that may hold the name and the arguments. holder is 0 for the body itself,
-// else the place of the object among bodyMembers; depth keeps an object from holding others without end.
+// object reads the body or an object in it that can have the name and the arguments. holder is 0 for
+// the body, otherwise the index of the object in bodyMembers. depth bounds the nesting of such objects.
 func (h *Handler) object(r *strictjson.Reader, e *envelope, holder, depth int) error {
 	return r.Object(h.known, func(name string) error {
 		if key := slices.Index(h.opts.ArgumentKeys, name); key >= 0 {
 			value, err := r.Value()
 			rank := holder*len(h.opts.ArgumentKeys) + key
-			if string(value) == "null" { // good only if there is nothing better
+			if string(value) == "null" { // applies only if no other member does
 				rank += unranked / 2
 			}
 			if err == nil && rank < e.rank {
@@ -61,7 +61,7 @@ func (h *Handler) object(r *strictjson.Reader, e *envelope, holder, depth int) e
 		case member < 0:
 			return nil
 		case member == idMember:
-			if depth > 0 || !h.opts.IdentityFromBody || r.Kind() != '"' {
+			if depth > 0 || !h.opts.StandaloneHarness || r.Kind() != '"' {
 				return nil
 			}
 			id, err := r.String()
@@ -71,7 +71,7 @@ func (h *Handler) object(r *strictjson.Reader, e *envelope, holder, depth int) e
 			member = holder
 		case r.Kind() == '{' && depth == 0 && member > 0 && member < nameMember:
 			return h.object(r, e, member, 1)
-		case r.Kind() == '{' && depth == 1 && member == functionMember: // OpenAI's form of a definition or a call
+		case r.Kind() == '{' && depth == 1 && member == functionMember: // the form of OpenAI
 			return h.object(r, e, holder, 2)
 		}
 		if r.Kind() != '"' || depth > 0 && name != "name" {
@@ -85,7 +85,8 @@ func (h *Handler) object(r *strictjson.Reader, e *envelope, holder, depth int) e
 	})
 }
 
-// normalize makes an object of the arguments, whose form is checked already unless they are a string.
+// normalize turns the arguments into an object. They are strict JSON; the content of a string is not
+// checked yet.
 func (h *Handler) normalize(e *envelope) error {
 	switch e.arguments[0] {
 	case '{':

@@ -1,59 +1,64 @@
 package webhook
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/runner"
+	"github.com/toolwire/toolwire/schema"
 )
 
-// A Code classifies an [Error]. Codes are stable; texts are not.
+// A Code classifies an [Error]. Codes are stable, messages are not.
 type Code string
 
 const (
-	CodeOptions      Code = "invalid_options"    // [New] was given something unusable
+	CodeOptions      Code = "invalid_options"    // a tool or an option for [New] is not valid; see [Error.Problems]
 	CodeMethod       Code = "method_not_allowed" // 405
 	CodeUnauthorized Code = "unauthorized"       // 401
-	CodeIdentity     Code = "invalid_identity"   // 400: X-Agent-Identity is missing or no UUID
+	CodeIdentity     Code = "invalid_identity"   // 400: X-Agent-Identity is missing or not a UUID
 	CodeBodyTooLarge Code = "body_too_large"     // 413
-	CodeBody         Code = "unreadable_body"    // 400: it broke off or took too long
+	CodeBody         Code = "unreadable_body"    // 400: the body is incomplete or too slow
 	CodeJSON         Code = "invalid_json"       // 400: not one JSON object with unambiguous members
-	CodeEnvelope     Code = "invalid_envelope"   // 400: no arguments, or not an object; or two names of a tool
+	CodeEnvelope     Code = "invalid_envelope"   // 400: no arguments object, or two names of a tool
 	CodeUnknownTool  Code = "unknown_tool"       // 404
-	CodeArguments    Code = "invalid_arguments"  // 200: they do not match the tool's schema or Go type
+	CodeArguments    Code = "invalid_arguments"  // 200: they do not match the schema or the Go type of the tool
 	CodeTool         Code = "tool_failed"        // 200: the tool returned an error
-	CodeTimeout      Code = "timeout"            // 200: the tool took longer than [Options.Timeout]
-	CodeClientGone   Code = "client_gone"        // the caller hung up; nobody reads the answer
-	CodeInternal     Code = "internal"           // 500: a panic, or a result that is no JSON
+	CodeTimeout      Code = "timeout"            // 200: the tool exceeded [Options.Timeout]
+	CodeClientGone   Code = "client_gone"        // the caller closed the connection, so the response is lost
+	CodeInternal     Code = "internal"           // 500: a panic, or a result that cannot be JSON
 )
 
-// Error is the one error type of this package. It marshals to the body of an error answer, {"error": code, "message":
-// text}.
+// Error is the error type of this package. An error of a call is sent as {"error": Code, "message":
+// Message}, with at most 2 KiB of Message.
 //
-// Message is what the agent reads and acts on; Err stays here and in the log. So a [Func] that has something to tell the
-// agent returns an error made with [Errorf], alone or wrapped. The text of any other error may contain anything, so the
-// agent learns only that the tool failed.
+// The agent reads Message. Err stays in the process and is logged. A function that has something to
+// tell the agent returns an error of [Errorf], alone or wrapped. The text of any other error may
+// contain anything, so the agent reads only that the tool failed.
 type Error struct {
 	Code    Code
-	Tool    string // "" when no tool is concerned
+	Tool    string // the tool concerned, if any
 	Message string
-	Err     error
+	Err     error // the cause
+
+	// Problems lists all mistakes for [CodeOptions]: those of the options, then those of the tools in
+	// order. Index is the index of the tool, or -1 for an option. Code is a code of package schema, or
+	// one of option_invalid, tools_missing and func_missing.
+	Problems []schema.Problem
 }
 
-// Errorf makes an error whose text is for the agent: it says what went wrong and what to do instead. It must not contain a
-// secret. An operand of %w stays findable.
+// Errorf returns an error with a text for the agent. The text says what went wrong and what to do
+// instead. It must not contain a secret. The error unwraps to the operands of %w.
 func Errorf(format string, args ...any) error {
 	err := runner.Errorf(format, args...)
 	return &Error{Code: CodeTool, Message: err.Error(), Err: err}
 }
 
-// Error implements error.
+// Error returns one line, and one more line per problem if there are several.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("webhook: ")
@@ -61,7 +66,15 @@ func (e *Error) Error() string {
 		fmt.Fprintf(&b, "%s: ", e.Tool)
 	}
 	b.WriteString(string(e.Code))
-	if e.Message != "" {
+	switch {
+	case len(e.Problems) == 1:
+		fmt.Fprintf(&b, ": %s [%s]", e.Problems[0], e.Problems[0].Code)
+	case len(e.Problems) > 1:
+		fmt.Fprintf(&b, ": %d problems:", len(e.Problems))
+		for _, p := range e.Problems {
+			fmt.Fprintf(&b, "\n  - %s [%s]", p, p.Code)
+		}
+	case e.Message != "":
 		b.WriteString(": " + e.Message)
 	}
 	if e.Err != nil && (e.Message == "" || e.private() || e.Message == runner.TextBroken) {
@@ -70,47 +83,38 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the cause.
+// Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Status returns the HTTP status of the answer.
-func (e *Error) Status() int {
+func (e *Error) status() int {
 	switch e.Code {
-	case CodeMethod:
-		return http.StatusMethodNotAllowed
-	case CodeUnauthorized:
-		return http.StatusUnauthorized
-	case CodeBodyTooLarge:
-		return http.StatusRequestEntityTooLarge
-	case CodeIdentity, CodeBody, CodeJSON, CodeEnvelope:
+	case CodeIdentity:
 		return http.StatusBadRequest
 	case CodeUnknownTool:
 		return http.StatusNotFound
-	case CodeArguments, CodeTool, CodeTimeout:
+	case CodeArguments, CodeTool, CodeTimeout: // the model of the caller can correct these
 		return http.StatusOK
 	}
-	return http.StatusInternalServerError
+	return httpserve.StatusOf(string(e.Code))
 }
 
-// MarshalJSON writes the body of the answer. A message of more than 2 KiB is cut.
-func (e *Error) MarshalJSON() ([]byte, error) { return e.encode(PlainJSON), nil }
-
-func (e *Error) encode(shape Shape) []byte {
+// encode returns the body of the response. With harness it has a text too.
+func (e *Error) encode(harness bool) []byte {
 	body := struct {
 		Error   Code   `json:"error"`
 		Message string `json:"message"`
 		Text    string `json:"text,omitempty"`
 	}{Error: e.Code, Message: clip.Text(e.Message, maxMessage)}
-	if shape == TextImages {
+	if harness {
 		body.Text = "Error: " + body.Message
 	}
-	raw, _ := rawjson.Encode(body) // three strings: cannot fail
+	raw, _ := rawjson.Encode(body) // strings cannot fail
 	return raw
 }
 
 const maxMessage = 2 << 10
 
-// CodeOf returns the code of the [*Error] in err's chain, or "" if there is none.
+// CodeOf returns the code of the first [*Error] in err's chain, or "" if there is none.
 func CodeOf(err error) Code {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
@@ -122,10 +126,5 @@ func errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// sortedJoin joins errors in an order that does not depend on how they were found.
-func sortedJoin(errs []error) error {
-	slices.SortStableFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return errors.Join(errs...)
-}
-
-var _ json.Marshaler = (*Error)(nil)
+// private reports whether the tool failed without a text for the agent.
+func (e *Error) private() bool { return e != nil && e.Message == runner.TextFailed }

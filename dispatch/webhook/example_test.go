@@ -2,15 +2,17 @@ package webhook_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch/webhook"
 )
 
-// Host an external tool. What a platform would send stands in for it here.
+// Host an external tool. The requests are those of a platform.
 func Example() {
 	type Query struct {
 		Day string `json:"day" jsonschema:"enum=monday,enum=friday"`
@@ -27,8 +29,8 @@ func Example() {
 	handler, err := webhook.New([]webhook.Tool{
 		webhook.Define("check_schedule", "Check availability on the calendar", check),
 	}, &webhook.Options{
-		Secrets: []string{"a-secret-for-this-example"}, // a real one comes from the environment
-		OnCall:  func(_ context.Context, r webhook.Record) { fmt.Printf("%s because %q\n", r.Tool, r.Reasoning) },
+		Secrets: []string{"a-secret-for-this-example"}, // read a real one from the environment
+		OnCall:  func(_ context.Context, r webhook.CallRecord) { fmt.Printf("%s because %q\n", r.Tool, r.Reasoning) },
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -58,7 +60,7 @@ func Example() {
 	// 200 {"error":"invalid_arguments","message":"arguments: /day must be one of \"monday\", \"friday\"; correct them and call the tool again"}
 }
 
-// A tool is an ordinary function, so that it can be tested as one.
+// A test can call the function of a tool directly.
 func ExampleNewContext() {
 	whoami := func(ctx context.Context, _ struct{}) (string, error) {
 		return "agent " + webhook.FromContext(ctx).AgentID, nil
@@ -66,6 +68,48 @@ func ExampleNewContext() {
 	ctx := webhook.NewContext(context.Background(), &webhook.Call{AgentID: "6f1c1a5e"})
 	fmt.Println(whoami(ctx, struct{}{}))
 	// Output: agent 6f1c1a5e <nil>
+}
+
+// New reports all mistakes at once.
+func ExampleNew() {
+	_, err := webhook.New([]webhook.Tool{
+		{Name: "check schedule"},
+	}, &webhook.Options{Secrets: []string{os.Getenv("SECRET_THAT_IS_NOT_SET")}})
+	if e, ok := errors.AsType[*webhook.Error](err); ok {
+		for _, p := range e.Problems {
+			fmt.Println(p.Code, "for", p)
+		}
+	}
+	// Output:
+	// option_invalid for Options.Secrets has a secret that is empty, or has white space around it or control characters in it; is its environment variable set?
+	// func_missing for tool[0] "check schedule": Func is nil
+	// name_invalid for tool[0] "check schedule": /name must be 1 to 128 ASCII letters, digits, _ and -, beginning with a letter or _; " " at byte 5 is not allowed there
+}
+
+// Define infers the parameters of a tool from a struct.
+func ExampleDefine() {
+	type Query struct {
+		Day   string `json:"day" jsonschema:"enum=monday,enum=friday"`
+		Hours int    `json:"hours,omitempty"`
+	}
+	tool := webhook.Define("check_schedule", "Check availability on the calendar",
+		func(ctx context.Context, q Query) (string, error) { return q.Day + " is free", nil })
+	fmt.Println(string(tool.Parameters))
+	result, err := tool.Func(context.Background(), []byte(`{"day":"monday"}`))
+	fmt.Println(result, err)
+	// Output:
+	// {"type":"object","properties":{"day":{"type":"string","enum":["monday","friday"]},"hours":{"type":"integer"}},"required":["day"],"additionalProperties":false}
+	// monday is free <nil>
+}
+
+// The text of Errorf reaches the agent. The texts of other errors are only logged.
+func ExampleErrorf() {
+	err := webhook.Errorf("nothing is free on %s; try another day", "friday")
+	fmt.Println(webhook.CodeOf(err))
+	fmt.Println(err)
+	// Output:
+	// tool_failed
+	// webhook: tool_failed: nothing is free on friday; try another day
 }
 
 func ExampleDetail() {

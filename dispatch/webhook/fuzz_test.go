@@ -8,8 +8,8 @@ import (
 	"github.com/toolwire/toolwire/dispatch/webhook"
 )
 
-// FuzzBody checks that whatever the body is, the answer is JSON of a documented status, and that what a tool gets is a
-// JSON object without the reasoning.
+// FuzzBody checks that the response to any body is JSON with a documented status, and that a tool
+// receives a JSON object without reasoning.
 func FuzzBody(f *testing.F) {
 	for _, body := range []string{goodBody, `{}`, `[]`, `{"arguments":null}`, `{"args":"{\"a\":1}"}`, `{"tool_call":{"function":{"name":"echo","arguments":{}}}}`,
 		`{"tool":{"function":{"function":{"name":1}}},"input":{"\u0072easoning":1}}`, `{"name":"echo","params":{"reasoning":null,"a":1e5}}`} {

@@ -23,15 +23,15 @@ type Handler struct {
 	opts   Options // defaults filled in
 	guard  httpserve.Guard
 	json   strictjson.Limits
-	known  []string // members of a body with a meaning
+	known  []string // the members of a body that parse reads
 	tools  map[string]*tool
-	only   *tool // when there is one tool
+	only   *tool // if there is one tool
 	runner runner.Runner
 	hooks  runner.Runner // for Options.OnCall
 }
 
-// New returns a handler that serves one or many tools; opts must hold a secret. All mistakes, of the tools and of the
-// options, are reported together in one [*Error] with [CodeOptions].
+// New returns a handler for one or more tools. The error is an [*Error] with [CodeOptions] whose
+// Problems lists all mistakes in the tools and in the options.
 func New(tools []Tool, opts *Options) (*Handler, error) {
 	h := &Handler{}
 	if err := h.configure(tools, opts); err != nil {
@@ -40,18 +40,17 @@ func New(tools []Tool, opts *Options) (*Handler, error) {
 	return h, nil
 }
 
-// ServeHTTP implements http.Handler. A request takes one way: method, secret, identity, size, body, tool, arguments,
-// function, answer.
+// ServeHTTP implements http.Handler. A request passes these stages in order: method, secret,
+// identity, size, body, tool, arguments, function, response.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		httpserve.LeaveBody(w, r)
-		w.Header().Set("Allow", http.MethodPost)
 		h.refuse(w, r, errorf(CodeMethod, "use POST"))
 		return
 	}
 	if reason := httpserve.Contained(r, h.opts.Logger, "SecretFunc", h.guard.Check); reason != "" {
 		httpserve.LeaveBody(w, r)
-		h.refuse(w, r, errorf(CodeUnauthorized, "%s", reason)) // the message is only logged
+		h.refuse(w, r, errorf(CodeUnauthorized, "%s", reason)) // logged and not sent
 		return
 	}
 	agentID, err := h.identity(r)
@@ -76,7 +75,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, err)
 		return
 	}
-	if h.opts.IdentityFromBody {
+	if h.opts.StandaloneHarness {
 		agentID = e.agentID
 	}
 	call := &Call{Tool: t.name, AgentID: agentID, Body: body}
@@ -86,17 +85,17 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.writeError(w, failure)
 		return
 	}
-	writeJSON(w, http.StatusOK, answer)
+	httpserve.WriteJSON(w, http.StatusOK, answer)
 }
 
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	e, _ := errors.AsType[*Error](err) // no step returns another
+	e, _ := errors.AsType[*Error](err) // every stage returns one
 	httpserve.LogRefusal(r, h.opts.Logger, "webhook refused", fmt.Sprint(e))
 	h.writeError(w, e)
 }
 
 func (h *Handler) identity(r *http.Request) (string, error) {
-	if h.opts.IdentityFromBody {
+	if h.opts.StandaloneHarness {
 		return "", nil
 	}
 	values := r.Header["X-Agent-Identity"]
@@ -119,7 +118,7 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, erro
 	return nil, &Error{Code: CodeBody, Message: "the body could not be read to its end", Err: err}
 }
 
-// find decides which tool is called.
+// find returns the tool that the path or the body names.
 func (h *Handler) find(r *http.Request, e *envelope) (*tool, error) {
 	if len(e.agentID) > 256 {
 		return nil, errorf(CodeIdentity, "agent_id has more than 256 bytes")
@@ -128,13 +127,13 @@ func (h *Handler) find(r *http.Request, e *envelope) (*tool, error) {
 	switch {
 	case name == "":
 		name = e.tool
-	case e.tool != "" && e.tool != name && e.toolRank < nameMember: // a bare name may be the agent's
+	case e.tool != "" && e.tool != name && e.toolRank < nameMember: // the member name may be the agent's
 		return nil, errorf(CodeEnvelope, "the path names the tool %q, the body another one", clip.Text(name, 128))
 	}
 	if name == "" {
 		if h.only == nil {
-			return nil, errorf(CodeEnvelope, "the body names no tool, and there are %d here; put the name into the path or into tool_name",
-				len(h.tools))
+			return nil, errorf(CodeEnvelope,
+				"the body names no tool, and there are %d here; put the name into the path or into tool_name", len(h.tools))
 		}
 		return h.only, nil
 	}
@@ -145,7 +144,7 @@ func (h *Handler) find(r *http.Request, e *envelope) (*tool, error) {
 	return t, nil
 }
 
-// serve validates the arguments and runs the tool.
+// serve validates the arguments, runs the tool and returns the response body.
 func (h *Handler) serve(ctx context.Context, t *tool, call *Call, args json.RawMessage) ([]byte, *Error) {
 	if !t.reasoning {
 		args, call.Reasoning = reasoning.Take(args)
@@ -160,7 +159,7 @@ func (h *Handler) serve(ctx context.Context, t *tool, call *Call, args json.RawM
 func argumentsError(t *tool, err error) *Error {
 	message := err.Error()
 	if e, ok := errors.AsType[*schema.Error](err); ok {
-		e.Part = "arguments" // the validator does not know what it validates
+		e.Part = "arguments" // a validator does not know it
 		message = e.Error()
 		if e.Code == schema.CodeMismatch {
 			message += "; correct them and call the tool again"
@@ -169,17 +168,18 @@ func argumentsError(t *tool, err error) *Error {
 	return &Error{Code: CodeArguments, Tool: t.name, Message: message, Err: err}
 }
 
-// outcome is what a tool returned.
+// outcome is the end of a call.
 type outcome struct {
-	answer  []byte // its result as it is sent
+	answer  []byte // the response body
 	failure *Error
 }
 
-var errTimeout = errors.New("the time for the call is over")
+var errTimeout = errors.New("the call exceeded Options.Timeout")
 
-// run calls the tool under the policy of package runner.
+// run calls the tool with its deadline.
 func (h *Handler) run(ctx context.Context, t *tool, call *Call, args json.RawMessage) outcome {
-	end := runner.Run(NewContext(ctx, call), &h.runner, time.Now().Add(h.opts.Timeout), t.name, func(ctx context.Context) outcome {
+	deadline := time.Now().Add(h.opts.Timeout)
+	end := runner.Run(NewContext(ctx, call), &h.runner, deadline, t.name, func(ctx context.Context) outcome {
 		return h.call(ctx, t, args)
 	})
 	out := end.Value
@@ -189,7 +189,7 @@ func (h *Handler) run(ctx context.Context, t *tool, call *Call, args json.RawMes
 	case end.Panic != nil:
 		out.failure = &Error{Code: CodeInternal, Message: runner.TextBroken, Err: errors.New("the tool panicked; see the log")}
 	case end.Stop == runner.InTime || !end.Left && !out.failure.private():
-		// The tool's own words count, even if they come late.
+		// What the tool returned counts, even if it is late.
 	case end.Stop == runner.TimedOut:
 		out.failure = errorf(CodeTimeout, "%s", runner.TimeoutText(h.opts.Timeout))
 	default:
@@ -201,20 +201,21 @@ func (h *Handler) run(ctx context.Context, t *tool, call *Call, args json.RawMes
 	return out
 }
 
-// call runs the function and writes its result. The methods of the result and of the error are the tool's own code too.
+// call runs the function and encodes its result. It calls methods of the result and of the error,
+// which are code of the tool.
 func (h *Handler) call(ctx context.Context, t *tool, args json.RawMessage) (out outcome) {
 	result, err := t.run(ctx, args)
 	if err != nil {
 		out.failure = toolError(err)
 		return out
 	}
-	if out.answer, err = encodeResult(result, h.opts.Answer); err != nil {
+	if out.answer, err = encodeResult(result, h.opts.StandaloneHarness); err != nil {
 		out.failure = &Error{Code: CodeInternal, Message: runner.TextBroken, Err: err}
 	}
 	return out
 }
 
-// toolError chooses what the agent sees of a tool's error: texts that were made for it.
+// toolError returns the failure with the text of err if it was made for the agent.
 func toolError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok && e.Message != "" {
 		code := CodeTool
@@ -229,12 +230,9 @@ func toolError(err error) *Error {
 	return &Error{Code: CodeTool, Message: runner.TextFailed, Err: err}
 }
 
-// private reports whether the tool failed without a text for the agent.
-func (e *Error) private() bool { return e != nil && e.Message == runner.TextFailed }
-
-// report tells the hook and the log.
+// report calls the hook and logs the call.
 func (h *Handler) report(ctx context.Context, call *Call, failure *Error, took time.Duration) {
-	record := Record{Tool: call.Tool, AgentID: call.AgentID, Reasoning: call.Reasoning, Duration: took}
+	record := CallRecord{Tool: call.Tool, AgentID: call.AgentID, Reasoning: call.Reasoning, Duration: took}
 	level := slog.LevelInfo
 	if failure != nil {
 		record.Code, record.Err = failure.Code, failure
@@ -249,13 +247,15 @@ func (h *Handler) report(ctx context.Context, call *Call, failure *Error, took t
 	if !h.opts.Logger.Enabled(ctx, level) {
 		return
 	}
-	attrs := []slog.Attr{slog.String("tool", call.Tool), slog.String("agent_id", call.AgentID), slog.Duration("took", took)}
+	attrs := []slog.Attr{
+		slog.String("tool", call.Tool), slog.String("agent_id", call.AgentID), slog.Duration("took", took),
+	}
 	if failure != nil {
 		attrs = append(attrs, errorAttr(failure))
 	}
 	h.opts.Logger.LogAttrs(ctx, level, "tool called", attrs...)
 }
 
-// errorAttr is an error's text: of the error itself a JSON log would write what it marshals to, which has no cause. Print
-// survives a cause whose own text panics, such as a nil pointer that a tool has returned as an error.
+// errorAttr returns the text of an error. fmt.Sprint recovers from a cause whose Error method panics,
+// such as a nil pointer that a tool returned as an error.
 func errorAttr(e *Error) slog.Attr { return slog.String("error", fmt.Sprint(e)) }

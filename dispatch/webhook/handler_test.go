@@ -79,7 +79,7 @@ func serve(h http.Handler, r *http.Request) (int, string, http.Header) {
 	return w.Code, w.Body.String(), w.Header()
 }
 
-// The cases of the receiver, with what is decided here where nothing is documented.
+// The documented requests, and those for which the package comment defines the response.
 func TestReceiver(t *testing.T) {
 	calls := 0
 	count := func(_ context.Context, in query) (slots, error) {
@@ -120,7 +120,7 @@ func TestReceiver(t *testing.T) {
 		{"the other secret", request(goodBody, header("X-Agent-Secret", "older-secret")), 200, `~slots`},
 		{"header in other letter case", request(goodBody, header("X-Agent-Secret"), header("x-aGENT-sEcret", toolSecret)), 200, `~slots`},
 		{"identity missing", request(goodBody, header("X-Agent-Identity")), 400, `~"invalid_identity"`},
-		{"identity no UUID", request(goodBody, header("X-Agent-Identity", "agent-7")), 400, `~"invalid_identity"`},
+		{"identity not a UUID", request(goodBody, header("X-Agent-Identity", "agent-7")), 400, `~"invalid_identity"`},
 		{"identity twice", request(goodBody, header("X-Agent-Identity", agentUUID, agentUUID)), 400, `~"invalid_identity"`},
 		{"no secret and no identity", request(goodBody, header("X-Agent-Secret"), header("X-Agent-Identity")), 401, ``},
 		{"body empty", request(``), 400, `~"invalid_json"`},
@@ -148,7 +148,7 @@ func TestReceiver(t *testing.T) {
 		{"handler error for the agent", request(to("failing", `{}`)), 200, `{"error":"tool_failed","message":"there is no free slot; ask for another day"}`},
 		{"handler error of another kind", request(to("private", `{}`)), 200, `~"error":"tool_failed"`},
 		{"handler panic", request(to("panicking", `{}`)), 500, `{"error":"internal","message":"the tool is broken; do not call it again"}`},
-		{"result that is no JSON", request(to("unwritable", `{}`)), 500, `~"error":"internal"`},
+		{"result that cannot be JSON", request(to("unwritable", `{}`)), 500, `~"error":"internal"`},
 		{"body too large", request(`{"arguments":{"a":"` + strings.Repeat("x", 5000) + `"}}`), 413, `~4096 bytes`},
 		{"body too large, not announced", request(`{"arguments":{"a":"`+strings.Repeat("x", 5000)+`"}}`, func(r *http.Request) { r.ContentLength = -1 }), 413, `~4096 bytes`},
 		{"method GET", request(``, func(r *http.Request) { r.Method = "GET" }), 405, `~"method_not_allowed"`},
@@ -162,10 +162,10 @@ func TestReceiver(t *testing.T) {
 				t.Errorf("got %d %s\nwant %d %s", status, body, tt.status, tt.want)
 			}
 			if strings.Contains(body, "hunter2") || strings.Contains(body, toolSecret) {
-				t.Errorf("the answer holds a secret: %s", body)
+				t.Errorf("the response has a secret: %s", body)
 			}
 			if status != 401 && (!json.Valid([]byte(body)) || headers.Get("Content-Type") != "application/json") {
-				t.Errorf("no JSON: %q %s", headers.Get("Content-Type"), body)
+				t.Errorf("not JSON: %q %s", headers.Get("Content-Type"), body)
 			}
 			if status != 200 && calls > 0 {
 				t.Error("the tool was called")
@@ -177,7 +177,7 @@ func TestReceiver(t *testing.T) {
 	}
 }
 
-func TestWhereToolAndArgumentsStand(t *testing.T) {
+func TestPlacesOfToolAndArguments(t *testing.T) {
 	echo := func(name string) webhook.Tool {
 		return webhook.Tool{Name: name, Func: func(ctx context.Context, args json.RawMessage) (any, error) {
 			return webhook.FromContext(ctx).Tool + " " + string(args), nil
@@ -263,11 +263,11 @@ func TestACallIsInTheContext(t *testing.T) {
 	}
 }
 
-func TestTheHookHearsOfEveryCall(t *testing.T) {
-	var records []webhook.Record
+func TestOnCall(t *testing.T) {
+	var records []webhook.CallRecord
 	own := webhook.Tool{Name: "own", Parameters: json.RawMessage(`{"properties":{"reasoning":{}}}`),
 		Func: func(context.Context, json.RawMessage) (any, error) { return nil, errors.New("broken") }}
-	h := newHandler(t, &webhook.Options{OnCall: func(_ context.Context, r webhook.Record) { records = append(records, r) }}, schedule(), own)
+	h := newHandler(t, &webhook.Options{OnCall: func(_ context.Context, r webhook.CallRecord) { records = append(records, r) }}, schedule(), own)
 	serve(h, request(goodBody))
 	serve(h, request(`{"tool":"check_schedule","arguments":{"day":"sunday","reasoning":["a",1]}}`))
 	serve(h, request(`{"tool":"own","arguments":{"reasoning":"mine"}}`))
@@ -286,7 +286,7 @@ func TestTheHookHearsOfEveryCall(t *testing.T) {
 		}
 	}
 	if err := records[2].Err; !strings.Contains(err.Error(), "broken") {
-		t.Errorf("the hook must learn the cause: %v", err)
+		t.Errorf("the record has no cause: %v", err)
 	}
 }
 
@@ -307,11 +307,12 @@ func TestSecretsRotateWithoutARestart(t *testing.T) {
 	}
 }
 
-// The standalone harness sends a bearer token and {"args", "agent_id", "run_id"}, and reads text and images.
-func TestTheHarness(t *testing.T) {
+// The standalone harness sends a bearer token and {"args", "agent_id", "run_id"}. It reads text and
+// images.
+func TestStandaloneHarness(t *testing.T) {
 	var id string
 	results := map[string]any{"text": "hello", "object": slots{[]string{"<a>"}}, "null": nil, "raw": json.RawMessage(`"a\"b"`),
-		"image": webhook.Result{Text: "a plot", Images: [][]byte{[]byte("\x89PNG")}}, "pointer": &webhook.Result{Text: "p"}}
+		"image": webhook.ImageResult{Text: "a plot", Images: [][]byte{[]byte("\x89PNG")}}, "pointer": &webhook.ImageResult{Text: "p"}}
 	tool := webhook.Define("get", "", func(ctx context.Context, in struct {
 		What string `json:"what"`
 	}) (any, error) {
@@ -321,7 +322,7 @@ func TestTheHarness(t *testing.T) {
 		}
 		return results[in.What], nil
 	})
-	h := newHandler(t, &webhook.Options{SecretHeader: "Authorization", IdentityFromBody: true, Answer: webhook.TextImages}, tool)
+	h := newHandler(t, &webhook.Options{StandaloneHarness: true}, tool)
 	ask := func(what string, change ...func(*http.Request)) (int, string) {
 		change = append([]func(*http.Request){header("X-Agent-Secret"), header("X-Agent-Identity"), header("Authorization", "bearer "+toolSecret)}, change...)
 		status, body, _ := serve(h, request(`{"args":{"what":"`+what+`"},"agent_id":"agent-7","run_id":"run-1","trace_id":null}`, change...))
@@ -361,10 +362,11 @@ func TestRawResultsAreChecked(t *testing.T) {
 			t.Errorf("%q: %d %s", raw, got, body)
 		}
 	}
-	for shape, want := range map[webhook.Shape]string{webhook.PlainJSON: `null`, webhook.TextImages: `{"text":"null"}`} {
-		h := newHandler(t, &webhook.Options{Answer: shape},
+	for harness, want := range map[bool]string{false: `null`, true: `{"text":"null"}`} {
+		h := newHandler(t, &webhook.Options{StandaloneHarness: harness},
 			webhook.Tool{Name: "raw", Func: func(context.Context, json.RawMessage) (any, error) { return json.RawMessage(nil), nil }})
-		if got, body, _ := serve(h, request(`{"arguments":{}}`)); got != 200 || body != want {
+		r := request(`{"arguments":{}}`, header("Authorization", "Bearer "+toolSecret))
+		if got, body, _ := serve(h, r); got != 200 || body != want {
 			t.Errorf("nil: %d %s, want %s", got, body, want)
 		}
 	}
@@ -379,22 +381,25 @@ func TestNewReportsEverything(t *testing.T) {
 		webhook.Define[query, string]("nil_func", "", nil),
 		{Name: "bad_schema", Parameters: json.RawMessage(`{"type":`), Func: schedule().Func},
 	}, &webhook.Options{
-		Secrets: []string{"", " hunter2"}, SecretHeader: "X Secret", Timeout: -1, MaxBodyBytes: -1, Answer: 7, ArgumentKeys: []string{"args", "args", "name"},
+		Secrets: []string{"", " hunter2"}, Timeout: -1, MaxBodyBytes: -1, ArgumentKeys: []string{"args", "args", "name"},
 	})
 	if webhook.CodeOf(err) != webhook.CodeOptions {
 		t.Fatal(err)
 	}
+	if e, _ := errors.AsType[*webhook.Error](err); len(e.Problems) != 12 || e.Problems[0].Code != "option_invalid" || e.Problems[0].Index != -1 {
+		t.Errorf("problems %+v", e.Problems)
+	}
 	for _, part := range []string{
 		`tool[1] "check_schedule": /name is taken by tool[0]`, `tool[2] "a b": /name`, `tool[2] "a b": /parameters`, `tool[2] "a b": Func is nil`,
-		`tool[3] "recursive": /parameters`, `tool[4] "nil_func": Func is nil`, `tool[5] "bad_schema": /parameters`, "has a secret that is empty", "SecretHeader",
-		"Options.Timeout", "Options.MaxBodyBytes", "Options.Answer", `"args" empty or twice`, `"name" has a meaning`,
+		`tool[3] "recursive": /parameters`, `tool[4] "nil_func": Func is nil`, `tool[5] "bad_schema": /parameters`, "has a secret that is empty",
+		"Options.Timeout", "Options.MaxBodyBytes", `"args" twice`, `"name", which has another meaning`,
 	} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q is missing in:\n%v", part, err)
 		}
 	}
 	if strings.Contains(err.Error(), "hunter2") {
-		t.Error("the error holds a secret")
+		t.Error("the error has a secret")
 	}
 	if _, again := webhook.New(nil, nil); again == nil || !strings.Contains(again.Error(), "Secrets is empty") || !strings.Contains(again.Error(), "no tools") {
 		t.Errorf("without anything: %v", again)
@@ -402,30 +407,54 @@ func TestNewReportsEverything(t *testing.T) {
 }
 
 func TestASecretHasNoScheme(t *testing.T) {
-	for _, header := range []string{"authorization", ""} {
-		_, err := webhook.New([]webhook.Tool{schedule()}, &webhook.Options{Secrets: []string{"bearer hunter2"}, SecretHeader: header})
-		if refused := err != nil && strings.Contains(err.Error(), "begins with \"Bearer \"") && !strings.Contains(err.Error(), "hunter2"); refused != (header != "") {
-			t.Errorf("in the header %q: %v", header, err)
+	for _, harness := range []bool{true, false} {
+		_, err := webhook.New([]webhook.Tool{schedule()}, &webhook.Options{Secrets: []string{"bearer hunter2"}, StandaloneHarness: harness})
+		if refused := err != nil && strings.Contains(err.Error(), "begins with \"Bearer \"") && !strings.Contains(err.Error(), "hunter2"); refused != harness {
+			t.Errorf("harness %t: %v", harness, err)
 		}
 	}
 }
 
-func TestErrorsAreAnswers(t *testing.T) {
+func TestErrors(t *testing.T) {
 	cause := errors.New("hunter2")
-	err := fmt.Errorf("outer: %w", &webhook.Error{Code: webhook.CodeTool, Tool: "check", Message: "try <another>", Err: cause})
-	e, ok := errors.AsType[*webhook.Error](err)
-	if !ok || !errors.Is(err, cause) || e.Status() != 200 || e.Error() != "webhook: check: tool_failed: try <another>" {
-		t.Errorf("%v", err)
+	for name, tt := range map[string]struct {
+		err  error
+		want string
+	}{
+		"an Error": {&webhook.Error{Code: webhook.CodeTool, Tool: "check", Message: "try <another>", Err: cause},
+			`{"error":"tool_failed","message":"try <another>"}`},
+		"with another code": {&webhook.Error{Code: webhook.CodeMethod, Message: "no"}, `{"error":"tool_failed","message":"no"}`},
+		"a long message": {webhook.Errorf("%s", strings.Repeat("é", 5000)),
+			`{"error":"tool_failed","message":"` + strings.Repeat("é", 1022) + `…"}`},
+	} {
+		tool := webhook.Define("check", "", func(context.Context, struct{}) (string, error) { return "", fmt.Errorf("outer: %w", tt.err) })
+		if status, body, _ := serve(newHandler(t, nil, tool), request(`{"arguments":{}}`)); status != 200 || body != tt.want {
+			t.Errorf("%s: %d %s", name, status, body)
+		}
 	}
-	if raw, err := json.Marshal(e); err != nil || string(raw) != `{"error":"tool_failed","message":"try \u003canother\u003e"}` {
-		t.Errorf("%s %v", raw, err)
+	e := &webhook.Error{Code: webhook.CodeTool, Tool: "check", Message: "try <another>", Err: cause}
+	if !errors.Is(e, cause) || e.Error() != "webhook: check: tool_failed: try <another>" {
+		t.Errorf("%v", e)
 	}
-	long := &webhook.Error{Code: webhook.CodeTool, Message: strings.Repeat("é", 5000)}
-	if raw, err := json.Marshal(long); err != nil || len(raw) > 2200 || !json.Valid(raw) {
-		t.Errorf("%d bytes, %v", len(raw), err)
-	}
-	if webhook.CodeOf(cause) != "" || !errors.Is(webhook.Errorf("x: %w", cause), cause) {
+	if webhook.CodeOf(cause) != "" || webhook.CodeOf(fmt.Errorf("outer: %w", e)) != webhook.CodeTool || !errors.Is(webhook.Errorf("x: %w", cause), cause) {
 		t.Error("codes and causes")
+	}
+}
+
+// Parameters that are set after Define replace the inferred ones, also for a type that has no schema.
+func TestDefineWithParameters(t *testing.T) {
+	type recursive struct {
+		Name string     `json:"name"`
+		Next *recursive `json:"next"`
+	}
+	tool := webhook.Define("chain", "", func(_ context.Context, in recursive) (string, error) { return in.Next.Name, nil })
+	tool.Parameters = json.RawMessage(`{"type":"object","required":["next"]}`)
+	h := newHandler(t, nil, tool)
+	if status, body, _ := serve(h, request(`{"arguments":{"next":{"name":"b"}}}`)); status != 200 || body != `"b"` {
+		t.Errorf("%d %s", status, body)
+	}
+	if _, body, _ := serve(h, request(`{"arguments":{}}`)); !strings.Contains(body, `"invalid_arguments"`) {
+		t.Errorf("%s", body)
 	}
 }
 

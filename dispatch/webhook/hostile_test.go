@@ -29,8 +29,8 @@ func TestHostileRequests(t *testing.T) {
 	}, hostiletest.Sentinels())
 }
 
-// Refusals that the sentinels do not see end the connection of a peer that withholds its body, too.
-func TestARefusedPeerLosesItsConnectionInTime(t *testing.T) {
+// Responses that the sentinels do not cover also end the connection of a peer that withholds its body.
+func TestWithheldBodies(t *testing.T) {
 	for name, tt := range map[string]struct {
 		detail bool
 		sent   string
@@ -52,7 +52,8 @@ func TestARefusedPeerLosesItsConnectionInTime(t *testing.T) {
 	}
 }
 
-// A refusal is logged with the address of the peer and the reason, and without what the peer presented.
+// The log of a rejected request has the address of the peer and the reason, but not the presented
+// secret.
 func TestRefusalsAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	h := newHandler(t, &webhook.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, schedule())
@@ -74,7 +75,7 @@ func TestRefusalsAreLogged(t *testing.T) {
 				}
 			}
 			if strings.Contains(log.String()+body, "hunter2") {
-				t.Errorf("what was presented is shown: %s %s", log.String(), body)
+				t.Errorf("the presented secret is shown: %s %s", log.String(), body)
 			}
 		})
 	}

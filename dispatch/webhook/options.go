@@ -2,10 +2,10 @@ package webhook
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -18,57 +18,55 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// Options configures a [Handler]. The zero value of every field is its default; a secret is required. Options are copied
-// by [New].
+// Options configures a [Handler]. Secrets or SecretFunc is required. The zero value of every other
+// field is its default. [New] copies the options.
 type Options struct {
-	// Secrets are the tool call secrets that are accepted; more than one for rotation. None may be empty.
+	// Secrets are the accepted tool call secrets. More than one allows rotation.
 	Secrets []string `json:"-"`
 
-	// SecretFunc is asked for the accepted secrets at every request, for rotation without a restart. It must be fast and
-	// safe for concurrent use. If it returns none, or an empty one, that accepts no request. Secrets are accepted beside
-	// it. A panic is logged without its value, and the request is refused, whatever its secret.
+	// SecretFunc returns more accepted secrets. It is called for every request, so secrets can change
+	// without a restart. It must be fast and safe for concurrent use. Empty secrets are ignored. If it
+	// panics, the request is rejected, and the panic is logged without its value.
 	SecretFunc func() []string
 
-	// SecretHeader is the header that carries the secret. Default "X-Agent-Secret". In "Authorization" it must follow
-	// "Bearer ".
-	SecretHeader string
+	// StandaloneHarness serves the standalone harness in place of the platform. The harness sends the
+	// secret as "Authorization: Bearer" in place of X-Agent-Secret. It sends the agent's id as
+	// agent_id in the body in place of X-Agent-Identity: a string of at most 256 bytes, or nothing.
+	//
+	// The handler then sends every result as {"text":"…"}, with images if the result is an
+	// [ImageResult]. The text is a string result as it is, or the JSON of any other result. Failures
+	// have a text beside error and message.
+	StandaloneHarness bool
 
-	// IdentityFromBody takes the agent's id from the body's agent_id instead of the header X-Agent-Identity: any string
-	// of at most 256 bytes, which may be missing.
-	IdentityFromBody bool
-
-	// ArgumentKeys are the members that may hold the arguments, the first one preferred. Default "arguments", "args",
-	// "input", "params".
+	// ArgumentKeys are the names of members that can contain the arguments. The first one that is
+	// present applies. Defaults to arguments, args, input, params.
 	ArgumentKeys []string
 
-	// Answer is the shape in which results are sent. Default [PlainJSON].
-	Answer Shape
-
-	// Timeout is how long a tool may run. Its context ends then; one that does not return within another 500 ms is left
-	// behind, and a timeout is answered. Default 30 s, as callers are known to wait for 60 s.
+	// Timeout is the time limit of a tool. The context of the tool ends then. A tool that does not
+	// return within another 500 ms is abandoned, and the response is a timeout. Defaults to 30 s,
+	// because known callers wait for 60 s.
 	Timeout time.Duration
 
-	// MaxBodyBytes bounds the request body. Default 1 MiB.
+	// MaxBodyBytes is the maximum size of a request body in bytes. Defaults to 1 MiB.
 	MaxBodyBytes int64
 
-	// BodyTimeout bounds the time in which the body arrives. Defaults to 30 s. It replaces the ReadTimeout of the
-	// [http.Server]. It needs a ResponseWriter that supports read deadlines. The one of [http.TimeoutHandler] does not:
-	// then set ReadTimeout.
+	// BodyTimeout is the time limit for the arrival of the body. Defaults to 30 s. It replaces the
+	// ReadTimeout of the [http.Server]. It needs a ResponseWriter that supports read deadlines. The
+	// one of [http.TimeoutHandler] does not; set ReadTimeout in that case.
 	BodyTimeout time.Duration
 
-	// MaxDepth bounds the nesting of a body's JSON. Defaults to 256 levels.
-	MaxDepth int
-
-	// Limits bounds the tools' schemas, and the arguments when they are validated.
+	// Limits bounds the schemas of the tools and the arguments.
 	Limits schema.Limits
 
-	// OnCall receives every call of a known tool once its outcome is clear. It is called concurrently, on a goroutine of
-	// its own. The answer waits for it, for at most 500 ms. If it panics, the panic is logged and the answer is sent.
-	OnCall func(ctx context.Context, record Record)
+	// OnCall receives a record of every finished call of a known tool. It is called concurrently. The
+	// response waits for OnCall for at most 500 ms. If it panics, the panic is logged and the response
+	// is sent.
+	OnCall func(ctx context.Context, record CallRecord)
 
-	// Logger receives a record per call, per refused request and per panic, without bodies, results, secrets or reasoning,
-	// except for the texts of errors and panics of tools, and of panics of OnCall. The record of a refused request has the
-	// address of the peer and the reason. If nil, nothing is logged.
+	// Logger receives a record for every call, every rejected request and every panic. The record of a
+	// rejected request has the address of the peer and the reason. Records contain no bodies, results,
+	// secrets or reasoning. They contain the texts of errors and panics of tools, and of panics of
+	// OnCall. If Logger is nil, nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -82,27 +80,20 @@ const (
 type tool struct {
 	name      string
 	validate  func(document []byte) error
-	reasoning bool // an argument of its own
-	run       Func
+	reasoning bool // the tool declares reasoning as an argument
+	run       func(ctx context.Context, arguments json.RawMessage) (any, error)
 }
 
-// configure checks the tools and options once and fills the defaults in.
+// configure checks the tools and the options, and fills in the defaults.
 func (h *Handler) configure(tools []Tool, opts *Options) error {
 	if opts != nil {
 		h.opts = *opts
 	}
 	o := &h.opts
-	var problems []error
-	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-
-	for name, value := range map[string]int64{
-		"Timeout": int64(o.Timeout), "MaxBodyBytes": o.MaxBodyBytes, "BodyTimeout": int64(o.BodyTimeout),
-		"MaxDepth": int64(o.MaxDepth),
-	} {
-		if value < 0 {
-			bad("Options.%s must not be negative", name)
-		}
-	}
+	var ps problems
+	ps.option(o.Timeout < 0, "Timeout must not be negative")
+	ps.option(o.MaxBodyBytes < 0, "MaxBodyBytes must not be negative")
+	ps.option(o.BodyTimeout < 0, "BodyTimeout must not be negative")
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout
 	}
@@ -117,98 +108,80 @@ func (h *Handler) configure(tools []Tool, opts *Options) error {
 	}
 	h.runner = runner.Runner{What: "tool", Key: "tool", Logger: o.Logger, Cause: errTimeout, Grace: runner.Grace}
 	h.hooks = runner.Runner{What: "OnCall", Key: "tool", Logger: o.Logger, Grace: runner.Grace}
-	h.json = strictjson.Limits{Depth: o.MaxDepth, Mode: strictjson.Liberal}
-	if o.Answer != PlainJSON && o.Answer != TextImages {
-		bad("Options.Answer must be PlainJSON or TextImages")
-	}
-	problems = append(problems, h.secretOptions()...)
+	h.json = strictjson.Limits{Mode: strictjson.Liberal}
+	h.configureSecrets(&ps)
 	if len(o.ArgumentKeys) == 0 {
 		o.ArgumentKeys = []string{"arguments", "args", "input", "params"}
 	}
 	o.ArgumentKeys = slices.Clone(o.ArgumentKeys)
 	for i, key := range o.ArgumentKeys {
-		switch {
-		case key == "" || slices.Contains(o.ArgumentKeys[:i], key):
-			bad("Options.ArgumentKeys has %q empty or twice", key)
-		case slices.Contains(bodyMembers, key):
-			bad("Options.ArgumentKeys: %q has a meaning of its own", key)
-		}
+		ps.option(key == "", "ArgumentKeys has an empty name")
+		ps.option(slices.Contains(o.ArgumentKeys[:i], key), "ArgumentKeys has %q twice", key)
+		ps.option(slices.Contains(bodyMembers, key), "ArgumentKeys has %q, which has another meaning", key)
 	}
 	h.known = append(slices.Clone(o.ArgumentKeys), bodyMembers...)
-	problems = append(problems, h.compile(tools)...)
-	if len(problems) > 0 {
-		return &Error{Code: CodeOptions, Err: sortedJoin(problems)}
+	h.compile(&ps, tools)
+	if len(ps) > 0 {
+		return &Error{Code: CodeOptions, Problems: ps}
 	}
 	return nil
 }
 
-func (h *Handler) secretOptions() (problems []error) {
+func (h *Handler) configureSecrets(ps *problems) {
 	o := &h.opts
-	h.guard = httpserve.Guard{
-		Header: http.CanonicalHeaderKey(o.SecretHeader), Secrets: httpserve.NewSecrets(o.Secrets, o.SecretFunc),
+	h.guard = httpserve.Guard{Header: "X-Agent-Secret", Secrets: httpserve.NewSecrets(o.Secrets, o.SecretFunc)}
+	if o.StandaloneHarness {
+		h.guard.Header = "Authorization"
 	}
-	if o.SecretHeader == "" {
-		h.guard.Header = "X-Agent-Secret"
-	} else if !httpserve.ValidHeaderName(o.SecretHeader) {
-		problems = append(problems, errors.New("Options.SecretHeader is not a header name"))
-	}
-	if len(o.Secrets) == 0 && o.SecretFunc == nil {
-		problems = append(problems, errors.New("Options.Secrets is empty: set the template's tool call secret"))
-	}
-	if slices.ContainsFunc(o.Secrets, func(s string) bool { return !httpserve.UsableSecret(s) }) {
-		problems = append(problems, errors.New("Options.Secrets has a secret that is empty, or has white space around it or control "+
-			"characters in it; is its environment variable set?"))
-	}
+	unusable := func(s string) bool { return !httpserve.UsableSecret(s) }
 	hasScheme := func(s string) bool { _, ok := httpserve.CutBearer(s); return ok }
-	if h.guard.Header == "Authorization" && slices.ContainsFunc(o.Secrets, hasScheme) {
-		problems = append(problems, errors.New(`Options.Secrets has a secret that begins with "Bearer ": leave the scheme out, it `+
-			"belongs to the header"))
-	}
+	ps.option(len(o.Secrets) == 0 && o.SecretFunc == nil, "Secrets is empty; add the tool call secret of the template")
+	ps.option(slices.ContainsFunc(o.Secrets, unusable), "Secrets has a secret that is empty, "+
+		"or has white space around it or control characters in it; is its environment variable set?")
+	ps.option(o.StandaloneHarness && slices.ContainsFunc(o.Secrets, hasScheme),
+		`Secrets has a secret that begins with "Bearer "; leave the scheme out`)
 	o.Secrets = nil // the guard has their digests
-	return problems
 }
 
 // compile checks all tools and prepares them for calls.
-func (h *Handler) compile(tools []Tool) (problems []error) {
+func (h *Handler) compile(ps *problems, tools []Tool) {
 	if len(tools) == 0 {
-		problems = append(problems, errors.New("there are no tools"))
+		*ps = append(*ps, schema.Problem{Index: noTool, Code: "tools_missing", Message: "there are no tools; pass at least one"})
 	}
 	list := make([]schema.Tool, len(tools))
+	var found problems
 	for i, t := range tools {
 		list[i] = schema.Tool{Name: t.Name, Description: t.Description, InputSchema: anyObject}
-		if hasSchema := len(t.Parameters) > 0 && string(t.Parameters) != "null"; hasSchema {
+		if len(t.Parameters) > 0 && string(t.Parameters) != "null" {
 			list[i].InputSchema = slices.Clone(t.Parameters)
-		}
-		if t.problem != nil {
-			list[i].InputSchema = anyObject
-			if invalid, ok := errors.AsType[*schema.Error](t.problem); ok {
-				for _, p := range invalid.Problems {
-					if p.Pointer != "/name" { // found again below
-						p.Index = i
-						problems = append(problems, ofTool(p))
-					}
+		} else if invalid, ok := errors.AsType[*schema.Error](t.problem); ok {
+			for _, p := range invalid.Problems {
+				if p.Pointer != "/name" { // schema.Validate finds it again
+					p.Index = i
+					found.tool(p)
 				}
 			}
 		}
 		if t.Func == nil {
-			problems = append(problems, fmt.Errorf("tool[%d] %q: Func is nil", i, clip.Text(t.Name, 128)))
+			found.tool(schema.Problem{Index: i, Tool: clip.Text(t.Name, 128), Code: "func_missing", Message: "Func is nil"})
 		}
 	}
-	if err := schema.Validate(context.Background(), list, &schema.ValidateOptions{Limits: h.opts.Limits}); err != nil {
-		if invalid, ok := errors.AsType[*schema.Error](err); ok {
-			for _, p := range invalid.Problems {
-				problems = append(problems, ofTool(p))
-			}
+	err := schema.Validate(context.Background(), list, &schema.ValidateOptions{Limits: h.opts.Limits})
+	if invalid, ok := errors.AsType[*schema.Error](err); ok {
+		for _, p := range invalid.Problems {
+			found.tool(p)
 		}
 	}
-	if len(problems) > 0 {
-		return problems
+	slices.SortStableFunc(found, func(a, b schema.Problem) int { return a.Index - b.Index })
+	if *ps = append(*ps, found...); len(*ps) > 0 {
+		return
 	}
 	h.tools = make(map[string]*tool, len(tools))
 	for i, t := range list {
 		validator, err := schema.Compile(t.InputSchema, &schema.CompileOptions{Limits: h.opts.Limits})
-		if err != nil {
-			return []error{fmt.Errorf("tool[%d] %q: %w", i, t.Name, err)}
+		if err != nil { // Validate has compiled it
+			ps.tool(schema.Problem{Index: i, Tool: t.Name, Code: "schema_invalid", Pointer: "/input_schema", Message: err.Error()})
+			return
 		}
 		h.tools[t.Name] = &tool{t.Name, validator.Validate, reasoning.Declared(t.InputSchema), tools[i].Func}
 		h.only = h.tools[t.Name]
@@ -216,17 +189,30 @@ func (h *Handler) compile(tools []Tool) (problems []error) {
 	if len(tools) > 1 {
 		h.only = nil
 	}
-	return nil
 }
 
 var anyObject = []byte(`{"type":"object"}`)
 
-// ofTool words a problem of a tool list with the names of this package.
-func ofTool(p schema.Problem) error {
+// noTool is the index of a problem of the options.
+const noTool = -1
+
+type problems []schema.Problem
+
+// option adds a problem of the options if wrong is true.
+func (ps *problems) option(wrong bool, format string, args ...any) {
+	if wrong {
+		*ps = append(*ps, schema.Problem{
+			Index: noTool, Code: "option_invalid", Message: "Options." + fmt.Sprintf(format, args...),
+		})
+	}
+}
+
+// tool adds a problem of a tool, with the name that Parameters has in this package.
+func (ps *problems) tool(p schema.Problem) {
 	if rest, ok := strings.CutPrefix(p.Pointer, "/input_schema"); ok {
 		p.Pointer = "/parameters" + rest
 	}
-	return errors.New(p.String())
+	*ps = append(*ps, p)
 }
 
 var discardLogger = slog.New(slog.DiscardHandler)

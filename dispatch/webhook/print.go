@@ -7,7 +7,7 @@ import (
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
-// Format implements [fmt.Formatter]. It prints "[redacted]" for each of Secrets.
+// Format implements [fmt.Formatter]. It replaces each of Secrets with "[redacted]".
 func (o Options) Format(f fmt.State, verb rune) {
 	type plain Options
 	o.Secrets = slices.Clone(o.Secrets)

@@ -29,14 +29,14 @@ func TestDeadline(t *testing.T) {
 		want  string // a part of the answer
 	}{
 		{"in time", func(context.Context) (string, error) { time.Sleep(time.Second); return "done", nil }, time.Second, `"done"`},
-		{"heeds its context", func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }, 10 * time.Second, `"error":"timeout"`},
+		{"respects its context", func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }, 10 * time.Second, `"error":"timeout"`},
 		{"returns what it has", func(ctx context.Context) (string, error) { <-ctx.Done(); return "half", nil }, 10 * time.Second, `"half"`},
 		{"says why", func(ctx context.Context) (string, error) {
 			<-ctx.Done()
 			return "", webhook.Errorf("too many rows; ask for a day")
 		},
 			10 * time.Second, `ask for a day`},
-		{"does not heed its context", func(context.Context) (string, error) { time.Sleep(time.Hour); return "late", nil },
+		{"ignores its context", func(context.Context) (string, error) { time.Sleep(time.Hour); return "late", nil },
 			10*time.Second + 500*time.Millisecond, `may or may not have had an effect`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -48,17 +48,17 @@ func TestDeadline(t *testing.T) {
 				if took := time.Since(start); status != 200 || !strings.Contains(body, tt.want) || took != tt.after {
 					t.Errorf("after %s: %d %s; want %s after %s", took, status, body, tt.want, tt.after)
 				}
-				time.Sleep(2 * time.Hour) // lets the tool that was left behind end
+				time.Sleep(2 * time.Hour) // until the abandoned tool returns
 			})
 		})
 	}
 }
 
-func TestACallerThatHangsUp(t *testing.T) {
+func TestClosedConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var codes []webhook.Code
 		var seen error
-		h := newHandler(t, &webhook.Options{OnCall: func(_ context.Context, r webhook.Record) { codes = append(codes, r.Code) }},
+		h := newHandler(t, &webhook.Options{OnCall: func(_ context.Context, r webhook.CallRecord) { codes = append(codes, r.Code) }},
 			webhook.Define("slow", "", func(ctx context.Context, _ struct{}) (string, error) { <-ctx.Done(); seen = ctx.Err(); return "", seen }))
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
@@ -76,7 +76,7 @@ func TestGoexitIsContained(t *testing.T) {
 	}
 }
 
-// unwritable panics, or does worse, when its result is written.
+// unwritable runs a function when it is encoded.
 type unwritable func()
 
 func (u unwritable) MarshalJSON() ([]byte, error) { u(); return []byte("null"), nil }
@@ -84,18 +84,18 @@ func (u unwritable) MarshalJSON() ([]byte, error) { u(); return []byte("null"), 
 func TestResultsThatPanicAreContained(t *testing.T) {
 	for name, write := range map[string]func(){"panic": func() { panic("the reason") }, "Goexit": runtime.Goexit} {
 		var log bytes.Buffer
-		var records []webhook.Record
+		var records []webhook.CallRecord
 		opts := &webhook.Options{
 			Logger: slog.New(slog.NewTextHandler(&log, nil)),
-			OnCall: func(_ context.Context, r webhook.Record) { records = append(records, r) },
+			OnCall: func(_ context.Context, r webhook.CallRecord) { records = append(records, r) },
 		}
 		h := newHandler(t, opts, webhook.Define("write", "", func(context.Context, struct{}) (any, error) { return unwritable(write), nil }))
 		done := make(chan struct{})
-		go func() { // which a runtime.Goexit would end
+		go func() { // runtime.Goexit would end the test
 			defer close(done)
 			defer func() {
 				if p := recover(); p != nil {
-					t.Errorf("%s: escapes: %v", name, p)
+					t.Errorf("%s: the panic is not contained: %v", name, p)
 				}
 			}()
 			if status, body, _ := serve(h, request(`{"arguments":{}}`)); status != 500 || !strings.Contains(body, `"internal"`) {
@@ -104,7 +104,7 @@ func TestResultsThatPanicAreContained(t *testing.T) {
 		}()
 		<-done
 		if len(records) != 1 || records[0].Code != webhook.CodeInternal {
-			t.Errorf("%s: the hook heard %+v", name, records)
+			t.Errorf("%s: records %+v", name, records)
 		}
 		if name == "panic" && !strings.Contains(log.String(), "the reason") {
 			t.Errorf("the log has no reason: %s", log.String())
@@ -115,7 +115,7 @@ func TestResultsThatPanicAreContained(t *testing.T) {
 func TestHooksThatPanicAreContained(t *testing.T) {
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))
-	h := newHandler(t, &webhook.Options{Logger: logger, OnCall: func(context.Context, webhook.Record) { panic("the reason") }}, schedule())
+	h := newHandler(t, &webhook.Options{Logger: logger, OnCall: func(context.Context, webhook.CallRecord) { panic("the reason") }}, schedule())
 	if status, body, _ := serve(h, request(goodBody)); status != 200 || body != `{"slots":["monday <2pm>"]}` {
 		t.Errorf("OnCall: %d %s", status, body)
 	}
@@ -137,12 +137,12 @@ func TestHooksThatPanicAreContained(t *testing.T) {
 			t.Errorf("SecretFunc: %q is missing in:\n%s", part, log.String())
 		}
 	}
-	if strings.Contains(log.String(), "private") { // it may be a secret
-		t.Errorf("the log holds what SecretFunc panicked with:\n%s", log.String())
+	if strings.Contains(log.String(), "private") { // the value may be a secret
+		t.Errorf("the log has the value of the panic:\n%s", log.String())
 	}
 }
 
-// serveAside serves on a goroutine of its own, which a runtime.Goexit would end: the status is 0 then.
+// serveAside serves on another goroutine. If runtime.Goexit ends that goroutine, the status is 0.
 func serveAside(h http.Handler, r *http.Request) (status int, body string) {
 	done := make(chan struct{})
 	go func() {
@@ -154,7 +154,7 @@ func serveAside(h http.Handler, r *http.Request) (status int, body string) {
 }
 
 func TestHooksThatExitAreContained(t *testing.T) {
-	h := newHandler(t, &webhook.Options{OnCall: func(context.Context, webhook.Record) { runtime.Goexit() }}, schedule())
+	h := newHandler(t, &webhook.Options{OnCall: func(context.Context, webhook.CallRecord) { runtime.Goexit() }}, schedule())
 	if status, body := serveAside(h, request(goodBody)); status != 200 || body != `{"slots":["monday <2pm>"]}` {
 		t.Errorf("OnCall: %d %s", status, body)
 	}
@@ -164,7 +164,7 @@ func TestHooksThatExitAreContained(t *testing.T) {
 	}
 }
 
-// A function that ignores its context holds an answer up for a bounded time.
+// A function that ignores its context delays a response for a bounded time.
 func TestFunctionsThatDoNotReturn(t *testing.T) {
 	for name, tt := range map[string]struct {
 		handler func(t *testing.T, log *slog.Logger) http.Handler
@@ -175,15 +175,15 @@ func TestFunctionsThatDoNotReturn(t *testing.T) {
 	}{
 		"OnCall": {
 			func(t *testing.T, log *slog.Logger) http.Handler {
-				return newHandler(t, &webhook.Options{Logger: log, OnCall: func(context.Context, webhook.Record) { time.Sleep(time.Hour) }}, schedule())
+				return newHandler(t, &webhook.Options{Logger: log, OnCall: func(context.Context, webhook.CallRecord) { time.Sleep(time.Hour) }}, schedule())
 			},
 			request(goodBody), 200, 500 * time.Millisecond, "OnCall did not return in time",
 		},
 		"Detail": {
 			func(_ *testing.T, log *slog.Logger) http.Handler {
-				return webhook.Detail(func(context.Context) (string, error) { time.Sleep(time.Hour); return "", nil }, &webhook.DetailOptions{Logger: log})
+				return webhook.Detail(func(context.Context) (string, error) { time.Sleep(time.Hour); return "", nil }, log)
 			},
-			httptest.NewRequest("GET", "/", nil), 500, 10*time.Second + 500*time.Millisecond, "the time for the detail is over",
+			httptest.NewRequest("GET", "/", nil), 500, 10*time.Second + 500*time.Millisecond, "the function did not return within 10s",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -195,7 +195,7 @@ func TestFunctionsThatDoNotReturn(t *testing.T) {
 				if took := time.Since(start); status != tt.status || took != tt.after || !strings.Contains(log.String(), tt.logged) {
 					t.Errorf("after %s: %d %s; want %d after %s; log:\n%s", took, status, body, tt.status, tt.after, log.String())
 				}
-				time.Sleep(2 * time.Hour) // until the function that was left behind returns
+				time.Sleep(2 * time.Hour) // until the abandoned function returns
 			})
 		})
 	}
@@ -219,11 +219,11 @@ func TestTheLog(t *testing.T) {
 		}
 	}
 	if strings.Contains(log.String(), "private") || strings.Contains(log.String(), toolSecret) {
-		t.Errorf("the log holds what is nobody's business:\n%s", log.String())
+		t.Errorf("the log has private values:\n%s", log.String())
 	}
 }
 
-// A JSON log takes what an error marshals to, the answer, for its text.
+// A log in JSON has the causes of errors too.
 func TestTheLogHasCausesAsJSON(t *testing.T) {
 	var log bytes.Buffer
 	h := newHandler(t, &webhook.Options{Logger: slog.New(slog.NewJSONHandler(&log, nil))}, schedule(),
@@ -231,7 +231,7 @@ func TestTheLogHasCausesAsJSON(t *testing.T) {
 		webhook.Define("nil", "", func(context.Context, struct{}) (string, error) { return "", (*net.ParseError)(nil) }))
 	for call, want := range map[string]string{
 		`{"tool":"failing","arguments":{}}`: `"error":"webhook: failing: tool_failed: `,
-		`{"tool":"nil","arguments":{}}`:     `"error":"`, // its text cannot be had
+		`{"tool":"nil","arguments":{}}`:     `"error":"`, // its Error method panics
 		`{"tool":"nobody","arguments":{}}`:  `"error":"webhook: unknown_tool: `,
 	} {
 		log.Reset()
@@ -246,9 +246,9 @@ func TestTheLogHasCausesAsJSON(t *testing.T) {
 
 func TestDetailLogs(t *testing.T) {
 	var log bytes.Buffer
-	opts := &webhook.DetailOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))}
-	serve(webhook.Detail(func(context.Context) (string, error) { return "", errors.New("the cause") }, opts), httptest.NewRequest("GET", "/", nil))
-	serve(webhook.Detail(func(context.Context) (string, error) { panic("the reason") }, opts), httptest.NewRequest("GET", "/", nil))
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	serve(webhook.Detail(func(context.Context) (string, error) { return "", errors.New("the cause") }, logger), httptest.NewRequest("GET", "/", nil))
+	serve(webhook.Detail(func(context.Context) (string, error) { panic("the reason") }, logger), httptest.NewRequest("GET", "/", nil))
 	for _, part := range []string{"the cause", "the reason", "timing_test.go"} {
 		if !strings.Contains(log.String(), part) {
 			t.Errorf("%q is missing in:\n%s", part, log.String())
@@ -258,7 +258,7 @@ func TestDetailLogs(t *testing.T) {
 
 var _ http.Handler = (*webhook.Handler)(nil)
 
-// A read deadline for the body must not be taken for a caller that hangs up.
+// The read deadline of the body must not look like a closed connection.
 func TestToolsOutliveTheBodyTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := webhook.Define("slow", "", func(ctx context.Context, _ struct{}) (string, error) {

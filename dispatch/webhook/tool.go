@@ -8,50 +8,51 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// A Tool is one external tool. Its JSON form holds the members that Bedrock tools documents for a definition.
+// A Tool is one external tool. Its JSON has the members that Bedrock tools documents for a
+// definition.
 type Tool struct {
-	// Name is the name by which the model calls the tool: 1 to 128 ASCII letters, digits, _ and -, beginning with a
-	// letter or _.
-	Name        string `json:"name"`
+	// Name is the name by which the model calls the tool: 1 to 128 ASCII letters, digits, _ and -,
+	// beginning with a letter or _.
+	Name string `json:"name"`
+	// Description tells the model what the tool does.
 	Description string `json:"description,omitempty"`
 
-	// Parameters is the JSON Schema of the arguments, without reasoning; its root must describe an object. Nil or null:
-	// any object will do.
+	// Parameters is the JSON Schema of the arguments, without reasoning. Its root must describe an
+	// object. If it is nil or null, every object is accepted.
 	Parameters json.RawMessage `json:"parameters,omitempty"`
 
-	// Func runs the tool. [Typed] makes one from a function with Go types.
-	Func Func `json:"-"`
+	// Func runs one call. [Define] sets it. The arguments are a JSON object that matches Parameters.
+	//
+	// The result is a value that encoding/json can write. A json.RawMessage is sent as it is, and nil
+	// as null. An [ImageResult] is a text with images. [Error] says what the agent reads of an error.
+	//
+	// Calls that overlap run Func concurrently. ctx ends when the caller closes the connection or when
+	// [Options.Timeout] has passed. [FromContext] returns the call.
+	Func func(ctx context.Context, arguments json.RawMessage) (any, error) `json:"-"`
 
-	problem error // of Define, reported by New
+	problem error // of Define, reported by New unless Parameters is set
 }
 
-// A Func runs one call. The arguments are a JSON object that matches the tool's parameters. The result is anything that
-// encoding/json can write, a json.RawMessage as it is (nil stands for null), or a [Result]; see [Shape] for how it is sent.
+// Define returns a tool for a Go function. It infers Parameters from In as [schema.For] does, so In is
+// a struct or a map with string keys. [New] reports an In that has no schema. For such a type, set
+// Parameters of the returned tool.
 //
-// It is called on a goroutine of its own, concurrently for calls that overlap. ctx ends when the caller hangs up or when
-// [Options.Timeout] has passed, and [FromContext] finds the call in it. What becomes of an error is told at [Error].
-type Func func(ctx context.Context, arguments json.RawMessage) (any, error)
-
-// Define declares a tool from a Go function: the parameters are inferred from In as [schema.For] does, so In is a struct
-// or a map with string keys. What is wrong with the types is reported by [New]. For types that schema.For refuses, set
-// Parameters by hand and use [Typed].
+// Arguments are decoded as encoding/json does. If the schema accepts arguments that In cannot hold,
+// such as 300 for an int8, the agent is told that they are not valid.
 func Define[In, Out any](name, description string, f func(ctx context.Context, in In) (Out, error)) Tool {
 	declared, err := schema.Define[In, any](name, description, nil)
-	t := Tool{Name: name, Description: description, Parameters: declared.InputSchema, problem: err}
+	t := Tool{Name: name, Description: description, problem: err}
+	if err == nil {
+		t.Parameters = declared.InputSchema
+	}
 	if f != nil {
-		t.Func = Typed(f)
+		t.Func = func(ctx context.Context, raw json.RawMessage) (any, error) {
+			in, err := rawjson.DecodeArguments[In](raw)
+			if err != nil {
+				return nil, &Error{Code: CodeArguments, Message: err.Error(), Err: err}
+			}
+			return f(ctx, in)
+		}
 	}
 	return t
-}
-
-// Typed makes a [Func] of a function with Go types. Arguments are decoded as encoding/json does; those that the schema
-// accepts and In does not, such as 300 for an int8, are answered as invalid arguments.
-func Typed[In, Out any](f func(ctx context.Context, in In) (Out, error)) Func {
-	return func(ctx context.Context, raw json.RawMessage) (any, error) {
-		in, err := rawjson.DecodeArguments[In](raw)
-		if err != nil {
-			return nil, &Error{Code: CodeArguments, Message: err.Error(), Err: err}
-		}
-		return f(ctx, in)
-	}
 }
