@@ -126,3 +126,31 @@ func ExampleClient_Find() {
 	// time_tool
 	// catalog: tool "clock": no tool has this name
 }
+
+func ExampleNewClient() {
+	_, err := catalog.NewClient("http://aip.example.com/tools", "", nil)
+	fmt.Println(err)
+	// Output:
+	// catalog: the client cannot be created
+	// 	/baseURL: must begin with https://, to protect the API key
+	// 	/baseURL: must not end in /tools; the client appends it
+	// 	/apiKey: must be visible ASCII; check that its environment variable is set
+}
+
+func ExampleCodeOf() {
+	server := exampleCatalog()
+	defer server.Close()
+	ctx := context.Background()
+	client, err := catalog.NewClient(server.URL, "api-key", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	clock := catalog.Tool{Name: "clock", Framework: catalog.LangChain, Type: catalog.Native}
+	for range 2 {
+		_, err := client.Create(ctx, clock)
+		if catalog.CodeOf(err) == catalog.CodeConflict {
+			fmt.Println("the name is taken")
+		}
+	}
+	// Output: the name is taken
+}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/manifest/catalog"
+	"github.com/toolwire/toolwire/schema"
 )
 
 func ExampleTool_Validate() {
@@ -113,4 +114,34 @@ func ExampleDeclarations() {
 	// weather
 	// tool[0] "weather": /input_schema is absent from records: the declaration accepts any object until it has a schema
 	// tool[0] "weather": /script_content belongs to the catalog; left out
+}
+
+func ExampleFromDeclarations() {
+	tools := []schema.Tool{{Name: "weather", Description: "Returns the weather of a city.",
+		InputSchema: json.RawMessage(`{"type":"object"}`)}}
+	base := catalog.Tool{Framework: catalog.LangChain, Type: catalog.Custom}
+	records, losses := catalog.FromDeclarations(tools, base)
+	fmt.Println(records[0].Name, records[0].Framework, records[0].Validate())
+	for _, l := range losses {
+		fmt.Println(l.Code, l.Pointer)
+	}
+	// Output:
+	// weather langchain <nil>
+	// left_out /input_schema
+}
+
+func ExampleNewMemoryStore() {
+	const account = "6f9619ff-8b86-4011-b42d-00c04fc964ff"
+	store := catalog.NewMemoryStore()
+	ctx := context.Background()
+	err := store.Create(ctx, catalog.StoredTool{ListItem: catalog.ListItem{
+		ID:   "0d3c24ab-6f1e-4a11-9c55-7d2a3b0f8e10",
+		Tool: catalog.Tool{Name: "clock", Framework: catalog.LangChain, Type: catalog.Native, AccountID: account},
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	list, err := store.List(ctx, account, catalog.Native)
+	fmt.Println(len(list), list[0].Name, err)
+	// Output: 1 clock <nil>
 }

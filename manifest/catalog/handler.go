@@ -27,8 +27,8 @@ import (
 //	PUT    /tools/{id}/upload     new source, and fields if there are any
 //
 // Every success is a 200 with {"success":true,"data":…,"message":…,"timestamp":…}. A failure has
-// success false and an error {"code":…,"message":…,"problems":[…]}, where code is a [Code]. A 422
-// has detail [{"loc":[…],"msg":…,"type":…}] beside it. GET routes also serve HEAD. A path with a
+// success false and an error {"code":…,"message":…,"problems":[{"field":…,"type":…,"message":…}]},
+// where code is a [Code]. A 422 has detail [{"loc":[…],"msg":…,"type":…}] in place of problems. GET routes also serve HEAD. A path with a
 // missing or an additional slash is redirected (307). Only the response to a request for the source
 // has source code: its data is {"id":…,"script":…}.
 //

@@ -5,10 +5,18 @@
 //   - [Tool], [Patch] and [ListItem] are the records. They read and write JSON.
 //   - [NewClient] returns a client of a catalog.
 //   - [CheckPlugin] checks a Python file as an upload does, without running it.
-//   - [NewHandler] serves a catalog from a [Store]: [NewMemoryStore], the one of module sqlitestore, or
-//     the caller's own, which package catalogtest tests.
+//   - [NewHandler] serves a catalog from a [Store]: [NewMemoryStore], the one of module sqlitestore,
+//     or the caller's own, which package catalogtest tests.
 //   - [Declarations] and [FromDeclarations] convert records to and from the tools of package schema,
 //     and report what is lost.
+//
+// A client creates a tool and reads it back:
+//
+//	client, err := catalog.NewClient("https://aip.example.com", key, nil)
+//	tool, err := client.Create(ctx, catalog.Tool{
+//		Name: "calculator", Framework: catalog.LangChain, Type: catalog.Custom,
+//	})
+//	tool, err = client.Get(ctx, tool.ID)
 //
 // Every error is an [*Error] with a [Code]; see [CodeOf]. Clients, handlers and stores are safe for
 // concurrent use.
@@ -17,9 +25,9 @@
 //
 // ToolBase records leaves the following open. Names are compared byte by byte, so "a" and "A" are
 // two tools. A name is any text that is not blank and has no control characters. A version need not
-// be semantic and need not grow. Only the options of a handler limit lengths. Unknown members of
-// JSON and unknown fields of forms are ignored; a name that differs from a known one by case only
-// is rejected. The type is written as tool_type and read as type too.
+// be semantic and need not grow. Only a handler limits lengths; see [HandlerOptions]. Unknown
+// members of JSON and unknown fields of forms are ignored; a name that differs from a known one by
+// case only is rejected. The type is written as tool_type and read as type too.
 //
 // A deleted tool frees its name, is in no list, and can be restored while the name is free.
 // account_id is the account of the key; another one is rejected. PUT may change framework and
