@@ -23,9 +23,9 @@ const (
 	benchInput   = `{"timezone":"Europe/Helsinki"}`
 )
 
-// BenchmarkCall runs cat as a tool beside a floor: the same program through os/exec, with the same pipes, process group,
-// timeout and environment, and nothing else. The two alternate, so that a busy machine hits both alike; the metric
-// library/floor is the ratio of their median times.
+// BenchmarkCall compares cat as a tool with a floor: the same program through os/exec, with the
+// same pipes, process group, timeout and environment, and nothing else. The two alternate, so that
+// a busy machine affects both. The metric library/floor is the ratio of their median times.
 func BenchmarkCall(b *testing.B) {
 	call := benchLibrary(b)
 	dir := b.TempDir()
@@ -47,7 +47,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// BenchmarkCallMemory has the allocations of each side.
+// BenchmarkCallMemory reports the allocations of both.
 func BenchmarkCallMemory(b *testing.B) {
 	call := benchLibrary(b)
 	dir := b.TempDir()
@@ -65,7 +65,8 @@ func BenchmarkCallMemory(b *testing.B) {
 	})
 }
 
-// BenchmarkStop measures how long a call takes to return once it has to, while a grandchild holds its pipes.
+// BenchmarkStop measures how long a canceled call takes to return while a grandchild holds its
+// pipes.
 func BenchmarkStop(b *testing.B) {
 	m, err := manifest.Parse([]byte(`{"tools":[{"name":"t","command":["/bin/sh","-c","sleep 30 & echo {}; wait"]}]}`), nil)
 	if err != nil {
@@ -87,7 +88,7 @@ func BenchmarkStop(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// A call of os/exec alone makes 76 allocations.
+// os/exec alone makes 76 allocations per call.
 func TestCallAllocations(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector allocates")

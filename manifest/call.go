@@ -46,7 +46,7 @@ type Result struct {
 	Truncated bool
 	ExitCode  int           // -1 if the program did not start or a signal ended it
 	Signal    string        // the name of that signal, for example "killed"
-	Duration  time.Duration // from the start of the program to the end of its group; 0 if it did not start
+	Duration  time.Duration // from the start to the end of the process group; 0 without a start
 }
 
 // Call runs a tool and returns its output, one JSON value. See [Call.Args] for args. The error is

@@ -18,7 +18,7 @@ type declaration struct {
 	kind    byte // of the element, as rawjson.Kind
 	members map[string]json.RawMessage
 	unknown []string    // names, in order
-	cased   [][2]string // a name that differs from a documented one in case only, and the documented one
+	cased   [][2]string // a name in the wrong case, and the documented one
 }
 
 var memberNames = [...]string{"name", "description", "schema", "command", "timeoutSec", "envPassthrough"}

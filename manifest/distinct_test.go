@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A list of names is read with one look-up for each name, however long it is.
+// Reading a list needs one look-up per name, whatever its length.
 func TestDistinctNamesTakeLinearWork(t *testing.T) {
 	for _, n := range []int{1_000, 64_000} {
 		var d distinct

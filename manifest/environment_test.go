@@ -10,7 +10,7 @@ import (
 	"github.com/toolwire/toolwire/manifest"
 )
 
-// lookup is an environment for tests.
+// lookup returns an Options.LookupEnv.
 func lookup(env map[string]string) func(string) (string, bool) {
 	return func(name string) (string, bool) { v, ok := env[name]; return v, ok }
 }

@@ -23,13 +23,13 @@ const (
 // Codes of calls. For the last five the program of the tool is at fault.
 const (
 	CodeUnknownTool    Code = "unknown_tool"        // the manifest has no tool of that name
-	CodeArguments      Code = "invalid_arguments"   // not a JSON object, or the tool's schema does not allow it
-	CodeUnavailable    Code = "program_unavailable" // the program or its working directory is missing or cannot be used
-	CodeCanceled       Code = "canceled"            // the caller's context was canceled; errors.Is finds context.Canceled
-	CodeDeadline       Code = "deadline_exceeded"   // the caller's deadline passed; errors.Is finds context.DeadlineExceeded
-	CodeTimeout        Code = "timeout"             // the program exceeded timeoutSec or Options.Timeout
+	CodeArguments      Code = "invalid_arguments"   // not a JSON object, or not valid by the schema
+	CodeUnavailable    Code = "program_unavailable" // program or working directory cannot be used
+	CodeCanceled       Code = "canceled"            // the caller's context was canceled
+	CodeDeadline       Code = "deadline_exceeded"   // the caller's deadline passed
+	CodeTimeout        Code = "timeout"             // timeoutSec or Options.Timeout passed
 	CodeExit           Code = "exit_status"         // the program exited with a status other than 0
-	CodeSignal         Code = "killed_by_signal"    // a signal that this package did not send ended the program
+	CodeSignal         Code = "killed_by_signal"    // a signal of another sender ended it
 	CodeOutputTooLarge Code = "output_too_large"    // stdout exceeds Options.MaxStdout
 	CodeOutput         Code = "invalid_output"      // stdout does not have the format Options.Output
 )
@@ -51,8 +51,9 @@ type Error struct {
 	// CodeOptions, and for the CodeUnavailable of [Manifest.CheckPrograms].
 	Problems []Problem
 
-	// Err is the cause: the error of the operating system, of the context, or of the validation of
-	// the arguments. It may be nil.
+	// Err is the cause: the error of the operating system, of the context and its cause, or of the
+	// validation of the arguments. It may be nil. errors.Is finds context.Canceled and
+	// context.DeadlineExceeded.
 	Err error
 
 	detail string   // replaces Message in the text of the error

@@ -114,7 +114,7 @@ func ExampleManifest_CallForModel() {
 		fmt.Println(err)
 		return
 	}
-	calls := []struct{ name, arguments string }{ // of a model
+	calls := []struct{ name, arguments string }{ // of the model
 		{"get_tme", `{"timezone":"UTC"}`}, {"get_time", `{"timezone":3}`}, {"get_time", `{"timezone":`},
 	}
 	for _, call := range calls {

@@ -23,7 +23,8 @@ func exitError(r *Result) *Error {
 		return e
 	}
 	if !e.read([]byte(text)) {
-		lastLine := text[strings.LastIndexByte(text, '\n')+1:] // a program may log before it prints its error
+		// A program may log before it prints its error.
+		lastLine := text[strings.LastIndexByte(text, '\n')+1:]
 		if lastLine == text || !isErrorObject(lastLine) || !e.read([]byte(lastLine)) {
 			e.Message = clip.Text(text, maxMessage)
 		}

@@ -71,7 +71,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// Valid JSON is valid however many values it has and however long its numbers are: MaxStdout bounds both.
+// Neither the number of values nor the length of numbers is limited, except by MaxStdout.
 func TestLargeOutputIsValid(t *testing.T) {
 	options := &manifest.Options{MaxStdout: 2 << 20}
 	for name, value := range map[string]string{
@@ -88,7 +88,7 @@ func TestLargeOutputIsValid(t *testing.T) {
 	}
 }
 
-// Nesting is bounded for whoever reads the answer, and the error says so instead of calling it invalid.
+// The nesting of output is limited, and the error does not call deep output invalid.
 func TestOutputLimits(t *testing.T) {
 	deep := strings.Repeat("[", 300) + strings.Repeat("]", 300)
 	r := run(t, tool("say", deep, "", "0"), nil, nil)
@@ -156,8 +156,9 @@ func TestFailureText(t *testing.T) {
 	}
 }
 
-// What a tool writes to stderr may repeat an argument, so it is for the model alone and not for logs.
-func TestErrorTextsHoldNoToolsWords(t *testing.T) {
+// What a tool writes to stderr may repeat an argument. The model reads it; the text of the error
+// does not contain it.
+func TestErrorTextsDoNotQuoteTheTool(t *testing.T) {
 	const secret = "sk-live-4242"
 	for _, tt := range []struct{ stderr, want string }{
 		{"no such key: " + secret, "exit status 3; the tool's own words are in Error.Message"},
@@ -177,7 +178,7 @@ func TestErrorTextsHoldNoToolsWords(t *testing.T) {
 		}
 		e, _ := errors.AsType[*manifest.Error](r.Err)
 		if strings.Contains(tt.want, "Message") && !strings.Contains(e.Message, secret) {
-			t.Errorf("the model does not hear the tool's words: %q", e.Message)
+			t.Errorf("Message lacks the tool's words: %q", e.Message)
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/toolwire/toolwire/manifest"
 )
 
-// FuzzParse checks that a document either loads and then keeps every promise of a loaded manifest, in agreement with
-// encoding/json, or is refused with a typed, located error.
+// FuzzParse checks that Parse returns either a manifest that agrees with encoding/json or a typed
+// error whose problems have places.
 func FuzzParse(f *testing.F) {
 	for _, doc := range []string{
 		`{}`, `null`, `{"tools":null}`, `[]`, ``, "\ufeff{}", `{"tools":[null]}`,
@@ -53,7 +53,7 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 		if err := json.Unmarshal(doc, &std); err != nil {
-			t.Fatalf("accepted what encoding/json refuses: %v", err)
+			t.Fatalf("accepted what encoding/json rejects: %v", err)
 		}
 		list := m.Tools()
 		if len(list) != len(std.Tools) {

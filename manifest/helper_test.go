@@ -18,10 +18,10 @@ import (
 	"github.com/toolwire/toolwire/manifest"
 )
 
-// The tests' tools are this test binary itself, started as "<binary> tool <behaviour> <arguments>".
+// The tools of the tests are this test binary, started as "<binary> tool <behaviour> <arguments>".
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "tool" {
-		syscall.Exit(behave(os.Args[2], os.Args[3:])) // os.Exit would have the race detector wait for a second
+		syscall.Exit(behave(os.Args[2], os.Args[3:])) // with os.Exit the race detector waits for a second
 	}
 	os.Exit(m.Run())
 }
@@ -38,19 +38,19 @@ func behave(behaviour string, args []string) int {
 	case "show": // show <file>: print what is in it
 		data, _ := os.ReadFile(args[0])
 		_, _ = os.Stdout.Write(data)
-	case "print": // print <n>: n bytes of one line of JSON, without reading the input
+	case "print": // print <n>: print n bytes of JSON on one line, without reading the input
 		printJSON(args[0])
-	case "print-then-read": // print <n>, and only then read all of the input
+	case "print-then-read": // print-then-read <n>: print n bytes, then read the input
 		printJSON(args[0])
 		_, _ = io.Copy(io.Discard, os.Stdin)
-	case "flood": // print for ever
+	case "flood": // print without end
 		line := []byte(strings.Repeat("x", 1<<16))
 		for {
 			if _, err := os.Stdout.Write(line); err != nil {
 				return 1
 			}
 		}
-	case "flood-stderr": // flood-stderr <n>, then succeed or fail
+	case "flood-stderr": // flood-stderr <n> <end> <exit status>
 		fmt.Fprint(os.Stderr, "BEGIN")
 		n, _ := strconv.Atoi(args[0])
 		chunk := strings.Repeat("e", 1<<10)
@@ -64,18 +64,18 @@ func behave(behaviour string, args []string) int {
 	case "sleep": // read the input, then sleep <duration>
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		pause(args[0])
-	case "stubborn": // sleep <duration>, whatever SIGTERM says
+	case "stubborn": // stubborn <duration> <file>: note the pid, then sleep and ignore SIGTERM
 		signal.Ignore(syscall.SIGTERM)
 		note(args[1], os.Getpid())
 		pause(args[0])
-	case "polite": // note that SIGTERM came in <file>
+	case "polite": // polite <file>: note the arrival of SIGTERM
 		c := make(chan os.Signal, 1)
 		signal.Notify(c, syscall.SIGTERM)
 		note(args[0]+".ready", os.Getpid())
 		<-c
 		note(args[0], os.Getpid())
 		fmt.Println(`{"too":"late"}`)
-	case "parent": // parent <behaviour of the child> <leave|stay> <pid file> <arguments of the child>; the child holds the pipes
+	case "parent": // parent <behaviour> <leave|stay> <pid file> <arguments>: start a child that holds the pipes
 		child := exec.Command(os.Args[0], append([]string{"tool", args[0]}, args[3:]...)...)
 		child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
 		child.SysProcAttr = childAttributes(args[1])
@@ -88,7 +88,7 @@ func behave(behaviour string, args []string) int {
 			return 0
 		}
 		_ = child.Wait()
-	case "print-and-leave": // print-and-leave <n>: the same as print, but a process stays behind that holds the pipes
+	case "print-and-leave": // print-and-leave <n>: like print, but leave a process that holds the pipes
 		child := exec.Command(os.Args[0], "tool", "sleep", "10m")
 		child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
 		if err := child.Start(); err != nil {
@@ -104,7 +104,7 @@ func behave(behaviour string, args []string) int {
 	case "where": // print the working directory
 		wd, _ := os.Getwd()
 		_ = json.NewEncoder(os.Stdout).Encode(wd)
-	case "append": // append <text> <file>, slowly: shows overlaps and order
+	case "append": // append <text> <file> <duration>: write to the file at the beginning and at the end
 		f, err := os.OpenFile(args[1], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		if err != nil {
 			return 1
@@ -112,29 +112,29 @@ func behave(behaviour string, args []string) int {
 		fmt.Fprint(f, "<"+args[0])
 		pause(args[2])
 		fmt.Fprint(f, args[0]+">")
-	case "meet": // meet <file> <n> <duration>: come, wait until n have come, stay and go
+	case "meet": // meet <file> <n> <duration>: wait until n programs run, then stay for the duration
 		f, err := os.OpenFile(args[0], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		if err != nil {
 			return 1
 		}
 		fmt.Fprint(f, "<")
 		n, _ := strconv.Atoi(args[1])
-		for came := 0; came < n; pause("1ms") {
+		for running := 0; running < n; pause("1ms") {
 			log, _ := os.ReadFile(args[0])
-			came = strings.Count(string(log), "<")
+			running = strings.Count(string(log), "<")
 		}
 		pause(args[2])
 		fmt.Fprint(f, ">")
-	case "suicide": // end by SIGKILL
+	case "suicide": // end with SIGKILL
 		p, _ := os.FindProcess(os.Getpid())
 		_ = p.Kill()
 		pause("10m")
-	case "close-stdout": // close both outputs and go on for <duration>
+	case "close-stdout": // close-stdout <duration>: close both outputs and keep running
 		_ = os.Stdout.Close()
 		_ = os.Stderr.Close()
 		pause(args[0])
 	default:
-		fmt.Fprintln(os.Stderr, "no such behaviour")
+		fmt.Fprintln(os.Stderr, "unknown behaviour")
 		return 99
 	}
 	return 0
@@ -150,7 +150,7 @@ func pause(d string) {
 	time.Sleep(duration)
 }
 
-// note writes the number in one step, so that a reader never sees half of it.
+// note writes the number atomically.
 func note(file string, pid int) {
 	_ = os.WriteFile(file+".tmp", []byte(strconv.Itoa(pid)), 0o600)
 	_ = os.Rename(file+".tmp", file)
@@ -160,10 +160,10 @@ func megabyte() json.RawMessage {
 	return json.RawMessage(`{"blob":"` + strings.Repeat("b", 1<<20) + `"}`)
 }
 
-// printable writes a text for "say": a manifest, being JSON, holds no invalid UTF-8.
+// printable encodes a text for "say": a manifest is JSON and cannot contain invalid UTF-8.
 func printable(text string) string { return strings.ReplaceAll(text, "\xff", `\xff`) }
 
-// entry is a tool of a test's manifest.
+// entry is a tool of a manifest.
 type entry map[string]any
 
 func tool(behaviour string, args ...string) entry {
@@ -196,13 +196,13 @@ func load(t testing.TB, options *manifest.Options, entries ...entry) *manifest.M
 	return m
 }
 
-// run loads one tool and runs it once.
+// run loads one tool and runs it.
 func run(t testing.TB, e entry, args any, options *manifest.Options) *manifest.Result {
 	t.Helper()
 	return load(t, options, e).Run(t.Context(), manifest.Call{ID: "call_1", Tool: "t", Args: args})
 }
 
-// await reads a file that a tool writes, and waits for it.
+// await waits for a file of a tool and returns its text.
 func await(t testing.TB, file string) string {
 	t.Helper()
 	for range 60_000 { // five minutes
@@ -211,11 +211,11 @@ func await(t testing.TB, file string) string {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	t.Errorf("%s was not written", filepath.Base(file)) // not Fatal: also called beside the test's goroutine
+	t.Errorf("%s was not written", filepath.Base(file)) // not Fatal: other goroutines call await too
 	return ""
 }
 
-// code is the code of an error; "" for none.
+// code returns the code of an error, or "" for nil.
 func code(t testing.TB, err error) manifest.Code {
 	t.Helper()
 	if err == nil {
@@ -228,7 +228,7 @@ func code(t testing.TB, err error) manifest.Code {
 	return e.Code
 }
 
-// shown is what a model reads of a result.
+// shown returns what a model reads.
 func shown(r *manifest.Result) string {
 	if e, ok := errors.AsType[*manifest.Error](r.Err); ok {
 		return string(e.ToolResult())

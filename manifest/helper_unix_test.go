@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// childAttributes puts the child of "parent" into a session of its own when the mode asks for it.
+// childAttributes gives the child of "parent" a session of its own in the modes that end in
+// -session.
 func childAttributes(mode string) *syscall.SysProcAttr {
 	if mode == "leave-session" || mode == "stay-session" {
 		return &syscall.SysProcAttr{Setsid: true}
@@ -23,7 +24,7 @@ func childAttributes(mode string) *syscall.SysProcAttr {
 	return nil
 }
 
-// gone waits until the process is no more, or is only waiting to be collected by the system.
+// gone waits until the process has ended. It may still wait to be collected.
 func gone(t testing.TB, pidFile string) {
 	t.Helper()
 	pid, err := strconv.Atoi(strings.TrimSpace(await(t, pidFile)))
@@ -40,7 +41,7 @@ func gone(t testing.TB, pidFile string) {
 	_ = syscall.Kill(pid, syscall.SIGKILL)
 }
 
-// end kills a process that left its group, which no call can.
+// end kills a process that left its group, which calls do not kill.
 func end(t testing.TB, pidFile string) {
 	if pid, err := strconv.Atoi(await(t, pidFile)); err == nil {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -55,10 +56,11 @@ func running(pid int) bool {
 	return err != nil || !bytes.Contains(stat, []byte(") Z "))
 }
 
-// nothingLeft fails the test if, when it ends, there are more goroutines or files than now, or any child process.
+// nothingLeft fails the test if it ends with more goroutines or open files than it has now, or with
+// a child process.
 func nothingLeft(t testing.TB) {
 	t.Helper()
-	if r, w, err := os.Pipe(); err == nil { // the first one opens files of the runtime's that stay
+	if r, w, err := os.Pipe(); err == nil { // the first pipe opens files of the runtime that stay open
 		_, _ = r.Close(), w.Close()
 	}
 	goroutines, files := runtime.NumGoroutine(), openFiles()
@@ -85,7 +87,7 @@ func nothingLeft(t testing.TB) {
 	})
 }
 
-// openFiles is 0 where the system does not tell.
+// openFiles returns 0 if the system does not report the number.
 func openFiles() int {
 	entries, _ := os.ReadDir("/proc/self/fd")
 	return len(entries)

@@ -14,10 +14,11 @@ import (
 	"github.com/toolwire/toolwire/manifest"
 )
 
-// absProgram is an absolute path on the system at hand; it need not exist.
+// absProgram is an absolute path on this system. It does not have to exist.
 var absProgram = map[bool]string{false: "/usr/bin/env", true: `C:\bin\env.exe`}[runtime.GOOS == "windows"]
 
-// one wraps the members of one tool, with a valid name and program where the test does not give its own.
+// one returns a manifest with one tool that has a valid name, a valid program and the given
+// members.
 func one(members string) string {
 	return `{"tools":[{"name":"n","command":[` + quote(absProgram) + `],` + members + `}]}`
 }
@@ -35,7 +36,7 @@ func parse(doc string) (*manifest.Manifest, error) {
 	return manifest.Parse([]byte(doc), &manifest.Options{Dir: "base"})
 }
 
-// Every message of the tools manifest, word for word, and those of the rules that it leaves open.
+// The messages of the document, word for word, and those of further rules.
 func TestMessages(t *testing.T) {
 	for _, tt := range []struct {
 		name, doc string
@@ -85,15 +86,15 @@ func TestMessages(t *testing.T) {
 		{"schema array", one(`"schema":[]`), []string{`tool[0] "n": schema must be a JSON Schema for an object, not an array`}},
 		{"schema true", one(`"schema":true`), []string{`tool[0] "n": schema must be a JSON Schema for an object, not a boolean`}},
 
-		{"tool is no object", `{"tools":["a",{"name":"b"}]}`, []string{
+		{"tool is not an object", `{"tools":["a",{"name":"b"}]}`, []string{
 			`tool[0]: must be an object, not a string`, `tool[1] "b": command must have at least program name`}},
-		{"name is no string", `{"tools":[{"name":1,"command":["/x"]}]}`, []string{`tool[0]: name must be a string, not a number`}},
-		{"description is no string", one(`"description":[]`), []string{`tool[0] "n": description must be a string, not an array`}},
-		{"command is no array", `{"tools":[{"name":"a","command":"x"}]}`, []string{`tool[0] "a": command must be an array of strings, not a string`}},
+		{"name is not a string", `{"tools":[{"name":1,"command":["/x"]}]}`, []string{`tool[0]: name must be a string, not a number`}},
+		{"description is not a string", one(`"description":[]`), []string{`tool[0] "n": description must be a string, not an array`}},
+		{"command is not an array", `{"tools":[{"name":"a","command":"x"}]}`, []string{`tool[0] "a": command must be an array of strings, not a string`}},
 		{"command elements", `{"tools":[{"name":"a","command":["/x",1,null,"\u0000"]}]}`, []string{
 			`tool[0] "a": command[1] must be a string, not a number`, `tool[0] "a": command[2] must be a string, not null`,
 			`tool[0] "a": command[3] must not contain a NUL byte`}},
-		{"env is no array", one(`"envPassthrough":"TZ"`), []string{`tool[0] "n": envPassthrough must be an array of strings, not a string`}},
+		{"env is not an array", one(`"envPassthrough":"TZ"`), []string{`tool[0] "n": envPassthrough must be an array of strings, not a string`}},
 		{"env elements", one(`"envPassthrough":[{},"1"]`), []string{
 			`tool[0] "n": envPassthrough[0] must be a string, not an object`,
 			`tool[0] "n": envPassthrough[1]: invalid name "1" (must match [A-Z_][A-Z0-9_]*)`}},
@@ -164,7 +165,7 @@ func TestSchemas(t *testing.T) {
 		{"broken reference", `{"type":"object","properties":{"a":{"$ref":"#/$defs/none"}}}`, `$ref`},
 		{"remote reference", `{"type":"object","properties":{"a":{"$ref":"https://example.com/a"}}}`, `https://example.com/a`},
 		{"bad pattern", `{"type":"object","properties":{"a":{"pattern":"("}}}`, `/properties/a/pattern`},
-		{"required is no list", `{"type":"object","required":"a"}`, `/required`},
+		{"required is not a list", `{"type":"object","required":"a"}`, `/required`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := parse(one(`"schema":` + tt.schema))
@@ -292,7 +293,7 @@ func TestProgramPaths(t *testing.T) {
 	}
 }
 
-// program is the resolved program of a manifest's first tool.
+// program returns the resolved program of the tool n.
 func program(t *testing.T, m *manifest.Manifest, err error) string {
 	t.Helper()
 	if err != nil {

@@ -15,9 +15,10 @@ const (
 	bin       = "./tools/bin"
 )
 
-// programPath applies the rules of command[0]. It returns an absolute path unchanged, and a relative
-// one cleaned, with slashes and ./tools/bin/ at its beginning. A backslash separates folders on
-// every system, so that one manifest works on all of them. code is the code of a [Problem], or "".
+// programPath applies the rules of command[0]. It returns an absolute path unchanged, and a
+// relative one cleaned, with slashes and ./tools/bin/ at its beginning. A backslash separates
+// folders on every system, so that one manifest works on all of them. code is the code of a
+// [Problem], or "".
 func programPath(declared string, windows bool) (clean, code, problem string) {
 	if isAbs(declared, windows) {
 		return declared, "", ""

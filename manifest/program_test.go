@@ -19,7 +19,7 @@ func sameFile(t *testing.T, a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
-// binDir makes a folder with tools/bin and returns both, without symbolic links in their paths.
+// binDir creates a folder with tools/bin. It returns both paths without symbolic links.
 func binDir(t *testing.T) (dir, bin string) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())

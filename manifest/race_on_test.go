@@ -2,5 +2,5 @@
 
 package manifest_test
 
-// A test binary with the race detector takes many times longer to start, and every tool of these tests is one.
+// The tools of these tests are the test binary, which starts slowly with the race detector.
 const raceDetector = true

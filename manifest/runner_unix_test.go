@@ -22,7 +22,7 @@ import (
 	"github.com/toolwire/toolwire/manifest"
 )
 
-// repeat runs one tool often, eight at once, and gives each result to check.
+// repeat runs one tool many times, eight at the same time, and checks each result.
 func repeat(t *testing.T, e entry, args any, times int, check func(*manifest.Result) error) {
 	t.Helper()
 	nothingLeft(t)
@@ -44,9 +44,10 @@ func repeat(t *testing.T, e entry, args any, times int, check func(*manifest.Res
 	}
 }
 
-// What depends on who is faster, the program or the one that runs it, is run 500 times by .ci/nightly, else 50 times.
+// These cases depend on the relative speed of the program and its runner. .ci/nightly runs each 500
+// times.
 func TestRacesAreNeverLost(t *testing.T) {
-	often, large := nightly.Or(50, 500), nightly.Or(10, 100)
+	often, large := nightly.Or(24, 500), nightly.Or(8, 100)
 	t.Run("exits at once without reading a small input", func(t *testing.T) {
 		repeat(t, tool("say", `{"ok":true}`, "", "0"), json.RawMessage(`{"a":1}`), often, func(r *manifest.Result) error {
 			if r.Err != nil || string(r.Output) != `{"ok":true}` {
@@ -141,19 +142,19 @@ func TestLargeInputAndOutput(t *testing.T) {
 	})
 }
 
-// forever is how long programs run that a call has to end.
+// forever is the running time of programs that a call must end.
 const forever = "10m"
 
-// sufficient returns the first time-out that is long enough for what a program has to do before it: how long that takes
-// depends on the machine.
+// sufficient returns the first timeout that is long enough for what a program must do before it.
+// The necessary time depends on the machine.
 func sufficient(t *testing.T, enough func(timeout time.Duration) bool) time.Duration {
 	t.Helper()
-	for timeout := 250 * time.Millisecond; timeout < 5*time.Minute; timeout *= 3 {
+	for timeout := 60 * time.Millisecond; timeout < 5*time.Minute; timeout *= 3 {
 		if enough(timeout) {
 			return timeout
 		}
 	}
-	t.Fatal("the program does not begin")
+	t.Fatal("the program does not start")
 	return 0
 }
 
@@ -182,7 +183,7 @@ func TestTimeout(t *testing.T) {
 			return entry{"name": "t", "command": []string{"/bin/sh", "-c", "cat | (sleep 600; cat) | cat"}}
 		}, none},
 		{"shell with a sleep", func(string) entry { return entry{"name": "t", "command": []string{"/bin/sh", "-c", "sleep 600; true"}} }, none},
-		{"input nobody reads", func(string) entry {
+		{"input that is not read", func(string) entry {
 			return entry{"name": "t", "command": []string{"/bin/sh", "-c", "exec sleep 600"}}
 		}, none},
 	} {
@@ -201,7 +202,7 @@ func TestTimeout(t *testing.T) {
 			if errors.Is(r.Err, context.DeadlineExceeded) || errors.Is(r.Err, context.Canceled) {
 				t.Error("the tool's timeout looks like the caller's context")
 			}
-			if r.Duration < timeout { // how much longer it took depends on the machine
+			if r.Duration < timeout { // the additional time depends on the machine
 				t.Errorf("took %v, timeout %v", r.Duration, timeout)
 			}
 			switch tt.child {
@@ -229,21 +230,22 @@ func TestTerminateComesBeforeKill(t *testing.T) {
 		}
 		await(t, file)
 		if r.Output != nil {
-			t.Errorf("what was printed too late became the answer: %s", r.Output)
+			t.Errorf("output after the timeout became the result: %s", r.Output)
 		}
 	})
 	t.Run("a stubborn one is killed after the grace", func(t *testing.T) {
+		const grace = 100 * time.Millisecond
 		var file string
 		var r *manifest.Result
 		timeout := sufficient(t, func(timeout time.Duration) bool {
 			file = filepath.Join(t.TempDir(), "pid")
-			r = run(t, tool("stubborn", forever, file), nil, &manifest.Options{Timeout: timeout, Grace: 300 * time.Millisecond})
+			r = run(t, tool("stubborn", forever, file), nil, &manifest.Options{Timeout: timeout, Grace: grace})
 			return exists(file)
 		})
 		if code(t, r.Err) != manifest.CodeTimeout || r.Signal != "killed" || r.ExitCode != -1 {
 			t.Errorf("err %v, signal %q, exit %d", r.Err, r.Signal, r.ExitCode)
 		}
-		if r.Duration < timeout+300*time.Millisecond {
+		if r.Duration < timeout+grace {
 			t.Errorf("took %v", r.Duration)
 		}
 		gone(t, file)
@@ -282,7 +284,7 @@ func TestPipeWait(t *testing.T) {
 			file = filepath.Join(t.TempDir(), "pid")
 			m := load(t, &manifest.Options{Timeout: timeout}, tool("parent", "sleep", "leave", file, forever)).SetPipeWait(time.Hour)
 			r = m.Run(t.Context(), manifest.Call{Tool: "t"})
-			return code(t, r.Err) != manifest.CodeTimeout // which a program that has left cannot cause
+			return code(t, r.Err) != manifest.CodeTimeout // a program that has exited does not time out
 		})
 		if r.Err != nil || !r.Truncated {
 			t.Errorf("truncated %v, err %v", r.Truncated, r.Err)
@@ -354,7 +356,7 @@ func TestContext(t *testing.T) {
 	t.Run("the caller's deadline comes first", func(t *testing.T) {
 		nothingLeft(t)
 		m := load(t, nil, tool("sleep", forever).with("timeoutSec", 600))
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		r := m.Run(ctx, manifest.Call{Tool: "t"})
 		if code(t, r.Err) != manifest.CodeDeadline || !errors.Is(r.Err, context.DeadlineExceeded) {
@@ -362,7 +364,7 @@ func TestContext(t *testing.T) {
 		}
 	})
 	t.Run("the tool's timeout comes first", func(t *testing.T) {
-		m := load(t, &manifest.Options{Timeout: 200 * time.Millisecond}, tool("sleep", forever))
+		m := load(t, &manifest.Options{Timeout: 50 * time.Millisecond}, tool("sleep", forever))
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		if r := m.Run(ctx, manifest.Call{Tool: "t"}); code(t, r.Err) != manifest.CodeTimeout {
@@ -383,7 +385,7 @@ func TestContext(t *testing.T) {
 		m := load(t, nil, tool("append", "x", file, "0s"))
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		for range 20 { // a free place must not win over the context, not even sometimes
+		for range 20 { // a free place must never win over the context
 			if r := m.Run(ctx, manifest.Call{Tool: "t"}); !errors.Is(r.Err, context.Canceled) || r.Duration != 0 {
 				t.Errorf("started: %v, err = %v", r.Duration != 0, r.Err)
 			}
@@ -524,16 +526,16 @@ func TestConcurrentCallsOfOneManifest(t *testing.T) {
 func TestCallAll(t *testing.T) {
 	t.Run("results stand in the order of the calls", func(t *testing.T) {
 		nothingLeft(t)
-		slow, quick := tool("sleep", "100ms"), tool("echo").with("name", "quick")
+		slow, quick := tool("sleep", "30ms"), tool("echo").with("name", "quick")
 		m := load(t, nil, slow, quick)
 		results := m.CallAll(t.Context(), []manifest.Call{
-			{ID: "a", Tool: "t"}, {ID: "b", Tool: "nobody"}, {ID: "c", Tool: "quick", Args: map[string]int{"n": 3}}, {ID: "d", Tool: "quick", Args: 4},
+			{ID: "a", Tool: "t"}, {ID: "b", Tool: "none"}, {ID: "c", Tool: "quick", Args: map[string]int{"n": 3}}, {ID: "d", Tool: "quick", Args: 4},
 		})
 		var got []string
 		for _, r := range results {
 			got = append(got, r.CallID+" "+r.Tool+" "+shown(r))
 		}
-		want := []string{"a t {}", `b nobody {"error":"unknown tool: nobody","tools":["t","quick"]}`, `c quick {"n":3}`,
+		want := []string{"a t {}", `b none {"error":"unknown tool: none","tools":["t","quick"]}`, `c quick {"n":3}`,
 			`d quick {"error":"invalid arguments: the arguments must be written as a JSON object; a Go int is not; send the arguments as one JSON object and call the tool again"}`}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -580,7 +582,7 @@ func TestCallAll(t *testing.T) {
 			if err != nil || r.Err != nil {
 				t.Fatal(err, r.Err)
 			}
-			if runtime.GOOS == "linux" && pid < last && last-pid < 1000 { // else the system began anew with small numbers
+			if runtime.GOOS == "linux" && pid < last && last-pid < 1000 { // otherwise the numbers of processes have wrapped around
 				t.Errorf("call %d started before the one before it", i)
 			}
 			last = pid
@@ -591,7 +593,7 @@ func TestCallAll(t *testing.T) {
 	})
 	t.Run("the bound holds, and is used", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "log")
-		m := load(t, &manifest.Options{MaxParallel: 3}, tool("meet", file, "3", "50ms"))
+		m := load(t, &manifest.Options{MaxParallel: 3}, tool("meet", file, "3", "20ms"))
 		m.CallAll(t.Context(), slices.Repeat([]manifest.Call{{Tool: "t"}}, 12))
 		log, _ := os.ReadFile(file)
 		inside, most := 0, 0

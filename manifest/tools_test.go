@@ -23,7 +23,7 @@ func loadExported(t *testing.T) *manifest.Manifest {
 	return m
 }
 
-// The documented mapping to OpenAI's tools.
+// The documented mapping to tools of OpenAI.
 func TestToolsForOpenAI(t *testing.T) {
 	m := loadExported(t)
 	got, losses, err := schema.Export(m.Tools(), schema.OpenAIChat)
@@ -38,7 +38,7 @@ func TestTools(t *testing.T) {
 	m := loadExported(t)
 	list := m.Tools()
 	if err := schema.Validate(t.Context(), list, nil); err != nil {
-		t.Errorf("the platform would refuse the tools: %v", err)
+		t.Errorf("the platform would reject the tools: %v", err)
 	}
 	got, err := json.Marshal(list)
 	want := `[{"name":"zulu","description":"Last \u003cname\u003e, first tool.","input_schema":{"type":"object","properties":{"n":{"const":1.00}}}},` +

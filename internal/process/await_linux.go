@@ -5,11 +5,12 @@ import (
 	"unsafe"
 )
 
-// inlineInput is how many bytes an empty pipe takes for sure before anybody reads: one page.
+// inlineInput is the number of bytes that an empty pipe accepts without a reader: one page.
 const inlineInput = 4096
 
-// awaitExit returns when the leader has exited and leaves it uncollected. As long as it is, its number and that of the
-// group cannot be given to another process, so a signal to the group cannot reach another process.
+// awaitExit returns when the leader has exited and does not collect it. Until it is collected, the
+// system gives neither its number nor that of the group to another process, so a signal to the
+// group cannot reach one.
 func (g *group) awaitExit() {
 	const byPID = 1
 	var info [128]byte // siginfo_t

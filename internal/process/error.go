@@ -1,6 +1,6 @@
 package process
 
-// DirError says that the working directory, not the program, is why a program could not be started.
+// DirError reports that a program did not start because of its working directory.
 type DirError struct{ Err error }
 
 func (e *DirError) Error() string { return "working directory: " + e.Err.Error() }

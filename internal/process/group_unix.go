@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// group is a program and everything that it started and that stayed in its process group. It is made with the system
-// calls themselves: package os would open a descriptor for each process, and could collect it too early.
+// group is a program and the processes that it started in its process group. It uses system calls,
+// because package os opens a descriptor for each process and could collect it too early.
 type group struct {
 	pid    int // of the leader and of the group
 	reaped bool
@@ -18,7 +18,7 @@ type group struct {
 func startGroup(c *Command, files pipes) (*group, error) {
 	pid, err := syscall.ForkExec(c.Argv[0], c.Argv, &syscall.ProcAttr{
 		Dir:   c.Dir,
-		Env:   c.Env, // unlike in package os, nil is an empty one
+		Env:   c.Env, // unlike in package os, nil means an empty one
 		Files: []uintptr{files.stdin.Fd(), files.stdout.Fd(), files.stderr.Fd()},
 		Sys:   &syscall.SysProcAttr{Setpgid: true},
 	})
@@ -28,7 +28,8 @@ func startGroup(c *Command, files pipes) (*group, error) {
 	return &group{pid: pid}, nil
 }
 
-// startError tells a missing working directory from a missing program: the system says the same of both.
+// startError distinguishes a missing working directory from a missing program. The system reports
+// the same error for both.
 func startError(c *Command, err error) error {
 	if info, statErr := os.Stat(c.Dir); statErr != nil {
 		return &DirError{statErr}
@@ -41,14 +42,14 @@ func startError(c *Command, err error) error {
 func (g *group) terminate() { g.signal(syscall.SIGTERM) }
 func (g *group) kill()      { g.signal(syscall.SIGKILL) }
 
-// signal ignores errors: a group that is gone is what was wanted.
+// signal ignores errors: the group may have ended.
 func (g *group) signal(sig syscall.Signal) { _ = syscall.Kill(-g.pid, sig) }
 
-// reap collects the leader, which has exited, and tells how it ended.
+// reap collects the leader, which has exited, and returns how it ended.
 func (g *group) reap() (exitCode int, signal string) {
 	g.collect()
 	switch {
-	case !g.reaped: // other code of the host program did, or it ignores SIGCHLD
+	case !g.reaped: // other code has collected it, or the host program ignores SIGCHLD
 		return -1, ""
 	case g.status.Signaled():
 		return -1, g.status.Signal().String()

@@ -6,15 +6,16 @@ import (
 	"unsafe"
 )
 
-// inlineInput is how many bytes an empty pipe takes for sure before anybody reads. No promise is known here.
+// inlineInput is the number of bytes that an empty pipe accepts without a reader. Windows
+// guarantees none.
 const inlineInput = 0
 
-// group is a program in a job object. Closing the job's last handle ends everything in it, so nothing survives this
-// process either.
+// group is a program in a job object. When the last handle of the job closes, everything in it
+// ends, so it does not survive this process.
 type group struct {
 	leader *os.Process
 	state  *os.ProcessState // once reaped
-	job    syscall.Handle   // 0 when the system gave none; then only the program itself can be killed
+	job    syscall.Handle   // 0 if the system gave none; kill then reaches the program only
 }
 
 func startGroup(c *Command, files pipes) (*group, error) {
@@ -25,7 +26,7 @@ func startGroup(c *Command, files pipes) (*group, error) {
 	}
 	env := c.Env
 	if env == nil {
-		env = []string{} // nil would mean all of ours
+		env = []string{} // nil would mean the environment of this process
 	}
 	p, err := os.StartProcess(c.Argv[0], c.Argv, &os.ProcAttr{
 		Dir:   c.Dir,
@@ -41,7 +42,7 @@ func startGroup(c *Command, files pipes) (*group, error) {
 	return g, nil
 }
 
-// terminate kills at once: a program without a console window has no polite signal.
+// terminate kills at once: a program without a console window has no signal like SIGTERM.
 func (g *group) terminate() { g.kill() }
 
 func (g *group) kill() {
@@ -55,7 +56,7 @@ func (g *group) kill() {
 // awaitExit returns when the program has exited.
 func (g *group) awaitExit() { g.state, _ = g.leader.Wait() }
 
-// reap tells how the program ended and gives the job back.
+// reap closes the job and returns how the program ended.
 func (g *group) reap() (exitCode int, signal string) {
 	if g.job != 0 {
 		_ = syscall.CloseHandle(g.job)
@@ -66,7 +67,7 @@ func (g *group) reap() (exitCode int, signal string) {
 	return g.state.ExitCode(), ""
 }
 
-// The procedures are resolved when first called; the variables are never written again.
+// The procedures are resolved at their first call.
 var (
 	kernel32                 = syscall.NewLazyDLL("kernel32.dll")
 	createJobObject          = kernel32.NewProc("CreateJobObjectW")
@@ -86,12 +87,13 @@ type jobLimits struct {
 	Affinity                uintptr
 	PriorityClass           uint32
 	SchedulingClass         uint32
-	_                       [8 - unsafe.Sizeof(uintptr(0))]byte // Windows aligns what follows to 8 bytes on 32-bit systems too
-	IOCounters              [6]uint64
-	ProcessMemoryLimit      uintptr
-	JobMemoryLimit          uintptr
-	PeakProcessMemoryUsed   uintptr
-	PeakJobMemoryUsed       uintptr
+	// Windows aligns the next field to 8 bytes, also on 32-bit systems.
+	_                     [8 - unsafe.Sizeof(uintptr(0))]byte
+	IOCounters            [6]uint64
+	ProcessMemoryLimit    uintptr
+	JobMemoryLimit        uintptr
+	PeakProcessMemoryUsed uintptr
+	PeakJobMemoryUsed     uintptr
 }
 
 // newJob returns a job that contains the process, or 0.
@@ -105,7 +107,8 @@ func newJob(process syscall.Handle) syscall.Handle {
 		return 0
 	}
 	limits := jobLimits{LimitFlags: limitKillOnJobClose}
-	ok, _, _ := setInformationJobObject.Call(h, extendedLimitInformation, uintptr(unsafe.Pointer(&limits)), unsafe.Sizeof(limits))
+	ok, _, _ := setInformationJobObject.Call(h, extendedLimitInformation,
+		uintptr(unsafe.Pointer(&limits)), unsafe.Sizeof(limits))
 	if ok != 0 {
 		ok, _, _ = assignProcessToJobObject.Call(h, uintptr(process))
 	}

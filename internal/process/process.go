@@ -1,9 +1,10 @@
-// Package process runs one program to its end, in a process group of its own, and always comes back: on time, with the
-// output up to then, and with nothing of the program left behind.
+// Package process runs one program in a process group of its own. A run always ends in time. It
+// returns the output of the program and kills the rest of the process group.
 //
-// On Linux, macOS and the other Unix systems the program leads a new process group, and a signal to the group reaches
-// every descendant that did not leave it with setsid or setpgid. On Windows the program is put into a job object just
-// after its start; a process that it managed to start before that moment is outside the job and outlives it.
+// On Unix systems the program leads a new process group. A signal to the group reaches every
+// descendant that did not leave the group with setsid or setpgid. On Windows the program joins a
+// job object right after its start. A process that it starts before that moment is not in the job
+// and survives it.
 package process
 
 import (
@@ -14,70 +15,72 @@ import (
 	"time"
 )
 
-// drainWait is how long the readers may take to empty their pipes after everything that could write to them was
-// killed. It is used up only when a process that left the group still holds a pipe.
+// drainWait is how long the readers may take to empty their pipes after the group was killed. They
+// need all of it only if a process outside the group still holds a pipe.
 const drainWait = 500 * time.Millisecond
 
-// Command is what to run and within which bounds. Every field is needed, except Stdin.
+// Command is a program with its bounds. All fields except Stdin are required.
 type Command struct {
-	Argv  []string // the program's absolute path and its arguments
-	Env   []string // the whole environment; empty means an empty one
+	Argv  []string // the absolute path of the program and its arguments
+	Env   []string // the whole environment; nil means an empty one
 	Dir   string
 	Stdin []byte
 
-	MaxStdout int // bytes; more ends the run
-	MaxStderr int // bytes; more is left out of the middle
+	MaxStdout int // bytes; more output ends the run
+	MaxStderr int // bytes; the middle of more output is left out
 
 	Timeout  time.Duration // from the start to the end of the program
-	Grace    time.Duration // between the polite signal and the one that kills
-	PipeWait time.Duration // for pipes still open after the program's end
+	Grace    time.Duration // between SIGTERM and SIGKILL
+	PipeWait time.Duration // for pipes that are open after the end of the program
 }
 
-// End tells what ended a run.
+// End is what ended a run.
 type End int
 
 const (
-	Exited   End = iota // the program itself, or a signal that was not ours
+	Exited   End = iota // the program itself, or a signal that this package did not send
 	TimedOut            // Command.Timeout
 	Canceled            // the context
 	Overflow            // more than Command.MaxStdout
 )
 
-// Outcome is what a run left.
+// Outcome describes a run that has ended.
 type Outcome struct {
 	End      End
-	ExitCode int    // -1 when a signal ended the program or its status is unknown
-	Signal   string // the signal's name, "" when there was none
+	ExitCode int    // -1 if a signal ended the program or its status is unknown
+	Signal   string // the name of that signal; "" if there was none
 	Stdout   Stream
 	Stderr   Stream
 	Duration time.Duration
 }
 
-// Stream is what was read from one pipe.
+// Stream is the output that was read from one pipe.
 type Stream struct {
 	Bytes []byte
-	Total int64 // bytes read, also those not kept
-	Cut   bool  // some were not kept, or what the program left running was ended while it could still have written some
+	Total int64 // bytes read, also those that were dropped
+	// Cut reports that bytes were dropped, or that a process that the program left behind was
+	// killed while it could still write some.
+	Cut bool
 }
 
-// Run is a program that was started. Everyone who starts one must call [Run.Wait], once.
+// Run is a started program. The caller of [Start] must call [Run.Wait] once.
 type Run struct {
 	*Command
 	begin time.Time
 	group *group
 	pipes pipes
 
-	io       sync.WaitGroup // the goroutines that copy
-	out, err Stream         // theirs until io is done
+	io       sync.WaitGroup // the goroutines that read and write pipes
+	out, err Stream         // owned by these goroutines until io is done
 
 	exited  chan struct{}
-	read    chan readerDone // once per reader
-	reading []*Stream       // whose readers are still at work
-	alive   bool            // the program has not been seen to exit
+	read    chan readerDone // one value per reader
+	reading []*Stream       // the streams whose readers have not returned
+	alive   bool            // the exit of the program is not yet known
 }
 
-// Start starts the program and does not wait for it. The error is that of a start that failed; once the program runs
-// there is none.
+// Start starts the program and does not wait for it. It returns an error only if the program did
+// not start.
 func Start(c *Command) (*Run, error) {
 	begin := time.Now()
 	ours, childs, err := openPipes()
@@ -85,7 +88,7 @@ func Start(c *Command) (*Run, error) {
 		return nil, err
 	}
 	feed := len(c.Stdin) > inlineInput
-	if !feed { // it fits into the pipe: no goroutine is needed, and the program does not have to read it
+	if !feed { // it fits into the pipe, so it needs no goroutine and no reader
 		_, _ = ours.stdin.Write(c.Stdin)
 		_ = ours.stdin.Close()
 	}
@@ -107,9 +110,9 @@ func Start(c *Command) (*Run, error) {
 	return r, nil
 }
 
-// Wait returns when the program, its pipes and its group are gone; it ends them when ctx does. When the kernel does not
-// end a killed program (a process in uninterruptible sleep), Wait returns all the same and one goroutine stays to collect
-// it.
+// Wait returns when the program and its group have ended and the pipes are closed. It ends them
+// when ctx ends. If the kernel does not end a killed program (a process in uninterruptible sleep),
+// Wait returns anyway and one goroutine waits to collect it.
 func (r *Run) Wait(ctx context.Context) Outcome {
 	end := r.supervise(ctx, r.begin.Add(r.Timeout))
 	o := Outcome{End: end, ExitCode: -1, Stdout: r.out, Stderr: r.err}
@@ -122,14 +125,14 @@ func (r *Run) Wait(ctx context.Context) Outcome {
 	return o
 }
 
-// readerDone is what a reader says in the end.
+// readerDone is what a reader sends when it returns.
 type readerDone struct {
 	stream   *Stream
-	overflow bool // there was more than it may keep
+	overflow bool // the output exceeds the limit
 }
 
-// supervise waits for the end of the program and of both readers, enforces the bounds, and leaves no goroutine of the
-// run except the one that waits for the program, and that only while alive is still true.
+// supervise waits for the program and both readers and enforces the bounds. When it returns, all
+// goroutines of the run have ended, except the one that waits for the program if alive is true.
 func (r *Run) supervise(ctx context.Context, deadline time.Time) End {
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
@@ -143,10 +146,10 @@ func (r *Run) supervise(ctx context.Context, deadline time.Time) End {
 		end = Overflow
 	}
 	var missed []*Stream
-	if end == Exited { // what the program left running may have had more to say; every other end tells that by itself
+	if end == Exited { // a process that the program left behind could write more
 		missed = slices.Clone(r.reading)
 	}
-	r.group.kill() // also when the program ended well: what it left running belongs to this run and ends with it
+	r.group.kill() // also after success: what the program left running belongs to this run
 	if r.alive {
 		timer.Reset(r.PipeWait)
 		r.awaitExit(timer)
@@ -154,7 +157,7 @@ func (r *Run) supervise(ctx context.Context, deadline time.Time) End {
 	if len(r.reading) > 0 && r.drain(timer) && end == Exited {
 		end = Overflow
 	}
-	r.pipes.close() // ends a reader or writer whose pipe is held by a process outside the group
+	r.pipes.close() // ends a reader or writer if a process outside the group holds its pipe
 	r.io.Wait()
 	for _, s := range missed {
 		s.Cut = true
@@ -162,7 +165,7 @@ func (r *Run) supervise(ctx context.Context, deadline time.Time) End {
 	return end
 }
 
-// watch returns when the program is gone and its output read, or when there is a reason not to wait for that.
+// watch returns when the program has exited and its output is read, or when a bound is reached.
 func (r *Run) watch(ctx context.Context, timer *time.Timer, deadline time.Time) End {
 	for r.alive || len(r.reading) > 0 {
 		var end End
@@ -188,7 +191,7 @@ func (r *Run) watch(ctx context.Context, timer *time.Timer, deadline time.Time) 
 			r.alive = false
 		default:
 		}
-		if !r.alive { // it ended by itself; processes that still hold its pipes get no more time
+		if !r.alive { // the program exited by itself; do not wait longer for its pipes
 			return Exited
 		}
 		return end
@@ -204,7 +207,8 @@ func (r *Run) awaitExit(timer *time.Timer) {
 	}
 }
 
-// drain lets the readers take what the dead left in the pipes, and reports whether it was too much.
+// drain lets the readers empty the pipes of killed processes. It reports whether a limit is
+// exceeded.
 func (r *Run) drain(timer *time.Timer) (overflow bool) {
 	timer.Reset(drainWait)
 	for len(r.reading) > 0 {
@@ -218,7 +222,7 @@ func (r *Run) drain(timer *time.Timer) (overflow bool) {
 	return overflow
 }
 
-// poll takes note of the readers that are done already, and reports whether there was too much.
+// poll notes the readers that have returned. It reports whether a limit is exceeded.
 func (r *Run) poll() (overflow bool) {
 	for {
 		select {
@@ -230,19 +234,19 @@ func (r *Run) poll() (overflow bool) {
 	}
 }
 
-// note strikes a reader that is done off the list.
+// note removes a reader that has returned.
 func (r *Run) note(done readerDone) (overflow bool) {
 	r.reading = slices.DeleteFunc(r.reading, func(s *Stream) bool { return s == done.stream })
 	return done.overflow
 }
 
-// feed writes the input. A program that does not read it, or not all of it, is in its right.
+// feed writes the input. It ignores errors, because a program does not have to read its input.
 func (r *Run) feed() {
 	_, _ = r.pipes.stdin.Write(r.Stdin)
 	_ = r.pipes.stdin.Close()
 }
 
-// pipes are the three ends that one side holds.
+// pipes are the three ends of pipes on one side.
 type pipes struct{ stdin, stdout, stderr *os.File }
 
 func openPipes() (ours, childs pipes, err error) {
@@ -258,7 +262,7 @@ func openPipes() (ours, childs pipes, err error) {
 	return ours, childs, err
 }
 
-// close is harmless for ends that are closed already or were never opened.
+// close ignores ends that are closed or were never opened.
 func (p pipes) close() {
 	_ = p.stdin.Close()
 	_ = p.stdout.Close()

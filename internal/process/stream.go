@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// readAtMost keeps what r gives, up to limit bytes, and reports whether there was more; it then stops reading.
+// readAtMost reads up to limit bytes. If r has more, it stops and returns true.
 func (s *Stream) readAtMost(r io.Reader, limit int) (overflow bool) {
 	for err := error(nil); err == nil; {
 		err = s.readSome(r)
@@ -18,8 +18,9 @@ func (s *Stream) readAtMost(r io.Reader, limit int) (overflow bool) {
 	return false
 }
 
-// readEnds reads r to its end. Of more than limit bytes it keeps the first and the last, half each, with a line between
-// them that tells how many are missing: a stack trace says it first, a program that logs and then gives up says it last.
+// readEnds reads r to its end. Of more than limit bytes it keeps the first half and the last half
+// of the limit, with a line between them that counts the missing bytes. A stack trace has its
+// reason at the beginning, a log at its end.
 func (s *Stream) readEnds(r io.Reader, limit int) {
 	head := limit / 2
 	keep := func() {
@@ -41,7 +42,7 @@ func (s *Stream) readEnds(r io.Reader, limit int) {
 	}
 }
 
-// readSome reads once into what the buffer has free. Most outputs are short, so it starts small.
+// readSome reads once into the free part of the buffer, which starts small: most outputs are short.
 func (s *Stream) readSome(r io.Reader) error {
 	if cap(s.Bytes)-len(s.Bytes) < 64 {
 		s.Bytes = slices.Grow(s.Bytes, max(512, cap(s.Bytes)))

@@ -1,5 +1,5 @@
-// Package publicaddr keeps connections to URLs that a peer chose away from hosts that only this machine's network
-// can reach.
+// Package publicaddr prevents connections to hosts that are not on the public internet, for URLs
+// that another party chose.
 package publicaddr
 
 import (
@@ -8,14 +8,15 @@ import (
 	"syscall"
 )
 
-// ErrNotPublic is the cause when a connection is refused. It does not hold the address.
+// ErrNotPublic is the cause of a rejected connection. It does not contain the address.
 var ErrNotPublic = errors.New("the address is not public")
 
-// Is reports whether addr is a unicast address of the public internet. An IPv4 address within an IPv6 one is judged as
-// what it is.
+// Is reports whether addr is a unicast address of the public internet. It treats an IPv4 address
+// within an IPv6 address as the IPv4 address.
 func Is(addr netip.Addr) bool { return Why(addr) == "" }
 
-// Why says in a word or two what keeps addr from being public, such as "loopback"; "" if nothing does.
+// Why returns the kind of an address that is not public, such as "loopback", and "" for a public
+// one.
 func Why(addr netip.Addr) string {
 	addr = addr.Unmap().WithZone("")
 	if nat64.Contains(addr) {
@@ -35,7 +36,7 @@ func Why(addr netip.Addr) string {
 
 var (
 	nat64  = netip.MustParsePrefix("64:ff9b::/96")
-	global = netip.MustParsePrefix("2000::/3") // all of IPv6 that is given out
+	global = netip.MustParsePrefix("2000::/3") // all IPv6 addresses that IANA assigns
 )
 
 type span struct {
@@ -43,9 +44,9 @@ type span struct {
 	what   string
 }
 
-// special are the ranges that IANA's registries of special-purpose addresses do not give out for the public, and those
-// where clouds serve what is meant for their machines alone; the more telling first. IPv6 outside global is reserved
-// anyway, and listed only where it has a better name.
+// special lists the ranges of IANA's registries of special-purpose addresses, and the addresses
+// where clouds serve metadata to their machines. The more specific ranges come first. IPv6
+// addresses outside global are reserved anyway, and are listed only if they have a better name.
 var special = func() (list []span) {
 	for _, s := range [...][2]string{
 		{"169.254.169.254/32", "cloud metadata (link-local)"}, {"168.63.129.16/32", "cloud metadata"},
@@ -53,8 +54,9 @@ var special = func() (list []span) {
 		{"127.0.0.0/8", "loopback"}, {"::1/128", "loopback"},
 		{"10.0.0.0/8", "private"}, {"172.16.0.0/12", "private"}, {"192.168.0.0/16", "private"}, {"fc00::/7", "private"},
 		{"169.254.0.0/16", "link-local"}, {"fe80::/10", "link-local"},
-		{"0.0.0.0/8", "reserved"}, {"100.64.0.0/10", "reserved (shared by a provider)"}, {"192.0.0.0/24", "reserved"},
-		{"192.0.2.0/24", "reserved (documentation)"}, {"192.88.99.0/24", "reserved"}, {"198.18.0.0/15", "reserved (benchmarks)"},
+		{"0.0.0.0/8", "reserved"}, {"100.64.0.0/10", "reserved (shared by a provider)"},
+		{"192.0.0.0/24", "reserved"}, {"192.0.2.0/24", "reserved (documentation)"},
+		{"192.88.99.0/24", "reserved"}, {"198.18.0.0/15", "reserved (benchmarks)"},
 		{"198.51.100.0/24", "reserved (documentation)"}, {"203.0.113.0/24", "reserved (documentation)"},
 		{"224.0.0.0/4", "multicast"}, {"240.0.0.0/4", "reserved"}, {"ff00::/8", "multicast"},
 		{"2001::/23", "reserved"}, {"2001:db8::/32", "reserved (documentation)"}, {"2002::/16", "reserved (6to4)"},
@@ -65,8 +67,8 @@ var special = func() (list []span) {
 	return list
 }()
 
-// Control is for net.Dialer: it is asked with the address that a name has been resolved to, right before connecting, so
-// that no answer of a name server can get around it.
+// Control is a net.Dialer.Control. The dialer calls it right before it connects, with the resolved
+// address, so the answers of a name server cannot circumvent it.
 func Control(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || !Is(to.Addr()) {

@@ -51,7 +51,7 @@ func TestControl(t *testing.T) {
 	}
 	for _, address := range []string{"127.0.0.1:80", "[::1]:80", "localhost:80", ""} {
 		if publicaddr.Control("tcp", address, nil) == nil {
-			t.Errorf("%q is let through", address)
+			t.Errorf("%q is accepted", address)
 		}
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

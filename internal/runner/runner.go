@@ -1,10 +1,10 @@
 // Package runner calls functions that users of the library wrote: agents, tools and hooks.
 //
-// Such a function may panic, end its goroutine or ignore its context. The policy for all of them is the same. A function
-// runs on a goroutine of its own. Its context ends at the time limit, or when the caller's context ends. It then has a
-// grace period in which it may still return a value. After that the caller goes on without it: the function outlives the
-// answer, but the caller never waits longer than its time limit. What the function holds, such as a place in a gate, is
-// released when the function really returns, so the function itself releases it with defer.
+// Such a function may panic, end its goroutine or ignore its context. A function runs on a
+// goroutine of its own. Its context ends at the time limit, or when the caller's context ends. It
+// may still return a value within a grace period. After that the caller continues without it, and
+// the function may keep running. A function must release what it holds, such as a place in a gate,
+// with defer.
 package runner
 
 import (
@@ -19,19 +19,19 @@ import (
 	"github.com/toolwire/toolwire/internal/report"
 )
 
-// Grace is how long a tool or a hook may take to return after its time is over.
+// Grace is how long a tool or a hook may take to return after its context has ended.
 const Grace = 500 * time.Millisecond
 
-// A Runner holds what all calls of one kind of function have in common. It is safe for concurrent use.
+// A Runner calls one kind of function. It is safe for concurrent use.
 type Runner struct {
 	What   string        // the kind of function, as log records name it: "tool", "agent", "OnCall"
-	Key    string        // the attribute that identifies a call in log records: "tool", "run_id"; if empty, there is none
+	Key    string        // the attribute of a call in log records: "tool", "run_id"; "" for none
 	Logger *slog.Logger  // receives panics; must not be nil
-	Cause  error         // the cause of the context's end at the time limit; a variable of the package that uses the runner
+	Cause  error         // the cause of a context that ends at the time limit; unique to a package
 	Grace  time.Duration // how long a function may take to return after its context has ended
 }
 
-// A Stop tells whether and why the context of a function ended before the function did.
+// A Stop is the reason why the context of a function ended before the function returned.
 type Stop int
 
 const (
@@ -40,7 +40,7 @@ const (
 	Canceled             // the caller's context ended first
 )
 
-// An Outcome is what became of a function.
+// An Outcome describes a call of a function.
 type Outcome[T any] struct {
 	Value T      // what the function returned
 	Panic *Panic // not nil if it panicked or called runtime.Goexit
@@ -53,7 +53,8 @@ type Panic struct {
 	Value any // what it panicked with; nil after runtime.Goexit
 }
 
-// Aborts reports whether the function panicked with [http.ErrAbortHandler], which a handler passes on to its server.
+// Aborts reports whether the function panicked with [http.ErrAbortHandler], which a handler passes
+// on to its server.
 func (p *Panic) Aborts() bool { return p != nil && p.Value == http.ErrAbortHandler }
 
 // A Job is the function of a [Call].
@@ -72,20 +73,20 @@ func Run[T any](ctx context.Context, r *Runner, deadline time.Time, name string,
 	return new(Call[T]).Run(ctx, r, deadline, name, f)
 }
 
-// A Call is one call of a function. It is used once. Whoever has many calls at the same time puts it into a struct that is
-// a [Job], and so saves allocations.
+// A Call is one call of a function. Use it once. A caller with many calls at the same time embeds
+// it in a struct that is a [Job], which saves allocations.
 type Call[T any] struct {
 	mu       sync.Mutex
 	returned bool          // out is set
-	done     chan struct{} // closed then; nil until the caller waits after the end of the context
+	done     chan struct{} // closed when out is set; nil until the context ends
 	out      Outcome[T]
 }
 
-// Run calls the job and waits for it as the package comment says. The name identifies the call in log records. A job may
-// return a value after its context has ended; Stop tells so, and the caller decides whether the value says more than that
-// the context has ended.
+// Run calls the job and waits for it as the package comment describes. name identifies the call in
+// log records. If the job returns a value after its context has ended, Stop is not InTime, and the
+// caller decides whether to use the value.
 //
-// Thousands of runs wait here at the same time, so Run keeps little on the stack.
+// Thousands of runs wait here at the same time, so Run uses little of the stack.
 func (c *Call[T]) Run(ctx context.Context, r *Runner, deadline time.Time, name string, job Job[T]) Outcome[T] {
 	inner, end := context.WithDeadlineCause(ctx, deadline, r.Cause)
 	defer end()
@@ -115,8 +116,8 @@ func (c *Call[T]) wait(outer, inner context.Context, r *Runner) Outcome[T] {
 	}
 }
 
-// call runs the job and sets the outcome in any case: that is in the outermost deferred function, because the value of a
-// panic and the logger are the user's code too.
+// call runs the job and always sets the outcome. It does so in the outermost deferred function,
+// because the value of a panic and the logger are the user's code too.
 func (c *Call[T]) call(outer, inner context.Context, end context.CancelFunc, r *Runner, name string, job Job[T]) {
 	var out Outcome[T]
 	defer func() {
@@ -141,8 +142,8 @@ func (c *Call[T]) call(outer, inner context.Context, end context.CancelFunc, r *
 	returned = true
 }
 
-// stop tells the time limit of this call from the end of the caller's context. That context may belong to an outer call
-// of the same runner, which has the same cause.
+// stop distinguishes the time limit of this call from the end of the caller's context. That context
+// may belong to an outer call of the same runner, which has the same cause.
 func (r *Runner) stop(outer, inner context.Context) Stop {
 	switch {
 	case inner.Err() == nil:
@@ -153,8 +154,8 @@ func (r *Runner) stop(outer, inner context.Context) Stop {
 	return Canceled
 }
 
-// Hook calls a function that only observes. It waits for at most the grace period, so that a hook delays its caller no
-// longer than a tool that ignores its context, and never ends the caller's goroutine.
+// Hook calls a function that only observes. It waits for at most the grace period and never ends
+// the caller's goroutine.
 func (r *Runner) Hook(ctx context.Context, name string, f func()) {
 	done := make(chan struct{})
 	go func() {
@@ -180,7 +181,8 @@ func (r *Runner) Hook(ctx context.Context, name string, f func()) {
 	}
 }
 
-// logPanic must be called by the deferred function that recovered, so that the stack shows where the panic began.
+// logPanic must be called by the deferred function that recovered, so that the stack shows the
+// panic.
 func (r *Runner) logPanic(ctx context.Context, name string, p *Panic) {
 	if p.Aborts() {
 		return

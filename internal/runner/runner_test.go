@@ -72,7 +72,7 @@ func describe(o runner.Outcome[string]) string {
 	return fmt.Sprintf("%q stop %d left %t panic %+v", o.Value, o.Stop, o.Left, o.Panic)
 }
 
-// Runs may be nested: the time limit of the outer one is not that of the inner one.
+// Runs can be nested. Each has its own time limit.
 func TestLimitsOfNestedRuns(t *testing.T) {
 	wait := func(ctx context.Context) runner.Stop { <-ctx.Done(); return 0 }
 	for _, tt := range []struct {
@@ -103,7 +103,7 @@ type handler struct {
 func (h handler) Handle(context.Context, slog.Record) error { h.f(); return nil }
 func (h handler) WithAttrs([]slog.Attr) slog.Handler        { return h }
 
-// The value of a panic and the logger are the user's code as well.
+// The value of a panic and the logger are the user's code too.
 func TestPanics(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -1,5 +1,5 @@
-// Package toolresult holds what the packages that call tools for a model have in common: how a model's arguments come in,
-// and the shape of the results that it reads.
+// Package toolresult is common to the packages that call tools for a model: it reads the arguments
+// of a model and writes the results of failed calls.
 package toolresult
 
 import (
@@ -13,11 +13,11 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// Advice tells a model how to correct arguments that are not a JSON object.
+// Advice is the end of a message about arguments that are not a JSON object.
 const Advice = "; send the arguments as one JSON object and call the tool again"
 
-// Text returns arguments that are JSON text, as a model writes them: nil, a string, a []byte or a json.RawMessage. ok is
-// false for any other Go value.
+// Text returns arguments that are JSON text, as a model writes them: nil, a string, a []byte or a
+// json.RawMessage. For any other Go value ok is false.
 func Text(args any) (text json.RawMessage, ok bool) {
 	switch v := args.(type) {
 	case nil:
@@ -38,8 +38,9 @@ const (
 	maxName   = 200
 )
 
-// Failure is the result of a call that failed: {"error": code, "detail": text, "tools": [names]}. An empty detail and an
-// empty list are left out. The detail is cut to 4 KiB, the list to 100 names.
+// Failure returns the result of a failed call: {"error": code, "detail": text, "tools": [names]}.
+// It leaves out an empty detail and an empty list. It cuts the detail to 4 KiB and the list to 100
+// names.
 func Failure(code, detail string, tools []string) json.RawMessage {
 	names := make([]string, min(len(tools), maxTools))
 	for i := range names {
@@ -53,7 +54,7 @@ func Failure(code, detail string, tools []string) json.RawMessage {
 	return text
 }
 
-// NoTool says that a model called a tool that does not exist.
+// NoTool returns the detail for a call of a tool that does not exist.
 func NoTool(name string) string {
 	quoted, _ := json.Marshal(cut(name, maxName)) // a string: cannot fail
 	return "there is no tool " + string(quoted) + "; names are case-sensitive"
@@ -63,12 +64,13 @@ func cut(s string, most int) string {
 	return strings.ToValidUTF8(clip.Text(s, most), "")
 }
 
-// Failed reports whether a result tells of a failure: it is an object whose member error is not null, false or "".
+// Failed reports whether a result describes a failure: an object whose member error is not null,
+// false or "".
 func Failed(result json.RawMessage) (failed bool) {
 	if !bytes.Contains(result, []byte(`"error"`)) && !bytes.Contains(result, []byte(`\u`)) {
-		return false // most results need no second reading; a name may be written with escapes
+		return false // most results have no such member; its name may contain escapes
 	}
-	// The result has passed the limits of its caller.
+	// The caller has checked the result against its own limits.
 	unlimited := strictjson.Limits{Depth: math.MaxInt, Mode: strictjson.Liberal}
 	_ = strictjson.Read(result, unlimited, func(read *strictjson.Reader) error {
 		if read.Kind() != '{' {

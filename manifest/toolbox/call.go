@@ -17,11 +17,12 @@ import (
 )
 
 // Call runs a tool and returns its result: the text of a handler as a JSON string, or the response
-// of a webhook unchanged. args is a Go value that encoding/json writes as an object, or JSON text as
-// json.RawMessage or []byte. Nil and blank text mean {}. Leave reasoning in the arguments of a model.
+// of a webhook unchanged. args is a Go value that encoding/json writes as an object, or JSON text
+// as json.RawMessage or []byte. Nil and blank text mean {}. Leave reasoning in the arguments of a
+// model.
 //
-// The error is an [*Error]. If the arguments do not match the parameters, the tool does not run. Use
-// [Toolbox.CallForModel] for calls of a model.
+// The error is an [*Error]. If the arguments do not match the parameters, the tool does not run.
+// Use [Toolbox.CallForModel] for calls of a model.
 func (b *Toolbox) Call(ctx context.Context, name string, args any) (json.RawMessage, error) {
 	start := time.Now()
 	t, ok := b.byName[name]

@@ -23,10 +23,10 @@ import (
 
 const reasoning = `"reasoning":{"type":"string","description":"The reasoning for the tool call."}`
 
-// The cases of the injected parameter, with what is decided here; package reasoning has the finer ones.
+// The cases of the injected parameter. The tests of package reasoning have more.
 func TestReasoningIsInjected(t *testing.T) {
 	for _, tt := range []struct {
-		name, parameters string // "" leaves the member out
+		name, parameters string // "" leaves out the member
 		want             string
 	}{
 		{"absent", ``, `{"type":"object","properties":{` + reasoning + `},"required":["reasoning"]}`},
@@ -57,7 +57,7 @@ func TestReasoningIsInjected(t *testing.T) {
 			if declared := string(box.Tools()[0].Parameters); declared != strings.TrimPrefix(tt.parameters, "null") {
 				t.Errorf("the declared schema became %s", declared)
 			}
-			defs[0].InputSchema[0] = 'x' // is the caller's own
+			defs[0].InputSchema[0] = 'x' // the caller may change the list
 			if again, _ := box.Definitions(t.Context()); string(again[0].InputSchema) != tt.want {
 				t.Error("the list is shared")
 			}
@@ -74,7 +74,7 @@ func inBubble(f func(*testing.T)) func(*testing.T) { return func(t *testing.T) {
 
 const detailed = `[{"name":"a","description":"Do it.","handler":"ping","detail_url":"https://api.example.com/detail"}]`
 
-// The cases of detail_url, with what is decided here.
+// The cases of detail_url, documented or decided in the package comment.
 func TestDetails(t *testing.T) {
 	long := strings.Repeat("x", 60<<10)
 	for _, tt := range []struct {
@@ -96,7 +96,7 @@ func TestDetails(t *testing.T) {
 		{"number", 200, `{"detail":7}`, "Do it.", toolbox.CodeAnswer},
 		{"another case", 200, `{"Detail":"x"}`, "Do it.", toolbox.CodeAnswer},
 		{"duplicate", 200, `{"detail":"x","detail":"y"}`, "Do it.", toolbox.CodeAnswer},
-		{"no object", 200, `"x"`, "Do it.", toolbox.CodeAnswer},
+		{"not an object", 200, `"x"`, "Do it.", toolbox.CodeAnswer},
 		{"invalid JSON", 200, `{"detail":`, "Do it.", toolbox.CodeAnswer},
 		{"204", 204, ``, "Do it.", ""},
 		{"201", 201, `{"detail":"x"}`, "Do it.", toolbox.CodeStatus},
@@ -121,7 +121,7 @@ func TestDetails(t *testing.T) {
 			})
 			onDetailError(opts, func(err error) { failures = append(failures, err) })
 			box := parse(t, detailed, opts)
-			for range 2 { // the second one is from memory
+			for range 2 { // the second list uses the cached text
 				defs, err := box.Definitions(t.Context())
 				if err != nil || defs[0].Description != tt.want {
 					t.Errorf("%.80q %v, want %.80q", defs[0].Description, err, tt.want)
@@ -358,17 +358,17 @@ func TestDetailsOfACallerThatGivesUp(t *testing.T) {
 		}()
 		_, err := box.Definitions(impatient)
 		if toolbox.CodeOf(err) != toolbox.CodeCanceled || !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
-			t.Errorf("the impatient caller: %v", err)
+			t.Errorf("the caller that gives up: %v", err)
 		}
 		if got := <-patient; got != "Do it.\n\nMonday" || began.Load() != 1 {
-			t.Errorf("the patient caller: %q after %d fetches", got, began.Load())
+			t.Errorf("the caller that waits: %q after %d fetches", got, began.Load())
 		}
 
-		time.Sleep(2 * time.Minute) // a fetch that nobody waits for ends, is not a failure, and is not remembered
+		time.Sleep(2 * time.Minute) // a fetch without callers ends, and is neither a failure nor cached
 		alone, cancelAlone := context.WithTimeout(t.Context(), time.Second)
 		defer cancelAlone()
 		if _, err := box.Definitions(alone); toolbox.CodeOf(err) != toolbox.CodeCanceled || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("the lonely caller: %v", err)
+			t.Errorf("the only caller: %v", err)
 		}
 		synctest.Wait()
 		if ended.Load() != 1 || failure != nil {
@@ -404,7 +404,7 @@ func hundred(b testing.TB) *toolbox.Toolbox {
 	return parse(b, "["+doc.String()[1:]+"]", options(func(*http.Request) (int, string) { return 200, `{"detail":"Monday 2pm, Wednesday 10am"}` }))
 }
 
-// BenchmarkDefinitions: the goal is under 1 ms for 100 tools with warm details.
+// BenchmarkDefinitions lists 100 tools with cached details. The goal is less than 1 ms.
 func BenchmarkDefinitions(b *testing.B) {
 	box := hundred(b)
 	b.ReportAllocs()

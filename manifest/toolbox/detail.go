@@ -224,7 +224,8 @@ func readDetail(body []byte) (text string, err error) {
 	return text, err
 }
 
-// clean removes control characters except line breaks and tabs, and the white space around the text.
+// clean removes control characters except line breaks and tabs, and the white space around the
+// text.
 func clean(text string) string {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 	return strings.TrimSpace(strings.Map(func(c rune) rune {

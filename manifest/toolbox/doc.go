@@ -7,7 +7,7 @@
 //		Agent:    toolbox.Agent{ID: "6f1c1a5e-3c1b-4a53-9d7e-0c5f2b8a9e11"},
 //		Secret:   os.Getenv("TOOL_CALL_SECRET"),
 //	})
-//	tools, err := box.Definitions(ctx)                             // for the model, through schema.Export
+//	tools, err := box.Definitions(ctx)                            // for the model, by schema.Export
 //	result, failed, err := box.CallForModel(ctx, name, arguments)  // a call of the model
 //
 //	func createContact(ctx context.Context, args Contact, agent toolbox.Agent, tool toolbox.Tool) (string, error) { … }

@@ -58,8 +58,8 @@ var (
 	toolMembers    = []string{"name", "description", "parameters", "handler", "url", "detail_url", "adapter"}
 )
 
-// decode reads a document and does not keep data. A member of the wrong type is a problem. Text that
-// is not strict JSON is an error.
+// decode reads a document and does not keep data. A member of the wrong type is a problem. Text
+// that is not strict JSON is an error.
 func decode(data []byte) (*document, error) {
 	d := &document{}
 	err := strictjson.Read(data, strictjson.Limits{}, func(r *strictjson.Reader) error {

@@ -15,22 +15,22 @@ import (
 type Code string
 
 const (
-	CodeJSON           Code = "invalid_json"       // the document is not strict JSON of the documented shape
-	CodeInvalid        Code = "invalid_toolbox"    // tools, adapters or options break rules; see Problems
+	CodeJSON           Code = "invalid_json"       // not strict JSON of the documented shape
+	CodeInvalid        Code = "invalid_toolbox"    // document or options break rules; see Problems
 	CodeUnknownTool    Code = "unknown_tool"       // the toolbox has no tool of that name
 	CodeUnknownAdapter Code = "unknown_adapter"    // the toolbox has no adapter of that name or id
-	CodeArguments      Code = "invalid_arguments"  // the arguments do not match the parameters; the tool did not run
-	CodeAgent          Code = "no_agent"           // an external tool needs an agent with a UUID, or the agent is not valid
-	CodeRequestSize    Code = "request_too_large"  // the body of a call exceeds 1 MiB; nothing was sent
+	CodeArguments      Code = "invalid_arguments"  // not valid by the parameters; the tool did not run
+	CodeAgent          Code = "no_agent"           // the agent is not valid, or has no UUID
+	CodeRequestSize    Code = "request_too_large"  // the body exceeds 1 MiB; nothing was sent
 	CodeTool           Code = "tool_failed"        // the handler returned an error
 	CodePanicked       Code = "tool_panicked"      // the handler panicked
-	CodeTimeout        Code = "timeout"            // the call exceeded Options.Timeout, or a request for details 3 s
+	CodeTimeout        Code = "timeout"            // Options.Timeout passed, or 3 s for a detail
 	CodeCanceled       Code = "canceled"           // the caller's context ended
 	CodeTransport      Code = "transport"          // the connection to the webhook failed
 	CodeStatus         Code = "http_status"        // the status of the webhook's response is not 2xx
-	CodeAnswer         Code = "invalid_answer"     // the response of the webhook, or a detail, does not have the documented form
+	CodeAnswer         Code = "invalid_answer"     // the response does not have the documented form
 	CodeAnswerSize     Code = "answer_too_large"   // the response exceeds 1 MiB, or a detail 64 KiB
-	CodePrivate        Code = "address_not_public" // a detail_url leads to an address that is not public
+	CodePrivate        Code = "address_not_public" // the detail_url is not on the public internet
 )
 
 // Error is the error type of this package. Its text names the tool and the code and says what to

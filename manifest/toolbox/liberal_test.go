@@ -8,7 +8,7 @@ import (
 	"github.com/toolwire/toolwire/manifest/toolbox"
 )
 
-// TestUnusualAnswers calls an external tool whose answers are JSON, though careful writers avoid their forms.
+// Responses of external tools may be any well-formed JSON.
 func TestUnusualAnswers(t *testing.T) {
 	for _, answer := range []string{
 		`{"n":` + strings.Repeat("1234567890", 10) + `}`, `{"text":"cut \ud83d"}`, `{"a":1,"a":2}`,
@@ -21,7 +21,7 @@ func TestUnusualAnswers(t *testing.T) {
 		}
 		result, failed, err := box.CallForModel(t.Context(), "check", nil)
 		if string(result) != answer || failed || err != nil {
-			t.Errorf("the answer %.80s: the model is shown %.80s, %t, %v", answer, result, failed, err)
+			t.Errorf("the answer %.80s: the model reads %.80s, %t, %v", answer, result, failed, err)
 		}
 	}
 	for _, answer := range []string{`{"a":01}`, "\"\xff\"", `{"a":1`, `{}{}`, strings.Repeat("[", 300) + strings.Repeat("]", 300)} {

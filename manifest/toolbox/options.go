@@ -71,7 +71,7 @@ type CallEnd struct {
 	Adapter   string
 	AgentID   string
 	External  bool
-	Reasoning string // why the model called the tool; "" if the tool declares reasoning as an argument of its own
+	Reasoning string // of the model; "" if the tool declares reasoning itself
 	Code      Code   // of the failure; "" for success
 	Err       error  // an [*Error]; nil for success
 	Duration  time.Duration
@@ -112,7 +112,8 @@ func (o *Options) withDefaults() (c Options, problems []Problem) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	slices.SortFunc(problems, func(a, b Problem) int { return strings.Compare(a.Message, b.Message) }) // maps have no order
+	// Handlers is a map, which has no order.
+	slices.SortFunc(problems, func(a, b Problem) int { return strings.Compare(a.Message, b.Message) })
 	return c, problems
 }
 

@@ -35,7 +35,7 @@ func TestHandlersAndTheTimeLimit(t *testing.T) {
 		want  string // a part of what the model reads
 	}{
 		{"in time", func(context.Context) (string, error) { time.Sleep(time.Second); return "done", nil }, time.Second, `done`},
-		{"heeds its context", func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }, 10 * time.Second, `"error":"timeout"`},
+		{"obeys its context", func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }, 10 * time.Second, `"error":"timeout"`},
 		{"returns what it has", func(ctx context.Context) (string, error) { <-ctx.Done(); return "half", nil }, 10 * time.Second, `half`},
 		{"says why", func(ctx context.Context) (string, error) {
 			<-ctx.Done()
@@ -52,7 +52,7 @@ func TestHandlersAndTheTimeLimit(t *testing.T) {
 				if took := time.Since(start); !strings.Contains(said, tt.want) || took != tt.after {
 					t.Errorf("after %s: %s; want %s after %s", took, said, tt.want, tt.after)
 				}
-				time.Sleep(2 * time.Hour) // until the handler that was left behind returns
+				time.Sleep(2 * time.Hour) // until the handler returns
 			})
 		})
 	}
@@ -132,14 +132,14 @@ func TestRunawayCodeOfTheHost(t *testing.T) {
 					if took := time.Since(start); toolbox.CodeOf(err) != want || (err == nil) != (want == "") || took != limit {
 						t.Errorf("after %s: %v; want %q after %s", took, err, want, limit)
 					}
-					time.Sleep(2 * time.Hour) // until the code that was left behind returns
+					time.Sleep(2 * time.Hour) // until the code returns
 				})
 			})
 		}
 	}
 }
 
-// A handler that was left behind does not share the caller's arguments.
+// A handler that outlives its call does not share the caller's arguments.
 func TestArgumentsAreTheTools(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := make(chan string, 1)
@@ -158,7 +158,7 @@ func TestArgumentsAreTheTools(t *testing.T) {
 	})
 }
 
-// A transport that ignores its context holds a list of tools up for a bounded time.
+// A transport that ignores its context delays a list of tools for a bounded time.
 func TestRunawayDetails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var failures []error
@@ -174,6 +174,6 @@ func TestRunawayDetails(t *testing.T) {
 		if len(failures) != 1 || toolbox.CodeOf(failures[0]) != toolbox.CodeTimeout {
 			t.Errorf("the logger received %v", failures)
 		}
-		time.Sleep(2 * time.Hour) // until the transport that was left behind returns
+		time.Sleep(2 * time.Hour) // until the transport returns
 	})
 }

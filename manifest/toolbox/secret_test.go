@@ -14,8 +14,8 @@ import (
 	"github.com/toolwire/toolwire/manifest/toolbox"
 )
 
-// A tool's server that repeats the secret gets it into no error, and so not into the text for the model. A result is the
-// agent's data and stays as it is.
+// If a tool's server repeats the secret, no error contains it, and so the model does not read it. A
+// result is the agent's data and stays unchanged.
 func TestServerThatRepeatsTheSecret(t *testing.T) {
 	const secret, query = `hunter2/"swordfish"~1`, "canary-in-the-query"
 	quoted, err := json.Marshal("Bearer " + secret)
