@@ -116,8 +116,8 @@ func (a *Adapter) Validate(schema *Schema) error {
 }
 
 func (a *Adapter) problems(schema *Schema) (ps problems) {
-	ps = append(ps, a.bad.problems...)
-	if a.bad.whole != nil {
+	ps = a.bad.current(a)
+	if a.bad.whole != nil && len(ps) > 0 {
 		return ps
 	}
 	hasEffects := slices.ContainsFunc(a.Extra, func(m Member) bool { return m.Name == "effects" })

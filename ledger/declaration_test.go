@@ -325,3 +325,18 @@ func TestDeclarationsMustBeStrictJSON(t *testing.T) {
 		}
 	}
 }
+
+// A problem of a member disappears once its field is set; the other problems stay.
+func TestSettingAFieldCorrectsIt(t *testing.T) {
+	a := mustAdapter(t, `{"op":5,"entity_type":["order"],"id_from":"$.id","Flags":[]}`)
+	a.Op = ledger.OpAdd
+	checkProblems(t, a.Validate(nil), "wrong_case /Flags", "wrong_type /entity_type")
+	a.EntityType, a.Extra = "order", nil
+	checkProblems(t, a.Validate(nil))
+
+	s := mustSchema(t, `{"entities":[{"type":"order","id_field":1,"fields":[{"name":"n","type":2}]}],"field_policy":3}`)
+	s.FieldPolicy, s.Entities[0].IDField = ledger.PolicyOpen, "id"
+	checkProblems(t, s.Validate(), "wrong_type /entities/0/fields/0/type")
+	s.Entities[0].Fields[0].Type = ledger.TypeString
+	checkProblems(t, s.Validate())
+}

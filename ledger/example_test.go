@@ -146,3 +146,43 @@ func ExampleState_Apply() {
 	// update order/4521: status - violation
 	//   /order/4521/status: is not one of the values in the ledger schema's enum
 }
+
+func ExampleCompile() {
+	rule, err := ledger.Compile(&ledger.Adapter{EntityType: "order", IDFrom: "$.orders[?(@.id)]"})
+	fmt.Println(ledger.CodeOf(err))
+	fmt.Print(rule.Eval(nil, nil).Explain())
+	// Output:
+	// invalid_adapter
+	// nothing written
+	// because
+	//   id_from "$.orders[?(@.id)]" has a filter; filters are not allowed, name the members instead (at byte 9): the adapter is malformed and nothing is written
+}
+
+func ExampleNewState() {
+	schema := &ledger.Schema{Entities: []ledger.Entity{{Type: "order", IDField: "order_id"}}}
+	state, err := ledger.NewState(json.RawMessage(`{"order":{"4521":{"status":"paid"}}}`), schema)
+	if err != nil {
+		log.Fatal(err)
+	}
+	order, ok := state.Get("order", "4521")
+	fmt.Println(string(order), ok)
+	_, err = ledger.NewState(json.RawMessage(`{"refund":{"1":{}}}`), schema)
+	fmt.Println(err)
+	// Output:
+	// {"status":"paid"} true
+	// invalid initial state: /refund/1: "refund" is not an entity type of the ledger schema
+}
+
+func ExampleCodeOf() {
+	_, err := ledger.NewState(json.RawMessage(`[]`), nil)
+	fmt.Println(ledger.CodeOf(err))
+	// Output: invalid_state
+}
+
+func ExampleState_Snapshot() {
+	var state ledger.State
+	state.Apply(ledger.Update{Op: ledger.OpSetFlag, Flag: "vip"})
+	text, err := json.Marshal(state.Snapshot())
+	fmt.Println(string(text), err)
+	// Output: {"entities":{},"flags":["vip"]} <nil>
+}

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -30,6 +31,28 @@ type malformed struct {
 
 func (m *malformed) has(name string) bool {
 	return slices.ContainsFunc(m.members, func(b Member) bool { return b.Name == name })
+}
+
+// current returns the recorded problems that still hold: those of members that the declaration
+// still writes as they were read.
+func (m *malformed) current(declaration json.Marshaler) problems {
+	if len(m.problems) == 0 {
+		return nil
+	}
+	text, err := declaration.MarshalJSON()
+	if err != nil {
+		return m.problems
+	}
+	return slices.DeleteFunc(slices.Clone(m.problems), func(p Problem) bool {
+		if p.Pointer == "" {
+			return !bytes.Equal(text, m.whole)
+		}
+		name, _, _ := strings.Cut(p.Pointer[1:], "/")
+		name = rawjson.Name(name)
+		value := rawjson.Member(text, name)
+		i := slices.IndexFunc(m.members, func(b Member) bool { return b.Name == name })
+		return value == nil || i >= 0 && !bytes.Equal(value, m.members[i].Value)
+	})
 }
 
 // object is a JSON object whose members are read one by one. Each method reads one known member.

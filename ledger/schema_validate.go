@@ -17,8 +17,8 @@ func (s *Schema) Validate() error {
 }
 
 func (s *Schema) problems() (ps problems) {
-	ps = append(ps, s.bad.problems...)
-	if s.bad.whole != nil {
+	ps = s.bad.current(s)
+	if s.bad.whole != nil && len(ps) > 0 {
 		return ps
 	}
 	if s.Entities == nil && !s.bad.has("entities") {
@@ -49,8 +49,8 @@ func (s *Schema) problems() (ps problems) {
 }
 
 func (e *Entity) problems(types map[string]bool) (ps problems) {
-	ps = append(ps, e.bad.problems...)
-	if e.bad.whole != nil {
+	ps = e.bad.current(e)
+	if e.bad.whole != nil && len(ps) > 0 {
 		return ps
 	}
 	checkName(&ps, &e.bad, "type", e.Type)
@@ -73,8 +73,8 @@ func (e *Entity) problems(types map[string]bool) (ps problems) {
 }
 
 func (f *Field) problems(types map[string]bool) (ps problems) {
-	ps = append(ps, f.bad.problems...)
-	if f.bad.whole != nil {
+	ps = f.bad.current(f)
+	if f.bad.whole != nil && len(ps) > 0 {
 		return ps
 	}
 	checkName(&ps, &f.bad, "name", f.Name)
@@ -99,8 +99,8 @@ func (f *Field) problems(types map[string]bool) (ps problems) {
 }
 
 func (f *FlagRule) problems() (ps problems) {
-	ps = append(ps, f.bad.problems...)
-	if f.bad.whole != nil {
+	ps = f.bad.current(f)
+	if f.bad.whole != nil && len(ps) > 0 {
 		return ps
 	}
 	if f.Policy == "" && !f.bad.has("policy") {

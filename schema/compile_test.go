@@ -337,3 +337,41 @@ func TestValidateAllocatesLittle(t *testing.T) {
 		t.Errorf("%v allocations, want at most 34", got)
 	}
 }
+
+// The bounds on counts grow with the sizes, so a larger limit is of use.
+func TestLimitsGrowTogether(t *testing.T) {
+	document := []byte(`[` + strings.Repeat(`{"a":1},`, 100_000) + `{}]`)
+	raw := json.RawMessage(`{"items":{"properties":{"a":{"type":"integer"}}}}`)
+	for _, test := range []struct {
+		limits schema.Limits
+		want   schema.Code
+	}{
+		{schema.Limits{}, schema.CodeLimit},
+		{schema.Limits{Bytes: 2 << 20}, schema.CodeLimit},
+		{schema.Limits{Bytes: 16 << 20}, ""},
+		{schema.Limits{Bytes: 16 << 20, Depth: 1}, schema.CodeLimit},
+	} {
+		v, err := schema.Compile(json.RawMessage(`{}`), &schema.CompileOptions{Limits: test.limits})
+		if test.limits.Depth != 1 {
+			v, err = schema.Compile(raw, &schema.CompileOptions{Limits: test.limits})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := schema.CodeOf(v.Validate(document)); got != test.want {
+			t.Errorf("%+v: code %q, want %q", test.limits, got, test.want)
+		}
+	}
+
+	var properties strings.Builder
+	for i := range 1_500 {
+		fmt.Fprintf(&properties, `,"p%d":{}`, i)
+	}
+	many := json.RawMessage(`{"properties":{` + properties.String()[1:] + `}}`)
+	if _, err := schema.Compile(many, nil); err == nil {
+		t.Error("1,500 properties are within the default limits")
+	}
+	if _, err := schema.Compile(many, &schema.CompileOptions{Limits: schema.Limits{SchemaBytes: 128 << 10}}); err != nil {
+		t.Errorf("1,500 properties exceed twice the default limits: %v", err)
+	}
+}

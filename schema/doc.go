@@ -2,18 +2,20 @@
 // validates the arguments and results of calls. It implements the page Tools schema, and steps 1
 // and 6 of the page Porting without the SDK.
 //
-//		tool := schema.MustDefine[RefundOrder, Refund]("refund_order", "Refund an order.", nil)
-//		if err := schema.Validate(ctx, []schema.Tool{tool}, nil); err != nil {
-//			return err
-//		}
-//		list, _, err := schema.Export([]schema.Tool{tool}, schema.Platform)
+//	tool := schema.MustDefine[RefundOrder, Refund]("refund_order", "Refund an order.", nil)
+//	if err := schema.Validate(ctx, []schema.Tool{tool}, nil); err != nil {
+//		return err
+//	}
+//	list, _, err := schema.Export([]schema.Tool{tool}, schema.Platform)
 //
-//	  - [Define] declares a tool from Go types. [For] infers a schema.
-//	  - [Validate] reports every problem of a tool list. [Lint] reports what is valid and still
-//	    likely to cause trouble.
-//	  - [Import] and [Export] read and write tool lists: the platform's own, and those of SDKs.
-//	  - [Compile] makes a [Validator] for one schema. [NewSet] makes a [Set] for the calls of a tool
-//	    list.
+// The package has these parts:
+//
+//   - [Define] declares a tool from Go types. [For] infers a schema.
+//   - [Validate] reports every problem of a tool list. [Lint] reports what is valid and still
+//     likely to cause trouble.
+//   - [Import] and [Export] read and write tool lists: the platform's own, and those of SDKs.
+//   - [Compile] makes a [Validator] for one schema. [NewSet] makes a [Set] for the calls of a
+//     tool list.
 //
 // Every error of this package is an [*Error]. It contains all problems; [Problem] lists their
 // codes.

@@ -176,3 +176,48 @@ func ExampleImport() {
 	fmt.Println(len(tools), format, err)
 	// Output: 1 mcp <nil>
 }
+
+// A tool that is known when the program is written can be a package variable.
+var refundTool = schema.MustDefine[RefundOrder, any]("refund_order", "Refund an order.", nil)
+
+func ExampleMustDefine() {
+	fmt.Println(refundTool.Name, len(refundTool.InputSchema) > 0, refundTool.OutputSchema == nil)
+	// Output: refund_order true true
+}
+
+func ExampleCodeOf() {
+	v, err := schema.Compile(json.RawMessage(`{"type": "string"}`), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(schema.CodeOf(v.Validate([]byte(`1`))), schema.CodeOf(v.Validate([]byte(`{`))))
+	// Output: mismatch not_json
+}
+
+func ExampleSet_ValidateResult() {
+	set, err := schema.NewSet(context.Background(), []schema.Tool{
+		schema.MustDefine[RefundOrder, Refund]("refund_order", "Refund an order.", nil),
+	}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(set.ValidateResult("refund_order", []byte(`{}`)))
+	// Output: tool "refund_order": result: is missing the required property "refund_id"
+}
+
+// An endpoint is looked up for each tool in passthrough mode.
+func ExampleValidateOptions_endpoint() {
+	tool := refundTool
+	tool.DefaultExecutionMode = schema.Passthrough
+	tool.PassthroughBinding = &schema.Binding{EndpointName: "billing", ToolName: "refund"}
+	endpoints := map[string]schema.Endpoint{"billing": {Type: "mcp_server", Tools: []string{"refund_order"}}}
+	fmt.Println(schema.Validate(context.Background(), []schema.Tool{tool}, &schema.ValidateOptions{
+		Endpoint: func(_ context.Context, id, name string) (e schema.Endpoint, found bool, err error) {
+			e, found = endpoints[name]
+			return e, found, nil
+		},
+	}))
+	// Output: tool[0] "refund_order": /passthrough_binding/tool_name is not among the tools discovered on the endpoint: refund_order [endpoint_tool]
+}

@@ -3,6 +3,7 @@ package reasoning
 import (
 	"bytes"
 	"encoding/json"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,44 +40,57 @@ var annotations = []string{"title", "description", "$comment", "default", "examp
 // identities are members that must not repeat.
 var identities = []string{"$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"}
 
+// declares reports whether a schema names the property, itself or in a schema that applies to the
+// same object.
 func (w *walker) declares(schema json.RawMessage, level int) bool {
 	if level > maxLevels {
 		return false
 	}
 	for _, m := range members(schema) {
-		switch {
-		case m.name == "properties":
-			if slices.ContainsFunc(members(m.value), func(p member) bool { return p.name == name }) {
+		if namesProperty(m) {
+			return true
+		}
+		for applied := range w.applied(m) {
+			if w.declares(applied, level+1) {
 				return true
-			}
-		case m.name == "required":
-			var required []string
-			if json.Unmarshal(m.value, &required) == nil && slices.Contains(required, name) {
-				return true
-			}
-		case m.name == "$ref":
-			if target, ok := w.target(m.value); ok && w.declares(target, level+1) {
-				return true
-			}
-		case slices.Contains(lists, m.name):
-			for _, branch := range slices.Collect(rawjson.Elements(m.value)) {
-				if w.declares(branch, level+1) {
-					return true
-				}
-			}
-		case slices.Contains(singles, m.name):
-			if w.declares(m.value, level+1) {
-				return true
-			}
-		case slices.Contains(maps, m.name):
-			for _, branch := range members(m.value) {
-				if w.declares(branch.value, level+1) {
-					return true
-				}
 			}
 		}
 	}
 	return false
+}
+
+// namesProperty reports whether a keyword names the property.
+func namesProperty(m member) bool {
+	switch m.name {
+	case "properties":
+		return slices.ContainsFunc(members(m.value), func(p member) bool { return p.name == name })
+	case "required":
+		var required []string
+		return json.Unmarshal(m.value, &required) == nil && slices.Contains(required, name)
+	}
+	return false
+}
+
+// applied returns the schemas that a keyword applies to the same object.
+func (w *walker) applied(m member) iter.Seq[json.RawMessage] {
+	return func(yield func(json.RawMessage) bool) {
+		switch {
+		case m.name == "$ref":
+			if target, ok := w.target(m.value); ok {
+				yield(target)
+			}
+		case slices.Contains(lists, m.name):
+			rawjson.Elements(m.value)(yield)
+		case slices.Contains(singles, m.name):
+			yield(m.value)
+		case slices.Contains(maps, m.name):
+			for _, schema := range members(m.value) {
+				if !yield(schema.value) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // target returns the target of a local reference: "#", or "#" and a JSON Pointer.
