@@ -26,9 +26,9 @@ type Options struct {
 	Validate *schema.ValidateOptions
 }
 
-// A Client registers and updates agents. Each call sends one request and is never repeated. A Client
-// is safe for concurrent use and does not need to be closed. Formatting a Client never reveals its
-// API key.
+// A Client registers and updates agents. Each call sends one request and is never repeated. A
+// Client is safe for concurrent use and does not need to be closed. Formatting a Client never
+// reveals its API key.
 type Client struct {
 	agents   url.URL
 	apiKey   redact.Hidden[string]
@@ -36,8 +36,8 @@ type Client struct {
 	validate *schema.ValidateOptions
 }
 
-// An Agent is the platform's response to a registration. The response is not documented. The members
-// id and status are known from the platform's SDK.
+// An Agent is the platform's response to a registration. The response is not documented. The
+// members id and status are known from the platform's SDK.
 type Agent struct {
 	ID     string          // a number or a string on the wire; "" only after an update
 	Status string          // "" if the response has none; a draft must be published before it can be dispatched
@@ -49,10 +49,10 @@ const (
 	maxResponseBytes = 1 << 20 // more than the request has, because the response may repeat it
 )
 
-// NewClient returns a client of the platform's main REST API. baseURL is the address of the platform
-// without /api, such as https://api.pipelines.tech. The scheme http is accepted for loopback hosts
-// only. apiKey is sent as "Authorization: Bearer". If o is nil, the defaults apply. The error is an
-// [*Error] with [CodeOptions] that lists all mistakes.
+// NewClient returns a client of the platform's main REST API. baseURL is the address of the
+// platform without /api, such as https://api.pipelines.tech. The scheme http is accepted for
+// loopback hosts only. apiKey is sent as "Authorization: Bearer". If o is nil, the defaults apply.
+// The error is an [*Error] with [CodeOptions] that lists all mistakes.
 func NewClient(baseURL, apiKey string, o *Options) (*Client, error) {
 	var opts Options
 	if o != nil {
@@ -148,7 +148,7 @@ func (c *Client) send(ctx context.Context, method string, target url.URL, r *Reg
 		caller.Timeout = defaultTimeout
 	}
 	got, failure := caller.Do(ctx, req, nil)
-	a := &answer{
+	a := &response{
 		method: method, tools: r.Tools, status: got.Status, header: got.Header,
 		scrub: scrubber{redact.New(append(r.secrets(), c.apiKey.Reveal())...)},
 	}
@@ -165,7 +165,7 @@ func (c *Client) send(ctx context.Context, method string, target url.URL, r *Reg
 }
 
 // failed describes a call without a complete response.
-func (a *answer) failed(failure *httpcall.Failure) *Error {
+func (a *response) failed(failure *httpcall.Failure) *Error {
 	return &Error{
 		Code: failureCodes[failure.Kind], Status: a.status, Err: failure.Err,
 		unsure: a.method == http.MethodPost && !failure.NotSent,

@@ -31,15 +31,15 @@ func newClient(t testing.TB, baseURL string, o *registration.Options) *registrat
 	return c
 }
 
-// answers is a transport that sends the same response to every request.
-type answers struct {
+// responses is a transport that sends the same response to every request.
+type responses struct {
 	status int
 	header http.Header
 	body   string
 	calls  int
 }
 
-func (a *answers) RoundTrip(req *http.Request) (*http.Response, error) {
+func (a *responses) RoundTrip(req *http.Request) (*http.Response, error) {
 	a.calls++
 	return &http.Response{
 		StatusCode: a.status, Header: a.header, Body: io.NopCloser(strings.NewReader(a.body)), Request: req,
@@ -51,15 +51,15 @@ func TestRequestOnTheWire(t *testing.T) {
 		prefix, id   string
 		method, path string
 		status       int
-		answer       string
+		body         string
 		want         registration.Agent
 	}{
 		"create": {method: "POST", path: "/api/agents", status: 201,
-			answer: `{"id":8,"status":"draft","x":[1]}`, want: registration.Agent{ID: "8", Status: "draft"}},
+			body: `{"id":8,"status":"draft","x":[1]}`, want: registration.Agent{ID: "8", Status: "draft"}},
 		"create below a prefix": {prefix: "/eu/", method: "POST", path: "/eu/api/agents", status: 200,
-			answer: `{"id":"ag_1"}`, want: registration.Agent{ID: "ag_1"}},
+			body: `{"id":"ag_1"}`, want: registration.Agent{ID: "ag_1"}},
 		"update": {id: "8", method: "PUT", path: "/api/agents/8", status: 200,
-			answer: `{"id":8,"status":"published"}`, want: registration.Agent{ID: "8", Status: "published"}},
+			body: `{"id":8,"status":"published"}`, want: registration.Agent{ID: "8", Status: "published"}},
 		"update with an empty response": {id: "8", method: "PUT", path: "/api/agents/8", status: 204},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestRequestOnTheWire(t *testing.T) {
 					t.Errorf("got  %q\nwant %q", got, want)
 				}
 				w.WriteHeader(test.status)
-				_, _ = io.WriteString(w, test.answer)
+				_, _ = io.WriteString(w, test.body)
 			}))
 			defer server.Close()
 			c := newClient(t, server.URL+test.prefix, nil)
@@ -83,15 +83,15 @@ func TestRequestOnTheWire(t *testing.T) {
 				}
 			}
 			got, err := send(t.Context(), full())
-			if err != nil || got.ID != test.want.ID || got.Status != test.want.Status || string(got.Raw) != test.answer {
+			if err != nil || got.ID != test.want.ID || got.Status != test.want.Status || string(got.Raw) != test.body {
 				t.Errorf("got %+v, %v", got, err)
 			}
 		})
 	}
 }
 
-func TestNothingIsSentThatIsInvalid(t *testing.T) {
-	a := &answers{status: 200, body: `{"id":1}`}
+func TestInvalidRegistrationsAreNotSent(t *testing.T) {
+	a := &responses{status: 200, body: `{"id":1}`}
 	c := newClient(t, "https://api.example.com", &registration.Options{
 		Transport: a, Validate: &schema.ValidateOptions{Limits: schema.Limits{SchemaBytes: 18}},
 	})
@@ -158,7 +158,7 @@ func TestRejected(t *testing.T) {
 		"control characters":    {`{"detail":"a\u001b[31m\nlevel=INFO"}`, []registration.Problem{{p, "", "", "a [31m level=INFO"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newClient(t, "https://api.example.com", &registration.Options{Transport: &answers{status: 422, body: test.body}})
+			c := newClient(t, "https://api.example.com", &registration.Options{Transport: &responses{status: 422, body: test.body}})
 			_, err := c.Create(t.Context(), full())
 			e, ok := errors.AsType[*registration.Error](err)
 			if !ok || e.Code != registration.CodeRejected || e.Status != 422 || !slices.Equal(e.Problems, test.want) {
@@ -193,7 +193,7 @@ func TestRejectedIsReadOnce(t *testing.T) {
 	} {
 		reg := full()
 		reg.Tools = append(reg.Tools, schema.Tool{Name: "detail", InputSchema: json.RawMessage(`{"type":"object"}`)})
-		c := newClient(t, "https://api.example.com", &registration.Options{Transport: &answers{status: 422, body: test.body}})
+		c := newClient(t, "https://api.example.com", &registration.Options{Transport: &responses{status: 422, body: test.body}})
 		_, err := c.Create(t.Context(), reg)
 		if e, ok := errors.AsType[*registration.Error](err); !ok || !slices.Equal(e.Problems, test.want) {
 			t.Errorf("%s: got %.300v", name, err)
@@ -235,7 +235,7 @@ func TestStatus(t *testing.T) {
 			if test.retryAfter == date {
 				header.Set("Retry-After", time.Now().Add(30*time.Second).UTC().Format(date))
 			}
-			a := &answers{status: test.status, body: test.body, header: header}
+			a := &responses{status: test.status, body: test.body, header: header}
 			c := newClient(t, "https://api.example.com", &registration.Options{Transport: a})
 			_, err := c.Create(t.Context(), full())
 			e, ok := errors.AsType[*registration.Error](err)
@@ -358,14 +358,14 @@ func TestNoSecretInErrors(t *testing.T) {
 		strings.Repeat(" ", limit-len(apiKey)/2) + apiKey, // cut in the middle
 	} {
 		for _, status := range []int{200, 307, 400, 401, 422, 500} {
-			c := newClient(t, "https://api.example.com", &registration.Options{Transport: &answers{status: status, body: body}})
+			c := newClient(t, "https://api.example.com", &registration.Options{Transport: &responses{status: status, body: body}})
 			if _, err := c.Create(t.Context(), reg); err == nil || leaks(shown(err)) || strings.Contains(shown(err), apiKey[:20]) {
 				t.Errorf("%d %.60s: %s", status, body, shown(err))
 			}
 		}
 	}
 	reg.AuthValue = apiKey[:12] // one secret may be a prefix of another
-	c := newClient(t, "https://api.example.com", &registration.Options{Transport: &answers{status: 422, body: `{"detail":"` + apiKey + `"}`}})
+	c := newClient(t, "https://api.example.com", &registration.Options{Transport: &responses{status: 422, body: `{"detail":"` + apiKey + `"}`}})
 	if _, err := c.Create(t.Context(), reg); !strings.Contains(err.Error(), ": [redacted] [") {
 		t.Errorf("got %v", err)
 	}
@@ -380,7 +380,7 @@ func TestNoSecretFromExtra(t *testing.T) {
 	reg.AuthValue = ""
 	reg.Extra = []ledger.Member{{Name: "auth_header_value", Value: json.RawMessage(`"Bearer s3cret-agent-token"`)}}
 	for _, echo := range []string{"Bearer s3cret-agent-token", "token s3cret-agent-token is weak"} {
-		a := &answers{status: 422, body: `{"detail":"` + echo + `"}`}
+		a := &responses{status: 422, body: `{"detail":"` + echo + `"}`}
 		_, err := newClient(t, "https://api.example.com", &registration.Options{Transport: a}).Create(t.Context(), reg)
 		if !strings.Contains(shown(err), "[redacted]") || strings.Contains(shown(err), "s3cret") {
 			t.Errorf("%s: %s", echo, shown(err))
@@ -409,7 +409,7 @@ func TestNoSecretInPointers(t *testing.T) {
 		`"loc":["body",["s3cret/agent~token-0123456789"]]`,
 		`"pointer":"/config/s3cret~1agent~0token-0123456789"`,
 	} {
-		a := &answers{status: 422, body: `{"detail":[{` + step + `,"msg":"no"}]}`}
+		a := &responses{status: 422, body: `{"detail":[{` + step + `,"msg":"no"}]}`}
 		_, err := newClient(t, "https://api.example.com", &registration.Options{Transport: a}).Create(t.Context(), reg)
 		e, ok := errors.AsType[*registration.Error](err)
 		if !ok || len(e.Problems) != 1 || !strings.Contains(e.Problems[0].Pointer, "[redacted]") || leaks(shown(err)) {
@@ -434,7 +434,7 @@ func TestNoSecretBehindEscapes(t *testing.T) {
 			`{"detail":"` + echo + `","detail":""}`, `{"got":"` + echo, `{"error_class":"` + echo + `"}`, `["` + echo + `"]`,
 		} {
 			for _, status := range []int{400, 422, 502} {
-				c := newClient(t, "https://api.example.com", &registration.Options{Transport: &answers{status: status, body: body}})
+				c := newClient(t, "https://api.example.com", &registration.Options{Transport: &responses{status: status, body: body}})
 				_, err := c.Create(t.Context(), reg)
 				if s := shown(err); !strings.Contains(s, "[redacted]") || strings.Contains(s, "3cret") || strings.Contains(s, plain) {
 					t.Errorf("%s: %d %s: %s", name, status, body, s)
@@ -442,7 +442,7 @@ func TestNoSecretBehindEscapes(t *testing.T) {
 			}
 		}
 	}
-	a := &answers{status: 400, body: `<p>C:\new\table \u0041</p>`}
+	a := &responses{status: 400, body: `<p>C:\new\table \u0041</p>`}
 	_, err := newClient(t, "https://api.example.com", &registration.Options{Transport: a}).Create(t.Context(), reg)
 	if e, ok := errors.AsType[*registration.Error](err); !ok || e.Detail != a.body {
 		t.Errorf("a text without a secret changed: %s", shown(err))
@@ -481,7 +481,7 @@ func FuzzAnswer(f *testing.F) {
 	}
 	reg := full()
 	f.Fuzz(func(t *testing.T, status uint16, body string) {
-		c := newClient(t, "https://api.example.com", &registration.Options{Transport: &answers{status: int(status), body: body}})
+		c := newClient(t, "https://api.example.com", &registration.Options{Transport: &responses{status: int(status), body: body}})
 		agent, err := c.Create(context.Background(), reg)
 		if (agent == nil) == (err == nil) || agent != nil && (agent.ID == "" || !json.Valid(agent.Raw)) {
 			t.Fatalf("got %+v, %v", agent, err)

@@ -12,8 +12,8 @@ import (
 
 const endpointPointer = "/endpoint_url"
 
-// checkEndpoint checks the rules of Register an external HTTP agent: https on a public host. Messages
-// do not repeat the URL, because it may contain credentials.
+// checkEndpoint checks the rules of Register an external HTTP agent: https on a public host.
+// Messages do not repeat the URL, because it may contain credentials.
 func checkEndpoint(ps *problems, raw string) {
 	if raw == "" {
 		ps.add("missing", endpointPointer, "is required; give the https URL that runs are posted to")
@@ -63,7 +63,8 @@ func checkHost(ps *problems, host string) {
 	switch {
 	case last != "" && strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x"):
 		// Resolvers take 127.1, 0x7f000001 and 2130706433 for addresses.
-		ps.add("endpoint_not_public", endpointPointer, "has a host that ends in a number but is not an IP address in standard form")
+		ps.add("endpoint_not_public", endpointPointer,
+			"has a host that ends in a number but is not an IP address in standard form")
 	case last == "localhost" || host == "localhost.localdomain":
 		ps.add("endpoint_not_public", endpointPointer,
 			"is on localhost, which the platform cannot reach; use a tunnel with a public name")

@@ -42,7 +42,7 @@ const (
 //	not_utf8              a text is not valid UTF-8
 //	mode_invalid          not external_http
 //	endpoint_url_invalid  not an absolute https URL, or it has credentials or a fragment
-//	endpoint_not_public   a host that is not public: loopback, private, link-local, reserved, metadata
+//	endpoint_not_public   a host that is not public, such as a loopback or private address
 //	auth_header_invalid   not a header name
 //	auth_value_invalid    not a header value
 //	run_timeout_invalid   not whole seconds from 1 to 1800
@@ -81,7 +81,8 @@ type Error struct {
 	Code Code
 
 	// Problems are complete and in the order of the body for [CodeInvalid]. For [CodeRejected] they
-	// are what the platform reports: at most 100, taken from the first 10,000 values of its response.
+	// are what the platform reports: at most 100, taken from the first 10,000 values of its
+	// response.
 	Problems []Problem
 
 	Status     int           // HTTP status of the response; 0 if there was no response

@@ -10,7 +10,8 @@ import (
 	"github.com/toolwire/toolwire/internal/httpcall/faulttest"
 )
 
-// After each fault the error has the right code, and says whether the agent may have been registered.
+// After each fault the error has the right code, and says whether the agent may have been
+// registered.
 func TestFaults(t *testing.T) {
 	codes := map[faulttest.Outcome]registration.Code{
 		faulttest.BadBody: registration.CodeBadResponse, faulttest.TooLarge: registration.CodeBadResponse,

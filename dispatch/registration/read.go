@@ -15,8 +15,8 @@ import (
 // Members of config that the fields cannot hold exactly are kept in Config, such as sub-agents with
 // unknown members. Unknown members of the body are kept in Extra.
 //
-// The error is an [*Error] with [CodeInvalid]. It lists every member of the wrong JSON type, or says
-// why the text is not strict JSON. r does not change then.
+// The error is an [*Error] with [CodeInvalid]. It lists every member of the wrong JSON type, or
+// says why the text is not strict JSON. r does not change then.
 func (r *Registration) UnmarshalJSON(data []byte) error {
 	all, err := objectMembers(bytes.Clone(data), strictjson.Strict)
 	if err != nil {

@@ -34,34 +34,35 @@ type Registration struct {
 	Name string
 	// Description has at most 5,000 characters. Wire: description, name inferred from the form.
 	Description string
-	// Mode is external_http, which is also the default. Wire: mode, name inferred, value documented.
+	// Mode is external_http, which is also the default. Wire: mode, name inferred, value
+	// documented.
 	Mode string
 	// EndpointURL is the URL that runs are posted to. It is required. Its scheme is https and its
 	// host is publicly reachable. Wire: endpoint_url, documented.
 	EndpointURL string
 	// AuthHeader is the name of the header that carries AuthValue, such as Authorization or
-	// X-API-Key. If it is empty, the platform sends no such header. Wire: auth_header_name, inferred
-	// from "Auth header name" in the form.
+	// X-API-Key. If it is empty, the platform sends no such header. Wire: auth_header_name,
+	// inferred from "Auth header name" in the form.
 	AuthHeader string
 	// AuthValue is the whole value of that header, including "Bearer " where it applies. It is a
 	// secret. The platform does not return it. If it is empty, [Client.Update] leaves it out, and
-	// the platform is expected to keep the stored value, which is inferred. Wire: auth_header_value,
-	// inferred from "Auth header value" in the form.
+	// the platform is expected to keep the stored value, which is inferred. Wire:
+	// auth_header_value, inferred from "Auth header value" in the form.
 	AuthValue string `json:"-"`
 	// Tools are the agent's tools. If Tools is nil, the member is left out. Wire: tools_schema,
 	// documented.
 	//
 	// The Import JSON dialog of the registration form accepts the JSON of Tools.
 	Tools []schema.Tool
-	// LedgerSchema declares the world state. If it is nil, the ledger is open and the member is left
-	// out. Wire: ledger_schema, documented.
+	// LedgerSchema declares the world state. If it is nil, the ledger is open and the member is
+	// left out. Wire: ledger_schema, documented.
 	LedgerSchema *ledger.Schema
 	// RunTimeout is the time limit of a run, in whole seconds, at most 30 minutes. If it is 0, the
 	// member is left out and the platform uses 300 seconds. Wire: run_timeout_s, documented.
 	RunTimeout time.Duration
 
-	// RequireTranscript is "Require a gradeable rich transcript" in the form. With it, a run fails if
-	// it has no assistant message with text. Wire: response_contract
+	// RequireTranscript is "Require a gradeable rich transcript" in the form. With it, a run fails
+	// if it has no assistant message with text. Wire: response_contract
 	// {"response_mode":"rich","strictness":"strict"}, documented; its place in config is inferred.
 	RequireTranscript bool
 	// SubAgents declares the sub-agents of a multi-agent system and what each of them may do. The
@@ -71,10 +72,10 @@ type Registration struct {
 	// documented.
 	Entry string
 
-	// Config and Extra are more members of config and of the body. A member with the name of a field
-	// above replaces that field. If its Value is empty, it removes the field. A replaced field is not
-	// validated. Values are written unchanged. Only a value named auth_header_value is treated as a
-	// secret.
+	// Config and Extra are more members of config and of the body. A member with the name of a
+	// field above replaces that field. If its Value is empty, it removes the field. A replaced
+	// field is not validated. Values are written unchanged. Only a value named auth_header_value is
+	// treated as a secret.
 	//
 	// UnmarshalJSON puts the members that have no field here, in their order.
 	Config []ledger.Member

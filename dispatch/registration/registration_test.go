@@ -106,7 +106,7 @@ func TestReadAndWriteBack(t *testing.T) {
 	}
 }
 
-func TestReadRefuses(t *testing.T) {
+func TestReadErrors(t *testing.T) {
 	for doc, want := range map[string]string{
 		`[]`: "not_json ", `{"name":"a","name":"b"}`: "not_json ",
 		`{"name":1,"endpoint_url":[],"tools_schema":{"tools_schema":[]},"config":[],"run_timeout_s":1801}`: "wrong_type /name, " +
@@ -341,7 +341,7 @@ func TestEndpoint(t *testing.T) {
 	}
 }
 
-func TestEndpointIsToldApart(t *testing.T) {
+func TestEndpointMessages(t *testing.T) {
 	for url, want := range map[string]string{
 		"https://metadata.google.internal": "metadata", "https://169.254.169.254": "metadata", "https://[fd00:ec2::254]": "metadata",
 		"https://127.0.0.1": "loopback", "https://10.0.0.1": "private", "https://[fe80::1]": "link-local", "https://240.0.0.1": "reserved",

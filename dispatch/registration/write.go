@@ -113,8 +113,8 @@ func (ms *members) text(name, value string) {
 	}
 }
 
-// object writes the members, then those of extra. A member of extra replaces the member of its name,
-// or removes it if its value is empty.
+// object writes the members, then those of extra. A member of extra replaces the member of its
+// name, or removes it if its value is empty.
 func (ms members) object(extra []ledger.Member) json.RawMessage {
 	all := slices.Clone(ms)
 	for _, m := range extra {

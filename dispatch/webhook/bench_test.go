@@ -25,8 +25,8 @@ type notedQuery struct {
 	Notes []string `json:"notes"`
 }
 
-// floor returns a handler written by hand with net/http, encoding/json and the validator library. It
-// has the documented steps, without limits, deadlines, strict decoding and recovery from panics.
+// floor returns a handler written by hand with net/http, encoding/json and the validator library.
+// It has the documented steps, without limits, deadlines, strict decoding and recovery from panics.
 func floor(tb testing.TB, tool func(in notedQuery) slots) http.Handler {
 	doc, err := lib.UnmarshalJSON(strings.NewReader(scheduleSchema))
 	if err != nil {

@@ -20,11 +20,12 @@ import (
 // Platforms do not document the maximum length of the text. Package toolbox accepts 64 KiB of JSON.
 //
 // The text is public: Bedrock tools documents no authentication for detail_url, and Detail does not
-// check any header. The text becomes part of a prompt, so it must not contain texts of other people.
+// check any header. The text becomes part of a prompt, so it must not contain texts of other
+// people.
 //
-// If describe fails, panics or does not return in time, the handler logs that and responds with 500,
-// without the reason. The platform then continues without the detail. If logger is nil, nothing is
-// logged.
+// If describe fails, panics or does not return in time, the handler logs that and responds with
+// 500, without the reason. The platform then continues without the detail. If logger is nil,
+// nothing is logged.
 func Detail(describe func(ctx context.Context) (string, error), logger *slog.Logger) http.Handler {
 	if logger == nil {
 		logger = discardLogger
@@ -57,8 +58,10 @@ const detailTimeout = 10 * time.Second
 
 var errDetailTimeout = errors.New("the function did not return within 10s")
 
+type describeFunc = func(context.Context) (string, error)
+
 // contain returns describe with a deadline and without panics.
-func contain(describe func(context.Context) (string, error), logger *slog.Logger) func(context.Context) (string, error) {
+func contain(describe describeFunc, logger *slog.Logger) describeFunc {
 	type result struct {
 		text string
 		err  error

@@ -15,14 +15,15 @@
 //
 // # Requests
 //
-// Bedrock tools documents that a call is a POST with the headers X-Agent-Secret and X-Agent-Identity
-// (the UUID of the agent). The body has the tool definition, the context of the agent, and the
-// arguments. The names of its members are not documented, so the handler accepts several:
+// Bedrock tools documents that a call is a POST with the headers X-Agent-Secret and
+// X-Agent-Identity (the UUID of the agent). The body has the tool definition, the context of the
+// agent, and the arguments. The names of its members are not documented, so the handler accepts
+// several:
 //
-//   - The arguments are the first member of [Options.ArgumentKeys] that is not null. The handler looks
-//     for it in the body, then in the member tool, function or tool_call, then in the function in that
-//     member. The value is an object or a string that contains an object. If the only such member is
-//     null, the arguments are {}.
+//   - The arguments are the first member of [Options.ArgumentKeys] that is not null. The handler
+//     looks for it in the body, then in the member tool, function or tool_call, then in the
+//     function in that member. The value is an object or a string that contains an object. If the
+//     only such member is null, the arguments are {}.
 //   - The tool is the wildcard {tool} in the pattern of the handler. Without the wildcard it is the
 //     member tool_name, then tool, function or tool_call (a string, or an object with a name), then
 //     name. If both the path and the body name a tool, they must agree. The member name is ignored
@@ -31,23 +32,23 @@
 //
 // # Responses
 //
-//	405  the method is not POST                               {"error":"method_not_allowed", …}, Allow: POST
-//	401  the secret is missing, repeated or wrong             an empty body
-//	400  X-Agent-Identity is missing or not a UUID            {"error":"invalid_identity", …}
-//	413  the body exceeds [Options.MaxBodyBytes]              {"error":"body_too_large", …}
-//	400  the body is incomplete or too slow                   {"error":"unreadable_body", …}
-//	400  the body is not a JSON object, or ambiguous          {"error":"invalid_json", …}
-//	400  the arguments are missing or not an object           {"error":"invalid_envelope", …}
-//	404  the handler does not have the tool                   {"error":"unknown_tool", …}
-//	200  the arguments do not match the schema of the tool    {"error":"invalid_arguments", "message":"…"}
-//	200  the tool failed                                      {"error":"tool_failed", "message":"…"}
-//	200  the tool exceeded [Options.Timeout]                  {"error":"timeout", "message":"…"}
-//	500  the tool panicked, or its result cannot be JSON      {"error":"internal", …}
-//	200  the tool succeeded                                   the result
+//	405  the method is not POST                       {"error":"method_not_allowed", …}, Allow: POST
+//	401  the secret is missing, repeated or wrong     an empty body
+//	400  X-Agent-Identity is missing or not a UUID    {"error":"invalid_identity", …}
+//	413  the body exceeds [Options.MaxBodyBytes]      {"error":"body_too_large", …}
+//	400  the body is incomplete or too slow           {"error":"unreadable_body", …}
+//	400  the body is not a JSON object, or ambiguous  {"error":"invalid_json", …}
+//	400  the arguments are missing or not an object   {"error":"invalid_envelope", …}
+//	404  the handler does not have the tool           {"error":"unknown_tool", …}
+//	200  the arguments do not match the schema        {"error":"invalid_arguments", …}
+//	200  the tool failed                              {"error":"tool_failed", …}
+//	200  the tool exceeded [Options.Timeout]          {"error":"timeout", …}
+//	500  the tool panicked, or its result is not JSON {"error":"internal", …}
+//	200  the tool succeeded                           the result
 //
 // The platform does not document how it treats a status other than 2xx. Therefore the handler sends
-// what the model can read and correct with 200. It uses other statuses for mistakes in the setup and
-// for broken tools.
+// what the model can read and correct with 200. It uses other statuses for mistakes in the setup
+// and for broken tools.
 //
 // # Reasoning
 //
@@ -59,9 +60,9 @@
 // # Secrets
 //
 // The secret is the same for all calls and is sent in clear text, so use TLS. To rotate it without
-// failing calls, accept the old and the new secret, change the secret at the platform, and remove the
-// old one. The platform keeps the results of tools and shows them to models, so results must not
-// contain secrets. [Error] says which texts reach the agent.
+// failing calls, accept the old and the new secret, change the secret at the platform, and remove
+// the old one. The platform keeps the results of tools and shows them to models, so results must
+// not contain secrets. [Error] says which texts reach the agent.
 //
 // The standalone harness of the same platform calls tools in another way; see
 // [Options.StandaloneHarness].

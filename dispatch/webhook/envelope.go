@@ -9,8 +9,8 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// bodyMembers are the members of a body that parse reads, besides the arguments. If several name the
-// tool, the first in this list applies.
+// bodyMembers are the members of a body that parse reads, besides the arguments. If several name
+// the tool, the first in this list applies.
 var bodyMembers = []string{"tool_name", "tool", "function", "tool_call", "name", "agent_id"}
 
 const functionMember, nameMember, idMember = 2, 4, 5 // indexes into bodyMembers
@@ -41,8 +41,9 @@ func (h *Handler) parse(body []byte) (envelope, error) {
 	return e, err
 }
 
-// object reads the body or an object in it that can have the name and the arguments. holder is 0 for
-// the body, otherwise the index of the object in bodyMembers. depth bounds the nesting of such objects.
+// object reads the body or an object in it that can have the name and the arguments. holder is 0
+// for the body, otherwise the index of the object in bodyMembers. depth bounds the nesting of such
+// objects.
 func (h *Handler) object(r *strictjson.Reader, e *envelope, holder, depth int) error {
 	return r.Object(h.known, func(name string) error {
 		if key := slices.Index(h.opts.ArgumentKeys, name); key >= 0 {
@@ -85,8 +86,8 @@ func (h *Handler) object(r *strictjson.Reader, e *envelope, holder, depth int) e
 	})
 }
 
-// normalize turns the arguments into an object. They are strict JSON; the content of a string is not
-// checked yet.
+// normalize turns the arguments into an object. They are strict JSON; the content of a string is
+// not checked yet.
 func (h *Handler) normalize(e *envelope) error {
 	switch e.arguments[0] {
 	case '{':

@@ -45,9 +45,9 @@ type Error struct {
 	Message string
 	Err     error // the cause
 
-	// Problems lists all mistakes for [CodeOptions]: those of the options, then those of the tools in
-	// order. Index is the index of the tool, or -1 for an option. Code is a code of package schema, or
-	// one of option_invalid, tools_missing and func_missing.
+	// Problems lists all mistakes for [CodeOptions]: those of the options, then those of the tools
+	// in order. Index is the index of the tool, or -1 for an option. Code is a code of package
+	// schema, or one of option_invalid, tools_missing and func_missing.
 	Problems []schema.Problem
 }
 

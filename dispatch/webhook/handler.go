@@ -79,13 +79,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		agentID = e.agentID
 	}
 	call := &Call{Tool: t.name, AgentID: agentID, Body: body}
-	answer, failure := h.serve(r.Context(), t, call, e.arguments)
+	result, failure := h.serve(r.Context(), t, call, e.arguments)
 	h.report(r.Context(), call, failure, time.Since(start))
 	if failure != nil {
 		h.writeError(w, failure)
 		return
 	}
-	httpserve.WriteJSON(w, http.StatusOK, answer)
+	httpserve.WriteJSON(w, http.StatusOK, result)
 }
 
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
@@ -153,7 +153,7 @@ func (h *Handler) serve(ctx context.Context, t *tool, call *Call, args json.RawM
 		return nil, argumentsError(t, err)
 	}
 	out := h.run(ctx, t, call, args)
-	return out.answer, out.failure
+	return out.body, out.failure
 }
 
 func argumentsError(t *tool, err error) *Error {
@@ -170,7 +170,7 @@ func argumentsError(t *tool, err error) *Error {
 
 // outcome is the end of a call.
 type outcome struct {
-	answer  []byte // the response body
+	body    []byte // the response body
 	failure *Error
 }
 
@@ -187,7 +187,8 @@ func (h *Handler) run(ctx context.Context, t *tool, call *Call, args json.RawMes
 	case end.Panic.Aborts():
 		panic(http.ErrAbortHandler)
 	case end.Panic != nil:
-		out.failure = &Error{Code: CodeInternal, Message: runner.TextBroken, Err: errors.New("the tool panicked; see the log")}
+		err := errors.New("the tool panicked; see the log")
+		out.failure = &Error{Code: CodeInternal, Message: runner.TextBroken, Err: err}
 	case end.Stop == runner.InTime || !end.Left && !out.failure.private():
 		// What the tool returned counts, even if it is late.
 	case end.Stop == runner.TimedOut:
@@ -209,7 +210,7 @@ func (h *Handler) call(ctx context.Context, t *tool, args json.RawMessage) (out 
 		out.failure = toolError(err)
 		return out
 	}
-	if out.answer, err = encodeResult(result, h.opts.StandaloneHarness); err != nil {
+	if out.body, err = encodeResult(result, h.opts.StandaloneHarness); err != nil {
 		out.failure = &Error{Code: CodeInternal, Message: runner.TextBroken, Err: err}
 	}
 	return out
@@ -256,6 +257,6 @@ func (h *Handler) report(ctx context.Context, call *Call, failure *Error, took t
 	h.opts.Logger.LogAttrs(ctx, level, "tool called", attrs...)
 }
 
-// errorAttr returns the text of an error. fmt.Sprint recovers from a cause whose Error method panics,
-// such as a nil pointer that a tool returned as an error.
+// errorAttr returns the text of an error. fmt.Sprint recovers from a cause whose Error method
+// panics, such as a nil pointer that a tool returned as an error.
 func errorAttr(e *Error) slog.Attr { return slog.String("error", fmt.Sprint(e)) }

@@ -242,7 +242,7 @@ func TestPlacesOfToolAndArguments(t *testing.T) {
 	}
 }
 
-func TestACallIsInTheContext(t *testing.T) {
+func TestFromContext(t *testing.T) {
 	var got *webhook.Call
 	tool := webhook.Define("check_schedule", "", func(ctx context.Context, _ query) (string, error) {
 		got = webhook.FromContext(ctx)
@@ -441,7 +441,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Parameters that are set after Define replace the inferred ones, also for a type that has no schema.
+// Parameters that are set after Define replace the inferred ones, also for a type that has no
+// schema.
 func TestDefineWithParameters(t *testing.T) {
 	type recursive struct {
 		Name string     `json:"name"`

@@ -29,7 +29,8 @@ func TestHostileRequests(t *testing.T) {
 	}, hostiletest.Sentinels())
 }
 
-// Responses that the sentinels do not cover also end the connection of a peer that withholds its body.
+// Responses that the sentinels do not cover also end the connection of a peer that withholds its
+// body.
 func TestWithheldBodies(t *testing.T) {
 	for name, tt := range map[string]struct {
 		detail bool

@@ -24,18 +24,18 @@ type Options struct {
 	// Secrets are the accepted tool call secrets. More than one allows rotation.
 	Secrets []string `json:"-"`
 
-	// SecretFunc returns more accepted secrets. It is called for every request, so secrets can change
-	// without a restart. It must be fast and safe for concurrent use. Empty secrets are ignored. If it
-	// panics, the request is rejected, and the panic is logged without its value.
+	// SecretFunc returns more accepted secrets. It is called for every request, so secrets can
+	// change without a restart. It must be fast and safe for concurrent use. Empty secrets are
+	// ignored. If it panics, the request is rejected, and the panic is logged without its value.
 	SecretFunc func() []string
 
-	// StandaloneHarness serves the standalone harness in place of the platform. The harness sends the
-	// secret as "Authorization: Bearer" in place of X-Agent-Secret. It sends the agent's id as
+	// StandaloneHarness serves the standalone harness in place of the platform. The harness sends
+	// the secret as "Authorization: Bearer" in place of X-Agent-Secret. It sends the agent's id as
 	// agent_id in the body in place of X-Agent-Identity: a string of at most 256 bytes, or nothing.
 	//
 	// The handler then sends every result as {"text":"…"}, with images if the result is an
-	// [ImageResult]. The text is a string result as it is, or the JSON of any other result. Failures
-	// have a text beside error and message.
+	// [ImageResult]. The text is a string result as it is, or the JSON of any other result.
+	// Failures have a text beside error and message.
 	StandaloneHarness bool
 
 	// ArgumentKeys are the names of members that can contain the arguments. The first one that is
@@ -58,15 +58,15 @@ type Options struct {
 	// Limits bounds the schemas of the tools and the arguments.
 	Limits schema.Limits
 
-	// OnCall receives a record of every finished call of a known tool. It is called concurrently. The
-	// response waits for OnCall for at most 500 ms. If it panics, the panic is logged and the response
-	// is sent.
+	// OnCall receives a record of every finished call of a known tool. It is called concurrently.
+	// The response waits for OnCall for at most 500 ms. If it panics, the panic is logged and the
+	// response is sent.
 	OnCall func(ctx context.Context, record CallRecord)
 
-	// Logger receives a record for every call, every rejected request and every panic. The record of a
-	// rejected request has the address of the peer and the reason. Records contain no bodies, results,
-	// secrets or reasoning. They contain the texts of errors and panics of tools, and of panics of
-	// OnCall. If Logger is nil, nothing is logged.
+	// Logger receives a record for every call, every rejected request and every panic. The record
+	// of a rejected request has the address of the peer and the reason. Records contain no bodies,
+	// results, secrets or reasoning. They contain the texts of errors and panics of tools, and of
+	// panics of OnCall. If Logger is nil, nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -146,7 +146,7 @@ func (h *Handler) configureSecrets(ps *problems) {
 // compile checks all tools and prepares them for calls.
 func (h *Handler) compile(ps *problems, tools []Tool) {
 	if len(tools) == 0 {
-		*ps = append(*ps, schema.Problem{Index: noTool, Code: "tools_missing", Message: "there are no tools; pass at least one"})
+		*ps = append(*ps, schema.Problem{Index: noTool, Code: "tools_missing", Message: "no tools; pass at least one"})
 	}
 	list := make([]schema.Tool, len(tools))
 	var found problems
@@ -180,7 +180,9 @@ func (h *Handler) compile(ps *problems, tools []Tool) {
 	for i, t := range list {
 		validator, err := schema.Compile(t.InputSchema, &schema.CompileOptions{Limits: h.opts.Limits})
 		if err != nil { // Validate has compiled it
-			ps.tool(schema.Problem{Index: i, Tool: t.Name, Code: "schema_invalid", Pointer: "/input_schema", Message: err.Error()})
+			ps.tool(schema.Problem{
+				Index: i, Tool: t.Name, Code: "schema_invalid", Pointer: "/input_schema", Message: err.Error(),
+			})
 			return
 		}
 		h.tools[t.Name] = &tool{t.Name, validator.Validate, reasoning.Declared(t.InputSchema), tools[i].Func}

@@ -201,7 +201,7 @@ func TestFunctionsThatDoNotReturn(t *testing.T) {
 	}
 }
 
-func TestTheLog(t *testing.T) {
+func TestLog(t *testing.T) {
 	var log bytes.Buffer
 	h := newHandler(t, &webhook.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, schedule(),
 		webhook.Define("panicking", "", func(context.Context, struct{}) (string, error) { panic("the reason") }),
@@ -224,7 +224,7 @@ func TestTheLog(t *testing.T) {
 }
 
 // A log in JSON has the causes of errors too.
-func TestTheLogHasCausesAsJSON(t *testing.T) {
+func TestLogAsJSON(t *testing.T) {
 	var log bytes.Buffer
 	h := newHandler(t, &webhook.Options{Logger: slog.New(slog.NewJSONHandler(&log, nil))}, schedule(),
 		webhook.Define("failing", "", func(context.Context, struct{}) (string, error) { return "", errors.New("the cause") }),
@@ -288,7 +288,7 @@ func TestToolsOutliveTheBodyTimeout(t *testing.T) {
 	})
 }
 
-func TestABodyThatDoesNotArrive(t *testing.T) {
+func TestSlowBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn, err := pipenet.Serve(t, newHandler(t, &webhook.Options{BodyTimeout: 10 * time.Second}, schedule())).Dial(t.Context(), "", "")
 		if err != nil {

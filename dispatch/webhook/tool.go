@@ -21,21 +21,23 @@ type Tool struct {
 	// object. If it is nil or null, every object is accepted.
 	Parameters json.RawMessage `json:"parameters,omitempty"`
 
-	// Func runs one call. [Define] sets it. The arguments are a JSON object that matches Parameters.
+	// Func runs one call. [Define] sets it. The arguments are a JSON object that matches
+	// Parameters.
 	//
-	// The result is a value that encoding/json can write. A json.RawMessage is sent as it is, and nil
-	// as null. An [ImageResult] is a text with images. [Error] says what the agent reads of an error.
+	// The result is a value that encoding/json can write. A json.RawMessage is sent as it is, and
+	// nil as null. An [ImageResult] is a text with images. [Error] says what the agent reads of an
+	// error.
 	//
-	// Calls that overlap run Func concurrently. ctx ends when the caller closes the connection or when
-	// [Options.Timeout] has passed. [FromContext] returns the call.
+	// Calls that overlap run Func concurrently. ctx ends when the caller closes the connection or
+	// when [Options.Timeout] has passed. [FromContext] returns the call.
 	Func func(ctx context.Context, arguments json.RawMessage) (any, error) `json:"-"`
 
 	problem error // of Define, reported by New unless Parameters is set
 }
 
-// Define returns a tool for a Go function. It infers Parameters from In as [schema.For] does, so In is
-// a struct or a map with string keys. [New] reports an In that has no schema. For such a type, set
-// Parameters of the returned tool.
+// Define returns a tool for a Go function. It infers Parameters from In as [schema.For] does, so In
+// is a struct or a map with string keys. [New] reports an In that has no schema. For such a type,
+// set Parameters of the returned tool.
 //
 // Arguments are decoded as encoding/json does. If the schema accepts arguments that In cannot hold,
 // such as 300 for an int8, the agent is told that they are not valid.

@@ -25,8 +25,8 @@ const (
 	maxValues   = 10_000 // values of a 422 that are examined
 )
 
-// answer is the platform's response to one request.
-type answer struct {
+// response is the platform's response to one request.
+type response struct {
 	method   string
 	tools    []schema.Tool // of the request
 	scrub    scrubber
@@ -37,7 +37,7 @@ type answer struct {
 }
 
 // agent reads a 2xx.
-func (a *answer) agent(body []byte) (*Agent, error) {
+func (a *response) agent(body []byte) (*Agent, error) {
 	if a.method == http.MethodPut && strings.TrimSpace(string(body)) == "" {
 		return &Agent{}, nil
 	}
@@ -52,7 +52,7 @@ func (a *answer) agent(body []byte) (*Agent, error) {
 	return agent, nil
 }
 
-func (a *answer) bad(why string) *Error {
+func (a *response) bad(why string) *Error {
 	return &Error{Code: CodeBadResponse, Status: a.status, Err: errors.New(why), unsure: a.method == http.MethodPost}
 }
 
@@ -63,7 +63,7 @@ var statusCodes = map[int]Code{
 }
 
 // refusal reads any other response. The body does not have to be JSON.
-func (a *answer) refusal(body []byte) *Error {
+func (a *response) refusal(body []byte) *Error {
 	e := &Error{Code: CodeRefused, Status: a.status}
 	e.RetryAfter, _ = httpcall.RetryAfter(a.header)
 	if code, ok := statusCodes[a.status]; ok {
@@ -89,11 +89,11 @@ func (a *answer) refusal(body []byte) *Error {
 	return e
 }
 
-// collect finds the problems in a body. Its shape is not documented, so collect accepts an entry per
-// tool with a name or an index, a list of {"loc": [...], "msg": "..."}, and an object of messages by
-// the name of a tool or member. It ignores values of the registration beside them. It examines no
-// value twice.
-func (a *answer) collect(v json.RawMessage, p Problem, depth int) {
+// collect finds the problems in a body. Its shape is not documented, so collect accepts an entry
+// per tool with a name or an index, a list of {"loc": [...], "msg": "..."}, and an object of
+// messages by the name of a tool or member. It ignores values of the registration beside them. It
+// examines no value twice.
+func (a *response) collect(v json.RawMessage, p Problem, depth int) {
 	if depth > maxNesting || len(a.problems) >= maxProblems || a.values >= maxValues {
 		return
 	}
@@ -133,7 +133,7 @@ func (a *answer) collect(v json.RawMessage, p Problem, depth int) {
 }
 
 // locate returns p with the code, tool and pointer of an entry.
-func (a *answer) locate(all members, p Problem) Problem {
+func (a *response) locate(all members, p Problem) Problem {
 	if code := a.identifier(all.first("code", "type")); code != "" {
 		p.Code = code
 	}
@@ -165,7 +165,7 @@ func (a *answer) locate(all members, p Problem) Problem {
 const alphanumeric = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // identifier returns a string that looks like a code, without secrets, or "".
-func (a *answer) identifier(v json.RawMessage) string {
+func (a *response) identifier(v json.RawMessage) string {
 	s := a.scrub.text(text(v))
 	if len(s) > 64 || strings.Trim(s, alphanumeric+"-_.:") != "" {
 		return ""
@@ -173,7 +173,8 @@ func (a *answer) identifier(v json.RawMessage) string {
 	return s
 }
 
-// objectMembers returns the members of an object. It fails if doc is not an object that the mode accepts.
+// objectMembers returns the members of an object. It fails if doc is not an object that the mode
+// accepts.
 func objectMembers(doc json.RawMessage, mode strictjson.Mode, known ...string) (all members, err error) {
 	err = strictjson.Read(doc, strictjson.Limits{Mode: mode}, func(r *strictjson.Reader) error {
 		return r.Object(known, func(name string) error {
