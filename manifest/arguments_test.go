@@ -86,7 +86,7 @@ func TestArgumentsAreCheckedBeforeTheStart(t *testing.T) {
 		})
 	}
 	if _, err := os.Stat(ran); err == nil {
-		t.Error("a program was started with arguments that were refused")
+		t.Error("a program was started with rejected arguments")
 	}
 	if records != 0 {
 		t.Errorf("%d audit records of programs that did not run", records)

@@ -300,7 +300,7 @@ func TestPipeWait(t *testing.T) {
 			}
 		}
 	})
-	t.Run("not at all when nobody holds a pipe", func(t *testing.T) {
+	t.Run("no wait if no process holds a pipe", func(t *testing.T) {
 		m := load(t, &manifest.Options{Timeout: time.Hour}, tool("echo")).SetPipeWait(time.Hour)
 		r := m.Run(t.Context(), manifest.Call{Tool: "t"})
 		if r.Err != nil || r.Truncated {

@@ -111,12 +111,12 @@ func TestExternalTools(t *testing.T) {
 	if _, err = other.Call(t.Context(), "check", nil); err != nil || !strings.Contains(got, `"agent":{"id":"`+strings.ToUpper(agentUUID)+`"},"arguments":{}}`) {
 		t.Errorf("for another agent: %v, sent %s", err, got)
 	}
-	nobody, err := box.For(toolbox.Agent{})
+	without, err := box.For(toolbox.Agent{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := nobody.Call(t.Context(), "check", nil); toolbox.CodeOf(err) != toolbox.CodeAgent {
-		t.Errorf("for nobody: %v", err)
+	if _, err := without.Call(t.Context(), "check", nil); toolbox.CodeOf(err) != toolbox.CodeAgent {
+		t.Errorf("without an agent: %v", err)
 	}
 	for _, agent := range []toolbox.Agent{{ID: "agent-7"}, {Context: json.RawMessage(`[]`)}, {Context: json.RawMessage(`{"a":1,"a":2}`)}} {
 		if _, err := box.For(agent); toolbox.CodeOf(err) != toolbox.CodeAgent {
