@@ -116,7 +116,7 @@ func table(t *testing.T) []row {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = recorder.Close() })
-	add("proxy/cassette.Tape", must(cassette.Load(tape, nil))(t))
+	add("proxy/cassette.Tape", must(cassette.Load(tape))(t))
 	add("proxy/cassette.Report", played.Report())
 
 	item := catalog.ListItem{ID: agentID, Tool: catalog.Tool{Name: "a"}, ScriptContent: "password = '" + secret + "'"}

@@ -3,7 +3,6 @@ package cassette
 import (
 	"net/http"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/memhttp"
@@ -65,15 +64,16 @@ func New(path string, opts *Options) (*Cassette, error) {
 	}
 	c := &Cassette{set: s, path: path, redactor: s.redact, begun: time.Now()}
 	if s.Mode.reads() {
-		tape, err := Load(path, s.Read)
+		tape, err := Load(path)
 		switch {
 		case CodeOf(err) == CodeMissing && s.Mode == ReplayOrForward:
-			tape = &Tape{}
+			c.deck = newDeck(s, &Tape{})
 		case err != nil:
 			return nil, err
+		default:
+			c.tape, c.deck = tape, newDeck(s, tape)
+			c.played = make([]bool, len(tape.Interactions))
 		}
-		c.tape, c.deck = tape, newDeck(s, tape)
-		c.played = make([]bool, len(tape.Interactions))
 	}
 	if s.upstream != nil {
 		c.forward = s.Transport
@@ -82,6 +82,16 @@ func New(path string, opts *Options) (*Cassette, error) {
 		}
 	}
 	return c, nil
+}
+
+// TB is what [Open] uses of a test. *testing.T and testing.TB implement it, so that programs with a [Recorder] do not import
+// package testing.
+type TB interface {
+	Helper()
+	Cleanup(func())
+	Logf(format string, args ...any)
+	Error(args ...any)
+	Fatal(args ...any)
 }
 
 // Open is [New] for a test: a tape that cannot be used fails it at once. When the test ends the cassette is closed, and
@@ -95,7 +105,7 @@ func New(path string, opts *Options) (*Cassette, error) {
 //	dispatchtest.Run(t, target, dispatchtest.Task{Instruction: "…", World: world, WrapProxy: tape.Wrap})
 //
 // Nothing is recorded unless the mode says so.
-func Open(t testing.TB, path string, opts *Options) *Cassette {
+func Open(t TB, path string, opts *Options) *Cassette {
 	t.Helper()
 	c, err := New(path, opts)
 	if err != nil {
@@ -112,13 +122,12 @@ func Open(t testing.TB, path string, opts *Options) *Cassette {
 		case c.set.Mode == Record:
 			t.Logf("cassette: recorded nothing on %s: no call came through the cassette", path)
 		}
-		c.Report().Assert(t)
+		if r := c.Report(); !r.OK() {
+			t.Error(r)
+		}
 	})
 	return c
 }
-
-// Tape returns the tape as it was read; nil in the mode [Record]. It must not be changed.
-func (c *Cassette) Tape() *Tape { return c.tape }
 
 // Wrap puts the cassette in front of a proxy; requests that have to be forwarded go there. It has the form of
 // dispatchtest.Task.WrapProxy.

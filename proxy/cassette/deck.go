@@ -13,7 +13,7 @@ type deck struct {
 
 // target is what a request calls.
 type target struct {
-	kind         Kind
+	kind         string
 	name, method string
 }
 
@@ -167,7 +167,7 @@ const (
 
 // nearest returns the card that a request is most like, and where they differ: the one with the same request or else, of the
 // first cards for the same tool, the one with the fewest differences. nil if there is none.
-func (d *deck) nearest(i *Interaction, id identity, most int) (*card, []Change) {
+func (d *deck) nearest(i *Interaction, id identity, most int) (*card, []Difference) {
 	if at := d.stacks[id.key]; at != nil && len(at.cards) > 0 {
 		return at.cards[0], nil
 	}
@@ -176,7 +176,7 @@ func (d *deck) nearest(i *Interaction, id identity, most int) (*card, []Change) 
 
 // mostLike returns the card with the fewest differences from a request, and these. It compares no more than most, but always
 // one card. nil if there is none.
-func mostLike(i *Interaction, id identity, cards []*card, most int) (best *card, least []Change) {
+func mostLike(i *Interaction, id identity, cards []*card, most int) (best *card, least []Difference) {
 	compared := 0
 	for _, c := range cards {
 		if c.dropped {
@@ -194,7 +194,7 @@ func mostLike(i *Interaction, id identity, cards []*card, most int) (best *card,
 }
 
 // differences tells what makes a request another than that of the card.
-func differences(c *card, i *Interaction, id identity) []Change {
+func differences(c *card, i *Interaction, id identity) []Difference {
 	tape, run := c.id.value, id.value
 	if tape == nil && c.ArgumentsText != "" {
 		tape = &value{kind: '"', text: c.ArgumentsText}
@@ -204,12 +204,12 @@ func differences(c *card, i *Interaction, id identity) []Change {
 	}
 	changes := diff("", tape, run)
 	if c.Actor != i.Actor {
-		changes = append(changes, Change{
+		changes = append(changes, Difference{
 			Pointer: actorHeader, Tape: rawjson.AppendQuote(nil, c.Actor), Run: rawjson.AppendQuote(nil, i.Actor),
 		})
 	}
 	return changes
 }
 
-// actorHeader stands in a Change for the sub-agent.
+// actorHeader stands in a Difference for the sub-agent.
 const actorHeader = "X-Pipelines-Actor-Id"

@@ -6,43 +6,57 @@ import (
 	"strings"
 )
 
-// A Code classifies an [Error]. Codes are stable; texts are not.
+// A Code classifies an [Error]. Codes are stable; messages are not.
 type Code string
 
 // Codes of this package.
 const (
-	CodeOptions   Code = "invalid_options"     // [New], [NewRecorder] or [Recorder.Begin] was given something unusable
-	CodeMissing   Code = "no_tape"             // there is no such file
+	CodeOptions   Code = "invalid_options"     // an argument of New, NewRecorder or Recorder.Begin is not valid
+	CodeMissing   Code = "no_tape"             // the file does not exist
 	CodeRead      Code = "unreadable_tape"     // the file cannot be read
-	CodeTape      Code = "invalid_tape"        // it is no tape, or a damaged one
-	CodeVersion   Code = "unsupported_version" // it was made by a later release
-	CodeTruncated Code = "truncated_tape"      // it ends early, and [ReadOptions.AllowTruncated] would make the rest usable
-	CodeWrite     Code = "unwritable_tape"     // what was recorded is not, or not all of it, on disk
+	CodeTape      Code = "invalid_tape"        // the file is not a tape, or is damaged
+	CodeVersion   Code = "unsupported_version" // a later release wrote the tape
+	CodeTruncated Code = "truncated_tape"      // the tape ends early; Load returns the complete lines
+	CodeWrite     Code = "unwritable_tape"     // the tape on disk lacks some or all of the recording
 )
 
-// A Problem is one thing that is wrong with a tape.
+// A Problem is one mistake in options or in a tape.
+//
+// Code is one of these:
+//
+//	option     an option or argument is not valid
+//	header     line 1 is not the header of a tape
+//	version    a later release wrote the tape
+//	line       a line is not valid JSON, or not an interaction
+//	sequence   a line is missing, repeated or out of order
+//	truncated  the tape ends early
+//	limit      the tape is too large
+//	file       the system cannot read or write a file
+//	lost       a request or a response is not on the new tape
 type Problem struct {
-	Line int    `json:"line,omitempty"` // of the file, from 1; 0 if it concerns no line
-	Text string `json:"text"`
+	Line    int    `json:"line,omitempty"` // line of the file, from 1; 0 if the problem is not about a line
+	Code    string `json:"code"`
+	Message string `json:"message"` // what is wrong and what to do; quotes no value of a call
 }
 
+// String returns the line, if there is one, and the message.
 func (p Problem) String() string {
 	if p.Line == 0 {
-		return p.Text
+		return p.Message
 	}
-	return fmt.Sprintf("line %d: %s", p.Line, p.Text)
+	return fmt.Sprintf("line %d: %s", p.Line, p.Message)
 }
 
-// Error is the one error type of this package. It says everything that is wrong at once, up to 100 problems, and quotes
-// no values.
+// Error is the error type of this package. It reports all problems at once, up to 100. It contains neither values of calls
+// nor secrets.
 type Error struct {
 	Code     Code
-	Path     string // of the tape; "" if there is none
+	Path     string // path of the tape; "" if there is none
 	Problems []Problem
-	Err      error // the cause, if the system had one
+	Err      error // the cause; nil if the package found the problem
 }
 
-// Error lists all problems, one per line when there are several.
+// Error returns all problems, one per line if there are several.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("cassette: ")
@@ -63,9 +77,22 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-func newError(code Code, path string, cause error, format string, args ...any) *Error {
-	return &Error{Code: code, Path: path, Problems: []Problem{{Text: fmt.Sprintf(format, args...)}}, Err: cause}
+func newError(code Code, rule, path string, cause error, format string, args ...any) *Error {
+	return &Error{Code: code, Path: path, Problems: []Problem{{Code: rule, Message: fmt.Sprintf(format, args...)}}, Err: cause}
 }
+
+// The codes of a [Problem].
+const (
+	ruleOption    = "option"
+	ruleHeader    = "header"
+	ruleVersion   = "version"
+	ruleLine      = "line"
+	ruleSequence  = "sequence"
+	ruleTruncated = "truncated"
+	ruleLimit     = "limit"
+	ruleFile      = "file"
+	ruleLost      = "lost"
+)
 
 // CodeOf returns the code of the *Error in err's chain, or "" if there is none.
 func CodeOf(err error) Code {

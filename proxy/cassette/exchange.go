@@ -51,7 +51,7 @@ func (c *Cassette) exchange(r *http.Request, body []byte, to sender) *reply {
 		name += "?" + r.URL.RawQuery
 	}
 	token, all := credentials(r.Header)
-	if kind == KindTool && name == probe {
+	if kind == kindTool && name == probe {
 		if !c.set.Mode.forwards() {
 			return refusal(http.StatusUnauthorized, "run_token_invalid", "this is a cassette")
 		}
@@ -123,7 +123,7 @@ func (c *Cassette) problem(format string, args ...any) {
 func (c *Cassette) lose(format string, args ...any) {
 	c.problem(format, args...)
 	if c.set.Mode != Compare && len(c.lost) < maxProblems {
-		c.lost = append(c.lost, Problem{Text: fmt.Sprintf(format, args...)})
+		c.lost = append(c.lost, Problem{Code: ruleLost, Message: fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -157,7 +157,7 @@ func (c *Cassette) arrive(s *seen) (tapeAfter int, answer *reply) {
 		return 0, replayed(found.Interaction, c.set.MaxBytes)
 	case c.set.Mode == ReplayOrForward:
 		return c.after, nil
-	case c.set.loose(&s.Interaction):
+	case s.loose():
 		s.local = true
 		return 0, c.receipt(&s.Interaction)
 	}
@@ -166,11 +166,11 @@ func (c *Cassette) arrive(s *seen) (tapeAfter int, answer *reply) {
 
 // receipt accepts a trace event or a span of telemetry that is not on the tape.
 func (c *Cassette) receipt(i *Interaction) *reply {
-	if i.Kind == KindTrace && !proxy.Event(i.Name).Valid() {
+	if i.Kind == kindTrace && !proxy.Event(i.Name).Valid() {
 		return refusal(http.StatusBadRequest, "trace_event_type_invalid", "the event type is not a reserved one")
 	}
 	answer := map[string]any{"accepted": true, "sequence": c.answered + 1}
-	if i.Kind == KindTrace {
+	if i.Kind == kindTrace {
 		answer["event_type"] = i.Name
 	}
 	return jsonReply(http.StatusOK, answer)
@@ -184,7 +184,7 @@ func (c *Cassette) noMatch(i *Interaction, id identity) *reply {
 	case nearest == nil:
 		text = fmt.Sprintf("%s is not on the tape", i.Name)
 	case len(changes) == 0:
-		text = fmt.Sprintf("all answers that the tape has for this call of %s have been given", i.Name)
+		text = fmt.Sprintf("%s has had all responses that the tape has for this call", i.Name)
 	default:
 		text += fmt.Sprintf("; line %d differs at %s", nearest.Line, places(changes))
 	}
@@ -255,12 +255,12 @@ func (c *Cassette) begin() {
 	if c.writer != nil || c.writeErr != nil {
 		return
 	}
-	header := Header{Version: Version, Created: c.begun.UTC().Truncate(time.Millisecond), Task: c.redactor.task(c.set.Task)}
+	first := header{Version: version, Created: c.begun.UTC().Truncate(time.Millisecond), Task: c.redactor.task(c.set.Task)}
 	var have []Interaction
-	if c.tape != nil && c.tape.Header.Version > 0 {
-		header, have = c.tape.Header, c.tape.Interactions
+	if c.tape != nil {
+		first.Created, first.Task, have = c.tape.Created, c.tape.Task, c.tape.Interactions
 	}
-	c.writer, c.writeErr = newWriter(c.path, header, have, c.fresh)
+	c.writer, c.writeErr = newWriter(c.path, first, have, c.fresh)
 }
 
 // task redacts what a header says.

@@ -20,7 +20,7 @@ func (o object) read(text []byte) error {
 		return read.Object(names, func(name string) error {
 			member, ok := o[name]
 			if !ok {
-				return read.Errorf("is no member that a tape of version %d has", Version)
+				return read.Errorf("is not a member of a tape of version %d", version)
 			}
 			return member(read)
 		})

@@ -7,87 +7,75 @@ import (
 	"slices"
 )
 
-// A Mode says what a [Cassette] does with a request.
+// A Mode is what a [Cassette] does with a request.
 type Mode string
 
 // The modes.
 const (
-	// Replay answers from the tape alone. A request that is not on it is refused. The default.
+	// Replay answers from the tape and refuses a request that is not on it. It is the default.
 	Replay Mode = "replay"
 
-	// Record forwards every request and writes it down. A tape that is there already is replaced, by Close.
+	// Record forwards and records every request. Close replaces an existing tape.
 	Record Mode = "record"
 
-	// ReplayOrForward answers from the tape what is on it, and forwards and appends what is not. Without a tape it is
-	// Record. Calls on the tape that the agent does not make are no deviation.
+	// ReplayOrForward answers from the tape. It forwards a request that is not on the tape and appends it. If the tape does
+	// not exist, it works like Record. A call on the tape that the agent does not make is not a deviation.
 	ReplayOrForward Mode = "replay-or-forward"
 
-	// Compare forwards every request and compares it and its answer with the tape, which it does not change. Attempts
-	// that were answered with 429 or 503 and repeated are left out on both sides.
+	// Compare forwards every request, and compares the request and its response with the tape. It does not change the tape.
+	// It ignores attempts with status 429 or 503 that the client repeated, in the run and on the tape.
 	Compare Mode = "compare"
 )
 
-// Options configures a [Cassette]. The zero value of every field is its default. They are copied by [New].
+// Options configures a [Cassette]. The zero value of every field is its default. [New] copies the options.
 type Options struct {
-	// Mode says what to do with a request. Default [Replay].
+	// Mode is what the cassette does with a request. Defaults to [Replay].
 	Mode Mode
 
-	// Upstream is the base URL of the proxy that ServeHTTP forwards to: what the run's envelope calls odyssey_proxy_url.
-	// [Cassette.Wrap] and [Cassette.Transport] need none.
+	// Upstream is the base URL of the proxy that ServeHTTP forwards to: the odyssey_proxy_url of the run. It must have
+	// neither user info nor a query. [Cassette.Wrap] and [Cassette.Transport] do not use it.
 	Upstream string
 
-	// Transport sends the requests to Upstream. Default: one of its own, see proxy.NewTransport.
+	// Transport sends the requests to Upstream. If Transport is nil, the cassette makes one with proxy.NewTransport.
 	Transport http.RoundTripper
 
-	// Task is written into the header of a new tape, redacted like everything else.
+	// Task is written into the header of a new tape, after redaction.
 	Task Task
 
-	// Redact names more to redact than what is usual: it is asked for members of requests and answers with its JSON Pointer,
-	// such as /card/number in arguments and /response/card/number in the answer of a tool, and its name. In JSON inside a
-	// string the pointer begins there. It must be safe for concurrent use and needed unchanged for replay.
+	// Redact reports whether to redact a member in addition to those with the usual names of secrets. It gets the name of
+	// the member and its JSON Pointer: /card/number in arguments, /response/card/number in the response to a tool call. In
+	// JSON inside a string the pointer starts at that JSON. Redact must be safe for concurrent use. Replay needs the same
+	// function as the recording.
 	Redact func(pointer, name string) bool
 
-	// InsecureKeepSecrets writes to the tape what has the usual name of a secret, and credentials in texts. The run
+	// InsecureKeepSecrets writes members with the usual names of secrets, and credentials in texts, to the tape. The run
 	// token is never written.
 	InsecureKeepSecrets bool
 
-	// Ignore are parts of arguments that are not compared, such as times and random ids: JSON Pointers, in which * stands
-	// for any member or element: "/request_id", "/items/*/id".
+	// Ignore lists parts of a call that are not compared, such as times and random ids: JSON Pointers, in which * is any
+	// member or element. "/request_id" and "/items/*/id" are in arguments. [Compare] also applies them to the response to
+	// the call, where "/response/updated_at" is in the tool's result.
 	Ignore []string
 
-	// IgnoreResponse are such parts of results that [Compare] does not compare: pointers into the envelope's response.
-	IgnoreResponse []string
-
-	// IgnoreActor matches calls whatever sub-agent made them. Default: the actor is part of the call.
-	IgnoreActor bool
-
-	// RepeatLast answers a call that is made more often than on the tape with the last answer again. Default: the n-th
-	// equal call has the n-th answer, and one more is a deviation.
+	// RepeatLast answers a call that is made more often than on the tape with its last response. By default, the n-th equal
+	// call gets the n-th response, and one more is a deviation.
 	RepeatLast bool
 
-	// StrictTraces treats trace events and telemetry like tool calls. Default: those that are on the tape, but for their
-	// times, are answered from it; others are accepted, and none has to be sent.
-	StrictTraces bool
-
-	// DropRetries leaves out attempts that were answered with 429 or 503 and repeated until there was another answer.
-	// Default: they are replayed, and the client waits and repeats them.
+	// DropRetries removes attempts with status 429 or 503 that the client repeated until it got another response. By
+	// default, they are replayed, and the client waits and repeats them.
 	DropRetries bool
 
-	// MaxBytes bounds the body of a request and of an answer, which may have 64 KiB more for the proxy's envelope. A larger request
-	// is refused with 413. A larger answer is passed on and not recorded. Defaults to 1 MiB.
+	// MaxBytes is the largest body of a request, in bytes. A response may have 64 KiB more, for the envelope of the proxy. A
+	// larger request is refused with 413. A larger response is passed on and not recorded. Defaults to 1 MiB.
 	MaxBytes int
-
-	// Read says how the tape is read. nil is its default.
-	Read *ReadOptions
 }
 
 // settings are options that were checked.
 type settings struct {
 	Options
-	upstream       *url.URL
-	redact         *redactor
-	ignore         []pointer
-	ignoreResponse []pointer
+	upstream *url.URL
+	redact   *redactor
+	ignore   []pointer
 }
 
 func newSettings(path string, opts *Options) (*settings, error) {
@@ -98,7 +86,7 @@ func newSettings(path string, opts *Options) (*settings, error) {
 	s.Task = s.Task.clone() // it is written later
 	var problems []Problem
 	wrong := func(format string, args ...any) {
-		problems = append(problems, Problem{Text: fmt.Sprintf(format, args...)})
+		problems = append(problems, Problem{Code: ruleOption, Message: fmt.Sprintf(format, args...)})
 	}
 	if path == "" {
 		wrong("the path of the tape is empty")
@@ -107,7 +95,7 @@ func newSettings(path string, opts *Options) (*settings, error) {
 		s.Mode = Replay
 	}
 	if !slices.Contains([]Mode{Replay, Record, ReplayOrForward, Compare}, s.Mode) {
-		wrong("Options.Mode is none of the modes")
+		wrong("Options.Mode is not one of the modes")
 	}
 	if s.Upstream != "" {
 		var err error
@@ -123,7 +111,6 @@ func newSettings(path string, opts *Options) (*settings, error) {
 		}
 	}
 	s.ignore = pointers("Options.Ignore", s.Ignore, wrong)
-	s.ignoreResponse = pointers("Options.IgnoreResponse", s.IgnoreResponse, wrong)
 	if s.MaxBytes < 0 {
 		wrong("Options.MaxBytes is negative")
 	}

@@ -16,37 +16,29 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// ReadOptions configures [Load] and [Parse]. The zero value of every field is its default.
-type ReadOptions struct {
-	// AllowTruncated makes use of a tape that ends early, because the process that recorded it died: a last line that was
-	// not finished is left out, and a missing end is no problem. [Tape.Truncated] then says what was found.
-	AllowTruncated bool
+// Limits of a tape: the bytes of the file and of one line, and the number of interactions.
+const (
+	maxTapeBytes    = 64 << 20
+	maxLineBytes    = 16 << 20
+	maxInteractions = 100_000
+)
 
-	// MaxBytes bounds the tape, MaxLineBytes one line of it. Defaults 64 MiB and 16 MiB.
-	MaxBytes     int64
-	MaxLineBytes int
-
-	// MaxInteractions bounds their number. Default 100,000.
-	MaxInteractions int
-}
-
-// Load reads a tape from a file; opts may be nil. It reads strictly: exact names, nothing unknown, nothing twice, numbers in
-// sequence. Its error is an [*Error] with every problem and its line.
-func Load(path string, opts *ReadOptions) (*Tape, error) {
+// Load reads a tape of at most 64 MiB, with lines of at most 16 MiB and at most 100,000 interactions. Names must match
+// exactly and must not repeat, unknown members are not allowed, and the numbers of the interactions must be in sequence.
+//
+// The error is an [*Error] with all problems and their lines. A tape that ends early, because the process that recorded it
+// died, has the error code [CodeTruncated]. In this case, and only in this one, Load also returns a tape: the complete lines.
+// To replay it, write [Tape.Encode] to a file.
+func Load(path string) (*Tape, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, newError(CodeMissing, path, err, "there is no such tape; record one with the mode Record")
+		return nil, newError(CodeMissing, ruleFile, path, err, "the tape does not exist; record one with the mode Record")
 	}
 	if err != nil {
-		return nil, newError(CodeRead, path, err, "the tape cannot be opened: %s", cause(err))
+		return nil, newError(CodeRead, ruleFile, path, err, "the tape cannot be opened: %s", cause(err))
 	}
 	defer func() { _ = file.Close() }()
-	return read(file, path, opts)
-}
-
-// Parse is [Load] for a tape that is in memory.
-func Parse(data []byte, opts *ReadOptions) (*Tape, error) {
-	return read(bytes.NewReader(data), "", opts)
+	return read(file, path)
 }
 
 // cause is a system's error without the path in it.
@@ -65,70 +57,51 @@ var tapeLimits = strictjson.Limits{Depth: 260}
 
 const maxProblems = 100
 
-// reading is a tape on its way in.
+// reading is the state of [Load].
 type reading struct {
-	opts      ReadOptions
 	tape      *Tape
 	line      int
 	last      int // number of an interaction
 	problems  []Problem
 	fatal     Code // of a problem that makes the rest unreadable
 	ended     bool
-	truncated bool
+	truncated *Problem // where the tape ends early; nil if it does not
 }
 
-func read(from io.Reader, path string, opts *ReadOptions) (*Tape, error) {
+func read(from io.Reader, path string) (*Tape, error) {
 	r := &reading{tape: &Tape{}}
-	if opts != nil {
-		r.opts = *opts
-	}
-	if r.opts.MaxBytes <= 0 {
-		r.opts.MaxBytes = 64 << 20
-	}
-	if r.opts.MaxLineBytes <= 0 {
-		r.opts.MaxLineBytes = 16 << 20
-	}
-	if r.opts.MaxInteractions <= 0 {
-		r.opts.MaxInteractions = 100_000
-	}
 	if err := r.lines(from); err != nil {
-		return nil, newError(CodeRead, path, err, "the tape cannot be read: %s", cause(err))
+		return nil, newError(CodeRead, ruleFile, path, err, "the tape cannot be read: %s", cause(err))
 	}
 	code := CodeTape
 	switch {
 	case r.fatal != "":
 		code = r.fatal
 	case r.line == 0:
-		r.problem(0, "the tape is empty")
-	case !r.ended && !r.truncated:
+		r.problem(0, ruleHeader, "the tape is empty")
+	case !r.ended && r.truncated == nil:
 		r.truncate(0, fmt.Sprintf("the tape ends after line %d without a line {\"end\":true,…}", r.line))
 	}
-	if r.truncated && len(r.problems) > 0 {
-		r.problem(0, "%s", r.tape.Truncated)
-	} else if r.truncated && !r.opts.AllowTruncated {
-		code = CodeTruncated
-		whole := "%s; %s before that are whole, and AllowTruncated makes use of them"
-		if len(r.tape.Interactions) == 1 {
-			whole = "%s; %s before that is whole, and AllowTruncated makes use of it"
-		}
-		r.problem(0, whole, r.tape.Truncated, count(len(r.tape.Interactions), "interaction"))
+	switch {
+	case len(r.problems) == 0 && r.truncated != nil:
+		p := *r.truncated
+		p.Message += fmt.Sprintf("; Load returns the %s before that", count(len(r.tape.Interactions), "complete interaction"))
+		return r.tape, &Error{Code: CodeTruncated, Path: path, Problems: []Problem{p}}
+	case len(r.problems) == 0:
+		return r.tape, nil
+	case r.truncated != nil && len(r.problems) < maxProblems:
+		r.problems = append(r.problems, *r.truncated)
 	}
-	if len(r.problems) > 0 {
-		return nil, &Error{Code: code, Path: path, Problems: r.problems}
-	}
-	return r.tape, nil
+	return nil, &Error{Code: code, Path: path, Problems: r.problems}
 }
 
-func (r *reading) problem(line int, format string, args ...any) {
+func (r *reading) problem(line int, rule, format string, args ...any) {
 	if len(r.problems) < maxProblems {
-		r.problems = append(r.problems, Problem{line, fmt.Sprintf(format, args...)})
+		r.problems = append(r.problems, Problem{line, rule, fmt.Sprintf(format, args...)})
 	}
 }
 
-func (r *reading) truncate(line int, text string) {
-	r.truncated = true
-	r.tape.Truncated = Problem{line, text}.String()
-}
+func (r *reading) truncate(line int, text string) { r.truncated = &Problem{line, ruleTruncated, text} }
 
 // lines reads line by line. Its error is that of the reader.
 func (r *reading) lines(from io.Reader) error {
@@ -142,12 +115,12 @@ func (r *reading) lines(from io.Reader) error {
 		switch {
 		case err != nil && err != io.EOF && err != bufio.ErrBufferFull:
 			return err
-		case total > r.opts.MaxBytes:
+		case total > maxTapeBytes:
 			r.fatal = CodeTape
-			r.problem(r.line+1, "the tape has more than %d bytes; ReadOptions.MaxBytes allows more", r.opts.MaxBytes)
-		case len(text) > r.opts.MaxLineBytes:
+			r.problem(r.line+1, ruleLimit, "the tape has more than %d bytes", maxTapeBytes)
+		case len(text) > maxLineBytes:
 			r.fatal = CodeTape
-			r.problem(r.line+1, "the line has more than %d bytes; ReadOptions.MaxLineBytes allows more", r.opts.MaxLineBytes)
+			r.problem(r.line+1, ruleLimit, "the line has more than %d bytes", maxLineBytes)
 		case err == bufio.ErrBufferFull:
 		case err == io.EOF && len(text) == 0:
 			return nil
@@ -172,7 +145,7 @@ func (r *reading) one(text []byte, unfinished bool) {
 	var err error
 	switch {
 	case r.ended && len(bytes.TrimSpace(text)) > 0:
-		r.problem(r.line, "there is something after the tape's end")
+		r.problem(r.line, ruleSequence, "a line follows the end of the tape; remove it")
 		return
 	case r.ended:
 		return
@@ -192,8 +165,17 @@ func (r *reading) one(text []byte, unfinished bool) {
 		r.truncate(r.line, "the tape breaks off in the middle of this line")
 		return
 	}
-	r.problem(r.line, "%s", err)
+	rule := ruleLine
+	if _, ok := err.(outOfSequence); ok {
+		rule = ruleSequence
+	}
+	r.problem(r.line, rule, "%s", err)
 }
+
+// outOfSequence is an error with the code sequence.
+type outOfSequence string
+
+func (e outOfSequence) Error() string { return string(e) }
 
 func walkAny(r *strictjson.Reader) error { _, err := r.Value(); return err }
 
@@ -219,36 +201,35 @@ func (r *reading) version(text []byte) (version int, err error) {
 		})
 	})
 	if err == nil && version == 0 {
-		err = errors.New(`it has no member "cassette" with the version of the format`)
+		err = errors.New(`the member "cassette" with the version of the format is missing`)
 	}
 	return version, err
 }
 
 func (r *reading) header(text []byte) {
-	header := &r.tape.Header
-	version, err := r.version(text)
-	if err == nil && version > Version {
+	found, err := r.version(text)
+	if err == nil && found > version {
 		r.fatal = CodeVersion
-		r.problem(r.line, "the tape is of version %d, and this release reads versions up to %d: use a later release", version, Version)
+		r.problem(r.line, ruleVersion, "the tape has version %d, and this release reads versions up to %d: use a later release", found, version)
 		return
 	}
 	members := object{
-		"cassette": readInt(&header.Version),
+		"cassette": readInt(&found),
 		"created": func(read *strictjson.Reader) error {
 			at, err := read.String()
 			if err == nil && at != "" {
-				if header.Created, err = time.Parse(time.RFC3339Nano, at); err != nil {
+				if r.tape.Created, err = time.Parse(time.RFC3339Nano, at); err != nil {
 					err = read.Errorf("must be a time such as 2026-11-21T20:15:00Z")
 				}
 			}
 			return err
 		},
-		"name":        readString(&header.Name),
-		"instruction": readString(&header.Instruction),
-		"input":       readRaw(&header.Input),
+		"name":        readString(&r.tape.Task.Name),
+		"instruction": readString(&r.tape.Task.Instruction),
+		"input":       readRaw(&r.tape.Task.Input),
 		"tools": func(read *strictjson.Reader) error {
 			raw, err := read.Value()
-			if err == nil && json.Unmarshal(raw, &header.Tools) != nil {
+			if err == nil && json.Unmarshal(raw, &r.tape.Task.Tools) != nil {
 				err = read.Errorf("must be a list of names")
 			}
 			return err
@@ -257,9 +238,9 @@ func (r *reading) header(text []byte) {
 	if err == nil {
 		err = members.read(text)
 	}
-	if err != nil { // of a file that is no tape, one problem says enough
+	if err != nil { // one problem is enough for a file that is not a tape
 		r.fatal = CodeTape
-		r.problem(r.line, "this is no header of a tape: %s", err)
+		r.problem(r.line, ruleHeader, "this is not the header of a tape: %s", err)
 	}
 }
 
@@ -270,7 +251,7 @@ func (r *reading) end(text []byte) error {
 		return err
 	}
 	if n := len(r.tape.Interactions); count != n && len(r.problems) == 0 {
-		return fmt.Errorf("the tape ends with the count %d and has %d interactions", count, n)
+		return outOfSequence(fmt.Sprintf("the tape ends with the count %d and has %d interactions", count, n))
 	}
 	return nil
 }
@@ -291,7 +272,7 @@ func (r *reading) interaction(text []byte) error {
 		r.last++ // most likely
 		return err
 	}
-	i.Kind, i.Broken = Kind(kind), Break(broken)
+	i.Kind, i.Broken = kind, broken
 	if retryAfter >= 0 {
 		seconds := int64(retryAfter)
 		i.RetryAfter = &seconds
@@ -299,23 +280,23 @@ func (r *reading) interaction(text []byte) error {
 	if encoded != "" {
 		var err error
 		if i.AnswerBytes, err = base64.StdEncoding.DecodeString(encoded); err != nil {
-			return errors.New("/answer_base64 is no base64")
+			return errors.New("/answer_base64 is not base64")
 		}
 	}
 	last := r.last
 	switch {
-	case len(r.tape.Interactions) == r.opts.MaxInteractions:
+	case len(r.tape.Interactions) == maxInteractions:
 		r.fatal = CodeTape
-		r.problem(r.line, "the tape has more than %d interactions; ReadOptions.MaxInteractions allows more", r.opts.MaxInteractions)
+		r.problem(r.line, ruleLimit, "the tape has more than %d interactions", maxInteractions)
 		return nil
 	case i.Number < 1:
-		return errors.New("/n must be the number of the interaction, from 1")
+		return outOfSequence("/n must be the number of the interaction, from 1")
 	case i.Number <= last:
-		return fmt.Errorf("/n is %d after %d: the interaction is there twice, or the lines were put in another order", i.Number, last)
+		return outOfSequence(fmt.Sprintf("/n is %d after %d: the interaction repeats, or the lines are out of order", i.Number, last))
 	}
 	r.last = i.Number
 	if i.Number != last+1 {
-		return fmt.Errorf("/n is %d after %d: lines are missing", i.Number, last)
+		return outOfSequence(fmt.Sprintf("/n is %d after %d: lines are missing", i.Number, last))
 	}
 	if i.After == -1 {
 		i.After = last
@@ -331,7 +312,7 @@ func (i *Interaction) check() error {
 	if i.After < 0 || i.After >= i.Number {
 		wrong("/after must be from 0 to %d, the number of an interaction before this one", i.Number-1)
 	}
-	if !slices.Contains([]Kind{KindTool, KindTrace, KindOther}, i.Kind) {
+	if !slices.Contains([]string{kindTool, kindTrace, kindOther}, i.Kind) {
 		wrong("/kind must be tool, trace or other")
 	}
 	if i.Name == "" {
@@ -342,8 +323,8 @@ func (i *Interaction) check() error {
 		if i.Status < 200 || i.Status > 999 {
 			wrong("/status must be from 200 to 999")
 		}
-	case Reset, Abandoned:
-	case Truncate, Oversize:
+	case brokenReset, brokenAbandoned:
+	case brokenTruncate, brokenOversize:
 		if i.Status < 200 || i.Status > 999 {
 			wrong("/status must be from 200 to 999: the answer had begun")
 		}

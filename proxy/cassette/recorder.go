@@ -71,10 +71,10 @@ func NewRecorder(dir string, opts *RecorderOptions) (*Recorder, error) {
 		r.opts = *opts
 	}
 	if dir == "" {
-		return nil, newError(CodeOptions, "", nil, "the folder for the tapes is empty")
+		return nil, newError(CodeOptions, ruleOption, "", nil, "the folder for the tapes is empty")
 	}
 	if r.opts.MaxBytes < 0 {
-		return nil, newError(CodeOptions, "", nil, "RecorderOptions.MaxBytes is negative")
+		return nil, newError(CodeOptions, ruleOption, "", nil, "RecorderOptions.MaxBytes is negative")
 	}
 	if r.opts.Transport == nil {
 		r.own = proxy.NewTransport()
@@ -100,11 +100,11 @@ var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
 // [*Error] with CodeOptions, is that of an unusable task. The error of end is the first in recording.
 func (r *Recorder) Begin(ctx context.Context, task Task) (_ context.Context, end func() error, err error) {
 	if task.Name != "" && !names.MatchString(task.Name) {
-		return ctx, nil, newError(CodeOptions, "", nil, "Task.Name names a file: letters, digits, _ . and -, at most 128")
+		return ctx, nil, newError(CodeOptions, ruleOption, "", nil, "Task.Name names a file: letters, digits, _ . and -, at most 128")
 	}
 	if task.Input != nil {
 		if _, err := parseValue(task.Input); err != nil {
-			return ctx, nil, newError(CodeOptions, "", err, "Task.Input: %s", err)
+			return ctx, nil, newError(CodeOptions, ruleOption, "", err, "Task.Input: %s", err)
 		}
 	}
 	run := &recording{recorder: r, task: task.clone(), begun: true}
@@ -115,7 +115,7 @@ func (r *Recorder) Begin(ctx context.Context, task Task) (_ context.Context, end
 func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	token, _ := credentials(req.Header)
 	kind, name, _ := split(req.URL.EscapedPath())
-	if token == "" || kind == KindTool && name == probe {
+	if token == "" || kind == kindTool && name == probe {
 		return r.opts.Transport.RoundTrip(req)
 	}
 	run := r.find(req.Context(), token)

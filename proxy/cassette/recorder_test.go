@@ -80,8 +80,8 @@ func TestRecorderKeepsRunsApart(t *testing.T) {
 	}
 	for i, id := range ids {
 		path := filepath.Join(dir, "run-"+id+".jsonl")
-		tape, err := cassette.Load(path, nil)
-		if err != nil || len(tape.Interactions) != calls || !strings.HasPrefix(tape.Header.Instruction, "Task ") {
+		tape, err := cassette.Load(path)
+		if err != nil || len(tape.Interactions) != calls || !strings.HasPrefix(tape.Task.Instruction, "Task ") {
 			t.Fatalf("%v", err)
 		}
 		text := readFile(t, path)
@@ -129,7 +129,7 @@ func TestRecorderWithoutBegin(t *testing.T) {
 	}
 	total := 0
 	for _, file := range files {
-		tape, err := cassette.Load(file, nil)
+		tape, err := cassette.Load(file)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ type reply struct {
 	status int
 	header http.Header
 	body   []byte
-	broken Break
+	broken string
 
 	local  bool           // not from the proxy behind
 	unsent string         // why the request could not be forwarded
@@ -51,7 +51,7 @@ func replayed(i *Interaction, limit int) *reply {
 	if i.RetryAfter != nil {
 		r.header.Set("Retry-After", strconv.FormatInt(*i.RetryAfter, 10))
 	}
-	if i.Broken == Oversize {
+	if i.Broken == brokenOversize {
 		r.body = bytes.Repeat([]byte(" "), limit+httpcall.EnvelopeBytes+1)
 	}
 	return r
@@ -63,7 +63,7 @@ func (r *reply) write(w http.ResponseWriter) {
 		refusal(http.StatusBadGateway, ClassUnreachable, r.unsent).write(w)
 		return
 	}
-	if r.broken == Reset || r.broken == Abandoned {
+	if r.broken == brokenReset || r.broken == brokenAbandoned {
 		panic(http.ErrAbortHandler)
 	}
 	w.Header()["Content-Type"] = nil // no guess
@@ -71,7 +71,7 @@ func (r *reply) write(w http.ResponseWriter) {
 		w.Header()[name] = values
 	}
 	switch {
-	case r.broken == Truncate:
+	case r.broken == brokenTruncate:
 		w.Header().Set("Content-Length", strconv.Itoa(len(r.body)+1))
 	case r.rest == nil && len(r.body) > 0:
 		w.Header().Set("Content-Length", strconv.Itoa(len(r.body)))
@@ -88,7 +88,7 @@ func (r *reply) write(w http.ResponseWriter) {
 			_, err = io.Copy(w, r.rest)
 		}
 	}
-	if err != nil || r.broken == Truncate {
+	if err != nil || r.broken == brokenTruncate {
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	}
@@ -110,7 +110,7 @@ func (r *reply) describe(i *Interaction, redact *redactor) (problem string) {
 	}
 	i.RetryAfter = retryAfter(r.answer.Header)
 	switch {
-	case r.broken == Oversize:
+	case r.broken == brokenOversize:
 	case !utf8.Valid(r.body):
 		i.AnswerBytes = []byte(redact.text(string(r.body)))
 	default:
@@ -141,22 +141,22 @@ func send(r *http.Request, body []byte, to sender, limit int) *reply {
 	resp, notSent, err := httpcall.RoundTrip(by, out)
 	switch {
 	case err != nil && r.Context().Err() != nil:
-		return &reply{broken: Abandoned, err: err}
+		return &reply{broken: brokenAbandoned, err: err}
 	case notSent:
 		return &reply{unsent: "the proxy behind it: " + httpcall.Text("the proxy", false, err), err: err}
 	case err != nil:
-		return &reply{broken: Reset, err: err}
+		return &reply{broken: brokenReset, err: err}
 	}
 	answer := &reply{status: resp.StatusCode, header: resp.Header.Clone(), answer: resp}
 	cleanHeader(answer.header)
 	answer.body, answer.rest, answer.err = httpcall.ReadStart(r.Context(), resp, int64(limit))
 	switch {
 	case answer.rest != nil:
-		answer.broken = Oversize
+		answer.broken = brokenOversize
 	case answer.err != nil && r.Context().Err() != nil:
-		answer.broken = Abandoned
+		answer.broken = brokenAbandoned
 	case answer.err != nil:
-		answer.broken = Truncate
+		answer.broken = brokenTruncate
 	}
 	return answer
 }

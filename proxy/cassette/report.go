@@ -8,38 +8,46 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/terminal"
 )
 
-// A DeviationKind says how a run differs from the tape.
-type DeviationKind string
-
-// The kinds.
-const (
-	Changed   DeviationKind = "changed"     // a call that is on the tape was made with other arguments, or by another sub-agent
-	NotOnTape DeviationKind = "not_on_tape" // a call was made that is not on the tape, or not as often
-	NeverMade DeviationKind = "never_made"  // a call on the tape was not made
-	Order     DeviationKind = "order"       // a call came after one that had come after it
-	Answer    DeviationKind = "answer"      // the proxy answered otherwise; in the mode [Compare]
-	Trouble   DeviationKind = "trouble"     // a request that could not be dealt with: see Text
-)
-
-// A Deviation is one difference between a run and the tape. It has arguments and results in it, redacted.
+// A Deviation is one deviation of a run from the tape. It contains arguments and results, redacted.
+//
+// Code is one of these:
+//
+//	changed      a call on the tape was made with other arguments, or by another sub-agent
+//	not_on_tape  a call is not on the tape, or not as often
+//	never_made   a call on the tape was not made
+//	order        a call was made after one that follows it on the tape
+//	response     the proxy sent another response, in the mode Compare
+//	failed       a request could not be answered, forwarded or recorded; Message says why
 type Deviation struct {
-	Kind DeviationKind `json:"kind"`
-	Text string        `json:"text"` // in a sentence, without values
+	Code    string `json:"code"`
+	Message string `json:"message"` // one sentence, without values
 
-	Run  *Interaction `json:"run,omitempty"`  // what happened; nil if nothing did. Its Number counts the requests of the run
-	Tape *Interaction `json:"tape,omitempty"` // what is on the tape, or for NotOnTape the nearest of it; nil if nothing is
+	// Run is the request of the run. Its Number counts the requests of the run. Run is nil if there was no request.
+	Run *Interaction `json:"run,omitempty"`
 
-	// Diff is where arguments or, for Answer, answers differ.
-	Diff []Change `json:"diff,omitempty"`
+	// Tape is the interaction on the tape, or for not_on_tape the one that is most like the request. It may be nil.
+	Tape *Interaction `json:"tape,omitempty"`
+
+	// Diff lists where the arguments differ, or for the code response where the responses differ.
+	Diff []Difference `json:"diff,omitempty"`
 }
 
-// A Report says how a run differs from its tape. In the mode [Record] there is nothing to differ from.
+// The codes of a [Deviation].
+const (
+	deviationChanged   = "changed"
+	deviationNotOnTape = "not_on_tape"
+	deviationNeverMade = "never_made"
+	deviationOrder     = "order"
+	deviationResponse  = "response"
+	deviationFailed    = "failed"
+)
+
+// A Report lists how a run deviates from its tape. In the mode [Record] only the code failed occurs.
 type Report struct {
 	Path       string      `json:"path"`
 	Mode       Mode        `json:"mode"`
@@ -47,24 +55,16 @@ type Report struct {
 	Deviations []Deviation `json:"deviations,omitempty"`
 }
 
-// OK reports whether there is no deviation.
+// OK reports whether there are no deviations.
 func (r *Report) OK() bool { return len(r.Deviations) == 0 }
 
-// Assert fails the test if there are deviations.
-func (r *Report) Assert(t testing.TB) {
-	t.Helper()
-	if !r.OK() {
-		t.Errorf("%s", r)
-	}
-}
-
-// String returns the report for people: what differs, and where.
+// String returns the report for people, with the place of each difference. It is safe to print to a terminal.
 func (r *Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "cassette %s, %s: %s on the tape, %s\n", r.Path, r.Mode,
 		count(r.Matched, "request"), count(len(r.Deviations), "deviation"))
 	for i, d := range r.Deviations {
-		fmt.Fprintf(&b, "%d. %s: %s\n", i+1, strings.ReplaceAll(string(d.Kind), "_", " "), d.Text)
+		fmt.Fprintf(&b, "%d. %s: %s\n", i+1, strings.ReplaceAll(d.Code, "_", " "), d.Message)
 		if d.Run != nil {
 			fmt.Fprintf(&b, "     run   %s\n", d.Run.summary())
 		}
@@ -76,7 +76,7 @@ func (r *Report) String() string {
 				fmt.Fprintf(&b, "       and %s more\n", count(len(d.Diff)-n, "difference"))
 				break
 			}
-			fmt.Fprintf(&b, "       %s\n", change)
+			fmt.Fprintf(&b, "       %s\n", change.line())
 		}
 	}
 	return terminal.Clean(strings.TrimRight(b.String(), "\n"))
@@ -87,9 +87,9 @@ const (
 	maxShown   = 160 // characters of a value
 )
 
-// String returns the change on one line, with values of up to 160 characters.
-func (c Change) String() string {
-	return fmt.Sprintf("%s: %s on the tape, %s in the run", cmp.Or(c.Pointer, "the whole"), short(c.Tape), short(c.Run))
+// line returns the difference on one line, with values of up to 160 characters.
+func (d Difference) line() string {
+	return fmt.Sprintf("%s: %s on the tape, %s in the run", cmp.Or(d.Pointer, "the whole"), short(d.Tape), short(d.Run))
 }
 
 func count(n int, what string) string {
@@ -109,7 +109,7 @@ func short(v json.RawMessage) string {
 // summary is the request on one line.
 func (i *Interaction) summary() string {
 	text := i.Name
-	if i.Kind == KindTrace {
+	if i.Kind == kindTrace {
 		text = "trace event " + text
 	}
 	if i.method() != http.MethodPost {
@@ -128,7 +128,7 @@ func (i *Interaction) summary() string {
 }
 
 // places names the members of changes, up to five.
-func places(changes []Change) string {
+func places(changes []Difference) string {
 	var names []string
 	for i, change := range changes {
 		if i == 5 {
@@ -147,7 +147,7 @@ func (c *Cassette) Report() *Report {
 	defer c.mu.Unlock()
 	r := &Report{Path: c.path, Mode: c.set.Mode}
 	for _, problem := range c.problems {
-		r.Deviations = append(r.Deviations, Deviation{Kind: Trouble, Text: problem})
+		r.Deviations = append(r.Deviations, Deviation{Code: deviationFailed, Message: problem})
 	}
 	if c.deck == nil {
 		return r
@@ -158,7 +158,7 @@ func (c *Cassette) Report() *Report {
 	left := newLeftOver(c)
 	var strays []*seen
 	for _, s := range c.seen {
-		if s.answer == nil && !s.local && !c.set.loose(&s.Interaction) && c.set.Mode != ReplayOrForward && !s.superseded {
+		if s.answer == nil && !s.local && !s.loose() && c.set.Mode != ReplayOrForward && !s.superseded {
 			strays = append(strays, s)
 		}
 	}
@@ -181,7 +181,7 @@ func (c *Cassette) Report() *Report {
 	for _, card := range c.deck.cards {
 		if left.has[card] {
 			r.Deviations = append(r.Deviations, Deviation{
-				Kind: NeverMade, Text: fmt.Sprintf("%s was not called as on the tape", card.Name), Tape: card.Interaction,
+				Code: deviationNeverMade, Message: fmt.Sprintf("%s was not called as on the tape", card.Name), Tape: card.Interaction,
 			})
 		}
 	}
@@ -200,7 +200,7 @@ func newLeftOver(c *Cassette) *leftOver {
 		return left
 	}
 	for _, card := range c.deck.cards {
-		if !card.taken && !card.dropped && !card.superseded && card.Broken != Abandoned && !c.set.loose(card.Interaction) {
+		if !card.taken && !card.dropped && !card.superseded && card.Broken != brokenAbandoned && !card.loose() {
 			left.has[card] = true
 			left.alike[card.target()] = append(left.alike[card.target()], card)
 		}
@@ -209,7 +209,7 @@ func newLeftOver(c *Cassette) *leftOver {
 }
 
 // take removes and returns the call that s most likely replaces, and where they differ. nil if there is none.
-func (l *leftOver) take(d *deck, s *seen, most int) (best *card, changes []Change) {
+func (l *leftOver) take(d *deck, s *seen, most int) (best *card, changes []Difference) {
 	if at := d.stacks[s.id.key]; at != nil {
 		if n := slices.IndexFunc(at.cards[at.taken:], func(c *card) bool { return l.has[c] }); n >= 0 {
 			best = at.cards[at.taken+n]
@@ -229,22 +229,22 @@ func (l *leftOver) take(d *deck, s *seen, most int) (best *card, changes []Chang
 
 // unexpected reports a call that is not on the tape, together with the one that it most likely replaces.
 func (r *Report) unexpected(d *deck, left *leftOver, s *seen, most int) {
-	deviation := Deviation{Kind: Changed, Run: &s.Interaction, Text: "the arguments are not those on the tape"}
+	deviation := Deviation{Code: deviationChanged, Run: &s.Interaction, Message: "the arguments are not those on the tape"}
 	nearest, changes := left.take(d, s, most)
 	if nearest != nil {
 		if len(changes) == 1 && changes[0].Pointer == actorHeader {
-			deviation.Text = "the sub-agent is not the one on the tape"
+			deviation.Message = "the sub-agent is not the one on the tape"
 		}
 	} else {
-		deviation.Kind = NotOnTape
+		deviation.Code = deviationNotOnTape
 		nearest, changes = d.nearest(&s.Interaction, s.id, most)
 		switch {
 		case nearest == nil:
-			deviation.Text = fmt.Sprintf("the tape has no call of %s", s.Name)
+			deviation.Message = fmt.Sprintf("the tape has no call of %s", s.Name)
 		case len(changes) == 0:
-			deviation.Text = fmt.Sprintf("%s was called once more than on the tape", s.Name)
+			deviation.Message = fmt.Sprintf("%s was called once more than on the tape", s.Name)
 		default:
-			deviation.Text = "the call is one more than on the tape; the nearest differs"
+			deviation.Message = "the call is one more than on the tape; the nearest differs"
 		}
 	}
 	if nearest != nil {
@@ -289,8 +289,8 @@ func (r *Report) order(all []*seen) {
 		}
 		if latest.seen != nil && latest.answer.stage > this.answer.stage && latest.answer.beganMS-this.answer.beganMS > burst {
 			r.Deviations = append(r.Deviations, Deviation{
-				Kind: Order, Run: &this.Interaction, Tape: this.answer.Interaction,
-				Text: fmt.Sprintf("%s came after %s of line %d; on the tape it comes before", this.Name, latest.Name, latest.answer.Line),
+				Code: deviationOrder, Run: &this.Interaction, Tape: this.answer.Interaction,
+				Message: fmt.Sprintf("%s came after %s of line %d; on the tape it comes before", this.Name, latest.Name, latest.answer.Line),
 			})
 		}
 	}
@@ -298,14 +298,14 @@ func (r *Report) order(all []*seen) {
 
 // answer reports an answer that is another than on the tape.
 func (r *Report) answer(s *settings, got *seen) {
-	var changes []Change
+	var changes []Difference
 	if a, b := got.answer.outcome(), got.outcome(); a != b {
-		changes = append(changes, Change{Pointer: "status", Tape: rawjson.AppendQuote(nil, a), Run: rawjson.AppendQuote(nil, b)})
+		changes = append(changes, Difference{Pointer: "status", Tape: rawjson.AppendQuote(nil, a), Run: rawjson.AppendQuote(nil, b)})
 	}
 	changes = append(changes, diff("", s.comparedAnswer(got.answer.Interaction), s.comparedAnswer(&got.Interaction))...)
 	if len(changes) > 0 {
 		r.Deviations = append(r.Deviations, Deviation{
-			Kind: Answer, Text: fmt.Sprintf("%s is answered otherwise", got.Name),
+			Code: deviationResponse, Message: fmt.Sprintf("the response to %s is not the one on the tape", got.Name),
 			Run: &got.Interaction, Tape: got.answer.Interaction, Diff: changes,
 		})
 	}
@@ -326,12 +326,10 @@ func (s *settings) comparedAnswer(i *Interaction) *value {
 		// Redacted again, for the settings may not be those of the recording.
 		if v, _, _ := s.redact.body(i.Answer); v != nil {
 			v.without([]pointer{{"latency_ms"}, {"validation"}, {"detail", "message"}})
-			if i.Kind != KindTool {
+			if i.Kind != kindTool {
 				v.without([]pointer{{"sequence"}})
 			}
-			for _, p := range s.ignoreResponse {
-				v.remove(append(pointer{"response"}, p...))
-			}
+			v.without(s.ignore)
 			return v
 		}
 	}

@@ -16,13 +16,13 @@ var planes = []string{"tools", "traces", "telemetry", "data", "context"}
 
 // split finds where the proxy base ends in an escaped path: before the last two segments if they are tools/{name} or
 // traces/{type}, otherwise before the last segment that is a plane's name, or before the last.
-func split(path string) (kind Kind, name, rest string) {
+func split(path string) (kind, name, rest string) {
 	segments := strings.Split(strings.Trim(path, "/"), "/")
 	n := len(segments)
 	if n >= 2 && (segments[n-2] == "tools" || segments[n-2] == "traces") {
-		kind = KindTool
+		kind = kindTool
 		if segments[n-2] == "traces" {
-			kind = KindTrace
+			kind = kindTrace
 		}
 		name, rest = segments[n-1], "/"+segments[n-2]+"/"+segments[n-1]
 		if plain, err := url.PathUnescape(name); err == nil {
@@ -37,7 +37,7 @@ func split(path string) (kind Kind, name, rest string) {
 		}
 	}
 	rest = "/" + strings.Join(segments[at:], "/")
-	return KindOther, cmp.Or(rest[1:], rest), rest
+	return kindOther, cmp.Or(rest[1:], rest), rest
 }
 
 // credentials returns the run token that a request presents, "" for none, and everything in it that could be one.
@@ -67,9 +67,6 @@ func (s *settings) identify(i *Interaction, redact *redactor) identity {
 	i.Name, i.Actor = redact.text(i.Name), redact.text(i.Actor)
 
 	parts := []string{string(i.Kind), i.method(), i.Name, i.Actor, i.ArgumentsText}
-	if s.IgnoreActor {
-		parts[3] = ""
-	}
 	if id.value != nil {
 		s.prune(i, id.value)
 		parts[4] = "json " + id.value.canonical()
@@ -83,16 +80,16 @@ func (s *settings) identify(i *Interaction, redact *redactor) identity {
 func (s *settings) prune(i *Interaction, v *value) {
 	v.without(s.ignore)
 	switch {
-	case i.Kind == KindTrace:
+	case i.Kind == kindTrace:
 		v.without([]pointer{{"__occurred_at"}})
 	case i.telemetry():
 		v.without([]pointer{{"occurred_at"}})
 	}
 }
 
-func (i *Interaction) telemetry() bool { return i.Kind == KindOther && i.Name == "telemetry" }
+func (i *Interaction) telemetry() bool { return i.Kind == kindOther && i.Name == "telemetry" }
 
-// loose reports whether the interaction is one that a run may have or not.
-func (s *settings) loose(i *Interaction) bool {
-	return !s.StrictTraces && (i.Kind == KindTrace || i.telemetry())
+// loose reports whether a run may have or lack the interaction.
+func (i *Interaction) loose() bool {
+	return i.Kind == kindTrace || i.telemetry()
 }

@@ -10,36 +10,34 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// Version is the format of the tapes that this release writes. It reads this one and all before it.
-const Version = 1
+// version is the format of the tapes that this release writes. It reads this version and all earlier ones.
+const version = 1
 
-// A Tape is what was recorded of one run. [Load] and [Parse] make one; it must not be changed and is then safe for
-// concurrent use.
+// A Tape is the recording of one run. [Load] reads one.
 //
-// As a file it is JSON Lines, readable and fit for review: a line with a [Header], a line per [Interaction] in the order in
-// which they were answered, and a line {"end":true,"count":n}, without which the tape is known to be cut off. The format is
-// this package's own; the requests and answers in it are those of the proxy contract ("Porting without the SDK").
+// A tape is a file of JSON Lines, which people can read and review. The first line is the header, with the format version,
+// the time of the recording and the [Task]. Each [Interaction] is one line, in the order of the responses. The last line is
+// {"end":true,"count":n}; without it the tape is truncated. The format is this package's own. The requests and responses in
+// it are those of the proxy contract ("Porting without the SDK").
 type Tape struct {
-	Header       Header
+	Created      time.Time // when the run's first request arrived
+	Task         Task
 	Interactions []Interaction
-
-	// Truncated says where and how the tape ends early; "" if it is whole.
-	Truncated string
 }
 
-// A Header is the first line of a tape.
-type Header struct {
+// header is the first line of a tape.
+type header struct {
 	Version int       `json:"cassette"`
 	Created time.Time `json:"created,omitzero"`
 	Task
 }
 
-// A Task says what was recorded. All of it is for the reader of the tape; nothing depends on it.
+// A Task describes a recorded run to the reader of the tape. Replay does not use it.
 type Task struct {
-	Name        string          `json:"name,omitempty"`        // of the run; for a [Recorder] of the file, too
-	Instruction string          `json:"instruction,omitempty"` // what the agent was to do
-	Input       json.RawMessage `json:"input,omitempty"`       // the task's input, JSON
-	Tools       []string        `json:"tools,omitempty"`       // that the agent had
+	Name        string          `json:"name,omitempty"`        // name of the run; a [Recorder] also names the file by it
+	Instruction string          `json:"instruction,omitempty"` // the instruction that the agent got
+	Input       json.RawMessage `json:"input,omitempty"`       // the input that the agent got, as JSON
+	Tools       []string        `json:"tools,omitempty"`       // names of the agent's tools
 }
 
 func (t Task) clone() Task {
@@ -47,62 +45,65 @@ func (t Task) clone() Task {
 	return t
 }
 
-// A Kind says what an interaction is about.
-type Kind string
-
-// The kinds.
+// The kinds of an [Interaction].
 const (
-	KindTool  Kind = "tool"  // POST {base}/tools/{name}
-	KindTrace Kind = "trace" // POST {base}/traces/{type}
-	KindOther Kind = "other" // anything else below the base: telemetry, data, context
+	kindTool  = "tool"
+	kindTrace = "trace"
+	kindOther = "other"
 )
 
-// A Break is a way in which an answer did not arrive as it should.
-type Break string
-
-// The ways.
+// The values of [Interaction.Broken].
 const (
-	Reset     Break = "reset"     // the connection broke before there was an answer
-	Truncate  Break = "truncate"  // it broke in the middle of the answer's body
-	Oversize  Break = "oversize"  // the body was larger than [Options.MaxBytes]; it is not on the tape
-	Abandoned Break = "abandoned" // the agent gave up waiting; replayed like Reset, and no call that must be made
+	brokenReset     = "reset"
+	brokenTruncate  = "truncate"
+	brokenOversize  = "oversize"
+	brokenAbandoned = "abandoned"
 )
 
-// An Interaction is one request to the proxy and what came back. Attempts that a client repeated are interactions of their
+// An Interaction is one request to the proxy and the response to it. Each attempt of a repeated call is an interaction of its
 // own. Secrets are replaced by [Redacted].
 type Interaction struct {
-	Number int `json:"n"` // from 1, in the order of the answers
+	Number int `json:"n"` // from 1, in the order of the responses
 
-	// After is how many interactions had been answered when this one began, so that the tape tells what was parallel: the
-	// interaction n was over before this one began if n <= After. Left out of a file it means that nothing was parallel.
+	// After is how many interactions had been answered when this one began. Interaction n was over before this one began if
+	// n <= After; otherwise both were parallel. In a file a missing after means that nothing was parallel.
 	After int `json:"after"`
 
-	Kind   Kind   `json:"kind"`
-	Name   string `json:"name"`             // of the tool, type of the event, or path below the base, with the query
+	// Kind is "tool" for POST {base}/tools/{name}, "trace" for POST {base}/traces/{type}, and "other" for any other path
+	// below the base: telemetry, data, context.
+	Kind   string `json:"kind"`
+	Name   string `json:"name"`             // name of the tool, type of the event, or path below the base with its query
 	Method string `json:"method,omitempty"` // "" is POST
 	Actor  string `json:"actor,omitempty"`  // X-Pipelines-Actor-Id
 
-	// Arguments is the body of the request if it is JSON, for a tool its arguments; otherwise ArgumentsText is.
+	// Arguments is the body of the request if it is JSON: for a tool, its arguments. Any other body is in ArgumentsText.
 	Arguments     json.RawMessage `json:"arguments,omitempty"`
 	ArgumentsText string          `json:"arguments_text,omitempty"`
 
-	Status int   `json:"status,omitempty"` // 0 if there was no answer
-	Broken Break `json:"broken,omitempty"` // "" for an answer that arrived whole
+	Status int `json:"status,omitempty"` // 0 if there was no response
 
-	// ContentType is left out where it is application/json. RetryAfter is in seconds, also where the answer had a date.
+	// Broken is "" for a complete response. Otherwise it is one of these:
+	//
+	//	reset      the connection broke before the response
+	//	truncate   the connection broke in the body of the response
+	//	oversize   the body was larger than Options.MaxBytes allows; it is not on the tape
+	//	abandoned  the agent stopped waiting; replayed like reset, and the agent need not make the call
+	Broken string `json:"broken,omitempty"`
+
+	// ContentType is "" for application/json. RetryAfter is in seconds, also if the response had a date.
 	ContentType string `json:"content_type,omitempty"`
 	RetryAfter  *int64 `json:"retry_after,omitempty"`
 
-	// Answer is the body of the answer if it is JSON, for a tool the envelope as it came; otherwise it is in AnswerText, or
-	// in AnswerBytes if it is no UTF-8.
+	// Answer is the body of the response if it is JSON: for a tool, the envelope as received. Other text is in AnswerText.
+	// A body that is not UTF-8 is in AnswerBytes.
 	Answer      json.RawMessage `json:"answer,omitempty"`
 	AnswerText  string          `json:"answer_text,omitempty"`
 	AnswerBytes []byte          `json:"answer_base64,omitempty"`
 
-	AtMS      float64 `json:"at_ms"`      // when it began, milliseconds since the run's first request
-	LatencyMS float64 `json:"latency_ms"` // how long it took, as seen here
+	AtMS      float64 `json:"at_ms"`      // when it began, in milliseconds since the run's first request
+	LatencyMS float64 `json:"latency_ms"` // duration in milliseconds, as the cassette measured it
 
-	Line int `json:"-"` // of the file; 0 before it is in one
+	Line int `json:"-"` // line in the file, from 1; 0 if it was not read from a file
 }
 
 // end is the last line of a tape.
@@ -141,9 +142,9 @@ func line(v any) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// Encode writes the tape as a file has it, whole, with an end. Its error is that of a value that is no JSON.
+// Encode returns the tape as a complete file. It fails if a value is not valid JSON.
 func (t *Tape) Encode() ([]byte, error) {
-	lines := []any{t.Header}
+	lines := []any{header{Version: version, Created: t.Created, Task: t.Task}}
 	for _, i := range t.Interactions {
 		lines = append(lines, i)
 	}
@@ -152,7 +153,7 @@ func (t *Tape) Encode() ([]byte, error) {
 	for _, v := range lines {
 		text, err := line(v)
 		if err != nil {
-			return nil, newError(CodeWrite, "", err, "a line of the tape cannot be written as JSON")
+			return nil, newError(CodeWrite, ruleLine, "", err, "a line of the tape cannot be written as JSON")
 		}
 		all = append(all, text)
 	}

@@ -18,37 +18,38 @@ func TestTapesThatCannotBeRead(t *testing.T) {
 	tests := map[string]struct {
 		lines []string
 		code  cassette.Code
+		rule  string // code of the first problem
 		want  []string
 	}{
-		"empty":               {nil, cassette.CodeTape, []string{"the tape is empty"}},
-		"no tape":             {[]string{"# Notes", "", "text"}, cassette.CodeTape, []string{"line 1: this is no header of a tape"}},
-		"another JSON":        {[]string{`{"id":1}`, a}, cassette.CodeTape, []string{`line 1`, `no member "cassette"`}},
-		"later version":       {[]string{`{"tracks":[],"cassette":2}`, `{"x":1}`}, cassette.CodeVersion, []string{"line 1: the tape is of version 2", "later release"}},
-		"version 0":           {[]string{`{"cassette":0}`}, cassette.CodeTape, []string{"line 1"}},
-		"version in words":    {[]string{`{"cassette":"1"}`}, cassette.CodeTape, []string{"line 1", "/cassette"}},
-		"unknown in header":   {[]string{`{"cassette":1,"colour":"red"}`, tail(0)}, cassette.CodeTape, []string{"line 1", "/colour is no member"}},
-		"wrong case":          {[]string{`{"Cassette":1}`}, cassette.CodeTape, []string{"line 1"}},
-		"header twice":        {[]string{head, head, a, tail(1)}, cassette.CodeTape, []string{"line 2", "/cassette is no member"}},
-		"bad time":            {[]string{`{"cassette":1,"created":"yesterday"}`}, cassette.CodeTape, []string{"line 1", "/created"}},
-		"broken in the midst": {[]string{head, `{"n":1,"kind":`, b, tail(2)}, cassette.CodeTape, []string{"line 2: invalid JSON"}},
-		"twice":               {[]string{head, a, a, tail(2)}, cassette.CodeTape, []string{"line 3: /n is 1 after 1: the interaction is there twice"}},
-		"gap":                 {[]string{head, a, call(4, "d", `{}`, `4`), tail(2)}, cassette.CodeTape, []string{"line 3: /n is 4 after 1: lines are missing"}},
-		"count":               {[]string{head, a, b, tail(3)}, cassette.CodeTape, []string{"line 4: the tape ends with the count 3 and has 2"}},
-		"after the end":       {[]string{head, tail(0), a}, cassette.CodeTape, []string{"line 3: there is something after the tape's end"}},
-		"no end":              {[]string{head, a, b}, cassette.CodeTruncated, []string{"ends after line 3", "2 interactions", "AllowTruncated"}},
-		"broken and cut off":  {[]string{head, `{"n":1,"kind":`, b}, cassette.CodeTape, []string{"2 problems", "line 2: invalid JSON", "ends after line 3 without"}},
-		"member twice":        {[]string{head, more(a, `"kind":"tool"`), tail(1)}, cassette.CodeTape, []string{"line 2", "kind"}},
-		"unknown member":      {[]string{head, more(a, `"colour":1`), tail(1)}, cassette.CodeTape, []string{"line 2", "/colour is no member"}},
+		"empty":               {nil, cassette.CodeTape, "header", []string{"the tape is empty"}},
+		"no tape":             {[]string{"# Notes", "", "text"}, cassette.CodeTape, "header", []string{"line 1: this is not the header of a tape"}},
+		"another JSON":        {[]string{`{"id":1}`, a}, cassette.CodeTape, "header", []string{`line 1`, `the member "cassette" with the version of the format is missing`}},
+		"later version":       {[]string{`{"tracks":[],"cassette":2}`, `{"x":1}`}, cassette.CodeVersion, "version", []string{"line 1: the tape has version 2", "later release"}},
+		"version 0":           {[]string{`{"cassette":0}`}, cassette.CodeTape, "header", []string{"line 1"}},
+		"version in words":    {[]string{`{"cassette":"1"}`}, cassette.CodeTape, "header", []string{"line 1", "/cassette"}},
+		"unknown in header":   {[]string{`{"cassette":1,"colour":"red"}`, tail(0)}, cassette.CodeTape, "header", []string{"line 1", "/colour is not a member"}},
+		"wrong case":          {[]string{`{"Cassette":1}`}, cassette.CodeTape, "header", []string{"line 1"}},
+		"header twice":        {[]string{head, head, a, tail(1)}, cassette.CodeTape, "line", []string{"line 2", "/cassette is not a member"}},
+		"bad time":            {[]string{`{"cassette":1,"created":"yesterday"}`}, cassette.CodeTape, "header", []string{"line 1", "/created"}},
+		"broken in the midst": {[]string{head, `{"n":1,"kind":`, b, tail(2)}, cassette.CodeTape, "line", []string{"line 2: invalid JSON"}},
+		"twice":               {[]string{head, a, a, tail(2)}, cassette.CodeTape, "sequence", []string{"line 3: /n is 1 after 1: the interaction repeats"}},
+		"gap":                 {[]string{head, a, call(4, "d", `{}`, `4`), tail(2)}, cassette.CodeTape, "sequence", []string{"line 3: /n is 4 after 1: lines are missing"}},
+		"count":               {[]string{head, a, b, tail(3)}, cassette.CodeTape, "sequence", []string{"line 4: the tape ends with the count 3 and has 2"}},
+		"after the end":       {[]string{head, tail(0), a}, cassette.CodeTape, "sequence", []string{"line 3: a line follows the end of the tape"}},
+		"no end":              {[]string{head, a, b}, cassette.CodeTruncated, "truncated", []string{"ends after line 3", "Load returns the 2 complete interactions"}},
+		"broken and cut off":  {[]string{head, `{"n":1,"kind":`, b}, cassette.CodeTape, "line", []string{"2 problems", "line 2: invalid JSON", "ends after line 3 without"}},
+		"member twice":        {[]string{head, more(a, `"kind":"tool"`), tail(1)}, cassette.CodeTape, "line", []string{"line 2", "kind"}},
+		"unknown member":      {[]string{head, more(a, `"colour":1`), tail(1)}, cassette.CodeTape, "line", []string{"line 2", "/colour is not a member"}},
 		"all at once": {
 			[]string{head, strings.NewReplacer(`"tool"`, `"toll"`, `"a"`, `""`, "200", "20").Replace(a), more(b, `"after":2,"broken":"melted"`), "", tail(2)},
-			cassette.CodeTape,
+			cassette.CodeTape, "line",
 			[]string{"line 2: /kind must be tool, trace or other; /name is missing; /status", "line 3: /after", "/broken must be", "line 4: the line is empty"},
 		},
-		"two bodies":   {[]string{head, more(a, `"answer_text":"x","arguments_text":"y"`), tail(1)}, cassette.CodeTape, []string{"line 2: only one of /answer", "only one of /arguments"}},
-		"base64":       {[]string{head, more(a, `"answer_base64":"*"`), tail(1)}, cassette.CodeTape, []string{"line 2: /answer_base64 is no base64"}},
-		"status 0":     {[]string{head, strings.Replace(a, `"status":200,`, "", 1), tail(1)}, cassette.CodeTape, []string{"line 2: /status"}},
-		"retry after":  {[]string{head, more(a, `"retry_after":-1`), tail(1)}, cassette.CodeTape, []string{"line 2", "/retry_after"}},
-		"invalid text": {[]string{head, strings.Replace(a, `"a"`, "\"\xff\"", 1), tail(1)}, cassette.CodeTape, []string{"line 2", "UTF-8"}},
+		"two bodies":   {[]string{head, more(a, `"answer_text":"x","arguments_text":"y"`), tail(1)}, cassette.CodeTape, "line", []string{"line 2: only one of /answer", "only one of /arguments"}},
+		"base64":       {[]string{head, more(a, `"answer_base64":"*"`), tail(1)}, cassette.CodeTape, "line", []string{"line 2: /answer_base64 is not base64"}},
+		"status 0":     {[]string{head, strings.Replace(a, `"status":200,`, "", 1), tail(1)}, cassette.CodeTape, "line", []string{"line 2: /status"}},
+		"retry after":  {[]string{head, more(a, `"retry_after":-1`), tail(1)}, cassette.CodeTape, "line", []string{"line 2", "/retry_after"}},
+		"invalid text": {[]string{head, strings.Replace(a, `"a"`, "\"\xff\"", 1), tail(1)}, cassette.CodeTape, "line", []string{"line 2", "UTF-8"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -58,13 +59,14 @@ func TestTapesThatCannotBeRead(t *testing.T) {
 			}
 			path := filepath.Join(t.TempDir(), "run.jsonl")
 			write(t, path, text)
-			_, err := cassette.Load(path, nil)
+			_, err := cassette.Load(path)
 			if cassette.CodeOf(err) != test.code {
 				t.Fatalf("error %v, want code %s", err, test.code)
 			}
 			mustContain(t, err.Error(), append(test.want, path)...)
-			if _, again := cassette.Parse([]byte(text), nil); strings.Replace(err.Error(), path+": ", "", 1) != again.Error() {
-				t.Errorf("Parse says %v", again)
+			var e *cassette.Error
+			if !errors.As(err, &e) || e.Path != path || e.Problems[0].Code != test.rule {
+				t.Errorf("the problems are %+v, want the code %s", e.Problems, test.rule)
 			}
 		})
 	}
@@ -76,12 +78,8 @@ func TestTruncatedTape(t *testing.T) {
 	lines := strings.SplitAfter(whole, "\n")
 	for cut := len(lines[0]) + 1; cut < len(whole)-1; cut++ {
 		text := whole[:cut]
-		_, err := cassette.Parse([]byte(text), nil)
-		if cassette.CodeOf(err) != cassette.CodeTruncated {
-			t.Fatalf("cut at %d: %v", cut, err)
-		}
-		got, err := cassette.Parse([]byte(text), &cassette.ReadOptions{AllowTruncated: true})
-		if err != nil || got.Truncated == "" {
+		got, err := load(t, text)
+		if cassette.CodeOf(err) != cassette.CodeTruncated || got == nil {
 			t.Fatalf("cut at %d: %v", cut, err)
 		}
 		want := 0
@@ -95,27 +93,45 @@ func TestTruncatedTape(t *testing.T) {
 		}
 	}
 	for _, text := range []string{whole, strings.TrimSuffix(whole, "\n"), "\uFEFF" + strings.ReplaceAll(whole, "\n", "\r\n"), whole + "\n\n"} {
-		if got, err := cassette.Parse([]byte(text), nil); err != nil || got.Truncated != "" || len(got.Interactions) != 2 {
+		if got, err := load(t, text); err != nil || len(got.Interactions) != 2 {
 			t.Errorf("%v of\n%s", err, text)
 		}
 	}
-	_, err := cassette.Parse([]byte(whole[:len(whole)-40]), nil)
-	mustContain(t, err.Error(), "line 3: the tape breaks off in the middle of this line; 1 interaction before that is whole")
+	got, err := load(t, whole[:len(whole)-40])
+	mustContain(t, err.Error(), "line 3: the tape breaks off in the middle of this line; Load returns the 1 complete interaction before that")
+	// What is complete can be replayed.
+	encoded, err := got.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "run.jsonl")
+	write(t, path, string(encoded))
+	if _, err := client(t, newCassette(t, path, nil), nil).Call(t.Context(), "a", nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// load reads a tape with this text.
+func load(t *testing.T, text string) (*cassette.Tape, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "run.jsonl")
+	write(t, path, text)
+	return cassette.Load(path)
 }
 
 func TestReadLimits(t *testing.T) {
-	big := call(1, "a", `{}`, `"`+strings.Repeat("x", 200_000)+`"`)
-	whole := head + "\n" + big + "\n" + call(2, "b", `{}`, `2`) + "\n" + tail(2) + "\n"
-	if _, err := cassette.Parse([]byte(whole), nil); err != nil {
-		t.Error(err)
+	var many strings.Builder
+	many.WriteString(head + "\n")
+	for n := 1; n <= 100_001; n++ {
+		fmt.Fprintf(&many, `{"n":%d,"kind":"trace","name":"x","status":200}`+"\n", n)
 	}
-	for want, opts := range map[string]cassette.ReadOptions{
-		"line 2: the line has more than 150000 bytes":   {MaxLineBytes: 150_000},
-		"line 2: the tape has more than 1000 bytes":     {MaxBytes: 1000},
-		"line 3: the tape has more than 1 interactions": {MaxInteractions: 1},
+	line := call(1, "a", `{}`, `"`+strings.Repeat("x", 15<<20)+`"`) + "\n"
+	large := head + "\n" + strings.Repeat(line, 5)
+	for want, text := range map[string]string{
+		"the tape has more than 67108864 bytes":                   large,
+		"line 100002: the tape has more than 100000 interactions": many.String(),
 	} {
-		opts.AllowTruncated = true
-		_, err := cassette.Parse([]byte(whole), &opts)
+		_, err := load(t, text)
 		if cassette.CodeOf(err) != cassette.CodeTape || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
@@ -123,13 +139,13 @@ func TestReadLimits(t *testing.T) {
 	// An endless line is not read to its end.
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	write(t, path, head+"\n"+strings.Repeat("x", 17<<20))
-	if _, err := cassette.Load(path, nil); err == nil || !strings.Contains(err.Error(), "16777216 bytes") {
+	if _, err := cassette.Load(path); err == nil || !strings.Contains(err.Error(), "16777216 bytes") {
 		t.Error(err)
 	}
 }
 
 func TestProblemsAreBounded(t *testing.T) {
-	_, err := cassette.Parse([]byte(head+"\n"+strings.Repeat("x\n", 500)), nil)
+	_, err := load(t, head+"\n"+strings.Repeat("x\n", 500))
 	var e *cassette.Error
 	if !errors.As(err, &e) || len(e.Problems) != 100 {
 		t.Errorf("%d problems, want 100", len(e.Problems))
@@ -137,11 +153,11 @@ func TestProblemsAreBounded(t *testing.T) {
 }
 
 func TestLoadErrors(t *testing.T) {
-	_, err := cassette.Load(filepath.Join(t.TempDir(), "none.jsonl"), nil)
+	_, err := cassette.Load(filepath.Join(t.TempDir(), "none.jsonl"))
 	if cassette.CodeOf(err) != cassette.CodeMissing || !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
-	_, err = cassette.Load(t.TempDir(), nil)
+	_, err = cassette.Load(t.TempDir())
 	if cassette.CodeOf(err) != cassette.CodeRead {
 		t.Error(err)
 	}
@@ -150,7 +166,7 @@ func TestLoadErrors(t *testing.T) {
 // What is written can be read, and is the same.
 func TestEncode(t *testing.T) {
 	text := strings.ReplaceAll(readFile(t, recorded), "\r\n", "\n") // as a checkout may have it
-	tape, err := cassette.Load(recorded, nil)
+	tape, err := cassette.Load(recorded)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,8 +174,8 @@ func TestEncode(t *testing.T) {
 	if err != nil || string(encoded) != text {
 		t.Errorf("%v\n%s\nwant\n%s", err, encoded, text)
 	}
-	if tape.Header.Instruction != "Refund what was shipped." || string(tape.Header.Input) != `{"customer":"Ada"}` || len(tape.Header.Tools) != 3 {
-		t.Errorf("header %+v", tape.Header)
+	if tape.Task.Instruction != "Refund what was shipped." || string(tape.Task.Input) != `{"customer":"Ada"}` || len(tape.Task.Tools) != 3 {
+		t.Errorf("header %+v", tape.Task)
 	}
 	for i, interaction := range tape.Interactions {
 		if interaction.Line != i+2 || interaction.Number != i+1 {
@@ -172,7 +188,7 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-func FuzzParse(f *testing.F) {
+func FuzzLoad(f *testing.F) {
 	text, err := os.ReadFile(recorded)
 	if err != nil {
 		f.Fatal(err)
@@ -183,34 +199,40 @@ func FuzzParse(f *testing.F) {
 	f.Add(text[:len(text)/2])
 	path := filepath.Join(f.TempDir(), "run.jsonl")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, allow := range []bool{false, true} {
-			tape, err := cassette.Parse(data, &cassette.ReadOptions{AllowTruncated: allow})
-			if err != nil {
-				var e *cassette.Error
-				if !errors.As(err, &e) || len(e.Problems) == 0 || err.Error() == "" {
-					t.Fatalf("error %#v", err)
-				}
-				continue
-			}
-			encoded, err := tape.Encode()
-			if err != nil {
-				t.Fatal(err)
-			}
-			again, err := cassette.Parse(encoded, nil)
-			if err != nil {
-				t.Fatalf("%v in\n%s", err, encoded)
-			}
-			if twice, err := again.Encode(); err != nil || !bytes.Equal(encoded, twice) {
-				t.Fatalf("%v\n%s\n%s", err, encoded, twice)
-			}
-			if err := os.WriteFile(path, encoded, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			c, err := cassette.New(path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_ = c.Report().String()
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
 		}
+		tape, err := cassette.Load(path)
+		if err != nil {
+			var e *cassette.Error
+			if !errors.As(err, &e) || len(e.Problems) == 0 || e.Problems[0].Code == "" || err.Error() == "" {
+				t.Fatalf("error %#v", err)
+			}
+			if (tape != nil) != (e.Code == cassette.CodeTruncated) {
+				t.Fatalf("a tape %v with the error %v", tape != nil, err)
+			}
+		}
+		if tape == nil {
+			return
+		}
+		encoded, err := tape.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, encoded, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		again, err := cassette.Load(path)
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, encoded)
+		}
+		if twice, err := again.Encode(); err != nil || !bytes.Equal(encoded, twice) {
+			t.Fatalf("%v\n%s\n%s", err, encoded, twice)
+		}
+		c, err := cassette.New(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Report().String()
 	})
 }

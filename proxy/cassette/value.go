@@ -164,21 +164,21 @@ func (v *value) remove(p pointer) {
 	}
 }
 
-// A Change is one place where two JSON values differ.
-type Change struct {
+// A Difference is one place where two JSON values differ.
+type Difference struct {
 	Pointer string          `json:"pointer"`        // JSON Pointer; "" is the whole
 	Tape    json.RawMessage `json:"tape,omitempty"` // what the tape has there; nil if nothing
 	Run     json.RawMessage `json:"run,omitempty"`  // what the run has there; nil if nothing
 }
 
 // diff lists where tape and run differ, members in the order of their names. Either may be nil, for nothing at all.
-func diff(at string, tape, run *value) []Change {
+func diff(at string, tape, run *value) []Difference {
 	if tape != nil && run != nil && tape.kind == run.kind {
 		switch tape.kind {
 		case '{':
 			return diffObjects(at, tape, run)
 		case '[':
-			var changes []Change
+			var changes []Difference
 			for i := range max(len(tape.items), len(run.items)) {
 				changes = append(changes, diff(below(at, strconv.Itoa(i)), element(tape, i), element(run, i))...)
 			}
@@ -191,18 +191,18 @@ func diff(at string, tape, run *value) []Change {
 	if tape == nil && run == nil {
 		return nil
 	}
-	change := Change{Pointer: at}
+	change := Difference{Pointer: at}
 	if tape != nil {
 		change.Tape = tape.encode()
 	}
 	if run != nil {
 		change.Run = run.encode()
 	}
-	return []Change{change}
+	return []Difference{change}
 }
 
-func diffObjects(at string, tape, run *value) []Change {
-	var changes []Change
+func diffObjects(at string, tape, run *value) []Difference {
+	var changes []Difference
 	a, b := tape.order(true), run.order(true)
 	for len(a) > 0 || len(b) > 0 {
 		var name string

@@ -19,22 +19,22 @@ type writer struct {
 }
 
 // newWriter begins a tape, with the interactions it has already. One that is fresh replaces none.
-func newWriter(path string, header Header, have []Interaction, fresh bool) (*writer, error) {
+func newWriter(path string, header header, have []Interaction, fresh bool) (*writer, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, newError(CodeWrite, path, err, "the folder cannot be made: %s", cause(err))
+		return nil, newError(CodeWrite, ruleFile, path, err, "the folder cannot be made: %s", cause(err))
 	}
 	file, err := os.OpenFile(path+partSuffix, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return nil, partExists(path)
 	}
 	if err != nil {
-		return nil, newError(CodeWrite, path+partSuffix, err, "the file cannot be made: %s", cause(err))
+		return nil, newError(CodeWrite, ruleFile, path+partSuffix, err, "the file cannot be made: %s", cause(err))
 	}
 	// Asked only now: whoever puts a tape in its place has had the part until then.
 	if _, err := os.Lstat(path); fresh && err == nil {
 		_ = file.Close()
 		_ = os.Remove(path + partSuffix)
-		return nil, newError(CodeWrite, path, nil, "the file is there already; the run is not recorded")
+		return nil, newError(CodeWrite, ruleFile, path, nil, "the file is there already; the run is not recorded")
 	}
 	w := &writer{path: path, file: file}
 	if err = w.line(header); err == nil {
@@ -60,9 +60,9 @@ func checkPart(path string) error {
 }
 
 func partExists(path string) error {
-	return newError(CodeWrite, path+partSuffix, fs.ErrExist,
+	return newError(CodeWrite, ruleFile, path+partSuffix, fs.ErrExist,
 		"the file is there already: another recording is under way, or one has died; "+
-			"in that case remove it, or read it with AllowTruncated")
+			"in that case remove it, or read its complete lines with Load")
 }
 
 func (w *writer) append(i *Interaction) error {
@@ -76,7 +76,7 @@ func (w *writer) line(v any) error {
 		_, err = w.file.Write(text)
 	}
 	if err != nil {
-		return newError(CodeWrite, w.path+partSuffix, err, "the tape cannot be written: %s", cause(err))
+		return newError(CodeWrite, ruleFile, w.path+partSuffix, err, "the tape cannot be written: %s", cause(err))
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func (w *writer) finish() error {
 		err = os.Rename(w.path+partSuffix, w.path)
 	}
 	if err != nil {
-		return newError(CodeWrite, w.path, err, "the tape cannot be put in its place: %s", cause(err))
+		return newError(CodeWrite, ruleFile, w.path, err, "the tape cannot be put in its place: %s", cause(err))
 	}
 	return nil
 }
