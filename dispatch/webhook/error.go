@@ -43,7 +43,7 @@ type Error struct {
 	Code    Code
 	Tool    string // the tool concerned, if any
 	Message string
-	Err     error // the cause
+	Err     error `json:"-"` // the cause; it may contain anything
 
 	// Problems lists all mistakes for [CodeOptions]: those of the options, then those of the tools
 	// in order. Index is the index of the tool, or -1 for an option. Code is a code of package
