@@ -104,7 +104,7 @@ func TestSchemaValidate(t *testing.T) {
 		{"nothing", `{}`, []string{"missing /entities"}},
 		{"not an object", `[]`, []string{"wrong_type "}},
 		{"entities of the wrong type", `{"entities":{}}`, []string{"wrong_type /entities"}},
-		{"an entity that is no object", `{"entities":[1,{"type":"a"}]}`,
+		{"an entity that is not an object", `{"entities":[1,{"type":"a"}]}`,
 			[]string{"wrong_type /entities/0", "missing /entities/1/id_field"}},
 		{"wrong case", `{"Entities":[]}`, []string{"wrong_case /Entities", "missing /entities"}},
 		{"a type twice", `{"entities":[{"type":"a","id_field":"id"},{"type":"a","id_field":"id"}]}`,

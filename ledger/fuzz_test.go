@@ -49,7 +49,7 @@ func FuzzEval(f *testing.F) {
 			}
 			for name, value := range u.Fields {
 				if written += len(value); !json.Valid(value) {
-					t.Fatalf("field %q is no JSON: %s", name, value)
+					t.Fatalf("field %q is not JSON: %s", name, value)
 				}
 			}
 		}

@@ -147,7 +147,7 @@ func TestEval(t *testing.T) {
 		{"a number that would be too long with its sign", flag("{n}"), `{"n":-1e63}`, ``, "flag_unresolved"},
 		{"a fraction that would be too long", flag("{n}"), `{"n":1e-63}`, ``, "flag_unresolved"},
 		{"booleans", flag("{a}{b}"), `{"a":true,"b":false}`, ``, flagged("truefalse") + "flag_set"},
-		{"null is no scalar to write", flag("{a}"), `{"a":null}`, ``, "flag_unresolved"},
+		{"null is not a scalar to write", flag("{a}"), `{"a":null}`, ``, "flag_unresolved"},
 		{"an object argument", flag("{a}"), `{"a":{"b":1}}`, ``, "flag_unresolved"},
 		{"an array argument", flag("{a}"), `{"a":[1]}`, ``, "flag_unresolved"},
 		{"a nested argument", flag("{a.b}"), `{"a":{"b":1}}`, ``, "flag_unresolved"},
@@ -169,7 +169,7 @@ func TestEval(t *testing.T) {
 			flagged("b") + "flag_malformed flag_set"},
 
 		// documents that cannot be used
-		{"a response that is no JSON", getOrder, `{}`, `<html>`, "response_unusable"},
+		{"a response that is not JSON", getOrder, `{}`, `<html>`, "response_unusable"},
 		{"no response", getOrder, `{}`, ``, "response_unusable"},
 		{"a response with a member twice", getOrder, `{}`, `{"order_id":"1","order_id":"2"}`, "response_unusable"},
 		{"a response in two parts", getOrder, `{}`, `{"order_id":"1"}{}`, "response_unusable"},
@@ -182,9 +182,9 @@ func TestEval(t *testing.T) {
 		{"a response of more than 1 MiB", order(""), ``, `{"order_id":"1","x":"` + strings.Repeat("x", 1<<20) + `"}`,
 			"response_unusable"},
 		{"a response that is a scalar", getOrder, `{}`, `5`, "id_not_found"},
-		{"arguments that are no JSON", order(`,"flags":["a","{x}"]`), `{"x":`, `{"order_id":"1"}`,
+		{"arguments that are not JSON", order(`,"flags":["a","{x}"]`), `{"x":`, `{"order_id":"1"}`,
 			updated("1", "") + flagged("a") + "args_unusable id_found flag_set flag_unresolved"},
-		{"arguments that are no object", flag("{x}"), `[1]`, ``, "args_unusable flag_unresolved"},
+		{"arguments that are not an object", flag("{x}"), `[1]`, ``, "args_unusable flag_unresolved"},
 		{"fields that would take more than 1 MiB", order(`,"field_map":{"a":"$.x","b":"$.x","c":"$.y"}`), ``,
 			`{"order_id":"1","y":1,"x":"` + strings.Repeat("x", 600_000) + `"}`,
 			`{"op":"update","entity_type":"order","id":"1","fields":{"a":"` + strings.Repeat("x", 600_000) + `","c":1}}` +

@@ -35,7 +35,7 @@ func TestSet(t *testing.T) {
 		{"limit", shallow.ValidateArguments("ping", []byte(`{"a":{"b":{"c":{}}}}`)), schema.CodeLimit,
 			`tool "ping": arguments: is nested more than 3 levels deep`},
 		{"result without schema", set.ValidateResult("ping", []byte(`"pong"`)), "", ""},
-		{"result that is no JSON", set.ValidateResult("ping", []byte(`pong`)), schema.CodeNotJSON, `tool "ping": result: is not strict JSON`},
+		{"result that is not JSON", set.ValidateResult("ping", []byte(`pong`)), schema.CodeNotJSON, `tool "ping": result: is not strict JSON`},
 		{"unknown tool", set.ValidateArguments("Get", nil), schema.CodeUnknownTool, `tool "Get": arguments: there is no such tool`},
 	} {
 		if test.code == "" {

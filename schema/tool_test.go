@@ -168,7 +168,7 @@ func TestValidate(t *testing.T) {
 		{"binding by name", pass(`{"endpoint_name":"e","tool_name":"t"}`), ``},
 		{"binding by id", pass(`{"endpoint_id":"` + uuid + `","tool_name":"t"}`), ``},
 		{"binding by id in capitals", pass(`{"endpoint_id":"` + strings.ToUpper(uuid) + `","tool_name":"t"}`), ``},
-		{"binding by what is no id", pass(`{"endpoint_id":"orders-api","tool_name":"t"}`),
+		{"binding by what is not an id", pass(`{"endpoint_id":"orders-api","tool_name":"t"}`),
 			"0 binding_endpoint_id /passthrough_binding/endpoint_id"},
 		{"binding by id without hyphens", pass(`{"endpoint_id":"` + strings.ReplaceAll(uuid, "-", "") + `","tool_name":"t"}`),
 			"0 binding_endpoint_id /passthrough_binding/endpoint_id"},

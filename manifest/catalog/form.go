@@ -46,7 +46,7 @@ func (h *Handler) readForm(c *call) (*form, error) {
 		if _, ok := errors.AsType[*failure](err); ok {
 			return nil, err
 		}
-		return nil, invalid("body", Problem{Code: ruleForm, Message: "is no proper multipart form"})
+		return nil, invalid("body", Problem{Code: ruleForm, Message: "is not a proper multipart form"})
 	}
 	return f, nil
 }

@@ -91,7 +91,7 @@ func CheckPlugin(filename string, source []byte, opts *PluginOptions) (*Plugin, 
 	case !utf8.Valid(source):
 		bad(ruleEncoding, "is not UTF-8: "+place(source))
 	case bytes.IndexByte(source, 0) >= 0:
-		bad(ruleEncoding, "has a NUL; it is no text")
+		bad(ruleEncoding, "contains a NUL, so it is not text")
 	default:
 		m, err := python.Read(source)
 		if err != nil {

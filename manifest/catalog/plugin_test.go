@@ -40,7 +40,7 @@ func TestCheckPlugin(t *testing.T) {
 			catalog.Plugin{ClassName: "A", Name: "a", EntryPoint: true}},
 		{"not inside functions", "def f():\n    class B(BaseTool): pass\n    def tool_plugin(): pass\n" + class,
 			catalog.Plugin{ClassName: "A", Name: "a"}},
-		{"methods are no functions", "class A(BaseTool):\n    def tool_plugin(self): pass\n    name = 'a'\n",
+		{"methods are not functions", "class A(BaseTool):\n    def tool_plugin(self): pass\n    name = 'a'\n",
 			catalog.Plugin{ClassName: "A", Name: "a"}},
 		{"helpers around it", "class Args(BaseModel):\n    name: str = 'x'\nclass Mixin:\n    name='m'\n" + class +
 			"class Failure(Exception): pass\nclass Later(Mixin): name='l'\n",
@@ -121,7 +121,7 @@ func TestRefusedFiles(t *testing.T) {
 		{"empty", "a.py", "", "tool_class", "BaseTool"},
 		{"no class", "a.py", "def run(): pass", "tool_class", "BaseTool"},
 		{"class without a base", "a.py", "class A: name = 'a'", "tool_class", "BaseTool"},
-		{"classes that are no tools", "a.py", "class A(object): pass\nclass B(pydantic.BaseModel): pass\nclass C(Exception): pass",
+		{"classes that are not tools", "a.py", "class A(object): pass\nclass B(pydantic.BaseModel): pass\nclass C(Exception): pass",
 			"tool_class", ""},
 		{"class in a text", "a.py", "'''\n" + class + "'''", "tool_class", ""},
 		{"async entry point", "a.py", "async def tool_plugin(): pass", "tool_class", ""},

@@ -149,7 +149,7 @@ func TestOpenRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	prose := filepath.Join(dir, "prose.txt")
-	if err := os.WriteFile(prose, []byte(strings.Repeat("This is no database. ", 500)), 0o600); err != nil {
+	if err := os.WriteFile(prose, []byte(strings.Repeat("This is not a database. ", 500)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	crowded := filepath.Join(dir, "crowded.db")
