@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -166,27 +167,8 @@ func (h *Handler) fillRun(v *visit, r *http.Request, body []byte) error {
 	if err := e.decode(body, h.limits()); err != nil {
 		return err
 	}
-	for _, gap := range [...]struct {
-		value  *string
-		header string
-		id     bool
-	}{
-		{&e.proxyURL, headerProxyURL, false}, {&e.runToken, headerRunToken, false}, {&e.runID, headerRunID, true},
-		{&e.taskID, headerTaskID, true}, {&e.tokenJTI, headerJTI, true},
-	} {
-		if *gap.value != "" {
-			continue
-		}
-		values := r.Header[gap.header]
-		if len(values) > 1 {
-			return envelopeError("the header %s is given %d times", gap.header, len(values))
-		}
-		if len(values) == 1 {
-			*gap.value = values[0]
-		}
-		if gap.id && !validID(*gap.value) {
-			return envelopeError("the header %s is not an id of at most 128 visible characters", gap.header)
-		}
+	if err := e.fillGaps(r.Header); err != nil {
+		return err
 	}
 	if e.proxyURL == "" {
 		return envelopeError("no proxy URL: neither the member odyssey_proxy_url nor the header %s is set", headerProxyURL)
@@ -208,6 +190,39 @@ func (h *Handler) fillRun(v *visit, r *http.Request, body []byte) error {
 	}
 	v.run.set(&e, withoutToken(body, &e), client)
 	return nil
+}
+
+// fillGaps takes from the headers what the body lacks.
+func (e *envelope) fillGaps(header http.Header) error {
+	return cmp.Or(
+		fillGap(&e.proxyURL, header, headerProxyURL), fillGap(&e.runToken, header, headerRunToken),
+		fillID(&e.runID, header, headerRunID), fillID(&e.taskID, header, headerTaskID), fillID(&e.tokenJTI, header, headerJTI),
+	)
+}
+
+func fillGap(value *string, header http.Header, name string) error {
+	if *value != "" {
+		return nil
+	}
+	values := header[name]
+	if len(values) > 1 {
+		return envelopeError("the header %s is given %d times", name, len(values))
+	}
+	if len(values) == 1 {
+		*value = values[0]
+	}
+	return nil
+}
+
+func fillID(id *string, header http.Header, name string) error {
+	if *id != "" {
+		return nil
+	}
+	err := fillGap(id, header, name)
+	if err == nil && !validID(*id) {
+		err = envelopeError("the header %s is not an id of at most 128 visible characters", name)
+	}
+	return err
 }
 
 // newClient returns the client of a run. From now on the visit uses the state of the run token.

@@ -102,7 +102,7 @@ func CodeOf(err error) Code {
 	return ""
 }
 
-func envelopeError(format string, args ...any) *Error {
+func envelopeError(format string, args ...any) error {
 	return &Error{Code: CodeEnvelope, Message: fmt.Sprintf(format, args...)}
 }
 

@@ -15,7 +15,7 @@ import (
 
 // run is what all clients of one run share. Only over and the pacer change after [New].
 type run struct {
-	base           url.URL
+	base           *url.URL
 	authValue      atomic.Pointer[[1]string] // of the Authorization header; fmt does not follow such a pointer
 	caller         httpcall.Client
 	repeats        httpcall.Policy
@@ -25,7 +25,6 @@ type run struct {
 	repeatable     map[string]bool
 	tools          []string // Options.Tools
 	pacer          *Pacer
-	ownPacer       Pacer // where pacer points if the options have none
 	dropNulls      bool
 	checkArguments func(string, json.RawMessage) error
 	legacyBare     bool
@@ -95,7 +94,7 @@ func (r *run) newRequest(req *request) *http.Request {
 	out := &struct { // one allocation
 		url  url.URL
 		body bytes.Reader
-	}{url: r.base}
+	}{url: *r.base}
 	u := &out.url
 	u.Path += req.plane + req.name // both are plain ASCII without reserved characters
 	if u.RawPath != "" {

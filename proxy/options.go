@@ -126,7 +126,7 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 		return nil, &Error{Code: CodeOptions, Outcome: NotSent, Err: errors.Join(problems...)}
 	}
 	r := &run{
-		base:           *base,
+		base:           base,
 		maxRequest:     orDefault(o.MaxRequestBytes, defaultMaxBytes),
 		maxResponse:    orDefault(o.MaxResponseBytes, defaultMaxBytes),
 		transient:      slices.Clone(o.TransientClasses),
@@ -160,7 +160,7 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 	}
 	r.tools = slices.Clone(o.Tools)
 	if r.pacer == nil {
-		r.pacer = &r.ownPacer
+		r.pacer = new(Pacer)
 	}
 	if r.log == nil {
 		r.log = silent

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/toolwire/toolwire/internal/clip"
 )
@@ -52,12 +53,25 @@ type Reader struct {
 // also where walk ignored an error. So when Read returns nil, the whole document is valid. Every
 // error is an [*Error], except those that walk makes itself; Read returns these unchanged.
 func Read(doc []byte, limits Limits, walk func(*Reader) error) error {
-	r := &Reader{}
+	r := readers.Get().(*Reader)
 	r.reset(doc, limits)
+	err := r.document(walk)
+	r.forget()
+	readers.Put(r) // not if walk has panicked
+	return err
+}
+
+// readers saves most documents the allocation of a Reader.
+var readers = sync.Pool{New: func() any { return new(Reader) }}
+
+// document reads the document whole.
+func (r *Reader) document(walk func(*Reader) error) error {
+	doc := r.doc
 	if len(doc) > math.MaxInt32 {
 		return r.fail(0, "is longer than 2 GiB")
 	}
 	r.pos = space(doc, 0)
+	r.last = r.pos
 	start := r.pos
 	if err := walk(r); err != nil {
 		return err

@@ -37,6 +37,13 @@ func (s *scanner) reset(doc []byte, limits Limits) {
 	s.frames, s.names = s.firstFrames[:0], s.firstNames[:0]
 }
 
+// forget makes the scanner ready for reset. Nothing of the document stays in memory, and none of the
+// memory that a large one has needed.
+func (s *scanner) forget() {
+	s.doc, s.pos, s.err, s.unescaped = nil, 0, nil, 0
+	s.frames, s.names, s.texts, s.wide = nil, nil, nil, nil
+}
+
 // frame is an open object or array.
 type frame struct {
 	first int32 // index in names of the object's first name; -1 for an array
