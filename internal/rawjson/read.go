@@ -8,8 +8,6 @@ import (
 	"encoding/json"
 	"iter"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -80,11 +78,7 @@ func Text(value json.RawMessage) string {
 	if Kind(value) != '"' {
 		return ""
 	}
-	if inner := value[1 : len(value)-1]; bytes.IndexByte(inner, '\\') < 0 {
-		return string(inner)
-	}
-	text, _ := jsontext.AppendUnquote(nil, value) // an error is half of a surrogate pair, which has become U+FFFD
-	return string(text)
+	return strictjson.Text(value)
 }
 
 const whitespace = " \t\r\n"

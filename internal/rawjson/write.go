@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Encode is json.Marshal without the escapes of <, > and &, which would cost a model tokens.
@@ -22,11 +20,24 @@ func Encode(v any) (json.RawMessage, error) {
 
 // AppendQuote appends s as a JSON string, with U+FFFD for each run of bytes that are not UTF-8.
 func AppendQuote(dst []byte, s string) []byte {
-	out, err := jsontext.AppendQuote(dst, s)
-	if err != nil {
-		out, _ = jsontext.AppendQuote(dst, strings.ToValidUTF8(s, "\ufffd"))
+	s = strings.ToValidUTF8(s, "\ufffd")
+	dst = append(dst, '"')
+	start := 0
+	for i := range len(s) {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		dst = append(dst, s[start:i]...)
+		start = i + 1
+		if escape := strings.IndexByte("\"\\\b\f\n\r\t", c); escape >= 0 {
+			dst = append(dst, '\\', `"\bfnrt`[escape])
+		} else {
+			dst = append(dst, `\u00`...)
+			dst = append(dst, "0123456789abcdef"[c>>4], "0123456789abcdef"[c&15])
+		}
 	}
-	return out
+	return append(append(dst, s[start:]...), '"')
 }
 
 // Quote returns s as a JSON string, like [AppendQuote].

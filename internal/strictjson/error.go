@@ -1,13 +1,9 @@
 package strictjson
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"strconv"
 	"unicode/utf8"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/toolwire/toolwire/internal/clip"
 )
@@ -135,19 +131,4 @@ func (s *scanner) failLiteral(start int, word string) error {
 		i++
 	}
 	return s.failAtIn(i, start, "in the literal "+word)
-}
-
-// pointerAt finds the value or name that begins at offset, or else the innermost one around it. It
-// reads the document a second time, for errors only.
-func pointerAt(doc []byte, offset int) string {
-	d := jsontext.NewDecoder(bytes.NewBuffer(doc), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	for {
-		_, err := d.ReadToken()
-		if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-			return string(e.JSONPointer)
-		}
-		if err != nil || d.InputOffset() > int64(offset) {
-			return string(d.StackPointer())
-		}
-	}
 }

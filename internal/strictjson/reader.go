@@ -259,10 +259,7 @@ func (r *Reader) String() (string, error) {
 	case err != nil || kind == 'n':
 		return "", err
 	case kind == '"':
-		if v = v[1 : len(v)-1]; bytes.IndexByte(v, '\\') < 0 {
-			return string(v), nil
-		}
-		return string(appendText(nil, v)), nil
+		return Text(v), nil
 	}
 	return "", r.Errorf("must be a string, not %s", KindName(kind))
 }

@@ -144,6 +144,16 @@ var hexValue = func() (values [256]rune) {
 	return values
 }()
 
+// Text returns what a valid string, with its quotes, stands for. Half of a surrogate pair stands for
+// U+FFFD.
+func Text(quoted []byte) string {
+	inner := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return string(inner)
+	}
+	return string(appendText(nil, inner))
+}
+
 // appendText appends what the inside of a valid string stands for. Half of a surrogate pair stands
 // for U+FFFD.
 func appendText(dst, b []byte) []byte {
