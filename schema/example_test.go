@@ -154,7 +154,7 @@ func ExampleFor() {
 	fmt.Println(err)
 	// Output:
 	// {"type":"object","additionalProperties":{"anyOf":[{"type":"array","items":{"type":"integer"}},{"type":"null"}]}} <nil>
-	// /Node/Children has the recursive type schema_test.Node, and a schema without references cannot say so; give its schema by hand [type_recursive]
+	// /Node/Children has the recursive type schema_test.Node, which a schema without references cannot describe; set its schema in InferOptions.Types [type_recursive]
 }
 
 func ExampleLint() {

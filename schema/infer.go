@@ -23,7 +23,7 @@ func infer(t reflect.Type, types map[reflect.Type]json.RawMessage) (json.RawMess
 	for by, raw := range types {
 		doc, err := readDocument(raw)
 		if err != nil || rawjson.Kind(doc) != '{' {
-			w.fail("schema_invalid", "the schema given by hand for %s is not a JSON object", by)
+			w.fail("schema_invalid", "the schema of %s in InferOptions.Types is not a JSON object", by)
 		}
 		w.types[by] = doc
 	}
@@ -56,7 +56,7 @@ func infer(t reflect.Type, types map[reflect.Type]json.RawMessage) (json.RawMess
 func reflectPlain(t reflect.Type) (_ json.RawMessage, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("no schema can be inferred for it; give one by hand")
+			err = fmt.Errorf("no schema can be inferred for it; set one in InferOptions.Types")
 		}
 	}()
 	r := invopop.Reflector{DoNotReference: true, Anonymous: true}

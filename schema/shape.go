@@ -85,7 +85,7 @@ func (w *walker) fail(code, format string, args ...any) *shape {
 func (w *walker) shape(t reflect.Type) *shape {
 	if w.nodes++; w.nodes > maxTypeNodes {
 		if w.nodes == maxTypeNodes+1 {
-			return w.fail("type_too_large", "expands to more than %d values; give schemas by hand for the types it repeats", maxTypeNodes)
+			return w.fail("type_too_large", "expands to more than %d values; set the schemas of the types that it repeats in InferOptions.Types", maxTypeNodes)
 		}
 		return &shape{plain: anyType}
 	}
@@ -97,7 +97,7 @@ func (w *walker) shape(t reflect.Type) *shape {
 	}
 	if slices.Contains(w.way, t) {
 		return w.fail("type_recursive",
-			"has the recursive type %s, and a schema without references cannot say so; give its schema by hand", t)
+			"has the recursive type %s, which a schema without references cannot describe; set its schema in InferOptions.Types", t)
 	}
 	w.way = append(w.way, t)
 	defer func() { w.way = w.way[:len(w.way)-1] }()
@@ -116,7 +116,7 @@ func (w *walker) shape(t reflect.Type) *shape {
 		return w.mapShape(t)
 	}
 	return w.fail("type_unsupported",
-		"has the type %s, which JSON cannot carry; leave the field out with json:\"-\" or give a schema by hand", t)
+		"has the type %s, which JSON cannot carry; omit the field with json:\"-\" or set its schema in InferOptions.Types", t)
 }
 
 // special recognizes the types whose shape does not depend on their parts.
@@ -169,12 +169,12 @@ func (w *walker) marshaler(t reflect.Type) (*shape, bool) {
 	pointer := reflect.PointerTo(t)
 	switch {
 	case t.Implements(jsonMarshaler):
-		return w.fail("type_unsupported", "has the type %s, whose MarshalJSON may write anything; give its schema by hand", t), true
+		return w.fail("type_unsupported", "has the type %s, whose MarshalJSON may write anything; set its schema in InferOptions.Types", t), true
 	case t.Implements(textMarshaler):
 		return &shape{plain: stringType, null: t.Kind() == reflect.Pointer}, true
 	case t.Kind() != reflect.Pointer && marshals(pointer):
 		return w.fail("type_unsupported", "has the type %s, which encoding/json writes in one way where it has a pointer and in "+
-			"another where not; use %s or give its schema by hand", t, pointer), true
+			"another where not; use %s or set its schema in InferOptions.Types", t, pointer), true
 	}
 	return nil, false
 }
@@ -203,7 +203,7 @@ func (w *walker) structShape(t reflect.Type) *shape {
 	}
 	fields, err := fieldsOf(t)
 	if err != nil {
-		return w.fail("type_recursive", "has the type %s, which embeds itself; give its schema by hand", t)
+		return w.fail("type_recursive", "has the type %s, which embeds itself; set its schema in InferOptions.Types", t)
 	}
 	var plain []reflect.StructField
 	for i, f := range fields {

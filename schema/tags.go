@@ -31,7 +31,7 @@ var (
 func (w *walker) tags(f goField, s *shape) (t tags) {
 	t.description = f.field.Tag.Get("jsonschema_description")
 	if _, ok := f.field.Tag.Lookup("jsonschema_extras"); ok {
-		w.fail("tag_invalid", "has the tag jsonschema_extras, which is not supported; give the schema by hand")
+		w.fail("tag_invalid", "has the tag jsonschema_extras, which is not supported; set the schema in InferOptions.Types")
 	}
 	tag := f.field.Tag.Get("jsonschema")
 	if tag == "" {
@@ -83,7 +83,7 @@ func (w *walker) keyword(key, value string, s *shape) {
 			return
 		}
 		if target = s.elem; target.elem != nil || key == "default" {
-			w.fail("tag_invalid", "has the key %q in its jsonschema tag, which cannot be set on this list; give the schema by hand",
+			w.fail("tag_invalid", "has the key %q in its jsonschema tag, which cannot be set on this list; set the schema in InferOptions.Types",
 				clip.Text(key, 60))
 			return
 		}
@@ -179,7 +179,7 @@ func (s *shape) describe() string {
 	case s.elem != nil:
 		return "a list"
 	case s.plain == anyType:
-		return "a field whose schema is open or given by hand"
+		return "a field whose schema is open or set in InferOptions.Types"
 	}
 	return "a struct"
 }
