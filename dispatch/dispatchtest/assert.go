@@ -14,7 +14,7 @@ import (
 func (r *Result) AssertOK(t testing.TB) {
 	t.Helper()
 	if !r.OK() {
-		t.Errorf("the run failed: %s: %s\n%s", r.ErrorClass, r.Error, r.timeline())
+		t.Errorf("the run failed: %s: %s\n%s", r.ErrorClass, r.Error, r)
 		return
 	}
 	var lost []string
@@ -24,7 +24,7 @@ func (r *Result) AssertOK(t testing.TB) {
 		}
 	}
 	if len(lost) > 0 {
-		t.Errorf("the run completed, but a part of the agent's answer did not arrive:\n  %s\n%s", strings.Join(lost, "\n  "), r.timeline())
+		t.Errorf("the run completed, but a part of the agent's answer did not arrive:\n  %s\n%s", strings.Join(lost, "\n  "), r)
 	}
 }
 
@@ -44,12 +44,12 @@ func repaired(p dispatch.Problem) bool {
 func (r *Result) AssertFinalResponse(t testing.TB, parts ...string) {
 	t.Helper()
 	if !r.OK() {
-		t.Errorf("the run failed, so it has no final response: %s: %s\n%s", r.ErrorClass, r.Error, r.timeline())
+		t.Errorf("the run failed, so it has no final response: %s: %s\n%s", r.ErrorClass, r.Error, r)
 		return
 	}
 	for _, part := range parts {
 		if !strings.Contains(r.FinalResponse, part) {
-			t.Errorf("the final response is %q\nwant it to contain %q\n%s", r.FinalResponse, part, r.timeline())
+			t.Errorf("the final response is %q\nwant it to contain %q\n%s", r.FinalResponse, part, r)
 		}
 	}
 }
@@ -58,7 +58,7 @@ func (r *Result) AssertFinalResponse(t testing.TB, parts ...string) {
 func (r *Result) AssertErrorClass(t testing.TB, class ErrorClass) {
 	t.Helper()
 	if r.ErrorClass != class {
-		t.Errorf("the run ended with the error class %q (%s), want %q\n%s", r.ErrorClass, r.Error, class, r.timeline())
+		t.Errorf("the run ended with the error class %q (%s), want %q\n%s", r.ErrorClass, r.Error, class, r)
 	}
 }
 
@@ -75,13 +75,4 @@ func (r *Result) AssertNoCallAfterEnd(t testing.TB) {
 		return
 	}
 	r.Record.AssertNoCallAfterEnd(t)
-}
-
-// String returns the timeline.
-func (r *Result) String() string { return r.timeline() }
-
-func (r *Result) timeline() string {
-	var b strings.Builder
-	_ = r.Timeline(&b) // a Builder has no errors
-	return b.String()
 }

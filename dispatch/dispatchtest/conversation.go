@@ -1,44 +1,38 @@
 package dispatchtest
 
 import (
-	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/stage"
 )
 
-// Conversation makes a task a session: the user says something, the agent answers, in turn, in one
-// world and under one run token, with one dispatch per turn. The session ends after the last turn
-// of the user, after MaxTurns, with the keyword, and with a turn that fails.
+// Conversation makes a task a session of several turns. Each turn is one dispatch. All turns share
+// one world and one run token. The session ends after the last of UserTurns, after MaxTurns, after a
+// final response that contains TerminationKeyword, or after a turn that fails.
 type Conversation struct {
-	// UserTurns is what the user says after [Task].Instruction, in the platform's terms
-	// scripted_user_turns. With no Instruction, the first of them begins the session.
+	// UserTurns is what the user says after [Task].Instruction. The platform calls them
+	// scripted_user_turns. If Instruction is "", the first of them begins the session.
 	UserTurns []string
 
-	// MaxTurns is the most dispatches, from 1 to 50. Default 10.
+	// MaxTurns limits the dispatches. It is from 1 to 50. Defaults to 10.
 	MaxTurns int
 
-	// Memory says who remembers the session. Default [Replay].
-	Memory Memory
+	// Stateful is the memory_mode "stateful": the agent remembers the session by input.session_id.
+	// If Stateful is false, the memory_mode is "replay": each dispatch has the previous turns in
+	// input.messages.
+	Stateful bool
 
-	// ReplayTools replays the messages that the agent returned, tool calls and results included, as
-	// later releases of the platform do. Default: a row with the text of each side.
+	// ReplayTools replays the messages that the agent returned, with tool calls and results, as later
+	// releases of the platform do. If ReplayTools is false, each turn is replayed as one user row and
+	// one assistant row with text.
 	ReplayTools bool
 
-	// TerminationKeyword ends the session when it appears in a final response. "" is none.
+	// TerminationKeyword ends the session when a final response contains it. If it is "", no keyword
+	// does.
 	TerminationKeyword string
 }
-
-// A Memory says who remembers a session: its memory_mode.
-type Memory string
-
-// The modes.
-const (
-	Replay   Memory = "replay"   // every dispatch has the transcript so far in input.messages; the default
-	Stateful Memory = "stateful" // the agent remembers, by input.session_id
-)
 
 // Turn is one dispatch of a run.
 type Turn struct {
@@ -47,27 +41,23 @@ type Turn struct {
 	FinalResponse string             `json:"final_response"` // "" if the turn failed
 	Problems      []dispatch.Problem `json:"problems,omitempty"`
 
-	// Last is the order of the turn's last event at the proxy, for [proxytest.Record.Between]: the
-	// events of a turn are those between the Last of the one before it, or 0, and its own.
+	// Last is the order of the turn's last event at the proxy. The events of a turn are those
+	// between the Last of the turn before it, or 0, and its own: see [proxytest.Record.Between].
 	Last int `json:"-"`
 
 	messages []dispatch.Message
 }
 
-func (c *Conversation) validate() error {
-	switch {
-	case c == nil:
-		return nil
-	case c.MaxTurns < 0 || c.MaxTurns > 50:
-		return fmt.Errorf("dispatchtest: Conversation.MaxTurns is from 1 to 50, not %d", c.MaxTurns)
-	case c.Memory != "" && c.Memory != Replay && c.Memory != Stateful:
-		return errors.New("dispatchtest: Conversation.Memory is replay or stateful")
+// maxTurns returns MaxTurns as the caller set it, or 0 without a conversation.
+func (c *Conversation) maxTurns() int {
+	if c == nil {
+		return 0
 	}
-	return nil
+	return c.MaxTurns
 }
 
-// script is everything that the user will say.
-func (s *stage) script() []string {
+// script returns everything that the user will say.
+func (s *player) script() []string {
 	c := s.task.Conversation
 	if c == nil {
 		return []string{s.task.Instruction}
@@ -83,8 +73,8 @@ func (s *stage) script() []string {
 	return script[:min(len(script), most)]
 }
 
-// nextTurn returns the turn that follows those that went well; nil if there is none.
-func (s *stage) nextTurn(before []Turn) *Turn {
+// nextTurn returns the turn after those that succeeded, or nil if the session has ended.
+func (s *player) nextTurn(before []Turn) *Turn {
 	script, c, n := s.script(), s.task.Conversation, len(before)
 	if n == len(script) {
 		return nil
@@ -93,18 +83,18 @@ func (s *stage) nextTurn(before []Turn) *Turn {
 		return nil
 	}
 	turn := &Turn{Instruction: script[n]}
-	input := payload{Instruction: turn.Instruction}
+	input := stage.Payload{Instruction: turn.Instruction}
 	if c != nil {
-		input.SessionID, input.TurnID = "session-"+s.run.JTI, strconv.Itoa(n+1)
-		if c.Memory != Stateful {
+		input.SessionID, input.TurnID = "session-"+s.Run.JTI, strconv.Itoa(n+1)
+		if !c.Stateful {
 			input.Latest, input.Messages = &turn.Instruction, transcript(before, c.ReplayTools)
 		}
 	}
-	turn.Request = s.envelope(input)
+	turn.Request = s.Envelope(input)
 	return turn
 }
 
-// transcript is what is replayed: never nil.
+// transcript returns the messages to replay. It never returns nil.
 func transcript(turns []Turn, tools bool) []dispatch.Message {
 	rows := []dispatch.Message{}
 	for _, turn := range turns {
@@ -118,8 +108,8 @@ func transcript(turns []Turn, tools bool) []dispatch.Message {
 	return rows
 }
 
-// ownRows are the messages of a turn that came after what the user said in it: agents return the
-// whole session or only the turn.
+// ownRows returns the messages after the last message of the user. Agents return the whole session
+// or only the turn.
 func ownRows(turn Turn) []dispatch.Message {
 	var own []dispatch.Message
 	for _, m := range turn.messages {

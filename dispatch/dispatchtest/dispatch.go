@@ -48,6 +48,7 @@ import (
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/report"
+	"github.com/toolwire/toolwire/internal/stage"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -188,11 +189,14 @@ const (
 // The run's token has expired when Dispatch returns. An error means that target or task cannot be
 // used, or that listening on loopback failed. A run that fails is a Result.
 func Dispatch(ctx context.Context, target Target, task Task) (*Result, error) {
-	s, err := newStage(target, task, nil)
+	if s := stage.From(ctx); s != nil {
+		return (&player{s, task}).play(ctx), nil
+	}
+	s, err := newPlayer(target, task, nil)
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
+	defer s.Close()
 	return s.play(ctx), nil
 }
 
@@ -205,27 +209,27 @@ func Dispatch(ctx context.Context, target Target, task Task) (*Result, error) {
 // comment.
 func Run(t testing.TB, target Target, task Task) *Result {
 	t.Helper()
-	s, err := newStage(target, task, report.Output(t))
+	s, err := newPlayer(target, task, report.Output(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.close)
+	t.Cleanup(s.Close)
 	result := s.play(t.Context())
 	result.ReportFaults(t)
 	return result
 }
 
 // play runs the task, from the ping to the verdict.
-func (s *stage) play(ctx context.Context) *Result {
-	result := &Result{run: redact.Hide(s.run), secrets: s.witness.secrets}
+func (s *player) play(ctx context.Context) *Result {
+	result := &Result{run: redact.Hide(s.Run), secrets: s.Secrets()}
 	defer result.hideSecrets()
 	if s.task.OnRun != nil {
-		s.task.OnRun(s.run)
+		s.task.OnRun(s.Run)
 	}
 	failure := s.exchange(ctx, &result.Ping, []byte(`{"ping":true}`), nil)
-	if result.classify(s.target, result.Ping, failure); !result.OK() {
+	if result.classify(Target(s.Target), result.Ping, failure); !result.OK() {
 		result.Error = "ping: " + result.Error
-		agentError, _ := s.witness.take()
+		agentError, _ := s.Witness.Take()
 		result.explain(agentError)
 	}
 	for result.OK() {
@@ -233,23 +237,23 @@ func (s *stage) play(ctx context.Context) *Result {
 		if turn == nil {
 			break
 		}
-		result.take(s, turn, s.exchange(ctx, &turn.Exchange, turn.Request, s.header()))
+		result.take(s, turn, s.exchange(ctx, &turn.Exchange, turn.Request, s.Header()))
 	}
-	s.run.End("")
-	result.Record, result.Waits = *s.run.Record(), s.witness.waited()
-	if result.OK() && len(s.platform.Tools()) > 0 && !slices.ContainsFunc(append(slices.Clone(result.Calls), result.Refused...), func(c proxytest.Call) bool { return !c.Trace }) {
+	s.Run.End("")
+	result.Record, result.Waits = *s.Run.Record(), s.waits()
+	if result.OK() && len(s.Platform.Tools()) > 0 && !slices.ContainsFunc(append(slices.Clone(result.Calls), result.Refused...), func(c proxytest.Call) bool { return !c.Trace }) {
 		result.Warnings = append(result.Warnings, "the run completed without a tool call, although tools are declared")
 	}
 	return result
 }
 
 // take judges a turn.
-func (r *Result) take(s *stage, turn *Turn, failure *httpcall.Failure) {
-	turn.Last = s.run.Record().Last()
+func (r *Result) take(s *player, turn *Turn, failure *httpcall.Failure) {
+	turn.Last = s.Run.Record().Last()
 	r.Dispatch, r.FinalResponse, r.Messages, r.Gradeable = turn.Exchange, "", nil, false
-	agentError, reported := s.witness.take()
-	if r.classify(s.target, turn.Exchange, failure); r.OK() {
-		r.judge(s.target, turn, reported)
+	agentError, reported := s.Witness.Take()
+	if r.classify(Target(s.Target), turn.Exchange, failure); r.OK() {
+		r.judge(Target(s.Target), turn, reported)
 	}
 	r.explain(agentError)
 	r.Turns = append(r.Turns, *turn)
@@ -258,19 +262,16 @@ func (r *Result) take(s *stage, turn *Turn, failure *httpcall.Failure) {
 // errNoConnection is a timeout of connecting. The agent did not cause it.
 var errNoConnection = errors.New("no connection was made in time")
 
-// maxAnswer is far larger than any response that would be graded.
-const maxAnswer = 16 << 20
-
 // exchange sends one request and fills ex. The status decides before the failure does.
-func (s *stage) exchange(ctx context.Context, ex *Exchange, body []byte, header http.Header) *httpcall.Failure {
+func (s *player) exchange(ctx context.Context, ex *Exchange, body []byte, header http.Header) *httpcall.Failure {
 	ex.Request = body
 	start := time.Now()
 	defer func() { ex.TookMS = float64(time.Since(start).Microseconds()) / 1000 }()
 	var connected atomic.Bool
-	ctx = httptrace.WithClientTrace(report.With(ctx, s.sink), &httptrace.ClientTrace{
+	ctx = httptrace.WithClientTrace(report.With(ctx, s.Sink), &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
 	})
-	req, err := http.NewRequest(http.MethodPost, s.url, bytes.NewReader(body))
+	req, err := http.NewRequest(http.MethodPost, s.URL, bytes.NewReader(body))
 	if err != nil {
 		return &httpcall.Failure{Kind: httpcall.Broken, NotSent: true, Err: httpcall.Quiet("the URL is not valid", err)}
 	}
@@ -278,11 +279,11 @@ func (s *stage) exchange(ctx context.Context, ex *Exchange, body []byte, header 
 		req.Header = header.Clone()
 	}
 	req.Header.Set("Content-Type", "application/json")
-	if s.target.AuthValue != "" {
-		req.Header.Set(s.target.AuthHeader, s.target.AuthValue)
+	if s.Target.AuthValue != "" {
+		req.Header.Set(s.Target.AuthHeader, s.Target.AuthValue)
 	}
-	answer, failure := s.caller.Do(ctx, req, nil)
-	ex.Status, ex.Body, s.media = answer.Status, string(answer.Body), answer.Header.Get("Content-Type")
+	answer, failure := s.Caller.Do(ctx, req, nil)
+	ex.Status, ex.Body, s.Media = answer.Status, string(answer.Body), answer.Header.Get("Content-Type")
 	if failure != nil && failure.Kind == httpcall.TimedOut && !connected.Load() {
 		failure.Kind, failure.Err = httpcall.Broken, errNoConnection
 	}

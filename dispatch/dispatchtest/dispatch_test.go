@@ -1,11 +1,10 @@
 package dispatchtest_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"github.com/toolwire/toolwire/internal/stage/stagetest"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -97,29 +96,19 @@ func TestAWholeRun(t *testing.T) {
 	if result.Ping.Status != 200 || result.Ping.Body != `{"ok":true}` || result.Ping.TookMS <= 0 || result.Dispatch.TookMS <= 0 {
 		t.Errorf("exchanges: %+v %+v", result.Ping, result.Dispatch)
 	}
-	var timeline bytes.Buffer
-	if err := result.Timeline(&timeline); err != nil {
-		t.Fatal(err)
-	}
+	timeline := result.String()
 	at := 0
 	for _, want := range []string{
 		"ping       200 {\"ok\":true}", `dispatch   "Refund order #4521." with input {"order_id":"4521"}`, `call       lookup: get_order {"order_id":"4521"}`,
 		`-> {"status":"shipped"}  (odyssey, `, "trace      thinking", "answer     200", "final      It is shipped.", "verdict    ok",
 	} {
-		i := strings.Index(timeline.String()[at:], want)
+		i := strings.Index(timeline[at:], want)
 		if i < 0 {
-			t.Fatalf("the timeline misses %q at its place:\n%s", want, timeline.String())
+			t.Fatalf("the timeline misses %q at its place:\n%s", want, timeline)
 		}
 		at += i
 	}
-	if err := result.Timeline(brokenWriter{}); err == nil {
-		t.Error("a writer's error is lost")
-	}
 }
-
-type brokenWriter struct{}
-
-func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
 func TestErrorClasses(t *testing.T) {
 	// after answers the ping well and then as told.
@@ -180,9 +169,8 @@ func TestErrorClasses(t *testing.T) {
 			if (result.FinalResponse != "") != result.OK() {
 				t.Errorf("final response %q", result.FinalResponse)
 			}
-			var timeline bytes.Buffer
-			if err := result.Timeline(&timeline); err != nil || !strings.Contains(timeline.String(), string(tt.class)) {
-				t.Errorf("timeline: %v\n%s", err, timeline.String())
+			if timeline := result.String(); !strings.Contains(timeline, string(tt.class)) {
+				t.Errorf("timeline:\n%s", timeline)
 			}
 		})
 	}
@@ -222,7 +210,7 @@ func TestTheTokenExpiresWithTheRun(t *testing.T) {
 	if _, err := kept.Call(t.Context(), "get_order", nil); !proxy.IsRunOver(err) {
 		t.Errorf("a call after the run: %v", err)
 	}
-	if got := failures(t, func(t testing.TB) { result.AssertNoCallAfterEnd(t) }); !strings.Contains(got, "-> 401 run_token_expired") {
+	if got := stagetest.Failures(t, func(t testing.TB) { result.AssertNoCallAfterEnd(t) }); !strings.Contains(got, "-> 401 run_token_expired") {
 		t.Errorf("%q", got)
 	}
 }

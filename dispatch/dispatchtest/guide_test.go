@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"github.com/toolwire/toolwire/internal/stage/stagetest"
 	"io"
 	"net/http"
 	"os"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/doctor"
+	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/cassette"
@@ -181,7 +184,7 @@ Refund order #4521.,,issued
 Refund order #4521.,"{""order"":{""4521"":{""status"":""paid""}}}",is paid
 Refund order #4521.,{},could not find
 `)
-	dataset, err := dispatchtest.ReadDataset(csv, nil) // everything that is wrong with the file, with row and column
+	dataset, err := eval.Read(csv) // everything that is wrong with the file, with row and column
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,8 +192,8 @@ Refund order #4521.,{},could not find
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := dispatchtest.RunSet(t.Context(), dispatchtest.Target{Agent: agent}, cases, &dispatchtest.SetOptions{
-		Judge: func(_ context.Context, c dispatchtest.Case, got *dispatchtest.Result) error {
+	experiment, err := eval.Run(t.Context(), dispatchtest.Target{Agent: agent}, cases, &eval.Options{
+		Grader: func(_ context.Context, c eval.Case, got *dispatchtest.Result) error {
 			if !strings.Contains(got.FinalResponse, c.Row.Extra["says"]) {
 				return errors.New("it says " + got.FinalResponse)
 			}
@@ -200,8 +203,8 @@ Refund order #4521.,{},could not find
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !set.OK() {
-		_ = set.WriteSummary(t.Output(), nil)
+	if !experiment.OK() {
+		_ = experiment.WriteSummary(t.Output(), false)
 		t.Fail()
 	}
 }
@@ -228,14 +231,13 @@ func TestEndpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	target := dispatchtest.Target{Handler: handler, AuthValue: "Bearer secret"}
-	report, err := dispatchtest.Check(t.Context(), target, &dispatchtest.CheckOptions{
-		Task:  &dispatchtest.Task{Instruction: "Refund order #4521.", World: shop(t)},
-		Tools: shop(t).Tools,
+	report, err := doctor.Check(t.Context(), target, &doctor.Options{
+		Task: &dispatchtest.Task{Instruction: "Refund order #4521.", World: shop(t)},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	report.AssertOK(t) // AssertNoWarning is stricter
+	report.AssertOK(t) // warnings are in report.Findings
 }
 
 // Every block of Go in the page is in this file, every rule in it can be read, and what it shows of a failure is true.
@@ -253,8 +255,8 @@ func TestTheGuide(t *testing.T) {
 		t.Fatalf("%d blocks", len(blocks))
 	}
 	refund := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{World: shop(t)})
-	failure := failures(t, func(t testing.TB) { refund.AssertState(t, "order/4521", `{"status":"paid"}`) }) + "\n" +
-		failures(t, func(t testing.TB) { refund.AssertCalled(t, "refund_order", `{"order_id":"77"}`) }) + "\n"
+	failure := stagetest.Failures(t, func(t testing.TB) { refund.AssertState(t, "order/4521", `{"status":"paid"}`) }) + "\n" +
+		stagetest.Failures(t, func(t testing.TB) { refund.AssertCalled(t, "refund_order", `{"order_id":"77"}`) }) + "\n"
 	latency := regexp.MustCompile(`[0-9.]+ ms`)
 	for _, block := range blocks {
 		switch kind, text := block[1], block[2]; kind {

@@ -1,12 +1,11 @@
 package dispatchtest_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"github.com/toolwire/toolwire/internal/stage/stagetest"
 	"math/rand/v2"
 	"net/http"
 	"runtime"
@@ -120,50 +119,6 @@ func TestWhatARunSays(t *testing.T) {
 	}
 }
 
-// recordingTB keeps failures and output to itself.
-type recordingTB struct {
-	testing.TB
-	texts  []string
-	output bytes.Buffer
-}
-
-func (r *recordingTB) Helper()           {}
-func (r *recordingTB) Output() io.Writer { return &r.output }
-func (r *recordingTB) Errorf(f string, args ...any) {
-	r.texts = append(r.texts, fmt.Sprintf(f, args...))
-}
-func (r *recordingTB) Fatal(args ...any) { r.Errorf("%s", fmt.Sprint(args...)); panic(r) }
-
-func failures(t *testing.T, body func(t testing.TB)) (text string) {
-	text, _ = testRun(t, body)
-	return text
-}
-
-// testRun returns the failures of body and its output.
-func testRun(t *testing.T, body func(t testing.TB)) (failed, output string) {
-	r := &recordingTB{TB: t}
-	defer func() {
-		if p := recover(); p != nil && p != any(r) {
-			panic(p)
-		}
-		failed, output = strings.Join(r.texts, "\n"), r.output.String()
-	}()
-	body(r)
-	return "", ""
-}
-
-// patiently makes a test that waits in vain for its limit: the first that is long enough for what is not in vain counts.
-// How long that takes depends on the machine.
-func patiently(t *testing.T, test func(t testing.TB, limit time.Duration)) {
-	t.Helper()
-	for limit := time.Second; limit < 2*time.Minute; limit *= 4 {
-		if failures(t, func(t testing.TB) { test(t, limit) }) == "" {
-			return
-		}
-	}
-	test(t, 2*time.Minute)
-}
-
 func TestAssertions(t *testing.T) {
 	late := make(chan *proxy.Client, 1)
 	agent := func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
@@ -198,7 +153,7 @@ func TestAssertions(t *testing.T) {
 		{"undeclared", func(t testing.TB) { dispatchtest.Run(t, dispatchtest.Target{Agent: undeclared}, task()) }, `"get_ordre", which is not declared`},
 		{"not staged", func(t testing.TB) { dispatchtest.Run(t, dispatchtest.Target{}, task()) }, "one of URL, Handler and Agent"},
 	} {
-		if got := failures(t, tt.assert); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+		if got := stagetest.Failures(t, tt.assert); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}
@@ -264,17 +219,17 @@ func TestConversations(t *testing.T) {
 			"session-1/1 one []", "session-1/2 two [user:one|assistant:|tool:{}|assistant:ok one]",
 			"session-1/3 three [user:one|assistant:|tool:{}|assistant:ok one|user:two|assistant:|tool:{}|assistant:ok two]",
 		}},
-		{"stateful", "one", dispatchtest.Conversation{UserTurns: []string{"two"}, Memory: dispatchtest.Stateful},
+		{"stateful", "one", dispatchtest.Conversation{UserTurns: []string{"two"}, Stateful: true},
 			[]string{"session-1/1 one []", "session-1/2 two []"}},
-		{"scripted from the start", "", dispatchtest.Conversation{UserTurns: []string{"one", "two"}, Memory: dispatchtest.Stateful},
+		{"scripted from the start", "", dispatchtest.Conversation{UserTurns: []string{"one", "two"}, Stateful: true},
 			[]string{"session-1/1 one []", "session-1/2 two []"}},
-		{"most turns", "one", dispatchtest.Conversation{UserTurns: []string{"two", "three"}, Memory: dispatchtest.Stateful, MaxTurns: 2},
+		{"most turns", "one", dispatchtest.Conversation{UserTurns: []string{"two", "three"}, Stateful: true, MaxTurns: 2},
 			[]string{"session-1/1 one []", "session-1/2 two []"}},
-		{"most turns by default", "", dispatchtest.Conversation{UserTurns: strings.Split(strings.Repeat("x", 12), ""), Memory: dispatchtest.Stateful},
+		{"most turns by default", "", dispatchtest.Conversation{UserTurns: strings.Split(strings.Repeat("x", 12), ""), Stateful: true},
 			[]string{"/1 x", "/2 x", "/3 x", "/4 x", "/5 x", "/6 x", "/7 x", "/8 x", "/9 x", "/10 x"}},
-		{"keyword", "one", dispatchtest.Conversation{UserTurns: []string{"two", "three"}, Memory: dispatchtest.Stateful, TerminationKeyword: "two"},
+		{"keyword", "one", dispatchtest.Conversation{UserTurns: []string{"two", "three"}, Stateful: true, TerminationKeyword: "two"},
 			[]string{"session-1/1 one []", "session-1/2 two []"}},
-		{"nothing said", "", dispatchtest.Conversation{Memory: dispatchtest.Stateful}, []string{"session-1/1  []"}},
+		{"nothing said", "", dispatchtest.Conversation{Stateful: true}, []string{"session-1/1  []"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			result := dispatchtest.Run(t, dispatchtest.Target{Agent: conversing, Strict: true}, dispatchtest.Task{Instruction: tt.instruction, Conversation: &tt.talk})
@@ -351,12 +306,12 @@ func TestTheMembersOfASession(t *testing.T) {
 	if first := payload(replay, 0).Input; string(first["messages"]) != "[]" || string(first["latest_user_prompt"]) != `"a"` || string(first["turn_id"]) != `"1"` {
 		t.Errorf("%s", first)
 	}
-	talk.Memory = dispatchtest.Stateful
+	talk.Stateful = true
 	stateful := dispatchtest.Run(t, dispatchtest.Target{Agent: conversing}, task)
 	if second := payload(stateful, 1).Input; second["messages"] != nil || second["latest_user_prompt"] != nil || len(second) != 5 {
 		t.Errorf("%s", second)
 	}
-	for _, c := range []dispatchtest.Conversation{{MaxTurns: 51}, {MaxTurns: -1}, {Memory: "both"}} {
+	for _, c := range []dispatchtest.Conversation{{MaxTurns: 51}, {MaxTurns: -1}} {
 		if _, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{Agent: conversing}, dispatchtest.Task{Conversation: &c}); err == nil {
 			t.Errorf("%+v was staged", c)
 		}

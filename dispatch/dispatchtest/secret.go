@@ -7,12 +7,6 @@ import (
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
-// secrets returns what must not be shown where the endpoint repeats it: the auth value, the run token, and the query of
-// the URL.
-func (s *stage) secrets() *redact.Set {
-	return redact.New(append(redact.URL(s.target.URL), s.target.AuthValue, s.run.Token)...)
-}
-
 // hideSecrets takes the secrets out of what the agent said. The final response and the messages stay as they are: they
 // are what would be graded.
 func (r *Result) hideSecrets() {

@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 )
 
-// Timeline writes the run for people, a line or two per event: ping, dispatches, tool calls, trace events, answers, the
-// agent's error, waits, changes of the ledger, verdict. It returns the first error of w.
-func (r *Result) Timeline(w io.Writer) error {
+// String returns the timeline of the run for people, a line or two per event: ping, dispatches, tool
+// calls, trace events, answers, the agent's error, waits, changes of the ledger, verdict.
+func (r *Result) String() string {
 	var b bytes.Buffer
 	line := func(what, format string, args ...any) {
 		fmt.Fprintf(&b, "%-10s %s\n", what, fmt.Sprintf(format, args...))
@@ -47,8 +46,7 @@ func (r *Result) Timeline(w io.Writer) error {
 	} else {
 		line("verdict", "failed: %s: %s", r.ErrorClass, r.Error)
 	}
-	_, err := w.Write(b.Bytes())
-	return err
+	return b.String()
 }
 
 func (ex Exchange) summary() string {

@@ -16,7 +16,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,10 +24,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/doctor"
 	"github.com/toolwire/toolwire/examples/internal/auth"
 	"github.com/toolwire/toolwire/internal/terminal"
 	"github.com/toolwire/toolwire/ledger"
@@ -47,6 +48,7 @@ type flags struct {
 	instruction                               string
 	timeout, runTimeout                       time.Duration
 	noDispatch, transcript, strict, printJSON bool
+	rows                                      []byte // of the dataset
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -62,12 +64,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "doctor: %v\n", err)
 		return 2
 	}
-	report, err := dispatchtest.Check(ctx, target, opts)
+	report, err := doctor.Check(ctx, target, opts)
 	if report == nil {
 		fmt.Fprintf(stderr, "doctor: %s\n", flagNames.Replace(err.Error()))
 		return 2
 	}
-	failed := err != nil || !report.OK() || f.strict && len(report.Warned()) > 0
+	report.Findings = append(report.Findings, f.documents()...)
+	warned := slices.ContainsFunc(report.Findings, func(found doctor.Finding) bool { return found.Status == doctor.StatusWarning })
+	failed := err != nil || !report.OK() || f.strict && warned
 	if err != nil {
 		fmt.Fprintf(stderr, "doctor: interrupted: %v\n", err)
 	}
@@ -81,13 +85,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// flagNames words the mistakes that Check finds for somebody who sees flags.
+// flagNames replaces names of the API by flags in errors of Check.
 var flagNames = strings.NewReplacer(
-	"dispatchtest: ", "",
-	"Target.URL is no http or https URL with a host", "-url is no http or https URL with a host, such as http://127.0.0.1:8000/dispatch",
+	"dispatchtest: ", "", "doctor: ", "",
+	"Target.URL is not an http or https URL with a host", "-url is not an http or https URL with a host, such as http://127.0.0.1:8000/dispatch",
 	"Target.URL", "-url", "Target.AuthHeader", "-auth-header", "Target.AuthValue", "the token",
 	"AuthHeader and AuthValue", "-auth-header and -token-env or -token-file",
-	"CheckOptions.ProxyBase", "-proxy", "RunTimeout", "-run-timeout",
+	"Options.ProxyBase", "-proxy", "Target.RunTimeout", "-run-timeout",
 )
 
 func (f *flags) parse(args []string, stderr io.Writer) error {
@@ -134,8 +138,8 @@ func (f *flags) parse(args []string, stderr io.Writer) error {
 }
 
 // read makes what Check needs of the flags and the files that they name.
-func (f *flags) read() (target dispatchtest.Target, opts *dispatchtest.CheckOptions, err error) {
-	opts = &dispatchtest.CheckOptions{ProxyBase: f.proxy, Manifest: f.manifest, Timeout: f.timeout, NoDispatch: f.noDispatch}
+func (f *flags) read() (target dispatchtest.Target, opts *doctor.Options, err error) {
+	opts = &doctor.Options{ProxyBase: f.proxy, Timeout: f.timeout, NoDispatch: f.noDispatch}
 	if f.instruction != "" {
 		opts.Task = &dispatchtest.Task{Instruction: f.instruction}
 	}
@@ -144,7 +148,7 @@ func (f *flags) read() (target dispatchtest.Target, opts *dispatchtest.CheckOpti
 		return target, opts, err
 	}
 	if f.tools != "" {
-		if opts.ToolsJSON, err = os.ReadFile(f.tools); err != nil {
+		if opts.ToolsSchema, err = os.ReadFile(f.tools); err != nil {
 			return target, opts, fmt.Errorf("-tools: %w", err)
 		}
 	}
@@ -161,22 +165,20 @@ func (f *flags) read() (target dispatchtest.Target, opts *dispatchtest.CheckOpti
 			return target, opts, fmt.Errorf("-ledger: %s: %w", f.ledger, err)
 		}
 	}
-	if f.manifest != "" { // which Check reads, because programs are looked for beside it
+	if f.manifest != "" { // documents reads it
 		if _, err := os.ReadFile(f.manifest); err != nil {
 			return target, opts, fmt.Errorf("-manifest: %w", err)
 		}
 	}
 	if f.dataset != "" {
-		text, err := os.ReadFile(f.dataset)
-		if err != nil {
+		if f.rows, err = os.ReadFile(f.dataset); err != nil {
 			return target, opts, fmt.Errorf("-dataset: %w", err)
 		}
-		opts.Dataset = bytes.NewReader(text)
 	}
 	return target, opts, nil
 }
 
-func (f *flags) print(w io.Writer, report *dispatchtest.Report) error {
+func (f *flags) print(w io.Writer, report *doctor.Report) error {
 	if !f.printJSON {
 		return report.WriteTable(w, terminal.Colour(w, os.Getenv))
 	}

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/toolwire/toolwire/dispatch"
-	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/doctor"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -79,12 +79,12 @@ func TestDoctor(t *testing.T) {
 		status int
 		parts  []string // of what is printed
 	}{
-		{"good", good, 0, []string{"ok       ping", "a sample run completes", "12 ok, 5 skipped"}},
+		{"good", good, 0, []string{"ok       ping", "a sample run completes", "12 ok, 3 skipped"}},
 		{"another header", []string{"-url", byKey, "-auth-header", "X-API-Key", "-token-file", tokenFile}, 0, []string{"ok       ping"}},
 		{"with a scheme", []string{"-url", byBearer, "-token-file", file("scheme", "bearer "+token)}, 0, []string{"ok       ping"}},
 		{"everything", with("-tools", file("tools_schema.json", tools), "-dataset", file("good.csv", "user\nRefund order #4521.\n"),
 			"-proxy", platform.URL+"/api/odyssey-proxy", "-manifest", file("tools.json", `{"tools":[]}`), "-instruction", "Refund order #4521."),
-			0, []string{"with 1 tool call", "valid: 1 tool", "1 row, columns user", "refuses a fake token", "warning  manifest"}},
+			0, []string{"with 1 tool call", "valid: 1 tool", "1 rows, columns user", "refuses a fake token", "warning  manifest"}},
 		{"strict", with("-manifest", file("tools.json", `{"tools":[]}`), "-strict"), 1, []string{"warning  manifest"}},
 		{"ledger", with("-tools", file("adapter.json", adapter), "-ledger", file("ledger.json", `{"entities":[{"type":"order","id_field":"id","fields":[{"name":"status","type":"string"}]}]}`)), 0,
 			[]string{"valid: 1 tool"}},
@@ -99,16 +99,16 @@ func TestDoctor(t *testing.T) {
 		{"transcript", with("-require-transcript"), 1, []string{"response_contract_violation"}},
 
 		{"no URL", nil, 2, []string{"-url is required; see -h"}},
-		{"unusable URL", []string{"-url", "localhost"}, 2, []string{"doctor: -url is no http or https URL with a host, such as http"}},
-		{"password", []string{"-url", "http://u:p@127.0.0.1/"}, 2, []string{"doctor: -url holds a user name or password", "use -auth-header and -token-env"}},
-		{"unusable proxy", with("-proxy", "x"), 2, []string{"doctor: -proxy is no http or https URL"}},
+		{"unusable URL", []string{"-url", "localhost"}, 2, []string{"doctor: -url is not an http or https URL with a host, such as http"}},
+		{"password", []string{"-url", "http://u:p@127.0.0.1/"}, 2, []string{"doctor: -url has a user name or password", "use -auth-header and -token-env"}},
+		{"unusable proxy", with("-proxy", "x"), 2, []string{"doctor: -proxy is not an http or https URL"}},
 		{"unusable header", []string{"-url", byKey, "-auth-header", "X Key", "-token-file", tokenFile}, 2, []string{"doctor: -auth-header is not a header name"}},
-		{"two lines of token", []string{"-url", byBearer, "-token-file", file("lines", token+"\n"+token)}, 2, []string{"doctor: the token has white space"}},
+		{"two lines of token", []string{"-url", byBearer, "-token-file", file("lines", token+"\n"+token)}, 2, []string{"doctor: the token begins or ends with white space"}},
 		{"a folder as manifest", with("-manifest", dir), 2, []string{"-manifest: "}},
 		{"the token for its name", []string{"-url", byBearer, "-token-env", token}, 2, []string{"give its name, not the token"}},
 		{"two tokens", with("-token-file", tokenFile), 2, []string{"exclude each other"}},
 		{"no time", with("-timeout", "0s"), 2, []string{"must be positive"}},
-		{"too much time", with("-run-timeout", "1h"), 2, []string{"doctor: -run-timeout is between"}},
+		{"too much time", with("-run-timeout", "1h"), 2, []string{"doctor: -run-timeout is from 0"}},
 		{"two minds", with("-no-dispatch", "-instruction", "x"), 2, []string{"exclude each other"}},
 		{"ledger without tools", with("-ledger", "x"), 2, []string{"-ledger is for -tools"}},
 		{"unset variable", []string{"-url", byBearer, "-token-env", "NO_SUCH_VARIABLE"}, 2, []string{"-token-env: there is no environment variable of that name"}},
@@ -156,10 +156,10 @@ func TestDoctorJSON(t *testing.T) {
 	var got struct {
 		Target string
 		OK     bool
-		Checks []dispatchtest.Finding
+		Checks []doctor.Finding
 	}
-	if err := json.Unmarshal(stdout.Bytes(), &got); err != nil || !got.OK || !strings.HasSuffix(got.Target, "/dispatch") || len(got.Checks) != 17 ||
-		got.Checks[0].Name != dispatchtest.CheckReachable || got.Checks[0].Status != dispatchtest.StatusOK {
+	if err := json.Unmarshal(stdout.Bytes(), &got); err != nil || !got.OK || !strings.HasSuffix(got.Target, "/dispatch") || len(got.Checks) != 15 ||
+		got.Checks[0].Name != doctor.Reachable || got.Checks[0].Status != doctor.StatusOK {
 		t.Errorf("%v\n%s", err, stdout.String())
 	}
 }
@@ -169,7 +169,7 @@ func TestDoctorInterrupted(t *testing.T) {
 	cancel(errors.New("enough"))
 	var stdout, stderr bytes.Buffer
 	if status := run(ctx, []string{"-url", "http://127.0.0.1:1/"}, &stdout, &stderr); status != 1 || !strings.Contains(stderr.String(), "interrupted: enough") ||
-		!strings.Contains(stdout.String(), "17 skipped") {
+		!strings.Contains(stdout.String(), "15 skipped") {
 		t.Errorf("status %d\n%s%s", status, stdout.String(), stderr.String())
 	}
 }

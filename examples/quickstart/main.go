@@ -94,7 +94,8 @@ func stage(ctx context.Context, platform *proxytest.Platform, instruction string
 
 func report(w io.Writer, result *dispatchtest.Result, asJSON bool) error {
 	if !asJSON {
-		return result.Timeline(w)
+		_, err := io.WriteString(w, result.String())
+		return err
 	}
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -21,7 +22,7 @@ var (
 )
 
 // cases reads the dataset and puts its rows into the world.
-func (o *options) cases() ([]dispatchtest.Case, error) {
+func (o *options) cases() ([]eval.Case, error) {
 	var rows io.Reader = strings.NewReader(sampleDataset)
 	if o.dataset != "" {
 		file, err := os.Open(o.dataset)
@@ -31,7 +32,7 @@ func (o *options) cases() ([]dispatchtest.Case, error) {
 		defer func() { _ = file.Close() }()
 		rows = file
 	}
-	set, err := dispatchtest.ReadDataset(rows, nil)
+	dataset, err := eval.Read(rows)
 	if err != nil && o.dataset != "" {
 		return nil, fmt.Errorf("-dataset: %s: %w", o.dataset, err)
 	}
@@ -53,16 +54,25 @@ func (o *options) cases() ([]dispatchtest.Case, error) {
 			return nil, err
 		}
 	}
-	return set.Cases(dispatchtest.Task{World: world}, &dispatchtest.CaseOptions{StateAsInput: o.stateAsInput})
+	cases, err := dataset.Cases(dispatchtest.Task{World: world}, nil)
+	if err != nil {
+		return nil, err
+	}
+	for i := range cases {
+		if c := &cases[i]; o.stateAsInput && c.Row.State != nil && c.Row.Input == nil {
+			c.Task.Input = c.Row.State
+		}
+	}
+	return cases, nil
 }
 
-// judge checks what can be checked without a model.
-func judge(_ context.Context, c dispatchtest.Case, result *dispatchtest.Result) error {
+// grade checks what can be checked without a model.
+func grade(_ context.Context, c eval.Case, result *dispatchtest.Result) error {
 	says := strings.TrimSpace(c.Row.Extra["says"])
 	if !strings.Contains(strings.ToLower(result.FinalResponse), strings.ToLower(says)) {
 		return fmt.Errorf("the final response does not say %q: %s", says, result.FinalResponse)
 	}
-	if c.Row.ExpectedOutcome == dispatchtest.Refusal && len(result.Changes) > 0 {
+	if c.Row.ExpectedOutcome == eval.Refusal && len(result.Changes) > 0 {
 		return fmt.Errorf("a refusal is expected, and the run changed the world: %s", result.Changes)
 	}
 	return nil

@@ -8,8 +8,8 @@
 // Without -url the tasks go to a sample agent in this program. An agent behind -url has to run on this machine, because
 // the proxies of the runs are served on its loopback.
 //
-// The platform lets a model judge what an agent did, and there is none here. A row passes when the platform would grade its
-// run, and as far as the row says what can be checked without a model: the final response contains what is in a column
+// On the platform a model grades what an agent did. Here, a row passes if the platform would grade its
+// run, and if the row's expectations that can be checked without a model are met: the final response contains what is in a column
 // "says", which is this program's own, and a run whose expected_outcome is refusal changes nothing in the world.
 //
 // The exit status is 0 when all rows that could be run passed, 1 when one did not, 2 for a mistake on the command line or in
@@ -33,6 +33,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/examples/internal/auth"
 	"github.com/toolwire/toolwire/internal/terminal"
 )
@@ -92,7 +93,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 // play runs the set and reports on it. Its errors are mistakes of the user's, and reports that cannot be written.
-func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*dispatchtest.Set, error) {
+func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Experiment, error) {
 	if o.parallel < 0 {
 		return nil, errors.New("-parallel is how many rows run at once, so at least 1")
 	}
@@ -115,22 +116,22 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*dispatch
 	if elsewhere(o.url) {
 		fmt.Fprintln(stderr, "runset: -url is not on this machine; its tool calls will not find the proxies, which are on this one's loopback")
 	}
-	line := newProgressLine(stderr, os.Getenv)
-	set, err := dispatchtest.RunSet(ctx, target, cases, &dispatchtest.SetOptions{
-		Name:     strings.TrimSuffix(filepath.Base(cmp.Or(o.dataset, "runset")), ".csv"),
+	line := newProgressLine(stderr, os.Getenv, len(cases))
+	set, err := eval.Run(ctx, target, cases, &eval.Options{
 		Parallel: o.parallel,
-		Judge:    judge,
-		Progress: line.show,
+		Grader:   grade,
+		OnTrial:  line.show,
 	})
 	line.clear()
 	if err != nil {
 		return nil, err
 	}
-	undeclared := func(c dispatchtest.CaseResult) bool { return c.Cause == dispatchtest.CauseFault }
-	if o.url != "" && o.world == "" && slices.ContainsFunc(set.Cases, undeclared) {
+	set.Name = strings.TrimSuffix(filepath.Base(cmp.Or(o.dataset, "runset")), ".csv")
+	undeclared := func(t eval.Trial) bool { return t.Cause == eval.CauseFault }
+	if o.url != "" && o.world == "" && slices.ContainsFunc(set.Trials, undeclared) {
 		fmt.Fprintln(stderr, "runset: there is no -world, which declares the agent's tools")
 	}
-	err = set.WriteSummary(stdout, &dispatchtest.SummaryOptions{Colour: terminal.Colour(stdout, os.Getenv)})
+	err = set.WriteSummary(stdout, terminal.Colour(stdout, os.Getenv))
 	return set, errors.Join(err, reports.write(set))
 }
 
@@ -172,12 +173,12 @@ func elsewhere(endpoint string) bool {
 	return ip == nil || !ip.IsLoopback()
 }
 
-// flagNames words the mistakes that RunSet finds for somebody who sees flags.
-var flagNames = strings.NewReplacer("dispatchtest: dataset: ", "", "dispatchtest: ", "", "Target.AuthHeader", "-auth-header", "Target.AuthValue", "the token")
+// flagNames replaces names of the API by flags in errors of package eval.
+var flagNames = strings.NewReplacer("eval: ", "", "dispatchtest: ", "", "Target.AuthHeader", "-auth-header", "Target.AuthValue", "the token")
 
 // complain says what is wrong: of a dataset as a table.
 func (o *options) complain(stderr io.Writer, err error) {
-	bad, ok := errors.AsType[*dispatchtest.DatasetError](err)
+	bad, ok := errors.AsType[*eval.Error](err)
 	if !ok || bad.Problems[0].Row == 0 {
 		fmt.Fprintf(stderr, "runset: %s\n", flagNames.Replace(err.Error()))
 		return
@@ -200,7 +201,7 @@ func (o *options) complain(stderr io.Writer, err error) {
 	if bad.More > 0 {
 		fmt.Fprintf(stderr, "and %d more\n", bad.More)
 	}
-	if bad.Code == dispatchtest.DatasetWorld && o.world == "" && o.url != "" {
+	if bad.Code == eval.CodeWorld && o.world == "" && o.url != "" {
 		fmt.Fprintln(stderr, "\nrunset: there is no -world, which declares the agent's tools")
 	}
 }

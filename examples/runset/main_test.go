@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
-	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/eval"
 )
 
 func TestRunset(t *testing.T) {
@@ -90,8 +90,8 @@ func TestRunset(t *testing.T) {
 	}{
 		{"default", nil, 0, []string{"skipped  1 case: a model writes the user's turns", "\n7 cases in ", ": 6 passed, 1 skipped\n"}},
 		{"failing", []string{"-dataset", "testdata/failing.csv", "-parallel", "2"}, 1, []string{
-			`fault: the agent called "cancel_order"`, "judge: a refusal is expected", "agent_5xx: the endpoint answered 500", `does not say "has been issued"`,
-			"judge          2\n", ": 1 passed, 4 failed\n"}},
+			`fault: the agent called "cancel_order"`, "grader: a refusal is expected", "agent_5xx: the endpoint answered 500", `does not say "has been issued"`,
+			"grader         2\n", ": 1 passed, 4 failed\n"}},
 		{"require transcript", []string{"-require-transcript"}, 0, []string{"6 passed"}},
 		{"state as input", []string{"-state-as-input"}, 0, []string{"6 passed"}},
 		{"bad", []string{"-dataset", "testdata/bad.csv"}, 2, []string{
@@ -136,7 +136,7 @@ func TestRunset(t *testing.T) {
 		{"two tokens", with("-token-env", "A", "-token-file", "b"), 2, []string{"there is one token"}},
 		{"unset token", with("-token-env", "RUNSET_TEST_UNSET"), 2, []string{"there is no environment variable of that name"}},
 		{"the token for its name", with("-token-env", "secret"), 2, []string{"give its name, not the token"}},
-		{"two lines of token", with("-token-file", file("lines", "secret\nsecret")), 2, []string{"runset: the token has white space"}},
+		{"two lines of token", with("-token-file", file("lines", "secret\nsecret")), 2, []string{"runset: the token begins or ends with white space"}},
 		{"unusable header", with("-auth-header", "X Key", "-token-env", "RUNSET_TEST_TOKEN"), 2, []string{"runset: -auth-header is not a header name"}},
 		{"password", []string{"-dataset", "testdata/orders.csv", "-url", "http://u:secret@127.0.0.1/"}, 2, []string{"-url holds a user name or password"}},
 		{"a folder as dataset", []string{"-dataset", dir}, 2, []string{"runset: -dataset: "}},
@@ -224,14 +224,14 @@ func TestElsewhere(t *testing.T) {
 
 func TestProgressLine(t *testing.T) {
 	var b bytes.Buffer
-	if line := newProgressLine(&b, os.Getenv); line.w != nil {
+	if line := newProgressLine(&b, os.Getenv, 9); line.w != nil {
 		t.Error("progress on what is no terminal")
 	}
-	line := &progressLine{w: &b}
-	line.show(dispatchtest.Progress{Done: 3, Total: 9, Passed: 1, Skipped: 1})
-	line.show(dispatchtest.Progress{Done: 4, Total: 9}) // too soon
+	line := &progressLine{w: &b, total: 9, done: 1}
+	line.show(eval.Trial{Verdict: eval.Failed})
+	line.show(eval.Trial{Verdict: eval.Failed}) // too soon
 	line.clear()
-	if want := clearLine + "3 of 9, 1 not passed" + clearLine; b.String() != want {
+	if want := clearLine + "2 of 9, 1 not passed" + clearLine; b.String() != want {
 		t.Errorf("%q, want %q", b.String(), want)
 	}
 	b.Reset()
@@ -241,7 +241,7 @@ func TestProgressLine(t *testing.T) {
 	}
 	if device, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0); err == nil {
 		defer func() { _ = device.Close() }()
-		if newProgressLine(device, func(string) string { return "dumb" }).w != nil {
+		if newProgressLine(device, func(string) string { return "dumb" }, 9).w != nil {
 			t.Error("progress on a dumb terminal")
 		}
 	}

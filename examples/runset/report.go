@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/internal/terminal"
 )
 
@@ -41,13 +41,13 @@ func openReports(junit, json string) (r reports, err error) {
 	return r, nil
 }
 
-func (r reports) write(set *dispatchtest.Set) error {
+func (r reports) write(e *eval.Experiment) error {
 	var errs []error
 	if r.junit != nil {
-		errs = append(errs, set.WriteJUnit(r.junit), r.junit.Close())
+		errs = append(errs, e.WriteJUnit(r.junit), r.junit.Close())
 	}
 	if r.json != nil {
-		errs = append(errs, set.WriteJSON(r.json), r.json.Close())
+		errs = append(errs, e.WriteJSON(r.json), r.json.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -62,30 +62,36 @@ func (r reports) close() {
 
 // progressLine is a line on a terminal that is rewritten in place. On anything else it is silent.
 type progressLine struct {
-	w     io.Writer // nil: silent
-	last  time.Time
-	shown bool
+	w         io.Writer // nil: silent
+	total     int
+	done, bad int // trials; bad ones neither passed nor were skipped
+	last      time.Time
+	shown     bool
 }
 
-func newProgressLine(w io.Writer, getenv func(string) string) *progressLine {
+func newProgressLine(w io.Writer, getenv func(string) string, total int) *progressLine {
 	if !terminal.Is(w) || getenv("TERM") == "dumb" {
 		return &progressLine{}
 	}
-	return &progressLine{w: w}
+	return &progressLine{w: w, total: total}
 }
 
 // clearLine moves to the beginning of the line and clears it.
 const clearLine = "\r\x1b[K"
 
-// show is called for one case at a time. It writes ten times a second at most.
-func (l *progressLine) show(p dispatchtest.Progress) {
+// show is called for one trial at a time. It writes at most ten times a second.
+func (l *progressLine) show(t eval.Trial) {
+	l.done++
+	if t.Verdict != eval.Passed && t.Verdict != eval.Skipped {
+		l.bad++
+	}
 	if l.w == nil || time.Since(l.last) < 100*time.Millisecond {
 		return
 	}
 	l.last, l.shown = time.Now(), true
-	text := fmt.Sprintf("%d of %d", p.Done, p.Total)
-	if bad := p.Done - p.Passed - p.Skipped; bad > 0 {
-		text += fmt.Sprintf(", %d not passed", bad)
+	text := fmt.Sprintf("%d of %d", l.done, l.total)
+	if l.bad > 0 {
+		text += fmt.Sprintf(", %d not passed", l.bad)
 	}
 	_, _ = io.WriteString(l.w, clearLine+text) // of no consequence
 }

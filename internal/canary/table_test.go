@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/dispatch/registration"
 	"github.com/toolwire/toolwire/dispatch/webhook"
 	"github.com/toolwire/toolwire/ledger"
@@ -86,9 +87,8 @@ func table(t *testing.T) []row {
 	addOpen("dispatch/dispatchtest.Target", target, &target)
 	result := echoed(t)
 	add("dispatch/dispatchtest.Result", result, *result)
-	add("dispatch/dispatchtest.CaseResult", dispatchtest.CaseResult{Result: result})
-	add("dispatch/dispatchtest.Progress", dispatchtest.Progress{Last: dispatchtest.CaseResult{Result: result}})
-	add("dispatch/dispatchtest.Set", &dispatchtest.Set{Cases: []dispatchtest.CaseResult{{Result: result}}})
+	add("dispatch/eval.Trial", eval.Trial{Result: result})
+	add("dispatch/eval.Experiment", &eval.Experiment{Trials: []eval.Trial{{Result: result}}})
 
 	platform := must(proxytest.New(proxytest.World{}, nil))(t)
 	platformRun := platform.NewRun()

@@ -1,0 +1,43 @@
+package dispatchtest
+
+import (
+	"io"
+	"time"
+
+	"github.com/toolwire/toolwire/internal/stage"
+)
+
+// A player plays the platform's part of a run.
+type player struct {
+	*stage.Stage
+	task Task
+}
+
+func newPlayer(target Target, task Task, output io.Writer) (*player, error) {
+	s, err := stage.New(stage.Target(target), stage.Task{
+		ID: task.ID, AgentID: task.AgentID, Input: task.Input, World: task.World, Platform: task.Platform,
+		MaxTurns: task.Conversation.maxTurns(), ProxyURL: task.ProxyURL, WrapProxy: task.WrapProxy,
+	}, output)
+	if err != nil {
+		return nil, err
+	}
+	return &player{s, task}, nil
+}
+
+// A Wait is a wait of the agent's [proxy.Client] before it sent a tool call.
+type Wait struct {
+	Tool string `json:"tool"`
+
+	// Duration is the wait as it was announced. A wait for the rate limit may take longer.
+	Duration time.Duration `json:"duration_ns"`
+
+	// Reason is the rate limit and how to lift it, or the response after which the client repeats the call.
+	Reason string `json:"reason"`
+}
+
+func (s *player) waits() (list []Wait) {
+	for _, w := range s.Witness.Waits() {
+		list = append(list, Wait(w))
+	}
+	return list
+}

@@ -1,0 +1,335 @@
+// Package doctor examines an agent's endpoint from outside, as the platform will use it. The agent may
+// be written in any language.
+//
+//	report, err := doctor.Check(ctx, dispatchtest.Target{URL: url, AuthValue: "Bearer " + token}, nil)
+//	if err != nil {
+//		return err
+//	}
+//	fmt.Print(report)
+//
+// [Check] sends pings, requests that the endpoint should reject, and one sample dispatch. Each check
+// ends with a [Finding]: what was seen, and what to do. In a test, use [Report.AssertOK]. Package
+// dispatchtest tests what the agent does in a run; package eval runs datasets.
+//
+// The errors of Check list mistakes in its arguments. A failed check is not an error.
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/stage"
+	"github.com/toolwire/toolwire/ledger"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// Options adds to what [Check] examines.
+type Options struct {
+	// Task is the sample that is dispatched. If Task is nil, the sample asks for a short answer, and it
+	// is dispatched only to an agent on this machine: another agent could not reach the proxy that
+	// Check serves on loopback. For such an agent, set a Task with a Platform and a public ProxyURL. If
+	// the World of the Task has neither tools nor behaviors, it gets the tools of ToolsSchema, with
+	// generated results.
+	Task *dispatchtest.Task
+
+	// NoDispatch omits the sample dispatch, so that the agent does no work.
+	NoDispatch bool
+
+	// ProxyBase is the base URL of the platform's proxy without a run, for example
+	// "https://api.pipelines.tech/api/odyssey-proxy". Check sends a request with an invalid token from
+	// this machine. If ProxyBase is "", the check is skipped.
+	ProxyBase string
+
+	// ToolsSchema is the tools_schema of the registration, as JSON. If it is nil, the check is skipped.
+	ToolsSchema []byte
+
+	// LedgerSchema is what the adapters of the tools write to. It may be nil.
+	LedgerSchema *ledger.Schema
+
+	// Timeout limits each request, except the sample dispatch: its limit is Target.RunTimeout.
+	// Defaults to 10 s.
+	Timeout time.Duration
+
+	// Linger is how long Check waits for calls to the proxy after the sample dispatch was answered.
+	// Defaults to 500 ms.
+	Linger time.Duration
+
+	// Transport sends the requests to a Target with a URL, and the request to ProxyBase. Set it for own
+	// certificate authorities or an HTTP proxy. Defaults to a transport that knows neither and uses a
+	// new connection for each request.
+	Transport http.RoundTripper
+}
+
+// A Name is the name of a check. Names are stable.
+type Name string
+
+// The checks, in the order of a report.
+const (
+	Reachable      Name = "reachable"        // the endpoint answers HTTP, with any status
+	TLS            Name = "tls"              // certificate, TLS version, and an address that the platform can reach
+	Clock          Name = "clock"            // the endpoint's clock agrees with the clock of this machine
+	Method         Name = "method"           // GET and PUT are rejected
+	AuthBeforePing Name = "auth_before_ping" // a ping without the auth header is rejected
+	WrongBearer    Name = "wrong_bearer"     // a ping and a dispatch with another auth value are rejected
+	Ping           Name = "ping"             // a ping with the auth value is answered with a 2xx
+	PingSpacing    Name = "ping_spacing"     // white space in a ping makes no difference
+	BodyLimit      Name = "body_limit"       // a body of 32 MiB is rejected
+	ContentType    Name = "content_type"     // responses are application/json
+	MalformedBody  Name = "malformed_body"   // a body that is not JSON is rejected with a 4xx, in JSON
+	Dispatch       Name = "dispatch"         // the sample dispatch completes within the response contract
+	LateCalls      Name = "late_calls"       // the agent does not call the proxy after its answer
+	Proxy          Name = "proxy"            // the platform's proxy can be reached from this machine
+	ToolsSchema    Name = "tools_schema"     // the platform would accept the tools, and schema.Lint finds nothing
+)
+
+// Check examines an agent's endpoint from outside, as the platform will use it, and its tools
+// ("Porting without the SDK", steps 3 to 6). opts may be nil.
+//
+// A check that needs the success of another check is skipped if that one failed, and names it in
+// [Finding.Because]. If the endpoint stops answering pings during a check, that check fails and the
+// checks after it are skipped. The report has all checks in a fixed order.
+//
+// If the endpoint authenticates, the agent works on at most one dispatch, the sample. If it does not,
+// the agent may work on up to two more dispatches, which have an expired run token. The auth value is
+// sent only to the endpoint and does not appear in the report. Redirects are not followed.
+//
+// An error without a report lists everything that is wrong with target and opts. When ctx ends, Check
+// returns the report and the cause of ctx, and the checks that did not finish are skipped.
+func Check(ctx context.Context, target dispatchtest.Target, opts *Options) (*Report, error) {
+	c, err := newCheckup(target, opts)
+	if err != nil {
+		return nil, err
+	}
+	defer c.stage.Close()
+	report := &Report{Target: c.name()}
+	for _, k := range c.checks {
+		report.Findings = append(report.Findings, *c.find(ctx, k.name))
+	}
+	return report, context.Cause(ctx)
+}
+
+// check is one entry of the list.
+type check struct {
+	name  Name
+	needs []Name // what must not have failed
+	after []Name // what else must be known
+	look  func(*checkup, context.Context) Finding
+}
+
+// allChecks is the list, in the order of a report.
+func allChecks() []check {
+	return []check{
+		{Reachable, nil, nil, (*checkup).reachable},
+		{TLS, []Name{Reachable}, nil, (*checkup).tls},
+		{Clock, []Name{TLS}, nil, (*checkup).clock},
+		{Method, []Name{Ping}, nil, (*checkup).method},
+		{AuthBeforePing, []Name{TLS}, []Name{Ping}, (*checkup).auth},
+		{WrongBearer, []Name{TLS}, []Name{AuthBeforePing}, (*checkup).bearer},
+		{Ping, []Name{TLS}, nil, (*checkup).ping},
+		{PingSpacing, []Name{Ping}, nil, (*checkup).pingSpacing},
+		{BodyLimit, []Name{Ping}, nil, (*checkup).bodyLimit},
+		{ContentType, []Name{Ping}, []Name{Dispatch}, (*checkup).contentType},
+		{MalformedBody, []Name{Ping}, nil, (*checkup).malformed},
+		{Dispatch, []Name{Ping}, nil, (*checkup).dispatch},
+		{LateCalls, []Name{Dispatch}, nil, (*checkup).lateCalls},
+		{Proxy, nil, nil, (*checkup).proxy},
+		{ToolsSchema, nil, nil, (*checkup).tools},
+	}
+}
+
+// checkup is one run of all checks.
+type checkup struct {
+	target dispatchtest.Target
+	sample dispatchtest.Task // what is dispatched
+	stage  *stage.Stage
+	opts   Options
+	url    *url.URL // nil for a Target without one
+	checks []check
+	found  map[Name]*Finding
+	hide   *redact.Set // takes secrets out of what the endpoint says
+
+	hasAuth bool                 // an auth value is sent
+	first   *answer              // to the first ping, with the right bearer
+	open    bool                 // whether dispatches are accepted without a bearer
+	trouble bool                 // an answer to the check under way may mean that the endpoint answers nobody any more
+	ended   Name                 // the check after which that was so; "" if it never was
+	pings   bool                 // whether pings are
+	refusal int                  // the status of a ping without a bearer
+	result  *dispatchtest.Result // of the sample dispatch
+
+	sampleMedia string                        // of the answer to the sample
+	run         atomic.Pointer[proxytest.Run] // of the sample, while it is under way
+	strangers   atomic.Int64                  // requests to its proxy with another token
+	elsewhere   atomic.Int64                  // requests beside its proxy URL
+	astray      atomic.Pointer[string]        // a request below its proxy URL that is no tool call and no trace event
+}
+
+func newCheckup(target dispatchtest.Target, opts *Options) (*checkup, error) {
+	c := &checkup{target: target, checks: allChecks(), found: map[Name]*Finding{}}
+	if opts != nil {
+		c.opts = *opts
+	}
+	mistakes := c.mistakes(target)
+	c.sample = c.task()
+	turns := 0
+	if c.sample.Conversation != nil {
+		turns = c.sample.Conversation.MaxTurns
+	}
+	var err error
+	if c.stage, err = stage.New(stage.Target(target), stage.Task{
+		ID: c.sample.ID, AgentID: c.sample.AgentID, Input: c.sample.Input, World: c.sample.World,
+		Platform: c.sample.Platform, MaxTurns: turns, ProxyURL: c.sample.ProxyURL, WrapProxy: c.sample.WrapProxy,
+	}, nil); err != nil {
+		mistakes = append(mistakes, err)
+	}
+	if err := errors.Join(mistakes...); err != nil {
+		if c.stage != nil {
+			c.stage.Close()
+		}
+		return nil, err
+	}
+	c.hasAuth = c.stage.Target.AuthValue != ""
+	c.hide = c.stage.Secrets()
+	c.connect()
+	return c, nil
+}
+
+// mistakes checks what package stage does not.
+func (c *checkup) mistakes(target dispatchtest.Target) (list []error) {
+	bad := func(format string, args ...any) { list = append(list, fmt.Errorf("doctor: "+format, args...)) }
+	if target.URL != "" {
+		u, err := url.Parse(target.URL)
+		switch {
+		case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+			bad("Target.URL is not an http or https URL with a host")
+		case u.User != nil:
+			bad("Target.URL has a user name or password, which the platform rejects: use AuthHeader and AuthValue")
+		default:
+			c.url = u
+		}
+	}
+	if base := c.opts.ProxyBase; base != "" {
+		if u, err := url.Parse(base); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
+			bad("Options.ProxyBase is not an http or https URL with a host and without user info")
+		}
+	}
+	if c.opts.Timeout < 0 || c.opts.Linger < 0 {
+		bad("Options.Timeout or Options.Linger is negative")
+	}
+	c.opts.Timeout = cmp.Or(c.opts.Timeout, 10*time.Second)
+	c.opts.Linger = cmp.Or(c.opts.Linger, 500*time.Millisecond)
+	return list
+}
+
+// find returns what a check found, after those that it needs.
+func (c *checkup) find(ctx context.Context, name Name) *Finding {
+	if f := c.found[name]; f != nil {
+		return f
+	}
+	k := c.checks[slices.IndexFunc(c.checks, func(k check) bool { return k.name == name })]
+	f := c.blocked(ctx, k.needs)
+	if f == nil && c.ended != "" && len(k.needs) > 0 {
+		f = because(c.ended)
+	}
+	if f == nil && ctx.Err() != nil {
+		f = interrupted()
+	}
+	for _, other := range k.after {
+		c.find(ctx, other)
+	}
+	if f == nil {
+		start := time.Now()
+		c.trouble = false
+		got := k.look(c, ctx)
+		if c.trouble && ctx.Err() == nil {
+			c.survived(ctx, name, &got)
+		}
+		got.TookMS = float64(time.Since(start).Microseconds()) / 1000
+		f = &got
+		if ctx.Err() != nil && f.Status != StatusOK { // it has not seen all
+			f = interrupted()
+		}
+	}
+	f.Name = name
+	f.Seen, f.Do = c.hide.Text(f.Seen), c.hide.Text(f.Do)
+	for i := range f.Details {
+		f.Details[i] = c.hide.Text(f.Details[i])
+	}
+	c.found[name] = f
+	return f
+}
+
+// survived pings the endpoint after a check in which it was in trouble. If it has stopped answering, that is what the check
+// found, and those after it cannot tell anything.
+func (c *checkup) survived(ctx context.Context, name Name, f *Finding) {
+	if !c.first.ok() || c.first.err != nil { // it never answered one
+		return
+	}
+	after := c.send(ctx, probe{body: aPing, auth: c.stage.Target.AuthValue})
+	if after.ok() || ctx.Err() != nil {
+		return
+	}
+	do := "No request may end the agent or keep it from answering the next one: its log should tell what happened to it."
+	if after.status == http.StatusTooManyRequests {
+		do = limitAdvice + " To see the other checks, wait until requests are let in again."
+	}
+	c.ended = name
+	*f = failed(do, "%s, and the next ping is answered %s", f.Seen, c.tell(after))
+}
+
+const limitAdvice = "Raise the limit on requests: the platform sends one for every turn of every run, and pings besides."
+
+// blocked is the finding of a check that needs one which failed; nil if there is none.
+func (c *checkup) blocked(ctx context.Context, needs []Name) *Finding {
+	for _, need := range needs {
+		switch f := c.find(ctx, need); {
+		case f.Status == StatusFailed:
+			return because(need)
+		case f.Because != "":
+			return because(f.Because)
+		}
+	}
+	return nil
+}
+
+func because(cause Name) *Finding {
+	return &Finding{Status: StatusSkipped, Because: cause, Seen: fmt.Sprintf("needs %s, which failed", cause)}
+}
+
+func interrupted() *Finding {
+	return &Finding{Status: StatusSkipped, Seen: "there was no more time, or the check was interrupted"}
+}
+
+// name is the target for the report, without what may be secret in its URL.
+func (c *checkup) name() string {
+	switch {
+	case c.url != nil:
+		return (&url.URL{Scheme: c.url.Scheme, Host: c.url.Host, Path: c.url.Path}).String()
+	case c.stage.Target.Handler != nil:
+		return "a handler, on loopback"
+	}
+	return "an agent, in memory"
+}
+
+// otherBearer is an auth value of the same form as the right one that is not it.
+func (c *checkup) otherBearer() string {
+	scheme, _, ok := strings.Cut(c.stage.Target.AuthValue, " ")
+	switch {
+	case ok:
+		return scheme + " " + rand.Text()
+	case !c.hasAuth && http.CanonicalHeaderKey(c.stage.Target.AuthHeader) == "Authorization":
+		return "Bearer " + rand.Text()
+	}
+	return rand.Text()
+}

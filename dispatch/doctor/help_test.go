@@ -1,0 +1,72 @@
+package doctor_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/doctor"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// five calls get_order five times.
+func five(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+	for i := range 5 {
+		if _, err := run.Proxy.Call(ctx, "get_order", map[string]int{"i": i}); err != nil {
+			return nil, err
+		}
+	}
+	return &dispatch.Response{FinalResponse: "done: " + run.Instruction}, nil
+}
+
+func task() dispatchtest.Task {
+	return dispatchtest.Task{
+		Instruction: "Refund order #4521.",
+		World:       proxytest.World{Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Canned(`{"status":"shipped"}`)}},
+	}
+}
+
+// endpoints are two ways to an agent: in memory and on loopback.
+func endpoints(t *testing.T, agent dispatch.Agent) map[string]dispatchtest.Target {
+	handler, err := dispatch.New(agent, &dispatch.Options{Tokens: []string{"secret"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]dispatchtest.Target{
+		"agent":   {Agent: agent},
+		"handler": {Handler: handler, AuthValue: "Bearer secret"},
+	}
+}
+
+// find returns the finding of a check. It fails the test if the report has none.
+func find(t testing.TB, report *doctor.Report, name doctor.Name) doctor.Finding {
+	t.Helper()
+	for _, f := range report.Findings {
+		if f.Name == name {
+			return f
+		}
+	}
+	t.Fatal("the report has no " + string(name))
+	return doctor.Finding{}
+}
+
+// with returns the findings with a status, in order.
+func with(report *doctor.Report, status doctor.Status) (list []doctor.Finding) {
+	for _, f := range report.Findings {
+		if f.Status == status {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// assertNoWarning fails the test with every check that failed or warned.
+func assertNoWarning(t testing.TB, report *doctor.Report) {
+	t.Helper()
+	report.AssertOK(t)
+	for _, f := range with(report, doctor.StatusWarning) {
+		t.Errorf("%s: %s: %s", f.Name, f.Seen, strings.Join(f.Details, "\n"))
+	}
+}

@@ -1,0 +1,270 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/stage"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+	"github.com/toolwire/toolwire/schema"
+)
+
+// task is the sample, with the checks' own eyes on what comes to the proxy.
+func (c *checkup) task() dispatchtest.Task {
+	var task dispatchtest.Task
+	if c.opts.Task != nil {
+		task = *c.opts.Task
+	} else {
+		task.Instruction = "This is a test of the connection. Answer in one short sentence that you are ready; there is nothing else to do."
+	}
+	if w := task.World; task.Platform == nil && w.Tools == nil && w.Behaviors == nil {
+		task.World.Tools = c.sandboxTools()
+	}
+	if task.ProxyURL == "" { // otherwise somebody else serves it
+		wrap := task.WrapProxy
+		task.WrapProxy = func(next http.Handler) http.Handler {
+			if wrap != nil {
+				next = wrap(next)
+			}
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				c.watch(r, wrap == nil)
+				next.ServeHTTP(w, r)
+			})
+		}
+	}
+	return task
+}
+
+// watch looks at a request to the proxy of the sample for what the proxy refuses without a record. alone is that nothing
+// else is served there.
+func (c *checkup) watch(r *http.Request, alone bool) {
+	run := c.run.Load()
+	if run == nil {
+		return
+	}
+	rest, below := strings.CutPrefix(r.URL.Path, run.Path+"/")
+	plane, name, _ := strings.Cut(rest, "/")
+	switch {
+	case below && !hasToken(r, run.Token):
+		c.strangers.Add(1)
+	case !alone:
+	case !below && strings.HasPrefix(r.URL.Path, strings.TrimSuffix(run.Path, run.ID)): // of a run that should have been refused
+	case !below && strings.HasSuffix(r.URL.Path, "/tools/__reachability_probe__"):
+	case !below:
+		c.elsewhere.Add(1)
+	case slices.Contains([]string{"telemetry", "data", "context"}, plane): // the platform has them
+	case r.Method != http.MethodPost || name == "" || plane != "tools" && plane != "traces":
+		request := r.Method + " {odyssey_proxy_url}/" + rest
+		c.astray.Store(&request)
+	}
+}
+
+func hasToken(r *http.Request, token string) bool {
+	return r.Header.Get("Authorization") == "Bearer "+token || r.Header.Get("X-Pipelines-Run-Token") == token
+}
+
+// sandboxTools are the declared tools, as far as they are valid, with results that are generated.
+func (c *checkup) sandboxTools() (tools []schema.Tool) {
+	if c.opts.ToolsSchema == nil {
+		return nil
+	}
+	declared, _, _ := schema.Import(c.opts.ToolsSchema, schema.Platform) // the check of the tools reports errors
+	if schema.Validate(context.Background(), declared, &schema.ValidateOptions{LedgerSchema: c.opts.LedgerSchema}) != nil {
+		return nil
+	}
+	for i := range declared {
+		t := &declared[i]
+		tools = append(tools, schema.Tool{Name: t.Name, Description: t.Description, InputSchema: t.InputSchema, OutputSchema: t.OutputSchema})
+	}
+	return tools
+}
+
+// dispatch plays the platform for one run.
+func (c *checkup) dispatch(ctx context.Context) Finding {
+	switch {
+	case c.opts.NoDispatch:
+		return skipped("", "left out by the options")
+	case c.opts.Task == nil && !c.local():
+		return skipped("Give a task of its own, best with a proxy that the agent can reach.",
+			"the agent is elsewhere, where it cannot reach the proxy that is played on this machine")
+	}
+	c.run.Store(c.stage.Run)
+	result := c.play(ctx)
+	c.run.Store(nil) // what comes later is for the next check
+	c.trouble = troubled(result.Ping.Status) || len(result.Turns) > 0 && troubled(result.Dispatch.Status)
+	c.result, c.sampleMedia = result, c.stage.Media
+	took := time.Duration(result.Dispatch.TookMS * float64(time.Millisecond))
+	undeclared := c.undeclared()
+	details := c.complaints(result, took)
+	var f Finding
+	switch strangers := c.strangers.Load(); {
+	case strangers > 0:
+		f = failed("Send the header X-Pipelines-Run-Token of the dispatch as the bearer of every tool call; run_token_jti is no token.",
+			"%s to the proxy came with another token than the run's", count(int(strangers), "request"))
+	case c.elsewhere.Load() > 0:
+		f = failed("Append /tools/ and the tool's name to the whole of odyssey_proxy_url: a path that begins with a slash and is resolved "+
+			"against it replaces the path that it has.", "%s to the proxy's host did not begin with odyssey_proxy_url",
+			count(int(c.elsewhere.Load()), "request"))
+	case !result.OK() && len(undeclared) > 0:
+		f = warning("Give the tools_schema, or a task with a world that has these tools.",
+			"the run failed after the agent had called tools that the sample's world does not have: %s; %s",
+			strings.Join(undeclared, ", "), c.describe(result))
+	case !result.OK():
+		f = failed(c.runAdvice(result), "%s", c.describe(result))
+	case len(details) > 0:
+		f = warning(`Compare with "Porting without the SDK", step 3 and its appendix, and with the comments of package dispatch.`,
+			"a sample run completes in %s, with %s", round(took), count(len(result.Calls), "tool call"))
+	default:
+		f = good("a sample run completes in %s, with %s", round(took), count(len(result.Calls), "tool call"))
+	}
+	f.Details = details
+	return f
+}
+
+// play plays the platform for the sample, on the stage of all checks.
+func (c *checkup) play(ctx context.Context) *dispatchtest.Result {
+	result, err := dispatchtest.Dispatch(stage.With(ctx, c.stage), c.target, c.sample)
+	if err != nil {
+		panic("doctor: " + err.Error()) // the stage is made
+	}
+	return result
+}
+
+// describe says why a run failed, in one line.
+func (c *checkup) describe(r *dispatchtest.Result) string {
+	text, last := r.Error, r.Dispatch
+	if len(r.Turns) == 0 {
+		last = r.Ping
+	}
+	switch {
+	case r.ErrorClass == dispatchtest.AgentUnreachable: // it was reachable before
+		text = "the endpoint broke the connection without an answer"
+	case last.Status >= 400:
+		text = fmt.Sprintf("the endpoint answered %d: %s", last.Status, c.quote(last.Body))
+		if r.AgentError != "" {
+			text += "; the agent's error: " + c.quote(firstLine(r.AgentError))
+		}
+	}
+	return fmt.Sprintf("%s: %s", r.ErrorClass, text)
+}
+
+// runAdvice is what to do about a run that failed.
+func (c *checkup) runAdvice(r *dispatchtest.Result) string {
+	if !c.local() && c.stage.Task.ProxyURL == "" {
+		return "The agent is elsewhere: it could not reach the proxy that was played on this machine, which may be the reason. " +
+			"See the agent's log."
+	}
+	if request := c.astray.Load(); request != nil {
+		return fmt.Sprintf("A tool call is POST {odyssey_proxy_url}/tools/{name}; the agent sent %s.", c.quote(*request))
+	}
+	if r.Dispatch.Status == http.StatusTooManyRequests {
+		return limitAdvice
+	}
+	switch r.ErrorClass {
+	case dispatchtest.AgentTimeout:
+		return "Answer before run_timeout_s is over, with what there is by then."
+	case dispatchtest.AgentBadResponse:
+		return `Answer 200 with {"final_response": "…"}, a text that is not empty.`
+	case dispatchtest.AuthFailed:
+		return "The ping was let in with the same bearer: compare how the two are authenticated."
+	case dispatchtest.Agent4xx:
+		return "Compare how the agent reads the envelope: input.user_instruction, input.input, odyssey_proxy_url; the run token is in " +
+			"the header X-Pipelines-Run-Token."
+	case dispatchtest.ContractViolation:
+		return "Return messages with an assistant message that has text, or do not require a rich transcript at registration."
+	}
+	if len(r.Calls)+len(r.Refused) == 0 && c.stage.Target.Agent == nil {
+		return "See the agent's log. No tool call arrived: an agent in a container cannot reach the proxy that is played on this " +
+			"machine's loopback."
+	}
+	return "See the agent's log."
+}
+
+// complaints are what else is worth a warning in a run.
+func (c *checkup) complaints(r *dispatchtest.Result, took time.Duration) (list []string) {
+	for _, p := range r.Problems {
+		if !p.Fatal { // that is why it failed
+			list = append(list, p.String())
+		}
+	}
+	if strings.TrimSpace(r.FinalResponse) == dispatch.NoFinalResponse {
+		list = append(list, "the final response is the stand-in for an empty one")
+	}
+	if c.opts.Task != nil {
+		list = append(list, r.Warnings...) // the sample of Check asks for nothing
+	}
+	if c.opts.Task != nil || len(c.stage.Platform.Tools()) > 0 {
+		list = append(list, r.Faults...)
+	}
+	if limit := c.stage.Target.RunTimeout; took > limit*8/10 && r.ErrorClass != dispatchtest.AgentTimeout {
+		list = append(list, fmt.Sprintf("it took %s of the %s that a run may take", round(took), limit))
+	}
+	return list
+}
+
+// undeclared are tools that the agent called in vain because nobody has told what tools there are.
+func (c *checkup) undeclared() (names []string) {
+	if len(c.stage.Platform.Tools()) > 0 {
+		return nil
+	}
+	for _, call := range c.result.Refused {
+		if !call.Trace && call.Status == http.StatusNotFound && !slices.Contains(names, call.Tool) {
+			names = append(names, call.Tool)
+		}
+	}
+	return names
+}
+
+// lateCalls waits for what an agent does after it has answered.
+func (c *checkup) lateCalls(ctx context.Context) Finding {
+	if c.result == nil {
+		return skipped("", "there was no sample dispatch")
+	}
+	answered := 0
+	if n := len(c.result.Turns); n > 0 {
+		answered = c.result.Turns[n-1].Last
+	}
+	wait := time.NewTimer(c.opts.Linger)
+	defer wait.Stop()
+	look := time.NewTicker(min(c.opts.Linger, 20*time.Millisecond))
+	defer look.Stop()
+	for over := false; !over; {
+		select {
+		case <-ctx.Done():
+			return *interrupted()
+		case <-wait.C:
+			over = true
+		case <-look.C:
+		}
+		late := c.stage.Run.Record().Between(answered, math.MaxInt)
+		if late.Last() > 0 {
+			return failed("Wait for everything that the agent has started before answering: the run is over then, and its token refused.",
+				"the agent called the proxy after it had answered: %s", strings.Join(called(late), ", "))
+		}
+	}
+	return good("nothing called the proxy within %s after the answer", c.opts.Linger)
+}
+
+// called are the names of what was asked of the proxy.
+func called(r *proxytest.Record) (names []string) {
+	for _, call := range append(slices.Clone(r.Calls), r.Refused...) {
+		names = append(names, call.Tool)
+	}
+	for _, event := range r.Traces {
+		names = append(names, string(event.Event))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}

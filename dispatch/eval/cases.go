@@ -1,0 +1,164 @@
+package eval
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/terminal"
+	"github.com/toolwire/toolwire/ledger"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// Case is a task with a name. [Run] runs it.
+type Case struct {
+	Name string // for reports
+	Row  *Row   // of the dataset; nil for a case that was not made of a row
+	Task dispatchtest.Task
+}
+
+// Cases makes a case of each row. Its task is a copy of base with the row's instruction, input,
+// conversation and world. The world is that of base, with the row's state instead of its own if the row
+// has one, and with the row's failure rules before its own. The ids of task and run are the number of the
+// row. Of base.Conversation only ReplayTools is used, for rows that are sessions.
+//
+// The agent does not see the state of a row. To send the state as the input of rows without a
+// current_state, set Task.Input of each case to Row.State.
+//
+// opts configures the proxy of the cases. It may be nil. Cases compiles each distinct world once. The
+// error is an [*Error] with everything in the rows that does not fit the ledger schema and the tools of
+// base, or with the error of [proxytest.New] for the base world. If base has a Platform, rows cannot have
+// worlds of their own.
+//
+// Rows that need the platform are cases too; [Run] skips them. The column behavior is for the caller's
+// [proxytest.Behavior] functions.
+func (d *Dataset) Cases(base dispatchtest.Task, opts *proxytest.Options) ([]Case, error) {
+	cases := make([]Case, len(d.Rows))
+	worlds, err := d.worlds(base, opts)
+	if err != nil {
+		return nil, err
+	}
+	for i := range d.Rows {
+		row := &d.Rows[i]
+		task := base
+		task.ID, task.Instruction, task.Conversation = int64(row.Number), row.User, nil
+		if row.Conversation != nil {
+			talk := *row.Conversation
+			talk.ReplayTools = base.Conversation != nil && base.Conversation.ReplayTools
+			task.Conversation = &talk
+		}
+		if row.Input != nil {
+			task.Input = row.Input
+		}
+		if base.Platform == nil {
+			task.World, task.Platform = proxytest.World{}, worlds[i]
+		}
+		cases[i] = Case{Name: row.name(), Row: row, Task: task}
+	}
+	return cases, nil
+}
+
+// name returns the row's number with its column name, if it has one, or else with its instruction.
+func (r *Row) name() string {
+	name := r.Extra["name"]
+	if name == "" {
+		name = r.User
+	}
+	name = strings.Join(strings.Fields(name), " ")
+	if name == "" {
+		return fmt.Sprintf("row %d", r.Number)
+	}
+	return fmt.Sprintf("row %d: %s", r.Number, terminal.Cut(name, 60))
+}
+
+// rowWorld is a world that one row or more have.
+type rowWorld struct {
+	world    proxytest.World
+	platform *proxytest.Platform
+	err      error
+}
+
+// worlds compiles the distinct worlds of the rows and returns the platform of each row.
+func (d *Dataset) worlds(base dispatchtest.Task, opts *proxytest.Options) ([]*proxytest.Platform, error) {
+	problems := problems{most: defaultLimits.problems}
+	if base.Platform != nil {
+		for i := range d.Rows {
+			if row := &d.Rows[i]; row.State != nil || len(row.FailureRules) > 0 {
+				problems.add(row.problem("", "the row has a state or failure rules, which cannot be used with Task.Platform: "+
+					"set Task.World instead"))
+			}
+		}
+		return nil, problems.err()
+	}
+	if base.ProxyURL != "" {
+		problems.add(Problem{Code: invalidWorld, Message: "Task.ProxyURL cannot be used with the worlds of a dataset: each run serves its own"})
+		return nil, problems.err()
+	}
+	compiled, err := proxytest.New(base.World, opts)
+	if err != nil {
+		problems.cause = err
+		problems.add(Problem{Code: invalidWorld, Message: "the base world: " + err.Error()})
+		return nil, problems.err()
+	}
+	distinct, of := map[string]*rowWorld{}, make([]*rowWorld, len(d.Rows))
+	var list []*rowWorld
+	for i := range d.Rows {
+		row := &d.Rows[i]
+		key := fmt.Sprintf("%s\x00%#v", row.State, row.FailureRules)
+		if distinct[key] == nil {
+			w := base.World
+			if row.State != nil {
+				w.InitialState = string(row.State)
+			}
+			w.FailureRules = slices.Concat(row.FailureRules, w.FailureRules)
+			distinct[key] = &rowWorld{world: w}
+			list = append(list, distinct[key])
+		}
+		of[i] = distinct[key]
+	}
+	eachInParallel(len(list), runtime.GOMAXPROCS(0), func(i int) {
+		list[i].platform, list[i].err = compiled.With(list[i].world.InitialState, list[i].world.FailureRules)
+	})
+	platforms := make([]*proxytest.Platform, len(d.Rows))
+	for i, w := range of {
+		platforms[i] = w.platform
+		if w.err != nil {
+			d.Rows[i].misfit(compiled, base.World.LedgerSchema, w.world.FailureRules, &problems)
+		}
+	}
+	return platforms, problems.err()
+}
+
+// misfit reports which cells of a row do not fit the base world.
+func (r *Row) misfit(base *proxytest.Platform, schema *ledger.Schema, rules []proxytest.FailureRule, ps *problems) {
+	if _, err := ledger.NewState(r.State, schema); err != nil {
+		for _, p := range stateProblems(err) {
+			ps.add(r.problem("state", p.String()))
+		}
+	}
+	_, err := base.With("", rules)
+	for _, text := range worldProblems(err) {
+		ps.add(r.problem("failure_rules", text))
+	}
+}
+
+func (r *Row) problem(column, message string) Problem {
+	return Problem{Code: invalidWorld, Row: r.Number, Line: r.Line, Column: column, Message: message}
+}
+
+// eachInParallel calls do for 0 to n-1, each on its own goroutine, at most most at a time.
+func eachInParallel(n, most int, do func(i int)) {
+	var group sync.WaitGroup
+	places := make(chan struct{}, most)
+	for i := range n {
+		places <- struct{}{}
+		group.Go(func() {
+			defer func() { <-places }()
+			do(i)
+		})
+	}
+	group.Wait()
+}

@@ -1,0 +1,298 @@
+package eval
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/terminal"
+	"github.com/toolwire/toolwire/ledger"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// rowReader reads the cells of one row. Mistakes go to the reader.
+type rowReader struct {
+	*reader
+	row  *Row
+	turn struct{ mode, simulator, persona string }
+	talk dispatchtest.Conversation
+}
+
+// readRow makes a row of a record and reports what is wrong with it.
+func (d *reader) readRow(record []string) Row {
+	row := Row{Number: d.row, Line: d.line, ExpectedOutcome: Completion}
+	if blank(record) {
+		d.problem(invalidRow, -1, "the row is empty: delete it")
+		return row
+	}
+	if len(record) != len(d.columns) {
+		advice := "a comma is missing: an empty cell needs one, too"
+		if len(record) > len(d.columns) {
+			advice = "a cell with a comma in it must be in quotes"
+		}
+		d.problem(invalidRow, -1, "the row has %s and the header has %d: %s", plural(len(record), "cell"), len(d.columns), advice)
+		return row
+	}
+	r := &rowReader{reader: d, row: &row}
+	for i, cell := range record {
+		if len(cell) > d.limits.cell {
+			d.problem(tooLarge, i, "the cell has %d bytes, the limit is %d", len(cell), d.limits.cell)
+			continue
+		}
+		if !utf8.ValidString(cell) {
+			d.problem(invalidCell, i, "the cell is not in UTF-8, first at %s: save the file in UTF-8", position(cell, firstInvalid(cell)))
+			continue
+		}
+		r.cell(i, cell)
+	}
+	r.session()
+	return row
+}
+
+// cell reads one cell.
+func (r *rowReader) cell(i int, cell string) {
+	row, text := r.row, strings.TrimSpace(cell)
+	name := r.columns[i].known
+	if text == "" {
+		if name == "user" && !r.coding() {
+			r.problem(invalidCell, i, "the cell is empty, and every task needs an instruction")
+		}
+		return
+	}
+	switch name {
+	case "user":
+		row.User = cell
+	case "behavior":
+		row.Behavior = cell
+	case "state":
+		row.State = r.state(i, cell)
+	case "failure_rules":
+		row.FailureRules = r.rules(i, cell)
+	case "current_state":
+		if r.json(i, cell, '{', "an object") {
+			row.Input = json.RawMessage(text)
+		}
+	case "tracked_constraints":
+		if r.json(i, cell, '[', "a list") {
+			row.TrackedConstraints = json.RawMessage(text)
+		}
+	case "expected_outcome":
+		row.ExpectedOutcome = r.choice(i, cell, Completion, Refusal)
+	case "turn_mode":
+		r.turn.mode = r.choice(i, cell, "single_shot", "model_as_user")
+	case "simulator_mode":
+		r.turn.simulator = r.choice(i, cell, "persona", "scripted")
+	case "memory_mode":
+		r.talk.Stateful = r.choice(i, cell, "replay", "stateful") == "stateful"
+	case "max_turns":
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > 50 {
+			r.problem(invalidCell, i, "%s is no number from 1 to 50", shown(cell))
+		}
+		r.talk.MaxTurns = n
+	case "scripted_user_turns":
+		r.talk.UserTurns = r.turns(i, cell)
+	case "termination_keyword":
+		r.talk.TerminationKeyword = cell
+	case "user_simulator_persona":
+		r.turn.persona = text
+	case "scenario_ref", "workspace_seed", "setup_command":
+		row.Skip = "it is a coding task (" + name + "), which needs the platform's sandbox"
+	default:
+		r.other(i, cell)
+	}
+}
+
+// other keeps what is in a column that the platform does not read.
+func (r *rowReader) other(i int, cell string) {
+	switch name := r.columns[i].name; {
+	case strings.TrimSpace(name) == "":
+		r.problem(invalidCell, i, "there is text in column %d, which has no name", i+1)
+	case r.row.Extra == nil:
+		r.row.Extra = map[string]string{name: cell}
+	default:
+		r.row.Extra[name] = cell
+	}
+}
+
+// coding reports whether the file is one of coding tasks, whose instruction may be that of the scenario.
+func (r *rowReader) coding() bool {
+	return slices.ContainsFunc(r.columns, func(c column) bool { return slices.Contains(codingColumns, c.known) })
+}
+
+// session makes a conversation of the cells about turns.
+func (r *rowReader) session() {
+	if r.turn.mode != "model_as_user" {
+		return
+	}
+	if r.turn.simulator == "scripted" {
+		r.row.Conversation = &r.talk
+		return
+	}
+	if r.turn.persona == "" && r.turn.simulator != invalidChoice {
+		at := slices.IndexFunc(r.columns, func(c column) bool { return c.known == "user_simulator_persona" })
+		r.problem(invalidCell, at, "turn_mode is model_as_user and simulator_mode is persona, the default, so "+
+			"user_simulator_persona must say who the user is; a session with scripted_user_turns needs the simulator_mode scripted")
+		return
+	}
+	if r.row.Skip == "" {
+		r.row.Skip = "a model writes the user's turns (simulator_mode persona), and there is none here"
+	}
+}
+
+// invalidChoice stands for a cell that has been reported.
+const invalidChoice = "?"
+
+// choice reads a cell with one of a few values.
+func (r *rowReader) choice(i int, cell string, values ...string) string {
+	if slices.Contains(values, cell) {
+		return cell
+	}
+	hint := ""
+	for _, value := range values {
+		if normal := normalName(cell); normal == value || edits([]rune(terminal.Cut(normal, 64)), []rune(value)) <= 2 {
+			hint = ": did you mean " + value + "?"
+		}
+	}
+	r.problem(invalidCell, i, "%s is not %s%s", shown(cell), strings.Join(values, " or "), hint)
+	return invalidChoice
+}
+
+// json checks that a cell is strict JSON of a kind.
+func (r *rowReader) json(i int, cell string, kind byte, kindName string) bool {
+	got := byte(0)
+	err := strictjson.Read([]byte(cell), strictjson.Limits{}, func(r *strictjson.Reader) error {
+		got = r.Kind()
+		_, err := r.Value()
+		return err
+	})
+	if bad, ok := errors.AsType[*strictjson.Error](err); ok {
+		where := position(cell, int(bad.Offset))
+		if bad.Pointer != "" {
+			where += ", in " + shown(bad.Pointer)
+		}
+		r.problem(invalidCell, i, "the cell is no valid JSON at %s: %s%s", where, bad.Problem, jsonHint(cell, int(bad.Offset)))
+		return false
+	}
+	if got != kind {
+		r.problem(invalidCell, i, "the cell is JSON, but %s and not %s", strictjson.KindName(got), kindName)
+		return false
+	}
+	return true
+}
+
+// jsonHint says what people do to JSON in cells.
+func jsonHint(cell string, offset int) string {
+	rest := cell[min(offset, len(cell)):]
+	for _, slip := range []struct{ beginnings, hint string }{
+		{"“ ” „ ‘ ’", `typographic quotes must become "`},
+		{"'", `' must become "`},
+		{"True False TRUE FALSE", "true and false are in lower case"},
+		{"None NULL", "it is null"},
+	} {
+		for beginning := range strings.FieldsSeq(slip.beginnings) {
+			if strings.HasPrefix(rest, beginning) {
+				return ": " + slip.hint
+			}
+		}
+	}
+	return ""
+}
+
+// state checks that a cell is a world. Only what is wrong is looked at a second time, for its place.
+func (r *rowReader) state(i int, cell string) json.RawMessage {
+	text := json.RawMessage(strings.TrimSpace(cell))
+	_, err := ledger.NewState(text, nil)
+	if (err != nil || text[0] != '{') && r.json(i, cell, '{', "an object") {
+		for _, problem := range stateProblems(err) {
+			r.problem(invalidCell, i, `%s (a state is {"type":{"id":{…}}})`, problem)
+		}
+	}
+	return text
+}
+
+// stateProblems are those of an error of package ledger.
+func stateProblems(err error) []ledger.Problem {
+	if bad, ok := errors.AsType[*ledger.Error](err); ok {
+		return bad.Problems
+	}
+	if err != nil {
+		return []ledger.Problem{{Message: err.Error()}}
+	}
+	return nil
+}
+
+// rules reads failure rules.
+func (r *rowReader) rules(i int, cell string) []proxytest.FailureRule {
+	rules, err := proxytest.ParseRules([]byte(cell))
+	if err != nil && r.json(i, cell, '[', "a list") {
+		for _, text := range worldProblems(err) {
+			r.problem(invalidCell, i, "%s", text)
+		}
+	}
+	return rules
+}
+
+// worldProblems are the texts of an error of package proxytest.
+func worldProblems(err error) []string {
+	if bad, ok := errors.AsType[*proxytest.Error](err); ok {
+		return bad.Problems
+	}
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return nil
+}
+
+// turns reads what the user will say.
+func (r *rowReader) turns(i int, cell string) []string {
+	if !r.json(i, cell, '[', "a list") {
+		return nil
+	}
+	var turns []string
+	var list []json.RawMessage
+	if err := json.Unmarshal([]byte(cell), &list); err != nil {
+		r.problem(invalidCell, i, "%v", err) // not after json
+		return nil
+	}
+	for n, raw := range list {
+		var turn string
+		if raw[0] != '"' || json.Unmarshal(raw, &turn) != nil || strings.TrimSpace(turn) == "" {
+			r.problem(invalidCell, i, "turn %d of the list is no text", n+1)
+			continue
+		}
+		turns = append(turns, turn)
+	}
+	return turns
+}
+
+// position is an offset in a cell in the terms of an editor.
+func position(cell string, offset int) string {
+	before := cell[:min(offset, len(cell))]
+	line := strings.Count(before, "\n") + 1
+	character := utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1
+	if !strings.Contains(cell, "\n") {
+		return fmt.Sprintf("character %d", character)
+	}
+	return fmt.Sprintf("line %d, character %d of the cell", line, character)
+}
+
+func firstInvalid(s string) int {
+	for i, r := range s {
+		if r == utf8.RuneError {
+			if _, size := utf8.DecodeRuneInString(s[i:]); size == 1 {
+				return i
+			}
+		}
+	}
+	return len(s)
+}
+
+// shown quotes a piece of a cell for a message.
+func shown(cell string) string { return strconv.Quote(terminal.Cut(cell, 40)) }

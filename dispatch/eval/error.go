@@ -1,0 +1,127 @@
+package eval
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/toolwire/toolwire/internal/terminal"
+)
+
+// A Code classifies an [Error]. Codes are stable, messages are not.
+type Code string
+
+const (
+	CodeUnreadable Code = "unreadable"      // the file, or the rest of it, is not CSV in UTF-8
+	CodeTooLarge   Code = "too_large"       // a limit of [Read]
+	CodeInvalid    Code = "invalid_dataset" // a column, row or cell is not valid
+	CodeWorld      Code = "invalid_world"   // a row does not fit the base world of [Dataset.Cases]
+)
+
+// Error is the error type of this package.
+type Error struct {
+	Code     Code      // of the first problem
+	Problems []Problem // by row and column, at most 100
+	More     int       // problems that are not listed
+	Err      error     // the cause: of the reader, or of the base world; nil if there is none
+}
+
+// A Problem is one thing that is wrong with a dataset. Code is one of these:
+//
+//	unreadable      the file, or the rest of it, is not CSV in UTF-8
+//	too_large       a limit of Read
+//	invalid_header  a column is missing, misspelt or duplicate
+//	invalid_row     a row is empty, or has too many or too few cells
+//	invalid_cell    a cell does not have the value that its column needs
+//	invalid_world   a row does not fit the base world of Dataset.Cases
+type Problem struct {
+	Code    string `json:"code"`
+	Row     int    `json:"row,omitempty"`    // as a spreadsheet shows it: the header is row 1; 0 is the whole file
+	Line    int    `json:"line,omitempty"`   // of the file, where the row begins; 0 is the whole file
+	Column  string `json:"column,omitempty"` // as in the header; "" is the whole row
+	Message string `json:"message"`          // what is wrong and what to do
+
+	column int // for sorting
+}
+
+const (
+	unreadable    = "unreadable"
+	tooLarge      = "too_large"
+	invalidHeader = "invalid_header"
+	invalidRow    = "invalid_row"
+	invalidCell   = "invalid_cell"
+	invalidWorld  = "invalid_world"
+)
+
+// Error returns the problems, one per line if there are several.
+func (e *Error) Error() string {
+	if len(e.Problems) == 1 && e.More == 0 {
+		return "eval: " + e.Problems[0].String()
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "eval: %d problems:", len(e.Problems)+e.More)
+	for _, p := range e.Problems {
+		b.WriteString("\n  " + p.String())
+	}
+	if e.More > 0 {
+		fmt.Fprintf(&b, "\n  and %d more", e.More)
+	}
+	return b.String()
+}
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+// CodeOf returns the code of the first [*Error] in err's tree, or "" if it contains none.
+func CodeOf(err error) Code {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+// String returns place and message on one line. It names the line of the file if that differs from the
+// number of the row. Names and texts from the file are safe to print to a terminal.
+func (p Problem) String() string {
+	var place strings.Builder
+	if p.Row > 0 {
+		fmt.Fprintf(&place, "row %d", p.Row)
+		if p.Line != p.Row {
+			fmt.Fprintf(&place, " (line %d)", p.Line)
+		}
+		if p.Column != "" {
+			place.WriteString(", column " + p.Column)
+		}
+		place.WriteString(": ")
+	}
+	return terminal.Clean(strings.ReplaceAll(place.String()+p.Message, "\n", " "))
+}
+
+// problems collects an [Error]. Problems are added in the order of the rows.
+type problems struct {
+	most  int
+	found []Problem
+	more  int
+	cause error
+}
+
+func (ps *problems) add(p Problem) {
+	if len(ps.found) == ps.most {
+		ps.more++
+		return
+	}
+	ps.found = append(ps.found, p)
+}
+
+// err returns nil if there are no problems.
+func (ps *problems) err() error {
+	if len(ps.found) == 0 {
+		return nil
+	}
+	code := Code(ps.found[0].Code)
+	switch code {
+	case invalidHeader, invalidRow, invalidCell:
+		code = CodeInvalid
+	}
+	return &Error{Code: code, Problems: ps.found, More: ps.more, Err: ps.cause}
+}

@@ -1,0 +1,79 @@
+package eval_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/eval"
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// The error lists everything that is wrong in the file.
+func ExampleRead() {
+	_, err := eval.Read(strings.NewReader(`user,initial_state,expected_outcome
+Refund order #4521.,{'order':{}},completion
+Refund order #4522.,,refuse
+`))
+	fmt.Println(err)
+	// Output:
+	// eval: 3 problems:
+	//   row 1, column initial_state: did you mean state? initial_state is the name of the axis, in a CSV file its column is state
+	//   row 2, column initial_state: the cell is no valid JSON at character 2: invalid character '\'' where a member's name should begin: ' must become "
+	//   row 3, column expected_outcome: "refuse" is not completion or refusal: did you mean refusal?
+}
+
+// Run executes a dataset against an agent. Each row has its own world. A grader evaluates the responses.
+func ExampleRun() {
+	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		order, err := proxy.Call[struct{ Status string }](ctx, run.Proxy, "get_order", map[string]string{"order_id": "4521"})
+		if err != nil {
+			return nil, err
+		}
+		return &dispatch.Response{FinalResponse: "Your order is " + order.Status + "."}, nil
+	}
+	rows, err := eval.Read(strings.NewReader(`user,state,failure_rules,says
+Where is my order?,"{""order"":{""4521"":{""status"":""shipped""}}}",,shipped
+Where is my order?,"{""order"":{""4521"":{""status"":""lost""}}}",,shipped
+Where is my order?,,"[{""tool"":""get_order"",""status"":500}]",
+`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	cases, err := rows.Cases(dispatchtest.Task{World: proxytest.World{
+		Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Get("order", "order_id", nil)},
+	}}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	set, err := eval.Run(context.Background(), dispatchtest.Target{Agent: agent}, cases, &eval.Options{
+		Grader: func(_ context.Context, c eval.Case, result *dispatchtest.Result) error {
+			if says := c.Row.Extra["says"]; !strings.Contains(result.FinalResponse, says) {
+				return fmt.Errorf("it does not say %q: %s", says, result.FinalResponse)
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, c := range set.Trials {
+		fmt.Printf("%s: %s %q\n", c.Name, c.Verdict, c.Cause)
+	}
+	fmt.Println(set.OK(), set.Trials[1].Reason)
+	if err := set.WriteJUnit(io.Discard); err != nil { // or WriteSummary, or WriteJSON
+		fmt.Println(err)
+	}
+	// Output:
+	// row 2: Where is my order?: passed ""
+	// row 3: Where is my order?: failed "grader"
+	// row 4: Where is my order?: failed "agent_5xx"
+	// false it does not say "shipped": Your order is lost.
+}

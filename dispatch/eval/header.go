@@ -1,0 +1,166 @@
+package eval
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolwire/toolwire/internal/terminal"
+)
+
+// The columns that are known, besides those of coding tasks, and the axes that are named differently from their columns.
+var (
+	datasetColumns = []string{
+		"user", "behavior", "state", "failure_rules", "expected_outcome", "current_state",
+		"turn_mode", "max_turns", "memory_mode", "simulator_mode", "user_simulator_persona", "scripted_user_turns",
+		"tracked_constraints", "termination_keyword",
+	}
+	codingColumns = []string{"scenario_ref", "workspace_seed", "setup_command"}
+	datasetAxes   = [][2]string{{"user_instruction", "user"}, {"behavior_instructions", "behavior"}, {"initial_state", "state"}}
+)
+
+// column is a column of a file: its name, and which known column it is, or was probably meant to be.
+type column struct {
+	name  string
+	known string // "" for any other
+}
+
+// readHeader finds out what the columns are. It reports whether rows can be read.
+func (d *reader) readHeader(header []string) bool {
+	d.set.Columns = header
+	d.columns = make([]column, len(header))
+	if len(header) == 1 && d.separated(header[0]) {
+		return false
+	}
+	found := map[string]bool{}
+	for i, name := range header {
+		d.columns[i].name = name
+		switch {
+		case !utf8.ValidString(name):
+			d.problem(invalidHeader, i, "the name is not in UTF-8: save the file in UTF-8")
+		case strings.TrimSpace(name) == "": // a column without a name may have nothing in it, see readRow
+		case len(name) > 256:
+			d.set.Columns[i] = terminal.Cut(name, 32)
+			d.problem(invalidHeader, i, "the name has %d bytes, at most 256 will do: is the header missing?", len(name))
+		case slices.Index(header, name) < i:
+			d.problem(invalidHeader, i, "is there twice: columns %d and %d", slices.Index(header, name)+1, i+1)
+		case slices.Contains(datasetColumns, name) || slices.Contains(codingColumns, name):
+			d.columns[i].known = name
+			found[name] = true
+		}
+	}
+	for i, name := range header {
+		c := &d.columns[i]
+		if c.known != "" || slices.Index(header, name) < i {
+			continue
+		}
+		meant, why := didYouMean(name, func(known string) bool { return found[known] })
+		if meant == "" {
+			continue
+		}
+		d.problem(invalidHeader, i, "did you mean %s? %s", meant, why)
+		if !found[meant] {
+			c.known, found[meant] = meant, true // so that its cells are looked at already
+		}
+	}
+	if !found["user"] {
+		coding := slices.ContainsFunc(codingColumns, func(name string) bool { return found[name] })
+		switch {
+		case coding:
+			d.problem(invalidHeader, -1, "there is no column user: this seems to be a dataset of coding tasks, which need the platform")
+		default:
+			d.problem(invalidHeader, -1, "there is no column user; the first row is the header, such as "+
+				"user,behavior,state,failure_rules,expected_outcome")
+		}
+	}
+	d.flush()
+	return len(found) > 0
+}
+
+// separated reports whether something else than a comma separates the columns, as a problem.
+func (d *reader) separated(header string) bool {
+	for _, separator := range [][2]string{{";", "semicolons"}, {"\t", "tabs"}, {"|", "vertical bars"}} {
+		names := strings.Split(strings.TrimRight(header, "\r"), separator[0])
+		isKnown := func(name string) bool {
+			meant, _ := didYouMean(strings.Trim(name, `"`), func(string) bool { return false })
+			return meant != ""
+		}
+		if len(names) > 1 && slices.ContainsFunc(names[:min(len(names), 100)], isKnown) {
+			d.whole(unreadable, "the columns are separated by %s: save the file with commas", separator[1])
+			return true
+		}
+	}
+	return false
+}
+
+// didYouMean returns the known column that a name is probably meant to be, and why. A column that is there already is not
+// looked for among misspellings.
+func didYouMean(name string, found func(known string) bool) (meant, why string) {
+	normal := normalName(name)
+	for _, axis := range datasetAxes {
+		if axis[0] == normal {
+			return axis[1], normal + " is the name of the axis, in a CSV file its column is " + axis[1]
+		}
+	}
+	known := slices.Concat(datasetColumns, codingColumns)
+	if slices.Contains(known, normal) {
+		return normal, "names are in lower case, with underscores and without spaces"
+	}
+	if len(normal) > 64 {
+		return "", ""
+	}
+	for _, k := range known {
+		if !found(k) && misspelt(normal, k) {
+			return k, "a column that is something else needs a name that is less alike"
+		}
+	}
+	for _, axis := range datasetAxes {
+		if !found(axis[1]) && misspelt(normal, axis[0]) {
+			return axis[1], "that is the column of the axis " + axis[0]
+		}
+	}
+	return "", ""
+}
+
+// normalName is a name as it would be if it were written like the known ones.
+func normalName(name string) string {
+	return strings.ToLower(strings.NewReplacer(" ", "_", "-", "_", "\u00A0", "_").Replace(strings.TrimSpace(name)))
+}
+
+// misspelt reports whether a name is a known one with a slip or two. Of a short one a letter may be missing, extra or
+// misplaced, but none may be another: stage is not state.
+func misspelt(name, known string) bool {
+	a, b := []rune(name), []rune(known)
+	if len(b) > 6 {
+		return edits(a, b) <= 2
+	}
+	return edits(a, b) == 1 && (len(a) != len(b) || sameLetters(a, b))
+}
+
+func sameLetters(a, b []rune) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
+// edits counts the letters to add, take away, replace or swap with their neighbour to make b of a.
+func edits(a, b []rune) int {
+	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range a {
+		next := make([]int, len(b)+1)
+		next[0] = i + 1
+		for j := range b {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			next[j+1] = min(next[j]+1, row[j+1]+1, row[j]+cost)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
+		}
+		before, row = row, next
+	}
+	return row[len(b)]
+}

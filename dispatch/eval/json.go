@@ -1,0 +1,113 @@
+package eval
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// experimentJSON is an experiment as JSON. Members may be added. They keep their meaning.
+type experimentJSON struct {
+	Name     string       `json:"name"`
+	Started  time.Time    `json:"started"`
+	TookMS   float64      `json:"took_ms"`
+	OK       bool         `json:"ok"`
+	Counts   countsJSON   `json:"counts"`
+	Causes   []causeCount `json:"causes"`
+	CaseList []caseJSON   `json:"cases"`
+}
+
+type countsJSON struct {
+	Cases     int `json:"cases"`
+	Passed    int `json:"passed"`
+	Failed    int `json:"failed"`
+	Errors    int `json:"errors"`
+	Cancelled int `json:"cancelled"`
+	Skipped   int `json:"skipped"`
+}
+
+type caseJSON struct {
+	Name            string     `json:"name"`
+	Row             int        `json:"row,omitempty"`
+	Line            int        `json:"line,omitempty"`
+	Verdict         Verdict    `json:"verdict"`
+	Cause           Cause      `json:"cause,omitempty"`
+	Reason          string     `json:"reason,omitempty"`
+	TookMS          float64    `json:"took_ms"`
+	ExpectedOutcome string     `json:"expected_outcome,omitempty"`
+	Turns           int        `json:"turns"`
+	FinalResponse   string     `json:"final_response,omitempty"`
+	Calls           []callJSON `json:"calls"`
+	Warnings        []string   `json:"warnings,omitempty"`
+}
+
+type callJSON struct {
+	Tool       string `json:"tool"`
+	Source     string `json:"source,omitempty"` // of a call that was answered with a result
+	Status     int    `json:"status,omitempty"` // of one that was refused; 0 if there was no whole answer
+	ErrorClass string `json:"error_class,omitempty"`
+}
+
+// WriteJSON writes the experiment as one JSON document, indented: its counts, and every case with its verdict, cause, reason,
+// final response and tool calls. Arguments and results of calls are not in it; they are in [Trial].Result. It returns
+// the first error of w.
+func (e *Experiment) WriteJSON(w io.Writer) error {
+	doc := experimentJSON{
+		Name: e.Name, Started: e.Started.UTC(), TookMS: milliseconds(e.Took), OK: e.OK(), Causes: e.causes(),
+		Counts: countsJSON{
+			Cases: len(e.Trials), Passed: e.Count(Passed), Failed: e.Count(Failed), Errors: e.Count(Errored),
+			Cancelled: e.Count(Cancelled), Skipped: e.Count(Skipped),
+		},
+		CaseList: make([]caseJSON, len(e.Trials)),
+	}
+	for i := range e.Trials {
+		doc.CaseList[i] = e.Trials[i].document()
+	}
+	text, err := rawjson.Encode(doc)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	_ = json.Indent(&b, text, "", "  ") // was just written
+	b.WriteByte('\n')
+	_, err = b.WriteTo(w)
+	return err
+}
+
+func (c *Trial) document() caseJSON {
+	doc := caseJSON{
+		Name: c.Name, Verdict: c.Verdict, Cause: c.Cause, Reason: c.Reason, TookMS: milliseconds(c.Took), Calls: []callJSON{},
+	}
+	if c.Row != nil {
+		doc.Row, doc.Line, doc.ExpectedOutcome = c.Row.Number, c.Row.Line, c.Row.ExpectedOutcome
+	}
+	if c.Result == nil {
+		return doc
+	}
+	doc.Turns, doc.FinalResponse, doc.Warnings = len(c.Result.Turns), c.Result.FinalResponse, slices.Clone(c.Result.Warnings)
+	for _, p := range c.Result.Problems {
+		if !p.Fatal {
+			doc.Warnings = append(doc.Warnings, p.String())
+		}
+	}
+	calls := slices.Concat(c.Result.Calls, c.Result.Refused)
+	slices.SortFunc(calls, func(a, b proxytest.Call) int { return cmp.Compare(a.Order, b.Order) })
+	for _, call := range calls {
+		switch {
+		case call.Trace:
+		case call.Source != "":
+			doc.Calls = append(doc.Calls, callJSON{Tool: call.Tool, Source: string(call.Source)})
+		default:
+			doc.Calls = append(doc.Calls, callJSON{Tool: call.Tool, Status: call.Status, ErrorClass: call.ErrorClass})
+		}
+	}
+	return doc
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -1,0 +1,131 @@
+package eval
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/terminal"
+)
+
+type junitSuites struct {
+	XMLName xml.Name `xml:"testsuites"`
+	junitCounts
+	Suite junitSuite `xml:"testsuite"`
+}
+
+type junitSuite struct {
+	junitCounts
+	Timestamp string      `xml:"timestamp,attr"`
+	Cases     []junitCase `xml:"testcase"`
+}
+
+type junitCounts struct {
+	Name     string `xml:"name,attr"`
+	Tests    int    `xml:"tests,attr"`
+	Failures int    `xml:"failures,attr"`
+	Errors   int    `xml:"errors,attr"`
+	Skipped  *int   `xml:"skipped,attr"` // of a suite only
+	Time     string `xml:"time,attr"`
+}
+
+type junitCase struct {
+	Name      string       `xml:"name,attr"`
+	ClassName string       `xml:"classname,attr"`
+	Time      string       `xml:"time,attr"`
+	Skipped   *junitReason `xml:"skipped"`
+	Error     *junitReason `xml:"error"`
+	Failure   *junitReason `xml:"failure"`
+	SystemOut *junitText   `xml:"system-out"`
+}
+
+type junitReason struct {
+	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr,omitempty"`
+	junitText
+}
+
+// junitText is text in which line breaks and quotes stay readable.
+type junitText struct {
+	XML string `xml:",innerxml"`
+}
+
+func newJUnitText(text string) junitText {
+	return junitText{strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(strings.Map(xmlCharacter, text))}
+}
+
+// xmlCharacter replaces what XML 1.0 cannot hold. A carriage return would not survive a parser.
+func xmlCharacter(r rune) rune {
+	switch {
+	case r == '\r':
+		return -1
+	case r == '\n', r == '\t', r >= ' ' && r <= 0xFFFD, r > 0xFFFF:
+		return r
+	}
+	return utf8.RuneError
+}
+
+// maxOutput bounds a system-out: reports of many cases are read whole by what shows them.
+const maxOutput = 64 << 10
+
+// WriteJUnit writes the experiment as JUnit XML, as continuous integration reads it: one suite, a test case per case, its
+// timeline in system-out. A cancelled case is an error, because what did not run must not look good. Characters that XML
+// cannot hold become U+FFFD. It returns the first error of w.
+func (e *Experiment) WriteJUnit(w io.Writer) error {
+	skipped := e.Count(Skipped)
+	counts := junitCounts{
+		Name: e.Name, Tests: len(e.Trials), Failures: e.Count(Failed), Errors: e.Count(Errored) + e.Count(Cancelled), Time: seconds(e.Took),
+	}
+	doc := junitSuites{junitCounts: counts, Suite: junitSuite{junitCounts: counts, Timestamp: e.Started.UTC().Format("2006-01-02T15:04:05")}}
+	doc.Suite.Skipped = &skipped
+	doc.Suite.Cases = make([]junitCase, len(e.Trials))
+	for i := range e.Trials {
+		doc.Suite.Cases[i] = e.Trials[i].junit(e.Name)
+	}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	enc := xml.NewEncoder(w)
+	enc.Indent("", "  ")
+	if err := enc.Encode(doc); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+func (c *Trial) junit(suite string) junitCase {
+	out := junitCase{Name: c.Name, ClassName: suite, Time: seconds(c.Took)}
+	reason := &junitReason{Message: terminal.Cut(oneLine(c.Reason), 300), Type: string(c.Cause), junitText: newJUnitText(c.Reason)}
+	switch c.Verdict {
+	case Passed:
+	case Skipped:
+		out.Skipped = &junitReason{Message: reason.Message}
+	case Failed:
+		out.Failure = reason
+	case Cancelled:
+		reason.Type = string(Cancelled)
+		out.Error = reason
+	default:
+		out.Error = reason
+	}
+	if c.Result != nil {
+		text := newJUnitText(cutBytes(c.Result.String(), maxOutput))
+		out.SystemOut = &text
+	}
+	return out
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
+
+// cutBytes shortens text to about n bytes.
+func cutBytes(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.TrimRight(clip.Prefix(text, n), "\n") + "\n…"
+}

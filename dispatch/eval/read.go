@@ -1,0 +1,206 @@
+package eval
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// reader reads one file: first as text, then its header, then row by row.
+type reader struct {
+	limits   limits
+	problems problems
+	set      Dataset
+
+	data    []byte
+	csv     *csv.Reader
+	columns []column
+	offset  int64 // of the first byte that has not been read as CSV
+
+	row, line int       // of the record last read
+	own       []Problem // of that record
+	farthest  int       // the highest column among them
+}
+
+func (d *reader) read(r io.Reader) {
+	if !d.readText(r) {
+		return
+	}
+	d.csv = csv.NewReader(bytes.NewReader(d.data))
+	d.csv.FieldsPerRecord = -1
+	header, ok := d.next()
+	if !ok || !d.readHeader(header) {
+		return
+	}
+	for {
+		record, ok := d.next()
+		if !ok {
+			break
+		}
+		if len(d.set.Rows) == d.limits.rows {
+			d.whole(tooLarge, "the file has more than %d rows", d.limits.rows)
+			return
+		}
+		d.set.Rows = append(d.set.Rows, d.readRow(record))
+		d.flush()
+	}
+	if len(d.set.Rows) == 0 && len(d.problems.found) == 0 {
+		d.whole(invalidRow, "the file has a header and no rows")
+	}
+}
+
+// readText takes the file in and looks whether it can be CSV in UTF-8 at all.
+func (d *reader) readText(r io.Reader) bool {
+	data, err := io.ReadAll(io.LimitReader(r, d.limits.bytes+1))
+	start := data[:min(len(data), 1024)]
+	switch {
+	case err != nil:
+		d.whole(unreadable, "the file cannot be read: %v", err)
+		d.problems.cause = err
+	case int64(len(data)) > d.limits.bytes:
+		d.whole(tooLarge, "the file has more than %d bytes", d.limits.bytes)
+	case bytes.HasPrefix(data, []byte("PK\x03\x04")):
+		d.whole(unreadable, "the file is a spreadsheet or an archive, no CSV: save the sheet as CSV in UTF-8")
+	case bytes.HasPrefix(data, []byte{0xFF, 0xFE}), bytes.HasPrefix(data, []byte{0xFE, 0xFF}):
+		d.whole(unreadable, "the file is in UTF-16: save it as CSV in UTF-8")
+	case bytes.IndexByte(start, 0) >= 0:
+		d.whole(unreadable, "the file has NUL characters, as UTF-16 has: save it as CSV in UTF-8")
+	default:
+		d.data = bytes.TrimPrefix(data, []byte("\uFEFF"))
+		if len(bytes.TrimSpace(d.data)) == 0 {
+			d.whole(unreadable, "the file is empty: it begins with a header such as "+
+				"user,behavior,state,failure_rules,expected_outcome")
+			break
+		}
+		if !bytes.Contains(d.data, []byte("\n")) && bytes.Contains(d.data, []byte("\r")) {
+			d.whole(unreadable, "the lines end in CR alone: save the file with LF or CRLF")
+			break
+		}
+		widest, cells := measure(d.data)
+		if widest > d.limits.columns {
+			d.whole(tooLarge, "the file has more than %d columns", d.limits.columns)
+			break
+		}
+		if cells > d.limits.cells {
+			d.whole(tooLarge, "the file has more than %d cells", d.limits.cells)
+			break
+		}
+		return true
+	}
+	return false
+}
+
+// measure counts the cells of the longest row, and those of all rows. They are looked at before the file is read as CSV,
+// which takes much more memory per cell than a comma does.
+func measure(data []byte) (widest, total int) {
+	cells, quoted := 1, false
+	data = bytes.TrimSuffix(data, []byte("\n"))
+	for _, c := range data {
+		switch {
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == ',':
+			cells++
+		case c == '\n':
+			widest, total, cells = max(widest, cells), total+cells, 1
+		}
+	}
+	return max(widest, cells), total + cells
+}
+
+// next reads a record and finds out where it is; ok is false after the last and after an error, which it reports.
+func (d *reader) next() (record []string, ok bool) {
+	record, err := d.csv.Read()
+	start := d.offset
+	d.offset = d.csv.InputOffset()
+	if errors.Is(err, io.EOF) {
+		return nil, false
+	}
+	for rest := d.data[start:]; ; d.row++ { // lines without anything are rows of a spreadsheet, too
+		trimmed, found := bytes.CutPrefix(rest, []byte("\n"))
+		if !found {
+			trimmed, found = bytes.CutPrefix(rest, []byte("\r\n"))
+		}
+		if !found {
+			break
+		}
+		rest = trimmed
+	}
+	d.row++
+	if err != nil {
+		d.broken(err, d.data[start:])
+		return nil, false
+	}
+	d.line, _ = d.csv.FieldPos(0)
+	return record, true
+}
+
+// broken reports what makes the rest of the file unreadable.
+func (d *reader) broken(err error, rest []byte) {
+	parse, ok := errors.AsType[*csv.ParseError](err)
+	if !ok {
+		d.whole(unreadable, "%v", err)
+		return
+	}
+	d.line = parse.StartLine
+	if first, _, _ := strings.Cut(string(rest), "\n"); len(d.columns) == 0 && d.separated(first) {
+		return
+	}
+	switch {
+	case errors.Is(err, csv.ErrBareQuote):
+		err = fmt.Errorf(`a quote (") at byte %d of line %d is in a cell that does not begin with one: `+
+			`put the whole cell into quotes, without a space before them, and double the quotes inside`, parse.Column, parse.Line)
+	case d.offset == int64(len(d.data)) && bytes.Count(rest, []byte(`"`))%2 == 1:
+		err = errors.New(`a cell begins with a quote (") that is never closed, or a quote inside a cell is not doubled`)
+	default:
+		err = fmt.Errorf(`the quote (") at byte %d of line %d ends a cell, but more follows: `+
+			`double the quotes inside a cell`, parse.Column, parse.Line)
+	}
+	d.problem(unreadable, -1, "%v; nothing from here on can be read", err)
+	d.flush()
+}
+
+// whole reports a problem of the file.
+func (d *reader) whole(code string, format string, args ...any) {
+	d.problems.add(Problem{Code: code, Message: fmt.Sprintf(format, args...)})
+}
+
+// problem reports a problem of the row that is being read, in the column with this index, or of the whole row (-1).
+func (d *reader) problem(code string, index int, format string, args ...any) {
+	if d.full(index) {
+		d.problems.more++
+		return
+	}
+	p := Problem{Code: code, Row: d.row, Line: d.line, column: index, Message: fmt.Sprintf(format, args...)}
+	if index >= 0 {
+		p.Column = d.set.Columns[index]
+	}
+	d.own, d.farthest = append(d.own, p), max(d.farthest, index)
+}
+
+// full reports whether a problem of this column would not be listed, so that a cell with a million mistakes does not take
+// the memory for a million texts.
+func (d *reader) full(index int) bool {
+	left := d.problems.most - len(d.problems.found)
+	return left == 0 || left <= len(d.own) && index >= d.farthest
+}
+
+// flush hands the problems of a row over, in the order of the columns.
+func (d *reader) flush() {
+	slices.SortStableFunc(d.own, func(a, b Problem) int { return cmp.Compare(a.column, b.column) })
+	for _, p := range d.own {
+		d.problems.add(p)
+	}
+	d.own, d.farthest = d.own[:0], -1
+}
+
+// blank reports whether no cell has anything to show.
+func blank(record []string) bool {
+	return !slices.ContainsFunc(record, func(cell string) bool { return strings.TrimSpace(cell) != "" })
+}

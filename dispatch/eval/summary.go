@@ -1,0 +1,236 @@
+package eval
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/terminal"
+)
+
+// maxListed is how many trials that neither passed nor were skipped the summary lists. JSON has all.
+const maxListed = 20
+
+// Codes of problems that the handler of package dispatch has dealt with.
+const (
+	codeRepaired = "messages_repaired"
+	codeRemoved  = "messages_removed"
+)
+
+var verdicts = []struct {
+	verdict Verdict
+	word    string // after a number
+	style   terminal.Style
+}{
+	{Passed, "passed", terminal.Good},
+	{Failed, "failed", terminal.Bad},
+	{Errored, "with errors", terminal.Bad},
+	{Cancelled, "cancelled", terminal.Warn},
+	{Skipped, "skipped", terminal.Warn},
+}
+
+func (v Verdict) style() terminal.Style {
+	for _, known := range verdicts {
+		if known.verdict == v {
+			return known.style
+		}
+	}
+	return terminal.Plain
+}
+
+// WriteSummary writes the experiment for people: at most 20 trials that failed, how often each cause
+// occurred, why cases were skipped, what the platform would warn of, the slowest trials if there are
+// many, and the counts. If colour is true, colour repeats the verdicts. Texts of agents are safe to print
+// to a terminal. It returns the first error of w.
+func (e *Experiment) WriteSummary(w io.Writer, colour bool) error {
+	var b bytes.Buffer
+	e.writeBad(&b, colour)
+	e.writeCauses(&b, colour)
+	e.writeNotes(&b, colour)
+	e.writeSlowest(&b, colour)
+	e.writeCounts(&b, colour)
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// writeBad lists what is neither passed nor skipped. Cases that had not begun say nothing of their
+// own.
+func (e *Experiment) writeBad(b *bytes.Buffer, colour bool) {
+	var table terminal.Table
+	listed, more := 0, 0
+	for i := range e.Trials {
+		c := &e.Trials[i]
+		if c.Verdict == Passed || c.Verdict == Skipped || c.Verdict == Cancelled {
+			continue
+		}
+		if listed == maxListed {
+			more++
+			continue
+		}
+		listed++
+		table.Row(terminal.Cell{Text: string(c.Verdict), Style: c.Verdict.style()}, terminal.Text(terminal.Cut(oneLine(c.Name), 48)),
+			terminal.Cell{Text: shortTime(c.Took), Right: true}, terminal.Text(string(c.Cause)+": "+terminal.Cut(oneLine(c.Reason), 200)))
+	}
+	if listed == 0 {
+		return
+	}
+	_ = table.Write(b, colour) // a Buffer has no errors
+	if more > 0 {
+		fmt.Fprintf(b, "and %d more\n", more)
+	}
+	b.WriteByte('\n')
+}
+
+func (e *Experiment) writeCauses(b *bytes.Buffer, colour bool) {
+	causes := e.causes()
+	if len(causes) == 0 {
+		return
+	}
+	var table terminal.Table
+	table.Row(terminal.Cell{Text: "cause", Style: terminal.Faint}, terminal.Cell{Text: "cases", Style: terminal.Faint, Right: true})
+	for _, c := range causes {
+		table.Row(terminal.Text(string(c.Cause)), terminal.Cell{Text: fmt.Sprint(c.Cases), Right: true})
+	}
+	_ = table.Write(b, colour)
+	b.WriteByte('\n')
+}
+
+// causeCount is how many cases did not pass for a cause.
+type causeCount struct {
+	Cause Cause `json:"cause"`
+	Cases int   `json:"cases"`
+}
+
+// causes counts, the most frequent first, those of a kind by name.
+func (e *Experiment) causes() []causeCount {
+	counts := []causeCount{}
+	for i := range e.Trials {
+		cause := e.Trials[i].Cause
+		if cause == "" {
+			continue
+		}
+		at := slices.IndexFunc(counts, func(c causeCount) bool { return c.Cause == cause })
+		if at < 0 {
+			at, counts = len(counts), append(counts, causeCount{Cause: cause})
+		}
+		counts[at].Cases++
+	}
+	slices.SortFunc(counts, func(a, b causeCount) int {
+		return cmp.Or(b.Cases-a.Cases, strings.Compare(string(a.Cause), string(b.Cause)))
+	})
+	return counts
+}
+
+// writeNotes says once what holds for several cases: why they were skipped, and the platform's
+// warnings.
+func (e *Experiment) writeNotes(b *bytes.Buffer, colour bool) {
+	type note struct{ kind, text string }
+	var notes []note
+	counts := map[note]int{}
+	add := func(kind, text string) {
+		n := note{kind, text}
+		if counts[n]++; counts[n] == 1 {
+			notes = append(notes, n)
+		}
+	}
+	for i := range e.Trials {
+		c := &e.Trials[i]
+		if c.Verdict == Skipped {
+			add("skipped", c.Reason)
+		}
+		if c.Result == nil {
+			continue
+		}
+		for _, text := range c.Result.Warnings {
+			add("warning", text)
+		}
+		for _, text := range lost(c.Result.Problems) {
+			add("warning", text)
+		}
+	}
+	var table terminal.Table
+	for _, n := range notes {
+		table.Row(terminal.Cell{Text: n.kind, Style: terminal.Warn}, terminal.Text(plural(counts[n], "case")+": "+oneLine(n.text)))
+	}
+	_ = table.Write(b, colour)
+	if len(notes) > 0 {
+		b.WriteByte('\n')
+	}
+}
+
+// lost says once for each kind of problem what became of an answer.
+func lost(problems []dispatch.Problem) (texts []string) {
+	for _, p := range problems {
+		text := "the answer misses the response contract: " + p.Code
+		if p.Code == codeRepaired || p.Code == codeRemoved {
+			text = "the handler has changed what the agent answered: " + p.Code
+		}
+		if !p.Fatal && !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// writeSlowest lists the three slowest of more than nine.
+func (e *Experiment) writeSlowest(b *bytes.Buffer, colour bool) {
+	var ran []*Trial
+	for i := range e.Trials {
+		if c := &e.Trials[i]; c.Took > 0 {
+			ran = append(ran, c)
+		}
+	}
+	if len(ran) < 10 {
+		return
+	}
+	slices.SortStableFunc(ran, func(a, b *Trial) int { return cmp.Compare(b.Took, a.Took) })
+	var table terminal.Table
+	table.Row(terminal.Cell{Text: "slowest", Style: terminal.Faint})
+	for _, c := range ran[:3] {
+		table.Row(terminal.Cell{Text: shortTime(c.Took), Right: true}, terminal.Text(terminal.Cut(oneLine(c.Name), 72)))
+	}
+	_ = table.Write(b, colour)
+	b.WriteByte('\n')
+}
+
+func (e *Experiment) writeCounts(b *bytes.Buffer, colour bool) {
+	var counts []string
+	for _, v := range verdicts {
+		if n := e.Count(v.verdict); n > 0 || v.verdict == Passed {
+			style := v.style
+			if n == 0 {
+				style = terminal.Plain
+			}
+			counts = append(counts, terminal.Paint(colour, style, fmt.Sprintf("%d %s", n, v.word)))
+		}
+	}
+	fmt.Fprintf(b, "%s in %s: %s\n", plural(len(e.Trials), "case"), shortTime(e.Took), strings.Join(counts, ", "))
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// oneLine makes text of several lines fit into a table.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// shortTime is a duration in three digits or so.
+func shortTime(d time.Duration) string {
+	switch ms := float64(d) / float64(time.Millisecond); {
+	case ms < 9.95:
+		return fmt.Sprintf("%.1f ms", ms)
+	case ms < 999.5:
+		return fmt.Sprintf("%.0f ms", ms)
+	case ms < 59_950:
+		return fmt.Sprintf("%.1f s", ms/1000)
+	}
+	return d.Round(time.Second).String()
+}

@@ -1,0 +1,332 @@
+// Package stage sets up one run for packages dispatchtest, doctor and eval: the agent's endpoint, the proxy, and the
+// collection of what they log.
+package stage
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/report"
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// maxAnswer is the limit of a response, in bytes. It is far larger than any response that would be graded.
+const maxAnswer = 16 << 20
+
+// Target has the fields of dispatchtest.Target, which can be converted to it.
+type Target struct {
+	URL        string
+	Handler    http.Handler
+	Agent      dispatch.Agent
+	Options    *dispatch.Options
+	AuthHeader string
+	AuthValue  string
+	RunTimeout time.Duration
+	Strict     bool
+}
+
+// Task has the fields of dispatchtest.Task that a stage needs.
+type Task struct {
+	ID, AgentID int64
+	Input       any
+	World       proxytest.World
+	Platform    *proxytest.Platform
+	MaxTurns    int // of the conversation; 0 if there is none
+	ProxyURL    string
+	WrapProxy   func(proxy http.Handler) http.Handler
+}
+
+// Stage holds one run: the agent's endpoint and the proxy. Defaults of Target and Task are filled in.
+type Stage struct {
+	Target   Target
+	Task     Task
+	URL      string          // of the agent
+	Caller   httpcall.Client // of the agent
+	Media    string          // the media type of the agent's last response
+	Platform *proxytest.Platform
+	Run      *proxytest.Run
+	Witness  *Witness
+	Sink     *report.Sink // of the witness
+	ProxyURL string
+	closers  []func()
+}
+
+type key struct{}
+
+// With returns a context that makes dispatchtest.Dispatch use this stage instead of one of its own. Dispatch does not
+// close it.
+func With(ctx context.Context, s *Stage) context.Context { return context.WithValue(ctx, key{}, s) }
+
+// From returns the stage of [With], or nil.
+func From(ctx context.Context) *Stage {
+	s, _ := ctx.Value(key{}).(*Stage)
+	return s
+}
+
+// New prepares a run. What the run logs is written to output, unless output is nil. Errors are mistakes of the caller,
+// all that were found, or failures to listen on loopback.
+func New(target Target, task Task, output io.Writer) (*Stage, error) {
+	s := &Stage{Target: target, Task: task, URL: target.URL, Witness: &Witness{output: output}}
+	err := s.check()
+	if err == nil && target.Agent != nil {
+		err = s.inMemory()
+	} else if err == nil {
+		err = s.onLoopback()
+	}
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	s.Witness.secrets = redact.New(append(redact.URL(s.Target.URL), s.Target.AuthValue, s.Run.Token)...)
+	return s, nil
+}
+
+// Secrets returns what must not be shown where the endpoint repeats it: the auth value, the run token, and the query of
+// the URL.
+func (s *Stage) Secrets() *redact.Set { return s.Witness.secrets }
+
+// check fills the defaults in and begins the run.
+func (s *Stage) check() error {
+	var mistakes []error
+	bad := func(format string, args ...any) {
+		mistakes = append(mistakes, fmt.Errorf("dispatchtest: "+format, args...))
+	}
+	target, task := &s.Target, &s.Task
+	if given := count(target.URL != "", target.Handler != nil, target.Agent != nil); given != 1 {
+		bad("set one of URL, Handler and Agent in Target")
+	}
+	target.checkAuth(bad)
+	if target.RunTimeout < 0 || target.RunTimeout > 1800*time.Second {
+		bad("Target.RunTimeout is from 0 to 1800 s, not %s", target.RunTimeout)
+	}
+	target.RunTimeout = cmp.Or(target.RunTimeout, 300*time.Second)
+	target.AuthHeader = cmp.Or(target.AuthHeader, "Authorization")
+	task.ID, task.AgentID = cmp.Or(task.ID, 1), cmp.Or(task.AgentID, 1)
+	if task.MaxTurns < 0 || task.MaxTurns > 50 {
+		bad("Conversation.MaxTurns is from 1 to 50, not %d", task.MaxTurns)
+	}
+	if task.Input == nil {
+		task.Input = struct{}{}
+	}
+	switch input, err := json.Marshal(task.Input); {
+	case err != nil:
+		bad("Task.Input cannot be encoded as JSON: %w", err)
+	case string(input) == "null":
+		task.Input = json.RawMessage("{}")
+	case input[0] != '{':
+		bad("Task.Input is not a JSON object")
+	default:
+		task.Input = json.RawMessage(input)
+	}
+	if task.ProxyURL != "" && (task.Platform == nil || task.WrapProxy != nil || target.Agent != nil) {
+		bad("Task.ProxyURL needs a Task.Platform, a Target with a URL or Handler, and no WrapProxy")
+	}
+	w := task.World
+	switch hasWorld := w.Tools != nil || w.Behaviors != nil || w.InitialState != "" || w.FailureRules != nil; {
+	case task.Platform != nil && hasWorld:
+		bad("set either Task.World or Task.Platform")
+	case task.Platform != nil:
+		s.Platform = task.Platform
+	default:
+		var err error
+		if s.Platform, err = proxytest.New(w, nil); err != nil {
+			bad("%w", err)
+		}
+	}
+	if len(mistakes) > 0 {
+		return errors.Join(mistakes...)
+	}
+	s.Run = s.Platform.NewRun()
+	s.Sink = &report.Sink{Report: s.Witness.record, Silent: s.Witness.output == nil, Unpaced: s.Platform.RatePerMinute() < 0}
+	return nil
+}
+
+// checkAuth reports what keeps any request from being sent.
+func (t *Target) checkAuth(bad func(format string, args ...any)) {
+	if strings.ContainsFunc(t.AuthHeader, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
+	}) {
+		bad("Target.AuthHeader is not a header name")
+	}
+	control := func(r rune) bool { return r < ' ' || r == 0x7f }
+	if v := t.AuthValue; strings.ContainsFunc(v, control) || strings.TrimSpace(v) != v {
+		bad("Target.AuthValue begins or ends with white space, or contains control characters: " +
+			"does the token end with a line break?")
+	}
+}
+
+func count(conditions ...bool) (n int) {
+	for _, is := range conditions {
+		if is {
+			n++
+		}
+	}
+	return n
+}
+
+// proxy returns the handler of the proxy URL.
+func (s *Stage) proxy() http.Handler {
+	if s.Task.WrapProxy == nil {
+		return s.Platform
+	}
+	return s.Task.WrapProxy(s.Platform)
+}
+
+// watched returns a handler whose log and panics the witness receives. Handlers in memory do not need it, because the
+// context of the dispatch reaches them.
+func (s *Stage) watched(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			switch p := recover(); p {
+			case nil:
+			case http.ErrAbortHandler:
+				panic(p)
+			default:
+				s.Witness.panicked(fmt.Sprint(p), string(debug.Stack()))
+				panic(http.ErrAbortHandler)
+			}
+		}()
+		handler.ServeHTTP(w, r.WithContext(report.With(r.Context(), s.Sink)))
+	})
+}
+
+// Close stops serving.
+func (s *Stage) Close() {
+	for _, end := range s.closers {
+		end()
+	}
+}
+
+// inMemory serves the agent and its proxy without a network.
+func (s *Stage) inMemory() error {
+	var opts dispatch.Options
+	if s.Target.Options != nil {
+		opts = *s.Target.Options
+	}
+	var proxyOpts proxy.Options
+	if opts.Proxy != nil {
+		proxyOpts = *opts.Proxy
+	}
+	proxyOpts.Transport = proxytest.NewTransport(s.proxy())
+	opts.Proxy = &proxyOpts
+	if len(opts.Tokens) == 0 && opts.TokenFunc == nil && opts.Verify == nil && !opts.InsecureNoAuth {
+		token := rand.Text()
+		opts.Tokens = []string{token}
+		if s.Target.AuthValue == "" {
+			s.Target.AuthValue = "Bearer " + token
+		}
+		opts.AuthHeader = s.Target.AuthHeader
+	}
+	if len(opts.ProxyHosts) > 0 {
+		opts.ProxyHosts = append(slices.Clone(opts.ProxyHosts), "proxy.test")
+	}
+	if opts.RunTimeout == 0 {
+		opts.RunTimeout = s.Target.RunTimeout
+	}
+	if opts.Reserve == 0 && opts.RunTimeout < 8*time.Second {
+		opts.Reserve = opts.RunTimeout / 4 // the default would leave no time
+	}
+	handler, err := dispatch.New(s.Target.Agent, &opts)
+	if err != nil {
+		return fmt.Errorf("dispatchtest: Target.Options: %w", err)
+	}
+	s.URL, s.ProxyURL = "http://agent.test/dispatch", "http://proxy.test"+s.Run.Path
+	s.connect(proxytest.NewTransport(handler))
+	return nil
+}
+
+// onLoopback serves the handler, if there is one, and the proxy on 127.0.0.1.
+func (s *Stage) onLoopback() error {
+	if s.Target.Handler != nil {
+		base, err := s.serve(s.Target.Handler)
+		if err != nil {
+			return err
+		}
+		s.URL = base + "/dispatch"
+	}
+	base := strings.TrimRight(s.Task.ProxyURL, "/")
+	if base == "" {
+		var err error
+		if base, err = s.serve(s.proxy()); err != nil {
+			return err
+		}
+	}
+	s.ProxyURL = base + s.Run.Path
+	transport := httpcall.NewTransport()
+	s.closers = append(s.closers, transport.CloseIdleConnections)
+	s.connect(transport)
+	return nil
+}
+
+// serve serves a handler on a free port until the stage is closed. The witness receives its log and panics.
+func (s *Stage) serve(handler http.Handler) (base string, err error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("dispatchtest: %w", err)
+	}
+	server := &http.Server{Handler: s.watched(handler), ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = server.Serve(listener) }() // ends with Close
+	s.closers = append(s.closers, func() { _ = server.Close() })
+	return "http://" + listener.Addr().String(), nil
+}
+
+// connect sets the caller of the agent.
+func (s *Stage) connect(transport http.RoundTripper) {
+	s.Caller = httpcall.Client{Transport: transport, Peer: "the endpoint", Timeout: s.Target.RunTimeout, MaxBytes: maxAnswer}
+}
+
+// Header returns the documented headers of a dispatch.
+func (s *Stage) Header() http.Header {
+	header := http.Header{}
+	header.Set("X-Pipelines-Run-Token", s.Run.Token)
+	header.Set("X-Pipelines-Odyssey-Proxy-URL", s.ProxyURL)
+	header.Set("X-Pipelines-Run-Id", s.Run.ID)
+	header.Set("X-Pipelines-Task-Id", strconv.FormatInt(s.Task.ID, 10))
+	header.Set("X-Pipelines-Run-Token-Jti", s.Run.JTI)
+	return header
+}
+
+// Payload is the task in the envelope. The fields after Input are those of a session.
+type Payload struct {
+	TaskID      int64  `json:"task_id"`
+	Instruction string `json:"user_instruction"`
+	Input       any    `json:"input"`
+
+	SessionID string             `json:"session_id,omitempty"`
+	TurnID    string             `json:"turn_id,omitempty"`
+	Latest    *string            `json:"latest_user_prompt,omitempty"`
+	Messages  []dispatch.Message `json:"messages,omitzero"`
+}
+
+// Envelope builds the documented body of a dispatch.
+func (s *Stage) Envelope(input Payload) json.RawMessage {
+	input.TaskID, input.Input = s.Task.ID, s.Task.Input
+	body, err := json.Marshal(struct {
+		TaskID   int64       `json:"task_id"`
+		RunID    json.Number `json:"run_id"`
+		AgentID  int64       `json:"agent_id"`
+		Input    Payload     `json:"input"`
+		ProxyURL string      `json:"odyssey_proxy_url"`
+		JTI      string      `json:"run_token_jti"`
+	}{s.Task.ID, json.Number(s.Run.ID), s.Task.AgentID, input, s.ProxyURL, s.Run.JTI})
+	if err != nil {
+		panic("dispatchtest: " + err.Error()) // every part was encoded before
+	}
+	return body
+}

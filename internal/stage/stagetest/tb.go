@@ -1,0 +1,56 @@
+// Package stagetest helps to test assertions, and tests that wait for a time limit.
+package stagetest
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+// recordingTB keeps failures and output to itself.
+type recordingTB struct {
+	testing.TB
+	texts  []string
+	output bytes.Buffer
+}
+
+func (r *recordingTB) Helper()           {}
+func (r *recordingTB) Output() io.Writer { return &r.output }
+func (r *recordingTB) Errorf(f string, args ...any) {
+	r.texts = append(r.texts, fmt.Sprintf(f, args...))
+}
+func (r *recordingTB) Fatal(args ...any) { r.Errorf("%s", fmt.Sprint(args...)); panic(r) }
+
+// Run returns the failures of body, one per line, and its output. They do not fail t.
+func Run(t testing.TB, body func(t testing.TB)) (failures, output string) {
+	r := &recordingTB{TB: t}
+	defer func() {
+		if p := recover(); p != nil && p != any(r) {
+			panic(p)
+		}
+		failures, output = strings.Join(r.texts, "\n"), r.output.String()
+	}()
+	body(r)
+	return "", ""
+}
+
+// Failures returns the failures of body, one per line. They do not fail t.
+func Failures(t testing.TB, body func(t testing.TB)) string {
+	failures, _ := Run(t, body)
+	return failures
+}
+
+// Patiently runs a test that has to exceed a time limit, with growing limits, until it passes: a limit
+// that is too short for the rest of the test does not count. How long that takes depends on the machine.
+func Patiently(t *testing.T, test func(t testing.TB, limit time.Duration)) {
+	t.Helper()
+	for limit := time.Second; limit < 2*time.Minute; limit *= 4 {
+		if Failures(t, func(t testing.TB) { test(t, limit) }) == "" {
+			return
+		}
+	}
+	test(t, 2*time.Minute)
+}
