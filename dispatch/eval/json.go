@@ -80,23 +80,23 @@ func (e *Experiment) WriteJSON(w io.Writer) error {
 	return err
 }
 
-func (c *Trial) document() caseJSON {
+func (t *Trial) document() caseJSON {
 	doc := caseJSON{
-		Name: c.Name, Verdict: c.Verdict, Cause: c.Cause, Reason: c.Reason, TookMS: milliseconds(c.Took), Calls: []callJSON{},
+		Name: t.Name, Verdict: t.Verdict, Cause: t.Cause, Reason: t.Reason, TookMS: milliseconds(t.Took), Calls: []callJSON{},
 	}
-	if c.Row != nil {
-		doc.Row, doc.Line, doc.ExpectedOutcome = c.Row.Number, c.Row.Line, c.Row.ExpectedOutcome
+	if t.Row != nil {
+		doc.Row, doc.Line, doc.ExpectedOutcome = t.Row.Number, t.Row.Line, t.Row.ExpectedOutcome
 	}
-	if c.Result == nil {
+	if t.Result == nil {
 		return doc
 	}
-	doc.Turns, doc.FinalResponse, doc.Warnings = len(c.Result.Turns), c.Result.FinalResponse, slices.Clone(c.Result.Warnings)
-	for _, p := range c.Result.Problems {
+	doc.Turns, doc.FinalResponse, doc.Warnings = len(t.Result.Turns), t.Result.FinalResponse, slices.Clone(t.Result.Warnings)
+	for _, p := range t.Result.Problems {
 		if !p.Fatal {
 			doc.Warnings = append(doc.Warnings, p.String())
 		}
 	}
-	calls := slices.Concat(c.Result.Calls, c.Result.Refused)
+	calls := slices.Concat(t.Result.Calls, t.Result.Refused)
 	slices.SortFunc(calls, func(a, b proxytest.Call) int { return cmp.Compare(a.Order, b.Order) })
 	for _, call := range calls {
 		switch {

@@ -98,10 +98,10 @@ func (e *Experiment) WriteJUnit(w io.Writer) error {
 	return err
 }
 
-func (c *Trial) junit(suite string) junitCase {
-	out := junitCase{Name: c.Name, ClassName: suite, Time: seconds(c.Took)}
-	reason := &junitReason{Message: terminal.Cut(oneLine(c.Reason), 300), Type: string(c.Cause), junitText: newJUnitText(c.Reason)}
-	switch c.Verdict {
+func (t *Trial) junit(suite string) junitCase {
+	out := junitCase{Name: t.Name, ClassName: suite, Time: seconds(t.Took)}
+	reason := &junitReason{Message: terminal.Cut(oneLine(t.Reason), 300), Type: string(t.Cause), junitText: newJUnitText(t.Reason)}
+	switch t.Verdict {
 	case Passed:
 	case Skipped:
 		out.Skipped = &junitReason{Message: reason.Message}
@@ -113,8 +113,8 @@ func (c *Trial) junit(suite string) junitCase {
 	default:
 		out.Error = reason
 	}
-	if c.Result != nil {
-		text := newJUnitText(cutBytes(c.Result.String(), maxOutput))
+	if t.Result != nil {
+		text := newJUnitText(cutBytes(t.Result.String(), maxOutput))
 		out.SystemOut = &text
 	}
 	return out
