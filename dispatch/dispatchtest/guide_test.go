@@ -184,7 +184,7 @@ Refund order #4521.,,issued
 Refund order #4521.,"{""order"":{""4521"":{""status"":""paid""}}}",is paid
 Refund order #4521.,{},could not find
 `)
-	dataset, err := eval.Read(csv) // everything that is wrong with the file, with row and column
+	dataset, err := eval.Read(csv) // the error lists all problems, with row and column
 	if err != nil {
 		t.Fatal(err)
 	}
