@@ -66,11 +66,11 @@ func TestTurnsShareTheirTokensPace(t *testing.T) {
 			t.Errorf("a run with another token waited %s", waited)
 		}
 		for _, run := range []*proxytest.Run{session, other} {
-			if refused := run.Record().Refused; len(refused) > 0 {
+			if refused := run.Log().Refused; len(refused) > 0 {
 				t.Errorf("refused: %v", refused)
 			}
 		}
-		if calls := len(session.Calls()); calls != 120 {
+		if calls := len(session.Log().Calls); calls != 120 {
 			t.Errorf("%d calls", calls)
 		}
 	})
@@ -100,9 +100,9 @@ func TestTheEndOfATokenOutlivesTheDispatch(t *testing.T) {
 			if w := dispatchRun(h, run, ""); w.Code != tt.next {
 				t.Errorf("the next turn: %d %s", w.Code, w.Body)
 			}
-			sent := len(run.Record().Refused)
+			sent := len(run.Log().Refused)
 			if tt.next == 200 {
-				sent += len(run.Calls()) - 1 // the next turn calls twice
+				sent += len(run.Log().Calls) - 1 // the next turn calls twice
 			}
 			if sent != tt.sent {
 				t.Errorf("%d requests, want %d", sent, tt.sent)

@@ -70,9 +70,9 @@ func (r *Result) AssertNoCallAfterEnd(t testing.TB) {
 	if len(r.Turns) > 0 {
 		answered = r.Turns[len(r.Turns)-1].Last
 	}
-	if late := r.run.Reveal().Record().Between(answered, math.MaxInt); late.Last() > 0 {
+	if late := r.run.Reveal().Log().Between(answered, math.MaxInt); late.Last() > 0 {
 		t.Errorf("the agent called the proxy after it had answered\n%s", late)
 		return
 	}
-	r.Record.AssertNoCallAfterEnd(t)
+	r.Log.AssertNoCallAfterEnd(t)
 }

@@ -42,7 +42,7 @@ type Turn struct {
 	Problems      []dispatch.Problem `json:"problems,omitempty"`
 
 	// Last is the order of the turn's last event at the proxy. The events of a turn are those
-	// between the Last of the turn before it, or 0, and its own: see [proxytest.Record.Between].
+	// between the Last of the turn before it, or 0, and its own: see [proxytest.Log.Between].
 	Last int `json:"-"`
 
 	messages []dispatch.Message

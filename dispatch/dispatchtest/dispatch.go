@@ -119,14 +119,14 @@ type Exchange struct {
 	TookMS  float64         `json:"took_ms"`
 }
 
-// Result is what happened in a run. It has the assertions of [proxytest.Record].
+// Result is what happened in a run. It has the assertions of [proxytest.Log].
 type Result struct {
 	Ping     Exchange `json:"ping"`
 	Dispatch Exchange `json:"dispatch"` // of the last turn
 
 	// Record is what happened at the proxy: calls, refused calls, trace events, changes of the
 	// ledger.
-	proxytest.Record
+	proxytest.Log
 
 	// Turns are the dispatches: one, or those of the session.
 	Turns []Turn `json:"turns"`
@@ -201,7 +201,7 @@ func Dispatch(ctx context.Context, target Target, task Task) (*Result, error) {
 }
 
 // Run is [Dispatch] for tests. It fails the test for the errors of Dispatch, and for faults of the
-// run: see [proxytest.Record].Faults. It does not fail the test for a run that failed; use
+// run: see [proxytest.Log].Faults. It does not fail the test for a run that failed; use
 // [Result.AssertOK]. The proxy answers until the test ends, with an expired token, so that
 // [Result.AssertNoCallAfterEnd] sees late calls.
 //
@@ -240,7 +240,7 @@ func (s *player) play(ctx context.Context) *Result {
 		result.take(s, turn, s.exchange(ctx, &turn.Exchange, turn.Request, s.Header()))
 	}
 	s.Run.End("")
-	result.Record, result.Waits = *s.Run.Record(), s.waits()
+	result.Log, result.Waits = *s.Run.Log(), s.waits()
 	if result.OK() && len(s.Platform.Tools()) > 0 && !slices.ContainsFunc(append(slices.Clone(result.Calls), result.Refused...), func(c proxytest.Call) bool { return !c.Trace }) {
 		result.Warnings = append(result.Warnings, "the run completed without a tool call, although tools are declared")
 	}
@@ -249,7 +249,7 @@ func (s *player) play(ctx context.Context) *Result {
 
 // take judges a turn.
 func (r *Result) take(s *player, turn *Turn, failure *httpcall.Failure) {
-	turn.Last = s.Run.Record().Last()
+	turn.Last = s.Run.Log().Last()
 	r.Dispatch, r.FinalResponse, r.Messages, r.Gradeable = turn.Exchange, "", nil, false
 	agentError, reported := s.Witness.Take()
 	if r.classify(Target(s.Target), turn.Exchange, failure); r.OK() {

@@ -62,7 +62,7 @@ func TestOnRunSeesTheRunUnderWay(t *testing.T) {
 	var during int
 	agent := func(ctx context.Context, r *dispatch.Run) (*dispatch.Response, error) {
 		response, err := oneCall(ctx, r)
-		during = len(run.Calls())
+		during = len(run.Log().Calls)
 		return response, err
 	}
 	for name, target := range endpoints(t, agent) {

@@ -137,7 +137,7 @@ func TestCheckDispatchesTheTask(t *testing.T) {
 		t.Fatal(err)
 	}
 	assertNoWarning(t, report)
-	if got := len(run.Load().Calls()); got != 5 || wrapped.Load() != 5 {
+	if got := len(run.Load().Log().Calls); got != 5 || wrapped.Load() != 5 {
 		t.Errorf("%d calls, %d of them through the wrapper", got, wrapped.Load())
 	}
 	// A session is a task as well, and so is one whose proxy is served elsewhere.

@@ -243,7 +243,7 @@ func (c *checkup) lateCalls(ctx context.Context) Finding {
 			over = true
 		case <-look.C:
 		}
-		late := c.stage.Run.Record().Between(answered, math.MaxInt)
+		late := c.stage.Run.Log().Between(answered, math.MaxInt)
 		if late.Last() > 0 {
 			return failed("Wait for everything that the agent has started before answering: the run is over then, and its token refused.",
 				"the agent called the proxy after it had answered: %s", strings.Join(called(late), ", "))
@@ -253,7 +253,7 @@ func (c *checkup) lateCalls(ctx context.Context) Finding {
 }
 
 // called are the names of what was asked of the proxy.
-func called(r *proxytest.Record) (names []string) {
+func called(r *proxytest.Log) (names []string) {
 	for _, call := range append(slices.Clone(r.Calls), r.Refused...) {
 		names = append(names, call.Tool)
 	}

@@ -242,7 +242,12 @@ func (r *rowReader) rules(i int, cell string) []proxytest.FailureRule {
 // worldProblems are the texts of an error of package proxytest.
 func worldProblems(err error) []string {
 	if bad, ok := errors.AsType[*proxytest.Error](err); ok {
-		return bad.Problems
+		texts := make([]string, len(bad.Problems))
+		for i, problem := range bad.Problems {
+			problem.Pointer = strings.TrimPrefix(problem.Pointer, "/failure_rules") // the cell has the rules alone
+			texts[i] = problem.String()
+		}
+		return texts
 	}
 	if err != nil {
 		return []string{err.Error()}

@@ -88,7 +88,7 @@ const (
 type Cause string
 
 const (
-	CauseFault     Cause = "fault"      // an undeclared tool was called, or a behavior panicked: see [proxytest.Record].Faults
+	CauseFault     Cause = "fault"      // an undeclared tool was called, or a behavior panicked: see [proxytest.Log].Faults
 	CauseGrader    Cause = "grader"     // the grader returned an error
 	CauseNotStaged Cause = "not_staged" // the task is not valid, or listening on loopback failed
 	CausePanic     Cause = "panic"      // the grader or another function of the caller panicked, or ended its goroutine

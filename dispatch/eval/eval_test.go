@@ -351,7 +351,7 @@ func TestCases(t *testing.T) {
 	if !ok || wrong.Code != eval.CodeWorld || len(wrong.Problems) != 4 {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"row 2, column state: /ordre", "row 3, column failure_rules: failure rule 0: the tool \"get_ordre\" is not declared",
+	for i, want := range []string{"row 2, column state: /ordre", "row 3, column failure_rules: /0: the tool \"get_ordre\" is not declared",
 		"row 4, column state: ", "row 4, column failure_rules: "} {
 		if !strings.HasPrefix(wrong.Problems[i].String(), want) {
 			t.Errorf("problem %d: %s", i, wrong.Problems[i])

@@ -245,7 +245,7 @@ func newMessage(t *texts, key string, m dispatch.Message) message {
 
 // ledger shows the world before, after and in between.
 func (p *page) ledger(t *texts, f facts) {
-	p.Before, p.After = snapshot(t, "ledger-before", f.before), snapshot(t, "ledger-after", f.record.State())
+	p.Before, p.After = snapshot(t, "ledger-before", f.before), snapshot(t, "ledger-after", f.record.State)
 	for i, c := range f.record.Changes {
 		key := "change-" + strconv.Itoa(i+1)
 		where := c.Pointer

@@ -125,7 +125,7 @@ func (r *record) asking() {
 	}
 	r.waiting = true
 	if n := len(r.legs); n > 0 { // and it went well, or there would be no other
-		r.legs[n-1].answer, r.legs[n-1].last = &reply{Status: http.StatusOK}, r.run.Record().Last()
+		r.legs[n-1].answer, r.legs[n-1].last = &reply{Status: http.StatusOK}, r.run.Log().Last()
 	}
 	r.legs = append(r.legs, leg{at: time.Since(r.started), last: math.MaxInt})
 }
@@ -143,7 +143,7 @@ type facts struct {
 	started time.Time
 	ended   time.Time
 	before  ledger.Snapshot
-	record  *proxytest.Record
+	record  *proxytest.Log
 	legs    []leg // so far
 	secrets *redact.Set
 	refused int
@@ -153,7 +153,7 @@ type facts struct {
 // facts are those of a run that is in progress. It needs r.mu.
 func (r *record) facts() facts {
 	return facts{
-		id: r.id, task: r.task, started: r.started, ended: time.Now(), before: r.before, record: r.run.Record(), legs: slices.Clone(r.legs),
+		id: r.id, task: r.task, started: r.started, ended: time.Now(), before: r.before, record: r.run.Log(), legs: slices.Clone(r.legs),
 		secrets: redact.New(r.task.AuthValue, r.run.Token), refused: r.refused, bounds: r.bounds,
 	}
 }

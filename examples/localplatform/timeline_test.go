@@ -144,7 +144,7 @@ func TestAfterTheAnswer(t *testing.T) {
 	trace := func(order int) proxytest.Trace {
 		return proxytest.Trace{Event: proxy.EventThinking, Payload: []byte(`{"text":"x"}`), Order: order}
 	}
-	p := build(facts{record: &proxytest.Record{Traces: []proxytest.Trace{trace(1), trace(3)}}}, &dispatchtest.Result{Turns: []dispatchtest.Turn{{Last: 2}}})
+	p := build(facts{record: &proxytest.Log{Traces: []proxytest.Trace{trace(1), trace(3)}}}, &dispatchtest.Result{Turns: []dispatchtest.Turn{{Last: 2}}})
 	var ids []string
 	for _, i := range p.Items {
 		ids = append(ids, i.ID)

@@ -99,7 +99,7 @@ func TestRunset(t *testing.T) {
 			"  4     5                    the row has 3 cells and the header has 4"}},
 		{"many bad rows", []string{"-dataset", file("many.csv", "user,state\n"+strings.Repeat("a,x\n", 150))}, 2, []string{"\nand 50 more\n"}},
 		{"no CSV", []string{"-dataset", file("empty.csv", "")}, 2, []string{"runset: -dataset: ", "empty.csv: the file is empty"}},
-		{"no world", []string{"-dataset", "testdata/failing.csv", "-world", file("world.json", `{"tools":1}`)}, 2, []string{"runset: -world: ", "tools: is no member of a world"}},
+		{"no world", []string{"-dataset", "testdata/failing.csv", "-world", file("world.json", `{"tools":1}`)}, 2, []string{"runset: -world: ", "tools: is not a member of a world"}},
 		{"a row that does not fit", []string{"-dataset", file("misfit.csv", "user,state\na,\"{\"\"ordre\"\":{\"\"1\"\":{}}}\"\n")}, 2, []string{"  2     2  state   /ordre"}},
 		{"missing files", []string{"-dataset", "nope.csv"}, 2, []string{"runset: -dataset: open nope.csv"}},
 		{"missing world", []string{"-world", "nope.json"}, 2, []string{"runset: -world: open nope.json"}},

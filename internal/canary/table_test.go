@@ -100,8 +100,6 @@ func table(t *testing.T) []row {
 	}
 	request, token := requested(t)
 	rows = append(rows, row{name: "proxy/proxytest.Request", value: request, made: token})
-	addOpen("proxy/proxytest.ForwardOptions", proxytest.ForwardOptions{Header: http.Header{"X-Api-Key": {secret}}},
-		&proxytest.ForwardOptions{Header: http.Header{"X-Api-Key": {secret}}})
 
 	tape := filepath.Join(t.TempDir(), "tape.jsonl")
 	played := must(cassette.New(tape, &cassette.Options{Mode: cassette.Record}))(t)

@@ -13,7 +13,7 @@ import (
 
 // AssertCalled fails the test unless the tool was called, with a result, with arguments that contain these: a JSON
 // object, of which the call's may have more members. "" stands for any arguments.
-func (r *Record) AssertCalled(t testing.TB, tool, arguments string) {
+func (r *Log) AssertCalled(t testing.TB, tool, arguments string) {
 	t.Helper()
 	if !r.wantJSON(t, "AssertCalled", arguments) {
 		return
@@ -25,7 +25,7 @@ func (r *Record) AssertCalled(t testing.TB, tool, arguments string) {
 
 // AssertNotCalled fails the test if there was a request for the tool, answered or refused, with arguments that contain
 // these. "" stands for any arguments.
-func (r *Record) AssertNotCalled(t testing.TB, tool, arguments string) {
+func (r *Log) AssertNotCalled(t testing.TB, tool, arguments string) {
 	t.Helper()
 	if !r.wantJSON(t, "AssertNotCalled", arguments) {
 		return
@@ -38,7 +38,7 @@ func (r *Record) AssertNotCalled(t testing.TB, tool, arguments string) {
 
 // AssertCalledTimes fails the test unless the tool was called n times with a result. Attempts that the client repeated
 // do not count.
-func (r *Record) AssertCalledTimes(t testing.TB, tool string, n int) {
+func (r *Log) AssertCalledTimes(t testing.TB, tool string, n int) {
 	t.Helper()
 	got := 0
 	for _, c := range r.Calls {
@@ -53,7 +53,7 @@ func (r *Record) AssertCalledTimes(t testing.TB, tool string, n int) {
 
 // AssertOrder fails the test unless these tools were called, with results, in this order. Other calls may have come
 // between.
-func (r *Record) AssertOrder(t testing.TB, tools ...string) {
+func (r *Log) AssertOrder(t testing.TB, tools ...string) {
 	t.Helper()
 	next := 0
 	for _, c := range r.Calls {
@@ -73,13 +73,13 @@ func (r *Record) AssertOrder(t testing.TB, tools ...string) {
 
 // AssertState fails the test unless the ledger has the entity, named as in "order/4521", with fields that contain these:
 // a JSON object, of which the entity may have more members.
-func (r *Record) AssertState(t testing.TB, entity, fields string) {
+func (r *Log) AssertState(t testing.TB, entity, fields string) {
 	t.Helper()
 	if !r.wantJSON(t, "AssertState", fields) {
 		return
 	}
 	entityType, id, _ := strings.Cut(strings.TrimPrefix(entity, "/"), "/")
-	got, ok := r.state.Entities[entityType][id]
+	got, ok := r.State.Entities[entityType][id]
 	switch {
 	case !ok:
 		t.Errorf("the ledger has no %s\n%s", entity, r.changed())
@@ -89,19 +89,19 @@ func (r *Record) AssertState(t testing.TB, entity, fields string) {
 }
 
 // AssertNoEntity fails the test if the ledger has the entity, named as in "order/4521".
-func (r *Record) AssertNoEntity(t testing.TB, entity string) {
+func (r *Log) AssertNoEntity(t testing.TB, entity string) {
 	t.Helper()
 	entityType, id, _ := strings.Cut(strings.TrimPrefix(entity, "/"), "/")
-	if got, ok := r.state.Entities[entityType][id]; ok {
+	if got, ok := r.State.Entities[entityType][id]; ok {
 		t.Errorf("the ledger has %s: %s\n%s", entity, got, r.changed())
 	}
 }
 
 // AssertFlag fails the test unless the flag is set in the ledger.
-func (r *Record) AssertFlag(t testing.TB, flag string) {
+func (r *Log) AssertFlag(t testing.TB, flag string) {
 	t.Helper()
-	if !slices.Contains(r.state.Flags, flag) {
-		t.Errorf("the flag %q is not set; those that are: %q", flag, r.state.Flags)
+	if !slices.Contains(r.State.Flags, flag) {
+		t.Errorf("the flag %q is not set; those that are: %q", flag, r.State.Flags)
 	}
 }
 
@@ -109,7 +109,7 @@ func (r *Record) AssertFlag(t testing.TB, flag string) {
 // something under each of them. A path is that of an entity, "order/4521", or of a field in it, "order/4521/status", and
 // stands for everything below, written as a JSON pointer: the id a/b is "order/a~1b". A flag is "flag:" and its name. Without
 // paths nothing may have changed.
-func (r *Record) AssertOnlyChanged(t testing.TB, paths ...string) {
+func (r *Log) AssertOnlyChanged(t testing.TB, paths ...string) {
 	t.Helper()
 	used := make([]bool, len(paths))
 	var wrong []string
@@ -141,7 +141,7 @@ func (r *Record) AssertOnlyChanged(t testing.TB, paths ...string) {
 
 // AssertNoCallAfterEnd fails the test if the agent sent anything after the proxy had told it that the run was over.
 // Requests that were on their way already are no mistake.
-func (r *Record) AssertNoCallAfterEnd(t testing.TB) {
+func (r *Log) AssertNoCallAfterEnd(t testing.TB) {
 	t.Helper()
 	told := 0
 	for _, c := range r.Refused {
@@ -167,7 +167,7 @@ func (r *Record) AssertNoCallAfterEnd(t testing.TB) {
 }
 
 // AssertWithinRate fails the test if the agent made more requests than its run token may make in 60 seconds.
-func (r *Record) AssertWithinRate(t testing.TB) {
+func (r *Log) AssertWithinRate(t testing.TB) {
 	t.Helper()
 	for _, c := range r.Refused {
 		if c.Status == http.StatusTooManyRequests && c.Rule == nil {
@@ -190,24 +190,24 @@ func with(arguments string) string {
 	return " with " + arguments
 }
 
-func (r *Record) wantJSON(t testing.TB, who, text string) bool {
+func (r *Log) wantJSON(t testing.TB, who, text string) bool {
 	t.Helper()
 	if text != "" && (rawjson.Kind(json.RawMessage(text)) != '{' || !json.Valid([]byte(text))) {
-		t.Errorf("%s: what is wanted is no JSON object: %s", who, text)
+		t.Errorf("%s: the expected value is not a JSON object: %s", who, text)
 		return false
 	}
 	return true
 }
 
 // happened is what a reader of a failure wants to know next.
-func (r *Record) happened() string {
+func (r *Log) happened() string {
 	if text := r.String(); text != "" {
 		return "what happened:\n" + indent(text)
 	}
 	return "no tool was called"
 }
 
-func (r *Record) changed() string {
+func (r *Log) changed() string {
 	if len(r.Changes) == 0 {
 		return "the run changed nothing in the ledger"
 	}

@@ -78,7 +78,7 @@ func played(t testing.TB) *proxytest.Run {
 // Every assertion passes when it should and fails, in words that help, when it should.
 func TestAssertions(t *testing.T) {
 	const happened = "what happened:\n  call       sub: get_order {\"id\":\"1\",\"deep\""
-	record := played(t).Record()
+	record := played(t).Log()
 	for _, tt := range []struct {
 		name   string
 		assert func(t testing.TB)
@@ -91,11 +91,11 @@ func TestAssertions(t *testing.T) {
 			[]string{`refund_order was not called with {"id":"2"}`, happened, `sub: refund_order {"id":"1"}`, "-> 500 : a failure rule"}},
 		{"called shorter list", func(t testing.TB) { record.AssertCalled(t, "get_order", `{"deep":{"a":[1]}}`) }, []string{"was not called"}},
 		{"called but refused", func(t testing.TB) { record.AssertCalled(t, "cancel_order", "") }, []string{"cancel_order was not called\n"}},
-		{"called with no JSON", func(t testing.TB) { record.AssertCalled(t, "refund_order", `{`) }, []string{"AssertCalled: what is wanted is no JSON object"}},
+		{"called with no JSON", func(t testing.TB) { record.AssertCalled(t, "refund_order", `{`) }, []string{"AssertCalled: the expected value is not a JSON object"}},
 		{"not called", func(t testing.TB) { record.AssertNotCalled(t, "refund_order", `{"id":"2"}`) }, nil},
 		{"not called, but was", func(t testing.TB) { record.AssertNotCalled(t, "refund_order", "") }, []string{"refund_order was called", happened}},
 		{"not called, but refused", func(t testing.TB) { record.AssertNotCalled(t, "cancel_order", `{"id":"2"}`) }, []string{`cancel_order was called with {"id":"2"}`}},
-		{"not called with no JSON", func(t testing.TB) { record.AssertNotCalled(t, "x", `7`) }, []string{"no JSON object"}},
+		{"not called with no JSON", func(t testing.TB) { record.AssertNotCalled(t, "x", `7`) }, []string{"not a JSON object"}},
 		{"times", func(t testing.TB) { record.AssertCalledTimes(t, "get_order", 2) }, nil},
 		{"times 0", func(t testing.TB) { record.AssertCalledTimes(t, "cancel_order", 0) }, nil},
 		{"other times", func(t testing.TB) { record.AssertCalledTimes(t, "get_order", 3) }, []string{"get_order was called 2 times, want 3", happened}},
@@ -109,7 +109,7 @@ func TestAssertions(t *testing.T) {
 		{"other state", func(t testing.TB) { record.AssertState(t, "order/1", `{"status":"paid"}`) },
 			[]string{`order/1 is {"status":"refunded","to":{"city":"Oulu"}}`, `want it to contain {"status":"paid"}`, `changed /order/1/status: "paid" -> "refunded"`}},
 		{"no such state", func(t testing.TB) { record.AssertState(t, "order/9", `{}`) }, []string{"the ledger has no order/9"}},
-		{"state of no JSON", func(t testing.TB) { record.AssertState(t, "order/1", `x`) }, []string{"no JSON object"}},
+		{"state of no JSON", func(t testing.TB) { record.AssertState(t, "order/1", `x`) }, []string{"not a JSON object"}},
 		{"no entity", func(t testing.TB) { record.AssertNoEntity(t, "order/9") }, nil},
 		{"an entity", func(t testing.TB) { record.AssertNoEntity(t, "order/2") }, []string{`the ledger has order/2: {"status":"paid"}`}},
 		{"flag", func(t testing.TB) { record.AssertFlag(t, "x") }, []string{`the flag "x" is not set`}},
@@ -133,7 +133,7 @@ func TestAssertions(t *testing.T) {
 			}
 		})
 	}
-	empty := &proxytest.Record{}
+	empty := &proxytest.Log{}
 	if got := failures(t, func(t testing.TB) { empty.AssertCalled(t, "get_order", ""); empty.AssertState(t, "order/1", "") }); !strings.Contains(got, "no tool was called") ||
 		!strings.Contains(got, "the run changed nothing in the ledger") {
 		t.Error(got)
@@ -147,16 +147,16 @@ func TestAssertionsOnTheContract(t *testing.T) {
 	for range 3 {
 		send(t, p, "/tools/get_order", header, `{}`)
 	}
-	if got := failures(t, func(t testing.TB) { run.Record().AssertWithinRate(t) }); !strings.Contains(got, "over the rate limit with get_order") {
+	if got := failures(t, func(t testing.TB) { run.Log().AssertWithinRate(t) }); !strings.Contains(got, "over the rate limit with get_order") {
 		t.Errorf("%q", got)
 	}
 	send(t, p, "/traces/thinking", header, `{}`)
-	run.Record().AssertNotCalled(t, "thinking", "") // it is refused, but no call
+	run.Log().AssertNotCalled(t, "thinking", "") // it is refused, but no call
 	run.End("")
 	send(t, p, "/tools/get_order", header, `{}`)
-	run.Record().AssertNoCallAfterEnd(t) // this is how the agent learns of it
+	run.Log().AssertNoCallAfterEnd(t) // this is how the agent learns of it
 	send(t, p, "/traces/thinking", header, `{}`)
-	if got := failures(t, func(t testing.TB) { run.Record().AssertNoCallAfterEnd(t) }); !strings.Contains(got, "told that the run is over and called thinking") {
+	if got := failures(t, func(t testing.TB) { run.Log().AssertNoCallAfterEnd(t) }); !strings.Contains(got, "told that the run is over and called thinking") {
 		t.Errorf("%q", got)
 	}
 }
@@ -186,7 +186,7 @@ func TestStrictByDefault(t *testing.T) {
 func TestARecordInWords(t *testing.T) {
 	run := played(t)
 	run.Client(nil).TryTrace(t.Context(), proxy.EventThinking, map[string]string{"text": "hm", "__occurred_at": "2026-01-01T00:00:00Z"})
-	text := run.Record().String()
+	text := run.Log().String()
 	at := 0
 	for _, part := range []string{"sub: get_order", "(odyssey, ", "sub: refund_order", "sub: cancel_order", "-> 500 ", "sub: get_order", "trace      thinking"} {
 		i := strings.Index(text[at:], part)

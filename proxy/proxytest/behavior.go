@@ -62,20 +62,12 @@ func (r *Request) Get(entityType, id string) (entity json.RawMessage, ok bool) {
 	return nil, false
 }
 
-// All returns the entities of a type, each a JSON object, by id.
-func (r *Request) All(entityType string) map[string]json.RawMessage {
+// Snapshot returns a copy of the ledger.
+func (r *Request) Snapshot() ledger.Snapshot {
 	if state := r.ledger(); state != nil {
-		return state.Snapshot().Entities[entityType]
+		return state.Snapshot()
 	}
-	return nil
-}
-
-// Flags returns the flags of the ledger that are set, sorted.
-func (r *Request) Flags() []string {
-	if state := r.ledger(); state != nil {
-		return state.Flags()
-	}
-	return nil
+	return ledger.Snapshot{}
 }
 
 // Apply makes updates to the ledger, each whole or not at all, and records them with the call. The error names what the

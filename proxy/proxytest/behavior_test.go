@@ -27,9 +27,9 @@ func TestBehaviors(t *testing.T) {
 			"get_some":    proxytest.Get("order", "id", &proxytest.ReadOptions{Fields: []string{"status"}, NotFound: `{"found":false}`}),
 			"list":        proxytest.List("order", nil),
 			"list_by": proxytest.List("order", &proxytest.ReadOptions{
-				Fields: []string{"order_id"}, Where: map[string]string{"status": "status"}, OrderBy: "-total", Limit: 2, Wrap: "orders",
+				Fields: []string{"order_id"}, Where: map[string]string{"status": "status"}, Wrap: "orders",
 			}),
-			"list_ids":   proxytest.List("order", &proxytest.ReadOptions{Fields: []string{"order_id"}, OrderBy: "total"}),
+			"list_ids":   proxytest.List("order", &proxytest.ReadOptions{Fields: []string{"order_id"}}),
 			"add":        proxytest.Add("order", "id", nil),
 			"add_new":    proxytest.Add("order", "", &proxytest.WriteOptions{Set: `{"status":"paid"}`, Copy: []string{"total"}}),
 			"update":     proxytest.Update("order", "id", nil),
@@ -57,7 +57,7 @@ func TestBehaviors(t *testing.T) {
 		{"get_some", `{"id":"1"}`, "odyssey", `{"status":"paid"}`, ""},
 		{"get_some", `{"id":"9"}`, "odyssey", `{"found":false}`, ""},
 		{"list", `{}`, "odyssey", `[{"order_id":"1","status":"paid","total":9},{"order_id":"2","status":"paid","total":10.5},{"order_id":"3","status":"shipped"}]`, ""},
-		{"list_by", `{}`, "odyssey", `{"orders":[{"order_id":"2"},{"order_id":"1"}]}`, ""},
+		{"list_by", `{}`, "odyssey", `{"orders":[{"order_id":"1"},{"order_id":"2"},{"order_id":"3"}]}`, ""},
 		{"list_by", `{"status":"shipped"}`, "odyssey", `{"orders":[{"order_id":"3"}]}`, ""},
 		{"list_by", `{"status":"lost"}`, "odyssey", `{"orders":[]}`, ""},
 		{"list_ids", `{}`, "odyssey", `[{"order_id":"1"},{"order_id":"2"},{"order_id":"3"}]`, ""},
@@ -79,7 +79,7 @@ func TestBehaviors(t *testing.T) {
 			if got.Source != tt.source || tt.source != "error" && string(got.Response) != tt.response {
 				t.Errorf("got %s %s\nwant %s %s", got.Source, got.Response, tt.source, tt.response)
 			}
-			record := run.Record()
+			record := run.Log()
 			if changes := strings.TrimSpace(record.Changes.String()); changes != tt.changes {
 				t.Errorf("changed %q, want %q", changes, tt.changes)
 			}
@@ -100,7 +100,6 @@ func TestBehaviorsThatCannotBeMade(t *testing.T) {
 		"Get":     func() { proxytest.Get("order", "id", &proxytest.ReadOptions{NotFound: "x"}) },
 		"Set":     func() { proxytest.Update("order", "id", &proxytest.WriteOptions{Set: "[]"}) },
 		"Result":  func() { proxytest.Remove("order", "id", &proxytest.WriteOptions{Result: "x"}) },
-		"Exists":  func() { proxytest.Add("order", "id", &proxytest.WriteOptions{Exists: "x"}) },
 		"Forward": func() { proxytest.Forward("ftp://x", nil) },
 	} {
 		func() {
@@ -129,7 +128,7 @@ func TestAGoFuncOnTheLedger(t *testing.T) {
 					ledger.Update{Op: ledger.OpUpdate, EntityType: "counter", ID: "c", Fields: map[string]json.RawMessage{"n": json.RawMessage(n)}},
 					ledger.Update{Op: ledger.OpSetFlag, Flag: "counted:" + n},
 				)
-				return map[string]any{"all": len(r.All("counter")), "flags": len(r.Flags())}, err
+				return map[string]any{"all": len(r.Snapshot().Entities["counter"]), "flags": len(r.Snapshot().Flags)}, err
 			},
 			"bad": func(r *proxytest.Request) (any, error) { return 1, r.Apply(ledger.Update{Op: "explode"}) },
 		},
@@ -139,7 +138,7 @@ func TestAGoFuncOnTheLedger(t *testing.T) {
 		group.Go(func() { call(t, run, "count", fmt.Sprintf(`{"i":%d}`, i)) })
 	}
 	group.Wait()
-	record := run.Record()
+	record := run.Log()
 	record.AssertState(t, "counter/c", `{"n":50}`)
 	record.AssertFlag(t, "counted:50")
 	record.AssertCalledTimes(t, "count", 50)
@@ -152,7 +151,7 @@ func TestABehaviorThatWaitsDoesNotStopTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		run := proxytest.NewPlatform(t, proxytest.World{Behaviors: map[string]proxytest.Behavior{
 			"slow": func(r *proxytest.Request) (any, error) {
-				r.Flags()
+				r.Snapshot()
 				time.Sleep(time.Second)
 				return nil, nil
 			},
@@ -205,7 +204,7 @@ func TestResultsAreValidated(t *testing.T) {
 		t.Errorf("a behavior that writes was asked again: %q", flags)
 	}
 	wantResult(t, call(t, run, "fails", `{}`), "error", `{"error":"order not found"}`)
-	if reason := run.Calls()[3].Reason; !strings.Contains(reason, "no valid response") {
+	if reason := run.Log().Calls[3].Reason; !strings.Contains(reason, "no valid response") {
 		t.Errorf("reason %q", reason)
 	}
 }
@@ -219,7 +218,7 @@ func TestAPanicIsAFault(t *testing.T) {
 	if got := call(t, run, "boom", `{}`); got.Source != "error" {
 		t.Errorf("%+v", got)
 	}
-	if faults := run.Record().Faults; len(faults) != 1 || !strings.Contains(faults[0], "behavior_test.go") {
+	if faults := run.Log().Faults; len(faults) != 1 || !strings.Contains(faults[0], "behavior_test.go") {
 		t.Errorf("faults %q", faults)
 	}
 }
@@ -229,7 +228,7 @@ func TestARequestMadeByHand(t *testing.T) {
 	if got, err := proxytest.Lookup("id", map[string]string{"a": "1"})(r); err != nil || string(got.(json.RawMessage)) != "1" {
 		t.Errorf("%v %v", got, err)
 	}
-	if _, ok := r.Get("order", "1"); ok || r.All("order") != nil || r.Flags() != nil || r.Context() == nil {
+	if _, ok := r.Get("order", "1"); ok || r.Snapshot().Entities != nil || r.Snapshot().Flags != nil || r.Context() == nil {
 		t.Error("it has a ledger")
 	}
 	if err := r.Apply(ledger.Update{}); err == nil || errors.Unwrap(err) != nil {

@@ -226,7 +226,7 @@ type envelope struct {
 	Validation any             `json:"validation,omitempty"`
 }
 
-// refuse sends an error response. A fault that is not empty goes to [Record].Faults.
+// refuse sends an error response. A fault that is not empty goes to [Log].Faults.
 func (v *visit) refuse(status int, class, message, fault string) {
 	v.call.Status, v.call.ErrorClass, v.call.Reason = status, class, message
 	v.call.Response, v.call.Source = nil, "" // of a result that was too large

@@ -5,38 +5,32 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/ledger"
 )
 
-// ReadOptions says what a read from the ledger answers. The zero value of every field is its default.
+// ReadOptions configures [Get] and [List]. The zero value of every field is its default. What these options do not express is
+// a [Behavior] of a few lines.
 type ReadOptions struct {
-	// Fields are the only fields of an entity to be in the result. Default: all of them.
+	// Fields are the fields of an entity in the result. If Fields is nil, the result has all of them.
 	Fields []string
 
-	// NotFound is the result of [Get] when there is no such entity, as JSON. Default {"error":"order not found"}, with the
-	// entity's type.
+	// NotFound is the result of [Get], as JSON, if the entity does not exist. Defaults to {"error":"order not found"}, with
+	// the type of the entity.
 	NotFound string
 
-	// Where keeps of a [List] the entities that have in a field the value of an argument: {"customer_id": "customer"},
-	// field to argument. An argument that is absent keeps all.
+	// Where selects the entities of a [List]: {"customer_id": "customer"} selects those whose field customer_id is equal to
+	// the argument customer. A call without the argument selects all.
 	Where map[string]string
 
-	// OrderBy sorts a [List] by a field, numbers by value, entities without the field last; "-total" is descending.
-	// Entities that are equal by it, and lists without it, are in the order of their ids.
-	OrderBy string
-
-	// Limit is the most entities in a [List]. Default: no limit.
-	Limit int
-
-	// Wrap makes the result of a [List] an object with the list in the member of this name. Default: the bare list.
+	// Wrap makes the result of a [List] an object with the list in the member of this name. If Wrap is "", the result is the
+	// list.
 	Wrap string
 }
 
 // Get answers with the entity whose id is in an argument: its fields and, if the ledger schema declares an id_field, its
-// id. opts may be nil. It panics if a text in opts is not JSON.
+// id. If opts is nil, all options have their defaults. Get panics if a text in opts is not JSON.
 func Get(entityType, idArgument string, opts *ReadOptions) Behavior {
 	o := valueOf(opts)
 	missing := notFound("Get", entityType, o.NotFound)
@@ -50,11 +44,11 @@ func Get(entityType, idArgument string, opts *ReadOptions) Behavior {
 	}
 }
 
-// List answers with the entities of a type. opts may be nil.
+// List answers with the entities of a type, sorted by id. If opts is nil, all options have their defaults.
 func List(entityType string, opts *ReadOptions) Behavior {
 	o := valueOf(opts)
 	return func(r *Request) (any, error) {
-		entities := r.All(entityType)
+		entities := r.Snapshot().Entities[entityType]
 		ids := slices.Sorted(maps.Keys(entities))
 		ids = slices.DeleteFunc(ids, func(id string) bool {
 			for field, argument := range o.Where {
@@ -65,15 +59,6 @@ func List(entityType string, opts *ReadOptions) Behavior {
 			}
 			return false
 		})
-		if field, descending := strings.CutPrefix(o.OrderBy, "-"); field != "" {
-			slices.SortStableFunc(ids, func(a, b string) int {
-				x, y := r.field(entityType, a, entities[a], field), r.field(entityType, b, entities[b], field)
-				return compareValues(x, y, descending)
-			})
-		}
-		if o.Limit > 0 && len(ids) > o.Limit {
-			ids = ids[:o.Limit]
-		}
 		list := make([]any, len(ids))
 		for i, id := range ids {
 			list[i] = r.present(entityType, id, entities[id], o.Fields)
@@ -85,26 +70,26 @@ func List(entityType string, opts *ReadOptions) Behavior {
 	}
 }
 
-// WriteOptions says what a write to the ledger stores and answers. The zero value of every field is its default.
+// WriteOptions configures [Add], [Update] and [Remove]. The zero value of every field is its default.
 type WriteOptions struct {
-	// Set are fields with their values, as a JSON object.
+	// Set is a JSON object with fields and their values.
 	Set string
 
-	// Copy are the arguments that are stored as fields of their names. Default: all but the id, or none if Set is given.
+	// Copy are the arguments that are stored as fields of the same names. If Copy is nil, all but the id are stored, or none
+	// if Set is not "".
 	Copy []string
 
-	// Result is the answer, as JSON. Default: the entity as it is after the write, or was before [Remove].
+	// Result is the result, as JSON. Defaults to the entity after the write, or before [Remove].
 	Result string
 
-	// NotFound is the answer of [Update] and [Remove] when there is no such entity, and Exists that of [Add] when there is
-	// one, as JSON; nothing is written then. Default {"error":"order not found"} and {"error":"order exists already"}, with
-	// the entity's type.
+	// NotFound is the result of [Update] and [Remove], as JSON, if the entity does not exist. Defaults to
+	// {"error":"order not found"}, with the type of the entity.
 	NotFound string
-	Exists   string
 }
 
-// Add puts a new entity into the ledger. Its id is in an argument; with the name "" it is made of the type and a number
-// that is free: order_1. opts may be nil. It panics if a text in opts is not JSON.
+// Add adds an entity to the ledger. Its id is in an argument. If idArgument is "", the id is the type with the first free
+// number: order_1. If the entity exists, nothing is written and the result is {"error":"order exists already"}, with the type
+// of the entity. If opts is nil, all options have their defaults. Add panics if a text in opts is not JSON.
 func Add(entityType, idArgument string, opts *WriteOptions) Behavior {
 	w := newWrite("Add", ledger.OpAdd, entityType, idArgument, opts)
 	return func(r *Request) (any, error) {
@@ -122,14 +107,14 @@ func Add(entityType, idArgument string, opts *WriteOptions) Behavior {
 	}
 }
 
-// Update changes fields of the entity whose id is in an argument. opts may be nil. It panics if a text in opts is not
-// JSON.
+// Update changes fields of the entity whose id is in an argument. If opts is nil, all options have their defaults. Update
+// panics if a text in opts is not JSON.
 func Update(entityType, idArgument string, opts *WriteOptions) Behavior {
 	return newWrite("Update", ledger.OpUpdate, entityType, idArgument, opts).ifThere
 }
 
-// Remove takes the entity whose id is in an argument out of the ledger. opts may be nil. It panics if a text in opts is
-// not JSON.
+// Remove removes the entity whose id is in an argument from the ledger. If opts is nil, all options have their defaults.
+// Remove panics if a text in opts is not JSON.
 func Remove(entityType, idArgument string, opts *WriteOptions) Behavior {
 	return newWrite("Remove", ledger.OpRemove, entityType, idArgument, opts).ifThere
 }
@@ -148,16 +133,13 @@ func newWrite(who string, op ledger.Op, entityType, idArgument string, opts *Wri
 	o := valueOf(opts)
 	w := &write{op: op, entityType: entityType, idArgument: idArgument, copied: o.Copy, all: o.Copy == nil && o.Set == ""}
 	if o.Set != "" && json.Unmarshal([]byte(o.Set), &w.set) != nil {
-		panic("proxytest." + who + ": Set is no JSON object")
+		panic("proxytest." + who + ": Set is not a JSON object")
 	}
 	if o.Result != "" {
 		w.result = mustJSON(who, o.Result)
 	}
 	w.missing = notFound(who, entityType, o.NotFound)
 	w.exists = failure(entityType + " exists already")
-	if o.Exists != "" {
-		w.exists = mustJSON(who, o.Exists)
-	}
 	return w
 }
 

@@ -56,7 +56,7 @@ func Example() {
 	run := platform.NewRun()
 	result, err := run.Client(nil).Call(ctx, "get_order", getOrder{OrderID: "4521"})
 	fmt.Println(string(result), err)
-	fmt.Println(run.Calls()[0].Tool, string(run.Calls()[0].Arguments))
+	fmt.Println(run.Log().Calls[0].Tool, string(run.Log().Calls[0].Arguments))
 	// Output:
 	// {"order_id":"4521","status":"shipped"} <nil>
 	// get_order {"order_id":"4521"}
@@ -80,7 +80,7 @@ func ExampleUpdate() {
 	show(client.Call(ctx, "add_note", map[string]string{"text": "refunded"}))
 	show(client.Call(ctx, "drop_order", getOrder{OrderID: "4521"}))
 	show(client.Call(ctx, "get_order", getOrder{OrderID: "4521"}))
-	fmt.Print(run.Record().Changes)
+	fmt.Print(run.Log().Changes)
 	// Output:
 	// {"status":"refunded","total":79.5} <nil>
 	// {"orders":[{"status":"refunded","total":79.5}]} <nil>
@@ -137,7 +137,7 @@ func ExampleParseRules() {
 	show(client.Call(ctx, "get_order", getOrder{OrderID: "77"}))
 	_, err = client.Call(ctx, "get_order", getOrder{OrderID: "4521"})
 	fmt.Println(proxy.CodeOf(err))
-	fmt.Println(run.Calls()[0].Source, *run.Calls()[0].Rule, run.Record().Refused[0].Reason)
+	fmt.Println(run.Log().Calls[0].Source, *run.Log().Calls[0].Rule, run.Log().Refused[0].Reason)
 	// Output:
 	// {"error":"the backend is busy"} <nil>
 	// transport
@@ -168,7 +168,7 @@ func ExampleBehavior_passthrough() {
 	client := run.Client(nil)
 	show(client.Call(ctx, "get_order", nil))
 	show(client.Call(ctx, "refund_order", getOrder{OrderID: "4521"}))
-	fmt.Print(run.Calls()[0].Source, "\n", run.Calls()[0].Adapter.Explain())
+	fmt.Print(run.Log().Calls[0].Source, "\n", run.Log().Calls[0].Adapter.Explain())
 	// Output:
 	// {"order_id":"4521","status":"shipped"} <nil>
 	// {"order_id":"4521","status":"refunded"} <nil>
@@ -198,7 +198,7 @@ func ExampleParseWorld() {
 	run := platform.NewRun()
 	answer, err := run.Client(nil).Call(context.Background(), "refund_order", map[string]string{"order_id": "4521"})
 	fmt.Println(string(answer), err)
-	fmt.Println(run.Record().Changes)
+	fmt.Println(run.Log().Changes)
 	// Output:
 	// {"status":"refunded"} <nil>
 	// changed /order/4521/status: "shipped" -> "refunded"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -17,7 +18,7 @@ func TestFaultsOfLiveTools(t *testing.T) {
 	for _, row := range faulttest.Sentinels() {
 		t.Run(row.Name, func(t *testing.T) {
 			row.Run(t, `{"status":"shipped"}`, func(ctx context.Context, p faulttest.Peer) {
-				forward := proxytest.Forward(p.URL+"/?key=hunter2", &proxytest.ForwardOptions{Transport: p.Transport})
+				forward := proxytest.Forward(p.URL+"/?key=hunter2", &http.Client{Transport: p.Transport})
 				type outcome struct {
 					result any
 					err    error

@@ -15,44 +15,33 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// ForwardOptions configures [Forward]. The zero value of every field is its default.
-type ForwardOptions struct {
-	// Transport sends the requests. Defaults to one of its own that keeps no connections and reads no proxy settings from the
-	// environment.
-	Transport http.RoundTripper
-
-	// Header has headers that the live tool needs, such as a key.
-	Header http.Header `json:"-"`
-
-	// Timeout bounds a request. Defaults to 120 s.
-	Timeout time.Duration
-}
-
 // Forward makes an HTTP endpoint the live tool. It POSTs the arguments to address and answers with the body of a 2xx: unchanged
 // if it is JSON, otherwise as a string. Any other answer, a redirect and a body of more than 1 MiB are errors, whose texts contain
-// no words of the endpoint. opts may be nil. Forward panics if address is not an http or https URL.
-func Forward(address string, opts *ForwardOptions) Behavior {
+// no words of the endpoint. Forward panics if address is not an http or https URL.
+//
+// The Timeout of client bounds a request and defaults to 120 s. Its Transport sends the requests, and may add headers that the
+// tool needs; the default keeps no connections and reads no proxy settings from the environment. If client is nil, both have
+// their defaults.
+func Forward(address string, client *http.Client) Behavior {
 	if !forwardable(address) {
 		panic("proxytest.Forward: the address is not an http or https URL")
 	}
-	o := valueOf(opts)
-	o.Header = o.Header.Clone()
-	if o.Transport == nil {
+	caller := httpcall.Client{Peer: "the live tool", Timeout: 120 * time.Second, MaxBytes: maxLive}
+	if client != nil {
+		caller.Transport = client.Transport
+		if client.Timeout > 0 {
+			caller.Timeout = client.Timeout
+		}
+	}
+	if caller.Transport == nil {
 		transport := httpcall.NewTransport()
 		transport.DisableKeepAlives = true
-		o.Transport = transport
+		caller.Transport = transport
 	}
-	if o.Timeout <= 0 {
-		o.Timeout = 120 * time.Second
-	}
-	caller := httpcall.Client{Transport: o.Transport, Peer: "the live tool", Timeout: o.Timeout, MaxBytes: maxLive}
 	return func(r *Request) (any, error) {
 		request, err := http.NewRequest(http.MethodPost, address, bytes.NewReader(r.Arguments))
 		if err != nil {
 			return nil, err
-		}
-		if o.Header != nil {
-			request.Header = o.Header.Clone()
 		}
 		request.Header.Set("Content-Type", "application/json")
 		got, failure := caller.Do(r.Context(), request, nil)

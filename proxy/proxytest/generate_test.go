@@ -118,7 +118,7 @@ func TestGeneratedResultsAreDeterministic(t *testing.T) {
 		t.Errorf("%s, want %s", first, want)
 	}
 	run := generated(t, 1, output)
-	if call(t, run, "make", `{}`); string(run.Calls()[0].Response) != string(call(t, run, "make", `{}`).Response) {
+	if call(t, run, "make", `{}`); string(run.Log().Calls[0].Response) != string(call(t, run, "make", `{}`).Response) {
 		t.Error("the number of the call matters")
 	}
 	// An argument of the wrong kind for the result is left out in the end.
@@ -158,7 +158,7 @@ func FuzzGenerate(f *testing.F) {
 		if err == nil && result.Source != "odyssey" && result.Source != "error" {
 			t.Fatalf("%+v", result)
 		}
-		if faults := run.Record().Faults; len(faults) > 0 {
+		if faults := run.Log().Faults; len(faults) > 0 {
 			t.Fatal(faults)
 		}
 	})

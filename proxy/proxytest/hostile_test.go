@@ -22,7 +22,7 @@ func TestHostileRequests(t *testing.T) {
 		return hostiletest.Subject{
 			Handler: p, Path: run.Path + "/tools/a", Credential: "Authorization: Bearer " + run.Token,
 			Header: []string{"Content-Type: application/json"}, Body: `{"order":"4521"}`, MaxBody: 1000,
-			Ran: func() int { return len(run.Calls()) },
+			Ran: func() int { return len(run.Log().Calls) },
 		}
 	}, hostiletest.Sentinels())
 }

@@ -2,10 +2,8 @@ package proxytest
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
@@ -46,26 +44,4 @@ func decoded(value json.RawMessage) any {
 		return nil
 	}
 	return v
-}
-
-// compareValues orders two values of a field; nil is last whatever the direction.
-func compareValues(a, b json.RawMessage, descending bool) int {
-	if a == nil || b == nil {
-		return cmp.Compare(rawjson.Kind(b), rawjson.Kind(a))
-	}
-	var order int
-	switch kind := rawjson.Kind(a); {
-	case kind != rawjson.Kind(b):
-		order = bytes.Compare(a, b)
-	case kind == '0':
-		order = rawjson.ParseNumber(string(a)).Compare(rawjson.ParseNumber(string(b)))
-	case kind == '"':
-		order = strings.Compare(rawjson.Text(a), rawjson.Text(b))
-	default:
-		order = bytes.Compare(a, b)
-	}
-	if descending {
-		return -order
-	}
-	return order
 }

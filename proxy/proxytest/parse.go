@@ -10,15 +10,14 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// ParseRules reads failure rules from JSON: a list, as in a task's failure_rules, in the format that [FailureRule] shows.
-// It reads strictly, with exact names and nothing unknown. Everything wrong is reported together in an [*Error] with
-// [CodeRules].
+// ParseRules reads failure rules from JSON: a list in the format that [FailureRule] shows. Names must match exactly, and
+// unknown members are not allowed. An [*Error] with [CodeRules] reports all mistakes.
 func ParseRules(data []byte) ([]FailureRule, error) {
 	var list []json.RawMessage
 	problems := problems{code: CodeRules}
 	err := strictjson.Read(data, strictjson.Limits{}, func(r *strictjson.Reader) error {
 		if r.Kind() != '[' {
-			return r.Errorf("failure rules are a list")
+			return r.Errorf("failure rules must be a list")
 		}
 		whole, err := r.Value()
 		if err == nil {
@@ -27,13 +26,13 @@ func ParseRules(data []byte) ([]FailureRule, error) {
 		return err
 	})
 	if err != nil {
-		problems.add(err, "failure rules: %v", err)
+		problems.add(err, problemRule, "", "%v", err)
 		return nil, problems.err()
 	}
 	rules := make([]FailureRule, len(list))
 	for i, raw := range list {
 		add := func(format string, args ...any) {
-			problems.add(nil, "failure rule %d: %s", i, fmt.Sprintf(format, args...))
+			problems.add(nil, problemRule, fmt.Sprintf("/%d", i), format, args...)
 		}
 		if err := rules[i].read(raw); err != nil {
 			add("%v", err)
@@ -55,7 +54,7 @@ var ruleMembers = []string{
 func (f *FailureRule) read(raw json.RawMessage) error {
 	return strictjson.Read(raw, strictjson.Limits{}, func(r *strictjson.Reader) error {
 		if r.Kind() != '{' {
-			return r.Errorf("is no object")
+			return r.Errorf("must be an object")
 		}
 		return r.Object(ruleMembers, func(name string) (err error) {
 			if r.Kind() == 'n' && name != "response" {
@@ -123,7 +122,7 @@ func readInts(r *strictjson.Reader) ([]int, error) {
 	}
 	var list []int
 	if err := json.Unmarshal(raw, &list); err != nil || len(list) == 0 {
-		return nil, r.Errorf("must be an integer, or a list of some")
+		return nil, r.Errorf("must be an integer or a list of integers")
 	}
 	return list, nil
 }

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -28,8 +28,8 @@ import (
 //	  "seed":          7,
 //	  "behaviors": {
 //	    "get_order":     {"get": "order", "id": "order_id", "fields": ["status"], "not_found": …},
-//	    "list_orders":   {"list": "order", "where": {"customer_id": "customer"}, "order_by": "-total", "limit": 5, "wrap": "orders"},
-//	    "create_order":  {"add": "order", "id": "order_id", "copy": ["total"], "set": {"status": "new"}, "exists": …, "result": …},
+//	    "list_orders":   {"list": "order", "where": {"customer_id": "customer"}, "wrap": "orders"},
+//	    "create_order":  {"add": "order", "id": "order_id", "copy": ["total"], "set": {"status": "new"}, "result": …},
 //	    "refund_order":  {"update": "order", "id": "order_id", "set": {"status": "refunded"}, "not_found": …, "result": …},
 //	    "delete_order":  {"remove": "order", "id": "order_id", "not_found": …, "result": …},
 //	    "get_weather":   {"canned": {"celsius": 21}},
@@ -39,15 +39,22 @@ import (
 //	}
 //
 // A behavior is the function of its first member's name with the options of the others: [Get], [List], [Add], [Update],
-// [Remove], [Canned], [Lookup], [Forward]. Names are exact and nothing unknown is passed over. Everything wrong is
-// reported together in an [*Error] with [CodeWorld], also what [New] would refuse.
+// [Remove], [Canned], [Lookup], [Forward]. Names must match exactly, and unknown members are not allowed. An [*Error] with
+// [CodeWorld] reports all mistakes, also those that [New] would report.
 func ParseWorld(data []byte) (World, error) {
 	var w World
 	problems := problems{code: CodeWorld}
 	part := func(name string, err error) {
-		if err != nil {
-			problems.add(err, "%s: %v", name, err)
+		if err == nil {
+			return
 		}
+		code, known := map[string]string{
+			"tools_schema": problemTools, "ledger_schema": problemLedger, "initial_state": problemLedger, "seed": problemSeed,
+		}[name]
+		if !known {
+			code = problemJSON
+		}
+		problems.add(err, code, rawjson.Token(name), "%v", err)
 	}
 	whole := true // tools and behaviors have been understood, so that what refers to them can be looked at
 	err := strictjson.Read(data, strictjson.Limits{}, func(r *strictjson.Reader) error {
@@ -71,13 +78,13 @@ func ParseWorld(data []byte) (World, error) {
 				}
 			case "failure_rules":
 				if w.FailureRules, err = ParseRules(raw); err != nil {
-					problems.nest(err)
+					problems.nest("/failure_rules", err)
 					return nil
 				}
 			case "behaviors":
 				if w.Behaviors, err = parseBehaviors(raw); err != nil {
 					whole = false
-					problems.nest(err)
+					problems.nest("", err)
 					return nil
 				}
 			case "seed":
@@ -85,38 +92,26 @@ func ParseWorld(data []byte) (World, error) {
 					err = errors.New("must be an integer of at least 0 and at most 64 bits")
 				}
 			default:
-				err = fmt.Errorf("is no member of a world; those are %q", worldMembers)
+				err = fmt.Errorf("is not a member of a world; those are %q", worldMembers)
 			}
 			part(name, err)
 			return nil
 		})
 	})
-	part("the world", err)
-	if err == nil {
+	if err != nil {
+		problems.add(err, problemJSON, "", "%v", err)
+	} else {
 		sound := w
 		if !whole {
 			sound = World{LedgerSchema: w.LedgerSchema, InitialState: w.InitialState}
 		}
 		_, err = compile(sound)
-		problems.nest(inFile(err))
+		problems.nest("", err)
 	}
 	if err := problems.err(); err != nil {
 		return World{}, err
 	}
 	return w, nil
-}
-
-// inFile words an error of compile for a file, whose members are named otherwise than those of a World.
-func inFile(err error) error {
-	e, ok := errors.AsType[*Error](err)
-	if !ok {
-		return err
-	}
-	names := strings.NewReplacer("World.Tools", "tools_schema", "World.Behaviors", "behaviors")
-	for i := range e.Problems {
-		e.Problems[i] = names.Replace(e.Problems[i])
-	}
-	return e
 }
 
 var worldMembers = []string{"tools_schema", "ledger_schema", "initial_state", "failure_rules", "behaviors", "seed"}
@@ -135,14 +130,14 @@ func parseBehaviors(raw json.RawMessage) (map[string]Behavior, error) {
 			}
 			behavior, mistakes, err := parseBehavior(raw)
 			for _, mistake := range mistakes {
-				problems.add(nil, "behaviors: %q %s", tool, mistake)
+				problems.add(nil, problemBehavior, at(tool), "the behavior %s", mistake)
 			}
 			behaviors[tool] = behavior
 			return err
 		})
 	})
 	if err != nil {
-		problems.add(err, "behaviors: %v", err)
+		problems.add(err, problemBehavior, "/behaviors", "%v", err)
 	}
 	return behaviors, problems.err()
 }
@@ -152,8 +147,8 @@ var verbs = map[string][]string{
 	"canned":  {},
 	"lookup":  {"answers"},
 	"get":     {"id", "fields", "not_found"},
-	"list":    {"fields", "where", "order_by", "limit", "wrap"},
-	"add":     {"id", "copy", "set", "result", "exists"},
+	"list":    {"fields", "where", "wrap"},
+	"add":     {"id", "copy", "set", "result"},
 	"update":  {"id", "copy", "set", "result", "not_found"},
 	"remove":  {"id", "result", "not_found"},
 	"forward": {"timeout_ms"},
@@ -188,7 +183,7 @@ func parseBehavior(raw json.RawMessage) (b Behavior, mistakes []string, err erro
 	d := declaration{}
 	err = strictjson.Read(raw, strictjson.Limits{}, func(r *strictjson.Reader) error {
 		if r.Kind() != '{' {
-			d.mistake("is no object")
+			d.mistake("must be an object")
 			_, err := r.Value()
 			return err
 		}
@@ -258,19 +253,13 @@ func (d *declaration) member(name string, raw json.RawMessage) {
 		d.write.Result = string(raw)
 	case "not_found":
 		d.write.NotFound, d.read.NotFound = string(raw), string(raw)
-	case "exists":
-		d.write.Exists = string(raw)
 	case "set":
 		d.write.Set = string(raw)
 		must(rawjson.Kind(raw) == '{', "an object")
 	case "id":
 		must(into(&d.id, raw), "a string")
-	case "order_by":
-		must(into(&d.read.OrderBy, raw), "a string")
 	case "wrap":
 		must(into(&d.read.Wrap, raw), "a string")
-	case "limit":
-		must(into(&d.read.Limit, raw) && d.read.Limit >= 1 && d.read.Limit <= math.MaxInt32, "at least 1, and an integer")
 	case "timeout_ms":
 		var n int64
 		must(into(&n, raw) && n >= 1 && n <= math.MaxInt32, "a number of milliseconds, at least 1")
@@ -313,7 +302,7 @@ func (d *declaration) behavior(verb string) (b Behavior) {
 	case "remove":
 		b = Remove(d.subject, d.id, &d.write)
 	case "forward":
-		b = Forward(d.subject, &ForwardOptions{Timeout: d.timeout})
+		b = Forward(d.subject, &http.Client{Timeout: d.timeout})
 	}
 	return b
 }

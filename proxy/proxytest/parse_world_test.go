@@ -31,8 +31,8 @@ func TestParseWorld(t *testing.T) {
 		{"get_order", `{"order_id":"4521"}`, `{"id":"4521","status":"shipped"}`},
 		{"get_order", `{"order_id":"1"}`, `{"error":"no such order"}`},
 		{"create_order", `{"order_id":"9","customer":"c1","total":3}`, `{"created":true}`},
-		{"create_order", `{"order_id":"9","customer":"c1","total":3}`, `{"created":false}`},
-		{"list_orders", `{"customer":"c1"}`, `{"orders":[{"id":"4521","total":79.5}]}`},
+		{"create_order", `{"order_id":"9","customer":"c1","total":3}`, `{"error":"order exists already"}`},
+		{"list_orders", `{"customer":"c1"}`, `{"orders":[{"id":"4521","total":79.5},{"id":"9"}]}`},
 		{"refund_order", `{"order_id":"4521"}`, `{"refund":"rf_1"}`},
 		{"refund_order", `{"order_id":"1"}`, `"none"`},
 		{"delete_order", `{"order_id":"9"}`, `{"id":"9","status":"new","customer":"c1"}`},
@@ -48,13 +48,13 @@ func TestParseWorld(t *testing.T) {
 			t.Errorf("%s %s: %s, error %v, want %s", step.tool, step.arguments, got, err, step.want)
 		}
 	}
-	for _, c := range run.Calls() {
+	for _, c := range run.Log().Calls {
 		if live := c.Tool == "search_flights"; live != (c.Source == proxy.SourcePassthrough) {
 			t.Errorf("%s has the source %s", c.Tool, c.Source)
 		}
 	}
-	run.Record().AssertState(t, "order/4521", `{"status":"refunded"}`)
-	run.Record().AssertNoEntity(t, "order/9")
+	run.Log().AssertState(t, "order/4521", `{"status":"refunded"}`)
+	run.Log().AssertNoEntity(t, "order/9")
 }
 
 func sameJSON(t *testing.T, got json.RawMessage, want string) bool {
@@ -70,18 +70,18 @@ func sameJSON(t *testing.T, got json.RawMessage, want string) bool {
 
 func TestParseWorldRefuses(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
-		{``, "the world"},
-		{`[]`, "the world"},
+		{``, "invalid_world"},
+		{`[]`, "must be an object"},
 		{`{"seed":-1}`, "seed"},
 		{`{"seed":null}`, "seed"},
-		{`{"worlds":1}`, "worlds: is no member of a world"},
+		{`{"worlds":1}`, "/worlds: is not a member of a world"},
 		{`{"Seed":1}`, "Seed"},
 		{`{"tools_schema":{}}`, "tools_schema"},
 		{`{"ledger_schema":[]}`, "invalid ledger schema"},
 		{`{"initial_state":[]}`, "initial"},
-		{`{"failure_rules":[{"nth":0}]}`, "failure rule 0"},
-		{`{"behaviors":[]}`, "behaviors: must be an object"},
-		{`{"behaviors":{"t":1}}`, `"t" is no object`},
+		{`{"failure_rules":[{"nth":0}]}`, "/failure_rules/0: "},
+		{`{"behaviors":[]}`, "/behaviors: must be an object"},
+		{`{"behaviors":{"t":1}}`, `/behaviors/t: the behavior must be an object`},
 		{`{"behaviors":{"t":{}}}`, `must say one of canned`},
 		{`{"behaviors":{"t":{"get":"order","canned":1}}}`, `must say one of`},
 		{`{"behaviors":{"t":{"get":"order"}}}`, `must name in "id" the argument`},
@@ -92,19 +92,18 @@ func TestParseWorldRefuses(t *testing.T) {
 		{`{"behaviors":{"t":{"get":"order","ID":"x"}}}`, `ID`},
 		{`{"behaviors":{"t":{"get":"order","id":"x","fields":"status"}}}`, `must be a list of strings`},
 		{`{"behaviors":{"t":{"list":"order","where":{"a":1}}}}`, `must be an object of strings`},
-		{`{"behaviors":{"t":{"list":"order","limit":0}}}`, `must be at least 1`},
 		{`{"behaviors":{"t":{"add":"order","set":[]}}}`, `must be an object`},
 		{`{"behaviors":{"t":{"lookup":"city","answers":null}}}`, `must be an object`},
 		{`{"behaviors":{"t":{"forward":"ftp://user:hunter2@x"}}}`, `http or https URL`},
 		{`{"behaviors":{"t":{"forward":"http://x","timeout_ms":0}}}`, `milliseconds`},
-		{`{"seed":18446744073709551616}`, "seed: must be an integer"},
-		{`{"seed":1.5}`, "seed: must be an integer"},
-		{`{"initial_state":null}`, "initial_state: must be an object, not null"},
-		{`{"behaviors":{"t":{"lookup":"city"}}}`, `"t" must have "answers"`},
-		{`{"behaviors":{"t":{"get":"order","id":"x","fields":["a",null]}}}`, `"t" has "fields", which must be a list of strings`},
-		{`{"behaviors":{"t":{"list":"order","where":{"a":null}}}}`, `"t" has "where", which must be an object of strings`},
-		{`{"behaviors":{"t":{"add":"order","copy":[""]}}}`, `"t" has "copy", which must be a list of strings`},
-		{`{"tools_schema":[{"name":"a","input_schema":{"type":"object"}}],"behaviors":{"b":{"canned":1}}}`, `behaviors has "b", which is not among tools_schema`},
+		{`{"seed":18446744073709551616}`, "/seed: must be an integer"},
+		{`{"seed":1.5}`, "/seed: must be an integer"},
+		{`{"initial_state":null}`, "/initial_state: must be an object, not null"},
+		{`{"behaviors":{"t":{"lookup":"city"}}}`, `the behavior must have "answers"`},
+		{`{"behaviors":{"t":{"get":"order","id":"x","fields":["a",null]}}}`, `/behaviors/t: the behavior has "fields", which must be a list of strings`},
+		{`{"behaviors":{"t":{"list":"order","where":{"a":null}}}}`, `/behaviors/t: the behavior has "where", which must be an object of strings`},
+		{`{"behaviors":{"t":{"add":"order","copy":[""]}}}`, `/behaviors/t: the behavior has "copy", which must be a list of strings`},
+		{`{"tools_schema":[{"name":"a","input_schema":{"type":"object"}}],"behaviors":{"b":{"canned":1}}}`, `/behaviors/b: the tool "b" is not declared`},
 	} {
 		_, err := proxytest.ParseWorld([]byte(tt.in))
 		e, ok := errors.AsType[*proxytest.Error](err)
@@ -119,7 +118,7 @@ func TestParseWorldRefuses(t *testing.T) {
 	}
 	// A mistake does not hide others: of the same behavior, after a wrong seed, or of what New finds.
 	for all, want := range map[string]int{
-		`{"behaviors":{"t":{"list":"order","limit":0,"wrap":7,"colour":1}}}`:                                  3,
+		`{"behaviors":{"t":{"list":"order","fields":0,"wrap":7,"colour":1}}}`:                                 3,
 		`{"seed":-1,"behaviors":{"t":{"get":"order","set":{}}},"extra":1}`:                                    4,
 		`{"seed":"x","initial_state":{"order":1},"failure_rules":[{"tool":"nobody","status":503}]}`:           3,
 		`{"behaviors":{"t":{}},"initial_state":{"order":1},"failure_rules":[{"tool":"nobody","status":503}]}`: 2,

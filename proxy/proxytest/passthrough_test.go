@@ -44,9 +44,9 @@ func TestALaterSandboxToolSeesWhatAnAdapterWrote(t *testing.T) {
 	run := proxytest.NewPlatform(t, documented(schema.PolicyAdapter), nil).NewRun()
 	wantResult(t, call(t, run, "refund_order", `{"order_id":"4521"}`), "odyssey", `{"error":"order not found"}`)
 	wantResult(t, call(t, run, "get_order", `{"order_id":"4521"}`), "passthrough", `{"amount":79.5,"order_id":"4521","status":"shipped"}`)
-	run.Record().AssertState(t, "order/4521", `{"status":"shipped","total":79.5}`)
+	run.Log().AssertState(t, "order/4521", `{"status":"shipped","total":79.5}`)
 	wantResult(t, call(t, run, "refund_order", `{"order_id":"4521"}`), "odyssey", `{"order_id":"4521","status":"refunded","total":79.5}`)
-	record := run.Record()
+	record := run.Log()
 	record.AssertState(t, "order/4521", `{"status":"refunded","total":79.5}`)
 	record.AssertFlag(t, "fetched_order:4521")
 	record.AssertOnlyChanged(t, "order/4521", "flag:fetched_order:4521")
@@ -60,7 +60,7 @@ func TestTheOtherPoliciesWriteNothing(t *testing.T) {
 	for _, policy := range []schema.WritePolicy{schema.PolicyRecordOnly, schema.PolicyNone, ""} {
 		run := proxytest.NewPlatform(t, documented(policy), nil).NewRun()
 		call(t, run, "get_order", `{"order_id":"4521"}`)
-		record := run.Record()
+		record := run.Log()
 		record.AssertCalled(t, "get_order", `{"order_id":"4521"}`)
 		record.AssertOnlyChanged(t)
 		if c := record.Calls[0]; c.Adapter != nil || c.Writes != nil || policy != "" && c.Policy != policy || policy == "" && c.Policy != schema.PolicyRecordOnly {
@@ -81,7 +81,7 @@ func TestAnAdapterNeverFailsACall(t *testing.T) {
 		w.Behaviors["get_order"] = proxytest.Canned(response)
 		run := proxytest.NewPlatform(t, w, nil).NewRun()
 		wantResult(t, call(t, run, "get_order", `{"order_id":"4521"}`), "passthrough", response)
-		if got := strings.TrimSpace(run.Record().Changes.String()); got != changes {
+		if got := strings.TrimSpace(run.Log().Changes.String()); got != changes {
 			t.Errorf("%s: %q, want %q", response, got, changes)
 		}
 	}
@@ -97,7 +97,7 @@ func TestLiveToolsThatFail(t *testing.T) {
 	}
 	run := proxytest.NewPlatform(t, w, nil).NewRun()
 	wantResult(t, call(t, run, "get_order", `{"order_id":"1"}`), "transport_error", `{"error":"connection refused"}`)
-	run.Record().AssertOnlyChanged(t)
+	run.Log().AssertOnlyChanged(t)
 
 	delete(w.Behaviors, "get_order")
 	p, err := proxytest.New(w, nil)
@@ -108,7 +108,7 @@ func TestLiveToolsThatFail(t *testing.T) {
 	if got := call(t, run, "get_order", `{"order_id":"1"}`); got.Source != proxy.SourceTransportError {
 		t.Errorf("%+v", got)
 	}
-	if faults := run.Record().Faults; len(faults) != 1 || !strings.Contains(faults[0], "has no behavior") {
+	if faults := run.Log().Faults; len(faults) != 1 || !strings.Contains(faults[0], "has no behavior") {
 		t.Errorf("%q", faults)
 	}
 }
@@ -166,7 +166,7 @@ func TestForward(t *testing.T) {
 		{gone.URL + "/?key=hunter2", `cannot be reached`, "transport_error"},
 	} {
 		w := documented("")
-		w.Behaviors["get_order"] = proxytest.Forward(tt.address, &proxytest.ForwardOptions{Header: http.Header{"X-Key": {"k"}}})
+		w.Behaviors["get_order"] = proxytest.Forward(tt.address, &http.Client{Transport: keyed{}})
 		got := call(t, proxytest.NewPlatform(t, w, nil).NewRun(), "get_order", `{"order_id":"4521"}`)
 		if got.Source != tt.source || string(got.Response) != tt.response && !strings.Contains(string(got.Response), "cannot be reached") {
 			t.Errorf("%s: %s %s", tt.address, got.Source, got.Response)
@@ -181,7 +181,7 @@ func TestForwardTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 		w := documented("")
-		w.Behaviors["get_order"] = proxytest.Forward("http://live.test/", &proxytest.ForwardOptions{
+		w.Behaviors["get_order"] = proxytest.Forward("http://live.test/", &http.Client{
 			Transport: proxytest.NewTransport(slow), Timeout: 5 * time.Second,
 		})
 		start := time.Now()
@@ -191,4 +191,13 @@ func TestForwardTimesOut(t *testing.T) {
 			t.Errorf("after %s", took)
 		}
 	})
+}
+
+// keyed is a transport that adds a header.
+type keyed struct{}
+
+func (keyed) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("X-Key", "k")
+	return http.DefaultTransport.RoundTrip(r)
 }

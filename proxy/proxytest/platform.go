@@ -11,9 +11,9 @@
 //		},
 //	}, nil).NewRun()
 //	order, err := run.Client(nil).Call(ctx, "get_order", map[string]string{"order_id": "4521"})
-//	run.Record().AssertState(t, "order/4521", `{"status":"refunded"}`)
+//	run.Log().AssertState(t, "order/4521", `{"status":"refunded"}`)
 //
-// A [Platform] is an http.Handler. [Start] and [NewServer] serve it on loopback. [Platform.Transport] serves it without a
+// A [Platform] is an http.Handler. [NewServer] serves it on loopback. [Platform.Transport] serves it without a
 // network, also in testing/synctest bubbles. Package dispatchtest dispatches whole runs to an agent.
 //
 // # Stages of a call
@@ -98,7 +98,7 @@ type Options struct {
 	// MaxBytes bounds requests and the results of tools. Defaults to 1 MiB.
 	MaxBytes int
 
-	// AllowUndeclared removes calls of undeclared tools from [Record.Faults]. They are still refused.
+	// AllowUndeclared removes calls of undeclared tools from [Log.Faults]. They are still refused.
 	AllowUndeclared bool
 }
 
@@ -150,7 +150,7 @@ func (p *Platform) With(initialState string, rules []FailureRule) (*Platform, er
 }
 
 // NewPlatform is [New] for a test. Mistakes in the world fail the test at once. Faults of the runs fail it when it ends: see
-// [Record.Faults]. The output of the test names each request that was refused, and each wait of a client.
+// [Log.Faults]. The output of the test names each request that was refused, and each wait of a client.
 func NewPlatform(t testing.TB, w World, opts *Options) *Platform {
 	t.Helper()
 	p, err := New(w, opts)
@@ -161,7 +161,7 @@ func NewPlatform(t testing.TB, w World, opts *Options) *Platform {
 	t.Cleanup(func() {
 		t.Helper()
 		for _, run := range p.all() {
-			run.Record().ReportFaults(t)
+			run.Log().ReportFaults(t)
 		}
 	})
 	return p

@@ -96,7 +96,7 @@ func TestContract(t *testing.T) {
 			if strings.Contains(body, run.Token) {
 				t.Error("the token is in the answer")
 			}
-			if record, err := json.Marshal(run.Record()); err != nil || strings.Contains(string(record), run.Token) {
+			if record, err := json.Marshal(run.Log()); err != nil || strings.Contains(string(record), run.Token) {
 				t.Errorf("the record as JSON: %s %v", record, err)
 			}
 		})
@@ -124,7 +124,7 @@ func TestRecording(t *testing.T) {
 		t.Errorf("receipt = %+v, %v", receipt, err)
 	}
 	_, _ = c.Call(t.Context(), "undeclared", nil)
-	calls, traces := run.Calls(), run.Traces()
+	calls, traces := run.Log().Calls, run.Log().Traces
 	if len(calls) != 2 || len(traces) != 1 {
 		t.Fatalf("%d calls, %d traces", len(calls), len(traces))
 	}
@@ -135,11 +135,11 @@ func TestRecording(t *testing.T) {
 		t.Errorf("trace: %+v", got)
 	}
 	calls[0].Tool = "changed"
-	if run.Calls()[0].Tool == "changed" {
+	if run.Log().Calls[0].Tool == "changed" {
 		t.Error("the recording can be changed from outside")
 	}
 	other := server.NewRun()
-	if other.Token == run.Token || len(other.Calls()) != 0 || other.Path == run.Path {
+	if other.Token == run.Token || len(other.Log().Calls) != 0 || other.Path == run.Path {
 		t.Error("runs are not apart")
 	}
 	run.End("")
@@ -176,7 +176,7 @@ func FuzzPlatform(f *testing.F) {
 		if answer, err := io.ReadAll(response.Body); err != nil || !json.Valid(answer) {
 			t.Fatalf("%d %q %v", response.StatusCode, answer, err)
 		}
-		if _, err := json.Marshal(run.Record()); err != nil {
+		if _, err := json.Marshal(run.Log()); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -242,7 +242,7 @@ func TestInABubble(t *testing.T) {
 		if took := time.Since(start); took < 3*time.Minute || took > 4*time.Minute {
 			t.Errorf("200 calls at 60 a minute took %s", took)
 		}
-		if n := len(run.Calls()); n != 200 {
+		if n := len(run.Log().Calls); n != 200 {
 			t.Errorf("%d calls", n)
 		}
 	})

@@ -11,13 +11,3 @@ func (r *Run) Format(f fmt.State, verb rune) {
 	type plain struct{ ID, Path, Token, JTI string }
 	redact.Format(f, verb, plain{r.ID, r.Path, redact.Field(r.Token), r.JTI})
 }
-
-// Format implements [fmt.Formatter]. It prints "[redacted]" for the values of Header.
-func (o ForwardOptions) Format(f fmt.State, verb rune) {
-	type plain ForwardOptions
-	o.Header = o.Header.Clone()
-	for name := range o.Header {
-		o.Header[name] = []string{redact.Placeholder}
-	}
-	redact.Format(f, verb, plain(o))
-}

@@ -94,19 +94,19 @@ func (f *FailureRule) validate(add func(format string, args ...any)) {
 		add("arguments must be a JSON object")
 	}
 	if f.Response != nil && !json.Valid(f.Response) {
-		add("response is no JSON")
+		add("response is not JSON")
 	}
 	if slices.ContainsFunc(f.Nth, func(n int) bool { return n < 1 }) {
-		add("nth counts from 1")
+		add("nth must be at least 1")
 	}
 	if f.Every < 0 {
 		add("every must not be negative")
 	}
 	if !(f.Probability >= 0 && f.Probability <= 1) {
-		add("probability is between 0 and 1")
+		add("probability must be between 0 and 1")
 	}
 	if f.Status != 0 && (f.Status < 400 || f.Status > 599) {
-		add("status is an error status, from 400 to 599")
+		add("status must be from 400 to 599")
 	}
 	if f.Status == 0 && (f.ErrorClass != "" || f.RetryAfter != 0) {
 		add("error_class and retry_after need a status")
@@ -115,7 +115,7 @@ func (f *FailureRule) validate(add func(format string, args ...any)) {
 		add("retry_after and delay_ms must not be negative")
 	}
 	if !slices.Contains([]Break{"", Reset, Truncate, Oversize}, f.Break) {
-		add("break is reset, truncate or oversize")
+		add("break must be reset, truncate or oversize")
 	}
 }
 

@@ -107,7 +107,7 @@ func TestTheFirstRuleWins(t *testing.T) {
 			t.Errorf("call %d: %s by rule %v", n+1, got.Response, got.MatchedRule)
 		}
 	}
-	if got := run.Calls()[1]; got.Source != proxy.SourceInjected || *got.Rule != 0 {
+	if got := run.Log().Calls[1]; got.Source != proxy.SourceInjected || *got.Rule != 0 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -151,7 +151,7 @@ func TestEffects(t *testing.T) {
 				if reset := tt.rule.Break == proxytest.Reset; errors.Is(err, syscall.ECONNRESET) != reset {
 					t.Errorf("%v", err)
 				}
-				record := run.Record()
+				record := run.Log()
 				if len(record.Calls) != 0 || len(record.Refused) != 1 {
 					t.Fatalf("%d calls, %d refused", len(record.Calls), len(record.Refused))
 				}
@@ -180,7 +180,7 @@ func TestWhetherTheToolHasRun(t *testing.T) {
 		if _, err := run.Client(nil).Trace(t.Context(), proxy.EventCustom, nil); err == nil {
 			t.Errorf("%s: no error of the trace", way)
 		}
-		record := run.Record()
+		record := run.Log()
 		if got := record.Changes.String(); got != changes || len(record.Refused) != 2 || (record.Refused[0].Response != nil) != (changes != "") {
 			t.Errorf("%s: %q, %+v", way, got, record.Refused)
 		}
@@ -209,7 +209,7 @@ func TestRepeatedCallsAreOneCall(t *testing.T) {
 		if _, err := client.Trace(t.Context(), proxy.EventThinking, nil); err != nil {
 			t.Error(err)
 		}
-		record := run.Record()
+		record := run.Log()
 		record.AssertCalledTimes(t, "get_order", 2)
 		record.AssertWithinRate(t) // a 429 by a rule is not the agent's fault
 		if a, b := record.Calls[0].Attempt, record.Calls[1].Attempt; a != 3 || b != 1 || len(record.Refused) != 3 || len(record.Traces) != 1 {
@@ -236,7 +236,7 @@ func TestDelays(t *testing.T) {
 			t.Errorf("%v after %s", err, time.Since(start))
 		}
 		synctest.Wait() // for the platform to see that the client is gone
-		if refused := run.Record().Refused; len(refused) != 1 || !strings.Contains(refused[0].Reason, "cancelled the call") {
+		if refused := run.Log().Refused; len(refused) != 1 || !strings.Contains(refused[0].Reason, "cancelled the call") {
 			t.Errorf("%+v", refused)
 		}
 	})
@@ -282,8 +282,8 @@ func TestParseRules(t *testing.T) {
 	if !ok || e.Code != proxytest.CodeRules || len(e.Problems) != 10 {
 		t.Fatalf("%v", err)
 	}
-	for i, part := range []string{"string", "Tool", "times", "integer", "integer", "null", "no object", "status is", "too long", "too large"} {
-		if p := e.Problems[i]; !strings.HasPrefix(p, fmt.Sprintf("failure rule %d: ", i)) || !strings.Contains(p, part) {
+	for i, part := range []string{"string", "Tool", "times", "integer", "integer", "null", "must be an object", "status must", "too long", "too large"} {
+		if p := e.Problems[i]; p.Code != "rule" || p.Pointer != fmt.Sprintf("/%d", i) || !strings.Contains(p.Message, part) {
 			t.Errorf("problem %d: %s, want %q", i, p, part)
 		}
 	}

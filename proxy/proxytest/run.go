@@ -28,7 +28,7 @@ type Run struct {
 
 	mu       sync.Mutex
 	over     string // the error class with which the token is refused; "" while the run lasts
-	record   Record
+	log      Log
 	order    int            // of the last arrival or answer
 	pending  map[int]Call   // requests that have arrived and are not answered, by their order
 	sequence int64          // of the last call or trace event that was accepted
@@ -77,23 +77,17 @@ func (r *Run) End(class string) {
 	r.over = class
 }
 
-// Calls returns the calls that have been answered with a result so far, in the order of the answers.
-func (r *Run) Calls() []Call { return r.Record().Calls }
-
-// Traces returns the run's trace events so far, in the order of their sequence numbers.
-func (r *Run) Traces() []Trace { return r.Record().Traces }
-
-// Record returns what has happened so far. It is a copy, which later events do not change.
-func (r *Run) Record() *Record {
+// Log returns a copy of what has happened so far.
+func (r *Run) Log() *Log {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	record := r.record.copy(r.platform.world.before, r.state.Snapshot())
+	log := r.log.copy(r.platform.world.before, r.state.Snapshot())
 	for _, order := range slices.Sorted(maps.Keys(r.pending)) {
 		call := r.pending[order]
 		call.Reason = "not answered yet"
-		record.Refused = append(record.Refused, call)
+		log.Refused = append(log.Refused, call)
 	}
-	return record
+	return log
 }
 
 // isOver reports whether the token is refused.
@@ -152,7 +146,7 @@ func (r *Run) accept(call Call, key string) {
 	r.sequence++
 	call.Sequence = r.sequence
 	r.answered(&call)
-	r.record.Calls = append(r.record.Calls, call)
+	r.log.Calls = append(r.log.Calls, call)
 }
 
 // refuse records a request that has no result.
@@ -165,16 +159,16 @@ func (r *Run) refuse(call Call, key string, fault string) {
 		delete(r.attempts, key)
 	}
 	r.answered(&call)
-	r.record.Refused = append(r.record.Refused, call)
+	r.log.Refused = append(r.log.Refused, call)
 	if fault != "" {
-		r.record.Faults = append(r.record.Faults, fault)
+		r.log.Faults = append(r.log.Faults, fault)
 	}
 }
 
 func (r *Run) addFault(fault string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.record.Faults = append(r.record.Faults, fault)
+	r.log.Faults = append(r.log.Faults, fault)
 }
 
 func (r *Run) acceptTrace(call Call, t Trace) (sequence int64) {
@@ -183,6 +177,6 @@ func (r *Run) acceptTrace(call Call, t Trace) (sequence int64) {
 	r.sequence++
 	t.Sequence, t.Order = r.sequence, call.Order
 	r.answered(&call)
-	r.record.Traces = append(r.record.Traces, t)
+	r.log.Traces = append(r.log.Traces, t)
 	return t.Sequence
 }

@@ -63,7 +63,7 @@ func TestWithKeepsOptions(t *testing.T) {
 			t.Errorf("%s: error %v, want status %d", tool, err, want)
 		}
 	}
-	if faults := run.Record().Faults; len(faults) > 0 {
+	if faults := run.Log().Faults; len(faults) > 0 {
 		t.Errorf("%v", faults)
 	}
 }

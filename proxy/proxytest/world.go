@@ -31,7 +31,7 @@ type tool struct {
 	adapter  *ledger.Rule
 }
 
-// compile checks a world and reports all mistakes together.
+// compile checks a world and reports all mistakes.
 func compile(w World) (*world, error) {
 	c := &world{
 		tools: map[string]*tool{}, ledgerSchema: w.LedgerSchema, initial: w.InitialState,
@@ -46,17 +46,17 @@ func compile(w World) (*world, error) {
 	} else {
 		set, err := schema.NewSet(context.Background(), w.Tools, &schema.ValidateOptions{LedgerSchema: w.LedgerSchema})
 		if err != nil {
-			problems.add(err, "World.Tools: %v", err)
+			problems.add(err, problemTools, "/tools_schema", "%v", err)
 		}
 		c.set = set
 		c.declare(w)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Behaviors)) {
 		if c.tools[name] == nil {
-			problems.add(nil, "World.Behaviors has %q, which is not among World.Tools", name)
+			problems.add(nil, problemBehavior, at(name), "the tool %q is not declared: add it to the tools, or remove the behavior", name)
 		}
 		if w.Behaviors[name] == nil {
-			problems.add(nil, "World.Behaviors has nil for %q", name)
+			problems.add(nil, problemBehavior, at(name), "the behavior of %q is nil", name)
 		}
 	}
 	c.checkRules(&problems)
@@ -66,22 +66,22 @@ func compile(w World) (*world, error) {
 	return c, nil
 }
 
-// begin looks at the initial state.
+// begin checks the initial state.
 func (c *world) begin(problems *problems) {
 	state, err := ledger.NewState(json.RawMessage(c.initial), c.ledgerSchema)
 	if err != nil {
-		problems.add(err, "%v", err)
+		problems.add(err, problemLedger, "/initial_state", "%v", err)
 		return
 	}
 	c.before = state.Snapshot()
 }
 
-// checkRules looks at the failure rules, when the tools are known.
+// checkRules checks the failure rules. The tools must be known.
 func (c *world) checkRules(problems *problems) {
 	for i := range c.rules {
 		rule := &c.rules[i]
 		add := func(format string, args ...any) {
-			problems.add(nil, "failure rule %d: %s", i, fmt.Sprintf(format, args...))
+			problems.add(nil, problemRule, fmt.Sprintf("/failure_rules/%d", i), format, args...)
 		}
 		rule.validate(add)
 		t := c.tools[rule.Tool]
@@ -89,15 +89,15 @@ func (c *world) checkRules(problems *problems) {
 			add("the tool %q is not declared", rule.Tool)
 		}
 		if t != nil && t.live && rule.Response != nil {
-			add("%q is in passthrough mode, where rules give no responses: use status, break or delay_ms", rule.Tool)
+			add("%q is in passthrough mode, where a rule cannot set a response: use status, break or delay_ms", rule.Tool)
 		}
 		if rule.Trace != "" && rule.Trace != "*" && !proxy.Event(rule.Trace).Valid() {
-			add("%q is no type of trace events", rule.Trace)
+			add("%q is not a type of trace events", rule.Trace)
 		}
 	}
 }
 
-// with is the world with another state and other rules.
+// with returns the world with another state and other rules.
 func (c *world) with(initial string, rules []FailureRule) (*world, error) {
 	other := *c
 	other.initial, other.rules, other.before = initial, slices.Clone(rules), ledger.Snapshot{}
@@ -124,7 +124,7 @@ func (c *world) declare(w World) {
 	}
 }
 
-// idField is the name that the ledger schema gives the id of a type; "" if it declares none.
+// idField returns the name that the ledger schema gives the id of a type; "" if it declares none.
 func (c *world) idField(entityType string) string {
 	if c.ledgerSchema == nil {
 		return ""

@@ -82,7 +82,7 @@ func TestDeclaredTools(t *testing.T) {
 			t.Errorf("%s %s: %d %s, want %d with %s", tt.tool, tt.arguments, status, body, tt.status, tt.part)
 		}
 	}
-	record := run.Record()
+	record := run.Log()
 	if len(record.Calls) != 2 || len(record.Refused) != 5 || len(record.Faults) != 0 {
 		t.Errorf("%d calls, %d refused, faults %q", len(record.Calls), len(record.Refused), record.Faults)
 	}
@@ -108,10 +108,10 @@ func TestMistakesInAWorld(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	for _, part := range []string{
-		"/order", "2nd", `nil for "get_order"`, `"other", which is not among`, "rule 0: has no effect", `rule 1: the tool "nope"`,
-		"rule 2: \"get_order\" is in passthrough mode", `rule 3: "nope" is no type`, "rule 4: has more than one", "rule 4: status is",
-		"rule 4: nth", "rule 4: every", "rule 4: probability", "rule 4: retry_after and", "rule 4: break is", "rule 4: arguments",
-		"rule 5: names both", "rule 5: has a response", "rule 5: response is no JSON", "rule 5: error_class",
+		"/order", "2nd", `/behaviors/get_order: the behavior of "get_order" is nil`, `/behaviors/other: the tool "other" is not declared`, "/failure_rules/0: has no effect", `/failure_rules/1: the tool "nope"`,
+		"/failure_rules/2: \"get_order\" is in passthrough mode", `/failure_rules/3: "nope" is not a type`, "/failure_rules/4: has more than one", "/failure_rules/4: status must",
+		"/failure_rules/4: nth", "/failure_rules/4: every", "/failure_rules/4: probability", "/failure_rules/4: retry_after and", "/failure_rules/4: break must", "/failure_rules/4: arguments",
+		"/failure_rules/5: names both", "/failure_rules/5: has a response", "/failure_rules/5: response is not JSON", "/failure_rules/5: error_class",
 	} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q is missing in\n%v", part, err)
@@ -132,9 +132,9 @@ func TestRunsHaveLedgersOfTheirOwn(t *testing.T) {
 	}, nil)
 	first, second := p.NewRun(), p.NewRun()
 	call(t, first, "ship", `{"order_id":"1"}`)
-	first.Record().AssertState(t, "order/1", `{"status":"shipped"}`)
-	second.Record().AssertState(t, "order/1", `{"status":"paid"}`)
-	second.Record().AssertOnlyChanged(t)
+	first.Log().AssertState(t, "order/1", `{"status":"shipped"}`)
+	second.Log().AssertState(t, "order/1", `{"status":"paid"}`)
+	second.Log().AssertOnlyChanged(t)
 }
 
 func TestCanonicalWorldOfThePlatform(t *testing.T) {

@@ -13,13 +13,13 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// Call is one request for a tool, as recorded.
+// A Call is one request for a tool in a [Log].
 type Call struct {
-	Tool      string          `json:"tool"`            // of a trace event its type
-	Trace     bool            `json:"trace,omitempty"` // a trace event, which is here only if it was refused
+	Tool      string          `json:"tool"`            // name of the tool, or type of the trace event
+	Trace     bool            `json:"trace,omitempty"` // whether it is a trace event; a Log has those only in Refused
 	Actor     string          `json:"actor,omitempty"`
-	Arguments json.RawMessage `json:"arguments,omitempty"` // nil if they were no JSON object or too large
-	Response  json.RawMessage `json:"response,omitempty"`  // nil if the tool has not run
+	Arguments json.RawMessage `json:"arguments,omitempty"` // nil if the body was not a JSON object, or too large
+	Response  json.RawMessage `json:"response,omitempty"`  // nil if the tool did not run
 	Source    proxy.Source    `json:"source,omitempty"`
 	At        time.Time       `json:"at"`
 	LatencyMS float64         `json:"latency_ms"`
@@ -28,22 +28,22 @@ type Call struct {
 	// broken connection.
 	Attempt int `json:"attempt"`
 
-	Status     int    `json:"status,omitempty"` // of the answer; 0 if there was no whole one
+	Status     int    `json:"status,omitempty"` // of the response; 0 if there was no complete one
 	ErrorClass string `json:"error_class,omitempty"`
-	Reason     string `json:"reason,omitempty"` // why it was refused, or what the behavior's error says
-	Rule       *int   `json:"rule,omitempty"`   // the failure rule that applied
+	Reason     string `json:"reason,omitempty"` // why it was refused, or the text of the behavior's error
+	Rule       *int   `json:"rule,omitempty"`   // index of the failure rule that applied
 
 	Policy  schema.WritePolicy `json:"ledger_write_policy,omitempty"` // of a tool in passthrough mode
-	Adapter *ledger.Outcome    `json:"adapter,omitempty"`             // what the tool's ledger adapter made of the result, and why
-	Writes  []ledger.Applied   `json:"writes,omitempty"`              // what became of the updates to the ledger
+	Adapter *ledger.Outcome    `json:"adapter,omitempty"`             // the evaluation of the tool's ledger adapter
+	Writes  []ledger.Applied   `json:"writes,omitempty"`              // the updates to the ledger, and whether they were applied
 
 	Sequence int64 `json:"sequence,omitempty"` // shared with trace events; 0 if the request was refused
-	Order    int   `json:"-"`                  // of its arrival, among everything that happened
+	Order    int   `json:"-"`                  // place of its arrival among all events of the run, from 1
 
-	answered int // the order of its answer
+	answered int // place of its response
 }
 
-// Trace is one accepted trace event, as recorded.
+// A Trace is one accepted trace event in a [Log].
 type Trace struct {
 	Event    proxy.Event     `json:"event"`
 	Actor    string          `json:"actor,omitempty"`
@@ -53,51 +53,48 @@ type Trace struct {
 	Order    int             `json:"-"` // of its arrival, among everything that happened
 }
 
-// Record is what happened in a run, with assertions about it. Assertions report with t.Errorf, so that one test shows
-// all that is wrong, and say what happened instead.
-type Record struct {
-	// Calls are those that were answered with a result, in that order.
+// A Log is what the platform saw of a run up to one moment: calls, trace events and the changes of the ledger. Its assertions
+// report failures with t.Errorf, and print the events of the run.
+type Log struct {
+	// Calls are the calls with a result, in the order of the responses.
 	Calls []Call `json:"calls"`
 
-	// Refused are the requests that got none: refused by the contract or by a failure rule, broken off, or not answered yet
-	// when the record was made. Among them are the attempts that a client repeated, and trace events.
+	// Refused are the requests without a result: refused by the contract or by a failure rule, broken off, or not answered
+	// when the log was made. They include attempts that a client repeated, and trace events.
 	Refused []Call `json:"refused,omitempty"`
 
 	// Traces are the trace events, in the order of their sequence numbers.
 	Traces []Trace `json:"traces,omitempty"`
 
-	// Changes is what is different in the ledger from the initial state.
+	// Changes are the differences of the ledger from the initial state.
 	Changes ledger.Changes `json:"changes,omitempty"`
 
-	// Faults are what a test should not pass with: calls of undeclared tools, tools in passthrough mode with nothing
-	// behind them, behaviors that panicked.
+	// Faults are mistakes with which a test should fail: calls of undeclared tools, tools in passthrough mode without a
+	// behavior, and panics of behaviors.
 	Faults []string `json:"faults,omitempty"`
 
-	state ledger.Snapshot // at the end
+	// State is the ledger as it was when the log was made.
+	State ledger.Snapshot `json:"-"`
 }
 
-func (r *Record) copy(before, state ledger.Snapshot) *Record {
-	return &Record{
+func (r *Log) copy(before, state ledger.Snapshot) *Log {
+	return &Log{
 		Calls: slices.Clone(r.Calls), Refused: slices.Clone(r.Refused), Traces: slices.Clone(r.Traces),
-		Faults: slices.Clone(r.Faults), Changes: ledger.Diff(before, state), state: state,
+		Faults: slices.Clone(r.Faults), Changes: ledger.Diff(before, state), State: state,
 	}
 }
 
-// State returns the ledger as it was when the record was made.
-func (r *Record) State() ledger.Snapshot { return r.state }
-
-// ReportFaults fails the test with the faults, if there are any. [NewPlatform] and package dispatchtest do it by
-// themselves.
-func (r *Record) ReportFaults(t testing.TB) {
+// ReportFaults fails the test if there are faults. [NewPlatform] and package dispatchtest call it.
+func (r *Log) ReportFaults(t testing.TB) {
 	t.Helper()
 	for _, fault := range r.Faults {
 		t.Errorf("proxytest: %s", fault)
 	}
 }
 
-// Between returns the part of the record that came after the event with the order from, up to the one with the order to.
-// The ledger is that of the whole record.
-func (r *Record) Between(from, to int) *Record {
+// Between returns the events after the one with the order from, up to the one with the order to. State and Changes are those
+// of the whole log.
+func (r *Log) Between(from, to int) *Log {
 	part := *r
 	in := func(order int) bool { return order > from && order <= to }
 	part.Calls = slices.DeleteFunc(slices.Clone(r.Calls), func(c Call) bool { return !in(c.Order) })
@@ -106,8 +103,8 @@ func (r *Record) Between(from, to int) *Record {
 	return &part
 }
 
-// Last is the order of the last event; 0 if there is none.
-func (r *Record) Last() int {
+// Last returns the order of the last event, or 0 if there are no events.
+func (r *Log) Last() int {
 	last := 0
 	for _, c := range r.Calls {
 		last = max(last, c.Order)
@@ -121,18 +118,18 @@ func (r *Record) Last() int {
 	return last
 }
 
-// String is what happened for people, in its order: two lines per call, one per trace event.
-func (r *Record) String() string {
+// String returns the events in their order, for people: two lines per call, one per trace event.
+func (r *Log) String() string {
 	type event struct {
 		order int
 		text  string
 	}
 	var events []event
 	for _, c := range r.Calls {
-		events = append(events, event{c.Order, c.String()})
+		events = append(events, event{c.Order, c.lines()})
 	}
 	for _, c := range r.Refused {
-		events = append(events, event{c.Order, c.String()})
+		events = append(events, event{c.Order, c.lines()})
 	}
 	for _, t := range r.Traces {
 		events = append(events, event{t.Order, line("trace", "%s%s %s", label(t.Actor), t.Event, cut(string(t.Payload)))})
@@ -145,8 +142,8 @@ func (r *Record) String() string {
 	return b.String()
 }
 
-// String returns the call on two lines: what was asked, what came back.
-func (c Call) String() string {
+// lines returns the request and the response, each on a line.
+func (c *Call) lines() string {
 	again := ""
 	if c.Attempt > 1 {
 		again = fmt.Sprintf("  (attempt %d)", c.Attempt)
