@@ -21,7 +21,7 @@ func (r *run) checkBody(tool string, body json.RawMessage) (json.RawMessage, *Er
 	if r.checkArguments != nil {
 		if err := r.checkArguments(tool, body); err != nil {
 			return nil, &Error{
-				Code: CodeArguments, Outcome: NotSent, Tool: tool, Detail: cutDetail(err.Error()),
+				Code: CodeArguments, Delivery: NotSent, Tool: tool, Detail: cutDetail(err.Error()),
 				Err: httpcall.Quiet("the arguments do not fit the tool's schema", err),
 			}
 		}

@@ -21,13 +21,11 @@ type run struct {
 	repeats        httpcall.Policy
 	maxRequest     int
 	maxResponse    int // of the member response
-	transient      []string
 	repeatable     map[string]bool
 	tools          []string // Options.Tools
 	pacer          *Pacer
 	dropNulls      bool
 	checkArguments func(string, json.RawMessage) error
-	legacyBare     bool
 	log            *slog.Logger
 	observers      []Observer
 	ownObservers   [1]Observer // where observers points if there is one
@@ -77,9 +75,9 @@ func (r *run) attempt(ctx context.Context, req *request, place *place) (answer, 
 		return answer{}, r.statusError(req, got)
 	}
 	if failure != nil {
-		e := &Error{Code: failureCodes[failure.Kind], Outcome: Unknown, Tool: req.name, Status: got.Status, Err: failure.Err}
+		e := &Error{Code: failureCodes[failure.Kind], Delivery: Unknown, Tool: req.name, Status: got.Status, Err: failure.Err}
 		if failure.NotSent {
-			e.Outcome = NotSent
+			e.Delivery = NotSent
 		}
 		return answer{}, e
 	}

@@ -119,7 +119,7 @@ func (c *Client) do(ctx context.Context, info CallInfo, body json.RawMessage, ar
 		return nil, err
 	}
 	if argumentsErr != nil {
-		return nil, &Error{Code: CodeArguments, Outcome: NotSent, Tool: info.Tool, Err: argumentsErr}
+		return nil, &Error{Code: CodeArguments, Delivery: NotSent, Tool: info.Tool, Err: argumentsErr}
 	}
 	body, err := r.checkBody(info.Tool, body)
 	if err != nil {

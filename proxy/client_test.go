@@ -320,14 +320,14 @@ func TestBaseURLs(t *testing.T) {
 }
 
 func TestOptionsAreCopied(t *testing.T) {
-	classes, tools := []string{"busy"}, []string{"get_order"}
-	s := &script{steps: []step{answer(503, `{"detail":{"error_class":"busy"}}`), answer(200, seedAnswer)}}
-	opts := &proxy.Options{Transport: s, TransientClasses: classes, Repeatable: tools}
+	tools, declared := []string{"get_order"}, []string{"get_order"}
+	s := &script{steps: []step{failing(errors.New("broken")), answer(200, seedAnswer)}}
+	opts := &proxy.Options{Transport: s, Repeatable: tools, Tools: declared}
 	c, err := proxy.New(baseURL, runToken, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	classes[0], tools[0] = "changed", "changed"
+	tools[0], declared[0] = "changed", "changed"
 	opts.Transport = nil
 	if _, err := c.Call(background, "get_order", nil); err != nil {
 		t.Errorf("a change after New had an effect: %v", err)
@@ -391,19 +391,7 @@ func TestRunOverEndsEverything(t *testing.T) {
 	}
 }
 
-func TestLegacyBareResponse(t *testing.T) {
-	for body, want := range map[string]string{
-		`{"status":"shipped"}`:               `{"status":"shipped"}`,
-		`[1]`:                                `[1]`,
-		`"text"`:                             `"text"`,
-		`{"status":"ok","source":{"id":1}}`:  `{"status":"ok","source":{"id":1}}`,
-		`{"Response":"web"}`:                 `{"Response":"web"}`,
-		`{"response":null,"source":"error"}`: `null`,
-	} {
-		c := newClient(t, &script{steps: []step{answer(200, body)}}, func(o *proxy.Options) { o.LegacyBareResponse = true })
-		got, err := c.Call(background, "x", nil)
-		wantJSON(t, got, err, want)
-	}
+func TestBareResponse(t *testing.T) {
 	for _, body := range []string{`{"status":"shipped"}`, `[1]`, `"text"`} {
 		c, _ := scripted(t, answer(200, body))
 		_, err := c.Call(background, "x", nil)
@@ -434,12 +422,11 @@ func TestToolResult(t *testing.T) {
 	}
 }
 
-func TestObserverAndJournal(t *testing.T) {
+func TestObserver(t *testing.T) {
 	s := &script{steps: []step{answer(200, `{"response":{"error":"no"},"source":"odyssey"}`), answer(409, `{}`)}}
-	journal := proxy.NewJournal(2)
 	type key struct{}
 	seen := &spy{start: func(ctx context.Context) context.Context { return context.WithValue(ctx, key{}, "span") }}
-	c := newClient(t, s, func(o *proxy.Options) { o.Observer = journal }).Observe(seen).As("sub")
+	c := newClient(t, s).Observe(seen).As("sub")
 	_, _ = c.Call(background, "one", map[string]int{"n": 1})
 	_, _ = c.Call(background, "two", nil)
 	_, _ = c.Call(background, "bad name", nil)
@@ -458,15 +445,8 @@ func TestObserverAndJournal(t *testing.T) {
 	if end := seen.ends[1]; end.Result != nil || proxy.CodeOf(end.Err) != proxy.CodeRefused {
 		t.Errorf("second end: %+v", end)
 	}
-	entries := journal.Entries()
-	if len(entries) != 2 || journal.Dropped() != 1 {
-		t.Fatalf("%d entries, %d dropped", len(entries), journal.Dropped())
-	}
-	if e := entries[0]; e.Tool != "two" || e.Code != proxy.CodeRefused || e.Outcome != proxy.Unknown || e.Status != 409 || e.Attempts != 1 {
-		t.Errorf("entry: %+v", e)
-	}
-	if e := entries[1]; e.Code != proxy.CodeToolName || e.Outcome != proxy.NotSent || e.Attempts != 0 {
-		t.Errorf("entry: %+v", e)
+	if end := seen.ends[2]; end.Result != nil || proxy.CodeOf(end.Err) != proxy.CodeToolName {
+		t.Errorf("third end: %+v", end)
 	}
 }
 
@@ -513,7 +493,13 @@ type spy struct {
 	ends     []proxy.CallEnd
 }
 
-func (s *spy) CallStart(ctx context.Context, _ proxy.CallInfo) context.Context { return s.start(ctx) }
+func (s *spy) CallStart(ctx context.Context, _ proxy.CallInfo) context.Context {
+	if s.start == nil {
+		return ctx
+	}
+	return s.start(ctx)
+}
+
 func (s *spy) CallEnd(ctx context.Context, end proxy.CallEnd) {
 	s.contexts, s.ends = append(s.contexts, ctx), append(s.ends, end)
 }
@@ -573,6 +559,12 @@ func TestTrace(t *testing.T) {
 	later := newClient(t, &script{steps: []step{answer(200, `{"accepted":true,"sequence":17,"Sequence":"x","ACCEPTED":1}`)}})
 	if receipt, err := later.Trace(background, proxy.EventCustom, nil); err != nil || !receipt.Accepted || receipt.Sequence != 17 {
 		t.Errorf("with later members that differ by case: %+v, %v", receipt, err)
+	}
+	broken := newClient(t, &script{steps: []step{answer(200, `[]`)}})
+	_, err = broken.Trace(background, proxy.EventCustom, nil)
+	wantError(t, err, proxy.CodeBadResponse, proxy.Unknown)
+	if strings.Contains(err.Error(), "tool") {
+		t.Errorf("the error of a trace event speaks of a tool: %v", err)
 	}
 	if c.TryTrace(background, "nope", nil) || !c.TryTrace(background, proxy.EventCustom, nil) {
 		t.Error("TryTrace does not tell what happened")

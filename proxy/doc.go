@@ -20,7 +20,7 @@
 //
 // # Errors
 //
-// Every error is an [*Error] with a [Code]. [Error.Outcome] tells whether the tool may have run. An error's text names
+// Every error is an [*Error] with a [Code]. [Error.Delivery] tells whether the tool may have run. An error's text names
 // the tool and what to do; it never holds a token, an argument or a URL. A failure of the tool itself is not an error of
 // [Client.Call] or [Client.Do]: it is data for the model. [ToolResult] turns an error into such data too.
 package proxy

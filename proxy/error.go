@@ -33,7 +33,7 @@ const (
 	CodeRunOver     Code = "run_over"          // 401: the run token is refused, stop the agent
 	CodeRateLimited Code = "rate_limited"      // 429 on every attempt
 	CodeUnavailable Code = "unavailable"       // 503
-	CodeRefused     Code = "refused"           // any other 4xx; [Error.Outcome] tells whether it proves that the tool did not run
+	CodeRefused     Code = "refused"           // any other 4xx; [Error.Delivery] tells whether it proves that the tool did not run
 	CodeServer      Code = "server_error"      // any other 5xx
 	CodeStatus      Code = "unexpected_status" // 1xx, 3xx, or a 2xx other than 200
 
@@ -44,21 +44,21 @@ const (
 	CodeResultType       Code = "result_type"        // [Call] only: the result does not fit the Go type
 )
 
-// An Outcome tells what is known about the tool behind a failed call.
-type Outcome string
+// A Delivery tells what is known about the tool behind a failed call.
+type Delivery string
 
 const (
-	NotSent Outcome = "not_sent" // the request did not reach the proxy: the tool did not run
-	Refused Outcome = "refused"  // the proxy refused the call in a documented way: the tool did not run
-	Unknown Outcome = "unknown"  // the tool may have run, or has; also for answers that no document describes
+	NotSent Delivery = "not_sent" // the request did not reach the proxy: the tool did not run
+	Refused Delivery = "refused"  // the proxy refused the call in a documented way: the tool did not run
+	Unknown Delivery = "unknown"  // the tool may have run, or has; also for answers that no document describes
 )
 
 // Error is the one error type of this package. Its text names the tool, the code, the HTTP status and the proxy's error
 // class, and what to do. It holds no token, argument, result or URL.
 type Error struct {
-	Code    Code
-	Outcome Outcome
-	Tool    string // "" for [New] and [Probe]; the event type for trace events
+	Code     Code
+	Delivery Delivery
+	Tool     string // "" for [New] and [Probe]; the event type for trace events
 
 	Status int    // HTTP status of the last answer; 0 if there was none
 	Class  string // error_class of the last answer; "" if there was none
@@ -77,6 +77,7 @@ type Error struct {
 	Err error
 
 	tools []string // Options.Tools, for a tool that does not exist
+	event bool     // Tool is a trace event: no advice speaks of a tool
 }
 
 // Error implements error.
@@ -115,19 +116,21 @@ func (e *Error) advice() string {
 	case CodeRateLimited:
 		return "another client or process uses the same run token: share one Client"
 	case CodeTransport, CodeTimeout:
-		if e.Outcome == Unknown {
+		if e.Delivery == Unknown && !e.event {
 			return "the tool may have run: do not repeat the call unless the tool is safe to repeat"
 		}
 	case CodeBadResponse, CodeResponseTooLarge:
-		return "the tool has run: do not repeat the call"
+		if !e.event {
+			return "the tool has run: do not repeat the call"
+		}
 	case CodeStatus:
 		return "check that the base URL leads to the proxy"
 	case CodeRefused:
-		if e.Status == 404 {
+		if e.Status == 404 && !e.event {
 			return "check that the tool is declared in tools_schema and that the base URL is the run's"
 		}
 	case CodeArguments:
-		if e.Status == 422 {
+		if e.Status == 422 && !e.event {
 			return "the arguments do not fit the tool's input_schema: see Error.Detail"
 		}
 	}
@@ -136,15 +139,6 @@ func (e *Error) advice() string {
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
-
-// Remote reports whether the proxy's answer is what went wrong, rather than something on this side or between.
-func (e *Error) Remote() bool {
-	switch e.Code {
-	case CodeStatus, CodeBadResponse, CodeResponseTooLarge, CodeToolFailed:
-		return true
-	}
-	return e.Status >= 300
-}
 
 // CodeOf returns the code of the [*Error] in err's chain, or "" if there is none.
 func CodeOf(err error) Code {
@@ -211,5 +205,5 @@ func ToolResult(err error) json.RawMessage {
 }
 
 func localError(code Code, tool, text string) *Error {
-	return &Error{Code: code, Outcome: NotSent, Tool: tool, Err: errors.New(text)}
+	return &Error{Code: code, Delivery: NotSent, Tool: tool, Err: errors.New(text)}
 }

@@ -66,7 +66,7 @@ func ExampleError() {
 	}
 	_, err = client.Call(context.Background(), "refund_order", nil)
 	if e, ok := errors.AsType[*proxy.Error](err); ok {
-		fmt.Println(e.Code, e.Outcome, e.Attempts)
+		fmt.Println(e.Code, e.Delivery, e.Attempts)
 	}
 	fmt.Println(proxy.IsRunOver(err))
 	fmt.Println(err)
@@ -93,25 +93,6 @@ func ExampleClient_As() {
 	// Output:
 	// actor: supervisor/refunds
 	// actor: supervisor/lookup
-}
-
-func ExampleJournal() {
-	journal := proxy.NewJournal(100)
-	client, err := proxy.New("https://api.example.com/api/odyssey-proxy/runs/abc", "run-token", &proxy.Options{
-		Transport: answers(200, `{"response":{"status":"shipped"},"source":"odyssey"}`), Observer: journal,
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	_, _ = client.Call(context.Background(), "get_order", nil)
-	_, _ = client.Call(context.Background(), "get order", nil)
-	for _, e := range journal.Entries() {
-		fmt.Printf("%q attempts=%d source=%q code=%q\n", e.Tool, e.Attempts, e.Source, e.Code)
-	}
-	// Output:
-	// "get_order" attempts=1 source="odyssey" code=""
-	// "get order" attempts=0 source="" code="invalid_tool_name"
 }
 
 // The loop of an agent runs what its model calls, whatever the model wrote, and stops when the run is over.

@@ -55,13 +55,13 @@ func TestFaults(t *testing.T) {
 				switch {
 				case p.Want.Delivery == faulttest.NotSent:
 					delivery = proxy.NotSent
-				case p.Want.Delivery == faulttest.Either && e.Outcome == proxy.NotSent:
+				case p.Want.Delivery == faulttest.Either && e.Delivery == proxy.NotSent:
 					delivery = proxy.NotSent
 				case p.Want.Status == 429:
 					delivery = proxy.Refused
 				}
-				if e.Code != want || e.Outcome != delivery || e.Attempts != 1 {
-					t.Errorf("%v\ncode %q, outcome %q, %d attempts; want %q, %q", err, e.Code, e.Outcome, e.Attempts, want, delivery)
+				if e.Code != want || e.Delivery != delivery || e.Attempts != 1 {
+					t.Errorf("%v\ncode %q, delivery %q, %d attempts; want %q, %q", err, e.Code, e.Delivery, e.Attempts, want, delivery)
 				}
 				if p.Want.Outcome == faulttest.Status && e.Status != p.Want.Status || e.Status != 0 && e.Status != p.Want.Status {
 					t.Errorf("status %d, want %d", e.Status, p.Want.Status)

@@ -19,7 +19,7 @@ func (c *Client) CallForModel(ctx context.Context, tool string, args any) (resul
 	text, ok := toolresult.Text(args)
 	if !ok {
 		if text, err = marshalObject(args); err != nil {
-			return nil, false, &Error{Code: CodeArguments, Outcome: NotSent, Tool: tool, Err: err}
+			return nil, false, &Error{Code: CodeArguments, Delivery: NotSent, Tool: tool, Err: err}
 		}
 	}
 	r, err := c.Do(ctx, tool, text)

@@ -98,14 +98,14 @@ func scripted(t testing.TB, steps ...step) (*proxy.Client, *script) {
 }
 
 // wantError asserts a typed error that keeps its secrets.
-func wantError(t testing.TB, err error, code proxy.Code, outcome proxy.Outcome) *proxy.Error {
+func wantError(t testing.TB, err error, code proxy.Code, delivery proxy.Delivery) *proxy.Error {
 	t.Helper()
 	e, ok := errors.AsType[*proxy.Error](err)
 	if !ok {
 		t.Fatalf("err = %v (%T), want a *proxy.Error", err, err)
 	}
-	if e.Code != code || e.Outcome != outcome {
-		t.Errorf("err = %v\ncode %q, outcome %q; want %q, %q", err, e.Code, e.Outcome, code, outcome)
+	if e.Code != code || e.Delivery != delivery {
+		t.Errorf("err = %v\ncode %q, delivery %q; want %q, %q", err, e.Code, e.Delivery, code, delivery)
 	}
 	wantNoSecret(t, err.Error())
 	return e

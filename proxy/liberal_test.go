@@ -60,7 +60,7 @@ func TestAmbiguousArgumentsAreNotSent(t *testing.T) {
 		c, s := scripted(t, answer(200, seedAnswer))
 		_, err := c.Call(background, "get_order", json.RawMessage(args))
 		e, ok := errors.AsType[*proxy.Error](err)
-		if !ok || e.Code != proxy.CodeArguments || e.Outcome != proxy.NotSent || len(s.requests()) != 0 {
+		if !ok || e.Code != proxy.CodeArguments || e.Delivery != proxy.NotSent || len(s.requests()) != 0 {
 			t.Fatalf("%s: %v, %d requests", args, err, len(s.requests()))
 		}
 		result := string(proxy.ToolResult(err))

@@ -32,10 +32,6 @@ type Options struct {
 	// MaxRetryAfter is the longest Retry-After that is honoured. Default 60 s. A proxy that asks for more ends the call.
 	MaxRetryAfter time.Duration
 
-	// TransientClasses replaces the error classes for which a 503 is repeated. Default: lock_contention,
-	// context_store_unavailable and trace_sequence_contended. A 503 of any other class, or of none, is final.
-	TransientClasses []string
-
 	// Repeatable names tools that may safely run twice. Only their calls are repeated when a connection breaks after
 	// the request was written. Default none.
 	Repeatable []string
@@ -56,17 +52,14 @@ type Options struct {
 	// envelope around the result may have 64 KiB more.
 	MaxResponseBytes int
 
-	// DropNulls removes members whose value is null from the arguments, in objects at any depth. The platform refuses
-	// an explicit null where a schema names a type. Numbers keep their digits; strings may be escaped differently.
+	// DropNulls removes members whose value is null from the arguments, in objects at any depth. The
+	// platform refuses an explicit null where a schema names a type, and some models write null for
+	// every optional argument. Numbers keep their digits; strings may be escaped differently.
 	DropNulls bool
 
 	// CheckArguments, when set, is asked before every call; its error refuses the call with [CodeArguments] before
 	// anything is sent. The arguments must not be changed or kept. A compiled set of package schema fits.
 	CheckArguments func(tool string, arguments json.RawMessage) error
-
-	// LegacyBareResponse accepts a 200 whose body is not an envelope (JSON of another shape, or an object without the member
-	// response) and takes the whole body for the result. Default: such an answer is an error with [CodeBadResponse].
-	LegacyBareResponse bool
 
 	// Logger receives one record per attempt (debug) and per wait (info), for the rate limit or before repeating: tool,
 	// attempt, status, class, code, durations. Records contain no arguments, results or tokens. If Logger is nil, nothing
@@ -94,8 +87,8 @@ const (
 // peer is the other side in error texts.
 const peer = "the proxy"
 
-// defaultTransientClasses is never changed and never handed out.
-var defaultTransientClasses = []string{"lock_contention", "context_store_unavailable", "trace_sequence_contended"}
+// transientClasses are the error classes for which a 503 is repeated.
+var transientClasses = []string{"lock_contention", "context_store_unavailable", "trace_sequence_contended"}
 
 // silent serves all clients without a logger, so that a client costs no allocation for it.
 var silent = report.Logger(nil)
@@ -123,17 +116,15 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 		}
 	}
 	if len(problems) > 0 {
-		return nil, &Error{Code: CodeOptions, Outcome: NotSent, Err: errors.Join(problems...)}
+		return nil, &Error{Code: CodeOptions, Delivery: NotSent, Err: errors.Join(problems...)}
 	}
 	r := &run{
 		base:           base,
 		maxRequest:     orDefault(o.MaxRequestBytes, defaultMaxBytes),
 		maxResponse:    orDefault(o.MaxResponseBytes, defaultMaxBytes),
-		transient:      slices.Clone(o.TransientClasses),
 		pacer:          o.Pacer,
 		dropNulls:      o.DropNulls,
 		checkArguments: o.CheckArguments,
-		legacyBare:     o.LegacyBareResponse,
 		log:            o.Logger,
 		onRunOver:      o.OnRunOver,
 	}
@@ -148,9 +139,6 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 	r.repeats = httpcall.Policy{
 		Peer: peer, MaxAttempts: orDefault(o.MaxAttempts, defaultMaxAttempts),
 		MaxRetryAfter: orDefault(o.MaxRetryAfter, defaultMaxRetryAfter),
-	}
-	if o.TransientClasses == nil {
-		r.transient = defaultTransientClasses
 	}
 	if len(o.Repeatable) > 0 {
 		r.repeatable = make(map[string]bool, len(o.Repeatable))

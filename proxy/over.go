@@ -64,6 +64,6 @@ func (r *run) overError(req *request, number int) *Error {
 		r.end(over)
 	}
 	e := *over
-	e.Tool, e.Outcome, e.Attempts = req.name, NotSent, number-1
+	e.Tool, e.Delivery, e.Attempts = req.name, NotSent, number-1
 	return &e
 }

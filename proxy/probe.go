@@ -30,7 +30,7 @@ func Probe(ctx context.Context, baseURL string, opts *Options) error {
 	switch {
 	case failure == nil:
 		return &Error{
-			Code: CodeStatus, Outcome: Unknown, Status: http.StatusOK, Attempts: 1,
+			Code: CodeStatus, Delivery: Unknown, Status: http.StatusOK, Attempts: 1,
 			Err: errors.New("something answers, but it accepts an invalid token: this is not the proxy"),
 		}
 	case failure.Status == http.StatusUnauthorized:

@@ -94,14 +94,11 @@ var envelopeMembers = []string{"tool_name", "response", "source", "latency_ms", 
 func (r *run) decodeResult(tool string, ans answer) (*Result, *Error) {
 	if ans.status != http.StatusOK {
 		return nil, &Error{
-			Code: CodeStatus, Outcome: Unknown, Tool: tool, Status: ans.status, Attempts: ans.attempts,
+			Code: CodeStatus, Delivery: Unknown, Tool: tool, Status: ans.status, Attempts: ans.attempts,
 			Err: errors.New("the proxy answers a call with 200 only"),
 		}
 	}
 	result := &Result{Tool: tool, Attempts: ans.attempts}
-	if r.legacyBare && !hasResponse(ans.body) {
-		return r.bareResult(result, ans)
-	}
 	err := strictjson.Read(ans.body, liberal, func(read *strictjson.Reader) error {
 		return read.Object(nil, func(name string) (err error) { // later members may differ from these by case
 			switch name {
@@ -136,7 +133,7 @@ func (r *run) decodeResult(tool string, ans answer) (*Result, *Error) {
 func (r *run) bounded(result *Result, ans answer) (*Result, *Error) {
 	if len(result.Response) > r.maxResponse {
 		return nil, &Error{
-			Code: CodeResponseTooLarge, Outcome: Unknown, Tool: result.Tool, Status: ans.status, Attempts: ans.attempts,
+			Code: CodeResponseTooLarge, Delivery: Unknown, Tool: result.Tool, Status: ans.status, Attempts: ans.attempts,
 			Err: fmt.Errorf("the result has %d bytes, the limit is %d", len(result.Response), r.maxResponse),
 		}
 	}
@@ -144,38 +141,12 @@ func (r *run) bounded(result *Result, ans answer) (*Result, *Error) {
 }
 
 func badResponse(tool string, ans answer, err error) *Error {
-	return &Error{Code: CodeBadResponse, Outcome: Unknown, Tool: tool, Status: ans.status, Attempts: ans.attempts, Err: err}
-}
-
-// hasResponse reports whether an answer is an object with the member response.
-func hasResponse(body []byte) (found bool) {
-	_ = strictjson.Read(body, liberal, func(read *strictjson.Reader) error {
-		if read.Kind() != '{' {
-			return nil
-		}
-		return read.Object(nil, func(name string) error {
-			found = found || name == "response"
-			return nil
-		})
-	})
-	return found
-}
-
-// bareResult takes the whole answer for the tool's result.
-func (r *run) bareResult(result *Result, ans answer) (*Result, *Error) {
-	err := strictjson.Read(ans.body, liberal, func(read *strictjson.Reader) (err error) {
-		result.Response, err = read.Value()
-		return err
-	})
-	if err != nil {
-		return nil, badResponse(result.Tool, ans, r.withoutSecrets(err))
-	}
-	return r.bounded(result, ans)
+	return &Error{Code: CodeBadResponse, Delivery: Unknown, Tool: tool, Status: ans.status, Attempts: ans.attempts, Err: err}
 }
 
 // resultError is for a result that [Call] cannot hand out as a T.
 func (r *run) resultError(code Code, result *Result, err error) *Error {
-	e := &Error{Code: code, Outcome: Unknown, Tool: result.Tool, Status: 200, Attempts: result.Attempts, Result: result}
+	e := &Error{Code: code, Delivery: Unknown, Tool: result.Tool, Status: 200, Attempts: result.Attempts, Result: result}
 	switch {
 	case code == CodeToolFailed:
 		e.Err = errors.New("the tool answered with a failure; show Error.Result to the model")

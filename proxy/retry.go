@@ -47,8 +47,8 @@ func after(last, err *Error) *Error {
 	if err.Attempts < last.Attempts { // it was stopped before it was sent: what is known is the last answer
 		return stopped(last, err.Code, err.Err)
 	}
-	if last.Outcome == Unknown { // once the tool may have run, no later answer takes that back
-		err.Outcome = Unknown
+	if last.Delivery == Unknown { // once the tool may have run, no later answer takes that back
+		err.Delivery = Unknown
 	}
 	return err
 }
@@ -79,7 +79,7 @@ func (r *run) paced(ctx context.Context, req *request, number int) (answer, *Err
 		return answer{}, over
 	}
 	if ctx.Err() != nil {
-		return answer{}, &Error{Code: CodeCanceled, Outcome: NotSent, Tool: req.name, Err: httpcall.ContextError(ctx)}
+		return answer{}, &Error{Code: CodeCanceled, Delivery: NotSent, Tool: req.name, Err: httpcall.ContextError(ctx)}
 	}
 	place, w, err := r.pacer.enqueue(ctx)
 	if w != nil {
@@ -96,7 +96,7 @@ func (r *run) paced(ctx context.Context, req *request, number int) (answer, *Err
 		if errors.Is(err, errWaitTooLong) {
 			code = CodeDeadline
 		}
-		return answer{}, &Error{Code: code, Outcome: NotSent, Tool: req.name, Err: err}
+		return answer{}, &Error{Code: code, Delivery: NotSent, Tool: req.name, Err: err}
 	}
 	start := time.Now()
 	ans, failure := r.attempt(ctx, req, place)

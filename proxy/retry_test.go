@@ -71,7 +71,7 @@ func TestOnlyTransientAnswersAreRepeated(t *testing.T) {
 		step     step
 		requests int
 		code     proxy.Code
-		outcome  proxy.Outcome
+		delivery proxy.Delivery
 	}{
 		{"400", answer(400, class("x")), 1, proxy.CodeRefused, proxy.Unknown},
 		{"400 actor", answer(400, class("actor_id_invalid")), 1, proxy.CodeActor, proxy.Refused},
@@ -131,7 +131,7 @@ func TestOnlyTransientAnswersAreRepeated(t *testing.T) {
 				if got != nil {
 					t.Errorf("a failed call returned %s", got)
 				}
-				e := wantError(t, err, tt.code, tt.outcome)
+				e := wantError(t, err, tt.code, tt.delivery)
 				if len(s.requests()) != tt.requests || e.Attempts != tt.requests {
 					t.Errorf("%d requests, %d attempts on the error, want %d", len(s.requests()), e.Attempts, tt.requests)
 				}
@@ -162,7 +162,7 @@ func TestRecovery(t *testing.T) {
 	})
 }
 
-func TestMaxAttemptsAndClassesAreOptions(t *testing.T) {
+func TestMaxAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{answer(429, ``)}}
 		c := newClient(t, s, func(o *proxy.Options) { o.MaxAttempts = 1 })
@@ -170,12 +170,6 @@ func TestMaxAttemptsAndClassesAreOptions(t *testing.T) {
 		wantError(t, err, proxy.CodeRateLimited, proxy.Refused)
 		if len(s.requests()) != 1 {
 			t.Errorf("%d requests with MaxAttempts 1", len(s.requests()))
-		}
-		s = &script{steps: []step{answer(503, `{"detail":{"error_class":"lock_contention"}}`)}}
-		c = newClient(t, s, func(o *proxy.Options) { o.TransientClasses = []string{} })
-		_, _ = c.Call(background, "x", nil)
-		if len(s.requests()) != 1 {
-			t.Errorf("%d requests without transient classes", len(s.requests()))
 		}
 		s = &script{steps: []step{answer(503, `{"detail":{"error_class":"lock_contention"}}`)}}
 		c = newClient(t, s, func(o *proxy.Options) { o.MaxAttempts = 7 })
@@ -308,7 +302,7 @@ func TestRepeatableTools(t *testing.T) {
 	})
 }
 
-func TestOutcomeIsThatOfTheCall(t *testing.T) {
+func TestDeliveryIsThatOfTheCall(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Err: errors.New("refused")}
 	for _, steps := range [][]step{
 		{failing(io.ErrUnexpectedEOF), failing(refused)},
@@ -319,7 +313,7 @@ func TestOutcomeIsThatOfTheCall(t *testing.T) {
 			s := &script{steps: steps}
 			c := newClient(t, s, func(o *proxy.Options) { o.Repeatable = []string{"x"} })
 			_, err := c.Call(background, "x", nil)
-			if e, ok := errors.AsType[*proxy.Error](err); !ok || e.Outcome != proxy.Unknown || e.Attempts < 2 {
+			if e, ok := errors.AsType[*proxy.Error](err); !ok || e.Delivery != proxy.Unknown || e.Attempts < 2 {
 				t.Errorf("err = %+v, but the first attempt may have run the tool", err)
 			}
 		})
@@ -381,7 +375,7 @@ func FuzzAnswer(f *testing.F) {
 			return
 		}
 		e, ok := errors.AsType[*proxy.Error](err)
-		if !ok || e.Code == "" || e.Outcome == "" || e.Attempts != 1 || result != nil {
+		if !ok || e.Code == "" || e.Delivery == "" || e.Attempts != 1 || result != nil {
 			t.Fatalf("%+v", err)
 		}
 		if !json.Valid(proxy.ToolResult(err)) || !utf8.ValidString(err.Error()) || len(err.Error()) > 1000 {

@@ -72,9 +72,9 @@ func TestProxyThatRepeatsTheToken(t *testing.T) {
 				`{"tool_name":"t","response":1,"source":"` + said + `"}`, `{"tool_name":"` + said + `","response":{}}`, `{"response":` + said + `}`,
 			} {
 				var log strings.Builder
-				journal := proxy.NewJournal(0)
+				seen := &spy{}
 				c, err := proxy.New("https://proxy.example.com", token, &proxy.Options{
-					MaxAttempts: 1, Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), Observer: journal,
+					MaxAttempts: 1, Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), Observer: seen,
 					Transport: echo{status, http.Header{"Location": {"/" + said}, "X-Request-Id": {said}, "Retry-After": {said}}, body},
 				})
 				if err != nil {
@@ -99,8 +99,14 @@ func TestProxyThatRepeatsTheToken(t *testing.T) {
 						t.Errorf("%d %.80s: error %d shows the token: %s", status, body, i, shown)
 					}
 				}
-				if shown := log.String() + fmt.Sprintf("%+v", journal.Entries()); leaks(shown) {
-					t.Errorf("%d %.80s: the log shows the token: %s", status, body, shown)
+				shown := log.String()
+				for _, end := range seen.ends {
+					if end.Result != nil {
+						shown += string(end.Result.Source)
+					}
+				}
+				if leaks(shown) {
+					t.Errorf("%d %.80s: the log or the source shows the token: %s", status, body, shown)
 				}
 			}
 		}

@@ -16,10 +16,10 @@ import (
 // statusError classifies an answer that is not a 2xx, by status and error_class; see "Porting
 // without the SDK", retryable errors. The body may be incomplete or not JSON.
 //
-// The outcome is Refused only for answers that are documented as refusals and prove that the tool
+// The delivery is Refused only for answers that are documented as refusals and prove that the tool
 // did not run. An intermediary can send any other after it has passed the request on.
 func (r *run) statusError(req *request, ans httpcall.Answer) *Error {
-	e := &Error{Code: CodeRefused, Outcome: Unknown, Tool: req.name, Status: ans.Status}
+	e := &Error{Code: CodeRefused, Delivery: Unknown, Tool: req.name, Status: ans.Status}
 	e.RetryAfter, _ = httpcall.RetryAfter(ans.Header)
 	e.Class, e.Detail = errorBody(ans.Body, r.secrets())
 	switch status := ans.Status; {
@@ -30,25 +30,25 @@ func (r *run) statusError(req *request, ans httpcall.Answer) *Error {
 		}
 	case status == http.StatusServiceUnavailable:
 		e.Code = CodeUnavailable
-		if r.transientClass(e.Class) {
-			e.Outcome = Refused
+		if transientClass(e.Class) {
+			e.Delivery = Refused
 		}
 	case status >= 500:
 		e.Code = CodeServer
 	case e.Class == "actor_id_invalid":
-		e.Code, e.Outcome = CodeActor, Refused
+		e.Code, e.Delivery = CodeActor, Refused
 	case e.Class == "trace_event_type_invalid":
-		e.Code, e.Outcome = CodeEvent, Refused
+		e.Code, e.Delivery = CodeEvent, Refused
 	case status == http.StatusUnauthorized:
-		e.Code, e.Outcome = CodeRunOver, Refused
+		e.Code, e.Delivery = CodeRunOver, Refused
 	case status == http.StatusNotFound, e.Class == "tool_executes_in_sandbox", e.Class == "tool_not_executable":
-		e.Outcome = Refused
+		e.Delivery = Refused
 	case status == http.StatusRequestEntityTooLarge:
-		e.Code, e.Outcome = CodeTooLarge, Refused
+		e.Code, e.Delivery = CodeTooLarge, Refused
 	case status == http.StatusUnprocessableEntity:
-		e.Code, e.Outcome = CodeArguments, Refused
+		e.Code, e.Delivery = CodeArguments, Refused
 	case status == http.StatusTooManyRequests:
-		e.Code, e.Outcome = CodeRateLimited, Refused
+		e.Code, e.Delivery = CodeRateLimited, Refused
 	}
 	return e
 }
@@ -57,7 +57,7 @@ func runOverClass(class string) bool {
 	return class == "run_token_expired" || class == "run_token_invalid" || class == "run_token_rejected"
 }
 
-func (r *run) transientClass(class string) bool { return slices.Contains(r.transient, class) }
+func transientClass(class string) bool { return slices.Contains(transientClasses, class) }
 
 // mayRepeat reports whether a failed attempt may be followed by another.
 func (r *run) mayRepeat(req *request, e *Error) bool {
@@ -65,9 +65,9 @@ func (r *run) mayRepeat(req *request, e *Error) bool {
 	case CodeRateLimited:
 		return true
 	case CodeUnavailable:
-		return r.transientClass(e.Class)
+		return transientClass(e.Class)
 	case CodeTransport:
-		return e.Outcome == NotSent || req.repeatable
+		return e.Delivery == NotSent || req.repeatable
 	}
 	return false
 }

@@ -54,12 +54,14 @@ func (c *Client) Trace(ctx context.Context, event Event, payload any) (*Receipt,
 	}
 	body, err := marshalObject(payload)
 	if err != nil {
-		return nil, &Error{Code: CodeArguments, Outcome: NotSent, Tool: info.Tool, Err: err}
+		return nil, &Error{Code: CodeArguments, Delivery: NotSent, Tool: info.Tool, Err: err}
 	}
 	body = withTime(body, time.Now())
 	ans, failure := c.run.send(ctx, &request{plane: "/traces/", name: info.Tool, actor: info.Actor, body: body})
 	if failure != nil {
-		return nil, failure
+		e := *failure // another client may hold the end of the run
+		e.event = true
+		return nil, &e
 	}
 	receipt := &Receipt{}
 	err = strictjson.Read(ans.body, liberal, func(r *strictjson.Reader) error {
@@ -82,8 +84,8 @@ func (c *Client) Trace(ctx context.Context, event Event, payload any) (*Receipt,
 	})
 	if err != nil {
 		return nil, &Error{
-			Code: CodeBadResponse, Outcome: Unknown, Tool: info.Tool, Status: ans.status, Attempts: ans.attempts,
-			Err: c.run.withoutSecrets(err),
+			Code: CodeBadResponse, Delivery: Unknown, Tool: info.Tool, Status: ans.status, Attempts: ans.attempts,
+			Err: c.run.withoutSecrets(err), event: true,
 		}
 	}
 	return receipt, nil

@@ -48,13 +48,13 @@ func TestFaultsThroughTheTransport(t *testing.T) {
 					}
 					delivery := proxy.Unknown
 					switch {
-					case p.Want.Delivery == faulttest.NotSent, p.Want.Delivery == faulttest.Either && e.Outcome == proxy.NotSent:
+					case p.Want.Delivery == faulttest.NotSent, p.Want.Delivery == faulttest.Either && e.Delivery == proxy.NotSent:
 						delivery = proxy.NotSent
 					case p.Want.Status == 429:
 						delivery = proxy.Refused
 					}
-					if e.Code != want || e.Outcome != delivery || e.RetryAfter != p.Want.RetryAfter {
-						t.Errorf("%v\ncode %q, outcome %q, Retry-After %s; want %q, %q", err, e.Code, e.Outcome, e.RetryAfter, want, delivery)
+					if e.Code != want || e.Delivery != delivery || e.RetryAfter != p.Want.RetryAfter {
+						t.Errorf("%v\ncode %q, delivery %q, Retry-After %s; want %q, %q", err, e.Code, e.Delivery, e.RetryAfter, want, delivery)
 					}
 					switch {
 					case p.Want.Outcome == faulttest.TooLarge:

@@ -325,7 +325,7 @@ func TestUpstreamDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	var e *proxy.Error
-	if _, err := p.Call(t.Context(), "get_order", nil); !errors.As(err, &e) || e.Code != proxy.CodeTransport || e.Outcome != proxy.NotSent {
+	if _, err := p.Call(t.Context(), "get_order", nil); !errors.As(err, &e) || e.Code != proxy.CodeTransport || e.Delivery != proxy.NotSent {
 		t.Errorf("%v", err)
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -334,7 +334,7 @@ func TestUpstreamDown(t *testing.T) {
 		p := client(t, nil, &proxy.Options{Transport: c.Transport(roundTrip(func(*http.Request) (*http.Response, error) { return nil, refused }))})
 		_, err := p.Call(t.Context(), "get_order", nil)
 		var e *proxy.Error
-		if !errors.As(err, &e) || e.Outcome != proxy.NotSent || e.Attempts != 4 || !errors.Is(err, refused) {
+		if !errors.As(err, &e) || e.Delivery != proxy.NotSent || e.Attempts != 4 || !errors.Is(err, refused) {
 			t.Errorf("%v", err)
 		}
 	})

@@ -115,12 +115,12 @@ func TestTheFirstRuleWins(t *testing.T) {
 // Every effect, as the client sees it, in memory and on the wire.
 func TestEffects(t *testing.T) {
 	for _, tt := range []struct {
-		name    string
-		rule    proxytest.FailureRule
-		code    proxy.Code
-		outcome proxy.Outcome
-		status  int    // recorded
-		reason  string // recorded
+		name     string
+		rule     proxytest.FailureRule
+		code     proxy.Code
+		delivery proxy.Delivery
+		status   int    // recorded
+		reason   string // recorded
 	}{
 		{"status", proxytest.FailureRule{Status: 500}, proxy.CodeServer, proxy.Unknown, 500, "failure rule"},
 		{"class", proxytest.FailureRule{Status: 409, ErrorClass: "tool_executes_in_sandbox"}, proxy.CodeRefused, proxy.Refused, 409, ""},
@@ -145,7 +145,7 @@ func TestEffects(t *testing.T) {
 				}
 				_, err := client.Call(t.Context(), "get_order", nil)
 				e, ok := errors.AsType[*proxy.Error](err)
-				if !ok || e.Code != tt.code || e.Outcome != tt.outcome || e.Class != tt.rule.ErrorClass || e.Attempts != 1 {
+				if !ok || e.Code != tt.code || e.Delivery != tt.delivery || e.Class != tt.rule.ErrorClass || e.Attempts != 1 {
 					t.Fatalf("%+v", err)
 				}
 				if reset := tt.rule.Break == proxytest.Reset; errors.Is(err, syscall.ECONNRESET) != reset {
