@@ -42,7 +42,7 @@ func environment(name string) string {
 //
 // One of the three last must hold a task.
 //
-// Of the options it uses Proxy, ProxyHosts and the JSON limits. All mistakes are reported together in one [*Error] with
+// Of the options it uses Proxy and ProxyHosts. All mistakes are reported together in one [*Error] with
 // [CodeEnvelope].
 func FromEnv(opts *Options) (*Run, error) {
 	h := &Handler{}
@@ -67,7 +67,7 @@ func (h *Handler) fillRunFromEnv(ctx context.Context, v *visit) error {
 		problems = append(problems, err)
 	}
 	if len(payload) > 0 {
-		err := strictjson.Read(payload, h.limits(), e.task.read)
+		err := strictjson.Read(payload, liberal, e.task.read)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("the task input: %w", err))
 		}

@@ -17,14 +17,14 @@ type Problem struct {
 	// sending: messages_repaired, messages_removed.
 	Code    string `json:"code"`
 	Pointer string `json:"pointer"` // JSON Pointer into the answer
-	Text    string `json:"text"`
+	Message string `json:"message"`
 	Fatal   bool   `json:"fatal"` // the platform fails the run; otherwise it drops the member or cuts the text, with a soft warning
 }
 
-func (p Problem) String() string { return fmt.Sprintf("%s: %s %s", p.Code, p.Pointer, p.Text) }
+func (p Problem) String() string { return fmt.Sprintf("%s: %s %s", p.Code, p.Pointer, p.Message) }
 
-// A Verdict is what the platform would make of an answer.
-type Verdict struct {
+// A ResponseCheck says what the platform would make of an answer.
+type ResponseCheck struct {
 	FinalResponse string
 	Messages      []Message // nil when absent, null or dropped
 	Problems      []Problem
@@ -35,8 +35,8 @@ type Verdict struct {
 }
 
 // OK reports whether the run would be graded.
-func (v *Verdict) OK() bool {
-	for _, p := range v.Problems {
+func (c *ResponseCheck) OK() bool {
+	for _, p := range c.Problems {
 		if p.Fatal {
 			return false
 		}
@@ -57,8 +57,8 @@ const (
 // arrives: final_response must be there; messages and metadata are dropped whole if anything in
 // them is malformed; other members are allowed. Names are case-sensitive. JSON that is nested more
 // than 900 levels deep is rejected.
-func CheckResponse(body []byte) *Verdict {
-	v := &Verdict{}
+func CheckResponse(body []byte) *ResponseCheck {
+	v := &ResponseCheck{}
 	add := func(fatal bool, code, pointer, format string, args ...any) {
 		v.Problems = append(v.Problems, Problem{code, pointer, fmt.Sprintf(format, args...), fatal})
 	}

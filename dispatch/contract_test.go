@@ -94,7 +94,7 @@ func TestCheckResponse(t *testing.T) {
 					mark = "!"
 				}
 				got = append(got, mark+p.Code+" "+p.Pointer)
-				if p.Text == "" {
+				if p.Message == "" {
 					t.Errorf("%s says nothing", p.Code)
 				}
 			}

@@ -51,8 +51,8 @@ var (
 
 // decodeEnvelope reads the body in one strict pass. Members that it does not know are left in the
 // raw envelope.
-func (e *envelope) decode(body []byte, limits strictjson.Limits) error {
-	err := strictjson.Read(body, limits, func(r *strictjson.Reader) error {
+func (e *envelope) decode(body []byte) error {
+	err := strictjson.Read(body, liberal, func(r *strictjson.Reader) error {
 		return r.Object(envelopeMembers, func(name string) (err error) {
 			switch name {
 			case "task_id":
@@ -157,14 +157,13 @@ func validID(id string) bool {
 	return true
 }
 
-func (h *Handler) limits() strictjson.Limits {
-	return strictjson.Limits{Depth: h.opts.MaxDepth, Mode: strictjson.Liberal}
-}
+// liberal is how envelopes are read, nested at most 256 levels deep.
+var liberal = strictjson.Limits{Mode: strictjson.Liberal}
 
 // fillRun makes the run of an authenticated request.
 func (h *Handler) fillRun(v *visit, r *http.Request, body []byte) error {
 	var e envelope
-	if err := e.decode(body, h.limits()); err != nil {
+	if err := e.decode(body); err != nil {
 		return err
 	}
 	if err := e.fillGaps(r.Header); err != nil {

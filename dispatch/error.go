@@ -54,8 +54,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Status returns the HTTP status of the answer.
-func (e *Error) Status() int {
+// status returns the HTTP status of the answer.
+func (e *Error) status() int {
 	if e.Code == CodeBusy {
 		return http.StatusServiceUnavailable
 	}
@@ -75,23 +75,17 @@ func (e *Error) MarshalJSON() ([]byte, error) {
 // keeps.
 const maxErrorMessage = 400
 
-// WriteError answers a request as the handler would, for middleware around it: with the status and
-// body of the [*Error] in err's chain, with Allow beside a 405 and Retry-After, a second unless it
-// is set, beside a 503; a bare 401 for [CodeUnauthorized], and a 500 without the text for any other
-// error.
-func WriteError(w http.ResponseWriter, err error) {
+// writeError answers a request that failed, with Retry-After beside a 503.
+func writeError(w http.ResponseWriter, err error) {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {
 		e = &Error{Code: CodeAgent, Message: "internal error", Err: err}
 	}
-	switch header := w.Header(); {
-	case e.Code == CodeMethod:
-		header.Set("Allow", http.MethodPost)
-	case e.Code == CodeBusy && header.Get("Retry-After") == "":
-		header.Set("Retry-After", "1")
+	if e.Code == CodeBusy && w.Header().Get("Retry-After") == "" {
+		w.Header().Set("Retry-After", "1")
 	}
 	body, _ := e.MarshalJSON() // two strings: cannot fail
-	httpserve.WriteError(w, e.Status(), body)
+	httpserve.WriteError(w, e.status(), body)
 }
 
 // CodeOf returns the code of the [*Error] in err's chain, or "" if there is none.

@@ -47,25 +47,6 @@ func ExampleNew() {
 	// 401
 }
 
-// Middleware wraps the handler like any other, and answers in its form with WriteError.
-func ExampleWriteError() {
-	handler, err := dispatch.New(echo, &dispatch.Options{Tokens: []string{"agent-token"}})
-	if err != nil {
-		log.Fatal(err)
-	}
-	maintenance := func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if time.Now().Year() > 2000 {
-				dispatch.WriteError(w, &dispatch.Error{Code: dispatch.CodeBusy, Message: "back in an hour"})
-				return
-			}
-			next.ServeHTTP(w, r)
-		})
-	}
-	show(maintenance(handler), "/", "agent-token", `{"ping":true}`)
-	// Output: 503 {"error":"busy","message":"back in an hour"}
-}
-
 // Wrong: middleware that reads the body and does not put it back leaves nothing for the handler.
 func ExampleHandler_wrongMiddleware() {
 	handler, err := dispatch.New(echo, &dispatch.Options{Tokens: []string{"agent-token"}})

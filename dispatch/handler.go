@@ -92,7 +92,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	httpserve.LogRefusal(r, h.opts.Logger, report.Refused, err.Error()) // as text: as JSON it leaves the cause out
-	WriteError(w, err)
+	writeError(w, err)
 }
 
 // outcome is what became of the agent.
@@ -113,7 +113,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, v *visit, arrive
 	}
 	body, err := h.answer(r.Context(), v, out, time.Since(arrived))
 	if err != nil {
-		WriteError(w, err)
+		writeError(w, err)
 		return
 	}
 	httpserve.WriteJSON(w, http.StatusOK, body)
@@ -132,7 +132,7 @@ func (h *Handler) answer(ctx context.Context, v *visit, out outcome, took time.D
 	}
 	body, problems := h.encode(&v.run, out)
 	for _, p := range problems {
-		h.log(ctx, v, slog.LevelWarn, report.Contract, slog.String(report.Code, p.Code), slog.String(report.Pointer, p.Pointer), slog.String(report.Problem, p.Text))
+		h.log(ctx, v, slog.LevelWarn, report.Contract, slog.String(report.Code, p.Code), slog.String(report.Pointer, p.Pointer), slog.String(report.Problem, p.Message))
 	}
 	if h.opts.Logger.Enabled(ctx, slog.LevelInfo) {
 		h.log(ctx, v, slog.LevelInfo, "run answered", slog.Duration("took", took))

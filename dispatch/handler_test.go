@@ -811,7 +811,7 @@ func TestNewReportsEverythingAtOnce(t *testing.T) {
 		{"token with a line break", agent, &dispatch.Options{Tokens: []string{"hunter2\n"}}, []string{"white space"}},
 		{"contradiction", agent, &dispatch.Options{Tokens: []string{"a"}, InsecureNoAuth: true}, []string{"contradicts"}},
 		{"verifier and tokens", agent, &dispatch.Options{Tokens: []string{"a"}, Verify: func(*http.Request) bool { return true }}, []string{"replaces"}},
-		{"numbers", agent, &dispatch.Options{Tokens: []string{"a"}, MaxRuns: -1, RunTimeout: time.Hour, MaxDepth: -1}, []string{"MaxRuns", "1800 s", "1h0m0s", "MaxDepth"}},
+		{"numbers", agent, &dispatch.Options{Tokens: []string{"a"}, MaxRuns: -1, RunTimeout: time.Hour}, []string{"MaxRuns", "1800 s", "1h0m0s"}},
 		{"reserve", agent, &dispatch.Options{Tokens: []string{"a"}, RunTimeout: time.Second}, []string{"Reserve"}},
 		{"header", agent, &dispatch.Options{Tokens: []string{"a"}, AuthHeader: "X Key:"}, []string{"header name"}},
 		{"hosts", agent, &dispatch.Options{Tokens: []string{"a"}, ProxyHosts: []string{"https://x/", "user:hunter2@x"}}, []string{"ProxyHosts[0]", "ProxyHosts[1]"}},
@@ -831,22 +831,6 @@ func TestNewReportsEverythingAtOnce(t *testing.T) {
 				t.Errorf("%v holds a token", err)
 			}
 		})
-	}
-}
-
-func TestWriteError(t *testing.T) {
-	for _, tt := range []struct {
-		err    error
-		status int
-		body   string
-	}{
-		{fmt.Errorf("x: %w", &dispatch.Error{Code: dispatch.CodeBusy, Message: "later"}), 503, `{"error":"busy","message":"later"}`},
-		{errors.New("hunter2"), 500, `{"error":"agent_failed","message":"internal error"}`},
-		{&dispatch.Error{Code: dispatch.CodeUnauthorized, Message: "hunter2"}, 401, ``},
-	} {
-		w := httptest.NewRecorder()
-		dispatch.WriteError(w, tt.err)
-		wantAnswer(t, w, tt.status, tt.body)
 	}
 }
 

@@ -55,9 +55,6 @@ type Options struct {
 	// which also ends the connection of a refused peer that withholds its body.
 	BodyTimeout time.Duration
 
-	// MaxDepth bounds the nesting of an envelope's JSON, in levels. Defaults to 256.
-	MaxDepth int
-
 	// ProxyHosts lists the hosts ("api.example.com", or "api.example.com:8443" for one port only)
 	// that an envelope's proxy URL may name, so that a forged envelope cannot send run tokens and
 	// arguments elsewhere. Default: any.
@@ -128,7 +125,7 @@ func (h *Handler) configure(opts *Options, problems ...error) error {
 
 	for name, value := range map[string]int64{
 		"MaxBodyBytes": o.MaxBodyBytes, "MaxBytesInFlight": o.MaxBytesInFlight, "BodyTimeout": int64(o.BodyTimeout),
-		"MaxDepth": int64(o.MaxDepth), "RunTimeout": int64(o.RunTimeout), "Reserve": int64(o.Reserve),
+		"RunTimeout": int64(o.RunTimeout), "Reserve": int64(o.Reserve),
 		"MaxRuns": int64(o.MaxRuns),
 	} {
 		if value < 0 {

@@ -51,7 +51,7 @@ type sender struct {
 }
 
 func (s *sender) report(code, at, text string) {
-	s.problems = append(s.problems, Problem{Code: code, Pointer: s.at + at, Text: text})
+	s.problems = append(s.problems, Problem{Code: code, Pointer: s.at + at, Message: text})
 }
 
 func (s *sender) send(m Message) {

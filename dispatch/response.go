@@ -120,7 +120,7 @@ func (h *Handler) messages(run *Run, host bool, r *Response) (messages []Message
 func appendMember(body []byte, name string, v any) ([]byte, []Problem) {
 	value, ok := encodeMember(v)
 	if !ok {
-		return body, []Problem{{Code: "not_json", Pointer: "/" + name, Text: "cannot be written as JSON and is left out"}}
+		return body, []Problem{{Code: "not_json", Pointer: "/" + name, Message: "cannot be written as JSON and is left out"}}
 	}
 	body = append(append(append(body, `,"`...), name...), `":`...)
 	return append(body, value...), nil

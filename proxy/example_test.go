@@ -2,11 +2,13 @@ package proxy_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -120,4 +122,128 @@ func ExampleClient_CallForModel() {
 	// false {"status":"shipped"}
 	// true {"error":"unknown_tool","detail":"there is no tool \"find_order\"; names are case-sensitive","tools":["get_order","refund_order"]}
 	// true {"error":"invalid_arguments","detail":"the arguments are not a JSON object: invalid JSON at byte 12: /order_id ends before the JSON value is complete; send the arguments as one JSON object and call the tool again"}
+}
+
+// The clients of one run token share a pacer.
+func ExampleNewPacer() {
+	pacer := proxy.NewPacer(60, time.Minute)
+	opts := &proxy.Options{Transport: answers(200, `{"response":"ok","source":"odyssey"}`), Pacer: pacer}
+	for range 2 {
+		client, err := proxy.New("https://api.example.com/api/odyssey-proxy/runs/abc", "run-token", opts)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		result, err := client.Call(context.Background(), "get_order", nil)
+		fmt.Println(string(result), err)
+	}
+	// Output:
+	// "ok" <nil>
+	// "ok" <nil>
+}
+
+// printer prints the calls of a run.
+type printer struct{}
+
+func (printer) CallStart(ctx context.Context, call proxy.CallInfo) context.Context {
+	fmt.Printf("start %s %s\n", call.Tool, call.Arguments)
+	return ctx
+}
+
+func (printer) CallEnd(_ context.Context, call proxy.CallEnd) {
+	if call.Err != nil {
+		fmt.Printf("end %s: %s\n", call.Tool, proxy.CodeOf(call.Err))
+		return
+	}
+	fmt.Printf("end %s: %s, %d attempt\n", call.Tool, call.Result.Source, call.Result.Attempts)
+}
+
+func ExampleObserver() {
+	client, err := proxy.New("https://api.example.com/api/odyssey-proxy/runs/abc", "run-token", &proxy.Options{
+		Transport: answers(200, `{"response":{"status":"shipped"},"source":"odyssey"}`),
+		Observer:  printer{},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, _ = client.Call(context.Background(), "get_order", map[string]string{"order_id": "4521"})
+	_, _ = client.Call(context.Background(), "get order", nil)
+	// Output:
+	// start get_order {"order_id":"4521"}
+	// end get_order: odyssey, 1 attempt
+	// start get order {}
+	// end get order: invalid_tool_name
+}
+
+// Sub-agents that run in parallel share a client. Each has its own context, and so its own label.
+func ExampleWithActor() {
+	client, err := proxy.New("https://api.example.com/api/odyssey-proxy/runs/abc", "run-token", &proxy.Options{
+		Transport: transportFunc(func(r *http.Request) (*http.Response, error) {
+			fmt.Println(r.Header.Get("X-Pipelines-Actor-Id"), r.URL.Path)
+			return answers(200, `{"response":null,"source":"odyssey"}`).RoundTrip(r)
+		}),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	subAgent := func(ctx context.Context) { _, _ = client.Call(ctx, "get_order", nil) }
+	for _, name := range []string{"supervisor/lookup", "supervisor/refunds"} {
+		subAgent(proxy.WithActor(context.Background(), name))
+	}
+	// Output:
+	// supervisor/lookup /api/odyssey-proxy/runs/abc/tools/get_order
+	// supervisor/refunds /api/odyssey-proxy/runs/abc/tools/get_order
+}
+
+// A supervisor records that it hands over before the sub-agent's first call.
+func ExampleClient_Handoff() {
+	client, err := proxy.New("https://api.example.com/api/odyssey-proxy/runs/abc", "run-token", &proxy.Options{
+		Transport: transportFunc(func(r *http.Request) (*http.Response, error) {
+			fmt.Println(r.Header.Get("X-Pipelines-Actor-Id"), r.URL.Path)
+			return answers(200, `{"accepted":true,"sequence":17}`).RoundTrip(r)
+		}),
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	receipt, err := client.As("supervisor").Handoff(context.Background(), "supervisor", "supervisor/refunds")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(receipt.Accepted, receipt.Sequence)
+	// Output:
+	// supervisor /api/odyssey-proxy/runs/abc/traces/handoff
+	// true 17
+}
+
+// A transport with settings of its own serves the clients of all runs.
+func ExampleNewTransport() {
+	transport := proxy.NewTransport()
+	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS13}
+	_, err := proxy.New("https://api.example.com/api/odyssey-proxy/runs/abc", "run-token", &proxy.Options{Transport: transport})
+	fmt.Println(err)
+	// Output: <nil>
+}
+
+// New reports all mistakes together, and repeats neither the URL nor the token.
+func ExampleNew() {
+	_, err := proxy.New("ftp://user:secret@api.example.com", "", nil)
+	fmt.Println(err)
+	// Output:
+	// proxy: invalid_options: the proxy base URL must begin with https:// or http://
+	// the proxy base URL must not hold a user name or password; the run token is sent as a header
+	// the run token must be a non-empty string of visible ASCII characters
+}
+
+// Probe is for the start of an agent: it tells whether the proxy can be reached from here.
+func ExampleProbe() {
+	err := proxy.Probe(context.Background(), "https://api.example.com/api/odyssey-proxy", &proxy.Options{
+		Transport: answers(401, `{"detail":{"error_class":"run_token_invalid"}}`),
+	})
+	fmt.Println(err)
+	// Output: <nil>
 }

@@ -21,7 +21,7 @@ func (r *Result) hideIn(ex *Exchange, problems []dispatch.Problem) {
 	ex.Body = r.secrets.Text(ex.Body)
 	for i := range problems {
 		p := &problems[i]
-		p.Pointer, p.Text = r.secrets.Text(p.Pointer), r.secrets.Text(p.Text)
+		p.Pointer, p.Message = r.secrets.Text(p.Pointer), r.secrets.Text(p.Message)
 	}
 }
 

@@ -178,7 +178,7 @@ func (p *page) take(t *texts, result *dispatchtest.Result) {
 	p.Judged = result.Dispatch.Status >= 200 && result.Dispatch.Status < 300
 	p.Final = t.text("final", result.FinalResponse)
 	for _, found := range result.Problems {
-		p.Problems = append(p.Problems, problem{found.Fatal, found.Code, t.line(found.Pointer), t.line(found.Text)})
+		p.Problems = append(p.Problems, problem{found.Fatal, found.Code, t.line(found.Pointer), t.line(found.Message)})
 	}
 	for _, fault := range result.Faults {
 		p.Faults = append(p.Faults, t.line(fault))

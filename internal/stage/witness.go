@@ -49,7 +49,7 @@ func (w *Witness) record(record slog.Record) {
 	case report.AgentPanicked:
 		text = w.keepPanic(get(report.Panic), get(report.Stack))
 	case report.Contract:
-		w.problems = append(w.problems, dispatch.Problem{Code: get(report.Code), Pointer: get(report.Pointer), Text: get(report.Problem)})
+		w.problems = append(w.problems, dispatch.Problem{Code: get(report.Code), Pointer: get(report.Pointer), Message: get(report.Problem)})
 	case report.WaitsForPace, report.WaitsToRepeat:
 		wait, _ := time.ParseDuration(get(report.Wait)) // written by package proxy
 		w.waits = append(w.waits, Wait{get(report.Tool), wait, report.WaitReason(record)})
