@@ -124,7 +124,7 @@ type Result struct {
 	Ping     Exchange `json:"ping"`
 	Dispatch Exchange `json:"dispatch"` // of the last turn
 
-	// Record is what happened at the proxy: calls, refused calls, trace events, changes of the
+	// Log is what the platform saw: calls, refused calls, trace events, changes of the
 	// ledger.
 	proxytest.Log
 

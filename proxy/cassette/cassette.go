@@ -10,10 +10,10 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// A Cassette stands where the proxy of one run stands, with a tape. It is an http.Handler for agents in any language, and
-// through [Cassette.Wrap] and [Cassette.Transport] whatever else a test needs. It belongs to one run, of one or more turns:
-// the first run token that it sees is that run's, and requests with another are refused, so that concurrent runs cannot mix.
-// An answer that is forwarded is passed on, unchanged, when it has arrived and is on the tape. It is safe for concurrent use.
+// A Cassette takes the place of the proxy of one run. It is an http.Handler for agents in any language; [Cassette.Wrap] puts it
+// in front of a handler, and [Cassette.Transport] into a client. It belongs to one run, of one or more turns: it refuses
+// requests with another run token than the first one. It passes a forwarded response on unchanged, after writing it to the
+// tape. A Cassette is safe for concurrent use.
 type Cassette struct {
 	set     *settings
 	path    string
@@ -49,9 +49,9 @@ type seen struct {
 	superseded  bool     // an attempt that was repeated, in the mode Compare
 }
 
-// New returns a cassette with the tape in the file path. In [Replay] and [Compare] the tape must be there. opts may be nil.
-// What is recorded is in the file when Close has been called; until then it is in a file with .part at the end of its name,
-// which must not be there before in [Record]. Its error is an [*Error].
+// New returns a cassette with the tape in the file path. [Replay] and [Compare] need an existing tape. If opts is nil, all
+// options have their defaults. Close puts a recording into the file. Until then it is in a file whose name ends in .part, which
+// must not exist before in the mode [Record]. The error is an [*Error].
 func New(path string, opts *Options) (*Cassette, error) {
 	s, err := newSettings(path, opts)
 	if err != nil {
@@ -94,8 +94,8 @@ type TB interface {
 	Fatal(args ...any)
 }
 
-// Open is [New] for a test: a tape that cannot be used fails it at once. When the test ends the cassette is closed, and
-// deviations in the modes [Replay] and [Compare] fail the test. A new or longer tape is told in the test's log.
+// Open is [New] for a test. An error of New fails the test at once. When the test ends, Open closes the cassette and fails the
+// test if there are deviations. It logs how much was recorded.
 //
 //	opts := &cassette.Options{Ignore: []string{"/request_id"}}
 //	if *update { // a flag of the test's own
@@ -104,7 +104,7 @@ type TB interface {
 //	tape := cassette.Open(t, "testdata/refund.jsonl", opts)
 //	dispatchtest.Run(t, target, dispatchtest.Task{Instruction: "…", World: world, WrapProxy: tape.Wrap})
 //
-// Nothing is recorded unless the mode says so.
+// Open records only if the mode says so.
 func Open(t TB, path string, opts *Options) *Cassette {
 	t.Helper()
 	c, err := New(path, opts)
@@ -129,7 +129,7 @@ func Open(t TB, path string, opts *Options) *Cassette {
 	return c
 }
 
-// Wrap puts the cassette in front of a proxy; requests that have to be forwarded go there. It has the form of
+// Wrap returns a handler that puts the cassette in front of a proxy and forwards requests to it. It has the type of
 // dispatchtest.Task.WrapProxy.
 func (c *Cassette) Wrap(proxy http.Handler) http.Handler {
 	forward := memhttp.NewTransport(proxy)
@@ -138,8 +138,8 @@ func (c *Cassette) Wrap(proxy http.Handler) http.Handler {
 	})
 }
 
-// ServeHTTP implements http.Handler for everything below a proxy base URL, whatever that is: POST {base}/tools/{name}, POST
-// {base}/traces/{type} and others such as {base}/telemetry. Requests that have to be forwarded go to [Options.Upstream].
+// ServeHTTP implements http.Handler for all paths below any proxy base URL: POST {base}/tools/{name}, POST
+// {base}/traces/{type} and others such as {base}/telemetry. It forwards requests to [Options.Upstream].
 func (c *Cassette) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.serve(w, r, func(body []byte) (*http.Request, http.RoundTripper) {
 		if c.forward == nil {
@@ -149,9 +149,9 @@ func (c *Cassette) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// Transport returns a transport with the cassette in it, for proxy.Options.Transport. Requests that have to be forwarded are
-// sent to where they are addressed, by next; nil is a transport like the default of package proxy. The answers and errors of
-// next are returned as they are. With a dispatchtest.Target that is an Agent use [Cassette.Wrap]: it has a transport of its own.
+// Transport returns a transport for proxy.Options.Transport. It forwards requests through next to the address that they have,
+// and returns the responses and errors of next unchanged. If next is nil, the cassette makes one with proxy.NewTransport. Use
+// [Cassette.Wrap] for a dispatchtest.Target with an Agent, which has a transport already.
 func (c *Cassette) Transport(next http.RoundTripper) http.RoundTripper {
 	if next == nil && c.set.Mode.forwards() {
 		next = c.network()
@@ -169,8 +169,8 @@ func (c *Cassette) network() http.RoundTripper {
 	return c.own
 }
 
-// Close ends the recording and puts the tape in its place. It returns the first error in recording, if there was one: they
-// do not disturb the run. Afterwards nothing is recorded.
+// Close ends the recording and moves the tape to its path. It returns the first error of the recording, which did not affect
+// the run. After Close nothing is recorded.
 func (c *Cassette) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

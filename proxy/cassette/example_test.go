@@ -15,7 +15,7 @@ import (
 )
 
 // A run is recorded once and replayed without the proxy. In a test, [cassette.Open] does what is done by hand here.
-func Example() {
+func ExampleNew() {
 	dir, err := os.MkdirTemp("", "cassette")
 	if err != nil {
 		fmt.Println(err)
@@ -96,7 +96,7 @@ func ExampleReport() {
 }
 
 // An agent in production records every run that it serves, each on a tape of its own.
-func ExampleRecorder() {
+func ExampleNewRecorder() {
 	recorder, err := cassette.NewRecorder("tapes", nil)
 	if err != nil {
 		fmt.Println(err)
@@ -118,4 +118,22 @@ func ExampleRecorder() {
 	})
 	fmt.Println(handler != nil, err)
 	// Output: true <nil>
+}
+
+// A tape can be read without replaying it.
+func ExampleLoad() {
+	tape, err := cassette.Load("testdata/refund.jsonl")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(tape.Task.Instruction)
+	for _, i := range tape.Interactions[:3] {
+		fmt.Println(i.Kind, i.Name, i.Status)
+	}
+	// Output:
+	// Refund what was shipped.
+	// trace thinking 200
+	// tool get_customer 503
+	// tool get_order 200
 }

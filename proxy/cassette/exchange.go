@@ -15,12 +15,12 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// Error classes of answers that are the cassette's own. Clients of the proxy treat all of them as final.
+// Error classes of the responses that the cassette makes itself. Clients of the proxy do not repeat such calls.
 const (
-	ClassNoMatch     = "cassette_no_match"    // 409: the request is not on the tape, or not once more
-	ClassOtherRun    = "cassette_other_run"   // 409: the request has another run token than the ones before
-	ClassTooLarge    = "cassette_too_large"   // 413: the body has more than [Options.MaxBytes]
-	ClassUnreachable = "cassette_unreachable" // 502: the proxy behind the cassette cannot be reached, or there is none
+	ClassNoMatch     = "cassette_no_match"    // 409: the request is not on the tape, or not as often
+	ClassOtherRun    = "cassette_other_run"   // 409: the run token differs from that of earlier requests
+	ClassTooLarge    = "cassette_too_large"   // 413: the body has more than Options.MaxBytes
+	ClassUnreachable = "cassette_unreachable" // 502: the proxy behind the cassette cannot be reached or is not set
 )
 
 // probe is the tool of the platform's reachability probe, which comes with a token that is none, and is of no run.
@@ -82,7 +82,7 @@ func (c *Cassette) exchange(r *http.Request, body []byte, to sender) *reply {
 	return answer
 }
 
-// valid is what can be on a tape of a text that is no UTF-8.
+// valid returns the text as valid UTF-8.
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
@@ -93,7 +93,7 @@ func (c *Cassette) admit(token string, all []string, name string) (*redactor, *r
 	defer c.mu.Unlock()
 	if token == "" {
 		c.problem("%s was called without a run token", c.redactor.text(name))
-		return nil, refusal(http.StatusUnauthorized, "run_token_invalid", "there is no run token")
+		return nil, refusal(http.StatusUnauthorized, "run_token_invalid", "the run token is missing")
 	}
 	if c.token.Reveal() == "" {
 		c.token, c.begun = redact.Hide(token), time.Now()

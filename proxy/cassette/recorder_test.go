@@ -288,7 +288,7 @@ func TestRecorderReplacesNoTape(t *testing.T) {
 	}
 	close(answer)
 	wait.Wait()
-	if err := endSecond(); cassette.CodeOf(err) != cassette.CodeWrite || !strings.Contains(err.Error(), "is there already") {
+	if err := endSecond(); cassette.CodeOf(err) != cassette.CodeWrite || !strings.Contains(err.Error(), "the file exists") {
 		t.Errorf("%v", err)
 	}
 	mustContain(t, readFile(t, filepath.Join(dir, "same.jsonl")), `"name":"fast"`)

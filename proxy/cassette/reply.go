@@ -133,7 +133,7 @@ func retryAfter(header http.Header) *int64 {
 func send(r *http.Request, body []byte, to sender, limit int) *reply {
 	out, by := to(body)
 	if by == nil {
-		return &reply{unsent: "there is no proxy behind it; set Options.Upstream, or use Wrap or Transport"}
+		return &reply{unsent: "no proxy is set; set Options.Upstream, or use Wrap or Transport"}
 	}
 	if out == nil {
 		return &reply{unsent: "the path has segments that lead elsewhere"}

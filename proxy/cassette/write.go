@@ -34,7 +34,7 @@ func newWriter(path string, header header, have []Interaction, fresh bool) (*wri
 	if _, err := os.Lstat(path); fresh && err == nil {
 		_ = file.Close()
 		_ = os.Remove(path + partSuffix)
-		return nil, newError(CodeWrite, ruleFile, path, nil, "the file is there already; the run is not recorded")
+		return nil, newError(CodeWrite, ruleFile, path, nil, "the file exists; the run is not recorded")
 	}
 	w := &writer{path: path, file: file}
 	if err = w.line(header); err == nil {
@@ -61,7 +61,7 @@ func checkPart(path string) error {
 
 func partExists(path string) error {
 	return newError(CodeWrite, ruleFile, path+partSuffix, fs.ErrExist,
-		"the file is there already: another recording is under way, or one has died; "+
+		"the file exists: another recording is under way, or one has died; "+
 			"in that case remove it, or read its complete lines with Load")
 }
 
