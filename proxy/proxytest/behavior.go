@@ -12,29 +12,27 @@ import (
 	"github.com/toolwire/toolwire/ledger"
 )
 
-// A Behavior answers the calls of one tool. What it returns is written with encoding/json and is the tool's result. It is
-// called concurrently for parallel calls.
+// A Behavior answers the calls of one tool. Its result is encoded with encoding/json. Parallel calls call it concurrently.
 //
-// In sandbox mode the source is odyssey. A result that the tool's output_schema refuses is asked for again, three times in
-// all unless the behavior has written to the ledger; then the source is error and the result {"error": text}. An error
-// means that the simulator found no valid response, with the same outcome at once.
+// In sandbox mode the source of a result is odyssey. If the result does not match the tool's output_schema, the behavior is
+// called again, at most three times in all, and not after it has written to the ledger. If no result matches, or the behavior
+// returns an error, the source is error and the result is {"error": text}.
 //
-// In passthrough mode the behavior is the live tool: the source is passthrough, an error is a failure on the way there
-// with the source transport_error, and what the tool's ledger_write_policy says happens to the ledger.
+// In passthrough mode the behavior is the live tool, and the source is passthrough. If it returns an error, the source is
+// transport_error. The tool's ledger_write_policy decides what is written to the ledger.
 type Behavior func(*Request) (any, error)
 
-// Request is one tool call as a [Behavior] sees it. It is for the behavior's goroutine alone and until the behavior
-// returns.
+// A Request is one tool call as a [Behavior] receives it. Use it only in the behavior's goroutine, until the behavior returns.
 //
-// Its methods are the behavior's way to the run's ledger. From the first of them until it returns no other behavior of the
-// run uses the ledger, so what it reads does not change before it writes. A live tool has no ledger: it reads nothing, and
-// Apply is an error.
+// Get, Snapshot and Apply access the ledger of the run. From the first of these calls until the behavior returns, no other
+// behavior of the run uses the ledger, so what the behavior reads does not change before it writes. A live tool has no ledger:
+// it reads nothing, and Apply fails.
 type Request struct {
 	Tool      string
 	Arguments json.RawMessage // a JSON object
-	Actor     string          // the sub-agent's label; "" for none
+	Actor     string          // label of the sub-agent; "" if there is none
 	Number    int             // 1 for the first call of this tool in the run
-	Attempt   int             // 1, or more after results that the output_schema refused
+	Attempt   int             // 2 or more after results that did not match the output_schema
 
 	ctx    context.Context
 	run    redact.Hidden[*Run] // nil for a live tool
@@ -43,7 +41,7 @@ type Request struct {
 	writes []ledger.Applied
 }
 
-// Context returns the context of the HTTP request; it ends when the agent gives the call up.
+// Context returns the context of the HTTP request. It ends when the agent stops waiting.
 func (r *Request) Context() context.Context {
 	if r.ctx == nil {
 		return context.Background()
@@ -70,8 +68,8 @@ func (r *Request) Snapshot() ledger.Snapshot {
 	return ledger.Snapshot{}
 }
 
-// Apply makes updates to the ledger, each whole or not at all, and records them with the call. The error names what the
-// ledger schema does not allow.
+// Apply makes updates to the ledger, each completely or not at all, and logs them with the call. The error names what the ledger
+// schema does not allow.
 func (r *Request) Apply(updates ...ledger.Update) error {
 	state := r.ledger()
 	if state == nil {
@@ -108,15 +106,15 @@ func (r *Request) leave() {
 	}
 }
 
-// Canned answers every call with the same JSON. It panics if that is not JSON.
+// Canned answers every call with the same JSON. It panics if result is not JSON.
 func Canned(result string) Behavior {
 	raw := mustJSON("Canned", result)
 	return func(*Request) (any, error) { return raw, nil }
 }
 
-// Lookup answers by the value of an argument, with the JSON in answers that has it as key: {"4521": `{…}`}. Numbers and
-// booleans are looked up as they are written. The key "*" is for all other values, and for calls without the argument;
-// without that key they are errors. It panics if an answer is not JSON.
+// Lookup answers with the JSON that answers has for the value of an argument: {"4521": `{…}`}. Numbers and booleans are looked
+// up as the call writes them. The key "*" matches all other values, and calls without the argument; without that key they are
+// errors. Lookup panics if an answer is not JSON.
 func Lookup(argument string, answers map[string]string) Behavior {
 	raw := make(map[string]json.RawMessage, len(answers))
 	for key, answer := range maps.All(answers) {
@@ -131,7 +129,7 @@ func Lookup(argument string, answers map[string]string) Behavior {
 		if answer, ok := raw["*"]; ok {
 			return answer, nil
 		}
-		return nil, fmt.Errorf("there is no answer for this %s, and none for %q", argument, "*")
+		return nil, fmt.Errorf("no answer is declared for this %s or for %q", argument, "*")
 	}
 }
 

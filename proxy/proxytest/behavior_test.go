@@ -49,7 +49,7 @@ func TestBehaviors(t *testing.T) {
 		{"lookup", `{"id":"b"}`, "odyssey", `null`, ""},
 		{"lookup", `{"id":{}}`, "odyssey", `null`, ""},
 		{"lookup", `{}`, "odyssey", `null`, ""},
-		{"lookup_only", `{"id":"b"}`, "error", `{"error":"there is no answer for this id, and none for \"*\""}`, ""},
+		{"lookup_only", `{"id":"b"}`, "error", `{"error":"no answer is declared for this id or for \"*\""}`, ""},
 		{"get", `{"id":"1"}`, "odyssey", `{"order_id":"1","status":"paid","total":9}`, ""},
 		{"get", `{"id":1}`, "odyssey", `{"order_id":"1","status":"paid","total":9}`, ""},
 		{"get", `{"id":"9"}`, "odyssey", `{"error":"order not found"}`, ""},

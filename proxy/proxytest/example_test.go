@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 
@@ -218,4 +219,74 @@ func ExampleNewTransport() {
 	body, err := io.ReadAll(response.Body)
 	fmt.Println(response.StatusCode, string(body), err)
 	// Output: 200 {"text":"The order is on its way."} <nil>
+}
+
+// A program without a test serves a platform with net/http.
+func ExampleNew() {
+	platform, err := proxytest.New(proxytest.World{Behaviors: map[string]proxytest.Behavior{
+		"get_weather": proxytest.Canned(`{"celsius":21}`),
+	}}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	server := httptest.NewServer(platform)
+	defer server.Close()
+	run := platform.NewRun()
+	client, err := proxy.New(server.URL+run.Path, run.Token, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	weather, err := client.Call(context.Background(), "get_weather", map[string]string{"city": "Oulu"})
+	fmt.Println(string(weather), err)
+	fmt.Println(run.Log().Calls[0].Tool)
+	// Output:
+	// {"celsius":21} <nil>
+	// get_weather
+}
+
+// Behaviors read and write the ledger of the run.
+func ExampleAdd() {
+	platform, err := proxytest.New(proxytest.World{Behaviors: map[string]proxytest.Behavior{
+		"create_order": proxytest.Add("order", "order_id", nil),
+		"list_orders":  proxytest.List("order", &proxytest.ReadOptions{Wrap: "orders"}),
+		"get_order":    proxytest.Get("order", "order_id", nil),
+		"delete_order": proxytest.Remove("order", "order_id", nil),
+	}}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	run := platform.NewRun()
+	client := run.Client(nil)
+	for _, call := range []struct{ tool, arguments string }{
+		{"create_order", `{"order_id":"1","total":9}`}, {"list_orders", `{}`}, {"delete_order", `{"order_id":"1"}`}, {"get_order", `{"order_id":"1"}`},
+	} {
+		result, err := client.Call(context.Background(), call.tool, json.RawMessage(call.arguments))
+		fmt.Println(string(result), err)
+	}
+	// Output:
+	// {"total":9} <nil>
+	// {"orders":[{"total":9}]} <nil>
+	// {"total":9} <nil>
+	// {"error":"order not found"} <nil>
+}
+
+// The live tool behind a tool in passthrough mode is an HTTP endpoint.
+func ExampleForward() {
+	search := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, `["AF 1"]`)
+	}))
+	defer search.Close()
+	platform, err := proxytest.New(proxytest.World{Behaviors: map[string]proxytest.Behavior{
+		"search_flights": proxytest.Forward(search.URL, nil),
+	}}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	flights, err := platform.NewRun().Client(nil).Call(context.Background(), "search_flights", nil)
+	fmt.Println(string(flights), err)
+	// Output: ["AF 1"] <nil>
 }

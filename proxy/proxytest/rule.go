@@ -13,8 +13,8 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// A FailureRule makes calls fail that would have gone well: it says which, and what becomes of them. The platform's own
-// format is not documented; this one is as JSON, in [ParseRules], a list of objects such as
+// A FailureRule makes calls fail. The platform does not document the format of its failure_rules. In JSON, [ParseRules] reads a
+// list of objects such as
 //
 //	{"tool": "refund_order", "arguments": {"order_id": "4521"}, "nth": [1, 2],
 //	 "status": 503, "error_class": "lock_contention", "retry_after": 1}
@@ -23,51 +23,52 @@ import (
 //	{"tool": "get_order", "nth": 1, "break": "truncate"}
 //	{"trace": "*", "status": 503, "error_class": "trace_sequence_contended"}
 //
-// A rule applies when everything that it says about the call holds. Of several the first has its effect, and
-// [Call].Rule tells which. Every HTTP request counts, so a call that the client repeats is counted again.
+// A rule applies to a request that matches all its conditions. If several rules apply, only the first has an effect; [Call].Rule
+// is its index. Every HTTP request counts, so each attempt of a repeated call counts.
 type FailureRule struct {
-	// Tool is the tool concerned; "" is any. Trace is the type of the trace events concerned instead, "*" for any.
+	// Tool is the name of the tool; "" matches any. If Trace is set, the rule is for trace events of this type; "*" matches any.
 	Tool  string
 	Trace string
 
-	// Arguments is a JSON object that the arguments must contain: objects may have more members, other values are equal.
+	// Arguments is a JSON object that the arguments must contain. Objects in the arguments may have more members; other values
+	// must be equal.
 	Arguments json.RawMessage
 
-	// Nth are the requests that fail, Every lets every such one fail; both count, from 1 and per run, the requests that
-	// fit Tool or Trace and Arguments.
+	// Nth lists the requests that fail. Every makes every n-th request fail. Both count the requests of a run that match Tool
+	// or Trace and Arguments, from 1.
 	Nth   []int
 	Every int
 
-	// Probability is how likely a request fails, between 0 and 1; 0 is certain. The world's seed decides, so that the
-	// same requests fail in every run.
+	// Probability is the probability that a request fails, from 0 to 1. 0 is the default: every request fails. The seed of the
+	// world decides, so the same requests fail in every run.
 	Probability float64
 
-	// Response is the call's result, with the source injected. For tools in sandbox mode only: without Tool, calls of
-	// tools in passthrough mode are passed over.
+	// Response is the result of the call, as JSON, with the source injected. It is for tools in sandbox mode: a rule without
+	// Tool does not apply to tools in passthrough mode.
 	Response json.RawMessage
 
-	// Status is the HTTP status of an error answer, from 400 to 599, with ErrorClass and, if not 0, with the header
-	// Retry-After in seconds. A 401 with one of the classes run_token_… ends the run.
+	// Status is the HTTP status of an error response, from 400 to 599. ErrorClass is its error class. RetryAfter is its header
+	// Retry-After in seconds, if it is not 0. A 401 with a class run_token_… ends the run.
 	Status     int
 	ErrorClass string
 	RetryAfter int
 
-	// Break damages the answer.
+	// Break breaks the response or the connection.
 	Break Break
 
-	// Delay is how long the call takes longer, alone or beside one of the other effects. In JSON delay_ms, milliseconds.
+	// Delay delays the response, alone or with another effect. In JSON it is delay_ms, in milliseconds.
 	Delay time.Duration
 }
 
-// A Break is a way in which an answer arrives damaged.
+// A Break is a way in which a response does not arrive completely.
 type Break string
 
-// The ways. The agent cannot tell whether the tool has run: with the first it has not, with the others it has, and what it
-// wrote to the ledger is there.
+// The breaks. The agent cannot know whether the tool has run. With Reset it has not; with the others it has, and its writes are
+// in the ledger.
 const (
 	Reset    Break = "reset"    // the connection is reset
-	Truncate Break = "truncate" // the connection ends in the middle of the answer's body
-	Oversize Break = "oversize" // the answer's body is larger than [Options].MaxBytes
+	Truncate Break = "truncate" // the connection ends in the body of the response
+	Oversize Break = "oversize" // the body of the response is larger than [Options].MaxBytes
 )
 
 // validate adds what is wrong with the rule.
@@ -119,7 +120,7 @@ func (f *FailureRule) validate(add func(format string, args ...any)) {
 	}
 }
 
-// fits reports whether the rule is about such a request at all, whatever its number.
+// fits reports whether the rule is for such a request. It does not consider the number of the request.
 func (f *FailureRule) fits(v *visit, live bool) bool {
 	switch {
 	case v.call.Trace != (f.Trace != ""),

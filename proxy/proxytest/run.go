@@ -11,7 +11,7 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// Run is a run as the platform knows it: its credentials, and what happened in it. It is safe for concurrent use.
+// A Run is a run on the platform: its credentials, its ledger and its log. It is safe for concurrent use.
 type Run struct {
 	ID    string // decimal
 	Path  string // of the proxy base URL: /api/odyssey-proxy/runs/{id}
@@ -38,8 +38,8 @@ type Run struct {
 	attempts map[string]int // requests so far of calls that may be repeated
 }
 
-// Client returns a client of the run that needs no network. It has the options opts, which may be nil, except for the
-// transport. It panics if they are not valid.
+// Client returns a client of the run that needs no network. It has the options opts, except for the transport. If opts is nil,
+// all options have their defaults. Client panics if opts is not valid.
 //
 // The client keeps the platform's limit of 60 requests per minute: the 61st call in a minute waits. A platform with
 // RatePerMinute -1 makes clients without a limit. If [NewPlatform] made the platform, waits are shown in the test's
