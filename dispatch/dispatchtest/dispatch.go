@@ -1,6 +1,6 @@
 // Package dispatchtest emulates the platform's side of a run in process. It dispatches a task to an
 // agent's endpoint with the documented envelope and headers, serves the proxy while the agent
-// works, and judges the response as the platform would ("Porting without the SDK", steps 3 to 5).
+// works, and evaluates the response as the platform would ("Porting without the SDK", steps 3 to 5).
 //
 //	result := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{
 //		Instruction: "Refund order #4521.",
@@ -19,12 +19,12 @@
 // report: the error that the agent returned, its panic with the stack, the handler's log, each
 // refused tool call, and each wait of its [proxy.Client]. "go test" shows the output of tests that
 // fail, or of all tests with -v. It is there although the handler has no Logger. The same is in
-// [Result]: AgentError, Problems, Refused and Waits. [Dispatch], [Check] and [RunSet] only keep it
-// there.
+// [Result]: AgentError, Problems, Refused and Waits. [Dispatch], and packages doctor and eval,
+// only keep it there.
 //
-// All of that needs a Target with an Agent or a Handler. An agent behind a URL may run in another
-// process: of it only the requests at the proxy are known. So test an agent with a server of your
-// own by its http.Handler.
+// This needs a Target with an Agent or a Handler. An agent behind a URL may run in another process,
+// so only its requests to the proxy are known. To test an agent with its own server, use its
+// http.Handler.
 //
 // A model's SDK that an agent uses in a testing/synctest bubble needs an http.Client with
 // [proxytest.NewTransport]; with a network transport the bubble hangs.
@@ -186,11 +186,11 @@ const (
 )
 
 // Dispatch pings the target, dispatches the task to it, turn by turn, and returns what happened.
-// The run's token has expired when Dispatch returns. An error means that target or task cannot be
-// used, or that listening on loopback failed. A run that fails is a Result.
+// The run's token has expired when Dispatch returns. An error lists everything that is wrong with
+// target and task, or means that listening on loopback failed. A run that fails is a Result.
 func Dispatch(ctx context.Context, target Target, task Task) (*Result, error) {
 	if s := stage.From(ctx); s != nil {
-		return (&player{s, task}).play(ctx), nil
+		return (&player{s, task}).play(stage.With(ctx, nil)), nil // an agent may call Dispatch
 	}
 	s, err := newPlayer(target, task, nil)
 	if err != nil {
@@ -247,13 +247,13 @@ func (s *player) play(ctx context.Context) *Result {
 	return result
 }
 
-// take judges a turn.
+// take evaluates a turn.
 func (r *Result) take(s *player, turn *Turn, failure *httpcall.Failure) {
 	turn.Last = s.Run.Log().Last()
 	r.Dispatch, r.FinalResponse, r.Messages, r.Gradeable = turn.Exchange, "", nil, false
 	agentError, reported := s.Witness.Take()
 	if r.classify(Target(s.Target), turn.Exchange, failure); r.OK() {
-		r.judge(Target(s.Target), turn, reported)
+		r.apply(Target(s.Target), turn, reported)
 	}
 	r.explain(agentError)
 	r.Turns = append(r.Turns, *turn)
@@ -324,8 +324,8 @@ func (r *Result) explain(agentError string) {
 	}
 }
 
-// judge applies the response contract to a 2xx.
-func (r *Result) judge(target Target, turn *Turn, reported []dispatch.Problem) {
+// apply applies the response contract to a 2xx.
+func (r *Result) apply(target Target, turn *Turn, reported []dispatch.Problem) {
 	verdict := dispatch.CheckResponse([]byte(turn.Body))
 	turn.Problems = verdict.Problems
 	for _, p := range reported { // what the handler removed or repaired

@@ -7,8 +7,8 @@ import (
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
-// hideSecrets takes the secrets out of what the agent said. The final response and the messages stay as they are: they
-// are what would be graded.
+// hideSecrets removes the secrets from what the agent sent. It does not change the final response and
+// the messages, because they would be graded.
 func (r *Result) hideSecrets() {
 	r.hideIn(&r.Ping, r.Problems)
 	r.hideIn(&r.Dispatch, nil)

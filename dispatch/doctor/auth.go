@@ -13,17 +13,17 @@ const answer401 = "Answer 401: only that and 403 are reported as a matter of the
 const authFirst = "Compare the bearer first, in constant time, and answer 401 with nothing else if it is not the right one; " +
 	"only then look at the body."
 
-// auth pings without a bearer.
+// auth sends a ping without an auth value.
 func (c *checkup) auth(ctx context.Context) Finding {
 	ping := c.found[Ping]
-	if c.first.timeout { // so would all others be
+	if c.first.timeout { // other requests would time out too
 		return *because(Ping)
 	}
 	if !c.hasAuth {
 		if ping.Status != StatusFailed {
 			c.open = true
-			return warning("Configure a bearer token in the agent and at registration: anybody who can reach the endpoint can make "+
-				"the agent work.", "the endpoint asks for no bearer, and none is registered")
+			return warning("Configure a bearer token in the agent and at registration: without one, every client that reaches "+
+				"the endpoint can make the agent work.", "the endpoint asks for no bearer, and none is registered")
 		}
 		if c.first.refuses() {
 			return good("a ping without a bearer is refused with %d", c.first.status)
@@ -35,7 +35,7 @@ func (c *checkup) auth(ctx context.Context) Finding {
 	switch {
 	case a.refuses():
 		return good("a ping without a bearer is refused with %d", a.status)
-	case ping.Status == StatusFailed: // the same trouble, most likely
+	case ping.Status == StatusFailed: // probably for the same reason
 		return *because(Ping)
 	case !a.ok():
 		return warning(answer401, "a ping without a bearer is answered %s", c.tell(a))
@@ -50,7 +50,7 @@ func (c *checkup) auth(ctx context.Context) Finding {
 		"A wrong bearer then passes the platform's Test connection and fails the first run", c.tell(a))
 }
 
-// bearer pings and dispatches with a bearer of the same form that is not the right one.
+// bearer sends a ping and a dispatch with a wrong auth value of the right form.
 func (c *checkup) bearer(ctx context.Context) Finding {
 	auth, ping := c.found[AuthBeforePing], c.found[Ping]
 	switch {
@@ -67,7 +67,7 @@ func (c *checkup) bearer(ctx context.Context) Finding {
 		probe
 	}{{"ping", probe{body: aPing, auth: other}}, {"dispatch", c.decoy(other)}}
 	if c.pings {
-		probes = probes[1:] // pings without any are answered, as was said
+		probes = probes[1:] // auth reported that pings without one are answered
 	}
 	var weak *Finding
 	for _, p := range probes {
@@ -77,20 +77,20 @@ func (c *checkup) bearer(ctx context.Context) Finding {
 			return *because(Ping)
 		case a.ok():
 			return failed(authFirst, "a %s with a wrong bearer is accepted: %s", p.what, c.tell(a))
-		case a.status != c.refusal && (a.timeout || a.status >= 500): // the agent may have been at work
+		case a.status != c.refusal && (a.timeout || a.status >= 500): // the agent may have run
 			return failed(authFirst, "a %s with a wrong bearer is not refused: the answer is %s", p.what, c.tell(a))
 		case weak == nil:
 			f := warning(answer401, "a %s with a wrong bearer is answered %s", p.what, c.tell(a))
 			weak = &f
 		}
 	}
-	if weak != nil && auth.Status != StatusWarning { // where it was said already
+	if weak != nil && auth.Status != StatusWarning { // auth reported it
 		return *weak
 	}
 	return good("another bearer is not accepted")
 }
 
-// decoy is a dispatch for those who should refuse it. Its run is over.
+// decoy returns a dispatch that the endpoint should reject. Its run has ended.
 func (c *checkup) decoy(auth string) probe {
 	s := *c.stage
 	s.Run = s.Platform.NewRun()
@@ -100,7 +100,7 @@ func (c *checkup) decoy(auth string) probe {
 	return probe{body: string(body), auth: auth, header: s.Header()}
 }
 
-// object is the members of a JSON object; false if it is none.
+// object returns the members of a JSON object, and whether body is one.
 func object(body []byte) (map[string]json.RawMessage, bool) {
 	var members map[string]json.RawMessage
 	err := json.Unmarshal(body, &members)

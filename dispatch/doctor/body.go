@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// bigBody is far above any dispatch. A session of many turns, each with results of up to 1 MiB, stays below 16 MiB.
+// bigBody is larger than any dispatch. A session of many turns, each with results of up to 1 MiB, stays below 16 MiB.
 const bigBody = 32 << 20
 
-// bodyLimit sends a ping with much white space, so that an endpoint that accepts it runs nothing.
+// bodyLimit sends a ping with white space, so that an endpoint that accepts it runs no agent.
 func (c *checkup) bodyLimit(ctx context.Context) Finding {
 	const do = "Bound the request body, at 16 MiB for example, and answer 413 without reading the rest."
 	a := c.send(ctx, probe{
 		pad: bigBody - int64(len(aPing)), body: aPing, auth: c.stage.Target.AuthValue,
-		header: http.Header{"Expect": {"100-continue"}}, // so that who looks at the length only is spared the rest
+		header: http.Header{"Expect": {"100-continue"}}, // an endpoint that checks the length need not read the body
 	})
 	switch {
 	case a.status >= 400 && a.status < 500:
@@ -35,26 +35,26 @@ func (c *checkup) bodyLimit(ctx context.Context) Finding {
 	return warning(do, "a body of 32 MiB is answered %s", c.tell(a))
 }
 
-// malformed sends half a dispatch.
+// malformed sends the beginning of a dispatch.
 func (c *checkup) malformed(ctx context.Context) Finding {
-	const do = `Answer a body that is no JSON with 400 and {"error": …}: the platform shows the first 500 characters.`
+	const do = `Reject a body that is not JSON with 400 and {"error": …}: the platform shows the first 500 characters.`
 	a := c.send(ctx, probe{body: `{"task_id": 1, "input": {"user_instruction": `, auth: c.stage.Target.AuthValue})
 	switch {
 	case a.status < 400:
-		return failed(do, "a body that is no JSON is answered %s", c.tell(a))
+		return failed(do, "a body that is not JSON is answered %s", c.tell(a))
 	case a.status >= 500:
-		return warning(do, "a body that is no JSON is answered %s, which looks like a fault of the agent", c.tell(a))
+		return warning(do, "a body that is not JSON is answered %s, which looks like a fault of the agent", c.tell(a))
 	case a.refuses():
-		return warning(do, "a body that is no JSON is answered %d, which the platform reports as a wrong bearer", a.status)
+		return warning(do, "a body that is not JSON is answered %d, which the platform reports as a wrong bearer", a.status)
 	case a.status == http.StatusRequestTimeout:
-		return warning(do, "a body that is no JSON is answered %d, which the platform reports as a time-out", a.status)
+		return warning(do, "a body that is not JSON is answered %d, which the platform reports as a time-out", a.status)
 	case !json.Valid(a.body):
-		return warning(do, "a body that is no JSON is refused, but not in JSON: %s", c.tell(a))
+		return warning(do, "a body that is not JSON is rejected, but not in JSON: %s", c.tell(a))
 	}
-	return good("a body that is no JSON is refused with %d, in JSON", a.status)
+	return good("a body that is not JSON is rejected with %d, in JSON", a.status)
 }
 
-// contentType looks at the answers to the ping and to the sample dispatch.
+// contentType checks the responses to the ping and to the sample dispatch.
 func (c *checkup) contentType(context.Context) Finding {
 	type answered struct{ what, media string }
 	var answers, wrong []answered
@@ -72,7 +72,7 @@ func (c *checkup) contentType(context.Context) Finding {
 	}
 	switch {
 	case len(answers) == 0:
-		return skipped("", "there is no answer with a body")
+		return skipped("", "no response has a body")
 	case len(wrong) == 0:
 		return good("application/json")
 	}

@@ -127,7 +127,7 @@ type check struct {
 	look  func(*checkup, context.Context) Finding
 }
 
-// allChecks is the list, in the order of a report.
+// allChecks returns the checks in the order of a report.
 func allChecks() []check {
 	return []check{
 		{Reachable, nil, nil, (*checkup).reachable},
@@ -148,7 +148,7 @@ func allChecks() []check {
 	}
 }
 
-// checkup is one run of all checks.
+// checkup is one execution of all checks.
 type checkup struct {
 	target dispatchtest.Target
 	sample dispatchtest.Task // what is dispatched
@@ -157,22 +157,22 @@ type checkup struct {
 	url    *url.URL // nil for a Target without one
 	checks []check
 	found  map[Name]*Finding
-	hide   *redact.Set // takes secrets out of what the endpoint says
+	hide   *redact.Set // hides secrets in what the endpoint sends
 
 	hasAuth bool                 // an auth value is sent
 	first   *answer              // to the first ping, with the right bearer
 	open    bool                 // whether dispatches are accepted without a bearer
-	trouble bool                 // an answer to the check under way may mean that the endpoint answers nobody any more
-	ended   Name                 // the check after which that was so; "" if it never was
-	pings   bool                 // whether pings are
+	trouble bool                 // a response to the current check may mean that the endpoint has stopped answering
+	ended   Name                 // the check after which it had stopped; "" if none
+	pings   bool                 // whether pings are accepted without a bearer
 	refusal int                  // the status of a ping without a bearer
 	result  *dispatchtest.Result // of the sample dispatch
 
 	sampleMedia string                        // of the answer to the sample
-	run         atomic.Pointer[proxytest.Run] // of the sample, while it is under way
+	run         atomic.Pointer[proxytest.Run] // of the sample, while it is in progress
 	strangers   atomic.Int64                  // requests to its proxy with another token
 	elsewhere   atomic.Int64                  // requests beside its proxy URL
-	astray      atomic.Pointer[string]        // a request below its proxy URL that is no tool call and no trace event
+	astray      atomic.Pointer[string]        // a request below its proxy URL that is neither a tool call nor a trace event
 }
 
 func newCheckup(target dispatchtest.Target, opts *Options) (*checkup, error) {
@@ -232,7 +232,7 @@ func (c *checkup) mistakes(target dispatchtest.Target) (list []error) {
 	return list
 }
 
-// find returns what a check found, after those that it needs.
+// find runs a check once, after the checks that it needs, and returns its finding.
 func (c *checkup) find(ctx context.Context, name Name) *Finding {
 	if f := c.found[name]; f != nil {
 		return f
@@ -257,7 +257,7 @@ func (c *checkup) find(ctx context.Context, name Name) *Finding {
 		}
 		got.TookMS = float64(time.Since(start).Microseconds()) / 1000
 		f = &got
-		if ctx.Err() != nil && f.Status != StatusOK { // it has not seen all
+		if ctx.Err() != nil && f.Status != StatusOK { // it is not complete
 			f = interrupted()
 		}
 	}
@@ -270,10 +270,10 @@ func (c *checkup) find(ctx context.Context, name Name) *Finding {
 	return f
 }
 
-// survived pings the endpoint after a check in which it was in trouble. If it has stopped answering, that is what the check
-// found, and those after it cannot tell anything.
+// survived pings the endpoint after a check that it may not have survived. If it has stopped answering,
+// the check has failed, and later checks are skipped.
 func (c *checkup) survived(ctx context.Context, name Name, f *Finding) {
-	if !c.first.ok() || c.first.err != nil { // it never answered one
+	if !c.first.ok() || c.first.err != nil { // it never answered a ping
 		return
 	}
 	after := c.send(ctx, probe{body: aPing, auth: c.stage.Target.AuthValue})
@@ -290,7 +290,7 @@ func (c *checkup) survived(ctx context.Context, name Name, f *Finding) {
 
 const limitAdvice = "Raise the limit on requests: the platform sends one for every turn of every run, and pings besides."
 
-// blocked is the finding of a check that needs one which failed; nil if there is none.
+// blocked returns the finding of a check that needs a failed check, or nil.
 func (c *checkup) blocked(ctx context.Context, needs []Name) *Finding {
 	for _, need := range needs {
 		switch f := c.find(ctx, need); {
@@ -311,7 +311,7 @@ func interrupted() *Finding {
 	return &Finding{Status: StatusSkipped, Seen: "there was no more time, or the check was interrupted"}
 }
 
-// name is the target for the report, without what may be secret in its URL.
+// name returns the target for the report, without parts of its URL that may be secret.
 func (c *checkup) name() string {
 	switch {
 	case c.url != nil:
@@ -322,7 +322,7 @@ func (c *checkup) name() string {
 	return "an agent, in memory"
 }
 
-// otherBearer is an auth value of the same form as the right one that is not it.
+// otherBearer returns a wrong auth value that has the form of the right one.
 func (c *checkup) otherBearer() string {
 	scheme, _, ok := strings.Cut(c.stage.Target.AuthValue, " ")
 	switch {

@@ -684,3 +684,28 @@ func TestTheDoctorSeesTheHandlersLog(t *testing.T) {
 		}
 	}
 }
+
+// An agent that is itself a test of another agent does not disturb the sample dispatch.
+func TestCheckOfAnAgentThatDispatches(t *testing.T) {
+	agent := func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
+		inner := func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+			return &dispatch.Response{FinalResponse: "inner"}, nil
+		}
+		result, err := dispatchtest.Dispatch(ctx, dispatchtest.Target{Agent: inner}, dispatchtest.Task{})
+		if err != nil {
+			return nil, err
+		}
+		return &dispatch.Response{FinalResponse: "the agent said " + result.FinalResponse}, nil
+	}
+	var said string
+	opts := quick
+	opts.Task = &dispatchtest.Task{Instruction: "Test the agent.", OnRun: func(run *proxytest.Run) { said += run.ID + " " }}
+	report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: agent, RunTimeout: time.Minute}, &opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	assertNoWarning(t, report)
+	if strings.Count(said, " ") != 1 {
+		t.Errorf("the sample began the runs %s", said)
+	}
+}

@@ -9,7 +9,7 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// proxy asks the platform's proxy to refuse a token that is none.
+// proxy sends an invalid token to the platform's proxy, which should reject it.
 func (c *checkup) proxy(ctx context.Context) Finding {
 	if c.opts.ProxyBase == "" {
 		return skipped("", "no proxy base is given")
@@ -64,7 +64,7 @@ func (c *checkup) tools(ctx context.Context) Finding {
 	return good("valid: %s", count(len(tools), "tool"))
 }
 
-// problems are the lines of an error of package schema.
+// problems returns the problems of an error of package schema, one per line.
 func problems(err error) (lines []string) {
 	e, ok := errors.AsType[*schema.Error](err)
 	if !ok {

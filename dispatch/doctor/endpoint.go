@@ -23,7 +23,7 @@ const (
 	clockTolerance  = 10 * time.Second    // the header has whole seconds, and servers may keep it for a while
 )
 
-// reachable sends the first ping, from which several checks learn.
+// reachable sends the first ping. Several checks use its response.
 func (c *checkup) reachable(ctx context.Context) Finding {
 	a := c.send(ctx, probe{body: aPing, auth: c.stage.Target.AuthValue})
 	c.first = a
@@ -59,18 +59,18 @@ func round(d time.Duration) time.Duration {
 	return d.Round(10 * time.Microsecond)
 }
 
-// tls looks at everything that the platform asks of an endpoint's URL.
+// tls checks what the platform requires of an endpoint's URL.
 func (c *checkup) tls(context.Context) Finding {
 	if c.url == nil {
-		return skipped("", "there is no URL")
+		return skipped("", "the target has no URL")
 	}
 	local := c.local()
 	if c.url.Scheme == "http" {
 		if local {
 			return skipped("", "plain http on this machine; the platform takes public https only")
 		}
-		f := warning("Put the agent behind https with a public name before registering it. Over http everybody on the way reads "+
-			"the bearer and the run tokens.", "plain http")
+		f := warning("Put the agent behind https with a public name before registering it. Over http the auth value and the "+
+			"run tokens can be read on the way.", "plain http")
 		f.Details = c.notPublic()
 		return f
 	}
@@ -95,7 +95,7 @@ func (c *checkup) tls(context.Context) Finding {
 	return good("%s", text)
 }
 
-// local reports whether the endpoint is on this machine, as a test's is.
+// local reports whether the endpoint is on this machine.
 func (c *checkup) local() bool {
 	if c.url == nil {
 		return true
@@ -105,7 +105,7 @@ func (c *checkup) local() bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && addr.IsLoopback()
 }
 
-// notPublic is why the platform cannot reach the endpoint, or would not take its URL.
+// notPublic returns why the platform cannot reach the endpoint, or would reject its URL.
 func (c *checkup) notPublic() (why []string) {
 	reg := registration.Registration{Name: "agent", EndpointURL: c.stage.URL}
 	if e, ok := errors.AsType[*registration.Error](reg.Validate(context.Background(), nil)); ok {
@@ -123,11 +123,11 @@ func (c *checkup) notPublic() (why []string) {
 	return why
 }
 
-// tlsFailure says why there is no connection.
+// tlsFailure describes why the TLS handshake failed.
 func tlsFailure(a *answer, host string) Finding {
 	const (
 		renew  = "Renew the certificate, or correct the clock of this machine."
-		public = "Install a certificate for this host from an authority that everybody knows, with its intermediate ones."
+		public = "Install a certificate for this host from a public authority, with the intermediate certificates."
 	)
 	var invalid x509.CertificateInvalidError
 	var name x509.HostnameError
@@ -161,7 +161,8 @@ func names(cert *x509.Certificate) []string {
 	return list[:min(len(list), 10)]
 }
 
-// clock compares the Date of the first answer. The time at which it was made is between sending and receiving.
+// clock compares the Date of the first response with the times at which the request was sent and the
+// response received.
 func (c *checkup) clock(context.Context) Finding {
 	date, err := http.ParseTime(c.first.header.Get("Date"))
 	if err != nil {
@@ -185,7 +186,7 @@ func (c *checkup) clock(context.Context) Finding {
 
 const clockAdvice = "Synchronise the clocks of both machines (NTP). Trace events are sorted by the agent's clock."
 
-// ping judges the first answer.
+// ping evaluates the first response.
 func (c *checkup) ping(context.Context) Finding {
 	a := c.first
 	const order = `Answer the body {"ping":true} with {"ok":true}, after authentication and before anything else is read from it.`
@@ -216,7 +217,7 @@ func (c *checkup) ping(context.Context) Finding {
 	return failed(order, "answers %s", c.tell(a))
 }
 
-// destination is where an answer redirects to, without what may be secret in it.
+// destination returns the target of a redirect, without parts that may be secret.
 func (c *checkup) destination(a *answer) string {
 	to, err := url.Parse(a.header.Get("Location"))
 	if from, _ := url.Parse(c.stage.URL); err == nil && from != nil {
@@ -241,7 +242,7 @@ func (c *checkup) bearerAdvice() string {
 	return "Compare the auth header's name and value with what the agent expects: a token that was rotated, another header?"
 }
 
-// pingSpacing tells a comparison of bytes from one of JSON.
+// pingSpacing detects endpoints that compare the ping as text.
 func (c *checkup) pingSpacing(ctx context.Context) Finding {
 	a := c.send(ctx, probe{body: aSpacedPing, auth: c.stage.Target.AuthValue})
 	if a.ok() && a.err == nil {
@@ -251,7 +252,7 @@ func (c *checkup) pingSpacing(ctx context.Context) Finding {
 		"a ping with other white space is answered %s", c.tell(a))
 }
 
-// method tries methods that are not for dispatches.
+// method sends requests with other methods than POST.
 func (c *checkup) method(ctx context.Context) Finding {
 	const do = "Refuse everything but POST with 405, before authentication and without running the agent."
 	var weak []string

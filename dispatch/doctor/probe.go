@@ -22,10 +22,10 @@ import (
 const (
 	aPing        = `{"ping":true}`
 	aSpacedPing  = "\n{ \"ping\" :\ttrue } \r\n"
-	maxProbeBody = 64 << 10 // of an answer; the rest does not matter
+	maxProbeBody = 64 << 10 // of a response; the rest is not needed
 )
 
-// probe is one request that is not the platform's own.
+// probe is one request of a check.
 type probe struct {
 	method string // default POST
 	body   string
@@ -42,12 +42,12 @@ type answer struct {
 	tls     *tls.ConnectionState
 	began   time.Time
 	took    time.Duration
-	err     error // why there is no answer, or no complete one
+	err     error // why the response is missing or incomplete
 	timeout bool  // err is that the time limit has passed
 	conn    connection
 }
 
-// connection is what was observed of a connection. Callbacks fill it, which may come late.
+// connection is what was observed of a connection. Callbacks fill it, possibly late.
 type connection struct {
 	made      bool
 	remote    net.Addr
@@ -55,7 +55,7 @@ type connection struct {
 	sent      bool  // the whole request
 }
 
-// send sends a probe and waits for its answer, for as long as one request may take.
+// send sends a probe and waits for its response, at most for Options.Timeout.
 func (c *checkup) send(ctx context.Context, p probe) *answer {
 	a := &answer{began: time.Now()}
 	defer func() { a.took = time.Since(a.began) }()
@@ -123,13 +123,13 @@ func (c *checkup) send(ctx context.Context, p probe) *answer {
 	return a
 }
 
-// troubled reports whether an answer with this status, or none (0), may be the last one: of an agent that ended, of what
-// stands before it, or of a limit on requests.
+// troubled reports whether a response with this status, or none (0), may be the last one: because the
+// agent has ended, because of a server in front of it, or because of a rate limit.
 func troubled(status int) bool {
 	return status == 0 || status == http.StatusTooManyRequests || status >= 500
 }
 
-// blanks is spaces without end.
+// blanks reads as an endless sequence of spaces.
 type blanks struct{}
 
 func (blanks) Read(b []byte) (int, error) {
@@ -142,7 +142,7 @@ func (blanks) Read(b []byte) (int, error) {
 // ok reports a 2xx.
 func (a *answer) ok() bool { return a.status >= 200 && a.status < 300 }
 
-// refuses reports what the platform takes for a refusal of the bearer.
+// refuses reports whether the platform takes the response for a rejected auth value.
 func (a *answer) refuses() bool {
 	return a.status == http.StatusUnauthorized || a.status == http.StatusForbidden
 }
@@ -155,7 +155,7 @@ func (a *answer) html() bool {
 		bytes.HasPrefix(start, []byte("<!doctype html")) || bytes.HasPrefix(start, []byte("<html"))
 }
 
-// tell says what came, as the object of "answered".
+// tell describes the response, as the object of "answered".
 func (c *checkup) tell(a *answer) string {
 	switch {
 	case a.status == 0 && a.timeout:
@@ -170,12 +170,13 @@ func (c *checkup) tell(a *answer) string {
 	return fmt.Sprintf("%d: %s", a.status, c.quote(string(a.body)))
 }
 
-// quote is what the endpoint said, on a line. Secrets are taken out before anything is cut, so that no half of one is left.
+// quote returns text of the endpoint on one line. It hides secrets before it cuts the text, so that no
+// part of a secret remains.
 func (c *checkup) quote(text string) string {
 	return terminal.Cut(strings.Join(strings.Fields(terminal.Clean(c.hide.Text(text))), " "), 200)
 }
 
-// title is what a page says that it is.
+// title returns the title of a page.
 func title(page []byte) string {
 	lower := bytes.ToLower(page)
 	from, to := bytes.Index(lower, []byte("<title>")), bytes.Index(lower, []byte("</title>"))
@@ -185,8 +186,8 @@ func title(page []byte) string {
 	return "(" + string(page[from+len("<title>"):to]) + ")"
 }
 
-// connect replaces the stage's way to the endpoint by one that uses each connection once, so that no check suffers from how the
-// one before ended.
+// connect replaces the transport of the stage by one that uses each connection once, so that checks do
+// not affect each other.
 func (c *checkup) connect() {
 	switch {
 	case c.stage.Target.Agent != nil:

@@ -12,7 +12,7 @@ import (
 	"github.com/toolwire/toolwire/internal/terminal"
 )
 
-// Report is what [Check] found. It is written as JSON with the members target, ok and checks.
+// Report is the result of [Check]. Its JSON has the members target, ok and checks.
 type Report struct {
 	// Target is the URL of the endpoint without its query, or says that the target is a handler or an
 	// agent.
@@ -22,20 +22,20 @@ type Report struct {
 	Findings []Finding `json:"checks"`
 }
 
-// Finding is what one check found.
+// Finding is the result of one check.
 type Finding struct {
 	Name   Name   `json:"check"`
 	Status Status `json:"status"`
 
-	// Seen is what was seen, or why the check was skipped, and Details the parts of it: the problems of a document, one
-	// each. They may quote what the endpoint said, which is text from outside.
+	// Seen is what the check observed, or why it was skipped. Details are parts of it, such as the
+	// problems of a document. Both may quote untrusted text of the endpoint.
 	Seen    string   `json:"seen"`
 	Details []string `json:"details,omitempty"`
 
-	// Do is what to do about it; "" if there is nothing.
+	// Do is what to do. It is "" if nothing needs to be done.
 	Do string `json:"do,omitempty"`
 
-	// Because is the check whose failure is why this one was skipped; "" if it was not, or not for that reason.
+	// Because is the failed check because of which this one was skipped. Otherwise it is "".
 	Because Name `json:"because,omitempty"`
 
 	TookMS float64 `json:"took_ms"` // of this check alone
@@ -47,9 +47,9 @@ type Status string
 // The statuses.
 const (
 	StatusOK      Status = "ok"
-	StatusWarning Status = "warning" // it works, and may hurt
-	StatusFailed  Status = "failed"  // the platform's runs would fail, or are open to anybody
-	StatusSkipped Status = "skipped" // there was nothing to check, or no way to
+	StatusWarning Status = "warning" // it works, but may cause problems
+	StatusFailed  Status = "failed"  // runs of the platform would fail, or the endpoint accepts unauthenticated requests
+	StatusSkipped Status = "skipped" // there was nothing to check, or it could not be checked
 )
 
 func good(format string, args ...any) Finding {
@@ -89,14 +89,14 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	if checks == nil {
 		checks = []Finding{}
 	}
-	return rawjson.Encode(struct { // whoever writes the report decides about escapes
+	return rawjson.Encode(struct { // the encoder of the caller decides about escapes
 		Target string    `json:"target"`
 		OK     bool      `json:"ok"`
 		Checks []Finding `json:"checks"`
 	}{r.Target, r.OK(), checks})
 }
 
-// String is the table without colour.
+// String returns the table of [Report.WriteTable] without colour.
 func (r *Report) String() string {
 	var b strings.Builder
 	_ = r.WriteTable(&b, false) // a Builder has no errors
@@ -110,9 +110,9 @@ var styles = map[Status]terminal.Style{
 	StatusOK: terminal.Good, StatusWarning: terminal.Warn, StatusFailed: terminal.Bad, StatusSkipped: terminal.Faint,
 }
 
-// WriteTable writes the report for people: a line per check with its status, its name and what was seen, what to do
-// below that, and a sum at the end. Colour repeats the status. What the endpoint said is cleaned of control characters.
-// It returns the first error of w.
+// WriteTable writes the report as a table: for each check its status, name, observation and advice, and
+// the counts at the end. If colour is true, colour repeats the status. Control characters in texts of the
+// endpoint are removed. It returns the first error of w.
 func (r *Report) WriteTable(w io.Writer, colour bool) error {
 	var table terminal.Table
 	counts := map[Status]int{}
@@ -151,7 +151,8 @@ func (r *Report) WriteTable(w io.Writer, colour bool) error {
 	return err
 }
 
-// blocked are the checks that were skipped, by the one whose failure is the reason. The table has one line for them.
+// blocked returns the skipped checks by the failed check that they need. The table has one line for each
+// failed check.
 func (r *Report) blocked() map[Name][]Name {
 	names := map[Name][]Name{}
 	for _, f := range r.Findings {
@@ -177,7 +178,7 @@ func statusWord(s Status, n int) string {
 	return string(s)
 }
 
-// text is the finding in lines that fit beside its name on a usual screen.
+// text returns the finding in lines that fit beside its name on a screen of 120 columns.
 func (f *Finding) text(details int) []string {
 	lines := wrap("", f.Seen)
 	for i, d := range f.Details {
@@ -193,7 +194,7 @@ func (f *Finding) text(details int) []string {
 	return lines
 }
 
-// wrap breaks text between words. What follows the mark on the next lines is indented.
+// wrap breaks text between words. Lines after the first are indented by the width of the mark.
 func wrap(mark, text string) (lines []string) {
 	const width = 92
 	line, indent := mark, strings.Repeat(" ", utf8.RuneCountInString(mark))

@@ -16,7 +16,7 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// task is the sample, with the checks' own eyes on what comes to the proxy.
+// task returns the sample. It observes the requests to the proxy.
 func (c *checkup) task() dispatchtest.Task {
 	var task dispatchtest.Task
 	if c.opts.Task != nil {
@@ -27,7 +27,7 @@ func (c *checkup) task() dispatchtest.Task {
 	if w := task.World; task.Platform == nil && w.Tools == nil && w.Behaviors == nil {
 		task.World.Tools = c.sandboxTools()
 	}
-	if task.ProxyURL == "" { // otherwise somebody else serves it
+	if task.ProxyURL == "" { // otherwise the caller serves it
 		wrap := task.WrapProxy
 		task.WrapProxy = func(next http.Handler) http.Handler {
 			if wrap != nil {
@@ -42,8 +42,8 @@ func (c *checkup) task() dispatchtest.Task {
 	return task
 }
 
-// watch looks at a request to the proxy of the sample for what the proxy refuses without a record. alone is that nothing
-// else is served there.
+// watch finds requests to the proxy of the sample that the proxy rejects without a record. alone means
+// that no other handler is served there.
 func (c *checkup) watch(r *http.Request, alone bool) {
 	run := c.run.Load()
 	if run == nil {
@@ -55,7 +55,7 @@ func (c *checkup) watch(r *http.Request, alone bool) {
 	case below && !hasToken(r, run.Token):
 		c.strangers.Add(1)
 	case !alone:
-	case !below && strings.HasPrefix(r.URL.Path, strings.TrimSuffix(run.Path, run.ID)): // of a run that should have been refused
+	case !below && strings.HasPrefix(r.URL.Path, strings.TrimSuffix(run.Path, run.ID)): // of a run that should have been rejected
 	case !below && strings.HasSuffix(r.URL.Path, "/tools/__reachability_probe__"):
 	case !below:
 		c.elsewhere.Add(1)
@@ -70,7 +70,7 @@ func hasToken(r *http.Request, token string) bool {
 	return r.Header.Get("Authorization") == "Bearer "+token || r.Header.Get("X-Pipelines-Run-Token") == token
 }
 
-// sandboxTools are the declared tools, as far as they are valid, with results that are generated.
+// sandboxTools returns the declared tools with generated results, or nil if they are not valid.
 func (c *checkup) sandboxTools() (tools []schema.Tool) {
 	if c.opts.ToolsSchema == nil {
 		return nil
@@ -86,7 +86,7 @@ func (c *checkup) sandboxTools() (tools []schema.Tool) {
 	return tools
 }
 
-// dispatch plays the platform for one run.
+// dispatch evaluates the sample dispatch.
 func (c *checkup) dispatch(ctx context.Context) Finding {
 	switch {
 	case c.opts.NoDispatch:
@@ -106,7 +106,7 @@ func (c *checkup) dispatch(ctx context.Context) Finding {
 	var f Finding
 	switch strangers := c.strangers.Load(); {
 	case strangers > 0:
-		f = failed("Send the header X-Pipelines-Run-Token of the dispatch as the bearer of every tool call; run_token_jti is no token.",
+		f = failed("Send the header X-Pipelines-Run-Token of the dispatch as the bearer of every tool call; run_token_jti is not a token.",
 			"%s to the proxy came with another token than the run's", count(int(strangers), "request"))
 	case c.elsewhere.Load() > 0:
 		f = failed("Append /tools/ and the tool's name to the whole of odyssey_proxy_url: a path that begins with a slash and is resolved "+
@@ -137,7 +137,7 @@ func (c *checkup) play(ctx context.Context) *dispatchtest.Result {
 	return result
 }
 
-// describe says why a run failed, in one line.
+// describe returns why a run failed, on one line.
 func (c *checkup) describe(r *dispatchtest.Result) string {
 	text, last := r.Error, r.Dispatch
 	if len(r.Turns) == 0 {
@@ -155,7 +155,7 @@ func (c *checkup) describe(r *dispatchtest.Result) string {
 	return fmt.Sprintf("%s: %s", r.ErrorClass, text)
 }
 
-// runAdvice is what to do about a run that failed.
+// runAdvice returns what to do about a run that failed.
 func (c *checkup) runAdvice(r *dispatchtest.Result) string {
 	if !c.local() && c.stage.Task.ProxyURL == "" {
 		return "The agent is elsewhere: it could not reach the proxy that was played on this machine, which may be the reason. " +
@@ -187,10 +187,10 @@ func (c *checkup) runAdvice(r *dispatchtest.Result) string {
 	return "See the agent's log."
 }
 
-// complaints are what else is worth a warning in a run.
+// complaints returns what else deserves a warning in a run.
 func (c *checkup) complaints(r *dispatchtest.Result, took time.Duration) (list []string) {
 	for _, p := range r.Problems {
-		if !p.Fatal { // that is why it failed
+		if !p.Fatal { // fatal problems are in Error
 			list = append(list, p.String())
 		}
 	}
@@ -209,7 +209,7 @@ func (c *checkup) complaints(r *dispatchtest.Result, took time.Duration) (list [
 	return list
 }
 
-// undeclared are tools that the agent called in vain because nobody has told what tools there are.
+// undeclared returns the tools that the agent called without success, if no tools are declared.
 func (c *checkup) undeclared() (names []string) {
 	if len(c.stage.Platform.Tools()) > 0 {
 		return nil
@@ -222,7 +222,7 @@ func (c *checkup) undeclared() (names []string) {
 	return names
 }
 
-// lateCalls waits for what an agent does after it has answered.
+// lateCalls waits for calls of the agent after its answer.
 func (c *checkup) lateCalls(ctx context.Context) Finding {
 	if c.result == nil {
 		return skipped("", "there was no sample dispatch")
@@ -252,7 +252,7 @@ func (c *checkup) lateCalls(ctx context.Context) Finding {
 	return good("nothing called the proxy within %s after the answer", c.opts.Linger)
 }
 
-// called are the names of what was asked of the proxy.
+// called returns the names of the tools and trace events that were sent to the proxy.
 func called(r *proxytest.Log) (names []string) {
 	for _, call := range append(slices.Clone(r.Calls), r.Refused...) {
 		names = append(names, call.Tool)

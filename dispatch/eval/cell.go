@@ -32,9 +32,9 @@ func (d *reader) readRow(record []string) Row {
 		return row
 	}
 	if len(record) != len(d.columns) {
-		advice := "a comma is missing: an empty cell needs one, too"
+		advice := "a comma is missing; empty cells need one too"
 		if len(record) > len(d.columns) {
-			advice = "a cell with a comma in it must be in quotes"
+			advice = "put cells that contain a comma in quotes"
 		}
 		d.problem(invalidRow, -1, "the row has %s and the header has %d: %s", plural(len(record), "cell"), len(d.columns), advice)
 		return row
@@ -93,7 +93,7 @@ func (r *rowReader) cell(i int, cell string) {
 	case "max_turns":
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > 50 {
-			r.problem(invalidCell, i, "%s is no number from 1 to 50", shown(cell))
+			r.problem(invalidCell, i, "%s is not a number from 1 to 50", shown(cell))
 		}
 		r.talk.MaxTurns = n
 	case "scripted_user_turns":
@@ -109,11 +109,11 @@ func (r *rowReader) cell(i int, cell string) {
 	}
 }
 
-// other keeps what is in a column that the platform does not read.
+// other keeps the cell of a column that the platform does not read.
 func (r *rowReader) other(i int, cell string) {
 	switch name := r.columns[i].name; {
 	case strings.TrimSpace(name) == "":
-		r.problem(invalidCell, i, "there is text in column %d, which has no name", i+1)
+		r.problem(invalidCell, i, "column %d has text but no name", i+1)
 	case r.row.Extra == nil:
 		r.row.Extra = map[string]string{name: cell}
 	default:
@@ -126,7 +126,7 @@ func (r *rowReader) coding() bool {
 	return slices.ContainsFunc(r.columns, func(c column) bool { return slices.Contains(codingColumns, c.known) })
 }
 
-// session makes a conversation of the cells about turns.
+// session makes a conversation of the cells that describe turns.
 func (r *rowReader) session() {
 	if r.turn.mode != "model_as_user" {
 		return
@@ -142,7 +142,7 @@ func (r *rowReader) session() {
 		return
 	}
 	if r.row.Skip == "" {
-		r.row.Skip = "a model writes the user's turns (simulator_mode persona), and there is none here"
+		r.row.Skip = "a model has to write the user's turns (simulator_mode persona)"
 	}
 }
 
@@ -177,7 +177,7 @@ func (r *rowReader) json(i int, cell string, kind byte, kindName string) bool {
 		if bad.Pointer != "" {
 			where += ", in " + shown(bad.Pointer)
 		}
-		r.problem(invalidCell, i, "the cell is no valid JSON at %s: %s%s", where, bad.Problem, jsonHint(cell, int(bad.Offset)))
+		r.problem(invalidCell, i, "the cell is not valid JSON at %s: %s%s", where, bad.Problem, jsonHint(cell, int(bad.Offset)))
 		return false
 	}
 	if got != kind {
@@ -187,7 +187,7 @@ func (r *rowReader) json(i int, cell string, kind byte, kindName string) bool {
 	return true
 }
 
-// jsonHint says what people do to JSON in cells.
+// jsonHint returns advice about common mistakes of JSON in cells.
 func jsonHint(cell string, offset int) string {
 	rest := cell[min(offset, len(cell)):]
 	for _, slip := range []struct{ beginnings, hint string }{
@@ -205,7 +205,7 @@ func jsonHint(cell string, offset int) string {
 	return ""
 }
 
-// state checks that a cell is a world. Only what is wrong is looked at a second time, for its place.
+// state checks that a cell is a world. It parses a cell with mistakes a second time, for their place.
 func (r *rowReader) state(i int, cell string) json.RawMessage {
 	text := json.RawMessage(strings.TrimSpace(cell))
 	_, err := ledger.NewState(text, nil)
@@ -217,7 +217,7 @@ func (r *rowReader) state(i int, cell string) json.RawMessage {
 	return text
 }
 
-// stateProblems are those of an error of package ledger.
+// stateProblems returns the problems of an error of package ledger.
 func stateProblems(err error) []ledger.Problem {
 	if bad, ok := errors.AsType[*ledger.Error](err); ok {
 		return bad.Problems
@@ -239,7 +239,7 @@ func (r *rowReader) rules(i int, cell string) []proxytest.FailureRule {
 	return rules
 }
 
-// worldProblems are the texts of an error of package proxytest.
+// worldProblems returns the problems of an error of package proxytest.
 func worldProblems(err error) []string {
 	if bad, ok := errors.AsType[*proxytest.Error](err); ok {
 		texts := make([]string, len(bad.Problems))
@@ -263,13 +263,13 @@ func (r *rowReader) turns(i int, cell string) []string {
 	var turns []string
 	var list []json.RawMessage
 	if err := json.Unmarshal([]byte(cell), &list); err != nil {
-		r.problem(invalidCell, i, "%v", err) // not after json
+		r.problem(invalidCell, i, "%v", err) // cannot happen after json
 		return nil
 	}
 	for n, raw := range list {
 		var turn string
 		if raw[0] != '"' || json.Unmarshal(raw, &turn) != nil || strings.TrimSpace(turn) == "" {
-			r.problem(invalidCell, i, "turn %d of the list is no text", n+1)
+			r.problem(invalidCell, i, "turn %d of the list is not a text", n+1)
 			continue
 		}
 		turns = append(turns, turn)
@@ -277,7 +277,7 @@ func (r *rowReader) turns(i int, cell string) []string {
 	return turns
 }
 
-// position is an offset in a cell in the terms of an editor.
+// position returns an offset in a cell as line and character.
 func position(cell string, offset int) string {
 	before := cell[:min(offset, len(cell))]
 	line := strings.Count(before, "\n") + 1

@@ -110,14 +110,14 @@ func TestBadDatasets(t *testing.T) {
 		{"bars and a quote", "name|\"user\"\na|b\n", "unreadable", []string{"the columns are separated by vertical bars: …"}},
 		{"a quote in the header", "user,\"a\"b\n", "unreadable", []string{`row 1: the quote (") at byte 8 of line 1 ends a cell, …`}},
 		{"slips in JSON", head + "a,{x:1},[True],\nb,,[None],\n", "invalid_cell", []string{
-			"row 2, column state: the cell is no valid JSON at character 2: invalid character 'x' …", "row 2, column failure_rules: …", "row 3, column failure_rules: …"}},
+			"row 2, column state: the cell is not valid JSON at character 2: invalid character 'x' …", "row 2, column failure_rules: …", "row 3, column failure_rules: …"}},
 		{"tabs, with an axis", "name\tuser_instruction\na\tb\n", "unreadable", []string{"the columns are separated by tabs: …"}},
 		{"old line ends", "user\ra\r", "unreadable", []string{"the lines end in CR alone: …"}},
-		{"no header", "Refund it,\n", "invalid_header", []string{"row 1: there is no column user; …"}},
+		{"no header", "Refund it,\n", "invalid_header", []string{"row 1: the column user is missing; …"}},
 		{"axis names", "user_instruction,initial_state,behavior_instructions\na,{,\n", "invalid_header", []string{
 			"row 1, column user_instruction: did you mean user? user_instruction is the name of the axis, in a CSV file its column is user",
 			"row 1, column initial_state: did you mean state? …", "row 1, column behavior_instructions: did you mean behavior? …",
-			"row 2, column initial_state: the cell is no valid JSON at character 2: …",
+			"row 2, column initial_state: the cell is not valid JSON at character 2: …",
 		}},
 		{"an axis beside its column", "user,user_instruction\na,b\n", "invalid_header", []string{"row 1, column user_instruction: did you mean user? …"}},
 		{"misspellings", "User,behaviour, state,failure rules,Expected-Outcome,stat,current_stat,TURN_MODE\na,,,,,,,\n", "invalid_header", []string{
@@ -127,13 +127,13 @@ func TestBadDatasets(t *testing.T) {
 			"row 1, column TURN_MODE: did you mean turn_mode? …",
 		}},
 		{"misspelt user", "suer\na\n", "invalid_header", []string{"row 1, column suer: did you mean user? …"}},
-		{"coding tasks", "scenario_ref,workspace_seed\na,\n", "invalid_header", []string{"row 1: there is no column user: this seems to be a dataset of coding tasks, …"}},
+		{"coding tasks", "scenario_ref,workspace_seed\na,\n", "invalid_header", []string{"row 1: the column user is missing: this appears to be a dataset of coding tasks, …"}},
 		{"duplicate column", "user,note,note,user\na,b,c,d\n", "invalid_header", []string{
-			"row 1, column note: is there twice: columns 2 and 3", "row 1, column user: is there twice: columns 1 and 4"}},
+			"row 1, column note: is a duplicate: columns 2 and 3", "row 1, column user: is a duplicate: columns 1 and 4"}},
 		{"long column name", "user," + strings.Repeat("x", 300) + "\na,\n", "invalid_header", []string{"row 1, column xxx…"}},
 		{"ragged", head + "a,,\nb,,,,\nc,,,\n", "invalid_row", []string{"row 2: the row has 3 cells and the header has 4: …", "row 3: the row has 5 cells …"}},
 		{"empty row", head + "a,,,\n, ,,\n  \n", "invalid_row", []string{"row 3: the row is empty: delete it", "row 4: the row is empty: delete it"}},
-		{"text without a column", "user,,\na,,b\n", "invalid_cell", []string{"row 2: there is text in column 3, which has no name"}},
+		{"text without a column", "user,,\na,,b\n", "invalid_cell", []string{"row 2: column 3 has text but no name"}},
 		{"no instruction", head + " ,{},,\n", "invalid_cell", []string{"row 2, column user: the cell is empty, and every task needs an instruction"}},
 		{"quote in a cell", head + "a,,,\na \"b\" c,,,\nd,x,,\n", "unreadable", []string{`row 3: a quote (") at byte 3 of line 3 is in a cell that does not begin with one: …`}},
 		{"quote not doubled", head + "\"a \"b\" c\",,,\n", "unreadable", []string{`row 2: the quote (") at byte 4 of line 2 ends a cell, but more follows: …`}},
@@ -143,8 +143,8 @@ func TestBadDatasets(t *testing.T) {
 		{"Latin-1 in the header", "user,caf\xE9\na,b\n", "invalid_header", []string{"row 1, column caf\uFFFD: the name is not in UTF-8: …"}},
 		{"JSON", head + `a,{'a':1},[1,` + ",\n", "invalid_row", []string{"row 2: the row has 5 cells …"}},
 		{"invalid JSON", head + `a,{'a':1},[,` + "\n" + `b,"{""a"":{` + "\n" + ` ""1"":{""x"":“y”}}}","[{""tool"":""t"",}]",` + "\n", "invalid_cell", []string{
-			`row 2, column state: the cell is no valid JSON at character 2: …`, `row 2, column failure_rules: the cell is no valid JSON at character 2: …`,
-			`row 3, column state: the cell is no valid JSON at line 2, character 11 of the cell, in "/a/1/x": …`, `row 3, column failure_rules: the cell is no valid JSON at character 14…`}},
+			`row 2, column state: the cell is not valid JSON at character 2: …`, `row 2, column failure_rules: the cell is not valid JSON at character 2: …`,
+			`row 3, column state: the cell is not valid JSON at line 2, character 11 of the cell, in "/a/1/x": …`, `row 3, column failure_rules: the cell is not valid JSON at character 14…`}},
 		{"other JSON", head + "a,[],{},\nb,1,null,\nc,null,,\n", "invalid_cell", []string{
 			"row 2, column state: the cell is JSON, but an array and not an object", "row 2, column failure_rules: the cell is JSON, but an object and not a list",
 			"row 3, column state: the cell is JSON, but a number and not an object", "row 3, column failure_rules: the cell is JSON, but null and not a list",
@@ -152,24 +152,24 @@ func TestBadDatasets(t *testing.T) {
 		{"no world", head + `a,"{""order"":[]}",,` + "\n" + `a,"{""order"":{""1"":null,""2"":3}}",,` + "\n", "invalid_cell", []string{
 			`row 2, column state: /order…`, `row 3, column state: /order/1…`, `row 3, column state: /order/2…`}},
 		{"blanks before JSON", head + "a,\"\n\n {x}\",\" [x]\",\n", "invalid_cell", []string{
-			"row 2, column state: the cell is no valid JSON at line 3, character 3 of the cell: …", "row 2, column failure_rules: the cell is no valid JSON at character 3, in \"/0\": …"}},
-		{"duplicate members", head + `a,"{""order"":{},""order"":{}}",,` + "\n", "invalid_cell", []string{`row 2, column state: the cell is no valid JSON at …`}},
+			"row 2, column state: the cell is not valid JSON at line 3, character 3 of the cell: …", "row 2, column failure_rules: the cell is not valid JSON at character 3, in \"/0\": …"}},
+		{"duplicate members", head + `a,"{""order"":{},""order"":{}}",,` + "\n", "invalid_cell", []string{`row 2, column state: the cell is not valid JSON at …`}},
 		{"failure rules", head + `a,,"[{""tool"":""t""},{""tol"":""t""}]",` + "\n", "invalid_cell", []string{
 			`row 2, column failure_rules: /0: …`, `row 2, column failure_rules: /1: has the unknown member "tol"`}},
 		{"outcome", head + "a,,,Refusal\nb,,,done\n", "invalid_cell", []string{
 			`row 2, column expected_outcome: "Refusal" is not completion or refusal: did you mean refusal?`, `row 3, column expected_outcome: "done" is not completion or refusal`}},
 		{"sessions", "user,turn_mode,max_turns,memory_mode,simulator_mode,scripted_user_turns,tracked_constraints,user_simulator_persona\n" +
 			"a,multi,51,none,script,\"[1,\"\"\"\"]\",{},\nb,model_as_user,,,,,,\nc,model_as_user,x,,robot,,,\n", "invalid_cell", []string{
-			`row 2, column turn_mode: "multi" is not single_shot or model_as_user`, `row 2, column max_turns: "51" is no number from 1 to 50`,
+			`row 2, column turn_mode: "multi" is not single_shot or model_as_user`, `row 2, column max_turns: "51" is not a number from 1 to 50`,
 			`row 2, column memory_mode: "none" is not replay or stateful`, `row 2, column simulator_mode: "script" is not persona or scripted: did you mean scripted?`,
-			`row 2, column scripted_user_turns: turn 1 of the list is no text`, `row 2, column scripted_user_turns: turn 2 …`,
+			`row 2, column scripted_user_turns: turn 1 of the list is not a text`, `row 2, column scripted_user_turns: turn 2 …`,
 			`row 2, column tracked_constraints: the cell is JSON, but an object …`,
 			`row 3, column user_simulator_persona: turn_mode is model_as_user and simulator_mode is persona, …`,
 			`row 4, column max_turns: …`, `row 4, column simulator_mode: …`}},
 		{"hostile names", "user,\"\x1b[2J\nUser \"\na,\n,b\n", "invalid_cell", []string{"row 3 (line 4), column user: the cell is empty, …"}},
 		{"a hostile name", "user,\" \x1b[2J\nstate\",\"\nState\"\na,,\n", "invalid_header", []string{"row 1, column  State: did you mean state? …"}},
 		{"columns in order", "max_turns,note,turn_mode,user_simulator_persona,memory_mode,initial_state\n99,,model_as_user,,x,\n", "invalid_header", []string{
-			"row 1: there is no column user; …", "row 1, column initial_state: …",
+			"row 1: the column user is missing; …", "row 1, column initial_state: …",
 			"row 2, column max_turns: …", "row 2, column user_simulator_persona: …", "row 2, column memory_mode: …"}},
 		{"places", "user,state\n\n\"a\nb\",\n\nc,x\n", "invalid_cell", []string{"row 5 (line 6), column state: …"}},
 	} {
@@ -248,7 +248,7 @@ func TestDatasetLimits(t *testing.T) {
 		{"cells within bounds of one's own", "user,a\nb,c\n", eval.Limits{Cells: 3}, "the file has more than 3 cells"},
 		{"cells", "user\na" + strings.Repeat(",", 30<<20), eval.Limits{}, "the file has more than 1000 columns"},
 		{"rows", "user\na\nb\nc\n", eval.Limits{Rows: 2}, "the file has more than 2 rows"},
-		{"problems", "user,state\n" + strings.Repeat("a,x\n", 500), eval.Limits{Problems: 2}, "500 problems:\n  row 2, column state: the cell is no valid JSON at character 1: invalid character 'x' where a value should begin\n  row 3"},
+		{"problems", "user,state\n" + strings.Repeat("a,x\n", 500), eval.Limits{Problems: 2}, "500 problems:\n  row 2, column state: the cell is not valid JSON at character 1: invalid character 'x' where a value should begin\n  row 3"},
 	} {
 		_, err := eval.ReadWithin(strings.NewReader(tt.text), tt.opts)
 		bad, ok := errors.AsType[*eval.Error](err)

@@ -370,6 +370,10 @@ func TestCases(t *testing.T) {
 			t.Errorf("%+v was taken as base: %v", base, err)
 		}
 	}
+	_, err = readDataset(t, csv).Cases(dispatchtest.Task{World: proxytest.World{InitialState: "["}}, nil)
+	if cause, ok := errors.AsType[*proxytest.Error](err); !ok || !strings.Contains(err.Error(), cause.Problems[0].Message) {
+		t.Errorf("the error of the base world is lost: %v", err)
+	}
 }
 
 // What is secret in the query of an agent's URL is in no report.

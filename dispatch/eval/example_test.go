@@ -23,7 +23,7 @@ Refund order #4522.,,refuse
 	// Output:
 	// eval: 3 problems:
 	//   row 1, column initial_state: did you mean state? initial_state is the name of the axis, in a CSV file its column is state
-	//   row 2, column initial_state: the cell is no valid JSON at character 2: invalid character '\'' where a member's name should begin: ' must become "
+	//   row 2, column initial_state: the cell is not valid JSON at character 2: invalid character '\'' where a member's name should begin: ' must become "
 	//   row 3, column expected_outcome: "refuse" is not completion or refusal: did you mean refusal?
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/toolwire/toolwire/internal/terminal"
 )
 
-// The columns that are known, besides those of coding tasks, and the axes that are named differently from their columns.
+// The known columns, those of coding tasks, and the axes whose columns have another name.
 var (
 	datasetColumns = []string{
 		"user", "behavior", "state", "failure_rules", "expected_outcome", "current_state",
@@ -19,7 +19,7 @@ var (
 	datasetAxes   = [][2]string{{"user_instruction", "user"}, {"behavior_instructions", "behavior"}, {"initial_state", "state"}}
 )
 
-// column is a column of a file: its name, and which known column it is, or was probably meant to be.
+// column is a column of a file: its name, and the known column that it is or was probably meant to be.
 type column struct {
 	name  string
 	known string // "" for any other
@@ -38,12 +38,12 @@ func (d *reader) readHeader(header []string) bool {
 		switch {
 		case !utf8.ValidString(name):
 			d.problem(invalidHeader, i, "the name is not in UTF-8: save the file in UTF-8")
-		case strings.TrimSpace(name) == "": // a column without a name may have nothing in it, see readRow
+		case strings.TrimSpace(name) == "": // its cells must be empty, see other
 		case len(name) > 256:
 			d.set.Columns[i] = terminal.Cut(name, 32)
-			d.problem(invalidHeader, i, "the name has %d bytes, at most 256 will do: is the header missing?", len(name))
+			d.problem(invalidHeader, i, "the name has %d bytes, at most 256 are allowed: is the header missing?", len(name))
 		case slices.Index(header, name) < i:
-			d.problem(invalidHeader, i, "is there twice: columns %d and %d", slices.Index(header, name)+1, i+1)
+			d.problem(invalidHeader, i, "is a duplicate: columns %d and %d", slices.Index(header, name)+1, i+1)
 		case slices.Contains(datasetColumns, name) || slices.Contains(codingColumns, name):
 			d.columns[i].known = name
 			found[name] = true
@@ -60,16 +60,16 @@ func (d *reader) readHeader(header []string) bool {
 		}
 		d.problem(invalidHeader, i, "did you mean %s? %s", meant, why)
 		if !found[meant] {
-			c.known, found[meant] = meant, true // so that its cells are looked at already
+			c.known, found[meant] = meant, true // so that its cells are checked too
 		}
 	}
 	if !found["user"] {
 		coding := slices.ContainsFunc(codingColumns, func(name string) bool { return found[name] })
 		switch {
 		case coding:
-			d.problem(invalidHeader, -1, "there is no column user: this seems to be a dataset of coding tasks, which need the platform")
+			d.problem(invalidHeader, -1, "the column user is missing: this appears to be a dataset of coding tasks, which need the platform")
 		default:
-			d.problem(invalidHeader, -1, "there is no column user; the first row is the header, such as "+
+			d.problem(invalidHeader, -1, "the column user is missing; the first row is the header, such as "+
 				"user,behavior,state,failure_rules,expected_outcome")
 		}
 	}
@@ -77,7 +77,7 @@ func (d *reader) readHeader(header []string) bool {
 	return len(found) > 0
 }
 
-// separated reports whether something else than a comma separates the columns, as a problem.
+// separated reports a problem, and true, if the columns are not separated by commas.
 func (d *reader) separated(header string) bool {
 	for _, separator := range [][2]string{{";", "semicolons"}, {"\t", "tabs"}, {"|", "vertical bars"}} {
 		names := strings.Split(strings.TrimRight(header, "\r"), separator[0])
@@ -93,8 +93,8 @@ func (d *reader) separated(header string) bool {
 	return false
 }
 
-// didYouMean returns the known column that a name is probably meant to be, and why. A column that is there already is not
-// looked for among misspellings.
+// didYouMean returns the known column that a name is probably meant to be, and why. It does not suggest a
+// column that the file has, except for other spellings of its exact name.
 func didYouMean(name string, found func(known string) bool) (meant, why string) {
 	normal := normalName(name)
 	for _, axis := range datasetAxes {
@@ -122,13 +122,13 @@ func didYouMean(name string, found func(known string) bool) (meant, why string) 
 	return "", ""
 }
 
-// normalName is a name as it would be if it were written like the known ones.
+// normalName returns a name in lower case with underscores.
 func normalName(name string) string {
 	return strings.ToLower(strings.NewReplacer(" ", "_", "-", "_", "\u00A0", "_").Replace(strings.TrimSpace(name)))
 }
 
-// misspelt reports whether a name is a known one with a slip or two. Of a short one a letter may be missing, extra or
-// misplaced, but none may be another: stage is not state.
+// misspelt reports whether a name differs from a known one by at most two letters. In a short name one
+// letter may be missing, extra or misplaced, but not another: stage is not state.
 func misspelt(name, known string) bool {
 	a, b := []rune(name), []rune(known)
 	if len(b) > 6 {
@@ -141,7 +141,8 @@ func sameLetters(a, b []rune) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-// edits counts the letters to add, take away, replace or swap with their neighbour to make b of a.
+// edits returns the number of letters to insert, delete, replace or swap with their neighbour to get from
+// a to b.
 func edits(a, b []rune) int {
 	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

@@ -69,12 +69,13 @@ func xmlCharacter(r rune) rune {
 	return utf8.RuneError
 }
 
-// maxOutput bounds a system-out: reports of many cases are read whole by what shows them.
+// maxOutput is the limit of a system-out in bytes, because programs that show reports read them into
+// memory.
 const maxOutput = 64 << 10
 
-// WriteJUnit writes the experiment as JUnit XML, as continuous integration reads it: one suite, a test case per case, its
-// timeline in system-out. A cancelled case is an error, because what did not run must not look good. Characters that XML
-// cannot hold become U+FFFD. It returns the first error of w.
+// WriteJUnit writes the experiment as JUnit XML for continuous integration: one suite with a test case for
+// each trial, whose timeline is in system-out. A cancelled trial is an error, because it must not look
+// like a success. Characters that XML cannot contain become U+FFFD. It returns the first error of w.
 func (e *Experiment) WriteJUnit(w io.Writer) error {
 	skipped := e.Count(Skipped)
 	counts := junitCounts{
@@ -122,7 +123,7 @@ func (t *Trial) junit(suite string) junitCase {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
 
-// cutBytes shortens text to about n bytes.
+// cutBytes shortens text to n bytes and an ellipsis.
 func cutBytes(text string, n int) string {
 	if len(text) <= n {
 		return text

@@ -54,7 +54,7 @@ func (d *reader) read(r io.Reader) {
 	}
 }
 
-// readText takes the file in and looks whether it can be CSV in UTF-8 at all.
+// readText reads the file and reports whether it can be CSV in UTF-8.
 func (d *reader) readText(r io.Reader) bool {
 	data, err := io.ReadAll(io.LimitReader(r, d.limits.bytes+1))
 	start := data[:min(len(data), 1024)]
@@ -65,7 +65,7 @@ func (d *reader) readText(r io.Reader) bool {
 	case int64(len(data)) > d.limits.bytes:
 		d.whole(tooLarge, "the file has more than %d bytes", d.limits.bytes)
 	case bytes.HasPrefix(data, []byte("PK\x03\x04")):
-		d.whole(unreadable, "the file is a spreadsheet or an archive, no CSV: save the sheet as CSV in UTF-8")
+		d.whole(unreadable, "the file is a spreadsheet or an archive, not CSV: save the sheet as CSV in UTF-8")
 	case bytes.HasPrefix(data, []byte{0xFF, 0xFE}), bytes.HasPrefix(data, []byte{0xFE, 0xFF}):
 		d.whole(unreadable, "the file is in UTF-16: save it as CSV in UTF-8")
 	case bytes.IndexByte(start, 0) >= 0:
@@ -95,8 +95,8 @@ func (d *reader) readText(r io.Reader) bool {
 	return false
 }
 
-// measure counts the cells of the longest row, and those of all rows. They are looked at before the file is read as CSV,
-// which takes much more memory per cell than a comma does.
+// measure counts the cells of the longest row and of all rows. It runs before the file is read as CSV,
+// because a cell takes much more memory than a comma.
 func measure(data []byte) (widest, total int) {
 	cells, quoted := 1, false
 	data = bytes.TrimSuffix(data, []byte("\n"))
@@ -114,7 +114,8 @@ func measure(data []byte) (widest, total int) {
 	return max(widest, cells), total + cells
 }
 
-// next reads a record and finds out where it is; ok is false after the last and after an error, which it reports.
+// next reads a record and its position. ok is false after the last record and after an error, which next
+// reports.
 func (d *reader) next() (record []string, ok bool) {
 	record, err := d.csv.Read()
 	start := d.offset
@@ -122,7 +123,7 @@ func (d *reader) next() (record []string, ok bool) {
 	if errors.Is(err, io.EOF) {
 		return nil, false
 	}
-	for rest := d.data[start:]; ; d.row++ { // lines without anything are rows of a spreadsheet, too
+	for rest := d.data[start:]; ; d.row++ { // empty lines are rows of a spreadsheet too
 		trimmed, found := bytes.CutPrefix(rest, []byte("\n"))
 		if !found {
 			trimmed, found = bytes.CutPrefix(rest, []byte("\r\n"))
@@ -184,14 +185,14 @@ func (d *reader) problem(code string, index int, format string, args ...any) {
 	d.own, d.farthest = append(d.own, p), max(d.farthest, index)
 }
 
-// full reports whether a problem of this column would not be listed, so that a cell with a million mistakes does not take
-// the memory for a million texts.
+// full reports whether a problem of this column would not be listed. It avoids the memory for the texts
+// of problems that are only counted.
 func (d *reader) full(index int) bool {
 	left := d.problems.most - len(d.problems.found)
 	return left == 0 || left <= len(d.own) && index >= d.farthest
 }
 
-// flush hands the problems of a row over, in the order of the columns.
+// flush adds the problems of a row, in the order of the columns.
 func (d *reader) flush() {
 	slices.SortStableFunc(d.own, func(a, b Problem) int { return cmp.Compare(a.column, b.column) })
 	for _, p := range d.own {
@@ -200,7 +201,7 @@ func (d *reader) flush() {
 	d.own, d.farthest = d.own[:0], -1
 }
 
-// blank reports whether no cell has anything to show.
+// blank reports whether all cells are empty or white space.
 func blank(record []string) bool {
 	return !slices.ContainsFunc(record, func(cell string) bool { return strings.TrimSpace(cell) != "" })
 }

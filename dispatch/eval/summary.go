@@ -58,8 +58,7 @@ func (e *Experiment) WriteSummary(w io.Writer, colour bool) error {
 	return err
 }
 
-// writeBad lists what is neither passed nor skipped. Cases that had not begun say nothing of their
-// own.
+// writeBad lists the trials that failed or could not be run. Cancelled trials are only counted.
 func (e *Experiment) writeBad(b *bytes.Buffer, colour bool) {
 	var table terminal.Table
 	listed, more := 0, 0
@@ -106,7 +105,7 @@ type causeCount struct {
 	Cases int   `json:"cases"`
 }
 
-// causes counts, the most frequent first, those of a kind by name.
+// causes returns the counts by cause, the most frequent first.
 func (e *Experiment) causes() []causeCount {
 	counts := []causeCount{}
 	for i := range e.Trials {
@@ -126,8 +125,7 @@ func (e *Experiment) causes() []causeCount {
 	return counts
 }
 
-// writeNotes says once what holds for several cases: why they were skipped, and the platform's
-// warnings.
+// writeNotes writes each reason of skipped cases, and each warning of the platform, once.
 func (e *Experiment) writeNotes(b *bytes.Buffer, colour bool) {
 	type note struct{ kind, text string }
 	var notes []note
@@ -163,7 +161,7 @@ func (e *Experiment) writeNotes(b *bytes.Buffer, colour bool) {
 	}
 }
 
-// lost says once for each kind of problem what became of an answer.
+// lost returns one text for each kind of problem that changed an answer.
 func lost(problems []dispatch.Problem) (texts []string) {
 	for _, p := range problems {
 		text := "the answer misses the response contract: " + p.Code
@@ -222,7 +220,7 @@ func plural(n int, noun string) string {
 // oneLine makes text of several lines fit into a table.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// shortTime is a duration in three digits or so.
+// shortTime formats a duration with about three digits.
 func shortTime(d time.Duration) string {
 	switch ms := float64(d) / float64(time.Millisecond); {
 	case ms < 9.95:

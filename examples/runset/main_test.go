@@ -88,14 +88,14 @@ func TestRunset(t *testing.T) {
 		status int
 		parts  []string // of what is printed
 	}{
-		{"default", nil, 0, []string{"skipped  1 case: a model writes the user's turns", "\n7 cases in ", ": 6 passed, 1 skipped\n"}},
+		{"default", nil, 0, []string{"skipped  1 case: a model has to write the user's turns", "\n7 cases in ", ": 6 passed, 1 skipped\n"}},
 		{"failing", []string{"-dataset", "testdata/failing.csv", "-parallel", "2"}, 1, []string{
 			`fault: the agent called "cancel_order"`, "grader: a refusal is expected", "agent_5xx: the endpoint answered 500", `does not say "has been issued"`,
 			"grader         2\n", ": 1 passed, 4 failed\n"}},
 		{"require transcript", []string{"-require-transcript"}, 0, []string{"6 passed"}},
 		{"state as input", []string{"-state-as-input"}, 0, []string{"6 passed"}},
 		{"bad", []string{"-dataset", "testdata/bad.csv"}, 2, []string{
-			"row  line  column            what is wrong\n", "  1     1  user_instruction  did you mean user?", "  2     2  state             the cell is no valid JSON at character 2",
+			"row  line  column            what is wrong\n", "  1     1  user_instruction  did you mean user?", "  2     2  state             the cell is not valid JSON at character 2",
 			"  4     5                    the row has 3 cells and the header has 4"}},
 		{"many bad rows", []string{"-dataset", file("many.csv", "user,state\n"+strings.Repeat("a,x\n", 150))}, 2, []string{"\nand 50 more\n"}},
 		{"no CSV", []string{"-dataset", file("empty.csv", "")}, 2, []string{"runset: -dataset: ", "empty.csv: the file is empty"}},
