@@ -125,7 +125,7 @@ func TestAllocations(t *testing.T) {
 		w := &nopResponse{http.Header{}}
 		handler.ServeHTTP(w, r)
 	})
-	if got > 29 { // one of them hides the run token from whoever prints a client
+	if got > 29 { // one of them hides the run token when a client is printed
 		t.Errorf("a dispatch makes %.0f allocations, the ceiling is 29", got)
 	}
 }

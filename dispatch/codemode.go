@@ -18,7 +18,8 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// maxTaskFile bounds the files of code mode. They come from the platform, so this is against accidents only.
+// maxTaskFile bounds the files of code mode, in bytes. They come from the platform, so the bound is
+// against accidents only.
 const maxTaskFile = 16 << 20
 
 // environment reads a variable under the platform's present and later names: PIPELINES_X and DYSTOPIC_X, and those with
@@ -115,7 +116,7 @@ func (h *Handler) fillRunFromEnv(ctx context.Context, v *visit) error {
 	return nil
 }
 
-// noTask reports whether a task input says nothing. An empty object is a task that seeds nothing.
+// noTask reports whether a task input is empty or null. An empty object is a task that seeds nothing.
 func noTask(payload []byte) bool {
 	payload = bytes.TrimSpace(payload)
 	return len(payload) == 0 || string(payload) == "null"
@@ -149,14 +150,19 @@ func readFile(name string) ([]byte, error) {
 	return data, err
 }
 
-// Main is the whole main function of an agent in code mode: it makes the run with [FromEnv], closes standard input, runs
-// the agent with the time limit of opts, and writes the answer, one line of JSON, to the file named by
-// PIPELINES_RESULT_PATH or else to standard output. The file appears whole or not at all. SIGTERM and an interrupt end
-// the agent's context.
+// Main is the main function of an agent in code mode. It closes standard input, makes the run with
+// [FromEnv] and runs the agent with the time limit of opts. It writes the answer, one line of JSON,
+// to the file that PIPELINES_RESULT_PATH names, or to standard output if that is not set. The file
+// appears whole or not at all. SIGTERM and an interrupt end the agent's context.
 //
-// It does not return. The exit status is 0 for an answer, also a timeout response; 1 when the agent failed, which is then
-// told on standard error, and in full in the log of opts, as {"error": …, "message": …}; 2 when the environment or opts cannot be used, or the answer not
-// be written. An agent should write to standard output only if it has a result file.
+// Main does not return. It exits with status
+//
+//	0  the agent has answered, or the timeout response was written
+//	1  the agent failed
+//	2  the environment or opts cannot be used, or the answer cannot be written
+//
+// A failure is written to standard error as {"error": …, "message": …}; the logger of opts receives
+// its whole text. An agent should write to standard output only if it has a result file.
 func Main(agent Agent, opts *Options) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	_ = os.Stdin.Close()

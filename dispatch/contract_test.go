@@ -159,7 +159,7 @@ func FuzzHandler(f *testing.F) {
 				t.Fatalf("200 %s", got)
 			}
 			if !json.Valid(body) {
-				t.Fatal("a body that is no JSON was accepted")
+				t.Fatal("a body that is not JSON was accepted")
 			}
 		case 400:
 			var e struct{ Error, Message string }

@@ -16,7 +16,7 @@ import (
 type Code string
 
 const (
-	CodeOptions      Code = "invalid_options"    // [New] was given something unusable
+	CodeOptions      Code = "invalid_options"    // an argument of [New] is not valid
 	CodeMethod       Code = "method_not_allowed" // 405
 	CodeUnauthorized Code = "unauthorized"       // 401
 	CodeBodyTooLarge Code = "body_too_large"     // 413
@@ -26,7 +26,7 @@ const (
 	CodeBusy         Code = "busy"               // 503: over [Options.MaxRuns] or MaxBytesInFlight, or draining
 	CodeAgent        Code = "agent_failed"       // 500: the agent returned an error
 	CodePanicked     Code = "agent_panicked"     // 500
-	CodeClientGone   Code = "client_gone"        // the platform hung up; nobody reads the 500
+	CodeClientGone   Code = "client_gone"        // the platform hung up before the 500 was sent
 	CodeResult       Code = "unwritable_result"  // [Main]: the answer cannot be written to the result file or standard output
 	CodeInput        Code = "invalid_input"      // [Run.DecodeInput]: the task input does not fit; 500 when an agent returns it
 )

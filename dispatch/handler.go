@@ -95,12 +95,12 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	writeError(w, err)
 }
 
-// outcome is what became of the agent.
+// outcome is how a run of the agent ended.
 type outcome struct {
 	response *Response
 	host     bool // response is by a function of the options, not by the agent
 	err      error
-	ended    bool // err says no more than that the context has ended
+	ended    bool // err says only that the context has ended
 	aborts   bool // the agent panicked with http.ErrAbortHandler
 }
 

@@ -494,7 +494,7 @@ func TestAnswers(t *testing.T) {
 			`{"final_response":"done"}`,
 		},
 		{
-			"metadata that is no JSON is dropped", &dispatch.Response{FinalResponse: "done", Metadata: &dispatch.Metadata{Extra: map[string]any{"x": func() {}}}},
+			"metadata that is not JSON is dropped", &dispatch.Response{FinalResponse: "done", Metadata: &dispatch.Metadata{Extra: map[string]any{"x": func() {}}}},
 			`{"final_response":"done"}`,
 		},
 	} {

@@ -75,7 +75,7 @@ func (s *sender) send(m Message) {
 	s.out = append(s.out, m)
 }
 
-// answer pairs a tool message with its call. It returns false if there is none.
+// answer pairs a tool message with its call. It returns false if no call is open.
 func (s *sender) answer(m *Message) bool {
 	if m.ToolCallID == "" {
 		if len(s.open) == 0 {

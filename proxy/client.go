@@ -137,7 +137,7 @@ func (c *Client) do(ctx context.Context, info CallInfo, body json.RawMessage, ar
 // As returns a client that attributes its calls and trace events to the sub-agent actorID, a call
 // path such as "supervisor/refunds", through the header X-Pipelines-Actor-Id. The run, its pacing
 // and its limits stay shared. With an actorID that [ValidActor] refuses, every call fails with
-// [CodeActor] before anything is sent. "" attributes to nobody, and then requests are those of an
+// [CodeActor] before anything is sent. If actorID is "", requests have no label and are those of an
 // agent that has no sub-agents, byte for byte.
 //
 // Declared and stamped labels must match byte for byte; the platform shows others as undeclared.

@@ -1,26 +1,31 @@
 // Package proxy calls an agent's tools through the evaluation platform's per-run proxy.
 //
-// A run gives the agent a proxy base URL and a run token. [New] makes a [Client] of them, and a tool call is one line:
+// A run gives the agent a proxy base URL and a run token. [New] returns a [Client] for them, and a
+// tool call is one line:
 //
 //	order, err := proxy.Call[Order](ctx, client, "get_order", GetOrder{OrderID: "4521"})
 //
-// What goes over the wire is one POST per attempt to {base}/tools/{name} with the arguments object as body; what comes
-// back is the member response of the proxy's envelope, never the envelope itself ("Porting without the SDK", step 2 and
-// the proxy contract).
+// An attempt is a POST to {base}/tools/{name} with the arguments object as body. A call returns the
+// member response of the proxy's envelope, not the envelope itself ("Porting without the SDK", step
+// 2 and the proxy contract).
 //
-// # What the client takes care of
+// # What the client does
 //
-//   - Transient answers (429, and 503 of three classes) are repeated up to three times with jittered waits, and
-//     Retry-After is honoured. Nothing is repeated that might have run the tool already, unless the tool is named in
-//     [Options.Repeatable].
-//   - All requests with one run token, repeats and trace events included, stay below 60 in any 60 seconds; see [Pacer].
-//   - Requests and responses are at most 1 MiB, an attempt takes at most 120 seconds, and answers are decoded strictly.
-//   - Once the proxy says that the run is over, every later call fails at once without a request.
-//   - Redirects are never followed and cookies never kept, so the token reaches the proxy only.
+//   - It repeats a call up to three times after a transient answer (429, or 503 of three classes),
+//     with jittered waits. It honours Retry-After. It does not repeat a call that may have run the
+//     tool, unless [Options.Repeatable] names the tool.
+//   - It sends at most 60 requests in any 60 seconds with one run token, including repeats and
+//     trace events; see [Pacer].
+//   - It bounds requests and results to 1 MiB, and an attempt to 120 seconds.
+//   - Once the proxy has said that the run is over, later calls fail without a request.
+//   - It does not follow redirects and keeps no cookies, so only the proxy receives the token.
 //
 // # Errors
 //
-// Every error is an [*Error] with a [Code]. [Error.Delivery] tells whether the tool may have run. An error's text names
-// the tool and what to do; it never holds a token, an argument or a URL. A failure of the tool itself is not an error of
-// [Client.Call] or [Client.Do]: it is data for the model. [ToolResult] turns an error into such data too.
+// Every error is an [*Error] with a [Code]. [Error.Delivery] tells whether the tool may have run. The
+// text of an error names the tool and says what to do. It does not contain a token, an argument or a
+// URL. A failure of the tool itself is not an error of [Client.Call] or [Client.Do]: it is data for
+// the model. [ToolResult] turns an error into such data.
+//
+// A [Client] and a [Pacer] are safe for concurrent use.
 package proxy

@@ -15,17 +15,17 @@ type Code string
 
 const (
 	// Found here, before anything was sent.
-	CodeOptions     Code = "invalid_options"    // [New] was given something unusable
+	CodeOptions     Code = "invalid_options"    // an argument of [New] is not valid
 	CodeToolName    Code = "invalid_tool_name"  // outside the documented pattern
 	CodeUnknownTool Code = "unknown_tool"       // not in [Options.Tools]
 	CodeActor       Code = "actor_id_invalid"   // a sub-agent label that cannot be sent, found here or by the proxy
-	CodeArguments   Code = "invalid_arguments"  // no JSON object, or refused by [Options.CheckArguments] or by the proxy (422)
+	CodeArguments   Code = "invalid_arguments"  // not a JSON object, or refused by [Options.CheckArguments] or by the proxy (422)
 	CodeTooLarge    Code = "request_too_large"  // over [Options.MaxRequestBytes], or a 413 from the proxy
 	CodeEvent       Code = "invalid_event"      // a trace event type that is not reserved, found here or by the proxy
 	CodeDeadline    Code = "deadline_too_close" // a wait, for pacing or before a repeat, could not end before the deadline
 	CodeCanceled    Code = "canceled"           // the call's context ended; [Error] unwraps to its cause
 
-	// The answer could not be had.
+	// No answer arrived.
 	CodeTransport Code = "transport" // no connection, or it broke
 	CodeTimeout   Code = "timeout"   // the attempt took longer than [Options.AttemptTimeout]
 
@@ -44,13 +44,14 @@ const (
 	CodeResultType       Code = "result_type"        // [Call] only: the result does not fit the Go type
 )
 
-// A Delivery tells what is known about the tool behind a failed call.
+// A Delivery tells whether the tool of a failed call may have run. For a trace event, it tells
+// whether the proxy may have recorded the event.
 type Delivery string
 
 const (
 	NotSent Delivery = "not_sent" // the request did not reach the proxy: the tool did not run
 	Refused Delivery = "refused"  // the proxy refused the call in a documented way: the tool did not run
-	Unknown Delivery = "unknown"  // the tool may have run, or has; also for answers that no document describes
+	Unknown Delivery = "unknown"  // the tool may have run; also for answers that the documents do not describe
 )
 
 // Error is the one error type of this package. Its text names the tool, the code, the HTTP status and the proxy's error

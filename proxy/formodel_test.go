@@ -114,7 +114,7 @@ func TestCallForModelStops(t *testing.T) {
 	}{
 		{"the context ends", nil, `{}`, true, proxy.CodeCanceled},
 		{"a label that cannot be sent", func(c *proxy.Client) *proxy.Client { return c.As("a\nb") }, `{}`, false, proxy.CodeActor},
-		{"a Go value that is no object", nil, []int{1}, false, proxy.CodeArguments},
+		{"a Go value that is not an object", nil, []int{1}, false, proxy.CodeArguments},
 		{"a Go value that JSON cannot carry", nil, map[string]any{"a": make(chan int)}, false, proxy.CodeArguments},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -6,17 +6,20 @@ import (
 	"time"
 )
 
-// An Observer sees the beginning and the end of every tool call: enough for metrics, spans or a
-// transcript. One call is one pair, however many attempts it takes. Methods are called on the
-// goroutine of the call and must be safe for concurrent use.
+// An Observer is called at the start and the end of every tool call, for metrics, spans or a
+// transcript. A call of several attempts has one start and one end. The methods are called on the
+// goroutine of the call, and must be safe for concurrent use.
 type Observer interface {
-	// CallStart may return a context with more in it; the call, its requests and CallEnd get it.
+	// CallStart returns the context for the call, its requests and CallEnd: ctx, or one derived
+	// from it.
 	CallStart(ctx context.Context, call CallInfo) context.Context
+
+	// CallEnd receives the result or the error of the call.
 	CallEnd(ctx context.Context, call CallEnd)
 }
 
-// CallInfo says what is called. Arguments are the caller's data: an observer must not change them,
-// and should think before it writes them anywhere.
+// CallInfo describes a call. Arguments are the caller's data: an observer must not change them, and
+// they may be confidential.
 type CallInfo struct {
 	Tool  string
 	Actor string // the sub-agent's label; "" for none
@@ -24,13 +27,12 @@ type CallInfo struct {
 	// CallID is the id that the model gave the call, from [WithCallID]; "" if the context has none.
 	CallID string
 
-	// Arguments are what the caller passed, as JSON. Raw JSON is here as it is, also if it is
-	// malformed, which the text of a model may be. nil if a Go value cannot be written as a JSON
-	// object.
+	// Arguments are what the caller passed, as JSON. Raw JSON is unchanged, and so may be malformed
+	// if a model wrote it. If a Go value cannot be written as a JSON object, Arguments is nil.
 	Arguments json.RawMessage
 }
 
-// CallEnd is how a call went. Result is the caller's data, as Arguments are.
+// CallEnd describes the end of a call. Result is the caller's data, as Arguments are.
 type CallEnd struct {
 	CallInfo
 	Result   *Result       // nil when Err is not

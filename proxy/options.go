@@ -162,7 +162,7 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 	return r, nil
 }
 
-// parseBase never repeats the URL in what it says: it may hold credentials.
+// parseBase returns errors that do not repeat the URL, which may contain credentials.
 func parseBase(baseURL string) (*url.URL, []error) {
 	u, err := url.Parse(baseURL)
 	if err != nil {
