@@ -19,7 +19,7 @@ func readDataset(t testing.TB, text string) *eval.Dataset {
 	return set
 }
 
-func TestReadDataset(t *testing.T) {
+func TestRead(t *testing.T) {
 	set := readDataset(t, "\uFEFFuser,behavior,state,failure_rules,expected_outcome,current_state,note,\r\n"+
 		`"Refund ""#4521"", please",only once,"{""order"":{""4521"":{""status"":""shipped""}}}",`+
 		`"[{""tool"":""get_order"",""nth"":1,""status"":503}]",refusal,"{""customer_id"":""c""}",hello,`+"\r\n"+

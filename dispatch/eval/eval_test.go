@@ -123,11 +123,11 @@ func TestAThousandRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	kinds := map[string]eval.Cause{
-		"panic": "agent_5xx", "fail": "agent_5xx", "call get_ordre": "fault", "call burst": "fault", "grader": "grader", "judge panics": "panic", "judge leaves": "panic",
+		"panic": "agent_5xx", "fail": "agent_5xx", "call get_ordre": "fault", "call burst": "fault", "grader": "grader", "grader panics": "panic", "grader leaves": "panic",
 	}
 	rawKinds := map[string]eval.Cause{
 		"panic": "agent_unreachable", "500": "agent_5xx", "html": "agent_bad_response", "403": "auth_failed", "grader": "grader",
-		"judge panics": "panic", "judge leaves": "panic",
+		"grader panics": "panic", "grader leaves": "panic",
 	}
 	world := proxytest.World{Behaviors: map[string]proxytest.Behavior{
 		"get_order": proxytest.Canned("1"), "burst": func(*proxytest.Request) (any, error) { panic("burst") },
@@ -159,9 +159,9 @@ func TestAThousandRows(t *testing.T) {
 					switch c.Row.User {
 					case "grader":
 						return errors.New("I do not like it")
-					case "judge panics":
+					case "grader panics":
 						panic("grader")
-					case "judge leaves":
+					case "grader leaves":
 						runtime.Goexit()
 					}
 					return nil
@@ -199,7 +199,7 @@ func TestAThousandRows(t *testing.T) {
 }
 
 // What is done is kept, what is under way is given up, what has not begun is said to be so.
-func TestACancelledSet(t *testing.T) {
+func TestACancelledExperiment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		why := errors.New("lunch")
@@ -377,7 +377,7 @@ func TestCases(t *testing.T) {
 }
 
 // What is secret in the query of an agent's URL is in no report.
-func TestSetHidesTheQuery(t *testing.T) {
+func TestReportsHideTheQuery(t *testing.T) {
 	hangsUp := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	defer hangsUp.Close()
 	for _, url := range []string{"http://127.0.0.1:1/", hangsUp.URL} {

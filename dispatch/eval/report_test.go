@@ -102,7 +102,7 @@ func golden(t *testing.T, name string, write func(io.Writer) error) []byte {
 	return b.Bytes()
 }
 
-func TestSetReports(t *testing.T) {
+func TestReports(t *testing.T) {
 	set := reported(t)
 	text := golden(t, "experiment.txt", func(w io.Writer) error { return set.WriteSummary(w, false) })
 	if bytes.ContainsAny(text, "\x1b\x00") {
