@@ -22,18 +22,19 @@ type Options struct {
 	// from the environment. Redirects are not followed whatever the transport.
 	Transport http.RoundTripper
 
-	// AttemptTimeout bounds one attempt from dialling to the last byte of the answer. Default 120 s. The context given
-	// to a call bounds all attempts and waits together.
+	// AttemptTimeout bounds one attempt, from dialling to the last byte of the answer. Defaults to
+	// 120 s. The context of a call bounds all its attempts and waits.
 	AttemptTimeout time.Duration
 
-	// MaxAttempts is how often one call is tried in all. Default 4; 1 turns repeating off.
+	// MaxAttempts is the number of attempts of one call, including the first. Defaults to 4.
 	MaxAttempts int
 
-	// MaxRetryAfter is the longest Retry-After that is honoured. Default 60 s. A proxy that asks for more ends the call.
+	// MaxRetryAfter is the longest Retry-After that is honoured. Defaults to 60 s. If the proxy asks
+	// for more, the call fails.
 	MaxRetryAfter time.Duration
 
-	// Repeatable names tools that may safely run twice. Only their calls are repeated when a connection breaks after
-	// the request was written. Default none.
+	// Repeatable names the tools that may safely run twice. Only their calls are repeated if a
+	// connection breaks after the request was written.
 	Repeatable []string
 
 	// Tools are the names of the tools that the agent declares. A call of any other tool is refused with [CodeUnknownTool]
@@ -57,8 +58,9 @@ type Options struct {
 	// every optional argument. Numbers keep their digits; strings may be escaped differently.
 	DropNulls bool
 
-	// CheckArguments, when set, is asked before every call; its error refuses the call with [CodeArguments] before
-	// anything is sent. The arguments must not be changed or kept. A compiled set of package schema fits.
+	// CheckArguments is called before every call, unless it is nil. If it returns an error, the call
+	// fails with [CodeArguments] and nothing is sent. It must not change or keep the arguments. The
+	// method ValidateArguments of [github.com/toolwire/toolwire/schema.Set] fits.
 	CheckArguments func(tool string, arguments json.RawMessage) error
 
 	// Logger receives one record per attempt (debug) and per wait (info), for the rate limit or before repeating: tool,
@@ -66,7 +68,7 @@ type Options struct {
 	// is logged.
 	Logger *slog.Logger
 
-	// Observer sees every call. Default none; [Client.Observe] adds more.
+	// Observer is called for every call. [Client.Observe] adds more observers.
 	Observer Observer
 
 	// OnRunOver is called once, when a request learns that the run is over, with the [*Error] of [CodeRunOver]. It is
