@@ -37,7 +37,7 @@ const (
 type Error struct {
 	Code     Code
 	Tool     string // the tool whose call was validated; "" for anything else
-	Part     string // "arguments" or "result", if known; "" for declarations
+	Part     string // "arguments" or "result", if known; "" for declarations and unknown tools
 	Problems []Problem
 	More     int   // problems of the document that were left out; Problems contains at most 20
 	Err      error // errors of ValidateOptions.Endpoint, and the error of a context that ended; may be nil

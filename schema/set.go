@@ -76,7 +76,8 @@ func validatePart(name, part string, known bool, v *Validator, document []byte) 
 	var e *Error
 	switch {
 	case !known:
-		e = notDocument(CodeUnknownTool, "there is no such tool")
+		part = "" // the document was not looked at
+		e = notDocument(CodeUnknownTool, "there is no such tool; names are case-sensitive")
 	case v != nil:
 		err := v.compiled.Validate(document)
 		if err == nil {

@@ -36,7 +36,7 @@ func TestSet(t *testing.T) {
 			`tool "ping": arguments: is nested more than 3 levels deep`},
 		{"result without schema", set.ValidateResult("ping", []byte(`"pong"`)), "", ""},
 		{"result that is not JSON", set.ValidateResult("ping", []byte(`pong`)), schema.CodeNotJSON, `tool "ping": result: is not strict JSON`},
-		{"unknown tool", set.ValidateArguments("Get", nil), schema.CodeUnknownTool, `tool "Get": arguments: there is no such tool`},
+		{"unknown tool", set.ValidateArguments("Get", nil), schema.CodeUnknownTool, `tool "Get": there is no such tool; names are case-sensitive`},
 	} {
 		if test.code == "" {
 			if test.err != nil {

@@ -18,7 +18,7 @@ type Call struct {
 	// value. It is "" if there is none or if the tool declares reasoning as an argument.
 	Reasoning string
 
-	// Body is the whole request body: a strict JSON object, which contains the arguments. It must
+	// Body is the whole request body: a JSON object, which contains the arguments. It must
 	// not be modified.
 	Body json.RawMessage
 }

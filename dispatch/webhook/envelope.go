@@ -86,7 +86,7 @@ func (h *Handler) object(r *strictjson.Reader, e *envelope, holder, depth int) e
 	})
 }
 
-// normalize turns the arguments into an object. They are strict JSON; the content of a string is
+// normalize turns the arguments into an object. They are valid JSON; the content of a string is
 // not checked yet.
 func (h *Handler) normalize(e *envelope) error {
 	switch e.arguments[0] {
