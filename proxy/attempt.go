@@ -21,11 +21,13 @@ type run struct {
 	repeats        httpcall.Policy
 	maxRequest     int
 	maxResponse    int // of the member response
+	transient      []string
 	repeatable     map[string]bool
 	tools          []string // Options.Tools
 	pacer          *Pacer
 	dropNulls      bool
 	checkArguments func(string, json.RawMessage) error
+	legacyBare     bool
 	log            *slog.Logger
 	observers      []Observer
 	ownObservers   [1]Observer // where observers points if there is one

@@ -320,14 +320,16 @@ func TestBaseURLs(t *testing.T) {
 }
 
 func TestOptionsAreCopied(t *testing.T) {
-	tools, declared := []string{"get_order"}, []string{"get_order"}
-	s := &script{steps: []step{failing(errors.New("broken")), answer(200, seedAnswer)}}
-	opts := &proxy.Options{Transport: s, Repeatable: tools, Tools: declared}
+	tools, declared, classes := []string{"get_order"}, []string{"get_order"}, []string{"busy"}
+	s := &script{steps: []step{
+		failing(errors.New("broken")), answer(503, `{"detail":{"error_class":"busy"}}`), answer(200, seedAnswer),
+	}}
+	opts := &proxy.Options{Transport: s, Repeatable: tools, Tools: declared, TransientClasses: classes}
 	c, err := proxy.New(baseURL, runToken, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tools[0], declared[0] = "changed", "changed"
+	tools[0], declared[0], classes[0] = "changed", "changed", "changed"
 	opts.Transport = nil
 	if _, err := c.Call(background, "get_order", nil); err != nil {
 		t.Errorf("a change after New had an effect: %v", err)
@@ -392,6 +394,18 @@ func TestRunOverEndsEverything(t *testing.T) {
 }
 
 func TestBareResponse(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"status":"shipped"}`:               `{"status":"shipped"}`,
+		`[1]`:                                `[1]`,
+		`"text"`:                             `"text"`,
+		`{"status":"ok","source":{"id":1}}`:  `{"status":"ok","source":{"id":1}}`,
+		`{"Response":"web"}`:                 `{"Response":"web"}`,
+		`{"response":null,"source":"error"}`: `null`,
+	} {
+		c := newClient(t, &script{steps: []step{answer(200, body)}}, func(o *proxy.Options) { o.LegacyBareResponse = true })
+		got, err := c.Call(background, "x", nil)
+		wantJSON(t, got, err, want)
+	}
 	for _, body := range []string{`{"status":"shipped"}`, `[1]`, `"text"`} {
 		c, _ := scripted(t, answer(200, body))
 		_, err := c.Call(background, "x", nil)

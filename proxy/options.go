@@ -33,6 +33,11 @@ type Options struct {
 	// for more, the call fails.
 	MaxRetryAfter time.Duration
 
+	// TransientClasses replaces the error classes for which a 503 is repeated. If it is nil, they are
+	// lock_contention, context_store_unavailable and trace_sequence_contended. A 503 with another
+	// class, or without one, is final. The documents do not list the classes.
+	TransientClasses []string
+
 	// Repeatable names the tools that may safely run twice. Only their calls are repeated if a
 	// connection breaks after the request was written.
 	Repeatable []string
@@ -63,6 +68,11 @@ type Options struct {
 	// method ValidateArguments of [github.com/toolwire/toolwire/schema.Set] fits.
 	CheckArguments func(tool string, arguments json.RawMessage) error
 
+	// LegacyBareResponse accepts a 200 whose body is not an envelope, that is JSON of another shape or
+	// an object without the member response, and takes the whole body as the result. If it is false,
+	// such a response is an error with [CodeBadResponse].
+	LegacyBareResponse bool
+
 	// Logger receives one record per attempt (debug) and per wait (info), for the rate limit or before repeating: tool,
 	// attempt, status, class, code, durations. Records contain no arguments, results or tokens. If Logger is nil, nothing
 	// is logged.
@@ -89,8 +99,8 @@ const (
 // peer is the other side in error texts.
 const peer = "the proxy"
 
-// transientClasses are the error classes for which a 503 is repeated.
-var transientClasses = []string{"lock_contention", "context_store_unavailable", "trace_sequence_contended"}
+// defaultTransientClasses is never changed and never handed out.
+var defaultTransientClasses = []string{"lock_contention", "context_store_unavailable", "trace_sequence_contended"}
 
 // silent serves all clients without a logger, so that a client costs no allocation for it.
 var silent = report.Logger(nil)
@@ -124,9 +134,11 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 		base:           base,
 		maxRequest:     orDefault(o.MaxRequestBytes, defaultMaxBytes),
 		maxResponse:    orDefault(o.MaxResponseBytes, defaultMaxBytes),
+		transient:      slices.Clone(o.TransientClasses),
 		pacer:          o.Pacer,
 		dropNulls:      o.DropNulls,
 		checkArguments: o.CheckArguments,
+		legacyBare:     o.LegacyBareResponse,
 		log:            o.Logger,
 		onRunOver:      o.OnRunOver,
 	}
@@ -141,6 +153,9 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 	r.repeats = httpcall.Policy{
 		Peer: peer, MaxAttempts: orDefault(o.MaxAttempts, defaultMaxAttempts),
 		MaxRetryAfter: orDefault(o.MaxRetryAfter, defaultMaxRetryAfter),
+	}
+	if o.TransientClasses == nil {
+		r.transient = defaultTransientClasses
 	}
 	if len(o.Repeatable) > 0 {
 		r.repeatable = make(map[string]bool, len(o.Repeatable))

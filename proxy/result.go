@@ -99,6 +99,9 @@ func (r *run) decodeResult(tool string, ans answer) (*Result, *Error) {
 		}
 	}
 	result := &Result{Tool: tool, Attempts: ans.attempts}
+	if r.legacyBare && !hasResponse(ans.body) {
+		return r.bareResult(result, ans)
+	}
 	err := strictjson.Read(ans.body, liberal, func(read *strictjson.Reader) error {
 		return read.Object(nil, func(name string) (err error) { // later members may differ from these by case
 			switch name {
@@ -142,6 +145,32 @@ func (r *run) bounded(result *Result, ans answer) (*Result, *Error) {
 
 func badResponse(tool string, ans answer, err error) *Error {
 	return &Error{Code: CodeBadResponse, Delivery: Unknown, Tool: tool, Status: ans.status, Attempts: ans.attempts, Err: err}
+}
+
+// hasResponse reports whether an answer is an object with the member response.
+func hasResponse(body []byte) (found bool) {
+	_ = strictjson.Read(body, liberal, func(read *strictjson.Reader) error {
+		if read.Kind() != '{' {
+			return nil
+		}
+		return read.Object(nil, func(name string) error {
+			found = found || name == "response"
+			return nil
+		})
+	})
+	return found
+}
+
+// bareResult takes the whole answer as the tool's result.
+func (r *run) bareResult(result *Result, ans answer) (*Result, *Error) {
+	err := strictjson.Read(ans.body, liberal, func(read *strictjson.Reader) (err error) {
+		result.Response, err = read.Value()
+		return err
+	})
+	if err != nil {
+		return nil, badResponse(result.Tool, ans, r.withoutSecrets(err))
+	}
+	return r.bounded(result, ans)
 }
 
 // resultError is for a result that [Call] cannot hand out as a T.

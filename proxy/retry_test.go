@@ -162,7 +162,7 @@ func TestRecovery(t *testing.T) {
 	})
 }
 
-func TestMaxAttempts(t *testing.T) {
+func TestMaxAttemptsAndClassesAreOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{answer(429, ``)}}
 		c := newClient(t, s, func(o *proxy.Options) { o.MaxAttempts = 1 })
@@ -170,6 +170,12 @@ func TestMaxAttempts(t *testing.T) {
 		wantError(t, err, proxy.CodeRateLimited, proxy.Refused)
 		if len(s.requests()) != 1 {
 			t.Errorf("%d requests with MaxAttempts 1", len(s.requests()))
+		}
+		s = &script{steps: []step{answer(503, `{"detail":{"error_class":"lock_contention"}}`)}}
+		c = newClient(t, s, func(o *proxy.Options) { o.TransientClasses = []string{} })
+		_, _ = c.Call(background, "x", nil)
+		if len(s.requests()) != 1 {
+			t.Errorf("%d requests without transient classes", len(s.requests()))
 		}
 		s = &script{steps: []step{answer(503, `{"detail":{"error_class":"lock_contention"}}`)}}
 		c = newClient(t, s, func(o *proxy.Options) { o.MaxAttempts = 7 })

@@ -30,7 +30,7 @@ func (r *run) statusError(req *request, ans httpcall.Answer) *Error {
 		}
 	case status == http.StatusServiceUnavailable:
 		e.Code = CodeUnavailable
-		if transientClass(e.Class) {
+		if r.transientClass(e.Class) {
 			e.Delivery = Refused
 		}
 	case status >= 500:
@@ -57,7 +57,7 @@ func runOverClass(class string) bool {
 	return class == "run_token_expired" || class == "run_token_invalid" || class == "run_token_rejected"
 }
 
-func transientClass(class string) bool { return slices.Contains(transientClasses, class) }
+func (r *run) transientClass(class string) bool { return slices.Contains(r.transient, class) }
 
 // mayRepeat reports whether a failed attempt may be followed by another.
 func (r *run) mayRepeat(req *request, e *Error) bool {
@@ -65,7 +65,7 @@ func (r *run) mayRepeat(req *request, e *Error) bool {
 	case CodeRateLimited:
 		return true
 	case CodeUnavailable:
-		return transientClass(e.Class)
+		return r.transientClass(e.Class)
 	case CodeTransport:
 		return e.Delivery == NotSent || req.repeatable
 	}
