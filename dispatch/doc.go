@@ -19,7 +19,7 @@
 //	400  the body breaks off or comes too slowly              {"error":"unreadable_body", …}
 //	400  not a JSON object, or an ambiguous one               {"error":"invalid_json", …}
 //	400  members that are missing or cannot be used           {"error":"invalid_envelope", …}
-//	503  over [Options.MaxRuns] or MaxBytesInFlight, or draining  {"error":"busy", …}, Retry-After
+//	503  over [Options.MaxRuns] or MaxBytesInFlight, draining {"error":"busy", …}, Retry-After
 //	500  the agent returned an error, or panicked             {"error":"agent_failed", …} or agent_panicked
 //
 // and a ping, the body {"ping":true}, with 200 {"ok":true} once it is authenticated. A run that
