@@ -12,7 +12,7 @@ import (
 // number of runs without a body.
 type gate struct {
 	mu        sync.Mutex
-	limit     int // runs; 0 is no limit
+	limit     int // runs; 0 means that there is no limit
 	inside    int
 	byteLimit int64
 	bytes     int64

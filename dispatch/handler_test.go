@@ -576,7 +576,7 @@ func TestAgentFailures(t *testing.T) {
 }
 
 func TestRunTimeout(t *testing.T) {
-	until := func(d time.Duration, err error) dispatch.Agent { // heeds its context unless d comes first
+	until := func(d time.Duration, err error) dispatch.Agent { // obeys its context unless d comes first
 		return func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
 			select {
 			case <-ctx.Done():
@@ -607,7 +607,7 @@ func TestRunTimeout(t *testing.T) {
 		{"partial answer", until(time.Hour, nil), 298 * time.Second, 200, `{"final_response":"what I have so far"}`},
 		{"returns the context's error", until(time.Hour, context.DeadlineExceeded), 298 * time.Second, 200, timedOut},
 		{"returns another error", until(time.Hour, errors.New("x")), 298 * time.Second, 500, `{"error":"agent_failed","message":"the agent failed; its log says why"}`},
-		{"does not heed its context", deaf, 299 * time.Second, 200, timedOut},
+		{"ignores its context", deaf, 299 * time.Second, 200, timedOut},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

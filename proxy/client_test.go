@@ -102,7 +102,7 @@ func TestTypedCall(t *testing.T) {
 		t.Errorf("raw: %s, %v", got, err)
 	}
 
-	// A T that could tell of the failure is no excuse when the result does not.
+	// A T with a member error does not help when the result has none.
 	c, _ = scripted(t, answer(200, `{"response":{},"source":"transport_error"}`))
 	if got, err := proxy.Call[withError](background, c, "get_order", nil); proxy.CodeOf(err) != proxy.CodeToolFailed {
 		t.Errorf("%+v, %v", got, err)

@@ -186,7 +186,7 @@ func TestWhatCannotBeStaged(t *testing.T) {
 		{"nowhere", dispatchtest.Target{}, task()},
 		{"two places", dispatchtest.Target{URL: "http://x", Handler: h}, task()},
 		{"long timeout", dispatchtest.Target{Handler: h, RunTimeout: time.Hour}, task()},
-		{"input is no JSON", dispatchtest.Target{Handler: h}, dispatchtest.Task{Input: func() {}}},
+		{"input is not JSON", dispatchtest.Target{Handler: h}, dispatchtest.Task{Input: func() {}}},
 	} {
 		if result, err := dispatchtest.Dispatch(t.Context(), tt.target, tt.task); err == nil {
 			t.Errorf("%s: %+v", tt.name, result)

@@ -442,7 +442,7 @@ func TestCheckDocuments(t *testing.T) {
 		failed, warned names
 		seen           []string
 	}{
-		{"tools that are no JSON", func(o *doctor.Options) { o.ToolsSchema = []byte("{") }, names{"tools_schema"}, nil, []string{"not a tools_schema", "JSON"}},
+		{"tools that are not JSON", func(o *doctor.Options) { o.ToolsSchema = []byte("{") }, names{"tools_schema"}, nil, []string{"not a tools_schema", "JSON"}},
 		{"tools of another format", func(o *doctor.Options) { o.ToolsSchema = []byte(`{"tools":[]}`) }, names{"tools_schema"}, nil, []string{"not a tools_schema"}},
 		{"tools that are wrong", func(o *doctor.Options) { o.ToolsSchema = []byte(`[{"name":"1"},` + good + `,` + good + `]`) }, names{"tools_schema"}, nil,
 			[]string{"would refuse the tools", "input_schema", `"a"`, `"1"`}},
@@ -599,7 +599,7 @@ func TestCheckSendsTheBearerNowhereElse(t *testing.T) {
 	}
 }
 
-// A dispatch that ought to be refused comes with a token that is of no use.
+// A dispatch that should be refused comes with a token that is not valid.
 func TestCheckGivesNothingAway(t *testing.T) {
 	t.Parallel()
 	var refused, answered atomic.Int64

@@ -280,7 +280,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 			run(w, r, nil)
 			return true
 		}}, failed: names{"wrong_bearer"}, seen: "a dispatch with a wrong bearer is accepted"},
-		{name: "ping is no special case", handler: hand{ping: func(http.ResponseWriter, []byte) bool { return false }}, failed: names{"ping"}, seen: "answers 400"},
+		{name: "ping is not a special case", handler: hand{ping: func(http.ResponseWriter, []byte) bool { return false }}, failed: names{"ping"}, seen: "answers 400"},
 		{name: "ping makes the agent work", handler: hand{ping: func(w http.ResponseWriter, body []byte) bool {
 			if !bytes.Contains(body, []byte("ping")) {
 				return false

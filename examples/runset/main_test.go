@@ -225,7 +225,7 @@ func TestElsewhere(t *testing.T) {
 func TestProgressLine(t *testing.T) {
 	var b bytes.Buffer
 	if line := newProgressLine(&b, os.Getenv, 9); line.w != nil {
-		t.Error("progress on what is no terminal")
+		t.Error("progress on what is not a terminal")
 	}
 	line := &progressLine{w: &b, total: 9, done: 1}
 	line.show(eval.Trial{Verdict: eval.Failed})

@@ -20,7 +20,7 @@ var jobs = []struct {
 	files   []string
 }{
 	{"write JSON without HTML escapes", `SetEscapeHTML`, []string{"internal/rawjson/write.go"}},
-	{"escape a JSON Pointer", `NewReplacer\("~", "~0"|NewReplacer\("~1", "/"`, []string{"internal/rawjson/pointer.go"}},
+	{"escape a JSON Pointer", `NewReplacer\("~", "~0"`, []string{"internal/strictjson/pointer.go"}},
 	{"cut a text at a limit of bytes", `utf8\.RuneStart`, []string{"internal/clip/clip.go"}},
 	{"read Retry-After", `\["Retry-After"\]`, []string{"internal/httpcall/retryafter.go"}},
 	{"make a transport", `http\.Transport\{`, []string{"internal/httpcall/transport.go"}},

@@ -1,14 +1,15 @@
 package rawjson
 
-import "strings"
+import (
+	"strings"
 
-var (
-	escaper   = strings.NewReplacer("~", "~0", "/", "~1")
-	unescaper = strings.NewReplacer("~1", "/", "~0", "~")
+	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // Token returns "/" and name as a token of a JSON Pointer (RFC 6901).
-func Token(name string) string { return "/" + escaper.Replace(name) }
+func Token(name string) string { return strictjson.PointerToken(name) }
+
+var unescaper = strings.NewReplacer("~1", "/", "~0", "~")
 
 // Name returns the name that a token of a JSON Pointer, without its slash, stands for.
 func Name(token string) string { return unescaper.Replace(token) }

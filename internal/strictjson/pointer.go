@@ -97,10 +97,13 @@ func pointer(levels []level) string {
 		if l.array {
 			b.WriteString(strconv.Itoa(l.index))
 		} else {
-			_, _ = pointerEscapes.WriteString(&b, l.name)
+			_, _ = escaper.WriteString(&b, l.name)
 		}
 	}
 	return b.String()
 }
 
-var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+var escaper = strings.NewReplacer("~", "~0", "/", "~1")
+
+// PointerToken returns "/" and name as a token of a JSON Pointer (RFC 6901).
+func PointerToken(name string) string { return "/" + escaper.Replace(name) }

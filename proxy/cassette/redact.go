@@ -12,7 +12,7 @@ import (
 // Redacted stands on a tape where a secret was. It is "[redacted]".
 const Redacted = redact.Placeholder
 
-// minSecret is how long a run token must be to be looked for in bodies: a shorter one is no secret, and common words
+// minSecret is how long a run token must be to be looked for in bodies: a shorter one is not a secret, and common words
 // would be taken for it.
 const minSecret = 8
 

@@ -191,7 +191,7 @@ func TestRedaction(t *testing.T) {
 	}
 }
 
-// Secrets are found in bodies that are no JSON, or not quite, in queries, forms, headers with quotes, and code.
+// Secrets are found in bodies that are not JSON, or not quite, in queries, forms, headers with quotes, and code.
 func TestRedactionOfTexts(t *testing.T) {
 	tests := map[string]struct {
 		path, body, answer string

@@ -625,7 +625,7 @@ func TestTwoRunsAtOnce(t *testing.T) {
 	}
 }
 
-// Requests that are no calls with arguments are in reports, too, and long reports are cut.
+// Requests that are not calls with arguments are in reports too. Long reports are cut.
 func TestReportOfUnusualRequests(t *testing.T) {
 	many := map[string]int{}
 	for n := range 30 {

@@ -53,7 +53,7 @@ func credentials(header http.Header) (token string, all []string) {
 // identity is what makes two requests the same: what is left of them when everything that does not matter is gone.
 type identity struct {
 	key   string
-	value *value // what is compared of the arguments; nil if they are no JSON
+	value *value // what is compared of the arguments; nil if they are not JSON
 }
 
 // identify redacts the request in i, which may be one from a tape, and tells what it is equal to.

@@ -186,7 +186,7 @@ func (p *Platform) NewRun() *Run {
 	return run
 }
 
-// RatePerMinute returns how many requests of one run token the platform accepts in any 60 seconds; -1 is no limit.
+// RatePerMinute returns how many requests of one run token the platform accepts in any 60 seconds; -1 means that there is no limit.
 func (p *Platform) RatePerMinute() int { return max(p.rate, -1) }
 
 // Tools returns the names of the declared tools, sorted.

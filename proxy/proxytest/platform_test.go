@@ -84,7 +84,7 @@ func TestContract(t *testing.T) {
 		{"malformed actor, no JSON", "/tools/get_order", bearer("X-Pipelines-Actor-Id", "a b"), `x`, 400, `actor_id_invalid`},
 		{"two actors", "/tools/get_order", bearer("X-Pipelines-Actor-Id", "a", "X-Pipelines-Actor-Id", "b"), `{}`, 400, `actor_id_invalid`},
 		{"simulator fails", "/tools/fail", bearer(), `{}`, 200, `"response":{"error":"no valid response"},"source":"error"`},
-		{"result is no JSON", "/tools/no_json", bearer(), `{}`, 200, `"source":"error"`},
+		{"result is not JSON", "/tools/no_json", bearer(), `{}`, 200, `"source":"error"`},
 		{"trace", "/traces/thinking", bearer(), `{"text":"hm"}`, 200, `"accepted":true`},
 		{"unreserved trace", "/traces/tool_call", bearer(), `{}`, 400, `trace_event_type_invalid`},
 	} {
