@@ -1,5 +1,6 @@
-// Package toolwire is the overview of a library for people who write agents in Go and have them evaluated by a platform
-// that dispatches runs over HTTP and simulates or forwards the agent's tool calls. It has no code; these packages do:
+// Package toolwire is the overview of a library for people who write agents in Go and have them
+// evaluated by a platform that dispatches runs over HTTP and simulates or forwards the agent's tool
+// calls. It has no code; these packages do:
 //
 //   - [github.com/toolwire/toolwire/dispatch] receives runs. Open this one first: an agent is a function, and New makes
 //     an http.Handler of it.
@@ -16,6 +17,7 @@
 //     [github.com/toolwire/toolwire/dispatch/eval] runs datasets;
 //     [github.com/toolwire/toolwire/proxy/cassette] records real runs and replays them.
 //
-// The program in examples/quickstart shows a whole run, examples/doctor checks an endpoint, examples/runset runs a dataset,
-// and examples/localplatform serves a page on which runs can be looked at. The reasons behind the design are in docs/design.md.
+// The program in examples/quickstart shows a whole run, examples/doctor checks an endpoint,
+// examples/runset runs a dataset, and examples/localplatform serves a page on which runs can be
+// looked at. The reasons behind the design are in docs/design.md.
 package toolwire

@@ -16,8 +16,8 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 )
 
-// floor is the handler that one would write by hand with net/http and encoding/json: the documented steps, and none of
-// the limits, deadlines, strictness, panic containment or contract checks.
+// floor is the handler that one would write by hand with net/http and encoding/json: the documented
+// steps, and none of the limits, deadlines, strictness, panic containment or contract checks.
 func floor(agent func(ctx context.Context, instruction string, input json.RawMessage, proxyURL, token string) string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer "+agentToken)) != 1 {

@@ -22,8 +22,8 @@ import (
 // against accidents only.
 const maxTaskFile = 16 << 20
 
-// environment reads a variable under the platform's present and later names: PIPELINES_X and DYSTOPIC_X, and those with
-// an underscore in front. The first that is set counts.
+// environment reads a variable under the platform's present and later names: PIPELINES_X and
+// DYSTOPIC_X, and those with an underscore in front. The first that is set counts.
 func environment(name string) string {
 	for _, prefix := range []string{"PIPELINES_", "DYSTOPIC_", "_PIPELINES_", "_DYSTOPIC_"} {
 		if v := os.Getenv(prefix + name); v != "" {
@@ -33,8 +33,8 @@ func environment(name string) string {
 	return ""
 }
 
-// FromEnv makes the run of an agent in code mode, where the platform starts a program instead of sending a request
-// ("Porting without the SDK", code mode). It reads, with either prefix,
+// FromEnv makes the run of an agent in code mode, where the platform starts a program instead of
+// sending a request ("Porting without the SDK", code mode). It reads, with either prefix,
 //
 //	PIPELINES_ODYSSEY_PROXY_URL, PIPELINES_RUN_TOKEN          required
 //	PIPELINES_RUN_TOKEN_JTI, PIPELINES_RUN_ID, PIPELINES_TASK_ID
@@ -43,8 +43,8 @@ func environment(name string) string {
 //
 // One of the three last must hold a task.
 //
-// Of the options it uses Proxy and ProxyHosts. All mistakes are reported together in one [*Error] with
-// [CodeEnvelope].
+// Of the options it uses Proxy and ProxyHosts. All mistakes are reported together in one [*Error]
+// with [CodeEnvelope].
 func FromEnv(opts *Options) (*Run, error) {
 	h := &Handler{}
 	if err := h.configure(opts); err != nil {
@@ -116,7 +116,8 @@ func (h *Handler) fillRunFromEnv(ctx context.Context, v *visit) error {
 	return nil
 }
 
-// noTask reports whether a task input is empty or null. An empty object is a task that seeds nothing.
+// noTask reports whether a task input is empty or null. An empty object is a task that seeds
+// nothing.
 func noTask(payload []byte) bool {
 	payload = bytes.TrimSpace(payload)
 	return len(payload) == 0 || string(payload) == "null"

@@ -8,7 +8,8 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 )
 
-// TestUnusualDispatchesRun posts dispatches whose JSON careful writers avoid, but which say clearly what to do.
+// TestUnusualDispatchesRun posts dispatches whose JSON careful writers avoid, but which say clearly
+// what to do.
 func TestUnusualDispatchesRun(t *testing.T) {
 	digits := strings.Repeat("1234567890", 10)
 	const prompt, customer = `"user_instruction": "`, `"customer_id": "cust_99"`

@@ -349,7 +349,8 @@ func TestMadeIDsDifferFromTheAgents(t *testing.T) {
 	}
 }
 
-// Made ids may be those of the model, but of other calls. No result goes to another call, and no id stands twice.
+// Made ids may be those of the model, but of other calls. No result goes to another call, and no id
+// stands twice.
 func TestTheModelsIDsAreThoseOfOtherCalls(t *testing.T) {
 	for _, tt := range []struct {
 		name string

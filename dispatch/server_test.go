@@ -19,7 +19,8 @@ import (
 	"github.com/toolwire/toolwire/internal/pipenet"
 )
 
-// serve mounts the handler in a real server, under a prefix and behind a mux, and returns its address.
+// serve mounts the handler in a real server, under a prefix and behind a mux, and returns its
+// address.
 func serve(t *testing.T, h http.Handler) string {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -173,7 +174,8 @@ func TestAHangUpReachesTheAgent(t *testing.T) {
 	}
 }
 
-// TestConformance sends the cases of testdata/conformance.json, which serve other implementations as well.
+// TestConformance sends the cases of testdata/conformance.json, which serve other implementations
+// as well.
 func TestConformance(t *testing.T) {
 	data, err := os.ReadFile("testdata/conformance.json")
 	if err != nil {

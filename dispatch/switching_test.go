@@ -13,7 +13,8 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// A proxy that switches protocols and then says nothing does not keep the places of the runs that call it.
+// A proxy that switches protocols and then says nothing does not keep the places of the runs that
+// call it.
 func TestSwitchingProtocolsGivesPlacesBack(t *testing.T) {
 	over := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

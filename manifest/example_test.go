@@ -103,8 +103,8 @@ func ExampleManifest_Tools() {
 	// Output: [{"type":"function","function":{"name":"get_time","description":"Get current time for an IANA timezone","parameters":{"type": "object", "properties": {"timezone": {"type": "string"}}, "required": ["timezone"]}}}] <nil>
 }
 
-// The loop of an agent passes each call of the model on. Results of failed calls tell the model what
-// to correct.
+// The loop of an agent passes each call of the model on. Results of failed calls tell the model
+// what to correct.
 func ExampleManifest_CallForModel() {
 	m, err := manifest.Parse([]byte(`{"tools": [{
 		"name": "get_time", "command": ["./tools/bin/get_time"],

@@ -9,9 +9,10 @@ import (
 // maxActorLen bounds a label; the platform's own bound is not documented.
 const maxActorLen = 256
 
-// ValidActor reports whether id can be sent as a sub-agent label: path segments of letters, digits, '_', '-', '.' and
-// ':', joined by '/', at most 256 bytes. The platform's exact pattern is not documented; it answers 400
-// actor_id_invalid to a malformed label, and this is the common denominator of the labels in use.
+// ValidActor reports whether id can be sent as a sub-agent label: path segments of letters, digits,
+// '_', '-', '.' and ':', joined by '/', at most 256 bytes. The platform's exact pattern is not
+// documented; it answers 400 actor_id_invalid to a malformed label, and this is the common
+// denominator of the labels in use.
 func ValidActor(id string) error {
 	switch {
 	case id == "":
@@ -36,9 +37,10 @@ func ValidActor(id string) error {
 
 type actorKey struct{}
 
-// WithActor returns a context in which calls are attributed to the sub-agent actorID, through any client that has no
-// label of its own from [Client.As]. It is for agents that pass one client around: sub-agents that run in parallel each
-// have their own context and cannot mix up their labels.
+// WithActor returns a context in which calls are attributed to the sub-agent actorID, through any
+// client that has no label of its own from [Client.As]. It is for agents that pass one client
+// around: sub-agents that run in parallel each have their own context and cannot mix up their
+// labels.
 func WithActor(ctx context.Context, actorID string) context.Context {
 	return context.WithValue(ctx, actorKey{}, actorID)
 }

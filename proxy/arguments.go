@@ -10,7 +10,8 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// checkBody returns the request body for arguments, which are a JSON object: within the limits, and without what is not sent.
+// checkBody returns the request body for arguments, which are a JSON object: within the limits, and
+// without what is not sent.
 func (r *run) checkBody(tool string, body json.RawMessage) (json.RawMessage, *Error) {
 	if r.dropNulls {
 		body = dropNulls(body)
@@ -29,7 +30,8 @@ func (r *run) checkBody(tool string, body json.RawMessage) (json.RawMessage, *Er
 	return body, nil
 }
 
-// marshalObject writes args as a JSON object of its own: a transport may still read it when the call has been given up.
+// marshalObject writes args as a JSON object of its own: a transport may still read it when the
+// call has been given up.
 func marshalObject(args any) (json.RawMessage, error) {
 	body, err := rawjson.EncodeArguments(args, strictjson.Limits{})
 	switch args.(type) {

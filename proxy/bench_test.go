@@ -15,8 +15,8 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// floor is the client that one would write by hand: net/http and encoding/json, with a deadline, and without pacing,
-// retry, limits, strictness or typed errors.
+// floor is the client that one would write by hand: net/http and encoding/json, with a deadline,
+// and without pacing, retry, limits, strictness or typed errors.
 type floor struct {
 	client *http.Client
 	url    string
@@ -71,7 +71,8 @@ func (c cannedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Header: http.Header{}, ContentLength: int64(len(c.answer)), Body: io.NopCloser(bytes.NewReader(c.answer))}, nil
 }
 
-// callsPerRun is below the pace, so that clients with the default pacer can be measured: a client is made for every run.
+// callsPerRun is below the pace, so that clients with the default pacer can be measured: a client
+// is made for every run.
 const callsPerRun = 50
 
 // BenchmarkCall prints the client beside the floor; compare within one run.

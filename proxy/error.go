@@ -54,8 +54,8 @@ const (
 	Unknown Delivery = "unknown"  // the tool may have run; also for answers that the documents do not describe
 )
 
-// Error is the one error type of this package. Its text names the tool, the code, the HTTP status and the proxy's error
-// class, and what to do. It holds no token, argument, result or URL.
+// Error is the one error type of this package. Its text names the tool, the code, the HTTP status
+// and the proxy's error class, and what to do. It holds no token, argument, result or URL.
 type Error struct {
 	Code     Code
 	Delivery Delivery
@@ -64,8 +64,8 @@ type Error struct {
 	Status int    // HTTP status of the last answer; 0 if there was none
 	Class  string // error_class of the last answer; "" if there was none
 
-	// Detail is what the proxy said, at most 2 KiB. It may quote arguments, so it is not in Error's text; it is in
-	// [ToolResult] where it helps the model to correct itself.
+	// Detail is what the proxy said, at most 2 KiB. It may quote arguments, so it is not in Error's
+	// text; it is in [ToolResult] where it helps the model to correct itself.
 	Detail string
 
 	Attempts   int           // requests tried
@@ -149,8 +149,8 @@ func CodeOf(err error) Code {
 	return ""
 }
 
-// IsRunOver reports whether an [*Error] in err's chain has [CodeRunOver]: an agent should stop and not show err to the
-// model. The chain of a call that was canceled holds the cause of its context.
+// IsRunOver reports whether an [*Error] in err's chain has [CodeRunOver]: an agent should stop and
+// not show err to the model. The chain of a call that was canceled holds the cause of its context.
 func IsRunOver(err error) bool {
 	for {
 		e, ok := errors.AsType[*Error](err)
@@ -161,9 +161,10 @@ func IsRunOver(err error) bool {
 	}
 }
 
-// ToolResult returns what a model should see in place of the result of a failed call: the tool's own result if there is
-// one, otherwise {"error": "<class or tool_call_failed>"} with a member detail where it can help the model to call
-// again differently. When the model called a tool that does not exist, a member tools has the names of [Options.Tools].
+// ToolResult returns what a model should see in place of the result of a failed call: the tool's
+// own result if there is one, otherwise {"error": "<class or tool_call_failed>"} with a member
+// detail where it can help the model to call again differently. When the model called a tool that
+// does not exist, a member tools has the names of [Options.Tools].
 func (e *Error) ToolResult() json.RawMessage {
 	if e.Result != nil {
 		return e.Result.Response
@@ -191,9 +192,10 @@ func (e *Error) ToolResult() json.RawMessage {
 	return toolresult.Failure(code, detail, e.tools)
 }
 
-// ToolResult returns what a model should see in place of the result of a failed call. It calls the method ToolResult of the
-// first error in err's chain that has one, so it takes the errors of packages manifest and toolbox as well. For any other error
-// it returns {"error":"tool_call_failed"}.
+// ToolResult returns what a model should see in place of the result of a failed call. It calls the
+// method ToolResult of the first error in err's chain that has one, so it takes the errors of
+// packages manifest and toolbox as well. For any other error it returns
+// {"error":"tool_call_failed"}.
 func ToolResult(err error) json.RawMessage {
 	type failure interface {
 		error

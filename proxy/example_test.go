@@ -97,7 +97,8 @@ func ExampleClient_As() {
 	// actor: supervisor/lookup
 }
 
-// The loop of an agent runs what its model calls, whatever the model wrote, and stops when the run is over.
+// The loop of an agent runs what its model calls, whatever the model wrote, and stops when the run
+// is over.
 func ExampleClient_CallForModel() {
 	client, err := proxy.New("https://api.example.com/api/odyssey-proxy/runs/abc", "run-token", &proxy.Options{
 		Transport: answers(200, `{"tool_name":"get_order","response":{"status":"shipped"},"source":"odyssey","latency_ms":412}`),

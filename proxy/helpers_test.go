@@ -16,8 +16,8 @@ import (
 // step answers one request.
 type step func(*http.Request) (*http.Response, error)
 
-// script is a transport that answers requests one after the other and keeps what it was sent. The last step is
-// repeated.
+// script is a transport that answers requests one after the other and keeps what it was sent. The
+// last step is repeated.
 type script struct {
 	mu    sync.Mutex
 	steps []step

@@ -9,7 +9,8 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// TestResultsOfLiveTools calls tools whose results are JSON that careful writers avoid. The agent gets their bytes.
+// TestResultsOfLiveTools calls tools whose results are JSON that careful writers avoid. The agent
+// gets their bytes.
 func TestResultsOfLiveTools(t *testing.T) {
 	digits := strings.Repeat("1234567890", 10)
 	for name, response := range map[string]string{

@@ -15,11 +15,13 @@ import (
 	"github.com/toolwire/toolwire/internal/report"
 )
 
-// Options configures a [Client]. The zero value of every field is its default. Options are copied by [New].
+// Options configures a [Client]. The zero value of every field is its default. Options are copied
+// by [New].
 type Options struct {
-	// Transport sends the requests. It is where TLS settings, HTTP proxies and instrumentation go; begin with
-	// [NewTransport]. The default is one such transport for all clients of the process; it does not read proxy settings
-	// from the environment. Redirects are not followed whatever the transport.
+	// Transport sends the requests. It is where TLS settings, HTTP proxies and instrumentation go;
+	// begin with [NewTransport]. The default is one such transport for all clients of the process;
+	// it does not read proxy settings from the environment. Redirects are not followed whatever the
+	// transport.
 	Transport http.RoundTripper
 
 	// AttemptTimeout bounds one attempt, from dialling to the last byte of the answer. Defaults to
@@ -29,61 +31,62 @@ type Options struct {
 	// MaxAttempts is the number of attempts of one call, including the first. Defaults to 4.
 	MaxAttempts int
 
-	// MaxRetryAfter is the longest Retry-After that is honoured. Defaults to 60 s. If the proxy asks
-	// for more, the call fails.
+	// MaxRetryAfter is the longest Retry-After that is honoured. Defaults to 60 s. If the proxy
+	// asks for more, the call fails.
 	MaxRetryAfter time.Duration
 
-	// TransientClasses replaces the error classes for which a 503 is repeated. If it is nil, they are
-	// lock_contention, context_store_unavailable and trace_sequence_contended. A 503 with another
-	// class, or without one, is final. The documents do not list the classes.
+	// TransientClasses replaces the error classes for which a 503 is repeated. If it is nil, they
+	// are lock_contention, context_store_unavailable and trace_sequence_contended. A 503 with
+	// another class, or without one, is final. The documents do not list the classes.
 	TransientClasses []string
 
 	// Repeatable names the tools that may safely run twice. Only their calls are repeated if a
 	// connection breaks after the request was written.
 	Repeatable []string
 
-	// Tools are the names of the tools that the agent declares. A call of any other tool is refused with [CodeUnknownTool]
-	// before anything is sent, and [Error.ToolResult] tells a model which tools there are. If empty, every name is sent, and
-	// the proxy decides.
+	// Tools are the names of the tools that the agent declares. A call of any other tool is refused
+	// with [CodeUnknownTool] before anything is sent, and [Error.ToolResult] tells a model which
+	// tools there are. If empty, every name is sent, and the proxy decides.
 	Tools []string
 
-	// Pacer paces the requests. Clients of the same run token must share one. If nil, the client has a pacer of its own
-	// with 60 requests in any 60 seconds.
+	// Pacer paces the requests. Clients of the same run token must share one. If nil, the client
+	// has a pacer of its own with 60 requests in any 60 seconds.
 	Pacer *Pacer
 
 	// MaxRequestBytes bounds the body of a request. Defaults to 1 MiB, the documented cap.
 	MaxRequestBytes int
 
-	// MaxResponseBytes bounds a tool's result, as it stands in the answer. Defaults to 1 MiB, the documented cap. The
-	// envelope around the result may have 64 KiB more.
+	// MaxResponseBytes bounds a tool's result, as it stands in the answer. Defaults to 1 MiB, the
+	// documented cap. The envelope around the result may have 64 KiB more.
 	MaxResponseBytes int
 
-	// DropNulls removes members whose value is null from the arguments, in objects at any depth. The
-	// platform refuses an explicit null where a schema names a type, and some models write null for
-	// every optional argument. Numbers keep their digits; strings may be escaped differently.
+	// DropNulls removes members whose value is null from the arguments, in objects at any depth.
+	// The platform refuses an explicit null where a schema names a type, and some models write null
+	// for every optional argument. Numbers keep their digits; strings may be escaped differently.
 	DropNulls bool
 
-	// CheckArguments is called before every call, unless it is nil. If it returns an error, the call
-	// fails with [CodeArguments] and nothing is sent. It must not change or keep the arguments. The
-	// method ValidateArguments of [github.com/toolwire/toolwire/schema.Set] fits.
+	// CheckArguments is called before every call, unless it is nil. If it returns an error, the
+	// call fails with [CodeArguments] and nothing is sent. It must not change or keep the
+	// arguments. The method ValidateArguments of [github.com/toolwire/toolwire/schema.Set] fits.
 	CheckArguments func(tool string, arguments json.RawMessage) error
 
-	// LegacyBareResponse accepts a 200 whose body is not an envelope, that is JSON of another shape or
-	// an object without the member response, and takes the whole body as the result. If it is false,
-	// such a response is an error with [CodeBadResponse].
+	// LegacyBareResponse accepts a 200 whose body is not an envelope, that is JSON of another shape
+	// or an object without the member response, and takes the whole body as the result. If it is
+	// false, such a response is an error with [CodeBadResponse].
 	LegacyBareResponse bool
 
-	// Logger receives one record per attempt (debug) and per wait (info), for the rate limit or before repeating: tool,
-	// attempt, status, class, code, durations. Records contain no arguments, results or tokens. If Logger is nil, nothing
-	// is logged.
+	// Logger receives one record per attempt (debug) and per wait (info), for the rate limit or
+	// before repeating: tool, attempt, status, class, code, durations. Records contain no
+	// arguments, results or tokens. If Logger is nil, nothing is logged.
 	Logger *slog.Logger
 
 	// Observer is called for every call. [Client.Observe] adds more observers.
 	Observer Observer
 
-	// OnRunOver is called once, when a request learns that the run is over, with the [*Error] of [CodeRunOver]. It is
-	// called before the method that sent the request returns. The function of [context.WithCancelCause] fits: frameworks
-	// often show the error of a tool to the model and go on, and stop when their context ends. If nil, nothing is called.
+	// OnRunOver is called once, when a request learns that the run is over, with the [*Error] of
+	// [CodeRunOver]. It is called before the method that sent the request returns. The function of
+	// [context.WithCancelCause] fits: frameworks often show the error of a tool to the model and go
+	// on, and stop when their context ends. If nil, nothing is called.
 	OnRunOver func(error)
 }
 

@@ -22,7 +22,8 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// limiter is a server that enforces the rate, behind a network that delays requests and answers at random.
+// limiter is a server that enforces the rate, behind a network that delays requests and answers at
+// random.
 type limiter struct {
 	mu        sync.Mutex
 	seen      []time.Time
@@ -344,8 +345,9 @@ func TestALoggerThatPanicsTakesNoPlace(t *testing.T) {
 	})
 }
 
-// A place counts from when the server can have seen the request: at the latest two seconds after it was written, and not
-// from the answer of a slow tool; and it counts also when the caller has given up.
+// A place counts from when the server can have seen the request: at the latest two seconds after it
+// was written, and not from the answer of a slow tool; and it counts also when the caller has given
+// up.
 func TestPlacesLastFromArrival(t *testing.T) {
 	for _, tt := range []struct {
 		name      string

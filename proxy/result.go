@@ -13,7 +13,8 @@ import (
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
-// A Source tells where a result came from. The set is open: treat one that you do not know like [SourceOdyssey].
+// A Source tells where a result came from. The set is open: treat one that you do not know like
+// [SourceOdyssey].
 type Source string
 
 const (
@@ -25,7 +26,8 @@ const (
 	SourceLedgerRead     Source = "ledger_read"     // a declared read from the world state
 )
 
-// Result is what the proxy says about one call. Its slices are the receiver's: nothing else refers to them.
+// Result is what the proxy says about one call. Its slices are the receiver's: nothing else refers
+// to them.
 type Result struct {
 	// Response is the tool's result: any JSON value, as it came.
 	Response json.RawMessage
@@ -34,15 +36,16 @@ type Result struct {
 	LatencyMS   float64 // milliseconds, as measured by the proxy
 	MatchedRule *int64  // matched_rule_index: the failure rule that made the result; nil for none
 
-	// Validation is the simulator's report on its own output, kept raw; nil unless Source is odyssey.
+	// Validation is the simulator's report on its own output, kept raw; nil unless Source is
+	// odyssey.
 	Validation json.RawMessage
 
 	Tool     string // the name that was called
 	Attempts int    // requests it took
 }
 
-// Failed reports whether the tool itself failed: the source is error or transport_error, or the response is an object
-// whose member error is there and is not null, false or "".
+// Failed reports whether the tool itself failed: the source is error or transport_error, or the
+// response is an object whose member error is there and is not null, false or "".
 func (r *Result) Failed() bool {
 	failed, _ := r.failure()
 	return failed
@@ -54,7 +57,8 @@ func (r *Result) failure() (failed, told bool) {
 	return told || r.Source == SourceError || r.Source == SourceTransportError, told
 }
 
-// declaresError reports whether a T has a place for the member error, so that a failed result is visible in it.
+// declaresError reports whether a T has a place for the member error, so that a failed result is
+// visible in it.
 func declaresError(t reflect.Type) bool { return declares(t, map[reflect.Type]bool{}) }
 
 func declares(t reflect.Type, seen map[reflect.Type]bool) bool {
@@ -85,12 +89,14 @@ func declares(t reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// liberal is how answers of the proxy are read: the agent gets a result in which two members have one name.
+// liberal is how answers of the proxy are read: the agent gets a result in which two members have
+// one name.
 var liberal = strictjson.Limits{Mode: strictjson.Liberal}
 
 var envelopeMembers = []string{"tool_name", "response", "source", "latency_ms", "matched_rule_index", "validation"}
 
-// decodeResult takes the proxy's envelope apart. The tool's own result is never looked into, only checked to be JSON.
+// decodeResult takes the proxy's envelope apart. The tool's own result is never looked into, only
+// checked to be JSON.
 func (r *run) decodeResult(tool string, ans answer) (*Result, *Error) {
 	if ans.status != http.StatusOK {
 		return nil, &Error{
@@ -132,7 +138,8 @@ func (r *run) decodeResult(tool string, ans answer) (*Result, *Error) {
 	return r.bounded(result, ans)
 }
 
-// bounded refuses a result that is larger than the client takes. The body of the answer may be larger, by the envelope.
+// bounded refuses a result that is larger than the client takes. The body of the answer may be
+// larger, by the envelope.
 func (r *run) bounded(result *Result, ans answer) (*Result, *Error) {
 	if len(result.Response) > r.maxResponse {
 		return nil, &Error{

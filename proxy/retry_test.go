@@ -361,7 +361,8 @@ func TestLogHoldsNoSecret(t *testing.T) {
 	})
 }
 
-// FuzzAnswer: whatever the proxy answers, there is either a result that is JSON or a typed error that keeps the secrets.
+// FuzzAnswer: whatever the proxy answers, there is either a result that is JSON or a typed error
+// that keeps the secrets.
 func FuzzAnswer(f *testing.F) {
 	for _, s := range []string{seedAnswer, `{"detail":{"error_class":"x","message":"y"}}`, `{"detail":["a"]}`, `{"response":[[[[]]]]}`, `"x"`, `<html>`, ``} {
 		f.Add(200, []byte(s))

@@ -52,8 +52,8 @@ func TestAnswerThatBreaksOffWithinTheToken(t *testing.T) {
 	}
 }
 
-// A proxy that repeats the run token, in whatever place and spelling, puts it into no error, log record, journal or text for
-// the model. A result is the agent's data and stays as it is.
+// A proxy that repeats the run token, in whatever place and spelling, puts it into no error, log
+// record, journal or text for the model. A result is the agent's data and stays as it is.
 func TestProxyThatRepeatsTheToken(t *testing.T) {
 	const token = "eyJhbGciOi.J7f3a99c1.x-hunter2_swordfish"
 	var percented strings.Builder

@@ -38,12 +38,13 @@ type Receipt struct {
 	Sequence int64 // orders events of equal time; grows within a run
 }
 
-// Trace posts a trace event. payload is any value that encoding/json writes as an object, or raw JSON; nil means {}. Its
-// members text and content are shown in the trace, the others as raw payload. Without a member __occurred_at (ISO 8601)
-// it gets the present time, by which the trace is sorted.
+// Trace posts a trace event. payload is any value that encoding/json writes as an object, or raw
+// JSON; nil means {}. Its members text and content are shown in the trace, the others as raw
+// payload. Without a member __occurred_at (ISO 8601) it gets the present time, by which the trace
+// is sorted.
 //
-// A trace event is repeated like a call and counts against the same limits. Use [Client.TryTrace] where a lost event
-// must not fail the run.
+// A trace event is repeated like a call and counts against the same limits. Use [Client.TryTrace]
+// where a lost event must not fail the run.
 func (c *Client) Trace(ctx context.Context, event Event, payload any) (*Receipt, error) {
 	info := CallInfo{Tool: string(event), Actor: c.actorFor(ctx)}
 	if !event.Valid() {
@@ -91,8 +92,8 @@ func (c *Client) Trace(ctx context.Context, event Event, payload any) (*Receipt,
 	return receipt, nil
 }
 
-// TryTrace is [Client.Trace] for events that are nice to have: it reports whether the event was accepted, and a failure
-// goes to the log only.
+// TryTrace is [Client.Trace] for events that are nice to have: it reports whether the event was
+// accepted, and a failure goes to the log only.
 func (c *Client) TryTrace(ctx context.Context, event Event, payload any) bool {
 	receipt, err := c.Trace(ctx, event, payload)
 	if err != nil {
@@ -102,11 +103,11 @@ func (c *Client) TryTrace(ctx context.Context, event Event, payload any) bool {
 	return receipt.Accepted
 }
 
-// Handoff records that control passes from one sub-agent to another. Attribute the target's calls to it, through
-// [Client.As] or [WithActor], before its first call.
+// Handoff records that control passes from one sub-agent to another. Attribute the target's calls
+// to it, through [Client.As] or [WithActor], before its first call.
 //
-// The member names of this payload are not documented; from_sub_agent and to_sub_agent are those of the platform's
-// telemetry. Use [Client.Trace] with [EventHandoff] to send others.
+// The member names of this payload are not documented; from_sub_agent and to_sub_agent are those of
+// the platform's telemetry. Use [Client.Trace] with [EventHandoff] to send others.
 func (c *Client) Handoff(ctx context.Context, from, to string) (*Receipt, error) {
 	for _, id := range []string{from, to} {
 		if err := ValidActor(id); err != nil {

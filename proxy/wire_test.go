@@ -106,7 +106,8 @@ func TestConnectionsAreReused(t *testing.T) {
 	server.Start()
 	defer server.Close()
 	unlimited := proxy.NewPacer(0, 0)
-	// Clients without a transport of their own share one, so that a client per run does not mean a connection per run.
+	// Clients without a transport of their own share one, so that a client per run does not mean a
+	// connection per run.
 	for range 200 {
 		c, err := proxy.New(server.URL, runToken, &proxy.Options{Pacer: unlimited})
 		if err != nil {
@@ -123,8 +124,8 @@ func TestConnectionsAreReused(t *testing.T) {
 	}
 }
 
-// All callers wait for each other in every round, so that each of them needs a connection, and finds the one of the round
-// before idle, however slow the machine is.
+// All callers wait for each other in every round, so that each of them needs a connection, and
+// finds the one of the round before idle, however slow the machine is.
 func TestConnectionsOfABurst(t *testing.T) {
 	const callers, calls = 512, 8
 	var dialled, open atomic.Int64

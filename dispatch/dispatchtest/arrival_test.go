@@ -34,7 +34,8 @@ func givesUpAtOnce(ctx context.Context, run *dispatch.Run) (*dispatch.Response, 
 	return &dispatch.Response{FinalResponse: "I gave up."}, nil
 }
 
-// A call is on record when it has been sent, whether or not the agent waits for the answer, every time.
+// A call is on record when it has been sent, whether or not the agent waits for the answer, every
+// time.
 func TestACallThatIsGivenUpIsOnRecord(t *testing.T) {
 	world := proxytest.World{
 		Behaviors:    map[string]proxytest.Behavior{"refund": proxytest.Canned(`{}`)},

@@ -9,8 +9,8 @@ import (
 )
 
 // Conversation makes a task a session of several turns. Each turn is one dispatch. All turns share
-// one world and one run token. The session ends after the last of UserTurns, after MaxTurns, after a
-// final response that contains TerminationKeyword, or after a turn that fails.
+// one world and one run token. The session ends after the last of UserTurns, after MaxTurns, after
+// a final response that contains TerminationKeyword, or after a turn that fails.
 type Conversation struct {
 	// UserTurns is what the user says after [Task].Instruction. The platform calls them
 	// scripted_user_turns. If Instruction is "", the first of them begins the session.
@@ -24,13 +24,13 @@ type Conversation struct {
 	// input.messages.
 	Stateful bool
 
-	// ReplayTools replays the messages that the agent returned, with tool calls and results, as later
-	// releases of the platform do. If ReplayTools is false, each turn is replayed as one user row and
-	// one assistant row with text.
+	// ReplayTools replays the messages that the agent returned, with tool calls and results, as
+	// later releases of the platform do. If ReplayTools is false, each turn is replayed as one user
+	// row and one assistant row with text.
 	ReplayTools bool
 
-	// TerminationKeyword ends the session when a final response contains it. If it is "", no keyword
-	// does.
+	// TerminationKeyword ends the session when a final response contains it. If it is "", no
+	// keyword does.
 	TerminationKeyword string
 }
 

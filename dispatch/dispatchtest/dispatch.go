@@ -1,6 +1,7 @@
 // Package dispatchtest emulates the platform's side of a run in process. It dispatches a task to an
 // agent's endpoint with the documented envelope and headers, serves the proxy while the agent
-// works, and evaluates the response as the platform would ("Porting without the SDK", steps 3 to 5).
+// works, and evaluates the response as the platform would ("Porting without the SDK", steps 3 to
+// 5).
 //
 //	result := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{
 //		Instruction: "Refund order #4521.",

@@ -12,8 +12,8 @@ import (
 	"github.com/toolwire/toolwire/internal/stage"
 )
 
-// Faults of an agent end a dispatch with the error class of the platform. The test replaces the transport of a stage, for which
-// the API has no option.
+// Faults of an agent end a dispatch with the error class of the platform. The test replaces the
+// transport of a stage, for which the API has no option.
 func TestFaultsOfAgents(t *testing.T) {
 	for _, row := range faulttest.Sentinels() {
 		t.Run(row.Name, func(t *testing.T) {

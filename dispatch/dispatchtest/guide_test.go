@@ -240,7 +240,8 @@ func TestEndpoint(t *testing.T) {
 	report.AssertOK(t) // warnings are in report.Findings
 }
 
-// Every block of Go in the page is in this file, every rule in it can be read, and what it shows of a failure is true.
+// Every block of Go in the page is in this file, every rule in it can be read, and what it shows of
+// a failure is true.
 func TestTheGuide(t *testing.T) {
 	page, err := os.ReadFile("../../docs/testing.md")
 	if err != nil {

@@ -31,7 +31,8 @@ type Wait struct {
 	// Duration is the wait as it was announced. A wait for the rate limit may take longer.
 	Duration time.Duration `json:"duration_ns"`
 
-	// Reason is the rate limit and how to lift it, or the response after which the client repeats the call.
+	// Reason is the rate limit and how to lift it, or the response after which the client repeats
+	// the call.
 	Reason string `json:"reason"`
 }
 

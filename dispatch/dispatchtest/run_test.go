@@ -318,7 +318,8 @@ func TestTheMembersOfASession(t *testing.T) {
 	}
 }
 
-// The world lasts from turn to turn, and so does the token with its limit; a turn that fails ends the session.
+// The world lasts from turn to turn, and so does the token with its limit; a turn that fails ends
+// the session.
 func TestAWorldOfSeveralTurns(t *testing.T) {
 	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		order, err := run.Proxy.Call(ctx, run.Instruction, map[string]string{"id": "1"})

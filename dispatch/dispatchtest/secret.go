@@ -7,8 +7,8 @@ import (
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
-// hideSecrets removes the secrets from what the agent sent. It does not change the final response and
-// the messages, because they would be graded.
+// hideSecrets removes the secrets from what the agent sent. It does not change the final response
+// and the messages, because they would be graded.
 func (r *Result) hideSecrets() {
 	r.hideIn(&r.Ping, r.Problems)
 	r.hideIn(&r.Dispatch, nil)
@@ -25,7 +25,8 @@ func (r *Result) hideIn(ex *Exchange, problems []dispatch.Problem) {
 	}
 }
 
-// Format implements [fmt.Formatter]. It prints "[redacted]" for AuthValue and for what may be secret in URL.
+// Format implements [fmt.Formatter]. It prints "[redacted]" for AuthValue and for what may be
+// secret in URL.
 func (t Target) Format(f fmt.State, verb rune) {
 	type plain Target
 	t.URL = redact.New(redact.URL(t.URL)...).Text(t.URL)

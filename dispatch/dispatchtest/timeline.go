@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// String returns the timeline of the run for people, a line or two per event: ping, dispatches, tool
-// calls, trace events, answers, the agent's error, waits, changes of the ledger, verdict.
+// String returns the timeline of the run for people, a line or two per event: ping, dispatches,
+// tool calls, trace events, answers, the agent's error, waits, changes of the ledger, verdict.
 func (r *Result) String() string {
 	var b bytes.Buffer
 	line := func(what, format string, args ...any) {

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// bigBody is larger than any dispatch. A session of many turns, each with results of up to 1 MiB, stays below 16 MiB.
+// bigBody is larger than any dispatch. A session of many turns, each with results of up to 1 MiB,
+// stays below 16 MiB.
 const bigBody = 32 << 20
 
 // bodyLimit sends a ping with white space, so that an endpoint that accepts it runs no agent.

@@ -1,5 +1,5 @@
-// Package doctor examines an agent's endpoint from outside, as the platform will use it. The agent may
-// be written in any language.
+// Package doctor examines an agent's endpoint from outside, as the platform will use it. The agent
+// may be written in any language.
 //
 //	report, err := doctor.Check(ctx, dispatchtest.Target{URL: url, AuthValue: "Bearer " + token}, nil)
 //	if err != nil {
@@ -7,9 +7,9 @@
 //	}
 //	fmt.Print(report)
 //
-// [Check] sends pings, requests that the endpoint should reject, and one sample dispatch. Each check
-// ends with a [Finding]: what was seen, and what to do. In a test, use [Report.AssertOK]. Package
-// dispatchtest tests what the agent does in a run; package eval runs datasets.
+// [Check] sends pings, requests that the endpoint should reject, and one sample dispatch. Each
+// check ends with a [Finding]: what was seen, and what to do. In a test, use [Report.AssertOK].
+// Package dispatchtest tests what the agent does in a run; package eval runs datasets.
 //
 // The errors of Check list mistakes in its arguments. A failed check is not an error.
 package doctor
@@ -36,22 +36,23 @@ import (
 
 // Options adds to what [Check] examines.
 type Options struct {
-	// Task is the sample that is dispatched. If Task is nil, the sample asks for a short answer, and it
-	// is dispatched only to an agent on this machine: another agent could not reach the proxy that
-	// Check serves on loopback. For such an agent, set a Task with a Platform and a public ProxyURL. If
-	// the World of the Task has neither tools nor behaviors, it gets the tools of ToolsSchema, with
-	// generated results.
+	// Task is the sample that is dispatched. If Task is nil, the sample asks for a short answer,
+	// and it is dispatched only to an agent on this machine: another agent could not reach the
+	// proxy that Check serves on loopback. For such an agent, set a Task with a Platform and a
+	// public ProxyURL. If the World of the Task has neither tools nor behaviors, it gets the tools
+	// of ToolsSchema, with generated results.
 	Task *dispatchtest.Task
 
 	// NoDispatch omits the sample dispatch, so that the agent does no work.
 	NoDispatch bool
 
 	// ProxyBase is the base URL of the platform's proxy without a run, for example
-	// "https://api.pipelines.tech/api/odyssey-proxy". Check sends a request with an invalid token from
-	// this machine. If ProxyBase is "", the check is skipped.
+	// "https://api.pipelines.tech/api/odyssey-proxy". Check sends a request with an invalid token
+	// from this machine. If ProxyBase is "", the check is skipped.
 	ProxyBase string
 
-	// ToolsSchema is the tools_schema of the registration, as JSON. If it is nil, the check is skipped.
+	// ToolsSchema is the tools_schema of the registration, as JSON. If it is nil, the check is
+	// skipped.
 	ToolsSchema []byte
 
 	// LedgerSchema is what the adapters of the tools write to. It may be nil.
@@ -65,9 +66,9 @@ type Options struct {
 	// Defaults to 500 ms.
 	Linger time.Duration
 
-	// Transport sends the requests to a Target with a URL, and the request to ProxyBase. Set it for own
-	// certificate authorities or an HTTP proxy. Defaults to a transport that knows neither and uses a
-	// new connection for each request.
+	// Transport sends the requests to a Target with a URL, and the request to ProxyBase. Set it for
+	// own certificate authorities or an HTTP proxy. Defaults to a transport that knows neither and
+	// uses a new connection for each request.
 	Transport http.RoundTripper
 }
 
@@ -100,12 +101,12 @@ const (
 // [Finding.Because]. If the endpoint stops answering pings during a check, that check fails and the
 // checks after it are skipped. The report has all checks in a fixed order.
 //
-// If the endpoint authenticates, the agent works on at most one dispatch, the sample. If it does not,
-// the agent may work on up to two more dispatches, which have an expired run token. The auth value is
-// sent only to the endpoint and does not appear in the report. Redirects are not followed.
+// If the endpoint authenticates, the agent works on at most one dispatch, the sample. If it does
+// not, the agent may work on up to two more dispatches, which have an expired run token. The auth
+// value is sent only to the endpoint and does not appear in the report. Redirects are not followed.
 //
-// An error without a report lists everything that is wrong with target and opts. When ctx ends, Check
-// returns the report and the cause of ctx, and the checks that did not finish are skipped.
+// An error without a report lists everything that is wrong with target and opts. When ctx ends,
+// Check returns the report and the cause of ctx, and the checks that did not finish are skipped.
 func Check(ctx context.Context, target dispatchtest.Target, opts *Options) (*Report, error) {
 	c, err := newCheckup(target, opts)
 	if err != nil {
@@ -270,8 +271,8 @@ func (c *checkup) find(ctx context.Context, name Name) *Finding {
 	return f
 }
 
-// survived pings the endpoint after a check that it may not have survived. If it has stopped answering,
-// the check has failed, and later checks are skipped.
+// survived pings the endpoint after a check that it may not have survived. If it has stopped
+// answering, the check has failed, and later checks are skipped.
 func (c *checkup) survived(ctx context.Context, name Name, f *Finding) {
 	if !c.first.ok() || c.first.err != nil { // it never answered a ping
 		return

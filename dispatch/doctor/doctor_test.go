@@ -508,7 +508,8 @@ func TestCheckRefusesUnusableOptions(t *testing.T) {
 	}
 }
 
-// What the endpoint repeats of the bearer or the URL does not get into the report, nor does what could steer a terminal.
+// What the endpoint repeats of the bearer or the URL does not get into the report, nor does what
+// could steer a terminal.
 func TestCheckHidesSecrets(t *testing.T) {
 	t.Parallel()
 	const token = `a"secret<token>`
@@ -625,7 +626,8 @@ func TestCheckGivesNothingAway(t *testing.T) {
 	}
 }
 
-// No check suffers from the connection of the one before, and a large body is announced before it is sent.
+// No check suffers from the connection of the one before, and a large body is announced before it
+// is sent.
 func TestCheckConnections(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

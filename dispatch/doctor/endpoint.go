@@ -161,8 +161,8 @@ func names(cert *x509.Certificate) []string {
 	return list[:min(len(list), 10)]
 }
 
-// clock compares the Date of the first response with the times at which the request was sent and the
-// response received.
+// clock compares the Date of the first response with the times at which the request was sent and
+// the response received.
 func (c *checkup) clock(context.Context) Finding {
 	date, err := http.ParseTime(c.first.header.Get("Date"))
 	if err != nil {

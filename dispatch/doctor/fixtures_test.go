@@ -26,8 +26,8 @@ const (
 	redirectState = "state-of-a-login" // in the query of a redirect, where logins keep secrets
 )
 
-// hand is an endpoint written by hand, as a port without this module would be. Its zero value is in order; each field
-// breaks one thing.
+// hand is an endpoint written by hand, as a port without this module would be. Its zero value is in
+// order; each field breaks one thing.
 type hand struct {
 	auth      func(value string) bool
 	refusal   int // of a wrong bearer
@@ -201,7 +201,8 @@ func dying() func(http.ResponseWriter, *http.Request) bool {
 	}
 }
 
-// onDispatchPing breaks the ping that the platform sends before a dispatch: the third one with the right bearer.
+// onDispatchPing breaks the ping that the platform sends before a dispatch: the third one with the
+// right bearer.
 func onDispatchPing() func(http.ResponseWriter, *http.Request) bool {
 	var pings atomic.Int64
 	return func(w http.ResponseWriter, r *http.Request) bool {
@@ -481,7 +482,8 @@ func check(t testing.TB, tt fixture, limit time.Duration) {
 	}
 }
 
-// The wrapper of "Porting without the SDK" as it stands there, translated. What it does not do is worth a warning.
+// The wrapper of "Porting without the SDK" as it stands there, translated. What it does not do is
+// worth a warning.
 func TestCheckPassesTheReferenceWrapper(t *testing.T) {
 	t.Parallel()
 	detail := func(w http.ResponseWriter, status int, text string) {
@@ -525,7 +527,8 @@ func TestCheckPassesTheReferenceWrapper(t *testing.T) {
 	}
 }
 
-// An endpoint that ends, is taken away or limits requests after any of them fails one check: the others cannot tell anything.
+// An endpoint that ends, is taken away or limits requests after any of them fails one check: the
+// others cannot tell anything.
 func TestCheckNamesWhatEndsTheEndpoint(t *testing.T) {
 	t.Parallel()
 	ends := map[string]func(http.ResponseWriter, *http.Request) bool{

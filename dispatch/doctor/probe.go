@@ -123,8 +123,8 @@ func (c *checkup) send(ctx context.Context, p probe) *answer {
 	return a
 }
 
-// troubled reports whether a response with this status, or none (0), may be the last one: because the
-// agent has ended, because of a server in front of it, or because of a rate limit.
+// troubled reports whether a response with this status, or none (0), may be the last one: because
+// the agent has ended, because of a server in front of it, or because of a rate limit.
 func troubled(status int) bool {
 	return status == 0 || status == http.StatusTooManyRequests || status >= 500
 }
@@ -147,7 +147,8 @@ func (a *answer) refuses() bool {
 	return a.status == http.StatusUnauthorized || a.status == http.StatusForbidden
 }
 
-// html reports whether the answer is a page for people. Frameworks send any text as text/html, "ok" for example.
+// html reports whether the answer is a page for people. Frameworks send any text as text/html, "ok"
+// for example.
 func (a *answer) html() bool {
 	media, _, _ := mime.ParseMediaType(a.header.Get("Content-Type"))
 	start := bytes.ToLower(bytes.TrimSpace(a.body[:min(len(a.body), 512)]))
@@ -170,8 +171,8 @@ func (c *checkup) tell(a *answer) string {
 	return fmt.Sprintf("%d: %s", a.status, c.quote(string(a.body)))
 }
 
-// quote returns text of the endpoint on one line. It hides secrets before it cuts the text, so that no
-// part of a secret remains.
+// quote returns text of the endpoint on one line. It hides secrets before it cuts the text, so that
+// no part of a secret remains.
 func (c *checkup) quote(text string) string {
 	return terminal.Cut(strings.Join(strings.Fields(terminal.Clean(c.hide.Text(text))), " "), 200)
 }
@@ -186,8 +187,8 @@ func title(page []byte) string {
 	return "(" + string(page[from+len("<title>"):to]) + ")"
 }
 
-// connect replaces the transport of the stage by one that uses each connection once, so that checks do
-// not affect each other.
+// connect replaces the transport of the stage by one that uses each connection once, so that checks
+// do not affect each other.
 func (c *checkup) connect() {
 	switch {
 	case c.stage.Target.Agent != nil:

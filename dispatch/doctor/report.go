@@ -14,8 +14,8 @@ import (
 
 // Report is the result of [Check]. Its JSON has the members target, ok and checks.
 type Report struct {
-	// Target is the URL of the endpoint without its query, or says that the target is a handler or an
-	// agent.
+	// Target is the URL of the endpoint without its query, or says that the target is a handler or
+	// an agent.
 	Target string `json:"target"`
 
 	// Findings has one finding for each check, in the order of the names above.
@@ -110,9 +110,9 @@ var styles = map[Status]terminal.Style{
 	StatusOK: terminal.Good, StatusWarning: terminal.Warn, StatusFailed: terminal.Bad, StatusSkipped: terminal.Faint,
 }
 
-// WriteTable writes the report as a table: for each check its status, name, observation and advice, and
-// the counts at the end. If colour is true, colour repeats the status. Control characters in texts of the
-// endpoint are removed. It returns the first error of w.
+// WriteTable writes the report as a table: for each check its status, name, observation and advice,
+// and the counts at the end. If colour is true, colour repeats the status. Control characters in
+// texts of the endpoint are removed. It returns the first error of w.
 func (r *Report) WriteTable(w io.Writer, colour bool) error {
 	var table terminal.Table
 	counts := map[Status]int{}
@@ -151,8 +151,8 @@ func (r *Report) WriteTable(w io.Writer, colour bool) error {
 	return err
 }
 
-// blocked returns the skipped checks by the failed check that they need. The table has one line for each
-// failed check.
+// blocked returns the skipped checks by the failed check that they need. The table has one line for
+// each failed check.
 func (r *Report) blocked() map[Name][]Name {
 	names := map[Name][]Name{}
 	for _, f := range r.Findings {

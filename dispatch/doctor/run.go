@@ -42,8 +42,8 @@ func (c *checkup) task() dispatchtest.Task {
 	return task
 }
 
-// watch finds requests to the proxy of the sample that the proxy rejects without a record. alone means
-// that no other handler is served there.
+// watch finds requests to the proxy of the sample that the proxy rejects without a record. alone
+// means that no other handler is served there.
 func (c *checkup) watch(r *http.Request, alone bool) {
 	run := c.run.Load()
 	if run == nil {

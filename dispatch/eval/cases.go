@@ -21,20 +21,20 @@ type Case struct {
 }
 
 // Cases makes a case of each row. Its task is a copy of base with the row's instruction, input,
-// conversation and world. The world is that of base, with the row's state instead of its own if the row
-// has one, and with the row's failure rules before its own. The ids of task and run are the number of the
-// row. Of base.Conversation only ReplayTools is used, for rows that are sessions.
+// conversation and world. The world is that of base, with the row's state instead of its own if the
+// row has one, and with the row's failure rules before its own. The ids of task and run are the
+// number of the row. Of base.Conversation only ReplayTools is used, for rows that are sessions.
 //
 // The agent does not see the state of a row. To send the state as the input of rows without a
 // current_state, set Task.Input of each case to Row.State.
 //
-// opts configures the proxy of the cases. It may be nil. Cases compiles each distinct world once. The
-// error is an [*Error] with everything in the rows that does not fit the ledger schema and the tools of
-// base, or with the error of [proxytest.New] for the base world. If base has a Platform, rows cannot have
-// worlds of their own.
+// opts configures the proxy of the cases. It may be nil. Cases compiles each distinct world once.
+// The error is an [*Error] with everything in the rows that does not fit the ledger schema and the
+// tools of base, or with the error of [proxytest.New] for the base world. If base has a Platform,
+// rows cannot have worlds of their own.
 //
-// Rows that need the platform are cases too; [Run] skips them. The column behavior is for the caller's
-// [proxytest.Behavior] functions.
+// Rows that need the platform are cases too; [Run] skips them. The column behavior is for the
+// caller's [proxytest.Behavior] functions.
 func (d *Dataset) Cases(base dispatchtest.Task, opts *proxytest.Options) ([]Case, error) {
 	cases := make([]Case, len(d.Rows))
 	worlds, err := d.worlds(base, opts)

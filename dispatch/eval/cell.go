@@ -121,7 +121,8 @@ func (r *rowReader) other(i int, cell string) {
 	}
 }
 
-// coding reports whether the file is one of coding tasks, whose instruction may be that of the scenario.
+// coding reports whether the file is one of coding tasks, whose instruction may be that of the
+// scenario.
 func (r *rowReader) coding() bool {
 	return slices.ContainsFunc(r.columns, func(c column) bool { return slices.Contains(codingColumns, c.known) })
 }
@@ -205,7 +206,8 @@ func jsonHint(cell string, offset int) string {
 	return ""
 }
 
-// state checks that a cell is a world. It parses a cell with mistakes a second time, for their place.
+// state checks that a cell is a world. It parses a cell with mistakes a second time, for their
+// place.
 func (r *rowReader) state(i int, cell string) json.RawMessage {
 	text := json.RawMessage(strings.TrimSpace(cell))
 	_, err := ledger.NewState(text, nil)

@@ -23,19 +23,20 @@ type Row struct {
 	User     string // (user) what the user asks for: the axis user_instruction
 	Behavior string // (behavior) rules of the simulated backend: the axis behavior_instructions; never sent to the agent
 
-	// State (state) is the world at the start, {"type":{"id":{…}}}: the axis initial_state. If State is
-	// nil, the row has the state of the base world.
+	// State (state) is the world at the start, {"type":{"id":{…}}}: the axis initial_state. If
+	// State is nil, the row has the state of the base world.
 	State json.RawMessage
 
 	// FailureRules (failure_rules), as [proxytest.ParseRules] reads them.
 	FailureRules []proxytest.FailureRule
 
-	// ExpectedOutcome (expected_outcome) is [Completion], the default, or [Refusal]. It is for a grader:
-	// this package does not evaluate it.
+	// ExpectedOutcome (expected_outcome) is [Completion], the default, or [Refusal]. It is for a
+	// grader: this package does not evaluate it.
 	ExpectedOutcome string
 
-	// Input (current_state) is sent to the agent as input.input: any JSON object. "Porting without the
-	// SDK" names that member current_state. If Input is nil, the agent gets the Input of the base task.
+	// Input (current_state) is sent to the agent as input.input: any JSON object. "Porting without
+	// the SDK" names that member current_state. If Input is nil, the agent gets the Input of the
+	// base task.
 	Input json.RawMessage
 
 	// Conversation is set for a session with a script: turn_mode model_as_user and simulator_mode
@@ -45,12 +46,12 @@ type Row struct {
 	// TrackedConstraints (tracked_constraints) is a JSON array for a grader.
 	TrackedConstraints json.RawMessage
 
-	// Skip is why the row needs the platform: a model writes the user's turns (simulator_mode persona),
-	// or it is a coding task. Skip is "" if [Run] can run the row.
+	// Skip is why the row needs the platform: a model writes the user's turns (simulator_mode
+	// persona), or it is a coding task. Skip is "" if [Run] can run the row.
 	Skip string
 
-	// Extra has the cells of all other columns that have a name and text, by column. The platform does
-	// not read them.
+	// Extra has the cells of all other columns that have a name and text, by column. The platform
+	// does not read them.
 	Extra map[string]string
 }
 
@@ -69,18 +70,18 @@ type limits struct {
 
 var defaultLimits = limits{bytes: 64 << 20, cell: 4 << 20, rows: 100_000, columns: 1000, cells: 2_000_000, problems: 100}
 
-// Read reads a dataset from a CSV file in UTF-8, with or without a byte order mark. Lines end in LF or
-// CRLF. The column user is required; see [Row] for the others. A column whose name is that of an axis, or
-// is similar to that of a known column, is a problem, because the platform would read it as an unknown
-// column.
+// Read reads a dataset from a CSV file in UTF-8, with or without a byte order mark. Lines end in LF
+// or CRLF. The column user is required; see [Row] for the others. A column whose name is that of an
+// axis, or is similar to that of a known column, is a problem, because the platform would read it
+// as an unknown column.
 //
-// Read is as strict as the platform's upload may be: each row has as many cells as the header, and JSON
-// has exact names and no duplicates. A file has at most 64 MiB, 100,000 rows, 1,000 columns and
-// 2,000,000 cells, and a cell at most 4 MiB.
+// Read is as strict as the platform's upload may be: each row has as many cells as the header, and
+// JSON has exact names and no duplicates. A file has at most 64 MiB, 100,000 rows, 1,000 columns
+// and 2,000,000 cells, and a cell at most 4 MiB.
 //
-// The error is an [*Error] with all problems in the file. Read stops early only if the rest of the file
-// cannot be read as cells: because of another separator or encoding, a quote that is not closed, or a
-// header without a known column.
+// The error is an [*Error] with all problems in the file. Read stops early only if the rest of the
+// file cannot be read as cells: because of another separator or encoding, a quote that is not
+// closed, or a header without a known column.
 func Read(r io.Reader) (*Dataset, error) { return read(r, defaultLimits) }
 
 func read(r io.Reader, limits limits) (*Dataset, error) {

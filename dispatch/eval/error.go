@@ -80,8 +80,8 @@ func CodeOf(err error) Code {
 	return ""
 }
 
-// String returns place and message on one line. It names the line of the file if that differs from the
-// number of the row. Names and texts from the file are safe to print to a terminal.
+// String returns place and message on one line. It names the line of the file if that differs from
+// the number of the row. Names and texts from the file are safe to print to a terminal.
 func (p Problem) String() string {
 	var place strings.Builder
 	if p.Row > 0 {

@@ -1,5 +1,5 @@
-// Package eval runs datasets of tasks against an agent, in the way of package dispatchtest, and reports
-// the results.
+// Package eval runs datasets of tasks against an agent, in the way of package dispatchtest, and
+// reports the results.
 //
 //	dataset, err := eval.Read(file)
 //	…
@@ -9,13 +9,13 @@
 //	…
 //	err = experiment.WriteJUnit(report)
 //
-// A [Dataset] is a CSV file of tasks, as the platform accepts it. [Dataset.Cases] makes a [Case] of each
-// row. [Run] executes each case once, which is a [Trial], and returns the [Experiment]. A grader is a
-// function that decides about a trial.
+// A [Dataset] is a CSV file of tasks, as the platform accepts it. [Dataset.Cases] makes a [Case] of
+// each row. [Run] executes each case once, which is a [Trial], and returns the [Experiment]. A
+// grader is a function that decides about a trial.
 //
-// [Read] and [Dataset.Cases] return an [*Error] with everything that is wrong in the file. [Run] returns
-// an error only if the target cannot be used. An Experiment is not safe for concurrent use while it is
-// changed.
+// [Read] and [Dataset.Cases] return an [*Error] with everything that is wrong in the file. [Run]
+// returns an error only if the target cannot be used. An Experiment is not safe for concurrent use
+// while it is changed.
 package eval
 
 import (
@@ -38,14 +38,15 @@ type Options struct {
 	// Parallel is how many trials run at the same time. Defaults to GOMAXPROCS.
 	Parallel int
 
-	// Grader decides whether a run did what it should. It returns nil, or an error that says why not. It
-	// is called concurrently, for runs that completed without faults. If Grader is nil, a trial passes if
-	// the platform would grade its run, and the row's expected_outcome and tracked_constraints are not
-	// evaluated.
+	// Grader decides whether a run did what it should. It returns nil, or an error that says why
+	// not. It is called concurrently, for runs that completed without faults. If Grader is nil, a
+	// trial passes if the platform would grade its run, and the row's expected_outcome and
+	// tracked_constraints are not evaluated.
 	Grader func(ctx context.Context, c Case, result *dispatchtest.Result) error
 
-	// OnTrial is called after each trial, for one trial at a time, in the order in which they end. It is
-	// not called for cases that had not begun when the context ended. If OnTrial is nil, it is not called.
+	// OnTrial is called after each trial, for one trial at a time, in the order in which they end.
+	// It is not called for cases that had not begun when the context ended. If OnTrial is nil, it
+	// is not called.
 	OnTrial func(Trial)
 }
 
@@ -63,8 +64,8 @@ type Trial struct {
 	Case
 	Verdict Verdict
 
-	// Cause is why a trial [Failed] or [Errored], and "" for other verdicts. Reason describes why the
-	// trial did not pass.
+	// Cause is why a trial [Failed] or [Errored], and "" for other verdicts. Reason describes why
+	// the trial did not pass.
 	Cause  Cause
 	Reason string
 
@@ -95,9 +96,9 @@ const (
 )
 
 // Run executes each case once against the target and returns all trials. Trials do not affect each
-// other: one that fails, panics or times out does not keep the others from running. When ctx ends, Run
-// keeps the trials that have ended, and the others are [Cancelled]. Run then returns as soon as the
-// requests in flight are cancelled and the graders have returned.
+// other: one that fails, panics or times out does not keep the others from running. When ctx ends,
+// Run keeps the trials that have ended, and the others are [Cancelled]. Run then returns as soon as
+// the requests in flight are cancelled and the graders have returned.
 //
 // An error means that target cannot be used for any case. opts may be nil.
 func Run(ctx context.Context, target dispatchtest.Target, cases []Case, opts *Options) (*Experiment, error) {
@@ -179,8 +180,8 @@ func (t *Trial) end(verdict Verdict, cause Cause, reason string) {
 	t.Verdict, t.Cause, t.Reason = verdict, cause, reason
 }
 
-// givenUp reports whether a run failed only because the experiment was cancelled: no complete answer
-// arrived.
+// givenUp reports whether a run failed only because the experiment was cancelled: no complete
+// answer arrived.
 func givenUp(ctx context.Context, result *dispatchtest.Result) bool {
 	classes := []dispatchtest.ErrorClass{dispatchtest.AgentUnreachable, dispatchtest.AgentTimeout, dispatchtest.AgentBadResponse}
 	return ctx.Err() != nil && slices.Contains(classes, result.ErrorClass)

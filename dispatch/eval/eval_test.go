@@ -115,7 +115,8 @@ func TestARowThatHangs(t *testing.T) {
 	})
 }
 
-// In 1,000 rows, a few hundred but for .ci/nightly, every failure is in its own row, and everything else passes.
+// In 1,000 rows, a few hundred but for .ci/nightly, every failure is in its own row, and everything
+// else passes.
 func TestAThousandRows(t *testing.T) {
 	rows := nightly.Or(200, 1000)
 	handler, err := dispatch.New(obedient, &dispatch.Options{Tokens: []string{"secret"}})

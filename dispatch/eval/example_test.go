@@ -27,7 +27,8 @@ Refund order #4522.,,refuse
 	//   row 3, column expected_outcome: "refuse" is not completion or refusal: did you mean refusal?
 }
 
-// Run executes a dataset against an agent. Each row has its own world. A grader evaluates the responses.
+// Run executes a dataset against an agent. Each row has its own world. A grader evaluates the
+// responses.
 func ExampleRun() {
 	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		order, err := proxy.Call[struct{ Status string }](ctx, run.Proxy, "get_order", map[string]string{"order_id": "4521"})

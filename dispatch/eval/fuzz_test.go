@@ -12,8 +12,8 @@ import (
 	"github.com/toolwire/toolwire/dispatch/eval"
 )
 
-// Whatever the file is, there is either a dataset that keeps its promises and agrees with encoding/csv, or a typed error
-// in order and within its bound.
+// Whatever the file is, there is either a dataset that keeps its promises and agrees with
+// encoding/csv, or a typed error in order and within its bound.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		"", "\uFEFFuser\r\na\r\n", "user;state\n", "\xFF\xFEu\x00", "user,state,failure_rules\na,{},[]\n\nb,\"{\"\"x\"\":1}\",[{}]\n",

@@ -19,7 +19,8 @@ var (
 	datasetAxes   = [][2]string{{"user_instruction", "user"}, {"behavior_instructions", "behavior"}, {"initial_state", "state"}}
 )
 
-// column is a column of a file: its name, and the known column that it is or was probably meant to be.
+// column is a column of a file: its name, and the known column that it is or was probably meant to
+// be.
 type column struct {
 	name  string
 	known string // "" for any other
@@ -93,8 +94,8 @@ func (d *reader) separated(header string) bool {
 	return false
 }
 
-// didYouMean returns the known column that a name is probably meant to be, and why. It does not suggest a
-// column that the file has, except for other spellings of its exact name.
+// didYouMean returns the known column that a name is probably meant to be, and why. It does not
+// suggest a column that the file has, except for other spellings of its exact name.
 func didYouMean(name string, found func(known string) bool) (meant, why string) {
 	normal := normalName(name)
 	for _, axis := range datasetAxes {
@@ -127,8 +128,8 @@ func normalName(name string) string {
 	return strings.ToLower(strings.NewReplacer(" ", "_", "-", "_", "\u00A0", "_").Replace(strings.TrimSpace(name)))
 }
 
-// misspelt reports whether a name differs from a known one by at most two letters. In a short name one
-// letter may be missing, extra or misplaced, but not another: stage is not state.
+// misspelt reports whether a name differs from a known one by at most two letters. In a short name
+// one letter may be missing, extra or misplaced, but not another: stage is not state.
 func misspelt(name, known string) bool {
 	a, b := []rune(name), []rune(known)
 	if len(b) > 6 {
@@ -141,8 +142,8 @@ func sameLetters(a, b []rune) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-// edits returns the number of letters to insert, delete, replace or swap with their neighbour to get from
-// a to b.
+// edits returns the number of letters to insert, delete, replace or swap with their neighbour to
+// get from a to b.
 func edits(a, b []rune) int {
 	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

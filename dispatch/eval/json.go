@@ -54,9 +54,9 @@ type callJSON struct {
 	ErrorClass string `json:"error_class,omitempty"`
 }
 
-// WriteJSON writes the experiment as one indented JSON document: its counts, and each trial with verdict,
-// cause, reason, final response and tool calls. It does not contain arguments and results of calls; they
-// are in [Trial].Result. It returns the first error of w.
+// WriteJSON writes the experiment as one indented JSON document: its counts, and each trial with
+// verdict, cause, reason, final response and tool calls. It does not contain arguments and results
+// of calls; they are in [Trial].Result. It returns the first error of w.
 func (e *Experiment) WriteJSON(w io.Writer) error {
 	doc := experimentJSON{
 		Name: e.Name, Started: e.Started.UTC(), TookMS: milliseconds(e.Took), OK: e.OK(), Causes: e.causes(),

@@ -69,13 +69,14 @@ func xmlCharacter(r rune) rune {
 	return utf8.RuneError
 }
 
-// maxOutput is the limit of a system-out in bytes, because programs that show reports read them into
-// memory.
+// maxOutput is the limit of a system-out in bytes, because programs that show reports read them
+// into memory.
 const maxOutput = 64 << 10
 
-// WriteJUnit writes the experiment as JUnit XML for continuous integration: one suite with a test case for
-// each trial, whose timeline is in system-out. A cancelled trial is an error, because it must not look
-// like a success. Characters that XML cannot contain become U+FFFD. It returns the first error of w.
+// WriteJUnit writes the experiment as JUnit XML for continuous integration: one suite with a test
+// case for each trial, whose timeline is in system-out. A cancelled trial is an error, because it
+// must not look like a success. Characters that XML cannot contain become U+FFFD. It returns the
+// first error of w.
 func (e *Experiment) WriteJUnit(w io.Writer) error {
 	skipped := e.Count(Skipped)
 	counts := junitCounts{

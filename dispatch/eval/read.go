@@ -95,8 +95,8 @@ func (d *reader) readText(r io.Reader) bool {
 	return false
 }
 
-// measure counts the cells of the longest row and of all rows. It runs before the file is read as CSV,
-// because a cell takes much more memory than a comma.
+// measure counts the cells of the longest row and of all rows. It runs before the file is read as
+// CSV, because a cell takes much more memory than a comma.
 func measure(data []byte) (widest, total int) {
 	cells, quoted := 1, false
 	data = bytes.TrimSuffix(data, []byte("\n"))
@@ -114,8 +114,8 @@ func measure(data []byte) (widest, total int) {
 	return max(widest, cells), total + cells
 }
 
-// next reads a record and its position. ok is false after the last record and after an error, which next
-// reports.
+// next reads a record and its position. ok is false after the last record and after an error, which
+// next reports.
 func (d *reader) next() (record []string, ok bool) {
 	record, err := d.csv.Read()
 	start := d.offset
@@ -172,7 +172,8 @@ func (d *reader) whole(code string, format string, args ...any) {
 	d.problems.add(Problem{Code: code, Message: fmt.Sprintf(format, args...)})
 }
 
-// problem reports a problem of the row that is being read, in the column with this index, or of the whole row (-1).
+// problem reports a problem of the row that is being read, in the column with this index, or of the
+// whole row (-1).
 func (d *reader) problem(code string, index int, format string, args ...any) {
 	if d.full(index) {
 		d.problems.more++
@@ -185,8 +186,8 @@ func (d *reader) problem(code string, index int, format string, args ...any) {
 	d.own, d.farthest = append(d.own, p), max(d.farthest, index)
 }
 
-// full reports whether a problem of this column would not be listed. It avoids the memory for the texts
-// of problems that are only counted.
+// full reports whether a problem of this column would not be listed. It avoids the memory for the
+// texts of problems that are only counted.
 func (d *reader) full(index int) bool {
 	left := d.problems.most - len(d.problems.found)
 	return left == 0 || left <= len(d.own) && index >= d.farthest

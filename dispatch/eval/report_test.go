@@ -25,7 +25,8 @@ import (
 
 var update = flag.Bool("update", false, "write the reports in testdata anew")
 
-// reported is a set with everything that reports show, with fixed times. What the agent says is hostile.
+// reported is a set with everything that reports show, with fixed times. What the agent says is
+// hostile.
 func reported(t *testing.T) *eval.Experiment {
 	t.Helper()
 	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {

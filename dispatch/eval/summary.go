@@ -13,7 +13,8 @@ import (
 	"github.com/toolwire/toolwire/internal/terminal"
 )
 
-// maxListed is how many trials that neither passed nor were skipped the summary lists. JSON has all.
+// maxListed is how many trials that neither passed nor were skipped the summary lists. JSON has
+// all.
 const maxListed = 20
 
 // Codes of problems that the handler of package dispatch has dealt with.
@@ -43,10 +44,10 @@ func (v Verdict) style() terminal.Style {
 	return terminal.Plain
 }
 
-// WriteSummary writes the experiment for people: at most 20 trials that failed, how often each cause
-// occurred, why cases were skipped, what the platform would warn of, the slowest trials if there are
-// many, and the counts. If colour is true, colour repeats the verdicts. Texts of agents are safe to print
-// to a terminal. It returns the first error of w.
+// WriteSummary writes the experiment for people: at most 20 trials that failed, how often each
+// cause occurred, why cases were skipped, what the platform would warn of, the slowest trials if
+// there are many, and the counts. If colour is true, colour repeats the verdicts. Texts of agents
+// are safe to print to a terminal. It returns the first error of w.
 func (e *Experiment) WriteSummary(w io.Writer, colour bool) error {
 	var b bytes.Buffer
 	e.writeBad(&b, colour)

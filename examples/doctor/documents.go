@@ -11,7 +11,8 @@ import (
 	"github.com/toolwire/toolwire/manifest"
 )
 
-// documents checks the manifest and the dataset. Check does not: they do not belong to the endpoint.
+// documents checks the manifest and the dataset. Check does not: they do not belong to the
+// endpoint.
 func (f *flags) documents() (list []doctor.Finding) {
 	if f.manifest != "" {
 		list = append(list, checkManifest(f.manifest))

@@ -1,18 +1,18 @@
-// Doctor examines an agent's endpoint from outside, as the platform will meet it, and what belongs to its registration:
-// is it reachable, does it check the bearer before the ping, does it answer a sample dispatch, would the platform take
-// the tools, the manifest and the dataset.
+// Doctor examines an agent's endpoint from outside, as the platform will meet it, and what belongs
+// to its registration: is it reachable, does it check the bearer before the ping, does it answer a
+// sample dispatch, would the platform take the tools, the manifest and the dataset.
 //
 //	AGENT_TOKEN=… go run ./examples/doctor -url http://localhost:8080/dispatch -token-env AGENT_TOKEN
 //	go run ./examples/doctor -url https://agents.example.com/dispatch -token-file token -tools tools_schema.json -json
 //
-// The token comes from an environment variable or a file, never from the command line, where others can see it. It is sent
-// to the URL and nowhere else, and not printed.
+// The token comes from an environment variable or a file, never from the command line, where others
+// can see it. It is sent to the URL and nowhere else, and not printed.
 //
-// An agent on this machine works on one sample task; one elsewhere only on the task of -instruction, because it could not
-// reach the proxy that is played here.
+// An agent on this machine works on one sample task; one elsewhere only on the task of
+// -instruction, because it could not reach the proxy that is played here.
 //
-// The exit status is 0 when nothing failed, 1 when a check failed (with -strict also when one warned) or was interrupted, 2
-// for a mistake on the command line or a file that cannot be read.
+// The exit status is 0 when nothing failed, 1 when a check failed (with -strict also when one
+// warned) or was interrupted, 2 for a mistake on the command line or a file that cannot be read.
 package main
 
 import (

@@ -1,7 +1,7 @@
 package main
 
-// severity is the platform's word for who must act: danger at the agent, amber for settings that have drifted apart,
-// warning for what may go well the next time.
+// severity is the platform's word for who must act: danger at the agent, amber for settings that
+// have drifted apart, warning for what may go well the next time.
 type severity string
 
 const (

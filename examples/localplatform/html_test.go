@@ -93,7 +93,8 @@ func (n *node) say() string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// checkPage holds a page to what all pages keep: landmarks, headings, labels, references, and nothing inline.
+// checkPage holds a page to what all pages keep: landmarks, headings, labels, references, and
+// nothing inline.
 func checkPage(t *testing.T, page string) *node {
 	t.Helper()
 	root := parseHTML(t, page)

@@ -1,14 +1,16 @@
-// Localplatform is the platform's half of a run on one machine, with a page to look at runs: it serves the proxy that
-// agents call their tools through, dispatches tasks to an agent's URL from a form, and shows every run as a timeline.
+// Localplatform is the platform's half of a run on one machine, with a page to look at runs: it
+// serves the proxy that agents call their tools through, dispatches tasks to an agent's URL from a
+// form, and shows every run as a timeline.
 //
 //	go run ./examples/localplatform
 //	go run ./examples/localplatform -world world.json -addr 127.0.0.1:9000
 //
-// Everything happens on loopback and nothing is loaded from elsewhere. Without -world there is a sample agent, so
-// that there is something to look at with one click. Runs are kept in memory, the last -keep of them, fewer if they are
-// large, and are gone when it stops.
+// Everything happens on loopback and nothing is loaded from elsewhere. Without -world there is a
+// sample agent, so that there is something to look at with one click. Runs are kept in memory, the
+// last -keep of them, fewer if they are large, and are gone when it stops.
 //
-// The exit status is 0 after an interrupt, 1 if it cannot serve, 2 for a mistake on the command line or in the world.
+// The exit status is 0 after an interrupt, 1 if it cannot serve, 2 for a mistake on the command
+// line or in the world.
 package main
 
 import (

@@ -70,11 +70,12 @@ func (r *record) over() (bytes int, over bool) {
 	return r.page.bytes, true
 }
 
-// dispatch is the run, from the ping to the page that is kept of it. It sends nil to staged when the run has begun, and
-// the error if it cannot begin.
+// dispatch is the run, from the ping to the page that is kept of it. It sends nil to staged when
+// the run has begun, and the error if it cannot begin.
 func (r *record) dispatch(ctx context.Context, base string, taskID int, staged chan<- error) {
-	// How far a run under way has come is known only from the connection. The agent is asked once per exchange, but a
-	// connection that went stale is replaced without a word: only what comes after an answer is a new exchange.
+	// How far a run under way has come is known only from the connection. The agent is asked once
+	// per exchange, but a connection that went stale is replaced without a word: only what comes
+	// after an answer is a new exchange.
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn:              func(string) { r.asking() },
 		GotFirstResponseByte: func() { r.answered() },
@@ -193,8 +194,8 @@ func (r *record) serveProxy(w http.ResponseWriter, req *http.Request) {
 	platform.ServeHTTP(w, req)
 }
 
-// admit counts a request of the run, and returns no platform but an answer if it may not go on. What does not have the
-// run's token is none of its requests.
+// admit counts a request of the run, and returns no platform but an answer if it may not go on.
+// What does not have the run's token is none of its requests.
 func (r *record) admit(req *http.Request) (p *proxytest.Platform, status int, class, message string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -217,8 +218,8 @@ func (r *record) admit(req *http.Request) (p *proxytest.Platform, status int, cl
 	return r.platform, 0, "", ""
 }
 
-// refuse answers as the proxy does. It first reads a body of up to 2 MiB that comes within a second, since a client that is
-// still writing might not see the answer.
+// refuse answers as the proxy does. It first reads a body of up to 2 MiB that comes within a
+// second, since a client that is still writing might not see the answer.
 func refuse(w http.ResponseWriter, req *http.Request, status int, class, message string) {
 	body := httpserve.OpenBody(w, req, 2<<20, time.Now().Add(httpserve.RefusalTime))
 	_, _ = io.Copy(io.Discard, &body)

@@ -10,7 +10,8 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// maxAtOnce is how many runs may be in progress: those are never dropped, so they must be bounded too.
+// maxAtOnce is how many runs may be in progress: those are never dropped, so they must be bounded
+// too.
 const maxAtOnce = 32
 
 var errBusy = errors.New("too many runs are in progress; wait until one has ended")
@@ -65,8 +66,8 @@ func (rs *runs) start(task task, rules []proxytest.FailureRule) (*record, error)
 	return r, nil
 }
 
-// drop forgets the oldest runs that are over until what is kept is within the bounds. Those in progress do not count, so that the one
-// that ends last is not the one to go.
+// drop forgets the oldest runs that are over until what is kept is within the bounds. Those in
+// progress do not count, so that the one that ends last is not the one to go.
 func (rs *runs) drop() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()

@@ -16,7 +16,8 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// sample is an agent to look at: a supervisor with two sub-agents, without a model, that does the same in every run.
+// sample is an agent to look at: a supervisor with two sub-agents, without a model, that does the
+// same in every run.
 type sample struct {
 	token   string
 	handler http.Handler
@@ -27,8 +28,8 @@ func newSample(token string) (*sample, error) {
 	return &sample{token, handler}, err
 }
 
-// sampleRules let the shop turn the first refund away for a moment, and messages take a while, so that there is something
-// to see.
+// sampleRules let the shop turn the first refund away for a moment, and messages take a while, so
+// that there is something to see.
 func sampleRules() []proxytest.FailureRule {
 	return []proxytest.FailureRule{
 		{Tool: "refund_order", Nth: []int{1}, Status: 503, ErrorClass: "lock_contention", RetryAfter: 1},
@@ -45,8 +46,8 @@ func (s *sample) task(base string) task {
 	}
 }
 
-// ServeHTTP serves the agent behind a gateway that spoils the metadata of its answers, as such things happen: the platform
-// drops them with a soft warning.
+// ServeHTTP serves the agent behind a gateway that spoils the metadata of its answers, as such
+// things happen: the platform drops them with a soft warning.
 func (s *sample) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := &buffered{header: w.Header(), status: http.StatusOK}
 	s.handler.ServeHTTP(answer, r)
@@ -149,7 +150,8 @@ func lookUp(ctx context.Context, tools *proxy.Client, id string) (order, error) 
 	return found, nil
 }
 
-// shop is the sample's world: orders, a carrier that is live behind the platform, and messages to customers.
+// shop is the sample's world: orders, a carrier that is live behind the platform, and messages to
+// customers.
 func shop() (proxytest.World, error) {
 	get, err1 := schema.Define[getOrder, any]("get_order", "Look up an order.", nil)
 	track, err2 := schema.Define[trackParcel, any]("track_parcel", "Ask the carrier where a parcel is.", nil)

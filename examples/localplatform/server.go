@@ -110,8 +110,8 @@ func (s *server) handler() http.Handler {
 	return s.secure(guarded.Handler(mux))
 }
 
-// secure sets what every answer says to the browser, and refuses requests under a name: a page elsewhere could have let
-// its own name point here.
+// secure sets what every answer says to the browser, and refuses requests under a name: a page
+// elsewhere could have let its own name point here.
 func (s *server) secure(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

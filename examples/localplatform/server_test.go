@@ -280,7 +280,8 @@ func TestCompletionWarning(t *testing.T) {
 	has(t, page.id("failures").say(), "None")
 }
 
-// A run that is under way shows what has happened, without a script, and is marked to be brought up to date by one.
+// A run that is under way shows what has happened, without a script, and is marked to be brought up
+// to date by one.
 func TestInProgress(t *testing.T) {
 	l := start(t, 10)
 	reached, release := make(chan struct{}), make(chan struct{})
@@ -420,7 +421,8 @@ func TestHostileAgent(t *testing.T) {
 	}
 }
 
-// The auth value is on no page, also if the agent repeats it, and not in the form that is shown again.
+// The auth value is on no page, also if the agent repeats it, and not in the form that is shown
+// again.
 func TestSecret(t *testing.T) {
 	const secret = "s3cr3t-\"token\"-0001"
 	l := start(t, 10)
@@ -581,7 +583,8 @@ func (l *local) ids() string {
 	return strings.Join(ids, " ")
 }
 
-// Runs in progress are bounded too: what is too much is said beside the form, which keeps what was typed.
+// Runs in progress are bounded too: what is too much is said beside the form, which keeps what was
+// typed.
 func TestBusy(t *testing.T) {
 	agent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.ReadAll(r.Body)
@@ -604,7 +607,8 @@ func TestBusy(t *testing.T) {
 	has(t, page.id("instruction").say(), "Wait here.")
 }
 
-// What a run sends to the proxy is kept, so it is bounded; and what it sends after its end is counted only.
+// What a run sends to the proxy is kept, so it is bounded; and what it sends after its end is
+// counted only.
 func TestProxyBounds(t *testing.T) {
 	large := `{"order_id":"` + strings.Repeat("x", 1<<20-100) + `"}`
 	for _, tt := range []struct {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The colours of the page are readable in both schemes: WCAG 2.2 AA asks for 4.5 between text and its ground, and for 3
-// between what has to be recognised and what is around it.
+// The colours of the page are readable in both schemes: WCAG 2.2 AA asks for 4.5 between text and
+// its ground, and for 3 between what has to be recognised and what is around it.
 func TestContrast(t *testing.T) {
 	css, err := static.ReadFile("static/style.css")
 	if err != nil {

@@ -85,8 +85,9 @@ func cutText(s string, n int) (string, bool) {
 	return s[:n], true
 }
 
-// visible shows characters that act rather than show: those that turn the direction of writing, so that a page could be
-// made to read otherwise than it is, those that hide a text from people but not from a model, and control characters.
+// visible shows characters that act rather than show: those that turn the direction of writing, so
+// that a page could be made to read otherwise than it is, those that hide a text from people but
+// not from a model, and control characters.
 func visible(s string) string {
 	if !strings.ContainsFunc(s, acts) && utf8.ValidString(s) {
 		return s
@@ -117,7 +118,8 @@ func acts(r rune) bool {
 // width is how long a line of JSON may be before it is laid out over several.
 const width = 64
 
-// indented formats JSON and keeps on one line what fits there. It returns nil if the text is not JSON or is too long.
+// indented formats JSON and keeps on one line what fits there. It returns nil if the text is not
+// JSON or is too long.
 func indented(s string) []byte {
 	if len(s) > 256<<10 || depth(s) > 64 { // every level indents all that is in it
 		return nil

@@ -81,8 +81,8 @@ type trace struct {
 	Late     string // when it occurred, if it was sent much later
 }
 
-// clockGrain is how far a trace event's own time may lie before its arrival without moving it: clocks are cut off at
-// milliseconds, and a request takes time.
+// clockGrain is how far a trace event's own time may lie before its arrival without moving it:
+// clocks are cut off at milliseconds, and a request takes time.
 const clockGrain = 100 * time.Millisecond
 
 // event is an item with its place.
@@ -150,7 +150,8 @@ func (p *page) between(events []event, after, last int) {
 	}
 }
 
-// events are the calls and trace events. A trace event stands where it occurred, as on the platform.
+// events are the calls and trace events. A trace event stands where it occurred, as on the
+// platform.
 func (p *page) events(t *texts, f facts) []event {
 	var events []event
 	requests := slices.Concat(f.record.Calls, f.record.Refused)
@@ -192,7 +193,8 @@ func (p *page) events(t *texts, f facts) []event {
 		events = append(events, e)
 	}
 	slices.SortFunc(events, func(a, b event) int { return cmp.Compare(a.order, b.order) })
-	// Arrival is the order of what happened; only events that were sent late go back to their place.
+	// Arrival is the order of what happened; only events that were sent late go back to their
+	// place.
 	for i, e := range events {
 		for i > 0 && e.Trace != nil && e.Trace.Late != "" && events[i-1].at.After(e.at) {
 			events[i], events[i-1] = events[i-1], e

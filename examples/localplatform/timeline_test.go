@@ -14,7 +14,8 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// What the proxy refuses stands in the timeline with status, class and reason, and in the table of failures with what to do.
+// What the proxy refuses stands in the timeline with status, class and reason, and in the table of
+// failures with what to do.
 func TestRefusedCalls(t *testing.T) {
 	l := start(t, 10)
 	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
@@ -34,7 +35,8 @@ func TestRefusedCalls(t *testing.T) {
 	has(t, page.id("contract").say(), "Faults", "get_ordr")
 }
 
-// Failures that look like results are shown as failures too, and so are broken answers and their repetitions.
+// Failures that look like results are shown as failures too, and so are broken answers and their
+// repetitions.
 func TestInjectedAndBroken(t *testing.T) {
 	world, err := shop()
 	if err != nil {
@@ -60,7 +62,8 @@ func TestInjectedAndBroken(t *testing.T) {
 	has(t, page.id("failures").say(), "injected", "get_order", "A failure rule of the world answered", "no answer", "The tool may have run")
 }
 
-// A trace event that is sent late stands where it occurred; a clock that is a little behind moves nothing.
+// A trace event that is sent late stands where it occurred; a clock that is a little behind moves
+// nothing.
 func TestTraceOrder(t *testing.T) {
 	l := start(t, 1)
 	began := time.Now()
@@ -139,7 +142,8 @@ func TestAttemptsOfEqualCalls(t *testing.T) {
 	}
 }
 
-// What the agent sends while its answer is on the way was accepted, so it is shown, behind the answer.
+// What the agent sends while its answer is on the way was accepted, so it is shown, behind the
+// answer.
 func TestAfterTheAnswer(t *testing.T) {
 	trace := func(order int) proxytest.Trace {
 		return proxytest.Trace{Event: proxy.EventThinking, Payload: []byte(`{"text":"x"}`), Order: order}
@@ -154,7 +158,8 @@ func TestAfterTheAnswer(t *testing.T) {
 	}
 }
 
-// A connection that goes stale between two requests is replaced and the request is sent again. That is not a new exchange.
+// A connection that goes stale between two requests is replaced and the request is sent again. That
+// is not a new exchange.
 func TestExchanges(t *testing.T) {
 	platform, err := proxytest.New(proxytest.World{}, nil)
 	if err != nil {

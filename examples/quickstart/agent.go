@@ -36,7 +36,8 @@ var (
 	minimumAge  = regexp.MustCompile(`(?i)more than (\d+) days`)
 )
 
-// refundAgent is where a model would be. It understands one kind of instruction, looks the order up and decides.
+// refundAgent is where a model would be. It understands one kind of instruction, looks the order up
+// and decides.
 func refundAgent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 	var task struct {
 		CustomerID string `json:"customer_id"`

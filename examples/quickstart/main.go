@@ -1,12 +1,13 @@
-// Quickstart is a whole agent run on one machine, without a model, a key or a network: a small rule-based refund agent
-// behind a real HTTP server, and a platform in the same process that pings it, dispatches a task to it, plays the proxy
-// for its tool calls and judges its answer.
+// Quickstart is a whole agent run on one machine, without a model, a key or a network: a small
+// rule-based refund agent behind a real HTTP server, and a platform in the same process that pings
+// it, dispatches a task to it, plays the proxy for its tool calls and judges its answer.
 //
 //	go run ./examples/quickstart
 //	go run ./examples/quickstart -state examples/quickstart/testdata/recent.json
 //	go run ./examples/quickstart -instruction "Refund order #77." -json
 //
-// The exit status is 0 when the run would be graded, 1 when it failed, 2 for a mistake on the command line.
+// The exit status is 0 when the run would be graded, 1 when it failed, 2 for a mistake on the
+// command line.
 package main
 
 import (
@@ -79,7 +80,8 @@ func open(stateFile string) (*proxytest.Platform, error) {
 	return proxytest.New(world, nil)
 }
 
-// stage serves the agent as a program of one's own would, and lets the platform run a task against it.
+// stage serves the agent as a program of one's own would, and lets the platform run a task against
+// it.
 func stage(ctx context.Context, platform *proxytest.Platform, instruction string) (*dispatchtest.Result, error) {
 	const token = "a-token-for-this-example" // a real one comes from the environment
 	handler, err := dispatch.New(refundAgent, &dispatch.Options{Tokens: []string{token}})

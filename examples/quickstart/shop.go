@@ -16,8 +16,8 @@ var defaultState string
 
 var daysAgo = regexp.MustCompile(`"(\d+) days ago"`)
 
-// shopState reads the orders, {"order": {id: {…}}}, from a file or takes the built-in ones. A date such as
-// "41 days ago" becomes that date.
+// shopState reads the orders, {"order": {id: {…}}}, from a file or takes the built-in ones. A date
+// such as "41 days ago" becomes that date.
 func shopState(file string, now time.Time) (string, error) {
 	state := defaultState
 	if file != "" {

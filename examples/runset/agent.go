@@ -21,8 +21,9 @@ type order struct {
 
 var orderNumber = regexp.MustCompile(`#(\d+)`)
 
-// sampleAgent is where a model would be. It refunds orders that have been shipped, and has weaknesses for a dataset to find:
-// it believes that there is a tool for cancelling, it takes an angry tone for a reason, and it gives up when a tool does.
+// sampleAgent is where a model would be. It refunds orders that have been shipped, and has
+// weaknesses for a dataset to find: it believes that there is a tool for cancelling, it takes an
+// angry tone for a reason, and it gives up when a tool does.
 func sampleAgent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 	match := orderNumber.FindStringSubmatch(run.Instruction)
 	if match == nil {

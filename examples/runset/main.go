@@ -1,19 +1,21 @@
-// Runset runs a dataset, a CSV file of tasks as the platform takes them, against an agent, with the platform played on this
-// machine: every row gets a proxy, a world and a run of its own, many at once.
+// Runset runs a dataset, a CSV file of tasks as the platform takes them, against an agent, with the
+// platform played on this machine: every row gets a proxy, a world and a run of its own, many at
+// once.
 //
 //	go run ./examples/runset
 //	go run ./examples/runset -dataset examples/runset/testdata/failing.csv -junit report.xml -json report.json
 //	go run ./examples/runset -dataset tasks.csv -world world.json -url http://127.0.0.1:8000/dispatch -token-env AGENT_TOKEN
 //
-// Without -url the tasks go to a sample agent in this program. An agent behind -url has to run on this machine, because
-// the proxies of the runs are served on its loopback.
+// Without -url the tasks go to a sample agent in this program. An agent behind -url has to run on
+// this machine, because the proxies of the runs are served on its loopback.
 //
-// On the platform a model grades what an agent did. Here, a row passes if the platform would grade its
-// run, and if the row's expectations that can be checked without a model are met: the final response contains what is in a column
-// "says", which is this program's own, and a run whose expected_outcome is refusal changes nothing in the world.
+// On the platform a model grades what an agent did. Here, a row passes if the platform would grade
+// its run, and if the row's expectations that can be checked without a model are met: the final
+// response contains what is in a column "says", which is this program's own, and a run whose
+// expected_outcome is refusal changes nothing in the world.
 //
-// The exit status is 0 when all rows that could be run passed, 1 when one did not, 2 for a mistake on the command line or in
-// a file.
+// The exit status is 0 when all rows that could be run passed, 1 when one did not, 2 for a mistake
+// on the command line or in a file.
 package main
 
 import (
@@ -92,7 +94,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// play runs the set and reports on it. Its errors are mistakes of the user's, and reports that cannot be written.
+// play runs the set and reports on it. Its errors are mistakes of the user's, and reports that
+// cannot be written.
 func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Experiment, error) {
 	if o.parallel < 0 {
 		return nil, errors.New("-parallel is how many rows run at once, so at least 1")

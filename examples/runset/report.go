@@ -11,8 +11,8 @@ import (
 	"github.com/toolwire/toolwire/internal/terminal"
 )
 
-// reports are the files to write; nil for one that is not wanted. They are opened before the set runs, so that a mistake
-// in a path does not cost a run.
+// reports are the files to write; nil for one that is not wanted. They are opened before the set
+// runs, so that a mistake in a path does not cost a run.
 type reports struct {
 	junit, json *os.File
 }

@@ -102,7 +102,8 @@ func (s *surface) add(decl ast.Decl) {
 			case *ast.TypeSpec:
 				s.addType(spec)
 			case *ast.ValueSpec:
-				// In a const group a type holds for the names below that have no value of their own.
+				// In a const group a type holds for the names below that have no value of their
+				// own.
 				if spec.Type != nil || len(spec.Values) > 0 {
 					inherited = typeText(spec.Type)
 				}

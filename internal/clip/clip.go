@@ -5,8 +5,8 @@ import "unicode/utf8"
 
 const ellipsis = "…"
 
-// Text returns s if it has at most most bytes. Otherwise it returns the beginning of s and an ellipsis, together at most
-// most bytes, without half of a character.
+// Text returns s if it has at most most bytes. Otherwise it returns the beginning of s and an
+// ellipsis, together at most most bytes, without half of a character.
 func Text(s string, most int) string {
 	if len(s) <= most {
 		return s

@@ -1,4 +1,5 @@
-// Package clocks holds the module's tests to what CONTRIBUTING says of time: the speed of the machine decides nothing.
+// Package clocks holds the module's tests to what CONTRIBUTING says of time: the speed of the
+// machine decides nothing.
 package clocks
 
 import (
@@ -23,10 +24,10 @@ var exempt = map[string]bool{
 	"internal/httpserve/hostiletest/table.go": true, // Withhold is called in bubbles only
 }
 
-// TestNoTestDependsOnTheClock looks through the test files of all modules of the repository, and through internal/. It finds
-// elapsed time that is held to an upper bound, and time.After, timers and read deadlines of less than a minute. In a bubble
-// of testing/synctest both are fine. Lower bounds are fine everywhere, and exact times too: outside of bubbles they cannot
-// be met.
+// TestNoTestDependsOnTheClock looks through the test files of all modules of the repository, and
+// through internal/. It finds elapsed time that is held to an upper bound, and time.After, timers
+// and read deadlines of less than a minute. In a bubble of testing/synctest both are fine. Lower
+// bounds are fine everywhere, and exact times too: outside of bubbles they cannot be met.
 func TestNoTestDependsOnTheClock(t *testing.T) {
 	files := 0
 	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
@@ -237,7 +238,8 @@ func (c *checker) soon(call *ast.CallExpr) bool {
 	return called(call) == "time.Now().Add" && c.short(call.Args)
 }
 
-// short reports whether the first argument is a constant limit that is too short. A negative limit is not one.
+// short reports whether the first argument is a constant limit that is too short. A negative limit
+// is not one.
 func (c *checker) short(args []ast.Expr) bool {
 	if len(args) == 0 {
 		return false

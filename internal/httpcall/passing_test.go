@@ -14,7 +14,8 @@ import (
 	"github.com/toolwire/toolwire/internal/httpcall"
 )
 
-// passed is a body that counts how often it is closed. After its text it blocks, if block is set, until it is closed.
+// passed is a body that counts how often it is closed. After its text it blocks, if block is set,
+// until it is closed.
 type passed struct {
 	io.Reader
 	block  chan struct{}
@@ -78,7 +79,8 @@ func TestReadStart(t *testing.T) {
 	}
 }
 
-// A body that stalls, before its start has been read, is left behind when the context ends, and is closed.
+// A body that stalls, before its start has been read, is left behind when the context ends, and is
+// closed.
 func TestReadStartOfAStalledBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		body := &passed{Reader: strings.NewReader("123"), block: make(chan struct{}), closed: make(chan struct{})}

@@ -10,8 +10,8 @@ import (
 // share. It reads no proxy settings from the environment.
 //
 // Connections that are idle for 4 seconds are closed. Common servers (uvicorn, Node.js) close them
-// after 5 seconds. A request that is sent at that moment fails, and the client cannot tell whether it was
-// carried out. The client therefore closes first.
+// after 5 seconds. A request that is sent at that moment fails, and the client cannot tell whether
+// it was carried out. The client therefore closes first.
 //
 // One weakness of net/http remains. If a server sends more bytes than it announced in
 // Content-Length, net/http writes up to 4 KiB of the surplus to the standard logger of package log

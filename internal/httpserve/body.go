@@ -148,7 +148,8 @@ func (b *Body) Rest(body []byte, room func(n int64) bool) ([]byte, error) {
 }
 
 const (
-	// minBuffer is the size in bytes of the first buffer if the length of the body is not announced.
+	// minBuffer is the size in bytes of the first buffer if the length of the body is not
+	// announced.
 	minBuffer = 512
 
 	// maxTrusted is the largest buffer in bytes that is made for an announced length. A larger one

@@ -1,5 +1,5 @@
-// Package memhttp sends HTTP requests to a handler without a network. It imports nothing of a test, so that code for
-// production may use it.
+// Package memhttp sends HTTP requests to a handler without a network. It imports nothing of a test,
+// so that code for production may use it.
 package memhttp
 
 import (
@@ -14,20 +14,22 @@ import (
 	"time"
 )
 
-// NewTransport returns a transport that sends requests to a handler without a network, whatever host they name. The handler
-// runs on its own goroutine with the request's context. When the context ends, the round trip fails at once. Requests and
-// responses are buffered whole. A handler that panics with http.ErrAbortHandler breaks the connection: before its first
-// write the round trip fails as after a reset, later the body ends with io.ErrUnexpectedEOF.
+// NewTransport returns a transport that sends requests to a handler without a network, whatever
+// host they name. The handler runs on its own goroutine with the request's context. When the
+// context ends, the round trip fails at once. Requests and responses are buffered whole. A handler
+// that panics with http.ErrAbortHandler breaks the connection: before its first write the round
+// trip fails as after a reset, later the body ends with io.ErrUnexpectedEOF.
 //
-// The transport works in bubbles of testing/synctest. It is safe for concurrent use and does not need to be closed.
+// The transport works in bubbles of testing/synctest. It is safe for concurrent use and does not
+// need to be closed.
 func NewTransport(handler http.Handler) http.RoundTripper { return transport{handler, false} }
 
-// NewArrivalTransport is [NewTransport] for a handler that calls [Arrived]. A round trip whose context ends returns only
-// after that call, or after the handler has returned.
+// NewArrivalTransport is [NewTransport] for a handler that calls [Arrived]. A round trip whose
+// context ends returns only after that call, or after the handler has returned.
 func NewArrivalTransport(handler http.Handler) http.RoundTripper { return transport{handler, true} }
 
-// Arrived reports that the handler has noted the request. Call it at most once for each request. It does nothing if w is not
-// from a transport of this package.
+// Arrived reports that the handler has noted the request. Call it at most once for each request. It
+// does nothing if w is not from a transport of this package.
 func Arrived(w http.ResponseWriter) {
 	if w, ok := w.(*recorder); ok {
 		close(w.arrived)
@@ -82,8 +84,8 @@ func readAll(r *http.Request) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// reportWritten reports the request as sent to the trace in ctx, as a network transport does. Clients decide by it whether
-// they may repeat a failed call.
+// reportWritten reports the request as sent to the trace in ctx, as a network transport does.
+// Clients decide by it whether they may repeat a failed call.
 func reportWritten(ctx context.Context, host string) {
 	watch := httptrace.ContextClientTrace(ctx)
 	if watch == nil {

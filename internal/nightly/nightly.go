@@ -3,8 +3,8 @@ package nightly
 
 import "os"
 
-// Full reports whether tests do all that they can: .ci/nightly sets TOOLWIRE_NIGHTLY. Otherwise what starts hundreds of
-// programs or answers a thousand runs is reduced.
+// Full reports whether tests do all that they can: .ci/nightly sets TOOLWIRE_NIGHTLY. Otherwise
+// what starts hundreds of programs or answers a thousand runs is reduced.
 var Full = os.Getenv("TOOLWIRE_NIGHTLY") != ""
 
 // Or returns the full size if Full is set, and the reduced one otherwise.

@@ -1,4 +1,5 @@
-// Package peers measures package proxy beside hashicorp/go-retryablehttp doing the same call. Compare within one run:
+// Package peers measures package proxy beside hashicorp/go-retryablehttp doing the same call.
+// Compare within one run:
 //
 //	go test -bench . -count 6
 package peers
@@ -31,7 +32,8 @@ func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Header: http.Header{}, ContentLength: int64(len(c.answer)), Body: io.NopCloser(bytes.NewReader(c.answer))}, nil
 }
 
-// retryable makes the call with go-retryablehttp: four attempts, a deadline by context, the result unwrapped.
+// retryable makes the call with go-retryablehttp: four attempts, a deadline by context, the result
+// unwrapped.
 func retryable(client *retryablehttp.Client, tool string, args any) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 120*time.Second)
 	defer cancel()

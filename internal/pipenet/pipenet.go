@@ -1,5 +1,5 @@
-// Package pipenet connects net/http's client and server in memory, for tests. In a bubble of testing/synctest their
-// time-outs take no time, and hold on a busy machine too.
+// Package pipenet connects net/http's client and server in memory, for tests. In a bubble of
+// testing/synctest their time-outs take no time, and hold on a busy machine too.
 package pipenet
 
 import (
@@ -21,7 +21,8 @@ type Listener struct {
 // Listen returns a listener. Call it within the bubble.
 func Listen() *Listener { return &Listener{dialled: make(chan net.Conn), closed: make(chan struct{})} }
 
-// Serve starts a server that stops when the test ends, and returns its listener. Call it within the bubble.
+// Serve starts a server that stops when the test ends, and returns its listener. Call it within the
+// bubble.
 func Serve(t testing.TB, handler http.Handler) *Listener {
 	l := Listen()
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Hour}
@@ -30,7 +31,8 @@ func Serve(t testing.TB, handler http.Handler) *Listener {
 	return l
 }
 
-// Dial connects to the listener, whatever the network and the address. It waits until the connection is accepted.
+// Dial connects to the listener, whatever the network and the address. It waits until the
+// connection is accepted.
 func (l *Listener) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	near, far := net.Pipe()
 	select {

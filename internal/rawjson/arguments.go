@@ -10,9 +10,9 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// EncodeArguments writes the arguments of a tool call as a JSON object. Raw JSON, a json.RawMessage or a []byte, is
-// checked within limits and taken byte for byte. Nil, nil maps and pointers, and blank raw JSON are {}. The error names
-// types and members but never values.
+// EncodeArguments writes the arguments of a tool call as a JSON object. Raw JSON, a json.RawMessage
+// or a []byte, is checked within limits and taken byte for byte. Nil, nil maps and pointers, and
+// blank raw JSON are {}. The error names types and members but never values.
 func EncodeArguments(args any, limits strictjson.Limits) (json.RawMessage, error) {
 	var raw []byte
 	switch v := args.(type) {
@@ -67,8 +67,8 @@ func marshalError(args any, err error) error {
 	return &quietError{text, err}
 }
 
-// DecodeArguments reads arguments, which must be valid JSON, into a T as encoding/json does. The error names types and
-// members but never values.
+// DecodeArguments reads arguments, which must be valid JSON, into a T as encoding/json does. The
+// error names types and members but never values.
 func DecodeArguments[T any](raw json.RawMessage) (args T, err error) {
 	if err := json.Unmarshal(raw, &args); err != nil {
 		text := fmt.Sprintf("the arguments do not fit a Go %T", args)

@@ -6,17 +6,20 @@ import (
 	"maps"
 )
 
-// Equal reports whether two values are equal: members in any order, strings with any escapes, numbers by exact value.
+// Equal reports whether two values are equal: members in any order, strings with any escapes,
+// numbers by exact value.
 func Equal(a, b json.RawMessage) bool {
 	return bytes.Equal(a, b) || match(a, b, false)
 }
 
-// Contains reports whether got has everything that want has: its objects may have more members, all else is equal.
+// Contains reports whether got has everything that want has: its objects may have more members, all
+// else is equal.
 func Contains(got, want json.RawMessage) bool {
 	return bytes.Equal(got, want) || match(got, want, true)
 }
 
-// match is Equal or, if more is true, Contains. Of members with one name the last counts, as with encoding/json.
+// match is Equal or, if more is true, Contains. Of members with one name the last counts, as with
+// encoding/json.
 func match(got, want json.RawMessage, more bool) bool {
 	got, want = bytes.Trim(got, whitespace), bytes.Trim(want, whitespace)
 	kind := Kind(want)

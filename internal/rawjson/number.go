@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// maxExponent is the most digits of an exponent that is computed with. Numbers with a longer one are equal only if they
-// were written alike.
+// maxExponent is the most digits of an exponent that is computed with. Numbers with a longer one
+// are equal only if they were written alike.
 const maxExponent = 1000
 
-// A Number is the exact value of a JSON number: 0.digits times ten to the power of point. Numbers have equal values if
-// they are equal by ==, however they were written.
+// A Number is the exact value of a JSON number: 0.digits times ten to the power of point. Numbers
+// have equal values if they are equal by ==, however they were written.
 type Number struct {
 	negative bool
 	digits   string // without zeros at either end; "" is zero
@@ -69,8 +69,8 @@ func (n Number) Integer() bool {
 	return n.point >= int64(len(n.digits))
 }
 
-// Plain writes the number in decimal digits without an exponent, leading or trailing zeros. It reports false if that
-// takes more than most characters.
+// Plain writes the number in decimal digits without an exponent, leading or trailing zeros. It
+// reports false if that takes more than most characters.
 func (n Number) Plain(most int) (text string, ok bool) {
 	if n.digits == "" {
 		return "0", true
@@ -93,7 +93,8 @@ func (n Number) Plain(most int) (text string, ok bool) {
 	return text, len(text) <= most
 }
 
-// Canonical writes every number in one way only: plain, or with an exponent if that takes more than most characters.
+// Canonical writes every number in one way only: plain, or with an exponent if that takes more than
+// most characters.
 func (n Number) Canonical(most int) string {
 	if text, ok := n.Plain(most); ok {
 		return text

@@ -1,6 +1,6 @@
-// Package rawjson reads, writes and compares JSON values as text. It keeps the order of members and the digits of
-// numbers. It reads values that are known to be valid, such as those that package strictjson has accepted in any mode;
-// with others it may panic.
+// Package rawjson reads, writes and compares JSON values as text. It keeps the order of members and
+// the digits of numbers. It reads values that are known to be valid, such as those that package
+// strictjson has accepted in any mode; with others it may panic.
 package rawjson
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// Kind tells what a value is by its first character: '{', '[', '"', '0' for a number, 't', 'f', 'n'; 0 for an empty
-// text. White space may stand before the value.
+// Kind tells what a value is by its first character: '{', '[', '"', '0' for a number, 't', 'f',
+// 'n'; 0 for an empty text. White space may stand before the value.
 func Kind(value []byte) byte {
 	at := space(value, 0)
 	if at == len(value) {
@@ -27,7 +27,8 @@ func Kind(value []byte) byte {
 // KindName is the word for the kind of a value, for messages: "an object".
 func KindName(value []byte) string { return strictjson.KindName(Kind(value)) }
 
-// Members returns the members of an object in their order. Other values have none. The values are sub-slices.
+// Members returns the members of an object in their order. Other values have none. The values are
+// sub-slices.
 func Members(value json.RawMessage) iter.Seq2[string, json.RawMessage] {
 	return func(yield func(string, json.RawMessage) bool) {
 		if Kind(value) != '{' {

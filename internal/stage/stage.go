@@ -1,5 +1,5 @@
-// Package stage sets up one run for packages dispatchtest, doctor and eval: the agent's endpoint, the proxy, and the
-// collection of what they log.
+// Package stage sets up one run for packages dispatchtest, doctor and eval: the agent's endpoint,
+// the proxy, and the collection of what they log.
 package stage
 
 import (
@@ -26,7 +26,8 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// maxAnswer is the limit of a response, in bytes. It is far larger than any response that would be graded.
+// maxAnswer is the limit of a response, in bytes. It is far larger than any response that would be
+// graded.
 const maxAnswer = 16 << 20
 
 // Target has the fields of dispatchtest.Target, which can be converted to it.
@@ -52,7 +53,8 @@ type Task struct {
 	WrapProxy   func(proxy http.Handler) http.Handler
 }
 
-// Stage holds one run: the agent's endpoint and the proxy. Defaults of Target and Task are filled in.
+// Stage holds one run: the agent's endpoint and the proxy. Defaults of Target and Task are filled
+// in.
 type Stage struct {
 	Target   Target
 	Task     Task
@@ -69,8 +71,8 @@ type Stage struct {
 
 type key struct{}
 
-// With returns a context that makes dispatchtest.Dispatch use this stage instead of one of its own. Dispatch does not
-// close it.
+// With returns a context that makes dispatchtest.Dispatch use this stage instead of one of its own.
+// Dispatch does not close it.
 func With(ctx context.Context, s *Stage) context.Context { return context.WithValue(ctx, key{}, s) }
 
 // From returns the stage of [With], or nil.
@@ -79,8 +81,8 @@ func From(ctx context.Context) *Stage {
 	return s
 }
 
-// New prepares a run. What the run logs is written to output, unless output is nil. Errors are mistakes of the caller,
-// all that were found, or failures to listen on loopback.
+// New prepares a run. What the run logs is written to output, unless output is nil. Errors are
+// mistakes of the caller, all that were found, or failures to listen on loopback.
 func New(target Target, task Task, output io.Writer) (*Stage, error) {
 	s := &Stage{Target: target, Task: task, URL: target.URL, Witness: &Witness{output: output}}
 	err := s.check()
@@ -97,8 +99,8 @@ func New(target Target, task Task, output io.Writer) (*Stage, error) {
 	return s, nil
 }
 
-// Secrets returns what must not be shown where the endpoint repeats it: the auth value, the run token, and the query of
-// the URL.
+// Secrets returns what must not be shown where the endpoint repeats it: the auth value, the run
+// token, and the query of the URL.
 func (s *Stage) Secrets() *redact.Set { return s.Witness.secrets }
 
 // check fills the defaults in and begins the run.

@@ -19,8 +19,8 @@ type Wait struct {
 	Reason   string
 }
 
-// Witness collects what the agent's handler, its clients and the proxy log about a run in this process. It is safe for
-// concurrent use.
+// Witness collects what the agent's handler, its clients and the proxy log about a run in this
+// process. It is safe for concurrent use.
 type Witness struct {
 	output  io.Writer // of the test; nil if there is none
 	secrets *redact.Set

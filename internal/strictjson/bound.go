@@ -1,8 +1,8 @@
 package strictjson
 
 // Bound returns an [*Error] if doc, which [Read] has accepted in any mode, has more than the given
-// number of values and names, or a number of more than numberLen characters. 0 means no bound. It is
-// for packages whose cost depends on these.
+// number of values and names, or a number of more than numberLen characters. 0 means no bound. It
+// is for packages whose cost depends on these.
 func Bound(doc []byte, values, numberLen int) error {
 	count := 0
 	for i := 0; i < len(doc); {

@@ -37,8 +37,8 @@ func (s *scanner) reset(doc []byte, limits Limits) {
 	s.frames, s.names = s.firstFrames[:0], s.firstNames[:0]
 }
 
-// forget makes the scanner ready for reset. Nothing of the document stays in memory, and none of the
-// memory that a large one has needed.
+// forget makes the scanner ready for reset. Nothing of the document stays in memory, and none of
+// the memory that a large one has needed.
 func (s *scanner) forget() {
 	s.doc, s.pos, s.err, s.unescaped = nil, 0, nil, 0
 	s.frames, s.names, s.texts, s.wide = nil, nil, nil, nil

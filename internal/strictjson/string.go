@@ -144,8 +144,8 @@ var hexValue = func() (values [256]rune) {
 	return values
 }()
 
-// Text returns what a valid string, with its quotes, stands for. Half of a surrogate pair stands for
-// U+FFFD.
+// Text returns what a valid string, with its quotes, stands for. Half of a surrogate pair stands
+// for U+FFFD.
 func Text(quoted []byte) string {
 	inner := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(inner, '\\') < 0 {

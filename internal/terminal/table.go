@@ -15,7 +15,8 @@ type Cell struct {
 // Text is a plain cell.
 func Text(text string) Cell { return Cell{Text: text} }
 
-// Table is rows of cells in aligned columns, two spaces apart. The last column is not padded. The zero Table is empty.
+// Table is rows of cells in aligned columns, two spaces apart. The last column is not padded. The
+// zero Table is empty.
 type Table struct {
 	rows [][]Cell
 }

@@ -1,5 +1,5 @@
-// Package terminal writes for people: text with a little colour where colour can be seen, and aligned tables. It is for
-// the programs and reports of this module.
+// Package terminal writes for people: text with a little colour where colour can be seen, and
+// aligned tables. It is for the programs and reports of this module.
 package terminal
 
 import (
@@ -10,7 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// Style is what a piece of text means. Colour repeats what the words say; nothing is said by colour alone.
+// Style is what a piece of text means. Colour repeats what the words say; nothing is said by colour
+// alone.
 type Style int
 
 // The styles.
@@ -35,8 +36,8 @@ func Is(w io.Writer) bool {
 	return err == nil && info.Mode()&(os.ModeDevice|os.ModeCharDevice) == os.ModeDevice|os.ModeCharDevice
 }
 
-// Colour reports whether colour is wanted on w: on a terminal, unless the environment has NO_COLOR (no-color.org) or a
-// TERM of dumb. getenv is os.Getenv.
+// Colour reports whether colour is wanted on w: on a terminal, unless the environment has NO_COLOR
+// (no-color.org) or a TERM of dumb. getenv is os.Getenv.
 func Colour(w io.Writer, getenv func(string) string) bool {
 	return Is(w) && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
 }
@@ -49,9 +50,9 @@ func Paint(colour bool, style Style, text string) string {
 	return codes[style] + text + "\x1b[0m"
 }
 
-// Clean makes text from outside fit for a terminal: escape sequences, other control characters and characters that
-// change the direction of writing become visible or a space, so that what an agent says cannot steer the screen. Line
-// breaks stay.
+// Clean makes text from outside fit for a terminal: escape sequences, other control characters and
+// characters that change the direction of writing become visible or a space, so that what an agent
+// says cannot steer the screen. Line breaks stay.
 func Clean(text string) string {
 	clean := func(r rune) rune {
 		switch {

@@ -2,8 +2,8 @@ package terminal
 
 import "unicode"
 
-// wide is what takes two columns of a terminal: the characters of East Asia with their punctuation and full-width forms,
-// and pictures (Unicode Standard Annex #11).
+// wide is what takes two columns of a terminal: the characters of East Asia with their punctuation
+// and full-width forms, and pictures (Unicode Standard Annex #11).
 var wide = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{Lo: 0x1100, Hi: 0x115F, Stride: 1}, {Lo: 0x2E80, Hi: 0x303E, Stride: 1}, {Lo: 0x3041, Hi: 0xA4CF, Stride: 1},
@@ -16,7 +16,8 @@ var wide = &unicode.RangeTable{
 	},
 }
 
-// width is how many columns of a terminal text takes, as nearly as can be told without the terminal.
+// width is how many columns of a terminal text takes, as nearly as can be told without the
+// terminal.
 func width(text string) (columns int) {
 	for _, r := range text {
 		switch {

@@ -1,7 +1,8 @@
 // Package uuid recognizes UUIDs. Nothing here makes any.
 package uuid
 
-// Valid reports whether s is a UUID in its usual text form: 8-4-4-4-12 hexadecimal digits of either case.
+// Valid reports whether s is a UUID in its usual text form: 8-4-4-4-12 hexadecimal digits of either
+// case.
 func Valid(s string) bool {
 	if len(s) != 36 {
 		return false

@@ -163,8 +163,8 @@ func ExampleToolbox_Call() {
 	// {"free": ["2pm"]} <nil>
 }
 
-// The loop of an agent passes each call of the model on. Results of failed calls tell the model what
-// to correct.
+// The loop of an agent passes each call of the model on. Results of failed calls tell the model
+// what to correct.
 func ExampleToolbox_CallForModel() {
 	ping := func(context.Context, json.RawMessage, toolbox.Agent, toolbox.Tool) (string, error) {
 		return "pong", nil

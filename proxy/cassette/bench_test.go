@@ -12,7 +12,8 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// BenchmarkCall is one call in memory: without a cassette, with one that records, and with one that replays.
+// BenchmarkCall is one call in memory: without a cassette, with one that records, and with one that
+// replays.
 func BenchmarkCall(b *testing.B) {
 	for _, size := range []int{100, 64 << 10} {
 		row := `{"id":"4521","status":"shipped","note":"left at the door: ask for Ada","total":79.50},`

@@ -10,10 +10,11 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// A Cassette takes the place of the proxy of one run. It is an http.Handler for agents in any language; [Cassette.Wrap] puts it
-// in front of a handler, and [Cassette.Transport] into a client. It belongs to one run, of one or more turns: it refuses
-// requests with another run token than the first one. It passes a forwarded response on unchanged, after writing it to the
-// tape. A Cassette is safe for concurrent use.
+// A Cassette takes the place of the proxy of one run. It is an http.Handler for agents in any
+// language; [Cassette.Wrap] puts it in front of a handler, and [Cassette.Transport] into a client.
+// It belongs to one run, of one or more turns: it refuses requests with another run token than the
+// first one. It passes a forwarded response on unchanged, after writing it to the tape. A Cassette
+// is safe for concurrent use.
 type Cassette struct {
 	set     *settings
 	path    string
@@ -49,9 +50,10 @@ type seen struct {
 	superseded  bool     // an attempt that was repeated, in the mode Compare
 }
 
-// New returns a cassette with the tape in the file path. [Replay] and [Compare] need an existing tape. If opts is nil, all
-// options have their defaults. Close puts a recording into the file. Until then it is in a file whose name ends in .part, which
-// must not exist before in the mode [Record]. The error is an [*Error].
+// New returns a cassette with the tape in the file path. [Replay] and [Compare] need an existing
+// tape. If opts is nil, all options have their defaults. Close puts a recording into the file.
+// Until then it is in a file whose name ends in .part, which must not exist before in the mode
+// [Record]. The error is an [*Error].
 func New(path string, opts *Options) (*Cassette, error) {
 	s, err := newSettings(path, opts)
 	if err != nil {
@@ -84,8 +86,8 @@ func New(path string, opts *Options) (*Cassette, error) {
 	return c, nil
 }
 
-// TB is what [Open] uses of a test. *testing.T and testing.TB implement it, so that programs with a [Recorder] do not import
-// package testing.
+// TB is what [Open] uses of a test. *testing.T and testing.TB implement it, so that programs with a
+// [Recorder] do not import package testing.
 type TB interface {
 	Helper()
 	Cleanup(func())
@@ -94,8 +96,8 @@ type TB interface {
 	Fatal(args ...any)
 }
 
-// Open is [New] for a test. An error of New fails the test at once. When the test ends, Open closes the cassette and fails the
-// test if there are deviations. It logs how much was recorded.
+// Open is [New] for a test. An error of New fails the test at once. When the test ends, Open closes
+// the cassette and fails the test if there are deviations. It logs how much was recorded.
 //
 //	opts := &cassette.Options{Ignore: []string{"/request_id"}}
 //	if *update { // a flag of the test's own
@@ -129,8 +131,8 @@ func Open(t TB, path string, opts *Options) *Cassette {
 	return c
 }
 
-// Wrap returns a handler that puts the cassette in front of a proxy and forwards requests to it. It has the type of
-// dispatchtest.Task.WrapProxy.
+// Wrap returns a handler that puts the cassette in front of a proxy and forwards requests to it. It
+// has the type of dispatchtest.Task.WrapProxy.
 func (c *Cassette) Wrap(proxy http.Handler) http.Handler {
 	forward := memhttp.NewTransport(proxy)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -138,8 +140,9 @@ func (c *Cassette) Wrap(proxy http.Handler) http.Handler {
 	})
 }
 
-// ServeHTTP implements http.Handler for all paths below any proxy base URL: POST {base}/tools/{name}, POST
-// {base}/traces/{type} and others such as {base}/telemetry. It forwards requests to [Options.Upstream].
+// ServeHTTP implements http.Handler for all paths below any proxy base URL: POST
+// {base}/tools/{name}, POST {base}/traces/{type} and others such as {base}/telemetry. It forwards
+// requests to [Options.Upstream].
 func (c *Cassette) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.serve(w, r, func(body []byte) (*http.Request, http.RoundTripper) {
 		if c.forward == nil {
@@ -149,9 +152,10 @@ func (c *Cassette) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// Transport returns a transport for proxy.Options.Transport. It forwards requests through next to the address that they have,
-// and returns the responses and errors of next unchanged. If next is nil, the cassette makes one with proxy.NewTransport. Use
-// [Cassette.Wrap] for a dispatchtest.Target with an Agent, which has a transport already.
+// Transport returns a transport for proxy.Options.Transport. It forwards requests through next to
+// the address that they have, and returns the responses and errors of next unchanged. If next is
+// nil, the cassette makes one with proxy.NewTransport. Use [Cassette.Wrap] for a
+// dispatchtest.Target with an Agent, which has a transport already.
 func (c *Cassette) Transport(next http.RoundTripper) http.RoundTripper {
 	if next == nil && c.set.Mode.forwards() {
 		next = c.network()
@@ -169,8 +173,8 @@ func (c *Cassette) network() http.RoundTripper {
 	return c.own
 }
 
-// Close ends the recording and moves the tape to its path. It returns the first error of the recording, which did not affect
-// the run. After Close nothing is recorded.
+// Close ends the recording and moves the tape to its path. It returns the first error of the
+// recording, which did not affect the run. After Close nothing is recorded.
 func (c *Cassette) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

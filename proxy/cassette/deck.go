@@ -70,9 +70,9 @@ func newDeck(s *settings, tape *Tape) *deck {
 	return d
 }
 
-// stages finds the moments at which all that had begun was answered. Only they part what came before from what came after:
-// of calls that several workers make, one after another each, a later one may begin after an earlier one was answered, and
-// nothing says that it had to.
+// stages finds the moments at which all that had begun was answered. Only they part what came
+// before from what came after: of calls that several workers make, one after another each, a later
+// one may begin after an earlier one was answered, and nothing says that it had to.
 func (d *deck) stages() {
 	n := len(d.cards)
 	waited := make([]bool, n+1) // by how many answers, so that nothing was under way then
@@ -94,8 +94,8 @@ func (d *deck) stages() {
 	}
 }
 
-// pair finds for every call of a run that was forwarded the one on the tape, when the run is over or as if it were: only
-// then it is known which attempts were repeated.
+// pair finds for every call of a run that was forwarded the one on the tape, when the run is over
+// or as if it were: only then it is known which attempts were repeated.
 func (d *deck) pair(all []*seen) {
 	for _, at := range d.stacks {
 		at.taken = 0
@@ -117,8 +117,8 @@ func (d *deck) pair(all []*seen) {
 	}
 }
 
-// dropRetries takes out attempts that were repeated until there was another answer. Where there never was one, the last
-// failure was the call's outcome, and all attempts stay.
+// dropRetries takes out attempts that were repeated until there was another answer. Where there
+// never was one, the last failure was the call's outcome, and all attempts stay.
 func (s *stack) dropRetries() {
 	last := -1
 	for i, c := range s.cards {
@@ -139,7 +139,8 @@ func (s *stack) drop(which func(i int, c *card) bool) {
 	s.cards = kept
 }
 
-// take returns the next answer to a request; nil if there is none. again is true for the last one once more.
+// take returns the next answer to a request; nil if there is none. again is true for the last one
+// once more.
 func (d *deck) take(id identity, repeatLast bool) (c *card, again bool) {
 	at := d.stacks[id.key]
 	switch {
@@ -157,16 +158,19 @@ func (d *deck) take(id identity, repeatLast bool) (c *card, again bool) {
 }
 
 const (
-	// maxCompared bounds what is compared for one nearest call: some hundred calls, fewer if they are large.
+	// maxCompared bounds what is compared for one nearest call: some hundred calls, fewer if they
+	// are large.
 	maxCompared = 16 << 20
-	// maxReported bounds what is compared for all calls of a report, shared evenly among those that are not on the tape.
+	// maxReported bounds what is compared for all calls of a report, shared evenly among those that
+	// are not on the tape.
 	maxReported = 1 << 30
 	// comparison is what comparing two calls counts, besides their bytes.
 	comparison = 32 << 10
 )
 
-// nearest returns the card that a request is most like, and where they differ: the one with the same request or else, of the
-// first cards for the same tool, the one with the fewest differences. nil if there is none.
+// nearest returns the card that a request is most like, and where they differ: the one with the
+// same request or else, of the first cards for the same tool, the one with the fewest differences.
+// nil if there is none.
 func (d *deck) nearest(i *Interaction, id identity, most int) (*card, []Difference) {
 	if at := d.stacks[id.key]; at != nil && len(at.cards) > 0 {
 		return at.cards[0], nil
@@ -174,8 +178,8 @@ func (d *deck) nearest(i *Interaction, id identity, most int) (*card, []Differen
 	return mostLike(i, id, d.alike[i.target()], most)
 }
 
-// mostLike returns the card with the fewest differences from a request, and these. It compares no more than most, but always
-// one card. nil if there is none.
+// mostLike returns the card with the fewest differences from a request, and these. It compares no
+// more than most, but always one card. nil if there is none.
 func mostLike(i *Interaction, id identity, cards []*card, most int) (best *card, least []Difference) {
 	compared := 0
 	for _, c := range cards {

@@ -1,5 +1,6 @@
-// Package cassette records what a run and the platform's proxy send to each other on a tape, and replays the responses of the
-// proxy without a network, for tests ("Porting without the SDK", proxy contract).
+// Package cassette records what a run and the platform's proxy send to each other on a tape, and
+// replays the responses of the proxy without a network, for tests ("Porting without the SDK", proxy
+// contract).
 //
 //	func TestRefund(t *testing.T) {
 //		tape := cassette.Open(t, "testdata/refund.jsonl", nil)
@@ -8,43 +9,48 @@
 //		}).AssertOK(t)
 //	}
 //
-// The same test records the tape if it sets [Options.Mode] to [Record], for example by a flag of the test. The proxy behind
-// the cassette may then be the world of a test or the platform.
+// The same test records the tape if it sets [Options.Mode] to [Record], for example by a flag of
+// the test. The proxy behind the cassette may then be the world of a test or the platform.
 //
-// A [Cassette] is an http.Handler that takes the place of a run's proxy, so the agent may be written in any language. For an
-// agent in Go it is also a transport. Its [Mode] says whether it replays, records, forwards new calls, or compares. A
-// [Recorder] records every run of an agent in production on a separate tape.
+// A [Cassette] is an http.Handler that takes the place of a run's proxy, so the agent may be
+// written in any language. For an agent in Go it is also a transport. Its [Mode] says whether it
+// replays, records, forwards new calls, or compares. A [Recorder] records every run of an agent in
+// production on a separate tape.
 //
 // # Equal calls
 //
-// Two calls are equal if their tool, sub-agent and arguments are equal. The order of members and the spelling of numbers do
-// not matter, nor do the parts that [Options.Ignore] names. Equal calls get their responses in turn.
+// Two calls are equal if their tool, sub-agent and arguments are equal. The order of members and
+// the spelling of numbers do not matter, nor do the parts that [Options.Ignore] names. Equal calls
+// get their responses in turn.
 //
-// Different calls may come in any order if they were parallel on the tape, in one batch or through several workers. Other
-// calls must come in the order of the tape; a call is out of order if it began on the tape after all earlier ones had been
-// answered, and more than 100 ms after the call that follows it in the run.
+// Different calls may come in any order if they were parallel on the tape, in one batch or through
+// several workers. Other calls must come in the order of the tape; a call is out of order if it
+// began on the tape after all earlier ones had been answered, and more than 100 ms after the call
+// that follows it in the run.
 //
-// Each attempt of a repeated call is on the tape, so a replay also tests how the client waits. A call that is not on the tape
-// is refused with 409 and the error class cassette_no_match, which clients do not repeat. Trace events and telemetry are
-// answered from the tape if they are on it, and accepted otherwise. The agent need not send them.
+// Each attempt of a repeated call is on the tape, so a replay also tests how the client waits. A
+// call that is not on the tape is refused with 409 and the error class cassette_no_match, which
+// clients do not repeat. Trace events and telemetry are answered from the tape if they are on it,
+// and accepted otherwise. The agent need not send them.
 //
 // # Secrets
 //
-// The headers Authorization and X-Pipelines-Run-Token are never written. A run token of 8 characters or more is removed from
-// names, strings, JSON inside strings, numbers, texts and bodies that are not UTF-8, also if it is percent-encoded, escaped or
-// within base64.
+// The headers Authorization and X-Pipelines-Run-Token are never written. A run token of 8
+// characters or more is removed from names, strings, JSON inside strings, numbers, texts and bodies
+// that are not UTF-8, also if it is percent-encoded, escaped or within base64.
 //
-// Members with the usual names of secrets have the value [Redacted], in any case and with any separators: names that end in
-// token, password, passwd, passphrase, secret, cookie, credential, authorization, or api, access, secret or private key. In
-// texts, queries and forms the package replaces the headers Authorization and Cookie, what follows Bearer or Basic, what = or :
-// assigns to such a name (a word, a quotation, an object or a list), and passwords in URLs.
+// Members with the usual names of secrets have the value [Redacted], in any case and with any
+// separators: names that end in token, password, passwd, passphrase, secret, cookie, credential,
+// authorization, or api, access, secret or private key. In texts, queries and forms the package
+// replaces the headers Authorization and Cookie, what follows Bearer or Basic, what = or : assigns
+// to such a name (a word, a quotation, an object or a list), and passwords in URLs.
 //
-// It cannot recognize a secret elsewhere, such as in a sentence. Name the member with [Options.Redact], and read a tape before
-// you publish it. Requests are redacted in the same way before they are compared, so calls that differ only in secrets are
-// equal.
+// It cannot recognize a secret elsewhere, such as in a sentence. Name the member with
+// [Options.Redact], and read a tape before you publish it. Requests are redacted in the same way
+// before they are compared, so calls that differ only in secrets are equal.
 //
 // # Limits
 //
-// A tape has three headers: the sub-agent, the content type of the response, and Retry-After in seconds. Responses are
-// replayed at once, without their latency.
+// A tape has three headers: the sub-agent, the content type of the response, and Retry-After in
+// seconds. Responses are replayed at once, without their latency.
 package cassette

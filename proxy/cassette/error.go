@@ -47,8 +47,8 @@ func (p Problem) String() string {
 	return fmt.Sprintf("line %d: %s", p.Line, p.Message)
 }
 
-// Error is the error type of this package. It reports all problems at once, up to 100. It contains neither values of calls
-// nor secrets.
+// Error is the error type of this package. It reports all problems at once, up to 100. It contains
+// neither values of calls nor secrets.
 type Error struct {
 	Code     Code
 	Path     string // path of the tape; "" if there is none

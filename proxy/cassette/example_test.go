@@ -14,7 +14,8 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// A run is recorded once and replayed without the proxy. In a test, [cassette.Open] does what is done by hand here.
+// A run is recorded once and replayed without the proxy. In a test, [cassette.Open] does what is
+// done by hand here.
 func ExampleNew() {
 	dir, err := os.MkdirTemp("", "cassette")
 	if err != nil {

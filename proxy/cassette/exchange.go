@@ -15,7 +15,8 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// Error classes of the responses that the cassette makes itself. Clients of the proxy do not repeat such calls.
+// Error classes of the responses that the cassette makes itself. Clients of the proxy do not repeat
+// such calls.
 const (
 	ClassNoMatch     = "cassette_no_match"    // 409: the request is not on the tape, or not as often
 	ClassOtherRun    = "cassette_other_run"   // 409: the run token differs from that of earlier requests
@@ -23,7 +24,8 @@ const (
 	ClassUnreachable = "cassette_unreachable" // 502: the proxy behind the cassette cannot be reached or is not set
 )
 
-// probe is the tool of the platform's reachability probe, which comes with a token that is none, and is of no run.
+// probe is the tool of the platform's reachability probe, which comes with a token that is none,
+// and is of no run.
 const probe = "__reachability_probe__"
 
 // sender prepares the request to forward, and says by what; nil if there is nowhere to forward to.
@@ -141,8 +143,8 @@ func (c *Cassette) tooLarge(r *http.Request) *reply {
 	return refusal(http.StatusRequestEntityTooLarge, ClassTooLarge, fmt.Sprintf("the body has more than %d bytes", c.set.MaxBytes))
 }
 
-// arrive notes that the request is there and finds its answer, if it does not have to be forwarded. tapeAfter is the
-// request's After on the tape that is written.
+// arrive notes that the request is there and finds its answer, if it does not have to be forwarded.
+// tapeAfter is the request's After on the tape that is written.
 func (c *Cassette) arrive(s *seen) (tapeAfter int, answer *reply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -238,8 +240,8 @@ func (c *Cassette) record(i Interaction, after int) {
 	}
 }
 
-// play notes that an interaction of the tape has happened in this run, so that those that begin later know what they came
-// after. It needs c.mu.
+// play notes that an interaction of the tape has happened in this run, so that those that begin
+// later know what they came after. It needs c.mu.
 func (c *Cassette) play(index int) {
 	for len(c.played) <= index {
 		c.played = append(c.played, false)

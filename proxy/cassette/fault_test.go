@@ -14,8 +14,8 @@ import (
 	"github.com/toolwire/toolwire/proxy/cassette"
 )
 
-// A cassette between the client and a proxy that misbehaves changes nothing for the client: it claims the same about the tool.
-// The tape has what happened.
+// A cassette between the client and a proxy that misbehaves changes nothing for the client: it
+// claims the same about the tool. The tape has what happened.
 func TestFaultsThroughTheTransport(t *testing.T) {
 	const good = `{"tool_name":"x","response":{"a":1},"source":"odyssey","latency_ms":1}`
 	codes := map[faulttest.Outcome]proxy.Code{
@@ -96,7 +96,8 @@ func TestFaultsThroughTheTransport(t *testing.T) {
 	}
 }
 
-// A proxy that misbehaves behind a cassette that is a server ends the client's call with an answer or with a broken connection.
+// A proxy that misbehaves behind a cassette that is a server ends the client's call with an answer
+// or with a broken connection.
 func TestFaultsBehindTheHandler(t *testing.T) {
 	for _, row := range faulttest.Sentinels() {
 		if row.Want.Outcome == faulttest.Canceled {

@@ -25,7 +25,8 @@ func again(r *http.Request, body []byte) *http.Request {
 	return out
 }
 
-// toUpstream is the request as it goes to the proxy with this base URL; nil if its path leads out of it.
+// toUpstream is the request as it goes to the proxy with this base URL; nil if its path leads out
+// of it.
 func toUpstream(r *http.Request, body []byte, base *url.URL) *http.Request {
 	_, _, rest := split(r.URL.EscapedPath())
 	target := *base
@@ -97,7 +98,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.exchange(r, body, func(body []byte) (*http.Request, http.RoundTripper) { return again(r, body), t.next }).response(r)
 }
 
-// requestBody reads at most limit bytes of the body. It closes a body that is shorter, as every RoundTripper must.
+// requestBody reads at most limit bytes of the body. It closes a body that is shorter, as every
+// RoundTripper must.
 func requestBody(r *http.Request, limit int64) ([]byte, error) {
 	if r.Body == nil {
 		return nil, nil
@@ -109,7 +111,8 @@ func requestBody(r *http.Request, limit int64) ([]byte, error) {
 	return body, err
 }
 
-// response is the answer as a transport returns it: what was forwarded gets what came back, errors included.
+// response is the answer as a transport returns it: what was forwarded gets what came back, errors
+// included.
 func (r *reply) response(to *http.Request) (*http.Response, error) {
 	if r.answer == nil && r.err != nil {
 		return nil, r.err

@@ -32,7 +32,8 @@ var orders = proxytest.World{
 	},
 }
 
-// refund is an agent that looks at two orders and their customer at once, and refunds what was shipped.
+// refund is an agent that looks at two orders and their customer at once, and refunds what was
+// shipped.
 func refund(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 	run.Proxy.TryTrace(ctx, proxy.EventThinking, map[string]string{"text": "Which of them was shipped?"})
 	var wait sync.WaitGroup

@@ -159,7 +159,8 @@ func TestCompareRequests(t *testing.T) {
 	})
 }
 
-// The agent that is recorded and the one that replays may be anything; here the whole way is taken in memory.
+// The agent that is recorded and the one that replays may be anything; here the whole way is taken
+// in memory.
 func TestRecordThroughDispatchtest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "run.jsonl")

@@ -18,55 +18,63 @@ const (
 	// Record forwards and records every request. Close replaces an existing tape.
 	Record Mode = "record"
 
-	// ReplayOrForward answers from the tape. It forwards a request that is not on the tape and appends it. If the tape does
-	// not exist, it works like Record. A call on the tape that the agent does not make is not a deviation.
+	// ReplayOrForward answers from the tape. It forwards a request that is not on the tape and
+	// appends it. If the tape does not exist, it works like Record. A call on the tape that the
+	// agent does not make is not a deviation.
 	ReplayOrForward Mode = "replay-or-forward"
 
-	// Compare forwards every request, and compares the request and its response with the tape. It does not change the tape.
-	// It ignores attempts with status 429 or 503 that the client repeated, in the run and on the tape.
+	// Compare forwards every request, and compares the request and its response with the tape. It
+	// does not change the tape. It ignores attempts with status 429 or 503 that the client
+	// repeated, in the run and on the tape.
 	Compare Mode = "compare"
 )
 
-// Options configures a [Cassette]. The zero value of every field is its default. [New] copies the options.
+// Options configures a [Cassette]. The zero value of every field is its default. [New] copies the
+// options.
 type Options struct {
 	// Mode is what the cassette does with a request. Defaults to [Replay].
 	Mode Mode
 
-	// Upstream is the base URL of the proxy that ServeHTTP forwards to: the odyssey_proxy_url of the run. It must have
-	// neither user info nor a query. [Cassette.Wrap] and [Cassette.Transport] do not use it.
+	// Upstream is the base URL of the proxy that ServeHTTP forwards to: the odyssey_proxy_url of
+	// the run. It must have neither user info nor a query. [Cassette.Wrap] and [Cassette.Transport]
+	// do not use it.
 	Upstream string
 
-	// Transport sends the requests to Upstream. If Transport is nil, the cassette makes one with proxy.NewTransport.
+	// Transport sends the requests to Upstream. If Transport is nil, the cassette makes one with
+	// proxy.NewTransport.
 	Transport http.RoundTripper
 
 	// Task is written into the header of a new tape, after redaction.
 	Task Task
 
-	// Redact reports whether to redact a member in addition to those with the usual names of secrets. It gets the name of
-	// the member and its JSON Pointer: /card/number in arguments, /response/card/number in the response to a tool call. In
-	// JSON inside a string the pointer starts at that JSON. Redact must be safe for concurrent use. Replay needs the same
-	// function as the recording.
+	// Redact reports whether to redact a member in addition to those with the usual names of
+	// secrets. It gets the name of the member and its JSON Pointer: /card/number in arguments,
+	// /response/card/number in the response to a tool call. In JSON inside a string the pointer
+	// starts at that JSON. Redact must be safe for concurrent use. Replay needs the same function
+	// as the recording.
 	Redact func(pointer, name string) bool
 
-	// InsecureKeepSecrets writes members with the usual names of secrets, and credentials in texts, to the tape. The run
-	// token is never written.
+	// InsecureKeepSecrets writes members with the usual names of secrets, and credentials in texts,
+	// to the tape. The run token is never written.
 	InsecureKeepSecrets bool
 
-	// Ignore lists parts of a call that are not compared, such as times and random ids: JSON Pointers, in which * is any
-	// member or element. "/request_id" and "/items/*/id" are in arguments. [Compare] also applies them to the response to
-	// the call, where "/response/updated_at" is in the tool's result.
+	// Ignore lists parts of a call that are not compared, such as times and random ids: JSON
+	// Pointers, in which * is any member or element. "/request_id" and "/items/*/id" are in
+	// arguments. [Compare] also applies them to the response to the call, where
+	// "/response/updated_at" is in the tool's result.
 	Ignore []string
 
-	// RepeatLast answers a call that is made more often than on the tape with its last response. By default, the n-th equal
-	// call gets the n-th response, and one more is a deviation.
+	// RepeatLast answers a call that is made more often than on the tape with its last response. By
+	// default, the n-th equal call gets the n-th response, and one more is a deviation.
 	RepeatLast bool
 
-	// DropRetries removes attempts with status 429 or 503 that the client repeated until it got another response. By
-	// default, they are replayed, and the client waits and repeats them.
+	// DropRetries removes attempts with status 429 or 503 that the client repeated until it got
+	// another response. By default, they are replayed, and the client waits and repeats them.
 	DropRetries bool
 
-	// MaxBytes is the largest body of a request, in bytes. A response may have 64 KiB more, for the envelope of the proxy. A
-	// larger request is refused with 413. A larger response is passed on and not recorded. Defaults to 1 MiB.
+	// MaxBytes is the largest body of a request, in bytes. A response may have 64 KiB more, for the
+	// envelope of the proxy. A larger request is refused with 413. A larger response is passed on
+	// and not recorded. Defaults to 1 MiB.
 	MaxBytes int
 }
 

@@ -23,12 +23,13 @@ const (
 	maxInteractions = 100_000
 )
 
-// Load reads a tape of at most 64 MiB, with lines of at most 16 MiB and at most 100,000 interactions. Names must match
-// exactly and must not repeat, unknown members are not allowed, and the numbers of the interactions must be in sequence.
+// Load reads a tape of at most 64 MiB, with lines of at most 16 MiB and at most 100,000
+// interactions. Names must match exactly and must not repeat, unknown members are not allowed, and
+// the numbers of the interactions must be in sequence.
 //
-// The error is an [*Error] with all problems and their lines. A tape that ends early, because the process that recorded it
-// died, has the error code [CodeTruncated]. In this case, and only in this one, Load also returns a tape: the complete lines.
-// To replay it, write [Tape.Encode] to a file.
+// The error is an [*Error] with all problems and their lines. A tape that ends early, because the
+// process that recorded it died, has the error code [CodeTruncated]. In this case, and only in this
+// one, Load also returns a tape: the complete lines. To replay it, write [Tape.Encode] to a file.
 func Load(path string) (*Tape, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -52,7 +53,8 @@ func cause(err error) error {
 	return err
 }
 
-// tapeLimits are those of one line: two bodies within the limits of package proxy, and the line around them.
+// tapeLimits are those of one line: two bodies within the limits of package proxy, and the line
+// around them.
 var tapeLimits = strictjson.Limits{Depth: 260}
 
 const maxProblems = 100
@@ -190,7 +192,8 @@ func (r *reading) isEnd(text []byte) (is bool) {
 	return is
 }
 
-// version looks for the version alone, because a later one may have members that are not known here.
+// version looks for the version alone, because a later one may have members that are not known
+// here.
 func (r *reading) version(text []byte) (version int, err error) {
 	err = strictjson.Read(text, tapeLimits, func(read *strictjson.Reader) error {
 		return read.Object(nil, func(name string) error {

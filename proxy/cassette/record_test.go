@@ -24,7 +24,8 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// What the agent sends and gets is what it would send and get without a cassette, in all three forms.
+// What the agent sends and gets is what it would send and get without a cassette, in all three
+// forms.
 func TestForwardingChangesNothing(t *testing.T) {
 	const body = "{\n \"tool_name\" : \"get_order\", \"response\":{\"b\":1.50,\"a\":\"\\u003c\"}, \"source\":\"odyssey\",\"latency_ms\":1}\n"
 	const arguments = "{ \"order_id\" : \"4521\" }"
@@ -89,7 +90,8 @@ func TestForwardingChangesNothing(t *testing.T) {
 	}
 }
 
-// A call is on disk before the agent has its answer, and the tape that is replaced stays until the new one is whole.
+// A call is on disk before the agent has its answer, and the tape that is replaced stays until the
+// new one is whole.
 func TestRecordingSurvivesItsProcess(t *testing.T) {
 	path := tape(t, head, tail(0))
 	old := readFile(t, path)
@@ -108,7 +110,8 @@ func TestRecordingSurvivesItsProcess(t *testing.T) {
 			t.Fatal("the tape was replaced before it was whole")
 		}
 	}
-	// Somebody else cannot record on the same tape meanwhile, and is told before the run if that can be known.
+	// Somebody else cannot record on the same tape meanwhile, and is told before the run if that
+	// can be known.
 	if _, err := cassette.New(path, &cassette.Options{Mode: cassette.Record}); cassette.CodeOf(err) != cassette.CodeWrite ||
 		!strings.Contains(err.Error(), "another recording is under way") {
 		t.Errorf("%v", err)

@@ -16,7 +16,8 @@ import (
 
 // RecorderOptions configures a [Recorder]. The zero value of every field is its default.
 type RecorderOptions struct {
-	// Transport sends the requests. If Transport is nil, the recorder makes one with proxy.NewTransport.
+	// Transport sends the requests. If Transport is nil, the recorder makes one with
+	// proxy.NewTransport.
 	Transport http.RoundTripper
 
 	// Redact, InsecureKeepSecrets and MaxBytes are those of [Options].
@@ -25,10 +26,11 @@ type RecorderOptions struct {
 	MaxBytes            int
 }
 
-// A Recorder records the runs of an agent, each on a separate tape. The run tokens distinguish them. It is an
-// http.RoundTripper for dispatch.Options.Proxy.Transport: it sends requests to the proxy of each run, and returns responses and
-// errors unchanged. A recording that fails does not affect the run: the end function of [Recorder.Begin] or [Recorder.Close]
-// returns the error. A Recorder is safe for concurrent use.
+// A Recorder records the runs of an agent, each on a separate tape. The run tokens distinguish
+// them. It is an http.RoundTripper for dispatch.Options.Proxy.Transport: it sends requests to the
+// proxy of each run, and returns responses and errors unchanged. A recording that fails does not
+// affect the run: the end function of [Recorder.Begin] or [Recorder.Close] returns the error. A
+// Recorder is safe for concurrent use.
 type Recorder struct {
 	dir  string
 	opts RecorderOptions
@@ -58,13 +60,14 @@ type recording struct {
 // maxUnbegun is how many runs without [Recorder.Begin] are kept open: their end is not known.
 const maxUnbegun = 256
 
-// NewRecorder returns a recorder that writes into the folder dir. It makes the folder if it does not exist. If opts is nil,
-// all options have their defaults. The error is an [*Error] with [CodeOptions].
+// NewRecorder returns a recorder that writes into the folder dir. It makes the folder if it does
+// not exist. If opts is nil, all options have their defaults. The error is an [*Error] with
+// [CodeOptions].
 //
-// A run that Begin names is in the file {name}.jsonl. Other files are named by time and number, such as
-// 20261121-201500.000-1.jsonl. The name of an unfinished tape ends in .part. A run without Begin ends with Close, or when 256
-// other runs without Begin are open and it has been idle for longest. Existing files are not replaced: such a run is not
-// recorded.
+// A run that Begin names is in the file {name}.jsonl. Other files are named by time and number,
+// such as 20261121-201500.000-1.jsonl. The name of an unfinished tape ends in .part. A run without
+// Begin ends with Close, or when 256 other runs without Begin are open and it has been idle for
+// longest. Existing files are not replaced: such a run is not recorded.
 func NewRecorder(dir string, opts *RecorderOptions) (*Recorder, error) {
 	r := &Recorder{dir: dir, runs: redact.Hide(map[string]*recording{})}
 	if opts != nil {
@@ -88,17 +91,18 @@ type contextKey struct{ recorder *Recorder }
 // names are the names that tapes can have on every system.
 var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
 
-// Begin names a run. Requests with the context that it returns, and all others with the same run token, are recorded on one
-// tape with this task in its header. Call end when the run is over: it finishes the tape and moves it to its path. Requests
-// that are not answered by then, and later ones, are forwarded and not recorded. In an agent:
+// Begin names a run. Requests with the context that it returns, and all others with the same run
+// token, are recorded on one tape with this task in its header. Call end when the run is over: it
+// finishes the tape and moves it to its path. Requests that are not answered by then, and later
+// ones, are forwarded and not recorded. In an agent:
 //
 //	ctx, end, err := recorder.Begin(ctx, cassette.Task{Name: "run-" + run.RunID, Instruction: run.Instruction, Input: run.Input})
 //	if err != nil { … }
 //	defer end()
 //
-// Each turn of a session is a run. Task.Name may be "", or at most 128 letters, digits, _ . and -, beginning with a letter or
-// digit. The error is an [*Error] with [CodeOptions] if the task is not valid. The error of end is the first error of the
-// recording.
+// Each turn of a session is a run. Task.Name may be "", or at most 128 letters, digits, _ . and -,
+// beginning with a letter or digit. The error is an [*Error] with [CodeOptions] if the task is not
+// valid. The error of end is the first error of the recording.
 func (r *Recorder) Begin(ctx context.Context, task Task) (_ context.Context, end func() error, err error) {
 	if task.Name != "" && !names.MatchString(task.Name) {
 		return ctx, nil, newError(CodeOptions, ruleOption, "", nil, "Task.Name names a file: letters, digits, _ . and -, at most 128")
@@ -167,7 +171,8 @@ func (r *Recorder) find(ctx context.Context, token string) *recording {
 	return run
 }
 
-// limit ends the run that has been silent for longest, if too many are open whose end is not known. It needs r.mu.
+// limit ends the run that has been silent for longest, if too many are open whose end is not known.
+// It needs r.mu.
 func (r *Recorder) limit() {
 	open := 0
 	var oldest *recording
@@ -195,8 +200,8 @@ func (r *Recorder) close(run *recording) {
 	}
 }
 
-// Close finishes all tapes. It returns the errors that end did not return, at most 100. After Close, requests are forwarded and
-// not recorded.
+// Close finishes all tapes. It returns the errors that end did not return, at most 100. After
+// Close, requests are forwarded and not recorded.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -222,7 +227,8 @@ func (run *recording) end() error {
 	return run.finish()
 }
 
-// open makes the tape with the run's first request. It returns nil if there can be none, or the run has ended.
+// open makes the tape with the run's first request. It returns nil if there can be none, or the run
+// has ended.
 func (run *recording) open() *Cassette {
 	run.once.Do(func() {
 		opts := run.recorder.opts

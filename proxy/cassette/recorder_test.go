@@ -30,7 +30,8 @@ func newRecorder(t *testing.T, dir string, opts *cassette.RecorderOptions) *cass
 	return r
 }
 
-// An agent in production has a recorder for a transport; every run is on a tape of its own, however many there are at once.
+// An agent in production has a recorder for a transport; every run is on a tape of its own, however
+// many there are at once.
 func TestRecorderKeepsRunsApart(t *testing.T) {
 	const runs, calls = 8, 12
 	platform := proxytest.NewServer(t, proxytest.World{Behaviors: map[string]proxytest.Behavior{
@@ -250,7 +251,8 @@ func TestRecorderBegin(t *testing.T) {
 	}
 }
 
-// A tape that was put in its place while another run of the same name was waiting for its first answer is not replaced.
+// A tape that was put in its place while another run of the same name was waiting for its first
+// answer is not replaced.
 func TestRecorderReplacesNoTape(t *testing.T) {
 	dir := t.TempDir()
 	slow, answer := make(chan bool), make(chan bool)
@@ -297,7 +299,8 @@ func TestRecorderReplacesNoTape(t *testing.T) {
 	}
 }
 
-// What is sent under a run's context with another run token is recorded, too, as the run that it belongs to.
+// What is sent under a run's context with another run token is recorded, too, as the run that it
+// belongs to.
 func TestRecorderKeepsOtherTokensApart(t *testing.T) {
 	dir := t.TempDir()
 	recorder := newRecorder(t, dir, &cassette.RecorderOptions{

@@ -12,12 +12,13 @@ import (
 // Redacted stands on a tape where a secret was. It is "[redacted]".
 const Redacted = redact.Placeholder
 
-// minSecret is how long a run token must be to be looked for in bodies: a shorter one is not a secret, and common words
-// would be taken for it.
+// minSecret is how long a run token must be to be looked for in bodies: a shorter one is not a
+// secret, and common words would be taken for it.
 const minSecret = 8
 
-// redactor takes secrets out of what is recorded, and out of requests before they are compared with it. What it returns
-// it would return unchanged, so that tapes can be redacted again. It is immutable.
+// redactor takes secrets out of what is recorded, and out of requests before they are compared with
+// it. What it returns it would return unchanged, so that tapes can be redacted again. It is
+// immutable.
 type redactor struct {
 	usual   bool // the usual names, and credentials in texts
 	more    func(pointer, name string) bool
@@ -32,8 +33,8 @@ func (r *redactor) withTokens(tokens []string) *redactor {
 	return &with
 }
 
-// body redacts a body: JSON as its value, anything else as text. raw is the body's own text, compact, as long as nothing
-// had to be taken out.
+// body redacts a body: JSON as its value, anything else as text. raw is the body's own text,
+// compact, as long as nothing had to be taken out.
 func (r *redactor) body(body []byte) (v *value, raw json.RawMessage, text string) {
 	v, err := parseValue(body)
 	if err != nil {
@@ -114,7 +115,8 @@ func isValue(name string) bool {
 	return strings.EqualFold(name, "value") || strings.EqualFold(name, "values")
 }
 
-// pair reports whether an object is a header or parameter in the form {"name": "Authorization", "value": …}.
+// pair reports whether an object is a header or parameter in the form {"name": "Authorization",
+// "value": …}.
 func (r *redactor) pair(at string, object *value) bool {
 	for i, name := range object.names {
 		switch strings.ToLower(name) {

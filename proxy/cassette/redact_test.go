@@ -94,7 +94,8 @@ func TestTokenIsNeverOnTheTape(t *testing.T) {
 	}
 }
 
-// A token of a JWT's characters needs no escape, so only somebody who escapes every character changes it.
+// A token of a JWT's characters needs no escape, so only somebody who escapes every character
+// changes it.
 func TestTokenThatIsPercentEncodedIsNotOnTheTape(t *testing.T) {
 	const token = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJydW4tMSJ9.dBjftJeZ4CVP-mBZ_x8"
 	var whole strings.Builder
@@ -120,7 +121,8 @@ func TestTokenThatIsPercentEncodedIsNotOnTheTape(t *testing.T) {
 	}
 }
 
-// A token of digits may be a number, and one that is short may be anything: it is kept off by its headers only.
+// A token of digits may be a number, and one that is short may be anything: it is kept off by its
+// headers only.
 func TestTokensThatAreSpecial(t *testing.T) {
 	inside := base64.StdEncoding.EncodeToString([]byte("as:1234567890:"))
 	for token, want := range map[string]string{
@@ -169,8 +171,8 @@ func TestRedaction(t *testing.T) {
 			if leaks := strings.Contains(text, "xyzzy"); leaks != test.opts.InsecureKeepSecrets {
 				t.Errorf("xyzzy is there: %v, in\n%s", leaks, text)
 			}
-			// The same request finds its answer, although the tape has not its secrets. So does what the agent makes of the
-			// redacted answer, and the same with another secret.
+			// The same request finds its answer, although the tape has not its secrets. So does
+			// what the agent makes of the redacted answer, and the same with another secret.
 			for _, request := range []string{secretive, test.want, strings.ReplaceAll(secretive, "xyzzy", "plugh")} {
 				if name == "insecure" || name == "insecure, but more" {
 					request = secretive
@@ -191,7 +193,8 @@ func TestRedaction(t *testing.T) {
 	}
 }
 
-// Secrets are found in bodies that are not JSON, or not quite, in queries, forms, headers with quotes, and code.
+// Secrets are found in bodies that are not JSON, or not quite, in queries, forms, headers with
+// quotes, and code.
 func TestRedactionOfTexts(t *testing.T) {
 	tests := map[string]struct {
 		path, body, answer string
@@ -249,7 +252,8 @@ func TestRedactionOfTexts(t *testing.T) {
 	}
 }
 
-// Arguments made for it do not take for ever: names that become one, and objects that have no member in common.
+// Arguments made for it do not take for ever: names that become one, and objects that have no
+// member in common.
 func TestWideObjects(t *testing.T) {
 	const n = 40_000
 	wide := func(name string) string {

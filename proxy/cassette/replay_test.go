@@ -142,7 +142,8 @@ func begun(line string, after, ms int) string {
 
 func TestOrder(t *testing.T) {
 	at := begun
-	// b and c were parallel, both after a; d came so soon after them that it may have been parallel, too.
+	// b and c were parallel, both after a; d came so soon after them that it may have been
+	// parallel, too.
 	path := tape(t, head, at(call(1, "a", `{}`, `1`), 0, 0), at(call(2, "b", `{}`, `1`), 1, 3000), at(call(3, "c", `{}`, `1`), 1, 3001),
 		at(call(4, "d", `{}`, `1`), 3, 3050), tail(4))
 	for order, want := range map[string]int{"abcd": 0, "acbd": 0, "dacb": 1, "adcb": 0, "bacd": 1, "bcad": 1, "bcda": 1} {
@@ -172,8 +173,8 @@ func TestOrderOfRepeatedAnswers(t *testing.T) {
 	}
 }
 
-// Two workers made the calls a to d, each taking the next when it had its answer. The order in which they take them is
-// nobody's intention; that e came when all were done is.
+// Two workers made the calls a to d, each taking the next when it had its answer. The order in
+// which they take them is nobody's intention; that e came when all were done is.
 func TestOrderOfWorkers(t *testing.T) {
 	path := tape(t, head, begun(call(1, "a", `{}`, `1`), 0, 0), begun(call(2, "b", `{}`, `1`), 0, 1),
 		begun(call(3, "c", `{}`, `1`), 1, 2000), begun(call(4, "d", `{}`, `1`), 2, 4000), begun(call(5, "e", `{}`, `1`), 4, 9000), tail(5))
@@ -217,7 +218,8 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// Of very many calls not all are looked at for the nearest, but an equal one is found wherever it is.
+// Of very many calls not all are looked at for the nearest, but an equal one is found wherever it
+// is.
 func TestNearestOfMany(t *testing.T) {
 	const n = 2000
 	lines := []string{head}
@@ -233,7 +235,8 @@ func TestNearestOfMany(t *testing.T) {
 	mustContain(t, detail(err), "get has had all responses that the tape has for this call")
 }
 
-// What is compared for one call that is not on the tape is bounded, or an agent that strays would take minutes to fail.
+// What is compared for one call that is not on the tape is bounded, or an agent that strays would
+// take minutes to fail.
 func TestNearestIsBounded(t *testing.T) {
 	allocations := func(calls int) float64 {
 		lines := []string{head}
@@ -252,7 +255,8 @@ func TestNearestIsBounded(t *testing.T) {
 	}
 }
 
-// So is what a report compares: the work of a call that is not on the tape does not grow with the tape and the run.
+// So is what a report compares: the work of a call that is not on the tape does not grow with the
+// tape and the run.
 func TestReportIsBounded(t *testing.T) {
 	for _, test := range []struct {
 		name         string

@@ -13,7 +13,8 @@ import (
 	"github.com/toolwire/toolwire/internal/httpcall"
 )
 
-// reply is the answer to one request: from the tape, from the proxy behind the cassette, or the cassette's own.
+// reply is the answer to one request: from the tape, from the proxy behind the cassette, or the
+// cassette's own.
 type reply struct {
 	status int
 	header http.Header
@@ -94,7 +95,8 @@ func (r *reply) write(w http.ResponseWriter) {
 	}
 }
 
-// describe puts the answer on the interaction, redacted. It returns what keeps it from being written down.
+// describe puts the answer on the interaction, redacted. It returns what keeps it from being
+// written down.
 func (r *reply) describe(i *Interaction, redact *redactor) (problem string) {
 	if r.answer == nil {
 		return ""
@@ -119,7 +121,8 @@ func (r *reply) describe(i *Interaction, redact *redactor) (problem string) {
 	return ""
 }
 
-// retryAfter returns the header's wait in seconds, because a date is in the past when the tape is replayed.
+// retryAfter returns the header's wait in seconds, because a date is in the past when the tape is
+// replayed.
 func retryAfter(header http.Header) *int64 {
 	wait, known := httpcall.RetryAfter(header)
 	if !known {

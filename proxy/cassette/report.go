@@ -27,10 +27,12 @@ type Deviation struct {
 	Code    string `json:"code"`
 	Message string `json:"message"` // one sentence, without values
 
-	// Run is the request of the run. Its Number counts the requests of the run. Run is nil if there was no request.
+	// Run is the request of the run. Its Number counts the requests of the run. Run is nil if there
+	// was no request.
 	Run *Interaction `json:"run,omitempty"`
 
-	// Tape is the interaction on the tape, or for not_on_tape the one that is most like the request. It may be nil.
+	// Tape is the interaction on the tape, or for not_on_tape the one that is most like the
+	// request. It may be nil.
 	Tape *Interaction `json:"tape,omitempty"`
 
 	// Diff lists where the arguments differ, or for the code response where the responses differ.
@@ -47,7 +49,8 @@ const (
 	deviationFailed    = "failed"
 )
 
-// A Report lists how a run deviates from its tape. In the mode [Record] only the code failed occurs.
+// A Report lists how a run deviates from its tape. In the mode [Record] only the code failed
+// occurs.
 type Report struct {
 	Path       string      `json:"path"`
 	Mode       Mode        `json:"mode"`
@@ -58,7 +61,8 @@ type Report struct {
 // OK reports whether there are no deviations.
 func (r *Report) OK() bool { return len(r.Deviations) == 0 }
 
-// String returns the report for people, with the place of each difference. It is safe to print to a terminal.
+// String returns the report for people, with the place of each difference. It is safe to print to a
+// terminal.
 func (r *Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "cassette %s, %s: %s on the tape, %s\n", r.Path, r.Mode,
@@ -140,8 +144,8 @@ func places(changes []Difference) string {
 	return strings.Join(names, ", ")
 }
 
-// Report compares what has happened so far with the tape: calls that are still to come are never made. Its deviations are in
-// the order of the run, and after them what the run left out.
+// Report compares what has happened so far with the tape: calls that are still to come are never
+// made. Its deviations are in the order of the run, and after them what the run left out.
 func (c *Cassette) Report() *Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -208,7 +212,8 @@ func newLeftOver(c *Cassette) *leftOver {
 	return left
 }
 
-// take removes and returns the call that s most likely replaces, and where they differ. nil if there is none.
+// take removes and returns the call that s most likely replaces, and where they differ. nil if
+// there is none.
 func (l *leftOver) take(d *deck, s *seen, most int) (best *card, changes []Difference) {
 	if at := d.stacks[s.id.key]; at != nil {
 		if n := slices.IndexFunc(at.cards[at.taken:], func(c *card) bool { return l.has[c] }); n >= 0 {
@@ -227,7 +232,8 @@ func (l *leftOver) take(d *deck, s *seen, most int) (best *card, changes []Diffe
 	return best, changes
 }
 
-// unexpected reports a call that is not on the tape, together with the one that it most likely replaces.
+// unexpected reports a call that is not on the tape, together with the one that it most likely
+// replaces.
 func (r *Report) unexpected(d *deck, left *leftOver, s *seen, most int) {
 	deviation := Deviation{Code: deviationChanged, Run: &s.Interaction, Message: "the arguments are not those on the tape"}
 	nearest, changes := left.take(d, s, most)
@@ -256,9 +262,10 @@ func (r *Report) unexpected(d *deck, left *leftOver, s *seen, most int) {
 // burst is how many milliseconds apart parallel calls may have begun.
 const burst = 100
 
-// order reports calls that were made after one that, on the tape, began only when they and all others before it had been
-// answered. A call with repeated attempts is one, from the beginning of the first to the end of the last. Calls that began
-// on the tape within [burst] are parallel whatever their answers: a proxy may answer one before the agent has sent the next.
+// order reports calls that were made after one that, on the tape, began only when they and all
+// others before it had been answered. A call with repeated attempts is one, from the beginning of
+// the first to the end of the last. Calls that began on the tape within [burst] are parallel
+// whatever their answers: a proxy may answer one before the agent has sent the next.
 func (r *Report) order(all []*seen) {
 	type call struct {
 		*seen
@@ -319,8 +326,8 @@ func (i *Interaction) outcome() string {
 	return strconv.Itoa(i.Status)
 }
 
-// comparedAnswer is what is compared of an answer: without how long it took, the simulator's report on itself, the place
-// in the run and the words of an error.
+// comparedAnswer is what is compared of an answer: without how long it took, the simulator's report
+// on itself, the place in the run and the words of an error.
 func (s *settings) comparedAnswer(i *Interaction) *value {
 	if i.Answer != nil {
 		// Redacted again, for the settings may not be those of the recording.

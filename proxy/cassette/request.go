@@ -14,8 +14,9 @@ import (
 // planes are the first segments of paths below a proxy base URL.
 var planes = []string{"tools", "traces", "telemetry", "data", "context"}
 
-// split finds where the proxy base ends in an escaped path: before the last two segments if they are tools/{name} or
-// traces/{type}, otherwise before the last segment that is a plane's name, or before the last.
+// split finds where the proxy base ends in an escaped path: before the last two segments if they
+// are tools/{name} or traces/{type}, otherwise before the last segment that is a plane's name, or
+// before the last.
 func split(path string) (kind, name, rest string) {
 	segments := strings.Split(strings.Trim(path, "/"), "/")
 	n := len(segments)
@@ -40,7 +41,8 @@ func split(path string) (kind, name, rest string) {
 	return kindOther, cmp.Or(rest[1:], rest), rest
 }
 
-// credentials returns the run token that a request presents, "" for none, and everything in it that could be one.
+// credentials returns the run token that a request presents, "" for none, and everything in it that
+// could be one.
 func credentials(header http.Header) (token string, all []string) {
 	all, _ = httpserve.Presented(header, "X-Pipelines-Run-Token")
 	all = slices.DeleteFunc(all, func(one string) bool { return one == "" })
@@ -50,7 +52,8 @@ func credentials(header http.Header) (token string, all []string) {
 	return token, all
 }
 
-// identity is what makes two requests the same: what is left of them when everything that does not matter is gone.
+// identity is what makes two requests the same: what is left of them when everything that does not
+// matter is gone.
 type identity struct {
 	key   string
 	value *value // what is compared of the arguments; nil if they are not JSON

@@ -10,15 +10,17 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// version is the format of the tapes that this release writes. It reads this version and all earlier ones.
+// version is the format of the tapes that this release writes. It reads this version and all
+// earlier ones.
 const version = 1
 
 // A Tape is the recording of one run. [Load] reads one.
 //
-// A tape is a file of JSON Lines, which people can read and review. The first line is the header, with the format version,
-// the time of the recording and the [Task]. Each [Interaction] is one line, in the order of the responses. The last line is
-// {"end":true,"count":n}; without it the tape is truncated. The format is this package's own. The requests and responses in
-// it are those of the proxy contract ("Porting without the SDK").
+// A tape is a file of JSON Lines, which people can read and review. The first line is the header,
+// with the format version, the time of the recording and the [Task]. Each [Interaction] is one
+// line, in the order of the responses. The last line is {"end":true,"count":n}; without it the tape
+// is truncated. The format is this package's own. The requests and responses in it are those of the
+// proxy contract ("Porting without the SDK").
 type Tape struct {
 	Created      time.Time // when the run's first request arrived
 	Task         Task
@@ -60,23 +62,25 @@ const (
 	brokenAbandoned = "abandoned"
 )
 
-// An Interaction is one request to the proxy and the response to it. Each attempt of a repeated call is an interaction of its
-// own. Secrets are replaced by [Redacted].
+// An Interaction is one request to the proxy and the response to it. Each attempt of a repeated
+// call is an interaction of its own. Secrets are replaced by [Redacted].
 type Interaction struct {
 	Number int `json:"n"` // from 1, in the order of the responses
 
-	// After is how many interactions had been answered when this one began. Interaction n was over before this one began if
-	// n <= After; otherwise both were parallel. In a file a missing after means that nothing was parallel.
+	// After is how many interactions had been answered when this one began. Interaction n was over
+	// before this one began if n <= After; otherwise both were parallel. In a file a missing after
+	// means that nothing was parallel.
 	After int `json:"after"`
 
-	// Kind is "tool" for POST {base}/tools/{name}, "trace" for POST {base}/traces/{type}, and "other" for any other path
-	// below the base: telemetry, data, context.
+	// Kind is "tool" for POST {base}/tools/{name}, "trace" for POST {base}/traces/{type}, and
+	// "other" for any other path below the base: telemetry, data, context.
 	Kind   string `json:"kind"`
 	Name   string `json:"name"`             // name of the tool, type of the event, or path below the base with its query
 	Method string `json:"method,omitempty"` // "" is POST
 	Actor  string `json:"actor,omitempty"`  // X-Pipelines-Actor-Id
 
-	// Arguments is the body of the request if it is JSON: for a tool, its arguments. Any other body is in ArgumentsText.
+	// Arguments is the body of the request if it is JSON: for a tool, its arguments. Any other body
+	// is in ArgumentsText.
 	Arguments     json.RawMessage `json:"arguments,omitempty"`
 	ArgumentsText string          `json:"arguments_text,omitempty"`
 
@@ -90,12 +94,13 @@ type Interaction struct {
 	//	abandoned  the agent stopped waiting; replayed like reset, and the agent need not make the call
 	Broken string `json:"broken,omitempty"`
 
-	// ContentType is "" for application/json. RetryAfter is in seconds, also if the response had a date.
+	// ContentType is "" for application/json. RetryAfter is in seconds, also if the response had a
+	// date.
 	ContentType string `json:"content_type,omitempty"`
 	RetryAfter  *int64 `json:"retry_after,omitempty"`
 
-	// Answer is the body of the response if it is JSON: for a tool, the envelope as received. Other text is in AnswerText.
-	// A body that is not UTF-8 is in AnswerBytes.
+	// Answer is the body of the response if it is JSON: for a tool, the envelope as received. Other
+	// text is in AnswerText. A body that is not UTF-8 is in AnswerBytes.
 	Answer      json.RawMessage `json:"answer,omitempty"`
 	AnswerText  string          `json:"answer_text,omitempty"`
 	AnswerBytes []byte          `json:"answer_base64,omitempty"`

@@ -96,7 +96,8 @@ func notInName(c rune) bool {
 	return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("_.-%[]", c))
 }
 
-// parameter is the last part of a name as queries and forms have it: api_key of api%5Fkey, user[api_key] and api_key[0].
+// parameter is the last part of a name as queries and forms have it: api_key of api%5Fkey,
+// user[api_key] and api_key[0].
 func parameter(name string) string {
 	if strings.Contains(name, "%") {
 		if plain, err := url.QueryUnescape(name); err == nil {
@@ -141,7 +142,8 @@ func separator(s string) int {
 	return len(s)
 }
 
-// assigned finds the value that begins at or after i: what is in quotes or brackets, or reaches to the next separator.
+// assigned finds the value that begins at or after i: what is in quotes or brackets, or reaches to
+// the next separator.
 func assigned(s string, i int) (from, to int) {
 	skip := func(cut string) { i = len(s) - len(strings.TrimLeft(s[i:], cut)) }
 	skip("=>") // of := and =>

@@ -15,7 +15,8 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// value is a JSON value whose members are in the order of the text, so that redacting one member leaves the rest as it was.
+// value is a JSON value whose members are in the order of the text, so that redacting one member
+// leaves the rest as it was.
 type value struct {
 	kind  byte     // as strictjson.Reader.Kind has it
 	text  string   // the content of a string, or a number, true, false or null as written
@@ -72,7 +73,8 @@ func build(decoder *jsontext.Decoder) (*value, error) {
 // encode writes the value compactly, in its own order and with its own digits.
 func (v *value) encode() json.RawMessage { return v.append(nil, false) }
 
-// canonical writes the value so that equal values are equal texts: members sorted, numbers in one spelling.
+// canonical writes the value so that equal values are equal texts: members sorted, numbers in one
+// spelling.
 func (v *value) canonical() string { return string(v.append(nil, true)) }
 
 func (v *value) append(to []byte, canonical bool) []byte {
@@ -139,7 +141,8 @@ func parsePointer(text string) (pointer, bool) {
 // below is the pointer to a member or element of what at points to.
 func below(at, segment string) string { return at + rawjson.Token(segment) }
 
-// without takes out what the pointers point to. Elements of arrays become null, so that the others stay where they are.
+// without takes out what the pointers point to. Elements of arrays become null, so that the others
+// stay where they are.
 func (v *value) without(pointers []pointer) {
 	for _, p := range pointers {
 		v.remove(p)
@@ -171,7 +174,8 @@ type Difference struct {
 	Run     json.RawMessage `json:"run,omitempty"`  // what the run has there; nil if nothing
 }
 
-// diff lists where tape and run differ, members in the order of their names. Either may be nil, for nothing at all.
+// diff lists where tape and run differ, members in the order of their names. Either may be nil, for
+// nothing at all.
 func diff(at string, tape, run *value) []Difference {
 	if tape != nil && run != nil && tape.kind == run.kind {
 		switch tape.kind {

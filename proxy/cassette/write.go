@@ -7,11 +7,12 @@ import (
 	"path/filepath"
 )
 
-// partSuffix is what a tape's name ends with while it is being recorded, so that a recording that dies destroys no tape.
+// partSuffix is what a tape's name ends with while it is being recorded, so that a recording that
+// dies destroys no tape.
 const partSuffix = ".part"
 
-// writer writes one tape: every line with one system call as soon as it is known, so that the death of the process costs
-// at most the line that is being written.
+// writer writes one tape: every line with one system call as soon as it is known, so that the death
+// of the process costs at most the line that is being written.
 type writer struct {
 	path  string
 	file  *os.File

@@ -11,7 +11,8 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// A request that is on its way when the agent learns of the end of the run is not a mistake. One that is sent later is.
+// A request that is on its way when the agent learns of the end of the run is not a mistake. One
+// that is sent later is.
 func TestParallelCallsAtTheEndOfARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := proxytest.NewPlatform(t, proxytest.World{

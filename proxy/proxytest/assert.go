@@ -11,8 +11,8 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// AssertCalled fails the test unless a call of the tool with these arguments has a result. arguments is a JSON object; those of
-// the call may have more members. "" matches any arguments.
+// AssertCalled fails the test unless a call of the tool with these arguments has a result.
+// arguments is a JSON object; those of the call may have more members. "" matches any arguments.
 func (r *Log) AssertCalled(t testing.TB, tool, arguments string) {
 	t.Helper()
 	if !r.wantJSON(t, "AssertCalled", arguments) {
@@ -23,8 +23,8 @@ func (r *Log) AssertCalled(t testing.TB, tool, arguments string) {
 	}
 }
 
-// AssertNotCalled fails the test if the agent requested the tool with these arguments, with or without a result. The arguments
-// match as in [Log.AssertCalled].
+// AssertNotCalled fails the test if the agent requested the tool with these arguments, with or
+// without a result. The arguments match as in [Log.AssertCalled].
 func (r *Log) AssertNotCalled(t testing.TB, tool, arguments string) {
 	t.Helper()
 	if !r.wantJSON(t, "AssertNotCalled", arguments) {
@@ -36,7 +36,8 @@ func (r *Log) AssertNotCalled(t testing.TB, tool, arguments string) {
 	}
 }
 
-// AssertCalledTimes fails the test unless n calls of the tool have a result. Attempts that the client repeated do not count.
+// AssertCalledTimes fails the test unless n calls of the tool have a result. Attempts that the
+// client repeated do not count.
 func (r *Log) AssertCalledTimes(t testing.TB, tool string, n int) {
 	t.Helper()
 	got := 0
@@ -50,7 +51,8 @@ func (r *Log) AssertCalledTimes(t testing.TB, tool string, n int) {
 	}
 }
 
-// AssertOrder fails the test unless these tools were called in this order, with results. Other calls may come between them.
+// AssertOrder fails the test unless these tools were called in this order, with results. Other
+// calls may come between them.
 func (r *Log) AssertOrder(t testing.TB, tools ...string) {
 	t.Helper()
 	next := 0
@@ -69,8 +71,8 @@ func (r *Log) AssertOrder(t testing.TB, tools ...string) {
 	}
 }
 
-// AssertState fails the test unless the ledger has the entity, such as "order/4521", with these fields. fields is a JSON object;
-// the entity may have more members.
+// AssertState fails the test unless the ledger has the entity, such as "order/4521", with these
+// fields. fields is a JSON object; the entity may have more members.
 func (r *Log) AssertState(t testing.TB, entity, fields string) {
 	t.Helper()
 	if !r.wantJSON(t, "AssertState", fields) {
@@ -103,9 +105,10 @@ func (r *Log) AssertFlag(t testing.TB, flag string) {
 	}
 }
 
-// AssertOnlyChanged fails the test if the run changed something in the ledger that no path covers, or changed nothing under a
-// path. A path names an entity, "order/4521", or a field of it, "order/4521/status", and covers everything below. It is written
-// as a JSON Pointer: the id a/b is "order/a~1b". A flag is "flag:" and its name. Without paths the run must not have changed
+// AssertOnlyChanged fails the test if the run changed something in the ledger that no path covers,
+// or changed nothing under a path. A path names an entity, "order/4521", or a field of it,
+// "order/4521/status", and covers everything below. It is written as a JSON Pointer: the id a/b is
+// "order/a~1b". A flag is "flag:" and its name. Without paths the run must not have changed
 // anything.
 func (r *Log) AssertOnlyChanged(t testing.TB, paths ...string) {
 	t.Helper()
@@ -137,8 +140,8 @@ func (r *Log) AssertOnlyChanged(t testing.TB, paths ...string) {
 	}
 }
 
-// AssertNoCallAfterEnd fails the test if the agent sent a request after the proxy had answered one with a 401 that ends the run.
-// Requests that were sent before that answer are allowed.
+// AssertNoCallAfterEnd fails the test if the agent sent a request after the proxy had answered one
+// with a 401 that ends the run. Requests that were sent before that answer are allowed.
 func (r *Log) AssertNoCallAfterEnd(t testing.TB) {
 	t.Helper()
 	told := 0
@@ -164,8 +167,8 @@ func (r *Log) AssertNoCallAfterEnd(t testing.TB) {
 	}
 }
 
-// AssertWithinRate fails the test if the platform refused a request because of the limit of the run token: see
-// [Options].RatePerMinute.
+// AssertWithinRate fails the test if the platform refused a request because of the limit of the run
+// token: see [Options].RatePerMinute.
 func (r *Log) AssertWithinRate(t testing.TB) {
 	t.Helper()
 	for _, c := range r.Refused {

@@ -12,7 +12,8 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// recordingTB is a test that keeps its failures to itself. Fatal ends it by a panic that failures catches.
+// recordingTB is a test that keeps its failures to itself. Fatal ends it by a panic that failures
+// catches.
 type recordingTB struct {
 	testing.TB
 	texts    []string
@@ -54,7 +55,8 @@ func testRun(t *testing.T, body func(t testing.TB)) (failed, output string) {
 	return strings.Join(r.texts, "\n"), r.output.String()
 }
 
-// played is a run in which get_order, refund_order and get_order were called and an order was refunded.
+// played is a run in which get_order, refund_order and get_order were called and an order was
+// refunded.
 func played(t testing.TB) *proxytest.Run {
 	t.Helper()
 	run := proxytest.NewPlatform(t, proxytest.World{

@@ -12,21 +12,25 @@ import (
 	"github.com/toolwire/toolwire/ledger"
 )
 
-// A Behavior answers the calls of one tool. Its result is encoded with encoding/json. Parallel calls call it concurrently.
+// A Behavior answers the calls of one tool. Its result is encoded with encoding/json. Parallel
+// calls call it concurrently.
 //
-// In sandbox mode the source of a result is odyssey. If the result does not match the tool's output_schema, the behavior is
-// called again, at most three times in all, and not after it has written to the ledger. If no result matches, or the behavior
-// returns an error, the source is error and the result is {"error": text}.
+// In sandbox mode the source of a result is odyssey. If the result does not match the tool's
+// output_schema, the behavior is called again, at most three times in all, and not after it has
+// written to the ledger. If no result matches, or the behavior returns an error, the source is
+// error and the result is {"error": text}.
 //
-// In passthrough mode the behavior is the live tool, and the source is passthrough. If it returns an error, the source is
-// transport_error. The tool's ledger_write_policy decides what is written to the ledger.
+// In passthrough mode the behavior is the live tool, and the source is passthrough. If it returns
+// an error, the source is transport_error. The tool's ledger_write_policy decides what is written
+// to the ledger.
 type Behavior func(*Request) (any, error)
 
-// A Request is one tool call as a [Behavior] receives it. Use it only in the behavior's goroutine, until the behavior returns.
+// A Request is one tool call as a [Behavior] receives it. Use it only in the behavior's goroutine,
+// until the behavior returns.
 //
-// Get, Snapshot and Apply access the ledger of the run. From the first of these calls until the behavior returns, no other
-// behavior of the run uses the ledger, so what the behavior reads does not change before it writes. A live tool has no ledger:
-// it reads nothing, and Apply fails.
+// Get, Snapshot and Apply access the ledger of the run. From the first of these calls until the
+// behavior returns, no other behavior of the run uses the ledger, so what the behavior reads does
+// not change before it writes. A live tool has no ledger: it reads nothing, and Apply fails.
 type Request struct {
 	Tool      string
 	Arguments json.RawMessage // a JSON object
@@ -68,8 +72,8 @@ func (r *Request) Snapshot() ledger.Snapshot {
 	return ledger.Snapshot{}
 }
 
-// Apply makes updates to the ledger, each completely or not at all, and logs them with the call. The error names what the ledger
-// schema does not allow.
+// Apply makes updates to the ledger, each completely or not at all, and logs them with the call.
+// The error names what the ledger schema does not allow.
 func (r *Request) Apply(updates ...ledger.Update) error {
 	state := r.ledger()
 	if state == nil {
@@ -112,9 +116,10 @@ func Canned(result string) Behavior {
 	return func(*Request) (any, error) { return raw, nil }
 }
 
-// Lookup answers with the JSON that answers has for the value of an argument: {"4521": `{…}`}. Numbers and booleans are looked
-// up as the call writes them. The key "*" matches all other values, and calls without the argument; without that key they are
-// errors. Lookup panics if an answer is not JSON.
+// Lookup answers with the JSON that answers has for the value of an argument: {"4521": `{…}`}.
+// Numbers and booleans are looked up as the call writes them. The key "*" matches all other values,
+// and calls without the argument; without that key they are errors. Lookup panics if an answer is
+// not JSON.
 func Lookup(argument string, answers map[string]string) Behavior {
 	raw := make(map[string]json.RawMessage, len(answers))
 	for key, answer := range maps.All(answers) {

@@ -10,7 +10,8 @@ import (
 	"github.com/toolwire/toolwire/internal/httpcall"
 )
 
-// sendDamaged sends an answer with the damage of a failure rule. It does not return if the damage ends the connection.
+// sendDamaged sends an answer with the damage of a failure rule. It does not return if the damage
+// ends the connection.
 func (v *visit) sendDamaged(answer any) {
 	v.record(string(v.damage))
 	body := marshal(answer)

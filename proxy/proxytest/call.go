@@ -253,7 +253,8 @@ func (v *visit) serveTrace() {
 	writeJSON(v.w, http.StatusOK, answer)
 }
 
-// fail writes the error envelope. Ports of agents document its member error_class. The member message is this package's.
+// fail writes the error envelope. Ports of agents document its member error_class. The member
+// message is this package's.
 func fail(w http.ResponseWriter, status int, class, message string) {
 	detail := map[string]string{"message": message}
 	if class != "" {
@@ -270,7 +271,8 @@ func writeBody(w http.ResponseWriter, status int, body []byte) {
 	_, _ = w.Write(body)
 }
 
-// validActor accepts more than package proxy sends, because the platform's pattern is not documented.
+// validActor accepts more than package proxy sends, because the platform's pattern is not
+// documented.
 func validActor(id string) bool {
 	if id == "" || len(id) > 256 || strings.HasPrefix(id, "/") || strings.HasSuffix(id, "/") || strings.Contains(id, "//") {
 		return false

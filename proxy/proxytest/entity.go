@@ -10,27 +10,29 @@ import (
 	"github.com/toolwire/toolwire/ledger"
 )
 
-// ReadOptions configures [Get] and [List]. The zero value of every field is its default. What these options do not express is
-// a [Behavior] of a few lines.
+// ReadOptions configures [Get] and [List]. The zero value of every field is its default. What these
+// options do not express is a [Behavior] of a few lines.
 type ReadOptions struct {
-	// Fields are the fields of an entity in the result. If Fields is nil, the result has all of them.
+	// Fields are the fields of an entity in the result. If Fields is nil, the result has all of
+	// them.
 	Fields []string
 
-	// NotFound is the result of [Get], as JSON, if the entity does not exist. Defaults to {"error":"order not found"}, with
-	// the type of the entity.
+	// NotFound is the result of [Get], as JSON, if the entity does not exist. Defaults to
+	// {"error":"order not found"}, with the type of the entity.
 	NotFound string
 
-	// Where selects the entities of a [List]: {"customer_id": "customer"} selects those whose field customer_id is equal to
-	// the argument customer. A call without the argument selects all.
+	// Where selects the entities of a [List]: {"customer_id": "customer"} selects those whose field
+	// customer_id is equal to the argument customer. A call without the argument selects all.
 	Where map[string]string
 
-	// Wrap makes the result of a [List] an object with the list in the member of this name. If Wrap is "", the result is the
-	// list.
+	// Wrap makes the result of a [List] an object with the list in the member of this name. If Wrap
+	// is "", the result is the list.
 	Wrap string
 }
 
-// Get answers with the entity whose id is in an argument: its fields and, if the ledger schema declares an id_field, its
-// id. If opts is nil, all options have their defaults. Get panics if a text in opts is not JSON.
+// Get answers with the entity whose id is in an argument: its fields and, if the ledger schema
+// declares an id_field, its id. If opts is nil, all options have their defaults. Get panics if a
+// text in opts is not JSON.
 func Get(entityType, idArgument string, opts *ReadOptions) Behavior {
 	o := valueOf(opts)
 	missing := notFound("Get", entityType, o.NotFound)
@@ -44,7 +46,8 @@ func Get(entityType, idArgument string, opts *ReadOptions) Behavior {
 	}
 }
 
-// List answers with the entities of a type, sorted by id. If opts is nil, all options have their defaults.
+// List answers with the entities of a type, sorted by id. If opts is nil, all options have their
+// defaults.
 func List(entityType string, opts *ReadOptions) Behavior {
 	o := valueOf(opts)
 	return func(r *Request) (any, error) {
@@ -70,26 +73,28 @@ func List(entityType string, opts *ReadOptions) Behavior {
 	}
 }
 
-// WriteOptions configures [Add], [Update] and [Remove]. The zero value of every field is its default.
+// WriteOptions configures [Add], [Update] and [Remove]. The zero value of every field is its
+// default.
 type WriteOptions struct {
 	// Set is a JSON object with fields and their values.
 	Set string
 
-	// Copy are the arguments that are stored as fields of the same names. If Copy is nil, all but the id are stored, or none
-	// if Set is not "".
+	// Copy are the arguments that are stored as fields of the same names. If Copy is nil, all but
+	// the id are stored, or none if Set is not "".
 	Copy []string
 
 	// Result is the result, as JSON. Defaults to the entity after the write, or before [Remove].
 	Result string
 
-	// NotFound is the result of [Update] and [Remove], as JSON, if the entity does not exist. Defaults to
-	// {"error":"order not found"}, with the type of the entity.
+	// NotFound is the result of [Update] and [Remove], as JSON, if the entity does not exist.
+	// Defaults to {"error":"order not found"}, with the type of the entity.
 	NotFound string
 }
 
-// Add adds an entity to the ledger. Its id is in an argument. If idArgument is "", the id is the type with the first free
-// number: order_1. If the entity exists, nothing is written and the result is {"error":"order exists already"}, with the type
-// of the entity. If opts is nil, all options have their defaults. Add panics if a text in opts is not JSON.
+// Add adds an entity to the ledger. Its id is in an argument. If idArgument is "", the id is the
+// type with the first free number: order_1. If the entity exists, nothing is written and the result
+// is {"error":"order exists already"}, with the type of the entity. If opts is nil, all options
+// have their defaults. Add panics if a text in opts is not JSON.
 func Add(entityType, idArgument string, opts *WriteOptions) Behavior {
 	w := newWrite("Add", ledger.OpAdd, entityType, idArgument, opts)
 	return func(r *Request) (any, error) {
@@ -107,14 +112,14 @@ func Add(entityType, idArgument string, opts *WriteOptions) Behavior {
 	}
 }
 
-// Update changes fields of the entity whose id is in an argument. If opts is nil, all options have their defaults. Update
-// panics if a text in opts is not JSON.
+// Update changes fields of the entity whose id is in an argument. If opts is nil, all options have
+// their defaults. Update panics if a text in opts is not JSON.
 func Update(entityType, idArgument string, opts *WriteOptions) Behavior {
 	return newWrite("Update", ledger.OpUpdate, entityType, idArgument, opts).ifThere
 }
 
-// Remove removes the entity whose id is in an argument from the ledger. If opts is nil, all options have their defaults.
-// Remove panics if a text in opts is not JSON.
+// Remove removes the entity whose id is in an argument from the ledger. If opts is nil, all options
+// have their defaults. Remove panics if a text in opts is not JSON.
 func Remove(entityType, idArgument string, opts *WriteOptions) Behavior {
 	return newWrite("Remove", ledger.OpRemove, entityType, idArgument, opts).ifThere
 }
@@ -181,7 +186,8 @@ func (w *write) fields(r *Request) map[string]json.RawMessage {
 	return fields
 }
 
-// present returns an entity as a result: the fields that are wanted, and the id under the schema's name for it.
+// present returns an entity as a result: the fields that are wanted, and the id under the schema's
+// name for it.
 func (r *Request) present(entityType, id string, entity json.RawMessage, only []string) json.RawMessage {
 	idField := ""
 	if r.idOf != nil {

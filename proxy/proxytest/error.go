@@ -41,8 +41,8 @@ func (p Problem) String() string {
 	return p.Pointer + ": " + p.Message
 }
 
-// Error is the error type of this package. It reports all problems at once. For a [World] that was not parsed, the pointers
-// are those of its JSON form.
+// Error is the error type of this package. It reports all problems at once. For a [World] that was
+// not parsed, the pointers are those of its JSON form.
 type Error struct {
 	Code     Code
 	Problems []Problem

@@ -104,7 +104,8 @@ func ExampleLookup() {
 	// {"error":"no such city"} <nil>
 }
 
-// Declared tools need no behavior: results are made from their output_schema, and arguments are validated.
+// Declared tools need no behavior: results are made from their output_schema, and arguments are
+// validated.
 func ExampleWorld_generated() {
 	tool, err := schema.Define[getOrder, order]("get_order", "Look up an order.", nil)
 	if err != nil {
@@ -145,8 +146,8 @@ func ExampleParseRules() {
 	// injected 0 truncate
 }
 
-// A tool in passthrough mode has a live tool behind it: a Go func, or a URL with Forward. Its adapter writes what it
-// answers into the ledger, where simulated tools see it.
+// A tool in passthrough mode has a live tool behind it: a Go func, or a URL with Forward. Its
+// adapter writes what it answers into the ledger, where simulated tools see it.
 func ExampleBehavior_passthrough() {
 	tools, _, err := schema.Import([]byte(`[
 		{"name": "get_order", "input_schema": {"type": "object"}, "default_execution_mode": "passthrough",
@@ -205,7 +206,8 @@ func ExampleParseWorld() {
 	// changed /order/4521/status: "shipped" -> "refunded"
 }
 
-// An HTTP client reaches a handler without a network. In a testing/synctest bubble the client of a model's SDK needs this.
+// An HTTP client reaches a handler without a network. In a testing/synctest bubble the client of a
+// model's SDK needs this.
 func ExampleNewTransport() {
 	model := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"text":"The order is on its way."}`)

@@ -12,8 +12,8 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// Faults of a live tool end Forward with an error that says whether the tool can have been reached, and that contains neither
-// the address nor the tool's words.
+// Faults of a live tool end Forward with an error that says whether the tool can have been reached,
+// and that contains neither the address nor the tool's words.
 func TestFaultsOfLiveTools(t *testing.T) {
 	for _, row := range faulttest.Sentinels() {
 		t.Run(row.Name, func(t *testing.T) {

@@ -15,13 +15,14 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// Forward makes an HTTP endpoint the live tool. It POSTs the arguments to address and answers with the body of a 2xx: unchanged
-// if it is JSON, otherwise as a string. Any other answer, a redirect and a body of more than 1 MiB are errors, whose texts contain
-// no words of the endpoint. Forward panics if address is not an http or https URL.
+// Forward makes an HTTP endpoint the live tool. It POSTs the arguments to address and answers with
+// the body of a 2xx: unchanged if it is JSON, otherwise as a string. Any other answer, a redirect
+// and a body of more than 1 MiB are errors, whose texts contain no words of the endpoint. Forward
+// panics if address is not an http or https URL.
 //
-// The Timeout of client bounds a request and defaults to 120 s. Its Transport sends the requests, and may add headers that the
-// tool needs; the default keeps no connections and reads no proxy settings from the environment. If client is nil, both have
-// their defaults.
+// The Timeout of client bounds a request and defaults to 120 s. Its Transport sends the requests,
+// and may add headers that the tool needs; the default keeps no connections and reads no proxy
+// settings from the environment. If client is nil, both have their defaults.
 func Forward(address string, client *http.Client) Behavior {
 	if !forwardable(address) {
 		panic("proxytest.Forward: the address is not an http or https URL")

@@ -16,9 +16,10 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// generator makes results that fit an output_schema, as the platform's simulator would, without a model: the same for
-// the same seed, tool and arguments. A member of the result that has the name of an argument takes its value, so that
-// get_order answers with the order that was asked for. What it makes is validated like any result.
+// generator makes results that fit an output_schema, as the platform's simulator would, without a
+// model: the same for the same seed, tool and arguments. A member of the result that has the name
+// of an argument takes its value, so that get_order answers with the order that was asked for. What
+// it makes is validated like any result.
 type generator struct {
 	schema any // decoded, numbers as json.Number; nil if there is none
 	seed   uint64
@@ -54,8 +55,8 @@ type sample struct {
 	made   int            // values so far
 }
 
-// plainDepth is how deep a result gets before it leaves out everything that is optional; maxDepth ends recursive schemas.
-// So does a result of too many values.
+// plainDepth is how deep a result gets before it leaves out everything that is optional; maxDepth
+// ends recursive schemas. So does a result of too many values.
 const (
 	plainDepth = 6
 	maxDepth   = 24
@@ -340,7 +341,8 @@ func (s *sample) text(object map[string]any) string {
 	return text[:min(len(text), most)]
 }
 
-// fit is head and tail, the short ones if those are too long, with as much more in the head as the text is too short.
+// fit is head and tail, the short ones if those are too long, with as much more in the head as the
+// text is too short.
 func (s *sample) fit(head, tail, shortHead, shortTail string, least, most int) string {
 	if len(head)+len(tail) > most {
 		head, tail = shortHead, shortTail
@@ -386,7 +388,8 @@ func (s *sample) number(object map[string]any, integer bool) any {
 	return rounded((first+math.Floor(s.random.Float64()*(last-first+1)))*step, integer)
 }
 
-// steps returns the lowest number that is allowed, and the first and last multiple of step within the bounds.
+// steps returns the lowest number that is allowed, and the first and last multiple of step within
+// the bounds.
 func steps(object map[string]any, step float64) (low, first, last float64) {
 	low, hasLow := limit(object, "minimum")
 	if above, ok := limit(object, "exclusiveMinimum"); ok && (!hasLow || above >= low) {

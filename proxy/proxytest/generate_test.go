@@ -17,7 +17,8 @@ func generated(t testing.TB, seed uint64, output string) *proxytest.Run {
 	}, &proxytest.Options{RatePerMinute: -1}).NewRun()
 }
 
-// What is generated is valid: the platform validates it like any result, and would answer with the source error.
+// What is generated is valid: the platform validates it like any result, and would answer with the
+// source error.
 func TestGeneratedResultsFitTheirSchema(t *testing.T) {
 	for _, output := range []string{
 		`{}`,

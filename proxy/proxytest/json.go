@@ -8,7 +8,8 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// members returns the members of an object that is known to be JSON; an empty map for anything else.
+// members returns the members of an object that is known to be JSON; an empty map for anything
+// else.
 func members(object json.RawMessage) map[string]json.RawMessage {
 	m := map[string]json.RawMessage{}
 	_ = json.Unmarshal(object, &m)

@@ -24,8 +24,8 @@ type Call struct {
 	At        time.Time       `json:"at"`
 	LatencyMS float64         `json:"latency_ms"`
 
-	// Attempt is 2 or more for a request that repeats the one before, with the same arguments, after a 429, a 503 or a
-	// broken connection.
+	// Attempt is 2 or more for a request that repeats the one before, with the same arguments,
+	// after a 429, a 503 or a broken connection.
 	Attempt int `json:"attempt"`
 
 	Status     int    `json:"status,omitempty"` // of the response; 0 if there was no complete one
@@ -53,14 +53,15 @@ type Trace struct {
 	Order    int             `json:"-"` // of its arrival, among everything that happened
 }
 
-// A Log is what the platform saw of a run up to one moment: calls, trace events and the changes of the ledger. Its assertions
-// report failures with t.Errorf, and print the events of the run.
+// A Log is what the platform saw of a run up to one moment: calls, trace events and the changes of
+// the ledger. Its assertions report failures with t.Errorf, and print the events of the run.
 type Log struct {
 	// Calls are the calls with a result, in the order of the responses.
 	Calls []Call `json:"calls"`
 
-	// Refused are the requests without a result: refused by the contract or by a failure rule, broken off, or not answered
-	// when the log was made. They include attempts that a client repeated, and trace events.
+	// Refused are the requests without a result: refused by the contract or by a failure rule,
+	// broken off, or not answered when the log was made. They include attempts that a client
+	// repeated, and trace events.
 	Refused []Call `json:"refused,omitempty"`
 
 	// Traces are the trace events, in the order of their sequence numbers.
@@ -69,8 +70,8 @@ type Log struct {
 	// Changes are the differences of the ledger from the initial state.
 	Changes ledger.Changes `json:"changes,omitempty"`
 
-	// Faults are mistakes with which a test should fail: calls of undeclared tools, tools in passthrough mode without a
-	// behavior, and panics of behaviors.
+	// Faults are mistakes with which a test should fail: calls of undeclared tools, tools in
+	// passthrough mode without a behavior, and panics of behaviors.
 	Faults []string `json:"faults,omitempty"`
 
 	// State is the ledger as it was when the log was made.
@@ -92,8 +93,8 @@ func (r *Log) ReportFaults(t testing.TB) {
 	}
 }
 
-// Between returns the events after the one with the order from, up to the one with the order to. State and Changes are those
-// of the whole log.
+// Between returns the events after the one with the order from, up to the one with the order to.
+// State and Changes are those of the whole log.
 func (r *Log) Between(from, to int) *Log {
 	part := *r
 	in := func(order int) bool { return order > from && order <= to }

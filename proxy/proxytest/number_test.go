@@ -7,7 +7,8 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// TestNumbersAreComparedExactly compares numbers that are equal as float64 values, and equal numbers written differently.
+// TestNumbersAreComparedExactly compares numbers that are equal as float64 values, and equal
+// numbers written differently.
 func TestNumbersAreComparedExactly(t *testing.T) {
 	for _, tt := range []struct {
 		state, want string

@@ -10,8 +10,9 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// ParseRules reads failure rules from JSON: a list in the format that [FailureRule] shows. Names must match exactly, and
-// unknown members are not allowed. An [*Error] with [CodeRules] reports all mistakes.
+// ParseRules reads failure rules from JSON: a list in the format that [FailureRule] shows. Names
+// must match exactly, and unknown members are not allowed. An [*Error] with [CodeRules] reports all
+// mistakes.
 func ParseRules(data []byte) ([]FailureRule, error) {
 	var list []json.RawMessage
 	problems := problems{code: CodeRules}

@@ -17,8 +17,8 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// ParseWorld reads a world from JSON, for programs that get theirs from a file. It is an object with these members, all
-// optional:
+// ParseWorld reads a world from JSON, for programs that get theirs from a file. It is an object
+// with these members, all optional:
 //
 //	{
 //	  "tools_schema":  […],                                             as it is registered
@@ -38,9 +38,10 @@ import (
 //	  }
 //	}
 //
-// A behavior is the function of its first member's name with the options of the others: [Get], [List], [Add], [Update],
-// [Remove], [Canned], [Lookup], [Forward]. Names must match exactly, and unknown members are not allowed. An [*Error] with
-// [CodeWorld] reports all mistakes, also those that [New] would report.
+// A behavior is the function of its first member's name with the options of the others: [Get],
+// [List], [Add], [Update], [Remove], [Canned], [Lookup], [Forward]. Names must match exactly, and
+// unknown members are not allowed. An [*Error] with [CodeWorld] reports all mistakes, also those
+// that [New] would report.
 func ParseWorld(data []byte) (World, error) {
 	var w World
 	problems := problems{code: CodeWorld}

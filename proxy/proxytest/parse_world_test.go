@@ -116,7 +116,8 @@ func TestParseWorldRefuses(t *testing.T) {
 	if e, ok := errors.AsType[*proxytest.Error](err); !ok || len(e.Problems) != 5 {
 		t.Errorf("%v: want 5 problems at once", err)
 	}
-	// A mistake does not hide others: of the same behavior, after a wrong seed, or of what New finds.
+	// A mistake does not hide others: of the same behavior, after a wrong seed, or of what New
+	// finds.
 	for all, want := range map[string]int{
 		`{"behaviors":{"t":{"list":"order","fields":0,"wrap":7,"colour":1}}}`:                                 3,
 		`{"seed":-1,"behaviors":{"t":{"get":"order","set":{}}},"extra":1}`:                                    4,

@@ -17,8 +17,8 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// The case of "Writing ledger updates from passthrough" in the Tools schema: a live get_order, whose result a later
-// simulated refund_order depends on.
+// The case of "Writing ledger updates from passthrough" in the Tools schema: a live get_order,
+// whose result a later simulated refund_order depends on.
 func documented(policy schema.WritePolicy) proxytest.World {
 	adapter := &ledger.Adapter{
 		Op: ledger.OpUpdate, EntityType: "order", IDFrom: "$.order_id",

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// match makes a text of least to most characters that matches a regular expression, if it finds one; "" for one that does
-// not compile. Repetitions without a bound are short.
+// match makes a text of least to most characters that matches a regular expression, if it finds
+// one; "" for one that does not compile. Repetitions without a bound are short.
 func (s *sample) match(pattern string, least, most int) string {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -27,8 +27,8 @@ func (s *sample) match(pattern string, least, most int) string {
 	return string(m.text)
 }
 
-// specimen is a text in the making that matches. It repeats what may be repeated as chance will have it, or until the text has least
-// characters, or not at all.
+// specimen is a text in the making that matches. It repeats what may be repeated as chance will
+// have it, or until the text has least characters, or not at all.
 type specimen struct {
 	*sample
 	text  []byte
@@ -40,7 +40,8 @@ type specimen struct {
 // maxMatch ends what nested repetitions would make of a pattern, in bytes.
 const maxMatch = 1 << 12
 
-// repeat writes re least times, and up to more times in addition, without a bound where more is anyTimes.
+// repeat writes re least times, and up to more times in addition, without a bound where more is
+// anyTimes.
 func (m *specimen) repeat(re *syntax.Regexp, least, more int) {
 	n := least
 	if !m.short && !m.long {

@@ -1,6 +1,7 @@
-// Package proxytest emulates the platform's per-run proxy in process, for tests and for runs without the platform. It
-// enforces the documented contract ("Porting without the SDK", proxy contract; "Tools schema", modes and write policies),
-// answers the tools and records what the agent did.
+// Package proxytest emulates the platform's per-run proxy in process, for tests and for runs
+// without the platform. It enforces the documented contract ("Porting without the SDK", proxy
+// contract; "Tools schema", modes and write policies), answers the tools and records what the agent
+// did.
 //
 //	run := proxytest.NewPlatform(t, proxytest.World{
 //		Tools:        tools,
@@ -13,31 +14,36 @@
 //	order, err := run.Client(nil).Call(ctx, "get_order", map[string]string{"order_id": "4521"})
 //	run.Log().AssertState(t, "order/4521", `{"status":"refunded"}`)
 //
-// A [Platform] is an http.Handler. [NewServer] serves it on loopback. [Platform.Transport] serves it without a
-// network, also in testing/synctest bubbles. Package dispatchtest dispatches whole runs to an agent.
+// A [Platform] is an http.Handler. [NewServer] serves it on loopback. [Platform.Transport] serves
+// it without a network, also in testing/synctest bubbles. Package dispatchtest dispatches whole
+// runs to an agent.
 //
 // # Stages of a call
 //
-// A call passes these stages in order: the token, the rate limit, the run in the path, the actor label, the size, the
-// declared tools, the tool's input_schema, the failure rules. Then the tool's [Behavior] answers, or a result is generated
-// from the tool's output_schema. The behavior of a tool in passthrough mode is the live tool behind the platform.
+// A call passes these stages in order: the token, the rate limit, the run in the path, the actor
+// label, the size, the declared tools, the tool's input_schema, the failure rules. Then the tool's
+// [Behavior] answers, or a result is generated from the tool's output_schema. The behavior of a
+// tool in passthrough mode is the live tool behind the platform.
 //
 // # Silence
 //
-// Nothing happens silently in a test. A platform made by [NewPlatform] writes to the output of the test (see
-// testing.TB.Output) each request that it refuses, with the reason, and each wait of a client made by [Run.Client]. A
-// client waits at the 61st call in a minute, because the documented limit is 60 requests per minute and token. In a
-// testing/synctest bubble such a wait takes no time. [Options].RatePerMinute -1 lifts the limit. "go test" shows the output
-// of tests that fail, or of all tests with -v.
+// Nothing happens silently in a test. A platform made by [NewPlatform] writes to the output of the
+// test (see testing.TB.Output) each request that it refuses, with the reason, and each wait of a
+// client made by [Run.Client]. A client waits at the 61st call in a minute, because the documented
+// limit is 60 requests per minute and token. In a testing/synctest bubble such a wait takes no
+// time. [Options].RatePerMinute -1 lifts the limit. "go test" shows the output of tests that fail,
+// or of all tests with -v.
 //
 // # Bubbles
 //
-// A goroutine that waits for the network keeps the clock of a testing/synctest bubble from moving, so the bubble hangs. In a
-// bubble every HTTP client must be served in memory: the tool calls by [Run.Client] or [Platform.Transport], the client of a
-// model's SDK by [NewTransport] with a handler that plays the model.
+// A goroutine that waits for the network keeps the clock of a testing/synctest bubble from moving,
+// so the bubble hangs. In a bubble every HTTP client must be served in memory: the tool calls by
+// [Run.Client] or [Platform.Transport], the client of a model's SDK by [NewTransport] with a
+// handler that plays the model.
 //
-// Equal worlds and equal calls have equal results. Tokens are random. Where the platform's documents do not describe the
-// format of a failure, the format is a guess of this package, and the comments say so.
+// Equal worlds and equal calls have equal results. Tokens are random. Where the platform's
+// documents do not describe the format of a failure, the format is a guess of this package, and the
+// comments say so.
 package proxytest
 
 import (
@@ -65,23 +71,25 @@ import (
 
 // World declares what is behind the proxy. The zero World has no tools.
 type World struct {
-	// Tools are the agent's tools_schema. A call of any other tool is refused with 404 tool_not_executable. Arguments that
-	// do not match the tool's input_schema are refused with 422. If Tools is empty, every tool with a behavior is declared
-	// and takes any arguments.
+	// Tools are the agent's tools_schema. A call of any other tool is refused with 404
+	// tool_not_executable. Arguments that do not match the tool's input_schema are refused with
+	// 422. If Tools is empty, every tool with a behavior is declared and takes any arguments.
 	Tools []schema.Tool
 
-	// LedgerSchema declares the entities of the ledger. If LedgerSchema is nil, the ledger takes any entity.
+	// LedgerSchema declares the entities of the ledger. If LedgerSchema is nil, the ledger takes
+	// any entity.
 	LedgerSchema *ledger.Schema
 
-	// InitialState is the ledger at the start of each run, as JSON: {"order":{"4521":{"status":"shipped"}}}. "" is an
-	// empty ledger. Each run has its own copy.
+	// InitialState is the ledger at the start of each run, as JSON:
+	// {"order":{"4521":{"status":"shipped"}}}. "" is an empty ledger. Each run has its own copy.
 	InitialState string
 
 	// FailureRules make calls fail. The first rule that applies to a call decides.
 	FailureRules []FailureRule
 
-	// Behaviors answer the tools, by name. A tool in sandbox mode without a behavior answers with a result generated from
-	// its output_schema. A tool in passthrough mode needs a behavior, which is the live tool: see [Forward].
+	// Behaviors answer the tools, by name. A tool in sandbox mode without a behavior answers with a
+	// result generated from its output_schema. A tool in passthrough mode needs a behavior, which
+	// is the live tool: see [Forward].
 	Behaviors map[string]Behavior
 
 	// Seed varies generated results and the failure rules with a probability.
@@ -90,9 +98,9 @@ type World struct {
 
 // Options configures a [Platform]. The zero value of every field is its default.
 type Options struct {
-	// RatePerMinute is how many requests of one run token are accepted in any 60 seconds. Others are refused with 429.
-	// Defaults to 60. -1 lifts the limit: then the clients of [Run.Client], and those of runs that package dispatchtest
-	// dispatches in process, do not wait for it either.
+	// RatePerMinute is how many requests of one run token are accepted in any 60 seconds. Others
+	// are refused with 429. Defaults to 60. -1 lifts the limit: then the clients of [Run.Client],
+	// and those of runs that package dispatchtest dispatches in process, do not wait for it either.
 	RatePerMinute int
 
 	// MaxBytes bounds requests and the results of tools. Defaults to 1 MiB.
@@ -102,7 +110,8 @@ type Options struct {
 	AllowUndeclared bool
 }
 
-// Platform is the proxy of any number of runs in one world. It is an http.Handler and safe for concurrent use.
+// Platform is the proxy of any number of runs in one world. It is an http.Handler and safe for
+// concurrent use.
 type Platform struct {
 	world    *world
 	rate     int
@@ -116,8 +125,8 @@ type Platform struct {
 	runs redact.Hidden[map[string]*Run] // by token
 }
 
-// New returns a platform without runs. It compiles and copies the world once; behaviors may share state. An [*Error] with
-// [CodeWorld] reports all mistakes in the world.
+// New returns a platform without runs. It compiles and copies the world once; behaviors may share
+// state. An [*Error] with [CodeWorld] reports all mistakes in the world.
 func New(w World, opts *Options) (*Platform, error) {
 	p := &Platform{last: new(atomic.Int64), runs: redact.Hide(make(map[string]*Run)), rate: 60, maxBytes: 1 << 20}
 	if opts != nil {
@@ -136,9 +145,10 @@ func New(w World, opts *Options) (*Platform, error) {
 	return p, nil
 }
 
-// With returns a platform without runs that has the same options and world, except for the initial state and the failure
-// rules. It shares the compiled tools, so it is cheap: use it for many tasks with the same tools. The runs of both platforms
-// have different ids. An [*Error] with [CodeWorld] reports all mistakes.
+// With returns a platform without runs that has the same options and world, except for the initial
+// state and the failure rules. It shares the compiled tools, so it is cheap: use it for many tasks
+// with the same tools. The runs of both platforms have different ids. An [*Error] with [CodeWorld]
+// reports all mistakes.
 func (p *Platform) With(initialState string, rules []FailureRule) (*Platform, error) {
 	w, err := p.world.with(initialState, rules)
 	if err != nil {
@@ -149,8 +159,9 @@ func (p *Platform) With(initialState string, rules []FailureRule) (*Platform, er
 	}, nil
 }
 
-// NewPlatform is [New] for a test. Mistakes in the world fail the test at once. Faults of the runs fail it when it ends: see
-// [Log.Faults]. The output of the test names each request that was refused, and each wait of a client.
+// NewPlatform is [New] for a test. Mistakes in the world fail the test at once. Faults of the runs
+// fail it when it ends: see [Log.Faults]. The output of the test names each request that was
+// refused, and each wait of a client.
 func NewPlatform(t testing.TB, w World, opts *Options) *Platform {
 	t.Helper()
 	p, err := New(w, opts)
@@ -186,7 +197,8 @@ func (p *Platform) NewRun() *Run {
 	return run
 }
 
-// RatePerMinute returns how many requests of one run token the platform accepts in any 60 seconds; -1 means that there is no limit.
+// RatePerMinute returns how many requests of one run token the platform accepts in any 60 seconds;
+// -1 means that there is no limit.
 func (p *Platform) RatePerMinute() int { return max(p.rate, -1) }
 
 // Tools returns the names of the declared tools, sorted.
@@ -204,9 +216,10 @@ func random(n int) string {
 	return hex.EncodeToString(b)
 }
 
-// ServeHTTP implements http.Handler for POST {base}/tools/{name} and POST {base}/traces/{type}, where base is any path. The
-// token identifies the run. A base that ends in /runs/{id} with the id of another run is refused with 401, and is a fault:
-// the agent has kept the proxy URL of an earlier dispatch.
+// ServeHTTP implements http.Handler for POST {base}/tools/{name} and POST {base}/traces/{type},
+// where base is any path. The token identifies the run. A base that ends in /runs/{id} with the id
+// of another run is refused with 401, and is a fault: the agent has kept the proxy URL of an
+// earlier dispatch.
 func (p *Platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	plane, name := splitPath(r.URL.Path)
 	refuse := func(status int, class, message string) {
@@ -233,7 +246,8 @@ func (p *Platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v.serve(r)
 }
 
-// runIn returns the id of the run in a path {base}/{plane}/{name}, or "" if base does not end in /runs/{id}.
+// runIn returns the id of the run in a path {base}/{plane}/{name}, or "" if base does not end in
+// /runs/{id}.
 func runIn(path string) string {
 	base, _, _ := cutLast(path, "/")
 	base, _, _ = cutLast(base, "/")

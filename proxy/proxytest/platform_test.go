@@ -248,7 +248,8 @@ func TestInABubble(t *testing.T) {
 	})
 }
 
-// An agent that keeps the proxy URL of an earlier dispatch calls another run's path with the present token.
+// An agent that keeps the proxy URL of an earlier dispatch calls another run's path with the
+// present token.
 func TestTheProxyURLOfAnotherRun(t *testing.T) {
 	failed := failures(t, func(tb testing.TB) {
 		p := proxytest.NewPlatform(tb, world(), nil)

@@ -13,8 +13,8 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// A FailureRule makes calls fail. The platform does not document the format of its failure_rules. In JSON, [ParseRules] reads a
-// list of objects such as
+// A FailureRule makes calls fail. The platform does not document the format of its failure_rules.
+// In JSON, [ParseRules] reads a list of objects such as
 //
 //	{"tool": "refund_order", "arguments": {"order_id": "4521"}, "nth": [1, 2],
 //	 "status": 503, "error_class": "lock_contention", "retry_after": 1}
@@ -23,32 +23,35 @@ import (
 //	{"tool": "get_order", "nth": 1, "break": "truncate"}
 //	{"trace": "*", "status": 503, "error_class": "trace_sequence_contended"}
 //
-// A rule applies to a request that matches all its conditions. If several rules apply, only the first has an effect; [Call].Rule
-// is its index. Every HTTP request counts, so each attempt of a repeated call counts.
+// A rule applies to a request that matches all its conditions. If several rules apply, only the
+// first has an effect; [Call].Rule is its index. Every HTTP request counts, so each attempt of a
+// repeated call counts.
 type FailureRule struct {
-	// Tool is the name of the tool; "" matches any. If Trace is set, the rule is for trace events of this type; "*" matches any.
+	// Tool is the name of the tool; "" matches any. If Trace is set, the rule is for trace events
+	// of this type; "*" matches any.
 	Tool  string
 	Trace string
 
-	// Arguments is a JSON object that the arguments must contain. Objects in the arguments may have more members; other values
-	// must be equal.
+	// Arguments is a JSON object that the arguments must contain. Objects in the arguments may have
+	// more members; other values must be equal.
 	Arguments json.RawMessage
 
-	// Nth lists the requests that fail. Every makes every n-th request fail. Both count the requests of a run that match Tool
-	// or Trace and Arguments, from 1.
+	// Nth lists the requests that fail. Every makes every n-th request fail. Both count the
+	// requests of a run that match Tool or Trace and Arguments, from 1.
 	Nth   []int
 	Every int
 
-	// Probability is the probability that a request fails, from 0 to 1. 0 is the default: every request fails. The seed of the
-	// world decides, so the same requests fail in every run.
+	// Probability is the probability that a request fails, from 0 to 1. 0 is the default: every
+	// request fails. The seed of the world decides, so the same requests fail in every run.
 	Probability float64
 
-	// Response is the result of the call, as JSON, with the source injected. It is for tools in sandbox mode: a rule without
-	// Tool does not apply to tools in passthrough mode.
+	// Response is the result of the call, as JSON, with the source injected. It is for tools in
+	// sandbox mode: a rule without Tool does not apply to tools in passthrough mode.
 	Response json.RawMessage
 
-	// Status is the HTTP status of an error response, from 400 to 599. ErrorClass is its error class. RetryAfter is its header
-	// Retry-After in seconds, if it is not 0. A 401 with a class run_token_… ends the run.
+	// Status is the HTTP status of an error response, from 400 to 599. ErrorClass is its error
+	// class. RetryAfter is its header Retry-After in seconds, if it is not 0. A 401 with a class
+	// run_token_… ends the run.
 	Status     int
 	ErrorClass string
 	RetryAfter int
@@ -56,15 +59,16 @@ type FailureRule struct {
 	// Break breaks the response or the connection.
 	Break Break
 
-	// Delay delays the response, alone or with another effect. In JSON it is delay_ms, in milliseconds.
+	// Delay delays the response, alone or with another effect. In JSON it is delay_ms, in
+	// milliseconds.
 	Delay time.Duration
 }
 
 // A Break is a way in which a response does not arrive completely.
 type Break string
 
-// The breaks. The agent cannot know whether the tool has run. With Reset it has not; with the others it has, and its writes are
-// in the ledger.
+// The breaks. The agent cannot know whether the tool has run. With Reset it has not; with the
+// others it has, and its writes are in the ledger.
 const (
 	Reset    Break = "reset"    // the connection is reset
 	Truncate Break = "truncate" // the connection ends in the body of the response
@@ -120,7 +124,8 @@ func (f *FailureRule) validate(add func(format string, args ...any)) {
 	}
 }
 
-// fits reports whether the rule is for such a request. It does not consider the number of the request.
+// fits reports whether the rule is for such a request. It does not consider the number of the
+// request.
 func (f *FailureRule) fits(v *visit, live bool) bool {
 	switch {
 	case v.call.Trace != (f.Trace != ""),
@@ -153,7 +158,8 @@ func chance(seed uint64, numbers ...int) float64 {
 	return float64(x>>11) / math.Exp2(53)
 }
 
-// strike returns the index of the first rule that fails this request, or -1. Every rule counts, whichever comes first.
+// strike returns the index of the first rule that fails this request, or -1. Every rule counts,
+// whichever comes first.
 func (v *visit) strike(live bool) int {
 	rules := v.platform.world.rules
 	if len(rules) == 0 {

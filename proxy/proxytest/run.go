@@ -11,7 +11,8 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// A Run is a run on the platform: its credentials, its ledger and its log. It is safe for concurrent use.
+// A Run is a run on the platform: its credentials, its ledger and its log. It is safe for
+// concurrent use.
 type Run struct {
 	ID    string // decimal
 	Path  string // of the proxy base URL: /api/odyssey-proxy/runs/{id}
@@ -22,8 +23,8 @@ type Run struct {
 	number   int64
 	state    *ledger.State
 
-	// ledgerTurn holds a token while a behavior uses the ledger. It is not a mutex, because a goroutine that waits for a
-	// mutex keeps the clock of a synctest bubble from moving.
+	// ledgerTurn holds a token while a behavior uses the ledger. It is not a mutex, because a
+	// goroutine that waits for a mutex keeps the clock of a synctest bubble from moving.
 	ledgerTurn chan struct{}
 
 	mu       sync.Mutex
@@ -38,12 +39,12 @@ type Run struct {
 	attempts map[string]int // requests so far of calls that may be repeated
 }
 
-// Client returns a client of the run that needs no network. It has the options opts, except for the transport. If opts is nil,
-// all options have their defaults. Client panics if opts is not valid.
+// Client returns a client of the run that needs no network. It has the options opts, except for the
+// transport. If opts is nil, all options have their defaults. Client panics if opts is not valid.
 //
-// The client keeps the platform's limit of 60 requests per minute: the 61st call in a minute waits. A platform with
-// RatePerMinute -1 makes clients without a limit. If [NewPlatform] made the platform, waits are shown in the test's
-// output.
+// The client keeps the platform's limit of 60 requests per minute: the 61st call in a minute waits.
+// A platform with RatePerMinute -1 makes clients without a limit. If [NewPlatform] made the
+// platform, waits are shown in the test's output.
 func (r *Run) Client(opts *proxy.Options) *proxy.Client {
 	var o proxy.Options
 	if opts != nil {
@@ -63,11 +64,13 @@ func (r *Run) Client(opts *proxy.Options) *proxy.Client {
 	return c
 }
 
-// Ledger returns the run's ledger. It may be read and changed at any time, for example between two turns.
+// Ledger returns the run's ledger. It may be read and changed at any time, for example between two
+// turns.
 func (r *Run) Ledger() *ledger.State { return r.state }
 
-// End ends the run: later requests with its token are refused with 401 and the class. If class is "", it is
-// run_token_expired. The other classes of the platform are run_token_invalid and run_token_rejected.
+// End ends the run: later requests with its token are refused with 401 and the class. If class is
+// "", it is run_token_expired. The other classes of the platform are run_token_invalid and
+// run_token_rejected.
 func (r *Run) End(class string) {
 	if class == "" {
 		class = "run_token_expired"
@@ -114,8 +117,8 @@ func (r *Run) admit(rate int, now time.Time) (status int, class, message string)
 	return 0, "", ""
 }
 
-// arrive records the arrival of a request: its place among all events, and which attempt of its call it is. It comes before
-// anything that can take time.
+// arrive records the arrival of a request: its place among all events, and which attempt of its
+// call it is. It comes before anything that can take time.
 func (r *Run) arrive(call *Call, key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

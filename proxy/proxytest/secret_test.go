@@ -9,7 +9,8 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// net/http quotes a live tool whose answer is not HTTP. What the tool repeats of the request's header and address is hidden.
+// net/http quotes a live tool whose answer is not HTTP. What the tool repeats of the request's
+// header and address is hidden.
 func TestForwardShowsNoSecret(t *testing.T) {
 	const key, query = "hunter2-swordfish", "canary-in-the-query"
 	_, err := proxytest.Forward("http://live.example.com/t?key="+query, &http.Client{

@@ -13,8 +13,8 @@ type Server struct {
 	URL string // such as http://127.0.0.1:40321; the proxy base URL of a run is URL + run.Path
 }
 
-// NewServer serves a [NewPlatform] on a free port of 127.0.0.1 until the test ends. A program serves a [Platform] with
-// net/http.
+// NewServer serves a [NewPlatform] on a free port of 127.0.0.1 until the test ends. A program
+// serves a [Platform] with net/http.
 func NewServer(t testing.TB, w World, opts *Options) *Server {
 	t.Helper()
 	platform := NewPlatform(t, w, opts)

@@ -15,7 +15,8 @@ func (p *Platform) show(record slog.Record) {
 	_, _ = io.WriteString(p.output, "proxytest: "+report.Text(record))
 }
 
-// showRefused shows a request that got no result to the kit that dispatched the run, or else to the platform's test.
+// showRefused shows a request that got no result to the kit that dispatched the run, or else to the
+// platform's test.
 func (p *Platform) showRefused(ctx context.Context, call Call) {
 	record := slog.NewRecord(time.Now(), slog.LevelWarn, report.CallRefused, 0)
 	record.AddAttrs(

@@ -10,7 +10,8 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// A platform made of another has its tools and limits, and a world state and failure rules of its own.
+// A platform made of another has its tools and limits, and a world state and failure rules of its
+// own.
 func TestWith(t *testing.T) {
 	first := proxytest.NewPlatform(t, proxytest.World{
 		InitialState: `{"order":{"1":{"status":"first"}}}`,

@@ -1,5 +1,5 @@
-// Package auth reads an agent's token for the programs beside it. A token is never on a command line, where others on the
-// machine can see it.
+// Package auth reads an agent's token for the programs beside it. A token is never on a command
+// line, where others on the machine can see it.
 package auth
 
 import (
@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// Value is the value of the auth header: the token in the environment variable env, or in the file, with "Bearer " before
-// one without a scheme if the header is Authorization, which "" is too. It is "" if neither is named. Errors speak of the
-// flags -token-env and -token-file, and never repeat what may be the token.
+// Value is the value of the auth header: the token in the environment variable env, or in the file,
+// with "Bearer " before one without a scheme if the header is Authorization, which "" is too. It is
+// "" if neither is named. Errors speak of the flags -token-env and -token-file, and never repeat
+// what may be the token.
 func Value(header, env, file string) (string, error) {
 	var token string
 	switch {

@@ -1,11 +1,11 @@
-// Package browsertest drives localplatform's page in headless Chromium: a click-through as a test, and the screenshot of
-// the README as a program.
+// Package browsertest drives localplatform's page in headless Chromium: a click-through as a test,
+// and the screenshot of the README as a program.
 //
 //	go test .
 //	go run ./screenshot -o ../../../docs/localplatform.png
 //
-// The browser is the one that the environment variable BROWSER_PATH names, or else the first of Chromium's well-known
-// names in PATH.
+// The browser is the one that the environment variable BROWSER_PATH names, or else the first of
+// Chromium's well-known names in PATH.
 package browsertest
 
 import (
@@ -30,7 +30,8 @@ var ErrNoBrowser = errors.New("no Chromium: BROWSER_PATH is not set, and none of
 
 var names = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "headless-shell"}
 
-// FindBrowser returns the browser's path, or ErrNoBrowser. A BROWSER_PATH at which there is none is another error.
+// FindBrowser returns the browser's path, or ErrNoBrowser. A BROWSER_PATH at which there is none is
+// another error.
 func FindBrowser() (string, error) {
 	if path := os.Getenv("BROWSER_PATH"); path != "" {
 		if _, err := exec.LookPath(path); err != nil {
@@ -46,8 +47,9 @@ func FindBrowser() (string, error) {
 	return "", ErrNoBrowser
 }
 
-// StartBrowser starts the browser without a window; it ends with ctx. It sends nothing anywhere by itself. The sandbox is
-// off because Chromium refuses to start as root with it, which is what containers are; it opens nothing but our own page.
+// StartBrowser starts the browser without a window; it ends with ctx. It sends nothing anywhere by
+// itself. The sandbox is off because Chromium refuses to start as root with it, which is what
+// containers are; it opens nothing but our own page.
 func StartBrowser(ctx context.Context, path string, width, height int, scale float64) (context.Context, context.CancelFunc) {
 	opts := append([]chromedp.ExecAllocatorOption{}, chromedp.DefaultExecAllocatorOptions[:]...)
 	opts = append(opts,
@@ -71,8 +73,8 @@ func Colours(scheme string) chromedp.Action[chromedp.Void] {
 	})
 }
 
-// StartPlatform builds localplatform into dir and starts it on a free port. It returns the URL of the page. The process
-// ends with ctx; stop waits for it.
+// StartPlatform builds localplatform into dir and starts it on a free port. It returns the URL of
+// the page. The process ends with ctx; stop waits for it.
 func StartPlatform(ctx context.Context, dir string) (url string, stop func() error, err error) {
 	_, here, _, _ := runtime.Caller(0)
 	program := filepath.Join(dir, "localplatform")

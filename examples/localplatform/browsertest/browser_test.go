@@ -150,8 +150,8 @@ func (v *visit) says(selector string, parts ...string) {
 	}
 }
 
-// enter presses the key as a keyboard does: its character comes with it, not after what it has set off, which may have
-// moved the focus.
+// enter presses the key as a keyboard does: its character comes with it, not after what it has set
+// off, which may have moved the focus.
 var enter = chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 	key := input.DispatchKeyEventParams{
 		Type: input.DispatchKeyEventTypeKeyDown, Key: "Enter", Code: "Enter", Text: "\r", UnmodifiedText: "\r", WindowsVirtualKeyCode: 13,
@@ -166,7 +166,8 @@ var enter = chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 
 func quote(s string) string { return "`" + s + "`" }
 
-// faint lists the visible texts whose contrast with the ground that they really stand on is below AA.
+// faint lists the visible texts whose contrast with the ground that they really stand on is below
+// AA.
 const faint = `(() => {
 	const parts = (colour) => { const m = colour.match(/[\d.]+/g).map(Number); return m.length < 4 ? [...m, 1] : m; };
 	const light = (c) => { c /= 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
@@ -205,7 +206,8 @@ func (v *visit) looks(name string) {
 	v.do(chromedp.ResetViewport())
 }
 
-// A visit with the keyboard alone: the sample is dispatched, the run comes up to date by itself, and its page is read.
+// A visit with the keyboard alone: the sample is dispatched, the run comes up to date by itself,
+// and its page is read.
 func TestClickThrough(t *testing.T) {
 	t.Parallel()
 	v := open(t)

@@ -43,8 +43,9 @@ func Failures(t testing.TB, body func(t testing.TB)) string {
 	return failures
 }
 
-// Patiently runs a test that has to exceed a time limit, with growing limits, until it passes: a limit
-// that is too short for the rest of the test does not count. How long that takes depends on the machine.
+// Patiently runs a test that has to exceed a time limit, with growing limits, until it passes: a
+// limit that is too short for the rest of the test does not count. How long that takes depends on
+// the machine.
 func Patiently(t *testing.T, test func(t testing.TB, limit time.Duration)) {
 	t.Helper()
 	for limit := time.Second; limit < 2*time.Minute; limit *= 4 {

@@ -1,9 +1,11 @@
-// Screenshot makes the picture of localplatform's page that the README shows: it starts localplatform, lets the sample
-// agent run, and takes the top of the run's page. Run it in the folder above:
+// Screenshot makes the picture of localplatform's page that the README shows: it starts
+// localplatform, lets the sample agent run, and takes the top of the run's page. Run it in the
+// folder above:
 //
 //	go run ./screenshot -o ../../../docs/localplatform.png
 //
-// The exit status is 0 when the picture is there, 1 when it could not be made, 2 for a mistake on the command line.
+// The exit status is 0 when the picture is there, 1 when it could not be made, 2 for a mistake on
+// the command line.
 package main
 
 import (

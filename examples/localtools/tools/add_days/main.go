@@ -1,4 +1,5 @@
-// Command add_days is a tool: it reads its arguments as JSON from stdin and prints one line of JSON.
+// Command add_days is a tool: it reads its arguments as JSON from stdin and prints one line of
+// JSON.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Command count_words is a tool: it reads its arguments as JSON from stdin and prints one line of JSON.
+// Command count_words is a tool: it reads its arguments as JSON from stdin and prints one line of
+// JSON.
 package main
 
 import (
