@@ -28,7 +28,7 @@ type Deviation struct {
 	Message string `json:"message"` // one sentence, without values
 
 	// Run is the request of the run. Its Number counts the requests of the run. Run is nil if there
-	// was no request.
+	// had no request.
 	Run *Interaction `json:"run,omitempty"`
 
 	// Tape is the interaction on the tape, or for not_on_tape the one that is most like the
