@@ -3,33 +3,20 @@ package dispatch_test
 import (
 	"context"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/httpcall/faulttest"
 	"github.com/toolwire/toolwire/proxy"
 )
 
 // A proxy that switches protocols and then says nothing does not keep the places of the runs that
 // call it.
 func TestSwitchingProtocolsGivesPlacesBack(t *testing.T) {
-	over := make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		conn, out, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer func() { _ = conn.Close() }()
-		_, _ = out.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
-		_ = out.Flush()
-		<-over
-	}))
-	defer server.Close()
-	defer close(over)
+	url := faulttest.SwitchingServer(t)
 	var refused atomic.Int32
 	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		_, err := run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"})
@@ -43,8 +30,8 @@ func TestSwitchingProtocolsGivesPlacesBack(t *testing.T) {
 		for range 2 {
 			group.Go(func() {
 				const seedURL = "https://api.example.com/api/odyssey-proxy"
-				w := post(h, strings.ReplaceAll(seedBody, seedURL, server.URL), func(r *http.Request) {
-					r.Header.Set("X-Pipelines-Odyssey-Proxy-URL", strings.ReplaceAll(r.Header.Get("X-Pipelines-Odyssey-Proxy-URL"), seedURL, server.URL))
+				w := post(h, strings.ReplaceAll(seedBody, seedURL, url), func(r *http.Request) {
+					r.Header.Set("X-Pipelines-Odyssey-Proxy-URL", strings.ReplaceAll(r.Header.Get("X-Pipelines-Odyssey-Proxy-URL"), seedURL, url))
 				})
 				if w.Code != 200 {
 					t.Errorf("round %d: %d %s", round, w.Code, w.Body)

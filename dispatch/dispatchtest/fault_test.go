@@ -2,8 +2,6 @@ package dispatchtest
 
 import (
 	"context"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -64,21 +62,8 @@ func TestFaultsOfAgents(t *testing.T) {
 
 // An agent that switches protocols and then says nothing does not make a run hang.
 func TestSwitchingProtocolsEndsADispatch(t *testing.T) {
-	over := make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		conn, out, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer func() { _ = conn.Close() }()
-		_, _ = out.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
-		_ = out.Flush()
-		<-over
-	}))
-	defer server.Close()
-	defer close(over)
-	result, err := Dispatch(t.Context(), Target{URL: server.URL}, Task{})
+	url := faulttest.SwitchingServer(t)
+	result, err := Dispatch(t.Context(), Target{URL: url}, Task{})
 	if err != nil || result.ErrorClass != AgentBadResponse || !strings.Contains(result.Error, "101") {
 		t.Errorf("%+v, %v", result, err)
 	}

@@ -3,8 +3,6 @@ package doctor
 import (
 	"context"
 	"errors"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -59,21 +57,8 @@ func TestFaultsOfProbes(t *testing.T) {
 
 // An agent that switches protocols and then sends nothing does not make the examination hang.
 func TestSwitchingProtocolsEndsAProbe(t *testing.T) {
-	over := make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		conn, out, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer func() { _ = conn.Close() }()
-		_, _ = out.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
-		_ = out.Flush()
-		<-over
-	}))
-	defer server.Close()
-	defer close(over)
-	report, err := Check(t.Context(), dispatchtest.Target{URL: server.URL}, nil)
+	url := faulttest.SwitchingServer(t)
+	report, err := Check(t.Context(), dispatchtest.Target{URL: url}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
