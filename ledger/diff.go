@@ -1,9 +1,12 @@
 package ledger
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // A Change is one difference between two snapshots: of an entity, of a value in one, or of a flag.
@@ -48,14 +51,19 @@ func (c Changes) String() string {
 }
 
 // Diff returns the differences between two snapshots. Values that are equal as JSON do not differ:
-// 20 equals 20.0. Objects are compared member by member, and arrays of equal length element by
-// element. Other values differ as a whole.
+// 20 equals 20.0. Objects are compared member by member, and arrays element by element.
 func Diff(before, after Snapshot) Changes {
 	var changes Changes
 	for _, entityType := range union(before.Entities, after.Entities) {
 		was, is := before.Entities[entityType], after.Entities[entityType]
 		for _, id := range union(was, is) {
-			changes.compare(token(entityType)+token(id), tidyOrNil(was, id), tidyOrNil(is, id))
+			if bytes.Equal(was[id], is[id]) {
+				continue
+			}
+			at := token(entityType) + token(id)
+			for _, d := range rawjson.Diff(tidyOrNil(was, id), tidyOrNil(is, id)) {
+				changes = append(changes, Change{Kind: kindOf(d), Pointer: at + d.Pointer, Before: d.Before, After: d.After})
+			}
 		}
 	}
 	was, is := flagSet(before.Flags), flagSet(after.Flags)
@@ -68,6 +76,16 @@ func Diff(before, after Snapshot) Changes {
 		}
 	}
 	return changes
+}
+
+func kindOf(d rawjson.Difference) string {
+	switch {
+	case d.Before == nil:
+		return "added"
+	case d.After == nil:
+		return "removed"
+	}
+	return "changed"
 }
 
 func tidyOrNil(entities map[string]json.RawMessage, id string) json.RawMessage {
@@ -83,43 +101,6 @@ func flagSet(flags []string) map[string]bool {
 		set[f] = true
 	}
 	return set
-}
-
-// compare adds the differences of two tidy values. A value that does not exist is nil.
-func (c *Changes) compare(pointer string, was, is json.RawMessage) {
-	switch {
-	case was == nil:
-		*c = append(*c, Change{Kind: "added", Pointer: pointer, After: is})
-	case is == nil:
-		*c = append(*c, Change{Kind: "removed", Pointer: pointer, Before: was})
-	case equalValues(was, is):
-	case was[0] == '{' && is[0] == '{':
-		before, after := membersOf(was), membersOf(is)
-		for _, name := range union(before, after) {
-			c.compare(pointer+token(name), before[name], after[name])
-		}
-	case was[0] == '[' && is[0] == '[' && c.compareElements(pointer, was, is):
-	default:
-		*c = append(*c, Change{Kind: "changed", Pointer: pointer, Before: was, After: is})
-	}
-}
-
-// compareElements compares two arrays. It returns false if their lengths differ.
-func (c *Changes) compareElements(pointer string, was, is json.RawMessage) bool {
-	var before, after []json.RawMessage
-	if json.Unmarshal(was, &before) != nil || json.Unmarshal(is, &after) != nil || len(before) != len(after) {
-		return false
-	}
-	for i := range before {
-		c.compare(pointer+indexToken(i), before[i], after[i])
-	}
-	return true
-}
-
-func membersOf(object json.RawMessage) map[string]json.RawMessage {
-	var members map[string]json.RawMessage
-	_ = json.Unmarshal(object, &members) // a tidy object
-	return members
 }
 
 // union returns the keys of both maps, sorted.

@@ -40,7 +40,7 @@ import (
 func (r *Rule) Eval(args, response json.RawMessage) Outcome {
 	switch {
 	case r == nil || r.op == "" && len(r.refused) == 0:
-		return Outcome{Steps: []Step{{Code: "no_adapter"}}}
+		return Outcome{Steps: []Step{newStep("no_adapter", "", "", "")}}
 	case len(r.refused) > 0:
 		return Outcome{Steps: slices.Clone(r.refused)}
 	}
@@ -104,7 +104,7 @@ type evaluation struct {
 }
 
 func (e *evaluation) step(code, pointer, source, detail string) {
-	e.out.Steps = append(e.out.Steps, Step{code, pointer, source, detail})
+	e.out.Steps = append(e.out.Steps, newStep(code, pointer, source, detail))
 }
 
 func (e *evaluation) readArgs(args json.RawMessage) {

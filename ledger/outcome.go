@@ -56,7 +56,7 @@ func (o Outcome) Explain() string {
 		b.WriteString("because\n")
 	}
 	for _, s := range o.Steps {
-		b.WriteString("  " + s.String() + "\n")
+		b.WriteString("  " + s.Message + "\n")
 	}
 	return b.String()
 }
@@ -90,65 +90,56 @@ func (o Outcome) Explain() string {
 //	adapter_unsupported  the declaration has a member of a later release
 //	no_adapter           there is no adapter: the rule is nil or zero
 type Step struct {
-	Code    string
-	Pointer string // JSON Pointer of the member of the adapter that decided, such as /field_map/status
-	Source  string // that member as written: a path or a flag template
-	Detail  string // what it met, in words, such as "an object"; "" if the code says it all
+	Code    string `json:"code"`
+	Pointer string `json:"pointer"` // JSON Pointer of the member of the adapter that decided, such as /field_map/status
+	Message string `json:"message"` // one sentence
 }
 
-// String returns the step as a sentence.
-func (s Step) String() string {
-	where := strings.TrimPrefix(s.Pointer, "/")
-	if s.Source != "" {
-		where += " " + strconv.Quote(s.Source)
+// newStep makes a step. source is the member as written: a path or a flag template. detail is what
+// it met, in words, such as "an object"; "" if the code says it all.
+func newStep(code, pointer, source, detail string) Step {
+	where := strings.TrimPrefix(pointer, "/")
+	if source != "" {
+		where += " " + strconv.Quote(source)
 	}
-	switch s.Code {
+	return Step{code, pointer, sentence(code, where, detail)}
+}
+
+func sentence(code, where, detail string) string {
+	switch code {
 	case "id_found":
-		return where + " matched " + s.Detail + ": this is the entity's id"
+		return where + " matched " + detail + ": this is the entity's id"
 	case "id_not_found":
 		return where + " matched nothing, so there is no id: nothing is written"
 	case "id_not_scalar", "id_empty":
-		return where + " matched " + s.Detail + ", so there is no id: nothing is written"
+		return where + " matched " + detail + ", so there is no id: nothing is written"
 	case "id_unusable":
-		return where + " " + s.Detail + ", so there is no id: nothing is written"
+		return where + " " + detail + ", so there is no id: nothing is written"
 	case "field_set":
-		return where + " matched " + s.Detail + ": the field is written"
+		return where + " matched " + detail + ": the field is written"
 	case "field_not_found":
 		return where + " matched nothing: the field is left out"
 	case "field_unusable":
-		return where + " " + s.Detail + ": the field is left out"
+		return where + " " + detail + ": the field is left out"
 	case "fields_ignored":
 		return where + " is ignored: remove writes no fields"
 	case "flag_set":
 		return where + " is complete: the flag is set"
-	case "flag_unresolved":
-		return where + " " + s.Detail + ": the flag is dropped"
-	case "flag_malformed", "flag_unusable":
-		return where + " " + s.Detail + ": the flag is dropped"
+	case "flag_unresolved", "flag_malformed", "flag_unusable":
+		return where + " " + detail + ": the flag is dropped"
 	case "args_unusable":
-		return "the arguments cannot be used (" + s.Detail + "): they count as none"
+		return "the arguments cannot be used (" + detail + "): they count as none"
 	case "response_unusable":
-		return "the response cannot be used (" + s.Detail + "): nothing is written"
+		return "the response cannot be used (" + detail + "): nothing is written"
 	case "adapter_malformed":
 		if where == "" {
 			where = "the adapter"
 		}
-		return where + " " + s.Detail + ": the adapter is malformed and nothing is written"
+		return where + " " + detail + ": the adapter is malformed and nothing is written"
 	case "adapter_unsupported":
 		return where + " belongs to a later release and is not evaluated here: nothing is written"
-	case "no_adapter":
-		return "there is no adapter: nothing is written"
 	}
-	return where + " " + s.Code
-}
-
-// MarshalJSON writes the code, the pointer and the sentence.
-func (s Step) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Code    string `json:"code"`
-		Pointer string `json:"pointer"`
-		Text    string `json:"text"`
-	}{s.Code, s.Pointer, s.String()})
+	return "there is no adapter: nothing is written"
 }
 
 // printable quotes a text that would not stay on one line.

@@ -59,12 +59,12 @@ func Compile(a *Adapter) (*Rule, error) {
 	ps := a.problems(nil)
 	for _, p := range ps {
 		if p.Code != "invalid_template" {
-			r.refused = append(r.refused, Step{Code: "adapter_malformed", Pointer: p.Pointer, Source: a.source(p), Detail: p.Message})
+			r.refused = append(r.refused, newStep("adapter_malformed", p.Pointer, a.source(p), p.Message))
 		}
 	}
 	for _, name := range a.later() {
 		ps.add("unsupported", token(name), "belongs to a later release; it is kept but not evaluated here")
-		r.refused = append(r.refused, Step{Code: "adapter_unsupported", Pointer: token(name)})
+		r.refused = append(r.refused, newStep("adapter_unsupported", token(name), "", ""))
 	}
 	if len(r.refused) == 0 {
 		r.compile(a)
@@ -95,7 +95,7 @@ func (r *Rule) compile(a *Adapter) {
 		r.idPath = r.path(a.IDFrom)
 	}
 	if r.op == OpRemove && len(a.FieldMap) > 0 {
-		r.ignored = append(r.ignored, Step{Code: "fields_ignored", Pointer: "/field_map"})
+		r.ignored = append(r.ignored, newStep("fields_ignored", "/field_map", "", ""))
 	} else {
 		for _, name := range sortedKeys(a.FieldMap) {
 			r.fields = append(r.fields, fieldRule{name, "/field_map" + token(name), r.path(a.FieldMap[name])})

@@ -31,7 +31,7 @@ func lines(t testing.TB, out ledger.Outcome) string {
 	var codes []string
 	for _, s := range out.Steps {
 		codes = append(codes, s.Code)
-		if s.String() == "" {
+		if s.Message == "" {
 			t.Errorf("%s has no words", s.Code)
 		}
 	}

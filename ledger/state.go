@@ -268,10 +268,3 @@ func (s *State) Get(entityType, id string) (entity json.RawMessage, ok bool) {
 	}
 	return f.text(), true
 }
-
-// Flags returns the flags that are set, sorted.
-func (s *State) Flags() []string {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return sortedKeys(s.flags)
-}

@@ -253,7 +253,7 @@ func (c *call) add(t *texts, r proxytest.Call, at time.Duration) {
 	c.Response = t.json("event-"+strconv.Itoa(r.Order)+"-response", r.Response)
 	if r.Adapter != nil {
 		for _, step := range r.Adapter.Steps {
-			c.Adapter = append(c.Adapter, t.line(step.String()))
+			c.Adapter = append(c.Adapter, t.line(step.Message))
 		}
 	}
 	for _, applied := range r.Writes {

@@ -206,7 +206,7 @@ func differences(c *card, i *Interaction, id identity) []Difference {
 	if run == nil && i.ArgumentsText != "" {
 		run = &value{kind: '"', text: i.ArgumentsText}
 	}
-	changes := diff("", tape, run)
+	changes := diff(tape, run)
 	if c.Actor != i.Actor {
 		changes = append(changes, Difference{
 			Pointer: actorHeader, Tape: rawjson.AppendQuote(nil, c.Actor), Run: rawjson.AppendQuote(nil, i.Actor),

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
@@ -147,7 +148,7 @@ func (r *redactor) at(at, segment string) string {
 	if r.more == nil {
 		return ""
 	}
-	return below(at, segment)
+	return at + rawjson.Token(segment)
 }
 
 func (r *redactor) secret(at, name string) bool {

@@ -309,7 +309,7 @@ func (r *Report) answer(s *settings, got *seen) {
 	if a, b := got.answer.outcome(), got.outcome(); a != b {
 		changes = append(changes, Difference{Pointer: "status", Tape: rawjson.AppendQuote(nil, a), Run: rawjson.AppendQuote(nil, b)})
 	}
-	changes = append(changes, diff("", s.comparedAnswer(got.answer.Interaction), s.comparedAnswer(&got.Interaction))...)
+	changes = append(changes, diff(s.comparedAnswer(got.answer.Interaction), s.comparedAnswer(&got.Interaction))...)
 	if len(changes) > 0 {
 		r.Deviations = append(r.Deviations, Deviation{
 			Code: deviationResponse, Message: fmt.Sprintf("the response to %s is not the one on the tape", got.Name),

@@ -71,7 +71,13 @@ func build(decoder *jsontext.Decoder) (*value, error) {
 }
 
 // encode writes the value compactly, in its own order and with its own digits.
-func (v *value) encode() json.RawMessage { return v.append(nil, false) }
+// A nil value is an empty text.
+func (v *value) encode() json.RawMessage {
+	if v == nil {
+		return nil
+	}
+	return v.append(nil, false)
+}
 
 // canonical writes the value so that equal values are equal texts: members sorted, numbers in one
 // spelling.
@@ -138,9 +144,6 @@ func parsePointer(text string) (pointer, bool) {
 	return p, true
 }
 
-// below is the pointer to a member or element of what at points to.
-func below(at, segment string) string { return at + rawjson.Token(segment) }
-
 // without takes out what the pointers point to. Elements of arrays become null, so that the others
 // stay where they are.
 func (v *value) without(pointers []pointer) {
@@ -176,57 +179,10 @@ type Difference struct {
 
 // diff lists where tape and run differ, members in the order of their names. Either may be nil, for
 // nothing at all.
-func diff(at string, tape, run *value) []Difference {
-	if tape != nil && run != nil && tape.kind == run.kind {
-		switch tape.kind {
-		case '{':
-			return diffObjects(at, tape, run)
-		case '[':
-			var changes []Difference
-			for i := range max(len(tape.items), len(run.items)) {
-				changes = append(changes, diff(below(at, strconv.Itoa(i)), element(tape, i), element(run, i))...)
-			}
-			return changes
-		}
-		if tape.canonical() == run.canonical() {
-			return nil
-		}
+func diff(tape, run *value) []Difference {
+	var list []Difference
+	for _, d := range rawjson.Diff(tape.encode(), run.encode()) {
+		list = append(list, Difference{Pointer: d.Pointer, Tape: d.Before, Run: d.After})
 	}
-	if tape == nil && run == nil {
-		return nil
-	}
-	change := Difference{Pointer: at}
-	if tape != nil {
-		change.Tape = tape.encode()
-	}
-	if run != nil {
-		change.Run = run.encode()
-	}
-	return []Difference{change}
-}
-
-func diffObjects(at string, tape, run *value) []Difference {
-	var changes []Difference
-	a, b := tape.order(true), run.order(true)
-	for len(a) > 0 || len(b) > 0 {
-		var name string
-		var of, other *value
-		switch {
-		case len(b) == 0 || len(a) > 0 && tape.names[a[0]] < run.names[b[0]]:
-			name, of, a = tape.names[a[0]], tape.items[a[0]], a[1:]
-		case len(a) == 0 || run.names[b[0]] < tape.names[a[0]]:
-			name, other, b = run.names[b[0]], run.items[b[0]], b[1:]
-		default:
-			name, of, other, a, b = tape.names[a[0]], tape.items[a[0]], run.items[b[0]], a[1:], b[1:]
-		}
-		changes = append(changes, diff(below(at, name), of, other)...)
-	}
-	return changes
-}
-
-func element(array *value, i int) *value {
-	if i < len(array.items) {
-		return array.items[i]
-	}
-	return nil
+	return list
 }

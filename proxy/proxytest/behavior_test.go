@@ -200,7 +200,7 @@ func TestResultsAreValidated(t *testing.T) {
 		t.Errorf("asked %d times: %s %s", asked, got.Source, got.Response)
 	}
 	call(t, run, "writes", `{}`)
-	if flags := run.Ledger().Flags(); len(flags) != 1 || flags[0] != "attempt:1" {
+	if flags := run.Ledger().Snapshot().Flags; len(flags) != 1 || flags[0] != "attempt:1" {
 		t.Errorf("a behavior that writes was asked again: %q", flags)
 	}
 	wantResult(t, call(t, run, "fails", `{}`), "error", `{"error":"order not found"}`)
