@@ -229,7 +229,8 @@ func (h *Handler) newClient(ctx context.Context, v *visit, proxyURL, runToken st
 	v.tokens, v.token = &h.state, h.state.enter(runToken)
 	v.record.transcript.run, v.record.transcript.numbers = &v.run, &v.token.numbers
 	v.run.transcript, v.record.user = &v.record.transcript, h.opts.Proxy.Observer
-	v.ctx, v.cancel = context.WithCancelCause(ctx)
+	v.ctx.run = &v.run
+	v.ctx.Context, v.cancel = context.WithCancelCause(ctx)
 	o := *h.opts.Proxy
 	o.Pacer, o.OnRunOver, o.Observer = &v.token.pacer, v.cancel, &v.record
 	if also := h.opts.Proxy.OnRunOver; also != nil {

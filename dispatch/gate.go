@@ -79,7 +79,7 @@ type visit struct {
 	tokens *tokens
 	token  *token // nil until the run token is known
 
-	ctx    context.Context         // ends when the proxy says that the run is over; the agent's context is derived from it
+	ctx    runContext              // ends when the proxy says that the run is over; the agent's context is derived from it
 	cancel context.CancelCauseFunc // ends ctx
 
 	handler *Handler

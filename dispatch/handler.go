@@ -151,7 +151,7 @@ func (h *Handler) log(ctx context.Context, v *visit, level slog.Level, message s
 func (h *Handler) await(v *visit, arrived time.Time) outcome {
 	v.handler = h
 	v.hold()
-	return h.conclude(v, v.call.Run(v.ctx, &h.runner, arrived.Add(h.opts.RunTimeout-h.opts.Reserve), v.run.RunID, v))
+	return h.conclude(v, v.call.Run(&v.ctx, &h.runner, arrived.Add(h.opts.RunTimeout-h.opts.Reserve), v.run.RunID, v))
 }
 
 // Do runs the agent. The agent holds its place in the gate until it has returned. The place is free
@@ -173,14 +173,14 @@ var errRunTimeout = errors.New("the time for the run is over")
 // over, or the run is.
 func (h *Handler) conclude(v *visit, end runner.Outcome[outcome]) outcome {
 	out := end.Value
-	switch cause := context.Cause(v.ctx); {
+	switch cause := context.Cause(&v.ctx); {
 	case end.Panic != nil:
 		return outcome{err: &Error{Code: CodePanicked, Message: "the agent panicked; see its log"}, aborts: end.Panic.Aborts()}
 	case !end.Left && (end.Stop == runner.InTime || !out.ended):
 		return out
 	case end.Stop == runner.TimedOut:
-		h.opts.Logger.WarnContext(v.ctx, "run timed out", "run_id", v.run.RunID, "timeout", h.opts.RunTimeout)
-		return outcome{host: true, response: h.ask(v.ctx, &v.run, func() *Response { return h.opts.TimeoutResponse(&v.run) })}
+		h.opts.Logger.WarnContext(&v.ctx, "run timed out", "run_id", v.run.RunID, "timeout", h.opts.RunTimeout)
+		return outcome{host: true, response: h.ask(&v.ctx, &v.run, func() *Response { return h.opts.TimeoutResponse(&v.run) })}
 	case proxy.IsRunOver(cause):
 		return outcome{err: cause}
 	case !end.Left:

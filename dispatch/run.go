@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"context"
 	"encoding/json"
 	"sync/atomic"
 
@@ -40,6 +41,31 @@ type Run struct {
 	Envelope json.RawMessage
 
 	transcript *Transcript
+}
+
+// FromContext returns the run of the context that an [Agent] receives, or of a context derived from
+// it. It is for tools that a program registers once with a framework, and for an [http.RoundTripper]
+// that serves all runs. If ctx is not derived from the context of an agent, ok is false. [FromEnv]
+// makes a Run without a context.
+func FromContext(ctx context.Context) (run *Run, ok bool) {
+	run, ok = ctx.Value(runKey{}).(*Run)
+	return run, ok
+}
+
+type runKey struct{}
+
+// runContext is a context with a run. Visits have it as a field, which saves an allocation.
+type runContext struct {
+	context.Context
+	run *Run
+}
+
+// Value implements [context.Context].
+func (c *runContext) Value(key any) any {
+	if _, ok := key.(runKey); ok {
+		return c.run
+	}
+	return c.Context.Value(key)
 }
 
 // set takes over what the envelope says.
