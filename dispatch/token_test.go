@@ -19,7 +19,7 @@ import (
 
 // toPlatform lets runs call the tools of a platform in process.
 func toPlatform(p *proxytest.Platform) func(*dispatch.Options) {
-	return func(o *dispatch.Options) { o.Proxy = &proxy.Options{Transport: p.Transport()} }
+	return func(o *dispatch.Options) { o.Proxy = &proxy.Options{Transport: proxytest.NewTransport(p)} }
 }
 
 func orders(t testing.TB, rules ...proxytest.FailureRule) *proxytest.Platform {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/stage"
 )
 
 // AssertOK fails the test unless the run completed, would be graded, and the agent's whole answer
@@ -68,9 +69,9 @@ func (r *Result) AssertNoCallAfterEnd(t testing.TB) {
 	t.Helper()
 	answered := 0
 	if len(r.Turns) > 0 {
-		answered = r.Turns[len(r.Turns)-1].Last
+		answered = r.Turns[len(r.Turns)-1].last
 	}
-	if late := r.run.Reveal().Log().Between(answered, math.MaxInt); late.Last() > 0 {
+	if late := stage.Between(r.run.Reveal().Log(), answered, math.MaxInt); stage.Last(late) > 0 {
 		t.Errorf("the agent called the proxy after it had answered\n%s", late)
 		return
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/stage"
+	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
 // Conversation makes a task a session of several turns. Each turn is one dispatch. All turns share
@@ -41,10 +42,11 @@ type Turn struct {
 	FinalResponse string             `json:"final_response"` // "" if the turn failed
 	Problems      []dispatch.Problem `json:"problems,omitempty"`
 
-	// Last is the order of the turn's last event at the proxy. The events of a turn are those
-	// between the Last of the turn before it, or 0, and its own: see [proxytest.Log.Between].
-	Last int `json:"-"`
+	// Log has the events of the turn at the proxy, as they were when the agent had answered. Its
+	// Changes and State are those of the run up to then.
+	Log *proxytest.Log `json:"-"`
 
+	last     int // the order of the turn's last event at the proxy
 	messages []dispatch.Message
 }
 

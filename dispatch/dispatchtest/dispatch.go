@@ -99,8 +99,8 @@ type Task struct {
 	// one turn.
 	Conversation *Conversation
 
-	// ProxyURL is the URL at which Platform is served already, such as that of a
-	// [proxytest.Server], without the run's path. It is for a Target with a URL or a Handler. If
+	// ProxyURL is the URL at which Platform is served already, such as that of an
+	// [httptest.Server], without the run's path. It is for a Target with a URL or a Handler. If
 	// ProxyURL is "", the proxy is served for this run.
 	ProxyURL string
 
@@ -216,7 +216,9 @@ func Run(t testing.TB, target Target, task Task) *Result {
 	}
 	t.Cleanup(s.Close)
 	result := s.play(t.Context())
-	result.ReportFaults(t)
+	for _, fault := range result.Faults {
+		t.Errorf("proxytest: %s", fault)
+	}
 	return result
 }
 
@@ -250,7 +252,12 @@ func (s *player) play(ctx context.Context) *Result {
 
 // take evaluates a turn.
 func (r *Result) take(s *player, turn *Turn, failure *httpcall.Failure) {
-	turn.Last = s.Run.Log().Last()
+	log, before := s.Run.Log(), 0
+	if n := len(r.Turns); n > 0 {
+		before = r.Turns[n-1].last
+	}
+	turn.last = stage.Last(log)
+	turn.Log = stage.Between(log, before, turn.last)
 	r.Dispatch, r.FinalResponse, r.Messages, r.Gradeable = turn.Exchange, "", nil, false
 	agentError, reported := s.Witness.Take()
 	if r.classify(Target(s.Target), turn.Exchange, failure); r.OK() {

@@ -3,6 +3,7 @@ package dispatchtest_test
 import (
 	"context"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -79,10 +80,12 @@ func TestOnRunSeesTheRunUnderWay(t *testing.T) {
 }
 
 func TestProxyURL(t *testing.T) {
-	server := proxytest.NewServer(t, oneOrder, nil)
+	platform := proxytest.NewPlatform(t, oneOrder, nil)
+	server := httptest.NewServer(platform)
+	defer server.Close()
 	target := endpoints(t, oneCall)["handler"]
 	result := dispatchtest.Run(t, target, dispatchtest.Task{
-		Instruction: "How is it?", Platform: server.Platform, ProxyURL: server.URL + "/",
+		Instruction: "How is it?", Platform: platform, ProxyURL: server.URL + "/",
 	})
 	result.AssertFinalResponse(t, "shipped")
 	if want := `"odyssey_proxy_url":"` + server.URL + "/api/"; !strings.Contains(string(result.Dispatch.Request), want) {
@@ -91,14 +94,14 @@ func TestProxyURL(t *testing.T) {
 
 	for name, task := range map[string]dispatchtest.Task{
 		"no platform": {World: oneOrder, ProxyURL: server.URL},
-		"wrapped":     {Platform: server.Platform, ProxyURL: server.URL, WrapProxy: func(h http.Handler) http.Handler { return h }},
+		"wrapped":     {Platform: platform, ProxyURL: server.URL, WrapProxy: func(h http.Handler) http.Handler { return h }},
 	} {
 		task.Instruction = "How is it?"
 		if _, err := dispatchtest.Dispatch(t.Context(), target, task); err == nil || !strings.Contains(err.Error(), "ProxyURL") {
 			t.Errorf("%s: error %v, want one about ProxyURL", name, err)
 		}
 	}
-	task := dispatchtest.Task{Instruction: "How is it?", Platform: server.Platform, ProxyURL: server.URL}
+	task := dispatchtest.Task{Instruction: "How is it?", Platform: platform, ProxyURL: server.URL}
 	if _, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{Agent: oneCall}, task); err == nil {
 		t.Error("an agent in memory cannot reach a proxy on loopback, and there was no error")
 	}

@@ -272,13 +272,11 @@ func TestTheEventsOfATurn(t *testing.T) {
 	}
 	w := task().World
 	result := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{Instruction: "a", World: w, Conversation: &talk})
-	before := 0
 	for i, turn := range result.Turns {
-		calls := result.Between(before, turn.Last).Calls
+		calls := turn.Log.Calls
 		if want := fmt.Sprintf(`{"turn":"%d"}`, i+1); len(calls) != 1 || string(calls[0].Arguments) != want {
 			t.Errorf("turn %d has the calls %v, want one with %s", i+1, calls, want)
 		}
-		before = turn.Last
 	}
 }
 

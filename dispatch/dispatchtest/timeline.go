@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/toolwire/toolwire/internal/stage"
 )
 
 // String returns the timeline of the run for people, a line or two per event: ping, dispatches,
@@ -18,8 +20,8 @@ func (r *Result) String() string {
 	after := 0
 	for _, turn := range r.Turns {
 		line("dispatch", "%s", instruction(turn.Request))
-		b.WriteString(r.Between(after, turn.Last).String())
-		after = turn.Last
+		b.WriteString(stage.Between(&r.Log, after, turn.last).String())
+		after = turn.last
 		line("answer", "%s", turn.summary())
 		for _, p := range turn.Problems {
 			line("contract", "%s", p)

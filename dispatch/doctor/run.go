@@ -228,8 +228,8 @@ func (c *checkup) lateCalls(ctx context.Context) Finding {
 		return skipped("", "there was no sample dispatch")
 	}
 	answered := 0
-	if n := len(c.result.Turns); n > 0 {
-		answered = c.result.Turns[n-1].Last
+	for _, turn := range c.result.Turns {
+		answered = max(answered, stage.Last(turn.Log))
 	}
 	wait := time.NewTimer(c.opts.Linger)
 	defer wait.Stop()
@@ -243,8 +243,8 @@ func (c *checkup) lateCalls(ctx context.Context) Finding {
 			over = true
 		case <-look.C:
 		}
-		late := c.stage.Run.Log().Between(answered, math.MaxInt)
-		if late.Last() > 0 {
+		late := stage.Between(c.stage.Run.Log(), answered, math.MaxInt)
+		if stage.Last(late) > 0 {
 			return failed("Wait for everything that the agent has started before answering: the run is over then, and its token refused.",
 				"the agent called the proxy after it had answered: %s", strings.Join(called(late), ", "))
 		}

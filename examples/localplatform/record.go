@@ -15,6 +15,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/stage"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -126,7 +127,7 @@ func (r *record) asking() {
 	}
 	r.waiting = true
 	if n := len(r.legs); n > 0 { // and it went well, or there would be no other
-		r.legs[n-1].answer, r.legs[n-1].last = &reply{Status: http.StatusOK}, r.run.Log().Last()
+		r.legs[n-1].answer, r.legs[n-1].last = &reply{Status: http.StatusOK}, stage.Last(r.run.Log())
 	}
 	r.legs = append(r.legs, leg{at: time.Since(r.started), last: math.MaxInt})
 }

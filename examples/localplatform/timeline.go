@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/stage"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -104,7 +105,8 @@ func legsOf(result *dispatchtest.Result) []leg {
 	legs := []leg{{answer: replyOf(result.Ping)}}
 	for _, turn := range result.Turns {
 		before := legs[len(legs)-1]
-		legs = append(legs, leg{before.at + before.answer.Took, turn.Last, replyOf(turn.Exchange)})
+		last := max(before.last, stage.Last(turn.Log))
+		legs = append(legs, leg{before.at + before.answer.Took, last, replyOf(turn.Exchange)})
 	}
 	return legs
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -62,31 +64,60 @@ func TestInjectedAndBroken(t *testing.T) {
 	has(t, page.id("failures").say(), "injected", "get_order", "A failure rule of the world answered", "no answer", "The tool may have run")
 }
 
-// A trace event that is sent late stands where it occurred; a clock that is a little behind moves
-// nothing.
+// A trace event that is sent late has its place where it occurred. A clock that is a little behind
+// moves nothing.
 func TestTraceOrder(t *testing.T) {
-	l := start(t, 1)
-	began := time.Now()
-	var path string
-	for inTime := false; !inTime; { // until the event with the clock behind arrives soon enough, which depends on the machine
-		path = l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-			if _, err := run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"}); err != nil {
-				return nil, err
-			}
-			event := func(text string, at time.Time) {
-				run.Proxy.TryTrace(ctx, proxy.EventThinking, map[string]string{"text": text, "__occurred_at": at.Format(time.RFC3339Nano)})
-			}
-			behind := time.Now().Add(-20 * time.Millisecond)
-			event("a little behind", behind)
-			inTime = time.Since(behind) < 90*time.Millisecond
-			event("long ago", began.Add(-time.Hour))
-			event("in the future", time.Now().Add(time.Hour))
-			return &dispatch.Response{FinalResponse: "done"}, nil
-		}), nil)
-		l.runs.wait()
+	began := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	at := func(d time.Duration) time.Time { return began.Add(d) }
+	event := func(order int, text string, arrived, occurred time.Duration) proxytest.Trace {
+		payload := fmt.Sprintf(`{"text":%q,"__occurred_at":%q}`, text, at(occurred).Format(time.RFC3339Nano))
+		return proxytest.Trace{Event: proxy.EventThinking, At: at(arrived), Order: order, Payload: []byte(payload)}
 	}
-	has(t, l.get(path).id("events").say(), "Dispatch", "long ago", "get_order", "a little behind", "in the future", "Answer")
-	has(t, l.get(path).id("events").say(), "after it occurred")
+	const ms = time.Millisecond
+	log := &proxytest.Log{
+		Calls: []proxytest.Call{{Tool: "get_order", Source: proxy.SourceOdyssey, Status: 200, Order: 1, At: at(1000 * ms)}},
+		Traces: []proxytest.Trace{
+			event(2, "a little behind", 1080*ms, 990*ms),
+			event(3, "long ago", 1100*ms, -time.Hour),
+			event(4, "in the future", 1200*ms, time.Hour),
+			event(5, "a second ago", 1999*ms, 999*ms),
+		},
+	}
+	p := build(facts{started: began, record: log}, &dispatchtest.Result{Turns: []dispatchtest.Turn{{Log: log}}})
+	var got []string
+	for _, i := range p.Items {
+		switch {
+		case i.Call != nil:
+			got = append(got, i.Call.Tool)
+		case i.Trace != nil && i.Trace.Late != "":
+			got = append(got, i.Trace.Text.Shown+", "+i.Trace.Late)
+		case i.Trace != nil:
+			got = append(got, i.Trace.Text.Shown)
+		default:
+			got = append(got, i.Kind)
+		}
+	}
+	want := []string{
+		"ping", "dispatch", "long ago, sent 60 min 1 s after it occurred", "a second ago, sent 1.00 s after it occurred",
+		"get_order", "a little behind", "in the future", "answer",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q\nwant %q", got, want)
+	}
+}
+
+// The page shows when a trace event occurred that was sent late.
+func TestLateTrace(t *testing.T) {
+	l := start(t, 1)
+	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		if _, err := run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"}); err != nil {
+			return nil, err
+		}
+		run.Proxy.TryTrace(ctx, proxy.EventThinking, map[string]string{"text": "long ago", "__occurred_at": "2026-01-01T00:00:00Z"})
+		return &dispatch.Response{FinalResponse: "done"}, nil
+	}), nil)
+	l.runs.wait()
+	has(t, l.get(path).id("events").say(), "Dispatch", "after it occurred", "long ago", "get_order", "Answer")
 }
 
 // The same call made twice is two entries; only attempts of one call are one.
@@ -145,10 +176,14 @@ func TestAttemptsOfEqualCalls(t *testing.T) {
 // What the agent sends while its answer is on the way was accepted, so it is shown, behind the
 // answer.
 func TestAfterTheAnswer(t *testing.T) {
-	trace := func(order int) proxytest.Trace {
-		return proxytest.Trace{Event: proxy.EventThinking, Payload: []byte(`{"text":"x"}`), Order: order}
+	traces := func(orders ...int) *proxytest.Log {
+		log := &proxytest.Log{}
+		for _, order := range orders {
+			log.Traces = append(log.Traces, proxytest.Trace{Event: proxy.EventThinking, Payload: []byte(`{"text":"x"}`), Order: order})
+		}
+		return log
 	}
-	p := build(facts{record: &proxytest.Log{Traces: []proxytest.Trace{trace(1), trace(3)}}}, &dispatchtest.Result{Turns: []dispatchtest.Turn{{Last: 2}}})
+	p := build(facts{record: traces(1, 3)}, &dispatchtest.Result{Turns: []dispatchtest.Turn{{Log: traces(1)}}})
 	var ids []string
 	for _, i := range p.Items {
 		ids = append(ids, i.ID)

@@ -94,7 +94,6 @@ func table(t *testing.T) []row {
 	platformRun := platform.NewRun()
 	for name, v := range map[string]any{
 		"proxy/proxytest.Run": platformRun, "proxy/proxytest.Platform": platform,
-		"proxy/proxytest.Server": &proxytest.Server{Platform: platform, URL: "http://127.0.0.1:1"},
 	} {
 		rows = append(rows, row{name: name, value: v, open: v == platformRun, made: platformRun.Token})
 	}

@@ -195,7 +195,7 @@ func concurrentRecording(t *testing.T) {
 	run := platform.NewRun()
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	c := newCassette(t, path, &cassette.Options{Mode: cassette.ReplayOrForward})
-	p, err := proxy.New("http://proxy.test"+run.Path, run.Token, &proxy.Options{Transport: c.Transport(platform.Transport())})
+	p, err := proxy.New("http://proxy.test"+run.Path, run.Token, &proxy.Options{Transport: c.Transport(proxytest.NewTransport(platform))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -593,8 +593,10 @@ func TestPathsStayBelowUpstream(t *testing.T) {
 
 func TestProbeIsNoPartOfTheRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
-	server := proxytest.NewServer(t, orders, nil)
-	run := server.NewRun()
+	platform := proxytest.NewPlatform(t, orders, nil)
+	server := httptest.NewServer(platform)
+	defer server.Close()
+	run := platform.NewRun()
 	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record, Upstream: server.URL + run.Path})
 	if got := post(t, c, "/tools/__reachability_probe__", `{}`, "fake-token"); got.status != http.StatusUnauthorized {
 		t.Errorf("%+v", got)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,9 +35,11 @@ func newRecorder(t *testing.T, dir string, opts *cassette.RecorderOptions) *cass
 // many there are at once.
 func TestRecorderKeepsRunsApart(t *testing.T) {
 	const runs, calls = 8, 12
-	platform := proxytest.NewServer(t, proxytest.World{Behaviors: map[string]proxytest.Behavior{
+	platform := proxytest.NewPlatform(t, proxytest.World{Behaviors: map[string]proxytest.Behavior{
 		"echo": func(r *proxytest.Request) (any, error) { return json.RawMessage(r.Arguments), nil },
 	}}, nil)
+	server := httptest.NewServer(platform)
+	defer server.Close()
 	dir := t.TempDir()
 	recorder := newRecorder(t, dir, nil)
 	agent := func(ctx context.Context, run *dispatch.Run) (_ *dispatch.Response, err error) {
@@ -66,7 +69,7 @@ func TestRecorderKeepsRunsApart(t *testing.T) {
 	for n := range runs {
 		wait.Go(func() {
 			dispatchtest.Run(t, dispatchtest.Target{Handler: handler, AuthValue: "Bearer secret"}, dispatchtest.Task{
-				Instruction: fmt.Sprintf("Task %d", n), Platform: platform.Platform, ProxyURL: platform.URL,
+				Instruction: fmt.Sprintf("Task %d", n), Platform: platform, ProxyURL: server.URL,
 				OnRun: func(r *proxytest.Run) {
 					mu.Lock()
 					defer mu.Unlock()

@@ -3,6 +3,7 @@ package cassette_test
 import (
 	"encoding/json"
 	"flag"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -24,13 +25,15 @@ func TestUpdate(t *testing.T) {
 	if !*update {
 		t.Skip("the tape is recorded again only with -update")
 	}
-	server := proxytest.NewServer(t, orders, nil)
-	run := server.NewRun()
+	platform := proxytest.NewPlatform(t, orders, nil)
+	server := httptest.NewServer(platform)
+	defer server.Close()
+	run := platform.NewRun()
 	tape := cassette.Open(t, recorded, &cassette.Options{
 		Mode: cassette.Record, Upstream: server.URL + run.Path,
 		Task: cassette.Task{
 			Name: "refund", Instruction: "Refund what was shipped.", Input: json.RawMessage(`{"customer":"Ada"}`),
-			Tools: server.Tools(),
+			Tools: platform.Tools(),
 		},
 	})
 	c, err := proxy.New(serveHTTP(t, tape)+"/runs/1", run.Token, nil)

@@ -180,7 +180,7 @@ func TestStrictByDefault(t *testing.T) {
 	if got := failures(t, misspell(&proxytest.Options{AllowUndeclared: true})); got != "" {
 		t.Errorf("%q", got)
 	}
-	if got := failures(t, func(t testing.TB) { proxytest.NewServer(t, proxytest.World{InitialState: "x"}, nil) }); !strings.Contains(got, "invalid_world") {
+	if got := failures(t, func(t testing.TB) { proxytest.NewPlatform(t, proxytest.World{InitialState: "x"}, nil) }); !strings.Contains(got, "invalid_world") {
 		t.Errorf("%q", got)
 	}
 }

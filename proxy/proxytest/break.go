@@ -13,18 +13,18 @@ import (
 // sendDamaged sends an answer with the damage of a failure rule. It does not return if the damage
 // ends the connection.
 func (v *visit) sendDamaged(answer any) {
-	v.record(string(v.damage))
+	v.record(v.damage)
 	body := marshal(answer)
-	if v.damage == Oversize { // white space keeps it valid JSON
+	if v.damage == breakOversize { // white space keeps it valid JSON
 		body = append(body, bytes.Repeat([]byte{' '}, v.platform.maxBytes+httpcall.EnvelopeBytes)...)
 	}
 	v.w.Header().Set("Content-Type", "application/json")
 	v.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	if v.damage == Truncate {
+	if v.damage == breakTruncate {
 		body = body[:len(body)/2]
 	}
 	_, _ = v.w.Write(body)
-	if v.damage == Truncate {
+	if v.damage == breakTruncate {
 		_ = http.NewResponseController(v.w).Flush()
 		panic(http.ErrAbortHandler)
 	}
@@ -46,7 +46,7 @@ func (v *visit) record(reason string) {
 
 // reset closes a network connection with an RST. Without a network it aborts the handler.
 func (v *visit) reset() {
-	v.record(string(Reset))
+	v.record(breakReset)
 	if hijacker, ok := v.w.(http.Hijacker); ok {
 		if conn, _, err := hijacker.Hijack(); err == nil {
 			if tcp, ok := conn.(*net.TCPConn); ok {

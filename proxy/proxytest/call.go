@@ -25,7 +25,7 @@ type visit struct {
 	run      *Run
 	w        http.ResponseWriter
 	ctx      context.Context
-	damage   Break  // done to the answer
+	damage   string // done to the answer
 	key      string // equal for the attempts of one call
 	call     Call
 }

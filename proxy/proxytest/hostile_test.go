@@ -11,8 +11,8 @@ import (
 )
 
 func hostilePlatform(t testing.TB) (*proxytest.Platform, *proxytest.Run) {
-	p := proxytest.NewPlatform(t, proxytest.World{Behaviors: map[string]proxytest.Behavior{"a": proxytest.Canned(`{}`)}},
-		&proxytest.Options{MaxBytes: 1000})
+	p := proxytest.NewPlatform(t, proxytest.World{Behaviors: map[string]proxytest.Behavior{"a": proxytest.Canned(`{}`)}}, nil)
+	p.Limit(1000)
 	return p, p.NewRun()
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/toolwire/toolwire/ledger"
@@ -83,40 +82,6 @@ func (r *Log) copy(before, state ledger.Snapshot) *Log {
 		Calls: slices.Clone(r.Calls), Refused: slices.Clone(r.Refused), Traces: slices.Clone(r.Traces),
 		Faults: slices.Clone(r.Faults), Changes: ledger.Diff(before, state), State: state,
 	}
-}
-
-// ReportFaults fails the test if there are faults. [NewPlatform] and package dispatchtest call it.
-func (r *Log) ReportFaults(t testing.TB) {
-	t.Helper()
-	for _, fault := range r.Faults {
-		t.Errorf("proxytest: %s", fault)
-	}
-}
-
-// Between returns the events after the one with the order from, up to the one with the order to.
-// State and Changes are those of the whole log.
-func (r *Log) Between(from, to int) *Log {
-	part := *r
-	in := func(order int) bool { return order > from && order <= to }
-	part.Calls = slices.DeleteFunc(slices.Clone(r.Calls), func(c Call) bool { return !in(c.Order) })
-	part.Refused = slices.DeleteFunc(slices.Clone(r.Refused), func(c Call) bool { return !in(c.Order) })
-	part.Traces = slices.DeleteFunc(slices.Clone(r.Traces), func(t Trace) bool { return !in(t.Order) })
-	return &part
-}
-
-// Last returns the order of the last event, or 0 if there are no events.
-func (r *Log) Last() int {
-	last := 0
-	for _, c := range r.Calls {
-		last = max(last, c.Order)
-	}
-	for _, c := range r.Refused {
-		last = max(last, c.Order)
-	}
-	for _, t := range r.Traces {
-		last = max(last, t.Order)
-	}
-	return last
 }
 
 // String returns the events in their order, for people: two lines per call, one per trace event.

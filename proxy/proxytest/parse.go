@@ -83,9 +83,7 @@ func (f *FailureRule) read(raw json.RawMessage) error {
 			case "retry_after":
 				f.RetryAfter, err = readInt(r)
 			case "break":
-				var text string
-				text, err = r.String()
-				f.Break = Break(text)
+				f.Break, err = r.String()
 			case "delay_ms":
 				var ms float64
 				if ms, err = r.Float(); err == nil && math.Abs(ms) > 1e12 {

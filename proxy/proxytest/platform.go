@@ -14,9 +14,9 @@
 //	order, err := run.Client(nil).Call(ctx, "get_order", map[string]string{"order_id": "4521"})
 //	run.Log().AssertState(t, "order/4521", `{"status":"refunded"}`)
 //
-// A [Platform] is an http.Handler. [NewServer] serves it on loopback. [Platform.Transport] serves
-// it without a network, also in testing/synctest bubbles. Package dispatchtest dispatches whole
-// runs to an agent.
+// A [Platform] is an http.Handler: httptest.NewServer serves it on loopback, and the proxy base URL
+// of a run is the URL of the server and [Run].Path. [NewTransport] serves it without a network, also
+// in testing/synctest bubbles. Package dispatchtest dispatches whole runs to an agent.
 //
 // # Stages of a call
 //
@@ -38,8 +38,8 @@
 //
 // A goroutine that waits for the network keeps the clock of a testing/synctest bubble from moving,
 // so the bubble hangs. In a bubble every HTTP client must be served in memory: the tool calls by
-// [Run.Client] or [Platform.Transport], the client of a model's SDK by [NewTransport] with a
-// handler that plays the model.
+// [Run.Client] or [NewTransport] with the platform, the client of a model's SDK by [NewTransport]
+// with a handler that plays the model.
 //
 // Equal worlds and equal calls have equal results. Tokens are random. Where the platform's
 // documents do not describe the format of a failure, the format is a guess of this package, and the
@@ -103,9 +103,6 @@ type Options struct {
 	// and those of runs that package dispatchtest dispatches in process, do not wait for it either.
 	RatePerMinute int
 
-	// MaxBytes bounds requests and the results of tools. Defaults to 1 MiB.
-	MaxBytes int
-
 	// AllowUndeclared removes calls of undeclared tools from [Log.Faults]. They are still refused.
 	AllowUndeclared bool
 }
@@ -128,14 +125,11 @@ type Platform struct {
 // New returns a platform without runs. It compiles and copies the world once; behaviors may share
 // state. An [*Error] with [CodeWorld] reports all mistakes in the world.
 func New(w World, opts *Options) (*Platform, error) {
-	p := &Platform{last: new(atomic.Int64), runs: redact.Hide(make(map[string]*Run)), rate: 60, maxBytes: 1 << 20}
+	p := &Platform{last: new(atomic.Int64), runs: redact.Hide(make(map[string]*Run)), rate: 60, maxBytes: maxBytes}
 	if opts != nil {
 		p.lenient = opts.AllowUndeclared
 		if opts.RatePerMinute != 0 {
 			p.rate = opts.RatePerMinute
-		}
-		if opts.MaxBytes > 0 {
-			p.maxBytes = opts.MaxBytes
 		}
 	}
 	var err error
@@ -172,7 +166,9 @@ func NewPlatform(t testing.TB, w World, opts *Options) *Platform {
 	t.Cleanup(func() {
 		t.Helper()
 		for _, run := range p.all() {
-			run.Log().ReportFaults(t)
+			for _, fault := range run.Log().Faults {
+				t.Errorf("proxytest: %s", fault)
+			}
 		}
 	})
 	return p
@@ -209,6 +205,9 @@ func (p *Platform) all() []*Run {
 	defer p.mu.Unlock()
 	return slices.SortedFunc(maps.Values(p.runs.Reveal()), func(a, b *Run) int { return cmp.Compare(a.number, b.number) })
 }
+
+// maxBytes bounds requests and the results of tools, as the proxy contract does.
+const maxBytes = 1 << 20
 
 func random(n int) string {
 	b := make([]byte, n)

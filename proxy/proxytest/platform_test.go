@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -34,7 +35,7 @@ func send(t *testing.T, p *proxytest.Platform, path string, header http.Header, 
 		t.Fatal(err)
 	}
 	r.Header = header
-	response, err := p.Transport().RoundTrip(r)
+	response, err := proxytest.NewTransport(p).RoundTrip(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,8 +108,10 @@ func TestContract(t *testing.T) {
 }
 
 func TestRecording(t *testing.T) {
-	server := proxytest.NewServer(t, world(), &proxytest.Options{AllowUndeclared: true})
-	run := server.NewRun()
+	platform := proxytest.NewPlatform(t, world(), &proxytest.Options{AllowUndeclared: true})
+	server := httptest.NewServer(platform)
+	defer server.Close()
+	run := platform.NewRun()
 	c, err := proxy.New(server.URL+run.Path, run.Token, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +141,7 @@ func TestRecording(t *testing.T) {
 	if run.Log().Calls[0].Tool == "changed" {
 		t.Error("the recording can be changed from outside")
 	}
-	other := server.NewRun()
+	other := platform.NewRun()
 	if other.Token == run.Token || len(other.Log().Calls) != 0 || other.Path == run.Path {
 		t.Error("runs are not apart")
 	}
@@ -147,7 +150,7 @@ func TestRecording(t *testing.T) {
 		t.Errorf("after the run: %v", err)
 	}
 	run.End("run_token_rejected")
-	if status, body := send(t, server.Platform, "/tools/count", http.Header{"Authorization": {"Bearer " + run.Token}}, "{}"); status != 401 || !strings.Contains(body, "run_token_rejected") {
+	if status, body := send(t, platform, "/tools/count", http.Header{"Authorization": {"Bearer " + run.Token}}, "{}"); status != 401 || !strings.Contains(body, "run_token_rejected") {
 		t.Errorf("%d %s", status, body)
 	}
 }
@@ -158,10 +161,11 @@ func FuzzPlatform(f *testing.F) {
 	f.Add("/traces/thinking", "", []byte(`{"text":"hm"}`))
 	f.Add("/tools/big", " ", []byte(`[`))
 	f.Fuzz(func(t *testing.T, path, actor string, body []byte) {
-		p, err := proxytest.New(world(), &proxytest.Options{MaxBytes: 1000})
+		p, err := proxytest.New(world(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
+		p.Limit(1000)
 		run := p.NewRun()
 		r, err := http.NewRequest(http.MethodPost, "http://proxy.test/", bytes.NewReader(body))
 		if err != nil {
@@ -169,7 +173,7 @@ func FuzzPlatform(f *testing.F) {
 		}
 		r.URL.Path = path
 		r.Header = http.Header{"Authorization": {"Bearer " + run.Token}, "X-Pipelines-Actor-Id": {actor}}
-		response, err := p.Transport().RoundTrip(r)
+		response, err := proxytest.NewTransport(p).RoundTrip(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -225,7 +229,7 @@ func TestInABubble(t *testing.T) {
 			"slow": func(*proxytest.Request) (any, error) { time.Sleep(20 * time.Second); return "done", nil },
 		}}, nil)
 		run := p.NewRun()
-		c, err := proxy.New("http://proxy.test"+run.Path, run.Token, &proxy.Options{Transport: p.Transport()})
+		c, err := proxy.New("http://proxy.test"+run.Path, run.Token, &proxy.Options{Transport: proxytest.NewTransport(p)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -56,23 +56,23 @@ type FailureRule struct {
 	ErrorClass string
 	RetryAfter int
 
-	// Break breaks the response or the connection.
-	Break Break
+	// Break breaks the response or the connection. The agent cannot know whether the tool has run.
+	//
+	//	reset      the connection is reset; the tool has not run
+	//	truncate   the connection ends in the body of the response; the tool has run
+	//	oversize   the body of the response has more than 1 MiB; the tool has run
+	Break string
 
 	// Delay delays the response, alone or with another effect. In JSON it is delay_ms, in
 	// milliseconds.
 	Delay time.Duration
 }
 
-// A Break is a way in which a response does not arrive completely.
-type Break string
-
-// The breaks. The agent cannot know whether the tool has run. With Reset it has not; with the
-// others it has, and its writes are in the ledger.
+// The values of [FailureRule].Break.
 const (
-	Reset    Break = "reset"    // the connection is reset
-	Truncate Break = "truncate" // the connection ends in the body of the response
-	Oversize Break = "oversize" // the body of the response is larger than [Options].MaxBytes
+	breakReset    = "reset"
+	breakTruncate = "truncate"
+	breakOversize = "oversize"
 )
 
 // validate adds what is wrong with the rule.
@@ -119,7 +119,7 @@ func (f *FailureRule) validate(add func(format string, args ...any)) {
 	if f.RetryAfter < 0 || f.Delay < 0 {
 		add("retry_after and delay_ms must not be negative")
 	}
-	if !slices.Contains([]Break{"", Reset, Truncate, Oversize}, f.Break) {
+	if !slices.Contains([]string{"", breakReset, breakTruncate, breakOversize}, f.Break) {
 		add("break must be reset, truncate or oversize")
 	}
 }
@@ -203,7 +203,7 @@ func (v *visit) fail(live bool) (answered bool) {
 			v.run.End(rule.ErrorClass)
 		}
 		v.refuse(rule.Status, rule.ErrorClass, "a failure rule of the task says so", "")
-	case rule.Break == Reset:
+	case rule.Break == breakReset:
 		v.reset()
 	default:
 		v.damage = rule.Break

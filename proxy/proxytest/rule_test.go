@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http/httptest"
 	"reflect"
 	"strings"
 	"syscall"
@@ -125,17 +126,19 @@ func TestEffects(t *testing.T) {
 		{"status", proxytest.FailureRule{Status: 500}, proxy.CodeServer, proxy.Unknown, 500, "failure rule"},
 		{"class", proxytest.FailureRule{Status: 409, ErrorClass: "tool_executes_in_sandbox"}, proxy.CodeRefused, proxy.Refused, 409, ""},
 		{"run over", proxytest.FailureRule{Status: 401, ErrorClass: "run_token_rejected"}, proxy.CodeRunOver, proxy.Refused, 401, ""},
-		{"reset", proxytest.FailureRule{Break: proxytest.Reset}, proxy.CodeTransport, proxy.Unknown, 0, "reset"},
-		{"truncate", proxytest.FailureRule{Break: proxytest.Truncate}, proxy.CodeTransport, proxy.Unknown, 0, "truncate"},
-		{"oversize", proxytest.FailureRule{Break: proxytest.Oversize}, proxy.CodeResponseTooLarge, proxy.Unknown, 0, "oversize"},
+		{"reset", proxytest.FailureRule{Break: "reset"}, proxy.CodeTransport, proxy.Unknown, 0, "reset"},
+		{"truncate", proxytest.FailureRule{Break: "truncate"}, proxy.CodeTransport, proxy.Unknown, 0, "truncate"},
+		{"oversize", proxytest.FailureRule{Break: "oversize"}, proxy.CodeResponseTooLarge, proxy.Unknown, 0, "oversize"},
 	} {
 		for _, wire := range []string{"memory", "loopback"} {
 			t.Run(tt.name+" "+wire, func(t *testing.T) {
-				server := proxytest.NewServer(t, proxytest.World{
+				platform := proxytest.NewPlatform(t, proxytest.World{
 					Behaviors:    map[string]proxytest.Behavior{"get_order": proxytest.Canned(`1`)},
 					FailureRules: []proxytest.FailureRule{tt.rule},
 				}, nil)
-				run := server.NewRun()
+				server := httptest.NewServer(platform)
+				defer server.Close()
+				run := platform.NewRun()
 				client := run.Client(nil)
 				if wire == "loopback" {
 					var err error
@@ -148,7 +151,7 @@ func TestEffects(t *testing.T) {
 				if !ok || e.Code != tt.code || e.Delivery != tt.delivery || e.Class != tt.rule.ErrorClass || e.Attempts != 1 {
 					t.Fatalf("%+v", err)
 				}
-				if reset := tt.rule.Break == proxytest.Reset; errors.Is(err, syscall.ECONNRESET) != reset {
+				if reset := tt.rule.Break == "reset"; errors.Is(err, syscall.ECONNRESET) != reset {
 					t.Errorf("%v", err)
 				}
 				record := run.Log()
@@ -165,8 +168,8 @@ func TestEffects(t *testing.T) {
 
 // After a break the agent does not know whether the tool has run; the ledger does.
 func TestWhetherTheToolHasRun(t *testing.T) {
-	for way, changes := range map[proxytest.Break]string{
-		proxytest.Reset: "", proxytest.Truncate: "added flag ran\n", proxytest.Oversize: "added flag ran\n",
+	for way, changes := range map[string]string{
+		"reset": "", "truncate": "added flag ran\n", "oversize": "added flag ran\n",
 	} {
 		run := proxytest.NewPlatform(t, proxytest.World{
 			Behaviors: map[string]proxytest.Behavior{"act": func(r *proxytest.Request) (any, error) {
@@ -265,7 +268,7 @@ func TestParseRules(t *testing.T) {
 		{Tool: "refund_order", Arguments: json.RawMessage(`{"order_id": "4521"}`), Nth: []int{1, 2}, Status: 503, ErrorClass: "lock_contention", RetryAfter: 1},
 		{Tool: "get_order", Every: 3, Response: json.RawMessage("null")},
 		{Probability: 0.1, Delay: 1500 * time.Millisecond},
-		{Tool: "get_order", Nth: []int{1}, Break: proxytest.Truncate},
+		{Tool: "get_order", Nth: []int{1}, Break: "truncate"},
 		{Trace: "*", Status: 503, ErrorClass: "trace_sequence_contended"},
 	}
 	if err != nil || !reflect.DeepEqual(rules, want) {

@@ -50,7 +50,7 @@ func (r *Run) Client(opts *proxy.Options) *proxy.Client {
 	if opts != nil {
 		o = *opts
 	}
-	o.Transport = r.platform.Transport()
+	o.Transport = NewTransport(r.platform)
 	if o.Pacer == nil && r.platform.rate < 0 {
 		o.Pacer = proxy.NewPacer(0, 0)
 	}

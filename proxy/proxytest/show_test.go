@@ -17,8 +17,8 @@ func TestRefusedCallsAreShown(t *testing.T) {
 		world := world()
 		world.FailureRules = []proxytest.FailureRule{
 			{Tool: "get_order", Nth: []int{1}, Status: 409, ErrorClass: "conflict"},
-			{Tool: "get_order", Nth: []int{2}, Break: proxytest.Reset},
-			{Tool: "get_order", Nth: []int{3}, Break: proxytest.Truncate},
+			{Tool: "get_order", Nth: []int{2}, Break: "reset"},
+			{Tool: "get_order", Nth: []int{3}, Break: "truncate"},
 			{Trace: "thinking", Status: 400},
 		}
 		platform := proxytest.NewPlatform(tb, world, &proxytest.Options{RatePerMinute: 7, AllowUndeclared: true})

@@ -6,11 +6,6 @@ import (
 	"github.com/toolwire/toolwire/internal/memhttp"
 )
 
-// Transport returns a transport that sends requests to the platform without a network, whatever
-// host they name. See [NewTransport]. When the context of a request ends early, the platform has
-// recorded the request before the round trip returns.
-func (p *Platform) Transport() http.RoundTripper { return memhttp.NewArrivalTransport(p) }
-
 // NewTransport returns a transport that sends requests to a handler without a network, whatever
 // host they name. The handler runs on its own goroutine with the request's context. When the
 // context ends, the round trip fails at once. Requests and responses are buffered whole. A handler
@@ -22,9 +17,12 @@ func (p *Platform) Transport() http.RoundTripper { return memhttp.NewArrivalTran
 // model through an SDK needs it there: give the SDK an http.Client with NewTransport(model), where
 // model is a handler that plays the model's API. The transport is safe for concurrent use and does
 // not need to be closed.
+//
+// If the handler is a [Platform] and the context of a request ends early, the platform has recorded
+// the request before the round trip returns.
 func NewTransport(handler http.Handler) http.RoundTripper {
 	if platform, ok := handler.(*Platform); ok {
-		return platform.Transport()
+		return memhttp.NewArrivalTransport(platform)
 	}
 	return memhttp.NewTransport(handler)
 }

@@ -44,10 +44,11 @@ func TestWith(t *testing.T) {
 // The options go along, and no run of either platform has the id of another.
 func TestWithKeepsOptions(t *testing.T) {
 	first, err := proxytest.New(proxytest.World{Behaviors: map[string]proxytest.Behavior{"echo": proxytest.Canned("1")}},
-		&proxytest.Options{RatePerMinute: 2, MaxBytes: 100, AllowUndeclared: true})
+		&proxytest.Options{RatePerMinute: 2, AllowUndeclared: true})
 	if err != nil {
 		t.Fatal(err)
 	}
+	first.Limit(100)
 	second, err := first.With("", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -141,7 +141,8 @@ func TestCanonicalWorldOfThePlatform(t *testing.T) {
 	if _, err := proxytest.New(proxytest.World{}, nil); err != nil {
 		t.Errorf("the zero world: %v", err)
 	}
-	p := proxytest.NewPlatform(t, proxytest.World{Behaviors: world().Behaviors}, &proxytest.Options{MaxBytes: 100})
+	p := proxytest.NewPlatform(t, proxytest.World{Behaviors: world().Behaviors}, nil)
+	p.Limit(100)
 	header := http.Header{"Authorization": {"Bearer " + p.NewRun().Token}}
 	if status, body := send(t, p, "/tools/count", header, `{"a":"`+strings.Repeat("x", 100)+`"}`); status != 413 {
 		t.Errorf("%d %s", status, body)

@@ -1,0 +1,31 @@
+package stage
+
+import (
+	"slices"
+
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// Last returns the order of the last event of a log, or 0 if there are no events.
+func Last(log *proxytest.Log) (last int) {
+	for _, calls := range [][]proxytest.Call{log.Calls, log.Refused} {
+		for _, c := range calls {
+			last = max(last, c.Order)
+		}
+	}
+	for _, t := range log.Traces {
+		last = max(last, t.Order)
+	}
+	return last
+}
+
+// Between returns a log with the events after the one with the order from, up to the one with the
+// order to. The rest is that of the whole log.
+func Between(log *proxytest.Log, from, to int) *proxytest.Log {
+	part := *log
+	out := func(order int) bool { return order <= from || order > to }
+	part.Calls = slices.DeleteFunc(slices.Clone(log.Calls), func(c proxytest.Call) bool { return out(c.Order) })
+	part.Refused = slices.DeleteFunc(slices.Clone(log.Refused), func(c proxytest.Call) bool { return out(c.Order) })
+	part.Traces = slices.DeleteFunc(slices.Clone(log.Traces), func(t proxytest.Trace) bool { return out(t.Order) })
+	return &part
+}
