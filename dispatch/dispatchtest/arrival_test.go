@@ -29,7 +29,9 @@ func givesUp(patience time.Duration) dispatch.Agent {
 func givesUpAtOnce(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { cancel() }})
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) {
+		cancel()
+	}})
 	_, _ = run.Proxy.Call(ctx, "refund", nil)
 	return &dispatch.Response{FinalResponse: "I gave up."}, nil
 }
@@ -60,7 +62,10 @@ func TestACallThatIsGivenUpIsOnRecord(t *testing.T) {
 func TestABehaviorThatOutlivesItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		got := dispatchtest.Run(t, dispatchtest.Target{Agent: givesUp(time.Second)}, dispatchtest.Task{World: proxytest.World{
-			Behaviors: map[string]proxytest.Behavior{"refund": func(*proxytest.Request) (any, error) { time.Sleep(time.Minute); return 1, nil }},
+			Behaviors: map[string]proxytest.Behavior{"refund": func(*proxytest.Request) (any, error) {
+				time.Sleep(time.Minute)
+				return 1, nil
+			}},
 		}})
 		time.Sleep(time.Hour)
 		got.AssertNoCallAfterEnd(t) // it arrived before the answer, whenever it was done
@@ -73,17 +78,19 @@ func TestAnErrorWhoseBodyBreaksOff(t *testing.T) {
 		w.WriteHeader(500)
 		_, _ = w.Write([]byte("boom"))
 	})
-	dispatchtest.Run(t, dispatchtest.Target{Handler: agent}, dispatchtest.Task{}).AssertErrorClass(t, dispatchtest.Agent5xx)
+	dispatchtest.Run(t, dispatchtest.Target{Handler: agent}, dispatchtest.Task{}).AssertErrorClass(t,
+		dispatchtest.Agent5xx)
 }
 
 func TestARefusedTraceEventIsNoCall(t *testing.T) {
-	got := dispatchtest.Run(t, dispatchtest.Target{Agent: func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		run.Proxy.TryTrace(ctx, proxy.EventThinking, nil)
-		return &dispatch.Response{FinalResponse: "done"}, nil
-	}}, dispatchtest.Task{World: proxytest.World{
-		Behaviors:    map[string]proxytest.Behavior{"a": proxytest.Canned(`{}`)},
-		FailureRules: []proxytest.FailureRule{{Trace: "*", Status: 500}},
-	}})
+	got := dispatchtest.Run(t,
+		dispatchtest.Target{Agent: func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			run.Proxy.TryTrace(ctx, proxy.EventThinking, nil)
+			return &dispatch.Response{FinalResponse: "done"}, nil
+		}}, dispatchtest.Task{World: proxytest.World{
+			Behaviors:    map[string]proxytest.Behavior{"a": proxytest.Canned(`{}`)},
+			FailureRules: []proxytest.FailureRule{{Trace: "*", Status: 500}},
+		}})
 	if len(got.Warnings) != 1 {
 		t.Errorf("warnings %q", got.Warnings)
 	}

@@ -25,7 +25,8 @@ func (r *Result) AssertOK(t testing.TB) {
 		}
 	}
 	if len(lost) > 0 {
-		t.Errorf("the run completed, but a part of the agent's answer did not arrive:\n  %s\n%s", strings.Join(lost, "\n  "), r)
+		t.Errorf("the run completed, but a part of the agent's answer did not arrive:\n  %s\n%s", strings.Join(lost, "\n  "),
+			r)
 	}
 }
 

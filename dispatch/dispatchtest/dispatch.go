@@ -244,7 +244,10 @@ func (s *player) play(ctx context.Context) *Result {
 	}
 	s.Run.End("")
 	result.Log, result.Waits = *s.Run.Log(), s.waits()
-	if result.OK() && len(s.Platform.Tools()) > 0 && !slices.ContainsFunc(append(slices.Clone(result.Calls), result.Refused...), func(c proxytest.Call) bool { return !c.Trace }) {
+	if result.OK() && len(s.Platform.Tools()) > 0 &&
+		!slices.ContainsFunc(append(slices.Clone(result.Calls), result.Refused...), func(c proxytest.Call) bool {
+			return !c.Trace
+		}) {
 		result.Warnings = append(result.Warnings, "the run completed without a tool call, although tools are declared")
 	}
 	return result
@@ -301,9 +304,11 @@ func (s *player) exchange(ctx context.Context, ex *Exchange, body []byte, header
 // classify sets the error class of an exchange that did not end with a 2xx.
 func (r *Result) classify(target Target, ex Exchange, failure *httpcall.Failure) {
 	switch status := ex.Status; {
-	case failure != nil && status < 300 && (failure.Kind == httpcall.TimedOut || errors.Is(failure, context.DeadlineExceeded)):
+	case failure != nil && status < 300 &&
+		(failure.Kind == httpcall.TimedOut || errors.Is(failure, context.DeadlineExceeded)):
 		r.fail(AgentTimeout, "the agent did not answer within %s", target.RunTimeout)
-	case failure != nil && status >= 200 && status < 300: // otherwise the status decides, whether or not the body is complete
+	// otherwise the status decides, whether or not the body is complete
+	case failure != nil && status >= 200 && status < 300:
 		r.fail(AgentBadResponse, "%v", failure)
 	case failure != nil && status == 0 && failure.Kind == httpcall.Canceled:
 		r.fail(AgentUnreachable, "the call was stopped before the endpoint answered: %v", failure)
@@ -337,7 +342,9 @@ func (r *Result) apply(target Target, turn *Turn, reported []dispatch.Problem) {
 	verdict := dispatch.CheckResponse([]byte(turn.Body))
 	turn.Problems = verdict.Problems
 	for _, p := range reported { // what the handler removed or repaired
-		if !slices.ContainsFunc(turn.Problems, func(q dispatch.Problem) bool { return p.Code == q.Code && p.Pointer == q.Pointer }) {
+		if !slices.ContainsFunc(turn.Problems, func(q dispatch.Problem) bool {
+			return p.Code == q.Code && p.Pointer == q.Pointer
+		}) {
 			turn.Problems = append(turn.Problems, p)
 		}
 	}

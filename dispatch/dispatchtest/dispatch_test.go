@@ -63,9 +63,12 @@ func TestTheEnvelopeOnTheWire(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := requests[1].Header
-	if envelope.TaskID != 42 || envelope.AgentID != 8 || envelope.Input.TaskID != 42 || envelope.Input.Instruction != "Refund order #4521." ||
-		envelope.Input.Input["order_id"] != "4521" || h.Get("X-Pipelines-Task-Id") != "42" || h.Get("X-Pipelines-Run-Id") != fmt.Sprint(envelope.RunID) ||
-		h.Get("X-Pipelines-Odyssey-Proxy-URL") != envelope.ProxyURL || h.Get("X-Pipelines-Run-Token-Jti") != envelope.JTI || h.Get("X-Pipelines-Run-Token") == "" {
+	if envelope.TaskID != 42 || envelope.AgentID != 8 || envelope.Input.TaskID != 42 ||
+		envelope.Input.Instruction != "Refund order #4521." ||
+		envelope.Input.Input["order_id"] != "4521" || h.Get("X-Pipelines-Task-Id") != "42" ||
+		h.Get("X-Pipelines-Run-Id") != fmt.Sprint(envelope.RunID) ||
+		h.Get("X-Pipelines-Odyssey-Proxy-URL") != envelope.ProxyURL || h.Get("X-Pipelines-Run-Token-Jti") != envelope.JTI ||
+		h.Get("X-Pipelines-Run-Token") == "" {
 		t.Errorf("envelope %+v\nheaders %v", envelope, h)
 	}
 	if strings.Contains(bodies[1], h.Get("X-Pipelines-Run-Token")) {
@@ -79,7 +82,8 @@ func TestTheEnvelopeOnTheWire(t *testing.T) {
 
 func TestAWholeRun(t *testing.T) {
 	h, err := dispatch.New(func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		order, err := proxy.Call[map[string]string](ctx, run.Proxy.As("lookup"), "get_order", json.RawMessage(`{"order_id":"4521"}`))
+		order, err := proxy.Call[map[string]string](ctx, run.Proxy.As("lookup"), "get_order",
+			json.RawMessage(`{"order_id":"4521"}`))
 		if err != nil {
 			return nil, err
 		}
@@ -90,17 +94,21 @@ func TestAWholeRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	result := dispatchtest.Run(t, dispatchtest.Target{Handler: h, AuthValue: "Bearer secret"}, task())
-	if !result.OK() || result.FinalResponse != "It is shipped." || len(result.Calls) != 1 || result.Calls[0].Actor != "lookup" || len(result.Traces) != 1 {
+	if !result.OK() || result.FinalResponse != "It is shipped." || len(result.Calls) != 1 ||
+		result.Calls[0].Actor != "lookup" || len(result.Traces) != 1 {
 		t.Fatalf("%+v", result)
 	}
-	if result.Ping.Status != 200 || result.Ping.Body != `{"ok":true}` || result.Ping.TookMS <= 0 || result.Dispatch.TookMS <= 0 {
+	if result.Ping.Status != 200 || result.Ping.Body != `{"ok":true}` || result.Ping.TookMS <= 0 ||
+		result.Dispatch.TookMS <= 0 {
 		t.Errorf("exchanges: %+v %+v", result.Ping, result.Dispatch)
 	}
 	timeline := result.String()
 	at := 0
 	for _, want := range []string{
-		"ping       200 {\"ok\":true}", `dispatch   "Refund order #4521." with input {"order_id":"4521"}`, `call       lookup: get_order {"order_id":"4521"}`,
-		`-> {"status":"shipped"}  (odyssey, `, "trace      thinking", "answer     200", "final      It is shipped.", "verdict    ok",
+		"ping       200 {\"ok\":true}", `dispatch   "Refund order #4521." with input {"order_id":"4521"}`,
+		`call       lookup: get_order {"order_id":"4521"}`,
+		`-> {"status":"shipped"}  (odyssey, `, "trace      thinking", "answer     200", "final      It is shipped.",
+		"verdict    ok",
 	} {
 		i := strings.Index(timeline[at:], want)
 		if i < 0 {
@@ -142,7 +150,9 @@ func TestErrorClasses(t *testing.T) {
 		text   string
 	}{
 		{"ok", dispatchtest.Target{Handler: after(200, `{"final_response":"x"}`)}, "", ""},
-		{"ping refused", dispatchtest.Target{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) })}, dispatchtest.AuthFailed, "ping: "},
+		{"ping refused", dispatchtest.Target{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(401)
+		})}, dispatchtest.AuthFailed, "ping: "},
 		{"401", dispatchtest.Target{Handler: after(401, ``)}, dispatchtest.AuthFailed, "auth header"},
 		{"403", dispatchtest.Target{Handler: after(403, ``)}, dispatchtest.AuthFailed, "403"},
 		{"408", dispatchtest.Target{Handler: after(408, ``)}, dispatchtest.AgentTimeout, "408"},
@@ -151,11 +161,15 @@ func TestErrorClasses(t *testing.T) {
 		{"404", dispatchtest.Target{Handler: after(404, `nope`)}, dispatchtest.Agent4xx, "nope"},
 		{"302", dispatchtest.Target{Handler: after(302, ``)}, dispatchtest.AgentBadResponse, "redirects"},
 		{"HTML", dispatchtest.Target{Handler: after(200, `<html>`)}, dispatchtest.AgentBadResponse, "not_json"},
-		{"empty final response", dispatchtest.Target{Handler: after(200, `{"final_response":""}`)}, dispatchtest.AgentBadResponse, "final_response_missing"},
-		{"not gradeable", dispatchtest.Target{Handler: after(200, `{"final_response":"x"}`), Strict: true}, dispatchtest.ContractViolation, "assistant message"},
-		{"gradeable", dispatchtest.Target{Handler: after(200, `{"final_response":"x","messages":[{"role":"assistant","content":"x"}]}`), Strict: true}, "", ""},
+		{"empty final response", dispatchtest.Target{Handler: after(200, `{"final_response":""}`)},
+			dispatchtest.AgentBadResponse, "final_response_missing"},
+		{"not gradeable", dispatchtest.Target{Handler: after(200, `{"final_response":"x"}`), Strict: true},
+			dispatchtest.ContractViolation, "assistant message"},
+		{"gradeable", dispatchtest.Target{Handler: after(200,
+			`{"final_response":"x","messages":[{"role":"assistant","content":"x"}]}`), Strict: true}, "", ""},
 		{"nobody there", dispatchtest.Target{URL: gone.URL}, dispatchtest.AgentUnreachable, "cannot be reached"},
-		{"slow", dispatchtest.Target{Handler: slow, RunTimeout: 50 * time.Millisecond}, dispatchtest.AgentTimeout, "within 50ms"},
+		{"slow", dispatchtest.Target{Handler: slow, RunTimeout: 50 * time.Millisecond}, dispatchtest.AgentTimeout,
+			"within 50ms"},
 		{"breaks off", dispatchtest.Target{Handler: breaking}, dispatchtest.AgentBadResponse, "broke off"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -210,7 +224,8 @@ func TestTheTokenExpiresWithTheRun(t *testing.T) {
 	if _, err := kept.Call(t.Context(), "get_order", nil); !proxy.IsRunOver(err) {
 		t.Errorf("a call after the run: %v", err)
 	}
-	if got := stagetest.Failures(t, func(t testing.TB) { result.AssertNoCallAfterEnd(t) }); !strings.Contains(got, "-> 401 run_token_expired") {
+	if got := stagetest.Failures(t, func(t testing.TB) { result.AssertNoCallAfterEnd(t) }); !strings.Contains(got,
+		"-> 401 run_token_expired") {
 		t.Errorf("%q", got)
 	}
 }

@@ -44,7 +44,8 @@ func ExampleDispatch() {
 func ExampleTarget_agent() {
 	world := shipped
 	world.FailureRules = []proxytest.FailureRule{{Tool: "get_order", Status: 500}}
-	result, err := dispatchtest.Dispatch(context.Background(), dispatchtest.Target{Agent: status}, dispatchtest.Task{World: world})
+	result, err := dispatchtest.Dispatch(context.Background(), dispatchtest.Target{Agent: status},
+		dispatchtest.Task{World: world})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -60,7 +61,8 @@ func ExampleConversation() {
 		if err != nil {
 			return nil, err
 		}
-		return &dispatch.Response{FinalResponse: fmt.Sprintf("You said %q after %d messages.", run.Instruction, len(history)-1)}, nil
+		return &dispatch.Response{FinalResponse: fmt.Sprintf("You said %q after %d messages.", run.Instruction,
+			len(history)-1)}, nil
 	}
 	result, err := dispatchtest.Dispatch(context.Background(), dispatchtest.Target{Agent: agent}, dispatchtest.Task{
 		Instruction:  "Hello",

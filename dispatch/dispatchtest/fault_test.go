@@ -40,7 +40,8 @@ func TestFaultsOfAgents(t *testing.T) {
 				case turn.Status == 0:
 					want = AgentUnreachable
 				}
-				if result.ErrorClass != want || result.FinalResponse != "" || strings.Contains(result.Error, "hunter2") || strings.Contains(result.Error, p.URL) {
+				if result.ErrorClass != want || result.FinalResponse != "" || strings.Contains(result.Error, "hunter2") ||
+					strings.Contains(result.Error, p.URL) {
 					t.Errorf("%+v, want the class %q", result, want)
 				}
 				if turn.Status != p.Want.Status && (turn.Status != 0 || p.Want.Outcome == faulttest.Status) {

@@ -150,7 +150,8 @@ func TestModelInABubble(t *testing.T) {
 	})
 	asking := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		client := &http.Client{Transport: proxytest.NewTransport(model)} // give it to the SDK
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://model.test/v1/messages", strings.NewReader(run.Instruction))
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://model.test/v1/messages",
+			strings.NewReader(run.Instruction))
 		if err != nil {
 			return nil, err
 		}
@@ -163,7 +164,8 @@ func TestModelInABubble(t *testing.T) {
 		return &dispatch.Response{FinalResponse: said.Text}, err
 	}
 	synctest.Test(t, func(t *testing.T) {
-		got := dispatchtest.Run(t, dispatchtest.Target{Agent: asking}, dispatchtest.Task{Instruction: "Where is order #4521?"})
+		got := dispatchtest.Run(t, dispatchtest.Target{Agent: asking},
+			dispatchtest.Task{Instruction: "Where is order #4521?"})
 		got.AssertFinalResponse(t, "on its way")
 	})
 }
@@ -256,7 +258,8 @@ func TestTheGuide(t *testing.T) {
 		t.Fatalf("%d blocks", len(blocks))
 	}
 	refund := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{World: shop(t)})
-	failure := stagetest.Failures(t, func(t testing.TB) { refund.AssertState(t, "order/4521", `{"status":"paid"}`) }) + "\n" +
+	failure := stagetest.Failures(t, func(t testing.TB) { refund.AssertState(t, "order/4521", `{"status":"paid"}`) }) +
+		"\n" +
 		stagetest.Failures(t, func(t testing.TB) { refund.AssertCalled(t, "refund_order", `{"order_id":"77"}`) }) + "\n"
 	latency := regexp.MustCompile(`[0-9.]+ ms`)
 	for _, block := range blocks {

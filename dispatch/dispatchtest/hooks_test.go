@@ -97,7 +97,8 @@ func TestProxyURL(t *testing.T) {
 		"wrapped":     {Platform: platform, ProxyURL: server.URL, WrapProxy: func(h http.Handler) http.Handler { return h }},
 	} {
 		task.Instruction = "How is it?"
-		if _, err := dispatchtest.Dispatch(t.Context(), target, task); err == nil || !strings.Contains(err.Error(), "ProxyURL") {
+		if _, err := dispatchtest.Dispatch(t.Context(), target, task); err == nil ||
+			!strings.Contains(err.Error(), "ProxyURL") {
 			t.Errorf("%s: error %v, want one about ProxyURL", name, err)
 		}
 	}

@@ -41,18 +41,22 @@ func TestInMemory(t *testing.T) {
 	if len(result.Warnings) != 0 {
 		t.Errorf("warnings %q", result.Warnings)
 	}
-	if len(result.Turns) != 1 || result.Ping.Body != `{"ok":true}` || !strings.Contains(string(result.Dispatch.Request), `"odyssey_proxy_url":"http://proxy.test/`) {
+	if len(result.Turns) != 1 || result.Ping.Body != `{"ok":true}` || !strings.Contains(string(result.Dispatch.Request),
+		`"odyssey_proxy_url":"http://proxy.test/`) {
 		t.Errorf("%+v", result.Turns)
 	}
 	// The handler is a real one: its options count, and so does the registration.
 	refused := dispatchtest.Run(t, dispatchtest.Target{Agent: five, AuthValue: "Bearer wrong"}, task())
 	refused.AssertErrorClass(t, dispatchtest.AuthFailed)
 	refused = dispatchtest.Run(t, dispatchtest.Target{
-		Agent: five, AuthHeader: "X-API-Key", AuthValue: "k", Options: &dispatch.Options{Tokens: []string{"k"}, AuthHeader: "X-API-Key", MaxBodyBytes: 20},
+		Agent: five, AuthHeader: "X-API-Key", AuthValue: "k", Options: &dispatch.Options{Tokens: []string{"k"},
+			AuthHeader: "X-API-Key", MaxBodyBytes: 20},
 	}, task())
 	refused.AssertErrorClass(t, dispatchtest.Agent4xx)
-	dispatchtest.Run(t, dispatchtest.Target{Agent: five, Options: &dispatch.Options{ProxyHosts: []string{"api.example.com"}}}, task()).AssertOK(t)
-	if _, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{Agent: five, Options: &dispatch.Options{MaxRuns: -1}}, task()); err == nil {
+	dispatchtest.Run(t, dispatchtest.Target{Agent: five,
+		Options: &dispatch.Options{ProxyHosts: []string{"api.example.com"}}}, task()).AssertOK(t)
+	if _, err := dispatchtest.Dispatch(t.Context(),
+		dispatchtest.Target{Agent: five, Options: &dispatch.Options{MaxRuns: -1}}, task()); err == nil {
 		t.Error("options that cannot be used were used")
 	}
 }
@@ -68,7 +72,8 @@ func TestTimeInABubble(t *testing.T) {
 			t.Errorf("took %s, %v ms", took, result.Dispatch.TookMS)
 		}
 		// The agent answers in time by itself; one that cannot is timed out.
-		result = dispatchtest.Run(t, dispatchtest.Target{Agent: five, RunTimeout: 90 * time.Second}, dispatchtest.Task{World: w})
+		result = dispatchtest.Run(t, dispatchtest.Target{Agent: five, RunTimeout: 90 * time.Second},
+			dispatchtest.Task{World: w})
 		result.AssertFinalResponse(t, "ran out of time")
 		stuck := func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
 			time.Sleep(time.Hour)
@@ -103,10 +108,12 @@ func TestOverTheRate(t *testing.T) {
 
 func TestWhatARunSays(t *testing.T) {
 	rich := func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
-		return &dispatch.Response{FinalResponse: "x", Messages: []dispatch.Message{{Role: dispatch.RoleAssistant, Content: dispatch.Text("x")}}}, nil
+		return &dispatch.Response{FinalResponse: "x",
+			Messages: []dispatch.Message{{Role: dispatch.RoleAssistant, Content: dispatch.Text("x")}}}, nil
 	}
 	result := dispatchtest.Run(t, dispatchtest.Target{Agent: rich, Strict: true}, task())
-	if !result.Gradeable || len(result.Messages) != 1 || len(result.Warnings) != 1 || !strings.Contains(result.String(), "warning    the run completed without a tool call") {
+	if !result.Gradeable || len(result.Messages) != 1 || len(result.Warnings) != 1 ||
+		!strings.Contains(result.String(), "warning    the run completed without a tool call") {
 		t.Errorf("%+v", result)
 	}
 	if result := dispatchtest.Run(t, dispatchtest.Target{Agent: rich}, dispatchtest.Task{}); len(result.Warnings) != 0 {
@@ -147,11 +154,14 @@ func TestAssertions(t *testing.T) {
 		{"other final", func(t testing.TB) { good.AssertFinalResponse(t, "It", "lost") }, `want it to contain "lost"`},
 		{"no final", func(t testing.TB) { bad.AssertFinalResponse(t) }, "has no final response: agent_5xx"},
 		{"class", func(t testing.TB) { bad.AssertErrorClass(t, dispatchtest.Agent5xx) }, ""},
-		{"other class", func(t testing.TB) { good.AssertErrorClass(t, dispatchtest.Agent5xx) }, `the error class "" (), want "agent_5xx"`},
+		{"other class", func(t testing.TB) { good.AssertErrorClass(t, dispatchtest.Agent5xx) },
+			`the error class "" (), want "agent_5xx"`},
 		{"late", func(t testing.TB) { good.AssertNoCallAfterEnd(t) }, "called the proxy after it had answered"},
 		{"promoted", func(t testing.TB) { good.AssertCalled(t, "get_order", "") }, "get_order was not called"},
-		{"undeclared", func(t testing.TB) { dispatchtest.Run(t, dispatchtest.Target{Agent: undeclared}, task()) }, `"get_ordre", which is not declared`},
-		{"not staged", func(t testing.TB) { dispatchtest.Run(t, dispatchtest.Target{}, task()) }, "one of URL, Handler and Agent"},
+		{"undeclared", func(t testing.TB) { dispatchtest.Run(t, dispatchtest.Target{Agent: undeclared}, task()) },
+			`"get_ordre", which is not declared`},
+		{"not staged", func(t testing.TB) { dispatchtest.Run(t, dispatchtest.Target{}, task()) },
+			"one of URL, Handler and Agent"},
 	} {
 		if got := stagetest.Failures(t, tt.assert); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
@@ -198,7 +208,8 @@ func conversing(_ context.Context, run *dispatch.Run) (*dispatch.Response, error
 	answer := fmt.Sprintf("%s/%s %s [%s]", run.SessionID, run.TurnID, run.Instruction, strings.Join(said, "|"))
 	call := json.RawMessage(`{"i":1}`)
 	return &dispatch.Response{FinalResponse: answer, Messages: append(history,
-		dispatch.Message{Role: dispatch.RoleAssistant, ToolCalls: []dispatch.ToolCall{{ID: "c" + run.TurnID, Name: "get_order", Arguments: call}}},
+		dispatch.Message{Role: dispatch.RoleAssistant,
+			ToolCalls: []dispatch.ToolCall{{ID: "c" + run.TurnID, Name: "get_order", Arguments: call}}},
 		dispatch.Message{Role: dispatch.RoleTool, ToolCallID: "c" + run.TurnID, Content: dispatch.Text("{}")},
 		dispatch.Message{Role: dispatch.RoleAssistant, Content: dispatch.Text("ok " + run.Instruction)},
 	)}, nil
@@ -215,24 +226,28 @@ func TestConversations(t *testing.T) {
 			"session-1/1 one []", "session-1/2 two [user:one|assistant:session-1/1 one []]",
 			"session-1/3 three [user:one|assistant:session-1/1 one []|user:two|assistant:session-1/2 two [user:one|assistant:session-1/1 one []]]",
 		}},
-		{"replay with tools", "one", dispatchtest.Conversation{UserTurns: []string{"two", "three"}, ReplayTools: true}, []string{
-			"session-1/1 one []", "session-1/2 two [user:one|assistant:|tool:{}|assistant:ok one]",
-			"session-1/3 three [user:one|assistant:|tool:{}|assistant:ok one|user:two|assistant:|tool:{}|assistant:ok two]",
-		}},
+		{"replay with tools", "one", dispatchtest.Conversation{UserTurns: []string{"two", "three"}, ReplayTools: true},
+			[]string{
+				"session-1/1 one []", "session-1/2 two [user:one|assistant:|tool:{}|assistant:ok one]",
+				"session-1/3 three [user:one|assistant:|tool:{}|assistant:ok one|user:two|assistant:|tool:{}|assistant:ok two]",
+			}},
 		{"stateful", "one", dispatchtest.Conversation{UserTurns: []string{"two"}, Stateful: true},
 			[]string{"session-1/1 one []", "session-1/2 two []"}},
 		{"scripted from the start", "", dispatchtest.Conversation{UserTurns: []string{"one", "two"}, Stateful: true},
 			[]string{"session-1/1 one []", "session-1/2 two []"}},
 		{"most turns", "one", dispatchtest.Conversation{UserTurns: []string{"two", "three"}, Stateful: true, MaxTurns: 2},
 			[]string{"session-1/1 one []", "session-1/2 two []"}},
-		{"most turns by default", "", dispatchtest.Conversation{UserTurns: strings.Split(strings.Repeat("x", 12), ""), Stateful: true},
+		{"most turns by default", "", dispatchtest.Conversation{UserTurns: strings.Split(strings.Repeat("x", 12), ""),
+			Stateful: true},
 			[]string{"/1 x", "/2 x", "/3 x", "/4 x", "/5 x", "/6 x", "/7 x", "/8 x", "/9 x", "/10 x"}},
-		{"keyword", "one", dispatchtest.Conversation{UserTurns: []string{"two", "three"}, Stateful: true, TerminationKeyword: "two"},
+		{"keyword", "one", dispatchtest.Conversation{UserTurns: []string{"two", "three"}, Stateful: true,
+			TerminationKeyword: "two"},
 			[]string{"session-1/1 one []", "session-1/2 two []"}},
 		{"nothing said", "", dispatchtest.Conversation{Stateful: true}, []string{"session-1/1  []"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			result := dispatchtest.Run(t, dispatchtest.Target{Agent: conversing, Strict: true}, dispatchtest.Task{Instruction: tt.instruction, Conversation: &tt.talk})
+			result := dispatchtest.Run(t, dispatchtest.Target{Agent: conversing, Strict: true},
+				dispatchtest.Task{Instruction: tt.instruction, Conversation: &tt.talk})
 			result.AssertOK(t)
 			if len(result.Turns) != len(tt.want) {
 				t.Fatalf("%d turns, want %d\n%s", len(result.Turns), len(tt.want), result)
@@ -271,7 +286,8 @@ func TestTheEventsOfATurn(t *testing.T) {
 		return &dispatch.Response{FinalResponse: "done"}, err
 	}
 	w := task().World
-	result := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{Instruction: "a", World: w, Conversation: &talk})
+	result := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{Instruction: "a", World: w,
+		Conversation: &talk})
 	for i, turn := range result.Turns {
 		calls := turn.Log.Calls
 		if want := fmt.Sprintf(`{"turn":"%d"}`, i+1); len(calls) != 1 || string(calls[0].Arguments) != want {
@@ -284,7 +300,8 @@ func TestTheEventsOfATurn(t *testing.T) {
 func TestSessionsOfDifferentPlatformsDiffer(t *testing.T) {
 	talk := dispatchtest.Conversation{UserTurns: []string{"a"}}
 	run := func() string {
-		return sessionOf(t, dispatchtest.Run(t, dispatchtest.Target{Agent: conversing}, dispatchtest.Task{Conversation: &talk}).Dispatch.Request)
+		return sessionOf(t, dispatchtest.Run(t, dispatchtest.Target{Agent: conversing},
+			dispatchtest.Task{Conversation: &talk}).Dispatch.Request)
 	}
 	if first, second := run(), run(); first == second {
 		t.Errorf("two sessions are called %s", first)
@@ -301,16 +318,19 @@ func TestTheMembersOfASession(t *testing.T) {
 	talk := dispatchtest.Conversation{UserTurns: []string{"b"}}
 	task := dispatchtest.Task{Instruction: "a", Conversation: &talk}
 	replay := dispatchtest.Run(t, dispatchtest.Target{Agent: conversing}, task)
-	if first := payload(replay, 0).Input; string(first["messages"]) != "[]" || string(first["latest_user_prompt"]) != `"a"` || string(first["turn_id"]) != `"1"` {
+	if first := payload(replay, 0).Input; string(first["messages"]) != "[]" ||
+		string(first["latest_user_prompt"]) != `"a"` || string(first["turn_id"]) != `"1"` {
 		t.Errorf("%s", first)
 	}
 	talk.Stateful = true
 	stateful := dispatchtest.Run(t, dispatchtest.Target{Agent: conversing}, task)
-	if second := payload(stateful, 1).Input; second["messages"] != nil || second["latest_user_prompt"] != nil || len(second) != 5 {
+	if second := payload(stateful, 1).Input; second["messages"] != nil || second["latest_user_prompt"] != nil ||
+		len(second) != 5 {
 		t.Errorf("%s", second)
 	}
 	for _, c := range []dispatchtest.Conversation{{MaxTurns: 51}, {MaxTurns: -1}} {
-		if _, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{Agent: conversing}, dispatchtest.Task{Conversation: &c}); err == nil {
+		if _, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{Agent: conversing},
+			dispatchtest.Task{Conversation: &c}); err == nil {
 			t.Errorf("%+v was staged", c)
 		}
 	}
@@ -340,7 +360,8 @@ func TestAWorldOfSeveralTurns(t *testing.T) {
 		t.Errorf("%s", result)
 	}
 	at := 0
-	for _, part := range []string{"dispatch   \"ship\"", "call       ship", "answer     200", "dispatch   \"get\"", "call       get", "dispatch   \"fail\"", "-> 500", "answer     500", "ledger     changed /order/1/status"} {
+	for _, part := range []string{"dispatch   \"ship\"", "call       ship", "answer     200", "dispatch   \"get\"",
+		"call       get", "dispatch   \"fail\"", "-> 500", "answer     500", "ledger     changed /order/1/status"} {
 		i := strings.Index(result.String()[at:], part)
 		if i < 0 {
 			t.Fatalf("%q is missing or out of order in\n%s", part, result)

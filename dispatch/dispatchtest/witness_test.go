@@ -47,7 +47,8 @@ func TestTheAgentsErrorIsShown(t *testing.T) {
 		},
 		"panic": {
 			func(context.Context, *dispatch.Run) (*dispatch.Response, error) { explode(); return nil, nil },
-			dispatchtest.Agent5xx, []string{"panic: index 7 of an empty basket", "dispatchtest_test.explode", "witness_test.go:"},
+			dispatchtest.Agent5xx, []string{"panic: index 7 of an empty basket", "dispatchtest_test.explode",
+				"witness_test.go:"},
 		},
 	} {
 		for kind, target := range serving(t, tt.agent) {
@@ -152,7 +153,8 @@ func TestWaitsAreShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	contended := task().World
-	contended.FailureRules = []proxytest.FailureRule{{Nth: []int{1}, Status: 503, ErrorClass: "lock_contention", RetryAfter: 7}}
+	contended.FailureRules = []proxytest.FailureRule{{Nth: []int{1}, Status: 503, ErrorClass: "lock_contention",
+		RetryAfter: 7}}
 	for _, tt := range []struct {
 		name  string
 		calls int
@@ -164,8 +166,9 @@ func TestWaitsAreShown(t *testing.T) {
 			Reason: "a run token may make 60 requests in 1m0s. In a testing/synctest bubble the wait takes no time; " +
 				"proxytest.Options{RatePerMinute: -1} lifts the limit"}}},
 		{"no limit", 300, dispatchtest.Task{Platform: unlimited}, nil},
-		{"repeated", 1, dispatchtest.Task{World: contended}, []dispatchtest.Wait{{Tool: "get_order", Duration: 7 * time.Second,
-			Reason: "the proxy answered 503 lock_contention"}}},
+		{"repeated", 1, dispatchtest.Task{World: contended},
+			[]dispatchtest.Wait{{Tool: "get_order", Duration: 7 * time.Second,
+				Reason: "the proxy answered 503 lock_contention"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -181,7 +184,8 @@ func TestWaitsAreShown(t *testing.T) {
 					if got.Waits[i] != want {
 						t.Errorf("wait %v, want %v", got.Waits[i], want)
 					}
-					if line := "dispatchtest: get_order waits " + want.Duration.String() + ": " + want.Reason + "\n"; !strings.Contains(output, line) {
+					if line := "dispatchtest: get_order waits " + want.Duration.String() + ": " + want.Reason +
+						"\n"; !strings.Contains(output, line) {
 						t.Errorf("output %s\nwant %s", output, line)
 					}
 				}
@@ -219,7 +223,8 @@ func TestRefusedCallsAreShown(t *testing.T) {
 	}
 	_, output = stagetest.Run(t, func(tb testing.TB) {
 		platform := proxytest.NewPlatform(tb, task().World, &proxytest.Options{AllowUndeclared: true})
-		if _, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{Agent: agent}, dispatchtest.Task{Platform: platform}); err != nil {
+		if _, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{Agent: agent},
+			dispatchtest.Task{Platform: platform}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -236,7 +241,9 @@ func TestWhatDoesNotArrive(t *testing.T) {
 		}}
 	}
 	raw := func(body string) dispatchtest.Target {
-		return dispatchtest.Target{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) })}
+		return dispatchtest.Target{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, body)
+		})}
 	}
 	said := dispatch.Message{Role: dispatch.RoleAssistant, Content: dispatch.Text("done")}
 	for _, tt := range []struct {
@@ -246,18 +253,30 @@ func TestWhatDoesNotArrive(t *testing.T) {
 		want    string // a part of AssertOK's failure; "" for a pass
 	}{
 		{"all arrives", agent([]dispatch.Message{said}, &dispatch.Metadata{Model: "m"}), "", ""},
-		{"an unknown role", agent([]dispatch.Message{{Role: "robot"}, said}, nil), "/messages/0/role", "messages_removed: /messages/0/role"},
-		{"unfinished arguments", agent([]dispatch.Message{{Role: dispatch.RoleAssistant, ToolCalls: []dispatch.ToolCall{{ID: "1", Name: "f", Arguments: []byte(`{"order_id":`)}}}, said}, nil), "/messages/0/tool_calls/0/arguments", ""},
-		{"metadata that JSON cannot write", agent(nil, &dispatch.Metadata{Extra: map[string]any{"f": func() {}}}), "/metadata", "/metadata"},
-		{"no answer", dispatchtest.Target{Agent: func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return nil, nil }}, "/final_response", ""},
-		{"a raw answer", raw(`{"final_response":"done","messages":[{"role":"assistant","content":"done"}],"metadata":{"model":"m"}}`), "", ""},
-		{"raw messages", raw(`{"final_response":"done","messages":[{"role":"robot","content":"x"}]}`), "/messages/0/role", "messages_malformed: /messages/0/role"},
+		{"an unknown role", agent([]dispatch.Message{{Role: "robot"}, said}, nil), "/messages/0/role",
+			"messages_removed: /messages/0/role"},
+		{"unfinished arguments",
+			agent([]dispatch.Message{{Role: dispatch.RoleAssistant,
+				ToolCalls: []dispatch.ToolCall{{ID: "1", Name: "f", Arguments: []byte(`{"order_id":`)}}}, said}, nil),
+			"/messages/0/tool_calls/0/arguments", ""},
+		{"metadata that JSON cannot write", agent(nil, &dispatch.Metadata{Extra: map[string]any{"f": func() {}}}),
+			"/metadata", "/metadata"},
+		{"no answer", dispatchtest.Target{Agent: func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+			return nil, nil
+		}}, "/final_response", ""},
+		{"a raw answer",
+			raw(`{"final_response":"done","messages":[{"role":"assistant","content":"done"}],"metadata":{"model":"m"}}`), "",
+			""},
+		{"raw messages", raw(`{"final_response":"done","messages":[{"role":"robot","content":"x"}]}`), "/messages/0/role",
+			"messages_malformed: /messages/0/role"},
 		{"raw metadata", raw(`{"final_response":"done","metadata":[]}`), "/metadata", "metadata_malformed: /metadata"},
-		{"a long answer", raw(`{"final_response":"` + strings.Repeat("x", 50_001) + `"}`), "/final_response", "final_response_long"},
+		{"a long answer", raw(`{"final_response":"` + strings.Repeat("x", 50_001) + `"}`), "/final_response",
+			"final_response_long"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := dispatchtest.Run(t, tt.target, dispatchtest.Task{})
-			if !got.OK() || len(got.Problems) != min(1, len(tt.pointer)) || len(got.Problems) == 1 && got.Problems[0].Pointer != tt.pointer {
+			if !got.OK() || len(got.Problems) != min(1, len(tt.pointer)) || len(got.Problems) == 1 &&
+				got.Problems[0].Pointer != tt.pointer {
 				t.Fatalf("problems %v\n%s", got.Problems, got)
 			}
 			lost := strings.HasPrefix(tt.want, "messages_malformed")
@@ -310,9 +329,12 @@ func TestRawMessages(t *testing.T) {
 		{"no role", `[{"content":"x"}]`, false},
 		{"a role in other case", `[{"role":"Assistant","content":"x"}]`, false},
 		{"a tool row without an id", `[` + fmt.Sprintf(call, `{}`) + `,{"role":"tool","content":"x"}]`, false},
-		{"a tool row with another id", `[` + fmt.Sprintf(call, `{}`) + `,{"role":"tool","tool_call_id":"c2","content":"x"}]`, false},
-		{"a tool row that matches", `[` + fmt.Sprintf(call, `{}`) + `,{"role":"tool","tool_call_id":"c1","content":"x"}]`, true},
-		{"nested", `[{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"get_order","arguments":"{}"}}]}]`, true},
+		{"a tool row with another id", `[` + fmt.Sprintf(call, `{}`) + `,{"role":"tool","tool_call_id":"c2","content":"x"}]`,
+			false},
+		{"a tool row that matches", `[` + fmt.Sprintf(call, `{}`) + `,{"role":"tool","tool_call_id":"c1","content":"x"}]`,
+			true},
+		{"nested",
+			`[{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"get_order","arguments":"{}"}}]}]`, true},
 		{"arguments are any text", `[` + fmt.Sprintf(call, `"{\"order_id\":"`) + `]`, true},
 		{"arguments are an empty string", `[` + fmt.Sprintf(call, `""`) + `]`, true},
 		{"arguments are a list", `[` + fmt.Sprintf(call, `[1]`) + `]`, false},
@@ -323,9 +345,10 @@ func TestRawMessages(t *testing.T) {
 		{"null", `null`, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := dispatchtest.Run(t, dispatchtest.Target{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				_, _ = fmt.Fprintf(w, `{"final_response":"done","messages":%s}`, tt.messages)
-			})}, dispatchtest.Task{})
+			got := dispatchtest.Run(t,
+				dispatchtest.Target{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					_, _ = fmt.Fprintf(w, `{"final_response":"done","messages":%s}`, tt.messages)
+				})}, dispatchtest.Task{})
 			if !got.OK() || (len(got.Problems) == 0) != tt.arrive || got.Messages != nil && !tt.arrive {
 				t.Errorf("problems %v, messages %v; want them to arrive: %t", got.Problems, got.Messages, tt.arrive)
 			}

@@ -30,13 +30,20 @@ type advice struct {
 
 // ofRun are the classes that a run fails with.
 var ofRun = map[string]advice{
-	"auth_failed":                 {danger, "The endpoint refused the auth header. Compare the header's name and value with the token that the agent expects; a bearer token needs the word Bearer before it."},
-	"agent_timeout":               {warning, "No answer came within the run timeout. Look at the last call in the timeline, raise the timeout, or let the agent answer earlier with what it has."},
-	"agent_5xx":                   {danger, "The agent failed. Its log has the reason; the platform keeps the first 500 characters of the answer."},
-	"agent_4xx":                   {amber, "The endpoint turned the request down. Check the URL and its path, that POST is allowed, and that nothing before the agent consumes the body."},
-	"agent_bad_response":          {warning, "The answer is not what the platform reads: a 2xx with a JSON object and a final_response that is not empty. Redirects are not followed, and an HTML page is often a login page or a proxy that stands before the agent."},
-	"agent_unreachable":           {danger, "Nothing answers at this address. Is the agent running, on this host and port? Inside of a container, 127.0.0.1 is the container itself."},
-	"response_contract_violation": {danger, "The registration demands a gradeable transcript. Send messages with at least one assistant message that has text; see the contract report."},
+	"auth_failed": {danger,
+		"The endpoint refused the auth header. Compare the header's name and value with the token that the agent expects; a bearer token needs the word Bearer before it."},
+	"agent_timeout": {warning,
+		"No answer came within the run timeout. Look at the last call in the timeline, raise the timeout, or let the agent answer earlier with what it has."},
+	"agent_5xx": {danger,
+		"The agent failed. Its log has the reason; the platform keeps the first 500 characters of the answer."},
+	"agent_4xx": {amber,
+		"The endpoint turned the request down. Check the URL and its path, that POST is allowed, and that nothing before the agent consumes the body."},
+	"agent_bad_response": {warning,
+		"The answer is not what the platform reads: a 2xx with a JSON object and a final_response that is not empty. Redirects are not followed, and an HTML page is often a login page or a proxy that stands before the agent."},
+	"agent_unreachable": {danger,
+		"Nothing answers at this address. Is the agent running, on this host and port? Inside of a container, 127.0.0.1 is the container itself."},
+	"response_contract_violation": {danger,
+		"The registration demands a gradeable transcript. Send messages with at least one assistant message that has text; see the contract report."},
 }
 
 // ofProxy are the classes that the proxy refuses requests with.

@@ -65,8 +65,9 @@ func emptyForm() *form { return &form{AuthHeader: "Authorization", Timeout: "300
 // formOf is a task to be dispatched again. The secret is to be typed again, because it is not kept.
 func formOf(t task) *form {
 	return &form{
-		URL: t.URL, AuthHeader: t.AuthHeader, Instruction: t.Instruction, Input: string(t.Input), UserTurns: strings.Join(t.UserTurns, "\n"),
-		Timeout: strconv.Itoa(int(t.Timeout.Seconds())), Strict: t.Strict,
+		URL: t.URL, AuthHeader: t.AuthHeader, Instruction: t.Instruction, Input: string(t.Input),
+		UserTurns: strings.Join(t.UserTurns, "\n"),
+		Timeout:   strconv.Itoa(int(t.Timeout.Seconds())), Strict: t.Strict,
 	}
 }
 
@@ -74,10 +75,13 @@ func formOf(t task) *form {
 func read(r *http.Request) (task, *form) {
 	value := func(name string) string { return strings.ReplaceAll(r.PostForm.Get(name), "\r\n", "\n") }
 	f := &form{
-		URL: strings.TrimSpace(value("url")), AuthHeader: strings.TrimSpace(value("auth_header")), Instruction: value("instruction"),
-		Input: value("input"), UserTurns: value("user_turns"), Timeout: strings.TrimSpace(value("timeout")), Strict: value("strict") != "",
+		URL: strings.TrimSpace(value("url")), AuthHeader: strings.TrimSpace(value("auth_header")),
+		Instruction: value("instruction"),
+		Input:       value("input"), UserTurns: value("user_turns"), Timeout: strings.TrimSpace(value("timeout")),
+		Strict: value("strict") != "",
 	}
-	t := task{URL: f.URL, AuthHeader: f.AuthHeader, AuthValue: strings.TrimSpace(value("auth_value")), Instruction: f.Instruction, Strict: f.Strict}
+	t := task{URL: f.URL, AuthHeader: f.AuthHeader, AuthValue: strings.TrimSpace(value("auth_value")),
+		Instruction: f.Instruction, Strict: f.Strict}
 	f.checkURL()
 	f.checkAuth(t.AuthValue)
 	switch {
@@ -114,7 +118,8 @@ func (f *form) checkURL() {
 		f.wrong("url", "The host is missing.")
 	case u.User != nil:
 		f.wrong("url", "Leave the user and password out; put the secret into the auth header.")
-		f.URL = (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawQuery: u.RawQuery}).String() // not to be shown again
+		// not to be shown again
+		f.URL = (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawQuery: u.RawQuery}).String()
 	case strings.Contains(f.URL, "#"):
 		f.wrong("url", "Leave the part from # on out; it is not sent.")
 	}
@@ -122,7 +127,8 @@ func (f *form) checkURL() {
 
 // reserved are the headers that a dispatch sets itself, and those of the connection.
 var reserved = []string{
-	"content-type", "content-length", "content-encoding", "host", "connection", "transfer-encoding", "upgrade", "te", "trailer", "keep-alive",
+	"content-type", "content-length", "content-encoding", "host", "connection", "transfer-encoding", "upgrade", "te",
+	"trailer", "keep-alive",
 	"accept-encoding", "user-agent", "proxy-connection",
 }
 
@@ -145,7 +151,8 @@ func (f *form) checkAuth(value string) {
 }
 
 func isTokenRune(r rune) bool {
-	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+		strings.ContainsRune("!#$%&'*+-.^_`|~", r)
 }
 
 // checkInput reads the input as strictly as an agent will.

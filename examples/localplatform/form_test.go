@@ -10,7 +10,8 @@ import (
 func TestFormProblems(t *testing.T) {
 	l := start(t, 10)
 	good := map[string]string{
-		"url": "http://127.0.0.1:1/dispatch", "auth_header": "Authorization", "auth_value": "Bearer x", "instruction": "Do it.", "input": `{"a":1}`,
+		"url": "http://127.0.0.1:1/dispatch", "auth_header": "Authorization", "auth_value": "Bearer x",
+		"instruction": "Do it.", "input": `{"a":1}`,
 		"user_turns": "More.", "timeout": "30", "strict": "yes",
 	}
 	for _, tt := range []struct {
@@ -59,7 +60,8 @@ func TestFormProblems(t *testing.T) {
 		}
 		has(t, page.id("problems").say(), "Nothing was dispatched", labels[tt.field], tt.problem)
 		field := page.id(tt.field)
-		if field.attr["aria-invalid"] != "true" || !slices.Contains(strings.Fields(field.attr["aria-describedby"]), tt.field+"-problem") {
+		if field.attr["aria-invalid"] != "true" || !slices.Contains(strings.Fields(field.attr["aria-describedby"]), tt.field+
+			"-problem") {
 			t.Errorf("%s is not marked: %v", tt.field, field.attr)
 		}
 		if page.id("auth_value").attr["value"] != "" || strings.Contains(body, "pw@") {
@@ -82,7 +84,8 @@ func TestFormProblems(t *testing.T) {
 		t.Error("something was dispatched")
 	}
 
-	resp, body := l.post("/runs", map[string]string{"url": "x", "timeout": "x", "input": "x", "auth_header": "(", "auth_value": "\x01"})
+	resp, body := l.post("/runs", map[string]string{"url": "x", "timeout": "x", "input": "x", "auth_header": "(",
+		"auth_value": "\x01"})
 	page := checkPage(t, body)
 	if n := len(page.class("problem")); n != 6 || resp.StatusCode != 422 {
 		t.Errorf("%d problems at once, want all 6", n)
@@ -115,7 +118,8 @@ func TestFormBodies(t *testing.T) {
 func TestDispatchAgain(t *testing.T) {
 	l := start(t, 10)
 	path := l.dispatchTo(http.NotFoundHandler(), map[string]string{
-		"instruction": "Once more.", "input": `{ "a": 1.0 }`, "auth_header": "X-API-Key", "auth_value": "hush-hush", "timeout": "7", "strict": "on",
+		"instruction": "Once more.", "input": `{ "a": 1.0 }`, "auth_header": "X-API-Key", "auth_value": "hush-hush",
+		"timeout": "7", "strict": "on",
 	})
 	l.runs.wait()
 	run := l.get(path)
@@ -124,7 +128,8 @@ func TestDispatchAgain(t *testing.T) {
 		t.Fatal("there is no link to dispatch it again")
 	}
 	form := l.get("/dispatch?again=1")
-	for id, want := range map[string]string{"instruction": "Once more.", "input": `{ "a": 1.0 }`, "auth_header": "X-API-Key", "auth_value": "", "timeout": "7"} {
+	for id, want := range map[string]string{"instruction": "Once more.", "input": `{ "a": 1.0 }`,
+		"auth_header": "X-API-Key", "auth_value": "", "timeout": "7"} {
 		if got := form.id(id).attr["value"] + form.id(id).say(); got != want {
 			t.Errorf("%s is %q, want %q", id, got, want)
 		}

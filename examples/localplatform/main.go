@@ -41,9 +41,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("localplatform", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.StringVar(&o.addr, "addr", "127.0.0.1:8700", "the `address` to serve on; port 0 is any free one")
-	worldFile := flags.String("world", "", "JSON `file` with the world that tasks meet (default: the sample's shop, with the sample agent)")
+	worldFile := flags.String("world", "",
+		"JSON `file` with the world that tasks meet (default: the sample's shop, with the sample agent)")
 	flags.IntVar(&o.keep, "keep", 200, "how many runs are kept beside those in progress; the oldest is dropped")
-	flags.BoolVar(&o.insecure, "insecure-listen", false, "allow an -addr that others can reach: they can see every run and dispatch tasks")
+	flags.BoolVar(&o.insecure, "insecure-listen", false,
+		"allow an -addr that others can reach: they can see every run and dispatch tasks")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return 0

@@ -149,8 +149,9 @@ func build(f facts, result *dispatchtest.Result) *page {
 		legs = legsOf(result)
 	}
 	if f.refused > 0 {
-		p.Faults = append(p.Faults, fmt.Sprintf("requests that were refused and not kept: %d; localplatform keeps %d requests and %s of one run",
-			f.refused, f.bounds.requests, size(int(f.bounds.bytes))))
+		p.Faults = append(p.Faults,
+			fmt.Sprintf("requests that were refused and not kept: %d; localplatform keeps %d requests and %s of one run",
+				f.refused, f.bounds.requests, size(int(f.bounds.bytes))))
 	}
 	p.timeline(t, f, legs, result)
 	p.ledger(t, f)
@@ -238,7 +239,8 @@ func newMessage(t *texts, key string, m dispatch.Message) message {
 		if json.Unmarshal(arguments, &inner) == nil { // JSON in a string, as some models write it
 			arguments = json.RawMessage(inner)
 		}
-		shown.Calls = append(shown.Calls, messageCall{t.line(c.ID), t.line(c.Name), t.json(fmt.Sprintf("%s-call-%d", key, i+1), arguments)})
+		shown.Calls = append(shown.Calls,
+			messageCall{t.line(c.ID), t.line(c.Name), t.json(fmt.Sprintf("%s-call-%d", key, i+1), arguments)})
 	}
 	return shown
 }
@@ -252,7 +254,8 @@ func (p *page) ledger(t *texts, f facts) {
 		if c.Flag != "" {
 			where = "flag " + c.Flag
 		}
-		p.Changes = append(p.Changes, change{string(c.Kind), t.line(where), t.json(key+"-before", c.Before), t.json(key+"-after", c.After)})
+		p.Changes = append(p.Changes, change{string(c.Kind), t.line(where), t.json(key+"-before", c.Before),
+			t.json(key+"-after", c.After)})
 	}
 }
 

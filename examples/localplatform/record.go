@@ -155,7 +155,8 @@ type facts struct {
 // facts are those of a run that is in progress. It needs r.mu.
 func (r *record) facts() facts {
 	return facts{
-		id: r.id, task: r.task, started: r.started, ended: time.Now(), before: r.before, record: r.run.Log(), legs: slices.Clone(r.legs),
+		id: r.id, task: r.task, started: r.started, ended: time.Now(), before: r.before, record: r.run.Log(),
+		legs:    slices.Clone(r.legs),
 		secrets: redact.New(r.task.AuthValue, r.run.Token), refused: r.refused, bounds: r.bounds,
 	}
 }

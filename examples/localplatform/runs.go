@@ -48,7 +48,8 @@ func (rs *runs) start(task task, rules []proxytest.FailureRule) (*record, error)
 	if busy >= maxAtOnce {
 		return nil, errBusy
 	}
-	platform, err := rs.platform.With(rs.state, rules) // a platform keeps its runs, so that one of the run's own can be forgotten
+	// a platform keeps its runs, so that one of the run's own can be forgotten
+	platform, err := rs.platform.With(rs.state, rules)
 	if err != nil {
 		return nil, err
 	}

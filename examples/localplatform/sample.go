@@ -40,7 +40,8 @@ func sampleRules() []proxytest.FailureRule {
 // task is what the sample is dispatched with.
 func (s *sample) task(base string) task {
 	return task{
-		URL: base + "/sample/dispatch", AuthHeader: "Authorization", AuthValue: "Bearer " + s.token, Sample: true, Timeout: 60 * time.Second,
+		URL: base + "/sample/dispatch", AuthHeader: "Authorization", AuthValue: "Bearer " + s.token, Sample: true,
+		Timeout:     60 * time.Second,
 		Instruction: "Order #4521 arrived broken. Refund it and tell the customer.",
 		Input:       json.RawMessage(`{"customer_id":"cust_99","order_id":"4521"}`), Strict: true,
 	}
@@ -109,7 +110,8 @@ func supervise(ctx context.Context, run *dispatch.Run) (*dispatch.Response, erro
 	}
 	notes := run.Transcript()
 	supervisor := run.Proxy.As("supervisor")
-	supervisor.TryTrace(ctx, proxy.EventSystemPrompt, map[string]string{"text": "You look after the customers of a small shop. Check before you pay."})
+	supervisor.TryTrace(ctx, proxy.EventSystemPrompt,
+		map[string]string{"text": "You look after the customers of a small shop. Check before you pay."})
 
 	_, _ = supervisor.Handoff(ctx, "supervisor", "supervisor/orders")
 	found, err := lookUp(ctx, run.Proxy.As("supervisor/orders"), input.OrderID)
@@ -118,19 +120,23 @@ func supervise(ctx context.Context, run *dispatch.Run) (*dispatch.Response, erro
 	}
 
 	notes.Think("The parcel was delivered damaged and the order is the customer's own, so the whole amount is due.")
-	supervisor.TryTrace(ctx, proxy.EventThinking, map[string]string{"text": "Delivered damaged, and the order is the customer's own: the whole amount is due."})
+	supervisor.TryTrace(ctx, proxy.EventThinking,
+		map[string]string{"text": "Delivered damaged, and the order is the customer's own: the whole amount is due."})
 	_, _ = supervisor.Handoff(ctx, "supervisor", "supervisor/refunds")
 	refunds := run.Proxy.As("supervisor/refunds")
-	if _, err := refunds.Call(ctx, "refund_order", refundOrder{input.OrderID, found.Amount, "arrived broken"}); err != nil {
+	if _, err := refunds.Call(ctx, "refund_order",
+		refundOrder{input.OrderID, found.Amount, "arrived broken"}); err != nil {
 		return nil, err
 	}
-	text := fmt.Sprintf("We are sorry that your %s arrived broken. $%s is on its way back to you.", found.Item, found.Amount)
+	text := fmt.Sprintf("We are sorry that your %s arrived broken. $%s is on its way back to you.", found.Item,
+		found.Amount)
 	if _, err := refunds.Call(ctx, "send_message", sendMessage{found.CustomerID, text}); err != nil {
 		return nil, err
 	}
 	refunds.TryTrace(ctx, proxy.EventSubagentFinal, map[string]string{"text": "Refunded and told the customer."})
 
-	answer := notes.Response(fmt.Sprintf("Order #%s is refunded: $%s, and the customer has been told.", input.OrderID, found.Amount))
+	answer := notes.Response(fmt.Sprintf("Order #%s is refunded: $%s, and the customer has been told.", input.OrderID,
+		found.Amount))
 	answer.Metadata = &dispatch.Metadata{Model: "no-model", TotalInputTokens: 0}
 	return answer, nil
 }
@@ -162,16 +168,19 @@ func shop() (proxytest.World, error) {
 			return proxytest.World{}, err
 		}
 	}
-	track.DefaultExecutionMode, track.PassthroughBinding = schema.Passthrough, &schema.Binding{EndpointName: "carrier", ToolName: "carrier.track"}
+	track.DefaultExecutionMode, track.PassthroughBinding = schema.Passthrough,
+		&schema.Binding{EndpointName: "carrier", ToolName: "carrier.track"}
 	track.LedgerWritePolicy = schema.PolicyAdapter
 	track.LedgerAdapter = &ledger.Adapter{
-		EntityType: "parcel", IDFrom: "$.parcel_id", FieldMap: map[string]string{"status": "$.status", "note": "$.events[0].note"},
+		EntityType: "parcel", IDFrom: "$.parcel_id", FieldMap: map[string]string{"status": "$.status",
+			"note": "$.events[0].note"},
 		Flags: []string{"tracked:{parcel_id}"},
 	}
 	return proxytest.World{
 		Tools: []schema.Tool{get, track, refund, send},
 		LedgerSchema: &ledger.Schema{Entities: []ledger.Entity{
-			{Type: "order", IDField: "order_id"}, {Type: "parcel", IDField: "parcel_id"}, {Type: "message", IDField: "message_id"},
+			{Type: "order", IDField: "order_id"}, {Type: "parcel", IDField: "parcel_id"},
+			{Type: "message", IDField: "message_id"},
 		}},
 		InitialState: `{
 			"order": {"4521": {"customer_id": "cust_99", "status": "delivered", "item": "reading lamp", "amount": 79.50, "parcel_id": "pk_7"}},

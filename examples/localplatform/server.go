@@ -101,7 +101,8 @@ func (s *server) handler() http.Handler {
 		mux.Handle("/sample/dispatch", s.sample)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		s.message(w, http.StatusNotFound, "There is no such page", "Runs are gone when localplatform stops, and the oldest make room for new ones.")
+		s.message(w, http.StatusNotFound, "There is no such page",
+			"Runs are gone when localplatform stops, and the oldest make room for new ones.")
 	})
 	guarded := http.NewCrossOriginProtection()
 	guarded.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -115,15 +116,17 @@ func (s *server) handler() http.Handler {
 func (s *server) secure(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "+
-			"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+		h.Set("Content-Security-Policy",
+			"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "+
+				"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "same-origin") // with no-referrer our own forms would come with the origin null
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
 		if !s.knows(r.Host) {
-			s.message(w, http.StatusForbidden, "Refused", "This host name is not one of localplatform. Use its address: "+s.base+"/")
+			s.message(w, http.StatusForbidden, "Refused", "This host name is not one of localplatform. Use its address: "+
+				s.base+"/")
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -210,7 +213,8 @@ func (s *server) parse(w http.ResponseWriter, r *http.Request) bool {
 	err := r.ParseForm()
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		_, _ = io.CopyN(io.Discard, body, 16*maxForm) // or the connection would break before the answer arrives
-		s.message(w, http.StatusRequestEntityTooLarge, "Too large", "A task has at most 1 MiB. Go back, and shorten the input or the instruction.")
+		s.message(w, http.StatusRequestEntityTooLarge, "Too large",
+			"A task has at most 1 MiB. Go back, and shorten the input or the instruction.")
 		return false
 	}
 	if err != nil || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
@@ -250,7 +254,8 @@ func (s *server) whole(w http.ResponseWriter, r *http.Request) {
 	}
 	text, ok := run.view().whole[r.PathValue("key")]
 	if !ok {
-		s.message(w, http.StatusNotFound, "There is no such text", "The run has no text of this name that is longer than its page shows.")
+		s.message(w, http.StatusNotFound, "There is no such text",
+			"The run has no text of this name that is longer than its page shows.")
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -268,8 +273,9 @@ func (s *server) proxy(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) noRun(w http.ResponseWriter) {
-	s.message(w, http.StatusNotFound, "There is no such run", fmt.Sprintf("localplatform keeps the last %d runs while it is running, "+
-		"fewer if they are large; the option -keep says how many.", s.runs.keep))
+	s.message(w, http.StatusNotFound, "There is no such run",
+		fmt.Sprintf("localplatform keeps the last %d runs while it is running, "+
+			"fewer if they are large; the option -keep says how many.", s.runs.keep))
 }
 
 // message is a page that says one thing.

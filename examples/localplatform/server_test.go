@@ -107,7 +107,8 @@ func (l *local) dispatchTo(agent http.Handler, fields map[string]string) string 
 	l.t.Helper()
 	server := httptest.NewServer(agent)
 	l.t.Cleanup(server.Close)
-	all := map[string]string{"url": server.URL + "/dispatch", "auth_header": "Authorization", "instruction": "Do something.", "timeout": "300"}
+	all := map[string]string{"url": server.URL + "/dispatch", "auth_header": "Authorization",
+		"instruction": "Do something.", "timeout": "300"}
 	for name, value := range fields {
 		all[name] = value
 	}
@@ -163,7 +164,8 @@ func TestSample(t *testing.T) {
 		t.Error("a run that is over is not live")
 	}
 	has(t, page.id("now").say(), "completed", "after")
-	has(t, page.id("facts").say(), "built-in sample agent", "Tool calls 4 + 1 refused", "Trace events 6", "60 s", "required", "Authorization")
+	has(t, page.id("facts").say(), "built-in sample agent", "Tool calls 4 + 1 refused", "Trace events 6", "60 s",
+		"required", "Authorization")
 	has(t, page.id("final").say(), "Order #4521 is refunded: $79.50, and the customer has been told.")
 	has(t, page.id("actors").say(), "supervisor, supervisor/orders, supervisor/refunds")
 	has(t, page.id("events").say(),
@@ -172,11 +174,13 @@ func TestSample(t *testing.T) {
 		"supervisor system_prompt", "You look after the customers",
 		"Handoff supervisor", "supervisor/orders",
 		"supervisor/orders get_order odyssey", "ms", "arguments", `{"order_id":"4521"}`, "response", `"amount": 79.50`,
-		"track_parcel passthrough", "Ledger: 2 updates, by the policy adapter", "update parcel/pk_7", "changed", "set_flag", "What the adapter decided",
+		"track_parcel passthrough", "Ledger: 2 updates, by the policy adapter", "update parcel/pk_7", "changed", "set_flag",
+		"What the adapter decided",
 		"subagent_message", "Raw payload", `"to": "supervisor"`,
 		"thinking",
 		"Handoff",
-		"supervisor/refunds refund_order odyssey", "2 attempts", "Attempt 1", "503 lock_contention by failure rule 0", "Attempt 2", "answered",
+		"supervisor/refunds refund_order odyssey", "2 attempts", "Attempt 1", "503 lock_contention by failure rule 0",
+		"Attempt 2", "answered",
 		`"reason":`, "Ledger: 1 update",
 		"send_message odyssey", "failure rule 1", `{"sent":true}`,
 		"subagent_final", "Refunded and told the customer.",
@@ -184,13 +188,17 @@ func TestSample(t *testing.T) {
 	if text := page.id("events").say(); !regexp.MustCompile(`send_message odyssey ?[1-9][0-9.]* s`).MatchString(text) {
 		t.Errorf("the latency of send_message is missing in\n%s", text)
 	}
-	has(t, page.id("changes").say(), "added", "/message/message_1", "changed", "/order/4521/status", `"delivered"`, `"refunded"`, "added", "flag tracked:pk_7")
+	has(t, page.id("changes").say(), "added", "/message/message_1", "changed", "/order/4521/status", `"delivered"`,
+		`"refunded"`, "added", "flag tracked:pk_7")
 	has(t, page.id("before").say(), `"in transit"`)
 	has(t, page.id("after").say(), `"refunded"`, `"box damaged"`, "tracked:pk_7")
-	has(t, page.id("messages").say(), "user", "Order #4521", "assistant", "get_order call_1", `{"order_id":"4521"}`, "tool answers call_1", "Thinking", "assistant", "is refunded")
-	has(t, page.id("contract").say(), "gradeable: an assistant message with text arrives", "requires one", "soft warning", "/metadata", "is dropped", "metadata_malformed")
+	has(t, page.id("messages").say(), "user", "Order #4521", "assistant", "get_order call_1", `{"order_id":"4521"}`,
+		"tool answers call_1", "Thinking", "assistant", "is refunded")
+	has(t, page.id("contract").say(), "gradeable: an assistant message with text arrives", "requires one", "soft warning",
+		"/metadata", "is dropped", "metadata_malformed")
 	has(t, page.id("failures").say(), "lock_contention", "refund_order", "1", "Transient")
-	has(t, page.id("raw").say(), "Ping answered 200", `{"ping":true}`, `{"ok":true}`, "Dispatch answered 200", `"run_id": 1`, `"odyssey_proxy_url": "`+l.base+`/api/odyssey-proxy/runs/1"`, `"gateway-eu-1"`)
+	has(t, page.id("raw").say(), "Ping answered 200", `{"ping":true}`, `{"ok":true}`, "Dispatch answered 200",
+		`"run_id": 1`, `"odyssey_proxy_url": "`+l.base+`/api/odyssey-proxy/runs/1"`, `"gateway-eu-1"`)
 
 	list := l.get("/")
 	has(t, list.id("run-1").say(), "#1", "completed", "Order #4521 arrived broken", "built-in sample agent", "4")
@@ -239,16 +247,24 @@ func TestFailures(t *testing.T) {
 		severity string
 		said     []string
 	}{
-		{"down", http.NotFoundHandler(), map[string]string{"url": down.URL}, "agent_unreachable", "danger", []string{"cannot be reached", "Is the agent running"}},
-		{"slow", http.HandlerFunc(wait), map[string]string{"timeout": "1"}, "agent_timeout", "warning", []string{"within 1s", "raise the timeout"}},
-		{"HTML", answer(200, "text/html", "<!doctype html><title>Login</title><p>Hello"), nil, "agent_bad_response", "warning", []string{"HTML page is often a login page"}},
-		{"redirect", http.RedirectHandler("/elsewhere", http.StatusFound), nil, "agent_bad_response", "warning", []string{"answered 302", "not followed"}},
-		{"wrong token", answer(401, "text/plain", ""), nil, "auth_failed", "danger", []string{"answered 401", "Compare the header's name and value"}},
-		{"broken", answer(500, "application/json", `{"error":"agent_failed","message":"out of <tokens>"}`), nil, "agent_5xx", "danger", []string{"out of <tokens>", "Its log has the reason"}},
-		{"wrong path", http.NotFoundHandler(), nil, "agent_4xx", "amber", []string{"answered 404", "Check the URL and its path"}},
+		{"down", http.NotFoundHandler(), map[string]string{"url": down.URL}, "agent_unreachable", "danger",
+			[]string{"cannot be reached", "Is the agent running"}},
+		{"slow", http.HandlerFunc(wait), map[string]string{"timeout": "1"}, "agent_timeout", "warning",
+			[]string{"within 1s", "raise the timeout"}},
+		{"HTML", answer(200, "text/html", "<!doctype html><title>Login</title><p>Hello"), nil, "agent_bad_response",
+			"warning", []string{"HTML page is often a login page"}},
+		{"redirect", http.RedirectHandler("/elsewhere", http.StatusFound), nil, "agent_bad_response", "warning",
+			[]string{"answered 302", "not followed"}},
+		{"wrong token", answer(401, "text/plain", ""), nil, "auth_failed", "danger",
+			[]string{"answered 401", "Compare the header's name and value"}},
+		{"broken", answer(500, "application/json", `{"error":"agent_failed","message":"out of <tokens>"}`), nil, "agent_5xx",
+			"danger", []string{"out of <tokens>", "Its log has the reason"}},
+		{"wrong path", http.NotFoundHandler(), nil, "agent_4xx", "amber",
+			[]string{"answered 404", "Check the URL and its path"}},
 		{"strict", serveAgent(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
 			return &dispatch.Response{FinalResponse: "ok"}, nil
-		}), map[string]string{"strict": "yes"}, "response_contract_violation", "danger", []string{"registration requires one", "demands a gradeable transcript"}},
+		}), map[string]string{"strict": "yes"}, "response_contract_violation", "danger",
+			[]string{"registration requires one", "demands a gradeable transcript"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := start(t, 10)
@@ -353,7 +369,8 @@ func TestSession(t *testing.T) {
 	l.runs.wait()
 	page := l.get(path)
 	has(t, page.id("events").say(), "Ping", "Dispatch, turn 1", "First.", "turn-1", "Answer to turn 1", "reply to First.",
-		"Dispatch, turn 2", "Second.", "turn-2", "reply to Second.", "Dispatch, turn 3", "Third.", "turn-3", "reply to Third.")
+		"Dispatch, turn 2", "Second.", "turn-2", "reply to Second.", "Dispatch, turn 3", "Third.", "turn-3",
+		"reply to Third.")
 	has(t, page.id("raw").say(), "Dispatch of turn 1", "Dispatch of turn 2", "Dispatch of turn 3")
 	again := l.get("/dispatch?again=1")
 	has(t, again.id("user_turns").say(), "Second. Third.")
@@ -374,7 +391,8 @@ func TestSessionInProgress(t *testing.T) {
 	<-reached
 	page := l.get(path)
 	has(t, page.id("doing").say(), "waiting for the agent's answer to turn 2 of 3", "2 calls")
-	has(t, page.id("events").say(), "Ping answered 200", "Dispatch, turn 1", "First.", "turn-1", "Answer to turn 1 answered 200",
+	has(t, page.id("events").say(), "Ping answered 200", "Dispatch, turn 1", "First.", "turn-1",
+		"Answer to turn 1 answered 200",
 		"Dispatch, turn 2", "Second.", "turn-2")
 	hasNot(t, page.id("events").say(), "Third.", "Answer to turn 2")
 	close(release)
@@ -389,10 +407,12 @@ func TestHostileAgent(t *testing.T) {
 	l := start(t, 10)
 	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		_, _ = run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": attack})
-		run.Proxy.TryTrace(ctx, proxy.EventHandoff, map[string]string{"from_sub_agent": attack, "to_sub_agent": attack, "text": attack})
-		return &dispatch.Response{FinalResponse: attack + "\u202Egnp.exe\u0000\u001b[31m" + long, Messages: []dispatch.Message{
-			{Role: "user", Content: dispatch.Text(attack)}, {Role: "assistant", Content: dispatch.Text(attack), Thinking: nil},
-		}}, nil
+		run.Proxy.TryTrace(ctx, proxy.EventHandoff, map[string]string{"from_sub_agent": attack, "to_sub_agent": attack,
+			"text": attack})
+		return &dispatch.Response{FinalResponse: attack + "\u202Egnp.exe\u0000\u001b[31m" + long,
+			Messages: []dispatch.Message{
+				{Role: "user", Content: dispatch.Text(attack)}, {Role: "assistant", Content: dispatch.Text(attack), Thinking: nil},
+			}}, nil
 	}), map[string]string{"instruction": attack + "\u202E", "input": `{"<b>":"` + strings.Repeat("x", 9000) + `"}`})
 	l.runs.wait()
 	_, body := l.do(l.request("GET", path, ""))
@@ -409,7 +429,8 @@ func TestHostileAgent(t *testing.T) {
 	if want := attack + "\u202Egnp.exe\u0000\u001b[31m" + long; text != want {
 		t.Errorf("the whole text has %d bytes, want %d", len(text), len(want))
 	}
-	if got := resp.Header.Get("Content-Type"); got != "text/plain; charset=utf-8" || !strings.Contains(resp.Header.Get("Content-Security-Policy"), "sandbox") {
+	if got := resp.Header.Get("Content-Type"); got != "text/plain; charset=utf-8" ||
+		!strings.Contains(resp.Header.Get("Content-Security-Policy"), "sandbox") {
 		t.Errorf("%v", resp.Header)
 	}
 	for _, path := range []string{"/runs/1/text/nope", "/runs/7/text/final", "/runs/7", "/runs/x", "/nope"} {
@@ -462,21 +483,26 @@ func nil2agent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, erro
 	all := fmt.Sprint(header["X-Api-Key"], header["X-Pipelines-Run-Token"])
 	_, _ = run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": all})
 	run.Proxy.TryTrace(ctx, proxy.EventThinking, map[string]string{"text": all})
-	return &dispatch.Response{FinalResponse: all, Messages: []dispatch.Message{{Role: "assistant", Content: dispatch.Text(all)}}}, nil
+	return &dispatch.Response{FinalResponse: all,
+		Messages: []dispatch.Message{{Role: "assistant", Content: dispatch.Text(all)}}}, nil
 }
 
 func TestHeaders(t *testing.T) {
 	l := start(t, 10)
-	for _, path := range []string{"/", "/dispatch", "/nope", "/static/style.css", "/static/live.js", "/static/icon.svg", "/static/nope", "/static/"} {
+	for _, path := range []string{"/", "/dispatch", "/nope", "/static/style.css", "/static/live.js", "/static/icon.svg",
+		"/static/nope", "/static/"} {
 		resp, _ := l.do(l.request("GET", path, ""))
 		csp := resp.Header.Get("Content-Security-Policy")
-		has(t, csp, "default-src 'none'", "style-src 'self'", "script-src 'self'", "form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'")
+		has(t, csp, "default-src 'none'", "style-src 'self'", "script-src 'self'", "form-action 'self'", "base-uri 'none'",
+			"frame-ancestors 'none'")
 		hasNot(t, csp, "unsafe", "http:", "*")
-		if resp.Header.Get("X-Content-Type-Options") != "nosniff" || resp.Header.Get("Referrer-Policy") != "same-origin" || resp.Header.Get("Cache-Control") != "no-store" {
+		if resp.Header.Get("X-Content-Type-Options") != "nosniff" || resp.Header.Get("Referrer-Policy") != "same-origin" ||
+			resp.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: %v", path, resp.Header)
 		}
 	}
-	for path, contentType := range map[string]string{"/static/style.css": "text/css", "/static/live.js": "text/javascript", "/static/icon.svg": "image/svg+xml"} {
+	for path, contentType := range map[string]string{"/static/style.css": "text/css",
+		"/static/live.js": "text/javascript", "/static/icon.svg": "image/svg+xml"} {
 		resp, body := l.do(l.request("GET", path, ""))
 		has(t, resp.Header.Get("Content-Type"), contentType)
 		hasNot(t, body, "https://", "@import", "url(", "eval(", "innerHTML")
@@ -487,7 +513,8 @@ func TestHeaders(t *testing.T) {
 func TestOtherSites(t *testing.T) {
 	l := start(t, 10)
 	for _, header := range []http.Header{
-		{"Sec-Fetch-Site": {"cross-site"}}, {"Sec-Fetch-Site": {"same-site"}}, {"Origin": {"http://evil.example"}}, {"Origin": {"null"}},
+		{"Sec-Fetch-Site": {"cross-site"}}, {"Sec-Fetch-Site": {"same-site"}}, {"Origin": {"http://evil.example"}},
+		{"Origin": {"null"}},
 	} {
 		for _, path := range []string{"/runs", "/runs/sample"} {
 			req := l.request("POST", path, "url=http%3A%2F%2F127.0.0.1%3A1%2F&instruction=x")
@@ -665,7 +692,8 @@ func TestProxyBounds(t *testing.T) {
 		page := l.get(path)
 		has(t, page.named("main")[0].say(), "3 requests after the end", "run_token_expired")
 		has(t, page.id("contract").say(), "Faults", "refused and not kept", tt.said)
-		for _, base = range []string{l.base + "/api/odyssey-proxy/runs/99", l.base + "/api/odyssey-proxy", l.base + "/api/odyssey-proxy/runs/x"} {
+		for _, base = range []string{l.base + "/api/odyssey-proxy/runs/99", l.base + "/api/odyssey-proxy", l.base +
+			"/api/odyssey-proxy/runs/x"} {
 			if status, text := send("{}"); status != 401 || !strings.Contains(text, "run_token_invalid") {
 				t.Errorf("%s: %d %s", base, status, text)
 			}

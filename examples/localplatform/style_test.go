@@ -47,10 +47,12 @@ func TestContrast(t *testing.T) {
 		}
 	}
 	// No colour stands outside of the two sets.
-	if rest := string(css)[strings.Index(string(css), "* { box-sizing"):]; regexp.MustCompile(`#[0-9a-fA-F]{3,8}\b|rgb|hsl`).MatchString(rest) {
+	if rest := string(css)[strings.Index(string(css),
+		"* { box-sizing"):]; regexp.MustCompile(`#[0-9a-fA-F]{3,8}\b|rgb|hsl`).MatchString(rest) {
 		t.Error("a colour is not a custom property")
 	}
-	for _, part := range []string{"prefers-reduced-motion", "prefers-color-scheme: dark", ":focus-visible", "max-width: 40rem"} {
+	for _, part := range []string{"prefers-reduced-motion", "prefers-color-scheme: dark", ":focus-visible",
+		"max-width: 40rem"} {
 		if !strings.Contains(string(css), part) {
 			t.Errorf("the style has no %s", part)
 		}

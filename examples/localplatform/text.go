@@ -71,7 +71,8 @@ func (t *texts) show(key, whole string, pretty []byte) text {
 	}
 	shown = visible(shown)
 	t.bytes += len(shown)
-	return text{Key: key, Shown: shown, JSON: isJSON, Cut: cut, Size: size(len(whole)), Tall: len(shown) > 1000 || strings.Count(shown, "\n") > 14}
+	return text{Key: key, Shown: shown, JSON: isJSON, Cut: cut, Size: size(len(whole)), Tall: len(shown) > 1000 ||
+		strings.Count(shown, "\n") > 14}
 }
 
 // cutText keeps at most n bytes, and no half of a character.

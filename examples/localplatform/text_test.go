@@ -42,8 +42,10 @@ func FuzzIndented(f *testing.F) {
 
 func TestVisible(t *testing.T) {
 	for in, want := range map[string]string{
-		"a\nb\tc": "a\nb\tc", "\u202etxt.exe": "⟨U+202E⟩txt.exe", "\x00\x1b[0m": "⟨U+0000⟩⟨U+001B⟩[0m", "שלום": "שלום", "a\u200bb": "a⟨U+200B⟩b",
-		"a\U000E0041\u00ad\u2063": "a⟨U+E0041⟩⟨U+00AD⟩⟨U+2063⟩", "می\u200cخواهم 👩\u200d💻 \u0600": "می\u200cخواهم 👩\u200d💻 \u0600", "\xff": "\uFFFD",
+		"a\nb\tc": "a\nb\tc", "\u202etxt.exe": "⟨U+202E⟩txt.exe", "\x00\x1b[0m": "⟨U+0000⟩⟨U+001B⟩[0m", "שלום": "שלום",
+		"a\u200bb":                "a⟨U+200B⟩b",
+		"a\U000E0041\u00ad\u2063": "a⟨U+E0041⟩⟨U+00AD⟩⟨U+2063⟩",
+		"می\u200cخواهم 👩\u200d💻 \u0600": "می\u200cخواهم 👩\u200d💻 \u0600", "\xff": "\uFFFD",
 	} {
 		if got := visible(in); got != want {
 			t.Errorf("visible(%q) = %q, want %q", in, got, want)

@@ -128,7 +128,8 @@ func (p *page) timeline(t *texts, f facts, legs []leg, result *dispatchtest.Resu
 		if k == 0 {
 			p.Items = append(p.Items, item{ID: "ping", Kind: "ping", At: l.at, Exchange: l.answer})
 		} else {
-			p.Items = append(p.Items, item{ID: fmt.Sprintf("dispatch-%d", k), Kind: "dispatch", At: l.at, Said: said, Turn: turn})
+			p.Items = append(p.Items, item{ID: fmt.Sprintf("dispatch-%d", k), Kind: "dispatch", At: l.at, Said: said,
+				Turn: turn})
 		}
 		p.between(events, after, l.last)
 		after = l.last
@@ -137,7 +138,8 @@ func (p *page) timeline(t *texts, f facts, legs []leg, result *dispatchtest.Resu
 			if turn > 0 && result != nil {
 				said = t.text("answer-"+strconv.Itoa(k), result.Turns[k-1].FinalResponse)
 			}
-			p.Items = append(p.Items, item{ID: fmt.Sprintf("answer-%d", k), Kind: "answer", At: l.at + l.answer.Took, Exchange: l.answer, Said: said, Turn: turn})
+			p.Items = append(p.Items, item{ID: fmt.Sprintf("answer-%d", k), Kind: "answer", At: l.at + l.answer.Took,
+				Exchange: l.answer, Said: said, Turn: turn})
 		}
 	}
 	p.between(events, after, math.MaxInt) // what the agent sent at the moment of its answer
@@ -187,7 +189,8 @@ func (p *page) events(t *texts, f facts) []event {
 	for _, tr := range f.record.Traces {
 		p.Traces++
 		shown, occurred := newTrace(t, tr)
-		e := event{tr.At, tr.Order, item{ID: "event-" + strconv.Itoa(tr.Order), Kind: "trace", Actor: t.line(tr.Actor), Trace: shown}}
+		e := event{tr.At, tr.Order, item{ID: "event-" + strconv.Itoa(tr.Order), Kind: "trace", Actor: t.line(tr.Actor),
+			Trace: shown}}
 		if behind := tr.At.Sub(occurred); behind > clockGrain && !occurred.IsZero() {
 			e.at, shown.Late = occurred, "sent "+length(behind)+" after it occurred"
 		}

@@ -60,8 +60,10 @@ func TestInjectedAndBroken(t *testing.T) {
 	}), nil)
 	l.runs.wait()
 	page := l.get(path)
-	has(t, page.id("events").say(), "get_order injected", "failure rule 0", "the backend is busy", "get_order refused", "failure rule 1", "no answer")
-	has(t, page.id("failures").say(), "injected", "get_order", "A failure rule of the world answered", "no answer", "The tool may have run")
+	has(t, page.id("events").say(), "get_order injected", "failure rule 0", "the backend is busy", "get_order refused",
+		"failure rule 1", "no answer")
+	has(t, page.id("failures").say(), "injected", "get_order", "A failure rule of the world answered", "no answer",
+		"The tool may have run")
 }
 
 // A trace event that is sent late has its place where it occurred. A clock that is a little behind
@@ -113,7 +115,8 @@ func TestLateTrace(t *testing.T) {
 		if _, err := run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"}); err != nil {
 			return nil, err
 		}
-		run.Proxy.TryTrace(ctx, proxy.EventThinking, map[string]string{"text": "long ago", "__occurred_at": "2026-01-01T00:00:00Z"})
+		run.Proxy.TryTrace(ctx, proxy.EventThinking,
+			map[string]string{"text": "long ago", "__occurred_at": "2026-01-01T00:00:00Z"})
 		return &dispatch.Response{FinalResponse: "done"}, nil
 	}), nil)
 	l.runs.wait()
@@ -127,7 +130,8 @@ func TestAttempts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	world.FailureRules = []proxytest.FailureRule{{Tool: "get_order", Nth: []int{2}, Status: 503, ErrorClass: "lock_contention"}}
+	world.FailureRules = []proxytest.FailureRule{{Tool: "get_order", Nth: []int{2}, Status: 503,
+		ErrorClass: "lock_contention"}}
 	l := startWorld(t, world)
 	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		for range 3 {
@@ -143,7 +147,8 @@ func TestAttempts(t *testing.T) {
 		t.Errorf("%d entries in\n%s", n, text)
 	}
 	_, second, _ := strings.Cut(text, `"delivered" }`)
-	has(t, second, "get_order odyssey", "2 attempts", "Attempt 1", "503 lock_contention", "Attempt 2", "answered", "get_order odyssey")
+	has(t, second, "get_order odyssey", "2 attempts", "Attempt 1", "503 lock_contention", "Attempt 2", "answered",
+		"get_order odyssey")
 	if strings.Count(text, "2 attempts") != 1 || strings.Count(text, "Attempt ") != 2 {
 		t.Errorf("the attempts are not together in\n%s", text)
 	}
@@ -156,7 +161,8 @@ func TestAttemptsOfEqualCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	world.FailureRules = []proxytest.FailureRule{{Tool: "get_order", Nth: []int{1}, Delay: time.Second, Status: 503, ErrorClass: "lock_contention"}}
+	world.FailureRules = []proxytest.FailureRule{{Tool: "get_order", Nth: []int{1}, Delay: time.Second, Status: 503,
+		ErrorClass: "lock_contention"}}
 	l := startWorld(t, world)
 	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		var calls sync.WaitGroup
@@ -168,7 +174,8 @@ func TestAttemptsOfEqualCalls(t *testing.T) {
 	}), nil)
 	l.runs.wait()
 	text := l.get(path).id("events").say()
-	if strings.Count(text, "get_order odyssey") != 2 || strings.Count(text, "2 attempts") != 1 || strings.Contains(text, "refused") {
+	if strings.Count(text, "get_order odyssey") != 2 || strings.Count(text, "2 attempts") != 1 ||
+		strings.Contains(text, "refused") {
 		t.Errorf("the attempts are not with their call in\n%s", text)
 	}
 }
@@ -179,7 +186,8 @@ func TestAfterTheAnswer(t *testing.T) {
 	traces := func(orders ...int) *proxytest.Log {
 		log := &proxytest.Log{}
 		for _, order := range orders {
-			log.Traces = append(log.Traces, proxytest.Trace{Event: proxy.EventThinking, Payload: []byte(`{"text":"x"}`), Order: order})
+			log.Traces = append(log.Traces, proxytest.Trace{Event: proxy.EventThinking, Payload: []byte(`{"text":"x"}`),
+				Order: order})
 		}
 		return log
 	}
@@ -225,7 +233,8 @@ func TestContract(t *testing.T) {
 	}
 	path := l.dispatchTo(answer(`{"final_response":"hello","messages":[{"role":"narrator","content":"once"}]}`), nil)
 	l.runs.wait()
-	has(t, l.get(path).id("contract").say(), "not gradeable", "does not require one", "soft warning", "/messages/0/role", "messages_malformed")
+	has(t, l.get(path).id("contract").say(), "not gradeable", "does not require one", "soft warning", "/messages/0/role",
+		"messages_malformed")
 	path = l.dispatchTo(answer(`{"final_response":""}`), nil)
 	l.runs.wait()
 	page := l.get(path)

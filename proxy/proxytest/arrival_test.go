@@ -38,7 +38,8 @@ func TestParallelCallsAtTheEndOfARun(t *testing.T) {
 }
 
 func TestIdsOf64BitsAreToldApart(t *testing.T) {
-	p := proxytest.NewPlatform(t, proxytest.World{Behaviors: map[string]proxytest.Behavior{"pay": proxytest.Canned(`{}`)}}, nil)
+	p := proxytest.NewPlatform(t,
+		proxytest.World{Behaviors: map[string]proxytest.Behavior{"pay": proxytest.Canned(`{}`)}}, nil)
 	run := p.NewRun()
 	if _, err := run.Client(nil).Call(t.Context(), "pay", map[string]int64{"id": 9007199254740993}); err != nil {
 		t.Fatal(err)

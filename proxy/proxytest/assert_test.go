@@ -70,7 +70,8 @@ func played(t testing.TB) *proxytest.Run {
 	}, nil).NewRun()
 	client := run.Client(nil)
 	for _, call := range []struct{ tool, arguments string }{
-		{"get_order", `{"id":"1","deep":{"a":[1,{"b":2.0,"c":3}]}}`}, {"refund_order", `{"id":"1"}`}, {"cancel_order", `{"id":"2"}`}, {"get_order", `{"id":"1"}`},
+		{"get_order", `{"id":"1","deep":{"a":[1,{"b":2.0,"c":3}]}}`}, {"refund_order", `{"id":"1"}`},
+		{"cancel_order", `{"id":"2"}`}, {"get_order", `{"id":"1"}`},
 	} {
 		_, _ = client.As("sub").Call(t.Context(), call.tool, []byte(call.arguments))
 	}
@@ -90,17 +91,26 @@ func TestAssertions(t *testing.T) {
 		{"called any", func(t testing.TB) { record.AssertCalled(t, "refund_order", "") }, nil},
 		{"called deep", func(t testing.TB) { record.AssertCalled(t, "get_order", `{"deep":{"a":[1,{"b":2}]}}`) }, nil},
 		{"called otherwise", func(t testing.TB) { record.AssertCalled(t, "refund_order", `{"id":"2"}`) },
-			[]string{`refund_order was not called with {"id":"2"}`, happened, `sub: refund_order {"id":"1"}`, "-> 500 : a failure rule"}},
-		{"called shorter list", func(t testing.TB) { record.AssertCalled(t, "get_order", `{"deep":{"a":[1]}}`) }, []string{"was not called"}},
-		{"called but refused", func(t testing.TB) { record.AssertCalled(t, "cancel_order", "") }, []string{"cancel_order was not called\n"}},
-		{"called with no JSON", func(t testing.TB) { record.AssertCalled(t, "refund_order", `{`) }, []string{"AssertCalled: the expected value is not a JSON object"}},
+			[]string{`refund_order was not called with {"id":"2"}`, happened, `sub: refund_order {"id":"1"}`,
+				"-> 500 : a failure rule"}},
+		{"called shorter list", func(t testing.TB) { record.AssertCalled(t, "get_order", `{"deep":{"a":[1]}}`) },
+			[]string{"was not called"}},
+		{"called but refused", func(t testing.TB) { record.AssertCalled(t, "cancel_order", "") },
+			[]string{"cancel_order was not called\n"}},
+		{"called with no JSON", func(t testing.TB) { record.AssertCalled(t, "refund_order", `{`) },
+			[]string{"AssertCalled: the expected value is not a JSON object"}},
 		{"not called", func(t testing.TB) { record.AssertNotCalled(t, "refund_order", `{"id":"2"}`) }, nil},
-		{"not called, but was", func(t testing.TB) { record.AssertNotCalled(t, "refund_order", "") }, []string{"refund_order was called", happened}},
-		{"not called, but refused", func(t testing.TB) { record.AssertNotCalled(t, "cancel_order", `{"id":"2"}`) }, []string{`cancel_order was called with {"id":"2"}`}},
-		{"not called with no JSON", func(t testing.TB) { record.AssertNotCalled(t, "x", `7`) }, []string{"not a JSON object"}},
+		{"not called, but was", func(t testing.TB) { record.AssertNotCalled(t, "refund_order", "") },
+			[]string{"refund_order was called", happened}},
+		{"not called, but refused", func(t testing.TB) { record.AssertNotCalled(t, "cancel_order", `{"id":"2"}`) },
+			[]string{`cancel_order was called with {"id":"2"}`}},
+		{"not called with no JSON", func(t testing.TB) {
+			record.AssertNotCalled(t, "x", `7`)
+		}, []string{"not a JSON object"}},
 		{"times", func(t testing.TB) { record.AssertCalledTimes(t, "get_order", 2) }, nil},
 		{"times 0", func(t testing.TB) { record.AssertCalledTimes(t, "cancel_order", 0) }, nil},
-		{"other times", func(t testing.TB) { record.AssertCalledTimes(t, "get_order", 3) }, []string{"get_order was called 2 times, want 3", happened}},
+		{"other times", func(t testing.TB) { record.AssertCalledTimes(t, "get_order", 3) },
+			[]string{"get_order was called 2 times, want 3", happened}},
 		{"order", func(t testing.TB) { record.AssertOrder(t, "get_order", "refund_order", "get_order") }, nil},
 		{"order with gaps", func(t testing.TB) { record.AssertOrder(t, "get_order", "get_order") }, nil},
 		{"other order", func(t testing.TB) { record.AssertOrder(t, "refund_order", "get_order", "refund_order") },
@@ -109,16 +119,21 @@ func TestAssertions(t *testing.T) {
 		{"state", func(t testing.TB) { record.AssertState(t, "order/1", `{"status":"refunded","to":{"city":"Oulu"}}`) }, nil},
 		{"state with a slash", func(t testing.TB) { record.AssertState(t, "/order/1", "") }, nil},
 		{"other state", func(t testing.TB) { record.AssertState(t, "order/1", `{"status":"paid"}`) },
-			[]string{`order/1 is {"status":"refunded","to":{"city":"Oulu"}}`, `want it to contain {"status":"paid"}`, `changed /order/1/status: "paid" -> "refunded"`}},
-		{"no such state", func(t testing.TB) { record.AssertState(t, "order/9", `{}`) }, []string{"the ledger has no order/9"}},
+			[]string{`order/1 is {"status":"refunded","to":{"city":"Oulu"}}`, `want it to contain {"status":"paid"}`,
+				`changed /order/1/status: "paid" -> "refunded"`}},
+		{"no such state", func(t testing.TB) { record.AssertState(t, "order/9", `{}`) },
+			[]string{"the ledger has no order/9"}},
 		{"state of no JSON", func(t testing.TB) { record.AssertState(t, "order/1", `x`) }, []string{"not a JSON object"}},
 		{"no entity", func(t testing.TB) { record.AssertNoEntity(t, "order/9") }, nil},
-		{"an entity", func(t testing.TB) { record.AssertNoEntity(t, "order/2") }, []string{`the ledger has order/2: {"status":"paid"}`}},
+		{"an entity", func(t testing.TB) {
+			record.AssertNoEntity(t, "order/2")
+		}, []string{`the ledger has order/2: {"status":"paid"}`}},
 		{"flag", func(t testing.TB) { record.AssertFlag(t, "x") }, []string{`the flag "x" is not set`}},
 		{"only changed", func(t testing.TB) { record.AssertOnlyChanged(t, "order/1/status") }, nil},
 		{"only changed below", func(t testing.TB) { record.AssertOnlyChanged(t, "/order/1") }, nil},
 		{"only changed something else", func(t testing.TB) { record.AssertOnlyChanged(t, "order/1/stat", "flag:x") },
-			[]string{`changed, but should not have: changed /order/1/status: "paid" -> "refunded"`, "did not change: order/1/stat", "did not change: flag:x", happened}},
+			[]string{`changed, but should not have: changed /order/1/status: "paid" -> "refunded"`,
+				"did not change: order/1/stat", "did not change: flag:x", happened}},
 		{"nothing changed", func(t testing.TB) { record.AssertOnlyChanged(t) }, []string{"should not have"}},
 		{"within rate", func(t testing.TB) { record.AssertWithinRate(t) }, nil},
 		{"not after the end", func(t testing.TB) { record.AssertNoCallAfterEnd(t) }, nil},
@@ -136,7 +151,11 @@ func TestAssertions(t *testing.T) {
 		})
 	}
 	empty := &proxytest.Log{}
-	if got := failures(t, func(t testing.TB) { empty.AssertCalled(t, "get_order", ""); empty.AssertState(t, "order/1", "") }); !strings.Contains(got, "no tool was called") ||
+	if got := failures(t, func(t testing.TB) {
+		empty.AssertCalled(t, "get_order", "")
+		empty.AssertState(t, "order/1", "")
+	}); !strings.Contains(got,
+		"no tool was called") ||
 		!strings.Contains(got, "the run changed nothing in the ledger") {
 		t.Error(got)
 	}
@@ -149,7 +168,8 @@ func TestAssertionsOnTheContract(t *testing.T) {
 	for range 3 {
 		send(t, p, "/tools/get_order", header, `{}`)
 	}
-	if got := failures(t, func(t testing.TB) { run.Log().AssertWithinRate(t) }); !strings.Contains(got, "over the rate limit with get_order") {
+	if got := failures(t, func(t testing.TB) { run.Log().AssertWithinRate(t) }); !strings.Contains(got,
+		"over the rate limit with get_order") {
 		t.Errorf("%q", got)
 	}
 	send(t, p, "/traces/thinking", header, `{}`)
@@ -158,7 +178,8 @@ func TestAssertionsOnTheContract(t *testing.T) {
 	send(t, p, "/tools/get_order", header, `{}`)
 	run.Log().AssertNoCallAfterEnd(t) // this is how the agent learns of it
 	send(t, p, "/traces/thinking", header, `{}`)
-	if got := failures(t, func(t testing.TB) { run.Log().AssertNoCallAfterEnd(t) }); !strings.Contains(got, "told that the run is over and called thinking") {
+	if got := failures(t, func(t testing.TB) { run.Log().AssertNoCallAfterEnd(t) }); !strings.Contains(got,
+		"told that the run is over and called thinking") {
 		t.Errorf("%q", got)
 	}
 }
@@ -180,17 +201,21 @@ func TestStrictByDefault(t *testing.T) {
 	if got := failures(t, misspell(&proxytest.Options{AllowUndeclared: true})); got != "" {
 		t.Errorf("%q", got)
 	}
-	if got := failures(t, func(t testing.TB) { proxytest.NewPlatform(t, proxytest.World{InitialState: "x"}, nil) }); !strings.Contains(got, "invalid_world") {
+	if got := failures(t, func(t testing.TB) {
+		proxytest.NewPlatform(t, proxytest.World{InitialState: "x"}, nil)
+	}); !strings.Contains(got, "invalid_world") {
 		t.Errorf("%q", got)
 	}
 }
 
 func TestARecordInWords(t *testing.T) {
 	run := played(t)
-	run.Client(nil).TryTrace(t.Context(), proxy.EventThinking, map[string]string{"text": "hm", "__occurred_at": "2026-01-01T00:00:00Z"})
+	run.Client(nil).TryTrace(t.Context(), proxy.EventThinking,
+		map[string]string{"text": "hm", "__occurred_at": "2026-01-01T00:00:00Z"})
 	text := run.Log().String()
 	at := 0
-	for _, part := range []string{"sub: get_order", "(odyssey, ", "sub: refund_order", "sub: cancel_order", "-> 500 ", "sub: get_order", "trace      thinking"} {
+	for _, part := range []string{"sub: get_order", "(odyssey, ", "sub: refund_order", "sub: cancel_order", "-> 500 ",
+		"sub: get_order", "trace      thinking"} {
 		i := strings.Index(text[at:], part)
 		if i < 0 {
 			t.Fatalf("%q is missing or out of order in\n%s", part, text)

@@ -24,17 +24,19 @@ func TestBehaviors(t *testing.T) {
 			"lookup":      proxytest.Lookup("id", map[string]string{"a": `1`, "7": `"seven"`, "true": `[]`, "*": `null`}),
 			"lookup_only": proxytest.Lookup("id", map[string]string{"a": `1`}),
 			"get":         proxytest.Get("order", "id", nil),
-			"get_some":    proxytest.Get("order", "id", &proxytest.ReadOptions{Fields: []string{"status"}, NotFound: `{"found":false}`}),
-			"list":        proxytest.List("order", nil),
+			"get_some": proxytest.Get("order", "id", &proxytest.ReadOptions{Fields: []string{"status"},
+				NotFound: `{"found":false}`}),
+			"list": proxytest.List("order", nil),
 			"list_by": proxytest.List("order", &proxytest.ReadOptions{
 				Fields: []string{"order_id"}, Where: map[string]string{"status": "status"}, Wrap: "orders",
 			}),
-			"list_ids":   proxytest.List("order", &proxytest.ReadOptions{Fields: []string{"order_id"}}),
-			"add":        proxytest.Add("order", "id", nil),
-			"add_new":    proxytest.Add("order", "", &proxytest.WriteOptions{Set: `{"status":"paid"}`, Copy: []string{"total"}}),
-			"update":     proxytest.Update("order", "id", nil),
-			"update_set": proxytest.Update("order", "id", &proxytest.WriteOptions{Set: `{"status":"refunded"}`, Result: `{"ok":true}`, NotFound: `"none"`}),
-			"remove":     proxytest.Remove("order", "id", nil),
+			"list_ids": proxytest.List("order", &proxytest.ReadOptions{Fields: []string{"order_id"}}),
+			"add":      proxytest.Add("order", "id", nil),
+			"add_new":  proxytest.Add("order", "", &proxytest.WriteOptions{Set: `{"status":"paid"}`, Copy: []string{"total"}}),
+			"update":   proxytest.Update("order", "id", nil),
+			"update_set": proxytest.Update("order", "id", &proxytest.WriteOptions{Set: `{"status":"refunded"}`,
+				Result: `{"ok":true}`, NotFound: `"none"`}),
+			"remove": proxytest.Remove("order", "id", nil),
 		},
 	}, nil)
 	for _, tt := range []struct {
@@ -56,17 +58,22 @@ func TestBehaviors(t *testing.T) {
 		{"get", `{}`, "odyssey", `{"error":"order not found"}`, ""},
 		{"get_some", `{"id":"1"}`, "odyssey", `{"status":"paid"}`, ""},
 		{"get_some", `{"id":"9"}`, "odyssey", `{"found":false}`, ""},
-		{"list", `{}`, "odyssey", `[{"order_id":"1","status":"paid","total":9},{"order_id":"2","status":"paid","total":10.5},{"order_id":"3","status":"shipped"}]`, ""},
+		{"list", `{}`, "odyssey",
+			`[{"order_id":"1","status":"paid","total":9},{"order_id":"2","status":"paid","total":10.5},{"order_id":"3","status":"shipped"}]`, ""},
 		{"list_by", `{}`, "odyssey", `{"orders":[{"order_id":"1"},{"order_id":"2"},{"order_id":"3"}]}`, ""},
 		{"list_by", `{"status":"shipped"}`, "odyssey", `{"orders":[{"order_id":"3"}]}`, ""},
 		{"list_by", `{"status":"lost"}`, "odyssey", `{"orders":[]}`, ""},
 		{"list_ids", `{}`, "odyssey", `[{"order_id":"1"},{"order_id":"2"},{"order_id":"3"}]`, ""},
-		{"add", `{"id":"4","status":"paid"}`, "odyssey", `{"order_id":"4","status":"paid"}`, `added /order/4: {"status":"paid"}`},
+		{"add", `{"id":"4","status":"paid"}`, "odyssey", `{"order_id":"4","status":"paid"}`,
+			`added /order/4: {"status":"paid"}`},
 		{"add", `{"id":"1","status":"shipped"}`, "odyssey", `{"error":"order exists already"}`, ""},
-		{"add", `{"id":"4","status":"lost"}`, "error", `{"error":"/order/4/status: must be one of the values in the ledger schema"}`, ""},
+		{"add", `{"id":"4","status":"lost"}`, "error",
+			`{"error":"/order/4/status: must be one of the values in the ledger schema"}`, ""},
 		{"add", `{}`, "error", ``, ""},
-		{"add_new", `{"total":3,"note":"x"}`, "odyssey", `{"order_id":"order_1","status":"paid","total":3}`, `added /order/order_1: {"status":"paid","total":3}`},
-		{"update", `{"id":"1","total":20}`, "odyssey", `{"order_id":"1","status":"paid","total":20}`, `changed /order/1/total: 9 -> 20`},
+		{"add_new", `{"total":3,"note":"x"}`, "odyssey", `{"order_id":"order_1","status":"paid","total":3}`,
+			`added /order/order_1: {"status":"paid","total":3}`},
+		{"update", `{"id":"1","total":20}`, "odyssey", `{"order_id":"1","status":"paid","total":20}`,
+			`changed /order/1/total: 9 -> 20`},
 		{"update", `{"id":"9","total":20}`, "odyssey", `{"error":"order not found"}`, ""},
 		{"update_set", `{"id":"2","total":20}`, "odyssey", `{"ok":true}`, `changed /order/2/status: "paid" -> "refunded"`},
 		{"update_set", `{"id":"9"}`, "odyssey", `"none"`, ""},
@@ -125,7 +132,8 @@ func TestAGoFuncOnTheLedger(t *testing.T) {
 				}
 				n := fmt.Sprint(counter.N + 1)
 				err := r.Apply(
-					ledger.Update{Op: ledger.OpUpdate, EntityType: "counter", ID: "c", Fields: map[string]json.RawMessage{"n": json.RawMessage(n)}},
+					ledger.Update{Op: ledger.OpUpdate, EntityType: "counter", ID: "c",
+						Fields: map[string]json.RawMessage{"n": json.RawMessage(n)}},
 					ledger.Update{Op: ledger.OpSetFlag, Flag: "counted:" + n},
 				)
 				return map[string]any{"all": len(r.Snapshot().Entities["counter"]), "flags": len(r.Snapshot().Flags)}, err
@@ -210,7 +218,8 @@ func TestResultsAreValidated(t *testing.T) {
 }
 
 func TestAPanicIsAFault(t *testing.T) {
-	p, err := proxytest.New(proxytest.World{Behaviors: map[string]proxytest.Behavior{"boom": func(*proxytest.Request) (any, error) { panic("boom") }}}, nil)
+	p,
+		err := proxytest.New(proxytest.World{Behaviors: map[string]proxytest.Behavior{"boom": func(*proxytest.Request) (any, error) { panic("boom") }}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,10 +234,12 @@ func TestAPanicIsAFault(t *testing.T) {
 
 func TestARequestMadeByHand(t *testing.T) {
 	r := &proxytest.Request{Arguments: json.RawMessage(`{"id":"a"}`)}
-	if got, err := proxytest.Lookup("id", map[string]string{"a": "1"})(r); err != nil || string(got.(json.RawMessage)) != "1" {
+	if got, err := proxytest.Lookup("id", map[string]string{"a": "1"})(r); err != nil ||
+		string(got.(json.RawMessage)) != "1" {
 		t.Errorf("%v %v", got, err)
 	}
-	if _, ok := r.Get("order", "1"); ok || r.Snapshot().Entities != nil || r.Snapshot().Flags != nil || r.Context() == nil {
+	if _, ok := r.Get("order", "1"); ok || r.Snapshot().Entities != nil || r.Snapshot().Flags != nil ||
+		r.Context() == nil {
 		t.Error("it has a ledger")
 	}
 	if err := r.Apply(ledger.Update{}); err == nil || errors.Unwrap(err) != nil {

@@ -52,8 +52,8 @@ func (v *visit) serve(r *http.Request) {
 	}
 	if id := runIn(r.URL.Path); id != "" && id != v.run.ID {
 		v.refuse(http.StatusUnauthorized, "run_token_invalid", "the path is that of another run",
-			fmt.Sprintf("the agent called %q with the token of run %s at the proxy URL of run %q: use the odyssey_proxy_url of each dispatch",
-				v.call.Tool, v.run.ID, id))
+			fmt.Sprintf("the agent called %q with the token of run %s at the proxy URL of run %q: "+
+				"use the odyssey_proxy_url of each dispatch", v.call.Tool, v.run.ID, id))
 		return
 	}
 	if values := r.Header.Values("X-Pipelines-Actor-Id"); len(values) > 1 || len(values) == 1 && !validActor(values[0]) {
@@ -62,7 +62,8 @@ func (v *visit) serve(r *http.Request) {
 	}
 	switch {
 	case readErr == httpserve.ErrTooLarge:
-		v.refuse(http.StatusRequestEntityTooLarge, "", fmt.Sprintf("the body has more than %d bytes", v.platform.maxBytes), "")
+		v.refuse(http.StatusRequestEntityTooLarge, "", fmt.Sprintf("the body has more than %d bytes", v.platform.maxBytes),
+			"")
 	case readErr == httpserve.ErrTimeout:
 		v.refuse(http.StatusBadRequest, "", fmt.Sprintf("the body did not arrive within %s", timeout), "")
 	case readErr != nil:
@@ -198,7 +199,8 @@ func (v *visit) ask(behavior Behavior, request *Request) (result json.RawMessage
 func (v *visit) answer(validation any) {
 	v.call.LatencyMS = float64(time.Since(v.call.At).Microseconds()) / 1000
 	envelope := envelope{
-		Tool: v.call.Tool, Response: v.call.Response, Source: v.call.Source, LatencyMS: v.call.LatencyMS, Validation: validation,
+		Tool: v.call.Tool, Response: v.call.Response, Source: v.call.Source, LatencyMS: v.call.LatencyMS,
+		Validation: validation,
 	}
 	if v.call.Source == proxy.SourceInjected {
 		envelope.Rule = v.call.Rule
@@ -274,7 +276,8 @@ func writeBody(w http.ResponseWriter, status int, body []byte) {
 // validActor accepts more than package proxy sends, because the platform's pattern is not
 // documented.
 func validActor(id string) bool {
-	if id == "" || len(id) > 256 || strings.HasPrefix(id, "/") || strings.HasSuffix(id, "/") || strings.Contains(id, "//") {
+	if id == "" || len(id) > 256 || strings.HasPrefix(id, "/") || strings.HasSuffix(id, "/") ||
+		strings.Contains(id, "//") {
 		return false
 	}
 	return !strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c >= 0x7f })

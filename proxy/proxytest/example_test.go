@@ -95,7 +95,8 @@ func ExampleUpdate() {
 // Answers can be kept by the value of an argument.
 func ExampleLookup() {
 	client := begin(proxytest.World{Behaviors: map[string]proxytest.Behavior{
-		"get_weather": proxytest.Lookup("city", map[string]string{"Oulu": `{"degrees":-12}`, "*": `{"error":"no such city"}`}),
+		"get_weather": proxytest.Lookup("city", map[string]string{"Oulu": `{"degrees":-12}`,
+			"*": `{"error":"no such city"}`}),
 	}}).Client(nil)
 	show(client.Call(ctx, "get_weather", map[string]string{"city": "Oulu"}))
 	show(client.Call(ctx, "get_weather", map[string]string{"city": "Atlantis"}))
@@ -263,7 +264,8 @@ func ExampleAdd() {
 	run := platform.NewRun()
 	client := run.Client(nil)
 	for _, call := range []struct{ tool, arguments string }{
-		{"create_order", `{"order_id":"1","total":9}`}, {"list_orders", `{}`}, {"delete_order", `{"order_id":"1"}`}, {"get_order", `{"order_id":"1"}`},
+		{"create_order", `{"order_id":"1","total":9}`}, {"list_orders", `{}`}, {"delete_order", `{"order_id":"1"}`},
+		{"get_order", `{"order_id":"1"}`},
 	} {
 		result, err := client.Call(context.Background(), call.tool, json.RawMessage(call.arguments))
 		fmt.Println(string(result), err)

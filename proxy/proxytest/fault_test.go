@@ -30,12 +30,14 @@ func TestFaultsOfLiveTools(t *testing.T) {
 					ended <- outcome{result, err}
 					return result, err
 				}
-				_, _ = proxytest.NewPlatform(t, w, nil).NewRun().Client(nil).Call(ctx, "get_order", map[string]string{"order_id": "1"})
+				_, _ = proxytest.NewPlatform(t, w, nil).NewRun().Client(nil).Call(ctx, "get_order",
+					map[string]string{"order_id": "1"})
 				got := <-ended
 				want := map[faulttest.Outcome]string{
 					faulttest.Success: "<nil>", faulttest.BadBody: "<nil>", // any text is a result
 					faulttest.Status:   fmt.Sprintf("the live tool answered %d", p.Want.Status),
-					faulttest.TooLarge: "has more than 1048576 bytes", faulttest.Canceled: "was canceled", faulttest.Broken: "the live tool",
+					faulttest.TooLarge: "has more than 1048576 bytes", faulttest.Canceled: "was canceled",
+					faulttest.Broken: "the live tool",
 				}[p.Want.Outcome]
 				if p.Want.Status == 204 {
 					want = "<nil>" // an empty text
@@ -46,7 +48,8 @@ func TestFaultsOfLiveTools(t *testing.T) {
 						t.Errorf("%v: says that the tool cannot be reached: %t", got.err, unreachable)
 					}
 				}
-				if text := fmt.Sprint(got.err); !strings.Contains(text, want) || strings.Contains(text, "hunter2") || strings.Contains(text, p.URL) {
+				if text := fmt.Sprint(got.err); !strings.Contains(text, want) || strings.Contains(text, "hunter2") ||
+					strings.Contains(text, p.URL) {
 					t.Errorf("%v, %v, want %q", got.result, got.err, want)
 				}
 				if p.Want.Outcome == faulttest.Canceled && !errors.Is(got.err, faulttest.ErrStalled) {

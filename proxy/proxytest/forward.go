@@ -53,7 +53,9 @@ func Forward(address string, client *http.Client) Behavior {
 			return nil, httpcall.Quiet(liveText(got.Status, failure), failure)
 		}
 		body := got.Body
-		if strictjson.Read(body, strictjson.Limits{Mode: strictjson.Liberal}, func(*strictjson.Reader) error { return nil }) == nil {
+		if strictjson.Read(body, strictjson.Limits{Mode: strictjson.Liberal}, func(*strictjson.Reader) error {
+			return nil
+		}) == nil {
 			return json.RawMessage(body), nil
 		}
 		if !utf8.Valid(body) {

@@ -290,7 +290,9 @@ func (s *sample) array(object map[string]any, depth int) any {
 		}
 		value := s.value(item, depth+1)
 		for range maxUnique {
-			if object["uniqueItems"] != true || !slices.ContainsFunc(list, func(v any) bool { return reflect.DeepEqual(v, value) }) {
+			if object["uniqueItems"] != true || !slices.ContainsFunc(list, func(v any) bool {
+				return reflect.DeepEqual(v, value)
+			}) {
 				break
 			}
 			value = s.value(item, depth+1)
@@ -303,7 +305,8 @@ func (s *sample) array(object map[string]any, depth int) any {
 // maxUnique is how often an element is made anew that equals one before.
 const maxUnique = 20
 
-var words = []string{"amber", "birch", "cedar", "delta", "ember", "flint", "grove", "heron", "indigo", "juniper", "kelp", "linden"}
+var words = []string{"amber", "birch", "cedar", "delta", "ember", "flint", "grove", "heron", "indigo", "juniper",
+	"kelp", "linden"}
 
 func (s *sample) text(object map[string]any) string {
 	least, most := bound(object, "minLength", 0), bound(object, "maxLength", math.MaxInt32)
@@ -407,7 +410,8 @@ func steps(object map[string]any, step float64) (low, first, last float64) {
 	case !hasHigh:
 		high = low + max(1000, step)
 	}
-	if span := high/step - low/step; math.IsInf(span, 0) || math.IsNaN(span) { // the bounds of the type, as some tools declare them
+	// the bounds of the type, as some tools declare them
+	if span := high/step - low/step; math.IsInf(span, 0) || math.IsNaN(span) {
 		low, high = max(low, -1e6), min(high, 1e6)
 	}
 	return low, math.Ceil(low / step), math.Floor(high / step)

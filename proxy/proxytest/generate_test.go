@@ -84,8 +84,9 @@ func TestGeneratedResultsFitTheirSchema(t *testing.T) {
 
 func TestGeneratedFormats(t *testing.T) {
 	for format, like := range map[string]string{
-		"date-time": "2026-", "date": "2026-", "time": "Z", "duration": "PT", "email": "@example.com", "hostname": ".example.com",
-		"uri": "https://example.com/", "ipv4": "192.0.2.", "ipv6": "2001:db8::", "uuid": "-4", "unknown": "-",
+		"date-time": "2026-", "date": "2026-", "time": "Z", "duration": "PT", "email": "@example.com",
+		"hostname": ".example.com",
+		"uri":      "https://example.com/", "ipv4": "192.0.2.", "ipv6": "2001:db8::", "uuid": "-4", "unknown": "-",
 	} {
 		output := fmt.Sprintf(`{"type":"string","format":%q}`, format)
 		got := call(t, generated(t, 1, output), "make", `{}`)
@@ -123,7 +124,8 @@ func TestGeneratedResultsAreDeterministic(t *testing.T) {
 		t.Error("the number of the call matters")
 	}
 	// An argument of the wrong kind for the result is left out in the end.
-	if got := call(t, generated(t, 1, output), "make", `{"order_id":7}`); got.Source != "odyssey" || strings.Contains(string(got.Response), `"order_id":7`) {
+	if got := call(t, generated(t, 1, output), "make", `{"order_id":7}`); got.Source != "odyssey" ||
+		strings.Contains(string(got.Response), `"order_id":7`) {
 		t.Errorf("%s %s", got.Source, got.Response)
 	}
 	// Of several alternatives the first is taken.
@@ -137,20 +139,25 @@ func TestGeneratedResultsAreDeterministic(t *testing.T) {
 
 func TestWhatCannotBeGenerated(t *testing.T) {
 	for _, output := range []string{
-		`{"type":"object","not":{}}`, `{"type":"array","minItems":2,"uniqueItems":true,"items":{"const":1}}`, `{"type":"string","minLength":2000000}`,
+		`{"type":"object","not":{}}`, `{"type":"array","minItems":2,"uniqueItems":true,"items":{"const":1}}`,
+		`{"type":"string","minLength":2000000}`,
 	} {
-		if got := call(t, generated(t, 1, output), "make", `{}`); got.Source != "error" || !strings.Contains(string(got.Response), "no valid response") {
+		if got := call(t, generated(t, 1, output), "make", `{}`); got.Source != "error" ||
+			!strings.Contains(string(got.Response), "no valid response") {
 			t.Errorf("%s: %s %.100s", output, got.Source, got.Response)
 		}
 	}
 }
 
 func FuzzGenerate(f *testing.F) {
-	f.Add(`{"type":"object","properties":{"a":{"type":"array","items":{"$ref":"#"}}},"required":["a"]}`, `{"a":1}`, uint64(1))
+	f.Add(`{"type":"object","properties":{"a":{"type":"array","items":{"$ref":"#"}}},"required":["a"]}`, `{"a":1}`,
+		uint64(1))
 	f.Add(`{"anyOf":[{"type":"string","pattern":"^a{2,9}[^b]$"},{"type":"integer","multipleOf":3}]}`, `{}`, uint64(2))
-	f.Add(`{"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"oneOf":[{"type":"number","maximum":1e300},{"minItems":3}]}}}`, `{}`, uint64(3))
+	f.Add(`{"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"oneOf":[{"type":"number","maximum":1e300},{"minItems":3}]}}}`,
+		`{}`, uint64(3))
 	f.Fuzz(func(t *testing.T, output, arguments string, seed uint64) {
-		p, err := proxytest.New(proxytest.World{Tools: []schema.Tool{declare("make", `{"type":"object"}`, output)}, Seed: seed}, nil)
+		p, err := proxytest.New(proxytest.World{Tools: []schema.Tool{declare("make", `{"type":"object"}`, output)},
+			Seed: seed}, nil)
 		if err != nil || !json.Valid([]byte(arguments)) || arguments[0] != '{' {
 			return
 		}

@@ -11,7 +11,8 @@ import (
 )
 
 func hostilePlatform(t testing.TB) (*proxytest.Platform, *proxytest.Run) {
-	p := proxytest.NewPlatform(t, proxytest.World{Behaviors: map[string]proxytest.Behavior{"a": proxytest.Canned(`{}`)}}, nil)
+	p := proxytest.NewPlatform(t, proxytest.World{Behaviors: map[string]proxytest.Behavior{"a": proxytest.Canned(`{}`)}},
+		nil)
 	p.Limit(1000)
 	return p, p.NewRun()
 }
@@ -50,7 +51,8 @@ func TestRefusalsDoNotWaitForTheBody(t *testing.T) {
 			}
 			conn := hostiletest.NewMemoryServer(t, p).Dial(t)
 			start := time.Now()
-			conn.Write("POST " + run.Path + "/tools/a HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + token + "\r\nContent-Length: 13\r\n\r\n")
+			conn.Write("POST " + run.Path + "/tools/a HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + token +
+				"\r\nContent-Length: 13\r\n\r\n")
 			if status, _, body := conn.Answer("POST"); status != 401 {
 				t.Errorf("over %t: %d %s", over, status, body)
 			}

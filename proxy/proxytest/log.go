@@ -34,7 +34,8 @@ type Call struct {
 
 	Policy  schema.WritePolicy `json:"ledger_write_policy,omitempty"` // of a tool in passthrough mode
 	Adapter *ledger.Outcome    `json:"adapter,omitempty"`             // the evaluation of the tool's ledger adapter
-	Writes  []ledger.Applied   `json:"writes,omitempty"`              // the updates to the ledger, and whether they were applied
+	// the updates to the ledger, and whether they were applied
+	Writes []ledger.Applied `json:"writes,omitempty"`
 
 	Sequence int64 `json:"sequence,omitempty"` // shared with trace events; 0 if the request was refused
 	Order    int   `json:"-"`                  // place of its arrival among all events of the run, from 1

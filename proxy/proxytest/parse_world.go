@@ -30,7 +30,7 @@ import (
 //	    "get_order":     {"get": "order", "id": "order_id", "fields": ["status"], "not_found": …},
 //	    "list_orders":   {"list": "order", "where": {"customer_id": "customer"}, "wrap": "orders"},
 //	    "create_order":  {"add": "order", "id": "order_id", "copy": ["total"], "set": {"status": "new"}, "result": …},
-//	    "refund_order":  {"update": "order", "id": "order_id", "set": {"status": "refunded"}, "not_found": …, "result": …},
+//	    "refund_order":  {"update": "order", "id": "order_id", "set": {"status": "refunded"}, "result": …},
 //	    "delete_order":  {"remove": "order", "id": "order_id", "not_found": …, "result": …},
 //	    "get_weather":   {"canned": {"celsius": 21}},
 //	    "get_country":   {"lookup": "city", "answers": {"Paris": "FR", "*": null}},
@@ -270,7 +270,8 @@ func (d *declaration) member(name string, raw json.RawMessage) {
 	case "copy":
 		must(into(&d.write.Copy, raw) && !slices.Contains(d.write.Copy, ""), "a list of strings")
 	case "where":
-		must(into(&d.read.Where, raw) && !slices.Contains(slices.Collect(maps.Values(d.read.Where)), ""), "an object of strings")
+		must(into(&d.read.Where, raw) && !slices.Contains(slices.Collect(maps.Values(d.read.Where)), ""),
+			"an object of strings")
 	case "answers":
 		must(into(&d.answers, raw), "an object")
 	default:

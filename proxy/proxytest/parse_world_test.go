@@ -15,7 +15,9 @@ import (
 )
 
 func TestParseWorld(t *testing.T) {
-	live := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`["AF 1"]`)) }))
+	live := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`["AF 1"]`))
+	}))
 	t.Cleanup(live.Close)
 	data, err := os.ReadFile("testdata/world.json")
 	if err != nil {
@@ -100,14 +102,19 @@ func TestParseWorldRefuses(t *testing.T) {
 		{`{"seed":1.5}`, "/seed: must be an integer"},
 		{`{"initial_state":null}`, "/initial_state: must be an object, not null"},
 		{`{"behaviors":{"t":{"lookup":"city"}}}`, `the behavior must have "answers"`},
-		{`{"behaviors":{"t":{"get":"order","id":"x","fields":["a",null]}}}`, `/behaviors/t: the behavior has "fields", which must be a list of strings`},
-		{`{"behaviors":{"t":{"list":"order","where":{"a":null}}}}`, `/behaviors/t: the behavior has "where", which must be an object of strings`},
-		{`{"behaviors":{"t":{"add":"order","copy":[""]}}}`, `/behaviors/t: the behavior has "copy", which must be a list of strings`},
-		{`{"tools_schema":[{"name":"a","input_schema":{"type":"object"}}],"behaviors":{"b":{"canned":1}}}`, `/behaviors/b: the tool "b" is not declared`},
+		{`{"behaviors":{"t":{"get":"order","id":"x","fields":["a",null]}}}`,
+			`/behaviors/t: the behavior has "fields", which must be a list of strings`},
+		{`{"behaviors":{"t":{"list":"order","where":{"a":null}}}}`,
+			`/behaviors/t: the behavior has "where", which must be an object of strings`},
+		{`{"behaviors":{"t":{"add":"order","copy":[""]}}}`,
+			`/behaviors/t: the behavior has "copy", which must be a list of strings`},
+		{`{"tools_schema":[{"name":"a","input_schema":{"type":"object"}}],"behaviors":{"b":{"canned":1}}}`,
+			`/behaviors/b: the tool "b" is not declared`},
 	} {
 		_, err := proxytest.ParseWorld([]byte(tt.in))
 		e, ok := errors.AsType[*proxytest.Error](err)
-		if !ok || e.Code != proxytest.CodeWorld || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter2") {
+		if !ok || e.Code != proxytest.CodeWorld || !strings.Contains(err.Error(), tt.want) ||
+			strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: error %v, want one with %q", tt.in, err, tt.want)
 		}
 	}
@@ -126,15 +133,18 @@ func TestParseWorldRefuses(t *testing.T) {
 		`{"initial_state":{"order":1},"tools_schema":[{"name":"a"}],"failure_rules":[{}]}`:                    3,
 	} {
 		_, err := proxytest.ParseWorld([]byte(all))
-		if e, ok := errors.AsType[*proxytest.Error](err); !ok || len(e.Problems) != want || strings.Contains(err.Error(), "World.") {
+		if e, ok := errors.AsType[*proxytest.Error](err); !ok || len(e.Problems) != want ||
+			strings.Contains(err.Error(), "World.") {
 			t.Errorf("%s: %v: want %d problems at once", all, err, want)
 		}
 	}
-	if world, err := proxytest.ParseWorld([]byte(`{"seed":18446744073709551615}`)); err != nil || world.Seed != math.MaxUint64 {
+	if world, err := proxytest.ParseWorld([]byte(`{"seed":18446744073709551615}`)); err != nil ||
+		world.Seed != math.MaxUint64 {
 		t.Errorf("seed %d, error %v", world.Seed, err)
 	}
 	// What New would refuse is refused here.
-	if _, err := proxytest.ParseWorld([]byte(`{"failure_rules":[{"tool":"nobody","status":503}]}`)); err == nil || !strings.Contains(err.Error(), "not declared") {
+	if _, err := proxytest.ParseWorld([]byte(`{"failure_rules":[{"tool":"nobody","status":503}]}`)); err == nil ||
+		!strings.Contains(err.Error(), "not declared") {
 		t.Errorf("error %v, want one about the undeclared tool", err)
 	}
 }

@@ -26,7 +26,8 @@ func documented(policy schema.WritePolicy) proxytest.World {
 	}
 	return proxytest.World{
 		LedgerSchema: orders(),
-		Tools:        []schema.Tool{live(declare("get_order", orderID, ""), policy, adapter), declare("refund_order", orderID, "")},
+		Tools: []schema.Tool{live(declare("get_order", orderID, ""), policy, adapter),
+			declare("refund_order", orderID, "")},
 		Behaviors: map[string]proxytest.Behavior{
 			"get_order": func(r *proxytest.Request) (any, error) {
 				var args struct {
@@ -43,15 +44,18 @@ func documented(policy schema.WritePolicy) proxytest.World {
 func TestALaterSandboxToolSeesWhatAnAdapterWrote(t *testing.T) {
 	run := proxytest.NewPlatform(t, documented(schema.PolicyAdapter), nil).NewRun()
 	wantResult(t, call(t, run, "refund_order", `{"order_id":"4521"}`), "odyssey", `{"error":"order not found"}`)
-	wantResult(t, call(t, run, "get_order", `{"order_id":"4521"}`), "passthrough", `{"amount":79.5,"order_id":"4521","status":"shipped"}`)
+	wantResult(t, call(t, run, "get_order", `{"order_id":"4521"}`), "passthrough",
+		`{"amount":79.5,"order_id":"4521","status":"shipped"}`)
 	run.Log().AssertState(t, "order/4521", `{"status":"shipped","total":79.5}`)
-	wantResult(t, call(t, run, "refund_order", `{"order_id":"4521"}`), "odyssey", `{"order_id":"4521","status":"refunded","total":79.5}`)
+	wantResult(t, call(t, run, "refund_order", `{"order_id":"4521"}`), "odyssey",
+		`{"order_id":"4521","status":"refunded","total":79.5}`)
 	record := run.Log()
 	record.AssertState(t, "order/4521", `{"status":"refunded","total":79.5}`)
 	record.AssertFlag(t, "fetched_order:4521")
 	record.AssertOnlyChanged(t, "order/4521", "flag:fetched_order:4521")
 	c := record.Calls[1]
-	if c.Policy != schema.PolicyAdapter || len(c.Writes) != 2 || c.Adapter == nil || !strings.Contains(c.Adapter.Explain(), "this is the entity's id") {
+	if c.Policy != schema.PolicyAdapter || len(c.Writes) != 2 || c.Adapter == nil ||
+		!strings.Contains(c.Adapter.Explain(), "this is the entity's id") {
 		t.Errorf("%+v", c)
 	}
 }
@@ -63,7 +67,8 @@ func TestTheOtherPoliciesWriteNothing(t *testing.T) {
 		record := run.Log()
 		record.AssertCalled(t, "get_order", `{"order_id":"4521"}`)
 		record.AssertOnlyChanged(t)
-		if c := record.Calls[0]; c.Adapter != nil || c.Writes != nil || policy != "" && c.Policy != policy || policy == "" && c.Policy != schema.PolicyRecordOnly {
+		if c := record.Calls[0]; c.Adapter != nil || c.Writes != nil || policy != "" && c.Policy != policy || policy == "" &&
+			c.Policy != schema.PolicyRecordOnly {
 			t.Errorf("%q: %+v", policy, c)
 		}
 	}
@@ -120,7 +125,8 @@ func TestRulesAndLiveTools(t *testing.T) {
 	if got := call(t, run, "get_order", `{"order_id":"1"}`); got.Source != proxy.SourcePassthrough {
 		t.Errorf("%+v", got) // the platform gives responses in place of simulated ones only
 	}
-	if _, err := run.Client(nil).Call(t.Context(), "get_order", map[string]string{"order_id": "1"}); proxy.CodeOf(err) != proxy.CodeServer {
+	if _, err := run.Client(nil).Call(t.Context(), "get_order",
+		map[string]string{"order_id": "1"}); proxy.CodeOf(err) != proxy.CodeServer {
 		t.Errorf("%v", err)
 	}
 	if got := call(t, run, "refund_order", `{"order_id":"1"}`); got.Source != proxy.SourceInjected {
@@ -133,7 +139,8 @@ func TestForward(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		switch r.URL.Path {
 		case "/echo":
-			fmt.Fprintf(w, `{"method":%q,"type":%q,"key":%q,"body":%s}`, r.Method, r.Header.Get("Content-Type"), r.Header.Get("X-Key"), body)
+			fmt.Fprintf(w, `{"method":%q,"type":%q,"key":%q,"body":%s}`, r.Method, r.Header.Get("Content-Type"),
+				r.Header.Get("X-Key"), body)
 		case "/text":
 			_, _ = io.WriteString(w, "plain <text>")
 		case "/binary":
@@ -156,7 +163,8 @@ func TestForward(t *testing.T) {
 		address, response string
 		source            proxy.Source
 	}{
-		{upstream.URL + "/echo", `{"method":"POST","type":"application/json","key":"k","body":{"order_id":"4521"}}`, "passthrough"},
+		{upstream.URL + "/echo", `{"method":"POST","type":"application/json","key":"k","body":{"order_id":"4521"}}`,
+			"passthrough"},
 		{upstream.URL + "/text", `"plain <text>"`, "passthrough"},
 		{upstream.URL + "/nope?key=hunter2", `{"error":"the live tool answered 418"}`, "transport_error"},
 		{upstream.URL + "/moved", `{"error":"the live tool answered 307"}`, "transport_error"},
@@ -168,7 +176,8 @@ func TestForward(t *testing.T) {
 		w := documented("")
 		w.Behaviors["get_order"] = proxytest.Forward(tt.address, &http.Client{Transport: keyed{}})
 		got := call(t, proxytest.NewPlatform(t, w, nil).NewRun(), "get_order", `{"order_id":"4521"}`)
-		if got.Source != tt.source || string(got.Response) != tt.response && !strings.Contains(string(got.Response), "cannot be reached") {
+		if got.Source != tt.source || string(got.Response) != tt.response &&
+			!strings.Contains(string(got.Response), "cannot be reached") {
 			t.Errorf("%s: %s %s", tt.address, got.Source, got.Response)
 		}
 		if strings.Contains(string(got.Response), "hunter2") {

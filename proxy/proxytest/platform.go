@@ -149,7 +149,8 @@ func (p *Platform) With(initialState string, rules []FailureRule) (*Platform, er
 		return nil, err
 	}
 	return &Platform{
-		world: w, last: p.last, runs: redact.Hide(make(map[string]*Run)), rate: p.rate, maxBytes: p.maxBytes, lenient: p.lenient, output: p.output,
+		world: w, last: p.last, runs: redact.Hide(make(map[string]*Run)), rate: p.rate, maxBytes: p.maxBytes,
+		lenient: p.lenient, output: p.output,
 	}, nil
 }
 
@@ -185,7 +186,8 @@ func (p *Platform) NewRun() *Run {
 	run := &Run{
 		ID: id, Path: "/api/odyssey-proxy/runs/" + id, Token: "run-" + random(24), JTI: random(16),
 		platform: p, number: number, state: state, ledgerTurn: make(chan struct{}, 1),
-		counts: map[string]int{}, matched: make([]int, len(p.world.rules)), attempts: map[string]int{}, pending: map[int]Call{},
+		counts: map[string]int{}, matched: make([]int, len(p.world.rules)), attempts: map[string]int{},
+		pending: map[int]Call{},
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -223,7 +225,8 @@ func (p *Platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	plane, name := splitPath(r.URL.Path)
 	refuse := func(status int, class, message string) {
 		httpserve.LeaveBody(w, r)
-		p.showRefused(r.Context(), Call{Tool: r.Method + " " + r.URL.Path, Status: status, ErrorClass: class, Reason: message})
+		p.showRefused(r.Context(), Call{Tool: r.Method + " " + r.URL.Path, Status: status, ErrorClass: class,
+			Reason: message})
 		fail(w, status, class, message)
 	}
 	if plane == "" {

@@ -66,11 +66,13 @@ func TestContract(t *testing.T) {
 		{"bearer", "/tools/get_order", bearer(), `{}`, 200, `"response":{"status":"shipped"}`},
 		{"envelope", "/tools/get_order", bearer(), `{}`, 200, `"matched_rule_index":null`},
 		{"source", "/tools/get_order", bearer(), `{}`, 200, `"source":"odyssey"`},
-		{"other header", "/tools/get_order", http.Header{"X-Pipelines-Run-Token": {run.Token}}, `{}`, 200, `"tool_name":"get_order"`},
+		{"other header", "/tools/get_order", http.Header{"X-Pipelines-Run-Token": {run.Token}}, `{}`, 200,
+			`"tool_name":"get_order"`},
 		{"both headers", "/tools/get_order", bearer("X-Pipelines-Run-Token", run.Token), `{}`, 200, `response`},
 		{"two tokens", "/tools/get_order", bearer("X-Pipelines-Run-Token", "other"), `{}`, 401, `run_token_invalid`},
 		{"no token", "/tools/get_order", http.Header{}, `{}`, 401, `run_token_invalid`},
-		{"probe", "/api/odyssey-proxy/tools/__reachability_probe__", http.Header{"Authorization": {"Bearer fake-token"}}, `{}`, 401, `run_token_invalid`},
+		{"probe", "/api/odyssey-proxy/tools/__reachability_probe__", http.Header{"Authorization": {"Bearer fake-token"}},
+			`{}`, 401, `run_token_invalid`},
 		{"unknown tool", "/tools/nope", bearer(), `{}`, 404, `tool_not_executable`},
 		{"unknown path", "/nope/get_order", bearer(), `{}`, 404, `the path does not exist`},
 		{"no name", "/tools/", bearer(), `{}`, 404, `the path does not exist`},
@@ -83,7 +85,8 @@ func TestContract(t *testing.T) {
 		{"empty actor", "/tools/get_order", bearer("X-Pipelines-Actor-Id", ""), `{}`, 400, `actor_id_invalid`},
 		{"malformed actor", "/tools/get_order", bearer("X-Pipelines-Actor-Id", "a b"), `{}`, 400, `actor_id_invalid`},
 		{"malformed actor, no JSON", "/tools/get_order", bearer("X-Pipelines-Actor-Id", "a b"), `x`, 400, `actor_id_invalid`},
-		{"two actors", "/tools/get_order", bearer("X-Pipelines-Actor-Id", "a", "X-Pipelines-Actor-Id", "b"), `{}`, 400, `actor_id_invalid`},
+		{"two actors", "/tools/get_order", bearer("X-Pipelines-Actor-Id", "a", "X-Pipelines-Actor-Id", "b"), `{}`, 400,
+			`actor_id_invalid`},
 		{"simulator fails", "/tools/fail", bearer(), `{}`, 200, `"response":{"error":"no valid response"},"source":"error"`},
 		{"result is not JSON", "/tools/no_json", bearer(), `{}`, 200, `"source":"error"`},
 		{"trace", "/traces/thinking", bearer(), `{"text":"hm"}`, 200, `"accepted":true`},
@@ -131,10 +134,12 @@ func TestRecording(t *testing.T) {
 	if len(calls) != 2 || len(traces) != 1 {
 		t.Fatalf("%d calls, %d traces", len(calls), len(traces))
 	}
-	if got := calls[1]; got.Tool != "count" || got.Actor != "sub" || string(got.Arguments) != `{"n":2}` || string(got.Response) != "2" || got.Source != proxy.SourceOdyssey || got.At.IsZero() {
+	if got := calls[1]; got.Tool != "count" || got.Actor != "sub" || string(got.Arguments) != `{"n":2}` ||
+		string(got.Response) != "2" || got.Source != proxy.SourceOdyssey || got.At.IsZero() {
 		t.Errorf("call: %+v", got)
 	}
-	if got := traces[0]; got.Event != proxy.EventThinking || got.Sequence != 3 || !strings.Contains(string(got.Payload), `"text":"hm"`) {
+	if got := traces[0]; got.Event != proxy.EventThinking || got.Sequence != 3 ||
+		!strings.Contains(string(got.Payload), `"text":"hm"`) {
 		t.Errorf("trace: %+v", got)
 	}
 	calls[0].Tool = "changed"
@@ -150,7 +155,8 @@ func TestRecording(t *testing.T) {
 		t.Errorf("after the run: %v", err)
 	}
 	run.End("run_token_rejected")
-	if status, body := send(t, platform, "/tools/count", http.Header{"Authorization": {"Bearer " + run.Token}}, "{}"); status != 401 || !strings.Contains(body, "run_token_rejected") {
+	if status, body := send(t, platform, "/tools/count", http.Header{"Authorization": {"Bearer " + run.Token}},
+		"{}"); status != 401 || !strings.Contains(body, "run_token_rejected") {
 		t.Errorf("%d %s", status, body)
 	}
 }
@@ -210,7 +216,8 @@ func TestRateLimitSlides(t *testing.T) {
 			hit(200)
 		}
 		hit(429)
-		if status, _ := send(t, p, "/tools/get_order", http.Header{"Authorization": {"Bearer " + p.NewRun().Token}}, `{}`); status != 200 {
+		if status, _ := send(t, p, "/tools/get_order", http.Header{"Authorization": {"Bearer " + p.NewRun().Token}},
+			`{}`); status != 200 {
 			t.Error("the limit is not per token")
 		}
 		unlimited := proxytest.NewPlatform(t, world(), &proxytest.Options{RatePerMinute: -1})
@@ -261,8 +268,10 @@ func TestTheProxyURLOfAnotherRun(t *testing.T) {
 		for _, tt := range []struct {
 			base string
 			want int
-		}{{second.Path, 200}, {first.Path, 401}, {"/prefix" + second.Path, 200}, {"/elsewhere", 200}, {"/api/odyssey-proxy/runs/99", 401}} {
-			status, body := send(t, p, tt.base+"/tools/get_order", http.Header{"Authorization": {"Bearer " + second.Token}}, "{}")
+		}{{second.Path, 200}, {first.Path, 401}, {"/prefix" + second.Path, 200}, {"/elsewhere", 200},
+			{"/api/odyssey-proxy/runs/99", 401}} {
+			status, body := send(t, p, tt.base+"/tools/get_order", http.Header{"Authorization": {"Bearer " + second.Token}},
+				"{}")
 			if status != tt.want || status == 401 && !strings.Contains(body, "run_token_invalid") {
 				t.Errorf("%s: got %d %s, want %d", tt.base, status, body, tt.want)
 			}

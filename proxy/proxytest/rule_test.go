@@ -20,7 +20,8 @@ import (
 func ruled(t testing.TB, seed uint64, rules ...proxytest.FailureRule) *proxytest.Run {
 	t.Helper()
 	return proxytest.NewPlatform(t, proxytest.World{
-		Behaviors:    map[string]proxytest.Behavior{"get_order": proxytest.Canned(`"well"`), "refund_order": proxytest.Canned(`"well"`)},
+		Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Canned(`"well"`),
+			"refund_order": proxytest.Canned(`"well"`)},
 		FailureRules: rules, Seed: seed,
 	}, &proxytest.Options{RatePerMinute: -1}).NewRun()
 }
@@ -57,11 +58,13 @@ func TestWhichCallsRulesFail(t *testing.T) {
 		{"nth", proxytest.FailureRule{Nth: []int{2, 5}}, []int{2, 5}},
 		{"every", proxytest.FailureRule{Every: 4}, []int{4, 8}},
 		{"nth and every", proxytest.FailureRule{Nth: []int{2, 4}, Every: 4}, []int{4}},
-		{"arguments", proxytest.FailureRule{Arguments: json.RawMessage(`{"order_id":"4521","amount":20,"to":{"a":[1]}}`), Nth: []int{1}}, []int{1}},
+		{"arguments", proxytest.FailureRule{Arguments: json.RawMessage(`{"order_id":"4521","amount":20,"to":{"a":[1]}}`),
+			Nth: []int{1}}, []int{1}},
 		{"other arguments", proxytest.FailureRule{Arguments: json.RawMessage(`{"order_id":"77"}`)}, nil},
 		{"absent argument", proxytest.FailureRule{Arguments: json.RawMessage(`{"order":"77"}`)}, nil},
 		{"deep argument", proxytest.FailureRule{Arguments: json.RawMessage(`{"to":{"a":[2]}}`)}, nil},
-		{"probability", proxytest.FailureRule{Probability: 0.5}, []int{3, 4, 5, 7, 8}}, // pinned: worlds must fail alike in every release
+		// pinned: worlds must fail alike in every release
+		{"probability", proxytest.FailureRule{Probability: 0.5}, []int{3, 4, 5, 7, 8}},
 		{"probability 1", proxytest.FailureRule{Probability: 1, Every: 9}, []int{9}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -104,7 +107,8 @@ func TestTheFirstRuleWins(t *testing.T) {
 	for n, want := range []string{`"well"`, `"first"`, `"second"`, `"first"`} {
 		got := call(t, run, "get_order", `{}`)
 		rule := map[string]int64{`"first"`: 0, `"second"`: 1}
-		if index, injected := rule[want]; string(got.Response) != want || (got.MatchedRule != nil) != injected || injected && *got.MatchedRule != index {
+		if index, injected := rule[want]; string(got.Response) != want || (got.MatchedRule != nil) != injected || injected &&
+			*got.MatchedRule != index {
 			t.Errorf("call %d: %s by rule %v", n+1, got.Response, got.MatchedRule)
 		}
 	}
@@ -124,8 +128,10 @@ func TestEffects(t *testing.T) {
 		reason   string // recorded
 	}{
 		{"status", proxytest.FailureRule{Status: 500}, proxy.CodeServer, proxy.Unknown, 500, "failure rule"},
-		{"class", proxytest.FailureRule{Status: 409, ErrorClass: "tool_executes_in_sandbox"}, proxy.CodeRefused, proxy.Refused, 409, ""},
-		{"run over", proxytest.FailureRule{Status: 401, ErrorClass: "run_token_rejected"}, proxy.CodeRunOver, proxy.Refused, 401, ""},
+		{"class", proxytest.FailureRule{Status: 409, ErrorClass: "tool_executes_in_sandbox"}, proxy.CodeRefused,
+			proxy.Refused, 409, ""},
+		{"run over", proxytest.FailureRule{Status: 401, ErrorClass: "run_token_rejected"}, proxy.CodeRunOver, proxy.Refused,
+			401, ""},
 		{"reset", proxytest.FailureRule{Break: "reset"}, proxy.CodeTransport, proxy.Unknown, 0, "reset"},
 		{"truncate", proxytest.FailureRule{Break: "truncate"}, proxy.CodeTransport, proxy.Unknown, 0, "truncate"},
 		{"oversize", proxytest.FailureRule{Break: "oversize"}, proxy.CodeResponseTooLarge, proxy.Unknown, 0, "oversize"},
@@ -184,7 +190,8 @@ func TestWhetherTheToolHasRun(t *testing.T) {
 			t.Errorf("%s: no error of the trace", way)
 		}
 		record := run.Log()
-		if got := record.Changes.String(); got != changes || len(record.Refused) != 2 || (record.Refused[0].Response != nil) != (changes != "") {
+		if got := record.Changes.String(); got != changes || len(record.Refused) != 2 ||
+			(record.Refused[0].Response != nil) != (changes != "") {
 			t.Errorf("%s: %q, %+v", way, got, record.Refused)
 		}
 		if traces := len(record.Traces); traces != len(changes)/len("added flag ran\n") {
@@ -215,7 +222,8 @@ func TestRepeatedCallsAreOneCall(t *testing.T) {
 		record := run.Log()
 		record.AssertCalledTimes(t, "get_order", 2)
 		record.AssertWithinRate(t) // a 429 by a rule is not the agent's fault
-		if a, b := record.Calls[0].Attempt, record.Calls[1].Attempt; a != 3 || b != 1 || len(record.Refused) != 3 || len(record.Traces) != 1 {
+		if a, b := record.Calls[0].Attempt, record.Calls[1].Attempt; a != 3 || b != 1 || len(record.Refused) != 3 ||
+			len(record.Traces) != 1 {
 			t.Errorf("attempts %d and %d\n%s", a, b, record)
 		}
 	})
@@ -228,7 +236,8 @@ func TestDelays(t *testing.T) {
 			proxytest.FailureRule{Nth: []int{2}, Delay: time.Second, Response: json.RawMessage("1")},
 			proxytest.FailureRule{Nth: []int{3}, Delay: time.Hour})
 		start := time.Now()
-		if got := call(t, run, "get_order", `{}`); got.Source != proxy.SourceOdyssey || got.MatchedRule != nil || got.LatencyMS != 90_000 {
+		if got := call(t, run, "get_order", `{}`); got.Source != proxy.SourceOdyssey || got.MatchedRule != nil ||
+			got.LatencyMS != 90_000 {
 			t.Errorf("%+v", got)
 		}
 		if got := call(t, run, "get_order", `{}`); got.Source != proxy.SourceInjected || time.Since(start) != 91*time.Second {
@@ -265,7 +274,8 @@ func TestParseRules(t *testing.T) {
 		{"trace": "*", "status": 503, "error_class": "trace_sequence_contended"}
 	]`))
 	want := []proxytest.FailureRule{
-		{Tool: "refund_order", Arguments: json.RawMessage(`{"order_id": "4521"}`), Nth: []int{1, 2}, Status: 503, ErrorClass: "lock_contention", RetryAfter: 1},
+		{Tool: "refund_order", Arguments: json.RawMessage(`{"order_id": "4521"}`), Nth: []int{1, 2}, Status: 503,
+			ErrorClass: "lock_contention", RetryAfter: 1},
 		{Tool: "get_order", Every: 3, Response: json.RawMessage("null")},
 		{Probability: 0.1, Delay: 1500 * time.Millisecond},
 		{Tool: "get_order", Nth: []int{1}, Break: "truncate"},
@@ -285,7 +295,8 @@ func TestParseRules(t *testing.T) {
 	if !ok || e.Code != proxytest.CodeRules || len(e.Problems) != 10 {
 		t.Fatalf("%v", err)
 	}
-	for i, part := range []string{"string", "Tool", "times", "integer", "integer", "null", "must be an object", "status must", "too long", "too large"} {
+	for i, part := range []string{"string", "Tool", "times", "integer", "integer", "null", "must be an object",
+		"status must", "too long", "too large"} {
 		if p := e.Problems[i]; p.Code != "rule" || p.Pointer != fmt.Sprintf("/%d", i) || !strings.Contains(p.Message, part) {
 			t.Errorf("problem %d: %s, want %q", i, p, part)
 		}

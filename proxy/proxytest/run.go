@@ -111,7 +111,8 @@ func (r *Run) admit(rate int, now time.Time) (status int, class, message string)
 		r.times = r.times[1:]
 	}
 	if rate > 0 && len(r.times) >= rate {
-		return http.StatusTooManyRequests, "rate_limited", "the run token has made more requests than it may make in 60 seconds; wait before the next one"
+		return http.StatusTooManyRequests, "rate_limited",
+			"the run token has made more requests than it may make in 60 seconds; wait before the next one"
 	}
 	r.times = append(r.times, now)
 	return 0, "", ""

@@ -18,10 +18,12 @@ func TestForwardShowsNoSecret(t *testing.T) {
 			r = r.Clone(r.Context()) // a transport that adds headers
 			r.Header.Set("X-Api-Key", key)
 			r.Header.Set("Authorization", "Bearer "+key)
-			return nil, fmt.Errorf("malformed HTTP response %q", r.Header.Get("Authorization")+" "+r.Header.Get("X-Api-Key")+" "+r.URL.RawQuery)
+			return nil, fmt.Errorf("malformed HTTP response %q", r.Header.Get("Authorization")+" "+r.Header.Get("X-Api-Key")+
+				" "+r.URL.RawQuery)
 		}),
 	})(&proxytest.Request{Arguments: []byte(`{}`)})
-	if err == nil || strings.Contains(err.Error(), key) || strings.Contains(err.Error(), query) || !strings.Contains(err.Error(), "not valid HTTP") {
+	if err == nil || strings.Contains(err.Error(), key) || strings.Contains(err.Error(), query) ||
+		!strings.Contains(err.Error(), "not valid HTTP") {
 		t.Errorf("got %v", err)
 	}
 }

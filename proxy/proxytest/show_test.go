@@ -28,7 +28,8 @@ func TestRefusedCallsAreShown(t *testing.T) {
 		for range 4 {
 			_, _ = client.Call(t.Context(), "get_order", order)
 		}
-		send(t, platform, run.Path+"/tools/get_order", http.Header{"X-Pipelines-Run-Token": {run.Token}, "X-Pipelines-Actor-Id": {"sub"}}, "[]")
+		send(t, platform, run.Path+"/tools/get_order", http.Header{"X-Pipelines-Run-Token": {run.Token},
+			"X-Pipelines-Actor-Id": {"sub"}}, "[]")
 		_, _ = client.Call(t.Context(), "nope", nil)
 		_, _ = client.Trace(t.Context(), proxy.EventThinking, nil)
 		_, _ = client.Call(t.Context(), "get_order", order)
@@ -68,8 +69,9 @@ func TestStallsAreShown(t *testing.T) {
 		want string
 		took time.Duration
 	}{
-		{"default", 0, "proxytest: get_order waits 1m0.05s: a run token may make 60 requests in 1m0s. In a testing/synctest bubble " +
-			"the wait takes no time; proxytest.Options{RatePerMinute: -1} lifts the limit\n", time.Minute + 50*time.Millisecond},
+		{"default", 0,
+			"proxytest: get_order waits 1m0.05s: a run token may make 60 requests in 1m0s. In a testing/synctest bubble " +
+				"the wait takes no time; proxytest.Options{RatePerMinute: -1} lifts the limit\n", time.Minute + 50*time.Millisecond},
 		{"lifted", -1, "", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

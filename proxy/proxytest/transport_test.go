@@ -46,10 +46,12 @@ func TestTransport(t *testing.T) {
 		return response, string(text), err
 	}
 	response, text, err := get(t.Context(), "/nothing?a=b", "in")
-	if err != nil || response.StatusCode != 200 || text != "" || response.ContentLength != 0 || response.Header.Get("X-Seen") != "POST agent.test /nothing?a=b in" {
+	if err != nil || response.StatusCode != 200 || text != "" || response.ContentLength != 0 ||
+		response.Header.Get("X-Seen") != "POST agent.test /nothing?a=b in" {
 		t.Errorf("%+v %q %v", response, text, err)
 	}
-	if response, _, err := get(t.Context(), "/status", ""); err != nil || response.StatusCode != 418 || response.Header.Get("X-Late") != "" {
+	if response, _, err := get(t.Context(), "/status", ""); err != nil || response.StatusCode != 418 ||
+		response.Header.Get("X-Late") != "" {
 		t.Errorf("%+v %v", response, err)
 	}
 	for _, path := range []string{"/abort", "/goexit"} {

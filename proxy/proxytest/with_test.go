@@ -36,7 +36,8 @@ func TestWith(t *testing.T) {
 		t.Error("the first platform lost its failure rule")
 	}
 	_, err = first.With(`[`, []proxytest.FailureRule{{Tool: "nope", Status: 500}})
-	if err == nil || !strings.Contains(err.Error(), "2 problems") || !strings.Contains(err.Error(), `"nope" is not declared`) {
+	if err == nil || !strings.Contains(err.Error(), "2 problems") ||
+		!strings.Contains(err.Error(), `"nope" is not declared`) {
 		t.Errorf("error %v", err)
 	}
 }

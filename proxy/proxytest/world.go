@@ -53,7 +53,8 @@ func compile(w World) (*world, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Behaviors)) {
 		if c.tools[name] == nil {
-			problems.add(nil, problemBehavior, at(name), "the tool %q is not declared: add it to the tools, or remove the behavior", name)
+			problems.add(nil, problemBehavior, at(name),
+				"the tool %q is not declared: add it to the tools, or remove the behavior", name)
 		}
 		if w.Behaviors[name] == nil {
 			problems.add(nil, problemBehavior, at(name), "the behavior of %q is nil", name)
@@ -113,9 +114,11 @@ func (c *world) with(initial string, rules []FailureRule) (*world, error) {
 func (c *world) declare(w World) {
 	for i := range w.Tools {
 		declared := &w.Tools[i]
-		t := &tool{live: declared.Mode() == schema.Passthrough, behavior: w.Behaviors[declared.Name], policy: declared.WritePolicy()}
+		t := &tool{live: declared.Mode() == schema.Passthrough, behavior: w.Behaviors[declared.Name],
+			policy: declared.WritePolicy()}
 		if t.live && t.policy == schema.PolicyAdapter && declared.LedgerAdapter != nil {
-			t.adapter, _ = ledger.Compile(declared.LedgerAdapter) // a rule that cannot be evaluated writes nothing and explains why
+			// a rule that cannot be evaluated writes nothing and explains why
+			t.adapter, _ = ledger.Compile(declared.LedgerAdapter)
 		}
 		if t.behavior == nil && !t.live {
 			t.behavior = newGenerator(declared.OutputSchema, w.Seed).answer

@@ -33,7 +33,8 @@ func live(tool schema.Tool, policy schema.WritePolicy, adapter *ledger.Adapter) 
 func orders() *ledger.Schema {
 	return &ledger.Schema{Entities: []ledger.Entity{{
 		Type: "order", IDField: "order_id",
-		Fields: []ledger.Field{{Name: "status", Type: "string", Enum: []any{"paid", "shipped", "refunded"}}, {Name: "total", Type: "number"}},
+		Fields: []ledger.Field{{Name: "status", Type: "string", Enum: []any{"paid", "shipped", "refunded"}},
+			{Name: "total", Type: "number"}},
 	}}}
 }
 
@@ -78,7 +79,8 @@ func TestDeclaredTools(t *testing.T) {
 		{"refund_order", `{}`, 404, `tool_not_executable`},
 		{"Get_order", `{}`, 404, `tool_not_executable`},
 	} {
-		if status, body := send(t, p, "/tools/"+tt.tool, header, tt.arguments); status != tt.status || !strings.Contains(body, tt.part) {
+		if status, body := send(t, p, "/tools/"+tt.tool, header, tt.arguments); status != tt.status ||
+			!strings.Contains(body, tt.part) {
 			t.Errorf("%s %s: %d %s, want %d with %s", tt.tool, tt.arguments, status, body, tt.status, tt.part)
 		}
 	}
@@ -99,7 +101,8 @@ func TestMistakesInAWorld(t *testing.T) {
 		Behaviors:    map[string]proxytest.Behavior{"get_order": nil, "other": proxytest.Canned("1")},
 		FailureRules: []proxytest.FailureRule{
 			{}, {Tool: "nope", Status: 503}, {Tool: "get_order", Response: json.RawMessage("1")}, {Trace: "nope", Status: 503},
-			{Status: 200, Break: "explode", Nth: []int{0}, Every: -1, Probability: 2, RetryAfter: -1, Delay: -1, Arguments: json.RawMessage("[]")},
+			{Status: 200, Break: "explode", Nth: []int{0}, Every: -1, Probability: 2, RetryAfter: -1, Delay: -1,
+				Arguments: json.RawMessage("[]")},
 			{Tool: "get_order", Trace: "*", Response: json.RawMessage("{"), ErrorClass: "x"},
 		},
 	}, nil)
@@ -108,10 +111,15 @@ func TestMistakesInAWorld(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	for _, part := range []string{
-		"/order", "2nd", `/behaviors/get_order: the behavior of "get_order" is nil`, `/behaviors/other: the tool "other" is not declared`, "/failure_rules/0: has no effect", `/failure_rules/1: the tool "nope"`,
-		"/failure_rules/2: \"get_order\" is in passthrough mode", `/failure_rules/3: "nope" is not a type`, "/failure_rules/4: has more than one", "/failure_rules/4: status must",
-		"/failure_rules/4: nth", "/failure_rules/4: every", "/failure_rules/4: probability", "/failure_rules/4: retry_after and", "/failure_rules/4: break must", "/failure_rules/4: arguments",
-		"/failure_rules/5: names both", "/failure_rules/5: has a response", "/failure_rules/5: response is not JSON", "/failure_rules/5: error_class",
+		"/order", "2nd", `/behaviors/get_order: the behavior of "get_order" is nil`,
+		`/behaviors/other: the tool "other" is not declared`, "/failure_rules/0: has no effect",
+		`/failure_rules/1: the tool "nope"`,
+		"/failure_rules/2: \"get_order\" is in passthrough mode", `/failure_rules/3: "nope" is not a type`,
+		"/failure_rules/4: has more than one", "/failure_rules/4: status must",
+		"/failure_rules/4: nth", "/failure_rules/4: every", "/failure_rules/4: probability",
+		"/failure_rules/4: retry_after and", "/failure_rules/4: break must", "/failure_rules/4: arguments",
+		"/failure_rules/5: names both", "/failure_rules/5: has a response", "/failure_rules/5: response is not JSON",
+		"/failure_rules/5: error_class",
 	} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q is missing in\n%v", part, err)
@@ -128,7 +136,8 @@ func TestMistakesInAWorld(t *testing.T) {
 func TestRunsHaveLedgersOfTheirOwn(t *testing.T) {
 	p := proxytest.NewPlatform(t, proxytest.World{
 		InitialState: `{"order":{"1":{"status":"paid"}}}`,
-		Behaviors:    map[string]proxytest.Behavior{"ship": proxytest.Update("order", "order_id", &proxytest.WriteOptions{Set: `{"status":"shipped"}`})},
+		Behaviors: map[string]proxytest.Behavior{"ship": proxytest.Update("order", "order_id",
+			&proxytest.WriteOptions{Set: `{"status":"shipped"}`})},
 	}, nil)
 	first, second := p.NewRun(), p.NewRun()
 	call(t, first, "ship", `{"order_id":"1"}`)
