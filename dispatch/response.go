@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -23,8 +24,8 @@ type Response struct {
 	// package comment lists.
 	Messages []Message
 
-	// Metadata is shown beside the trace. If it is nil, that of the run's Transcript is sent, if
-	// any.
+	// Metadata is shown beside the trace. Fields that are zero, and keys that Extra lacks, are taken
+	// from the run's [Transcript], if it has metadata.
 	Metadata *Metadata
 }
 
@@ -42,6 +43,27 @@ type Metadata struct {
 	// Extra holds further keys, with values that encoding/json can write. The fields above win over
 	// keys of their names.
 	Extra map[string]any
+}
+
+// with returns m with what it lacks from other. Either may be nil.
+func (m *Metadata) with(other *Metadata) *Metadata {
+	if m == nil || other == nil {
+		return cmp.Or(m, other)
+	}
+	both := Metadata{
+		Model: cmp.Or(m.Model, other.Model), SystemPromptID: cmp.Or(m.SystemPromptID, other.SystemPromptID),
+		TotalInputTokens:  cmp.Or(m.TotalInputTokens, other.TotalInputTokens),
+		TotalOutputTokens: cmp.Or(m.TotalOutputTokens, other.TotalOutputTokens),
+		AgentRuntimeMS:    cmp.Or(m.AgentRuntimeMS, other.AgentRuntimeMS),
+		HarnessVariant:    cmp.Or(m.HarnessVariant, other.HarnessVariant),
+		Extra:             other.Extra,
+	}
+	if both.Extra == nil {
+		both.Extra = m.Extra
+	} else {
+		maps.Copy(both.Extra, m.Extra) // a copy already
+	}
+	return &both
 }
 
 // MarshalJSON writes the keys in alphabetical order.
@@ -80,10 +102,8 @@ func (h *Handler) encode(run *Run, out outcome) (body []byte, problems []Problem
 		}
 	}
 	messages, found := h.messages(run, out.host, &r)
-	problems = append(problems, found...)
-	if r.Metadata == nil {
-		r.Metadata = run.recording().metadataCopy()
-	}
+	problems = append(append(problems, found...), run.recording().foundProblems()...)
+	r.Metadata = r.Metadata.with(run.recording().metadataCopy())
 	body = append(make([]byte, 0, len(r.FinalResponse)+64), `{"final_response":`...)
 	body = rawjson.AppendQuote(body, r.FinalResponse)
 	if len(messages) > 0 {

@@ -49,6 +49,10 @@ type Transcript struct {
 	full     bool
 	dropped  int
 	metadata *Metadata
+	problems []Problem // that were added
+
+	conversations []*conversation
+	taken         map[string]bool // ids of calls in conversations
 }
 
 // Bounds of a transcript. A trace shows it; more than this does not help a reader.
@@ -62,8 +66,10 @@ const (
 	maxTranscriptRows = maxTranscript - 2*(maxTranscriptText+100)
 )
 
-// row is a message of the agent, or a group of recorded calls.
+// row is a message of the agent, a group of recorded calls, or a conversation.
 type row struct {
+	conversation *conversation // nil for the other two
+
 	added   bool
 	message Message // if added
 	calls   []*call // if added, those of message.ToolCalls
@@ -82,6 +88,16 @@ type call struct {
 	recorded    bool
 	told        bool // an added assistant message holds the call
 	answered    bool // an added tool message holds the result
+	saved       int  // not 0 if a conversation contains the call: what that saves of its size
+}
+
+// result returns the recorded result as the answer to the call with this id.
+func (c *call) result(id string) Message {
+	content := c.content
+	if len(content) == 0 {
+		content = unfinished
+	}
+	return Message{Role: RoleTool, ToolCallID: id, Content: content}
 }
 
 // unfinished is the result of a call that has not ended.
@@ -100,6 +116,7 @@ func (t *Transcript) Add(messages ...Message) {
 
 // add needs t.mu.
 func (t *Transcript) add(m Message) {
+	t.unmatch()
 	size, rows := messageSize(m), 1+len(m.ToolCalls) // with room for the answers
 	var asked *call
 	if m.Role == RoleTool {
@@ -165,7 +182,11 @@ func (t *Transcript) makeID() string {
 func (t *Transcript) Dropped() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.dropped
+	n := t.dropped
+	for _, c := range t.conversations {
+		n += c.dropped
+	}
+	return n
 }
 
 // Response returns an answer with the transcript, whose last message is final, and with the
@@ -187,6 +208,7 @@ func (t *Transcript) Response(final string) *Response {
 func (t *Transcript) Messages() []Message {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.match()
 	out := make([]Message, 0, t.messages+2)
 	for _, r := range t.rows {
 		out = r.appendTo(out)
@@ -203,6 +225,9 @@ func (t *Transcript) Messages() []Message {
 
 func (t *Transcript) hasInstruction() bool {
 	return slices.ContainsFunc(t.rows, func(r *row) bool {
+		if r.conversation != nil {
+			return slices.ContainsFunc(r.conversation.messages, t.run.saidIn)
+		}
 		return r.added && r.message.Role == RoleUser && r.message.Content.String() == t.run.Instruction
 	})
 }
@@ -220,12 +245,15 @@ func (t *Transcript) metadataCopy() *Metadata {
 
 // appendTo appends the messages of the row.
 func (r *row) appendTo(out []Message) []Message {
+	if r.conversation != nil {
+		return r.conversation.appendTo(out)
+	}
 	if r.added {
 		out = append(out, r.message)
 	} else {
 		m := Message{Role: RoleAssistant}
 		for _, c := range r.calls {
-			if !c.told {
+			if !c.told && c.saved == 0 {
 				m.ToolCalls = append(m.ToolCalls, ToolCall{ID: c.id, Name: c.tool, Arguments: c.arguments})
 			}
 		}
@@ -234,12 +262,8 @@ func (r *row) appendTo(out []Message) []Message {
 		}
 	}
 	for _, c := range r.calls {
-		if c.told == r.added && c.recorded && !c.answered {
-			content := c.content
-			if len(content) == 0 {
-				content = unfinished
-			}
-			out = append(out, Message{Role: RoleTool, ToolCallID: c.id, Content: content})
+		if c.told == r.added && c.recorded && !c.answered && c.saved == 0 {
+			out = append(out, c.result(c.id))
 		}
 	}
 	return out
@@ -327,7 +351,7 @@ func (t *Transcript) use(id string) {
 func (t *Transcript) newID() string {
 	for {
 		id := "call_" + strconv.FormatInt(t.numbers.Add(1), 10)
-		if !t.ids[id] && !bytes.Contains(t.run.Messages, []byte(strconv.Quote(id))) {
+		if !t.ids[id] && !t.taken[id] && !bytes.Contains(t.run.Messages, []byte(strconv.Quote(id))) {
 			t.use(id)
 			return id
 		}
@@ -364,7 +388,7 @@ func (t *Transcript) begin(info proxy.CallInfo) *call {
 		if r.added {
 			break
 		}
-		if r.actor == info.Actor {
+		if r.conversation == nil && r.actor == info.Actor {
 			if !r.ended {
 				c.group = r
 			}

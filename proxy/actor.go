@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"strings"
+
+	"github.com/toolwire/toolwire/internal/actor"
 )
 
 // maxActorLen bounds a label; the platform's own bound is not documented.
@@ -35,22 +37,19 @@ func ValidActor(id string) error {
 	return nil
 }
 
-type actorKey struct{}
-
 // WithActor returns a context in which calls are attributed to the sub-agent actorID, through any
 // client that has no label of its own from [Client.As]. It is for agents that pass one client
 // around: sub-agents that run in parallel each have their own context and cannot mix up their
 // labels.
 func WithActor(ctx context.Context, actorID string) context.Context {
-	return context.WithValue(ctx, actorKey{}, actorID)
+	return actor.With(ctx, actorID)
 }
 
 func (c *Client) actorFor(ctx context.Context) string {
 	if c.labelled {
 		return c.actor
 	}
-	actor, _ := ctx.Value(actorKey{}).(string)
-	return actor
+	return actor.From(ctx)
 }
 
 func (c *Client) checkActor(info CallInfo) *Error {

@@ -1,0 +1,317 @@
+package dispatch_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/proxy"
+)
+
+func says(role dispatch.Role, text string) dispatch.Message {
+	return dispatch.Message{Role: role, Content: dispatch.Text(text)}
+}
+
+// brief writes messages in a short form: role, text, calls and what a tool message answers.
+func brief(messages []dispatch.Message) string {
+	var b strings.Builder
+	for _, m := range messages {
+		fmt.Fprintf(&b, "%s", m.Role)
+		if m.ToolCallID != "" {
+			fmt.Fprintf(&b, "(%s)", m.ToolCallID)
+		}
+		if text := m.Content.String(); text != "" {
+			fmt.Fprintf(&b, " %s", text)
+		}
+		for _, c := range m.ToolCalls {
+			fmt.Fprintf(&b, " [%s %s %s]", c.ID, c.Name, c.Arguments)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func TestSetConversation(t *testing.T) {
+	const a, b = "get_order", "get_customer"
+	do := func(ctx context.Context, run *dispatch.Run, id, tool, arguments string) {
+		t.Helper()
+		if id != "" {
+			ctx = proxy.WithCallID(ctx, id)
+		}
+		if _, err := run.Proxy.Call(ctx, tool, json.RawMessage(arguments)); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, tt := range []struct {
+		name  string
+		agent func(context.Context, *dispatch.Run, *dispatch.Transcript)
+		want  string
+	}{
+		{"whole", func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
+			m := []dispatch.Message{says("system", "Be brief."), says("user", "Refund order 4521.")}
+			tr.SetConversation("", m)
+			m = append(m, calling(call("m1", a, `{"n":1}`), call("m2", b, `{"n":2}`)))
+			tr.SetConversation("", m)
+			do(ctx, run, "m1", a, `{"n":1}`)
+			do(ctx, run, "m2", b, `{"n":2}`)
+			m = append(m, result("m1", `"one"`), result("m2", `"two"`), says("assistant", "Done."))
+			tr.SetConversation("", m)
+		}, `
+system Be brief.
+user Refund order 4521.
+assistant [m1 get_order {"n":1}] [m2 get_customer {"n":2}]
+tool(m1) one
+tool(m2) two
+assistant Done.
+`},
+		{"results that the model has not read yet", func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
+			tr.SetConversation("", []dispatch.Message{
+				says("user", "Refund order 4521."), calling(call("m1", a, `{"n":1}`), call("m2", b, `{"n":2}`)), result("m1", `"one"`),
+			})
+			do(ctx, run, "m1", a, `{"n":1}`)
+			do(ctx, run, "m2", b, `{"n":2}`)
+		}, `
+user Refund order 4521.
+assistant [m1 get_order {"n":1}] [m2 get_customer {"n":2}]
+tool(m2) {"n":2}
+tool(m1) one
+assistant Done.
+`},
+		{"calls without the model's id", func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
+			do(ctx, run, "", a, `{"n":0}`)
+			do(ctx, run, "", a, `{"n":1}`)
+			tr.SetConversation("", []dispatch.Message{
+				says("user", "Refund order 4521."), calling(call("call_1", a, `"{ \"n\":1}"`)), result("call_1", `"one"`),
+			})
+		}, `
+assistant [call_3 get_order {"n":0}]
+tool(call_3) {"n":0}
+user Refund order 4521.
+assistant [call_1 get_order "{ \"n\":1}"]
+tool(call_1) one
+assistant Done.
+`},
+		{"the last one counts", func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
+			tr.SetConversation("", []dispatch.Message{says("user", "Refund order 4521."), calling(call("m1", a, `{"n":1}`)), result("m1", `"one"`)})
+			do(ctx, run, "m1", a, `{"n":1}`)
+			tr.SetConversation("", []dispatch.Message{says("user", "Summary of Refund order 4521.: done")})
+		}, `
+user Summary of Refund order 4521.: done
+assistant [m1 get_order {"n":1}]
+tool(m1) {"n":1}
+assistant Done.
+`},
+		{"none", func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
+			tr.SetConversation("", []dispatch.Message{says("user", "Refund order 4521."), calling(call("m1", a, `{"n":1}`)), result("m1", `"one"`)})
+			do(ctx, run, "m1", a, `{"n":1}`)
+			tr.SetConversation("", nil)
+		}, `
+user Refund order 4521.
+assistant [m1 get_order {"n":1}]
+tool(m1) {"n":1}
+assistant Done.
+`},
+		{"two labels with equal ids", func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
+			tr.SetConversation("", []dispatch.Message{says("user", "Refund order 4521.")})
+			for _, actor := range []string{"refunds", "orders"} {
+				sub := proxy.WithActor(ctx, actor)
+				tr.SetConversation(actor, []dispatch.Message{says("user", actor), calling(call("c0", a, `{"of":"`+actor+`"}`))})
+				do(sub, run, "c0", a, `{"of":"`+actor+`"}`)
+			}
+			tr.SetConversation("refunds", []dispatch.Message{says("user", "refunds"), calling(call("c0", a, `{"of":"refunds"}`)), result("c0", `"of refunds"`)})
+			tr.SetConversation("", []dispatch.Message{says("user", "Refund order 4521."), says("assistant", "I have asked both.")})
+		}, `
+user Refund order 4521.
+assistant I have asked both.
+user refunds
+assistant [c0 get_order {"of":"refunds"}]
+tool(c0) of refunds
+user orders
+assistant [c0 get_order {"of":"orders"}]
+tool(c0) {"of":"orders"}
+assistant Done.
+`},
+		{"the prompt among other text", func(_ context.Context, _ *dispatch.Run, tr *dispatch.Transcript) {
+			tr.SetConversation("", []dispatch.Message{says("user", "The customer writes: Refund order 4521. Answer politely.")})
+		}, `
+user The customer writes: Refund order 4521. Answer politely.
+assistant Done.
+`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+				tt.agent(ctx, run, run.Transcript())
+				return &dispatch.Response{FinalResponse: "Done."}, nil
+			}, slow)
+			body := strings.Replace(seedBody, "Refund order #4521 if it shipped more than 30 days ago.", "Refund order 4521.", 1)
+			sent := dispatch.CheckResponse(post(h, body, nil).Body.Bytes())
+			if len(sent.Problems) > 0 {
+				t.Error(sent.Problems)
+			}
+			if got := "\n" + brief(sent.Messages); got != tt.want {
+				t.Errorf("got%swant%s", got, tt.want)
+			}
+		})
+	}
+}
+
+// A conversation of a later turn begins with what the session replays or the agent remembers.
+func TestSetConversationInASession(t *testing.T) {
+	for name, input := range map[string]string{
+		"replay":   `{"turn_id":"2","user_instruction":"And order 4522?","messages":[{"role":"user","content":"Refund order 4521."},{"role":"assistant","content":"Done."}]}`,
+		"stateful": `{"session_id":"s1","turn_id":"2","user_instruction":"And order 4522?"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHandler(t, func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+				run.Transcript().SetConversation("", []dispatch.Message{
+					says("system", "Be brief."), says("user", "Refund order 4521."), calling(call("m1", "refund", `{}`)), result("m1", `"ok"`),
+					says("assistant", "Done."), says("user", "And order 4522?"), calling(call("m2", "refund", `{}`)), result("m2", `"no"`),
+				})
+				return &dispatch.Response{FinalResponse: "That one not."}, nil
+			})
+			sent := dispatch.CheckResponse(post(h, `{"odyssey_proxy_url":"https://api.example.com/runs/abc","input":`+input+`}`, nil).Body.Bytes())
+			want := `system Be brief.
+user And order 4522?
+assistant [m2 refund {}]
+tool(m2) no
+assistant That one not.
+`
+			if got := brief(sent.Messages); got != want || len(sent.Problems) > 0 {
+				t.Errorf("got\n%s%v", got, sent.Problems)
+			}
+		})
+	}
+}
+
+// The conversation and the recorded calls that it contains count once. What does not fit is left out
+// at the end, and a shorter conversation has room again.
+func TestSetConversationIsBounded(t *testing.T) {
+	text := strings.Repeat("x", 60<<10)
+	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		tr := run.Transcript()
+		m := []dispatch.Message{says("user", run.Instruction)}
+		for i := range 12 {
+			id := fmt.Sprintf("m%d", i)
+			m = append(m, calling(call(id, "get_order", `{}`)))
+			tr.SetConversation("", m)
+			got, err := run.Proxy.Call(proxy.WithCallID(ctx, id), "get_order", map[string]string{"text": text})
+			if err != nil {
+				return nil, err
+			}
+			m = append(m, result(id, strconv.Quote(string(got))))
+		}
+		tr.SetConversation("", m)
+		if n := tr.Dropped(); n != 0 {
+			t.Errorf("%d messages of 0.7 MiB were left out", n)
+		}
+		long := m
+		for range 400 {
+			long = append(long, says("assistant", text[:2<<10]))
+		}
+		tr.SetConversation("", long)
+		all := tr.Messages()
+		size := 0
+		for _, message := range all {
+			one, err := json.Marshal(message)
+			if err != nil {
+				t.Error(err)
+			}
+			size += len(one) + 1
+		}
+		if size > 1<<20 || size < 1<<20-200<<10 || len(all)+tr.Dropped() != len(long) {
+			t.Errorf("%d bytes of %d messages; %d were left out of %d", size, len(all), tr.Dropped(), len(long))
+		}
+		tr.SetConversation("", m)
+		if n, all := tr.Dropped(), tr.Messages(); n != 0 || len(all) != len(m) {
+			t.Errorf("then %d messages were left out, and %d are there", n, len(all))
+		}
+		return &dispatch.Response{FinalResponse: "Done."}, nil
+	}
+	if w := post(newHandler(t, agent, slow), seedBody, nil); w.Code != 200 {
+		t.Error(w.Code, w.Body)
+	}
+}
+
+// Messages that are added later stand beside the conversation.
+func TestSetConversationAndAdd(t *testing.T) {
+	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		tr := run.Transcript()
+		conversation := []dispatch.Message{says("user", run.Instruction), calling(call("m1", "get_order", `{"n":1}`)), result("m1", `"one"`)}
+		for range 3 {
+			if _, err := run.Proxy.Call(proxy.WithCallID(ctx, "m1"), "get_order", json.RawMessage(`{"n":1}`)); err != nil {
+				return nil, err
+			}
+			tr.SetConversation("", conversation)
+			tr.Add(calling(call("m1", "get_order", `{"n":1}`)), result("m1", `"added"`))
+		}
+		return &dispatch.Response{FinalResponse: "Done."}, nil
+	}, slow)
+	sent := dispatch.CheckResponse(post(h, seedBody, nil).Body.Bytes())
+	if len(sent.Problems) > 0 {
+		t.Error(sent.Problems)
+	}
+	added := "assistant [m1 get_order {\"n\":1}]\ntool(m1) added\n"
+	want := "user Refund order #4521 if it shipped more than 30 days ago.\nassistant [m1 get_order {\"n\":1}]\ntool(m1) one\n" +
+		strings.Repeat(added, 3) + "assistant Done.\n"
+	if got := brief(sent.Messages); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// The conversation is sent also if the time is over or the agent fails.
+func TestSetConversationOfARunThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, agent := range map[string]func(context.Context) error{
+			"timeout": func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) },
+			"failure": func(context.Context) error { return errors.New("broken") },
+		} {
+			h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+				run.Transcript().SetConversation("", []dispatch.Message{says("user", run.Instruction), says("assistant", "Let me see.")})
+				return nil, agent(ctx)
+			}, func(o *dispatch.Options) {
+				o.FailureResponse = func(*dispatch.Run, *dispatch.Error) *dispatch.Response {
+					return &dispatch.Response{FinalResponse: "It failed."}
+				}
+			})
+			sent := dispatch.CheckResponse(post(h, seedBody, nil).Body.Bytes())
+			if got := brief(sent.Messages); !strings.Contains(got, "assistant Let me see.\n") {
+				t.Errorf("%s: %s", name, got)
+			}
+		}
+	})
+}
+
+func TestAddProblem(t *testing.T) {
+	problem := dispatch.Problem{Code: "conversation_unclear", Pointer: "/messages", Message: "two conversations have one label"}
+	agent := func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		for range 3 {
+			run.Transcript().AddProblem(problem)
+		}
+		return &dispatch.Response{FinalResponse: "Done."}, nil
+	}
+	result, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{Agent: agent}, dispatchtest.Task{})
+	if err != nil || len(result.Problems) != 1 || result.Problems[0] != problem {
+		t.Errorf("problems %v, %v", result.Problems, err)
+	}
+}
+
+// Metadata of the response wins over the transcript's, key by key.
+func TestMetadataOfBoth(t *testing.T) {
+	h := newHandler(t, func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		run.Transcript().UpdateMetadata(func(m *dispatch.Metadata) {
+			m.Model, m.TotalInputTokens, m.Extra = "m-1", 12, map[string]any{"a": 1, "b": 1}
+		})
+		return &dispatch.Response{FinalResponse: "Done.", Messages: []dispatch.Message{}, Metadata: &dispatch.Metadata{
+			Model: "m-2", SystemPromptID: "v3", Extra: map[string]any{"b": 2},
+		}}, nil
+	})
+	wantAnswer(t, post(h, seedBody, nil), 200,
+		`{"final_response":"Done.","metadata":{"a":1,"b":2,"model":"m-2","system_prompt_id":"v3","total_input_tokens":12}}`)
+}
