@@ -111,8 +111,19 @@ func (a *Adapter) later() []string {
 // An id_from with a wildcard or ..name is a problem: such a path selects a list, and a list is not
 // an id. Members of a later release are accepted. An adapter with effects may omit the other
 // members.
-func (a *Adapter) Validate(schema *Schema) error {
-	return a.problems(schema).err(CodeAdapter)
+//
+// The list unchecked contains the paths that this package cannot evaluate although the platform may.
+// It may be non-empty with and without an error.
+func (a *Adapter) Validate(schema *Schema) (unchecked []Problem, err error) {
+	var wrong problems
+	for _, p := range a.problems(schema) {
+		if p.Code == "invalid_path" {
+			unchecked = append(unchecked, p)
+		} else {
+			wrong = append(wrong, p)
+		}
+	}
+	return unchecked, wrong.err(CodeAdapter)
 }
 
 func (a *Adapter) problems(schema *Schema) (ps problems) {

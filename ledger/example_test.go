@@ -104,13 +104,17 @@ func ExampleAdapter_Validate() {
 		FieldMap:   map[string]string{"total": "$.lines[?(@.total>10)].total"},
 		Flags:      []string{"fetched:{{order_id}}"},
 	}
-	fmt.Println(adapter.Validate(schema))
+	unchecked, err := adapter.Validate(schema)
+	fmt.Println(err)
+	for _, p := range unchecked {
+		fmt.Println("unchecked:", p)
+	}
 	// Output:
-	// invalid ledger adapter: 4 problems
+	// invalid ledger adapter: 3 problems
 	//   /id_from: is required with op update; give the path of the id, such as $.order_id
-	//   /field_map/total: has a filter; filters are not allowed, name the members instead (at byte 8)
 	//   /flags/0: has a brace that does not belong to a {name}; braces cannot be escaped
 	//   /entity_type: "orders" is not an entity type of the ledger schema
+	// unchecked: /field_map/total: has a filter; filters are not allowed, name the members instead (at byte 8)
 }
 
 func ExampleSchema_Validate() {

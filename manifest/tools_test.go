@@ -37,7 +37,7 @@ func TestToolsForOpenAI(t *testing.T) {
 func TestTools(t *testing.T) {
 	m := loadExported(t)
 	list := m.Tools()
-	if err := schema.Validate(t.Context(), list, nil); err != nil {
+	if _, err := schema.Validate(t.Context(), list, nil); err != nil {
 		t.Errorf("the platform would reject the tools: %v", err)
 	}
 	got, err := json.Marshal(list)

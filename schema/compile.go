@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/toolwire/toolwire/internal/jsonschema"
 )
@@ -18,6 +19,9 @@ type CompileOptions struct {
 	// fragment. Other schemas are not loaded, neither from the network nor from files. Each is
 	// bounded like the schema itself.
 	Resources map[string]json.RawMessage
+	// AllowUnchecked accepts a schema that this package can check only in part. Validation ignores
+	// the rest; see [Validator.Unchecked].
+	AllowUnchecked bool
 	// Limits bounds the schema and the documents.
 	Limits Limits
 }
@@ -65,9 +69,11 @@ type Validator struct {
 // Compile compiles a JSON Schema of draft 2020-12 (the default), 2019-09, 7, 6 or 4. The root need
 // not describe an object; only a [Tool] requires that. If o is nil, the defaults apply.
 //
-// The error is an [*Error] with CodeInvalid. Its pointers start at the schema, and its codes begin
-// with "schema_" unless they are about o. Regular expressions have the syntax of Go (RE2):
-// look-around is not available, and no expression backtracks.
+// The error is an [*Error]. Its code is CodeInvalid if the schema or o is not valid. It is
+// CodeUnchecked if the schema may be valid and exceeds what this package checks: it is larger than
+// the limits, of another draft, refers to a schema outside, or has a regular expression that Go does
+// not support (RE2: no look-around, no back-references). Its pointers start at the schema, and its
+// codes begin with "schema_" unless they are about o.
 func Compile(schema json.RawMessage, o *CompileOptions) (*Validator, error) {
 	var opts CompileOptions
 	if o != nil {
@@ -80,7 +86,7 @@ func Compile(schema json.RawMessage, o *CompileOptions) (*Validator, error) {
 }
 
 func compileWithin(schema json.RawMessage, o *CompileOptions, limits jsonschema.Limits) (*Validator, error) {
-	options := jsonschema.Options{Limits: limits, AssertFormats: o.AssertFormats}
+	options := jsonschema.Options{Limits: limits, AssertFormats: o.AssertFormats, AllowUnchecked: o.AllowUnchecked}
 	if len(o.Resources) > 0 {
 		options.Resources = make(map[string][]byte, len(o.Resources))
 		for at, raw := range o.Resources {
@@ -88,24 +94,31 @@ func compileWithin(schema json.RawMessage, o *CompileOptions, limits jsonschema.
 		}
 	}
 	compiled, err := jsonschema.Compile(schema, &options)
-	if err != nil {
-		return nil, invalid(schemaProblems(err))
+	if faulty, ok := errors.AsType[*jsonschema.CompileError](err); ok {
+		list := schemaProblems(faulty.Faults)
+		if slices.ContainsFunc(faulty.Faults, func(f jsonschema.Fault) bool { return !f.Unchecked() }) {
+			return nil, invalid(list)
+		}
+		return nil, &Error{Code: CodeUnchecked, Problems: list}
 	}
 	return &Validator{compiled}, nil
 }
 
 // schemaProblems returns the problems of a schema. Their pointers start at the schema.
-func schemaProblems(err error) []Problem {
-	faulty, ok := errors.AsType[*jsonschema.CompileError](err)
-	if !ok {
-		return []Problem{{Index: noTool, Code: "schema_invalid", Message: "is not a valid JSON Schema"}}
-	}
-	list := make([]Problem, len(faulty.Faults))
-	for i, f := range faulty.Faults {
-		list[i] = Problem{Index: noTool, Code: "schema_" + f.Code, Pointer: f.Pointer, Message: f.Message}
+func schemaProblems(faults []jsonschema.Fault) []Problem {
+	var list []Problem
+	for _, f := range faults {
+		list = append(list, Problem{Index: noTool, Code: "schema_" + f.Code, Pointer: f.Pointer, Message: f.Message})
 	}
 	return list
 }
+
+// Unchecked returns what the validator ignores. It is empty unless CompileOptions.AllowUnchecked is
+// set. If all problems are regular expressions, the validator ignores only those and checks
+// everything else. Otherwise every document is valid that is strict JSON within the limits. The
+// latter also holds if the schema has a regular expression in patternProperties that Go does not
+// support, or any beside not, if, oneOf or maxContains, because no answer would be safe there.
+func (v *Validator) Unchecked() []Problem { return schemaProblems(v.compiled.Unchecked()) }
 
 // Validate validates one JSON document. Numbers keep all their digits. The error is an [*Error]
 // with CodeMismatch, CodeNotJSON or CodeLimit.

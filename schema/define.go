@@ -54,7 +54,7 @@ func MustDefine[In, Out any](name, description string, o *InferOptions) Tool {
 // infer returns the schema of a type, or nil if it has problems.
 func (ps *problems) infer(at string, t reflect.Type, o *InferOptions) json.RawMessage {
 	raw, found := inferWith(t, o)
-	ps.under(at, found)
+	ps.under(&ps.list, at, found)
 	return raw
 }
 

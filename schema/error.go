@@ -17,6 +17,8 @@ const (
 	// CodeInvalid means that a declaration is not valid: a tool list, a schema, a Go type or a
 	// limit.
 	CodeInvalid Code = "invalid"
+	// CodeUnchecked means that a schema may be valid and exceeds what this package checks.
+	CodeUnchecked Code = "unchecked"
 	// CodeMismatch means that a document does not match its schema.
 	CodeMismatch Code = "mismatch"
 	// CodeNotJSON means that a document is not one strict JSON value: it is malformed, it repeats
@@ -52,12 +54,12 @@ type Error struct {
 //	                name_invalid name_duplicate input_schema_missing mode_invalid binding_missing
 //	                binding_both_ids binding_no_endpoint binding_endpoint_id binding_tool_name
 //	                endpoint_missing endpoint_type endpoint_foreign endpoint_tool
-//	                endpoint_unchecked policy_invalid adapter_missing adapter_invalid
-//	                adapter_undeclared
+//	                endpoint_unchecked policy_invalid adapter_missing
+//	                adapter_undeclared adapter_invalid adapter_unsupported
 //	other formats   built_in list_incomplete format_unknown format_mixed member_clash
 //	schemas         schema_not_object schema_invalid schema_not_json schema_too_large
 //	                schema_too_deep schema_too_complex schema_draft_unknown schema_ref_broken
-//	                schema_ref_remote schema_ref_cycle schema_pattern_invalid
+//	                schema_ref_remote schema_ref_cycle schema_pattern_unsupported
 //	options         limits_invalid
 //	Go types        type_unsupported type_recursive type_too_large tag_invalid
 //	documents       the schema keyword that failed, such as type or required; mismatch if there is
@@ -100,7 +102,7 @@ func (p Problem) String() string {
 // Error returns the problems. For a document it is one line. For a declaration with several
 // problems it is one line per problem.
 func (e *Error) Error() string {
-	if e.Code == CodeInvalid {
+	if e.Code == CodeInvalid || e.Code == CodeUnchecked {
 		return e.declaration()
 	}
 	var b strings.Builder
@@ -182,9 +184,10 @@ func notDocument(code Code, message string) *Error {
 
 // problems collects the problems of one tool.
 type problems struct {
-	index int
-	tool  string
-	list  []Problem
+	index     int
+	tool      string
+	list      []Problem
+	unchecked []Problem // those for which the platform does not reject the tool
 }
 
 func problemsOf(index int, name string) *problems {
@@ -195,9 +198,9 @@ func (ps *problems) add(code, pointer, format string, args ...any) {
 	ps.list = append(ps.list, Problem{ps.index, ps.tool, code, pointer, fmt.Sprintf(format, args...)})
 }
 
-// under adds the problems of a part of the tool. Their pointers start at that part.
-func (ps *problems) under(pointer string, part []Problem) {
+// under adds the problems of a part of the tool to a list. Their pointers start at that part.
+func (ps *problems) under(list *[]Problem, pointer string, part []Problem) {
 	for _, p := range part {
-		ps.list = append(ps.list, Problem{ps.index, ps.tool, p.Code, pointer + p.Pointer, p.Message})
+		*list = append(*list, Problem{ps.index, ps.tool, p.Code, pointer + p.Pointer, p.Message})
 	}
 }

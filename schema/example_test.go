@@ -76,19 +76,24 @@ func ExampleDefine() {
 
 func ExampleValidate() {
 	tools, _, err := schema.Import([]byte(`{"tools_schema": [
-		{"name": "get-order", "input_schema": {"type": "object", "properties": {"id": {"type": "text"}}}},
+		{"name": "get-order", "input_schema": {"type": "object", "properties": {"id": {"type": "text"}, "pin": {"pattern": "^(?=.*[0-9]).{8,}$"}}}},
 		{"name": "2nd", "input_schema": {"type": "object"}, "default_execution_mode": "passthrough"}
 	]}`), schema.Platform)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(schema.Validate(context.Background(), tools, nil))
+	unchecked, err := schema.Validate(context.Background(), tools, nil)
+	fmt.Println(err)
+	for _, p := range unchecked {
+		fmt.Println("unchecked:", p)
+	}
 	// Output:
 	// 3 problems:
 	//   - tool[0] "get-order": /input_schema/properties/id/type must be one of "array", "boolean", "integer", "null", "number", "object", "string" [schema_invalid]
 	//   - tool[1] "2nd": /name must be 1 to 128 ASCII letters, digits, _ and -, beginning with a letter or _; "2" at byte 0 is not allowed there [name_invalid]
 	//   - tool[1] "2nd": /passthrough_binding is required in passthrough mode: name an endpoint and one of its tools [binding_missing]
+	// unchecked: tool[0] "get-order": /input_schema/properties/pin/pattern is a regular expression that cannot be checked here: look-ahead and look-behind are not available (RE2 syntax)
 }
 
 func ExampleExport() {
@@ -213,11 +218,12 @@ func ExampleValidateOptions_endpoint() {
 	tool.DefaultExecutionMode = schema.Passthrough
 	tool.PassthroughBinding = &schema.Binding{EndpointName: "billing", ToolName: "refund"}
 	endpoints := map[string]schema.Endpoint{"billing": {Type: "mcp_server", Tools: []string{"refund_order"}}}
-	fmt.Println(schema.Validate(context.Background(), []schema.Tool{tool}, &schema.ValidateOptions{
+	_, err := schema.Validate(context.Background(), []schema.Tool{tool}, &schema.ValidateOptions{
 		Endpoint: func(_ context.Context, id, name string) (e schema.Endpoint, found bool, err error) {
 			e, found = endpoints[name]
 			return e, found, nil
 		},
-	}))
+	})
+	fmt.Println(err)
 	// Output: tool[0] "refund_order": /passthrough_binding/tool_name is not among the tools discovered on the endpoint: refund_order [endpoint_tool]
 }

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -9,7 +10,9 @@ import (
 )
 
 // Export writes a tool list in a format. Export returns as losses the members that the format
-// cannot carry (left_out) and those that it requires and the tool does not have (required).
+// cannot carry (left_out) and those that it requires and the tool does not have (required). Schemas
+// that this package cannot check are written like all others, and losses names them with the codes
+// of [Validate].
 //
 // It writes only members that the target knows, because the APIs of models reject a list with
 // others. Mode, binding, policy and adapter are for the platform alone, so only the format
@@ -32,7 +35,7 @@ func Export(tools []Tool, f Format) (data []byte, losses []Problem, err error) {
 	}
 	if f == Platform {
 		data, err = writePlatform(tools)
-		return data, nil, err
+		return data, uncheckedSchemas(tools), err
 	}
 	entries := make([]json.RawMessage, len(tools))
 	for i := range tools {
@@ -46,7 +49,23 @@ func Export(tools []Tool, f Format) (data []byte, losses []Problem, err error) {
 		w.Put(d.list, out)
 		out = w.Bytes()
 	}
-	return out, losses, nil
+	return out, append(losses, uncheckedSchemas(tools)...), nil
+}
+
+// uncheckedSchemas returns the problems of schemas that this package cannot check.
+func uncheckedSchemas(tools []Tool) []Problem {
+	var all []Problem
+	c := newChecker(context.Background(), &ValidateOptions{})
+	for i := range tools {
+		ps := problemsOf(i, tools[i].Name)
+		for j, raw := range []json.RawMessage{tools[i].InputSchema, tools[i].OutputSchema} {
+			if len(raw) > 0 {
+				ps.faults([]string{"/input_schema", "/output_schema"}[j], c.faults(raw))
+			}
+		}
+		all = append(all, ps.unchecked...)
+	}
+	return all
 }
 
 func writePlatform(tools []Tool) ([]byte, error) {

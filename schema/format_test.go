@@ -71,7 +71,7 @@ func TestFormats(t *testing.T) {
 			if got := strings.Join(extra, " "); got != l.extra {
 				t.Errorf("extra members = %q, want %q", got, l.extra)
 			}
-			if err := schema.Validate(t.Context(), tools, &schema.ValidateOptions{LedgerSchema: orders(t)}); err != nil {
+			if _, err := schema.Validate(t.Context(), tools, &schema.ValidateOptions{LedgerSchema: orders(t)}); err != nil {
 				t.Errorf("the platform would refuse them: %v", err)
 			}
 			imported, f, err := schema.Import(doc, "")

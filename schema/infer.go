@@ -47,8 +47,8 @@ func infer(t reflect.Type, types map[reflect.Type]json.RawMessage) (json.RawMess
 		return nil, []Problem{{Index: noTool, Code: "type_unsupported", Message: err.Error()}}
 	}
 	raw = s.finish(raw)
-	if err := jsonschema.Check(raw, nil); err != nil {
-		return nil, schemaProblems(err)
+	if found := schemaProblems(jsonschema.Check(raw, nil)); len(found) > 0 {
+		return nil, found
 	}
 	return raw, nil
 }

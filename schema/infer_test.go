@@ -550,7 +550,7 @@ func TestDefine(t *testing.T) {
 	if tool.Name != "get_order" || tool.Description != "Look an order up." || string(tool.InputSchema) != input || tool.OutputSchema == nil {
 		t.Errorf("tool = %+v, input schema %s", tool, tool.InputSchema)
 	}
-	if err := schema.Validate(t.Context(), []schema.Tool{tool}, nil); err != nil {
+	if _, err := schema.Validate(t.Context(), []schema.Tool{tool}, nil); err != nil {
 		t.Error(err)
 	}
 	open, err := schema.Define[struct{}, any]("ping", "", nil)

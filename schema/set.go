@@ -3,6 +3,7 @@ package schema
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/toolwire/toolwire/internal/clip"
 )
@@ -10,7 +11,8 @@ import (
 // A Set validates the arguments and results of calls by tool name. It is immutable and safe for
 // concurrent use.
 type Set struct {
-	tools map[string]compiledTool
+	tools     map[string]compiledTool
+	unchecked []Problem
 }
 
 type compiledTool struct {
@@ -18,16 +20,18 @@ type compiledTool struct {
 }
 
 // NewSet validates the tools as [Validate] does and compiles their schemas. If o is nil, the
-// defaults apply. Its Limits apply to documents too.
+// defaults apply. Its Limits apply to documents too. Schemas that this package can check only in
+// part are accepted; see [Set.Unchecked].
 func NewSet(ctx context.Context, tools []Tool, o *ValidateOptions) (*Set, error) {
-	if err := Validate(ctx, tools, o); err != nil {
+	unchecked, err := Validate(ctx, tools, o)
+	if err != nil {
 		return nil, err
 	}
-	var options CompileOptions
+	options := CompileOptions{AllowUnchecked: true}
 	if o != nil {
 		options.Limits = o.Limits
 	}
-	s := &Set{tools: make(map[string]compiledTool, len(tools))}
+	s := &Set{tools: make(map[string]compiledTool, len(tools)), unchecked: unchecked}
 	for i := range tools {
 		t := &tools[i]
 		ps := problemsOf(i, t.Name)
@@ -49,10 +53,15 @@ func (ps *problems) compile(pointer string, raw json.RawMessage, o *CompileOptio
 	}
 	v, err := compileWithin(raw, o, o.Limits.inner())
 	if e, ok := err.(*Error); ok {
-		ps.under(pointer, e.Problems)
+		ps.under(&ps.list, pointer, e.Problems)
 	}
 	return v
 }
+
+// Unchecked returns what [Validate] lists as unchecked. ValidateArguments and ValidateResult ignore
+// those parts of a schema, or the whole schema, as [Validator.Unchecked] says: arguments that only
+// such a part would reject are valid here and are rejected by the platform.
+func (s *Set) Unchecked() []Problem { return slices.Clone(s.unchecked) }
 
 // ValidateArguments validates the arguments of a call against the tool's input schema. Names are
 // case-sensitive. Empty arguments count as {}. The error is an [*Error] that names the tool. Its

@@ -38,10 +38,15 @@ type ValidateOptions struct {
 // CodeInvalid. The rules are those of the Tools schema, "Validation"; [Problem] lists their codes.
 // If o is nil, the defaults apply.
 //
+// The list unchecked contains what the platform accepts, as far as its documents say, and this
+// library cannot check or use: the schemas for which [Compile] returns CodeUnchecked, and ledger
+// adapters that are malformed, which the platform ignores. It may be non-empty with and without an
+// error.
+//
 // If ctx ends, everything except the endpoints that are not yet looked up is still checked. Those
 // are reported as unchecked, and the error unwraps to the error of ctx. Validate is safe for
 // concurrent use as long as the tools do not change.
-func Validate(ctx context.Context, tools []Tool, o *ValidateOptions) error {
+func Validate(ctx context.Context, tools []Tool, o *ValidateOptions) (unchecked []Problem, err error) {
 	var opts ValidateOptions
 	if o != nil {
 		opts = *o
@@ -59,11 +64,12 @@ func Validate(ctx context.Context, tools []Tool, o *ValidateOptions) error {
 			first[t.Name] = i
 		}
 		all = append(all, ps.list...)
+		unchecked = append(unchecked, ps.unchecked...)
 	}
 	if len(all) == 0 {
-		return nil
+		return unchecked, nil
 	}
-	return &Error{Code: CodeInvalid, Problems: all, Err: errors.Join(c.causes...)}
+	return unchecked, &Error{Code: CodeInvalid, Problems: all, Err: errors.Join(c.causes...)}
 }
 
 // checker is the state of one call of Validate.
@@ -71,14 +77,14 @@ type checker struct {
 	ctx      context.Context // of the one call
 	opts     *ValidateOptions
 	schemas  jsonschema.Options
-	checked  map[string][]Problem // by text of the schema: lists often repeat one
+	checked  map[string][]jsonschema.Fault // by text of the schema: lists often repeat one
 	resolved map[endpointKey]resolved
 	causes   []error
 }
 
 func newChecker(ctx context.Context, o *ValidateOptions) *checker {
 	return &checker{ctx: ctx, opts: o, schemas: jsonschema.Options{Limits: o.Limits.inner()},
-		checked: map[string][]Problem{}, resolved: map[endpointKey]resolved{}}
+		checked: map[string][]jsonschema.Fault{}, resolved: map[endpointKey]resolved{}}
 }
 
 const (
@@ -106,6 +112,11 @@ func (c *checker) tool(ps *problems, t *Tool) {
 
 // sort orders the problems of a tool by member, in the order of the Tools schema.
 func (ps *problems) sort() {
+	sortByMember(ps.list)
+	sortByMember(ps.unchecked)
+}
+
+func sortByMember(list []Problem) {
 	rank := func(p Problem) int {
 		name, _, _ := strings.Cut(strings.TrimPrefix(p.Pointer, "/"), "/")
 		if i := slices.Index(toolMembers, name); i >= 0 {
@@ -113,7 +124,7 @@ func (ps *problems) sort() {
 		}
 		return len(toolMembers)
 	}
-	slices.SortStableFunc(ps.list, func(a, b Problem) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(list, func(a, b Problem) int { return rank(a) - rank(b) })
 }
 
 var namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,127}$`)
@@ -163,16 +174,10 @@ func otherSpelling(extra []ledger.Member) string {
 // schema checks a schema, and that the root of an input schema describes an object. A response may
 // be any JSON, but the platform does not accept a boolean as a schema.
 func (c *checker) schema(ps *problems, pointer string, raw json.RawMessage, arguments bool) {
-	found, ok := c.checked[string(raw)]
-	if !ok {
-		if err := jsonschema.Check(raw, &c.schemas); err != nil {
-			found = schemaProblems(err)
-		}
-		c.checked[string(raw)] = found
-	}
+	found := c.faults(raw)
 	root := bytes.TrimSpace(raw)
 	switch {
-	case len(found) > 0 && !isDocument(raw): // the root cannot be read
+	case slices.ContainsFunc(found, func(f jsonschema.Fault) bool { return f.Code == "not_json" }):
 	case rawjson.Kind(root) != '{':
 		ps.add("schema_not_object", pointer, "must be a JSON Schema object, not %s", rawjson.KindName(root))
 		return
@@ -181,12 +186,28 @@ func (c *checker) schema(ps *problems, pointer string, raw json.RawMessage, argu
 			ps.add("schema_not_object", pointer+at, `must be "object": the arguments of a call are an object`)
 		}
 	}
-	ps.under(pointer, found)
+	ps.faults(pointer, found)
 }
 
-func isDocument(raw json.RawMessage) bool {
-	_, err := readDocument(raw)
-	return err == nil
+// faults returns what is wrong with a schema.
+func (c *checker) faults(raw json.RawMessage) []jsonschema.Fault {
+	found, ok := c.checked[string(raw)]
+	if !ok {
+		found = jsonschema.Check(raw, &c.schemas)
+		c.checked[string(raw)] = found
+	}
+	return found
+}
+
+// faults adds the faults of a schema, each to the list where it belongs.
+func (ps *problems) faults(pointer string, found []jsonschema.Fault) {
+	for i, p := range schemaProblems(found) {
+		list := &ps.list
+		if found[i].Unchecked() {
+			list = &ps.unchecked
+		}
+		ps.under(list, pointer, []Problem{p})
+	}
 }
 
 func (c *checker) mode(ps *problems, t *Tool) {
@@ -249,17 +270,22 @@ func (c *checker) policy(ps *problems, t *Tool) {
 	}
 }
 
-// adapter reports what package ledger finds, under this package's codes.
+// adapter reports what package ledger finds, under this package's codes. The platform rejects only
+// an entity type that is not declared. An adapter that is otherwise malformed writes nothing.
 func (c *checker) adapter(ps *problems, a *ledger.Adapter) {
 	const at = "/ledger_adapter"
-	if found, ok := errors.AsType[*ledger.Error](a.Validate(c.opts.LedgerSchema)); ok {
+	unchecked, err := a.Validate(c.opts.LedgerSchema)
+	if found, ok := errors.AsType[*ledger.Error](err); ok {
 		for _, p := range found.Problems {
-			code := "adapter_invalid"
-			if p.Code == "undeclared" {
-				code = "adapter_undeclared"
+			if p.Code == "undeclared" && p.Pointer == "/entity_type" {
+				ps.add("adapter_undeclared", at+p.Pointer, "%s", p.Message)
+				continue
 			}
-			ps.add(code, at+p.Pointer, "%s", p.Message)
+			ps.under(&ps.unchecked, at, []Problem{{Code: "adapter_invalid", Pointer: p.Pointer, Message: p.Message}})
 		}
+	}
+	for _, p := range unchecked {
+		ps.under(&ps.unchecked, at, []Problem{{Code: "adapter_unsupported", Pointer: p.Pointer, Message: p.Message}})
 	}
 	if c.opts.LedgerSchema == nil && a.EntityType != "" && a.Op != ledger.OpSetFlag {
 		ps.add("adapter_undeclared", at+"/entity_type",

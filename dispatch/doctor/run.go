@@ -76,7 +76,7 @@ func (c *checkup) sandboxTools() (tools []schema.Tool) {
 		return nil
 	}
 	declared, _, _ := schema.Import(c.opts.ToolsSchema, schema.Platform) // the check of the tools reports errors
-	if schema.Validate(context.Background(), declared, &schema.ValidateOptions{LedgerSchema: c.opts.LedgerSchema}) != nil {
+	if _, err := schema.Validate(context.Background(), declared, &schema.ValidateOptions{LedgerSchema: c.opts.LedgerSchema}); err != nil {
 		return nil
 	}
 	for i := range declared {

@@ -93,11 +93,14 @@ func TestRequestOnTheWire(t *testing.T) {
 func TestInvalidRegistrationsAreNotSent(t *testing.T) {
 	a := &responses{status: 200, body: `{"id":1}`}
 	c := newClient(t, "https://api.example.com", &registration.Options{
-		Transport: a, Validate: &schema.ValidateOptions{Limits: schema.Limits{SchemaBytes: 18}},
+		Transport: a, Validate: &schema.ValidateOptions{
+			Endpoint: func(context.Context, string, string) (e schema.Endpoint, found bool, err error) { return e, false, nil },
+		},
 	})
-	withoutValue, schemaTooBig := full(), full()
+	withoutValue, withoutEndpoint := full(), full()
 	withoutValue.AuthValue = ""
-	schemaTooBig.Tools[0].InputSchema = json.RawMessage(`{"type": "object"}`[:8] + `  "object"}`)
+	withoutEndpoint.Tools[0].DefaultExecutionMode = schema.Passthrough
+	withoutEndpoint.Tools[0].PassthroughBinding = &schema.Binding{EndpointName: "orders-api", ToolName: "get_order"}
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, test := range []struct {
@@ -108,7 +111,7 @@ func TestInvalidRegistrationsAreNotSent(t *testing.T) {
 	}{
 		{t.Context(), "", &registration.Registration{}, registration.CodeInvalid},
 		{t.Context(), "", withoutValue, registration.CodeInvalid},
-		{t.Context(), "", schemaTooBig, registration.CodeInvalid},
+		{t.Context(), "", withoutEndpoint, registration.CodeInvalid},
 		{canceled, "", full(), registration.CodeCanceled},
 		{t.Context(), "../orgs", full(), registration.CodeOptions},
 		{t.Context(), "8?x=1", full(), registration.CodeOptions},

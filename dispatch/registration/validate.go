@@ -105,7 +105,7 @@ func (r *Registration) checkTools(ctx context.Context, ps *problems, o *schema.V
 		opts = *o
 	}
 	opts.LedgerSchema = r.LedgerSchema
-	err := schema.Validate(ctx, r.Tools, &opts)
+	_, err := schema.Validate(ctx, r.Tools, &opts)
 	if e, ok := errors.AsType[*schema.Error](err); ok && !replaced("/tools_schema", "", r.Extra) {
 		for _, p := range e.Problems {
 			pointer := "/tools_schema"

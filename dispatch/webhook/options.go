@@ -166,7 +166,10 @@ func (h *Handler) compile(ps *problems, tools []Tool) {
 			found.tool(schema.Problem{Index: i, Tool: clip.Text(t.Name, 128), Code: "func_missing", Message: "Func is nil"})
 		}
 	}
-	err := schema.Validate(context.Background(), list, &schema.ValidateOptions{Limits: h.opts.Limits})
+	unchecked, err := schema.Validate(context.Background(), list, &schema.ValidateOptions{Limits: h.opts.Limits})
+	for _, p := range unchecked {
+		found.tool(p)
+	}
 	if invalid, ok := errors.AsType[*schema.Error](err); ok {
 		for _, p := range invalid.Problems {
 			found.tool(p)

@@ -41,6 +41,9 @@ type Options struct {
 	Limits        Limits
 	AssertFormats bool
 	Resources     map[string][]byte // documents that "$ref" and "$schema" may name, by absolute URL
+	// AllowUnchecked accepts a schema whose faults are all limits of this package. Validation
+	// ignores the parts that cannot be checked.
+	AllowUnchecked bool
 }
 
 // maxInstructions bounds the compiled size of all regular expressions of a schema together.
@@ -96,15 +99,34 @@ func (l Limits) Scaled() Limits {
 
 // Schema is a compiled schema. It is immutable and safe for concurrent use.
 type Schema struct {
-	root   *lib.Schema
-	limits Limits
-	bound  bound
-	meter  *graph // for the exact count of steps; nil if no document can need it
+	root      *lib.Schema // nil if every document matches
+	unchecked []Fault
+	limits    Limits
+	bound     bound
+	meter     *graph // for the exact count of steps; nil if no document can need it
 }
 
 // Compile compiles a schema document. The error is a [*CompileError] with every fault.
-func Compile(raw []byte, o *Options) (_ *Schema, err error) {
+func Compile(raw []byte, o *Options) (*Schema, error) {
 	c := newCompiler(o)
+	s, err := c.compile(raw)
+	e := c.merge(err)
+	switch {
+	case e == nil:
+		return s, nil
+	case !c.opts.AllowUnchecked || slices.ContainsFunc(e.Faults, func(f Fault) bool { return !f.Unchecked() }):
+		return nil, e
+	case s == nil || c.counted.bothWays:
+		s = &Schema{limits: c.opts.Limits}
+	}
+	s.unchecked = e.Faults
+	return s, nil
+}
+
+// Unchecked returns what validation ignores, in the order of the schema.
+func (s *Schema) Unchecked() []Fault { return s.unchecked }
+
+func (c *compiler) compile(raw []byte) (_ *Schema, err error) {
 	defer contain(&err)
 	doc, err := c.read(raw, base)
 	if err != nil {
@@ -151,13 +173,13 @@ func (c *compiler) compileDocument(doc any) (*Schema, error) {
 	if c.opts.AssertFormats {
 		lc.AssertFormat()
 	}
-	c.beside = append(c.counted.patterns, c.brokenRefs(doc)...)
+	c.beside = c.brokenRefs(doc)
 	if err := lc.AddResource(base, doc); err != nil {
 		return nil, c.explain(err)
 	}
 	root, err := lc.Compile(base)
 	if err != nil {
-		return nil, c.merge(c.explain(err))
+		return nil, c.explain(err)
 	}
 	g := newGraph(root)
 	for _, at := range c.anchors {
@@ -188,12 +210,12 @@ func (c *compiler) compileDocument(doc any) (*Schema, error) {
 func (c *compiler) read(raw []byte, at string) (any, error) {
 	l := c.opts.Limits
 	if len(raw) > l.SchemaBytes {
-		return nil, faults(Fault{Code: "too_large", Message: fmt.Sprintf(
-			"is %d bytes long; a schema may have at most %d", len(raw), l.SchemaBytes)})
+		return nil, unreadable(raw, Fault{Code: "too_large", Message: fmt.Sprintf(
+			"is %d bytes long; schemas of at most %d are checked", len(raw), l.SchemaBytes)})
 	}
 	doc, _, err := decode(raw, strictjson.Strict, l.SchemaDepth, maxSchemaValues)
 	if err != nil {
-		return nil, documentFault(err)
+		return nil, unreadable(raw, documentFault(err))
 	}
 	switch doc.(type) {
 	case map[string]any, bool:
@@ -208,7 +230,25 @@ func (c *compiler) read(raw []byte, at string) (any, error) {
 	if len(c.counted.faults) > 0 {
 		return nil, &CompileError{Faults: c.counted.faults}
 	}
+	for _, p := range c.counted.ignored {
+		delete(p.in, p.name)
+	}
 	return doc, nil
+}
+
+// unreadable returns the error for a schema document that was not read. A document that is not
+// strict JSON is reported as that, whatever its size.
+func unreadable(raw []byte, f Fault) error {
+	if f.Unchecked() {
+		err := strictjson.Read(raw, strictjson.Limits{Depth: len(raw) + 1}, func(r *strictjson.Reader) error {
+			_, err := r.Value()
+			return err
+		})
+		if err != nil {
+			f = documentFault(err)
+		}
+	}
+	return faults(f)
 }
 
 // checkDraft reports an unknown "$schema". The library would only report that it could not load
@@ -223,7 +263,7 @@ func (c *compiler) checkDraft(doc any) error {
 		return nil
 	}
 	return faults(Fault{Code: "draft_unknown", Pointer: "/$schema",
-		Message: `names no known draft; use "https://json-schema.org/draft/2020-12/schema" or leave "$schema" out`})
+		Message: `is not a draft that is known here; use "https://json-schema.org/draft/2020-12/schema" or leave "$schema" out`})
 }
 
 func isDraft(s string) bool {
@@ -274,8 +314,7 @@ func (c *compiler) explain(err error) error {
 		return faults(Fault{Code: "ref_broken", Message: "has a $ref whose fragment is not a valid JSON Pointer"})
 	}
 	if re, ok := errors.AsType[*lib.InvalidRegexError](err); ok {
-		return faults(Fault{Code: "pattern_invalid", Pointer: pointerOf(re.URL),
-			Message: "is not a valid regular expression: " + regexpProblem(re.Err)})
+		return faults(Fault{Code: "pattern_unsupported", Pointer: pointerOf(re.URL), Message: unsupported(re.Err)})
 	}
 	if dup, ok := errors.AsType[*lib.DuplicateIDError](err); ok {
 		return faults(Fault{Code: "invalid", Pointer: max(dup.Ptr1, dup.Ptr2), Message: "has the same $id as another schema in the document"})
@@ -300,7 +339,8 @@ func (c *compiler) explainInvalid(invalid *lib.SchemaValidationError) error {
 		issue := l.issue()
 		f := Fault{Code: "invalid", Pointer: at + issue.Pointer, Message: issue.Message}
 		if text, ok := l.badPattern(); ok {
-			f.Code, f.Message = "pattern_invalid", c.patterns.problem(text)
+			_, err := c.patterns.compile(text)
+			f.Code, f.Message = "pattern_unsupported", unsupported(err)
 		}
 		if !slices.Contains(e.Faults, f) {
 			e.Faults = append(e.Faults, f)

@@ -10,9 +10,20 @@ import (
 
 // Fault is one reason for which a schema cannot be used.
 type Fault struct {
-	Code    string // invalid, not_json, too_large, too_deep, too_complex, draft_unknown, ref_broken, ref_remote, ref_cycle, pattern_invalid
+	// Code is invalid, not_json, too_large, too_deep, too_complex, draft_unknown, ref_broken,
+	// ref_remote, ref_cycle or pattern_unsupported.
+	Code    string
 	Pointer string // JSON Pointer into the schema; "" is its root
 	Message string
+}
+
+// Unchecked reports whether f is a limit of this package. Another validator may accept the schema.
+func (f Fault) Unchecked() bool {
+	switch f.Code {
+	case "too_large", "too_deep", "too_complex", "draft_unknown", "ref_remote", "pattern_unsupported":
+		return true
+	}
+	return false
 }
 
 // CompileError contains every fault of a schema, in a stable order.
@@ -75,15 +86,15 @@ func limitError(format string, args ...any) *InvalidError {
 	return &InvalidError{Code: "limit", Issues: []Issue{{Message: fmt.Sprintf(format, args...)}}}
 }
 
-// documentFault returns the error for a schema that cannot be read.
-func documentFault(err error) error {
+// documentFault returns the fault of a schema that cannot be read.
+func documentFault(err error) Fault {
 	if own, ok := errors.AsType[*strictjson.Error](err); ok {
-		return faults(Fault{Code: documentCode(own), Pointer: own.Pointer, Message: documentProblem(own)})
+		return Fault{Code: documentCode(own), Pointer: own.Pointer, Message: documentProblem(own)}
 	}
 	if own, ok := errors.AsType[*InvalidError](err); ok {
-		return faults(Fault{Code: "too_complex", Pointer: own.Issues[0].Pointer, Message: own.Issues[0].Message})
+		return Fault{Code: "too_complex", Pointer: own.Issues[0].Pointer, Message: own.Issues[0].Message}
 	}
-	return faults(Fault{Code: "not_json", Message: "is not valid JSON"})
+	return Fault{Code: "not_json", Message: "is not valid JSON"}
 }
 
 // documentError returns the error for a document that cannot be read.

@@ -28,8 +28,8 @@ type pattern struct {
 	maxInput     int
 }
 
-// errTooComplex is the error for expressions that are valid but too large.
-var errTooComplex = errors.New("it is too large when its repetitions are written out")
+// errTooComplex is the error for expressions that are valid but too large together.
+var errTooComplex = errors.New("the expressions of the schema are too large when their repetitions are written out")
 
 // tooLong is the panic with which an expression stops a validation. The library accepts only match
 // and no match, and both would be wrong. The validation recovers it.
@@ -55,6 +55,9 @@ func (p *patterns) compile(s string) (lib.Regexp, error) {
 }
 
 func (p *patterns) compileNew(s string) (*pattern, error) {
+	if p.instructions > maxInstructions {
+		return nil, errTooComplex
+	}
 	if len(s) > p.limits.Pattern {
 		return nil, fmt.Errorf("it is longer than %d bytes", p.limits.Pattern)
 	}
@@ -76,20 +79,17 @@ func (p *patterns) compileNew(s string) (*pattern, error) {
 	return &pattern{Regexp: re, instructions: int64(len(prog.Inst)), maxInput: p.limits.PatternInput}, nil
 }
 
-// problem explains why s does not compile.
-func (p *patterns) problem(s string) string {
-	_, err := p.compile(s)
-	if err == nil {
-		return "is not a valid regular expression"
-	}
-	return "is not a valid regular expression: " + regexpProblem(err)
+// unsupported is the message for a regular expression that does not compile. Other engines may
+// accept it.
+func unsupported(err error) string {
+	return "is a regular expression that cannot be checked here: " + regexpProblem(err)
 }
 
 func regexpProblem(err error) string {
 	if parse, ok := errors.AsType[*syntax.Error](err); ok {
 		switch parse.Code {
 		case syntax.ErrInvalidPerlOp:
-			return "look-ahead, look-behind and named groups other than (?P<name>…) are not available (RE2 syntax)"
+			return "look-ahead and look-behind are not available (RE2 syntax)"
 		case syntax.ErrInvalidRepeatSize:
 			return "a repetition may count to 1000 at most"
 		}

@@ -5,10 +5,17 @@ import (
 	"strings"
 )
 
-// Check returns the error of [Compile], at a lower cost. Most schemas are plain and can be accepted
-// without compiling. Only the others are compiled.
-func Check(raw []byte, o *Options) (err error) {
+// Check returns the faults that [Compile] returns, at a lower cost. Most schemas are plain and can
+// be accepted without compiling. Only the others are compiled.
+func Check(raw []byte, o *Options) []Fault {
 	c := newCompiler(o)
+	if e := c.merge(c.check(raw)); e != nil {
+		return e.Faults
+	}
+	return nil
+}
+
+func (c *compiler) check(raw []byte) (err error) {
 	defer contain(&err)
 	doc, err := c.read(raw, base)
 	if err != nil {

@@ -71,25 +71,38 @@ func exists(doc any, fragment string) bool {
 	return true
 }
 
-// merge joins the faults that the library reports with those that were found beside it, in the
-// order of the document. For kinds of faults that were searched for, it omits the library's, which
-// stops at the first.
-func (c *compiler) merge(err error) error {
-	e, ok := err.(*CompileError)
-	if !ok || len(c.beside) == 0 {
-		return err
-	}
-	all := slices.Clone(c.beside)
-	for _, f := range e.Faults {
-		if !slices.ContainsFunc(c.beside, func(b Fault) bool { return b.Code == f.Code }) {
-			all = append(all, f)
+// merge joins the faults that a compilation reports with those that were found beside it, in the
+// order of the document. It returns nil if there are none. For kinds of faults that were searched
+// for, it omits the library's, which stops at the first.
+func (c *compiler) merge(err error) *CompileError {
+	beside := slices.Clone(c.counted.patterns)
+	all := beside
+	if e, ok := err.(*CompileError); ok {
+		beside = append(beside, c.beside...)
+		all = beside
+		for _, f := range e.Faults {
+			if !slices.ContainsFunc(beside, func(b Fault) bool { return b.Code == f.Code }) {
+				all = append(all, f)
+			}
 		}
+	}
+	if len(all) == 0 {
+		return nil
 	}
 	slices.SortStableFunc(all, func(a, b Fault) int {
 		return cmp.Or(comparePaths(strings.Split(a.Pointer, "/"), strings.Split(b.Pointer, "/")), strings.Compare(a.Message, b.Message))
 	})
 	if most := c.opts.Limits.Issues; len(all) > most {
+		slices.SortStableFunc(all, func(a, b Fault) int { return boolRank(a.Unchecked()) - boolRank(b.Unchecked()) })
 		all = all[:most]
 	}
 	return &CompileError{Faults: slices.Compact(all)}
+}
+
+// boolRank puts false before true.
+func boolRank(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

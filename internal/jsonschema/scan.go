@@ -22,7 +22,15 @@ type scan struct {
 	names      map[string]bool // anchors
 	nestedIDs  bool            // a part of the document has its own "$id"
 	patterns   []Fault         // of regular expressions that do not compile
+	ignored    []memberOf      // the members that have them
+	bothWays   bool            // ignoring them may reject a document that matches
 	engine     *patterns
+}
+
+// memberOf is a member of an object in a document.
+type memberOf struct {
+	in   map[string]any
+	name string
 }
 
 // maxStrange bounds the product of the subschemas and the references to places where no keyword
@@ -86,6 +94,10 @@ func (s *scan) member(obj map[string]any, name, at string, pos position, l *Limi
 		return
 	}
 	switch name {
+	case "not", "if", "oneOf", "maxContains":
+		s.bothWays = true // a schema that matches more may make the one around it match less
+	}
+	switch name {
 	case "properties", "patternProperties":
 		members, _ := v.(map[string]any)
 		s.properties += len(members)
@@ -95,7 +107,10 @@ func (s *scan) member(obj map[string]any, name, at string, pos position, l *Limi
 		}
 		if name == "patternProperties" {
 			for _, pattern := range sortedKeys(members) {
-				s.pattern(pattern, at+rawjson.Token(pattern), pos, l)
+				if !s.pattern(pattern, at+rawjson.Token(pattern), pos, l) {
+					s.ignored = append(s.ignored, memberOf{members, pattern})
+					s.bothWays = true
+				}
 			}
 		}
 		s.walk(v, at, schemasHere, l)
@@ -104,8 +119,8 @@ func (s *scan) member(obj map[string]any, name, at string, pos position, l *Limi
 	case "const", "enum", "default", "examples", "required", "type":
 		s.walk(v, at, dataHere, l)
 	case "pattern":
-		if pattern, ok := v.(string); ok {
-			s.pattern(pattern, at, pos, l)
+		if pattern, ok := v.(string); ok && !s.pattern(pattern, at, pos, l) {
+			s.ignored = append(s.ignored, memberOf{obj, name})
 		}
 	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains":
 		if n, ok := v.(json.Number); ok {
@@ -149,17 +164,15 @@ func childPosition(pos position) position {
 
 // pattern compiles a regular expression, in the order of the names. The expressions of a schema
 // share a limit, and the same ones must exceed it each time.
-func (s *scan) pattern(pattern, at string, pos position, l *Limits) {
-	switch {
-	case pos != schemaHere:
-	case len(pattern) > l.Pattern:
-		s.fault("too_complex", at, fmt.Sprintf("has a regular expression of more than %d bytes", l.Pattern))
-	default:
-		if _, err := s.engine.compile(pattern); err != nil {
-			s.patterns = append(s.patterns, Fault{Code: "pattern_invalid", Pointer: at,
-				Message: "is not a valid regular expression: " + regexpProblem(err)})
-		}
+func (s *scan) pattern(pattern, at string, pos position, l *Limits) (ok bool) {
+	if pos != schemaHere {
+		return true
 	}
+	_, err := s.engine.compile(pattern)
+	if err != nil {
+		s.patterns = append(s.patterns, Fault{Code: "pattern_unsupported", Pointer: at, Message: unsupported(err)})
+	}
+	return err == nil
 }
 
 func (s *scan) fault(code, pointer, message string) {

@@ -13,6 +13,9 @@ func (s *Schema) Validate(raw []byte) (err error) {
 	if len(raw) > s.limits.Bytes {
 		return limitError("is %d bytes long; at most %d are checked", len(raw), s.limits.Bytes)
 	}
+	if s.root == nil {
+		return s.readable(raw)
+	}
 	doc, size, err := decode(raw, strictjson.Unique, s.limits.Depth, s.limits.Values)
 	if err != nil {
 		return documentError(err)
@@ -35,4 +38,17 @@ func (s *Schema) Validate(raw []byte) (err error) {
 	}
 	issues, more := collect(verr, s.limits.Issues)
 	return &InvalidError{Code: "mismatch", Issues: issues, More: more}
+}
+
+// readable checks a document of which nothing is required.
+func (s *Schema) readable(raw []byte) error {
+	limits := strictjson.Limits{Depth: s.limits.Depth, Mode: strictjson.Unique}
+	err := strictjson.Read(raw, limits, func(r *strictjson.Reader) error {
+		_, err := r.Value()
+		return err
+	})
+	if err != nil {
+		return documentError(err)
+	}
+	return nil
 }

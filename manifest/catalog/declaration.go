@@ -48,7 +48,7 @@ func Declarations(items []ListItem) ([]schema.Tool, []schema.Problem) {
 		extra("version", item.Version, item.Version != "")
 		tools[n] = t
 
-		if hasCode(schema.Validate(context.Background(), []schema.Tool{t}, nil), "name_invalid") {
+		if _, err := schema.Validate(context.Background(), []schema.Tool{t}, nil); hasCode(err, "name_invalid") {
 			lose("name", "is not a valid tool name in the Tools schema; choose another one")
 		}
 		lose("input_schema", "is absent from records: the declaration accepts any object until it has a schema")

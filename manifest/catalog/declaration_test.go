@@ -33,7 +33,7 @@ func TestDeclarations(t *testing.T) {
 	if got, want := lost(losses), "input_schema id account_id plugin_class_name module_name script_content -name -input_schema"; got != want {
 		t.Errorf("lost is %s, want %s", got, want)
 	}
-	if err := schema.Validate(t.Context(), tools[:1], nil); err != nil {
+	if _, err := schema.Validate(t.Context(), tools[:1], nil); err != nil {
 		t.Errorf("the declaration is not valid: %v", err)
 	}
 	written, err := json.Marshal(tools[0])

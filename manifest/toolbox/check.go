@@ -64,12 +64,12 @@ func (c *checker) tools() []*tool {
 		}
 	}
 	found := make(map[int][]schema.Problem)
-	if err := schema.Validate(context.Background(), declared, nil); err != nil {
-		if invalid, ok := errors.AsType[*schema.Error](err); ok {
-			for _, p := range invalid.Problems {
-				found[p.Index] = append(found[p.Index], p)
-			}
-		}
+	unchecked, err := schema.Validate(context.Background(), declared, nil)
+	if invalid, ok := errors.AsType[*schema.Error](err); ok {
+		unchecked = append(invalid.Problems, unchecked...)
+	}
+	for _, p := range unchecked {
+		found[p.Index] = append(found[p.Index], p)
 	}
 	list := make([]*tool, 0, len(entries))
 	needsSecret := false

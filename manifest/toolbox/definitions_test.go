@@ -61,7 +61,7 @@ func TestReasoningIsInjected(t *testing.T) {
 			if again, _ := box.Definitions(t.Context()); string(again[0].InputSchema) != tt.want {
 				t.Error("the list is shared")
 			}
-			if err := schema.Validate(t.Context(), must(box.Definitions(t.Context())), nil); err != nil {
+			if _, err := schema.Validate(t.Context(), must(box.Definitions(t.Context())), nil); err != nil {
 				t.Error(err)
 			}
 		})

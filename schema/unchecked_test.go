@@ -1,0 +1,140 @@
+package schema_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/schema"
+)
+
+const lookAhead = `"^(?=.*[0-9]).{8,}$"`
+
+// tooLarge is a valid schema of more than 64 KiB.
+var tooLarge = `{"type":"object","required":["a"],"description":"` + strings.Repeat("x", 65<<10) + `"}`
+
+// TestUnchecked has schemas that are valid and that this package cannot check in full, with
+// documents that every validator accepts or rejects.
+func TestUnchecked(t *testing.T) {
+	deep := strings.Repeat(`{"not":`, 70) + `{}` + strings.Repeat(`}`, 70)
+	many := `{"type":"object","properties":{"p":{"type":"string"}` + strings.Repeat(`,"%d":{}`, 1_500) + `}}`
+	many = fmt.Sprintf(many, numbers(1_500)...)
+	for _, test := range []struct {
+		name, schema string
+		code, at     string
+		valid        []string
+		invalid      []string // found by the parts that are checked
+	}{
+		{"look-ahead", `{"properties":{"pin":{"type":"string","minLength":2,"pattern":` + lookAhead + `}},"required":["pin"]}`,
+			"schema_pattern_unsupported", "/properties/pin/pattern",
+			[]string{`{"pin":"abcdefg1"}`, `{"pin":"short"}`}, []string{`{}`, `{"pin":1}`, `{"pin":"x"}`}},
+		{"back-reference", `{"properties":{"a":{"pattern":"^(a)\\1$"}},"additionalProperties":false}`,
+			"schema_pattern_unsupported", "/properties/a/pattern", []string{`{"a":"aa"}`}, []string{`{"b":1}`}},
+		{"ECMA escape", `{"properties":{"a":{"type":"string","pattern":"^\\u0061$"}}}`,
+			"schema_pattern_unsupported", "/properties/a/pattern", []string{`{"a":"a"}`}, []string{`{"a":1}`}},
+		{"in an alternative", `{"anyOf":[{"required":["a"]},{"properties":{"b":{"pattern":` + lookAhead + `}},"required":["b"]}]}`,
+			"schema_pattern_unsupported", "/anyOf/1/properties/b/pattern", []string{`{"b":"abcdefg1"}`, `{"a":1}`}, []string{`{}`}},
+		{"under not", `{"not":{"properties":{"a":{"pattern":` + lookAhead + `}}}}`,
+			"schema_pattern_unsupported", "/not/properties/a/pattern", []string{`{"a":"short"}`}, nil},
+		{"under oneOf", `{"properties":{"a":{"oneOf":[{"pattern":` + lookAhead + `},{"const":"short"}]}}}`,
+			"schema_pattern_unsupported", "/properties/a/oneOf/0/pattern", []string{`{"a":"short"}`, `{"a":"abcdefg1"}`}, nil},
+		{"in a condition", `{"if":{"properties":{"a":{"pattern":` + lookAhead + `}}},"then":false}`,
+			"schema_pattern_unsupported", "/if/properties/a/pattern", []string{`{"a":"short"}`}, nil},
+		{"at most so many", `{"properties":{"a":{"contains":{"pattern":` + lookAhead + `},"maxContains":1}}}`,
+			"schema_pattern_unsupported", "/properties/a/contains/pattern", []string{`{"a":["abcdefg1","b"]}`}, nil},
+		{"referred to from not", `{"$defs":{"p":{"pattern":` + lookAhead + `}},"properties":{"a":{"not":{"$ref":"#/$defs/p"}}}}`,
+			"schema_pattern_unsupported", "/$defs/p/pattern", []string{`{"a":"short"}`}, nil},
+		{"names", `{"patternProperties":{` + lookAhead + `:{"type":"string"}},"additionalProperties":false}`,
+			"schema_pattern_unsupported", "/patternProperties/^(?=.*[0-9]).{8,}$", []string{`{"abcdefg1":"x"}`}, nil},
+		{"large", tooLarge, "schema_too_large", "", []string{`{"a":1}`, `{}`}, nil},
+		{"deep", `{"anyOf":[` + deep + `,{}]}`, "schema_too_deep", "", []string{`{}`}, nil},
+		{"many properties", many, "schema_too_complex", "/properties", []string{`{"p":"x"}`, `{"p":1}`}, nil},
+		{"elsewhere", `{"properties":{"a":{"$ref":"https://schemas.example.com/a.json"}}}`, "schema_ref_remote", "/properties/a/$ref",
+			[]string{`{"a":1}`}, nil},
+		{"another draft", `{"$schema":"https://json-schema.org/draft/2099/schema"}`, "schema_draft_unknown", "/$schema", []string{`{}`}, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			tools := []schema.Tool{{Name: "t", InputSchema: json.RawMessage(test.schema)}}
+			unchecked, err := schema.Validate(t.Context(), tools, nil)
+			if err != nil || len(unchecked) != 1 || unchecked[0].Code != test.code || unchecked[0].Pointer != "/input_schema"+test.at {
+				t.Fatalf("Validate = %.300v, %v; want %s %s", unchecked, err, test.code, test.at)
+			}
+			set, err := schema.NewSet(t.Context(), tools, nil)
+			if err != nil || len(set.Unchecked()) != 1 || set.Unchecked()[0] != unchecked[0] {
+				t.Fatalf("NewSet: %v, %.300v", err, set.Unchecked())
+			}
+			for _, document := range test.valid {
+				if err := set.ValidateArguments("t", []byte(document)); err != nil {
+					t.Errorf("%s is refused: %v", document, err)
+				}
+			}
+			for _, document := range test.invalid {
+				if err := set.ValidateArguments("t", []byte(document)); schema.CodeOf(err) != schema.CodeMismatch {
+					t.Errorf("%s: %v, want a mismatch", document, err)
+				}
+			}
+			if err := set.ValidateArguments("t", []byte(`{"a":1,"a":2}`)); schema.CodeOf(err) != schema.CodeNotJSON {
+				t.Errorf("repeated names: %v", err)
+			}
+			if err := set.ValidateArguments("t", []byte(`{"a":"`+strings.Repeat("x", 1<<20)+`"}`)); schema.CodeOf(err) != schema.CodeLimit {
+				t.Errorf("a large document: %v", err)
+			}
+			_, losses, err := schema.Export(tools, schema.Anthropic)
+			if err != nil || len(losses) != 1 || losses[0] != unchecked[0] {
+				t.Errorf("Export: %v, %.300v", err, losses)
+			}
+		})
+	}
+}
+
+func numbers(n int) []any {
+	list := make([]any, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// Compile refuses what it cannot check unless it is told to ignore it.
+func TestCompileUnchecked(t *testing.T) {
+	raw := json.RawMessage(`{"required":["a"],"properties":{"a":{"pattern":` + lookAhead + `}}}`)
+	_, err := schema.Compile(raw, nil)
+	e, ok := errors.AsType[*schema.Error](err)
+	if !ok || e.Code != schema.CodeUnchecked || len(e.Problems) != 1 || e.Problems[0].Pointer != "/properties/a/pattern" {
+		t.Fatalf("error = %v, want the code unchecked", err)
+	}
+	v, err := schema.Compile(raw, &schema.CompileOptions{AllowUnchecked: true})
+	if err != nil || len(v.Unchecked()) != 1 || v.Unchecked()[0] != e.Problems[0] {
+		t.Fatalf("%v, %v", v, err)
+	}
+	if err := v.Validate([]byte(`{"a":"x"}`)); err != nil {
+		t.Error(err)
+	}
+	if err := v.Validate([]byte(`{}`)); schema.CodeOf(err) != schema.CodeMismatch {
+		t.Errorf("error = %v, want a mismatch", err)
+	}
+}
+
+// A schema that is not valid is an error, whatever else of it cannot be checked.
+func TestUncheckedAndInvalid(t *testing.T) {
+	for _, test := range []struct{ name, schema, want string }{
+		{"beside a pattern", `{"type":"object","properties":{"a":{"pattern":` + lookAhead + `},"b":{"type":"text"}}}`,
+			"0 schema_invalid /input_schema/properties/b/type\n? 0 schema_pattern_unsupported /input_schema/properties/a/pattern"},
+		{"broken reference", `{"properties":{"a":{"pattern":` + lookAhead + `},"b":{"$ref":"#/$defs/b"}}}`,
+			"0 schema_ref_broken /input_schema/properties/b/$ref\n? 0 schema_pattern_unsupported /input_schema/properties/a/pattern"},
+		{"large and not JSON", tooLarge + `}`, "0 schema_not_json /input_schema"},
+		{"large and not an object", `[` + tooLarge + `]`, "0 schema_not_object /input_schema"},
+		{"large and of an array", strings.Replace(tooLarge, "object", "array", 1),
+			"0 schema_not_object /input_schema/type\n? 0 schema_too_large /input_schema"},
+	} {
+		tools := []schema.Tool{{Name: "t", InputSchema: json.RawMessage(test.schema)}}
+		if got := verdict(t, tools, nil); got != test.want {
+			t.Errorf("%s: problems:\n%s\nwant:\n%s", test.name, got, test.want)
+		}
+		if _, err := schema.Compile(tools[0].InputSchema, &schema.CompileOptions{AllowUnchecked: true}); (err == nil) != strings.Contains(test.want, "not_object") {
+			t.Errorf("%s: Compile: %v", test.name, err)
+		}
+	}
+}
