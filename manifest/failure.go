@@ -68,7 +68,7 @@ func (e *Error) read(stderr []byte) bool {
 		e.Message = line.String()
 		return true
 	}
-	var large map[string]json.RawMessage // not a struct, which ignores the case of names
+	var large map[string]json.RawMessage // not a struct, because encoding/json ignores the case of its names
 	_ = json.Unmarshal(reason, &large)   // fails for arrays, which have no message
 	if !e.say(large["message"]) {
 		e.say(large["error"])
@@ -92,8 +92,5 @@ func text(value json.RawMessage) (s string) {
 }
 
 func isErrorObject(line string) bool {
-	var object struct {
-		Error json.RawMessage `json:"error"`
-	}
-	return strings.HasPrefix(line, "{") && json.Unmarshal([]byte(line), &object) == nil && len(object.Error) > 0
+	return strings.HasPrefix(line, "{") && json.Valid([]byte(line)) && rawjson.Member(json.RawMessage(line), "error") != nil
 }

@@ -125,6 +125,7 @@ func TestFailureText(t *testing.T) {
 		{"broken JSON", `{"error":"x"`, `{"error":"{\"error\":\"x\""}`},
 		{"log first", "connecting\nretrying\n{\"error\":\"refused\",\"hint\":\"start it\"}\n", `{"error":"refused","hint":"start it"}`},
 		{"a last line of JSON that is not an error", "failed:\n{\"a\":1}", `{"error":"failed:\n{\"a\":1}"}`},
+		{"a last line whose member has another case", "failed:\n{\"Error\":\"x\"}", `{"error":"failed:\n{\"Error\":\"x\"}"}`},
 		{"invalid UTF-8", "b\xffm", "{\"error\":\"b\ufffdm\"}"},
 		{"large, with a message", `{"error":{"code":7,"message":"disk full","detail":"` + long + `"}}`, `{"error":"disk full"}`},
 		{"large, with an error", `{"error":{"error":"disk full","detail":"` + long + `"}}`, `{"error":"disk full"}`},

@@ -43,7 +43,7 @@ func TestMessages(t *testing.T) {
 		want      []string // all lines of the error
 	}{
 		{"no name", `{"tools":[{"command":["x"]}]}`, []string{
-			`tool[0]: name is required`, `tool[0]: relative command[0] must start with ./tools/bin/`}},
+			`tool[0]: name is required`, `tool[0]: relative command[0] must start with ./tools/bin/ (got "x"); put the program into that folder, or write its absolute path`}},
 		{"empty name", `{"tools":[{"name":"","command":["/x"]}]}`, []string{`tool[0]: name is required`}},
 		{"null name", `{"tools":[{"name":null,"command":["/x"]}]}`, []string{`tool[0]: name is required`}},
 		{"null tool", `{"tools":[null]}`, []string{`tool[0]: name is required`, `tool[0]: command must have at least program name`}},
@@ -72,7 +72,8 @@ func TestMessages(t *testing.T) {
 			`tool[0] "n": command[0] escapes ./tools/bin after normalization (got "./tools/bin/../hack" -> "./tools/hack")`}},
 		{"upward", command("../tools/bin/get_time"), []string{
 			`tool[0] "n": command[0] must not start with '..' or escape tools/bin (got "../tools/bin/get_time")`}},
-		{"outside", command("echo"), []string{`tool[0] "n": relative command[0] must start with ./tools/bin/`}},
+		{"outside", command("python3"), []string{
+			`tool[0] "n": relative command[0] must start with ./tools/bin/ (got "python3"); put the program into that folder, or write its absolute path`}},
 
 		{"timeout below 0", one(`"timeoutSec":-1`), []string{`tool[0] "n": timeoutSec must not be negative; leave it out, or write 0, for the default`}},
 		{"timeout fraction", one(`"timeoutSec":1.5`), []string{`tool[0] "n": timeoutSec must be a whole number of seconds, without fraction or exponent`}},
@@ -108,7 +109,7 @@ func TestMessages(t *testing.T) {
 			{"name":"a","command":["../x"],"envPassthrough":["ok"]}]}`, []string{
 			`tool[0] "a": envPassthrough[0]: empty name`,
 			`tool[0] "a": envPassthrough[1]: invalid name "9" (must match [A-Z_][A-Z0-9_]*)`,
-			`tool[0] "a": relative command[0] must start with ./tools/bin/`,
+			`tool[0] "a": relative command[0] must start with ./tools/bin/ (got "echo"); put the program into that folder, or write its absolute path`,
 			`tool[0] "a": timeoutSec must not be negative; leave it out, or write 0, for the default`,
 			`tool[0] "a": schema must be a JSON Schema for an object, not an array`,
 			`tool[1]: name is required`,
@@ -251,9 +252,10 @@ func TestProgramPaths(t *testing.T) {
 		{"./tools/bin/fs_read_file", "./tools/bin/fs_read_file", "./tools/bin/fs_read_file.exe", ""},
 		{"./tools/bin/get_time.exe", "./tools/bin/get_time.exe", "./tools/bin/get_time.exe", ""},
 		{"./tools/bin/run.cmd", "./tools/bin/run.cmd", "./tools/bin/run.cmd", ""},
-		{"tools/bin/x", "./tools/bin/x", "./tools/bin/x.exe", ""},
-		{"././tools/bin/x", "./tools/bin/x", "./tools/bin/x.exe", ""},
-		{"x/../tools/bin/x", "./tools/bin/x", "./tools/bin/x.exe", ""},
+		{"tools/bin/x", "", "", outside},
+		{"././tools/bin/x", "", "", outside},
+		{"x/../tools/bin/x", "", "", outside},
+		{`tools\bin\x`, "", "", outside},
 		{"./tools/bin/a/../b", "./tools/bin/b", "./tools/bin/b.exe", ""},
 		{"./tools/bin/sub/x", "./tools/bin/sub/x", "./tools/bin/sub/x.exe", ""},
 		{`.\tools\bin\fs_read_file`, "./tools/bin/fs_read_file", "./tools/bin/fs_read_file.exe", ""},

@@ -39,9 +39,9 @@ func FromContext(ctx context.Context) *Call {
 	return &Call{}
 }
 
-// A CallRecord describes one finished call of a known tool. It contains neither arguments nor
-// results.
-type CallRecord struct {
+// CallEnd describes a call of a known tool that has ended. It contains neither arguments nor the
+// result.
+type CallEnd struct {
 	Tool      string
 	AgentID   string
 	Reasoning string        // as in [Call]; words of the model, which may repeat anything it knows

@@ -30,7 +30,7 @@ func Example() {
 		webhook.Define("check_schedule", "Check availability on the calendar", check),
 	}, &webhook.Options{
 		Secrets: []string{"a-secret-for-this-example"}, // read a real one from the environment
-		OnCall:  func(_ context.Context, r webhook.CallRecord) { fmt.Printf("%s because %q\n", r.Tool, r.Reasoning) },
+		OnCall:  func(_ context.Context, end webhook.CallEnd) { fmt.Printf("%s because %q\n", end.Tool, end.Reasoning) },
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -233,17 +233,17 @@ func toolError(err error) *Error {
 
 // report calls the hook and logs the call.
 func (h *Handler) report(ctx context.Context, call *Call, failure *Error, took time.Duration) {
-	record := CallRecord{Tool: call.Tool, AgentID: call.AgentID, Reasoning: call.Reasoning, Duration: took}
+	end := CallEnd{Tool: call.Tool, AgentID: call.AgentID, Reasoning: call.Reasoning, Duration: took}
 	level := slog.LevelInfo
 	if failure != nil {
-		record.Code, record.Err = failure.Code, failure
+		end.Code, end.Err = failure.Code, failure
 		level = slog.LevelWarn
 		if failure.Code == CodeInternal || failure.private() {
 			level = slog.LevelError
 		}
 	}
 	if h.opts.OnCall != nil {
-		h.hooks.Hook(ctx, call.Tool, func() { h.opts.OnCall(ctx, record) })
+		h.hooks.Hook(ctx, call.Tool, func() { h.opts.OnCall(ctx, end) })
 	}
 	if !h.opts.Logger.Enabled(ctx, level) {
 		return

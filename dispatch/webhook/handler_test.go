@@ -264,10 +264,10 @@ func TestFromContext(t *testing.T) {
 }
 
 func TestOnCall(t *testing.T) {
-	var records []webhook.CallRecord
+	var records []webhook.CallEnd
 	own := webhook.Tool{Name: "own", Parameters: json.RawMessage(`{"properties":{"reasoning":{}}}`),
 		Func: func(context.Context, json.RawMessage) (any, error) { return nil, errors.New("broken") }}
-	h := newHandler(t, &webhook.Options{OnCall: func(_ context.Context, r webhook.CallRecord) { records = append(records, r) }}, schedule(), own)
+	h := newHandler(t, &webhook.Options{OnCall: func(_ context.Context, r webhook.CallEnd) { records = append(records, r) }}, schedule(), own)
 	serve(h, request(goodBody))
 	serve(h, request(`{"tool":"check_schedule","arguments":{"day":"sunday","reasoning":["a",1]}}`))
 	serve(h, request(`{"tool":"own","arguments":{"reasoning":"mine"}}`))

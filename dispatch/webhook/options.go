@@ -58,10 +58,10 @@ type Options struct {
 	// Limits bounds the schemas of the tools and the arguments.
 	Limits schema.Limits
 
-	// OnCall receives a record of every finished call of a known tool. It is called concurrently.
-	// The response waits for OnCall for at most 500 ms. If it panics, the panic is logged and the
-	// response is sent.
-	OnCall func(ctx context.Context, record CallRecord)
+	// OnCall, if not nil, receives every call of a known tool when it has ended. It runs on its own
+	// goroutine, concurrently for concurrent calls. The response waits for it for at most 500 ms. A
+	// panic of OnCall is logged and does not change the response.
+	OnCall func(ctx context.Context, end CallEnd)
 
 	// Logger receives a record for every call, every rejected request and every panic. The record
 	// of a rejected request has the address of the peer and the reason. Records contain no bodies,

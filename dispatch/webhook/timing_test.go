@@ -58,7 +58,7 @@ func TestClosedConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var codes []webhook.Code
 		var seen error
-		h := newHandler(t, &webhook.Options{OnCall: func(_ context.Context, r webhook.CallRecord) { codes = append(codes, r.Code) }},
+		h := newHandler(t, &webhook.Options{OnCall: func(_ context.Context, r webhook.CallEnd) { codes = append(codes, r.Code) }},
 			webhook.Define("slow", "", func(ctx context.Context, _ struct{}) (string, error) { <-ctx.Done(); seen = ctx.Err(); return "", seen }))
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
@@ -84,10 +84,10 @@ func (u unwritable) MarshalJSON() ([]byte, error) { u(); return []byte("null"), 
 func TestResultsThatPanicAreContained(t *testing.T) {
 	for name, write := range map[string]func(){"panic": func() { panic("the reason") }, "Goexit": runtime.Goexit} {
 		var log bytes.Buffer
-		var records []webhook.CallRecord
+		var records []webhook.CallEnd
 		opts := &webhook.Options{
 			Logger: slog.New(slog.NewTextHandler(&log, nil)),
-			OnCall: func(_ context.Context, r webhook.CallRecord) { records = append(records, r) },
+			OnCall: func(_ context.Context, r webhook.CallEnd) { records = append(records, r) },
 		}
 		h := newHandler(t, opts, webhook.Define("write", "", func(context.Context, struct{}) (any, error) { return unwritable(write), nil }))
 		done := make(chan struct{})
@@ -115,7 +115,7 @@ func TestResultsThatPanicAreContained(t *testing.T) {
 func TestHooksThatPanicAreContained(t *testing.T) {
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))
-	h := newHandler(t, &webhook.Options{Logger: logger, OnCall: func(context.Context, webhook.CallRecord) { panic("the reason") }}, schedule())
+	h := newHandler(t, &webhook.Options{Logger: logger, OnCall: func(context.Context, webhook.CallEnd) { panic("the reason") }}, schedule())
 	if status, body, _ := serve(h, request(goodBody)); status != 200 || body != `{"slots":["monday <2pm>"]}` {
 		t.Errorf("OnCall: %d %s", status, body)
 	}
@@ -154,7 +154,7 @@ func serveAside(h http.Handler, r *http.Request) (status int, body string) {
 }
 
 func TestHooksThatExitAreContained(t *testing.T) {
-	h := newHandler(t, &webhook.Options{OnCall: func(context.Context, webhook.CallRecord) { runtime.Goexit() }}, schedule())
+	h := newHandler(t, &webhook.Options{OnCall: func(context.Context, webhook.CallEnd) { runtime.Goexit() }}, schedule())
 	if status, body := serveAside(h, request(goodBody)); status != 200 || body != `{"slots":["monday <2pm>"]}` {
 		t.Errorf("OnCall: %d %s", status, body)
 	}
@@ -175,7 +175,7 @@ func TestFunctionsThatDoNotReturn(t *testing.T) {
 	}{
 		"OnCall": {
 			func(t *testing.T, log *slog.Logger) http.Handler {
-				return newHandler(t, &webhook.Options{Logger: log, OnCall: func(context.Context, webhook.CallRecord) { time.Sleep(time.Hour) }}, schedule())
+				return newHandler(t, &webhook.Options{Logger: log, OnCall: func(context.Context, webhook.CallEnd) { time.Sleep(time.Hour) }}, schedule())
 			},
 			request(goodBody), 200, 500 * time.Millisecond, "OnCall did not return in time",
 		},

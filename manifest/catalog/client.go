@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -283,16 +284,25 @@ func (c *Client) Restore(ctx context.Context, id string) error {
 	}, (*response).confirmed)
 }
 
-// Script returns the source code of a tool: GET /tools/{id}/script. If the tool has no source, as
-// native tools, the error has [CodeNotFound]. The code may contain its author's secrets; do not log
-// it.
+// Script returns the source code of a tool: GET /tools/{id}/source, the path of the document
+// "ToolBase records". If the response is 404, the client requests /tools/{id}/script, which the
+// platform's own clients use. If the tool has no source, as native tools, the error has
+// [CodeNotFound]. The code may contain its author's secrets; do not log it.
 func (c *Client) Script(ctx context.Context, id string) (string, error) {
 	if err := checkID(id); err != nil {
 		return "", err
 	}
-	var script string
-	err := c.do(ctx, &request{
-		name: "script", method: http.MethodGet, path: "tools/" + id + "/script", tool: id, safe: true,
+	script, err := c.script(ctx, id, "source")
+	if e, ok := errors.AsType[*Error](err); ok && e.Status == http.StatusNotFound {
+		return c.script(ctx, id, "script")
+	}
+	return script, err
+}
+
+// script requests the source code at one of its paths.
+func (c *Client) script(ctx context.Context, id, part string) (script string, err error) {
+	err = c.do(ctx, &request{
+		name: "script", method: http.MethodGet, path: "tools/" + id + "/" + part, tool: id, safe: true,
 	}, func(a *response) (err error) {
 		script, err = a.script()
 		return err

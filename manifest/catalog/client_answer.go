@@ -40,7 +40,7 @@ func (a *response) badJSON(where string, err error) *Error {
 }
 
 // data returns the member data of the envelope {"success", "data", "message", "timestamp"}. Without
-// data it returns the envelope, and without an envelope the body. The result is strict JSON.
+// data it returns the envelope, and without an envelope the body. The result is valid JSON.
 func (a *response) data() (json.RawMessage, error) {
 	var success, data json.RawMessage
 	err := strictjson.Read(a.body, answerLimits, func(r *strictjson.Reader) error {
@@ -48,7 +48,7 @@ func (a *response) data() (json.RawMessage, error) {
 			_, err := r.Value()
 			return err
 		}
-		return r.Object([]string{"success", "data"}, func(name string) (err error) {
+		return r.Object(nil, func(name string) (err error) {
 			switch name {
 			case "success":
 				success, err = r.Value()
@@ -56,11 +56,11 @@ func (a *response) data() (json.RawMessage, error) {
 				data, err = r.Value()
 			}
 			return err
-		})
+		}, "success", "data")
 	})
 	switch {
 	case err != nil:
-		return nil, a.badJSON("it is not strict JSON", err)
+		return nil, a.badJSON("it is not JSON that can be read", err)
 	case success == nil:
 		return a.body, nil
 	case string(success) == "false":
@@ -132,7 +132,7 @@ func (a *response) script() (string, error) {
 	}
 	var script, content string
 	err = strictjson.Read(data, answerLimits, func(r *strictjson.Reader) error {
-		return r.Object([]string{"script", "content"}, func(name string) (err error) {
+		return r.Object(nil, func(name string) (err error) {
 			switch name {
 			case "script":
 				script, err = r.String()
@@ -140,7 +140,7 @@ func (a *response) script() (string, error) {
 				content, err = r.String()
 			}
 			return err
-		})
+		}, "script", "content")
 	})
 	switch {
 	case err != nil:
@@ -157,7 +157,7 @@ func (a *response) script() (string, error) {
 // known. Unknown values of enums are kept, so that a new framework does not hide the rest.
 func readItem(doc []byte, known ListItem) (ListItem, error) {
 	item := known
-	p, ps, err := readPatch(doc, textMember{"id", &item.ID}, textMember{"plugin_class_name", &item.PluginClassName},
+	p, ps, err := readPatch(doc, theirs, textMember{"id", &item.ID}, textMember{"plugin_class_name", &item.PluginClassName},
 		textMember{"module_name", &item.ModuleName}, textMember{"script_content", &item.ScriptContent})
 	item.Tool = p.apply(item.Tool)
 	switch {

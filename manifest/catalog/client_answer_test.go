@@ -44,6 +44,8 @@ func TestClientReadsItems(t *testing.T) {
 			})},
 		"a framework to come": {`{"id":"` + clientID + `","name":"x","framework":"crew","tool_type":"mcp"}`,
 			with(func(i *catalog.ListItem) { i.Framework, i.Type = "crew", "mcp" })},
+		"names in other cases, repeated names, half a pair": {`{` + required + `,"tool_type":"custom","Name":7,"ID":"x","Tool_Type":"native",` +
+			`"x":1,"x":2,"description":"\ud83d"}`, with(func(i *catalog.ListItem) { i.Description = "\ufffd" })},
 		"id in capitals": {`{"id":"` + strings.ToUpper(clientID) + `","name":"x","framework":"langchain","type":"custom"}`,
 			with(func(i *catalog.ListItem) { i.ID = strings.ToUpper(clientID) })},
 	} {
@@ -118,9 +120,45 @@ func TestClientReadsScripts(t *testing.T) {
 		`{"script":"s","content":"c","id":7}`:               "s",
 		`{"success":true,"data":{"script":"s"}}`:            "s",
 		`{"success":true,"script":"s","message":"without"}`: "s",
+
+		// Names are compared byte by byte.
+		`{"script":"s","Script":7,"Content":7}`:                        "s",
+		`{"success":true,"Success":false,"data":{"script":"s"},"x":1}`: "s",
+		`{"Success":false,"script":"s","Data":7,"a":1,"a":2}`:          "s",
 	} {
 		if got, err := serveClient(t, nil, answerWith(200, body)).Script(t.Context(), clientID); got != want || err != nil {
 			t.Errorf("%s is %q, %v", body, got, err)
+		}
+	}
+}
+
+// The document names the path of the source in one place; the reference and the platform's own
+// clients name another.
+func TestClientFindsScriptsAtEitherPath(t *testing.T) {
+	for _, tt := range []struct {
+		served string // the path with the source
+		others int    // the status of the other paths
+		want   string // the requested paths
+		code   catalog.Code
+	}{
+		{"source", 404, "source", ""},
+		{"script", 404, "source script", ""},
+		{"none", 404, "source script", catalog.CodeNotFound},
+		{"script", 403, "source", catalog.CodeForbidden},
+		{"script", 500, "source", catalog.CodeServer},
+	} {
+		var asked []string
+		script, err := serveClient(t, nil, func(w http.ResponseWriter, r *http.Request) {
+			part := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
+			asked = append(asked, part)
+			if part != tt.served {
+				http.Error(w, `{"detail":"Not Found"}`, tt.others)
+				return
+			}
+			_, _ = w.Write([]byte(`{"script":"pass"}`))
+		}).Script(t.Context(), clientID)
+		if catalog.CodeOf(err) != tt.code || err == nil && script != "pass" || strings.Join(asked, " ") != tt.want {
+			t.Errorf("%+v: %q, %v after %q", tt, script, err, asked)
 		}
 	}
 }
@@ -129,13 +167,13 @@ func TestClientReadsScripts(t *testing.T) {
 func TestClientRefusesOtherAnswers(t *testing.T) {
 	other := strings.Replace(calculatorItem, "1111", "1112", 1)
 	everywhere := []string{``, `  `, `OK`, `<html><body>Sign in</body></html>`, `[`, `{"success":true`, `{"success":true}{}`,
-		`{"success":true,"success":true}`, `{"Success":true,"data":[]}`, `{"success":"true","data":[]}`, `{"success":1}`, `{"success":null}`,
+		`{"success":true,"success":true}`, `{"success":"true","data":[]}`, `{"success":1}`, `{"success":null}`,
 		"{\"message\":\"\xff\"}", "\ufeff{}", `{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`}
 	for operation, bodies := range map[string][]string{
 		"create": {`[]`, `null`, `{}`, `7`, `"x"`, `{"success":true}`, `{"success":true,"data":null}`, `{"success":true,"data":[]}`,
-			`{"id":"7"}`, `{"id":7}`, `{"id":"` + clientID + `","tags":7}`, `{"id":"` + clientID + `","Name":"x"}`},
+			`{"id":"7"}`, `{"id":7}`, `{"id":"` + clientID + `","tags":7}`},
 		"upload": {`{}`, `{"success":true,"message":"created"}`},
-		"get": {`[]`, `null`, `{}`, other, `{"success":true}`, `{"success":true,"data":null}`, `{"id":"` + clientID + `"}`,
+		"get": {`[]`, `null`, `{}`, other, `{"success":true}`, `{"success":true,"data":null}`, `{"id":"` + clientID + `"}`, `{"id":"` + clientID + `","Name":"x"}`,
 			`{"id":"` + clientID + `","name":null}`, `{"id":"` + clientID + `","name":7}`, `{"id":"` + clientID + `","name":"x","tags":[1]}`,
 			`{"id":"` + clientID + `","name":"x","tags":[null]}`, `{"data":` + calculatorItem + `}`},
 		"update":        {`[]`, other, `{"success":true,"data":[]}`},

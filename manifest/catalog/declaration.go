@@ -115,7 +115,7 @@ func (p *Patch) read(m ledger.Member) error {
 	if err != nil {
 		return err
 	}
-	one, ps, err := readPatch(doc)
+	one, ps, err := readPatch(doc, ours)
 	if err == nil {
 		err = ps.error("", "")
 	}

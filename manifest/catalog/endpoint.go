@@ -92,7 +92,7 @@ func (h *Handler) readJSON(c *call) (Patch, problems, error) {
 	if err != nil {
 		return Patch{}, nil, bodyError(c, err)
 	}
-	return readPatch(body)
+	return readPatch(body, ours)
 }
 
 func (h *Handler) get(c *call) (answer, error) {

@@ -19,7 +19,7 @@ import (
 // The error is an [*Error] with [CodeInvalid] and all problems. encoding/json reports malformed
 // JSON with an error of its own before it calls this method.
 func (t *Tool) UnmarshalJSON(data []byte) error {
-	p, ps, err := readPatch(data)
+	p, ps, err := readPatch(data, ours)
 	if err == nil {
 		err = ps.error("", "the record is not valid")
 	}
@@ -33,7 +33,7 @@ func (t *Tool) UnmarshalJSON(data []byte) error {
 // UnmarshalJSON reads an update as [Tool.UnmarshalJSON] reads a record. null clears description,
 // tags, version and account_id. It does not validate the update.
 func (p *Patch) UnmarshalJSON(data []byte) error {
-	read, ps, err := readPatch(data)
+	read, ps, err := readPatch(data, ours)
 	if err == nil {
 		err = ps.error("", "the update is not valid")
 	}
@@ -48,7 +48,7 @@ func (p *Patch) UnmarshalJSON(data []byte) error {
 // item.
 func (i *ListItem) UnmarshalJSON(data []byte) error {
 	var item ListItem
-	p, ps, err := readPatch(data, textMember{"id", &item.ID}, textMember{"plugin_class_name", &item.PluginClassName},
+	p, ps, err := readPatch(data, ours, textMember{"id", &item.ID}, textMember{"plugin_class_name", &item.PluginClassName},
 		textMember{"module_name", &item.ModuleName}, textMember{"script_content", &item.ScriptContent})
 	if err == nil {
 		err = ps.error("", "the item is not valid")
@@ -67,11 +67,19 @@ type textMember struct {
 	into *string
 }
 
-// documentLimits are the limits of one record. A list is read record by record.
-var documentLimits = strictjson.Limits{Depth: 64}
+// origin says who wrote a record. A list is read record by record.
+type origin struct {
+	limits strictjson.Limits
+	folded bool // a name that differs from a known one by case only is an error
+}
+
+var (
+	ours   = origin{strictjson.Limits{Depth: 64}, true} // a caller of this package or of the handler
+	theirs = origin{answerLimits, false}                // another catalog
+)
 
 // readPatch reads the members that are present. The problems are members with the wrong type.
-func readPatch(data []byte, more ...textMember) (Patch, problems, error) {
+func readPatch(data []byte, from origin, more ...textMember) (Patch, problems, error) {
 	var p Patch
 	var ps problems
 	var alias *Type
@@ -79,7 +87,11 @@ func readPatch(data []byte, more ...textMember) (Patch, problems, error) {
 	for _, m := range more {
 		known = append(known, m.name)
 	}
-	err := strictjson.Read(data, documentLimits, func(r *strictjson.Reader) error {
+	var exact []string
+	if !from.folded {
+		known, exact = nil, known
+	}
+	err := strictjson.Read(data, from.limits, func(r *strictjson.Reader) error {
 		return r.Object(known, func(name string) error {
 			switch name {
 			case "name":
@@ -108,7 +120,7 @@ func readPatch(data []byte, more ...textMember) (Patch, problems, error) {
 				}
 			}
 			return nil
-		})
+		}, exact...)
 	})
 	if err != nil {
 		return Patch{}, nil, jsonError(err)

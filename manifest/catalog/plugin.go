@@ -29,7 +29,7 @@ type PluginOptions struct {
 // Plugin describes a file that was not run.
 type Plugin struct {
 	ClassName   string // of the tool class; "" if the file has only an entry point
-	ModuleName  string // the file's name without .py
+	ModuleName  string // the file's name without .py, as an identifier: "_" replaces each other character
 	Name        string // the class's attribute name if it is a literal, else ""
 	Description string // the class's attribute description if it is a literal, else ""
 
@@ -85,7 +85,7 @@ func CheckPlugin(filename string, source []byte, opts *PluginOptions) (*Plugin, 
 	case strings.ContainsFunc(module, unicode.IsControl):
 		bad(ruleFilename, "needs a name without control characters")
 	}
-	p := &Plugin{ModuleName: module}
+	p := &Plugin{ModuleName: identifier(module)}
 	source = bytes.TrimPrefix(source, []byte("\ufeff"))
 	switch {
 	case !utf8.Valid(source):
@@ -111,6 +111,21 @@ func CheckPlugin(filename string, source []byte, opts *PluginOptions) (*Plugin, 
 		return nil, &Error{Code: CodePlugin, Message: "invalid plugin file", Problems: found}
 	}
 	return p, nil
+}
+
+// identifier returns a file's name as a Python identifier, so that no character of it has a meaning
+// in a path, a shell or an import.
+func identifier(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return r
+		}
+		return '_'
+	}, name)
+	if first, _ := utf8.DecodeRuneInString(name); unicode.IsDigit(first) {
+		name = "_" + name
+	}
+	return name
 }
 
 func tooLarge(field string, most int64) Problem {

@@ -67,11 +67,24 @@ func TestCheckPlugin(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			test.want.ModuleName = "my tool"
+			test.want.ModuleName = "my_tool"
 			if *got != test.want {
 				t.Errorf("the plugin is %+v, want %+v", *got, test.want)
 			}
 		})
+	}
+}
+
+// A module's name can be joined into a path, an import or a command.
+func TestModuleNames(t *testing.T) {
+	for file, want := range map[string]string{
+		"weather.py": "weather", "my-tool.py": "my_tool", "...py": "__", "..%2f.py": "___2f", "$(id).py": "__id_", "7days.py": "_7days",
+		"a.b.py": "a_b", "größe2.py": "größe2", "../../x.py": "x", ` ;rm.py`: "__rm", "٣.py": "_٣",
+	} {
+		p, err := catalog.CheckPlugin(file, []byte(class), nil)
+		if err != nil || p.ModuleName != want {
+			t.Errorf("%q: %+v, %v; want %q", file, p, err, want)
+		}
 	}
 }
 

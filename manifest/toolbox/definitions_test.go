@@ -94,6 +94,7 @@ func TestDetails(t *testing.T) {
 		{"absent", 200, `{}`, "Do it.", toolbox.CodeAnswer},
 		{"null", 200, `{"detail":null}`, "Do it.", toolbox.CodeAnswer},
 		{"number", 200, `{"detail":7}`, "Do it.", toolbox.CodeAnswer},
+		{"the name beside one of another case", 200, `{"Detail":7,"detail":"Slots: 2pm","DETAIL":"x"}`, "Do it.\n\nSlots: 2pm", ""},
 		{"another case", 200, `{"Detail":"x"}`, "Do it.", toolbox.CodeAnswer},
 		{"duplicate", 200, `{"detail":"x","detail":"y"}`, "Do it.", toolbox.CodeAnswer},
 		{"not an object", 200, `"x"`, "Do it.", toolbox.CodeAnswer},

@@ -210,13 +210,13 @@ func (d *details) timeout(status int, cause error) *Error {
 func readDetail(body []byte) (text string, err error) {
 	found := false
 	err = strictjson.Read(body, strictjson.Limits{Mode: strictjson.Liberal}, func(r *strictjson.Reader) error {
-		return r.Object([]string{"detail"}, func(name string) (err error) {
+		return r.Object(nil, func(name string) (err error) {
 			if name == "detail" {
 				found = r.Kind() == '"'
 				text, err = r.String()
 			}
 			return err
-		})
+		}, "detail")
 	})
 	if err == nil && !found {
 		err = errors.New("the member detail is missing or not a string")

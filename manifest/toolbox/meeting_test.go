@@ -36,7 +36,7 @@ func TestToolboxMeetsWebhook(t *testing.T) {
 		webhook.Define("book", "", func(_ context.Context, q query) (string, error) {
 			return "", webhook.Errorf("%s is full; try another day", q.Day)
 		}),
-	}, &webhook.Options{SecretFunc: func() []string { return *accepted.Load() }, OnCall: func(_ context.Context, r webhook.CallRecord) {
+	}, &webhook.Options{SecretFunc: func() []string { return *accepted.Load() }, OnCall: func(_ context.Context, r webhook.CallEnd) {
 		mu.Lock()
 		defer mu.Unlock()
 		reasons[r.Reasoning]++
