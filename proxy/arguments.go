@@ -16,8 +16,9 @@ func (r *run) checkBody(tool string, body json.RawMessage) (json.RawMessage, *Er
 	if r.dropNulls {
 		body = dropNulls(body)
 	}
-	if len(body) > r.maxRequest {
-		return nil, localError(CodeTooLarge, tool, fmt.Sprintf("the arguments have %d bytes, the limit is %d", len(body), r.maxRequest))
+	if len(body) > maxBody {
+		return nil, localError(CodeTooLarge, tool,
+			fmt.Sprintf("the arguments have %d bytes, the limit is %d", len(body), maxBody))
 	}
 	if r.checkArguments != nil {
 		if err := r.checkArguments(tool, body); err != nil {

@@ -19,8 +19,6 @@ type run struct {
 	authValue      atomic.Pointer[[1]string] // of the Authorization header; fmt does not follow such a pointer
 	caller         httpcall.Client
 	repeats        httpcall.Policy
-	maxRequest     int
-	maxResponse    int // of the member response
 	transient      []string
 	repeatable     map[string]bool
 	tools          []string // Options.Tools
@@ -77,7 +75,9 @@ func (r *run) attempt(ctx context.Context, req *request, place *place) (answer, 
 		return answer{}, r.statusError(req, got)
 	}
 	if failure != nil {
-		e := &Error{Code: failureCodes[failure.Kind], Delivery: Unknown, Tool: req.name, Status: got.Status, Err: failure.Err}
+		e := &Error{
+			Code: failureCodes[failure.Kind], Delivery: Unknown, Tool: req.name, Status: got.Status, Err: failure.Err,
+		}
 		if failure.NotSent {
 			e.Delivery = NotSent
 		}
@@ -87,7 +87,8 @@ func (r *run) attempt(ctx context.Context, req *request, place *place) (answer, 
 }
 
 var failureCodes = map[httpcall.Kind]Code{
-	httpcall.Canceled: CodeCanceled, httpcall.TimedOut: CodeTimeout, httpcall.TooLarge: CodeResponseTooLarge, httpcall.Broken: CodeTransport,
+	httpcall.Canceled: CodeCanceled, httpcall.TimedOut: CodeTimeout,
+	httpcall.TooLarge: CodeResponseTooLarge, httpcall.Broken: CodeTransport,
 }
 
 func (r *run) newRequest(req *request) *http.Request {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/actor"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
@@ -106,7 +107,7 @@ func (c *Client) do(ctx context.Context, info CallInfo, body json.RawMessage, ar
 	r := c.run
 	if !validToolName(info.Tool) {
 		e := localError(CodeToolName, "",
-			"a tool name begins with a letter or underscore and has at most 128 letters, digits, underscores and hyphens")
+			"a tool name begins with a letter or '_' and has at most 128 letters, digits, '_' and '-'")
 		e.tools = r.tools
 		return nil, e
 	}
@@ -136,9 +137,13 @@ func (c *Client) do(ctx context.Context, info CallInfo, body json.RawMessage, ar
 
 // As returns a client that attributes its calls and trace events to the sub-agent actorID, a call
 // path such as "supervisor/refunds", through the header X-Pipelines-Actor-Id. The run, its pacing
-// and its limits stay shared. With an actorID that [ValidActor] refuses, every call fails with
-// [CodeActor] before anything is sent. If actorID is "", requests have no label and are those of an
-// agent that has no sub-agents, byte for byte.
+// and its limits stay shared. If actorID is "", requests have no label and are those of an agent
+// that has no sub-agents, byte for byte.
+//
+// The platform does not document the pattern of a label, and refuses a malformed one with
+// [CodeActor]. The client refuses only what a request cannot carry unchanged: labels that are not
+// valid UTF-8, have control characters, or begin or end with a space. Every call then fails with
+// [CodeActor] before anything is sent.
 //
 // Declared and stamped labels must match byte for byte; the platform shows others as undeclared.
 func (c *Client) As(actorID string) *Client {
@@ -146,7 +151,7 @@ func (c *Client) As(actorID string) *Client {
 	derived.actor, derived.labelled = actorID, true
 	derived.actorErr = nil
 	if actorID != "" {
-		derived.actorErr = ValidActor(actorID)
+		derived.actorErr = actor.Check(actorID)
 	}
 	return &derived
 }

@@ -1,9 +1,11 @@
 package proxy_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"math"
 	"net/http"
 	"slices"
@@ -283,7 +285,7 @@ func TestNewReportsEverythingAtOnceAndNoSecret(t *testing.T) {
 		{"/relative", "t", nil, []string{"https://", "host"}},
 		{"file:///etc/passwd", "t", nil, []string{"https://", "host"}},
 		{"http://h", "line\nbreak", nil, []string{"token"}},
-		{"http://h", "t", &proxy.Options{MaxAttempts: -1, AttemptTimeout: -1, MaxResponseBytes: -1}, []string{"MaxAttempts", "AttemptTimeout", "MaxResponseBytes"}},
+		{"http://h", "t", &proxy.Options{MaxAttempts: -1, AttemptTimeout: -1}, []string{"MaxAttempts", "AttemptTimeout"}},
 	} {
 		_, err := proxy.New(tt.base, tt.token, tt.opts)
 		wantError(t, err, proxy.CodeOptions, proxy.NotSent)
@@ -360,7 +362,7 @@ func TestActors(t *testing.T) {
 			t.Errorf("call %d: actor header %q, want %q", i, got, call.want)
 		}
 	}
-	for _, bad := range []string{"/", "a//b", "/a", "a/", "a b", "a\r\nX-Evil: 1", "é", strings.Repeat("a", 257)} {
+	for _, bad := range []string{" a", "a ", "a\tb", "a\r\nX-Evil: 1", "a\x00", "a\x7f", "a\xff"} {
 		_, err := c.As(bad).Call(background, "get_order", nil)
 		wantError(t, err, proxy.CodeActor, proxy.NotSent)
 		_, err = c.Call(proxy.WithActor(background, bad), "get_order", nil)
@@ -521,9 +523,9 @@ func (s *spy) CallEnd(ctx context.Context, end proxy.CallEnd) {
 func TestTrace(t *testing.T) {
 	c, s := scripted(t, answer(200, `{"accepted":true,"sequence":17,"event_type":"thinking","more":1}`))
 	before := time.Now().Add(-time.Second)
-	receipt, err := c.As("sub").Trace(background, proxy.EventThinking, map[string]string{"text": "hm"})
-	if err != nil || !receipt.Accepted || receipt.Sequence != 17 {
-		t.Fatalf("receipt = %+v, %v", receipt, err)
+	sequence, err := c.As("sub").Trace(background, proxy.EventThinking, map[string]string{"text": "hm"})
+	if err != nil || sequence != 17 {
+		t.Fatalf("sequence %d, %v", sequence, err)
 	}
 	sent := s.requests()[0]
 	if sent.url != baseURL+"/traces/thinking" || sent.header.Get("X-Pipelines-Actor-Id") != "sub" {
@@ -565,14 +567,20 @@ func TestTrace(t *testing.T) {
 	wantError(t, err, proxy.CodeEvent, proxy.NotSent)
 	_, err = c.Trace(background, proxy.EventCustom, "text")
 	wantError(t, err, proxy.CodeArguments, proxy.NotSent)
-	_, err = c.Handoff(background, "a b", "c")
+	_, err = c.Handoff(background, "a ", "c")
 	wantError(t, err, proxy.CodeActor, proxy.NotSent)
 	if len(s.requests()) != count {
 		t.Error("a bad event was sent")
 	}
 	later := newClient(t, &script{steps: []step{answer(200, `{"accepted":true,"sequence":17,"Sequence":"x","ACCEPTED":1}`)}})
-	if receipt, err := later.Trace(background, proxy.EventCustom, nil); err != nil || !receipt.Accepted || receipt.Sequence != 17 {
-		t.Errorf("with later members that differ by case: %+v, %v", receipt, err)
+	if sequence, err := later.Trace(background, proxy.EventCustom, nil); err != nil || sequence != 17 {
+		t.Errorf("with later members that differ by case: %d, %v", sequence, err)
+	}
+	refused := newClient(t, &script{steps: []step{answer(200, `{"accepted":false,"sequence":18}`)}})
+	_, err = refused.Trace(background, proxy.EventCustom, nil)
+	wantError(t, err, proxy.CodeRefused, proxy.Unknown)
+	if plain, err := newClient(t, &script{steps: []step{answer(200, `{}`)}}).Trace(background, proxy.EventCustom, nil); err != nil || plain != 0 {
+		t.Errorf("an answer without members: %d, %v", plain, err)
 	}
 	broken := newClient(t, &script{steps: []step{answer(200, `[]`)}})
 	_, err = broken.Trace(background, proxy.EventCustom, nil)
@@ -580,9 +588,22 @@ func TestTrace(t *testing.T) {
 	if strings.Contains(err.Error(), "tool") {
 		t.Errorf("the error of a trace event speaks of a tool: %v", err)
 	}
-	if c.TryTrace(background, "nope", nil) || !c.TryTrace(background, proxy.EventCustom, nil) {
-		t.Error("TryTrace does not tell what happened")
+}
+
+// A program may ignore the error of a trace event, because the logger gets it.
+func TestLostTraceEventsAreLogged(t *testing.T) {
+	var log bytes.Buffer
+	c := newClient(t, &script{steps: []step{answer(500, ``)}}, func(o *proxy.Options) {
+		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	})
+	_, _ = c.Trace(background, proxy.EventThinking, map[string]string{"text": "hunter2"})
+	_, _ = c.Trace(background, proxy.Event("hunter2 "+runToken), nil)
+	for _, want := range []string{`msg="proxy trace event lost" event=thinking code=server_error`, `event="" code=invalid_event`} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log misses %s:\n%s", want, log.String())
+		}
 	}
+	wantNoSecret(t, log.String())
 }
 
 func TestProbe(t *testing.T) {

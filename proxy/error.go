@@ -19,10 +19,10 @@ const (
 	CodeToolName    Code = "invalid_tool_name"  // outside the documented pattern
 	CodeUnknownTool Code = "unknown_tool"       // not in [Options.Tools]
 	CodeActor       Code = "actor_id_invalid"   // a sub-agent label that cannot be sent, found here or by the proxy
-	CodeArguments   Code = "invalid_arguments"  // not a JSON object, or refused by [Options.CheckArguments] or by the proxy (422)
-	CodeTooLarge    Code = "request_too_large"  // over [Options.MaxRequestBytes], or a 413 from the proxy
+	CodeArguments   Code = "invalid_arguments"  // not a JSON object, or refused by [Options.CheckArguments] or with 422
+	CodeTooLarge    Code = "request_too_large"  // over 1 MiB, or a 413 from the proxy
 	CodeEvent       Code = "invalid_event"      // a trace event type that is not reserved, found here or by the proxy
-	CodeDeadline    Code = "deadline_too_close" // a wait, for pacing or before a repeat, could not end before the deadline
+	CodeDeadline    Code = "deadline_too_close" // a wait, for pacing or a repeat, would end after the deadline
 	CodeCanceled    Code = "canceled"           // the call's context ended; [Error] unwraps to its cause
 
 	// No answer arrived.
@@ -33,12 +33,12 @@ const (
 	CodeRunOver     Code = "run_over"          // 401: the run token is refused, stop the agent
 	CodeRateLimited Code = "rate_limited"      // 429 on every attempt
 	CodeUnavailable Code = "unavailable"       // 503
-	CodeRefused     Code = "refused"           // any other 4xx; [Error.Delivery] tells whether it proves that the tool did not run
+	CodeRefused     Code = "refused"           // any other 4xx; see [Error.Delivery]
 	CodeServer      Code = "server_error"      // any other 5xx
 	CodeStatus      Code = "unexpected_status" // 1xx, 3xx, or a 2xx other than 200
 
 	// The proxy answered 200, so the tool has run, but the answer cannot be used.
-	CodeResponseTooLarge Code = "response_too_large" // over [Options.MaxResponseBytes]
+	CodeResponseTooLarge Code = "response_too_large" // the result has more than 1 MiB
 	CodeBadResponse      Code = "bad_response"       // not the documented envelope
 	CodeToolFailed       Code = "tool_failed"        // [Call] only: see [Error.Result]
 	CodeResultType       Code = "result_type"        // [Call] only: the result does not fit the Go type

@@ -210,15 +210,15 @@ func ExampleClient_Handoff() {
 		fmt.Println(err)
 		return
 	}
-	receipt, err := client.As("supervisor").Handoff(context.Background(), "supervisor", "supervisor/refunds")
+	sequence, err := client.As("supervisor").Handoff(context.Background(), "supervisor", "supervisor/refunds")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(receipt.Accepted, receipt.Sequence)
+	fmt.Println(sequence)
 	// Output:
 	// supervisor /api/odyssey-proxy/runs/abc/traces/handoff
-	// true 17
+	// 17
 }
 
 // A transport with settings of its own serves the clients of all runs.
@@ -236,7 +236,7 @@ func ExampleNew() {
 	fmt.Println(err)
 	// Output:
 	// proxy: invalid_options: the proxy base URL must begin with https:// or http://
-	// the proxy base URL must not hold a user name or password; the run token is sent as a header
+	// the proxy base URL must not have a user name or password; the run token is sent as a header
 	// the run token must be a non-empty string of visible ASCII characters
 }
 

@@ -17,7 +17,9 @@ import (
 // An error means that the agent should stop. It is an [*Error]: [IsRunOver] holds, ctx has ended,
 // or the program is wrong, with [CodeActor], or with [CodeArguments] for a Go value that JSON
 // cannot carry.
-func (c *Client) CallForModel(ctx context.Context, tool string, args any) (result json.RawMessage, failed bool, err error) {
+func (c *Client) CallForModel(
+	ctx context.Context, tool string, args any,
+) (result json.RawMessage, failed bool, err error) {
 	text, ok := toolresult.Text(args)
 	if !ok {
 		if text, err = marshalObject(args); err != nil {

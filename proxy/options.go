@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -28,12 +27,9 @@ type Options struct {
 	// 120 s. The context of a call bounds all its attempts and waits.
 	AttemptTimeout time.Duration
 
-	// MaxAttempts is the number of attempts of one call, including the first. Defaults to 4.
+	// MaxAttempts is the number of attempts of one call, including the first. Defaults to 4. A call
+	// also ends if the proxy asks to wait for more than 60 s.
 	MaxAttempts int
-
-	// MaxRetryAfter is the longest Retry-After that is honoured. Defaults to 60 s. If the proxy
-	// asks for more, the call fails.
-	MaxRetryAfter time.Duration
 
 	// TransientClasses replaces the error classes for which a 503 is repeated. If it is nil, they
 	// are lock_contention, context_store_unavailable and trace_sequence_contended. A 503 with
@@ -52,13 +48,6 @@ type Options struct {
 	// Pacer paces the requests. Clients of the same run token must share one. If nil, the client
 	// has a pacer of its own with 60 requests in any 60 seconds.
 	Pacer *Pacer
-
-	// MaxRequestBytes bounds the body of a request. Defaults to 1 MiB, the documented cap.
-	MaxRequestBytes int
-
-	// MaxResponseBytes bounds a tool's result, as it stands in the answer. Defaults to 1 MiB, the
-	// documented cap. The envelope around the result may have 64 KiB more.
-	MaxResponseBytes int
 
 	// DropNulls removes members whose value is null from the arguments, in objects at any depth.
 	// The platform refuses an explicit null where a schema names a type, and some models write null
@@ -93,11 +82,14 @@ type Options struct {
 const (
 	defaultAttemptTimeout = 120 * time.Second
 	defaultMaxAttempts    = 4
-	defaultMaxRetryAfter  = 60 * time.Second
-	defaultMaxBytes       = 1 << 20
+	maxRetryAfter         = 60 * time.Second
 	defaultPaceLimit      = 60
 	defaultPaceWindow     = 60 * time.Second
 )
+
+// maxBody is the documented cap of a request's body and of a tool's result, in bytes. The envelope
+// around the result may have httpcall.EnvelopeBytes more.
+const maxBody = 1 << 20
 
 // peer is the other side in error texts.
 const peer = "the proxy"
@@ -123,8 +115,6 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 		value int64
 	}{
 		{"AttemptTimeout", int64(o.AttemptTimeout)}, {"MaxAttempts", int64(o.MaxAttempts)},
-		{"MaxRetryAfter", int64(o.MaxRetryAfter)}, {"MaxRequestBytes", int64(o.MaxRequestBytes)},
-		{"MaxResponseBytes", int64(o.MaxResponseBytes)},
 	} {
 		if n.value < 0 {
 			problems = append(problems, errors.New("Options."+n.name+" must not be negative"))
@@ -135,8 +125,6 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 	}
 	r := &run{
 		base:           base,
-		maxRequest:     orDefault(o.MaxRequestBytes, defaultMaxBytes),
-		maxResponse:    orDefault(o.MaxResponseBytes, defaultMaxBytes),
 		transient:      slices.Clone(o.TransientClasses),
 		pacer:          o.Pacer,
 		dropNulls:      o.DropNulls,
@@ -148,14 +136,14 @@ func newRun(baseURL, token string, opts *Options) (*run, error) {
 	r.authValue.Store(&[1]string{"Bearer " + token})
 	r.caller = httpcall.Client{
 		Transport: o.Transport, Peer: peer, Timeout: orDefault(o.AttemptTimeout, defaultAttemptTimeout),
-		MaxBytes: min(int64(r.maxResponse), math.MaxInt64-httpcall.EnvelopeBytes) + httpcall.EnvelopeBytes,
+		MaxBytes: maxBody + httpcall.EnvelopeBytes,
 	}
 	if r.caller.Transport == nil {
 		r.caller.Transport = sharedTransport()
 	}
 	r.repeats = httpcall.Policy{
 		Peer: peer, MaxAttempts: orDefault(o.MaxAttempts, defaultMaxAttempts),
-		MaxRetryAfter: orDefault(o.MaxRetryAfter, defaultMaxRetryAfter),
+		MaxRetryAfter: maxRetryAfter,
 	}
 	if o.TransientClasses == nil {
 		r.transient = defaultTransientClasses
@@ -196,7 +184,8 @@ func parseBase(baseURL string) (*url.URL, []error) {
 		problems = append(problems, errors.New("the proxy base URL must name a host"))
 	}
 	if u.User != nil {
-		problems = append(problems, errors.New("the proxy base URL must not hold a user name or password; the run token is sent as a header"))
+		problems = append(problems,
+			errors.New("the proxy base URL must not have a user name or password; the run token is sent as a header"))
 	}
 	if u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
 		problems = append(problems, errors.New("the proxy base URL must not have a query or a fragment"))

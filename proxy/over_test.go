@@ -96,7 +96,7 @@ func TestATraceEventLearnsOfTheEnd(t *testing.T) {
 			cancel(err)
 		}
 	})
-	if c.TryTrace(ctx, proxy.EventCustom, nil) {
+	if _, err := c.Trace(ctx, proxy.EventCustom, nil); err == nil {
 		t.Error("accepted")
 	}
 	if !proxy.IsRunOver(context.Cause(ctx)) {

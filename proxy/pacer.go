@@ -133,7 +133,8 @@ func (p *Pacer) enqueue(ctx context.Context) (*place, *waiter, error) {
 	}
 	at := p.earliest(now)
 	if deadline, ok := ctx.Deadline(); ok && at.After(deadline) {
-		return nil, nil, fmt.Errorf("%w: the next free place is in %s", errWaitTooLong, at.Sub(now).Round(time.Millisecond))
+		wait := at.Sub(now).Round(time.Millisecond)
+		return nil, nil, fmt.Errorf("%w: the next free place is in %s", errWaitTooLong, wait)
 	}
 	w := &waiter{ready: make(chan struct{}), due: at.Sub(now)}
 	p.queue = append(p.queue, w)

@@ -141,17 +141,19 @@ func (r *run) decodeResult(tool string, ans answer) (*Result, *Error) {
 // bounded refuses a result that is larger than the client takes. The body of the answer may be
 // larger, by the envelope.
 func (r *run) bounded(result *Result, ans answer) (*Result, *Error) {
-	if len(result.Response) > r.maxResponse {
+	if len(result.Response) > maxBody {
 		return nil, &Error{
-			Code: CodeResponseTooLarge, Delivery: Unknown, Tool: result.Tool, Status: ans.status, Attempts: ans.attempts,
-			Err: fmt.Errorf("the result has %d bytes, the limit is %d", len(result.Response), r.maxResponse),
+			Code: CodeResponseTooLarge, Delivery: Unknown, Tool: result.Tool, Status: ans.status,
+			Attempts: ans.attempts, Err: fmt.Errorf("the result has %d bytes, the limit is %d", len(result.Response), maxBody),
 		}
 	}
 	return result, nil
 }
 
 func badResponse(tool string, ans answer, err error) *Error {
-	return &Error{Code: CodeBadResponse, Delivery: Unknown, Tool: tool, Status: ans.status, Attempts: ans.attempts, Err: err}
+	return &Error{
+		Code: CodeBadResponse, Delivery: Unknown, Tool: tool, Status: ans.status, Attempts: ans.attempts, Err: err,
+	}
 }
 
 // hasResponse reports whether an answer is an object with the member response.
@@ -182,7 +184,9 @@ func (r *run) bareResult(result *Result, ans answer) (*Result, *Error) {
 
 // resultError is for a result that [Call] cannot hand out as a T.
 func (r *run) resultError(code Code, result *Result, err error) *Error {
-	e := &Error{Code: code, Delivery: Unknown, Tool: result.Tool, Status: 200, Attempts: result.Attempts, Result: result}
+	e := &Error{
+		Code: code, Delivery: Unknown, Tool: result.Tool, Status: 200, Attempts: result.Attempts, Result: result,
+	}
 	switch {
 	case code == CodeToolFailed:
 		e.Err = errors.New("the tool answered with a failure; show Error.Result to the model")

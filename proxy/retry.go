@@ -14,8 +14,9 @@ import (
 // send makes the attempts of one request. Each attempt passes these stages in order: end of the
 // run, pacing, sending, classification.
 func (r *run) send(ctx context.Context, req *request) (answer, *Error) {
-	if len(req.body) > r.maxRequest {
-		return answer{}, localError(CodeTooLarge, req.name, fmt.Sprintf("the body has %d bytes, the limit is %d", len(req.body), r.maxRequest))
+	if len(req.body) > maxBody {
+		return answer{}, localError(CodeTooLarge, req.name,
+			fmt.Sprintf("the body has %d bytes, the limit is %d", len(req.body), maxBody))
 	}
 	var got answer
 	var last *Error // nil after a success
@@ -69,8 +70,8 @@ func (r *run) waits(ctx context.Context, req *request, last *Error, wait time.Du
 	if last.Code == CodeRateLimited {
 		r.pacer.hold(wait)
 	}
-	r.log.LogAttrs(ctx, slog.LevelInfo, report.WaitsToRepeat, slog.String(report.Tool, req.name), slog.Int("attempt", last.Attempts),
-		slog.Int(report.Status, last.Status), slog.String(report.Class, last.Class), slog.Duration(report.Wait, wait))
+	r.log.LogAttrs(ctx, slog.LevelInfo, report.WaitsToRepeat, slog.String(report.Tool, req.name),
+		slog.Int("attempt", last.Attempts), slog.Int(report.Status, last.Status), slog.String(report.Class, last.Class), slog.Duration(report.Wait, wait))
 }
 
 // paced makes one attempt when the pacer admits it. number is the attempt's, from 1.
@@ -110,7 +111,7 @@ func (r *run) paced(ctx context.Context, req *request, number int) (answer, *Err
 	case CodeRunOver:
 		r.end(failure)
 	case CodeRateLimited: // whether or not this call goes on
-		r.pacer.hold(min(failure.RetryAfter, r.repeats.MaxRetryAfter))
+		r.pacer.hold(min(failure.RetryAfter, maxRetryAfter))
 	}
 	return answer{}, failure
 }
@@ -138,7 +139,8 @@ func (r *run) logAttempt(ctx context.Context, req *request, number int, ans answ
 	if e == nil {
 		attrs = append(attrs, slog.Int("status", ans.status))
 	} else {
-		attrs = append(attrs, slog.Int("status", e.Status), slog.String("code", string(e.Code)), slog.String("class", e.Class))
+		attrs = append(attrs, slog.Int("status", e.Status), slog.String("code", string(e.Code)),
+			slog.String("class", e.Class))
 	}
 	r.log.LogAttrs(ctx, slog.LevelDebug, "proxy attempt", attrs...)
 }

@@ -15,7 +15,8 @@ func (r *run) secrets() *redact.Set { return redact.New(r.authValue.Load()[0]) }
 
 // withoutSecrets returns err, with another text if its own text repeats a secret.
 func (r *run) withoutSecrets(err error) error {
-	if e, ok := errors.AsType[*strictjson.Error](err); ok && strings.HasSuffix(e.Pointer, "…") { // it may end in half a secret
+	// A pointer that was cut may end in half a secret.
+	if e, ok := errors.AsType[*strictjson.Error](err); ok && strings.HasSuffix(e.Pointer, "…") {
 		return httpcall.Quiet(fmt.Sprintf("invalid JSON at byte %d", e.Offset), err)
 	}
 	said := err.Error()

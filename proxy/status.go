@@ -26,7 +26,8 @@ func (r *run) statusError(req *request, ans httpcall.Answer) *Error {
 	case status < 400:
 		e.Code = CodeStatus
 		if status >= 300 && ans.Header.Get("Location") != "" {
-			e.Err = errors.New("the proxy redirects; the redirect is not followed because the run token must not leave the proxy")
+			e.Err = errors.New("the proxy redirects; " +
+				"the redirect is not followed because the run token must not leave the proxy")
 		}
 	case status == http.StatusServiceUnavailable:
 		e.Code = CodeUnavailable
@@ -79,7 +80,8 @@ func errorBody(body []byte, secrets *redact.Set) (class, detail string) {
 	members := func(doc json.RawMessage) (map[string]json.RawMessage, bool) {
 		m := map[string]json.RawMessage{}
 		err := strictjson.Read(doc, strictjson.Limits{Mode: strictjson.Liberal}, func(r *strictjson.Reader) error {
-			return r.Object(nil, func(name string) (err error) { m[name], err = r.Value(); return err }, "detail", "error_class")
+			member := func(name string) (err error) { m[name], err = r.Value(); return err }
+			return r.Object(nil, member, "detail", "error_class")
 		})
 		return m, err == nil
 	}
@@ -122,7 +124,9 @@ func identifier(s string) string {
 		return ""
 	}
 	for _, c := range []byte(s) {
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("_-.:", c) >= 0) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("_-.:", c) >= 0:
+		default:
 			return ""
 		}
 	}

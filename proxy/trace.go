@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"log/slog"
 	"strconv"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/actor"
 	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/traceevent"
 )
 
 // An Event is a trace event type. The set is closed: the proxy refuses any other.
@@ -23,59 +27,60 @@ const (
 	EventSubagentFinal    Event = "subagent_final"    // a sub-agent's own result; not the run's final response
 )
 
-// Valid reports whether e is one of the reserved types.
-func (e Event) Valid() bool {
-	switch e {
-	case EventAssistantMessage, EventThinking, EventSystemPrompt, EventCustom, EventHandoff, EventSubagentMessage, EventSubagentFinal:
-		return true
-	}
-	return false
-}
-
-// Receipt is the proxy's answer to a trace event.
-type Receipt struct {
-	Accepted bool
-	Sequence int64 // orders events of equal time; grows within a run
-}
-
 // Trace posts a trace event. payload is any value that encoding/json writes as an object, or raw
-// JSON; nil means {}. Its members text and content are shown in the trace, the others as raw
-// payload. Without a member __occurred_at (ISO 8601) it gets the present time, by which the trace
-// is sorted.
+// JSON; nil means {}. The trace shows the members text and content, and the others as raw payload.
+// If the payload has no member __occurred_at (ISO 8601), Trace adds the present time. The platform
+// sorts the trace by it.
 //
-// A trace event is repeated like a call and counts against the same limits. Use [Client.TryTrace]
-// where a lost event must not fail the run.
-func (c *Client) Trace(ctx context.Context, event Event, payload any) (*Receipt, error) {
+// sequence is the number that the proxy gave the event. It orders events of equal time and grows
+// within a run. It is 0 if the answer has none.
+//
+// Trace repeats an event like a call, and the event counts against the same limits. Every error is
+// an [*Error]. An event that the proxy answers with "accepted": false is an error with
+// [CodeRefused]. If a lost event need not fail the run, ignore the error: the client's logger
+// receives it as a warning.
+func (c *Client) Trace(ctx context.Context, event Event, payload any) (sequence int64, err error) {
+	sequence, failure := c.trace(ctx, event, payload)
+	if failure != nil {
+		c.run.log.LogAttrs(ctx, slog.LevelWarn, "proxy trace event lost",
+			slog.String("event", failure.Tool), slog.String("code", string(failure.Code)))
+		return 0, failure
+	}
+	return sequence, nil
+}
+
+func (c *Client) trace(ctx context.Context, event Event, payload any) (sequence int64, failure *Error) {
 	info := CallInfo{Tool: string(event), Actor: c.actorFor(ctx)}
-	if !event.Valid() {
-		return nil, localError(CodeEvent, identifier(info.Tool), "the type is not one of the seven reserved ones; use EventCustom")
+	if !traceevent.Reserved(info.Tool) {
+		return 0, localError(CodeEvent, identifier(info.Tool),
+			"the type is not one of the seven reserved ones; use EventCustom")
 	}
 	if err := c.checkActor(info); err != nil {
-		return nil, err
+		return 0, err
 	}
 	body, err := marshalObject(payload)
 	if err != nil {
-		return nil, &Error{Code: CodeArguments, Delivery: NotSent, Tool: info.Tool, Err: err}
+		return 0, &Error{Code: CodeArguments, Delivery: NotSent, Tool: info.Tool, Err: err}
 	}
 	body = withTime(body, time.Now())
 	ans, failure := c.run.send(ctx, &request{plane: "/traces/", name: info.Tool, actor: info.Actor, body: body})
 	if failure != nil {
 		e := *failure // another client may hold the end of the run
 		e.event = true
-		return nil, &e
+		return 0, &e
 	}
-	receipt := &Receipt{}
+	refused := false
 	err = strictjson.Read(ans.body, liberal, func(r *strictjson.Reader) error {
 		return r.Object(nil, func(name string) error { // later members may differ from these by case
 			switch name {
 			case "accepted":
 				v, err := r.Value()
-				receipt.Accepted = string(v) == "true"
+				refused = string(v) == "false"
 				return err
 			case "sequence":
 				n, err := r.Int()
 				if n != nil {
-					receipt.Sequence = *n
+					sequence = *n
 				}
 				return err
 			}
@@ -83,35 +88,28 @@ func (c *Client) Trace(ctx context.Context, event Event, payload any) (*Receipt,
 			return err
 		}, "accepted", "sequence")
 	})
-	if err != nil {
-		return nil, &Error{
-			Code: CodeBadResponse, Delivery: Unknown, Tool: info.Tool, Status: ans.status, Attempts: ans.attempts,
-			Err: c.run.withoutSecrets(err), event: true,
-		}
+	e := &Error{Delivery: Unknown, Tool: info.Tool, Status: ans.status, Attempts: ans.attempts, event: true}
+	switch {
+	case err != nil:
+		e.Code, e.Err = CodeBadResponse, c.run.withoutSecrets(err)
+		return 0, e
+	case refused:
+		e.Code, e.Err = CodeRefused, errors.New("the proxy did not accept the event")
+		return 0, e
 	}
-	return receipt, nil
-}
-
-// TryTrace is [Client.Trace] for events that are nice to have: it reports whether the event was
-// accepted, and a failure goes to the log only.
-func (c *Client) TryTrace(ctx context.Context, event Event, payload any) bool {
-	receipt, err := c.Trace(ctx, event, payload)
-	if err != nil {
-		c.run.log.WarnContext(ctx, "proxy trace event lost", "event", string(event), "code", string(CodeOf(err)))
-		return false
-	}
-	return receipt.Accepted
+	return sequence, nil
 }
 
 // Handoff records that control passes from one sub-agent to another. Attribute the target's calls
-// to it, through [Client.As] or [WithActor], before its first call.
+// to it, through [Client.As] or [WithActor], before its first call. The sequence and the errors are
+// those of [Client.Trace].
 //
 // The member names of this payload are not documented; from_sub_agent and to_sub_agent are those of
 // the platform's telemetry. Use [Client.Trace] with [EventHandoff] to send others.
-func (c *Client) Handoff(ctx context.Context, from, to string) (*Receipt, error) {
+func (c *Client) Handoff(ctx context.Context, from, to string) (sequence int64, err error) {
 	for _, id := range []string{from, to} {
-		if err := ValidActor(id); err != nil {
-			return nil, localError(CodeActor, string(EventHandoff), err.Error())
+		if err := actor.Check(id); err != nil {
+			return 0, localError(CodeActor, string(EventHandoff), err.Error())
 		}
 	}
 	return c.Trace(ctx, EventHandoff, struct {

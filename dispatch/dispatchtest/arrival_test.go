@@ -85,7 +85,7 @@ func TestAnErrorWhoseBodyBreaksOff(t *testing.T) {
 func TestARefusedTraceEventIsNoCall(t *testing.T) {
 	got := dispatchtest.Run(t,
 		dispatchtest.Target{Agent: func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-			run.Proxy.TryTrace(ctx, proxy.EventThinking, nil)
+			_, _ = run.Proxy.Trace(ctx, proxy.EventThinking, nil)
 			return &dispatch.Response{FinalResponse: "done"}, nil
 		}}, dispatchtest.Task{World: proxytest.World{
 			Behaviors:    map[string]proxytest.Behavior{"a": proxytest.Canned(`{}`)},

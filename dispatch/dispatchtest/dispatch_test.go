@@ -87,7 +87,7 @@ func TestAWholeRun(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		run.Proxy.TryTrace(ctx, proxy.EventThinking, map[string]string{"text": "hm"})
+		_, _ = run.Proxy.Trace(ctx, proxy.EventThinking, map[string]string{"text": "hm"})
 		return &dispatch.Response{FinalResponse: "It is " + order["status"] + "."}, nil
 	}, &dispatch.Options{Tokens: []string{"secret"}})
 	if err != nil {

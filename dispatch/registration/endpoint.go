@@ -38,7 +38,8 @@ func checkEndpoint(ps *problems, raw string) {
 	}
 	if port := u.Port(); port != "" || strings.HasSuffix(u.Host, ":") {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			ps.add("endpoint_url_invalid", endpointPointer, "has a port that is not valid; use 1 to 65535, or leave it out")
+			ps.add("endpoint_url_invalid", endpointPointer,
+				"has a port that is not valid; use 1 to 65535, or leave it out")
 		}
 	}
 	switch host := strings.ToLower(u.Hostname()); {
@@ -52,7 +53,8 @@ func checkEndpoint(ps *problems, raw string) {
 func checkHost(ps *problems, host string) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		if addr.Zone() != "" {
-			ps.add("endpoint_not_public", endpointPointer, "has an address with a zone, which is valid on one machine only")
+			ps.add("endpoint_not_public", endpointPointer,
+				"has an address with a zone, which is valid on one machine only")
 		} else if what := publicaddr.Why(addr); what != "" {
 			ps.add("endpoint_not_public", endpointPointer, "has a %s address; the platform needs a public one", what)
 		}

@@ -46,7 +46,7 @@ const (
 //	auth_header_invalid   not a header name
 //	auth_value_invalid    not a header value
 //	run_timeout_invalid   not whole seconds from 1 to 1800
-//	actor_id_invalid      proxy.ValidActor rejects it
+//	actor_id_invalid      a label that the header X-Pipelines-Actor-Id cannot carry
 //	undeclared            the name of a tool or sub-agent that does not exist
 //	duplicate             given twice
 //	wrong_type            another JSON type than documented
@@ -133,7 +133,8 @@ func (e *Error) advice() string {
 	case CodeUnauthorized:
 		return "check the API key"
 	case CodeForbidden:
-		return "only organisation admins and project admin owners can register agents; a key has the rights of its creator"
+		return "only organisation admins and project admin owners can register agents; " +
+			"a key has the rights of its creator"
 	case CodeNotFound:
 		return "check the agent's id and the base URL"
 	case CodeRateLimited:

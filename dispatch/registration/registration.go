@@ -84,8 +84,9 @@ type Registration struct {
 
 // A SubAgent declares one sub-agent. A nil list is left out.
 type SubAgent struct {
-	// ActorID labels the calls of the sub-agent. The platform compares it byte for byte. See
-	// proxy.ValidActor for the rules.
+	// ActorID labels the calls of the sub-agent, such as "supervisor/refunds". The platform compares
+	// it byte for byte, and does not document its pattern. It must not be empty, must not have
+	// control characters and must not begin or end with a space.
 	ActorID string   `json:"actor_id"`
 	Tools   []string `json:"tools,omitzero"`    // names of the agent's tools
 	TalksTo []string `json:"talks_to,omitzero"` // actor ids of other sub-agents

@@ -204,7 +204,7 @@ func TestValidate(t *testing.T) {
 		"run timeout too short":    {func(r *reg) { r.RunTimeout = time.Millisecond }, "run_timeout_invalid /run_timeout_s"},
 		"run timeout negative":     {func(r *reg) { r.RunTimeout = -time.Second }, "run_timeout_invalid /run_timeout_s"},
 		"run timeout with parts":   {func(r *reg) { r.RunTimeout = 1500 * time.Millisecond }, "run_timeout_invalid /run_timeout_s"},
-		"actor id":                 {func(r *reg) { r.SubAgents[0].ActorID, r.Entry = "a//b", "" }, "actor_id_invalid /config/sub_agents/0/actor_id"},
+		"actor id":                 {func(r *reg) { r.SubAgents[0].ActorID, r.Entry = "a\n", "" }, "actor_id_invalid /config/sub_agents/0/actor_id"},
 		"same actor twice":         {func(r *reg) { r.SubAgents[1].ActorID, r.SubAgents[0].TalksTo = "supervisor", nil }, "duplicate /config/sub_agents/1/actor_id"},
 		"unknown tool":             {func(r *reg) { r.SubAgents[1].Tools[0] = "refund" }, "undeclared /config/sub_agents/1/tools/0"},
 		"unknown neighbour":        {func(r *reg) { r.SubAgents[0].TalksTo[0] = "Supervisor/refunds" }, "undeclared /config/sub_agents/0/talks_to/0"},

@@ -9,9 +9,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire/internal/actor"
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/ledger"
-	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -76,7 +76,8 @@ func (r *Registration) checkAuth(ps *problems, update bool) {
 		ps.add("missing", "/auth_header_name",
 			"is required with auth_header_value; typical names are Authorization and X-API-Key")
 	case strings.ContainsFunc(r.AuthHeader, notTokenChar):
-		ps.add("auth_header_invalid", "/auth_header_name", "is not a header name; give the name without a colon and a value")
+		ps.add("auth_header_invalid", "/auth_header_name",
+			"is not a header name; give the name without a colon and a value")
 	}
 	switch {
 	case value == "" && r.AuthHeader != "" && !update:
@@ -131,8 +132,8 @@ func (r *Registration) checkTopology(ps *problems) {
 	actors := make(map[string]int, len(r.SubAgents))
 	for i, s := range r.SubAgents {
 		at := fmt.Sprintf("/config/sub_agents/%d/actor_id", i)
-		if err := proxy.ValidActor(s.ActorID); err != nil {
-			ps.add("actor_id_invalid", at, "is not an actor id: %v", err)
+		if err := actor.Check(s.ActorID); err != nil {
+			ps.add("actor_id_invalid", at, "%v", err)
 		}
 		if first, ok := actors[s.ActorID]; ok {
 			ps.add("duplicate", at, "is the actor id of sub_agents[%d] too; actor ids must be unique", first)

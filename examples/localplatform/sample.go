@@ -110,7 +110,7 @@ func supervise(ctx context.Context, run *dispatch.Run) (*dispatch.Response, erro
 	}
 	notes := run.Transcript()
 	supervisor := run.Proxy.As("supervisor")
-	supervisor.TryTrace(ctx, proxy.EventSystemPrompt,
+	_, _ = supervisor.Trace(ctx, proxy.EventSystemPrompt,
 		map[string]string{"text": "You look after the customers of a small shop. Check before you pay."})
 
 	_, _ = supervisor.Handoff(ctx, "supervisor", "supervisor/orders")
@@ -120,7 +120,7 @@ func supervise(ctx context.Context, run *dispatch.Run) (*dispatch.Response, erro
 	}
 
 	notes.Think("The parcel was delivered damaged and the order is the customer's own, so the whole amount is due.")
-	supervisor.TryTrace(ctx, proxy.EventThinking,
+	_, _ = supervisor.Trace(ctx, proxy.EventThinking,
 		map[string]string{"text": "Delivered damaged, and the order is the customer's own: the whole amount is due."})
 	_, _ = supervisor.Handoff(ctx, "supervisor", "supervisor/refunds")
 	refunds := run.Proxy.As("supervisor/refunds")
@@ -133,7 +133,7 @@ func supervise(ctx context.Context, run *dispatch.Run) (*dispatch.Response, erro
 	if _, err := refunds.Call(ctx, "send_message", sendMessage{found.CustomerID, text}); err != nil {
 		return nil, err
 	}
-	refunds.TryTrace(ctx, proxy.EventSubagentFinal, map[string]string{"text": "Refunded and told the customer."})
+	_, _ = refunds.Trace(ctx, proxy.EventSubagentFinal, map[string]string{"text": "Refunded and told the customer."})
 
 	answer := notes.Response(fmt.Sprintf("Order #%s is refunded: $%s, and the customer has been told.", input.OrderID,
 		found.Amount))
@@ -150,7 +150,7 @@ func lookUp(ctx context.Context, tools *proxy.Client, id string) (order, error) 
 	if _, err := tools.Call(ctx, "track_parcel", trackParcel{found.ParcelID}); err != nil {
 		return order{}, err
 	}
-	tools.TryTrace(ctx, proxy.EventSubagentMessage, map[string]string{
+	_, _ = tools.Trace(ctx, proxy.EventSubagentMessage, map[string]string{
 		"to": "supervisor", "text": "The order is paid, and the carrier reports damage on delivery.",
 	})
 	return found, nil

@@ -302,7 +302,7 @@ func TestInProgress(t *testing.T) {
 	l := start(t, 10)
 	reached, release := make(chan struct{}), make(chan struct{})
 	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		run.Proxy.TryTrace(ctx, proxy.EventThinking, map[string]string{"text": "Well."})
+		_, _ = run.Proxy.Trace(ctx, proxy.EventThinking, map[string]string{"text": "Well."})
 		if _, err := run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"}); err != nil {
 			return nil, err
 		}
@@ -407,7 +407,7 @@ func TestHostileAgent(t *testing.T) {
 	l := start(t, 10)
 	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		_, _ = run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": attack})
-		run.Proxy.TryTrace(ctx, proxy.EventHandoff, map[string]string{"from_sub_agent": attack, "to_sub_agent": attack,
+		_, _ = run.Proxy.Trace(ctx, proxy.EventHandoff, map[string]string{"from_sub_agent": attack, "to_sub_agent": attack,
 			"text": attack})
 		return &dispatch.Response{FinalResponse: attack + "\u202Egnp.exe\u0000\u001b[31m" + long,
 			Messages: []dispatch.Message{
@@ -482,7 +482,7 @@ func nil2agent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, erro
 	header, _ := ctx.Value(headerKey{}).(http.Header)
 	all := fmt.Sprint(header["X-Api-Key"], header["X-Pipelines-Run-Token"])
 	_, _ = run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": all})
-	run.Proxy.TryTrace(ctx, proxy.EventThinking, map[string]string{"text": all})
+	_, _ = run.Proxy.Trace(ctx, proxy.EventThinking, map[string]string{"text": all})
 	return &dispatch.Response{FinalResponse: all,
 		Messages: []dispatch.Message{{Role: "assistant", Content: dispatch.Text(all)}}}, nil
 }

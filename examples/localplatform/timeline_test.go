@@ -115,7 +115,7 @@ func TestLateTrace(t *testing.T) {
 		if _, err := run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"}); err != nil {
 			return nil, err
 		}
-		run.Proxy.TryTrace(ctx, proxy.EventThinking,
+		_, _ = run.Proxy.Trace(ctx, proxy.EventThinking,
 			map[string]string{"text": "long ago", "__occurred_at": "2026-01-01T00:00:00Z"})
 		return &dispatch.Response{FinalResponse: "done"}, nil
 	}), nil)

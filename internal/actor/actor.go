@@ -1,7 +1,13 @@
-// Package actor keeps the label of a sub-agent in a context.
+// Package actor keeps the label of a sub-agent in a context, and checks labels.
 package actor
 
-import "context"
+import (
+	"context"
+	"errors"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
 type key struct{}
 
@@ -14,4 +20,21 @@ func With(ctx context.Context, label string) context.Context {
 func From(ctx context.Context) string {
 	label, _ := ctx.Value(key{}).(string)
 	return label
+}
+
+// Check returns an error if a label cannot be sent. The platform does not document its pattern, and
+// answers 400 actor_id_invalid to a malformed label. Check therefore refuses only what a header or a
+// JSON string does not carry unchanged.
+func Check(label string) error {
+	switch {
+	case label == "":
+		return errors.New("an actor label must not be empty")
+	case !utf8.ValidString(label):
+		return errors.New("an actor label must be valid UTF-8")
+	case strings.ContainsFunc(label, unicode.IsControl):
+		return errors.New("an actor label must not have control characters")
+	case strings.Trim(label, " ") != label:
+		return errors.New("an actor label must not begin or end with a space, which a header does not carry")
+	}
+	return nil
 }

@@ -88,7 +88,8 @@ func (c *Client) Do(ctx context.Context, request *http.Request, progress Progres
 	answer.Body, err = readBody(callCtx, response, c.MaxBytes, standard)
 	switch {
 	case errors.Is(err, ErrTooLarge):
-		return answer, &Failure{Kind: TooLarge, Err: fmt.Errorf("%w: it has more than %d bytes", ErrTooLarge, c.MaxBytes)}
+		err = fmt.Errorf("%w: it has more than %d bytes", ErrTooLarge, c.MaxBytes)
+		return answer, &Failure{Kind: TooLarge, Err: err}
 	case err != nil:
 		return answer, c.failure(ctx, callCtx, err, false, true)
 	}

@@ -26,7 +26,9 @@ func RoundTrip(transport http.RoundTripper, request *http.Request) (response *ht
 // ReadStart reads a body as [Client.Do] does, but one of more than limit bytes is not an error.
 // Then rest is what follows start, and the caller must close it. start has limit+1 bytes, or none
 // if the headers announce the length. If rest is nil, the body has been closed.
-func ReadStart(ctx context.Context, response *http.Response, limit int64) (start []byte, rest io.ReadCloser, err error) {
+func ReadStart(
+	ctx context.Context, response *http.Response, limit int64,
+) (start []byte, rest io.ReadCloser, err error) {
 	switch {
 	case response.Body == nil:
 		return nil, nil, nil

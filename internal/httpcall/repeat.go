@@ -47,7 +47,9 @@ type Stop struct {
 // Repeat calls attempt until it must not be repeated, with the number of the attempt, from 1. It
 // calls waiting, if that is not nil, before each wait. It does not begin a wait that ends after the
 // deadline of ctx.
-func (p *Policy) Repeat(ctx context.Context, attempt func(number int) Next, waiting func(number int, wait time.Duration)) Stop {
+func (p *Policy) Repeat(
+	ctx context.Context, attempt func(number int) Next, waiting func(number int, wait time.Duration),
+) Stop {
 	var series *backoff.ExponentialBackOff // made for the first wait, because most calls need none
 	for number := 1; ; number++ {
 		next := attempt(number)
@@ -57,7 +59,8 @@ func (p *Policy) Repeat(ctx context.Context, attempt func(number int) Next, wait
 		case number >= p.MaxAttempts:
 			return Stop{Reason: Exhausted}
 		case next.After > p.MaxRetryAfter:
-			return Stop{TooLong, fmt.Errorf("%s asks to wait %s, more than the limit of %s", p.Peer, next.After, p.MaxRetryAfter)}
+			err := fmt.Errorf("%s asks to wait %s, more than the limit of %s", p.Peer, next.After, p.MaxRetryAfter)
+			return Stop{TooLong, err}
 		}
 		if series == nil {
 			series = newSeries()
@@ -65,7 +68,8 @@ func (p *Policy) Repeat(ctx context.Context, attempt func(number int) Next, wait
 		// The library adds its jitter after its own bound.
 		wait := max(min(series.NextBackOff(), longestBackoff), next.After)
 		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {
-			return Stop{TooLate, fmt.Errorf("the next attempt is due in %s, after the call's deadline", wait.Round(time.Millisecond))}
+			wait = wait.Round(time.Millisecond)
+			return Stop{TooLate, fmt.Errorf("the next attempt is due in %s, after the call's deadline", wait)}
 		}
 		if waiting != nil {
 			waiting(number, wait)
@@ -78,8 +82,8 @@ func (p *Policy) Repeat(ctx context.Context, attempt func(number int) Next, wait
 
 func newSeries() *backoff.ExponentialBackOff {
 	return backoff.NewExponentialBackOff(
-		backoff.WithInitialInterval(500*time.Millisecond), backoff.WithMultiplier(2), backoff.WithRandomizationFactor(0.25),
-		backoff.WithMaxInterval(longestBackoff), backoff.WithMaxElapsedTime(0),
+		backoff.WithInitialInterval(500*time.Millisecond), backoff.WithMultiplier(2),
+		backoff.WithRandomizationFactor(0.25), backoff.WithMaxInterval(longestBackoff), backoff.WithMaxElapsedTime(0),
 	)
 }
 

@@ -37,5 +37,6 @@ func (w *watch) notSent(err error) bool {
 		return false
 	}
 	dial, ok := errors.AsType[*net.OpError](err)
-	return ok && dial.Op == "dial" || errors.As(err, new(*net.DNSError)) || errors.As(err, new(*tls.CertificateVerificationError))
+	return ok && dial.Op == "dial" || errors.As(err, new(*net.DNSError)) ||
+		errors.As(err, new(*tls.CertificateVerificationError))
 }

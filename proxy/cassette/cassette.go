@@ -18,23 +18,23 @@ import (
 type Cassette struct {
 	set     *settings
 	path    string
-	fresh   bool              // the tape must not replace another
+	fresh   bool              // an existing tape must not be replaced
 	forward http.RoundTripper // to the upstream
 
 	mu       sync.Mutex
-	own      *http.Transport // that has to be closed
+	own      *http.Transport // closed with the cassette
 	token    redact.Hidden[string]
 	redactor *redactor
-	tokens   redact.Hidden[[]string] // that the redactor knows
-	deck     *deck                   // the tape's interactions, in the modes that need them
+	tokens   redact.Hidden[[]string] // those that the redactor removes
+	deck     *deck                   // the interactions of the tape; nil in the mode Record
 	begun    time.Time
-	answered int // requests of the run
+	answered int // number of answered requests
 	seen     []*seen
 	problems []string
-	lost     []Problem // what should be on the new tape and is not
+	lost     []Problem // what is missing on the new tape
 	writer   *writer
-	tape     *Tape // that the writer appends to; nil if there was none
-	after    int   // how many interactions of the new tape, from the first, were answered in this run
+	tape     *Tape // the tape that the writer appends to; nil if there was none
+	after    int   // number of leading interactions of the new tape that this run has answered
 	played   []bool
 	closed   bool
 	writeErr error // the first
@@ -42,12 +42,12 @@ type Cassette struct {
 
 // seen is one request of the run.
 type seen struct {
-	Interaction          // of the run, numbered by its answers
-	id          identity // what it was compared by
-	answer      *card    // on the tape; nil if it is not on it
-	local       bool     // a trace event that was accepted without being on the tape
-	repeated    bool     // it got the last answer again
-	superseded  bool     // an attempt that was repeated, in the mode Compare
+	Interaction          // of the run; the number is that of its answer
+	id          identity // the key for comparisons
+	answer      *card    // the interaction on the tape; nil if there is none
+	local       bool     // a trace event that is not on the tape and was accepted
+	repeated    bool     // answered with the last answer again
+	superseded  bool     // the client repeated the attempt; used in the mode Compare
 }
 
 // New returns a cassette with the tape in the file path. [Replay] and [Compare] need an existing
@@ -136,7 +136,9 @@ func Open(t TB, path string, opts *Options) *Cassette {
 func (c *Cassette) Wrap(proxy http.Handler) http.Handler {
 	forward := memhttp.NewTransport(proxy)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c.serve(w, r, func(body []byte) (*http.Request, http.RoundTripper) { return uncompressed(again(r, body)), forward })
+		c.serve(w, r, func(body []byte) (*http.Request, http.RoundTripper) {
+			return uncompressed(again(r, body)), forward
+		})
 	})
 }
 
@@ -163,7 +165,7 @@ func (c *Cassette) Transport(next http.RoundTripper) http.RoundTripper {
 	return &transport{c, next}
 }
 
-// network is the cassette's own way to the network.
+// network returns the cassette's own transport. It makes it at the first call.
 func (c *Cassette) network() http.RoundTripper {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -182,7 +184,7 @@ func (c *Cassette) Close() error {
 		return c.writeErr
 	}
 	if c.set.Mode == Record && c.writer == nil && c.writeErr == nil {
-		c.begin() // a run that called nothing
+		c.begin() // the run has made no call
 	}
 	c.closed = true
 	if c.own != nil {
@@ -201,7 +203,7 @@ func (c *Cassette) Close() error {
 	return c.writeErr
 }
 
-// recorded is how many interactions this cassette has written.
+// recorded returns how many interactions this cassette has written.
 func (c *Cassette) recorded() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,7 +213,7 @@ func (c *Cassette) recorded() int {
 	return c.writer.count - c.had()
 }
 
-// had is how many interactions the tape has that is appended to.
+// had returns how many interactions the tape had before this cassette appended to it.
 func (c *Cassette) had() int {
 	if c.tape == nil {
 		return 0

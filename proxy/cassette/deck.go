@@ -4,11 +4,11 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// deck is a tape put in order for replay: for every request the answers it has, in turn.
+// deck is a tape prepared for replay: it has the answers to each request, in turn.
 type deck struct {
 	stacks map[string]*stack
-	cards  []*card            // all of them, in the order of the tape
-	alike  map[target][]*card // by what they call, in the same order
+	cards  []*card            // all cards, in the order of the tape
+	alike  map[target][]*card // the cards of each target, in the same order
 }
 
 // target is what a request calls.
@@ -19,7 +19,7 @@ type target struct {
 
 func (i *Interaction) target() target { return target{i.Kind, i.Name, i.method()} }
 
-// stack are the answers to equal requests.
+// stack has the answers to equal requests.
 type stack struct {
 	cards []*card
 	taken int
@@ -30,12 +30,12 @@ type card struct {
 	*Interaction // redacted as requests are
 	id           identity
 	index        int     // on the tape
-	began        int     // After of the call's first attempt
-	stage        int     // of the run: between two stages nothing was under way
-	beganMS      float64 // AtMS of it
-	superseded   bool    // an attempt that was repeated
+	began        int     // After of the first attempt of the call
+	stage        int     // of the run; no call was open between two stages
+	beganMS      float64 // AtMS of the first attempt of the call
+	superseded   bool    // the client repeated the attempt
 	taken        bool
-	dropped      bool // a repeated attempt that is left out
+	dropped      bool // a repeated attempt that is not replayed
 }
 
 func newDeck(s *settings, tape *Tape) *deck {
@@ -70,12 +70,12 @@ func newDeck(s *settings, tape *Tape) *deck {
 	return d
 }
 
-// stages finds the moments at which all that had begun was answered. Only they part what came
-// before from what came after: of calls that several workers make, one after another each, a later
-// one may begin after an earlier one was answered, and nothing says that it had to.
+// stages computes the stage of each card. A new stage begins when all calls that had begun were
+// answered. Only stages tell which call had to come first: with several workers, a call may begin
+// after the answer to another one by chance.
 func (d *deck) stages() {
 	n := len(d.cards)
-	waited := make([]bool, n+1) // by how many answers, so that nothing was under way then
+	waited := make([]bool, n+1) // for each number of answers: no call was open then
 	earliest := n
 	for i := n; i >= 0; i-- {
 		if i < n {
@@ -94,8 +94,8 @@ func (d *deck) stages() {
 	}
 }
 
-// pair finds for every call of a run that was forwarded the one on the tape, when the run is over
-// or as if it were: only then it is known which attempts were repeated.
+// pair finds the call on the tape for each forwarded call of a run. It looks at the whole run so far,
+// because a later attempt shows that an earlier one was repeated.
 func (d *deck) pair(all []*seen) {
 	for _, at := range d.stacks {
 		at.taken = 0
@@ -117,8 +117,8 @@ func (d *deck) pair(all []*seen) {
 	}
 }
 
-// dropRetries takes out attempts that were repeated until there was another answer. Where there
-// never was one, the last failure was the call's outcome, and all attempts stay.
+// dropRetries removes attempts that the client repeated until it got another answer. If it never got
+// one, the last failure was the outcome of the call, and all attempts stay.
 func (s *stack) dropRetries() {
 	last := -1
 	for i, c := range s.cards {
@@ -139,8 +139,8 @@ func (s *stack) drop(which func(i int, c *card) bool) {
 	s.cards = kept
 }
 
-// take returns the next answer to a request; nil if there is none. again is true for the last one
-// once more.
+// take returns the next answer to a request, or nil if there is none. again reports that it is the
+// last answer, repeated.
 func (d *deck) take(id identity, repeatLast bool) (c *card, again bool) {
 	at := d.stacks[id.key]
 	switch {
@@ -158,19 +158,19 @@ func (d *deck) take(id identity, repeatLast bool) (c *card, again bool) {
 }
 
 const (
-	// maxCompared bounds what is compared for one nearest call: some hundred calls, fewer if they
-	// are large.
+	// maxCompared bounds the bytes that are compared to find one nearest call: some hundred calls, or
+	// fewer if they are large.
 	maxCompared = 16 << 20
-	// maxReported bounds what is compared for all calls of a report, shared evenly among those that
-	// are not on the tape.
+	// maxReported bounds the bytes that are compared for a report. The calls that are not on the tape
+	// have equal shares of it.
 	maxReported = 1 << 30
-	// comparison is what comparing two calls counts, besides their bytes.
+	// comparison is the cost of comparing two calls, in addition to their bytes.
 	comparison = 32 << 10
 )
 
-// nearest returns the card that a request is most like, and where they differ: the one with the
-// same request or else, of the first cards for the same tool, the one with the fewest differences.
-// nil if there is none.
+// nearest returns the card that is most like a request, and where they differ: the card of the same
+// request, or else the one with the fewest differences among the first cards of the same tool. It
+// returns nil if there is none.
 func (d *deck) nearest(i *Interaction, id identity, most int) (*card, []Difference) {
 	if at := d.stacks[id.key]; at != nil && len(at.cards) > 0 {
 		return at.cards[0], nil
@@ -178,8 +178,8 @@ func (d *deck) nearest(i *Interaction, id identity, most int) (*card, []Differen
 	return mostLike(i, id, d.alike[i.target()], most)
 }
 
-// mostLike returns the card with the fewest differences from a request, and these. It compares no
-// more than most, but always one card. nil if there is none.
+// mostLike returns the card with the fewest differences from a request, and the differences. It
+// compares at most most bytes, but always one card. It returns nil if there is none.
 func mostLike(i *Interaction, id identity, cards []*card, most int) (best *card, least []Difference) {
 	compared := 0
 	for _, c := range cards {
@@ -197,7 +197,7 @@ func mostLike(i *Interaction, id identity, cards []*card, most int) (best *card,
 	return best, least
 }
 
-// differences tells what makes a request another than that of the card.
+// differences returns where a request differs from that of the card.
 func differences(c *card, i *Interaction, id identity) []Difference {
 	tape, run := c.id.value, id.value
 	if tape == nil && c.ArgumentsText != "" {
@@ -215,5 +215,5 @@ func differences(c *card, i *Interaction, id identity) []Difference {
 	return changes
 }
 
-// actorHeader stands in a Difference for the sub-agent.
+// actorHeader is the pointer of a Difference of the sub-agent.
 const actorHeader = "X-Pipelines-Actor-Id"

@@ -51,6 +51,9 @@
 //
 // # Limits
 //
+// A request has at most 1 MiB, as documented, and a larger one is refused with 413. A response may
+// have 64 KiB more, for the envelope of the proxy. A larger one is passed on and not recorded.
+//
 // A tape has three headers: the sub-agent, the content type of the response, and Retry-After in
 // seconds. Responses are replayed at once, without their latency.
 package cassette

@@ -78,7 +78,8 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 func newError(code Code, rule, path string, cause error, format string, args ...any) *Error {
-	return &Error{Code: code, Path: path, Problems: []Problem{{Code: rule, Message: fmt.Sprintf(format, args...)}}, Err: cause}
+	problem := Problem{Code: rule, Message: fmt.Sprintf(format, args...)}
+	return &Error{Code: code, Path: path, Problems: []Problem{problem}, Err: cause}
 }
 
 // The codes of a [Problem].

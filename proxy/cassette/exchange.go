@@ -9,10 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/internal/traceevent"
 )
 
 // Error classes of the responses that the cassette makes itself. Clients of the proxy do not repeat
@@ -20,25 +19,26 @@ import (
 const (
 	ClassNoMatch     = "cassette_no_match"    // 409: the request is not on the tape, or not as often
 	ClassOtherRun    = "cassette_other_run"   // 409: the run token differs from that of earlier requests
-	ClassTooLarge    = "cassette_too_large"   // 413: the body has more than Options.MaxBytes
+	ClassTooLarge    = "cassette_too_large"   // 413: the body has more than 1 MiB
 	ClassUnreachable = "cassette_unreachable" // 502: the proxy behind the cassette cannot be reached or is not set
 )
 
-// probe is the tool of the platform's reachability probe, which comes with a token that is none,
-// and is of no run.
+// probe is the tool of the platform's reachability probe. The probe has an invalid token and does
+// not belong to a run.
 const probe = "__reachability_probe__"
 
-// sender prepares the request to forward, and says by what; nil if there is nowhere to forward to.
+// sender returns the request to forward and the transport for it. The transport is nil if the
+// cassette has none.
 type sender func(body []byte) (*http.Request, http.RoundTripper)
 
 // serve answers a request to the handler.
 func (c *Cassette) serve(w http.ResponseWriter, r *http.Request, to sender) {
-	body, err := httpserve.ReadBody(w, r, int64(c.set.MaxBytes), time.Now().Add(bodyTimeout))
+	body, err := httpserve.ReadBody(w, r, maxBody, time.Now().Add(bodyTimeout))
 	switch {
 	case errors.Is(err, httpserve.ErrTooLarge):
 		c.tooLarge(r).write(w)
 	case err != nil:
-		panic(http.ErrAbortHandler) // whoever sent half a request is gone
+		panic(http.ErrAbortHandler) // the client sent half a request and has gone
 	default:
 		c.exchange(r, body, to).write(w)
 	}
@@ -46,7 +46,7 @@ func (c *Cassette) serve(w http.ResponseWriter, r *http.Request, to sender) {
 
 const bodyTimeout = 30 * time.Second
 
-// exchange takes one request through the cassette.
+// exchange answers one request, from the tape or from the proxy, and records it.
 func (c *Cassette) exchange(r *http.Request, body []byte, to sender) *reply {
 	kind, name, _ := split(r.URL.EscapedPath())
 	if r.URL.RawQuery != "" {
@@ -57,7 +57,7 @@ func (c *Cassette) exchange(r *http.Request, body []byte, to sender) *reply {
 		if !c.set.Mode.forwards() {
 			return refusal(http.StatusUnauthorized, "run_token_invalid", "this is a cassette")
 		}
-		return send(r, body, to, c.set.MaxBytes+httpcall.EnvelopeBytes)
+		return send(r, body, to)
 	}
 	s := &seen{Interaction: Interaction{Kind: kind, Name: valid(name), Actor: valid(r.Header.Get(actorHeader))}}
 	if r.Method != http.MethodPost {
@@ -77,7 +77,7 @@ func (c *Cassette) exchange(r *http.Request, body []byte, to sender) *reply {
 	began := time.Now()
 	tapeAfter, answer := c.arrive(s)
 	if answer == nil {
-		answer = send(r, body, to, c.set.MaxBytes+httpcall.EnvelopeBytes)
+		answer = send(r, body, to)
 	}
 	s.LatencyMS = milliseconds(time.Since(began))
 	c.complete(s, answer, tapeAfter, redact)
@@ -89,7 +89,7 @@ func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// admit makes sure that the request is of this cassette's run.
+// admit refuses a request that does not belong to the run of this cassette.
 func (c *Cassette) admit(token string, all []string, name string) (*redactor, *reply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,9 +101,10 @@ func (c *Cassette) admit(token string, all []string, name string) (*redactor, *r
 		c.token, c.begun = redact.Hide(token), time.Now()
 	}
 	if subtle.ConstantTimeCompare([]byte(token), []byte(c.token.Reveal())) != 1 {
-		c.problem("%s was called with another run token: a cassette belongs to one run, make one for each",
+		c.problem("%s was called with another run token; a cassette belongs to one run, so make one for each",
 			c.set.redact.withTokens(slices.Concat(c.tokens.Reveal(), all)).text(name))
-		return nil, refusal(http.StatusConflict, ClassOtherRun, "this cassette belongs to another run: make one for each run")
+		return nil, refusal(http.StatusConflict, ClassOtherRun,
+			"this cassette belongs to another run; make one cassette for each run")
 	}
 	for _, one := range all {
 		if !slices.Contains(c.tokens.Reveal(), one) {
@@ -114,14 +115,14 @@ func (c *Cassette) admit(token string, all []string, name string) (*redactor, *r
 	return c.redactor, nil
 }
 
-// problem notes what is neither on the tape nor an answer. It needs c.mu.
+// problem records a failure for the report. The caller must hold c.mu.
 func (c *Cassette) problem(format string, args ...any) {
 	if len(c.problems) < maxProblems {
 		c.problems = append(c.problems, fmt.Sprintf(format, args...))
 	}
 }
 
-// lose notes a problem because of which the new tape is not whole. It needs c.mu.
+// lose records a failure that leaves a gap on the new tape. The caller must hold c.mu.
 func (c *Cassette) lose(format string, args ...any) {
 	c.problem(format, args...)
 	if c.set.Mode != Compare && len(c.lost) < maxProblems {
@@ -139,12 +140,13 @@ func (c *Cassette) tooLarge(r *http.Request) *reply {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lose("%s was called with a body of more than %d bytes", redact.text(name), c.set.MaxBytes)
-	return refusal(http.StatusRequestEntityTooLarge, ClassTooLarge, fmt.Sprintf("the body has more than %d bytes", c.set.MaxBytes))
+	c.lose("%s was called with a body of more than %d bytes", redact.text(name), maxBody)
+	return refusal(http.StatusRequestEntityTooLarge, ClassTooLarge,
+		fmt.Sprintf("the body has more than %d bytes", maxBody))
 }
 
-// arrive notes that the request is there and finds its answer, if it does not have to be forwarded.
-// tapeAfter is the request's After on the tape that is written.
+// arrive records the arrival of a request and returns its answer, or nil if the request must be
+// forwarded. tapeAfter is the request's After on the new tape.
 func (c *Cassette) arrive(s *seen) (tapeAfter int, answer *reply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,7 +158,7 @@ func (c *Cassette) arrive(s *seen) (tapeAfter int, answer *reply) {
 	switch {
 	case found != nil:
 		s.answer, s.repeated = found, again
-		return 0, replayed(found.Interaction, c.set.MaxBytes)
+		return 0, replayed(found.Interaction)
 	case c.set.Mode == ReplayOrForward:
 		return c.after, nil
 	case s.loose():
@@ -168,7 +170,7 @@ func (c *Cassette) arrive(s *seen) (tapeAfter int, answer *reply) {
 
 // receipt accepts a trace event or a span of telemetry that is not on the tape.
 func (c *Cassette) receipt(i *Interaction) *reply {
-	if i.Kind == kindTrace && !proxy.Event(i.Name).Valid() {
+	if i.Kind == kindTrace && !traceevent.Reserved(i.Name) {
 		return refusal(http.StatusBadRequest, "trace_event_type_invalid", "the event type is not a reserved one")
 	}
 	answer := map[string]any{"accepted": true, "sequence": c.answered + 1}
@@ -178,7 +180,7 @@ func (c *Cassette) receipt(i *Interaction) *reply {
 	return jsonReply(http.StatusOK, answer)
 }
 
-// noMatch refuses a request that is not on the tape. The answer names members, never values.
+// noMatch refuses a request that is not on the tape. The answer names members and has no values.
 func (c *Cassette) noMatch(i *Interaction, id identity) *reply {
 	text := fmt.Sprintf("%s is not on the tape with these arguments", i.Name)
 	nearest, changes := c.deck.nearest(i, id, maxCompared)
@@ -193,11 +195,12 @@ func (c *Cassette) noMatch(i *Interaction, id identity) *reply {
 	return refusal(http.StatusConflict, ClassNoMatch, text)
 }
 
-// complete notes the answer, before the agent has it: what the agent does next comes after it.
+// complete records the answer before the agent receives it, so that the agent's next request counts
+// as later.
 func (c *Cassette) complete(s *seen, answer *reply, tapeAfter int, redact *redactor) {
 	s.Status, s.Broken = answer.status, answer.broken
 	problem := ""
-	if !answer.local && answer.unsent == "" { // while others may go on
+	if !answer.local && answer.unsent == "" { // without the lock, because it may take long
 		problem = answer.describe(&s.Interaction, redact)
 	}
 	c.mu.Lock()
@@ -225,7 +228,7 @@ func (c *Cassette) complete(s *seen, answer *reply, tapeAfter int, redact *redac
 	}
 }
 
-// record writes an interaction. It needs c.mu.
+// record writes an interaction. The caller must hold c.mu.
 func (c *Cassette) record(i Interaction, after int) {
 	if c.closed {
 		c.problem("%s was answered after the recording had been closed", i.Name)
@@ -240,8 +243,8 @@ func (c *Cassette) record(i Interaction, after int) {
 	}
 }
 
-// play notes that an interaction of the tape has happened in this run, so that those that begin
-// later know what they came after. It needs c.mu.
+// play records that this run has answered an interaction of the tape, and updates c.after. The
+// caller must hold c.mu.
 func (c *Cassette) play(index int) {
 	for len(c.played) <= index {
 		c.played = append(c.played, false)
@@ -252,12 +255,14 @@ func (c *Cassette) play(index int) {
 	}
 }
 
-// begin opens the tape that is written. It needs c.mu.
+// begin opens the new tape. The caller must hold c.mu.
 func (c *Cassette) begin() {
 	if c.writer != nil || c.writeErr != nil {
 		return
 	}
-	first := header{Version: version, Created: c.begun.UTC().Truncate(time.Millisecond), Task: c.redactor.task(c.set.Task)}
+	first := header{
+		Version: version, Created: c.begun.UTC().Truncate(time.Millisecond), Task: c.redactor.task(c.set.Task),
+	}
 	var have []Interaction
 	if c.tape != nil {
 		first.Created, first.Task, have = c.tape.Created, c.tape.Task, c.tape.Interactions
@@ -265,7 +270,7 @@ func (c *Cassette) begin() {
 	c.writer, c.writeErr = newWriter(c.path, first, have, c.fresh)
 }
 
-// task redacts what a header says.
+// task returns the task of a header, redacted.
 func (r *redactor) task(task Task) Task {
 	task.Name, task.Instruction = r.text(task.Name), r.text(task.Instruction)
 	if task.Input != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/toolwire/toolwire/internal/memhttp"
 )
 
-// again is the request with its body, which has been read.
+// again returns a copy of the request with its body, which has been read.
 func again(r *http.Request, body []byte) *http.Request {
 	out := r.Clone(r.Context())
 	out.RequestURI = ""
@@ -25,8 +25,8 @@ func again(r *http.Request, body []byte) *http.Request {
 	return out
 }
 
-// toUpstream is the request as it goes to the proxy with this base URL; nil if its path leads out
-// of it.
+// toUpstream returns the request for the proxy with this base URL, or nil if its path leads out of
+// the base.
 func toUpstream(r *http.Request, body []byte, base *url.URL) *http.Request {
 	_, _, rest := split(r.URL.EscapedPath())
 	target := *base
@@ -36,7 +36,7 @@ func toUpstream(r *http.Request, body []byte, base *url.URL) *http.Request {
 	if target.Path, err = url.PathUnescape(target.RawPath); err != nil {
 		return nil
 	}
-	plain, _ := url.PathUnescape(rest) // as it stood in what could be unescaped
+	plain, _ := url.PathUnescape(rest) // it is a part of what has been unescaped above
 	for segment := range strings.SplitSeq(plain, "/") {
 		if segment == "." || segment == ".." {
 			return nil
@@ -48,13 +48,13 @@ func toUpstream(r *http.Request, body []byte, base *url.URL) *http.Request {
 	return uncompressed(out)
 }
 
-// uncompressed asks for an answer that can be redacted.
+// uncompressed asks for an answer without compression, which can be redacted.
 func uncompressed(r *http.Request) *http.Request {
 	r.Header.Set("Accept-Encoding", "identity")
 	return r
 }
 
-// cleanHeader takes out what is about one connection only.
+// cleanHeader removes the headers that belong to one connection.
 func cleanHeader(header http.Header) {
 	for _, value := range header.Values("Connection") {
 		for name := range strings.SplitSeq(value, ",") {
@@ -78,24 +78,25 @@ type transport struct {
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	c := t.cassette
-	body, err := requestBody(r, int64(c.set.MaxBytes)+1)
+	body, err := requestBody(r, maxBody+1)
 	if err != nil {
 		return nil, err
 	}
-	if len(body) > c.set.MaxBytes {
+	if len(body) > maxBody {
 		refused := c.tooLarge(r)
 		if !c.set.Mode.forwards() {
 			_ = r.Body.Close()
 			return refused.response(r)
 		}
-		out := r.Clone(r.Context()) // the network has a limit of its own, and the run is not to be disturbed
+		out := r.Clone(r.Context()) // the cassette must not disturb the run; the proxy has its own limit
 		out.Body = struct {
 			io.Reader
 			io.Closer
 		}{io.MultiReader(bytes.NewReader(body), r.Body), r.Body}
 		return t.next.RoundTrip(out)
 	}
-	return c.exchange(r, body, func(body []byte) (*http.Request, http.RoundTripper) { return again(r, body), t.next }).response(r)
+	to := func(body []byte) (*http.Request, http.RoundTripper) { return again(r, body), t.next }
+	return c.exchange(r, body, to).response(r)
 }
 
 // requestBody reads at most limit bytes of the body. It closes a body that is shorter, as every
@@ -111,16 +112,17 @@ func requestBody(r *http.Request, limit int64) ([]byte, error) {
 	return body, err
 }
 
-// response is the answer as a transport returns it: what was forwarded gets what came back, errors
-// included.
+// response returns the answer as a transport does. A forwarded request gets what its transport
+// returned, including errors.
 func (r *reply) response(to *http.Request) (*http.Response, error) {
 	if r.answer == nil && r.err != nil {
 		return nil, r.err
 	}
-	if r.answer == nil { // as a network would bring it, for whoever watches the connection
+	if r.answer == nil { // through memhttp, so that hooks of net/http/httptrace are called
 		plain := to.Clone(to.Context())
 		plain.Body = http.NoBody
-		return memhttp.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { r.write(w) })).RoundTrip(plain)
+		handler := func(w http.ResponseWriter, _ *http.Request) { r.write(w) }
+		return memhttp.NewTransport(http.HandlerFunc(handler)).RoundTrip(plain)
 	}
 	resp := *r.answer
 	resp.Request = to
@@ -139,7 +141,7 @@ func (r *reply) response(to *http.Request) (*http.Response, error) {
 	return &resp, nil
 }
 
-// failing is where a body broke off.
+// failing is the end of a body that broke off.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }

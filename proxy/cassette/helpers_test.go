@@ -35,7 +35,7 @@ var orders = proxytest.World{
 // refund is an agent that looks at two orders and their customer at once, and refunds what was
 // shipped.
 func refund(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-	run.Proxy.TryTrace(ctx, proxy.EventThinking, map[string]string{"text": "Which of them was shipped?"})
+	_, _ = run.Proxy.Trace(ctx, proxy.EventThinking, map[string]string{"text": "Which of them was shipped?"})
 	var wait sync.WaitGroup
 	results, errs := make([]json.RawMessage, 3), make([]error, 3)
 	look := func(i int, tool string, args any) {

@@ -7,7 +7,7 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// object is the members that an object on a tape may have, and what reads them.
+// object has, for each member that an object on a tape may have, the function that reads it.
 type object map[string]func(*strictjson.Reader) error
 
 func (o object) read(text []byte) error {

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+
+	"github.com/toolwire/toolwire/internal/httpcall"
 )
 
 // A Mode is what a [Cassette] does with a request.
@@ -71,12 +73,14 @@ type Options struct {
 	// DropRetries removes attempts with status 429 or 503 that the client repeated until it got
 	// another response. By default, they are replayed, and the client waits and repeats them.
 	DropRetries bool
-
-	// MaxBytes is the largest body of a request, in bytes. A response may have 64 KiB more, for the
-	// envelope of the proxy. A larger request is refused with 413. A larger response is passed on
-	// and not recorded. Defaults to 1 MiB.
-	MaxBytes int
 }
+
+// Limits of bodies, in bytes. The one of requests is documented, and that of responses has room for
+// the envelope of the proxy.
+const (
+	maxBody   = 1 << 20
+	maxAnswer = maxBody + httpcall.EnvelopeBytes
+)
 
 // settings are options that were checked.
 type settings struct {
@@ -119,12 +123,6 @@ func newSettings(path string, opts *Options) (*settings, error) {
 		}
 	}
 	s.ignore = pointers("Options.Ignore", s.Ignore, wrong)
-	if s.MaxBytes < 0 {
-		wrong("Options.MaxBytes is negative")
-	}
-	if s.MaxBytes == 0 {
-		s.MaxBytes = 1 << 20
-	}
 	s.redact = &redactor{usual: !s.InsecureKeepSecrets, more: s.Redact}
 	if len(problems) > 0 {
 		return nil, &Error{Code: CodeOptions, Problems: problems}

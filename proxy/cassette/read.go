@@ -33,7 +33,8 @@ const (
 func Load(path string) (*Tape, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, newError(CodeMissing, ruleFile, path, err, "the tape does not exist; record one with the mode Record")
+		return nil, newError(CodeMissing, ruleFile, path, err,
+			"the tape does not exist; record one with the mode Record")
 	}
 	if err != nil {
 		return nil, newError(CodeRead, ruleFile, path, err, "the tape cannot be opened: %s", cause(err))
@@ -42,7 +43,7 @@ func Load(path string) (*Tape, error) {
 	return read(file, path)
 }
 
-// cause is a system's error without the path in it.
+// cause returns the error of the system, without the path.
 func cause(err error) error {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
@@ -53,8 +54,7 @@ func cause(err error) error {
 	return err
 }
 
-// tapeLimits are those of one line: two bodies within the limits of package proxy, and the line
-// around them.
+// tapeLimits are the limits of one line. A line has two bodies within the limits of package proxy.
 var tapeLimits = strictjson.Limits{Depth: 260}
 
 const maxProblems = 100
@@ -87,7 +87,8 @@ func read(from io.Reader, path string) (*Tape, error) {
 	switch {
 	case len(r.problems) == 0 && r.truncated != nil:
 		p := *r.truncated
-		p.Message += fmt.Sprintf("; Load returns the %s before that", count(len(r.tape.Interactions), "complete interaction"))
+		complete := count(len(r.tape.Interactions), "complete interaction")
+		p.Message += fmt.Sprintf("; Load returns the %s before that", complete)
 		return r.tape, &Error{Code: CodeTruncated, Path: path, Problems: []Problem{p}}
 	case len(r.problems) == 0:
 		return r.tape, nil
@@ -139,7 +140,7 @@ func (r *reading) lines(from io.Reader) error {
 	return nil
 }
 
-// one reads one line; unfinished is one without a line break, which only the last can be.
+// one reads one line. unfinished is true for the last line if it has no line break.
 func (r *reading) one(text []byte, unfinished bool) {
 	if r.line == 1 {
 		text = bytes.TrimPrefix(text, []byte("\uFEFF"))
@@ -181,7 +182,7 @@ func (e outOfSequence) Error() string { return string(e) }
 
 func walkAny(r *strictjson.Reader) error { _, err := r.Value(); return err }
 
-// isEnd looks at a line that may be broken.
+// isEnd reports whether a line, which may be incomplete, is the last line of a tape.
 func (r *reading) isEnd(text []byte) (is bool) {
 	_ = strictjson.Read(text, tapeLimits, func(read *strictjson.Reader) error {
 		return read.Object(nil, func(name string) error {
@@ -192,8 +193,8 @@ func (r *reading) isEnd(text []byte) (is bool) {
 	return is
 }
 
-// version looks for the version alone, because a later one may have members that are not known
-// here.
+// version reads the version and ignores all other members, because a later version may have members
+// that this release does not know.
 func (r *reading) version(text []byte) (version int, err error) {
 	err = strictjson.Read(text, tapeLimits, func(read *strictjson.Reader) error {
 		return read.Object(nil, func(name string) error {
@@ -213,7 +214,8 @@ func (r *reading) header(text []byte) {
 	found, err := r.version(text)
 	if err == nil && found > version {
 		r.fatal = CodeVersion
-		r.problem(r.line, ruleVersion, "the tape has version %d, and this release reads versions up to %d: use a later release", found, version)
+		r.problem(r.line, ruleVersion,
+			"the tape has version %d, and this release reads versions up to %d; use a later release", found, version)
 		return
 	}
 	members := object{
@@ -241,7 +243,7 @@ func (r *reading) header(text []byte) {
 	if err == nil {
 		err = members.read(text)
 	}
-	if err != nil { // one problem is enough for a file that is not a tape
+	if err != nil { // the file is not a tape, so further problems would not help
 		r.fatal = CodeTape
 		r.problem(r.line, ruleHeader, "this is not the header of a tape: %s", err)
 	}
@@ -272,7 +274,7 @@ func (r *reading) interaction(text []byte) error {
 		"at_ms": readFloat(&i.AtMS), "latency_ms": readFloat(&i.LatencyMS),
 	}
 	if err := members.read(text); err != nil {
-		r.last++ // most likely
+		r.last++ // the line most likely has the next number
 		return err
 	}
 	i.Kind, i.Broken = kind, broken
@@ -295,7 +297,8 @@ func (r *reading) interaction(text []byte) error {
 	case i.Number < 1:
 		return outOfSequence("/n must be the number of the interaction, from 1")
 	case i.Number <= last:
-		return outOfSequence(fmt.Sprintf("/n is %d after %d: the interaction repeats, or the lines are out of order", i.Number, last))
+		return outOfSequence(fmt.Sprintf("/n is %d after %d: the interaction repeats, or the lines are out of order",
+			i.Number, last))
 	}
 	r.last = i.Number
 	if i.Number != last+1 {
@@ -308,7 +311,7 @@ func (r *reading) interaction(text []byte) error {
 	return i.check()
 }
 
-// check reports everything that is wrong with an interaction beyond its form.
+// check reports all values of an interaction that are not valid.
 func (i *Interaction) check() error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -341,15 +344,15 @@ func (i *Interaction) check() error {
 		}
 	}
 	if bodies > 1 {
-		wrong("only one of /answer, /answer_text and /answer_base64 can be there")
+		wrong("only one of /answer, /answer_text and /answer_base64 is allowed")
 	}
 	if i.Arguments != nil && i.ArgumentsText != "" {
-		wrong("only one of /arguments and /arguments_text can be there")
+		wrong("only one of /arguments and /arguments_text is allowed")
 	}
 	return joined(errs)
 }
 
-// joined is one line of several errors.
+// joined returns one error with the texts of all errors on one line.
 func joined(errs []error) error {
 	if len(errs) < 2 {
 		return errors.Join(errs...)

@@ -20,10 +20,8 @@ type RecorderOptions struct {
 	// proxy.NewTransport.
 	Transport http.RoundTripper
 
-	// Redact, InsecureKeepSecrets and MaxBytes are those of [Options].
-	Redact              func(pointer, name string) bool
-	InsecureKeepSecrets bool
-	MaxBytes            int
+	// Redact is that of [Options].
+	Redact func(pointer, name string) bool
 }
 
 // A Recorder records the runs of an agent, each on a separate tape. The run tokens distinguish
@@ -43,7 +41,7 @@ type Recorder struct {
 	errs   []error
 }
 
-// recording is one run's tape.
+// recording is the tape of one run.
 type recording struct {
 	recorder *Recorder
 	task     Task
@@ -52,12 +50,13 @@ type recording struct {
 	err      error
 
 	token string // guarded by Recorder.mu, like those below
-	begun bool   // by Begin, and ended by what that returned
+	begun bool   // Begin has named the run, so its end function ends the run
 	ended bool
 	used  time.Time
 }
 
-// maxUnbegun is how many runs without [Recorder.Begin] are kept open: their end is not known.
+// maxUnbegun is how many runs without [Recorder.Begin] stay open. The recorder does not learn when
+// they end.
 const maxUnbegun = 256
 
 // NewRecorder returns a recorder that writes into the folder dir. It makes the folder if it does
@@ -76,9 +75,6 @@ func NewRecorder(dir string, opts *RecorderOptions) (*Recorder, error) {
 	if dir == "" {
 		return nil, newError(CodeOptions, ruleOption, "", nil, "the folder for the tapes is empty")
 	}
-	if r.opts.MaxBytes < 0 {
-		return nil, newError(CodeOptions, ruleOption, "", nil, "RecorderOptions.MaxBytes is negative")
-	}
 	if r.opts.Transport == nil {
 		r.own = proxy.NewTransport()
 		r.opts.Transport = r.own
@@ -88,7 +84,7 @@ func NewRecorder(dir string, opts *RecorderOptions) (*Recorder, error) {
 
 type contextKey struct{ recorder *Recorder }
 
-// names are the names that tapes can have on every system.
+// names matches the names that a file may have on every system.
 var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
 
 // Begin names a run. Requests with the context that it returns, and all others with the same run
@@ -96,7 +92,8 @@ var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
 // finishes the tape and moves it to its path. Requests that are not answered by then, and later
 // ones, are forwarded and not recorded. In an agent:
 //
-//	ctx, end, err := recorder.Begin(ctx, cassette.Task{Name: "run-" + run.RunID, Instruction: run.Instruction, Input: run.Input})
+//	task := cassette.Task{Name: "run-" + run.RunID, Instruction: run.Instruction, Input: run.Input}
+//	ctx, end, err := recorder.Begin(ctx, task)
 //	if err != nil { … }
 //	defer end()
 //
@@ -105,7 +102,8 @@ var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$`)
 // valid. The error of end is the first error of the recording.
 func (r *Recorder) Begin(ctx context.Context, task Task) (_ context.Context, end func() error, err error) {
 	if task.Name != "" && !names.MatchString(task.Name) {
-		return ctx, nil, newError(CodeOptions, ruleOption, "", nil, "Task.Name names a file: letters, digits, _ . and -, at most 128")
+		return ctx, nil, newError(CodeOptions, ruleOption, "", nil,
+			"Task.Name names a file: use at most 128 letters, digits, _ . and -")
 	}
 	if task.Input != nil {
 		if _, err := parseValue(task.Input); err != nil {
@@ -144,17 +142,17 @@ func (r *Recorder) find(ctx context.Context, token string) *recording {
 	run := r.runs.Reveal()[token]
 	if begun, ok := ctx.Value(contextKey{r}).(*recording); ok {
 		switch {
-		case begun.token != "" && begun.token != token: // another run, whatever the context
+		case begun.token != "" && begun.token != token: // the token decides, not the context
 			begun = run
 		case begun.ended:
 			return nil
 		case begun.token == "" && (run == nil || !run.begun):
 			if run != nil {
-				r.close(run) // what was sent before Begin
+				r.close(run) // it has the requests before Begin
 			}
 			begun.token, r.runs.Reveal()[token] = token, begun
 		case begun.token == "" && run != begun:
-			return run // two Begins at once for one run
+			return run // Begin was called twice for one run
 		}
 		run = begun
 	}
@@ -171,8 +169,8 @@ func (r *Recorder) find(ctx context.Context, token string) *recording {
 	return run
 }
 
-// limit ends the run that has been silent for longest, if too many are open whose end is not known.
-// It needs r.mu.
+// limit ends the run that has been idle for longest if too many runs without Begin are open. The
+// caller must hold r.mu.
 func (r *Recorder) limit() {
 	open := 0
 	var oldest *recording
@@ -189,7 +187,7 @@ func (r *Recorder) limit() {
 	}
 }
 
-// close ends a run's tape. It needs r.mu.
+// close ends the tape of a run. The caller must hold r.mu.
 func (r *Recorder) close(run *recording) {
 	run.ended = true
 	if r.runs.Reveal()[run.token] == run {
@@ -227,13 +225,13 @@ func (run *recording) end() error {
 	return run.finish()
 }
 
-// open makes the tape with the run's first request. It returns nil if there can be none, or the run
-// has ended.
+// open makes the tape at the first request of the run. It returns nil if the tape cannot be made or
+// the run has ended.
 func (run *recording) open() *Cassette {
 	run.once.Do(func() {
 		opts := run.recorder.opts
 		run.cassette, run.err = New(filepath.Join(run.recorder.dir, run.task.Name+".jsonl"), &Options{
-			Mode: Record, Task: run.task, Redact: opts.Redact, InsecureKeepSecrets: opts.InsecureKeepSecrets, MaxBytes: opts.MaxBytes,
+			Mode: Record, Task: run.task, Redact: opts.Redact,
 		})
 		if run.err == nil {
 			run.cassette.fresh = true
@@ -242,7 +240,7 @@ func (run *recording) open() *Cassette {
 	return run.cassette
 }
 
-// finish ends the tape. A run that has sent nothing has none.
+// finish ends the tape. A run without requests has no tape.
 func (run *recording) finish() error {
 	run.once.Do(func() {})
 	if run.cassette == nil {

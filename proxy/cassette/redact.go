@@ -13,29 +13,29 @@ import (
 // Redacted stands on a tape where a secret was. It is "[redacted]".
 const Redacted = redact.Placeholder
 
-// minSecret is how long a run token must be to be looked for in bodies: a shorter one is not a
-// secret, and common words would be taken for it.
+// minSecret is the length in bytes from which a run token is searched for in bodies. A shorter one
+// is not a secret and may be a common word.
 const minSecret = 8
 
-// redactor takes secrets out of what is recorded, and out of requests before they are compared with
-// it. What it returns it would return unchanged, so that tapes can be redacted again. It is
-// immutable.
+// redactor removes secrets from recordings, and from requests before they are compared with a
+// recording. A redacted text stays unchanged when it is redacted again. A redactor is immutable.
 type redactor struct {
-	usual   bool // the usual names, and credentials in texts
+	usual   bool // redact members with the usual names, and credentials in texts
 	more    func(pointer, name string) bool
 	tokens  *redact.Set // the run tokens
-	decoded int         // how many times what it looks at was percent-encoded
+	decoded int         // how often the current text has been percent-decoded
 }
 
-// withTokens returns a redactor that also knows these run tokens.
+// withTokens returns a redactor that removes these run tokens, too.
 func (r *redactor) withTokens(tokens []string) *redactor {
 	with := *r
-	with.tokens = redact.New(slices.DeleteFunc(slices.Clone(tokens), func(token string) bool { return len(token) < minSecret })...)
+	short := func(token string) bool { return len(token) < minSecret }
+	with.tokens = redact.New(slices.DeleteFunc(slices.Clone(tokens), short)...)
 	return &with
 }
 
-// body redacts a body: JSON as its value, anything else as text. raw is the body's own text,
-// compact, as long as nothing had to be taken out.
+// body redacts a body: JSON as its value, anything else as text. raw is the compact JSON. If nothing
+// was redacted, raw has the spelling of the body.
 func (r *redactor) body(body []byte) (v *value, raw json.RawMessage, text string) {
 	v, err := parseValue(body)
 	if err != nil {
@@ -49,7 +49,7 @@ func (r *redactor) body(body []byte) (v *value, raw json.RawMessage, text string
 	return v, encoded, ""
 }
 
-// value redacts v in place and reports whether anything had to be taken out.
+// value redacts v in place and reports whether it changed.
 func (r *redactor) value(at string, v *value) (changed bool) {
 	switch v.kind {
 	case '{':
@@ -87,9 +87,9 @@ func (r *redactor) value(at string, v *value) (changed bool) {
 	return changed
 }
 
-// rename redacts the names of an object's members, which stay unique.
+// rename redacts the names of the members of an object. The names stay unique.
 func (r *redactor) rename(object *value) (changed bool) {
-	var taken map[string]int // how many names have become this one
+	var taken map[string]int // how often a name has been given
 	for i, name := range object.names {
 		clean := r.text(name)
 		if clean == name {
@@ -111,7 +111,7 @@ func (r *redactor) rename(object *value) (changed bool) {
 	return changed
 }
 
-// isValue reports whether a member has what a pair is about.
+// isValue reports whether a member of this name has the value of a pair.
 func isValue(name string) bool {
 	return strings.EqualFold(name, "value") || strings.EqualFold(name, "values")
 }
@@ -130,7 +130,7 @@ func (r *redactor) pair(at string, object *value) bool {
 	return false
 }
 
-// string redacts what a string says, as JSON if it holds JSON.
+// string redacts the content of a string, as JSON if it is JSON.
 func (r *redactor) string(s string) string {
 	if trimmed := strings.TrimSpace(s); trimmed != "" && (trimmed[0] == '{' || trimmed[0] == '[') {
 		if v, err := parseValue([]byte(s)); err == nil {
@@ -143,7 +143,7 @@ func (r *redactor) string(s string) string {
 	return r.text(s)
 }
 
-// at is the pointer to a member or element, for those who ask.
+// at returns the pointer to a member or element. It is "" if no function asks for pointers.
 func (r *redactor) at(at, segment string) string {
 	if r.more == nil {
 		return ""
@@ -155,10 +155,10 @@ func (r *redactor) secret(at, name string) bool {
 	return r.usual && secretName(name) || r.more != nil && r.more(at, name)
 }
 
-// secretEndings are how names of secrets end, in lower case and without separators.
+// secretEndings are the endings of the names of secrets, in lower case and without separators.
 var secretEndings = []string{
-	"authorization", "apikey", "accesskey", "secretkey", "privatekey", "token", "password", "passwd", "passphrase", "pwd",
-	"secret", "cookie", "credential", "passwords", "secrets", "cookies", "credentials",
+	"authorization", "apikey", "accesskey", "secretkey", "privatekey",
+	"token", "password", "passwd", "passphrase", "pwd", "secret", "cookie", "credential", "passwords", "secrets", "cookies", "credentials",
 }
 
 func secretName(name string) bool {

@@ -13,19 +13,18 @@ import (
 	"github.com/toolwire/toolwire/internal/httpcall"
 )
 
-// reply is the answer to one request: from the tape, from the proxy behind the cassette, or the
-// cassette's own.
+// reply is the answer to one request: from the tape, from the proxy, or from the cassette itself.
 type reply struct {
 	status int
 	header http.Header
 	body   []byte
 	broken string
 
-	local  bool           // not from the proxy behind
+	local  bool           // the answer is not from the proxy
 	unsent string         // why the request could not be forwarded
-	answer *http.Response // what was forwarded got
-	rest   io.ReadCloser  // what follows body, of an answer that is too large
-	err    error          // of the transport, or of its body
+	answer *http.Response // the response to the forwarded request
+	rest   io.ReadCloser  // the rest of a body that is too large
+	err    error          // the error of the transport or of the body
 }
 
 func jsonReply(status int, v any) *reply {
@@ -38,13 +37,14 @@ func jsonReply(status int, v any) *reply {
 
 func jsonHeader() http.Header { return http.Header{"Content-Type": {"application/json"}} }
 
-// refusal is an answer in the proxy's error envelope.
+// refusal returns an answer in the proxy's error envelope.
 func refusal(status int, class, message string) *reply {
-	return jsonReply(status, map[string]any{"detail": map[string]string{"error_class": class, "message": "cassette: " + message}})
+	detail := map[string]string{"error_class": class, "message": "cassette: " + message}
+	return jsonReply(status, map[string]any{"detail": detail})
 }
 
-// replayed is the answer that an interaction has on the tape.
-func replayed(i *Interaction, limit int) *reply {
+// replayed returns the answer that an interaction has on the tape.
+func replayed(i *Interaction) *reply {
 	r := &reply{status: i.Status, header: jsonHeader(), body: i.body(), broken: i.Broken, local: true}
 	if i.ContentType != "" {
 		r.header.Set("Content-Type", i.ContentType)
@@ -53,7 +53,7 @@ func replayed(i *Interaction, limit int) *reply {
 		r.header.Set("Retry-After", strconv.FormatInt(*i.RetryAfter, 10))
 	}
 	if i.Broken == brokenOversize {
-		r.body = bytes.Repeat([]byte(" "), limit+httpcall.EnvelopeBytes+1)
+		r.body = bytes.Repeat([]byte(" "), maxAnswer+1)
 	}
 	return r
 }
@@ -67,7 +67,7 @@ func (r *reply) write(w http.ResponseWriter) {
 	if r.broken == brokenReset || r.broken == brokenAbandoned {
 		panic(http.ErrAbortHandler)
 	}
-	w.Header()["Content-Type"] = nil // no guess
+	w.Header()["Content-Type"] = nil // net/http must not guess it
 	for name, values := range r.header {
 		w.Header()[name] = values
 	}
@@ -95,8 +95,8 @@ func (r *reply) write(w http.ResponseWriter) {
 	}
 }
 
-// describe puts the answer on the interaction, redacted. It returns what keeps it from being
-// written down.
+// describe copies the redacted answer into the interaction. problem says why the answer cannot be
+// recorded; it is "" if it can.
 func (r *reply) describe(i *Interaction, redact *redactor) (problem string) {
 	if r.answer == nil {
 		return ""
@@ -121,7 +121,7 @@ func (r *reply) describe(i *Interaction, redact *redactor) (problem string) {
 	return ""
 }
 
-// retryAfter returns the header's wait in seconds, because a date is in the past when the tape is
+// retryAfter returns the wait of the header in seconds. A date would be in the past when the tape is
 // replayed.
 func retryAfter(header http.Header) *int64 {
 	wait, known := httpcall.RetryAfter(header)
@@ -132,8 +132,8 @@ func retryAfter(header http.Header) *int64 {
 	return &seconds
 }
 
-// send forwards a request and reads the answer, of one that is too large the beginning.
-func send(r *http.Request, body []byte, to sender, limit int) *reply {
+// send forwards a request and reads the answer. It reads only the start of one that is too large.
+func send(r *http.Request, body []byte, to sender) *reply {
 	out, by := to(body)
 	if by == nil {
 		return &reply{unsent: "no proxy is set; set Options.Upstream, or use Wrap or Transport"}
@@ -152,7 +152,7 @@ func send(r *http.Request, body []byte, to sender, limit int) *reply {
 	}
 	answer := &reply{status: resp.StatusCode, header: resp.Header.Clone(), answer: resp}
 	cleanHeader(answer.header)
-	answer.body, answer.rest, answer.err = httpcall.ReadStart(r.Context(), resp, int64(limit))
+	answer.body, answer.rest, answer.err = httpcall.ReadStart(r.Context(), resp, maxAnswer)
 	switch {
 	case answer.rest != nil:
 		answer.broken = brokenOversize

@@ -27,8 +27,8 @@ type Deviation struct {
 	Code    string `json:"code"`
 	Message string `json:"message"` // one sentence, without values
 
-	// Run is the request of the run. Its Number counts the requests of the run. Run is nil if there
-	// had no request.
+	// Run is the request of the run. Its Number counts the requests of the run. Run is nil if the
+	// deviation has no request.
 	Run *Interaction `json:"run,omitempty"`
 
 	// Tape is the interaction on the tape, or for not_on_tape the one that is most like the
@@ -110,7 +110,7 @@ func short(v json.RawMessage) string {
 	return terminal.Cut(string(v), maxShown)
 }
 
-// summary is the request on one line.
+// summary returns the request on one line.
 func (i *Interaction) summary() string {
 	text := i.Name
 	if i.Kind == kindTrace {
@@ -131,7 +131,7 @@ func (i *Interaction) summary() string {
 	return text
 }
 
-// places names the members of changes, up to five.
+// places returns the pointers of changes, at most five.
 func places(changes []Difference) string {
 	var names []string
 	for i, change := range changes {
@@ -185,7 +185,8 @@ func (c *Cassette) Report() *Report {
 	for _, card := range c.deck.cards {
 		if left.has[card] {
 			r.Deviations = append(r.Deviations, Deviation{
-				Code: deviationNeverMade, Message: fmt.Sprintf("%s was not called as on the tape", card.Name), Tape: card.Interaction,
+				Code: deviationNeverMade, Tape: card.Interaction,
+				Message: fmt.Sprintf("%s was not called as on the tape", card.Name),
 			})
 		}
 	}
@@ -212,8 +213,8 @@ func newLeftOver(c *Cassette) *leftOver {
 	return left
 }
 
-// take removes and returns the call that s most likely replaces, and where they differ. nil if
-// there is none.
+// take removes and returns the call that s most likely replaces, and where they differ. best is nil
+// if there is none.
 func (l *leftOver) take(d *deck, s *seen, most int) (best *card, changes []Difference) {
 	if at := d.stacks[s.id.key]; at != nil {
 		if n := slices.IndexFunc(at.cards[at.taken:], func(c *card) bool { return l.has[c] }); n >= 0 {
@@ -235,7 +236,9 @@ func (l *leftOver) take(d *deck, s *seen, most int) (best *card, changes []Diffe
 // unexpected reports a call that is not on the tape, together with the one that it most likely
 // replaces.
 func (r *Report) unexpected(d *deck, left *leftOver, s *seen, most int) {
-	deviation := Deviation{Code: deviationChanged, Run: &s.Interaction, Message: "the arguments are not those on the tape"}
+	deviation := Deviation{
+		Code: deviationChanged, Run: &s.Interaction, Message: "the arguments are not those on the tape",
+	}
 	nearest, changes := left.take(d, s, most)
 	if nearest != nil {
 		if len(changes) == 1 && changes[0].Pointer == actorHeader {
@@ -259,13 +262,13 @@ func (r *Report) unexpected(d *deck, left *leftOver, s *seen, most int) {
 	r.Deviations = append(r.Deviations, deviation)
 }
 
-// burst is how many milliseconds apart parallel calls may have begun.
+// burst is the time in milliseconds within which calls count as parallel.
 const burst = 100
 
-// order reports calls that were made after one that, on the tape, began only when they and all
-// others before it had been answered. A call with repeated attempts is one, from the beginning of
-// the first to the end of the last. Calls that began on the tape within [burst] are parallel
-// whatever their answers: a proxy may answer one before the agent has sent the next.
+// order reports calls that were made too late. Such a call was made after another one that, on the
+// tape, began only when all earlier calls had been answered. Repeated attempts count as one call,
+// from the start of the first to the end of the last. Calls that began on the tape within [burst]
+// are parallel, because a proxy may answer one before the agent has sent the next.
 func (r *Report) order(all []*seen) {
 	type call struct {
 		*seen
@@ -283,9 +286,9 @@ func (r *Report) order(all []*seen) {
 			calls = append(calls, this)
 		}
 	}
-	byEnd := slices.Clone(calls) // numbers are in this order already
+	byEnd := slices.Clone(calls) // calls are in the order of their numbers already
 	slices.SortStableFunc(calls, func(a, b call) int { return cmp.Compare(a.began, b.began) })
-	var latest call // of those answered before, the one that began latest on the tape
+	var latest call // the call that began latest on the tape, of those answered before this one
 	for _, this := range calls {
 		for len(byEnd) > 0 && byEnd[0].Number <= this.began {
 			if latest.seen == nil || byEnd[0].answer.began > latest.answer.began ||
@@ -294,20 +297,23 @@ func (r *Report) order(all []*seen) {
 			}
 			byEnd = byEnd[1:]
 		}
-		if latest.seen != nil && latest.answer.stage > this.answer.stage && latest.answer.beganMS-this.answer.beganMS > burst {
+		if latest.seen != nil && latest.answer.stage > this.answer.stage &&
+			latest.answer.beganMS-this.answer.beganMS > burst {
 			r.Deviations = append(r.Deviations, Deviation{
 				Code: deviationOrder, Run: &this.Interaction, Tape: this.answer.Interaction,
-				Message: fmt.Sprintf("%s came after %s of line %d; on the tape it comes before", this.Name, latest.Name, latest.answer.Line),
+				Message: fmt.Sprintf("%s came after %s of line %d; on the tape it comes before",
+					this.Name, latest.Name, latest.answer.Line),
 			})
 		}
 	}
 }
 
-// answer reports an answer that is another than on the tape.
+// answer reports an answer that differs from the one on the tape.
 func (r *Report) answer(s *settings, got *seen) {
 	var changes []Difference
 	if a, b := got.answer.outcome(), got.outcome(); a != b {
-		changes = append(changes, Difference{Pointer: "status", Tape: rawjson.AppendQuote(nil, a), Run: rawjson.AppendQuote(nil, b)})
+		changes = append(changes,
+			Difference{Pointer: "status", Tape: rawjson.AppendQuote(nil, a), Run: rawjson.AppendQuote(nil, b)})
 	}
 	changes = append(changes, diff(s.comparedAnswer(got.answer.Interaction), s.comparedAnswer(&got.Interaction))...)
 	if len(changes) > 0 {
@@ -318,7 +324,7 @@ func (r *Report) answer(s *settings, got *seen) {
 	}
 }
 
-// outcome is the status of an answer and what became of it.
+// outcome returns the status of an answer and how it broke off.
 func (i *Interaction) outcome() string {
 	if i.Broken != "" {
 		return strings.TrimPrefix(fmt.Sprintf("%d %s", i.Status, i.Broken), "0 ")
@@ -326,11 +332,11 @@ func (i *Interaction) outcome() string {
 	return strconv.Itoa(i.Status)
 }
 
-// comparedAnswer is what is compared of an answer: without how long it took, the simulator's report
-// on itself, the place in the run and the words of an error.
+// comparedAnswer returns the parts of an answer that are compared: all but the latency, the
+// simulator's report on itself, the sequence of a trace event and the text of an error.
 func (s *settings) comparedAnswer(i *Interaction) *value {
 	if i.Answer != nil {
-		// Redacted again, for the settings may not be those of the recording.
+		// It is redacted again, because the recording may have had other settings.
 		if v, _, _ := s.redact.body(i.Answer); v != nil {
 			v.without([]pointer{{"latency_ms"}, {"validation"}, {"detail", "message"}})
 			if i.Kind != kindTool {

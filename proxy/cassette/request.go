@@ -14,9 +14,9 @@ import (
 // planes are the first segments of paths below a proxy base URL.
 var planes = []string{"tools", "traces", "telemetry", "data", "context"}
 
-// split finds where the proxy base ends in an escaped path: before the last two segments if they
-// are tools/{name} or traces/{type}, otherwise before the last segment that is a plane's name, or
-// before the last.
+// split splits an escaped path into the proxy base and the rest. The rest is tools/{name} or
+// traces/{type} at the end of the path. Otherwise it begins with the last segment that names a
+// plane, or is the last segment.
 func split(path string) (kind, name, rest string) {
 	segments := strings.Split(strings.Trim(path, "/"), "/")
 	n := len(segments)
@@ -41,8 +41,8 @@ func split(path string) (kind, name, rest string) {
 	return kindOther, cmp.Or(rest[1:], rest), rest
 }
 
-// credentials returns the run token that a request presents, "" for none, and everything in it that
-// could be one.
+// credentials returns the run token of a request, or "" if it has none, and all values that could be
+// one.
 func credentials(header http.Header) (token string, all []string) {
 	all, _ = httpserve.Presented(header, "X-Pipelines-Run-Token")
 	all = slices.DeleteFunc(all, func(one string) bool { return one == "" })
@@ -52,14 +52,13 @@ func credentials(header http.Header) (token string, all []string) {
 	return token, all
 }
 
-// identity is what makes two requests the same: what is left of them when everything that does not
-// matter is gone.
+// identity has the parts of a request that are compared. Two requests are equal if their keys are.
 type identity struct {
 	key   string
-	value *value // what is compared of the arguments; nil if they are not JSON
+	value *value // the parts of the arguments that are compared; nil if they are not JSON
 }
 
-// identify redacts the request in i, which may be one from a tape, and tells what it is equal to.
+// identify redacts the request in i, of a run or of a tape, and returns its identity.
 func (s *settings) identify(i *Interaction, redact *redactor) identity {
 	var id identity
 	text := i.ArgumentsText
@@ -79,7 +78,7 @@ func (s *settings) identify(i *Interaction, redact *redactor) identity {
 	return id
 }
 
-// prune takes out of arguments what is not compared.
+// prune removes the parts of the arguments that are not compared.
 func (s *settings) prune(i *Interaction, v *value) {
 	v.without(s.ignore)
 	switch {
@@ -92,7 +91,7 @@ func (s *settings) prune(i *Interaction, v *value) {
 
 func (i *Interaction) telemetry() bool { return i.Kind == kindOther && i.Name == "telemetry" }
 
-// loose reports whether a run may have or lack the interaction.
+// loose reports whether the interaction is optional in a run.
 func (i *Interaction) loose() bool {
 	return i.Kind == kindTrace || i.telemetry()
 }

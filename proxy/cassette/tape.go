@@ -36,7 +36,7 @@ type header struct {
 
 // A Task describes a recorded run to the reader of the tape. Replay does not use it.
 type Task struct {
-	Name        string          `json:"name,omitempty"`        // name of the run; a [Recorder] also names the file by it
+	Name        string          `json:"name,omitempty"`        // name of the run and of the file of a [Recorder]
 	Instruction string          `json:"instruction,omitempty"` // the instruction that the agent got
 	Input       json.RawMessage `json:"input,omitempty"`       // the input that the agent got, as JSON
 	Tools       []string        `json:"tools,omitempty"`       // names of the agent's tools
@@ -75,7 +75,7 @@ type Interaction struct {
 	// Kind is "tool" for POST {base}/tools/{name}, "trace" for POST {base}/traces/{type}, and
 	// "other" for any other path below the base: telemetry, data, context.
 	Kind   string `json:"kind"`
-	Name   string `json:"name"`             // name of the tool, type of the event, or path below the base with its query
+	Name   string `json:"name"`             // the tool, the event type, or the path below the base with its query
 	Method string `json:"method,omitempty"` // "" is POST
 	Actor  string `json:"actor,omitempty"`  // X-Pipelines-Actor-Id
 
@@ -90,7 +90,7 @@ type Interaction struct {
 	//
 	//	reset      the connection broke before the response
 	//	truncate   the connection broke in the body of the response
-	//	oversize   the body was larger than Options.MaxBytes allows; it is not on the tape
+	//	oversize   the body was larger than 1 MiB and 64 KiB; it is not on the tape
 	//	abandoned  the agent stopped waiting; replayed like reset, and the agent need not make the call
 	Broken string `json:"broken,omitempty"`
 
@@ -117,7 +117,7 @@ type end struct {
 	Count int  `json:"count"`
 }
 
-// method is the request's method.
+// method returns the method of the request.
 func (i *Interaction) method() string {
 	if i.Method == "" {
 		return http.MethodPost
@@ -130,7 +130,7 @@ func (i *Interaction) transient() bool {
 	return i.Broken == "" && (i.Status == http.StatusTooManyRequests || i.Status == http.StatusServiceUnavailable)
 }
 
-// body is the body of the answer as it is replayed.
+// body returns the body of the answer as it is replayed.
 func (i *Interaction) body() []byte {
 	switch {
 	case i.Answer != nil:
@@ -141,7 +141,7 @@ func (i *Interaction) body() []byte {
 	return []byte(i.AnswerText)
 }
 
-// line writes v as a line of a tape.
+// line returns v as a line of a tape.
 func line(v any) ([]byte, error) {
 	text, err := rawjson.Encode(v)
 	return append(text, '\n'), err
@@ -165,7 +165,7 @@ func (t *Tape) Encode() ([]byte, error) {
 	return slices.Concat(all...), nil
 }
 
-// compact writes JSON that was checked before without white space.
+// compact returns valid JSON without white space.
 func compact(raw []byte) json.RawMessage {
 	var b bytes.Buffer
 	if err := json.Compact(&b, raw); err != nil {

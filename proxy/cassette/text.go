@@ -13,11 +13,11 @@ var (
 	userInfo   = regexp.MustCompile(`(://[^/\s:@"']*):[^/\s@"']+@`)
 )
 
-// text redacts free text: the run token anywhere, and credentials that can be told by what stands before them.
+// text redacts free text: the run token anywhere, and credentials that follow a known name.
 func (r *redactor) text(s string) string {
 	s = r.tokens.Text(s)
 	if !r.usual || !strings.ContainsAny(s, " =:+%\t\n") {
-		return s // as most strings are
+		return s // most strings have none of these
 	}
 	if strings.Contains(s, "://") {
 		s = userInfo.ReplaceAllString(s, "${1}:"+Redacted+"@")
@@ -32,10 +32,11 @@ func (r *redactor) text(s string) string {
 	return r.assignments(s)
 }
 
-// headers redacts what follows the names of headers: to the end of the line, or of the quotation that the name begins.
+// headers redacts the values of headers, to the end of the line or of the quotation that the name
+// begins.
 func headers(s string) string {
 	var b strings.Builder
-	done := 0 // what is in b
+	done := 0 // s[:done] has been written to b
 	for _, at := range headerName.FindAllStringSubmatchIndex(s, -1) {
 		from, quote := at[1], at[2]
 		if from < done {
@@ -56,12 +57,12 @@ func headers(s string) string {
 	return b.String() + s[done:]
 }
 
-// assignments redacts what a text assigns to the name of a secret: password=…, "api_key": "…", &token=…. What it assigns to
-// others may be percent-encoded and is looked at in its plain spelling, too.
+// assignments redacts what a text assigns to the name of a secret: password=…, "api_key": "…",
+// &token=…. A value of any other name may be percent-encoded, so its decoded form is redacted, too.
 func (r *redactor) assignments(s string) string {
 	var b strings.Builder
-	done := 0 // what is in b
-	seen := 0 // up to where values were looked at
+	done := 0 // s[:done] has been written to b
+	seen := 0 // the values in s[:seen] have been decoded
 	for i := 0; i < len(s); i++ {
 		if s[i] != '=' && s[i] != ':' {
 			continue
@@ -96,7 +97,7 @@ func notInName(c rune) bool {
 	return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("_.-%[]", c))
 }
 
-// parameter is the last part of a name as queries and forms have it: api_key of api%5Fkey,
+// parameter returns the last part of a name of a query or form: api_key for api%5Fkey,
 // user[api_key] and api_key[0].
 func parameter(name string) string {
 	if strings.Contains(name, "%") {
@@ -114,7 +115,7 @@ func parameter(name string) string {
 	return name
 }
 
-// maxDecoded is how many times over something may be percent-encoded and is still looked at.
+// maxDecoded is how often a value is percent-decoded.
 const maxDecoded = 4
 
 // encoded redacts a value that may be percent-encoded.
@@ -134,7 +135,7 @@ func (r *redactor) encoded(s string) (clean string, changed bool) {
 	return url.QueryEscape(clean), true
 }
 
-// separator is where a value without quotes ends.
+// separator returns the length of the value without quotes that s begins with.
 func separator(s string) int {
 	if end := strings.IndexAny(s, "& \t\r\n#\"',;"); end >= 0 {
 		return end
@@ -142,8 +143,8 @@ func separator(s string) int {
 	return len(s)
 }
 
-// assigned finds the value that begins at or after i: what is in quotes or brackets, or reaches to
-// the next separator.
+// assigned returns the place of the value that begins at or after i. A value is in quotes or
+// brackets, or reaches to the next separator.
 func assigned(s string, i int) (from, to int) {
 	skip := func(cut string) { i = len(s) - len(strings.TrimLeft(s[i:], cut)) }
 	skip("=>") // of := and =>
@@ -162,7 +163,7 @@ func assigned(s string, i int) (from, to int) {
 		return i + 1, closing(s, i)
 	case '{', '[':
 		to = bracket(s, i)
-		for to < len(s) && s[to] != ']' && !notInName(rune(s[to])) { // what hangs on to it
+		for to < len(s) && s[to] != ']' && !notInName(rune(s[to])) { // a word that follows without a space
 			to++
 		}
 		return i, to
@@ -170,7 +171,8 @@ func assigned(s string, i int) (from, to int) {
 	return i, i + separator(s[i:])
 }
 
-// bracket finds where the object or list ends that begins at i, with its bracket. One that is not closed reaches to the end.
+// bracket returns the end of the object or list that begins at i, behind its bracket. If the bracket
+// is not closed, it returns the end of the text.
 func bracket(s string, i int) int {
 	depth := 0
 	for ; i < len(s); i++ {
@@ -190,8 +192,8 @@ func bracket(s string, i int) int {
 	return len(s)
 }
 
-// closing finds where the quotation ends that begins at i: before a quote that is escaped if the opening one is, and not if
-// not. One that is not closed reaches to the end of the line.
+// closing returns the end of the quotation that begins at i, before the closing quote. The closing
+// quote is escaped if the opening one is. A quotation that is not closed ends with the line.
 func closing(s string, i int) int {
 	escaped := i > 0 && s[i-1] == '\\'
 	for j := i + 1; j < len(s); j++ {

@@ -15,10 +15,10 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// value is a JSON value whose members are in the order of the text, so that redacting one member
-// leaves the rest as it was.
+// value is a JSON value that keeps the order of members, so that the rest of a text stays unchanged
+// when one member is redacted.
 type value struct {
-	kind  byte     // as strictjson.Reader.Kind has it
+	kind  byte     // as strictjson.Reader.Kind returns it
 	text  string   // the content of a string, or a number, true, false or null as written
 	names []string // of an object's members
 	items []*value // the members' values, or an array's elements
@@ -35,7 +35,7 @@ func parseValue(doc []byte) (*value, error) {
 	return build(jsontext.NewDecoder(bytes.NewBuffer(doc)))
 }
 
-// build makes a value of text that was checked before.
+// build reads one value. The text is valid JSON.
 func build(decoder *jsontext.Decoder) (*value, error) {
 	token, err := decoder.ReadToken()
 	if err != nil {
@@ -70,8 +70,8 @@ func build(decoder *jsontext.Decoder) (*value, error) {
 	}
 }
 
-// encode writes the value compactly, in its own order and with its own digits.
-// A nil value is an empty text.
+// encode returns the value without white space, with its own order and digits. It returns nil for a
+// nil value.
 func (v *value) encode() json.RawMessage {
 	if v == nil {
 		return nil
@@ -79,7 +79,7 @@ func (v *value) encode() json.RawMessage {
 	return v.append(nil, false)
 }
 
-// canonical writes the value so that equal values are equal texts: members sorted, numbers in one
+// canonical returns one text for all equal values: members are sorted, and numbers have one
 // spelling.
 func (v *value) canonical() string { return string(v.append(nil, true)) }
 
@@ -114,7 +114,7 @@ func (v *value) append(to []byte, canonical bool) []byte {
 	return append(to, v.text...)
 }
 
-// order is the order in which an object's members are written.
+// order returns the order in which the members of an object are written.
 func (v *value) order(sorted bool) []int {
 	order := make([]int, len(v.names))
 	for i := range order {
@@ -126,7 +126,7 @@ func (v *value) order(sorted bool) []int {
 	return order
 }
 
-// pointer is a JSON Pointer, cut up, in which the segment * stands for any member or element.
+// pointer has the segments of a JSON Pointer. The segment * stands for any member or element.
 type pointer []string
 
 // parsePointer reports whether text is a JSON Pointer (RFC 6901) to something inside a document.
@@ -144,8 +144,8 @@ func parsePointer(text string) (pointer, bool) {
 	return p, true
 }
 
-// without takes out what the pointers point to. Elements of arrays become null, so that the others
-// stay where they are.
+// without removes the values at the pointers. Elements of arrays become null, so that the other
+// elements keep their indexes.
 func (v *value) without(pointers []pointer) {
 	for _, p := range pointers {
 		v.remove(p)
@@ -177,8 +177,8 @@ type Difference struct {
 	Run     json.RawMessage `json:"run,omitempty"`  // what the run has there; nil if nothing
 }
 
-// diff lists where tape and run differ, members in the order of their names. Either may be nil, for
-// nothing at all.
+// diff lists where tape and run differ, in the order of the member names. Either may be nil if it
+// does not exist.
 func diff(tape, run *value) []Difference {
 	var list []Difference
 	for _, d := range rawjson.Diff(tape.encode(), run.encode()) {

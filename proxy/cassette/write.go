@@ -7,19 +7,19 @@ import (
 	"path/filepath"
 )
 
-// partSuffix is what a tape's name ends with while it is being recorded, so that a recording that
-// dies destroys no tape.
+// partSuffix is the end of the name of an unfinished tape. A recording that dies leaves an existing
+// tape unchanged.
 const partSuffix = ".part"
 
-// writer writes one tape: every line with one system call as soon as it is known, so that the death
-// of the process costs at most the line that is being written.
+// writer writes one tape. It writes each line at once with one system call, so that a process that
+// dies loses at most one line.
 type writer struct {
 	path  string
 	file  *os.File
 	count int
 }
 
-// newWriter begins a tape, with the interactions it has already. One that is fresh replaces none.
+// newWriter begins a tape with the interactions in have. If fresh is true, it fails if path exists.
 func newWriter(path string, header header, have []Interaction, fresh bool) (*writer, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, newError(CodeWrite, ruleFile, path, err, "the folder cannot be made: %s", cause(err))
@@ -31,7 +31,7 @@ func newWriter(path string, header header, have []Interaction, fresh bool) (*wri
 	if err != nil {
 		return nil, newError(CodeWrite, ruleFile, path+partSuffix, err, "the file cannot be made: %s", cause(err))
 	}
-	// Asked only now: whoever puts a tape in its place has had the part until then.
+	// It is checked only now, because another writer renames its part file at the end.
 	if _, err := os.Lstat(path); fresh && err == nil {
 		_ = file.Close()
 		_ = os.Remove(path + partSuffix)
@@ -52,7 +52,7 @@ func newWriter(path string, header header, have []Interaction, fresh bool) (*wri
 	return w, nil
 }
 
-// checkPart is for whoever is about to record: it is better told before the run than after it.
+// checkPart fails if the part file exists, so that the error comes before the run.
 func checkPart(path string) error {
 	if _, err := os.Lstat(path + partSuffix); err == nil {
 		return partExists(path)
@@ -62,8 +62,8 @@ func checkPart(path string) error {
 
 func partExists(path string) error {
 	return newError(CodeWrite, ruleFile, path+partSuffix, fs.ErrExist,
-		"the file exists: another recording is under way, or one has died; "+
-			"in that case remove it, or read its complete lines with Load")
+		"the file exists; wait for the recording that writes it, "+
+			"or, if its process has died, remove the file or read its complete lines with Load")
 }
 
 func (w *writer) append(i *Interaction) error {
@@ -82,7 +82,7 @@ func (w *writer) line(v any) error {
 	return nil
 }
 
-// finish ends the tape and gives it its name.
+// finish writes the last line and renames the file.
 func (w *writer) finish() error {
 	if err := w.line(end{true, w.count}); err != nil {
 		_ = w.file.Close()
@@ -98,5 +98,5 @@ func (w *writer) finish() error {
 	return nil
 }
 
-// discard gives up a tape that cannot be written. What there is of it stays.
+// discard closes the file of a tape that cannot be written. The file stays.
 func (w *writer) discard() { _ = w.file.Close() }

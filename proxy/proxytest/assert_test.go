@@ -210,7 +210,7 @@ func TestStrictByDefault(t *testing.T) {
 
 func TestARecordInWords(t *testing.T) {
 	run := played(t)
-	run.Client(nil).TryTrace(t.Context(), proxy.EventThinking,
+	_, _ = run.Client(nil).Trace(t.Context(), proxy.EventThinking,
 		map[string]string{"text": "hm", "__occurred_at": "2026-01-01T00:00:00Z"})
 	text := run.Log().String()
 	at := 0

@@ -15,6 +15,7 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/traceevent"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -240,7 +241,7 @@ func (v *visit) refuse(status int, class, message, fault string) {
 
 func (v *visit) serveTrace() {
 	trace := Trace{Event: proxy.Event(v.call.Tool), Actor: v.call.Actor, Payload: v.call.Arguments, At: v.call.At}
-	if !trace.Event.Valid() {
+	if !traceevent.Reserved(v.call.Tool) {
 		v.refuse(http.StatusBadRequest, "trace_event_type_invalid", "the event type is not a reserved one", "")
 		return
 	}

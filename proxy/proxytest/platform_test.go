@@ -125,9 +125,9 @@ func TestRecording(t *testing.T) {
 			t.Errorf("call %d returned %d, %v", want, n, err)
 		}
 	}
-	receipt, err := c.Trace(t.Context(), proxy.EventThinking, map[string]string{"text": "hm"})
-	if err != nil || receipt.Sequence != 3 {
-		t.Errorf("receipt = %+v, %v", receipt, err)
+	sequence, err := c.Trace(t.Context(), proxy.EventThinking, map[string]string{"text": "hm"})
+	if err != nil || sequence != 3 {
+		t.Errorf("sequence %d, %v", sequence, err)
 	}
 	_, _ = c.Call(t.Context(), "undeclared", nil)
 	calls, traces := run.Log().Calls, run.Log().Traces
