@@ -1,0 +1,160 @@
+package llm_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/llm"
+)
+
+// history is a conversation as runs leave it: a call without a result, results apart from their
+// calls, a result of nothing, arguments that are not JSON.
+func history() []dispatch.Message {
+	text := dispatch.Text
+	return []dispatch.Message{
+		{Role: "system", Content: text("Be brief.")},
+		{Role: "user", Content: dispatch.Content(`[{"type":"text","text":"Both"},"orders.",{"type":"image","source":{}}]`)},
+		{Role: "assistant", Content: text("I look."), Thinking: []json.RawMessage{[]byte(`{"text":"hm"}`)}, ToolCalls: []dispatch.ToolCall{
+			{ID: "functions.f:0", Name: "f", Arguments: json.RawMessage(`{"a": 1.0}`)},
+			{ID: "b", Name: "g", Arguments: json.RawMessage(`"{\"a\":"`)},
+			{ID: "c", Name: "h"},
+		}},
+		{Role: "assistant", Content: text("I wait."), Thinking: []json.RawMessage{[]byte(`{}`)}},
+		{Role: "assistant", Thinking: []json.RawMessage{[]byte(`{}`)}},
+		{Role: "tool", ToolCallID: "b", Content: text(`{"error":"no such order"}`)},
+		{Role: "tool", ToolCallID: "functions.f:0", Content: dispatch.Content(`[{"type":"text","text":"fi"},{"type":"text","text":"ne"}]`)},
+		{Role: "tool", ToolCallID: "nobody", Content: text("lost")},
+		{Role: "user", Content: text("Again.")},
+		{Role: "assistant", Content: text(""), ToolCalls: []dispatch.ToolCall{{ID: "b", Name: "g", Arguments: json.RawMessage(`"{\"a\":2}"`)}}},
+		{Role: "tool", ToolCallID: "b", Content: text(`{"n":1.00}`)},
+		{Role: "user", Content: text("And now?")},
+	}
+}
+
+func TestConversation(t *testing.T) {
+	const lost = `{\"error\":\"tool_call_failed\",\"detail\":\"the call was not answered\"}`
+	for f, want := range map[llm.Format]string{
+		llm.OpenAIChat: `{"role":"system","content":"Be brief."}
+{"role":"user","content":[{"type":"text","text":"Both"},{"type":"text","text":"orders."},{"type":"text","text":"[image]"}]}
+{"role":"assistant","content":"I look.","tool_calls":[{"id":"functions.f:0","type":"function","function":{"name":"f","arguments":"{\"a\": 1.0}"}},{"id":"b","type":"function","function":{"name":"g","arguments":"{\"a\":"}},{"id":"c","type":"function","function":{"name":"h","arguments":"{}"}}]}
+{"role":"tool","tool_call_id":"functions.f:0","content":"fine"}
+{"role":"tool","tool_call_id":"b","content":"{\"error\":\"no such order\"}"}
+{"role":"tool","tool_call_id":"c","content":"` + lost + `"}
+{"role":"assistant","content":"I wait."}
+{"role":"user","content":"Again."}
+{"role":"assistant","tool_calls":[{"id":"b","type":"function","function":{"name":"g","arguments":"{\"a\":2}"}}]}
+{"role":"tool","tool_call_id":"b","content":"{\"n\":1.00}"}
+{"role":"user","content":"And now?"}
+`,
+		llm.Anthropic: `{"role":"user","content":[{"type":"text","text":"Both"},{"type":"text","text":"orders."},{"type":"text","text":"[image]"}]}
+{"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"functions_f_0","name":"f","input":{"a": 1.0}},{"type":"tool_use","id":"b","name":"g","input":{"arguments":"{\"a\":"}},{"type":"tool_use","id":"c","name":"h","input":{}}]}
+{"role":"user","content":[{"type":"tool_result","tool_use_id":"functions_f_0","content":"fine"},{"type":"tool_result","tool_use_id":"b","content":"{\"error\":\"no such order\"}","is_error":true},{"type":"tool_result","tool_use_id":"c","content":"` + lost + `","is_error":true}]}
+{"role":"assistant","content":[{"type":"text","text":"I wait."}]}
+{"role":"user","content":[{"type":"text","text":"Again."}]}
+{"role":"assistant","content":[{"type":"tool_use","id":"b","name":"g","input":{"a":2}}]}
+{"role":"user","content":[{"type":"tool_result","tool_use_id":"b","content":"{\"n\":1.00}"},{"type":"text","text":"And now?"}]}
+`,
+		llm.OpenAIResponses: `{"type":"message","role":"system","content":"Be brief."}
+{"type":"message","role":"user","content":"Both\n\norders.\n\n[image]"}
+{"type":"message","role":"assistant","content":"I look."}
+{"type":"function_call","call_id":"functions.f:0","name":"f","arguments":"{\"a\": 1.0}"}
+{"type":"function_call","call_id":"b","name":"g","arguments":"{\"a\":"}
+{"type":"function_call","call_id":"c","name":"h","arguments":"{}"}
+{"type":"function_call_output","call_id":"functions.f:0","output":"fine"}
+{"type":"function_call_output","call_id":"b","output":"{\"error\":\"no such order\"}"}
+{"type":"function_call_output","call_id":"c","output":"` + lost + `"}
+{"type":"message","role":"assistant","content":"I wait."}
+{"type":"message","role":"user","content":"Again."}
+{"type":"function_call","call_id":"b","name":"g","arguments":"{\"a\":2}"}
+{"type":"function_call_output","call_id":"b","output":"{\"n\":1.00}"}
+{"type":"message","role":"user","content":"And now?"}
+`,
+		llm.Gemini: `{"role":"user","parts":[{"text":"Both"},{"text":"orders."},{"text":"[image]"}]}
+{"role":"model","parts":[{"text":"I look."},{"functionCall":{"id":"functions.f:0","name":"f","args":{"a": 1.0}}},{"functionCall":{"id":"b","name":"g","args":{"arguments":"{\"a\":"}}},{"functionCall":{"id":"c","name":"h","args":{}}}]}
+{"role":"user","parts":[{"functionResponse":{"id":"functions.f:0","name":"f","response":{"output":"fine"}}},{"functionResponse":{"id":"b","name":"g","response":{"error":{"error":"no such order"}}}},{"functionResponse":{"id":"c","name":"h","response":{"error":{"error":"tool_call_failed","detail":"the call was not answered"}}}}]}
+{"role":"model","parts":[{"text":"I wait."}]}
+{"role":"user","parts":[{"text":"Again."}]}
+{"role":"model","parts":[{"functionCall":{"id":"b","name":"g","args":{"a":2}}}]}
+{"role":"user","parts":[{"functionResponse":{"id":"b","name":"g","response":{"output":{"n":1.00}}}}]}
+{"role":"user","parts":[{"text":"And now?"}]}
+`,
+	} {
+		got, err := llm.Conversation(f, history())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list []json.RawMessage
+		if err := json.Unmarshal(got, &list); err != nil {
+			t.Fatalf("%s: %v", got, err)
+		}
+		lines := ""
+		for _, element := range list {
+			lines += string(element) + "\n"
+		}
+		if lines != want {
+			t.Errorf("%s: got\n%swant\n%s", f, lines, want)
+		}
+	}
+	for f := range map[llm.Format]bool{llm.OpenAIChat: true, llm.Gemini: true} {
+		if got, err := llm.Conversation(f, nil); err != nil || string(got) != "[]" {
+			t.Errorf("no messages: %s, %v", got, err)
+		}
+	}
+}
+
+// A replayed session becomes the conversation of a request.
+func ExampleConversation() {
+	history := []dispatch.Message{ // of run.History()
+		{Role: dispatch.RoleUser, Content: dispatch.Text("Where is order 4521?")},
+		{Role: dispatch.RoleAssistant, ToolCalls: []dispatch.ToolCall{{ID: "toolu_1", Name: "get_order", Arguments: json.RawMessage(`{"order_id":"4521"}`)}}},
+		{Role: dispatch.RoleTool, ToolCallID: "toolu_1", Content: dispatch.Text(`{"status":"shipped"}`)},
+		{Role: dispatch.RoleAssistant, Content: dispatch.Text("It is shipped.")},
+		{Role: dispatch.RoleUser, Content: dispatch.Text("When does it arrive?")},
+	}
+	conversation, err := llm.Conversation(llm.Anthropic, history)
+	if err != nil {
+		panic(err)
+	}
+	var messages []struct { // in an agent: []anthropic.MessageParam
+		Role    string
+		Content []struct{ Type string }
+	}
+	if err := json.Unmarshal(conversation, &messages); err != nil {
+		panic(err)
+	}
+	for _, m := range messages {
+		fmt.Println(m.Role, m.Content)
+	}
+	// Output:
+	// user [{text}]
+	// assistant [{tool_use}]
+	// user [{tool_result}]
+	// assistant [{text}]
+	// user [{text}]
+}
+
+// The conversation of an agent's own loop becomes the messages of its response.
+func ExampleMessages() {
+	conversation := []map[string]any{ // in an agent: params.Messages, of an SDK's type
+		{"role": "user", "content": "Where is order 4521?"},
+		{"role": "assistant", "tool_calls": []any{map[string]any{
+			"id": "call_a", "type": "function", "function": map[string]any{"name": "get_order", "arguments": `{"order_id":"4521"}`},
+		}}},
+		{"role": "tool", "tool_call_id": "call_a", "content": `{"status":"shipped"}`},
+		{"role": "assistant", "content": "It is shipped."},
+	}
+	messages, err := llm.Messages(llm.OpenAIChat, conversation)
+	if err != nil {
+		panic(err)
+	}
+	for _, m := range messages {
+		fmt.Println(m.Role, m.Content, m.ToolCallID, len(m.ToolCalls))
+	}
+	// Output:
+	// user Where is order 4521?  0
+	// assistant   1
+	// tool {"status":"shipped"} call_a 0
+	// assistant It is shipped.  0
+}

@@ -1,0 +1,284 @@
+package llm
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/toolresult"
+)
+
+// A converter makes messages of the elements of a conversation. The functions of the formats call
+// begin at the start of a message, and then add to it what they find.
+type converter struct {
+	dialect *dialect
+	out     []dispatch.Message
+	at      string // JSON Pointer of the element that is read
+
+	open  bool             // a message has begun
+	kept  bool             // the open message is emitted even if it is empty
+	cur   dispatch.Message // the open message, without its content
+	texts []string         // of its content
+
+	calls   []openCall
+	ids     map[string]bool
+	numbers int // of ids that were made
+}
+
+// openCall is a call that has no result yet.
+type openCall struct{ id, name string }
+
+// convert converts the conversation of a request.
+func (c *converter) convert(p prompt) ([]dispatch.Message, error) {
+	if len(p.system) > 0 && rawjson.Kind(p.system) != 'n' {
+		c.at = p.at
+		c.begin(dispatch.RoleSystem)
+		if err := c.content(p.system); err != nil {
+			return nil, err
+		}
+		c.end()
+	}
+	switch kind := rawjson.Kind(p.list); kind {
+	case 'n':
+	case '[':
+		n := 0
+		for element := range rawjson.Elements(p.list) {
+			if err := c.element(element, p.listAt+"/"+strconv.Itoa(n)); err != nil {
+				return nil, err
+			}
+			n++
+		}
+	default:
+		if err := c.element(p.list, p.listAt); err != nil {
+			return nil, err
+		}
+	}
+	c.end()
+	return c.out, nil
+}
+
+func (c *converter) element(element json.RawMessage, at string) error {
+	c.at = at
+	return c.dialect.message(c, element)
+}
+
+// fail returns an error about a member of the element that is read.
+func (c *converter) fail(at, format string, args ...any) error {
+	return malformed(c.at+at, fmt.Sprintf(format, args...))
+}
+
+// begin ends the open message and begins another.
+func (c *converter) begin(role dispatch.Role) {
+	c.end()
+	c.cur = dispatch.Message{Role: role}
+	c.open, c.kept = true, true
+}
+
+// assist makes sure that the open message is the assistant's, and a new one if fresh is set.
+func (c *converter) assist(fresh bool) {
+	if fresh || !c.open || c.cur.Role != dispatch.RoleAssistant {
+		c.begin(dispatch.RoleAssistant)
+		c.drop()
+	}
+}
+
+// end emits the open message, if there is one.
+func (c *converter) end() {
+	if c.open {
+		c.emit()
+	}
+	c.open = false
+}
+
+// emit emits what the open message has so far, and leaves it open.
+func (c *converter) emit() {
+	if c.kept || len(c.texts) > 0 || c.cur.ToolCalls != nil || c.cur.Thinking != nil {
+		c.cur.Content = contentOf(c.texts)
+		c.out = append(c.out, c.cur)
+	}
+	c.cur, c.texts, c.kept = dispatch.Message{Role: c.cur.Role}, nil, false
+}
+
+// drop says that the open message is not emitted unless something is added to it.
+func (c *converter) drop() { c.kept = false }
+
+// say adds text to the open message.
+func (c *converter) say(text string) { c.texts = append(c.texts, text) }
+
+// think adds a reasoning block to the open message.
+func (c *converter) think(text string) {
+	if text != "" {
+		c.cur.Thinking = append(c.cur.Thinking, textPart("text", text))
+	}
+}
+
+// call adds a tool call to the open message, or to a new one if the open message is not the
+// assistant's. An empty id is replaced.
+func (c *converter) call(id, name string, arguments json.RawMessage) {
+	c.assist(false)
+	if id == "" {
+		id = c.newID()
+	}
+	if c.ids == nil {
+		c.ids = map[string]bool{}
+	}
+	c.ids[id] = true
+	c.calls = append(c.calls, openCall{id, name})
+	c.cur.ToolCalls = append(c.cur.ToolCalls, dispatch.ToolCall{ID: id, Name: name, Arguments: arguments})
+}
+
+func (c *converter) newID() string {
+	for {
+		c.numbers++
+		if id := "call_" + strconv.Itoa(c.numbers); !c.ids[id] {
+			return id
+		}
+	}
+}
+
+// result emits a tool message, after what the open message has so far. The call is found by its id
+// or, without one, by its name: the first that has no result.
+func (c *converter) result(id, name string, texts []string, failed bool) {
+	role, open := c.cur.Role, c.open
+	if open {
+		c.drop() // a message that has results only is nothing else
+		c.emit()
+	}
+	for i, call := range c.calls {
+		if id != "" && call.id == id || id == "" && call.name == name {
+			id = call.id
+			c.calls = append(c.calls[:i], c.calls[i+1:]...)
+			break
+		}
+	}
+	c.cur, c.texts = dispatch.Message{Role: dispatch.RoleTool, ToolCallID: id}, texts
+	if failed {
+		c.texts = failure(texts)
+	}
+	if len(c.texts) == 0 {
+		c.texts = []string{""}
+	}
+	c.emit()
+	c.cur, c.open = dispatch.Message{Role: role}, open
+}
+
+// failure makes texts that a model was told to be a failure look like one.
+func failure(texts []string) []string {
+	if len(texts) == 1 && json.Valid([]byte(texts[0])) && toolresult.Failed(json.RawMessage(texts[0])) {
+		return texts
+	}
+	var all bytes.Buffer
+	for _, text := range texts {
+		all.WriteString(text)
+	}
+	var o rawjson.Object
+	o.Put("error", rawjson.Quote(all.String()))
+	if all.Len() == 0 {
+		return []string{`{"error":"the tool failed"}`}
+	}
+	return []string{string(o.Bytes())}
+}
+
+// content adds a value that is a string or a list of parts to the open message.
+func (c *converter) content(value json.RawMessage) error {
+	texts, err := c.textsOf(value)
+	c.texts = append(c.texts, texts...)
+	return err
+}
+
+// textsOf returns the texts of a string or of a list of parts, as the four formats have them. What
+// is not text becomes a short text in brackets.
+func (c *converter) textsOf(value json.RawMessage) (texts []string, err error) {
+	switch rawjson.Kind(value) {
+	case 0, 'n':
+		return nil, nil
+	case '"':
+		return []string{rawjson.Text(value)}, nil
+	case '[':
+		for part := range rawjson.Elements(value) {
+			if text, ok := partText(part); ok {
+				texts = append(texts, text)
+			}
+		}
+		return texts, nil
+	case '{': // one part, or Gemini's {"parts": […]}
+		if parts := rawjson.Member(value, "parts"); parts != nil {
+			return c.textsOf(parts)
+		}
+		text, ok := partText(value)
+		if ok {
+			texts = []string{text}
+		}
+		return texts, nil
+	}
+	return nil, c.fail("", "has content that is neither a string nor a list of parts")
+}
+
+// contentOf makes the content of a message: a string of one text, and a list of parts of several,
+// so that none run together.
+func contentOf(texts []string) dispatch.Content {
+	switch len(texts) {
+	case 0:
+		return nil
+	case 1:
+		return dispatch.Text(texts[0])
+	}
+	return dispatch.Content(textParts("text", texts))
+}
+
+// textParts returns a list of text parts.
+func textParts(kind string, texts []string) json.RawMessage {
+	parts := make([]json.RawMessage, len(texts))
+	for i, text := range texts {
+		parts[i] = textPart(kind, text)
+	}
+	return rawjson.Array(parts)
+}
+
+func textPart(kind, text string) json.RawMessage {
+	var o rawjson.Object
+	o.PutText("type", kind)
+	o.Put("text", rawjson.Quote(text))
+	return o.Bytes()
+}
+
+// argumentsOf returns the arguments of a call as a transcript shows them: an object if they are
+// one, also one in a string, and otherwise a string with what the model wrote.
+func argumentsOf(value json.RawMessage) json.RawMessage {
+	switch kind := rawjson.Kind(value); kind {
+	case 0, 'n':
+		return json.RawMessage("{}")
+	case '{':
+		return bytes.Clone(bytes.TrimSpace(value))
+	case '"':
+		text := bytes.TrimSpace([]byte(rawjson.Text(value)))
+		if len(text) == 0 {
+			return json.RawMessage("{}")
+		}
+		if rawjson.Kind(text) == '{' && strictjson.Read(text, readable, func(*strictjson.Reader) error { return nil }) == nil {
+			return text
+		}
+	default:
+		return rawjson.Quote(string(value))
+	}
+	return bytes.Clone(value)
+}
+
+// member returns the member of the first name that an object has.
+func member(object json.RawMessage, names ...string) json.RawMessage {
+	for _, name := range names {
+		if value := rawjson.Member(object, name); value != nil {
+			return value
+		}
+	}
+	return nil
+}
+
+// textOf returns the text of a member that is a string.
+func textOf(object json.RawMessage, names ...string) string {
+	return rawjson.Text(member(object, names...))
+}

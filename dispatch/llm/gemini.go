@@ -1,0 +1,169 @@
+package llm
+
+import (
+	"encoding/json"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/rawjson"
+)
+
+func geminiRequest(doc json.RawMessage) prompt {
+	p := requestOf(doc, "contents")
+	if p.found {
+		p.at = "/systemInstruction"
+		if p.system = member(doc, "systemInstruction"); p.system == nil {
+			p.system, p.at = member(doc, "system_instruction"), "/system_instruction"
+		}
+	}
+	return p
+}
+
+// gemini converts an element of Gemini's contents.
+func (c *converter) gemini(content json.RawMessage) error {
+	if rawjson.Kind(content) != '{' {
+		return c.fail("", "must be an object, not %s", rawjson.KindName(content))
+	}
+	switch textOf(content, "role") {
+	case "user", "function", "": // the API takes no role for user
+		c.begin(dispatch.RoleUser)
+	case "model":
+		c.begin(dispatch.RoleAssistant)
+	case "system":
+		c.begin(dispatch.RoleSystem)
+	default:
+		return c.fail("/role", "must be user or model")
+	}
+	for part := range rawjson.Elements(member(content, "parts")) {
+		c.geminiPart(part)
+	}
+	return nil
+}
+
+func (c *converter) geminiPart(part json.RawMessage) {
+	if rawjson.Kind(part) != '{' {
+		return
+	}
+	switch {
+	case rawjson.Kind(member(part, "thought")) == 't':
+		c.think(textOf(part, "text"))
+		return
+	case c.geminiCall(part):
+		return
+	}
+	if text, ok := geminiPartText(part); ok && text != "" { // an empty one only carries a signature
+		c.say(text)
+	}
+}
+
+// geminiCall converts a part that is a call or a result, of a function or of code that the provider
+// runs.
+func (c *converter) geminiCall(part json.RawMessage) bool {
+	if call := member(part, "functionCall", "function_call"); call != nil {
+		c.call(textOf(call, "id"), textOf(call, "name"), argumentsOf(member(call, "args")))
+		return true
+	}
+	if result := member(part, "functionResponse", "function_response"); result != nil {
+		text, failed := geminiResult(member(result, "response"))
+		c.result(c.geminiID(result), textOf(result, "name"), []string{text}, failed)
+		return true
+	}
+	if code := member(part, "executableCode", "executable_code"); code != nil {
+		c.call(textOf(code, "id"), "code_execution", argumentsOf(code))
+		return true
+	}
+	if result := member(part, "codeExecutionResult", "code_execution_result"); result != nil {
+		c.result(textOf(result, "id"), "code_execution", []string{textOf(result, "output")}, false)
+		return true
+	}
+	return false
+}
+
+// geminiID returns the id of a result if a call has it. Otherwise the name tells the call.
+func (c *converter) geminiID(result json.RawMessage) string {
+	id := textOf(result, "id")
+	if !c.ids[id] {
+		return ""
+	}
+	return id
+}
+
+// geminiResult returns what a tool has returned. The SDKs wrap it in {"output": …} or {"error": …},
+// because a result must be an object.
+func geminiResult(response json.RawMessage) (text string, failed bool) {
+	n, name, value := 0, "", json.RawMessage(nil)
+	for name, value = range rawjson.Members(response) {
+		n++
+	}
+	if n != 1 || name != "output" && name != "result" && name != "error" {
+		return string(response), false
+	}
+	text = string(value)
+	if rawjson.Kind(value) == '"' {
+		text = rawjson.Text(value)
+	}
+	return text, name == "error"
+}
+
+func writeGemini(turns []turn) (out []json.RawMessage) {
+	for _, t := range turns {
+		role := "user"
+		switch t.role {
+		case dispatch.RoleSystem:
+			continue
+		case dispatch.RoleAssistant:
+			role = "model"
+		}
+		var parts, results []json.RawMessage
+		for _, text := range t.texts {
+			if text != "" {
+				parts = append(parts, geminiPart("text", rawjson.Quote(text)))
+			}
+		}
+		for _, call := range t.calls {
+			var o rawjson.Object
+			o.PutText("id", call.id)
+			o.PutText("name", call.name)
+			o.Put("args", call.object())
+			parts = append(parts, geminiPart("functionCall", o.Bytes()))
+
+			var r rawjson.Object
+			r.PutText("id", call.id)
+			r.PutText("name", call.name)
+			r.Put("response", call.geminiResponse())
+			results = append(results, geminiPart("functionResponse", r.Bytes()))
+		}
+		if parts != nil {
+			out = append(out, geminiContent(role, parts))
+		}
+		if results != nil {
+			out = append(out, geminiContent("user", results))
+		}
+	}
+	return out
+}
+
+func geminiPart(name string, value json.RawMessage) json.RawMessage {
+	var o rawjson.Object
+	o.Put(name, value)
+	return o.Bytes()
+}
+
+func geminiContent(role string, parts []json.RawMessage) json.RawMessage {
+	var o rawjson.Object
+	o.PutText("role", role)
+	o.Put("parts", rawjson.Array(parts))
+	return o.Bytes()
+}
+
+// geminiResponse returns the result as the object that the API requires.
+func (c turnCall) geminiResponse() json.RawMessage {
+	value := json.RawMessage(c.result)
+	if !json.Valid(value) {
+		value = rawjson.Quote(c.result)
+	}
+	name := "output"
+	if c.failed() {
+		name = "error"
+	}
+	return geminiPart(name, value)
+}

@@ -1,0 +1,158 @@
+package llm
+
+import (
+	"encoding/json"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/strictjson"
+)
+
+// A Format is the form in which a model's API takes conversations.
+type Format string
+
+const (
+	// OpenAIChat is OpenAI's Chat Completions, which many other providers offer too. A conversation
+	// is the member messages of a request.
+	OpenAIChat Format = "openai_chat"
+
+	// OpenAIResponses is OpenAI's Responses. A conversation is the member input of a request: a
+	// list of items, or a string.
+	OpenAIResponses Format = "openai_responses"
+
+	// Anthropic is Anthropic's Messages. A conversation is the member messages of a request.
+	Anthropic Format = "anthropic"
+
+	// Gemini is Google's generateContent. A conversation is the member contents of a request.
+	// Members may have the names of the API, functionCall, or those of its protocol buffers,
+	// function_call.
+	Gemini Format = "gemini"
+)
+
+// maxDepth bounds the nesting of a conversation. What a message holds is nested less deep than
+// package dispatch allows.
+const maxDepth = 500
+
+// readable are the limits for JSON of a model, its SDK or its API.
+var readable = strictjson.Limits{Depth: maxDepth, Mode: strictjson.Liberal}
+
+// Messages converts a conversation to messages of a transcript. The conversation is a Go value that
+// marshals to JSON, such as the parameters of an SDK, or JSON as a json.RawMessage or a []byte: a
+// list of messages, one message, or a whole request, whose system prompt becomes the first message.
+//
+// One message of the conversation can become several: each tool result is a tool message. Ids of
+// tool calls are kept, and so are the calls that one message makes together. Calls without an id
+// get one, "call_1" and so on in their order, and so do their results. The package comment lists
+// what becomes of content that is not text. Nothing in the result shares memory with the
+// conversation.
+//
+// The error is an [*Error] with [CodeFormat] or [CodeConversation]. It names places, but never
+// values.
+func Messages(f Format, conversation any) ([]dispatch.Message, error) {
+	doc, err := encode(conversation)
+	if err != nil {
+		return nil, &Error{Code: CodeConversation, Message: "cannot be written as JSON", Err: err}
+	}
+	dialect, ok := dialects[f]
+	if !ok {
+		return nil, unknownFormat()
+	}
+	if err := validate(doc); err != nil {
+		return nil, err
+	}
+	c := converter{dialect: dialect}
+	return c.convert(dialect.request(doc))
+}
+
+// Conversation converts messages, such as those of [dispatch.Run.History], to a conversation: a
+// JSON array, to be decoded into the type of an SDK.
+//
+//	history, err := run.History()
+//	…
+//	conversation, err := llm.Conversation(llm.OpenAIChat, history)
+//	…
+//	err = json.Unmarshal(conversation, &params.Messages)
+//
+// The APIs reject a tool call without its result directly after it. Conversation therefore moves
+// results behind their calls, writes a failure for a call that has no result, and leaves out a
+// result that has no call. It leaves out thinking, which an API takes only with its own signature,
+// and messages without text and tool calls. [Anthropic] and [Gemini] have no system messages: they
+// are left out too, because the SDKs take the system prompt as another parameter.
+//
+// The error is an [*Error] with [CodeFormat], or with [CodeConversation] if a message is malformed;
+// see [dispatch.CheckMessages].
+func Conversation(f Format, messages []dispatch.Message) (json.RawMessage, error) {
+	dialect, ok := dialects[f]
+	if !ok {
+		return nil, unknownFormat()
+	}
+	turns, err := pair(messages)
+	if err != nil {
+		return nil, err
+	}
+	return rawjson.Array(dialect.write(turns)), nil
+}
+
+// A dialect reads and writes one format.
+type dialect struct {
+	// request finds the conversation in a request, a list of messages or one message.
+	request func(doc json.RawMessage) prompt
+
+	// message converts one element of a conversation.
+	message func(c *converter, element json.RawMessage) error
+
+	// write returns the elements of a conversation.
+	write func(turns []turn) []json.RawMessage
+
+	// answer reads the body of a response, or one event of a stream.
+	answer func(a *answer, doc json.RawMessage)
+}
+
+var dialects map[Format]*dialect
+
+func init() { // not in the declaration: the functions refer to it
+	dialects = map[Format]*dialect{
+		OpenAIChat:      {request: chatRequest, message: (*converter).chat, write: writeChat, answer: (*answer).chat},
+		OpenAIResponses: {request: responsesRequest, message: (*converter).responses, write: writeResponses, answer: (*answer).responses},
+		Anthropic:       {request: anthropicRequest, message: (*converter).anthropic, write: writeAnthropic, answer: (*answer).anthropic},
+		Gemini:          {request: geminiRequest, message: (*converter).gemini, write: writeGemini, answer: (*answer).gemini},
+	}
+}
+
+// A prompt is the conversation of a request. Its parts are valid JSON, or empty.
+type prompt struct {
+	system   json.RawMessage
+	at       string          // JSON Pointer of system
+	list     json.RawMessage // an array, or one element
+	listAt   string          // JSON Pointer of list
+	previous string          // the id of the response that the list continues; [OpenAIResponses]
+	stored   bool            // the conversation is kept by the server; [OpenAIResponses]
+	found    bool            // the document is a request
+}
+
+// requestOf finds a conversation in a document: a request has it as the member of that name.
+func requestOf(doc json.RawMessage, list string) prompt {
+	if rawjson.Kind(doc) == '{' {
+		if value := rawjson.Member(doc, list); value != nil {
+			return prompt{list: value, listAt: rawjson.Token(list), found: true}
+		}
+	}
+	return prompt{list: doc}
+}
+
+func encode(v any) (json.RawMessage, error) {
+	switch v := v.(type) {
+	case json.RawMessage:
+		return v, nil
+	case []byte:
+		return v, nil
+	}
+	return rawjson.Encode(v)
+}
+
+func validate(doc json.RawMessage) error {
+	if err := strictjson.Read(doc, readable, func(*strictjson.Reader) error { return nil }); err != nil {
+		return &Error{Code: CodeConversation, Message: "is not valid: " + err.Error(), Err: err}
+	}
+	return nil
+}

@@ -1,0 +1,303 @@
+package llm_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/llm"
+)
+
+// rows writes messages as they are sent, one a line.
+func rows(t testing.TB, messages []dispatch.Message) string {
+	t.Helper()
+	if problems := dispatch.CheckMessages(messages); len(problems) > 0 {
+		t.Errorf("problems %v", problems)
+	}
+	var b strings.Builder
+	for _, m := range messages {
+		row, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(append(row, '\n'))
+	}
+	return b.String()
+}
+
+func TestMessages(t *testing.T) {
+	for _, tt := range []struct {
+		name         string
+		format       llm.Format
+		conversation string
+		want         string
+	}{
+		{"a session", llm.OpenAIChat, `[
+			{"role":"developer","content":"Be brief."},
+			{"role":"user","content":[{"type":"text","text":"Both orders."}],"name":"ann"},
+			{"role":"assistant","content":null,"tool_calls":[
+				{"id":"call_a","type":"function","function":{"name":"get_order","arguments":"{\"order_id\": \"1\", \"n\": 1.00}"}},
+				{"id":"call_b","type":"function","function":{"name":"get_order","arguments":"{\"order_id\":"}}]},
+			{"role":"tool","tool_call_id":"call_a","content":"{\"status\":\"shipped\"}"},
+			{"role":"tool","tool_call_id":"call_b","content":[{"type":"text","text":"no such"},{"type":"text","text":"order"}]},
+			{"role":"assistant","content":"Order 1 is shipped.","refusal":null,"annotations":[]}]`,
+			`{"role":"system","content":"Be brief."}
+{"role":"user","content":"Both orders."}
+{"role":"assistant","tool_calls":[{"id":"call_a","name":"get_order","arguments":{"order_id":"1","n":1.00}},{"id":"call_b","name":"get_order","arguments":"{\"order_id\":"}]}
+{"role":"tool","content":"{\"status\":\"shipped\"}","tool_call_id":"call_a"}
+{"role":"tool","content":[{"type":"text","text":"no such"},{"type":"text","text":"order"}],"tool_call_id":"call_b"}
+{"role":"assistant","content":"Order 1 is shipped."}
+`},
+		{"a request", llm.OpenAIChat, `{"model":"m","messages":[{"role":"system","content":"S"},{"role":"user","content":"U"}],"tools":[]}`,
+			`{"role":"system","content":"S"}
+{"role":"user","content":"U"}
+`},
+		{"one message", llm.OpenAIChat, `{"role":"user","content":"U"}`, `{"role":"user","content":"U"}` + "\n"},
+		{"nothing", llm.OpenAIChat, `null`, ``},
+		{"an empty list", llm.OpenAIChat, `[]`, ``},
+		{"what is not text", llm.OpenAIChat, `[{"role":"user","content":[
+			{"type":"text","text":"Look:","cache_control":{"type":"ephemeral"}},
+			{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAABBBB","detail":"low"}},
+			{"type":"image_url","image_url":{"url":"https://images.example.com/a.png?sig=secret"}},
+			{"type":"input_audio","input_audio":{"data":"QUJD","format":"wav"}},
+			{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,QUJDRA=="}},
+			{"type":"file","file":{"file_id":"file-1"}},
+			{"type":"hologram","data":"x"}]},
+			{"role":"assistant","content":null,"refusal":"I cannot help with that."},
+			{"role":"assistant","content":[{"type":"refusal","refusal":"No."}]},
+			{"role":"assistant","content":null,"audio":{"id":"audio_1","transcript":"Hello."}},
+			{"role":"assistant","content":"4","reasoning_content":"Two and two."}]`,
+			`{"role":"user","content":[{"type":"text","text":"Look:"},{"type":"text","text":"[image image/png, 6 bytes]"},{"type":"text","text":"[image]"},{"type":"text","text":"[audio wav, 3 bytes]"},{"type":"text","text":"[file a.pdf, 4 bytes]"},{"type":"text","text":"[file]"},{"type":"text","text":"[hologram]"}]}
+{"role":"assistant","content":"I cannot help with that."}
+{"role":"assistant","content":"No."}
+{"role":"assistant","content":"Hello."}
+{"role":"assistant","content":"4","thinking":[{"type":"text","text":"Two and two."}]}
+`},
+		{"old and custom calls", llm.OpenAIChat, `[
+			{"role":"assistant","content":null,"function_call":{"name":"get_order","arguments":"{}"}},
+			{"role":"function","name":"get_order","content":"one"},
+			{"role":"assistant","content":"","tool_calls":[{"id":"c","type":"custom","custom":{"name":"shell","input":"ls -l"}}]},
+			{"role":"tool","tool_call_id":"c","content":""}]`,
+			`{"role":"assistant","tool_calls":[{"id":"call_1","name":"get_order","arguments":{}}]}
+{"role":"tool","content":"one","tool_call_id":"call_1"}
+{"role":"assistant","tool_calls":[{"id":"c","name":"shell","arguments":"ls -l"}]}
+{"role":"tool","content":"","tool_call_id":"c"}
+`},
+
+		{"a session", llm.Anthropic, `{"system":[{"type":"text","text":"Be brief.","cache_control":{"type":"ephemeral"}}],"messages":[
+			{"role":"user","content":"Both orders."},
+			{"role":"assistant","content":[
+				{"type":"thinking","thinking":"Two calls.","signature":"c2ln"},
+				{"type":"redacted_thinking","data":"secret"},
+				{"type":"text","text":"I look."},
+				{"type":"tool_use","id":"toolu_1","name":"get_order","input":{"order_id":"1"},"caller":{"type":"direct"}},
+				{"type":"tool_use","id":"toolu_2","name":"get_order","input":{}}]},
+			{"role":"user","content":[
+				{"type":"tool_result","tool_use_id":"toolu_1","content":"{\"status\":\"shipped\"}"},
+				{"type":"tool_result","tool_use_id":"toolu_2","is_error":true,"content":[{"type":"text","text":"order_id is missing"}]},
+				{"type":"text","text":"Go on.","cache_control":{"type":"ephemeral"}}]},
+			{"role":"assistant","content":[{"type":"text","text":"Order 1 "},{"type":"text","text":"is shipped."}]}]}`,
+			`{"role":"system","content":"Be brief."}
+{"role":"user","content":"Both orders."}
+{"role":"assistant","content":"I look.","tool_calls":[{"id":"toolu_1","name":"get_order","arguments":{"order_id":"1"}},{"id":"toolu_2","name":"get_order","arguments":{}}],"thinking":[{"type":"text","text":"Two calls."}]}
+{"role":"tool","content":"{\"status\":\"shipped\"}","tool_call_id":"toolu_1"}
+{"role":"tool","content":"{\"error\":\"order_id is missing\"}","tool_call_id":"toolu_2"}
+{"role":"user","content":"Go on."}
+{"role":"assistant","content":[{"type":"text","text":"Order 1 "},{"type":"text","text":"is shipped."}]}
+`},
+		{"results", llm.Anthropic, `[
+			{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"f","input":{}},{"type":"tool_use","id":"c","name":"f","input":{}},{"type":"tool_use","id":"d","name":"f","input":{}}]},
+			{"role":"user","content":[
+				{"type":"tool_result","tool_use_id":"d","is_error":true},
+				{"type":"tool_result","tool_use_id":"c","is_error":true,"content":"{\"error\":\"tool_not_executable\"}"},
+				{"type":"tool_result","tool_use_id":"b","content":[{"type":"image","source":{"type":"base64","media_type":"image/jpeg","data":"QUJDRA=="}},{"type":"image","source":{"type":"url","url":"https://a.example.com/?key=secret"}},{"type":"document","source":{"type":"text","media_type":"text/plain","data":"terms"}},{"type":"search_result","title":"T","source":"s","content":[]}]},
+				{"type":"tool_result","tool_use_id":"a"}]}]`,
+			`{"role":"assistant","tool_calls":[{"id":"a","name":"f","arguments":{}},{"id":"b","name":"f","arguments":{}},{"id":"c","name":"f","arguments":{}},{"id":"d","name":"f","arguments":{}}]}
+{"role":"tool","content":"{\"error\":\"the tool failed\"}","tool_call_id":"d"}
+{"role":"tool","content":"{\"error\":\"tool_not_executable\"}","tool_call_id":"c"}
+{"role":"tool","content":[{"type":"text","text":"[image image/jpeg, 4 bytes]"},{"type":"text","text":"[image]"},{"type":"text","text":"terms"},{"type":"text","text":"[search result T]"}],"tool_call_id":"b"}
+{"role":"tool","content":"","tool_call_id":"a"}
+`},
+		{"tools of the provider", llm.Anthropic, `[{"role":"assistant","content":[
+			{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"q"}},
+			{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","title":"T"}]},
+			{"type":"text","text":"Found."},
+			{"type":"mcp_tool_use","id":"mcptoolu_1","name":"echo","server_name":"s","input":{"a":1}},
+			{"type":"mcp_tool_result","tool_use_id":"mcptoolu_1","is_error":false,"content":[{"type":"text","text":"hello"}]}]},
+			{"role":"assistant","content":[{"type":"redacted_thinking","data":"x"}]}]`,
+			`{"role":"assistant","tool_calls":[{"id":"srvtoolu_1","name":"web_search","arguments":{"query":"q"}}]}
+{"role":"tool","content":"[{\"type\":\"web_search_result\",\"title\":\"T\"}]","tool_call_id":"srvtoolu_1"}
+{"role":"assistant","content":"Found.","tool_calls":[{"id":"mcptoolu_1","name":"echo","arguments":{"a":1}}]}
+{"role":"tool","content":"hello","tool_call_id":"mcptoolu_1"}
+`},
+		{"a string as the system prompt", llm.Anthropic, `{"system":"S","messages":[{"role":"user","content":"U"}]}`,
+			`{"role":"system","content":"S"}
+{"role":"user","content":"U"}
+`},
+
+		{"a session", llm.OpenAIResponses, `{"instructions":"Be brief.","input":[
+			{"role":"user","content":"Both orders."},
+			{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"Two"},{"type":"summary_text","text":"calls."}],"encrypted_content":"x"},
+			{"type":"message","role":"assistant","id":"msg_1","status":"completed","content":[{"type":"output_text","text":"I look.","annotations":[]}]},
+			{"type":"function_call","id":"fc_1","call_id":"call_a","name":"get_order","arguments":"{\"order_id\":\"1\"}"},
+			{"type":"function_call","id":"fc_2","call_id":"call_b","name":"get_order","arguments":""},
+			{"type":"function_call_output","call_id":"call_a","output":"{\"status\":\"shipped\"}"},
+			{"type":"function_call_output","call_id":"call_b","output":[{"type":"input_text","text":"none"},{"type":"input_image","image_url":"data:image/png;base64,QUJD"}]},
+			{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Done."},{"type":"refusal","refusal":"No more."}]},
+			{"type":"message","role":"developer","content":[{"type":"input_text","text":"Stop."}]}]}`,
+			`{"role":"system","content":"Be brief."}
+{"role":"user","content":"Both orders."}
+{"role":"assistant","content":"I look.","tool_calls":[{"id":"call_a","name":"get_order","arguments":{"order_id":"1"}},{"id":"call_b","name":"get_order","arguments":{}}],"thinking":[{"type":"text","text":"Two\n\ncalls."}]}
+{"role":"tool","content":"{\"status\":\"shipped\"}","tool_call_id":"call_a"}
+{"role":"tool","content":[{"type":"text","text":"none"},{"type":"text","text":"[image image/png, 3 bytes]"}],"tool_call_id":"call_b"}
+{"role":"assistant","content":[{"type":"text","text":"Done."},{"type":"text","text":"No more."}]}
+{"role":"system","content":"Stop."}
+`},
+		{"a string", llm.OpenAIResponses, `{"model":"m","input":"Hello"}`, `{"role":"user","content":"Hello"}` + "\n"},
+		{"turns that follow each other", llm.OpenAIResponses, `[
+			{"role":"assistant","content":"One."},{"role":"assistant","content":"Two."},
+			{"type":"function_call","call_id":"a","name":"f","arguments":"{}"},{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"hm"}]},
+			{"type":"function_call","call_id":"b","name":"f","arguments":"{}"}]`,
+			`{"role":"assistant","content":"One."}
+{"role":"assistant","content":"Two.","tool_calls":[{"id":"a","name":"f","arguments":{}}]}
+{"role":"assistant","tool_calls":[{"id":"b","name":"f","arguments":{}}],"thinking":[{"type":"text","text":"hm"}]}
+`},
+		{"tools of the provider", llm.OpenAIResponses, `[
+			{"type":"mcp_list_tools","id":"mcpl_1","server_label":"s","tools":[]},
+			{"type":"mcp_call","id":"mcp_1","server_label":"s","name":"echo","arguments":"{\"a\":1}","output":"hello","error":null},
+			{"type":"mcp_call","id":"mcp_2","server_label":"s","name":"echo","arguments":"{}","output":null,"error":{"type":"http_error","code":500}},
+			{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search","query":"q"}},
+			{"type":"custom_tool_call","call_id":"c","name":"shell","input":"ls"},
+			{"type":"custom_tool_call_output","call_id":"c","output":"a.txt"},
+			{"type":"computer_call","call_id":"d","action":{"type":"screenshot"}},
+			{"type":"computer_call_output","call_id":"d","output":{"type":"computer_screenshot"}},
+			{"type":"shell_call","call_id":"e","action":{"commands":["ls"]}},
+			{"type":"shell_call_output","call_id":"e","output":[{"stdout":"a"}]}]`,
+			`{"role":"assistant","tool_calls":[{"id":"mcp_1","name":"echo","arguments":{"a":1}}]}
+{"role":"tool","content":"hello","tool_call_id":"mcp_1"}
+{"role":"assistant","tool_calls":[{"id":"mcp_2","name":"echo","arguments":{}}]}
+{"role":"tool","content":"{\"error\":\"{\\\"type\\\":\\\"http_error\\\",\\\"code\\\":500}\"}","tool_call_id":"mcp_2"}
+{"role":"assistant","tool_calls":[{"id":"ws_1","name":"web_search","arguments":{"type":"search","query":"q"}},{"id":"c","name":"shell","arguments":"ls"}]}
+{"role":"tool","content":"a.txt","tool_call_id":"c"}
+{"role":"assistant","tool_calls":[{"id":"d","name":"computer","arguments":{"type":"screenshot"}}]}
+{"role":"tool","content":"{\"type\":\"computer_screenshot\"}","tool_call_id":"d"}
+{"role":"assistant","tool_calls":[{"id":"e","name":"shell","arguments":{"commands":["ls"]}}]}
+{"role":"tool","content":"[{\"stdout\":\"a\"}]","tool_call_id":"e"}
+`},
+
+		{"a session", llm.Gemini, `{"systemInstruction":{"parts":[{"text":"Be brief."}]},"contents":[
+			{"parts":[{"text":"Both orders."}]},
+			{"role":"model","parts":[{"text":"Two calls.","thought":true},{"text":"I look.","thoughtSignature":"c2ln"},{"functionCall":{"name":"get_order","args":{"order_id":"1"}}},{"functionCall":{"name":"refund","args":{}}},{"functionCall":{"name":"get_order"}}]},
+			{"role":"user","parts":[{"functionResponse":{"name":"get_order","response":{"status":"shipped"}}},{"functionResponse":{"name":"get_order","response":{"output":{"n":1.0}}}},{"functionResponse":{"name":"refund","response":{"error":"no such order"}}}]},
+			{"role":"model","parts":[{"text":"Done."},{"text":"","thoughtSignature":"c2ln"}]}]}`,
+			`{"role":"system","content":"Be brief."}
+{"role":"user","content":"Both orders."}
+{"role":"assistant","content":"I look.","tool_calls":[{"id":"call_1","name":"get_order","arguments":{"order_id":"1"}},{"id":"call_2","name":"refund","arguments":{}},{"id":"call_3","name":"get_order","arguments":{}}],"thinking":[{"type":"text","text":"Two calls."}]}
+{"role":"tool","content":"{\"status\":\"shipped\"}","tool_call_id":"call_1"}
+{"role":"tool","content":"{\"n\":1.0}","tool_call_id":"call_3"}
+{"role":"tool","content":"{\"error\":\"no such order\"}","tool_call_id":"call_2"}
+{"role":"assistant","content":"Done."}
+`},
+		{"ids, the other names, and data", llm.Gemini, `{"system_instruction":{"parts":{"text":"S"}},"contents":[
+			{"role":"user","parts":[{"text":"Look:"},{"inline_data":{"mime_type":"image/png","data":"QUJD"}},{"fileData":{"mimeType":"video/mp4","fileUri":"https://a.example.com/?key=secret"}}]},
+			{"role":"model","parts":[{"function_call":{"id":"b","name":"f","args":{"a":1}}},{"functionCall":{"id":"a","name":"f","args":{}}}]},
+			{"role":"function","parts":[{"function_response":{"id":"a","name":"f","response":{"result":"text"}}},{"functionResponse":{"id":"unknown","name":"f","response":{}}}]},
+			{"role":"model","parts":[{"executableCode":{"language":"PYTHON","code":"1+1"}},{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"2"}},{"text":"2"}]}]}`,
+			`{"role":"system","content":"S"}
+{"role":"user","content":[{"type":"text","text":"Look:"},{"type":"text","text":"[data image/png, 3 bytes]"},{"type":"text","text":"[file video/mp4]"}]}
+{"role":"assistant","tool_calls":[{"id":"b","name":"f","arguments":{"a":1}},{"id":"a","name":"f","arguments":{}}]}
+{"role":"tool","content":"text","tool_call_id":"a"}
+{"role":"tool","content":"{}","tool_call_id":"b"}
+{"role":"assistant","tool_calls":[{"id":"call_1","name":"code_execution","arguments":{"language":"PYTHON","code":"1+1"}}]}
+{"role":"tool","content":"2","tool_call_id":"call_1"}
+{"role":"assistant","content":"2"}
+`},
+	} {
+		t.Run(string(tt.format)+"/"+tt.name, func(t *testing.T) {
+			got, err := llm.Messages(tt.format, json.RawMessage(tt.conversation))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rows := rows(t, got); rows != tt.want {
+				t.Errorf("got\n%swant\n%s", rows, tt.want)
+			}
+			again, err := llm.Conversation(tt.format, got)
+			if err != nil {
+				t.Fatal(err)
+			}
+			back, err := llm.Messages(tt.format, again)
+			if err != nil {
+				t.Fatalf("%s: %v", again, err)
+			}
+			twice, err := llm.Conversation(tt.format, back)
+			if err != nil || string(twice) != string(again) {
+				t.Errorf("a conversation is read as another one: %v\n%s\n%s", err, again, twice)
+			}
+		})
+	}
+}
+
+// Any value that marshals to a conversation is one.
+func TestMessagesOfGoValues(t *testing.T) {
+	type message struct {
+		Role    string `json:"role"`
+		Content string `json:"content"`
+	}
+	for _, v := range []any{
+		[]message{{"user", "a<b"}}, message{"user", "a<b"}, []any{map[string]any{"role": "user", "content": "a<b"}}, []byte(`[{"role":"user","content":"a<b"}]`),
+	} {
+		got, err := llm.Messages(llm.OpenAIChat, v)
+		if err != nil || rows(t, got) != `{"role":"user","content":"a\u003cb"}`+"\n" {
+			t.Errorf("%T: %v, %v", v, got, err)
+		}
+	}
+}
+
+func TestMalformed(t *testing.T) {
+	const secret = "sk-canary-1"
+	for _, tt := range []struct {
+		format       llm.Format
+		conversation any
+		code         llm.Code
+		pointer      string
+	}{
+		{"openai", json.RawMessage(`[]`), llm.CodeFormat, ""},
+		{llm.OpenAIChat, json.RawMessage(`[{"role":"` + secret + `"}]`), llm.CodeConversation, "/0/role"},
+		{llm.OpenAIChat, json.RawMessage(`{"messages":[{"role":"user","content":"a"},{"role":"user","content":17}]}`), llm.CodeConversation, "/messages/1"},
+		{llm.OpenAIChat, json.RawMessage(`["` + secret + `"]`), llm.CodeConversation, "/0"},
+		{llm.OpenAIChat, json.RawMessage(`[{"role":"user"`), llm.CodeConversation, ""},
+		{llm.OpenAIChat, json.RawMessage(``), llm.CodeConversation, ""},
+		{llm.OpenAIChat, json.RawMessage(strings.Repeat(`[`, 600) + strings.Repeat(`]`, 600)), llm.CodeConversation, ""},
+		{llm.OpenAIChat, func() {}, llm.CodeConversation, ""},
+		{llm.Anthropic, json.RawMessage(`{"system":1,"messages":[]}`), llm.CodeConversation, "/system"},
+		{llm.Anthropic, json.RawMessage(`[{"role":"tool","content":"a"}]`), llm.CodeConversation, "/0/role"},
+		{llm.Anthropic, json.RawMessage(`[[]]`), llm.CodeConversation, "/0"},
+		{llm.OpenAIResponses, json.RawMessage(`{"input":[{"type":"item_reference","id":"msg_1"}]}`), llm.CodeConversation, "/input/0"},
+		{llm.OpenAIResponses, json.RawMessage(`[{"role":"tool","content":"a"}]`), llm.CodeConversation, "/0/role"},
+		{llm.OpenAIResponses, json.RawMessage(`[7]`), llm.CodeConversation, "/0"},
+		{llm.Gemini, json.RawMessage(`[{"role":"assistant","parts":[]}]`), llm.CodeConversation, "/0/role"},
+		{llm.Gemini, json.RawMessage(`[7]`), llm.CodeConversation, "/0"},
+	} {
+		got, err := llm.Messages(tt.format, tt.conversation)
+		if llm.CodeOf(err) != tt.code || err != nil && err.(*llm.Error).Pointer != tt.pointer || strings.Contains(err.Error(), secret) {
+			t.Errorf("%s %.60s: %v, %v", tt.format, tt.conversation, got, err)
+		}
+	}
+	for _, tt := range []struct {
+		format  llm.Format
+		message dispatch.Message
+		code    llm.Code
+	}{
+		{"openai", dispatch.Message{Role: "user"}, llm.CodeFormat},
+		{llm.OpenAIChat, dispatch.Message{Role: "developer"}, llm.CodeConversation},
+		{llm.OpenAIChat, dispatch.Message{Role: "assistant", ToolCalls: []dispatch.ToolCall{{ID: "a"}}}, llm.CodeConversation},
+	} {
+		if got, err := llm.Conversation(tt.format, []dispatch.Message{tt.message}); llm.CodeOf(err) != tt.code {
+			t.Errorf("%v: %s, %v", tt.message, got, err)
+		}
+	}
+	if llm.CodeOf(nil) != "" {
+		t.Error("no error has a code")
+	}
+}
