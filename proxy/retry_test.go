@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -62,6 +63,35 @@ func TestWaitsFollowTheTable(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The delivery is Refused only for answers that prove that the tool did not run: the documented
+// refusals. An intermediary can send any other after it has passed the request on.
+func TestWhatAStatusProves(t *testing.T) {
+	proofs := []int{401, 404, 413, 422, 429}
+	for status := 300; status <= 599; status++ {
+		for _, body := range []string{``, `<html>`, `{"detail":{"error_class":"x"}}`, `{"detail":{}}`} {
+			s := &script{steps: []step{answer(status, body, "Location", "https://api.example.com/elsewhere")}}
+			_, err := newClient(t, s, func(o *proxy.Options) { o.MaxAttempts = 1 }).Call(background, "get_order", nil)
+			want := proxy.Unknown
+			if slices.Contains(proofs, status) {
+				want = proxy.Refused
+			}
+			if e, ok := errors.AsType[*proxy.Error](err); !ok || e.Delivery != want || e.Status != status {
+				t.Errorf("%d %s: %v, want the delivery %s", status, body, err, want)
+			}
+		}
+	}
+	for class, status := range map[string]int{
+		"actor_id_invalid": 400, "trace_event_type_invalid": 400, "tool_executes_in_sandbox": 409, "tool_not_executable": 409,
+		"lock_contention": 503, "context_store_unavailable": 503, "trace_sequence_contended": 503,
+	} {
+		s := &script{steps: []step{answer(status, `{"detail":{"error_class":"`+class+`"}}`)}}
+		_, err := newClient(t, s, func(o *proxy.Options) { o.MaxAttempts = 1 }).Call(background, "get_order", nil)
+		if e, ok := errors.AsType[*proxy.Error](err); !ok || e.Delivery != proxy.Refused || e.Class != class {
+			t.Errorf("%s: %v", class, err)
+		}
+	}
 }
 
 func TestOnlyTransientAnswersAreRepeated(t *testing.T) {

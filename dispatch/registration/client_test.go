@@ -252,6 +252,35 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// Only documented refusals prove that no agent was registered. An update changes nothing twice.
+func TestWhatAStatusProves(t *testing.T) {
+	proofs := []int{401, 403, 404, 409, 413, 422, 429}
+	for _, status := range slices.Concat([]int{101}, numbers(300, 599)) {
+		c := newClient(t, "https://api.example.com", &registration.Options{Transport: &responses{status: status}})
+		_, err := c.Create(t.Context(), full())
+		if e, ok := errors.AsType[*registration.Error](err); !ok || e.Status != status {
+			t.Fatalf("%d: %v", status, err)
+		}
+		if unsure := strings.Contains(err.Error(), "may have been registered"); unsure == slices.Contains(proofs, status) {
+			t.Errorf("%d: %v", status, err)
+		}
+		if status < 400 && !strings.Contains(err.Error(), "check the base URL") {
+			t.Errorf("%d: %v", status, err)
+		}
+		_, err = c.Update(t.Context(), "ag_1", full())
+		if err == nil || strings.Contains(err.Error(), "may have been registered") {
+			t.Errorf("%d, update: %v", status, err)
+		}
+	}
+}
+
+func numbers(from, to int) (all []int) {
+	for n := from; n <= to; n++ {
+		all = append(all, n)
+	}
+	return all
+}
+
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	var requests []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -126,9 +126,17 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) advice() string {
-	if e.unsure {
-		return "the agent may have been registered: check before you repeat the call"
+	advice := e.whatToDo()
+	switch {
+	case !e.unsure:
+		return advice
+	case advice != "":
+		advice += "; "
 	}
+	return advice + "the agent may have been registered: check before you repeat the call"
+}
+
+func (e *Error) whatToDo() string {
 	switch e.Code {
 	case CodeUnauthorized:
 		return "check the API key"

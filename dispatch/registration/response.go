@@ -56,23 +56,29 @@ func (a *response) bad(why string) *Error {
 	return &Error{Code: CodeBadResponse, Status: a.status, Err: errors.New(why), unsure: a.method == http.MethodPost}
 }
 
+// statusCodes are the refusals for which the platform's SDK has typed errors, and 413.
 var statusCodes = map[int]Code{
 	http.StatusUnauthorized: CodeUnauthorized, http.StatusForbidden: CodeForbidden, http.StatusNotFound: CodeNotFound,
 	http.StatusConflict: CodeConflict, http.StatusRequestEntityTooLarge: CodeTooLarge,
 	http.StatusUnprocessableEntity: CodeRejected, http.StatusTooManyRequests: CodeRateLimited,
 }
 
-// refusal reads any other response. The body does not have to be JSON.
+// refusal reads any other response. The body does not have to be JSON. Only the statuses of
+// statusCodes prove that no agent was registered. An intermediary can send any other after it has
+// passed the request on.
 func (a *response) refusal(body []byte) *Error {
 	e := &Error{Code: CodeRefused, Status: a.status}
 	e.RetryAfter, _ = httpcall.RetryAfter(a.header)
-	if code, ok := statusCodes[a.status]; ok {
+	code, documented := statusCodes[a.status]
+	switch {
+	case documented:
 		e.Code = code
-	} else if a.status >= 500 {
-		e.Code, e.unsure = CodeServer, a.method == http.MethodPost
-	} else if a.status < 400 {
-		e.Code, e.unsure = CodeStatus, a.status < 300 && a.method == http.MethodPost
+	case a.status >= 500:
+		e.Code = CodeServer
+	case a.status < 400:
+		e.Code = CodeStatus
 	}
+	e.unsure = !documented && a.method == http.MethodPost
 	top, err := objectMembers(body, strictjson.Liberal)
 	if inner, err := objectMembers(top.first("detail", "error"), strictjson.Liberal); err == nil {
 		top = slices.Concat(inner, top)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -214,7 +215,7 @@ func TestClientRefusesOtherAnswers(t *testing.T) {
 func TestClientErrorsByStatus(t *testing.T) {
 	for status, want := range map[int]catalog.Code{
 		200: catalog.CodeBadRequest, // with success: false
-		400: catalog.CodeBadRequest, 401: catalog.CodeUnauthorized, 403: catalog.CodeForbidden, 404: catalog.CodeNotFound,
+		400: catalog.CodeBadRequest, 401: catalog.CodeUnauthorized, 403: catalog.CodeForbidden, 404: catalog.CodeNotFound, 302: catalog.CodeBadAnswer, 451: catalog.CodeBadRequest, 499: catalog.CodeBadRequest,
 		405: catalog.CodeBadRequest, 408: catalog.CodeTimeout, 409: catalog.CodeConflict, 413: catalog.CodeTooLarge, 418: catalog.CodeBadRequest,
 		422: catalog.CodeInvalid, 429: catalog.CodeRateLimited, 500: catalog.CodeServer, 501: catalog.CodeServer, 502: catalog.CodeServer,
 		503: catalog.CodeServer, 504: catalog.CodeTimeout, 599: catalog.CodeServer, 300: catalog.CodeBadAnswer, 304: catalog.CodeBadAnswer,
@@ -228,6 +229,13 @@ func TestClientErrorsByStatus(t *testing.T) {
 			e := failedWith(t, err, code)
 			if e.Status != status || e.RequestID != "req-7" || e.Message == "" || e.RetryAfter != 3*time.Second {
 				t.Errorf("%s, %d: %#v", operation, status, e)
+			}
+			// Only documented refusals prove that nothing was written.
+			proof := slices.Contains([]int{200, 400, 401, 403, 404, 409, 413, 422, 429}, status) ||
+				status == 500 && strings.HasPrefix(operation, "upload")
+			writes := !slices.Contains([]string{"list", "get", "script", "find", "patch"}, operation)
+			if strings.Contains(err.Error(), "may have been") != (writes && !proof) {
+				t.Errorf("%s, %d: %v", operation, status, err)
 			}
 			if e.Tool == "" && operation != "list" && operation != "find" {
 				t.Errorf("%s, %d: no tool in %v", operation, status, err)

@@ -79,7 +79,21 @@ func (a *response) refusal() *failedAttempt {
 	}
 	gateway := a.status == http.StatusBadGateway || a.status == http.StatusServiceUnavailable ||
 		a.status == http.StatusGatewayTimeout
-	return &failedAttempt{Error: e, unsure: gateway || a.status < 200, passing: gateway || code == CodeRateLimited}
+	return &failedAttempt{Error: e, unsure: !a.proves(status), passing: gateway || code == CodeRateLimited}
+}
+
+// proves reports whether a failure with this status proves that the server did nothing. The
+// documented ones do, and those of a gate in front of the server. Any other may come from an
+// intermediary that has passed the request on, or from a server that failed later.
+func (a *response) proves(status int) bool {
+	switch status {
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict,
+		http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusTooManyRequests:
+		return true
+	case http.StatusInternalServerError: // documented for plugins that cannot be registered
+		return a.request.plugin
+	}
+	return false
 }
 
 // statement is what a server reports about a failure: texts, and problems of fields.
