@@ -33,8 +33,8 @@ type Case struct {
 // tools of base, or with the error of [proxytest.New] for the base world. If base has a Platform,
 // rows cannot have worlds of their own.
 //
-// Rows that need the platform are cases too; [Run] skips them. The column behavior is for the
-// caller's [proxytest.Behavior] functions.
+// Rows that need the platform are cases too; [Run] skips them. The column behavior becomes the
+// BehaviorInstructions of the row's world, for its Simulator.
 func (d *Dataset) Cases(base dispatchtest.Task, opts *proxytest.Options) ([]Case, error) {
 	cases := make([]Case, len(d.Rows))
 	worlds, err := d.worlds(base, opts)
@@ -94,7 +94,8 @@ func (d *Dataset) worlds(base dispatchtest.Task, opts *proxytest.Options) ([]*pr
 		return nil, problems.err()
 	}
 	if base.ProxyURL != "" {
-		problems.add(Problem{Code: invalidWorld, Message: "Task.ProxyURL cannot be used with the worlds of a dataset: each run serves its own"})
+		problems.add(Problem{Code: invalidWorld,
+			Message: "Task.ProxyURL cannot be used with the worlds of a dataset: each run serves its own"})
 		return nil, problems.err()
 	}
 	compiled, err := proxytest.New(base.World, opts)
@@ -107,20 +108,24 @@ func (d *Dataset) worlds(base dispatchtest.Task, opts *proxytest.Options) ([]*pr
 	var list []*rowWorld
 	for i := range d.Rows {
 		row := &d.Rows[i]
-		key := fmt.Sprintf("%s\x00%#v", row.State, row.FailureRules)
+		key := fmt.Sprintf("%s\x00%#v\x00%s", row.State, row.FailureRules, row.Behavior)
 		if distinct[key] == nil {
 			w := base.World
 			if row.State != nil {
 				w.InitialState = string(row.State)
 			}
 			w.FailureRules = slices.Concat(row.FailureRules, w.FailureRules)
+			if row.Behavior != "" {
+				w.BehaviorInstructions = row.Behavior
+			}
 			distinct[key] = &rowWorld{world: w}
 			list = append(list, distinct[key])
 		}
 		of[i] = distinct[key]
 	}
 	eachInParallel(len(list), runtime.GOMAXPROCS(0), func(i int) {
-		list[i].platform, list[i].err = compiled.With(list[i].world.InitialState, list[i].world.FailureRules)
+		list[i].platform, list[i].err = compiled.With(list[i].world.InitialState, list[i].world.FailureRules,
+			list[i].world.BehaviorInstructions)
 	})
 	platforms := make([]*proxytest.Platform, len(d.Rows))
 	for i, w := range of {
@@ -139,7 +144,7 @@ func (r *Row) misfit(base *proxytest.Platform, schema *ledger.Schema, rules []pr
 			ps.add(r.problem("state", p.String()))
 		}
 	}
-	_, err := base.With("", rules)
+	_, err := base.With("", rules, "")
 	for _, text := range worldProblems(err) {
 		ps.add(r.problem("failure_rules", text))
 	}

@@ -49,7 +49,7 @@ func (rs *runs) start(task task, rules []proxytest.FailureRule) (*record, error)
 		return nil, errBusy
 	}
 	// a platform keeps its runs, so that one of the run's own can be forgotten
-	platform, err := rs.platform.With(rs.state, rules)
+	platform, err := rs.platform.With(rs.state, rules, "")
 	if err != nil {
 		return nil, err
 	}

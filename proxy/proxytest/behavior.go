@@ -10,6 +10,7 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/ledger"
+	"github.com/toolwire/toolwire/schema"
 )
 
 // A Behavior answers the calls of one tool. Its result is encoded with encoding/json. Parallel
@@ -38,11 +39,18 @@ type Request struct {
 	Number    int             // 1 for the first call of this tool in the run
 	Attempt   int             // 2 or more after results that did not match the output_schema
 
-	ctx    context.Context
-	run    redact.Hidden[*Run] // nil for a live tool
-	idOf   func(entityType string) string
-	turn   bool // whether the behavior has the ledger
-	writes []ledger.Applied
+	// Declared is the tool as World.Tools has it; it has only the name if World.Tools is empty.
+	// Instructions are World.BehaviorInstructions. A [World].Simulator needs them.
+	Declared     schema.Tool
+	Instructions string
+
+	ctx       context.Context
+	run       redact.Hidden[*Run] // nil for a live tool
+	world     *world              // nil outside of a run
+	generator *generator          // of the tool; nil if there is none
+	turn      bool                // whether the behavior has the ledger
+	writes    []ledger.Applied
+	notes     []string // for Call.Notes
 }
 
 // Context returns the context of the HTTP request. It ends when the agent stops waiting.

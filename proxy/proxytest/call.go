@@ -108,7 +108,8 @@ func (v *visit) serveTool() {
 		return
 	}
 	request := &Request{
-		Tool: name, Arguments: v.call.Arguments, Actor: v.call.Actor, Number: v.run.count(name), ctx: v.ctx, idOf: w.idField,
+		Tool: name, Arguments: v.call.Arguments, Actor: v.call.Actor, Number: v.run.count(name),
+		Declared: tool.declared, Instructions: w.instructions, ctx: v.ctx, world: w, generator: tool.generator,
 	}
 	if tool.live {
 		v.forward(tool, request)
@@ -127,6 +128,7 @@ func (v *visit) simulate(tool *tool, request *Request) {
 	var result json.RawMessage
 	var err error
 	for request.Attempt = 1; ; request.Attempt++ {
+		request.notes = nil
 		if result, err = v.ask(tool.behavior, request); err != nil || v.platform.world.set == nil {
 			break
 		}
@@ -139,6 +141,7 @@ func (v *visit) simulate(tool *tool, request *Request) {
 		}
 	}
 	v.call.Writes = request.writes
+	v.call.Notes = append(v.call.Notes, request.notes...)
 	v.call.Response, v.call.Source = result, proxy.SourceOdyssey
 	if err != nil {
 		v.call.Source, v.call.Reason = proxy.SourceError, err.Error()

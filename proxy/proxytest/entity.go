@@ -189,10 +189,7 @@ func (w *write) fields(r *Request) map[string]json.RawMessage {
 // present returns an entity as a result: the fields that are wanted, and the id under the schema's
 // name for it.
 func (r *Request) present(entityType, id string, entity json.RawMessage, only []string) json.RawMessage {
-	idField := ""
-	if r.idOf != nil {
-		idField = r.idOf(entityType)
-	}
+	idField := r.idField(entityType)
 	if idField == "" && only == nil {
 		return entity
 	}

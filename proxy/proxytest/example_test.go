@@ -183,6 +183,30 @@ func ExampleBehavior_passthrough() {
 	//   field_map/status "$.status" matched a string: the field is written
 }
 
+// A tool of a world with a ledger answers with what the ledger has. All other properties are
+// generated.
+func ExampleFromLedger() {
+	run := begin(proxytest.World{
+		Tools: []schema.Tool{{
+			Name: "order_status", InputSchema: json.RawMessage(`{"type":"object"}`),
+			OutputSchema: json.RawMessage(`{"type":"object","properties":{
+				"order_id":{"type":"string"},"status":{"type":"string"},"carrier":{"enum":["post"]}}}`),
+		}},
+		LedgerSchema: &ledger.Schema{Entities: []ledger.Entity{{Type: "order", IDField: "order_id"}}},
+		InitialState: `{"order":{"4521":{"status":"shipped"}}}`,
+		Behaviors:    map[string]proxytest.Behavior{"order_status": proxytest.FromLedger("order")},
+	})
+	show(run.Client(nil).Call(ctx, "order_status", getOrder{OrderID: "4521"}))
+	for _, note := range run.Log().Calls[0].Notes {
+		fmt.Println(note)
+	}
+	// Output:
+	// {"carrier":"post","order_id":"4521","status":"shipped"} <nil>
+	// from order/4521 in the ledger: /status
+	// from the arguments: /order_id
+	// generated: /carrier
+}
+
 // A world from a file, for an agent in any language.
 func ExampleParseWorld() {
 	world, err := proxytest.ParseWorld([]byte(`{

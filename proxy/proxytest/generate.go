@@ -2,24 +2,21 @@ package proxytest
 
 import (
 	"encoding/json"
+	"fmt"
 	"hash/fnv"
-	"maps"
-	"math"
-	"math/big"
 	"math/rand/v2"
-	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// generator makes results that fit an output_schema, as the platform's simulator would, without a
-// model: the same for the same seed, tool and arguments. A member of the result that has the name
-// of an argument takes its value, so that get_order answers with the order that was asked for. What
-// it makes is validated like any result.
+// generator makes results that match an output_schema, as the platform's simulator does, without a
+// model. Equal seeds, tools and arguments have equal results. A property that has the name of an
+// argument has its value, so that get_order answers with the order that was asked for. The results
+// are validated like any other.
 type generator struct {
 	schema any // decoded, numbers as json.Number; nil if there is none
 	seed   uint64
@@ -29,34 +26,36 @@ func newGenerator(schema json.RawMessage, seed uint64) *generator {
 	return &generator{schema: decoded(schema), seed: seed}
 }
 
-// answer is the generator's [Behavior]. A tool without an output_schema answers {}.
-func (g *generator) answer(r *Request) (any, error) {
-	if g.schema == nil {
-		return json.RawMessage(`{}`), nil
-	}
+// sample begins a result. If from is nil, the result is not filled from the ledger.
+func (g *generator) sample(r *Request, from *source) *sample {
 	arguments := decoded(r.Arguments)
 	h := fnv.New64a()
 	h.Write([]byte(r.Tool))
-	h.Write(marshal(arguments)) // in the order of the names
-	s := &sample{root: g.schema, random: rand.New(rand.NewPCG(g.seed, h.Sum64()+uint64(r.Attempt)))}
-	if r.Attempt < maxAttempts { // the last attempt does without the arguments, in case they are what did not fit
+	h.Write(marshal(arguments)) // with sorted names
+	s := &sample{root: g.schema, random: rand.New(rand.NewPCG(g.seed, h.Sum64()+uint64(r.Attempt))), from: from}
+	if r.Attempt < maxAttempts { // the last attempt ignores the arguments, in case they are what does not match
 		s.echo, _ = arguments.(map[string]any)
 	}
 	s.first = r.Attempt < 2
-	return s.value(g.schema, 0), nil
+	return s
 }
 
-// sample is one result in the making.
+// sample is one result while it is made.
 type sample struct {
-	root   any
-	random *rand.Rand
-	echo   map[string]any // the arguments
-	first  bool           // of several alternatives take the first rather than any
-	made   int            // values so far
+	root     any
+	random   *rand.Rand
+	echo     map[string]any // the arguments
+	from     *source        // nil if there is none
+	first    bool           // take the first of several alternatives, not any
+	made     int            // values so far
+	patterns map[string]*regexp.Regexp
+
+	path                                 []string // of the value that is being made
+	fromLedger, fromArguments, generated []string // JSON Pointers
 }
 
-// plainDepth is how deep a result gets before it leaves out everything that is optional; maxDepth
-// ends recursive schemas. So does a result of too many values.
+// Below plainDepth a result has no optional properties. maxDepth and maxValues end recursive
+// schemas.
 const (
 	plainDepth = 6
 	maxDepth   = 24
@@ -66,7 +65,7 @@ const (
 func (s *sample) value(schema any, depth int) any {
 	object, ok := schema.(map[string]any)
 	if s.made++; !ok || depth > maxDepth || s.made > maxValues {
-		return map[string]any{} // true, or something recursive without end
+		return map[string]any{} // the schema true, or a recursion without end
 	}
 	object = s.resolve(object)
 	if value, ok := object["const"]; ok {
@@ -101,6 +100,72 @@ func (s *sample) value(schema any, depth int) any {
 	return map[string]any{}
 }
 
+// known returns the value that the ledger has for the property at the path.
+func (s *sample) known(name string) (json.RawMessage, bool) {
+	if s.from == nil || len(s.path) != 1 && !(len(s.path) == 2 && s.path[0] == s.from.entityType) {
+		return nil, false
+	}
+	value, ok := s.from.fields[name]
+	return value, ok
+}
+
+// member makes a member of an object: of the ledger, of the arguments, or by chance.
+func (s *sample) member(name string, schema any, depth int) any {
+	s.path = append(s.path, name)
+	defer func() { s.path = s.path[:len(s.path)-1] }()
+	value, echoed := s.echo[name]
+	if !echoed {
+		value = s.value(schema, depth+1) // also if the ledger has it, so that the rest stays what it is
+	}
+	known, isKnown := s.known(name)
+	_, isObject := value.(map[string]any)
+	switch {
+	case isKnown:
+		s.fromLedger = append(s.fromLedger, s.pointer())
+		return known
+	case echoed:
+		s.fromArguments = append(s.fromArguments, s.pointer())
+	case len(s.path) == 1 && !(s.from != nil && name == s.from.entityType && isObject),
+		len(s.path) == 2 && s.from != nil && s.path[0] == s.from.entityType:
+		s.generated = append(s.generated, s.pointer())
+	}
+	return value
+}
+
+func (s *sample) pointer() string {
+	var b strings.Builder
+	for _, name := range s.path {
+		b.WriteString(rawjson.Token(name))
+	}
+	return b.String()
+}
+
+// origins returns where the parts of a result come from.
+func (s *sample) origins(result any) (notes []string) {
+	add := func(what string, pointers []string) {
+		if len(pointers) == 0 {
+			return
+		}
+		text := strings.Join(pointers[:min(len(pointers), maxOrigins)], ", ")
+		if more := len(pointers) - maxOrigins; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		notes = append(notes, what+": "+text)
+	}
+	if s.from != nil {
+		add(fmt.Sprintf("from %s in the ledger", s.from.path()), s.fromLedger)
+	}
+	add("from the arguments", s.fromArguments)
+	add("generated", s.generated)
+	if _, isObject := result.(map[string]any); !isObject {
+		notes = append(notes, "generated: the whole result")
+	}
+	return notes
+}
+
+// maxOrigins is how many JSON Pointers a note has.
+const maxOrigins = 20
+
 // resolve follows references inside the schema and joins allOf.
 func (s *sample) resolve(object map[string]any) map[string]any {
 	for range maxDepth {
@@ -122,7 +187,7 @@ func (s *sample) resolve(object map[string]any) map[string]any {
 	return object
 }
 
-// find returns what a reference such as #/$defs/order leads to; nil for any other.
+// find returns the target of a reference such as #/$defs/order, or nil for any other reference.
 func (s *sample) find(ref string) any {
 	pointer, ok := strings.CutPrefix(ref, "#")
 	if !ok {
@@ -150,39 +215,6 @@ func (s *sample) find(ref string) any {
 	return at
 }
 
-// merge lays b over a: properties and required are joined, the rest of b wins.
-func merge(a map[string]any, b any) map[string]any {
-	over, ok := b.(map[string]any)
-	if !ok {
-		return a
-	}
-	joined := maps.Clone(a)
-	for name, value := range over {
-		switch old := joined[name].(type) {
-		case map[string]any:
-			if value, ok := value.(map[string]any); ok && name == "properties" {
-				both := maps.Clone(old)
-				maps.Copy(both, value)
-				joined[name] = both
-				continue
-			}
-		case []any:
-			if value, ok := value.([]any); ok && name == "required" {
-				joined[name] = append(slices.Clone(old), value...)
-				continue
-			}
-		}
-		joined[name] = value
-	}
-	return joined
-}
-
-func without(object map[string]any, name string) map[string]any {
-	rest := maps.Clone(object)
-	delete(rest, name)
-	return rest
-}
-
 func (s *sample) choose(list []any, depth int) any {
 	if depth > plainDepth { // a null ends a recursion
 		for _, alternative := range list {
@@ -197,6 +229,7 @@ func (s *sample) choose(list []any, depth int) any {
 	return list[s.random.IntN(len(list))]
 }
 
+// typeOf returns the JSON type of a value that matches the schema, or "" for any.
 func (s *sample) typeOf(object map[string]any, depth int) string {
 	switch t := object["type"].(type) {
 	case string:
@@ -212,225 +245,39 @@ func (s *sample) typeOf(object map[string]any, depth int) string {
 		}
 		return "null"
 	}
-	has := func(keyword string) bool { _, ok := object[keyword]; return ok }
-	switch {
-	case has("properties"), has("required"), has("additionalProperties"):
-		return "object"
-	case has("items"), has("prefixItems"), has("minItems"):
-		return "array"
-	case has("pattern"), has("format"), has("minLength"):
-		return "string"
-	case has("minimum"), has("maximum"), has("multipleOf"):
-		return "number"
+	for _, of := range keywords {
+		for _, keyword := range of.keywords {
+			if _, ok := object[keyword]; ok {
+				return of.name
+			}
+		}
 	}
 	return ""
 }
 
-func (s *sample) object(object map[string]any, depth int) any {
-	properties, _ := object["properties"].(map[string]any)
-	required, _ := object["required"].([]any)
-	result := map[string]any{}
-	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		if depth > plainDepth && !slices.Contains(required, any(name)) {
-			continue
-		}
-		if name == "error" && !slices.Contains(required, any(name)) {
-			continue // a result that goes well has none
-		}
-		if value, ok := s.echo[name]; ok {
-			result[name] = value
-			continue
-		}
-		result[name] = s.value(properties[name], depth+1)
-	}
-	for _, name := range required {
-		if name, ok := name.(string); ok && properties[name] == nil {
-			result[name] = s.value(object["additionalProperties"], depth+1)
-		}
-	}
-	s.fill(result, object, depth)
-	return result
+// keywords tell the type of a value where a schema does not name it.
+var keywords = []struct {
+	name     string
+	keywords []string
+}{
+	{"object", []string{
+		"properties", "required", "additionalProperties", "patternProperties", "minProperties", "dependentRequired",
+		"dependencies",
+	}},
+	{"array", []string{"items", "prefixItems", "minItems", "contains"}},
+	{"string", []string{"pattern", "format", "minLength"}},
+	{"number", []string{"minimum", "maximum", "multipleOf"}},
 }
 
-// fill adds members of any name up to minProperties, if there may be such members.
-func (s *sample) fill(result, object map[string]any, depth int) {
-	least := min(bound(object, "minProperties", 0), maxFill)
-	for range 2 * maxFill {
-		if len(result) >= least || object["additionalProperties"] == false {
-			return
-		}
-		name := words[s.random.IntN(len(words))] + "_" + strconv.Itoa(len(result))
-		if names, ok := object["propertyNames"].(map[string]any); ok {
-			name = s.text(names)
-		}
-		if _, there := result[name]; !there {
-			result[name] = s.value(object["additionalProperties"], depth+1)
-		}
-	}
-}
-
-// maxFill is how many members, or elements of an array, are made for a bound's sake.
-const maxFill = 1000
-
-func (s *sample) array(object map[string]any, depth int) any {
-	prefix, _ := object["prefixItems"].([]any)
-	least, most := bound(object, "minItems", 0), bound(object, "maxItems", math.MaxInt32)
-	n := max(least, min(most, 1+s.random.IntN(3)))
-	if depth > plainDepth {
-		n = least
-	}
-	list := make([]any, 0, min(n, maxFill))
-	for i := range min(n, maxFill) {
-		item := object["items"]
-		if i < len(prefix) {
-			item = prefix[i]
-		}
-		if i >= len(prefix) && item == false {
-			break
-		}
-		value := s.value(item, depth+1)
-		for range maxUnique {
-			if object["uniqueItems"] != true || !slices.ContainsFunc(list, func(v any) bool {
-				return reflect.DeepEqual(v, value)
-			}) {
-				break
-			}
-			value = s.value(item, depth+1)
-		}
-		list = append(list, value)
-	}
-	return list
-}
-
-// maxUnique is how often an element is made anew that equals one before.
-const maxUnique = 20
-
-var words = []string{"amber", "birch", "cedar", "delta", "ember", "flint", "grove", "heron", "indigo", "juniper",
-	"kelp", "linden"}
-
-func (s *sample) text(object map[string]any) string {
-	least, most := bound(object, "minLength", 0), bound(object, "maxLength", math.MaxInt32)
-	if pattern, ok := object["pattern"].(string); ok {
-		return s.match(pattern, least, most)
-	}
-	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(s.random.IntN(365*24*60)) * time.Minute)
-	word := words[s.random.IntN(len(words))]
-	switch object["format"] {
-	case "date-time":
-		return at.Format(time.RFC3339)
-	case "date":
-		return at.Format(time.DateOnly)
-	case "time":
-		return at.Format("15:04:05Z")
-	case "duration":
-		return "PT" + strconv.Itoa(1+s.random.IntN(48)) + "H"
-	case "email":
-		return s.fit(word, "@example.com", "a", "@b.co", least, most)
-	case "hostname":
-		return s.fit(word, ".example.com", "a", ".co", least, most)
-	case "uri", "url", "iri":
-		return s.fit("https://example.com/"+word, "", "https:/", "/a", least, most)
-	case "ipv4":
-		return "192.0.2." + strconv.Itoa(1+s.random.IntN(254))
-	case "ipv6":
-		return "2001:db8::" + strconv.FormatInt(int64(1+s.random.IntN(0xffff)), 16)
-	case "uuid":
-		return s.match(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`, 0, most)
-	}
-	text := word + "-" + strconv.Itoa(100+s.random.IntN(900))
-	for len(text) < min(least, 1<<16) {
-		text += "-" + words[s.random.IntN(len(words))]
-	}
-	return text[:min(len(text), most)]
-}
-
-// fit is head and tail, the short ones if those are too long, with as much more in the head as the
-// text is too short.
-func (s *sample) fit(head, tail, shortHead, shortTail string, least, most int) string {
-	if len(head)+len(tail) > most {
-		head, tail = shortHead, shortTail
-	}
-	if missing := min(least, most, 1<<16) - len(head) - len(tail); missing > 0 {
-		head += strings.Repeat("x", missing)
-	}
-	return head + tail
-}
-
-func bound(object map[string]any, name string, otherwise int) int {
-	number, ok := object[name].(json.Number)
+// regexp returns a compiled pattern, or nil if it does not compile.
+func (s *sample) regexp(pattern string) *regexp.Regexp {
+	compiled, ok := s.patterns[pattern]
 	if !ok {
-		return otherwise
-	}
-	f, err := number.Float64()
-	if err != nil || f < 0 || f > math.MaxInt32 {
-		return otherwise
-	}
-	return int(f)
-}
-
-// number picks one between the bounds, 1 to 1000 where there are none, with two decimals or none.
-func (s *sample) number(object map[string]any, integer bool) any {
-	step, fixed := 0.01, integer
-	if integer {
-		step = 1
-	}
-	if multiple, ok := limit(object, "multipleOf"); ok && multiple > 0 && (!integer || multiple == math.Trunc(multiple)) {
-		step, fixed = multiple, true
-	}
-	low, first, last := steps(object, step)
-	for range 12 { // a number between 0.001 and 0.002 needs more decimals
-		if last >= first || fixed {
-			break
+		compiled, _ = regexp.Compile(pattern)
+		if s.patterns == nil {
+			s.patterns = map[string]*regexp.Regexp{}
 		}
-		step /= 10
-		low, first, last = steps(object, step)
+		s.patterns[pattern] = compiled
 	}
-	if last < first {
-		return rounded(low, integer)
-	}
-	return rounded((first+math.Floor(s.random.Float64()*(last-first+1)))*step, integer)
-}
-
-// steps returns the lowest number that is allowed, and the first and last multiple of step within
-// the bounds.
-func steps(object map[string]any, step float64) (low, first, last float64) {
-	low, hasLow := limit(object, "minimum")
-	if above, ok := limit(object, "exclusiveMinimum"); ok && (!hasLow || above >= low) {
-		low, hasLow = math.Floor(above/step)*step+step, true
-	}
-	high, hasHigh := limit(object, "maximum")
-	if below, ok := limit(object, "exclusiveMaximum"); ok && (!hasHigh || below <= high) {
-		high, hasHigh = math.Ceil(below/step)*step-step, true
-	}
-	switch {
-	case !hasLow && !hasHigh:
-		low, high = step, max(1000, step)
-	case !hasLow:
-		low = high - max(1000, step)
-	case !hasHigh:
-		high = low + max(1000, step)
-	}
-	// the bounds of the type, as some tools declare them
-	if span := high/step - low/step; math.IsInf(span, 0) || math.IsNaN(span) {
-		low, high = max(low, -1e6), min(high, 1e6)
-	}
-	return low, math.Ceil(low / step), math.Floor(high / step)
-}
-
-func limit(object map[string]any, name string) (float64, bool) {
-	number, ok := object[name].(json.Number)
-	if !ok {
-		return 0, false
-	}
-	f, err := number.Float64()
-	return f, err == nil
-}
-
-// rounded takes away what floating point adds: 12.340000000000002 is 12.34.
-func rounded(f float64, integer bool) json.Number {
-	if integer {
-		return json.Number(big.NewFloat(math.Round(f)).Text('f', 0))
-	}
-	short, _ := strconv.ParseFloat(strconv.FormatFloat(f, 'g', 12, 64), 64)
-	return json.Number(strconv.FormatFloat(short, 'f', -1, 64))
+	return compiled
 }

@@ -37,6 +37,9 @@ type Call struct {
 	// the updates to the ledger, and whether they were applied
 	Writes []ledger.Applied `json:"writes,omitempty"`
 
+	// Notes say what else decided the result: where the parts of a generated result come from.
+	Notes []string `json:"notes,omitempty"`
+
 	Sequence int64 `json:"sequence,omitempty"` // shared with trace events; 0 if the request was refused
 	Order    int   `json:"-"`                  // place of its arrival among all events of the run, from 1
 
@@ -127,6 +130,9 @@ func (c *Call) lines() string {
 		text += line("", "-> no answer: %s  (%.2f ms)", c.Reason, c.LatencyMS)
 	default:
 		text += line("", "-> %d %s: %s  (%.2f ms)", c.Status, c.ErrorClass, cut(c.Reason), c.LatencyMS)
+	}
+	for _, note := range c.Notes {
+		text += line("", "   %s", note)
 	}
 	for _, w := range c.Writes {
 		if len(w.Violations) > 0 {

@@ -28,6 +28,7 @@ import (
 //	  "seed":          7,
 //	  "behaviors": {
 //	    "get_order":     {"get": "order", "id": "order_id", "fields": ["status"], "not_found": …},
+//	    "order_status":  {"from_ledger": "order"},
 //	    "list_orders":   {"list": "order", "where": {"customer_id": "customer"}, "wrap": "orders"},
 //	    "create_order":  {"add": "order", "id": "order_id", "copy": ["total"], "set": {"status": "new"}, "result": …},
 //	    "refund_order":  {"update": "order", "id": "order_id", "set": {"status": "refunded"}, "result": …},
@@ -38,7 +39,7 @@ import (
 //	  }
 //	}
 //
-// A behavior is the function of its first member's name with the options of the others: [Get],
+// A behavior is the function of its first member's name with the options of the others: [Get], [FromLedger],
 // [List], [Add], [Update], [Remove], [Canned], [Lookup], [Forward]. Names must match exactly, and
 // unknown members are not allowed. An [*Error] with [CodeWorld] reports all mistakes, also those
 // that [New] would report.
@@ -145,14 +146,15 @@ func parseBehaviors(raw json.RawMessage) (map[string]Behavior, error) {
 
 // verbs are the functions that make behaviors, with the members that each takes beside its own.
 var verbs = map[string][]string{
-	"canned":  {},
-	"lookup":  {"answers"},
-	"get":     {"id", "fields", "not_found"},
-	"list":    {"fields", "where", "wrap"},
-	"add":     {"id", "copy", "set", "result"},
-	"update":  {"id", "copy", "set", "result", "not_found"},
-	"remove":  {"id", "result", "not_found"},
-	"forward": {"timeout_ms"},
+	"canned":      {},
+	"lookup":      {"answers"},
+	"get":         {"id", "fields", "not_found"},
+	"from_ledger": {},
+	"list":        {"fields", "where", "wrap"},
+	"add":         {"id", "copy", "set", "result"},
+	"update":      {"id", "copy", "set", "result", "not_found"},
+	"remove":      {"id", "result", "not_found"},
+	"forward":     {"timeout_ms"},
 }
 
 // behaviorMembers are all names in verbs.
@@ -208,7 +210,8 @@ func parseBehavior(raw json.RawMessage) (b Behavior, mistakes []string, err erro
 // complete says what is missing, or too much, in a declaration whose members are right.
 func (d *declaration) complete() {
 	if len(d.verbs) != 1 {
-		d.mistake("must say one of canned, lookup, get, list, add, update, remove and forward, and says %q", d.verbs)
+		d.mistake("must say one of canned, lookup, get, from_ledger, list, add, update, remove and forward, and says %q",
+			d.verbs)
 		return
 	}
 	verb := d.verbs[0]
@@ -295,6 +298,8 @@ func (d *declaration) behavior(verb string) (b Behavior) {
 		b = Lookup(d.subject, answers)
 	case "get":
 		b = Get(d.subject, d.id, &d.read)
+	case "from_ledger":
+		b = FromLedger(d.subject)
 	case "list":
 		b = List(d.subject, &d.read)
 	case "add":

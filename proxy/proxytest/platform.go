@@ -22,8 +22,8 @@
 //
 // A call passes these stages in order: the token, the rate limit, the run in the path, the actor
 // label, the size, the declared tools, the tool's input_schema, the failure rules. Then the tool's
-// [Behavior] answers, or a result is generated from the tool's output_schema. The behavior of a
-// tool in passthrough mode is the live tool behind the platform.
+// [Behavior] or [World].Simulator answers, or a result is generated from the tool's output_schema. The
+// behavior of a tool in passthrough mode is the live tool behind the platform.
 //
 // # Silence
 //
@@ -87,10 +87,22 @@ type World struct {
 	// FailureRules make calls fail. The first rule that applies to a call decides.
 	FailureRules []FailureRule
 
-	// Behaviors answer the tools, by name. A tool in sandbox mode without a behavior answers with a
-	// result generated from its output_schema. A tool in passthrough mode needs a behavior, which
-	// is the live tool: see [Forward].
+	// Behaviors answer the tools, by name. A tool in passthrough mode needs a behavior, which is the
+	// live tool: see [Forward]. A tool in sandbox mode without a behavior answers with a result
+	// generated from its output_schema. If an argument has the name of an id_field of LedgerSchema,
+	// and exactly one entity of the ledger is identified in this way, properties of the result that
+	// have the name of a field of the entity have its value: see [FromLedger]. Nothing is written.
+	// [Call].Notes says what came from where.
 	Behaviors map[string]Behavior
+
+	// Simulator, if not nil, answers the tools in sandbox mode that have no behavior. It can ask a
+	// model, for example: [Request] has the tool's declaration, the arguments, the ledger and
+	// BehaviorInstructions.
+	Simulator Behavior
+
+	// BehaviorInstructions are rules for Simulator: the column behavior_instructions of a task. The
+	// package does not read them.
+	BehaviorInstructions string
 
 	// Seed varies generated results and the failure rules with a probability.
 	Seed uint64
@@ -140,11 +152,11 @@ func New(w World, opts *Options) (*Platform, error) {
 }
 
 // With returns a platform without runs that has the same options and world, except for the initial
-// state and the failure rules. It shares the compiled tools, so it is cheap: use it for many tasks
+// state, the failure rules and the behavior instructions. It shares the compiled tools, so it is cheap: use it for many tasks
 // with the same tools. The runs of both platforms have different ids. An [*Error] with [CodeWorld]
 // reports all mistakes.
-func (p *Platform) With(initialState string, rules []FailureRule) (*Platform, error) {
-	w, err := p.world.with(initialState, rules)
+func (p *Platform) With(initialState string, rules []FailureRule, instructions string) (*Platform, error) {
+	w, err := p.world.with(initialState, rules, instructions)
 	if err != nil {
 		return nil, err
 	}

@@ -71,7 +71,8 @@ func TestStallsAreShown(t *testing.T) {
 	}{
 		{"default", 0,
 			"proxytest: get_order waits 1m0.05s: a run token may make 60 requests in 1m0s. In a testing/synctest bubble " +
-				"the wait takes no time; proxytest.Options{RatePerMinute: -1} lifts the limit\n", time.Minute + 50*time.Millisecond},
+				"the wait takes no time; proxytest.Options{RatePerMinute: -1} lifts the limit\n", time.Minute +
+				50*time.Millisecond},
 		{"lifted", -1, "", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

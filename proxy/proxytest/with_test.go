@@ -18,7 +18,7 @@ func TestWith(t *testing.T) {
 		Behaviors:    map[string]proxytest.Behavior{"get_order": proxytest.Get("order", "id", nil)},
 		FailureRules: []proxytest.FailureRule{{Tool: "get_order", Nth: []int{2}, Status: 500}},
 	}, &proxytest.Options{RatePerMinute: 3})
-	second, err := first.With(`{"order":{"1":{"status":"second"}}}`, nil)
+	second, err := first.With(`{"order":{"1":{"status":"second"}}}`, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestWith(t *testing.T) {
 	if _, err := one.Call(t.Context(), "get_order", args); err == nil {
 		t.Error("the first platform lost its failure rule")
 	}
-	_, err = first.With(`[`, []proxytest.FailureRule{{Tool: "nope", Status: 500}})
+	_, err = first.With(`[`, []proxytest.FailureRule{{Tool: "nope", Status: 500}}, "")
 	if err == nil || !strings.Contains(err.Error(), "2 problems") ||
 		!strings.Contains(err.Error(), `"nope" is not declared`) {
 		t.Errorf("error %v", err)
@@ -50,7 +50,7 @@ func TestWithKeepsOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	first.Limit(100)
-	second, err := first.With("", nil)
+	second, err := first.With("", nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,27 +21,30 @@ type world struct {
 	before       ledger.Snapshot
 	rules        []FailureRule
 	seed         uint64
+	instructions string
 }
 
 // tool is one declared tool.
 type tool struct {
-	live     bool // in passthrough mode
-	behavior Behavior
-	policy   schema.WritePolicy
-	adapter  *ledger.Rule
+	declared  schema.Tool
+	live      bool // in passthrough mode
+	behavior  Behavior
+	generator *generator // of a tool in sandbox mode
+	policy    schema.WritePolicy
+	adapter   *ledger.Rule
 }
 
 // compile checks a world and reports all mistakes.
 func compile(w World) (*world, error) {
 	c := &world{
 		tools: map[string]*tool{}, ledgerSchema: w.LedgerSchema, initial: w.InitialState,
-		rules: slices.Clone(w.FailureRules), seed: w.Seed,
+		rules: slices.Clone(w.FailureRules), seed: w.Seed, instructions: w.BehaviorInstructions,
 	}
 	problems := problems{code: CodeWorld}
 	c.begin(&problems)
 	if len(w.Tools) == 0 {
 		for name, behavior := range w.Behaviors {
-			c.tools[name] = &tool{behavior: behavior, policy: schema.PolicyRecordOnly}
+			c.tools[name] = &tool{declared: schema.Tool{Name: name}, behavior: behavior, policy: schema.PolicyRecordOnly}
 		}
 	} else {
 		set, err := schema.NewSet(context.Background(), w.Tools, &schema.ValidateOptions{LedgerSchema: w.LedgerSchema})
@@ -99,9 +102,10 @@ func (c *world) checkRules(problems *problems) {
 }
 
 // with returns the world with another state and other rules.
-func (c *world) with(initial string, rules []FailureRule) (*world, error) {
+func (c *world) with(initial string, rules []FailureRule, instructions string) (*world, error) {
 	other := *c
 	other.initial, other.rules, other.before = initial, slices.Clone(rules), ledger.Snapshot{}
+	other.instructions = instructions
 	problems := problems{code: CodeWorld}
 	other.begin(&problems)
 	other.checkRules(&problems)
@@ -114,14 +118,23 @@ func (c *world) with(initial string, rules []FailureRule) (*world, error) {
 func (c *world) declare(w World) {
 	for i := range w.Tools {
 		declared := &w.Tools[i]
-		t := &tool{live: declared.Mode() == schema.Passthrough, behavior: w.Behaviors[declared.Name],
-			policy: declared.WritePolicy()}
+		t := &tool{
+			declared: *declared, live: declared.Mode() == schema.Passthrough, behavior: w.Behaviors[declared.Name],
+			policy: declared.WritePolicy(),
+		}
 		if t.live && t.policy == schema.PolicyAdapter && declared.LedgerAdapter != nil {
 			// a rule that cannot be evaluated writes nothing and explains why
 			t.adapter, _ = ledger.Compile(declared.LedgerAdapter)
 		}
-		if t.behavior == nil && !t.live {
-			t.behavior = newGenerator(declared.OutputSchema, w.Seed).answer
+		if !t.live {
+			t.generator = newGenerator(declared.OutputSchema, w.Seed)
+		}
+		switch {
+		case t.behavior != nil || t.live:
+		case w.Simulator != nil:
+			t.behavior = simulated(w.Simulator)
+		default:
+			t.behavior = simulate
 		}
 		c.tools[declared.Name] = t
 	}
