@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire/internal/actor"
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/toolresult"
@@ -74,7 +75,8 @@ type row struct {
 	message Message // if added
 	calls   []*call // if added, those of message.ToolCalls
 	actor   string
-	ended   bool // a call of the group has ended
+	turn    *actor.Turn // of the group; nil if it is not known
+	ended   bool        // a call of the group has ended
 }
 
 // call is one tool call: recorded, told by a message of the agent, or both.
@@ -85,6 +87,7 @@ type call struct {
 	content     Content // of the recorded result; empty until the call has ended
 	size        int     // of the recorded call, as JSON, without its answer
 	group       *row    // of the recorded call
+	index       int     // of the recorded call in the turn of its group
 	recorded    bool
 	told        bool // an added assistant message holds the call
 	answered    bool // an added tool message holds the result
@@ -359,7 +362,8 @@ func (t *Transcript) newID() string {
 }
 
 // begin records that a call begins. It returns nil if the transcript is full.
-func (t *Transcript) begin(info proxy.CallInfo) *call {
+func (t *Transcript) begin(ctx context.Context, info proxy.CallInfo) *call {
+	turn, index := actor.TakeTurn(ctx)
 	arguments := recordable(info.Arguments)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -384,23 +388,35 @@ func (t *Transcript) begin(info proxy.CallInfo) *call {
 		c.id = t.newID()
 	}
 	t.calls = append(t.calls, c)
+	c.group, c.index = t.group(info.Actor, turn), index
+	at := len(c.group.calls)
+	for turn != nil && at > 0 && c.group.calls[at-1].index > index {
+		at--
+	}
+	c.group.calls = slices.Insert(c.group.calls, at, c)
+	return c
+}
+
+// group returns the group of recorded calls that a call which begins now belongs to: that of its
+// turn, or else the last one of its actor if none of its calls has ended.
+func (t *Transcript) group(actor string, turn *actor.Turn) *row {
 	for _, r := range slices.Backward(t.rows) {
 		if r.added {
 			break
 		}
-		if r.conversation == nil && r.actor == info.Actor {
-			if !r.ended {
-				c.group = r
-			}
+		if r.conversation != nil || r.actor != actor {
+			continue
+		}
+		if turn == r.turn && (turn != nil || !r.ended) {
+			return r
+		}
+		if turn == nil {
 			break
 		}
 	}
-	if c.group == nil {
-		c.group = &row{actor: info.Actor}
-		t.rows = append(t.rows, c.group)
-	}
-	c.group.calls = append(c.group.calls, c)
-	return c
+	r := &row{actor: actor, turn: turn}
+	t.rows = append(t.rows, r)
+	return r
 }
 
 // findTold finds the call in an added message that a call which begins now makes.
@@ -449,7 +465,7 @@ func (r *recorder) CallStart(ctx context.Context, info proxy.CallInfo) context.C
 	if r.user != nil {
 		ctx = r.user.CallStart(ctx, info)
 	}
-	if c := r.transcript.begin(info); c != nil {
+	if c := r.transcript.begin(ctx, info); c != nil {
 		ctx = context.WithValue(ctx, callKey{}, c)
 	}
 	return ctx

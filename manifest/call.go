@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/actor"
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/process"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -53,7 +54,7 @@ type Result struct {
 // an [*Error]. Use [Manifest.CallForModel] for calls of a model, and [Manifest.Run] for exit status
 // and stderr.
 func (m *Manifest) Call(ctx context.Context, name string, args any) (json.RawMessage, error) {
-	r := m.Run(ctx, Call{Tool: name, Args: args})
+	r := m.Run(ctx, Call{ID: actor.CallID(ctx), Tool: name, Args: args})
 	return r.Output, r.Err
 }
 
@@ -63,7 +64,8 @@ func (m *Manifest) Call(ctx context.Context, name string, args any) (json.RawMes
 //
 // args is the model's text: a JSON object as string, []byte or json.RawMessage. If the text is
 // malformed, the result tells the model what to correct. args may also be any Go value that
-// [Manifest.Call] accepts.
+// [Manifest.Call] accepts. The audit record has the id of the call that the context has from
+// proxy.WithCallID. For several calls at the same time use proxy.Each.
 //
 // An error means that the agent should stop. It is an [*Error]: CodeCanceled or CodeDeadline if ctx
 // has ended, or CodeArguments for a Go value that JSON cannot represent.

@@ -77,7 +77,7 @@ func Call[T any](ctx context.Context, c *Client, tool string, args any) (T, erro
 // Do calls the tool like [Client.Call] and returns everything the proxy said about the call.
 func (c *Client) Do(ctx context.Context, tool string, args any) (*Result, error) {
 	body, argumentsErr := marshalObject(args)
-	info := CallInfo{Tool: tool, Actor: c.actorFor(ctx), CallID: callIDFrom(ctx), Arguments: body}
+	info := CallInfo{Tool: tool, Actor: c.actorFor(ctx), CallID: actor.CallID(ctx), Arguments: body}
 	if argumentsErr != nil && len(c.observers) > 0 {
 		text, _ := toolresult.Text(args)
 		info.Arguments = bytes.Clone(text)

@@ -1,4 +1,5 @@
-// Package actor keeps the label of a sub-agent in a context, and checks labels.
+// Package actor keeps in a context who makes a tool call: the label of a sub-agent, the turn of its
+// model, and the id that the model gave the call. It also checks labels.
 package actor
 
 import (

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/actor"
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -33,7 +34,7 @@ func (b *Toolbox) Call(ctx context.Context, name string, args any) (json.RawMess
 		}
 		return nil, e
 	}
-	end := CallEnd{Tool: t.Name, Adapter: t.Adapter, AgentID: b.agent.ID, External: t.run == nil}
+	end := CallEnd{Tool: t.Name, CallID: actor.CallID(ctx), Adapter: t.Adapter, AgentID: b.agent.ID, External: t.run == nil}
 	result, failure := b.call(ctx, t, args, &end)
 	if failure != nil {
 		failure.Tool = t.Name

@@ -68,6 +68,7 @@ func (o Options) Format(f fmt.State, verb rune) {
 // CallEnd describes a call that has ended. It contains neither arguments nor the result.
 type CallEnd struct {
 	Tool      string
+	CallID    string // the model's id of the call, from proxy.WithCallID; "" if the context has none
 	Adapter   string
 	AgentID   string
 	External  bool
