@@ -32,7 +32,9 @@ func TestMain(m *testing.M) {
 		if os.Getenv("TOOLWIRE_TEST_HURRY") != "" {
 			limit = 1500 * time.Millisecond
 		}
-		dispatch.Main(codeAgent, &dispatch.Options{Logger: logger, RunTimeout: limit, Reserve: time.Second})
+		dispatch.Main(codeAgent, &dispatch.Options{
+			Logger: logger, RunTimeout: limit, Reserve: time.Second, Proxy: &proxy.Options{Tools: []string{"get_order"}},
+		})
 	}
 	os.Exit(m.Run())
 }
@@ -50,6 +52,10 @@ func codeAgent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, erro
 	case "stdin":
 		_, err := os.Stdin.Read(make([]byte, 1))
 		return &dispatch.Response{FinalResponse: fmt.Sprint("stdin: ", err != nil && err != io.EOF)}, nil
+	}
+	if tool, ok := strings.CutPrefix(run.Instruction, "for a model "); ok {
+		result, failed, err := run.Proxy.CallForModel(ctx, tool, `{}`)
+		return &dispatch.Response{FinalResponse: fmt.Sprintf("%t %s", failed, result)}, err
 	}
 	result, err := run.Proxy.Call(ctx, "get_order", run.Input)
 	return &dispatch.Response{FinalResponse: run.Instruction + " " + run.RunID + " " + run.TaskID + " " + run.TokenJTI + " " + string(result)}, err
@@ -130,6 +136,11 @@ func TestCodeMode(t *testing.T) {
 		{"no task but null", with("_PIPELINES_TASK_INPUT_JSON", " null\n"), 2, "", "no task: "},
 		{"blank brief", with("PIPELINES_TASK_FILE", write("blank.txt", " \n")), 2, "", "no task: "},
 		{"a task that seeds nothing", with("_PIPELINES_TASK_INPUT_JSON", "{}"), 0, `{"final_response":"    {}"}` + "\n", ""},
+		{
+			"an invented tool", with("_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"for a model find_order"}`), 0,
+			`{"final_response":"true {\"error\":\"unknown_tool\",\"detail\":\"there is no tool \\\"find_order\\\"; ` +
+				`names are case-sensitive\",\"tools\":[\"get_order\"]}"}` + "\n", "",
+		},
 		{"stdin is closed", with("_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"stdin"}`), 0, `{"final_response":"stdin: true"}` + "\n", ""},
 		{"agent fails", with("_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"fail"}`), 1, "", `{"error":"agent_failed","message":"the agent failed; its log says why"}`},
 		{"agent panics", with("_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"panic"}`), 1, "", `"agent_panicked"`},

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
@@ -314,4 +315,47 @@ func TestMetadataOfBoth(t *testing.T) {
 	})
 	wantAnswer(t, post(h, seedBody, nil), 200,
 		`{"final_response":"Done.","metadata":{"a":1,"b":2,"model":"m-2","system_prompt_id":"v3","total_input_tokens":12}}`)
+}
+
+// The calls of one message of a model form one message of the transcript, in the model's order and
+// with its ids, however long each takes. Calls of a sub-agent that runs as a tool are its own.
+func TestTranscriptOfEach(t *testing.T) {
+	type modelCall struct{ id, tool, arguments string }
+	each := func(ctx context.Context, run *dispatch.Run, more func(context.Context), calls ...modelCall) error {
+		_, err := proxy.Each(ctx, calls, func(ctx context.Context, call modelCall) (json.RawMessage, error) {
+			time.Sleep(time.Duration('9'-call.id[1]) * time.Millisecond) // the last one begins first
+			result, _, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.id), call.tool, call.arguments)
+			if more != nil {
+				more(ctx)
+			}
+			return result, err
+		})
+		return err
+	}
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			err := errors.Join(
+				each(ctx, run, nil, modelCall{"m1", "get_order", `{"wait":0}`}, modelCall{"m2", "find_order", `{}`}, modelCall{"m3", "get_order", `{`}),
+				each(ctx, run, func(ctx context.Context) {
+					_, _, _ = run.Proxy.CallForModel(proxy.WithCallID(ctx, "s1"), "get_order", `{"n":1}`)
+				}, modelCall{"m4", "get_order", `{"wait":0}`}),
+			)
+			return &dispatch.Response{FinalResponse: "Done."}, err
+		}, slow, func(o *dispatch.Options) { o.SendTranscript, o.Proxy.Tools = true, []string{"get_order"} })
+		sent := dispatch.CheckResponse(post(h, seedBody, nil).Body.Bytes())
+		want := `user Refund order #4521 if it shipped more than 30 days ago.
+assistant [m1 get_order {"wait":0}] [m2 find_order {}] [m3 get_order "{"]
+tool(m1) {"wait":0}
+tool(m2) {"error":"unknown_tool","detail":"there is no tool \"find_order\"; names are case-sensitive","tools":["get_order"]}
+tool(m3) {"error":"invalid_arguments","detail":"the arguments are not a JSON object: invalid JSON at byte 1: ends before the JSON value is complete; send the arguments as one JSON object and call the tool again"}
+assistant [m4 get_order {"wait":0}]
+tool(m4) {"wait":0}
+assistant [s1 get_order {"n":1}]
+tool(s1) {"n":1}
+assistant Done.
+`
+		if got := brief(sent.Messages); got != want || len(sent.Problems) > 0 {
+			t.Errorf("got\n%swant\n%s%v", got, want, sent.Problems)
+		}
+	})
 }
