@@ -12,6 +12,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
+	"github.com/toolwire/toolwire/dispatch/llm/llmtest"
 	"github.com/toolwire/toolwire/dispatch/registration"
 	"github.com/toolwire/toolwire/dispatch/webhook"
 	"github.com/toolwire/toolwire/ledger"
@@ -126,6 +127,13 @@ func table(t *testing.T) []row {
 	}
 	add("manifest/catalog.NewMemoryStore", store)
 	add("manifest/catalog.Client", must(catalog.NewClient("https://catalog.example.com", secret, nil))(t))
+
+	model := llmtest.NewModel(llmtest.Text("hi"))
+	ask := must(http.NewRequestWithContext(t.Context(), http.MethodPost, model.URL+"/chat/completions?key="+secret,
+		strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`)))(t)
+	ask.Header.Set("Authorization", "Bearer "+secret)
+	_ = must(model.Client().Do(ask))(t).Body.Close()
+	add("dispatch/llm/llmtest.Model", model)
 
 	env := &manifest.Options{LookupEnv: func(string) (string, bool) { return secret, true }}
 	add("manifest.Options", env)

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,23 +14,29 @@ import (
 // recordingTB keeps failures and output to itself.
 type recordingTB struct {
 	testing.TB
-	texts  []string
-	output bytes.Buffer
+	texts    []string
+	output   bytes.Buffer
+	cleanups []func()
 }
 
 func (r *recordingTB) Helper()           {}
 func (r *recordingTB) Output() io.Writer { return &r.output }
+func (r *recordingTB) Cleanup(f func())  { r.cleanups = append(r.cleanups, f) }
 func (r *recordingTB) Errorf(f string, args ...any) {
 	r.texts = append(r.texts, fmt.Sprintf(f, args...))
 }
 func (r *recordingTB) Fatal(args ...any) { r.Errorf("%s", fmt.Sprint(args...)); panic(r) }
 
-// Run returns the failures of body, one per line, and its output. They do not fail t.
+// Run returns the failures of body and of its cleanups, one per line, and its output. They do not
+// fail t.
 func Run(t testing.TB, body func(t testing.TB)) (failures, output string) {
 	r := &recordingTB{TB: t}
 	defer func() {
 		if p := recover(); p != nil && p != any(r) {
 			panic(p)
+		}
+		for _, cleanup := range slices.Backward(r.cleanups) {
+			cleanup()
 		}
 		failures, output = strings.Join(r.texts, "\n"), r.output.String()
 	}()

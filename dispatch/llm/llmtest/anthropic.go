@@ -1,0 +1,158 @@
+package llmtest
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
+)
+
+// anthropic is Anthropic's Messages API.
+type anthropic struct{}
+
+func (anthropic) name() string      { return "messages" }
+func (anthropic) requestID() string { return "Request-Id" }
+
+func (anthropic) read(q *Request) error {
+	q.Model, q.Stream = str(q.Body, "model"), yes(q.Body, "stream")
+	if s := rawjson.Member(q.Body, "system"); s != nil {
+		q.messages = append(q.messages, message{role: system, text: text(s)})
+	}
+	for t := range rawjson.Elements(rawjson.Member(q.Body, "tools")) {
+		q.Tools = append(q.Tools, str(t, "name"))
+	}
+	if rawjson.Kind(rawjson.Member(q.Body, "max_tokens")) != '0' {
+		return fmt.Errorf("max_tokens: Field required")
+	}
+	messages, err := list(q.Body, "messages")
+	if err != nil {
+		return err
+	}
+	for _, m := range messages {
+		content := rawjson.Member(m, "content")
+		says := message{role: user, text: text(content)}
+		if str(m, "role") == "assistant" {
+			says.role = assistant
+		}
+		others := rawjson.Kind(content) == '"'
+		for b := range rawjson.Elements(content) {
+			switch str(b, "type") {
+			case "tool_use":
+				says.calls = append(says.calls, part{id: str(b, "id"), name: str(b, "name")})
+			case "tool_result":
+				says.results = append(says.results, Result{
+					CallID: str(b, "tool_use_id"), Content: text(rawjson.Member(b, "content")), IsError: yes(b, "is_error"),
+				})
+				says.late = says.late || others
+			default:
+				others = true
+			}
+		}
+		q.messages = append(q.messages, says)
+	}
+	return q.unanswered(true)
+}
+
+// stop returns the stop_reason and the stop_details.
+func (anthropic) stop(a *answer) (reason string, details any) {
+	why, refuses := a.joined(refusalPart)
+	switch {
+	case refuses:
+		return "refusal", object("type", "refusal", "category", nil, "explanation", why)
+	case a.incomplete:
+		return "max_tokens", nil
+	case len(a.of(callPart)) > 0:
+		return "tool_use", nil
+	}
+	return "end_turn", nil
+}
+
+func (anthropic) signature(a *answer, i int) string { return a.id("sig_", i) }
+
+func (f anthropic) message(a *answer, content []json.RawMessage, reason, details any, output int) json.RawMessage {
+	return object("id", a.id("msg_"), "type", "message", "role", "assistant", "model", a.Model, "content", content,
+		"stop_reason", reason, "stop_sequence", nil, "stop_details", details,
+		"usage", object("input_tokens", a.input, "cache_creation_input_tokens", 0, "cache_read_input_tokens", 0, "output_tokens", output))
+}
+
+func (f anthropic) whole(a *answer) json.RawMessage {
+	content := []json.RawMessage{}
+	for i, p := range a.parts {
+		switch p.kind {
+		case textPart:
+			content = append(content, object("type", "text", "text", p.text))
+		case thinkingPart:
+			content = append(content, object("type", "thinking", "thinking", p.text, "signature", f.signature(a, i)))
+		case callPart:
+			input := p.arguments()
+			if input == nil {
+				input = object()
+			}
+			content = append(content, object("type", "tool_use", "id", p.id, "name", p.name, "input", input))
+		}
+	}
+	reason, details := f.stop(a)
+	return f.message(a, content, reason, details, a.output)
+}
+
+func (f anthropic) events(a *answer) (events []event) {
+	send := func(kind string, pairs ...any) {
+		events = append(events, event{kind, object(append([]any{"type", kind}, pairs...)...)})
+	}
+	send("message_start", "message", f.message(a, []json.RawMessage{}, nil, nil, 1))
+	index := 0
+	for i, p := range a.parts {
+		deltas := func(kind, member string) {
+			for _, s := range pieces(p.text) {
+				send("content_block_delta", "index", index, "delta", object("type", kind, member, s))
+			}
+		}
+		start := func(pairs ...any) {
+			send("content_block_start", "index", index, "content_block", object(pairs...))
+			if index == 0 {
+				send("ping")
+			}
+		}
+		switch p.kind {
+		case textPart:
+			start("type", "text", "text", "")
+			deltas("text_delta", "text")
+		case thinkingPart:
+			start("type", "thinking", "thinking", "", "signature", "")
+			deltas("thinking_delta", "thinking")
+			send("content_block_delta", "index", index, "delta", object("type", "signature_delta", "signature", f.signature(a, i)))
+		case callPart:
+			start("type", "tool_use", "id", p.id, "name", p.name, "input", object())
+			send("content_block_delta", "index", index, "delta", object("type", "input_json_delta", "partial_json", ""))
+			deltas("input_json_delta", "partial_json")
+		default:
+			continue
+		}
+		send("content_block_stop", "index", index)
+		index++
+	}
+	reason, details := f.stop(a)
+	send("message_delta", "delta", object("stop_reason", reason, "stop_sequence", nil, "stop_details", details),
+		"usage", object("input_tokens", a.input, "cache_creation_input_tokens", 0, "cache_read_input_tokens", 0, "output_tokens", a.output))
+	send("message_stop")
+	return events
+}
+
+func (anthropic) failure(f failure) json.RawMessage {
+	kind := map[int]string{
+		400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large",
+		429: "rate_limit_error", 504: "timeout_error", 529: "overloaded_error",
+	}[f.status]
+	switch {
+	case kind != "":
+	case f.status < 500:
+		kind = "invalid_request_error"
+	default:
+		kind = "api_error"
+	}
+	return object("type", "error", "error", object("type", kind, "message", f.message), "request_id", (&answer{n: f.n}).id("req_"))
+}
+
+func (f anthropic) failed(_ *answer, e failure, _ int) []event {
+	return []event{{"error", f.failure(e)}}
+}

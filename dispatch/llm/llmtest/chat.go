@@ -1,0 +1,137 @@
+package llmtest
+
+import (
+	"encoding/json"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
+)
+
+// chat is OpenAI's Chat Completions API.
+type chat struct{}
+
+func (chat) name() string      { return "chat_completions" }
+func (chat) requestID() string { return "X-Request-Id" }
+
+func (chat) read(q *Request) error {
+	q.Model, q.Stream = str(q.Body, "model"), yes(q.Body, "stream")
+	q.usage = yes(rawjson.Member(q.Body, "stream_options"), "include_usage")
+	for t := range rawjson.Elements(rawjson.Member(q.Body, "tools")) {
+		q.Tools = append(q.Tools, str(rawjson.Member(t, str(t, "type")), "name"))
+	}
+	messages, err := list(q.Body, "messages")
+	if err != nil {
+		return err
+	}
+	for _, m := range messages {
+		content := text(rawjson.Member(m, "content"))
+		switch str(m, "role") {
+		case "system", "developer":
+			q.messages = append(q.messages, message{role: system, text: content})
+		case "tool":
+			q.messages = append(q.messages, message{role: tool, results: []Result{{CallID: str(m, "tool_call_id"), Content: content}}})
+		case "assistant":
+			says := message{role: assistant, text: content}
+			for c := range rawjson.Elements(rawjson.Member(m, "tool_calls")) {
+				says.calls = append(says.calls, part{id: str(c, "id"), name: str(rawjson.Member(c, str(c, "type")), "name")})
+			}
+			q.messages = append(q.messages, says)
+		default:
+			q.messages = append(q.messages, message{role: user, text: content})
+		}
+	}
+	return q.unanswered(true)
+}
+
+func (chat) usage(a *answer) json.RawMessage {
+	return object("prompt_tokens", a.input, "completion_tokens", a.output, "total_tokens", a.input+a.output,
+		"completion_tokens_details", object("reasoning_tokens", a.reasoning))
+}
+
+func (chat) finish(a *answer) string {
+	switch {
+	case a.incomplete:
+		return "length"
+	case len(a.of(callPart)) > 0:
+		return "tool_calls"
+	}
+	return "stop"
+}
+
+func (c chat) whole(a *answer) json.RawMessage {
+	var content, refusal any
+	if t, ok := a.joined(textPart); ok {
+		content = t
+	}
+	if t, ok := a.joined(refusalPart); ok {
+		refusal = t
+	}
+	says := []any{"role", "assistant", "content", content, "refusal", refusal}
+	if t, ok := a.joined(thinkingPart); ok {
+		says = append(says, "reasoning_content", t)
+	}
+	var calls []json.RawMessage
+	for _, p := range a.of(callPart) {
+		calls = append(calls, object("id", p.id, "type", "function", "function", object("name", p.name, "arguments", p.text)))
+	}
+	if calls != nil {
+		says = append(says, "tool_calls", calls)
+	}
+	return object("id", a.id("chatcmpl-"), "object", "chat.completion", "created", created, "model", a.Model,
+		"choices", []json.RawMessage{object("index", 0, "message", object(says...), "logprobs", nil, "finish_reason", c.finish(a))},
+		"usage", c.usage(a))
+}
+
+func (c chat) events(a *answer) (events []event) {
+	chunk := func(choices []json.RawMessage, usage any) {
+		pairs := []any{"id", a.id("chatcmpl-"), "object", "chat.completion.chunk", "created", created, "model", a.Model, "choices", choices}
+		if a.usage {
+			pairs = append(pairs, "usage", usage)
+		}
+		events = append(events, event{data: object(pairs...)})
+	}
+	say := func(finish any, delta ...any) {
+		chunk([]json.RawMessage{object("index", 0, "delta", object(delta...), "logprobs", nil, "finish_reason", finish)}, nil)
+	}
+	say(nil, "role", "assistant", "content", "", "refusal", nil)
+	call := 0
+	for _, p := range a.parts {
+		if p.kind == callPart {
+			delta := func(pairs ...any) {
+				say(nil, "tool_calls", []json.RawMessage{object(append([]any{"index", call}, pairs...)...)})
+			}
+			delta("id", p.id, "type", "function", "function", object("name", p.name, "arguments", ""))
+			for _, s := range pieces(p.text) {
+				delta("function", object("arguments", s))
+			}
+			call++
+			continue
+		}
+		member := map[partKind]string{textPart: "content", refusalPart: "refusal", thinkingPart: "reasoning_content"}[p.kind]
+		for _, s := range pieces(p.text) {
+			say(nil, member, s)
+		}
+	}
+	say(c.finish(a))
+	if a.usage {
+		chunk([]json.RawMessage{}, c.usage(a))
+	}
+	return append(events, event{data: json.RawMessage("[DONE]")})
+}
+
+func (chat) failure(f failure) json.RawMessage { return openAIError(f) }
+
+func (chat) failed(_ *answer, f failure, _ int) []event { return []event{{data: openAIError(f)}} }
+
+// openAIError is the body of an error of OpenAI's APIs.
+func openAIError(f failure) json.RawMessage {
+	kind, code := "invalid_request_error", any(nil)
+	switch {
+	case f.status == 401:
+		code = "invalid_api_key"
+	case f.status == 429:
+		kind, code = "requests", "rate_limit_exceeded"
+	case f.status >= 500:
+		kind = "server_error"
+	}
+	return object("error", object("message", f.message, "type", kind, "param", nil, "code", code))
+}

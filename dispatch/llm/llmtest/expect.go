@@ -1,0 +1,49 @@
+package llmtest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolwire/toolwire/internal/clip"
+)
+
+func contains(s, part string) bool { return strings.Contains(s, part) }
+
+// HasResult checks that the model was sent the result of a tool call since its last message, and
+// that the result contains text.
+func HasResult(callID, text string) func(*Request) error {
+	return func(r *Request) error {
+		var got []string
+		for _, result := range r.Results {
+			if result.CallID == callID {
+				if contains(result.Content, text) {
+					return nil
+				}
+				return fmt.Errorf("the result of the tool call %q is %q, want it to contain %q", callID, clip.Text(result.Content, 200), text)
+			}
+			got = append(got, result.CallID)
+		}
+		return fmt.Errorf("the model was not sent a result of the tool call %q; it was sent results of %q", callID, got)
+	}
+}
+
+// HasTools checks that the model was offered exactly these tools, in any order.
+func HasTools(names ...string) func(*Request) error {
+	return func(r *Request) error {
+		if !slices.Equal(slices.Sorted(slices.Values(r.Tools)), slices.Sorted(slices.Values(names))) {
+			return fmt.Errorf("the model was offered the tools %q, want %q", r.Tools, names)
+		}
+		return nil
+	}
+}
+
+// HasSystem checks that the system prompt contains text.
+func HasSystem(text string) func(*Request) error {
+	return func(r *Request) error {
+		if !contains(r.System, text) {
+			return fmt.Errorf("the system prompt is %q, want it to contain %q", clip.Text(r.System, 200), text)
+		}
+		return nil
+	}
+}

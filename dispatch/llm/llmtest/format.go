@@ -1,0 +1,190 @@
+package llmtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/strictjson"
+)
+
+// A format is the wire format of one API.
+type format interface {
+	name() string
+
+	// read fills the request from its valid body. An error is what the provider would object to.
+	read(q *Request) error
+
+	// whole returns the body of a response that is not streamed.
+	whole(a *answer) json.RawMessage
+
+	// events returns a streamed response.
+	events(a *answer) []event
+
+	// failure returns the body of an error.
+	failure(f failure) json.RawMessage
+
+	// failed returns the events that end a stream with an error. n events have been sent.
+	failed(a *answer, f failure, n int) []event
+
+	// requestID names the header with the id of the request.
+	requestID() string
+}
+
+// event is one event of a stream.
+type event struct {
+	name string // of the line "event:"; "" if the format has none
+	data json.RawMessage
+}
+
+func (e event) bytes() []byte {
+	var b []byte
+	if e.name != "" {
+		b = append(append(append(b, "event: "...), e.name...), '\n')
+	}
+	return append(append(append(b, "data: "...), e.data...), "\n\n"...)
+}
+
+// answer is a response to a request.
+type answer struct {
+	*Request
+	parts         []part
+	n             int // the number of the response, for ids
+	input, output int // tokens
+	reasoning     int // those of the output that are for thinking
+	incomplete    bool
+}
+
+// newAnswer returns the response of a step with content.
+func newAnswer(q *Request, s Step, n int) *answer {
+	a := &answer{Request: q, n: n, input: s.input, output: s.output, incomplete: s.incomplete}
+	if a.input == 0 && a.output == 0 {
+		a.input, a.output = 100, 20
+	}
+	for i, p := range s.parts {
+		if p.kind == callPart && p.id == "" && q.Format != "generate_content" {
+			p.id = fmt.Sprintf("call_%d_%d", n, i)
+		}
+		if p.kind == thinkingPart {
+			a.reasoning = a.output / 4
+		}
+		a.parts = append(a.parts, p)
+	}
+	return a
+}
+
+// arguments returns the arguments of a call, or nil if they are not JSON.
+func (p part) arguments() json.RawMessage {
+	doc := bytes.TrimSpace([]byte(p.text))
+	if strictjson.Read(doc, strictjson.Limits{Mode: strictjson.Liberal}, func(*strictjson.Reader) error { return nil }) != nil {
+		return nil
+	}
+	return doc
+}
+
+// of returns the parts of a kind.
+func (a *answer) of(kind partKind) (parts []part) {
+	for _, p := range a.parts {
+		if p.kind == kind {
+			parts = append(parts, p)
+		}
+	}
+	return parts
+}
+
+// joined returns the texts of a kind as one, and whether there are any.
+func (a *answer) joined(kind partKind) (string, bool) {
+	var b strings.Builder
+	parts := a.of(kind)
+	for _, p := range parts {
+		b.WriteString(p.text)
+	}
+	return b.String(), len(parts) > 0
+}
+
+// id returns an id for the response or a part of it.
+func (a *answer) id(prefix string, more ...int) string {
+	id := prefix + strconv.Itoa(a.n)
+	for _, n := range more {
+		id += "_" + strconv.Itoa(n)
+	}
+	return id
+}
+
+// created is the time of every response: equal requests have equal responses.
+const created = 1_700_000_000
+
+// failure is an error as the provider answers it.
+type failure struct {
+	status     int
+	message    string
+	retryAfter time.Duration
+	n          int // the number of the response
+}
+
+// newFailure returns the error that providers answer with a status.
+func newFailure(status int, n int) failure {
+	message := map[int]string{
+		400: "The request is not valid.",
+		401: "The API key is not valid.",
+		429: "The rate limit has been reached. Try again later.",
+		503: "The service is unavailable. Try again later.",
+		529: "Overloaded",
+	}[status]
+	if message == "" && status >= 500 {
+		message = "The server had an error while processing the request."
+	}
+	if message == "" {
+		message = http.StatusText(status)
+	}
+	return failure{status: status, message: message, n: n}
+}
+
+// object writes an object from names and values in turn. A value of length 0 that is raw JSON is
+// left out.
+func object(pairs ...any) json.RawMessage {
+	var o rawjson.Object
+	for i := 0; i < len(pairs); i += 2 {
+		o.Put(pairs[i].(string), value(pairs[i+1]))
+	}
+	return o.Bytes()
+}
+
+func value(v any) json.RawMessage {
+	switch v := v.(type) {
+	case nil:
+		return json.RawMessage("null")
+	case string:
+		return rawjson.Quote(v)
+	case int:
+		return json.RawMessage(strconv.Itoa(v))
+	case bool:
+		return json.RawMessage(strconv.FormatBool(v))
+	case []json.RawMessage:
+		return rawjson.Array(v)
+	case json.RawMessage:
+		return v
+	}
+	panic(fmt.Sprintf("llmtest: cannot write a %T", v))
+}
+
+// pieces cuts a text into the pieces that a stream delivers: at least two if it has two characters,
+// and at most 33.
+func pieces(s string) (out []string) {
+	size := max(min(12, (len(s)+1)/2), (len(s)+31)/32, 1)
+	for s != "" {
+		n := len(clip.Prefix(s, size))
+		if n == 0 { // the first character is longer
+			_, n = utf8.DecodeRuneInString(s)
+		}
+		out, s = append(out, s[:n]), s[n:]
+	}
+	return out
+}

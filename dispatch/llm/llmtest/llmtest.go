@@ -1,0 +1,194 @@
+// Package llmtest is a scripted model for tests of agents: it speaks the APIs of model providers, so
+// an agent runs with the provider's own SDK, without a key, a network and a model.
+//
+//	model := llmtest.New(t,
+//		llmtest.Call("call_1", "get_order", `{"order_id":"4521"}`),
+//		llmtest.Text("The order has shipped.").Expect(llmtest.HasResult("call_1", "shipped")),
+//	)
+//	client := openai.NewClient(option.WithBaseURL(model.URL), option.WithHTTPClient(model.Client()), option.WithAPIKey("none"))
+//
+// A script is a list of steps. A [Step] is one response of the model: texts, thinking, tool calls,
+// an error. The script says what the model does; the format is that of the request. A request whose
+// path ends with one of these is answered, streamed if it asks for that:
+//
+//	/chat/completions                            OpenAI Chat Completions
+//	/messages                                    Anthropic Messages
+//
+// # What fails a test
+//
+// A model made by [New] or [NewServer] fails its test when
+//
+//   - a request has no step: the script is over, or no script is for its conversation;
+//   - a request is one that the provider refuses, for example because the result of a tool call is
+//     missing. Such a request does not use a step;
+//   - an expectation of a step is not met (see [Step.Expect]). The step is played all the same;
+//   - a step has not been used when the test ends.
+//
+// In the first two cases the agent receives an error with the status 400 and the header
+// x-should-retry: false, in the format of the provider.
+//
+// # Conversations
+//
+// The steps given to [New] are one conversation, in order. [Model.For] adds a conversation that is
+// recognised by the text of its first user message, [Model.When] one that is recognised by a
+// function. Requests of different conversations may come in any order and at the same time. Each
+// attempt of a client is a request: if the SDK repeats a call after an error, the script has a step
+// for the repetition.
+//
+// # Bubbles
+//
+// The client of a model made by [New] works in bubbles of testing/synctest, where slow responses
+// ([Step.After], [Step.Every]) and the pauses between attempts take no time. [NewServer] is for
+// programs: it listens on loopback. A bubble would hang with it.
+package llmtest
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/memhttp"
+)
+
+// A Model plays scripts. It is an http.Handler and safe for concurrent use.
+type Model struct {
+	// URL is the base URL for the SDK. The model does not look at the part of a path before those
+	// that the package comment lists, so an SDK may add a version.
+	URL string
+
+	client *http.Client
+
+	mu            sync.Mutex
+	conversations []*conversation // those of For and When, in order
+	other         *conversation   // of the steps given at the start
+	requests      []*Request
+	answers       int                   // how many responses have been played
+	responses     map[string]*responded // answers of the Responses API, by id
+
+	report   sync.Mutex
+	t        testing.TB // nil without a test
+	ended    bool       // the test has ended
+	problems []error
+}
+
+// conversation is one script under way.
+type conversation struct {
+	name  string // for messages
+	match func(*Request) bool
+	steps []Step
+	next  int // the first step that has not been used
+}
+
+// New returns a model that answers in memory. Its script is steps. When the test ends, the model
+// fails it if something did not go as scripted; see the package comment.
+func New(t testing.TB, steps ...Step) *Model {
+	t.Helper()
+	m := NewModel(steps...)
+	m.attach(t)
+	return m
+}
+
+// NewServer is [New] for a model that listens on a free port of 127.0.0.1 until the test ends.
+func NewServer(t testing.TB, steps ...Step) *Model {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("llmtest: %v", err)
+	}
+	m := NewModel(steps...)
+	transport := httpcall.NewTransport()
+	m.URL, m.client = "http://"+listener.Addr().String(), &http.Client{Transport: transport}
+	m.attach(t)
+	server := &http.Server{Handler: m, ReadHeaderTimeout: 10 * time.Second}
+	// A client of net/http would repeat a request by itself after a break on a connection that it
+	// uses again. Then the number of requests would depend on chance.
+	server.SetKeepAlivesEnabled(false)
+	t.Cleanup(func() { _ = server.Close() })
+	go func() { _ = server.Serve(listener) }() // returns after Close
+	return m
+}
+
+// NewModel returns a model that answers in memory and belongs to no test, for programs. [Model.Err]
+// reports what did not go as scripted. A program serves the model on a network with net/http.
+func NewModel(steps ...Step) *Model {
+	m := &Model{URL: "http://model.test", responses: make(map[string]*responded)}
+	m.client = &http.Client{Transport: memhttp.NewStreamTransport(m)}
+	m.other = m.script("", nil, steps)
+	return m
+}
+
+// attach makes the model fail t.
+func (m *Model) attach(t testing.TB) {
+	m.report.Lock()
+	defer m.report.Unlock()
+	m.t = t
+	for _, err := range m.problems {
+		t.Errorf("%v", err)
+	}
+	t.Cleanup(func() {
+		unused := m.unused()
+		m.report.Lock()
+		defer m.report.Unlock()
+		m.ended = true
+		if !t.Skipped() {
+			for _, err := range unused {
+				t.Errorf("%v", err)
+			}
+		}
+	})
+}
+
+// Client returns the client to give to the SDK. That of a model made by [NewServer] uses the
+// network; any other client does as well there.
+func (m *Model) Client() *http.Client { return m.client }
+
+// For adds a conversation: its first user message contains text. If several conversations match a
+// request, the first one answers that has a step left. The steps given to [New] are for requests
+// that no conversation matches.
+func (m *Model) For(text string, steps ...Step) {
+	m.add(`for "`+text+`"`, func(r *Request) bool { return len(r.Users) > 0 && contains(r.Users[0], text) }, steps)
+}
+
+// When is [Model.For] with a function that tells whether a request belongs to the conversation. It
+// may be called at any time and from several goroutines at once.
+func (m *Model) When(match func(*Request) bool, steps ...Step) { m.add("of When", match, steps) }
+
+func (m *Model) add(name string, match func(*Request) bool, steps []Step) {
+	c := m.script(name, match, steps)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.conversations = append(m.conversations, c)
+}
+
+// script returns a conversation and reports mistakes in its steps.
+func (m *Model) script(name string, match func(*Request) bool, steps []Step) *conversation {
+	c := &conversation{name: name, match: match, steps: slices.Clone(steps)}
+	for i, s := range steps {
+		for _, mistake := range s.mistakes() {
+			m.fail("%s: %s", c.step(i), mistake)
+		}
+	}
+	return c
+}
+
+// Requests returns the requests that the model has received, in order, including those that it
+// refused. It keeps the first 10,000.
+func (m *Model) Requests() []*Request {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.requests)
+}
+
+// Err returns what has not gone as scripted so far, or nil: all that fails a test, with the steps
+// that have not been used yet.
+func (m *Model) Err() error {
+	unused := m.unused()
+	m.report.Lock()
+	defer m.report.Unlock()
+	return errors.Join(slices.Concat(m.problems, unused)...)
+}

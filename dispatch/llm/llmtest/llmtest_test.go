@@ -1,0 +1,245 @@
+package llmtest_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/dispatch/llm/llmtest"
+	"github.com/toolwire/toolwire/internal/stage/stagetest"
+)
+
+const (
+	chatPath      = "/v1/chat/completions"
+	anthropicPath = "/v1/messages"
+	secret        = "sk-do-not-show-this-key"
+)
+
+// post sends a body and returns the response, whose body is read.
+func post(t testing.TB, m *llmtest.Model, path, body string) (status int, header http.Header, answer string, err error) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, m.URL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+secret)
+	r.Header.Set("X-Api-Key", secret)
+	response, err := m.Client().Do(r)
+	if err != nil {
+		return 0, nil, "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	b, err := io.ReadAll(response.Body)
+	return response.StatusCode, response.Header, string(b), err
+}
+
+func chatBody(user string) string {
+	return `{"model":"m","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"` + user + `"}]}`
+}
+
+// called is the conversation of chatBody after the calls of the model and their results.
+func called(user string, results ...string) string {
+	calls, messages := "", ""
+	for i, r := range results {
+		id := string(rune('a' + i))
+		calls += `,{"id":"` + id + `","type":"function","function":{"name":"get_order","arguments":"{}"}}`
+		messages += `,{"role":"tool","tool_call_id":"` + id + `","content":"` + r + `"}`
+	}
+	return `{"model":"m","messages":[{"role":"user","content":"` + user + `"},{"role":"assistant","content":null,"tool_calls":[` + calls[1:] + `]}` + messages + `]}`
+}
+
+func TestWhatFailsATest(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		steps []llmtest.Step
+		use   func(t testing.TB, m *llmtest.Model)
+		want  []string // parts of the failures, in order; none if it passes
+	}{
+		{"as scripted", []llmtest.Step{llmtest.Text("hi")}, func(t testing.TB, m *llmtest.Model) { say(t, m, "hello") }, nil},
+		{
+			"a step is left", []llmtest.Step{llmtest.Text("hi"), llmtest.Turn(llmtest.Text("x"), llmtest.Call("", "get_order", "{}")), llmtest.Error(429)},
+			func(t testing.TB, m *llmtest.Model) { say(t, m, "hello") },
+			[]string{"step 2 (text, call get_order) of the conversation has not been used; 2 of 3 steps are left"},
+		},
+		{
+			"the script is over", []llmtest.Step{llmtest.Text("hi")},
+			func(t testing.TB, m *llmtest.Model) { say(t, m, "hello"); refused(t, m, chatPath, chatBody("more")) },
+			[]string{"/v1/chat/completions: the conversation is over: all of its 1 steps have been used", `the first user message: "more"`},
+		},
+		{
+			"no conversation matches", nil,
+			func(t testing.TB, m *llmtest.Model) {
+				m.For("refund", llmtest.Text("done"))
+				refused(t, m, chatPath, called("what is the weather?", "rain", "sun"))
+			},
+			[]string{
+				"no conversation of the script matches this request", `"what is the weather?"`, `the result of the tool call "a": "rain"`, `"b": "sun"`,
+				`step 1 (text) of the conversation for "refund" has not been used; 1 of 1 steps are left`,
+			},
+		},
+		{
+			"an unknown API", nil, func(t testing.TB, m *llmtest.Model) { refused(t, m, "/v1/embeddings?key="+secret, `{}`) },
+			[]string{"POST /v1/embeddings: the model does not speak this API"},
+		},
+		{
+			"not JSON", nil, func(t testing.TB, m *llmtest.Model) { refused(t, m, anthropicPath, `{"model":`) },
+			[]string{"/v1/messages: the body is not valid: "},
+		},
+		{
+			"no result", []llmtest.Step{llmtest.Text("hi").Expect(llmtest.HasResult("a", "shipped"))}, func(t testing.TB, m *llmtest.Model) { say(t, m, "hello") },
+			[]string{`step 1 (text) of the conversation: the model was not sent a result of the tool call "a"; it was sent results of []`},
+		},
+		{
+			"another result", []llmtest.Step{llmtest.Text("hi").Expect(llmtest.HasResult("b", "shipped"), llmtest.HasResult("b", "lost"))},
+			func(t testing.TB, m *llmtest.Model) { _, _, _, _ = post(t, m, chatPath, called("x", "1", "lost")) },
+			[]string{`the result of the tool call "b" is "lost", want it to contain "shipped"`},
+		},
+		{
+			"tools and system", []llmtest.Step{llmtest.Text("hi").Expect(llmtest.HasTools("get_order"), llmtest.HasSystem("verbose"), llmtest.HasSystem("brief"))},
+			func(t testing.TB, m *llmtest.Model) { say(t, m, "hello") },
+			[]string{`the model was offered the tools [], want ["get_order"]`, `the system prompt is "Be brief.", want it to contain "verbose"`},
+		},
+		{
+			"a check of its own", []llmtest.Step{llmtest.Text("hi").Expect(func(r *llmtest.Request) error {
+				return errors.New(r.Format + " " + r.Model + " " + string(r.Body[:8]))
+			})},
+			func(t testing.TB, m *llmtest.Model) { say(t, m, "hello") }, []string{`chat_completions m {"model"`},
+		},
+		{
+			"mistakes in a script", []llmtest.Step{
+				llmtest.Error(200), llmtest.Turn(), llmtest.Turn(llmtest.Error(429), llmtest.Text("x")), llmtest.Turn(llmtest.Drop(), llmtest.Text("x")),
+				llmtest.Turn(llmtest.Refusal("x"), llmtest.Text("x")), llmtest.Text("x").Fail(1), llmtest.Error(500).Cut(), llmtest.Text("x").RetryAfter(1), llmtest.Call("a", "", "{}"),
+			},
+			func(testing.TB, *llmtest.Model) {},
+			[]string{
+				"step 1 (error 200) of the conversation: the status 200 is not an error; use 400 to 599", `step 2 () of the conversation: the step has no content; Text("") is an empty response`,
+				"step 3", "Error cannot be joined", "step 4", "Drop cannot be joined", "step 5", "Refusal cannot be joined",
+				"step 6", "the status 1 of Fail", "step 7", "only a response with content", "step 8", "RetryAfter is for Error", "step 9", "a call has no tool name",
+			},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := stagetest.Failures(t, func(t testing.TB) { tt.use(t, llmtest.New(t, tt.steps...)) })
+			if len(tt.want) == 0 && got != "" {
+				t.Errorf("it fails: %s", got)
+			}
+			rest := got
+			for _, want := range tt.want {
+				_, after, found := strings.Cut(rest, want)
+				if !found {
+					t.Fatalf("the failures are\n%s\nwant %q", got, want)
+				}
+				rest = after
+			}
+			if strings.Contains(got, secret) {
+				t.Errorf("a failure shows the key: %s", got)
+			}
+		})
+	}
+}
+
+// say sends the first request of a conversation and expects a response.
+func say(t testing.TB, m *llmtest.Model, user string) {
+	t.Helper()
+	if status, _, answer, err := post(t, m, chatPath, chatBody(user)); status != 200 || err != nil {
+		t.Errorf("%d %s %v", status, answer, err)
+	}
+}
+
+// refused sends a request that has no step.
+func refused(t testing.TB, m *llmtest.Model, path, body string) {
+	t.Helper()
+	status, header, answer, err := post(t, m, path, body)
+	if status != 400 || header.Get("X-Should-Retry") != "false" || !strings.Contains(answer, `"message":"llmtest: `) || strings.Contains(answer, secret) || err != nil {
+		t.Errorf("%d %v %s %v", status, header, answer, err)
+	}
+}
+
+// A failure that quotes the request shows no credential, wherever the request has one.
+func TestNoSecretInFailures(t *testing.T) {
+	got := stagetest.Failures(t, func(t testing.TB) {
+		m := llmtest.New(t, llmtest.Text("x").Expect(func(r *llmtest.Request) error { return errors.New(r.Users[0]) }, llmtest.HasSystem(secret)))
+		say(t, m, "my key is "+secret)
+		refused(t, m, chatPath, called(secret, secret))
+	})
+	if strings.Count(got, "[redacted]") < 4 || strings.Contains(got, secret[:8]) {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestConversations(t *testing.T) {
+	m := llmtest.New(t, llmtest.Text("other 1"), llmtest.Text("other 2"))
+	m.For("refund", llmtest.Text("refund 1"))
+	m.For("refund", llmtest.Text("refund 2"))
+	m.When(func(r *llmtest.Request) bool { return len(r.Results) > 0 }, llmtest.Text("results 1"))
+	for _, step := range []struct{ body, want string }{
+		{chatBody("x"), "other 1"}, {chatBody("a refund"), "refund 1"}, {called("x", "1"), "results 1"}, {chatBody("a refund"), "refund 2"}, {chatBody("x"), "other 2"},
+	} {
+		if _, _, answer, _ := post(t, m, chatPath, step.body); !strings.Contains(answer, `"content":"`+step.want+`"`) {
+			t.Errorf("%s: %s, want %s", step.body, answer, step.want)
+		}
+	}
+	if n := len(m.Requests()); n != 5 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+// Without a test, Err has what fails one.
+func TestModelWithoutTest(t *testing.T) {
+	m := llmtest.NewModel(llmtest.Text("a"), llmtest.Text("b"))
+	refused(t, m, chatPath, `[]`)
+	say(t, m, "x")
+	if err := m.Err(); err == nil || !strings.Contains(err.Error(), "not an object") || !strings.Contains(err.Error(), "step 2 (text)") {
+		t.Errorf("%v", err)
+	}
+	say(t, m, "x")
+	if err := m.Err(); err == nil || strings.Contains(err.Error(), "step 2") {
+		t.Errorf("%v", err)
+	}
+	if err := llmtest.NewModel().Err(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Providers refuse conversations whose calls and results do not belong together.
+func TestConversationsThatProvidersRefuse(t *testing.T) {
+	const (
+		chatCall = `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"f","arguments":"{}"}}]}`
+		claudeUs = `{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}},{"type":"tool_use","id":"b","name":"f","input":{}}]}`
+	)
+	chatTool := func(id string) string { return `{"role":"tool","tool_call_id":"` + id + `","content":"x"}` }
+	claudeTool := func(id string) string {
+		return `{"type":"tool_result","tool_use_id":"` + id + `","content":[{"type":"text","text":"x"}]}`
+	}
+	chatAll := func(messages ...string) string {
+		return `{"model":"m","messages":[{"role":"user","content":"hi"},` + strings.Join(messages, ",") + `]}`
+	}
+	claudeAll := func(messages ...string) string {
+		return `{"model":"m","max_tokens":9,"messages":[` + strings.Join(messages, ",") + `]}`
+	}
+	claudeUser := func(blocks ...string) string { return `{"role":"user","content":[` + strings.Join(blocks, ",") + `]}` }
+	for _, tt := range []struct{ name, path, body, want string }{
+		{"chat: in order", chatPath, chatAll(chatCall, chatTool("b"), chatTool("a")), ""},
+		{"chat: one is missing", chatPath, chatAll(chatCall, chatTool("b")), `the result of the tool call \"a\" is missing`},
+		{"chat: another message between", chatPath, chatAll(chatCall, chatTool("b"), `{"role":"user","content":"x"}`, chatTool("a")), `\"a\" is missing`},
+		{"chat: twice", chatPath, chatAll(chatCall, chatTool("a"), chatTool("a")), `the result for \"a\" does not belong`},
+		{"chat: without a call", chatPath, chatAll(chatTool("a")), `the result for \"a\" does not belong`},
+		{"chat: no messages", chatPath, `{"model":"m","messages":[]}`, `messages must be an array`},
+		{"chat: a message is not an object", chatPath, `{"model":"m","messages":[1]}`, `messages[0] must be an object`},
+		{"anthropic: in order", anthropicPath, claudeAll(claudeUs, claudeUser(claudeTool("b"), claudeTool("a"), `{"type":"text","text":"x"}`)), ""},
+		{"anthropic: one is missing", anthropicPath, claudeAll(claudeUs, claudeUser(claudeTool("b"))), `\"a\" is missing`},
+		{"anthropic: two messages", anthropicPath, claudeAll(claudeUs, claudeUser(claudeTool("b")), claudeUser(claudeTool("a"))), `\"a\" is missing`},
+		{"anthropic: text first", anthropicPath, claudeAll(claudeUs, claudeUser(`{"type":"text","text":"x"}`, claudeTool("b"), claudeTool("a"))), `must come before`},
+		{"anthropic: no max_tokens", anthropicPath, `{"model":"m","messages":[{"role":"user","content":"x"}]}`, `max_tokens`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := llmtest.NewModel(llmtest.Text("fine"))
+			status, _, answer, err := post(t, m, tt.path, tt.body)
+			if err != nil || tt.want == "" && (status != 200 || m.Err() != nil) || tt.want != "" && (status != 400 || !strings.Contains(answer, tt.want)) {
+				t.Errorf("%d %s, want %q; %v", status, answer, tt.want, m.Err())
+			}
+		})
+	}
+}

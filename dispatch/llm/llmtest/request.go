@@ -1,0 +1,177 @@
+package llmtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/strictjson"
+)
+
+// A Request is one request that the model received, in terms that all formats share. It has no
+// headers, because these carry the API key. Do not change it.
+type Request struct {
+	Format  string // "chat_completions", "responses", "messages" or "generate_content"
+	Model   string
+	Stream  bool
+	System  string          // system and developer texts, each on lines of its own
+	Users   []string        // the texts of the user's messages, in order
+	Tools   []string        // the names of the tools offered, in order
+	Results []Result        // what tools returned since the model's last message, in order
+	Body    json.RawMessage // as it was sent
+
+	path     string
+	messages []message
+	previous string // previous_response_id of the Responses API
+	usage    bool   // Chat Completions: stream_options.include_usage
+	sealed   bool   // Responses: include reasoning.encrypted_content
+}
+
+// A Result is what a tool returned to the model.
+type Result struct {
+	CallID  string // "" if the request has no id for it
+	Name    string // of the tool; "" if the conversation does not say it
+	Content string // text, or the JSON of Gemini's response
+	IsError bool   // as Anthropic's format reports it
+}
+
+// message is one message of a conversation.
+type message struct {
+	role    role
+	text    string
+	calls   []part
+	results []Result
+	late    bool // Anthropic: a result comes after other content
+}
+
+type role uint8
+
+const (
+	system role = iota
+	user
+	assistant
+	tool // of Chat Completions and Responses; the user's message has the results in the other formats
+)
+
+// maxBody bounds a request in bytes.
+const maxBody = 32 << 20
+
+// read reads a request of the format.
+func read(f format, path string, body []byte) (*Request, error) {
+	q := &Request{Format: f.name(), Body: body, path: path}
+	err := strictjson.Read(body, strictjson.Limits{Mode: strictjson.Liberal, Depth: 1000}, func(r *strictjson.Reader) error {
+		if r.Kind() != '{' {
+			return r.Errorf("the request is not an object")
+		}
+		return nil
+	})
+	if err != nil {
+		return q, fmt.Errorf("the body is not valid: %w", err)
+	}
+	if err := f.read(q); err != nil {
+		return q, err
+	}
+	q.summarize()
+	return q, nil
+}
+
+// summarize fills the fields that follow from the messages.
+func (q *Request) summarize() {
+	names := make(map[string]string)
+	var systems []string
+	for _, m := range q.messages {
+		for _, c := range m.calls {
+			names[c.id] = c.name
+		}
+		switch m.role {
+		case system:
+			systems = append(systems, m.text)
+		case assistant:
+			q.Results = nil
+		case user:
+			if len(m.results) == 0 || m.text != "" {
+				q.Users = append(q.Users, m.text)
+			}
+		}
+		for _, r := range m.results {
+			if r.Name == "" {
+				r.Name = names[r.CallID]
+			}
+			q.Results = append(q.Results, r)
+		}
+	}
+	q.System = strings.Join(systems, "\n")
+}
+
+// unanswered checks that the messages after each message with calls have one result for each call,
+// and that there are no others. adjacent tells that other messages may not come between.
+func (q *Request) unanswered(adjacent bool) error {
+	var open []string
+	missing := func() error {
+		if len(open) > 0 {
+			return fmt.Errorf("the result of the tool call %q is missing", open[0])
+		}
+		return nil
+	}
+	for _, m := range q.messages {
+		for _, r := range m.results {
+			at := slices.Index(open, r.CallID)
+			if at < 0 {
+				return fmt.Errorf("the result for %q does not belong to a tool call that waits for one", r.CallID)
+			}
+			open = slices.Delete(open, at, at+1)
+		}
+		if m.late {
+			return fmt.Errorf("results of tools must come before other content of a message")
+		}
+		if m.role != tool && (adjacent || m.role == user && len(m.calls) == 0) {
+			if err := missing(); err != nil {
+				return err
+			}
+		}
+		for _, c := range m.calls {
+			open = append(open, c.id)
+		}
+	}
+	return missing()
+}
+
+// text returns the text of a content: a string, or an array of parts with the member "text".
+func text(content json.RawMessage) string {
+	if rawjson.Kind(content) == '"' {
+		return rawjson.Text(content)
+	}
+	var texts []string
+	for p := range rawjson.Elements(content) {
+		if t := rawjson.Member(p, "text"); t != nil {
+			texts = append(texts, rawjson.Text(t))
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// str returns a member that is a string.
+func str(object json.RawMessage, name string) string {
+	return rawjson.Text(rawjson.Member(object, name))
+}
+
+// yes reports whether a member is true.
+func yes(object json.RawMessage, name string) bool {
+	return rawjson.Kind(rawjson.Member(object, name)) == 't'
+}
+
+// list returns a member that is an array with elements.
+func list(object json.RawMessage, name string) ([]json.RawMessage, error) {
+	elements := slices.Collect(rawjson.Elements(rawjson.Member(object, name)))
+	if len(elements) == 0 {
+		return nil, fmt.Errorf("%s must be an array with at least one element", name)
+	}
+	for i, e := range elements {
+		if rawjson.Kind(e) != '{' {
+			return nil, fmt.Errorf("%s[%d] must be an object", name, i)
+		}
+	}
+	return elements, nil
+}

@@ -1,0 +1,259 @@
+package llmtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/httpserve"
+	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/redact"
+)
+
+// maxRequests is how many requests a model keeps.
+const maxRequests = 10_000
+
+// route returns the format for a path, or nil.
+func route(path string) (f format, stream bool) {
+	switch {
+	case strings.HasSuffix(path, "/chat/completions"):
+		return chat{}, false
+	case strings.HasSuffix(path, "/messages"):
+		return anthropic{}, false
+	}
+	return nil, false
+}
+
+// ServeHTTP answers a request as the script says.
+func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f, stream := route(r.URL.Path)
+	if f == nil || r.Method != http.MethodPost {
+		m.refuse(w, r, chat{}, fmt.Errorf("%s %s: the model does not speak this API", r.Method, clip.Text(r.URL.Path, 200)))
+		return
+	}
+	body, err := httpserve.ReadBody(w, r, maxBody, time.Now().Add(time.Minute))
+	if err != nil {
+		m.refuse(w, r, f, fmt.Errorf("%s: %w", r.URL.Path, err))
+		return
+	}
+	q, err := read(f, r.URL.Path, body)
+	q.Stream = q.Stream || stream
+	step, where, n, scripted := m.take(q, err)
+	if scripted != nil {
+		m.refuse(w, r, f, fmt.Errorf("%s: %w%s", r.URL.Path, scripted, q.about(secrets(r))))
+		return
+	}
+	for _, check := range step.expect {
+		if err := check(q); err != nil {
+			hide := secrets(r)
+			m.fail("%s: %s%s", where, hide.Text(err.Error()), q.about(hide))
+		}
+	}
+	m.play(w, r.Context(), f, q, step, n)
+}
+
+// take records a request and returns the step that answers it, what to call the step, and the number
+// of the response. invalid is what the provider would object to.
+func (m *Model) take(q *Request, invalid error) (step Step, where string, n int, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.requests) < maxRequests {
+		m.requests = append(m.requests, q)
+	}
+	if invalid != nil {
+		return Step{}, "", 0, invalid
+	}
+	c, err := m.conversation(q)
+	if err != nil {
+		return Step{}, "", 0, err
+	}
+	step, where = c.steps[c.next], c.step(c.next)
+	c.next++
+	m.answers++
+	return step, where, m.answers, nil
+}
+
+// conversation returns the one that a request belongs to. It has a step left.
+func (m *Model) conversation(q *Request) (*conversation, error) {
+	var over *conversation
+	for _, c := range m.conversations {
+		if !c.match(q) {
+			continue
+		}
+		if c.next < len(c.steps) {
+			return c, nil
+		}
+		over = c
+	}
+	switch {
+	case over != nil:
+	case m.other.next < len(m.other.steps):
+		return m.other, nil
+	case len(m.other.steps) == 0:
+		return nil, errors.New("no conversation of the script matches this request")
+	default:
+		over = m.other
+	}
+	return nil, fmt.Errorf("the %s is over: all of its %d steps have been used", over.title(), len(over.steps))
+}
+
+// play answers with a step.
+func (m *Model) play(w http.ResponseWriter, ctx context.Context, f format, q *Request, s Step, n int) {
+	if !pause(ctx, s.after) || s.drop {
+		panic(http.ErrAbortHandler)
+	}
+	w.Header().Set(f.requestID(), "req_"+strconv.Itoa(n))
+	if s.end == failed && !q.Stream {
+		s.status = s.failure
+	}
+	if s.status != 0 {
+		failure := newFailure(s.status, n)
+		failure.retryAfter = s.retryAfter
+		if d := s.retryAfter; d > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(int((d+time.Second-1)/time.Second)))
+			if d%time.Second != 0 {
+				w.Header().Set("Retry-After-Ms", strconv.FormatInt(d.Milliseconds(), 10))
+			}
+		}
+		httpserve.WriteJSON(w, s.status, f.failure(failure))
+		return
+	}
+	a := newAnswer(q, s, n)
+	if !q.Stream {
+		body := f.whole(a)
+		if s.end == whole {
+			httpserve.WriteJSON(w, http.StatusOK, body)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		m.send(w, body[:len(body)/2])
+		breakOff(s)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-cache")
+	events := f.events(a)
+	if s.end != whole {
+		events = events[:max(1, len(events)/2)]
+	}
+	if s.end == failed {
+		events = append(events, f.failed(a, newFailure(s.failure, n), len(events))...)
+	}
+	for i, e := range events {
+		if i > 0 && !pause(ctx, s.every) {
+			panic(http.ErrAbortHandler)
+		}
+		m.send(w, e.bytes())
+	}
+	breakOff(s)
+}
+
+func (m *Model) send(w http.ResponseWriter, p []byte) {
+	if _, err := w.Write(p); err != nil {
+		panic(http.ErrAbortHandler) // the client has gone
+	}
+	_ = http.NewResponseController(w).Flush()
+}
+
+// breakOff breaks the connection if the step says so.
+func breakOff(s Step) {
+	if s.end == reset {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// pause reports whether the client is still there after d.
+func pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// refuse answers a request that has no step, and reports it.
+func (m *Model) refuse(w http.ResponseWriter, r *http.Request, f format, reason error) {
+	text := secrets(r).Text(reason.Error())
+	m.fail("%s", text)
+	httpserve.LeaveBody(w, r)
+	w.Header().Set("X-Should-Retry", "false")
+	httpserve.WriteJSON(w, http.StatusBadRequest, f.failure(failure{status: http.StatusBadRequest, message: "llmtest: " + text}))
+}
+
+// secrets returns the credentials of a request.
+func secrets(r *http.Request) *redact.Set {
+	var all []string
+	for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "Cookie"} {
+		all = append(all, r.Header.Values(name)...)
+	}
+	return redact.New(append(all, r.URL.Query()["key"]...)...)
+}
+
+// fail reports what did not go as scripted. The first 50 reports are kept.
+func (m *Model) fail(format string, args ...any) {
+	err := fmt.Errorf("llmtest: "+format, args...)
+	m.report.Lock()
+	defer m.report.Unlock()
+	if len(m.problems) == 50 || m.ended {
+		return
+	}
+	m.problems = append(m.problems, err)
+	if m.t != nil {
+		m.t.Errorf("%v", err)
+	}
+}
+
+// unused returns an error for each conversation that has steps left.
+func (m *Model) unused() (problems []error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, c := range append(slices.Clone(m.conversations), m.other) {
+		if left := len(c.steps) - c.next; left > 0 {
+			problems = append(problems, fmt.Errorf("llmtest: %s has not been used; %d of %d steps are left", c.step(c.next), left, len(c.steps)))
+		}
+	}
+	return problems
+}
+
+func (c *conversation) title() string { return strings.TrimSpace("conversation " + c.name) }
+
+// step names a step for messages.
+func (c *conversation) step(i int) string {
+	return fmt.Sprintf("step %d (%s) of the %s", i+1, c.steps[i], c.title())
+}
+
+// about describes a request for messages: what distinguishes conversations.
+func (r *Request) about(hide *redact.Set) string {
+	var b strings.Builder
+	quote := func(s string) json.RawMessage { return rawjson.Quote(clip.Text(hide.Text(s), 200)) }
+	if len(r.Users) > 0 {
+		fmt.Fprintf(&b, "\n  the first user message: %s", quote(r.Users[0]))
+	}
+	if len(r.Users) > 1 {
+		fmt.Fprintf(&b, "\n  the last user message: %s", quote(r.Users[len(r.Users)-1]))
+	}
+	for i, result := range r.Results {
+		if i == 5 {
+			fmt.Fprintf(&b, "\n  and %d more results", len(r.Results)-i)
+			break
+		}
+		fmt.Fprintf(&b, "\n  the result of the tool call %s: %s", quote(result.CallID), quote(result.Content))
+	}
+	return b.String()
+}
+
+// responded is an answer of the Responses API, which later requests may continue.
+type responded struct{ calls []part }

@@ -1,0 +1,205 @@
+package llmtest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Step is one response of the model. The functions of this package make steps. The methods return
+// a changed copy.
+type Step struct {
+	parts      []part
+	status     int // of an error response; 0 if the step is none
+	drop       bool
+	retryAfter time.Duration
+	after      time.Duration
+	every      time.Duration
+	input      int
+	output     int
+	incomplete bool
+	end        end
+	failure    int // the status of the error in the middle
+	expect     []func(*Request) error
+}
+
+// part is a piece of a response.
+type part struct {
+	kind     partKind
+	text     string // of a call: the arguments
+	id, name string // of a call
+}
+
+type partKind string
+
+const (
+	textPart     partKind = "text"
+	thinkingPart partKind = "thinking"
+	callPart     partKind = "call"
+	refusalPart  partKind = "refusal"
+)
+
+// end says how a response ends.
+type end uint8
+
+const (
+	whole  end = iota
+	cut        // cleanly, in the middle
+	reset      // by a break of the connection, in the middle
+	failed     // with an error, in the middle
+)
+
+// Text returns a step that says text.
+func Text(text string) Step { return Step{parts: []part{{kind: textPart, text: text}}} }
+
+// Thinking returns a step that thinks, to be joined with others by [Turn]. Anthropic's format has it
+// as a thinking block with a signature, Responses as the summary of a reasoning item, Gemini as a
+// thought. Chat Completions has no field for it; it is sent as reasoning_content, as servers do that
+// offer models with open reasoning.
+func Thinking(text string) Step { return Step{parts: []part{{kind: thinkingPart, text: text}}} }
+
+// Call returns a step that calls a tool. The model does not check that the request offers the tool,
+// so a script can invent one. An empty id stands for one that the model chooses; in Gemini's format
+// the call then has none.
+//
+// arguments need not be valid JSON, because those of models are not always. Chat Completions and
+// Responses deliver them as they are. Anthropic's streams do too, but the official SDK reads them as
+// {}; without streaming arguments that are not JSON are {}. In Gemini's format a response with
+// arguments that are not an object ends as MALFORMED_FUNCTION_CALL without a call, as that of the
+// provider does. Empty arguments are {} there.
+func Call(id, name, arguments string) Step {
+	return Step{parts: []part{{kind: callPart, text: arguments, id: id, name: name}}}
+}
+
+// Refusal returns a step that declines to answer. Chat Completions and Responses have text as the
+// refusal. Anthropic's response has the stop_reason refusal and text as its explanation, Gemini's the
+// finishReason SAFETY and text as the finishMessage; both have no content.
+func Refusal(text string) Step { return Step{parts: []part{{kind: refusalPart, text: text}}} }
+
+// Turn joins steps to one response, for example text with parallel calls. Settings of the later
+// steps win; expectations add up.
+func Turn(steps ...Step) Step {
+	var s Step
+	for _, next := range steps {
+		s.parts = append(s.parts, next.parts...)
+		s.expect = append(s.expect, next.expect...)
+		s.drop = s.drop || next.drop
+		s.incomplete = s.incomplete || next.incomplete
+		if next.end != whole {
+			s.end, s.failure = next.end, next.failure
+		}
+		if next.input != 0 || next.output != 0 {
+			s.input, s.output = next.input, next.output
+		}
+		for _, set := range []struct{ to, from *time.Duration }{
+			{&s.retryAfter, &next.retryAfter}, {&s.after, &next.after}, {&s.every, &next.every},
+		} {
+			if *set.from != 0 {
+				*set.to = *set.from
+			}
+		}
+		if next.status != 0 {
+			s.status = next.status
+		}
+	}
+	return s
+}
+
+// Error returns a step that answers with an error, in the format of the provider. status is 400 to
+// 599. Official SDKs of OpenAI and Anthropic repeat a request after 408, 409, 429 and 5xx, unless
+// they are configured otherwise: each attempt uses a step.
+func Error(status int) Step { return Step{status: status} }
+
+// Drop returns a step that breaks the connection before a response.
+func Drop() Step { return Step{drop: true} }
+
+// RetryAfter gives an error the header Retry-After, in whole seconds, and retry-after-ms if d has a
+// fraction of a second. Gemini's format has it in the body too.
+func (s Step) RetryAfter(d time.Duration) Step { s.retryAfter = d; return s }
+
+// After delays the response.
+func (s Step) After(d time.Duration) Step { s.after = d; return s }
+
+// Every makes a pause before each event of a stream except the first. A response that is not
+// streamed is not delayed.
+func (s Step) Every(d time.Duration) Step { s.every = d; return s }
+
+// Usage sets how many tokens the response reports. Defaults to 100 and 20. If the response thinks, a
+// quarter of the output is reported as reasoning where the format can say so.
+func (s Step) Usage(input, output int) Step { s.input, s.output = input, output; return s }
+
+// Incomplete marks the response as ended by the limit of output tokens.
+func (s Step) Incomplete() Step { s.incomplete = true; return s }
+
+// Cut ends the response in the middle, as if it were complete. SDKs do not report that for streams.
+func (s Step) Cut() Step { s.end = cut; return s }
+
+// Reset breaks the connection in the middle of the response.
+func (s Step) Reset() Step { s.end = reset; return s }
+
+// Fail ends a stream in the middle with an error, as the format of the provider has it. A response
+// that is not streamed is an error with the status as a whole.
+func (s Step) Fail(status int) Step { s.end, s.failure = failed, status; return s }
+
+// Expect adds checks of the request that the step answers. A check returns an error that says what
+// is wrong. See [HasResult], [HasTools] and [HasSystem] for common checks. Checks run on the
+// goroutine of the request and must not fail the test themselves.
+func (s Step) Expect(checks ...func(*Request) error) Step {
+	s.expect = slices.Concat(s.expect, checks)
+	return s
+}
+
+// mistakes returns what is wrong with a step.
+func (s Step) mistakes() (mistakes []string) {
+	wrong := func(format string, args ...any) { mistakes = append(mistakes, fmt.Sprintf(format, args...)) }
+	refuses := slices.ContainsFunc(s.parts, func(p part) bool { return p.kind == refusalPart })
+	switch {
+	case s.drop && (s.status != 0 || len(s.parts) > 0):
+		wrong("Drop cannot be joined with others")
+	case s.drop:
+	case s.status != 0 && len(s.parts) > 0:
+		wrong("Error cannot be joined with others; Fail ends a response with an error")
+	case s.status != 0 && (s.status < 400 || s.status > 599):
+		wrong("the status %d is not an error; use 400 to 599", s.status)
+	case s.status == 0 && len(s.parts) == 0:
+		wrong(`the step has no content; Text("") is an empty response`)
+	case refuses && len(s.parts) > 1:
+		wrong("Refusal cannot be joined with others")
+	}
+	if s.end == failed && (s.failure < 400 || s.failure > 599) {
+		wrong("the status %d of Fail is not an error; use 400 to 599", s.failure)
+	}
+	if s.end != whole && len(s.parts) == 0 {
+		wrong("only a response with content can end in the middle")
+	}
+	if s.retryAfter != 0 && s.status == 0 {
+		wrong("RetryAfter is for Error")
+	}
+	for _, p := range s.parts {
+		if p.kind == callPart && p.name == "" {
+			wrong("a call has no tool name")
+		}
+	}
+	return mistakes
+}
+
+// String describes the step without its contents: texts may be long, and arguments belong to the
+// tools.
+func (s Step) String() string {
+	switch {
+	case s.drop:
+		return "drop"
+	case s.status != 0:
+		return fmt.Sprint("error ", s.status)
+	}
+	var words []string
+	for _, p := range s.parts {
+		word := string(p.kind)
+		if p.kind == callPart {
+			word += " " + p.name
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, ", ")
+}
