@@ -13,7 +13,7 @@ type anthropic struct{}
 func (anthropic) name() string      { return "messages" }
 func (anthropic) requestID() string { return "Request-Id" }
 
-func (anthropic) read(q *Request) error {
+func (anthropic) read(q *Request, _ func(string) ([]message, bool)) error {
 	q.Model, q.Stream = str(q.Body, "model"), yes(q.Body, "stream")
 	if s := rawjson.Member(q.Body, "system"); s != nil {
 		q.messages = append(q.messages, message{role: system, text: text(s)})
@@ -97,7 +97,7 @@ func (f anthropic) whole(a *answer) json.RawMessage {
 
 func (f anthropic) events(a *answer) (events []event) {
 	send := func(kind string, pairs ...any) {
-		events = append(events, event{kind, object(append([]any{"type", kind}, pairs...)...)})
+		events = append(events, event{name: kind, data: object(append([]any{"type", kind}, pairs...)...)})
 	}
 	send("message_start", "message", f.message(a, []json.RawMessage{}, nil, nil, 1))
 	index := 0
@@ -154,5 +154,5 @@ func (anthropic) failure(f failure) json.RawMessage {
 }
 
 func (f anthropic) failed(_ *answer, e failure, _ int) []event {
-	return []event{{"error", f.failure(e)}}
+	return []event{{name: "error", data: f.failure(e)}}
 }

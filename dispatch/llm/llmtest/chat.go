@@ -12,7 +12,7 @@ type chat struct{}
 func (chat) name() string      { return "chat_completions" }
 func (chat) requestID() string { return "X-Request-Id" }
 
-func (chat) read(q *Request) error {
+func (chat) read(q *Request, _ func(string) ([]message, bool)) error {
 	q.Model, q.Stream = str(q.Body, "model"), yes(q.Body, "stream")
 	q.usage = yes(rawjson.Member(q.Body, "stream_options"), "include_usage")
 	for t := range rawjson.Elements(rawjson.Member(q.Body, "tools")) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,8 +20,9 @@ import (
 type format interface {
 	name() string
 
-	// read fills the request from its valid body. An error is what the provider would object to.
-	read(q *Request) error
+	// read fills the request from its path and its valid body. previous returns the conversation
+	// that ends with an earlier response. An error is what the provider would object to.
+	read(q *Request, previous func(id string) ([]message, bool)) error
 
 	// whole returns the body of a response that is not streamed.
 	whole(a *answer) json.RawMessage
@@ -42,10 +44,14 @@ type format interface {
 type event struct {
 	name string // of the line "event:"; "" if the format has none
 	data json.RawMessage
+	bare bool // a line of JSON without "data:"
 }
 
 func (e event) bytes() []byte {
 	var b []byte
+	if e.bare {
+		return append(slices.Clip(e.data), "\n\n"...)
+	}
 	if e.name != "" {
 		b = append(append(append(b, "event: "...), e.name...), '\n')
 	}

@@ -12,7 +12,9 @@
 // path ends with one of these is answered, streamed if it asks for that:
 //
 //	/chat/completions                            OpenAI Chat Completions
+//	/responses                                   OpenAI Responses
 //	/messages                                    Anthropic Messages
+//	:generateContent, :streamGenerateContent     Gemini; streams with ?alt=sse
 //
 // # What fails a test
 //
@@ -67,8 +69,8 @@ type Model struct {
 	conversations []*conversation // those of For and When, in order
 	other         *conversation   // of the steps given at the start
 	requests      []*Request
-	answers       int                   // how many responses have been played
-	responses     map[string]*responded // answers of the Responses API, by id
+	answers       int                  // how many responses have been played
+	remembered    map[string][]message // conversations of the Responses API, by their last response
 
 	report   sync.Mutex
 	t        testing.TB // nil without a test
@@ -116,7 +118,7 @@ func NewServer(t testing.TB, steps ...Step) *Model {
 // NewModel returns a model that answers in memory and belongs to no test, for programs. [Model.Err]
 // reports what did not go as scripted. A program serves the model on a network with net/http.
 func NewModel(steps ...Step) *Model {
-	m := &Model{URL: "http://model.test", responses: make(map[string]*responded)}
+	m := &Model{URL: "http://model.test", remembered: make(map[string][]message)}
 	m.client = &http.Client{Transport: memhttp.NewStreamTransport(m)}
 	m.other = m.script("", nil, steps)
 	return m

@@ -19,14 +19,15 @@ type Request struct {
 	System  string          // system and developer texts, each on lines of its own
 	Users   []string        // the texts of the user's messages, in order
 	Tools   []string        // the names of the tools offered, in order
-	Results []Result        // what tools returned since the model's last message, in order
+	Results []Result        // what tools returned since the model's last message or call, in order
 	Body    json.RawMessage // as it was sent
 
 	path     string
 	messages []message
-	previous string // previous_response_id of the Responses API
 	usage    bool   // Chat Completions: stream_options.include_usage
-	sealed   bool   // Responses: include reasoning.encrypted_content
+	previous string // Responses: previous_response_id
+	unstored bool   // Responses: store is false
+	sealed   bool   // Responses: include has reasoning.encrypted_content
 }
 
 // A Result is what a tool returned to the model.
@@ -49,7 +50,8 @@ type message struct {
 type role uint8
 
 const (
-	system role = iota
+	system       role = iota
+	instructions      // of Responses, which apply to one request
 	user
 	assistant
 	tool // of Chat Completions and Responses; the user's message has the results in the other formats
@@ -59,7 +61,7 @@ const (
 const maxBody = 32 << 20
 
 // read reads a request of the format.
-func read(f format, path string, body []byte) (*Request, error) {
+func read(f format, path string, body []byte, previous func(id string) ([]message, bool)) (*Request, error) {
 	q := &Request{Format: f.name(), Body: body, path: path}
 	err := strictjson.Read(body, strictjson.Limits{Mode: strictjson.Liberal, Depth: 1000}, func(r *strictjson.Reader) error {
 		if r.Kind() != '{' {
@@ -70,7 +72,7 @@ func read(f format, path string, body []byte) (*Request, error) {
 	if err != nil {
 		return q, fmt.Errorf("the body is not valid: %w", err)
 	}
-	if err := f.read(q); err != nil {
+	if err := f.read(q, previous); err != nil {
 		return q, err
 	}
 	q.summarize()
@@ -86,7 +88,7 @@ func (q *Request) summarize() {
 			names[c.id] = c.name
 		}
 		switch m.role {
-		case system:
+		case system, instructions:
 			systems = append(systems, m.text)
 		case assistant:
 			q.Results = nil
@@ -126,7 +128,7 @@ func (q *Request) unanswered(adjacent bool) error {
 		if m.late {
 			return fmt.Errorf("results of tools must come before other content of a message")
 		}
-		if m.role != tool && (adjacent || m.role == user && len(m.calls) == 0) {
+		if adjacent && m.role != tool {
 			if err := missing(); err != nil {
 				return err
 			}

@@ -21,19 +21,23 @@ import (
 const maxRequests = 10_000
 
 // route returns the format for a path, or nil.
-func route(path string) (f format, stream bool) {
+func route(path string) format {
 	switch {
 	case strings.HasSuffix(path, "/chat/completions"):
-		return chat{}, false
+		return chat{}
+	case strings.HasSuffix(path, "/responses"):
+		return responses{}
 	case strings.HasSuffix(path, "/messages"):
-		return anthropic{}, false
+		return anthropic{}
+	case strings.HasSuffix(path, ":generateContent"), strings.HasSuffix(path, ":streamGenerateContent"):
+		return gemini{}
 	}
-	return nil, false
+	return nil
 }
 
 // ServeHTTP answers a request as the script says.
 func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	f, stream := route(r.URL.Path)
+	f := route(r.URL.Path)
 	if f == nil || r.Method != http.MethodPost {
 		m.refuse(w, r, chat{}, fmt.Errorf("%s %s: the model does not speak this API", r.Method, clip.Text(r.URL.Path, 200)))
 		return
@@ -43,8 +47,10 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		m.refuse(w, r, f, fmt.Errorf("%s: %w", r.URL.Path, err))
 		return
 	}
-	q, err := read(f, r.URL.Path, body)
-	q.Stream = q.Stream || stream
+	q, err := read(f, r.URL.Path, body, m.previous)
+	if err == nil && q.Stream && f == (gemini{}) && r.URL.Query().Get("alt") != "sse" {
+		err = errors.New("the model streams with ?alt=sse only")
+	}
 	step, where, n, scripted := m.take(q, err)
 	if scripted != nil {
 		m.refuse(w, r, f, fmt.Errorf("%s: %w%s", r.URL.Path, scripted, q.about(secrets(r))))
@@ -126,6 +132,7 @@ func (m *Model) play(w http.ResponseWriter, ctx context.Context, f format, q *Re
 		return
 	}
 	a := newAnswer(q, s, n)
+	m.remember(a)
 	if !q.Stream {
 		body := f.whole(a)
 		if s.end == whole {
@@ -153,6 +160,24 @@ func (m *Model) play(w http.ResponseWriter, ctx context.Context, f format, q *Re
 		m.send(w, e.bytes())
 	}
 	breakOff(s)
+}
+
+// remember keeps a response of the Responses API for requests that continue it.
+func (m *Model) remember(a *answer) {
+	if a.Format != "responses" || a.unstored {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.remembered[a.id("resp_")] = a.conversation()
+}
+
+// previous returns the conversation that ends with a response.
+func (m *Model) previous(id string) ([]message, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	messages, ok := m.remembered[id]
+	return messages, ok
 }
 
 func (m *Model) send(w http.ResponseWriter, p []byte) {
@@ -236,24 +261,21 @@ func (c *conversation) step(i int) string {
 }
 
 // about describes a request for messages: what distinguishes conversations.
-func (r *Request) about(hide *redact.Set) string {
+func (q *Request) about(hide *redact.Set) string {
 	var b strings.Builder
 	quote := func(s string) json.RawMessage { return rawjson.Quote(clip.Text(hide.Text(s), 200)) }
-	if len(r.Users) > 0 {
-		fmt.Fprintf(&b, "\n  the first user message: %s", quote(r.Users[0]))
+	if len(q.Users) > 0 {
+		fmt.Fprintf(&b, "\n  the first user message: %s", quote(q.Users[0]))
 	}
-	if len(r.Users) > 1 {
-		fmt.Fprintf(&b, "\n  the last user message: %s", quote(r.Users[len(r.Users)-1]))
+	if len(q.Users) > 1 {
+		fmt.Fprintf(&b, "\n  the last user message: %s", quote(q.Users[len(q.Users)-1]))
 	}
-	for i, result := range r.Results {
+	for i, result := range q.Results {
 		if i == 5 {
-			fmt.Fprintf(&b, "\n  and %d more results", len(r.Results)-i)
+			fmt.Fprintf(&b, "\n  and %d more results", len(q.Results)-i)
 			break
 		}
 		fmt.Fprintf(&b, "\n  the result of the tool call %s: %s", quote(result.CallID), quote(result.Content))
 	}
 	return b.String()
 }
-
-// responded is an answer of the Responses API, which later requests may continue.
-type responded struct{ calls []part }

@@ -1,0 +1,190 @@
+package llmtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
+)
+
+// gemini is Gemini's generateContent.
+type gemini struct{}
+
+func (gemini) name() string      { return "generate_content" }
+func (gemini) requestID() string { return "X-Request-Id" }
+
+func (gemini) read(q *Request, _ func(string) ([]message, bool)) error {
+	model, method, _ := strings.Cut(q.path[strings.LastIndexByte(q.path, '/')+1:], ":")
+	q.Model, q.Stream = model, method == "streamGenerateContent"
+	if s := rawjson.Member(q.Body, "systemInstruction"); s != nil {
+		q.messages = append(q.messages, message{role: system, text: text(rawjson.Member(s, "parts"))})
+	}
+	for t := range rawjson.Elements(rawjson.Member(q.Body, "tools")) {
+		for name, declared := range rawjson.Members(t) {
+			if name != "functionDeclarations" {
+				q.Tools = append(q.Tools, name) // a tool of the provider
+				continue
+			}
+			for d := range rawjson.Elements(declared) {
+				q.Tools = append(q.Tools, str(d, "name"))
+			}
+		}
+	}
+	contents, err := list(q.Body, "contents")
+	if err != nil {
+		return err
+	}
+	var open []part // calls of the last content that have no result yet
+	for _, c := range contents {
+		m := message{role: user, text: text(rawjson.Member(c, "parts"))}
+		if str(c, "role") == "model" {
+			m.role = assistant
+		}
+		for p := range rawjson.Elements(rawjson.Member(c, "parts")) {
+			if call := rawjson.Member(p, "functionCall"); call != nil {
+				m.calls = append(m.calls, part{id: str(call, "id"), name: str(call, "name")})
+			}
+			result := rawjson.Member(p, "functionResponse")
+			if result == nil {
+				continue
+			}
+			r := Result{CallID: str(result, "id"), Name: str(result, "name"), Content: string(rawjson.Member(result, "response"))}
+			at := belongs(open, r)
+			if at < 0 {
+				return fmt.Errorf("the function response for %q does not belong to a function call of the turn before it", r.Name)
+			}
+			r.CallID = open[at].id
+			open = append(open[:at:at], open[at+1:]...)
+			m.results = append(m.results, r)
+		}
+		if len(open) > 0 {
+			return fmt.Errorf("the function response for %q is missing: a turn must have as many function responses as the turn before it has function calls", open[0].name)
+		}
+		open = m.calls
+		q.messages = append(q.messages, m)
+	}
+	if len(open) > 0 {
+		return fmt.Errorf("the function response for %q is missing", open[0].name)
+	}
+	return nil
+}
+
+// belongs returns which of the calls a result is for: the one with its id, or the first one of its
+// tool if it has no id; -1 if there is none.
+func belongs(calls []part, r Result) int {
+	for i, c := range calls {
+		if r.Name == c.name && (r.CallID == "" || r.CallID == c.id) {
+			return i
+		}
+	}
+	return -1
+}
+
+// finish returns the parts of the response, the finishReason and the finishMessage. Without content
+// the parts are nil.
+func (gemini) finish(a *answer) (parts []json.RawMessage, reason string, why json.RawMessage) {
+	if refusal, ok := a.joined(refusalPart); ok {
+		return nil, "SAFETY", rawjson.Quote(refusal)
+	}
+	signed := a.reasoning > 0
+	for i, p := range a.parts {
+		switch p.kind {
+		case textPart:
+			parts = append(parts, object("text", p.text))
+		case thinkingPart:
+			parts = append(parts, object("text", p.text, "thought", true))
+		case callPart:
+			arguments := p.arguments()
+			if strings.TrimSpace(p.text) == "" {
+				arguments = object()
+			}
+			if rawjson.Kind(arguments) != '{' {
+				return nil, "MALFORMED_FUNCTION_CALL", rawjson.Quote("Malformed function call: " + p.name + "(" + p.text + ")")
+			}
+			var id, signature json.RawMessage
+			if p.id != "" {
+				id = rawjson.Quote(p.id)
+			}
+			if signed { // the first call after thinking has it
+				signature, signed = json.RawMessage(`"c2ln`+fmt.Sprintf("%04d", (a.n*100+i)%10_000)+`"`), false
+			}
+			parts = append(parts, object("functionCall", object("id", id, "name", p.name, "args", arguments), "thoughtSignature", signature))
+		}
+	}
+	if a.incomplete {
+		return parts, "MAX_TOKENS", nil
+	}
+	return parts, "STOP", nil
+}
+
+// response returns a response or an event of a stream, which have the same form. An empty reason
+// means that more events follow.
+func (gemini) response(a *answer, parts []json.RawMessage, reason string, why json.RawMessage) json.RawMessage {
+	var content, finish json.RawMessage
+	usage := []any{"promptTokenCount", a.input}
+	if parts != nil {
+		content = object("role", "model", "parts", parts)
+	}
+	if reason != "" {
+		finish = rawjson.Quote(reason)
+		usage = append(usage, "candidatesTokenCount", a.output-a.reasoning, "thoughtsTokenCount", a.reasoning)
+		usage = append(usage, "totalTokenCount", a.input+a.output)
+	} else {
+		usage = append(usage, "totalTokenCount", a.input)
+	}
+	return object("candidates", []json.RawMessage{object("content", content, "finishReason", finish, "finishMessage", why, "index", 0)},
+		"usageMetadata", object(usage...), "modelVersion", a.Model, "responseId", "response-"+strconv.Itoa(a.n))
+}
+
+func (f gemini) whole(a *answer) json.RawMessage {
+	parts, reason, why := f.finish(a)
+	return f.response(a, parts, reason, why)
+}
+
+func (f gemini) events(a *answer) (events []event) {
+	send := func(part json.RawMessage) {
+		events = append(events, event{data: f.response(a, []json.RawMessage{part}, "", nil)})
+	}
+	parts, reason, why := f.finish(a)
+	for _, p := range parts {
+		t := rawjson.Member(p, "text")
+		if t == nil {
+			send(p) // calls are not divided
+		}
+		for _, s := range pieces(rawjson.Text(t)) {
+			send(object("text", s, "thought", rawjson.Member(p, "thought")))
+		}
+	}
+	var last []json.RawMessage
+	if parts != nil {
+		last = []json.RawMessage{object("text", "")}
+	}
+	return append(events, event{data: f.response(a, last, reason, why)})
+}
+
+func (gemini) failure(f failure) json.RawMessage {
+	status := map[int]string{
+		400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 409: "ABORTED",
+		429: "RESOURCE_EXHAUSTED", 500: "INTERNAL", 501: "UNIMPLEMENTED", 504: "DEADLINE_EXCEEDED",
+	}[f.status]
+	switch {
+	case status != "":
+	case f.status < 500:
+		status = "FAILED_PRECONDITION"
+	default:
+		status = "UNAVAILABLE"
+	}
+	var details json.RawMessage
+	if f.retryAfter > 0 {
+		delay := strconv.FormatFloat(f.retryAfter.Seconds(), 'f', -1, 64) + "s"
+		details = rawjson.Array([]json.RawMessage{object("@type", "type.googleapis.com/google.rpc.RetryInfo", "retryDelay", delay)})
+	}
+	return object("error", object("code", f.status, "message", f.message, "status", status, "details", details))
+}
+
+// failed returns the error on a line of its own, as the provider sends it.
+func (f gemini) failed(_ *answer, e failure, _ int) []event {
+	return []event{{data: f.failure(e), bare: true}}
+}
