@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"strconv"
 
@@ -46,7 +47,7 @@ type Adapter struct {
 	// that name, {id} for the entity's id. Required if Op is set_flag.
 	Flags []string
 	// Extra contains unknown members, in order. Members of a later release are among them: effects,
-	// list_append, list_remove and when. They are kept but not evaluated.
+	// list_append, list_remove and when. They are kept and not evaluated.
 	Extra []Member
 
 	bad malformed
@@ -54,8 +55,8 @@ type Adapter struct {
 
 var adapterMembers = []string{"op", "entity_type", "id_from", "field_map", "flags"}
 
-// laterMembers change what an adapter does in later releases of the platform. To ignore one would
-// write something else than the platform does, so a rule that has one writes nothing.
+// laterMembers change what an adapter does in later releases of the platform. A rule that ignored
+// one would write something else than the platform does, so a rule that has one writes nothing.
 var laterMembers = []string{"effects", "list_append", "list_remove", "when"}
 
 // UnmarshalJSON reads an adapter. See [Adapter] for what is an error.
@@ -93,37 +94,28 @@ func (a *Adapter) op() Op {
 	return a.Op
 }
 
-// later returns the names of the members of a later release that the adapter has.
-func (a *Adapter) later() []string {
-	var names []string
-	for _, m := range a.Extra {
-		if slices.Contains(laterMembers, m.Name) {
-			names = append(names, m.Name)
-		}
-	}
-	return names
-}
-
-// Validate reports everything that is wrong with the adapter, as one [*Error] with CodeAdapter. Its
-// pointers start at the adapter. If schema is nil, entity types, fields and flags need not be
-// declared.
+// Validate reports why the platform would reject the adapter, as an [*Error] with CodeAdapter: the
+// schema does not declare the entity type. If schema is nil, entity types, fields and flags need not
+// be declared.
 //
-// An id_from with a wildcard or ..name is a problem: such a path selects a list, and a list is not
-// an id. Members of a later release are accepted. An adapter with effects may omit the other
-// members.
+// The list unchecked contains everything else that is wrong. The platform accepts such an adapter.
+// The code unsupported stands for what the platform may evaluate and this package does not: some
+// paths, and members and ops of a later release. Other codes stand for mistakes. A mistake in a path
+// of FieldMap or in a flag costs that field or flag, any other all that the adapter writes. The list
+// may be non-empty with and without an error.
 //
-// The list unchecked contains the paths that this package cannot evaluate although the platform may.
-// It may be non-empty with and without an error.
+// All pointers start at the adapter. An id_from that can match several values is a mistake: such a
+// path selects a list, and a list is not an id. An adapter with effects may omit the other members.
 func (a *Adapter) Validate(schema *Schema) (unchecked []Problem, err error) {
-	var wrong problems
+	var rejected problems
 	for _, p := range a.problems(schema) {
-		if p.Code == "invalid_path" {
-			unchecked = append(unchecked, p)
+		if p.Code == "undeclared" && p.Pointer == "/entity_type" {
+			rejected = append(rejected, p)
 		} else {
-			wrong = append(wrong, p)
+			unchecked = append(unchecked, p)
 		}
 	}
-	return unchecked, wrong.err(CodeAdapter)
+	return unchecked, rejected.err(CodeAdapter)
 }
 
 func (a *Adapter) problems(schema *Schema) (ps problems) {
@@ -141,7 +133,12 @@ func (a *Adapter) problems(schema *Schema) (ps problems) {
 	case OpSetFlag:
 		a.flagOnlyProblems(&ps)
 	default:
-		ps.add("invalid_value", "/op", "must be add, update, remove or set_flag")
+		ps.add("unsupported", "/op", "must be add, update, remove or set_flag; ops of later releases are not evaluated here")
+	}
+	for _, m := range a.Extra {
+		if slices.Contains(laterMembers, m.Name) {
+			ps.add("unsupported", token(m.Name), "belongs to a later release and is not evaluated here")
+		}
 	}
 	a.pathProblems(&ps)
 	for i, flag := range a.Flags {
@@ -180,12 +177,8 @@ func (a *Adapter) flagOnlyProblems(ps *problems) {
 
 func (a *Adapter) pathProblems(ps *problems) {
 	if a.IDFrom != "" {
-		path, err := jsonpath.Compile(a.IDFrom)
-		switch {
-		case err != nil:
-			ps.add("invalid_path", "/id_from", "%v", err)
-		case path.Many():
-			ps.add("invalid_path", "/id_from", "can match several values, and a list is not an id; remove * and ..")
+		if path := ps.path("/id_from", a.IDFrom); path != nil && path.Many() {
+			ps.add("invalid_path", "/id_from", "can match several values, and a list is not an id; name one value")
 		}
 	}
 	if len(a.FieldMap) > maxFields {
@@ -195,10 +188,22 @@ func (a *Adapter) pathProblems(ps *problems) {
 		if field == "" {
 			ps.add("missing", "/field_map/", "has an entry without a field name")
 		}
-		if _, err := jsonpath.Compile(a.FieldMap[field]); err != nil {
-			ps.add("invalid_path", "/field_map"+token(field), "%v", err)
-		}
+		ps.path("/field_map"+token(field), a.FieldMap[field])
 	}
+}
+
+// path compiles a path. It adds a problem and returns nil if it cannot.
+func (ps *problems) path(pointer, text string) *jsonpath.Path {
+	path, err := jsonpath.Compile(text)
+	if err == nil {
+		return path
+	}
+	code := "invalid_path"
+	if e, ok := errors.AsType[*jsonpath.Error](err); ok && e.Unsupported {
+		code = "unsupported"
+	}
+	ps.add(code, pointer, "%v", err)
+	return nil
 }
 
 func (a *Adapter) schemaProblems(ps *problems, schema *Schema) {

@@ -184,7 +184,8 @@ func TestAdapterValidate(t *testing.T) {
 		{"the documented example", getOrder, orderSchema, nil},
 		{"set_flag", `{"op":"set_flag","flags":["x"]}`, orderSchema, nil},
 		{"remove", `{"op":"remove","entity_type":"order","id_from":"$.id"}`, orderSchema, nil},
-		{"later release", `{"effects":[{"op":"set_flag","flags":["x"]}]}`, orderSchema, nil},
+		{"members of a later release", `{"effects":[{"op":"set_flag","flags":["x"]}],"when":{},"note":1}`, orderSchema,
+			[]string{"unsupported /effects", "unsupported /when"}},
 		{"lenient paths", `{"entity_type":"order","id_from":"order_id","field_map":{"status":"$args.status"}}`, orderSchema, nil},
 
 		{"nothing", `{}`, "", []string{"missing /entity_type", "missing /id_from"}},
@@ -199,14 +200,14 @@ func TestAdapterValidate(t *testing.T) {
 		{"101 fields", manyFields(101), "", []string{"too_many /field_map"}},
 		{"a field without a name", `{"entity_type":"order","id_from":"$.id","field_map":{"":"$.a"}}`, "",
 			[]string{"missing /field_map/"}},
-		{"unknown op", `{"op":"upsert"}`, "", []string{"invalid_value /op"}},
+		{"unknown op", `{"op":"upsert"}`, "", []string{"unsupported /op"}},
 		{"wrong case", `{"Op":"add","entity_type":"order","id_from":"$.id"}`, "", []string{"wrong_case /Op"}},
 		{"set_flag with entity members",
 			`{"op":"set_flag","entity_type":"order","id_from":"$.id","field_map":{},"flags":["x"]}`, "",
 			[]string{"forbidden /entity_type", "forbidden /id_from", "forbidden /field_map"}},
 		{"set_flag without flags", `{"op":"set_flag","flags":[]}`, "", []string{"missing /flags"}},
-		{"bad paths", `{"entity_type":"order","id_from":"$.a[?(@.b)]","field_map":{"status":"$.a[1:2]","total":"$.a*2"}}`, "",
-			[]string{"invalid_path /id_from", "invalid_path /field_map/status", "invalid_path /field_map/total"}},
+		{"bad paths", `{"entity_type":"order","id_from":"$.a[?(@.b)]","field_map":{"a":"$..a..b","b":"$.a*2","c":"$.a[1:2]","d":""}}`, "",
+			[]string{"unsupported /id_from", "unsupported /field_map/a", "invalid_path /field_map/b", "invalid_path /field_map/d"}},
 		{"an id that may be many", `{"entity_type":"order","id_from":"$..id"}`, "", []string{"invalid_path /id_from"}},
 		{"bad templates", `{"op":"set_flag","flags":["{{a}}","","a}","{","{}","ok:{a}"]}`, "",
 			[]string{"invalid_template /flags/0", "invalid_template /flags/1", "invalid_template /flags/2",
@@ -224,7 +225,12 @@ func TestAdapterValidate(t *testing.T) {
 			if tt.schema != "" {
 				schema = mustSchema(t, tt.schema)
 			}
-			checkProblems(t, all(mustAdapter(t, tt.doc).Validate(schema)), tt.want...)
+			unchecked, err := mustAdapter(t, tt.doc).Validate(schema)
+			checkProblems(t, all(unchecked, err), tt.want...)
+			// The platform rejects nothing else.
+			if rejected := strings.Contains(strings.Join(tt.want, " "), "undeclared /entity_type"); rejected != (err != nil) {
+				t.Errorf("err = %v", err)
+			}
 		})
 	}
 }

@@ -8,10 +8,9 @@
 //
 // A tool that is forwarded to a live system returns data that simulated tools do not see. An
 // adapter turns its response into ledger updates. Adapters never fail a call: one that does not
-// match writes nothing, without an error. Outcome.Explain reports why.
+// match writes nothing, without an error. [Outcome.Explain] reports why.
 //
-//   - [Adapter] and [Schema] are the declarations. Their Validate methods report all problems at
-//     once.
+//   - [Adapter] and [Schema] are the declarations. Their Validate methods report everything at once.
 //   - [Compile] makes a [Rule] of an adapter. [Rule.Eval] returns the [Outcome] of one call: the
 //     updates, and a [Step] for every decision.
 //   - [State] is a world state in memory. It validates and applies updates. [Diff] compares two
@@ -21,11 +20,34 @@
 // states are safe for concurrent use.
 //
 // The rules are those of "Writing ledger updates from passthrough" in the Tools schema document,
-// with the limits of its ledger schema. Paths have the unambiguous syntax of JSONPath (RFC 9535):
-// $, .name, ["name"], ['name'], [n], .*, [*] and one ..name, at most 256 bytes. Filters, slices,
-// several selectors in one bracket, negative indexes and expressions are rejected. A path may also
-// begin with $args, the arguments of the call, and a bare name means $.name; later releases of the
-// platform write both. Those releases also add members to adapters: effects, when, list_append and
-// list_remove. They are kept but not evaluated. A rule that has one writes nothing and explains
-// that.
+// with the limits of its ledger schema.
+//
+// # Paths
+//
+// Paths are JSONPaths (RFC 9535) without filters, at most 256 bytes long:
+//
+//	$                    the response
+//	$args                the arguments of the call; later releases of the platform know it too
+//	name                 the same as $.name
+//	.name                a member; the name has letters, digits, _ and, other than in RFC 9535, hyphens
+//	["name"] ['name']    a member of any name
+//	[n] [-n]             the element n, from 0, or the n-th from the end
+//	.* [*]               all members or elements
+//	[start:end:step]     a slice of an array; each number may be left out or negative
+//	[a, b]               several of the above in one bracket
+//	..name ..* ..[a]     the same for the value and everything in it, once in a path
+//	white space          between the parts of a path and inside brackets
+//
+// A path of names and indexes selects one value. Any other path selects the array of all its
+// matches, even of one.
+//
+// Filters, such as [?(@.main)], and paths with several .. are not supported here, although the
+// platform may evaluate them. Such a path in a field_map costs its field; [Outcome.Explain] and the
+// error of [Compile] say so. So does a text that is not a JSONPath.
+//
+// # Later releases
+//
+// Later releases of the platform add members to adapters: effects, when, list_append and
+// list_remove; they may add ops. Adapters keep them. A rule that has one writes nothing, and each of
+// its outcomes says so.
 package ledger

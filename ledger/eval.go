@@ -21,9 +21,10 @@ import (
 //     flags included.
 //   - A field_map path that matches nothing omits that field. Null is a match: the field becomes
 //     null.
-//   - A path with a wildcard or ..name selects the array of all its matches, even of one. Elements
-//     are in array order, members are sorted by name, and a member comes before what is inside it.
-//     Without a match the path matches nothing.
+//   - A path that can match several values selects the array of all its matches, even of one. They
+//     are in the order of RFC 9535, and the members of an object are sorted by name. Without a match
+//     the path matches nothing.
+//   - A field_map path that is malformed or not supported omits its field.
 //   - A flag with a placeholder that cannot be resolved is dropped; the others stay. {id} is the
 //     entity's id, or with set_flag the argument of that name. Any other {name} is the argument of
 //     that name, which must be a string, number or boolean. {a.b} is the argument "a.b", not a
@@ -34,8 +35,9 @@ import (
 //
 // A response cannot be used if it is not one JSON value, if it repeats a member name anywhere, or
 // if it exceeds a limit: 1 MiB, 64 levels of nesting, 1,000,000 values. The same holds for
-// arguments. The paths of a rule together visit at most 1,000,000 values and write at most 1 MiB;
-// each 256 bytes of text that they pass over count as one more value. An id or a flag has at most
+// arguments. The paths of a rule together visit at most 1,000,000 values of each and write at most
+// 1 MiB. A value counts each time that a path selects it or looks for it; each 256 bytes of text and
+// each 16 names or elements that a path passes over count as one more. An id or a flag has at most
 // 1,024 bytes. Only what the adapter refers to is read: a set_flag rule does not read the response.
 func (r *Rule) Eval(args, response json.RawMessage) Outcome {
 	switch {
@@ -172,6 +174,10 @@ func (e *evaluation) findFields() map[string]json.RawMessage {
 	fields := make(map[string]json.RawMessage, len(e.rule.fields))
 	for i := range e.rule.fields {
 		f := &e.rule.fields[i]
+		if f.skipped != nil {
+			e.out.Steps = append(e.out.Steps, *f.skipped)
+			continue
+		}
 		value, err := e.find(f.path)
 		if err == nil && len(value) > e.bytesLeft {
 			err = jsonpath.ErrTooLarge

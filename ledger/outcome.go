@@ -73,6 +73,8 @@ func (o Outcome) Explain() string {
 //
 //	field_not_found      a path of field_map matched nothing
 //	field_unusable       what the path matched or visits exceeds the limits
+//	field_malformed      a path of field_map is not a JSONPath
+//	field_unsupported    a path of field_map is not evaluated here, such as one with a filter
 //	fields_ignored       op remove does not write fields
 //	flag_unresolved      a placeholder does not name an argument with a scalar value
 //	flag_malformed       a template has a stray brace or is empty
@@ -87,7 +89,7 @@ func (o Outcome) Explain() string {
 //	id_unusable          the id is too long, or too large a number
 //	response_unusable    the response is not JSON within the limits
 //	adapter_malformed    the declaration has the problem that the step describes
-//	adapter_unsupported  the declaration has a member of a later release
+//	adapter_unsupported  the declaration has what is not evaluated here: a path, a member or an op
 //	no_adapter           there is no adapter: the rule is nil or zero
 type Step struct {
 	Code    string `json:"code"`
@@ -119,7 +121,7 @@ func sentence(code, where, detail string) string {
 		return where + " matched " + detail + ": the field is written"
 	case "field_not_found":
 		return where + " matched nothing: the field is left out"
-	case "field_unusable":
+	case "field_unusable", "field_malformed", "field_unsupported":
 		return where + " " + detail + ": the field is left out"
 	case "fields_ignored":
 		return where + " is ignored: remove writes no fields"
@@ -137,7 +139,7 @@ func sentence(code, where, detail string) string {
 		}
 		return where + " " + detail + ": the adapter is malformed and nothing is written"
 	case "adapter_unsupported":
-		return where + " belongs to a later release and is not evaluated here: nothing is written"
+		return where + " " + detail + ": nothing is written"
 	}
 	return "there is no adapter: nothing is written"
 }

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/jsonpath"
@@ -11,7 +12,7 @@ import (
 const (
 	maxBytes  = 1 << 20   // of the response, of the arguments, and of all values that one evaluation writes
 	maxDepth  = 64        // levels of the response and of the arguments
-	maxValues = 1_000_000 // values of each document, and those that the wildcards and descents of all paths visit
+	maxValues = 1_000_000 // values of each document, and those that all paths visit in it
 	maxKey    = 1024      // bytes of an id and of a flag
 )
 
@@ -33,6 +34,7 @@ type fieldRule struct {
 	name    string
 	pointer string
 	path    *jsonpath.Path
+	skipped *Step // if not nil, why the path is not evaluated
 }
 
 type flagRule struct {
@@ -44,11 +46,11 @@ type flagRule struct {
 
 // Compile compiles an adapter. The rule is never nil and always safe to evaluate.
 //
-// The error is an [*Error] with everything that is wrong with the adapter, as [Adapter.Validate]
-// reports it without a schema, and with the members of a later release, which are not evaluated.
-// The rule then does what the platform does with a malformed adapter: it writes nothing and
-// explains why. A malformed flag template drops only its flag. Authors of adapters check the error;
-// code that mirrors the platform may ignore it.
+// The error is an [*Error] with everything that is wrong with the adapter, as the unchecked problems
+// of [Adapter.Validate] without a schema. The rule does what the platform does with such an adapter:
+// it leaves out the fields and flags that are malformed, or writes nothing at all, and its outcomes
+// say why. It leaves out unsupported paths too. Authors of adapters check the error; code that
+// mirrors the platform may ignore it.
 func Compile(a *Adapter) (*Rule, error) {
 	r := &Rule{}
 	if a == nil {
@@ -57,39 +59,32 @@ func Compile(a *Adapter) (*Rule, error) {
 		}}}
 	}
 	ps := a.problems(nil)
+	var paths problems // of fields
 	for _, p := range ps {
-		if p.Code != "invalid_template" {
-			r.refused = append(r.refused, newStep("adapter_malformed", p.Pointer, a.source(p), p.Message))
+		switch {
+		case p.Code == "invalid_template":
+		case strings.HasPrefix(p.Pointer, "/field_map/") && (p.Code == "invalid_path" || p.Code == "unsupported"):
+			paths = append(paths, p)
+		default:
+			code, source := "adapter_malformed", ""
+			if p.Code == "unsupported" {
+				code = "adapter_unsupported"
+			}
+			if p.Pointer == "/id_from" && a.IDFrom != "" {
+				source = clip.Text(a.IDFrom, maxShown)
+			}
+			r.refused = append(r.refused, newStep(code, p.Pointer, source, p.Message))
 		}
 	}
-	for _, name := range a.later() {
-		ps.add("unsupported", token(name), "belongs to a later release; it is kept but not evaluated here")
-		r.refused = append(r.refused, newStep("adapter_unsupported", token(name), "", ""))
-	}
 	if len(r.refused) == 0 {
-		r.compile(a)
+		r.compile(a, paths)
 	}
 	return r, ps.err(CodeAdapter)
 }
 
-// source returns the path that a problem is about, or "".
-func (a *Adapter) source(p Problem) string {
-	if p.Code != "invalid_path" {
-		return ""
-	}
-	if p.Pointer == "/id_from" {
-		return clip.Text(a.IDFrom, maxShown)
-	}
-	for field, path := range a.FieldMap {
-		if p.Pointer == "/field_map"+token(field) {
-			return clip.Text(path, maxShown)
-		}
-	}
-	return ""
-}
-
-// compile fills in a rule for an adapter without problems except malformed flag templates.
-func (r *Rule) compile(a *Adapter) {
+// compile fills in a rule for an adapter without problems except malformed flag templates and those
+// of the paths of fields.
+func (r *Rule) compile(a *Adapter, paths problems) {
 	r.op, r.entityType = a.op(), a.EntityType
 	if r.op != OpSetFlag {
 		r.idPath = r.path(a.IDFrom)
@@ -98,7 +93,7 @@ func (r *Rule) compile(a *Adapter) {
 		r.ignored = append(r.ignored, newStep("fields_ignored", "/field_map", "", ""))
 	} else {
 		for _, name := range sortedKeys(a.FieldMap) {
-			r.fields = append(r.fields, fieldRule{name, "/field_map" + token(name), r.path(a.FieldMap[name])})
+			r.fields = append(r.fields, r.field(name, a.FieldMap[name], paths))
 		}
 	}
 	for i, text := range a.Flags {
@@ -110,6 +105,23 @@ func (r *Rule) compile(a *Adapter) {
 		r.readsArgs = r.readsArgs || len(f.names) > 0
 		r.flags = append(r.flags, f)
 	}
+}
+
+func (r *Rule) field(name, path string, problems problems) fieldRule {
+	f := fieldRule{name: name, pointer: "/field_map" + token(name)}
+	for _, p := range problems {
+		if p.Pointer == f.pointer {
+			code := "field_malformed"
+			if p.Code == "unsupported" {
+				code = "field_unsupported"
+			}
+			step := newStep(code, p.Pointer, clip.Text(path, maxShown), p.Message)
+			f.skipped = &step
+			return f
+		}
+	}
+	f.path = r.path(path)
+	return f
 }
 
 // path compiles the text of a path that has no problem, so there is no error.

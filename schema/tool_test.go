@@ -221,7 +221,7 @@ func TestValidate(t *testing.T) {
 		{"adapter without op", adapted(`{"entity_type":"order","id_from":"$.order_id"}`), ``},
 		{"adapter no object", adapted(`"x"`), "? 0 adapter_invalid /ledger_adapter"},
 		{"adapter empty", adapted(`{}`), "? 0 adapter_invalid /ledger_adapter/entity_type\n? 0 adapter_invalid /ledger_adapter/id_from"},
-		{"adapter with unknown op", adapted(`{"op":"upsert","entity_type":"order","id_from":"$.id"}`), "? 0 adapter_invalid /ledger_adapter/op"},
+		{"adapter with unknown op", adapted(`{"op":"upsert","entity_type":"order","id_from":"$.id"}`), "? 0 adapter_unsupported /ledger_adapter/op"},
 		{"adapter with bad path", adapted(`{"entity_type":"order","id_from":"$[?(@.a)]"}`), "? 0 adapter_unsupported /ledger_adapter/id_from"},
 		{"adapter for an undeclared entity", adapted(`{"entity_type":"refund","id_from":"$.id"}`),
 			"0 adapter_undeclared /ledger_adapter/entity_type"},

@@ -277,15 +277,15 @@ func (c *checker) adapter(ps *problems, a *ledger.Adapter) {
 	unchecked, err := a.Validate(c.opts.LedgerSchema)
 	if found, ok := errors.AsType[*ledger.Error](err); ok {
 		for _, p := range found.Problems {
-			if p.Code == "undeclared" && p.Pointer == "/entity_type" {
-				ps.add("adapter_undeclared", at+p.Pointer, "%s", p.Message)
-				continue
-			}
-			ps.under(&ps.unchecked, at, []Problem{{Code: "adapter_invalid", Pointer: p.Pointer, Message: p.Message}})
+			ps.add("adapter_undeclared", at+p.Pointer, "%s", p.Message)
 		}
 	}
 	for _, p := range unchecked {
-		ps.under(&ps.unchecked, at, []Problem{{Code: "adapter_unsupported", Pointer: p.Pointer, Message: p.Message}})
+		code := "adapter_invalid"
+		if p.Code == "unsupported" {
+			code = "adapter_unsupported"
+		}
+		ps.under(&ps.unchecked, at, []Problem{{Code: code, Pointer: p.Pointer, Message: p.Message}})
 	}
 	if c.opts.LedgerSchema == nil && a.EntityType != "" && a.Op != ledger.OpSetFlag {
 		ps.add("adapter_undeclared", at+"/entity_type",

@@ -1,11 +1,15 @@
 // Package jsonpath evaluates the paths of ledger adapters against JSON documents that were already
-// validated.
+// validated. The comment of package ledger lists the paths.
 //
 // The paths are evaluated by github.com/PaesslerAG/jsonpath behind two guards. The gate, [Parse],
-// accepts only the syntax that the library evaluates correctly. The projection, in [Path.Find],
-// gives the library a small tree of what the path can reach. Its leaves are sub-slices of the
-// document. So numbers keep their digits, wildcards visit members in a fixed order, a descent is
-// one pass (the library's cost grows with the cube of the depth), and an index does not select a
-// member of an object. The cost is bounded by the number of values visited and the text passed
-// over.
+// accepts the syntax of RFC 9535 without filters and nothing else; the library takes expressions for
+// paths. The projection, in [Path.Find], gives the library a small tree of what the path can reach,
+// and the path a form that the library evaluates as the RFC says: quoted names, [0] and [*]. The
+// library alone evaluates negative indexes, slices, several selectors with a wildcard, and names
+// with hyphens differently, or not at all.
+//
+// The leaves of the tree are sub-slices of the document. So numbers keep their digits, wildcards
+// visit members in a fixed order, a descent reads the text once (the library's cost grows with the
+// cube of the depth), and an index does not select a member of an object. The cost is bounded by the
+// number of values visited and the text passed over.
 package jsonpath

@@ -2,8 +2,6 @@ package jsonpath
 
 import (
 	"fmt"
-	"math"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -19,19 +17,42 @@ const (
 	Args                 // $args: the arguments of the call
 )
 
+// An Error tells why a path is not accepted.
+type Error struct {
+	Unsupported bool // the path may be valid, and this package does not evaluate it
+	problem     string
+}
+
+// Error returns the end of a sentence about the path, for its author.
+func (e *Error) Error() string { return e.problem }
+
 type kind uint8
 
 const (
-	member     kind = iota // .name, ["name"], ['name']
-	index                  // [n]
-	wildcard               // .*, [*]
-	descendant             // ..name
+	member   kind = iota // a name
+	index                // n or -n
+	slice                // start:end:step
+	wildcard             // *
 )
 
+// A selector selects children of a value.
+type selector struct {
+	kind       kind
+	name       string
+	start, end *int64 // of a slice, nil if omitted; start is also the index
+	step       int64  // of a slice
+}
+
+// A segment is .name, .* or a bracket. With descend it selects children of the value and of
+// everything in it.
 type segment struct {
-	kind  kind
-	name  string
-	index int
+	descend   bool
+	selectors []selector
+}
+
+// single reports whether the segment selects at most one value.
+func (s *segment) single() bool {
+	return !s.descend && len(s.selectors) == 1 && s.selectors[0].kind <= index
 }
 
 // Syntax is a path that passed the gate.
@@ -41,206 +62,242 @@ type Syntax struct {
 	segs []segment
 }
 
-// Many reports whether the path has a wildcard or a descent, so that it selects a list of values
-// and not one value.
+// Many reports whether the path can select several values, so that its result is a list. A path of
+// names and indexes selects one value.
 func (s Syntax) Many() bool {
-	for _, seg := range s.segs {
-		if seg.kind == wildcard || seg.kind == descendant {
+	for i := range s.segs {
+		if !s.segs[i].single() {
 			return true
 		}
 	}
 	return false
 }
 
-// Parse accepts the paths that the library evaluates correctly: $ (the response), $args (the
-// arguments) or a bare name, followed by .name, ["name"], ['name'], [n], .*, [*] and at most one
-// ..name. The forms are those of RFC 9535 without the white space that it allows between segments.
-// The error is a sentence for the author of the path.
+// A Step leads from a value to a part of it.
+type Step struct {
+	Name    string // of a member
+	Element bool   // an element of an array; Name is ""
+}
+
+// Steps returns the names and indexes with which the path begins, up to the first segment that can
+// select several values.
+func (s Syntax) Steps() []Step {
+	var steps []Step
+	for i := range s.segs {
+		if !s.segs[i].single() {
+			break
+		}
+		first := s.segs[i].selectors[0]
+		steps = append(steps, Step{first.name, first.kind == index})
+	}
+	return steps
+}
+
+// Parse accepts the paths that the comment of package ledger lists. The error is an [*Error].
 func Parse(text string) (Syntax, error) {
-	if text == "" {
-		return Syntax{}, fmt.Errorf("is empty; write a path such as $.order_id")
-	}
-	if len(text) > MaxLen {
-		return Syntax{}, fmt.Errorf("has %d bytes; at most %d are allowed", len(text), MaxLen)
-	}
-	if !utf8.ValidString(text) {
-		return Syntax{}, fmt.Errorf("is not valid UTF-8")
-	}
-	s := Syntax{Text: text}
-	rest, isPath := strings.CutPrefix(text, "$")
-	if !isPath {
-		name, rest := shorthand(text)
-		if name == "" || rest != "" {
-			return Syntax{}, fmt.Errorf("does not start with $; write a path such as $.order_id")
-		}
-		s.segs = []segment{{kind: member, name: name}}
-		return s, nil
-	}
-	if after, ok := strings.CutPrefix(rest, "args"); ok && (after == "" || after[0] == '.' || after[0] == '[') {
-		s.Root, rest = Args, after
-	}
-	descents := 0
-	for rest != "" {
-		seg, after, err := next(rest)
-		if err != nil {
-			return Syntax{}, fmt.Errorf("%w (at byte %d)", err, len(text)-len(rest)+1)
-		}
-		if seg.kind == descendant {
-			if descents++; descents > 1 {
-				return Syntax{}, fmt.Errorf("has more than one .. segment; one is allowed")
-			}
-		}
-		s.segs = append(s.segs, seg)
-		rest = after
+	p := parser{text: text, rest: text}
+	s, err := p.path()
+	if err != nil {
+		return Syntax{}, err
 	}
 	return s, nil
 }
 
-func next(text string) (seg segment, rest string, err error) {
-	if after, ok := strings.CutPrefix(text, ".."); ok {
-		name, rest := shorthand(after)
-		if name == "" {
-			return seg, "", fmt.Errorf("has .. without a plain name after it; only ..name is allowed")
-		}
-		return segment{kind: descendant, name: name}, rest, nil
-	}
-	if after, ok := strings.CutPrefix(text, ".*"); ok {
-		return segment{kind: wildcard}, after, nil
-	}
-	if after, ok := strings.CutPrefix(text, "[*]"); ok {
-		return segment{kind: wildcard}, after, nil
-	}
-	if after, ok := strings.CutPrefix(text, "."); ok {
-		name, rest := shorthand(after)
-		if name == "" {
-			return seg, "", fmt.Errorf(`has a . without a plain name after it; write other names as ["name"]`)
-		}
-		return segment{kind: member, name: name}, rest, nil
-	}
-	if after, ok := strings.CutPrefix(text, "["); ok {
-		return bracket(after)
-	}
-	return seg, "", fmt.Errorf("has something that is neither .name nor [...]; operators and functions are not allowed")
+type parser struct {
+	text, rest string
 }
 
-func bracket(text string) (seg segment, rest string, err error) {
+func (p *parser) malformed(problem string) *Error {
+	return &Error{problem: fmt.Sprintf("%s (at byte %d)", problem, len(p.text)-len(p.rest)+1)}
+}
+
+func unsupported(format string, args ...any) *Error {
+	return &Error{Unsupported: true, problem: fmt.Sprintf(format, args...)}
+}
+
+// take removes a prefix of the rest and reports whether it was there.
+func (p *parser) take(prefix string) (ok bool) {
+	p.rest, ok = strings.CutPrefix(p.rest, prefix)
+	return ok
+}
+
+func (p *parser) space() { p.rest = strings.TrimLeft(p.rest, " \t\r\n") }
+
+func (p *parser) path() (s Syntax, _ *Error) {
 	switch {
-	case text == "":
-		return seg, "", fmt.Errorf("has a [ that is not closed")
-	case text[0] == '"' || text[0] == '\'':
-		seg.kind = member
-		if seg.name, rest, err = quoted(text); err != nil {
-			return seg, "", err
+	case p.text == "":
+		return s, &Error{problem: "is empty; write a path such as $.order_id"}
+	case len(p.text) > MaxLen:
+		return s, unsupported("has %d bytes; at most %d are supported here", len(p.text), MaxLen)
+	case !utf8.ValidString(p.text):
+		return s, &Error{problem: "is not valid UTF-8"}
+	}
+	s.Text = p.text
+	if !p.take("$") {
+		name := p.shorthand()
+		if name == "" || p.rest != "" {
+			return s, &Error{problem: "does not start with $; write a path such as $.order_id"}
 		}
-	case text[0] == '?':
-		return seg, "", fmt.Errorf("has a filter; filters are not allowed, name the members instead")
-	case text[0] == '-':
-		return seg, "", fmt.Errorf("has a negative index; only indexes from the start are allowed")
-	case text[0] >= '0' && text[0] <= '9':
-		digits := len(text) - len(strings.TrimLeft(text, "0123456789"))
-		seg.kind = index
-		n, err := strconv.ParseInt(text[:digits], 10, 64)
-		if err != nil || n >= 1<<53 || digits > 1 && text[0] == '0' {
-			return seg, "", fmt.Errorf("has an index that is not a plain number below 2^53")
+		s.segs = []segment{{selectors: []selector{{kind: member, name: name}}}}
+		return s, nil
+	}
+	if after, ok := strings.CutPrefix(p.rest, "args"); ok && (after == "" || strings.Contains(".[ \t\r\n", after[:1])) {
+		s.Root, p.rest = Args, after
+	}
+	descents := 0
+	for p.rest != "" {
+		seg, err := p.segment()
+		if err != nil {
+			return s, err
 		}
-		seg.index = int(min(n, math.MaxInt)) // an int of 32 bits cannot index such an array
-		rest = text[digits:]
+		if seg.descend {
+			descents++
+		}
+		s.segs = append(s.segs, seg)
+	}
+	if descents > 1 {
+		return s, unsupported("has more than one .. segment; one is supported here")
+	}
+	return s, nil
+}
+
+func (p *parser) segment() (seg segment, err *Error) {
+	p.space()
+	switch {
+	case p.take(".."):
+		seg.descend = true
+		if p.take("[") {
+			seg.selectors, err = p.bracket()
+		} else {
+			seg.selectors, err = p.dotted("has .. without a name, * or [ after it")
+		}
+	case p.take("."):
+		seg.selectors, err = p.dotted(`has a . without a plain name or * after it; write other names as ["name"]`)
+	case p.take("["):
+		seg.selectors, err = p.bracket()
 	default:
-		return seg, "", fmt.Errorf(`has a bracket that is none of ["name"], [n] and [*]`)
+		err = p.malformed("has something that is neither .name nor [...]; operators and functions are not part of a path")
 	}
-	if strings.HasPrefix(rest, ",") {
-		return seg, "", fmt.Errorf("selects several things in one bracket; write one name, index or * per bracket")
-	}
-	if strings.HasPrefix(rest, ":") {
-		return seg, "", fmt.Errorf("has a slice; slices are not allowed, use [n] or [*]")
-	}
-	rest, ok := strings.CutPrefix(rest, "]")
-	if !ok {
-		return seg, "", fmt.Errorf("has a bracket that is none of [\"name\"], [n] and [*]")
-	}
-	return seg, rest, nil
+	return seg, err
 }
 
-// shorthand splits off the longest prefix that RFC 9535 allows as a name after a dot.
-func shorthand(text string) (name, rest string) {
-	for i := 0; i < len(text); i++ {
-		c := text[i]
+func (p *parser) dotted(problem string) ([]selector, *Error) {
+	if p.take("*") {
+		return []selector{{kind: wildcard}}, nil
+	}
+	name := p.shorthand()
+	if name == "" {
+		return nil, p.malformed(problem)
+	}
+	return []selector{{kind: member, name: name}}, nil
+}
+
+// bracket reads the selectors between [ and ].
+func (p *parser) bracket() (selectors []selector, err *Error) {
+	for {
+		p.space()
+		sel, err := p.selector()
+		if err != nil {
+			return nil, err
+		}
+		selectors = append(selectors, sel)
+		p.space()
+		if p.take("]") {
+			return selectors, nil
+		}
+		if !p.take(",") {
+			return nil, p.malformed("has a bracket that is not closed after a selector; write [selector] or [selector, selector]")
+		}
+	}
+}
+
+func (p *parser) selector() (sel selector, err *Error) {
+	if p.rest == "" {
+		return sel, p.malformed("has a [ that is not closed")
+	}
+	switch c := p.rest[0]; {
+	case c == '"' || c == '\'':
+		sel.name, err = p.quoted()
+		return sel, err
+	case c == '*':
+		p.rest = p.rest[1:]
+		return selector{kind: wildcard}, nil
+	case c == '?':
+		return sel, unsupported("has a filter; filters are not supported here")
+	case c == '(':
+		return sel, unsupported("has a script expression; expressions are not supported here")
+	case c == ':' || c == '-' || c >= '0' && c <= '9':
+		return p.numbers()
+	}
+	return sel, p.malformed(`has a bracket with something that is not a "name", an index, a slice or *`)
+}
+
+// numbers reads an index or a slice.
+func (p *parser) numbers() (sel selector, err *Error) {
+	sel = selector{kind: index, step: 1}
+	if sel.start, err = p.number(); err != nil {
+		return sel, err
+	}
+	p.space()
+	if !p.take(":") {
+		return sel, nil
+	}
+	sel.kind = slice
+	p.space()
+	if sel.end, err = p.number(); err != nil {
+		return sel, err
+	}
+	p.space()
+	if !p.take(":") {
+		return sel, nil
+	}
+	p.space()
+	step, err := p.number()
+	if step != nil {
+		sel.step = *step
+	}
+	return sel, err
+}
+
+// number reads an integer between -(2^53-1) and 2^53-1; nil if there is none.
+func (p *parser) number() (*int64, *Error) {
+	digits, negative := strings.CutPrefix(p.rest, "-")
+	digits = digits[:len(digits)-len(strings.TrimLeft(digits, "0123456789"))]
+	if digits == "" && !negative {
+		return nil, nil
+	}
+	if digits == "" || digits[0] == '0' && (negative || len(digits) > 1) || len(digits) > 16 {
+		return nil, p.malformed("has an index that is not a plain number between -(2^53-1) and 2^53-1")
+	}
+	var n int64
+	for _, c := range []byte(digits) {
+		n = n*10 + int64(c-'0')
+	}
+	if n >= 1<<53 {
+		return nil, p.malformed("has an index that is not a plain number between -(2^53-1) and 2^53-1")
+	}
+	p.rest = p.rest[len(digits):]
+	if negative {
+		p.rest, n = p.rest[1:], -n
+	}
+	return &n, nil
+}
+
+// shorthand reads the longest name that may follow a dot: one of RFC 9535, or one that also has
+// hyphens, which are not operators here.
+func (p *parser) shorthand() string {
+	for i := 0; i < len(p.rest); i++ {
+		c := p.rest[i]
 		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= utf8.RuneSelf
-		if !letter && (i == 0 || c < '0' || c > '9') {
-			return text[:i], text[i:]
+		if !letter && (i == 0 || c != '-' && (c < '0' || c > '9')) {
+			return p.split(i)
 		}
 	}
-	return text, ""
+	return p.split(len(p.rest))
 }
 
-// quoted reads a string literal of RFC 9535. It may have the escapes of JSON, and an escaped quote
-// of its own kind.
-func quoted(text string) (name, rest string, err error) {
-	quote := text[0]
-	var b strings.Builder
-	for i := 1; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == quote:
-			return b.String(), text[i+1:], nil
-		case c < 0x20:
-			return "", "", fmt.Errorf("has a control character in a name; escape it")
-		case c != '\\':
-			b.WriteByte(c)
-		default:
-			r, n := escape(text[i+1:], quote)
-			if n == 0 {
-				return "", "", fmt.Errorf("has an escape in a name that JSON does not know")
-			}
-			b.WriteRune(r)
-			i += n
-		}
-	}
-	return "", "", fmt.Errorf("has a name that is not closed with %c", quote)
-}
-
-// escape reads what follows a backslash. It returns the character and its length in bytes, which is
-// 0 if the escape is not valid.
-func escape(text string, quote byte) (r rune, n int) {
-	if text == "" {
-		return 0, 0
-	}
-	switch c := text[0]; c {
-	case quote, '\\', '/':
-		return rune(c), 1
-	case 'b':
-		return '\b', 1
-	case 'f':
-		return '\f', 1
-	case 'n':
-		return '\n', 1
-	case 'r':
-		return '\r', 1
-	case 't':
-		return '\t', 1
-	case 'u':
-		high, ok := hex4(text[1:])
-		if !ok || high >= 0xDC00 && high < 0xE000 {
-			return 0, 0
-		}
-		if high < 0xD800 || high >= 0xE000 {
-			return high, 5
-		}
-		if !strings.HasPrefix(text[5:], `\u`) {
-			return 0, 0
-		}
-		low, ok := hex4(text[7:])
-		if !ok || low < 0xDC00 || low >= 0xE000 {
-			return 0, 0
-		}
-		return (high-0xD800)<<10 + (low - 0xDC00) + 0x10000, 11
-	}
-	return 0, 0
-}
-
-func hex4(text string) (rune, bool) {
-	if len(text) < 4 || strings.Trim(text[:4], "0123456789abcdefABCDEF") != "" {
-		return 0, false
-	}
-	v, err := strconv.ParseUint(text[:4], 16, 32)
-	return rune(v), err == nil
+// split removes the first n bytes of the rest and returns them.
+func (p *parser) split(n int) (text string) {
+	text, p.rest = p.rest[:n], p.rest[n:]
+	return text
 }

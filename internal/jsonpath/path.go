@@ -1,17 +1,14 @@
 package jsonpath
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
+	"iter"
 	"strconv"
 	"strings"
 
 	library "github.com/PaesslerAG/jsonpath"
-
-	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // The errors of Find.
@@ -41,19 +38,19 @@ func Compile(text string) (*Path, error) {
 	return &Path{Syntax: s, eval: eval}, nil
 }
 
-// projected is the path in the projection: names are quoted, the one element that [n] selects is
-// the first there, and what a wildcard or a descent matched is a list.
+// projected is the path in the projection: names are quoted, the one element that an index selects
+// is the first there, and what other segments select is a list.
 func (s Syntax) projected() string {
 	var b strings.Builder
 	b.WriteByte('$')
-	for _, seg := range s.segs {
-		switch seg.kind {
-		case member:
-			b.WriteString("[" + strconv.Quote(seg.name) + "]")
-		case index:
-			b.WriteString("[0]")
-		case wildcard, descendant:
+	for i := range s.segs {
+		switch first := s.segs[i].selectors[0]; {
+		case !s.segs[i].single():
 			b.WriteString("[*]")
+		case first.kind == index:
+			b.WriteString("[0]")
+		default:
+			b.WriteString("[" + strconv.Quote(first.name) + "]")
 		}
 	}
 	return b.String()
@@ -66,17 +63,16 @@ type Match struct {
 }
 
 // Find evaluates the path. A path that is [Syntax.Many] finds the array of all its matches, even of
-// one. Elements are in array order, members are sorted by name, and a descent finds a member before
-// what is inside it. The error is one of those above. maxBytes bounds the array.
+// one, in the order of RFC 9535; members that a wildcard or a descent selects are sorted by name.
+// The error is one of those above. maxBytes bounds the array.
 func (p *Path) Find(d *Document, maxBytes int) (m Match, err error) {
 	defer func() {
 		if recover() != nil {
 			m, err = Match{}, ErrFailed
 		}
 	}()
-	proj := projection{doc: d, memo: true}
-	tree, ok := proj.value(0, len(d.text), p.segs)
-	if proj.exhausted {
+	tree, ok := d.project(&d.root, p.segs)
+	if d.budget < 0 {
 		return Match{}, ErrTooMuch
 	}
 	if !ok {
@@ -112,169 +108,110 @@ func join(found []any, maxBytes int) (Match, error) {
 	return Match{Value: append(list, ']'), Count: len(found)}, nil
 }
 
-// projection builds the tree for the library.
-type projection struct {
-	doc       *Document
-	memo      bool // inside objects and arrays that other paths may pass through
-	exhausted bool
-}
-
-// value projects the value at text[start:end]. ok is false if the path finds nothing in it. The end
-// is used only if no segments are left.
-func (p *projection) value(start, end int, segs []segment) (tree any, ok bool) {
-	text := p.doc.text
+// project builds the tree of what segs can reach in a value. ok is false if they select nothing.
+func (d *Document) project(n *node, segs []segment) (tree any, ok bool) {
 	if len(segs) == 0 {
-		return json.RawMessage(text[start:end:end]), true
+		return d.raw(n), true
 	}
-	seg, rest := segs[0], segs[1:]
-	switch seg.kind {
-	case member:
-		if text[start] != '{' {
-			return nil, false
+	seg, rest := &segs[0], segs[1:]
+	if !seg.single() {
+		var list []any
+		if seg.descend {
+			d.scanDeep(n)
+			list = d.descend(nil, n, seg, rest)
+		} else {
+			list = d.selectAll(nil, n, seg, rest)
 		}
-		at, end, ok := p.member(start, seg.name)
-		if !ok {
-			return nil, false
-		}
-		inner, ok := p.value(at, end, rest)
-		return p.doc.object(start, seg.name, inner), ok
-	case index:
-		if text[start] != '[' {
-			return nil, false
-		}
-		if start, end, ok = p.element(start, seg.index); !ok {
-			return nil, false
-		}
-		inner, ok := p.value(start, end, rest)
-		return []any{inner}, ok
-	case wildcard:
-		p.memo = false
-		list := p.children(start, rest)
-		return list, len(list) > 0
-	default:
-		p.memo = false
-		list, _ := p.descend(nil, start, seg.name, rest)
 		return list, len(list) > 0
 	}
+	first := &seg.selectors[0]
+	e := d.find(n, first)
+	if e == nil || !d.spend(1) {
+		return nil, false
+	}
+	inner, ok := d.project(e, rest)
+	switch {
+	case !ok:
+		return nil, false
+	case first.kind == index:
+		return []any{inner}, true
+	}
+	return d.object(n, first.name, inner), true
 }
 
-func (p *projection) member(pos int, name string) (start, end int, ok bool) {
-	if p.memo {
-		return p.doc.member(pos, name)
+// find returns the child that a name or an index selects; nil if there is none.
+func (d *Document) find(n *node, sel *selector) *node {
+	if sel.kind == index {
+		return d.element(n, *sel.start)
 	}
-	for e := range p.entries(pos) {
-		if string(e.name) == name {
-			return e.start, e.end, true
+	return d.member(n, sel.name)
+}
+
+// selectAll appends what the rest of the path finds in each child that the segment selects.
+func (d *Document) selectAll(list []any, n *node, seg *segment, rest []segment) []any {
+	children := d.children(n)
+	add := func(e *node) {
+		if !d.spend(1) || e == nil {
+			return
 		}
-	}
-	return 0, 0, false
-}
-
-func (p *projection) element(pos, index int) (start, end int, ok bool) {
-	if p.memo {
-		return p.doc.element(pos, index)
-	}
-	for e := range p.entries(pos) {
-		if index--; index < 0 {
-			return e.start, e.end, true
-		}
-	}
-	return 0, 0, false
-}
-
-// bytesPerValue is how many bytes of text cost as much as a value. Text is passed over to find the
-// end of a value, and inside a descent once per level.
-const bytesPerValue = 256
-
-// entries visits the entries of the object or array at pos, as long as the budget lasts.
-func (p *projection) entries(pos int) func(yield func(span) bool) {
-	return func(yield func(span) bool) {
-		from := pos + 1
-		e, ok := entry(p.doc.text, from)
-		for ok && p.spend(1+(e.end-from)/bytesPerValue) && yield(e) {
-			from = e.end
-			e, ok = entry(p.doc.text, from)
-		}
-	}
-}
-
-// spend takes values off the budget and reports whether there were as many left.
-func (p *projection) spend(values int) bool {
-	p.doc.budget -= values
-	p.exhausted = p.exhausted || p.doc.budget < 0
-	return !p.exhausted
-}
-
-// group is the part of a list of matches, list[begin:end], that is inside one member of an object.
-type group struct {
-	name       []byte
-	begin, end int
-}
-
-// children returns what the rest of the path finds in each child of the value at pos.
-func (p *projection) children(pos int, rest []segment) (list []any) {
-	text := p.doc.text
-	if text[pos] != '{' && text[pos] != '[' {
-		return nil
-	}
-	var groups []group
-	for e := range p.entries(pos) {
-		if tree, ok := p.value(e.start, e.end, rest); ok {
+		if tree, ok := d.project(e, rest); ok {
 			list = append(list, tree)
-			if e.name != nil {
-				groups = append(groups, group{e.name, len(list) - 1, len(list)})
+		}
+	}
+	for i := range seg.selectors {
+		switch sel := &seg.selectors[i]; sel.kind {
+		case member, index:
+			add(d.find(n, sel))
+		case slice:
+			if d.kind(n) == '[' {
+				for j := range sel.indexes(len(children)) {
+					add(&children[j])
+				}
+			}
+		case wildcard:
+			for j := range children {
+				add(&children[j])
 			}
 		}
 	}
-	return sorted(list, 0, groups)
+	return list
 }
 
-// descend appends what the rest of the path finds in each member called name, at any depth below
-// pos. It returns the end of the value at pos, so the document is read once at any depth.
-func (p *projection) descend(list []any, pos int, name string, rest []segment) (_ []any, end int) {
-	text := p.doc.text
-	if text[pos] != '{' && text[pos] != '[' {
-		return list, rawjson.End(text, pos)
+// indexes returns the indexes that a slice selects in an array, as RFC 9535 defines them in section
+// 2.3.4.2.2.
+func (sel *selector) indexes(length int) iter.Seq[int] {
+	n, step := int64(length), sel.step
+	bound := func(i *int64, omitted, lowest, highest int64) int64 {
+		switch {
+		case i == nil:
+			return omitted
+		case *i < 0:
+			return min(max(n+*i, lowest), highest)
+		}
+		return min(max(*i, lowest), highest)
 	}
-	base := len(list)
-	var groups []group
-	e, ok := entryStart(text, pos+1)
-	for ok && p.spend(1) {
-		begin := len(list)
-		matched := e.name != nil && string(e.name) == name
-		if matched && len(rest) > 0 {
-			if tree, ok := p.value(e.start, 0, rest); ok {
-				list = append(list, tree)
+	return func(yield func(int) bool) {
+		switch {
+		case step > 0:
+			for i, end := bound(sel.start, 0, 0, n), bound(sel.end, n, 0, n); i < end && yield(int(i)); i += step {
 			}
-		} else if matched {
-			list = append(list, nil) // the whole value, once the descent knows its end
+		case step < 0:
+			for i, end := bound(sel.start, n-1, -1, n-1), bound(sel.end, -1, -1, n-1); i > end && yield(int(i)); i += step {
+			}
 		}
-		list, end = p.descend(list, e.start, name, rest)
-		if p.exhausted { // the end is not known
-			return list, end
-		}
-		if matched && len(rest) == 0 {
-			list[begin] = json.RawMessage(text[e.start:end:end])
-		}
-		if e.name != nil && len(list) > begin {
-			groups = append(groups, group{e.name, begin, len(list)})
-		}
-		e, ok = entryStart(text, end)
 	}
-	return sorted(list, base, groups), e.end
 }
 
-// sorted sorts the groups of list[base:], those of an object's members, by the members' names.
-func sorted(list []any, base int, groups []group) []any {
-	byName := func(a, b group) int { return bytes.Compare(a.name, b.name) }
-	if slices.IsSortedFunc(groups, byName) {
+// descend is selectAll for a value and everything in it: first for the value itself, then for its
+// children in their order.
+func (d *Document) descend(list []any, n *node, seg *segment, rest []segment) []any {
+	c := d.enter(n)
+	if c == nil || !d.spend(1+len(c.entries)/childrenPerValue) {
 		return list
 	}
-	slices.SortFunc(groups, byName)
-	unordered := slices.Clone(list[base:])
-	list = list[:base]
-	for _, g := range groups {
-		list = append(list, unordered[g.begin-base:g.end-base]...)
+	list = d.selectAll(list, n, seg, rest)
+	for i := range c.entries {
+		list = d.descend(list, &c.entries[i], seg, rest)
 	}
 	return list
 }
