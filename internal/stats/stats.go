@@ -1,0 +1,95 @@
+// Package stats is the arithmetic of trials: estimators of repeated success, intervals of a rate,
+// and tests of paired cases.
+//
+// A case is tried n times and succeeds c times. The trials of one case are not independent, so the
+// case is the unit of everything that is said about a set of cases: Miller, arXiv 2411.00640, and
+// Bowyer et al., arXiv 2503.01747. All intervals and tests are two-sided with a level of 95 %.
+package stats
+
+import "math"
+
+// z is the 0.975 quantile of the normal distribution.
+const z = 1.959963984540054
+
+// An Interval is a confidence interval of 95 %.
+type Interval struct{ Low, High float64 }
+
+// PassAll estimates the probability that k trials of a case all succeed, from c successes in n
+// trials: C(c,k)/C(n,k), which is pass^k of arXiv 2406.12045. It is not defined for k > n or k < 1.
+func PassAll(n, c, k int) (p float64, ok bool) {
+	if k < 1 || k > n {
+		return 0, false
+	}
+	return ratio(c, n, k), true
+}
+
+// PassAny estimates the probability that at least one of k trials of a case succeeds, from c
+// successes in n trials: 1 - C(n-c,k)/C(n,k), which is pass@k of arXiv 2107.03374. It is not
+// defined for k > n or k < 1.
+func PassAny(n, c, k int) (p float64, ok bool) {
+	if k < 1 || k > n {
+		return 0, false
+	}
+	return 1 - ratio(n-c, n, k), true
+}
+
+// ratio returns C(a,k)/C(n,k) for a <= n as a product of k quotients, so that nothing overflows.
+func ratio(a, n, k int) float64 {
+	if a < k {
+		return 0
+	}
+	p := 1.0
+	for i := range k {
+		p *= float64(a-i) / float64(n-i)
+	}
+	return p
+}
+
+// Wilson returns the score interval of a rate of successes in n trials. Neither has to be whole. It
+// returns [0, 1] for n <= 0.
+func Wilson(successes, n float64) Interval {
+	if n <= 0 {
+		return Interval{0, 1}
+	}
+	p := successes / n
+	centre := p + z*z/(2*n)
+	half := z * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
+	scale := 1 + z*z/n
+	return Interval{max(0, (centre-half)/scale), min(1, (centre+half)/scale)}
+}
+
+// Mean returns the mean of the rates of cases and its interval. trials is the number of trials of
+// all cases together.
+//
+// The interval is Wilson's on an effective number of trials, (m(1-m)/s²)·(z/t)², where s² is the
+// variance of the rates divided by their number and t the quantile with one degree of freedom fewer
+// than there are cases. It is at most trials. Where the variance says nothing (one case, or rates
+// that are all 0 or all 1), it is the number of cases.
+func Mean(rates []float64, trials int) (mean float64, interval Interval) {
+	cases := len(rates)
+	if cases == 0 {
+		return 0, Interval{0, 1}
+	}
+	mean, variance := moments(rates)
+	n := float64(cases)
+	if cases > 1 && mean > 0 && mean < 1 {
+		t := z / Quantile(0.975, cases-1)
+		n = min(mean*(1-mean)/(variance/n)*t*t, float64(trials))
+	}
+	return mean, Wilson(mean*n, n)
+}
+
+// moments returns the mean and the variance of a sample. The variance of one value is 0.
+func moments(values []float64) (mean, variance float64) {
+	for _, v := range values {
+		mean += v
+	}
+	mean /= float64(len(values))
+	if len(values) < 2 {
+		return mean, 0
+	}
+	for _, v := range values {
+		variance += (v - mean) * (v - mean)
+	}
+	return mean, variance / float64(len(values)-1)
+}
