@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	. "github.com/toolwire/toolwire/internal/stats"
+	"github.com/toolwire/toolwire/internal/stats"
 )
 
 func near(t *testing.T, what string, got, want, tolerance float64) {
@@ -37,9 +37,9 @@ func TestEstimatorsEqualEnumeration(t *testing.T) {
 					}
 				}
 				name := fmt.Sprintf("n=%d c=%d k=%d", n, c, k)
-				p, ok := PassAll(n, c, k)
+				p, ok := stats.PassAll(n, c, k)
 				near(t, "PassAll "+name, p, float64(all)/float64(subsets), 1e-12)
-				q, ok2 := PassAny(n, c, k)
+				q, ok2 := stats.PassAny(n, c, k)
 				near(t, "PassAny "+name, q, float64(anySuccess)/float64(subsets), 1e-12)
 				if !ok || !ok2 {
 					t.Errorf("%s is not defined", name)
@@ -48,10 +48,10 @@ func TestEstimatorsEqualEnumeration(t *testing.T) {
 		}
 	}
 	for _, k := range []int{-1, 0, 4} {
-		if _, ok := PassAll(3, 3, k); ok {
+		if _, ok := stats.PassAll(3, 3, k); ok {
 			t.Errorf("PassAll(3, 3, %d) is defined", k)
 		}
-		if _, ok := PassAny(3, 3, k); ok {
+		if _, ok := stats.PassAny(3, 3, k); ok {
 			t.Errorf("PassAny(3, 3, %d) is defined", k)
 		}
 	}
@@ -68,45 +68,45 @@ func TestQuantile(t *testing.T) {
 		{0.975, 10, 2.228}, {0.975, 30, 2.042}, {0.975, 60, 2.000}, {0.975, 120, 1.980}, {0.975, 1000, 1.962}, {0.975, 1001, 1.962},
 		{0.975, 100_000, 1.960}, {0.8, 1, 1.376}, {0.8, 10, 0.879}, {0.95, 20, 1.725}, {0.995, 5, 4.032}, {0.5, 7, 0},
 	} {
-		near(t, fmt.Sprintf("Quantile(%v, %d)", row.p, row.df), Quantile(row.p, row.df), row.want, 0.0006)
+		near(t, fmt.Sprintf("Quantile(%v, %d)", row.p, row.df), stats.Quantile(row.p, row.df), row.want, 0.0006)
 	}
-	near(t, "where the expansion begins", Quantile(0.975, 1001), Quantile(0.975, 1000), 1e-5)
+	near(t, "where the expansion begins", stats.Quantile(0.975, 1001), stats.Quantile(0.975, 1000), 1e-5)
 }
 
 func TestWilson(t *testing.T) {
 	for _, row := range []struct{ successes, n, low, high float64 }{
 		{0, 0, 0, 1}, {0, 10, 0, 0.2775}, {10, 10, 0.7225, 1}, {5, 10, 0.2366, 0.7634}, {81, 263, 0.2553, 0.3662}, // the last: Newcombe 1998
 	} {
-		i := Wilson(row.successes, row.n)
+		i := stats.Wilson(row.successes, row.n)
 		near(t, fmt.Sprintf("lower bound of %v of %v", row.successes, row.n), i.Low, row.low, 5e-5)
 		near(t, fmt.Sprintf("upper bound of %v of %v", row.successes, row.n), i.High, row.high, 5e-5)
 	}
 }
 
 func TestMean(t *testing.T) {
-	if _, i := Mean(nil, 0); i != (Interval{0, 1}) {
+	if _, i := stats.Mean(nil, 0); i != (stats.Interval{0, 1}) {
 		t.Errorf("the interval of no cases is %v", i)
 	}
 	for name, row := range map[string]struct {
 		rates  []float64
 		trials int
 		mean   float64
-		want   Interval
+		want   stats.Interval
 	}{
-		"one case":                         {[]float64{0.6}, 5, 0.6, Wilson(0.6, 1)},
-		"all pass":                         {[]float64{1, 1, 1, 1}, 20, 1, Wilson(4, 4)},
-		"none passes":                      {[]float64{0, 0}, 20, 0, Wilson(0, 2)},
-		"equal rates are all trials":       {[]float64{0.5, 0.5, 0.5}, 12, 0.5, Wilson(6, 12)},
-		"cases without noise count a case": {[]float64{1, 0, 1, 0}, 400, 0.5, Wilson(0.5*3*ratio2(3), 3*ratio2(3))},
+		"one case":                         {[]float64{0.6}, 5, 0.6, stats.Wilson(0.6, 1)},
+		"all pass":                         {[]float64{1, 1, 1, 1}, 20, 1, stats.Wilson(4, 4)},
+		"none passes":                      {[]float64{0, 0}, 20, 0, stats.Wilson(0, 2)},
+		"equal rates are all trials":       {[]float64{0.5, 0.5, 0.5}, 12, 0.5, stats.Wilson(6, 12)},
+		"cases without noise count a case": {[]float64{1, 0, 1, 0}, 400, 0.5, stats.Wilson(0.5*3*ratio2(3), 3*ratio2(3))},
 	} {
-		mean, got := Mean(row.rates, row.trials)
+		mean, got := stats.Mean(row.rates, row.trials)
 		near(t, name+": mean", mean, row.mean, 1e-12)
 		near(t, name+": low", got.Low, row.want.Low, 1e-9)
 		near(t, name+": high", got.High, row.want.High, 1e-9)
 	}
 }
 
-func ratio2(df int) float64 { r := 1.959963984540054 / Quantile(0.975, df); return r * r }
+func ratio2(df int) float64 { r := 1.959963984540054 / stats.Quantile(0.975, df); return r * r }
 
 // coverage returns the share of simulated sets whose interval holds the true mean of the rates of
 // all cases. The rate of a case has a beta distribution of the mean and intraclass correlation.
@@ -122,7 +122,7 @@ func coverage(r *rand.Rand, mean, correlation float64, cases, trials, sets int) 
 				}
 			}
 		}
-		if _, i := Mean(rates, cases*trials); i.Low <= mean && mean <= i.High {
+		if _, i := stats.Mean(rates, cases*trials); i.Low <= mean && mean <= i.High {
 			within++
 		}
 	}
@@ -165,28 +165,28 @@ func TestSignFlip(t *testing.T) {
 		d    []float64
 		want float64
 	}{
-		"none":                       {nil, 1},
-		"zeros":                      {make([]float64, 30), 1},
-		"one":                        {[]float64{0.5}, 1},
-		"five in one direction":      {same(5, 0.2), 2.0 / 32},
-		"six in one direction":       {same(6, -0.1), 2.0 / 64},
-		"zeros change nothing":       {append(same(6, -0.1), 0, 0, 0), 2.0 / 64},
-		"one against three":          {[]float64{0.1, 0.1, 0.1, -0.1}, 10.0 / 16},
+		"none":                      {nil, 1},
+		"zeros":                     {make([]float64, 30), 1},
+		"one":                       {[]float64{0.5}, 1},
+		"five in one direction":     {same(5, 0.2), 2.0 / 32},
+		"six in one direction":      {same(6, -0.1), 2.0 / 64},
+		"zeros change nothing":      {append(same(6, -0.1), 0, 0, 0), 2.0 / 64},
+		"one against three":         {[]float64{0.1, 0.1, 0.1, -0.1}, 10.0 / 16},
 		"the largest decides alone": {[]float64{1, 0.1, 0.1}, 2.0 / 8},
-		"twenty":                     {same(20, 0.05), 2.0 / (1 << 20)},
+		"twenty":                    {same(20, 0.05), 2.0 / (1 << 20)},
 	} {
-		near(t, name, SignFlip(row.d, 1), row.want, 1e-12)
+		near(t, name, stats.SignFlip(row.d, 1), row.want, 1e-12)
 	}
-	if p := SignFlip(same(MinCases-1, 1), 1); p < 0.05 {
-		t.Errorf("%d cases can be significant: %v", MinCases-1, p)
+	if p := stats.SignFlip(same(stats.MinCases-1, 1), 1); p < 0.05 {
+		t.Errorf("%d cases can be significant: %v", stats.MinCases-1, p)
 	}
-	if p := SignFlip(same(MinCases, 1), 1); p >= 0.05 {
-		t.Errorf("%d cases cannot be significant: %v", MinCases, p)
+	if p := stats.SignFlip(same(stats.MinCases, 1), 1); p >= 0.05 {
+		t.Errorf("%d cases cannot be significant: %v", stats.MinCases, p)
 	}
 	mixed := append(same(70, 0.1), same(50, -0.1)...)
-	p := SignFlip(mixed, 7)
+	p := stats.SignFlip(mixed, 7)
 	near(t, "drawn: 70 against 50", p, 0.0825, 0.012) // two-sided binomial: 2·P(X >= 70 of 120) = 0.0825
-	if SignFlip(mixed, 7) != p {
+	if stats.SignFlip(mixed, 7) != p {
 		t.Error("one seed gave two results")
 	}
 }
@@ -199,25 +199,25 @@ func TestMcNemar(t *testing.T) {
 		{0, 0, 1}, {1, 0, 0.5}, {5, 5, 1}, {0, 6, 0.015625}, {1, 7, 0.0390625},
 		{16, 9, 0.16863754}, // 2·(P(X<9)+P(X=9)/2) of 25
 	} {
-		near(t, fmt.Sprintf("McNemar(%d, %d)", row.up, row.down), McNemar(row.up, row.down), row.want, 1e-8)
-		near(t, fmt.Sprintf("McNemar(%d, %d)", row.down, row.up), McNemar(row.down, row.up), McNemar(row.up, row.down), 1e-12)
+		near(t, fmt.Sprintf("McNemar(%d, %d)", row.up, row.down), stats.McNemar(row.up, row.down), row.want, 1e-8)
+		near(t, fmt.Sprintf("McNemar(%d, %d)", row.down, row.up), stats.McNemar(row.down, row.up), stats.McNemar(row.up, row.down), 1e-12)
 	}
-	if p := McNemar(3000, 2000); !(p >= 0 && p < 1e-10) {
+	if p := stats.McNemar(3000, 2000); !(p >= 0 && p < 1e-10) {
 		t.Errorf("McNemar(3000, 2000) = %v", p)
 	}
 }
 
 func TestDifference(t *testing.T) {
-	if mean, i := Difference([]float64{0.3}); mean != 0.3 || i != (Interval{-1, 1}) {
+	if mean, i := stats.Difference([]float64{0.3}); mean != 0.3 || i != (stats.Interval{-1, 1}) {
 		t.Errorf("one difference: %v %v", mean, i)
 	}
-	if mean, i := Difference(nil); mean != 0 || i != (Interval{-1, 1}) {
+	if mean, i := stats.Difference(nil); mean != 0 || i != (stats.Interval{-1, 1}) {
 		t.Errorf("no difference: %v %v", mean, i)
 	}
-	mean, i := Difference(make([]float64, 20))
+	mean, i := stats.Difference(make([]float64, 20))
 	near(t, "mean of no change", mean, 0, 0)
 	near(t, "no change is not certainty", i.High, 2.093/20, 1e-3)
-	mean, i = Difference([]float64{0.1, 0.3, -0.1, 0.5})
+	mean, i = stats.Difference([]float64{0.1, 0.3, -0.1, 0.5})
 	near(t, "mean", mean, 0.2, 1e-12)
 	near(t, "low", i.Low, 0.2-3.182*0.258199/2, 1e-3)
 	near(t, "high", i.High, 0.2+3.182*0.258199/2, 1e-3)
@@ -249,14 +249,14 @@ func TestFalseAlarms(t *testing.T) {
 			}
 			p := 1.0
 			if row.trials == 1 {
-				p = McNemar(up, down)
+				p = stats.McNemar(up, down)
 			} else {
-				p = SignFlip(d, uint64(e))
+				p = stats.SignFlip(d, uint64(e))
 			}
 			if p < 0.05 {
 				alarms++
 			}
-			if _, i := Difference(d); i.Low > 0 || i.High < 0 {
+			if _, i := stats.Difference(d); i.Low > 0 || i.High < 0 {
 				missed++
 			}
 		}
@@ -269,9 +269,9 @@ func TestFalseAlarms(t *testing.T) {
 }
 
 func TestDetectable(t *testing.T) {
-	near(t, "50 pairs", Detectable(0.3, 50), (2.0096+0.8490)*0.3/math.Sqrt(50), 1e-3)
-	near(t, "two pairs", Detectable(0.5, 2), 1, 0)
-	near(t, "one pair", Detectable(0.1, 1), 1, 0)
+	near(t, "50 pairs", stats.Detectable(0.3, 50), (2.0096+0.8490)*0.3/math.Sqrt(50), 1e-3)
+	near(t, "two pairs", stats.Detectable(0.5, 2), 1, 0)
+	near(t, "one pair", stats.Detectable(0.1, 1), 1, 0)
 }
 
 // beta draws from a beta distribution as the quotient of two gamma variables.
