@@ -95,8 +95,8 @@ func (h *Handler) fillRunFromEnv(ctx context.Context, v *visit) error {
 	case e.proxyURL == "":
 		problems = append(problems, errors.New("PIPELINES_ODYSSEY_PROXY_URL is not set"))
 	case e.runToken != "":
-		if h.checkHost(e.proxyURL) != nil {
-			problems = append(problems, errors.New("PIPELINES_ODYSSEY_PROXY_URL names a host that is not in Options.ProxyHosts"))
+		if err := h.hosts.check(e.proxyURL); err != nil {
+			problems = append(problems, fmt.Errorf("PIPELINES_ODYSSEY_PROXY_URL %w", err))
 		}
 	}
 	if e.runToken == "" {

@@ -5,9 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/report"
@@ -175,8 +173,8 @@ func (h *Handler) fillRun(v *visit, r *http.Request, body []byte) error {
 	if e.runToken == "" {
 		return envelopeError("no run token: neither the header %s nor the member run_token is set", headerRunToken)
 	}
-	if err := h.checkHost(e.proxyURL); err != nil {
-		return err
+	if err := h.hosts.check(e.proxyURL); err != nil {
+		return envelopeError("the proxy URL %s", err)
 	}
 	client, err := h.newClient(r.Context(), v, e.proxyURL, e.runToken)
 	if err != nil {
@@ -240,27 +238,4 @@ func (h *Handler) newClient(ctx context.Context, v *visit, proxyURL, runToken st
 		}
 	}
 	return proxy.New(proxyURL, runToken, &o)
-}
-
-// checkHost compares hosts and ports only; what else is wrong with the URL is found by the proxy
-// client.
-func (h *Handler) checkHost(proxyURL string) error {
-	if h.hosts == nil {
-		return nil
-	}
-	u, err := url.Parse(proxyURL)
-	if err == nil {
-		host, port := strings.ToLower(u.Hostname()), u.Port()
-		switch {
-		case port != "":
-		case strings.EqualFold(u.Scheme, "https"):
-			port = "443"
-		default:
-			port = "80"
-		}
-		if h.hosts[host] || h.hosts[net.JoinHostPort(host, port)] {
-			return nil
-		}
-	}
-	return envelopeError("the proxy URL names a host that is not in Options.ProxyHosts")
 }

@@ -33,7 +33,7 @@ type Handler struct {
 	gate  gate
 	state tokens
 	opts  Options // defaults filled in
-	hosts map[string]bool
+	hosts hosts
 
 	runner runner.Runner // for the agent
 	asker  runner.Runner // for the functions of the options that make responses

@@ -422,18 +422,55 @@ func TestBodyWinsAndHeadersFillGaps(t *testing.T) {
 	}
 }
 
+// A host of ProxyHosts means https. Plain http needs its own entry or a loopback host, since it
+// would show the run token on the network.
 func TestProxyHosts(t *testing.T) {
-	h := newHandler(t, answering("x"), func(o *dispatch.Options) {
-		o.ProxyHosts = []string{"API.example.com", "other.example:8443", "[::1]", "default.example:443"}
-	})
-	for url, ok := range map[string]bool{
-		"https://api.example.com/runs/1": true, "https://api.example.com:444/": true, "http://other.example:8443": true,
-		"http://other.example": false, "http://[::1]:99/": true, "https://default.example/": true, "https://default.example:444/": false, "https://api.example.com.evil.example/": false, "https://evil.example/api.example.com": false,
-		"https://api.example.com@evil.example/": false, "https://evil.example#api.example.com": false,
+	for _, tt := range []struct {
+		entry string
+		url   string
+		ok    bool
+	}{
+		{"API.example.com", "https://api.example.com/runs/1", true},
+		{"api.example.com", "HTTPS://API.example.com:443/", true},
+		{"api.example.com", "http://api.example.com:22/", false},
+		{"api.example.com", "http://api.example.com/", false},
+		{"api.example.com", "http://api.example.com:443/", false},
+		{"api.example.com", "https://api.example.com:444/", false},
+		{"api.example.com", "https://api.example.com.evil.example/", false},
+		{"api.example.com", "https://evil.example/api.example.com", false},
+		{"api.example.com", "https://api.example.com@evil.example/", false},
+		{"api.example.com", "https://evil.example#api.example.com", false},
+		{"api.example.com:443", "https://api.example.com/", true},
+		{"api.example.com:8443", "https://api.example.com:8443/", true},
+		{"api.example.com:8443", "http://api.example.com:8443/", false},
+		{"api.example.com:8443", "https://api.example.com/", false},
+		{"https://api.example.com", "https://api.example.com/", true},
+		{"https://api.example.com", "http://api.example.com/", false},
+		{"HTTP://proxy.internal:8080", "http://proxy.internal:8080/", true},
+		{"http://proxy.internal:8080", "https://proxy.internal:8080/", false},
+		{"http://proxy.internal:8080", "http://proxy.internal/", false},
+		{"http://proxy.internal", "http://proxy.internal:80/", true},
+		{"localhost", "http://localhost:1234/", true},
+		{"localhost", "https://LOCALHOST/", true},
+		{"localhost:1234", "http://localhost:1234/", true},
+		{"localhost:1234", "https://localhost:1234/", true},
+		{"localhost:1234", "http://localhost:1235/", false},
+		{"127.0.0.1", "http://127.0.0.1:1234/", true},
+		{"127.0.0.1", "http://127.0.0.2:1234/", false},
+		{"[::1]", "http://[::1]:99/", true},
+		{"http://localhost", "http://localhost:99/", false},
+		{"10.0.0.1", "http://10.0.0.1/", false},
+		{"[2001:db8::1]", "https://[2001:db8::1]/", true},
 	} {
-		w := post(h, `{"odyssey_proxy_url":"`+url+`"}`, nil)
-		if (w.Code == 200) != ok {
-			t.Errorf("%s: %d %s", url, w.Code, w.Body)
+		h := newHandler(t, answering("x"), func(o *dispatch.Options) { o.ProxyHosts = []string{"other.example", tt.entry} })
+		if w := post(h, `{"odyssey_proxy_url":"`+tt.url+`"}`, nil); (w.Code == 200) != tt.ok {
+			t.Errorf("%s of %s: %d %s", tt.url, tt.entry, w.Code, w.Body)
+		}
+	}
+	for _, entry := range []string{"", "https://", "https://x/", "ftp://x", "user:hunter2@x", "x/y", "x?y", "x#y", ":443", "x:y", "*://x"} {
+		_, err := dispatch.New(answering("x"), &dispatch.Options{Tokens: []string{"a"}, ProxyHosts: []string{entry}})
+		if dispatch.CodeOf(err) != dispatch.CodeOptions || !strings.Contains(err.Error(), "ProxyHosts[0]") || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%q: %v", entry, err)
 		}
 	}
 }

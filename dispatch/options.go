@@ -4,10 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/report"
@@ -55,9 +52,11 @@ type Options struct {
 	// which also ends the connection of a refused peer that withholds its body.
 	BodyTimeout time.Duration
 
-	// ProxyHosts lists the hosts ("api.example.com", or "api.example.com:8443" for one port only)
-	// that an envelope's proxy URL may name, so that a forged envelope cannot send run tokens and
-	// arguments elsewhere. Default: any.
+	// ProxyHosts lists the proxies that an envelope's proxy URL may name, so that a forged envelope
+	// cannot send run tokens and arguments elsewhere. "api.example.com" means https on port 443, and
+	// "api.example.com:8443" means https on that port. "http://proxy.internal:8080" allows plain
+	// http. A loopback host, such as "localhost", also allows http, and any port if it has none. If
+	// ProxyHosts is empty, every proxy is allowed.
 	ProxyHosts []string
 
 	// Proxy configures the clients of the runs. Its Pacer must be nil: the handler paces the
@@ -160,19 +159,11 @@ func (h *Handler) configure(opts *Options, problems ...error) error {
 		}
 	}
 	if len(o.ProxyHosts) > 0 {
-		h.hosts = make(map[string]bool, len(o.ProxyHosts))
-		for i, host := range o.ProxyHosts {
-			u, err := url.Parse("//" + host)
-			if host == "" || err != nil || u.Host != host {
-				// The text is not repeated, since it may be a URL with credentials.
-				bad("Options.ProxyHosts[%d] is not a host such as api.example.com or api.example.com:8443", i)
-				continue
+		h.hosts = make(hosts, len(o.ProxyHosts))
+		for i, entry := range o.ProxyHosts {
+			if err := h.hosts.add(entry); err != nil {
+				bad("Options.ProxyHosts[%d] %w", i, err)
 			}
-			name := strings.ToLower(u.Hostname())
-			if u.Port() != "" {
-				name = net.JoinHostPort(name, u.Port())
-			}
-			h.hosts[name] = true
 		}
 	}
 	copied := proxy.Options{}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -101,8 +100,7 @@ func (c *checkup) local() bool {
 		return true
 	}
 	host := strings.ToLower(c.url.Hostname())
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && addr.IsLoopback()
+	return publicaddr.Loopback(host) || strings.HasSuffix(host, ".localhost")
 }
 
 // notPublic returns why the platform cannot reach the endpoint, or would reject its URL.

@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -65,7 +65,7 @@ func NewClient(baseURL, apiKey string, o *Options) (*Client, error) {
 	case err != nil || u.Hostname() == "":
 		mistake("the base URL must be a URL such as https://api.pipelines.tech")
 		u = &url.URL{}
-	case u.Scheme != "https" && !(u.Scheme == "http" && loopback(u.Hostname())):
+	case u.Scheme != "https" && !(u.Scheme == "http" && publicaddr.Loopback(u.Hostname())):
 		mistake("the base URL must begin with https:// to protect the API key")
 	}
 	if u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
@@ -97,11 +97,6 @@ func NewClient(baseURL, apiKey string, o *Options) (*Client, error) {
 		c.caller.Transport = t
 	}
 	return c, nil
-}
-
-func loopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
 // Create validates r and posts it to /api/agents. Every error is an [*Error]. If its code is

@@ -5,6 +5,7 @@ package publicaddr
 import (
 	"errors"
 	"net/netip"
+	"strings"
 	"syscall"
 )
 
@@ -14,6 +15,13 @@ var ErrNotPublic = errors.New("the address is not public")
 // Is reports whether addr is a unicast address of the public internet. It treats an IPv4 address
 // within an IPv6 address as the IPv4 address.
 func Is(addr netip.Addr) bool { return Why(addr) == "" }
+
+// Loopback reports whether a host name or an IP address without brackets is this machine: localhost,
+// in any case, or a loopback address.
+func Loopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && addr.Unmap().IsLoopback()
+}
 
 // Why returns the kind of an address that is not public, such as "loopback", and "" for a public
 // one.

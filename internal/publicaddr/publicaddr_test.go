@@ -65,3 +65,15 @@ func TestControl(t *testing.T) {
 		t.Error("a dialer connects to loopback")
 	}
 }
+
+func TestLoopback(t *testing.T) {
+	for host, want := range map[string]bool{
+		"localhost": true, "LocalHost": true, "127.0.0.1": true, "127.9.9.9": true, "::1": true, "::ffff:127.0.0.1": true,
+		"": false, "localhost.evil.example": false, "a.localhost": false, "10.0.0.1": false, "0.0.0.0": false, "::": false,
+		"127.1": false, "64:ff9b::7f00:1": false,
+	} {
+		if got := publicaddr.Loopback(host); got != want {
+			t.Errorf("%q: %t", host, got)
+		}
+	}
+}

@@ -236,7 +236,7 @@ func (s *Stage) inMemory() error {
 		opts.AuthHeader = s.Target.AuthHeader
 	}
 	if len(opts.ProxyHosts) > 0 {
-		opts.ProxyHosts = append(slices.Clone(opts.ProxyHosts), "proxy.test")
+		opts.ProxyHosts = append(slices.Clone(opts.ProxyHosts), "http://proxy.test")
 	}
 	if opts.RunTimeout == 0 {
 		opts.RunTimeout = s.Target.RunTimeout

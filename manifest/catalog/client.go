@@ -5,13 +5,13 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/internal/uuid"
 )
 
@@ -122,7 +122,7 @@ func checkBaseURL(text string) (*url.URL, []Problem) {
 	case err != nil || base.Hostname() == "":
 		bad("must be a URL such as https://aip.example.com")
 		return &url.URL{}, found
-	case base.Scheme != "https" && !(base.Scheme == "http" && isLoopback(base.Hostname())):
+	case base.Scheme != "https" && !(base.Scheme == "http" && publicaddr.Loopback(base.Hostname())):
 		bad("must begin with https://, to protect the API key")
 	}
 	if base.User != nil || base.RawQuery != "" || base.ForceQuery || base.Fragment != "" {
@@ -173,11 +173,6 @@ func (o *ClientOptions) configure() []Problem {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return found
-}
-
-func isLoopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
 // Create registers a tool without source code: POST /tools/. If the name is taken, the error has
