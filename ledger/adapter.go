@@ -1,12 +1,13 @@
 package ledger
 
 import (
-	"bytes"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strconv"
 
 	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/declaration"
 	"github.com/toolwire/toolwire/internal/jsonpath"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
@@ -50,40 +51,40 @@ type Adapter struct {
 	// list_append, list_remove and when. They are kept and not evaluated.
 	Extra []Member
 
-	bad malformed
+	kept declaration.Kept
 }
-
-var adapterMembers = []string{"op", "entity_type", "id_from", "field_map", "flags"}
 
 // laterMembers change what an adapter does in later releases of the platform. A rule that ignored
 // one would write something else than the platform does, so a rule that has one writes nothing.
 var laterMembers = []string{"effects", "list_append", "list_remove", "when"}
 
+func (a *Adapter) fields() []declaration.Field {
+	return []declaration.Field{
+		declaration.String("op", &a.Op),
+		declaration.String("entity_type", &a.EntityType),
+		declaration.String("id_from", &a.IDFrom),
+		declaration.StringMap("field_map", &a.FieldMap),
+		declaration.Strings("flags", &a.Flags),
+	}
+}
+
+func adapterFrom(doc json.RawMessage) (a Adapter) {
+	a.kept = declaration.Read(doc, a.fields(), add(&a.Extra))
+	return a
+}
+
 // UnmarshalJSON reads an adapter. See [Adapter] for what is an error.
 func (a *Adapter) UnmarshalJSON(data []byte) error {
-	o, err := readObject(bytes.Clone(data), adapterMembers, strictjson.Limits{})
-	if err != nil {
-		return unreadable(CodeAdapter, err)
+	doc, err := readStrict(data, CodeAdapter, strictjson.Limits{})
+	if err == nil {
+		*a = adapterFrom(doc)
 	}
-	*a = Adapter{}
-	o.string("op", (*string)(&a.Op))
-	o.string("entity_type", &a.EntityType)
-	o.string("id_from", &a.IDFrom)
-	o.stringMap("field_map", &a.FieldMap)
-	o.strings("flags", &a.Flags)
-	a.Extra, a.bad = o.rest()
-	return nil
+	return err
 }
 
 // MarshalJSON writes the members that are set or were read, in the documented order, then Extra.
 func (a Adapter) MarshalJSON() ([]byte, error) {
-	w := newObjectWriter(CodeAdapter, &a.bad)
-	w.member("op", a.Op != "", a.Op)
-	w.member("entity_type", a.EntityType != "", a.EntityType)
-	w.member("id_from", a.IDFrom != "", a.IDFrom)
-	w.member("field_map", a.FieldMap != nil, a.FieldMap)
-	w.member("flags", a.Flags != nil, a.Flags)
-	return w.end(a.Extra)
+	return write(CodeAdapter, &a.kept, a.fields(), a.Extra)
 }
 
 // op returns Op, or OpUpdate if it is empty.
@@ -119,8 +120,7 @@ func (a *Adapter) Validate(schema *Schema) (unchecked []Problem, err error) {
 }
 
 func (a *Adapter) problems(schema *Schema) (ps problems) {
-	ps = a.bad.current(a)
-	if a.bad.whole != nil && len(ps) > 0 {
+	if !ps.kept(&a.kept, a.fields(), a.Extra) {
 		return ps
 	}
 	hasEffects := slices.ContainsFunc(a.Extra, func(m Member) bool { return m.Name == "effects" })
@@ -153,10 +153,10 @@ func (a *Adapter) problems(schema *Schema) (ps problems) {
 }
 
 func (a *Adapter) entityProblems(ps *problems) {
-	if a.EntityType == "" && !a.bad.has("entity_type") {
+	if a.EntityType == "" && !a.kept.Wrong("entity_type") {
 		ps.add("missing", "/entity_type", "is required with op %s; name an entity type of the ledger schema", a.op())
 	}
-	if a.IDFrom == "" && !a.bad.has("id_from") {
+	if a.IDFrom == "" && !a.kept.Wrong("id_from") {
 		ps.add("missing", "/id_from", "is required with op %s; give the path of the id, such as $.order_id", a.op())
 	}
 }
@@ -170,7 +170,7 @@ func (a *Adapter) flagOnlyProblems(ps *problems) {
 			ps.add("forbidden", "/"+m.name, "must be left out: set_flag writes no entity")
 		}
 	}
-	if len(a.Flags) == 0 && !a.bad.has("flags") {
+	if len(a.Flags) == 0 && !a.kept.Wrong("flags") {
 		ps.add("missing", "/flags", "is required with op set_flag; list at least one flag template")
 	}
 }

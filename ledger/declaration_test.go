@@ -348,7 +348,7 @@ func TestDeclarationsMustBeStrictJSON(t *testing.T) {
 func TestSettingAFieldCorrectsIt(t *testing.T) {
 	a := mustAdapter(t, `{"op":5,"entity_type":["order"],"id_from":"$.id","Flags":[]}`)
 	a.Op = ledger.OpAdd
-	checkProblems(t, all(a.Validate(nil)), "wrong_case /Flags", "wrong_type /entity_type")
+	checkProblems(t, all(a.Validate(nil)), "wrong_type /entity_type", "wrong_case /Flags")
 	a.EntityType, a.Extra = "order", nil
 	checkProblems(t, all(a.Validate(nil)))
 

@@ -54,9 +54,7 @@ type flagRule struct {
 func Compile(a *Adapter) (*Rule, error) {
 	r := &Rule{}
 	if a == nil {
-		a = &Adapter{bad: malformed{whole: json.RawMessage("null"), problems: problems{
-			{Code: "missing", Message: "is missing"},
-		}}}
+		a = new(adapterFrom(json.RawMessage("null")))
 	}
 	ps := a.problems(nil)
 	var paths problems // of fields

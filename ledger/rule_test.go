@@ -244,7 +244,7 @@ func TestCompileReportsWhatCannotBeEvaluated(t *testing.T) {
 		checkProblems(t, err, tt.want...)
 	}
 	rule, err := ledger.Compile(nil)
-	checkProblems(t, err, "missing ")
+	checkProblems(t, err, "wrong_type ")
 	if got := lines(t, rule.Eval(nil, nil)); got != "adapter_malformed" {
 		t.Errorf("a rule of nil: %s", got)
 	}

@@ -1,13 +1,10 @@
 package ledger
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 
-	jsonv2 "github.com/go-json-experiment/json"
-
-	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/declaration"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -43,7 +40,7 @@ type Schema struct {
 	FieldPolicy string    // open (the default) or closed; an entity may override it
 	Extra       []Member  // unknown members, in order
 
-	bad malformed
+	kept declaration.Kept
 }
 
 // An Entity declares one entity type.
@@ -55,7 +52,7 @@ type Entity struct {
 	FieldPolicy string   // open or closed; defaults to the schema's
 	Extra       []Member // unknown members, in order
 
-	bad malformed
+	kept declaration.Kept
 }
 
 // A Field declares one field of an entity.
@@ -70,7 +67,7 @@ type Field struct {
 	Ref         string   // the type of the entity that the field's value identifies; "" if none
 	Extra       []Member // unknown members, in order
 
-	bad malformed
+	kept declaration.Kept
 }
 
 // A FlagRule restricts the flags that may be set.
@@ -79,156 +76,120 @@ type FlagRule struct {
 	Values []string // if Policy is closed, the flags that may be set
 	Extra  []Member // unknown members, in order
 
-	bad malformed
+	kept declaration.Kept
 }
 
-var (
-	schemaMembers = []string{"entities", "flags", "field_policy"}
-	entityMembers = []string{"type", "id_field", "description", "fields", "field_policy"}
-	fieldMembers  = []string{"name", "type", "enum", "description", "ref"}
-	flagMembers   = []string{"policy", "values"}
-	fieldTypes    = []string{TypeString, TypeNumber, TypeInteger, TypeBoolean, TypeObject, TypeArray}
-)
+var fieldTypes = []string{TypeString, TypeNumber, TypeInteger, TypeBoolean, TypeObject, TypeArray}
+
+func (s *Schema) fields() []declaration.Field {
+	return []declaration.Field{
+		declaration.List("entities", &s.Entities, entityFrom),
+		declaration.Object("flags", &s.Flags, flagRuleFrom),
+		declaration.String("field_policy", &s.FieldPolicy),
+	}
+}
+
+func (e *Entity) fields() []declaration.Field {
+	return []declaration.Field{
+		declaration.String("type", &e.Type),
+		declaration.String("id_field", &e.IDField),
+		declaration.String("description", &e.Description),
+		declaration.List("fields", &e.Fields, fieldFrom),
+		declaration.String("field_policy", &e.FieldPolicy),
+	}
+}
+
+func (f *Field) fields() []declaration.Field {
+	return []declaration.Field{
+		declaration.String("name", &f.Name),
+		declaration.String("type", &f.Type),
+		declaration.Scalars("enum", &f.Enum),
+		declaration.String("description", &f.Description),
+		declaration.String("ref", &f.Ref),
+	}
+}
+
+func (f *FlagRule) fields() []declaration.Field {
+	return []declaration.Field{
+		declaration.String("policy", &f.Policy),
+		declaration.Strings("values", &f.Values),
+	}
+}
+
+func schemaFrom(doc json.RawMessage) (s Schema) {
+	s.kept = declaration.Read(doc, s.fields(), add(&s.Extra))
+	return s
+}
 
 // UnmarshalJSON reads a ledger schema. See [Schema] for what is an error.
 func (s *Schema) UnmarshalJSON(data []byte) error {
-	o, err := readObject(bytes.Clone(data), schemaMembers, strictjson.Limits{})
-	if err != nil {
-		return unreadable(CodeSchema, err)
+	doc, err := readStrict(data, CodeSchema, strictjson.Limits{})
+	if err == nil {
+		*s = schemaFrom(doc)
 	}
-	*s = Schema{}
-	list(o, "entities", &s.Entities)
-	if value, ok := o.take("flags"); ok {
-		s.Flags = new(FlagRule)
-		if err := s.Flags.UnmarshalJSON(value); err != nil {
-			return err
-		}
-	}
-	o.string("field_policy", &s.FieldPolicy)
-	s.Extra, s.bad = o.rest()
-	return nil
+	return err
 }
 
 // MarshalJSON writes the members that are set or were read, in the documented order, then Extra.
 func (s Schema) MarshalJSON() ([]byte, error) {
-	w := newObjectWriter(CodeSchema, &s.bad)
-	w.member("entities", s.Entities != nil, declarations[Entity](s.Entities))
-	w.member("flags", s.Flags != nil, s.Flags)
-	w.member("field_policy", s.FieldPolicy != "", s.FieldPolicy)
-	return w.end(s.Extra)
+	return write(CodeSchema, &s.kept, s.fields(), s.Extra)
+}
+
+func entityFrom(doc json.RawMessage) (e Entity) {
+	e.kept = declaration.Read(doc, e.fields(), add(&e.Extra))
+	return e
 }
 
 // UnmarshalJSON reads one entity declaration.
 func (e *Entity) UnmarshalJSON(data []byte) error {
-	o, err := readObject(bytes.Clone(data), entityMembers, strictjson.Limits{})
-	if err != nil {
-		return unreadable(CodeSchema, err)
+	doc, err := readStrict(data, CodeSchema, strictjson.Limits{})
+	if err == nil {
+		*e = entityFrom(doc)
 	}
-	*e = Entity{}
-	o.string("type", &e.Type)
-	o.string("id_field", &e.IDField)
-	o.string("description", &e.Description)
-	list(o, "fields", &e.Fields)
-	o.string("field_policy", &e.FieldPolicy)
-	e.Extra, e.bad = o.rest()
-	return nil
+	return err
 }
 
 // MarshalJSON writes the members that are set or were read, in the documented order, then Extra.
 func (e Entity) MarshalJSON() ([]byte, error) {
-	w := newObjectWriter(CodeSchema, &e.bad)
-	w.member("type", e.Type != "", e.Type)
-	w.member("id_field", e.IDField != "", e.IDField)
-	w.member("description", e.Description != "", e.Description)
-	w.member("fields", e.Fields != nil, declarations[Field](e.Fields))
-	w.member("field_policy", e.FieldPolicy != "", e.FieldPolicy)
-	return w.end(e.Extra)
+	return write(CodeSchema, &e.kept, e.fields(), e.Extra)
+}
+
+func fieldFrom(doc json.RawMessage) (f Field) {
+	f.kept = declaration.Read(doc, f.fields(), add(&f.Extra))
+	return f
 }
 
 // UnmarshalJSON reads one field declaration.
 func (f *Field) UnmarshalJSON(data []byte) error {
-	o, err := readObject(bytes.Clone(data), fieldMembers, strictjson.Limits{})
-	if err != nil {
-		return unreadable(CodeSchema, err)
+	doc, err := readStrict(data, CodeSchema, strictjson.Limits{})
+	if err == nil {
+		*f = fieldFrom(doc)
 	}
-	*f = Field{}
-	o.string("name", &f.Name)
-	o.string("type", &f.Type)
-	o.scalars("enum", &f.Enum)
-	o.string("description", &f.Description)
-	o.string("ref", &f.Ref)
-	f.Extra, f.bad = o.rest()
-	return nil
+	return err
 }
 
 // MarshalJSON writes the members that are set or were read, in the documented order, then Extra.
 func (f Field) MarshalJSON() ([]byte, error) {
-	w := newObjectWriter(CodeSchema, &f.bad)
-	w.member("name", f.Name != "", f.Name)
-	w.member("type", f.Type != "", f.Type)
-	w.member("enum", f.Enum != nil, f.Enum)
-	w.member("description", f.Description != "", f.Description)
-	w.member("ref", f.Ref != "", f.Ref)
-	return w.end(f.Extra)
+	return write(CodeSchema, &f.kept, f.fields(), f.Extra)
+}
+
+func flagRuleFrom(doc json.RawMessage) (f FlagRule) {
+	f.kept = declaration.Read(doc, f.fields(), add(&f.Extra))
+	return f
 }
 
 // UnmarshalJSON reads the flags member of a ledger schema.
 func (f *FlagRule) UnmarshalJSON(data []byte) error {
-	o, err := readObject(bytes.Clone(data), flagMembers, strictjson.Limits{})
-	if err != nil {
-		return unreadable(CodeSchema, err)
+	doc, err := readStrict(data, CodeSchema, strictjson.Limits{})
+	if err == nil {
+		*f = flagRuleFrom(doc)
 	}
-	*f = FlagRule{}
-	o.string("policy", &f.Policy)
-	o.strings("values", &f.Values)
-	f.Extra, f.bad = o.rest()
-	return nil
+	return err
 }
 
 // MarshalJSON writes the members that are set or were read, in the documented order, then Extra.
 func (f FlagRule) MarshalJSON() ([]byte, error) {
-	w := newObjectWriter(CodeSchema, &f.bad)
-	w.member("policy", f.Policy != "", f.Policy)
-	w.member("values", f.Values != nil, f.Values)
-	return w.end(f.Extra)
-}
-
-// list reads a member that is a list of declarations. Elements that are not objects keep their text
-// and their problem.
-func list[T any](o *object, name string, into *[]T) {
-	value, ok := o.take(name)
-	if !ok {
-		return
-	}
-	if value[0] != '[' || json.Unmarshal(value, into) != nil {
-		o.reject(name, value, "", "a list of objects, not "+rawjson.KindName(value))
-	}
-}
-
-// scalars reads a list of strings, numbers, booleans and nulls.
-func (o *object) scalars(name string, into *[]any) {
-	value, ok := o.take(name)
-	if !ok {
-		return
-	}
-	var list []json.RawMessage
-	if value[0] != '[' || jsonv2.Unmarshal(value, &list) != nil {
-		o.reject(name, value, "", "a list of scalars, not "+rawjson.KindName(value))
-		return
-	}
-	values := make([]any, len(list))
-	for i, v := range list {
-		if v[0] == '{' || v[0] == '[' {
-			o.reject(name, value, indexToken(i), "a string, number, boolean or null, not "+rawjson.KindName(v))
-			continue
-		}
-		dec := json.NewDecoder(bytes.NewReader(v))
-		dec.UseNumber()
-		_ = dec.Decode(&values[i]) // v is a valid scalar: the whole document was read strictly
-	}
-	if !o.bad.has(name) {
-		*into = values
-	}
+	return write(CodeSchema, &f.kept, f.fields(), f.Extra)
 }
 
 // entity returns the declaration of an entity type, or nil.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/declaration"
 )
 
 // Validate reports everything that is wrong with the schema, as one [*Error] with CodeSchema. Its
@@ -17,11 +18,10 @@ func (s *Schema) Validate() error {
 }
 
 func (s *Schema) problems() (ps problems) {
-	ps = s.bad.current(s)
-	if s.bad.whole != nil && len(ps) > 0 {
+	if !ps.kept(&s.kept, s.fields(), s.Extra) {
 		return ps
 	}
-	if s.Entities == nil && !s.bad.has("entities") {
+	if s.Entities == nil && !s.kept.Wrong("entities") {
 		ps.add("missing", "/entities", "is required; list the entity types")
 	}
 	if len(s.Entities) > maxEntities {
@@ -49,12 +49,11 @@ func (s *Schema) problems() (ps problems) {
 }
 
 func (e *Entity) problems(types map[string]bool) (ps problems) {
-	ps = e.bad.current(e)
-	if e.bad.whole != nil && len(ps) > 0 {
+	if !ps.kept(&e.kept, e.fields(), e.Extra) {
 		return ps
 	}
-	checkName(&ps, &e.bad, "type", e.Type)
-	checkName(&ps, &e.bad, "id_field", e.IDField)
+	checkName(&ps, &e.kept, "type", e.Type)
+	checkName(&ps, &e.kept, "id_field", e.IDField)
 	if len(e.Fields) > maxFields {
 		ps.add("too_many", "/fields", "has %d fields; at most %d are allowed", len(e.Fields), maxFields)
 	}
@@ -73,13 +72,12 @@ func (e *Entity) problems(types map[string]bool) (ps problems) {
 }
 
 func (f *Field) problems(types map[string]bool) (ps problems) {
-	ps = f.bad.current(f)
-	if f.bad.whole != nil && len(ps) > 0 {
+	if !ps.kept(&f.kept, f.fields(), f.Extra) {
 		return ps
 	}
-	checkName(&ps, &f.bad, "name", f.Name)
+	checkName(&ps, &f.kept, "name", f.Name)
 	switch {
-	case f.Type == "" && !f.bad.has("type"):
+	case f.Type == "" && !f.kept.Wrong("type"):
 		ps.add("missing", "/type", "is required; write string, number, integer, boolean, object or array")
 	case f.Type != "" && !slices.Contains(fieldTypes, f.Type):
 		ps.add("invalid_value", "/type", "must be string, number, integer, boolean, object or array")
@@ -99,11 +97,10 @@ func (f *Field) problems(types map[string]bool) (ps problems) {
 }
 
 func (f *FlagRule) problems() (ps problems) {
-	ps = f.bad.current(f)
-	if f.bad.whole != nil && len(ps) > 0 {
+	if !ps.kept(&f.kept, f.fields(), f.Extra) {
 		return ps
 	}
-	if f.Policy == "" && !f.bad.has("policy") {
+	if f.Policy == "" && !f.kept.Wrong("policy") {
 		ps.add("missing", "/policy", "is required; write open or closed")
 	}
 	checkPolicy(&ps, "/policy", f.Policy)
@@ -116,9 +113,9 @@ func checkPolicy(ps *problems, pointer, policy string) {
 	}
 }
 
-func checkName(ps *problems, bad *malformed, member, name string) {
+func checkName(ps *problems, kept *declaration.Kept, member, name string) {
 	switch {
-	case name == "" && !bad.has(member):
+	case name == "" && !kept.Wrong(member):
 		ps.add("missing", "/"+member, "is required")
 	case name != "" && !validName(name):
 		ps.add("invalid_name", "/"+member, "%q must be lower case letters, digits and _, beginning with a letter", clip.Text(name, maxShown))

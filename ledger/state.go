@@ -3,6 +3,7 @@ package ledger
 import (
 	"bytes"
 	"encoding/json"
+	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -66,8 +67,8 @@ func NewState(initial json.RawMessage, schema *Schema) (*State, error) {
 const contextStores = "_context_stores"
 
 // readEntities reads {"type":{"id":{"field":value}}}.
-func readEntities(doc json.RawMessage, ps *problems) map[string]map[string]fields {
-	types, err := readObject(doc, nil, stateLimits)
+func readEntities(initial json.RawMessage, ps *problems) map[string]map[string]fields {
+	doc, err := readStrict(initial, CodeState, stateLimits)
 	if err == nil {
 		err = strictjson.Bound(doc, maxStateValues, 0)
 	}
@@ -75,26 +76,29 @@ func readEntities(doc json.RawMessage, ps *problems) map[string]map[string]field
 		ps.unreadable("", err)
 		return nil
 	}
-	ps.under("", types.bad.problems)
-	entities := make(map[string]map[string]fields, len(types.members))
-	for _, t := range types.members {
-		ids, _ := readObject(t.Value, nil, stateLimits) // cannot fail: doc is strict JSON
-		ps.under(token(t.Name), ids.bad.problems)
-		byID := make(map[string]fields, len(ids.members))
-		for _, id := range ids.members {
-			attributes, _ := readObject(id.Value, nil, stateLimits)
-			ps.under(token(t.Name)+token(id.Name), attributes.bad.problems)
-			f := make(fields, len(attributes.members))
-			for _, a := range attributes.members {
-				if f[a.Name], err = readField(a.Value); err != nil {
-					ps.unreadable(token(t.Name)+token(id.Name)+token(a.Name), err)
+	entities := map[string]map[string]fields{}
+	for entityType, ids := range ps.membersOf("", doc) {
+		byID := map[string]fields{}
+		for id, attributes := range ps.membersOf(token(entityType), ids) {
+			f := fields{}
+			for name, value := range ps.membersOf(token(entityType)+token(id), attributes) {
+				if f[name], err = readField(value); err != nil {
+					ps.unreadable(token(entityType)+token(id)+token(name), err)
 				}
 			}
-			byID[id.Name] = f
+			byID[id] = f
 		}
-		entities[t.Name] = byID
+		entities[entityType] = byID
 	}
 	return entities
+}
+
+// membersOf returns the members of an object. It reports other values.
+func (ps *problems) membersOf(pointer string, value json.RawMessage) iter.Seq2[string, json.RawMessage] {
+	if rawjson.Kind(value) != '{' {
+		ps.add("wrong_type", pointer, "must be an object, not %s", rawjson.KindName(value))
+	}
+	return rawjson.Members(value)
 }
 
 // check reports what the schema does not allow, sorted by type and id. It then removes the types

@@ -3,7 +3,7 @@
 // and 6 of the page Porting without the SDK.
 //
 //	tool := schema.MustDefine[RefundOrder, Refund]("refund_order", "Refund an order.", nil)
-//	if err := schema.Validate(ctx, []schema.Tool{tool}, nil); err != nil {
+//	if _, err := schema.Validate(ctx, []schema.Tool{tool}, nil); err != nil {
 //		return err
 //	}
 //	list, _, err := schema.Export([]schema.Tool{tool}, schema.Platform)
@@ -11,8 +11,8 @@
 // The package has these parts:
 //
 //   - [Define] declares a tool from Go types. [For] infers a schema.
-//   - [Validate] reports every problem of a tool list. [Lint] reports what is valid and still
-//     likely to cause trouble.
+//   - [Validate] reports what the platform rejects, and lists what this library cannot check. [Lint]
+//     reports what is valid and still likely to cause trouble.
 //   - [Import] and [Export] read and write tool lists: the platform's own, and those of SDKs.
 //   - [Compile] makes a [Validator] for one schema. [NewSet] makes a [Set] for the calls of a
 //     tool list.
@@ -22,10 +22,18 @@
 //
 // # Where the Tools schema leaves a choice
 //
+// Validate rejects what the section Validation lists. In addition it rejects members of the wrong
+// type where that section requires a value, a binding without tool_name, and a schema that is not a
+// JSON Schema, because no validator can use it. Everything else that does not match the page is in
+// the list unchecked: for example a malformed ledger_adapter, which the platform ignores, and an
+// unknown ledger_write_policy.
+//
+// A member that is null or "" counts as absent. A UUID may be written without hyphens.
+//
 // A sandbox tool may have a passthrough_binding, a ledger_write_policy or a ledger_adapter. They
 // are valid, and Lint reports them. The same holds for an adapter that the policy does not use.
-// Every adapter must be valid, and every binding must be well-formed. In passthrough mode a binding
-// must also be complete and lead to a tool.
+// Every binding must be well-formed. In passthrough mode it must also be complete and lead to a
+// tool.
 //
 // An input_schema may omit "type". If it has one, it must be "object", at its root and where "$ref"
 // and "allOf" lead from the root. At most 32 schemas are examined for that. References are followed
@@ -34,7 +42,12 @@
 // must be an object.
 //
 // Names that differ by case are different names. A member whose name differs from a known one by
-// case only is a problem, because the platform does not read it.
+// case only is listed as unchecked, because the platform does not read it.
+//
+// # Later releases
+//
+// The mode executed is kept and listed as unchecked. So are the members of a later release, such as
+// ledger_read and preconditions, which this module does not evaluate; Lint reports them.
 //
 // # Hostile input
 //

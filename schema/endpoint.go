@@ -1,23 +1,32 @@
 package schema
 
 import (
+	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/toolwire/toolwire/internal/clip"
 )
 
 // An Endpoint is a registered tool endpoint, as far as a [Binding] depends on it.
 type Endpoint struct {
-	Type  string   // mcp_server, http_openapi or code; others cannot be bound
-	Org   string   // its organisation, as ValidateOptions.Org spells it; "" is the agent's own
-	Tools []string // the tools that its discovery lists
+	Type string // mcp_server, http_openapi or code; others cannot be bound
+	Org  string // its organisation, as ValidateOptions.Org spells it; "" is the agent's own
+	// Tools are the tools that its discovery lists, or the functions of a code endpoint. If nil,
+	// they are not known, and bindings may name any tool.
+	Tools []string
+	// Requirements are the packages of a code endpoint, such as httpx>=0.27.
+	Requirements []string
+	// EnvVars are the names of the organisation's credentials that a code endpoint gets as
+	// environment variables. They contain no values.
+	EnvVars []string
 }
 
 // endpointTypes are the types that can be bound.
 var endpointTypes = []string{"mcp_server", "http_openapi", "code"}
 
-// endpointKey identifies an endpoint. Ids are lower case, because UUIDs ignore case.
+var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// endpointKey identifies an endpoint. The id is that of canonicalID.
 type endpointKey struct{ id, name string }
 
 type resolved struct {
@@ -28,13 +37,13 @@ type resolved struct {
 
 // resolve finds an endpoint, each once. After the end of the context it asks for none.
 func (c *checker) resolve(id, name string) resolved {
-	key := endpointKey{strings.ToLower(id), name}
+	key := endpointKey{canonicalID(id), name}
 	if known, ok := c.resolved[key]; ok {
 		return known
 	}
 	r := resolved{err: c.ctx.Err()}
 	if r.err == nil {
-		r.Endpoint, r.found, r.err = c.opts.Endpoint(c.ctx, id, name)
+		r.Endpoint, r.found, r.err = c.opts.Endpoint(c.ctx, key.id, name)
 	}
 	if r.err != nil {
 		c.causes = append(c.causes, r.err)
@@ -52,7 +61,7 @@ func (c *checker) endpoint(ps *problems, b *Binding) {
 	e := c.resolve(b.EndpointID, b.EndpointName)
 	switch {
 	case e.err != nil:
-		ps.add("endpoint_unchecked", at, "could not be checked: the lookup of the endpoint failed")
+		ps.add("endpoint_lookup", at, "could not be checked: the lookup of the endpoint failed")
 		return
 	case !e.found:
 		ps.add("endpoint_missing", at, "is not an endpoint of the organisation; register it or correct the binding")
@@ -65,7 +74,13 @@ func (c *checker) endpoint(ps *problems, b *Binding) {
 		ps.add("endpoint_type", at, "is an endpoint of type %q; only mcp_server, http_openapi and code can be bound",
 			clip.Text(e.Type, 40))
 	}
-	if b.ToolName != "" && !slices.Contains(e.Tools, b.ToolName) {
+	if e.Type != "code" && (e.Requirements != nil || e.EnvVars != nil) {
+		ps.note("endpoint_not_code", at, "is an endpoint of type %q; only code endpoints have requirements and env_vars", clip.Text(e.Type, 40))
+	}
+	if slices.ContainsFunc(e.EnvVars, func(name string) bool { return !envName.MatchString(name) }) {
+		ps.note("endpoint_env_vars", at, "is an endpoint whose env_vars are not all names; list the names of credentials, without values")
+	}
+	if b.ToolName != "" && e.Tools != nil && !slices.Contains(e.Tools, b.ToolName) {
 		ps.add("endpoint_tool", "/passthrough_binding/tool_name", "is not among the tools discovered on the endpoint%s",
 			among(e.Tools))
 	}

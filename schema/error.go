@@ -50,11 +50,12 @@ type Error struct {
 //
 // Code is one of these stable words:
 //
-//	tool lists      not_json not_list not_object wrong_type wrong_case empty name_missing
+//	tool lists      not_json not_list not_object wrong_type wrong_case name_missing
 //	                name_invalid name_duplicate input_schema_missing mode_invalid binding_missing
 //	                binding_both_ids binding_no_endpoint binding_endpoint_id binding_tool_name
 //	                endpoint_missing endpoint_type endpoint_foreign endpoint_tool
-//	                endpoint_unchecked policy_invalid adapter_missing
+//	                endpoint_lookup endpoint_not_code endpoint_env_vars later_release
+//	                policy_invalid adapter_missing
 //	                adapter_undeclared adapter_invalid adapter_unsupported
 //	other formats   built_in list_incomplete format_unknown format_mixed member_clash
 //	schemas         schema_not_object schema_invalid schema_not_json schema_too_large
@@ -196,6 +197,11 @@ func problemsOf(index int, name string) *problems {
 
 func (ps *problems) add(code, pointer, format string, args ...any) {
 	ps.list = append(ps.list, Problem{ps.index, ps.tool, code, pointer, fmt.Sprintf(format, args...)})
+}
+
+// note adds a problem for which the platform does not reject the tool.
+func (ps *problems) note(code, pointer, format string, args ...any) {
+	ps.unchecked = append(ps.unchecked, Problem{ps.index, ps.tool, code, pointer, fmt.Sprintf(format, args...)})
 }
 
 // under adds the problems of a part of the tool to a list. Their pointers start at that part.

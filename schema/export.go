@@ -71,7 +71,7 @@ func uncheckedSchemas(tools []Tool) []Problem {
 func writePlatform(tools []Tool) ([]byte, error) {
 	entries := make([]json.RawMessage, len(tools))
 	for i := range tools {
-		entry, err := tools[i].write()
+		entry, err := tools[i].MarshalJSON()
 		if err != nil {
 			return nil, err
 		}

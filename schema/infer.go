@@ -88,7 +88,7 @@ func (s *shape) finish(raw json.RawMessage) json.RawMessage {
 	if s.null {
 		list = orNull(list)
 	}
-	return end(new(rawjson.Object), list, nil)
+	return object(list)
 }
 
 func (s *shape) finishStruct(list *[]ledger.Member) {
@@ -164,4 +164,12 @@ func set(list *[]ledger.Member, name string, value json.RawMessage) {
 		}
 	}
 	*list = append(*list, ledger.Member{Name: name, Value: value})
+}
+
+func object(list []ledger.Member) json.RawMessage {
+	w := new(rawjson.Object)
+	for _, m := range list {
+		w.Put(m.Name, m.Value)
+	}
+	return w.Bytes()
 }

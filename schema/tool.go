@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/declaration"
 	"github.com/toolwire/toolwire/ledger"
 )
 
@@ -15,6 +15,10 @@ type Mode string
 const (
 	Sandbox     Mode = "sandbox"     // the platform's simulator; the default
 	Passthrough Mode = "passthrough" // a registered endpoint
+
+	// Executed is the mode of a later release: the tool runs in the agent's own sandbox. Validate
+	// lists such a tool as unchecked. It cannot be called by the proxy.
+	Executed Mode = "executed"
 )
 
 // A WritePolicy selects what the platform does with the live result of a passthrough tool.
@@ -30,9 +34,9 @@ const (
 // A Tool is one entry of an agent's tools_schema, as the Tools schema documents it. It is plain
 // data; [Validate] reports what is wrong with it.
 //
-// Unmarshalling a Tool fails only if the text is not strict JSON. A known member that is null,
-// empty or of the wrong type leaves its field zero. Validate reports it where the platform would
-// reject it, and marshalling writes it back, unless the field has been set since.
+// Unmarshalling a Tool fails only if the text is not strict JSON. A known member that is null, "" or
+// of the wrong type leaves its field zero. Null and "" count as absent; Validate reports the wrong
+// type. Marshalling writes all of them back, unless the field has been set since.
 type Tool struct {
 	// Name matches ^[A-Za-z_][A-Za-z0-9_-]{0,127}$. It is case-sensitive and unique per agent.
 	Name string
@@ -56,7 +60,7 @@ type Tool struct {
 	// format writes them.
 	Extra []ledger.Member
 
-	kept keptMembers
+	kept declaration.Kept
 }
 
 // A Binding names a tool of a registered endpoint. It names the endpoint by id or by name, not
@@ -67,14 +71,41 @@ type Binding struct {
 	ToolName     string // required: the tool's name as the endpoint's discovery lists it
 	Extra        []ledger.Member
 
-	kept keptMembers
+	kept declaration.Kept
 }
 
-var (
-	toolMembers = []string{"name", "description", "input_schema", "output_schema", "default_execution_mode",
-		"passthrough_binding", "ledger_write_policy", "ledger_adapter"}
-	bindingMembers = []string{"endpoint_id", "endpoint_name", "tool_name"}
-)
+// fields binds the members of the Tools schema, in its order.
+func (t *Tool) fields() []declaration.Field {
+	return []declaration.Field{
+		declaration.String("name", &t.Name),
+		declaration.String("description", &t.Description),
+		declaration.Raw("input_schema", &t.InputSchema),
+		declaration.Raw("output_schema", &t.OutputSchema),
+		declaration.String("default_execution_mode", &t.DefaultExecutionMode),
+		declaration.Object("passthrough_binding", &t.PassthroughBinding, bindingFrom),
+		declaration.String("ledger_write_policy", &t.LedgerWritePolicy),
+		declaration.Object("ledger_adapter", &t.LedgerAdapter, adapterFrom),
+	}
+}
+
+func (b *Binding) fields() []declaration.Field {
+	return []declaration.Field{
+		declaration.String("endpoint_id", &b.EndpointID),
+		declaration.String("endpoint_name", &b.EndpointName),
+		declaration.String("tool_name", &b.ToolName),
+	}
+}
+
+// toolMembers are the names of the members of the Tools schema, in its order.
+var toolMembers = names(new(Tool).fields())
+
+func names(fields []declaration.Field) []string {
+	list := make([]string, len(fields))
+	for i, f := range fields {
+		list[i] = f.Name
+	}
+	return list
+}
 
 // Mode returns DefaultExecutionMode, or Sandbox if it is empty.
 func (t *Tool) Mode() Mode {
@@ -104,68 +135,25 @@ func (t *Tool) UnmarshalJSON(data []byte) error {
 
 // toolFrom reads an entry of a document that is known to be strict JSON.
 func toolFrom(doc json.RawMessage) (t Tool) {
-	if rawjson.Kind(doc) != '{' {
-		t.kept.whole = doc
-		return t
-	}
-	for _, m := range members(doc) {
-		t.take(m)
-	}
+	t.kept = declaration.Read(doc, t.fields(), addTo(&t.Extra))
 	return t
 }
 
-func (t *Tool) take(m ledger.Member) {
-	switch m.Name {
-	case "name":
-		t.kept.text(m, &t.Name, kept{})
-	case "description":
-		t.kept.text(m, &t.Description, kept{})
-	case "input_schema":
-		if t.kept.present(m) { // a schema of the wrong type is reported as a schema
-			t.InputSchema = m.Value
-		}
-	case "output_schema":
-		if t.kept.present(m) {
-			t.OutputSchema = m.Value
-		}
-	case "default_execution_mode":
-		t.kept.choice(m, (*string)(&t.DefaultExecutionMode), "mode_invalid", modeRule)
-	case "passthrough_binding":
-		if t.kept.present(m) {
-			t.PassthroughBinding = bindingFrom(m.Value)
-		}
-	case "ledger_write_policy":
-		t.kept.choice(m, (*string)(&t.LedgerWritePolicy), "policy_invalid", policyRule)
-	case "ledger_adapter":
-		if t.kept.present(m) {
-			t.LedgerAdapter = new(ledger.Adapter)
-			_ = t.LedgerAdapter.UnmarshalJSON(m.Value) // cannot fail: the document is strict JSON
-		}
-	default:
-		t.Extra = append(t.Extra, m)
-	}
+func bindingFrom(doc json.RawMessage) (b Binding) {
+	b.kept = declaration.Read(doc, b.fields(), addTo(&b.Extra))
+	return b
 }
 
-func bindingFrom(doc json.RawMessage) *Binding {
-	b := &Binding{}
-	if rawjson.Kind(doc) != '{' {
-		b.kept.whole = doc
-		return b
+func adapterFrom(doc json.RawMessage) (a ledger.Adapter) {
+	_ = a.UnmarshalJSON(doc) // cannot fail: the document is strict JSON
+	return a
+}
+
+// addTo returns the function that adds unknown members to a list.
+func addTo(list *[]ledger.Member) func(name string, value json.RawMessage) {
+	return func(name string, value json.RawMessage) {
+		*list = append(*list, ledger.Member{Name: name, Value: value})
 	}
-	empty := kept{code: "empty", message: "is empty; set it or leave it out"}
-	for _, m := range members(doc) {
-		switch m.Name {
-		case "endpoint_id":
-			b.kept.text(m, &b.EndpointID, empty)
-		case "endpoint_name":
-			b.kept.text(m, &b.EndpointName, empty)
-		case "tool_name":
-			b.kept.text(m, &b.ToolName, empty)
-		default:
-			b.Extra = append(b.Extra, m)
-		}
-	}
-	return b
 }
 
 // UnmarshalJSON reads a binding. See [Tool] for what is an error.
@@ -174,60 +162,8 @@ func (b *Binding) UnmarshalJSON(data []byte) error {
 	if err != nil {
 		return err
 	}
-	*b = *bindingFrom(doc)
+	*b = bindingFrom(doc)
 	return nil
-}
-
-// isSet reports whether the field of a member is set.
-func (t *Tool) isSet(name string) bool {
-	value, err := t.member(name)
-	return err != nil || len(value) > 0
-}
-
-// member returns the text of a known member, or nil if its field is not set.
-func (t *Tool) member(name string) (json.RawMessage, error) {
-	switch name {
-	case "name":
-		return text(t.Name), nil
-	case "description":
-		return text(t.Description), nil
-	case "input_schema":
-		return t.InputSchema, nil
-	case "output_schema":
-		return t.OutputSchema, nil
-	case "default_execution_mode":
-		return text(string(t.DefaultExecutionMode)), nil
-	case "passthrough_binding":
-		if t.PassthroughBinding != nil {
-			return t.PassthroughBinding.MarshalJSON()
-		}
-	case "ledger_write_policy":
-		return text(string(t.LedgerWritePolicy)), nil
-	case "ledger_adapter":
-		if t.LedgerAdapter != nil {
-			return t.LedgerAdapter.MarshalJSON()
-		}
-	}
-	return nil, nil
-}
-
-// member returns the value of a known member, or "" if its field is not set.
-func (b *Binding) member(name string) string {
-	switch name {
-	case "endpoint_id":
-		return b.EndpointID
-	case "endpoint_name":
-		return b.EndpointName
-	}
-	return b.ToolName
-}
-
-// text returns a JSON string, or nil if s is empty.
-func text(s string) json.RawMessage {
-	if s == "" {
-		return nil
-	}
-	return rawjson.Quote(s)
 }
 
 // MarshalJSON writes the members that are set, in the order of the Tools schema, then Extra. The
@@ -236,46 +172,12 @@ func (t Tool) MarshalJSON() ([]byte, error) {
 	if err := invalid(t.checkRaw(noTool)); err != nil {
 		return nil, err
 	}
-	return t.write()
-}
-
-func (t *Tool) write() (json.RawMessage, error) {
-	var w rawjson.Object
-	for _, name := range toolMembers {
-		value, err := t.member(name)
-		if err != nil {
-			return nil, err
-		}
-		if len(value) == 0 {
-			value = t.kept.value(name)
-		}
-		w.Put(name, value)
-	}
-	return end(&w, t.Extra, t.kept.whole), nil
+	return declaration.Write(&t.kept, t.fields(), t.Extra)
 }
 
 // MarshalJSON writes the members that are set, then Extra.
 func (b Binding) MarshalJSON() ([]byte, error) {
-	var w rawjson.Object
-	for _, name := range bindingMembers {
-		value := text(b.member(name))
-		if value == nil {
-			value = b.kept.value(name)
-		}
-		w.Put(name, value)
-	}
-	return end(&w, b.Extra, b.kept.whole), nil
-}
-
-// end adds the unknown members to an object. An object without members is whole, if that is set.
-func end(w *rawjson.Object, extra []ledger.Member, whole json.RawMessage) json.RawMessage {
-	for _, m := range extra {
-		w.Put(m.Name, m.Value)
-	}
-	if w.Empty() && whole != nil {
-		return whole
-	}
-	return w.Bytes()
+	return declaration.Write(&b.kept, b.fields(), b.Extra)
 }
 
 // checkRaw reports raw members that are not one strict JSON value each, and names that repeat.
@@ -284,8 +186,8 @@ func (t *Tool) checkRaw(index int) []Problem {
 	ps.raw("/input_schema", t.InputSchema)
 	ps.raw("/output_schema", t.OutputSchema)
 	ps.extra("", t.Extra, toolMembers)
-	if t.PassthroughBinding != nil {
-		ps.extra("/passthrough_binding", t.PassthroughBinding.Extra, bindingMembers)
+	if b := t.PassthroughBinding; b != nil {
+		ps.extra("/passthrough_binding", b.Extra, names(b.fields()))
 	}
 	return ps.list
 }

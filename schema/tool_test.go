@@ -102,8 +102,8 @@ func TestValidate(t *testing.T) {
 		{"empty object", `[{}]`, "0 name_missing /name\n0 input_schema_missing /input_schema"},
 		{"nulls", `[{"name":null,"input_schema":null}]`, "0 name_missing /name\n0 input_schema_missing /input_schema"},
 		{"wrong types", `[{"name":1,"description":2,"input_schema":{},"default_execution_mode":3,"ledger_write_policy":4}]`,
-			"0 wrong_type /name\n0 wrong_type /description\n0 mode_invalid /default_execution_mode\n0 policy_invalid /ledger_write_policy"},
-		{"wrong case", tool(`,"Description":"x"`), "0 wrong_case /Description"},
+			"0 wrong_type /name\n0 wrong_type /default_execution_mode\n? 0 wrong_type /description\n? 0 wrong_type /ledger_write_policy"},
+		{"wrong case", tool(`,"Description":"x"`), "? 0 wrong_case /Description"},
 		{"unknown members", tool(`,"x_later":{"a":1}`), ``},
 
 		{"name empty", named(``), "0 name_missing /name"},
@@ -175,7 +175,8 @@ func TestValidate(t *testing.T) {
 
 		{"mode sandbox", tool(`,"default_execution_mode":"sandbox"`), ``},
 		{"mode null", tool(`,"default_execution_mode":null`), ``},
-		{"mode empty", tool(`,"default_execution_mode":""`), "0 mode_invalid /default_execution_mode"},
+		{"mode empty", tool(`,"default_execution_mode":""`), ``},
+		{"mode of a later release", tool(`,"default_execution_mode":"executed"`), "? 0 later_release /default_execution_mode"},
 		{"mode in capitals", tool(`,"default_execution_mode":"Sandbox"`), "0 mode_invalid /default_execution_mode"},
 		{"mode unknown", tool(`,"default_execution_mode":"simulated"`), "0 mode_invalid /default_execution_mode"},
 		{"passthrough without binding", tool(`,"default_execution_mode":"passthrough"`), "0 binding_missing /passthrough_binding"},
@@ -187,25 +188,28 @@ func TestValidate(t *testing.T) {
 		{"binding by id in capitals", pass(`{"endpoint_id":"` + strings.ToUpper(uuid) + `","tool_name":"t"}`), ``},
 		{"binding by what is not an id", pass(`{"endpoint_id":"orders-api","tool_name":"t"}`),
 			"0 binding_endpoint_id /passthrough_binding/endpoint_id"},
-		{"binding by id without hyphens", pass(`{"endpoint_id":"` + strings.ReplaceAll(uuid, "-", "") + `","tool_name":"t"}`),
+		{"binding by id without hyphens", pass(`{"endpoint_id":"` + strings.ReplaceAll(uuid, "-", "") + `","tool_name":"t"}`), ``},
+		{"binding by id with one hyphen", pass(`{"endpoint_id":"` + strings.Replace(strings.ReplaceAll(uuid, "-", ""), "b", "-", 1) + `","tool_name":"t"}`),
 			"0 binding_endpoint_id /passthrough_binding/endpoint_id"},
+		{"binding by name and an empty id", pass(`{"endpoint_id":"","endpoint_name":"e","tool_name":"t"}`), ``},
+		{"binding by id and an empty name", pass(`{"endpoint_id":"` + uuid + `","endpoint_name":"","tool_name":"t"}`), ``},
 		{"binding by both", pass(`{"endpoint_id":"` + uuid + `","endpoint_name":"e","tool_name":"t"}`),
 			"0 binding_both_ids /passthrough_binding"},
 		{"binding by id and a null name", pass(`{"endpoint_id":"` + uuid + `","endpoint_name":null,"tool_name":"t"}`), ``},
 		{"binding with empty strings", pass(`{"endpoint_id":"","endpoint_name":"","tool_name":""}`),
-			"0 empty /passthrough_binding/endpoint_id\n0 empty /passthrough_binding/endpoint_name\n0 empty /passthrough_binding/tool_name"},
+			"0 binding_no_endpoint /passthrough_binding\n0 binding_tool_name /passthrough_binding/tool_name"},
 		{"binding with a null tool", pass(`{"endpoint_name":"e","tool_name":null}`), "0 binding_tool_name /passthrough_binding/tool_name"},
 		{"binding with wrong types", pass(`{"endpoint_name":1,"tool_name":[]}`),
 			"0 wrong_type /passthrough_binding/endpoint_name\n0 wrong_type /passthrough_binding/tool_name"},
 		{"binding with wrong case", pass(`{"endpoint_name":"e","tool_name":"t","Endpoint_ID":"x"}`),
-			"0 wrong_case /passthrough_binding/Endpoint_ID"},
+			"? 0 wrong_case /passthrough_binding/Endpoint_ID"},
 		{"binding on a sandbox tool", tool(`,"passthrough_binding":{"endpoint_name":"e","tool_name":"t"}`), ``},
 		{"binding on a sandbox tool, incomplete", tool(`,"passthrough_binding":{"endpoint_id":"","tool_name":null}`), ``},
 		{"binding on a sandbox tool, empty", tool(`,"passthrough_binding":{}`), ``},
 		{"binding on a sandbox tool, null", tool(`,"passthrough_binding":null`), ``},
 		{"binding on a sandbox tool, no object", tool(`,"passthrough_binding":5`), "0 wrong_type /passthrough_binding"},
 		{"binding on a sandbox tool, wrong types", tool(`,"default_execution_mode":"sandbox","passthrough_binding":{"endpoint_id":[],"tool_name":1,"Tool_Name":"t"}`),
-			"0 wrong_type /passthrough_binding/endpoint_id\n0 wrong_type /passthrough_binding/tool_name\n0 wrong_case /passthrough_binding/Tool_Name"},
+			"0 wrong_type /passthrough_binding/endpoint_id\n0 wrong_type /passthrough_binding/tool_name\n? 0 wrong_case /passthrough_binding/Tool_Name"},
 		{"binding on a sandbox tool, both", tool(`,"passthrough_binding":{"endpoint_id":"x","endpoint_name":"y"}`), "0 binding_both_ids /passthrough_binding"},
 		{"binding on a sandbox tool, no id", tool(`,"passthrough_binding":{"endpoint_id":"x"}`),
 			"0 binding_endpoint_id /passthrough_binding/endpoint_id"},
@@ -214,7 +218,8 @@ func TestValidate(t *testing.T) {
 
 		{"policy record_only", tool(`,"ledger_write_policy":"record_only"`), ``},
 		{"policy on a sandbox tool", tool(`,"ledger_write_policy":"none"`), ``},
-		{"policy unknown", tool(`,"ledger_write_policy":"adapt"`), "0 policy_invalid /ledger_write_policy"},
+		{"policy unknown", tool(`,"ledger_write_policy":"adapt"`), "? 0 policy_invalid /ledger_write_policy"},
+		{"policy empty", tool(`,"ledger_write_policy":""`), ``},
 		{"policy adapter without adapter", tool(`,"ledger_write_policy":"adapter"`), "0 adapter_missing /ledger_adapter"},
 		{"adapter without policy", tool(`,"ledger_adapter":{"entity_type":"order","id_from":"$.id"}`), ``},
 		{"adapter", adapted(`{"op":"update","entity_type":"order","id_from":"$.order_id","field_map":{"status":"$.status"},"flags":["f:{id}"]}`), ``},
@@ -284,7 +289,7 @@ func TestValidateContext(t *testing.T) {
 	type key struct{}
 	r := &countingResolver{}
 	err := rejected(context.WithValue(t.Context(), key{}, "ours"), tools, &schema.ValidateOptions{Endpoint: r.endpoint})
-	const unchecked = "1 endpoint_unchecked /passthrough_binding/endpoint_name\n4 endpoint_unchecked /passthrough_binding/endpoint_name"
+	const unchecked = "1 endpoint_lookup /passthrough_binding/endpoint_name\n4 endpoint_lookup /passthrough_binding/endpoint_name"
 	if got := found(t, err); got != unchecked {
 		t.Errorf("problems = %q", got)
 	}
@@ -331,10 +336,11 @@ func TestValidateChecksEndpoints(t *testing.T) {
 		"code":   {Type: "code", Tools: []string{"t"}},
 		"queue":  {Type: "sqs", Tools: []string{"t"}},
 		"theirs": {Type: "code", Org: "theirs", Tools: []string{"t"}},
-		"empty":  {Type: "code"},
+		"empty":  {Type: "code", Tools: []string{}},
+		"later":  {Type: "code"},
 	}
 	endpoints := func(_ context.Context, id, name string) (schema.Endpoint, bool, error) {
-		e, ok := list[strings.ToLower(id)+name]
+		e, ok := list[id+name]
 		return e, ok, nil
 	}
 	broken := errors.New("connection refused")
@@ -348,7 +354,9 @@ func TestValidateChecksEndpoints(t *testing.T) {
 	}{
 		{`{"endpoint_id":"` + uuid + `","tool_name":"t"}`, endpoints, ``},
 		{`{"endpoint_id":"` + strings.ToUpper(uuid) + `","tool_name":"t"}`, endpoints, ``},
+		{`{"endpoint_id":"` + strings.ReplaceAll(strings.ToUpper(uuid), "-", "") + `","tool_name":"t"}`, endpoints, ``},
 		{`{"endpoint_name":"api","tool_name":"u"}`, endpoints, ``},
+		{`{"endpoint_name":"later","tool_name":"x"}`, endpoints, ``},
 		{`{"endpoint_name":"code","tool_name":"t"}`, endpoints, ``},
 		{`{"endpoint_name":"none","tool_name":"t"}`, endpoints, `0 endpoint_missing /passthrough_binding/endpoint_name`},
 		{`{"endpoint_id":"1` + uuid[1:] + `","tool_name":"t"}`, endpoints, `0 endpoint_missing /passthrough_binding/endpoint_id`},
@@ -357,7 +365,7 @@ func TestValidateChecksEndpoints(t *testing.T) {
 		{`{"endpoint_name":"code","tool_name":"x"}`, endpoints, `0 endpoint_tool /passthrough_binding/tool_name`},
 		{`{"endpoint_name":"empty","tool_name":"x"}`, endpoints, `0 endpoint_tool /passthrough_binding/tool_name`},
 		{`{"endpoint_name":"code"}`, endpoints, `0 binding_tool_name /passthrough_binding/tool_name`},
-		{`{"endpoint_name":"code","tool_name":"t"}`, failing, `0 endpoint_unchecked /passthrough_binding/endpoint_name`},
+		{`{"endpoint_name":"code","tool_name":"t"}`, failing, `0 endpoint_lookup /passthrough_binding/endpoint_name`},
 		{`{"endpoint_id":"x","tool_name":"t"}`, failing, `0 binding_endpoint_id /passthrough_binding/endpoint_id`},
 	} {
 		tools := parse(t, `[{"name":"a","input_schema":{},"default_execution_mode":"passthrough","passthrough_binding":`+test.binding+`}]`)
@@ -366,13 +374,13 @@ func TestValidateChecksEndpoints(t *testing.T) {
 			t.Errorf("%s: problems = %q, want %q", test.binding, got, test.want)
 		}
 		sandboxed := parse(t, `[{"name":"a","input_schema":{},"passthrough_binding":`+test.binding+`}]`)
-		for _, code := range []string{"endpoint_missing", "endpoint_unchecked", "endpoint_tool", "binding_tool_name"} {
+		for _, code := range []string{"endpoint_missing", "endpoint_lookup", "endpoint_tool", "binding_tool_name"} {
 			sandboxedErr := rejected(t.Context(), sandboxed, &schema.ValidateOptions{Endpoint: test.resolver, Org: "ours"})
 			if e, ok := errors.AsType[*schema.Error](sandboxedErr); ok && hasCode(e, code) {
 				t.Errorf("%s: looked up for a sandbox tool: %v", test.binding, sandboxedErr)
 			}
 		}
-		if unchecked := strings.Contains(test.want, "unchecked"); errors.Is(err, broken) != unchecked {
+		if unchecked := strings.Contains(test.want, "endpoint_lookup"); errors.Is(err, broken) != unchecked {
 			t.Errorf("%s: errors.Is(err, the resolver's error) = %v", test.binding, !unchecked)
 		}
 	}

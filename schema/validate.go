@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/declaration"
 	"github.com/toolwire/toolwire/internal/jsonschema"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/uuid"
@@ -22,10 +23,12 @@ type ValidateOptions struct {
 	// LedgerSchema is the agent's ledger schema. If nil, the ledger is open and declares no entity
 	// type, so an adapter that writes an entity is a problem.
 	LedgerSchema *ledger.Schema
-	// Endpoint finds a registered endpoint by id or by name, of which exactly one is not empty. It
-	// is called once for each endpoint that a passthrough tool names, one at a time. It returns
-	// false if there is no such endpoint. An error is reported as the problem endpoint_unchecked.
-	// If Endpoint is nil, only the form of bindings is checked.
+	// Endpoint finds a registered endpoint by id or by name, of which exactly one is not empty. The
+	// id is a UUID in lower case with hyphens. Names are unique in one organisation only, so look
+	// for a name among the endpoints of Org. Endpoint is called once for each endpoint that a
+	// passthrough tool names, one at a time. It returns false if there is no such endpoint. An
+	// error is reported as the problem endpoint_lookup. If Endpoint is nil, only the form of
+	// bindings is checked.
 	Endpoint func(ctx context.Context, id, name string) (e Endpoint, found bool, err error)
 	// Org is the agent's organisation, as Endpoint.Org spells it. If empty, organisations are not
 	// compared.
@@ -35,16 +38,16 @@ type ValidateOptions struct {
 }
 
 // Validate reports every reason for which the platform would reject the tools, as one [*Error] with
-// CodeInvalid. The rules are those of the Tools schema, "Validation"; [Problem] lists their codes.
-// If o is nil, the defaults apply.
+// CodeInvalid. The rules are those of the Tools schema, "Validation"; [Problem] lists their codes,
+// and the package comment says where the page leaves a choice. If o is nil, the defaults apply.
 //
-// The list unchecked contains what the platform accepts, as far as its documents say, and this
-// library cannot check or use: the schemas for which [Compile] returns CodeUnchecked, and ledger
-// adapters that are malformed, which the platform ignores. It may be non-empty with and without an
-// error.
+// The list unchecked contains what does not make the platform reject a tool, and what this library cannot check
+// or use: schemas for which [Compile] returns CodeUnchecked, malformed ledger adapters, adapter
+// paths outside the grammar of package ledger, unknown values, and members of later releases. It may
+// be non-empty with and without an error.
 //
 // If ctx ends, everything except the endpoints that are not yet looked up is still checked. Those
-// are reported as unchecked, and the error unwraps to the error of ctx. Validate is safe for
+// are reported as endpoint_lookup, and the error unwraps to the error of ctx. Validate is safe for
 // concurrent use as long as the tools do not change.
 func Validate(ctx context.Context, tools []Tool, o *ValidateOptions) (unchecked []Problem, err error) {
 	var opts ValidateOptions
@@ -87,53 +90,58 @@ func newChecker(ctx context.Context, o *ValidateOptions) *checker {
 		checked: map[string][]jsonschema.Fault{}, resolved: map[endpointKey]resolved{}}
 }
 
-const (
-	modeRule   = "must be sandbox or passthrough"
-	policyRule = "must be record_only, adapter or none"
-)
-
-// tool checks the members of a tool in the order of the Tools schema.
+// tool checks a tool, member by member, in the order of the Tools schema.
 func (c *checker) tool(ps *problems, t *Tool) {
-	if t.kept.whole != nil {
-		ps.add("not_object", "", "must be an object, not %s", rawjson.KindName(t.kept.whole))
+	fields := t.fields()
+	if message := t.kept.NotObject(fields, len(t.Extra)); message != "" {
+		ps.add("not_object", "", "%s", message)
 		return
 	}
-	ps.kept("", &t.kept, toolMembers, t.isSet)
-	c.name(ps, t.Name)
-	c.inputSchema(ps, t)
-	if len(t.OutputSchema) > 0 {
-		c.schema(ps, "/output_schema", t.OutputSchema, false)
-	}
-	c.mode(ps, t)
-	c.policy(ps, t)
-	ps.checkCase("", t.Extra, toolMembers)
-	ps.sort()
-}
-
-// sort orders the problems of a tool by member, in the order of the Tools schema.
-func (ps *problems) sort() {
-	sortByMember(ps.list)
-	sortByMember(ps.unchecked)
-}
-
-func sortByMember(list []Problem) {
-	rank := func(p Problem) int {
-		name, _, _ := strings.Cut(strings.TrimPrefix(p.Pointer, "/"), "/")
-		if i := slices.Index(toolMembers, name); i >= 0 {
-			return i
+	for _, f := range fields {
+		if wrong := t.kept.Problems(f); len(wrong) > 0 {
+			list := &ps.list
+			if f.Name == "description" || f.Name == "ledger_write_policy" { // not among the reasons for rejection
+				list = &ps.unchecked
+			}
+			ps.kept(list, "", wrong)
+			continue
 		}
-		return len(toolMembers)
+		switch f.Name {
+		case "name":
+			c.name(ps, t.Name)
+		case "input_schema":
+			c.inputSchema(ps, t)
+		case "output_schema":
+			if len(t.OutputSchema) > 0 {
+				c.schema(ps, "/output_schema", t.OutputSchema, false)
+			}
+		case "default_execution_mode":
+			c.mode(ps, t.Mode())
+		case "passthrough_binding":
+			c.binding(ps, t.PassthroughBinding, t.Mode() == Passthrough)
+		case "ledger_write_policy":
+			c.policy(ps, t.WritePolicy())
+		case "ledger_adapter":
+			c.adapter(ps, t.LedgerAdapter, t.WritePolicy() == PolicyAdapter)
+		}
 	}
-	slices.SortStableFunc(list, func(a, b Problem) int { return rank(a) - rank(b) })
+	ps.kept(&ps.unchecked, "", declaration.WrongCase(fields, t.Extra))
+}
+
+// kept adds the problems of members that were read and that no field holds to a list.
+func (ps *problems) kept(list *[]Problem, at string, found []declaration.Problem) {
+	for _, p := range found {
+		ps.under(list, at, []Problem{{Code: p.Code, Pointer: p.Pointer, Message: p.Message}})
+	}
 }
 
 var namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,127}$`)
 
 func (c *checker) name(ps *problems, name string) {
 	switch {
-	case name == "" && !ps.has("/name"):
+	case name == "":
 		ps.add("name_missing", "/name", "is required and must not be empty")
-	case name != "" && !namePattern.MatchString(name):
+	case !namePattern.MatchString(name):
 		ps.add("name_invalid", "/name", "must be %s", nameRule(name))
 	}
 }
@@ -210,16 +218,14 @@ func (ps *problems) faults(pointer string, found []jsonschema.Fault) {
 	}
 }
 
-func (c *checker) mode(ps *problems, t *Tool) {
-	mode := t.Mode()
-	if mode != Sandbox && mode != Passthrough {
-		ps.add("mode_invalid", "/default_execution_mode", modeRule+", not %q", clip.Text(string(mode), 40))
-	}
-	switch {
-	case t.PassthroughBinding != nil:
-		c.binding(ps, t.PassthroughBinding, mode == Passthrough)
-	case mode == Passthrough:
-		ps.add("binding_missing", "/passthrough_binding", "is required in passthrough mode: name an endpoint and one of its tools")
+func (c *checker) mode(ps *problems, mode Mode) {
+	switch mode {
+	case Sandbox, Passthrough:
+	case Executed:
+		ps.note("later_release", "/default_execution_mode", "is executed, a mode of a later release of the platform: the tool runs in the "+
+			"agent's own sandbox, and the proxy does not answer its calls")
+	default:
+		ps.add("mode_invalid", "/default_execution_mode", "must be sandbox or passthrough, not %q", clip.Text(string(mode), 40))
 	}
 }
 
@@ -227,15 +233,24 @@ func (c *checker) mode(ps *problems, t *Tool) {
 // complete and lead to a tool.
 func (c *checker) binding(ps *problems, b *Binding, used bool) {
 	const at = "/passthrough_binding"
-	if b.kept.whole != nil {
-		ps.add("wrong_type", at, "must be an object, not %s", rawjson.KindName(b.kept.whole))
+	if b == nil {
+		if used {
+			ps.add("binding_missing", at, "is required in passthrough mode: name an endpoint and one of its tools")
+		}
 		return
 	}
-	wrong := ps.kept(at, &b.kept, bindingMembers, func(name string) bool {
-		m := b.kept.find(name)
-		return b.member(name) != "" || !used && m.code == "empty"
-	})
-	ps.checkCase(at, b.Extra, bindingMembers)
+	fields := b.fields()
+	if message := b.kept.NotObject(fields, len(b.Extra)); message != "" {
+		ps.add("wrong_type", at, "%s", message)
+		return
+	}
+	wrong := false
+	for _, f := range fields {
+		found := b.kept.Problems(f)
+		ps.kept(&ps.list, at, found)
+		wrong = wrong || len(found) > 0
+	}
+	ps.kept(&ps.unchecked, at, declaration.WrongCase(fields, b.Extra))
 	switch {
 	case b.EndpointID != "" && b.EndpointName != "":
 		ps.add("binding_both_ids", at, "has both endpoint_id and endpoint_name; keep one")
@@ -243,14 +258,14 @@ func (c *checker) binding(ps *problems, b *Binding, used bool) {
 	case used && b.EndpointID == "" && b.EndpointName == "" && !wrong:
 		ps.add("binding_no_endpoint", at, "does not name an endpoint; set endpoint_id or endpoint_name")
 		wrong = true
-	case b.EndpointID != "" && !uuid.Valid(b.EndpointID):
+	case b.EndpointID != "" && !isUUID(b.EndpointID):
 		ps.add("binding_endpoint_id", at+"/endpoint_id", "must be a UUID; to bind by name use endpoint_name")
 		wrong = true
 	}
 	if !used {
 		return
 	}
-	if b.ToolName == "" && !ps.has(at+"/tool_name") {
+	if b.ToolName == "" && !b.kept.Wrong("tool_name") {
 		ps.add("binding_tool_name", at+"/tool_name", "is required: the tool's name as the endpoint's discovery lists it")
 	}
 	if c.opts.Endpoint != nil && !wrong {
@@ -258,22 +273,34 @@ func (c *checker) binding(ps *problems, b *Binding, used bool) {
 	}
 }
 
-func (c *checker) policy(ps *problems, t *Tool) {
-	switch policy := t.WritePolicy(); {
-	case policy == PolicyAdapter && t.LedgerAdapter == nil:
-		ps.add("adapter_missing", "/ledger_adapter", "is required with ledger_write_policy adapter")
-	case policy != PolicyAdapter && policy != PolicyRecordOnly && policy != PolicyNone:
-		ps.add("policy_invalid", "/ledger_write_policy", policyRule+", not %q", clip.Text(string(policy), 40))
+// isUUID accepts UUIDs with and without hyphens, in either case.
+func isUUID(s string) bool { return uuid.Valid(canonicalID(s)) }
+
+// canonicalID returns an id as lookups compare it: in lower case, and a UUID with hyphens.
+func canonicalID(id string) string {
+	id = strings.ToLower(id)
+	if len(id) == 32 {
+		return id[:8] + "-" + id[8:12] + "-" + id[12:16] + "-" + id[16:20] + "-" + id[20:]
 	}
-	if t.LedgerAdapter != nil {
-		c.adapter(ps, t.LedgerAdapter)
+	return id
+}
+
+func (c *checker) policy(ps *problems, policy WritePolicy) {
+	if policy != PolicyAdapter && policy != PolicyRecordOnly && policy != PolicyNone {
+		ps.note("policy_invalid", "/ledger_write_policy", "must be record_only, adapter or none, not %q", clip.Text(string(policy), 40))
 	}
 }
 
 // adapter reports what package ledger finds, under this package's codes. The platform rejects only
 // an entity type that is not declared. An adapter that is otherwise malformed writes nothing.
-func (c *checker) adapter(ps *problems, a *ledger.Adapter) {
+func (c *checker) adapter(ps *problems, a *ledger.Adapter, required bool) {
 	const at = "/ledger_adapter"
+	if a == nil {
+		if required {
+			ps.add("adapter_missing", at, "is required with ledger_write_policy adapter")
+		}
+		return
+	}
 	unchecked, err := a.Validate(c.opts.LedgerSchema)
 	if found, ok := errors.AsType[*ledger.Error](err); ok {
 		for _, p := range found.Problems {
@@ -285,22 +312,10 @@ func (c *checker) adapter(ps *problems, a *ledger.Adapter) {
 		if p.Code == "unsupported" {
 			code = "adapter_unsupported"
 		}
-		ps.under(&ps.unchecked, at, []Problem{{Code: code, Pointer: p.Pointer, Message: p.Message}})
+		ps.note(code, at+p.Pointer, "%s", p.Message)
 	}
 	if c.opts.LedgerSchema == nil && a.EntityType != "" && a.Op != ledger.OpSetFlag {
 		ps.add("adapter_undeclared", at+"/entity_type",
 			"is not declared: the agent has no ledger schema; add one that declares the type")
-	}
-}
-
-// checkCase reports members whose names differ from known ones by case only. The platform does not
-// read them.
-func (ps *problems) checkCase(at string, extra []ledger.Member, known []string) {
-	for _, m := range extra {
-		for _, k := range known {
-			if m.Name != k && strings.EqualFold(m.Name, k) {
-				ps.add("wrong_case", at+pointerTo(m.Name), "is not a known member; names are case-sensitive, write %q", k)
-			}
-		}
 	}
 }

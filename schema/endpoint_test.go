@@ -1,0 +1,35 @@
+package schema_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/toolwire/toolwire/schema"
+)
+
+// A code endpoint has requirements and the names of credentials. What is wrong with them does not
+// make the platform reject a tool.
+func TestCodeEndpoint(t *testing.T) {
+	tool := schema.MustDefine[struct{}, any]("search_wikipedia", "Search.", nil)
+	tool.DefaultExecutionMode = schema.Passthrough
+	tool.PassthroughBinding = &schema.Binding{EndpointName: "research-tools", ToolName: "search_wikipedia"}
+	for _, test := range []struct {
+		name     string
+		endpoint schema.Endpoint
+		want     string
+	}{
+		{"complete", schema.Endpoint{Type: "code", Tools: []string{"search_wikipedia", "fetch_url"},
+			Requirements: []string{"httpx>=0.27", "trafilatura"}, EnvVars: []string{"SEARCH_KEY"}}, ""},
+		{"not one of its functions", schema.Endpoint{Type: "code", Tools: []string{"fetch_url"}},
+			"0 endpoint_tool /passthrough_binding/tool_name"},
+		{"a value for a name", schema.Endpoint{Type: "code", EnvVars: []string{"SEARCH_KEY=sk-123"}},
+			"? 0 endpoint_env_vars /passthrough_binding/endpoint_name"},
+		{"another type", schema.Endpoint{Type: "mcp_server", Requirements: []string{"httpx"}},
+			"? 0 endpoint_not_code /passthrough_binding/endpoint_name"},
+	} {
+		lookup := func(context.Context, string, string) (schema.Endpoint, bool, error) { return test.endpoint, true, nil }
+		if got := verdict(t, []schema.Tool{tool}, &schema.ValidateOptions{Endpoint: lookup}); got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+}
