@@ -316,6 +316,9 @@ func (r *Result) classify(target Target, ex Exchange, failure *httpcall.Failure)
 		r.fail(AgentUnreachable, "the endpoint cannot be reached: %v", failure)
 	case status < 200:
 		r.fail(AgentBadResponse, "the endpoint answered %d, which is not a final response", status)
+	case (status == http.StatusUnauthorized || status == http.StatusForbidden) && target.AuthValue == "":
+		r.fail(AuthFailed, "the endpoint answered %d, and no auth header was sent: "+
+			"set Target.AuthValue to what the agent expects, such as \"Bearer <token>\"", status)
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		r.fail(AuthFailed, "the endpoint answered %d: compare the registered auth header with the agent's token", status)
 	case status == http.StatusRequestTimeout, status == http.StatusGatewayTimeout:

@@ -415,3 +415,24 @@ func BenchmarkRun(b *testing.B) {
 		}
 	})
 }
+
+// A target that requires a token and has none to send says which field to set.
+func TestMissingAuthValue(t *testing.T) {
+	agent := func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+		return &dispatch.Response{FinalResponse: "done"}, nil
+	}
+	target := dispatchtest.Target{Agent: agent, Options: &dispatch.Options{Tokens: []string{"secret"}}}
+	result := dispatchtest.Run(t, target, dispatchtest.Task{})
+	result.AssertErrorClass(t, dispatchtest.AuthFailed)
+	if !strings.Contains(result.Error, `401, and no auth header was sent: set Target.AuthValue`) {
+		t.Errorf("%s", result.Error)
+	}
+	target.AuthValue = "Bearer other"
+	result = dispatchtest.Run(t, target, dispatchtest.Task{})
+	if result.AssertErrorClass(t, dispatchtest.AuthFailed); !strings.Contains(result.Error,
+		"compare the registered auth header") {
+		t.Errorf("%s", result.Error)
+	}
+	target.AuthValue = "Bearer secret"
+	dispatchtest.Run(t, target, dispatchtest.Task{}).AssertOK(t)
+}

@@ -58,6 +58,7 @@ var ofProxy = map[string]string{
 	"invalid_arguments":         "The arguments do not fit the tool's input_schema. Leave optional members out instead of sending null.",
 	"tool_not_executable":       "The tool is not declared in the world. Check its name, and that the tool list of the registration is the agent's.",
 	"actor_id_invalid":          "The actor label is malformed: segments of letters, digits, _ - . : with / between.",
+	"tool_executes_in_sandbox":  "The tool is declared as executed: it runs where the agent runs, and is not called through the proxy.",
 	"trace_event_type_invalid":  "Only the seven reserved event types are accepted.",
 }
 

@@ -47,11 +47,13 @@ type page struct {
 	Turns       []text // what the user says after that
 	Final       text
 
-	Items    []item
-	Actors   []string
-	Refused  int
-	Traces   int
-	Failures []failures
+	Items   []item
+	Actors  []string
+	Refused int
+	Traces  int
+
+	Telemetry int // spans
+	Failures  []failures
 
 	Changes       []change
 	Before, After text

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
@@ -178,6 +179,10 @@ func (p *page) events(t *texts, f facts) []event {
 			if c.Trace {
 				kind = "trace-refused"
 			}
+			if plane, _, _ := strings.Cut(c.Tool, "/"); c.Trace && slices.Contains([]string{"telemetry", "data", "context"},
+				plane) {
+				kind = "path-refused"
+			}
 			of = &call{Tool: t.line(c.Tool), Arguments: t.json(id+"-arguments", c.Arguments)}
 			events = append(events, event{c.At, c.Order, item{ID: id, Kind: kind, At: at, Actor: t.line(c.Actor), Call: of}})
 		}
@@ -186,9 +191,12 @@ func (p *page) events(t *texts, f facts) []event {
 			next[this] = append(next[this], of)
 		}
 	}
-	for _, tr := range f.record.Traces {
-		p.Traces++
+	p.Traces, p.Telemetry = len(f.record.Traces), len(f.record.Telemetry)
+	for i, tr := range slices.Concat(f.record.Traces, f.record.Telemetry) {
 		shown, occurred := newTrace(t, tr)
+		if i >= p.Traces {
+			shown, occurred = newSpan(t, tr)
+		}
 		e := event{tr.At, tr.Order, item{ID: "event-" + strconv.Itoa(tr.Order), Kind: "trace", Actor: t.line(tr.Actor),
 			Trace: shown}}
 		if behind := tr.At.Sub(occurred); behind > clockGrain && !occurred.IsZero() {
@@ -306,6 +314,18 @@ func newTrace(t *texts, tr proxytest.Trace) (*trace, time.Time) {
 		shown.Payload = t.json(key+"-payload", tr.Payload)
 	}
 	occurred, _ := time.Parse(time.RFC3339Nano, p.At)
+	return shown, occurred
+}
+
+// newSpan shows a telemetry span: its text inline, the rest as raw payload.
+func newSpan(t *texts, tr proxytest.Trace) (*trace, time.Time) {
+	key := "event-" + strconv.Itoa(tr.Order)
+	shown := &trace{Event: "telemetry: " + t.line(string(tr.Event)), Payload: t.json(key+"-payload", tr.Payload)}
+	var span struct {
+		At string `json:"occurred_at"`
+	}
+	_ = json.Unmarshal(tr.Payload, &span) // a member of another type stays empty
+	occurred, _ := time.Parse(time.RFC3339Nano, span.At)
 	return shown, occurred
 }
 

@@ -123,6 +123,34 @@ func TestLateTrace(t *testing.T) {
 	has(t, l.get(path).id("events").say(), "Dispatch", "after it occurred", "long ago", "get_order", "Answer")
 }
 
+// Telemetry spans are in the timeline. What the proxy does not serve of later releases is refused,
+// and the page says so.
+func TestLaterReleases(t *testing.T) {
+	l := start(t, 1)
+	path := l.dispatchTo(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, sent := range []struct{ path, body string }{
+			{"telemetry", `{"kind":"note","payload":{"text":"for the log"},"actor_id":"triage"}`}, {"data", `{"kind":"sql"}`},
+		} {
+			base := r.Header.Get("X-Pipelines-Odyssey-Proxy-Url") // the ping has none
+			request, err := http.NewRequest(http.MethodPost, base+"/"+sent.path, strings.NewReader(sent.body))
+			if err != nil || base == "" {
+				break
+			}
+			request.Header.Set("X-Pipelines-Run-Token", r.Header.Get("X-Pipelines-Run-Token"))
+			if answer, err := http.DefaultClient.Do(request); err == nil {
+				_ = answer.Body.Close()
+			}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"final_response":"done"}`))
+	}), nil)
+	l.runs.wait()
+	page := l.get(path)
+	has(t, page.id("facts").say(), "Telemetry spans 1")
+	has(t, page.id("events").say(), "triage telemetry: note", "for the log")
+	has(t, page.id("events").say(), "data refused", "404", "later release")
+}
+
 // The same call made twice is two entries; only attempts of one call are one.
 func TestAttempts(t *testing.T) {
 	t.Parallel()

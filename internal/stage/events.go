@@ -13,8 +13,10 @@ func Last(log *proxytest.Log) (last int) {
 			last = max(last, c.Order)
 		}
 	}
-	for _, t := range log.Traces {
-		last = max(last, t.Order)
+	for _, traces := range [][]proxytest.Trace{log.Traces, log.Telemetry} {
+		for _, t := range traces {
+			last = max(last, t.Order)
+		}
 	}
 	return last
 }
@@ -27,5 +29,6 @@ func Between(log *proxytest.Log, from, to int) *proxytest.Log {
 	part.Calls = slices.DeleteFunc(slices.Clone(log.Calls), func(c proxytest.Call) bool { return out(c.Order) })
 	part.Refused = slices.DeleteFunc(slices.Clone(log.Refused), func(c proxytest.Call) bool { return out(c.Order) })
 	part.Traces = slices.DeleteFunc(slices.Clone(log.Traces), func(t proxytest.Trace) bool { return out(t.Order) })
+	part.Telemetry = slices.DeleteFunc(slices.Clone(log.Telemetry), func(t proxytest.Trace) bool { return out(t.Order) })
 	return &part
 }

@@ -159,7 +159,7 @@ func (r *Log) AssertNoCallAfterEnd(t testing.TB) {
 			return
 		}
 	}
-	for _, e := range r.Traces {
+	for _, e := range append(slices.Clone(r.Traces), r.Telemetry...) {
 		if e.Order > told {
 			t.Errorf("the agent was told that the run is over and sent the trace event %s\n%s", e.Event, r.happened())
 			return

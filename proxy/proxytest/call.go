@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 type visit struct {
 	platform *Platform
 	run      *Run
+	to       route
 	w        http.ResponseWriter
 	ctx      context.Context
 	damage   string // done to the answer
@@ -51,7 +53,7 @@ func (v *visit) serve(r *http.Request) {
 		v.refuse(status, class, message, "")
 		return
 	}
-	if id := runIn(r.URL.Path); id != "" && id != v.run.ID {
+	if id := v.to.run; id != "" && id != v.run.ID {
 		v.refuse(http.StatusUnauthorized, "run_token_invalid", "the path is that of another run",
 			fmt.Sprintf("the agent called %q with the token of run %s at the proxy URL of run %q: "+
 				"use the odyssey_proxy_url of each dispatch", v.call.Tool, v.run.ID, id))
@@ -69,8 +71,14 @@ func (v *visit) serve(r *http.Request) {
 		v.refuse(http.StatusBadRequest, "", fmt.Sprintf("the body did not arrive within %s", timeout), "")
 	case readErr != nil:
 		v.refuse(http.StatusBadRequest, "", "the body broke off", "")
+	case v.to.unknown():
+		v.refuse(http.StatusNotFound, "",
+			fmt.Sprintf("the path /%s is of a later release of the platform and is not served here; "+
+				"in a test of a whole run, Task.WrapProxy of package dispatchtest can answer it", v.to.name), "")
 	case jsonErr != nil:
 		v.refuse(http.StatusUnprocessableEntity, "", "the body is not a JSON object: "+jsonErr.Error(), "")
+	case v.to.plane == "telemetry":
+		v.serveTelemetry()
 	case v.call.Trace:
 		v.serveTrace()
 	default:
@@ -98,6 +106,11 @@ func (v *visit) serveTool() {
 		v.refuse(http.StatusNotFound, "tool_not_executable", fmt.Sprintf("the tool %q is not declared", name), fault)
 		return
 	}
+	if tool.executed {
+		v.refuse(http.StatusConflict, "tool_executes_in_sandbox",
+			fmt.Sprintf("the tool %q executes where the agent runs: it is not called through the proxy", name), "")
+		return
+	}
 	if w.set != nil {
 		if err := w.set.ValidateArguments(name, v.call.Arguments); err != nil {
 			v.refuse(http.StatusUnprocessableEntity, "invalid_arguments", err.Error(), "")
@@ -107,6 +120,7 @@ func (v *visit) serveTool() {
 	if v.fail(tool.live) {
 		return
 	}
+	v.call.Notes = slices.Clone(tool.notes)
 	request := &Request{
 		Tool: name, Arguments: v.call.Arguments, Actor: v.call.Actor, Number: v.run.count(name),
 		Declared: tool.declared, Instructions: w.instructions, ctx: v.ctx, world: w, generator: tool.generator,
@@ -172,6 +186,7 @@ func (v *visit) forward(tool *tool, request *Request) {
 	if tool.policy == schema.PolicyAdapter {
 		outcome := tool.adapter.Eval(v.call.Arguments, result)
 		v.call.Adapter = &outcome
+		v.call.Notes = append(v.call.Notes, adapterNotes(outcome)...)
 		if len(outcome.Updates) > 0 {
 			v.run.ledgerTurn <- struct{}{}
 			v.call.Writes = v.run.state.Apply(outcome.Updates...)
@@ -251,7 +266,8 @@ func (v *visit) serveTrace() {
 	if v.fail(false) {
 		return
 	}
-	answer := map[string]any{"accepted": true, "sequence": v.run.acceptTrace(v.call, trace), "event_type": trace.Event}
+	answer := map[string]any{"accepted": true, "sequence": v.run.acceptTrace(v.call, trace, false),
+		"event_type": trace.Event}
 	if v.damage != "" {
 		v.sendDamaged(answer)
 		return

@@ -1,10 +1,13 @@
 package proxytest
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/ledger"
@@ -49,7 +52,41 @@ func Get(entityType, idArgument string, opts *ReadOptions) Behavior {
 // List answers with the entities of a type, sorted by id. If opts is nil, all options have their
 // defaults.
 func List(entityType string, opts *ReadOptions) Behavior {
-	o := valueOf(opts)
+	return list(entityType, valueOf(opts), ordering{})
+}
+
+// ordering is the order and the limit of a list. Only worlds in JSON have it: a Go program sorts in
+// a [Behavior] of its own.
+type ordering struct {
+	by    string // a field; "-total" is descending
+	limit int    // 0 for none
+}
+
+// compare orders two values of the field. Numbers come before other values, and entities without
+// the field are last in both directions.
+func (o ordering) compare(a, b json.RawMessage, descending bool) int {
+	if a == nil || b == nil {
+		return cmp.Compare(len(b), len(a))
+	}
+	order := 0
+	switch x, y := rawjson.Kind(a), rawjson.Kind(b); {
+	case x == '0' && y == '0':
+		order = rawjson.ParseNumber(string(a)).Compare(rawjson.ParseNumber(string(b)))
+	case x == '0' || y == '0':
+		order = map[bool]int{true: -1, false: 1}[x == '0']
+	case x == '"' && y == '"':
+		order = cmp.Compare(rawjson.Text(a), rawjson.Text(b))
+	default:
+		order = bytes.Compare(a, b)
+	}
+	if descending {
+		return -order
+	}
+	return order
+}
+
+func list(entityType string, o ReadOptions, order ordering) Behavior {
+	by, descending := strings.CutPrefix(order.by, "-")
 	return func(r *Request) (any, error) {
 		entities := r.Snapshot().Entities[entityType]
 		ids := slices.Sorted(maps.Keys(entities))
@@ -62,6 +99,15 @@ func List(entityType string, opts *ReadOptions) Behavior {
 			}
 			return false
 		})
+		if by != "" {
+			slices.SortStableFunc(ids, func(a, b string) int {
+				x, y := r.field(entityType, a, entities[a], by), r.field(entityType, b, entities[b], by)
+				return order.compare(x, y, descending)
+			})
+		}
+		if order.limit > 0 {
+			ids = ids[:min(len(ids), order.limit)]
+		}
 		list := make([]any, len(ids))
 		for i, id := range ids {
 			list[i] = r.present(entityType, id, entities[id], o.Fields)

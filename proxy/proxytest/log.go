@@ -14,8 +14,8 @@ import (
 
 // A Call is one request for a tool in a [Log].
 type Call struct {
-	Tool      string          `json:"tool"`            // name of the tool, or type of the trace event
-	Trace     bool            `json:"trace,omitempty"` // whether it is a trace event; a Log has those only in Refused
+	Tool      string          `json:"tool"`            // name of the tool, or type of the trace event, or path
+	Trace     bool            `json:"trace,omitempty"` // whether it is not a tool call; a Log has those only in Refused
 	Actor     string          `json:"actor,omitempty"`
 	Arguments json.RawMessage `json:"arguments,omitempty"` // nil if the body was not a JSON object, or too large
 	Response  json.RawMessage `json:"response,omitempty"`  // nil if the tool did not run
@@ -37,7 +37,9 @@ type Call struct {
 	// the updates to the ledger, and whether they were applied
 	Writes []ledger.Applied `json:"writes,omitempty"`
 
-	// Notes say what else decided the result: where the parts of a generated result come from.
+	// Notes say what else decided the call: where the parts of a generated result come from, what a
+	// ledger adapter did not write and why, which parts of a schema are not checked, and what the
+	// tool declares that is not executed.
 	Notes []string `json:"notes,omitempty"`
 
 	Sequence int64 `json:"sequence,omitempty"` // shared with trace events; 0 if the request was refused
@@ -70,6 +72,10 @@ type Log struct {
 	// Traces are the trace events, in the order of their sequence numbers.
 	Traces []Trace `json:"traces,omitempty"`
 
+	// Telemetry are the telemetry spans of later releases of the platform, in the order of their
+	// sequence numbers. Event is the kind, Payload the whole body.
+	Telemetry []Trace `json:"telemetry,omitempty"`
+
 	// Changes are the differences of the ledger from the initial state.
 	Changes ledger.Changes `json:"changes,omitempty"`
 
@@ -84,7 +90,8 @@ type Log struct {
 func (r *Log) copy(before, state ledger.Snapshot) *Log {
 	return &Log{
 		Calls: slices.Clone(r.Calls), Refused: slices.Clone(r.Refused), Traces: slices.Clone(r.Traces),
-		Faults: slices.Clone(r.Faults), Changes: ledger.Diff(before, state), State: state,
+		Telemetry: slices.Clone(r.Telemetry),
+		Faults:    slices.Clone(r.Faults), Changes: ledger.Diff(before, state), State: state,
 	}
 }
 
@@ -103,6 +110,9 @@ func (r *Log) String() string {
 	}
 	for _, t := range r.Traces {
 		events = append(events, event{t.Order, line("trace", "%s%s %s", label(t.Actor), t.Event, cut(string(t.Payload)))})
+	}
+	for _, t := range r.Telemetry {
+		events = append(events, event{t.Order, line("telemetry", "%s%s %s", label(t.Actor), t.Event, cut(string(t.Payload)))})
 	}
 	slices.SortFunc(events, func(a, b event) int { return a.order - b.order })
 	var b strings.Builder

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -29,7 +30,8 @@ import (
 //	  "behaviors": {
 //	    "get_order":     {"get": "order", "id": "order_id", "fields": ["status"], "not_found": …},
 //	    "order_status":  {"from_ledger": "order"},
-//	    "list_orders":   {"list": "order", "where": {"customer_id": "customer"}, "wrap": "orders"},
+//	    "list_orders":   {"list": "order", "where": {"customer_id": "customer"}, "order_by": "-total", "limit": 5,
+//	                      "wrap": "orders"},
 //	    "create_order":  {"add": "order", "id": "order_id", "copy": ["total"], "set": {"status": "new"}, "result": …},
 //	    "refund_order":  {"update": "order", "id": "order_id", "set": {"status": "refunded"}, "result": …},
 //	    "delete_order":  {"remove": "order", "id": "order_id", "not_found": …, "result": …},
@@ -39,10 +41,13 @@ import (
 //	  }
 //	}
 //
-// A behavior is the function of its first member's name with the options of the others: [Get], [FromLedger],
-// [List], [Add], [Update], [Remove], [Canned], [Lookup], [Forward]. Names must match exactly, and
-// unknown members are not allowed. An [*Error] with [CodeWorld] reports all mistakes, also those
-// that [New] would report.
+// A behavior is the function of its first member's name with the options of the others: [Get],
+// [FromLedger], [List], [Add], [Update], [Remove], [Canned], [Lookup], [Forward]. A list may have an
+// order and a limit, because the file has no code: order_by is a field, limit a number of entities.
+// Numbers come first, by their values, and entities without the field last; "-total" is descending.
+//
+// Names must match exactly, and unknown members are not allowed. An [*Error] with [CodeWorld]
+// reports all mistakes, also those that [New] would report.
 func ParseWorld(data []byte) (World, error) {
 	var w World
 	problems := problems{code: CodeWorld}
@@ -150,7 +155,7 @@ var verbs = map[string][]string{
 	"lookup":      {"answers"},
 	"get":         {"id", "fields", "not_found"},
 	"from_ledger": {},
-	"list":        {"fields", "where", "wrap"},
+	"list":        {"fields", "where", "order_by", "limit", "wrap"},
 	"add":         {"id", "copy", "set", "result"},
 	"update":      {"id", "copy", "set", "result", "not_found"},
 	"remove":      {"id", "result", "not_found"},
@@ -176,6 +181,7 @@ type declaration struct {
 	answers map[string]json.RawMessage
 	timeout time.Duration
 	read    ReadOptions
+	order   ordering // of list
 	write   WriteOptions
 
 	mistakes []string
@@ -270,6 +276,11 @@ func (d *declaration) member(name string, raw json.RawMessage) {
 		d.timeout = time.Duration(n) * time.Millisecond
 	case "fields":
 		must(into(&d.read.Fields, raw) && !slices.Contains(d.read.Fields, ""), "a list of strings")
+	case "order_by":
+		must(into(&d.order.by, raw) && strings.TrimPrefix(d.order.by, "-") != "",
+			`a string with the name of a field, such as "total" or "-total"`)
+	case "limit":
+		must(into(&d.order.limit, raw) && d.order.limit >= 1, "an integer of at least 1")
 	case "copy":
 		must(into(&d.write.Copy, raw) && !slices.Contains(d.write.Copy, ""), "a list of strings")
 	case "where":
@@ -301,7 +312,7 @@ func (d *declaration) behavior(verb string) (b Behavior) {
 	case "from_ledger":
 		b = FromLedger(d.subject)
 	case "list":
-		b = List(d.subject, &d.read)
+		b = list(d.subject, d.read, d.order)
 	case "add":
 		b = Add(d.subject, d.id, &d.write)
 	case "update":

@@ -51,18 +51,16 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
-	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/report"
 	"github.com/toolwire/toolwire/ledger"
@@ -176,6 +174,13 @@ func NewPlatform(t testing.TB, w World, opts *Options) *Platform {
 		t.Fatal(err)
 	}
 	p.output = report.Output(t)
+	for _, problem := range p.world.unchecked() {
+		what := "not checked"
+		if strings.HasPrefix(problem.Pointer, adapterPointer) {
+			what = "ignored"
+		}
+		_, _ = fmt.Fprintf(p.output, "proxytest: %s: %s\n", what, problem)
+	}
 	t.Cleanup(func() {
 		t.Helper()
 		for _, run := range p.all() {
@@ -227,76 +232,4 @@ func random(n int) string {
 	b := make([]byte, n)
 	_, _ = rand.Read(b) // never fails
 	return hex.EncodeToString(b)
-}
-
-// ServeHTTP implements http.Handler for POST {base}/tools/{name} and POST {base}/traces/{type},
-// where base is any path. The token identifies the run. A base that ends in /runs/{id} with the id
-// of another run is refused with 401, and is a fault: the agent has kept the proxy URL of an
-// earlier dispatch.
-func (p *Platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	plane, name := splitPath(r.URL.Path)
-	refuse := func(status int, class, message string) {
-		httpserve.LeaveBody(w, r)
-		p.showRefused(r.Context(), Call{Tool: r.Method + " " + r.URL.Path, Status: status, ErrorClass: class,
-			Reason: message})
-		fail(w, status, class, message)
-	}
-	if plane == "" {
-		refuse(http.StatusNotFound, "", "the path does not exist: append /tools/{name} or /traces/{type} to the base URL")
-		return
-	}
-	if r.Method != http.MethodPost {
-		w.Header().Set("Allow", http.MethodPost)
-		refuse(http.StatusMethodNotAllowed, "", "use POST")
-		return
-	}
-	run := p.authenticate(r)
-	if run == nil {
-		refuse(http.StatusUnauthorized, "run_token_invalid", "the run token is missing or unknown")
-		return
-	}
-	v := &visit{platform: p, run: run, w: w, ctx: r.Context()}
-	v.call = Call{Tool: name, Actor: r.Header.Get("X-Pipelines-Actor-Id"), Trace: plane == "traces", At: time.Now()}
-	v.serve(r)
-}
-
-// runIn returns the id of the run in a path {base}/{plane}/{name}, or "" if base does not end in
-// /runs/{id}.
-func runIn(path string) string {
-	base, _, _ := cutLast(path, "/")
-	base, _, _ = cutLast(base, "/")
-	base, id, _ := cutLast(base, "/")
-	if !strings.HasSuffix(base, "/runs") {
-		return ""
-	}
-	return id
-}
-
-// splitPath returns the last two segments, if the first of them is a plane of the proxy.
-func splitPath(path string) (plane, name string) {
-	rest, name, _ := cutLast(path, "/")
-	_, plane, _ = cutLast(rest, "/")
-	if name == "" || plane != "tools" && plane != "traces" {
-		return "", ""
-	}
-	return plane, name
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return "", s, false
-}
-
-// authenticate accepts both documented headers. Different tokens in one request are refused.
-func (p *Platform) authenticate(r *http.Request) *Run {
-	tokens, _ := httpserve.Presented(r.Header, "X-Pipelines-Run-Token")
-	token, ok := httpserve.Single(tokens)
-	if !ok {
-		return nil
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.runs.Reveal()[token]
 }

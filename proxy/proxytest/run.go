@@ -175,12 +175,17 @@ func (r *Run) addFault(fault string) {
 	r.log.Faults = append(r.log.Faults, fault)
 }
 
-func (r *Run) acceptTrace(call Call, t Trace) (sequence int64) {
+// acceptTrace records a trace event, or a telemetry span.
+func (r *Run) acceptTrace(call Call, t Trace, telemetry bool) (sequence int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sequence++
 	t.Sequence, t.Order = r.sequence, call.Order
 	r.answered(&call)
-	r.log.Traces = append(r.log.Traces, t)
+	if telemetry {
+		r.log.Telemetry = append(r.log.Telemetry, t)
+	} else {
+		r.log.Traces = append(r.log.Traces, t)
+	}
 	return t.Sequence
 }

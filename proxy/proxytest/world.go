@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/toolwire/toolwire/internal/traceevent"
 	"github.com/toolwire/toolwire/ledger"
@@ -27,7 +28,9 @@ type world struct {
 // tool is one declared tool.
 type tool struct {
 	declared  schema.Tool
-	live      bool // in passthrough mode
+	live      bool     // in passthrough mode
+	executed  bool     // where the agent runs
+	notes     []string // for each call
 	behavior  Behavior
 	generator *generator // of a tool in sandbox mode
 	policy    schema.WritePolicy
@@ -47,7 +50,8 @@ func compile(w World) (*world, error) {
 			c.tools[name] = &tool{declared: schema.Tool{Name: name}, behavior: behavior, policy: schema.PolicyRecordOnly}
 		}
 	} else {
-		set, err := schema.NewSet(context.Background(), w.Tools, &schema.ValidateOptions{LedgerSchema: w.LedgerSchema})
+		set, err := schema.NewSet(context.Background(), checkable(w.Tools),
+			&schema.ValidateOptions{LedgerSchema: w.LedgerSchema})
 		if err != nil {
 			problems.add(err, problemTools, "/tools_schema", "%v", err)
 		}
@@ -58,6 +62,10 @@ func compile(w World) (*world, error) {
 		if c.tools[name] == nil {
 			problems.add(nil, problemBehavior, at(name),
 				"the tool %q is not declared: add it to the tools, or remove the behavior", name)
+		}
+		if t := c.tools[name]; t != nil && t.executed {
+			problems.add(nil, problemBehavior, at(name),
+				"the tool %q executes where the agent runs, so its calls are refused: remove the behavior", name)
 		}
 		if w.Behaviors[name] == nil {
 			problems.add(nil, problemBehavior, at(name), "the behavior of %q is nil", name)
@@ -120,7 +128,13 @@ func (c *world) declare(w World) {
 		declared := &w.Tools[i]
 		t := &tool{
 			declared: *declared, live: declared.Mode() == schema.Passthrough, behavior: w.Behaviors[declared.Name],
-			policy: declared.WritePolicy(),
+			policy: declared.WritePolicy(), executed: executed(declared),
+		}
+		t.notes = laterNotes(declared, t.live)
+		for _, p := range c.unchecked() {
+			if p.Index == i && !strings.HasPrefix(p.Pointer, adapterPointer) {
+				t.notes = append(t.notes, "not checked: "+p.Pointer+" "+p.Message)
+			}
 		}
 		if t.live && t.policy == schema.PolicyAdapter && declared.LedgerAdapter != nil {
 			// a rule that cannot be evaluated writes nothing and explains why
@@ -138,6 +152,17 @@ func (c *world) declare(w World) {
 		}
 		c.tools[declared.Name] = t
 	}
+}
+
+// adapterPointer is where the problems of adapters are. The log of each call says what they write.
+const adapterPointer = "/ledger_adapter"
+
+// unchecked returns what of the tools this module cannot check, or does not use.
+func (c *world) unchecked() []schema.Problem {
+	if c.set == nil {
+		return nil
+	}
+	return c.set.Unchecked()
 }
 
 // idField returns the name that the ledger schema gives the id of a type; "" if it declares none.

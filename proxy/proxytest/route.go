@@ -1,0 +1,96 @@
+package proxytest
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/toolwire/toolwire/internal/httpserve"
+)
+
+// A route is what the path of a request names.
+type route struct {
+	plane string // tools, traces, telemetry, data or context; "" for any other path
+	name  string // of the tool, or type of the trace event; otherwise the path after the base
+	run   string // the id in a base that ends in /runs/{id}; "" for any other base
+}
+
+// routeOf returns the route of a path.
+func routeOf(path string) (r route) {
+	base, last, _ := cutLast(path, "/")
+	before, plane, _ := cutLast(base, "/")
+	switch {
+	case last == "":
+		return route{}
+	case plane == "tools" || plane == "traces":
+		r, base = route{plane: plane, name: last}, before
+	case last == "telemetry" || last == "data" || last == "context":
+		r = route{plane: last, name: last}
+	default: // data and context may have paths of their own
+		for _, plane := range []string{"data", "context"} {
+			if at := strings.LastIndex(path, "/"+plane+"/"); at >= 0 {
+				r, base = route{plane: plane, name: path[at+1:]}, path[:at]
+			}
+		}
+	}
+	if base, id, _ := cutLast(base, "/"); strings.HasSuffix(base, "/runs") {
+		r.run = id
+	}
+	return r
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return "", s, false
+}
+
+// ServeHTTP implements http.Handler for POST {base}/tools/{name} and POST {base}/traces/{type},
+// where base is any path. The token identifies the run. A base that ends in /runs/{id} with the id
+// of another run is refused with 401, and is a fault: the agent has kept the proxy URL of an
+// earlier dispatch.
+//
+// Of later releases of the platform, POST {base}/telemetry is accepted and logged. {base}/data and
+// {base}/context are refused with 404 and logged, because their format is not documented.
+func (p *Platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	to := routeOf(r.URL.Path)
+	refuse := func(status int, class, message string) {
+		httpserve.LeaveBody(w, r)
+		p.showRefused(r.Context(), Call{Tool: r.Method + " " + r.URL.Path, Status: status, ErrorClass: class,
+			Reason: message})
+		fail(w, status, class, message)
+	}
+	if to.plane == "" {
+		refuse(http.StatusNotFound, "", "the path does not exist: append /tools/{name} or /traces/{type} to the base URL")
+		return
+	}
+	if r.Method != http.MethodPost && !to.unknown() {
+		w.Header().Set("Allow", http.MethodPost)
+		refuse(http.StatusMethodNotAllowed, "", "use POST")
+		return
+	}
+	run := p.authenticate(r)
+	if run == nil {
+		refuse(http.StatusUnauthorized, "run_token_invalid", "the run token is missing or unknown")
+		return
+	}
+	v := &visit{platform: p, run: run, w: w, ctx: r.Context(), to: to}
+	v.call = Call{Tool: to.name, Actor: r.Header.Get("X-Pipelines-Actor-Id"), Trace: to.plane != "tools", At: time.Now()}
+	v.serve(r)
+}
+
+// unknown reports whether the plane has no documented format.
+func (r route) unknown() bool { return r.plane == "data" || r.plane == "context" }
+
+// authenticate accepts both documented headers. Different tokens in one request are refused.
+func (p *Platform) authenticate(r *http.Request) *Run {
+	tokens, _ := httpserve.Presented(r.Header, "X-Pipelines-Run-Token")
+	token, ok := httpserve.Single(tokens)
+	if !ok {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.runs.Reveal()[token]
+}
