@@ -105,8 +105,8 @@ type evaluation struct {
 	out            Outcome
 }
 
-func (e *evaluation) step(code, pointer, source, detail string) {
-	e.out.Steps = append(e.out.Steps, newStep(code, pointer, source, detail))
+func (e *evaluation) step(code, pointer, where, detail string) {
+	e.out.Steps = append(e.out.Steps, newStep(code, pointer, where, detail))
 }
 
 func (e *evaluation) readArgs(args json.RawMessage) {
@@ -141,27 +141,27 @@ func (e *evaluation) findID() bool {
 	value, err := e.find(path)
 	switch {
 	case errors.Is(err, jsonpath.ErrNotFound):
-		e.step("id_not_found", "/id_from", path.Text, "")
+		e.step("id_not_found", "/id_from", e.rule.idWhere, "")
 		return false
 	case err != nil:
-		e.step("id_unusable", "/id_from", path.Text, err.Error())
+		e.step("id_unusable", "/id_from", e.rule.idWhere, err.Error())
 		return false
 	}
 	id, scalar := scalarText(value)
 	switch {
 	case value[0] == '{' || value[0] == '[':
-		e.step("id_not_scalar", "/id_from", path.Text, rawjson.KindName(value))
+		e.step("id_not_scalar", "/id_from", e.rule.idWhere, rawjson.KindName(value))
 	case string(value) == "null":
-		e.step("id_empty", "/id_from", path.Text, rawjson.KindName(value))
+		e.step("id_empty", "/id_from", e.rule.idWhere, rawjson.KindName(value))
 	case !scalar:
-		e.step("id_unusable", "/id_from", path.Text, "matched too large a number")
+		e.step("id_unusable", "/id_from", e.rule.idWhere, "matched too large a number")
 	case id == "":
-		e.step("id_empty", "/id_from", path.Text, "an empty string")
+		e.step("id_empty", "/id_from", e.rule.idWhere, "an empty string")
 	case len(id) > maxKey:
-		e.step("id_unusable", "/id_from", path.Text, fmt.Sprintf("matched a string of more than %d bytes", maxKey))
+		e.step("id_unusable", "/id_from", e.rule.idWhere, fmt.Sprintf("matched a string of more than %d bytes", maxKey))
 	default:
 		e.id = id
-		e.step("id_found", "/id_from", path.Text, rawjson.KindName(value))
+		e.step("id_found", "/id_from", e.rule.idWhere, rawjson.KindName(value))
 		return true
 	}
 	return false
@@ -186,11 +186,11 @@ func (e *evaluation) findFields() map[string]json.RawMessage {
 		case err == nil:
 			e.bytesLeft -= len(value)
 			fields[f.name] = bytes.Clone(value)
-			e.step("field_set", f.pointer, f.path.Text, rawjson.KindName(value))
+			e.step("field_set", f.pointer, f.where, rawjson.KindName(value))
 		case errors.Is(err, jsonpath.ErrNotFound):
-			e.step("field_not_found", f.pointer, f.path.Text, "")
+			e.step("field_not_found", f.pointer, f.where, "")
 		default:
-			e.step("field_unusable", f.pointer, f.path.Text, err.Error())
+			e.step("field_unusable", f.pointer, f.where, err.Error())
 		}
 	}
 	return fields
@@ -198,14 +198,14 @@ func (e *evaluation) findFields() map[string]json.RawMessage {
 
 func (e *evaluation) setFlag(f *flagRule) {
 	if f.problem != "" {
-		e.step("flag_malformed", f.pointer, f.text, f.problem)
+		e.step("flag_malformed", f.pointer, f.where, f.problem)
 		return
 	}
 	values := make([]string, len(f.names))
 	for i, name := range f.names {
 		value, problem := e.placeholder(name)
 		if problem != "" {
-			e.step("flag_unresolved", f.pointer, f.text, problem)
+			e.step("flag_unresolved", f.pointer, f.where, problem)
 			return
 		}
 		values[i] = value
@@ -213,12 +213,12 @@ func (e *evaluation) setFlag(f *flagRule) {
 	flag, ok := f.fill(values, maxKey)
 	switch {
 	case !ok:
-		e.step("flag_unusable", f.pointer, f.text, fmt.Sprintf("would be longer than %d bytes", maxKey))
+		e.step("flag_unusable", f.pointer, f.where, fmt.Sprintf("would be longer than %d bytes", maxKey))
 	case strings.TrimSpace(flag) == "":
-		e.step("flag_unusable", f.pointer, f.text, "comes out empty")
+		e.step("flag_unusable", f.pointer, f.where, "comes out empty")
 	default:
 		e.out.Updates = append(e.out.Updates, Update{Op: OpSetFlag, Flag: flag})
-		e.step("flag_set", f.pointer, f.text, "")
+		e.step("flag_set", f.pointer, f.where, "")
 	}
 }
 

@@ -97,14 +97,19 @@ type Step struct {
 	Message string `json:"message"` // one sentence
 }
 
-// newStep makes a step. source is the member as written: a path or a flag template. detail is what
-// it met, in words, such as "an object"; "" if the code says it all.
-func newStep(code, pointer, source, detail string) Step {
+// newStep makes a step. where is the subject of its sentence. detail is what it met, in words, such
+// as "an object"; "" if the code says it all.
+func newStep(code, pointer, where, detail string) Step {
+	return Step{code, pointer, sentence(code, where, detail)}
+}
+
+// place names a member of the adapter. source is the member as written: a path or a flag template.
+func place(pointer, source string) string {
 	where := strings.TrimPrefix(pointer, "/")
 	if source != "" {
 		where += " " + strconv.Quote(source)
 	}
-	return Step{code, pointer, sentence(code, where, detail)}
+	return where
 }
 
 func sentence(code, where, detail string) string {

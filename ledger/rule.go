@@ -22,6 +22,7 @@ type Rule struct {
 	op         Op
 	entityType string
 	idPath     *jsonpath.Path
+	idWhere    string // for steps, as in fieldRule
 	fields     []fieldRule
 	flags      []flagRule
 	ignored    []Step // about members that the op does not use
@@ -33,13 +34,14 @@ type Rule struct {
 type fieldRule struct {
 	name    string
 	pointer string
+	where   string // the subject of sentences
 	path    *jsonpath.Path
 	skipped *Step // if not nil, why the path is not evaluated
 }
 
 type flagRule struct {
-	text    string
 	pointer string
+	where   string
 	template
 	problem string // why the template is malformed, or ""
 }
@@ -71,7 +73,7 @@ func Compile(a *Adapter) (*Rule, error) {
 			if p.Pointer == "/id_from" && a.IDFrom != "" {
 				source = clip.Text(a.IDFrom, maxShown)
 			}
-			r.refused = append(r.refused, newStep(code, p.Pointer, source, p.Message))
+			r.refused = append(r.refused, newStep(code, p.Pointer, place(p.Pointer, source), p.Message))
 		}
 	}
 	if len(r.refused) == 0 {
@@ -85,17 +87,18 @@ func Compile(a *Adapter) (*Rule, error) {
 func (r *Rule) compile(a *Adapter, paths problems) {
 	r.op, r.entityType = a.op(), a.EntityType
 	if r.op != OpSetFlag {
-		r.idPath = r.path(a.IDFrom)
+		r.idPath, r.idWhere = r.path(a.IDFrom), place("/id_from", a.IDFrom)
 	}
 	if r.op == OpRemove && len(a.FieldMap) > 0 {
-		r.ignored = append(r.ignored, newStep("fields_ignored", "/field_map", "", ""))
+		r.ignored = append(r.ignored, newStep("fields_ignored", "/field_map", "field_map", ""))
 	} else {
 		for _, name := range sortedKeys(a.FieldMap) {
 			r.fields = append(r.fields, r.field(name, a.FieldMap[name], paths))
 		}
 	}
 	for i, text := range a.Flags {
-		f := flagRule{text: text, pointer: "/flags" + indexToken(i)}
+		f := flagRule{pointer: "/flags" + indexToken(i)}
+		f.where = place(f.pointer, text)
 		var err error
 		if f.template, err = parseTemplate(text); err != nil {
 			f.problem = err.Error()
@@ -107,13 +110,14 @@ func (r *Rule) compile(a *Adapter, paths problems) {
 
 func (r *Rule) field(name, path string, problems problems) fieldRule {
 	f := fieldRule{name: name, pointer: "/field_map" + token(name)}
+	f.where = place(f.pointer, clip.Text(path, maxShown))
 	for _, p := range problems {
 		if p.Pointer == f.pointer {
 			code := "field_malformed"
 			if p.Code == "unsupported" {
 				code = "field_unsupported"
 			}
-			step := newStep(code, p.Pointer, clip.Text(path, maxShown), p.Message)
+			step := newStep(code, f.pointer, f.where, p.Message)
 			f.skipped = &step
 			return f
 		}

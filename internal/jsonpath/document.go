@@ -18,6 +18,12 @@ type Document struct {
 	root   node
 	budget int            // what paths may still visit
 	outer  map[string]any // see object
+
+	// For scanDeep, which fills many small containers: children of containers that are not complete,
+	// and memory for those that are.
+	stack      []node
+	nodes      []node
+	containers []container
 }
 
 // NewDocument makes a Document of a valid JSON text without duplicate names and without white space
@@ -52,6 +58,7 @@ type container struct {
 	entries []node // in the order of the text, members by name once all are known
 	next    int    // where the scan continues
 	all     bool   // all entries are known
+	deep    bool   // and all of theirs
 }
 
 func (d *Document) kind(n *node) byte { return d.text[n.start] }
@@ -83,40 +90,81 @@ func (d *Document) scan(c *container) bool {
 		return false
 	}
 	c.next = e.end
-	c.add(e)
+	c.entries = push(c.entries, e)
 	return true
 }
 
-// scanDeep reads all entries of a value, and theirs, in one pass. It sets the end of the value.
-func (d *Document) scanDeep(n *node) {
-	c := d.enter(n)
-	if c == nil {
-		n.end = rawjson.End(d.text, n.start)
-		return
+// empty is the container of all empty objects and arrays that scanDeep finds. It never changes.
+var empty = &container{all: true, deep: true}
+
+// scanDeep reads all entries of the value at start, and theirs, in one pass, and returns the end of
+// the value. c is what is known of the value; it may be nil.
+func (d *Document) scanDeep(start int, c *container) (_ *container, end int) {
+	if kind := d.text[start]; kind != '{' && kind != '[' {
+		return nil, rawjson.End(d.text, start)
 	}
-	for i := range c.entries {
-		d.scanDeep(&c.entries[i])
-	}
-	for !c.all {
-		e, ok := d.entry(c.next)
-		if !ok {
-			n.end = e.end
-			c.finish()
-			return
+	base, at := len(d.stack), start+1
+	if c != nil {
+		for _, e := range c.entries {
+			if e.inner == nil || !e.inner.deep {
+				e.inner, e.end = d.scanDeep(e.start, e.inner)
+			}
+			d.stack = push(d.stack, e)
 		}
-		last := c.add(e)
-		d.scanDeep(last)
-		c.next = last.end
+		at = c.next
 	}
+	for {
+		e, ok := d.entry(at)
+		if !ok {
+			at = e.end
+			break
+		}
+		e.inner, e.end = d.scanDeep(e.start, nil)
+		d.stack = push(d.stack, e)
+		at = e.end
+	}
+	if c == nil {
+		if len(d.stack) == base {
+			return empty, at
+		}
+		c = &carve(&d.containers, 1, len(d.text))[0]
+	}
+	*c = container{entries: d.pop(base), next: at, deep: true}
+	c.finish()
+	return c, at
 }
 
-// add appends an entry. It doubles the list, where append would copy it more often.
-func (c *container) add(e node) *node {
-	if n := len(c.entries); n == cap(c.entries) {
-		c.entries = slices.Grow(c.entries, max(n, 4))
+// pop takes the nodes above base off the stack. It copies them to where they stay; many stay where
+// they are, and the stack moves.
+func (d *Document) pop(base int) []node {
+	top := d.stack[base:len(d.stack):len(d.stack)]
+	if len(top) >= 1024 && len(top) > base {
+		d.stack = slices.Clone(d.stack[:base])
+		return top
 	}
-	c.entries = append(c.entries, e)
-	return &c.entries[len(c.entries)-1]
+	entries := carve(&d.nodes, len(top), len(d.text))
+	copy(entries, top)
+	d.stack = d.stack[:base]
+	return entries
+}
+
+// carve returns n zero values of a block, which it replaces when it is used up. The size of a block
+// grows with that of the document.
+func carve[T any](block *[]T, n, size int) []T {
+	if len(*block) < n {
+		*block = make([]T, max(n, min(size/32, 1024)))
+	}
+	list := (*block)[:n:n]
+	*block = (*block)[n:]
+	return list
+}
+
+// push appends to a list. It doubles a full list, where append would copy a long one more often.
+func push(list []node, e node) []node {
+	if len(list) == cap(list) {
+		list = slices.Grow(list, max(len(list), 4))
+	}
+	return append(list, e)
 }
 
 // finish sorts members by name when all are known. Elements have no names and stay in their order.

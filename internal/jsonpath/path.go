@@ -117,7 +117,9 @@ func (d *Document) project(n *node, segs []segment) (tree any, ok bool) {
 	if !seg.single() {
 		var list []any
 		if seg.descend {
-			d.scanDeep(n)
+			if n.inner == nil || !n.inner.deep {
+				n.inner, n.end = d.scanDeep(n.start, n.inner)
+			}
 			list = d.descend(nil, n, seg, rest)
 		} else {
 			list = d.selectAll(nil, n, seg, rest)
