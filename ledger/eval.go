@@ -201,8 +201,8 @@ func (e *evaluation) setFlag(f *flagRule) {
 		e.step("flag_malformed", f.pointer, f.where, f.problem)
 		return
 	}
-	values := make([]string, len(f.names))
-	for i, name := range f.names {
+	values := make([]string, len(f.Names))
+	for i, name := range f.Names {
 		value, problem := e.placeholder(name)
 		if problem != "" {
 			e.step("flag_unresolved", f.pointer, f.where, problem)
@@ -210,7 +210,7 @@ func (e *evaluation) setFlag(f *flagRule) {
 		}
 		values[i] = value
 	}
-	flag, ok := f.fill(values, maxKey)
+	flag, ok := f.Fill(values, maxKey)
 	switch {
 	case !ok:
 		e.step("flag_unusable", f.pointer, f.where, fmt.Sprintf("would be longer than %d bytes", maxKey))

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/flagtemplate"
 	"github.com/toolwire/toolwire/internal/jsonpath"
 )
 
@@ -42,7 +43,7 @@ type fieldRule struct {
 type flagRule struct {
 	pointer string
 	where   string
-	template
+	flagtemplate.Template
 	problem string // why the template is malformed, or ""
 }
 
@@ -100,10 +101,10 @@ func (r *Rule) compile(a *Adapter, paths problems) {
 		f := flagRule{pointer: "/flags" + indexToken(i)}
 		f.where = place(f.pointer, text)
 		var err error
-		if f.template, err = parseTemplate(text); err != nil {
+		if f.Template, err = flagtemplate.Parse(text); err != nil {
 			f.problem = err.Error()
 		}
-		r.readsArgs = r.readsArgs || len(f.names) > 0
+		r.readsArgs = r.readsArgs || len(f.Names) > 0
 		r.flags = append(r.flags, f)
 	}
 }

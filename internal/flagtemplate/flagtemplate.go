@@ -1,21 +1,21 @@
-package ledger
+// Package flagtemplate reads and fills the flag templates of ledger adapters, such as
+// "fetched_order:{order_id}".
+package flagtemplate
 
 import (
 	"errors"
 	"strings"
 )
 
-// template is a parsed flag template: literal, name, literal, name, ..., literal.
-type template struct {
-	literals []string // one more than names
-	names    []string
+// A Template is a parsed flag template.
+type Template struct {
+	Names    []string // of the placeholders, in order
+	literals []string // before, between and after the placeholders
 }
 
-func (t template) literal() bool { return len(t.names) == 0 }
-
-// parseTemplate parses a flag template. Braces cannot be escaped: a brace that is not part of
-// {name} makes the template malformed, {{name}} included.
-func parseTemplate(text string) (t template, err error) {
+// Parse parses a flag template. Braces cannot be escaped: a brace that is not part of {name} makes
+// the template malformed, {{name}} included. The error is the end of a sentence about the template.
+func Parse(text string) (t Template, err error) {
 	if strings.TrimSpace(text) == "" {
 		return t, errors.New("is empty; write a flag such as fetched_order:{order_id}")
 	}
@@ -33,14 +33,14 @@ func parseTemplate(text string) (t template, err error) {
 			return t, errors.New("has a placeholder without a name: {}")
 		}
 		t.literals = append(t.literals, text[:open])
-		t.names = append(t.names, text[open+1:open+1+end])
+		t.Names = append(t.Names, text[open+1:open+1+end])
 		text = text[open+1+end+1:]
 	}
 }
 
-// fill puts the values of the names into the template. ok is false if the flag would be longer than
-// most bytes.
-func (t template) fill(values []string, most int) (flag string, ok bool) {
+// Fill puts one value per name into the template. ok is false if the flag would be longer than most
+// bytes.
+func (t Template) Fill(values []string, most int) (flag string, ok bool) {
 	size := len(t.literals[0])
 	for i, v := range values {
 		size += len(v) + len(t.literals[i+1])
