@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -362,6 +363,17 @@ func TestActors(t *testing.T) {
 			t.Errorf("call %d: actor header %q, want %q", i, got, call.want)
 		}
 	}
+	// The platform judges labels. The client sends what a header carries, byte for byte.
+	for _, label := range []string{"/", "a//b", "/a", "a b", "Billing Specialist", "é", "agent#2", "a=b;c,d", "名前", strings.Repeat("a", 300)} {
+		if _, err := c.As(label).Call(background, "get_order", nil); err != nil {
+			t.Errorf("%q: %v", label, err)
+			continue
+		}
+		if got := s.requests()[len(s.requests())-1].header.Values("X-Pipelines-Actor-Id"); !slices.Equal(got, []string{label}) {
+			t.Errorf("%q was sent as %q", label, got)
+		}
+		calls = append(calls, calls[0])
+	}
 	for _, bad := range []string{" a", "a ", "a\tb", "a\r\nX-Evil: 1", "a\x00", "a\x7f", "a\xff"} {
 		_, err := c.As(bad).Call(background, "get_order", nil)
 		wantError(t, err, proxy.CodeActor, proxy.NotSent)
@@ -608,15 +620,20 @@ func TestLostTraceEventsAreLogged(t *testing.T) {
 
 func TestProbe(t *testing.T) {
 	for _, tt := range []struct {
-		step step
-		code proxy.Code // "" is success
+		step   step
+		code   proxy.Code // "" is success
+		advice string
 	}{
-		{answer(401, `{"detail":{"error_class":"run_token_invalid"}}`), ""},
-		{answer(401, `no`), ""},
-		{answer(200, `{}`), proxy.CodeStatus},
-		{answer(404, `<html>`), proxy.CodeRefused},
-		{answer(503, ``), proxy.CodeUnavailable},
-		{failing(errors.New("connection refused")), proxy.CodeTransport},
+		{answer(401, `{"detail":{"error_class":"run_token_invalid"}}`), "", ""},
+		{answer(401, `no`), "", ""},
+		{answer(200, `{}`), proxy.CodeStatus, "not the proxy"},
+		{answer(302, ``, "Location", "/login"), proxy.CodeStatus, "check that the base URL is the proxy's address without a run"},
+		{answer(404, `<html>`), proxy.CodeRefused, "check that the base URL is the proxy's address without a run"},
+		{answer(422, `{"detail":"x"}`), proxy.CodeArguments, "the expected answer is 401"},
+		{answer(429, ``), proxy.CodeRateLimited, "probe again later"},
+		{answer(500, ``), proxy.CodeServer, "probe again later"},
+		{answer(503, ``), proxy.CodeUnavailable, "probe again later"},
+		{failing(errors.New("connection refused")), proxy.CodeTransport, "DNS, firewall"},
 	} {
 		s := &script{steps: []step{tt.step}}
 		err := proxy.Probe(background, "https://api.example.com/api/odyssey-proxy/", &proxy.Options{Transport: s})
@@ -624,9 +641,50 @@ func TestProbe(t *testing.T) {
 			t.Errorf("err = %v, want code %q", err, tt.code)
 		}
 		sent := s.requests()
+		if err != nil && (strings.Contains(err.Error(), "tool") || !strings.Contains(err.Error(), tt.advice)) {
+			t.Errorf("%v\nwant %q and nothing about tools", err, tt.advice)
+		}
 		if len(sent) != 1 || sent[0].url != "https://api.example.com/api/odyssey-proxy/tools/__reachability_probe__" ||
 			sent[0].body != "{}" || sent[0].header.Get("Authorization") != "Bearer fake-token" {
 			t.Errorf("sent %+v", sent)
+		}
+	}
+}
+
+// Every error of an answer says what to do.
+func TestErrorsSayWhatToDo(t *testing.T) {
+	class := func(c string) string { return `{"detail":{"error_class":"` + c + `","message":"hunter2"}}` }
+	for _, tt := range []struct {
+		step        step
+		call, event string
+	}{
+		{answer(401, class("run_token_expired")), "stop the agent", "stop the agent"},
+		{answer(401, ``), "stop the agent", "stop the agent"},
+		{answer(400, class("actor_id_invalid")), "correct the label", "correct the label"},
+		{answer(404, ``), "declared in tools_schema", "check that the base URL is the run's"},
+		{answer(409, class("tool_executes_in_sandbox")), "cannot be called through the proxy", "see Error.Detail"},
+		{answer(409, class("tool_not_executable")), "declared in tools_schema", "see Error.Detail"},
+		{answer(403, ``), "check that the base URL is the run's", "check that the base URL is the run's"},
+		{answer(403, `no`), "see Error.Detail", "see Error.Detail"},
+		{answer(413, ``), "send less", "send less"},
+		{answer(422, class("x")), "show ToolResult to the model", "see Error.Detail"},
+		{answer(429, ``), "share one Client", "share one Client"},
+		{answer(302, ``), "check that the base URL leads to the proxy", "check that the base URL leads to the proxy"},
+		{answer(500, ``), "the tool may have run", ""},
+		{answer(503, class("maintenance")), "the tool may have run", ""},
+		{failing(&net.OpError{Op: "dial", Err: errors.New("refused")}), "DNS, firewall", "DNS, firewall"},
+		{failing(errors.New("broken")), "the tool may have run", ""},
+	} {
+		s := &script{steps: []step{tt.step}}
+		one := func(o *proxy.Options) { o.MaxAttempts = 1 }
+		_, err := newClient(t, s, one).Call(background, "get_order", nil)
+		if err == nil || !strings.Contains(err.Error(), tt.call) {
+			t.Errorf("%v\nwant %q", err, tt.call)
+		}
+		wantNoSecret(t, err.Error())
+		_, err = newClient(t, s, one).Trace(background, proxy.EventCustom, nil)
+		if err == nil || !strings.Contains(err.Error(), tt.event) || strings.Contains(err.Error(), "the tool ") {
+			t.Errorf("%v\nwant %q", err, tt.event)
 		}
 	}
 }

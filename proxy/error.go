@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -78,7 +79,7 @@ type Error struct {
 	Err error
 
 	tools []string // Options.Tools, for a tool that does not exist
-	event bool     // Tool is a trace event: no advice speaks of a tool
+	about about    // what the request was for
 }
 
 // Error implements error.
@@ -108,7 +109,91 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
+// about is what a request was for, so that advice fits it.
+type about int
+
+const (
+	aCall about = iota
+	anEvent
+	aProbe
+)
+
+// advice returns what to do, or "".
 func (e *Error) advice() string {
+	switch e.about {
+	case anEvent:
+		return e.adviceOnEvent()
+	case aProbe:
+		return e.adviceOnProbe()
+	}
+	switch e.Code {
+	case CodeTransport, CodeTimeout:
+		if e.Delivery == Unknown {
+			return "the tool may have run: do not repeat the call unless the tool is safe to repeat"
+		}
+		return checkEgress
+	case CodeBadResponse, CodeResponseTooLarge:
+		return "the tool has run: do not repeat the call"
+	case CodeServer, CodeUnavailable:
+		if e.Delivery == Unknown {
+			return "the tool may have run: do not repeat the call unless the tool is safe to repeat"
+		}
+	case CodeRefused:
+		switch {
+		case e.Status == http.StatusNotFound:
+			return "check that the tool is declared in tools_schema and that the base URL is the run's"
+		case e.Class == "tool_executes_in_sandbox":
+			return "the tool runs in the platform's sandbox and cannot be called through the proxy"
+		case e.Class == "tool_not_executable":
+			return "check that the tool is declared in tools_schema"
+		}
+		return e.seeDetail()
+	case CodeArguments:
+		if e.Status == http.StatusUnprocessableEntity {
+			return "the arguments do not fit the tool's input_schema: show ToolResult to the model, or see Error.Detail"
+		}
+	}
+	return e.commonAdvice()
+}
+
+func (e *Error) adviceOnEvent() string {
+	switch e.Code {
+	case CodeRefused, CodeArguments:
+		if e.Status >= 400 {
+			return e.seeDetail()
+		}
+	case CodeTransport, CodeTimeout:
+		if e.Delivery == NotSent {
+			return checkEgress
+		}
+	}
+	return e.commonAdvice()
+}
+
+func (e *Error) adviceOnProbe() string {
+	switch e.Code {
+	case CodeTransport, CodeTimeout:
+		return checkEgress
+	case CodeStatus, CodeRefused, CodeArguments, CodeActor, CodeTooLarge, CodeBadResponse, CodeResponseTooLarge:
+		return "the expected answer is 401: check that the base URL is the proxy's address without a run, " +
+			"such as https://api.pipelines.tech/api/odyssey-proxy"
+	case CodeServer, CodeUnavailable, CodeRateLimited:
+		return "the address can be reached, but it does not answer as the proxy does now: probe again later"
+	}
+	return ""
+}
+
+func (e *Error) seeDetail() string {
+	if e.Detail != "" {
+		return "see Error.Detail"
+	}
+	return "check that the base URL is the run's"
+}
+
+const checkEgress = "check that this machine can reach the base URL: DNS, firewall, HTTP proxy, TLS"
+
+// commonAdvice is for all requests of a run.
+func (e *Error) commonAdvice() string {
 	switch e.Code {
 	case CodeUnknownTool:
 		return "add it to Options.Tools if the agent declares it"
@@ -116,24 +201,14 @@ func (e *Error) advice() string {
 		return "the run is over: stop the agent"
 	case CodeRateLimited:
 		return "another client or process uses the same run token: share one Client"
-	case CodeTransport, CodeTimeout:
-		if e.Delivery == Unknown && !e.event {
-			return "the tool may have run: do not repeat the call unless the tool is safe to repeat"
-		}
-	case CodeBadResponse, CodeResponseTooLarge:
-		if !e.event {
-			return "the tool has run: do not repeat the call"
-		}
 	case CodeStatus:
 		return "check that the base URL leads to the proxy"
-	case CodeRefused:
-		if e.Status == 404 && !e.event {
-			return "check that the tool is declared in tools_schema and that the base URL is the run's"
+	case CodeActor:
+		if e.Status != 0 {
+			return "the platform does not accept this label of a sub-agent: correct the label of As or WithActor"
 		}
-	case CodeArguments:
-		if e.Status == 422 && !e.event {
-			return "the arguments do not fit the tool's input_schema: see Error.Detail"
-		}
+	case CodeTooLarge:
+		return "send less: the proxy takes at most 1 MiB"
 	}
 	return ""
 }

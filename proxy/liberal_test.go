@@ -72,3 +72,16 @@ func TestAmbiguousArgumentsAreNotSent(t *testing.T) {
 		}
 	}
 }
+
+// A model's arguments are sent byte for byte, also if a careful writer would avoid them.
+func TestUnusualArgumentsAreSent(t *testing.T) {
+	for _, args := range []string{
+		`{"id":1,"ID":2,"Id":3}`, `{"n":` + strings.Repeat("1234567890", 10) + `}`, `{"x":1e400,"y":-0.0,"z":10.0}`,
+		`{"":{"":[]}}`, "{\"text\":\"caf\\u00e9 \u2028 <&>\"}", `{"a":null}`, `{ "a" : [ 1 , 2 ] }`,
+	} {
+		c, s := scripted(t, answer(200, seedAnswer))
+		if _, err := c.Call(background, "get_order", json.RawMessage(args)); err != nil || s.requests()[0].body != args {
+			t.Errorf("%s: sent %+v, %v", args, s.requests(), err)
+		}
+	}
+}

@@ -30,12 +30,12 @@ func Probe(ctx context.Context, baseURL string, opts *Options) error {
 	switch {
 	case failure == nil:
 		return &Error{
-			Code: CodeStatus, Delivery: Unknown, Status: http.StatusOK, Attempts: 1,
-			Err: errors.New("something answers, but it accepts an invalid token: this is not the proxy"),
+			Code: CodeStatus, Delivery: Unknown, Status: http.StatusOK, Attempts: 1, about: aProbe,
+			Err: errors.New("a server answers, but it accepts an invalid token, so it is not the proxy"),
 		}
 	case failure.Status == http.StatusUnauthorized:
 		return nil
 	}
-	failure.Tool = ""
+	failure.Tool, failure.about = "", aProbe
 	return failure
 }

@@ -66,7 +66,7 @@ func (c *Client) trace(ctx context.Context, event Event, payload any) (sequence 
 	ans, failure := c.run.send(ctx, &request{plane: "/traces/", name: info.Tool, actor: info.Actor, body: body})
 	if failure != nil {
 		e := *failure // another client may hold the end of the run
-		e.event = true
+		e.about = anEvent
 		return 0, &e
 	}
 	refused := false
@@ -88,7 +88,7 @@ func (c *Client) trace(ctx context.Context, event Event, payload any) (sequence 
 			return err
 		}, "accepted", "sequence")
 	})
-	e := &Error{Delivery: Unknown, Tool: info.Tool, Status: ans.status, Attempts: ans.attempts, event: true}
+	e := &Error{Delivery: Unknown, Tool: info.Tool, Status: ans.status, Attempts: ans.attempts, about: anEvent}
 	switch {
 	case err != nil:
 		e.Code, e.Err = CodeBadResponse, c.run.withoutSecrets(err)

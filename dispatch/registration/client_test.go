@@ -396,7 +396,7 @@ func TestNoSecretInErrors(t *testing.T) {
 			}
 		}
 	}
-	reg.AuthValue = apiKey[:12] // one secret may be a prefix of another
+	reg.AuthHeader, reg.AuthValue = "X-API-Key", apiKey[:12] // one secret may be a prefix of another
 	c := newClient(t, "https://api.example.com", &registration.Options{Transport: &responses{status: 422, body: `{"detail":"` + apiKey + `"}`}})
 	if _, err := c.Create(t.Context(), reg); !strings.Contains(err.Error(), ": [redacted] [") {
 		t.Errorf("got %v", err)

@@ -45,6 +45,7 @@ const (
 //	endpoint_not_public   a host that is not public, such as a loopback or private address
 //	auth_header_invalid   not a header name
 //	auth_value_invalid    not a header value
+//	auth_scheme_missing   a value of Authorization without a scheme such as Bearer
 //	run_timeout_invalid   not whole seconds from 1 to 1800
 //	actor_id_invalid      a label that the header X-Pipelines-Actor-Id cannot carry
 //	undeclared            the name of a tool or sub-agent that does not exist
@@ -143,6 +144,8 @@ func (e *Error) whatToDo() string {
 	case CodeForbidden:
 		return "only organisation admins and project admin owners can register agents; " +
 			"a key has the rights of its creator"
+	case CodeRejected:
+		return "correct what the platform names; if it does not know a member, rename or remove it with Registration.Extra"
 	case CodeNotFound:
 		return "check the agent's id and the base URL"
 	case CodeRateLimited:

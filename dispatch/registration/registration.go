@@ -44,8 +44,8 @@ type Registration struct {
 	// X-API-Key. If it is empty, the platform sends no such header. Wire: auth_header_name,
 	// inferred from "Auth header name" in the form.
 	AuthHeader string
-	// AuthValue is the whole value of that header, including "Bearer " where it applies. It is a
-	// secret. The platform does not return it. If it is empty, [Client.Update] leaves it out, and
+	// AuthValue is the whole value of that header, including the scheme: "Bearer " and the token if
+	// AuthHeader is Authorization. It is a secret. The platform does not return it. If it is empty, [Client.Update] leaves it out, and
 	// the platform is expected to keep the stored value, which is inferred. Wire:
 	// auth_header_value, inferred from "Auth header value" in the form.
 	AuthValue string `json:"-"`

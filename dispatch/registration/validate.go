@@ -89,6 +89,10 @@ func (r *Registration) checkAuth(ps *problems, update bool) {
 	case strings.ContainsFunc(value, func(c rune) bool { return c != '\t' && (c < ' ' || c > '~') }):
 		ps.add("auth_value_invalid", "/auth_header_value",
 			"has a character that is not allowed in a header; use visible ASCII")
+	case strings.EqualFold(r.AuthHeader, "Authorization") && value != "" && !strings.ContainsAny(value, " \t"):
+		ps.add("auth_scheme_missing", "/auth_header_value",
+			`has no scheme, which the header Authorization needs; write "Bearer " before the token, `+
+				"or use the header X-API-Key")
 	}
 }
 

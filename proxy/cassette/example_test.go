@@ -84,7 +84,7 @@ func ExampleReport() {
 	fmt.Println(tape.Report())
 	// Output:
 	// <nil>
-	// proxy: get_order: refused (HTTP 409, cassette_no_match)
+	// proxy: get_order: refused (HTTP 409, cassette_no_match); see Error.Detail
 	// cassette testdata/refund.jsonl, replay: 1 request on the tape, 3 deviations
 	// 1. changed: the arguments are not those on the tape
 	//      run   get_order {"order_id":"9"}

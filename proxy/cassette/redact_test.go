@@ -111,10 +111,12 @@ func TestTokenThatIsPercentEncodedIsNotOnTheTape(t *testing.T) {
 			c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
 			behind := c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "The token "+form+" is old.") }))
 			post(t, behind, "/tools/a", `{"prose":"see https://example.com/`+form+`/x"}`, token)
+			post(t, behind, "/context/"+form+"/x?at="+form, `{}`, token)
 			if err := c.Close(); err != nil {
 				t.Fatal(err)
 			}
 			text := readFile(t, path)
+			mustContain(t, text, `"name":"context/[redacted]/x?at=[redacted]"`)
 			mustContain(t, text, "The token [redacted] is old.")
 			mustContain(t, text, "https://example.com/[redacted]/x")
 		})
