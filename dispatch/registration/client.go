@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
-	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -60,23 +59,15 @@ func NewClient(baseURL, apiKey string, o *Options) (*Client, error) {
 	}
 	var mistakes []error
 	mistake := func(text string) { mistakes = append(mistakes, errors.New(text)) }
-	u, err := url.Parse(baseURL)
-	switch {
-	case err != nil || u.Hostname() == "":
-		mistake("the base URL must be a URL such as https://api.pipelines.tech")
-		u = &url.URL{}
-	case u.Scheme != "https" && !(u.Scheme == "http" && publicaddr.Loopback(u.Hostname())):
-		mistake("the base URL must begin with https:// to protect the API key")
+	base, wrong := httpcall.ParseBase(baseURL, "https://api.pipelines.tech")
+	for _, must := range wrong {
+		mistake("the base URL " + must)
 	}
-	if u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
-		mistake("the base URL must not have a user name, query or fragment")
-	}
-	base := u.JoinPath("/")
 	if strings.HasSuffix(base.Path, "/api/") {
 		mistake("the base URL must not end in /api; the client adds it")
 	}
-	if apiKey == "" || strings.ContainsFunc(apiKey, func(c rune) bool { return c <= ' ' || c > '~' }) {
-		mistake("the API key must be visible ASCII; is its environment variable set?")
+	if must := httpcall.CheckKey(apiKey); must != "" {
+		mistake("the API key " + must)
 	}
 	if len(mistakes) > 0 {
 		return nil, &Error{Code: CodeOptions, Err: errors.Join(mistakes...)}

@@ -75,9 +75,9 @@ func ExampleNewClient() {
 	_, err := registration.NewClient("http://api.pipelines.tech/api", os.Getenv("KEY_THAT_IS_NOT_SET"), nil)
 	fmt.Println(err)
 	// Output:
-	// registration: invalid_options: the base URL must begin with https:// to protect the API key
+	// registration: invalid_options: the base URL must begin with https://, to protect the API key
 	// the base URL must not end in /api; the client adds it
-	// the API key must be visible ASCII; is its environment variable set?
+	// the API key must be visible ASCII; check that its environment variable is set
 }
 
 // An update sends the whole registration. AuthValue may be empty.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpcall"
-	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/internal/uuid"
 )
 
@@ -99,7 +98,7 @@ func NewClient(baseURL, apiKey string, o *ClientOptions) (*Client, error) {
 		return nil, &Error{Code: CodeOptions, Message: "the client cannot be created", Problems: found}
 	}
 	return &Client{
-		base:      base.JoinPath("/"), // an empty path would stay relative
+		base:      base,
 		authorize: func(h http.Header) { h["X-Api-Key"] = []string{apiKey} },
 		hideKey:   newHider(apiKey),
 		caller: httpcall.Client{
@@ -115,21 +114,13 @@ func NewClient(baseURL, apiKey string, o *ClientOptions) (*Client, error) {
 
 // checkBaseURL parses a base URL and reports all its mistakes.
 func checkBaseURL(text string) (*url.URL, []Problem) {
-	var found []Problem
-	bad := func(message string) { found = append(found, at("baseURL", "url", message)) }
-	base, err := url.Parse(text)
-	switch {
-	case err != nil || base.Hostname() == "":
-		bad("must be a URL such as https://aip.example.com")
-		return &url.URL{}, found
-	case base.Scheme != "https" && !(base.Scheme == "http" && publicaddr.Loopback(base.Hostname())):
-		bad("must begin with https://, to protect the API key")
-	}
-	if base.User != nil || base.RawQuery != "" || base.ForceQuery || base.Fragment != "" {
-		bad("must not have a user name, query or fragment")
-	}
+	base, mistakes := httpcall.ParseBase(text, "https://aip.example.com")
 	if strings.HasSuffix(strings.TrimRight(base.Path, "/"), "/tools") {
-		bad("must not end in /tools; the client appends it")
+		mistakes = append(mistakes, "must not end in /tools; the client appends it")
+	}
+	found := make([]Problem, len(mistakes))
+	for i, message := range mistakes {
+		found[i] = at("baseURL", "url", message)
 	}
 	return base, found
 }
@@ -139,8 +130,8 @@ func checkKey(key string) []Problem {
 	if len(key) > 4096 {
 		found = append(found, at("apiKey", ruleTooLong, "must have at most 4096 bytes"))
 	}
-	if key == "" || strings.ContainsFunc(key, func(c rune) bool { return c <= ' ' || c > '~' }) {
-		found = append(found, at("apiKey", "header", "must be visible ASCII; check that its environment variable is set"))
+	if problem := httpcall.CheckKey(key); problem != "" {
+		found = append(found, at("apiKey", "header", problem))
 	}
 	return found
 }
