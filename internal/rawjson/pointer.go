@@ -1,6 +1,9 @@
 package rawjson
 
 import (
+	"encoding/json"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/strictjson"
@@ -13,3 +16,29 @@ var unescaper = strings.NewReplacer("~1", "/", "~0", "~")
 
 // Name returns the name that a token of a JSON Pointer, without its slash, stands for.
 func Name(token string) string { return unescaper.Replace(token) }
+
+// At returns the value in a document that a JSON Pointer refers to. If there is none, ok is false.
+func At(doc json.RawMessage, pointer string) (value json.RawMessage, ok bool) {
+	if pointer == "" {
+		return doc, true
+	}
+	if pointer[0] != '/' {
+		return nil, false
+	}
+	for token := range strings.SplitSeq(pointer[1:], "/") {
+		name := Name(token)
+		if Kind(doc) != '[' {
+			if doc = Member(doc, name); doc == nil {
+				return nil, false
+			}
+			continue
+		}
+		list := slices.Collect(Elements(doc))
+		i, err := strconv.Atoi(name)
+		if err != nil || i < 0 || i >= len(list) {
+			return nil, false
+		}
+		doc = list[i]
+	}
+	return doc, true
+}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -100,32 +99,12 @@ func (w *walker) target(ref json.RawMessage) (json.RawMessage, bool) {
 		return nil, false
 	}
 	pointer, local := strings.CutPrefix(string(text), "#")
-	if !local || pointer != "" && pointer[0] != '/' {
+	if !local {
 		return nil, false
 	}
 	w.left--
-	at := w.root
-	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		if pointer == "" {
-			break
-		}
-		token = rawjson.Name(token)
-		if list := slices.Collect(rawjson.Elements(at)); list != nil {
-			i, err := strconv.Atoi(token)
-			if err != nil || i < 0 || i >= len(list) {
-				return nil, false
-			}
-			at = list[i]
-			continue
-		}
-		list := members(at)
-		i := slices.IndexFunc(list, func(m member) bool { return m.name == token })
-		if i < 0 {
-			return nil, false
-		}
-		at = list[i].value
-	}
-	return at, rawjson.Kind(at) == '{'
+	at, ok := rawjson.At(w.root, pointer)
+	return at, ok && rawjson.Kind(at) == '{'
 }
 
 // merged replaces a local "$ref" by the members of its target. Members beside it win: they are

@@ -97,10 +97,13 @@ func (b *Toolbox) call(ctx context.Context, t *tool, args any, end *CallEnd) (js
 	}
 	// Handlers and Options.Transport are the host's code.
 	ran := runner.Run(ctx, &b.runner, time.Now().Add(b.options.Timeout), t.Name, func(ctx context.Context) outcome {
-		if t.run == nil {
-			return b.post(ctx, t, whole)
+		if t.run != nil {
+			return b.handle(ctx, t, t.defaults.Fill(bare, t.validate))
 		}
-		return b.handle(ctx, t, bare)
+		if rawjson.Kind(rawjson.Member(whole, "reasoning")) == '"' {
+			return b.post(ctx, t.reasoned, t.URL, whole)
+		}
+		return b.post(ctx, t.bare, t.URL, bare)
 	})
 	out := ran.Value
 	switch {

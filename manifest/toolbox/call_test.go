@@ -95,7 +95,9 @@ func TestExternalTools(t *testing.T) {
 		t.Errorf("%s %v", result, err)
 	}
 	want := "POST https://api.example.com/check application/json " + toolSecret + " " + agentUUID + "\n" +
-		`{"tool":{"name":"check","description":"<Check>","parameters":{"type":"object","properties":{"day":{"enum":["monday"]}},"additionalProperties":false}},` +
+		`{"tool":{"name":"check","description":"<Check>","parameters":{"type":"object","properties":{` +
+		`"reasoning":{"type":"string","description":"The reasoning for the tool call."},"day":{"enum":["monday"]}},` +
+		`"additionalProperties":false,"required":["reasoning"]}},` +
 		`"agent":{"id":"` + agentUUID + `","context":{"template": "front desk"}},"arguments":{"reasoning":"asked", "day":"monday"}}`
 	if got != want {
 		t.Errorf("sent %s\nwant %s", got, want)

@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/defaults"
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/reasoning"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -19,12 +20,13 @@ import (
 type checker struct {
 	options  *Options
 	doc      *document
+	open     bool // the document lists no adapters, so the tools declare them
 	problems []Problem
 }
 
 // adapter adds a problem of an adapter. pointer is a JSON Pointer into it.
 func (c *checker) adapter(entry *adapterEntry, pointer, code, format string, args ...any) {
-	c.problems = append(c.problems, entry.place.problem(entry.name, pointer, code, fmt.Sprintf(format, args...)))
+	c.problems = append(c.problems, entry.place.problem(entry.Name, pointer, code, fmt.Sprintf(format, args...)))
 }
 
 // tool adds a problem of a tool. pointer is a JSON Pointer into it.
@@ -37,16 +39,16 @@ func (c *checker) tool(entry *toolEntry, pointer, code, format string, args ...a
 func (c *checker) adapters() {
 	for i := range c.doc.adapters {
 		entry := &c.doc.adapters[i]
-		if entry.name == "" && !c.wrongType(entry.place, "/name") {
+		if entry.Name == "" && !c.wrongType(entry.place, "/name") {
 			c.adapter(entry, "/name", "adapter_missing", "is required: tools name their adapter by it")
 		}
 		for _, other := range c.doc.adapters[:i] {
-			if other.is(entry.name) || other.is(entry.id) {
+			if other.is(entry.Name) || other.is(entry.ID) {
 				c.adapter(entry, "/name", "adapter_duplicate", "or id belongs to an earlier adapter")
 				break
 			}
 		}
-		_, problems := compile(entry.configSchema)
+		_, problems := compile(entry.ConfigSchema)
 		for _, p := range problems {
 			c.adapter(entry, "/config_schema"+p.Pointer, p.Code, "%s", p.Message)
 		}
@@ -123,8 +125,7 @@ func (c *checker) kind(entry *toolEntry) {
 		if link.text == "" {
 			continue
 		}
-		u, err := url.Parse(link.text)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" {
+		if !httpcall.IsLink(link.text) {
 			c.tool(entry, link.pointer, "url_invalid", "must be an absolute http or https URL without user and fragment")
 		}
 	}
@@ -147,8 +148,12 @@ func someOf(handlers map[string]Handler) string {
 }
 
 // belongs finds the adapter of a tool, which contains the tool or has the name or id that the tool
-// gives. It sets entry.Adapter to the adapter's name.
+// gives. It sets entry.Adapter to the adapter's name. If the document lists no adapters, the tool's
+// own words declare one.
 func (c *checker) belongs(entry *toolEntry) {
+	if c.open && entry.Adapter != "" {
+		c.declare(entry.of)
+	}
 	named := slices.IndexFunc(c.doc.adapters, func(a adapterEntry) bool { return a.is(entry.Adapter) })
 	switch {
 	case entry.Adapter != "" && named < 0:
@@ -156,10 +161,20 @@ func (c *checker) belongs(entry *toolEntry) {
 	case entry.in >= 0 && named >= 0 && named != entry.in:
 		c.tool(entry, "/adapter", "adapter_unknown", "names another adapter than the one that contains the tool")
 	case entry.in >= 0:
-		entry.Adapter = c.doc.adapters[entry.in].name
+		entry.Adapter = c.doc.adapters[entry.in].Name
 	case named >= 0:
-		entry.Adapter = c.doc.adapters[named].name
+		entry.Adapter = c.doc.adapters[named].Name
 	}
+}
+
+// declare adds an adapter that a tool names, unless it is known.
+func (c *checker) declare(a Adapter) {
+	for i := range c.doc.adapters {
+		if known := &c.doc.adapters[i].Adapter; known.is(a.Name) || known.is(a.ID) {
+			return
+		}
+	}
+	c.doc.adapters = append(c.doc.adapters, adapterEntry{Adapter: a})
 }
 
 func (c *checker) prepare(entry *toolEntry, parameters json.RawMessage) *tool {
@@ -168,15 +183,20 @@ func (c *checker) prepare(entry *toolEntry, parameters json.RawMessage) *tool {
 		c.tool(entry, "/parameters"+p.Pointer, p.Code, "%s", p.Message)
 	}
 	t := &tool{
-		Tool: entry.Tool, validate: validate, reasoning: reasoning.Declared(parameters),
+		Tool: entry.Tool, validate: validate, defaults: defaults.Of(parameters), reasoning: reasoning.Declared(parameters),
 		forModel: reasoning.Inject(entry.Parameters), run: c.options.Handlers[entry.Handler],
 	}
-	t.forPeer = encode(struct {
+	t.bare, t.reasoned = t.definition(t.Parameters), t.definition(t.forModel)
+	return t
+}
+
+// definition writes what a webhook reads of the tool.
+func (t *tool) definition(parameters json.RawMessage) json.RawMessage {
+	return encode(struct {
 		Name        string          `json:"name"`
 		Description string          `json:"description,omitempty"`
 		Parameters  json.RawMessage `json:"parameters,omitempty"`
-	}{t.Name, t.Description, t.Parameters})
-	return t
+	}{t.Name, t.Description, parameters})
 }
 
 // compile prepares a schema, or returns its problems. Without a schema everything is valid.

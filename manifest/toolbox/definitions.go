@@ -18,7 +18,7 @@ import (
 // CodeCanceled if ctx ends. The caller may change the list.
 func (b *Toolbox) Definitions(ctx context.Context, adapters ...string) ([]schema.Tool, error) {
 	for _, name := range adapters {
-		if !slices.ContainsFunc(b.adapters, func(a adapter) bool { return a.is(name) }) {
+		if !slices.ContainsFunc(b.adapters, func(a Adapter) bool { return a.is(name) }) {
 			return nil, errorf(CodeUnknownAdapter, "", "the toolbox has no adapter %q", clip.Text(name, 128))
 		}
 	}

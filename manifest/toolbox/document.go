@@ -14,19 +14,20 @@ import (
 
 // document is a document of the right form, whose contents are not checked.
 type document struct {
+	peer     bool // the platform wrote it, not the caller
 	adapters []adapterEntry
 	tools    []toolEntry
 	problems []Problem
 }
 
 type adapterEntry struct {
-	adapter
-	configSchema json.RawMessage
-	place        place
+	Adapter
+	place place
 }
 
 type toolEntry struct {
 	Tool
+	of    Adapter // what the tool says about its adapter
 	place place
 	in    int // the index of the adapter that contains it, or -1
 }
@@ -54,6 +55,7 @@ func (p place) problem(name, pointer, code, message string) Problem {
 
 var (
 	rootMembers    = []string{"adapters", "tools"}
+	listingMembers = []string{"results", "pagination", "next"}
 	adapterMembers = []string{"id", "name", "description", "config_schema", "tools"}
 	toolMembers    = []string{"name", "description", "parameters", "handler", "url", "detail_url", "adapter"}
 )
@@ -62,25 +64,91 @@ var (
 // that is not strict JSON is an error.
 func decode(data []byte) (*document, error) {
 	d := &document{}
-	err := strictjson.Read(data, strictjson.Limits{}, func(r *strictjson.Reader) error {
-		if r.Kind() == '[' {
-			return d.toolList(r, place{"tools", ""}, -1)
-		}
-		return r.Object(rootMembers, func(name string) error {
-			at := place{name, "/" + name}
-			switch name {
-			case "adapters":
-				return d.list(r, at, d.adapter)
-			case "tools":
-				return d.toolList(r, at, -1)
-			}
-			return nil
-		})
+	err := d.read(data, func(r *strictjson.Reader) error {
+		_, err := r.Value()
+		return err
 	})
+	if err == nil {
+		err = d.read(data, d.root(data)) // the names of the members decide how
+	}
 	if err != nil {
 		return nil, &Error{Code: CodeJSON, Message: err.Error(), Err: err}
 	}
 	return d, nil
+}
+
+// root returns what reads a valid document of one of the four forms.
+func (d *document) root(data json.RawMessage) func(r *strictjson.Reader) error {
+	if rawjson.Kind(data) == '[' {
+		return func(r *strictjson.Reader) error { return d.toolList(r, place{"tools", ""}, -1) }
+	}
+	var names []string
+	for name := range rawjson.Members(data) {
+		names = append(names, name)
+	}
+	has := func(any []string) bool {
+		return slices.ContainsFunc(any, func(name string) bool { return slices.Contains(names, name) })
+	}
+	switch {
+	case has(rootMembers):
+		return d.whole
+	case has(listingMembers[:1]):
+		return d.listing
+	case has(toolMembers):
+		return func(r *strictjson.Reader) error { return d.tool(r, place{"tool", ""}, -1) }
+	}
+	return func(r *strictjson.Reader) error {
+		d.problems = append(d.problems, Problem{Code: "tools_missing",
+			Message: "the document has no tools: it must be one definition, a list of them, or an object with tools, adapters or results"})
+		return r.Object(rootMembers, func(string) error { return nil })
+	}
+}
+
+// whole reads a document with adapters and tools.
+func (d *document) whole(r *strictjson.Reader) error {
+	return r.Object(rootMembers, func(name string) error {
+		at := place{name, "/" + name}
+		switch name {
+		case "adapters":
+			return d.list(r, at, d.adapter)
+		case "tools":
+			return d.toolList(r, at, -1)
+		}
+		return nil
+	})
+}
+
+// listing reads a response of the platform's API, which must have all tools.
+func (d *document) listing(r *strictjson.Reader) error {
+	return r.Object(listingMembers, func(name string) error {
+		if name == "results" {
+			return d.toolList(r, place{name, "/" + name}, -1)
+		}
+		raw, err := r.Value()
+		more := name == "next" && rawjson.Kind(raw) != 'n' || string(rawjson.Member(raw, "has_more")) == "true"
+		if err == nil && more {
+			d.problems = append(d.problems, Problem{Code: "listing_incomplete", Pointer: "/" + name,
+				Message: name + " says that the listing has more pages; Client.Tools reads all of them"})
+		}
+		return err
+	})
+}
+
+// read reads a value of the document.
+func (d *document) read(raw []byte, walk func(r *strictjson.Reader) error) error {
+	limits := strictjson.Limits{}
+	if d.peer {
+		limits.Mode = strictjson.Liberal
+	}
+	return strictjson.Read(raw, limits, walk)
+}
+
+// object reads an object. Names in another case are problems, unless the platform wrote them.
+func (d *document) object(r *strictjson.Reader, names []string, member func(name string) error) error {
+	if d.peer {
+		return r.Object(nil, member, names...)
+	}
+	return r.Object(names, member)
 }
 
 // list reads an array of objects, each with a reader of its own.
@@ -100,7 +168,7 @@ func (d *document) list(r *strictjson.Reader, at place, each func(r *strictjson.
 	for entry := range rawjson.Elements(raw) {
 		at := at.element(i)
 		i++
-		err := strictjson.Read(entry, strictjson.Limits{}, func(r *strictjson.Reader) error {
+		err := d.read(entry, func(r *strictjson.Reader) error {
 			if kind := r.Kind(); kind != '{' {
 				d.wrongType(at, "", "must be an object", kind)
 				return nil
@@ -124,51 +192,56 @@ func problemOf(err error) string {
 func (d *document) adapter(r *strictjson.Reader, at place) error {
 	i := len(d.adapters)
 	d.adapters = append(d.adapters, adapterEntry{place: at})
-	return r.Object(adapterMembers, func(name string) (err error) {
+	return d.object(r, adapterMembers, func(name string) (err error) {
 		a := &d.adapters[i]
 		switch name {
 		case "id":
-			err = d.text(r, at, name, &a.id)
+			err = d.id(r, at, name, &a.ID)
 		case "name":
-			err = d.text(r, at, name, &a.name)
+			err = d.text(r, at, name, &a.Name)
 		case "description":
-			err = d.text(r, at, name, new(string))
+			err = d.text(r, at, name, &a.Description)
 		case "config_schema":
-			err = object(r, &a.configSchema)
+			err = schemaOf(r, &a.ConfigSchema)
 		case "tools":
-			err = d.toolList(r, place{at.text + ".tools", at.pointer + "/tools"}, i)
+			if !d.peer {
+				err = d.toolList(r, place{at.text + ".tools", at.pointer + "/tools"}, i)
+			}
 		}
 		return err
 	})
 }
 
 func (d *document) toolList(r *strictjson.Reader, at place, adapter int) error {
-	return d.list(r, at, func(r *strictjson.Reader, at place) error {
-		t := toolEntry{place: at, in: adapter}
-		err := r.Object(toolMembers, func(name string) (err error) {
-			switch name {
-			case "name":
-				err = d.text(r, at, name, &t.Name)
-			case "description":
-				err = d.text(r, at, name, &t.Description)
-			case "parameters":
-				err = object(r, &t.Parameters)
-			case "handler":
-				err = d.text(r, at, name, &t.Handler)
-			case "url":
-				err = d.text(r, at, name, &t.URL)
-			case "detail_url":
-				err = d.text(r, at, name, &t.DetailURL)
-			case "adapter":
-				err = d.text(r, at, name, &t.Adapter)
-			}
-			return err
-		})
-		if err == nil {
-			d.tools = append(d.tools, t)
+	return d.list(r, at, func(r *strictjson.Reader, at place) error { return d.tool(r, at, adapter) })
+}
+
+func (d *document) tool(r *strictjson.Reader, at place, adapter int) error {
+	t := toolEntry{place: at, in: adapter}
+	err := d.object(r, toolMembers, func(name string) (err error) {
+		switch name {
+		case "name":
+			err = d.text(r, at, name, &t.Name)
+		case "description":
+			err = d.text(r, at, name, &t.Description)
+		case "parameters":
+			err = schemaOf(r, &t.Parameters)
+		case "handler":
+			err = d.text(r, at, name, &t.Handler)
+		case "url":
+			err = d.text(r, at, name, &t.URL)
+		case "detail_url":
+			err = d.text(r, at, name, &t.DetailURL)
+		case "adapter":
+			err = d.reference(r, at, &t.of)
+			t.Adapter = t.of.Name
 		}
 		return err
 	})
+	if err == nil {
+		d.tools = append(d.tools, t)
+	}
+	return err
 }
 
 // text reads a string. Null means "".
@@ -182,8 +255,38 @@ func (d *document) text(r *strictjson.Reader, at place, member string, into *str
 	return err
 }
 
-// object reads a schema. Null means that there is none.
-func object(r *strictjson.Reader, into *json.RawMessage) error {
+// id reads a string or a number, whose digits are the id.
+func (d *document) id(r *strictjson.Reader, at place, member string, into *string) error {
+	if r.Kind() == '0' {
+		raw, err := r.Value()
+		*into = string(raw)
+		return err
+	}
+	return d.text(r, at, member, into)
+}
+
+// reference reads what a tool says about its adapter: a name or an id, or an object with both.
+func (d *document) reference(r *strictjson.Reader, at place, into *Adapter) error {
+	if r.Kind() != '{' {
+		return d.id(r, at, "adapter", &into.Name)
+	}
+	err := d.object(r, adapterMembers[:2], func(name string) error {
+		if name == "id" {
+			return d.id(r, at, "adapter/id", &into.ID)
+		}
+		if name == "name" {
+			return d.text(r, at, "adapter/name", &into.Name)
+		}
+		return nil
+	})
+	if into.Name == "" {
+		into.Name = into.ID
+	}
+	return err
+}
+
+// schemaOf reads a schema. Null means that there is none.
+func schemaOf(r *strictjson.Reader, into *json.RawMessage) error {
 	raw, err := r.Value()
 	if string(raw) != "null" {
 		*into = slices.Clone(raw)

@@ -51,22 +51,23 @@ func followWithin(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// post calls an external tool.
-func (b *Toolbox) post(ctx context.Context, t *tool, args json.RawMessage) outcome {
-	result, failure := b.exchange(ctx, t, args)
+// post calls an external tool. The definition and the arguments both have reasoning, or neither has
+// it.
+func (b *Toolbox) post(ctx context.Context, definition json.RawMessage, url string, args json.RawMessage) outcome {
+	result, failure := b.exchange(ctx, definition, url, args)
 	return outcome{result, failure}
 }
 
-func (b *Toolbox) exchange(ctx context.Context, t *tool, args json.RawMessage) (json.RawMessage, *Error) {
+func (b *Toolbox) exchange(ctx context.Context, definition json.RawMessage, url string, args json.RawMessage) (json.RawMessage, *Error) {
 	if b.agent.ID == "" {
 		return nil, errorf(CodeAgent, "", "an external tool needs an agent: set Options.Agent or use Toolbox.For")
 	}
-	body := b.body(t, args)
+	body := b.body(definition, args)
 	if len(body) > maxRequest {
 		return nil, errorf(CodeRequestSize, "", "the request body has %d bytes, the limit is %d; send less in one call",
 			len(body), maxRequest)
 	}
-	request, err := http.NewRequest(http.MethodPost, t.URL, bytes.NewReader(body))
+	request, err := http.NewRequest(http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return nil, &Error{Code: CodeTransport, Message: "the url of the tool is not a URL", Err: httpcall.Quiet("it is not a URL", err)}
 	}
@@ -80,7 +81,7 @@ func (b *Toolbox) exchange(ctx context.Context, t *tool, args json.RawMessage) (
 		if failure != nil {
 			got.Body = nil // an incomplete text may end in a part of the secret
 		}
-		return nil, statusError(got.Status, got.Body, redact.New(append(redact.URL(t.URL), b.secret.Reveal())...))
+		return nil, statusError(got.Status, got.Body, redact.New(append(redact.URL(url), b.secret.Reveal())...))
 	case failure != nil:
 		return nil, b.failed(got.Status, failure)
 	}
@@ -94,9 +95,9 @@ func (b *Toolbox) exchange(ctx context.Context, t *tool, args json.RawMessage) (
 }
 
 // body writes the body of a call: definition, agent and arguments, each unchanged.
-func (b *Toolbox) body(t *tool, args json.RawMessage) []byte {
-	body := make([]byte, 0, len(t.forPeer)+len(b.agent.Context)+len(args)+128)
-	body = append(append(body, `{"tool":`...), t.forPeer...)
+func (b *Toolbox) body(definition, args json.RawMessage) []byte {
+	body := make([]byte, 0, len(definition)+len(b.agent.Context)+len(args)+128)
+	body = append(append(body, `{"tool":`...), definition...)
 	body = append(append(body, `,"agent":{"id":"`...), b.agent.ID...)
 	body = append(body, '"')
 	if b.agent.Context != nil {

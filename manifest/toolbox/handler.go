@@ -30,13 +30,24 @@ func Typed[In any](f func(ctx context.Context, args In, agent Agent, tool Tool) 
 	}
 }
 
-// Tool is the definition of a tool as the document has it. Do not change its slices.
+// Tool is the definition of a tool as the document has it. Its JSON is that definition, so [Parse]
+// reads a list of tools. Do not change its slices.
 type Tool struct {
-	Name        string
-	Description string
-	Parameters  json.RawMessage // nil if there are none
-	Adapter     string          // the name of the adapter; "" if there is none
-	Handler     string          // the dotted name of an internal tool's function
-	URL         string          // of an external tool
-	DetailURL   string
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"` // nil if there are none
+	Adapter     string          `json:"adapter,omitempty"`    // its name, or its id if no name is known; "" if there is none
+	Handler     string          `json:"handler,omitempty"`    // the dotted name of an internal tool's function
+	URL         string          `json:"url,omitempty"`        // of an external tool
+	DetailURL   string          `json:"detail_url,omitempty"`
 }
+
+// Adapter is a group of tools.
+type Adapter struct {
+	ID           string          `json:"id,omitempty"`
+	Name         string          `json:"name"`
+	Description  string          `json:"description,omitempty"`
+	ConfigSchema json.RawMessage `json:"config_schema,omitempty"` // of its configuration; nil if it has none
+}
+
+func (a Adapter) is(name string) bool { return name != "" && (name == a.Name || name == a.ID) }

@@ -24,8 +24,96 @@ func TestParse(t *testing.T) {
 	if bare := parse(t, `[{"name":"ping","handler":"ping"}]`, options(nil)); len(bare.Tools()) != 1 {
 		t.Error("a list without an object around it is not read")
 	}
-	if empty := parse(t, `{}`, nil); len(empty.Tools()) != 0 {
-		t.Error("an empty document has tools")
+	for _, doc := range []string{`[]`, `{"tools":[]}`, `{"adapters":[]}`, `{"tools":null}`, `{"results":[]}`} {
+		if empty := parse(t, doc, nil); len(empty.Tools()) != 0 {
+			t.Errorf("%s has tools", doc)
+		}
+	}
+}
+
+// The page shows single definitions and a listing.
+func TestParseReadsEveryForm(t *testing.T) {
+	const internal = `{
+		"name": "create_contact",
+		"description": "Create a new contact in your contact book",
+		"handler": "defaults.contacts.handlers.create_contact",
+		"parameters": {
+			"type": "object",
+			"properties": {
+				"name": { "type": "string", "description": "Contact's full name" },
+				"phone": { "type": "string", "description": "Phone in E.164 format" },
+				"email": { "type": "string", "description": "Email address" }
+			},
+			"required": ["name"]
+		}
+	}`
+	const external = `{
+		"name": "check_schedule",
+		"description": "Check availability on the calendar",
+		"detail_url": "https://api.yourcompany.com/calendar/tool-detail",
+		"url": "https://api.yourcompany.com/calendar/check"
+	}`
+	for _, tt := range []struct{ name, doc, want string }{
+		{"one definition", internal, "create_contact"},
+		{"one external definition", "\n " + external, "check_schedule"},
+		{"a list", "[" + internal + "," + external + "]", "create_contact check_schedule"},
+		{"an object with tools", `{"tools":[` + external + `],"results":[7]}`, "check_schedule"},
+		{"a listing", `{"results":[` + internal + "," + external + `]}`, "create_contact check_schedule"},
+		{"a listing of one page", `{"results":[` + external + `],"pagination":{"total_count":1,"limit":50,"offset":0,"has_more":false},"next":null}`, "check_schedule"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			box := parse(t, tt.doc, options(nil))
+			var names []string
+			for _, tool := range box.Tools() {
+				names = append(names, tool.Name)
+			}
+			if got := strings.Join(names, " "); got != tt.want {
+				t.Errorf("tools %s, want %s", got, tt.want)
+			}
+			again, err := json.Marshal(box.Tools())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if third, err := json.Marshal(parse(t, string(again), options(nil)).Tools()); err != nil || string(third) != string(again) {
+				t.Errorf("read again: %s, %v, want %s", third, err, again)
+			}
+		})
+	}
+	for _, tt := range []struct{ doc, pointer, code string }{
+		{`{}`, "", "tools_missing"},
+		{`{"detail":"Not found."}`, "", "tools_missing"},
+		{`{"results":[],"pagination":{"total_count":51,"limit":50,"offset":0,"has_more":true}}`, "/pagination", "listing_incomplete"},
+		{`{"count":51,"next":"https://api.example.com/?offset=50","results":[]}`, "/next", "listing_incomplete"},
+		{`{"results":{}}`, "", "wrong_type"},
+		{`{"name":"x"}`, "/handler", "handler_or_url_missing"},
+		{`{"handler":"ping"}`, "/name", "name_missing"},
+		{`{"name":7,"handler":"ping"}`, "/name", "wrong_type"},
+	} {
+		_, err := toolbox.Parse([]byte(tt.doc), options(nil))
+		e, ok := errors.AsType[*toolbox.Error](err)
+		if !ok || e.Code != toolbox.CodeInvalid || len(e.Problems) != 1 || e.Problems[0].Code != tt.code || !strings.HasSuffix(e.Problems[0].Pointer, tt.pointer) {
+			t.Errorf("%s: %v", tt.doc, err)
+		}
+	}
+}
+
+// A document without adapters has those that its tools name.
+func TestAdaptersThatToolsName(t *testing.T) {
+	box := parse(t, `{"results":[{"name":"a","handler":"ping","adapter":"contacts"}, {"name":"b","handler":"ping","adapter":7},
+		{"name":"c","handler":"ping","adapter":{"id":"a-1","name":"calendar","tools":3}}, {"name":"d","handler":"ping","adapter":"a-1"},
+		{"name":"e","handler":"ping","adapter":{"id":9}}, {"name":"f","handler":"ping","adapter":null}]}`, options(nil))
+	for adapter, want := range map[string]string{"contacts": "a", "7": "b", "calendar": "c d", "a-1": "c d", "9": "e"} {
+		defs, err := box.Definitions(t.Context(), adapter)
+		var names []string
+		for _, d := range defs {
+			names = append(names, d.Name)
+		}
+		if got := strings.Join(names, " "); err != nil || got != want {
+			t.Errorf("tools of %s: %s, %v; want %s", adapter, got, err, want)
+		}
+	}
+	if tools := box.Tools(); tools[3].Adapter != "calendar" || tools[5].Adapter != "" {
+		t.Errorf("%+v", tools)
 	}
 }
 

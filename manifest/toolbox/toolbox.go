@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/toolwire/toolwire/internal/defaults"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/runner"
@@ -23,7 +24,7 @@ type shared struct {
 	secret   redact.Hidden[string]
 	tools    []*tool // in the order of the document
 	byName   map[string]*tool
-	adapters []adapter
+	adapters []Adapter
 	caller   httpcall.Client // for external tools
 	details  *details
 	runner   runner.Runner
@@ -34,16 +35,13 @@ type shared struct {
 type tool struct {
 	Tool
 	forModel  json.RawMessage // the parameters with reasoning
-	forPeer   json.RawMessage // the definition for a webhook
+	reasoned  json.RawMessage // the definition for a webhook beside arguments with reasoning
+	bare      json.RawMessage // the definition for a webhook beside other arguments
 	validate  func(arguments []byte) error
+	defaults  *defaults.Plan
 	reasoning bool    // the tool declares reasoning itself
 	run       Handler // nil for external tools
 }
-
-// adapter is a group of tools.
-type adapter struct{ id, name string }
-
-func (a adapter) is(name string) bool { return name != "" && (name == a.name || name == a.id) }
 
 const maxDocument = 4 << 20 // bytes
 
@@ -64,7 +62,7 @@ func Parse(data []byte, options *Options) (*Toolbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &checker{options: &o, doc: doc, problems: append(problems, doc.problems...)}
+	c := &checker{options: &o, doc: doc, open: len(doc.adapters) == 0, problems: append(problems, doc.problems...)}
 	c.adapters()
 	tools := c.tools()
 	if len(c.problems) > 0 {
@@ -73,7 +71,7 @@ func Parse(data []byte, options *Options) (*Toolbox, error) {
 	s := &shared{options: o, secret: redact.Hide(o.Secret), tools: tools, byName: make(map[string]*tool, len(tools))}
 	s.options.Secret = "" // printing a Toolbox would show it
 	for _, entry := range doc.adapters {
-		s.adapters = append(s.adapters, entry.adapter)
+		s.adapters = append(s.adapters, entry.Adapter)
 	}
 	for _, t := range tools {
 		s.byName[t.Name] = t
@@ -112,6 +110,6 @@ func (s *shared) of(t *tool, adapters []string) bool {
 	if len(adapters) == 0 {
 		return true
 	}
-	i := slices.IndexFunc(s.adapters, func(a adapter) bool { return a.name == t.Adapter })
+	i := slices.IndexFunc(s.adapters, func(a Adapter) bool { return a.Name == t.Adapter })
 	return i >= 0 && slices.ContainsFunc(adapters, s.adapters[i].is)
 }
