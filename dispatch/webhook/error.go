@@ -36,9 +36,9 @@ const (
 // Error is the error type of this package. An error of a call is sent as {"error": Code, "message":
 // Message}, with at most 2 KiB of Message.
 //
-// The agent reads Message. Err stays in the process and is logged. A function that has something to
-// tell the agent returns an error of [Errorf], alone or wrapped. The text of any other error may
-// contain anything, so the agent reads only that the tool failed.
+// The agent reads Message. Err stays in the process and is logged. If a function returns an error of
+// [Errorf], alone or wrapped, Message is its text. The text of any other error may contain anything,
+// so Message then says only that the tool failed.
 type Error struct {
 	Code    Code
 	Tool    string // the tool concerned, if any
@@ -47,12 +47,15 @@ type Error struct {
 
 	// Problems lists all mistakes for [CodeOptions]: those of the options, then those of the tools
 	// in order. Index is the index of the tool, or -1 for an option. Code is a code of package
-	// schema, or one of option_invalid, tools_missing and func_missing.
+	// schema, or one of option_invalid, tools_missing, func_missing and url_invalid.
 	Problems []schema.Problem
+
+	misfit bool // the arguments do not fit the Go type of [Define]
 }
 
-// Errorf returns an error with a text for the agent. The text says what went wrong and what to do
-// instead. It must not contain a secret. The error unwraps to the operands of %w.
+// Errorf makes an error of a [Tool.Func] whose text the agent reads. The text says what went wrong
+// and what to do instead. It must not contain a secret. The function may wrap the error. errors.Is
+// and errors.As find an operand of %w.
 func Errorf(format string, args ...any) error {
 	err := runner.Errorf(format, args...)
 	return &Error{Code: CodeTool, Message: err.Error(), Err: err}

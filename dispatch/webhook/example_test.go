@@ -2,6 +2,7 @@ package webhook_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -100,6 +101,48 @@ func ExampleDefine() {
 	// Output:
 	// {"type":"object","properties":{"day":{"type":"string","enum":["monday","friday"]},"hours":{"type":"integer"}},"required":["day"],"additionalProperties":false}
 	// monday is free <nil>
+}
+
+// The JSON of the tools is what the platform registers.
+func ExampleTool() {
+	type Query struct {
+		Day string `json:"day" jsonschema:"enum=monday,enum=friday"`
+	}
+	check := webhook.Define("check_schedule", "Check availability on the calendar",
+		func(ctx context.Context, q Query) (string, error) { return q.Day + " is free", nil })
+	check.Adapter = "calendar"
+	check.URL = "https://api.yourcompany.com/calendar/check"
+	check.DetailURL = "https://api.yourcompany.com/calendar/tool-detail"
+	text, err := json.MarshalIndent(check, "", "  ")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(string(text))
+	// Output:
+	// {
+	//   "name": "check_schedule",
+	//   "description": "Check availability on the calendar",
+	//   "parameters": {
+	//     "type": "object",
+	//     "properties": {
+	//       "day": {
+	//         "type": "string",
+	//         "enum": [
+	//           "monday",
+	//           "friday"
+	//         ]
+	//       }
+	//     },
+	//     "required": [
+	//       "day"
+	//     ],
+	//     "additionalProperties": false
+	//   },
+	//   "adapter": "calendar",
+	//   "url": "https://api.yourcompany.com/calendar/check",
+	//   "detail_url": "https://api.yourcompany.com/calendar/tool-detail"
+	// }
 }
 
 // The text of Errorf reaches the agent. The texts of other errors are only logged.

@@ -152,7 +152,7 @@ func (h *Handler) serve(ctx context.Context, t *tool, call *Call, args json.RawM
 	if err := t.validate(args); err != nil {
 		return nil, argumentsError(t, err)
 	}
-	out := h.run(ctx, t, call, args)
+	out := h.run(ctx, t, call, t.defaults.Fill(args, t.validate))
 	return out.body, out.failure
 }
 
@@ -218,12 +218,8 @@ func (h *Handler) call(ctx context.Context, t *tool, args json.RawMessage) (out 
 
 // toolError returns the failure with the text of err if it was made for the agent.
 func toolError(err error) *Error {
-	if e, ok := errors.AsType[*Error](err); ok && e.Message != "" {
-		code := CodeTool
-		if e.Code == CodeArguments {
-			code = CodeArguments
-		}
-		return &Error{Code: code, Message: e.Message, Err: err}
+	if e, ok := errors.AsType[*Error](err); ok && e.misfit {
+		return &Error{Code: CodeArguments, Message: e.Message, Err: err}
 	}
 	if text, ok := runner.TextOf(err); ok {
 		return &Error{Code: CodeTool, Message: text, Err: err}

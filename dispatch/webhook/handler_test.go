@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/toolwire/toolwire/dispatch/webhook"
+	"github.com/toolwire/toolwire/manifest/toolbox"
 )
 
 const (
@@ -355,6 +356,38 @@ func TestStandaloneHarness(t *testing.T) {
 	}
 }
 
+// What the model left out has its default. The body stays as it was sent.
+func TestDefaults(t *testing.T) {
+	type search struct {
+		Query string `json:"query"`
+		Limit int    `json:"limit,omitempty" jsonschema:"default=50"`
+	}
+	body := ""
+	typed := webhook.Define("typed", "", func(ctx context.Context, in search) (search, error) {
+		body = string(webhook.FromContext(ctx).Body)
+		return in, nil
+	})
+	raw := webhook.Tool{
+		Name: "raw", Func: func(_ context.Context, args json.RawMessage) (any, error) { return args, nil },
+		Parameters: json.RawMessage(`{"type":"object","additionalProperties":false,"properties":{
+			"limit":{"type":"integer","description":"Max results (default 50)","default":50},"page":{"type":"object","properties":{"size":{"default":1.50}}}}}`),
+	}
+	h := newHandler(t, nil, typed, raw)
+	for _, tt := range []struct{ body, want string }{
+		{`{"name":"typed","arguments":{"query":"a"}}`, `{"query":"a","limit":50}`},
+		{`{"name":"typed","arguments":{"query":"a","limit":7}}`, `{"query":"a","limit":7}`},
+		{`{"name":"raw","arguments":{"reasoning":"all","page":{}}}`, `{"page":{"size":1.50},"limit":50}`},
+		{`{"name":"raw","arguments":null}`, `{"limit":50}`},
+	} {
+		if status, got, _ := serve(h, request(tt.body)); status != 200 || got != tt.want {
+			t.Errorf("%s: %d %s, want %s", tt.body, status, got, tt.want)
+		}
+	}
+	if body != `{"name":"typed","arguments":{"query":"a","limit":7}}` {
+		t.Errorf("the body is %s", body)
+	}
+}
+
 func TestRawResultsAreChecked(t *testing.T) {
 	for raw, status := range map[string]int{`{"a":1.00}`: 200, `{"a":1`: 500, `{} {}`: 500, `{"a":1,"a":2}`: 500, ``: 500} {
 		h := newHandler(t, nil, webhook.Tool{Name: "raw", Func: func(context.Context, json.RawMessage) (any, error) { return json.RawMessage(raw), nil }})
@@ -380,18 +413,20 @@ func TestNewReportsEverything(t *testing.T) {
 		webhook.Define("recursive", "", func(context.Context, recursive) (string, error) { return "", nil }),
 		webhook.Define[query, string]("nil_func", "", nil),
 		{Name: "bad_schema", Parameters: json.RawMessage(`{"type":`), Func: schedule().Func},
+		{Name: "bad_links", URL: "/tools/bad_links", DetailURL: "https://user:hunter2@example.com/", Func: schedule().Func},
 	}, &webhook.Options{
 		Secrets: []string{"", " hunter2"}, Timeout: -1, MaxBodyBytes: -1, ArgumentKeys: []string{"args", "args", "name"},
 	})
 	if webhook.CodeOf(err) != webhook.CodeOptions {
 		t.Fatal(err)
 	}
-	if e, _ := errors.AsType[*webhook.Error](err); len(e.Problems) != 12 || e.Problems[0].Code != "option_invalid" || e.Problems[0].Index != -1 {
+	if e, _ := errors.AsType[*webhook.Error](err); len(e.Problems) != 14 || e.Problems[0].Code != "option_invalid" || e.Problems[0].Index != -1 {
 		t.Errorf("problems %+v", e.Problems)
 	}
 	for _, part := range []string{
 		`tool[1] "check_schedule": /name is taken by tool[0]`, `tool[2] "a b": /name`, `tool[2] "a b": /parameters`, `tool[2] "a b": Func is nil`,
-		`tool[3] "recursive": /parameters`, `tool[4] "nil_func": Func is nil`, `tool[5] "bad_schema": /parameters`, "has a secret that is empty",
+		`tool[3] "recursive": /parameters`, `tool[4] "nil_func": Func is nil`, `tool[5] "bad_schema": /parameters`,
+		`tool[6] "bad_links": /url must be an absolute http or https URL`, `tool[6] "bad_links": /detail_url must be`, "has a secret that is empty",
 		"Options.Timeout", "Options.MaxBodyBytes", `"args" twice`, `"name", which has another meaning`,
 	} {
 		if !strings.Contains(err.Error(), part) {
@@ -417,13 +452,19 @@ func TestASecretHasNoScheme(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	cause := errors.New("hunter2")
+	const private = `{"error":"tool_failed","message":"the tool failed for a reason of its own; trying again may help, other arguments will not"}`
 	for name, tt := range map[string]struct {
 		err  error
 		want string
 	}{
-		"an Error": {&webhook.Error{Code: webhook.CodeTool, Tool: "check", Message: "try <another>", Err: cause},
-			`{"error":"tool_failed","message":"try <another>"}`},
-		"with another code": {&webhook.Error{Code: webhook.CodeMethod, Message: "no"}, `{"error":"tool_failed","message":"no"}`},
+		"of Errorf":            {webhook.Errorf("try <another>"), `{"error":"tool_failed","message":"try <another>"}`},
+		"of toolbox":           {toolbox.Errorf("try another"), `{"error":"tool_failed","message":"try another"}`},
+		"an Error":             {&webhook.Error{Code: webhook.CodeTool, Tool: "check", Message: "hunter2", Err: cause}, private},
+		"with another code":    {&webhook.Error{Code: webhook.CodeMethod, Message: "hunter2"}, private},
+		"about arguments":      {&webhook.Error{Code: webhook.CodeArguments, Message: "hunter2"}, private},
+		"of a call inside":     {&toolbox.Error{Code: toolbox.CodeArguments, Message: "hunter2"}, private},
+		"of a failed handler":  {&toolbox.Error{Code: toolbox.CodeTool, Message: "hunter2"}, private},
+		"of the standard kind": {cause, private},
 		"a long message": {webhook.Errorf("%s", strings.Repeat("é", 5000)),
 			`{"error":"tool_failed","message":"` + strings.Repeat("é", 1022) + `…"}`},
 	} {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/defaults"
+	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/reasoning"
 	"github.com/toolwire/toolwire/internal/runner"
@@ -80,6 +82,7 @@ const (
 type tool struct {
 	name      string
 	validate  func(document []byte) error
+	defaults  *defaults.Plan
 	reasoning bool // the tool declares reasoning as an argument
 	run       func(ctx context.Context, arguments json.RawMessage) (any, error)
 }
@@ -162,6 +165,12 @@ func (h *Handler) compile(ps *problems, tools []Tool) {
 				}
 			}
 		}
+		for _, link := range []struct{ pointer, text string }{{"/url", t.URL}, {"/detail_url", t.DetailURL}} {
+			if link.text != "" && !httpcall.IsLink(link.text) {
+				found.tool(schema.Problem{Index: i, Tool: clip.Text(t.Name, 128), Code: "url_invalid", Pointer: link.pointer,
+					Message: "must be an absolute http or https URL without user and fragment"})
+			}
+		}
 		if t.Func == nil {
 			found.tool(schema.Problem{Index: i, Tool: clip.Text(t.Name, 128), Code: "func_missing", Message: "Func is nil"})
 		}
@@ -188,8 +197,11 @@ func (h *Handler) compile(ps *problems, tools []Tool) {
 			})
 			return
 		}
-		h.tools[t.Name] = &tool{t.Name, validator.Validate, reasoning.Declared(t.InputSchema), tools[i].Func}
-		h.only = h.tools[t.Name]
+		h.only = &tool{
+			name: t.Name, validate: validator.Validate, defaults: defaults.Of(t.InputSchema),
+			reasoning: reasoning.Declared(t.InputSchema), run: tools[i].Func,
+		}
+		h.tools[t.Name] = h.only
 	}
 	if len(tools) > 1 {
 		h.only = nil

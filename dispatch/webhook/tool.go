@@ -8,8 +8,8 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// A Tool is one external tool. Its JSON has the members that Bedrock tools documents for a
-// definition.
+// A Tool is one external tool. Its JSON is the definition that Bedrock tools documents, for its
+// registration at the platform.
 type Tool struct {
 	// Name is the name by which the model calls the tool: 1 to 128 ASCII letters, digits, _ and -,
 	// beginning with a letter or _.
@@ -21,8 +21,18 @@ type Tool struct {
 	// object. If it is nil or null, every object is accepted.
 	Parameters json.RawMessage `json:"parameters,omitempty"`
 
-	// Func runs one call. [Define] sets it. The arguments are a JSON object that matches
-	// Parameters.
+	// Adapter, URL and DetailURL are for the registration only. Adapter is the name or id of the
+	// adapter that the tool belongs to. URL is the address at which the platform reaches the
+	// [Handler], DetailURL that of [Detail]. [New] accepts absolute http and https URLs without user
+	// and fragment.
+	Adapter   string `json:"adapter,omitempty"`
+	URL       string `json:"url,omitempty"`
+	DetailURL string `json:"detail_url,omitempty"`
+
+	// Func runs one call. [Define] sets it. The arguments are a JSON object that matches Parameters.
+	// If the model left a property out, they have its "default" of Parameters. "properties",
+	// "items", "allOf" and local references are searched for defaults. Defaults that do not match
+	// Parameters are not applied.
 	//
 	// The result is a value that encoding/json can write. A json.RawMessage is sent as it is, and
 	// nil as null. An [ImageResult] is a text with images. [Error] says what the agent reads of an
@@ -51,7 +61,7 @@ func Define[In, Out any](name, description string, f func(ctx context.Context, i
 		t.Func = func(ctx context.Context, raw json.RawMessage) (any, error) {
 			in, err := rawjson.DecodeArguments[In](raw)
 			if err != nil {
-				return nil, &Error{Code: CodeArguments, Message: err.Error(), Err: err}
+				return nil, &Error{Code: CodeArguments, Message: err.Error(), Err: err, misfit: true}
 			}
 			return f(ctx, in)
 		}

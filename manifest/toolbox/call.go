@@ -146,7 +146,7 @@ func (b *Toolbox) handle(ctx context.Context, t *tool, args json.RawMessage) out
 
 // toolError chooses the text for the model.
 func toolError(err error) *Error {
-	if e, ok := errors.AsType[*Error](err); ok && e.Code == CodeArguments {
+	if e, ok := errors.AsType[*Error](err); ok && e.misfit {
 		return &Error{Code: CodeArguments, Message: e.Message, Err: err}
 	}
 	if text, ok := runner.TextOf(err); ok {

@@ -52,7 +52,8 @@ type Error struct {
 	// Err is the cause. It may be nil.
 	Err error
 
-	tools []string // all names of tools, for CodeUnknownTool
+	tools  []string // all names of tools, for CodeUnknownTool
+	misfit bool     // the arguments do not fit the Go type of Typed
 }
 
 // Errorf makes an error of a [Handler] whose text the model reads. The text says what went wrong

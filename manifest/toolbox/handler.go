@@ -8,7 +8,10 @@ import (
 )
 
 // Handler runs an internal tool. It is the Go form of the documented signature (args, agent, tool)
-// -> text. args is a JSON object that matches the parameters of the tool, without reasoning.
+// -> text. args is a JSON object that matches the parameters of the tool, without reasoning. If the
+// model left a property out, args has its "default" of the parameters. "properties", "items", "allOf"
+// and local references are searched for defaults. Defaults that do not match the parameters are not
+// applied.
 //
 // An error means that the tool failed. The model reads the text of an error that [Errorf] made. The
 // text of any other error stays in the error, because it may contain anything.
@@ -24,7 +27,8 @@ func Typed[In any](f func(ctx context.Context, args In, agent Agent, tool Tool) 
 	return func(ctx context.Context, raw json.RawMessage, agent Agent, tool Tool) (string, error) {
 		in, err := rawjson.DecodeArguments[In](raw)
 		if err != nil {
-			return "", &Error{Code: CodeArguments, Message: err.Error() + "; correct them and call the tool again", Err: err}
+			message := err.Error() + "; correct them and call the tool again"
+			return "", &Error{Code: CodeArguments, Message: message, Err: err, misfit: true}
 		}
 		return f(ctx, in, agent, tool)
 	}

@@ -68,6 +68,7 @@ func TestTextsOfHandlers(t *testing.T) {
 		"wrapped":                  {fmt.Errorf("hunter2: %w", toolbox.Errorf("ask for the number")), `{"error":"tool_failed","detail":"ask for the number"}`},
 		"made for a webhook":       {webhook.Errorf("ask for the number"), `{"error":"tool_failed","detail":"ask for the number"}`},
 		"any other":                {errors.New("dial tcp 10.0.0.7: hunter2"), `{"error":"tool_failed","detail":"the tool failed for a reason of its own; trying again may help, other arguments will not"}`},
+		"about arguments":          {&toolbox.Error{Code: toolbox.CodeArguments, Message: "hunter2"}, `{"error":"tool_failed","detail":"the tool failed for a reason of its own; trying again may help, other arguments will not"}`},
 		"of a call in the handler": {&toolbox.Error{Code: toolbox.CodeStatus, Message: "hunter2"}, `{"error":"tool_failed","detail":"the tool failed for a reason of its own; trying again may help, other arguments will not"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
