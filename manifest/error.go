@@ -149,6 +149,7 @@ func appendText(dst []byte, text string) []byte {
 //	command_nul_byte    an element of command contains a NUL byte
 //	invalid_timeout     timeoutSec is not a whole number from 0 to 31,536,000
 //	invalid_schema      schema is not a JSON Schema for an object
+//	unchecked_schema    schema exceeds what this library checks
 //	wrong_type          a member has the wrong JSON type
 //	wrong_case          the name of a member has the wrong case
 //	invalid_option      a field of Options is not valid

@@ -34,6 +34,11 @@ type Options struct {
 	// Output is the format that tools must print. Defaults to [SingleLineJSON].
 	Output OutputFormat
 
+	// AllowUnchecked accepts schemas that this library can check only in part, such as a pattern
+	// with look-ahead. The tool then receives arguments that only the unchecked part would reject;
+	// see [schema.Validator.Unchecked]. By default [Load] rejects such schemas.
+	AllowUnchecked bool
+
 	// LookupEnv returns the environment variables for the tools. Each call asks it again, on any
 	// goroutine. Defaults to os.LookupEnv.
 	LookupEnv func(name string) (value string, ok bool)

@@ -28,7 +28,7 @@ func (c *checker) schema(t *tool) {
 	if !describesObject(t.parameters) {
 		reject("/type", `JSON Schema for an object: /type must be "object"`)
 	}
-	validator, err := schema.Compile(t.parameters, nil)
+	validator, err := schema.Compile(t.parameters, &schema.CompileOptions{AllowUnchecked: c.options.AllowUnchecked})
 	if err == nil {
 		t.validate = validator.Validate
 		return
@@ -39,6 +39,12 @@ func (c *checker) schema(t *tool) {
 		return
 	}
 	for _, p := range invalid.Problems {
+		if invalid.Code == schema.CodeUnchecked {
+			c.reject("/schema"+p.Pointer, "unchecked_schema",
+				"schema cannot be checked completely: %s; Options.AllowUnchecked accepts it without this check",
+				strings.TrimSpace(p.Pointer+" "+p.Message))
+			continue
+		}
 		reject(p.Pointer, "valid JSON Schema for an object: %s", strings.TrimSpace(p.Pointer+" "+p.Message))
 	}
 }

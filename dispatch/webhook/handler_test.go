@@ -441,6 +441,31 @@ func TestNewReportsEverything(t *testing.T) {
 	}
 }
 
+// A schema that cannot be checked completely is accepted only on request. What can be checked still
+// is.
+func TestUncheckedSchemas(t *testing.T) {
+	const body = `{"arguments":{"password":"secret","n":%s}}`
+	tool := webhook.Tool{Name: "login", Func: func(_ context.Context, args json.RawMessage) (any, error) { return args, nil },
+		Parameters: json.RawMessage(`{"type":"object","properties":{"password":{"pattern":"^(?=.*[0-9]).{8,}$"},"n":{"type":"integer"}}}`)}
+	_, err := webhook.New([]webhook.Tool{tool}, &webhook.Options{Secrets: []string{toolSecret}})
+	e, ok := errors.AsType[*webhook.Error](err)
+	if !ok || len(e.Problems) != 1 || e.Problems[0].Pointer != "/parameters/properties/password/pattern" ||
+		!strings.Contains(err.Error(), "Options.AllowUnchecked") {
+		t.Errorf("got %v", err)
+	}
+	h := newHandler(t, &webhook.Options{AllowUnchecked: true}, tool)
+	if status, got, _ := serve(h, request(fmt.Sprintf(body, "7"))); status != 200 || got != `{"password":"secret","n":7}` {
+		t.Errorf("%d %s", status, got)
+	}
+	if _, got, _ := serve(h, request(fmt.Sprintf(body, `"7"`))); !strings.Contains(got, "/n must be an integer") {
+		t.Errorf("the rest of the schema is not checked: %s", got)
+	}
+	tool.Parameters = json.RawMessage(`{"type":"nonsense"}`)
+	if _, err := webhook.New([]webhook.Tool{tool}, &webhook.Options{Secrets: []string{toolSecret}, AllowUnchecked: true}); err == nil {
+		t.Error("a schema that is not valid is accepted")
+	}
+}
+
 func TestASecretHasNoScheme(t *testing.T) {
 	for _, harness := range []bool{true, false} {
 		_, err := webhook.New([]webhook.Tool{schedule()}, &webhook.Options{Secrets: []string{"bearer hunter2"}, StandaloneHarness: harness})

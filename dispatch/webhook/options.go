@@ -60,6 +60,11 @@ type Options struct {
 	// Limits bounds the schemas of the tools and the arguments.
 	Limits schema.Limits
 
+	// AllowUnchecked accepts tools whose Parameters this library can check only in part, such as a
+	// pattern with look-ahead. Func then receives arguments that only the unchecked part would
+	// reject; see [schema.Validator.Unchecked]. By default [New] rejects such tools.
+	AllowUnchecked bool
+
 	// OnCall, if not nil, receives every call of a known tool when it has ended. It runs on its own
 	// goroutine, concurrently for concurrent calls. The response waits for it for at most 500 ms. A
 	// panic of OnCall is logged and does not change the response.
@@ -176,8 +181,11 @@ func (h *Handler) compile(ps *problems, tools []Tool) {
 		}
 	}
 	unchecked, err := schema.Validate(context.Background(), list, &schema.ValidateOptions{Limits: h.opts.Limits})
-	for _, p := range unchecked {
-		found.tool(p)
+	if !h.opts.AllowUnchecked {
+		for _, p := range unchecked {
+			p.Message += "; Options.AllowUnchecked accepts the tool without this check"
+			found.tool(p)
+		}
 	}
 	if invalid, ok := errors.AsType[*schema.Error](err); ok {
 		for _, p := range invalid.Problems {
@@ -189,8 +197,9 @@ func (h *Handler) compile(ps *problems, tools []Tool) {
 		return
 	}
 	h.tools = make(map[string]*tool, len(tools))
+	options := &schema.CompileOptions{Limits: h.opts.Limits, AllowUnchecked: h.opts.AllowUnchecked}
 	for i, t := range list {
-		validator, err := schema.Compile(t.InputSchema, &schema.CompileOptions{Limits: h.opts.Limits})
+		validator, err := schema.Compile(t.InputSchema, options)
 		if err != nil { // Validate has compiled it
 			ps.tool(schema.Problem{
 				Index: i, Tool: t.Name, Code: "schema_invalid", Pointer: "/input_schema", Message: err.Error(),

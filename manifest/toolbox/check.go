@@ -48,7 +48,7 @@ func (c *checker) adapters() {
 				break
 			}
 		}
-		_, problems := compile(entry.ConfigSchema)
+		_, problems := compile(entry.ConfigSchema, true) // nothing is validated by it
 		for _, p := range problems {
 			c.adapter(entry, "/config_schema"+p.Pointer, p.Code, "%s", p.Message)
 		}
@@ -68,10 +68,15 @@ func (c *checker) tools() []*tool {
 	found := make(map[int][]schema.Problem)
 	unchecked, err := schema.Validate(context.Background(), declared, nil)
 	if invalid, ok := errors.AsType[*schema.Error](err); ok {
-		unchecked = append(invalid.Problems, unchecked...)
+		for _, p := range invalid.Problems {
+			found[p.Index] = append(found[p.Index], p)
+		}
 	}
-	for _, p := range unchecked {
-		found[p.Index] = append(found[p.Index], p)
+	if !c.options.AllowUnchecked {
+		for _, p := range unchecked {
+			p.Message += "; Options.AllowUnchecked accepts the tool without this check"
+			found[p.Index] = append(found[p.Index], p)
+		}
 	}
 	list := make([]*tool, 0, len(entries))
 	needsSecret := false
@@ -178,7 +183,7 @@ func (c *checker) declare(a Adapter) {
 }
 
 func (c *checker) prepare(entry *toolEntry, parameters json.RawMessage) *tool {
-	validate, problems := compile(parameters)
+	validate, problems := compile(parameters, c.options.AllowUnchecked)
 	for _, p := range problems { // schema.Validate has found none
 		c.tool(entry, "/parameters"+p.Pointer, p.Code, "%s", p.Message)
 	}
@@ -200,11 +205,11 @@ func (t *tool) definition(parameters json.RawMessage) json.RawMessage {
 }
 
 // compile prepares a schema, or returns its problems. Without a schema everything is valid.
-func compile(raw json.RawMessage) (validate func([]byte) error, problems []schema.Problem) {
+func compile(raw json.RawMessage, allowUnchecked bool) (validate func([]byte) error, problems []schema.Problem) {
 	if len(raw) == 0 {
 		raw = json.RawMessage("true")
 	}
-	v, err := schema.Compile(raw, nil)
+	v, err := schema.Compile(raw, &schema.CompileOptions{AllowUnchecked: allowUnchecked})
 	if err == nil {
 		return v.Validate, nil
 	}

@@ -47,6 +47,11 @@ type Options struct {
 	// connects; Transport is not used, because it may connect anywhere.
 	InsecurePrivateDetails bool
 
+	// AllowUnchecked accepts tools whose parameters this library can check only in part, such as a
+	// pattern with look-ahead. Such a tool receives arguments that only the unchecked part would
+	// reject; see [schema.Validator.Unchecked]. By default [Parse] rejects such tools.
+	AllowUnchecked bool
+
 	// OnCall, if not nil, receives every call of a known tool when it has ended. It runs on its own
 	// goroutine, concurrently for concurrent calls. The call waits for it for at most 500 ms. A
 	// panic of OnCall is logged and does not change the result.

@@ -265,3 +265,28 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// A schema that cannot be checked completely is accepted only on request. What can be checked still
+// is. Nothing is validated by the schema of an adapter's configuration.
+func TestUncheckedSchemas(t *testing.T) {
+	const doc = `{"adapters":[{"name":"a","config_schema":{"type":"string","pattern":"^(?=a)"}}], "tools":[{"name":"login","handler":"ping",
+		"parameters":{"type":"object","properties":{"password":{"pattern":"^(?=.*[0-9]).{8,}$"},"n":{"type":"integer"}}}}]}`
+	_, err := toolbox.Parse([]byte(doc), options(nil))
+	e, ok := errors.AsType[*toolbox.Error](err)
+	if !ok || len(e.Problems) != 1 || e.Problems[0].Pointer != "/tools/0/parameters/properties/password/pattern" ||
+		!strings.Contains(err.Error(), "Options.AllowUnchecked") {
+		t.Errorf("got %v", err)
+	}
+	opts := options(nil)
+	opts.AllowUnchecked = true
+	box := parse(t, doc, opts)
+	if got := shown(box.Call(t.Context(), "login", json.RawMessage(`{"password":"secret","n":7}`))); got != `pong <{"password":"secret","n":7}>` {
+		t.Error(got)
+	}
+	if got := shown(box.Call(t.Context(), "login", json.RawMessage(`{"n":"7"}`))); !strings.Contains(got, "/n must be an integer") {
+		t.Errorf("the rest of the schema is not checked: %s", got)
+	}
+	if _, err := toolbox.Parse([]byte(strings.Replace(doc, `"integer"`, `"nonsense"`, 1)), opts); toolbox.CodeOf(err) != toolbox.CodeInvalid {
+		t.Errorf("a schema that is not valid: %v", err)
+	}
+}
