@@ -186,5 +186,6 @@ var noSecrets = map[string]string{
 	"dispatch/eval.Case":         "holds a Task",
 	"dispatch/doctor.Options":    "holds a Task",
 	"proxy/cassette.Options":     "Upstream is the base URL of the proxy, without user info or query",
+	"dispatch/webhook.Tool":      "URLs of tools are part of the definitions that agents see",
 	"manifest/toolbox.Tool":      "URLs of tools are part of the definitions that agents see",
 }
