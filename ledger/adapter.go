@@ -211,7 +211,8 @@ func (a *Adapter) schemaProblems(ps *problems, schema *Schema) {
 	if a.EntityType != "" && a.op() != OpSetFlag {
 		entity := schema.entity(a.EntityType)
 		if entity == nil {
-			ps.add("undeclared", "/entity_type", "%q is not an entity type of the ledger schema", clip.Text(a.EntityType, maxShown))
+			ps.add("undeclared", "/entity_type", "%q is not an entity type of the ledger schema",
+				clip.Text(a.EntityType, maxShown))
 		} else if schema.closedFields(entity) {
 			for _, field := range sortedKeys(a.FieldMap) {
 				if !entity.declares(field) {

@@ -56,7 +56,8 @@ func BenchmarkEval(b *testing.B) {
 	}
 	updates := func(id string, status, total json.RawMessage, argument string) []ledger.Update {
 		return []ledger.Update{
-			{Op: ledger.OpUpdate, EntityType: "order", ID: id, Fields: map[string]json.RawMessage{"status": status, "total": total}},
+			{Op: ledger.OpUpdate, EntityType: "order", ID: id,
+				Fields: map[string]json.RawMessage{"status": status, "total": total}},
 			{Op: ledger.OpSetFlag, Flag: "fetched_order:" + argument},
 		}
 	}
@@ -118,7 +119,8 @@ func BenchmarkEval(b *testing.B) {
 // evaluation.
 func hostileResponses() map[string][]byte {
 	fill := func(unit string) []byte {
-		return []byte(`{"order_id":"1","x":[` + strings.TrimSuffix(strings.Repeat(unit+",", (1<<20-100)/(len(unit)+1)), ",") + `]}`)
+		units := strings.Repeat(unit+",", (1<<20-100)/(len(unit)+1))
+		return []byte(`{"order_id":"1","x":[` + strings.TrimSuffix(units, ",") + `]}`)
 	}
 	return map[string][]byte{
 		"wide":     fill(`{"id":1}`),

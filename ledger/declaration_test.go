@@ -110,8 +110,10 @@ func TestSchemaValidate(t *testing.T) {
 		{"a type twice", `{"entities":[{"type":"a","id_field":"id"},{"type":"a","id_field":"id"}]}`,
 			[]string{"duplicate /entities/1/type"}},
 		{"names", `{"entities":[{"type":"Order","id_field":"order-id","fields":[{"name":"1st","type":"string"}]}]}`,
-			[]string{"invalid_name /entities/0/type", "invalid_name /entities/0/id_field", "invalid_name /entities/0/fields/0/name"}},
-		{"a field without all", field(`{}`), []string{"missing /entities/0/fields/0/name", "missing /entities/0/fields/0/type"}},
+			[]string{"invalid_name /entities/0/type", "invalid_name /entities/0/id_field",
+				"invalid_name /entities/0/fields/0/name"}},
+		{"a field without all", field(`{}`), []string{"missing /entities/0/fields/0/name",
+			"missing /entities/0/fields/0/type"}},
 		{"a field twice", field(`{"name":"a","type":"string"},{"name":"a","type":"number"}`),
 			[]string{"duplicate /entities/0/fields/1/name"}},
 		{"an unknown type", field(`{"name":"a","type":"date"}`), []string{"invalid_value /entities/0/fields/0/type"}},
@@ -127,7 +129,8 @@ func TestSchemaValidate(t *testing.T) {
 			`{"entities":[{"type":"a","id_field":"id","field_policy":"x"}],"flags":{"policy":"y"},"field_policy":"z"}`,
 			[]string{"invalid_value /entities/0/field_policy", "invalid_value /flags/policy", "invalid_value /field_policy"}},
 		{"everything at once",
-			`{"entities":[{"type":5},{"type":"a","id_field":"id"},{"type":"a","fields":[{"name":"A","type":"x"}]}],"flags":{"policy":1}}`,
+			`{"entities":[{"type":5},{"type":"a","id_field":"id"},{"type":"a","fields":[{"name":"A","type":"x"}]}],` +
+				`"flags":{"policy":1}}`,
 			[]string{"wrong_type /entities/0/type", "missing /entities/0/id_field", "missing /entities/2/id_field",
 				"invalid_name /entities/2/fields/0/name", "invalid_value /entities/2/fields/0/type", "duplicate /entities/2/type",
 				"wrong_type /flags/policy"}},
@@ -186,14 +189,16 @@ func TestAdapterValidate(t *testing.T) {
 		{"remove", `{"op":"remove","entity_type":"order","id_from":"$.id"}`, orderSchema, nil},
 		{"members of a later release", `{"effects":[{"op":"set_flag","flags":["x"]}],"when":{},"note":1}`, orderSchema,
 			[]string{"unsupported /effects", "unsupported /when"}},
-		{"lenient paths", `{"entity_type":"order","id_from":"order_id","field_map":{"status":"$args.status"}}`, orderSchema, nil},
+		{"lenient paths", `{"entity_type":"order","id_from":"order_id","field_map":{"status":"$args.status"}}`, orderSchema,
+			nil},
 
 		{"nothing", `{}`, "", []string{"missing /entity_type", "missing /id_from"}},
 		{"null and empty are absent", `{"op":"","entity_type":null,"id_from":"","field_map":null,"flags":null}`, "",
 			[]string{"missing /entity_type", "missing /id_from"}},
 		{"not an object", `"x"`, "", []string{"wrong_type "}},
 		{"wrong types", `{"op":1,"entity_type":2,"id_from":[],"field_map":[],"flags":"x"}`, "",
-			[]string{"wrong_type /op", "wrong_type /entity_type", "wrong_type /id_from", "wrong_type /field_map", "wrong_type /flags"}},
+			[]string{"wrong_type /op", "wrong_type /entity_type", "wrong_type /id_from", "wrong_type /field_map",
+				"wrong_type /flags"}},
 		{"wrong types inside", `{"entity_type":"order","id_from":"$.id","field_map":{"a/b":1,"c":"$.c"},"flags":["x",2]}`, "",
 			[]string{"wrong_type /field_map/a~1b", "wrong_type /flags/1"}},
 		{"100 fields", manyFields(100), "", nil},
@@ -206,8 +211,10 @@ func TestAdapterValidate(t *testing.T) {
 			`{"op":"set_flag","entity_type":"order","id_from":"$.id","field_map":{},"flags":["x"]}`, "",
 			[]string{"forbidden /entity_type", "forbidden /id_from", "forbidden /field_map"}},
 		{"set_flag without flags", `{"op":"set_flag","flags":[]}`, "", []string{"missing /flags"}},
-		{"bad paths", `{"entity_type":"order","id_from":"$.a[?(@.b)]","field_map":{"a":"$..a..b","b":"$.a*2","c":"$.a[1:2]","d":""}}`, "",
-			[]string{"unsupported /id_from", "unsupported /field_map/a", "invalid_path /field_map/b", "invalid_path /field_map/d"}},
+		{"bad paths", `{"entity_type":"order","id_from":"$.a[?(@.b)]","field_map":{"a":"$..a..b","b":"$.a*2",` +
+			`"c":"$.a[1:2]","d":""}}`, "",
+			[]string{"unsupported /id_from", "unsupported /field_map/a", "invalid_path /field_map/b",
+				"invalid_path /field_map/d"}},
 		{"an id that may be many", `{"entity_type":"order","id_from":"$..id"}`, "", []string{"invalid_path /id_from"}},
 		{"bad templates", `{"op":"set_flag","flags":["{{a}}","","a}","{","{}","ok:{a}"]}`, "",
 			[]string{"invalid_template /flags/0", "invalid_template /flags/1", "invalid_template /flags/2",
@@ -215,7 +222,8 @@ func TestAdapterValidate(t *testing.T) {
 		{"undeclared type", `{"entity_type":"refund","id_from":"$.id"}`, orderSchema, []string{"undeclared /entity_type"}},
 		{"undeclared field, open", `{"entity_type":"order","id_from":"$.id","field_map":{"note":"$.n"}}`, orderSchema, nil},
 		{"undeclared field, closed", `{"entity_type":"order","id_from":"$.id","field_map":{"note":"$.n","order_id":"$.id"}}`,
-			strings.Replace(orderSchema, `{"entities"`, `{"field_policy":"closed","entities"`, 1), []string{"undeclared /field_map/note"}},
+			strings.Replace(orderSchema, `{"entities"`, `{"field_policy":"closed","entities"`, 1),
+			[]string{"undeclared /field_map/note"}},
 		{"undeclared flag, closed", `{"op":"set_flag","flags":["a","b","c:{x}"]}`,
 			`{"entities":[],"flags":{"policy":"closed","values":["a"]}}`,
 			[]string{"undeclared /flags/1"}},
@@ -255,7 +263,8 @@ const getOrder = `{
 // included.
 func TestDeclarationsKeepWhatTheyDoNotKnow(t *testing.T) {
 	for _, doc := range []string{
-		`{"op":"update","entity_type":"order","id_from":"$.order_id","field_map":{"status":"$.status","total":"$.amount"},"flags":["f:{id}"]}`,
+		`{"op":"update","entity_type":"order","id_from":"$.order_id","field_map":{"status":"$.status",` +
+			`"total":"$.amount"},"flags":["f:{id}"]}`,
 		`{"op":5,"id_from":["x"],"flags":[1],"zeta":{"b":1,"a":12345678901234567890},"alpha":1.50}`,
 		`{"effects":[{"op":"add"}],"when":{"field":"x","eq":1}}`,
 		`{"Op":"add"}`,
@@ -272,8 +281,10 @@ func TestDeclarationsKeepWhatTheyDoNotKnow(t *testing.T) {
 	for _, doc := range []string{
 		`{"entities":[{"type":"order","id_field":"id","description":"d","fields":[` +
 			`{"name":"n","type":"integer","enum":[9007199254740993,1.50],"description":"d","ref":"order","x":1}],` +
-			`"field_policy":"closed","y":2}],"flags":{"policy":"open","values":["a"],"z":[]},"field_policy":"open","later":{"b":1,"a":2}}`,
-		`{"entities":[{"type":"","id_field":null,"description":"","fields":[{"name":null,"type":"","enum":null,"description":"",` +
+			`"field_policy":"closed","y":2}],"flags":{"policy":"open","values":["a"],"z":[]},"field_policy":"open",` +
+			`"later":{"b":1,"a":2}}`,
+		`{"entities":[{"type":"","id_field":null,"description":"","fields":[{"name":null,"type":"","enum":null,` +
+			`"description":"",` +
 			`"ref":""}],"field_policy":""}],"flags":{"policy":"","values":null},"field_policy":null}`,
 		`{"entities":null,"flags":null}`,
 		`{"entities":[7,{"type":1,"fields":[null,{"enum":[[]]}]}],"flags":"x","field_policy":0}`,

@@ -27,7 +27,8 @@ func Example() {
 	}
 	before := state.Snapshot()
 
-	outcome := rule.Eval(json.RawMessage(`{"order_id":"4521"}`), json.RawMessage(`{"order_id":"4521","status":"paid","amount":42.5}`))
+	outcome := rule.Eval(json.RawMessage(`{"order_id":"4521"}`),
+		json.RawMessage(`{"order_id":"4521","status":"paid","amount":42.5}`))
 	state.Apply(outcome.Updates...)
 
 	fmt.Print(ledger.Diff(before, state.Snapshot()))
@@ -60,8 +61,9 @@ func ExampleOutcome_Explain() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Print(rule.Eval(json.RawMessage(`{"id":"4521"}`), json.RawMessage(`{"order_id":"4521","status":"paid"}`)).Explain())
-	fmt.Print(rule.Eval(json.RawMessage(`{"id":"4521"}`), json.RawMessage(`{"order":{"order_id":"4521"}}`)).Explain())
+	args := json.RawMessage(`{"id":"4521"}`)
+	fmt.Print(rule.Eval(args, json.RawMessage(`{"order_id":"4521","status":"paid"}`)).Explain())
+	fmt.Print(rule.Eval(args, json.RawMessage(`{"order":{"order_id":"4521"}}`)).Explain())
 	// Output:
 	// 1 update
 	//   update order/4521: status
@@ -76,7 +78,8 @@ func ExampleOutcome_Explain() {
 }
 
 func ExampleDiff() {
-	state, err := ledger.NewState(json.RawMessage(`{"order":{"4521":{"status":"paid","address":{"city":"Turku"}},"17":{}}}`), nil)
+	state, err := ledger.NewState(json.RawMessage(`{"order":{"4521":{"status":"paid","address":{"city":"Turku"}},`+
+		`"17":{}}}`), nil)
 	if err != nil {
 		log.Fatal(err)
 	}

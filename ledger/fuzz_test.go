@@ -13,7 +13,8 @@ import (
 // and bounded, and a state without a schema accepts it.
 func FuzzEval(f *testing.F) {
 	adapters := []string{getOrder, flag("{a}{{b}}{id}"), order(`,"op":"remove","flags":["x:{id}","{nope}"]`),
-		order(`,"field_map":{"a":"$..a[0]","b":"$.*","c":"$args['x']","d":"$"}`), `{"effects":[]}`, `{"op":"add","id_from":5}`, `[]`}
+		order(`,"field_map":{"a":"$..a[0]","b":"$.*","c":"$args['x']","d":"$"}`), `{"effects":[]}`,
+		`{"op":"add","id_from":5}`, `[]`}
 	responses := []string{`{"order_id":"4521","status":"paid","amount":42.5}`, `{"order_id":{"a":[1e400]}}`,
 		`[[[{"a":"\u0061"}]]]`, `<html>`}
 	for _, adapter := range adapters {

@@ -34,7 +34,8 @@ func TestUnusualLiveResponses(t *testing.T) {
 				t.Errorf("the record does not say %q:\n%s", tt.explains, out.Explain())
 			}
 			if tt.field == "" {
-				if len(out.Updates) > 0 || out.Steps[0].Code != "response_unusable" || !strings.Contains(out.Explain(), "ambiguous") {
+				if len(out.Updates) > 0 || out.Steps[0].Code != "response_unusable" || !strings.Contains(out.Explain(),
+					"ambiguous") {
 					t.Errorf("an ambiguous response:\n%s", out.Explain())
 				}
 				return

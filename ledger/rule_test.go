@@ -82,7 +82,8 @@ func TestEval(t *testing.T) {
 		{"id is a long string", order(""), ``, `{"order_id":"` + strings.Repeat("x", 1025) + `"}`, "id_unusable"},
 		{"id has escapes", order(""), ``, `{"order_id":"a\u002fb\n"}`,
 			`{"op":"update","entity_type":"order","id":"a/b\n"}` + "\nid_found"},
-		{"id is the whole response", `{"entity_type":"order","id_from":"$"}`, ``, ` "4521" `, updated("4521", "") + "id_found"},
+		{"id is the whole response", `{"entity_type":"order","id_from":"$"}`, ``, ` "4521" `, updated("4521", "") +
+			"id_found"},
 		{"id comes from the arguments", `{"entity_type":"order","id_from":"$args.order_id"}`, `{"order_id":7}`, `no JSON`,
 			updated("7", "") + "id_found"},
 
@@ -93,7 +94,8 @@ func TestEval(t *testing.T) {
 			updated("1", `{"a":null}`) + "id_found field_set"},
 		{"no field matches", order(`,"field_map":{"a":"$.a"}`), ``, `{"order_id":"1"}`,
 			updated("1", "") + "id_found field_not_found"},
-		{"fields of every kind", order(`,"field_map":{"a":"$.v[0]","b":"$.v[1]","c":"$.v[2]","d":"$.v[3]","e":"$['v'][4]"}`), ``,
+		{"fields of every kind", order(`,"field_map":{"a":"$.v[0]","b":"$.v[1]","c":"$.v[2]","d":"$.v[3]","e":"$['v'][4]"}`),
+			``,
 			`{"order_id":"1","v":["x",12345678901234567890.10,false,{"k":[1]},[]]}`,
 			updated("1", `{"a":"x","b":12345678901234567890.10,"c":false,"d":{"k":[1]},"e":[]}`) +
 				"id_found field_set field_set field_set field_set field_set"},
@@ -126,7 +128,8 @@ func TestEval(t *testing.T) {
 			`{"order_id":"2"}`, `{"order_id":"1"}`,
 			updated("1", "") + flagged("b:1") + flagged("c:2") +
 				"id_found flag_unresolved flag_set flag_set"},
-		{"{id} is the entity's id, not the argument", order(`,"flags":["{id}"]`), `{"id":"argument"}`, `{"order_id":"entity"}`,
+		{"{id} is the entity's id, not the argument", order(`,"flags":["{id}"]`), `{"id":"argument"}`,
+			`{"order_id":"entity"}`,
 			updated("entity", "") + flagged("entity") + "id_found flag_set"},
 		{"{id} without an entity is the argument", flag("{id}"), `{"id":5}`, ``, flagged("5") + "flag_set"},
 		{"{id} without either", flag("{id}"), `{}`, ``, "flag_unresolved"},
@@ -198,14 +201,18 @@ func TestEval(t *testing.T) {
 		{"an unknown op", order(`,"op":"upsert"`), `{}`, `{"order_id":"1"}`, "adapter_unsupported"},
 		{"members of a later release", order(`,"when":{"field":"x","eq":1},"list_append":{}`), `{}`, `{"order_id":"1"}`,
 			"adapter_unsupported adapter_unsupported"},
-		{"an id path with a filter", `{"entity_type":"order","id_from":"$.a[?(@.main)].id"}`, `{}`, `{"a":1}`, "adapter_unsupported"},
+		{"an id path with a filter", `{"entity_type":"order","id_from":"$.a[?(@.main)].id"}`, `{}`, `{"a":1}`,
+			"adapter_unsupported"},
 		{"a malformed id path", `{"entity_type":"order","id_from":"$.a*2"}`, `{}`, `{"a":1}`, "adapter_malformed"},
-		{"an id path that may match many", `{"entity_type":"order","id_from":"$..id"}`, `{}`, `{"id":1}`, "adapter_malformed"},
+		{"an id path that may match many", `{"entity_type":"order","id_from":"$..id"}`, `{}`, `{"id":1}`,
+			"adapter_malformed"},
 		{"field paths that cannot be evaluated",
-			order(`,"field_map":{"a":"$.a[?(@.main)].x","b":"$..a..b","c":"$.c*2","d":"","sku":"$.items[-1].sku"},"flags":["f:{id}"]`),
+			order(`,"field_map":{"a":"$.a[?(@.main)].x","b":"$..a..b","c":"$.c*2","d":"","sku":"$.items[-1].sku"},` +
+				`"flags":["f:{id}"]`),
 			`{}`, `{"order_id":"1","items":[{"sku":"A"},{"sku":"B"}]}`, updated("1", `{"sku":"B"}`) + flagged("f:1") +
 				"id_found field_unsupported field_unsupported field_malformed field_malformed field_set flag_set"},
-		{"every kind of path", order(`,"field_map":{"a":"$.items[-1].sku","b":"$.items[0:2].n","c":"$.items[0,2].n","d":"$['x','y']",` +
+		{"every kind of path", order(`,"field_map":{"a":"$.items[-1].sku","b":"$.items[0:2].n","c":"$.items[0,2].n",` +
+			`"d":"$['x','y']",` +
 			`"e":"$.items[0]..*","f":"$.items[ 0 ].n","g":"$.order-id","h":"order-id"}`), `{}`,
 			`{"order_id":"1","items":[{"sku":"A","n":1},{"n":2},{"n":3,"sku":"C"}],"y":[],"x":0,"order-id":7}`,
 			updated("1", `{"a":"C","b":[1,2],"c":[1,3],"d":[0,[]],"e":[1,"A"],"f":1,"g":7,"h":7}`) +
@@ -412,13 +419,17 @@ because
 func TestExplainMalformedAdapters(t *testing.T) {
 	for _, tt := range []struct{ adapter, want string }{
 		{`"x"`,
-			"nothing written\nbecause\n  the adapter must be an object, not a string: the adapter is malformed and nothing is written\n"},
+			"nothing written\nbecause\n  the adapter must be an object, not a string: the adapter is malformed and nothing " +
+				"is written\n"},
 		{`{"entity_type":"order","id_from":"$.a["}`,
-			"nothing written\nbecause\n  id_from \"$.a[\" has a [ that is not closed (at byte 5): the adapter is malformed and nothing is written\n"},
+			"nothing written\nbecause\n  id_from \"$.a[\" has a [ that is not closed (at byte 5): the adapter is malformed " +
+				"and nothing is written\n"},
 		{`{"entity_type":"order","id_from":"$.a[?(@.b)].c"}`,
-			"nothing written\nbecause\n  id_from \"$.a[?(@.b)].c\" has a filter; filters are not supported here: nothing is written\n"},
+			"nothing written\nbecause\n  id_from \"$.a[?(@.b)].c\" has a filter; filters are not supported here: nothing " +
+				"is written\n"},
 		{`{"op":"upsert","when":{}}`,
-			"nothing written\nbecause\n  op must be add, update, remove or set_flag; ops of later releases are not evaluated here: nothing is written\n" +
+			"nothing written\nbecause\n  op must be add, update, remove or set_flag; ops of later releases are not " +
+				"evaluated here: nothing is written\n" +
 				"  when belongs to a later release and is not evaluated here: nothing is written\n"},
 		{`{"effects":[]}`,
 			"nothing written\nbecause\n  effects belongs to a later release and is not evaluated here: nothing is written\n"},

@@ -118,7 +118,8 @@ func checkName(ps *problems, kept *declaration.Kept, member, name string) {
 	case name == "" && !kept.Wrong(member):
 		ps.add("missing", "/"+member, "is required")
 	case name != "" && !validName(name):
-		ps.add("invalid_name", "/"+member, "%q must be lower case letters, digits and _, beginning with a letter", clip.Text(name, maxShown))
+		ps.add("invalid_name", "/"+member, "%q must be lower case letters, digits and _, beginning with a letter",
+			clip.Text(name, maxShown))
 	}
 }
 

@@ -129,11 +129,13 @@ func TestApplyChecksTheSchema(t *testing.T) {
 		{"closed fields", sealed(`{"a":"x","id":"1"}`), nil},
 
 		{"wrong types", update(ledger.OpAdd, "1", `{"status":1,"total":"1","count":1.5,"gift":0,"address":[],"lines":{}}`),
-			[]string{"wrong_type /order/1/address", "wrong_type /order/1/count", "wrong_type /order/1/gift", "wrong_type /order/1/lines",
+			[]string{"wrong_type /order/1/address", "wrong_type /order/1/count", "wrong_type /order/1/gift",
+				"wrong_type /order/1/lines",
 				"wrong_type /order/1/status", "wrong_type /order/1/total"}},
 		{"not in the enum", update(ledger.OpUpdate, "4521", `{"status":"shipped","count":3}`),
 			[]string{"not_in_enum /order/4521/count", "not_in_enum /order/4521/status"}},
-		{"an undeclared type", ledger.Update{Op: ledger.OpAdd, EntityType: "refund", ID: "1"}, []string{"undeclared /refund/1"}},
+		{"an undeclared type", ledger.Update{Op: ledger.OpAdd, EntityType: "refund", ID: "1"},
+			[]string{"undeclared /refund/1"}},
 		{"removing an undeclared type", ledger.Update{Op: ledger.OpRemove, EntityType: "refund", ID: "1"},
 			[]string{"undeclared /refund/1"}},
 		{"an undeclared field, closed", sealed(`{"a":"x","b":1}`), []string{"undeclared /sealed/1/b"}},
@@ -184,18 +186,22 @@ func TestNewState(t *testing.T) {
 		{"an undeclared type without entities", `{"ordr":{},"order":{"1":{}}}`, strictSchema, []string{"undeclared /ordr"}},
 		{"no schema, a type without entities", `{"ordr":{}}`, "", nil},
 		{"an empty type", `{"":{}}`, "", []string{"missing /"}},
-		{"the reserved key", `{"_context_stores":{"docs":{"entity_type":"doc","access_modes":["lexical"]}}}`, strictSchema, nil},
+		{"the reserved key", `{"_context_stores":{"docs":{"entity_type":"doc","access_modes":["lexical"]}}}`, strictSchema,
+			nil},
 		{"not JSON", `{"order":1`, "", []string{"invalid_json "}},
 		{"an id twice", `{"order":{"1":{},"1":{}}}`, "", []string{"invalid_json /order/1"}},
 		{"a list", `[]`, "", []string{"wrong_type "}},
 		{"types that are not objects", `{"a":1,"b":[],"c":{"1":{}}}`, "", []string{"wrong_type /a", "wrong_type /b"}},
-		{"entities that are not objects", `{"a":{"1":"x","2":{},"3":null}}`, "", []string{"wrong_type /a/1", "wrong_type /a/3"}},
+		{"entities that are not objects", `{"a":{"1":"x","2":{},"3":null}}`, "", []string{"wrong_type /a/1",
+			"wrong_type /a/3"}},
 		{"everything the schema forbids",
 			`{"refund":{"1":{}},"order":{"2":{"status":"lost"},"1":{"total":"x"}},"sealed":{"x/y":{"z":1}}}`, strictSchema,
-			[]string{"wrong_type /order/1/total", "not_in_enum /order/2/status", "undeclared /refund/1", "undeclared /sealed/x~1y/z"}},
+			[]string{"wrong_type /order/1/total", "not_in_enum /order/2/status", "undeclared /refund/1",
+				"undeclared /sealed/x~1y/z"}},
 		{"a schema with a mistake", oneOrder, `{"entities":[{"type":"order"}]}`, []string{"missing /entities/0/id_field"}},
 		{"an empty id", `{"order":{"":{}}}`, "", []string{"missing /order/"}},
-		{"200 levels in a field", `{"order":{"1":{"a":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}}}`, "", nil},
+		{"200 levels in a field", `{"order":{"1":{"a":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}}}`, "",
+			nil},
 		{"201 levels in a field", `{"order":{"1":{"a":` + strings.Repeat("[", 201) + strings.Repeat("]", 201) + `}}}`, "",
 			[]string{"invalid_json /order/1/a"}},
 	} {
@@ -287,7 +293,8 @@ func TestSnapshotAsJSON(t *testing.T) {
 func TestDiff(t *testing.T) {
 	for _, tt := range []struct{ name, before, after, want string }{
 		{"nothing", oneOrder, oneOrder, ``},
-		{"the same in other words", `{"a":{"1":{"x":[1,{"p":1,"q":2}]}}}`, `{"b":{},"a":{"1":{"x":[1.0,{"q":20e-1,"p":1}]}}}`, ``},
+		{"the same in other words", `{"a":{"1":{"x":[1,{"p":1,"q":2}]}}}`,
+			`{"b":{},"a":{"1":{"x":[1.0,{"q":20e-1,"p":1}]}}}`, ``},
 		{"an entity more", `{}`, `{"a":{"1":{"x":1}}}`, `added /a/1: {"x":1}`},
 		{"an entity less", `{"a":{"1":{"x":1}}}`, `{}`, `removed /a/1: {"x":1}`},
 		{"a field more", `{"a":{"1":{}}}`, `{"a":{"1":{"x":null}}}`, `added /a/1/x: null`},
@@ -300,7 +307,8 @@ func TestDiff(t *testing.T) {
 		{"deep inside", `{"a":{"1":{"x":{"y":[{"z":1},2]}}}}`, `{"a":{"1":{"x":{"y":[{"z":3},2]}}}}`,
 			`changed /a/1/x/y/0/z: 1 -> 3`},
 		{"a longer array", `{"a":{"1":{"x":[1]}}}`, `{"a":{"1":{"x":[1,2]}}}`, `added /a/1/x/1: 2`},
-		{"a shorter array", `{"a":{"1":{"x":[1,{"y":2}]}}}`, `{"a":{"1":{"x":[3]}}}`, "changed /a/1/x/0: 1 -> 3\nremoved /a/1/x/1: {\"y\":2}"},
+		{"a shorter array", `{"a":{"1":{"x":[1,{"y":2}]}}}`, `{"a":{"1":{"x":[3]}}}`,
+			"changed /a/1/x/0: 1 -> 3\nremoved /a/1/x/1: {\"y\":2}"},
 		{"an object for an array", `{"a":{"1":{"x":[]}}}`, `{"a":{"1":{"x":{}}}}`, `changed /a/1/x: [] -> {}`},
 		{"in order", `{"b":{"1":{}},"a":{"2":{"z":1,"y":1},"1":{}}}`, `{"c":{"1":{}},"a":{"2":{"z":2,"y":2}}}`,
 			"removed /a/1: {}\nchanged /a/2/y: 1 -> 2\nchanged /a/2/z: 1 -> 2\nremoved /b/1: {}\nadded /c/1: {}"},
@@ -375,8 +383,9 @@ func TestStateIsSafeForConcurrentUse(t *testing.T) {
 func TestRulesAndState(t *testing.T) {
 	rules := make(map[string]*ledger.Rule)
 	for tool, text := range map[string]string{
-		"get_order":    getOrder,
-		"refund_order": `{"entity_type":"order","id_from":"$args.order_id","field_map":{"status":"$.status"},"flags":["refunded:{id}"]}`,
+		"get_order": getOrder,
+		"refund_order": `{"entity_type":"order","id_from":"$args.order_id","field_map":{"status":"$.status"},` +
+			`"flags":["refunded:{id}"]}`,
 		"cancel_order": `{"op":"remove","entity_type":"order","id_from":"$.order_id"}`,
 	} {
 		rule, err := ledger.Compile(mustAdapter(t, text))
@@ -392,7 +401,8 @@ func TestRulesAndState(t *testing.T) {
 			"update order/4521: status, total - created\nset_flag fetched_order:4521 - flag_set"},
 		{"get_order", `{"order_id":"9"}`, `{"error":"not found"}`, ""},
 		{"web_search", `{"q":"x"}`, `[]`, ""},
-		{"refund_order", `{"order_id":"4521"}`, `{"status":"refunded"}`, "update order/4521: status - changed\nset_flag refunded:4521 - flag_set"},
+		{"refund_order", `{"order_id":"4521"}`, `{"status":"refunded"}`,
+			"update order/4521: status - changed\nset_flag refunded:4521 - flag_set"},
 		{"refund_order", `{"order_id":"4521"}`, `{"status":"unheard of"}`, "update order/4521: status - violation\n" +
 			"  /order/4521/status: is not one of the values in the ledger schema's enum\nset_flag refunded:4521 - unchanged"},
 		{"cancel_order", `{}`, `{"order_id":"7"}`, "remove order/7 - removed"},

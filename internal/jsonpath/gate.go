@@ -206,7 +206,8 @@ func (p *parser) bracket() (selectors []selector, err *Error) {
 			return selectors, nil
 		}
 		if !p.take(",") {
-			return nil, p.malformed("has a bracket that is not closed after a selector; write [selector] or [selector, selector]")
+			return nil, p.malformed("has a bracket that is not closed after a selector; " +
+				"write [selector] or [selector, selector]")
 		}
 	}
 }

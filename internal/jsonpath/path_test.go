@@ -37,7 +37,8 @@ func find(t testing.TB, path, doc string) (string, error) {
 }
 
 func TestFind(t *testing.T) {
-	const order = `{"order_id":"4521", "items" : [ {"sku":"A","qty":1},{"sku":"B"} ,7], "to":{"b":{"n":2},"a":{"n":1}},"x-y":1,"":0}`
+	const order = `{"order_id":"4521", "items" : [ {"sku":"A","qty":1},{"sku":"B"} ,7], ` +
+		`"to":{"b":{"n":2},"a":{"n":1}},"x-y":1,"":0}`
 	for _, tt := range []struct{ name, path, doc, want string }{
 		{"member", `$.order_id`, order, `"4521"`},
 		{"bare name", `order_id`, order, `"4521"`},
@@ -179,7 +180,8 @@ func TestGateRefuses(t *testing.T) {
 		{strings.Repeat("(", 100), false, "does not start with $"},
 	} {
 		_, err := jsonpath.Parse(tt.path)
-		if problem, ok := errors.AsType[*jsonpath.Error](err); !ok || !strings.Contains(err.Error(), tt.problem) || problem.Unsupported != tt.unsupported {
+		if problem, ok := errors.AsType[*jsonpath.Error](err); !ok || !strings.Contains(err.Error(), tt.problem) ||
+			problem.Unsupported != tt.unsupported {
 			t.Errorf("Parse(%q): %v, want %q, unsupported %t", tt.path, err, tt.problem, tt.unsupported)
 		}
 	}
@@ -232,19 +234,23 @@ func TestLimits(t *testing.T) {
 		{"objects and values of a descent", `$..a`, nested, 2 * 64, maxBytes, nil},
 		{"too many for a descent that finds all", `$..a`, nested, 2*64 - 1, maxBytes, jsonpath.ErrTooMuch},
 		{"text passed over", `$[*].a`, `[{"b":"` + strings.Repeat("x", 480) + `"}]`, 3, maxBytes, jsonpath.ErrNotFound},
-		{"too much text passed over", `$[*].a`, `[{"b":"` + strings.Repeat("x", 512) + `"}]`, 4, maxBytes, jsonpath.ErrTooMuch},
+		{"too much text passed over", `$[*].a`, `[{"b":"` + strings.Repeat("x", 512) + `"}]`, 4, maxBytes,
+			jsonpath.ErrTooMuch},
 		{"matches inside matches", `$..a`, nested, maxValues, 3000, jsonpath.ErrTooLarge},
 		{"names that are not there", `$['a','b','c']`, `{}`, 3, maxBytes, jsonpath.ErrNotFound},
 		{"too many names that are not there", `$['a','b','c']`, `{}`, 2, maxBytes, jsonpath.ErrTooMuch},
 		{"names compared", `$.z`, `{` + manyNames(128) + `}`, 8, maxBytes, jsonpath.ErrNotFound},
 		{"too many names compared", `$.z`, `{` + manyNames(128) + `}`, 7, maxBytes, jsonpath.ErrTooMuch},
-		{"every value again and again", `$` + strings.Repeat("[*,*]", 50), strings.Repeat("[", 60) + strings.Repeat("]", 60), maxValues, maxBytes,
+		{"every value again and again", `$` + strings.Repeat("[*,*]", 50),
+			strings.Repeat("[", 60) + strings.Repeat("]", 60), maxValues, maxBytes, jsonpath.ErrTooMuch},
+		{"every descendant again and again", `$..[*,*,::,::-1]` + strings.Repeat("[*,*]", 40),
+			strings.Repeat("[", 60) + strings.Repeat("]", 60), maxValues, maxBytes, jsonpath.ErrTooMuch},
+		{"children that a descent passes", `$..a`, `[` + strings.Repeat("0,", 159) + `0]`, 1 + 10 + 1, maxBytes,
+			jsonpath.ErrNotFound},
+		{"too many children that a descent passes", `$..a`, `[` + strings.Repeat("0,", 159) + `0]`, 1 + 10, maxBytes,
 			jsonpath.ErrTooMuch},
-		{"every descendant again and again", `$..[*,*,::,::-1]` + strings.Repeat("[*,*]", 40), strings.Repeat("[", 60) + strings.Repeat("]", 60),
-			maxValues, maxBytes, jsonpath.ErrTooMuch},
-		{"children that a descent passes", `$..a`, `[` + strings.Repeat("0,", 159) + `0]`, 1 + 10 + 1, maxBytes, jsonpath.ErrNotFound},
-		{"too many children that a descent passes", `$..a`, `[` + strings.Repeat("0,", 159) + `0]`, 1 + 10, maxBytes, jsonpath.ErrTooMuch},
-		{"slices far beyond", `$[9007199254740991::-9007199254740991,-9007199254740991::9007199254740991]`, `[1]`, 2, maxBytes, nil},
+		{"slices far beyond", `$[9007199254740991::-9007199254740991,-9007199254740991::9007199254740991]`, `[1]`, 2,
+			maxBytes, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p, err := jsonpath.Compile(tt.path)
@@ -270,7 +276,8 @@ func manyNames(n int) string {
 // whatever the path.
 func TestAllocationsOfLargeDocuments(t *testing.T) {
 	doc := []byte("[" + strings.Repeat("0,", 200_000) + "0]")
-	for path, most := range map[string]float64{`$[-1]`: 100, `$[200000]`: 100, `$[-1:]`: 100, `$[::100000]`: 100, `$[0,-1]`: 100, `$..a`: 100, `$..[100]`: 100} {
+	for path, most := range map[string]float64{`$[-1]`: 100, `$[200000]`: 100, `$[-1:]`: 100, `$[::100000]`: 100,
+		`$[0,-1]`: 100, `$..a`: 100, `$..[100]`: 100} {
 		p, err := jsonpath.Compile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -303,7 +310,8 @@ func suite(t *testing.T, file string) []byte {
 	}
 	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
 	if errors.Is(err, os.ErrNotExist) {
-		t.Skipf("the conformance suite %s is not here; put the suites beside the project or name their folder in TOOLWIRE_SUITES", file)
+		t.Skipf("the conformance suite %s is not here; put the suites beside the project or name their folder in "+
+			"TOOLWIRE_SUITES", file)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -378,7 +386,9 @@ func TestComplianceSuite(t *testing.T) {
 		if tt.Result != nil {
 			tt.Results = append(tt.Results, tt.Result)
 		}
-		if !slices.ContainsFunc(tt.Results, func(want json.RawMessage) bool { return reflect.DeepEqual(decode(t, got), decode(t, string(want))) }) {
+		if !slices.ContainsFunc(tt.Results, func(want json.RawMessage) bool {
+			return reflect.DeepEqual(decode(t, got), decode(t, string(want)))
+		}) {
 			t.Errorf("%s (%s): %q found %s, want one of %s", tt.Name, rows[i].name, tt.Selector, got, tt.Results)
 		}
 	}
@@ -404,7 +414,8 @@ func decode(t testing.TB, doc string) any {
 var (
 	plainNumber   = `(-?[1-9]\d{0,2}|0)`
 	plainSelector = `(\*|'\w*'|` + plainNumber + `|` + plainNumber + `?:` + plainNumber + `?(:` + plainNumber + `?)?)`
-	plainSegment  = regexp.MustCompile(`^(\.{1,2}([A-Za-z_][\w-]*|\*)|(\.\.)?\[` + plainSelector + `(,` + plainSelector + `)*\])`)
+	plainBracket  = `\[` + plainSelector + `(,` + plainSelector + `)*\]`
+	plainSegment  = regexp.MustCompile(`^(\.{1,2}([A-Za-z_][\w-]*|\*)|(\.\.)?` + plainBracket + `)`)
 	plain         = regexp.MustCompile(`^\$(` + plainSegment.String()[1:] + `)*$`)
 )
 

@@ -44,7 +44,9 @@ func EncodeArguments(args any, limits strictjson.Limits) (json.RawMessage, error
 
 // CheckArguments makes sure that raw is one JSON object within limits.
 func CheckArguments(raw json.RawMessage, limits strictjson.Limits) error {
-	err := strictjson.Read(raw, limits, func(r *strictjson.Reader) error { return r.Object(nil, func(string) error { return nil }) })
+	err := strictjson.Read(raw, limits, func(r *strictjson.Reader) error {
+		return r.Object(nil, func(string) error { return nil })
+	})
 	if e, ok := errors.AsType[*strictjson.Error](err); ok && e.Ambiguous {
 		return fmt.Errorf("the arguments are ambiguous: %w; name each member once", err)
 	}
@@ -60,7 +62,8 @@ func marshalError(args any, err error) error {
 	if t, ok := errors.AsType[*json.UnsupportedTypeError](err); ok {
 		text = fmt.Sprintf("the arguments hold a Go %s, which JSON cannot carry", t.Type)
 	} else if v, ok := errors.AsType[*json.UnsupportedValueError](err); ok {
-		text = fmt.Sprintf("the arguments hold a value of type %s that JSON cannot carry (NaN, an infinity or a cycle)", v.Value.Type())
+		text = fmt.Sprintf("the arguments hold a value of type %s that JSON cannot carry (NaN, an infinity or a cycle)",
+			v.Value.Type())
 	} else if m, ok := errors.AsType[*json.MarshalerError](err); ok {
 		text = fmt.Sprintf("the arguments hold a Go %s whose marshal method failed", m.Type)
 	}

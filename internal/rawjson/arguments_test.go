@@ -39,7 +39,8 @@ func TestEncode(t *testing.T) {
 		{"raw null", json.RawMessage(`null`), "!must be an object, not null"},
 		{"duplicate", json.RawMessage(`{"a":1,"a":2}`), "!/a"},
 		{"deep", json.RawMessage(strings.Repeat(`{"a":`, 70) + "1" + strings.Repeat("}", 70)), "!64 levels"},
-		{"deep Go value", map[string]any{"a": json.RawMessage(strings.Repeat("[", 70) + strings.Repeat("]", 70))}, "!64 levels"},
+		{"deep Go value", map[string]any{"a": json.RawMessage(strings.Repeat("[", 70) + strings.Repeat("]", 70))},
+			"!64 levels"},
 		{"channel", map[string]any{"a": make(chan int)}, "!chan int, which JSON cannot carry"},
 		{"NaN", map[string]any{"a": math.NaN()}, "!float64 that JSON cannot carry"},
 		{"marshaler", map[string]any{"a": failing{}}, "!failing whose marshal method failed"},
@@ -62,7 +63,8 @@ type failing struct{}
 func (failing) MarshalJSON() ([]byte, error) { return nil, errors.New("secret") }
 
 func TestDecode(t *testing.T) {
-	if got, err := rawjson.DecodeArguments[order](json.RawMessage(`{"id":"a","amount":5}`)); err != nil || got.ID != "a" || got.Amount != 5 {
+	if got, err := rawjson.DecodeArguments[order](json.RawMessage(`{"id":"a","amount":5}`)); err != nil ||
+		got.ID != "a" || got.Amount != 5 {
 		t.Errorf("%+v %v", got, err)
 	}
 	for raw, want := range map[string]string{

@@ -14,9 +14,11 @@ import (
 
 func TestMembersAndElements(t *testing.T) {
 	for _, tt := range []struct{ doc, members, elements string }{
-		{` { "a" : 1 , "b\u0022/" : {"c":[1,"]}"]} , "a":"x\\\"" , "":null } `, `a=1 b"/={"c":[1,"]}"]} a="x\\\"" =null `, ""},
+		{` { "a" : 1 , "b\u0022/" : {"c":[1,"]}"]} , "a":"x\\\"" , "":null } `, `a=1 b"/={"c":[1,"]}"]} a="x\\\"" =null `,
+			""},
 		{`[1,-2.5e+3 , "a,]" ,[[],{}],{"x":[]},true,null]`, "", `1 -2.5e+3 "a,]" [[],{}] {"x":[]} true null `},
-		{`{"n":7}`, "n=7 ", ""}, {`{}`, "", ""}, {`[ ]`, "", ""}, {`{ }`, "", ""}, {`"{"`, "", ""}, {`null`, "", ""}, {``, "", ""}, {`12`, "", ""},
+		{`{"n":7}`, "n=7 ", ""}, {`{}`, "", ""}, {`[ ]`, "", ""}, {`{ }`, "", ""}, {`"{"`, "", ""}, {`null`, "", ""}, {``,
+			"", ""}, {`12`, "", ""},
 		{`{"\ud83d":1}`, "\ufffd=1 ", ""},
 	} {
 		var members, elements strings.Builder
@@ -43,7 +45,8 @@ func TestMembersAndElements(t *testing.T) {
 
 func TestKindAndText(t *testing.T) {
 	for doc, want := range map[string]string{
-		` {}`: "{ ", `[]`: "[ ", ` "a\n\u00e4" `: "\" a\nä", `"\ud83d"`: "\" \ufffd", `-1`: "0 ", "\n7": "0 ", `true`: "t ", `false`: "f ", `null`: "n ", ` `: "\x00 ",
+		` {}`: "{ ", `[]`: "[ ", ` "a\n\u00e4" `: "\" a\nä", `"\ud83d"`: "\" \ufffd", `-1`: "0 ", "\n7": "0 ", `true`: "t ",
+		`false`: "f ", `null`: "n ", ` `: "\x00 ",
 	} {
 		if got := string(rawjson.Kind([]byte(doc))) + " " + rawjson.Text(json.RawMessage(doc)); got != want {
 			t.Errorf("%q: %q, want %q", doc, got, want)
@@ -63,7 +66,8 @@ func TestObject(t *testing.T) {
 	o.Put("left out", nil)
 	o.PutText("left out", "")
 	o.PutText("t\n", "<&>\xff\xfe")
-	if got, want := string(o.Bytes()), "{\"a<b>\":1.00,\"t\\n\":\"<&>\ufffd\"}"; got != want || !o.Has("a<b>") || o.Has("left out") || o.Empty() {
+	if got, want := string(o.Bytes()), "{\"a<b>\":1.00,\"t\\n\":\"<&>\ufffd\"}"; got != want || !o.Has("a<b>") ||
+		o.Has("left out") || o.Empty() {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	got, err := rawjson.Encode(map[string]any{"a": "<&>", "b": json.RawMessage(`[1]`)})
@@ -121,8 +125,10 @@ func TestEqualAndContains(t *testing.T) {
 
 // TestNumbers compares with math/big.
 func TestNumbers(t *testing.T) {
-	literals := []string{"0", "-0", "0.000", "0e5", "1", "-1", "10", "1e1", "100e-1", "0.1", "1e-1", "9007199254740993", "9007199254740992", "9007199254740993.0",
-		"18446744073709551617", "1.5", "-1.5", "15e-1", "0.015E2", "123.4500", "1e64", "1e63", "1e-63", "1e400", "10e399", "-1e400", "0.00000000000000000000000000001"}
+	literals := []string{"0", "-0", "0.000", "0e5", "1", "-1", "10", "1e1", "100e-1", "0.1", "1e-1", "9007199254740993",
+		"9007199254740992", "9007199254740993.0",
+		"18446744073709551617", "1.5", "-1.5", "15e-1", "0.015E2", "123.4500", "1e64", "1e63", "1e-63", "1e400", "10e399",
+		"-1e400", "0.00000000000000000000000000001"}
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 150 {
 		s := []string{"", "-"}[r.IntN(2)] + fmt.Sprint(r.IntN(200))
@@ -165,8 +171,10 @@ func TestNumbers(t *testing.T) {
 func TestFarNumbers(t *testing.T) {
 	beyond := strings.Repeat("9", 1001)
 	ordered := []string{
-		"-1e" + beyond, "-1e99999999999999999999", "-1e9223372036854775807", "-1", "-1e-99999999999999999999", "0", "1e-" + beyond,
-		"1e-99999999999999999999", "1e-9223372036854775808", "1e-9223372036854775807", "1", "1e9223372036854775806", "1e9223372036854775807",
+		"-1e" + beyond, "-1e99999999999999999999", "-1e9223372036854775807", "-1", "-1e-99999999999999999999", "0", "1e-" +
+			beyond,
+		"1e-99999999999999999999", "1e-9223372036854775808", "1e-9223372036854775807", "1", "1e9223372036854775806",
+		"1e9223372036854775807",
 		"1e9223372036854775808", "1e99999999999999999998", "1e99999999999999999999", "2e99999999999999999999", "1e" + beyond,
 	}
 	for i, a := range ordered {
@@ -178,10 +186,12 @@ func TestFarNumbers(t *testing.T) {
 	}
 	for a, b := range map[string]string{
 		"10e99999999999999999998": "1e99999999999999999999", "0.1e-99999999999999999998": "1e-99999999999999999999",
-		"100e9223372036854775806": "1e9223372036854775808", "1e0000000000000000000000000000002": "100", "1E+99999999999999999999": "1e99999999999999999999",
+		"100e9223372036854775806": "1e9223372036854775808", "1e0000000000000000000000000000002": "100",
+		"1E+99999999999999999999": "1e99999999999999999999",
 	} {
-		if rawjson.ParseNumber(a) != rawjson.ParseNumber(b) || rawjson.ParseNumber(a).Canonical(64) != rawjson.ParseNumber(b).Canonical(64) {
-			t.Errorf("%s is not %s: %s, %s", a, b, rawjson.ParseNumber(a).Canonical(64), rawjson.ParseNumber(b).Canonical(64))
+		n, m := rawjson.ParseNumber(a), rawjson.ParseNumber(b)
+		if n != m || n.Canonical(64) != m.Canonical(64) {
+			t.Errorf("%s is not %s: %s, %s", a, b, n.Canonical(64), m.Canonical(64))
 		}
 	}
 }

@@ -31,7 +31,8 @@ func TestUnusualAnswersOfLiveTools(t *testing.T) {
 			}),
 		})
 		run := proxytest.NewPlatform(t, w, nil).NewRun()
-		if got := call(t, run, "get_order", `{"order_id":"1"}`); got.Source != "passthrough" || string(got.Response) != answer {
+		if got := call(t, run, "get_order", `{"order_id":"1"}`); got.Source != "passthrough" ||
+			string(got.Response) != answer {
 			t.Errorf("the agent gets %s, %s, want %s", got.Source, got.Response, answer)
 		}
 		log := run.Log()
