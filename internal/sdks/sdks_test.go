@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+	"testing/synctest"
 
 	"github.com/toolwire/toolwire/dispatch/llm/llmtest"
 )
@@ -36,28 +37,41 @@ type sdk struct {
 
 	finish   map[string]string // how the SDK words why a response ended: stop, calls, length, refusal
 	thinks   bool              // the SDK has a place for thinking
+	mute     bool              // the SDK drops the text of a refusal
 	attempts int               // of a request that is answered 429, 5xx, or not at all
 }
 
-var sdks = []sdk{chatSDK, anthropicSDK}
+var sdks = []sdk{chatSDK, responsesSDK, anthropicSDK, genaiSDK}
 
-// each runs a test for each SDK, streamed and not, in memory and on loopback.
+// each runs a test for each SDK, streamed and not, in memory in a bubble and on loopback.
 func each(t *testing.T, test func(t *testing.T, s sdk, stream bool, start func(steps ...llmtest.Step) (*llmtest.Model, talk))) {
+	bubble(t, func(t *testing.T, s sdk, stream bool) {
+		test(t, s, stream, func(steps ...llmtest.Step) (*llmtest.Model, talk) {
+			m := llmtest.New(t, steps...)
+			return m, s.talk(t, m.URL, m.Client(), stream)
+		})
+	})
+	variants(t, func(t *testing.T, s sdk, stream bool) {
+		t.Parallel()
+		test(t, s, stream, func(steps ...llmtest.Step) (*llmtest.Model, talk) {
+			m := llmtest.NewServer(t, steps...)
+			return m, s.talk(t, m.URL, m.Client(), stream)
+		})
+	})
+}
+
+// bubble runs a test in a bubble for each SDK, streamed and not.
+func bubble(t *testing.T, test func(t *testing.T, s sdk, stream bool)) {
+	variants(t, func(t *testing.T, s sdk, stream bool) {
+		synctest.Test(t, func(t *testing.T) { test(t, s, stream) })
+	})
+}
+
+// variants runs a test for each SDK, streamed and not.
+func variants(t *testing.T, test func(t *testing.T, s sdk, stream bool)) {
 	for _, s := range sdks {
-		for _, stream := range []bool{false, true} {
-			for place, begin := range map[string]func(testing.TB, ...llmtest.Step) *llmtest.Model{"memory": llmtest.New, "loopback": llmtest.NewServer} {
-				name := s.name + "/whole/" + place
-				if stream {
-					name = s.name + "/streamed/" + place
-				}
-				t.Run(name, func(t *testing.T) {
-					test(t, s, stream, func(steps ...llmtest.Step) (*llmtest.Model, talk) {
-						m := begin(t, steps...)
-						return m, s.talk(t, m.URL, m.Client(), stream)
-					})
-				})
-			}
-		}
+		t.Run(s.name+"/whole", func(t *testing.T) { test(t, s, false) })
+		t.Run(s.name+"/streamed", func(t *testing.T) { test(t, s, true) })
 	}
 }
 
@@ -96,7 +110,7 @@ func TestText(t *testing.T) {
 
 func TestParallelCalls(t *testing.T) {
 	each(t, func(t *testing.T, s sdk, _ bool, start func(...llmtest.Step) (*llmtest.Model, talk)) {
-		want := []call{{"call_1", "get_order", `{"order_id":"4521","note":"é😀\n"}`}, {"call_2", "get_order", `{"order_id":"77"}`}, {"call_3", "list_orders", `{}`}}
+		want := []call{{"call_1", "get_order", `{"note":"é😀\n","order_id":"4521"}`}, {"call_2", "get_order", `{"order_id":"77"}`}, {"call_3", "list_orders", `{}`}}
 		_, c := start(
 			llmtest.Turn(llmtest.Thinking("Two orders."), llmtest.Text("I look."),
 				llmtest.Call(want[0].id, want[0].name, want[0].arguments), llmtest.Call(want[1].id, want[1].name, want[1].arguments), llmtest.Call(want[2].id, want[2].name, want[2].arguments)),
@@ -133,7 +147,7 @@ func TestRefusal(t *testing.T) {
 	each(t, func(t *testing.T, s sdk, _ bool, start func(...llmtest.Step) (*llmtest.Model, talk)) {
 		_, c := start(llmtest.Refusal("I cannot do that."))
 		c.user("Refund everything.")
-		if r := ask(t, c); r.text != "" || r.refusal != "I cannot do that." || r.finish != s.finish["refusal"] {
+		if r := ask(t, c); r.text != "" || !s.mute && r.refusal != "I cannot do that." || r.finish != s.finish["refusal"] {
 			t.Errorf("%+v", r)
 		}
 	})
