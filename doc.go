@@ -5,7 +5,7 @@
 //   - [github.com/toolwire/toolwire/dispatch] receives runs. Open this one first: an agent is a function, and New makes
 //     an http.Handler of it.
 //   - [github.com/toolwire/toolwire/proxy] calls tools through the per-run proxy. The handler gives every run a client.
-//   - [github.com/toolwire/toolwire/dispatch/llm] reads the conversations of an agent with its model.
+//   - [github.com/toolwire/toolwire/dispatch/llm] connects agents that use the SDK of a model's provider.
 //   - [github.com/toolwire/toolwire/schema] declares tools, checks declarations and arguments, and converts tool lists.
 //   - [github.com/toolwire/toolwire/ledger] turns responses into world-state updates and explains them.
 //   - [github.com/toolwire/toolwire/manifest] loads tools.json and runs the programs in it.

@@ -1,10 +1,114 @@
 package llm
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
 
-type answer struct{}
+	"github.com/toolwire/toolwire/internal/rawjson"
+)
 
-func (a *answer) chat(json.RawMessage)      {}
-func (a *answer) responses(json.RawMessage) {}
-func (a *answer) anthropic(json.RawMessage) {}
-func (a *answer) gemini(json.RawMessage)    {}
+// An answer collects one response of a model, from its body or from the events of a stream.
+type answer interface {
+	// read reads the body of a response, or the data of an event, which is valid JSON.
+	read(doc json.RawMessage)
+
+	// elements returns what the response adds to the conversation, or nil if it is not known: the
+	// response is not whole, or has several alternatives.
+	elements() []json.RawMessage
+
+	// common returns what all formats have.
+	common() *facts
+}
+
+// facts are what a response says beside its content.
+type facts struct {
+	model string
+	id    string
+	usage usage
+	ended bool // the last event has come
+}
+
+func (f *facts) common() *facts { return f }
+
+// maxCalls is more calls, or blocks, than a response has.
+const maxCalls = 4096
+
+// setModel keeps the model's id. A gateway may write it in the first event only.
+func (f *facts) setModel(value json.RawMessage) {
+	if name := rawjson.Text(value); name != "" {
+		f.model = name
+	}
+}
+
+func (f *facts) setID(value json.RawMessage) {
+	if id := rawjson.Text(value); id != "" {
+		f.id = id
+	}
+}
+
+// usage counts tokens. Streams repeat and correct their counts, which only rise.
+type usage struct {
+	names  []string
+	counts []int64
+}
+
+// maxTokens is more than a response can have.
+const maxTokens = 1 << 40
+
+// read reads the counters of these names.
+func (u *usage) read(object json.RawMessage, names ...string) {
+	for name, value := range rawjson.Members(object) {
+		if !slices.Contains(names, name) {
+			continue
+		}
+		n, err := strconv.ParseInt(string(value), 10, 64)
+		if err != nil || n < 0 || n > maxTokens {
+			continue
+		}
+		i := slices.Index(u.names, name)
+		if i < 0 {
+			i = len(u.names)
+			u.names, u.counts = append(u.names, name), append(u.counts, 0)
+		}
+		u.counts[i] = max(u.counts[i], n)
+	}
+}
+
+// total adds up the counters of these names.
+func (u *usage) total(names ...string) (sum int64) {
+	for i, name := range u.names {
+		if slices.Contains(names, name) {
+			sum += u.counts[i]
+		}
+	}
+	return sum
+}
+
+// input and output are the names of the counters in all formats; none means two things. Tokens that
+// were read from a cache or written to it are input.
+var (
+	inputTokens = []string{
+		"prompt_tokens", "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "promptTokenCount", "toolUsePromptTokenCount",
+	}
+	outputTokens = []string{"completion_tokens", "output_tokens", "candidatesTokenCount", "thoughtsTokenCount"}
+	allTokens    = slices.Concat(inputTokens, outputTokens)
+)
+
+func isTrue(value json.RawMessage) bool { return rawjson.Kind(value) == 't' }
+
+// isSet reports whether a member is there and not null.
+func isSet(value json.RawMessage) bool {
+	kind := rawjson.Kind(value)
+	return kind != 0 && kind != 'n'
+}
+
+// index returns a member that is a small number.
+func index(value json.RawMessage) int {
+	n, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 10, 16)
+	if err != nil {
+		return 0
+	}
+	return int(n)
+}

@@ -1,20 +1,29 @@
-// Package llm connects agents that use the SDK of a model's provider to package dispatch. It reads
-// and writes the conversations of OpenAI's Chat Completions and Responses, Anthropic's Messages and
-// Gemini's contents, and works with any SDK whose values marshal to one of them. It imports no SDK.
+// Package llm connects agents that use the SDK of a model's provider to package dispatch. It knows
+// the conversations of OpenAI's Chat Completions and Responses, Anthropic's Messages and Gemini's
+// generateContent, and works with any SDK that speaks one of them. It imports no SDK.
 //
-// [Messages] makes the messages of a response from a conversation, and [Conversation] makes a
-// conversation from the history of a session:
+// [Transport] is for the HTTP client of the SDK. With it, the response of each run has the
+// conversation with the model, its id and the tokens:
+//
+//	client := openai.NewClient(option.WithHTTPClient(&http.Client{Transport: &llm.Transport{}}))
+//
+//	func agent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+//		completion, err := client.Chat.Completions.New(ctx, params) // and so on, with the context of the run
+//		…
+//		return &dispatch.Response{FinalResponse: completion.Choices[0].Message.Content}, err
+//	}
+//
+// [Messages] makes messages of a conversation that the agent has, instead of a Transport.
+// [Conversation] makes a conversation of the history of a session:
 //
 //	history, err := run.History()
 //	conversation, err := llm.Conversation(llm.OpenAIChat, history)
 //	err = json.Unmarshal(conversation, &params.Messages)
-//	… // the agent's own loop
-//	messages, err := llm.Messages(llm.OpenAIChat, params.Messages)
 //
 // # What becomes of a message
 //
-// A transcript shows text, reasoning, tool calls and their results. Of the rest, Messages keeps
-// what a reader needs:
+// A transcript shows text, reasoning, tool calls and their results. Of the rest, Messages and
+// Transport keep what a reader needs:
 //
 //	system and developer prompts          system messages, at the place where they stand
 //	several text parts                    a list of text parts; one becomes a string
@@ -28,5 +37,5 @@
 //	calls of tools that the provider runs tool calls; their results end the assistant's message
 //	cache markers, annotations, names     dropped
 //
-// All errors are of type [*Error]. The functions are safe for concurrent use.
+// All errors are of type [*Error]. Everything here is safe for concurrent use.
 package llm

@@ -104,18 +104,18 @@ type dialect struct {
 	// write returns the elements of a conversation.
 	write func(turns []turn) []json.RawMessage
 
-	// answer reads the body of a response, or one event of a stream.
-	answer func(a *answer, doc json.RawMessage)
+	// answer returns a reader of one response.
+	answer func() answer
 }
 
 var dialects map[Format]*dialect
 
 func init() { // not in the declaration: the functions refer to it
 	dialects = map[Format]*dialect{
-		OpenAIChat:      {request: chatRequest, message: (*converter).chat, write: writeChat, answer: (*answer).chat},
-		OpenAIResponses: {request: responsesRequest, message: (*converter).responses, write: writeResponses, answer: (*answer).responses},
-		Anthropic:       {request: anthropicRequest, message: (*converter).anthropic, write: writeAnthropic, answer: (*answer).anthropic},
-		Gemini:          {request: geminiRequest, message: (*converter).gemini, write: writeGemini, answer: (*answer).gemini},
+		OpenAIChat:      {request: chatRequest, message: (*converter).chat, write: writeChat, answer: func() answer { return &chatAnswer{} }},
+		OpenAIResponses: {request: responsesRequest, message: (*converter).responses, write: writeResponses, answer: func() answer { return &responsesAnswer{} }},
+		Anthropic:       {request: anthropicRequest, message: (*converter).anthropic, write: writeAnthropic, answer: func() answer { return &anthropicAnswer{} }},
+		Gemini:          {request: geminiRequest, message: (*converter).gemini, write: writeGemini, answer: func() answer { return &geminiAnswer{} }},
 	}
 }
 

@@ -1,0 +1,108 @@
+package llm
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
+)
+
+// anthropicAnswer is a response of Messages: one message, or events that build one block by block.
+type anthropicAnswer struct {
+	facts
+	finished bool
+	content  json.RawMessage // of a response that is not streamed
+	blocks   []*anthropicBlock
+}
+
+type anthropicBlock struct {
+	index int
+	start json.RawMessage
+	text  strings.Builder // of the deltas: text, thinking or JSON
+}
+
+func (a *anthropicAnswer) read(doc json.RawMessage) {
+	switch textOf(doc, "type") {
+	case "message": // not streamed
+		a.message(doc)
+		a.content, a.finished = bytes.Clone(member(doc, "content")), true
+	case "message_start":
+		a.message(member(doc, "message"))
+	case "content_block_start":
+		if len(a.blocks) < maxCalls {
+			a.blocks = append(a.blocks, &anthropicBlock{index: index(member(doc, "index")), start: bytes.Clone(member(doc, "content_block"))})
+		}
+	case "content_block_delta":
+		a.delta(index(member(doc, "index")), member(doc, "delta"))
+	case "message_delta":
+		a.usage.read(member(doc, "usage"), allTokens...)
+		a.finished = a.finished || rawjson.Kind(member(member(doc, "delta"), "stop_reason")) == '"'
+	case "message_stop":
+		a.ended, a.finished = true, true
+	}
+}
+
+func (a *anthropicAnswer) message(message json.RawMessage) {
+	a.setModel(member(message, "model"))
+	a.usage.read(member(message, "usage"), allTokens...)
+}
+
+func (a *anthropicAnswer) delta(index int, delta json.RawMessage) {
+	for i := len(a.blocks) - 1; i >= 0; i-- {
+		if block := a.blocks[i]; block.index == index {
+			switch textOf(delta, "type") {
+			case "text_delta":
+				block.text.WriteString(textOf(delta, "text"))
+			case "thinking_delta":
+				block.text.WriteString(textOf(delta, "thinking"))
+			case "input_json_delta":
+				block.text.WriteString(textOf(delta, "partial_json"))
+			}
+			return
+		}
+	}
+}
+
+func (a *anthropicAnswer) elements() []json.RawMessage {
+	if !a.finished || len(a.blocks) == maxCalls {
+		return nil
+	}
+	content := a.content
+	if content == nil {
+		var blocks []json.RawMessage
+		for _, block := range a.blocks {
+			blocks = append(blocks, block.whole())
+		}
+		content = rawjson.Array(blocks)
+	}
+	var m rawjson.Object
+	m.PutText("role", "assistant")
+	m.Put("content", content)
+	return []json.RawMessage{m.Bytes()}
+}
+
+// whole returns the block as a response that is not streamed has it. Input that is not JSON is a
+// string.
+func (b *anthropicBlock) whole() json.RawMessage {
+	name, value := "input", json.RawMessage(nil)
+	switch text := b.text.String(); textOf(b.start, "type") {
+	case "text":
+		name, value = "text", rawjson.Quote(textOf(b.start, "text")+text)
+	case "thinking":
+		name, value = "thinking", rawjson.Quote(textOf(b.start, "thinking")+text)
+	default:
+		if text == "" {
+			return b.start
+		}
+		value = rawjson.Quote(text)
+	}
+	var o rawjson.Object
+	for n, v := range rawjson.Members(b.start) {
+		if n != name {
+			o.Put(n, v)
+		}
+	}
+	o.Put(name, value)
+	return o.Bytes()
+}

@@ -1,0 +1,111 @@
+package llm_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/llm"
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// An agent with a model, without an SDK: the transport is all that the transcript needs.
+func ExampleTransport() {
+	scripted := model( // in production there is no Base: requests go to the provider
+		`{"model":"m-1","choices":[{"index":0,"finish_reason":"tool_calls","message":{"role":"assistant","tool_calls":[
+			{"id":"call_a","type":"function","function":{"name":"get_order","arguments":"{\"order_id\":\"4521\"}"}}]}}],
+			"usage":{"prompt_tokens":30,"completion_tokens":12}}`,
+		`{"model":"m-1","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"It is shipped."}}],
+			"usage":{"prompt_tokens":60,"completion_tokens":5}}`,
+	)
+	client := &http.Client{Transport: &llm.Transport{Base: scripted}} // for the SDK, once for all runs
+
+	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		conversation := []any{map[string]string{"role": "user", "content": run.Instruction}}
+		for {
+			m, err := complete(ctx, client, conversation)
+			if err != nil {
+				return nil, err
+			}
+			if len(m.ToolCalls) == 0 {
+				return &dispatch.Response{FinalResponse: m.Content}, nil
+			}
+			conversation = append(conversation, m)
+			for _, call := range m.ToolCalls {
+				result, _, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.ID), call.Function.Name, call.Function.Arguments)
+				if err != nil {
+					return nil, err
+				}
+				conversation = append(conversation, map[string]string{"role": "tool", "tool_call_id": call.ID, "content": string(result)})
+			}
+		}
+	}
+
+	result, err := dispatchtest.Dispatch(context.Background(), dispatchtest.Target{Agent: agent}, dispatchtest.Task{
+		Instruction: "Where is order 4521?",
+		World:       proxytest.World{Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Canned(`{"status":"shipped"}`)}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	for _, m := range result.Messages {
+		fmt.Println(strings.Join(slices.DeleteFunc([]string{string(m.Role), m.ToolCallID, m.Content.String()}, func(s string) bool { return s == "" }), " "))
+		for _, call := range m.ToolCalls {
+			fmt.Printf("  %s: %s %s\n", call.ID, call.Name, call.Arguments)
+		}
+	}
+	var answer struct{ Metadata json.RawMessage }
+	err = json.Unmarshal([]byte(result.Dispatch.Body), &answer)
+	fmt.Println(string(answer.Metadata), err)
+	// Output:
+	// user Where is order 4521?
+	// assistant
+	//   call_a: get_order {"order_id":"4521"}
+	// tool call_a {"status":"shipped"}
+	// assistant It is shipped.
+	// {"model":"m-1","total_input_tokens":90,"total_output_tokens":17} <nil>
+}
+
+type completion struct {
+	Role      string `json:"role"`
+	Content   string `json:"content"`
+	ToolCalls []struct {
+		ID       string `json:"id"`
+		Type     string `json:"type"`
+		Function struct {
+			Name      string `json:"name"`
+			Arguments string `json:"arguments"`
+		} `json:"function"`
+	} `json:"tool_calls,omitempty"`
+}
+
+// complete stands for an SDK.
+func complete(ctx context.Context, client *http.Client, conversation []any) (*completion, error) {
+	body, err := json.Marshal(map[string]any{"model": "m", "messages": conversation})
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://model.example.com/v1/chat/completions", bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	resp, err := client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	var answer struct {
+		Choices []struct{ Message completion }
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+		return nil, err
+	}
+	return &answer.Choices[0].Message, nil
+}

@@ -1,0 +1,141 @@
+package llm
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+)
+
+type transportFunc func(*http.Request) (*http.Response, error)
+
+func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A Transport lives as long as the program. It keeps nothing of a run that is over.
+func TestStateOfRunsIsFreed(t *testing.T) {
+	transport := &Transport{Base: transportFunc(func(r *http.Request) (*http.Response, error) {
+		_, err := io.Copy(io.Discard, r.Body)
+		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"choices":[]}`))}, err
+	})}
+	states := func() (n int) {
+		transport.runs.states.Range(func(any, any) bool { n++; return true })
+		return n
+	}
+	for range 20 {
+		_, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{Agent: func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			r, err := http.NewRequestWithContext(ctx, "POST", "https://model.example.com/v1/chat/completions", strings.NewReader(`{"messages":[{"role":"user","content":"a"}]}`))
+			if err != nil {
+				return nil, err
+			}
+			resp, err := transport.RoundTrip(r)
+			if err != nil {
+				return nil, err
+			}
+			if states() == 0 {
+				t.Error("the run has no state")
+			}
+			return &dispatch.Response{FinalResponse: "done"}, resp.Body.Close()
+		}}, dispatchtest.Task{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := 0; states() > 1; i++ { // the stack may still refer to the last one
+		if i == 10_000 {
+			t.Fatalf("the state of %d runs of 20 is kept", states())
+		}
+		runtime.GC()
+		runtime.Gosched()
+	}
+}
+
+func streamOf(data string) []byte { return []byte("data: " + data + "\n\n") }
+
+// FuzzAnswer gives a stream to the readers of all formats, in pieces, and as one body.
+func FuzzAnswer(f *testing.F) {
+	for _, data := range []string{
+		`{"model":"m","choices":[{"index":0,"delta":{"content":"a","tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{"}}]},"finish_reason":"stop"}],"usage":{"prompt_tokens":1}}`,
+		`{"choices":[{"message":{"role":"assistant","content":"a"}},{"index":1}]}`,
+		`{"type":"response.completed","response":{"id":"r","status":"completed","output":[{"type":"message","role":"assistant","content":[]}]}}`,
+		`{"type":"response.output_item.done","item":{"type":"function_call"}}`,
+		`{"type":"message","content":[{"type":"text","text":"a"}]}`,
+		`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"f","input":{}}}` + "\n\ndata: " +
+			`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{"}}` + "\n\ndata: " + `{"type":"message_stop"}`,
+		`[{"candidates":[{"content":{"parts":[{"text":"a","thought":true},{"functionCall":{"name":"f"}}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":1e9}}]`,
+		`[DONE]`,
+	} {
+		f.Add(streamOf(data), uint8(3))
+		f.Add([]byte(data), uint8(0))
+	}
+	f.Fuzz(func(t *testing.T, stream []byte, size uint8) {
+		for format, d := range dialects {
+			one, two := d.answer(), d.answer()
+			read := func(a answer) func([]byte) {
+				return func(data []byte) {
+					if validate(data) == nil {
+						a.read(data)
+					}
+				}
+			}
+			if size == 0 {
+				read(one)(stream)
+				read(two)(bytes.Clone(stream))
+			} else {
+				var whole, parts events
+				whole.feed(stream, read(one))
+				whole.end(read(one))
+				for rest := stream; len(rest) > 0; {
+					n := min(int(size), len(rest))
+					piece := bytes.Clone(rest[:n])
+					parts.feed(piece, read(two))
+					clear(piece) // an SDK uses its buffer again
+					rest = rest[n:]
+				}
+				parts.end(read(two))
+			}
+			elements := one.elements()
+			again := two.elements()
+			if len(elements) != len(again) {
+				t.Fatalf("%s: %d elements, and in pieces %d", format, len(elements), len(again))
+			}
+			for i, element := range elements {
+				if err := validate(element); err != nil || !bytes.Equal(element, again[i]) {
+					t.Fatalf("%s: %v\n%s\n%s", format, err, element, again[i])
+				}
+			}
+			th := thread{}
+			_, _ = th.read(d, elements)
+			for _, n := range one.common().usage.counts {
+				if n < 0 || n > maxTokens {
+					t.Fatalf("%s: %d tokens", format, n)
+				}
+			}
+		}
+	})
+}
+
+// The cost of an event does not depend on what came before it.
+func TestEventsAreCheap(t *testing.T) {
+	for name, event := range map[Format]string{
+		OpenAIChat: `{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}]}`,
+		Anthropic:  `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":" word"}}`,
+		Gemini:     `{"candidates":[{"content":{"role":"model","parts":[{"text":" word"}]},"index":0}],"modelVersion":"m"}`,
+	} {
+		x := &exchange{dialect: dialects[name], answer: dialects[name].answer(), events: &events{}}
+		x.feed(streamOf(`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`))
+		bytes := streamOf(event)
+		feed := func() { x.feed(bytes) }
+		first := testing.AllocsPerRun(100, feed)
+		if later := testing.AllocsPerRun(1000, feed); later > first+2 || later > 30 {
+			t.Errorf("%s: %v allocations for an event, and later %v", name, first, later)
+		} else {
+			t.Logf("%s: %v allocations for an event", name, later)
+		}
+	}
+}

@@ -1,0 +1,265 @@
+package llm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/llm"
+	"github.com/toolwire/toolwire/proxy"
+)
+
+// chat returns a request with these messages, "role text" each.
+func chat(messages ...string) string {
+	list := make([]string, len(messages))
+	for i, m := range messages {
+		role, text, _ := strings.Cut(m, " ")
+		list[i] = fmt.Sprintf(`{"role":%q,"content":%q}`, role, text)
+	}
+	return `{"model":"m","messages":[` + strings.Join(list, ",") + `]}`
+}
+
+func says(text string) exch {
+	return exch(fmt.Sprintf(`{"model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":%q}}],"usage":{"prompt_tokens":1,"completion_tokens":2}}`, text))
+}
+
+// brief writes the messages but for the final response, "role text" each.
+func brief(messages []dispatch.Message) string {
+	var all []string
+	for _, m := range messages {
+		all = append(all, string(m.Role)+" "+m.Content.String())
+	}
+	return strings.Join(all[:max(0, len(all)-1)], "; ")
+}
+
+const chatPath = "/v1/chat/completions"
+
+// What is known of a conversation, after requests of which each has a response.
+func TestConversationOfRequests(t *testing.T) {
+	const unclear = "conversation_unclear"
+	responses := func(input, more, id, text string) [2]string {
+		return [2]string{
+			`{"model":"m"` + more + `,"input":[` + input + `]}`,
+			`{"id":"` + id + `","status":"completed","model":"m","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"` + text + `"}]}]}`,
+		}
+	}
+	item := func(text string) string { return `{"role":"user","content":"` + text + `"}` }
+	asks := func(messages ...string) [2]string { return [2]string{chat(messages...), string(says("yes"))} }
+	for _, tt := range []struct {
+		name      string
+		path      string
+		exchanges [][2]string // request and response
+		want      string
+		problem   string // a part of its message; "" for none
+	}{
+		{"it grows", chatPath, [][2]string{asks("user a"), asks("user a", "assistant yes", "user b")},
+			"user a; assistant yes; user b; assistant yes", ""},
+		{"the agent writes a response in its own way", chatPath, [][2]string{asks("user a"), asks("user a", "assistant Yes!", "user b")},
+			"user a; assistant Yes!; user b; assistant yes", ""},
+		{"the agent ignores a response", chatPath, [][2]string{asks("user a"), asks("user a", "user b")}, "user a; user b; assistant yes", ""},
+		{"the same request again", chatPath, [][2]string{asks("user a"), {chat("user a"), string(says("no"))}}, "user a; assistant no", ""},
+		{"several choices", chatPath, [][2]string{{chat("user a"), `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"x"}},{"index":1,"message":{}}]}`}},
+			"user a", ""},
+		{"a shorter history", chatPath, [][2]string{asks("user a"), asks("user a", "assistant yes", "user b"), asks("user summary of a and b")},
+			"", "does not append"},
+		{"an early message is changed", chatPath, [][2]string{asks("user a"), asks("user b", "assistant yes", "user c")}, "", "does not append"},
+		{"another system prompt", chatPath, [][2]string{asks("system A", "user a"), asks("system B", "user a", "assistant yes")}, "", "does not append"},
+		{"given up once", chatPath, [][2]string{asks("user a"), asks("user b"), asks("user a", "assistant yes", "user c"), asks("user d")}, "", "does not append"},
+		{"malformed", chatPath, [][2]string{{`{"messages":[{"role":"user","content":"a"},{"role":"sk-canary-model"}]}`, string(says("yes"))}}, "", "cannot be read: llm: invalid_conversation: /messages/1/role"},
+
+		{"chained", "/v1/responses", [][2]string{
+			responses(item("a"), `,"instructions":"S"`, "resp_1", "yes"),
+			responses(item("b"), `,"instructions":"S","previous_response_id":"resp_1"`, "resp_2", "no"),
+			responses(item("c"), `,"previous_response_id":"resp_2"`, "resp_3", "maybe"),
+		}, "system S; user a; assistant yes; user b; assistant no; user c; assistant maybe", ""},
+		{"chained to something else", "/v1/responses", [][2]string{responses(item("a"), "", "resp_1", "yes"), responses(item("b"), `,"previous_response_id":"resp_0"`, "resp_2", "no")},
+			"", "previous_response_id"},
+		{"chained to an earlier run", "/v1/responses", [][2]string{responses(item("b"), `,"previous_response_id":"resp_0"`, "resp_2", "no")}, "", "previous_response_id"},
+		{"chained with other instructions", "/v1/responses", [][2]string{
+			responses(item("a"), `,"instructions":"S"`, "resp_1", "yes"), responses(item("b"), `,"instructions":"T","previous_response_id":"resp_1"`, "resp_2", "no"),
+		}, "", "does not append"},
+		{"stored", "/v1/responses", [][2]string{responses(item("a"), `,"conversation":"conv_1"`, "resp_1", "yes")}, "", "the server keeps"},
+		{"an item by reference", "/v1/responses", [][2]string{responses(item("a")+`,{"type":"item_reference","id":"msg_1"}`, "", "resp_1", "yes")}, "", "/input/1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var replies []exch
+			for _, x := range tt.exchanges {
+				replies = append(replies, exch(x[1]))
+			}
+			transport := &llm.Transport{Base: model(replies...)}
+			result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
+				for _, x := range tt.exchanges {
+					if _, err := send(ctx, transport, tt.path, x[0]); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			want := tt.want
+			if want == "" || !strings.Contains(want, "user "+instruction) {
+				want = strings.TrimSuffix("user "+instruction+"; "+want, "; ")
+			}
+			got := brief(result.Messages)
+			if after, found := strings.CutPrefix(want, "user "+instruction+"; system S; "); found {
+				want = "system S; user " + instruction + "; " + after
+			}
+			if got != want {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+			if tt.problem == "" {
+				if len(result.Problems) > 0 {
+					t.Error(result.Problems)
+				}
+			} else if len(result.Problems) != 1 || result.Problems[0].Code != unclear || result.Problems[0].Fatal || !strings.Contains(result.Problems[0].Message, tt.problem) ||
+				strings.Contains(result.Problems[0].Message, "canary") {
+				t.Errorf("problems %v", result.Problems)
+			}
+		})
+	}
+}
+
+// Sub-agents that run at once each have a label, or else nothing is known of them.
+func TestParallelSubAgents(t *testing.T) {
+	base := roundTrip(func(r *http.Request) (*http.Response, error) {
+		body, err := io.ReadAll(r.Body)
+		return response(says(fmt.Sprint(strings.Count(string(body), "role")))), err
+	})
+	for _, labelled := range []bool{true, false} {
+		transport := &llm.Transport{Base: base}
+		result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
+			if _, err := send(ctx, transport, chatPath, chat("user "+instruction)); err != nil {
+				return err
+			}
+			var group sync.WaitGroup
+			errs := make([]error, 2)
+			for i, name := range []string{"orders", "refunds"} {
+				group.Go(func() {
+					ctx := ctx
+					if labelled {
+						ctx = proxy.WithActor(ctx, name)
+					}
+					for n := range 20 {
+						asked := []string{"user " + name}
+						for range n {
+							asked = append(asked, "user more")
+						}
+						if _, err := send(ctx, transport, chatPath, chat(asked...)); err != nil {
+							errs[i] = err
+						}
+					}
+				})
+			}
+			group.Wait()
+			_, err := send(ctx, transport, chatPath, chat("user "+instruction, "assistant 1", "user go on"))
+			return errors.Join(append(errs, err)...)
+		})
+		got := brief(result.Messages)
+		if m := metadata(t, result); m.Input != 42 || m.Output != 84 {
+			t.Errorf("metadata %+v", m)
+		}
+		if !labelled {
+			if got != "user "+instruction || len(result.Problems) != 1 || !strings.Contains(result.Problems[0].Message, "proxy.WithActor") {
+				t.Errorf("without labels: %v, %s", result.Problems, got)
+			}
+			continue
+		}
+		more := strings.Repeat("; user more", 19) + "; assistant 20"
+		if len(result.Problems) > 0 || !strings.HasPrefix(got, "user "+instruction+"; assistant 1; user go on; assistant 3") ||
+			!strings.Contains(got, "; user orders"+more) || !strings.Contains(got, "; user refunds"+more) {
+			t.Errorf("%v, %s", result.Problems, got)
+		}
+	}
+}
+
+// Of two responses at once to one request, nobody knows which one the agent uses, until it sends it
+// back.
+func TestResponsesAtOnce(t *testing.T) {
+	for sentBack, want := range map[bool]string{
+		false: "user " + instruction, true: "user " + instruction + "; assistant second; user b; assistant third",
+	} {
+		transport := &llm.Transport{Base: model(says("first"), says("second"), says("third"))}
+		result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
+			var open []*http.Response
+			for range 2 {
+				r, err := http.NewRequestWithContext(ctx, "POST", "https://model.example.com"+chatPath, strings.NewReader(chat("user "+instruction)))
+				if err != nil {
+					return err
+				}
+				resp, err := transport.RoundTrip(r)
+				if err != nil {
+					return err
+				}
+				open = append(open, resp)
+			}
+			for _, resp := range open {
+				_, _ = io.Copy(io.Discard, resp.Body)
+				_ = resp.Body.Close()
+			}
+			if !sentBack {
+				return nil
+			}
+			_, err := send(ctx, transport, chatPath, chat("user "+instruction, "assistant second", "user b"))
+			return err
+		})
+		if got := brief(result.Messages); got != want || len(result.Problems) > 0 {
+			t.Errorf("%v, %s", result.Problems, got)
+		}
+		if m := metadata(t, result); m.Input < 2 {
+			t.Errorf("metadata %+v", m)
+		}
+	}
+}
+
+// An agent that runs twice, and two at once, never mixes.
+func TestRunsAreApart(t *testing.T) {
+	transport := &llm.Transport{Base: roundTrip(func(r *http.Request) (*http.Response, error) {
+		_, err := io.Copy(io.Discard, r.Body)
+		return response(says("yes")), err
+	})}
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Go(func() {
+			ask := fmt.Sprintf("user %d", i)
+			result, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{Agent: func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
+				_, err := send(ctx, transport, chatPath, chat(ask))
+				return &dispatch.Response{FinalResponse: "yes"}, err
+			}}, dispatchtest.Task{})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if got := brief(result.Messages); !strings.HasSuffix(got, ask) || strings.Count(got, "user") > 2 {
+				t.Errorf("%d: %s", i, got)
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestModelsAreListed(t *testing.T) {
+	named := func(name string) exch { return exch(strings.Replace(string(says("yes")), `"m"`, `"`+name+`"`, 1)) }
+	for own, want := range map[string]string{"": "small, large", "own": "own"} {
+		transport := &llm.Transport{Base: model(named("small"), named("large"), named("small"), `{"id":"no model, and no answer"}`)}
+		result := inRun(t, func(ctx context.Context, run *dispatch.Run) error {
+			for n := range 4 {
+				if own != "" && n == 1 {
+					run.Transcript().UpdateMetadata(func(m *dispatch.Metadata) { m.Model = own })
+				}
+				if _, err := send(ctx, transport, chatPath, chat("user a")); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if m := metadata(t, result); m.Model != want || m.Input != 3 || m.Output != 6 {
+			t.Errorf("metadata %+v", m)
+		}
+	}
+}

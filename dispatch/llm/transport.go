@@ -1,0 +1,113 @@
+package llm
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/toolwire/toolwire/dispatch"
+)
+
+// Transport is an [http.RoundTripper] for the HTTP client of a model's SDK. It reads what agents
+// exchange with their models and reports it to the run in the context of the request, see
+// [dispatch.FromContext]: the ids of the models and the tokens as metadata, and the conversation as
+// the messages of the run's transcript, which is then sent with the response. One Transport serves
+// all runs and all formats of this package at once. The zero value is ready for use.
+//
+//	client := openai.NewClient(option.WithHTTPClient(&http.Client{Transport: &llm.Transport{}}))
+//
+// The agent must pass its context to the SDK. A request without a run in its context, and traffic
+// that is in no format of this package, passes untouched and unread. A format is recognised by the
+// path of a POST, …/chat/completions, …/responses, …/messages, …:generateContent,
+// …:streamGenerateContent, or Anthropic's …:rawPredict and …:streamRawPredict on Vertex AI, and by
+// the member that holds the conversation. Amazon Bedrock's own formats are not among them.
+//
+// # Conversations
+//
+// Each label of [proxy.WithActor] has one conversation: the messages of the last request, and the
+// response to it. A request must append to the one before it, or repeat it. If it does not, because
+// the agent shortens its history, changes its system prompt, or has several conversations under one
+// label, then Transport cannot tell what belongs together. It reports a [dispatch.Problem] with the
+// code conversation_unclear and sets no messages for the label: only the run's recording of tool
+// calls is sent. The same holds for a conversation that the server keeps, except that
+// a previous_response_id of OpenAI's Responses may name the response before.
+//
+// Failed requests and responses other than 2xx add nothing. A response that breaks off counts its
+// tokens but adds no message. Of several choices, or of several responses at once to one request, no
+// message is added until the agent sends one back. Tokens are added up over all labels; those read
+// from and written to a cache are input. If there are several models, their ids are listed. Streams
+// of Chat Completions report tokens only if the agent sets stream_options.include_usage.
+//
+// # What it leaves alone
+//
+// Transport changes no byte of requests and responses. It reads a response only while the SDK does,
+// and passes on what it has read before it waits for more. It keeps no header. It reads at most 16
+// MiB of a request and 8 MiB of a response; larger ones pass unread, with a problem. Of
+// Content-Encoding it reads gzip, and that at the end of the response.
+//
+// Once the context of a request has ended, because the run is over or out of time, Transport does
+// not send the request. The error is an [*Error] with [CodeStopped], whose cause is the cause of the
+// context.
+type Transport struct {
+	// Base sends the requests. If nil, http.DefaultTransport does.
+	Base http.RoundTripper
+
+	runs runs
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	base := t.Base
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	ctx := r.Context()
+	run, ok := dispatch.FromContext(ctx)
+	if !ok {
+		return base.RoundTrip(r)
+	}
+	if ctx.Err() != nil {
+		if r.Body != nil {
+			_ = r.Body.Close() // a RoundTripper must close it
+		}
+		return nil, &Error{Code: CodeStopped, Message: "the context of the run has ended, so no request is sent to the model", Err: context.Cause(ctx)}
+	}
+	dialect := recognise(r)
+	if dialect == nil {
+		return base.RoundTrip(r)
+	}
+	x := newExchange(ctx, dialect, run, t.runs.of(run))
+	resp, err := base.RoundTrip(x.watchRequest(r))
+	if err != nil || resp.StatusCode/100 != 2 || resp.Body == nil {
+		return resp, err
+	}
+	x.watchResponse(resp)
+	return resp, nil
+}
+
+// recognise returns the dialect of a request by its path, or nil.
+func recognise(r *http.Request) *dialect {
+	if r.Method != http.MethodPost || r.Body == nil || r.Body == http.NoBody || r.Header.Get("Content-Encoding") != "" {
+		return nil
+	}
+	path := strings.TrimSuffix(r.URL.Path, "/")
+	for _, known := range paths {
+		if strings.HasSuffix(path, known.suffix) && strings.Contains(path, known.contains) {
+			return dialects[known.format]
+		}
+	}
+	return nil
+}
+
+var paths = []struct {
+	suffix, contains string
+	format           Format
+}{
+	{"/chat/completions", "", OpenAIChat},
+	{"/responses", "", OpenAIResponses},
+	{"/messages", "", Anthropic},
+	{":rawPredict", "/publishers/anthropic/", Anthropic},
+	{":streamRawPredict", "/publishers/anthropic/", Anthropic},
+	{":generateContent", "", Gemini},
+	{":streamGenerateContent", "", Gemini},
+}
