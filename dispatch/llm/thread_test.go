@@ -178,8 +178,7 @@ func TestParallelSubAgents(t *testing.T) {
 	}
 }
 
-// Of two responses at once to one request, nobody knows which one the agent uses, until it sends it
-// back.
+// Two responses at once to one request are left out, until the agent sends one of them back.
 func TestResponsesAtOnce(t *testing.T) {
 	for sentBack, want := range map[bool]string{
 		false: "user " + instruction, true: "user " + instruction + "; assistant second; user b; assistant third",
