@@ -34,7 +34,7 @@ type openCall struct{ id, name string }
 
 // convert converts the conversation of a request.
 func (c *converter) convert(p prompt) ([]dispatch.Message, error) {
-	if len(p.system) > 0 && rawjson.Kind(p.system) != 'n' {
+	if isSet(p.system) {
 		c.at = p.at
 		c.begin(dispatch.RoleSystem)
 		if err := c.content(p.system); err != nil {

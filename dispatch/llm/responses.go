@@ -81,9 +81,9 @@ func (c *converter) mcpCall(item json.RawMessage) {
 	id := textOf(item, "id")
 	c.call(id, textOf(item, "name"), argumentsOf(member(item, "arguments")))
 	output, failed := member(item, "output"), member(item, "error")
-	if kind := rawjson.Kind(failed); kind != 0 && kind != 'n' {
+	if isSet(failed) {
 		text := rawjson.Text(failed)
-		if kind != '"' {
+		if rawjson.Kind(failed) != '"' {
 			text = string(failed)
 		}
 		c.result(id, "", []string{text}, true)
