@@ -22,7 +22,7 @@ const (
 	maxTurns       = 50      // with the first
 )
 
-// form is what was typed, as it was typed. The auth value is not among it.
+// form has the values of the form as they were typed, without the auth value.
 type form struct {
 	URL         string
 	AuthHeader  string
@@ -35,10 +35,10 @@ type form struct {
 	Problems []fieldProblem
 }
 
-// fieldProblem is what is wrong with a field.
+// fieldProblem describes what is wrong with a field.
 type fieldProblem struct{ Field, Label, Text string }
 
-// Problem is the text beside a field; "" if it is fine.
+// Problem returns the text beside a field, or "" if the field is valid.
 func (f *form) Problem(field string) string {
 	for _, p := range f.Problems {
 		if p.Field == field {
@@ -59,10 +59,11 @@ func (f *form) wrong(field, format string, args ...any) {
 	}
 }
 
-// emptyForm has the defaults of a registration.
+// emptyForm returns a form with the defaults of a registration.
 func emptyForm() *form { return &form{AuthHeader: "Authorization", Timeout: "300", Input: "{}"} }
 
-// formOf is a task to be dispatched again. The secret is to be typed again, because it is not kept.
+// formOf returns the form of a task, to dispatch it again. The auth value is not kept, so it must be
+// typed again.
 func formOf(t task) *form {
 	return &form{
 		URL: t.URL, AuthHeader: t.AuthHeader, Instruction: t.Instruction, Input: string(t.Input),
@@ -71,7 +72,7 @@ func formOf(t task) *form {
 	}
 }
 
-// read reads the posted form: a task, or the form with everything that is wrong with it.
+// read returns the task of the posted form, and the form with all its problems.
 func read(r *http.Request) (task, *form) {
 	value := func(name string) string { return strings.ReplaceAll(r.PostForm.Get(name), "\r\n", "\n") }
 	f := &form{
@@ -125,7 +126,7 @@ func (f *form) checkURL() {
 	}
 }
 
-// reserved are the headers that a dispatch sets itself, and those of the connection.
+// reserved has the headers that a dispatch or the connection sets.
 var reserved = []string{
 	"content-type", "content-length", "content-encoding", "host", "connection", "transfer-encoding", "upgrade", "te",
 	"trailer", "keep-alive",
@@ -155,7 +156,7 @@ func isTokenRune(r rune) bool {
 		strings.ContainsRune("!#$%&'*+-.^_`|~", r)
 }
 
-// checkInput reads the input as strictly as an agent will.
+// checkInput reads the input as strictly as an agent.
 func (f *form) checkInput() json.RawMessage {
 	if strings.TrimSpace(f.Input) == "" {
 		return json.RawMessage("{}")

@@ -67,7 +67,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// options are the command line.
+// options has the values of the command line.
 type options struct {
 	addr     string
 	world    proxytest.World
@@ -76,7 +76,7 @@ type options struct {
 	insecure bool // others may reach the server
 }
 
-// check finds the mistakes of the command line.
+// check reports the mistakes of the command line.
 func (o *options) check(flags *flag.FlagSet) error {
 	host, _, err := net.SplitHostPort(o.addr)
 	switch {
@@ -93,7 +93,7 @@ func (o *options) check(flags *flag.FlagSet) error {
 	return nil
 }
 
-// load reads the world that tasks meet; "" is the sample's shop.
+// load reads the world from a file; "" is the shop of the sample.
 func (o *options) load(file string) (err error) {
 	if file == "" {
 		o.sample = true
@@ -135,7 +135,7 @@ func serve(ctx context.Context, o options, stdout io.Writer) error {
 	case err = <-failed:
 	case <-ctx.Done():
 	}
-	s.runs.stop() // first, so that what they wait for does not keep the server
+	s.runs.stop() // first, so that their requests do not delay the shutdown
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func serve(ctx context.Context, o options, stdout io.Writer) error {
 	return nil
 }
 
-// baseURL is where the agent of a run, on this machine, finds the listener.
+// baseURL returns the URL of the listener for agents on this machine.
 func baseURL(addr net.Addr) string {
 	a := addr.(*net.TCPAddr).AddrPort()
 	if a.Addr().IsUnspecified() {

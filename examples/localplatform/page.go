@@ -33,7 +33,7 @@ type summary struct {
 	Calls    int // answered with a result
 }
 
-// page is a run as it is shown. Everything in it that comes from outside has been through texts.
+// page is a run as it is shown. All its text from outside has passed texts.
 type page struct {
 	summary
 	Warnings []string
@@ -59,7 +59,7 @@ type page struct {
 	Before, After text
 
 	Messages  []message
-	Judged    bool // an answer came that the contract could be held to
+	Judged    bool // the contract was applied to an answer
 	Gradeable bool
 	Problems  []problem
 	Faults    []string
@@ -71,7 +71,7 @@ type page struct {
 	bytes int               // of all texts
 }
 
-// failure is why a run failed.
+// failure describes why a run failed.
 type failure struct {
 	Class    string
 	Severity severity
@@ -79,7 +79,7 @@ type failure struct {
 	Advice   string
 }
 
-// failures are what went wrong in one way.
+// failures counts failures of one kind.
 type failures struct {
 	Class string
 	Count int
@@ -114,7 +114,7 @@ type problem struct {
 	Code, Pointer, Text string
 }
 
-// exchange is one request to the agent as it was.
+// exchange is one request to the agent and the response.
 type exchange struct {
 	Name    string
 	Request text
@@ -130,7 +130,7 @@ func summarize(f facts, t *texts) summary {
 	}
 }
 
-// build makes the page of a run. Without a result the run is in progress.
+// build makes the page of a run. If result is nil, the run is in progress.
 func build(f facts, result *dispatchtest.Result) *page {
 	t := newTexts(f.secrets)
 	p := &page{
@@ -171,7 +171,7 @@ func doing(legs, turns int) string {
 	return fmt.Sprintf("waiting for the agent's answer to turn %d of %d", legs-1, turns)
 }
 
-// take shows what the platform knows when the run is over.
+// take adds the result of a run that is over.
 func (p *page) take(t *texts, result *dispatchtest.Result) {
 	p.Status = completed
 	if !result.OK() {
@@ -247,7 +247,7 @@ func newMessage(t *texts, key string, m dispatch.Message) message {
 	return shown
 }
 
-// ledger shows the world before, after and in between.
+// ledger adds the ledger before and after the run, and the changes.
 func (p *page) ledger(t *texts, f facts) {
 	p.Before, p.After = snapshot(t, "ledger-before", f.before), snapshot(t, "ledger-after", f.record.State)
 	for i, c := range f.record.Changes {
@@ -269,7 +269,7 @@ func snapshot(t *texts, key string, s ledger.Snapshot) text {
 	return t.json(key, raw)
 }
 
-// addFailure counts what went wrong in one way.
+// addFailure counts a failure.
 func (p *page) addFailure(class, where, to string) {
 	i := slices.IndexFunc(p.Failures, func(f failures) bool { return f.Class == class && f.Where == where })
 	if i < 0 {

@@ -20,7 +20,7 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// task is what the form says, but for the secret once the run is over.
+// task is the task of the form. The auth value is removed when the run is over.
 type task struct {
 	URL         string
 	AuthHeader  string
@@ -33,11 +33,11 @@ type task struct {
 	Sample      bool // dispatched to the built-in agent
 }
 
-// bounds are how much is kept to be shown.
+// bounds limits what is kept.
 type bounds struct {
-	requests int   // to the proxy, of a run before it is cut off
+	requests int   // to the proxy, of one run
 	bytes    int64 // likewise
-	kept     int   // bytes of all runs that are over, but for the last
+	kept     int   // bytes of all runs that are over, except for the last
 }
 
 // record is one run, in progress or over. It is safe for concurrent use.
@@ -71,12 +71,11 @@ func (r *record) over() (bytes int, over bool) {
 	return r.page.bytes, true
 }
 
-// dispatch is the run, from the ping to the page that is kept of it. It sends nil to staged when
-// the run has begun, and the error if it cannot begin.
+// dispatch executes the run, from the ping to the page that is kept. It sends nil to staged when the
+// run has begun, or the error if it cannot begin.
 func (r *record) dispatch(ctx context.Context, base string, taskID int, staged chan<- error) {
-	// How far a run under way has come is known only from the connection. The agent is asked once
-	// per exchange, but a connection that went stale is replaced without a word: only what comes
-	// after an answer is a new exchange.
+	// The progress of a run is known only from the connection. net/http replaces a stale connection
+	// and sends the request again, so only a request after an answer is a new exchange.
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn:              func(string) { r.asking() },
 		GotFirstResponseByte: func() { r.answered() },
@@ -97,7 +96,7 @@ func (r *record) dispatch(ctx context.Context, base string, taskID int, staged c
 		return
 	}
 	r.mu.Lock()
-	r.platform = nil // what comes now is late
+	r.platform = nil // later requests are late
 	facts := r.facts()
 	r.mu.Unlock()
 	page := build(facts, result)
@@ -108,7 +107,7 @@ func (r *record) dispatch(ctx context.Context, base string, taskID int, staged c
 	r.task.AuthValue = ""
 }
 
-// begin keeps the run, whose number is the record's, to be looked at.
+// begin keeps the run. Its number is that of the record.
 func (r *record) begin(run *proxytest.Run) (err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -118,7 +117,7 @@ func (r *record) begin(run *proxytest.Run) (err error) {
 	return err
 }
 
-// asking begins an exchange with the agent.
+// asking is called when an exchange with the agent begins.
 func (r *record) asking() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,7 +125,7 @@ func (r *record) asking() {
 		return
 	}
 	r.waiting = true
-	if n := len(r.legs); n > 0 { // and it went well, or there would be no other
+	if n := len(r.legs); n > 0 { // it succeeded, otherwise there is no next one
 		r.legs[n-1].answer, r.legs[n-1].last = &reply{Status: http.StatusOK}, stage.Last(r.run.Log())
 	}
 	r.legs = append(r.legs, leg{at: time.Since(r.started), last: math.MaxInt})
@@ -138,7 +137,7 @@ func (r *record) answered() {
 	r.waiting = false
 }
 
-// facts are what a page is built of.
+// facts has what a page is built from.
 type facts struct {
 	id      int
 	task    task
@@ -152,7 +151,7 @@ type facts struct {
 	bounds  bounds
 }
 
-// facts are those of a run that is in progress. It needs r.mu.
+// facts returns the facts of a run in progress. The caller holds r.mu.
 func (r *record) facts() facts {
 	return facts{
 		id: r.id, task: r.task, started: r.started, ended: time.Now(), before: r.before, record: r.run.Log(),
@@ -161,7 +160,7 @@ func (r *record) facts() facts {
 	}
 }
 
-// view is the page of the run as it is now.
+// view returns the page of the run as it is now.
 func (r *record) view() *page {
 	r.mu.Lock()
 	if r.page == nil {
@@ -175,7 +174,7 @@ func (r *record) view() *page {
 	return &now
 }
 
-// summary is the run in the list.
+// summary returns the entry of the list of runs.
 func (r *record) summary() summary {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -186,7 +185,7 @@ func (r *record) summary() summary {
 	return summarize(f, newTexts(f.secrets))
 }
 
-// serveProxy is the run's proxy.
+// serveProxy serves the run's proxy.
 func (r *record) serveProxy(w http.ResponseWriter, req *http.Request) {
 	platform, status, class, message := r.admit(req)
 	if platform == nil {
@@ -196,8 +195,8 @@ func (r *record) serveProxy(w http.ResponseWriter, req *http.Request) {
 	platform.ServeHTTP(w, req)
 }
 
-// admit counts a request of the run, and returns no platform but an answer if it may not go on.
-// What does not have the run's token is none of its requests.
+// admit counts a request of the run. If the request is refused, p is nil and the rest is the answer.
+// A request without the run's token is refused and not counted.
 func (r *record) admit(req *http.Request) (p *proxytest.Platform, status int, class, message string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -211,7 +210,7 @@ func (r *record) admit(req *http.Request) (p *proxytest.Platform, status int, cl
 	r.requests++
 	r.received += max(req.ContentLength, 0)
 	if req.ContentLength < 0 {
-		r.received += 1 << 20 // of unknown length: as much as the proxy takes
+		r.received += 1 << 20 // of unknown length: the most that the proxy accepts
 	}
 	if r.requests > r.bounds.requests || r.received > r.bounds.bytes {
 		r.refused++
@@ -220,8 +219,8 @@ func (r *record) admit(req *http.Request) (p *proxytest.Platform, status int, cl
 	return r.platform, 0, "", ""
 }
 
-// refuse answers as the proxy does. It first reads a body of up to 2 MiB that comes within a
-// second, since a client that is still writing might not see the answer.
+// refuse answers as the proxy does. It first reads a body of up to 2 MiB that arrives within a
+// second, because a client that is still writing may not read the answer.
 func refuse(w http.ResponseWriter, req *http.Request, status int, class, message string) {
 	body := httpserve.OpenBody(w, req, 2<<20, time.Now().Add(httpserve.RefusalTime))
 	_, _ = io.Copy(io.Discard, &body)

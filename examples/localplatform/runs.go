@@ -10,18 +10,17 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// maxAtOnce is how many runs may be in progress: those are never dropped, so they must be bounded
-// too.
+// maxAtOnce is how many runs may be in progress. Those are never dropped, so they need a limit too.
 const maxAtOnce = 32
 
 var errBusy = errors.New("too many runs are in progress; wait until one has ended")
 
-// runs are those that are kept, the latest last. It is safe for concurrent use.
+// runs has the runs that are kept, the latest last. It is safe for concurrent use.
 type runs struct {
 	ctx      context.Context     // of the runs in progress
 	cancel   context.CancelFunc  // ends it
 	base     string              // URL of the server
-	platform *proxytest.Platform // of the world; every run has one made with it, and a number of its own
+	platform *proxytest.Platform // of the world; each run has its own, made by With
 	state    string              // at the start of every run
 	keep     int                 // runs that are over
 	bounds   bounds
@@ -48,7 +47,7 @@ func (rs *runs) start(task task, rules []proxytest.FailureRule) (*record, error)
 	if busy >= maxAtOnce {
 		return nil, errBusy
 	}
-	// a platform keeps its runs, so that one of the run's own can be forgotten
+	// A platform keeps its runs. With a platform for each run, dropping the run frees its memory.
 	platform, err := rs.platform.With(rs.state, rules, "")
 	if err != nil {
 		return nil, err
@@ -67,8 +66,8 @@ func (rs *runs) start(task task, rules []proxytest.FailureRule) (*record, error)
 	return r, nil
 }
 
-// drop forgets the oldest runs that are over until what is kept is within the bounds. Those in
-// progress do not count, so that the one that ends last is not the one to go.
+// drop forgets the oldest runs that are over until the rest is within the bounds. Runs in progress
+// do not count, so that a run that has just ended is not dropped at once.
 func (rs *runs) drop() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -88,7 +87,7 @@ func (rs *runs) drop() {
 	})
 }
 
-// get returns a run; nil if there is none, or not any more.
+// get returns a run, or nil if it does not exist or was dropped.
 func (rs *runs) get(id int) *record {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -108,10 +107,10 @@ func (rs *runs) all() []*record {
 	return all
 }
 
-// wait returns when no run is in progress any more.
+// wait waits until no run is in progress.
 func (rs *runs) wait() { rs.pending.Wait() }
 
-// stop ends the runs in progress, and returns when they are over. No other begins.
+// stop ends the runs in progress and waits for them. No new run begins.
 func (rs *runs) stop() {
 	rs.mu.Lock()
 	rs.cancel()

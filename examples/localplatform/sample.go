@@ -16,8 +16,8 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// sample is an agent to look at: a supervisor with two sub-agents, without a model, that does the
-// same in every run.
+// sample is an agent without a model: a supervisor with two sub-agents. It does the same in every
+// run.
 type sample struct {
 	token   string
 	handler http.Handler
@@ -28,8 +28,7 @@ func newSample(token string) (*sample, error) {
 	return &sample{token, handler}, err
 }
 
-// sampleRules let the shop turn the first refund away for a moment, and messages take a while, so
-// that there is something to see.
+// sampleRules refuse the first refund once and delay messages, so that the page shows both.
 func sampleRules() []proxytest.FailureRule {
 	return []proxytest.FailureRule{
 		{Tool: "refund_order", Nth: []int{1}, Status: 503, ErrorClass: "lock_contention", RetryAfter: 1},
@@ -37,7 +36,7 @@ func sampleRules() []proxytest.FailureRule {
 	}
 }
 
-// task is what the sample is dispatched with.
+// task returns the task of the sample.
 func (s *sample) task(base string) task {
 	return task{
 		URL: base + "/sample/dispatch", AuthHeader: "Authorization", AuthValue: "Bearer " + s.token, Sample: true,
@@ -47,8 +46,8 @@ func (s *sample) task(base string) task {
 	}
 }
 
-// ServeHTTP serves the agent behind a gateway that spoils the metadata of its answers, as such
-// things happen: the platform drops them with a soft warning.
+// ServeHTTP serves the agent behind a gateway that changes the metadata of its answers. The platform
+// drops malformed metadata with a soft warning.
 func (s *sample) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := &buffered{header: w.Header(), status: http.StatusOK}
 	s.handler.ServeHTTP(answer, r)
@@ -56,14 +55,14 @@ func (s *sample) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out := answer.body.Bytes()
 	if json.Unmarshal(out, &body) == nil && body["metadata"] != nil {
 		body["metadata"] = json.RawMessage(`["gateway-eu-1"]`)
-		out, _ = json.Marshal(body) // of values that were read
+		out, _ = json.Marshal(body) // of values that were decoded
 	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(out)))
 	w.WriteHeader(answer.status)
 	_, _ = w.Write(out)
 }
 
-// buffered keeps an answer back.
+// buffered keeps a response in memory.
 type buffered struct {
 	header http.Header
 	status int
@@ -99,7 +98,7 @@ type (
 	}
 )
 
-// supervise is the agent. Every step is one that a model would choose.
+// supervise is the agent. A model would choose the same steps.
 func supervise(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 	var input struct {
 		CustomerID string `json:"customer_id"`
@@ -183,7 +182,9 @@ func shop() (proxytest.World, error) {
 			{Type: "message", IDField: "message_id"},
 		}},
 		InitialState: `{
-			"order": {"4521": {"customer_id": "cust_99", "status": "delivered", "item": "reading lamp", "amount": 79.50, "parcel_id": "pk_7"}},
+			"order": {"4521": {
+				"customer_id": "cust_99", "status": "delivered", "item": "reading lamp", "amount": 79.50, "parcel_id": "pk_7"
+			}},
 			"parcel": {"pk_7": {"status": "in transit"}}
 		}`,
 		Behaviors: map[string]proxytest.Behavior{

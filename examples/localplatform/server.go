@@ -45,14 +45,14 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"join":  strings.Join,
 }).ParseFS(templateFiles, "templates/*.html"))
 
-// block is a text with its name, as the template of that name takes it.
+// block is the argument of the template text.
 type block struct {
 	Label string
 	RunID int
 	text
 }
 
-// server is the page, the proxy and the sample agent.
+// server serves the pages, the proxy and the sample agent.
 type server struct {
 	base     string // its URL
 	insecure bool   // others may reach it
@@ -80,7 +80,7 @@ func newServer(base string, o options) (*server, error) {
 	return s, nil
 }
 
-// handler is everything that is served.
+// handler returns the handler of all paths.
 func (s *server) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.list)
@@ -111,8 +111,8 @@ func (s *server) handler() http.Handler {
 	return s.secure(guarded.Handler(mux))
 }
 
-// secure sets what every answer says to the browser, and refuses requests under a name: a page
-// elsewhere could have let its own name point here.
+// secure sets the security headers of every response. It refuses requests for other host names,
+// because the name of a hostile page could resolve to this address.
 func (s *server) secure(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -120,7 +120,7 @@ func (s *server) secure(next http.Handler) http.Handler {
 			"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "+
 				"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
 		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "same-origin") // with no-referrer our own forms would come with the origin null
+		h.Set("Referrer-Policy", "same-origin") // with no-referrer the forms of this page have the origin null
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
@@ -206,13 +206,13 @@ func (s *server) dispatchSample(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/runs/"+strconv.Itoa(run.id), http.StatusSeeOther)
 }
 
-// parse reads the form, or answers.
+// parse reads the form. If it returns false, it has answered the request.
 func (s *server) parse(w http.ResponseWriter, r *http.Request) bool {
 	body := r.Body
 	r.Body = http.MaxBytesReader(w, body, maxForm)
 	err := r.ParseForm()
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		_, _ = io.CopyN(io.Discard, body, 16*maxForm) // or the connection would break before the answer arrives
+		_, _ = io.CopyN(io.Discard, body, 16*maxForm) // otherwise the connection breaks before the answer arrives
 		s.message(w, http.StatusRequestEntityTooLarge, "Too large",
 			"A task has at most 1 MiB. Go back, and shorten the input or the instruction.")
 		return false
@@ -245,7 +245,7 @@ func (s *server) show(w http.ResponseWriter, r *http.Request) {
 	}{p, p.Status == inProgress})
 }
 
-// whole is a text that was cut on the run's page, as it came but for secrets.
+// whole serves a text that is cut on the page of the run, without secrets.
 func (s *server) whole(w http.ResponseWriter, r *http.Request) {
 	run := s.find(r.PathValue("id"))
 	if run == nil {
@@ -278,7 +278,7 @@ func (s *server) noRun(w http.ResponseWriter) {
 			"fewer if they are large; the option -keep says how many.", s.runs.keep))
 }
 
-// message is a page that says one thing.
+// message renders a page with one message.
 func (s *server) message(w http.ResponseWriter, status int, title, text string) {
 	s.render(w, status, "message.html", struct {
 		Title, Text string

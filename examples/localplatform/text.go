@@ -11,10 +11,10 @@ import (
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
-// A text from outside is shown up to maxShown bytes; the whole of it is a page of its own.
+// maxShown is how many bytes of a text are shown on the page of a run. A longer text has its own page.
 const maxShown = 6 << 10
 
-// text is a text of any length, fit to be shown.
+// text is a text of any length, as it is shown.
 type text struct {
 	Key   string // of the whole text, in the run's page
 	Shown string
@@ -27,7 +27,7 @@ type text struct {
 // Empty reports whether the text has no content.
 func (t text) Empty() bool { return t.Shown == "" }
 
-// texts makes what comes from outside fit to be shown, and keeps the whole of what is cut.
+// texts prepares texts from outside for the page. It keeps the whole of each text that is cut.
 type texts struct {
 	secrets *redact.Set
 	whole   map[string]string // by key
@@ -38,7 +38,7 @@ func newTexts(secrets *redact.Set) *texts {
 	return &texts{secrets: secrets, whole: map[string]string{}}
 }
 
-// line is a short text: a name, a reason.
+// line prepares a short text, such as a name or a reason.
 func (t *texts) line(s string) string {
 	shown, cut := cutText(visible(t.secrets.Text(s)), 500)
 	if cut {
@@ -47,10 +47,10 @@ func (t *texts) line(s string) string {
 	return shown
 }
 
-// text is a text of any length. Keys are unique in a run, and stay what they are while it goes on.
+// text prepares a text of any length. Keys are unique in a run and do not change.
 func (t *texts) text(key, s string) text { return t.show(key, t.secrets.Text(s), nil) }
 
-// json is JSON of any length, indented if that helps.
+// json prepares JSON of any length. It is indented if it does not fit on one line.
 func (t *texts) json(key string, raw json.RawMessage) text {
 	if raw == nil {
 		return text{}
@@ -75,7 +75,7 @@ func (t *texts) show(key, whole string, pretty []byte) text {
 		strings.Count(shown, "\n") > 14}
 }
 
-// cutText keeps at most n bytes, and no half of a character.
+// cutText cuts a text to at most n bytes, between two characters.
 func cutText(s string, n int) (string, bool) {
 	if len(s) <= n {
 		return s, false
@@ -86,9 +86,8 @@ func cutText(s string, n int) (string, bool) {
 	return s[:n], true
 }
 
-// visible shows characters that act rather than show: those that turn the direction of writing, so
-// that a page could be made to read otherwise than it is, those that hide a text from people but
-// not from a model, and control characters.
+// visible replaces characters that are not visible by their code points: control characters, those
+// that change the direction of writing, and those that hide text from people but not from a model.
 func visible(s string) string {
 	if !strings.ContainsFunc(s, acts) && utf8.ValidString(s) {
 		return s
@@ -109,20 +108,20 @@ func acts(r rune) bool {
 	if r == '\n' || r == '\t' || r == '\r' {
 		return false
 	}
-	if r == '\u200C' || r == '\u200D' { // which Persian and emoji are written with
+	if r == '\u200C' || r == '\u200D' { // Persian and emoji need them
 		return false
 	}
 	return unicode.IsControl(r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) ||
 		unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
 
-// width is how long a line of JSON may be before it is laid out over several.
+// width is the most characters of a line of JSON. Longer values are laid out over several lines.
 const width = 64
 
 // indented formats JSON and keeps on one line what fits there. It returns nil if the text is not
 // JSON or is too long.
 func indented(s string) []byte {
-	if len(s) > 256<<10 || depth(s) > 64 { // every level indents all that is in it
+	if len(s) > 256<<10 || depth(s) > 64 { // each level indents everything inside it
 		return nil
 	}
 	var compact bytes.Buffer
@@ -154,7 +153,7 @@ func layOut(out, value []byte, indent string) []byte {
 	return append(out, value[len(value)-1])
 }
 
-// members splits the inside of an object or array at its own commas.
+// members splits the inside of an object or array at the commas of its top level.
 func members(inside []byte) [][]byte {
 	var parts [][]byte
 	start, level, quoted := 0, 0, false
@@ -176,7 +175,7 @@ func members(inside []byte) [][]byte {
 	return append(parts, inside[start:])
 }
 
-// nameLength is how much of a member of an object its name and colon take.
+// nameLength returns the length of the name and the colon of a member.
 func nameLength(member []byte) int {
 	for i := 1; i < len(member); i++ {
 		switch member[i] {
@@ -189,7 +188,7 @@ func nameLength(member []byte) int {
 	return 0
 }
 
-// depth is an upper bound of the nesting.
+// depth returns an upper bound of the nesting.
 func depth(s string) int {
 	most, now := 0, 0
 	for i := range len(s) {

@@ -17,10 +17,10 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// item is one entry of the timeline. Kind says which of the others counts.
+// item is one entry of the timeline. Kind says which other fields are set.
 type item struct {
 	ID    string // of the element, the same while the run goes on
-	Kind  string // ping, dispatch, call, trace or answer
+	Kind  string // ping, dispatch, call, trace, trace-refused, path-refused or answer
 	At    time.Duration
 	Actor string
 
@@ -31,7 +31,7 @@ type item struct {
 	Trace    *trace
 }
 
-// reply is how the agent answered.
+// reply is the status and the duration of a response of the agent.
 type reply struct {
 	Status int // 0 for none
 	Took   time.Duration
@@ -50,10 +50,11 @@ type call struct {
 	Attempts  []attempt
 	Policy    string
 	Adapter   []string // what the ledger adapter decided
+	Notes     []string // what else decided the call
 	Writes    []write
 }
 
-// Result reports whether the call was answered with a result in the end.
+// Result reports whether the call has a result.
 func (c *call) Result() bool { return c.Source != "" }
 
 // attempt is one request.
@@ -83,8 +84,8 @@ type trace struct {
 	Late     string // when it occurred, if it was sent much later
 }
 
-// clockGrain is how far a trace event's own time may lie before its arrival without moving it:
-// clocks are cut off at milliseconds, and a request takes time.
+// clockGrain is how long before its arrival a trace event may have occurred and keep its place.
+// Clocks have a resolution of milliseconds, and a request takes time.
 const clockGrain = 100 * time.Millisecond
 
 // event is an item with its place.
@@ -101,7 +102,7 @@ type leg struct {
 	answer *reply // nil while there is none
 }
 
-// legsOf are those of a run that is over: one begins when the one before it ends.
+// legsOf returns the legs of a run that is over. Each begins when the one before it ends.
 func legsOf(result *dispatchtest.Result) []leg {
 	legs := []leg{{answer: replyOf(result.Ping)}}
 	for _, turn := range result.Turns {
@@ -114,7 +115,7 @@ func legsOf(result *dispatchtest.Result) []leg {
 
 func replyOf(ex dispatchtest.Exchange) *reply { return &reply{ex.Status, milliseconds(ex.TookMS)} }
 
-// timeline puts everything that happened in order.
+// timeline adds all events in order.
 func (p *page) timeline(t *texts, f facts, legs []leg, result *dispatchtest.Result) {
 	events := p.events(t, f)
 	after := 0
@@ -143,7 +144,7 @@ func (p *page) timeline(t *texts, f facts, legs []leg, result *dispatchtest.Resu
 				Exchange: l.answer, Said: said, Turn: turn})
 		}
 	}
-	p.between(events, after, math.MaxInt) // what the agent sent at the moment of its answer
+	p.between(events, after, math.MaxInt) // what the agent sent with its answer
 }
 
 // between adds the events that belong to an exchange.
@@ -155,8 +156,8 @@ func (p *page) between(events []event, after, last int) {
 	}
 }
 
-// events are the calls and trace events. A trace event stands where it occurred, as on the
-// platform.
+// events returns the calls, trace events and telemetry spans. A trace event has its place where it
+// occurred, as on the platform.
 func (p *page) events(t *texts, f facts) []event {
 	var events []event
 	requests := slices.Concat(f.record.Calls, f.record.Refused)
@@ -166,7 +167,7 @@ func (p *page) events(t *texts, f facts) []event {
 		tool, actor, arguments string
 		n                      int
 	}
-	next := map[request][]*call{} // calls without a result, by the attempt that would be another one of theirs
+	next := map[request][]*call{} // calls without a result, by their next attempt
 	for _, c := range requests {
 		p.count(t, c)
 		at := c.At.Sub(f.started)
@@ -206,8 +207,7 @@ func (p *page) events(t *texts, f facts) []event {
 		events = append(events, e)
 	}
 	slices.SortFunc(events, func(a, b event) int { return cmp.Compare(a.order, b.order) })
-	// Arrival is the order of what happened; only events that were sent late go back to their
-	// place.
+	// The order is that of the arrivals. Only events that were sent late move back.
 	for i, e := range events {
 		for i > 0 && e.Trace != nil && e.Trace.Late != "" && events[i-1].at.After(e.at) {
 			events[i], events[i-1] = events[i-1], e
@@ -222,7 +222,7 @@ func (p *page) events(t *texts, f facts) []event {
 	return events
 }
 
-// count counts a request, and what went wrong with it.
+// count counts a request and its failure.
 func (p *page) count(t *texts, c proxytest.Call) {
 	if c.Status == 200 && c.Source != "" {
 		if to := bySource[string(c.Source)]; to != "" {
@@ -267,6 +267,11 @@ func (c *call) add(t *texts, r proxytest.Call, at time.Duration) {
 	if r.Adapter != nil {
 		for _, step := range r.Adapter.Steps {
 			c.Adapter = append(c.Adapter, t.line(step.Message))
+		}
+	}
+	for _, note := range r.Notes {
+		if !strings.HasPrefix(note, "ledger_adapter: ") { // Adapter has those
+			c.Notes = append(c.Notes, t.line(note))
 		}
 	}
 	for _, applied := range r.Writes {
@@ -329,7 +334,7 @@ func newSpan(t *texts, tr proxytest.Trace) (*trace, time.Time) {
 	return shown, occurred
 }
 
-// length is a duration for people.
+// length formats a duration for people.
 func length(d time.Duration) string {
 	switch {
 	case d < 10*time.Microsecond:

@@ -151,6 +151,29 @@ func TestLaterReleases(t *testing.T) {
 	has(t, page.id("events").say(), "data refused", "404", "later release")
 }
 
+// The page says where the parts of a generated result come from.
+func TestNotes(t *testing.T) {
+	world, err := proxytest.ParseWorld([]byte(`{
+		"tools_schema": [{
+			"name": "order_status", "input_schema": {"type": "object"},
+			"output_schema": {"type": "object", "properties": {"status": {"type": "string"}, "eta": {"const": "soon"}}}
+		}],
+		"ledger_schema": {"entities": [{"type": "order", "id_field": "order_id"}]},
+		"initial_state": {"order": {"4521": {"status": "shipped"}}}
+	}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := startWorld(t, world)
+	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		_, err := run.Proxy.Call(ctx, "order_status", map[string]string{"order_id": "4521"})
+		return &dispatch.Response{FinalResponse: "done"}, err
+	}), nil)
+	l.runs.wait()
+	has(t, l.get(path).id("events").say(), "order_status odyssey", `"status":"shipped"`,
+		"Notes", "from order/4521 in the ledger: /status", "generated: /eta")
+}
+
 // The same call made twice is two entries; only attempts of one call are one.
 func TestAttempts(t *testing.T) {
 	t.Parallel()

@@ -201,7 +201,7 @@ func (r *Log) wantJSON(t testing.TB, who, text string) bool {
 	return true
 }
 
-// happened is what a reader of a failure wants to know next.
+// happened returns the events of the run, for the text of a failure.
 func (r *Log) happened() string {
 	if text := r.String(); text != "" {
 		return "what happened:\n" + indent(text)

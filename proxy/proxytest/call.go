@@ -34,7 +34,7 @@ type visit struct {
 }
 
 func (v *visit) serve(r *http.Request) {
-	// The body is read first, so that a request that is refused is recorded as far as it can be.
+	// The body is read first, so that the record of a refused request has the arguments.
 	timeout := bodyTimeout
 	if v.run.isOver() {
 		timeout = httpserve.RefusalTime
@@ -132,7 +132,7 @@ func (v *visit) serveTool() {
 	}
 }
 
-// maxAttempts is how often the simulator is asked for a result that its output_schema allows.
+// maxAttempts is how often a behavior is called for a result that matches the output_schema.
 const maxAttempts = 3
 
 // simulate answers a tool in sandbox mode.
@@ -159,7 +159,7 @@ func (v *visit) simulate(tool *tool, request *Request) {
 	v.call.Response, v.call.Source = result, proxy.SourceOdyssey
 	if err != nil {
 		v.call.Source, v.call.Reason = proxy.SourceError, err.Error()
-		if rawjson.Kind(member(result, "error")) != '"' { // the tool's own words are the better answer
+		if rawjson.Kind(member(result, "error")) != '"' { // the tool's own text says more
 			v.call.Response = failure(err.Error())
 		}
 		v.answer(nil)

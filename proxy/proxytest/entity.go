@@ -232,8 +232,8 @@ func (w *write) fields(r *Request) map[string]json.RawMessage {
 	return fields
 }
 
-// present returns an entity as a result: the fields that are wanted, and the id under the schema's
-// name for it.
+// present returns an entity as a result: the fields in only, or all, and the id under the name that
+// the ledger schema declares.
 func (r *Request) present(entityType, id string, entity json.RawMessage, only []string) json.RawMessage {
 	idField := r.idField(entityType)
 	if idField == "" && only == nil {

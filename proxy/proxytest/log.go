@@ -163,7 +163,7 @@ func label(actor string) string {
 	return actor + ": "
 }
 
-// cut keeps a line on a screen.
+// cut shortens a text to a line on a screen.
 func cut(s string) string {
 	runes := []rune(s)
 	if len(runes) <= 160 {

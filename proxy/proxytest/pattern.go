@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// match makes a text of least to most characters that matches a regular expression, if it finds
-// one; "" for one that does not compile. Repetitions without a bound are short.
+// match returns a text of least to most characters that matches a regular expression, if it finds
+// one. It returns "" if the expression does not compile. Repetitions without a bound are short.
 func (s *sample) match(pattern string, least, most int) string {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -27,8 +27,9 @@ func (s *sample) match(pattern string, least, most int) string {
 	return string(m.text)
 }
 
-// specimen is a text in the making that matches. It repeats what may be repeated as chance will
-// have it, or until the text has least characters, or not at all.
+// specimen is a text that matches, while it is made. The number of repetitions is random. If long
+// is set, a part is repeated until the text has least characters; if short is set, it is repeated as
+// little as possible.
 type specimen struct {
 	*sample
 	text  []byte
@@ -37,11 +38,10 @@ type specimen struct {
 	short bool
 }
 
-// maxMatch ends what nested repetitions would make of a pattern, in bytes.
+// maxMatch limits the text that nested repetitions make, in bytes.
 const maxMatch = 1 << 12
 
-// repeat writes re least times, and up to more times in addition, without a bound where more is
-// anyTimes.
+// repeat writes re least times, and then up to more times. If more is anyTimes, there is no limit.
 func (m *specimen) repeat(re *syntax.Regexp, least, more int) {
 	n := least
 	if !m.short && !m.long {
@@ -56,7 +56,7 @@ func (m *specimen) repeat(re *syntax.Regexp, least, more int) {
 	for empty := 0; more > 0 && empty < 100 && len(m.text) <= maxMatch && utf8.RuneCount(m.text) < m.least; more-- {
 		before := len(m.text)
 		if m.bounded(re); len(m.text) == before {
-			empty++ // it may have matched nothing by chance
+			empty++ // the part may be empty this time only
 		}
 	}
 }
@@ -94,7 +94,7 @@ func (m *specimen) write(re *syntax.Regexp) {
 	}
 }
 
-// pick takes a character of a class, one that can be read if there is any.
+// pick returns a character of a class. It prefers printable ASCII characters.
 func (s *sample) pick(class []rune) rune {
 	var readable []rune
 	for i := 0; i+1 < len(class); i += 2 {

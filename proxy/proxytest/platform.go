@@ -150,9 +150,9 @@ func New(w World, opts *Options) (*Platform, error) {
 }
 
 // With returns a platform without runs that has the same options and world, except for the initial
-// state, the failure rules and the behavior instructions. It shares the compiled tools, so it is cheap: use it for many tasks
-// with the same tools. The runs of both platforms have different ids. An [*Error] with [CodeWorld]
-// reports all mistakes.
+// state, the failure rules and the behavior instructions. It shares the compiled tools, so it is
+// cheap: use it for many tasks with the same tools. The runs of both platforms have different ids.
+// An [*Error] with [CodeWorld] reports all mistakes.
 func (p *Platform) With(initialState string, rules []FailureRule, instructions string) (*Platform, error) {
 	w, err := p.world.with(initialState, rules, instructions)
 	if err != nil {

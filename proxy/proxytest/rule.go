@@ -149,7 +149,7 @@ func (f *FailureRule) strikes(seed uint64, index, n int) bool {
 func chance(seed uint64, numbers ...int) float64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, seed, numbers)
-	x := h.Sum64() // FNV mixes its last bytes badly, which a finalizer mends
+	x := h.Sum64() // FNV mixes its last bytes badly; the rest of the function mends that
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd
 	x ^= x >> 33
@@ -158,8 +158,8 @@ func chance(seed uint64, numbers ...int) float64 {
 	return float64(x>>11) / math.Exp2(53)
 }
 
-// strike returns the index of the first rule that fails this request, or -1. Every rule counts,
-// whichever comes first.
+// strike returns the index of the first rule that fails this request, or -1. Each rule that fits
+// counts the request, also if another one fails it.
 func (v *visit) strike(live bool) int {
 	rules := v.platform.world.rules
 	if len(rules) == 0 {
@@ -180,7 +180,7 @@ func (v *visit) strike(live bool) int {
 	return hit
 }
 
-// fail gives the request to the failure rules. It reports whether that was the answer.
+// fail applies the failure rules to the request. It reports whether one of them answered it.
 func (v *visit) fail(live bool) (answered bool) {
 	hit := v.strike(live)
 	if hit < 0 {
@@ -216,7 +216,7 @@ func isRunOver(class string) bool {
 	return class == "run_token_expired" || class == "run_token_invalid" || class == "run_token_rejected"
 }
 
-// wait sleeps; false when the agent gave up meanwhile.
+// wait waits for d. It returns false if the agent cancels the request meanwhile.
 func (v *visit) wait(d time.Duration) bool {
 	if d <= 0 {
 		return true
