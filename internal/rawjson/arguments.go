@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
@@ -68,24 +67,6 @@ func marshalError(args any, err error) error {
 		text = fmt.Sprintf("the arguments hold a Go %s whose marshal method failed", m.Type)
 	}
 	return &quietError{text, err}
-}
-
-// DecodeArguments reads arguments, which must be valid JSON, into a T as encoding/json does. The
-// error names types and members but never values.
-func DecodeArguments[T any](raw json.RawMessage) (args T, err error) {
-	if err := json.Unmarshal(raw, &args); err != nil {
-		text := fmt.Sprintf("the arguments do not fit a Go %T", args)
-		if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			kind, _, _ := strings.Cut(t.Value, " ") // "number 300" holds the number
-			at := "the arguments are"
-			if t.Field != "" {
-				at = "/" + strings.ReplaceAll(t.Field, ".", "/") + " is"
-			}
-			text = fmt.Sprintf("%s a JSON %s that does not fit a Go %s", at, kind, t.Type)
-		}
-		return args, &quietError{text, err}
-	}
-	return args, nil
 }
 
 // quietError replaces a text that may quote arguments, and keeps the cause for errors.As.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/strictjson"
@@ -68,8 +69,8 @@ func TestDecode(t *testing.T) {
 		t.Errorf("%+v %v", got, err)
 	}
 	for raw, want := range map[string]string{
-		`{"amount":300}`:           "/amount is a JSON number that does not fit a Go int8",
-		`{"inner":{"level":true}}`: "/inner/level is a JSON bool that does not fit a Go int",
+		`{"amount":300}`:           "/amount must be a whole number between -128 and 127",
+		`{"inner":{"level":true}}`: "/inner/level must be a whole number between -9223372036854775808 and 9223372036854775807",
 		`[]`:                       "the arguments are a JSON array that does not fit a Go rawjson_test.order",
 	} {
 		_, err := rawjson.DecodeArguments[order](json.RawMessage(raw))
@@ -79,5 +80,42 @@ func TestDecode(t *testing.T) {
 		if _, ok := errors.AsType[*json.UnmarshalTypeError](err); !ok {
 			t.Errorf("%s: the cause is gone", raw)
 		}
+	}
+}
+
+// Every spelling of a whole number fits a Go integer, as it satisfies the type "integer".
+func TestDecodeWholeNumbers(t *testing.T) {
+	type numbers struct {
+		I   int8
+		U   uint64
+		F   float64
+		D   time.Duration
+		P   *int64
+		L   []int16
+		M   map[string]uint8
+		Raw json.RawMessage
+	}
+	for _, test := range []struct{ raw, want string }{
+		{`{"I":3.0}`, ""}, {`{"I":1e1}`, ""}, {`{"I":-1.20E2}`, ""}, {`{"I":-0.0}`, ""}, {`{"I":0e99}`, ""}, {`{"I":1200e-2}`, ""},
+		{`{"U":18446744073709551615.0,"D":-9223372036854775808.0}`, ""}, {`{"U":1.8446744073709551615e19}`, ""},
+		{`{"P":10.0,"L":[1.0,2e0,-3],"M":{"a":2.5e2},"F":1.5}`, ""},
+		{`{"I":127.5}`, "/I must be a whole number between -128 and 127"},
+		{`{"I":1.28e2}`, "/I must be a whole number between -128 and 127"},
+		{`{"U":-1.0}`, "/U must be a whole number between 0 and 18446744073709551615"},
+		{`{"D":9223372036854775808.0}`, "/D must be a whole number between -9223372036854775808 and 9223372036854775807"},
+		{`{"M":{"a":256.0}}`, "/M must be a whole number between 0 and 255"},
+		{`{"I":1e400}`, "/I must be a whole number between -128 and 127"},
+	} {
+		got, err := rawjson.DecodeArguments[numbers](json.RawMessage(test.raw))
+		if err == nil && test.want != "" || err != nil && err.Error() != test.want {
+			t.Errorf("%s: %v, want %q", test.raw, err, test.want)
+		}
+		if err == nil && got.I == 0 && got.U == 0 && got.P == nil && !strings.Contains(test.raw, "0.0") && !strings.Contains(test.raw, "0e99") {
+			t.Errorf("%s: nothing was read", test.raw)
+		}
+	}
+	got, err := rawjson.DecodeArguments[numbers](json.RawMessage(`{"I":1e1,"F":2.50,"P":9007199254740993.0,"Raw":{"s":"1.0 \"2.0","n":0.50}}`))
+	if err != nil || got.I != 10 || got.F != 2.5 || *got.P != 9007199254740993 || string(got.Raw) != `{"s":"1.0 \"2.0","n":0.50}` {
+		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -56,7 +56,7 @@ func TestInternalTools(t *testing.T) {
 		{"not JSON", "ping", json.RawMessage(`{`), "~not a JSON object", toolbox.CodeArguments},
 		{"duplicate", "ping", json.RawMessage(`{"a":1,"a":2}`), "~twice", toolbox.CodeArguments},
 		{"a Go string", "ping", "31337", "~a Go string is not", toolbox.CodeArguments},
-		{"Go type refuses", "small", json.RawMessage(`{"n":31337}`), `{"error":"invalid_arguments","detail":"/n is a JSON number that does not fit a Go int8; correct them and call the tool again"}`, toolbox.CodeArguments},
+		{"Go type refuses", "small", json.RawMessage(`{"n":31337}`), `{"error":"invalid_arguments","detail":"/n must be a whole number between -128 and 127; correct them and call the tool again"}`, toolbox.CodeArguments},
 		{"failure", "fail", nil, `{"error":"tool_failed","detail":"no such order; ask for the number"}`, toolbox.CodeTool},
 		{"failure of a typed one", "create_contact", contact{Name: "nobody"}, `{"error":"tool_failed","detail":"nobody is not a name; ask the user"}`, toolbox.CodeTool},
 		{"panic", "panic", nil, `{"error":"tool_panicked","detail":"the tool is broken; do not call it again"}`, toolbox.CodePanicked},

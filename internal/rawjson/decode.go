@@ -1,0 +1,80 @@
+package rawjson
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+)
+
+// DecodeArguments reads arguments, which must be valid JSON, into a T as encoding/json does.
+// Integers of Go may also be written with a fraction of zeros or with an exponent: 3.0 and 1e1. The
+// error names types, bounds and members but never values.
+func DecodeArguments[T any](raw json.RawMessage) (args T, err error) {
+	err = json.Unmarshal(raw, &args)
+	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && isInteger(t.Type) {
+		args = *new(T)
+		err = json.Unmarshal(plainIntegers(raw), &args)
+	}
+	if err == nil {
+		return args, nil
+	}
+	text := fmt.Sprintf("the arguments do not fit a Go %T", args)
+	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		at := "the arguments"
+		if t.Field != "" {
+			at = "/" + strings.ReplaceAll(t.Field, ".", "/")
+		}
+		kind, _, _ := strings.Cut(t.Value, " ") // "number 300" holds the number
+		switch {
+		case isInteger(t.Type):
+			text = at + " must be a whole number " + integerBounds(t.Type)
+		case t.Field == "":
+			text = fmt.Sprintf("%s are a JSON %s that does not fit a Go %s", at, kind, t.Type)
+		default:
+			text = fmt.Sprintf("%s is a JSON %s that does not fit a Go %s", at, kind, t.Type)
+		}
+	}
+	return args, &quietError{text, err}
+}
+
+func isInteger(t reflect.Type) bool { return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uintptr }
+
+// integerBounds returns the range of an integer type in words.
+func integerBounds(t reflect.Type) string {
+	if t.Kind() >= reflect.Uint {
+		return fmt.Sprintf("between 0 and %d", uint64(math.MaxUint64)>>(64-t.Bits()))
+	}
+	highest := int64(math.MaxInt64) >> (64 - t.Bits())
+	return fmt.Sprintf("between %d and %d", -highest-1, highest)
+}
+
+// longestInteger is the length of the smallest int64.
+const longestInteger = 20
+
+// plainIntegers writes the whole numbers of a document that a Go integer can hold without fraction
+// and exponent.
+func plainIntegers(doc json.RawMessage) json.RawMessage {
+	var out []byte
+	done := 0
+	for at := 0; at < len(doc); {
+		switch c := doc[at]; {
+		case c == '"':
+			at = stringEnd(doc, at)
+		case c == '-' || c >= '0' && c <= '9':
+			end := End(doc, at)
+			if n := ParseNumber(string(doc[at:end])); n.Integer() {
+				if text, ok := n.Plain(longestInteger); ok {
+					out = append(append(out, doc[done:at]...), text...)
+					done = end
+				}
+			}
+			at = end
+		default:
+			at++
+		}
+	}
+	return append(out, doc[done:]...)
+}
