@@ -16,7 +16,8 @@ type InferOptions struct {
 
 // Define declares a tool with arguments of type In and a response of type Out, in sandbox mode. In
 // must be a struct or a map with string keys, or a pointer to one. If Out is any, the tool has no
-// output schema. If o is nil, the defaults apply.
+// output schema; if it is an [OrFailure], the schema also allows failures. If o is nil, the defaults
+// apply.
 //
 // The error is an [*Error] with CodeInvalid and everything that is wrong with the types, their tags
 // and the name; see [For] and [Validate].
@@ -73,7 +74,11 @@ func (ps *problems) infer(at string, t reflect.Type, o *InferOptions) json.RawMe
 // of such a value is {"anyOf": [..., {"type": "null"}]}, not a list of types. The root is never
 // null.
 //
-// The tag jsonschema sets keywords, separated by commas. A comma in a value is written \\, as here:
+// The tag jsonschema is a description of several words, as in the MCP SDK, or sets keywords, separated by commas. The
+// MCP SDK panics if a tag begins with a keyword. In keywords a comma in a value is written \\, as
+// here:
+//
+//	jsonschema:"the order's id, as shown to the customer"
 //
 //	title=, description=        any field; a description with commas is easier in the tag jsonschema_description
 //	default=, example=, enum=   strings and numbers; enum and example may be repeated; booleans have default only
@@ -85,7 +90,7 @@ func (ps *problems) infer(at string, t reflect.Type, o *InferOptions) json.RawMe
 //
 // time.Time is a string of format date-time, time.Duration an integer (nanoseconds), []byte a
 // base64 string, and json.Number a number. json.RawMessage and interfaces may be anything. Unsigned
-// integers have the minimum 0. A type with the method MarshalText, such as netip.Addr, is a string.
+// integers have the minimum 0. An [OrFailure] is its T or a failure. A type with the method MarshalText, such as netip.Addr, is a string.
 //
 // The error is an [*Error] with CodeInvalid. Its pointers are Go paths, such as /Order/Items. It
 // reports recursive types, types that encoding/json cannot write, types with their own MarshalJSON,

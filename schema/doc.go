@@ -47,7 +47,7 @@
 // # Later releases
 //
 // The mode executed is kept and listed as unchecked. So are the members of a later release, such as
-// ledger_read and preconditions, which this module does not evaluate; Lint reports them.
+// ledger_read and preconditions, which this module does not evaluate.
 //
 // # Hostile input
 //

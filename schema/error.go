@@ -67,7 +67,8 @@ type Error struct {
 //	                none; or not_json, limit or unknown_tool
 //	Lint            no_description description_long name_long name_case no_type root_keyword
 //	                empty_object type_list required_unknown property_undescribed output_deep
-//	                output_no_failure binding_unused policy_unused adapter_unused secret
+//	                output_no_failure binding_unused policy_unused adapter_unused secret field_undeclared
+//	                path_undeclared placeholder_unknown, and those that Validate lists
 //	Export          left_out required
 type Problem struct {
 	Index int    // the tool's place in the list, from 0; -1 if the problem is not about one tool

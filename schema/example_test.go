@@ -168,7 +168,7 @@ func ExampleLint() {
 		fmt.Println(err)
 		return
 	}
-	for _, w := range schema.Lint(tools) {
+	for _, w := range schema.Lint(tools, nil) {
 		fmt.Println(w)
 	}
 	// Output:

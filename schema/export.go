@@ -19,6 +19,11 @@ import (
 // [Platform] has them. Of Tool.Extra Export writes the members of the format, so a list that is
 // imported and exported in one format stays the same. Schemas are written byte for byte.
 //
+// Each [Format] says whether the list is an array or stands in an object. The order of properties is
+// that of the schemas, and models write arguments in it. An SDK that decodes a schema into a map sorts
+// them by name; pass it the schema as json.RawMessage if its type is any. "required" is an array and
+// keeps its order in every SDK.
+//
 // The error is an [*Error] with CodeInvalid if a schema or a member of Extra is not strict JSON, if
 // a name in Extra repeats or is that of a field, or if f is not a format.
 func Export(tools []Tool, f Format) (data []byte, losses []Problem, err error) {

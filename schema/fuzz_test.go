@@ -34,7 +34,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		bounded(t, "Validate", func() { _, _ = schema.Validate(t.Context(), tools, nil) })
-		bounded(t, "Lint", func() { _ = schema.Lint(tools) })
+		bounded(t, "Lint", func() { _ = schema.Lint(tools, nil) })
 		out, _, err := schema.Export(tools, schema.Platform)
 		if err != nil {
 			t.Fatalf("writing %q back: %v", doc, err)
@@ -76,7 +76,7 @@ func agree(t *testing.T, raw []byte) {
 	}
 	inHand := []schema.Tool{{Name: "t", InputSchema: raw, OutputSchema: raw}} // not known to be JSON at all
 	_, _ = schema.Validate(t.Context(), inHand, nil)
-	_ = schema.Lint(inHand)
+	_ = schema.Lint(inHand, nil)
 	_, _, _ = schema.Export(inHand, schema.MCP)
 	_, want := schema.Compile(raw, nil)
 	tool := schema.Tool{Name: "t", InputSchema: json.RawMessage(`{}`), OutputSchema: raw}

@@ -85,8 +85,11 @@ func (s *shape) finish(raw json.RawMessage) json.RawMessage {
 		s.finishStruct(&list)
 	}
 	slices.SortStableFunc(list, func(a, b ledger.Member) int { return cmp.Compare(readingOrder(a.Name), readingOrder(b.Name)) })
+	if s.failable {
+		list = orElse(list, failureSchema)
+	}
 	if s.null {
-		list = orNull(list)
+		list = orElse(list, `{"type":"null"}`)
 	}
 	return object(list)
 }
@@ -130,8 +133,8 @@ func (s *shape) finishMap(list []ledger.Member) []ledger.Member {
 	return list
 }
 
-// orNull allows null beside a schema. Descriptions stay outside of "anyOf".
-func orNull(list []ledger.Member) []ledger.Member {
+// orElse allows what another schema describes beside a schema. Descriptions stay outside of "anyOf".
+func orElse(list []ledger.Member, other string) []ledger.Member {
 	inside, outside := new(rawjson.Object), []ledger.Member{}
 	for _, m := range list {
 		if slices.Contains([]string{"title", "description", "default", "examples"}, m.Name) {
@@ -141,9 +144,9 @@ func orNull(list []ledger.Member) []ledger.Member {
 		}
 	}
 	if inside.Empty() {
-		return list // an empty schema allows null
+		return list // an empty schema allows everything
 	}
-	alternatives := rawjson.Array([]json.RawMessage{inside.Bytes(), json.RawMessage(`{"type":"null"}`)})
+	alternatives := rawjson.Array([]json.RawMessage{inside.Bytes(), json.RawMessage(other)})
 	return append([]ledger.Member{{Name: "anyOf", Value: alternatives}}, outside...)
 }
 

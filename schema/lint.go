@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -18,14 +19,23 @@ const (
 	deepestOutput       = 24   // nesting of an output schema that the platform accepts
 )
 
-// Lint reports what [Validate] accepts and what is still likely to cause trouble; see [Problem] for
-// the codes. It ignores what cannot be read, so run it on lists that are valid. Warnings are
-// ordered by tool, then by rule.
-func Lint(tools []Tool) []Problem {
+// Lint reports what [Validate] accepts and what is still likely to cause trouble, including what
+// Validate lists as unchecked; see [Problem] for the codes. It uses only LedgerSchema and Limits of
+// o. If o is nil, the defaults apply. Lint ignores what cannot be read, so run it on lists that are
+// valid. Warnings are ordered by tool, then by rule.
+func Lint(tools []Tool, o *ValidateOptions) []Problem {
 	var all []Problem
+	var opts ValidateOptions
+	if o != nil {
+		opts = ValidateOptions{LedgerSchema: o.LedgerSchema, Limits: o.Limits}
+	}
+	c := newChecker(context.Background(), &opts)
 	folded := map[string]int{}
 	for i := range tools {
 		l := &linter{tool: &tools[i], problems: *problemsOf(i, tools[i].Name)}
+		checked := problemsOf(i, tools[i].Name)
+		c.tool(checked, l.tool)
+		l.list = checked.unchecked
 		l.names()
 		if before, ok := folded[strings.ToLower(tools[i].Name)]; ok && tools[before].Name != tools[i].Name {
 			l.add("name_case", "/name", "differs from tool[%d] by case only; models confuse such names", before)
@@ -35,6 +45,9 @@ func Lint(tools []Tool) []Problem {
 		l.input()
 		l.output()
 		l.registration()
+		if l.tool.LedgerAdapter != nil {
+			l.adapter(l.tool.LedgerAdapter, opts.LedgerSchema)
+		}
 		all = append(all, l.list...)
 	}
 	return all
@@ -158,7 +171,7 @@ func (l *linter) output() {
 	if err == nil && compiled.Validate([]byte(failure)) != nil {
 		l.add("output_no_failure", at,
 			`cannot express a failure such as {"error": "not found"}, so the simulator cannot make the tool fail; `+
-				`allow it with "anyOf" or leave "required" and "additionalProperties" out`)
+				`allow it with OrFailure in Go, with "anyOf", or by leaving "required" and "additionalProperties" out`)
 	}
 }
 

@@ -55,7 +55,7 @@ func TestLint(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var lines []string
-			for _, w := range schema.Lint(parse(t, test.tools)) {
+			for _, w := range schema.Lint(parse(t, test.tools), nil) {
 				lines = append(lines, fmt.Sprintf("%s %s", w.Code, w.Pointer))
 				if strings.Contains(w.String(), "%!") || !strings.HasPrefix(w.String(), "tool[") {
 					t.Errorf("warning reads %q", w)

@@ -25,6 +25,7 @@ type shape struct {
 	isMap    bool
 	integers bool            // the map's keys are integers
 	unsigned bool            // the number is not negative
+	failable bool            // may be a failure instead
 	byHand   json.RawMessage // the schema from InferOptions.Types
 }
 
@@ -135,6 +136,9 @@ func (w *walker) special(t reflect.Type) (*shape, bool) {
 	}
 	if t.Kind() == reflect.Interface {
 		return &shape{plain: anyType}, true
+	}
+	if s, ok := w.failableShape(t); ok {
+		return s, true
 	}
 	if s, ok := w.marshaler(t); ok {
 		return s, true

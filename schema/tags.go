@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"regexp"
@@ -41,8 +42,13 @@ func (w *walker) tags(f goField, s *shape) (t tags) {
 		w.fail("tag_invalid", `has the tag jsonschema:"-", but encoding/json writes the field all the same; use json:"-"`)
 		return t
 	}
+	parts := splitTag(tag)
+	if isText(parts) {
+		t.description = cmp.Or(t.description, strings.Join(parts, ","))
+		return t
+	}
 	var kept []string
-	for _, part := range splitTag(tag) {
+	for _, part := range parts {
 		key, value, hasValue := strings.Cut(part, "=")
 		switch {
 		case part == "required":
@@ -50,8 +56,8 @@ func (w *walker) tags(f goField, s *shape) (t tags) {
 		case part == "nullable":
 			t.nullable = true
 		case !hasValue:
-			w.fail("tag_invalid", "has the word %q in its jsonschema tag, which is neither required nor nullable nor key=value",
-				clip.Text(part, 60))
+			w.fail("tag_invalid", "has the word %q in its jsonschema tag; write a description of several words alone, as in `jsonschema:\"the order's id\"`, "+
+				"or keywords alone: required, nullable, key=value, such as description=id", clip.Text(part, 60))
 		default:
 			w.keyword(key, value, s)
 			kept = append(kept, strings.ReplaceAll(part, ",", `\,`))
@@ -60,6 +66,16 @@ func (w *walker) tags(f goField, s *shape) (t tags) {
 	t.keywords = strings.Join(kept, ",")
 	return t
 }
+
+// isText reports whether a tag is the description alone, as the MCP SDK has it: it has several words,
+// and none of its parts is a keyword. A single word is more likely to be a misspelt keyword.
+func isText(parts []string) bool {
+	return strings.Contains(strings.Join(parts, ""), " ") && !slices.ContainsFunc(parts, func(part string) bool {
+		return part == "required" || part == "nullable" || keywordTag.MatchString(part)
+	})
+}
+
+var keywordTag = regexp.MustCompile(`^\w+=`)
 
 // splitTag splits at commas without a backslash before them, and removes those backslashes.
 func splitTag(tag string) []string {

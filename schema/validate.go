@@ -126,7 +126,16 @@ func (c *checker) tool(ps *problems, t *Tool) {
 		}
 	}
 	ps.kept(&ps.unchecked, "", declaration.WrongCase(fields, t.Extra))
+	for _, m := range t.Extra {
+		if slices.Contains(laterMembers, m.Name) {
+			ps.note("later_release", pointerTo(m.Name), "is a member of a later release of the platform; it is kept and not evaluated here")
+		}
+	}
 }
+
+// laterMembers are members of a tool that later releases of the platform know. The members of
+// adapters are those of package ledger.
+var laterMembers = []string{"ledger_read", "preconditions", "effects", "when"}
 
 // kept adds the problems of members that were read and that no field holds to a list.
 func (ps *problems) kept(list *[]Problem, at string, found []declaration.Problem) {

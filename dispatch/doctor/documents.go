@@ -47,13 +47,13 @@ func (c *checkup) tools(ctx context.Context) Finding {
 		f.Details = problems(err)
 		return f
 	}
-	unchecked, err := schema.Validate(ctx, tools, &schema.ValidateOptions{LedgerSchema: c.opts.LedgerSchema})
+	_, err = schema.Validate(ctx, tools, &schema.ValidateOptions{LedgerSchema: c.opts.LedgerSchema})
 	if err != nil {
 		f := failed("Correct the declarations; the Tools schema says what each member may be.", "the platform would refuse the tools")
 		f.Details = problems(err)
 		return f
 	}
-	if lint := append(unchecked, schema.Lint(tools)...); len(lint) > 0 {
+	if lint := schema.Lint(tools, &schema.ValidateOptions{LedgerSchema: c.opts.LedgerSchema}); len(lint) > 0 {
 		f := warning("They are accepted as they are; better descriptions and schemas make the model call them rightly.",
 			"valid: %s; %s may hurt", count(len(tools), "tool"), count(len(lint), "thing"))
 		for _, w := range lint {

@@ -1,0 +1,145 @@
+package schema
+
+import (
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/jsonpath"
+	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/ledger"
+)
+
+// adapter adds the warnings about what an adapter would not write in a first live run.
+func (l *linter) adapter(a *ledger.Adapter, s *ledger.Schema) {
+	const at = "/ledger_adapter"
+	entity := entityOf(s, a.EntityType)
+	l.path(at+"/id_from", a.IDFrom)
+	for _, field := range slices.Sorted(maps.Keys(a.FieldMap)) {
+		pointer := at + "/field_map" + pointerTo(field)
+		l.path(pointer, a.FieldMap[field])
+		if entity != nil && !declaresField(entity, field) && openFields(s, entity) {
+			l.add("field_undeclared", pointer, "is not a field that the ledger schema declares for %s; simulated tools do not know it",
+				clip.Text(entity.Type, 80))
+		}
+	}
+	for i, flag := range a.Flags {
+		for _, match := range placeholder.FindAllStringSubmatch(flag, -1) {
+			if name := match[1]; !l.hasArgument(name) && (name != "id" || a.Op == ledger.OpSetFlag) {
+				l.add("placeholder_unknown", at+"/flags"+"/"+strconv.Itoa(i),
+					"has the placeholder {%s}, which is not an argument of the tool, so the flag is never set", clip.Text(name, 80))
+			}
+		}
+	}
+}
+
+// placeholder matches the placeholders of a well-formed flag template.
+var placeholder = regexp.MustCompile(`\{([^{}]+)\}`)
+
+func entityOf(s *ledger.Schema, entityType string) *ledger.Entity {
+	if s == nil {
+		return nil
+	}
+	i := slices.IndexFunc(s.Entities, func(e ledger.Entity) bool { return e.Type == entityType })
+	if i < 0 {
+		return nil
+	}
+	return &s.Entities[i]
+}
+
+func declaresField(e *ledger.Entity, name string) bool {
+	return name == e.IDField || slices.ContainsFunc(e.Fields, func(f ledger.Field) bool { return f.Name == name })
+}
+
+// openFields reports whether an entity may have fields that are not declared. Validate reports the
+// others.
+func openFields(s *ledger.Schema, e *ledger.Entity) bool {
+	if e.FieldPolicy != "" {
+		return e.FieldPolicy != ledger.PolicyClosed
+	}
+	return s.FieldPolicy != ledger.PolicyClosed
+}
+
+// hasArgument reports whether the input schema declares a property, or may declare it where this
+// package does not look.
+func (l *linter) hasArgument(name string) bool {
+	raw, err := readDocument(l.tool.InputSchema)
+	return err != nil || part(raw, jsonpath.Step{Name: name}) != nil
+}
+
+// path reports a path that leads to nothing that the schema of its document describes.
+func (l *linter) path(pointer, text string) {
+	syntax, err := jsonpath.Parse(text)
+	if err != nil {
+		return // Validate lists it, or it is missing
+	}
+	of, raw := "output_schema", l.tool.OutputSchema
+	if syntax.Root == jsonpath.Args {
+		of, raw = "input_schema", l.tool.InputSchema
+	}
+	schema, err := readDocument(raw)
+	if err != nil {
+		return
+	}
+	for _, step := range syntax.Steps() {
+		if schema = part(schema, step); schema == nil {
+			name := "an element"
+			if !step.Element {
+				name = rawjson.Token(clip.Text(step.Name, 80))[1:]
+			}
+			l.add("path_undeclared", pointer, "leads to %s, which the %s does not describe", name, of)
+			return
+		}
+	}
+}
+
+var anything = json.RawMessage("{}")
+
+// part returns the schema of a part of what a schema describes. It returns {} if it does not know,
+// and nil if the schema does not describe such a part.
+func part(schema json.RawMessage, step jsonpath.Step) json.RawMessage {
+	list := members(schema)
+	for _, keyword := range []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "patternProperties", "prefixItems", "dependentSchemas"} {
+		if member(list, keyword) != nil {
+			return anything
+		}
+	}
+	kind, inner, others := "object", member(list, "properties"), member(list, "additionalProperties")
+	if step.Element {
+		kind, inner, others = "array", nil, member(list, "items")
+	}
+	if t := member(list, "type"); t != nil && !includes(t, kind) {
+		return nil
+	}
+	if value := rawjson.Member(inner, step.Name); value != nil && !step.Element {
+		return orAnything(value)
+	}
+	switch {
+	case string(others) == "false":
+		return nil
+	case others != nil:
+		return orAnything(others)
+	case inner != nil: // other properties are allowed, and not described
+		return nil
+	}
+	return anything
+}
+
+// orAnything returns {} for a schema that is not an object.
+func orAnything(schema json.RawMessage) json.RawMessage {
+	if rawjson.Kind(schema) != '{' {
+		return anything
+	}
+	return schema
+}
+
+// includes reports whether a "type" includes a type.
+func includes(t json.RawMessage, kind string) bool {
+	if rawjson.Kind(t) == '[' {
+		return slices.ContainsFunc(slices.Collect(rawjson.Elements(t)), func(e json.RawMessage) bool { return rawjson.Text(e) == kind })
+	}
+	return rawjson.Text(t) == kind
+}
