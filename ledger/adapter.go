@@ -101,13 +101,13 @@ func (a *Adapter) op() Op {
 // be declared.
 //
 // The list unchecked contains everything else that is wrong. The platform accepts such an adapter.
-// The code unsupported stands for what the platform may evaluate and this package does not: some
-// paths, and members and ops of a later release. Other codes stand for mistakes. A mistake in a path
-// of FieldMap or in a flag costs that field or flag, any other all that the adapter writes. The list
-// may be non-empty with and without an error.
+// The code unsupported marks what the platform may evaluate and this package does not: some paths,
+// and members and ops of later releases. Other codes mark mistakes. A mistake in a path of FieldMap
+// leaves out that field, and a mistake in a flag leaves out that flag. With any other mistake the
+// adapter writes nothing. The list may be non-empty with and without an error.
 //
-// All pointers start at the adapter. An id_from that can match several values is a mistake: such a
-// path selects a list, and a list is not an id. An adapter with effects may omit the other members.
+// All pointers start at the adapter. An id_from that can match several values is a mistake, because
+// a list is not an id. An adapter with effects may omit the other members.
 func (a *Adapter) Validate(schema *Schema) (unchecked []Problem, err error) {
 	var rejected problems
 	for _, p := range a.problems(schema) {

@@ -29,7 +29,7 @@
 //	$                    the response
 //	$args                the arguments of the call; later releases of the platform know it too
 //	name                 the same as $.name
-//	.name                a member; the name has letters, digits, _ and, other than in RFC 9535, hyphens
+//	.name                a member; its name has letters, digits, _ and (not in RFC 9535) hyphens
 //	["name"] ['name']    a member of any name
 //	[n] [-n]             the element n, from 0, or the n-th from the end
 //	.* [*]               all members or elements
@@ -41,9 +41,9 @@
 // A path of names and indexes selects one value. Any other path selects the array of all its
 // matches, even of one.
 //
-// Filters, such as [?(@.main)], and paths with several .. are not supported here, although the
-// platform may evaluate them. Such a path in a field_map costs its field; [Outcome.Explain] and the
-// error of [Compile] say so. So does a text that is not a JSONPath.
+// Filters, such as [?(@.main)], and paths with several .. are not supported here. The platform may
+// evaluate them. A field_map with such a path, or with a text that is not a JSONPath, leaves out that
+// field. [Outcome.Explain] and the error of [Compile] say so.
 //
 // # Later releases
 //

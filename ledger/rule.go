@@ -49,11 +49,10 @@ type flagRule struct {
 
 // Compile compiles an adapter. The rule is never nil and always safe to evaluate.
 //
-// The error is an [*Error] with everything that is wrong with the adapter, as the unchecked problems
-// of [Adapter.Validate] without a schema. The rule does what the platform does with such an adapter:
-// it leaves out the fields and flags that are malformed, or writes nothing at all, and its outcomes
-// say why. It leaves out unsupported paths too. Authors of adapters check the error; code that
-// mirrors the platform may ignore it.
+// The error is an [*Error] with the problems that [Adapter.Validate] returns as unchecked without a
+// schema. The rule does what the platform does with such an adapter: it leaves out malformed fields
+// and flags, or writes nothing. It also leaves out fields with unsupported paths. Its outcomes say
+// why. Authors of adapters check the error; code that mirrors the platform may ignore it.
 func Compile(a *Adapter) (*Rule, error) {
 	r := &Rule{}
 	if a == nil {
