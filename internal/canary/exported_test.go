@@ -182,10 +182,11 @@ func TestEveryTypeThatMayHoldASecretIsInTheTable(t *testing.T) {
 // noSecrets has the exported types with a field whose name or type lets one expect a secret, and
 // why it is not one.
 var noSecrets = map[string]string{
-	"dispatch/dispatchtest.Task": "ProxyURL is where a test's platform is served; the token is not in it",
-	"dispatch/eval.Case":         "holds a Task",
-	"dispatch/doctor.Options":    "holds a Task",
-	"proxy/cassette.Options":     "Upstream is the base URL of the proxy, without user info or query",
-	"dispatch/webhook.Tool":      "URLs of tools are part of the definitions that agents see",
-	"manifest/toolbox.Tool":      "URLs of tools are part of the definitions that agents see",
+	"dispatch/dispatchtest.Task":     "ProxyURL is where a test's platform is served; the token is not in it",
+	"dispatch/eval.Case":             "holds a Task",
+	"dispatch/doctor.Options":        "holds a Task",
+	"proxy/cassette.Options":         "Upstream is the base URL of the proxy, without user info or query",
+	"dispatch/webhook.Tool":          "URLs of tools are part of the definitions that agents see",
+	"manifest/toolbox.ClientOptions": "BaseURL is the address of the platform, without user info or query",
+	"manifest/toolbox.Tool":          "URLs of tools are part of the definitions that agents see",
 }

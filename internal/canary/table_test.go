@@ -82,6 +82,7 @@ func table(t *testing.T) []row {
 	boxOptions := toolbox.Options{Secret: secret, Agent: toolbox.Agent{ID: agentID}}
 	box := must(toolbox.Parse([]byte(`{"adapters":[{"name":"a","tools":[{"name":"t","description":"d","url":"https://tools.example.com/t"}]}]}`), &boxOptions))(t)
 	addOpen("manifest/toolbox.Options", boxOptions, &boxOptions)
+	add("manifest/toolbox.Client", must(toolbox.NewClient(secret, nil))(t))
 	add("manifest/toolbox.Toolbox", box, *box, must(box.For(toolbox.Agent{ID: agentID}))(t))
 
 	target := dispatchtest.Target{URL: "https://agent.example.com/dispatch?key=" + secret, AuthValue: "Bearer " + secret, Options: &options}

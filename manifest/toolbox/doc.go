@@ -14,7 +14,8 @@
 //
 // # Documents
 //
-// A document is a list of tools, or an object with adapters and tools:
+// A document is one definition of a tool, a list of them, a listing of the platform's API
+// ({"results": […]}), or an object with adapters and tools:
 //
 //	{"adapters": [{"name": "contacts", "description": "…", "config_schema": {…}, "tools": [{…}]}],
 //	 "tools": [
@@ -24,18 +25,27 @@
 //	   "url": "https://api.example.com/check", "detail_url": "https://api.example.com/detail"}]}
 //
 // A tool has either a handler or a url. Its adapter is the one that contains it, or the one that it
-// names by name or id. The adapter is optional, because the page shows tools without one. Names of
-// tools are unique across all adapters. A tool without parameters, or with null, accepts any
-// object. Unknown members are ignored.
+// names by name or id. The adapter is optional, because the page shows tools without one. If the
+// document has no adapters, the tools declare them: "adapter" is then a name, an id, or an object
+// with both. Names of tools are unique across all adapters. A tool without parameters, or with null,
+// accepts any object. Unknown members are ignored. A document of another form, and a listing with
+// more pages, are rejected.
+//
+// [Client] reads the adapters and the tools of an organisation from the platform's API. The JSON of
+// its list of tools is a document:
+//
+//	client, err := toolbox.NewClient(os.Getenv("BEDROCK_API_KEY"), nil)
+//	tools, err := client.Tools(ctx, adapterID)
+//	document, err := json.Marshal(tools)
 //
 // # Reasoning
 //
 // Every definition for a model has the string parameter reasoning. It is the first property and the
 // first required one, so that the model writes it before the arguments. It is not enforced: a call
 // without it, or with another type, succeeds. The toolbox removes it before it validates the
-// arguments and passes it to [Options.OnCall]. Webhooks receive it, handlers do not. If the schema
-// of a tool declares reasoning itself, also behind "$ref" or "allOf", schema and arguments stay
-// unchanged.
+// arguments and passes it to [Options.OnCall]. Webhooks receive it if it is a string, handlers do
+// not. If the schema of a tool declares reasoning itself, also behind "$ref" or "allOf", schema and
+// arguments stay unchanged.
 //
 // # Webhooks
 //
@@ -43,6 +53,9 @@
 // this body, whose member names the page leaves open:
 //
 //	{"tool": {"name", "description", "parameters"}, "agent": {"id", "context"}, "arguments": {…}}
+//
+// The arguments match the parameters beside them: either both have reasoning, or neither has it.
+// They are those of the model, without defaults.
 //
 // The toolbox follows at most three redirects, if they keep host and method. A response with status
 // 2xx must be one JSON value of at most 1 MiB; a request body has at most 1 MiB too. Calls are

@@ -16,7 +16,7 @@ type Code string
 
 const (
 	CodeJSON           Code = "invalid_json"       // not strict JSON of the documented shape
-	CodeInvalid        Code = "invalid_toolbox"    // document or options break rules; see Problems
+	CodeInvalid        Code = "invalid_toolbox"    // the document or the options break rules; see Problems
 	CodeUnknownTool    Code = "unknown_tool"       // the toolbox has no tool of that name
 	CodeUnknownAdapter Code = "unknown_adapter"    // the toolbox has no adapter of that name or id
 	CodeArguments      Code = "invalid_arguments"  // not valid by the parameters; the tool did not run
@@ -24,12 +24,12 @@ const (
 	CodeRequestSize    Code = "request_too_large"  // the body exceeds 1 MiB; nothing was sent
 	CodeTool           Code = "tool_failed"        // the handler returned an error
 	CodePanicked       Code = "tool_panicked"      // the handler panicked
-	CodeTimeout        Code = "timeout"            // Options.Timeout passed, or 3 s for a detail
+	CodeTimeout        Code = "timeout"            // Options.Timeout passed, 3 s for a detail, or 30 s for a page of a list
 	CodeCanceled       Code = "canceled"           // the caller's context ended
-	CodeTransport      Code = "transport"          // the connection to the webhook failed
-	CodeStatus         Code = "http_status"        // the status of the webhook's response is not 2xx
+	CodeTransport      Code = "transport"          // the connection to the webhook or the platform failed
+	CodeStatus         Code = "http_status"        // the status of the response is not 2xx
 	CodeAnswer         Code = "invalid_answer"     // the response does not have the documented form
-	CodeAnswerSize     Code = "answer_too_large"   // the response exceeds 1 MiB, or a detail 64 KiB
+	CodeAnswerSize     Code = "answer_too_large"   // the response exceeds 1 MiB, a detail 64 KiB, or a page of a list 4 MiB
 	CodePrivate        Code = "address_not_public" // the detail_url is not on the public internet
 )
 
@@ -39,10 +39,10 @@ const (
 type Error struct {
 	Code    Code
 	Tool    string // the tool concerned; "" if there is none
-	Status  int    // the HTTP status of the webhook's response; 0 if there was none
+	Status  int    // the HTTP status of the response; 0 if there was none
 	Message string // says what to do, also for a model
 
-	// Detail is the JSON of a webhook's response whose status is not 2xx, at most 2 KiB. It may
+	// Detail is the JSON of a response whose status is not 2xx, at most 2 KiB. That of a webhook may
 	// repeat arguments. The model reads it, and the text of the error leaves it out.
 	Detail string
 
@@ -83,6 +83,8 @@ func (e *Error) private() bool {
 //	handler_or_url_missing a tool has neither
 //	handler_invalid        handler is not a dotted name
 //	handler_unregistered   Options.Handlers does not contain the handler
+//	tools_missing          the document has none of the documented forms
+//	listing_incomplete     the document is one page of a listing that has more
 //	url_invalid            url or detail_url is not an absolute http or https URL
 //	invalid_option         a field of Options is not valid
 type Problem struct {

@@ -3,6 +3,7 @@ package toolbox_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -24,6 +25,67 @@ func ExampleParse() {
 	//   - tools[0] "create_contact": handler names contacts.create, for which Options.Handlers has no function; it has none
 	//   - tools[1] "check_schedule": url must be an absolute http or https URL without user and fragment
 	//   - Options.Secret is required: the document has external tools, whose servers verify it
+}
+
+// The tools of an adapter become those of an agent.
+func ExampleNewClient() {
+	platform := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprint(w, `{"results": [{"name": "ping", "description": "Ping", "handler": "defaults.ping", "adapter": "a-1"}],
+			"pagination": {"total_count": 1, "limit": 50, "offset": 0, "has_more": false}}`)
+	}))
+	defer platform.Close()
+	client, err := toolbox.NewClient("bk_a-key-for-this-example", &toolbox.ClientOptions{BaseURL: platform.URL})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	tools, err := client.Tools(context.Background(), "a-1")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	document, err := json.Marshal(tools)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(string(document))
+	ping := func(context.Context, json.RawMessage, toolbox.Agent, toolbox.Tool) (string, error) {
+		return "pong", nil
+	}
+	box, err := toolbox.Parse(document, &toolbox.Options{Handlers: map[string]toolbox.Handler{"defaults.ping": ping}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	result, err := box.Call(context.Background(), "ping", nil)
+	fmt.Println(string(result), err)
+	// Output:
+	// [{"name":"ping","description":"Ping","adapter":"a-1","handler":"defaults.ping"}]
+	// "pong" <nil>
+}
+
+// The model reads the text of Errorf, and no text of another error.
+func ExampleErrorf() {
+	ask := func(_ context.Context, args json.RawMessage, _ toolbox.Agent, _ toolbox.Tool) (string, error) {
+		if string(args) == "{}" {
+			return "", toolbox.Errorf("the number is missing; ask the user for it")
+		}
+		return "", errors.New("dial tcp 10.0.0.7:5432: connection refused")
+	}
+	box, err := toolbox.Parse([]byte(`{"name": "ask", "handler": "ask"}`),
+		&toolbox.Options{Handlers: map[string]toolbox.Handler{"ask": ask}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, args := range []string{`{}`, `{"number":7}`} {
+		result, failed, _ := box.CallForModel(context.Background(), "ask", args)
+		fmt.Println(string(result), failed)
+	}
+	// Output:
+	// {"error":"tool_failed","detail":"the number is missing; ask the user for it"} true
+	// {"error":"tool_failed","detail":"the tool failed for a reason of its own; trying again may help, other arguments will not"} true
 }
 
 // Typed decodes the arguments of a model.

@@ -2,6 +2,9 @@ package toolbox
 
 import "time"
 
+// SetLimit replaces the limit of a page, in bytes.
+func (c *Client) SetLimit(maxPage int64) { c.caller.MaxBytes = maxPage }
+
 // SetLimits replaces the limits of responses, in bytes, and the time limit of requests for details.
 func (b *Toolbox) SetLimits(maxAnswer, maxDetail int64, detailTimeout time.Duration) {
 	b.caller.MaxBytes = maxAnswer

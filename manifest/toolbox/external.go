@@ -138,10 +138,16 @@ func statusError(status int, answer []byte, secrets *redact.Set) *Error {
 	case status == http.StatusUnauthorized:
 		e.Message += ": it does not accept the secret"
 	default:
-		var compact bytes.Buffer
-		if json.Compact(&compact, answer) == nil { // other text may be any page
-			e.Detail = clip.Text(secrets.Text(compact.String()), maxDetail)
-		}
+		e.Detail = detailOf(answer, secrets)
 	}
 	return e
+}
+
+// detailOf returns the JSON of a response, or "" for other text, which may be any page.
+func detailOf(answer []byte, secrets *redact.Set) string {
+	var compact bytes.Buffer
+	if json.Compact(&compact, answer) != nil {
+		return ""
+	}
+	return clip.Text(secrets.Text(compact.String()), maxDetail)
 }

@@ -30,7 +30,8 @@ type Options struct {
 	Agent Agent
 
 	// Secret is the tool call secret, sent to every webhook as X-Agent-Secret. It is required if
-	// the document has an external tool.
+	// the document has an external tool. To change it, let the webhooks accept both secrets, Parse
+	// the document again with the new one, and use the new Toolbox from then on.
 	Secret string `json:"-"`
 
 	// Transport sends the calls of external tools. If InsecurePrivateDetails is set, it also sends

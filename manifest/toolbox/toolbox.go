@@ -48,8 +48,9 @@ const maxDocument = 4 << 20 // bytes
 // argumentLimits bounds the arguments of a call before their validation.
 var argumentLimits = strictjson.Limits{Depth: 64}
 
-// Parse reads a document of at most 4 MiB. It does not keep data. If options is nil, all options
-// have their defaults; a document with tools needs Handlers or a Secret.
+// Parse reads a document of at most 4 MiB in one of the forms of the package comment. It does not
+// keep data. If options is nil, all options have their defaults; a document with tools needs Handlers
+// or a Secret.
 //
 // The error is an [*Error]: CodeJSON with the place in the document, or CodeInvalid with all
 // problems of adapters, tools and options.

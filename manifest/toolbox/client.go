@@ -1,0 +1,263 @@
+package toolbox
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/strictjson"
+)
+
+// Client lists the adapters and tools of an organisation over the platform's API. It is immutable
+// and safe for concurrent use. Formatting a Client never reveals its key.
+//
+// Each request has a time limit of 30 s. The client does not follow redirects and does not repeat
+// requests.
+type Client struct {
+	base   *url.URL
+	key    redact.Hidden[string]
+	hide   *redact.Set
+	caller httpcall.Client
+}
+
+// ClientOptions configures a [Client]. The zero value of every field means its default. [NewClient]
+// copies the options.
+type ClientOptions struct {
+	// BaseURL is the address of the platform without /api. The scheme http is accepted for loopback
+	// hosts only. Defaults to https://api.bedrock.orinlabs.org.
+	BaseURL string
+
+	// Transport sends the requests. Defaults to a transport of the client that reads no proxy
+	// settings from the environment and closes connections that are idle for 4 s.
+	Transport http.RoundTripper
+}
+
+const (
+	defaultBase  = "https://api.bedrock.orinlabs.org"
+	listTimeout  = 30 * time.Second
+	maxListed    = 10_000 // adapters or tools of one list
+	maxListBytes = maxDocument
+)
+
+// NewClient returns a client that sends apiKey as "Authorization: Bearer". If o is nil, the defaults
+// apply. The error is an [*Error] with CodeInvalid and all problems.
+func NewClient(apiKey string, o *ClientOptions) (*Client, error) {
+	var opts ClientOptions
+	if o != nil {
+		opts = *o
+	}
+	if opts.BaseURL == "" {
+		opts.BaseURL = defaultBase
+	}
+	if opts.Transport == nil {
+		opts.Transport = httpcall.NewTransport()
+	}
+	base, mistakes := httpcall.ParseBase(opts.BaseURL, defaultBase)
+	var problems []Problem
+	for _, must := range mistakes {
+		problems = append(problems, Problem{Code: "invalid_option", Message: "ClientOptions.BaseURL " + must})
+	}
+	if must := httpcall.CheckKey(apiKey); must != "" {
+		problems = append(problems, Problem{Code: "invalid_option", Message: "apiKey " + must})
+	}
+	if len(problems) > 0 {
+		return nil, &Error{Code: CodeInvalid, Message: "the client cannot be created", Problems: problems}
+	}
+	return &Client{
+		base: base, key: redact.Hide(apiKey), hide: redact.New(apiKey),
+		caller: httpcall.Client{Transport: opts.Transport, Peer: "the platform", Timeout: listTimeout, MaxBytes: maxListBytes},
+	}, nil
+}
+
+// Adapters lists the adapters in the order of the platform: GET /api/toolbox/adapters/. See
+// [Client.Tools] for the error.
+func (c *Client) Adapters(ctx context.Context) ([]Adapter, error) {
+	list := []Adapter{}
+	err := c.list(ctx, "adapters", url.Values{}, func(page *document) {
+		for _, entry := range page.adapters {
+			list = append(list, entry.Adapter)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// Tools lists the tools of an adapter in the order of the platform: GET
+// /api/toolbox/tools/?adapter=ID. If adapter is "", it lists the tools of all adapters. Tools does
+// not check them: [Parse] does, and reads the JSON of the list.
+//
+// Tools returns the whole list or an error, never a part of the list. A page has at most 4 MiB, and
+// all pages together have at most 10,000 tools. The error is an [*Error]: CodeStatus with the status
+// and, in Detail, the response; CodeAnswer if a response is not a list or its pages do not follow
+// each other; CodeAnswerSize; CodeTransport; CodeTimeout; or CodeCanceled.
+func (c *Client) Tools(ctx context.Context, adapter string) ([]Tool, error) {
+	query := url.Values{}
+	if adapter != "" {
+		query.Set("adapter", adapter)
+	}
+	list := []Tool{}
+	err := c.list(ctx, "tools", query, func(page *document) {
+		for _, entry := range page.tools {
+			list = append(list, entry.Tool)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// list requests all pages of a list. The first request has no other parameters than query, because
+// only those are documented.
+func (c *Client) list(ctx context.Context, kind string, query url.Values, collect func(page *document)) error {
+	for offset := 0; ; {
+		body, err := c.get(ctx, kind, query)
+		if err != nil {
+			return err
+		}
+		p := page{kind: kind, document: document{peer: true}}
+		if why := p.parse(body, offset); why != "" {
+			return &Error{Code: CodeAnswer, Status: http.StatusOK, Message: fmt.Sprintf("the response is not a list of %s: %s", kind, why)}
+		}
+		collect(&p.document)
+		offset += p.entries
+		switch {
+		case !p.more:
+			return nil
+		case offset > maxListed:
+			return errorf(CodeAnswerSize, "", "the list has more than %d %s", maxListed, kind)
+		}
+		query.Set("offset", strconv.Itoa(offset))
+		if p.limit > 0 {
+			query.Set("limit", strconv.Itoa(p.limit))
+		}
+	}
+}
+
+// get sends one request.
+func (c *Client) get(ctx context.Context, kind string, query url.Values) ([]byte, error) {
+	u := c.base.JoinPath("api", "toolbox", kind, "/")
+	u.RawQuery = query.Encode()
+	request := &http.Request{
+		Method: http.MethodGet, URL: u, Host: u.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Accept": {"application/json"}, "Authorization": {"Bearer " + c.key.Reveal()}},
+	}
+	got, failure := c.caller.Do(ctx, request, nil)
+	switch {
+	case got.Status != 0 && got.Status != http.StatusOK:
+		if failure != nil {
+			got.Body = nil // an incomplete text may end in a part of the key
+		}
+		return nil, c.refusal(got.Status, got.Body)
+	case failure == nil:
+		return got.Body, nil
+	}
+	e := &Error{Code: CodeTransport, Status: got.Status, Message: "the list cannot be requested", Err: failure.Err}
+	switch failure.Kind {
+	case httpcall.Canceled:
+		e.Code, e.Message = CodeCanceled, "the list was canceled"
+	case httpcall.TimedOut:
+		e.Code, e.Message = CodeTimeout, "the platform did not respond within "+c.caller.Timeout.String()
+	case httpcall.TooLarge:
+		e.Code, e.Message, e.Err = CodeAnswerSize, fmt.Sprintf("a page of the list has more than %d bytes", c.caller.MaxBytes), nil
+	}
+	return nil, e
+}
+
+// refusal describes a response with another status than 200.
+func (c *Client) refusal(status int, answer []byte) *Error {
+	advice := map[int]string{
+		http.StatusUnauthorized: ": it does not accept the API key",
+		http.StatusForbidden:    ": the API key does not permit it",
+		http.StatusNotFound:     "; check ClientOptions.BaseURL and the id of the adapter",
+	}[status]
+	if status >= 300 && status < 400 {
+		advice = ", a redirect, which is not followed to protect the API key; correct ClientOptions.BaseURL"
+	}
+	return &Error{Code: CodeStatus, Status: status, Detail: detailOf(answer, c.hide),
+		Message: fmt.Sprintf("the platform answered with HTTP status %d%s", status, advice)}
+}
+
+// page is one response with a list.
+type page struct {
+	document
+	kind    string
+	entries int
+	limit   int // of the pages; 0 if the response does not say
+	more    bool
+}
+
+// parse reads a page, which must begin at offset of the list. It returns why it is not one, or "".
+func (p *page) parse(body []byte, offset int) string {
+	var whole, next json.RawMessage
+	found := false
+	entries := func(r *strictjson.Reader, at place) error {
+		found = r.Kind() == '['
+		if p.kind == "adapters" {
+			return p.document.list(r, at, p.adapter)
+		}
+		return p.toolList(r, at, -1)
+	}
+	err := p.read(body, func(r *strictjson.Reader) error {
+		if r.Kind() == '[' {
+			return entries(r, place{"", ""})
+		}
+		return r.Object(nil, func(name string) (err error) {
+			switch name {
+			case "results":
+				return entries(r, place{name, "/" + name})
+			case "pagination":
+				whole, err = r.Value()
+			case "next":
+				next, err = r.Value()
+			}
+			return err
+		}, listingMembers...)
+	})
+	p.entries = len(p.adapters) + len(p.tools)
+	switch {
+	case err != nil:
+		return malformed(err).Error()
+	case !found:
+		return "it has no list results"
+	case len(p.problems) > 0:
+		return p.problems[0].Message
+	}
+	for i := range p.entries {
+		if p.kind == "adapters" && p.adapters[i].Name == "" || p.kind == "tools" && p.tools[i].Name == "" {
+			return fmt.Sprintf("results[%d] has no name", i)
+		}
+	}
+	return p.paginate(whole, next, offset)
+}
+
+// paginate reads {"total_count", "limit", "offset", "has_more"}. A list with "next" is paged in a way
+// that is not documented.
+func (p *page) paginate(whole, next json.RawMessage, offset int) string {
+	if rawjson.Kind(whole) != '{' {
+		whole = nil
+	}
+	p.more = string(rawjson.Member(whole, "has_more")) == "true"
+	if n, err := strconv.Atoi(string(rawjson.Member(whole, "limit"))); err == nil && n > 0 {
+		p.limit = n
+	}
+	at := rawjson.Member(whole, "offset")
+	switch {
+	case at != nil && string(at) != strconv.Itoa(offset) && (offset > 0 || p.more):
+		return fmt.Sprintf("its page does not begin at the offset %d", offset)
+	case p.more && p.entries == 0:
+		return "it has an empty page and says that more follow"
+	case whole == nil && (offset > 0 || next != nil && rawjson.Kind(next) != 'n'):
+		return "its pages are not those of the documented pagination"
+	}
+	return ""
+}
