@@ -22,12 +22,13 @@
 //
 //   - a request has no step: the script is over, or no script is for its conversation;
 //   - a request is one that the provider refuses, for example because the result of a tool call is
-//     missing. Such a request does not use a step;
+//     missing, or one that has more than 32 MiB. Such a request does not use a step;
 //   - an expectation of a step is not met (see [Step.Expect]). The step is played all the same;
 //   - a step has not been used when the test ends.
 //
-// In the first two cases the agent receives an error with the status 400 and the header
-// x-should-retry: false, in the format of the provider.
+// In the first two cases the agent receives an error with a status such as 400 and the header
+// x-should-retry: false, in the format of the provider. Failures show the beginnings of the messages
+// and results in question, and no credential.
 //
 // # Conversations
 //

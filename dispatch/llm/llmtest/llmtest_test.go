@@ -80,8 +80,13 @@ func TestWhatFailsATest(t *testing.T) {
 			},
 		},
 		{
-			"an unknown API", nil, func(t testing.TB, m *llmtest.Model) { refused(t, m, "/v1/embeddings?key="+secret, `{}`) },
-			[]string{"POST /v1/embeddings: the model does not speak this API"},
+			"an unknown API", nil, func(t testing.TB, m *llmtest.Model) {
+				status, header, answer, err := post(t, m, "/v1/"+secret+"/embeddings?key="+secret, `{}`)
+				if status != 404 || header.Get("X-Should-Retry") != "false" || strings.Contains(answer, secret) || err != nil {
+					t.Errorf("%d %v %s %v", status, header, answer, err)
+				}
+			},
+			[]string{"POST /v1/[redacted]/embeddings: the model does not speak this API"},
 		},
 		{
 			"not JSON", nil, func(t testing.TB, m *llmtest.Model) { refused(t, m, anthropicPath, `{"model":`) },

@@ -72,11 +72,9 @@ func read(f format, path string, body []byte, previous func(id string) ([]messag
 	if err != nil {
 		return q, fmt.Errorf("the body is not valid: %w", err)
 	}
-	if err := f.read(q, previous); err != nil {
-		return q, err
-	}
+	err = f.read(q, previous)
 	q.summarize()
-	return q, nil
+	return q, err
 }
 
 // summarize fills the fields that follow from the messages.

@@ -38,13 +38,21 @@ func route(path string) format {
 // ServeHTTP answers a request as the script says.
 func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f := route(r.URL.Path)
-	if f == nil || r.Method != http.MethodPost {
-		m.refuse(w, r, chat{}, fmt.Errorf("%s %s: the model does not speak this API", r.Method, clip.Text(r.URL.Path, 200)))
+	switch {
+	case f == nil:
+		m.refuse(w, r, chat{}, http.StatusNotFound, errors.New("the model does not speak this API"))
+		return
+	case r.Method != http.MethodPost:
+		m.refuse(w, r, f, http.StatusMethodNotAllowed, errors.New("the method is not POST"))
 		return
 	}
 	body, err := httpserve.ReadBody(w, r, maxBody, time.Now().Add(time.Minute))
 	if err != nil {
-		m.refuse(w, r, f, fmt.Errorf("%s: %w", r.URL.Path, err))
+		status := http.StatusBadRequest
+		if errors.Is(err, httpserve.ErrTooLarge) {
+			status = http.StatusRequestEntityTooLarge
+		}
+		m.refuse(w, r, f, status, err)
 		return
 	}
 	q, err := read(f, r.URL.Path, body, m.previous)
@@ -53,7 +61,7 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	step, where, n, scripted := m.take(q, err)
 	if scripted != nil {
-		m.refuse(w, r, f, fmt.Errorf("%s: %w%s", r.URL.Path, scripted, q.about(secrets(r))))
+		m.refuse(w, r, f, http.StatusBadRequest, fmt.Errorf("%w%s", scripted, q.about(secrets(r))))
 		return
 	}
 	for _, check := range step.expect {
@@ -210,12 +218,13 @@ func pause(ctx context.Context, d time.Duration) bool {
 }
 
 // refuse answers a request that has no step, and reports it.
-func (m *Model) refuse(w http.ResponseWriter, r *http.Request, f format, reason error) {
-	text := secrets(r).Text(reason.Error())
+func (m *Model) refuse(w http.ResponseWriter, r *http.Request, f format, status int, reason error) {
+	hide := secrets(r)
+	text := r.Method + " " + clip.Text(hide.Text(r.URL.Path), 200) + ": " + hide.Text(reason.Error())
 	m.fail("%s", text)
 	httpserve.LeaveBody(w, r)
 	w.Header().Set("X-Should-Retry", "false")
-	httpserve.WriteJSON(w, http.StatusBadRequest, f.failure(failure{status: http.StatusBadRequest, message: "llmtest: " + text}))
+	httpserve.WriteError(w, status, f.failure(failure{status: status, message: "llmtest: " + text}))
 }
 
 // secrets returns the credentials of a request.

@@ -201,5 +201,16 @@ func (s Step) String() string {
 		}
 		words = append(words, word)
 	}
+	if s.incomplete {
+		words = append(words, "incomplete")
+	}
+	switch s.end {
+	case cut:
+		words = append(words, "cut")
+	case reset:
+		words = append(words, "reset")
+	case failed:
+		words = append(words, fmt.Sprint("fail ", s.failure))
+	}
 	return strings.Join(words, ", ")
 }
