@@ -48,17 +48,9 @@ func write(code Code, k *declaration.Kept, fields []declaration.Field, extra []M
 // kept adds the problems of members that the fields cannot hold. It returns false if the
 // declaration is not an object.
 func (ps *problems) kept(k *declaration.Kept, fields []declaration.Field, extra []Member) (isObject bool) {
-	if message := k.NotObject(fields, len(extra)); message != "" {
-		ps.add("wrong_type", "", "%s", message)
-		return false
-	}
-	for _, f := range fields {
-		for _, p := range k.Problems(f) {
-			*ps = append(*ps, Problem(p))
-		}
-	}
-	for _, p := range declaration.WrongCase(fields, extra) {
+	found := declaration.Problems(k, fields, extra)
+	for _, p := range found {
 		*ps = append(*ps, Problem(p))
 	}
-	return true
+	return len(found) == 0 || found[0].Pointer != ""
 }

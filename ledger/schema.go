@@ -84,7 +84,7 @@ var fieldTypes = []string{TypeString, TypeNumber, TypeInteger, TypeBoolean, Type
 func (s *Schema) fields() []declaration.Field {
 	return []declaration.Field{
 		declaration.List("entities", &s.Entities, entityFrom),
-		declaration.Object("flags", &s.Flags, flagRuleFrom),
+		declaration.Object("flags", &s.Flags, flagRuleFrom, nil),
 		declaration.String("field_policy", &s.FieldPolicy),
 	}
 }

@@ -31,7 +31,7 @@ func Define[In, Out any](name, description string, o *InferOptions) (Tool, error
 	c := newChecker(context.Background(), &ValidateOptions{})
 	c.name(ps, name)
 	if tool.InputSchema != nil {
-		c.schema(ps, "/input_schema", tool.InputSchema, true)
+		c.schemas(ps, &tool)
 		if member(members(tool.InputSchema), "type") == nil {
 			ps.add("schema_not_object", "/input_schema", "must describe an object; use a struct or a map for the arguments, not %s",
 				reflect.TypeFor[In]())

@@ -26,7 +26,7 @@ var endpointTypes = []string{"mcp_server", "http_openapi", "code"}
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// endpointKey identifies an endpoint. The id is that of canonicalID.
+// endpointKey identifies an endpoint. The id is that of uuid.Canonical.
 type endpointKey struct{ id, name string }
 
 type resolved struct {
@@ -36,14 +36,13 @@ type resolved struct {
 }
 
 // resolve finds an endpoint, each once. After the end of the context it asks for none.
-func (c *checker) resolve(id, name string) resolved {
-	key := endpointKey{canonicalID(id), name}
+func (c *checker) resolve(key endpointKey) resolved {
 	if known, ok := c.resolved[key]; ok {
 		return known
 	}
 	r := resolved{err: c.ctx.Err()}
 	if r.err == nil {
-		r.Endpoint, r.found, r.err = c.opts.Endpoint(c.ctx, key.id, name)
+		r.Endpoint, r.found, r.err = c.opts.Endpoint(c.ctx, key.id, key.name)
 	}
 	if r.err != nil {
 		c.causes = append(c.causes, r.err)
@@ -53,12 +52,12 @@ func (c *checker) resolve(id, name string) resolved {
 }
 
 // endpoint checks a binding against the endpoint that it names.
-func (c *checker) endpoint(ps *problems, b *Binding) {
+func (c *checker) endpoint(ps *problems, key endpointKey, tool string) {
 	at := "/passthrough_binding/endpoint_id"
-	if b.EndpointID == "" {
+	if key.id == "" {
 		at = "/passthrough_binding/endpoint_name"
 	}
-	e := c.resolve(b.EndpointID, b.EndpointName)
+	e := c.resolve(key)
 	switch {
 	case e.err != nil:
 		ps.add("endpoint_lookup", at, "could not be checked: the lookup of the endpoint failed")
@@ -80,7 +79,7 @@ func (c *checker) endpoint(ps *problems, b *Binding) {
 	if slices.ContainsFunc(e.EnvVars, func(name string) bool { return !envName.MatchString(name) }) {
 		ps.note("endpoint_env_vars", at, "is an endpoint whose env_vars are not all names; list the names of credentials, without values")
 	}
-	if b.ToolName != "" && e.Tools != nil && !slices.Contains(e.Tools, b.ToolName) {
+	if tool != "" && e.Tools != nil && !slices.Contains(e.Tools, tool) {
 		ps.add("endpoint_tool", "/passthrough_binding/tool_name", "is not among the tools discovered on the endpoint%s",
 			among(e.Tools))
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/jsonschema"
 )
 
@@ -33,9 +32,10 @@ const (
 // An Error is the error type of this package. It contains every problem that was found, in an order
 // that is the same each time.
 //
-// Problems of a tool list are ordered by tool. Problems of a document are ordered by place, and
-// each occurs once. Neither the error nor a Message contains a value of a document. They contain
-// names, kinds, lengths, and what the schema requires, so they can be shown to a model.
+// Problems of a tool list are ordered by tool; members of the wrong type come first. Problems of a
+// document are ordered by place, and each occurs once. Neither the error nor a Message contains a
+// value of a document. They contain names, kinds, lengths, and what the schema requires, so they can
+// be shown to a model.
 type Error struct {
 	Code     Code
 	Tool     string // the tool whose call was validated; "" for anything else
@@ -182,32 +182,4 @@ func documentError(err error) *Error {
 // notDocument returns the error for a document that no schema was applied to.
 func notDocument(code Code, message string) *Error {
 	return &Error{Code: code, Problems: []Problem{{Index: noTool, Code: string(code), Message: message}}}
-}
-
-// problems collects the problems of one tool.
-type problems struct {
-	index     int
-	tool      string
-	list      []Problem
-	unchecked []Problem // those for which the platform does not reject the tool
-}
-
-func problemsOf(index int, name string) *problems {
-	return &problems{index: index, tool: clip.Text(name, 128)}
-}
-
-func (ps *problems) add(code, pointer, format string, args ...any) {
-	ps.list = append(ps.list, Problem{ps.index, ps.tool, code, pointer, fmt.Sprintf(format, args...)})
-}
-
-// note adds a problem for which the platform does not reject the tool.
-func (ps *problems) note(code, pointer, format string, args ...any) {
-	ps.unchecked = append(ps.unchecked, Problem{ps.index, ps.tool, code, pointer, fmt.Sprintf(format, args...)})
-}
-
-// under adds the problems of a part of the tool to a list. Their pointers start at that part.
-func (ps *problems) under(list *[]Problem, pointer string, part []Problem) {
-	for _, p := range part {
-		*list = append(*list, Problem{ps.index, ps.tool, p.Code, pointer + p.Pointer, p.Message})
-	}
 }

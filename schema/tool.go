@@ -82,9 +82,9 @@ func (t *Tool) fields() []declaration.Field {
 		declaration.Raw("input_schema", &t.InputSchema),
 		declaration.Raw("output_schema", &t.OutputSchema),
 		declaration.String("default_execution_mode", &t.DefaultExecutionMode),
-		declaration.Object("passthrough_binding", &t.PassthroughBinding, bindingFrom),
+		declaration.Object("passthrough_binding", &t.PassthroughBinding, bindingFrom, (*Binding).wrong),
 		declaration.String("ledger_write_policy", &t.LedgerWritePolicy),
-		declaration.Object("ledger_adapter", &t.LedgerAdapter, adapterFrom),
+		declaration.Object("ledger_adapter", &t.LedgerAdapter, adapterFrom, nil),
 	}
 }
 
@@ -94,6 +94,15 @@ func (b *Binding) fields() []declaration.Field {
 		declaration.String("endpoint_name", &b.EndpointName),
 		declaration.String("tool_name", &b.ToolName),
 	}
+}
+
+// wrong returns what is wrong with the members that were read, those of the binding included.
+func (t *Tool) wrong() []declaration.Problem {
+	return declaration.Problems(&t.kept, t.fields(), t.Extra)
+}
+
+func (b *Binding) wrong() []declaration.Problem {
+	return declaration.Problems(&b.kept, b.fields(), b.Extra)
 }
 
 // toolMembers are the names of the members of the Tools schema, in its order.

@@ -214,7 +214,7 @@ func TestValidate(t *testing.T) {
 		{"binding on a sandbox tool, no id", tool(`,"passthrough_binding":{"endpoint_id":"x"}`),
 			"0 binding_endpoint_id /passthrough_binding/endpoint_id"},
 		{"binding in an unknown mode", tool(`,"default_execution_mode":"x","passthrough_binding":[]`),
-			"0 mode_invalid /default_execution_mode\n0 wrong_type /passthrough_binding"},
+			"0 wrong_type /passthrough_binding\n0 mode_invalid /default_execution_mode"},
 
 		{"policy record_only", tool(`,"ledger_write_policy":"record_only"`), ``},
 		{"policy on a sandbox tool", tool(`,"ledger_write_policy":"none"`), ``},

@@ -1,19 +1,18 @@
 package schema
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"regexp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/clip"
-	"github.com/toolwire/toolwire/internal/declaration"
 	"github.com/toolwire/toolwire/internal/jsonschema"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/internal/uuid"
 	"github.com/toolwire/toolwire/ledger"
 )
@@ -79,53 +78,47 @@ func Validate(ctx context.Context, tools []Tool, o *ValidateOptions) (unchecked 
 type checker struct {
 	ctx      context.Context // of the one call
 	opts     *ValidateOptions
-	schemas  jsonschema.Options
+	options  jsonschema.Options
 	checked  map[string][]jsonschema.Fault // by text of the schema: lists often repeat one
 	resolved map[endpointKey]resolved
 	causes   []error
 }
 
 func newChecker(ctx context.Context, o *ValidateOptions) *checker {
-	return &checker{ctx: ctx, opts: o, schemas: jsonschema.Options{Limits: o.Limits.inner()},
+	return &checker{ctx: ctx, opts: o, options: jsonschema.Options{Limits: o.Limits.inner()},
 		checked: map[string][]jsonschema.Fault{}, resolved: map[endpointKey]resolved{}}
 }
 
-// tool checks a tool, member by member, in the order of the Tools schema.
+// tool checks a tool: first what was read, then the rules of the Tools schema, in its order.
 func (c *checker) tool(ps *problems, t *Tool) {
-	fields := t.fields()
-	if message := t.kept.NotObject(fields, len(t.Extra)); message != "" {
-		ps.add("not_object", "", "%s", message)
-		return
-	}
-	for _, f := range fields {
-		if wrong := t.kept.Problems(f); len(wrong) > 0 {
-			list := &ps.list
-			if f.Name == "description" || f.Name == "ledger_write_policy" { // not among the reasons for rejection
-				list = &ps.unchecked
-			}
-			ps.kept(list, "", wrong)
-			continue
-		}
-		switch f.Name {
-		case "name":
-			c.name(ps, t.Name)
-		case "input_schema":
-			c.inputSchema(ps, t)
-		case "output_schema":
-			if len(t.OutputSchema) > 0 {
-				c.schema(ps, "/output_schema", t.OutputSchema, false)
-			}
-		case "default_execution_mode":
-			c.mode(ps, t.Mode())
-		case "passthrough_binding":
-			c.binding(ps, t.PassthroughBinding, t.Mode() == Passthrough)
-		case "ledger_write_policy":
-			c.policy(ps, t.WritePolicy())
-		case "ledger_adapter":
-			c.adapter(ps, t.LedgerAdapter, t.WritePolicy() == PolicyAdapter)
+	for _, p := range t.wrong() {
+		switch {
+		case p.Pointer == "":
+			ps.add("not_object", "", "%s", p.Message)
+			return
+		case p.Code == "wrong_case", p.Pointer == "/description", strings.HasPrefix(p.Pointer, "/ledger_write_policy"):
+			ps.note(p.Code, p.Pointer, "%s", p.Message) // not among the reasons for a rejection
+		default:
+			ps.add(p.Code, p.Pointer, "%s", p.Message)
 		}
 	}
-	ps.kept(&ps.unchecked, "", declaration.WrongCase(fields, t.Extra))
+	c.name(ps, t.Name)
+	c.schemas(ps, t)
+	switch mode := t.Mode(); mode {
+	case Sandbox, Passthrough:
+	case Executed:
+		ps.note("later_release", "/default_execution_mode", "is executed, a mode of a later release of the platform: the tool runs "+
+			"in the agent's own sandbox, and the proxy does not answer its calls")
+	default:
+		ps.add("mode_invalid", "/default_execution_mode", "must be sandbox or passthrough, not %q", clip.Text(string(mode), 40))
+	}
+	c.binding(ps, t.PassthroughBinding, t.Mode() == Passthrough)
+	switch policy := t.WritePolicy(); policy {
+	case PolicyAdapter, PolicyRecordOnly, PolicyNone:
+	default:
+		ps.note("policy_invalid", "/ledger_write_policy", "must be record_only, adapter or none, not %q", clip.Text(string(policy), 40))
+	}
+	c.adapter(ps, t.LedgerAdapter, t.WritePolicy() == PolicyAdapter)
 	for _, m := range t.Extra {
 		if slices.Contains(laterMembers, m.Name) {
 			ps.note("later_release", pointerTo(m.Name), "is a member of a later release of the platform; it is kept and not evaluated here")
@@ -137,44 +130,24 @@ func (c *checker) tool(ps *problems, t *Tool) {
 // adapters are those of package ledger.
 var laterMembers = []string{"ledger_read", "preconditions", "effects", "when"}
 
-// kept adds the problems of members that were read and that no field holds to a list.
-func (ps *problems) kept(list *[]Problem, at string, found []declaration.Problem) {
-	for _, p := range found {
-		ps.under(list, at, []Problem{{Code: p.Code, Pointer: p.Pointer, Message: p.Message}})
-	}
-}
-
-var namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,127}$`)
-
 func (c *checker) name(ps *problems, name string) {
-	switch {
-	case name == "":
-		ps.add("name_missing", "/name", "is required and must not be empty")
-	case !namePattern.MatchString(name):
-		ps.add("name_invalid", "/name", "must be %s", nameRule(name))
-	}
-}
-
-func nameRule(name string) string {
-	const rule = "1 to 128 ASCII letters, digits, _ and -, beginning with a letter or _"
-	if len(name) > 128 {
-		return rule + "; this one has " + strconv.Itoa(len(name)) + " bytes"
-	}
-	for i, r := range name {
-		if !namePattern.MatchString(name[:i] + string(r)) {
-			return rule + "; " + strconv.QuoteToASCII(string(r)) + " at byte " + strconv.Itoa(i) + " is not allowed there"
+	const rule = "must be 1 to 128 ASCII letters, digits, _ and -, beginning with a letter or _"
+	if name == "" {
+		if !ps.has("/name") {
+			ps.add("name_missing", "/name", "is required and must not be empty")
 		}
-	}
-	return rule
-}
-
-func (c *checker) inputSchema(ps *problems, t *Tool) {
-	if len(t.InputSchema) == 0 {
-		ps.add("input_schema_missing", "/input_schema", "is required: the JSON Schema of the arguments object%s",
-			otherSpelling(t.Extra))
 		return
 	}
-	c.schema(ps, "/input_schema", t.InputSchema, true)
+	for i, r := range name {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_'
+		if !letter && (i == 0 || r != '-' && (r < '0' || r > '9')) {
+			ps.add("name_invalid", "/name", "%s; %s at byte %d is not allowed there", rule, strconv.QuoteToASCII(string(r)), i)
+			return
+		}
+	}
+	if len(name) > 128 {
+		ps.add("name_invalid", "/name", "%s; this one has %d bytes", rule, len(name))
+	}
 }
 
 // otherSpelling recognizes the input schema under the name that another SDK gives it.
@@ -188,29 +161,41 @@ func otherSpelling(extra []ledger.Member) string {
 	return ""
 }
 
-// schema checks a schema, and that the root of an input schema describes an object. A response may
-// be any JSON, but the platform does not accept a boolean as a schema.
-func (c *checker) schema(ps *problems, pointer string, raw json.RawMessage, arguments bool) {
-	found := c.faults(raw)
-	root := bytes.TrimSpace(raw)
-	switch {
-	case slices.ContainsFunc(found, func(f jsonschema.Fault) bool { return f.Code == "not_json" }):
-	case rawjson.Kind(root) != '{':
-		ps.add("schema_not_object", pointer, "must be a JSON Schema object, not %s", rawjson.KindName(root))
-		return
-	case arguments:
-		if at := notObject(root); at != "" {
-			ps.add("schema_not_object", pointer+at, `must be "object": the arguments of a call are an object`)
-		}
+// schemas checks the schemas of a tool, and that the root of the input schema describes an object. A
+// response may be any JSON, but the platform does not accept a boolean as a schema.
+func (c *checker) schemas(ps *problems, t *Tool) {
+	if len(t.InputSchema) == 0 {
+		ps.add("input_schema_missing", "/input_schema", "is required: the JSON Schema of the arguments object%s",
+			otherSpelling(t.Extra))
 	}
-	ps.faults(pointer, found)
+	for _, part := range []struct {
+		pointer string
+		raw     json.RawMessage
+	}{{"/input_schema", t.InputSchema}, {"/output_schema", t.OutputSchema}} {
+		if len(part.raw) == 0 {
+			continue
+		}
+		found := c.faults(part.raw)
+		if !slices.ContainsFunc(found, func(f jsonschema.Fault) bool { return f.Code == "not_json" }) {
+			if kind := rawjson.Kind(part.raw); kind != '{' {
+				ps.add("schema_not_object", part.pointer, "must be a JSON Schema object, not %s", strictjson.KindName(kind))
+				continue
+			}
+			if part.pointer == "/input_schema" {
+				if at := notObject(part.raw); at != "" {
+					ps.add("schema_not_object", part.pointer+at, `must be "object": the arguments of a call are an object`)
+				}
+			}
+		}
+		ps.faults(part.pointer, found)
+	}
 }
 
 // faults returns what is wrong with a schema.
 func (c *checker) faults(raw json.RawMessage) []jsonschema.Fault {
 	found, ok := c.checked[string(raw)]
 	if !ok {
-		found = jsonschema.Check(raw, &c.schemas)
+		found = jsonschema.Check(raw, &c.options)
 		c.checked[string(raw)] = found
 	}
 	return found
@@ -227,39 +212,18 @@ func (ps *problems) faults(pointer string, found []jsonschema.Fault) {
 	}
 }
 
-func (c *checker) mode(ps *problems, mode Mode) {
-	switch mode {
-	case Sandbox, Passthrough:
-	case Executed:
-		ps.note("later_release", "/default_execution_mode", "is executed, a mode of a later release of the platform: the tool runs in the "+
-			"agent's own sandbox, and the proxy does not answer its calls")
-	default:
-		ps.add("mode_invalid", "/default_execution_mode", "must be sandbox or passthrough, not %q", clip.Text(string(mode), 40))
-	}
-}
-
 // binding checks the form of a binding. In passthrough mode the binding is used: it must be
 // complete and lead to a tool.
 func (c *checker) binding(ps *problems, b *Binding, used bool) {
 	const at = "/passthrough_binding"
-	if b == nil {
-		if used {
-			ps.add("binding_missing", at, "is required in passthrough mode: name an endpoint and one of its tools")
-		}
+	if b == nil && used {
+		ps.add("binding_missing", at, "is required in passthrough mode: name an endpoint and one of its tools")
+	}
+	if b == nil || ps.has(at) {
 		return
 	}
-	fields := b.fields()
-	if message := b.kept.NotObject(fields, len(b.Extra)); message != "" {
-		ps.add("wrong_type", at, "%s", message)
-		return
-	}
-	wrong := false
-	for _, f := range fields {
-		found := b.kept.Problems(f)
-		ps.kept(&ps.list, at, found)
-		wrong = wrong || len(found) > 0
-	}
-	ps.kept(&ps.unchecked, at, declaration.WrongCase(fields, b.Extra))
+	wrong := ps.has(at+"/endpoint_id") || ps.has(at+"/endpoint_name")
+	id, isUUID := uuid.Canonical(b.EndpointID)
 	switch {
 	case b.EndpointID != "" && b.EndpointName != "":
 		ps.add("binding_both_ids", at, "has both endpoint_id and endpoint_name; keep one")
@@ -267,36 +231,15 @@ func (c *checker) binding(ps *problems, b *Binding, used bool) {
 	case used && b.EndpointID == "" && b.EndpointName == "" && !wrong:
 		ps.add("binding_no_endpoint", at, "does not name an endpoint; set endpoint_id or endpoint_name")
 		wrong = true
-	case b.EndpointID != "" && !isUUID(b.EndpointID):
+	case b.EndpointID != "" && !isUUID:
 		ps.add("binding_endpoint_id", at+"/endpoint_id", "must be a UUID; to bind by name use endpoint_name")
 		wrong = true
 	}
-	if !used {
-		return
-	}
-	if b.ToolName == "" && !b.kept.Wrong("tool_name") {
+	if used && b.ToolName == "" && !ps.has(at+"/tool_name") {
 		ps.add("binding_tool_name", at+"/tool_name", "is required: the tool's name as the endpoint's discovery lists it")
 	}
-	if c.opts.Endpoint != nil && !wrong {
-		c.endpoint(ps, b)
-	}
-}
-
-// isUUID accepts UUIDs with and without hyphens, in either case.
-func isUUID(s string) bool { return uuid.Valid(canonicalID(s)) }
-
-// canonicalID returns an id as lookups compare it: in lower case, and a UUID with hyphens.
-func canonicalID(id string) string {
-	id = strings.ToLower(id)
-	if len(id) == 32 {
-		return id[:8] + "-" + id[8:12] + "-" + id[12:16] + "-" + id[16:20] + "-" + id[20:]
-	}
-	return id
-}
-
-func (c *checker) policy(ps *problems, policy WritePolicy) {
-	if policy != PolicyAdapter && policy != PolicyRecordOnly && policy != PolicyNone {
-		ps.note("policy_invalid", "/ledger_write_policy", "must be record_only, adapter or none, not %q", clip.Text(string(policy), 40))
+	if used && c.opts.Endpoint != nil && !wrong {
+		c.endpoint(ps, endpointKey{id, b.EndpointName}, b.ToolName)
 	}
 }
 
@@ -327,4 +270,37 @@ func (c *checker) adapter(ps *problems, a *ledger.Adapter, required bool) {
 		ps.add("adapter_undeclared", at+"/entity_type",
 			"is not declared: the agent has no ledger schema; add one that declares the type")
 	}
+}
+
+// problems collects the problems of one tool.
+type problems struct {
+	index     int
+	tool      string
+	list      []Problem
+	unchecked []Problem // those for which the platform does not reject the tool
+}
+
+func problemsOf(index int, name string) *problems {
+	return &problems{index: index, tool: clip.Text(name, 128)}
+}
+
+func (ps *problems) add(code, pointer, format string, args ...any) {
+	ps.list = append(ps.list, Problem{ps.index, ps.tool, code, pointer, fmt.Sprintf(format, args...)})
+}
+
+// note adds a problem for which the platform does not reject the tool.
+func (ps *problems) note(code, pointer, format string, args ...any) {
+	ps.unchecked = append(ps.unchecked, Problem{ps.index, ps.tool, code, pointer, fmt.Sprintf(format, args...)})
+}
+
+// under adds the problems of a part of the tool to a list. Their pointers start at that part.
+func (ps *problems) under(list *[]Problem, pointer string, part []Problem) {
+	for _, p := range part {
+		*list = append(*list, Problem{ps.index, ps.tool, p.Code, pointer + p.Pointer, p.Message})
+	}
+}
+
+// has reports whether there is a problem at a place.
+func (ps *problems) has(pointer string) bool {
+	return slices.ContainsFunc(ps.list, func(p Problem) bool { return p.Pointer == pointer })
 }

@@ -56,21 +56,34 @@ func Read(doc json.RawMessage, fields []Field, extra func(name string, value jso
 	return k
 }
 
-// NotObject returns what is wrong with a value that is not an object, or "". extra is how many
-// unknown members the declaration has.
-func (k *Kept) NotObject(fields []Field, extra int) string {
-	if k.whole == nil || extra > 0 || slices.ContainsFunc(fields, func(f Field) bool { return f.set() }) {
-		return ""
+// Problems returns what is wrong with what was read and is still kept, in the order of the fields,
+// then the unknown members whose names differ from that of a field by case only: the platform does
+// not read those. The problem of a value that is not an object has the empty pointer and no others
+// beside it.
+func Problems[M ~Member](k *Kept, fields []Field, extra []M) (list []Problem) {
+	isSet := func(f Field) bool { return f.set() }
+	if k.whole != nil && len(extra) == 0 && !slices.ContainsFunc(fields, isSet) {
+		return wrongType("", "an object", k.whole)
 	}
-	return "must be an object, not " + rawjson.KindName(k.whole)
-}
-
-// Problems returns what is wrong with the kept member of a field. Pointers start at the object.
-func (k *Kept) Problems(f Field) (list []Problem) {
-	if m := k.find(f.Name); m != nil && !f.set() {
-		for _, p := range m.problems {
+	for _, f := range fields {
+		var part []Problem
+		if f.set() {
+			part = f.check()
+		} else if m := k.find(f.Name); m != nil {
+			part = m.problems
+		}
+		for _, p := range part {
 			p.Pointer = rawjson.Token(f.Name) + p.Pointer
 			list = append(list, p)
+		}
+	}
+	for _, m := range extra {
+		name := Member(m).Name
+		for _, f := range fields {
+			if name != f.Name && strings.EqualFold(name, f.Name) {
+				list = append(list, Problem{"wrong_case", rawjson.Token(name),
+					"is not a known member; names are case-sensitive, write \"" + f.Name + `"`})
+			}
 		}
 	}
 	return list
@@ -123,19 +136,4 @@ func Write[M ~Member](k *Kept, fields []Field, extra []M) (json.RawMessage, erro
 		return k.whole, nil
 	}
 	return w.Bytes(), nil
-}
-
-// WrongCase returns a problem for each unknown member whose name differs from that of a field by
-// case only. The platform does not read such members.
-func WrongCase[M ~Member](fields []Field, extra []M) (list []Problem) {
-	for _, m := range extra {
-		name := Member(m).Name
-		for _, f := range fields {
-			if name != f.Name && strings.EqualFold(name, f.Name) {
-				list = append(list, Problem{"wrong_case", rawjson.Token(name),
-					"is not a known member; names are case-sensitive, write \"" + f.Name + `"`})
-			}
-		}
-	}
-	return list
 }

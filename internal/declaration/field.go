@@ -14,6 +14,15 @@ type Field struct {
 	set   func() bool
 	read  func(value json.RawMessage) []Problem // never called with null; leaves the variable unset if there are problems
 	write func() (json.RawMessage, error)       // called only if the variable is set
+	inner func() []Problem                      // of a nested declaration that is set; may be nil
+}
+
+// check returns the problems of what the variable holds. Pointers start at the member.
+func (f Field) check() []Problem {
+	if f.inner == nil {
+		return nil
+	}
+	return f.inner()
 }
 
 func wrongType(pointer, want string, value json.RawMessage) []Problem {
@@ -23,48 +32,55 @@ func wrongType(pointer, want string, value json.RawMessage) []Problem {
 // String is a string. An empty one counts as absent.
 func String[T ~string](name string, into *T) Field {
 	return Field{
-		name, func() bool { return *into != "" },
-		func(value json.RawMessage) []Problem {
+		Name: name, set: func() bool { return *into != "" },
+		read: func(value json.RawMessage) []Problem {
 			if rawjson.Kind(value) != '"' {
 				return wrongType("", "a string", value)
 			}
 			*into = T(rawjson.Text(value))
 			return nil
 		},
-		func() (json.RawMessage, error) { return rawjson.Quote(string(*into)), nil },
+		write: func() (json.RawMessage, error) { return rawjson.Quote(string(*into)), nil },
 	}
 }
 
 // Raw is any value, kept byte for byte.
 func Raw(name string, into *json.RawMessage) Field {
 	return Field{
-		name, func() bool { return len(*into) > 0 },
-		func(value json.RawMessage) []Problem {
+		Name: name, set: func() bool { return len(*into) > 0 },
+		read: func(value json.RawMessage) []Problem {
 			*into = value
 			return nil
 		},
-		func() (json.RawMessage, error) { return *into, nil },
+		write: func() (json.RawMessage, error) { return *into, nil },
 	}
 }
 
-// Object is another declaration, which keeps a value that is not an object itself.
-func Object[T json.Marshaler](name string, into **T, from func(value json.RawMessage) T) Field {
+// Object is another declaration, which keeps a value that is not an object itself. check returns its
+// problems. If nil, the package of the declaration reports them.
+func Object[T json.Marshaler](name string, into **T, from func(value json.RawMessage) T, check func(*T) []Problem) Field {
+	var inner func() []Problem
+	if check != nil {
+		inner = func() []Problem { return check(*into) }
+	}
 	return Field{
-		name, func() bool { return *into != nil },
-		func(value json.RawMessage) []Problem {
+		inner: inner,
+
+		Name: name, set: func() bool { return *into != nil },
+		read: func(value json.RawMessage) []Problem {
 			v := from(value)
 			*into = &v
 			return nil
 		},
-		func() (json.RawMessage, error) { return (**into).MarshalJSON() },
+		write: func() (json.RawMessage, error) { return (**into).MarshalJSON() },
 	}
 }
 
 // List is a list of declarations, which keep values that are not objects themselves.
 func List[T json.Marshaler](name string, into *[]T, from func(value json.RawMessage) T) Field {
 	return Field{
-		name, func() bool { return *into != nil },
-		func(value json.RawMessage) []Problem {
+		Name: name, set: func() bool { return *into != nil },
+		read: func(value json.RawMessage) []Problem {
 			if rawjson.Kind(value) != '[' {
 				return wrongType("", "a list of objects", value)
 			}
@@ -74,7 +90,7 @@ func List[T json.Marshaler](name string, into *[]T, from func(value json.RawMess
 			}
 			return nil
 		},
-		func() (json.RawMessage, error) {
+		write: func() (json.RawMessage, error) {
 			texts := make([]json.RawMessage, len(*into))
 			for i, v := range *into {
 				text, err := v.MarshalJSON()
@@ -91,8 +107,8 @@ func List[T json.Marshaler](name string, into *[]T, from func(value json.RawMess
 // Strings is a list of strings.
 func Strings(name string, into *[]string) Field {
 	return Field{
-		name, func() bool { return *into != nil },
-		func(value json.RawMessage) (wrong []Problem) {
+		Name: name, set: func() bool { return *into != nil },
+		read: func(value json.RawMessage) (wrong []Problem) {
 			if rawjson.Kind(value) != '[' {
 				return wrongType("", "a list of strings", value)
 			}
@@ -108,15 +124,15 @@ func Strings(name string, into *[]string) Field {
 			}
 			return wrong
 		},
-		func() (json.RawMessage, error) { return rawjson.Encode(*into) },
+		write: func() (json.RawMessage, error) { return rawjson.Encode(*into) },
 	}
 }
 
 // StringMap is an object of strings.
 func StringMap(name string, into *map[string]string) Field {
 	return Field{
-		name, func() bool { return *into != nil },
-		func(value json.RawMessage) (wrong []Problem) {
+		Name: name, set: func() bool { return *into != nil },
+		read: func(value json.RawMessage) (wrong []Problem) {
 			if rawjson.Kind(value) != '{' {
 				return wrongType("", "an object of strings", value)
 			}
@@ -132,15 +148,15 @@ func StringMap(name string, into *map[string]string) Field {
 			}
 			return wrong
 		},
-		func() (json.RawMessage, error) { return rawjson.Encode(*into) },
+		write: func() (json.RawMessage, error) { return rawjson.Encode(*into) },
 	}
 }
 
 // Scalars is a list of strings, numbers (as json.Number), booleans and nulls.
 func Scalars(name string, into *[]any) Field {
 	return Field{
-		name, func() bool { return *into != nil },
-		func(value json.RawMessage) (wrong []Problem) {
+		Name: name, set: func() bool { return *into != nil },
+		read: func(value json.RawMessage) (wrong []Problem) {
 			if rawjson.Kind(value) != '[' {
 				return wrongType("", "a list of scalars", value)
 			}
@@ -161,6 +177,6 @@ func Scalars(name string, into *[]any) Field {
 			}
 			return wrong
 		},
-		func() (json.RawMessage, error) { return rawjson.Encode(*into) },
+		write: func() (json.RawMessage, error) { return rawjson.Encode(*into) },
 	}
 }
