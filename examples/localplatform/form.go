@@ -62,8 +62,8 @@ func (f *form) wrong(field, format string, args ...any) {
 // emptyForm returns a form with the defaults of a registration.
 func emptyForm() *form { return &form{AuthHeader: "Authorization", Timeout: "300", Input: "{}"} }
 
-// formOf returns the form of a task, to dispatch it again. The auth value is not kept, so it must be
-// typed again.
+// formOf returns the form of a task, to dispatch it again. The auth value is not kept, so it must
+// be typed again.
 func formOf(t task) *form {
 	return &form{
 		URL: t.URL, AuthHeader: t.AuthHeader, Instruction: t.Instruction, Input: string(t.Input),

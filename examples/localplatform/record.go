@@ -71,8 +71,8 @@ func (r *record) over() (bytes int, over bool) {
 	return r.page.bytes, true
 }
 
-// dispatch executes the run, from the ping to the page that is kept. It sends nil to staged when the
-// run has begun, or the error if it cannot begin.
+// dispatch executes the run, from the ping to the page that is kept. It sends nil to staged when
+// the run has begun, or the error if it cannot begin.
 func (r *record) dispatch(ctx context.Context, base string, taskID int, staged chan<- error) {
 	// The progress of a run is known only from the connection. net/http replaces a stale connection
 	// and sends the request again, so only a request after an answer is a new exchange.
@@ -195,8 +195,8 @@ func (r *record) serveProxy(w http.ResponseWriter, req *http.Request) {
 	platform.ServeHTTP(w, req)
 }
 
-// admit counts a request of the run. If the request is refused, p is nil and the rest is the answer.
-// A request without the run's token is refused and not counted.
+// admit counts a request of the run. If the request is refused, p is nil and the rest is the
+// answer. A request without the run's token is refused and not counted.
 func (r *record) admit(req *http.Request) (p *proxytest.Platform, status int, class, message string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -46,8 +46,8 @@ func (s *sample) task(base string) task {
 	}
 }
 
-// ServeHTTP serves the agent behind a gateway that changes the metadata of its answers. The platform
-// drops malformed metadata with a soft warning.
+// ServeHTTP serves the agent behind a gateway that changes the metadata of its answers. The
+// platform drops malformed metadata with a soft warning.
 func (s *sample) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := &buffered{header: w.Header(), status: http.StatusOK}
 	s.handler.ServeHTTP(answer, r)

@@ -11,7 +11,8 @@ import (
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
-// maxShown is how many bytes of a text are shown on the page of a run. A longer text has its own page.
+// maxShown is how many bytes of a text are shown on the page of a run. A longer text has its own
+// page.
 const maxShown = 6 << 10
 
 // text is a text of any length, as it is shown.

@@ -190,8 +190,8 @@ func (s *Stage) proxy() http.Handler {
 	return s.Task.WrapProxy(s.Platform)
 }
 
-// watched returns a handler whose log and panics the witness receives. Handlers in memory do not need it, because the
-// context of the dispatch reaches them.
+// watched returns a handler whose log and panics the witness receives. Handlers in memory do not
+// need it, because the context of the dispatch reaches them.
 func (s *Stage) watched(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -276,7 +276,8 @@ func (s *Stage) onLoopback() error {
 	return nil
 }
 
-// serve serves a handler on a free port until the stage is closed. The witness receives its log and panics.
+// serve serves a handler on a free port until the stage is closed. The witness receives its log and
+// panics.
 func (s *Stage) serve(handler http.Handler) (base string, err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -195,10 +195,17 @@ func TestLaterMembersAreNamedInTheLog(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			run := proxytest.NewPlatform(t, world, nil).NewRun()
-			call(t, run, "t", `{}`)
-			log := run.Log()
+			var log *proxytest.Log
+			_, output := testRun(t, func(tb testing.TB) {
+				run := proxytest.NewPlatform(tb, world, nil).NewRun()
+				call(t, run, "t", `{}`)
+				log = run.Log()
+			})
 			log.AssertOnlyChanged(t)
+			if shown := strings.Contains(output, "proxytest: not executed: ") ||
+				strings.Contains(output, "proxytest: ignored: "); shown == tt.none {
+				t.Errorf("output\n%s", output)
+			}
 			for _, note := range tt.notes {
 				has := func(s string) bool { return strings.HasPrefix(s, note) }
 				if !slices.ContainsFunc(log.Calls[0].Notes, has) || !strings.Contains(log.String(), note) {

@@ -66,7 +66,7 @@ type Log struct {
 
 	// Refused are the requests without a result: refused by the contract or by a failure rule,
 	// broken off, or not answered when the log was made. They include attempts that a client
-	// repeated, and trace events.
+	// repeated, and requests that are not tool calls.
 	Refused []Call `json:"refused,omitempty"`
 
 	// Traces are the trace events, in the order of their sequence numbers.

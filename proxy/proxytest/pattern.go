@@ -28,8 +28,8 @@ func (s *sample) match(pattern string, least, most int) string {
 }
 
 // specimen is a text that matches, while it is made. The number of repetitions is random. If long
-// is set, a part is repeated until the text has least characters; if short is set, it is repeated as
-// little as possible.
+// is set, a part is repeated until the text has least characters; if short is set, it is repeated
+// as little as possible.
 type specimen struct {
 	*sample
 	text  []byte

@@ -15,15 +15,15 @@
 //	run.Log().AssertState(t, "order/4521", `{"status":"refunded"}`)
 //
 // A [Platform] is an http.Handler: httptest.NewServer serves it on loopback, and the proxy base URL
-// of a run is the URL of the server and [Run].Path. [NewTransport] serves it without a network, also
-// in testing/synctest bubbles. Package dispatchtest dispatches whole runs to an agent.
+// of a run is the URL of the server and [Run].Path. [NewTransport] serves it without a network,
+// also in testing/synctest bubbles. Package dispatchtest dispatches whole runs to an agent.
 //
 // # Stages of a call
 //
 // A call passes these stages in order: the token, the rate limit, the run in the path, the actor
 // label, the size, the declared tools, the tool's input_schema, the failure rules. Then the tool's
-// [Behavior] or [World].Simulator answers, or a result is generated from the tool's output_schema. The
-// behavior of a tool in passthrough mode is the live tool behind the platform.
+// [Behavior] or [World].Simulator answers, or a result is generated from the tool's output_schema.
+// The behavior of a tool in passthrough mode is the live tool behind the platform.
 //
 // # Silence
 //
@@ -51,12 +51,10 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -165,8 +163,10 @@ func (p *Platform) With(initialState string, rules []FailureRule, instructions s
 }
 
 // NewPlatform is [New] for a test. Mistakes in the world fail the test at once. Faults of the runs
-// fail it when it ends: see [Log.Faults]. The output of the test names each request that was
-// refused, and each wait of a client.
+// fail it when it ends: see [Log].Faults. The output of the test names each request that was
+// refused, each wait of a client, and what this package does not check or execute of the tools:
+// parts of a schema that it does not support, malformed ledger adapters, and members of later
+// releases of the platform.
 func NewPlatform(t testing.TB, w World, opts *Options) *Platform {
 	t.Helper()
 	p, err := New(w, opts)
@@ -174,13 +174,7 @@ func NewPlatform(t testing.TB, w World, opts *Options) *Platform {
 		t.Fatal(err)
 	}
 	p.output = report.Output(t)
-	for _, problem := range p.world.unchecked() {
-		what := "not checked"
-		if strings.HasPrefix(problem.Pointer, adapterPointer) {
-			what = "ignored"
-		}
-		_, _ = fmt.Fprintf(p.output, "proxytest: %s: %s\n", what, problem)
-	}
+	p.world.show(p.output)
 	t.Cleanup(func() {
 		t.Helper()
 		for _, run := range p.all() {

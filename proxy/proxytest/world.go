@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -163,6 +164,22 @@ func (c *world) unchecked() []schema.Problem {
 		return nil
 	}
 	return c.set.Unchecked()
+}
+
+// show writes what is not checked, ignored or not executed of the tools.
+func (c *world) show(to io.Writer) {
+	for _, problem := range c.unchecked() {
+		what := "not checked"
+		if strings.HasPrefix(problem.Pointer, adapterPointer) {
+			what = "ignored"
+		}
+		_, _ = fmt.Fprintf(to, "proxytest: %s: %s\n", what, problem)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.tools)) {
+		for _, note := range laterNotes(&c.tools[name].declared, c.tools[name].live) {
+			_, _ = fmt.Fprintf(to, "proxytest: not executed: %q: %s\n", name, note)
+		}
+	}
 }
 
 // idField returns the name that the ledger schema gives the id of a type; "" if it declares none.
