@@ -128,7 +128,7 @@ func (c *checker) tool(ps *problems, t *Tool) {
 
 // laterMembers are members of a tool that later releases of the platform know. The members of
 // adapters are those of package ledger.
-var laterMembers = []string{"ledger_read", "preconditions", "effects", "when"}
+var laterMembers = []string{"ledger_read", "preconditions", "effects", "when", "requires_human_approval", "context_store"}
 
 func (c *checker) name(ps *problems, name string) {
 	const rule = "must be 1 to 128 ASCII letters, digits, _ and -, beginning with a letter or _"

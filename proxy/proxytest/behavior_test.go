@@ -246,3 +246,21 @@ func TestARequestMadeByHand(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// An id is the same in any spelling of its number, as for ledger adapters.
+func TestIDsThatAreNumbers(t *testing.T) {
+	run := proxytest.NewPlatform(t, proxytest.World{
+		InitialState: `{"order":{"4521":{"status":"paid"}}}`,
+		Behaviors: map[string]proxytest.Behavior{
+			"get":    proxytest.Get("order", "id", nil),
+			"ship":   proxytest.Update("order", "id", &proxytest.WriteOptions{Set: `{"status":"shipped"}`}),
+			"create": proxytest.Add("order", "id", &proxytest.WriteOptions{Set: `{"status":"new"}`}),
+		},
+	}, nil).NewRun()
+	for _, id := range []string{`"4521"`, `4521`, `4521.0`, `4.521e3`} {
+		wantResult(t, call(t, run, "get", `{"id":`+id+`}`), "odyssey", `{"status":"paid"}`)
+		wantResult(t, call(t, run, "create", `{"id":`+id+`}`), "odyssey", `{"error":"order exists already"}`)
+	}
+	wantResult(t, call(t, run, "ship", `{"id":4521.0}`), "odyssey", `{"status":"shipped"}`)
+	run.Log().AssertOnlyChanged(t, "order/4521/status")
+}

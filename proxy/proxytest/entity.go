@@ -33,14 +33,15 @@ type ReadOptions struct {
 	Wrap string
 }
 
-// Get answers with the entity whose id is in an argument: its fields and, if the ledger schema
-// declares an id_field, its id. If opts is nil, all options have their defaults. Get panics if a
-// text in opts is not JSON.
+// Get answers with the entity whose id is in an argument, which is a string or a number: 4521 and
+// 4521.0 are the id "4521". The result has its fields and, if the ledger schema declares an
+// id_field, its id. If opts is nil, all options have their defaults. Get panics if a text in opts
+// is not JSON.
 func Get(entityType, idArgument string, opts *ReadOptions) Behavior {
 	o := valueOf(opts)
 	missing := notFound("Get", entityType, o.NotFound)
 	return func(r *Request) (any, error) {
-		id, _ := scalarArgument(r.Arguments, idArgument)
+		id, _ := idOf(r.Arguments, idArgument)
 		entity, ok := r.Get(entityType, id)
 		if !ok {
 			return missing, nil
@@ -144,7 +145,7 @@ type WriteOptions struct {
 func Add(entityType, idArgument string, opts *WriteOptions) Behavior {
 	w := newWrite("Add", ledger.OpAdd, entityType, idArgument, opts)
 	return func(r *Request) (any, error) {
-		id, given := scalarArgument(r.Arguments, idArgument)
+		id, given := idOf(r.Arguments, idArgument)
 		if idArgument == "" {
 			for n := 1; id == "" || given; n++ {
 				id = fmt.Sprintf("%s_%d", entityType, n)
@@ -195,7 +196,7 @@ func newWrite(who string, op ledger.Op, entityType, idArgument string, opts *Wri
 }
 
 func (w *write) ifThere(r *Request) (any, error) {
-	id, _ := scalarArgument(r.Arguments, w.idArgument)
+	id, _ := idOf(r.Arguments, w.idArgument)
 	if _, ok := r.Get(w.entityType, id); !ok {
 		return w.missing, nil
 	}

@@ -16,51 +16,68 @@ import (
 // The formats in this file are those of later releases of the platform, as public ports of agents
 // use them. The platform does not document them.
 
-// Modes of later releases.
+// Modes of later releases, beside schema.Executed.
 const (
-	modeExecuted    schema.Mode = "executed"         // the tool runs where the agent runs
-	modeIntercepted schema.Mode = "code_intercepted" // the same
+	modeIntercepted schema.Mode = "code_intercepted" // executed
 	modeSimulated   schema.Mode = "simulated"        // sandbox
 )
 
-// executed reports whether the tool runs where the agent runs.
-func executed(t *schema.Tool) bool {
-	return t.DefaultExecutionMode == modeExecuted || t.DefaultExecutionMode == modeIntercepted
-}
-
-// checkable returns the tools with modes of this release, so that they can be validated.
-func checkable(tools []schema.Tool) []schema.Tool {
+// known returns the tools with those modes under their other names, which package schema knows.
+func known(tools []schema.Tool) []schema.Tool {
 	tools = slices.Clone(tools)
 	for i := range tools {
-		if t := &tools[i]; executed(t) || t.DefaultExecutionMode == modeSimulated {
-			t.DefaultExecutionMode = schema.Sandbox
+		switch tools[i].DefaultExecutionMode {
+		case modeIntercepted:
+			tools[i].DefaultExecutionMode = schema.Executed
+		case modeSimulated:
+			tools[i].DefaultExecutionMode = schema.Sandbox
 		}
 	}
 	return tools
 }
 
-// laterMembers are members of a tool that change what its calls do.
-var laterMembers = []string{"ledger_read", "preconditions", "requires_human_approval", "context_store"}
+// A remark is something that this module does not check, use or execute of a tool.
+type remark struct {
+	tool int
+	what string // not checked, ignored or not executed
+	text string // with the tool, for the output of a test
+	note string // for Call.Notes; "" if the call says it otherwise
+}
 
-// laterNotes names what a tool declares that is not executed here.
-func laterNotes(t *schema.Tool, live bool) []string {
-	var names []string
-	for _, m := range t.Extra {
-		if slices.Contains(laterMembers, m.Name) && !isEmpty(m.Value) {
-			names = append(names, m.Name)
+// remarks returns the remarks about the tools.
+func (c *world) remarks(tools []schema.Tool) (list []remark) {
+	for _, p := range c.set.Unchecked() {
+		r := remark{p.Index, "not checked", p.String(), "not checked: " + p.Pointer + " " + p.Message}
+		name := strings.TrimPrefix(p.Pointer, "/")
+		switch {
+		case strings.HasPrefix(p.Pointer, "/ledger_adapter"): // the outcome of the adapter is in each call
+			r.what, r.note = "ignored", ""
+		case p.Code == "later_release" && name == "default_execution_mode": // the calls are refused
+			r.what, r.note = "not executed", ""
+		case p.Code == "later_release" && declaresNothing(&tools[p.Index], name):
+			continue
+		case p.Code == "later_release":
+			r.what, r.note = "not executed", "the tool declares "+name+", which is of a later release and is not executed here"
+		}
+		list = append(list, r)
+	}
+	for i := range tools {
+		if t := &tools[i]; t.LedgerAdapter != nil && t.Mode() == schema.Sandbox {
+			const note = "the tool declares ledger_adapter in sandbox mode, which is of a later release and is not executed here"
+			list = append(list, remark{i, "not executed", fmt.Sprintf("tool[%d] %q: %s", i, t.Name, note), note})
 		}
 	}
-	if t.LedgerAdapter != nil && !live {
-		names = append(names, "ledger_adapter in sandbox mode")
+	return list
+}
+
+// declaresNothing reports whether a member of a later release is null, false or empty.
+func declaresNothing(t *schema.Tool, name string) bool {
+	for _, m := range t.Extra {
+		if m.Name == name && !isEmpty(m.Value) {
+			return false
+		}
 	}
-	switch len(names) {
-	case 0:
-		return nil
-	case 1:
-		return []string{fmt.Sprintf("the tool declares %s, which is of a later release and is not executed here", names[0])}
-	}
-	const text = "the tool declares %s, which are of a later release and are not executed here"
-	return []string{fmt.Sprintf(text, strings.Join(names, ", "))}
+	return true
 }
 
 // isEmpty reports whether a member declares nothing.

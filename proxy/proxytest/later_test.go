@@ -108,6 +108,24 @@ func TestDataAndContextAreRefusedAndRecorded(t *testing.T) {
 	}
 }
 
+// The run in the path must be the token's for every plane.
+func TestOtherPlanesAtTheURLOfAnotherRun(t *testing.T) {
+	for _, plane := range []string{"traces/custom", "telemetry", "data", "data/sql", "context/kb"} {
+		failed, _ := testRun(t, func(tb testing.TB) {
+			p := proxytest.NewPlatform(tb, world(), nil)
+			first, second := p.NewRun(), p.NewRun()
+			status, answer := send(t, p, first.Path+"/"+plane, bearer(second), `{"kind":"note","payload":{}}`)
+			if log := second.Log(); status != 401 || !strings.Contains(answer, "the path is that of another run") ||
+				len(log.Refused) != 1 {
+				t.Errorf("%s: %d %s", plane, status, answer)
+			}
+		})
+		if !strings.Contains(failed, `at the proxy URL of run "1"`) {
+			t.Errorf("%s: failures %q", plane, failed)
+		}
+	}
+}
+
 // A tool that executes where the agent runs does not make the others unusable.
 func TestExecutedTools(t *testing.T) {
 	world, err := proxytest.ParseWorld([]byte(`{
@@ -169,9 +187,11 @@ func TestLaterMembersAreNamedInTheLog(t *testing.T) {
 			notes: []string{"the tool declares ledger_read, which is of a later release and is not executed here"}},
 		{name: "with a behavior", tool: `"ledger_read":{"op":"get"},"preconditions":[{"entity_type":"order"}]`,
 			behavior: `{"canned":1}`,
-			notes:    []string{"the tool declares ledger_read, preconditions, which are of a later release and are not executed here"}},
+			notes: []string{"the tool declares ledger_read, which is of a later release and is not executed here",
+				"the tool declares preconditions, which is of a later release and is not executed here"}},
 		{name: "approval", tool: `"requires_human_approval":true,"context_store":"kb"`,
-			notes: []string{"the tool declares requires_human_approval, context_store, which are of a later release and are not executed here"}},
+			notes: []string{"the tool declares requires_human_approval, which is of a later release and is not executed here",
+				"the tool declares context_store, which is of a later release and is not executed here"}},
 		{name: "not set", tool: `"requires_human_approval":false,"preconditions":[],"ledger_read":null`, none: true},
 		{name: "others", tool: `"simulator_instructions":"be brief","x":1`, none: true},
 		{name: "an adapter in sandbox mode", tool: `"ledger_adapter":{"effects":[{"op":"set_flag","flags":["a"]}]}`,

@@ -51,6 +51,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -174,7 +175,9 @@ func NewPlatform(t testing.TB, w World, opts *Options) *Platform {
 		t.Fatal(err)
 	}
 	p.output = report.Output(t)
-	p.world.show(p.output)
+	for _, r := range p.world.about {
+		_, _ = fmt.Fprintf(p.output, "proxytest: %s: %s\n", r.what, r.text)
+	}
 	t.Cleanup(func() {
 		t.Helper()
 		for _, run := range p.all() {

@@ -30,7 +30,7 @@ func FromLedger(entityType string) Behavior {
 		if idField == "" {
 			return nil, fmt.Errorf("FromLedger: the ledger schema does not declare the type %q", entityType)
 		}
-		id, ok := idArgument(r.Arguments, idField)
+		id, ok := idOf(r.Arguments, idField)
 		if !ok {
 			return nil, fmt.Errorf("FromLedger: the arguments have no %s, which identifies a %s in the ledger",
 				idField, entityType)
@@ -124,7 +124,7 @@ func (r *Request) identified() *source {
 	var found []*source
 	var missing []string
 	for _, e := range r.world.ledgerSchema.Entities {
-		id, ok := idArgument(r.Arguments, e.IDField)
+		id, ok := idOf(r.Arguments, e.IDField)
 		if !ok {
 			continue
 		}
@@ -164,9 +164,9 @@ func (r *Request) idField(entityType string) string {
 	return r.world.idField(entityType)
 }
 
-// idArgument returns an argument as the id of an entity. Numbers are written in plain digits: 4521,
+// idOf returns an argument as the id of an entity. Numbers are written in plain digits: 4521,
 // 4521.0 and 4.521e3 are "4521".
-func idArgument(arguments json.RawMessage, name string) (string, bool) {
+func idOf(arguments json.RawMessage, name string) (string, bool) {
 	if value := member(arguments, name); rawjson.Kind(value) == '0' {
 		return rawjson.ParseNumber(string(value)).Plain(maxID)
 	}

@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/toolwire/toolwire/internal/traceevent"
 	"github.com/toolwire/toolwire/ledger"
@@ -24,6 +22,7 @@ type world struct {
 	rules        []FailureRule
 	seed         uint64
 	instructions string
+	about        []remark
 }
 
 // tool is one declared tool.
@@ -51,12 +50,15 @@ func compile(w World) (*world, error) {
 			c.tools[name] = &tool{declared: schema.Tool{Name: name}, behavior: behavior, policy: schema.PolicyRecordOnly}
 		}
 	} else {
-		set, err := schema.NewSet(context.Background(), checkable(w.Tools),
+		w.Tools = known(w.Tools)
+		set, err := schema.NewSet(context.Background(), w.Tools,
 			&schema.ValidateOptions{LedgerSchema: w.LedgerSchema})
 		if err != nil {
 			problems.add(err, problemTools, "/tools_schema", "%v", err)
 		}
-		c.set = set
+		if c.set = set; set != nil {
+			c.about = c.remarks(w.Tools)
+		}
 		c.declare(w)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Behaviors)) {
@@ -129,12 +131,11 @@ func (c *world) declare(w World) {
 		declared := &w.Tools[i]
 		t := &tool{
 			declared: *declared, live: declared.Mode() == schema.Passthrough, behavior: w.Behaviors[declared.Name],
-			policy: declared.WritePolicy(), executed: executed(declared),
+			policy: declared.WritePolicy(), executed: declared.Mode() == schema.Executed,
 		}
-		t.notes = laterNotes(declared, t.live)
-		for _, p := range c.unchecked() {
-			if p.Index == i && !strings.HasPrefix(p.Pointer, adapterPointer) {
-				t.notes = append(t.notes, "not checked: "+p.Pointer+" "+p.Message)
+		for _, r := range c.about {
+			if r.tool == i && r.note != "" {
+				t.notes = append(t.notes, r.note)
 			}
 		}
 		if t.live && t.policy == schema.PolicyAdapter && declared.LedgerAdapter != nil {
@@ -152,33 +153,6 @@ func (c *world) declare(w World) {
 			t.behavior = simulate
 		}
 		c.tools[declared.Name] = t
-	}
-}
-
-// adapterPointer is where the problems of adapters are. The log of each call says what they write.
-const adapterPointer = "/ledger_adapter"
-
-// unchecked returns what of the tools this module cannot check, or does not use.
-func (c *world) unchecked() []schema.Problem {
-	if c.set == nil {
-		return nil
-	}
-	return c.set.Unchecked()
-}
-
-// show writes what is not checked, ignored or not executed of the tools.
-func (c *world) show(to io.Writer) {
-	for _, problem := range c.unchecked() {
-		what := "not checked"
-		if strings.HasPrefix(problem.Pointer, adapterPointer) {
-			what = "ignored"
-		}
-		_, _ = fmt.Fprintf(to, "proxytest: %s: %s\n", what, problem)
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.tools)) {
-		for _, note := range laterNotes(&c.tools[name].declared, c.tools[name].live) {
-			_, _ = fmt.Fprintf(to, "proxytest: not executed: %q: %s\n", name, note)
-		}
 	}
 }
 
