@@ -104,7 +104,7 @@ func (h *Handler) fillRunFromEnv(ctx context.Context, v *visit) error {
 	}
 	var client *proxy.Client
 	if e.proxyURL != "" && e.runToken != "" {
-		if client, err = h.newClient(ctx, v, e.proxyURL, e.runToken); err != nil {
+		if client, err = h.newClient(ctx, v, time.Now(), e.proxyURL, e.runToken); err != nil {
 			problems = append(problems, errors.Unwrap(err))
 		}
 	}
@@ -189,7 +189,7 @@ func codeMode(ctx context.Context, agent Agent, opts *Options, stdout, stderr io
 		return 2
 	}
 	start := time.Now()
-	body, err := h.answer(ctx, v, h.await(v, start), time.Since(start))
+	body, err := h.answer(ctx, v, h.await(v, start), start)
 	if err != nil {
 		report(err)
 		return 1

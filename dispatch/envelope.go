@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/toolwire/toolwire/internal/report"
 	"github.com/toolwire/toolwire/internal/strictjson"
@@ -159,7 +160,7 @@ func validID(id string) bool {
 var liberal = strictjson.Limits{Mode: strictjson.Liberal}
 
 // fillRun makes the run of an authenticated request.
-func (h *Handler) fillRun(v *visit, r *http.Request, body []byte) error {
+func (h *Handler) fillRun(v *visit, r *http.Request, body []byte, arrived time.Time) error {
 	var e envelope
 	if err := e.decode(body); err != nil {
 		return err
@@ -176,7 +177,7 @@ func (h *Handler) fillRun(v *visit, r *http.Request, body []byte) error {
 	if err := h.hosts.check(e.proxyURL); err != nil {
 		return envelopeError("the proxy URL %s", err)
 	}
-	client, err := h.newClient(r.Context(), v, e.proxyURL, e.runToken)
+	client, err := h.newClient(r.Context(), v, arrived, e.proxyURL, e.runToken)
 	if err != nil {
 		// The client's error names what is wrong without repeating the URL or the token.
 		reasons := strings.ReplaceAll(errors.Unwrap(err).Error(), "\n", "; ")
@@ -223,17 +224,18 @@ func fillID(id *string, header http.Header, name string) error {
 }
 
 // newClient returns the client of a run. From now on the visit uses the state of the run token.
-func (h *Handler) newClient(ctx context.Context, v *visit, proxyURL, runToken string) (*proxy.Client, error) {
-	v.tokens, v.token = &h.state, h.state.enter(runToken)
+func (h *Handler) newClient(
+	ctx context.Context, v *visit, arrived time.Time, proxyURL, runToken string,
+) (*proxy.Client, error) {
+	v.tokens, v.token = &h.state, h.state.enter(runToken, arrived)
 	v.record.transcript.run, v.record.transcript.numbers = &v.run, &v.token.numbers
 	v.run.transcript, v.record.user = &v.record.transcript, h.opts.Proxy.Observer
-	v.ctx.run = &v.run
-	v.ctx.Context, v.cancel = context.WithCancelCause(ctx)
+	v.ctx = runContext{ctx, &v.run}
 	o := *h.opts.Proxy
-	o.Pacer, o.OnRunOver, o.Observer = &v.token.pacer, v.cancel, &v.record
+	o.Pacer, o.OnRunOver, o.Observer = &v.token.pacer, v.call.Cancel, &v.record
 	if also := h.opts.Proxy.OnRunOver; also != nil {
 		o.OnRunOver = func(err error) {
-			v.cancel(err)
+			v.call.Cancel(err)
 			also(err)
 		}
 	}

@@ -79,9 +79,7 @@ type visit struct {
 	tokens *tokens
 	token  *token // nil until the run token is known
 
-	ctx    runContext              // ends when the proxy says that the run is over; the agent's context is derived from it
-	cancel context.CancelCauseFunc // ends ctx
-
+	ctx     runContext // of the request; the agent's context is derived from it
 	handler *Handler
 	call    runner.Call[outcome] // of the agent
 }
@@ -114,7 +112,6 @@ func (v *visit) release() {
 	}
 	if v.token != nil {
 		v.tokens.leave(v.token)
-		v.cancel(nil)
 	}
 	v.gate.leave(v.bytes)
 }

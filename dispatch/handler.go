@@ -83,7 +83,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer v.release()
-	if err := h.fillRun(v, r, body); err != nil {
+	if err := h.fillRun(v, r, body, arrived); err != nil {
 		h.refuse(w, r, err)
 		return
 	}
@@ -111,7 +111,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, v *visit, arrive
 	if out.aborts {
 		panic(http.ErrAbortHandler)
 	}
-	body, err := h.answer(r.Context(), v, out, time.Since(arrived))
+	body, err := h.answer(r.Context(), v, out, arrived)
 	if err != nil {
 		writeError(w, err)
 		return
@@ -121,9 +121,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, v *visit, arrive
 
 // answer makes the body of the answer. Its error is an [*Error] that stands for the answer of a run
 // that failed.
-func (h *Handler) answer(ctx context.Context, v *visit, out outcome, took time.Duration) ([]byte, error) {
+func (h *Handler) answer(ctx context.Context, v *visit, out outcome, arrived time.Time) ([]byte, error) {
 	if out.err != nil {
-		h.log(ctx, v, slog.LevelError, report.RunFailed, slog.Duration("took", took), slog.String(report.Error, out.err.Error()))
+		h.log(ctx, v, slog.LevelError, report.RunFailed, slog.Duration("took", time.Since(arrived)), slog.String(report.Error, out.err.Error()))
 		failure := agentError(out.err)
 		if h.opts.FailureResponse == nil {
 			return nil, failure
@@ -135,7 +135,7 @@ func (h *Handler) answer(ctx context.Context, v *visit, out outcome, took time.D
 		h.log(ctx, v, slog.LevelWarn, report.Contract, slog.String(report.Code, p.Code), slog.String(report.Pointer, p.Pointer), slog.String(report.Problem, p.Message))
 	}
 	if h.opts.Logger.Enabled(ctx, slog.LevelInfo) {
-		h.log(ctx, v, slog.LevelInfo, "run answered", slog.Duration("took", took))
+		h.log(ctx, v, slog.LevelInfo, "run answered", slog.Duration("took", time.Since(arrived)))
 	}
 	return body, nil
 }
@@ -173,7 +173,7 @@ var errRunTimeout = errors.New("the time for the run is over")
 // over, or the run is.
 func (h *Handler) conclude(v *visit, end runner.Outcome[outcome]) outcome {
 	out := end.Value
-	switch cause := context.Cause(&v.ctx); {
+	switch {
 	case end.Panic != nil:
 		return outcome{err: &Error{Code: CodePanicked, Message: "the agent panicked; see its log"}, aborts: end.Panic.Aborts()}
 	case !end.Left && (end.Stop == runner.InTime || !out.ended):
@@ -181,8 +181,8 @@ func (h *Handler) conclude(v *visit, end runner.Outcome[outcome]) outcome {
 	case end.Stop == runner.TimedOut:
 		h.opts.Logger.WarnContext(&v.ctx, "run timed out", "run_id", v.run.RunID, "timeout", h.opts.RunTimeout)
 		return outcome{host: true, response: h.ask(&v.ctx, &v.run, func() *Response { return h.opts.TimeoutResponse(&v.run) })}
-	case proxy.IsRunOver(cause):
-		return outcome{err: cause}
+	case proxy.IsRunOver(end.Cause):
+		return outcome{err: end.Cause}
 	case !end.Left:
 		return out
 	}

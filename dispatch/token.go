@@ -45,11 +45,11 @@ func (t *tokens) init() {
 }
 
 // enter returns the state of a run token, which is kept until leave.
-func (t *tokens) enter(runToken string) *token {
+func (t *tokens) enter(runToken string, now time.Time) *token {
 	key := tokenKey{maphash.String(t.seeds[0], runToken), maphash.String(t.seeds[1], runToken)}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.evict(time.Now())
+	t.evict(now)
 	s := t.states[key]
 	switch {
 	case s == nil:

@@ -45,7 +45,8 @@ type Outcome[T any] struct {
 	Value T      // what the function returned
 	Panic *Panic // not nil if it panicked or called runtime.Goexit
 	Stop  Stop
-	Left  bool // it did not return within the grace period, and still runs
+	Cause error // of the end of its context; nil if Stop is InTime
+	Left  bool  // it did not return within the grace period, and still runs
 }
 
 // A Panic describes a function that did not return in the ordinary way.
@@ -76,9 +77,11 @@ func Run[T any](ctx context.Context, r *Runner, deadline time.Time, name string,
 // A Call is one call of a function. Use it once. A caller with many calls at the same time embeds
 // it in a struct that is a [Job], which saves allocations.
 type Call[T any] struct {
+	ctx jobContext
+
 	mu       sync.Mutex
 	returned bool          // out is set
-	done     chan struct{} // closed when out is set; nil until the context ends
+	done     chan struct{} // closed when out is set; nil until Run waits for it
 	out      Outcome[T]
 }
 
@@ -88,37 +91,39 @@ type Call[T any] struct {
 //
 // Thousands of runs wait here at the same time, so Run uses little of the stack.
 func (c *Call[T]) Run(ctx context.Context, r *Runner, deadline time.Time, name string, job Job[T]) Outcome[T] {
-	inner, end := context.WithDeadlineCause(ctx, deadline, r.Cause)
-	defer end()
-	go c.call(ctx, inner, end, r, name, job)
-	<-inner.Done() // also when the job has returned
-	return c.wait(ctx, inner, r)
+	c.ctx.start(ctx, deadline, r.Cause)
+	go c.call(r, name, job)
+	c.ctx.wait() // also until the job has returned
+	return c.wait(r)
 }
 
+// Cancel ends the context of the job with a cause, as if the caller's context had ended. It may be
+// called before Run, but not while Run begins.
+func (c *Call[T]) Cancel(cause error) { c.ctx.cancel(cause) }
+
 // wait waits for a job whose context has ended.
-func (c *Call[T]) wait(outer, inner context.Context, r *Runner) Outcome[T] {
+func (c *Call[T]) wait(r *Runner) Outcome[T] {
 	c.mu.Lock()
 	if c.returned {
 		c.mu.Unlock()
 		return c.out
 	}
-	stop := r.stop(outer, inner)
 	c.done = make(chan struct{})
 	c.mu.Unlock()
 	timer := time.NewTimer(r.Grace)
 	defer timer.Stop()
 	select {
 	case <-c.done:
-		c.out.Stop = stop
 		return c.out
 	case <-timer.C:
-		return Outcome[T]{Stop: stop, Left: true}
+		stop, cause := c.ctx.state()
+		return Outcome[T]{Stop: stop, Cause: cause, Left: true}
 	}
 }
 
 // call runs the job and always sets the outcome. It does so in the outermost deferred function,
 // because the value of a panic and the logger are the user's code too.
-func (c *Call[T]) call(outer, inner context.Context, end context.CancelFunc, r *Runner, name string, job Job[T]) {
+func (c *Call[T]) call(r *Runner, name string, job Job[T]) {
 	var out Outcome[T]
 	defer func() {
 		_ = recover() // of the logger
@@ -128,30 +133,19 @@ func (c *Call[T]) call(outer, inner context.Context, end context.CancelFunc, r *
 			close(c.done)
 		}
 		c.mu.Unlock()
-		end()
+		c.ctx.end(InTime, context.Canceled, context.Canceled)
 	}()
 	returned := false
 	defer func() {
-		out.Stop = r.stop(outer, inner) // before the context ends because the job has returned
+		c.ctx.check()
+		out.Stop, out.Cause = c.ctx.state() // before the context ends because the job has returned
 		if !returned {
 			out.Panic = &Panic{Value: recover()}
-			r.logPanic(inner, name, out.Panic)
+			r.logPanic(&c.ctx, name, out.Panic)
 		}
 	}()
-	out.Value = job.Do(inner)
+	out.Value = job.Do(&c.ctx)
 	returned = true
-}
-
-// stop distinguishes the time limit of this call from the end of the caller's context. That context
-// may belong to an outer call of the same runner, which has the same cause.
-func (r *Runner) stop(outer, inner context.Context) Stop {
-	switch {
-	case inner.Err() == nil:
-		return InTime
-	case context.Cause(inner) == r.Cause && context.Cause(outer) != r.Cause:
-		return TimedOut
-	}
-	return Canceled
 }
 
 // Hook calls a function that only observes. It waits for at most the grace period and never ends

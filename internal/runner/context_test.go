@@ -1,0 +1,145 @@
+package runner_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolwire/toolwire/internal/runner"
+)
+
+type nameKey struct{}
+
+// The context of a job behaves like one of package context, whether or not something was derived
+// from it before its end.
+func TestContext(t *testing.T) {
+	gone, over := errors.New("gone"), errors.New("over")
+	const limit = time.Minute
+	for _, tt := range []struct {
+		name  string
+		outer time.Duration                  // deadline of the caller; 0 for none
+		end   func(cancel, stop func(error)) // cancel ends the caller's context, stop that of the call
+		after time.Duration
+		err   error
+		cause error
+		stop  runner.Stop
+	}{
+		{"limit", time.Hour, nil, limit, context.DeadlineExceeded, errLimit, runner.TimedOut},
+		{"caller", 0, func(cancel, _ func(error)) { cancel(gone) }, 0, context.Canceled, gone, runner.Canceled},
+		{"deadline of the caller", time.Second, nil, time.Second, context.DeadlineExceeded, context.DeadlineExceeded, runner.Canceled},
+		{"call", 0, func(_, stop func(error)) { stop(over) }, 0, context.Canceled, over, runner.Canceled},
+		{"call without a cause", 0, func(_, stop func(error)) { stop(nil) }, 0, context.Canceled, context.Canceled, runner.Canceled},
+		{"call, then caller", 0, func(cancel, stop func(error)) { stop(over); cancel(gone) }, 0, context.Canceled, over, runner.Canceled},
+		{"caller, then call", 0, func(cancel, stop func(error)) { cancel(gone); stop(over) }, 0, context.Canceled, gone, runner.Canceled},
+	} {
+		for _, used := range []bool{false, true} {
+			t.Run(tt.name+map[bool]string{true: ", derived"}[used], func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					outer, cancel := context.WithCancelCause(context.WithValue(t.Context(), nameKey{}, "n"))
+					defer cancel(nil)
+					if tt.outer > 0 {
+						var end context.CancelFunc
+						outer, end = context.WithTimeout(outer, tt.outer)
+						defer end()
+					}
+					call := new(runner.Call[int])
+					job := runner.Func[int](func(ctx context.Context) int {
+						child := ctx
+						if used {
+							var end context.CancelFunc
+							child, end = context.WithTimeout(context.WithValue(ctx, nameKey{}, "child"), time.Hour)
+							defer end()
+						}
+						if ctx.Err() != nil || child.Err() != nil || context.Cause(ctx) != nil || ctx.Value(nameKey{}) != "n" {
+							t.Errorf("at the start: %v, %v, cause %v, value %v", ctx.Err(), child.Err(), context.Cause(ctx), ctx.Value(nameKey{}))
+						}
+						if d, ok := ctx.Deadline(); !ok || time.Until(d) != min(limit, cmp.Or(tt.outer, limit)) {
+							t.Errorf("the deadline is in %s", time.Until(d))
+						}
+						begin := time.Now()
+						if tt.end != nil {
+							tt.end(cancel, call.Cancel)
+						} else {
+							time.Sleep(tt.after)
+							synctest.Wait()
+						}
+						if ctx.Err() != tt.err || context.Cause(ctx) != tt.cause {
+							t.Errorf("%v, cause %v; want %v, %v", ctx.Err(), context.Cause(ctx), tt.err, tt.cause)
+						}
+						<-child.Done()
+						<-ctx.Done()
+						late, end := context.WithCancel(ctx)
+						defer end()
+						for name, c := range map[string]context.Context{"child": child, "late": late, "context": ctx} {
+							if c.Err() != tt.err || context.Cause(c) != tt.cause {
+								t.Errorf("%s: %v, cause %v; want %v, %v", name, c.Err(), context.Cause(c), tt.err, tt.cause)
+							}
+						}
+						if time.Since(begin) != tt.after || ctx.Value(nameKey{}) != "n" {
+							t.Errorf("ended after %s, value %v", time.Since(begin), ctx.Value(nameKey{}))
+						}
+						return 7
+					})
+					got := call.Run(outer, newRunner(io.Discard), time.Now().Add(limit), "x", job)
+					if got.Value != 7 || got.Stop != tt.stop || got.Cause != tt.cause || got.Left || got.Panic != nil {
+						t.Errorf("%+v, cause %v", got, got.Cause)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A job that goes on after its return finds its context ended.
+func TestContextAfterTheReturn(t *testing.T) {
+	var kept, child context.Context
+	out := runner.Run(t.Context(), newRunner(io.Discard), time.Now().Add(time.Hour), "x", func(ctx context.Context) int {
+		kept = ctx
+		child = context.WithValue(ctx, nameKey{}, 1)
+		return 1
+	})
+	<-kept.Done()
+	if out.Stop != runner.InTime || out.Cause != nil || kept.Err() != context.Canceled || context.Cause(child) != context.Canceled {
+		t.Errorf("%+v, %v, cause %v", out, kept.Err(), context.Cause(child))
+	}
+}
+
+// A call can be canceled before it runs, and after it has run.
+func TestCancelBeforeAndAfterRun(t *testing.T) {
+	over := errors.New("over")
+	call := new(runner.Call[error])
+	call.Cancel(over)
+	job := runner.Func[error](func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) })
+	if out := call.Run(t.Context(), newRunner(io.Discard), time.Now().Add(time.Hour), "x", job); out.Value != over || out.Cause != over {
+		t.Errorf("%+v", out)
+	}
+	call = new(runner.Call[error])
+	quick := runner.Func[error](func(context.Context) error { return nil })
+	if out := call.Run(t.Context(), newRunner(io.Discard), time.Now().Add(time.Hour), "x", quick); out.Stop != runner.InTime {
+		t.Errorf("%+v", out)
+	}
+	call.Cancel(over)
+}
+
+// Contexts that are derived from that of a job take no goroutine.
+func TestDerivedContextsTakeNoGoroutine(t *testing.T) {
+	const n = 100
+	runner.Run(t.Context(), newRunner(io.Discard), time.Now().Add(time.Hour), "x", func(ctx context.Context) int {
+		before := runtime.NumGoroutine()
+		for range n {
+			_, end := context.WithTimeout(context.WithValue(ctx, nameKey{}, 1), time.Hour)
+			defer end()
+			stop := context.AfterFunc(ctx, func() {})
+			defer stop()
+		}
+		if more := runtime.NumGoroutine() - before; more > n/10 {
+			t.Errorf("%d contexts take %d goroutines", 2*n, more)
+		}
+		return 0
+	})
+}
