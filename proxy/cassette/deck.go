@@ -199,12 +199,12 @@ func mostLike(i *Interaction, id identity, cards []*card, most int) (best *card,
 
 // differences returns where a request differs from that of the card.
 func differences(c *card, i *Interaction, id identity) []Difference {
-	tape, run := c.id.value, id.value
+	tape, run := c.id.compared, id.compared
 	if tape == nil && c.ArgumentsText != "" {
-		tape = &value{kind: '"', text: c.ArgumentsText}
+		tape = rawjson.Quote(c.ArgumentsText)
 	}
 	if run == nil && i.ArgumentsText != "" {
-		run = &value{kind: '"', text: i.ArgumentsText}
+		run = rawjson.Quote(i.ArgumentsText)
 	}
 	changes := diff(tape, run)
 	if c.Actor != i.Actor {

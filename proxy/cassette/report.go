@@ -334,7 +334,7 @@ func (i *Interaction) outcome() string {
 
 // comparedAnswer returns the parts of an answer that are compared: all but the latency, the
 // simulator's report on itself, the sequence of a trace event and the text of an error.
-func (s *settings) comparedAnswer(i *Interaction) *value {
+func (s *settings) comparedAnswer(i *Interaction) json.RawMessage {
 	if i.Answer != nil {
 		// It is redacted again, because the recording may have had other settings.
 		if v, _, _ := s.redact.body(i.Answer); v != nil {
@@ -343,11 +343,11 @@ func (s *settings) comparedAnswer(i *Interaction) *value {
 				v.without([]pointer{{"sequence"}})
 			}
 			v.without(s.ignore)
-			return v
+			return v.encode()
 		}
 	}
 	if body := i.body(); len(body) > 0 {
-		return &value{kind: '"', text: string(body)}
+		return rawjson.Quote(string(body))
 	}
 	return nil
 }

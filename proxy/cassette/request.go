@@ -54,24 +54,25 @@ func credentials(header http.Header) (token string, all []string) {
 
 // identity has the parts of a request that are compared. Two requests are equal if their keys are.
 type identity struct {
-	key   string
-	value *value // the parts of the arguments that are compared; nil if they are not JSON
+	key      string
+	compared json.RawMessage // the parts of the arguments that are compared; nil if they are not JSON
 }
 
 // identify redacts the request in i, of a run or of a tape, and returns its identity.
 func (s *settings) identify(i *Interaction, redact *redactor) identity {
 	var id identity
 	text := i.ArgumentsText
+	var v *value
 	if i.Arguments != nil {
-		id.value, i.Arguments, text = redact.body(i.Arguments)
+		v, i.Arguments, text = redact.body(i.Arguments)
 	}
 	i.ArgumentsText = redact.text(text)
 	i.Name, i.Actor = redact.text(i.Name), redact.text(i.Actor)
 
 	parts := []string{string(i.Kind), i.method(), i.Name, i.Actor, i.ArgumentsText}
-	if id.value != nil {
-		s.prune(i, id.value)
-		parts[4] = "json " + id.value.canonical()
+	if v != nil {
+		s.prune(i, v)
+		parts[4], id.compared = "json "+v.canonical(), v.encode()
 	}
 	key, _ := json.Marshal(parts)
 	id.key = string(key)
