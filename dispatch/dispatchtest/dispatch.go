@@ -105,7 +105,8 @@ type Task struct {
 	ProxyURL string
 
 	// WrapProxy wraps the proxy of the run in a handler, which may record requests or answer them
-	// itself. The handler sees the run token. If WrapProxy is nil, the proxy is not wrapped.
+	// itself. The handler sees the run token. The result has the calls that a cassette answers, too.
+	// If WrapProxy is nil, the proxy is not wrapped.
 	WrapProxy func(proxy http.Handler) http.Handler
 
 	// OnRun, if not nil, is called once with the run, before the ping.

@@ -221,10 +221,11 @@ func TestRecordedRefund(t *testing.T) {
 	tape := cassette.Open(t, "testdata/refund.jsonl", opts)
 	got := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{
 		Instruction: "Refund order #4521.",
-		World:       shop(t), // only used to record
+		World:       shop(t), // makes the same writes to the ledger in a replay
 		WrapProxy:   tape.Wrap,
 	})
 	got.AssertFinalResponse(t, "issued")
+	got.AssertState(t, "order/4521", `{"status":"refunded"}`)
 }
 
 func TestEndpoint(t *testing.T) {

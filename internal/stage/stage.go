@@ -21,6 +21,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/replayed"
 	"github.com/toolwire/toolwire/internal/report"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -182,13 +183,23 @@ func count(conditions ...bool) (n int) {
 	return n
 }
 
-// proxy returns the handler of the proxy URL.
+// proxy returns the handler of the proxy URL. The platform records what a tape in front of it
+// answers.
 func (s *Stage) proxy() http.Handler {
 	if s.Task.WrapProxy == nil {
 		return s.Platform
 	}
-	return s.Task.WrapProxy(s.Platform)
+	return replayed.Watch(s.Task.WrapProxy(s.Platform), func(r *http.Request, a replayed.Answer) {
+		s.Platform.ServeHTTP(discard{}, r.WithContext(replayed.With(r.Context(), a)))
+	})
 }
+
+// discard is the response to a request that has been answered already.
+type discard struct{}
+
+func (discard) Header() http.Header         { return http.Header{} }
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+func (discard) WriteHeader(int)             {}
 
 // watched returns a handler whose log and panics the witness receives. Handlers in memory do not
 // need it, because the context of the dispatch reaches them.

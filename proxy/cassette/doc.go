@@ -17,6 +17,13 @@
 // replays, records, forwards new calls, or compares. A [Recorder] records every run of an agent in
 // production on a separate tape.
 //
+// # In a test kit
+//
+// With [Cassette.Wrap] as dispatchtest.Task.WrapProxy, the kit records the calls that the tape
+// answers as it records others, and its assertions hold in a replay. For those about the ledger the
+// task needs the world of the recording: its behaviors run again for their writes, and ledger
+// adapters get the responses of the tape.
+//
 // # Equal calls
 //
 // Two calls are equal if their tool, sub-agent and arguments are equal. The order of members and

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/replayed"
 	"github.com/toolwire/toolwire/internal/traceevent"
 )
 
@@ -81,6 +82,9 @@ func (c *Cassette) exchange(r *http.Request, body []byte, to sender) *reply {
 	}
 	s.LatencyMS = milliseconds(time.Since(began))
 	c.complete(s, answer, tapeAfter, redact)
+	if answer.local {
+		replayed.Tell(r, body, replayed.Answer{Status: answer.status, Body: answer.body, Broken: answer.broken})
+	}
 	return answer
 }
 
@@ -158,7 +162,7 @@ func (c *Cassette) arrive(s *seen) (tapeAfter int, answer *reply) {
 	switch {
 	case found != nil:
 		s.answer, s.repeated = found, again
-		return 0, replayed(found.Interaction)
+		return 0, fromTape(found.Interaction)
 	case c.set.Mode == ReplayOrForward:
 		return c.after, nil
 	case s.loose():

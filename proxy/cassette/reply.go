@@ -43,8 +43,8 @@ func refusal(status int, class, message string) *reply {
 	return jsonReply(status, map[string]any{"detail": detail})
 }
 
-// replayed returns the answer that an interaction has on the tape.
-func replayed(i *Interaction) *reply {
+// fromTape returns the answer that an interaction has on the tape.
+func fromTape(i *Interaction) *reply {
 	r := &reply{status: i.Status, header: jsonHeader(), body: i.body(), broken: i.Broken, local: true}
 	if i.ContentType != "" {
 		r.header.Set("Content-Type", i.ContentType)

@@ -15,10 +15,10 @@ import (
 	"github.com/toolwire/toolwire/internal/memhttp"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/replayed"
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/internal/traceevent"
 	"github.com/toolwire/toolwire/proxy"
-	"github.com/toolwire/toolwire/schema"
 )
 
 // visit is one request with a run's token.
@@ -49,6 +49,10 @@ func (v *visit) serve(r *http.Request) {
 	v.key = v.call.Tool + "\x00" + v.call.Actor + "\x00" + string(v.call.Arguments)
 	v.run.arrive(&v.call, v.key)
 	memhttp.Arrived(v.w)
+	if answer, ok := replayed.From(v.ctx); ok {
+		v.replay(answer)
+		return
+	}
 	if status, class, message := v.run.admit(v.platform.rate, v.call.At); status != 0 {
 		v.refuse(status, class, message, "")
 		return
@@ -183,16 +187,7 @@ func (v *visit) forward(tool *tool, request *Request) {
 		return
 	}
 	v.call.Response, v.call.Source = result, proxy.SourcePassthrough
-	if tool.policy == schema.PolicyAdapter {
-		outcome := tool.adapter.Eval(v.call.Arguments, result)
-		v.call.Adapter = &outcome
-		v.call.Notes = append(v.call.Notes, adapterNotes(outcome)...)
-		if len(outcome.Updates) > 0 {
-			v.run.ledgerTurn <- struct{}{}
-			v.call.Writes = v.run.state.Apply(outcome.Updates...)
-			<-v.run.ledgerTurn
-		}
-	}
+	v.adapt(tool, result)
 	v.answer(nil)
 }
 

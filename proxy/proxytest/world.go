@@ -32,6 +32,7 @@ type tool struct {
 	executed  bool     // where the agent runs
 	notes     []string // for each call
 	behavior  Behavior
+	own       bool       // the behavior is one of World.Behaviors
 	generator *generator // of a tool in sandbox mode
 	policy    schema.WritePolicy
 	adapter   *ledger.Rule
@@ -47,7 +48,7 @@ func compile(w World) (*world, error) {
 	c.begin(&problems)
 	if len(w.Tools) == 0 {
 		for name, behavior := range w.Behaviors {
-			c.tools[name] = &tool{declared: schema.Tool{Name: name}, behavior: behavior, policy: schema.PolicyRecordOnly}
+			c.tools[name] = &tool{declared: schema.Tool{Name: name}, behavior: behavior, own: true, policy: schema.PolicyRecordOnly}
 		}
 	} else {
 		w.Tools = known(w.Tools)
@@ -147,6 +148,7 @@ func (c *world) declare(w World) {
 		}
 		switch {
 		case t.behavior != nil || t.live:
+			t.own = t.behavior != nil
 		case w.Simulator != nil:
 			t.behavior = simulated(w.Simulator)
 		default:

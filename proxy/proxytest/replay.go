@@ -1,0 +1,113 @@
+package proxytest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/replayed"
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/schema"
+)
+
+// replay records a request that a tape has answered. The agent has that answer, so nothing is sent.
+// The ledger changes as if the world had answered: a behavior of World.Behaviors makes its writes,
+// and the ledger adapter of a tool in passthrough mode gets the recorded response. Failure rules and
+// the rate limit do not apply, because the tape has their effects.
+func (v *visit) replay(a replayed.Answer) {
+	v.call.Notes = append(v.call.Notes, "answered from a tape")
+	switch {
+	case a.Broken != "" || a.Status == 0:
+		if a.Status != 0 && !v.call.Trace { // the tool has run; only its response is lost
+			v.repeatWrites()
+		}
+		v.record("the answer on the tape is not complete: " + a.Broken)
+	case a.Status != http.StatusOK:
+		v.call.Status = a.Status
+		detail := member(a.Body, "detail")
+		v.call.ErrorClass = rawjson.Text(member(detail, "error_class"))
+		v.record(rawjson.Text(member(detail, "message")))
+	case v.to.plane == "traces" || v.to.plane == "telemetry":
+		v.acceptReplayed()
+	case v.to.plane != "tools":
+		v.run.forget(v.call.Order)
+	default:
+		v.replayResult(a.Body)
+	}
+}
+
+// acceptReplayed records a trace event or a telemetry span.
+func (v *visit) acceptReplayed() {
+	telemetry := v.to.plane == "telemetry"
+	event := v.call.Tool
+	if telemetry {
+		event = rawjson.Text(member(v.call.Arguments, "kind"))
+	}
+	trace := Trace{Event: proxy.Event(event), Actor: v.call.Actor, Payload: v.call.Arguments, At: v.call.At}
+	v.run.acceptTrace(v.call, trace, telemetry)
+}
+
+// replayResult records a call that has a result.
+func (v *visit) replayResult(body []byte) {
+	v.call.Status, v.call.Response = http.StatusOK, member(body, "response")
+	v.call.Source = proxy.Source(rawjson.Text(member(body, "source")))
+	if v.call.Source == proxy.SourceInjected {
+		_ = json.Unmarshal(member(body, "matched_rule_index"), &v.call.Rule) // stays nil if it is not a number
+	}
+	tool := v.platform.world.tools[v.call.Tool]
+	switch {
+	case tool == nil:
+	case tool.live:
+		v.call.Policy = tool.policy
+		if v.call.Source == proxy.SourcePassthrough {
+			v.adapt(tool, v.call.Response)
+		}
+	case v.call.Source == proxy.SourceOdyssey || v.call.Source == proxy.SourceError:
+		v.repeatWrites()
+	}
+	v.run.accept(v.call, v.key)
+}
+
+// repeatWrites runs the behavior of a tool in sandbox mode for its writes. Generated results write
+// nothing, and World.Simulator is not asked again.
+func (v *visit) repeatWrites() {
+	w := v.platform.world
+	tool := w.tools[v.call.Tool]
+	if tool == nil || tool.live || !tool.own {
+		return
+	}
+	request := &Request{
+		Tool: v.call.Tool, Arguments: v.call.Arguments, Actor: v.call.Actor, Number: v.run.count(v.call.Tool), Attempt: 1,
+		Declared: tool.declared, Instructions: w.instructions, ctx: v.ctx, world: w, generator: tool.generator,
+		run: redact.Hide(v.run),
+	}
+	defer request.leave()
+	if _, err := v.ask(tool.behavior, request); err != nil && v.call.Source == proxy.SourceOdyssey {
+		v.call.Notes = append(v.call.Notes, fmt.Sprintf("the behavior failed, so its writes may be missing: %v", err))
+	}
+	v.call.Writes = request.writes
+}
+
+// adapt applies the ledger adapter of a tool in passthrough mode to its result.
+func (v *visit) adapt(tool *tool, result json.RawMessage) {
+	if tool.policy != schema.PolicyAdapter {
+		return
+	}
+	outcome := tool.adapter.Eval(v.call.Arguments, result)
+	v.call.Adapter = &outcome
+	v.call.Notes = append(v.call.Notes, adapterNotes(outcome)...)
+	if len(outcome.Updates) > 0 {
+		v.run.ledgerTurn <- struct{}{}
+		v.call.Writes = v.run.state.Apply(outcome.Updates...)
+		<-v.run.ledgerTurn
+	}
+}
+
+// forget removes a request that the log does not have.
+func (r *Run) forget(order int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.pending, order)
+}
