@@ -6,8 +6,6 @@ import (
 	"errors"
 	"flag"
 	"github.com/toolwire/toolwire/internal/stage/stagetest"
-	"io"
-	"net/http"
 	"os"
 	"regexp"
 	"strings"
@@ -140,33 +138,6 @@ func TestContention(t *testing.T) {
 		got := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{World: world})
 		got.AssertFinalResponse(t, "issued")
 		got.AssertCalledTimes(t, "get_order", 1) // in two attempts
-	})
-}
-
-func TestModelInABubble(t *testing.T) {
-	model := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		time.Sleep(20 * time.Second) // takes no time in the bubble
-		_, _ = io.WriteString(w, `{"text":"The order is on its way."}`)
-	})
-	asking := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		client := &http.Client{Transport: proxytest.NewTransport(model)} // give it to the SDK
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://model.test/v1/messages",
-			strings.NewReader(run.Instruction))
-		if err != nil {
-			return nil, err
-		}
-		response, err := client.Do(request)
-		if err != nil {
-			return nil, err
-		}
-		var said struct{ Text string }
-		err = json.NewDecoder(response.Body).Decode(&said)
-		return &dispatch.Response{FinalResponse: said.Text}, err
-	}
-	synctest.Test(t, func(t *testing.T) {
-		got := dispatchtest.Run(t, dispatchtest.Target{Agent: asking},
-			dispatchtest.Task{Instruction: "Where is order #4521?"})
-		got.AssertFinalResponse(t, "on its way")
 	})
 }
 
