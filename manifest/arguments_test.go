@@ -25,7 +25,8 @@ func TestArgumentsReachTheToolAsTheyAre(t *testing.T) {
 		{"blank", json.RawMessage(" \n"), `{}`},
 		{"nil raw", json.RawMessage(nil), `{}`},
 		{"nil map", map[string]any(nil), `{}`},
-		{"raw, byte for byte", json.RawMessage(" {\"b\" : 12345678901234567890, \"a\":\"\\u00e9  x\"}\n"), `{"b" : 12345678901234567890, "a":"\u00e9  x"}`},
+		{"raw, byte for byte", json.RawMessage(" {\"b\" : 12345678901234567890, \"a\":\"\\u00e9  x\"}\n"),
+			`{"b" : 12345678901234567890, "a":"\u00e9  x"}`},
 		{"bytes", []byte(`{"a":1}`), `{"a":1}`},
 		{"struct", struct {
 			Zone string `json:"zone"`
@@ -60,8 +61,10 @@ func TestArgumentsAreCheckedBeforeTheStart(t *testing.T) {
 		{"a string of JSON", "free", `{"a":1}`, "must be written as a JSON object; a Go string is not"},
 		{"two values", "free", json.RawMessage(`{}{}`), "after top-level value"},
 		{"duplicate", "free", json.RawMessage(`{"a":1,"a":2}`), "stands twice"},
-		{"too deep", "free", json.RawMessage(`{"a":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`), "more than 64 levels"},
-		{"too many for a schema", "typed", json.RawMessage(`{"zone":"x","a":[1` + strings.Repeat(",1", 50_000) + `]}`), "more than 50000 values"},
+		{"too deep", "free", json.RawMessage(`{"a":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `}`),
+			"more than 64 levels"},
+		{"too many for a schema", "typed", json.RawMessage(`{"zone":"x","a":[1` + strings.Repeat(",1", 50_000) + `]}`),
+			"more than 50000 values"},
 		{"not writable", "free", map[string]any{"a": math.Inf(1)}, "JSON cannot carry"},
 		{"not even JSON", "typed", json.RawMessage(`{"zone":`), "ends before"},
 		{"an array for any schema", "anything", json.RawMessage(`[]`), "must be an object"},
@@ -103,7 +106,8 @@ func TestArgumentsAreCheckedBeforeTheStart(t *testing.T) {
 
 func TestUnknownTool(t *testing.T) {
 	r := load(t, nil, tool("echo")).Run(t.Context(), manifest.Call{ID: "c", Tool: "T"})
-	if code(t, r.Err) != manifest.CodeUnknownTool || shown(r) != `{"error":"unknown tool: T","tools":["t"]}` || r.CallID != "c" || r.Tool != "T" {
+	if code(t, r.Err) != manifest.CodeUnknownTool || shown(r) != `{"error":"unknown tool: T","tools":["t"]}` ||
+		r.CallID != "c" || r.Tool != "T" {
 		t.Errorf("%+v", r)
 	}
 	r = load(t, nil).Run(t.Context(), manifest.Call{Tool: strings.Repeat("é", 5000) + "\n"})
@@ -114,7 +118,8 @@ func TestUnknownTool(t *testing.T) {
 
 func TestCodeOf(t *testing.T) {
 	m := load(t, nil, tool("say", "not JSON", "", "0"), tool("say", "", "", "1").with("name", "exit"))
-	for name, want := range map[string]manifest.Code{"t": manifest.CodeOutput, "exit": manifest.CodeExit, "x": manifest.CodeUnknownTool} {
+	for name, want := range map[string]manifest.Code{"t": manifest.CodeOutput, "exit": manifest.CodeExit,
+		"x": manifest.CodeUnknownTool} {
 		_, err := m.Call(t.Context(), name, nil)
 		e, ok := errors.AsType[*manifest.Error](err)
 		if !ok || e.Tool != name || manifest.CodeOf(fmt.Errorf("wrapped: %w", err)) != want {

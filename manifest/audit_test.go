@@ -38,9 +38,11 @@ func TestAuditTellsOfEveryRun(t *testing.T) {
 	missing := entry{"name": "missing", "command": []string{filepath.Join(t.TempDir(), "none")}}
 	begin := time.Now()
 	records := audited(t, &manifest.Options{}, []manifest.Call{
-		{ID: "ok", Tool: "t", Args: json.RawMessage(`{"password":"swordfish"}`)}, {ID: "fail", Tool: "fail", Args: megabyte()},
+		{ID: "ok", Tool: "t", Args: json.RawMessage(`{"password":"swordfish"}`)},
+		{ID: "fail", Tool: "fail", Args: megabyte()},
 		{ID: "missing", Tool: "missing"}, {ID: "flood", Tool: "flood"}, {ID: "unknown", Tool: "unknown"},
-	}, tool("echo"), tool("flood-stderr", "200000", "reason", "3").with("name", "fail"), missing, tool("flood").with("name", "flood"))
+	}, tool("echo"), tool("flood-stderr", "200000", "reason", "3").with("name", "fail"), missing,
+		tool("flood").with("name", "flood"))
 	const timeout = 20 * time.Millisecond
 	maps.Copy(records, audited(t, &manifest.Options{Timeout: timeout}, []manifest.Call{{ID: "slow", Tool: "slow"}},
 		tool("sleep", "10m").with("name", "slow")))
@@ -71,7 +73,9 @@ func TestAuditTellsOfEveryRun(t *testing.T) {
 		}
 		line, _ := json.Marshal(got)
 		for _, leak := range []string{"swordfish", "password", "reason"} {
-			if bytes.Contains(line, []byte(leak)) && !slices.ContainsFunc(got.Argv, func(a string) bool { return strings.Contains(a, leak) }) {
+			if bytes.Contains(line, []byte(leak)) && !slices.ContainsFunc(got.Argv, func(a string) bool {
+				return strings.Contains(a, leak)
+			}) {
 				t.Errorf("%s: %q is in the record %s", id, leak, line)
 			}
 		}
@@ -82,8 +86,10 @@ func TestAuditTellsOfEveryRun(t *testing.T) {
 }
 
 func TestAuditNamesVariablesAndHidesValues(t *testing.T) {
-	env := map[string]string{"PATH": "/bin", "HOME": "/home/x", "OAI_API_KEY": "sk-test-1234567890", "OAI_BASE_URL": "sk-test-12345678901111", "SHORT": "to", "EMPTY": ""}
-	e := tool("say", "{}", "", "0", "--token=sk-test-1234567890", "--url=sk-test-12345678901111", "--to=x", "--note=plain").
+	env := map[string]string{"PATH": "/bin", "HOME": "/home/x", "OAI_API_KEY": "sk-test-1234567890",
+		"OAI_BASE_URL": "sk-test-12345678901111", "SHORT": "to", "EMPTY": ""}
+	e := tool("say", "{}", "", "0", "--token=sk-test-1234567890", "--url=sk-test-12345678901111", "--to=x",
+		"--note=plain").
 		with("envPassthrough", []string{"OAI_API_KEY", "OAI_BASE_URL", "SHORT", "EMPTY", "NOT_SET"})
 	records := audited(t, &manifest.Options{
 		LookupEnv: lookup(env),
@@ -92,7 +98,8 @@ func TestAuditNamesVariablesAndHidesValues(t *testing.T) {
 	if want := []string{"OAI_API_KEY", "OAI_BASE_URL", "SHORT", "EMPTY"}; !slices.Equal(r.EnvKeys, want) {
 		t.Errorf("envKeys = %q, want %q", r.EnvKeys, want)
 	}
-	if want := []string{"--token=[redacted]", "--url=[redacted]", "--to=x", "--note=plain"}; !slices.Equal(r.Argv[len(r.Argv)-4:], want) {
+	if want := []string{"--token=[redacted]", "--url=[redacted]", "--to=x",
+		"--note=plain"}; !slices.Equal(r.Argv[len(r.Argv)-4:], want) {
 		t.Errorf("argv = %q, want the end %q", r.Argv, want)
 	}
 }
@@ -134,7 +141,8 @@ func TestAuditFailuresDoNotFailCalls(t *testing.T) {
 
 func TestAuditLog(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "audit")
-	m := load(t, &manifest.Options{Audit: auditLog(t, dir, nil), LookupEnv: lookup(map[string]string{"TZ": "secret-zone"})},
+	m := load(t, &manifest.Options{Audit: auditLog(t, dir, nil),
+		LookupEnv: lookup(map[string]string{"TZ": "secret-zone"})},
 		tool("echo").with("envPassthrough", []string{"TZ"}))
 	calls := make([]manifest.Call, 30)
 	for i := range calls {
@@ -153,7 +161,8 @@ func TestAuditLog(t *testing.T) {
 			t.Errorf("mode %v", info.Mode())
 		}
 		data, _ := os.ReadFile(filepath.Join(dir, f.Name()))
-		if bytes.Contains(data, []byte("swordfish")) || bytes.Contains(data, []byte("secret-zone")) || !bytes.HasSuffix(data, []byte("\n")) {
+		if bytes.Contains(data, []byte("swordfish")) || bytes.Contains(data, []byte("secret-zone")) ||
+			!bytes.HasSuffix(data, []byte("\n")) {
 			t.Errorf("%s", data)
 		}
 		for line := range bytes.Lines(data) {
@@ -167,7 +176,8 @@ func TestAuditLog(t *testing.T) {
 				names = append(names, name)
 			}
 			slices.Sort(names)
-			if want := "argv callId cwd envKeys exit ms stderrBytes stdoutBytes tool truncated ts"; strings.Join(names, " ") != want {
+			if want := "argv callId cwd envKeys exit ms stderrBytes stdoutBytes tool truncated ts"; strings.Join(names,
+				" ") != want {
 				t.Errorf("members %v, want %s", names, want)
 			}
 		}
@@ -194,7 +204,8 @@ func TestAuditLogHasOneFilePerDay(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if data, _ := os.ReadFile(filepath.Join(dir, "20250102.log")); !strings.Contains(string(data), `"ts":"2025-01-02T23:59:59.000000005Z"`) {
+	if data, _ := os.ReadFile(filepath.Join(dir, "20250102.log")); !strings.Contains(string(data),
+		`"ts":"2025-01-02T23:59:59.000000005Z"`) {
 		t.Errorf("%s", data)
 	}
 }

@@ -69,7 +69,9 @@ func (m *Manifest) Call(ctx context.Context, name string, args any) (json.RawMes
 //
 // An error means that the agent should stop. It is an [*Error]: CodeCanceled or CodeDeadline if ctx
 // has ended, or CodeArguments for a Go value that JSON cannot represent.
-func (m *Manifest) CallForModel(ctx context.Context, name string, args any) (result json.RawMessage, failed bool, err error) {
+func (m *Manifest) CallForModel(
+	ctx context.Context, name string, args any,
+) (result json.RawMessage, failed bool, err error) {
 	text, ok := toolresult.Text(args)
 	if !ok {
 		if text, err = rawjson.EncodeArguments(args, argumentLimits); err != nil {

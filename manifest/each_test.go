@@ -21,7 +21,8 @@ func TestEach(t *testing.T) {
 		audit = append(audit, r.CallID)
 	}}, tool("echo").with("name", "echo"))
 	type modelCall struct{ id, name, arguments string }
-	results, err := proxy.Each(t.Context(), []modelCall{{"m1", "echo", `{"n":1}`}, {"m2", "echoes", `{}`}, {"m3", "echo", `{"n":3}`}},
+	results, err := proxy.Each(t.Context(), []modelCall{{"m1", "echo", `{"n":1}`}, {"m2", "echoes", `{}`},
+		{"m3", "echo", `{"n":3}`}},
 		func(ctx context.Context, call modelCall) (string, error) {
 			result, failed, err := m.CallForModel(proxy.WithCallID(ctx, call.id), call.name, call.arguments)
 			return fmt.Sprintf("%t %s", failed, result), err

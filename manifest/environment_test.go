@@ -20,7 +20,8 @@ func TestEnvironment(t *testing.T) {
 		t.Skip("Windows adds variables of its own to every process")
 	}
 	parent := map[string]string{
-		"PATH": "/bin", "HOME": "/home/x", "OAI_API_KEY": "sk-1", "OAI_BASE_URL": "", "UNSAFE": "1", "http_proxy": "p", "_": "u",
+		"PATH": "/bin", "HOME": "/home/x", "OAI_API_KEY": "sk-1", "OAI_BASE_URL": "", "UNSAFE": "1", "http_proxy": "p",
+		"_":          "u",
 		"LD_PRELOAD": "evil.so", "SECRET": "s",
 	}
 	for _, tt := range []struct {
@@ -59,7 +60,8 @@ func TestEnvironmentIsThatOfTheProcessByDefault(t *testing.T) {
 	t.Setenv("TOOLWIRE_TEST_VARIABLE", "set after loading")
 	t.Setenv("TOOLWIRE_TEST_OTHER", "never passed")
 	out, err := m.Call(t.Context(), "t", nil)
-	if err != nil || !strings.Contains(string(out), "TOOLWIRE_TEST_VARIABLE=set after loading") || strings.Contains(string(out), "never passed") {
+	if err != nil || !strings.Contains(string(out), "TOOLWIRE_TEST_VARIABLE=set after loading") ||
+		strings.Contains(string(out), "never passed") {
 		t.Errorf("the tool sees %s, err %v", out, err)
 	}
 }

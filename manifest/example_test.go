@@ -20,7 +20,8 @@ func ExampleLoad() {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	file := filepath.Join(dir, "tools.json")
-	if err := os.WriteFile(file, []byte(`{"tools": [{"name": "get_time", "command": ["./tools/bin/get_time"]}]}`), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(`{"tools": [{"name": "get_time", "command": ["./tools/bin/get_time"]}]}`),
+		0o600); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -77,7 +78,8 @@ func ExampleCodeOf() {
 }
 
 func ExampleManifest_Lint() {
-	m, err := manifest.Parse([]byte(`{"tools": [{"name": "env", "command": ["./tools/bin/env"], "timeout": 5}]}`), &manifest.Options{Dir: "/srv/agent"})
+	m, err := manifest.Parse([]byte(`{"tools": [{"name": "env", "command": ["./tools/bin/env"], "timeout": 5}]}`),
+		&manifest.Options{Dir: "/srv/agent"})
 	if err != nil {
 		fmt.Println(err)
 		return

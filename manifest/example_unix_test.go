@@ -14,7 +14,9 @@ import (
 )
 
 func ExampleManifest_Call() {
-	m, err := manifest.Parse([]byte(`{"tools": [{"name": "echo", "command": ["/bin/sh", "-c", "cat"], "timeoutSec": 5}]}`), nil)
+	m,
+		err := manifest.Parse([]byte(`{"tools": [{"name": "echo", "command": ["/bin/sh", "-c", "cat"], "timeoutSec": 5}]}`),
+		nil)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -54,13 +56,15 @@ func ExampleAuditLog() {
 		fmt.Println(err)
 		return
 	}
-	m, err := manifest.Parse([]byte(`{"tools": [{"name": "echo", "command": ["/bin/cat"], "envPassthrough": ["API_KEY"]}]}`),
+	m,
+		err := manifest.Parse([]byte(`{"tools": [{"name": "echo", "command": ["/bin/cat"], "envPassthrough": ["API_KEY"]}]}`),
 		&manifest.Options{Audit: audit, LookupEnv: func(string) (string, bool) { return "sk-1234567890", true }})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	m.Run(context.Background(), manifest.Call{ID: "call_1", Tool: "echo", Args: map[string]string{"password": "swordfish"}})
+	m.Run(context.Background(), manifest.Call{ID: "call_1", Tool: "echo",
+		Args: map[string]string{"password": "swordfish"}})
 
 	files, _ := filepath.Glob(filepath.Join(dir, "*.log"))
 	line, _ := os.ReadFile(files[0])

@@ -92,5 +92,6 @@ func text(value json.RawMessage) (s string) {
 }
 
 func isErrorObject(line string) bool {
-	return strings.HasPrefix(line, "{") && json.Valid([]byte(line)) && rawjson.Member(json.RawMessage(line), "error") != nil
+	return strings.HasPrefix(line, "{") && json.Valid([]byte(line)) &&
+		rawjson.Member(json.RawMessage(line), "error") != nil
 }

@@ -14,7 +14,8 @@ import (
 )
 
 func TestOutput(t *testing.T) {
-	const invalid, several = `{"error":"tool output is not a single line of JSON"}`, `{"error":"tool output is not a single line of JSON"}`
+	const invalid, several = `{"error":"tool output is not a single line of JSON"}`,
+		`{"error":"tool output is not a single line of JSON"}`
 	for _, tt := range []struct {
 		name    string
 		format  manifest.OutputFormat
@@ -25,10 +26,12 @@ func TestOutput(t *testing.T) {
 		{"object", manifest.SingleLineJSON, `{"a":1}` + "\n", `{"a":1}`, `{"a":1}`},
 		{"no line end", manifest.SingleLineJSON, `{"a":1}`, `{"a":1}`, `{"a":1}`},
 		{"Windows line end", manifest.SingleLineJSON, "[1]\r\n", `[1]`, `[1]`},
-		{"space is kept inside", manifest.SingleLineJSON, "  {\"a\": \"b\\tc  d\"} \n\n", `{"a": "b\tc  d"}`, `{"a": "b\tc  d"}`},
+		{"space is kept inside", manifest.SingleLineJSON, "  {\"a\": \"b\\tc  d\"} \n\n", `{"a": "b\tc  d"}`,
+			`{"a": "b\tc  d"}`},
 		{"string", manifest.SingleLineJSON, `"x"`, `"x"`, `"x"`},
 		{"null", manifest.SingleLineJSON, "null\n", `null`, `null`},
-		{"digits are kept", manifest.SingleLineJSON, `12345678901234567890.10`, `12345678901234567890.10`, `12345678901234567890.10`},
+		{"digits are kept", manifest.SingleLineJSON, `12345678901234567890.10`, `12345678901234567890.10`,
+			`12345678901234567890.10`},
 		{"nothing", manifest.SingleLineJSON, "", `{}`, `{}`},
 		{"blank", manifest.SingleLineJSON, " \n\n", `{}`, `{}`},
 		{"text", manifest.SingleLineJSON, "done\n", "", invalid},
@@ -45,7 +48,8 @@ func TestOutput(t *testing.T) {
 		{"any: text", manifest.AnyJSON, "done", "", `{"error":"tool output is not JSON"}`},
 		{"any: nothing", manifest.AnyJSON, "", `{}`, `{}`},
 
-		{"text: text", manifest.Text, "two  words\nand \"more\"\n", `"two  words\nand \"more\""`, `"two  words\nand \"more\""`},
+		{"text: text", manifest.Text, "two  words\nand \"more\"\n", `"two  words\nand \"more\""`,
+			`"two  words\nand \"more\""`},
 		{"text: JSON is text too", manifest.Text, `{"a":1}`, `"{\"a\":1}"`, `"{\"a\":1}"`},
 		{"text: invalid UTF-8", manifest.Text, "a\xffb", "\"a\ufffdb\"", "\"a\ufffdb\""},
 		{"text: nothing", manifest.Text, "\n", `""`, `""`},
@@ -114,20 +118,24 @@ func TestFailureText(t *testing.T) {
 		{"none", "", `{"error":"exit status 3"}`},
 		{"blank", " \n", `{"error":"exit status 3"}`},
 		{"documented form", `{"error":"x"}` + "\n", `{"error":"x"}`},
-		{"with hint", `{"error":"no such zone","hint":"use Europe/Helsinki"}`, `{"error":"no such zone","hint":"use Europe/Helsinki"}`},
+		{"with hint", `{"error":"no such zone","hint":"use Europe/Helsinki"}`,
+			`{"error":"no such zone","hint":"use Europe/Helsinki"}`},
 		{"unwrapped only once", `{"error":"{\"error\":\"x\"}"}`, `{"error":"{\"error\":\"x\"}"}`},
 		{"structured error", `{"error":{"code":"TIMEOUT", "message":"m"}}`, `{"error":{"code":"TIMEOUT","message":"m"}}`},
-		{"object of another form", "{\n\"code\":\"TIMEOUT\",\"message\":\"m\"}", `{"error":{"code":"TIMEOUT","message":"m"}}`},
+		{"object of another form", "{\n\"code\":\"TIMEOUT\",\"message\":\"m\"}",
+			`{"error":{"code":"TIMEOUT","message":"m"}}`},
 		{"JSON string", `"boom"`, `{"error":"boom"}`},
 		{"empty error", `{"error":""}`, `{"error":"exit status 3"}`},
 		{"null error", `{"error":null}`, `{"error":"exit status 3"}`},
 		{"number", `42`, `{"error":"42"}`},
 		{"broken JSON", `{"error":"x"`, `{"error":"{\"error\":\"x\""}`},
-		{"log first", "connecting\nretrying\n{\"error\":\"refused\",\"hint\":\"start it\"}\n", `{"error":"refused","hint":"start it"}`},
+		{"log first", "connecting\nretrying\n{\"error\":\"refused\",\"hint\":\"start it\"}\n",
+			`{"error":"refused","hint":"start it"}`},
 		{"a last line of JSON that is not an error", "failed:\n{\"a\":1}", `{"error":"failed:\n{\"a\":1}"}`},
 		{"a last line whose member has another case", "failed:\n{\"Error\":\"x\"}", `{"error":"failed:\n{\"Error\":\"x\"}"}`},
 		{"invalid UTF-8", "b\xffm", "{\"error\":\"b\ufffdm\"}"},
-		{"large, with a message", `{"error":{"code":7,"message":"disk full","detail":"` + long + `"}}`, `{"error":"disk full"}`},
+		{"large, with a message", `{"error":{"code":7,"message":"disk full","detail":"` + long + `"}}`,
+			`{"error":"disk full"}`},
 		{"large, with an error", `{"error":{"error":"disk full","detail":"` + long + `"}}`, `{"error":"disk full"}`},
 		{"large, with a hint", `{"error":{"message":" ","error":"disk full","detail":"` + long + `"},"hint":"h"}`,
 			`{"error":"disk full","hint":"h"}`},
@@ -163,7 +171,8 @@ func TestErrorTextsDoNotQuoteTheTool(t *testing.T) {
 	const secret = "sk-live-4242"
 	for _, tt := range []struct{ stderr, want string }{
 		{"no such key: " + secret, "exit status 3; the tool's own words are in Error.Message"},
-		{`{"error":"no such key: ` + secret + `","hint":"not ` + secret + `"}`, "exit status 3; the tool's own words are in Error.Message"},
+		{`{"error":"no such key: ` + secret + `","hint":"not ` + secret + `"}`,
+			"exit status 3; the tool's own words are in Error.Message"},
 		{`{"error":{"key":"` + secret + `"}}`, "exit status 3; the tool's own words are in Error.Message"},
 		{`["` + secret + strings.Repeat("y", 1200) + `"]`, "exit status 3; what it printed is in Result.Stderr"},
 		{"", "exit status 3"},
@@ -185,14 +194,16 @@ func TestErrorTextsDoNotQuoteTheTool(t *testing.T) {
 }
 
 func TestMessagesAreCutAtARune(t *testing.T) {
-	for _, text := range []string{strings.Repeat("x", 999) + "é" + strings.Repeat("y", 99), strings.Repeat("é", 2000), strings.Repeat("日本", 999),
+	for _, text := range []string{strings.Repeat("x", 999) + "é" + strings.Repeat("y", 99), strings.Repeat("é", 2000),
+		strings.Repeat("日本", 999),
 		`{"error":"` + strings.Repeat("é", 2000) + `"}`, `{"error":{"message":"` + strings.Repeat("é", 2000) + `"}}`} {
 		r := run(t, tool("say", "", text, "1"), nil, nil)
 		var message struct{ Error string }
 		if err := json.Unmarshal([]byte(shown(r)), &message); err != nil {
 			t.Fatal(err)
 		}
-		if n := len(message.Error); n > 1000 || n < 995 || !utf8.ValidString(message.Error) || strings.Contains(message.Error, "\ufffd") ||
+		if n := len(message.Error); n > 1000 || n < 995 || !utf8.ValidString(message.Error) ||
+			strings.Contains(message.Error, "\ufffd") ||
 			!strings.HasSuffix(message.Error, "…") {
 			t.Errorf("%d bytes: …%q", n, message.Error[n-20:])
 		}

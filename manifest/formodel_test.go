@@ -14,8 +14,10 @@ import (
 
 func TestCallForModel(t *testing.T) {
 	typed := map[string]any{"type": "object", "properties": map[string]any{"n": map[string]any{"type": "integer"}}}
-	m := load(t, nil, tool("echo").with("name", "echo").with("schema", typed), tool("say", "", "disk full", "3").with("name", "fail"),
-		tool("say", `{"error":"no such zone"}`, "", "0").with("name", "refuse"), entry{"name": "gone", "command": []string{absProgram + "-gone"}})
+	m := load(t, nil, tool("echo").with("name", "echo").with("schema", typed),
+		tool("say", "", "disk full", "3").with("name", "fail"),
+		tool("say", `{"error":"no such zone"}`, "", "0").with("name", "refuse"),
+		entry{"name": "gone", "command": []string{absProgram + "-gone"}})
 	for _, tt := range []struct {
 		name, tool string
 		args       any
@@ -41,7 +43,8 @@ func TestCallForModel(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			result, failed, err := m.CallForModel(t.Context(), tt.tool, tt.args)
 			part, isPart := strings.CutPrefix(tt.want, "~")
-			if err != nil || failed != tt.failed || !json.Valid(result) || string(result) != tt.want && !(isPart && strings.Contains(string(result), part)) {
+			if err != nil || failed != tt.failed || !json.Valid(result) || string(result) != tt.want &&
+				!(isPart && strings.Contains(string(result), part)) {
 				t.Errorf("%s, %t, %v; want %s, %t", result, failed, err, tt.want, tt.failed)
 			}
 		})

@@ -66,14 +66,16 @@ func FuzzParse(f *testing.F) {
 			if want.Schema == nil {
 				want.Schema = json.RawMessage(`{"type":"object"}`)
 			}
-			if got := list[i]; got.Name != want.Name || got.Description != want.Description || string(got.InputSchema) != string(want.Schema) {
+			if got := list[i]; got.Name != want.Name || got.Description != want.Description ||
+				string(got.InputSchema) != string(want.Schema) {
 				t.Fatalf("tool %d: %+v, encoding/json sees %+v", i, got, want)
 			}
 			argv, _, timeout := m.Resolved(want.Name)
 			if !filepath.IsAbs(argv[0]) || timeout <= 0 || len(argv) != len(want.Command) {
 				t.Fatalf("tool %d: %q, %v", i, argv, timeout)
 			}
-			if want.Command[0] != argv[0] && !strings.HasPrefix(argv[0], filepath.Join(dir, "tools", "bin")+string(filepath.Separator)) {
+			if want.Command[0] != argv[0] && !strings.HasPrefix(argv[0], filepath.Join(dir, "tools", "bin")+
+				string(filepath.Separator)) {
 				t.Fatalf("tool %d: %q leads out of tools/bin, to %q", i, want.Command[0], argv[0])
 			}
 		}

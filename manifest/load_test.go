@@ -43,19 +43,25 @@ func TestMessages(t *testing.T) {
 		want      []string // all lines of the error
 	}{
 		{"no name", `{"tools":[{"command":["x"]}]}`, []string{
-			`tool[0]: name is required`, `tool[0]: relative command[0] must start with ./tools/bin/ (got "x"); put the program into that folder, or write its absolute path`}},
+			`tool[0]: name is required`,
+			`tool[0]: relative command[0] must start with ./tools/bin/ (got "x"); put the program into that folder, or write its absolute path`}},
 		{"empty name", `{"tools":[{"name":"","command":["/x"]}]}`, []string{`tool[0]: name is required`}},
 		{"null name", `{"tools":[{"name":null,"command":["/x"]}]}`, []string{`tool[0]: name is required`}},
-		{"null tool", `{"tools":[null]}`, []string{`tool[0]: name is required`, `tool[0]: command must have at least program name`}},
-		{"second without name", `{"tools":[{"name":"a","command":["/x"]},{"command":["/x"]}]}`, []string{`tool[1]: name is required`}},
+		{"null tool", `{"tools":[null]}`,
+			[]string{`tool[0]: name is required`, `tool[0]: command must have at least program name`}},
+		{"second without name", `{"tools":[{"name":"a","command":["/x"]},{"command":["/x"]}]}`,
+			[]string{`tool[1]: name is required`}},
 		{"duplicate", `{"tools":[{"name":"a","command":["/x"]},{"name":"b","command":["/x"]},{"name":"a","command":["/x"]}]}`,
 			[]string{`tool[2] "a": duplicate name`}},
 		{"duplicate before command", `{"tools":[{"name":"a","command":["/x"]},{"name":"a","command":[]}]}`,
 			[]string{`tool[1] "a": duplicate name`, `tool[1] "a": command must have at least program name`}},
 		{"no command", `{"tools":[{"name":"a"}]}`, []string{`tool[0] "a": command must have at least program name`}},
-		{"empty command", `{"tools":[{"name":"a","command":[]}]}`, []string{`tool[0] "a": command must have at least program name`}},
-		{"null command", `{"tools":[{"name":"a","command":null}]}`, []string{`tool[0] "a": command must have at least program name`}},
-		{"name is quoted", `{"tools":[{"name":"a\"b","command":[]}]}`, []string{`tool[0] "a\"b": command must have at least program name`}},
+		{"empty command", `{"tools":[{"name":"a","command":[]}]}`,
+			[]string{`tool[0] "a": command must have at least program name`}},
+		{"null command", `{"tools":[{"name":"a","command":null}]}`,
+			[]string{`tool[0] "a": command must have at least program name`}},
+		{"name is quoted", `{"tools":[{"name":"a\"b","command":[]}]}`,
+			[]string{`tool[0] "a\"b": command must have at least program name`}},
 
 		{"blank env", one(`"envPassthrough":["TZ","  "]`), []string{`tool[0] "n": envPassthrough[1]: empty name`}},
 		{"env", one(`"envPassthrough":["1BAD","GOOD","OAI-API-KEY"]`), []string{
@@ -75,27 +81,39 @@ func TestMessages(t *testing.T) {
 		{"outside", command("python3"), []string{
 			`tool[0] "n": relative command[0] must start with ./tools/bin/ (got "python3"); put the program into that folder, or write its absolute path`}},
 
-		{"timeout below 0", one(`"timeoutSec":-1`), []string{`tool[0] "n": timeoutSec must not be negative; leave it out, or write 0, for the default`}},
-		{"timeout fraction", one(`"timeoutSec":1.5`), []string{`tool[0] "n": timeoutSec must be a whole number of seconds, without fraction or exponent`}},
-		{"timeout exponent", one(`"timeoutSec":1e1`), []string{`tool[0] "n": timeoutSec must be a whole number of seconds, without fraction or exponent`}},
-		{"timeout string", one(`"timeoutSec":"5"`), []string{`tool[0] "n": timeoutSec must be a whole number of seconds, not a string`}},
+		{"timeout below 0", one(`"timeoutSec":-1`),
+			[]string{`tool[0] "n": timeoutSec must not be negative; leave it out, or write 0, for the default`}},
+		{"timeout fraction", one(`"timeoutSec":1.5`),
+			[]string{`tool[0] "n": timeoutSec must be a whole number of seconds, without fraction or exponent`}},
+		{"timeout exponent", one(`"timeoutSec":1e1`),
+			[]string{`tool[0] "n": timeoutSec must be a whole number of seconds, without fraction or exponent`}},
+		{"timeout string", one(`"timeoutSec":"5"`),
+			[]string{`tool[0] "n": timeoutSec must be a whole number of seconds, not a string`}},
 		{"timeout overflow", one(`"timeoutSec":9223372037`), []string{`tool[0] "n": timeoutSec must be at most 31536000`}},
-		{"timeout huge", one(`"timeoutSec":99999999999999999999`), []string{`tool[0] "n": timeoutSec must be at most 31536000`}},
+		{"timeout huge", one(`"timeoutSec":99999999999999999999`),
+			[]string{`tool[0] "n": timeoutSec must be at most 31536000`}},
 
 		{"schema null", one(`"schema":null`), []string{`tool[0] "n": schema must be a JSON Schema for an object, not null`}},
-		{"schema string", one(`"schema":"object"`), []string{`tool[0] "n": schema must be a JSON Schema for an object, not a string`}},
-		{"schema array", one(`"schema":[]`), []string{`tool[0] "n": schema must be a JSON Schema for an object, not an array`}},
-		{"schema true", one(`"schema":true`), []string{`tool[0] "n": schema must be a JSON Schema for an object, not a boolean`}},
+		{"schema string", one(`"schema":"object"`),
+			[]string{`tool[0] "n": schema must be a JSON Schema for an object, not a string`}},
+		{"schema array", one(`"schema":[]`),
+			[]string{`tool[0] "n": schema must be a JSON Schema for an object, not an array`}},
+		{"schema true", one(`"schema":true`),
+			[]string{`tool[0] "n": schema must be a JSON Schema for an object, not a boolean`}},
 
 		{"tool is not an object", `{"tools":["a",{"name":"b"}]}`, []string{
 			`tool[0]: must be an object, not a string`, `tool[1] "b": command must have at least program name`}},
-		{"name is not a string", `{"tools":[{"name":1,"command":["/x"]}]}`, []string{`tool[0]: name must be a string, not a number`}},
-		{"description is not a string", one(`"description":[]`), []string{`tool[0] "n": description must be a string, not an array`}},
-		{"command is not an array", `{"tools":[{"name":"a","command":"x"}]}`, []string{`tool[0] "a": command must be an array of strings, not a string`}},
+		{"name is not a string", `{"tools":[{"name":1,"command":["/x"]}]}`,
+			[]string{`tool[0]: name must be a string, not a number`}},
+		{"description is not a string", one(`"description":[]`),
+			[]string{`tool[0] "n": description must be a string, not an array`}},
+		{"command is not an array", `{"tools":[{"name":"a","command":"x"}]}`,
+			[]string{`tool[0] "a": command must be an array of strings, not a string`}},
 		{"command elements", `{"tools":[{"name":"a","command":["/x",1,null,"\u0000"]}]}`, []string{
 			`tool[0] "a": command[1] must be a string, not a number`, `tool[0] "a": command[2] must be a string, not null`,
 			`tool[0] "a": command[3] must not contain a NUL byte`}},
-		{"env is not an array", one(`"envPassthrough":"TZ"`), []string{`tool[0] "n": envPassthrough must be an array of strings, not a string`}},
+		{"env is not an array", one(`"envPassthrough":"TZ"`),
+			[]string{`tool[0] "n": envPassthrough must be an array of strings, not a string`}},
 		{"env elements", one(`"envPassthrough":[{},"1"]`), []string{
 			`tool[0] "n": envPassthrough[0] must be a string, not an object`,
 			`tool[0] "n": envPassthrough[1]: invalid name "1" (must match [A-Z_][A-Z0-9_]*)`}},
@@ -179,7 +197,8 @@ func TestSchemas(t *testing.T) {
 				t.Fatalf("err = %v", err)
 			}
 			prefix := `tool[0] "n": schema must be a `
-			if !strings.HasPrefix(e.Error(), prefix) || !strings.Contains(e.Error(), tt.want) || e.Problems[0].Code != "invalid_schema" {
+			if !strings.HasPrefix(e.Error(), prefix) || !strings.Contains(e.Error(), tt.want) ||
+				e.Problems[0].Code != "invalid_schema" {
 				t.Errorf("got %q, want %q with %q", e, prefix, tt.want)
 			}
 		})
@@ -196,19 +215,29 @@ func TestRootDocument(t *testing.T) {
 		{"empty file", ``, "parse manifest: line 1, column 1: ends before the JSON value is complete"},
 		{"array", `[]`, "parse manifest: line 1, column 1: must be an object, not an array"},
 		{"string", `"tools"`, "parse manifest: line 1, column 1: must be an object, not a string"},
-		{"tools is an object", "{\n \"tools\": {}\n}", "parse manifest: line 2, column 11: /tools must be an array of tools, not an object"},
-		{"trailing text", "{\"tools\":[]}\n x", "parse manifest: line 2, column 2: invalid character 'x' after top-level value"},
+		{"tools is an object", "{\n \"tools\": {}\n}",
+			"parse manifest: line 2, column 11: /tools must be an array of tools, not an object"},
+		{"trailing text", "{\"tools\":[]}\n x",
+			"parse manifest: line 2, column 2: invalid character 'x' after top-level value"},
 		{"two documents", `{}{}`, "parse manifest: line 1, column 3: invalid character '{' after top-level value"},
-		{"byte order mark", "\ufeff{}", "parse manifest: line 1, column 1: the document starts with a byte order mark; save it as UTF-8 without one"},
+		{"byte order mark", "\ufeff{}",
+			"parse manifest: line 1, column 1: the document starts with a byte order mark; save it as UTF-8 without one"},
 		{"comma", "{\"tools\":[\n{\"name\":\"a\",}]}", "parse manifest: line 2, column 13: /tools/0 invalid character '}'"},
-		{"cut off", `{"tools":[{"name":"a"`, "parse manifest: line 1, column 22: /tools/0 ends before the JSON value is complete"},
+		{"cut off", `{"tools":[{"name":"a"`,
+			"parse manifest: line 1, column 22: /tools/0 ends before the JSON value is complete"},
 		{"comment", "{ // x\n}", "parse manifest: line 1, column 3: invalid character '/'"},
-		{"root member in other case", `{"Tools":[]}`, `parse manifest: line 1, column 2: /Tools is spelled "Tools" here; names are case-sensitive, it must be "tools"`},
-		{"duplicate member", `{"tools":[{"name":"a","name":"b"}]}`, "parse manifest: line 1, column 23: /tools/0/name stands twice in its object"},
-		{"duplicate in a schema", `{"tools":[{"schema":{"type":"object","type":"array"}}]}`, "parse manifest: line 1, column 38: /tools/0/schema/type stands twice in its object"},
-		{"invalid UTF-8", "{\"tools\":[{\"name\":\"\xff\"}]}", "parse manifest: line 1, column 20: /tools/0/name has invalid UTF-8"},
-		{"too deep", `{"tools":` + strings.Repeat("[", 5000), "parse manifest: line 1, column 265: is nested more than 256 levels deep"},
-		{"too large", `{"x":"` + strings.Repeat("x", 4<<20) + `"}`, "parse manifest: the document is larger than 4194304 bytes"},
+		{"root member in other case", `{"Tools":[]}`,
+			`parse manifest: line 1, column 2: /Tools is spelled "Tools" here; names are case-sensitive, it must be "tools"`},
+		{"duplicate member", `{"tools":[{"name":"a","name":"b"}]}`,
+			"parse manifest: line 1, column 23: /tools/0/name stands twice in its object"},
+		{"duplicate in a schema", `{"tools":[{"schema":{"type":"object","type":"array"}}]}`,
+			"parse manifest: line 1, column 38: /tools/0/schema/type stands twice in its object"},
+		{"invalid UTF-8", "{\"tools\":[{\"name\":\"\xff\"}]}",
+			"parse manifest: line 1, column 20: /tools/0/name has invalid UTF-8"},
+		{"too deep", `{"tools":` + strings.Repeat("[", 5000),
+			"parse manifest: line 1, column 265: is nested more than 256 levels deep"},
+		{"too large", `{"x":"` + strings.Repeat("x", 4<<20) + `"}`,
+			"parse manifest: the document is larger than 4194304 bytes"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m, err := parse(tt.doc)
@@ -347,7 +376,8 @@ func TestProgramsResolveAgainstTheManifest(t *testing.T) {
 	}
 
 	_, err = manifest.Parse([]byte(doc), nil)
-	if err == nil || !strings.HasPrefix(err.Error(), `tool[0] "n": resolve command[0]: `) || !strings.Contains(err.Error(), "Options.Dir") {
+	if err == nil || !strings.HasPrefix(err.Error(), `tool[0] "n": resolve command[0]: `) ||
+		!strings.Contains(err.Error(), "Options.Dir") {
 		t.Errorf("without a folder: %v", err)
 	}
 	m, err = manifest.Parse([]byte(command(absProgram)), nil)
@@ -362,7 +392,8 @@ func TestProgramsResolveAgainstTheManifest(t *testing.T) {
 func TestReadErrors(t *testing.T) {
 	dir := t.TempDir()
 	_, err := manifest.Load(filepath.Join(dir, "none.json"), nil)
-	if code(t, err) != manifest.CodeRead || !errors.Is(err, os.ErrNotExist) || !strings.HasPrefix(err.Error(), "read manifest: open ") {
+	if code(t, err) != manifest.CodeRead || !errors.Is(err, os.ErrNotExist) ||
+		!strings.HasPrefix(err.Error(), "read manifest: open ") {
 		t.Errorf("missing: %v", err)
 	}
 	_, err = manifest.Load(dir, nil)
@@ -386,7 +417,8 @@ func TestOptionsReportAllMistakes(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 	}
-	if want := []string{"Options.Timeout", "Options.Grace", "Options.MaxStdout", "Options.MaxParallel", "Options.Output"}; !slices.Equal(fields, want) {
+	if want := []string{"Options.Timeout", "Options.Grace", "Options.MaxStdout", "Options.MaxParallel",
+		"Options.Output"}; !slices.Equal(fields, want) {
 		t.Errorf("fields %v, want %v:\n%v", fields, want, err)
 	}
 }
@@ -409,7 +441,8 @@ func TestOptionsAreCopied(t *testing.T) {
 func TestTimeouts(t *testing.T) {
 	for member, want := range map[string]time.Duration{
 		`"timeoutSec":5`: 5 * time.Second, `"timeoutSec":0`: 30 * time.Second, `"timeoutSec":null`: 30 * time.Second,
-		`"timeoutSec":-0`: 30 * time.Second, `"timeoutSec":31536000`: 365 * 24 * time.Hour, `"description":"none"`: 30 * time.Second,
+		`"timeoutSec":-0`: 30 * time.Second, `"timeoutSec":31536000`: 365 * 24 * time.Hour,
+		`"description":"none"`: 30 * time.Second,
 	} {
 		m, err := parse(one(member))
 		if err != nil {
@@ -423,7 +456,8 @@ func TestTimeouts(t *testing.T) {
 }
 
 func TestNamesAreCaseSensitiveAndFree(t *testing.T) {
-	m, err := manifest.Parse(document(entry{"name": "a", "command": []string{absProgram}}, entry{"name": "A", "command": []string{absProgram}},
+	m, err := manifest.Parse(document(entry{"name": "a", "command": []string{absProgram}},
+		entry{"name": "A", "command": []string{absProgram}},
 		entry{"name": " a b/c ", "command": []string{absProgram}}), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -479,12 +513,15 @@ func TestUncheckedSchemas(t *testing.T) {
 	doc := one(`"schema":{"type":"object","properties":{"password":{"pattern":"^(?=.*[0-9]).{8,}$"},"n":{"type":"integer"}}}`)
 	_, err := parse(doc)
 	e, ok := errors.AsType[*manifest.Error](err)
-	if !ok || len(e.Problems) != 1 || e.Problems[0].Code != "unchecked_schema" || e.Problems[0].Pointer != "/tools/0/schema/properties/password/pattern" ||
+	if !ok || len(e.Problems) != 1 || e.Problems[0].Code != "unchecked_schema" ||
+		e.Problems[0].Pointer != "/tools/0/schema/properties/password/pattern" ||
 		!strings.Contains(err.Error(), "Options.AllowUnchecked") {
 		t.Errorf("got %v", err)
 	}
-	for _, schema := range []string{`{"properties":{"a":{"$ref":"https://example.com/a"}}}`, `{"properties":{"a":{"pattern":"("}}}`} {
-		if _, err := parse(one(`"schema":` + schema)); err == nil || !strings.Contains(err.Error(), "cannot be checked completely: /properties/a/") {
+	for _, schema := range []string{`{"properties":{"a":{"$ref":"https://example.com/a"}}}`,
+		`{"properties":{"a":{"pattern":"("}}}`} {
+		if _, err := parse(one(`"schema":` + schema)); err == nil ||
+			!strings.Contains(err.Error(), "cannot be checked completely: /properties/a/") {
 			t.Errorf("%s: %v", schema, err)
 		}
 	}
@@ -492,10 +529,12 @@ func TestUncheckedSchemas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Call(t.Context(), "n", json.RawMessage(`{"password":"secret","n":"7"}`)); manifest.CodeOf(err) != manifest.CodeArguments {
+	if _, err := m.Call(t.Context(), "n",
+		json.RawMessage(`{"password":"secret","n":"7"}`)); manifest.CodeOf(err) != manifest.CodeArguments {
 		t.Errorf("the rest of the schema is not checked: %v", err)
 	}
-	if _, err := m.Call(t.Context(), "n", json.RawMessage(`{"password":"secret","n":7}`)); manifest.CodeOf(err) == manifest.CodeArguments {
+	if _, err := m.Call(t.Context(), "n",
+		json.RawMessage(`{"password":"secret","n":7}`)); manifest.CodeOf(err) == manifest.CodeArguments {
 		t.Errorf("the pattern is checked: %v", err)
 	}
 }

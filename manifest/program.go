@@ -88,7 +88,8 @@ func (m *Manifest) CheckPrograms() error {
 			err = e.Err
 		}
 		problems = append(problems, Problem{Tool: t.name, Code: "program_unavailable", Pointer: pointer(i, "/command/0"),
-			Message: fmt.Sprintf("configured tool %s is unavailable: %v (program %q)", quoteName(t.name), rootCause(err), t.argv[0])})
+			Message: fmt.Sprintf("configured tool %s is unavailable: %v (program %q)", quoteName(t.name), rootCause(err),
+				t.argv[0])})
 	}
 	if len(problems) == 0 {
 		return nil

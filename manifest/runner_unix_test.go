@@ -135,7 +135,8 @@ func TestLargeInputAndOutput(t *testing.T) {
 		}
 	})
 	t.Run("the same in a pipeline of a shell", func(t *testing.T) {
-		r := run(t, entry{"name": "t", "command": []string{"/bin/sh", "-c", "(head -c 300000 /dev/zero | tr '\\0' 1; cat >/dev/null) | cat"}}, megabyte(), nil)
+		r := run(t, entry{"name": "t", "command": []string{"/bin/sh", "-c",
+			"(head -c 300000 /dev/zero | tr '\\0' 1; cat >/dev/null) | cat"}}, megabyte(), nil)
 		if r.Err != nil || len(r.Output) != 300000 {
 			t.Errorf("%d bytes, err %v", len(r.Stdout), r.Err)
 		}
@@ -177,12 +178,17 @@ func TestTimeout(t *testing.T) {
 		{"sleeper", func(string) entry { return tool("sleep", forever) }, none},
 		{"closed its outputs and goes on", func(string) entry { return tool("close-stdout", forever) }, none},
 		{"grandchild holds the pipes", func(f string) entry { return tool("parent", "sleep", "stay", f, forever) }, inGroup},
-		{"grandchild in its own session holds the pipes", func(f string) entry { return tool("parent", "sleep", "stay-session", f, forever) }, inOwnSession},
-		{"grandchild ignores SIGTERM", func(f string) entry { return tool("parent", "stubborn", "stay", f+"1", forever, f) }, inGroup},
+		{"grandchild in its own session holds the pipes", func(f string) entry {
+			return tool("parent", "sleep", "stay-session", f, forever)
+		}, inOwnSession},
+		{"grandchild ignores SIGTERM", func(f string) entry { return tool("parent", "stubborn", "stay", f+"1", forever, f) },
+			inGroup},
 		{"shell pipeline", func(string) entry {
 			return entry{"name": "t", "command": []string{"/bin/sh", "-c", "cat | (sleep 600; cat) | cat"}}
 		}, none},
-		{"shell with a sleep", func(string) entry { return entry{"name": "t", "command": []string{"/bin/sh", "-c", "sleep 600; true"}} }, none},
+		{"shell with a sleep", func(string) entry {
+			return entry{"name": "t", "command": []string{"/bin/sh", "-c", "sleep 600; true"}}
+		}, none},
 		{"input that is not read", func(string) entry {
 			return entry{"name": "t", "command": []string{"/bin/sh", "-c", "exec sleep 600"}}
 		}, none},
@@ -282,7 +288,8 @@ func TestPipeWait(t *testing.T) {
 		var r *manifest.Result
 		sufficient(t, func(timeout time.Duration) bool {
 			file = filepath.Join(t.TempDir(), "pid")
-			m := load(t, &manifest.Options{Timeout: timeout}, tool("parent", "sleep", "leave", file, forever)).SetPipeWait(time.Hour)
+			m := load(t, &manifest.Options{Timeout: timeout},
+				tool("parent", "sleep", "leave", file, forever)).SetPipeWait(time.Hour)
 			r = m.Run(t.Context(), manifest.Call{Tool: "t"})
 			return code(t, r.Err) != manifest.CodeTimeout // a program that has exited does not time out
 		})
@@ -430,7 +437,8 @@ func TestOutputCaps(t *testing.T) {
 		if r.Err != nil || !r.Truncated || len(r.Stderr) > 64<<10+100 {
 			t.Fatalf("%d bytes, truncated %v, err %v", len(r.Stderr), r.Truncated, r.Err)
 		}
-		if s := string(r.Stderr); !strings.HasPrefix(s, "BEGIN") || !strings.HasSuffix(s, "THE END") || !strings.Contains(s, "\n[933900 bytes left out]\n") {
+		if s := string(r.Stderr); !strings.HasPrefix(s, "BEGIN") || !strings.HasSuffix(s, "THE END") ||
+			!strings.Contains(s, "\n[933900 bytes left out]\n") {
 			t.Errorf("stderr = %q … %q", s[:20], s[len(s)-20:])
 		}
 	})
@@ -464,8 +472,10 @@ func TestStartFailures(t *testing.T) {
 		{"a folder", dir, nil, fs.ErrPermission, "make it executable"},
 		{"not a program", write("noise", "\x00\x01", 0o700), nil, nil, "not a program for this system"},
 		{"no interpreter", write("script", "#!/no/such/thing\n", 0o700), nil, fs.ErrNotExist, "interpreter"},
-		{"no working directory", "/bin/sh", &manifest.Options{WorkDir: filepath.Join(dir, "gone")}, fs.ErrNotExist, "Options.WorkDir"},
-		{"working directory is a file", "/bin/sh", &manifest.Options{WorkDir: filepath.Join(dir, "plain")}, nil, "not a directory"},
+		{"no working directory", "/bin/sh", &manifest.Options{WorkDir: filepath.Join(dir, "gone")}, fs.ErrNotExist,
+			"Options.WorkDir"},
+		{"working directory is a file", "/bin/sh", &manifest.Options{WorkDir: filepath.Join(dir, "plain")}, nil,
+			"not a directory"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := run(t, entry{"name": "t", "command": []string{tt.program}}, nil, tt.options)
@@ -529,7 +539,8 @@ func TestCallAll(t *testing.T) {
 		slow, quick := tool("sleep", "30ms"), tool("echo").with("name", "quick")
 		m := load(t, nil, slow, quick)
 		results := m.CallAll(t.Context(), []manifest.Call{
-			{ID: "a", Tool: "t"}, {ID: "b", Tool: "none"}, {ID: "c", Tool: "quick", Args: map[string]int{"n": 3}}, {ID: "d", Tool: "quick", Args: 4},
+			{ID: "a", Tool: "t"}, {ID: "b", Tool: "none"}, {ID: "c", Tool: "quick", Args: map[string]int{"n": 3}},
+			{ID: "d", Tool: "quick", Args: 4},
 		})
 		var got []string
 		for _, r := range results {
@@ -582,7 +593,8 @@ func TestCallAll(t *testing.T) {
 			if err != nil || r.Err != nil {
 				t.Fatal(err, r.Err)
 			}
-			if runtime.GOOS == "linux" && pid < last && last-pid < 1000 { // otherwise the numbers of processes have wrapped around
+			// otherwise the numbers of processes have wrapped around
+			if runtime.GOOS == "linux" && pid < last && last-pid < 1000 {
 				t.Errorf("call %d started before the one before it", i)
 			}
 			last = pid

@@ -112,9 +112,11 @@ func benchmarkedTool() webhook.Tool {
 func bodyOf(size int) string {
 	note := `"bring the blue folder and the printed agenda for the second room",`
 	notes := strings.TrimSuffix(strings.Repeat(note, max(1, size/len(note))), ",")
-	return `{"tool":{"name":"check_schedule","description":"Check availability on the calendar","parameters":` + scheduleSchema + `},` +
+	return `{"tool":{"name":"check_schedule","description":"Check availability on the calendar","parameters":` +
+		scheduleSchema + `},` +
 		`"agent":{"id":"` + agentUUID + `","template":{"name":"front desk"}},` +
-		`"arguments":{"reasoning":"The user asked for an appointment on Monday.","day":"monday","hours":2,"notes":[` + notes + `]}}`
+		`"arguments":{"reasoning":"The user asked for an appointment on Monday.","day":"monday","hours":2,"notes":[` +
+		notes + `]}}`
 }
 
 // BenchmarkReceiver compares the handler with the floor. The goal is at most 1.2 times the floor.

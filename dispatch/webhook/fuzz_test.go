@@ -11,11 +11,15 @@ import (
 // FuzzBody checks that the response to any body is JSON with a documented status, and that a tool
 // receives a JSON object without reasoning.
 func FuzzBody(f *testing.F) {
-	for _, body := range []string{goodBody, `{}`, `[]`, `{"arguments":null}`, `{"args":"{\"a\":1}"}`, `{"tool_call":{"function":{"name":"echo","arguments":{}}}}`,
-		`{"tool":{"function":{"function":{"name":1}}},"input":{"\u0072easoning":1}}`, `{"name":"echo","params":{"reasoning":null,"a":1e5}}`} {
+	for _, body := range []string{goodBody, `{}`, `[]`, `{"arguments":null}`, `{"args":"{\"a\":1}"}`,
+		`{"tool_call":{"function":{"name":"echo","arguments":{}}}}`,
+		`{"tool":{"function":{"function":{"name":1}}},"input":{"\u0072easoning":1}}`,
+		`{"name":"echo","params":{"reasoning":null,"a":1e5}}`} {
 		f.Add([]byte(body))
 	}
-	tool := webhook.Tool{Name: "echo", Func: func(_ context.Context, args json.RawMessage) (any, error) { return args, nil }}
+	tool := webhook.Tool{Name: "echo", Func: func(_ context.Context, args json.RawMessage) (any, error) {
+		return args, nil
+	}}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		h := newHandler(t, nil, tool)
 		status, answer, _ := serve(h, request(string(body)))

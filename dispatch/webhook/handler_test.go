@@ -87,7 +87,9 @@ func TestReceiver(t *testing.T) {
 		calls++
 		return checkSchedule(context.Background(), in)
 	}
-	strict := webhook.Tool{Name: "strict", Func: func(_ context.Context, args json.RawMessage) (any, error) { return args, nil },
+	strict := webhook.Tool{Name: "strict", Func: func(_ context.Context, args json.RawMessage) (any, error) {
+		return args, nil
+	},
 		Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"number"}},"additionalProperties":false}`)}
 	own := webhook.Tool{Name: "own", Func: func(_ context.Context, args json.RawMessage) (any, error) { return args, nil },
 		Parameters: json.RawMessage(`{"type":"object","properties":{"reasoning":{"type":"string"}},"required":["reasoning"]}`)}
@@ -97,7 +99,9 @@ func TestReceiver(t *testing.T) {
 	private := webhook.Define("private", "Fail.", func(_ context.Context, _ struct{}) (string, error) {
 		return "", errors.New("password=hunter2")
 	})
-	panicking := webhook.Define("panicking", "Panic.", func(_ context.Context, _ struct{}) (string, error) { panic("hunter2") })
+	panicking := webhook.Define("panicking", "Panic.", func(_ context.Context, _ struct{}) (string, error) {
+		panic("hunter2")
+	})
 	exiting := webhook.Define("unwritable", "Answer with a channel.", func(_ context.Context, _ struct{}) (any, error) {
 		return make(chan int), nil
 	})
@@ -117,9 +121,11 @@ func TestReceiver(t *testing.T) {
 		{"secret wrong, other length", request(goodBody, header("X-Agent-Secret", "tool")), 401, ``},
 		{"secret empty", request(goodBody, header("X-Agent-Secret", "")), 401, ``},
 		{"secret twice", request(goodBody, header("X-Agent-Secret", toolSecret, toolSecret)), 401, ``},
-		{"secret as bearer", request(goodBody, header("X-Agent-Secret"), header("Authorization", "Bearer "+toolSecret)), 401, ``},
+		{"secret as bearer", request(goodBody, header("X-Agent-Secret"), header("Authorization", "Bearer "+toolSecret)), 401,
+			``},
 		{"the other secret", request(goodBody, header("X-Agent-Secret", "older-secret")), 200, `~slots`},
-		{"header in other letter case", request(goodBody, header("X-Agent-Secret"), header("x-aGENT-sEcret", toolSecret)), 200, `~slots`},
+		{"header in other letter case", request(goodBody, header("X-Agent-Secret"), header("x-aGENT-sEcret", toolSecret)),
+			200, `~slots`},
 		{"identity missing", request(goodBody, header("X-Agent-Identity")), 400, `~"invalid_identity"`},
 		{"identity not a UUID", request(goodBody, header("X-Agent-Identity", "agent-7")), 400, `~"invalid_identity"`},
 		{"identity twice", request(goodBody, header("X-Agent-Identity", agentUUID, agentUUID)), 400, `~"invalid_identity"`},
@@ -138,7 +144,8 @@ func TestReceiver(t *testing.T) {
 		{"arguments another string", request(to("strict", `"a=1"`)), 400, `~"invalid_envelope"`},
 		{"arguments a string with a duplicate", request(to("strict", `"{\"a\":1,\"a\":2}"`)), 200, `~twice`},
 		{"reasoning where the schema is closed", request(to("strict", `{"a":1e2,"reasoning":"why not"}`)), 200, `{"a":1e2}`},
-		{"reasoning of another type", request(to("strict", `{"reasoning":{"x":1},"a":12345678901234567890.10}`)), 200, `{"a":12345678901234567890.10}`},
+		{"reasoning of another type", request(to("strict", `{"reasoning":{"x":1},"a":12345678901234567890.10}`)), 200,
+			`{"a":12345678901234567890.10}`},
 		{"reasoning that the tool declares", request(to("own", `{"reasoning":"mine"}`)), 200, `{"reasoning":"mine"}`},
 		{"reasoning that the tool requires", request(to("own", `{}`)), 200, `~"invalid_arguments"`},
 		{"arguments that do not match", request(to("strict", `{"a":"hunter2","b":1}`)), 200, `~"error":"invalid_arguments"`},
@@ -146,14 +153,18 @@ func TestReceiver(t *testing.T) {
 			`{"error":"invalid_arguments","message":"/hours must be a whole number between -128 and 127"}`},
 		{"unknown tool", request(to("Strict", `{}`)), 404, `~there is no tool \"Strict\" here`},
 		{"no tool named", request(`{"arguments":{}}`), 400, `~names no tool, and there are 7 here`},
-		{"handler error for the agent", request(to("failing", `{}`)), 200, `{"error":"tool_failed","message":"there is no free slot; ask for another day"}`},
+		{"handler error for the agent", request(to("failing", `{}`)), 200,
+			`{"error":"tool_failed","message":"there is no free slot; ask for another day"}`},
 		{"handler error of another kind", request(to("private", `{}`)), 200, `~"error":"tool_failed"`},
-		{"handler panic", request(to("panicking", `{}`)), 500, `{"error":"internal","message":"the tool is broken; do not call it again"}`},
+		{"handler panic", request(to("panicking", `{}`)), 500,
+			`{"error":"internal","message":"the tool is broken; do not call it again"}`},
 		{"result that cannot be JSON", request(to("unwritable", `{}`)), 500, `~"error":"internal"`},
 		{"body too large", request(`{"arguments":{"a":"` + strings.Repeat("x", 5000) + `"}}`), 413, `~4096 bytes`},
-		{"body too large, not announced", request(`{"arguments":{"a":"`+strings.Repeat("x", 5000)+`"}}`, func(r *http.Request) { r.ContentLength = -1 }), 413, `~4096 bytes`},
+		{"body too large, not announced", request(`{"arguments":{"a":"`+strings.Repeat("x", 5000)+`"}}`,
+			func(r *http.Request) { r.ContentLength = -1 }), 413, `~4096 bytes`},
 		{"method GET", request(``, func(r *http.Request) { r.Method = "GET" }), 405, `~"method_not_allowed"`},
-		{"method GET without secret", request(``, func(r *http.Request) { r.Method = "GET" }, header("X-Agent-Secret")), 405, `~"method_not_allowed"`},
+		{"method GET without secret", request(``, func(r *http.Request) { r.Method = "GET" }, header("X-Agent-Secret")), 405,
+			`~"method_not_allowed"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			calls = 0
@@ -253,13 +264,15 @@ func TestFromContext(t *testing.T) {
 	if status, body, _ := serve(h, request(goodBody)); status != 200 || body != `"ok"` {
 		t.Fatal(status, body)
 	}
-	if got.AgentID != agentUUID || got.Tool != "check_schedule" || got.Reasoning != "the user asked" || string(got.Body) != goodBody {
+	if got.AgentID != agentUUID || got.Tool != "check_schedule" || got.Reasoning != "the user asked" ||
+		string(got.Body) != goodBody {
 		t.Errorf("%+v", got)
 	}
 	if empty := webhook.FromContext(context.Background()); empty == nil || empty.AgentID != "" {
 		t.Errorf("outside of a call: %+v", empty)
 	}
-	if own := webhook.FromContext(webhook.NewContext(context.Background(), &webhook.Call{AgentID: "a"})); own.AgentID != "a" {
+	if own := webhook.FromContext(webhook.NewContext(context.Background(),
+		&webhook.Call{AgentID: "a"})); own.AgentID != "a" {
 		t.Errorf("from NewContext: %+v", own)
 	}
 }
@@ -268,7 +281,9 @@ func TestOnCall(t *testing.T) {
 	var records []webhook.CallEnd
 	own := webhook.Tool{Name: "own", Parameters: json.RawMessage(`{"properties":{"reasoning":{}}}`),
 		Func: func(context.Context, json.RawMessage) (any, error) { return nil, errors.New("broken") }}
-	h := newHandler(t, &webhook.Options{OnCall: func(_ context.Context, r webhook.CallEnd) { records = append(records, r) }}, schedule(), own)
+	h := newHandler(t, &webhook.Options{OnCall: func(_ context.Context, r webhook.CallEnd) {
+		records = append(records, r)
+	}}, schedule(), own)
 	serve(h, request(goodBody))
 	serve(h, request(`{"tool":"check_schedule","arguments":{"day":"sunday","reasoning":["a",1]}}`))
 	serve(h, request(`{"tool":"own","arguments":{"reasoning":"mine"}}`))
@@ -280,9 +295,11 @@ func TestOnCall(t *testing.T) {
 	for i, want := range []struct {
 		tool, reasoning string
 		code            webhook.Code
-	}{{"check_schedule", "the user asked", ""}, {"check_schedule", `["a",1]`, webhook.CodeArguments}, {"own", "", webhook.CodeTool}} {
+	}{{"check_schedule", "the user asked", ""}, {"check_schedule", `["a",1]`, webhook.CodeArguments},
+		{"own", "", webhook.CodeTool}} {
 		r := records[i]
-		if r.Tool != want.tool || r.AgentID != agentUUID || r.Reasoning != want.reasoning || r.Code != want.code || webhook.CodeOf(r.Err) != want.code {
+		if r.Tool != want.tool || r.AgentID != agentUUID || r.Reasoning != want.reasoning || r.Code != want.code ||
+			webhook.CodeOf(r.Err) != want.code {
 			t.Errorf("record %d: %+v", i, r)
 		}
 	}
@@ -312,8 +329,10 @@ func TestSecretsRotateWithoutARestart(t *testing.T) {
 // images.
 func TestStandaloneHarness(t *testing.T) {
 	var id string
-	results := map[string]any{"text": "hello", "object": slots{[]string{"<a>"}}, "null": nil, "raw": json.RawMessage(`"a\"b"`),
-		"image": webhook.ImageResult{Text: "a plot", Images: [][]byte{[]byte("\x89PNG")}}, "pointer": &webhook.ImageResult{Text: "p"}}
+	results := map[string]any{"text": "hello", "object": slots{[]string{"<a>"}}, "null": nil,
+		"raw":     json.RawMessage(`"a\"b"`),
+		"image":   webhook.ImageResult{Text: "a plot", Images: [][]byte{[]byte("\x89PNG")}},
+		"pointer": &webhook.ImageResult{Text: "p"}}
 	tool := webhook.Define("get", "", func(ctx context.Context, in struct {
 		What string `json:"what"`
 	}) (any, error) {
@@ -325,12 +344,15 @@ func TestStandaloneHarness(t *testing.T) {
 	})
 	h := newHandler(t, &webhook.Options{StandaloneHarness: true}, tool)
 	ask := func(what string, change ...func(*http.Request)) (int, string) {
-		change = append([]func(*http.Request){header("X-Agent-Secret"), header("X-Agent-Identity"), header("Authorization", "bearer "+toolSecret)}, change...)
-		status, body, _ := serve(h, request(`{"args":{"what":"`+what+`"},"agent_id":"agent-7","run_id":"run-1","trace_id":null}`, change...))
+		change = append([]func(*http.Request){
+			header("X-Agent-Secret"), header("X-Agent-Identity"), header("Authorization", "bearer "+toolSecret)}, change...)
+		status, body, _ := serve(h, request(`{"args":{"what":"`+what+
+			`"},"agent_id":"agent-7","run_id":"run-1","trace_id":null}`, change...))
 		return status, body
 	}
 	for what, want := range map[string]string{
-		"text": `{"text":"hello"}`, "object": `{"text":"{\"slots\":[\"<a>\"]}"}`, "null": `{"text":"null"}`, "raw": `{"text":"a\"b"}`,
+		"text": `{"text":"hello"}`, "object": `{"text":"{\"slots\":[\"<a>\"]}"}`, "null": `{"text":"null"}`,
+		"raw":   `{"text":"a\"b"}`,
 		"image": `{"text":"a plot","images":["iVBORw=="]}`, "pointer": `{"text":"p"}`,
 		"failure": `{"error":"tool_failed","message":"try another","text":"Error: try another"}`,
 	} {
@@ -348,7 +370,8 @@ func TestStandaloneHarness(t *testing.T) {
 		t.Errorf("without a token: %d", status)
 	}
 	plain := newHandler(t, nil, tool)
-	if _, body, _ := serve(plain, request(`{"args":{"what":"image"}}`)); body != `{"text":"a plot","images":["iVBORw=="]}` {
+	if _, body,
+		_ := serve(plain, request(`{"args":{"what":"image"}}`)); body != `{"text":"a plot","images":["iVBORw=="]}` {
 		t.Errorf("images in plain JSON: %s", body)
 	}
 	if _, body, _ := serve(plain, request(`{"args":{"what":"object"}}`)); body != `{"slots":["<a>"]}` {
@@ -389,15 +412,20 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestRawResultsAreChecked(t *testing.T) {
-	for raw, status := range map[string]int{`{"a":1.00}`: 200, `{"a":1`: 500, `{} {}`: 500, `{"a":1,"a":2}`: 500, ``: 500} {
-		h := newHandler(t, nil, webhook.Tool{Name: "raw", Func: func(context.Context, json.RawMessage) (any, error) { return json.RawMessage(raw), nil }})
+	for raw, status := range map[string]int{`{"a":1.00}`: 200, `{"a":1`: 500, `{} {}`: 500, `{"a":1,"a":2}`: 500,
+		``: 500} {
+		h := newHandler(t, nil, webhook.Tool{Name: "raw", Func: func(context.Context, json.RawMessage) (any, error) {
+			return json.RawMessage(raw), nil
+		}})
 		if got, body, _ := serve(h, request(`{"arguments":{}}`)); got != status || status == 200 && body != raw {
 			t.Errorf("%q: %d %s", raw, got, body)
 		}
 	}
 	for harness, want := range map[bool]string{false: `null`, true: `{"text":"null"}`} {
 		h := newHandler(t, &webhook.Options{StandaloneHarness: harness},
-			webhook.Tool{Name: "raw", Func: func(context.Context, json.RawMessage) (any, error) { return json.RawMessage(nil), nil }})
+			webhook.Tool{Name: "raw", Func: func(context.Context, json.RawMessage) (any, error) {
+				return json.RawMessage(nil), nil
+			}})
 		r := request(`{"arguments":{}}`, header("Authorization", "Bearer "+toolSecret))
 		if got, body, _ := serve(h, r); got != 200 || body != want {
 			t.Errorf("nil: %d %s, want %s", got, body, want)
@@ -420,13 +448,16 @@ func TestNewReportsEverything(t *testing.T) {
 	if webhook.CodeOf(err) != webhook.CodeOptions {
 		t.Fatal(err)
 	}
-	if e, _ := errors.AsType[*webhook.Error](err); len(e.Problems) != 14 || e.Problems[0].Code != "option_invalid" || e.Problems[0].Index != -1 {
+	if e, _ := errors.AsType[*webhook.Error](err); len(e.Problems) != 14 || e.Problems[0].Code != "option_invalid" ||
+		e.Problems[0].Index != -1 {
 		t.Errorf("problems %+v", e.Problems)
 	}
 	for _, part := range []string{
-		`tool[1] "check_schedule": /name is taken by tool[0]`, `tool[2] "a b": /name`, `tool[2] "a b": /parameters`, `tool[2] "a b": Func is nil`,
+		`tool[1] "check_schedule": /name is taken by tool[0]`, `tool[2] "a b": /name`, `tool[2] "a b": /parameters`,
+		`tool[2] "a b": Func is nil`,
 		`tool[3] "recursive": /parameters`, `tool[4] "nil_func": Func is nil`, `tool[5] "bad_schema": /parameters`,
-		`tool[6] "bad_links": /url must be an absolute http or https URL`, `tool[6] "bad_links": /detail_url must be`, "has a secret that is empty",
+		`tool[6] "bad_links": /url must be an absolute http or https URL`, `tool[6] "bad_links": /detail_url must be`,
+		"has a secret that is empty",
 		"Options.Timeout", "Options.MaxBodyBytes", `"args" twice`, `"name", which has another meaning`,
 	} {
 		if !strings.Contains(err.Error(), part) {
@@ -436,7 +467,8 @@ func TestNewReportsEverything(t *testing.T) {
 	if strings.Contains(err.Error(), "hunter2") {
 		t.Error("the error has a secret")
 	}
-	if _, again := webhook.New(nil, nil); again == nil || !strings.Contains(again.Error(), "Secrets is empty") || !strings.Contains(again.Error(), "no tools") {
+	if _, again := webhook.New(nil, nil); again == nil || !strings.Contains(again.Error(), "Secrets is empty") ||
+		!strings.Contains(again.Error(), "no tools") {
 		t.Errorf("without anything: %v", again)
 	}
 }
@@ -445,7 +477,9 @@ func TestNewReportsEverything(t *testing.T) {
 // is.
 func TestUncheckedSchemas(t *testing.T) {
 	const body = `{"arguments":{"password":"secret","n":%s}}`
-	tool := webhook.Tool{Name: "login", Func: func(_ context.Context, args json.RawMessage) (any, error) { return args, nil },
+	tool := webhook.Tool{Name: "login", Func: func(_ context.Context, args json.RawMessage) (any, error) {
+		return args, nil
+	},
 		Parameters: json.RawMessage(`{"type":"object","properties":{"password":{"pattern":"^(?=.*[0-9]).{8,}$"},"n":{"type":"integer"}}}`)}
 	_, err := webhook.New([]webhook.Tool{tool}, &webhook.Options{Secrets: []string{toolSecret}})
 	e, ok := errors.AsType[*webhook.Error](err)
@@ -461,15 +495,18 @@ func TestUncheckedSchemas(t *testing.T) {
 		t.Errorf("the rest of the schema is not checked: %s", got)
 	}
 	tool.Parameters = json.RawMessage(`{"type":"nonsense"}`)
-	if _, err := webhook.New([]webhook.Tool{tool}, &webhook.Options{Secrets: []string{toolSecret}, AllowUnchecked: true}); err == nil {
+	if _, err := webhook.New([]webhook.Tool{tool}, &webhook.Options{Secrets: []string{toolSecret},
+		AllowUnchecked: true}); err == nil {
 		t.Error("a schema that is not valid is accepted")
 	}
 }
 
 func TestASecretHasNoScheme(t *testing.T) {
 	for _, harness := range []bool{true, false} {
-		_, err := webhook.New([]webhook.Tool{schedule()}, &webhook.Options{Secrets: []string{"bearer hunter2"}, StandaloneHarness: harness})
-		if refused := err != nil && strings.Contains(err.Error(), "begins with \"Bearer \"") && !strings.Contains(err.Error(), "hunter2"); refused != harness {
+		_, err := webhook.New([]webhook.Tool{schedule()}, &webhook.Options{Secrets: []string{"bearer hunter2"},
+			StandaloneHarness: harness})
+		if refused := err != nil && strings.Contains(err.Error(), "begins with \"Bearer \"") &&
+			!strings.Contains(err.Error(), "hunter2"); refused != harness {
 			t.Errorf("harness %t: %v", harness, err)
 		}
 	}
@@ -482,9 +519,10 @@ func TestErrors(t *testing.T) {
 		err  error
 		want string
 	}{
-		"of Errorf":            {webhook.Errorf("try <another>"), `{"error":"tool_failed","message":"try <another>"}`},
-		"of toolbox":           {toolbox.Errorf("try another"), `{"error":"tool_failed","message":"try another"}`},
-		"an Error":             {&webhook.Error{Code: webhook.CodeTool, Tool: "check", Message: "hunter2", Err: cause}, private},
+		"of Errorf":  {webhook.Errorf("try <another>"), `{"error":"tool_failed","message":"try <another>"}`},
+		"of toolbox": {toolbox.Errorf("try another"), `{"error":"tool_failed","message":"try another"}`},
+		"an Error": {&webhook.Error{Code: webhook.CodeTool, Tool: "check", Message: "hunter2", Err: cause},
+			private},
 		"with another code":    {&webhook.Error{Code: webhook.CodeMethod, Message: "hunter2"}, private},
 		"about arguments":      {&webhook.Error{Code: webhook.CodeArguments, Message: "hunter2"}, private},
 		"of a call inside":     {&toolbox.Error{Code: toolbox.CodeArguments, Message: "hunter2"}, private},
@@ -493,7 +531,9 @@ func TestErrors(t *testing.T) {
 		"a long message": {webhook.Errorf("%s", strings.Repeat("é", 5000)),
 			`{"error":"tool_failed","message":"` + strings.Repeat("é", 1022) + `…"}`},
 	} {
-		tool := webhook.Define("check", "", func(context.Context, struct{}) (string, error) { return "", fmt.Errorf("outer: %w", tt.err) })
+		tool := webhook.Define("check", "", func(context.Context, struct{}) (string, error) {
+			return "", fmt.Errorf("outer: %w", tt.err)
+		})
 		if status, body, _ := serve(newHandler(t, nil, tool), request(`{"arguments":{}}`)); status != 200 || body != tt.want {
 			t.Errorf("%s: %d %s", name, status, body)
 		}
@@ -502,7 +542,8 @@ func TestErrors(t *testing.T) {
 	if !errors.Is(e, cause) || e.Error() != "webhook: check: tool_failed: try <another>" {
 		t.Errorf("%v", e)
 	}
-	if webhook.CodeOf(cause) != "" || webhook.CodeOf(fmt.Errorf("outer: %w", e)) != webhook.CodeTool || !errors.Is(webhook.Errorf("x: %w", cause), cause) {
+	if webhook.CodeOf(cause) != "" || webhook.CodeOf(fmt.Errorf("outer: %w", e)) != webhook.CodeTool ||
+		!errors.Is(webhook.Errorf("x: %w", cause), cause) {
 		t.Error("codes and causes")
 	}
 }
@@ -533,11 +574,17 @@ func TestDetail(t *testing.T) {
 		status   int
 		body     string
 	}{
-		{"text", "GET", func(context.Context) (string, error) { return "Free: <2pm>\n\"now\"", nil }, 200, `{"detail":"Free: <2pm>\n\"now\""}`},
+		{"text", "GET", func(context.Context) (string, error) { return "Free: <2pm>\n\"now\"", nil }, 200,
+			`{"detail":"Free: <2pm>\n\"now\""}`},
 		{"empty", "GET", func(context.Context) (string, error) { return "", nil }, 200, `{"detail":""}`},
-		{"error", "GET", func(context.Context) (string, error) { return "hunter2", errors.New("hunter2") }, 500, `{"error":"internal","message":"there is no detail at the moment"}`},
-		{"panic", "GET", func(context.Context) (string, error) { panic("hunter2") }, 500, `{"error":"internal","message":"there is no detail at the moment"}`},
-		{"POST", "POST", func(context.Context) (string, error) { panic("called") }, 405, `{"error":"method_not_allowed","message":"use GET"}`},
+		{"error", "GET", func(context.Context) (string, error) { return "hunter2", errors.New("hunter2") }, 500,
+			`{"error":"internal","message":"there is no detail at the moment"}`},
+		{"panic", "GET", func(context.Context) (string, error) {
+			panic("hunter2")
+		}, 500, `{"error":"internal","message":"there is no detail at the moment"}`},
+		{"POST", "POST", func(context.Context) (string, error) {
+			panic("called")
+		}, 405, `{"error":"method_not_allowed","message":"use GET"}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			status, body, headers := serve(webhook.Detail(tt.describe, nil), httptest.NewRequest(tt.method, "/detail", nil))

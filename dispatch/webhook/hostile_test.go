@@ -37,13 +37,15 @@ func TestWithheldBodies(t *testing.T) {
 		sent   string
 		status int
 	}{
-		"no identity":   {false, "POST /tools HTTP/1.1\r\nHost: x\r\nX-Agent-Secret: " + toolSecret + "\r\nContent-Length: 13\r\n\r\n", 400},
+		"no identity": {false, "POST /tools HTTP/1.1\r\nHost: x\r\nX-Agent-Secret: " + toolSecret +
+			"\r\nContent-Length: 13\r\n\r\n", 400},
 		"a detail":      {true, "GET /detail HTTP/1.1\r\nHost: x\r\nContent-Length: 13\r\n\r\n", 200},
 		"a detail, 405": {true, "POST /detail HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", 405},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var h http.Handler = newHandler(t, nil, webhook.Tool{Name: "a", Func: func(context.Context, json.RawMessage) (any, error) { return nil, nil }})
+				var h http.Handler = newHandler(t, nil,
+					webhook.Tool{Name: "a", Func: func(context.Context, json.RawMessage) (any, error) { return nil, nil }})
 				if tt.detail {
 					h = webhook.Detail(func(context.Context) (string, error) { return "open on Mondays", nil }, nil)
 				}
@@ -64,7 +66,8 @@ func TestRefusalsAreLogged(t *testing.T) {
 		want   string
 	}{
 		{"no secret", header("X-Agent-Secret"), "unauthorized: the header X-Agent-Secret is missing"},
-		{"wrong secret", header("X-Agent-Secret", "hunter2"), "unauthorized: the secret in the header X-Agent-Secret is not accepted"},
+		{"wrong secret", header("X-Agent-Secret", "hunter2"),
+			"unauthorized: the secret in the header X-Agent-Secret is not accepted"},
 		{"GET", func(r *http.Request) { r.Method = "GET" }, "method_not_allowed: use POST"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -28,9 +28,16 @@ func TestDeadline(t *testing.T) {
 		after time.Duration
 		want  string // a part of the answer
 	}{
-		{"in time", func(context.Context) (string, error) { time.Sleep(time.Second); return "done", nil }, time.Second, `"done"`},
-		{"respects its context", func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }, 10 * time.Second, `"error":"timeout"`},
-		{"returns what it has", func(ctx context.Context) (string, error) { <-ctx.Done(); return "half", nil }, 10 * time.Second, `"half"`},
+		{"in time", func(context.Context) (string, error) { time.Sleep(time.Second); return "done", nil }, time.Second,
+			`"done"`},
+		{"respects its context", func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		}, 10 * time.Second, `"error":"timeout"`},
+		{"returns what it has", func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "half", nil
+		}, 10 * time.Second, `"half"`},
 		{"says why", func(ctx context.Context) (string, error) {
 			<-ctx.Done()
 			return "", webhook.Errorf("too many rows; ask for a day")
@@ -58,8 +65,14 @@ func TestClosedConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var codes []webhook.Code
 		var seen error
-		h := newHandler(t, &webhook.Options{OnCall: func(_ context.Context, r webhook.CallEnd) { codes = append(codes, r.Code) }},
-			webhook.Define("slow", "", func(ctx context.Context, _ struct{}) (string, error) { <-ctx.Done(); seen = ctx.Err(); return "", seen }))
+		h := newHandler(t, &webhook.Options{OnCall: func(_ context.Context, r webhook.CallEnd) {
+			codes = append(codes, r.Code)
+		}},
+			webhook.Define("slow", "", func(ctx context.Context, _ struct{}) (string, error) {
+				<-ctx.Done()
+				seen = ctx.Err()
+				return "", seen
+			}))
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		serve(h, request(`{"arguments":{}}`).WithContext(ctx))
@@ -70,7 +83,10 @@ func TestClosedConnection(t *testing.T) {
 }
 
 func TestGoexitIsContained(t *testing.T) {
-	h := newHandler(t, nil, webhook.Define("exit", "", func(context.Context, struct{}) (string, error) { runtime.Goexit(); return "", nil }))
+	h := newHandler(t, nil, webhook.Define("exit", "", func(context.Context, struct{}) (string, error) {
+		runtime.Goexit()
+		return "", nil
+	}))
 	if status, body, _ := serve(h, request(`{"arguments":{}}`)); status != 500 || !strings.Contains(body, `"internal"`) {
 		t.Errorf("%d %s", status, body)
 	}
@@ -89,7 +105,9 @@ func TestResultsThatPanicAreContained(t *testing.T) {
 			Logger: slog.New(slog.NewTextHandler(&log, nil)),
 			OnCall: func(_ context.Context, r webhook.CallEnd) { records = append(records, r) },
 		}
-		h := newHandler(t, opts, webhook.Define("write", "", func(context.Context, struct{}) (any, error) { return unwritable(write), nil }))
+		h := newHandler(t, opts, webhook.Define("write", "", func(context.Context, struct{}) (any, error) {
+			return unwritable(write), nil
+		}))
 		done := make(chan struct{})
 		go func() { // runtime.Goexit would end the test
 			defer close(done)
@@ -115,7 +133,9 @@ func TestResultsThatPanicAreContained(t *testing.T) {
 func TestHooksThatPanicAreContained(t *testing.T) {
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))
-	h := newHandler(t, &webhook.Options{Logger: logger, OnCall: func(context.Context, webhook.CallEnd) { panic("the reason") }}, schedule())
+	h := newHandler(t, &webhook.Options{Logger: logger, OnCall: func(context.Context, webhook.CallEnd) {
+		panic("the reason")
+	}}, schedule())
 	if status, body, _ := serve(h, request(goodBody)); status != 200 || body != `{"slots":["monday <2pm>"]}` {
 		t.Errorf("OnCall: %d %s", status, body)
 	}
@@ -127,7 +147,8 @@ func TestHooksThatPanicAreContained(t *testing.T) {
 
 	log.Reset()
 	ran := false
-	h = newHandler(t, &webhook.Options{Logger: logger, Secrets: []string{toolSecret}, SecretFunc: func() []string { panic("private") }},
+	h = newHandler(t, &webhook.Options{Logger: logger, Secrets: []string{toolSecret},
+		SecretFunc: func() []string { panic("private") }},
 		webhook.Define("run", "", func(context.Context, struct{}) (string, error) { ran = true; return "", nil }))
 	if status, body, _ := serve(h, request(`{"arguments":{}}`)); status != 401 || body != "" || ran {
 		t.Errorf("SecretFunc: %d %s, the tool ran: %t", status, body, ran)
@@ -159,7 +180,8 @@ func TestHooksThatExitAreContained(t *testing.T) {
 		t.Errorf("OnCall: %d %s", status, body)
 	}
 	detail := webhook.Detail(func(context.Context) (string, error) { runtime.Goexit(); return "", nil }, nil)
-	if status, body := serveAside(detail, httptest.NewRequest("GET", "/", nil)); status != 500 || !strings.Contains(body, `"internal"`) {
+	if status, body := serveAside(detail, httptest.NewRequest("GET", "/", nil)); status != 500 ||
+		!strings.Contains(body, `"internal"`) {
 		t.Errorf("Detail: %d %s", status, body)
 	}
 }
@@ -175,7 +197,9 @@ func TestFunctionsThatDoNotReturn(t *testing.T) {
 	}{
 		"OnCall": {
 			func(t *testing.T, log *slog.Logger) http.Handler {
-				return newHandler(t, &webhook.Options{Logger: log, OnCall: func(context.Context, webhook.CallEnd) { time.Sleep(time.Hour) }}, schedule())
+				return newHandler(t, &webhook.Options{Logger: log, OnCall: func(context.Context, webhook.CallEnd) {
+					time.Sleep(time.Hour)
+				}}, schedule())
 			},
 			request(goodBody), 200, 500 * time.Millisecond, "OnCall did not return in time",
 		},
@@ -183,7 +207,8 @@ func TestFunctionsThatDoNotReturn(t *testing.T) {
 			func(_ *testing.T, log *slog.Logger) http.Handler {
 				return webhook.Detail(func(context.Context) (string, error) { time.Sleep(time.Hour); return "", nil }, log)
 			},
-			httptest.NewRequest("GET", "/", nil), 500, 10*time.Second + 500*time.Millisecond, "the function did not return within 10s",
+			httptest.NewRequest("GET", "/", nil), 500, 10*time.Second + 500*time.Millisecond,
+			"the function did not return within 10s",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -192,7 +217,8 @@ func TestFunctionsThatDoNotReturn(t *testing.T) {
 				h := tt.handler(t, slog.New(slog.NewTextHandler(&log, nil)))
 				start := time.Now()
 				status, body, _ := serve(h, tt.request)
-				if took := time.Since(start); status != tt.status || took != tt.after || !strings.Contains(log.String(), tt.logged) {
+				if took := time.Since(start); status != tt.status || took != tt.after ||
+					!strings.Contains(log.String(), tt.logged) {
 					t.Errorf("after %s: %d %s; want %d after %s; log:\n%s", took, status, body, tt.status, tt.after, log.String())
 				}
 				time.Sleep(2 * time.Hour) // until the abandoned function returns
@@ -212,7 +238,8 @@ func TestLog(t *testing.T) {
 	serve(h, request(`{"tool":"failing","arguments":{}}`))
 	serve(h, request(`private-body`, header("X-Agent-Secret", "private-secret")))
 	serve(h, request(`private-body`))
-	for _, part := range []string{`msg="tool called" tool=check_schedule agent_id=` + agentUUID, "/day must be one of", "the reason", "timing_test.go",
+	for _, part := range []string{`msg="tool called" tool=check_schedule agent_id=` + agentUUID, "/day must be one of",
+		"the reason", "timing_test.go",
 		"the cause", "unauthorized", "invalid_json", "level=ERROR"} {
 		if !strings.Contains(log.String(), part) {
 			t.Errorf("%q is missing in:\n%s", part, log.String())
@@ -247,8 +274,10 @@ func TestLogAsJSON(t *testing.T) {
 func TestDetailLogs(t *testing.T) {
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))
-	serve(webhook.Detail(func(context.Context) (string, error) { return "", errors.New("the cause") }, logger), httptest.NewRequest("GET", "/", nil))
-	serve(webhook.Detail(func(context.Context) (string, error) { panic("the reason") }, logger), httptest.NewRequest("GET", "/", nil))
+	serve(webhook.Detail(func(context.Context) (string, error) { return "", errors.New("the cause") }, logger),
+		httptest.NewRequest("GET", "/", nil))
+	serve(webhook.Detail(func(context.Context) (string, error) { panic("the reason") }, logger),
+		httptest.NewRequest("GET", "/", nil))
 	for _, part := range []string{"the cause", "the reason", "timing_test.go"} {
 		if !strings.Contains(log.String(), part) {
 			t.Errorf("%q is missing in:\n%s", part, log.String())
@@ -290,20 +319,24 @@ func TestToolsOutliveTheBodyTimeout(t *testing.T) {
 
 func TestSlowBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		conn, err := pipenet.Serve(t, newHandler(t, &webhook.Options{BodyTimeout: 10 * time.Second}, schedule())).Dial(t.Context(), "", "")
+		conn, err := pipenet.Serve(t, newHandler(t, &webhook.Options{BodyTimeout: 10 * time.Second},
+			schedule())).Dial(t.Context(), "", "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = conn.Close() }()
 		start := time.Now()
-		fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nX-Agent-Secret: %s\r\nX-Agent-Identity: %s\r\nContent-Length: 100\r\n\r\n{", toolSecret, agentUUID)
+		fmt.Fprintf(conn,
+			"POST / HTTP/1.1\r\nHost: x\r\nX-Agent-Secret: %s\r\nX-Agent-Identity: %s\r\nContent-Length: 100\r\n\r\n{",
+			toolSecret, agentUUID)
 		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = response.Body.Close() }()
 		body, _ := io.ReadAll(response.Body)
-		if took := time.Since(start); response.StatusCode != 400 || !strings.Contains(string(body), "did not arrive within 10s") || took != 10*time.Second {
+		if took := time.Since(start); response.StatusCode != 400 ||
+			!strings.Contains(string(body), "did not arrive within 10s") || took != 10*time.Second {
 			t.Errorf("%d %s after %s", response.StatusCode, body, took)
 		}
 	})

@@ -19,23 +19,29 @@ func TestFill(t *testing.T) {
 		{"order and digits", limit, ` {"b": 1.50, "a\u0062":[]}`, `{"b":1.50,"ab":[],"limit":50}`},
 		{"no defaults", `{"properties":{"a":{}}}`, `{"b": 1}`, `{"b": 1}`},
 		{"not a schema with keywords", `true`, `{ }`, `{ }`},
-		{"all kinds", `{"properties":{"s":{"default":"x"},"f":{"default":false},"l":{"default":[]},"o":{"default":{"a":1}},"n":{"default":null}}}`,
+		{"all kinds",
+			`{"properties":{"s":{"default":"x"},"f":{"default":false},"l":{"default":[]},"o":{"default":{"a":1}},"n":{"default":null}}}`,
 			`{}`, `{"s":"x","f":false,"l":[],"o":{"a":1}}`},
 		{"null is present", `{"properties":{"a":{"default":1}}}`, `{"a":null}`, `{"a":null}`},
 		{"nested", `{"properties":{"o":{"properties":{"a":{"default":1}}}}}`, `{"o":{}}`, `{"o":{"a":1}}`},
 		{"nested and absent", `{"properties":{"o":{"properties":{"a":{"default":1}}}}}`, `{}`, `{}`},
 		{"not an object", `{"properties":{"o":{"properties":{"a":{"default":1}}}}}`, `{"o":[{}]}`, `{"o":[{}]}`},
-		{"items", `{"properties":{"l":{"items":{"properties":{"a":{"default":1}}}}}}`, `{"l":[{},7,{"a":2}]}`, `{"l":[{"a":1},7,{"a":2}]}`},
+		{"items", `{"properties":{"l":{"items":{"properties":{"a":{"default":1}}}}}}`, `{"l":[{},7,{"a":2}]}`,
+			`{"l":[{"a":1},7,{"a":2}]}`},
 		{"reference", `{"properties":{"a":{"$ref":"#/$defs/a~1b"}},"$defs":{"a/b":{"default":1}}}`, `{}`, `{"a":1}`},
-		{"beside a reference", `{"properties":{"a":{"$ref":"#/$defs/a","default":2}},"$defs":{"a":{"default":1}}}`, `{}`, `{"a":2}`},
+		{"beside a reference", `{"properties":{"a":{"$ref":"#/$defs/a","default":2}},"$defs":{"a":{"default":1}}}`, `{}`,
+			`{"a":2}`},
 		{"root reference", `{"$ref":"#/$defs/r","$defs":{"r":{"properties":{"a":{"default":1}}}}}`, `{}`, `{"a":1}`},
-		{"allOf", `{"allOf":[{"properties":{"a":{"default":1}}},{"properties":{"a":{"default":2},"b":{"allOf":[{"default":3}]}}}]}`,
+		{"allOf",
+			`{"allOf":[{"properties":{"a":{"default":1}}},{"properties":{"a":{"default":2},"b":{"allOf":[{"default":3}]}}}]}`,
 			`{}`, `{"a":1,"b":3}`},
 		{"a schema in itself", `{"properties":{"a":{"default":1},"next":{"$ref":"#"}},"allOf":[{"$ref":"#"}]}`,
 			`{"next":{"next":{}}}`, `{"next":{"next":{"a":1},"a":1},"a":1}`},
 		{"a default in a default", `{"properties":{"o":{"default":{},"properties":{"a":{"default":1}}}}}`, `{}`, `{"o":{}}`},
-		{"a condition", `{"anyOf":[{"properties":{"a":{"default":1}}}],"if":{},"then":{"properties":{"b":{"default":1}}}}`, `{}`, `{}`},
-		{"elsewhere", `{"properties":{"a":{"$ref":"https://example.com/a"},"b":{"$ref":"#/nowhere"},"c":{"default":1}}}`, `{}`, `{"c":1}`},
+		{"a condition", `{"anyOf":[{"properties":{"a":{"default":1}}}],"if":{},"then":{"properties":{"b":{"default":1}}}}`,
+			`{}`, `{}`},
+		{"elsewhere", `{"properties":{"a":{"$ref":"https://example.com/a"},"b":{"$ref":"#/nowhere"},"c":{"default":1}}}`,
+			`{}`, `{"c":1}`},
 		{"a wrong default", `{"properties":{"a":{"type":"string","default":1},"b":{"default":2}}}`, `{}`, `{}`},
 		{"too many members", `{"maxProperties":1,"properties":{"a":{"default":1}}}`, `{"b":1}`, `{"b":1}`},
 	} {
@@ -74,7 +80,8 @@ func TestManyReferences(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`{"$ref":"#/$defs/0","$defs":{`)
 	for i := range 100 {
-		fmt.Fprintf(&b, `"%d":{"allOf":[{"$ref":"#/$defs/%d"},{"$ref":"#/$defs/%d"}],"properties":{"p":{"$ref":"#/$defs/%d"},"q":{"$ref":"#/$defs/%d"}}},`,
+		fmt.Fprintf(&b,
+			`"%d":{"allOf":[{"$ref":"#/$defs/%d"},{"$ref":"#/$defs/%d"}],"properties":{"p":{"$ref":"#/$defs/%d"},"q":{"$ref":"#/$defs/%d"}}},`,
 			i, i+1, i+1, i+1, i+1)
 	}
 	b.WriteString(`"100":{"properties":{"a":{"default":1}}}}}`)

@@ -174,7 +174,8 @@ func (c *Client) Create(ctx context.Context, t Tool) (*ListItem, error) {
 		return nil, err
 	}
 	return c.writeTool(ctx, &request{
-		name: "create", method: http.MethodPost, path: "tools/", tool: clip.Text(t.Name, maxShown), said: texts(t.Description),
+		name: "create", method: http.MethodPost, path: "tools/", tool: clip.Text(t.Name, maxShown),
+		said:   texts(t.Description),
 		unsure: "the tool may have been created: look for its name before creating it again",
 	}, c.createBody(&t), ListItem{Tool: t})
 }

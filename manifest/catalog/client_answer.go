@@ -157,7 +157,8 @@ func (a *response) script() (string, error) {
 // known. Unknown values of enums are kept, so that a new framework does not hide the rest.
 func readItem(doc []byte, known ListItem) (ListItem, error) {
 	item := known
-	p, ps, err := readPatch(doc, theirs, textMember{"id", &item.ID}, textMember{"plugin_class_name", &item.PluginClassName},
+	p, ps, err := readPatch(doc, theirs, textMember{"id", &item.ID},
+		textMember{"plugin_class_name", &item.PluginClassName},
 		textMember{"module_name", &item.ModuleName}, textMember{"script_content", &item.ScriptContent})
 	item.Tool = p.apply(item.Tool)
 	switch {

@@ -14,7 +14,8 @@ import (
 
 func TestClientReadsItems(t *testing.T) {
 	const required = `"id":"` + clientID + `","name":"x","framework":"langchain"`
-	base := catalog.ListItem{ID: clientID, Tool: catalog.Tool{Name: "x", Framework: catalog.LangChain, Type: catalog.Custom}}
+	base := catalog.ListItem{ID: clientID, Tool: catalog.Tool{Name: "x", Framework: catalog.LangChain,
+		Type: catalog.Custom}}
 	with := func(change func(*catalog.ListItem)) catalog.ListItem {
 		item := base
 		change(&item)
@@ -27,25 +28,33 @@ func TestClientReadsItems(t *testing.T) {
 		"bare":               {`{` + required + `,"tool_type":"custom"}`, base},
 		"type":               {`{` + required + `,"type":"custom"}`, base},
 		"tool_type and type": {`{` + required + `,"type":"custom","tool_type":"custom"}`, base},
-		"envelope": {`{"success":true,"data":{` + required + `,"tool_type":"custom"},"message":"ok","timestamp":"2026-01-01T00:00:00Z"}`,
+		"envelope": {`{"success":true,"data":{` + required +
+			`,"tool_type":"custom"},"message":"ok","timestamp":"2026-01-01T00:00:00Z"}`,
 			base},
-		"envelope around null members": {`{"success":true,"data":{` + required + `,"tool_type":"custom"},"message":null,"timestamp":null}`, base},
-		"success without data":         {`{"success":true,` + required + `,"tool_type":"custom"}`, base},
-		"script null":                  {`{` + required + `,"tool_type":"custom","script_content":null}`, base},
-		"script empty":                 {`{` + required + `,"tool_type":"custom","script_content":""}`, base},
+		"envelope around null members": {`{"success":true,"data":{` + required +
+			`,"tool_type":"custom"},"message":null,"timestamp":null}`, base},
+		"success without data": {`{"success":true,` + required + `,"tool_type":"custom"}`, base},
+		"script null":          {`{` + required + `,"tool_type":"custom","script_content":null}`, base},
+		"script empty":         {`{` + required + `,"tool_type":"custom","script_content":""}`, base},
 		"script masked": {`{` + required + `,"tool_type":"custom","script_content":"***"}`,
 			with(func(i *catalog.ListItem) { i.ScriptContent = "***" })},
-		"tags":      {`{` + required + `,"tool_type":"custom","tags":["a","b,c"]}`, with(func(i *catalog.ListItem) { i.Tags = []string{"a", "b,c"} })},
-		"tags text": {`{` + required + `,"tool_type":"custom","tags":"a, b,,"}`, with(func(i *catalog.ListItem) { i.Tags = []string{"a", "b"} })},
+		"tags": {`{` + required + `,"tool_type":"custom","tags":["a","b,c"]}`, with(func(i *catalog.ListItem) {
+			i.Tags = []string{"a", "b,c"}
+		})},
+		"tags text": {`{` + required + `,"tool_type":"custom","tags":"a, b,,"}`, with(func(i *catalog.ListItem) {
+			i.Tags = []string{"a", "b"}
+		})},
 		"tags null": {`{` + required + `,"tool_type":"custom","tags":null}`, base},
-		"all": {` {` + required + `,"tool_type":"custom","description":"d\u00e9","version":"2","account_id":"acc","plugin_class_name":"C",` +
+		"all": {` {` + required +
+			`,"tool_type":"custom","description":"d\u00e9","version":"2","account_id":"acc","plugin_class_name":"C",` +
 			`"module_name":"m","created_at":1.50,"extra":{"id":[1]}} `,
 			with(func(i *catalog.ListItem) {
 				i.Description, i.Version, i.AccountID, i.PluginClassName, i.ModuleName = "dé", "2", "acc", "C", "m"
 			})},
 		"a framework to come": {`{"id":"` + clientID + `","name":"x","framework":"crew","tool_type":"mcp"}`,
 			with(func(i *catalog.ListItem) { i.Framework, i.Type = "crew", "mcp" })},
-		"names in other cases, repeated names, half a pair": {`{` + required + `,"tool_type":"custom","Name":7,"ID":"x","Tool_Type":"native",` +
+		"names in other cases, repeated names, half a pair": {`{` + required +
+			`,"tool_type":"custom","Name":7,"ID":"x","Tool_Type":"native",` +
 			`"x":1,"x":2,"description":"\ud83d"}`, with(func(i *catalog.ListItem) { i.Description = "\ufffd" })},
 		"id in capitals": {`{"id":"` + strings.ToUpper(clientID) + `","name":"x","framework":"langchain","type":"custom"}`,
 			with(func(i *catalog.ListItem) { i.ID = strings.ToUpper(clientID) })},
@@ -55,7 +64,8 @@ func TestClientReadsItems(t *testing.T) {
 			if err != nil || !reflect.DeepEqual(*item, test.want) {
 				t.Errorf("got %+v, %v", item, err)
 			}
-			list, err := serveClient(t, nil, answerWith(206, `{"success":true,"data":[`+calculatorItem+`,`+bare(test.body)+`]}`)).List(t.Context(), "")
+			list, err := serveClient(t, nil, answerWith(206, `{"success":true,"data":[`+calculatorItem+`,`+bare(test.body)+
+				`]}`)).List(t.Context(), "")
 			if err != nil || len(list) != 2 || !reflect.DeepEqual(list[1], test.want) {
 				t.Errorf("got %+v, %v", list, err)
 			}
@@ -75,11 +85,14 @@ func TestClientReadsAThousandTools(t *testing.T) {
 	for _, format := range []string{"%s", `{"success":true,"data":%s,"message":"ok","timestamp":"x"}`} {
 		var entries []string
 		for i := range 1000 {
-			entries = append(entries, fmt.Sprintf(`{"id":"00000000-0000-4000-8000-%012d","name":"tool-%d","framework":"langgraph",`+
-				`"tool_type":"custom","description":%q,"tags":["a","b"],"script_content":null}`, i, i, strings.Repeat("d", 500)))
+			entries = append(entries,
+				fmt.Sprintf(`{"id":"00000000-0000-4000-8000-%012d","name":"tool-%d","framework":"langgraph",`+
+					`"tool_type":"custom","description":%q,"tags":["a","b"],"script_content":null}`, i, i, strings.Repeat("d", 500)))
 		}
-		list, err := serveClient(t, nil, answerWith(200, fmt.Sprintf(format, "["+strings.Join(entries, ",")+"]"))).List(t.Context(), "")
-		if err != nil || len(list) != 1000 || list[999].Name != "tool-999" || list[999].ID != "00000000-0000-4000-8000-000000000999" {
+		list, err := serveClient(t, nil, answerWith(200, fmt.Sprintf(format, "["+strings.Join(entries, ",")+
+			"]"))).List(t.Context(), "")
+		if err != nil || len(list) != 1000 || list[999].Name != "tool-999" ||
+			list[999].ID != "00000000-0000-4000-8000-000000000999" {
 			t.Errorf("%d tools, %v", len(list), err)
 		}
 	}
@@ -87,14 +100,16 @@ func TestClientReadsAThousandTools(t *testing.T) {
 
 func TestClientKeepsTheAnswerOfWrites(t *testing.T) {
 	for name, body := range map[string]string{
-		"id alone": `{"success":true,"data":{"id":"` + clientID + `"}}`, "bare id": `{"id":"` + clientID + `","message":"created"}`,
+		"id alone": `{"success":true,"data":{"id":"` + clientID + `"}}`, "bare id": `{"id":"` + clientID +
+			`","message":"created"}`,
 	} {
 		c := serveClient(t, nil, answerWith(200, body))
 		want := catalog.ListItem{ID: clientID, Tool: analyticsTool()}
 		if item, err := c.Create(t.Context(), analyticsTool()); err != nil || !reflect.DeepEqual(*item, want) {
 			t.Errorf("create, %s: %+v, %v", name, item, err)
 		}
-		if item, err := c.Upload(t.Context(), analyticsTool(), "a.py", []byte(clientSource)); err != nil || !reflect.DeepEqual(*item, want) {
+		if item, err := c.Upload(t.Context(), analyticsTool(), "a.py", []byte(clientSource)); err != nil ||
+			!reflect.DeepEqual(*item, want) {
 			t.Errorf("upload, %s: %+v, %v", name, item, err)
 		}
 		if item, err := c.Update(t.Context(), clientID, analyticsTool()); err != nil || !reflect.DeepEqual(*item, want) {
@@ -102,7 +117,8 @@ func TestClientKeepsTheAnswerOfWrites(t *testing.T) {
 		}
 	}
 	c := serveClient(t, nil, answerWith(204, ""))
-	if item, err := c.Update(t.Context(), clientID, analyticsTool()); err != nil || item.ID != clientID || item.Name != analyticsTool().Name {
+	if item, err := c.Update(t.Context(), clientID, analyticsTool()); err != nil || item.ID != clientID ||
+		item.Name != analyticsTool().Name {
 		t.Errorf("update, 204: %+v, %v", item, err)
 	}
 	if err := c.Delete(t.Context(), clientID); err != nil {
@@ -167,22 +183,29 @@ func TestClientFindsScriptsAtEitherPath(t *testing.T) {
 // A response that a catalog does not send is an error, never an empty result.
 func TestClientRefusesOtherAnswers(t *testing.T) {
 	other := strings.Replace(calculatorItem, "1111", "1112", 1)
-	everywhere := []string{``, `  `, `OK`, `<html><body>Sign in</body></html>`, `[`, `{"success":true`, `{"success":true}{}`,
+	everywhere := []string{``, `  `, `OK`, `<html><body>Sign in</body></html>`, `[`, `{"success":true`,
+		`{"success":true}{}`,
 		`{"success":true,"success":true}`, `{"success":"true","data":[]}`, `{"success":1}`, `{"success":null}`,
 		"{\"message\":\"\xff\"}", "\ufeff{}", `{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`}
 	for operation, bodies := range map[string][]string{
-		"create": {`[]`, `null`, `{}`, `7`, `"x"`, `{"success":true}`, `{"success":true,"data":null}`, `{"success":true,"data":[]}`,
+		"create": {`[]`, `null`, `{}`, `7`, `"x"`, `{"success":true}`, `{"success":true,"data":null}`,
+			`{"success":true,"data":[]}`,
 			`{"id":"7"}`, `{"id":7}`, `{"id":"` + clientID + `","tags":7}`},
 		"upload": {`{}`, `{"success":true,"message":"created"}`},
-		"get": {`[]`, `null`, `{}`, other, `{"success":true}`, `{"success":true,"data":null}`, `{"id":"` + clientID + `"}`, `{"id":"` + clientID + `","Name":"x"}`,
-			`{"id":"` + clientID + `","name":null}`, `{"id":"` + clientID + `","name":7}`, `{"id":"` + clientID + `","name":"x","tags":[1]}`,
+		"get": {`[]`, `null`, `{}`, other, `{"success":true}`, `{"success":true,"data":null}`, `{"id":"` + clientID + `"}`,
+			`{"id":"` + clientID + `","Name":"x"}`,
+			`{"id":"` + clientID + `","name":null}`, `{"id":"` + clientID + `","name":7}`, `{"id":"` + clientID +
+				`","name":"x","tags":[1]}`,
 			`{"id":"` + clientID + `","name":"x","tags":[null]}`, `{"data":` + calculatorItem + `}`},
 		"update":        {`[]`, other, `{"success":true,"data":[]}`},
 		"patch":         {`[]`, other},
 		"upload update": {`[]`, other},
-		"list": {`{}`, `null`, `"x"`, calculatorItem, `{"success":true}`, `{"success":true,"data":null}`, `{"success":true,"data":{}}`,
-			`[{}]`, `[null]`, `[` + calculatorItem + `,7]`, `{"success":true,"data":[` + calculatorItem + `,{"id":"x"}]}`, `{"data":[]}`},
-		"script":  {`{}`, `[]`, `"code"`, `{"script":""}`, `{"script":7}`, `{"content":null}`, `{"success":true,"data":"code"}`, `{"source":"x"}`},
+		"list": {`{}`, `null`, `"x"`, calculatorItem, `{"success":true}`, `{"success":true,"data":null}`,
+			`{"success":true,"data":{}}`,
+			`[{}]`, `[null]`, `[` + calculatorItem + `,7]`, `{"success":true,"data":[` + calculatorItem + `,{"id":"x"}]}`,
+			`{"data":[]}`},
+		"script": {`{}`, `[]`, `"code"`, `{"script":""}`, `{"script":7}`, `{"content":null}`,
+			`{"success":true,"data":"code"}`, `{"source":"x"}`},
 		"delete":  {},
 		"restore": {},
 	} {
@@ -206,7 +229,8 @@ func TestClientRefusesOtherAnswers(t *testing.T) {
 	for _, operation := range []string{"create", "upload", "get", "list", "script", "patch"} {
 		failedWith(t, clientCalls[operation](t.Context(), serveClient(t, nil, answerWith(204, ""))), catalog.CodeBadAnswer)
 	}
-	_, err := serveClient(t, nil, answerWith(200, `[`+calculatorItem+`,{"id":"`+clientID+`","name":"x","framework":5}]`)).List(t.Context(), "")
+	_, err := serveClient(t, nil, answerWith(200, `[`+calculatorItem+`,{"id":"`+clientID+
+		`","name":"x","framework":5}]`)).List(t.Context(), "")
 	if want := "entry 1 of the list is not a tool: framework must be a string, not a number"; !strings.Contains(fmt.Sprint(err), want) {
 		t.Errorf("got %v", err)
 	}
@@ -215,17 +239,22 @@ func TestClientRefusesOtherAnswers(t *testing.T) {
 func TestClientErrorsByStatus(t *testing.T) {
 	for status, want := range map[int]catalog.Code{
 		200: catalog.CodeBadRequest, // with success: false
-		400: catalog.CodeBadRequest, 401: catalog.CodeUnauthorized, 403: catalog.CodeForbidden, 404: catalog.CodeNotFound, 302: catalog.CodeBadAnswer, 451: catalog.CodeBadRequest, 499: catalog.CodeBadRequest,
-		405: catalog.CodeBadRequest, 408: catalog.CodeTimeout, 409: catalog.CodeConflict, 413: catalog.CodeTooLarge, 418: catalog.CodeBadRequest,
-		422: catalog.CodeInvalid, 429: catalog.CodeRateLimited, 500: catalog.CodeServer, 501: catalog.CodeServer, 502: catalog.CodeServer,
-		503: catalog.CodeServer, 504: catalog.CodeTimeout, 599: catalog.CodeServer, 300: catalog.CodeBadAnswer, 304: catalog.CodeBadAnswer,
+		400: catalog.CodeBadRequest, 401: catalog.CodeUnauthorized, 403: catalog.CodeForbidden, 404: catalog.CodeNotFound,
+		302: catalog.CodeBadAnswer, 451: catalog.CodeBadRequest, 499: catalog.CodeBadRequest,
+		405: catalog.CodeBadRequest, 408: catalog.CodeTimeout, 409: catalog.CodeConflict, 413: catalog.CodeTooLarge,
+		418: catalog.CodeBadRequest,
+		422: catalog.CodeInvalid, 429: catalog.CodeRateLimited, 500: catalog.CodeServer, 501: catalog.CodeServer,
+		502: catalog.CodeServer,
+		503: catalog.CodeServer, 504: catalog.CodeTimeout, 599: catalog.CodeServer, 300: catalog.CodeBadAnswer,
+		304: catalog.CodeBadAnswer,
 	} {
 		for operation, call := range clientCalls {
 			code := want
 			if status <= 400 && want == catalog.CodeBadRequest && strings.HasPrefix(operation, "upload") {
 				code = catalog.CodePlugin
 			}
-			err := call(t.Context(), serveClient(t, nil, answerWith(status, `{"success":false}`, "X-Request-Id", "req-7", "Retry-After", "3")))
+			err := call(t.Context(), serveClient(t, nil, answerWith(status, `{"success":false}`, "X-Request-Id", "req-7",
+				"Retry-After", "3")))
 			e := failedWith(t, err, code)
 			if e.Status != status || e.RequestID != "req-7" || e.Message == "" || e.RetryAfter != 3*time.Second {
 				t.Errorf("%s, %d: %#v", operation, status, e)
@@ -258,36 +287,45 @@ func TestClientErrorBodies(t *testing.T) {
 			{"loc":["body","tags",0],"msg":"Input should be a valid string","type":"string_type",` + input + `}]}`, nil, "the server rejected fields",
 			problems(catalog.Problem{Pointer: "/body/name", Code: "missing", Message: "Field required"},
 				catalog.Problem{Pointer: "/body/tags/0", Code: "string_type", Message: "Input should be a valid string"})},
-		"FastAPI text":  {404, `{"detail":"Tool not found"}`, nil, "Tool not found", nil},
-		"detail object": {400, `{"detail":{"message":"Invalid plugin file","reason":"no class"}}`, nil, "Invalid plugin file: no class", nil},
+		"FastAPI text": {404, `{"detail":"Tool not found"}`, nil, "Tool not found", nil},
+		"detail object": {400, `{"detail":{"message":"Invalid plugin file","reason":"no class"}}`, nil,
+			"Invalid plugin file: no class", nil},
 		"message": {409, `{"message":"Tool with name already exists","details":"in this account"}`, nil,
 			"Tool with name already exists: in this account", nil},
-		"envelope": {403, `{"success":false,"data":null,"message":"Forbidden","error":{"code":"X","message":"master key only"},"timestamp":"x"}`, nil,
+		"envelope": {403,
+			`{"success":false,"data":null,"message":"Forbidden","error":{"code":"X","message":"master key only"},"timestamp":"x"}`, nil,
 			"Forbidden: master key only", nil},
 		"error text":    {500, `{"error":"Failed to register plugin"}`, nil, "Failed to register plugin", nil},
 		"said twice":    {500, `{"message":"no","error":{"message":"no"},"detail":"no"}`, nil, "no", nil},
 		"list of texts": {400, `{"errors":["one","two"]}`, nil, "one: two", nil},
-		"fields of error": {400, `{"message":"bad","error":{"problems":[{"field":"file","code":"syntax","message":"is not Python"}]}}`, nil, "bad",
+		"fields of error": {400,
+			`{"message":"bad","error":{"problems":[{"field":"file","code":"syntax","message":"is not Python"}]}}`, nil, "bad",
 			problems(catalog.Problem{Pointer: "/file", Code: "syntax", Message: "is not Python"})},
-		"odd locations": {422, `{"detail":[{"loc":[],"msg":"a"},{"loc":["x",{"y":1},null],"msg":"b","type":"no word"},{"loc":"x","msg":"c"},7,null]}`, nil,
+		"odd locations": {422,
+			`{"detail":[{"loc":[],"msg":"a"},{"loc":["x",{"y":1},null],"msg":"b","type":"no word"},{"loc":"x","msg":"c"},7,null]}`, nil,
 			"a: c", problems(catalog.Problem{Pointer: "/x", Code: "", Message: "b"})},
-		"JSON text":        {503, `"busy"`, nil, "busy", nil},
-		"plain text":       {502, "upstream\n\tconnect error\x1b[31m\u202e", []string{"Content-Type", "text/plain"}, "upstream connect error [31m", nil},
+		"JSON text": {503, `"busy"`, nil, "busy", nil},
+		"plain text": {502, "upstream\n\tconnect error\x1b[31m\u202e", []string{"Content-Type", "text/plain"},
+			"upstream connect error [31m", nil},
 		"HTML":             {502, `<!DOCTYPE html><title>hunter2</title>`, nil, "the server failed", nil},
 		"HTML by its type": {502, `hunter2`, []string{"Content-Type", "text/html; charset=utf-8"}, "the server failed", nil},
 		"not strict":       {422, `{"detail":"a","detail":"hunter2"}`, nil, "the server rejected fields", nil},
 		"broken":           {429, `{"detail":"hunter2`, nil, "too many requests", nil},
-		"no words":         {401, `{"detail":{"input":"hunter2"},"success":false,"error":null}`, nil, "the server rejected the API key", nil},
-		"empty list":       {401, `[]`, nil, "the server rejected the API key", nil},
-		"over 1 MiB":       {500, `{"detail":"hunter2","pad":"` + strings.Repeat(" ", 1<<20) + `"}`, nil, "the server failed", nil},
-		"nested far":       {400, `{"error":{"error":{"error":{"error":{"error":{"error":"hunter2"}}}}}}`, nil, "the server rejected the request", nil},
+		"no words": {401, `{"detail":{"input":"hunter2"},"success":false,"error":null}`, nil,
+			"the server rejected the API key", nil},
+		"empty list": {401, `[]`, nil, "the server rejected the API key", nil},
+		"over 1 MiB": {500, `{"detail":"hunter2","pad":"` + strings.Repeat(" ", 1<<20) + `"}`, nil,
+			"the server failed", nil},
+		"nested far": {400, `{"error":{"error":{"error":{"error":{"error":{"error":"hunter2"}}}}}}`, nil,
+			"the server rejected the request", nil},
 		"success false":    {200, `{"success":false,"message":"No","error":{"message":"quota"}}`, nil, "No: quota", nil},
 		"success, no text": {200, `{"success":false}`, nil, "the server rejected the request", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := clientCalls["get"](t.Context(), serveClient(t, nil, answerWith(test.status, test.body, test.header...)))
 			e, _ := err.(*catalog.Error)
-			if e == nil || e.Message != test.message || !reflect.DeepEqual(e.Problems, test.problems) || e.Status != test.status {
+			if e == nil || e.Message != test.message || !reflect.DeepEqual(e.Problems, test.problems) ||
+				e.Status != test.status {
 				t.Errorf("got %#v", err)
 			}
 			if test.status == 200 && e.Code != catalog.CodeBadRequest {
@@ -318,10 +356,12 @@ func TestClientErrorsAreBounded(t *testing.T) {
 	both := `{"errors":[` + strings.Join(list[:80], ",") + `],"detail":[` + strings.Join(list, ",") + `]}`
 	err := clientCalls["get"](t.Context(), serveClient(t, nil, answerWith(422, both)))
 	e := failedWith(t, err, catalog.CodeInvalid)
-	if len(e.Problems) != 100 || len(e.Problems[99].Message) > 1024 || len(e.Problems[99].Pointer) > 140 || e.Problems[99].Code != "" {
+	if len(e.Problems) != 100 || len(e.Problems[99].Message) > 1024 || len(e.Problems[99].Pointer) > 140 ||
+		e.Problems[99].Code != "" {
 		t.Errorf("%d problems, %d bytes", len(e.Problems), len(err.Error()))
 	}
-	err = clientCalls["get"](t.Context(), serveClient(t, nil, answerWith(400, "", "X-Request-Id", strings.Repeat("x", 200), "Retry-After", "soon")))
+	err = clientCalls["get"](t.Context(),
+		serveClient(t, nil, answerWith(400, "", "X-Request-Id", strings.Repeat("x", 200), "Retry-After", "soon")))
 	if e := failedWith(t, err, catalog.CodeBadRequest); e.RequestID != "" || e.RetryAfter != 0 {
 		t.Errorf("got %#v", e)
 	}

@@ -94,7 +94,8 @@ func (c *Client) failed(r *request, a *response, failure *httpcall.Failure) *fai
 	case httpcall.Canceled:
 		f.Error = contextFailure(r, failure.Err)
 	case httpcall.TimedOut:
-		f.Error = &Error{Code: CodeTimeout, Tool: r.tool, Message: failure.Error() + " (ClientOptions.Timeout)", Err: failure.Err}
+		f.Error = &Error{Code: CodeTimeout, Tool: r.tool, Message: failure.Error() + " (ClientOptions.Timeout)",
+			Err: failure.Err}
 	default:
 		f.Error = &Error{Code: CodeUnreachable, Tool: r.tool, Message: failure.Error(), Err: failure.Err}
 		f.passing = !failure.Lasting()
@@ -117,7 +118,8 @@ func (c *Client) logAttempt(ctx context.Context, r *request, number int, f *fail
 		return
 	}
 	attrs := []slog.Attr{
-		slog.String("operation", r.name), slog.String("tool", r.logID()), slog.Int("attempt", number), slog.Duration("took", took),
+		slog.String("operation", r.name), slog.String("tool", r.logID()), slog.Int("attempt", number),
+		slog.Duration("took", took),
 	}
 	if f != nil {
 		attrs = append(attrs, slog.Int("status", f.Status), slog.String("code", string(f.Code)))

@@ -72,8 +72,10 @@ func BenchmarkClientListFloor(b *testing.B) {
 func benchmarkList() string {
 	var entries []string
 	for i := range 1000 {
-		entries = append(entries, fmt.Sprintf(`{"id":"00000000-0000-4000-8000-%012d","name":"tool-%d","framework":"langgraph",`+
-			`"tool_type":"custom","description":%q,"tags":["a","b"],"version":"1.0.0","script_content":null}`, i, i, strings.Repeat("d", 200)))
+		entries = append(entries,
+			fmt.Sprintf(`{"id":"00000000-0000-4000-8000-%012d","name":"tool-%d","framework":"langgraph",`+
+				`"tool_type":"custom","description":%q,"tags":["a","b"],"version":"1.0.0","script_content":null}`, i, i,
+				strings.Repeat("d", 200)))
 	}
 	return `{"success":true,"data":[` + strings.Join(entries, ",") + `],"message":"ok","timestamp":"2026-01-01T00:00:00Z"}`
 }
@@ -82,7 +84,8 @@ type benchTransport struct{ body string }
 
 func (t *benchTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{
-		StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(t.body)), ContentLength: int64(len(t.body)), Request: req,
+		StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(t.body)), ContentLength: int64(len(t.body)),
+		Request: req,
 	}, nil
 }
 

@@ -30,7 +30,8 @@ func ExampleClient() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	tool, err := client.Create(ctx, catalog.Tool{Name: "basic-calculator", Framework: catalog.LangChain, Type: catalog.Custom})
+	tool, err := client.Create(ctx, catalog.Tool{Name: "basic-calculator", Framework: catalog.LangChain,
+		Type: catalog.Custom})
 	if err != nil {
 		log.Fatal(err)
 	}

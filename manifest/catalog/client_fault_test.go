@@ -24,7 +24,8 @@ func TestClientFaults(t *testing.T) {
 	for _, row := range faulttest.Sentinels() {
 		t.Run(row.Name, func(t *testing.T) {
 			row.Run(t, calculatorItem, func(ctx context.Context, p faulttest.Peer) {
-				c := newClient(t, p.URL, &catalog.ClientOptions{Transport: p.Transport, MaxAttempts: 1, MaxResponseBytes: 1<<20 + 64<<10})
+				c := newClient(t, p.URL, &catalog.ClientOptions{Transport: p.Transport, MaxAttempts: 1, MaxResponseBytes: 1<<20 +
+					64<<10})
 				_, err := c.Create(ctx, calculatorTool())
 				if p.Want.Outcome == faulttest.Success {
 					if err != nil {
@@ -37,10 +38,12 @@ func TestClientFaults(t *testing.T) {
 					want = statuses[p.Want.Status]
 				}
 				e := failedWith(t, err, want)
-				if e.Status != p.Want.Status && (e.Status != 0 || p.Want.Outcome == faulttest.Status) || e.RetryAfter != p.Want.RetryAfter {
+				if e.Status != p.Want.Status && (e.Status != 0 || p.Want.Outcome == faulttest.Status) ||
+					e.RetryAfter != p.Want.RetryAfter {
 					t.Errorf("status %d, Retry-After %s: want %+v", e.Status, e.RetryAfter, p.Want)
 				}
-				if p.Want.Outcome == faulttest.Canceled && (!errors.Is(err, faulttest.ErrStalled) || !errors.Is(err, context.Canceled)) {
+				if p.Want.Outcome == faulttest.Canceled &&
+					(!errors.Is(err, faulttest.ErrStalled) || !errors.Is(err, context.Canceled)) {
 					t.Errorf("%v lost the cause of its context", err)
 				}
 				unsure := p.Want.Delivery == faulttest.MayHaveRun && p.Want.Status != 429

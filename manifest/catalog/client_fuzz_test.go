@@ -15,10 +15,14 @@ import (
 
 // For any response, every call returns a plausible result or an error that can be shown.
 func FuzzClientAnswer(f *testing.F) {
-	for _, body := range []string{``, calculatorItem, `[` + calculatorItem + `]`, `{"success":true,"data":[` + calculatorItem + `],"message":"ok"}`,
-		`{"success":true,"data":` + calculatorItem + `}`, `{"success":false,"error":{"code":"x","message":"y","problems":[{"field":"a","message":"b"}]}}`,
-		`{"script":"a","content":null}`, `{"detail":[{"loc":["body",0],"msg":"m","type":"t","input":1}]}`, `{"detail":"Tool not found"}`,
-		`{"id":"` + clientID + `","name":"x","tags":"a,b","script_content":""}`, `<html>`, "{\"message\":\"\\u001b[2J\\ud800 " + clientKeyCore + "\"}"} {
+	for _, body := range []string{``, calculatorItem, `[` + calculatorItem + `]`, `{"success":true,"data":[` +
+		calculatorItem + `],"message":"ok"}`,
+		`{"success":true,"data":` + calculatorItem + `}`,
+		`{"success":false,"error":{"code":"x","message":"y","problems":[{"field":"a","message":"b"}]}}`,
+		`{"script":"a","content":null}`, `{"detail":[{"loc":["body",0],"msg":"m","type":"t","input":1}]}`,
+		`{"detail":"Tool not found"}`,
+		`{"id":"` + clientID + `","name":"x","tags":"a,b","script_content":""}`, `<html>`,
+		"{\"message\":\"\\u001b[2J\\ud800 " + clientKeyCore + "\"}"} {
 		for _, status := range []int{200, 204, 422, 503} {
 			f.Add(status, body, "3", "r-1")
 		}
@@ -28,7 +32,8 @@ func FuzzClientAnswer(f *testing.F) {
 		s := &clientScript{steps: []clientStep{{status: status, body: body, header: header}}}
 		c := newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s, MaxAttempts: 1})
 		check := func(item catalog.ListItem) {
-			if !uuid.Valid(item.ID) || item.Name == "" || !utf8.ValidString(item.Name+item.Description+item.ScriptContent+strings.Join(item.Tags, "")) {
+			if !uuid.Valid(item.ID) || item.Name == "" || !utf8.ValidString(item.Name+item.Description+item.ScriptContent+
+				strings.Join(item.Tags, "")) {
 				t.Errorf("%q became %+v", body, item)
 			}
 		}

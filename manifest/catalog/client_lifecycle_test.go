@@ -121,7 +121,8 @@ func live(t *testing.T, c *catalog.Client) {
 	uploaded := must(c.Upload(ctx, catalog.Tool{
 		Name: "analytics-tool", Description: "Analyses.", Framework: catalog.LangChain, Tags: []string{"a", "b c"},
 	}, "analytics.py", []byte(clientSource)))
-	want = catalog.Tool{Name: "analytics-tool", Description: "Analyses.", Framework: catalog.LangChain, Type: catalog.Custom,
+	want = catalog.Tool{Name: "analytics-tool", Description: "Analyses.", Framework: catalog.LangChain,
+		Type: catalog.Custom,
 		Tags: []string{"a", "b c"}, Version: catalog.DefaultVersion}
 	isTool(uploaded, want)
 	if uploaded.PluginClassName != "AnalyticsTool" || uploaded.ModuleName != "analytics" {
@@ -134,7 +135,8 @@ func live(t *testing.T, c *catalog.Client) {
 	failedWith(t, err, catalog.CodeConflict)
 	edited := strings.Replace(clientSource, "return text", "return text.upper()", 1)
 	want.Version = "1.1.0"
-	isTool(must(c.UploadUpdate(ctx, uploaded.ID, catalog.Patch{Version: &want.Version}, "analytics.py", []byte(edited))), want)
+	isTool(must(c.UploadUpdate(ctx, uploaded.ID, catalog.Patch{Version: &want.Version}, "analytics.py", []byte(edited))),
+		want)
 	if got, err := c.Script(ctx, uploaded.ID); got != edited || err != nil {
 		t.Errorf("got %q, %v", got, err)
 	}
@@ -178,7 +180,8 @@ func live(t *testing.T, c *catalog.Client) {
 // Problems that the handler sends arrive in the client's error.
 func TestClientReadsTheHandlersProblems(t *testing.T) {
 	handler, err := catalog.NewHandler(catalog.NewMemoryStore(), &catalog.HandlerOptions{
-		InsecureAccount: clientAccount, MaxDescription: 3, Plugin: catalog.PluginOptions{ServerVersion: "v0.1.80", MaxBytes: 400},
+		InsecureAccount: clientAccount, MaxDescription: 3, Plugin: catalog.PluginOptions{ServerVersion: "v0.1.80",
+			MaxBytes: 400},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -186,7 +189,8 @@ func TestClientReadsTheHandlersProblems(t *testing.T) {
 	c := serveClient(t, nil, handler.ServeHTTP)
 	_, err = c.Create(t.Context(), analyticsTool())
 	e := failedWith(t, err, catalog.CodeInvalid)
-	if len(e.Problems) != 1 || e.Problems[0].Pointer != "/body/description" || e.Problems[0].Code != "too_long" || e.Status != 422 {
+	if len(e.Problems) != 1 || e.Problems[0].Pointer != "/body/description" || e.Problems[0].Code != "too_long" ||
+		e.Status != 422 {
 		t.Errorf("got %v", err)
 	}
 	without, _, _ := strings.Cut(clientSource, "def tool_plugin")
@@ -226,14 +230,16 @@ func TestClientAndHandlerAgreeOnFailures(t *testing.T) {
 		status int
 		only   string // the operation that fails; "" for all
 	}{
-		"not found":        {store: coded(catalog.CodeNotFound), code: catalog.CodeNotFound, status: 404},
-		"conflict":         {store: coded(catalog.CodeConflict), code: catalog.CodeConflict, status: 409},
-		"fault":            {store: func() error { return errors.New("disk full") }, code: catalog.CodeServer, status: 500},
-		"panic":            {store: func() error { panic("at the disco") }, code: catalog.CodeServer, status: 500},
-		"unauthorized":     {key: coded(catalog.CodeUnauthorized), code: catalog.CodeUnauthorized, status: 401},
-		"forbidden":        {key: coded(catalog.CodeForbidden), code: catalog.CodeForbidden, status: 403},
-		"too large":        {plugin: catalog.PluginOptions{MaxBytes: 10}, code: catalog.CodeTooLarge, status: 413, only: "upload"},
-		"no entry point":   {plugin: catalog.PluginOptions{ServerVersion: "v0.1.84"}, code: catalog.CodePlugin, status: 400, only: "upload"},
+		"not found":    {store: coded(catalog.CodeNotFound), code: catalog.CodeNotFound, status: 404},
+		"conflict":     {store: coded(catalog.CodeConflict), code: catalog.CodeConflict, status: 409},
+		"fault":        {store: func() error { return errors.New("disk full") }, code: catalog.CodeServer, status: 500},
+		"panic":        {store: func() error { panic("at the disco") }, code: catalog.CodeServer, status: 500},
+		"unauthorized": {key: coded(catalog.CodeUnauthorized), code: catalog.CodeUnauthorized, status: 401},
+		"forbidden":    {key: coded(catalog.CodeForbidden), code: catalog.CodeForbidden, status: 403},
+		"too large": {plugin: catalog.PluginOptions{MaxBytes: 10}, code: catalog.CodeTooLarge, status: 413,
+			only: "upload"},
+		"no entry point": {plugin: catalog.PluginOptions{ServerVersion: "v0.1.84"}, code: catalog.CodePlugin, status: 400,
+			only: "upload"},
 		"description long": {code: catalog.CodeInvalid, status: 422, only: "create"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -277,7 +283,9 @@ func TestClientAndHandlerAgreeOnFailures(t *testing.T) {
 			calls := maps.Clone(clientCalls)
 			if name != "description long" {
 				calls["create"] = func(ctx context.Context, c *catalog.Client) error { return errorOf(c.Create(ctx, short)) }
-				calls["update"] = func(ctx context.Context, c *catalog.Client) error { return errorOf(c.Update(ctx, clientID, short)) }
+				calls["update"] = func(ctx context.Context, c *catalog.Client) error {
+					return errorOf(c.Update(ctx, clientID, short))
+				}
 				calls["upload"] = func(ctx context.Context, c *catalog.Client) error {
 					return errorOf(c.Upload(ctx, short, "tool.py", []byte(strings.ReplaceAll(clientSource, "tool_plugin", "entry"))))
 				}
@@ -294,7 +302,8 @@ func TestClientAndHandlerAgreeOnFailures(t *testing.T) {
 				for _, p := range answered.Error.Problems {
 					want = append(want, catalog.Problem{Pointer: "/" + p.Field, Code: p.Type, Message: p.Message})
 				}
-				if e.Status != test.status || e.Code != answered.Error.Code || !strings.HasPrefix(e.Message, answered.Message) || !reflect.DeepEqual(e.Problems, want) ||
+				if e.Status != test.status || e.Code != answered.Error.Code || !strings.HasPrefix(e.Message, answered.Message) ||
+					!reflect.DeepEqual(e.Problems, want) ||
 					test.only != "" && len(want) != 1 {
 					t.Errorf("%s: got %+v, answered %+v", operation, e, answered)
 				}

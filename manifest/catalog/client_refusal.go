@@ -25,9 +25,10 @@ const (
 
 var statusCodes = map[int]Code{
 	http.StatusUnauthorized: CodeUnauthorized, http.StatusForbidden: CodeForbidden, http.StatusNotFound: CodeNotFound,
-	http.StatusRequestTimeout: CodeTimeout, http.StatusConflict: CodeConflict, http.StatusRequestEntityTooLarge: CodeTooLarge,
-	http.StatusUnprocessableEntity: CodeInvalid, http.StatusTooManyRequests: CodeRateLimited,
-	http.StatusGatewayTimeout: CodeTimeout,
+	http.StatusRequestTimeout: CodeTimeout, http.StatusConflict: CodeConflict,
+	http.StatusRequestEntityTooLarge: CodeTooLarge, http.StatusUnprocessableEntity: CodeInvalid,
+	http.StatusTooManyRequests: CodeRateLimited,
+	http.StatusGatewayTimeout:  CodeTimeout,
 }
 
 // fallbacks are the messages for responses without a usable text.
@@ -130,10 +131,11 @@ func (s *statement) read() {
 	case strings.IndexByte(`{["`, body[0]) < 0:
 		s.part(body)
 	default:
-		strict := strictjson.Read(s.response.body, strictjson.Limits{Depth: answerLimits.Depth}, func(r *strictjson.Reader) error {
-			_, err := r.Value()
-			return err
-		})
+		strict := strictjson.Read(s.response.body, strictjson.Limits{Depth: answerLimits.Depth},
+			func(r *strictjson.Reader) error {
+				_, err := r.Value()
+				return err
+			})
 		if strict == nil {
 			s.value(s.response.body, 0)
 		}
@@ -201,7 +203,8 @@ func (s *statement) problem(entry json.RawMessage) bool {
 		rule = textOf(members["code"])
 	}
 	hide := s.response.hideKey
-	p := Problem{Pointer: clip.Text(hide(pointer), maxShown), Code: word(hide(rule)), Message: clip.Text(hide(message), maxSaid)}
+	p := Problem{Pointer: clip.Text(hide(pointer), maxShown), Code: word(hide(rule)),
+		Message: clip.Text(hide(message), maxSaid)}
 	if s.size += len(p.Pointer) + len(p.Code) + len(p.Message); len(s.problems) < maxProblems && s.size <= maxAllSaid {
 		s.problems = append(s.problems, p)
 	}

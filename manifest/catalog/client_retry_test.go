@@ -53,7 +53,8 @@ func (s *clientScript) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, step.err
 	}
 	return &http.Response{
-		StatusCode: step.status, Header: step.header, Body: io.NopCloser(strings.NewReader(step.body)), ContentLength: -1, Request: req,
+		StatusCode: step.status, Header: step.header, Body: io.NopCloser(strings.NewReader(step.body)), ContentLength: -1,
+		Request: req,
 	}, nil
 }
 
@@ -80,19 +81,20 @@ func TestClientRepeatsOnlyWhereItIsSafe(t *testing.T) {
 		"no connection":  {clientStep{err: errDial}, 4, 4, 4},
 		"no name server": {clientStep{err: &net.DNSError{Err: "x", IsTemporary: true}}, 4, 4, 4},
 		"no such name":   {clientStep{err: &net.DNSError{Err: "x", IsNotFound: true}}, 1, 1, 1},
-		"untrusted":      {clientStep{err: &net.OpError{Op: "remote error", Err: &tls.CertificateVerificationError{Err: errDial}}}, 1, 1, 1},
-		"broken":         {clientStep{err: errBroke}, 4, 4, 1},
-		"429":            {clientStep{status: 429}, 4, 4, 4},
-		"502":            {clientStep{status: 502}, 4, 4, 1},
-		"503":            {clientStep{status: 503}, 4, 4, 1},
-		"504":            {clientStep{status: 504}, 4, 4, 1},
-		"500":            {clientStep{status: 500}, 1, 1, 1},
-		"501":            {clientStep{status: 501}, 1, 1, 1},
-		"408":            {clientStep{status: 408}, 1, 1, 1},
-		"409":            {clientStep{status: 409}, 1, 1, 1},
-		"422":            {clientStep{status: 422}, 1, 1, 1},
-		"bad answer":     {clientStep{status: 200, body: "?"}, 1, 1, 1},
-		"success false":  {clientStep{status: 200, body: `{"success":false}`}, 1, 1, 1},
+		"untrusted": {clientStep{err: &net.OpError{Op: "remote error",
+			Err: &tls.CertificateVerificationError{Err: errDial}}}, 1, 1, 1},
+		"broken":        {clientStep{err: errBroke}, 4, 4, 1},
+		"429":           {clientStep{status: 429}, 4, 4, 4},
+		"502":           {clientStep{status: 502}, 4, 4, 1},
+		"503":           {clientStep{status: 503}, 4, 4, 1},
+		"504":           {clientStep{status: 504}, 4, 4, 1},
+		"500":           {clientStep{status: 500}, 1, 1, 1},
+		"501":           {clientStep{status: 501}, 1, 1, 1},
+		"408":           {clientStep{status: 408}, 1, 1, 1},
+		"409":           {clientStep{status: 409}, 1, 1, 1},
+		"422":           {clientStep{status: 422}, 1, 1, 1},
+		"bad answer":    {clientStep{status: 200, body: "?"}, 1, 1, 1},
+		"success false": {clientStep{status: 200, body: `{"success":false}`}, 1, 1, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -104,7 +106,8 @@ func TestClientRepeatsOnlyWhereItIsSafe(t *testing.T) {
 						if err == nil || len(s.times) != attempts {
 							t.Errorf("%s: %d attempts, want %d: %v", operation, len(s.times), attempts, err)
 						}
-						if attempts > 1 && !strings.Contains(err.Error(), "gave up after 4 attempts") || strings.Contains(err.Error(), "hunter2") {
+						if attempts > 1 && !strings.Contains(err.Error(), "gave up after 4 attempts") ||
+							strings.Contains(err.Error(), "hunter2") {
 							t.Errorf("%s: %v", operation, err)
 						}
 						unsure := slices.Contains([]string{"broken", "502", "503", "504", "500", "501", "408", "bad answer"}, name) &&
@@ -126,12 +129,14 @@ func TestClientRepeatsOnlyWhereItIsSafe(t *testing.T) {
 func TestClientRecovers(t *testing.T) {
 	for operation, call := range clientCalls {
 		synctest.Test(t, func(t *testing.T) {
-			body := `{"success":true,"data":{"id":"` + clientID + `","name":"x","framework":"langchain","tool_type":"custom","script":"s"}}`
+			body := `{"success":true,"data":{"id":"` + clientID +
+				`","name":"x","framework":"langchain","tool_type":"custom","script":"s"}}`
 			if operation == "list" || operation == "find" {
 				body = `[{"id":"` + clientID + `","name":"x"}]`
 			}
 			s := &clientScript{steps: []clientStep{{err: errDial}, {status: 429}, {status: 200, body: body}}}
-			if err := call(t.Context(), newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s})); err != nil {
+			if err := call(t.Context(), newClient(t, "https://aip.example.com",
+				&catalog.ClientOptions{Transport: s})); err != nil {
 				t.Errorf("%s: %v after %q", operation, err, s.lines)
 			}
 		})
@@ -144,7 +149,8 @@ func TestClientPatchReadsAgain(t *testing.T) {
 		item := func(version string) clientStep {
 			return clientStep{status: 200, body: strings.Replace(calculatorItem, `{`, `{"version":"`+version+`",`, 1)}
 		}
-		s := &clientScript{steps: []clientStep{item("1"), {status: 503}, {status: 503}, item("2"), {status: 200, body: `{"success":true}`}}}
+		s := &clientScript{steps: []clientStep{item("1"), {status: 503}, {status: 503}, item("2"),
+			{status: 200, body: `{"success":true}`}}}
 		c := newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s})
 		got, err := c.Patch(t.Context(), clientID, catalog.Patch{Name: new("y")})
 		if err != nil || got.Version != "2" || got.Name != "y" || strings.Join(s.lines, " ") != "GET PUT GET GET PUT" {
@@ -196,7 +202,8 @@ func TestClientWaits(t *testing.T) {
 	}
 	t.Run("a Retry-After that is shorter", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := &clientScript{steps: []clientStep{{status: 503}, {status: 503}, retryAfterStep(503, "1"), {status: 200, body: `[]`}}}
+			s := &clientScript{steps: []clientStep{{status: 503}, {status: 503}, retryAfterStep(503, "1"),
+				{status: 200, body: `[]`}}}
 			c := newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s})
 			if _, err := c.List(t.Context(), ""); err != nil || s.times[3]-s.times[2] < 1500*time.Millisecond {
 				t.Errorf("at %s, %v", s.times, err)
@@ -206,7 +213,8 @@ func TestClientWaits(t *testing.T) {
 	t.Run("a Retry-After that is too long", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := &clientScript{steps: []clientStep{retryAfterStep(429, "61")}}
-			err := clientCalls["create"](t.Context(), newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s}))
+			err := clientCalls["create"](t.Context(),
+				newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s}))
 			e := failedWith(t, err, catalog.CodeRateLimited)
 			if len(s.times) != 1 || e.RetryAfter != 61*time.Second || !strings.Contains(err.Error(), "gave up after 1 attempt") {
 				t.Errorf("got %v after %d attempts", err, len(s.times))
@@ -241,10 +249,12 @@ func TestClientWaits(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			why := errors.New("enough")
 			time.AfterFunc(3*time.Second, func() { cancel(why) })
-			s := &clientScript{steps: []clientStep{{status: 503, body: `{"detail":"busy"}`, header: http.Header{"Retry-After": {"30"}}}}}
+			s := &clientScript{steps: []clientStep{{status: 503, body: `{"detail":"busy"}`,
+				header: http.Header{"Retry-After": {"30"}}}}}
 			err := clientCalls["update"](ctx, newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s}))
 			e := failedWith(t, err, catalog.CodeCanceled)
-			if time.Since(start) != 3*time.Second || !errors.Is(err, why) || !errors.Is(err, context.Canceled) || e.Status != 503 ||
+			if time.Since(start) != 3*time.Second || !errors.Is(err, why) || !errors.Is(err, context.Canceled) ||
+				e.Status != 503 ||
 				!strings.Contains(err.Error(), "busy") || !strings.Contains(err.Error(), "may have been updated") {
 				t.Errorf("got %v after %s", err, time.Since(start))
 			}
@@ -252,7 +262,8 @@ func TestClientWaits(t *testing.T) {
 	})
 	t.Run("once", func(t *testing.T) {
 		s := &clientScript{steps: []clientStep{{status: 429}}}
-		err := clientCalls["get"](t.Context(), newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s, MaxAttempts: 1}))
+		err := clientCalls["get"](t.Context(),
+			newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s, MaxAttempts: 1}))
 		if len(s.times) != 1 || strings.Contains(err.Error(), "gave up") {
 			t.Errorf("got %v after %d attempts", err, len(s.times))
 		}
@@ -286,12 +297,13 @@ func TestClientRepeatsPostsThatWereNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0
 		p := pipenet.Serve(t, answerWith(200, calculatorItem))
-		transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			if tries++; tries == 1 {
-				return nil, errDial
-			}
-			return p.Dial(ctx, network, address)
-		}}
+		transport := &http.Transport{DisableKeepAlives: true,
+			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+				if tries++; tries == 1 {
+					return nil, errDial
+				}
+				return p.Dial(ctx, network, address)
+			}}
 		c := newClient(t, "http://localhost", &catalog.ClientOptions{MaxAttempts: 2, Transport: transport})
 		if _, err := c.Create(t.Context(), calculatorTool()); err != nil || tries != 2 {
 			t.Errorf("%v after %d tries", err, tries)
@@ -303,11 +315,13 @@ func TestClientLogsWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		s := &clientScript{steps: []clientStep{{status: 429, body: clientKey}, {status: 200, body: `[]`}}}
-		c := newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		c := newClient(t, "https://aip.example.com",
+			&catalog.ClientOptions{Transport: s, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		if _, err := c.List(t.Context(), ""); err != nil {
 			t.Error(err)
 		}
-		if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "status=429 code=rate_limited wait=") ||
+		if got := log.String(); strings.Count(got, "\n") != 1 ||
+			!strings.Contains(got, "status=429 code=rate_limited wait=") ||
 			strings.Contains(got, "sk-live") {
 			t.Errorf("got %s", got)
 		}

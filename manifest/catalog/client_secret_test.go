@@ -29,7 +29,8 @@ func TestClientShowsNoSecret(t *testing.T) {
 		strings.NewReplacer(`"`, `\\u0022`, "/", "~1", "s", `\u0073`).Replace(clientKey),
 		strings.ReplaceAll(clientKey, "_", "_\u200b"), quote(clientKey), line,
 		"SyntaxError at\n\n" + clientSource, "'" + description + "' is odd"}
-	bodies := []string{`{"success":true,` + quote(clientKey) + `:1,"Data":2}`, `{` + quote(clientKey) + `:1,` + quote(clientKey) + `:2}`,
+	bodies := []string{`{"success":true,` + quote(clientKey) + `:1,"Data":2}`, `{` + quote(clientKey) + `:1,` +
+		quote(clientKey) + `:2}`,
 		`{"id":"` + clientID + `",` + quote(clientKey) + `:{"x":01}}`, `[{"` + clientKeyCore[:4] + `":1}` + clientKey}
 	for _, text := range said {
 		q := quote(text)
@@ -46,9 +47,11 @@ func TestClientShowsNoSecret(t *testing.T) {
 	for _, status := range []int{200, 302, 400, 401, 422, 500} {
 		for _, body := range bodies {
 			log.Reset()
-			s.steps = []clientStep{{status: status, body: body, header: http.Header{"X-Request-Id": {clientKey}, "Location": {clientKey}}}}
+			s.steps = []clientStep{{status: status, body: body, header: http.Header{"X-Request-Id": {clientKey},
+				"Location": {clientKey}}}}
 			_, err1 := c.Upload(t.Context(), tool, "tool.py", []byte(clientSource))
-			_, err2 := c.UploadUpdate(t.Context(), clientID, catalog.Patch{Description: &tool.Description}, "tool.py", []byte(clientSource))
+			_, err2 := c.UploadUpdate(t.Context(), clientID, catalog.Patch{Description: &tool.Description}, "tool.py",
+				[]byte(clientSource))
 			_, err3 := c.Create(t.Context(), tool)
 			if status != 200 && (err1 == nil || err2 == nil || err3 == nil) {
 				t.Fatalf("%d %s is not an error", status, body)
@@ -80,7 +83,8 @@ func errorJSON(v any) []byte {
 // Redaction does not change ordinary texts.
 func TestClientKeepsWhatServersSay(t *testing.T) {
 	for _, text := range []string{
-		"Tool with the same name already exists", "Failed to register plugin: missing _run", "line 7: invalid syntax near 'return'",
+		"Tool with the same name already exists", "Failed to register plugin: missing _run",
+		"line 7: invalid syntax near 'return'",
 		"AnalyticsTool: BaseTool",
 	} {
 		err := clientCalls["upload"](t.Context(), serveClient(t, nil, answerWith(409, `{"detail":"`+text+`"}`)))

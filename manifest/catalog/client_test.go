@@ -40,7 +40,8 @@ func calculatorTool() catalog.Tool {
 
 func analyticsTool() catalog.Tool {
 	return catalog.Tool{
-		Name: "advanced-analytics-tool", Description: "Statistics & more.", Framework: catalog.LangGraph, Type: catalog.Custom,
+		Name: "advanced-analytics-tool", Description: "Statistics & more.", Framework: catalog.LangGraph,
+		Type:    catalog.Custom,
 		Version: "2.1.0",
 	}
 }
@@ -130,18 +131,21 @@ func TestClientRequestsOnTheWire(t *testing.T) {
 		"create, the minimal example": {line: "POST /v1/tools/", answer: calculatorItem,
 			body: `{"name":"basic-calculator","framework":"langchain","tool_type":"custom"}`,
 			call: func(ctx context.Context, c *catalog.Client) error { return errorOf(c.Create(ctx, calculatorTool())) }},
-		"create, the full example": {line: "POST /v1/tools/", answer: calculatorItem, body: fullBody, call: clientCalls["create"]},
+		"create, the full example": {line: "POST /v1/tools/", answer: calculatorItem, body: fullBody,
+			call: clientCalls["create"]},
 		"create with the SDK's type": {line: "POST /v1/tools/", answer: calculatorItem,
 			options: catalog.ClientOptions{TypeField: "type"},
-			body:    `{"name":"basic-calculator","framework":"langchain","type":"custom","account_id":"` + clientAccount + `","tags":["a","b"]}`,
-			call:    func(ctx context.Context, c *catalog.Client) error { return errorOf(c.Create(ctx, tagged)) }},
+			body: `{"name":"basic-calculator","framework":"langchain","type":"custom","account_id":"` + clientAccount +
+				`","tags":["a","b"]}`,
+			call: func(ctx context.Context, c *catalog.Client) error { return errorOf(c.Create(ctx, tagged)) }},
 		"list": {line: "GET /v1/tools/", answer: `[]`, call: clientCalls["list"]},
 		"list, zero": {line: "GET /v1/tools/", answer: `[]`, call: func(ctx context.Context, c *catalog.Client) error {
 			return errorOf(c.List(ctx, ""))
 		}},
-		"list of a type": {line: "GET /v1/tools/?type=native", answer: `[]`, call: func(ctx context.Context, c *catalog.Client) error {
-			return errorOf(c.List(ctx, catalog.Native))
-		}},
+		"list of a type": {line: "GET /v1/tools/?type=native", answer: `[]`,
+			call: func(ctx context.Context, c *catalog.Client) error {
+				return errorOf(c.List(ctx, catalog.Native))
+			}},
 		"get": {line: "GET /v1/tools/" + clientID, answer: calculatorItem, call: clientCalls["get"]},
 		"update clears what is empty": {line: "PUT /v1/tools/" + clientID, answer: calculatorItem,
 			body: `{"name":"basic-calculator","framework":"langchain","tool_type":"custom","description":"","tags":[],"version":"1.0.0"}`,
@@ -152,12 +156,15 @@ func TestClientRequestsOnTheWire(t *testing.T) {
 			body: `{"name":"basic-calculator","framework":"langchain","tool_type":"custom","account_id":"` + clientAccount +
 				`","description":"","tags":["a","b"],"version":"1.0.0"}`,
 			call: func(ctx context.Context, c *catalog.Client) error { return errorOf(c.Update(ctx, clientID, tagged)) }},
-		"empty patch": {line: "GET /v1/tools/" + clientID, answer: calculatorItem, call: func(ctx context.Context, c *catalog.Client) error {
-			return errorOf(c.Patch(ctx, clientID, catalog.Patch{}))
-		}},
-		"delete":  {line: "DELETE /v1/tools/" + clientID, answer: `{"success":true,"data":{"message":"gone"}}`, call: clientCalls["delete"]},
-		"restore": {line: "POST /v1/tools/" + clientID + "/restore", answer: `{"success":true}`, call: clientCalls["restore"]},
-		"script":  {line: "GET /v1/tools/" + clientID + "/source", answer: `{"script":"x"}`, call: clientCalls["script"]},
+		"empty patch": {line: "GET /v1/tools/" + clientID, answer: calculatorItem,
+			call: func(ctx context.Context, c *catalog.Client) error {
+				return errorOf(c.Patch(ctx, clientID, catalog.Patch{}))
+			}},
+		"delete": {line: "DELETE /v1/tools/" + clientID, answer: `{"success":true,"data":{"message":"gone"}}`,
+			call: clientCalls["delete"]},
+		"restore": {line: "POST /v1/tools/" + clientID + "/restore", answer: `{"success":true}`,
+			call: clientCalls["restore"]},
+		"script": {line: "GET /v1/tools/" + clientID + "/source", answer: `{"script":"x"}`, call: clientCalls["script"]},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := 0
@@ -172,7 +179,8 @@ func TestClientRequestsOnTheWire(t *testing.T) {
 					want.Set("Content-Length", "0")
 				}
 				r.Header.Del("Accept-Encoding") // of the transport
-				if got := r.Method + " " + r.RequestURI; got != test.line || string(body) != test.body || !reflect.DeepEqual(r.Header, want) {
+				if got := r.Method + " " + r.RequestURI; got != test.line || string(body) != test.body ||
+					!reflect.DeepEqual(r.Header, want) {
 					t.Errorf("got  %s %s %q\nwant %s %s %q", got, body, r.Header, test.line, test.body, want)
 				}
 				_, _ = io.WriteString(w, test.answer)
@@ -186,7 +194,8 @@ func TestClientRequestsOnTheWire(t *testing.T) {
 }
 
 func TestClientPatchReadsMergesAndSends(t *testing.T) {
-	stored := `{"id":"` + clientID + `","name":"old","framework":"langgraph","type":"native","account_id":"` + clientAccount +
+	stored := `{"id":"` + clientID + `","name":"old","framework":"langgraph","type":"native","account_id":"` +
+		clientAccount +
 		`","description":"About it.","tags":"a, b","version":"2.0.0","plugin_class_name":"Old","script_content":null,"created_at":1}`
 	for name, test := range map[string]struct {
 		patch  catalog.Patch
@@ -240,7 +249,8 @@ func TestClientPatchReadsMergesAndSends(t *testing.T) {
 		})
 		_, err := c.Patch(t.Context(), clientID, catalog.Patch{Name: new("new")})
 		e := failedWith(t, err, catalog.CodeInvalid)
-		if puts != 0 || len(e.Problems) != 2 || e.Problems[0].Pointer != "/framework" || e.Problems[1].Pointer != "/tool_type" {
+		if puts != 0 || len(e.Problems) != 2 || e.Problems[0].Pointer != "/framework" ||
+			e.Problems[1].Pointer != "/tool_type" {
 			t.Errorf("%d puts, %v", puts, err)
 		}
 	})
@@ -252,9 +262,10 @@ func TestClientSendsNothingThatIsInvalid(t *testing.T) {
 	cancel(why)
 	late, cancelLate := context.WithDeadline(t.Context(), time.Unix(1, 0))
 	defer cancelLate()
-	c := serveClient(t, &catalog.ClientOptions{MaxAttempts: 3, Plugin: catalog.PluginOptions{MaxBytes: 3000}}, func(_ http.ResponseWriter, r *http.Request) {
-		t.Error("sent:", r.Method, r.URL)
-	})
+	c := serveClient(t, &catalog.ClientOptions{MaxAttempts: 3, Plugin: catalog.PluginOptions{MaxBytes: 3000}},
+		func(_ http.ResponseWriter, r *http.Request) {
+			t.Error("sent:", r.Method, r.URL)
+		})
 	big := analyticsTool()
 	big.Description = strings.Repeat("x", 3<<20+3000)
 	for name, test := range map[string]struct {
@@ -273,19 +284,39 @@ func TestClientSendsNothingThatIsInvalid(t *testing.T) {
 			}},
 		"bad type": {t.Context(), catalog.CodeInvalid, "/type",
 			func(ctx context.Context) error { return errorOf(c.List(ctx, "a&b")) }},
-		"id with a path":   {t.Context(), catalog.CodeInvalid, "/id", func(ctx context.Context) error { return errorOf(c.Get(ctx, "../x")) }},
-		"id to update":     {t.Context(), catalog.CodeInvalid, "/id", func(ctx context.Context) error { return errorOf(c.Update(ctx, "", analyticsTool())) }},
-		"id to patch":      {t.Context(), catalog.CodeInvalid, "/id", func(ctx context.Context) error { return errorOf(c.Patch(ctx, "x", catalog.Patch{})) }},
-		"id to delete":     {t.Context(), catalog.CodeInvalid, "/id", func(ctx context.Context) error { return c.Delete(ctx, clientID+"?") }},
-		"id to restore":    {t.Context(), catalog.CodeInvalid, "/id", func(ctx context.Context) error { return c.Restore(ctx, "") }},
-		"id of the script": {t.Context(), catalog.CodeInvalid, "/id", func(ctx context.Context) error { return errorOf(c.Script(ctx, "7")) }},
+		"id with a path": {t.Context(), catalog.CodeInvalid, "/id", func(ctx context.Context) error {
+			return errorOf(c.Get(ctx, "../x"))
+		}},
+		"id to update": {t.Context(), catalog.CodeInvalid, "/id", func(ctx context.Context) error {
+			return errorOf(c.Update(ctx, "", analyticsTool()))
+		}},
+		"id to patch": {t.Context(), catalog.CodeInvalid, "/id", func(ctx context.Context) error {
+			return errorOf(c.Patch(ctx, "x", catalog.Patch{}))
+		}},
+		"id to delete": {t.Context(), catalog.CodeInvalid, "/id", func(ctx context.Context) error {
+			return c.Delete(ctx, clientID+"?")
+		}},
+		"id to restore": {t.Context(), catalog.CodeInvalid, "/id", func(ctx context.Context) error {
+			return c.Restore(ctx, "")
+		}},
+		"id of the script": {t.Context(), catalog.CodeInvalid, "/id", func(ctx context.Context) error {
+			return errorOf(c.Script(ctx, "7"))
+		}},
 		"id to upload to": {t.Context(), catalog.CodeInvalid, "/id", func(ctx context.Context) error {
 			return errorOf(c.UploadUpdate(ctx, "7", catalog.Patch{}, "a.py", []byte(clientSource)))
 		}},
-		"too large":   {t.Context(), catalog.CodeTooLarge, "", func(ctx context.Context) error { return errorOf(c.Create(ctx, big)) }},
-		"upload size": {t.Context(), catalog.CodeTooLarge, "", func(ctx context.Context) error { return errorOf(c.Upload(ctx, big, "a.py", []byte(clientSource))) }},
-		"canceled":    {canceled, catalog.CodeCanceled, "", func(ctx context.Context) error { return clientCalls["get"](ctx, c) }},
-		"late":        {late, catalog.CodeTimeout, "", func(ctx context.Context) error { return clientCalls["create"](ctx, c) }},
+		"too large": {t.Context(), catalog.CodeTooLarge, "", func(ctx context.Context) error {
+			return errorOf(c.Create(ctx, big))
+		}},
+		"upload size": {t.Context(), catalog.CodeTooLarge, "", func(ctx context.Context) error {
+			return errorOf(c.Upload(ctx, big, "a.py", []byte(clientSource)))
+		}},
+		"canceled": {canceled, catalog.CodeCanceled, "", func(ctx context.Context) error {
+			return clientCalls["get"](ctx, c)
+		}},
+		"late": {late, catalog.CodeTimeout, "", func(ctx context.Context) error {
+			return clientCalls["create"](ctx, c)
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := test.call(test.ctx)
@@ -398,7 +429,8 @@ func TestClientDoesNotFollowRedirects(t *testing.T) {
 			})
 			err := call(t.Context(), c)
 			e := failedWith(t, err, catalog.CodeBadAnswer)
-			if e.Status != status || asked != 1 || !strings.Contains(err.Error(), "base URL") || strings.Contains(err.Error(), elsewhere.URL) {
+			if e.Status != status || asked != 1 || !strings.Contains(err.Error(), "base URL") ||
+				strings.Contains(err.Error(), elsewhere.URL) {
 				t.Errorf("%s, %d: %v after %d requests", name, status, err, asked)
 			}
 		}
@@ -412,7 +444,8 @@ func TestClientCancellationAndSlowServers(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		wait()
 	}
-	for name, handler := range map[string]func(http.ResponseWriter, *http.Request, func()){"before the answer": slowHead, "within the answer": slowBody} {
+	for name, handler := range map[string]func(http.ResponseWriter, *http.Request, func()){
+		"before the answer": slowHead, "within the answer": slowBody} {
 		// within runs a test in a bubble, with a client of a server that responds after an hour.
 		within := func(what string, timeout time.Duration, test func(t *testing.T, c *catalog.Client, arrived chan struct{})) {
 			t.Run(what+" "+name, func(t *testing.T) {
@@ -429,7 +462,8 @@ func TestClientCancellationAndSlowServers(t *testing.T) {
 						})
 					}))
 					transport := &http.Transport{DisableKeepAlives: true, DialContext: server.Dial}
-					test(t, newClient(t, "http://localhost", &catalog.ClientOptions{MaxAttempts: 1, Timeout: timeout, Transport: transport}), arrived)
+					test(t, newClient(t, "http://localhost", &catalog.ClientOptions{MaxAttempts: 1, Timeout: timeout,
+						Transport: transport}), arrived)
 				})
 			})
 		}
@@ -490,10 +524,14 @@ func TestClientBrokenAnswers(t *testing.T) {
 		"too large when unpacked": {zipped, catalog.CodeBadAnswer, 200, "more than 2000 bytes"},
 		"closed":                  {raw(""), catalog.CodeUnreachable, 0, "the connection was closed"},
 		"no HTTP":                 {raw("SSH-2.0-OpenSSH\r\n\r\n"), catalog.CodeUnreachable, 0, "not valid HTTP"},
-		"truncated":               {raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n[]"), catalog.CodeUnreachable, 200, "the connection was closed"},
-		"truncated 404":           {raw("HTTP/1.1 404 x\r\nContent-Length: 100\r\n\r\nTool"), catalog.CodeNotFound, 404, "the tool does not exist"},
-		"too large":               {answerWith(200, "["+strings.Repeat(" ", 2000)+"]"), catalog.CodeBadAnswer, 200, "more than 2000 bytes"},
-		"too large 500":           {answerWith(500, strings.Repeat("secret ", 2000)), catalog.CodeServer, 500, "the server failed"},
+		"truncated": {raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n[]"), catalog.CodeUnreachable, 200,
+			"the connection was closed"},
+		"truncated 404": {raw("HTTP/1.1 404 x\r\nContent-Length: 100\r\n\r\nTool"), catalog.CodeNotFound, 404,
+			"the tool does not exist"},
+		"too large": {answerWith(200, "["+strings.Repeat(" ", 2000)+"]"), catalog.CodeBadAnswer, 200,
+			"more than 2000 bytes"},
+		"too large 500": {answerWith(500, strings.Repeat("secret ", 2000)), catalog.CodeServer, 500,
+			"the server failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := serveClient(t, &catalog.ClientOptions{MaxAttempts: 1, MaxResponseBytes: 2000}, test.handler)
@@ -524,11 +562,13 @@ func TestClientBrokenAnswers(t *testing.T) {
 }
 
 func TestClientFind(t *testing.T) {
-	ids := []string{"00000000-0000-4000-8000-000000000000", "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002",
+	ids := []string{"00000000-0000-4000-8000-000000000000", "00000000-0000-4000-8000-000000000001",
+		"00000000-0000-4000-8000-000000000002",
 		"00000000-0000-4000-8000-000000000003", "00000000-0000-4000-8000-000000000004"}
 	var entries []string
 	for i, name := range []string{"time_tool", "Twice", "twice", "Same", "Same"} {
-		entries = append(entries, fmt.Sprintf(`{"id":%q,"name":%q,"framework":"langchain","tool_type":"native"}`, ids[i], name))
+		entries = append(entries, fmt.Sprintf(`{"id":%q,"name":%q,"framework":"langchain","tool_type":"native"}`, ids[i],
+			name))
 	}
 	asked := 0
 	c := serveClient(t, nil, func(w http.ResponseWriter, r *http.Request) {
@@ -585,7 +625,8 @@ func TestClientLogs(t *testing.T) {
 	}
 	for _, line := range lines {
 		var entry map[string]any
-		if err := json.Unmarshal([]byte(line), &entry); err != nil || entry["msg"] != "catalog attempt" || entry["status"] != 404. ||
+		if err := json.Unmarshal([]byte(line), &entry); err != nil || entry["msg"] != "catalog attempt" ||
+			entry["status"] != 404. ||
 			entry["code"] != "not_found" || entry["attempt"] != 1. || entry["operation"] == "" {
 			t.Errorf("got %s", line)
 		}

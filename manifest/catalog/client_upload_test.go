@@ -40,12 +40,14 @@ func TestClientUploadsOnTheWire(t *testing.T) {
 		line    string
 		parts   []formPart
 	}{
-		"the upload example": {line: "POST /tools/upload", call: func(ctx context.Context, c *catalog.Client) (*catalog.ListItem, error) {
-			return c.Upload(ctx, catalog.Tool{
-				Name: "analytics-tool", Description: "Line 1\r\nLine 2", Framework: catalog.LangChain, Type: catalog.Custom,
-			}, "analytics.py", []byte(clientSource))
-		}, parts: []formPart{field("name", "analytics-tool"), field("description", "Line 1\r\nLine 2"), field("framework", "langchain"),
-			field("tool_type", "custom"), file}},
+		"the upload example": {line: "POST /tools/upload",
+			call: func(ctx context.Context, c *catalog.Client) (*catalog.ListItem, error) {
+				return c.Upload(ctx, catalog.Tool{
+					Name: "analytics-tool", Description: "Line 1\r\nLine 2", Framework: catalog.LangChain, Type: catalog.Custom,
+				}, "analytics.py", []byte(clientSource))
+			}, parts: []formPart{field("name", "analytics-tool"), field("description", "Line 1\r\nLine 2"),
+				field("framework", "langchain"),
+				field("tool_type", "custom"), file}},
 		"all fields, the SDK's type": {line: "POST /tools/upload", options: catalog.ClientOptions{TypeField: "type"},
 			call: func(ctx context.Context, c *catalog.Client) (*catalog.ListItem, error) {
 				return c.Upload(ctx, catalog.Tool{
@@ -53,21 +55,27 @@ func TestClientUploadsOnTheWire(t *testing.T) {
 				}, `C:\Users\me/secret/analytics.py`, []byte(clientSource))
 			}, parts: []formPart{field("name", "analytics-tool"), field("framework", "langgraph"), field("type", "custom"),
 				field("version", "1.2.0"), field("tags", "a,b c"), file}},
-		"source alone": {line: "PUT /tools/" + clientID + "/upload", call: func(ctx context.Context, c *catalog.Client) (*catalog.ListItem, error) {
-			return c.UploadUpdate(ctx, clientID, catalog.Patch{}, "analytics.py", []byte(clientSource))
-		}, parts: []formPart{file}},
-		"source and fields": {line: "PUT /tools/" + clientID + "/upload", call: func(ctx context.Context, c *catalog.Client) (*catalog.ListItem, error) {
-			return c.UploadUpdate(ctx, clientID, catalog.Patch{Version: new("3"), Description: new(""), Tags: &[]string{}}, "analytics.py",
-				[]byte(clientSource))
-		}, parts: []formPart{field("description", ""), field("version", "3"), field("tags", ""), file}},
-		"name and type of the class": {line: "POST /tools/upload", call: func(ctx context.Context, c *catalog.Client) (*catalog.ListItem, error) {
-			return c.Upload(ctx, catalog.Tool{Framework: catalog.LangChain}, "analytics.py", []byte(clientSource))
-		}, parts: []formPart{field("name", "analytics-tool"), field("framework", "langchain"), field("tool_type", "custom"), file}},
+		"source alone": {line: "PUT /tools/" + clientID + "/upload",
+			call: func(ctx context.Context, c *catalog.Client) (*catalog.ListItem, error) {
+				return c.UploadUpdate(ctx, clientID, catalog.Patch{}, "analytics.py", []byte(clientSource))
+			}, parts: []formPart{file}},
+		"source and fields": {line: "PUT /tools/" + clientID + "/upload",
+			call: func(ctx context.Context, c *catalog.Client) (*catalog.ListItem, error) {
+				return c.UploadUpdate(ctx, clientID, catalog.Patch{Version: new("3"), Description: new(""), Tags: &[]string{}},
+					"analytics.py",
+					[]byte(clientSource))
+			}, parts: []formPart{field("description", ""), field("version", "3"), field("tags", ""), file}},
+		"name and type of the class": {line: "POST /tools/upload",
+			call: func(ctx context.Context, c *catalog.Client) (*catalog.ListItem, error) {
+				return c.Upload(ctx, catalog.Tool{Framework: catalog.LangChain}, "analytics.py", []byte(clientSource))
+			}, parts: []formPart{field("name", "analytics-tool"), field("framework", "langchain"), field("tool_type", "custom"),
+				file}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var parts []formPart
 			c := serveClient(t, &test.options, func(w http.ResponseWriter, r *http.Request) {
-				if line := r.Method + " " + r.RequestURI; line != test.line || r.Header.Get("X-API-Key") != clientKey || r.ContentLength <= 0 {
+				if line := r.Method + " " + r.RequestURI; line != test.line || r.Header.Get("X-API-Key") != clientKey ||
+					r.ContentLength <= 0 {
 					t.Errorf("got %s %q of %d bytes", line, r.Header, r.ContentLength)
 				}
 				form, err := r.MultipartReader()
@@ -76,7 +84,8 @@ func TestClientUploadsOnTheWire(t *testing.T) {
 					return
 				}
 				parts = readParts(t, form)
-				answerWith(200, `{"success":true,"data":`+calculatorItem+`,"message":"ok","timestamp":"2026-01-01T00:00:00Z"}`)(w, r)
+				answerWith(200, `{"success":true,"data":`+calculatorItem+`,"message":"ok","timestamp":"2026-01-01T00:00:00Z"}`)(w,
+					r)
 			})
 			item, err := test.call(t.Context(), c)
 			if err != nil || item.ID != clientID || item.Type != catalog.Custom {
@@ -177,7 +186,8 @@ func TestClientUploadChecksFirst(t *testing.T) {
 	}
 	without, _, _ := strings.Cut(clientSource, "def tool_plugin")
 	_, err = old.UploadUpdate(t.Context(), clientID, catalog.Patch{}, "tool.py", []byte(without))
-	if e := failedWith(t, err, catalog.CodePlugin); len(e.Problems) != 1 || e.Problems[0].Code != "entry_point" || e.Tool != clientID {
+	if e := failedWith(t, err, catalog.CodePlugin); len(e.Problems) != 1 || e.Problems[0].Code != "entry_point" ||
+		e.Tool != clientID {
 		t.Errorf("got %v", err)
 	}
 }
@@ -188,7 +198,8 @@ func TestClientUploadUpdateWithBareAnswers(t *testing.T) {
 		"204": answerWith(204, ""), "message": answerWith(200, `{"success":true,"message":"updated"}`),
 		"null": answerWith(200, `{"success":true,"data":null}`), "id": answerWith(200, `{"id":"`+clientID+`"}`),
 	} {
-		item, err := serveClient(t, nil, handler).UploadUpdate(t.Context(), clientID, catalog.Patch{Version: new("2")}, "tool.py", []byte(clientSource))
+		item, err := serveClient(t, nil, handler).UploadUpdate(t.Context(), clientID, catalog.Patch{Version: new("2")},
+			"tool.py", []byte(clientSource))
 		if err != nil || !reflect.DeepEqual(*item, catalog.ListItem{ID: clientID, Tool: catalog.Tool{Version: "2"}}) {
 			t.Errorf("%s: %+v, %v", name, item, err)
 		}

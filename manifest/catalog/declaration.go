@@ -53,7 +53,8 @@ func Declarations(items []ListItem) ([]schema.Tool, []schema.Problem) {
 		}
 		lose("input_schema", "is absent from records: the declaration accepts any object until it has a schema")
 		for _, own := range []struct{ member, value string }{{"id", item.ID}, {"account_id", item.AccountID},
-			{"plugin_class_name", item.PluginClassName}, {"module_name", item.ModuleName}, {"script_content", item.ScriptContent}} {
+			{"plugin_class_name", item.PluginClassName}, {"module_name", item.ModuleName},
+			{"script_content", item.ScriptContent}} {
 			if own.value != "" {
 				lose(own.member, "belongs to the catalog; left out")
 			}
@@ -69,7 +70,8 @@ func hasCode(err error, code string) bool {
 
 // loss returns a problem of the n-th tool, with the code that [schema.Export] uses.
 func loss(n int, tool, member, message string) schema.Problem {
-	return schema.Problem{Index: n, Tool: clip.Text(tool, maxShown), Code: "left_out", Pointer: rawjson.Token(member), Message: message}
+	return schema.Problem{Index: n, Tool: clip.Text(tool, maxShown), Code: "left_out", Pointer: rawjson.Token(member),
+		Message: message}
 }
 
 // FromDeclarations converts tool declarations to records. The problems, with the code left_out,

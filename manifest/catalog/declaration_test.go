@@ -30,7 +30,8 @@ func TestDeclarations(t *testing.T) {
 	}
 	items[0].AccountID = account
 	tools, losses := catalog.Declarations(items)
-	if got, want := lost(losses), "input_schema id account_id plugin_class_name module_name script_content -name -input_schema"; got != want {
+	if got, want := lost(losses),
+		"input_schema id account_id plugin_class_name module_name script_content -name -input_schema"; got != want {
 		t.Errorf("lost is %s, want %s", got, want)
 	}
 	if _, err := schema.Validate(t.Context(), tools[:1], nil); err != nil {
@@ -38,7 +39,8 @@ func TestDeclarations(t *testing.T) {
 	}
 	written, err := json.Marshal(tools[0])
 	if want := `{"name":"analytics","description":"Analyses.","input_schema":{"type":"object"},` +
-		`"framework":"langgraph","tool_type":"custom","tags":["a","b,c"],"version":"2.1.0"}`; err != nil || string(written) != want {
+		`"framework":"langgraph","tool_type":"custom","tags":["a","b,c"],"version":"2.1.0"}`; err != nil ||
+		string(written) != want {
 		t.Errorf("the declaration is %s, %v, want %s", written, err, want)
 	}
 
@@ -57,13 +59,15 @@ func TestFromDeclarations(t *testing.T) {
 	base := catalog.Tool{Name: "unused", Description: "unused", Framework: catalog.GoogleADK, Type: catalog.Custom,
 		AccountID: account, Tags: []string{"base"}, Version: "1"}
 	records, losses := catalog.FromDeclarations(tools, base)
-	if got, want := lost(losses), "input_schema output_schema default_execution_mode passthrough_binding ledger_write_policy ledger_adapter strict tags"; got != want {
+	if got, want := lost(losses),
+		"input_schema output_schema default_execution_mode passthrough_binding ledger_write_policy ledger_adapter strict tags"; got != want {
 		t.Errorf("lost is %s, want %s", got, want)
 	}
 	want := []catalog.Tool{
 		{Name: "a", Description: "d", Framework: catalog.GoogleADK, Type: catalog.Custom, AccountID: account,
 			Tags: []string{"base"}, Version: "7"},
-		{Name: "b", Framework: catalog.GoogleADK, Type: catalog.Custom, AccountID: account, Tags: []string{"base"}, Version: "1"},
+		{Name: "b", Framework: catalog.GoogleADK, Type: catalog.Custom, AccountID: account, Tags: []string{"base"},
+			Version: "1"},
 	}
 	if !reflect.DeepEqual(records, want) {
 		t.Errorf("the records are\n\t%+v, want\n\t%+v", records, want)
@@ -73,8 +77,9 @@ func TestFromDeclarations(t *testing.T) {
 		t.Error("the records share their tags")
 	}
 
-	broken := schema.Tool{Name: "c", Extra: []ledger.Member{{Name: "framework", Value: json.RawMessage(`{`)}, {Name: "version",
-		Value: json.RawMessage(`null`)}}}
+	broken := schema.Tool{Name: "c", Extra: []ledger.Member{{Name: "framework", Value: json.RawMessage(`{`)},
+		{Name: "version",
+			Value: json.RawMessage(`null`)}}}
 	records, losses = catalog.FromDeclarations([]schema.Tool{broken}, base)
 	if lost(losses) != "framework" || records[0].Framework != catalog.GoogleADK || records[0].Version != "" {
 		t.Errorf("the record is %+v, with %s lost", records[0], lost(losses))

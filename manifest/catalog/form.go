@@ -21,13 +21,15 @@ type form struct {
 }
 
 // formFields are the known parts.
-var formFields = []string{"file", "name", "framework", "tool_type", "type", "account_id", "description", "tags", "version"}
+var formFields = []string{"file", "name", "framework", "tool_type", "type", "account_id", "description", "tags",
+	"version"}
 
 // readForm reads a multipart body part by part. It keeps only known parts, in memory.
 func (h *Handler) readForm(c *call) (*form, error) {
 	media, params, err := mime.ParseMediaType(c.r.Header.Get("Content-Type"))
 	if err != nil || media != "multipart/form-data" || params["boundary"] == "" {
-		return nil, invalid("body", Problem{Code: ruleForm, Message: "Content-Type must be multipart/form-data with a boundary"})
+		return nil, invalid("body", Problem{Code: ruleForm,
+			Message: "Content-Type must be multipart/form-data with a boundary"})
 	}
 	body := httpserve.OpenBody(c.w, c.r, int64(h.opts.Plugin.MaxBytes)+h.formRoom, time.Now().Add(h.opts.BodyTimeout))
 	defer func() { c.read = body.Done() }()

@@ -13,7 +13,8 @@ import (
 func FuzzUpload(f *testing.F) {
 	const file = "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.py\"\r\n\r\n" + source
 	f.Add([]byte(file + "\r\n--x\r\nContent-Disposition: form-data; name=tags\r\n\r\na,b\r\n--x--\r\n"))
-	f.Add([]byte(file + "\r\n--x\r\nContent-Disposition: form-data; name=\"name\"\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n=41\r\n--x--"))
+	f.Add([]byte(file +
+		"\r\n--x\r\nContent-Disposition: form-data; name=\"name\"\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n=41\r\n--x--"))
 	f.Add([]byte("--x\r\n\r\n\r\n--x\nContent-Disposition: form-data; name=\"file\"; filename=\"../../a.py\"; filename*=utf-8''b\n\n" +
 		strings.Repeat("#", 2000) + "\n--x--"))
 	f.Add([]byte("--x--"))

@@ -218,7 +218,8 @@ func (h *Handler) log(c *call, route route, status int, f *failure, took time.Du
 	if !h.opts.Logger.Enabled(ctx, level) {
 		return
 	}
-	attrs := []slog.Attr{slog.String("method", c.r.Method), slog.String("route", route.pattern), slog.Int("status", status),
+	attrs := []slog.Attr{slog.String("method", c.r.Method), slog.String("route", route.pattern),
+		slog.Int("status", status),
 		slog.Duration("took", took), slog.String("remote", c.r.RemoteAddr)}
 	if c.account != "" {
 		attrs = append(attrs, slog.String("account", c.account))

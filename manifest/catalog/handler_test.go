@@ -61,29 +61,35 @@ func TestCommonValidationErrors(t *testing.T) {
 		status  int
 		message string
 	}{
-		{"malformed code", s.upload("POST", "/tools/upload", part{"file", "a.py", entry + "def ("}), 400, "Invalid plugin file"},
+		{"malformed code", s.upload("POST", "/tools/upload", part{"file", "a.py", entry + "def ("}), 400,
+			"Invalid plugin file"},
 		{"no tool_plugin", s.upload("POST", "/tools/upload", part{"file", "a.py", source}), 400, "Invalid plugin file"},
-		{"malformed update", s.upload("PUT", "/tools/"+uploaded+"/upload", part{"file", "a.py", "'"}), 400, "Invalid plugin file"},
+		{"malformed update", s.upload("PUT", "/tools/"+uploaded+"/upload", part{"file", "a.py", "'"}), 400,
+			"Invalid plugin file"},
 		{"unknown id", s.do("GET", "/tools/"+unknown, ""), 404, "Tool not found"},
 		{"unknown id, put", s.do("PUT", "/tools/"+unknown, minimal), 404, "Tool not found"},
 		{"unknown id, delete", s.do("DELETE", "/tools/"+unknown, ""), 404, "Tool not found"},
-		{"unknown id, upload", s.upload("PUT", "/tools/"+unknown+"/upload", part{"file", "a.py", entry}), 404, "Tool not found"},
+		{"unknown id, upload", s.upload("PUT", "/tools/"+unknown+"/upload", part{"file", "a.py", entry}), 404,
+			"Tool not found"},
 		{"unknown id, script", s.do("GET", "/tools/"+unknown+"/script", ""), 404, "Tool or script not found"},
 		{"unknown id, restore", s.do("POST", "/tools/"+unknown+"/restore", ""), 404, "Tool not found or not deleted"},
 		{"deleted id", s.do("GET", "/tools/"+deleted, ""), 404, "Tool not found"},
 		{"deleted id, put", s.do("PUT", "/tools/"+deleted, minimal), 404, "Tool not found"},
 		{"deleted id, delete", s.do("DELETE", "/tools/"+deleted, ""), 404, "Tool not found"},
-		{"deleted id, upload", s.upload("PUT", "/tools/"+deleted+"/upload", part{"file", "a.py", entry}), 404, "Tool not found"},
+		{"deleted id, upload", s.upload("PUT", "/tools/"+deleted+"/upload", part{"file", "a.py", entry}), 404,
+			"Tool not found"},
 		{"deleted id, script", s.do("GET", "/tools/"+deleted+"/script", ""), 404, "Tool or script not found"},
 		{"not deleted", s.do("POST", "/tools/"+taken+"/restore", ""), 404, "Tool not found or not deleted"},
 		{"no source", s.do("GET", "/tools/"+taken+"/source", ""), 404, "Tool or script not found"},
 		{"malformed id, script", s.do("GET", "/tools/x/script", ""), 404, "Tool or script not found"},
 		{"name taken", s.do("POST", "/tools/", minimal), 409, "Tool with name already exists"},
-		{"name taken, put", s.do("PUT", "/tools/"+uploaded, `{"name":"basic-calculator"}`), 409, "Tool with name already exists"},
+		{"name taken, put", s.do("PUT", "/tools/"+uploaded, `{"name":"basic-calculator"}`), 409,
+			"Tool with name already exists"},
 		{"name taken, upload", s.upload("POST", "/tools/upload", part{"file", "a.py", entry}), 409,
 			"Tool with the same name already exists"},
 		{"no fields", s.do("POST", "/tools/", `{}`), 422, "Validation error"},
-		{"broken rules", s.do("POST", "/tools/", `{"name":" ","framework":"crewai","tool_type":"magic"}`), 422, "Validation error"},
+		{"broken rules", s.do("POST", "/tools/", `{"name":" ","framework":"crewai","tool_type":"magic"}`), 422,
+			"Validation error"},
 		{"plugin raises", s.upload("POST", "/tools/upload", part{"name", "", "b"}, part{"file", "a.py", entry + "#boom"}),
 			500, "Failed to register plugin"},
 		{"plugin raises, update", s.upload("PUT", "/tools/"+uploaded+"/upload", part{"file", "a.py", entry + "#boom"}),
@@ -117,17 +123,20 @@ func TestFieldProblems(t *testing.T) {
 			"tool_type":"x","framework":"x","name":""}`),
 			"body.name body.framework body.tool_type body.account_id body.description body.tags body.version"},
 		{"enum", s.do("POST", "/tools/", `{"name":"a","framework":"LangChain","tool_type":"custom"}`), "body.framework"},
-		{"alias disagrees", s.do("POST", "/tools/", `{"name":"a","framework":"langchain","tool_type":"custom","type":"native"}`),
+		{"alias disagrees", s.do("POST", "/tools/",
+			`{"name":"a","framework":"langchain","tool_type":"custom","type":"native"}`),
 			"body.tool_type"},
 		{"another account", s.do("POST", "/tools/",
 			`{"name":"a","framework":"langchain","type":"custom","account_id":"`+another+`"}`), "body.account_id"},
-		{"long description", s.do("POST", "/tools/", `{"name":"a","framework":"langchain","type":"custom","description":"äöüäöü"}`),
+		{"long description", s.do("POST", "/tools/",
+			`{"name":"a","framework":"langchain","type":"custom","description":"äöüäöü"}`),
 			"body.description"},
 		{"name twice", s.do("POST", "/tools/", `{"name":"a","name":"b"}`), "body"},
 		{"name in another case", s.do("POST", "/tools/", `{"Name":"a"}`), "body"},
 		{"not JSON", s.do("POST", "/tools/", `{"name":`), "body"},
 		{"a list", s.do("POST", "/tools/", `[]`), "body"},
-		{"put, only what is given", s.do("PUT", "/tools/"+id, `{"framework":"x","version":" "}`), "body.framework body.version"},
+		{"put, only what is given", s.do("PUT", "/tools/"+id, `{"framework":"x","version":" "}`),
+			"body.framework body.version"},
 		{"put, null", s.do("PUT", "/tools/"+id, `{"name":null}`), "body.name"},
 		{"id", s.do("GET", "/tools/x", ""), "path.id"},
 		{"id, delete", s.do("DELETE", "/tools/upload", ""), "path.id"},
@@ -148,12 +157,15 @@ func TestFieldProblems(t *testing.T) {
 		{"tags that are not UTF-8", s.upload("POST", "/tools/upload", file, part{"tags", "", "\xe2\x82,\xac"}), "body.tags"},
 		{"blank name", s.upload("POST", "/tools/upload", file, part{"name", "", " "}), "body.name"},
 		{"a native file", s.upload("POST", "/tools/upload", file, part{"type", "", "native"}), "body.tool_type"},
-		{"fields disagree", s.upload("POST", "/tools/upload", file, part{"type", "", "native"}, part{"tool_type", "", "custom"}),
+		{"fields disagree", s.upload("POST", "/tools/upload", file, part{"type", "", "native"},
+			part{"tool_type", "", "custom"}),
 			"body.tool_type"},
-		{"every field", s.upload("POST", "/tools/upload", part{"name", "", ""}, part{"framework", "", "x"}, part{"tool_type", "", "x"},
+		{"every field", s.upload("POST", "/tools/upload", part{"name", "", ""}, part{"framework", "", "x"},
+			part{"tool_type", "", "x"},
 			part{"account_id", "", "x"}, part{"description", "", "123456"}, part{"tags", "", "\xff"}, part{"version", "", "\n"}),
 			"body.name body.framework body.tool_type body.account_id body.description body.tags body.version body.file"},
-		{"class without a name", s.upload("POST", "/tools/upload", part{"file", "a.py", "class A(BaseTool): name = compute()"}),
+		{"class without a name", s.upload("POST", "/tools/upload",
+			part{"file", "a.py", "class A(BaseTool): name = compute()"}),
 			"body.name"},
 		{"class with a long description", s.upload("POST", "/tools/upload", file), "body.description"},
 	} {
@@ -248,7 +260,8 @@ func TestPathsAndMethods(t *testing.T) {
 		t.Run(test.method+" "+test.path, func(t *testing.T) {
 			a := s.do(test.method, test.path, "")
 			if a.status != test.status || test.header != "" && a.header.Get(test.header) != test.value {
-				t.Errorf("the response is %d %v %s, want %d and %s %q", a.status, a.header, a.body, test.status, test.header, test.value)
+				t.Errorf("the response is %d %v %s, want %d and %s %q", a.status, a.header, a.body, test.status, test.header,
+					test.value)
 			}
 			if test.method == "HEAD" && (a.body != "" || a.header.Get("Content-Length") == "0") {
 				t.Errorf("HEAD gives %v %q", a.header, a.body)
@@ -299,15 +312,18 @@ func TestFaultsOfAStore(t *testing.T) {
 			s := newServer(t, badStore{fail: fail}, catalog.HandlerOptions{})
 			a := s.do("GET", "/tools/", "")
 			a.want(t, 500, "Internal server error")
-			if strings.Contains(a.body, "disk") || strings.Contains(s.log.String(), "panic value") || !strings.Contains(s.log.String(),
-				"level=ERROR") {
+			if strings.Contains(a.body, "disk") || strings.Contains(s.log.String(), "panic value") ||
+				!strings.Contains(s.log.String(),
+					"level=ERROR") {
 				t.Errorf("the response is %s, the log %s", a.body, s.log)
 			}
 		})
 	}
 	t.Run("new source under the old name", func(t *testing.T) { // does not need a list
 		store := badStore{Store: catalog.NewMemoryStore(), fail: func() error { return errors.New("disk full") }}
-		s := newServer(t, store, catalog.HandlerOptions{Register: func(context.Context, catalog.ListItem) error { return nil }})
+		s := newServer(t, store, catalog.HandlerOptions{Register: func(context.Context, catalog.ListItem) error {
+			return nil
+		}})
 		path := "/tools/" + s.create(minimal) + "/upload"
 		s.upload("PUT", path, part{"file", "a.py", source}).want(t, 200, "")
 		s.upload("PUT", path, part{"file", "a.py", source}, part{"name", "", "other"}).want(t, 500, "Internal server error")
@@ -355,7 +371,8 @@ func TestHandlerOptions(t *testing.T) {
 	for _, p := range e.Problems {
 		fields = append(fields, p.Pointer)
 	}
-	if got, want := strings.Join(fields, " "), "/store /Authenticate /Put /MaxDescription /BodyTimeout /Plugin/MaxBytes /Plugin/ServerVersion"; got != want {
+	if got, want := strings.Join(fields, " "),
+		"/store /Authenticate /Put /MaxDescription /BodyTimeout /Plugin/MaxBytes /Plugin/ServerVersion"; got != want {
 		t.Errorf("the problems are at %s, want %s", got, want)
 	}
 	for _, o := range []*catalog.HandlerOptions{nil, {InsecureAccount: "x"}, {InsecureAccount: account,

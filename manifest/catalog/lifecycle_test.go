@@ -43,19 +43,22 @@ func TestLifeCycle(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"script", "source"} {
-		sameJSON(t, s.do("GET", "/tools/"+custom+"/"+path, "").want(t, 200, ""), `{"id":"`+custom+`","script":`+quote(source)+`}`)
+		sameJSON(t, s.do("GET", "/tools/"+custom+"/"+path, "").want(t, 200, ""), `{"id":"`+custom+`","script":`+
+			quote(source)+`}`)
 	}
 
 	// A new file changes what it defines, and the fields of the form.
 	again := strings.ReplaceAll(source, "Analytics(", "Better(")
-	sameJSON(t, s.upload("PUT", "/tools/"+custom+"/upload", part{"file", "better.py", again}, part{"version", "", "2"}).want(t,
+	sameJSON(t, s.upload("PUT", "/tools/"+custom+"/upload", part{"file", "better.py", again},
+		part{"version", "", "2"}).want(t,
 		200, ""),
 		`{"id":"`+custom+`","name":"analytics_tool","description":"Statistics <of> \"all\" kinds.","framework":"langchain",
 		"tool_type":"custom","tags":["a","b"],"version":"2","account_id":"`+account+`","plugin_class_name":"Better","module_name":"better"}`)
 	s.upload("PUT", "/tools/"+native+"/upload", part{"file", "a.py", source}).want(t, 422, "Validation error")
 
 	// A change of metadata does not change the code.
-	sameJSON(t, s.do("PUT", "/tools/"+custom, `{"name":"renamed","framework":"langgraph","type":"custom"}`).want(t, 200, ""),
+	sameJSON(t, s.do("PUT", "/tools/"+custom, `{"name":"renamed","framework":"langgraph","type":"custom"}`).want(t, 200,
+		""),
 		`{"id":"`+custom+`","name":"renamed","framework":"langgraph","tool_type":"custom","version":"1.0.0","account_id":"`+account+`",
 		"plugin_class_name":"Better","module_name":"better"}`)
 	s.do("PUT", "/tools/"+custom, `{"tool_type":"native"}`).want(t, 422, "Validation error")
@@ -72,7 +75,8 @@ func TestLifeCycle(t *testing.T) {
 	s.do("DELETE", "/tools/"+other, "").want(t, 200, "")
 	s.do("POST", "/tools/"+custom+"/restore", "").want(t, 200, "Tool restored successfully")
 	s.do("POST", "/tools/"+custom+"/restore", "").want(t, 404, "Tool not found or not deleted")
-	sameJSON(t, s.do("GET", "/tools/"+custom+"/source", "").want(t, 200, ""), `{"id":"`+custom+`","script":`+quote(again)+`}`)
+	sameJSON(t, s.do("GET", "/tools/"+custom+"/source", "").want(t, 200, ""), `{"id":"`+custom+`","script":`+quote(again)+
+		`}`)
 	if strings.Contains(s.log.String(), "BaseTool") {
 		t.Error("the log has source code")
 	}
@@ -87,7 +91,8 @@ func TestPut(t *testing.T) {
 		body string
 		want string // without id and account; "" means 422
 	}{
-		{"full body replaces", catalog.PutByBody, full, `"name":"b","framework":"langgraph","tool_type":"native","version":"1.0.0"`},
+		{"full body replaces", catalog.PutByBody, full,
+			`"name":"b","framework":"langgraph","tool_type":"native","version":"1.0.0"`},
 		{"partial body updates", catalog.PutByBody, `{"version":"4"}`,
 			`"name":"a","framework":"langchain","tool_type":"custom","description":"d","tags":["t"],"version":"4"`},
 		{"empty body changes nothing", catalog.PutByBody, `{}`,
@@ -99,7 +104,8 @@ func TestPut(t *testing.T) {
 		{"the account may be sent back", catalog.PutByBody, `{"account_id":"` + strings.ToUpper(account) +
 			`","id":"x","script_content":"x"}`,
 			`"name":"a","framework":"langchain","tool_type":"custom","description":"d","tags":["t"],"version":"3"`},
-		{"replace: full", catalog.PutReplace, full, `"name":"b","framework":"langgraph","tool_type":"native","version":"1.0.0"`},
+		{"replace: full", catalog.PutReplace, full,
+			`"name":"b","framework":"langgraph","tool_type":"native","version":"1.0.0"`},
 		{"replace: partial", catalog.PutReplace, `{"version":"4"}`, ""},
 		{"merge: full", catalog.PutMerge, full,
 			`"name":"b","framework":"langgraph","tool_type":"native","description":"d","tags":["t"],"version":"3"`},
@@ -127,7 +133,8 @@ func TestOneNameUnderARace(t *testing.T) {
 	for n := range crowd {
 		wg.Go(func() {
 			if n%2 == 0 {
-				statuses[n] = s.do("POST", "/tools/", `{"name":"analytics_tool","framework":"langchain","tool_type":"custom"}`).status
+				statuses[n] = s.do("POST", "/tools/",
+					`{"name":"analytics_tool","framework":"langchain","tool_type":"custom"}`).status
 			} else {
 				statuses[n] = s.upload("POST", "/tools/upload", part{"file", "a.py", source}).status
 			}
@@ -154,7 +161,8 @@ func TestRegister(t *testing.T) {
 	s.upload("PUT", "/tools/"+id+"/upload", part{"file", "b.py", source}).want(t, 200, "")
 	s.upload("POST", "/tools/upload", part{"file", "a.py", source}).want(t, 409, "") // is not registered
 	s.create(minimal)                                                                // needs no registration
-	s.upload("PUT", "/tools/"+id+"/upload", part{"file", "b.py", source}, part{"name", "", "basic-calculator"}).want(t, 409, "")
+	s.upload("PUT", "/tools/"+id+"/upload", part{"file", "b.py", source}, part{"name", "", "basic-calculator"}).want(t,
+		409, "")
 	if len(seen) != 2 || seen[0].ID != id || seen[1].ID != id || seen[0].ModuleName != "a" || seen[1].ModuleName != "b" ||
 		seen[0].ScriptContent != source || seen[0].PluginClassName != "Analytics" {
 		t.Errorf("Register saw %+v", seen)

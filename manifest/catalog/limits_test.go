@@ -29,11 +29,14 @@ func TestLimits(t *testing.T) {
 		message string
 	}{
 		{"the largest file", s.upload("POST", "/tools/upload", part{"file", "a.py", pad(file)}), 200, ""},
-		{"a larger file", s.upload("POST", "/tools/upload", part{"file", "a.py", pad(file + 1)}), 413, "The file is too large"},
+		{"a larger file", s.upload("POST", "/tools/upload", part{"file", "a.py", pad(file + 1)}), 413,
+			"The file is too large"},
 		{"a large form", s.upload("POST", "/tools/upload", part{"file", "a.py", pad(file)}, part{"else", "", "x"},
 			part{"file2", "b", strings.Repeat("x", room)}), 413, "The body is too large"},
-		{"the largest field", large.upload("POST", "/tools/upload", part{"description", "", strings.Repeat("x", field)}), 422, ""},
-		{"a large field", large.upload("POST", "/tools/upload", part{"name", "", strings.Repeat("x", field+1)}), 413, "A field of the form is too large"},
+		{"the largest field", large.upload("POST", "/tools/upload", part{"description", "", strings.Repeat("x", field)}),
+			422, ""},
+		{"a large field", large.upload("POST", "/tools/upload", part{"name", "", strings.Repeat("x", field+1)}), 413,
+			"A field of the form is too large"},
 		{"a large unknown field", large.upload("POST", "/tools/upload", part{"x", "", strings.Repeat("x", field+1)}), 413,
 			"A field of the form is too large"},
 		{"the most parts", large.upload("POST", "/tools/upload", parts(16)...), 422, ""},
@@ -72,7 +75,8 @@ func TestLimits(t *testing.T) {
 	})
 	t.Run("slow", func(t *testing.T) {
 		s := newServer(t, nil, catalog.HandlerOptions{BodyTimeout: 20 * time.Millisecond})
-		for path, media := range map[string]string{"/tools/": "application/json", "/tools/upload": "multipart/form-data; boundary=x"} {
+		for path, media := range map[string]string{"/tools/": "application/json",
+			"/tools/upload": "multipart/form-data; boundary=x"} {
 			body, hold := io.Pipe()
 			r, err := http.NewRequestWithContext(t.Context(), "POST", s.url+path, body)
 			if err != nil {
@@ -83,14 +87,16 @@ func TestLimits(t *testing.T) {
 			_ = hold.Close()
 		}
 	})
-	const whole = "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.py\"\r\n\r\n" + source + "\r\n--x--\r\n"
+	const whole = "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.py\"\r\n\r\n" + source +
+		"\r\n--x--\r\n"
 	t.Run("slow after the form", func(t *testing.T) {
 		s := newServer(t, nil, catalog.HandlerOptions{BodyTimeout: 20 * time.Millisecond})
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 		defer cancel()
 		rest, hold := io.Pipe()
 		defer context.AfterFunc(ctx, func() { _ = hold.Close() })() // the transport waits for it
-		r, err := http.NewRequestWithContext(ctx, "POST", s.url+"/tools/upload", io.MultiReader(strings.NewReader(whole), rest))
+		r, err := http.NewRequestWithContext(ctx, "POST", s.url+"/tools/upload",
+			io.MultiReader(strings.NewReader(whole), rest))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,8 +108,9 @@ func TestLimits(t *testing.T) {
 		s := newServer(t, nil, catalog.HandlerOptions{Plugin: catalog.PluginOptions{MaxBytes: file}})
 		catalog.SetLimits(s.handler, body, 400)
 		for after, status := range map[int]int{10: 200, 1000: 413} {
-			r, err := http.NewRequestWithContext(t.Context(), "POST", s.url+"/tools/upload", io.MultiReader(strings.NewReader(whole),
-				strings.NewReader(strings.Repeat("x", after))))
+			r, err := http.NewRequestWithContext(t.Context(), "POST", s.url+"/tools/upload",
+				io.MultiReader(strings.NewReader(whole),
+					strings.NewReader(strings.Repeat("x", after))))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -143,8 +150,10 @@ func TestWithheldBody(t *testing.T) {
 		status            int
 		length            int64 // Content-Length; 0 omits it
 	}{
-		{"POST", "/tools/", "key-x", 401, 0}, {"POST", "/tools/none/such", "key-one", 404, 0}, {"PATCH", "/tools/", "key-one", 405, 0},
-		{"PUT", "/tools", "key-one", 307, 0}, {"GET", "/tools/", "key-one", 200, 0}, {"DELETE", "/tools/" + id, "key-one", 200, 0},
+		{"POST", "/tools/", "key-x", 401, 0}, {"POST", "/tools/none/such", "key-one", 404, 0},
+		{"PATCH", "/tools/", "key-one", 405, 0},
+		{"PUT", "/tools", "key-one", 307, 0}, {"GET", "/tools/", "key-one", 200, 0},
+		{"DELETE", "/tools/" + id, "key-one", 200, 0},
 		{"POST", "/tools/upload", "key-one", 413, 1 << 30},
 	} {
 		t.Run(test.method+" "+test.path, func(t *testing.T) {

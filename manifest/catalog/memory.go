@@ -75,7 +75,8 @@ func (s *memoryStore) find(ctx context.Context, account, id string) (*shelf, Sto
 			return in, r.clone(), nil
 		}
 	}
-	return nil, StoredTool{}, &Error{Code: CodeNotFound, Tool: clip.Text(id, maxShown), Message: "the account has no tool with this id"}
+	return nil, StoredTool{}, &Error{Code: CodeNotFound, Tool: clip.Text(id, maxShown),
+		Message: "the account has no tool with this id"}
 }
 
 // Get implements [Store].
@@ -109,7 +110,9 @@ func (s *memoryStore) List(ctx context.Context, account string, t Type) ([]Store
 }
 
 // Update implements [Store].
-func (s *memoryStore) Update(ctx context.Context, account, id string, change func(*StoredTool) error) (StoredTool, error) {
+func (s *memoryStore) Update(
+	ctx context.Context, account, id string, change func(*StoredTool) error,
+) (StoredTool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	in, old, err := s.find(ctx, account, id)

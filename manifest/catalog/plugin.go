@@ -104,7 +104,8 @@ func CheckPlugin(filename string, source []byte, opts *PluginOptions) (*Plugin, 
 			bad(ruleEntryPoint, "has no entry point, which servers before v0.1.85 need: a function tool_plugin, "+
 				"or @tool_plugin on the class")
 		case p.ClassName == "" && !p.EntryPoint:
-			bad(ruleToolClass, "has no tool class: a class of the module that derives from the framework's base class, such as BaseTool")
+			bad(ruleToolClass,
+				"has no tool class: a class of the module that derives from the framework's base class, such as BaseTool")
 		}
 	}
 	if len(found) > 0 {
@@ -215,12 +216,13 @@ func isBefore(version string, than [3]int) (before, ok bool) {
 		return c < 0, true
 	}
 	rest = strings.ToLower(strings.TrimLeft(rest, "-._"))
-	return rest != "" && strings.ContainsAny(rest[:1], "abcdr"), true // alpha, beta, candidate, dev, rc; not post and +build
+	// alpha, beta, candidate, dev, rc; not post and +build
+	return rest != "" && strings.ContainsAny(rest[:1], "abcdr"), true
 }
 
 // notTools are bases that a tool class never has alone.
-var notTools = []string{"object", "BaseModel", "BaseSettings", "Exception", "BaseException", "Enum", "IntEnum", "StrEnum",
-	"TypedDict", "NamedTuple", "Protocol", "ABC", "TestCase"}
+var notTools = []string{"object", "BaseModel", "BaseSettings", "Exception", "BaseException", "Enum", "IntEnum",
+	"StrEnum", "TypedDict", "NamedTuple", "Protocol", "ABC", "TestCase"}
 
 // examine finds the entry point and the tool class.
 func (p *Plugin) examine(m *python.Module) {

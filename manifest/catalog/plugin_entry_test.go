@@ -13,7 +13,8 @@ import (
 func TestAddEntryPoint(t *testing.T) {
 	older := &catalog.PluginOptions{ServerVersion: "v0.1.84"}
 	for _, source := range []string{
-		class, strings.TrimRight(class, "\n"), class + "# the end", class + "if True:\n    pass", strings.ReplaceAll(class, "\n", "\r\n"), "\ufeff" + class,
+		class, strings.TrimRight(class, "\n"), class + "# the end", class + "if True:\n    pass",
+		strings.ReplaceAll(class, "\n", "\r\n"), "\ufeff" + class,
 		class + strings.Repeat("#", 2<<20), "class A(BaseTool): pass;",
 	} {
 		added, err := catalog.AddEntryPoint([]byte(source))
@@ -27,7 +28,8 @@ func TestAddEntryPoint(t *testing.T) {
 			t.Errorf("%v, %+v for\n%.200s", err, plugin, added)
 			continue
 		}
-		if text := string(added); strings.Contains(source, "\r\n") != strings.HasSuffix(text, "def tool_plugin():\r\n    return "+plugin.ClassName+"()\r\n") {
+		if text := string(added); strings.Contains(source, "\r\n") != strings.HasSuffix(text,
+			"def tool_plugin():\r\n    return "+plugin.ClassName+"()\r\n") {
 			t.Errorf("the added lines have other line ends: %q", text)
 		}
 	}

@@ -23,7 +23,8 @@ func TestCheckPlugin(t *testing.T) {
 		want         catalog.Plugin // without the module's name
 	}{
 		{"class", class, catalog.Plugin{ClassName: "A", Name: "a"}},
-		{"byte order mark, CRLF", "\ufeff" + strings.ReplaceAll(class, "\n", "\r\n"), catalog.Plugin{ClassName: "A", Name: "a"}},
+		{"byte order mark, CRLF", "\ufeff" + strings.ReplaceAll(class, "\n", "\r\n"),
+			catalog.Plugin{ClassName: "A", Name: "a"}},
 		{"function", class + function, catalog.Plugin{ClassName: "A", Name: "a", EntryPoint: true}},
 		{"function alone", "from .tools import A\n" + function, catalog.Plugin{EntryPoint: true}},
 		{"assigned function", class + "tool_plugin = A", catalog.Plugin{ClassName: "A", Name: "a",
@@ -52,12 +53,15 @@ func TestCheckPlugin(t *testing.T) {
 		{"by the base's name", "class X(Thing): name='x'\nclass G(adk.FunctionTool): pass\nclass Y(Thing): pass",
 			catalog.Plugin{ClassName: "G"}},
 		{"any base", "class X(Thing): pass", catalog.Plugin{ClassName: "X"}},
-		{"generic", "class X[T: (int, str)](BaseTool, Generic[T], metaclass=M): name='x'", catalog.Plugin{ClassName: "X", Name: "x"}},
+		{"generic", "class X[T: (int, str)](BaseTool, Generic[T], metaclass=M): name='x'",
+			catalog.Plugin{ClassName: "X", Name: "x"}},
 		{"computed base", "class X(*bases): pass", catalog.Plugin{ClassName: "X"}},
-		{"literals", "class A(BaseTool):\n    'doc'\n    name: ClassVar[str] = (\n        r'a\\b' \"\"\"c\"\"\"  # comment\n        'd\\x41\\u00e4\\101\\n\\'')\n" +
-			"    description: str = 'one'; description = U'two \\\n three'\n",
+		{"literals",
+			"class A(BaseTool):\n    'doc'\n    name: ClassVar[str] = (\n        r'a\\b' \"\"\"c\"\"\"  # comment\n        'd\\x41\\u00e4\\101\\n\\'')\n" +
+				"    description: str = 'one'; description = U'two \\\n three'\n",
 			catalog.Plugin{ClassName: "A", Name: "a\\bcdAäA\n'", Description: "two  three"}},
-		{"no literals", "class A(BaseTool):\n    name = f'a{1}'\n    description = 'a' + b\n", catalog.Plugin{ClassName: "A"}},
+		{"no literals", "class A(BaseTool):\n    name = f'a{1}'\n    description = 'a' + b\n",
+			catalog.Plugin{ClassName: "A"}},
 		{"overwritten", "class A(BaseTool):\n    name = 'a'\n    name = make()\n    description = b'bytes'\n",
 			catalog.Plugin{ClassName: "A"}},
 		{"named character", "class A(BaseTool): name = '\\N{BULLET}'", catalog.Plugin{ClassName: "A"}},
@@ -78,8 +82,9 @@ func TestCheckPlugin(t *testing.T) {
 // A module's name can be joined into a path, an import or a command.
 func TestModuleNames(t *testing.T) {
 	for file, want := range map[string]string{
-		"weather.py": "weather", "my-tool.py": "my_tool", "...py": "__", "..%2f.py": "___2f", "$(id).py": "__id_", "7days.py": "_7days",
-		"a.b.py": "a_b", "größe2.py": "größe2", "../../x.py": "x", ` ;rm.py`: "__rm", "٣.py": "_٣",
+		"weather.py": "weather", "my-tool.py": "my_tool", "...py": "__", "..%2f.py": "___2f", "$(id).py": "__id_",
+		"7days.py": "_7days",
+		"a.b.py":   "a_b", "größe2.py": "größe2", "../../x.py": "x", ` ;rm.py`: "__rm", "٣.py": "_٣",
 	} {
 		p, err := catalog.CheckPlugin(file, []byte(class), nil)
 		if err != nil || p.ModuleName != want {
@@ -93,7 +98,8 @@ func TestServerVersion(t *testing.T) {
 		version string
 		old     bool
 	}{
-		{"", false}, {"v0.1.85", false}, {"0.1.85", false}, {"v0.1.84", true}, {"0.1.9", true}, {"0.1.100", false}, {"0.2", false},
+		{"", false}, {"v0.1.85", false}, {"0.1.85", false}, {"v0.1.84", true}, {"0.1.9", true}, {"0.1.100", false},
+		{"0.2", false},
 		{"0.1", true}, {"1", false}, {"0", true}, {"v0.1.85-rc.1", true}, {"0.1.85rc1", true}, {"0.1.85.dev3", true},
 		{"0.1.85.post1", false}, {"0.1.85+build", false}, {"0.1.86-rc.1", false}, {"v0.1.84+85", true},
 	} {
@@ -110,7 +116,8 @@ func TestServerVersion(t *testing.T) {
 	}
 	for _, version := range []string{"v", "new", "v.1", "-1", "99999999999999999999"} {
 		_, err := catalog.CheckPlugin("a.py", []byte(class), &catalog.PluginOptions{ServerVersion: version})
-		if e, ok := errors.AsType[*catalog.Error](err); !ok || e.Code != catalog.CodeOptions || len(e.Problems) != 1 || e.Problems[0].Pointer != "/ServerVersion" {
+		if e, ok := errors.AsType[*catalog.Error](err); !ok || e.Code != catalog.CodeOptions || len(e.Problems) != 1 ||
+			e.Problems[0].Pointer != "/ServerVersion" {
 			t.Errorf("the version %q gives %v", version, err)
 		}
 	}
@@ -134,7 +141,8 @@ func TestRefusedFiles(t *testing.T) {
 		{"empty", "a.py", "", "tool_class", "BaseTool"},
 		{"no class", "a.py", "def run(): pass", "tool_class", "BaseTool"},
 		{"class without a base", "a.py", "class A: name = 'a'", "tool_class", "BaseTool"},
-		{"classes that are not tools", "a.py", "class A(object): pass\nclass B(pydantic.BaseModel): pass\nclass C(Exception): pass",
+		{"classes that are not tools", "a.py",
+			"class A(object): pass\nclass B(pydantic.BaseModel): pass\nclass C(Exception): pass",
 			"tool_class", ""},
 		{"class in a text", "a.py", "'''\n" + class + "'''", "tool_class", ""},
 		{"async entry point", "a.py", "async def tool_plugin(): pass", "tool_class", ""},
@@ -176,17 +184,20 @@ func TestHostileFiles(t *testing.T) {
 			"bases": "class A(" + fill("B,"), "closed bases": "class A(" + fill("B,") + "): pass", "decorators": fill("@a\n"),
 			"classes": fill("class A(B):pass\n"), "attributes": "class A(B):\n" + fill(" a='b'\n"),
 			"concatenation": "class A(B):\n name=(" + fill("'a'") + ")",
-			"aliases":       fill("from gllm_plugin import tool_plugin as b\n"), "decorated": "from gllm_plugin import tool_plugin as b\n" +
+			"aliases":       fill("from gllm_plugin import tool_plugin as b\n"),
+			"decorated": "from gllm_plugin import tool_plugin as b\n" +
 				fill("@x\nclass A(B):pass\n"),
 			"chain": fill("class A(A):pass\n"), "escapes": "class A(B): name='" + fill(`\x41`) + "'", "names in strings": "f'" +
 				fill(`\N{`) + "'",
-			"words": fill("a "), "long name": fill("a"), "numbers": fill("1_"), "carriage returns": fill("\r"), "form feeds": fill("\f"), "letters": fill("名"),
+			"words": fill("a "), "long name": fill("a"), "numbers": fill("1_"), "carriage returns": fill("\r"),
+			"form feeds": fill("\f"), "letters": fill("名"),
 		}
 	}
 	allocated := func(source string) uint64 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, _ = catalog.CheckPlugin("a.py", []byte(source), &catalog.PluginOptions{MaxBytes: 2 * len(source)}) // the result does not matter
+		// the result does not matter
+		_, _ = catalog.CheckPlugin("a.py", []byte(source), &catalog.PluginOptions{MaxBytes: 2 * len(source)})
 		runtime.ReadMemStats(&after)
 		return after.TotalAlloc - before.TotalAlloc
 	}
@@ -202,7 +213,8 @@ func TestHostileFiles(t *testing.T) {
 func FuzzCheckPlugin(f *testing.F) {
 	for _, seed := range []string{class, class + function, decorated, source, `f"{x!r:>{w}}" f'''{a["b"]:{'c'}}'''`,
 		"class A[T](B, m=1): name: str = r'a' 'b'\\\n'c'",
-		"if x:\n\ty = '''a\n'''\n", "from gllm_plugin.tools import tool_plugin as t\n@t\nclass A: pass", "from import", "\\\n  x",
+		"if x:\n\ty = '''a\n'''\n", "from gllm_plugin.tools import tool_plugin as t\n@t\nclass A: pass", "from import",
+		"\\\n  x",
 		"class", "def f(", "@", "1_0.e5j if x else .5"} {
 		f.Add([]byte(seed), "v0.1.84")
 		f.Add([]byte(seed), "")

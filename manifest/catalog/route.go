@@ -68,8 +68,9 @@ func match(method, path string) (route, string) {
 func matchPart(part string) route {
 	switch part {
 	case "restore":
-		return route{pattern: "/tools/{id}/restore", uuid: true, notFound: "Tool not found or not deleted", conflict: textConflict,
-			methods: map[string]endpoint{http.MethodPost: (*Handler).restore}}
+		return route{pattern: "/tools/{id}/restore", uuid: true, notFound: "Tool not found or not deleted",
+			conflict: textConflict,
+			methods:  map[string]endpoint{http.MethodPost: (*Handler).restore}}
 	case "script", "source":
 		return route{pattern: "/tools/{id}/" + part, notFound: "Tool or script not found",
 			methods: map[string]endpoint{http.MethodGet: (*Handler).source}}

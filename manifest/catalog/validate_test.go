@@ -40,7 +40,8 @@ func TestValidate(t *testing.T) {
 		want string
 	}{
 		{"minimal", good, ""},
-		{"full", catalog.Tool{Name: "a b", Framework: catalog.GoogleADK, Type: catalog.Native, AccountID: strings.ToUpper(account),
+		{"full", catalog.Tool{Name: "a b", Framework: catalog.GoogleADK, Type: catalog.Native,
+			AccountID:   strings.ToUpper(account),
 			Description: strings.Repeat("long\n", 1e5), Tags: []string{"", "a,b"}, Version: "not semver"}, ""},
 		{"nothing", catalog.Tool{}, "name:missing framework:missing tool_type:missing"},
 		{"everything", catalog.Tool{Name: "\t", Framework: "x", Type: "x", AccountID: "x", Description: "\xff",
@@ -64,7 +65,8 @@ func TestValidate(t *testing.T) {
 	if got := rules(t, catalog.Patch{Version: new("\n"), Name: new("")}.Validate()); got != "name:text version:text" {
 		t.Error(got)
 	}
-	err := catalog.Tool{Name: "secret-name", Framework: "secret-value", Type: catalog.Custom, AccountID: "secret-id"}.Validate()
+	err := catalog.Tool{Name: "secret-name", Framework: "secret-value", Type: catalog.Custom,
+		AccountID: "secret-id"}.Validate()
 	if text := err.Error(); strings.Contains(text, "secret-value") || strings.Contains(text,
 		"secret-id") || !strings.Contains(text, "secret-name") {
 		t.Errorf("the error must name the tool and no other values: %s", text)
@@ -78,16 +80,20 @@ func TestParse(t *testing.T) {
 		problems  string        // of the tool: those of reading it, otherwise those of Validate
 		patch     string        // as it is written; or its problems
 	}{
-		{"minimal", minimal, &catalog.Tool{Name: "basic-calculator", Framework: catalog.LangChain, Type: catalog.Custom}, "", minimal},
-		{"alias", `{"type":"native","framework":"langgraph","name":"a"}`, &catalog.Tool{Name: "a", Framework: catalog.LangGraph,
-			Type: catalog.Native}, "",
+		{"minimal", minimal, &catalog.Tool{Name: "basic-calculator", Framework: catalog.LangChain, Type: catalog.Custom}, "",
+			minimal},
+		{"alias", `{"type":"native","framework":"langgraph","name":"a"}`,
+			&catalog.Tool{Name: "a", Framework: catalog.LangGraph,
+				Type: catalog.Native}, "",
 			`{"name":"a","framework":"langgraph","tool_type":"native"}`},
-		{"both names agree", `{"type":"native","tool_type":"native"}`, nil, "name:missing framework:missing", `{"tool_type":"native"}`},
+		{"both names agree", `{"type":"native","tool_type":"native"}`, nil, "name:missing framework:missing",
+			`{"tool_type":"native"}`},
 		{"both names disagree", `{"type":"native","tool_type":"custom"}`, nil, "tool_type:clash",
 			"tool_type:clash"},
 		{"tags as text", `{"tags":" a ,b,, c d "}`, nil, "name:missing framework:missing tool_type:missing",
 			`{"tags":["a","b","c d"]}`},
-		{"tags as a list", `{"tags":["a ,b",""]}`, nil, "name:missing framework:missing tool_type:missing", `{"tags":["a ,b",""]}`},
+		{"tags as a list", `{"tags":["a ,b",""]}`, nil, "name:missing framework:missing tool_type:missing",
+			`{"tags":["a ,b",""]}`},
 		{"tags of a wrong type", `{"tags":{"a":1}}`, nil, "tags:type", "tags:type"},
 		{"null", `{"name":null,"framework":null,"type":null,"tags":null,"version":null}`, nil,
 			"name:type framework:type tool_type:type", "name:type framework:type tool_type:type"},
@@ -129,7 +135,8 @@ func TestParse(t *testing.T) {
 				t.Errorf("the patch is %s, want %s", written, test.patch)
 			}
 			var read catalog.Patch
-			if again := json.Unmarshal([]byte(test.doc), &read); (again == nil) != (err == nil) || err == nil && !reflect.DeepEqual(read, patch) {
+			if again := json.Unmarshal([]byte(test.doc), &read); (again == nil) != (err == nil) || err == nil &&
+				!reflect.DeepEqual(read, patch) {
 				t.Errorf("json.Unmarshal gives %+v, %v, want %+v, %v", read, again, patch, err)
 			}
 		})
@@ -156,8 +163,9 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("an item is read as the tool %+v, %v", tool, err)
 	}
 	for _, bad := range []string{`{"name":1}`, `{"Name":"a"}`, `[]`} {
-		if json.Unmarshal([]byte(bad), &tool) == nil || json.Unmarshal([]byte(bad), &read) == nil || json.Unmarshal([]byte(bad),
-			new(catalog.Patch)) == nil {
+		if json.Unmarshal([]byte(bad), &tool) == nil || json.Unmarshal([]byte(bad), &read) == nil ||
+			json.Unmarshal([]byte(bad),
+				new(catalog.Patch)) == nil {
 			t.Errorf("%s is read", bad)
 		}
 	}
@@ -182,7 +190,8 @@ func FuzzParse(f *testing.F) {
 		var plain struct {
 			Name, Description, Version string
 		}
-		if err := json.Unmarshal(doc, &plain); err != nil || plain.Name != tool.Name || plain.Description != tool.Description || plain.Version != tool.Version {
+		if err := json.Unmarshal(doc, &plain); err != nil || plain.Name != tool.Name ||
+			plain.Description != tool.Description || plain.Version != tool.Version {
 			t.Fatalf("encoding/json reads %+v, %v; this package %+v", plain, err, tool)
 		}
 		written, err := json.Marshal(tool)

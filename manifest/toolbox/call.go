@@ -34,7 +34,8 @@ func (b *Toolbox) Call(ctx context.Context, name string, args any) (json.RawMess
 		}
 		return nil, e
 	}
-	end := CallEnd{Tool: t.Name, CallID: actor.CallID(ctx), Adapter: t.Adapter, AgentID: b.agent.ID, External: t.run == nil}
+	end := CallEnd{Tool: t.Name, CallID: actor.CallID(ctx), Adapter: t.Adapter, AgentID: b.agent.ID,
+		External: t.run == nil}
 	result, failure := b.call(ctx, t, args, &end)
 	if failure != nil {
 		failure.Tool = t.Name
@@ -61,7 +62,9 @@ func (b *Toolbox) Call(ctx context.Context, name string, args any) (json.RawMess
 // An error means that the agent should stop. It is an [*Error]: CodeCanceled if ctx has ended,
 // CodeAgent if an external tool has no agent, or CodeArguments for a Go value that JSON cannot
 // represent.
-func (b *Toolbox) CallForModel(ctx context.Context, name string, args any) (result json.RawMessage, failed bool, err error) {
+func (b *Toolbox) CallForModel(
+	ctx context.Context, name string, args any,
+) (result json.RawMessage, failed bool, err error) {
 	text, ok := toolresult.Text(args)
 	if !ok {
 		if text, err = rawjson.EncodeArguments(args, argumentLimits); err != nil {

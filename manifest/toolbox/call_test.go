@@ -25,7 +25,9 @@ func TestInternalTools(t *testing.T) {
 	opts.Handlers["fail"] = func(context.Context, json.RawMessage, toolbox.Agent, toolbox.Tool) (string, error) {
 		return "half", toolbox.Errorf("no such order; ask for the number")
 	}
-	opts.Handlers["panic"] = func(context.Context, json.RawMessage, toolbox.Agent, toolbox.Tool) (string, error) { panic("hunter2") }
+	opts.Handlers["panic"] = func(context.Context, json.RawMessage, toolbox.Agent, toolbox.Tool) (string, error) {
+		panic("hunter2")
+	}
 	opts.Handlers["small"] = toolbox.Typed(func(_ context.Context, args struct {
 		N int8 `json:"n"`
 	}, _ toolbox.Agent, _ toolbox.Tool) (string, error) {
@@ -41,26 +43,38 @@ func TestInternalTools(t *testing.T) {
 		text       string // all, or a part after "~"
 		code       toolbox.Code
 	}{
-		{"struct", "create_contact", contact{Name: "Ada"}, "Created contact: Ada (by create_contact for " + agentUUID + ")", ""},
+		{"struct", "create_contact", contact{Name: "Ada"}, "Created contact: Ada (by create_contact for " + agentUUID + ")",
+			""},
 		{"map", "create_contact", map[string]any{"name": "Ada"}, "~Created contact: Ada", ""},
-		{"raw with reasoning", "create_contact", json.RawMessage(`{"reasoning":"asked","name":"Ada"}`), "~Created contact: Ada", ""},
-		{"reasoning of another type", "create_contact", []byte(`{"reasoning":{"a":1},"name":"Ada"}`), "~Created contact: Ada", ""},
+		{"raw with reasoning", "create_contact", json.RawMessage(`{"reasoning":"asked","name":"Ada"}`),
+			"~Created contact: Ada", ""},
+		{"reasoning of another type", "create_contact", []byte(`{"reasoning":{"a":1},"name":"Ada"}`),
+			"~Created contact: Ada", ""},
 		{"nothing", "ping", nil, "pong <{}>", ""},
 		{"blank", "ping", json.RawMessage(" "), "pong <{}>", ""},
-		{"digits and order kept", "ping", json.RawMessage(`{"z":12345678901234567890.10,"reasoning":"x","a":1e2}`), `pong <{"z":12345678901234567890.10,"a":1e2}>`, ""},
+		{"digits and order kept", "ping", json.RawMessage(`{"z":12345678901234567890.10,"reasoning":"x","a":1e2}`),
+			`pong <{"z":12345678901234567890.10,"a":1e2}>`, ""},
 		{"own reasoning", "own", json.RawMessage(`{"reasoning":"mine"}`), `pong <{"reasoning":"mine"}>`, ""},
-		{"own reasoning missing", "own", json.RawMessage(`{}`), `~property \"reasoning\"; correct them`, toolbox.CodeArguments},
-		{"mismatch", "create_contact", json.RawMessage(`{"name":31337,"age":1}`), "~arguments: /age is not allowed here; /name must be a string", toolbox.CodeArguments},
-		{"missing", "create_contact", nil, `~arguments: is missing the required property \"name\"; correct them and call the tool again`, toolbox.CodeArguments},
+		{"own reasoning missing", "own", json.RawMessage(`{}`), `~property \"reasoning\"; correct them`,
+			toolbox.CodeArguments},
+		{"mismatch", "create_contact", json.RawMessage(`{"name":31337,"age":1}`),
+			"~arguments: /age is not allowed here; /name must be a string", toolbox.CodeArguments},
+		{"missing", "create_contact", nil,
+			`~arguments: is missing the required property \"name\"; correct them and call the tool again`,
+			toolbox.CodeArguments},
 		{"not an object", "ping", json.RawMessage(`[1]`), "~must be an object, not an array", toolbox.CodeArguments},
 		{"not JSON", "ping", json.RawMessage(`{`), "~not a JSON object", toolbox.CodeArguments},
 		{"duplicate", "ping", json.RawMessage(`{"a":1,"a":2}`), "~twice", toolbox.CodeArguments},
 		{"a Go string", "ping", "31337", "~a Go string is not", toolbox.CodeArguments},
-		{"Go type refuses", "small", json.RawMessage(`{"n":31337}`), `{"error":"invalid_arguments","detail":"/n must be a whole number between -128 and 127; correct them and call the tool again"}`, toolbox.CodeArguments},
+		{"Go type refuses", "small", json.RawMessage(`{"n":31337}`),
+			`{"error":"invalid_arguments","detail":"/n must be a whole number between -128 and 127; correct them and call the tool again"}`, toolbox.CodeArguments},
 		{"failure", "fail", nil, `{"error":"tool_failed","detail":"no such order; ask for the number"}`, toolbox.CodeTool},
-		{"failure of a typed one", "create_contact", contact{Name: "nobody"}, `{"error":"tool_failed","detail":"nobody is not a name; ask the user"}`, toolbox.CodeTool},
-		{"panic", "panic", nil, `{"error":"tool_panicked","detail":"the tool is broken; do not call it again"}`, toolbox.CodePanicked},
-		{"unknown", "Ping", nil, `~{"error":"unknown_tool","detail":"there is no tool \"Ping\"; names are case-sensitive","tools":["create_contact","fail"`, toolbox.CodeUnknownTool},
+		{"failure of a typed one", "create_contact", contact{Name: "nobody"},
+			`{"error":"tool_failed","detail":"nobody is not a name; ask the user"}`, toolbox.CodeTool},
+		{"panic", "panic", nil, `{"error":"tool_panicked","detail":"the tool is broken; do not call it again"}`,
+			toolbox.CodePanicked},
+		{"unknown", "Ping", nil,
+			`~{"error":"unknown_tool","detail":"there is no tool \"Ping\"; names are case-sensitive","tools":["create_contact","fail"`, toolbox.CodeUnknownTool},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			result, err := box.Call(t.Context(), tt.tool, tt.args)
@@ -72,7 +86,8 @@ func TestInternalTools(t *testing.T) {
 			if toolbox.CodeOf(err) != tt.code || (err == nil) != (tt.code == "") || err != nil && result != nil {
 				t.Errorf("%s %v", result, err)
 			}
-			if err != nil && (!strings.Contains(err.Error(), `tool "`+tt.tool+`"`) || strings.Contains(err.Error()+text, "hunter2") || strings.Contains(err.Error()+text, "31337")) {
+			if err != nil && (!strings.Contains(err.Error(), `tool "`+tt.tool+`"`) ||
+				strings.Contains(err.Error()+text, "hunter2") || strings.Contains(err.Error()+text, "31337")) {
 				t.Errorf("the error must name the tool and no value: %v", err)
 			}
 		})
@@ -85,7 +100,8 @@ func TestExternalTools(t *testing.T) {
 	var got string
 	opts := options(func(r *http.Request) (int, string) {
 		body, _ := io.ReadAll(r.Body)
-		got = r.Method + " " + r.URL.String() + " " + r.Header.Get("Content-Type") + " " + r.Header.Get("X-Agent-Secret") + " " + r.Header.Get("X-Agent-Identity") + "\n" + string(body)
+		got = r.Method + " " + r.URL.String() + " " + r.Header.Get("Content-Type") + " " + r.Header.Get("X-Agent-Secret") +
+			" " + r.Header.Get("X-Agent-Identity") + "\n" + string(body)
 		return 200, ` {"free": ["2pm"]} ` + "\n"
 	})
 	opts.Agent.Context = json.RawMessage(`{"template": "front desk"}`)
@@ -98,19 +114,22 @@ func TestExternalTools(t *testing.T) {
 		`{"tool":{"name":"check","description":"<Check>","parameters":{"type":"object","properties":{` +
 		`"reasoning":{"type":"string","description":"The reasoning for the tool call."},"day":{"enum":["monday"]}},` +
 		`"additionalProperties":false,"required":["reasoning"]}},` +
-		`"agent":{"id":"` + agentUUID + `","context":{"template": "front desk"}},"arguments":{"reasoning":"asked", "day":"monday"}}`
+		`"agent":{"id":"` + agentUUID +
+		`","context":{"template": "front desk"}},"arguments":{"reasoning":"asked", "day":"monday"}}`
 	if got != want {
 		t.Errorf("sent %s\nwant %s", got, want)
 	}
 	got = ""
-	if _, err := box.Call(t.Context(), "check", json.RawMessage(`{"day":"sunday"}`)); toolbox.CodeOf(err) != toolbox.CodeArguments || got != "" {
+	if _, err := box.Call(t.Context(), "check",
+		json.RawMessage(`{"day":"sunday"}`)); toolbox.CodeOf(err) != toolbox.CodeArguments || got != "" {
 		t.Errorf("invalid arguments: %v, sent %s", err, got)
 	}
 	other, err := box.For(toolbox.Agent{ID: strings.ToUpper(agentUUID)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = other.Call(t.Context(), "check", nil); err != nil || !strings.Contains(got, `"agent":{"id":"`+strings.ToUpper(agentUUID)+`"},"arguments":{}}`) {
+	if _, err = other.Call(t.Context(), "check", nil); err != nil ||
+		!strings.Contains(got, `"agent":{"id":"`+strings.ToUpper(agentUUID)+`"},"arguments":{}}`) {
 		t.Errorf("for another agent: %v, sent %s", err, got)
 	}
 	without, err := box.For(toolbox.Agent{})
@@ -120,7 +139,8 @@ func TestExternalTools(t *testing.T) {
 	if _, err := without.Call(t.Context(), "check", nil); toolbox.CodeOf(err) != toolbox.CodeAgent {
 		t.Errorf("without an agent: %v", err)
 	}
-	for _, agent := range []toolbox.Agent{{ID: "agent-7"}, {Context: json.RawMessage(`[]`)}, {Context: json.RawMessage(`{"a":1,"a":2}`)}} {
+	for _, agent := range []toolbox.Agent{{ID: "agent-7"}, {Context: json.RawMessage(`[]`)},
+		{Context: json.RawMessage(`{"a":1,"a":2}`)}} {
 		if _, err := box.For(agent); toolbox.CodeOf(err) != toolbox.CodeAgent {
 			t.Errorf("%+v: %v", agent, err)
 		}
@@ -147,9 +167,12 @@ func TestAnswersOfExternalTools(t *testing.T) {
 		{"text", 200, `hunter2`, toolbox.CodeAnswer, `~not JSON`},
 		{"two values", 200, `{} {}`, toolbox.CodeAnswer, `~not JSON`},
 		{"too large", 200, big, toolbox.CodeAnswerSize, `~more than 1048576 bytes`},
-		{"404 with JSON", 404, `{ "error": "unknown_tool" }`, toolbox.CodeStatus, `{"error":"http_status","detail":"the tool's server answered with HTTP status 404: {\"error\":\"unknown_tool\"}"}`},
-		{"500 with text", 500, `hunter2`, toolbox.CodeStatus, `{"error":"http_status","detail":"the tool's server answered with HTTP status 500"}`},
-		{"500, large", 500, big, toolbox.CodeStatus, `{"error":"http_status","detail":"the tool's server answered with HTTP status 500"}`},
+		{"404 with JSON", 404, `{ "error": "unknown_tool" }`, toolbox.CodeStatus,
+			`{"error":"http_status","detail":"the tool's server answered with HTTP status 404: {\"error\":\"unknown_tool\"}"}`},
+		{"500 with text", 500, `hunter2`, toolbox.CodeStatus,
+			`{"error":"http_status","detail":"the tool's server answered with HTTP status 500"}`},
+		{"500, large", 500, big, toolbox.CodeStatus,
+			`{"error":"http_status","detail":"the tool's server answered with HTTP status 500"}`},
 		{"401", 401, ``, toolbox.CodeStatus, `~does not accept the secret`},
 		{"no connection", 0, `hunter2 reset`, toolbox.CodeTransport, `~may or may not have run`},
 	} {
@@ -165,7 +188,8 @@ func TestAnswersOfExternalTools(t *testing.T) {
 			if e, ok := errors.AsType[*toolbox.Error](err); ok && (e.Status != tt.status || e.Tool != "check") {
 				t.Errorf("status %d, tool %q", e.Status, e.Tool)
 			}
-			if s := fmt.Sprint(err); strings.Contains(text, "hunter2") || strings.Contains(s+text, toolSecret) || strings.Contains(s+text, "example.com") {
+			if s := fmt.Sprint(err); strings.Contains(text, "hunter2") || strings.Contains(s+text, toolSecret) ||
+				strings.Contains(s+text, "example.com") {
 				t.Errorf("the error tells too much: %s / %s", s, text)
 			}
 			if calls != 1 {
@@ -198,14 +222,16 @@ func TestRedirects(t *testing.T) {
 	redirect("/302", "/end", 302)
 	redirect("/elsewhere", elsewhere.URL, 307)
 	redirect("/endless", "/endless", 307)
-	for path, want := range map[string]string{"/307": "true", "/308": "true", "/302": "redirect", "/elsewhere": "redirect", "/endless": "redirect"} {
+	for path, want := range map[string]string{"/307": "true", "/308": "true", "/302": "redirect",
+		"/elsewhere": "redirect", "/endless": "redirect"} {
 		seen = nil
 		box := parse(t, strings.Replace(external, "https://api.example.com/check", server.URL+path, 1), options(nil))
 		result, err := box.Call(t.Context(), "check", map[string]string{"day": "monday"})
 		if text := shown(result, err); !strings.Contains(text, want) {
 			t.Errorf("%s: %s", path, text)
 		}
-		if err != nil && (len(seen) > 0 || toolbox.CodeOf(err) != toolbox.CodeStatus) || err == nil && fmt.Sprint(seen) != "[POST with "+toolSecret+"]" {
+		if err != nil && (len(seen) > 0 || toolbox.CodeOf(err) != toolbox.CodeStatus) || err == nil &&
+			fmt.Sprint(seen) != "[POST with "+toolSecret+"]" {
 			t.Errorf("%s: %v %v", path, err, seen)
 		}
 	}
@@ -224,7 +250,8 @@ func TestCallsThatAreNotSent(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close() // from now on, connections are refused
 	box = parse(t, strings.Replace(external, "https://api.example.com", server.URL, 1), options(nil))
-	if _, err := box.Call(t.Context(), "check", nil); toolbox.CodeOf(err) != toolbox.CodeTransport || !strings.Contains(err.Error(), "did not run") {
+	if _, err := box.Call(t.Context(), "check", nil); toolbox.CodeOf(err) != toolbox.CodeTransport ||
+		!strings.Contains(err.Error(), "did not run") {
 		t.Errorf("connection refused: %v", err)
 	}
 }
@@ -239,9 +266,11 @@ func TestAnswersThatBreakOff(t *testing.T) {
 	failures := make(chan error, 1)
 	opts.InsecurePrivateDetails = true
 	onDetailError(opts, func(err error) { failures <- err })
-	box := parse(t, `[{"name":"check","description":"Check.","url":"`+server.URL+`","detail_url":"`+server.URL+`/detail"}]`, opts)
+	box := parse(t, `[{"name":"check","description":"Check.","url":"`+server.URL+`","detail_url":"`+server.URL+
+		`/detail"}]`, opts)
 	_, err := box.Call(t.Context(), "check", nil)
-	if toolbox.CodeOf(err) != toolbox.CodeTransport || !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "may or may not have run") {
+	if toolbox.CodeOf(err) != toolbox.CodeTransport || !errors.Is(err, io.ErrUnexpectedEOF) ||
+		!strings.Contains(err.Error(), "may or may not have run") {
 		t.Errorf("the call: %v", err)
 	}
 	defs, err := box.Definitions(t.Context())
@@ -319,7 +348,8 @@ func TestTimeouts(t *testing.T) {
 				box := parse(t, `[{"name":"internal","handler":"wait"},{"name":"external","url":"https://api.example.com"}]`, opts)
 				start := time.Now()
 				_, err := box.Call(t.Context(), tool, nil)
-				if took := time.Since(start); toolbox.CodeOf(err) != toolbox.CodeTimeout || took != time.Minute || !strings.Contains(err.Error(), "within 1m0s") {
+				if took := time.Since(start); toolbox.CodeOf(err) != toolbox.CodeTimeout || took != time.Minute ||
+					!strings.Contains(err.Error(), "within 1m0s") {
 					t.Errorf("after %s: %v", took, err)
 				}
 				ctx, cancel := context.WithCancelCause(t.Context())
@@ -333,7 +363,8 @@ func TestTimeouts(t *testing.T) {
 				}
 				short, cancelShort := context.WithTimeout(t.Context(), time.Second)
 				defer cancelShort()
-				if _, err = box.Call(short, tool, nil); toolbox.CodeOf(err) != toolbox.CodeCanceled || !errors.Is(err, context.DeadlineExceeded) {
+				if _, err = box.Call(short, tool, nil); toolbox.CodeOf(err) != toolbox.CodeCanceled ||
+					!errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("the caller's deadline: %v", err)
 				}
 			})

@@ -115,7 +115,8 @@ func (c *checker) kind(entry *toolEntry) {
 	switch {
 	case entry.Handler != "" && entry.URL != "":
 		c.tool(entry, "/handler", "handler_and_url", "must not stand beside url; a tool is either internal or external")
-	case entry.Handler == "" && entry.URL == "" && !c.wrongType(entry.place, "/handler") && !c.wrongType(entry.place, "/url"):
+	case entry.Handler == "" && entry.URL == "" && !c.wrongType(entry.place, "/handler") &&
+		!c.wrongType(entry.place, "/url"):
 		c.tool(entry, "/handler", "handler_or_url_missing", "and url are missing; a tool needs one of them")
 	}
 	if entry.Handler != "" {

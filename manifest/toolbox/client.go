@@ -72,7 +72,8 @@ func NewClient(apiKey string, o *ClientOptions) (*Client, error) {
 	}
 	return &Client{
 		base: base, key: redact.Hide(apiKey), hide: redact.New(apiKey),
-		caller: httpcall.Client{Transport: opts.Transport, Peer: "the platform", Timeout: listTimeout, MaxBytes: maxListBytes},
+		caller: httpcall.Client{Transport: opts.Transport, Peer: "the platform", Timeout: listTimeout,
+			MaxBytes: maxListBytes},
 	}, nil
 }
 
@@ -126,7 +127,8 @@ func (c *Client) list(ctx context.Context, kind string, query url.Values, collec
 		}
 		p := page{kind: kind, document: document{peer: true}}
 		if why := p.parse(body, offset); why != "" {
-			return &Error{Code: CodeAnswer, Status: http.StatusOK, Message: fmt.Sprintf("the response is not a list of %s: %s", kind, why)}
+			return &Error{Code: CodeAnswer, Status: http.StatusOK,
+				Message: fmt.Sprintf("the response is not a list of %s: %s", kind, why)}
 		}
 		collect(&p.document)
 		offset += p.entries
@@ -168,7 +170,8 @@ func (c *Client) get(ctx context.Context, kind string, query url.Values) ([]byte
 	case httpcall.TimedOut:
 		e.Code, e.Message = CodeTimeout, "the platform did not respond within "+c.caller.Timeout.String()
 	case httpcall.TooLarge:
-		e.Code, e.Message, e.Err = CodeAnswerSize, fmt.Sprintf("a page of the list has more than %d bytes", c.caller.MaxBytes), nil
+		e.Code, e.Err = CodeAnswerSize, nil
+		e.Message = fmt.Sprintf("a page of the list has more than %d bytes", c.caller.MaxBytes)
 	}
 	return nil, e
 }

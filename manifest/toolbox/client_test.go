@@ -35,11 +35,13 @@ func TestClientOnTheWire(t *testing.T) {
 		{"name":"check","description":null,"handler":"","url":"https://api.example.com/check?key=1","detail_url":null,"adapter":{"id":7,"name":"calendar"}}]`
 	const adapters = `[{"id":"a-1","name":"contacts","description":"The contact book","config_schema":{"type":"object"},"tools":["t-1"]},
 		{"id":7,"name":"calendar","config_schema":null}]`
-	for _, envelope := range []string{`%s`, `{"results":%s}`, ` {"results":%s,"pagination":{"total_count":2,"limit":50,"offset":0,"has_more":false}}`,
+	for _, envelope := range []string{`%s`, `{"results":%s}`,
+		` {"results":%s,"pagination":{"total_count":2,"limit":50,"offset":0,"has_more":false}}`,
 		`{"count":2,"next":null,"previous":null,"results":%s}`, `{"pagination":null,"results":%s,"Results":0}`} {
 		var asked []string
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			asked = append(asked, fmt.Sprint(r.Method, " ", r.RequestURI, " ", r.Header.Get("Authorization"), " ", r.Header.Get("Accept"), " ", r.ContentLength))
+			asked = append(asked, fmt.Sprint(r.Method, " ", r.RequestURI, " ", r.Header.Get("Authorization"), " ",
+				r.Header.Get("Accept"), " ", r.ContentLength))
 			body := tools
 			if strings.Contains(r.URL.Path, "adapters") {
 				body = adapters
@@ -60,7 +62,8 @@ func TestClientOnTheWire(t *testing.T) {
 		}
 		server.Close()
 		end := " Bearer " + apiKey + " application/json 0"
-		want := "GET /api/toolbox/tools/?adapter=a+1%26limit%3D1" + end + "\nGET /api/toolbox/adapters/" + end + "\nGET /api/toolbox/tools/" + end
+		want := "GET /api/toolbox/tools/?adapter=a+1%26limit%3D1" + end + "\nGET /api/toolbox/adapters/" + end +
+			"\nGET /api/toolbox/tools/" + end
 		if got := strings.Join(asked, "\n"); got != want {
 			t.Errorf("requests\n%s\nwant\n%s", got, want)
 		}
@@ -94,17 +97,20 @@ func TestClientReadsAllPages(t *testing.T) {
 		for i := range n {
 			rows = append(rows, fmt.Sprintf(`{"name":"t%d","handler":"h"}`, from+i))
 		}
-		return fmt.Sprintf(`{"results":[%s],"pagination":{"total_count":5,"limit":%d,"offset":%d,"has_more":%t}}`, strings.Join(rows, ","), limit, offset, more)
+		return fmt.Sprintf(`{"results":[%s],"pagination":{"total_count":5,"limit":%d,"offset":%d,"has_more":%t}}`,
+			strings.Join(rows, ","), limit, offset, more)
 	}
 	c, asked := serving(t, page(0, 2, 0, 2, true), page(2, 2, 2, 2, true), page(4, 1, 4, 2, false))
 	list, err := c.Tools(t.Context(), "a-1")
 	if err != nil || len(list) != 5 || list[4].Name != "t4" {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if got, want := strings.Join(*asked, " "), "adapter=a-1 adapter=a-1&limit=2&offset=2 adapter=a-1&limit=2&offset=4"; got != want {
+	if got, want := strings.Join(*asked, " "),
+		"adapter=a-1 adapter=a-1&limit=2&offset=2 adapter=a-1&limit=2&offset=4"; got != want {
 		t.Errorf("asked %s, want %s", got, want)
 	}
-	if list, err := must2(serving(t, `{"results":[]}`)).Tools(t.Context(), "a"); err != nil || list == nil || len(list) != 0 {
+	if list, err := must2(serving(t, `{"results":[]}`)).Tools(t.Context(), "a"); err != nil || list == nil ||
+		len(list) != 0 {
 		t.Errorf("an empty list: %+v, %v", list, err)
 	}
 
@@ -120,21 +126,28 @@ func TestClientReadsAllPages(t *testing.T) {
 		"repeated":              {[]string{`{"results":[],"results":[` + row + `]}`}, toolbox.CodeAnswer, "not valid"},
 		"another case":          {[]string{`{"Results":[]}`}, toolbox.CodeAnswer, "no list results"},
 		"a row of another type": {[]string{`[` + row + `,7]`}, toolbox.CodeAnswer, "[1]: must be an object, not a number"},
-		"a row without a name":  {[]string{`{"results":[` + row + `,{"handler":"h"}]}`}, toolbox.CodeAnswer, "results[1] has no name"},
-		"a wrong member":        {[]string{`{"results":[{"name":"a","url":["` + apiKey + `"]}]}`}, toolbox.CodeAnswer, "results[0]: url must be a string, not an array"},
-		"an empty page":         {[]string{`{"results":[],"pagination":{"has_more":true}}`}, toolbox.CodeAnswer, "empty page"},
-		"the same page again": {[]string{`{"results":[` + row + `],"pagination":{"offset":0,"has_more":true}}`, `{"results":[` + row + `],"pagination":{"offset":0,"has_more":true}}`},
+		"a row without a name": {[]string{`{"results":[` + row + `,{"handler":"h"}]}`}, toolbox.CodeAnswer,
+			"results[1] has no name"},
+		"a wrong member": {[]string{`{"results":[{"name":"a","url":["` + apiKey + `"]}]}`}, toolbox.CodeAnswer,
+			"results[0]: url must be a string, not an array"},
+		"an empty page": {[]string{`{"results":[],"pagination":{"has_more":true}}`}, toolbox.CodeAnswer,
+			"empty page"},
+		"the same page again": {[]string{`{"results":[` + row + `],"pagination":{"offset":0,"has_more":true}}`,
+			`{"results":[` + row + `],"pagination":{"offset":0,"has_more":true}}`},
 			toolbox.CodeAnswer, "does not begin at the offset 1"},
 		"a page without pagination": {[]string{`{"results":[` + row + `],"pagination":{"has_more":true}}`, `[` + row + `]`},
 			toolbox.CodeAnswer, "not those of the documented pagination"},
-		"another pagination": {[]string{`{"count":2,"next":"https://` + apiKey + `/","results":[` + row + `]}`}, toolbox.CodeAnswer,
+		"another pagination": {[]string{`{"count":2,"next":"https://` + apiKey + `/","results":[` + row + `]}`},
+			toolbox.CodeAnswer,
 			"not those of the documented pagination"},
-		"a failure on the second page": {[]string{`{"results":[` + row + `],"pagination":{"has_more":true}}`}, toolbox.CodeStatus, "status 500"},
+		"a failure on the second page": {[]string{`{"results":[` + row + `],"pagination":{"has_more":true}}`},
+			toolbox.CodeStatus, "status 500"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, asked := serving(t, tt.bodies...)
 			list, err := c.Tools(t.Context(), "a-1")
-			if list != nil || toolbox.CodeOf(err) != tt.code || !strings.Contains(fmt.Sprint(err), tt.part) || strings.Contains(fmt.Sprint(err), apiKey) {
+			if list != nil || toolbox.CodeOf(err) != tt.code || !strings.Contains(fmt.Sprint(err), tt.part) ||
+				strings.Contains(fmt.Sprint(err), apiKey) {
 				t.Errorf("%+v, %v after %q", list, err, *asked)
 			}
 		})
@@ -145,7 +158,8 @@ func TestClientReadsAllPages(t *testing.T) {
 			requests++
 			return 200, page(0, 500, 500*(requests-1), 500, true)
 		})})
-		if list, err := c.Tools(t.Context(), "a"); list != nil || toolbox.CodeOf(err) != toolbox.CodeAnswerSize || requests != 21 {
+		if list, err := c.Tools(t.Context(), "a"); list != nil || toolbox.CodeOf(err) != toolbox.CodeAnswerSize ||
+			requests != 21 {
 			t.Errorf("%d tools, %v after %d requests", len(list), err, requests)
 		}
 	})
@@ -155,7 +169,8 @@ func must2[T, U any](v T, _ U) T { return v }
 
 func TestClientErrors(t *testing.T) {
 	for status, tt := range map[int]struct{ body, part, detail string }{
-		400: {`{"adapter": ["Enter a valid UUID, not ` + apiKey + `."]}`, "status 400", `{"adapter":["Enter a valid UUID, not [redacted]."]}`},
+		400: {`{"adapter": ["Enter a valid UUID, not ` + apiKey + `."]}`, "status 400",
+			`{"adapter":["Enter a valid UUID, not [redacted]."]}`},
 		401: {`{"detail":"Invalid token."}`, "does not accept the API key", `{"detail":"Invalid token."}`},
 		403: {`{"detail":"No."}`, "does not permit it", `{"detail":"No."}`},
 		404: {`{"detail":"Not found."}`, "check ClientOptions.BaseURL and the id", `{"detail":"Not found."}`},
@@ -171,7 +186,8 @@ func TestClientErrors(t *testing.T) {
 		})})
 		_, err := c.Adapters(t.Context())
 		e, ok := errors.AsType[*toolbox.Error](err)
-		if !ok || e.Code != toolbox.CodeStatus || e.Status != status || e.Detail != tt.detail || !strings.Contains(err.Error(), tt.part) || requests != 1 {
+		if !ok || e.Code != toolbox.CodeStatus || e.Status != status || e.Detail != tt.detail ||
+			!strings.Contains(err.Error(), tt.part) || requests != 1 {
 			t.Errorf("%d: %v, detail %q after %d requests", status, err, e.Detail, requests)
 		}
 		if strings.Contains(fmt.Sprintf("%+v %s", err, e.ToolResult()), apiKey) {
@@ -184,12 +200,14 @@ func TestClientErrors(t *testing.T) {
 			return 200, `[]`
 		})})
 		start := time.Now()
-		if _, err := c.Tools(t.Context(), "a"); toolbox.CodeOf(err) != toolbox.CodeTimeout || time.Since(start) != 30*time.Second {
+		if _, err := c.Tools(t.Context(), "a"); toolbox.CodeOf(err) != toolbox.CodeTimeout ||
+			time.Since(start) != 30*time.Second {
 			t.Errorf("after %s: %v", time.Since(start), err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := c.Tools(ctx, "a"); toolbox.CodeOf(err) != toolbox.CodeCanceled || !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := c.Tools(ctx, "a"); toolbox.CodeOf(err) != toolbox.CodeCanceled ||
+			!errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -208,7 +226,8 @@ func TestNewClientReportsEverything(t *testing.T) {
 	} {
 		_, err := toolbox.NewClient(tt.key, &toolbox.ClientOptions{BaseURL: tt.base})
 		e, _ := errors.AsType[*toolbox.Error](err)
-		if (err == nil) != (tt.problems == nil) || err != nil && (e.Code != toolbox.CodeInvalid || len(e.Problems) != len(tt.problems)) {
+		if (err == nil) != (tt.problems == nil) || err != nil &&
+			(e.Code != toolbox.CodeInvalid || len(e.Problems) != len(tt.problems)) {
 			t.Errorf("%q: %v", tt.base, err)
 			continue
 		}
@@ -251,7 +270,8 @@ func TestFaultsOfLists(t *testing.T) {
 				if e.Status != p.Want.Status && (e.Status != 0 || p.Want.Outcome == faulttest.Status) {
 					t.Errorf("status %d, want %d", e.Status, p.Want.Status)
 				}
-				if p.Want.Outcome == faulttest.Canceled && (!errors.Is(err, faulttest.ErrStalled) || !errors.Is(err, context.Canceled)) {
+				if p.Want.Outcome == faulttest.Canceled &&
+					(!errors.Is(err, faulttest.ErrStalled) || !errors.Is(err, context.Canceled)) {
 					t.Errorf("%v lost the cause of its context", err)
 				}
 				if strings.Contains(fmt.Sprint(err), apiKey) {

@@ -49,7 +49,8 @@ func (b *Toolbox) Definitions(ctx context.Context, adapters ...string) ([]schema
 		}
 	}
 	if err != nil {
-		return nil, &Error{Code: CodeCanceled, Message: "the list was canceled while details were fetched", Err: httpcall.ContextError(ctx)}
+		return nil, &Error{Code: CodeCanceled, Message: "the list was canceled while details were fetched",
+			Err: httpcall.ContextError(ctx)}
 	}
 	return list, nil
 }

@@ -38,9 +38,11 @@ func TestReasoningIsInjected(t *testing.T) {
 			`{"type":"object","properties":{` + reasoning + `,"a":{}},"required":["reasoning","a"]}`},
 		{"closed", `{"type":"object","properties":{"a":{}},"additionalProperties":false}`,
 			`{"type":"object","properties":{` + reasoning + `,"a":{}},"additionalProperties":false,"required":["reasoning"]}`},
-		{"own", `{"type":"object","properties":{"reasoning":{"type":"integer"}}}`, `{"type":"object","properties":{"reasoning":{"type":"integer"}}}`},
+		{"own", `{"type":"object","properties":{"reasoning":{"type":"integer"}}}`,
+			`{"type":"object","properties":{"reasoning":{"type":"integer"}}}`},
 		{"closed branch", `{"type":"object","allOf":[{"properties":{"a":{}},"additionalProperties":false}]}`,
-			`{"type":"object","allOf":[{"properties":{` + reasoning + `,"a":{}},"additionalProperties":false}],"properties":{` + reasoning + `},"required":["reasoning"]}`},
+			`{"type":"object","allOf":[{"properties":{` + reasoning + `,"a":{}},"additionalProperties":false}],"properties":{` +
+				reasoning + `},"required":["reasoning"]}`},
 		{"reference", `{"$ref":"#/$defs/A","$defs":{"A":{"type":"object"}}}`,
 			`{"type":"object","$defs":{"A":{"type":"object"}},"properties":{` + reasoning + `},"required":["reasoning"]}`},
 	} {
@@ -88,13 +90,15 @@ func TestDetails(t *testing.T) {
 		{"more members", 200, `{"more":1,"detail":"Monday 2pm"}`, "Do it.\n\nMonday 2pm", ""},
 		{"empty", 200, `{"detail":""}`, "Do it.", ""},
 		{"blank", 200, `{"detail":" \n"}`, "Do it.", ""},
-		{"line breaks and control characters", 200, `{"detail":"\u0000a\r\nb\rc\td\u001b[1m\u0085 "}`, "Do it.\n\na\nb\nc\td[1m", ""},
+		{"line breaks and control characters", 200, `{"detail":"\u0000a\r\nb\rc\td\u001b[1m\u0085 "}`,
+			"Do it.\n\na\nb\nc\td[1m", ""},
 		{"long", 200, `{"detail":"` + long + `"}`, "Do it.\n\n" + long, ""},
 		{"too long", 200, `{"detail":"` + long + long + `"}`, "Do it.", toolbox.CodeAnswerSize},
 		{"absent", 200, `{}`, "Do it.", toolbox.CodeAnswer},
 		{"null", 200, `{"detail":null}`, "Do it.", toolbox.CodeAnswer},
 		{"number", 200, `{"detail":7}`, "Do it.", toolbox.CodeAnswer},
-		{"the name beside one of another case", 200, `{"Detail":7,"detail":"Slots: 2pm","DETAIL":"x"}`, "Do it.\n\nSlots: 2pm", ""},
+		{"the name beside one of another case", 200, `{"Detail":7,"detail":"Slots: 2pm","DETAIL":"x"}`,
+			"Do it.\n\nSlots: 2pm", ""},
 		{"another case", 200, `{"Detail":"x"}`, "Do it.", toolbox.CodeAnswer},
 		{"duplicate", 200, `{"detail":"x","detail":"y"}`, "Do it.", toolbox.CodeAnswer},
 		{"not an object", 200, `"x"`, "Do it.", toolbox.CodeAnswer},
@@ -142,7 +146,8 @@ func TestDetails(t *testing.T) {
 			if len(failures) != 1 || !ok || e.Code != tt.code || e.Tool != "a" {
 				t.Errorf("failures %v, want one of %s", failures, tt.code)
 			}
-			if s := fmt.Sprint(failures); strings.Contains(s, "example.com") || tt.status != 0 && strings.Contains(s, "hunter2") {
+			if s := fmt.Sprint(failures); strings.Contains(s, "example.com") || tt.status != 0 &&
+				strings.Contains(s, "hunter2") {
 				t.Errorf("the error tells too much: %s", s)
 			}
 		}))
@@ -155,10 +160,13 @@ func TestDetails(t *testing.T) {
 }
 
 func TestDetailsStayAwayFromPrivateAddresses(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"detail":"inside"}`) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"detail":"inside"}`)
+	}))
 	defer server.Close()
 	port := server.URL[strings.LastIndex(server.URL, ":"):]
-	for _, host := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "0.0.0.0", "[::1]", "169.254.169.254", "10.0.0.1"} {
+	for _, host := range []string{"127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "0.0.0.0", "[::1]", "169.254.169.254",
+		"10.0.0.1"} {
 		t.Run(host, func(t *testing.T) {
 			failures := make(chan error, 1)
 			opts := options(nil)
@@ -253,7 +261,8 @@ func TestDetailsThatTakeTooLong(t *testing.T) {
 		defs, err := parse(t, detailed, opts).Definitions(t.Context())
 		took := time.Since(start)
 		synctest.Wait() // for the logger
-		if err != nil || defs[0].Description != "Do it." || took != 3*time.Second || toolbox.CodeOf(failure) != toolbox.CodeTimeout {
+		if err != nil || defs[0].Description != "Do it." || took != 3*time.Second ||
+			toolbox.CodeOf(failure) != toolbox.CodeTimeout {
 			t.Errorf("after %s: %+v %v; %v", took, defs, err, failure)
 		}
 	})
@@ -270,7 +279,9 @@ func TestDetailFetchesContainTheHostsCode(t *testing.T) {
 		want      toolbox.Code
 		log       string
 	}{
-		{"logger calls Definitions", transport(failing), func(box *toolbox.Toolbox) { must(box.Definitions(context.Background())) }, toolbox.CodeStatus, ""},
+		{"logger calls Definitions", transport(failing), func(box *toolbox.Toolbox) {
+			must(box.Definitions(context.Background()))
+		}, toolbox.CodeStatus, ""},
 		{"logger is slow", transport(failing), func(*toolbox.Toolbox) { time.Sleep(time.Hour) }, toolbox.CodeStatus, ""},
 		{"logger panics", transport(failing), func(*toolbox.Toolbox) { panic("the reason") }, toolbox.CodeStatus, ""},
 		{"logger exits", transport(failing), func(*toolbox.Toolbox) { runtime.Goexit() }, toolbox.CodeStatus, ""},
@@ -368,7 +379,8 @@ func TestDetailsOfACallerThatGivesUp(t *testing.T) {
 		time.Sleep(2 * time.Minute) // a fetch without callers ends, and is neither a failure nor cached
 		alone, cancelAlone := context.WithTimeout(t.Context(), time.Second)
 		defer cancelAlone()
-		if _, err := box.Definitions(alone); toolbox.CodeOf(err) != toolbox.CodeCanceled || !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := box.Definitions(alone); toolbox.CodeOf(err) != toolbox.CodeCanceled ||
+			!errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the only caller: %v", err)
 		}
 		synctest.Wait()
@@ -391,7 +403,9 @@ func TestDefinitionsCanBeExported(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, _, err := schema.Export(defs, schema.OpenAIChat)
-	if err != nil || !json.Valid(out) || !strings.Contains(string(out), `Check availability on the calendar\n\nMonday 2pm`) || strings.Count(string(out), "reasoning for") != 3 {
+	if err != nil || !json.Valid(out) ||
+		!strings.Contains(string(out), `Check availability on the calendar\n\nMonday 2pm`) ||
+		strings.Count(string(out), "reasoning for") != 3 {
 		t.Errorf("%s %v", out, err)
 	}
 }
@@ -402,7 +416,9 @@ func hundred(b testing.TB) *toolbox.Toolbox {
 		fmt.Fprintf(&doc, `,{"name":"tool_%d","description":"Check availability on the calendar","handler":"ping","detail_url":"https://api.example.com/%d",
 			"parameters":{"type":"object","properties":{"name":{"type":"string","description":"Contact's full name"},"phone":{"type":"string"}},"required":["name"]}}`, i, i)
 	}
-	return parse(b, "["+doc.String()[1:]+"]", options(func(*http.Request) (int, string) { return 200, `{"detail":"Monday 2pm, Wednesday 10am"}` }))
+	return parse(b, "["+doc.String()[1:]+"]", options(func(*http.Request) (int, string) {
+		return 200, `{"detail":"Monday 2pm, Wednesday 10am"}`
+	}))
 }
 
 // BenchmarkDefinitions lists 100 tools with cached details. The goal is less than 1 ms.
@@ -410,7 +426,8 @@ func BenchmarkDefinitions(b *testing.B) {
 	box := hundred(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		if defs, err := box.Definitions(b.Context()); err != nil || len(defs) != 100 || !strings.HasSuffix(defs[99].Description, "10am") {
+		if defs, err := box.Definitions(b.Context()); err != nil || len(defs) != 100 ||
+			!strings.HasSuffix(defs[99].Description, "10am") {
 			b.Fatal(err)
 		}
 	}

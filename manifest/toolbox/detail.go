@@ -53,7 +53,8 @@ func newDetails(s *shared, transport http.RoundTripper) *details {
 	d := &details{logger: s.options.Logger, known: make(map[string]*detail), caller: httpcall.Client{
 		Transport: transport, Redirect: followWithin, Peer: "the server", Timeout: detailTimeout, MaxBytes: maxDetailBytes,
 	}}
-	d.runner = runner.Runner{What: "the fetch of a detail", Key: "tool", Logger: s.options.Logger, Cause: errTimeout, Grace: runner.Grace}
+	d.runner = runner.Runner{What: "the fetch of a detail", Key: "tool", Logger: s.options.Logger, Cause: errTimeout,
+		Grace: runner.Grace}
 	for _, t := range s.tools {
 		if t.DetailURL != "" && d.known[t.DetailURL] == nil {
 			d.known[t.DetailURL] = &detail{tool: t.Name}
@@ -165,7 +166,8 @@ func (d *details) log(message string, args ...any) {
 func (d *details) get(ctx context.Context, url string) (string, *Error) {
 	request, err := http.NewRequest(http.MethodGet, url, nil)
 	if err != nil {
-		return "", &Error{Code: CodeTransport, Message: "the detail_url is not a URL", Err: httpcall.Quiet("it is not a URL", err)}
+		return "", &Error{Code: CodeTransport, Message: "the detail_url is not a URL",
+			Err: httpcall.Quiet("it is not a URL", err)}
 	}
 	request.Header["Accept"] = []string{"application/json"}
 	got, failure := d.caller.Do(ctx, request, nil)

@@ -99,7 +99,8 @@ func (d *document) root(data json.RawMessage) func(r *strictjson.Reader) error {
 	}
 	return func(r *strictjson.Reader) error {
 		d.problems = append(d.problems, Problem{Code: "tools_missing",
-			Message: "the document has no tools: it must be one definition, a list of them, or an object with tools, adapters or results"})
+			Message: "the document has no tools: it must be one definition, a list of them, " +
+				"or an object with tools, adapters or results"})
 		return r.Object(rootMembers, func(string) error { return nil })
 	}
 }

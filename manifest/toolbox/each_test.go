@@ -24,7 +24,8 @@ func TestEach(t *testing.T) {
 	}
 	box := parse(t, document, o)
 	type modelCall struct{ id, name, arguments string }
-	results, err := proxy.Each(t.Context(), []modelCall{{"m1", "ping", `{"n":1}`}, {"m2", "pong", `{}`}, {"m3", "ping", `{}`}},
+	results, err := proxy.Each(t.Context(), []modelCall{{"m1", "ping", `{"n":1}`}, {"m2", "pong", `{}`},
+		{"m3", "ping", `{}`}},
 		func(ctx context.Context, call modelCall) (string, error) {
 			result, failed, err := box.CallForModel(proxy.WithCallID(ctx, call.id), call.name, call.arguments)
 			return fmt.Sprintf("%t %s", failed, result), err

@@ -24,12 +24,12 @@ const (
 	CodeRequestSize    Code = "request_too_large"  // the body exceeds 1 MiB; nothing was sent
 	CodeTool           Code = "tool_failed"        // the handler returned an error
 	CodePanicked       Code = "tool_panicked"      // the handler panicked
-	CodeTimeout        Code = "timeout"            // Options.Timeout passed, 3 s for a detail, or 30 s for a page of a list
+	CodeTimeout        Code = "timeout"            // Options.Timeout passed, 3 s for a detail, or 30 s for a page
 	CodeCanceled       Code = "canceled"           // the caller's context ended
 	CodeTransport      Code = "transport"          // the connection to the webhook or the platform failed
 	CodeStatus         Code = "http_status"        // the status of the response is not 2xx
 	CodeAnswer         Code = "invalid_answer"     // the response does not have the documented form
-	CodeAnswerSize     Code = "answer_too_large"   // the response exceeds 1 MiB, a detail 64 KiB, or a page of a list 4 MiB
+	CodeAnswerSize     Code = "answer_too_large"   // it exceeds 1 MiB, 64 KiB for a detail, 4 MiB for a page
 	CodePrivate        Code = "address_not_public" // the detail_url is not on the public internet
 )
 
@@ -125,7 +125,8 @@ func (e *Error) ToolResult() json.RawMessage {
 	switch code {
 	case CodeUnknownTool:
 		detail = toolresult.NoTool(e.Tool)
-	case CodeArguments, CodePanicked, CodeTimeout, CodeCanceled, CodeTransport, CodeStatus, CodeAnswer, CodeAnswerSize, CodeRequestSize:
+	case CodeArguments, CodePanicked, CodeTimeout, CodeCanceled, CodeTransport, CodeStatus, CodeAnswer, CodeAnswerSize,
+		CodeRequestSize:
 	default: // only the operator can correct it
 		code = CodeTool
 		if e.Code != CodeTool {

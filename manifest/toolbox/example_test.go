@@ -181,7 +181,9 @@ func Example() {
 // A definition has the parameter reasoning, and the current detail after the description.
 func ExampleToolbox_Definitions() {
 	mux := http.NewServeMux()
-	mux.Handle("GET /detail", webhook.Detail(func(context.Context) (string, error) { return "Available slots: Monday 2pm", nil }, nil))
+	mux.Handle("GET /detail", webhook.Detail(func(context.Context) (string, error) {
+		return "Available slots: Monday 2pm", nil
+	}, nil))
 	server := httptest.NewServer(mux)
 	defer server.Close()
 

@@ -58,7 +58,9 @@ func (b *Toolbox) post(ctx context.Context, definition json.RawMessage, url stri
 	return outcome{result, failure}
 }
 
-func (b *Toolbox) exchange(ctx context.Context, definition json.RawMessage, url string, args json.RawMessage) (json.RawMessage, *Error) {
+func (b *Toolbox) exchange(
+	ctx context.Context, definition json.RawMessage, url string, args json.RawMessage,
+) (json.RawMessage, *Error) {
 	if b.agent.ID == "" {
 		return nil, errorf(CodeAgent, "", "an external tool needs an agent: set Options.Agent or use Toolbox.For")
 	}
@@ -69,7 +71,8 @@ func (b *Toolbox) exchange(ctx context.Context, definition json.RawMessage, url 
 	}
 	request, err := http.NewRequest(http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
-		return nil, &Error{Code: CodeTransport, Message: "the url of the tool is not a URL", Err: httpcall.Quiet("it is not a URL", err)}
+		return nil, &Error{Code: CodeTransport, Message: "the url of the tool is not a URL",
+			Err: httpcall.Quiet("it is not a URL", err)}
 	}
 	request.Header["Content-Type"] = []string{"application/json"}
 	request.Header["Accept"] = []string{"application/json"}
@@ -86,7 +89,9 @@ func (b *Toolbox) exchange(ctx context.Context, definition json.RawMessage, url 
 		return nil, b.failed(got.Status, failure)
 	}
 	response := bytes.Trim(got.Body, " \t\r\n")
-	err = strictjson.Read(response, strictjson.Limits{Mode: strictjson.Liberal}, func(*strictjson.Reader) error { return nil })
+	err = strictjson.Read(response, strictjson.Limits{Mode: strictjson.Liberal}, func(*strictjson.Reader) error {
+		return nil
+	})
 	if err != nil {
 		return nil, &Error{Code: CodeAnswer, Status: got.Status, Err: malformed(err),
 			Message: "the tool ran, but its answer is not JSON; do not repeat the call for that reason"}
@@ -114,12 +119,15 @@ func (b *Toolbox) failed(status int, failure *httpcall.Failure) *Error {
 		return &Error{Code: CodeCanceled, Status: status, Message: textStopped, Err: failure.Err}
 	case failure.Kind == httpcall.TooLarge:
 		return &Error{Code: CodeAnswerSize, Status: status,
-			Message: fmt.Sprintf("the tool ran, but its answer has more than %d bytes; ask for less in one call", b.caller.MaxBytes)}
+			Message: fmt.Sprintf("the tool ran, but its answer has more than %d bytes; ask for less in one call",
+				b.caller.MaxBytes)}
 	case failure.NotSent:
-		return &Error{Code: CodeTransport, Message: "the tool's server cannot be reached; the tool did not run", Err: failure.Err}
+		return &Error{Code: CodeTransport, Message: "the tool's server cannot be reached; the tool did not run",
+			Err: failure.Err}
 	}
-	return &Error{Code: CodeTransport, Status: status, Err: failure.Err, Message: "the connection to the tool's server failed and " +
-		"the tool may or may not have run; check that before you call it again"}
+	return &Error{Code: CodeTransport, Status: status, Err: failure.Err,
+		Message: "the connection to the tool's server failed and " +
+			"the tool may or may not have run; check that before you call it again"}
 }
 
 // malformed hides the names of members, which the peer chose.
@@ -131,7 +139,8 @@ func malformed(err error) error {
 }
 
 func statusError(status int, answer []byte, secrets *redact.Set) *Error {
-	e := &Error{Code: CodeStatus, Status: status, Message: fmt.Sprintf("the tool's server answered with HTTP status %d", status)}
+	e := &Error{Code: CodeStatus, Status: status, Message: fmt.Sprintf("the tool's server answered with HTTP status %d",
+		status)}
 	switch {
 	case status >= 300 && status < 400:
 		e.Message += ", a redirect that is not followed: to another host, to plain http, with another method, or one too many"

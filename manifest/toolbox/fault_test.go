@@ -13,8 +13,9 @@ import (
 )
 
 var faultCodes = map[faulttest.Outcome]toolbox.Code{
-	faulttest.Status: toolbox.CodeStatus, faulttest.BadBody: toolbox.CodeAnswer, faulttest.TooLarge: toolbox.CodeAnswerSize,
-	faulttest.Broken: toolbox.CodeTransport, faulttest.Canceled: toolbox.CodeCanceled,
+	faulttest.Status: toolbox.CodeStatus, faulttest.BadBody: toolbox.CodeAnswer,
+	faulttest.TooLarge: toolbox.CodeAnswerSize,
+	faulttest.Broken:   toolbox.CodeTransport, faulttest.Canceled: toolbox.CodeCanceled,
 }
 
 // maxBody is the limit of bodies that the table of faults expects.
@@ -47,10 +48,12 @@ func TestFaultsOfWebhooks(t *testing.T) {
 				if e.Status != p.Want.Status && (e.Status != 0 || p.Want.Outcome == faulttest.Status) {
 					t.Errorf("status %d, want %d", e.Status, p.Want.Status)
 				}
-				if p.Want.Outcome == faulttest.Canceled && (!errors.Is(err, faulttest.ErrStalled) || !errors.Is(err, context.Canceled)) {
+				if p.Want.Outcome == faulttest.Canceled &&
+					(!errors.Is(err, faulttest.ErrStalled) || !errors.Is(err, context.Canceled)) {
 					t.Errorf("%v lost the cause of its context", err)
 				}
-				claim := map[toolbox.Code]string{toolbox.CodeTransport: "may or may not have run", toolbox.CodeAnswerSize: "the tool ran"}[want]
+				claim := map[toolbox.Code]string{toolbox.CodeTransport: "may or may not have run",
+					toolbox.CodeAnswerSize: "the tool ran"}[want]
 				if p.Want.Delivery == faulttest.NotSent {
 					claim = "did not run"
 				}

@@ -30,13 +30,15 @@ func TestCallForModel(t *testing.T) {
 		{"null", "ping", "null", 0, "", `~must be an object, not null; send the arguments as one JSON object`, true},
 		{"a list", "ping", `[1]`, 0, "", `~must be an object, not an array; send the arguments as one JSON object`, true},
 		{"broken off", "ping", `{"a":`, 0, "", `~not a JSON object: invalid JSON`, true},
-		{"no JSON", "ping", `call it`, 0, "", `~{"error":"invalid_arguments","detail":"the arguments are not a JSON object`, true},
+		{"no JSON", "ping", `call it`, 0, "", `~{"error":"invalid_arguments","detail":"the arguments are not a JSON object`,
+			true},
 		{"twice", "ping", `{"a":1,"a":2}`, 0, "", `~twice`, true},
 		{"a mismatch", "create_contact", `{}`, 0, "", `~missing the required property \"name\"`, true},
 		{"an invented tool", "ping ", `{}`, 0, "",
 			`{"error":"unknown_tool","detail":"there is no tool \"ping \"; names are case-sensitive","tools":["create_contact","check_schedule","ping"]}`, true},
 		{"a failure of the tool", "create_contact", `{"name":"nobody"}`, 0, "", `~nobody is not a name; ask the user`, true},
-		{"a webhook", "check_schedule", `{}`, 200, `{"free": ["2pm"], "error": null}`, `{"free": ["2pm"], "error": null}`, false},
+		{"a webhook", "check_schedule", `{}`, 200, `{"free": ["2pm"], "error": null}`, `{"free": ["2pm"], "error": null}`,
+			false},
 		{"a failure of a webhook", "check_schedule", `{}`, 200, `{"error":"tool_failed","message":"ask for a day"}`,
 			`{"error":"tool_failed","message":"ask for a day"}`, true},
 		{"a status", "check_schedule", `{}`, 503, `{"detail":"later"}`, `~HTTP status 503: {\"detail\":\"later\"}`, true},
@@ -46,7 +48,8 @@ func TestCallForModel(t *testing.T) {
 			box := parse(t, document, options(func(*http.Request) (int, string) { return tt.status, tt.answer }))
 			result, failed, err := box.CallForModel(t.Context(), tt.tool, tt.args)
 			part, isPart := strings.CutPrefix(tt.want, "~")
-			if err != nil || failed != tt.failed || !json.Valid(result) || string(result) != tt.want && !(isPart && strings.Contains(string(result), part)) {
+			if err != nil || failed != tt.failed || !json.Valid(result) || string(result) != tt.want &&
+				!(isPart && strings.Contains(string(result), part)) {
 				t.Errorf("%s, %t, %v; want %s, %t", result, failed, err, tt.want, tt.failed)
 			}
 		})
@@ -106,7 +109,8 @@ func TestCallForModelStops(t *testing.T) {
 // If only the operator can correct a failure, the model reads no details.
 func TestToolResultOfTheOperatorsMistakes(t *testing.T) {
 	const want = `{"error":"tool_failed","detail":"the tool failed for a reason of its own; trying again may help, other arguments will not"}`
-	for _, code := range []toolbox.Code{toolbox.CodeInvalid, toolbox.CodeAgent, toolbox.CodePrivate, toolbox.CodeUnknownAdapter} {
+	for _, code := range []toolbox.Code{toolbox.CodeInvalid, toolbox.CodeAgent, toolbox.CodePrivate,
+		toolbox.CodeUnknownAdapter} {
 		if got := (&toolbox.Error{Code: code, Message: "for the operator"}).ToolResult(); string(got) != want {
 			t.Errorf("%s: %s, want %s", code, got, want)
 		}

@@ -40,10 +40,11 @@ type Tool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
 	Parameters  json.RawMessage `json:"parameters,omitempty"` // nil if there are none
-	Adapter     string          `json:"adapter,omitempty"`    // its name, or its id if no name is known; "" if there is none
-	Handler     string          `json:"handler,omitempty"`    // the dotted name of an internal tool's function
-	URL         string          `json:"url,omitempty"`        // of an external tool
-	DetailURL   string          `json:"detail_url,omitempty"`
+	// its name, or its id if no name is known; "" if there is none
+	Adapter   string `json:"adapter,omitempty"`
+	Handler   string `json:"handler,omitempty"` // the dotted name of an internal tool's function
+	URL       string `json:"url,omitempty"`     // of an external tool
+	DetailURL string `json:"detail_url,omitempty"`
 }
 
 // Adapter is a group of tools.

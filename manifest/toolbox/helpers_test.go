@@ -145,7 +145,8 @@ func (f transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		if a.status == 0 {
 			return nil, errors.New(a.body)
 		}
-		response := &http.Response{StatusCode: a.status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(a.body)), ContentLength: -1, Request: r}
+		response := &http.Response{StatusCode: a.status, Header: http.Header{},
+			Body: io.NopCloser(strings.NewReader(a.body)), ContentLength: -1, Request: r}
 		if a.status >= 300 && a.status < 400 {
 			response.Header.Set("Location", a.body)
 		}

@@ -24,7 +24,8 @@ func TestUnusualAnswers(t *testing.T) {
 			t.Errorf("the answer %.80s: the model reads %.80s, %t, %v", answer, result, failed, err)
 		}
 	}
-	for _, answer := range []string{`{"a":01}`, "\"\xff\"", `{"a":1`, `{}{}`, strings.Repeat("[", 300) + strings.Repeat("]", 300)} {
+	for _, answer := range []string{`{"a":01}`, "\"\xff\"", `{"a":1`, `{}{}`, strings.Repeat("[", 300) +
+		strings.Repeat("]", 300)} {
 		box := parse(t, external, options(func(*http.Request) (int, string) { return 200, answer }))
 		if _, err := box.Call(t.Context(), "check", nil); toolbox.CodeOf(err) != toolbox.CodeAnswer {
 			t.Errorf("the answer %.80q: %v", answer, err)

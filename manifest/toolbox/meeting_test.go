@@ -36,12 +36,13 @@ func TestToolboxMeetsWebhook(t *testing.T) {
 		webhook.Define("book", "", func(_ context.Context, q query) (string, error) {
 			return "", webhook.Errorf("%s is full; try another day", q.Day)
 		}),
-	}, &webhook.Options{SecretFunc: func() []string { return *accepted.Load() }, OnCall: func(_ context.Context, r webhook.CallEnd) {
-		mu.Lock()
-		defer mu.Unlock()
-		reasons[r.Reasoning]++
-		identities[r.AgentID]++
-	}})
+	}, &webhook.Options{SecretFunc: func() []string { return *accepted.Load() },
+		OnCall: func(_ context.Context, r webhook.CallEnd) {
+			mu.Lock()
+			defer mu.Unlock()
+			reasons[r.Reasoning]++
+			identities[r.AgentID]++
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,8 @@ func TestToolboxMeetsWebhook(t *testing.T) {
 	var current atomic.Pointer[caller]
 	current.Store(&first)
 
-	detailed := parse(t, `[{"name":"check_schedule","description":"Check","url":"`+server.URL+`/tools/check_schedule","detail_url":"`+server.URL+`/detail"}]`,
+	detailed := parse(t, `[{"name":"check_schedule","description":"Check","url":"`+server.URL+
+		`/tools/check_schedule","detail_url":"`+server.URL+`/detail"}]`,
 		&toolbox.Options{Secret: "first", InsecurePrivateDetails: true})
 	defs, err := detailed.Definitions(t.Context())
 	if err != nil || defs[0].Description != "Check\n\nMonday 2pm" {
@@ -79,7 +81,8 @@ func TestToolboxMeetsWebhook(t *testing.T) {
 				default:
 				}
 				calls.Add(1)
-				text := shown((*current.Load()).Call(t.Context(), "check_schedule", json.RawMessage(`{"reasoning":"The user asked.","day":"friday"}`)))
+				text := shown((*current.Load()).Call(t.Context(), "check_schedule",
+					json.RawMessage(`{"reasoning":"The user asked.","day":"friday"}`)))
 				if text != `{"free":"friday 2pm"}` {
 					t.Errorf("a call failed: %s", text)
 					return
@@ -106,15 +109,18 @@ func TestToolboxMeetsWebhook(t *testing.T) {
 		`{"day":"sunday","reasoning":true}`: `"error":"invalid_arguments"`, // the server's schema is stricter
 		`{"day":7}`:                         `"detail":"arguments: /day must be`,
 	} {
-		if text := shown((*current.Load()).Call(t.Context(), "check_schedule", json.RawMessage(args))); !strings.Contains(text, want) {
+		if text := shown((*current.Load()).Call(t.Context(), "check_schedule",
+			json.RawMessage(args))); !strings.Contains(text, want) {
 			t.Errorf("%s: %s, want %s", args, text, want)
 		}
 	}
-	if text := shown((*current.Load()).Call(t.Context(), "book", query{"monday"})); text != `{"error":"tool_failed","message":"monday is full; try another day"}` {
+	if text := shown((*current.Load()).Call(t.Context(), "book",
+		query{"monday"})); text != `{"error":"tool_failed","message":"monday is full; try another day"}` {
 		t.Error(text)
 	}
 	current.Store(&first)
-	if text := shown((*current.Load()).Call(t.Context(), "book", query{"monday"})); !strings.Contains(text, "does not accept the secret") {
+	if text := shown((*current.Load()).Call(t.Context(), "book", query{"monday"})); !strings.Contains(text,
+		"does not accept the secret") {
 		t.Errorf("with the old secret: %s", text)
 	}
 	if reasons["The user asked."] == 0 || reasons["true"] != 0 || len(identities) != 1 || identities[agentUUID] == 0 {

@@ -59,7 +59,8 @@ func TestParseReadsEveryForm(t *testing.T) {
 		{"a list", "[" + internal + "," + external + "]", "create_contact check_schedule"},
 		{"an object with tools", `{"tools":[` + external + `],"results":[7]}`, "check_schedule"},
 		{"a listing", `{"results":[` + internal + "," + external + `]}`, "create_contact check_schedule"},
-		{"a listing of one page", `{"results":[` + external + `],"pagination":{"total_count":1,"limit":50,"offset":0,"has_more":false},"next":null}`, "check_schedule"},
+		{"a listing of one page", `{"results":[` + external +
+			`],"pagination":{"total_count":1,"limit":50,"offset":0,"has_more":false},"next":null}`, "check_schedule"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			box := parse(t, tt.doc, options(nil))
@@ -74,7 +75,8 @@ func TestParseReadsEveryForm(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if third, err := json.Marshal(parse(t, string(again), options(nil)).Tools()); err != nil || string(third) != string(again) {
+			if third, err := json.Marshal(parse(t, string(again), options(nil)).Tools()); err != nil ||
+				string(third) != string(again) {
 				t.Errorf("read again: %s, %v, want %s", third, err, again)
 			}
 		})
@@ -82,7 +84,8 @@ func TestParseReadsEveryForm(t *testing.T) {
 	for _, tt := range []struct{ doc, pointer, code string }{
 		{`{}`, "", "tools_missing"},
 		{`{"detail":"Not found."}`, "", "tools_missing"},
-		{`{"results":[],"pagination":{"total_count":51,"limit":50,"offset":0,"has_more":true}}`, "/pagination", "listing_incomplete"},
+		{`{"results":[],"pagination":{"total_count":51,"limit":50,"offset":0,"has_more":true}}`, "/pagination",
+			"listing_incomplete"},
 		{`{"count":51,"next":"https://api.example.com/?offset=50","results":[]}`, "/next", "listing_incomplete"},
 		{`{"results":{}}`, "", "wrong_type"},
 		{`{"name":"x"}`, "/handler", "handler_or_url_missing"},
@@ -91,7 +94,8 @@ func TestParseReadsEveryForm(t *testing.T) {
 	} {
 		_, err := toolbox.Parse([]byte(tt.doc), options(nil))
 		e, ok := errors.AsType[*toolbox.Error](err)
-		if !ok || e.Code != toolbox.CodeInvalid || len(e.Problems) != 1 || e.Problems[0].Code != tt.code || !strings.HasSuffix(e.Problems[0].Pointer, tt.pointer) {
+		if !ok || e.Code != toolbox.CodeInvalid || len(e.Problems) != 1 || e.Problems[0].Code != tt.code ||
+			!strings.HasSuffix(e.Problems[0].Pointer, tt.pointer) {
 			t.Errorf("%s: %v", tt.doc, err)
 		}
 	}
@@ -172,11 +176,13 @@ func TestParseReportsEverything(t *testing.T) {
 	want := []string{
 		"invalid_option", "invalid_option", "invalid_option", "invalid_option", "invalid_option",
 		"/adapters/4 wrong_type", "/tools/8/handler wrong_type", "/tools/9 wrong_case", "/tools/11 wrong_type",
-		"/adapters/0/config_schema/type schema_invalid", "/adapters/2/name adapter_duplicate", "/adapters/3/name adapter_missing",
+		"/adapters/0/config_schema/type schema_invalid", "/adapters/2/name adapter_duplicate",
+		"/adapters/3/name adapter_missing",
 		"/adapters/0/tools/0/adapter adapter_unknown in_a", "/tools/0/handler handler_and_url both",
 		"/tools/1/handler handler_or_url_missing neither", "/tools/2/handler handler_unregistered unregistered",
 		"/tools/3/handler handler_invalid undotted", "/tools/4/name name_invalid bad url", "/tools/4/url url_invalid bad url",
-		"/tools/5/url url_invalid relative", "/tools/6/detail_url url_invalid detail", "/tools/7/parameters/type schema_not_object both",
+		"/tools/5/url url_invalid relative", "/tools/6/detail_url url_invalid detail",
+		"/tools/7/parameters/type schema_not_object both",
 		"/tools/7/name name_duplicate both", "/tools/10/adapter adapter_unknown lost", "/tools/12/name name_missing",
 		"/tools/12/parameters schema_not_object",
 	}
@@ -186,12 +192,15 @@ func TestParseReportsEverything(t *testing.T) {
 	if strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("a secret: %v", err)
 	}
-	if !strings.Contains(err.Error(), `tools[2] "unregistered": handler names defaults.ping, for which Options.Handlers has no function; it has a b, nothing, ping`) {
+	if !strings.Contains(err.Error(),
+		`tools[2] "unregistered": handler names defaults.ping, for which Options.Handlers has no function; it has a b, nothing, ping`) {
 		t.Errorf("%v", err)
 	}
 	for _, line := range []string{
-		"Options.Agent has an ID that is not a UUID", "Options.Handlers has the key \"a b\"", "Options.Handlers has no function for nothing",
-		"Options.Secret has white space", "Options.Timeout must not be negative", `tools[8]: handler must be a string, not an array`,
+		"Options.Agent has an ID that is not a UUID", "Options.Handlers has the key \"a b\"",
+		"Options.Handlers has no function for nothing",
+		"Options.Secret has white space", "Options.Timeout must not be negative",
+		`tools[8]: handler must be a string, not an array`,
 		`adapters[0].tools[0] "in_a": adapter names another adapter`, `tools[7] "both": name belongs to an earlier tool`,
 		`tools[5] "relative": url must be an absolute http or https URL`, `adapters[4]: must be an object, not a number`,
 		`adapters[0] "a": config_schema/type `,
@@ -208,18 +217,22 @@ func TestParseReportsEverything(t *testing.T) {
 
 func TestParseRejects(t *testing.T) {
 	for doc, part := range map[string]string{
-		``: "ends before", `7`: "must be an object", `{"tools":[],"tools":[]}`: "twice", `{"Tools":[]}`: `must be "tools"`, `{"tools":[}`: "/tools",
+		``: "ends before", `7`: "must be an object", `{"tools":[],"tools":[]}`: "twice", `{"Tools":[]}`: `must be "tools"`,
+		`{"tools":[}`:                          "/tools",
 		"[" + strings.Repeat(" ", 4<<20) + "]": "more than 4194304 bytes",
 	} {
-		if _, err := toolbox.Parse([]byte(doc), nil); toolbox.CodeOf(err) != toolbox.CodeJSON || !strings.Contains(err.Error(), part) {
+		if _, err := toolbox.Parse([]byte(doc), nil); toolbox.CodeOf(err) != toolbox.CodeJSON ||
+			!strings.Contains(err.Error(), part) {
 			t.Errorf("%.40s: %v", doc, err)
 		}
 	}
 	for doc, part := range map[string]string{
-		`[{"name":"x","url":"https://example.com"}]`: "Options.Secret is required", `{"tools":7}`: "tools: must be a list, not a number",
+		`[{"name":"x","url":"https://example.com"}]`: "Options.Secret is required",
+		`{"tools":7}`:     "tools: must be a list, not a number",
 		`{"adapters":{}}`: "adapters: must be a list",
 	} {
-		if _, err := toolbox.Parse([]byte(doc), nil); toolbox.CodeOf(err) != toolbox.CodeInvalid || !strings.Contains(err.Error(), part) {
+		if _, err := toolbox.Parse([]byte(doc), nil); toolbox.CodeOf(err) != toolbox.CodeInvalid ||
+			!strings.Contains(err.Error(), part) {
 			t.Errorf("%s: %v", doc, err)
 		}
 	}
@@ -280,13 +293,16 @@ func TestUncheckedSchemas(t *testing.T) {
 	opts := options(nil)
 	opts.AllowUnchecked = true
 	box := parse(t, doc, opts)
-	if got := shown(box.Call(t.Context(), "login", json.RawMessage(`{"password":"secret","n":7}`))); got != `pong <{"password":"secret","n":7}>` {
+	if got := shown(box.Call(t.Context(), "login",
+		json.RawMessage(`{"password":"secret","n":7}`))); got != `pong <{"password":"secret","n":7}>` {
 		t.Error(got)
 	}
-	if got := shown(box.Call(t.Context(), "login", json.RawMessage(`{"n":"7"}`))); !strings.Contains(got, "/n must be an integer") {
+	if got := shown(box.Call(t.Context(), "login", json.RawMessage(`{"n":"7"}`))); !strings.Contains(got,
+		"/n must be an integer") {
 		t.Errorf("the rest of the schema is not checked: %s", got)
 	}
-	if _, err := toolbox.Parse([]byte(strings.Replace(doc, `"integer"`, `"nonsense"`, 1)), opts); toolbox.CodeOf(err) != toolbox.CodeInvalid {
+	if _, err := toolbox.Parse([]byte(strings.Replace(doc, `"integer"`, `"nonsense"`, 1)),
+		opts); toolbox.CodeOf(err) != toolbox.CodeInvalid {
 		t.Errorf("a schema that is not valid: %v", err)
 	}
 }

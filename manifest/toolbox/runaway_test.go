@@ -34,9 +34,16 @@ func TestHandlersAndTheTimeLimit(t *testing.T) {
 		after time.Duration
 		want  string // a part of what the model reads
 	}{
-		{"in time", func(context.Context) (string, error) { time.Sleep(time.Second); return "done", nil }, time.Second, `done`},
-		{"obeys its context", func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }, 10 * time.Second, `"error":"timeout"`},
-		{"returns what it has", func(ctx context.Context) (string, error) { <-ctx.Done(); return "half", nil }, 10 * time.Second, `half`},
+		{"in time", func(context.Context) (string, error) { time.Sleep(time.Second); return "done", nil }, time.Second,
+			`done`},
+		{"obeys its context", func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		}, 10 * time.Second, `"error":"timeout"`},
+		{"returns what it has", func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "half", nil
+		}, 10 * time.Second, `half`},
 		{"says why", func(ctx context.Context) (string, error) {
 			<-ctx.Done()
 			return "", toolbox.Errorf("too many rows; ask for a day")
@@ -46,7 +53,8 @@ func TestHandlersAndTheTimeLimit(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				box := parse(t, oneTool, &toolbox.Options{Timeout: 10 * time.Second, Handlers: map[string]toolbox.Handler{"slow": tool(tt.tool)}})
+				box := parse(t, oneTool, &toolbox.Options{Timeout: 10 * time.Second,
+					Handlers: map[string]toolbox.Handler{"slow": tool(tt.tool)}})
 				start := time.Now()
 				said := shown(box.Call(t.Context(), "slow", nil))
 				if took := time.Since(start); !strings.Contains(said, tt.want) || took != tt.after {
@@ -64,21 +72,29 @@ func TestTextsOfHandlers(t *testing.T) {
 		err  error
 		want string
 	}{
-		"made for the model":       {toolbox.Errorf("no order %d; ask for the number", 7), `{"error":"tool_failed","detail":"no order 7; ask for the number"}`},
-		"wrapped":                  {fmt.Errorf("hunter2: %w", toolbox.Errorf("ask for the number")), `{"error":"tool_failed","detail":"ask for the number"}`},
-		"made for a webhook":       {webhook.Errorf("ask for the number"), `{"error":"tool_failed","detail":"ask for the number"}`},
-		"any other":                {errors.New("dial tcp 10.0.0.7: hunter2"), `{"error":"tool_failed","detail":"the tool failed for a reason of its own; trying again may help, other arguments will not"}`},
-		"about arguments":          {&toolbox.Error{Code: toolbox.CodeArguments, Message: "hunter2"}, `{"error":"tool_failed","detail":"the tool failed for a reason of its own; trying again may help, other arguments will not"}`},
-		"of a call in the handler": {&toolbox.Error{Code: toolbox.CodeStatus, Message: "hunter2"}, `{"error":"tool_failed","detail":"the tool failed for a reason of its own; trying again may help, other arguments will not"}`},
+		"made for the model": {toolbox.Errorf("no order %d; ask for the number", 7),
+			`{"error":"tool_failed","detail":"no order 7; ask for the number"}`},
+		"wrapped": {fmt.Errorf("hunter2: %w", toolbox.Errorf("ask for the number")),
+			`{"error":"tool_failed","detail":"ask for the number"}`},
+		"made for a webhook": {webhook.Errorf("ask for the number"),
+			`{"error":"tool_failed","detail":"ask for the number"}`},
+		"any other": {errors.New("dial tcp 10.0.0.7: hunter2"),
+			`{"error":"tool_failed","detail":"the tool failed for a reason of its own; trying again may help, other arguments will not"}`},
+		"about arguments": {&toolbox.Error{Code: toolbox.CodeArguments, Message: "hunter2"},
+			`{"error":"tool_failed","detail":"the tool failed for a reason of its own; trying again may help, other arguments will not"}`},
+		"of a call in the handler": {&toolbox.Error{Code: toolbox.CodeStatus, Message: "hunter2"},
+			`{"error":"tool_failed","detail":"the tool failed for a reason of its own; trying again may help, other arguments will not"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			box := parse(t, oneTool, &toolbox.Options{Handlers: map[string]toolbox.Handler{
 				"slow": tool(func(context.Context) (string, error) { return "half", tt.err })}})
 			result, err := box.Call(t.Context(), "slow", nil)
-			if said := shown(result, err); said != tt.want || toolbox.CodeOf(err) != toolbox.CodeTool || !errors.Is(err, tt.err) {
+			if said := shown(result, err); said != tt.want || toolbox.CodeOf(err) != toolbox.CodeTool ||
+				!errors.Is(err, tt.err) {
 				t.Errorf("%s, %v; want %s", said, err, tt.want)
 			}
-			if private := strings.Contains(tt.err.Error(), "hunter2") && name != "wrapped"; private && !strings.Contains(err.Error(), "hunter2") {
+			if private := strings.Contains(tt.err.Error(), "hunter2") && name != "wrapped"; private &&
+				!strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("the error for the log has lost its cause: %v", err)
 			}
 		})
@@ -99,7 +115,8 @@ func TestRunawayCodeOfTheHost(t *testing.T) {
 			"handler": {func(o *toolbox.Options) {
 				o.Handlers["ping"] = tool(func(context.Context) (string, error) { misbehave(); return "", nil })
 			}, toolbox.CodePanicked, toolbox.CodeTimeout, time.Minute + time.Second/2},
-			"OnCall": {func(o *toolbox.Options) { o.OnCall = func(context.Context, toolbox.CallEnd) { misbehave() } }, "", "", time.Second / 2},
+			"OnCall": {func(o *toolbox.Options) { o.OnCall = func(context.Context, toolbox.CallEnd) { misbehave() } }, "", "",
+				time.Second / 2},
 			"Transport": {func(o *toolbox.Options) { o.Transport = roundTripper(misbehave) },
 				toolbox.CodePanicked, toolbox.CodeTimeout, time.Minute + time.Second/2},
 		} {

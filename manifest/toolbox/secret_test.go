@@ -24,8 +24,10 @@ func TestServerThatRepeatsTheSecret(t *testing.T) {
 	}
 	for _, status := range []int{200, 302, 400, 401, 422, 500} {
 		for _, body := range []string{
-			`{"error":` + string(quoted) + `}`, `{` + string(quoted) + `:1}`, `[` + string(quoted) + `]`, string(quoted), "plain " + secret,
-			`{"x":` + strings.Repeat(" ", 10) + `"` + strings.Repeat("y", 2030) + string(quoted[1:]) + `}`, `{"url":"/t?k=` + query + `"}`,
+			`{"error":` + string(quoted) + `}`, `{` + string(quoted) + `:1}`, `[` + string(quoted) + `]`, string(quoted),
+			"plain " + secret,
+			`{"x":` + strings.Repeat(" ", 10) + `"` + strings.Repeat("y", 2030) + string(quoted[1:]) + `}`, `{"url":"/t?k=` +
+				query + `"}`,
 			`{` + string(quoted) + `:1,` + string(quoted) + `:2}`,
 		} {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -34,9 +36,11 @@ func TestServerThatRepeatsTheSecret(t *testing.T) {
 				_, _ = io.WriteString(w, body)
 			}))
 			var log strings.Builder
-			box, err := toolbox.Parse([]byte(`{"adapters":[{"name":"a","tools":[{"name":"t","description":"d","url":"`+server.URL+`/t?k=`+query+`"}]}]}`),
+			box, err := toolbox.Parse([]byte(`{"adapters":[{"name":"a","tools":[{"name":"t","description":"d","url":"`+
+				server.URL+`/t?k=`+query+`"}]}]}`),
 				&toolbox.Options{
-					Secret: secret, Agent: toolbox.Agent{ID: "6f1c1a5e-3c1b-4a53-9d7e-0c5f2b8a9e11"}, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+					Secret: secret, Agent: toolbox.Agent{ID: "6f1c1a5e-3c1b-4a53-9d7e-0c5f2b8a9e11"},
+					Logger: slog.New(slog.NewTextHandler(&log, nil)),
 				})
 			if err != nil {
 				t.Fatal(err)

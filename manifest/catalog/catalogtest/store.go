@@ -199,7 +199,10 @@ func testDeletion(t *testing.T, s catalog.Store) {
 
 	create(t, s, record(2, "name"))
 	update(t, s, id(1), func(r *catalog.StoredTool) { r.Version = "9" }) // still deleted: no conflict
-	_, err := s.Update(t.Context(), account, id(1), func(r *catalog.StoredTool) error { r.DeletedAt = time.Time{}; return nil })
+	_, err := s.Update(t.Context(), account, id(1), func(r *catalog.StoredTool) error {
+		r.DeletedAt = time.Time{}
+		return nil
+	})
 	wantCode(t, "restoring to a name that is taken", err, catalog.CodeConflict)
 	if r := get(t, s, id(1)); r.DeletedAt.IsZero() {
 		t.Error("a failed restoration restored the tool")
@@ -385,7 +388,10 @@ func testRacingRestore(t *testing.T, s catalog.Store) {
 		create(t, s, r)
 	}
 	race(t, func(n int) error {
-		_, err := s.Update(t.Context(), account, id(n), func(r *catalog.StoredTool) error { r.DeletedAt = time.Time{}; return nil })
+		_, err := s.Update(t.Context(), account, id(n), func(r *catalog.StoredTool) error {
+			r.DeletedAt = time.Time{}
+			return nil
+		})
 		return err
 	})
 	wantOne(t, s, "name")

@@ -76,8 +76,9 @@ func (s *Store) explain(ctx context.Context, tool string, err error) error {
 	case codeReadOnly, codeCannotOpen:
 		return &Error{Code: CodeOpen, Message: "the file cannot be used; it and its folder must be writable", Err: err}
 	case codeBusy:
-		return &Error{Code: CodeBusy, Message: "another process holds the lock of the file; try again, or raise Options.BusyTimeout",
-			Err: err}
+		return &Error{Code: CodeBusy,
+			Message: "another process holds the lock of the file; try again, or raise Options.BusyTimeout",
+			Err:     err}
 	}
 	return &Error{Code: CodeFailed, Message: "SQLite failed", Err: err}
 }

@@ -117,8 +117,9 @@ func (s *Store) prepare(ctx context.Context, name string) error {
 	case found.application != applicationID:
 		return &Error{Code: CodeSchema, Message: "the file belongs to another program"}
 	case found.version != schemaVersion:
-		return &Error{Code: CodeSchema, Message: fmt.Sprintf("the file has version %d of the tables and this program supports %d; "+
-			"use the program that wrote it, or a newer one", found.version, schemaVersion)}
+		return &Error{Code: CodeSchema,
+			Message: fmt.Sprintf("the file has version %d of the tables and this program supports %d; "+
+				"use the program that wrote it, or a newer one", found.version, schemaVersion)}
 	}
 	return nil
 }

@@ -70,7 +70,8 @@ func (s *Store) Create(ctx context.Context, r catalog.StoredTool) error {
 		return err
 	}
 	return s.write(ctx, r.Name, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO tools (`+columns+`, source) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, values...)
+		_, err := tx.ExecContext(ctx, `INSERT INTO tools (`+columns+`, source) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			values...)
 		return err
 	})
 }
@@ -90,7 +91,8 @@ type queryer interface {
 }
 
 func get(ctx context.Context, from queryer, account, id string) (catalog.StoredTool, error) {
-	r, err := scan(from.QueryRowContext(ctx, `SELECT `+columns+`, source FROM tools WHERE account = ? AND id = ?`, account, id))
+	r, err := scan(from.QueryRowContext(ctx, `SELECT `+columns+`, source FROM tools WHERE account = ? AND id = ?`,
+		account, id))
 	if errors.Is(err, sql.ErrNoRows) {
 		err = &catalog.Error{Code: catalog.CodeNotFound, Message: "the account has no tool with this id"}
 	}
@@ -124,8 +126,9 @@ func (s *Store) list(ctx context.Context, account string, t catalog.Type) (list 
 }
 
 // Update implements [catalog.Store].
-func (s *Store) Update(ctx context.Context, account, id string, change func(*catalog.StoredTool) error) (r catalog.StoredTool,
-	err error) {
+func (s *Store) Update(
+	ctx context.Context, account, id string, change func(*catalog.StoredTool) error,
+) (r catalog.StoredTool, err error) {
 	var refused error // by change
 	err = s.write(ctx, id, func(tx *sql.Tx) error {
 		if r, err = get(ctx, tx, account, id); err != nil {

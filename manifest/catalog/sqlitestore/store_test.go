@@ -114,7 +114,8 @@ func TestDurabilityIsOn(t *testing.T) {
 		defer func() { _ = conn.Close() }()
 		var journal string
 		var synchronous int
-		err = conn.QueryRowContext(t.Context(), `SELECT journal_mode, synchronous FROM pragma_journal_mode, pragma_synchronous`).
+		err = conn.QueryRowContext(t.Context(),
+			`SELECT journal_mode, synchronous FROM pragma_journal_mode, pragma_synchronous`).
 			Scan(&journal, &synchronous)
 		if err != nil || journal != "wal" || synchronous != 2 {
 			t.Errorf("the journal is %q, synchronous is %d, %v; want wal and 2 (FULL)", journal, synchronous, err)
@@ -237,7 +238,8 @@ func TestLockedFile(t *testing.T) {
 // failed checks that an error comes from SQLite and quotes nothing of a tool.
 func failed(t *testing.T, what string, err error) {
 	t.Helper()
-	if e, ok := errors.AsType[*sqlitestore.Error](err); !ok || e.Code != sqlitestore.CodeFailed || strings.Contains(e.Error(), "BaseTool") {
+	if e, ok := errors.AsType[*sqlitestore.Error](err); !ok || e.Code != sqlitestore.CodeFailed ||
+		strings.Contains(e.Error(), "BaseTool") {
 		t.Errorf("%s gives %v, want CodeFailed", what, err)
 	}
 }
@@ -262,7 +264,11 @@ func TestFullDisk(t *testing.T) {
 	}
 	kept--
 	failed(t, "a full disk", err)
-	_, err = s.Update(t.Context(), account, "0", func(r *catalog.StoredTool) error { r.Name = "new"; large(r); return nil })
+	_, err = s.Update(t.Context(), account, "0", func(r *catalog.StoredTool) error {
+		r.Name = "new"
+		large(r)
+		return nil
+	})
 	failed(t, "an update on a full disk", err)
 	if list, err := s.List(t.Context(), account, ""); err != nil || len(list) != kept || kept == 0 || list[0].Name != "0" {
 		t.Errorf("of %d tools the list has %d, %v", kept, len(list), err)

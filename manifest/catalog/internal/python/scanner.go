@@ -316,7 +316,8 @@ func (s *scanner) push(f frame) error {
 		s.brackets++
 	}
 	if s.strings > maxFStrings || s.brackets > maxBrackets {
-		return s.fail(s.pos, "too much is open at the same time: at most %d brackets and %d f-strings", maxBrackets, maxFStrings)
+		return s.fail(s.pos, "too much is open at the same time: at most %d brackets and %d f-strings", maxBrackets,
+			maxFStrings)
 	}
 	s.open = append(s.open, f)
 	return nil
@@ -382,7 +383,8 @@ func (s *scanner) operandEnds(t token) bool {
 
 // operandBegins reports whether the token can only begin an operand.
 func (s *scanner) operandBegins(t token) bool {
-	return t.kind == name && !keywords[string(s.src[t.start:t.end])] || t.kind == number || t.kind == text || t.kind == data
+	return t.kind == name && !keywords[string(s.src[t.start:t.end])] || t.kind == number || t.kind == text ||
+		t.kind == data
 }
 
 // joins reports whether two operands may be adjacent: strings, and words that are keywords only at
