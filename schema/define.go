@@ -33,7 +33,8 @@ func Define[In, Out any](name, description string, o *InferOptions) (Tool, error
 	if tool.InputSchema != nil {
 		c.schemas(ps, &tool)
 		if member(members(tool.InputSchema), "type") == nil {
-			ps.add("schema_not_object", "/input_schema", "must describe an object; use a struct or a map for the arguments, not %s",
+			ps.add("schema_not_object", "/input_schema", "must describe an object; use a struct or a map for the "+
+				"arguments, not %s",
 				reflect.TypeFor[In]())
 		}
 	}
@@ -90,7 +91,8 @@ func (ps *problems) infer(at string, t reflect.Type, o *InferOptions) json.RawMe
 //
 // time.Time is a string of format date-time, time.Duration an integer (nanoseconds), []byte a
 // base64 string, and json.Number a number. json.RawMessage and interfaces may be anything. Unsigned
-// integers have the minimum 0. An [OrFailure] is its T or a failure. A type with the method MarshalText, such as netip.Addr, is a string.
+// integers have the minimum 0. An [OrFailure] is its T or a failure. A type with the method
+// MarshalText, such as netip.Addr, is a string.
 //
 // The error is an [*Error] with CodeInvalid. Its pointers are Go paths, such as /Order/Items. It
 // reports recursive types, types that encoding/json cannot write, types with their own MarshalJSON,

@@ -74,10 +74,12 @@ func (c *checker) endpoint(ps *problems, key endpointKey, tool string) {
 			clip.Text(e.Type, 40))
 	}
 	if e.Type != "code" && (e.Requirements != nil || e.EnvVars != nil) {
-		ps.note("endpoint_not_code", at, "is an endpoint of type %q; only code endpoints have requirements and env_vars", clip.Text(e.Type, 40))
+		ps.note("endpoint_not_code", at, "is an endpoint of type %q; only code endpoints have requirements and env_vars",
+			clip.Text(e.Type, 40))
 	}
 	if slices.ContainsFunc(e.EnvVars, func(name string) bool { return !envName.MatchString(name) }) {
-		ps.note("endpoint_env_vars", at, "is an endpoint whose env_vars are not all names; list the names of credentials, without values")
+		ps.note("endpoint_env_vars", at, "is an endpoint whose env_vars are not all names; list the names of "+
+			"credentials, without values")
 	}
 	if tool != "" && e.Tools != nil && !slices.Contains(e.Tools, tool) {
 		ps.add("endpoint_tool", "/passthrough_binding/tool_name", "is not among the tools discovered on the endpoint%s",

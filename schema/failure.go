@@ -20,7 +20,8 @@ type OrFailure[T any] struct {
 }
 
 // failureSchema is the schema of a failure.
-const failureSchema = `{"type":"object","properties":{"error":{"type":"string","description":"Why the tool failed."}},"required":["error"]}`
+const failureSchema = `{"type":"object","properties":{"error":{"type":"string",` +
+	`"description":"Why the tool failed."}},"required":["error"]}`
 
 // MarshalJSON writes Value, or the failure.
 func (o OrFailure[T]) MarshalJSON() ([]byte, error) {

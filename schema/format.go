@@ -64,8 +64,8 @@ type dialect struct {
 func dialectOf(f Format) (dialect, bool) {
 	switch f {
 	case OpenAIChat:
-		return dialect{title: "OpenAI's Chat Completions", wrapper: "function", schema: []string{"parameters"}, optional: true,
-			own: []string{"strict"}}, true
+		return dialect{title: "OpenAI's Chat Completions", wrapper: "function", schema: []string{"parameters"},
+			optional: true, own: []string{"strict"}}, true
 	case OpenAIResponses:
 		return dialect{title: "OpenAI's Responses API", schema: []string{"parameters", "params_json_schema"}, optional: true,
 			own: []string{"strict"}}, true
@@ -80,8 +80,8 @@ func dialectOf(f Format) (dialect, bool) {
 		return dialect{title: "LangChain", schema: []string{"args_schema", "parameters"}, optional: true,
 			own: []string{"return_direct", "response_format", "tags", "metadata", "extras"}}, true
 	case Strands:
-		return dialect{title: "Strands", wrapper: "toolSpec", schema: []string{"inputSchema"}, output: "outputSchema", inJSON: true,
-			needs: []string{"description"}}, true
+		return dialect{title: "Strands", wrapper: "toolSpec", schema: []string{"inputSchema"}, output: "outputSchema",
+			inJSON: true, needs: []string{"description"}}, true
 	case Bedrock:
 		return dialect{title: "Bedrock", schema: []string{"parameters"}, optional: true,
 			own:   []string{"id", "adapter", "handler", "url", "detail_url", "timeout_seconds", "auth", "forward_trace_context"},
@@ -230,7 +230,8 @@ func findList(data []byte) (toolList, error) {
 		}
 	}
 	if rawjson.Kind(list) != '[' {
-		return toolList{}, oneProblem("not_list", "", "has no tool list; a list is expected, alone or as the member tools of an object")
+		return toolList{}, oneProblem("not_list", "", "has no tool list; a list is expected, alone or as the member "+
+			"tools of an object")
 	}
 	if cursor := member(holder, "nextCursor"); rawjson.Text(cursor) != "" {
 		return toolList{}, oneProblem("list_incomplete", "/nextCursor",
@@ -264,7 +265,8 @@ func (d dialect) read(ps *problems, entry json.RawMessage) (t Tool) {
 		d.take(ps, at, &t, extra, m)
 	}
 	if t.InputSchema == nil {
-		if builtIn := rawjson.Text(member(list, "type")); builtIn != "" && builtIn != "function" && (builtIn != "custom" || !d.custom) {
+		builtIn := rawjson.Text(member(list, "type"))
+		if builtIn != "" && builtIn != "function" && (builtIn != "custom" || !d.custom) {
 			ps.add("built_in", at+"/type", "is %q, a tool without a schema: it is built into the provider or takes free text; "+
 				"leave it out of the list", clip.Text(builtIn, 60))
 		} else if d.optional {

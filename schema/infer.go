@@ -84,7 +84,9 @@ func (s *shape) finish(raw json.RawMessage) json.RawMessage {
 	case len(s.fields) > 0:
 		s.finishStruct(&list)
 	}
-	slices.SortStableFunc(list, func(a, b ledger.Member) int { return cmp.Compare(readingOrder(a.Name), readingOrder(b.Name)) })
+	slices.SortStableFunc(list, func(a, b ledger.Member) int {
+		return cmp.Compare(readingOrder(a.Name), readingOrder(b.Name))
+	})
 	if s.failable {
 		list = orElse(list, failureSchema)
 	}

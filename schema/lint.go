@@ -111,9 +111,10 @@ func (l *linter) schema(at string, raw json.RawMessage, arguments bool) {
 	if arguments {
 		for _, p := range properties {
 			inner := members(p.Value)
-			if rawjson.Text(member(inner, "description")) == "" && rawjson.Text(member(inner, "title")) == "" && member(inner, "$ref") == nil &&
-				member(inner, "const") == nil {
-				l.add("property_undescribed", at+"/properties"+pointerTo(p.Name), "has no description; the model must guess what to send")
+			text := rawjson.Text(member(inner, "description")) + rawjson.Text(member(inner, "title"))
+			if text == "" && member(inner, "$ref") == nil && member(inner, "const") == nil {
+				l.add("property_undescribed", at+"/properties"+pointerTo(p.Name), "has no description; the model must guess "+
+					"what to send")
 			}
 		}
 	}
@@ -165,7 +166,8 @@ func (l *linter) output() {
 	}
 	l.schema(at, raw, false)
 	if nesting(raw) > deepestOutput {
-		l.add("output_deep", at, "is nested more than %d levels deep, which later releases of the platform reject", deepestOutput)
+		l.add("output_deep", at, "is nested more than %d levels deep, which later releases of the platform reject",
+			deepestOutput)
 	}
 	compiled, err := jsonschema.Compile(raw, nil)
 	if err == nil && compiled.Validate([]byte(failure)) != nil {
@@ -204,7 +206,8 @@ func (l *linter) registration() {
 				"concerns passthrough tools only; in sandbox mode the simulator writes the ledger")
 		}
 	} else if t.LedgerAdapter != nil && t.WritePolicy() != PolicyAdapter {
-		l.add("adapter_unused", "/ledger_adapter", "is not used with ledger_write_policy %s; set it to adapter", t.WritePolicy())
+		l.add("adapter_unused", "/ledger_adapter", "is not used with ledger_write_policy %s; set it to adapter",
+			t.WritePolicy())
 	}
 	for _, m := range t.Extra {
 		if m.Name == "auth" {

@@ -22,7 +22,8 @@ func (l *linter) adapter(a *ledger.Adapter, s *ledger.Schema) {
 		pointer := at + "/field_map" + pointerTo(field)
 		l.path(pointer, a.FieldMap[field])
 		if entity != nil && !declaresField(entity, field) && openFields(s, entity) {
-			l.add("field_undeclared", pointer, "is not a field that the ledger schema declares for %s; simulated tools do not know it",
+			l.add("field_undeclared", pointer, "is not a field that the ledger schema declares for %s; simulated tools do "+
+				"not know it",
 				clip.Text(entity.Type, 80))
 		}
 	}
@@ -102,7 +103,8 @@ var anything = json.RawMessage("{}")
 // and nil if the schema does not describe such a part.
 func part(schema json.RawMessage, step jsonpath.Step) json.RawMessage {
 	list := members(schema)
-	for _, keyword := range []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "patternProperties", "prefixItems", "dependentSchemas"} {
+	for _, keyword := range []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "patternProperties",
+		"prefixItems", "dependentSchemas"} {
 		if member(list, keyword) != nil {
 			return anything
 		}
@@ -139,7 +141,9 @@ func orAnything(schema json.RawMessage) json.RawMessage {
 // includes reports whether a "type" includes a type.
 func includes(t json.RawMessage, kind string) bool {
 	if rawjson.Kind(t) == '[' {
-		return slices.ContainsFunc(slices.Collect(rawjson.Elements(t)), func(e json.RawMessage) bool { return rawjson.Text(e) == kind })
+		return slices.ContainsFunc(slices.Collect(rawjson.Elements(t)), func(e json.RawMessage) bool {
+			return rawjson.Text(e) == kind
+		})
 	}
 	return rawjson.Text(t) == kind
 }

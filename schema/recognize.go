@@ -33,7 +33,8 @@ func recognize(list toolList) (Format, error) {
 	}
 	switch {
 	case len(sure) > 1 || len(sure) == 0 && len(likely) > 1:
-		return "", oneProblem("format_mixed", "", "mixes the formats "+joinFormats(append(sure, likely...))+"; split the list")
+		return "", oneProblem("format_mixed", "", "mixes the formats "+
+			joinFormats(append(sure, likely...))+"; split the list")
 	case len(sure) == 1:
 		for _, f := range likely {
 			if !sameSchemaMember(sure[0], f) {
@@ -46,7 +47,8 @@ func recognize(list toolList) (Format, error) {
 	case len(list.entries) == 0:
 		return Platform, nil
 	}
-	return "", oneProblem("format_unknown", "", "has no entry with a schema under a known name: input_schema, parameters, "+
+	return "", oneProblem("format_unknown", "", "has no entry with a schema under a known name: input_schema, "+
+		"parameters, "+
 		"function, inputSchema, args_schema, toolSpec, or schema and command")
 }
 

@@ -86,7 +86,8 @@ func (w *walker) fail(code, format string, args ...any) *shape {
 func (w *walker) shape(t reflect.Type) *shape {
 	if w.nodes++; w.nodes > maxTypeNodes {
 		if w.nodes == maxTypeNodes+1 {
-			return w.fail("type_too_large", "expands to more than %d values; set the schemas of the types that it repeats in InferOptions.Types", maxTypeNodes)
+			return w.fail("type_too_large", "expands to more than %d values; set the schemas of the types that it repeats "+
+				"in InferOptions.Types", maxTypeNodes)
 		}
 		return &shape{plain: anyType}
 	}
@@ -98,7 +99,8 @@ func (w *walker) shape(t reflect.Type) *shape {
 	}
 	if slices.Contains(w.way, t) {
 		return w.fail("type_recursive",
-			"has the recursive type %s, which a schema without references cannot describe; set its schema in InferOptions.Types", t)
+			"has the recursive type %s, which a schema without references cannot describe; set its schema in "+
+				"InferOptions.Types", t)
 	}
 	w.way = append(w.way, t)
 	defer func() { w.way = w.way[:len(w.way)-1] }()
@@ -132,7 +134,8 @@ func (w *walker) special(t reflect.Type) (*shape, bool) {
 	case bigIntType:
 		return &shape{plain: reflect.TypeFor[int64](), null: true}, true
 	case urlType:
-		return w.fail("type_unsupported", "has the type url.URL, which encoding/json writes field by field; use a string"), true
+		return w.fail("type_unsupported",
+			"has the type url.URL, which encoding/json writes field by field; use a string"), true
 	}
 	if t.Kind() == reflect.Interface {
 		return &shape{plain: anyType}, true
@@ -173,11 +176,13 @@ func (w *walker) marshaler(t reflect.Type) (*shape, bool) {
 	pointer := reflect.PointerTo(t)
 	switch {
 	case t.Implements(jsonMarshaler):
-		return w.fail("type_unsupported", "has the type %s, whose MarshalJSON may write anything; set its schema in InferOptions.Types", t), true
+		return w.fail("type_unsupported", "has the type %s, whose MarshalJSON may write anything; set its schema in "+
+			"InferOptions.Types", t), true
 	case t.Implements(textMarshaler):
 		return &shape{plain: stringType, null: t.Kind() == reflect.Pointer}, true
 	case t.Kind() != reflect.Pointer && marshals(pointer):
-		return w.fail("type_unsupported", "has the type %s, which encoding/json writes in one way where it has a pointer and in "+
+		return w.fail("type_unsupported", "has the type %s, which encoding/json writes in one way where it has a "+
+			"pointer and in "+
 			"another where not; use %s or set its schema in InferOptions.Types", t, pointer), true
 	}
 	return nil, false
@@ -227,7 +232,8 @@ func (w *walker) structShape(t reflect.Type) *shape {
 			tag += " jsonschema_description:" + strconv.Quote(tags.description)
 		}
 		s.fields = append(s.fields, p)
-		plain = append(plain, reflect.StructField{Name: "P" + strconv.Itoa(i), Type: inner.plainType(), Tag: reflect.StructTag(tag)})
+		plain = append(plain, reflect.StructField{Name: "P" + strconv.Itoa(i), Type: inner.plainType(),
+			Tag: reflect.StructTag(tag)})
 		w.path = w.path[:len(w.path)-1]
 	}
 	if len(w.found) == 0 {

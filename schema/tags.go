@@ -22,10 +22,12 @@ type tags struct {
 
 var (
 	anyKeys    = []string{"title", "description"}
-	stringKeys = []string{"default", "example", "enum", "minLength", "maxLength", "pattern", "format", "readOnly", "writeOnly"}
-	numberKeys = []string{"default", "example", "enum", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
-	listKeys   = []string{"minItems", "maxItems", "uniqueItems"}
-	countKeys  = []string{"minLength", "maxLength", "minItems", "maxItems"}
+	stringKeys = []string{"default", "example", "enum", "minLength", "maxLength", "pattern", "format", "readOnly",
+		"writeOnly"}
+	numberKeys = []string{"default", "example", "enum", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+		"multipleOf"}
+	listKeys  = []string{"minItems", "maxItems", "uniqueItems"}
+	countKeys = []string{"minLength", "maxLength", "minItems", "maxItems"}
 )
 
 // tags reads and checks the tags of a field.
@@ -56,7 +58,8 @@ func (w *walker) tags(f goField, s *shape) (t tags) {
 		case part == "nullable":
 			t.nullable = true
 		case !hasValue:
-			w.fail("tag_invalid", "has the word %q in its jsonschema tag; write a description of several words alone, as in `jsonschema:\"the order's id\"`, "+
+			w.fail("tag_invalid", "has the word %q in its jsonschema tag; write a description of several words alone, as "+
+				"in `jsonschema:\"the order's id\"`, "+
 				"or keywords alone: required, nullable, key=value, such as description=id", clip.Text(part, 60))
 		default:
 			w.keyword(key, value, s)
@@ -99,7 +102,8 @@ func (w *walker) keyword(key, value string, s *shape) {
 			return
 		}
 		if target = s.elem; target.elem != nil || key == "default" {
-			w.fail("tag_invalid", "has the key %q in its jsonschema tag, which cannot be set on this list; set the schema in InferOptions.Types",
+			w.fail("tag_invalid", "has the key %q in its jsonschema tag, which cannot be set on this list; set the schema "+
+				"in InferOptions.Types",
 				clip.Text(key, 60))
 			return
 		}
@@ -114,7 +118,8 @@ func (w *walker) keyword(key, value string, s *shape) {
 		allowed = []string{"default"}
 	}
 	if !slices.Contains(allowed, key) {
-		w.fail("tag_invalid", "has the key %q in its jsonschema tag, which is not known for %s; known are %s", clip.Text(key, 60),
+		w.fail("tag_invalid", "has the key %q in its jsonschema tag, which is not known for %s; known are %s",
+			clip.Text(key, 60),
 			target.describe(), strings.Join(slices.Concat(anyKeys, allowed), ", "))
 		return
 	}

@@ -107,21 +107,24 @@ func (c *checker) tool(ps *problems, t *Tool) {
 	switch mode := t.Mode(); mode {
 	case Sandbox, Passthrough:
 	case Executed:
-		ps.note("later_release", "/default_execution_mode", "is executed, a mode of a later release of the platform: the tool runs "+
-			"in the agent's own sandbox, and the proxy does not answer its calls")
+		ps.note("later_release", "/default_execution_mode", "is executed, a mode of a later release of the platform: "+
+			"the tool runs in the agent's own sandbox, and the proxy does not answer its calls")
 	default:
-		ps.add("mode_invalid", "/default_execution_mode", "must be sandbox or passthrough, not %q", clip.Text(string(mode), 40))
+		ps.add("mode_invalid", "/default_execution_mode", "must be sandbox or passthrough, not %q",
+			clip.Text(string(mode), 40))
 	}
 	c.binding(ps, t.PassthroughBinding, t.Mode() == Passthrough)
 	switch policy := t.WritePolicy(); policy {
 	case PolicyAdapter, PolicyRecordOnly, PolicyNone:
 	default:
-		ps.note("policy_invalid", "/ledger_write_policy", "must be record_only, adapter or none, not %q", clip.Text(string(policy), 40))
+		ps.note("policy_invalid", "/ledger_write_policy", "must be record_only, adapter or none, not %q",
+			clip.Text(string(policy), 40))
 	}
 	c.adapter(ps, t.LedgerAdapter, t.WritePolicy() == PolicyAdapter)
 	for _, m := range t.Extra {
 		if slices.Contains(laterMembers, m.Name) {
-			ps.note("later_release", pointerTo(m.Name), "is a member of a later release of the platform; it is kept and not evaluated here")
+			ps.note("later_release", pointerTo(m.Name), "is a member of a later release of the platform; it is kept and "+
+				"not evaluated here")
 		}
 	}
 }

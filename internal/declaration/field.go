@@ -58,7 +58,8 @@ func Raw(name string, into *json.RawMessage) Field {
 
 // Object is another declaration, which keeps a value that is not an object itself. check returns its
 // problems. If nil, the package of the declaration reports them.
-func Object[T json.Marshaler](name string, into **T, from func(value json.RawMessage) T, check func(*T) []Problem) Field {
+func Object[T json.Marshaler](name string, into **T, from func(value json.RawMessage) T,
+	check func(*T) []Problem) Field {
 	var inner func() []Problem
 	if check != nil {
 		inner = func() []Problem { return check(*into) }

@@ -194,7 +194,8 @@ func distance(found []leaf) int {
 
 func compareLeaves(a, b leaf) int {
 	return cmp.Or(comparePaths(a.path, b.path), cmp.Compare(a.rank(), b.rank()),
-		strings.Compare(a.err.SchemaURL, b.err.SchemaURL), strings.Compare(a.keyword(), b.keyword()), strings.Compare(a.name, b.name))
+		strings.Compare(a.err.SchemaURL, b.err.SchemaURL), strings.Compare(a.keyword(), b.keyword()),
+		strings.Compare(a.name, b.name))
 }
 
 // badPattern returns the regular expression that makes a schema invalid, if l is about one.

@@ -192,7 +192,8 @@ func (c *compiler) compileDocument(doc any) (*Schema, error) {
 	g.finish(&c.opts)
 	if cycle := g.cycle(); cycle != nil {
 		return nil, faults(Fault{Code: "ref_cycle", Pointer: pointerOf(cycle.Location),
-			Message: `refers back to itself before it looks at any property or item, so it can never be decided; break the "$ref" cycle`})
+			Message: `refers back to itself before it looks at any property or item, so it can never be decided; break the ` +
+				`"$ref" cycle`})
 	}
 	if n := g.expandedRefs(); n > int64(c.opts.Limits.ExpandedRefs) {
 		return nil, faults(Fault{Code: "too_complex", Message: fmt.Sprintf(
@@ -263,7 +264,8 @@ func (c *compiler) checkDraft(doc any) error {
 		return nil
 	}
 	return faults(Fault{Code: "draft_unknown", Pointer: "/$schema",
-		Message: `is not a draft that is known here; use "https://json-schema.org/draft/2020-12/schema" or leave "$schema" out`})
+		Message: `is not a draft that is known here; use "https://json-schema.org/draft/2020-12/schema" or leave ` +
+			`"$schema" out`})
 }
 
 func isDraft(s string) bool {
@@ -304,7 +306,8 @@ func (c *compiler) explain(err error) error {
 		return faults(remoteRef("", load.URL))
 	}
 	if missing, ok := errors.AsType[*lib.JSONPointerNotFoundError](err); ok {
-		return faults(Fault{Code: "ref_broken", Message: fmt.Sprintf("has a $ref to %s, which does not exist", safeURL(missing.URL))})
+		return faults(Fault{Code: "ref_broken", Message: fmt.Sprintf("has a $ref to %s, which does not exist",
+			safeURL(missing.URL))})
 	}
 	if missing, ok := errors.AsType[*lib.AnchorNotFoundError](err); ok {
 		return faults(Fault{Code: "ref_broken", Message: fmt.Sprintf("has a $ref to %s, which does not exist",
@@ -317,10 +320,12 @@ func (c *compiler) explain(err error) error {
 		return faults(Fault{Code: "pattern_unsupported", Pointer: pointerOf(re.URL), Message: unsupported(re.Err)})
 	}
 	if dup, ok := errors.AsType[*lib.DuplicateIDError](err); ok {
-		return faults(Fault{Code: "invalid", Pointer: max(dup.Ptr1, dup.Ptr2), Message: "has the same $id as another schema in the document"})
+		return faults(Fault{Code: "invalid", Pointer: max(dup.Ptr1, dup.Ptr2), Message: "has the same $id as another " +
+			"schema in the document"})
 	}
 	if dup, ok := errors.AsType[*lib.DuplicateAnchorError](err); ok {
-		return faults(Fault{Code: "invalid", Pointer: max(dup.Ptr1, dup.Ptr2), Message: "has the same anchor as another schema in the document"})
+		return faults(Fault{Code: "invalid", Pointer: max(dup.Ptr1, dup.Ptr2), Message: "has the same anchor as another " +
+			"schema in the document"})
 	}
 	return faults(Fault{Code: "invalid",
 		Message: "is not a valid JSON Schema: a $schema, $id, $anchor or $ref in it cannot be understood"})
@@ -374,7 +379,8 @@ func safeURL(s string) string {
 	if err != nil {
 		return "another document"
 	}
-	return `"` + clip.Text((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, Fragment: u.Fragment}).String(), maxText) + `"`
+	return `"` + clip.Text((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, Fragment: u.Fragment}).String(),
+		maxText) + `"`
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

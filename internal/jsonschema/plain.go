@@ -110,7 +110,8 @@ func (c *compiler) plainKeyword(name string, v any) bool {
 		_, err := c.patterns.compile(text)
 		return err == nil
 	case "multipleOf", "patternProperties", "dependencies", "dependentRequired", "dependentSchemas", "definitions", "id",
-		"prefixItems", "additionalItems", "minContains", "maxContains", "unevaluatedItems", "unevaluatedProperties", "contentSchema":
+		"prefixItems", "additionalItems", "minContains", "maxContains", "unevaluatedItems", "unevaluatedProperties",
+		"contentSchema":
 		return false
 	}
 	return !strings.HasPrefix(name, "$") // other members are unknown to every draft and may be anything

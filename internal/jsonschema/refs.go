@@ -32,7 +32,8 @@ func (c *compiler) brokenRefs(doc any) (found []Fault) {
 			}
 		case fragment == "", c.counted.names[fragment], exists(doc, fragment):
 		default:
-			found = append(found, Fault{Code: "ref_broken", Pointer: ref.at, Message: "refers to " + safeURL(base+ref.target) + ", which does not exist"})
+			found = append(found, Fault{Code: "ref_broken", Pointer: ref.at, Message: "refers to " +
+				safeURL(base+ref.target) + ", which does not exist"})
 		}
 	}
 	return found
@@ -90,7 +91,8 @@ func (c *compiler) merge(err error) *CompileError {
 		return nil
 	}
 	slices.SortStableFunc(all, func(a, b Fault) int {
-		return cmp.Or(comparePaths(strings.Split(a.Pointer, "/"), strings.Split(b.Pointer, "/")), strings.Compare(a.Message, b.Message))
+		return cmp.Or(comparePaths(strings.Split(a.Pointer, "/"), strings.Split(b.Pointer, "/")),
+			strings.Compare(a.Message, b.Message))
 	})
 	if most := c.opts.Limits.Issues; len(all) > most {
 		slices.SortStableFunc(all, func(a, b Fault) int { return boolRank(a.Unchecked()) - boolRank(b.Unchecked()) })

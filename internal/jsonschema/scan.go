@@ -48,7 +48,8 @@ func (s *scan) document(doc any, l *Limits, engine *patterns) {
 		}
 	}
 	if len(strange)*s.subschemas > maxStrange && len(s.faults) == 0 {
-		s.fault("too_complex", "", `has too many references to places other than definitions; put what is referred to under "$defs"`)
+		s.fault("too_complex", "", `has too many references to places other than definitions; put what is referred to `+
+			`under "$defs"`)
 	}
 }
 
@@ -147,7 +148,8 @@ func (s *scan) member(obj map[string]any, name, at string, pos position, l *Limi
 		if name, ok := v.(string); ok {
 			s.names[name] = true
 		}
-	case "additionalProperties", "propertyNames", "unevaluatedProperties", "items", "prefixItems", "additionalItems", "contains",
+	case "additionalProperties", "propertyNames", "unevaluatedProperties", "items", "prefixItems", "additionalItems",
+		"contains",
 		"unevaluatedItems", "allOf", "anyOf", "oneOf", "not", "if", "then", "else":
 		s.walk(v, at, pos, l)
 	default:

@@ -151,7 +151,9 @@ func (w *walker) opened(list []member, level int) []member {
 		case m.name == "propertyNames":
 			list[i].value = json.RawMessage(`{"anyOf":[{"const":"` + name + `"},` + string(m.value) + `]}`)
 		case slices.Contains(lists, m.name):
-			list[i].value = array(slices.Collect(rawjson.Elements(m.value)), func(b json.RawMessage) json.RawMessage { return w.branch(b, level+1) })
+			list[i].value = array(slices.Collect(rawjson.Elements(m.value)), func(b json.RawMessage) json.RawMessage {
+				return w.branch(b, level+1)
+			})
 		case slices.Contains(singles, m.name):
 			list[i].value = w.branch(m.value, level+1)
 		case slices.Contains(maps, m.name):

@@ -46,7 +46,8 @@ const maxShown = 200
 
 // errorf makes an error at offset about the value or name at place.
 func errorf(doc []byte, offset, place int, format string, args ...any) *Error {
-	return &Error{Offset: int64(offset), Pointer: clip.Text(pointerAt(doc, place), maxShown), Problem: fmt.Sprintf(format, args...)}
+	return &Error{Offset: int64(offset), Pointer: clip.Text(pointerAt(doc, place), maxShown),
+		Problem: fmt.Sprintf(format, args...)}
 }
 
 // fail makes a syntax error at i. The reader returns it from then on.
