@@ -61,15 +61,14 @@ func Read(doc json.RawMessage, fields []Field, extra func(name string, value jso
 // not read those. The problem of a value that is not an object has the empty pointer and no others
 // beside it.
 func Problems[M ~Member](k *Kept, fields []Field, extra []M) (list []Problem) {
-	isSet := func(f Field) bool { return f.set() }
-	if k.whole != nil && len(extra) == 0 && !slices.ContainsFunc(fields, isSet) {
+	if k.whole != nil && len(extra) == 0 && !slices.ContainsFunc(fields, Field.set) {
 		return wrongType("", "an object", k.whole)
 	}
 	for _, f := range fields {
 		var part []Problem
-		if f.set() {
-			part = f.check()
-		} else if m := k.find(f.Name); m != nil {
+		if nested, ok := f.holder.(interface{ inner() []Problem }); ok && f.set() {
+			part = nested.inner()
+		} else if m := k.find(f.Name); m != nil && !f.set() {
 			part = m.problems
 		}
 		for _, p := range part {
