@@ -3,11 +3,11 @@ package schema
 import (
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 
 	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/flagtemplate"
 	"github.com/toolwire/toolwire/internal/jsonpath"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/ledger"
@@ -28,17 +28,18 @@ func (l *linter) adapter(a *ledger.Adapter, s *ledger.Schema) {
 		}
 	}
 	for i, flag := range a.Flags {
-		for _, match := range placeholder.FindAllStringSubmatch(flag, -1) {
-			if name := match[1]; !l.hasArgument(name) && (name != "id" || a.Op == ledger.OpSetFlag) {
+		template, err := flagtemplate.Parse(flag)
+		if err != nil {
+			continue // Validate reports it
+		}
+		for _, name := range template.Names {
+			if !l.hasArgument(name) && (name != "id" || a.Op == ledger.OpSetFlag) {
 				l.add("placeholder_unknown", at+"/flags"+"/"+strconv.Itoa(i),
 					"has the placeholder {%s}, which is not an argument of the tool, so the flag is never set", clip.Text(name, 80))
 			}
 		}
 	}
 }
-
-// placeholder matches the placeholders of a well-formed flag template.
-var placeholder = regexp.MustCompile(`\{([^{}]+)\}`)
 
 func entityOf(s *ledger.Schema, entityType string) *ledger.Entity {
 	if s == nil {
