@@ -53,12 +53,12 @@ func (c *converter) chatAssistant(message, content json.RawMessage) error {
 	}
 	for call := range rawjson.Elements(member(message, "tool_calls")) {
 		function, arguments := member(call, "function"), "arguments"
-		if function == nil {
+		if textOf(call, "type") == "custom" {
 			function, arguments = member(call, "custom"), "input"
 		}
 		c.call(textOf(call, "id"), textOf(function, "name"), argumentsOf(member(function, arguments)))
 	}
-	if call := member(message, "function_call"); rawjson.Kind(call) == '{' {
+	if call := member(message, "function_call"); textOf(call, "name") != "" { // an SDK may write an empty one
 		c.call("", textOf(call, "name"), argumentsOf(member(call, "arguments")))
 	}
 	return nil

@@ -141,7 +141,7 @@ func (c *converter) newID() string {
 }
 
 // result emits a tool message, after what the open message has so far. The call is found by its id
-// or, without one, by its name: the first that has no result.
+// or, without one, by its name, if there is one: the first that has no result.
 func (c *converter) result(id, name string, texts []string, failed bool) {
 	role, open := c.cur.Role, c.open
 	if open {
@@ -149,7 +149,7 @@ func (c *converter) result(id, name string, texts []string, failed bool) {
 		c.emit()
 	}
 	for i, call := range c.calls {
-		if id != "" && call.id == id || id == "" && call.name == name {
+		if id != "" && call.id == id || id == "" && (name == "" || call.name == name) {
 			id = call.id
 			c.calls = append(c.calls[:i], c.calls[i+1:]...)
 			break

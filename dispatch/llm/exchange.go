@@ -85,7 +85,8 @@ func (x *exchange) ask() {
 	if x.asked {
 		return
 	}
-	body, tooLarge := x.request.Load().bytes()
+	request := x.request.Load()
+	body, tooLarge := request.bytes()
 	if tooLarge {
 		x.asked = true
 		x.state.unclear(x.run.Transcript(), x.label, "a request of more than 16 MiB was not read")
@@ -95,6 +96,7 @@ func (x *exchange) ask() {
 		return
 	}
 	x.asked = true
+	request.forget()
 	p := x.dialect.request(body)
 	if !p.found {
 		return // something else under the same path
@@ -219,9 +221,10 @@ func (w *watched) Close() error {
 // capture is the body of a request, of which it keeps what is read.
 type capture struct {
 	io.ReadCloser
-	mu       sync.Mutex // the transport may still write the request when the response begins
-	read     []byte
-	tooLarge bool
+	mu        sync.Mutex // the transport may still write the request when the response begins
+	read      []byte
+	tooLarge  bool
+	forgotten bool // nothing of it is needed any more
 }
 
 // Read implements [io.Reader].
@@ -232,7 +235,7 @@ func (c *capture) Read(p []byte) (int, error) {
 	if len(c.read)+n > maxRequest {
 		c.read, c.tooLarge = nil, true
 	}
-	if !c.tooLarge {
+	if !c.tooLarge && !c.forgotten {
 		c.read = append(c.read, p[:n]...)
 	}
 	return n, err
@@ -243,4 +246,11 @@ func (c *capture) bytes() (body []byte, tooLarge bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.read, c.tooLarge
+}
+
+// forget keeps nothing from here on.
+func (c *capture) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.read, c.forgotten = nil, true
 }

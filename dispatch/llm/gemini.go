@@ -26,8 +26,10 @@ func (c *converter) gemini(content json.RawMessage) error {
 	switch textOf(content, "role") {
 	case "user", "function", "": // the API takes no role for user
 		c.begin(dispatch.RoleUser)
-	case "model":
-		c.begin(dispatch.RoleAssistant)
+	case "model": // what the pieces of a stream add is one message
+		if !c.open || c.cur.Role != dispatch.RoleAssistant {
+			c.begin(dispatch.RoleAssistant)
+		}
 	case "system":
 		c.begin(dispatch.RoleSystem)
 	default:
@@ -50,7 +52,12 @@ func (c *converter) geminiPart(part json.RawMessage) {
 	case c.geminiCall(part):
 		return
 	}
-	if text, ok := geminiPartText(part); ok && text != "" { // an empty one only carries a signature
+	text, ok := geminiPartText(part)
+	switch n := len(c.texts); {
+	case !ok || text == "": // an empty one only carries a signature
+	case n > 0 && c.cur.Role == dispatch.RoleAssistant && member(part, "text") != nil:
+		c.texts[n-1] += text
+	default:
 		c.say(text)
 	}
 }

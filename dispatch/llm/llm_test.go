@@ -85,6 +85,16 @@ func TestMessages(t *testing.T) {
 {"role":"tool","content":"","tool_call_id":"c"}
 `},
 
+		{"calls without ids, and as an SDK writes a response", llm.OpenAIChat, `[
+			{"role":"assistant","content":"a","audio":{"id":"","transcript":""},"function_call":{"name":"","arguments":""},"tool_calls":[
+				{"id":"","type":"function","function":{"name":"f","arguments":"{}"},"custom":{"name":"","input":""}},
+				{"id":"","type":"custom","function":{"name":"","arguments":""},"custom":{"name":"g","input":"x"}}]},
+			{"role":"tool","content":"one"},{"role":"tool","content":"two"}]`,
+			`{"role":"assistant","content":"a","tool_calls":[{"id":"call_1","name":"f","arguments":{}},{"id":"call_2","name":"g","arguments":"x"}]}
+{"role":"tool","content":"one","tool_call_id":"call_1"}
+{"role":"tool","content":"two","tool_call_id":"call_2"}
+`},
+
 		{"a session", llm.Anthropic, `{"system":[{"type":"text","text":"Be brief.","cache_control":{"type":"ephemeral"}}],"messages":[
 			{"role":"user","content":"Both orders."},
 			{"role":"assistant","content":[
@@ -198,6 +208,14 @@ func TestMessages(t *testing.T) {
 {"role":"tool","content":"{\"n\":1.0}","tool_call_id":"call_3"}
 {"role":"tool","content":"{\"error\":\"no such order\"}","tool_call_id":"call_2"}
 {"role":"assistant","content":"Done."}
+`},
+		{"pieces of a stream", llm.Gemini, `[
+			{"role":"user","parts":[{"text":"one"},{"text":"two"}]},
+			{"role":"model","parts":[{"text":"Hel"}]},{"role":"model","parts":[{"text":"lo."}]},{"role":"model","parts":[{"functionCall":{"name":"f"}}]},
+			{"role":"user","parts":[{"functionResponse":{"name":"f","response":{}}}]}]`,
+			`{"role":"user","content":[{"type":"text","text":"one"},{"type":"text","text":"two"}]}
+{"role":"assistant","content":"Hello.","tool_calls":[{"id":"call_1","name":"f","arguments":{}}]}
+{"role":"tool","content":"{}","tool_call_id":"call_1"}
 `},
 		{"ids, the other names, and data", llm.Gemini, `{"system_instruction":{"parts":{"text":"S"}},"contents":[
 			{"role":"user","parts":[{"text":"Look:"},{"inline_data":{"mime_type":"image/png","data":"QUJD"}},{"fileData":{"mimeType":"video/mp4","fileUri":"https://a.example.com/?key=secret"}}]},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // runs has the state of each run, for as long as the run exists. The state must not refer to the
@@ -184,7 +185,7 @@ func (th *thread) chain(messages []dispatch.Message) ([]dispatch.Message, string
 func same(a, b dispatch.Message) bool {
 	return a.Role == b.Role && a.ToolCallID == b.ToolCallID && bytes.Equal(a.Content, b.Content) &&
 		slices.EqualFunc(a.ToolCalls, b.ToolCalls, func(a, b dispatch.ToolCall) bool {
-			return a.ID == b.ID && a.Name == b.Name && bytes.Equal(a.Arguments, b.Arguments)
+			return a.ID == b.ID && a.Name == b.Name && rawjson.Equal(a.Arguments, b.Arguments) // SDKs sort members
 		})
 }
 
