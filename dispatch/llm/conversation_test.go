@@ -3,6 +3,7 @@ package llm_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/toolwire/toolwire/dispatch"
@@ -101,6 +102,16 @@ func TestConversation(t *testing.T) {
 		if got, err := llm.Conversation(f, nil); err != nil || string(got) != "[]" {
 			t.Errorf("no messages: %s, %v", got, err)
 		}
+	}
+}
+
+// A result belongs to the last call of its id.
+func TestConversationWithEqualIDs(t *testing.T) {
+	call := dispatch.Message{Role: "assistant", ToolCalls: []dispatch.ToolCall{{ID: "a", Name: "f"}}}
+	result := dispatch.Message{Role: "tool", ToolCallID: "a", Content: dispatch.Text("second")}
+	got, err := llm.Conversation(llm.OpenAIChat, []dispatch.Message{call, call, result})
+	if err != nil || strings.Index(string(got), "second") < strings.Index(string(got), "was not answered") {
+		t.Errorf("%s, %v", got, err)
 	}
 }
 

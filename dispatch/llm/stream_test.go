@@ -180,9 +180,9 @@ func TestLimits(t *testing.T) {
 	w := wires[0]
 	large := strings.Repeat("x", 9*mib)
 	delta := `{"model":"m","choices":[{"index":0,"delta":{"content":"` + large[:mib] + `"}}],"usage":{"prompt_tokens":3,"completion_tokens":4}}`
-	events := make([]string, 9)
-	for i := range events {
-		events[i] = delta
+	events := []string{delta}
+	for range 8 {
+		events = append(events, strings.Replace(delta, `"usage"`, `"not"`, 1))
 	}
 	for _, tt := range []struct {
 		name     string

@@ -218,6 +218,14 @@ func TestTransportOutsideOfRuns(t *testing.T) {
 		do(ctx, "POST", "/v1/messages/count_tokens", strings.NewReader(wires[1].ask))
 		do(ctx, "POST", "/v1/messages/batches", strings.NewReader(`{"requests":[]}`))
 		do(ctx, "POST", "/v1/chat/completions", nil)
+		encoded, err := http.NewRequestWithContext(ctx, "POST", "https://model.example.com/v1/messages", strings.NewReader("not read"))
+		if err != nil {
+			return err
+		}
+		encoded.Header.Set("Content-Encoding", "zstd")
+		if _, err := transport.RoundTrip(encoded); err != nil || got[len(got)-1] != encoded {
+			t.Errorf("an encoded request was replaced, %v", err)
+		}
 		do(ctx, "POST", "/v1/projects/p/locations/l/publishers/mistralai/models/m:rawPredict", strings.NewReader(`{}`))
 		for _, body := range []string{`{"role":"user","content":"a message of a thread"}`, `not JSON`, ``, `[]`} {
 			if _, err := send(ctx, transport, "/v1/threads/t/messages", body); err != nil {

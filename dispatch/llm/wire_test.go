@@ -50,7 +50,7 @@ var wires = []wire{
 		name: "chat", path: "/v1/chat/completions", format: llm.OpenAIChat, ids: []string{"a", "b"}, tokens: [2]int64{300, 50},
 		ask: `{"model":"m-1","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Both orders."}]}`,
 		again: `{"model":"m-1","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Both orders."},` +
-			`{"role":"assistant","content":"I look.","tool_calls":[{"id":"a","type":"function","function":{"name":"get_order","arguments":"{\"order_id\":\"1\"}"}},{"id":"b","type":"function","function":{"name":"get_order","arguments":"{\"order_id\":"}}]},` +
+			`{"role":"assistant","content":"I look.","tool_calls":[{"id":"a","type":"function","function":{"name":"get_order","arguments":"{ \"order_id\": \"1\"}"}},{"id":"b","type":"function","function":{"name":"get_order","arguments":"{\"order_id\":"}}]},` +
 			`{"role":"tool","tool_call_id":"a","content":"{\"status\":\"shipped\"}"},{"role":"tool","tool_call_id":"b","content":"no"}]}`,
 		calls: [2]exch{
 			`{"id":"c-1","object":"chat.completion","created":1,"model":"m-1-2026","choices":[{"index":0,"finish_reason":"tool_calls","logprobs":null,"message":{"role":"assistant","content":"I look.","refusal":null,"reasoning_content":"Two calls.","tool_calls":[{"id":"a","type":"function","function":{"name":"get_order","arguments":"{\"order_id\":\"1\"}"}},{"id":"b","type":"function","function":{"name":"get_order","arguments":"{\"order_id\":"}}]}}],"usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120,"prompt_tokens_details":{"cached_tokens":50}}}`,
