@@ -14,7 +14,8 @@ import (
 type Problem struct {
 	// Code is stable. The platform would answer: final_response_missing, final_response_long,
 	// not_json, messages_malformed, metadata_malformed. The handler has dealt with it before
-	// sending: messages_repaired, messages_removed.
+	// sending: messages_repaired, messages_removed. Package llm has not
+	// sent a conversation: conversation_unclear.
 	Code    string `json:"code"`
 	Pointer string `json:"pointer"` // JSON Pointer into the answer
 	Message string `json:"message"`

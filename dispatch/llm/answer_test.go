@@ -108,7 +108,7 @@ func do(ctx context.Context, transport http.RoundTripper, path, body string) (*h
 	return transport.RoundTrip(r)
 }
 
-// A request that the API rejects is no part of the conversation: the agent may send another one.
+// A request that the API rejects does not belong to the conversation: the agent may send another one.
 func TestRejectedRequests(t *testing.T) {
 	transport := &llm.Transport{Base: roundTrip(func(r *http.Request) (*http.Response, error) {
 		body, err := io.ReadAll(r.Body)
