@@ -87,7 +87,7 @@ func read(r *http.Request) (task, *form) {
 	f.checkAuth(t.AuthValue)
 	switch {
 	case strings.TrimSpace(f.Instruction) == "":
-		f.wrong("instruction", "Say what the agent is to do.")
+		f.wrong("instruction", "Describe what the agent should do.")
 	case len(f.Instruction) > maxInstruction:
 		f.wrong("instruction", "Shorten it to %d bytes; it has %d.", maxInstruction, len(f.Instruction))
 	}
@@ -141,7 +141,7 @@ func (f *form) checkAuth(value string) {
 	case strings.ContainsFunc(f.AuthHeader, func(r rune) bool { return !isTokenRune(r) }) || len(name) > 128:
 		f.wrong("auth_header", "A header name has letters, digits and - only, such as X-API-Key.")
 	case slices.Contains(reserved, name) || strings.HasPrefix(name, "x-pipelines-"):
-		f.wrong("auth_header", "This header belongs to the dispatch itself; choose Authorization or one of your own.")
+		f.wrong("auth_header", "The dispatch sets this header itself; choose Authorization or a header of your own.")
 	}
 	switch {
 	case len(value) > maxAuth:

@@ -102,7 +102,7 @@ func (s *server) handler() http.Handler {
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		s.message(w, http.StatusNotFound, "There is no such page",
-			"Runs are gone when localplatform stops, and the oldest make room for new ones.")
+			"localplatform keeps runs in memory until it stops, and drops the oldest ones.")
 	})
 	guarded := http.NewCrossOriginProtection()
 	guarded.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -125,7 +125,7 @@ func (s *server) secure(next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
 		if !s.knows(r.Host) {
-			s.message(w, http.StatusForbidden, "Refused", "This host name is not one of localplatform. Use its address: "+
+			s.message(w, http.StatusForbidden, "Refused", "localplatform does not serve this host name. Use its address: "+
 				s.base+"/")
 			return
 		}
@@ -218,7 +218,7 @@ func (s *server) parse(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	if err != nil || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
-		s.message(w, http.StatusBadRequest, "Unreadable", "This is not what the form of this page sends.")
+		s.message(w, http.StatusBadRequest, "Unreadable", "The request is not one of the form of this page.")
 		return false
 	}
 	return true
@@ -255,7 +255,7 @@ func (s *server) whole(w http.ResponseWriter, r *http.Request) {
 	text, ok := run.view().whole[r.PathValue("key")]
 	if !ok {
 		s.message(w, http.StatusNotFound, "There is no such text",
-			"The run has no text of this name that is longer than its page shows.")
+			"The page of the run shows all of its text of this name, or the run has none.")
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

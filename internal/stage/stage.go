@@ -141,7 +141,8 @@ func (s *Stage) check() error {
 		bad("Task.ProxyURL needs a Task.Platform, a Target with a URL or Handler, and no WrapProxy")
 	}
 	w := task.World
-	switch hasWorld := w.Tools != nil || w.Behaviors != nil || w.InitialState != "" || w.FailureRules != nil; {
+	switch hasWorld := w.Tools != nil || w.Behaviors != nil || w.InitialState != "" || w.FailureRules != nil ||
+		w.Simulator != nil; {
 	case task.Platform != nil && hasWorld:
 		bad("set either Task.World or Task.Platform")
 	case task.Platform != nil:

@@ -251,3 +251,10 @@ func TestSimulator(t *testing.T) {
 		t.Errorf("%s", got.Response)
 	}
 }
+
+func TestASimulatorNeedsTools(t *testing.T) {
+	_, err := proxytest.New(proxytest.World{Simulator: proxytest.Canned("1")}, nil)
+	if err == nil || !strings.Contains(err.Error(), "Simulator answers declared tools: set Tools") {
+		t.Errorf("%v", err)
+	}
+}

@@ -46,6 +46,9 @@ func compile(w World) (*world, error) {
 	}
 	problems := problems{code: CodeWorld}
 	c.begin(&problems)
+	if len(w.Tools) == 0 && w.Simulator != nil {
+		problems.add(nil, problemBehavior, "", "Simulator answers declared tools: set Tools")
+	}
 	if len(w.Tools) == 0 {
 		for name, behavior := range w.Behaviors {
 			c.tools[name] = &tool{declared: schema.Tool{Name: name}, behavior: behavior, own: true, policy: schema.PolicyRecordOnly}
