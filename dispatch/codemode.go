@@ -3,7 +3,6 @@ package dispatch
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -33,30 +32,7 @@ func environment(name string) string {
 	return ""
 }
 
-// FromEnv makes the run of an agent in code mode, where the platform starts a program instead of
-// sending a request ("Porting without the SDK", code mode). It reads, with either prefix,
-//
-//	PIPELINES_ODYSSEY_PROXY_URL, PIPELINES_RUN_TOKEN          required
-//	PIPELINES_RUN_TOKEN_JTI, PIPELINES_RUN_ID, PIPELINES_TASK_ID
-//	_PIPELINES_TASK_INPUT_JSON, or the file PIPELINES_TASK_INPUT_FILE: {"user_instruction", "input", "task_id", …}
-//	the file PIPELINES_TASK_FILE: the instruction as text, if the task input has none
-//
-// One of the three last must hold a task.
-//
-// Of the options it uses Proxy and ProxyHosts. All mistakes are reported together in one [*Error]
-// with [CodeEnvelope].
-func FromEnv(opts *Options) (*Run, error) {
-	h := &Handler{}
-	if err := h.configure(opts); err != nil {
-		return nil, err
-	}
-	v := &visit{}
-	if err := h.fillRunFromEnv(context.Background(), v); err != nil {
-		return nil, err
-	}
-	return &v.run, nil
-}
-
+// fillRunFromEnv makes the run of code mode. All mistakes of the environment are reported together.
 func (h *Handler) fillRunFromEnv(ctx context.Context, v *visit) error {
 	var problems []error
 	e := envelope{
@@ -151,10 +127,22 @@ func readFile(name string) ([]byte, error) {
 	return data, err
 }
 
-// Main is the main function of an agent in code mode. It closes standard input, makes the run with
-// [FromEnv] and runs the agent with the time limit of opts. It writes the answer, one line of JSON,
-// to the file that PIPELINES_RESULT_PATH names, or to standard output if that is not set. The file
-// appears whole or not at all. SIGTERM and an interrupt end the agent's context.
+// Main is the main function of an agent in code mode, where the platform starts a program instead of
+// sending a request ("Porting without the SDK", code mode). It reads the run from environment
+// variables:
+//
+//	PIPELINES_ODYSSEY_PROXY_URL, PIPELINES_RUN_TOKEN          required
+//	PIPELINES_RUN_TOKEN_JTI, PIPELINES_RUN_ID, PIPELINES_TASK_ID
+//	_PIPELINES_TASK_INPUT_JSON, or the file PIPELINES_TASK_INPUT_FILE: {"user_instruction", "input", "task_id", …}
+//	the file PIPELINES_TASK_FILE: the instruction as text, if the task input has none
+//
+// One of the last three must contain a task. The prefix of a name may also be DYSTOPIC_, and there may
+// be an underscore before it. Main uses the options Proxy, ProxyHosts, RunTimeout, Reserve, Logger
+// and those that concern the response.
+//
+// Main closes standard input and runs the agent. SIGTERM and an interrupt end the agent's context. Main
+// writes the response, one line of JSON, to the file that PIPELINES_RESULT_PATH names, or to
+// standard output if the variable is not set. The file appears whole or not at all.
 //
 // Main does not return. It exits with status
 //
@@ -174,8 +162,7 @@ func Main(agent Agent, opts *Options) {
 
 func codeMode(ctx context.Context, agent Agent, opts *Options, stdout, stderr io.Writer) (status int) {
 	report := func(err error) {
-		body, _ := json.Marshal(agentError(err)) // an *Error: cannot fail
-		_, _ = stderr.Write(append(body, '\n'))
+		_, _ = stderr.Write(append(agentError(err).body(), '\n'))
 	}
 	h := &Handler{agent: agent}
 	if err := h.configure(opts, checkAgent(agent)...); err != nil {

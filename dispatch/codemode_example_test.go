@@ -21,26 +21,6 @@ func ExampleMain() {
 	dispatch.Main(agent, &dispatch.Options{Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 }
 
-// FromEnv is for a program that does more than Main, such as one with a loop of its own.
-func ExampleFromEnv() {
-	for name, value := range map[string]string{ // as the platform sets them
-		"PIPELINES_ODYSSEY_PROXY_URL": "https://api.example.com/api/odyssey-proxy/runs/abc",
-		"PIPELINES_RUN_TOKEN":         "run-token",
-		"PIPELINES_RUN_ID":            "17",
-		"_PIPELINES_TASK_INPUT_JSON":  `{"user_instruction":"Refund order 4521.","input":{"customer_id":7}}`,
-	} {
-		_ = os.Setenv(name, value)
-		defer func() { _ = os.Unsetenv(name) }()
-	}
-	run, err := dispatch.FromEnv(nil)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(run.RunID, run.Instruction, string(run.Input))
-	// Output: 17 Refund order 4521. {"customer_id":7}
-}
-
 // An agent applies the variant of its run, or fails the run, and acknowledges it.
 func ExampleRun_HarnessVariant() {
 	agent := func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
@@ -57,7 +37,7 @@ func ExampleRun_HarnessVariant() {
 			return nil, err
 		}
 		fmt.Println(variant.Name, knobs.Model, knobs.MaxSteps)
-		response.Metadata = &dispatch.Metadata{Model: knobs.Model, HarnessVariant: variant.Ack()}
+		response.Metadata = &dispatch.Metadata{Model: knobs.Model, HarnessVariant: variant}
 		return response, nil
 	}
 	handler, err := dispatch.New(agent, &dispatch.Options{Tokens: []string{"agent-token"}})

@@ -202,19 +202,3 @@ func TestCodeMode(t *testing.T) {
 		}
 	})
 }
-
-func TestFromEnv(t *testing.T) {
-	t.Setenv("PIPELINES_ODYSSEY_PROXY_URL", "https://api.example.com/runs/abc")
-	t.Setenv("PIPELINES_RUN_TOKEN", runToken)
-	t.Setenv("_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"hi","input":null}`)
-	run, err := dispatch.FromEnv(&dispatch.Options{ProxyHosts: []string{"api.example.com"}, Proxy: &proxy.Options{MaxAttempts: 1}})
-	if err != nil || run.Instruction != "hi" || string(run.Input) != "{}" || run.Proxy == nil {
-		t.Errorf("%+v, %v", run, err)
-	}
-	if _, err = dispatch.FromEnv(&dispatch.Options{ProxyHosts: []string{"other.example"}}); dispatch.CodeOf(err) != dispatch.CodeEnvelope {
-		t.Errorf("a proxy that is not allowed: %v", err)
-	}
-	if _, err = dispatch.FromEnv(&dispatch.Options{MaxRuns: -1}); dispatch.CodeOf(err) != dispatch.CodeOptions {
-		t.Errorf("bad options: %v", err)
-	}
-}

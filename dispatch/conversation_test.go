@@ -20,6 +20,18 @@ func says(role dispatch.Role, text string) dispatch.Message {
 	return dispatch.Message{Role: role, Content: dispatch.Text(text)}
 }
 
+// thinks is a message with a reasoning block.
+func thinks(text string) dispatch.Message {
+	block, err := json.Marshal(struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}{"text", text})
+	if err != nil {
+		panic(err)
+	}
+	return dispatch.Message{Role: dispatch.RoleAssistant, Thinking: []json.RawMessage{block}}
+}
+
 // brief writes messages in a short form: role, text, calls and what a tool message answers.
 func brief(messages []dispatch.Message) string {
 	var b strings.Builder
@@ -209,7 +221,7 @@ func TestSetConversationIsBounded(t *testing.T) {
 			m = append(m, result(id, strconv.Quote(string(got))))
 		}
 		tr.SetConversation("", m)
-		if n := tr.Dropped(); n != 0 {
+		if n := dispatch.Dropped(tr); n != 0 {
 			t.Errorf("%d messages of 0.7 MiB were left out", n)
 		}
 		long := m
@@ -226,11 +238,11 @@ func TestSetConversationIsBounded(t *testing.T) {
 			}
 			size += len(one) + 1
 		}
-		if size > 1<<20 || size < 1<<20-200<<10 || len(all)+tr.Dropped() != len(long) {
-			t.Errorf("%d bytes of %d messages; %d were left out of %d", size, len(all), tr.Dropped(), len(long))
+		if size > 1<<20 || size < 1<<20-200<<10 || len(all)+dispatch.Dropped(tr) != len(long) {
+			t.Errorf("%d bytes of %d messages; %d were left out of %d", size, len(all), dispatch.Dropped(tr), len(long))
 		}
 		tr.SetConversation("", m)
-		if n, all := tr.Dropped(), tr.Messages(); n != 0 || len(all) != len(m) {
+		if n, all := dispatch.Dropped(tr), tr.Messages(); n != 0 || len(all) != len(m) {
 			t.Errorf("then %d messages were left out, and %d are there", n, len(all))
 		}
 		return &dispatch.Response{FinalResponse: "Done."}, nil
@@ -358,4 +370,19 @@ assistant Done.
 			t.Errorf("got\n%swant\n%s%v", got, want, sent.Problems)
 		}
 	})
+}
+
+// A transcript that is full is sent as far as it goes, with a problem.
+func TestProblemOfAFullTranscript(t *testing.T) {
+	agent := func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		for range 1100 {
+			run.Transcript().Add(says("assistant", "more"))
+		}
+		return &dispatch.Response{FinalResponse: "Done."}, nil
+	}
+	result, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{Agent: agent}, dispatchtest.Task{})
+	want := "messages_removed: /messages has more than 1 MiB or 1,000 messages: the last 100 are not sent"
+	if err != nil || len(result.Problems) != 1 || result.Problems[0].String() != want || len(result.Messages) != 1001 {
+		t.Errorf("%d messages, problems %v, %v", len(result.Messages), result.Problems, err)
+	}
 }

@@ -31,8 +31,8 @@ const (
 	CodeInput        Code = "invalid_input"      // [Run.DecodeInput]: the task input does not fit; 500 when an agent returns it
 )
 
-// Error is the one error type of this package. It marshals to the body of an error answer,
-// {"error": code, "message": text}. Messages name members, never their values.
+// Error is the error type of this package. The platform receives it as {"error": code, "message":
+// text}. Messages name members, never their values.
 type Error struct {
 	Code    Code
 	Message string // sent to the platform, so it must hold no secret
@@ -62,13 +62,13 @@ func (e *Error) status() int {
 	return httpserve.StatusOf(string(e.Code))
 }
 
-// MarshalJSON writes the body of the answer.
-func (e *Error) MarshalJSON() ([]byte, error) {
-	message := clip.Text(e.Message, maxErrorMessage)
-	return json.Marshal(struct {
+// body returns the body of the answer.
+func (e *Error) body() []byte {
+	body, _ := json.Marshal(struct { // two strings: cannot fail
 		Error   Code   `json:"error"`
 		Message string `json:"message"`
-	}{e.Code, message})
+	}{e.Code, clip.Text(e.Message, maxErrorMessage)})
+	return body
 }
 
 // maxErrorMessage leaves room for the rest of the body in the 500 characters that the platform
@@ -84,8 +84,7 @@ func writeError(w http.ResponseWriter, err error) {
 	if e.Code == CodeBusy && w.Header().Get("Retry-After") == "" {
 		w.Header().Set("Retry-After", "1")
 	}
-	body, _ := e.MarshalJSON() // two strings: cannot fail
-	httpserve.WriteError(w, e.status(), body)
+	httpserve.WriteError(w, e.status(), e.body())
 }
 
 // CodeOf returns the code of the [*Error] in err's chain, or "" if there is none.

@@ -65,7 +65,7 @@ func FuzzTranscript(f *testing.F) {
 				case 3:
 					run.Transcript().Add(result(id, `"x"`))
 				case 4:
-					run.Transcript().Say("a")
+					run.Transcript().Add(says("assistant", "a"))
 				default:
 					run.Transcript().Add(calling(call(id, "local", "{}")))
 				}

@@ -109,15 +109,11 @@ func (v *HarnessVariant) DecodeKnobs(into any) error {
 	return nil
 }
 
-// Ack is the acknowledgement of the variant, for [Metadata].
-func (v *HarnessVariant) Ack() *HarnessAck {
-	return &HarnessAck{Source: "harness_variant", SnapshotID: v.SnapshotID, Fingerprint: v.Fingerprint}
-}
-
-// HarnessAck tells the platform under which configuration the run was made. Make one with
-// [HarnessVariant.Ack].
-type HarnessAck struct {
-	Source      string `json:"source"`
-	SnapshotID  string `json:"snapshot_id"`
-	Fingerprint string `json:"fingerprint"`
+// acknowledgement is what the response contains about the variant of the run.
+func (v *HarnessVariant) acknowledgement() any {
+	return struct {
+		Source      string `json:"source"`
+		SnapshotID  string `json:"snapshot_id"`
+		Fingerprint string `json:"fingerprint"`
+	}{"harness_variant", v.SnapshotID, v.Fingerprint}
 }

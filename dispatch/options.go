@@ -84,14 +84,12 @@ type Options struct {
 	// If FailureResponse is nil, a failed run is answered with 500.
 	FailureResponse func(*Run, *Error) *Response
 
-	// SendTranscript sends the transcript of every run whose [Response] has nil Messages. Otherwise
-	// it is sent if the agent has called [Run.Transcript].
+	// SendTranscript sends a transcript with every response. If the [Response] has no Messages, it
+	// is the recorded one. If no assistant message with text would arrive, the final response is
+	// appended as one. Agents that are registered with "Require a gradeable rich transcript" need
+	// this option. If it is false, the recorded transcript is sent if the agent has called
+	// [Run.Transcript].
 	SendTranscript bool
-
-	// RequireTranscript is for agents that are registered with "Require a gradeable rich
-	// transcript". It implies SendTranscript, and appends the final response to messages in which
-	// no assistant message with text would arrive.
-	RequireTranscript bool
 
 	// MaxRuns is how many runs are served at once; more are answered with 503. Default no limit.
 	MaxRuns int

@@ -83,7 +83,7 @@ func TestTranscriptGroupsParallelCalls(t *testing.T) {
 		}
 		both(run.Proxy, "")
 		_, _ = run.Proxy.Call(proxy.WithCallID(ctx, "toolu_1"), "refund_order", nil)
-		run.Transcript().Say("Now both.")
+		run.Transcript().Add(says("assistant", "Now both."))
 		var group sync.WaitGroup
 		group.Go(func() { both(run.Proxy.As("a"), "") })
 		group.Go(func() { time.Sleep(time.Microsecond); both(run.Proxy.As("b"), "") })
@@ -416,7 +416,7 @@ func TestTranscriptCountsNothingTwice(t *testing.T) {
 	dropped := func(agent func(context.Context, *dispatch.Run, *dispatch.Transcript)) (n int) {
 		h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 			agent(ctx, run, run.Transcript())
-			n = run.Transcript().Dropped()
+			n = dispatch.Dropped(run.Transcript())
 			return nil, nil
 		}, tools)
 		post(h, seedBody, nil)
@@ -441,7 +441,7 @@ func TestTranscriptCountsNothingTwice(t *testing.T) {
 					tell(t, i, arguments)
 				}
 				for range more {
-					t.Say("more")
+					t.Add(says("assistant", "more"))
 				}
 			}); n != want {
 				t.Errorf("%s, with %d more messages: %d dropped, want %d", name, more, n, want)
@@ -500,8 +500,9 @@ func TestWhenTheTranscriptIsSent(t *testing.T) {
 			return answer(nil)(ctx, run)
 		}, said("x")},
 		{"option", send, answer(nil), said("x")},
-		{"option, no messages", send, answer([]dispatch.Message{}), `{"final_response":"x"}`},
-		{"option, own messages", send, answer([]dispatch.Message{{Role: "user", Content: dispatch.Text("a")}}), `{"final_response":"x","messages":[{"role":"user","content":"a"}]}`},
+		{"no messages", nil, answer([]dispatch.Message{}), `{"final_response":"x"}`},
+		{"option, no messages", send, answer([]dispatch.Message{}), said("x")},
+		{"option, own messages", send, answer([]dispatch.Message{says("user", "a")}), `{"final_response":"x","messages":[{"role":"user","content":"a"},{"role":"assistant","content":"x"}]}`},
 		{"option, nil response", send, func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return nil, nil }, said("(no final response)")},
 		{"metadata", nil, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 			for range 2 {
@@ -582,8 +583,8 @@ func TestTranscriptBounds(t *testing.T) {
 		},
 		"control characters": func(_ context.Context, _ *dispatch.Run, t *dispatch.Transcript) {
 			for range 50 {
-				t.Say(strings.Repeat("\x01", 100_000))
-				t.Think(strings.Repeat("\"", 100_000))
+				t.Add(says("assistant", strings.Repeat("\x01", 100_000)))
+				t.Add(thinks(strings.Repeat("\"", 100_000)))
 			}
 		},
 		"messages": func(_ context.Context, _ *dispatch.Run, t *dispatch.Transcript) {
@@ -623,7 +624,7 @@ func TestTranscriptBounds(t *testing.T) {
 				_, _ = run.Proxy.Call(ctx, "get_order", nil)
 			}
 			for range 2000 {
-				t.Say("more")
+				t.Add(says("assistant", "more"))
 			}
 		},
 	} {
@@ -631,7 +632,7 @@ func TestTranscriptBounds(t *testing.T) {
 			dropped := 0
 			h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 				agent(ctx, run, run.Transcript())
-				dropped = run.Transcript().Dropped()
+				dropped = dispatch.Dropped(run.Transcript())
 				return run.Transcript().Response(strings.Repeat("y", 100_000)), nil
 			}, tools)
 			body := post(h, `{"input":{"user_instruction":"`+strings.Repeat("z", 100_000)+`"}}`, nil).Body.Bytes()
@@ -763,7 +764,7 @@ func TestHowManyTokensAreRemembered(t *testing.T) {
 // A Run that a test has made has a transcript of its own.
 func TestTranscriptOfARunMadeByHand(t *testing.T) {
 	run := &dispatch.Run{Instruction: "hi"}
-	run.Transcript().Say("Let me see.")
+	run.Transcript().Add(says("assistant", "Let me see."))
 	got, err := json.Marshal(run.Transcript().Response("Done.").Messages)
 	if want := `[{"role":"user","content":"hi"},{"role":"assistant","content":"Let me see."},{"role":"assistant","content":"Done."}]`; err != nil || string(got) != want {
 		t.Errorf("got %s, %v", got, err)

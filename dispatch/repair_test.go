@@ -196,21 +196,21 @@ func TestMalformedMessages(t *testing.T) {
 
 // A strict registration gets an assistant message with text whatever is left of the agent's
 // messages.
-func TestRequireTranscriptAfterRemoval(t *testing.T) {
+func TestSendTranscriptAfterRemoval(t *testing.T) {
 	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		_, _ = run.Proxy.Call(ctx, "get_order", nil)
 		return &dispatch.Response{FinalResponse: "x", Messages: []dispatch.Message{{Role: "bot", Content: dispatch.Text("y")}}}, nil
-	}, tools, func(o *dispatch.Options) { o.RequireTranscript = true })
+	}, tools, func(o *dispatch.Options) { o.SendTranscript = true })
 	wantAnswer(t, post(h, `{"input":{"user_instruction":"hi"}}`, nil), 200, `{"final_response":"x","messages":[{"role":"user","content":"hi"},`+
 		`{"role":"assistant","tool_calls":[{"id":"call_1","name":"get_order","arguments":{}}]},{"role":"tool","content":"{\"status\":\"shipped\"}","tool_call_id":"call_1"},`+
 		`{"role":"assistant","content":"x"}]}`)
 }
 
 // The final response that is appended is cut like other texts; it is sent whole as final_response.
-func TestRequireTranscriptOfALongFinalResponse(t *testing.T) {
+func TestSendTranscriptOfALongFinalResponse(t *testing.T) {
 	h := newHandler(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
 		return &dispatch.Response{FinalResponse: strings.Repeat("x", 1<<20), Messages: []dispatch.Message{{Role: "user", Content: dispatch.Text("y")}}}, nil
-	}, func(o *dispatch.Options) { o.RequireTranscript = true })
+	}, func(o *dispatch.Options) { o.SendTranscript = true })
 	body := post(h, seedBody, nil).Body.Bytes()
 	if verdict := dispatch.CheckResponse(body); !verdict.Gradeable || len(body) < 1<<20 || len(body) > 1<<20+70_000 {
 		t.Errorf("gradeable %t, %d bytes", verdict.Gradeable, len(body))

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -18,10 +19,10 @@ type Response struct {
 	// [NoFinalResponse]. The platform cuts off what is beyond about 50,000 characters.
 	FinalResponse string
 
-	// Messages is the transcript, for the trace. If it is nil, the run's own [Transcript] is sent
-	// if the agent has called [Run.Transcript], or [Options.SendTranscript] is set, and none
-	// otherwise. An empty slice sends none. Malformed messages are repaired or removed, as the
-	// package comment lists.
+	// Messages is the transcript, for the trace. If it is nil, the recorded [Transcript] is sent if
+	// the agent has called [Run.Transcript]. If it is empty and not nil, none is sent.
+	// [Options.SendTranscript] sends one in any case. Malformed messages are repaired or removed,
+	// as the package comment lists.
 	Messages []Message
 
 	// Metadata is shown beside the trace. Fields that are zero, and keys that Extra lacks, are taken
@@ -37,8 +38,9 @@ type Metadata struct {
 	TotalOutputTokens int64
 	AgentRuntimeMS    int64 // milliseconds of wall time in the agent's loop
 
-	// HarnessVariant acknowledges the run's variant, if it has one; see [Run.HarnessVariant].
-	HarnessVariant *HarnessAck
+	// HarnessVariant is the variant of the run that the agent has applied, if the run has one; see
+	// [Run.HarnessVariant]. It is sent as an acknowledgement, without the knobs.
+	HarnessVariant *HarnessVariant
 
 	// Extra holds further keys, with values that encoding/json can write. The fields above win over
 	// keys of their names.
@@ -83,7 +85,7 @@ func (m Metadata) MarshalJSON() ([]byte, error) {
 		}
 	}
 	if m.HarnessVariant != nil {
-		all["harness_variant"] = m.HarnessVariant
+		all["harness_variant"] = m.HarnessVariant.acknowledgement()
 	}
 	return rawjson.Encode(all)
 }
@@ -122,11 +124,16 @@ func (h *Handler) encode(run *Run, out outcome) (body []byte, problems []Problem
 func (h *Handler) messages(run *Run, host bool, r *Response) (messages []Message, problems []Problem) {
 	t := run.recording()
 	messages = r.Messages
-	if messages == nil && (host || h.opts.SendTranscript || h.opts.RequireTranscript || t.wasAsked()) {
+	if messages == nil && (host || h.opts.SendTranscript || t.wasAsked()) {
 		messages = t.Response(r.FinalResponse).Messages
+		if n := t.dropped(); n > 0 {
+			problems = append(problems, Problem{Code: codeRemoved, Pointer: "/messages", Message: fmt.Sprintf(
+				"has more than 1 MiB or 1,000 messages: the last %d are not sent", n)})
+		}
 	}
-	messages, problems = sendable(messages, t)
-	if !h.opts.RequireTranscript || gradeable(messages) {
+	messages, found := sendable(messages, t)
+	problems = append(problems, found...)
+	if !h.opts.SendTranscript || gradeable(messages) {
 		return messages, problems
 	}
 	if len(messages) == 0 {

@@ -45,8 +45,7 @@ type Run struct {
 
 // FromContext returns the run of the context that an [Agent] receives, or of a context derived from
 // it. It is for tools that a program registers once with a framework, and for an [http.RoundTripper]
-// that serves all runs. If ctx is not derived from the context of an agent, ok is false. [FromEnv]
-// makes a Run without a context.
+// that serves all runs. If ctx is not derived from the context of an agent, ok is false.
 func FromContext(ctx context.Context) (run *Run, ok bool) {
 	run, ok = ctx.Value(runKey{}).(*Run)
 	return run, ok

@@ -33,9 +33,8 @@ import (
 // same calls: an assistant message replaces the recorded calls of the same ids, or without
 // [proxy.WithCallID] of the same tools and arguments; a tool message replaces the recorded result.
 //
-// The transcript has at most 1 MiB of JSON and 1,000 messages; what comes later is left out, see
-// [Transcript.Dropped]. Of recorded calls, and of what Say and Think add, it keeps 64 KiB of each
-// text.
+// The transcript has at most 1 MiB of JSON and 1,000 messages; what comes later is left out,
+// with a problem of the code messages_removed. It keeps 64 KiB of each text of a recorded call.
 type Transcript struct {
 	run     *Run
 	numbers *atomic.Int64 // of the ids that were made; shared by the dispatches of a run token
@@ -48,7 +47,7 @@ type Transcript struct {
 	size     int             // of the rows, as JSON
 	messages int             // in the rows
 	full     bool
-	dropped  int
+	lost     int // messages that did not fit
 	metadata *Metadata
 	problems []Problem // that were added
 
@@ -129,7 +128,7 @@ func (t *Transcript) add(m Message) {
 		}
 	}
 	if !t.admit(size, rows) {
-		t.dropped++
+		t.lost++
 		return
 	}
 	r := &row{added: true, message: m}
@@ -140,15 +139,6 @@ func (t *Transcript) add(m Message) {
 	if asked != nil {
 		asked.answered, asked.content = true, nil
 	}
-}
-
-// Say adds an assistant message with text.
-func (t *Transcript) Say(text string) { t.Add(Message{Role: RoleAssistant, Content: cutText(text)}) }
-
-// Think adds a reasoning block, which the trace shows under the assistant's turn.
-func (t *Transcript) Think(text string) {
-	block := append(append([]byte(`{"type":"text","text":`), cutText(text)...), '}')
-	t.Add(Message{Role: RoleAssistant, Thinking: []json.RawMessage{block}})
 }
 
 // UpdateMetadata calls change with the metadata that responses with the transcript carry, for
@@ -181,11 +171,11 @@ func (t *Transcript) makeID() string {
 	return t.newID()
 }
 
-// Dropped returns how many messages did not fit.
-func (t *Transcript) Dropped() int {
+// dropped returns how many messages did not fit.
+func (t *Transcript) dropped() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n := t.dropped
+	n := t.lost
 	for _, c := range t.conversations {
 		n += c.dropped
 	}
@@ -378,7 +368,7 @@ func (t *Transcript) begin(ctx context.Context, info proxy.CallInfo) *call {
 	c := &call{modelID: info.CallID, tool: tool, arguments: arguments, recorded: true}
 	c.size = 80 + quotedLen(tool) + max(quotedLen(c.modelID), minIDLen) + len(arguments)
 	if !t.admit(c.size+answerSize(c.modelID), 2) {
-		t.dropped += 2
+		t.lost += 2
 		return nil
 	}
 	if c.modelID != "" && !t.ids[c.modelID] {

@@ -31,10 +31,10 @@ func tools(o *dispatch.Options) {
 func TestTranscript(t *testing.T) {
 	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		transcript := run.Transcript()
-		transcript.Think("I should look the order up.")
+		transcript.Add(thinks("I should look the order up."))
 		_, _ = run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"})
 		_, _ = run.Proxy.As("sub").Call(ctx, "refund_order", nil)
-		transcript.Say("That did not work.")
+		transcript.Add(says("assistant", "That did not work."))
 		return transcript.Response("Done."), nil
 	}, tools)
 	w := post(h, seedBody, nil)
@@ -62,7 +62,7 @@ func TestTranscriptOfACallWithoutAName(t *testing.T) {
 	}
 }
 
-func TestRequireTranscript(t *testing.T) {
+func TestSendTranscript(t *testing.T) {
 	user := `{"role":"user","content":"Refund order #4521 if it shipped more than 30 days ago."}`
 	for _, tt := range []struct {
 		name     string
@@ -86,7 +86,7 @@ func TestRequireTranscript(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newHandler(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return tt.response, nil },
-				func(o *dispatch.Options) { o.RequireTranscript = true })
+				func(o *dispatch.Options) { o.SendTranscript = true })
 			w := post(h, seedBody, nil)
 			wantAnswer(t, w, 200, tt.want)
 			if !dispatch.CheckResponse(w.Body.Bytes()).Gradeable {
@@ -156,7 +156,7 @@ func TestHarnessVariant(t *testing.T) {
 					return nil, err
 				}
 				return &dispatch.Response{FinalResponse: "x", Metadata: &dispatch.Metadata{
-					HarnessVariant: variant.Ack(), Extra: map[string]any{"knobs": fmt.Sprint(k.Model, " ", k.Temperature)},
+					HarnessVariant: variant, Extra: map[string]any{"knobs": fmt.Sprint(k.Model, " ", k.Temperature)},
 				}}, nil
 			})
 			w := post(h, body(tt.input), nil)

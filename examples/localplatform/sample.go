@@ -118,7 +118,8 @@ func supervise(ctx context.Context, run *dispatch.Run) (*dispatch.Response, erro
 		return nil, err
 	}
 
-	notes.Think("The parcel was delivered damaged and the order is the customer's own, so the whole amount is due.")
+	notes.Add(dispatch.Message{Role: dispatch.RoleAssistant, Thinking: []json.RawMessage{json.RawMessage(
+		`{"type":"text","text":"The parcel was delivered damaged and the order is the customer's own, so the whole amount is due."}`)}})
 	_, _ = supervisor.Trace(ctx, proxy.EventThinking,
 		map[string]string{"text": "Delivered damaged, and the order is the customer's own: the whole amount is due."})
 	_, _ = supervisor.Handoff(ctx, "supervisor", "supervisor/refunds")
