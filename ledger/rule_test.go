@@ -319,12 +319,14 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// The test runs many wildcards and descents on the worst responses. BenchmarkEvalHostile measures
+// The test runs many wildcards, slices and descents on the worst responses. BenchmarkEvalHostile measures
 // their time.
 func TestHostileResponses(t *testing.T) {
 	fields := make(map[string]string)
-	for i := range 10 {
-		fields[fmt.Sprintf("f%02d", i)] = []string{"$..id", "$.x[*].id", "$..x[0]", "$.x[100000].id", "$.*.*"}[i%5]
+	paths := []string{"$..id", "$.x[*].id", "$..x[0]", "$.x[100000].id", "$.*.*", "$..*", "$.x[::-1].id", "$.x[-1].id",
+		"$..[0,-1]['id','x']", "$.x[*,*][*,*].id"}
+	for i := range 2 * len(paths) {
+		fields[fmt.Sprintf("f%02d", i)] = paths[i%len(paths)]
 	}
 	rule, err := ledger.Compile(&ledger.Adapter{EntityType: "order", IDFrom: "$.order_id", FieldMap: fields})
 	if err != nil {
@@ -335,7 +337,7 @@ func TestHostileResponses(t *testing.T) {
 		if spent := allocated(func() { out = rule.Eval(nil, response) }); spent > 256<<20 {
 			t.Errorf("%s: %d bytes allocated", name, spent)
 		}
-		if len(out.Updates) != 1 || len(out.Steps) != 11 {
+		if len(out.Updates) != 1 || len(out.Steps) != 1+len(fields) {
 			t.Errorf("%s: %d updates, %d steps", name, len(out.Updates), len(out.Steps))
 		}
 	}
