@@ -15,9 +15,9 @@ import (
 )
 
 // AuditRecord describes one run of a program, also of one that failed to start. Calls that fail
-// earlier have no record. A record contains neither arguments of the call nor output, and of
-// allowlisted variables only the names: in Argv and WorkDir, values of 6 bytes or more are replaced
-// by "[redacted]".
+// earlier have no record. A record contains neither arguments of the call nor output. Of allowlisted
+// variables it contains only the names: in Argv and WorkDir, "[redacted]" replaces their values of 6
+// bytes or more.
 type AuditRecord struct {
 	Time        time.Time `json:"ts"` // of the start, UTC
 	CallID      string    `json:"callId,omitempty"`

@@ -16,9 +16,9 @@
 // and, after [Options.Grace], SIGKILL. The end of the caller's context has the same effect. When a
 // program exits, the rest of its process group is killed too. A tool that must leave a process
 // running starts it in a session of its own (setsid). A process that holds a pipe of the program
-// delays the call for at most 2 s. A call leaves no zombie process and no goroutine behind, with
-// one exception: if the kernel does not end a killed program, the call returns after 2 s and one
-// goroutine waits for that program.
+// delays the call for at most 2 s. A call leaves no zombie process and no goroutine behind. The one
+// exception is a killed program that the kernel does not end: the call returns after 2 s, and one
+// goroutine waits for the program.
 //
 // A call returns the whole output of the program, or an error. Output over [Options.MaxStdout]
 // fails the call. If a process that the program left behind could still have written output,

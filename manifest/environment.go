@@ -17,8 +17,8 @@ func baseEnvironment(windows bool) []string {
 	return []string{"PATH", "HOME"}
 }
 
-// envPassthrough reads the allowlist. It trims the names, converts ASCII letters to upper case (a
-// conversion of other letters could make a valid name of an invalid one) and removes duplicates.
+// envPassthrough reads the allowlist. It trims the names, converts ASCII letters to upper case and
+// removes duplicates. A conversion of other letters could make a valid name of an invalid one.
 func (c *checker) envPassthrough(v json.RawMessage) []string {
 	var d distinct
 	c.strings("envPassthrough", v, func(j int, written string) {

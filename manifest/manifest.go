@@ -112,6 +112,6 @@ func (m *Manifest) Tools() []schema.Tool {
 }
 
 // Lint lists what is valid but probably not intended: members that the document does not define,
-// which are ignored (for example a misspelled timeoutSec), names that the APIs of models reject,
-// and a manifest without tools.
+// names that the APIs of models reject, and a manifest without tools. Unknown members, such as a
+// misspelled timeoutSec, are ignored.
 func (m *Manifest) Lint() []Problem { return slices.Clone(m.lint) }

@@ -9,9 +9,17 @@
 //
 //	func checkSchedule(ctx context.Context, in Query) (Slots, error) { … }
 //
-// The handler checks the method, the secret and the agent's identity, reads the body within limits,
-// validates the arguments against the schema of the tool, runs the function with a deadline, and
-// contains its panics. Handlers are safe for concurrent use.
+// The handler checks the method, the secret and the agent's identity, and reads the body within
+// limits. It validates the arguments against the schema of the tool and applies the defaults of the
+// schema. It runs the function with a deadline and contains its panics. Handlers are safe for
+// concurrent use.
+//
+// # Registration
+//
+// The JSON of a [Tool] is the definition that the platform registers:
+//
+//	tool.URL, tool.DetailURL = "https://api.example.com/tools/check_schedule", "https://api.example.com/detail"
+//	definitions, err := json.MarshalIndent(tools, "", "  ")
 //
 // # Requests
 //

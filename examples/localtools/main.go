@@ -21,8 +21,8 @@ import (
 //go:embed tools.json
 var document []byte
 
-// Tools is all that the agent needs. *manifest.Manifest has this method, and so has *proxy.Client:
-// the same agent works with tools on this machine and with tools of a platform.
+// Tools is all that the agent needs. *manifest.Manifest and *proxy.Client have this method. So the
+// same agent works with tools on this machine and with tools of a platform.
 type Tools interface {
 	Call(ctx context.Context, name string, args any) (json.RawMessage, error)
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/toolwire/toolwire/internal/publicaddr"
 )
 
-// ParseBase parses the base URL of an API that is called with a key. The mistakes are what the text
-// must be, such as "must begin with https://, to protect the API key"; they do not repeat it. example
-// is a base URL for their texts. The path of the result ends in a slash.
+// ParseBase parses the base URL of an API that is called with a key. Each mistake says what the text
+// must be, such as "must begin with https://, to protect the API key". Mistakes do not repeat the
+// text. They show example as a valid base URL. The path of the result ends in a slash.
 func ParseBase(text, example string) (base *url.URL, mistakes []string) {
 	u, err := url.Parse(text)
 	switch {

@@ -16,9 +16,9 @@ import (
 // recordMembers are the members of a record that a declaration can have among its extra members.
 var recordMembers = []string{"framework", "tool_type", "tags", "version"}
 
-// Declarations converts records to tool declarations. The problems, with the code left_out, list
-// what a declaration cannot hold of a record, and what it needs and a record lacks. name and
-// description are kept. framework, tool_type, tags and version become members of
+// Declarations converts records to tool declarations. The problems have the code left_out. They list
+// what a declaration cannot hold, and what it needs and a record lacks. name and description are
+// kept. framework, tool_type, tags and version become members of
 // [schema.Tool.Extra], where [FromDeclarations] finds them.
 //
 // A record has no schema of the arguments; the Python class has it. So the input schema of every
@@ -74,9 +74,9 @@ func loss(n int, tool, member, message string) schema.Problem {
 		Message: message}
 }
 
-// FromDeclarations converts tool declarations to records. The problems, with the code left_out,
-// list what a record cannot hold. base supplies account_id, and framework, tool_type, tags and
-// version unless a declaration has them among its extra members. FromDeclarations does not validate
+// FromDeclarations converts tool declarations to records. The problems have the code left_out. They
+// list what a record cannot hold. base supplies account_id. It also supplies framework, tool_type,
+// tags and version, unless a declaration has them among its extra members. FromDeclarations does not validate
 // the records; see [Tool.Validate].
 func FromDeclarations(tools []schema.Tool, base Tool) ([]Tool, []schema.Problem) {
 	var losses []schema.Problem

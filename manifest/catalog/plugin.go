@@ -56,11 +56,11 @@ const (
 // Its tokens must be Python. CheckPlugin accepts every source that CPython 3.10 or a later version
 // accepts, and some malformed ones.
 //
-// A file needs a tool class: a class of the module with a base class, other than a few of the
-// standard library and pydantic that a tool never has alone. An entry point replaces the class;
-// older servers require one anyway. Of several classes CheckPlugin prefers one that is decorated,
-// derives from BaseTool, derives from a class whose name ends in Tool, or has a literal name; of
-// equals, the last.
+// A file needs a tool class: a class of the module with a base class. A few base classes of the
+// standard library and pydantic do not count. An entry point replaces the class; older servers
+// require one anyway. Of several classes CheckPlugin prefers one that is decorated, derives from
+// BaseTool, derives from a class whose name ends in Tool, or has a literal name. Of equals it takes
+// the last.
 //
 // The error is an [*Error]. With [CodePlugin] it has all problems, at the pointer "/file". With
 // [CodeTooLarge] the file was not examined. With [CodeOptions] the options are not valid.

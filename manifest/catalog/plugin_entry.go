@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// AddEntryPoint adds the entry point that servers before v0.1.85 require to a source that
-// [CheckPlugin] accepts: a function tool_plugin, at the end of the module, that returns a new
-// instance of the tool class. If the source has an entry point, AddEntryPoint returns it unchanged.
+// AddEntryPoint adds an entry point to a source that [CheckPlugin] accepts. Servers before v0.1.85
+// require one. It is a function tool_plugin at the end of the module, which returns a new instance
+// of the tool class. If the source has an entry point, AddEntryPoint returns it unchanged.
 // The error is that of CheckPlugin, without a size limit.
 //
 // ToolBase records lets the platform's own SDK do this before it uploads to older servers. Here the

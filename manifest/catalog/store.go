@@ -19,9 +19,9 @@ type StoredTool struct {
 // contract.
 //
 // A tool belongs to the account in AccountID. Other accounts do not find its id. The caller chooses
-// ids and times. No two tools of an account that are not deleted have the same name, byte for byte,
-// whatever calls run at the same time, in any process. A deleted tool keeps its id but not its
-// name.
+// ids and times. Two tools of an account have different names, compared byte by byte, unless one is
+// deleted. That holds for concurrent calls too, also of other processes. A deleted tool keeps its id
+// but not its name.
 //
 // A write that returned nil lasts as long as the store promises. A write that returned an error did
 // not happen, unless the error is that of the context.

@@ -1,6 +1,6 @@
-// Package catalog manages tool records, the entries of a catalog of tools that the page ToolBase
-// records defines: their rules, a client for a catalog's REST API, and the same API as an
-// [http.Handler].
+// Package catalog manages tool records, the entries of a catalog of tools. The page ToolBase records
+// defines them. The package has their rules, a client for a catalog's REST API, and the same API as
+// an [http.Handler].
 //
 //   - [Tool], [Patch] and [ListItem] are the records. They read and write JSON.
 //   - [NewClient] returns a client of a catalog.
@@ -26,8 +26,9 @@
 // ToolBase records leaves the following open. Names are compared byte by byte, so "a" and "A" are
 // two tools. A name is any text that is not blank and has no control characters. A version need not
 // be semantic and need not grow. Only a handler limits lengths; see [HandlerOptions]. Unknown
-// members of JSON and unknown fields of forms are ignored; a name that differs from a known one by
-// case only is rejected. The type is written as tool_type and read as type too.
+// members of JSON and unknown fields of forms are ignored. A handler rejects a name that differs
+// from a known one by case only; a client ignores it in a response. The type is written as tool_type
+// and read as type too.
 //
 // A deleted tool frees its name, is in no list, and can be restored while the name is free.
 // account_id is the account of the key; another one is rejected. PUT may change framework and

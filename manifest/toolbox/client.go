@@ -97,9 +97,14 @@ func (c *Client) Adapters(ctx context.Context) ([]Adapter, error) {
 // not check them: [Parse] does, and reads the JSON of the list.
 //
 // Tools returns the whole list or an error, never a part of the list. A page has at most 4 MiB, and
-// all pages together have at most 10,000 tools. The error is an [*Error]: CodeStatus with the status
-// and, in Detail, the response; CodeAnswer if a response is not a list or its pages do not follow
-// each other; CodeAnswerSize; CodeTransport; CodeTimeout; or CodeCanceled.
+// all pages together have at most 10,000 tools. The error is an [*Error]:
+//
+//	CodeStatus      the status is not 200; Status has it, and Detail has the response
+//	CodeAnswer      a response is not a list, or its pages do not follow each other
+//	CodeAnswerSize  the list exceeds the limits
+//	CodeTransport   the connection failed
+//	CodeTimeout     a request took more than 30 s
+//	CodeCanceled    ctx ended
 func (c *Client) Tools(ctx context.Context, adapter string) ([]Tool, error) {
 	query := url.Values{}
 	if adapter != "" {
