@@ -207,6 +207,24 @@ func ExampleFromLedger() {
 	// generated: /carrier
 }
 
+// A simulator answers all tools without a behavior. It can ask a model; this one looks the answer up.
+func ExampleWorld_simulator() {
+	run := begin(proxytest.World{
+		Tools: []schema.Tool{{
+			Name: "opening_hours", Description: "Tells when a shop is open.", InputSchema: json.RawMessage(`{"type":"object"}`),
+		}},
+		InitialState:         `{"shop":{"oulu":{"open":"9 to 5"}}}`,
+		BehaviorInstructions: "Every shop is closed on Sunday.",
+		Simulator: func(r *proxytest.Request) (any, error) {
+			shop, _ := r.Get("shop", "oulu")
+			return map[string]any{"asked": r.Declared.Description, "known": shop, "rule": r.Instructions}, nil
+		},
+	})
+	show(run.Client(nil).Call(ctx, "opening_hours", nil))
+	// Output:
+	// {"asked":"Tells when a shop is open.","known":{"open":"9 to 5"},"rule":"Every shop is closed on Sunday."} <nil>
+}
+
 // A world from a file, for an agent in any language.
 func ExampleParseWorld() {
 	world, err := proxytest.ParseWorld([]byte(`{

@@ -62,12 +62,27 @@ func (c *world) remarks(tools []schema.Tool) (list []remark) {
 		list = append(list, r)
 	}
 	for i := range tools {
-		if t := &tools[i]; t.LedgerAdapter != nil && t.Mode() == schema.Sandbox {
-			const note = "the tool declares ledger_adapter in sandbox mode, which is of a later release and is not executed here"
-			list = append(list, remark{i, "not executed", fmt.Sprintf("tool[%d] %q: %s", i, t.Name, note), note})
+		if use := laterAdapter(&tools[i]); use != "" {
+			note := "the tool declares " + use + ", which is of a later release and is not executed here"
+			list = append(list, remark{i, "not executed", fmt.Sprintf("tool[%d] %q: %s", i, tools[i].Name, note), note})
 		}
 	}
 	return list
+}
+
+// laterAdapter returns how later releases use a ledger adapter that this release does not use, or
+// "".
+func laterAdapter(t *schema.Tool) string {
+	switch {
+	case t.LedgerAdapter == nil:
+	case t.Mode() == schema.Sandbox:
+		return "ledger_adapter in sandbox mode"
+	case t.LedgerWritePolicy == "" && slices.ContainsFunc(t.LedgerAdapter.Extra, func(m ledger.Member) bool {
+		return m.Name == "effects"
+	}):
+		return "effects without a ledger_write_policy"
+	}
+	return ""
 }
 
 // declaresNothing reports whether a member of a later release is null, false or empty.
