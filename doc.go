@@ -14,6 +14,7 @@
 //   - [github.com/toolwire/toolwire/manifest/catalog] keeps tool records: their rules, a client and a server.
 //   - [github.com/toolwire/toolwire/dispatch/dispatchtest] and [github.com/toolwire/toolwire/proxy/proxytest] are the
 //     platform's two sides, in process, for tests and for runs without the platform;
+//     [github.com/toolwire/toolwire/dispatch/llm/llmtest] is a scripted model;
 //     [github.com/toolwire/toolwire/dispatch/doctor] examines an endpoint;
 //     [github.com/toolwire/toolwire/dispatch/eval] runs datasets;
 //     [github.com/toolwire/toolwire/proxy/cassette] records real runs and replays them.

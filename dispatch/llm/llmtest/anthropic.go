@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/toolwire/toolwire/dispatch/llm"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // anthropic is Anthropic's Messages API.
 type anthropic struct{}
 
-func (anthropic) name() string      { return "messages" }
+func (anthropic) name() llm.Format  { return llm.Anthropic }
 func (anthropic) requestID() string { return "Request-Id" }
 
 func (anthropic) read(q *Request, _ func(string) ([]message, bool)) error {

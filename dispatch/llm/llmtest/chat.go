@@ -3,13 +3,14 @@ package llmtest
 import (
 	"encoding/json"
 
+	"github.com/toolwire/toolwire/dispatch/llm"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // chat is OpenAI's Chat Completions API.
 type chat struct{}
 
-func (chat) name() string      { return "chat_completions" }
+func (chat) name() llm.Format  { return llm.OpenAIChat }
 func (chat) requestID() string { return "X-Request-Id" }
 
 func (chat) read(q *Request, _ func(string) ([]message, bool)) error {

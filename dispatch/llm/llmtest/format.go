@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire/dispatch/llm"
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/strictjson"
@@ -18,7 +19,7 @@ import (
 
 // A format is the wire format of one API.
 type format interface {
-	name() string
+	name() llm.Format
 
 	// read fills the request from its path and its valid body. previous returns the conversation
 	// that ends with an earlier response. An error is what the provider would object to.
@@ -75,7 +76,7 @@ func newAnswer(q *Request, s Step, n int) *answer {
 		a.input, a.output = 100, 20
 	}
 	for i, p := range s.parts {
-		if p.kind == callPart && p.id == "" && q.Format != "generate_content" {
+		if p.kind == callPart && p.id == "" && q.Format != llm.Gemini {
 			p.id = fmt.Sprintf("call_%d_%d", n, i)
 		}
 		if p.kind == thinkingPart {

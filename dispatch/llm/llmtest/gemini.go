@@ -6,13 +6,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolwire/toolwire/dispatch/llm"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // gemini is Gemini's generateContent.
 type gemini struct{}
 
-func (gemini) name() string      { return "generate_content" }
+func (gemini) name() llm.Format  { return llm.Gemini }
 func (gemini) requestID() string { return "X-Request-Id" }
 
 func (gemini) read(q *Request, _ func(string) ([]message, bool)) error {

@@ -108,9 +108,9 @@ func TestWhatFailsATest(t *testing.T) {
 		},
 		{
 			"a check of its own", []llmtest.Step{llmtest.Text("hi").Expect(func(r *llmtest.Request) error {
-				return errors.New(r.Format + " " + r.Model + " " + string(r.Body[:8]))
+				return errors.New(string(r.Format) + " " + r.Model + " " + string(r.Body[:8]))
 			})},
-			func(t testing.TB, m *llmtest.Model) { say(t, m, "hello") }, []string{`chat_completions m {"model"`},
+			func(t testing.TB, m *llmtest.Model) { say(t, m, "hello") }, []string{`openai_chat m {"model"`},
 		},
 		{
 			"mistakes in a script", []llmtest.Step{
@@ -189,6 +189,17 @@ func TestConversations(t *testing.T) {
 	if n := len(m.Requests()); n != 5 {
 		t.Errorf("%d requests", n)
 	}
+}
+
+// The functions of When and Expect may use the model.
+func TestFunctionsMayUseTheModel(t *testing.T) {
+	m := llmtest.New(t)
+	m.When(func(*llmtest.Request) bool { return len(m.Requests()) == 1 }, llmtest.Text("first").Expect(func(*llmtest.Request) error {
+		m.For("y", llmtest.Text("second"))
+		return nil
+	}))
+	say(t, m, "x")
+	say(t, m, "y")
 }
 
 // Without a test, Err has what fails one.

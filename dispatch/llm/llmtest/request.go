@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolwire/toolwire/dispatch/llm"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
@@ -13,7 +14,7 @@ import (
 // A Request is one request that the model received, in terms that all formats share. It has no
 // headers, because these carry the API key. Do not change it.
 type Request struct {
-	Format  string // "chat_completions", "responses", "messages" or "generate_content"
+	Format  llm.Format
 	Model   string
 	Stream  bool
 	System  string          // system and developer texts, each on lines of its own

@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/toolwire/toolwire/dispatch/llm"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // responses is OpenAI's Responses API.
 type responses struct{}
 
-func (responses) name() string      { return "responses" }
+func (responses) name() llm.Format  { return llm.OpenAIResponses }
 func (responses) requestID() string { return "X-Request-Id" }
 
 func (responses) read(q *Request, previous func(id string) ([]message, bool)) error {

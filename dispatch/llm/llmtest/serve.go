@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/dispatch/llm"
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -77,45 +78,32 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // of the response. invalid is what the provider would object to.
 func (m *Model) take(q *Request, invalid error) (step Step, where string, n int, err error) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	if len(m.requests) < maxRequests {
 		m.requests = append(m.requests, q)
 	}
+	conversations := slices.Clone(m.conversations)
+	m.mu.Unlock()
 	if invalid != nil {
 		return Step{}, "", 0, invalid
 	}
-	c, err := m.conversation(q)
-	if err != nil {
-		return Step{}, "", 0, err
+	matching := slices.DeleteFunc(conversations, func(c *conversation) bool { return !c.match(q) }) // may use m
+	if len(matching) == 0 {
+		matching = append(matching, m.other)
 	}
-	step, where = c.steps[c.next], c.step(c.next)
-	c.next++
-	m.answers++
-	return step, where, m.answers, nil
-}
-
-// conversation returns the one that a request belongs to. It has a step left.
-func (m *Model) conversation(q *Request) (*conversation, error) {
-	var over *conversation
-	for _, c := range m.conversations {
-		if !c.match(q) {
-			continue
-		}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, c := range matching {
 		if c.next < len(c.steps) {
-			return c, nil
+			m.answers++
+			c.next++
+			return c.steps[c.next-1], c.step(c.next - 1), m.answers, nil
 		}
-		over = c
 	}
-	switch {
-	case over != nil:
-	case m.other.next < len(m.other.steps):
-		return m.other, nil
-	case len(m.other.steps) == 0:
-		return nil, errors.New("no conversation of the script matches this request")
-	default:
-		over = m.other
+	over := matching[len(matching)-1]
+	if over == m.other && len(over.steps) == 0 {
+		return Step{}, "", 0, errors.New("no conversation of the script matches this request")
 	}
-	return nil, fmt.Errorf("the %s is over: all of its %d steps have been used", over.title(), len(over.steps))
+	return Step{}, "", 0, fmt.Errorf("the %s is over: all of its %d steps have been used", over.title(), len(over.steps))
 }
 
 // play answers with a step.
@@ -172,7 +160,7 @@ func (m *Model) play(w http.ResponseWriter, ctx context.Context, f format, q *Re
 
 // remember keeps a response of the Responses API for requests that continue it.
 func (m *Model) remember(a *answer) {
-	if a.Format != "responses" || a.unstored {
+	if a.Format != llm.OpenAIResponses || a.unstored {
 		return
 	}
 	m.mu.Lock()

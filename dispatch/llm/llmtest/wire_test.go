@@ -17,19 +17,19 @@ var update = flag.Bool("update", false, "write the files in testdata anew")
 // wires are the formats, each with a request that is answered whole and one that is streamed.
 var wires = []struct{ name, path, whole, streamPath, stream string }{
 	{
-		"chat_completions", chatPath, `{"model":"m","messages":[{"role":"user","content":"hi"}]}`,
+		"openai_chat", chatPath, `{"model":"m","messages":[{"role":"user","content":"hi"}]}`,
 		chatPath, `{"model":"m","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"hi"}]}`,
 	},
 	{
-		"responses", "/v1/responses", `{"model":"m","input":"hi"}`,
+		"openai_responses", "/v1/responses", `{"model":"m","input":"hi"}`,
 		"/v1/responses", `{"model":"m","stream":true,"input":[{"role":"user","content":"hi"}],"include":["reasoning.encrypted_content"]}`,
 	},
 	{
-		"messages", anthropicPath, `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`,
+		"anthropic", anthropicPath, `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`,
 		anthropicPath + "?beta=true", `{"model":"m","max_tokens":9,"stream":true,"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]}`,
 	},
 	{
-		"generate_content", "/v1beta/models/m:generateContent", `{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`,
+		"gemini", "/v1beta/models/m:generateContent", `{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`,
 		"/v1beta/models/m:streamGenerateContent?alt=sse", `{"contents":[{"parts":[{"text":"hi"}]}]}`,
 	},
 }
@@ -106,5 +106,14 @@ func TestEveryEventEndsWithAnEmptyLine(t *testing.T) {
 				t.Errorf("%s: %q %v", wire.name, answer, err)
 			}
 		}
+	}
+}
+
+// Chat Completions reports the tokens of a stream only if the request asks for them.
+func TestUsageOfAStream(t *testing.T) {
+	m := llmtest.New(t, llmtest.Text("Hello."))
+	_, _, answer, err := post(t, m, chatPath, `{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}`)
+	if strings.Contains(answer, "usage") || strings.Contains(answer, `"choices":[]`) || !strings.HasSuffix(answer, "data: [DONE]\n\n") || err != nil {
+		t.Errorf("%s %v", answer, err)
 	}
 }
