@@ -21,6 +21,11 @@ import (
 
 // The code of docs/testing.md that needs an SDK.
 
+type (
+	toolCall    = openai.ChatCompletionMessageToolCallUnion
+	toolMessage = openai.ChatCompletionMessageParamUnion
+)
+
 func modelAgent(client openai.Client) dispatch.Agent {
 	return func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		params := openai.ChatCompletionNewParams{
@@ -38,14 +43,15 @@ func modelAgent(client openai.Client) dispatch.Agent {
 				return &dispatch.Response{FinalResponse: message.Content}, nil
 			}
 			params.Messages = append(params.Messages, message.ToParam())
-			for _, call := range message.ToolCalls {
-				ctx := proxy.WithCallID(ctx, call.ID)
+			results, err := proxy.Each(ctx, message.ToolCalls, func(ctx context.Context, call toolCall) (toolMessage, error) {
+				ctx = proxy.WithCallID(ctx, call.ID)
 				result, _, err := run.Proxy.CallForModel(ctx, call.Function.Name, call.Function.Arguments)
-				if err != nil {
-					return nil, err // the run is over
-				}
-				params.Messages = append(params.Messages, openai.ToolMessage(string(result), call.ID))
+				return openai.ToolMessage(string(result), call.ID), err
+			})
+			if err != nil {
+				return nil, err // the run is over
 			}
+			params.Messages = append(params.Messages, results...)
 		}
 	}
 }
