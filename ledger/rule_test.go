@@ -319,8 +319,8 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// The test runs many wildcards, slices and descents on the worst responses. BenchmarkEvalHostile measures
-// their time.
+// The test runs many wildcards, slices and descents on the worst responses. BenchmarkEvalHostile
+// measures their time.
 func TestHostileResponses(t *testing.T) {
 	fields := make(map[string]string)
 	paths := []string{"$..id", "$.x[*].id", "$..x[0]", "$.x[100000].id", "$.*.*", "$..*", "$.x[::-1].id", "$.x[-1].id",
