@@ -12,8 +12,16 @@ import (
 func TestUTF8(t *testing.T) {
 	check := func(text string) {
 		end, ok := stringEnd([]byte(text+`"`), 0, false)
-		if want := utf8.ValidString(text); ok != want || ok && end != len(text) {
-			t.Fatalf("%q: valid is %t, end %d", text, ok, end)
+		want := 0
+		for want < len(text) {
+			r, size := utf8.DecodeRuneInString(text[want:])
+			if r == utf8.RuneError && size == 1 {
+				break
+			}
+			want += size
+		}
+		if ok != (want == len(text)) || end != want {
+			t.Fatalf("%q: valid is %t, end %d, want %d of %d", text, ok, end, want, len(text))
 		}
 	}
 	for a := 0x80; a < 256; a++ {
@@ -33,6 +41,19 @@ func TestUTF8(t *testing.T) {
 		text := make([]byte, r.IntN(30))
 		for i := range text {
 			text[i] = "a\x7f\x80\x8f\x90\x9f\xa0\xbf\xc0\xc1\xc2\xdf\xe0\xe1\xec\xed\xee\xef\xf0\xf1\xf3\xf4\xf5\xff\x80\x80\x80\x80"[r.IntN(28)]
+		}
+		check(string(text))
+	}
+	runes := []string{"a", "bc", "\x7f", "ä", "\u0080", "\u07ff", "–", "\u0800", "\ud7ff", "\ue000", "\uffff", "漢", "ก", "😀", "\U0010ffff"}
+	for range 200_000 {
+		var text []byte
+		for range r.IntN(16) {
+			text = append(text, runes[r.IntN(len(runes))]...)
+		}
+		if len(text) > 0 && r.IntN(2) == 0 {
+			if i := r.IntN(len(text)); text[i] >= 0x80 {
+				text[i] = "\x80\xbf\xc0\xc3\xe0\xe2\xed\xef\xf0\xf4\xf5\xff"[r.IntN(12)]
+			}
 		}
 		check(string(text))
 	}

@@ -210,10 +210,12 @@ func numberEnd(doc []byte, i int) (end int, ok bool) {
 	if doc[i] == '-' {
 		i++
 	}
-	if start := i; uint(i) < uint(len(doc)) && doc[i] == '0' {
-		i++
-	} else if i = digits(doc, i); i == start {
+	start := i
+	if i = digits(doc, i); i == start {
 		return i, false
+	}
+	if i-start > 1 && doc[start] == '0' {
+		return start + 1, true // what follows is wrong there
 	}
 	if uint(i) < uint(len(doc)) && doc[i] == '.' {
 		start := i + 1

@@ -34,7 +34,15 @@ func stringEnd(doc []byte, i int, lonely bool) (end int, ok bool) {
 		switch c := doc[i]; {
 		case c == '"':
 			return i, true
+		case c >= utf8.RuneSelf:
+			if i, ok = runesEnd(doc, i); !ok {
+				return i, false
+			}
 		case c == '\\':
+			if uint(i+1) < uint(len(doc)) && short[doc[i+1]] != 0 {
+				i += 2
+				continue
+			}
 			size := escapeLen(doc[i:], lonely)
 			if size == 0 {
 				return i, false
@@ -42,18 +50,70 @@ func stringEnd(doc []byte, i int, lonely bool) (end int, ok bool) {
 			i += size
 		case c < ' ':
 			return i, false
-		case c < utf8.RuneSelf: // near the end of the document
+		default: // near the end of the document
 			i++
-		default:
-			for uint(i) < uint(len(doc)) && doc[i] >= utf8.RuneSelf {
-				size := runeLen(doc[i:])
-				if size == 0 {
-					return i, false
-				}
-				i += size
-			}
 		}
 	}
+}
+
+// runesEnd returns the index of the quote, backslash or control character before which the text
+// ends that begins at doc[i] with a rune, the index of the last bytes of the document, or the index
+// of a rune that is not valid UTF-8. It checks the runes of two and three bytes of eight bytes at a
+// time, because their lengths vary and the processor guesses branches on them wrong.
+func runesEnd(doc []byte, i int) (end int, ok bool) {
+	open := uint64(0) // the high bits of the bytes that continue a rune of the eight bytes before
+	for len(doc)-i >= 8 {
+		v := binary.LittleEndian.Uint64(doc[i:])
+		stop := ((v - ones*' ') | ((v ^ ones*'"') - ones) | ((v ^ ones*'\\') - ones)) &^ v & highs
+		n := 8
+		if stop != 0 {
+			v &= stop&-stop>>7 - 1 // the bytes below
+			n = bits.TrailingZeros64(stop) / 8
+		}
+		first := v << 1 & v & highs // 11xxxxxx
+		three := v << 2 & first     // 111xxxxx
+		low := v & (ones * 0x0F)
+		short := first &^ three &^ (v&(ones*0x1E) + ones*0x7F) // would fit one byte
+		// Runes that begin with E0 or ED have more rules, and those that begin with F are longer.
+		rare := three & (v<<3 | ^(low + ones*0x7F) | ^(low ^ ones*0x0D + ones*0x7F))
+		next := first<<8 | three<<16 | open
+		if next^v&highs&^first|short|rare == 0 {
+			i, open = i+n, first>>56|three>>48
+			if n < 8 {
+				return i, true
+			}
+			continue
+		}
+		at := i
+		if open != 0 { // back to the rune's first byte
+			for at--; doc[at] < 0xC0; at-- {
+			}
+		}
+		for open = 0; at < i+n; {
+			size := 1
+			if doc[at] >= utf8.RuneSelf {
+				if size = runeLen(doc[at:]); size == 0 {
+					return at, false
+				}
+			}
+			at += size
+		}
+		if i = at; n < 8 {
+			return i, true
+		}
+	}
+	if open != 0 {
+		for i--; doc[i] < 0xC0; i-- {
+		}
+	}
+	for uint(i) < uint(len(doc)) && doc[i] >= utf8.RuneSelf {
+		size := runeLen(doc[i:])
+		if size == 0 {
+			return i, false
+		}
+		i += size
+	}
+	return i, true
 }
 
 // runeLen returns the length of the rune of two to four bytes that b begins with, 0 if it is not
