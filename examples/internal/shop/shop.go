@@ -1,0 +1,43 @@
+// Package shop is the world of the examples with a model: two tools, two orders, and what the agent
+// is told about its work.
+package shop
+
+import (
+	"github.com/toolwire/toolwire/proxy/proxytest"
+	"github.com/toolwire/toolwire/schema"
+)
+
+// System is the system prompt of the agent.
+const System = "You are the support agent of a shop. Look an order up before you refund it. Refund only orders that have shipped."
+
+type getOrder struct {
+	OrderID string `json:"order_id" jsonschema:"description=The number of the order without #."`
+}
+
+type refundOrder struct {
+	OrderID string  `json:"order_id" jsonschema:"description=The number of the order without #."`
+	Amount  float64 `json:"amount" jsonschema:"description=In dollars; at most the amount of the order.,minimum=0"`
+}
+
+// Tools declares the tools of the agent.
+func Tools() []schema.Tool {
+	return []schema.Tool{
+		schema.MustDefine[getOrder, any]("get_order", "Look up an order.", nil),
+		schema.MustDefine[refundOrder, any]("refund_order", "Refund an order, whole or in part.", nil),
+	}
+}
+
+// World is the world behind the tools: order 4521 has shipped, and order 4522 has not.
+func World() proxytest.World {
+	return proxytest.World{
+		Tools: Tools(),
+		InitialState: `{"order":{
+			"4521":{"status":"shipped","amount":79.5},
+			"4522":{"status":"paid","amount":12}
+		}}`,
+		Behaviors: map[string]proxytest.Behavior{
+			"get_order":    proxytest.Get("order", "order_id", nil),
+			"refund_order": proxytest.Update("order", "order_id", &proxytest.WriteOptions{Set: `{"status":"refunded"}`, Result: `{"refund_id":"rf_1"}`}),
+		},
+	}
+}

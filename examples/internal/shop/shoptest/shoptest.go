@@ -1,0 +1,227 @@
+// Package shoptest tests agents of package shop: that a run has what an agent with a model must
+// get right, whatever SDK it uses. Nothing in it needs a key or a network.
+package shoptest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/llm/llmtest"
+	"github.com/toolwire/toolwire/examples/internal/shop"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// New makes an agent that uses the model at url through the client.
+type New func(t *testing.T, url string, client *http.Client) dispatch.Agent
+
+// Options describes what an agent or its SDK does in its own way.
+type Options struct {
+	// NoCallIDs is for an API whose calls have no ids of the model.
+	NoCallIDs bool
+
+	// Repairs is for an SDK that makes {} of arguments that are not JSON.
+	Repairs bool
+}
+
+// Test runs all tests of an agent.
+func Test(t *testing.T, agent New, opts *Options) {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	for name, test := range map[string]func(*testing.T, New, Options){
+		"Run": testRun, "Mistakes": testMistakes, "RunOver": testRunOver, "Timeout": testTimeout, "Session": testSession, "ModelFails": testModelFails,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test(t, agent, o) })
+		})
+	}
+}
+
+// start makes an agent and the target of its runs.
+func start(t *testing.T, agent New, steps ...llmtest.Step) (*llmtest.Model, dispatchtest.Target) {
+	model := llmtest.New(t, steps...)
+	return model, dispatchtest.Target{Agent: agent(t, model.URL, model.Client())}
+}
+
+// testRun: the transcript has the model's ids and its grouping, and the metadata has its tokens.
+func testRun(t *testing.T, agent New, o Options) {
+	_, target := start(t, agent,
+		llmtest.Turn(
+			llmtest.Text("I look at both."),
+			llmtest.Call("toolu_1", "get_order", `{"order_id":"4521"}`),
+			llmtest.Call("toolu_2", "get_order", `{"order_id":"4522"}`),
+		).Usage(100, 20).Expect(llmtest.HasSystem(shop.System), llmtest.HasTools("get_order", "refund_order")),
+		llmtest.Call("toolu_3", "refund_order", `{"order_id":"4521","amount":79.5}`).Usage(150, 15).
+			Expect(llmtest.HasResult("toolu_1", "shipped"), llmtest.HasResult("toolu_2", "paid")),
+		llmtest.Text("Order #4521 has been refunded.").Usage(180, 10).Expect(llmtest.HasResult("toolu_3", "rf_1")),
+	)
+	got := dispatchtest.Run(t, target, dispatchtest.Task{Instruction: "Refund orders #4521 and #4522.", World: shop.World()})
+	got.AssertOK(t)
+	got.AssertFinalResponse(t, "has been refunded")
+	got.AssertCalledTimes(t, "get_order", 2)
+	got.AssertOnlyChanged(t, "/order/4521/status")
+	if len(got.Problems) > 0 {
+		t.Error("problems:", got.Problems)
+	}
+
+	want := [][]string{{"toolu_1", "toolu_2"}, {"toolu_3"}}
+	var groups, results [][]string
+	for _, m := range got.Messages {
+		var ids []string
+		for _, call := range m.ToolCalls {
+			ids = append(ids, call.ID)
+		}
+		if ids != nil {
+			groups, results = append(groups, ids), append(results, nil)
+		}
+		if m.Role == dispatch.RoleTool && len(results) > 0 {
+			results[len(results)-1] = append(results[len(results)-1], m.ToolCallID)
+		}
+	}
+	if o.NoCallIDs { // then the ids are made, and only the groups can be compared
+		want = groups
+		if len(groups) != 2 || len(groups[0]) != 2 || len(groups[1]) != 1 {
+			t.Errorf("calls of the transcript: %v", groups)
+		}
+	}
+	if !slices.EqualFunc(groups, want, slices.Equal) || !slices.EqualFunc(results, want, slices.Equal) {
+		t.Errorf("the transcript has the calls %v with the results %v, want %v", groups, results, want)
+	}
+
+	var body struct {
+		Metadata struct {
+			Model  string
+			Input  int64 `json:"total_input_tokens"`
+			Output int64 `json:"total_output_tokens"`
+		}
+	}
+	if err := json.Unmarshal([]byte(got.Dispatch.Body), &body); err != nil {
+		t.Fatal(err)
+	}
+	if m := body.Metadata; m.Model == "" || m.Input != 430 || m.Output != 45 {
+		t.Errorf("metadata %+v, want a model and 430 and 45 tokens", m)
+	}
+}
+
+// testMistakes: the model is told of a tool that does not exist and of arguments that are not JSON,
+// and goes on.
+func testMistakes(t *testing.T, agent New, o Options) {
+	malformed := "invalid_arguments"
+	if o.Repairs {
+		malformed = "" // the agent cannot see it
+	}
+	_, target := start(t, agent,
+		llmtest.Turn(
+			llmtest.Call("toolu_1", "cancel_order", `{"order_id":"4521"}`),
+			llmtest.Call("toolu_2", "get_order", `{"order_id":`),
+		),
+		llmtest.Text("I cannot cancel orders.").Expect(llmtest.HasResult("toolu_1", "cancel_order"), llmtest.HasResult("toolu_2", malformed)),
+	)
+	got, err := dispatchtest.Dispatch(t.Context(), target, dispatchtest.Task{Instruction: "Cancel order #4521.", World: shop.World()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.AssertFinalResponse(t, "cannot cancel")
+	got.AssertOnlyChanged(t)
+}
+
+// testRunOver: when the proxy says that the run is over, the model is not asked again.
+func testRunOver(t *testing.T, agent New, _ Options) {
+	var run *proxytest.Run
+	world := shop.World()
+	world.Behaviors["refund_order"] = func(*proxytest.Request) (any, error) {
+		run.End("run_token_invalidated")
+		return map[string]string{"refund_id": "rf_1"}, nil
+	}
+	model := llmtest.NewModel(
+		llmtest.Call("toolu_1", "refund_order", `{"order_id":"4521","amount":1}`),
+		llmtest.Call("toolu_2", "get_order", `{"order_id":"4521"}`),
+		llmtest.Text("The model was asked after the end."),
+		llmtest.Text("And again."),
+	)
+	_, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{Agent: agent(t, model.URL, model.Client())}, dispatchtest.Task{
+		Instruction: "Refund order #4521.", World: world, OnRun: func(r *proxytest.Run) { run = r },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(model.Requests()); n != 2 {
+		t.Errorf("the model got %d requests, want 2: the second asks for the call that learns of the end", n)
+	}
+}
+
+// testTimeout: an agent that waits for its model ends when the time of the run is over.
+func testTimeout(t *testing.T, agent New, _ Options) {
+	_, target := start(t, agent,
+		llmtest.Call("toolu_1", "get_order", `{"order_id":"4521"}`),
+		llmtest.Text("Too late.").After(time.Hour),
+	)
+	target.RunTimeout = time.Minute
+	ended := make(chan error, 1)
+	inner := target.Agent
+	target.Agent = func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		answer, err := inner(ctx, run)
+		ended <- ctx.Err()
+		return answer, err
+	}
+	begin := time.Now()
+	got, err := dispatchtest.Dispatch(t.Context(), target, dispatchtest.Task{Instruction: "Where is order #4521?", World: shop.World()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the agent ended with the context's error %v", err)
+	}
+	if took := time.Since(begin); took > time.Minute { // in the bubble's time
+		t.Errorf("the agent took %v", took)
+	}
+	if !slices.ContainsFunc(got.Messages, func(m dispatch.Message) bool { return m.Role == dispatch.RoleTool }) {
+		t.Errorf("the transcript of a run that timed out lost its call: %v", got.Messages)
+	}
+}
+
+// testSession: the second turn continues the conversation of the first.
+func testSession(t *testing.T, agent New, _ Options) {
+	_, target := start(t, agent,
+		llmtest.Call("toolu_1", "get_order", `{"order_id":"4521"}`),
+		llmtest.Text("It has shipped."),
+		llmtest.Text("Goodbye.").Expect(func(r *llmtest.Request) error {
+			if !slices.Equal(r.Users, []string{"Where is order #4521?", "Thanks."}) || !strings.Contains(string(r.Body), "It has shipped.") {
+				return errors.New("the conversation is not what was said before")
+			}
+			return nil
+		}),
+	)
+	got := dispatchtest.Run(t, target, dispatchtest.Task{
+		World:        shop.World(),
+		Conversation: &dispatchtest.Conversation{UserTurns: []string{"Where is order #4521?", "Thanks."}, ReplayTools: true},
+	})
+	got.AssertOK(t)
+	got.AssertFinalResponse(t, "Goodbye.")
+	if len(got.Problems) > 0 {
+		t.Error("problems:", got.Problems)
+	}
+}
+
+// testModelFails: the run fails when the model's provider does, and its log says why.
+func testModelFails(t *testing.T, agent New, _ Options) {
+	_, target := start(t, agent, llmtest.Error(401))
+	got, err := dispatchtest.Dispatch(t.Context(), target, dispatchtest.Task{Instruction: "Refund order #4521.", World: shop.World()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.AssertErrorClass(t, dispatchtest.Agent5xx)
+	if !strings.Contains(got.AgentError, "401") {
+		t.Errorf("the error of the agent is %q", got.AgentError)
+	}
+}
