@@ -30,7 +30,8 @@ func (f *floor) call(ctx context.Context, tool string, args any) (json.RawMessag
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, "POST", strings.TrimRight(f.url, "/")+"/tools/"+tool, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, "POST", strings.TrimRight(f.url, "/")+"/tools/"+tool,
+		bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -61,14 +62,16 @@ func sizedAnswer(n int) string {
 		return seedAnswer
 	}
 	row := `{"sku":"A-1","price":12.5,"tags":["new","red"],"stock":{"helsinki":3,"turku":0}}`
-	return `{"tool_name":"list_orders","response":{"rows":[` + strings.Repeat(row+",", n/(len(row)+1)) + row + `]},"source":"odyssey","latency_ms":412,"matched_rule_index":null}`
+	return `{"tool_name":"list_orders","response":{"rows":[` + strings.Repeat(row+",", n/(len(row)+1)) + row +
+		`]},"source":"odyssey","latency_ms":412,"matched_rule_index":null}`
 }
 
 type cannedTransport struct{ answer []byte }
 
 func (c cannedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	_, _ = io.Copy(io.Discard, r.Body)
-	return &http.Response{StatusCode: 200, Header: http.Header{}, ContentLength: int64(len(c.answer)), Body: io.NopCloser(bytes.NewReader(c.answer))}, nil
+	return &http.Response{StatusCode: 200, Header: http.Header{}, ContentLength: int64(len(c.answer)),
+		Body: io.NopCloser(bytes.NewReader(c.answer))}, nil
 }
 
 // callsPerRun is below the pace, so that clients with the default pacer can be measured: a client
@@ -127,7 +130,8 @@ func BenchmarkCall(b *testing.B) {
 
 func TestAllocations(t *testing.T) {
 	args := map[string]string{"order_id": "4521"}
-	c, err := proxy.New(baseURL, runToken, &proxy.Options{Transport: cannedTransport{[]byte(seedAnswer)}, Pacer: proxy.NewPacer(0, 0)})
+	c, err := proxy.New(baseURL, runToken, &proxy.Options{Transport: cannedTransport{[]byte(seedAnswer)},
+		Pacer: proxy.NewPacer(0, 0)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,14 +28,16 @@ func TestCallUnwrapsTheSeedsEnvelope(t *testing.T) {
 		t.Errorf("sent %s %s %s", sent.method, sent.url, sent.body)
 	}
 	want := http.Header{"Authorization": {"Bearer " + runToken}, "Content-Type": {"application/json"}}
-	if len(sent.header) != len(want) || sent.header.Get("Authorization") != "Bearer "+runToken || sent.header.Get("Content-Type") != "application/json" {
+	if len(sent.header) != len(want) || sent.header.Get("Authorization") != "Bearer "+runToken ||
+		sent.header.Get("Content-Type") != "application/json" {
 		t.Errorf("headers = %v, want %v and no others", sent.header, want)
 	}
 }
 
 func TestResponseComesAsItIs(t *testing.T) {
 	for _, response := range []string{
-		`{"a":1}`, `[1,{"b":null}]`, `"pong"`, `"{\"json\":\"text\"}"`, `12345678901234567890.10`, `true`, `false`, `null`, `""`, `{}`, `[ ]`,
+		`{"a":1}`, `[1,{"b":null}]`, `"pong"`, `"{\"json\":\"text\"}"`, `12345678901234567890.10`, `true`, `false`,
+		`null`, `""`, `{}`, `[ ]`,
 	} {
 		c, _ := scripted(t, answer(200, `{"tool_name":"x","response": `+response+` ,"source":"passthrough"}`))
 		got, err := c.Call(background, "x", nil)
@@ -44,7 +46,8 @@ func TestResponseComesAsItIs(t *testing.T) {
 }
 
 func TestDoReturnsTheWholeEnvelope(t *testing.T) {
-	c, _ := scripted(t, answer(200, `{"tool_name":"x","response":1,"source":"injected","latency_ms":12.5,"matched_rule_index":3,"validation":{"ok":true},"new":[]}`))
+	c, _ := scripted(t, answer(200,
+		`{"tool_name":"x","response":1,"source":"injected","latency_ms":12.5,"matched_rule_index":3,"validation":{"ok":true},"new":[]}`))
 	got, err := c.Do(background, "x", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +91,8 @@ func TestTypedCall(t *testing.T) {
 		}
 	}
 	for _, fine := range []string{
-		`{"response":{"error":null,"status":"ok"},"source":"odyssey"}`, `{"response":{"error":false},"source":"odyssey"}`, `{"response":{"error":""},"source":"odyssey"}`,
+		`{"response":{"error":null,"status":"ok"},"source":"odyssey"}`,
+		`{"response":{"error":false},"source":"odyssey"}`, `{"response":{"error":""},"source":"odyssey"}`,
 	} {
 		if _, err := call(fine); err != nil {
 			t.Errorf("%s: %v", fine, err)
@@ -98,10 +102,12 @@ func TestTypedCall(t *testing.T) {
 	if got, err := proxy.Call[withError](background, c, "get_order", nil); err != nil || got.Error != "no such order" {
 		t.Errorf("a type with a member error: %+v, %v", got, err)
 	}
-	if got, err := proxy.Call[map[string]any](background, c, "get_order", nil); err != nil || got["error"] != "no such order" {
+	if got, err := proxy.Call[map[string]any](background, c, "get_order", nil); err != nil ||
+		got["error"] != "no such order" {
 		t.Errorf("a map: %v, %v", got, err)
 	}
-	if got, err := proxy.Call[json.RawMessage](background, c, "get_order", nil); err != nil || string(got) != `{"error":"no such order"}` {
+	if got, err := proxy.Call[json.RawMessage](background, c, "get_order", nil); err != nil ||
+		string(got) != `{"error":"no such order"}` {
 		t.Errorf("raw: %s, %v", got, err)
 	}
 
@@ -110,14 +116,17 @@ func TestTypedCall(t *testing.T) {
 	if got, err := proxy.Call[withError](background, c, "get_order", nil); proxy.CodeOf(err) != proxy.CodeToolFailed {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := proxy.Call[map[string]string](background, c, "get_order", nil); proxy.CodeOf(err) != proxy.CodeToolFailed {
+	if got, err := proxy.Call[map[string]string](background, c, "get_order",
+		nil); proxy.CodeOf(err) != proxy.CodeToolFailed {
 		t.Errorf("%+v, %v", got, err)
 	}
 	c, _ = scripted(t, answer(200, `{"response":{"error":"no such order"},"source":"odyssey"}`))
-	if got, err := proxy.Call[hiddenErrors](background, c, "get_order", nil); proxy.CodeOf(err) != proxy.CodeToolFailed {
+	if got, err := proxy.Call[hiddenErrors](background, c, "get_order",
+		nil); proxy.CodeOf(err) != proxy.CodeToolFailed {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := proxy.Call[embeddedError](background, c, "get_order", nil); err != nil || got.Error != "no such order" {
+	if got, err := proxy.Call[embeddedError](background, c, "get_order", nil); err != nil ||
+		got.Error != "no such order" {
 		t.Errorf("%+v, %v", got, err)
 	}
 
@@ -264,7 +273,8 @@ func TestToolNames(t *testing.T) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	for _, name := range []string{"", "1a", "-a", "a b", "a/b", "../x", "a?b", "a%2fb", "é", "get_оrder", long + "a", "a\n"} {
+	for _, name := range []string{"", "1a", "-a", "a b", "a/b", "../x", "a?b", "a%2fb", "é", "get_оrder", long + "a",
+		"a\n"} {
 		c, s := scripted(t, answer(200, seedAnswer))
 		_, err := c.Call(background, name, nil)
 		wantError(t, err, proxy.CodeToolName, proxy.NotSent)
@@ -286,7 +296,8 @@ func TestNewReportsEverythingAtOnceAndNoSecret(t *testing.T) {
 		{"/relative", "t", nil, []string{"https://", "host"}},
 		{"file:///etc/passwd", "t", nil, []string{"https://", "host"}},
 		{"http://h", "line\nbreak", nil, []string{"token"}},
-		{"http://h", "t", &proxy.Options{MaxAttempts: -1, AttemptTimeout: -1}, []string{"MaxAttempts", "AttemptTimeout"}},
+		{"http://h", "t", &proxy.Options{MaxAttempts: -1, AttemptTimeout: -1},
+			[]string{"MaxAttempts", "AttemptTimeout"}},
 	} {
 		_, err := proxy.New(tt.base, tt.token, tt.opts)
 		wantError(t, err, proxy.CodeOptions, proxy.NotSent)
@@ -364,12 +375,14 @@ func TestActors(t *testing.T) {
 		}
 	}
 	// The platform judges labels. The client sends what a header carries, byte for byte.
-	for _, label := range []string{"/", "a//b", "/a", "a b", "Billing Specialist", "é", "agent#2", "a=b;c,d", "名前", strings.Repeat("a", 300)} {
+	for _, label := range []string{"/", "a//b", "/a", "a b", "Billing Specialist", "é", "agent#2", "a=b;c,d", "名前",
+		strings.Repeat("a", 300)} {
 		if _, err := c.As(label).Call(background, "get_order", nil); err != nil {
 			t.Errorf("%q: %v", label, err)
 			continue
 		}
-		if got := s.requests()[len(s.requests())-1].header.Values("X-Pipelines-Actor-Id"); !slices.Equal(got, []string{label}) {
+		if got := s.requests()[len(s.requests())-1].header.Values("X-Pipelines-Actor-Id"); !slices.Equal(got,
+			[]string{label}) {
 			t.Errorf("%q was sent as %q", label, got)
 		}
 		calls = append(calls, calls[0])
@@ -416,7 +429,8 @@ func TestBareResponse(t *testing.T) {
 		`{"Response":"web"}`:                 `{"Response":"web"}`,
 		`{"response":null,"source":"error"}`: `null`,
 	} {
-		c := newClient(t, &script{steps: []step{answer(200, body)}}, func(o *proxy.Options) { o.LegacyBareResponse = true })
+		c := newClient(t, &script{steps: []step{answer(200, body)}},
+			func(o *proxy.Options) { o.LegacyBareResponse = true })
 		got, err := c.Call(background, "x", nil)
 		wantJSON(t, got, err, want)
 	}
@@ -434,7 +448,8 @@ func TestToolResult(t *testing.T) {
 	}{
 		{answer(409, `{"detail":{"error_class":"tool_executes_in_sandbox"}}`), `{"error":"tool_executes_in_sandbox"}`},
 		{answer(500, `oops`), `{"error":"tool_call_failed"}`},
-		{answer(422, `{"detail":"None is not of type 'string'"}`), `{"error":"invalid_arguments","detail":"None is not of type 'string'"}`},
+		{answer(422, `{"detail":"None is not of type 'string'"}`),
+			`{"error":"invalid_arguments","detail":"None is not of type 'string'"}`},
 		{answer(422, `{"detail":[{"loc":["x"]}]}`), `{"error":"invalid_arguments","detail":"[{\"loc\":[\"x\"]}]"}`},
 		{answer(404, `{"detail":{"error_class":"tool_not_executable","message":"no"}}`),
 			`{"error":"tool_not_executable","detail":"there is no tool \"x\"; names are case-sensitive"}`},
@@ -467,7 +482,8 @@ func TestObserver(t *testing.T) {
 			t.Error("the context of CallStart does not reach CallEnd")
 		}
 	}
-	if end := seen.ends[0]; end.Tool != "one" || end.Actor != "sub" || string(end.Arguments) != `{"n":1}` || end.Result == nil || end.Err != nil {
+	if end := seen.ends[0]; end.Tool != "one" || end.Actor != "sub" || string(end.Arguments) != `{"n":1}` ||
+		end.Result == nil || end.Err != nil {
 		t.Errorf("first end: %+v", end)
 	}
 	if end := seen.ends[1]; end.Result != nil || proxy.CodeOf(end.Err) != proxy.CodeRefused {
@@ -502,14 +518,16 @@ func TestArgumentsOfObservers(t *testing.T) {
 		{func() {}, ``},
 	} {
 		seen := &told{}
-		c := newClient(t, &script{steps: []step{answer(200, `{"response":1,"source":"odyssey"}`)}}, func(o *proxy.Options) {
-			o.Observer, o.DropNulls = seen, true
-		})
+		c := newClient(t, &script{steps: []step{answer(200, `{"response":1,"source":"odyssey"}`)}},
+			func(o *proxy.Options) {
+				o.Observer, o.DropNulls = seen, true
+			})
 		_, err := c.Call(background, "get_order", tt.args)
 		if raw, ok := tt.args.(json.RawMessage); ok {
 			clear(raw) // it belongs to the caller again
 		}
-		if len(seen.starts) != 1 || len(seen.ends) != 1 || string(seen.starts[0]) != tt.want || string(seen.ends[0]) != tt.want {
+		if len(seen.starts) != 1 || len(seen.ends) != 1 || string(seen.starts[0]) != tt.want ||
+			string(seen.ends[0]) != tt.want {
 			t.Errorf("%v: at the start %s, at the end %s (%v); want %s", tt.args, seen.starts, seen.ends, err, tt.want)
 		}
 	}
@@ -547,7 +565,8 @@ func TestTrace(t *testing.T) {
 		At   time.Time `json:"__occurred_at"`
 		Text string    `json:"text"`
 	}
-	if err := json.Unmarshal([]byte(sent.body), &payload); err != nil || payload.Text != "hm" || payload.At.Before(before) {
+	if err := json.Unmarshal([]byte(sent.body), &payload); err != nil || payload.Text != "hm" ||
+		payload.At.Before(before) {
 		t.Errorf("payload %s: %v", sent.body, err)
 	}
 	own := `{"text":"x","__occurred_at":"2026-01-01T00:00:00Z"}`
@@ -571,7 +590,8 @@ func TestTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	handoff := s.requests()[len(s.requests())-1]
-	if !strings.HasSuffix(handoff.url, "/traces/handoff") || !strings.Contains(handoff.body, `"from_sub_agent":"supervisor","to_sub_agent":"supervisor/refunds"`) {
+	if !strings.HasSuffix(handoff.url, "/traces/handoff") ||
+		!strings.Contains(handoff.body, `"from_sub_agent":"supervisor","to_sub_agent":"supervisor/refunds"`) {
 		t.Errorf("handoff: %s %s", handoff.url, handoff.body)
 	}
 	count := len(s.requests())
@@ -584,14 +604,16 @@ func TestTrace(t *testing.T) {
 	if len(s.requests()) != count {
 		t.Error("a bad event was sent")
 	}
-	later := newClient(t, &script{steps: []step{answer(200, `{"accepted":true,"sequence":17,"Sequence":"x","ACCEPTED":1}`)}})
+	later := newClient(t, &script{steps: []step{answer(200,
+		`{"accepted":true,"sequence":17,"Sequence":"x","ACCEPTED":1}`)}})
 	if sequence, err := later.Trace(background, proxy.EventCustom, nil); err != nil || sequence != 17 {
 		t.Errorf("with later members that differ by case: %d, %v", sequence, err)
 	}
 	refused := newClient(t, &script{steps: []step{answer(200, `{"accepted":false,"sequence":18}`)}})
 	_, err = refused.Trace(background, proxy.EventCustom, nil)
 	wantError(t, err, proxy.CodeRefused, proxy.Unknown)
-	if plain, err := newClient(t, &script{steps: []step{answer(200, `{}`)}}).Trace(background, proxy.EventCustom, nil); err != nil || plain != 0 {
+	if plain, err := newClient(t, &script{steps: []step{answer(200, `{}`)}}).Trace(background, proxy.EventCustom,
+		nil); err != nil || plain != 0 {
 		t.Errorf("an answer without members: %d, %v", plain, err)
 	}
 	broken := newClient(t, &script{steps: []step{answer(200, `[]`)}})
@@ -610,7 +632,8 @@ func TestLostTraceEventsAreLogged(t *testing.T) {
 	})
 	_, _ = c.Trace(background, proxy.EventThinking, map[string]string{"text": "hunter2"})
 	_, _ = c.Trace(background, proxy.Event("hunter2 "+runToken), nil)
-	for _, want := range []string{`msg="proxy trace event lost" event=thinking code=server_error`, `event="" code=invalid_event`} {
+	for _, want := range []string{`msg="proxy trace event lost" event=thinking code=server_error`,
+		`event="" code=invalid_event`} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log misses %s:\n%s", want, log.String())
 		}
@@ -627,7 +650,8 @@ func TestProbe(t *testing.T) {
 		{answer(401, `{"detail":{"error_class":"run_token_invalid"}}`), "", ""},
 		{answer(401, `no`), "", ""},
 		{answer(200, `{}`), proxy.CodeStatus, "not the proxy"},
-		{answer(302, ``, "Location", "/login"), proxy.CodeStatus, "check that the base URL is the proxy's address without a run"},
+		{answer(302, ``, "Location", "/login"), proxy.CodeStatus,
+			"check that the base URL is the proxy's address without a run"},
 		{answer(404, `<html>`), proxy.CodeRefused, "check that the base URL is the proxy's address without a run"},
 		{answer(422, `{"detail":"x"}`), proxy.CodeArguments, "the expected answer is 401"},
 		{answer(429, ``), proxy.CodeRateLimited, "probe again later"},
@@ -692,7 +716,8 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 // The token of a probe is not that of a run, so its refusal ends no run.
 func TestAProbeEndsNoRun(t *testing.T) {
 	s := &script{steps: []step{answer(401, `{"detail":{"error_class":"run_token_invalid"}}`), answer(200, seedAnswer)}}
-	opts := proxy.Options{Transport: s, Pacer: new(proxy.Pacer), OnRunOver: func(err error) { t.Errorf("OnRunOver was called with %v", err) }}
+	opts := proxy.Options{Transport: s, Pacer: new(proxy.Pacer),
+		OnRunOver: func(err error) { t.Errorf("OnRunOver was called with %v", err) }}
 	if err := proxy.Probe(background, "https://api.example.com/api/odyssey-proxy/", &opts); err != nil {
 		t.Fatal(err)
 	}

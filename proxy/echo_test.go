@@ -17,9 +17,10 @@ import (
 func TestAPeerThatRepeatsTheToken(t *testing.T) {
 	long := strings.Repeat("x", 2048-len("…")-10) // Detail has at most 2 KiB, so 10 bytes of the token would stay
 	for name, s := range map[string]step{
-		"class":            answer(409, `{"detail":{"error_class":"`+runToken+`"}}`),
-		"within a class":   answer(409, `{"error_class":"token:`+runToken+`"}`),
-		"message":          answer(422, `{"detail":{"error_class":"arguments_invalid","message":"Bearer `+runToken+`"}}`),
+		"class":          answer(409, `{"detail":{"error_class":"`+runToken+`"}}`),
+		"within a class": answer(409, `{"error_class":"token:`+runToken+`"}`),
+		"message": answer(422, `{"detail":{"error_class":"arguments_invalid","message":"Bearer `+runToken+
+			`"}}`),
 		"escaped":          answer(422, `{"detail":[{"msg":"secret\u002drun\u002dtoken"}]}`),
 		"text":             answer(422, `the token `+runToken),
 		"across the cut":   answer(422, `{"detail":"`+long+runToken+`"}`),
@@ -79,14 +80,16 @@ func TestResultsOfOneMiB(t *testing.T) {
 		"names":           fill("{", `"a":1,`, `"b":1`, "}"),
 	} {
 		for padding, code := range map[int]proxy.Code{0: "", 60 << 10: "", 65 << 10: proxy.CodeResponseTooLarge} {
-			c, _ := scripted(t, answer(200, `{"response":`+result+`,"source":"odyssey","validation":"`+strings.Repeat("v", padding)+`"}`))
+			c, _ := scripted(t, answer(200, `{"response":`+result+`,"source":"odyssey","validation":"`+
+				strings.Repeat("v", padding)+`"}`))
 			got, err := c.Call(context.Background(), "x", nil)
 			if proxy.CodeOf(err) != code || err == nil && string(got) != result {
 				t.Errorf("%s with a validation of %d bytes: %d bytes, %v", name, padding, len(got), err)
 			}
 		}
 		c, _ := scripted(t, answer(200, `{"response":`+result[:len(result)-1]+" "+result[len(result)-1:]+`}`))
-		if _, err := c.Call(background, "x", nil); name != "one number" && proxy.CodeOf(err) != proxy.CodeResponseTooLarge {
+		if _, err := c.Call(background, "x", nil); name != "one number" &&
+			proxy.CodeOf(err) != proxy.CodeResponseTooLarge {
 			t.Errorf("%s, a byte more: %v", name, err)
 		}
 	}

@@ -16,7 +16,8 @@ import (
 // answers is a stand-in for the proxy. Tests of agents use package proxytest instead.
 func answers(status int, body string) http.RoundTripper {
 	return transportFunc(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
+		return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))},
+			nil
 	})
 }
 
@@ -26,7 +27,8 @@ func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { retu
 
 func ExampleClient_Call() {
 	client, err := proxy.New("https://api.example.com/api/odyssey-proxy/runs/abc", "run-token", &proxy.Options{
-		Transport: answers(200, `{"tool_name":"get_order","response":{"status":"shipped"},"source":"odyssey","latency_ms":412}`),
+		Transport: answers(200,
+			`{"tool_name":"get_order","response":{"status":"shipped"},"source":"odyssey","latency_ms":412}`),
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -40,7 +42,8 @@ func ExampleClient_Call() {
 // A typed call does not take a failed tool for an empty order.
 func ExampleCall() {
 	client, err := proxy.New("https://api.example.com/api/odyssey-proxy/runs/abc", "run-token", &proxy.Options{
-		Transport: answers(200, `{"tool_name":"get_order","response":{"error":"no such order"},"source":"odyssey","latency_ms":9}`),
+		Transport: answers(200,
+			`{"tool_name":"get_order","response":{"error":"no such order"},"source":"odyssey","latency_ms":9}`),
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -101,8 +104,9 @@ func ExampleClient_As() {
 // is over.
 func ExampleClient_CallForModel() {
 	client, err := proxy.New("https://api.example.com/api/odyssey-proxy/runs/abc", "run-token", &proxy.Options{
-		Transport: answers(200, `{"tool_name":"get_order","response":{"status":"shipped"},"source":"odyssey","latency_ms":412}`),
-		Tools:     []string{"get_order", "refund_order"},
+		Transport: answers(200,
+			`{"tool_name":"get_order","response":{"status":"shipped"},"source":"odyssey","latency_ms":412}`),
+		Tools: []string{"get_order", "refund_order"},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -225,7 +229,8 @@ func ExampleClient_Handoff() {
 func ExampleNewTransport() {
 	transport := proxy.NewTransport()
 	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS13}
-	_, err := proxy.New("https://api.example.com/api/odyssey-proxy/runs/abc", "run-token", &proxy.Options{Transport: transport})
+	_, err := proxy.New("https://api.example.com/api/odyssey-proxy/runs/abc", "run-token",
+		&proxy.Options{Transport: transport})
 	fmt.Println(err)
 	// Output: <nil>
 }

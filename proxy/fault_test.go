@@ -14,8 +14,9 @@ import (
 // and what may have run is sent once.
 func TestFaults(t *testing.T) {
 	codes := map[faulttest.Outcome]proxy.Code{
-		faulttest.TooLarge: proxy.CodeResponseTooLarge, faulttest.Broken: proxy.CodeTransport, faulttest.Canceled: proxy.CodeCanceled,
-		faulttest.BadBody: proxy.CodeBadResponse,
+		faulttest.TooLarge: proxy.CodeResponseTooLarge, faulttest.Broken: proxy.CodeTransport,
+		faulttest.Canceled: proxy.CodeCanceled,
+		faulttest.BadBody:  proxy.CodeBadResponse,
 	}
 	statuses := map[int]proxy.Code{408: proxy.CodeRefused, 429: proxy.CodeRateLimited, 500: proxy.CodeServer}
 	rows := faulttest.Rows()
@@ -61,15 +62,19 @@ func TestFaults(t *testing.T) {
 					delivery = proxy.Refused
 				}
 				if e.Code != want || e.Delivery != delivery || e.Attempts != 1 {
-					t.Errorf("%v\ncode %q, delivery %q, %d attempts; want %q, %q", err, e.Code, e.Delivery, e.Attempts, want, delivery)
+					t.Errorf("%v\ncode %q, delivery %q, %d attempts; want %q, %q", err, e.Code, e.Delivery, e.Attempts,
+						want, delivery)
 				}
-				if p.Want.Outcome == faulttest.Status && e.Status != p.Want.Status || e.Status != 0 && e.Status != p.Want.Status {
+				if p.Want.Outcome == faulttest.Status && e.Status != p.Want.Status || e.Status != 0 &&
+					e.Status != p.Want.Status {
 					t.Errorf("status %d, want %d", e.Status, p.Want.Status)
 				}
-				if p.Want.Outcome == faulttest.Canceled && (!errors.Is(err, faulttest.ErrStalled) || !errors.Is(err, context.Canceled)) {
+				if p.Want.Outcome == faulttest.Canceled &&
+					(!errors.Is(err, faulttest.ErrStalled) || !errors.Is(err, context.Canceled)) {
 					t.Errorf("%v lost the cause of its context", err)
 				}
-				if w := p.Want.RetryAfter; e.RetryAfter > w || !p.Want.Dated && e.RetryAfter != w || p.Want.Dated && e.RetryAfter == 0 {
+				if w := p.Want.RetryAfter; e.RetryAfter > w || !p.Want.Dated && e.RetryAfter != w || p.Want.Dated &&
+					e.RetryAfter == 0 {
 					t.Errorf("Retry-After %s, want %s", e.RetryAfter, w)
 				}
 				wantNoSecret(t, err.Error())

@@ -32,17 +32,23 @@ func TestCallForModel(t *testing.T) {
 		{"a Go value", "get_order", map[string]int{"id": 1}, good, `{"ok":1}`, false, `{"id":1}`},
 		{"no arguments", "get_order", "", good, `{"ok":1}`, false, `{}`},
 		{"nil", "get_order", nil, good, `{"ok":1}`, false, `{}`},
-		{"a list", "get_order", `[1]`, good, `~must be an object, not an array; send the arguments as one JSON object`, true, ""},
-		{"null", "get_order", `null`, good, `~must be an object, not null; send the arguments as one JSON object`, true, ""},
-		{"broken off", "get_order", `{"id":`, good, `~{"error":"invalid_arguments","detail":"the arguments are not a JSON object: invalid JSON`, true, ""},
-		{"no JSON", "get_order", `call it`, good, `~send the arguments as one JSON object and call the tool again"}`, true, ""},
+		{"a list", "get_order", `[1]`, good, `~must be an object, not an array; send the arguments as one JSON object`,
+			true, ""},
+		{"null", "get_order", `null`, good, `~must be an object, not null; send the arguments as one JSON object`, true,
+			""},
+		{"broken off", "get_order", `{"id":`, good,
+			`~{"error":"invalid_arguments","detail":"the arguments are not a JSON object: invalid JSON`, true, ""},
+		{"no JSON", "get_order", `call it`, good, `~send the arguments as one JSON object and call the tool again"}`,
+			true, ""},
 		{"twice", "get_order", `{"a":1,"a":2}`, good, `~twice`, true, ""},
 		{"an invented tool", "get_orders", `{}`, good,
 			`{"error":"unknown_tool","detail":"there is no tool \"get_orders\"; names are case-sensitive","tools":["get_order","refund"]}`, true, ""},
 		{"a name that cannot be", "get order", `{}`, good, `~"tools":["get_order","refund"]}`, true, ""},
-		{"a failure of the tool", "refund", `{}`, answer(200, `{"response":{"error":"no such order"},"source":"odyssey"}`),
+		{"a failure of the tool", "refund", `{}`,
+			answer(200, `{"response":{"error":"no such order"},"source":"odyssey"}`),
 			`{"error":"no such order"}`, true, `{}`},
-		{"a failure of the simulator", "refund", `{}`, answer(200, `{"response":"sorry","source":"error"}`), `"sorry"`, true, `{}`},
+		{"a failure of the simulator", "refund", `{}`, answer(200, `{"response":"sorry","source":"error"}`), `"sorry"`,
+			true, `{}`},
 		{"a refusal", "refund", `{}`, answer(409, `{"detail":{"error_class":"tool_executes_in_sandbox"}}`),
 			`{"error":"tool_executes_in_sandbox"}`, true, `{}`},
 		{"a refusal of the arguments", "refund", `{}`, answer(422, `{"detail":"id is missing"}`),
@@ -55,7 +61,8 @@ func TestCallForModel(t *testing.T) {
 			c := newClient(t, s, func(o *proxy.Options) { o.Tools = []string{"get_order", "refund"} })
 			result, failed, err := c.CallForModel(t.Context(), tt.tool, tt.args)
 			part, isPart := strings.CutPrefix(tt.want, "~")
-			if err != nil || failed != tt.failed || !json.Valid(result) || string(result) != tt.want && !(isPart && strings.Contains(string(result), part)) {
+			if err != nil || failed != tt.failed || !json.Valid(result) || string(result) != tt.want &&
+				!(isPart && strings.Contains(string(result), part)) {
 				t.Errorf("%s, %t, %v; want %s, %t", result, failed, err, tt.want, tt.failed)
 			}
 			sent := s.requests()
@@ -84,7 +91,8 @@ func TestInventedToolsOfTheProxy(t *testing.T) {
 func TestTheLoopOfAModelStopsWhenTheRunIsOver(t *testing.T) {
 	c, s := scripted(t,
 		answer(200, `{"response":{"error":"no such order"},"source":"odyssey"}`), answer(500, ``),
-		answer(200, `{"response":{"ok":1},"source":"odyssey"}`), answer(401, `{"detail":{"error_class":"run_token_expired"}}`),
+		answer(200, `{"response":{"ok":1},"source":"odyssey"}`),
+		answer(401, `{"detail":{"error_class":"run_token_expired"}}`),
 		answer(200, `{"response":{"ok":2},"source":"odyssey"}`))
 	var seen []string
 	for range 10 {
@@ -113,7 +121,8 @@ func TestCallForModelStops(t *testing.T) {
 		want   proxy.Code
 	}{
 		{"the context ends", nil, `{}`, true, proxy.CodeCanceled},
-		{"a label that cannot be sent", func(c *proxy.Client) *proxy.Client { return c.As("a\nb") }, `{}`, false, proxy.CodeActor},
+		{"a label that cannot be sent", func(c *proxy.Client) *proxy.Client { return c.As("a\nb") }, `{}`, false,
+			proxy.CodeActor},
 		{"a Go value that is not an object", nil, []int{1}, false, proxy.CodeArguments},
 		{"a Go value that JSON cannot carry", nil, map[string]any{"a": make(chan int)}, false, proxy.CodeArguments},
 	} {
@@ -124,7 +133,11 @@ func TestCallForModelStops(t *testing.T) {
 				if tt.cancel {
 					time.AfterFunc(time.Second, func() { cancel(cause) })
 				}
-				c, _ := scripted(t, func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, r.Context().Err() })
+				c, _ := scripted(t, func(r *http.Request) (*http.Response, error) {
+					<-r.Context().Done()
+					return nil,
+						r.Context().Err()
+				})
 				if tt.client != nil {
 					c = tt.client(c)
 				}
@@ -157,7 +170,8 @@ func TestCallForModelWithoutTime(t *testing.T) {
 // One function makes results of the errors of all packages that call tools.
 func TestToolResultOfOtherPackages(t *testing.T) {
 	for want, err := range map[string]error{
-		`{"error":"tool timed out"}`:                       &manifest.Error{Code: manifest.CodeTimeout, Message: "tool timed out"},
+		`{"error":"tool timed out"}`: &manifest.Error{Code: manifest.CodeTimeout,
+			Message: "tool timed out"},
 		`{"error":"tool_failed","detail":"ask for a day"}`: toolbox.Errorf("ask for a day"),
 		`{"error":"tool_call_failed"}`:                     errors.New("hunter2"),
 		`{"error":"unknown_tool","detail":"there is no tool \"x\"; names are case-sensitive"}`: fmt.Errorf("x: %w",

@@ -64,7 +64,8 @@ func answer(status int, body string, header ...string) step {
 		for i := 0; i < len(header); i += 2 {
 			h.Set(header[i], header[i+1])
 		}
-		return &http.Response{StatusCode: status, Header: h, ContentLength: int64(len(body)), Body: io.NopCloser(strings.NewReader(body))}, nil
+		return &http.Response{StatusCode: status, Header: h, ContentLength: int64(len(body)),
+			Body: io.NopCloser(strings.NewReader(body))}, nil
 	}
 }
 

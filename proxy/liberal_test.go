@@ -46,10 +46,12 @@ func TestResultsOfLiveTools(t *testing.T) {
 
 func TestAmbiguousEnvelopesAreRefused(t *testing.T) {
 	for _, body := range []string{
-		`{"response":1,"response":2}`, `{"response":1,"r\u0065sponse":2}`, `{"response":1,"source":"error","source":"odyssey"}`,
+		`{"response":1,"response":2}`, `{"response":1,"r\u0065sponse":2}`,
+		`{"response":1,"source":"error","source":"odyssey"}`,
 	} {
 		c, _ := scripted(t, answer(200, body))
-		if _, err := c.Call(background, "x", nil); proxy.CodeOf(err) != proxy.CodeBadResponse || !strings.Contains(err.Error(), "stands twice") {
+		if _, err := c.Call(background, "x", nil); proxy.CodeOf(err) != proxy.CodeBadResponse ||
+			!strings.Contains(err.Error(), "stands twice") {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
@@ -80,7 +82,8 @@ func TestUnusualArgumentsAreSent(t *testing.T) {
 		`{"":{"":[]}}`, "{\"text\":\"caf\\u00e9 \u2028 <&>\"}", `{"a":null}`, `{ "a" : [ 1 , 2 ] }`,
 	} {
 		c, s := scripted(t, answer(200, seedAnswer))
-		if _, err := c.Call(background, "get_order", json.RawMessage(args)); err != nil || s.requests()[0].body != args {
+		if _, err := c.Call(background, "get_order", json.RawMessage(args)); err != nil ||
+			s.requests()[0].body != args {
 			t.Errorf("%s: sent %+v, %v", args, s.requests(), err)
 		}
 	}

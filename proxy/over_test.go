@@ -20,14 +20,21 @@ func TestTheEndOfATokenAndTheEndOfARun(t *testing.T) {
 		class string
 		ends  bool // the token
 	}{
-		{"run_token_expired", true}, {"run_token_invalid", true}, {"run_token_rejected", true}, {"", false}, {"other", false},
+		{"run_token_expired", true}, {"run_token_invalid", true}, {"run_token_rejected", true}, {"", false},
+		{"other", false},
 	} {
 		t.Run(tt.class, func(t *testing.T) {
-			s := &script{steps: []step{answer(401, `{"detail":{"error_class":"`+tt.class+`"}}`), answer(200, seedAnswer)}}
+			s := &script{steps: []step{answer(401, `{"detail":{"error_class":"`+tt.class+`"}}`),
+				answer(200, seedAnswer)}}
 			pacer := new(proxy.Pacer)
 			var told []error
 			shares := func(o *proxy.Options) { o.Pacer = pacer }
-			c := newClient(t, s, shares, func(o *proxy.Options) { o.OnRunOver = func(err error) { told = append(told, err) } })
+			c := newClient(t, s, shares, func(o *proxy.Options) {
+				o.OnRunOver = func(err error) {
+					told = append(told,
+						err)
+				}
+			})
 			_, err := c.As("sub").Call(background, "get_order", nil)
 			if e := wantError(t, err, proxy.CodeRunOver, proxy.Refused); e.Class != tt.class {
 				t.Errorf("class %q", e.Class)
@@ -42,7 +49,8 @@ func TestTheEndOfATokenAndTheEndOfARun(t *testing.T) {
 			}
 
 			var second []error
-			_, err = newClient(t, s, shares, func(o *proxy.Options) { o.OnRunOver = func(err error) { second = append(second, err) } }).
+			_, err = newClient(t, s, shares,
+				func(o *proxy.Options) { o.OnRunOver = func(err error) { second = append(second, err) } }).
 				Call(background, "get_order", nil)
 			if proxy.IsRunOver(err) != tt.ends || (len(second) == 1) != tt.ends {
 				t.Errorf("another client of the token: %v, OnRunOver %v", err, second)
@@ -53,7 +61,8 @@ func TestTheEndOfATokenAndTheEndOfARun(t *testing.T) {
 		})
 	}
 	t.Run("a pacer without a limit", func(t *testing.T) {
-		s := &script{steps: []step{answer(401, `{"detail":{"error_class":"run_token_expired"}}`), answer(200, seedAnswer)}}
+		s := &script{steps: []step{answer(401, `{"detail":{"error_class":"run_token_expired"}}`),
+			answer(200, seedAnswer)}}
 		unlimited := proxy.NewPacer(0, 0)
 		for range 2 {
 			_, _ = newClient(t, s, func(o *proxy.Options) { o.Pacer = unlimited }).Call(background, "get_order", nil)
@@ -67,7 +76,8 @@ func TestTheEndOfATokenAndTheEndOfARun(t *testing.T) {
 // An answer that names two classes has none, so it does not end the token.
 func TestAClassThatIsRepeated(t *testing.T) {
 	for _, body := range []string{
-		`{"error_class":"other","error_class":"run_token_expired"}`, `{"error_class":"run_token_expired","error_\u0063lass":"other"}`,
+		`{"error_class":"other","error_class":"run_token_expired"}`,
+		`{"error_class":"run_token_expired","error_\u0063lass":"other"}`,
 		`{"detail":{"error_class":"other","error_class":"run_token_expired"}}`,
 		`{"detail":{"error_class":"other"},"detail":{"error_class":"run_token_expired"}}`,
 	} {

@@ -15,18 +15,18 @@ import (
 )
 
 // A Pacer keeps the requests of one run token below a limit in every window of time, as the server
-// sees them: a sliding window, not a bucket, which would let nearly twice the limit into one
-// window. A request that has to wait is let through in the order of asking. It is safe for
-// concurrent use; a nil *Pacer is not usable.
+// sees them. The window slides; a bucket would let nearly twice the limit into one window. Requests
+// that wait are admitted in the order in which they came. A Pacer is safe for concurrent use. A nil
+// *Pacer is not usable.
 //
-// A request occupies its place from when it is let through until one window after the server must
-// have seen it: after the answer began, or two seconds after the request was written if that is
+// A request occupies its place from its admission until one window after the server must have seen
+// it. That is when the answer began, or two seconds after the request was written if that is
 // earlier. Requests that overtake each other in the network therefore do not break the limit. A
-// request that was surely not sent gives its place back at once.
+// request that was certainly not sent gives its place back at once.
 //
 // A Pacer also remembers that the proxy has refused the run token for good. Every client that
-// shares it then fails with [CodeRunOver] without a request. A Pacer without a limit remembers
-// nothing.
+// shares it then fails with [CodeRunOver] without a request. A Pacer without a limit does not
+// remember it.
 //
 // The zero Pacer has the documented limit of 60 requests in any 60 seconds. A Pacer must not be
 // copied.
@@ -35,24 +35,22 @@ type Pacer struct {
 	window time.Duration
 
 	mu    sync.Mutex
-	taken []*place // in the order of being let through; at most limit
+	taken []*place // in the order of admission; at most limit
 	queue []*waiter
-	held  time.Time // no request is let through before; the server has said that it is too early
+	held  time.Time // the earliest time of the next admission, because the server has answered 429
 	timer *time.Timer
 
 	over atomic.Pointer[Error] // set once the proxy has refused the token
 }
 
 const (
-	// networkDelay is how long a written request may take to arrive before the pacer stops
-	// reckoning with it.
+	// networkDelay is the time within which a written request is assumed to arrive.
 	networkDelay = 2 * time.Second
-	// clockSlack keeps requests out of the exact edge of a window, which a server may count either
-	// way.
+	// clockSlack keeps requests away from the edge of a window, which a server may count either way.
 	clockSlack = 50 * time.Millisecond
 )
 
-// NewPacer returns a pacer that lets at most limit requests through in any window. A limit or
+// NewPacer returns a pacer that admits at most limit requests in any window. A limit or
 // window of 0 or less means no limit.
 func NewPacer(limit int, window time.Duration) *Pacer {
 	if limit <= 0 || window <= 0 {
@@ -67,8 +65,8 @@ type waiter struct {
 	due   time.Duration // the shortest possible wait
 }
 
-// place is one request's share of the window. Its methods may be called in any order and more than
-// once.
+// place is the share of one request in the window. Its methods may be called in any order and more
+// than once.
 type place struct {
 	p       *Pacer
 	sentAt  time.Time // zero until written
@@ -104,7 +102,7 @@ func (p *Pacer) wait(ctx context.Context, stop <-chan struct{}, w *waiter) (*pla
 func (p *Pacer) leave(w *waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if w.place != nil { // let through in the same moment
+	if w.place != nil { // it was admitted at the same moment
 		p.remove(w.place)
 	} else {
 		p.queue = slices.DeleteFunc(p.queue, func(q *waiter) bool { return q == w })
@@ -142,8 +140,8 @@ func (p *Pacer) enqueue(ctx context.Context) (*place, *waiter, error) {
 	return nil, w, nil
 }
 
-// end records that the proxy has refused the run token for good and sends those away who wait. A
-// pacer without a limit may be shared by clients of several tokens, so it remembers nothing.
+// end records that the proxy has refused the run token for good, and releases all waiters. A pacer
+// without a limit may be shared by clients of several tokens, so it does not record it.
 func (p *Pacer) end(refusal *Error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -157,8 +155,7 @@ func (p *Pacer) end(refusal *Error) {
 	p.schedule(time.Now())
 }
 
-// hold lets no request through for d: the server has answered 429, so its window is fuller than
-// this one knows.
+// hold admits no request for d. The server has answered 429, so its window is fuller than this one.
 func (p *Pacer) hold(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -174,7 +171,7 @@ func (pl *place) Written() { pl.update(func(now time.Time) { pl.sentAt = now }) 
 // Answered implements httpcall.Progress.
 func (pl *place) Answered() { pl.update(func(now time.Time) { pl.doneAt = now }) }
 
-// lost is for a request whose answer did not come: it may still arrive.
+// lost is called for a request without an answer. The request may still arrive.
 func (pl *place) lost() {
 	pl.update(func(now time.Time) {
 		if pl.sentAt.IsZero() {
@@ -183,7 +180,7 @@ func (pl *place) lost() {
 	})
 }
 
-// release gives the place of a request back that was surely not sent.
+// release gives back the place of a request that was certainly not sent.
 func (pl *place) release() {
 	pl.p.mu.Lock()
 	defer pl.p.mu.Unlock()
@@ -211,7 +208,7 @@ func (pl *place) update(set func(now time.Time)) {
 	p.grant(now)
 }
 
-// The rest needs p.mu.
+// The caller of the functions below must hold p.mu.
 
 func (p *Pacer) take() *place {
 	pl := &place{p: p}
@@ -229,7 +226,7 @@ func (p *Pacer) expire(now time.Time) {
 	p.taken = slices.DeleteFunc(p.taken, func(pl *place) bool { return !pl.expires.IsZero() && !pl.expires.After(now) })
 }
 
-// grant lets waiters through as far as there is room, and arranges to be called again.
+// grant admits waiters while there is room, and sets the timer for its next call.
 func (p *Pacer) grant(now time.Time) {
 	if len(p.queue) == 0 {
 		p.schedule(now)
@@ -245,8 +242,8 @@ func (p *Pacer) grant(now time.Time) {
 	p.schedule(now)
 }
 
-// schedule sets the timer to the next moment at which a request may be let through without another
-// event. With an empty queue there is no timer, so an unused pacer costs nothing.
+// schedule sets the timer to the next time at which a request may be admitted without another event.
+// If the queue is empty, there is no timer, so an unused pacer costs nothing.
 func (p *Pacer) schedule(now time.Time) {
 	if p.timer != nil {
 		p.timer.Stop()
@@ -264,7 +261,7 @@ func (p *Pacer) schedule(now time.Time) {
 			}
 		}
 		if first.IsZero() {
-			return // all are on their way; their answers will call grant
+			return // all requests are on their way; their answers will call grant
 		}
 		if first.After(at) {
 			at = first
@@ -277,9 +274,9 @@ func (p *Pacer) schedule(now time.Time) {
 	})
 }
 
-// earliest is a lower bound of when a request that joins the queue now can be let through: every
-// place is used in turn, and again a window later. A request on its way may turn out not to have
-// been sent, or be answered any moment.
+// earliest returns a lower bound for the admission of a request that joins the queue now. Every place
+// is used in turn, and again a window later. A request on its way may be answered at any moment, or
+// may not have been sent.
 func (p *Pacer) earliest(now time.Time) time.Time {
 	from := now
 	if p.held.After(from) {

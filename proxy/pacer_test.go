@@ -128,7 +128,8 @@ func TestPacingIsNeverRejected(t *testing.T) {
 
 func TestPacerOfSeveralClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server := &limiter{allowed: slidingMinute, delay: func() time.Duration { return ms }, workDelay: func() time.Duration { return ms }}
+		server := &limiter{allowed: slidingMinute, delay: func() time.Duration { return ms },
+			workDelay: func() time.Duration { return ms }}
 		pacer := proxy.NewPacer(60, time.Minute)
 		var group sync.WaitGroup
 		for range 4 {
@@ -232,7 +233,11 @@ func TestPacingGivesPlacesBack(t *testing.T) {
 		ctx, cancel := context.WithCancel(background)
 		var group sync.WaitGroup
 		for range 5 { // these queue up and leave again
-			group.Go(func() { _, err := c.Call(ctx, "cancelled", nil); wantError(t, err, proxy.CodeCanceled, proxy.NotSent) })
+			group.Go(func() {
+				_, err := c.Call(ctx, "cancelled", nil)
+				wantError(t, err, proxy.CodeCanceled,
+					proxy.NotSent)
+			})
 		}
 		synctest.Wait()
 		start := time.Now()
@@ -327,7 +332,8 @@ func TestALoggerThatPanicsTakesNoPlace(t *testing.T) {
 		pacer := proxy.NewPacer(1, time.Second)
 		shares := func(o *proxy.Options) { o.Pacer = pacer }
 		c := newClient(t, s, shares)
-		broken := newClient(t, s, shares, func(o *proxy.Options) { o.Logger = slog.New(panicking{slog.DiscardHandler}) })
+		broken := newClient(t, s, shares,
+			func(o *proxy.Options) { o.Logger = slog.New(panicking{slog.DiscardHandler}) })
 		_, _ = c.Call(background, "x", nil)
 		func() {
 			defer func() {
@@ -501,7 +507,8 @@ func TestWaitsForThePaceAreLogged(t *testing.T) {
 			}
 		}
 		if got := log.String(); strings.Count(got, "\n") != 1 ||
-			!strings.Contains(got, `level=INFO msg="proxy waits for its rate limit" tool=get_order wait=1m0.05s limit=60 window=1m0s`) {
+			!strings.Contains(got,
+				`level=INFO msg="proxy waits for its rate limit" tool=get_order wait=1m0.05s limit=60 window=1m0s`) {
 			t.Errorf("logged %q", got)
 		}
 	})
@@ -510,7 +517,8 @@ func TestWaitsForThePaceAreLogged(t *testing.T) {
 // A proxy without a rate limit, as a test kit may play one, is not worth waiting for.
 func TestUnpacedRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &script{steps: []step{answer(200, seedAnswer), answer(429, `{}`, "Retry-After", "5"), answer(200, seedAnswer)}}
+		s := &script{steps: []step{answer(200, seedAnswer), answer(429, `{}`, "Retry-After", "5"),
+			answer(200, seedAnswer)}}
 		c := newClient(t, s)
 		ctx := report.With(t.Context(), &report.Sink{Report: func(slog.Record) {}, Unpaced: true})
 		start := time.Now()
@@ -528,7 +536,8 @@ func TestUnpacedRuns(t *testing.T) {
 // A request that a panic has ended counts as sent, and gives its place back like any other.
 func TestAPanicKeepsNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &script{steps: []step{func(*http.Request) (*http.Response, error) { panic("transport") }, answer(200, seedAnswer)}}
+		s := &script{steps: []step{func(*http.Request) (*http.Response, error) { panic("transport") },
+			answer(200, seedAnswer)}}
 		c := newClient(t, s, func(o *proxy.Options) { o.Pacer = proxy.NewPacer(1, time.Minute) })
 		func() {
 			defer func() {

@@ -58,7 +58,8 @@ func (n *noted) CallEnd(context.Context, proxy.CallEnd) {}
 func TestEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := &noted{}
-		c := newClient(t, roundTrip(echoAfter), func(o *proxy.Options) { o.Observer, o.Tools = seen, []string{"get_order"} })
+		c := newClient(t, roundTrip(echoAfter),
+			func(o *proxy.Options) { o.Observer, o.Tools = seen, []string{"get_order"} })
 		calls := []modelCall{
 			{"m1", "get_order", `{"wait":3}`}, {"m2", "get_order", `{"wait":1}`}, {"m3", "find_order", `{}`},
 			{"m4", "get_order", `{"wait":`}, {"m5", "get_order", `{"wait":2}`},
@@ -69,7 +70,8 @@ func TestEach(t *testing.T) {
 			return fmt.Sprintf("%s %t %.26s", call.id, failed, result), err
 		})
 		want := []string{
-			`m1 false 3`, `m2 false 1`, `m3 true {"error":"unknown_tool","d`, `m4 true {"error":"invalid_argument`, `m5 false 2`,
+			`m1 false 3`, `m2 false 1`, `m3 true {"error":"unknown_tool","d`, `m4 true {"error":"invalid_argument`,
+			`m5 false 2`,
 		}
 		if err != nil || !slices.Equal(results, want) {
 			t.Errorf("results %q, %v", results, err)
@@ -85,7 +87,8 @@ func TestEach(t *testing.T) {
 }
 
 func TestEachOfNone(t *testing.T) {
-	results, err := proxy.Each(t.Context(), nil, func(context.Context, modelCall) (int, error) { return 0, errors.New("called") })
+	results, err := proxy.Each(t.Context(), nil,
+		func(context.Context, modelCall) (int, error) { return 0, errors.New("called") })
 	if err != nil || len(results) != 0 {
 		t.Error(results, err)
 	}
@@ -106,10 +109,11 @@ func TestEachStops(t *testing.T) {
 			return nil, r.Context().Err()
 		}), func(o *proxy.Options) { o.AttemptTimeout = time.Hour })
 		begin := time.Now()
-		results, err := proxy.Each(t.Context(), make([]modelCall, 40), func(ctx context.Context, _ modelCall) (json.RawMessage, error) {
-			result, _, err := c.CallForModel(ctx, "get_order", `{}`)
-			return result, err
-		})
+		results, err := proxy.Each(t.Context(), make([]modelCall, 40),
+			func(ctx context.Context, _ modelCall) (json.RawMessage, error) {
+				result, _, err := c.CallForModel(ctx, "get_order", `{}`)
+				return result, err
+			})
 		if !proxy.IsRunOver(err) || results != nil {
 			t.Errorf("%v, %v; want that the run is over", results, err)
 		}
@@ -173,7 +177,11 @@ func TestEachPanics(t *testing.T) {
 		{"text", func() { panic("oh") }, func(v any) bool {
 			return strings.HasPrefix(fmt.Sprint(v), "oh\n") && strings.Contains(fmt.Sprint(v), "TestEachPanics")
 		}},
-		{"error", func() { panic(broken) }, func(v any) bool { err, ok := v.(error); return ok && errors.Is(err, broken) }},
+		{"error", func() { panic(broken) }, func(v any) bool {
+			err, ok := v.(error)
+			return ok &&
+				errors.Is(err, broken)
+		}},
 		{"abort", func() { panic(http.ErrAbortHandler) }, func(v any) bool { return v == http.ErrAbortHandler }},
 		{"exit", runtime.Goexit, func(v any) bool { return v == nil }},
 	} {
@@ -207,8 +215,9 @@ func TestEachPanics(t *testing.T) {
 // results in the order of the calls.
 func ExampleEach() {
 	client, err := proxy.New("https://api.example.com/api/odyssey-proxy/runs/abc", "run-token", &proxy.Options{
-		Transport: answers(200, `{"tool_name":"get_order","response":{"status":"shipped"},"source":"odyssey","latency_ms":412}`),
-		Tools:     []string{"get_order", "get_customer"},
+		Transport: answers(200,
+			`{"tool_name":"get_order","response":{"status":"shipped"},"source":"odyssey","latency_ms":412}`),
+		Tools: []string{"get_order", "get_customer"},
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -57,26 +57,41 @@ func TestShapesOfPorts(t *testing.T) {
 		response string
 		want     any
 	}{
-		{"an assistant message", trace(proxy.EventAssistantMessage, `{"text":"Looking."}`), "traces/assistant_message||{" + at + `,"text":"Looking."}`,
+		{"an assistant message", trace(proxy.EventAssistantMessage, `{"text":"Looking."}`),
+			"traces/assistant_message||{" + at + `,"text":"Looking."}`,
 			`{"accepted":true,"sequence":17,"event_type":"assistant_message"}`, int64(17)},
-		{"thinking", trace(proxy.EventThinking, `{"content":"hm"}`), "traces/thinking||{" + at + `,"content":"hm"}`, `{"accepted":true,"sequence":1,"event_type":"thinking"}`, int64(1)},
-		{"a system prompt", trace(proxy.EventSystemPrompt, `{"text":"Be kind."}`), "traces/system_prompt||{" + at + `,"text":"Be kind."}`, `{"accepted":true,"sequence":2}`, int64(2)},
-		{"a custom event without a payload", trace(proxy.EventCustom, ``), "traces/custom||{" + at + "}", `{"accepted":true,"sequence":3,"stored_at":"x"}`, int64(3)},
-		{"an event with its own time", trace(proxy.EventCustom, `{"__occurred_at":"2026-08-17T10:00:00.5+02:00","a":[1.0]}`),
-			`traces/custom||{"__occurred_at":"2026-08-17T10:00:00.5+02:00","a":[1.0]}`, `{"accepted":true,"sequence":4}`, int64(4)},
+		{"thinking", trace(proxy.EventThinking, `{"content":"hm"}`), "traces/thinking||{" + at + `,"content":"hm"}`,
+			`{"accepted":true,"sequence":1,"event_type":"thinking"}`, int64(1)},
+		{"a system prompt", trace(proxy.EventSystemPrompt, `{"text":"Be kind."}`),
+			"traces/system_prompt||{" + at + `,"text":"Be kind."}`, `{"accepted":true,"sequence":2}`, int64(2)},
+		{"a custom event without a payload", trace(proxy.EventCustom, ``), "traces/custom||{" + at + "}",
+			`{"accepted":true,"sequence":3,"stored_at":"x"}`, int64(3)},
+		{"an event with its own time", trace(proxy.EventCustom,
+			`{"__occurred_at":"2026-08-17T10:00:00.5+02:00","a":[1.0]}`),
+			`traces/custom||{"__occurred_at":"2026-08-17T10:00:00.5+02:00","a":[1.0]}`,
+			`{"accepted":true,"sequence":4}`, int64(4)},
 		{"a message between sub-agents", func(c *proxy.Client) (any, error) {
-			return c.As("flight_info").Trace(background, proxy.EventSubagentMessage, json.RawMessage(`{"text":"Gate 4"}`))
-		}, "traces/subagent_message|flight_info|{" + at + `,"text":"Gate 4"}`, `{"accepted":true,"sequence":5}`, int64(5)},
+			return c.As("flight_info").Trace(background, proxy.EventSubagentMessage,
+				json.RawMessage(`{"text":"Gate 4"}`))
+		}, "traces/subagent_message|flight_info|{" + at + `,"text":"Gate 4"}`, `{"accepted":true,"sequence":5}`,
+			int64(5)},
 		{"a sub-agent's final message", func(c *proxy.Client) (any, error) {
-			return c.As("billing-specialist").Trace(background, proxy.EventSubagentFinal, json.RawMessage(`{"text":"Done."}`))
-		}, "traces/subagent_final|billing-specialist|{" + at + `,"text":"Done."}`, `{"accepted":true,"sequence":6}`, int64(6)},
+			return c.As("billing-specialist").Trace(background, proxy.EventSubagentFinal,
+				json.RawMessage(`{"text":"Done."}`))
+		}, "traces/subagent_final|billing-specialist|{" + at + `,"text":"Done."}`, `{"accepted":true,"sequence":6}`,
+			int64(6)},
 		{"a handoff", func(c *proxy.Client) (any, error) {
 			return c.As("supervisor").Handoff(background, "supervisor", "supervisor/refunds")
-		}, "traces/handoff|supervisor|{" + at + `,"from_sub_agent":"supervisor","to_sub_agent":"supervisor/refunds","text":"supervisor → supervisor/refunds"}`,
+		}, "traces/handoff|supervisor|{" + at +
+			`,"from_sub_agent":"supervisor","to_sub_agent":"supervisor/refunds","text":"supervisor → supervisor/refunds"}`,
 			`{"accepted":true,"sequence":7,"event_type":"handoff"}`, int64(7)},
-		{"a call", tool("get_order", `{"order_id":"4521"}`), `tools/get_order||{"order_id":"4521"}`, seedAnswer, `{"status":"shipped","shipped_at":"2026-04-01"}`},
-		{"a call without arguments", tool("list_orders", ``), `tools/list_orders||{}`, `{"tool_name":"list_orders","response":[],"source":"ledger_read","latency_ms":1.0}`, `[]`},
-		{"a field as JSON text", tool("get_cart", `{}`), `tools/get_cart||{}`, `{"response":{"items":"[1, 2]"},"source":"ledger_read","latency_ms":0,"trace":{"n":1}}`, `{"items":"[1, 2]"}`},
+		{"a call", tool("get_order", `{"order_id":"4521"}`), `tools/get_order||{"order_id":"4521"}`, seedAnswer,
+			`{"status":"shipped","shipped_at":"2026-04-01"}`},
+		{"a call without arguments", tool("list_orders", ``), `tools/list_orders||{}`,
+			`{"tool_name":"list_orders","response":[],"source":"ledger_read","latency_ms":1.0}`, `[]`},
+		{"a field as JSON text", tool("get_cart", `{}`), `tools/get_cart||{}`,
+			`{"response":{"items":"[1, 2]"},"source":"ledger_read","latency_ms":0,"trace":{"n":1}}`,
+			`{"items":"[1, 2]"}`},
 		{"a result with a report", tool("search", `{"q":"é"}`), `tools/search||{"q":"é"}`,
 			`{"tool_name":"search","response":"pong","source":"odyssey","latency_ms":3120.25,"matched_rule_index":null,"validation":{"schema_compliance":"First response was malformed; recovered after 1 retry"}}`, `"pong"`},
 	} {
@@ -88,7 +103,8 @@ func TestShapesOfPorts(t *testing.T) {
 					t.Errorf("got %v, %v; want %v", got, err, tt.want)
 				}
 				part := strings.SplitN(tt.request, "|", 3)
-				want := "POST /api/odyssey-proxy/runs/abc/" + part[0] + " HTTP/1.1\r\n" + head + strconv.Itoa(len(part[2])) + auth
+				want := "POST /api/odyssey-proxy/runs/abc/" + part[0] + " HTTP/1.1\r\n" + head +
+					strconv.Itoa(len(part[2])) + auth
 				if part[1] != "" {
 					want += "X-Pipelines-Actor-Id: " + part[1] + "\r\n"
 				}
@@ -111,14 +127,19 @@ func TestErrorShapesOfPorts(t *testing.T) {
 		detail   string
 	}{
 		{500, `{"detail":{"error_class":"boom"}}`, 1, proxy.CodeServer, "boom", `{"error_class":"boom"}`},
-		{503, `{"detail":{"error_class":"trace_sequence_contended"}}`, 4, proxy.CodeUnavailable, "trace_sequence_contended", ""},
-		{503, `{"detail":{"error_class":"lock_contention","message":"a sibling call holds the lock"}}`, 4, proxy.CodeUnavailable, "lock_contention", "a sibling call holds the lock"},
+		{503, `{"detail":{"error_class":"trace_sequence_contended"}}`, 4, proxy.CodeUnavailable,
+			"trace_sequence_contended", ""},
+		{503, `{"detail":{"error_class":"lock_contention","message":"a sibling call holds the lock"}}`, 4,
+			proxy.CodeUnavailable, "lock_contention", "a sibling call holds the lock"},
 		{503, `{"detail":"Service Unavailable"}`, 1, proxy.CodeUnavailable, "", "Service Unavailable"},
-		{400, `{"detail":{"error_class":"trace_event_type_invalid"}}`, 1, proxy.CodeEvent, "trace_event_type_invalid", ""},
+		{400, `{"detail":{"error_class":"trace_event_type_invalid"}}`, 1, proxy.CodeEvent, "trace_event_type_invalid",
+			""},
 		{401, `{"detail":{"error_class":"run_token_expired"}}`, 1, proxy.CodeRunOver, "run_token_expired", ""},
-		{409, `{"detail":{"error_class":"tool_executes_in_sandbox"}}`, 1, proxy.CodeRefused, "tool_executes_in_sandbox", ""},
+		{409, `{"detail":{"error_class":"tool_executes_in_sandbox"}}`, 1, proxy.CodeRefused, "tool_executes_in_sandbox",
+			""},
 		{422, `{"detail":"None is not of type 'string'"}`, 1, proxy.CodeArguments, "", "None is not of type 'string'"},
-		{422, `{"detail":[{"loc":["body","id"],"msg":"field required","type":"value_error.missing"}]}`, 1, proxy.CodeArguments, "", "field required"},
+		{422, `{"detail":[{"loc":["body","id"],"msg":"field required","type":"value_error.missing"}]}`, 1,
+			proxy.CodeArguments, "", "field required"},
 		{404, `{"detail":"Not Found"}`, 1, proxy.CodeRefused, "", "Not Found"},
 		{502, `<html>Bad gateway</html>`, 1, proxy.CodeServer, "", "<html>Bad gateway</html>"},
 		{429, `Too Many Requests`, 4, proxy.CodeRateLimited, "", "Too Many Requests"},
@@ -130,8 +151,10 @@ func TestErrorShapesOfPorts(t *testing.T) {
 			} {
 				c, s := scripted(t, answer(tt.status, tt.body))
 				e := wantError(t, call(c), tt.code, deliveryOf(tt.code, tt.class))
-				if e.Class != tt.class || !strings.Contains(e.Detail, tt.detail) || e.Status != tt.status || len(s.requests()) != tt.attempts {
-					t.Errorf("%d %s: class %q, detail %q, %d requests", tt.status, tt.body, e.Class, e.Detail, len(s.requests()))
+				if e.Class != tt.class || !strings.Contains(e.Detail, tt.detail) || e.Status != tt.status ||
+					len(s.requests()) != tt.attempts {
+					t.Errorf("%d %s: class %q, detail %q, %d requests", tt.status, tt.body, e.Class, e.Detail,
+						len(s.requests()))
 				}
 			}
 		})

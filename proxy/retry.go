@@ -71,7 +71,8 @@ func (r *run) waits(ctx context.Context, req *request, last *Error, wait time.Du
 		r.pacer.hold(wait)
 	}
 	r.log.LogAttrs(ctx, slog.LevelInfo, report.WaitsToRepeat, slog.String(report.Tool, req.name),
-		slog.Int("attempt", last.Attempts), slog.Int(report.Status, last.Status), slog.String(report.Class, last.Class), slog.Duration(report.Wait, wait))
+		slog.Int("attempt", last.Attempts), slog.Int(report.Status, last.Status), slog.String(report.Class, last.Class),
+		slog.Duration(report.Wait, wait))
 }
 
 // paced makes one attempt when the pacer admits it. number is the attempt's, from 1.

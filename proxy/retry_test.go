@@ -32,7 +32,8 @@ func TestWaitsFollowTheTable(t *testing.T) {
 		for range runs {
 			c, s := scripted(t, answer(503, `{"detail":{"error_class":"lock_contention"}}`))
 			_, err := c.Call(background, "get_order", nil)
-			if e := wantError(t, err, proxy.CodeUnavailable, proxy.Refused); e.Attempts != 4 || e.Class != "lock_contention" {
+			if e := wantError(t, err, proxy.CodeUnavailable, proxy.Refused); e.Attempts != 4 ||
+				e.Class != "lock_contention" {
 				t.Fatalf("err = %+v", e)
 			}
 			waits := s.waits()
@@ -59,7 +60,8 @@ func TestWaitsFollowTheTable(t *testing.T) {
 				t.Errorf("mean wait %d is %s, want about %s", i, mean, middle)
 			}
 			if low[i] < runs/50 || high[i] < runs/50 {
-				t.Errorf("wait %d is not spread evenly: %d of %d in the lowest tenth, %d in the highest", i, low[i], runs, high[i])
+				t.Errorf("wait %d is not spread evenly: %d of %d in the lowest tenth, %d in the highest", i, low[i],
+					runs, high[i])
 			}
 		}
 	})
@@ -83,8 +85,9 @@ func TestWhatAStatusProves(t *testing.T) {
 		}
 	}
 	for class, status := range map[string]int{
-		"actor_id_invalid": 400, "trace_event_type_invalid": 400, "tool_executes_in_sandbox": 409, "tool_not_executable": 409,
-		"lock_contention": 503, "context_store_unavailable": 503, "trace_sequence_contended": 503,
+		"actor_id_invalid": 400, "trace_event_type_invalid": 400, "tool_executes_in_sandbox": 409,
+		"tool_not_executable": 409,
+		"lock_contention":     503, "context_store_unavailable": 503, "trace_sequence_contended": 503,
 	} {
 		s := &script{steps: []step{answer(status, `{"detail":{"error_class":"`+class+`"}}`)}}
 		_, err := newClient(t, s, func(o *proxy.Options) { o.MaxAttempts = 1 }).Call(background, "get_order", nil)
@@ -139,7 +142,8 @@ func TestOnlyTransientAnswersAreRepeated(t *testing.T) {
 		{"200 two values", answer(200, seedAnswer+`{}`), 1, proxy.CodeBadResponse, proxy.Unknown},
 		{"200 duplicate", answer(200, `{"response":1,"response":2}`), 1, proxy.CodeBadResponse, proxy.Unknown},
 		{"200 wrong case", answer(200, `{"Response":1}`), 1, proxy.CodeBadResponse, proxy.Unknown},
-		{"200 deep", answer(200, `{"response":`+strings.Repeat("[", 10_000)+strings.Repeat("]", 10_000)+`}`), 1, proxy.CodeBadResponse, proxy.Unknown},
+		{"200 deep", answer(200, `{"response":`+strings.Repeat("[", 10_000)+strings.Repeat("]", 10_000)+`}`), 1,
+			proxy.CodeBadResponse, proxy.Unknown},
 		{"200 source is a number", answer(200, `{"response":1,"source":5}`), 1, proxy.CodeBadResponse, proxy.Unknown},
 		{"connection breaks", failing(errors.New("reset")), 1, proxy.CodeTransport, proxy.Unknown},
 	} {
@@ -163,7 +167,8 @@ func TestOnlyTransientAnswersAreRepeated(t *testing.T) {
 				}
 				e := wantError(t, err, tt.code, tt.delivery)
 				if len(s.requests()) != tt.requests || e.Attempts != tt.requests {
-					t.Errorf("%d requests, %d attempts on the error, want %d", len(s.requests()), e.Attempts, tt.requests)
+					t.Errorf("%d requests, %d attempts on the error, want %d", len(s.requests()), e.Attempts,
+						tt.requests)
 				}
 			})
 		})
@@ -376,14 +381,16 @@ func TestA429ThatIsNotRepeatedHoldsBackToo(t *testing.T) {
 func TestLogHoldsNoSecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		s := &script{steps: []step{answer(503, `{"detail":{"error_class":"lock_contention","message":"hunter2"}}`), answer(422, `{"detail":"hunter2"}`)}}
+		s := &script{steps: []step{answer(503, `{"detail":{"error_class":"lock_contention","message":"hunter2"}}`),
+			answer(422, `{"detail":"hunter2"}`)}}
 		c := newClient(t, s, func(o *proxy.Options) {
 			o.Logger = slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		})
 		_, err := c.Call(background, "get_order", map[string]string{"password": "hunter2"})
 		wantNoSecret(t, log.String())
 		wantNoSecret(t, err.Error())
-		for _, want := range []string{`"tool":"get_order"`, `"attempt":2`, `"status":422`, `"class":"lock_contention"`, `"wait":`} {
+		for _, want := range []string{`"tool":"get_order"`, `"attempt":2`, `"status":422`, `"class":"lock_contention"`,
+			`"wait":`} {
 			if !strings.Contains(log.String(), want) {
 				t.Errorf("the log misses %s:\n%s", want, log.String())
 			}
@@ -394,7 +401,8 @@ func TestLogHoldsNoSecret(t *testing.T) {
 // FuzzAnswer: whatever the proxy answers, there is either a result that is JSON or a typed error
 // that keeps the secrets.
 func FuzzAnswer(f *testing.F) {
-	for _, s := range []string{seedAnswer, `{"detail":{"error_class":"x","message":"y"}}`, `{"detail":["a"]}`, `{"response":[[[[]]]]}`, `"x"`, `<html>`, ``} {
+	for _, s := range []string{seedAnswer, `{"detail":{"error_class":"x","message":"y"}}`, `{"detail":["a"]}`,
+		`{"response":[[[[]]]]}`, `"x"`, `<html>`, ``} {
 		f.Add(200, []byte(s))
 		f.Add(422, []byte(s))
 		f.Add(401, []byte(s))
@@ -403,7 +411,8 @@ func FuzzAnswer(f *testing.F) {
 		if status < 200 || status > 999 {
 			return
 		}
-		c := newClient(t, &script{steps: []step{answer(status, string(body))}}, func(o *proxy.Options) { o.MaxAttempts = 1 })
+		c := newClient(t, &script{steps: []step{answer(status, string(body))}},
+			func(o *proxy.Options) { o.MaxAttempts = 1 })
 		result, err := c.Do(background, "x", nil)
 		if err == nil {
 			if status != 200 || !json.Valid(result.Response) {
@@ -422,7 +431,8 @@ func FuzzAnswer(f *testing.F) {
 }
 
 func TestPeerCannotInjectText(t *testing.T) {
-	c, _ := scripted(t, answer(409, `{"detail":{"error_class":"`+strings.Repeat("x", 5000)+`","message":"`+strings.Repeat("é", 5000)+`"}}`))
+	c, _ := scripted(t, answer(409, `{"detail":{"error_class":"`+strings.Repeat("x", 5000)+`","message":"`+
+		strings.Repeat("é", 5000)+`"}}`))
 	_, err := c.Call(background, "x", nil)
 	e := wantError(t, err, proxy.CodeRefused, proxy.Unknown)
 	if e.Class != "" || len(e.Detail) > 2<<10 || !strings.HasSuffix(e.Detail, "é…") {

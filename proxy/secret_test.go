@@ -47,7 +47,8 @@ func TestAnswerThatBreaksOffWithinTheToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = c.Call(t.Context(), "t", nil)
-	if e, ok := errors.AsType[*proxy.Error](err); !ok || e.Code != proxy.CodeRefused || strings.Contains(e.Detail, "hunter2") {
+	if e, ok := errors.AsType[*proxy.Error](err); !ok || e.Code != proxy.CodeRefused ||
+		strings.Contains(e.Detail, "hunter2") {
 		t.Errorf("got %v, detail %q", err, e.Detail)
 	}
 }
@@ -60,22 +61,30 @@ func TestProxyThatRepeatsTheToken(t *testing.T) {
 	for _, c := range []byte(token) {
 		fmt.Fprintf(&percented, "%%%02X", c)
 	}
-	spellings := []string{token, "Bearer " + token, percented.String(), strings.ReplaceAll(token, "h", `\u0068`), url.QueryEscape("Bearer " + token)}
+	spellings := []string{token, "Bearer " + token, percented.String(), strings.ReplaceAll(token, "h", `\u0068`),
+		url.QueryEscape("Bearer " + token)}
 	leaks := func(s string) bool {
-		return strings.Contains(s, "hunter2") || strings.Contains(s, "eyJhbGciOi") || strings.Contains(s, "%68%75%6E") || strings.Contains(s, "unter2")
+		return strings.Contains(s, "hunter2") || strings.Contains(s, "eyJhbGciOi") ||
+			strings.Contains(s, "%68%75%6E") || strings.Contains(s, "unter2")
 	}
 	for _, status := range []int{200, 302, 400, 401, 404, 409, 413, 422, 429, 500, 503} {
 		for _, said := range spellings {
 			for _, body := range []string{
-				said, `{"detail":"` + said + `"}`, `{"detail":{"error_class":"` + said + `","message":"no ` + said + `"}}`, `{"` + said + `":1,"` + said + `":2}`,
-				`{"detail":[{"loc":["` + said + `"],"msg":"` + said + `"}]}`, `{"error_class":"` + said + `"}`, `{"detail":"` + strings.Repeat("x", 2040) + said + `"}`,
-				`{"tool_name":"t","response":1,"source":"` + said + `"}`, `{"tool_name":"` + said + `","response":{}}`, `{"response":` + said + `}`,
+				said, `{"detail":"` + said + `"}`,
+				`{"detail":{"error_class":"` + said + `","message":"no ` + said + `"}}`,
+				`{"` + said + `":1,"` + said + `":2}`,
+				`{"detail":[{"loc":["` + said + `"],"msg":"` + said + `"}]}`, `{"error_class":"` + said + `"}`,
+				`{"detail":"` + strings.Repeat("x", 2040) + said + `"}`,
+				`{"tool_name":"t","response":1,"source":"` + said + `"}`, `{"tool_name":"` + said + `","response":{}}`,
+				`{"response":` + said + `}`,
 			} {
 				var log strings.Builder
 				seen := &spy{}
 				c, err := proxy.New("https://proxy.example.com", token, &proxy.Options{
-					MaxAttempts: 1, Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), Observer: seen,
-					Transport: echo{status, http.Header{"Location": {"/" + said}, "X-Request-Id": {said}, "Retry-After": {said}}, body},
+					MaxAttempts: 1, Logger: slog.New(slog.NewTextHandler(&log,
+						&slog.HandlerOptions{Level: slog.LevelDebug})), Observer: seen,
+					Transport: echo{status, http.Header{"Location": {"/" + said}, "X-Request-Id": {said},
+						"Retry-After": {said}}, body},
 				})
 				if err != nil {
 					t.Fatal(err)

@@ -243,7 +243,8 @@ func TestResponseLimitIsExact(t *testing.T) {
 				if lie == 0 {
 					length = int64(len(pad(tt.size)))
 				}
-				return &http.Response{StatusCode: 200, ContentLength: length, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(pad(tt.size)))}, nil
+				return &http.Response{StatusCode: 200, ContentLength: length, Header: http.Header{},
+					Body: io.NopCloser(strings.NewReader(pad(tt.size)))}, nil
 			}
 			c, _ := scripted(t, step)
 			_, err := c.Call(background, "x", nil)

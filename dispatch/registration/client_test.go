@@ -67,7 +67,8 @@ func TestRequestOnTheWire(t *testing.T) {
 				body, _ := io.ReadAll(r.Body)
 				got := []string{r.Method, r.RequestURI, r.Header.Get("Authorization"), r.Header.Get("X-API-Key"),
 					r.Header.Get("Content-Type"), r.Header.Get("Accept"), string(body)}
-				want := []string{test.method, test.path, "Bearer " + apiKey, "", "application/json", "application/json", fullBody}
+				want := []string{test.method, test.path, "Bearer " + apiKey, "", "application/json", "application/json",
+					fullBody}
 				if !slices.Equal(got, want) || r.ContentLength != int64(len(fullBody)) {
 					t.Errorf("got  %q\nwant %q", got, want)
 				}
@@ -94,7 +95,10 @@ func TestInvalidRegistrationsAreNotSent(t *testing.T) {
 	a := &responses{status: 200, body: `{"id":1}`}
 	c := newClient(t, "https://api.example.com", &registration.Options{
 		Transport: a, Validate: &schema.ValidateOptions{
-			Endpoint: func(context.Context, string, string) (e schema.Endpoint, found bool, err error) { return e, false, nil },
+			Endpoint: func(context.Context, string, string) (e schema.Endpoint, found bool, err error) {
+				return e,
+					false, nil
+			},
 		},
 	})
 	withoutValue, withoutEndpoint := full(), full()
@@ -142,26 +146,37 @@ func TestRejected(t *testing.T) {
 				{"code":"name_invalid","pointer":"/name","message":"bad name"},{"code":"mode_invalid","pointer":"/m","message":"bad mode"}]}]}}`,
 			[]registration.Problem{{"name_invalid", "refund_order", "/tools_schema/1/name", "bad name"},
 				{"mode_invalid", "refund_order", "/tools_schema/1/m", "bad mode"}}},
-		"entries by name":  {`{"detail":{"errors":[{"tool_name":"get_order","error":"no"}]}}`, []registration.Problem{{p, "get_order", "", "no"}}},
-		"entries by index": {`{"errors":[{"index":0,"message":"no"}]}`, []registration.Problem{{p, "get_order", "/tools_schema/0", "no"}}},
+		"entries by name": {`{"detail":{"errors":[{"tool_name":"get_order","error":"no"}]}}`,
+			[]registration.Problem{{p, "get_order", "", "no"}}},
+		"entries by index": {`{"errors":[{"index":0,"message":"no"}]}`,
+			[]registration.Problem{{p, "get_order", "/tools_schema/0", "no"}}},
 		"locations": {`{"detail":[{"type":"missing","loc":["body","tools_schema",1,"input_schema"],"msg":"Field required","input":{"a":"b"}},
 			{"loc":["body","endpoint_url"],"msg":"private","ctx":{"error":"x"}}]}`,
-			[]registration.Problem{{"missing", "refund_order", "/tools_schema/1/input_schema", "Field required"}, {p, "", "/endpoint_url", "private"}}},
-		"a type that is not a code": {`{"detail":[{"type":"not a code!","msg":"no"}]}`, []registration.Problem{{p, "", "", "no"}}},
-		"more than 100":             {`{"errors":["no"` + strings.Repeat(`,"no"`, 149) + `]}`, slices.Repeat([]registration.Problem{{p, "", "", "no"}}, 100)},
+			[]registration.Problem{{"missing", "refund_order", "/tools_schema/1/input_schema", "Field required"},
+				{p, "", "/endpoint_url", "private"}}},
+		"a type that is not a code": {`{"detail":[{"type":"not a code!","msg":"no"}]}`,
+			[]registration.Problem{{p, "", "", "no"}}},
+		"more than 100": {`{"errors":["no"` + strings.Repeat(`,"no"`, 149) + `]}`,
+			slices.Repeat([]registration.Problem{{p, "", "", "no"}}, 100)},
 		"by name of tool": {`{"detail":{"message":"2 tools","get_order":"bad binding","refund_order":["a","b"]}}`,
-			[]registration.Problem{{p, "get_order", "", "bad binding"}, {p, "refund_order", "", "a"}, {p, "refund_order", "", "b"}}},
-		"by name of member":     {`{"name":["too long"],"other":"x"}`, []registration.Problem{{p, "", "/name", "too long"}}},
-		"a text":                {`{"detail":"tools_schema[0]: bad"}`, []registration.Problem{{p, "", "", "tools_schema[0]: bad"}}},
-		"an error":              {`{"error":{"message":"m"}}`, []registration.Problem{{p, "", "", "m"}}},
-		"an index out of range": {`{"errors":[{"index":7,"message":"no"}]}`, []registration.Problem{{p, "", "/tools_schema/7", "no"}}},
-		"no known member":       {`{"x":1}`, nil},
-		"not JSON":              {`<html>`, nil},
-		"duplicate names":       {`{"detail":"a","x":1,"x":"b"}`, []registration.Problem{{p, "", "", "a"}}},
-		"control characters":    {`{"detail":"a\u001b[31m\nlevel=INFO"}`, []registration.Problem{{p, "", "", "a [31m level=INFO"}}},
+			[]registration.Problem{{p, "get_order", "", "bad binding"}, {p, "refund_order", "", "a"},
+				{p, "refund_order", "", "b"}}},
+		"by name of member": {`{"name":["too long"],"other":"x"}`,
+			[]registration.Problem{{p, "", "/name", "too long"}}},
+		"a text": {`{"detail":"tools_schema[0]: bad"}`,
+			[]registration.Problem{{p, "", "", "tools_schema[0]: bad"}}},
+		"an error": {`{"error":{"message":"m"}}`, []registration.Problem{{p, "", "", "m"}}},
+		"an index out of range": {`{"errors":[{"index":7,"message":"no"}]}`,
+			[]registration.Problem{{p, "", "/tools_schema/7", "no"}}},
+		"no known member": {`{"x":1}`, nil},
+		"not JSON":        {`<html>`, nil},
+		"duplicate names": {`{"detail":"a","x":1,"x":"b"}`, []registration.Problem{{p, "", "", "a"}}},
+		"control characters": {`{"detail":"a\u001b[31m\nlevel=INFO"}`,
+			[]registration.Problem{{p, "", "", "a [31m level=INFO"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newClient(t, "https://api.example.com", &registration.Options{Transport: &responses{status: 422, body: test.body}})
+			c := newClient(t, "https://api.example.com",
+				&registration.Options{Transport: &responses{status: 422, body: test.body}})
 			_, err := c.Create(t.Context(), full())
 			e, ok := errors.AsType[*registration.Error](err)
 			if !ok || e.Code != registration.CodeRejected || e.Status != 422 || !slices.Equal(e.Problems, test.want) {
@@ -188,15 +203,18 @@ func TestRejectedIsReadOnce(t *testing.T) {
 		body string
 		want []registration.Problem
 	}{
-		"nested":      {strings.Repeat(`{"detail":`, 12) + `["no"]` + strings.Repeat(`}`, 12), []registration.Problem{{p, "", "", "no"}}},
-		"both kinds":  {`{"detail":["no"],"get_order":"bad"}`, []registration.Problem{{p, "", "", "no"}, {p, "get_order", "", "bad"}}},
+		"nested": {strings.Repeat(`{"detail":`, 12) + `["no"]` + strings.Repeat(`}`, 12),
+			[]registration.Problem{{p, "", "", "no"}}},
+		"both kinds": {`{"detail":["no"],"get_order":"bad"}`,
+			[]registration.Problem{{p, "", "", "no"}, {p, "get_order", "", "bad"}}},
 		"as a text":   {`{"detail":"no"}`, []registration.Problem{{p, "detail", "", "no"}}},
 		"many values": {`{"errors":[` + zeros[:18_000] + `"no"]}`, []registration.Problem{{p, "", "", "no"}}},
 		"too many":    {`{"errors":["a",` + zeros + `"b"]}`, []registration.Problem{{p, "", "", "a"}}},
 	} {
 		reg := full()
 		reg.Tools = append(reg.Tools, schema.Tool{Name: "detail", InputSchema: json.RawMessage(`{"type":"object"}`)})
-		c := newClient(t, "https://api.example.com", &registration.Options{Transport: &responses{status: 422, body: test.body}})
+		c := newClient(t, "https://api.example.com",
+			&registration.Options{Transport: &responses{status: 422, body: test.body}})
 		_, err := c.Create(t.Context(), reg)
 		if e, ok := errors.AsType[*registration.Error](err); !ok || !slices.Equal(e.Problems, test.want) {
 			t.Errorf("%s: got %.300v", name, err)
@@ -213,7 +231,8 @@ func TestStatus(t *testing.T) {
 		want       registration.Code
 		text       string
 	}{
-		{400, `{"detail":"bad"}`, "", registration.CodeRefused, `registration: refused (HTTP 400): the platform says "bad"`},
+		{400, `{"detail":"bad"}`, "", registration.CodeRefused,
+			`registration: refused (HTTP 400): the platform says "bad"`},
 		{401, `{"detail":{"error_class":"missing_api_key","message":"no key"}}`, "", registration.CodeUnauthorized,
 			`registration: unauthorized (HTTP 401, missing_api_key): the platform says "no key"; check the API key`},
 		{403, ``, "", registration.CodeForbidden, "admins"},
@@ -226,11 +245,13 @@ func TestStatus(t *testing.T) {
 		{429, `{}`, date, registration.CodeRateLimited, "try again in 30s"},
 		{500, `oops`, "", registration.CodeServer, "may have been registered"},
 		{503, `{}`, "5", registration.CodeServer, "may have been registered"},
-		{201, `{"status":"draft"}`, "", registration.CodeBadResponse, "the response has no id; the agent may have been registered"},
+		{201, `{"status":"draft"}`, "", registration.CodeBadResponse,
+			"the response has no id; the agent may have been registered"},
 		{201, `{"id":1,"id":2}`, "", registration.CodeBadResponse, "not one JSON object"},
 		{200, `<html>`, "", registration.CodeBadResponse, "not one JSON object"},
 		{201, ``, "", registration.CodeBadResponse, "not one JSON object"},
-		{201, `{"id":1,"x":"` + strings.Repeat("x", over) + `"}`, "", registration.CodeBadResponse, "bytes; the agent may have"},
+		{201, `{"id":1,"x":"` + strings.Repeat("x", over) + `"}`, "", registration.CodeBadResponse,
+			"bytes; the agent may have"},
 		{422, strings.Repeat("x", over), "", registration.CodeRejected, "(HTTP 422)"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -261,7 +282,8 @@ func TestWhatAStatusProves(t *testing.T) {
 		if e, ok := errors.AsType[*registration.Error](err); !ok || e.Status != status {
 			t.Fatalf("%d: %v", status, err)
 		}
-		if unsure := strings.Contains(err.Error(), "may have been registered"); unsure == slices.Contains(proofs, status) {
+		if unsure := strings.Contains(err.Error(), "may have been registered"); unsure == slices.Contains(proofs,
+			status) {
 			t.Errorf("%d: %v", status, err)
 		}
 		if status < 400 && !strings.Contains(err.Error(), "check the base URL") {
@@ -320,7 +342,8 @@ func TestTimeoutAndCancel(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Second, func() { cancel(stop) })
 		_, err = c.Update(ctx, "8", full())
-		if registration.CodeOf(err) != registration.CodeCanceled || !errors.Is(err, stop) || !errors.Is(err, context.Canceled) {
+		if registration.CodeOf(err) != registration.CodeCanceled || !errors.Is(err, stop) ||
+			!errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -341,7 +364,8 @@ func TestTransportFailures(t *testing.T) {
 	} {
 		c := newClient(t, "https://api.example.com", &registration.Options{Transport: transport})
 		_, err := c.Create(t.Context(), full())
-		if e, ok := errors.AsType[*registration.Error](err); !ok || e.Code != registration.CodeTransport || !errors.Is(err, broken) ||
+		if e, ok := errors.AsType[*registration.Error](err); !ok || e.Code != registration.CodeTransport ||
+			!errors.Is(err, broken) ||
 			!strings.Contains(err.Error(), "may have been registered") {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -385,19 +409,24 @@ func TestNoSecretInErrors(t *testing.T) {
 	echo := "Authorization: Bearer " + apiKey + ", " + secretValue + ", s3cret-agent-token, " + reg.EndpointURL
 	for _, body := range []string{
 		echo, `{"detail":"` + echo + `"}`, `{"detail":{"error_class":"` + apiKey + `","message":"m ` + echo + `"}}`,
-		`{"detail":[{"type":"s3cret-agent-token","loc":["body","` + apiKey + `"],"msg":"` + echo + `","input":"` + echo + `"}]}`,
-		`{"errors":[{"name":"` + secretValue + `","pointer":"/` + apiKey + `","message":"no"}]}`, `{"x":"` + echo + `"}`,
+		`{"detail":[{"type":"s3cret-agent-token","loc":["body","` + apiKey + `"],"msg":"` + echo + `","input":"` +
+			echo + `"}]}`,
+		`{"errors":[{"name":"` + secretValue + `","pointer":"/` + apiKey + `","message":"no"}]}`,
+		`{"x":"` + echo + `"}`,
 		strings.Repeat(" ", limit-len(apiKey)/2) + apiKey, // cut in the middle
 	} {
 		for _, status := range []int{200, 307, 400, 401, 422, 500} {
-			c := newClient(t, "https://api.example.com", &registration.Options{Transport: &responses{status: status, body: body}})
-			if _, err := c.Create(t.Context(), reg); err == nil || leaks(shown(err)) || strings.Contains(shown(err), apiKey[:20]) {
+			c := newClient(t, "https://api.example.com",
+				&registration.Options{Transport: &responses{status: status, body: body}})
+			if _, err := c.Create(t.Context(), reg); err == nil || leaks(shown(err)) ||
+				strings.Contains(shown(err), apiKey[:20]) {
 				t.Errorf("%d %.60s: %s", status, body, shown(err))
 			}
 		}
 	}
 	reg.AuthHeader, reg.AuthValue = "X-API-Key", apiKey[:12] // one secret may be a prefix of another
-	c := newClient(t, "https://api.example.com", &registration.Options{Transport: &responses{status: 422, body: `{"detail":"` + apiKey + `"}`}})
+	c := newClient(t, "https://api.example.com",
+		&registration.Options{Transport: &responses{status: 422, body: `{"detail":"` + apiKey + `"}`}})
 	if _, err := c.Create(t.Context(), reg); !strings.Contains(err.Error(), ": [redacted] [") {
 		t.Errorf("got %v", err)
 	}
@@ -462,13 +491,17 @@ func TestNoSecretBehindEscapes(t *testing.T) {
 		"after an escape": `C:\u005cdir\nabc\/s3cret\"agent\\\\token`,
 	} {
 		for _, body := range []string{
-			`{"got":{"v":"` + echo + `"}}`, `{"detail":"` + echo + `"}`, `{"detail":[{"loc":["` + echo + `"],"msg":"` + echo + `"}]}`,
-			`{"detail":"` + echo + `","detail":""}`, `{"got":"` + echo, `{"error_class":"` + echo + `"}`, `["` + echo + `"]`,
+			`{"got":{"v":"` + echo + `"}}`, `{"detail":"` + echo + `"}`,
+			`{"detail":[{"loc":["` + echo + `"],"msg":"` + echo + `"}]}`,
+			`{"detail":"` + echo + `","detail":""}`, `{"got":"` + echo, `{"error_class":"` + echo + `"}`,
+			`["` + echo + `"]`,
 		} {
 			for _, status := range []int{400, 422, 502} {
-				c := newClient(t, "https://api.example.com", &registration.Options{Transport: &responses{status: status, body: body}})
+				c := newClient(t, "https://api.example.com",
+					&registration.Options{Transport: &responses{status: status, body: body}})
 				_, err := c.Create(t.Context(), reg)
-				if s := shown(err); !strings.Contains(s, "[redacted]") || strings.Contains(s, "3cret") || strings.Contains(s, plain) {
+				if s := shown(err); !strings.Contains(s, "[redacted]") || strings.Contains(s, "3cret") ||
+					strings.Contains(s, plain) {
 					t.Errorf("%s: %d %s: %s", name, status, body, s)
 				}
 			}
@@ -482,19 +515,23 @@ func TestNoSecretBehindEscapes(t *testing.T) {
 }
 
 func TestNewClient(t *testing.T) {
-	for _, base := range []string{"https://api.example.com", "https://api.example.com/", "http://127.0.0.1:8080", "http://localhost", "http://[::1]/x"} {
+	for _, base := range []string{"https://api.example.com", "https://api.example.com/", "http://127.0.0.1:8080",
+		"http://localhost", "http://[::1]/x"} {
 		if _, err := registration.NewClient(base, apiKey, nil); err != nil {
 			t.Errorf("%s: %v", base, err)
 		}
 	}
 	for base, mistakes := range map[string]int{
-		"": 1, "api.example.com": 1, "/api": 1, "http://api.example.com": 1, "ftp://localhost": 1, "https://api.example.com/api": 1,
-		"https://api.example.com/api/": 1, "https://u:s3cret@api.example.com": 1, "https://api.example.com?x=1#y": 1, "http://u@example.com/api": 3,
-		"https://%zz": 1,
+		"": 1, "api.example.com": 1, "/api": 1, "http://api.example.com": 1, "ftp://localhost": 1,
+		"https://api.example.com/api":  1,
+		"https://api.example.com/api/": 1, "https://u:s3cret@api.example.com": 1, "https://api.example.com?x=1#y": 1,
+		"http://u@example.com/api": 3,
+		"https://%zz":              1,
 	} {
 		_, err := registration.NewClient(base, "", nil)
 		e, ok := errors.AsType[*registration.Error](err)
-		if !ok || e.Code != registration.CodeOptions || strings.Count(e.Err.Error(), "\n")+1 != mistakes+1 || leaks(err.Error()) {
+		if !ok || e.Code != registration.CodeOptions || strings.Count(e.Err.Error(), "\n")+1 != mistakes+1 ||
+			leaks(err.Error()) {
 			t.Errorf("%s: got %v", base, err)
 		}
 	}
@@ -505,20 +542,24 @@ func TestNewClient(t *testing.T) {
 
 func FuzzAnswer(f *testing.F) {
 	for _, seed := range []string{
-		`{"id":8,"status":"draft"}`, `{"detail":{"tools":[{"index":0,"name":"get_order","problems":[{"code":"c","pointer":"/p","message":"m"}]}]}}`,
-		`{"detail":[{"loc":["body","tools_schema",0],"msg":"m"}]}`, `{"get_order":["a",{"msg":"` + apiKey + `"}]}`, `[[[]]]`, "\xff", ``, `null`,
+		`{"id":8,"status":"draft"}`,
+		`{"detail":{"tools":[{"index":0,"name":"get_order","problems":[{"code":"c","pointer":"/p","message":"m"}]}]}}`,
+		`{"detail":[{"loc":["body","tools_schema",0],"msg":"m"}]}`, `{"get_order":["a",{"msg":"` + apiKey + `"}]}`,
+		`[[[]]]`, "\xff", ``, `null`,
 	} {
 		f.Add(uint16(422), seed)
 		f.Add(uint16(201), seed)
 	}
 	reg := full()
 	f.Fuzz(func(t *testing.T, status uint16, body string) {
-		c := newClient(t, "https://api.example.com", &registration.Options{Transport: &responses{status: int(status), body: body}})
+		c := newClient(t, "https://api.example.com",
+			&registration.Options{Transport: &responses{status: int(status), body: body}})
 		agent, err := c.Create(context.Background(), reg)
 		if (agent == nil) == (err == nil) || agent != nil && (agent.ID == "" || !json.Valid(agent.Raw)) {
 			t.Fatalf("got %+v, %v", agent, err)
 		}
-		if e, ok := errors.AsType[*registration.Error](err); err != nil && (!ok || len(e.Problems) > 100 || e.Status != int(status)) {
+		if e, ok := errors.AsType[*registration.Error](err); err != nil &&
+			(!ok || len(e.Problems) > 100 || e.Status != int(status)) {
 			t.Fatalf("got %#v", err)
 		}
 		if s := shown(err); leaks(s) || !utf8.ValidString(s) {

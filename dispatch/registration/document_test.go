@@ -30,34 +30,45 @@ func TestDocumentedRejections(t *testing.T) {
 		return schema.Endpoint{}, false, nil
 	}
 	passthrough := func(rest string) string {
-		return `[{"name":"get_order","input_schema":{"type":"object"},"default_execution_mode":"passthrough"` + rest + `}]`
+		return `[{"name":"get_order","input_schema":{"type":"object"},"default_execution_mode":"passthrough"` + rest +
+			`}]`
 	}
 	for name, test := range map[string]struct {
 		tools string
 		want  string // a problem as "tool code pointer"; "" is accepted
 	}{
-		"minimal":             {`[{"name":"get_order","input_schema":{"type":"object"}}]`, ""},
-		"a non-object entry":  {`[7]`, " not_object /tools_schema/0"},
-		"no name":             {`[{"input_schema":{"type":"object"}}]`, " name_missing /tools_schema/0/name"},
-		"no input_schema":     {`[{"name":"get_order"}]`, "get_order input_schema_missing /tools_schema/0/input_schema"},
-		"a name with a space": {`[{"name":"get order","input_schema":{}}]`, "get order name_invalid /tools_schema/0/name"},
-		"a name of 129":       {`[{"name":"` + strings.Repeat("a", 129) + `","input_schema":{}}]`, "* name_invalid /tools_schema/0/name"},
-		"a duplicate":         {`[{"name":"a","input_schema":{}},{"name":"a","input_schema":{}}]`, "a name_duplicate /tools_schema/1/name"},
-		"another mode":        {`[{"name":"a","input_schema":{},"default_execution_mode":"live"}]`, "a mode_invalid /tools_schema/0/default_execution_mode"},
-		"sandbox":             {`[{"name":"a","input_schema":{},"default_execution_mode":"sandbox"}]`, ""},
-		"no binding":          {passthrough(``), "get_order binding_missing /tools_schema/0/passthrough_binding"},
-		"by name":             {passthrough(`,"passthrough_binding":` + orders), ""},
-		"by id":               {passthrough(`,"passthrough_binding":{"endpoint_id":"7d3c1a52-6a0e-4c5f-9a53-5a6c1d2e3f40","tool_name":"get_order"}`), ""},
+		"minimal":            {`[{"name":"get_order","input_schema":{"type":"object"}}]`, ""},
+		"a non-object entry": {`[7]`, " not_object /tools_schema/0"},
+		"no name":            {`[{"input_schema":{"type":"object"}}]`, " name_missing /tools_schema/0/name"},
+		"no input_schema": {`[{"name":"get_order"}]`,
+			"get_order input_schema_missing /tools_schema/0/input_schema"},
+		"a name with a space": {`[{"name":"get order","input_schema":{}}]`,
+			"get order name_invalid /tools_schema/0/name"},
+		"a name of 129": {`[{"name":"` + strings.Repeat("a", 129) + `","input_schema":{}}]`,
+			"* name_invalid /tools_schema/0/name"},
+		"a duplicate": {`[{"name":"a","input_schema":{}},{"name":"a","input_schema":{}}]`,
+			"a name_duplicate /tools_schema/1/name"},
+		"another mode": {`[{"name":"a","input_schema":{},"default_execution_mode":"live"}]`,
+			"a mode_invalid /tools_schema/0/default_execution_mode"},
+		"sandbox":    {`[{"name":"a","input_schema":{},"default_execution_mode":"sandbox"}]`, ""},
+		"no binding": {passthrough(``), "get_order binding_missing /tools_schema/0/passthrough_binding"},
+		"by name":    {passthrough(`,"passthrough_binding":` + orders), ""},
+		"by id":      {passthrough(`,"passthrough_binding":{"endpoint_id":"7d3c1a52-6a0e-4c5f-9a53-5a6c1d2e3f40","tool_name":"get_order"}`), ""},
 		"both": {passthrough(`,"passthrough_binding":{"endpoint_id":"7d3c1a52-6a0e-4c5f-9a53-5a6c1d2e3f40","endpoint_name":"orders-api","tool_name":"get_order"}`),
 			"get_order binding_both_ids /tools_schema/0/passthrough_binding"},
-		"missing endpoint":     {passthrough(`,"passthrough_binding":{"endpoint_name":"none","tool_name":"get_order"}`), "get_order endpoint_missing /tools_schema/0/passthrough_binding/endpoint_name"},
-		"unsupported endpoint": {passthrough(`,"passthrough_binding":{"endpoint_name":"odd","tool_name":"get_order"}`), "get_order endpoint_type /tools_schema/0/passthrough_binding/endpoint_name"},
-		"cross-org endpoint":   {passthrough(`,"passthrough_binding":{"endpoint_name":"other-org","tool_name":"get_order"}`), "get_order endpoint_foreign /tools_schema/0/passthrough_binding/endpoint_name"},
-		"adapter policy without an adapter": {passthrough(`,"passthrough_binding":` + orders + `,"ledger_write_policy":"adapter"`),
+		"missing endpoint": {passthrough(`,"passthrough_binding":{"endpoint_name":"none","tool_name":"get_order"}`),
+			"get_order endpoint_missing /tools_schema/0/passthrough_binding/endpoint_name"},
+		"unsupported endpoint": {passthrough(`,"passthrough_binding":{"endpoint_name":"odd","tool_name":"get_order"}`),
+			"get_order endpoint_type /tools_schema/0/passthrough_binding/endpoint_name"},
+		"cross-org endpoint": {passthrough(`,"passthrough_binding":{"endpoint_name":"other-org","tool_name":"get_order"}`), "get_order endpoint_foreign /tools_schema/0/passthrough_binding/endpoint_name"},
+		"adapter policy without an adapter": {passthrough(`,"passthrough_binding":` + orders +
+			`,"ledger_write_policy":"adapter"`),
 			"get_order adapter_missing /tools_schema/0/ledger_adapter"},
-		"adapter on an undeclared type": {passthrough(`,"passthrough_binding":` + orders + `,"ledger_write_policy":"adapter","ledger_adapter":{"entity_type":"cart","id_from":"$.id"}`),
+		"adapter on an undeclared type": {passthrough(`,"passthrough_binding":` + orders +
+			`,"ledger_write_policy":"adapter","ledger_adapter":{"entity_type":"cart","id_from":"$.id"}`),
 			"get_order adapter_undeclared /tools_schema/0/ledger_adapter/entity_type"},
-		"adapter on a declared type": {passthrough(`,"passthrough_binding":` + orders + `,"ledger_write_policy":"adapter","ledger_adapter":{"entity_type":"order","id_from":"$.id"}`), ""},
+		"adapter on a declared type": {passthrough(`,"passthrough_binding":` + orders +
+			`,"ledger_write_policy":"adapter","ledger_adapter":{"entity_type":"order","id_from":"$.id"}`), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var r registration.Registration
@@ -66,7 +77,8 @@ func TestDocumentedRejections(t *testing.T) {
 				t.Fatal(err)
 			}
 			a := &responses{status: 201, body: `{"id":1}`}
-			c := newClient(t, "https://api.example.com", &registration.Options{Transport: a, Validate: &schema.ValidateOptions{Endpoint: endpoint, Org: "42"}})
+			c := newClient(t, "https://api.example.com",
+				&registration.Options{Transport: a, Validate: &schema.ValidateOptions{Endpoint: endpoint, Org: "42"}})
 			_, err := c.Create(t.Context(), &r)
 			if test.want == "" {
 				if err != nil || a.calls != 1 {
@@ -89,7 +101,8 @@ func TestDocumentedRejections(t *testing.T) {
 		})
 	}
 	var r registration.Registration
-	if err := json.Unmarshal([]byte(`{"tools_schema":{"name":"a"}}`), &r); registration.CodeOf(err) != registration.CodeInvalid {
+	if err := json.Unmarshal([]byte(`{"tools_schema":{"name":"a"}}`),
+		&r); registration.CodeOf(err) != registration.CodeInvalid {
 		t.Errorf("a tools_schema that is not a list: %v", err)
 	}
 }
@@ -97,7 +110,8 @@ func TestDocumentedRejections(t *testing.T) {
 // A lookup of an endpoint that blocks ends with the caller's context.
 func TestLookupsObeyTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		blocks := &schema.ValidateOptions{Endpoint: func(ctx context.Context, _, _ string) (e schema.Endpoint, found bool, err error) {
+		blocks := &schema.ValidateOptions{Endpoint: func(ctx context.Context, _, _ string) (e schema.Endpoint,
+			found bool, err error) {
 			<-ctx.Done()
 			return e, false, ctx.Err()
 		}}
@@ -110,14 +124,17 @@ func TestLookupsObeyTheContext(t *testing.T) {
 		defer cancel()
 		start := time.Now()
 		err := r.Validate(ctx, blocks)
-		if got := problemsOf(t, err); len(got) != 1 || !strings.HasPrefix(got[0], "endpoint_lookup ") || time.Since(start) != time.Minute {
+		if got := problemsOf(t, err); len(got) != 1 || !strings.HasPrefix(got[0], "endpoint_lookup ") ||
+			time.Since(start) != time.Minute {
 			t.Errorf("%v after %s", err, time.Since(start))
 		}
 		ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		a := &responses{status: 201, body: `{"id":1}`}
-		_, err = newClient(t, "https://api.example.com", &registration.Options{Transport: a, Validate: blocks}).Create(ctx, r)
-		if registration.CodeOf(err) != registration.CodeCanceled || !errors.Is(err, context.DeadlineExceeded) || a.calls != 0 {
+		_, err = newClient(t, "https://api.example.com",
+			&registration.Options{Transport: a, Validate: blocks}).Create(ctx, r)
+		if registration.CodeOf(err) != registration.CodeCanceled || !errors.Is(err, context.DeadlineExceeded) ||
+			a.calls != 0 {
 			t.Errorf("%v, %d requests", err, a.calls)
 		}
 	})
@@ -150,7 +167,8 @@ func TestPortingSteps(t *testing.T) {
 	c := newClient(t, "https://api.example.com", &registration.Options{Transport: platform})
 	r := minimal()
 	r.AuthHeader, r.AuthValue = "Authorization", "Bearer AGENT-TOKEN"
-	r.Tools = []schema.Tool{{Name: "search", InputSchema: json.RawMessage(`{}`)}, {Name: "refund", InputSchema: json.RawMessage(`{}`)}}
+	r.Tools = []schema.Tool{{Name: "search", InputSchema: json.RawMessage(`{}`)},
+		{Name: "refund", InputSchema: json.RawMessage(`{}`)}}
 	agent, err := c.Create(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)

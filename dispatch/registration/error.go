@@ -145,7 +145,8 @@ func (e *Error) whatToDo() string {
 		return "only organisation admins and project admin owners can register agents; " +
 			"a key has the rights of its creator"
 	case CodeRejected:
-		return "correct what the platform names; if it does not know a member, rename or remove it with Registration.Extra"
+		return "correct what the platform names; " +
+			"if it does not know a member, rename or remove it with Registration.Extra"
 	case CodeNotFound:
 		return "check the agent's id and the base URL"
 	case CodeRateLimited:

@@ -62,7 +62,8 @@ func ExampleRegistration_extra() {
 		EndpointURL:       "https://agents.example.com/dispatch",
 		RequireTranscript: true,
 		Config:            []ledger.Member{{Name: "response_contract"}},
-		Extra:             []ledger.Member{{Name: "response_contract", Value: []byte(`{"response_mode":"rich","strictness":"strict"}`)}},
+		Extra: []ledger.Member{{Name: "response_contract",
+			Value: []byte(`{"response_mode":"rich","strictness":"strict"}`)}},
 	}
 	body, err := reg.Body()
 	fmt.Println(string(body), err)
@@ -93,7 +94,8 @@ func ExampleClient_Update() {
 		log.Fatal(err)
 	}
 	agent, err := client.Update(context.Background(), "8", &registration.Registration{
-		Name: "refund-agent", EndpointURL: "https://agents.example.com/dispatch", AuthHeader: "Authorization", Tools: tools(),
+		Name: "refund-agent", EndpointURL: "https://agents.example.com/dispatch", AuthHeader: "Authorization",
+		Tools: tools(),
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -40,14 +40,17 @@ func TestFaults(t *testing.T) {
 				if !ok || e.Code != want || agent != nil {
 					t.Fatalf("%v, %v, want code %q", agent, err, want)
 				}
-				if e.Status != p.Want.Status && (e.Status != 0 || p.Want.Outcome == faulttest.Status) || e.RetryAfter != p.Want.RetryAfter {
+				if e.Status != p.Want.Status && (e.Status != 0 || p.Want.Outcome == faulttest.Status) ||
+					e.RetryAfter != p.Want.RetryAfter {
 					t.Errorf("status %d, Retry-After %s: want %+v", e.Status, e.RetryAfter, p.Want)
 				}
-				if p.Want.Outcome == faulttest.Canceled && (!errors.Is(err, faulttest.ErrStalled) || !errors.Is(err, context.Canceled)) {
+				if p.Want.Outcome == faulttest.Canceled &&
+					(!errors.Is(err, faulttest.ErrStalled) || !errors.Is(err, context.Canceled)) {
 					t.Errorf("%v lost the cause of its context", err)
 				}
 				unsure := p.Want.Delivery == faulttest.MayHaveRun && p.Want.Status != 429
-				if p.Want.Delivery != faulttest.Either && strings.Contains(err.Error(), "may have been registered") != unsure {
+				if p.Want.Delivery != faulttest.Either &&
+					strings.Contains(err.Error(), "may have been registered") != unsure {
 					t.Errorf("%v\nthe agent may have been registered: want %t", err, unsure)
 				}
 				if leaks(err.Error()) || strings.Contains(err.Error(), p.URL) {

@@ -45,9 +45,9 @@ type Registration struct {
 	// inferred from "Auth header name" in the form.
 	AuthHeader string
 	// AuthValue is the whole value of that header, including the scheme: "Bearer " and the token if
-	// AuthHeader is Authorization. It is a secret. The platform does not return it. If it is empty, [Client.Update] leaves it out, and
-	// the platform is expected to keep the stored value, which is inferred. Wire:
-	// auth_header_value, inferred from "Auth header value" in the form.
+	// AuthHeader is Authorization. It is a secret. The platform does not return it. If it is empty,
+	// [Client.Update] leaves it out, and the platform is expected to keep the stored value, which is
+	// inferred. Wire: auth_header_value, inferred from "Auth header value" in the form.
 	AuthValue string `json:"-"`
 	// Tools are the agent's tools. If Tools is nil, the member is left out. Wire: tools_schema,
 	// documented.

@@ -24,7 +24,8 @@ func full() *registration.Registration {
 	return &registration.Registration{
 		Name: "refund-agent", Description: "Refunds & more.", EndpointURL: "https://agents.example.com/dispatch",
 		AuthHeader: "Authorization", AuthValue: secretValue,
-		Tools:        []schema.Tool{{Name: "get_order", InputSchema: object}, {Name: "refund_order", InputSchema: object}},
+		Tools: []schema.Tool{{Name: "get_order", InputSchema: object},
+			{Name: "refund_order", InputSchema: object}},
 		LedgerSchema: &ledger.Schema{Entities: []ledger.Entity{{Type: "order", IDField: "order_id"}}},
 		RunTimeout:   10 * time.Minute, RequireTranscript: true,
 		SubAgents: []registration.SubAgent{
@@ -84,8 +85,10 @@ func TestReadAndWriteBack(t *testing.T) {
 	if err := json.Unmarshal([]byte(fullBody), &got); err != nil {
 		t.Fatal(err)
 	}
-	if want := full(); !reflect.DeepEqual(got.SubAgents, want.SubAgents) || got.Entry != want.Entry || !got.RequireTranscript ||
-		got.RunTimeout != want.RunTimeout || len(got.Tools) != 2 || got.LedgerSchema == nil || got.Config != nil || got.Extra != nil ||
+	if want := full(); !reflect.DeepEqual(got.SubAgents, want.SubAgents) || got.Entry != want.Entry ||
+		!got.RequireTranscript ||
+		got.RunTimeout != want.RunTimeout || len(got.Tools) != 2 || got.LedgerSchema == nil || got.Config != nil ||
+		got.Extra != nil ||
 		!reflect.DeepEqual(got.AuthValue, want.AuthValue) {
 		t.Errorf("got %+v", got)
 	}
@@ -111,7 +114,8 @@ func TestReadErrors(t *testing.T) {
 		`[]`: "not_json ", `{"name":"a","name":"b"}`: "not_json ",
 		`{"name":1,"endpoint_url":[],"tools_schema":{"tools_schema":[]},"config":[],"run_timeout_s":1801}`: "wrong_type /name, " +
 			"wrong_type /endpoint_url, wrong_type /tools_schema, run_timeout_invalid /run_timeout_s, wrong_type /config",
-		`{"run_timeout_s":0}`: "run_timeout_invalid /run_timeout_s", `{"run_timeout_s":1.5}`: "run_timeout_invalid /run_timeout_s",
+		`{"run_timeout_s":0}`:   "run_timeout_invalid /run_timeout_s",
+		`{"run_timeout_s":1.5}`: "run_timeout_invalid /run_timeout_s",
 		`{"name":null,"tools_schema":null,"ledger_schema":null,"config":null,"run_timeout_s":null}`: "",
 	} {
 		r := *full()
@@ -180,40 +184,59 @@ func TestValidate(t *testing.T) {
 		change func(*reg)
 		want   string // in the order of the problems, joined by ", "
 	}{
-		"full":                               {func(*reg) {}, ""},
-		"empty":                              {func(r *reg) { *r = reg{} }, "missing /name, missing /endpoint_url"},
-		"blank name":                         {func(r *reg) { r.Name = " \t" }, "missing /name"},
-		"name of 255 characters":             {func(r *reg) { r.Name = strings.Repeat("ä", 255) }, ""},
-		"name of 256":                        {func(r *reg) { r.Name = strings.Repeat("ä", 256) }, "too_long /name"},
-		"description of 5,000":               {func(r *reg) { r.Description = strings.Repeat("ä", 5000) }, ""},
-		"description of 5,001":               {func(r *reg) { r.Description = strings.Repeat("ä", 5001) }, "too_long /description"},
-		"not UTF-8":                          {func(r *reg) { r.Name = "a\xff" }, "not_utf8 /name"},
-		"mode spelled out":                   {func(r *reg) { r.Mode = "external_http" }, ""},
-		"another mode":                       {func(r *reg) { r.Mode = "code" }, "mode_invalid /mode"},
-		"value without header":               {func(r *reg) { r.AuthHeader = "" }, "missing /auth_header_name"},
-		"header without value":               {func(r *reg) { r.AuthValue = "" }, "missing /auth_header_value"},
-		"no auth":                            {func(r *reg) { r.AuthHeader, r.AuthValue = "", "" }, ""},
-		"header with a colon":                {func(r *reg) { r.AuthHeader = "X-API-Key:" }, "auth_header_invalid /auth_header_name"},
-		"header split":                       {func(r *reg) { r.AuthHeader = "A\r\nB" }, "auth_header_invalid /auth_header_name"},
-		"value split":                        {func(r *reg) { r.AuthValue = "a\r\nb: c" }, "auth_value_invalid /auth_header_value"},
-		"unset variable":                     {func(r *reg) { r.AuthValue = "Bearer " }, "auth_value_invalid /auth_header_value"},
-		"value not ASCII":                    {func(r *reg) { r.AuthValue = "pässword" }, "auth_value_invalid /auth_header_value"},
-		"token without Bearer":               {func(r *reg) { r.AuthValue = "s3cret-agent-token" }, "auth_scheme_missing /auth_header_value"},
-		"token without Bearer, another case": {func(r *reg) { r.AuthHeader, r.AuthValue = "authorization", "s3cret" }, "auth_scheme_missing /auth_header_value"},
-		"another scheme":                     {func(r *reg) { r.AuthValue = "Basic YTpi" }, ""},
-		"another header":                     {func(r *reg) { r.AuthHeader, r.AuthValue = "X-API-Key", "s3cret" }, ""},
-		"run timeout of 30 min":              {func(r *reg) { r.RunTimeout = 1800 * time.Second }, ""},
-		"default run timeout":                {func(r *reg) { r.RunTimeout = 0 }, ""},
-		"run timeout too long":               {func(r *reg) { r.RunTimeout = 1801 * time.Second }, "run_timeout_invalid /run_timeout_s"},
-		"run timeout too short":              {func(r *reg) { r.RunTimeout = time.Millisecond }, "run_timeout_invalid /run_timeout_s"},
-		"run timeout negative":               {func(r *reg) { r.RunTimeout = -time.Second }, "run_timeout_invalid /run_timeout_s"},
-		"run timeout with parts":             {func(r *reg) { r.RunTimeout = 1500 * time.Millisecond }, "run_timeout_invalid /run_timeout_s"},
-		"actor id":                           {func(r *reg) { r.SubAgents[0].ActorID, r.Entry = "a\n", "" }, "actor_id_invalid /config/sub_agents/0/actor_id"},
-		"same actor twice":                   {func(r *reg) { r.SubAgents[1].ActorID, r.SubAgents[0].TalksTo = "supervisor", nil }, "duplicate /config/sub_agents/1/actor_id"},
-		"unknown tool":                       {func(r *reg) { r.SubAgents[1].Tools[0] = "refund" }, "undeclared /config/sub_agents/1/tools/0"},
-		"unknown neighbour":                  {func(r *reg) { r.SubAgents[0].TalksTo[0] = "Supervisor/refunds" }, "undeclared /config/sub_agents/0/talks_to/0"},
-		"unknown entry":                      {func(r *reg) { r.Entry = "refunds" }, "undeclared /config/topology/entry"},
-		"entry without sub-agents":           {func(r *reg) { r.SubAgents = nil }, "undeclared /config/topology/entry"},
+		"full":                   {func(*reg) {}, ""},
+		"empty":                  {func(r *reg) { *r = reg{} }, "missing /name, missing /endpoint_url"},
+		"blank name":             {func(r *reg) { r.Name = " \t" }, "missing /name"},
+		"name of 255 characters": {func(r *reg) { r.Name = strings.Repeat("ä", 255) }, ""},
+		"name of 256":            {func(r *reg) { r.Name = strings.Repeat("ä", 256) }, "too_long /name"},
+		"description of 5,000":   {func(r *reg) { r.Description = strings.Repeat("ä", 5000) }, ""},
+		"description of 5,001": {func(r *reg) { r.Description = strings.Repeat("ä", 5001) },
+			"too_long /description"},
+		"not UTF-8":            {func(r *reg) { r.Name = "a\xff" }, "not_utf8 /name"},
+		"mode spelled out":     {func(r *reg) { r.Mode = "external_http" }, ""},
+		"another mode":         {func(r *reg) { r.Mode = "code" }, "mode_invalid /mode"},
+		"value without header": {func(r *reg) { r.AuthHeader = "" }, "missing /auth_header_name"},
+		"header without value": {func(r *reg) { r.AuthValue = "" }, "missing /auth_header_value"},
+		"no auth":              {func(r *reg) { r.AuthHeader, r.AuthValue = "", "" }, ""},
+		"header with a colon": {func(r *reg) { r.AuthHeader = "X-API-Key:" },
+			"auth_header_invalid /auth_header_name"},
+		"header split": {func(r *reg) { r.AuthHeader = "A\r\nB" },
+			"auth_header_invalid /auth_header_name"},
+		"value split": {func(r *reg) { r.AuthValue = "a\r\nb: c" },
+			"auth_value_invalid /auth_header_value"},
+		"unset variable": {func(r *reg) { r.AuthValue = "Bearer " },
+			"auth_value_invalid /auth_header_value"},
+		"value not ASCII": {func(r *reg) { r.AuthValue = "pässword" },
+			"auth_value_invalid /auth_header_value"},
+		"token without Bearer": {func(r *reg) { r.AuthValue = "s3cret-agent-token" },
+			"auth_scheme_missing /auth_header_value"},
+		"token without Bearer, another case": {func(r *reg) { r.AuthHeader, r.AuthValue = "authorization", "s3cret" },
+			"auth_scheme_missing /auth_header_value"},
+		"another scheme":        {func(r *reg) { r.AuthValue = "Basic YTpi" }, ""},
+		"another header":        {func(r *reg) { r.AuthHeader, r.AuthValue = "X-API-Key", "s3cret" }, ""},
+		"run timeout of 30 min": {func(r *reg) { r.RunTimeout = 1800 * time.Second }, ""},
+		"default run timeout":   {func(r *reg) { r.RunTimeout = 0 }, ""},
+		"run timeout too long": {func(r *reg) { r.RunTimeout = 1801 * time.Second },
+			"run_timeout_invalid /run_timeout_s"},
+		"run timeout too short": {func(r *reg) { r.RunTimeout = time.Millisecond },
+			"run_timeout_invalid /run_timeout_s"},
+		"run timeout negative": {func(r *reg) { r.RunTimeout = -time.Second },
+			"run_timeout_invalid /run_timeout_s"},
+		"run timeout with parts": {func(r *reg) { r.RunTimeout = 1500 * time.Millisecond },
+			"run_timeout_invalid /run_timeout_s"},
+		"actor id": {func(r *reg) { r.SubAgents[0].ActorID, r.Entry = "a\n", "" },
+			"actor_id_invalid /config/sub_agents/0/actor_id"},
+		"same actor twice": {func(r *reg) {
+			r.SubAgents[1].ActorID,
+				r.SubAgents[0].TalksTo = "supervisor", nil
+		}, "duplicate /config/sub_agents/1/actor_id"},
+		"unknown tool": {func(r *reg) { r.SubAgents[1].Tools[0] = "refund" },
+			"undeclared /config/sub_agents/1/tools/0"},
+		"unknown neighbour": {func(r *reg) { r.SubAgents[0].TalksTo[0] = "Supervisor/refunds" },
+			"undeclared /config/sub_agents/0/talks_to/0"},
+		"unknown entry": {func(r *reg) { r.Entry = "refunds" },
+			"undeclared /config/topology/entry"},
+		"entry without sub-agents": {func(r *reg) { r.SubAgents = nil }, "undeclared /config/topology/entry"},
 		"tools and ledger": {func(r *reg) {
 			r.Tools[0].Name, r.Tools[1].InputSchema = "get order", nil
 			r.LedgerSchema.Entities = append(r.LedgerSchema.Entities, ledger.Entity{Type: "order", IDField: "id"})
@@ -228,11 +251,13 @@ func TestValidate(t *testing.T) {
 			"undeclared /config/topology/entry"},
 		"replaced members are not validated": {func(r *reg) {
 			r.EndpointURL, r.Tools = "", nil
-			r.Extra = []ledger.Member{{Name: "endpoint_url", Value: []byte(`1`)}, {Name: "tools_schema", Value: []byte(`"x"`)}}
+			r.Extra = []ledger.Member{{Name: "endpoint_url", Value: []byte(`1`)},
+				{Name: "tools_schema", Value: []byte(`"x"`)}}
 			r.Entry, r.Config = "x", []ledger.Member{{Name: "topology", Value: []byte(`[]`)}}
 		}, ""},
 		"further members": {func(r *reg) {
-			r.Extra = []ledger.Member{{Name: "Endpoint_URL", Value: []byte(`1`)}, {Name: "a/b", Value: []byte(`1,"c":2`)}}
+			r.Extra = []ledger.Member{{Name: "Endpoint_URL", Value: []byte(`1`)},
+				{Name: "a/b", Value: []byte(`1,"c":2`)}}
 			r.Config = []ledger.Member{{Name: "x"}, {Name: "x"}}
 		}, "wrong_case /Endpoint_URL, not_json /a~1b, duplicate /config/x"},
 	} {
@@ -318,18 +343,25 @@ func TestEndpoint(t *testing.T) {
 		"https://ｌocalhost":                           private,
 		"https://" + strings.Repeat("a", 64) + ".com": private,
 
-		"https://127.0.0.1": private, "https://127.255.0.9:443": private, "https://127.0.0.1.": private, "https://[::1]": private,
-		"https://127.1": private, "https://0x7f.1": private, "https://0177.0.0.1": private, "https://2130706433": private,
-		"https://0x7f000001": private, "https://127.0.0.0x1": private, "https://1.2.3.4.5": private, "https://example.1": private,
-		"https://10.0.0.1": private, "https://172.16.0.1": private, "https://172.31.255.255": private, "https://192.168.1.1": private,
-		"https://[fc00::1]": private, "https://[fd12::1]": private, "https://169.254.1.1": private,
+		"https://127.0.0.1": private, "https://127.255.0.9:443": private, "https://127.0.0.1.": private,
+		"https://[::1]": private,
+		"https://127.1": private, "https://0x7f.1": private, "https://0177.0.0.1": private,
+		"https://2130706433": private,
+		"https://0x7f000001": private, "https://127.0.0.0x1": private, "https://1.2.3.4.5": private,
+		"https://example.1": private,
+		"https://10.0.0.1":  private, "https://172.16.0.1": private, "https://172.31.255.255": private,
+		"https://192.168.1.1": private,
+		"https://[fc00::1]":   private, "https://[fd12::1]": private, "https://169.254.1.1": private,
 		"https://169.254.169.254/latest": private, "https://168.63.129.16": private, "https://100.100.100.200": private,
 		"https://[fd00:ec2::254]": private, "https://[fe80::1]": private, "https://[fe80::1%25eth0]": private,
 		"https://[2606:4700::1111%25eth0]": private, "https://0.0.0.0": private, "https://100.64.0.1": private,
-		"https://192.0.2.1": private, "https://198.18.0.1": private, "https://198.51.100.1": private, "https://203.0.113.9": private,
-		"https://224.0.0.1": private, "https://240.0.0.1": private, "https://255.255.255.255": private, "https://[::]": private,
+		"https://192.0.2.1": private, "https://198.18.0.1": private, "https://198.51.100.1": private,
+		"https://203.0.113.9": private,
+		"https://224.0.0.1":   private, "https://240.0.0.1": private, "https://255.255.255.255": private,
+		"https://[::]":               private,
 		"https://[::ffff:127.0.0.1]": private, "https://[::ffff:7f00:1]": private, "https://[::ffff:8.8.8.8]": "",
-		"https://[64:ff9b::7f00:1]": private, "https://[2002:7f00:1::]": private, "https://[2001:db8::1]": private, "https://[ff02::1]": private,
+		"https://[64:ff9b::7f00:1]": private, "https://[2002:7f00:1::]": private, "https://[2001:db8::1]": private,
+		"https://[ff02::1]":  private,
 		"https://172.32.0.1": "", "https://11.0.0.1": "", "https://100.128.0.1": "", "https://169.253.0.1": "",
 	} {
 		r := minimal()
@@ -347,8 +379,10 @@ func TestEndpoint(t *testing.T) {
 
 func TestEndpointMessages(t *testing.T) {
 	for url, want := range map[string]string{
-		"https://metadata.google.internal": "metadata", "https://169.254.169.254": "metadata", "https://[fd00:ec2::254]": "metadata",
-		"https://127.0.0.1": "loopback", "https://10.0.0.1": "private", "https://[fe80::1]": "link-local", "https://240.0.0.1": "reserved",
+		"https://metadata.google.internal": "metadata", "https://169.254.169.254": "metadata",
+		"https://[fd00:ec2::254]": "metadata",
+		"https://127.0.0.1":       "loopback", "https://10.0.0.1": "private", "https://[fe80::1]": "link-local",
+		"https://240.0.0.1": "reserved",
 		"https://localhost": "localhost", "https://[fe80::1%25eth0]": "zone",
 	} {
 		r := minimal()
@@ -366,7 +400,8 @@ func TestValidateIsDeterministic(t *testing.T) {
 		r.Tools = append(r.Tools, r.Tools...)
 		return r.Validate(t.Context(), nil)
 	}
-	if first := broken(); !reflect.DeepEqual(problemsOf(t, first), problemsOf(t, broken())) || len(problemsOf(t, first)) != 6 {
+	if first := broken(); !reflect.DeepEqual(problemsOf(t, first), problemsOf(t, broken())) ||
+		len(problemsOf(t, first)) != 6 {
 		t.Errorf("got %v", first)
 	}
 }

@@ -75,7 +75,8 @@ func TestStuckBodies(t *testing.T) {
 			c := httpcall.Client{Transport: answering(200, b), Peer: "the peer", Timeout: 7 * time.Second, MaxBytes: 10}
 			start := time.Now()
 			answer, failure := c.Do(t.Context(), request(t), nil)
-			if failure == nil || failure.Kind != httpcall.TimedOut || failure.NotSent || answer.Status != 200 || time.Since(start) != 7*time.Second {
+			if failure == nil || failure.Kind != httpcall.TimedOut || failure.NotSent || answer.Status != 200 ||
+				time.Since(start) != 7*time.Second {
 				t.Errorf("%+v, %+v after %s", answer, failure, time.Since(start))
 			}
 			<-b.closed // a second later, because the read has not ended
@@ -89,13 +90,15 @@ func TestStuckBodies(t *testing.T) {
 		go func() { <-b.entered; cancel(cause) }()
 		c := httpcall.Client{Transport: answering(200, b), Peer: "the peer", Timeout: time.Hour, MaxBytes: 10}
 		_, failure := c.Do(ctx, request(t), nil)
-		if failure == nil || failure.Kind != httpcall.Canceled || !errors.Is(failure, cause) || !errors.Is(failure, context.Canceled) {
+		if failure == nil || failure.Kind != httpcall.Canceled || !errors.Is(failure, cause) ||
+			!errors.Is(failure, context.Canceled) {
 			t.Errorf("%+v", failure)
 		}
 	})
 	t.Run("nothing for ever", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			c := httpcall.Client{Transport: answering(200, io.NopCloser(idle{})), Peer: "the peer", Timeout: time.Minute, MaxBytes: 10}
+			c := httpcall.Client{Transport: answering(200, io.NopCloser(idle{})), Peer: "the peer",
+				Timeout: time.Minute, MaxBytes: 10}
 			_, failure := c.Do(t.Context(), request(t), nil)
 			if failure == nil || failure.Kind != httpcall.TimedOut {
 				t.Errorf("%+v", failure)
@@ -160,9 +163,11 @@ func TestACloseThatDoesNotReturn(t *testing.T) {
 		kind   httpcall.Kind
 	}{{200, 2, "{}", 0}, {200, 11, "", httpcall.TooLarge}, {101, -1, "", 0}} {
 		ctx, cancel := context.WithCancel(t.Context())
-		c := httpcall.Client{Peer: "the peer", MaxBytes: 10, Transport: roundTrip(func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: tt.status, ContentLength: tt.length, Body: stuck{strings.NewReader("{}"), cancel}}, nil
-		})}
+		c := httpcall.Client{Peer: "the peer", MaxBytes: 10,
+			Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: tt.status, ContentLength: tt.length,
+					Body: stuck{strings.NewReader("{}"), cancel}}, nil
+			})}
 		answer, failure := c.Do(ctx, request(t), nil)
 		kind := httpcall.Kind(0)
 		if failure != nil {
@@ -177,9 +182,12 @@ func TestACloseThatDoesNotReturn(t *testing.T) {
 // A peer that announces much makes a call allocate little.
 func TestAnnouncedLengths(t *testing.T) {
 	for _, length := range []int64{1 << 40, math.MaxInt64 - 1, math.MaxInt64} {
-		c := httpcall.Client{Peer: "the peer", MaxBytes: math.MaxInt64, Transport: roundTrip(func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 200, ContentLength: length, Body: io.NopCloser(strings.NewReader("{}"))}, nil
-		})}
+		c := httpcall.Client{Peer: "the peer", MaxBytes: math.MaxInt64,
+			Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: 200, ContentLength: length,
+						Body: io.NopCloser(strings.NewReader("{}"))},
+					nil
+			})}
 		answer, failure := c.Do(t.Context(), request(t), nil)
 		if failure != nil || string(answer.Body) != "{}" || cap(answer.Body) > 4<<20 {
 			t.Errorf("%d bytes announced: %d bytes of memory, %v", length, cap(answer.Body), failure)
@@ -202,10 +210,12 @@ func TestBodyLimit(t *testing.T) {
 		{"0123456789x", 11, "", httpcall.TooLarge},
 		{"", 0, "", 0},
 	} {
-		for name, stream := range map[string]io.Reader{"memory": strings.NewReader(tt.body), "stream": io.MultiReader(strings.NewReader(tt.body))} {
-			c := httpcall.Client{Peer: "the peer", MaxBytes: 10, Timeout: time.Hour, Transport: roundTrip(func(*http.Request) (*http.Response, error) {
-				return &http.Response{StatusCode: 200, ContentLength: tt.length, Body: io.NopCloser(stream)}, nil
-			})}
+		for name, stream := range map[string]io.Reader{"memory": strings.NewReader(tt.body),
+			"stream": io.MultiReader(strings.NewReader(tt.body))} {
+			c := httpcall.Client{Peer: "the peer", MaxBytes: 10, Timeout: time.Hour,
+				Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+					return &http.Response{StatusCode: 200, ContentLength: tt.length, Body: io.NopCloser(stream)}, nil
+				})}
 			answer, failure := c.Do(t.Context(), request(t), nil)
 			kind := httpcall.Kind(0)
 			if failure != nil {
@@ -232,7 +242,8 @@ func TestWasItSent(t *testing.T) {
 			return nil, &tls.CertificateVerificationError{Err: io.EOF}
 		}, true},
 		{"an error that proves nothing", func(*http.Request) (*http.Response, error) { return nil, io.EOF }, false},
-		{"no connection", func(r *http.Request) (*http.Response, error) { trace(r).GetConn(""); return nil, io.EOF }, true},
+		{"no connection", func(r *http.Request) (*http.Response, error) { trace(r).GetConn(""); return nil, io.EOF },
+			true},
 		{"headers written", func(r *http.Request) (*http.Response, error) {
 			trace(r).GetConn("")
 			trace(r).WroteHeaders()
@@ -259,7 +270,8 @@ func TestAnEndedContextSendsNothing(t *testing.T) {
 		t.Error("a request was sent")
 		return nil, io.EOF
 	})}
-	if _, failure := c.Do(ctx, request(t), nil); failure == nil || failure.Kind != httpcall.Canceled || !failure.NotSent {
+	if _, failure := c.Do(ctx, request(t), nil); failure == nil || failure.Kind != httpcall.Canceled ||
+		!failure.NotSent {
 		t.Errorf("%+v", failure)
 	}
 }
@@ -271,9 +283,10 @@ func (early) Deadline() (time.Time, bool) { return time.Now().Add(-time.Millisec
 
 // A connection obeys the deadline of a context by itself, a moment before the context ends.
 func TestAConnectionMayEndBeforeTheContext(t *testing.T) {
-	c := httpcall.Client{Peer: "the peer", MaxBytes: 10, Transport: roundTrip(func(*http.Request) (*http.Response, error) {
-		return nil, os.ErrDeadlineExceeded
-	})}
+	c := httpcall.Client{Peer: "the peer", MaxBytes: 10,
+		Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+			return nil, os.ErrDeadlineExceeded
+		})}
 	_, failure := c.Do(early{t.Context()}, request(t), nil)
 	if failure == nil || failure.Kind != httpcall.Canceled || !errors.Is(failure, context.DeadlineExceeded) {
 		t.Errorf("%+v", failure)
@@ -282,19 +295,21 @@ func TestAConnectionMayEndBeforeTheContext(t *testing.T) {
 
 func TestRedirects(t *testing.T) {
 	var paths []string
-	c := httpcall.Client{Peer: "the peer", MaxBytes: 10, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-		paths = append(paths, r.URL.Path)
-		if r.URL.Path == "/last" {
-			return nil, io.EOF
-		}
-		return &http.Response{StatusCode: 307, Header: http.Header{"Location": {"/last"}}, Body: http.NoBody}, nil
-	})}
+	c := httpcall.Client{Peer: "the peer", MaxBytes: 10,
+		Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			paths = append(paths, r.URL.Path)
+			if r.URL.Path == "/last" {
+				return nil, io.EOF
+			}
+			return &http.Response{StatusCode: 307, Header: http.Header{"Location": {"/last"}}, Body: http.NoBody}, nil
+		})}
 	if answer, failure := c.Do(t.Context(), request(t), nil); failure != nil || answer.Status != 307 {
 		t.Errorf("%+v, %v", answer, failure)
 	}
 	c.Redirect = func(*http.Request, []*http.Request) error { return nil }
 	_, failure := c.Do(t.Context(), request(t), nil)
-	if failure == nil || strings.Contains(failure.Error(), "hunter2") || strings.Contains(failure.Error(), "peer.example") {
+	if failure == nil || strings.Contains(failure.Error(), "hunter2") ||
+		strings.Contains(failure.Error(), "peer.example") {
 		t.Errorf("%v", failure)
 	}
 	if got := strings.Join(paths, " "); got != "/path /path /last" {
@@ -308,9 +323,12 @@ func TestARedirectWithAStuckBody(t *testing.T) {
 	defer close(b.release)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-b.entered; cancel() }()
-	c := httpcall.Client{Peer: "the peer", MaxBytes: 10, Transport: roundTrip(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 307, Header: http.Header{"Location": {"/last"}}, ContentLength: -1, Body: b}, nil
-	}), Redirect: func(*http.Request, []*http.Request) error { return nil }}
+	c := httpcall.Client{Peer: "the peer", MaxBytes: 10,
+		Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 307, Header: http.Header{"Location": {"/last"}}, ContentLength: -1,
+					Body: b},
+				nil
+		}), Redirect: func(*http.Request, []*http.Request) error { return nil }}
 	if answer, failure := c.Do(ctx, request(t), nil); failure == nil || failure.Kind != httpcall.Canceled {
 		t.Errorf("%+v, %v", answer, failure)
 	}
@@ -324,7 +342,8 @@ func TestTextQuotesNobody(t *testing.T) {
 	}{
 		{&net.DNSError{Err: "hunter2"}, false, "the peer's host name cannot be resolved"},
 		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, false, "connection refused"},
-		{&tls.CertificateVerificationError{Err: errors.New("hunter2")}, false, "the peer's TLS certificate is not trusted"},
+		{&tls.CertificateVerificationError{Err: errors.New("hunter2")}, false,
+			"the peer's TLS certificate is not trusted"},
 		{tls.RecordHeaderError{Msg: "hunter2"}, false, "the other side does not speak TLS correctly"},
 		{tls.AlertError(40), false, "the other side does not speak TLS correctly"},
 		{io.ErrUnexpectedEOF, true, "the connection was closed"},

@@ -67,14 +67,21 @@ func TestRepeat(t *testing.T) {
 		text     string
 	}{
 		{name: "final", attempts: 1, reason: httpcall.Final},
-		{name: "exhausted", next: httpcall.Next{Again: true}, attempts: 4, reason: httpcall.Exhausted, low: 2625 * time.Millisecond, high: 4375 * time.Millisecond},
-		{name: "as asked", next: httpcall.Next{Again: true, After: 10 * time.Second}, attempts: 4, reason: httpcall.Exhausted, low: 30 * time.Second, high: 30 * time.Second},
-		{name: "asks for the limit", next: httpcall.Next{Again: true, After: time.Minute}, attempts: 4, reason: httpcall.Exhausted, low: 3 * time.Minute, high: 3 * time.Minute},
-		{name: "asks for more", next: httpcall.Next{Again: true, After: time.Minute + 1}, attempts: 1, reason: httpcall.TooLong,
-			text: "the peer asks to wait 1m0.000000001s, more than the limit of 1m0s"},
-		{name: "deadline", next: httpcall.Next{Again: true, After: 10 * time.Second}, limit: 15 * time.Second, attempts: 2, reason: httpcall.TooLate,
-			low: 10 * time.Second, high: 10 * time.Second, text: "the next attempt is due in 10s, after the call's deadline"},
-		{name: "canceled", next: httpcall.Next{Again: true, After: 10 * time.Second}, cancel: 12 * time.Second, attempts: 2, reason: httpcall.Stopped,
+		{name: "exhausted", next: httpcall.Next{Again: true}, attempts: 4, reason: httpcall.Exhausted,
+			low: 2625 * time.Millisecond, high: 4375 * time.Millisecond},
+		{name: "as asked", next: httpcall.Next{Again: true, After: 10 * time.Second}, attempts: 4,
+			reason: httpcall.Exhausted, low: 30 * time.Second, high: 30 * time.Second},
+		{name: "asks for the limit", next: httpcall.Next{Again: true, After: time.Minute}, attempts: 4,
+			reason: httpcall.Exhausted, low: 3 * time.Minute, high: 3 * time.Minute},
+		{name: "asks for more", next: httpcall.Next{Again: true, After: time.Minute + 1}, attempts: 1,
+			reason: httpcall.TooLong,
+			text:   "the peer asks to wait 1m0.000000001s, more than the limit of 1m0s"},
+		{name: "deadline", next: httpcall.Next{Again: true, After: 10 * time.Second}, limit: 15 * time.Second,
+			attempts: 2, reason: httpcall.TooLate,
+			low: 10 * time.Second, high: 10 * time.Second,
+			text: "the next attempt is due in 10s, after the call's deadline"},
+		{name: "canceled", next: httpcall.Next{Again: true, After: 10 * time.Second}, cancel: 12 * time.Second,
+			attempts: 2, reason: httpcall.Stopped,
 			low: 12 * time.Second, high: 12 * time.Second, text: "context canceled: the user pressed stop"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -105,10 +112,12 @@ func TestRepeat(t *testing.T) {
 				if made != tt.attempts || stop.Reason != tt.reason || took < tt.low || took > tt.high {
 					t.Errorf("%d attempts, reason %d, %s", made, stop.Reason, took)
 				}
-				if tt.text == "" && stop.Err != nil || tt.text != "" && (stop.Err == nil || stop.Err.Error() != tt.text) {
+				if tt.text == "" && stop.Err != nil || tt.text != "" &&
+					(stop.Err == nil || stop.Err.Error() != tt.text) {
 					t.Errorf("err = %v, want %q", stop.Err, tt.text)
 				}
-				if tt.reason == httpcall.Stopped && (!errors.Is(stop.Err, cause) || !errors.Is(stop.Err, context.Canceled)) {
+				if tt.reason == httpcall.Stopped &&
+					(!errors.Is(stop.Err, cause) || !errors.Is(stop.Err, context.Canceled)) {
 					t.Errorf("err = %v", stop.Err)
 				}
 			})
@@ -121,7 +130,8 @@ func TestWaitsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		longest := time.Duration(0)
 		p := httpcall.Policy{MaxAttempts: 200}
-		p.Repeat(t.Context(), func(int) httpcall.Next { return httpcall.Next{Again: true} }, func(_ int, wait time.Duration) { longest = max(longest, wait) })
+		p.Repeat(t.Context(), func(int) httpcall.Next { return httpcall.Next{Again: true} },
+			func(_ int, wait time.Duration) { longest = max(longest, wait) })
 		if longest != 4*time.Second {
 			t.Errorf("the longest of 199 waits is %s", longest)
 		}

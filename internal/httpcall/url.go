@@ -36,5 +36,6 @@ func CheckKey(key string) string {
 // IsLink reports whether a text is an absolute http or https URL without user and fragment.
 func IsLink(text string) bool {
 	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil && u.Fragment == ""
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil &&
+		u.Fragment == ""
 }

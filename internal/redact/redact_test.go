@@ -27,27 +27,33 @@ func TestText(t *testing.T) {
 		b, _ := json.Marshal(s)
 		return string(b[1 : len(b)-1])
 	}
-	for _, secret := range []string{jwt, "Bearer " + jwt, `p"a\s/s <&> =1`, "schlüssel-ß-🔑", "pass phrase of four words"} {
+	for _, secret := range []string{jwt, "Bearer " + jwt, `p"a\s/s <&> =1`, "schlüssel-ß-🔑",
+		"pass phrase of four words"} {
 		set := New(secret)
 		for name, form := range map[string]string{
 			"literal": secret, "JSON": quoted(secret), "JSON in JSON": quoted(quoted(secret)),
-			"query": url.QueryEscape(secret), "path": url.PathEscape(secret), "lower": strings.ToLower(url.QueryEscape("ü/")) + secret,
-			"percent": percented(secret), "percent twice": percented(percented(secret)), "percent in JSON": quoted(percented(secret)),
-			"pointer": strings.NewReplacer("~", "~0", "/", "~1").Replace(secret),
-			"base64":  base64.StdEncoding.EncodeToString([]byte(secret)), "base64url": base64.RawURLEncoding.EncodeToString([]byte("x" + secret + "yz")),
-			"base64 percent": percented(base64.StdEncoding.EncodeToString([]byte("ab" + secret))),
+			"query": url.QueryEscape(secret), "path": url.PathEscape(secret),
+			"lower":   strings.ToLower(url.QueryEscape("ü/")) + secret,
+			"percent": percented(secret), "percent twice": percented(percented(secret)),
+			"percent in JSON": quoted(percented(secret)),
+			"pointer":         strings.NewReplacer("~", "~0", "/", "~1").Replace(secret),
+			"base64":          base64.StdEncoding.EncodeToString([]byte(secret)),
+			"base64url":       base64.RawURLEncoding.EncodeToString([]byte("x" + secret + "yz")),
+			"base64 percent":  percented(base64.StdEncoding.EncodeToString([]byte("ab" + secret))),
 		} {
 			if strings.HasPrefix(name, "percent") && strings.Contains(secret, "ß") {
 				continue // Text finds the usual escapes of characters that are not ASCII, not those of escapes
 			}
 			got := set.Text("say (" + form + ") again")
-			if !strings.Contains(got, Placeholder) || !strings.HasPrefix(got, "say (") || !strings.HasSuffix(got, ") again") {
+			if !strings.Contains(got, Placeholder) || !strings.HasPrefix(got, "say (") ||
+				!strings.HasSuffix(got, ") again") {
 				t.Errorf("%s of %s: %s", name, secret, got)
 			}
 			if again := set.Text(got); again != got {
 				t.Errorf("%s of %s changes again: %s", name, secret, again)
 			}
-			for _, part := range []string{jwt[:12], "phrase", "schl", percented(jwt[:8]), base64.StdEncoding.EncodeToString([]byte(secret))[8:]} {
+			for _, part := range []string{jwt[:12], "phrase", "schl", percented(jwt[:8]),
+				base64.StdEncoding.EncodeToString([]byte(secret))[8:]} {
 				if strings.Contains(got, part) {
 					t.Errorf("%s of %s leaves %s: %s", name, secret, part, got)
 				}
@@ -159,7 +165,8 @@ func TestTextOfALongTextTakesLittleMemory(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	got := set.Text(text)
 	runtime.ReadMemStats(&after)
-	if took := (after.TotalAlloc - before.TotalAlloc) / uint64(len(text)); took > 8 || !strings.HasSuffix(got, `\n`+Placeholder) {
+	if took := (after.TotalAlloc - before.TotalAlloc) / uint64(len(text)); took > 8 ||
+		!strings.HasSuffix(got, `\n`+Placeholder) {
 		t.Errorf("%d bytes of memory for each byte of the text", took)
 	}
 }
@@ -184,7 +191,8 @@ func FuzzText(f *testing.F) {
 		if set.Text(text+"\n"+secret) == text+"\n"+secret && len(secret) >= minSecret {
 			t.Errorf("%q stays after %q", secret, text)
 		}
-		if len(secret) >= minSecret && strings.Contains(strings.ReplaceAll(got, Placeholder, "\n"), secret) && !strings.Contains(secret, "\n") {
+		if len(secret) >= minSecret && strings.Contains(strings.ReplaceAll(got, Placeholder, "\n"), secret) &&
+			!strings.Contains(secret, "\n") {
 			t.Errorf("%q stays in %q", secret, got)
 		}
 	})

@@ -27,7 +27,8 @@ func TestHidden(t *testing.T) {
 	if h.hidden.Reveal() != canary || h.Shown.Reveal()[canary].Secret != canary || (Hidden[int]{}).Reveal() != 0 {
 		t.Error("the values are not as they should be")
 	}
-	for _, v := range []any{h, &h, []holder{h}, map[string]*holder{"a": &h}, [1]any{h}, h.hidden, &h.hidden, h.set, *h.set} {
+	for _, v := range []any{h, &h, []holder{h}, map[string]*holder{"a": &h}, [1]any{h}, h.hidden, &h.hidden, h.set,
+		*h.set} {
 		var shown strings.Builder
 		for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
 			fmt.Fprintf(&shown, format, v)
@@ -47,7 +48,8 @@ func TestHidden(t *testing.T) {
 
 func TestFormat(t *testing.T) {
 	for format, want := range map[string]string{
-		"%v": "{a [redacted]}", "%+v": "{Name:a Secret:[redacted]}", "%#v": `redact.plain{Name:"a", Secret:"[redacted]"}`, "%q": `{"a" "[redacted]"}`,
+		"%v": "{a [redacted]}", "%+v": "{Name:a Secret:[redacted]}",
+		"%#v": `redact.plain{Name:"a", Secret:"[redacted]"}`, "%q": `{"a" "[redacted]"}`,
 	} {
 		if got := fmt.Sprintf(format, open{"a", "hunter2"}); got != want {
 			t.Errorf("%s: got %s, want %s", format, got, want)

@@ -51,7 +51,8 @@ func BenchmarkCall(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("size=%d/replay", size), func(b *testing.B) {
 			c := recording()
-			p, err := proxy.New("http://proxy.test", token, &proxy.Options{Transport: proxytest.NewTransport(c.Wrap(behind))})
+			p, err := proxy.New("http://proxy.test", token,
+				&proxy.Options{Transport: proxytest.NewTransport(c.Wrap(behind))})
 			if err == nil {
 				_, err = p.Call(b.Context(), "list_orders", map[string]string{"customer": "Ada"})
 			}

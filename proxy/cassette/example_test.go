@@ -104,7 +104,8 @@ func ExampleNewRecorder() {
 		return
 	}
 	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		ctx, end, err := recorder.Begin(ctx, cassette.Task{Name: "run-" + run.RunID, Instruction: run.Instruction, Input: run.Input})
+		ctx, end, err := recorder.Begin(ctx, cassette.Task{Name: "run-" + run.RunID, Instruction: run.Instruction,
+			Input: run.Input})
 		if err != nil {
 			return nil, err
 		}

@@ -19,8 +19,9 @@ import (
 func TestFaultsThroughTheTransport(t *testing.T) {
 	const good = `{"tool_name":"x","response":{"a":1},"source":"odyssey","latency_ms":1}`
 	codes := map[faulttest.Outcome]proxy.Code{
-		faulttest.Status: proxy.CodeStatus, faulttest.BadBody: proxy.CodeBadResponse, faulttest.TooLarge: proxy.CodeResponseTooLarge,
-		faulttest.Broken: proxy.CodeTransport, faulttest.Canceled: proxy.CodeCanceled,
+		faulttest.Status: proxy.CodeStatus, faulttest.BadBody: proxy.CodeBadResponse,
+		faulttest.TooLarge: proxy.CodeResponseTooLarge,
+		faulttest.Broken:   proxy.CodeTransport, faulttest.Canceled: proxy.CodeCanceled,
 	}
 	statuses := map[int]proxy.Code{429: proxy.CodeRateLimited, 500: proxy.CodeServer}
 	for _, row := range faulttest.Sentinels() {
@@ -28,7 +29,8 @@ func TestFaultsThroughTheTransport(t *testing.T) {
 			row.Run(t, good, func(ctx context.Context, p faulttest.Peer) {
 				path := filepath.Join(t.TempDir(), "run.jsonl")
 				c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
-				client, err := proxy.New(p.URL, token, &proxy.Options{Transport: c.Transport(p.Transport), MaxAttempts: 1})
+				client, err := proxy.New(p.URL, token,
+					&proxy.Options{Transport: c.Transport(p.Transport), MaxAttempts: 1})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -48,13 +50,15 @@ func TestFaultsThroughTheTransport(t *testing.T) {
 					}
 					delivery := proxy.Unknown
 					switch {
-					case p.Want.Delivery == faulttest.NotSent, p.Want.Delivery == faulttest.Either && e.Delivery == proxy.NotSent:
+					case p.Want.Delivery == faulttest.NotSent, p.Want.Delivery == faulttest.Either &&
+						e.Delivery == proxy.NotSent:
 						delivery = proxy.NotSent
 					case p.Want.Status == 429:
 						delivery = proxy.Refused
 					}
 					if e.Code != want || e.Delivery != delivery || e.RetryAfter != p.Want.RetryAfter {
-						t.Errorf("%v\ncode %q, delivery %q, Retry-After %s; want %q, %q", err, e.Code, e.Delivery, e.RetryAfter, want, delivery)
+						t.Errorf("%v\ncode %q, delivery %q, Retry-After %s; want %q, %q", err, e.Code, e.Delivery,
+							e.RetryAfter, want, delivery)
 					}
 					switch {
 					case p.Want.Outcome == faulttest.TooLarge:
@@ -69,7 +73,8 @@ func TestFaultsThroughTheTransport(t *testing.T) {
 				}
 				err = c.Close()
 				if p.Want.Status == 101 { // a tape does not have such an answer
-					if cassette.CodeOf(err) != cassette.CodeWrite || !strings.Contains(c.Report().String(), "switches protocols") {
+					if cassette.CodeOf(err) != cassette.CodeWrite ||
+						!strings.Contains(c.Report().String(), "switches protocols") {
 						t.Errorf("%v\n%s", err, c.Report())
 					}
 					return
@@ -104,28 +109,31 @@ func TestFaultsBehindTheHandler(t *testing.T) {
 			continue // the client's context does not reach the proxy behind before the connection ends
 		}
 		t.Run(row.Name, func(t *testing.T) {
-			row.Run(t, `{"tool_name":"x","response":{"a":1},"source":"odyssey","latency_ms":1}`, func(ctx context.Context, p faulttest.Peer) {
-				c := newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"), &cassette.Options{Mode: cassette.Record, Upstream: p.URL, Transport: p.Transport})
-				server := httptest.NewServer(c)
-				defer server.Close()
-				transport := &http.Transport{DisableKeepAlives: true}
-				client, err := proxy.New(server.URL, token, &proxy.Options{Transport: transport, MaxAttempts: 1})
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, err = client.Do(ctx, "refund_order", map[string]string{"id": "1"})
-				switch e, _ := errors.AsType[*proxy.Error](err); {
-				case (err == nil) != (p.Want.Outcome == faulttest.Success):
-					t.Errorf("got %v", err)
-				case p.Want.Delivery == faulttest.NotSent && (e.Status != 502 || e.Class != cassette.ClassUnreachable):
-					t.Errorf("got %v", err)
-				case p.Want.Outcome == faulttest.Status && e.Status != p.Want.Status:
-					t.Errorf("got %v, want the status %d", err, p.Want.Status)
-				case p.Want.Outcome == faulttest.TooLarge && e.Code != proxy.CodeResponseTooLarge:
-					t.Errorf("got %v", err)
-				}
-				_ = c.Close()
-			})
+			row.Run(t, `{"tool_name":"x","response":{"a":1},"source":"odyssey","latency_ms":1}`,
+				func(ctx context.Context, p faulttest.Peer) {
+					c := newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"),
+						&cassette.Options{Mode: cassette.Record, Upstream: p.URL, Transport: p.Transport})
+					server := httptest.NewServer(c)
+					defer server.Close()
+					transport := &http.Transport{DisableKeepAlives: true}
+					client, err := proxy.New(server.URL, token, &proxy.Options{Transport: transport, MaxAttempts: 1})
+					if err != nil {
+						t.Fatal(err)
+					}
+					_, err = client.Do(ctx, "refund_order", map[string]string{"id": "1"})
+					switch e, _ := errors.AsType[*proxy.Error](err); {
+					case (err == nil) != (p.Want.Outcome == faulttest.Success):
+						t.Errorf("got %v", err)
+					case p.Want.Delivery == faulttest.NotSent &&
+						(e.Status != 502 || e.Class != cassette.ClassUnreachable):
+						t.Errorf("got %v", err)
+					case p.Want.Outcome == faulttest.Status && e.Status != p.Want.Status:
+						t.Errorf("got %v, want the status %d", err, p.Want.Status)
+					case p.Want.Outcome == faulttest.TooLarge && e.Code != proxy.CodeResponseTooLarge:
+						t.Errorf("got %v", err)
+					}
+					_ = c.Close()
+				})
 		})
 	}
 }

@@ -53,7 +53,8 @@ func refund(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) 
 	var refunded []string
 	for i, id := range []string{"4521", "4522"} {
 		if strings.Contains(string(results[i]), `"shipped"`) {
-			if _, err := run.Proxy.As("supervisor/refunds").Call(ctx, "refund_order", map[string]string{"order_id": id}); err != nil {
+			if _, err := run.Proxy.As("supervisor/refunds").Call(ctx, "refund_order",
+				map[string]string{"order_id": id}); err != nil {
 				return nil, err
 			}
 			refunded = append(refunded, id)
@@ -97,7 +98,8 @@ func proxyOf(answer http.HandlerFunc) http.Handler { return answer }
 // envelope answers as the proxy does.
 func envelope(w http.ResponseWriter, tool, response string) {
 	w.Header().Set("Content-Type", "application/json")
-	fmt.Fprintf(w, `{"tool_name":%q,"response":%s,"source":"odyssey","latency_ms":1.5,"matched_rule_index":null}`, tool, response)
+	fmt.Fprintf(w, `{"tool_name":%q,"response":%s,"source":"odyssey","latency_ms":1.5,"matched_rule_index":null}`, tool,
+		response)
 }
 
 // record makes a tape of what use does against a proxy.
@@ -144,7 +146,8 @@ func readFile(t *testing.T, path string) string {
 // call is a line of a tape.
 func call(n int, tool, arguments, response string) string {
 	return fmt.Sprintf(`{"n":%d,"kind":"tool","name":%q,"arguments":%s,"status":200,"answer":{"tool_name":%q,"response":%s,`+
-		`"source":"odyssey","latency_ms":1,"matched_rule_index":null},"at_ms":0,"latency_ms":1}`, n, tool, arguments, tool, response)
+		`"source":"odyssey","latency_ms":1,"matched_rule_index":null},"at_ms":0,"latency_ms":1}`, n, tool, arguments,
+		tool, response)
 }
 
 const head = `{"cassette":1,"created":"2026-11-21T20:15:00Z"}`

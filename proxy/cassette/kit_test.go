@@ -29,15 +29,18 @@ func TestReplayFeedsTheRecord(t *testing.T) {
 			result.AssertCalledTimes(t, "refund_order", 1)
 			result.AssertNotCalled(t, "cancel_order", "")
 			result.AssertState(t, "order/4521", `{"status":"refunded"}`)
-			if len(result.Warnings) != 0 || len(result.Calls) != 4 || len(result.Refused) != 1 || len(result.Traces) != 1 {
+			if len(result.Warnings) != 0 || len(result.Calls) != 4 || len(result.Refused) != 1 ||
+				len(result.Traces) != 1 {
 				t.Errorf("%s: warnings %q, record\n%s", what, result.Warnings, result.Log.String())
 				return
 			}
 			refused, last := result.Refused[0], result.Calls[3]
-			if refused.Status != 503 || refused.ErrorClass != "lock_contention" || result.Traces[0].Event != proxy.EventThinking {
+			if refused.Status != 503 || refused.ErrorClass != "lock_contention" ||
+				result.Traces[0].Event != proxy.EventThinking {
 				t.Errorf("%s: %+v", what, refused)
 			}
-			if last.Actor != "supervisor/refunds" || last.Source != proxy.SourceOdyssey || !strings.Contains(string(last.Response), "refunded") {
+			if last.Actor != "supervisor/refunds" || last.Source != proxy.SourceOdyssey ||
+				!strings.Contains(string(last.Response), "refunded") {
 				t.Errorf("%s: %+v", what, last)
 			}
 		}
@@ -81,9 +84,10 @@ func TestReplayOnLoopbackFeedsTheRecord(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	for _, mode := range []cassette.Mode{cassette.Record, cassette.Replay} {
 		tape := newCassette(t, path, &cassette.Options{Mode: mode})
-		result := dispatchtest.Run(t, dispatchtest.Target{Handler: handler, AuthValue: "Bearer secret"}, dispatchtest.Task{
-			World: orders, WrapProxy: tape.Wrap,
-		})
+		result := dispatchtest.Run(t, dispatchtest.Target{Handler: handler, AuthValue: "Bearer secret"},
+			dispatchtest.Task{
+				World: orders, WrapProxy: tape.Wrap,
+			})
 		result.AssertOK(t)
 		result.AssertCalled(t, "refund_order", "")
 		result.AssertState(t, "order/4521", `{"status":"refunded"}`)
@@ -103,7 +107,8 @@ func TestReplayAppliesAdapters(t *testing.T) {
 			Name: "ship", InputSchema: []byte(`{"type":"object"}`), DefaultExecutionMode: schema.Passthrough,
 			PassthroughBinding: &schema.Binding{EndpointID: "7d3c1a52-6a0e-4c5f-9a53-5a6c1d2e3f40", ToolName: "ship"},
 			LedgerWritePolicy:  schema.PolicyAdapter,
-			LedgerAdapter:      &ledger.Adapter{EntityType: "parcel", IDFrom: "$.id", FieldMap: map[string]string{"carrier": "$.carrier"}},
+			LedgerAdapter: &ledger.Adapter{EntityType: "parcel", IDFrom: "$.id",
+				FieldMap: map[string]string{"carrier": "$.carrier"}},
 		}},
 		Behaviors: map[string]proxytest.Behavior{"ship": func(*proxytest.Request) (any, error) {
 			called++
@@ -117,7 +122,8 @@ func TestReplayAppliesAdapters(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	for _, mode := range []cassette.Mode{cassette.Record, cassette.Replay} {
 		tape := newCassette(t, path, &cassette.Options{Mode: mode})
-		result := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{World: world, WrapProxy: tape.Wrap})
+		result := dispatchtest.Run(t, dispatchtest.Target{Agent: agent},
+			dispatchtest.Task{World: world, WrapProxy: tape.Wrap})
 		result.AssertState(t, "parcel/p1", `{"carrier":"DHL"}`)
 		if err := tape.Close(); err != nil {
 			t.Fatal(err)
@@ -138,7 +144,8 @@ func TestReplayRecordsRefusals(t *testing.T) {
 	broken := `{"n":1,"kind":"tool","name":"get_order","arguments":{"order_id":"1"},"broken":"reset","at_ms":0,"latency_ms":1}`
 	tape := newCassette(t, tape(t, head, broken, tail(1)), nil)
 	result := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{WrapProxy: tape.Wrap})
-	if len(result.Refused) != 2 || result.Refused[0].Status != 0 || !strings.Contains(result.Refused[0].Reason, "reset") ||
+	if len(result.Refused) != 2 || result.Refused[0].Status != 0 ||
+		!strings.Contains(result.Refused[0].Reason, "reset") ||
 		result.Refused[1].Status != http.StatusConflict || result.Refused[1].ErrorClass != cassette.ClassNoMatch {
 		t.Errorf("%s", result.Log.String())
 	}

@@ -77,7 +77,9 @@ func TestCompare(t *testing.T) {
 				w.WriteHeader(map[string]int{"500": 500, "404": 404}[answer])
 				_, _ = fmt.Fprintf(w, `{"detail":{"error_class":"x","message":"%d"}}`, len(answers))
 			default:
-				_, _ = fmt.Fprintf(w, `{"tool_name":"get","response":%s,"source":"odyssey","latency_ms":%d,"validation":{"n":%d}}`, answer, n, n)
+				_, _ = fmt.Fprintf(w,
+					`{"tool_name":"get","response":%s,"source":"odyssey","latency_ms":%d,"validation":{"n":%d}}`,
+					answer, n, n)
 			}
 		})
 	}
@@ -88,15 +90,21 @@ func TestCompare(t *testing.T) {
 		want      []string
 		text      []string
 	}{
-		"equal":               {tape: []string{a}, now: []string{`{"total":79.50,"at":"09:00","id":7.0}`}},
-		"another answer":      {tape: []string{a}, now: []string{b}, want: []string{"response"}, text: []string{"the response to get is not the one on the tape", `/response/at: "09:00" on the tape, "10:00" in the run`, "/response/total: 79.5 on the tape, 80 in the run"}},
-		"ignored":             {tape: []string{a}, now: []string{b}, ignore: []string{"/response/at", "/response/total"}},
-		"another status":      {tape: []string{a}, now: []string{"500"}, want: []string{"response"}, text: []string{`status: "200" on the tape, "500" in the run`}},
+		"equal": {tape: []string{a}, now: []string{`{"total":79.50,"at":"09:00","id":7.0}`}},
+		"another answer": {tape: []string{a}, now: []string{b}, want: []string{"response"},
+			text: []string{"the response to get is not the one on the tape",
+				`/response/at: "09:00" on the tape, "10:00" in the run`,
+				"/response/total: 79.5 on the tape, 80 in the run"}},
+		"ignored": {tape: []string{a}, now: []string{b},
+			ignore: []string{"/response/at", "/response/total"}},
+		"another status": {tape: []string{a}, now: []string{"500"}, want: []string{"response"},
+			text: []string{`status: "200" on the tape, "500" in the run`}},
 		"words of an error":   {tape: []string{"404"}, now: []string{"404", "404"}},
 		"retries on the tape": {tape: []string{"429", "429", a}, now: []string{a}},
 		"retries now":         {tape: []string{a}, now: []string{"429", a}},
 		"given up on both":    {tape: []string{"429"}, now: []string{"429"}},
-		"given up now":        {tape: []string{a}, now: []string{"429"}, want: []string{"response"}, text: []string{`"429" in the run`}},
+		"given up now": {tape: []string{a}, now: []string{"429"}, want: []string{"response"},
+			text: []string{`"429" in the run`}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -166,12 +174,14 @@ func TestRecordThroughDispatchtest(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "run.jsonl")
 		target := dispatchtest.Target{Agent: refund}
 		c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
-		dispatchtest.Run(t, target, dispatchtest.Task{Instruction: "Refund.", World: orders, WrapProxy: c.Wrap}).AssertOK(t)
+		dispatchtest.Run(t, target, dispatchtest.Task{Instruction: "Refund.", World: orders,
+			WrapProxy: c.Wrap}).AssertOK(t)
 		if err := c.Close(); err != nil {
 			t.Fatal(err)
 		}
 		tape := cassette.Open(t, path, nil)
-		dispatchtest.Run(t, target, dispatchtest.Task{Instruction: "Refund.", WrapProxy: tape.Wrap}).AssertFinalResponse(t, "Refunded: 4521.")
+		dispatchtest.Run(t, target, dispatchtest.Task{Instruction: "Refund.",
+			WrapProxy: tape.Wrap}).AssertFinalResponse(t, "Refunded: 4521.")
 		recorded, err := cassette.Load(path)
 		if err != nil || len(recorded.Interactions) != 6 || tape.Report().Matched != 6 {
 			t.Errorf("%v\n%s", err, tape.Report())
@@ -195,7 +205,8 @@ func concurrentRecording(t *testing.T) {
 	run := platform.NewRun()
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	c := newCassette(t, path, &cassette.Options{Mode: cassette.ReplayOrForward})
-	p, err := proxy.New("http://proxy.test"+run.Path, run.Token, &proxy.Options{Transport: c.Transport(proxytest.NewTransport(platform))})
+	p, err := proxy.New("http://proxy.test"+run.Path, run.Token,
+		&proxy.Options{Transport: c.Transport(proxytest.NewTransport(platform))})
 	if err != nil {
 		t.Fatal(err)
 	}

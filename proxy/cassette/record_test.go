@@ -48,14 +48,18 @@ func TestForwardingChangesNothing(t *testing.T) {
 		"wrap": func(c *cassette.Cassette) (http.RoundTripper, string) {
 			return proxytest.NewTransport(c.Wrap(behind)), "http://proxy.test/api/runs/abc"
 		},
-		"transport": func(c *cassette.Cassette) (http.RoundTripper, string) { return c.Transport(nil), url + "/api/runs/abc" },
+		"transport": func(c *cassette.Cassette) (http.RoundTripper, string) {
+			return c.Transport(nil),
+				url + "/api/runs/abc"
+		},
 	}
 	for name, form := range forms {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "run.jsonl")
 			c := newCassette(t, path, &cassette.Options{Mode: cassette.Record, Upstream: url + "/api/runs/abc/"})
 			transport, base := form(c)
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/tools/get_order?x=1", strings.NewReader(arguments))
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/tools/get_order?x=1",
+				strings.NewReader(arguments))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,11 +72,13 @@ func TestForwardingChangesNothing(t *testing.T) {
 			text, err := io.ReadAll(resp.Body)
 			_ = resp.Body.Close()
 			if err != nil || string(text) != body || resp.StatusCode != http.StatusAccepted ||
-				len(resp.Header["X-Request-Id"]) != 2 || resp.Header.Get("Content-Type") != "application/json; charset=utf-8" {
+				len(resp.Header["X-Request-Id"]) != 2 ||
+				resp.Header.Get("Content-Type") != "application/json; charset=utf-8" {
 				t.Errorf("%v %v %v %q", err, resp.Status, resp.Header, text)
 			}
 			if sent != arguments || got.URL.Path != "/api/runs/abc/tools/get_order" || got.URL.RawQuery != "x=1" ||
-				got.Header.Get("Authorization") != "Bearer "+token || got.Header.Get("X-Pipelines-Actor-Id") != "supervisor" {
+				got.Header.Get("Authorization") != "Bearer "+token ||
+				got.Header.Get("X-Pipelines-Actor-Id") != "supervisor" {
 				t.Errorf("the proxy got %s %v %q", got.URL, got.Header, sent)
 			}
 			if encoding := got.Header.Get("Accept-Encoding"); name != "transport" && encoding != "identity" {
@@ -81,10 +87,12 @@ func TestForwardingChangesNothing(t *testing.T) {
 			if err := c.Close(); err != nil {
 				t.Fatal(err)
 			}
-			mustContain(t, readFile(t, path), `"name":"get_order?x=1"`, `"arguments":{"order_id":"4521"}`, `"status":202`,
+			mustContain(t, readFile(t, path), `"name":"get_order?x=1"`, `"arguments":{"order_id":"4521"}`,
+				`"status":202`,
 				`"answer":{"tool_name":"get_order","response":{"b":1.50,"a":"\u003c"},"source":"odyssey","latency_ms":1}`,
 				`"content_type":"application/json; charset=utf-8"`, `"actor":"supervisor"`)
-			if text := readFile(t, path); strings.Contains(text, "run-token") || strings.Contains(text, "X-Request-Id") {
+			if text := readFile(t, path); strings.Contains(text, "run-token") ||
+				strings.Contains(text, "X-Request-Id") {
 				t.Errorf("too much in\n%s", text)
 			}
 		})
@@ -113,11 +121,13 @@ func TestRecordingSurvivesItsProcess(t *testing.T) {
 	}
 	// Somebody else cannot record on the same tape meanwhile, and is told before the run if that
 	// can be known.
-	if _, err := cassette.New(path, &cassette.Options{Mode: cassette.Record}); cassette.CodeOf(err) != cassette.CodeWrite ||
+	if _, err := cassette.New(path,
+		&cassette.Options{Mode: cassette.Record}); cassette.CodeOf(err) != cassette.CodeWrite ||
 		!strings.Contains(err.Error(), "wait for the recording that writes it") {
 		t.Errorf("%v", err)
 	}
-	if err := other.Close(); cassette.CodeOf(err) != cassette.CodeWrite || !strings.Contains(err.Error(), "wait for the recording that writes it") {
+	if err := other.Close(); cassette.CodeOf(err) != cassette.CodeWrite ||
+		!strings.Contains(err.Error(), "wait for the recording that writes it") {
 		t.Errorf("%v", err)
 	}
 	for range 2 {
@@ -144,7 +154,8 @@ func TestRecordingSurvivesItsProcess(t *testing.T) {
 // Open records only when it is told to, and says that it has.
 func TestOpenRecords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
-	for n, mode := range []cassette.Mode{cassette.Record, cassette.ReplayOrForward, cassette.ReplayOrForward, cassette.Replay} {
+	for n, mode := range []cassette.Mode{cassette.Record, cassette.ReplayOrForward, cassette.ReplayOrForward,
+		cassette.Replay} {
 		f := &failing{TB: t}
 		c := cassette.Open(f, path, &cassette.Options{Mode: mode})
 		behind := c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") }))
@@ -156,7 +167,8 @@ func TestOpenRecords(t *testing.T) {
 		for _, end := range f.cleanup {
 			end()
 		}
-		want := []string{"cassette: recorded 1 interaction on " + path, "cassette: recorded 1 interaction on " + path, "", ""}[n]
+		want := []string{"cassette: recorded 1 interaction on " + path, "cassette: recorded 1 interaction on " + path,
+			"", ""}[n]
 		if log := strings.Join(f.logs, ""); len(f.errors) != 0 || log != want {
 			t.Errorf("%s: errors %q, log %q", mode, f.errors, log)
 		}
@@ -179,11 +191,13 @@ func TestOpenSaysThatNothingWasRecorded(t *testing.T) {
 func TestTapeThatCannotBeReplaced(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
-	post(t, c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") })), "/tools/next", `{}`, token)
+	post(t, c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") })), "/tools/next",
+		`{}`, token)
 	if err := os.MkdirAll(filepath.Join(path, "folder"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Close(); cassette.CodeOf(err) != cassette.CodeWrite || !strings.Contains(err.Error(), "put in its place") {
+	if err := c.Close(); cassette.CodeOf(err) != cassette.CodeWrite ||
+		!strings.Contains(err.Error(), "put in its place") {
 		t.Errorf("%v", err)
 	}
 	if tape, err := cassette.Load(path + ".part"); err != nil || len(tape.Interactions) != 1 {
@@ -201,13 +215,16 @@ func TestConnectionHeaders(t *testing.T) {
 		w.Header().Set("X-Hop", "1")
 		w.Header().Set("X-End", "1")
 	}))
-	c := newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"), &cassette.Options{Mode: cassette.Record, Upstream: url})
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://proxy.test/tools/get", strings.NewReader("{}"))
+	c := newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"),
+		&cassette.Options{Mode: cassette.Record, Upstream: url})
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://proxy.test/tools/get",
+		strings.NewReader("{}"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, value := range map[string]string{
-		"Authorization": "Bearer " + token, "Connection": "X-Mine, close", "X-Mine": "1", "Proxy-Authorization": "Basic eA==", "X-Other": "1",
+		"Authorization": "Bearer " + token, "Connection": "X-Mine, close", "X-Mine": "1",
+		"Proxy-Authorization": "Basic eA==", "X-Other": "1",
 	} {
 		r.Header.Set(name, value)
 	}
@@ -216,7 +233,8 @@ func TestConnectionHeaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if got.Get("X-Mine") != "" || got.Get("Proxy-Authorization") != "" || got.Get("X-Other") != "1" || got.Get("Authorization") == "" {
+	if got.Get("X-Mine") != "" || got.Get("Proxy-Authorization") != "" || got.Get("X-Other") != "1" ||
+		got.Get("Authorization") == "" {
 		t.Errorf("the proxy got %v", got)
 	}
 	if host != strings.TrimPrefix(url, "http://") {
@@ -248,7 +266,10 @@ func TestTaskIsCopied(t *testing.T) {
 	task := cassette.Task{Name: "begun", Input: json.RawMessage(`{"a":1}`), Tools: []string{"next"}}
 	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record, Task: task})
 	r, err := cassette.NewRecorder(dir, &cassette.RecorderOptions{
-		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") })),
+		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter,
+			r *http.Request) {
+			envelope(w, "next", "1")
+		})),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -309,11 +330,13 @@ func TestUpstreamDown(t *testing.T) {
 		c := newCassette(t, path, &cassette.Options{Mode: cassette.Record, Upstream: upstream})
 		_, err := client(t, c, nil).Call(t.Context(), "get_order", nil)
 		var e *proxy.Error
-		if !errors.As(err, &e) || e.Status != http.StatusBadGateway || e.Class != cassette.ClassUnreachable || e.Attempts != 1 {
+		if !errors.As(err, &e) || e.Status != http.StatusBadGateway || e.Class != cassette.ClassUnreachable ||
+			e.Attempts != 1 {
 			t.Errorf("%s: %v", name, err)
 		}
 		wantKinds(t, c.Report(), "failed")
-		mustContain(t, c.Report().String(), map[string]string{"down": "connection refused", "none": "set Options.Upstream",
+		mustContain(t, c.Report().String(), map[string]string{"down": "connection refused",
+			"none":      "set Options.Upstream",
 			"untrusted": "TLS certificate is not trusted"}[name])
 		if err := c.Close(); err != nil {
 			t.Error(err)
@@ -329,13 +352,17 @@ func TestUpstreamDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	var e *proxy.Error
-	if _, err := p.Call(t.Context(), "get_order", nil); !errors.As(err, &e) || e.Code != proxy.CodeTransport || e.Delivery != proxy.NotSent {
+	if _, err := p.Call(t.Context(), "get_order", nil); !errors.As(err, &e) || e.Code != proxy.CodeTransport ||
+		e.Delivery != proxy.NotSent {
 		t.Errorf("%v", err)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		c := newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"), &cassette.Options{Mode: cassette.Record})
 		refused := &net.OpError{Op: "dial", Err: errors.New("refused")}
-		p := client(t, nil, &proxy.Options{Transport: c.Transport(roundTrip(func(*http.Request) (*http.Response, error) { return nil, refused }))})
+		p := client(t, nil, &proxy.Options{Transport: c.Transport(roundTrip(func(*http.Request) (*http.Response,
+			error) {
+			return nil, refused
+		}))})
 		_, err := p.Call(t.Context(), "get_order", nil)
 		var e *proxy.Error
 		if !errors.As(err, &e) || e.Delivery != proxy.NotSent || e.Attempts != 4 || !errors.Is(err, refused) {
@@ -382,7 +409,8 @@ func TestGivingUpInTheMiddleOfAnAnswer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	half := roundTrip(func(r *http.Request) (*http.Response, error) {
-		body := io.MultiReader(strings.NewReader(`{"tool_`), reader(func([]byte) (int, error) { cancel(); return 0, r.Context().Err() }))
+		body := io.MultiReader(strings.NewReader(`{"tool_`),
+			reader(func([]byte) (int, error) { cancel(); return 0, r.Context().Err() }))
 		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(body), Request: r}, nil
 	})
 	p := client(t, nil, &proxy.Options{Transport: c.Transport(half)})
@@ -410,20 +438,26 @@ func TestDamagedAnswers(t *testing.T) {
 		want   proxy.Code
 		line   string
 	}{
-		"reset": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, proxy.CodeTransport, `"broken":"reset"`},
+		"reset": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, proxy.CodeTransport,
+			`"broken":"reset"`},
 		"truncate": {func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `{"tool_name":`)
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
 		}, proxy.CodeTransport, `"broken":"truncate"`},
-		"oversize": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, big) }, proxy.CodeResponseTooLarge, `"broken":"oversize"`},
+		"oversize": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, big) },
+			proxy.CodeResponseTooLarge, `"broken":"oversize"`},
 		"html": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
 			w.WriteHeader(502)
 			_, _ = io.WriteString(w, "<h1>Bad gateway</h1>")
 		}, proxy.CodeServer, `"answer_text":"<h1>Bad gateway</h1>"`},
-		"binary": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte{0xff, 0xfe}) }, proxy.CodeBadResponse, `"answer_base64":"//4="`},
-		"twice":  {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"response":1,"response":2}`) }, proxy.CodeBadResponse, `"answer_text":"{\"response\":1,\"response\":2}"`},
+		"binary": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte{0xff, 0xfe}) },
+			proxy.CodeBadResponse, `"answer_base64":"//4="`},
+		"twice": {func(w http.ResponseWriter, _ *http.Request) {
+			_,
+				_ = io.WriteString(w, `{"response":1,"response":2}`)
+		}, proxy.CodeBadResponse, `"answer_text":"{\"response\":1,\"response\":2}"`},
 	}
 	for name, test := range tests {
 		url := serveHTTP(t, test.answer)
@@ -448,15 +482,19 @@ func TestDamagedAnswers(t *testing.T) {
 				t.Fatal(err)
 			}
 			mustContain(t, readFile(t, path), test.line)
-			if _, err := client(t, newCassette(t, path, nil), nil).Call(t.Context(), "get_order", nil); proxy.CodeOf(err) != test.want {
+			if _, err := client(t, newCassette(t, path, nil), nil).Call(t.Context(), "get_order",
+				nil); proxy.CodeOf(err) != test.want {
 				t.Errorf("%s as %s, replayed: %v, want %s", name, form, err, test.want)
 			}
 		}
 		// A client with another limit gets all of it.
 		if name == "oversize" {
-			c := newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"), &cassette.Options{Mode: cassette.Record, Upstream: url})
-			for _, transport := range []http.RoundTripper{c.Transport(nil), proxytest.NewTransport(c), proxytest.NewTransport(c.Wrap(test.answer))} {
-				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/tools/get_order", strings.NewReader("{}"))
+			c := newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"),
+				&cassette.Options{Mode: cassette.Record, Upstream: url})
+			for _, transport := range []http.RoundTripper{c.Transport(nil), proxytest.NewTransport(c),
+				proxytest.NewTransport(c.Wrap(test.answer))} {
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/tools/get_order",
+					strings.NewReader("{}"))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -496,7 +534,8 @@ func TestCompressedAnswersStayOffTheTape(t *testing.T) {
 
 // A date in Retry-After would be in the past when it is replayed.
 func TestRetryAfterIsRelative(t *testing.T) {
-	for header, want := range map[string]string{"9": `"retry_after":9`, "-1": `"retry_after":0`, "soon": "", "date": `"retry_after":30`,
+	for header, want := range map[string]string{"9": `"retry_after":9`, "-1": `"retry_after":0`, "soon": "",
+		"date":        `"retry_after":30`,
 		"99999999999": `"retry_after":2147483647`, "Fri, 31 Dec 9999 23:59:59 GMT": `"retry_after":2147483647`} {
 		synctest.Test(t, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "run.jsonl")
@@ -512,7 +551,8 @@ func TestRetryAfterIsRelative(t *testing.T) {
 			if err := c.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if text := readFile(t, path); strings.Contains(text, "retry_after") != (want != "") || !strings.Contains(text, want) {
+			if text := readFile(t, path); strings.Contains(text, "retry_after") != (want != "") ||
+				!strings.Contains(text, want) {
 				t.Errorf("%s: want %q in\n%s", header, want, text)
 			}
 		})
@@ -532,8 +572,9 @@ func TestOddRecordingsAreReplayed(t *testing.T) {
 		"half a character":  {"/tools/a", `"\ud800"`, `"\ud800"`, 200},
 		"byte order mark":   {"/tools/a", "\uFEFF{}", "\uFEFF{}", 200},
 		"an odd status":     {"/tools/a", `{}`, "{}", 999},
-		"deep":              {"/tools/a", strings.Repeat("[", 256) + strings.Repeat("]", 256), strings.Repeat("[", 256) + strings.Repeat("]", 256), 200},
-		"control codes":     {"/tools/a", strings.Repeat("\x01", 1<<20), strings.Repeat("\x01", 1<<20), 200},
+		"deep": {"/tools/a", strings.Repeat("[", 256) + strings.Repeat("]", 256),
+			strings.Repeat("[", 256) + strings.Repeat("]", 256), 200},
+		"control codes": {"/tools/a", strings.Repeat("\x01", 1<<20), strings.Repeat("\x01", 1<<20), 200},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -563,7 +604,8 @@ func TestRequestsThatAreTooLarge(t *testing.T) {
 	})
 	c := newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"), &cassette.Options{Mode: cassette.Record})
 	send := func(transport http.RoundTripper) (status int, body string) {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://proxy.test/tools/put", bytes.NewReader(large))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://proxy.test/tools/put",
+			bytes.NewReader(large))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -579,11 +621,13 @@ func TestRequestsThatAreTooLarge(t *testing.T) {
 		}
 		return response.StatusCode, string(got)
 	}
-	if status, body := send(proxytest.NewTransport(c.Wrap(behind))); status != http.StatusRequestEntityTooLarge || !strings.Contains(body, cassette.ClassTooLarge) {
+	if status, body := send(proxytest.NewTransport(c.Wrap(behind))); status != http.StatusRequestEntityTooLarge ||
+		!strings.Contains(body, cassette.ClassTooLarge) {
 		t.Errorf("%d %s", status, body)
 	}
 	// A transport does not disturb the run.
-	if status, body := send(c.Transport(proxytest.NewTransport(behind))); status != http.StatusOK || !strings.Contains(body, fmt.Sprintf(`"response":%d`, len(large))) {
+	if status, body := send(c.Transport(proxytest.NewTransport(behind))); status != http.StatusOK ||
+		!strings.Contains(body, fmt.Sprintf(`"response":%d`, len(large))) {
 		t.Errorf("%d %s", status, body)
 	}
 	wantKinds(t, c.Report(), "failed", "failed")
@@ -591,7 +635,8 @@ func TestRequestsThatAreTooLarge(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	replay := newCassette(t, tape(t, head, tail(0)), nil)
-	if status, body := send(replay.Transport(nil)); status != http.StatusRequestEntityTooLarge || !strings.Contains(body, cassette.ClassTooLarge) {
+	if status, body := send(replay.Transport(nil)); status != http.StatusRequestEntityTooLarge ||
+		!strings.Contains(body, cassette.ClassTooLarge) {
 		t.Errorf("%d %s", status, body)
 	}
 }
@@ -600,7 +645,8 @@ func TestRequestsThatAreTooLarge(t *testing.T) {
 func TestPathsStayBelowUpstream(t *testing.T) {
 	asked := false
 	url := serveHTTP(t, proxyOf(func(w http.ResponseWriter, r *http.Request) { asked = true }))
-	c := newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"), &cassette.Options{Mode: cassette.Record, Upstream: url + "/api/runs/abc"})
+	c := newCassette(t, filepath.Join(t.TempDir(), "run.jsonl"),
+		&cassette.Options{Mode: cassette.Record, Upstream: url + "/api/runs/abc"})
 	for _, path := range []string{"/tools/%2e%2e", "/tools/x%2f..%2f..%2fadmin", "/context/../../../admin", "/.."} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://proxy.test"+path, nil)
 		if err != nil {

@@ -43,7 +43,8 @@ func TestRecorderKeepsRunsApart(t *testing.T) {
 	dir := t.TempDir()
 	recorder := newRecorder(t, dir, nil)
 	agent := func(ctx context.Context, run *dispatch.Run) (_ *dispatch.Response, err error) {
-		ctx, end, err := recorder.Begin(ctx, cassette.Task{Name: "run-" + run.RunID, Instruction: run.Instruction, Input: run.Input})
+		ctx, end, err := recorder.Begin(ctx, cassette.Task{Name: "run-" + run.RunID, Instruction: run.Instruction,
+			Input: run.Input})
 		if err != nil {
 			return nil, err
 		}
@@ -59,7 +60,8 @@ func TestRecorderKeepsRunsApart(t *testing.T) {
 		wait.Wait()
 		return &dispatch.Response{FinalResponse: "done"}, nil
 	}
-	handler, err := dispatch.New(agent, &dispatch.Options{Tokens: []string{"secret"}, Proxy: &proxy.Options{Transport: recorder}})
+	handler, err := dispatch.New(agent, &dispatch.Options{Tokens: []string{"secret"},
+		Proxy: &proxy.Options{Transport: recorder}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +91,8 @@ func TestRecorderKeepsRunsApart(t *testing.T) {
 			t.Fatalf("%v", err)
 		}
 		text := readFile(t, path)
-		if n := strings.Count(text, `"arguments":{"n":`); n != calls || strings.Count(text, fmt.Sprintf(`"run":%q}`, id)) != 2*calls {
+		if n := strings.Count(text, `"arguments":{"n":`); n != calls ||
+			strings.Count(text, fmt.Sprintf(`"run":%q}`, id)) != 2*calls {
 			t.Errorf("the tape of run %s has calls of others:\n%s", id, text)
 		}
 		for _, token := range tokens {
@@ -159,7 +162,10 @@ func TestRecorderWithoutBegin(t *testing.T) {
 func TestRecorderEndsRunsThatAreSilent(t *testing.T) {
 	dir := t.TempDir()
 	recorder := newRecorder(t, dir, &cassette.RecorderOptions{
-		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") }))})
+		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter,
+			r *http.Request) {
+			envelope(w, "next", "1")
+		}))})
 	for n := range 300 {
 		p, err := proxy.New("http://proxy.test", fmt.Sprintf("run-token-%d", n), &proxy.Options{Transport: recorder})
 		if err != nil {
@@ -190,7 +196,10 @@ func TestRecorderEndsRunsThatAreSilent(t *testing.T) {
 func TestRecorderBegin(t *testing.T) {
 	dir := t.TempDir()
 	recorder := newRecorder(t, dir, &cassette.RecorderOptions{
-		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") }))})
+		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter,
+			r *http.Request) {
+			envelope(w, "next", "1")
+		}))})
 	p, err := proxy.New("http://proxy.test", token, &proxy.Options{Transport: recorder})
 	if err != nil {
 		t.Fatal(err)
@@ -202,7 +211,8 @@ func TestRecorderBegin(t *testing.T) {
 		}
 	}
 	for turn := 1; turn <= 2; turn++ {
-		ctx, end, err := recorder.Begin(t.Context(), cassette.Task{Name: fmt.Sprintf("turn-%d", turn), Instruction: token})
+		ctx, end, err := recorder.Begin(t.Context(),
+			cassette.Task{Name: fmt.Sprintf("turn-%d", turn), Instruction: token})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +236,10 @@ func TestRecorderBegin(t *testing.T) {
 
 	// A tape that is there already is not replaced, and the run goes on.
 	recorder = newRecorder(t, dir, &cassette.RecorderOptions{
-		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") }))})
+		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter,
+			r *http.Request) {
+			envelope(w, "next", "1")
+		}))})
 	if p, err = proxy.New("http://proxy.test", token, &proxy.Options{Transport: recorder}); err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +248,8 @@ func TestRecorderBegin(t *testing.T) {
 		t.Fatal(err)
 	}
 	call(ctx, "again")
-	if err := end(); cassette.CodeOf(err) != cassette.CodeWrite || strings.Contains(readFile(t, filepath.Join(dir, "turn-1.jsonl")), "again") {
+	if err := end(); cassette.CodeOf(err) != cassette.CodeWrite ||
+		strings.Contains(readFile(t, filepath.Join(dir, "turn-1.jsonl")), "again") {
 		t.Errorf("%v", err)
 	}
 
@@ -288,7 +302,8 @@ func TestRecorderReplacesNoTape(t *testing.T) {
 	}
 	close(answer)
 	wait.Wait()
-	if err := endSecond(); cassette.CodeOf(err) != cassette.CodeWrite || !strings.Contains(err.Error(), "the file exists") {
+	if err := endSecond(); cassette.CodeOf(err) != cassette.CodeWrite ||
+		!strings.Contains(err.Error(), "the file exists") {
 		t.Errorf("%v", err)
 	}
 	mustContain(t, readFile(t, filepath.Join(dir, "same.jsonl")), `"name":"fast"`)
@@ -302,7 +317,10 @@ func TestRecorderReplacesNoTape(t *testing.T) {
 func TestRecorderKeepsOtherTokensApart(t *testing.T) {
 	dir := t.TempDir()
 	recorder := newRecorder(t, dir, &cassette.RecorderOptions{
-		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") }))})
+		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter,
+			r *http.Request) {
+			envelope(w, "next", "1")
+		}))})
 	input := json.RawMessage(`{"a":1}`)
 	ctx, end, err := recorder.Begin(t.Context(), cassette.Task{Name: "mine", Input: input})
 	if err != nil {
@@ -338,7 +356,10 @@ func TestRecorderKeepsOtherTokensApart(t *testing.T) {
 func TestRecorderBeforeBegin(t *testing.T) {
 	dir := t.TempDir()
 	recorder := newRecorder(t, dir, &cassette.RecorderOptions{
-		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") }))})
+		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter,
+			r *http.Request) {
+			envelope(w, "next", "1")
+		}))})
 	p, err := proxy.New("http://proxy.test", token, &proxy.Options{Transport: recorder})
 	if err != nil {
 		t.Fatal(err)
@@ -353,7 +374,8 @@ func TestRecorderBeforeBegin(t *testing.T) {
 	if _, err := p.Call(ctx, "next", nil); err != nil {
 		t.Error(err)
 	}
-	if whole, _ := filepath.Glob(filepath.Join(dir, "2*.jsonl")); len(whole) != 1 || !strings.Contains(readFile(t, whole[0]), `"early"`) {
+	if whole, _ := filepath.Glob(filepath.Join(dir, "2*.jsonl")); len(whole) != 1 ||
+		!strings.Contains(readFile(t, whole[0]), `"early"`) {
 		t.Errorf("%v", whole)
 	}
 	if err := errors.Join(end(), recorder.Close()); err != nil {
@@ -367,7 +389,10 @@ func TestRecorderErrorsAreBounded(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	write(t, file, "")
 	recorder := newRecorder(t, file, &cassette.RecorderOptions{
-		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") }))})
+		Transport: proxytest.NewTransport(proxyOf(func(w http.ResponseWriter,
+			r *http.Request) {
+			envelope(w, "next", "1")
+		}))})
 	for n := range 400 {
 		post(t, transportHandler(recorder), "/tools/next", `{}`, fmt.Sprintf("run-token-%d", n))
 	}
@@ -395,7 +420,10 @@ func TestRecorderIsTransparent(t *testing.T) {
 	dir := t.TempDir()
 	broken := errors.New("broken")
 	recorder := newRecorder(t, dir, &cassette.RecorderOptions{
-		Transport: roundTrip(func(*http.Request) (*http.Response, error) { return nil, &net.OpError{Op: "read", Err: broken} })})
+		Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+			return nil,
+				&net.OpError{Op: "read", Err: broken}
+		})})
 	_, end, err := recorder.Begin(t.Context(), cassette.Task{Name: "silent"})
 	if err != nil {
 		t.Fatal(err)

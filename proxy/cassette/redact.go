@@ -158,7 +158,8 @@ func (r *redactor) secret(at, name string) bool {
 // secretEndings are the endings of the names of secrets, in lower case and without separators.
 var secretEndings = []string{
 	"authorization", "apikey", "accesskey", "secretkey", "privatekey",
-	"token", "password", "passwd", "passphrase", "pwd", "secret", "cookie", "credential", "passwords", "secrets", "cookies", "credentials",
+	"token", "password", "passwd", "passphrase", "pwd", "secret", "cookie", "credential", "passwords", "secrets",
+	"cookies", "credentials",
 }
 
 func secretName(name string) bool {

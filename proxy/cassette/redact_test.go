@@ -24,24 +24,31 @@ func TestTokenIsNeverOnTheTape(t *testing.T) {
 		t.Fatal(err)
 	}
 	forms := []string{
-		token, url.QueryEscape(token), url.PathEscape(token), string(quoted), base64.StdEncoding.EncodeToString([]byte(token)),
-		base64.RawURLEncoding.EncodeToString([]byte(token)), strings.NewReplacer("%2F", "%2f", "%2B", "%2b", "%3D", "%3d",
-			"%3C", "%3c", "%3E", "%3e", "%5C", "%5c").Replace(url.QueryEscape(token)), strings.Replace(string(quoted), "/", `\/`, 1),
-		base64.StdEncoding.EncodeToString([]byte("u:" + token)), base64.URLEncoding.EncodeToString([]byte(`{"run":"` + token + `"}`)),
-		base64.RawStdEncoding.EncodeToString([]byte("as:" + token + ":")), base64.StdEncoding.EncodeToString([]byte("x" + token)),
+		token, url.QueryEscape(token), url.PathEscape(token), string(quoted),
+		base64.StdEncoding.EncodeToString([]byte(token)),
+		base64.RawURLEncoding.EncodeToString([]byte(token)),
+		strings.NewReplacer("%2F", "%2f", "%2B", "%2b", "%3D", "%3d",
+			"%3C", "%3c", "%3E", "%3e", "%5C", "%5c").Replace(url.QueryEscape(token)),
+		strings.Replace(string(quoted), "/", `\/`, 1),
+		base64.StdEncoding.EncodeToString([]byte("u:" + token)),
+		base64.URLEncoding.EncodeToString([]byte(`{"run":"` + token + `"}`)),
+		base64.RawStdEncoding.EncodeToString([]byte("as:" + token + ":")),
+		base64.StdEncoding.EncodeToString([]byte("x" + token)),
 	}
 	inner, err := json.Marshal(map[string]string{"note": "use " + token})
 	if err != nil {
 		t.Fatal(err)
 	}
 	body, err := json.Marshal(map[string]any{
-		token: 1, token + "-secret": 1, "in a list": forms, "in a text": "my token is " + token + ", keep it", "in JSON": string(inner),
+		token: 1, token + "-secret": 1, "in a list": forms, "in a text": "my token is " + token + ", keep it",
+		"in JSON":         string(inner),
 		"in JSON in JSON": fmt.Sprintf("[%q]", inner), "url": "https://example.com/a?x=" + url.QueryEscape(token),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	answers := []string{string(body), "plain " + token, "\xff" + token, `{"twice":1,"twice":"` + string(quoted[1:len(quoted)-1]) + `"}`}
+	answers := []string{string(body), "plain " + token, "\xff" + token,
+		`{"twice":1,"twice":"` + string(quoted[1:len(quoted)-1]) + `"}`}
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	c := newCassette(t, path, &cassette.Options{Mode: cassette.Record, Task: cassette.Task{
 		Name: "with " + token, Instruction: "Use " + token, Input: body, Tools: []string{token},
@@ -54,7 +61,8 @@ func TestTokenIsNeverOnTheTape(t *testing.T) {
 	}))
 	for _, request := range append(answers, "") {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
-			"http://proxy.test/runs/"+url.PathEscape(token)+"/context/"+url.PathEscape(token)+"?t="+url.QueryEscape(token), strings.NewReader(request))
+			"http://proxy.test/runs/"+url.PathEscape(token)+"/context/"+url.PathEscape(token)+"?t="+
+				url.QueryEscape(token), strings.NewReader(request))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +71,8 @@ func TestTokenIsNeverOnTheTape(t *testing.T) {
 		do(t, behind, r)
 	}
 	// A second token in the other header is one, too.
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://proxy.test/tools/get_order", strings.NewReader(`{"x":"another-token-987"}`))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://proxy.test/tools/get_order",
+		strings.NewReader(`{"x":"another-token-987"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +83,8 @@ func TestTokenIsNeverOnTheTape(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := readFile(t, path)
-	for _, form := range append(forms, "odd>", "odd%3E", "odd%3e", `tok\/en`, "another-token-987", "with=", strings.Trim(forms[4], "=")) {
+	for _, form := range append(forms, "odd>", "odd%3E", "odd%3e", `tok\/en`, "another-token-987", "with=",
+		strings.Trim(forms[4], "=")) {
 		if strings.Contains(text, form) {
 			t.Errorf("%q is in\n%s", form, text)
 		}
@@ -103,13 +113,17 @@ func TestTokenThatIsPercentEncodedIsNotOnTheTape(t *testing.T) {
 		fmt.Fprintf(&whole, "%%%02X", c)
 	}
 	for name, form := range map[string]string{
-		"whole": whole.String(), "lower case": strings.ToLower(whole.String()), "twice": strings.ReplaceAll(whole.String(), "%", "%25"),
+		"whole": whole.String(), "lower case": strings.ToLower(whole.String()),
+		"twice":         strings.ReplaceAll(whole.String(), "%", "%25"),
 		"one character": strings.Replace(token, ".", "%2e", 1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "run.jsonl")
 			c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
-			behind := c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "The token "+form+" is old.") }))
+			behind := c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) {
+				_,
+					_ = io.WriteString(w, "The token "+form+" is old.")
+			}))
 			post(t, behind, "/tools/a", `{"prose":"see https://example.com/`+form+`/x"}`, token)
 			post(t, behind, "/context/"+form+"/x?at="+form, `{}`, token)
 			if err := c.Close(); err != nil {
@@ -128,11 +142,13 @@ func TestTokenThatIsPercentEncodedIsNotOnTheTape(t *testing.T) {
 func TestTokensThatAreSpecial(t *testing.T) {
 	inside := base64.StdEncoding.EncodeToString([]byte("as:1234567890:"))
 	for token, want := range map[string]string{
-		"1234567890": `{"a":"[redacted]","b":12,"c":"YXM6[redacted]Do="}`, "12": `{"a":1234567890,"b":12,"c":"` + inside + `"}`,
+		"1234567890": `{"a":"[redacted]","b":12,"c":"YXM6[redacted]Do="}`,
+		"12":         `{"a":1234567890,"b":12,"c":"` + inside + `"}`,
 	} {
 		path := filepath.Join(t.TempDir(), "run.jsonl")
 		c := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
-		post(t, c.Wrap(proxyOf(func(http.ResponseWriter, *http.Request) {})), "/tools/a", `{"a":1234567890,"b":12,"c":"`+inside+`"}`, token)
+		post(t, c.Wrap(proxyOf(func(http.ResponseWriter, *http.Request) {})), "/tools/a",
+			`{"a":1234567890,"b":12,"c":"`+inside+`"}`, token)
 		if err := c.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -155,16 +171,21 @@ func TestRedaction(t *testing.T) {
 		opts cassette.Options
 		want string
 	}{
-		"default":            {cassette.Options{}, clean},
-		"more":               {cassette.Options{Redact: card}, strings.Replace(clean, "4111 1111", "[redacted]", 1)},
-		"insecure":           {cassette.Options{InsecureKeepSecrets: true}, secretive},
-		"insecure, but more": {cassette.Options{InsecureKeepSecrets: true, Redact: card}, strings.Replace(secretive, "4111 1111", "[redacted]", 1)},
+		"default":  {cassette.Options{}, clean},
+		"more":     {cassette.Options{Redact: card}, strings.Replace(clean, "4111 1111", "[redacted]", 1)},
+		"insecure": {cassette.Options{InsecureKeepSecrets: true}, secretive},
+		"insecure, but more": {cassette.Options{InsecureKeepSecrets: true, Redact: card},
+			strings.Replace(secretive, "4111 1111", "[redacted]", 1)},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			path := record(t, &test.opts, proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "login", secretive) }),
+			path := record(t, &test.opts, proxyOf(func(w http.ResponseWriter,
+				r *http.Request) {
+				envelope(w, "login", secretive)
+			}),
 				func(p *proxy.Client) {
-					if got, err := p.Call(t.Context(), "login", json.RawMessage(secretive)); err != nil || string(got) != secretive {
+					if got, err := p.Call(t.Context(), "login", json.RawMessage(secretive)); err != nil ||
+						string(got) != secretive {
 						t.Errorf("the agent got %s, %v", got, err)
 					}
 				})
@@ -180,7 +201,8 @@ func TestRedaction(t *testing.T) {
 					request = secretive
 				}
 				c := newCassette(t, path, &test.opts)
-				if got, err := client(t, c, nil).Call(t.Context(), "login", json.RawMessage(request)); err != nil || string(got) != test.want {
+				if got, err := client(t, c, nil).Call(t.Context(), "login", json.RawMessage(request)); err != nil ||
+					string(got) != test.want {
 					t.Errorf("replayed %s, %v\n%s", got, err, c.Report())
 				}
 			}
@@ -202,28 +224,40 @@ func TestRedactionOfTexts(t *testing.T) {
 		path, body, answer string
 		want               string // on the tape
 	}{
-		"no UTF-8":              {answer: "{\"password\":\"xyzzy\",\"name\":\"J\xf6rg\"}"},
-		"objects in lines":      {answer: "{\"secret\":{\"a\":[\"xyzzy\"]},\"n\":1}\n{\"n\":2}", want: `"answer_text":"{\"secret\":[redacted],\"n\":1}\n{\"n\":2}"`},
-		"lists in lines":        {answer: "{\"cookies\":[\"]xyzzy\",\"xyzzy\"]}\n{}", want: `"answer_text":"{\"cookies\":[redacted]}\n{}"`},
-		"cut off":               {answer: `{"a":{"credentials":[{"id":1,"key":"xyzzy`, want: `{\"a\":{\"credentials\":[redacted]"`},
-		"JSON in a sentence":    {body: `{"a":"got {\"password\": {\"v\":\"}xyzzy\"}, \"n\":1}"}`, want: `"got {\"password\": [redacted], \"n\":1}"`},
-		"escaped JSON":          {body: `{"a":"got {\\\"password\\\": {\\\"v\\\":\\\"}xyzzy\\\"}, 1}"}`, want: `{\\\"password\\\": [redacted], 1}"`},
-		"more than a list":      {body: `{"a":"password=[xyzzy]xyzzy n=1"}`, want: `"password=[redacted] n=1"`},
-		"JSON in a query":       {path: "/data?n=1&filter=%7B%22password%22%3A%22xyzzy%22%7D&m=%20", want: `"name":"data?n=1&filter=%7B%22password%22%3A%22%5Bredacted%5D%22%7D&m=%20"`},
-		"URL in a query":        {path: "/data?next=https%3A%2F%2Fbob%3Axyzzy%40example.com%2F%3Ftoken%3Dxyzzy"},
-		"query in a query":      {path: "/data?next=" + url.QueryEscape("/a?next="+url.QueryEscape("/b?token=xyzzy"))},
-		"name in a query":       {path: "/data?api%5Fkey=xyzzy&api%2Dkey=xyzzy&user[password]=xyzzy&password%5B%5D=xyzzy&token[0]=xyzzy"},
-		"form":                  {path: "/data", body: "user=1&api%5Fkey=xyzzy&p=%7B%22password%22%3A%22xyzzy%22%7D"},
-		"header with quotes":    {body: `{"a":"Authorization: Digest username=\"bob\", response=\"xyzzy\"\nAccept: */*"}`, want: `"Authorization: [redacted]\nAccept: */*"`},
-		"cookie with quotes":    {body: `{"a":"Cookie: sid=\"xyzzy\"; b=o'xyzzy"}`, want: `"Cookie: [redacted]"`},
-		"header in quotes":      {body: `{"a":"curl -H \"Cookie: sid='xyzzy'; b=xyzzy\" https://example.com"}`, want: `\"Cookie: [redacted]\" https://example.com`},
-		"values of a header":    {body: `{"headers":[{"name":"Authorization","values":["xyzzy"]}]}`},
-		"Go":                    {body: `{"a":"password := \"xyzzy\"; n := 1"}`, want: `"password := \"[redacted]\"; n := 1"`},
-		"Ruby":                  {body: `{"a":"{:password=>\"xyzzy\", :n=>1}"}`, want: `{:password=>\"[redacted]\", :n=>1}`},
-		"shell":                 {body: "{\"a\":\"password=`xyzzy xyzzy` run\"}", want: "password=`[redacted]` run"},
-		"brackets not closed":   {body: `{"a":"password=[xyzzy, n=1"}`, want: `"password=[redacted]"`},
-		"name that has to go":   {body: `{"password=xyzzy":1,"password=[redacted]":2}`, want: `{"2 password=[redacted]":1,"password=[redacted]":2}`},
-		"names that have to go": {body: `{"pwd=xyzzy1":1,"pwd=xyzzy2":2,"2 pwd=[redacted]":3}`, want: `{"pwd=[redacted]":1,"3 pwd=[redacted]":2,"2 pwd=[redacted]":3}`},
+		"no UTF-8": {answer: "{\"password\":\"xyzzy\",\"name\":\"J\xf6rg\"}"},
+		"objects in lines": {answer: "{\"secret\":{\"a\":[\"xyzzy\"]},\"n\":1}\n{\"n\":2}",
+			want: `"answer_text":"{\"secret\":[redacted],\"n\":1}\n{\"n\":2}"`},
+		"lists in lines": {answer: "{\"cookies\":[\"]xyzzy\",\"xyzzy\"]}\n{}",
+			want: `"answer_text":"{\"cookies\":[redacted]}\n{}"`},
+		"cut off": {answer: `{"a":{"credentials":[{"id":1,"key":"xyzzy`,
+			want: `{\"a\":{\"credentials\":[redacted]"`},
+		"JSON in a sentence": {body: `{"a":"got {\"password\": {\"v\":\"}xyzzy\"}, \"n\":1}"}`,
+			want: `"got {\"password\": [redacted], \"n\":1}"`},
+		"escaped JSON": {body: `{"a":"got {\\\"password\\\": {\\\"v\\\":\\\"}xyzzy\\\"}, 1}"}`,
+			want: `{\\\"password\\\": [redacted], 1}"`},
+		"more than a list": {body: `{"a":"password=[xyzzy]xyzzy n=1"}`, want: `"password=[redacted] n=1"`},
+		"JSON in a query": {path: "/data?n=1&filter=%7B%22password%22%3A%22xyzzy%22%7D&m=%20",
+			want: `"name":"data?n=1&filter=%7B%22password%22%3A%22%5Bredacted%5D%22%7D&m=%20"`},
+		"URL in a query":   {path: "/data?next=https%3A%2F%2Fbob%3Axyzzy%40example.com%2F%3Ftoken%3Dxyzzy"},
+		"query in a query": {path: "/data?next=" + url.QueryEscape("/a?next="+url.QueryEscape("/b?token=xyzzy"))},
+		"name in a query":  {path: "/data?api%5Fkey=xyzzy&api%2Dkey=xyzzy&user[password]=xyzzy&password%5B%5D=xyzzy&token[0]=xyzzy"},
+		"form":             {path: "/data", body: "user=1&api%5Fkey=xyzzy&p=%7B%22password%22%3A%22xyzzy%22%7D"},
+		"header with quotes": {body: `{"a":"Authorization: Digest username=\"bob\", response=\"xyzzy\"\nAccept: */*"}`,
+			want: `"Authorization: [redacted]\nAccept: */*"`},
+		"cookie with quotes": {body: `{"a":"Cookie: sid=\"xyzzy\"; b=o'xyzzy"}`, want: `"Cookie: [redacted]"`},
+		"header in quotes": {body: `{"a":"curl -H \"Cookie: sid='xyzzy'; b=xyzzy\" https://example.com"}`,
+			want: `\"Cookie: [redacted]\" https://example.com`},
+		"values of a header": {body: `{"headers":[{"name":"Authorization","values":["xyzzy"]}]}`},
+		"Go": {body: `{"a":"password := \"xyzzy\"; n := 1"}`,
+			want: `"password := \"[redacted]\"; n := 1"`},
+		"Ruby": {body: `{"a":"{:password=>\"xyzzy\", :n=>1}"}`,
+			want: `{:password=>\"[redacted]\", :n=>1}`},
+		"shell":               {body: "{\"a\":\"password=`xyzzy xyzzy` run\"}", want: "password=`[redacted]` run"},
+		"brackets not closed": {body: `{"a":"password=[xyzzy, n=1"}`, want: `"password=[redacted]"`},
+		"name that has to go": {body: `{"password=xyzzy":1,"password=[redacted]":2}`,
+			want: `{"2 password=[redacted]":1,"password=[redacted]":2}`},
+		"names that have to go": {body: `{"pwd=xyzzy1":1,"pwd=xyzzy2":2,"2 pwd=[redacted]":3}`,
+			want: `{"pwd=[redacted]":1,"3 pwd=[redacted]":2,"2 pwd=[redacted]":3}`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -232,7 +266,10 @@ func TestRedactionOfTexts(t *testing.T) {
 			request := func(c http.Handler) answer {
 				return post(t, c, cmp.Or(test.path, "/tools/a"), cmp.Or(test.body, "{}"), token)
 			}
-			request(c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, cmp.Or(test.answer, "{}")) })))
+			request(c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) {
+				_,
+					_ = io.WriteString(w, cmp.Or(test.answer, "{}"))
+			})))
 			if err := c.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -241,8 +278,9 @@ func TestRedactionOfTexts(t *testing.T) {
 				t.Fatal(err)
 			}
 			text := readFile(t, path)
-			if strings.Contains(text+string(tape.Interactions[0].AnswerBytes), "xyzzy") || !strings.Contains(text, "redacted") &&
-				!strings.Contains(string(tape.Interactions[0].AnswerBytes), `{"password":"[redacted]","name":"J`) {
+			if strings.Contains(text+string(tape.Interactions[0].AnswerBytes), "xyzzy") ||
+				!strings.Contains(text, "redacted") &&
+					!strings.Contains(string(tape.Interactions[0].AnswerBytes), `{"password":"[redacted]","name":"J`) {
 				t.Errorf("a secret is in\n%s", text)
 			}
 			mustContain(t, text, test.want)

@@ -28,22 +28,29 @@ func TestMatching(t *testing.T) {
 		actor     string
 		want      bool
 	}{
-		"same":                       {arguments: a, want: true},
-		"order of members":           {arguments: `{"at":"09:00","sum":1.50,"order":{"lines":[{"n":1,"id":"x"},{"n":2,"id":"y"}],"id":7}}`, want: true},
-		"spelling of numbers":        {arguments: strings.NewReplacer("1.50", "15e-1", ":7", ":7.0", `"n":2`, `"n":0.2e1`).Replace(a), want: true},
-		"escapes":                    {arguments: strings.Replace(a, `"x"`, `"\u0078"`, 1), want: true},
-		"another number":             {arguments: strings.Replace(a, "1.50", "1.5000000000000000001", 1)},
-		"number as string":           {arguments: strings.Replace(a, ":7", `:"7"`, 1)},
-		"order of elements":          {arguments: strings.NewReplacer(`"x"`, `"y"`, `"y"`, `"x"`).Replace(a)},
-		"member more":                {arguments: strings.Replace(a, `"at"`, `"by":null,"at"`, 1)},
-		"member less":                {arguments: strings.Replace(a, `,"at":"09:00"`, "", 1)},
-		"ignored member":             {opts: cassette.Options{Ignore: []string{"/at"}}, arguments: strings.Replace(a, "09:00", "10:00", 1), want: true},
-		"ignored and absent":         {opts: cassette.Options{Ignore: []string{"/at"}}, arguments: strings.Replace(a, `,"at":"09:00"`, "", 1), want: true},
-		"other member than ignored":  {opts: cassette.Options{Ignore: []string{"/order/at"}}, arguments: strings.Replace(a, "09:00", "10:00", 1)},
-		"ignored in every element":   {opts: cassette.Options{Ignore: []string{"/order/lines/*/id"}}, arguments: strings.NewReplacer(`"x"`, `"p"`, `"y"`, `"q"`).Replace(a), want: true},
-		"ignored in one element":     {opts: cassette.Options{Ignore: []string{"/order/lines/1"}}, arguments: strings.Replace(a, `"y"`, `"q"`, 1), want: true},
-		"ignored in another element": {opts: cassette.Options{Ignore: []string{"/order/lines/0"}}, arguments: strings.Replace(a, `"y"`, `"q"`, 1)},
-		"another actor":              {arguments: a, actor: "supervisor/billing"},
+		"same":             {arguments: a, want: true},
+		"order of members": {arguments: `{"at":"09:00","sum":1.50,"order":{"lines":[{"n":1,"id":"x"},{"n":2,"id":"y"}],"id":7}}`, want: true},
+		"spelling of numbers": {arguments: strings.NewReplacer("1.50", "15e-1", ":7", ":7.0", `"n":2`,
+			`"n":0.2e1`).Replace(a), want: true},
+		"escapes":           {arguments: strings.Replace(a, `"x"`, `"\u0078"`, 1), want: true},
+		"another number":    {arguments: strings.Replace(a, "1.50", "1.5000000000000000001", 1)},
+		"number as string":  {arguments: strings.Replace(a, ":7", `:"7"`, 1)},
+		"order of elements": {arguments: strings.NewReplacer(`"x"`, `"y"`, `"y"`, `"x"`).Replace(a)},
+		"member more":       {arguments: strings.Replace(a, `"at"`, `"by":null,"at"`, 1)},
+		"member less":       {arguments: strings.Replace(a, `,"at":"09:00"`, "", 1)},
+		"ignored member": {opts: cassette.Options{Ignore: []string{"/at"}},
+			arguments: strings.Replace(a, "09:00", "10:00", 1), want: true},
+		"ignored and absent": {opts: cassette.Options{Ignore: []string{"/at"}},
+			arguments: strings.Replace(a, `,"at":"09:00"`, "", 1), want: true},
+		"other member than ignored": {opts: cassette.Options{Ignore: []string{"/order/at"}},
+			arguments: strings.Replace(a, "09:00", "10:00", 1)},
+		"ignored in every element": {opts: cassette.Options{Ignore: []string{"/order/lines/*/id"}},
+			arguments: strings.NewReplacer(`"x"`, `"p"`, `"y"`, `"q"`).Replace(a), want: true},
+		"ignored in one element": {opts: cassette.Options{Ignore: []string{"/order/lines/1"}},
+			arguments: strings.Replace(a, `"y"`, `"q"`, 1), want: true},
+		"ignored in another element": {opts: cassette.Options{Ignore: []string{"/order/lines/0"}},
+			arguments: strings.Replace(a, `"y"`, `"q"`, 1)},
+		"another actor": {arguments: a, actor: "supervisor/billing"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -137,16 +144,19 @@ func callAll(t *testing.T, p *proxy.Client, n int) {
 
 // begun puts on a line of a tape when the call began.
 func begun(line string, after, ms int) string {
-	return strings.NewReplacer(`"kind"`, fmt.Sprintf(`"after":%d,"kind"`, after), `"at_ms":0`, fmt.Sprintf(`"at_ms":%d`, ms)).Replace(line)
+	return strings.NewReplacer(`"kind"`, fmt.Sprintf(`"after":%d,"kind"`, after), `"at_ms":0`,
+		fmt.Sprintf(`"at_ms":%d`, ms)).Replace(line)
 }
 
 func TestOrder(t *testing.T) {
 	at := begun
 	// b and c were parallel, both after a; d came so soon after them that it may have been
 	// parallel, too.
-	path := tape(t, head, at(call(1, "a", `{}`, `1`), 0, 0), at(call(2, "b", `{}`, `1`), 1, 3000), at(call(3, "c", `{}`, `1`), 1, 3001),
+	path := tape(t, head, at(call(1, "a", `{}`, `1`), 0, 0), at(call(2, "b", `{}`, `1`), 1, 3000),
+		at(call(3, "c", `{}`, `1`), 1, 3001),
 		at(call(4, "d", `{}`, `1`), 3, 3050), tail(4))
-	for order, want := range map[string]int{"abcd": 0, "acbd": 0, "dacb": 1, "adcb": 0, "bacd": 1, "bcad": 1, "bcda": 1} {
+	for order, want := range map[string]int{"abcd": 0, "acbd": 0, "dacb": 1, "adcb": 0, "bacd": 1, "bcad": 1,
+		"bcda": 1} {
 		c := newCassette(t, path, nil)
 		p := client(t, c, nil)
 		for _, name := range strings.Split(order, "") {
@@ -163,7 +173,8 @@ func TestOrder(t *testing.T) {
 
 // An answer that is given again is out of the order of the tape.
 func TestOrderOfRepeatedAnswers(t *testing.T) {
-	c := newCassette(t, tape(t, head, begun(call(1, "a", `{}`, `1`), 0, 0), begun(call(2, "b", `{}`, `1`), 1, 2000), tail(2)),
+	c := newCassette(t, tape(t, head, begun(call(1, "a", `{}`, `1`), 0, 0), begun(call(2, "b", `{}`, `1`), 1, 2000),
+		tail(2)),
 		&cassette.Options{RepeatLast: true})
 	for _, name := range strings.Split("aba", "") {
 		post(t, c, "/tools/"+name, `{}`, token)
@@ -177,7 +188,8 @@ func TestOrderOfRepeatedAnswers(t *testing.T) {
 // which they take them is nobody's intention; that e came when all were done is.
 func TestOrderOfWorkers(t *testing.T) {
 	path := tape(t, head, begun(call(1, "a", `{}`, `1`), 0, 0), begun(call(2, "b", `{}`, `1`), 0, 1),
-		begun(call(3, "c", `{}`, `1`), 1, 2000), begun(call(4, "d", `{}`, `1`), 2, 4000), begun(call(5, "e", `{}`, `1`), 4, 9000), tail(5))
+		begun(call(3, "c", `{}`, `1`), 1, 2000), begun(call(4, "d", `{}`, `1`), 2, 4000),
+		begun(call(5, "e", `{}`, `1`), 4, 9000), tail(5))
 	for order, want := range map[string]int{"abcde": 0, "dcbae": 0, "cdabe": 0, "abced": 1, "eabcd": 4} {
 		c := newCassette(t, path, nil)
 		for _, name := range strings.Split(order, "") {
@@ -207,13 +219,15 @@ func TestOrderWhileACallIsRepeated(t *testing.T) {
 
 // The nearest call is the one with the fewest differences.
 func TestNearest(t *testing.T) {
-	c := newCassette(t, tape(t, head, call(1, "get", `{"a":1,"b":1,"c":1}`, `1`), call(2, "get", `{"a":2,"b":2,"c":2}`, `1`),
+	c := newCassette(t, tape(t, head, call(1, "get", `{"a":1,"b":1,"c":1}`, `1`),
+		call(2, "get", `{"a":2,"b":2,"c":2}`, `1`),
 		call(3, "get", `{"a":3,"b":3,"c":3}`, `1`), tail(3)), nil)
 	_, err := client(t, c, nil).Call(t.Context(), "get", json.RawMessage(`{"a":2,"b":2,"c":9}`))
 	mustContain(t, detail(err), "line 3 differs at /c")
 	report := c.Report()
 	wantKinds(t, report, "changed", "never_made", "never_made")
-	if d := report.Deviations[0]; d.Tape.Number != 2 || len(d.Diff) != 1 || d.Diff[0].Pointer != "/c" || string(d.Diff[0].Tape) != "2" || string(d.Diff[0].Run) != "9" {
+	if d := report.Deviations[0]; d.Tape.Number != 2 || len(d.Diff) != 1 || d.Diff[0].Pointer != "/c" ||
+		string(d.Diff[0].Tape) != "2" || string(d.Diff[0].Run) != "9" {
 		t.Errorf("%s", report)
 	}
 }
@@ -305,11 +319,13 @@ func TestDeviations(t *testing.T) {
 		"extra": {
 			func(p *proxy.Client) {
 				_, _ = get(p, "4521")
-				_, _ = p.Call(t.Context(), "refund_order", json.RawMessage(`{"order_id":"4521","password":"hunter2hunter2"}`))
+				_, _ = p.Call(t.Context(), "refund_order",
+					json.RawMessage(`{"order_id":"4521","password":"hunter2hunter2"}`))
 				_, _ = p.Call(t.Context(), "close_order", nil)
 			},
 			[]string{"not_on_tape"},
-			[]string{"2 requests on the tape, 1 deviation", "not on tape: the tape has no call of close_order", "run   close_order {}"},
+			[]string{"2 requests on the tape, 1 deviation", "not on tape: the tape has no call of close_order",
+				"run   close_order {}"},
 		},
 		"missing": {
 			func(p *proxy.Client) { _, _ = get(p, "4521") },
@@ -321,16 +337,19 @@ func TestDeviations(t *testing.T) {
 				_, err := get(p, "9")
 				wantRefused(t, err)
 				mustContain(t, detail(err), "line 2 differs at /order_id")
-				_, _ = p.Call(t.Context(), "refund_order", json.RawMessage(`{"order_id":"4521","password":"hunter2hunter2"}`))
+				_, _ = p.Call(t.Context(), "refund_order",
+					json.RawMessage(`{"order_id":"4521","password":"hunter2hunter2"}`))
 			},
 			[]string{"changed"},
-			[]string{`run   get_order {"order_id":"9","with":["lines"]}`, "line 2", `/order_id: "4521" on the tape, "9" in the run`},
+			[]string{`run   get_order {"order_id":"9","with":["lines"]}`, "line 2",
+				`/order_id: "4521" on the tape, "9" in the run`},
 		},
 		"once more with others": {
 			func(p *proxy.Client) {
 				_, _ = get(p, "4521")
 				_, _ = p.Call(t.Context(), "get_order", json.RawMessage(`{"order_id":"4521","deep":true}`))
-				_, _ = p.Call(t.Context(), "refund_order", json.RawMessage(`{"order_id":"4521","password":"hunter2hunter2"}`))
+				_, _ = p.Call(t.Context(), "refund_order",
+					json.RawMessage(`{"order_id":"4521","password":"hunter2hunter2"}`))
 			},
 			[]string{"not_on_tape"},
 			[]string{"/deep: nothing on the tape, true in the run", `/with: ["lines"] on the tape, nothing in the run`},
@@ -338,7 +357,8 @@ func TestDeviations(t *testing.T) {
 		"by another": {
 			func(p *proxy.Client) {
 				_, _ = get(p.As("supervisor"), "4521")
-				_, _ = p.Call(t.Context(), "refund_order", json.RawMessage(`{"order_id":"4521","password":"hunter2hunter2"}`))
+				_, _ = p.Call(t.Context(), "refund_order",
+					json.RawMessage(`{"order_id":"4521","password":"hunter2hunter2"}`))
 			},
 			[]string{"changed"},
 			[]string{"the sub-agent is not the one on the tape", `"" on the tape, "supervisor" in the run`},
@@ -481,7 +501,8 @@ func TestBrokenAnswersAreReplayed(t *testing.T) {
 			t.Errorf("%s through the handler: %v, want %s", name, err, test.want)
 		}
 		c = newCassette(t, path, nil)
-		if _, err := client(t, nil, &proxy.Options{Transport: c.Transport(nil)}).Call(t.Context(), "get_order", nil); proxy.CodeOf(err) != test.want {
+		if _, err := client(t, nil, &proxy.Options{Transport: c.Transport(nil)}).Call(t.Context(), "get_order",
+			nil); proxy.CodeOf(err) != test.want {
 			t.Errorf("%s through the transport: %v, want %s", name, err, test.want)
 		}
 		c = newCassette(t, path, nil)
@@ -524,7 +545,10 @@ func TestOtherPlanes(t *testing.T) {
 		_, _ = fmt.Fprintf(w, `{"path":%q,"query":%q}`, r.URL.Path, r.URL.RawQuery)
 	}), func(*proxy.Client) {})
 	c := newCassette(t, path+"2", &cassette.Options{Mode: cassette.Record})
-	behind := c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) { _, _ = fmt.Fprintf(w, `{"path":%q}`, r.URL.Path) }))
+	behind := c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) {
+		_,
+			_ = fmt.Fprintf(w, `{"path":%q}`, r.URL.Path)
+	}))
 	paths := []string{"/telemetry", "/data", "/context/orders?slice=true", "/tools/data"}
 	for _, p := range paths {
 		post(t, behind, "/api/odyssey-proxy/runs/abc"+p, `{"kind":"sql","occurred_at":"09:00"}`, token)
@@ -532,7 +556,8 @@ func TestOtherPlanes(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	mustContain(t, readFile(t, path+"2"), `"name":"telemetry"`, `"name":"data"`, `"name":"context/orders?slice=true"`, `"kind":"tool","name":"data"`)
+	mustContain(t, readFile(t, path+"2"), `"name":"telemetry"`, `"name":"data"`, `"name":"context/orders?slice=true"`,
+		`"kind":"tool","name":"data"`)
 	replay := newCassette(t, path+"2", nil)
 	at := func(path string) string { // the time of a span does not matter, a member of arguments does
 		if path == "/telemetry" {
@@ -541,7 +566,8 @@ func TestOtherPlanes(t *testing.T) {
 		return `{"kind":"sql","occurred_at":"09:00"}`
 	}
 	for _, p := range paths {
-		if got := post(t, replay, "/elsewhere"+p, at(p), token); got.status != 200 || !strings.Contains(got.body, "/runs/abc") {
+		if got := post(t, replay, "/elsewhere"+p, at(p), token); got.status != 200 ||
+			!strings.Contains(got.body, "/runs/abc") {
 			t.Errorf("%s: %+v", p, got)
 		}
 	}
@@ -560,11 +586,13 @@ func TestKindsAndMethodsAreDistinct(t *testing.T) {
 		return fmt.Sprintf(`{"n":%d,"kind":%q,"name":"data","method":%q,"arguments":{},"status":200,"answer":%d,"at_ms":0,"latency_ms":1}`,
 			n, kind, method, n)
 	}
-	c := newCassette(t, tape(t, head, line(1, "tool", ""), line(2, "other", "PUT"), line(3, "other", "POST"), line(4, "trace", ""), tail(4)), nil)
+	c := newCassette(t, tape(t, head, line(1, "tool", ""), line(2, "other", "PUT"), line(3, "other", "POST"),
+		line(4, "trace", ""), tail(4)), nil)
 	for _, test := range []struct{ method, path, want string }{
 		{"POST", "/data", "3"}, {"PUT", "/data", "2"}, {"POST", "/traces/data", "4"}, {"POST", "/tools/data", "1"},
 	} {
-		r, err := http.NewRequestWithContext(t.Context(), test.method, "http://proxy.test"+test.path, strings.NewReader("{}"))
+		r, err := http.NewRequestWithContext(t.Context(), test.method, "http://proxy.test"+test.path,
+			strings.NewReader("{}"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -587,7 +615,8 @@ type answer struct {
 func post(t *testing.T, handler http.Handler, path, body, token string) answer {
 	t.Helper()
 	return do(t, handler, func() *http.Request {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://proxy.test"+path, strings.NewReader(body))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://proxy.test"+path,
+			strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -601,16 +630,19 @@ func TestRunsDoNotMix(t *testing.T) {
 	if got := post(t, c, "/runs/1/tools/get_order", `{}`, "first-run-token-1"); got.status != 200 {
 		t.Errorf("%+v", got)
 	}
-	if got := post(t, c, "/runs/2/tools/get_order", `{}`, "other-run-token-2"); got.status != 409 || !strings.Contains(got.body, cassette.ClassOtherRun) {
+	if got := post(t, c, "/runs/2/tools/get_order", `{}`, "other-run-token-2"); got.status != 409 ||
+		!strings.Contains(got.body, cassette.ClassOtherRun) {
 		t.Errorf("another run: %+v", got)
 	}
-	if got := post(t, c, "/runs/1/tools/get_order", `{}`, ""); got.status != 401 || !strings.Contains(got.body, "run_token_invalid") {
+	if got := post(t, c, "/runs/1/tools/get_order", `{}`, ""); got.status != 401 ||
+		!strings.Contains(got.body, "run_token_invalid") {
 		t.Errorf("no token: %+v", got)
 	}
 	if got := post(t, c, "/runs/1/tools/__reachability_probe__", `{}`, "fake"); got.status != 401 {
 		t.Errorf("the probe: %+v", got)
 	}
-	if got := post(t, c, "/runs/1/tools/get_order", `{}`, "first-run-token-1"); got.status != 200 || !strings.Contains(got.body, `"response":2`) {
+	if got := post(t, c, "/runs/1/tools/get_order", `{}`, "first-run-token-1"); got.status != 200 ||
+		!strings.Contains(got.body, `"response":2`) {
 		t.Errorf("the first run again: %+v", got)
 	}
 	wantKinds(t, c.Report(), "failed", "failed")
@@ -624,7 +656,8 @@ func TestTwoRunsAtOnce(t *testing.T) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
 			tape := cassette.Open(t, recorded, &cassette.Options{DropRetries: true})
-			dispatchtest.Run(t, dispatchtest.Target{Agent: refund}, replayTask(tape)).AssertFinalResponse(t, "Refunded: 4521.")
+			dispatchtest.Run(t, dispatchtest.Target{Agent: refund}, replayTask(tape)).AssertFinalResponse(t,
+				"Refunded: 4521.")
 		})
 	}
 }
@@ -670,7 +703,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		Task: cassette.Task{Input: json.RawMessage(`{`)},
 	})
 	var e *cassette.Error
-	if !errors.As(err, &e) || e.Code != cassette.CodeOptions || len(e.Problems) != 7 || strings.Contains(err.Error(), "secret") {
+	if !errors.As(err, &e) || e.Code != cassette.CodeOptions || len(e.Problems) != 7 ||
+		strings.Contains(err.Error(), "secret") {
 		t.Errorf("%v", err)
 	}
 	_, err = cassette.New(filepath.Join(t.TempDir(), "none.jsonl"), nil)

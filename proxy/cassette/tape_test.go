@@ -21,35 +21,58 @@ func TestTapesThatCannotBeRead(t *testing.T) {
 		rule  string // code of the first problem
 		want  []string
 	}{
-		"empty":               {nil, cassette.CodeTape, "header", []string{"the tape is empty"}},
-		"no tape":             {[]string{"# Notes", "", "text"}, cassette.CodeTape, "header", []string{"line 1: this is not the header of a tape"}},
-		"another JSON":        {[]string{`{"id":1}`, a}, cassette.CodeTape, "header", []string{`line 1`, `the member "cassette" with the version of the format is missing`}},
-		"later version":       {[]string{`{"tracks":[],"cassette":2}`, `{"x":1}`}, cassette.CodeVersion, "version", []string{"line 1: the tape has version 2", "later release"}},
-		"version 0":           {[]string{`{"cassette":0}`}, cassette.CodeTape, "header", []string{"line 1"}},
-		"version in words":    {[]string{`{"cassette":"1"}`}, cassette.CodeTape, "header", []string{"line 1", "/cassette"}},
-		"unknown in header":   {[]string{`{"cassette":1,"colour":"red"}`, tail(0)}, cassette.CodeTape, "header", []string{"line 1", "/colour is not a member"}},
-		"wrong case":          {[]string{`{"Cassette":1}`}, cassette.CodeTape, "header", []string{"line 1"}},
-		"header twice":        {[]string{head, head, a, tail(1)}, cassette.CodeTape, "line", []string{"line 2", "/cassette is not a member"}},
-		"bad time":            {[]string{`{"cassette":1,"created":"yesterday"}`}, cassette.CodeTape, "header", []string{"line 1", "/created"}},
-		"broken in the midst": {[]string{head, `{"n":1,"kind":`, b, tail(2)}, cassette.CodeTape, "line", []string{"line 2: invalid JSON"}},
-		"twice":               {[]string{head, a, a, tail(2)}, cassette.CodeTape, "sequence", []string{"line 3: /n is 1 after 1: the interaction repeats"}},
-		"gap":                 {[]string{head, a, call(4, "d", `{}`, `4`), tail(2)}, cassette.CodeTape, "sequence", []string{"line 3: /n is 4 after 1: lines are missing"}},
-		"count":               {[]string{head, a, b, tail(3)}, cassette.CodeTape, "sequence", []string{"line 4: the tape ends with the count 3 and has 2"}},
-		"after the end":       {[]string{head, tail(0), a}, cassette.CodeTape, "sequence", []string{"line 3: a line follows the end of the tape"}},
-		"no end":              {[]string{head, a, b}, cassette.CodeTruncated, "truncated", []string{"ends after line 3", "Load returns the 2 complete interactions"}},
-		"broken and cut off":  {[]string{head, `{"n":1,"kind":`, b}, cassette.CodeTape, "line", []string{"2 problems", "line 2: invalid JSON", "ends after line 3 without"}},
-		"member twice":        {[]string{head, more(a, `"kind":"tool"`), tail(1)}, cassette.CodeTape, "line", []string{"line 2", "kind"}},
-		"unknown member":      {[]string{head, more(a, `"colour":1`), tail(1)}, cassette.CodeTape, "line", []string{"line 2", "/colour is not a member"}},
+		"empty": {nil, cassette.CodeTape, "header", []string{"the tape is empty"}},
+		"no tape": {[]string{"# Notes", "", "text"}, cassette.CodeTape, "header",
+			[]string{"line 1: this is not the header of a tape"}},
+		"another JSON": {[]string{`{"id":1}`, a}, cassette.CodeTape, "header",
+			[]string{`line 1`, `the member "cassette" with the version of the format is missing`}},
+		"later version": {[]string{`{"tracks":[],"cassette":2}`, `{"x":1}`}, cassette.CodeVersion, "version",
+			[]string{"line 1: the tape has version 2", "later release"}},
+		"version 0": {[]string{`{"cassette":0}`}, cassette.CodeTape, "header", []string{"line 1"}},
+		"version in words": {[]string{`{"cassette":"1"}`}, cassette.CodeTape, "header",
+			[]string{"line 1", "/cassette"}},
+		"unknown in header": {[]string{`{"cassette":1,"colour":"red"}`, tail(0)}, cassette.CodeTape, "header",
+			[]string{"line 1", "/colour is not a member"}},
+		"wrong case": {[]string{`{"Cassette":1}`}, cassette.CodeTape, "header", []string{"line 1"}},
+		"header twice": {[]string{head, head, a, tail(1)}, cassette.CodeTape, "line",
+			[]string{"line 2", "/cassette is not a member"}},
+		"bad time": {[]string{`{"cassette":1,"created":"yesterday"}`}, cassette.CodeTape, "header",
+			[]string{"line 1", "/created"}},
+		"broken in the midst": {[]string{head, `{"n":1,"kind":`, b, tail(2)}, cassette.CodeTape, "line",
+			[]string{"line 2: invalid JSON"}},
+		"twice": {[]string{head, a, a, tail(2)}, cassette.CodeTape, "sequence",
+			[]string{"line 3: /n is 1 after 1: the interaction repeats"}},
+		"gap": {[]string{head, a, call(4, "d", `{}`, `4`), tail(2)}, cassette.CodeTape, "sequence",
+			[]string{"line 3: /n is 4 after 1: lines are missing"}},
+		"count": {[]string{head, a, b, tail(3)}, cassette.CodeTape, "sequence",
+			[]string{"line 4: the tape ends with the count 3 and has 2"}},
+		"after the end": {[]string{head, tail(0), a}, cassette.CodeTape, "sequence",
+			[]string{"line 3: a line follows the end of the tape"}},
+		"no end": {[]string{head, a, b}, cassette.CodeTruncated, "truncated",
+			[]string{"ends after line 3", "Load returns the 2 complete interactions"}},
+		"broken and cut off": {[]string{head, `{"n":1,"kind":`, b}, cassette.CodeTape, "line",
+			[]string{"2 problems", "line 2: invalid JSON", "ends after line 3 without"}},
+		"member twice": {[]string{head, more(a, `"kind":"tool"`), tail(1)}, cassette.CodeTape, "line",
+			[]string{"line 2", "kind"}},
+		"unknown member": {[]string{head, more(a, `"colour":1`), tail(1)}, cassette.CodeTape, "line",
+			[]string{"line 2", "/colour is not a member"}},
 		"all at once": {
-			[]string{head, strings.NewReplacer(`"tool"`, `"toll"`, `"a"`, `""`, "200", "20").Replace(a), more(b, `"after":2,"broken":"melted"`), "", tail(2)},
+			[]string{head, strings.NewReplacer(`"tool"`, `"toll"`, `"a"`, `""`, "200", "20").Replace(a),
+				more(b, `"after":2,"broken":"melted"`), "", tail(2)},
 			cassette.CodeTape, "line",
-			[]string{"line 2: /kind must be tool, trace or other; /name is missing; /status", "line 3: /after", "/broken must be", "line 4: the line is empty"},
+			[]string{"line 2: /kind must be tool, trace or other; /name is missing; /status", "line 3: /after",
+				"/broken must be", "line 4: the line is empty"},
 		},
-		"two bodies":   {[]string{head, more(a, `"answer_text":"x","arguments_text":"y"`), tail(1)}, cassette.CodeTape, "line", []string{"line 2: only one of /answer", "only one of /arguments"}},
-		"base64":       {[]string{head, more(a, `"answer_base64":"*"`), tail(1)}, cassette.CodeTape, "line", []string{"line 2: /answer_base64 is not base64"}},
-		"status 0":     {[]string{head, strings.Replace(a, `"status":200,`, "", 1), tail(1)}, cassette.CodeTape, "line", []string{"line 2: /status"}},
-		"retry after":  {[]string{head, more(a, `"retry_after":-1`), tail(1)}, cassette.CodeTape, "line", []string{"line 2", "/retry_after"}},
-		"invalid text": {[]string{head, strings.Replace(a, `"a"`, "\"\xff\"", 1), tail(1)}, cassette.CodeTape, "line", []string{"line 2", "UTF-8"}},
+		"two bodies": {[]string{head, more(a, `"answer_text":"x","arguments_text":"y"`), tail(1)}, cassette.CodeTape,
+			"line", []string{"line 2: only one of /answer", "only one of /arguments"}},
+		"base64": {[]string{head, more(a, `"answer_base64":"*"`), tail(1)}, cassette.CodeTape, "line",
+			[]string{"line 2: /answer_base64 is not base64"}},
+		"status 0": {[]string{head, strings.Replace(a, `"status":200,`, "", 1), tail(1)}, cassette.CodeTape, "line",
+			[]string{"line 2: /status"}},
+		"retry after": {[]string{head, more(a, `"retry_after":-1`), tail(1)}, cassette.CodeTape, "line",
+			[]string{"line 2", "/retry_after"}},
+		"invalid text": {[]string{head, strings.Replace(a, `"a"`, "\"\xff\"", 1), tail(1)}, cassette.CodeTape, "line",
+			[]string{"line 2", "UTF-8"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -92,13 +115,15 @@ func TestTruncatedTape(t *testing.T) {
 			t.Errorf("cut at %d: %d interactions, want %d", cut, len(got.Interactions), want)
 		}
 	}
-	for _, text := range []string{whole, strings.TrimSuffix(whole, "\n"), "\uFEFF" + strings.ReplaceAll(whole, "\n", "\r\n"), whole + "\n\n"} {
+	for _, text := range []string{whole, strings.TrimSuffix(whole, "\n"),
+		"\uFEFF" + strings.ReplaceAll(whole, "\n", "\r\n"), whole + "\n\n"} {
 		if got, err := load(t, text); err != nil || len(got.Interactions) != 2 {
 			t.Errorf("%v of\n%s", err, text)
 		}
 	}
 	got, err := load(t, whole[:len(whole)-40])
-	mustContain(t, err.Error(), "line 3: the tape breaks off in the middle of this line; Load returns the 1 complete interaction before that")
+	mustContain(t, err.Error(),
+		"line 3: the tape breaks off in the middle of this line; Load returns the 1 complete interaction before that")
 	// What is complete can be replayed.
 	encoded, err := got.Encode()
 	if err != nil {
@@ -173,7 +198,8 @@ func TestEncode(t *testing.T) {
 	if err != nil || string(encoded) != text {
 		t.Errorf("%v\n%s\nwant\n%s", err, encoded, text)
 	}
-	if tape.Task.Instruction != "Refund what was shipped." || string(tape.Task.Input) != `{"customer":"Ada"}` || len(tape.Task.Tools) != 3 {
+	if tape.Task.Instruction != "Refund what was shipped." || string(tape.Task.Input) != `{"customer":"Ada"}` ||
+		len(tape.Task.Tools) != 3 {
 		t.Errorf("header %+v", tape.Task)
 	}
 	for i, interaction := range tape.Interactions {

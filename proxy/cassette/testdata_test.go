@@ -88,7 +88,8 @@ func TestRecordedTapeHasNoSecret(t *testing.T) {
 			t.Errorf("%q is on the tape", secret)
 		}
 	}
-	mustContain(t, text, `"session_token":"[redacted]"`, `"api_key":"[redacted]"`, `"actor":"supervisor/refunds"`, `"total":79.50`)
+	mustContain(t, text, `"session_token":"[redacted]"`, `"api_key":"[redacted]"`, `"actor":"supervisor/refunds"`,
+		`"total":79.50`)
 	if info, err := os.Stat(recorded + ".part"); err == nil {
 		t.Errorf("a recording was left behind: %s", info.Name())
 	}

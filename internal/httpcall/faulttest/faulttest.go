@@ -96,7 +96,8 @@ const safety = 3 * time.Minute
 // Rows returns all faults.
 func Rows() []Row {
 	var rows []Row
-	for _, some := range [][]Row{connections(), heads(), bodies(), informational(), statuses(), retryAfter(), keepAlive(), http2()} {
+	for _, some := range [][]Row{connections(), heads(), bodies(), informational(), statuses(), retryAfter(),
+		keepAlive(), http2()} {
 		rows = append(rows, some...)
 	}
 	return rows

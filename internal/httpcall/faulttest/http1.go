@@ -30,28 +30,39 @@ func connections() []Row {
 		{Name: "reset at once", connect: (*session).reset, Want: Want{Outcome: Broken, Delivery: Either}},
 		{Name: "closed at once", connect: (*session).close, Want: Want{Outcome: Broken, Delivery: Either}},
 		{Name: "accepted and not read", connect: (*session).stall, Want: Want{Outcome: Canceled, Delivery: Either}},
-		{Name: "reset in the request", connect: func(x *session) { _, _ = x.in.ReadByte(); x.reset() }, Want: Want{Outcome: Broken}},
-		{Name: "closed in the request", connect: func(x *session) { _, _ = x.in.ReadByte(); x.close() }, Want: Want{Outcome: Broken}},
-		{Name: "stalled in the request", connect: func(x *session) { _, _ = x.in.ReadByte(); x.stall() }, Want: Want{Outcome: Canceled}},
+		{Name: "reset in the request", connect: func(x *session) { _, _ = x.in.ReadByte(); x.reset() },
+			Want: Want{Outcome: Broken}},
+		{Name: "closed in the request", connect: func(x *session) { _, _ = x.in.ReadByte(); x.close() },
+			Want: Want{Outcome: Broken}},
+		{Name: "stalled in the request", connect: func(x *session) { _, _ = x.in.ReadByte(); x.stall() },
+			Want: Want{Outcome: Canceled}},
 
 		{Name: "TLS", listen: secure, serve: (*session).good, Requests: 1},
-		{Name: "TLS expected, plain HTTP spoken", listen: naked, connect: say("HTTP/1.1 400 Bad Request\r\n\r\n"), Want: notSent},
+		{Name: "TLS expected, plain HTTP spoken", listen: naked, connect: say("HTTP/1.1 400 Bad Request\r\n\r\n"),
+			Want: notSent},
 		{Name: "TLS untrusted", listen: untrusted, serve: (*session).good, Want: notSent, sentinel: true},
 		{Name: "TLS for another host", listen: misnamed, serve: (*session).good, Want: notSent},
-		{Name: "TLS closed in the handshake", listen: naked, connect: func(x *session) { _, _ = x.in.ReadByte(); x.close() }, Want: notSent},
-		{Name: "TLS reset in the handshake", listen: naked, connect: func(x *session) { _, _ = x.in.ReadByte(); x.reset() }, Want: notSent},
-		{Name: "TLS alert", listen: naked, connect: func(x *session) { x.helloAnd("\x15\x03\x03\x00\x02\x02\x28") }, Want: notSent},
-		{Name: "TLS garbage", listen: naked, connect: func(x *session) { x.helloAnd("\x16\x03\x03\x00\x04\x02\x00\x00\x00") }, Want: notSent},
-		{Name: "TLS stalled in the handshake", listen: naked, connect: (*session).stall, Want: Want{Outcome: Canceled, Delivery: NotSent}},
-		{Name: "TLS cut off without a close", listen: secure, Requests: 1, Want: Want{Outcome: BadBody, Status: 200}, serve: func(x *session) {
-			x.write("%sConnection: close\r\n\r\n%s", start, x.half())
-			x.closed = true
-			_ = x.tcp.Close() // of TCP, not of TLS; crypto/tls takes it for the end
-		}},
-		{Name: "TLS reset after the headers", listen: secure, Requests: 1, Want: Want{Outcome: Broken, Status: 200}, serve: func(x *session) {
-			x.write("%s", x.head())
-			x.reset()
-		}},
+		{Name: "TLS closed in the handshake", listen: naked,
+			connect: func(x *session) { _, _ = x.in.ReadByte(); x.close() }, Want: notSent},
+		{Name: "TLS reset in the handshake", listen: naked,
+			connect: func(x *session) { _, _ = x.in.ReadByte(); x.reset() }, Want: notSent},
+		{Name: "TLS alert", listen: naked, connect: func(x *session) { x.helloAnd("\x15\x03\x03\x00\x02\x02\x28") },
+			Want: notSent},
+		{Name: "TLS garbage", listen: naked,
+			connect: func(x *session) { x.helloAnd("\x16\x03\x03\x00\x04\x02\x00\x00\x00") }, Want: notSent},
+		{Name: "TLS stalled in the handshake", listen: naked, connect: (*session).stall,
+			Want: Want{Outcome: Canceled, Delivery: NotSent}},
+		{Name: "TLS cut off without a close", listen: secure, Requests: 1, Want: Want{Outcome: BadBody, Status: 200},
+			serve: func(x *session) {
+				x.write("%sConnection: close\r\n\r\n%s", start, x.half())
+				x.closed = true
+				_ = x.tcp.Close() // of TCP, not of TLS; crypto/tls takes it for the end
+			}},
+		{Name: "TLS reset after the headers", listen: secure, Requests: 1, Want: Want{Outcome: Broken, Status: 200},
+			serve: func(x *session) {
+				x.write("%s", x.head())
+				x.reset()
+			}},
 	}
 }
 
@@ -80,16 +91,24 @@ func heads() []Row {
 		{Name: "a status line that repeats the request's headers", Want: broken, serve: func(x *session) {
 			var echo strings.Builder
 			_ = x.request.Header.Write(&echo)
-			x.write("%s", strings.ReplaceAll(echo.String(), "\r\n", " ")+x.request.Host+x.request.RequestURI+" HTTP/1.1\r\n\r\n")
+			x.write("%s", strings.ReplaceAll(echo.String(), "\r\n", " ")+x.request.Host+x.request.RequestURI+
+				" HTTP/1.1\r\n\r\n")
 			x.close()
 		}},
 		{Name: "closed in the status line", serve: say("HTTP/1.1 2"), Want: broken},
-		{Name: "stalled in the status line", serve: func(x *session) { x.write("HTTP/1.1 2"); x.stall() }, Want: canceled},
-		{Name: "a header without a colon", serve: say("HTTP/1.1 200 OK\r\nYou sent me something\r\n\r\n"), Want: broken},
+		{Name: "stalled in the status line", serve: func(x *session) { x.write("HTTP/1.1 2"); x.stall() },
+			Want: canceled},
+		{Name: "a header without a colon", serve: say("HTTP/1.1 200 OK\r\nYou sent me something\r\n\r\n"),
+			Want: broken},
 		{Name: "closed in the headers", serve: say(start), Want: broken},
 		{Name: "reset in the headers", serve: func(x *session) { x.write(start); x.reset() }, Want: broken},
-		{Name: "stalled in the headers", serve: func(x *session) { x.write(start); x.stall() }, Want: canceled, sentinel: true},
-		{Name: "headers without end", serve: func(x *session) { x.write(start); x.flood("X-More: " + strings.Repeat("x", 1000) + "\r\n") }, Want: broken, sentinel: true},
+		{Name: "stalled in the headers", serve: func(x *session) { x.write(start); x.stall() }, Want: canceled,
+			sentinel: true},
+		{Name: "headers without end", serve: func(x *session) {
+			x.write(start)
+			x.flood("X-More: " + strings.Repeat("x",
+				1000) + "\r\n")
+		}, Want: broken, sentinel: true},
 	}.each(1)
 }
 
@@ -132,32 +151,50 @@ func bodies() []Row {
 			x.close()
 		}},
 		{Name: "Content-Length twice and equal", serve: func(x *session) {
-			x.write("%[1]sContent-Length: %[2]d\r\nContent-Length: %[2]d\r\n\r\n%[3]s", start, len(x.server.good), x.server.good)
+			x.write("%[1]sContent-Length: %[2]d\r\nContent-Length: %[2]d\r\n\r\n%[3]s", start, len(x.server.good),
+				x.server.good)
 		}, Want: ok},
-		{Name: "Content-Length twice and different", serve: say(start + "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}"), Want: Want{Outcome: Broken}},
-		{Name: "Content-Length negative", serve: say(start + "Content-Length: -1\r\n\r\n{}"), Want: Want{Outcome: Broken}},
-		{Name: "Content-Length not a number", serve: say(start + "Content-Length: two\r\n\r\n{}"), Want: Want{Outcome: Broken}},
-		{Name: "Content-Length beyond 64 bits", serve: say(start + "Content-Length: 99999999999999999999\r\n\r\n{}"), Want: Want{Outcome: Broken}},
+		{Name: "Content-Length twice and different",
+			serve: say(start + "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}"), Want: Want{Outcome: Broken}},
+		{Name: "Content-Length negative", serve: say(start + "Content-Length: -1\r\n\r\n{}"),
+			Want: Want{Outcome: Broken}},
+		{Name: "Content-Length not a number", serve: say(start + "Content-Length: two\r\n\r\n{}"),
+			Want: Want{Outcome: Broken}},
+		{Name: "Content-Length beyond 64 bits", serve: say(start + "Content-Length: 99999999999999999999\r\n\r\n{}"),
+			Want: Want{Outcome: Broken}},
 		{Name: "oversize, announced", serve: say("%sContent-Length: %d\r\n\r\n{", start, large), Want: tooLarge},
 		{Name: "oversize, announced, and then nothing", serve: func(x *session) {
 			x.write("%sContent-Length: %d\r\n\r\n", start, large)
 			<-x.server.over
 			x.close()
 		}, Want: tooLarge, sentinel: true},
-		{Name: "no Content-Length, until the end", serve: func(x *session) { x.write("%s%s", untilClose, x.server.good); x.close() }, Want: ok},
-		{Name: "no Content-Length, no end", serve: func(x *session) { x.write("%s%s", untilClose, x.server.good); x.stall() }, Want: canceled},
-		{Name: "a stream without end", serve: func(x *session) { x.write("%s", untilClose); x.flood(strings.Repeat(" ", 64<<10)) }, Want: tooLarge, sentinel: true},
+		{Name: "no Content-Length, until the end",
+			serve: func(x *session) { x.write("%s%s", untilClose, x.server.good); x.close() }, Want: ok},
+		{Name: "no Content-Length, no end", serve: func(x *session) {
+			x.write("%s%s", untilClose,
+				x.server.good)
+			x.stall()
+		}, Want: canceled},
+		{Name: "a stream without end", serve: func(x *session) {
+			x.write("%s",
+				untilClose)
+			x.flood(strings.Repeat(" ", 64<<10))
+		}, Want: tooLarge, sentinel: true},
 		{Name: "Content-Length and chunks", serve: func(x *session) {
-			x.write("%sContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", start, len(x.server.good), x.server.good)
+			x.write("%sContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", start,
+				len(x.server.good), x.server.good)
 			x.close()
 		}, Want: ok},
-		{Name: "an unknown Transfer-Encoding", serve: say(start + "Transfer-Encoding: rot13\r\n\r\n{}"), Want: Want{Outcome: Broken}},
+		{Name: "an unknown Transfer-Encoding", serve: say(start + "Transfer-Encoding: rot13\r\n\r\n{}"),
+			Want: Want{Outcome: Broken}},
 
 		{Name: "chunks", serve: chunksAnd("0\r\n\r\n", func(*session) {}), Want: ok},
 		{Name: "chunks with extensions", serve: func(x *session) {
 			x.write("%s%x;name=value\r\n%s\r\n0\r\n\r\n", chunked, len(x.server.good), x.server.good)
 		}, Want: ok},
-		{Name: "chunks that are mostly extension", serve: func(x *session) { x.write("%s", chunked); x.flood("1;" + strings.Repeat("x", 3000) + "\r\n \r\n") }, Want: broken},
+		{Name: "chunks that are mostly extension",
+			serve: func(x *session) { x.write("%s", chunked); x.flood("1;" + strings.Repeat("x", 3000) + "\r\n \r\n") },
+			Want:  broken},
 		{Name: "chunks with trailers", serve: chunksAnd("0\r\nX-Trailer: yes\r\n\r\n", func(*session) {}), Want: ok},
 		{Name: "trailers that stall", serve: chunksAnd("0\r\nX-Trailer: yes\r\n", (*session).stall), Want: canceled},
 		{Name: "a chunk size that is not a number", serve: say(chunked + "zz\r\n{}\r\n"), Want: broken},
@@ -172,9 +209,12 @@ func bodies() []Row {
 			x.flood("10000\r\n" + strings.Repeat(" ", 0x10000) + "\r\n")
 		}, Want: tooLarge},
 
-		{Name: "gzip", serve: func(x *session) { x.write("%s%s", zipped, zip([]byte(x.server.good))); x.close() }, Want: ok},
-		{Name: "gzip bomb", serve: func(x *session) { x.write("%s%s", zipped, bomb()); x.close() }, Want: tooLarge, sentinel: true},
-		{Name: "gzip that is none", serve: func(x *session) { x.write("%s%s", zipped, x.server.good); x.close() }, Want: broken},
+		{Name: "gzip", serve: func(x *session) { x.write("%s%s", zipped, zip([]byte(x.server.good))); x.close() },
+			Want: ok},
+		{Name: "gzip bomb", serve: func(x *session) { x.write("%s%s", zipped, bomb()); x.close() }, Want: tooLarge,
+			sentinel: true},
+		{Name: "gzip that is none", serve: func(x *session) { x.write("%s%s", zipped, x.server.good); x.close() },
+			Want: broken},
 		{Name: "gzip cut off", serve: func(x *session) {
 			z := zip([]byte(x.server.good))
 			x.write("%s%s", zipped, z[:len(z)-5])
@@ -208,11 +248,18 @@ func informational() []Row {
 		{Name: "103 before the answer", serve: thenGood(early)},
 		{Name: "199 before the answer", serve: thenGood("HTTP/1.1 199 Unknown\r\n\r\n")},
 		{Name: "1,000 times 103 before the answer", serve: thenGood(strings.Repeat(early, 1000))},
-		{Name: "103 without end", serve: func(x *session) { x.flood(strings.Repeat(early, 100)) }, Want: Want{Outcome: Broken}},
+		{Name: "103 without end", serve: func(x *session) { x.flood(strings.Repeat(early, 100)) },
+			Want: Want{Outcome: Broken}},
 		{Name: "100 and then closed", serve: say("HTTP/1.1 100 Continue\r\n\r\n"), Want: Want{Outcome: Broken}},
-		{Name: "103 and then nothing", serve: func(x *session) { x.write("%s", early); x.stall() }, Want: Want{Outcome: Canceled}},
-		{Name: "101 and then nothing", serve: func(x *session) { x.write("%s", switching); <-x.server.over; x.close() }, Want: status, sentinel: true},
-		{Name: "101 and then a stream", serve: func(x *session) { x.write("%s", switching); x.flood(strings.Repeat(" ", 1000)) }, Want: status},
+		{Name: "103 and then nothing", serve: func(x *session) { x.write("%s", early); x.stall() },
+			Want: Want{Outcome: Canceled}},
+		{Name: "101 and then nothing", serve: func(x *session) { x.write("%s", switching); <-x.server.over; x.close() },
+			Want: status, sentinel: true},
+		{Name: "101 and then a stream", serve: func(x *session) {
+			x.write("%s",
+				switching)
+			x.flood(strings.Repeat(" ", 1000))
+		}, Want: status},
 		{Name: "101 and then closed", serve: say(switching), Want: status},
 	}.each(1)
 }
@@ -220,17 +267,23 @@ func informational() []Row {
 // statuses are answers that are not 200.
 func statuses() []Row {
 	list := rows{
-		{Name: "204", serve: say("HTTP/1.1 204 No Content\r\n\r\n"), Want: Want{Outcome: Status, Status: 204}, sentinel: true},
-		{Name: "304", serve: say("HTTP/1.1 304 Not Modified\r\nContent-Length: 99\r\n\r\n"), Want: Want{Outcome: Status, Status: 304}},
-		{Name: "300 without a location", serve: say("HTTP/1.1 300 Multiple Choices\r\nContent-Length: 0\r\n\r\n"), Want: Want{Outcome: Status, Status: 300}},
-		{Name: "408", serve: say("HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"), Want: Want{Outcome: Status, Status: 408}},
-		{Name: "500 that is cut off", serve: say("HTTP/1.1 500 Internal Server Error\r\nContent-Length: 99\r\n\r\n{"), Want: Want{Outcome: Status, Status: 500}, sentinel: true},
+		{Name: "204", serve: say("HTTP/1.1 204 No Content\r\n\r\n"), Want: Want{Outcome: Status, Status: 204},
+			sentinel: true},
+		{Name: "304", serve: say("HTTP/1.1 304 Not Modified\r\nContent-Length: 99\r\n\r\n"),
+			Want: Want{Outcome: Status, Status: 304}},
+		{Name: "300 without a location", serve: say("HTTP/1.1 300 Multiple Choices\r\nContent-Length: 0\r\n\r\n"),
+			Want: Want{Outcome: Status, Status: 300}},
+		{Name: "408", serve: say("HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"),
+			Want: Want{Outcome: Status, Status: 408}},
+		{Name: "500 that is cut off", serve: say("HTTP/1.1 500 Internal Server Error\r\nContent-Length: 99\r\n\r\n{"),
+			Want: Want{Outcome: Status, Status: 500}, sentinel: true},
 	}
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		list = append(list, Row{
 			Name: "a redirect with " + strconv.Itoa(status),
 			serve: func(x *session) {
-				x.write("HTTP/1.1 %d Elsewhere\r\nLocation: http://%s/elsewhere\r\nContent-Length: 0\r\n\r\n", status, x.server.listener.Addr())
+				x.write("HTTP/1.1 %d Elsewhere\r\nLocation: http://%s/elsewhere\r\nContent-Length: 0\r\n\r\n", status,
+					x.server.listener.Addr())
 			},
 			Want: Want{Outcome: Status, Status: status}, sentinel: status == 302,
 		})
@@ -241,9 +294,10 @@ func statuses() []Row {
 // retryAfter are the forms of the header.
 func retryAfter() []Row {
 	form := func(name string, want time.Duration, header func() string) Row {
-		return Row{Name: "Retry-After " + name, Want: Want{Outcome: Status, Status: 429, RetryAfter: want}, serve: func(x *session) {
-			x.write("HTTP/1.1 429 Too Many Requests\r\n%sContent-Length: 0\r\n\r\n", header())
-		}}
+		return Row{Name: "Retry-After " + name, Want: Want{Outcome: Status, Status: 429, RetryAfter: want},
+			serve: func(x *session) {
+				x.write("HTTP/1.1 429 Too Many Requests\r\n%sContent-Length: 0\r\n\r\n", header())
+			}}
 	}
 	text := func(s string) func() string { return func() string { return s } }
 	list := rows{
@@ -268,13 +322,15 @@ func retryAfter() []Row {
 func keepAlive() []Row {
 	return rows{
 		{Name: "kept alive", serve: (*session).good},
-		{Name: "kept alive, closed before the second answer", serve: (*session).close, Want: Want{Outcome: Broken}, sentinel: true},
+		{Name: "kept alive, closed before the second answer", serve: (*session).close, Want: Want{Outcome: Broken},
+			sentinel: true},
 		{Name: "kept alive, reset before the second answer", serve: (*session).reset, Want: Want{Outcome: Broken}},
 		{Name: "kept alive, no second answer", serve: (*session).stall, Want: Want{Outcome: Canceled}},
-		{Name: "kept alive, closed in the second body", Want: Want{Outcome: Broken, Status: 200}, serve: func(x *session) {
-			x.write("%s%s", x.head(), x.half())
-			x.close()
-		}},
+		{Name: "kept alive, closed in the second body", Want: Want{Outcome: Broken, Status: 200},
+			serve: func(x *session) {
+				x.write("%s%s", x.head(), x.half())
+				x.close()
+			}},
 	}.each(2)
 }
 

@@ -115,8 +115,10 @@ func http2() []Row {
 		row("closed before the answer", 1, broken, func(x *session, _ uint32) { x.close() }),
 		row("reset by TCP before the answer", 1, broken, func(x *session, _ uint32) { x.reset() }),
 		row("no answer", 1, canceled, func(x *session, _ uint32) { x.stall() }),
-		row("RST_STREAM before the answer", 1, broken, func(x *session, stream uint32) { x.frame(frameReset, 0, stream, code(errInternal)) }),
-		row("RST_STREAM REFUSED_STREAM, once", 2, Want{}, first(func(x *session, stream uint32) { x.frame(frameReset, 0, stream, code(errRefused)) })),
+		row("RST_STREAM before the answer", 1, broken,
+			func(x *session, stream uint32) { x.frame(frameReset, 0, stream, code(errInternal)) }),
+		row("RST_STREAM REFUSED_STREAM, once", 2, Want{},
+			first(func(x *session, stream uint32) { x.frame(frameReset, 0, stream, code(errRefused)) })),
 		row("RST_STREAM REFUSED_STREAM, and then nothing", 2, canceled, func(x *session, stream uint32) {
 			if x.number == 2 {
 				x.stall()
@@ -181,10 +183,14 @@ func http2() []Row {
 			x.frame(frameData, 0, stream, x.server.good)
 			x.frame(frameHeaders, flagEndHeaders|flagEndStream, stream, "\x00\x01x\x01y")
 		}),
-		row("headers that are not HPACK", 1, broken, func(x *session, stream uint32) { x.frame(frameHeaders, flagEndHeaders, stream, "\xff\xff\xff\xff") }),
-		row("headers without a status", 1, broken, func(x *session, stream uint32) { x.frame(frameHeaders, flagEndHeaders, stream, jsonType) }),
-		row("data before the headers", 1, broken, func(x *session, stream uint32) { x.frame(frameData, 0, stream, "{}") }),
-		row("a frame larger than allowed", 1, broken, func(x *session, stream uint32) { x.frame(frameData, 0, stream, strings.Repeat(" ", 1<<20)) }),
+		row("headers that are not HPACK", 1, broken,
+			func(x *session, stream uint32) { x.frame(frameHeaders, flagEndHeaders, stream, "\xff\xff\xff\xff") }),
+		row("headers without a status", 1, broken,
+			func(x *session, stream uint32) { x.frame(frameHeaders, flagEndHeaders, stream, jsonType) }),
+		row("data before the headers", 1, broken,
+			func(x *session, stream uint32) { x.frame(frameData, 0, stream, "{}") }),
+		row("a frame larger than allowed", 1, broken,
+			func(x *session, stream uint32) { x.frame(frameData, 0, stream, strings.Repeat(" ", 1<<20)) }),
 		row("HTTP/1 in place of frames", 1, broken, func(x *session, _ uint32) { x.good(); x.close() }),
 	}
 	list[6].sentinel = true // the one in which the transport repeats by itself

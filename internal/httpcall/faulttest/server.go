@@ -51,7 +51,8 @@ func newServer(t *testing.T, row Row, good string) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{row: row, good: good, url: "http://" + listener.Addr().String(), listener: listener, over: make(chan struct{})}
+	s := &server{row: row, good: good, url: "http://" + listener.Addr().String(), listener: listener,
+		over: make(chan struct{})}
 	switch row.listen {
 	case nowhere:
 		_ = listener.Close()
@@ -167,7 +168,8 @@ func (x *session) good() { x.write("%s%s", x.head(), x.server.good) }
 
 // head is the beginning of a good answer.
 func (x *session) head() string {
-	return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", len(x.server.good))
+	return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n",
+		len(x.server.good))
 }
 
 // half is the first half of the good body.
