@@ -195,3 +195,16 @@ func TestFarNumbers(t *testing.T) {
 		}
 	}
 }
+
+func TestAt(t *testing.T) {
+	const doc = `{"a":[1,{"b/c":"x"}],"":{"~":2},"0":3}`
+	for pointer, want := range map[string]string{
+		"": doc, "/a": `[1,{"b/c":"x"}]`, "/a/1/b~1c": `"x"`, "//~0": "2", "/0": "3", "/a/0": "1",
+		"a": "", "/b": "", "/a/2": "", "/a/-1": "", "/a/x": "", "/0/0": "", "/a/": "",
+	} {
+		got, ok := rawjson.At(json.RawMessage(doc), pointer)
+		if string(got) != want || ok != (want != "") {
+			t.Errorf("%q: %s, %t, want %s", pointer, got, ok, want)
+		}
+	}
+}

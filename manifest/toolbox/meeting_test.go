@@ -127,3 +127,26 @@ func TestToolboxMeetsWebhook(t *testing.T) {
 		t.Errorf("the server received %v of %v", fmt.Sprint(reasons), identities)
 	}
 }
+
+// What a server prints for the registration of its tools is a document for a toolbox.
+func TestToolboxReadsWhatAWebhookRegisters(t *testing.T) {
+	type query struct {
+		Day   string `json:"day"`
+		Limit int    `json:"limit,omitempty" jsonschema:"default=50"`
+	}
+	check := webhook.Define("check", "Check <all>", func(context.Context, query) (string, error) { return "", nil })
+	check.Adapter, check.URL = "calendar", "https://api.example.com/tools/check?a=1&b=2"
+	bare := webhook.Tool{Name: "bare", URL: "https://api.example.com/tools/bare", DetailURL: "https://api.example.com/detail"}
+	document, err := json.Marshal([]webhook.Tool{check, bare})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools := parse(t, string(document), &toolbox.Options{Secret: toolSecret}).Tools()
+	if tools[0].Adapter != check.Adapter || tools[0].URL != check.URL || tools[0].Description != check.Description ||
+		string(tools[0].Parameters) != string(check.Parameters) {
+		t.Errorf("read %+v from %s", tools[0], document)
+	}
+	if tools[1].URL != bare.URL || tools[1].DetailURL != bare.DetailURL || tools[1].Parameters != nil || tools[1].Adapter != "" {
+		t.Errorf("read %+v from %s", tools[1], document)
+	}
+}
