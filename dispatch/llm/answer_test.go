@@ -12,8 +12,8 @@ import (
 	"github.com/toolwire/toolwire/dispatch/llm"
 )
 
-// What a response adds to the conversation, where servers differ from the documentation, or a stream
-// from what is usual.
+// What a response adds to the conversation, where servers differ from the documentation, or a
+// stream from what is usual.
 func TestAnswers(t *testing.T) {
 	const none = ""
 	chatStream := func(choices ...string) exch {
@@ -108,7 +108,7 @@ func do(ctx context.Context, transport http.RoundTripper, path, body string) (*h
 	return transport.RoundTrip(r)
 }
 
-// A request that the API rejects does not belong to the conversation: the agent may send another one.
+// A request that the API rejects does not belong to the conversation: the agent may send another.
 func TestRejectedRequests(t *testing.T) {
 	transport := &llm.Transport{Base: roundTrip(func(r *http.Request) (*http.Response, error) {
 		body, err := io.ReadAll(r.Body)

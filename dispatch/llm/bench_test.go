@@ -9,12 +9,13 @@ import (
 	"github.com/toolwire/toolwire/dispatch/llm"
 )
 
-// BenchmarkStream reads a streamed response of 1,000 events through a Transport, in pieces of 4 KiB,
-// as a connection returns them. The floor is the same copy without one.
+// BenchmarkStream reads a streamed response of 1,000 pieces of text through a Transport,
+// 4 KiB at a time, as a connection returns them. The floor is the same copy without one.
 func BenchmarkStream(b *testing.B) {
 	for _, w := range wires {
-		events := strings.SplitAfter(string(w.calls[1]), "\n\n")
-		stream := strings.Join(events[:3], "") + strings.Repeat(events[3], 1000) + strings.Join(events[4:], "")
+		events := strings.SplitAfter(string(w.final[1]), "\n\n")
+		at := map[llm.Format]int{llm.OpenAIChat: 0, llm.Anthropic: 2, llm.OpenAIResponses: 1, llm.Gemini: 0}[w.format]
+		stream := strings.Join(events[:at], "") + strings.Repeat(events[at], 1000) + strings.Join(events[at+1:], "")
 		base := roundTrip(func(r *http.Request) (*http.Response, error) {
 			_, err := io.Copy(io.Discard, r.Body)
 			resp := response("data")

@@ -8,7 +8,7 @@
 //	client := openai.NewClient(option.WithHTTPClient(&http.Client{Transport: &llm.Transport{}}))
 //
 //	func agent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-//		completion, err := client.Chat.Completions.New(ctx, params) // and so on, with the context of the run
+//		completion, err := client.Chat.Completions.New(ctx, params) // with the context of the run
 //		…
 //		return &dispatch.Response{FinalResponse: completion.Choices[0].Message.Content}, err
 //	}
@@ -27,8 +27,9 @@
 //
 //	system and developer prompts          system messages, at the place where they stand
 //	several text parts                    a list of text parts; one becomes a string
-//	thinking, reasoning summaries         thinking blocks of text; signatures and encrypted reasoning are dropped
-//	images, sounds, files                 a text such as "[image image/png, 5120 bytes]"; data and URLs are dropped
+//	thinking, reasoning summaries         thinking blocks of text, without signatures
+//	encrypted reasoning                   dropped
+//	images, sounds, files                 "[image image/png, 5120 bytes]", without data and URLs
 //	refusals                              the text of the message
 //	arguments in a string                 an object if they are one, or else the string
 //	tool results that are parts           a list of text parts

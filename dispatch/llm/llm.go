@@ -39,8 +39,8 @@ var readable = strictjson.Limits{Depth: maxDepth, Mode: strictjson.Liberal}
 // Messages converts a conversation to messages of a transcript. The conversation is a Go value that
 // marshals to JSON, such as the parameters of an SDK, or JSON as a json.RawMessage or a []byte: a
 // list of messages, one message, or a whole request, whose system prompt becomes the first message.
-// Types of responses may not marshal to the JSON that they were read from; the output of openai-go's
-// Responses does not. Use their raw JSON, or convert them to parameters.
+// Types of responses may not marshal to the JSON that they were read from; the output of
+// openai-go's Responses does not. Use their raw JSON, or convert them to parameters.
 //
 // One message of the conversation can become several: each tool result is a tool message. Ids of
 // tool calls are kept, and so are the calls that one message makes together. Calls without an id

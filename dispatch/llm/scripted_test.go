@@ -36,8 +36,8 @@ func request(t *testing.T, f llm.Format, stream bool, messages []dispatch.Messag
 	return path, fmt.Sprintf(`{"systemInstruction":{"parts":[{"text":"Be brief."}]},"contents":%s}`, list)
 }
 
-// An agent that knows of its model only what the transport has put into the transcript, with a model
-// that is overloaded at first, and then breaks off.
+// An agent that knows of its model only what the transport has put into the transcript, with a
+// model that is overloaded at first, and then breaks off.
 func TestScriptedModel(t *testing.T) {
 	for _, f := range formats {
 		for _, stream := range []bool{false, true} {

@@ -42,8 +42,8 @@ func runContext(t testing.TB) context.Context {
 	return <-started
 }
 
-// Over a connection, each event that the server flushes reaches the SDK before the server writes the
-// next one, in every format, byte for byte.
+// Over a connection, each event that the server flushes reaches the SDK before the server writes
+// the next one, in every format, byte for byte.
 func TestStreamsAreNotHeldBack(t *testing.T) {
 	for _, w := range wires {
 		synctest.Test(t, func(t *testing.T) {
@@ -228,8 +228,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// Once the proxy says that the run is over, no request reaches the model, whatever a framework makes
-// of the errors of its tools.
+// Once the proxy says that the run is over, no request reaches the model, whatever a framework
+// makes of the errors of its tools.
 func TestNoRequestAfterTheRun(t *testing.T) {
 	requests := 0
 	transport := &llm.Transport{Base: roundTrip(func(r *http.Request) (*http.Response, error) {

@@ -24,7 +24,7 @@ import (
 //
 // # Conversations
 //
-// Each label of [proxy.WithActor] has one conversation: the messages of the last request, and the
+// Each label of proxy.WithActor has one conversation: the messages of the last request, and the
 // response to it. A request must append to the one before it, or repeat it. If it does not, because
 // the agent shortens its history, changes its system prompt, or has several conversations under one
 // label, then Transport cannot tell what belongs together. It reports a [dispatch.Problem] with the
@@ -33,10 +33,10 @@ import (
 // a previous_response_id of OpenAI's Responses may name the response before.
 //
 // Failed requests and responses other than 2xx add nothing. A response that breaks off counts its
-// tokens but adds no message. Of several choices, or of several responses at once to one request, no
-// message is added until the agent sends one back. Tokens are added up over all labels; those read
-// from and written to a cache are input. If there are several models, their ids are listed. Streams
-// of Chat Completions report tokens only if the agent sets stream_options.include_usage.
+// tokens but adds no message. Of several choices, or of several responses at once to one request,
+// no message is added until the agent sends one back. Tokens are added up over all labels; those
+// read from and written to a cache are input. If there are several models, their ids are listed.
+// Streams of Chat Completions report tokens only if the agent sets stream_options.include_usage.
 //
 // # What it leaves alone
 //
@@ -46,8 +46,8 @@ import (
 // Content-Encoding it reads gzip, and that at the end of the response.
 //
 // Once the context of a request has ended, because the run is over or out of time, Transport does
-// not send the request. The error is an [*Error] with [CodeStopped], whose cause is the cause of the
-// context.
+// not send the request. The error is an [*Error] with [CodeStopped]. It wraps the cause of the
+// context, so proxy.IsRunOver tells whether the run is over.
 type Transport struct {
 	// Base sends the requests. If nil, http.DefaultTransport does.
 	Base http.RoundTripper
