@@ -34,9 +34,12 @@
 //
 // The steps given to [New] are one conversation, in order. [Model.For] adds a conversation that is
 // recognised by the text of its first user message, [Model.When] one that is recognised by a
-// function. Requests of different conversations may come in any order and at the same time. Each
-// attempt of a client is a request: if the SDK repeats a call after an error, the script has a step
-// for the repetition.
+// function. Requests of different conversations may come in any order and at the same time.
+// Conversations that begin with the same text need a function that tells them apart, for example by
+// the system prompt, or a model each.
+//
+// Each attempt of a client is a request: if the SDK repeats a request after an error, the script has
+// a step for the repetition.
 //
 // # Bubbles
 //
@@ -146,8 +149,8 @@ func (m *Model) attach(t testing.TB) {
 	})
 }
 
-// Client returns the client to give to the SDK. That of a model made by [NewServer] uses the
-// network; any other client does as well there.
+// Client returns the client to give to the SDK. That of a model made by [NewServer] uses the network;
+// any other client works there too.
 func (m *Model) Client() *http.Client { return m.client }
 
 // For adds a conversation: its first user message contains text. If several conversations match a

@@ -174,6 +174,24 @@ func TestNoSecretInFailures(t *testing.T) {
 	}
 }
 
+// The placeholder of a key hides no words.
+func TestPlaceholderOfAKey(t *testing.T) {
+	m := llmtest.NewModel()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, m.URL+chatPath, strings.NewReader(chatBody("none of it")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer none")
+	response, err := m.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if err := m.Err(); err == nil || !strings.Contains(err.Error(), `"none of it"`) {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestConversations(t *testing.T) {
 	m := llmtest.New(t, llmtest.Text("other 1"), llmtest.Text("other 2"))
 	m.For("refund", llmtest.Text("refund 1"))
