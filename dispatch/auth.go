@@ -31,30 +31,36 @@ func newAuthenticator(o *Options) (authenticator, []error) {
 	byToken := len(o.Tokens) > 0 || o.TokenFunc != nil
 	switch {
 	case a.open && (byToken || a.verify != nil):
-		problems = append(problems, errors.New("Options.InsecureNoAuth contradicts Tokens, TokenFunc and Verify: choose one way"))
+		problems = append(problems, errors.New(
+			"Options.InsecureNoAuth contradicts Tokens, TokenFunc and Verify: choose one"))
 	case a.verify != nil && byToken:
-		problems = append(problems, errors.New("Options.Verify replaces Tokens and TokenFunc: choose one way"))
+		problems = append(problems, errors.New("Options.Verify replaces Tokens and TokenFunc: choose one"))
 	case !a.open && !byToken && a.verify == nil:
-		problems = append(problems, errors.New("Options.Tokens is empty: set the token of the agent's registration, or spell out InsecureNoAuth"))
+		problems = append(problems, errors.New(
+			"Options.Tokens is empty: set the token of the agent's registration, or InsecureNoAuth"))
 	}
 	for _, token := range o.Tokens {
 		if !httpserve.UsableSecret(token) {
-			problems = append(problems, errors.New("Options.Tokens has a token that is empty, has white space around it or control characters in it; is its environment variable set?"))
+			problems = append(problems, errors.New(
+				"Options.Tokens has a token that is empty, has white space around it or control characters in it; "+
+					"is its environment variable set?"))
 		}
 		if _, bearer := httpserve.CutBearer(token); bearer {
-			problems = append(problems, errors.New(`Options.Tokens has a token that begins with "Bearer ": leave the scheme out, it belongs to the header`))
+			problems = append(problems, errors.New(
+				`Options.Tokens has a token that begins with "Bearer ": leave the scheme out, it belongs to the header`))
 		}
 	}
 	return a, problems
 }
 
-// check returns why a request is not admitted, for the log, and "" if it is.
+// check returns the reason for rejecting a request, for the log. It returns "" if the request is
+// accepted.
 func (a *authenticator) check(r *http.Request) (reason string) {
 	switch {
 	case a.open || a.verify != nil && a.verify(r):
 		return ""
 	case a.verify != nil:
-		return "Options.Verify has refused the request"
+		return "Options.Verify rejected the request"
 	}
 	return a.guard.Check(r)
 }

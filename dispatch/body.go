@@ -8,13 +8,15 @@ import (
 	"github.com/toolwire/toolwire/internal/httpserve"
 )
 
-// unadmitted is how much of a body is read before the dispatch has a place in the gate: enough for
-// a ping, which is answered always.
+// unadmitted is the number of bytes of a body that are read before the dispatch has a place in the
+// gate. It is enough for a ping, which is always answered.
 const unadmitted = 64 << 10
 
 // receive reads the body of an authenticated request and takes a place in the gate for its run. The
 // visit is nil if the body is a ping.
-func (h *Handler) receive(w http.ResponseWriter, r *http.Request, arrived time.Time) (v *visit, body []byte, err error) {
+func (h *Handler) receive(
+	w http.ResponseWriter, r *http.Request, arrived time.Time,
+) (v *visit, body []byte, err error) {
 	in := httpserve.OpenBody(w, r, h.opts.MaxBodyBytes, arrived.Add(h.opts.BodyTimeout))
 	if body, err = in.Head(unadmitted); err != nil {
 		return nil, nil, h.bodyError(err)
@@ -62,7 +64,8 @@ func (h *Handler) bodyError(err error) error {
 	case httpserve.ErrNoRoom:
 		return errBytes
 	case httpserve.ErrTooLarge:
-		return &Error{Code: CodeBodyTooLarge, Message: fmt.Sprintf("the body has more than %d bytes", h.opts.MaxBodyBytes)}
+		message := fmt.Sprintf("the body has more than %d bytes", h.opts.MaxBodyBytes)
+		return &Error{Code: CodeBodyTooLarge, Message: message}
 	case httpserve.ErrTimeout:
 		return &Error{Code: CodeBody, Message: fmt.Sprintf("the body did not arrive within %s", h.opts.BodyTimeout)}
 	}

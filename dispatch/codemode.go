@@ -17,12 +17,12 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// maxTaskFile bounds the files of code mode, in bytes. They come from the platform, so the bound is
-// against accidents only.
+// maxTaskFile is the limit of a file of code mode, in bytes. The platform writes the files, so the
+// limit is against accidents only.
 const maxTaskFile = 16 << 20
 
-// environment reads a variable under the platform's present and later names: PIPELINES_X and
-// DYSTOPIC_X, and those with an underscore in front. The first that is set counts.
+// environment returns a variable that has one of the platform's present and later names:
+// PIPELINES_X, DYSTOPIC_X, _PIPELINES_X and _DYSTOPIC_X. The first that is set counts.
 func environment(name string) string {
 	for _, prefix := range []string{"PIPELINES_", "DYSTOPIC_", "_PIPELINES_", "_DYSTOPIC_"} {
 		if v := os.Getenv(prefix + name); v != "" {
@@ -36,8 +36,9 @@ func environment(name string) string {
 func (h *Handler) fillRunFromEnv(ctx context.Context, v *visit) error {
 	var problems []error
 	e := envelope{
-		proxyURL: environment("ODYSSEY_PROXY_URL"), runToken: environment("RUN_TOKEN"), tokenJTI: environment("RUN_TOKEN_JTI"),
-		runID: environment("RUN_ID"), taskID: environment("TASK_ID"),
+		proxyURL: environment("ODYSSEY_PROXY_URL"), runToken: environment("RUN_TOKEN"),
+		tokenJTI: environment("RUN_TOKEN_JTI"),
+		runID:    environment("RUN_ID"), taskID: environment("TASK_ID"),
 	}
 	payload, err := taskPayload()
 	if err != nil {
@@ -57,7 +58,8 @@ func (h *Handler) fillRunFromEnv(ctx context.Context, v *visit) error {
 		e.task.instruction = strings.TrimSpace(string(brief))
 	}
 	if e.task.instruction == "" && len(problems) == 0 && noTask(payload) {
-		problems = append(problems, errors.New("no task: neither PIPELINES_TASK_INPUT_JSON, PIPELINES_TASK_INPUT_FILE nor PIPELINES_TASK_FILE has one"))
+		problems = append(problems, errors.New(
+			"no task: neither PIPELINES_TASK_INPUT_JSON, PIPELINES_TASK_INPUT_FILE nor PIPELINES_TASK_FILE has one"))
 	}
 	if e.taskID == "" {
 		e.taskID = e.task.id

@@ -19,23 +19,26 @@ type Problem struct {
 	Code    string `json:"code"`
 	Pointer string `json:"pointer"` // JSON Pointer into the answer
 	Message string `json:"message"`
-	Fatal   bool   `json:"fatal"` // the platform fails the run; otherwise it drops the member or cuts the text, with a soft warning
+
+	// Fatal reports that the platform fails the run. Otherwise the platform drops the member or cuts
+	// the text, with a soft warning.
+	Fatal bool `json:"fatal"`
 }
 
 func (p Problem) String() string { return fmt.Sprintf("%s: %s %s", p.Code, p.Pointer, p.Message) }
 
-// A ResponseCheck says what the platform would make of an answer.
+// A ResponseCheck describes what the platform does with a response.
 type ResponseCheck struct {
 	FinalResponse string
-	Messages      []Message // nil when absent, null or dropped
+	Messages      []Message // nil if absent, null or dropped
 	Problems      []Problem
 
-	// Gradeable reports whether an assistant message with text arrives, which is required of agents
-	// that are registered with "Require a gradeable rich transcript", and only of them.
+	// Gradeable reports whether an assistant message with text arrives. Agents that are registered
+	// with "Require a gradeable rich transcript" need one.
 	Gradeable bool
 }
 
-// OK reports whether the run would be graded.
+// OK reports whether the platform grades the run.
 func (c *ResponseCheck) OK() bool {
 	for _, p := range c.Problems {
 		if p.Fatal {
@@ -54,10 +57,10 @@ const (
 	maxValueDepth  = 800
 )
 
-// CheckResponse reads the body of an answer as the platform would, so that a test can tell what
-// arrives: final_response must be there; messages and metadata are dropped whole if anything in
-// them is malformed; other members are allowed. Names are case-sensitive. JSON that is nested more
-// than 900 levels deep is rejected.
+// CheckResponse reads the body of a response as the platform does, so that a test can see what
+// arrives. The member final_response is required. The members messages and metadata are dropped if
+// anything in them is malformed. Other members are allowed. Names are case-sensitive. JSON that is
+// nested more than 900 levels deep is rejected.
 func CheckResponse(body []byte) *ResponseCheck {
 	v := &ResponseCheck{}
 	add := func(fatal bool, code, pointer, format string, args ...any) {
@@ -65,7 +68,8 @@ func CheckResponse(body []byte) *ResponseCheck {
 	}
 	var messages, metadata json.RawMessage
 	final, found := "", false
-	err := strictjson.Read(body, strictjson.Limits{Depth: maxAnswerDepth, Mode: strictjson.Liberal}, func(r *strictjson.Reader) error {
+	limits := strictjson.Limits{Depth: maxAnswerDepth, Mode: strictjson.Liberal}
+	err := strictjson.Read(body, limits, func(r *strictjson.Reader) error {
 		return r.Object(nil, func(name string) (err error) {
 			switch name {
 			case "final_response":
@@ -138,26 +142,32 @@ func checkFinalResponse(s string) *Problem {
 		return &Problem{"final_response_missing", "/final_response", "is empty", true}
 	}
 	if len(s) > longFinalResponse && utf8.RuneCountInString(s) > longFinalResponse {
-		return &Problem{"final_response_long", "/final_response", "has more than 50,000 characters and is cut off by the platform", false}
+		message := "has more than 50,000 characters and is cut off by the platform"
+		return &Problem{"final_response_long", "/final_response", message, false}
 	}
 	return nil
 }
 
-// CheckMessages returns everything for which the platform would drop the messages, by the words of
-// "Porting without the SDK", rich-mode messages: an unknown role; content that is not a string, a
-// list of parts or null; a tool message that matches no earlier tool call; tool calls outside
-// assistant messages, without id or name, or whose arguments are neither an object nor a
-// JSON-encoded string; JSON that is not valid UTF-8 or nested more than 800 levels deep. A string
-// may hold any text.
+// CheckMessages returns the problems for which the platform drops all messages ("Porting without the
+// SDK", rich-mode messages):
 //
-// It judges messages as they arrive. The handler repairs messages before it sends them, as the
-// package comment lists.
+//   - an unknown role
+//   - content that is not a string, a list of parts or null
+//   - a tool message that does not match an earlier tool call
+//   - a tool call outside of an assistant message, or without an id or a name
+//   - arguments that are neither an object nor a JSON-encoded string
+//   - JSON that is not valid UTF-8, or is nested more than 800 levels deep
+//
+// A string may contain any text. CheckMessages examines messages as they arrive. The handler repairs
+// messages before it sends them, as the package comment lists.
 func CheckMessages(messages []Message) []Problem {
 	var problems []Problem
 	calls := map[string]bool{}
 	for i, m := range messages {
 		add := func(at, format string, args ...any) {
-			problems = append(problems, Problem{"messages_malformed", fmt.Sprintf("/messages/%d%s", i, at), fmt.Sprintf(format, args...), false})
+			problems = append(problems, Problem{
+				"messages_malformed", fmt.Sprintf("/messages/%d%s", i, at), fmt.Sprintf(format, args...), false,
+			})
 		}
 		switch m.Role {
 		case RoleSystem, RoleUser, RoleAssistant, RoleTool:

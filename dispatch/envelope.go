@@ -14,7 +14,7 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// The request headers of a dispatch. The body wins over them; they fill its gaps.
+// The request headers of a dispatch. A header counts if the body does not have its member.
 const (
 	headerProxyURL = "X-Pipelines-Odyssey-Proxy-Url"
 	headerRunToken = "X-Pipelines-Run-Token"
@@ -41,15 +41,14 @@ type task struct {
 }
 
 var (
-	// The run depends on these, so a name that differs by case only is refused. input and messages
-	// are read by their exact names: a later release may add a member that differs from them by
-	// case.
+	// The run depends on these, so a name that differs by case only is rejected. The members input
+	// and messages are read by their exact names, because a later release may add a member that
+	// differs from them by case.
 	envelopeMembers = []string{"task_id", "run_id", "agent_id", "odyssey_proxy_url", "run_token", "run_token_jti"}
 	taskMembers     = []string{"task_id", "user_instruction", "session_id", "turn_id", "latest_user_prompt"}
 )
 
-// decodeEnvelope reads the body in one strict pass. Members that it does not know are left in the
-// raw envelope.
+// decode reads the body in one pass. Unknown members are in the raw envelope only.
 func (e *envelope) decode(body []byte) error {
 	err := strictjson.Read(body, liberal, func(r *strictjson.Reader) error {
 		return r.Object(envelopeMembers, func(name string) (err error) {
@@ -142,8 +141,8 @@ func readID(r *strictjson.Reader) (string, error) {
 	return string(v), nil
 }
 
-// validID accepts any visible ASCII, so that ids can go into logs and headers. Those of today are
-// decimal.
+// validID accepts at most 128 bytes of visible ASCII, so that ids can appear in logs and headers.
+// Today's ids are decimal.
 func validID(id string) bool {
 	if len(id) > 128 {
 		return false
@@ -169,7 +168,8 @@ func (h *Handler) fillRun(v *visit, r *http.Request, body []byte, arrived time.T
 		return err
 	}
 	if e.proxyURL == "" {
-		return envelopeError("no proxy URL: neither the member odyssey_proxy_url nor the header %s is set", headerProxyURL)
+		return envelopeError(
+			"no proxy URL: neither the member odyssey_proxy_url nor the header %s is set", headerProxyURL)
 	}
 	if e.runToken == "" {
 		return envelopeError("no run token: neither the header %s nor the member run_token is set", headerRunToken)
@@ -190,11 +190,12 @@ func (h *Handler) fillRun(v *visit, r *http.Request, body []byte, arrived time.T
 	return nil
 }
 
-// fillGaps takes from the headers what the body lacks.
+// fillGaps takes the members that the body does not have from the headers.
 func (e *envelope) fillGaps(header http.Header) error {
 	return cmp.Or(
 		fillGap(&e.proxyURL, header, headerProxyURL), fillGap(&e.runToken, header, headerRunToken),
-		fillID(&e.runID, header, headerRunID), fillID(&e.taskID, header, headerTaskID), fillID(&e.tokenJTI, header, headerJTI),
+		fillID(&e.runID, header, headerRunID), fillID(&e.taskID, header, headerTaskID),
+		fillID(&e.tokenJTI, header, headerJTI),
 	)
 }
 
@@ -223,7 +224,7 @@ func fillID(id *string, header http.Header, name string) error {
 	return err
 }
 
-// newClient returns the client of a run. From now on the visit uses the state of the run token.
+// newClient returns the client of a run. From then on the visit uses the state of the run token.
 func (h *Handler) newClient(
 	ctx context.Context, v *visit, arrived time.Time, proxyURL, runToken string,
 ) (*proxy.Client, error) {

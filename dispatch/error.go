@@ -12,7 +12,7 @@ import (
 	"github.com/toolwire/toolwire/internal/httpserve"
 )
 
-// A Code classifies an [Error]. Codes are stable; texts are not.
+// A Code classifies an [Error]. Codes are stable, messages are not.
 type Code string
 
 const (
@@ -27,8 +27,8 @@ const (
 	CodeAgent        Code = "agent_failed"       // 500: the agent returned an error
 	CodePanicked     Code = "agent_panicked"     // 500
 	CodeClientGone   Code = "client_gone"        // the platform hung up before the 500 was sent
-	CodeResult       Code = "unwritable_result"  // [Main]: the answer cannot be written to the result file or standard output
-	CodeInput        Code = "invalid_input"      // [Run.DecodeInput]: the task input does not fit; 500 when an agent returns it
+	CodeResult       Code = "unwritable_result"  // [Main] cannot write the response
+	CodeInput        Code = "invalid_input"      // [Run.DecodeInput]: 500 if an agent returns it
 )
 
 // Error is the error type of this package. The platform receives it as {"error": code, "message":

@@ -16,13 +16,13 @@ import (
 // An Agent answers one run. The handler calls it on a goroutine of its own, once for every run, and
 // concurrently for runs that overlap. It must keep the state of a run in run and ctx only.
 //
-// ctx ends when the platform hangs up, when the proxy says that the run is over, or when the time
-// for the run is nearly over. An agent should then return what it has: the handler waits for half
-// of [Options.Reserve]. [context.Cause] tells why ctx has ended, and [proxy.IsRunOver] whether the
-// run is over.
+// ctx ends when the platform closes the connection, when the proxy reports that the run is over, or
+// [Options.Reserve] before the end of the run's time. The agent should then return what it has: the
+// handler waits for half of the reserve. [context.Cause] returns the reason, and [proxy.IsRunOver]
+// reports whether the reason is that the run is over.
 //
-// An error fails the run. The response is 500 with the text of an [*Error] or [*proxy.Error]. The
-// text of any other error is only logged, because it may hold secrets. A nil Response without an
+// An error fails the run. The response is 500 with the message of an [*Error] or [*proxy.Error]. The
+// text of any other error is only logged, because it may contain secrets. A nil Response without an
 // error is an empty one.
 type Agent func(ctx context.Context, run *Run) (*Response, error)
 
@@ -39,8 +39,8 @@ type Handler struct {
 	asker  runner.Runner // for the functions of the options that make responses
 }
 
-// New returns a handler that runs agent. It needs either tokens, a verifier or an explicit
-// InsecureNoAuth in opts. All mistakes are reported together in one [*Error] with [CodeOptions].
+// New returns a handler that runs agent. opts must set Tokens, TokenFunc, Verify or InsecureNoAuth.
+// All mistakes are reported together in one [*Error] with [CodeOptions].
 func New(agent Agent, opts *Options) (*Handler, error) {
 	if opts == nil {
 		opts = &Options{}
@@ -98,14 +98,14 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 // outcome is how a run of the agent ended.
 type outcome struct {
 	response *Response
-	host     bool // response is by a function of the options, not by the agent
+	host     bool // a function of the options made response, not the agent
 	err      error
 	ended    bool // err says only that the context has ended
 	aborts   bool // the agent panicked with http.ErrAbortHandler
 }
 
-// serve runs the agent and answers. It and await keep little on the stack, because that is where
-// thousands of runs wait.
+// serve runs the agent and writes the response. It and await use little of the stack, because
+// thousands of runs wait there.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, v *visit, arrived time.Time) {
 	out := h.await(v, arrived)
 	if out.aborts {
@@ -119,20 +119,23 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, v *visit, arrive
 	httpserve.WriteJSON(w, http.StatusOK, body)
 }
 
-// answer makes the body of the answer. Its error is an [*Error] that stands for the answer of a run
-// that failed.
+// answer returns the body of the response. Its error is the [*Error] with which a failed run is
+// answered.
 func (h *Handler) answer(ctx context.Context, v *visit, out outcome, arrived time.Time) ([]byte, error) {
 	if out.err != nil {
-		h.log(ctx, v, slog.LevelError, report.RunFailed, slog.Duration("took", time.Since(arrived)), slog.String(report.Error, out.err.Error()))
+		h.log(ctx, v, slog.LevelError, report.RunFailed,
+			slog.Duration("took", time.Since(arrived)), slog.String(report.Error, out.err.Error()))
 		failure := agentError(out.err)
 		if h.opts.FailureResponse == nil {
 			return nil, failure
 		}
-		out.host, out.response = true, h.ask(ctx, &v.run, func() *Response { return h.opts.FailureResponse(&v.run, failure) })
+		out.host = true
+		out.response = h.ask(ctx, &v.run, func() *Response { return h.opts.FailureResponse(&v.run, failure) })
 	}
 	body, problems := h.encode(&v.run, out)
 	for _, p := range problems {
-		h.log(ctx, v, slog.LevelWarn, report.Contract, slog.String(report.Code, p.Code), slog.String(report.Pointer, p.Pointer), slog.String(report.Problem, p.Message))
+		h.log(ctx, v, slog.LevelWarn, report.Contract, slog.String(report.Code, p.Code),
+			slog.String(report.Pointer, p.Pointer), slog.String(report.Problem, p.Message))
 	}
 	if h.opts.Logger.Enabled(ctx, slog.LevelInfo) {
 		h.log(ctx, v, slog.LevelInfo, "run answered", slog.Duration("took", time.Since(arrived)))
@@ -142,20 +145,21 @@ func (h *Handler) answer(ctx context.Context, v *visit, out outcome, arrived tim
 
 // log writes a record that names the run.
 func (h *Handler) log(ctx context.Context, v *visit, level slog.Level, message string, attrs ...slog.Attr) {
-	attrs = append(attrs, slog.String("run_id", v.run.RunID), slog.String("task_id", v.run.TaskID), slog.String("run_token_jti", v.run.TokenJTI))
+	attrs = append(attrs, slog.String("run_id", v.run.RunID), slog.String("task_id", v.run.TaskID),
+		slog.String("run_token_jti", v.run.TokenJTI))
 	h.opts.Logger.LogAttrs(ctx, level, message, attrs...)
 }
 
-// await runs the agent and returns its outcome in time, whatever the agent does. The time counts
-// from the arrival of the request, as the platform's does.
+// await runs the agent and returns its outcome before the run's time is over, whatever the agent
+// does. The time counts from the arrival of the request, as the platform's does.
 func (h *Handler) await(v *visit, arrived time.Time) outcome {
 	v.handler = h
 	v.hold()
 	return h.conclude(v, v.call.Run(&v.ctx, &h.runner, arrived.Add(h.opts.RunTimeout-h.opts.Reserve), v.run.RunID, v))
 }
 
-// Do runs the agent. The agent holds its place in the gate until it has returned. The place is free
-// before the answer is sent, so that the next run finds it.
+// Do runs the agent. The agent has its place in the gate until it returns. The place is released
+// before the response is sent, so that the next run can take it.
 func (v *visit) Do(ctx context.Context) (out outcome) {
 	defer v.release()
 	out.response, out.err = v.handler.agent(ctx, &v.run)
@@ -168,31 +172,33 @@ func (v *visit) Do(ctx context.Context) (out outcome) {
 
 var errRunTimeout = errors.New("the time for the run is over")
 
-// conclude decides the outcome of a run. An answer of the agent counts, and so does an error of its
-// own. An error that only says that the context has ended is replaced by the reason: the time is
-// over, or the run is.
+// conclude decides the outcome of a run. A response of the agent counts, and so does an error of its
+// own. An error that only reports the end of the context is replaced by the reason of that end.
 func (h *Handler) conclude(v *visit, end runner.Outcome[outcome]) outcome {
 	out := end.Value
 	switch {
 	case end.Panic != nil:
-		return outcome{err: &Error{Code: CodePanicked, Message: "the agent panicked; see its log"}, aborts: end.Panic.Aborts()}
+		failure := &Error{Code: CodePanicked, Message: "the agent panicked; see its log"}
+		return outcome{err: failure, aborts: end.Panic.Aborts()}
 	case !end.Left && (end.Stop == runner.InTime || !out.ended):
 		return out
 	case end.Stop == runner.TimedOut:
 		h.opts.Logger.WarnContext(&v.ctx, "run timed out", "run_id", v.run.RunID, "timeout", h.opts.RunTimeout)
-		return outcome{host: true, response: h.ask(&v.ctx, &v.run, func() *Response { return h.opts.TimeoutResponse(&v.run) })}
+		late := h.ask(&v.ctx, &v.run, func() *Response { return h.opts.TimeoutResponse(&v.run) })
+		return outcome{host: true, response: late}
 	case proxy.IsRunOver(end.Cause):
 		return outcome{err: end.Cause}
 	case !end.Left:
 		return out
 	}
-	return outcome{err: &Error{Code: CodeClientGone, Message: "the platform hung up before the agent had an answer"}}
+	return outcome{err: &Error{Code: CodeClientGone, Message: "the platform closed the connection before the agent had a response"}}
 }
 
 // ask calls a function of the options that makes a response. If the function panics, or does not
 // return within a quarter of the reserve, the response is empty.
 func (h *Handler) ask(ctx context.Context, run *Run, makeResponse func() *Response) *Response {
-	return runner.Run(ctx, &h.asker, time.Now(), run.RunID, func(context.Context) *Response { return makeResponse() }).Value
+	f := func(context.Context) *Response { return makeResponse() }
+	return runner.Run(ctx, &h.asker, time.Now(), run.RunID, f).Value
 }
 
 func endOfContext(err error) bool {
@@ -203,8 +209,8 @@ func endOfContext(err error) bool {
 	return code == proxy.CodeDeadline || code == proxy.CodeCanceled
 }
 
-// agentError chooses what the platform sees of an agent's error: texts that are known to hold no
-// secret.
+// agentError returns what the platform receives of an agent's error. It has only texts that cannot
+// contain a secret.
 func agentError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e

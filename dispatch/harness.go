@@ -9,24 +9,26 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// HarnessVariant is the configuration under which the platform wants the run to be made, a member
-// of the task input. This and its acknowledgement are known from agents that use them, not from the
-// platform's documentation.
+var variantMembers = []string{"snapshot_id", "variant_id", "name", "fingerprint", "knob_values"}
+
+// HarnessVariant is the configuration that the platform requests for a run. It is a member of the
+// task input. It and its acknowledgement are known from agents that use them. The platform's
+// documents do not describe them.
 type HarnessVariant struct {
 	SnapshotID  string
 	VariantID   string
 	Name        string
 	Fingerprint string
-	Knobs       json.RawMessage // knob_values: an object; {} when absent
+	Knobs       json.RawMessage // knob_values: an object; {} if absent
 }
 
-// HarnessVariant returns the variant of this run, nil if there is none. It is read from the task
-// input's member harness_variant, or configuration or harness_config as older releases call it, if
-// that is an object with snapshot_id or knob_values. An agent that gets one must apply it and
-// acknowledge it in [Metadata], or fail the run. Its error is an [*Error] with [CodeInput].
+// HarnessVariant returns the variant of this run, or nil if there is none. The variant is the member
+// harness_variant of the task input. Older releases name it configuration or harness_config; such a
+// member counts if it is an object with snapshot_id or knob_values. An agent that receives a variant
+// must apply it and set it in [Metadata], or fail the run. The error is an [*Error] with [CodeInput].
 func (r *Run) HarnessVariant() (*HarnessVariant, error) {
 	found := map[string]json.RawMessage{}
-	limits := strictjson.Limits{Depth: math.MaxInt, Mode: strictjson.Liberal} // the input has passed those of the envelope
+	limits := strictjson.Limits{Depth: math.MaxInt, Mode: strictjson.Liberal} // the envelope was checked
 	err := strictjson.Read(r.Input, limits, func(read *strictjson.Reader) error {
 		if read.Kind() != '{' {
 			return nil
@@ -49,7 +51,7 @@ func (r *Run) HarnessVariant() (*HarnessVariant, error) {
 		}
 		v := &HarnessVariant{Knobs: json.RawMessage("{}")}
 		err := strictjson.Read(block, limits, func(read *strictjson.Reader) error {
-			return read.Object([]string{"snapshot_id", "variant_id", "name", "fingerprint", "knob_values"}, func(name string) (err error) {
+			return read.Object(variantMembers, func(name string) (err error) {
 				switch name {
 				case "snapshot_id":
 					v.SnapshotID, err = readID(read)
@@ -76,16 +78,16 @@ func (r *Run) HarnessVariant() (*HarnessVariant, error) {
 	return nil, nil
 }
 
-// looksLikeVariant keeps a task's own input of that name from being taken for one.
+// looksLikeVariant distinguishes a variant from a member of the task's own with the same name.
 func looksLikeVariant(block json.RawMessage) bool {
 	var members map[string]json.RawMessage
 	return json.Unmarshal(block, &members) == nil && (members["snapshot_id"] != nil || members["knob_values"] != nil)
 }
 
-// DecodeKnobs decodes the knobs into the struct that v points to. A knob that v has no field for is
-// an error, because an unknown knob must fail the run rather than be ignored; a null knob leaves
-// its field, the harness's default, as it is. Its error is an [*Error] with [CodeInput]. Names are
-// case-sensitive.
+// DecodeKnobs decodes the knobs into the struct that into points to. A knob without a field is an
+// error, because an unknown knob must fail the run. A knob that is null leaves its field unchanged,
+// which is the default of the agent. Names are case-sensitive. The error is an [*Error] with
+// [CodeInput].
 func (v *HarnessVariant) DecodeKnobs(into any) error {
 	given := map[string]json.RawMessage{}
 	err := strictjson.Read(v.Knobs, strictjson.Limits{}, func(r *strictjson.Reader) error {
@@ -104,7 +106,8 @@ func (v *HarnessVariant) DecodeKnobs(into any) error {
 		}
 	}
 	if err != nil {
-		return &Error{Code: CodeInput, Message: "a knob of the harness variant is unknown or of the wrong kind", Err: err}
+		message := "a knob of the harness variant is unknown or has the wrong type"
+		return &Error{Code: CodeInput, Message: message, Err: err}
 	}
 	return nil
 }

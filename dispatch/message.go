@@ -10,7 +10,7 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// A Role says who speaks in a [Message]. The platform knows these four.
+// A Role is the author of a [Message]. The platform accepts these four.
 type Role string
 
 const (
@@ -40,13 +40,14 @@ type Message struct {
 func (m *Message) UnmarshalJSON(b []byte) error {
 	*m = Message{}
 	return readMembers(b, map[string]any{
-		"role": &m.Role, "content": &m.Content, "tool_call_id": &m.ToolCallID, "tool_calls": &m.ToolCalls, "thinking": &m.Thinking,
+		"role": &m.Role, "content": &m.Content, "tool_call_id": &m.ToolCallID, "tool_calls": &m.ToolCalls,
+		"thinking": &m.Thinking,
 	})
 }
 
-// readMembers decodes the members of an object that have these names, byte for byte: encoding/json
-// would also take those that differ by case. null changes nothing. Of members with one name the
-// last counts.
+// readMembers decodes the members of an object that have exactly these names. Package encoding/json
+// also accepts names that differ by case. null changes nothing. Of members with one name the last
+// counts.
 func readMembers(object []byte, into map[string]any) error {
 	if kind := rawjson.Kind(object); kind != '{' && kind != 'n' {
 		return errors.New("must be an object, not " + rawjson.KindName(object))
@@ -61,11 +62,11 @@ func readMembers(object []byte, into map[string]any) error {
 	return nil
 }
 
-// Content is what a message says, as JSON: a string, a list of content parts, or null, which an
-// empty Content is too.
+// Content is the content of a message as JSON: a string, a list of content parts, or null. An empty
+// Content is null.
 type Content json.RawMessage
 
-// Text returns the content that says s.
+// Text returns s as content: a JSON string.
 func Text(s string) Content { return Content(rawjson.Quote(s)) }
 
 // MarshalJSON writes null for an empty Content.
@@ -82,8 +83,8 @@ func (c *Content) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// String returns the text: of a string the string, of a list of parts the members text of its parts
-// one after the other, "" for anything else.
+// String returns the text of a string, or the concatenated members text of a list of parts. It
+// returns "" for anything else.
 func (c Content) String() string {
 	var s string
 	if json.Unmarshal(c, &s) == nil {
@@ -112,13 +113,14 @@ func (c Content) kind() byte {
 }
 
 // ToolCall is one call in an assistant message. It is written in the flat form, {"id", "name",
-// "arguments"}, and read in that or in the nested form of OpenAI's Chat Completions, {"id", "type":
-// "function", "function": {…}}.
+// "arguments"}. It is read in the flat form and in the nested form of OpenAI's Chat Completions,
+// {"id", "type": "function", "function": {…}}.
 type ToolCall struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 
-	// Arguments is an object, or a string that holds one as JSON text. Empty is written as {}.
+	// Arguments is a JSON object, or a JSON string that contains one as text. If it is empty, {} is
+	// written.
 	Arguments json.RawMessage `json:"arguments"`
 }
 
@@ -135,12 +137,13 @@ func (c ToolCall) MarshalJSON() ([]byte, error) {
 func (c *ToolCall) UnmarshalJSON(b []byte) error {
 	*c = ToolCall{}
 	var function json.RawMessage
-	err := readMembers(b, map[string]any{"id": &c.ID, "name": &c.Name, "arguments": &c.Arguments, "function": &function})
+	members := map[string]any{"id": &c.ID, "name": &c.Name, "arguments": &c.Arguments, "function": &function}
+	err := readMembers(b, members)
 	if err != nil || isNull(function) {
 		return err
 	}
 	if c.Name != "" {
-		return errors.New("a tool call has either name and arguments or function, not both")
+		return errors.New("a tool call must have either name and arguments or function")
 	}
 	if err := readMembers(function, map[string]any{"name": &c.Name, "arguments": &c.Arguments}); err != nil {
 		return fmt.Errorf("function: %w", err)

@@ -180,7 +180,9 @@ func (h *Handler) configure(opts *Options, problems ...error) error {
 	}
 	o.Logger = report.Logger(o.Logger)
 	h.runner = runner.Runner{What: "agent", Key: "run_id", Logger: o.Logger, Cause: errRunTimeout, Grace: o.Reserve / 2}
-	h.asker = runner.Runner{What: "a function of the options", Key: "run_id", Logger: o.Logger, Cause: errRunTimeout, Grace: o.Reserve / 4}
+	h.asker = runner.Runner{
+		What: "a function of the options", Key: "run_id", Logger: o.Logger, Cause: errRunTimeout, Grace: o.Reserve / 4,
+	}
 	h.gate.limit, h.gate.byteLimit = o.MaxRuns, o.MaxBytesInFlight
 	if len(problems) > 0 {
 		return &Error{Code: CodeOptions, Err: sortedJoin(problems)}

@@ -10,18 +10,18 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// This file is what the handler does to messages before it sends them. What the platform does with
-// messages that arrive is in contract.go.
+// This file has what the handler does to messages before it sends them. contract.go has what the
+// platform does with messages that arrive.
 
-// Codes of problems that were found, and dealt with, before an answer was sent.
+// Codes of problems that the handler found and removed before it sent the response.
 const (
 	codeRepaired = "messages_repaired"
 	codeRemoved  = "messages_removed"
 )
 
-// sendable returns the messages without anything for which the platform would drop all of them. The
-// package comment lists what it repairs and what it removes; each such place is a Problem. The
-// messages of the agent stay as they are. Made ids are unique in the session of t.
+// sendable returns messages that the platform does not drop. The package comment lists what is
+// repaired and what is removed. Each such place is a Problem. The messages of the agent are not
+// changed. Ids that are made are unique in the session of t.
 func sendable(messages []Message, t *Transcript) ([]Message, []Problem) {
 	if len(CheckMessages(messages)) == 0 {
 		return messages, nil
@@ -69,24 +69,24 @@ func (s *sender) send(m Message) {
 	if had := len(m.ToolCalls) > 0; had {
 		s.toolCalls(&m)
 		if len(m.ToolCalls) == 0 && m.Content.kind() == 'n' && len(m.Thinking) == 0 {
-			return // nothing is left of it
+			return // the message is empty now
 		}
 	}
 	s.out = append(s.out, m)
 }
 
-// answer pairs a tool message with its call. It returns false if no call is open.
+// answer pairs a tool message with its call. It returns false if there is no such call.
 func (s *sender) answer(m *Message) bool {
 	if m.ToolCallID == "" {
 		if len(s.open) == 0 {
-			s.report(codeRemoved, "/tool_call_id", "is missing, and no tool call waits for an answer: the message is not sent")
+			s.report(codeRemoved, "/tool_call_id", "is missing, and every tool call has a result: the message is not sent")
 			return false
 		}
 		m.ToolCallID = s.open[0]
-		s.report(codeRepaired, "/tool_call_id", "was missing: the message answers the first tool call that has no answer")
+		s.report(codeRepaired, "/tool_call_id", "was missing: that of the first tool call without a result is sent")
 	}
 	if !s.calls[m.ToolCallID] {
-		s.report(codeRemoved, "/tool_call_id", "answers no tool call before it: the message is not sent")
+		s.report(codeRemoved, "/tool_call_id", "does not match an earlier tool call: the message is not sent")
 		return false
 	}
 	if i := slices.Index(s.open, m.ToolCallID); i >= 0 {
@@ -105,7 +105,8 @@ func (s *sender) content(m *Message) {
 		return
 	}
 	m.Content = Text(string(m.Content))
-	s.report(codeRepaired, "/content", "was neither a JSON string, a list of parts nor null: it is sent as text; use Text")
+	s.report(codeRepaired, "/content",
+		"was neither a JSON string, a list of parts nor null: it is sent as text; use Text")
 }
 
 func (s *sender) thinking(m *Message) {
@@ -147,7 +148,8 @@ func (s *sender) toolCalls(m *Message) {
 			s.report(codeRepaired, at+"/arguments", "were not UTF-8")
 		default:
 			c.Arguments = rawjson.Quote(string(c.Arguments))
-			s.report(codeRepaired, at+"/arguments", "were neither an object nor a JSON string: they are sent as a string")
+			s.report(codeRepaired, at+"/arguments",
+				"were neither an object nor a JSON string: they are sent as a string")
 		}
 		m.ToolCalls = append(m.ToolCalls, c)
 		if s.calls == nil {

@@ -9,14 +9,14 @@ import (
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
-// NoFinalResponse stands in for an empty final response, which the platform refuses.
+// NoFinalResponse is sent instead of an empty final response, which the platform rejects.
 const NoFinalResponse = "(no final response)"
 
-// Response is the agent's answer to a run ("Porting without the SDK", response envelope). Only
+// Response is the agent's response to a run ("Porting without the SDK", response envelope). Only
 // FinalResponse is required.
 type Response struct {
-	// FinalResponse is what the run is graded by. Text that is empty or only white space is sent as
-	// [NoFinalResponse]. The platform cuts off what is beyond about 50,000 characters.
+	// FinalResponse is the text that is graded. If it is empty or white space, [NoFinalResponse] is
+	// sent. The platform cuts it after about 50,000 characters.
 	FinalResponse string
 
 	// Messages is the transcript, for the trace. If it is nil, the recorded [Transcript] is sent if
@@ -30,7 +30,8 @@ type Response struct {
 	Metadata *Metadata
 }
 
-// Metadata has the platform's first-class keys; zero fields are not sent. More keys go into Extra.
+// Metadata has the keys that the platform documents. Fields that are zero are not sent. Extra takes
+// further keys.
 type Metadata struct {
 	Model             string // the model id
 	SystemPromptID    string // free-form identifier of the prompt version
@@ -42,8 +43,8 @@ type Metadata struct {
 	// [Run.HarnessVariant]. It is sent as an acknowledgement, without the knobs.
 	HarnessVariant *HarnessVariant
 
-	// Extra holds further keys, with values that encoding/json can write. The fields above win over
-	// keys of their names.
+	// Extra has further keys, with values that encoding/json can write. A field above replaces a key
+	// of the same name.
 	Extra map[string]any
 }
 
@@ -78,7 +79,8 @@ func (m Metadata) MarshalJSON() ([]byte, error) {
 		}
 	}
 	for key, n := range map[string]int64{
-		"total_input_tokens": m.TotalInputTokens, "total_output_tokens": m.TotalOutputTokens, "agent_runtime_ms": m.AgentRuntimeMS,
+		"total_input_tokens": m.TotalInputTokens, "total_output_tokens": m.TotalOutputTokens,
+		"agent_runtime_ms": m.AgentRuntimeMS,
 	} {
 		if n != 0 {
 			all[key] = n
@@ -90,8 +92,8 @@ func (m Metadata) MarshalJSON() ([]byte, error) {
 	return rawjson.Encode(all)
 }
 
-// encode writes the answer so that the platform drops nothing of it. The problems are what had to
-// be changed or left out.
+// encode returns the body of the response. The problems are what was changed or not sent, so that
+// the platform drops nothing.
 func (h *Handler) encode(run *Run, out outcome) (body []byte, problems []Problem) {
 	var r Response
 	if out.response != nil {
@@ -119,8 +121,8 @@ func (h *Handler) encode(run *Run, out outcome) (body []byte, problems []Problem
 	return append(body, '}'), problems
 }
 
-// messages returns the messages that are sent with r. host reports whether r is by a function of
-// the options.
+// messages returns the messages that are sent with r. host reports that a function of the options
+// made r.
 func (h *Handler) messages(run *Run, host bool, r *Response) (messages []Message, problems []Problem) {
 	t := run.recording()
 	messages = r.Messages
@@ -142,12 +144,13 @@ func (h *Handler) messages(run *Run, host bool, r *Response) (messages []Message
 	return append(slices.Clone(messages), Message{Role: RoleAssistant, Content: cutText(r.FinalResponse)}), problems
 }
 
-// appendMember adds a member unless it cannot be written as valid JSON; a marshal method may fail,
-// panic, or write raw bytes that are not UTF-8.
+// appendMember adds a member if it can be written as valid JSON. A marshal method may fail, panic,
+// or write bytes that are not UTF-8.
 func appendMember(body []byte, name string, v any) ([]byte, []Problem) {
 	value, ok := encodeMember(v)
 	if !ok {
-		return body, []Problem{{Code: "not_json", Pointer: "/" + name, Message: "cannot be written as JSON and is left out"}}
+		message := "cannot be written as JSON and is not sent"
+		return body, []Problem{{Code: "not_json", Pointer: "/" + name, Message: message}}
 	}
 	body = append(append(append(body, `,"`...), name...), `":`...)
 	return append(body, value...), nil
