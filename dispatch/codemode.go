@@ -129,8 +129,8 @@ func readFile(name string) ([]byte, error) {
 	return data, err
 }
 
-// Main is the main function of an agent in code mode, where the platform starts a program instead of
-// sending a request ("Porting without the SDK", code mode). It reads the run from environment
+// Main is the main function of an agent in code mode, where the platform starts a program instead
+// of sending a request ("Porting without the SDK", code mode). It reads the run from environment
 // variables:
 //
 //	PIPELINES_ODYSSEY_PROXY_URL, PIPELINES_RUN_TOKEN          required
@@ -138,12 +138,12 @@ func readFile(name string) ([]byte, error) {
 //	_PIPELINES_TASK_INPUT_JSON, or the file PIPELINES_TASK_INPUT_FILE: {"user_instruction", "input", "task_id", …}
 //	the file PIPELINES_TASK_FILE: the instruction as text, if the task input has none
 //
-// One of the last three must contain a task. The prefix of a name may also be DYSTOPIC_, and there may
-// be an underscore before it. Main uses the options Proxy, ProxyHosts, RunTimeout, Reserve, Logger
-// and those that concern the response.
+// One of the last three must contain a task. The prefix of a name may also be DYSTOPIC_, and there
+// may be an underscore before it. Main uses the options Proxy, ProxyHosts, RunTimeout, Reserve,
+// Logger and those that concern the response.
 //
-// Main closes standard input and runs the agent. SIGTERM and an interrupt end the agent's context. Main
-// writes the response, one line of JSON, to the file that PIPELINES_RESULT_PATH names, or to
+// Main closes standard input and runs the agent. SIGTERM and an interrupt end the agent's context.
+// Main writes the response, one line of JSON, to the file that PIPELINES_RESULT_PATH names, or to
 // standard output if the variable is not set. The file appears whole or not at all.
 //
 // Main does not return. It exits with status

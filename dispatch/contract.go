@@ -10,18 +10,18 @@ import (
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// A Problem is one way in which an answer misses the response contract.
+// A Problem is one violation of the response contract.
 type Problem struct {
-	// Code is stable. The platform would answer: final_response_missing, final_response_long,
-	// not_json, messages_malformed, metadata_malformed. The handler has dealt with it before
-	// sending: messages_repaired, messages_removed. Package llm has not
-	// sent a conversation: conversation_unclear.
+	// Code is stable. The platform finds final_response_missing, final_response_long, not_json,
+	// messages_malformed and metadata_malformed. The handler reports what it changed before it sent
+	// the response: messages_repaired and messages_removed. Package llm reports conversations that
+	// it did not send: conversation_unclear.
 	Code    string `json:"code"`
-	Pointer string `json:"pointer"` // JSON Pointer into the answer
+	Pointer string `json:"pointer"` // JSON Pointer into the response
 	Message string `json:"message"`
 
-	// Fatal reports that the platform fails the run. Otherwise the platform drops the member or cuts
-	// the text, with a soft warning.
+	// Fatal reports that the platform fails the run. Otherwise the platform drops the member or
+	// cuts the text, with a soft warning.
 	Fatal bool `json:"fatal"`
 }
 
@@ -148,8 +148,8 @@ func checkFinalResponse(s string) *Problem {
 	return nil
 }
 
-// CheckMessages returns the problems for which the platform drops all messages ("Porting without the
-// SDK", rich-mode messages):
+// CheckMessages returns the problems for which the platform drops all messages ("Porting without
+// the SDK", rich-mode messages):
 //
 //   - an unknown role
 //   - content that is not a string, a list of parts or null
@@ -158,8 +158,8 @@ func checkFinalResponse(s string) *Problem {
 //   - arguments that are neither an object nor a JSON-encoded string
 //   - JSON that is not valid UTF-8, or is nested more than 800 levels deep
 //
-// A string may contain any text. CheckMessages examines messages as they arrive. The handler repairs
-// messages before it sends them, as the package comment lists.
+// A string may contain any text. CheckMessages examines messages as they arrive. The handler
+// repairs messages before it sends them, as the package comment lists.
 func CheckMessages(messages []Message) []Problem {
 	var problems []Problem
 	calls := map[string]bool{}

@@ -31,10 +31,10 @@ type made struct {
 // conversation. The messages must not be changed afterwards.
 //
 // [Transcript.Messages] contains the conversations in the order in which their labels were set
-// first. A recorded call is left out if a conversation contains it: a tool call with the same id, or
-// without [proxy.WithCallID] with the same tool and arguments. If the conversation does not contain
-// the result of the call, the recorded one follows. In a session, messages of earlier turns are left
-// out.
+// first. A recorded call is left out if a conversation contains it: a tool call with the same id,
+// or without [proxy.WithCallID] with the same tool and arguments. If the conversation does not
+// contain the result of the call, the recorded one follows. In a session, messages of earlier turns
+// are left out.
 //
 // SetConversation is for code that sees all requests to a model. An agent that adds messages one by
 // one uses [Transcript.Add] instead.

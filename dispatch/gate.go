@@ -8,8 +8,8 @@ import (
 	"github.com/toolwire/toolwire/internal/runner"
 )
 
-// gate counts the runs in progress and the bytes of their bodies. The zero gate is open for any
-// number of runs without a body.
+// gate counts the runs in progress and the bytes of their bodies. The zero gate accepts any number
+// of runs without a body.
 type gate struct {
 	mu        sync.Mutex
 	limit     int // runs; 0 means that there is no limit
@@ -27,8 +27,8 @@ var (
 	errBytes    = &Error{Code: CodeBusy, Message: "too many bytes of dispatches at once"}
 )
 
-// enter takes a place for a run and room for the bytes of its body. It returns nil, or why it
-// refuses.
+// enter takes a place for a run and room for the bytes of its body. It returns nil, or the reason
+// for rejecting the run.
 func (g *gate) enter(bytes int64) *Error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -93,8 +93,8 @@ func newVisit(g *gate) *visit {
 
 func (v *visit) hold() { v.holders.Add(1) }
 
-// room makes sure that the visit has room for n bytes. It must not be called after the body has
-// been read.
+// room reports whether the visit has room for n bytes, and takes it. It must not be called after
+// the body was read.
 func (v *visit) room(n int64) bool {
 	if n <= v.bytes {
 		return true
@@ -116,9 +116,9 @@ func (v *visit) release() {
 	v.gate.leave(v.bytes)
 }
 
-// Drain refuses new runs with 503 from now on and waits until those in progress have ended, or ctx
-// has. It returns the cause of ctx in the latter case. Pings are still answered. Call it before the
-// server's Shutdown.
+// Drain rejects new runs with 503 and waits until the runs in progress have ended. If ctx ends
+// first, Drain returns its cause. Pings are still answered. Call Drain before Shutdown of the
+// server.
 func (h *Handler) Drain(ctx context.Context) error {
 	g := &h.gate
 	g.mu.Lock()

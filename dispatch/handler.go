@@ -21,9 +21,9 @@ import (
 // handler waits for half of the reserve. [context.Cause] returns the reason, and [proxy.IsRunOver]
 // reports whether the reason is that the run is over.
 //
-// An error fails the run. The response is 500 with the message of an [*Error] or [*proxy.Error]. The
-// text of any other error is only logged, because it may contain secrets. A nil Response without an
-// error is an empty one.
+// An error fails the run. The response is 500 with the message of an [*Error] or [*proxy.Error].
+// The text of any other error is only logged, because it may contain secrets. A nil Response
+// without an error is an empty one.
 type Agent func(ctx context.Context, run *Run) (*Response, error)
 
 // Handler is the http.Handler for an agent. It is safe for concurrent use.
@@ -172,8 +172,8 @@ func (v *visit) Do(ctx context.Context) (out outcome) {
 
 var errRunTimeout = errors.New("the time for the run is over")
 
-// conclude decides the outcome of a run. A response of the agent counts, and so does an error of its
-// own. An error that only reports the end of the context is replaced by the reason of that end.
+// conclude decides the outcome of a run. A response of the agent counts, and so does an error of
+// its own. An error that only reports the end of the context is replaced by the reason of that end.
 func (h *Handler) conclude(v *visit, end runner.Outcome[outcome]) outcome {
 	out := end.Value
 	switch {

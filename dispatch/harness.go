@@ -22,10 +22,11 @@ type HarnessVariant struct {
 	Knobs       json.RawMessage // knob_values: an object; {} if absent
 }
 
-// HarnessVariant returns the variant of this run, or nil if there is none. The variant is the member
-// harness_variant of the task input. Older releases name it configuration or harness_config; such a
-// member counts if it is an object with snapshot_id or knob_values. An agent that receives a variant
-// must apply it and set it in [Metadata], or fail the run. The error is an [*Error] with [CodeInput].
+// HarnessVariant returns the variant of this run, or nil if there is none. The variant is the
+// member harness_variant of the task input. Older releases name it configuration or harness_config;
+// such a member counts if it is an object with snapshot_id or knob_values. An agent that receives a
+// variant must apply it and set it in [Metadata], or fail the run. The error is an [*Error] with
+// [CodeInput].
 func (r *Run) HarnessVariant() (*HarnessVariant, error) {
 	found := map[string]json.RawMessage{}
 	limits := strictjson.Limits{Depth: math.MaxInt, Mode: strictjson.Liberal} // the envelope was checked

@@ -48,8 +48,8 @@ func origin(scheme, host, port string) string {
 	return scheme + "://" + net.JoinHostPort(host, port)
 }
 
-// check refuses the URL of a proxy that is not allowed. It compares scheme, host and port. The proxy
-// client finds what else is wrong with the URL.
+// check refuses the URL of a proxy that is not allowed. It compares scheme, host and port. The
+// proxy client finds what else is wrong with the URL.
 func (h hosts) check(proxyURL string) error {
 	if h == nil {
 		return nil

@@ -12,28 +12,29 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// Options configures a [Handler]. The zero value of every field is its default; some way to
-// authenticate is required. Options are copied by [New].
+// Options configures a [Handler]. Zero fields have defaults. Tokens, TokenFunc, Verify or
+// InsecureNoAuth must be set. [New] copies the options.
 type Options struct {
-	// Tokens are the bearer tokens that are accepted; more than one for rotation. None may be
+	// Tokens are the bearer tokens that are accepted. Several tokens permit rotation. None may be
 	// empty.
 	Tokens []string `json:"-"`
 
-	// TokenFunc is asked for the accepted tokens at every request, for rotation without a restart.
-	// It must be fast and safe for concurrent use. If it returns none, or an empty one, that
-	// accepts no request. Tokens are accepted beside it.
+	// TokenFunc returns further tokens that are accepted. It is called for every request, which
+	// permits rotation without a restart. It must be fast and safe for concurrent use. An empty
+	// token matches no request.
 	TokenFunc func() []string
 
-	// AuthHeader is the header that carries the token, as set at registration. Default
-	// "Authorization", whose value must be "Bearer " and the token. In any other header, such as
-	// X-API-Key, "Bearer " may be missing.
+	// AuthHeader is the header that has the token, as set at registration. Defaults to
+	// "Authorization", whose value must be "Bearer " and the token. In another header, such as
+	// X-API-Key, "Bearer " is optional.
 	AuthHeader string
 
-	// Verify replaces the comparison of tokens: it returns whether the request is from the
+	// Verify replaces the comparison of tokens. It reports whether the request is from the
 	// platform. It must not read the body.
 	Verify func(*http.Request) bool
 
-	// InsecureNoAuth accepts every request: whatever can reach the handler can make the agent work.
+	// InsecureNoAuth accepts every request. Any program that can reach the handler can then run the
+	// agent.
 	InsecureNoAuth bool
 
 	// MaxBodyBytes bounds the body of a request, in bytes. A larger one is rejected with 413.
@@ -46,42 +47,43 @@ type Options struct {
 	// bound is rejected with 503. Defaults to 256 MiB, or to MaxBodyBytes if that is more.
 	MaxBytesInFlight int64
 
-	// BodyTimeout bounds the time in which the body arrives once the handler reads it. Defaults to
-	// 30 s. It replaces the ReadTimeout of the [http.Server]. It needs a ResponseWriter that
-	// supports read deadlines. The one of [http.TimeoutHandler] does not: then set ReadTimeout,
-	// which also ends the connection of a refused peer that withholds its body.
+	// BodyTimeout is the time limit for the arrival of the body. Defaults to 30 s. It replaces the
+	// ReadTimeout of the [http.Server]. It needs a ResponseWriter that supports read deadlines.
+	// That of [http.TimeoutHandler] does not. In that case set ReadTimeout, which also ends the
+	// connection of a rejected peer that does not send its body.
 	BodyTimeout time.Duration
 
 	// ProxyHosts lists the proxies that an envelope's proxy URL may name, so that a forged envelope
-	// cannot send run tokens and arguments elsewhere. "api.example.com" means https on port 443, and
-	// "api.example.com:8443" means https on that port. "http://proxy.internal:8080" allows plain
-	// http. A loopback host, such as "localhost", also allows http, and any port if it has none. If
-	// ProxyHosts is empty, every proxy is allowed.
+	// cannot send run tokens and arguments elsewhere. "api.example.com" means https on port 443,
+	// and "api.example.com:8443" means https on that port. "http://proxy.internal:8080" allows
+	// plain http. A loopback host, such as "localhost", also allows http, and any port if it has
+	// none. If ProxyHosts is empty, every proxy is allowed.
 	ProxyHosts []string
 
-	// Proxy configures the clients of the runs. Its Pacer must be nil: the handler paces the
-	// requests of each run token, across the turns of a session.
+	// Proxy configures the clients of the runs. Its Pacer must be nil, because the handler has a
+	// pacer for each run token, across the turns of a session.
 	Proxy *proxy.Options
 
-	// RunTimeout is the agent's run_timeout_s at registration: the platform gives up after it.
-	// Default 300 s, at most 1800 s, counted from the arrival of the request. The agent's context
-	// ends Reserve (default 2 s) earlier, and after half of the reserve TimeoutResponse answers for
-	// an agent that has not. An error that the agent returns before its context has ended fails the
-	// run, also when it says that a tool call could not end in time.
+	// RunTimeout is the agent's run_timeout_s at registration, after which the platform stops
+	// waiting. It counts from the arrival of the request. Defaults to 300 s; the maximum is 1800 s.
+	// The agent's context ends Reserve earlier, which defaults to 2 s. If the agent has not
+	// returned after half of the reserve, the response is that of TimeoutResponse. An error that
+	// the agent returns before its context has ended fails the run, also if it reports a timeout of
+	// a call.
 	RunTimeout time.Duration
 	Reserve    time.Duration
 
-	// TimeoutResponse makes the answer of a run that ran out of time. If nil, a final response says
-	// so. If the answer has no Messages, the transcript of the run is sent. The agent may still be
-	// running. TimeoutResponse and FailureResponse are called on a goroutine of their own and have
-	// a quarter of Reserve to return; after that, or after a panic, the answer is sent without
-	// their response.
+	// TimeoutResponse returns the response of a run that timed out. If it is nil, the final
+	// response says that the run timed out. If the response has no Messages, the transcript of the
+	// run is sent. The agent may still be running. TimeoutResponse and FailureResponse are called
+	// on a goroutine of their own. If they do not return within a quarter of Reserve, or panic, the
+	// response is empty.
 	TimeoutResponse func(*Run) *Response
 
-	// FailureResponse makes an answer, sent with 200, of a run that failed, so that the platform
-	// grades it instead of reporting an error of the endpoint. The error is what would have been
-	// sent, and holds no secret. If the answer has no Messages, the transcript of the run is sent.
-	// If FailureResponse is nil, a failed run is answered with 500.
+	// FailureResponse returns the response of a run that failed. It is sent with 200, so that the
+	// platform grades the run instead of reporting an error of the endpoint. The error has the
+	// message that would have been sent, which contains no secret. If the response has no Messages,
+	// the transcript of the run is sent. If FailureResponse is nil, the response is 500.
 	FailureResponse func(*Run, *Error) *Response
 
 	// SendTranscript sends a transcript with every response. If the [Response] has no Messages, it
@@ -91,12 +93,13 @@ type Options struct {
 	// [Run.Transcript].
 	SendTranscript bool
 
-	// MaxRuns is how many runs are served at once; more are answered with 503. Default no limit.
+	// MaxRuns is the number of runs at the same time. A dispatch beyond it is rejected with 503. If
+	// it is 0, there is no limit.
 	MaxRuns int
 
-	// Logger receives a record per run and per refused request, with ids but without tokens, bodies
-	// or results. The record of a refused request has the address of the peer and the reason, also
-	// for 401 and 405. If nil, nothing is logged.
+	// Logger receives a record for each run and each rejected request, with ids but without tokens,
+	// bodies or results. The record of a rejected request has the address of the peer and the
+	// reason, also for 401 and 405. If nil, nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -173,8 +176,7 @@ func (h *Handler) configure(opts *Options, problems ...error) error {
 		bad("Options.Proxy.Pacer must be nil: the handler has a pacer for each run token")
 	}
 	h.state.init()
-	// The rest of the proxy options is checked by the client itself, with an address that cannot be
-	// at fault.
+	// The client checks the other proxy options, with a URL that is valid.
 	if _, err := proxy.New("http://localhost", "token", o.Proxy); err != nil {
 		bad("Options.Proxy: %w", errors.Unwrap(err))
 	}

@@ -18,8 +18,8 @@ func (o Options) Format(f fmt.State, verb rune) {
 	redact.Format(f, verb, plain(o))
 }
 
-// withoutToken returns the body without the run token, for agents log their envelopes. A body
-// without the member run_token is returned as it is.
+// withoutToken returns the body without the run token, because agents log their envelopes. It
+// returns a body without the member run_token unchanged.
 func withoutToken(body []byte, e *envelope) json.RawMessage {
 	if !e.tokenInBody {
 		return body

@@ -140,12 +140,12 @@ func TestMalformedMessages(t *testing.T) {
 			`,{"role":"user","content":"a"}`, "messages_removed /messages/1/tool_calls,messages_removed /messages/2/tool_call_id",
 		},
 		{
-			"a tool message that answers no call before it", []dispatch.Message{result("9", `"x"`), calling(call("9", "f", "{}")), result("9", `"y"`)},
+			"a tool message that does not match an earlier call", []dispatch.Message{result("9", `"x"`), calling(call("9", "f", "{}")), result("9", `"y"`)},
 			`,{"role":"assistant","tool_calls":[{"id":"9","name":"f","arguments":{}}]},{"role":"tool","content":"y","tool_call_id":"9"}`,
 			"messages_removed /messages/1/tool_call_id",
 		},
 		{
-			"a message with a role that the platform does not know", []dispatch.Message{{Role: "function", ToolCalls: []dispatch.ToolCall{call("1", "f", "{}")}}, result("1", `"x"`), {Content: dispatch.Text("b")}},
+			"a message with an unknown role", []dispatch.Message{{Role: "function", ToolCalls: []dispatch.ToolCall{call("1", "f", "{}")}}, result("1", `"x"`), {Content: dispatch.Text("b")}},
 			``, "messages_removed /messages/1/role,messages_removed /messages/2/tool_call_id,messages_removed /messages/3/role",
 		},
 	}

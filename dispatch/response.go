@@ -25,8 +25,8 @@ type Response struct {
 	// as the package comment lists.
 	Messages []Message
 
-	// Metadata is shown beside the trace. Fields that are zero, and keys that Extra lacks, are taken
-	// from the run's [Transcript], if it has metadata.
+	// Metadata is shown beside the trace. Fields that are zero, and keys that Extra lacks, are
+	// taken from the run's [Transcript], if it has metadata.
 	Metadata *Metadata
 }
 
@@ -43,8 +43,8 @@ type Metadata struct {
 	// [Run.HarnessVariant]. It is sent as an acknowledgement, without the knobs.
 	HarnessVariant *HarnessVariant
 
-	// Extra has further keys, with values that encoding/json can write. A field above replaces a key
-	// of the same name.
+	// Extra has further keys, with values that encoding/json can write. A field above replaces a
+	// key of the same name.
 	Extra map[string]any
 }
 

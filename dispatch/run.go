@@ -8,44 +8,46 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// Run is one dispatch, as the agent gets it. It belongs to the agent, which must not change its raw
-// JSON while other goroutines read it.
+// A Run is one dispatch, as the agent receives it. The agent must not change its raw JSON while
+// other goroutines read it.
 type Run struct {
-	// TaskID, RunID and AgentID are the platform's ids, decimal digits today; "" if the platform
-	// sent none. TokenJTI is the id of the run token. All are safe to log.
+	// TaskID, RunID and AgentID are the platform's ids. Today they are decimal digits. They are ""
+	// if the platform sent none. TokenJTI is the id of the run token. All are safe to log.
 	TaskID, RunID, AgentID string
 	TokenJTI               string
 
-	// Instruction is the user's prompt of this run or turn: input.user_instruction, in a multi-turn
-	// session without it input.latest_user_prompt, or else the last row of the replayed messages if
-	// it is the user's. "" when the task seeds none.
+	// Instruction is the user's prompt of this run or turn: input.user_instruction, or in a
+	// multi-turn session input.latest_user_prompt, or the last replayed message if it is the
+	// user's. It is "" if the task has none.
 	Instruction string
 
-	// Input is the task's input, the row's current state: input.input. {} when absent or null. See
-	// [Run.DecodeInput].
+	// Input is the task's input, the row's current state: input.input. It is {} if that is absent
+	// or null. See [Run.DecodeInput].
 	Input json.RawMessage
 
 	// Proxy calls the tools of this run.
 	Proxy *proxy.Client
 
-	// SessionID and TurnID identify a turn of a multi-turn session; "" in a single-shot run.
+	// SessionID and TurnID identify a turn of a multi-turn session. They are "" in a single-shot
+	// run.
 	SessionID, TurnID string
 
-	// Messages is the transcript before this turn, a JSON array, where the platform replays it; nil
-	// otherwise. See [Run.History].
+	// Messages is the transcript before this turn, a JSON array. It is nil if the platform does not
+	// replay it. See [Run.History].
 	Messages json.RawMessage
 
-	// Envelope is the whole request body, including members that this package does not know.
-	// "[redacted]" replaces the run token where the body has it. If that cannot be JSON, because
-	// the token stands in a number, Envelope has no other member than run_token.
+	// Envelope is the whole request body, with members that this package does not know. The text
+	// "[redacted]" replaces the run token. If the result is not JSON, because the token is part of
+	// a number, Envelope has the member run_token only.
 	Envelope json.RawMessage
 
 	transcript *Transcript
 }
 
 // FromContext returns the run of the context that an [Agent] receives, or of a context derived from
-// it. It is for tools that a program registers once with a framework, and for an [http.RoundTripper]
-// that serves all runs. If ctx is not derived from the context of an agent, ok is false.
+// it. It is for tools that a program registers once with a framework, and for an
+// [http.RoundTripper] that serves all runs. If ctx is not derived from the context of an agent, ok
+// is false.
 func FromContext(ctx context.Context) (run *Run, ok bool) {
 	run, ok = ctx.Value(runKey{}).(*Run)
 	return run, ok
@@ -67,7 +69,7 @@ func (c *runContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// set takes over what the envelope says.
+// set copies the envelope.
 func (r *Run) set(e *envelope, body []byte, client *proxy.Client) {
 	*r = Run{
 		TaskID: e.taskID, RunID: e.runID, AgentID: e.agentID, TokenJTI: e.tokenJTI, Proxy: client,
@@ -101,15 +103,15 @@ func (r *Run) DecodeInput(v any) error {
 	return nil
 }
 
-// Transcript returns the recording of the run, which the handler has made from its start, and has
-// the handler send it: with the response of the agent if that has nil Messages, and with the
-// timeout response or the failure response.
+// Transcript returns the recording of the run, which begins at its start. After this call the
+// handler sends the recording with the agent's response, if that has nil Messages. Timeout and
+// failure responses always have it.
 //
 //	transcript := run.Transcript()
 //	…
 //	return transcript.Response("The refund has been issued."), nil
 //
-// A Run that was not made by this package has an empty transcript.
+// The transcript of a Run that this package did not make is empty.
 func (r *Run) Transcript() *Transcript {
 	t := r.recording()
 	t.ask()
@@ -123,10 +125,10 @@ func (r *Run) recording() *Transcript {
 	return r.transcript
 }
 
-// History returns the conversation so far in one form, for a model: the rows of [Run.Messages], and
-// then the present prompt as a user message, unless it is the last row already. Tool calls may have
-// the flat or the nested form; arguments are objects where they are objects, also if the row holds
-// them as a JSON-encoded string. Its error is an [*Error] with [CodeInput].
+// History returns the conversation so far, for a model: the rows of [Run.Messages] and the present
+// prompt as a user message, unless it is the last row. Rows may have tool calls in the flat or the
+// nested form. Arguments that a row has as a JSON-encoded object are objects in the result. The
+// error is an [*Error] with [CodeInput].
 func (r *Run) History() ([]Message, error) {
 	messages, err := r.replayed()
 	if err != nil {
@@ -137,10 +139,13 @@ func (r *Run) History() ([]Message, error) {
 			m.ToolCalls[i].Arguments = objectArguments(c.Arguments)
 		}
 	}
-	if n := len(messages); r.Instruction != "" && (n == 0 || messages[n-1].Role != RoleUser || messages[n-1].Content.String() != r.Instruction) {
-		messages = append(messages, Message{Role: RoleUser, Content: Text(r.Instruction)})
+	if r.Instruction == "" {
+		return messages, nil
 	}
-	return messages, nil
+	if n := len(messages); n > 0 && messages[n-1].Role == RoleUser && messages[n-1].Content.String() == r.Instruction {
+		return messages, nil
+	}
+	return append(messages, Message{Role: RoleUser, Content: Text(r.Instruction)}), nil
 }
 
 // replayed decodes the replayed messages.
@@ -155,8 +160,8 @@ func (r *Run) replayed() ([]Message, error) {
 	return messages, nil
 }
 
-// objectArguments returns arguments that a JSON-encoded string holds as an object, and others as
-// they are.
+// objectArguments returns the object that a JSON-encoded string contains. It returns other
+// arguments unchanged.
 func objectArguments(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {
 		return json.RawMessage("{}")

@@ -15,8 +15,8 @@ const (
 	maxTokens    = 10_000
 )
 
-// tokens keeps the state of run tokens across dispatches: the turns of a session have one token. It
-// keeps keyed hashes of the tokens, never a token.
+// tokens keeps the state of run tokens across dispatches, because the turns of a session have one
+// token. It stores keyed hashes of the tokens, never a token.
 type tokens struct {
 	seeds [2]maphash.Seed
 
@@ -44,7 +44,7 @@ func (t *tokens) init() {
 	t.states = map[tokenKey]*token{}
 }
 
-// enter returns the state of a run token, which is kept until leave.
+// enter returns the state of a run token and keeps it until leave.
 func (t *tokens) enter(runToken string, now time.Time) *token {
 	key := tokenKey{maphash.String(t.seeds[0], runToken), maphash.String(t.seeds[1], runToken)}
 	t.mu.Lock()
@@ -80,8 +80,8 @@ func (t *tokens) leave(s *token) {
 	t.evict(s.idle)
 }
 
-// evict forgets the states that are idle for too long, and the longest idle ones of too many. It
-// needs t.mu.
+// evict removes states that are idle for too long, and the longest idle ones if there are too many.
+// It needs t.mu.
 func (t *tokens) evict(now time.Time) {
 	for t.first != nil && (len(t.states) > maxTokens || now.Sub(t.first.idle) >= maxTokenIdle) {
 		delete(t.states, t.first.key)

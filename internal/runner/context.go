@@ -168,7 +168,8 @@ func (p *parent) Value(key any) any {
 	return p.outer.Value(key)
 }
 
-// AfterFunc is called once, by the context that Done makes. With it that context needs no goroutine.
+// AfterFunc is called once, by the context that Done makes. With it that context needs no
+// goroutine.
 func (p *parent) AfterFunc(f func()) (stop func() bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
