@@ -242,8 +242,8 @@ func (p *Pacer) grant(now time.Time) {
 	p.schedule(now)
 }
 
-// schedule sets the timer to the next time at which a request may be admitted without another event.
-// If the queue is empty, there is no timer, so an unused pacer costs nothing.
+// schedule sets the timer to the next time at which a request may be admitted without another
+// event. If the queue is empty, there is no timer, so an unused pacer costs nothing.
 func (p *Pacer) schedule(now time.Time) {
 	if p.timer != nil {
 		p.timer.Stop()
@@ -274,9 +274,9 @@ func (p *Pacer) schedule(now time.Time) {
 	})
 }
 
-// earliest returns a lower bound for the admission of a request that joins the queue now. Every place
-// is used in turn, and again a window later. A request on its way may be answered at any moment, or
-// may not have been sent.
+// earliest returns a lower bound for the admission of a request that joins the queue now. Every
+// place is used in turn, and again a window later. A request on its way may be answered at any
+// moment, or may not have been sent.
 func (p *Pacer) earliest(now time.Time) time.Time {
 	from := now
 	if p.held.After(from) {

@@ -94,8 +94,8 @@ func (d *deck) stages() {
 	}
 }
 
-// pair finds the call on the tape for each forwarded call of a run. It looks at the whole run so far,
-// because a later attempt shows that an earlier one was repeated.
+// pair finds the call on the tape for each forwarded call of a run. It looks at the whole run so
+// far, because a later attempt shows that an earlier one was repeated.
 func (d *deck) pair(all []*seen) {
 	for _, at := range d.stacks {
 		at.taken = 0
@@ -117,8 +117,8 @@ func (d *deck) pair(all []*seen) {
 	}
 }
 
-// dropRetries removes attempts that the client repeated until it got another answer. If it never got
-// one, the last failure was the outcome of the call, and all attempts stay.
+// dropRetries removes attempts that the client repeated until it got another answer. If it never
+// got one, the last failure was the outcome of the call, and all attempts stay.
 func (s *stack) dropRetries() {
 	last := -1
 	for i, c := range s.cards {

@@ -34,8 +34,8 @@ func (r *redactor) withTokens(tokens []string) *redactor {
 	return &with
 }
 
-// body redacts a body: JSON as its value, anything else as text. raw is the compact JSON. If nothing
-// was redacted, raw has the spelling of the body.
+// body redacts a body: JSON as its value, anything else as text. raw is the compact JSON. If
+// nothing was redacted, raw has the spelling of the body.
 func (r *redactor) body(body []byte) (v *value, raw json.RawMessage, text string) {
 	v, err := parseValue(body)
 	if err != nil {

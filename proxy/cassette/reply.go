@@ -121,8 +121,8 @@ func (r *reply) describe(i *Interaction, redact *redactor) (problem string) {
 	return ""
 }
 
-// retryAfter returns the wait of the header in seconds. A date would be in the past when the tape is
-// replayed.
+// retryAfter returns the wait of the header in seconds. A date would be in the past when the tape
+// is replayed.
 func retryAfter(header http.Header) *int64 {
 	wait, known := httpcall.RetryAfter(header)
 	if !known {

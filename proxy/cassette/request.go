@@ -41,8 +41,8 @@ func split(path string) (kind, name, rest string) {
 	return kindOther, cmp.Or(rest[1:], rest), rest
 }
 
-// credentials returns the run token of a request, or "" if it has none, and all values that could be
-// one.
+// credentials returns the run token of a request, or "" if it has none, and all values that could
+// be one.
 func credentials(header http.Header) (token string, all []string) {
 	all, _ = httpserve.Presented(header, "X-Pipelines-Run-Token")
 	all = slices.DeleteFunc(all, func(one string) bool { return one == "" })

@@ -58,7 +58,8 @@ func headers(s string) string {
 }
 
 // assignments redacts what a text assigns to the name of a secret: password=…, "api_key": "…",
-// &token=…. A value of any other name may be percent-encoded, so its decoded form is redacted, too.
+// &token=…. A value of any other name may be percent-encoded, so its decoded form is redacted,
+// too.
 func (r *redactor) assignments(s string) string {
 	var b strings.Builder
 	done := 0 // s[:done] has been written to b
@@ -171,8 +172,8 @@ func assigned(s string, i int) (from, to int) {
 	return i, i + separator(s[i:])
 }
 
-// bracket returns the end of the object or list that begins at i, behind its bracket. If the bracket
-// is not closed, it returns the end of the text.
+// bracket returns the end of the object or list that begins at i, behind its bracket. If the
+// bracket is not closed, it returns the end of the text.
 func bracket(s string, i int) int {
 	depth := 0
 	for ; i < len(s); i++ {
