@@ -227,3 +227,44 @@ func ExampleValidateOptions_endpoint() {
 	fmt.Println(err)
 	// Output: tool[0] "refund_order": /passthrough_binding/tool_name is not among the tools discovered on the endpoint: refund_order [endpoint_tool]
 }
+
+// The output schema of an OrFailure allows a failure, so that the simulator can make the tool fail.
+func ExampleOrFailure() {
+	type refund struct {
+		RefundID string `json:"refund_id"`
+	}
+	tool := schema.MustDefine[struct{}, schema.OrFailure[refund]]("refund_all", "Refund all orders.", nil)
+	set, err := schema.NewSet(context.Background(), []schema.Tool{tool}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(set.ValidateResult("refund_all", []byte(`{"refund_id": "r1"}`)))
+	fmt.Println(set.ValidateResult("refund_all", []byte(`{"error": "not found"}`)))
+	fmt.Println(set.ValidateResult("refund_all", []byte(`[]`)))
+	// Output:
+	// <nil>
+	// <nil>
+	// tool "refund_all": result: must be an object, not an array
+}
+
+// A regular expression that Go does not support is ignored on request. The rest is checked.
+func ExampleValidator_Unchecked() {
+	v, err := schema.Compile(json.RawMessage(`{
+		"type": "object",
+		"properties": {"pin": {"type": "string", "pattern": "^(?=.*[0-9]).{8,}$"}}
+	}`), &schema.CompileOptions{AllowUnchecked: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, p := range v.Unchecked() {
+		fmt.Println(p.Code, p.Pointer)
+	}
+	fmt.Println(v.Validate([]byte(`{"pin": "too short"}`)))
+	fmt.Println(v.Validate([]byte(`{"pin": 1}`)))
+	// Output:
+	// schema_pattern_unsupported /properties/pin/pattern
+	// <nil>
+	// /pin must be a string, not a number
+}
