@@ -47,7 +47,7 @@ func newAuthenticator(o *Options) (authenticator, []error) {
 		}
 		if _, bearer := httpserve.CutBearer(token); bearer {
 			problems = append(problems, errors.New(
-				`Options.Tokens has a token that begins with "Bearer ": leave the scheme out, it belongs to the header`))
+				`Options.Tokens has a token that begins with "Bearer ": remove the scheme, which belongs to the header`))
 		}
 	}
 	return a, problems

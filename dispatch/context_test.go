@@ -33,7 +33,8 @@ func TestFromContext(t *testing.T) {
 	var group sync.WaitGroup
 	for id := range int64(8) {
 		group.Go(func() {
-			result, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{Agent: agent}, dispatchtest.Task{ID: id + 1})
+			task := dispatchtest.Task{ID: id + 1}
+			result, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{Agent: agent}, task)
 			if err != nil {
 				t.Error(err)
 				return

@@ -86,7 +86,8 @@ assistant Done.
 `},
 		{"results that the model has not read yet", func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
 			tr.SetConversation("", []dispatch.Message{
-				says("user", "Refund order 4521."), calling(call("m1", a, `{"n":1}`), call("m2", b, `{"n":2}`)), result("m1", `"one"`),
+				says("user", "Refund order 4521."), calling(call("m1", a, `{"n":1}`), call("m2", b, `{"n":2}`)),
+				result("m1", `"one"`),
 			})
 			do(ctx, run, "m1", a, `{"n":1}`)
 			do(ctx, run, "m2", b, `{"n":2}`)
@@ -101,7 +102,8 @@ assistant Done.
 			do(ctx, run, "", a, `{"n":0}`)
 			do(ctx, run, "", a, `{"n":1}`)
 			tr.SetConversation("", []dispatch.Message{
-				says("user", "Refund order 4521."), calling(call("call_1", a, `"{ \"n\":1}"`)), result("call_1", `"one"`),
+				says("user", "Refund order 4521."), calling(call("call_1", a, `"{ \"n\":1}"`)),
+				result("call_1", `"one"`),
 			})
 		}, `
 assistant [call_3 get_order {"n":0}]
@@ -112,7 +114,9 @@ tool(call_1) one
 assistant Done.
 `},
 		{"the last one counts", func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
-			tr.SetConversation("", []dispatch.Message{says("user", "Refund order 4521."), calling(call("m1", a, `{"n":1}`)), result("m1", `"one"`)})
+			tr.SetConversation("", []dispatch.Message{
+				says("user", "Refund order 4521."), calling(call("m1", a, `{"n":1}`)), result("m1", `"one"`),
+			})
 			do(ctx, run, "m1", a, `{"n":1}`)
 			tr.SetConversation("", []dispatch.Message{says("user", "Summary of Refund order 4521.: done")})
 		}, `
@@ -122,7 +126,9 @@ tool(m1) {"n":1}
 assistant Done.
 `},
 		{"none", func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
-			tr.SetConversation("", []dispatch.Message{says("user", "Refund order 4521."), calling(call("m1", a, `{"n":1}`)), result("m1", `"one"`)})
+			tr.SetConversation("", []dispatch.Message{
+				says("user", "Refund order 4521."), calling(call("m1", a, `{"n":1}`)), result("m1", `"one"`),
+			})
 			do(ctx, run, "m1", a, `{"n":1}`)
 			tr.SetConversation("", nil)
 		}, `
@@ -135,11 +141,17 @@ assistant Done.
 			tr.SetConversation("", []dispatch.Message{says("user", "Refund order 4521.")})
 			for _, actor := range []string{"refunds", "orders"} {
 				sub := proxy.WithActor(ctx, actor)
-				tr.SetConversation(actor, []dispatch.Message{says("user", actor), calling(call("c0", a, `{"of":"`+actor+`"}`))})
+				tr.SetConversation(actor, []dispatch.Message{
+					says("user", actor), calling(call("c0", a, `{"of":"`+actor+`"}`)),
+				})
 				do(sub, run, "c0", a, `{"of":"`+actor+`"}`)
 			}
-			tr.SetConversation("refunds", []dispatch.Message{says("user", "refunds"), calling(call("c0", a, `{"of":"refunds"}`)), result("c0", `"of refunds"`)})
-			tr.SetConversation("", []dispatch.Message{says("user", "Refund order 4521."), says("assistant", "I have asked both.")})
+			tr.SetConversation("refunds", []dispatch.Message{
+				says("user", "refunds"), calling(call("c0", a, `{"of":"refunds"}`)), result("c0", `"of refunds"`),
+			})
+			tr.SetConversation("", []dispatch.Message{
+				says("user", "Refund order 4521."), says("assistant", "I have asked both."),
+			})
 		}, `
 user Refund order 4521.
 assistant I have asked both.
@@ -152,7 +164,9 @@ tool(c0) {"of":"orders"}
 assistant Done.
 `},
 		{"the prompt among other text", func(_ context.Context, _ *dispatch.Run, tr *dispatch.Transcript) {
-			tr.SetConversation("", []dispatch.Message{says("user", "The customer writes: Refund order 4521. Answer politely.")})
+			tr.SetConversation("", []dispatch.Message{
+				says("user", "The customer writes: Refund order 4521. Answer politely."),
+			})
 		}, `
 user The customer writes: Refund order 4521. Answer politely.
 assistant Done.
@@ -163,7 +177,8 @@ assistant Done.
 				tt.agent(ctx, run, run.Transcript())
 				return &dispatch.Response{FinalResponse: "Done."}, nil
 			}, slow)
-			body := strings.Replace(seedBody, "Refund order #4521 if it shipped more than 30 days ago.", "Refund order 4521.", 1)
+			const instruction = "Refund order #4521 if it shipped more than 30 days ago."
+			body := strings.Replace(seedBody, instruction, "Refund order 4521.", 1)
 			sent := dispatch.CheckResponse(post(h, body, nil).Body.Bytes())
 			if len(sent.Problems) > 0 {
 				t.Error(sent.Problems)
@@ -178,18 +193,22 @@ assistant Done.
 // A conversation of a later turn begins with what the session replays or the agent remembers.
 func TestSetConversationInASession(t *testing.T) {
 	for name, input := range map[string]string{
-		"replay":   `{"turn_id":"2","user_instruction":"And order 4522?","messages":[{"role":"user","content":"Refund order 4521."},{"role":"assistant","content":"Done."}]}`,
+		"replay": `{"turn_id":"2","user_instruction":"And order 4522?",` +
+			`"messages":[{"role":"user","content":"Refund order 4521."},{"role":"assistant","content":"Done."}]}`,
 		"stateful": `{"session_id":"s1","turn_id":"2","user_instruction":"And order 4522?"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHandler(t, func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 				run.Transcript().SetConversation("", []dispatch.Message{
-					says("system", "Be brief."), says("user", "Refund order 4521."), calling(call("m1", "refund", `{}`)), result("m1", `"ok"`),
-					says("assistant", "Done."), says("user", "And order 4522?"), calling(call("m2", "refund", `{}`)), result("m2", `"no"`),
+					says("system", "Be brief."), says("user", "Refund order 4521."), calling(call("m1", "refund", `{}`)),
+					result("m1", `"ok"`),
+					says("assistant", "Done."), says("user", "And order 4522?"), calling(call("m2", "refund", `{}`)),
+					result("m2", `"no"`),
 				})
 				return &dispatch.Response{FinalResponse: "That one not."}, nil
 			})
-			sent := dispatch.CheckResponse(post(h, `{"odyssey_proxy_url":"https://api.example.com/runs/abc","input":`+input+`}`, nil).Body.Bytes())
+			body := `{"odyssey_proxy_url":"https://api.example.com/runs/abc","input":` + input + `}`
+			sent := dispatch.CheckResponse(post(h, body, nil).Body.Bytes())
 			want := `system Be brief.
 user And order 4522?
 assistant [m2 refund {}]
@@ -256,9 +275,12 @@ func TestSetConversationIsBounded(t *testing.T) {
 func TestSetConversationAndAdd(t *testing.T) {
 	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		tr := run.Transcript()
-		conversation := []dispatch.Message{says("user", run.Instruction), calling(call("m1", "get_order", `{"n":1}`)), result("m1", `"one"`)}
+		conversation := []dispatch.Message{
+			says("user", run.Instruction), calling(call("m1", "get_order", `{"n":1}`)), result("m1", `"one"`),
+		}
 		for range 3 {
-			if _, err := run.Proxy.Call(proxy.WithCallID(ctx, "m1"), "get_order", json.RawMessage(`{"n":1}`)); err != nil {
+			_, err := run.Proxy.Call(proxy.WithCallID(ctx, "m1"), "get_order", json.RawMessage(`{"n":1}`))
+			if err != nil {
 				return nil, err
 			}
 			tr.SetConversation("", conversation)
@@ -286,7 +308,9 @@ func TestSetConversationOfARunThatFails(t *testing.T) {
 			"failure": func(context.Context) error { return errors.New("broken") },
 		} {
 			h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-				run.Transcript().SetConversation("", []dispatch.Message{says("user", run.Instruction), says("assistant", "Let me see.")})
+				run.Transcript().SetConversation("", []dispatch.Message{
+					says("user", run.Instruction), says("assistant", "Let me see."),
+				})
 				return nil, agent(ctx)
 			}, func(o *dispatch.Options) {
 				o.FailureResponse = func(*dispatch.Run, *dispatch.Error) *dispatch.Response {
@@ -302,7 +326,9 @@ func TestSetConversationOfARunThatFails(t *testing.T) {
 }
 
 func TestAddProblem(t *testing.T) {
-	problem := dispatch.Problem{Code: "conversation_unclear", Pointer: "/messages", Message: "two conversations have one label"}
+	problem := dispatch.Problem{
+		Code: "conversation_unclear", Pointer: "/messages", Message: "two conversations have one label",
+	}
 	agent := func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		for range 3 {
 			run.Transcript().AddProblem(problem)
@@ -347,7 +373,8 @@ func TestTranscriptOfEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 			err := errors.Join(
-				each(ctx, run, nil, modelCall{"m1", "get_order", `{"wait":0}`}, modelCall{"m2", "find_order", `{}`}, modelCall{"m3", "get_order", `{`}),
+				each(ctx, run, nil, modelCall{"m1", "get_order", `{"wait":0}`}, modelCall{"m2", "find_order", `{}`},
+					modelCall{"m3", "get_order", `{`}),
 				each(ctx, run, func(ctx context.Context) {
 					_, _, _ = run.Proxy.CallForModel(proxy.WithCallID(ctx, "s1"), "get_order", `{"n":1}`)
 				}, modelCall{"m4", "get_order", `{"wait":0}`}),

@@ -191,7 +191,8 @@ func (h *Handler) conclude(v *visit, end runner.Outcome[outcome]) outcome {
 	case !end.Left:
 		return out
 	}
-	return outcome{err: &Error{Code: CodeClientGone, Message: "the platform closed the connection before the agent had a response"}}
+	message := "the platform closed the connection before the agent had a response"
+	return outcome{err: &Error{Code: CodeClientGone, Message: message}}
 }
 
 // ask calls a function of the options that makes a response. If the function panics, or does not

@@ -843,7 +843,7 @@ func TestNewReportsEverythingAtOnce(t *testing.T) {
 	}{
 		{"nothing", nil, nil, []string{"agent must not be nil", "InsecureNoAuth"}},
 		{"no token", agent, &dispatch.Options{}, []string{"Tokens is empty"}},
-		{"token with its scheme", agent, &dispatch.Options{Tokens: []string{"Bearer hunter2"}}, []string{"leave the scheme out"}},
+		{"token with its scheme", agent, &dispatch.Options{Tokens: []string{"Bearer hunter2"}}, []string{"remove the scheme"}},
 		{"empty token", agent, &dispatch.Options{Tokens: []string{"a", ""}}, []string{"environment variable"}},
 		{"token with a line break", agent, &dispatch.Options{Tokens: []string{"hunter2\n"}}, []string{"white space"}},
 		{"contradiction", agent, &dispatch.Options{Tokens: []string{"a"}, InsecureNoAuth: true}, []string{"contradicts"}},

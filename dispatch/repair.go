@@ -79,7 +79,8 @@ func (s *sender) send(m Message) {
 func (s *sender) answer(m *Message) bool {
 	if m.ToolCallID == "" {
 		if len(s.open) == 0 {
-			s.report(codeRemoved, "/tool_call_id", "is missing, and every tool call has a result: the message is not sent")
+			s.report(codeRemoved, "/tool_call_id",
+				"is missing, and every tool call has a result: the message is not sent")
 			return false
 		}
 		m.ToolCallID = s.open[0]

@@ -55,8 +55,9 @@ func TestContext(t *testing.T) {
 							child, end = context.WithTimeout(context.WithValue(ctx, nameKey{}, "child"), time.Hour)
 							defer end()
 						}
-						if ctx.Err() != nil || child.Err() != nil || context.Cause(ctx) != nil || ctx.Value(nameKey{}) != "n" {
-							t.Errorf("at the start: %v, %v, cause %v, value %v", ctx.Err(), child.Err(), context.Cause(ctx), ctx.Value(nameKey{}))
+						cause, value := context.Cause(ctx), ctx.Value(nameKey{})
+						if ctx.Err() != nil || child.Err() != nil || cause != nil || value != "n" {
+							t.Errorf("at the start: %v, %v, cause %v, value %v", ctx.Err(), child.Err(), cause, value)
 						}
 						if d, ok := ctx.Deadline(); !ok || time.Until(d) != min(limit, cmp.Or(tt.outer, limit)) {
 							t.Errorf("the deadline is in %s", time.Until(d))
@@ -77,7 +78,8 @@ func TestContext(t *testing.T) {
 						defer end()
 						for name, c := range map[string]context.Context{"child": child, "late": late, "context": ctx} {
 							if c.Err() != tt.err || context.Cause(c) != tt.cause {
-								t.Errorf("%s: %v, cause %v; want %v, %v", name, c.Err(), context.Cause(c), tt.err, tt.cause)
+								t.Errorf("%s: %v, cause %v; want %v, %v",
+									name, c.Err(), context.Cause(c), tt.err, tt.cause)
 							}
 						}
 						if time.Since(begin) != tt.after || ctx.Value(nameKey{}) != "n" {
@@ -98,13 +100,15 @@ func TestContext(t *testing.T) {
 // A job that goes on after its return finds its context ended.
 func TestContextAfterTheReturn(t *testing.T) {
 	var kept, child context.Context
-	out := runner.Run(t.Context(), newRunner(io.Discard), time.Now().Add(time.Hour), "x", func(ctx context.Context) int {
+	job := func(ctx context.Context) int {
 		kept = ctx
 		child = context.WithValue(ctx, nameKey{}, 1)
 		return 1
-	})
+	}
+	out := runner.Run(t.Context(), newRunner(io.Discard), time.Now().Add(time.Hour), "x", job)
 	<-kept.Done()
-	if out.Stop != runner.InTime || out.Cause != nil || kept.Err() != context.Canceled || context.Cause(child) != context.Canceled {
+	if out.Stop != runner.InTime || out.Cause != nil || kept.Err() != context.Canceled ||
+		context.Cause(child) != context.Canceled {
 		t.Errorf("%+v, %v, cause %v", out, kept.Err(), context.Cause(child))
 	}
 }
@@ -115,12 +119,14 @@ func TestCancelBeforeAndAfterRun(t *testing.T) {
 	call := new(runner.Call[error])
 	call.Cancel(over)
 	job := runner.Func[error](func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) })
-	if out := call.Run(t.Context(), newRunner(io.Discard), time.Now().Add(time.Hour), "x", job); out.Value != over || out.Cause != over {
+	out := call.Run(t.Context(), newRunner(io.Discard), time.Now().Add(time.Hour), "x", job)
+	if out.Value != over || out.Cause != over {
 		t.Errorf("%+v", out)
 	}
 	call = new(runner.Call[error])
 	quick := runner.Func[error](func(context.Context) error { return nil })
-	if out := call.Run(t.Context(), newRunner(io.Discard), time.Now().Add(time.Hour), "x", quick); out.Stop != runner.InTime {
+	out = call.Run(t.Context(), newRunner(io.Discard), time.Now().Add(time.Hour), "x", quick)
+	if out.Stop != runner.InTime {
 		t.Errorf("%+v", out)
 	}
 	call.Cancel(over)
