@@ -70,10 +70,10 @@ type Validator struct {
 // not describe an object; only a [Tool] requires that. If o is nil, the defaults apply.
 //
 // The error is an [*Error]. Its code is CodeInvalid if the schema or o is not valid. It is
-// CodeUnchecked if the schema may be valid and exceeds what this package checks: it is larger than
-// the limits, of another draft, refers to a schema outside, or has a regular expression that Go does
-// not support (RE2: no look-around, no back-references). Its pointers start at the schema, and its
-// codes begin with "schema_" unless they are about o.
+// CodeUnchecked if the schema may be valid and exceeds what this package checks. Such a schema is
+// larger than the limits, of another draft, refers to a schema outside, or has a regular expression
+// that Go does not support (RE2: no look-around, no back-references). The pointers start at the
+// schema. The codes begin with "schema_" unless they are about o.
 func Compile(schema json.RawMessage, o *CompileOptions) (*Validator, error) {
 	var opts CompileOptions
 	if o != nil {

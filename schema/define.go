@@ -16,8 +16,8 @@ type InferOptions struct {
 
 // Define declares a tool with arguments of type In and a response of type Out, in sandbox mode. In
 // must be a struct or a map with string keys, or a pointer to one. If Out is any, the tool has no
-// output schema; if it is an [OrFailure], the schema also allows failures. If o is nil, the defaults
-// apply.
+// output schema. If it is an [OrFailure], the schema also allows failures. If o is nil, the
+// defaults apply.
 //
 // The error is an [*Error] with CodeInvalid and everything that is wrong with the types, their tags
 // and the name; see [For] and [Validate].
@@ -75,11 +75,12 @@ func (ps *problems) infer(at string, t reflect.Type, o *InferOptions) json.RawMe
 // of such a value is {"anyOf": [..., {"type": "null"}]}, not a list of types. The root is never
 // null.
 //
-// The tag jsonschema is a description of several words, as in the MCP SDK, or sets keywords, separated by commas. The
-// MCP SDK panics if a tag begins with a keyword. In keywords a comma in a value is written \\, as
-// here:
+// The tag jsonschema is a description of several words, as in the MCP SDK:
 //
 //	jsonschema:"the order's id, as shown to the customer"
+//
+// Or it sets keywords, separated by commas. The MCP SDK panics if a tag begins with a keyword. A
+// comma in a value is written \\, as here:
 //
 //	title=, description=        any field; a description with commas is easier in the tag jsonschema_description
 //	default=, example=, enum=   strings and numbers; enum and example may be repeated; booleans have default only

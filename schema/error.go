@@ -34,8 +34,8 @@ const (
 //
 // Problems of a tool list are ordered by tool; members of the wrong type come first. Problems of a
 // document are ordered by place, and each occurs once. Neither the error nor a Message contains a
-// value of a document. They contain names, kinds, lengths, and what the schema requires, so they can
-// be shown to a model.
+// value of a document. They contain names, kinds, lengths, and what the schema requires, so they
+// can be shown to a model.
 type Error struct {
 	Code     Code
 	Tool     string // the tool whose call was validated; "" for anything else
@@ -67,8 +67,9 @@ type Error struct {
 //	                none; or not_json, limit or unknown_tool
 //	Lint            no_description description_long name_long name_case no_type root_keyword
 //	                empty_object type_list required_unknown property_undescribed output_deep
-//	                output_no_failure binding_unused policy_unused adapter_unused secret field_undeclared
-//	                path_undeclared placeholder_unknown, and those that Validate lists
+//	                output_no_failure binding_unused policy_unused adapter_unused secret
+//	                field_undeclared path_undeclared placeholder_unknown, and those that
+//	                Validate lists
 //	Export          left_out required
 type Problem struct {
 	Index int    // the tool's place in the list, from 0; -1 if the problem is not about one tool

@@ -40,10 +40,10 @@ type ValidateOptions struct {
 // CodeInvalid. The rules are those of the Tools schema, "Validation"; [Problem] lists their codes,
 // and the package comment says where the page leaves a choice. If o is nil, the defaults apply.
 //
-// The list unchecked contains what does not make the platform reject a tool, and what this library cannot check
-// or use: schemas for which [Compile] returns CodeUnchecked, malformed ledger adapters, adapter
-// paths outside the grammar of package ledger, unknown values, and members of later releases. It may
-// be non-empty with and without an error.
+// The list unchecked contains what does not make the platform reject a tool and what this library
+// cannot check or use: schemas for which [Compile] returns CodeUnchecked, malformed ledger
+// adapters, adapter paths outside the grammar of package ledger, unknown values, and members of
+// later releases. Validate returns the list with and without an error.
 //
 // If ctx ends, everything except the endpoints that are not yet looked up is still checked. Those
 // are reported as endpoint_lookup, and the error unwraps to the error of ctx. Validate is safe for
