@@ -47,8 +47,9 @@ func infer(t reflect.Type, types map[reflect.Type]json.RawMessage) (json.RawMess
 		return nil, []Problem{{Index: noTool, Code: "type_unsupported", Message: err.Error()}}
 	}
 	raw = s.finish(raw)
-	if found := schemaProblems(jsonschema.Check(raw, nil)); len(found) > 0 {
-		return nil, found
+	found := slices.DeleteFunc(jsonschema.Check(raw, nil), jsonschema.Fault.Unchecked) // Validate lists those
+	if len(found) > 0 {
+		return nil, schemaProblems(found)
 	}
 	return raw, nil
 }

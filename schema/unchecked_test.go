@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -136,5 +137,22 @@ func TestUncheckedAndInvalid(t *testing.T) {
 		if _, err := schema.Compile(tools[0].InputSchema, &schema.CompileOptions{AllowUnchecked: true}); (err == nil) != strings.Contains(test.want, "not_object") {
 			t.Errorf("%s: Compile: %v", test.name, err)
 		}
+	}
+}
+
+// A schema of InferOptions.Types may have what this package cannot check.
+func TestDefineUnchecked(t *testing.T) {
+	type pin string
+	type arguments struct {
+		Pin pin `json:"pin"`
+	}
+	tool, err := schema.Define[arguments, any]("unlock", "Unlock.", &schema.InferOptions{Types: map[reflect.Type]json.RawMessage{
+		reflect.TypeFor[pin](): json.RawMessage(`{"type":"string","pattern":` + lookAhead + `}`),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := verdict(t, []schema.Tool{tool}, nil), "? 0 schema_pattern_unsupported /input_schema/properties/pin/pattern"; got != want {
+		t.Errorf("problems = %q, want %q", got, want)
 	}
 }
