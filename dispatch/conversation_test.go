@@ -14,6 +14,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
 func says(role dispatch.Role, text string) dispatch.Message {
@@ -412,4 +413,35 @@ func TestProblemOfAFullTranscript(t *testing.T) {
 	if err != nil || len(result.Problems) != 1 || result.Problems[0].String() != want || len(result.Messages) != 1001 {
 		t.Errorf("%d messages, problems %v, %v", len(result.Messages), result.Problems, err)
 	}
+}
+
+// Code that sees the requests to a model sets the conversation again and again. Calls that it
+// contains are not shown twice.
+func ExampleTranscript_SetConversation() {
+	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		conversation := []dispatch.Message{
+			{Role: dispatch.RoleUser, Content: dispatch.Text("Has order 4521 shipped?")},
+			{Role: dispatch.RoleAssistant, ToolCalls: []dispatch.ToolCall{
+				{ID: "call_a", Name: "get_order", Arguments: json.RawMessage(`{"order_id":"4521"}`)},
+			}},
+		}
+		run.Transcript().SetConversation("", conversation)
+		_, _, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, "call_a"), "get_order", `{"order_id":"4521"}`)
+		return &dispatch.Response{FinalResponse: "It has."}, err
+	}
+	result, err := dispatchtest.Dispatch(context.Background(), dispatchtest.Target{Agent: agent}, dispatchtest.Task{
+		World: proxytest.World{Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Canned(`{"status":"shipped"}`)}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, m := range result.Messages {
+		fmt.Println(m.Role, m.ToolCallID, m.Content, len(m.ToolCalls))
+	}
+	// Output:
+	// user  Has order 4521 shipped? 0
+	// assistant   1
+	// tool call_a {"status":"shipped"} 0
+	// assistant  It has. 0
 }
