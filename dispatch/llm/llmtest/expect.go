@@ -11,18 +11,24 @@ import (
 func contains(s, part string) bool { return strings.Contains(s, part) }
 
 // HasResult checks that the model was sent the result of a tool call since its last message, and
-// that the result contains text.
+// that the result contains text. If several results have the id, one of them must contain it. Gemini's
+// calls without an id all have the id "".
 func HasResult(callID, text string) func(*Request) error {
 	return func(r *Request) error {
 		var got []string
+		var other error // of the first result that has the id
 		for _, result := range r.Results {
-			if result.CallID == callID {
-				if contains(result.Content, text) {
-					return nil
-				}
-				return fmt.Errorf("the result of the tool call %q is %q, want it to contain %q", callID, clip.Text(result.Content, 200), text)
+			switch {
+			case result.CallID != callID:
+			case contains(result.Content, text):
+				return nil
+			case other == nil:
+				other = fmt.Errorf("the result of the tool call %q is %q, want it to contain %q", callID, clip.Text(result.Content, 200), text)
 			}
 			got = append(got, result.CallID)
+		}
+		if other != nil {
+			return other
 		}
 		return fmt.Errorf("the model was not sent a result of the tool call %q; it was sent results of %q", callID, got)
 	}

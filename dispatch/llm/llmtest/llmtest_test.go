@@ -14,6 +14,7 @@ import (
 const (
 	chatPath      = "/v1/chat/completions"
 	anthropicPath = "/v1/messages"
+	geminiPath    = "/v1beta/models/m:generateContent"
 	secret        = "sk-do-not-show-this-key"
 )
 
@@ -48,6 +49,16 @@ func called(user string, results ...string) string {
 		messages += `,{"role":"tool","tool_call_id":"` + id + `","content":"` + r + `"}`
 	}
 	return `{"model":"m","messages":[{"role":"user","content":"` + user + `"},{"role":"assistant","content":null,"tool_calls":[` + calls[1:] + `]}` + messages + `]}`
+}
+
+// withoutIDs is a conversation of Gemini's after calls without ids and their results.
+func withoutIDs(results ...string) string {
+	calls, responses := "", ""
+	for _, r := range results {
+		calls += `,{"functionCall":{"name":"get_weather"}}`
+		responses += `,{"functionResponse":{"name":"get_weather","response":{"output":"` + r + `"}}}`
+	}
+	return `{"contents":[{"parts":[{"text":"x"}]},{"role":"model","parts":[` + calls[1:] + `]},{"parts":[` + responses[1:] + `]}]}`
 }
 
 func TestWhatFailsATest(t *testing.T) {
@@ -100,6 +111,16 @@ func TestWhatFailsATest(t *testing.T) {
 			"another result", []llmtest.Step{llmtest.Text("hi").Expect(llmtest.HasResult("b", "shipped"), llmtest.HasResult("b", "lost"))},
 			func(t testing.TB, m *llmtest.Model) { _, _, _, _ = post(t, m, chatPath, called("x", "1", "lost")) },
 			[]string{`the result of the tool call "b" is "lost", want it to contain "shipped"`},
+		},
+		{
+			"results without ids", []llmtest.Step{llmtest.Text("hi").Expect(llmtest.HasResult("", "sun"), llmtest.HasResult("", "rain"))},
+			func(t testing.TB, m *llmtest.Model) { _, _, _, _ = post(t, m, geminiPath, withoutIDs("sun", "rain")) },
+			nil,
+		},
+		{
+			"no result of several", []llmtest.Step{llmtest.Text("hi").Expect(llmtest.HasResult("", "snow"))},
+			func(t testing.TB, m *llmtest.Model) { _, _, _, _ = post(t, m, geminiPath, withoutIDs("sun", "rain")) },
+			[]string{`the result of the tool call "" is "{\"output\":\"sun\"}", want it to contain "snow"`},
 		},
 		{
 			"tools and system", []llmtest.Step{llmtest.Text("hi").Expect(llmtest.HasTools("get_order"), llmtest.HasSystem("verbose"), llmtest.HasSystem("brief"))},

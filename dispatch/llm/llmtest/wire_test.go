@@ -29,7 +29,7 @@ var wires = []struct{ name, path, whole, streamPath, stream string }{
 		anthropicPath + "?beta=true", `{"model":"m","max_tokens":9,"stream":true,"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]}`,
 	},
 	{
-		"gemini", "/v1beta/models/m:generateContent", `{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`,
+		"gemini", geminiPath, `{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`,
 		"/v1beta/models/m:streamGenerateContent?alt=sse", `{"contents":[{"parts":[{"text":"hi"}]}]}`,
 	},
 }

@@ -25,11 +25,23 @@ type New func(t *testing.T, url string, client *http.Client) dispatch.Agent
 
 // Options describes what an agent or its SDK does in its own way.
 type Options struct {
-	// NoCallIDs is for an API whose calls have no ids of the model.
+	// NoCallIDs scripts a model whose calls have no ids. Only Gemini's API has such models.
 	NoCallIDs bool
 
 	// Repairs is for an SDK that makes {} of arguments that are not JSON.
 	Repairs bool
+
+	// FailsOnMalformed is for an API that sends no content if arguments are not JSON. The agent's
+	// error then has the reason, MALFORMED_FUNCTION_CALL.
+	FailsOnMalformed bool
+}
+
+// id returns the id of a call in a script.
+func (o Options) id(id string) string {
+	if o.NoCallIDs {
+		return ""
+	}
+	return id
 }
 
 // Test runs all tests of an agent.
@@ -58,12 +70,12 @@ func testRun(t *testing.T, agent New, o Options) {
 	_, target := start(t, agent,
 		llmtest.Turn(
 			llmtest.Text("I look at both."),
-			llmtest.Call("toolu_1", "get_order", `{"order_id":"4521"}`),
-			llmtest.Call("toolu_2", "get_order", `{"order_id":"4522"}`),
+			llmtest.Call(o.id("toolu_1"), "get_order", `{"order_id":"4521"}`),
+			llmtest.Call(o.id("toolu_2"), "get_order", `{"order_id":"4522"}`),
 		).Usage(100, 20).Expect(llmtest.HasSystem(shop.System), llmtest.HasTools("get_order", "refund_order")),
-		llmtest.Call("toolu_3", "refund_order", `{"order_id":"4521","amount":79.5}`).Usage(150, 15).
-			Expect(llmtest.HasResult("toolu_1", "shipped"), llmtest.HasResult("toolu_2", "paid")),
-		llmtest.Text("Order #4521 has been refunded.").Usage(180, 10).Expect(llmtest.HasResult("toolu_3", "rf_1")),
+		llmtest.Call(o.id("toolu_3"), "refund_order", `{"order_id":"4521","amount":79.5}`).Usage(150, 15).
+			Expect(llmtest.HasResult(o.id("toolu_1"), "shipped"), llmtest.HasResult(o.id("toolu_2"), "paid")),
+		llmtest.Text("Order #4521 has been refunded.").Usage(180, 10).Expect(llmtest.HasResult(o.id("toolu_3"), "rf_1")),
 	)
 	got := dispatchtest.Run(t, target, dispatchtest.Task{Instruction: "Refund orders #4521 and #4522.", World: shop.World()})
 	got.AssertOK(t)
@@ -116,18 +128,29 @@ func testRun(t *testing.T, agent New, o Options) {
 // testMistakes: the model is told of a tool that does not exist and of arguments that are not JSON,
 // and goes on.
 func testMistakes(t *testing.T, agent New, o Options) {
-	malformed := "invalid_arguments"
-	if o.Repairs {
-		malformed = "" // the agent cannot see it
+	task := dispatchtest.Task{Instruction: "Cancel order #4521.", World: shop.World()}
+	invented := llmtest.Call(o.id("toolu_1"), "cancel_order", `{"order_id":"4521"}`)
+	malformed := llmtest.Call(o.id("toolu_2"), "get_order", `{"order_id":`)
+	told := llmtest.HasResult(o.id("toolu_1"), "cancel_order")
+	answer := llmtest.Text("I cannot cancel orders.").Expect(told)
+	script := []llmtest.Step{llmtest.Turn(invented, malformed), answer.Expect(llmtest.HasResult(o.id("toolu_2"), "invalid_arguments"))}
+	switch {
+	case o.Repairs: // the agent cannot see what the model wrote
+		script[1] = answer.Expect(llmtest.HasResult(o.id("toolu_2"), ""))
+	case o.FailsOnMalformed:
+		_, target := start(t, agent, malformed)
+		got, err := dispatchtest.Dispatch(t.Context(), target, task)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.AssertErrorClass(t, dispatchtest.Agent5xx)
+		if !strings.Contains(got.AgentError, "MALFORMED_FUNCTION_CALL") {
+			t.Errorf("the error of the agent is %q", got.AgentError)
+		}
+		script = []llmtest.Step{invented, answer}
 	}
-	_, target := start(t, agent,
-		llmtest.Turn(
-			llmtest.Call("toolu_1", "cancel_order", `{"order_id":"4521"}`),
-			llmtest.Call("toolu_2", "get_order", `{"order_id":`),
-		),
-		llmtest.Text("I cannot cancel orders.").Expect(llmtest.HasResult("toolu_1", "cancel_order"), llmtest.HasResult("toolu_2", malformed)),
-	)
-	got, err := dispatchtest.Dispatch(t.Context(), target, dispatchtest.Task{Instruction: "Cancel order #4521.", World: shop.World()})
+	_, target := start(t, agent, script...)
+	got, err := dispatchtest.Dispatch(t.Context(), target, task)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +159,7 @@ func testMistakes(t *testing.T, agent New, o Options) {
 }
 
 // testRunOver: when the proxy says that the run is over, the model is not asked again.
-func testRunOver(t *testing.T, agent New, _ Options) {
+func testRunOver(t *testing.T, agent New, o Options) {
 	var run *proxytest.Run
 	world := shop.World()
 	world.Behaviors["refund_order"] = func(*proxytest.Request) (any, error) {
@@ -144,8 +167,8 @@ func testRunOver(t *testing.T, agent New, _ Options) {
 		return map[string]string{"refund_id": "rf_1"}, nil
 	}
 	model := llmtest.NewModel(
-		llmtest.Call("toolu_1", "refund_order", `{"order_id":"4521","amount":1}`),
-		llmtest.Call("toolu_2", "get_order", `{"order_id":"4521"}`),
+		llmtest.Call(o.id("toolu_1"), "refund_order", `{"order_id":"4521","amount":1}`),
+		llmtest.Call(o.id("toolu_2"), "get_order", `{"order_id":"4521"}`),
 		llmtest.Text("The model was asked after the end."),
 		llmtest.Text("And again."),
 	)
@@ -161,9 +184,9 @@ func testRunOver(t *testing.T, agent New, _ Options) {
 }
 
 // testTimeout: an agent that waits for its model ends when the time of the run is over.
-func testTimeout(t *testing.T, agent New, _ Options) {
+func testTimeout(t *testing.T, agent New, o Options) {
 	_, target := start(t, agent,
-		llmtest.Call("toolu_1", "get_order", `{"order_id":"4521"}`),
+		llmtest.Call(o.id("toolu_1"), "get_order", `{"order_id":"4521"}`),
 		llmtest.Text("Too late.").After(time.Hour),
 	)
 	target.RunTimeout = time.Minute
@@ -191,9 +214,9 @@ func testTimeout(t *testing.T, agent New, _ Options) {
 }
 
 // testSession: the second turn continues the conversation of the first.
-func testSession(t *testing.T, agent New, _ Options) {
+func testSession(t *testing.T, agent New, o Options) {
 	_, target := start(t, agent,
-		llmtest.Call("toolu_1", "get_order", `{"order_id":"4521"}`),
+		llmtest.Call(o.id("toolu_1"), "get_order", `{"order_id":"4521"}`),
 		llmtest.Text("It has shipped."),
 		llmtest.Text("Goodbye.").Expect(func(r *llmtest.Request) error {
 			if !slices.Equal(r.Users, []string{"Where is order #4521?", "Thanks."}) || !strings.Contains(string(r.Body), "It has shipped.") {
