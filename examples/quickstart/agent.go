@@ -9,22 +9,16 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/examples/internal/shop"
 	"github.com/toolwire/toolwire/proxy"
 )
 
 type (
-	getOrder struct {
-		OrderID string `json:"order_id"`
-	}
 	order struct {
 		CustomerID string  `json:"customer_id"`
 		Status     string  `json:"status"`
 		ShippedAt  string  `json:"shipped_at"` // a date, such as 2026-04-01
 		Amount     float64 `json:"amount"`
-	}
-	refundOrder struct {
-		OrderID string  `json:"order_id"`
-		Amount  float64 `json:"amount"`
 	}
 	refund struct {
 		RefundID string `json:"refund_id"`
@@ -36,8 +30,8 @@ var (
 	minimumAge  = regexp.MustCompile(`(?i)more than (\d+) days`)
 )
 
-// refundAgent is where a model would be. It understands one kind of instruction, looks the order up
-// and decides.
+// refundAgent decides by rules, where modelAgent asks a model. It understands one kind of
+// instruction.
 func refundAgent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 	var task struct {
 		CustomerID string `json:"customer_id"`
@@ -51,7 +45,7 @@ func refundAgent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, er
 		return say("I could not find an order number in the request, so I did nothing.")
 	}
 
-	found, err := proxy.Call[order](ctx, run.Proxy, "get_order", getOrder{OrderID: id})
+	found, err := proxy.Call[order](ctx, run.Proxy, "get_order", shop.GetOrder{OrderID: id})
 	switch {
 	case proxy.CodeOf(err) == proxy.CodeToolFailed:
 		return say("Order #%s could not be found, so nothing was refunded.", id)
@@ -71,7 +65,7 @@ func refundAgent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, er
 		return say("Order #%s shipped %d days ago, which is not more than %d days, so it was not refunded.", id, age, limit)
 	}
 
-	done, err := proxy.Call[refund](ctx, run.Proxy, "refund_order", refundOrder{OrderID: id, Amount: found.Amount})
+	done, err := proxy.Call[refund](ctx, run.Proxy, "refund_order", shop.RefundOrder{OrderID: id, Amount: found.Amount})
 	switch {
 	case proxy.CodeOf(err) == proxy.CodeToolFailed:
 		return say("The refund of order #%s was turned down: %s", id, proxy.ToolResult(err))

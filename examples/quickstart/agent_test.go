@@ -4,13 +4,12 @@ import (
 	"testing"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/examples/internal/shop"
 )
 
 func TestAgent(t *testing.T) {
-	world, err := shop(`{"order":{"4521":{"customer_id":"cust_99","status":"shipped","shipped_at":"2026-01-02","amount":79.5}}}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	world := shop.World()
+	world.InitialState = `{"order":{"4521":{"customer_id":"cust_99","status":"shipped","shipped_at":"2026-01-02","amount":79.5}}}`
 	got := dispatchtest.Run(t, dispatchtest.Target{Agent: refundAgent}, dispatchtest.Task{Instruction: "Refund order #4521.", World: world})
 	got.AssertFinalResponse(t, "$79.50", "#4521")
 	got.AssertOrder(t, "get_order", "refund_order")

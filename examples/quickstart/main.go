@@ -1,8 +1,10 @@
-// Quickstart is a whole agent run on one machine, without a model, a key or a network: a small
-// rule-based refund agent behind a real HTTP server, and a platform in the same process that pings
-// it, dispatches a task to it, plays the proxy for its tool calls and judges its answer.
+// Quickstart is a whole agent run on one machine, without a key or a network: a small refund agent
+// behind a real HTTP server, and a platform in the same process that pings it, dispatches a task to
+// it, plays the proxy for its tool calls and judges its answer. The agent decides by rules. With
+// -model it is a loop around a model, which is scripted.
 //
 //	go run ./examples/quickstart
+//	go run ./examples/quickstart -model
 //	go run ./examples/quickstart -state examples/quickstart/testdata/recent.json
 //	go run ./examples/quickstart -instruction "Refund order #77." -json
 //
@@ -19,10 +21,10 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/llm/llmtest"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -37,6 +39,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	instruction := flags.String("instruction", "Refund order #4521 if it shipped more than 30 days ago.", "what the user asks for")
 	stateFile := flags.String("state", "", `file with the world's orders: {"order": {"4521": {"status": …}}} (default: the built-in ones)`)
+	withModel := flags.Bool("model", false, "run an agent with a scripted model; its script is for the default task and shop")
 	asJSON := flags.Bool("json", false, "print the run as JSON instead of a timeline")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -48,14 +51,34 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "quickstart: unexpected argument %q; see -h\n", flags.Arg(0))
 		return 2
 	}
+	given := make(map[string]bool)
+	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	if *withModel && (given["instruction"] || given["state"]) {
+		fmt.Fprintln(stderr, "quickstart: -model cannot be used with -instruction or -state, because its script is for the default task and shop")
+		return 2
+	}
 	platform, err := open(*stateFile)
 	if err != nil {
 		fmt.Fprintf(stderr, "quickstart: %v\n", err)
 		return 2
 	}
-	result, err := stage(ctx, platform, *instruction)
+	agent, model := refundAgent, llmtest.NewModel()
+	if *withModel {
+		model = llmtest.NewModel(script...)
+		if agent, err = modelAgent(model.Client(), model.URL); err != nil {
+			fmt.Fprintf(stderr, "quickstart: %v\n", err)
+			return 1
+		}
+	}
+	result, err := stage(ctx, platform, agent, *instruction)
 	if err == nil {
 		err = report(stdout, result, *asJSON)
+	}
+	if err == nil && *withModel && !*asJSON {
+		err = reportModel(stdout, result)
+	}
+	if err == nil {
+		err = model.Err() // that the model was not sent what the script expects
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "quickstart: %v\n", err)
@@ -67,24 +90,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// open makes the platform with the shop behind it.
-func open(stateFile string) (*proxytest.Platform, error) {
-	state, err := shopState(stateFile, time.Now())
-	if err != nil {
-		return nil, err
-	}
-	world, err := shop(state)
-	if err != nil {
-		return nil, err
-	}
-	return proxytest.New(world, nil)
-}
-
 // stage serves the agent as a program of one's own would, and lets the platform run a task against
 // it.
-func stage(ctx context.Context, platform *proxytest.Platform, instruction string) (*dispatchtest.Result, error) {
+func stage(ctx context.Context, platform *proxytest.Platform, agent dispatch.Agent, instruction string) (*dispatchtest.Result, error) {
 	const token = "a-token-for-this-example" // a real one comes from the environment
-	handler, err := dispatch.New(refundAgent, &dispatch.Options{Tokens: []string{token}})
+	handler, err := dispatch.New(agent, &dispatch.Options{Tokens: []string{token}})
 	if err != nil {
 		return nil, err
 	}

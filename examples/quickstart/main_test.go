@@ -7,8 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/llm/llmtest"
 )
 
 func TestQuickstart(t *testing.T) {
@@ -37,6 +41,9 @@ func TestQuickstart(t *testing.T) {
 		{"another customer", []string{"-state", file("other.json", `{"order":{"4521":{"customer_id":"x","status":"shipped","shipped_at":"2020-01-01","amount":1}}}`)}, 0, "belongs to another customer", 1},
 		{"not shipped", []string{"-state", file("open.json", `{"order":{"4521":{"customer_id":"cust_99","status":"processing"}}}`)}, 0, "is processing", 1},
 		{"unreadable date", []string{"-state", file("date.json", `{"order":{"4521":{"customer_id":"cust_99","status":"shipped","shipped_at":"soon"}}}`)}, 0, "is unreadable", 1},
+		{"a model", []string{"-model"}, 0, "tokens     804 input, 80 output by scripted-1", 2},
+		{"a model with a state", []string{"-model", "-state", "testdata/recent.json"}, 2, "cannot be used with", 0},
+		{"a model with an instruction", []string{"-instruction", "Refund order #77.", "-model"}, 2, "cannot be used with", 0},
 		{"no such file", []string{"-state", "testdata/nope.json"}, 2, "no such file", 0},
 		{"no JSON", []string{"-state", file("bad.json", `{`)}, 2, "initial state", 0},
 		{"null order", []string{"-state", file("null.json", `{"order":{"1":null}}`)}, 2, "/order/1", 0},
@@ -56,6 +63,40 @@ func TestQuickstart(t *testing.T) {
 				t.Errorf("%d calls, want %d\n%s", calls, tt.calls, stdout.String())
 			}
 		})
+	}
+}
+
+// The transcript has the ids and the grouping of the model.
+func TestQuickstartModelJSON(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	if status := run(t.Context(), []string{"-model", "-json"}, &stdout, &stderr); status != 0 {
+		t.Fatalf("status %d: %s", status, stderr.String())
+	}
+	var got struct{ Messages []dispatch.Message }
+	if err := json.Unmarshal(stdout.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	var rows []string
+	for _, m := range got.Messages {
+		row := string(m.Role) + m.ToolCallID
+		for _, call := range m.ToolCalls {
+			row += call.ID
+		}
+		rows = append(rows, row)
+	}
+	want := []string{"system", "user", "assistantcall_1", "toolcall_1", "assistantcall_2", "toolcall_2", "assistant"}
+	if !slices.Equal(rows, want) {
+		t.Errorf("got %q, want %q", rows, want)
+	}
+}
+
+// If the model is not sent what its script expects, the program fails.
+func TestQuickstartModelFails(t *testing.T) {
+	defer func(s []llmtest.Step) { script = s }(script)
+	script = append(slices.Clone(script), llmtest.Text("never"))
+	var stdout, stderr bytes.Buffer
+	if status := run(t.Context(), []string{"-model"}, &stdout, &stderr); status != 1 || !strings.Contains(stderr.String(), "has not been used") {
+		t.Errorf("status %d\n%s%s", status, stdout.String(), stderr.String())
 	}
 }
 
@@ -95,8 +136,8 @@ func TestREADME(t *testing.T) {
 	varying := regexp.MustCompile(`[0-9.]+ ms|"shipped_at":"[0-9-]+"`)
 	shown := regexp.MustCompile(`(?s)\$ go run \./examples/quickstart ?([^\n]*)\n(.+?)\n` + "```")
 	found := shown.FindAllStringSubmatch(string(readme), -1)
-	if len(found) != 3 {
-		t.Fatalf("the README shows %d runs, want 3", len(found))
+	if len(found) != 4 {
+		t.Fatalf("the README shows %d runs, want 4", len(found))
 	}
 	for _, match := range found {
 		var args []string

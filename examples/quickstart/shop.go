@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/toolwire/toolwire/examples/internal/shop"
 	"github.com/toolwire/toolwire/proxy/proxytest"
-	"github.com/toolwire/toolwire/schema"
 )
 
 //go:embed testdata/default.json
@@ -33,21 +33,13 @@ func shopState(file string, now time.Time) (string, error) {
 	}), nil
 }
 
-// shop is the world behind the two tools.
-func shop(state string) (proxytest.World, error) {
-	get, err := schema.Define[getOrder, any]("get_order", "Look up an order.", nil)
+// open makes a platform with the shop behind it.
+func open(stateFile string) (*proxytest.Platform, error) {
+	state, err := shopState(stateFile, time.Now())
 	if err != nil {
-		return proxytest.World{}, err
+		return nil, err
 	}
-	give, err := schema.Define[refundOrder, any]("refund_order", "Refund an order, whole or in part.", nil)
-	return proxytest.World{
-		Tools:        []schema.Tool{get, give},
-		InitialState: state,
-		Behaviors: map[string]proxytest.Behavior{
-			"get_order": proxytest.Get("order", "order_id", nil),
-			"refund_order": proxytest.Update("order", "order_id", &proxytest.WriteOptions{
-				Set: `{"status":"refunded"}`, Result: `{"refund_id":"rf_1"}`,
-			}),
-		},
-	}, err
+	world := shop.World()
+	world.InitialState = state
+	return proxytest.New(world, nil)
 }

@@ -1,5 +1,5 @@
-// Package shop is the world of the examples with a model: two tools, two orders, and what the agent
-// is told about its work.
+// Package shop is the world of the quickstart and of the examples with a model: two tools, two orders,
+// and the agent's system prompt.
 package shop
 
 import (
@@ -10,11 +10,13 @@ import (
 // System is the system prompt of the agent.
 const System = "You are the support agent of a shop. Look an order up before you refund it. Refund only orders that have shipped."
 
-type getOrder struct {
+// GetOrder is the type of the arguments of get_order.
+type GetOrder struct {
 	OrderID string `json:"order_id" jsonschema:"description=The number of the order without #."`
 }
 
-type refundOrder struct {
+// RefundOrder is the type of the arguments of refund_order.
+type RefundOrder struct {
 	OrderID string  `json:"order_id" jsonschema:"description=The number of the order without #."`
 	Amount  float64 `json:"amount" jsonschema:"description=In dollars; at most the amount of the order.,minimum=0"`
 }
@@ -22,8 +24,8 @@ type refundOrder struct {
 // Tools declares the tools of the agent.
 func Tools() []schema.Tool {
 	return []schema.Tool{
-		schema.MustDefine[getOrder, any]("get_order", "Look up an order.", nil),
-		schema.MustDefine[refundOrder, any]("refund_order", "Refund an order, whole or in part.", nil),
+		schema.MustDefine[GetOrder, any]("get_order", "Look up an order.", nil),
+		schema.MustDefine[RefundOrder, any]("refund_order", "Refund an order, whole or in part.", nil),
 	}
 }
 
