@@ -118,20 +118,28 @@ func (c *jobContext) Done() <-chan struct{} {
 	return c.inner.Done()
 }
 
-// Err implements [context.Context].
+// Err implements [context.Context]. Like that of package context, it returns an error only if Done
+// is closed.
 func (c *jobContext) Err() error {
 	c.check()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.err
+	inner, err := c.now()
+	if err != nil && inner != nil {
+		<-inner.Done() // another goroutine may be in end
+	}
+	return err
 }
 
-// Value implements [context.Context].
-func (c *jobContext) Value(key any) any {
+// now returns the context that Done has made, or nil, and why the context has ended, or nil.
+func (c *jobContext) now() (inner context.Context, err error) {
 	c.mu.Lock()
-	inner := c.inner
-	c.mu.Unlock()
-	if inner != nil {
+	defer c.mu.Unlock()
+	return c.inner, c.err
+}
+
+// Value implements [context.Context]. After the end, inner may not have ended yet, so the values
+// are those of its parent.
+func (c *jobContext) Value(key any) any {
+	if inner, err := c.now(); err == nil && inner != nil {
 		return inner.Value(key)
 	}
 	return (*parent)(c).Value(key)
@@ -146,8 +154,13 @@ func (p *parent) Deadline() (time.Time, bool) { return (*jobContext)(p).Deadline
 // Done implements [context.Context].
 func (p *parent) Done() <-chan struct{} { return p.ended }
 
-// Err implements [context.Context].
-func (p *parent) Err() error { return (*jobContext)(p).Err() }
+// Err implements [context.Context]. It does not wait for the context that Done makes, which calls
+// it while it ends.
+func (p *parent) Err() error {
+	(*jobContext)(p).check()
+	_, err := (*jobContext)(p).now()
+	return err
+}
 
 // Value implements [context.Context]. After the end it returns what a context that has ended with
 // the same cause returns, because that is where [context.Cause] finds the cause.

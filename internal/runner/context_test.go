@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -148,4 +149,38 @@ func TestDerivedContextsTakeNoGoroutine(t *testing.T) {
 		}
 		return 0
 	})
+}
+
+// As with the contexts of package context, Err is not nil only if Done is closed and the cause is
+// known, whoever ends the context meanwhile.
+func TestContextEndsAtOnce(t *testing.T) {
+	over := errors.New("over")
+	for range 3000 {
+		call := new(runner.Call[int])
+		job := runner.Func[int](func(ctx context.Context) int {
+			done := ctx.Done()
+			var all sync.WaitGroup
+			for range 2 {
+				all.Go(func() {
+					for ctx.Err() == nil {
+					}
+					if context.Cause(ctx) != over {
+						t.Errorf("the context has ended with %v and the cause %v", ctx.Err(), context.Cause(ctx))
+					}
+					select {
+					case <-done:
+					default:
+						t.Error("the context has ended with an error before Done is closed")
+					}
+				})
+			}
+			call.Cancel(over)
+			all.Wait()
+			return 0
+		})
+		call.Run(t.Context(), newRunner(io.Discard), time.Now().Add(time.Hour), "x", job)
+		if t.Failed() {
+			return
+		}
+	}
 }
