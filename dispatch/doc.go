@@ -40,7 +40,7 @@
 // transport of package llm.
 //
 // The platform drops all messages if one of them is malformed. [CheckMessages] and [CheckResponse]
-// apply its rules. The handler therefore repairs messages before it sends them, and removes
+// apply its rules, which [ResponseSchema] has as a JSON Schema. The handler therefore repairs messages before it sends them, and removes
 // messages that it cannot repair:
 //
 //	empty arguments                                           {}
