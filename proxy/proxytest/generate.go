@@ -19,12 +19,9 @@ import (
 // are validated like any other.
 type generator struct {
 	schema any // decoded, numbers as json.Number; nil if there is none
-	seed   uint64
 }
 
-func newGenerator(schema json.RawMessage, seed uint64) *generator {
-	return &generator{schema: decoded(schema), seed: seed}
-}
+func newGenerator(schema json.RawMessage) *generator { return &generator{schema: decoded(schema)} }
 
 // sample begins a result. If from is nil, the result is not filled from the ledger.
 func (g *generator) sample(r *Request, from *source) *sample {
@@ -32,7 +29,7 @@ func (g *generator) sample(r *Request, from *source) *sample {
 	h := fnv.New64a()
 	h.Write([]byte(r.Tool))
 	h.Write(marshal(arguments)) // with sorted names
-	s := &sample{root: g.schema, random: rand.New(rand.NewPCG(g.seed, h.Sum64()+uint64(r.Attempt))), from: from}
+	s := &sample{root: g.schema, random: rand.New(rand.NewPCG(r.world.seed, h.Sum64()+uint64(r.Attempt))), from: from}
 	if r.Attempt < maxAttempts { // the last attempt ignores the arguments, in case they are what does not match
 		s.echo, _ = arguments.(map[string]any)
 	}

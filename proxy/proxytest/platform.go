@@ -52,6 +52,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"maps"
 	"slices"
@@ -157,10 +158,26 @@ func (p *Platform) With(initialState string, rules []FailureRule, instructions s
 	if err != nil {
 		return nil, err
 	}
+	return p.of(w), nil
+}
+
+// Variant returns a platform without runs that has the same options and world, except for the seed,
+// which is derived from the seed of the world and key. Repetitions of a task with a key each differ
+// in generated results and in failures with a probability, and can be reproduced.
+func (p *Platform) Variant(key string) *Platform {
+	w := *p.world
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, "%d %s", w.seed, key)
+	w.seed = h.Sum64()
+	return p.of(&w)
+}
+
+// of returns a platform of another world with the options of p.
+func (p *Platform) of(w *world) *Platform {
 	return &Platform{
 		world: w, last: p.last, runs: redact.Hide(make(map[string]*Run)), rate: p.rate, maxBytes: p.maxBytes,
 		lenient: p.lenient, output: p.output,
-	}, nil
+	}
 }
 
 // NewPlatform is [New] for a test. Mistakes in the world fail the test at once. Faults of the runs

@@ -70,3 +70,32 @@ func TestWithKeepsOptions(t *testing.T) {
 		t.Errorf("%v", faults)
 	}
 }
+
+// Variants of one key fail at the same calls, those of others do not. The platform itself stays as
+// it is.
+func TestVariant(t *testing.T) {
+	base, err := proxytest.New(proxytest.World{
+		Behaviors:    map[string]proxytest.Behavior{"get_order": proxytest.Canned("1")},
+		FailureRules: []proxytest.FailureRule{{Probability: 0.5, Status: 500}},
+		Seed:         7,
+	}, &proxytest.Options{RatePerMinute: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcome := func(p *proxytest.Platform) string {
+		var b strings.Builder
+		client := p.NewRun().Client(nil)
+		for range 40 {
+			if _, err := client.Call(t.Context(), "get_order", nil); err != nil {
+				b.WriteByte('x')
+			} else {
+				b.WriteByte('.')
+			}
+		}
+		return b.String()
+	}
+	before, one, again, two := outcome(base), outcome(base.Variant("1")), outcome(base.Variant("1")), outcome(base.Variant("2"))
+	if one != again || one == two || one == before || outcome(base) != before {
+		t.Errorf("%s\n%s\n%s\n%s", before, one, again, two)
+	}
+}

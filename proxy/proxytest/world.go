@@ -147,7 +147,7 @@ func (c *world) declare(w World) {
 			t.adapter, _ = ledger.Compile(declared.LedgerAdapter)
 		}
 		if !t.live {
-			t.generator = newGenerator(declared.OutputSchema, w.Seed)
+			t.generator = newGenerator(declared.OutputSchema)
 		}
 		switch {
 		case t.behavior != nil || t.live:
