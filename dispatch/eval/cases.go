@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"runtime"
 	"slices"
@@ -8,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/terminal"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -15,15 +18,29 @@ import (
 
 // Case is a task with a name. [Run] runs it.
 type Case struct {
+	// ID identifies the case among those of an experiment, and in other experiments. If ID is "",
+	// [Run] uses Name, with a number if several cases have it.
+	ID   string
 	Name string // for reports
 	Row  *Row   // of the dataset; nil for a case that was not made of a row
 	Task dispatchtest.Task
+}
+
+// skip returns why the case cannot run, or "".
+func (c *Case) skip() string {
+	if c.Row == nil {
+		return ""
+	}
+	return c.Row.Skip
 }
 
 // Cases makes a case of each row. Its task is a copy of base with the row's instruction, input,
 // conversation and world. The world is that of base, with the row's state instead of its own if the
 // row has one, and with the row's failure rules before its own. The ids of task and run are the
 // number of the row. Of base.Conversation only ReplayTools is used, for rows that are sessions.
+//
+// The id of a case is the row's cell in the column id. A row without one gets an id made of its
+// content, which stays the same when other rows are added, moved or removed.
 //
 // The agent does not see the state of a row. To send the state as the input of rows without a
 // current_state, set Task.Input of each case to Row.State.
@@ -38,6 +55,10 @@ type Case struct {
 func (d *Dataset) Cases(base dispatchtest.Task, opts *proxytest.Options) ([]Case, error) {
 	cases := make([]Case, len(d.Rows))
 	worlds, err := d.worlds(base, opts)
+	if err != nil {
+		return nil, err
+	}
+	ids, err := d.ids()
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +77,7 @@ func (d *Dataset) Cases(base dispatchtest.Task, opts *proxytest.Options) ([]Case
 		if base.Platform == nil {
 			task.World, task.Platform = proxytest.World{}, worlds[i]
 		}
-		cases[i] = Case{Name: row.name(), Row: row, Task: task}
+		cases[i] = Case{ID: ids[i], Name: row.name(), Row: row, Task: task}
 	}
 	return cases, nil
 }
@@ -72,6 +93,60 @@ func (r *Row) name() string {
 		return fmt.Sprintf("row %d", r.Number)
 	}
 	return fmt.Sprintf("row %d: %s", r.Number, terminal.Cut(name, 60))
+}
+
+// ids returns the id of each row.
+func (d *Dataset) ids() ([]string, error) {
+	ids, rows := make([]string, len(d.Rows)), map[string]int{}
+	problems := problems{most: defaultLimits.problems}
+	for i := range d.Rows {
+		row := &d.Rows[i]
+		if ids[i] = strings.TrimSpace(row.Extra["id"]); ids[i] == "" {
+			continue
+		}
+		if other := rows[ids[i]]; other > 0 {
+			problems.add(Problem{Code: invalidCell, Row: row.Number, Line: row.Line, Column: "id",
+				Message: fmt.Sprintf("row %d has the same id %s: ids are unique", other, shown(ids[i]))})
+		}
+		rows[ids[i]] = row.Number
+	}
+	unique := uniqueNames(ids)
+	for i := range d.Rows {
+		if ids[i] == "" {
+			content := d.Rows[i]
+			content.Number, content.Line = 0, 0
+			ids[i] = unique(digest(content))
+		}
+	}
+	return ids, problems.err()
+}
+
+// digest returns a short hash of a value as JSON.
+func digest(value any) string {
+	text, err := rawjson.Encode(value)
+	if err != nil {
+		text = fmt.Appendf(nil, "%#v", value) // a value of the caller that is not JSON
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:6])
+}
+
+// uniqueNames returns a function that makes a name different from those that are taken and from
+// those that it has returned.
+func uniqueNames(taken []string) func(name string) string {
+	used := map[string]bool{}
+	for _, name := range taken {
+		used[name] = true
+	}
+	next := map[string]int{}
+	return func(name string) string {
+		made := name
+		for n := max(next[name], 2); used[made]; n++ {
+			made, next[name] = fmt.Sprintf("%s-%d", name, n), n+1
+		}
+		used[made] = true
+		return made
+	}
 }
 
 // rowWorld is a world that one row or more have.

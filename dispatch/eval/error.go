@@ -16,6 +16,7 @@ const (
 	CodeTooLarge   Code = "too_large"       // a limit of [Read]
 	CodeInvalid    Code = "invalid_dataset" // a column, row or cell is not valid
 	CodeWorld      Code = "invalid_world"   // a row does not fit the base world of [Dataset.Cases]
+	CodeOptions    Code = "invalid_options" // cases or options of [Run] cannot be used
 )
 
 // Error is the error type of this package.
@@ -26,7 +27,8 @@ type Error struct {
 	Err      error     // the cause: of the reader, or of the base world; nil if there is none
 }
 
-// A Problem is one thing that is wrong with a dataset. Code is one of these:
+// A Problem is one thing that is wrong, with a dataset or with what a function got. Code is one of
+// these:
 //
 //	unreadable      the file, or the rest of it, is not CSV in UTF-8
 //	too_large       a limit of Read
@@ -34,6 +36,7 @@ type Error struct {
 //	invalid_row     a row is empty, or has too many or too few cells
 //	invalid_cell    a cell does not have the value that its column needs
 //	invalid_world   a row does not fit the base world of Dataset.Cases
+//	invalid_options a case or an option of Run cannot be used
 type Problem struct {
 	Code    string `json:"code"`
 	Row     int    `json:"row,omitempty"`    // as a spreadsheet shows it: the header is row 1; 0 is the whole file
@@ -51,6 +54,8 @@ const (
 	invalidRow    = "invalid_row"
 	invalidCell   = "invalid_cell"
 	invalidWorld  = "invalid_world"
+
+	invalidOptions = "invalid_options"
 )
 
 // Error returns the problems, one per line if there are several.

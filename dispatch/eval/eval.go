@@ -10,8 +10,9 @@
 //	err = experiment.WriteJUnit(report)
 //
 // A [Dataset] is a CSV file of tasks, as the platform accepts it. [Dataset.Cases] makes a [Case] of
-// each row. [Run] executes each case once, which is a [Trial], and returns the [Experiment]. A
-// grader is a function that decides about a trial.
+// each row. [Run] executes each case, once or several times, and returns the [Experiment] with all
+// trials. A [Grader] is a function that decides about a trial. [Experiment.Cases] and
+// [Experiment.Stats] say what the trials of a case, and of all cases, tell together.
 //
 // [Read] and [Dataset.Cases] return an [*Error] with everything that is wrong in the file. [Run]
 // returns an error only if the target cannot be used. An Experiment is not safe for concurrent use
@@ -22,15 +23,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
-	"github.com/toolwire/toolwire/internal/stage"
+	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
 // Options configures [Run].
@@ -38,17 +37,32 @@ type Options struct {
 	// Parallel is how many trials run at the same time. Defaults to GOMAXPROCS.
 	Parallel int
 
-	// Grader decides whether a run did what it should. It returns nil, or an error that says why
-	// not. It is called concurrently, for runs that completed without faults. If Grader is nil, a
-	// trial passes if the platform would grade its run, and the row's expected_outcome and
-	// tracked_constraints are not evaluated.
-	Grader func(ctx context.Context, c Case, result *dispatchtest.Result) error
+	// Trials is how often each case runs, at most 10,000. Defaults to 1. Each trial has a world of
+	// its own, whose seed is derived from the seed of the case's world, the id of the case and the
+	// number of the trial, so all trials can be reproduced. A world that is served elsewhere, see
+	// [dispatchtest.Task].ProxyURL, keeps its seed. The seed of a model is not set.
+	Trials int
+
+	// FirstFailure stops a case after its first trial that did not pass. It costs less if the
+	// question is only whether a case always passes. Such an experiment has verdicts and no rates:
+	// the share of trials that passed before the first failure is not an estimate.
+	FirstFailure bool
+
+	// Grader decides whether a run did what it should. It is called concurrently, for runs that
+	// completed without faults. If Grader is nil, a trial passes if the platform would grade its
+	// run, and the row's expected_outcome and tracked_constraints are not evaluated.
+	Grader Grader
 
 	// OnTrial is called after each trial, for one trial at a time, in the order in which they end.
-	// It is not called for cases that had not begun when the context ended. If OnTrial is nil, it
+	// It is not called for trials that had not begun when the context ended. If OnTrial is nil, it
 	// is not called.
 	OnTrial func(Trial)
 }
+
+// A Grader decides about a run. It returns nil, or an error that says why the run did not do what it
+// should. If the case was made of a row, c.Row has expected_outcome, tracked_constraints and all
+// other columns.
+type Grader func(ctx context.Context, c Case, result *dispatchtest.Result) error
 
 // Experiment is one execution of the cases of a dataset. [Experiment.WriteSummary],
 // [Experiment.WriteJSON] and [Experiment.WriteJUnit] write it.
@@ -56,12 +70,21 @@ type Experiment struct {
 	Name    string // in reports; [Run] sets it to "eval"
 	Started time.Time
 	Took    time.Duration
-	Trials  []Trial // in the order of the cases
+
+	PerCase      int  // trials of each case: [Options].Trials
+	FirstFailure bool // as in [Options]
+
+	// Trials are the trials of the first case, then those of the next. If FirstFailure is set, the
+	// trials after the first that did not pass are absent. A case that was skipped has one trial.
+	Trials []Trial
 }
 
 // Trial is one execution of a case.
 type Trial struct {
+	// Case has the task that was dispatched, whose Platform has the seed of the trial:
+	// [dispatchtest.Run] with it repeats the trial.
 	Case
+	Number  int // 1 for the first trial of the case
 	Verdict Verdict
 
 	// Cause is why a trial [Failed] or [Errored], and "" for other verdicts. Reason describes why
@@ -95,52 +118,26 @@ const (
 	CausePanic     Cause = "panic"      // the grader or another function of the caller panicked, or ended its goroutine
 )
 
-// Run executes each case once against the target and returns all trials. Trials do not affect each
-// other: one that fails, panics or times out does not keep the others from running. When ctx ends,
-// Run keeps the trials that have ended, and the others are [Cancelled]. Run then returns as soon as
-// the requests in flight are cancelled and the graders have returned.
+// Run executes each case against the target, Options.Trials times, and returns all trials. Trials do
+// not affect each other: one that fails, panics or times out does not keep the others from running.
+// When ctx ends, Run keeps the trials that have ended, and the others are [Cancelled]. Run then
+// returns as soon as the requests in flight are cancelled and the graders have returned.
 //
-// An error means that target cannot be used for any case. opts may be nil.
+// An error means that target or opts cannot be used, or is an [*Error] with the ids that several
+// cases have. [Options.Plan] tells what Run would do. opts may be nil.
 func Run(ctx context.Context, target dispatchtest.Target, cases []Case, opts *Options) (*Experiment, error) {
-	var o Options
-	if opts != nil {
-		o = *opts
-	}
-	test, err := stage.New(stage.Target(target), stage.Task{}, nil)
+	r, err := newRunner(target, cases, opts)
 	if err != nil {
 		return nil, err
 	}
-	test.Close()
-	e := &Experiment{Name: "eval", Started: time.Now(), Trials: make([]Trial, len(cases))}
-	for i, c := range cases {
-		e.Trials[i] = Trial{Case: c, Verdict: Cancelled, Reason: "it had not begun when the experiment was cancelled"}
-	}
-	if o.Parallel <= 0 {
-		o.Parallel = runtime.GOMAXPROCS(0)
-	}
-	var mu sync.Mutex // of OnTrial
-	report := func(t *Trial) {
-		mu.Lock()
-		defer mu.Unlock()
-		if o.OnTrial != nil {
-			o.OnTrial(*t)
-		}
-	}
-	eachInParallel(len(cases), o.Parallel, func(i int) {
-		if ctx.Err() != nil {
-			return
-		}
-		defer report(&e.Trials[i]) // also if the grader ends the goroutine
-		e.Trials[i].run(ctx, target, o.Grader)
-	})
-	e.Took = time.Since(e.Started)
-	return e, nil
+	r.runAll(ctx)
+	return r.finish(), nil
 }
 
-// run runs the case. It recovers from panics.
-func (t *Trial) run(ctx context.Context, target dispatchtest.Target, grade func(context.Context, Case, *dispatchtest.Result) error) {
-	if t.Row != nil && t.Row.Skip != "" {
-		t.end(Skipped, "", t.Row.Skip)
+// run runs the trial. It recovers from panics.
+func (t *Trial) run(ctx context.Context, target dispatchtest.Target, grade Grader) {
+	if t.skip() != "" {
+		t.end(Skipped, "", t.skip())
 		return
 	}
 	start := time.Now()
@@ -151,6 +148,7 @@ func (t *Trial) run(ctx context.Context, target dispatchtest.Target, grade func(
 			t.end(Errored, CausePanic, fmt.Sprintf("panic: %v\n%s", p, debug.Stack()))
 		}
 	}()
+	t.vary()
 	result, err := dispatchtest.Dispatch(ctx, target, t.Task)
 	t.Result = result
 	switch {
@@ -174,6 +172,22 @@ func (t *Trial) run(ctx context.Context, target dispatchtest.Target, grade func(
 			t.end(Failed, CauseGrader, err.Error())
 		}
 	}
+}
+
+// vary gives the task the world of the trial. A world that is not valid stays for Dispatch to report.
+func (t *Trial) vary() {
+	if t.Task.ProxyURL != "" {
+		return
+	}
+	platform := t.Task.Platform
+	if platform == nil {
+		var err error
+		if platform, err = proxytest.New(t.Task.World, nil); err != nil {
+			return
+		}
+		t.Task.World = proxytest.World{}
+	}
+	t.Task.Platform = platform.Variant(fmt.Sprintf("%s/%d", t.ID, t.Number))
 }
 
 func (t *Trial) end(verdict Verdict, cause Cause, reason string) {

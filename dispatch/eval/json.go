@@ -20,11 +20,18 @@ type experimentJSON struct {
 	OK       bool         `json:"ok"`
 	Counts   countsJSON   `json:"counts"`
 	Causes   []causeCount `json:"causes"`
-	CaseList []caseJSON   `json:"cases"`
+	CaseList []caseJSON   `json:"cases"` // one for each trial
+
+	// of an experiment with several trials of each case
+	PerCase      int          `json:"trials_per_case,omitempty"`
+	FirstFailure bool         `json:"first_failure,omitempty"`
+	Stats        *Stats       `json:"stats,omitempty"`
+	Results      []CaseResult `json:"case_results,omitempty"`
 }
 
 type countsJSON struct {
 	Cases     int `json:"cases"`
+	Trials    int `json:"trials"`
 	Passed    int `json:"passed"`
 	Failed    int `json:"failed"`
 	Errors    int `json:"errors"`
@@ -33,7 +40,9 @@ type countsJSON struct {
 }
 
 type caseJSON struct {
+	ID              string     `json:"id"`
 	Name            string     `json:"name"`
+	Trial           int        `json:"trial"`
 	Row             int        `json:"row,omitempty"`
 	Line            int        `json:"line,omitempty"`
 	Verdict         Verdict    `json:"verdict"`
@@ -56,15 +65,20 @@ type callJSON struct {
 
 // WriteJSON writes the experiment as one indented JSON document: its counts, and each trial with
 // verdict, cause, reason, final response and tool calls. It does not contain arguments and results
-// of calls; they are in [Trial].Result. It returns the first error of w.
+// of calls; they are in [Trial].Result. If cases have several trials, it has [Experiment.Stats] and
+// [Experiment.Cases] too. It returns the first error of w.
 func (e *Experiment) WriteJSON(w io.Writer) error {
 	doc := experimentJSON{
 		Name: e.Name, Started: e.Started.UTC(), TookMS: milliseconds(e.Took), OK: e.OK(), Causes: e.causes(),
 		Counts: countsJSON{
-			Cases: len(e.Trials), Passed: e.Count(Passed), Failed: e.Count(Failed), Errors: e.Count(Errored),
+			Cases: len(caseTrials(e.Trials)), Trials: len(e.Trials), Passed: e.Count(Passed), Failed: e.Count(Failed), Errors: e.Count(Errored),
 			Cancelled: e.Count(Cancelled), Skipped: e.Count(Skipped),
 		},
 		CaseList: make([]caseJSON, len(e.Trials)),
+	}
+	if e.PerCase > 1 {
+		together := e.Stats()
+		doc.PerCase, doc.FirstFailure, doc.Stats, doc.Results = e.PerCase, e.FirstFailure, &together, e.Cases()
 	}
 	for i := range e.Trials {
 		doc.CaseList[i] = e.Trials[i].document()
@@ -82,7 +96,7 @@ func (e *Experiment) WriteJSON(w io.Writer) error {
 
 func (t *Trial) document() caseJSON {
 	doc := caseJSON{
-		Name: t.Name, Verdict: t.Verdict, Cause: t.Cause, Reason: t.Reason, TookMS: milliseconds(t.Took), Calls: []callJSON{},
+		ID: t.ID, Name: t.Name, Trial: t.Number, Verdict: t.Verdict, Cause: t.Cause, Reason: t.Reason, TookMS: milliseconds(t.Took), Calls: []callJSON{},
 	}
 	if t.Row != nil {
 		doc.Row, doc.Line, doc.ExpectedOutcome = t.Row.Number, t.Row.Line, t.Row.ExpectedOutcome

@@ -20,8 +20,18 @@ type junitSuites struct {
 
 type junitSuite struct {
 	junitCounts
-	Timestamp string      `xml:"timestamp,attr"`
-	Cases     []junitCase `xml:"testcase"`
+	Timestamp  string           `xml:"timestamp,attr"`
+	Properties *junitProperties `xml:"properties"`
+	Cases      []junitCase      `xml:"testcase"`
+}
+
+type junitProperties struct {
+	List []junitProperty `xml:"property"`
+}
+
+type junitProperty struct {
+	Name  string `xml:"name,attr"`
+	Value string `xml:"value,attr"`
 }
 
 type junitCounts struct {
@@ -87,6 +97,10 @@ func (e *Experiment) WriteJUnit(w io.Writer) error {
 	doc.Suite.Cases = make([]junitCase, len(e.Trials))
 	for i := range e.Trials {
 		doc.Suite.Cases[i] = e.Trials[i].junit(e.Name)
+		doc.Suite.Cases[i].Name += e.numbered(&e.Trials[i])
+	}
+	if e.PerCase > 1 {
+		doc.Suite.Properties = &junitProperties{e.junitProperties()}
 	}
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err
@@ -98,6 +112,26 @@ func (e *Experiment) WriteJUnit(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, "\n")
 	return err
+}
+
+// junitProperties are the estimates for all cases.
+func (e *Experiment) junitProperties() []junitProperty {
+	s := e.Stats()
+	list := []junitProperty{{"trials_per_case", fmt.Sprint(e.PerCase)}, {"always_passed", s.Always.String()}}
+	add := func(suffix string, e *Estimate) {
+		if e != nil {
+			k := len(e.AllOf)
+			list = append(list, junitProperty{"pass_rate" + suffix, e.Rate.String()},
+				junitProperty{fmt.Sprintf("all_of_%d%s", k, suffix), percent(e.AllOf[k-1])},
+				junitProperty{fmt.Sprintf("any_of_%d%s", k, suffix), percent(e.AnyOf[k-1])})
+		}
+	}
+	add("", s.Counted)
+	if s.Faults > 0 {
+		list = append(list, junitProperty{"infrastructure_faults", fmt.Sprint(s.Faults)})
+		add("_faults_dropped", s.Dropped)
+	}
+	return list
 }
 
 func (t *Trial) junit(suite string) junitCase {

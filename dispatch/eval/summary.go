@@ -46,7 +46,8 @@ func (v Verdict) style() terminal.Style {
 
 // WriteSummary writes the experiment for people: at most 20 trials that failed, how often each
 // cause occurred, why cases were skipped, what the platform would warn of, the slowest trials if
-// there are many, and the counts. If colour is true, colour repeats the verdicts. Texts of agents
+// there are many, and the counts. If cases have several trials, it also writes the rates of at most
+// 20 cases that did not always pass, and the estimates of [Experiment.Stats]. If colour is true, colour repeats the verdicts. Texts of agents
 // are safe to print to a terminal. It returns the first error of w.
 func (e *Experiment) WriteSummary(w io.Writer, colour bool) error {
 	var b bytes.Buffer
@@ -54,6 +55,9 @@ func (e *Experiment) WriteSummary(w io.Writer, colour bool) error {
 	e.writeCauses(&b, colour)
 	e.writeNotes(&b, colour)
 	e.writeSlowest(&b, colour)
+	if e.PerCase > 1 {
+		e.writeRates(&b, colour)
+	}
 	e.writeCounts(&b, colour)
 	_, err := w.Write(b.Bytes())
 	return err
@@ -73,7 +77,7 @@ func (e *Experiment) writeBad(b *bytes.Buffer, colour bool) {
 			continue
 		}
 		listed++
-		table.Row(terminal.Cell{Text: string(c.Verdict), Style: c.Verdict.style()}, terminal.Text(terminal.Cut(oneLine(c.Name), 48)),
+		table.Row(terminal.Cell{Text: string(c.Verdict), Style: c.Verdict.style()}, terminal.Text(terminal.Cut(oneLine(c.Name), 48)+e.numbered(c)),
 			terminal.Cell{Text: shortTime(c.Took), Right: true}, terminal.Text(string(c.Cause)+": "+terminal.Cut(oneLine(c.Reason), 200)))
 	}
 	if listed == 0 {
@@ -92,7 +96,7 @@ func (e *Experiment) writeCauses(b *bytes.Buffer, colour bool) {
 		return
 	}
 	var table terminal.Table
-	table.Row(terminal.Cell{Text: "cause", Style: terminal.Faint}, terminal.Cell{Text: "cases", Style: terminal.Faint, Right: true})
+	table.Row(terminal.Cell{Text: "cause", Style: terminal.Faint}, terminal.Cell{Text: e.unit() + "s", Style: terminal.Faint, Right: true})
 	for _, c := range causes {
 		table.Row(terminal.Text(string(c.Cause)), terminal.Cell{Text: fmt.Sprint(c.Cases), Right: true})
 	}
@@ -154,7 +158,7 @@ func (e *Experiment) writeNotes(b *bytes.Buffer, colour bool) {
 	}
 	var table terminal.Table
 	for _, n := range notes {
-		table.Row(terminal.Cell{Text: n.kind, Style: terminal.Warn}, terminal.Text(plural(counts[n], "case")+": "+oneLine(n.text)))
+		table.Row(terminal.Cell{Text: n.kind, Style: terminal.Warn}, terminal.Text(plural(counts[n], e.unit())+": "+oneLine(n.text)))
 	}
 	_ = table.Write(b, colour)
 	if len(notes) > 0 {
@@ -191,7 +195,7 @@ func (e *Experiment) writeSlowest(b *bytes.Buffer, colour bool) {
 	var table terminal.Table
 	table.Row(terminal.Cell{Text: "slowest", Style: terminal.Faint})
 	for _, c := range ran[:3] {
-		table.Row(terminal.Cell{Text: shortTime(c.Took), Right: true}, terminal.Text(terminal.Cut(oneLine(c.Name), 72)))
+		table.Row(terminal.Cell{Text: shortTime(c.Took), Right: true}, terminal.Text(terminal.Cut(oneLine(c.Name), 72)+e.numbered(c)))
 	}
 	_ = table.Write(b, colour)
 	b.WriteByte('\n')
@@ -208,7 +212,87 @@ func (e *Experiment) writeCounts(b *bytes.Buffer, colour bool) {
 			counts = append(counts, terminal.Paint(colour, style, fmt.Sprintf("%d %s", n, v.word)))
 		}
 	}
-	fmt.Fprintf(b, "%s in %s: %s\n", plural(len(e.Trials), "case"), shortTime(e.Took), strings.Join(counts, ", "))
+	size := plural(len(caseTrials(e.Trials)), "case")
+	if e.PerCase > 1 {
+		size += ", " + plural(len(e.Trials), "trial")
+	}
+	fmt.Fprintf(b, "%s in %s: %s\n", size, shortTime(e.Took), strings.Join(counts, ", "))
+}
+
+// unit is what the counts are counts of.
+func (e *Experiment) unit() string {
+	if e.PerCase > 1 {
+		return "trial"
+	}
+	return "case"
+}
+
+// numbered tells the trials of a case apart.
+func (e *Experiment) numbered(t *Trial) string {
+	if e.PerCase > 1 {
+		return fmt.Sprintf(" (trial %d of %d)", t.Number, e.PerCase)
+	}
+	return ""
+}
+
+// writeRates writes what the trials tell together.
+func (e *Experiment) writeRates(b *bytes.Buffer, colour bool) {
+	var table terminal.Table
+	faint := func(text string) terminal.Cell { return terminal.Cell{Text: text, Style: terminal.Faint} }
+	table.Row(faint("passed"), faint("rate, 95 % interval"), faint("case"))
+	listed, more := 0, 0
+	for _, c := range e.Cases() {
+		switch {
+		case c.Verdict == Passed || c.Trials == 0:
+			continue
+		case listed == maxListed:
+			more++
+			continue
+		}
+		listed++
+		text := "stopped at the first failure"
+		if c.Rate != nil {
+			text = c.Rate.String()
+		} else if !c.Stopped {
+			text = ""
+		}
+		table.Row(terminal.Text(fmt.Sprintf("%d of %d", c.Passed, c.Trials)), terminal.Text(text), terminal.Text(terminal.Cut(oneLine(c.Name), 60)))
+	}
+	if listed > 0 {
+		_ = table.Write(b, colour)
+	}
+	if more > 0 {
+		fmt.Fprintf(b, "and %d more\n", more)
+	}
+	s := e.Stats()
+	if s.Cases == 0 {
+		return
+	}
+	if listed > 0 {
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(b, "cases that always passed: %s\n", s.Always)
+	counted, dropped := "", ""
+	if s.Faults > 0 {
+		counted, dropped = fmt.Sprintf(", %s counted as failed", plural(s.Faults, "fault")), ", faults dropped"
+	}
+	writeEstimate(b, s.Counted, counted)
+	if s.Faults > 0 {
+		writeEstimate(b, s.Dropped, dropped)
+	}
+	b.WriteByte('\n')
+}
+
+func writeEstimate(b *bytes.Buffer, e *Estimate, how string) {
+	if e == nil {
+		return
+	}
+	k := len(e.AllOf)
+	fmt.Fprintf(b, "trials that passed%s: %s", how, e.Rate)
+	if k > 1 {
+		fmt.Fprintf(b, "; all of %d: %s, any of %d: %s", k, percent(e.AllOf[k-1]), k, percent(e.AnyOf[k-1]))
+	}
+	b.WriteByte('\n')
 }
 
 func plural(n int, noun string) string {

@@ -14,7 +14,11 @@
 // response contains what is in a column "says", which is this program's own, and a run whose
 // expected_outcome is refusal changes nothing in the world.
 //
-// The exit status is 0 when all rows that could be run passed, 1 when one did not, 2 for a mistake
+// One run of an agent that asks a model says little. With -trials each row runs several times; the
+// report has the rate of each row and of all, with intervals, and how often several trials of a row
+// would all pass. -plan says what that costs before anything runs.
+//
+// The exit status is 0 when all trials that could be run passed, 1 when one did not, 2 for a mistake
 // on the command line or in a file.
 package main
 
@@ -51,7 +55,8 @@ type options struct {
 	dataset, world               string
 	url                          string
 	authHeader, tokenEnv, tokens string
-	parallel                     int
+	parallel, trials             int
+	firstFailure, plan           bool
 	timeout                      time.Duration
 	strict, stateAsInput         bool
 	junit, json                  string
@@ -67,7 +72,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&o.authHeader, "auth-header", "", "`name` of the header with the agent's token (default Authorization, where Bearer is put before the token)")
 	flags.StringVar(&o.tokenEnv, "token-env", "", "`name` of the environment variable that holds the agent's token")
 	flags.StringVar(&o.tokens, "token-file", "", "`file` that holds the agent's token")
-	flags.IntVar(&o.parallel, "parallel", 0, "how many rows run at once (default: one per processor)")
+	flags.IntVar(&o.parallel, "parallel", 0, "how many trials run at once (default: one per processor)")
+	flags.IntVar(&o.trials, "trials", 1, "how often each row runs")
+	flags.BoolVar(&o.firstFailure, "first-failure", false, "stop the trials of a row at the first that does not pass; then there are verdicts and no rates")
+	flags.BoolVar(&o.plan, "plan", false, "print what would run, and run nothing")
 	flags.DurationVar(&o.timeout, "timeout", 0, "how long the agent may take for a turn, at most 30m (default 5m)")
 	flags.BoolVar(&o.strict, "require-transcript", false, "require a gradeable rich transcript, as a registration can")
 	flags.BoolVar(&o.stateAsInput, "state-as-input", false, "send a row's state to the agent as its input, where it has no current_state")
@@ -88,17 +96,20 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		o.complain(stderr, err)
 		return 2
 	}
-	if !set.OK() {
+	if set != nil && !set.OK() {
 		return 1
 	}
 	return 0
 }
 
-// play runs the set and reports on it. Its errors are mistakes of the user's, and reports that
-// cannot be written.
+// play runs the set and reports on it. With -plan it returns no experiment. Its errors are mistakes
+// of the user's, and reports that cannot be written.
 func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Experiment, error) {
 	if o.parallel < 0 {
-		return nil, errors.New("-parallel is how many rows run at once, so at least 1")
+		return nil, errors.New("-parallel is how many trials run at once, so at least 1")
+	}
+	if o.trials < 1 {
+		return nil, errors.New("-trials is how often each row runs, so at least 1")
 	}
 	if o.timeout < 0 || o.timeout > 30*time.Minute {
 		return nil, fmt.Errorf("-timeout is at most 30m and not negative, and %s was given", o.timeout)
@@ -111,6 +122,18 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	if err != nil {
 		return nil, err
 	}
+	options := &eval.Options{Parallel: o.parallel, Trials: o.trials, FirstFailure: o.firstFailure, Grader: grade}
+	plan, err := options.Plan(cases)
+	if err != nil {
+		return nil, err
+	}
+	if o.plan {
+		_, err := fmt.Fprintln(stdout, plan)
+		return nil, err
+	}
+	if o.trials > 1 {
+		fmt.Fprintf(stderr, "runset: %s\n", plan)
+	}
 	reports, err := openReports(o.junit, o.json)
 	if err != nil {
 		return nil, err
@@ -119,12 +142,9 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	if elsewhere(o.url) {
 		fmt.Fprintln(stderr, "runset: -url is not on this machine; its tool calls will not find the proxies, which are on this one's loopback")
 	}
-	line := newProgressLine(stderr, os.Getenv, len(cases))
-	set, err := eval.Run(ctx, target, cases, &eval.Options{
-		Parallel: o.parallel,
-		Grader:   grade,
-		OnTrial:  line.show,
-	})
+	line := newProgressLine(stderr, os.Getenv, plan.Trials+plan.Skipped)
+	options.OnTrial = line.show
+	set, err := eval.Run(ctx, target, cases, options)
 	line.clear()
 	if err != nil {
 		return nil, err

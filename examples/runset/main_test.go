@@ -94,6 +94,14 @@ func TestRunset(t *testing.T) {
 			"grader         2\n", ": 1 passed, 4 failed\n"}},
 		{"require transcript", []string{"-require-transcript"}, 0, []string{"6 passed"}},
 		{"state as input", []string{"-state-as-input"}, 0, []string{"6 passed"}},
+		{"trials", []string{"-dataset", "testdata/failing.csv", "-trials", "3"}, 1, []string{
+			"runset: at most 15 trials of 5 cases; a comparison needs at least 6 cases\n", "\n0 of 3  0 % [0, 56.1]        row 3", "cases that always passed: 20 % [",
+			"; all of 3: 20 %, any of 3: 20 %\n", "\n5 cases, 15 trials in ", ": 3 passed, 12 failed\n"}},
+		{"first failure", []string{"-dataset", "testdata/failing.csv", "-trials", "3", "-first-failure"}, 1, []string{
+			"0 of 1  stopped at the first failure  row 3", "5 cases, 7 trials in "}},
+		{"plan", []string{"-trials", "5", "-plan"}, 0, []string{"at most 30 trials of 6 cases, 1 skipped; a comparison of this size finds a difference of about 45 points\n"}},
+		{"no trials", []string{"-trials", "0"}, 2, []string{"runset: -trials is how often each row runs"}},
+		{"too many trials", []string{"-trials", "10001"}, 2, []string{"runset: Trials is 10001"}},
 		{"bad", []string{"-dataset", "testdata/bad.csv"}, 2, []string{
 			"row  line  column            what is wrong\n", "  1     1  user_instruction  did you mean user?", "  2     2  state             the cell is not valid JSON at character 2",
 			"  4     5                    the row has 3 cells and the header has 4"}},

@@ -1,0 +1,189 @@
+package eval
+
+import (
+	"fmt"
+
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/stats"
+)
+
+// Rate is an estimate of a probability, or of a difference of two, with its confidence interval of
+// 95 %.
+type Rate struct {
+	Value float64 `json:"value"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+}
+
+// String returns the rate in percent: 60 % [23, 88].
+func (r Rate) String() string {
+	return fmt.Sprintf("%s [%s, %s]", percent(r.Value), number(100*r.Low), number(100*r.High))
+}
+
+func rate(value float64, i stats.Interval) Rate { return Rate{value, i.Low, i.High} }
+
+// number writes a number with at most one digit after the point.
+func number(v float64) string {
+	text := fmt.Sprintf("%.1f", v)
+	if text == "-0.0" || text == "0.0" {
+		return "0"
+	}
+	if whole := fmt.Sprintf("%.0f", v); text == whole+".0" {
+		return whole
+	}
+	return text
+}
+
+func percent(v float64) string { return number(100*v) + " %" }
+
+// CaseResult is what the trials of one case tell together.
+type CaseResult struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+
+	// Verdict is [Failed] if a trial failed, or else [Cancelled] or [Errored] if one was, or else
+	// [Passed] or [Skipped].
+	Verdict Verdict `json:"verdict"`
+
+	Trials int `json:"trials"` // that ended
+	Passed int `json:"passed"`
+	Faults int `json:"faults"` // of the infrastructure, see [Stats]
+
+	// Stopped is set for a case whose other trials did not run because of FirstFailure.
+	Stopped bool `json:"stopped,omitempty"`
+
+	// Rate is the share of trials that passed, with Wilson's interval. Faults of the infrastructure
+	// count as failures. Rate is nil if no trial ended, and in an experiment with FirstFailure.
+	Rate *Rate `json:"rate,omitempty"`
+}
+
+// Cases returns the results of the cases in their order.
+func (e *Experiment) Cases() []CaseResult {
+	all := caseTrials(e.Trials)
+	results := make([]CaseResult, len(all))
+	for i, trials := range all {
+		results[i] = e.together(trials)
+	}
+	return results
+}
+
+func (e *Experiment) together(trials []Trial) CaseResult {
+	c := CaseResult{ID: trials[0].ID, Name: trials[0].Name}
+	seen := map[Verdict]bool{}
+	for i := range trials {
+		t := &trials[i]
+		seen[t.Verdict] = true
+		if t.Verdict == Skipped || t.Verdict == Cancelled {
+			continue
+		}
+		c.Trials++
+		if t.Verdict == Passed {
+			c.Passed++
+		}
+		if t.infrastructure() {
+			c.Faults++
+		}
+	}
+	for _, v := range []Verdict{Failed, Cancelled, Errored, Passed, Skipped} {
+		if seen[v] {
+			c.Verdict = v
+			break
+		}
+	}
+	c.Stopped = e.FirstFailure && c.Verdict != Skipped && len(trials) < e.PerCase
+	if !e.FirstFailure && c.Trials > 0 {
+		r := rate(float64(c.Passed)/float64(c.Trials), stats.Wilson(float64(c.Passed), float64(c.Trials)))
+		c.Rate = &r
+	}
+	return c
+}
+
+// infrastructure reports whether the trial says nothing certain about the agent.
+func (t *Trial) infrastructure() bool {
+	return t.Verdict == Errored ||
+		t.Verdict == Failed && (t.Cause == Cause(dispatchtest.AgentUnreachable) || t.Cause == Cause(dispatchtest.AuthFailed))
+}
+
+// Stats is what all trials of an experiment tell together. The case is the unit: the trials of one
+// case are not independent. Rates are means over cases, and their intervals depend on how much the
+// cases differ (Miller, arXiv 2411.00640).
+//
+// A fault of the infrastructure is a trial that [Errored], or that failed because the endpoint could
+// not be reached or refused the credentials. To drop such trials would flatter an agent that causes
+// them, to count them as failures would blame one that does not. So there are two estimates.
+type Stats struct {
+	Cases  int `json:"cases"`  // with a trial that ended
+	Trials int `json:"trials"` // that ended
+	Faults int `json:"faults"` // of the infrastructure
+
+	// Always is the share of cases of which all trials passed, with its interval. A fault of the
+	// infrastructure counts as a failure.
+	Always Rate `json:"always"`
+
+	// Counted counts faults as failures, Dropped leaves them out. They are nil if no trial is left,
+	// and in an experiment with FirstFailure. Without faults they are equal.
+	Counted *Estimate `json:"counted,omitempty"`
+	Dropped *Estimate `json:"dropped,omitempty"`
+}
+
+// Estimate is the success of an agent in the cases of an experiment.
+type Estimate struct {
+	Rate Rate `json:"rate"` // that a trial passes
+
+	// AllOf[k-1] estimates the probability that k trials of a case all pass, which is pass^k of
+	// arXiv 2406.12045, for k from 1 to the number of trials of the case that has the fewest. It is
+	// not defined for larger k. AnyOf[k-1] estimates the probability that at least one of k trials
+	// passes, which is pass@k of arXiv 2107.03374.
+	AllOf []float64 `json:"all_of"`
+	AnyOf []float64 `json:"any_of"`
+}
+
+// Stats returns the estimates for all cases. Trials that were skipped or cancelled do not count.
+func (e *Experiment) Stats() Stats {
+	var s Stats
+	var always []float64
+	cases := e.Cases()
+	for _, c := range cases {
+		if c.Trials == 0 {
+			continue
+		}
+		s.Cases, s.Trials, s.Faults = s.Cases+1, s.Trials+c.Trials, s.Faults+c.Faults
+		if c.Passed == c.Trials {
+			always = append(always, 1)
+		} else {
+			always = append(always, 0)
+		}
+	}
+	s.Always = rate(stats.Mean(always, len(always)))
+	if !e.FirstFailure {
+		s.Counted = estimate(cases, func(c CaseResult) int { return c.Trials })
+		s.Dropped = estimate(cases, func(c CaseResult) int { return c.Trials - c.Faults })
+	}
+	return s
+}
+
+// estimate returns the means over the cases with trials, or nil if none has one.
+func estimate(cases []CaseResult, trials func(CaseResult) int) *Estimate {
+	var rates []float64
+	total, fewest := 0, maxTrials
+	for _, c := range cases {
+		if n := trials(c); n > 0 {
+			rates = append(rates, float64(c.Passed)/float64(n))
+			total, fewest = total+n, min(fewest, n)
+		}
+	}
+	if total == 0 {
+		return nil
+	}
+	e := &Estimate{Rate: rate(stats.Mean(rates, total)), AllOf: make([]float64, fewest), AnyOf: make([]float64, fewest)}
+	for _, c := range cases {
+		n := trials(c)
+		for k := 1; n > 0 && k <= fewest; k++ {
+			all, _ := stats.PassAll(n, c.Passed, k)
+			any, _ := stats.PassAny(n, c.Passed, k)
+			e.AllOf[k-1] += all / float64(len(rates))
+			e.AnyOf[k-1] += any / float64(len(rates))
+		}
+	}
+	return e
+}

@@ -1,0 +1,324 @@
+package eval_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/eval"
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+func run(t *testing.T, agent dispatch.Agent, cases []eval.Case, opts *eval.Options) *eval.Experiment {
+	t.Helper()
+	e, err := eval.Run(t.Context(), dispatchtest.Target{Agent: agent}, cases, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// unsteady fails some trials: the instruction of a case lists how its trials end, one letter each.
+// It counts the trials of each case.
+func unsteady() dispatch.Agent {
+	var mu sync.Mutex
+	seen := map[string]int{}
+	return func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		n := seen[run.Instruction]
+		seen[run.Instruction]++
+		if run.Instruction[n%len(run.Instruction)] == 'x' {
+			return nil, errors.New("not this time")
+		}
+		return &dispatch.Response{FinalResponse: string(run.Instruction[n%len(run.Instruction)])}, nil
+	}
+}
+
+// ended shows the trials of each case: "." passed, "x" failed, "!" an error.
+func ended(e *eval.Experiment) string {
+	var b strings.Builder
+	for i, trial := range e.Trials {
+		if trial.Number == 1 && i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(map[eval.Verdict]string{eval.Passed: ".", eval.Failed: "x", eval.Errored: "!", eval.Skipped: "s", eval.Cancelled: "c"}[trial.Verdict])
+	}
+	return b.String()
+}
+
+func TestTrials(t *testing.T) {
+	cases := casesOf(t, csvOf("....", "x.x.", "xxxx"), dispatchtest.Task{})
+	e := run(t, unsteady(), cases, &eval.Options{Trials: 4, Parallel: 1})
+	if got := ended(e); got != ".... x.x. xxxx" || e.PerCase != 4 {
+		t.Fatal(got)
+	}
+	results := e.Cases()
+	for i, want := range []string{"passed 4 of 4 100 % [51, 100]", "failed 2 of 4 50 % [15, 85]", "failed 0 of 4 0 % [0, 49]"} {
+		c := results[i]
+		if got := fmt.Sprintf("%s %d of %d %s", c.Verdict, c.Passed, c.Trials, c.Rate); got != want || c.Stopped || c.ID != cases[i].ID {
+			t.Errorf("case %d: %s, want %s", i+1, got, want)
+		}
+	}
+	s := e.Stats()
+	// 2 of 4: pass^2 = C(2,2)/C(4,2) = 1/6, pass@2 = 1 - 1/6; pass^3 = 0, pass@3 = 1
+	for i, want := range []float64{1.5 / 3, (1 + 1.0/6) / 3, 1.0 / 3, 1.0 / 3} {
+		if got := s.Counted.AllOf[i]; got < want-1e-9 || got > want+1e-9 {
+			t.Errorf("all of %d: %v, want %v", i+1, got, want)
+		}
+	}
+	for i, want := range []float64{1.5 / 3, (1 + 5.0/6) / 3, 2.0 / 3, 2.0 / 3} {
+		if got := s.Counted.AnyOf[i]; got < want-1e-9 || got > want+1e-9 {
+			t.Errorf("any of %d: %v, want %v", i+1, got, want)
+		}
+	}
+	if s.Cases != 3 || s.Trials != 12 || s.Faults != 0 || len(s.Counted.AllOf) != 4 || s.Counted.Rate != s.Dropped.Rate || s.Always.Value != 1.0/3 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A fault of the infrastructure is neither hidden nor taken for certain.
+func TestFaultsHaveTwoBounds(t *testing.T) {
+	cases := casesOf(t, csvOf("aaaa", "a!a!", "!!!!", "xa!x"), dispatchtest.Task{})
+	e := run(t, unsteady(), cases, &eval.Options{Trials: 4, Parallel: 1, Grader: func(_ context.Context, _ eval.Case, r *dispatchtest.Result) error {
+		if r.FinalResponse == "!" {
+			panic("the grader's server is down")
+		}
+		return nil
+	}})
+	if got := ended(e); got != ".... .!.! !!!! x.!x" {
+		t.Fatal(got)
+	}
+	s := e.Stats()
+	if s.Faults != 7 || s.Counted.Rate.Value != (1+0.5+0+0.25)/4 || s.Dropped.Rate.Value != (1+1+1.0/3)/3 {
+		t.Errorf("%+v, %v, %v", s, s.Counted.Rate, s.Dropped.Rate)
+	}
+	if len(s.Counted.AllOf) != 4 || len(s.Dropped.AllOf) != 2 {
+		t.Errorf("pass^k is not defined for more trials than the case with the fewest has: %v, %v", s.Counted.AllOf, s.Dropped.AllOf)
+	}
+	if c := e.Cases()[2]; c.Verdict != eval.Errored || c.Faults != 4 {
+		t.Errorf("%+v", c)
+	}
+	down := run(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic("never") }, nil, nil)
+	if s := down.Stats(); s.Counted != nil || s.Dropped != nil || s.Always.High != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A case that is stopped has a verdict and no rate, whatever runs at the same time.
+func TestFirstFailure(t *testing.T) {
+	for _, parallel := range []int{1, 8} {
+		cases := casesOf(t, "user,turn_mode,user_simulator_persona\n....,,\n.x..,,\nx...,,\n...x,,\na,model_as_user,a clerk\n", dispatchtest.Task{})
+		e := run(t, unsteady(), cases, &eval.Options{Trials: 4, Parallel: parallel, FirstFailure: true})
+		if got := ended(e); got != ".... .x x ...x s" {
+			t.Fatal(got)
+		}
+		for i, stopped := range []bool{false, true, true, false, false} {
+			if c := e.Cases()[i]; c.Stopped != stopped || c.Rate != nil {
+				t.Errorf("case %d: %+v", i+1, c)
+			}
+		}
+		if s := e.Stats(); s.Counted != nil || s.Dropped != nil || s.Always.Value != 0.25 || s.Cases != 4 {
+			t.Errorf("%+v", s)
+		}
+		var b strings.Builder
+		if err := e.WriteSummary(&b, false); err != nil || !strings.Contains(b.String(), "stopped at the first failure") || strings.Contains(b.String(), "trials that passed") {
+			t.Errorf("error %v\n%s", err, b.String())
+		}
+	}
+	quitting := run(t, unsteady(), casesOf(t, csvOf("aaa"), dispatchtest.Task{}), &eval.Options{Trials: 3, FirstFailure: true,
+		Grader: func(context.Context, eval.Case, *dispatchtest.Result) error { panic("no") }})
+	if got := ended(quitting); got != "!" {
+		t.Error(got)
+	}
+}
+
+// The worlds of trials do not share state, and their seeds differ and are reproducible: from one
+// experiment to the next, alone or in parallel, and by running a trial's task again.
+func TestTrialsApart(t *testing.T) {
+	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		var b strings.Builder
+		for range 12 {
+			_, err := run.Proxy.Call(ctx, "create_order", map[string]string{"total": "1"})
+			if proxy.CodeOf(err) == proxy.CodeToolFailed {
+				b.WriteByte('x')
+			} else if err != nil {
+				return nil, err
+			} else {
+				b.WriteByte('.')
+			}
+		}
+		return &dispatch.Response{FinalResponse: b.String()}, nil
+	}
+	world := proxytest.World{
+		Behaviors:    map[string]proxytest.Behavior{"create_order": proxytest.Add("order", "", nil)},
+		FailureRules: []proxytest.FailureRule{{Probability: 0.5, Response: json.RawMessage(`{"error":"busy"}`)}},
+	}
+	base := dispatchtest.Task{World: world}
+	cases := append(casesOf(t, csvOf("a", "b"), base), eval.Case{Name: "by hand", Task: base})
+	patterns := func(e *eval.Experiment) (list []string) {
+		for _, trial := range e.Trials {
+			if trial.Verdict != eval.Passed {
+				t.Fatal(trial.Reason)
+			}
+			calls := trial.Result.Calls
+			pattern := ""
+			for _, call := range calls {
+				pattern += map[bool]string{true: "x", false: "."}[bytes.Contains(call.Response, []byte("busy"))]
+			}
+			if n := len(trial.Result.State.Entities["order"]); n != strings.Count(pattern, ".") {
+				t.Errorf("%d orders after %s: the world is not the trial's own", n, pattern)
+			}
+			list = append(list, pattern)
+		}
+		return list
+	}
+	first := run(t, agent, cases, &eval.Options{Trials: 3, Parallel: 1})
+	one, two := patterns(first), patterns(run(t, agent, cases, &eval.Options{Trials: 3, Parallel: 9}))
+	if fmt.Sprint(one) != fmt.Sprint(two) {
+		t.Errorf("not reproducible:\n%v\n%v", one, two)
+	}
+	for i, a := range one {
+		for _, b := range one[:i] {
+			if a == b {
+				t.Errorf("two trials have one seed: %v", one)
+			}
+		}
+	}
+	again := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, first.Trials[4].Task)
+	var e eval.Experiment
+	e.Trials = []eval.Trial{{Verdict: eval.Passed, Result: again}}
+	if got := patterns(&e); got[0] != one[4] {
+		t.Errorf("the task of the trial gives %s, the trial had %s", got[0], one[4])
+	}
+}
+
+func TestIDs(t *testing.T) {
+	ids := func(csv string) (list []string) {
+		for _, c := range casesOf(t, csv, dispatchtest.Task{}) {
+			list = append(list, c.ID)
+		}
+		return list
+	}
+	before := ids("user,state,id\na,,\nb,,own\na,,\na,{},\n")
+	after := ids("user,state,id\nnew,,\na,{},\na,,\nb,,own\na,,\n")
+	if before[1] != "own" || before[2] != before[0]+"-2" || before[3] == before[0] || after[1] != before[3] || after[2] != before[0] || after[4] != before[2] {
+		t.Errorf("%v\n%v", before, after)
+	}
+	_, err := readDataset(t, "user,id\na,1\nb,1\nc,1\n").Cases(dispatchtest.Task{}, nil)
+	wrong, ok := errors.AsType[*eval.Error](err)
+	if !ok || wrong.Code != eval.CodeInvalid || len(wrong.Problems) != 2 || wrong.Problems[0].String() != "row 3, column id: row 2 has the same id \"1\": ids are unique" {
+		t.Error(err)
+	}
+	e := run(t, obedient, []eval.Case{{Name: "a"}, {Name: "a"}, {}, {ID: "a-2"}, {}}, nil)
+	var got []string
+	for _, trial := range e.Trials {
+		got = append(got, trial.ID)
+	}
+	if want := "[a a-3 case 3 a-2 case 5]"; fmt.Sprint(got) != want {
+		t.Errorf("%v, want %s", got, want)
+	}
+	for _, opts := range []*eval.Options{nil, {Trials: -1}, {Trials: 10_001}} {
+		e, err := eval.Run(t.Context(), dispatchtest.Target{Agent: obedient}, []eval.Case{{ID: "a"}, {ID: "a"}}, opts)
+		if e != nil || eval.CodeOf(err) != eval.CodeOptions || !strings.Contains(err.Error(), `cases 1 and 2 have the same ID "a"`) {
+			t.Errorf("%+v: %v", opts, err)
+		}
+	}
+}
+
+func TestPlan(t *testing.T) {
+	sessions := "user,turn_mode,simulator_mode,scripted_user_turns,user_simulator_persona,max_turns\n" +
+		"a,,,,,\nb,,,,,\nc,,,,,\nd,,,,,\ne,model_as_user,scripted,\"[\"\"x\"\",\"\"y\"\"]\",,\nf,model_as_user,scripted,\"[\"\"x\"\",\"\"y\"\"]\",,2\ng,model_as_user,,,a clerk,\n"
+	for _, tt := range []struct {
+		csv    string
+		trials int
+		want   string
+	}{
+		{csvOf("a"), 0, "at most 1 trial of 1 case; a comparison needs at least 6 cases"},
+		{sessions, 5, "at most 30 trials of 6 cases with 45 turns, 1 skipped; a comparison of this size finds a difference of about 45 points"},
+	} {
+		plan, err := (&eval.Options{Trials: tt.trials}).Plan(casesOf(t, tt.csv, dispatchtest.Task{}))
+		if err != nil || plan.String() != tt.want {
+			t.Errorf("%s, want %s; error %v", plan, tt.want, err)
+		}
+	}
+	if _, err := (&eval.Options{Trials: -1}).Plan(nil); eval.CodeOf(err) != eval.CodeOptions {
+		t.Error(err)
+	}
+}
+
+// Reports of several trials show the trials apart and together.
+func TestReportsOfTrials(t *testing.T) {
+	e := run(t, unsteady(), casesOf(t, csvOf("aaa", "axa", "a!a"), dispatchtest.Task{}), &eval.Options{Trials: 3, Parallel: 1,
+		Grader: func(_ context.Context, _ eval.Case, r *dispatchtest.Result) error {
+			if r.FinalResponse == "!" {
+				panic("down")
+			}
+			return nil
+		}})
+	var text, doc, junit bytes.Buffer
+	if err := errors.Join(e.WriteSummary(&text, false), e.WriteJSON(&doc), e.WriteJUnit(&junit)); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{
+		"row 3: axa (trial 2 of 3)", "\n2 of 3  66.7 % [20.8, 93.9]  row 3: axa\n2 of 3  66.7 % [20.8, 93.9]  row 4: a!a\n",
+		"cases that always passed: 33.3 % [", "trials that passed, 1 fault counted as failed: 77.8 % [", "; all of 3: 33.3 %, any of 3: 100 %\n",
+		"trials that passed, faults dropped: 88.9 % [", "; all of 2: 77.8 %, any of 2: 100 %\n", "3 cases, 9 trials in ",
+	} {
+		if !strings.Contains(text.String(), part) {
+			t.Errorf("%q is missing in\n%s", part, text.String())
+		}
+	}
+	var parsed struct {
+		PerCase int `json:"trials_per_case"`
+		Counts  struct{ Cases, Trials, Passed int }
+		Cases   []struct {
+			ID    string
+			Trial int
+		}
+		Stats struct {
+			Faults           int
+			Counted, Dropped struct {
+				Rate  struct{ Value, Low, High float64 }
+				AllOf []float64 `json:"all_of"`
+			}
+		}
+		Results []struct {
+			ID             string
+			Passed, Trials int
+			Rate           *struct{ Low float64 }
+		} `json:"case_results"`
+	}
+	if err := json.Unmarshal(doc.Bytes(), &parsed); err != nil || parsed.PerCase != 3 || parsed.Counts.Cases != 3 || parsed.Counts.Trials != 9 || parsed.Counts.Passed != 7 ||
+		len(parsed.Cases) != 9 || parsed.Cases[5].Trial != 3 || parsed.Stats.Faults != 1 || len(parsed.Stats.Dropped.AllOf) != 2 ||
+		len(parsed.Results) != 3 || parsed.Results[1].ID != parsed.Cases[5].ID || parsed.Results[1].Passed != 2 || parsed.Results[1].Rate.Low == 0 {
+		t.Errorf("%+v, error %v", parsed, err)
+	}
+	var suites struct {
+		Tests int `xml:"tests,attr"`
+		Suite struct {
+			Properties []struct {
+				Name  string `xml:"name,attr"`
+				Value string `xml:"value,attr"`
+			} `xml:"properties>property"`
+			Cases []struct {
+				Name string `xml:"name,attr"`
+			} `xml:"testcase"`
+		} `xml:"testsuite"`
+	}
+	if err := xml.Unmarshal(junit.Bytes(), &suites); err != nil || suites.Tests != 9 || suites.Suite.Cases[4].Name != "row 3: axa (trial 2 of 3)" {
+		t.Errorf("%+v, error %v", suites, err)
+	}
+	if got := fmt.Sprint(suites.Suite.Properties); !strings.Contains(got, "{all_of_3 33.3 %}") || !strings.Contains(got, "{infrastructure_faults 1} {pass_rate_faults_dropped 88.9 % [") {
+		t.Error(got)
+	}
+}
