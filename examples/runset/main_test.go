@@ -99,7 +99,7 @@ func TestRunset(t *testing.T) {
 			"; all of 3: 20 %, any of 3: 20 %\n", "\n5 cases, 15 trials in ", ": 3 passed, 12 failed\n"}},
 		{"first failure", []string{"-dataset", "testdata/failing.csv", "-trials", "3", "-first-failure"}, 1, []string{
 			"0 of 1  stopped at the first failure  row 3", "5 cases, 7 trials in "}},
-		{"plan", []string{"-trials", "5", "-plan"}, 0, []string{"at most 30 trials of 6 cases, 1 skipped; a comparison of this size finds a difference of about 45 points\n"}},
+		{"plan", []string{"-trials", "5", "-plan"}, 0, []string{"at most 30 trials of 6 cases with 40 turns, 1 skipped; a comparison of this size finds a difference of about 45 points\n"}},
 		{"no trials", []string{"-trials", "0"}, 2, []string{"runset: -trials is how often each row runs"}},
 		{"too many trials", []string{"-trials", "10001"}, 2, []string{"runset: Trials is 10001"}},
 		{"bad", []string{"-dataset", "testdata/bad.csv"}, 2, []string{
