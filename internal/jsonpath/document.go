@@ -63,10 +63,13 @@ type container struct {
 
 func (d *Document) kind(n *node) byte { return d.text[n.start] }
 
+// holds reports whether a value is an object or array.
+func (d *Document) holds(n *node) bool { return d.kind(n) == '{' || d.kind(n) == '[' }
+
 // enter returns the container of a value; nil if the value is not an object or array.
 func (d *Document) enter(n *node) *container {
 	if n.inner == nil {
-		if kind := d.kind(n); kind != '{' && kind != '[' {
+		if !d.holds(n) {
 			return nil
 		}
 		n.inner = &container{next: n.start + 1}
@@ -77,7 +80,7 @@ func (d *Document) enter(n *node) *container {
 // scan reads the next entry of a container. It reports false if there are no more, or if the budget
 // is used up.
 func (d *Document) scan(c *container) bool {
-	if c.all {
+	if c.all || d.budget < 0 {
 		return false
 	}
 	e, ok := d.entry(c.next)

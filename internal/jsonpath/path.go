@@ -71,6 +71,9 @@ func (p *Path) Find(d *Document, maxBytes int) (m Match, err error) {
 			m, err = Match{}, ErrFailed
 		}
 	}()
+	if d.budget < 0 { // of an earlier path
+		return Match{}, ErrTooMuch
+	}
 	tree, ok := d.project(&d.root, p.segs)
 	if d.budget < 0 {
 		return Match{}, ErrTooMuch
@@ -117,7 +120,7 @@ func (d *Document) project(n *node, segs []segment) (tree any, ok bool) {
 	if !seg.single() {
 		var list []any
 		if seg.descend {
-			if n.inner == nil || !n.inner.deep {
+			if d.holds(n) && (n.inner == nil || !n.inner.deep) {
 				n.inner, n.end = d.scanDeep(n.start, n.inner)
 			}
 			list = d.descend(nil, n, seg, rest)
@@ -149,30 +152,40 @@ func (d *Document) find(n *node, sel *selector) *node {
 	return d.member(n, sel.name)
 }
 
-// selectAll appends what the rest of the path finds in each child that the segment selects.
+// selectAll appends what the rest of the path finds in each child that the segment selects. It stops
+// when the budget is used up.
 func (d *Document) selectAll(list []any, n *node, seg *segment, rest []segment) []any {
 	children := d.children(n)
-	add := func(e *node) {
-		if !d.spend(1) || e == nil {
-			return
+	add := func(e *node) (more bool) {
+		if !d.spend(1) {
+			return false
 		}
-		if tree, ok := d.project(e, rest); ok {
-			list = append(list, tree)
+		if e != nil {
+			if tree, ok := d.project(e, rest); ok {
+				list = append(list, tree)
+			}
 		}
+		return d.budget >= 0
 	}
 	for i := range seg.selectors {
 		switch sel := &seg.selectors[i]; sel.kind {
 		case member, index:
-			add(d.find(n, sel))
+			if !add(d.find(n, sel)) {
+				return list
+			}
 		case slice:
 			if d.kind(n) == '[' {
 				for j := range sel.indexes(len(children)) {
-					add(&children[j])
+					if !add(&children[j]) {
+						return list
+					}
 				}
 			}
 		case wildcard:
 			for j := range children {
-				add(&children[j])
+				if !add(&children[j]) {
+					return list
+				}
 			}
 		}
 	}

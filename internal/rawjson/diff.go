@@ -13,11 +13,13 @@ type Difference struct {
 	Before, After json.RawMessage // sub-slices; nil if there is no value
 }
 
-// Diff lists the places where two values differ, in time in proportion to their length. A value of
-// length 0 stands for no value. Objects are compared member by member in the order of the names,
+// Diff lists the places where two values differ, in time in proportion to their length and that of
+// the list. A value of length 0 stands for no value. Objects are compared member by member in the order of the names,
 // and arrays element by element; all else is compared like [Equal].
 func Diff(before, after json.RawMessage) []Difference {
-	return compare(nil, "", parse(before), parse(after))
+	var c comparison
+	c.compare(parse(before), parse(after))
+	return c.list
 }
 
 // node is a value with what it contains, found in one pass.
@@ -70,28 +72,41 @@ func parseAt(text json.RawMessage, start int) (n *node, end int) {
 	return n, end
 }
 
-// compare appends the differences of two values at a pointer. A value that does not exist is nil.
-func compare(list []Difference, at string, before, after *node) []Difference {
+// comparison collects differences.
+type comparison struct {
+	at   []byte // the pointer of the values that are compared
+	list []Difference
+}
+
+// inside compares two values in those at the pointer.
+func (c *comparison) inside(token string, before, after *node) {
+	outer := len(c.at)
+	c.at = append(c.at, token...)
+	c.compare(before, after)
+	c.at = c.at[:outer]
+}
+
+// compare adds the differences of two values. A value that does not exist is nil.
+func (c *comparison) compare(before, after *node) {
 	switch {
 	case before == nil && after == nil:
 	case before == nil:
-		list = append(list, Difference{Pointer: at, After: after.text})
+		c.list = append(c.list, Difference{Pointer: string(c.at), After: after.text})
 	case after == nil:
-		list = append(list, Difference{Pointer: at, Before: before.text})
+		c.list = append(c.list, Difference{Pointer: string(c.at), Before: before.text})
 	case before.text[0] == '{' && after.text[0] == '{':
-		list = compareMembers(list, at, before.children, after.children)
+		c.members(before.children, after.children)
 	case before.text[0] == '[' && after.text[0] == '[':
 		for i := range max(len(before.children), len(after.children)) {
-			list = compare(list, at+"/"+strconv.Itoa(i), element(before.children, i), element(after.children, i))
+			c.inside("/"+strconv.Itoa(i), element(before.children, i), element(after.children, i))
 		}
 	case !Equal(before.text, after.text):
-		list = append(list, Difference{at, before.text, after.text})
+		c.list = append(c.list, Difference{string(c.at), before.text, after.text})
 	}
-	return list
 }
 
-// compareMembers merges two lists of members that are sorted by name.
-func compareMembers(list []Difference, at string, before, after []child) []Difference {
+// members merges two lists of members that are sorted by name.
+func (c *comparison) members(before, after []child) {
 	for len(before) > 0 || len(after) > 0 {
 		var b, a child
 		order := 0
@@ -113,9 +128,8 @@ func compareMembers(list []Difference, at string, before, after []child) []Diffe
 		if b.node == nil {
 			name = a.name
 		}
-		list = compare(list, at+Token(name), b.node, a.node)
+		c.inside(Token(name), b.node, a.node)
 	}
-	return list
 }
 
 func element(elements []child, i int) *node {

@@ -3,6 +3,7 @@ package rawjson_test
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -40,5 +41,20 @@ func TestDiff(t *testing.T) {
 		if len(before) > 0 && len(after) > 0 && rawjson.Equal(before, after) != (tt.want == "") {
 			t.Errorf("Equal(%s, %s) says otherwise", tt.before, tt.after)
 		}
+	}
+}
+
+// A long name around many equal values is not written once per value.
+func TestDiffOfLongNames(t *testing.T) {
+	doc := json.RawMessage(`{"` + strings.Repeat("x", 1<<16) + `":[` + strings.Repeat("0,", 1<<14) + `0]}`)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	differences := rawjson.Diff(doc, doc)
+	runtime.ReadMemStats(&after)
+	if len(differences) != 0 {
+		t.Errorf("a document differs from itself in %d places", len(differences))
+	}
+	if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 32<<20 {
+		t.Errorf("Diff of %d KiB allocated %d KiB", len(doc)>>10, bytes>>10)
 	}
 }

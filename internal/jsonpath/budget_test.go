@@ -1,0 +1,48 @@
+package jsonpath
+
+import (
+	"strings"
+	"testing"
+)
+
+// The budget ends the work: a path whose budget is used up stops, and so do all later paths.
+func TestBudgetEndsPaths(t *testing.T) {
+	const budget = 1000
+	list := "[" + strings.Repeat("0,", 900) + "0]"
+	long := `["` + strings.Repeat("x", 10*budget*bytesPerValue) + `"]`
+	for _, tt := range []struct{ name, path, doc string }{
+		{"wildcards", "$[*" + strings.Repeat(",*", 120) + "]", list},
+		{"slices", "$[:" + strings.Repeat(",:", 120) + "]", list},
+		{"indexes", "$[0" + strings.Repeat(",0", 120) + "]" + "[0,0]", "[" + list + "]"},
+		{"names", "$['a'" + strings.Repeat(",'a'", 60) + "]" + strings.Repeat(".*", 3), `{"a":{"b":{"c":` + list + `}}}`},
+		{"a descent with wildcards", "$..[*" + strings.Repeat(",*", 120) + "]", "[" + list + "]"},
+		{"a long text", "$[0" + strings.Repeat(",0", 120) + "]", long},
+		{"segments", "$" + strings.Repeat("[*,*]", 50), strings.Repeat("[", 60) + strings.Repeat("]", 60)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path, err := Compile(tt.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := NewDocument([]byte(tt.doc), budget)
+			least := 0
+			for i := range 100 {
+				if _, err := path.Find(d, 1<<20); err != ErrTooMuch && d.budget < 0 {
+					t.Fatalf("path %d: err = %v, want ErrTooMuch", i, err)
+				}
+				if least == 0 && d.budget < 0 {
+					least = d.budget
+				}
+			}
+			if d.budget >= 0 {
+				t.Fatalf("100 paths left %d of %d values", d.budget, budget)
+			}
+			if d.budget < least {
+				t.Errorf("later paths visited %d values more", least-d.budget)
+			}
+			if visited := -d.budget - len(tt.doc)/bytesPerValue; visited > 200 {
+				t.Errorf("a path went on for %d values after the budget was used up", visited)
+			}
+		})
+	}
+}
