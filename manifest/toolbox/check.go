@@ -22,6 +22,31 @@ type checker struct {
 	doc      *document
 	open     bool // the document lists no adapters, so the tools declare them
 	problems []Problem
+
+	known      map[string]int  // the index of the first adapter with a name or id
+	wrongTypes map[string]bool // the pointers of the problems of doc
+}
+
+func newChecker(options *Options, doc *document, problems []Problem) *checker {
+	c := &checker{options: options, doc: doc, open: len(doc.adapters) == 0, problems: append(problems, doc.problems...),
+		known: make(map[string]int), wrongTypes: make(map[string]bool, len(doc.problems))}
+	for _, p := range doc.problems {
+		c.wrongTypes[p.Pointer] = true
+	}
+	return c
+}
+
+// learn remembers the name and the id of an adapter. It reports whether an earlier adapter has one
+// of them.
+func (c *checker) learn(a *Adapter, index int) (taken bool) {
+	for _, key := range []string{a.Name, a.ID} {
+		if first, known := c.known[key]; known && first != index {
+			taken = true
+		} else if key != "" {
+			c.known[key] = index
+		}
+	}
+	return taken
 }
 
 // adapter adds a problem of an adapter. pointer is a JSON Pointer into it.
@@ -42,11 +67,11 @@ func (c *checker) adapters() {
 		if entry.Name == "" && !c.wrongType(entry.place, "/name") {
 			c.adapter(entry, "/name", "adapter_missing", "is required: tools name their adapter by it")
 		}
-		for _, other := range c.doc.adapters[:i] {
-			if other.is(entry.Name) || other.is(entry.ID) {
-				c.adapter(entry, "/name", "adapter_duplicate", "or id belongs to an earlier adapter")
-				break
-			}
+		if c.learn(&entry.Adapter, i) {
+			c.adapter(entry, "/name", "adapter_duplicate", "or id belongs to an earlier adapter")
+		}
+		if entry.ConfigSchema == nil {
+			continue
 		}
 		_, problems := compile(entry.ConfigSchema, true) // nothing is validated by it
 		for _, p := range problems {
@@ -139,7 +164,7 @@ func (c *checker) kind(entry *toolEntry) {
 
 // wrongType reports whether a member exists but is not a string.
 func (c *checker) wrongType(at place, pointer string) bool {
-	return slices.ContainsFunc(c.doc.problems, func(p Problem) bool { return p.Pointer == at.pointer+pointer })
+	return c.wrongTypes[at.pointer+pointer]
 }
 
 func someOf(handlers map[string]Handler) string {
@@ -160,27 +185,27 @@ func (c *checker) belongs(entry *toolEntry) {
 	if c.open && entry.Adapter != "" {
 		c.declare(entry.of)
 	}
-	named := slices.IndexFunc(c.doc.adapters, func(a adapterEntry) bool { return a.is(entry.Adapter) })
+	named, isKnown := c.known[entry.Adapter]
 	switch {
-	case entry.Adapter != "" && named < 0:
+	case entry.Adapter != "" && !isKnown:
 		c.tool(entry, "/adapter", "adapter_unknown", "does not name an adapter of this document")
-	case entry.in >= 0 && named >= 0 && named != entry.in:
+	case entry.in >= 0 && isKnown && named != entry.in:
 		c.tool(entry, "/adapter", "adapter_unknown", "names another adapter than the one that contains the tool")
 	case entry.in >= 0:
 		entry.Adapter = c.doc.adapters[entry.in].Name
-	case named >= 0:
+	case isKnown:
 		entry.Adapter = c.doc.adapters[named].Name
 	}
 }
 
 // declare adds an adapter that a tool names, unless it is known.
 func (c *checker) declare(a Adapter) {
-	for i := range c.doc.adapters {
-		if known := &c.doc.adapters[i].Adapter; known.is(a.Name) || known.is(a.ID) {
-			return
-		}
+	_, byName := c.known[a.Name]
+	_, byID := c.known[a.ID]
+	if !byName && !byID {
+		c.learn(&a, len(c.doc.adapters))
+		c.doc.adapters = append(c.doc.adapters, adapterEntry{Adapter: a})
 	}
-	c.doc.adapters = append(c.doc.adapters, adapterEntry{Adapter: a})
 }
 
 func (c *checker) prepare(entry *toolEntry, parameters json.RawMessage) *tool {
@@ -190,7 +215,10 @@ func (c *checker) prepare(entry *toolEntry, parameters json.RawMessage) *tool {
 	}
 	t := &tool{
 		Tool: entry.Tool, validate: validate, defaults: defaults.Of(parameters), reasoning: reasoning.Declared(parameters),
-		forModel: reasoning.Inject(entry.Parameters), run: c.options.Handlers[entry.Handler],
+		forModel: reasoning.Inject(entry.Parameters), run: c.options.Handlers[entry.Handler], adapter: -1,
+	}
+	if i, known := c.known[entry.Adapter]; known {
+		t.adapter = i
 	}
 	t.bare, t.reasoned = t.definition(t.Parameters), t.definition(t.forModel)
 	return t

@@ -306,3 +306,23 @@ func TestUncheckedSchemas(t *testing.T) {
 		t.Errorf("a schema that is not valid: %v", err)
 	}
 }
+
+// The work is proportional to the document. If each adapter or tool were compared with all others,
+// this test would take minutes.
+func TestParseOfManyAdapters(t *testing.T) {
+	list := func(n int, format string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format+",", i)
+		}
+		return strings.TrimSuffix(b.String(), ",")
+	}
+	box, err := toolbox.Parse([]byte(`{"adapters":[`+list(150_000, `{"name":"a%d"}`)+`]}`), nil)
+	if err != nil || len(box.Tools()) != 0 {
+		t.Errorf("err = %v", err)
+	}
+	_, err = toolbox.Parse([]byte(`[`+list(20_000, `{"name":%d}`)+`]`), nil)
+	if e, ok := errors.AsType[*toolbox.Error](err); !ok || len(e.Problems) != 2*20_000 {
+		t.Errorf("%d problems, want two per tool", len(e.Problems))
+	}
+}

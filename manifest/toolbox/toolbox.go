@@ -34,6 +34,7 @@ type shared struct {
 // tool is a [Tool] that is ready to run.
 type tool struct {
 	Tool
+	adapter   int             // the index of its adapter, or -1
 	forModel  json.RawMessage // the parameters with reasoning
 	reasoned  json.RawMessage // the definition for a webhook beside arguments with reasoning
 	bare      json.RawMessage // the definition for a webhook beside other arguments
@@ -63,7 +64,7 @@ func Parse(data []byte, options *Options) (*Toolbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &checker{options: &o, doc: doc, open: len(doc.adapters) == 0, problems: append(problems, doc.problems...)}
+	c := newChecker(&o, doc, problems)
 	c.adapters()
 	tools := c.tools()
 	if len(c.problems) > 0 {
@@ -111,6 +112,5 @@ func (s *shared) of(t *tool, adapters []string) bool {
 	if len(adapters) == 0 {
 		return true
 	}
-	i := slices.IndexFunc(s.adapters, func(a Adapter) bool { return a.Name == t.Adapter })
-	return i >= 0 && slices.ContainsFunc(adapters, s.adapters[i].is)
+	return t.adapter >= 0 && slices.ContainsFunc(adapters, s.adapters[t.adapter].is)
 }
