@@ -43,7 +43,8 @@ const (
 	defaultBase  = "https://api.bedrock.orinlabs.org"
 	listTimeout  = 30 * time.Second
 	maxListed    = 10_000 // adapters or tools of one list
-	maxListBytes = maxDocument
+	maxPageBytes = maxDocument
+	maxListBytes = 64 << 20 // of all pages
 )
 
 // NewClient returns a client that sends apiKey as "Authorization: Bearer". If o is nil, the defaults
@@ -73,7 +74,7 @@ func NewClient(apiKey string, o *ClientOptions) (*Client, error) {
 	return &Client{
 		base: base, key: redact.Hide(apiKey), hide: redact.New(apiKey),
 		caller: httpcall.Client{Transport: opts.Transport, Peer: "the platform", Timeout: listTimeout,
-			MaxBytes: maxListBytes},
+			MaxBytes: maxPageBytes},
 	}, nil
 }
 
@@ -96,8 +97,8 @@ func (c *Client) Adapters(ctx context.Context) ([]Adapter, error) {
 // /api/toolbox/tools/?adapter=ID. If adapter is "", it lists the tools of all adapters. Tools does
 // not check them: [Parse] does, and reads the JSON of the list.
 //
-// Tools returns the whole list or an error, never a part of the list. A page has at most 4 MiB, and
-// all pages together have at most 10,000 tools. The error is an [*Error]:
+// Tools returns the whole list or an error, never a part of the list. A page has at most 4 MiB. All
+// pages together have at most 64 MiB and 10,000 tools. The error is an [*Error]:
 //
 //	CodeStatus      the status is not 200; Status has it, and Detail has the response
 //	CodeAnswer      a response is not a list, or its pages do not follow each other
@@ -125,7 +126,7 @@ func (c *Client) Tools(ctx context.Context, adapter string) ([]Tool, error) {
 // list requests all pages of a list. The first request has no other parameters than query, because
 // only those are documented.
 func (c *Client) list(ctx context.Context, kind string, query url.Values, collect func(page *document)) error {
-	for offset := 0; ; {
+	for offset, size := 0, 0; ; {
 		body, err := c.get(ctx, kind, query)
 		if err != nil {
 			return err
@@ -135,13 +136,16 @@ func (c *Client) list(ctx context.Context, kind string, query url.Values, collec
 			return &Error{Code: CodeAnswer, Status: http.StatusOK,
 				Message: fmt.Sprintf("the response is not a list of %s: %s", kind, why)}
 		}
-		collect(&p.document)
-		offset += p.entries
+		offset, size = offset+p.entries, size+len(body)
 		switch {
-		case !p.more:
-			return nil
 		case offset > maxListed:
 			return errorf(CodeAnswerSize, "", "the list has more than %d %s", maxListed, kind)
+		case size > maxListBytes:
+			return errorf(CodeAnswerSize, "", "the list has more than %d bytes", maxListBytes)
+		}
+		collect(&p.document)
+		if !p.more {
+			return nil
 		}
 		query.Set("offset", strconv.Itoa(offset))
 		if p.limit > 0 {

@@ -163,6 +163,27 @@ func TestClientReadsAllPages(t *testing.T) {
 			t.Errorf("%d tools, %v after %d requests", len(list), err, requests)
 		}
 	})
+	t.Run("a last page with too many", func(t *testing.T) {
+		c, _ := serving(t, page(0, 10_001, 0, 0, false))
+		if list, err := c.Tools(t.Context(), "a"); list != nil || toolbox.CodeOf(err) != toolbox.CodeAnswerSize {
+			t.Errorf("%d tools, %v", len(list), err)
+		}
+		c, _ = serving(t, page(0, 10_000, 0, 0, false))
+		if list, err := c.Tools(t.Context(), "a"); len(list) != 10_000 || err != nil {
+			t.Errorf("%d tools, %v", len(list), err)
+		}
+	})
+	t.Run("large pages without end", func(t *testing.T) {
+		requests := 0
+		c := newClient(t, &toolbox.ClientOptions{Transport: transport(func(*http.Request) (int, string) {
+			requests++
+			return 200, page(0, 1, requests-1, 1, true) + strings.Repeat(" ", 4<<20-200)
+		})})
+		if list, err := c.Adapters(t.Context()); list != nil || toolbox.CodeOf(err) != toolbox.CodeAnswerSize ||
+			requests != 17 {
+			t.Errorf("%d adapters, %v after %d requests", len(list), err, requests)
+		}
+	})
 }
 
 func must2[T, U any](v T, _ U) T { return v }
