@@ -31,8 +31,9 @@ type Tool struct {
 
 	// Func runs one call. [Define] sets it. The arguments are a JSON object that matches Parameters.
 	// If the model left a property out, they have its "default" of Parameters. "properties",
-	// "items", "allOf" and local references are searched for defaults. Defaults that do not match
-	// Parameters are not applied.
+	// "items", "allOf" and local references are searched for defaults. If the arguments with all
+	// defaults would not match Parameters, or if the defaults have more than 1 MiB, no default is
+	// applied.
 	//
 	// The result is a value that encoding/json can write. A json.RawMessage is sent as it is, and
 	// nil as null. An [ImageResult] is a text with images. [Error] says what the agent reads of an

@@ -31,8 +31,8 @@ type property struct {
 }
 
 // Of returns the defaults of a schema, which must be valid. It follows "properties", "items",
-// "allOf" and local references, and ignores schemas that apply under a condition, such as those of
-// "anyOf". Of several schemas for one property, the first with a default counts. A default of null is
+// "allOf" and local references. It ignores schemas that apply under a condition, such as those of
+// "anyOf", and "items" beside "prefixItems". Of several schemas for one property, the first with a default counts. A default of null is
 // ignored, because it means the same as an absent property.
 func Of(schema json.RawMessage) *Plan {
 	schema = bytes.TrimSpace(schema)
@@ -49,30 +49,42 @@ func Of(schema json.RawMessage) *Plan {
 }
 
 // Fill returns arguments with the defaults of the properties that they leave out. The arguments must
-// be a valid JSON object that matches the schema. If they would not match it with the defaults, Fill
-// returns them as they are. Members keep their order and their values; those that are added follow.
+// be a valid JSON object that matches the schema. If they would not match it with the defaults, or
+// if the defaults have more than 1 MiB together, Fill returns them as they are. Members keep their
+// order and their values; those that are added follow.
 func (p *Plan) Fill(arguments json.RawMessage, matches func(arguments []byte) error) json.RawMessage {
 	if p == nil {
 		return arguments
 	}
-	filled, changed := p.root.fill(arguments)
-	if !changed || matches(filled) != nil {
+	f := filling{left: maxAdded}
+	filled, changed := f.fill(p.root, arguments)
+	if !changed || f.left < 0 || matches(filled) != nil {
 		return arguments
 	}
 	return filled
 }
 
-func (n *node) fill(value json.RawMessage) (filled json.RawMessage, changed bool) {
+// maxAdded is how many bytes of names and defaults are added: a list of many empty objects would
+// otherwise grow by a long default for each.
+const maxAdded = 1 << 20
+
+// filling adds defaults while bytes are left.
+type filling struct{ left int }
+
+func (f *filling) fill(n *node, value json.RawMessage) (filled json.RawMessage, changed bool) {
+	if f.left < 0 {
+		return value, false
+	}
 	switch rawjson.Kind(value) {
 	case '{':
-		return n.fillObject(value)
+		return f.fillObject(n, value)
 	case '[':
 		if n.items == nil {
 			return value, false
 		}
 		var list []json.RawMessage
 		for element := range rawjson.Elements(value) {
-			element, other := n.items.fill(element)
+			element, other := f.fill(n.items, element)
 			list, changed = append(list, element), changed || other
 		}
 		if changed {
@@ -82,19 +94,20 @@ func (n *node) fill(value json.RawMessage) (filled json.RawMessage, changed bool
 	return value, changed
 }
 
-func (n *node) fillObject(value json.RawMessage) (filled json.RawMessage, changed bool) {
+func (f *filling) fillObject(n *node, value json.RawMessage) (filled json.RawMessage, changed bool) {
 	var o rawjson.Object
 	present := make([]bool, len(n.properties))
 	for name, v := range rawjson.Members(value) {
 		if i, ok := n.index[name]; ok {
 			other := false
-			v, other = n.properties[i].node.fill(v)
+			v, other = f.fill(n.properties[i].node, v)
 			present[i], changed = true, changed || other
 		}
 		o.Put(name, v)
 	}
 	for i, p := range n.properties {
-		if p.value != nil && !present[i] {
+		if p.value != nil && !present[i] && f.left >= 0 {
+			f.left -= len(p.name) + len(p.value)
 			o.Put(p.name, p.value)
 			changed = true
 		}
@@ -229,8 +242,11 @@ func (b *builder) part(schema json.RawMessage) *part {
 	}
 	p := &part{}
 	b.parts[at] = p
+	tuple := false
 	for name, value := range rawjson.Members(schema) {
 		switch name {
+		case "prefixItems":
+			tuple = true
 		case "properties":
 			for name, schema := range rawjson.Members(value) {
 				p.properties = append(p.properties, named{name, schema})
@@ -246,6 +262,9 @@ func (b *builder) part(schema json.RawMessage) *part {
 		case "allOf":
 			p.others = slices.AppendSeq(p.others, rawjson.Elements(value))
 		}
+	}
+	if tuple { // then "items" is not about all elements
+		p.items = nil
 	}
 	return p
 }

@@ -28,6 +28,8 @@ func TestFill(t *testing.T) {
 		{"not an object", `{"properties":{"o":{"properties":{"a":{"default":1}}}}}`, `{"o":[{}]}`, `{"o":[{}]}`},
 		{"items", `{"properties":{"l":{"items":{"properties":{"a":{"default":1}}}}}}`, `{"l":[{},7,{"a":2}]}`,
 			`{"l":[{"a":1},7,{"a":2}]}`},
+		{"items after others", `{"properties":{"l":{"prefixItems":[{"type":"object"}],"items":{"properties":{"a":{"default":1}}}}}}`,
+			`{"l":[{},{}]}`, `{"l":[{},{}]}`},
 		{"reference", `{"properties":{"a":{"$ref":"#/$defs/a~1b"}},"$defs":{"a/b":{"default":1}}}`, `{}`, `{"a":1}`},
 		{"beside a reference", `{"properties":{"a":{"$ref":"#/$defs/a","default":2}},"$defs":{"a":{"default":1}}}`, `{}`,
 			`{"a":2}`},
@@ -107,6 +109,26 @@ func TestTheWorkIsBounded(t *testing.T) {
 	got := string(defaults.Of(schema).Fill(json.RawMessage(`{}`), func([]byte) error { return nil }))
 	if !strings.HasPrefix(got, `{"first":1,"p0":0,`) {
 		t.Errorf("got %.100s", got)
+	}
+}
+
+// Short arguments do not become long: the defaults of all objects together are bounded.
+func TestLongDefaults(t *testing.T) {
+	plan := defaults.Of(json.RawMessage(`{"properties":{"l":{"items":{"properties":{"a":{"default":"` +
+		strings.Repeat("x", 1<<10) + `"}}}}}}`))
+	list := func(n int) json.RawMessage {
+		return json.RawMessage(`{"l":[` + strings.Repeat("{},", n) + `{}]}`)
+	}
+	matches := func([]byte) error { return nil }
+	if got := plan.Fill(list(1000), matches); len(got) < 1000<<10 {
+		t.Errorf("%d bytes for 1000 objects", len(got))
+	}
+	if got := plan.Fill(list(1100), matches); string(got) != string(list(1100)) {
+		t.Errorf("%d bytes for 1100 objects", len(got))
+	}
+	allocated := testing.AllocsPerRun(1, func() { plan.Fill(list(100_000), matches) })
+	if allocated > 20_000 {
+		t.Errorf("%g allocations for 100,000 objects", allocated)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 // Handler runs an internal tool. It is the Go form of the documented signature (args, agent, tool)
 // -> text. args is a JSON object that matches the parameters of the tool, without reasoning. If the
 // model left a property out, args has its "default" of the parameters. "properties", "items", "allOf"
-// and local references are searched for defaults. Defaults that do not match the parameters are not
-// applied.
+// and local references are searched for defaults. If args with all defaults would not match the
+// parameters, or if the defaults have more than 1 MiB, no default is applied.
 //
 // An error means that the tool failed. The model reads the text of an error that [Errorf] made. The
 // text of any other error stays in the error, because it may contain anything.
