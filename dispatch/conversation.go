@@ -30,11 +30,11 @@ type made struct {
 // replaces the one that was set for the label before. If messages is empty, the label has no
 // conversation. The messages must not be changed afterwards.
 //
-// [Transcript.Messages] contains the conversations in the order in which their labels were set
-// first. A recorded call is left out if a conversation contains it: a tool call with the same id,
-// or without [proxy.WithCallID] with the same tool and arguments. If the conversation does not
-// contain the result of the call, the recorded one follows. In a session, messages of earlier turns
-// are left out.
+// [Transcript.Messages] contains the conversations in the order in which they were set last, so that
+// the one with the final response ends the transcript. A recorded call is left out if a conversation
+// contains it: a tool call with the same id, or without [proxy.WithCallID] with the same tool and
+// arguments. If the conversation does not contain the result of the call, the recorded one follows.
+// In a session, messages of earlier turns are left out.
 //
 // SetConversation is for code that sees all requests to a model. An agent that adds messages one by
 // one uses [Transcript.Add] instead.
@@ -48,7 +48,13 @@ func (t *Transcript) SetConversation(actor string, messages []Message) {
 		t.conversations = append(t.conversations, &conversation{actor: actor})
 		t.rows = append(t.rows, &row{conversation: t.conversations[i]})
 	}
-	t.conversations[i].set(t, messages)
+	c := t.conversations[i]
+	c.set(t, messages)
+	at := slices.IndexFunc(t.rows, func(r *row) bool { return r.conversation == c })
+	if slices.ContainsFunc(t.rows[at+1:], func(r *row) bool { return r.conversation != nil }) {
+		own := t.rows[at]
+		t.rows = append(slices.Delete(t.rows, at, at+1), own)
+	}
 }
 
 // AddProblem adds a problem to those that the handler logs with the answer, and that package

@@ -154,14 +154,24 @@ assistant Done.
 				says("user", "Refund order 4521."), says("assistant", "I have asked both."),
 			})
 		}, `
-user Refund order 4521.
-assistant I have asked both.
-user refunds
-assistant [c0 get_order {"of":"refunds"}]
-tool(c0) of refunds
 user orders
 assistant [c0 get_order {"of":"orders"}]
 tool(c0) {"of":"orders"}
+user refunds
+assistant [c0 get_order {"of":"refunds"}]
+tool(c0) of refunds
+user Refund order 4521.
+assistant I have asked both.
+assistant Done.
+`},
+		{"the agent answers after its sub-agent", func(_ context.Context, _ *dispatch.Run, tr *dispatch.Transcript) {
+			tr.SetConversation("", []dispatch.Message{says("user", "Refund order 4521.")})
+			tr.SetConversation("refunds", []dispatch.Message{says("user", "4521"), says("assistant", "Refunded.")})
+			tr.SetConversation("", []dispatch.Message{says("user", "Refund order 4521."), says("assistant", "Done.")})
+		}, `
+user 4521
+assistant Refunded.
+user Refund order 4521.
 assistant Done.
 `},
 		{"the prompt among other text", func(_ context.Context, _ *dispatch.Run, tr *dispatch.Transcript) {

@@ -171,8 +171,8 @@ func TestParallelSubAgents(t *testing.T) {
 			continue
 		}
 		more := strings.Repeat("; user more", 19) + "; assistant 20"
-		if len(result.Problems) > 0 || !strings.HasPrefix(got, "user "+instruction+"; assistant 1; user go on; assistant 3") ||
-			!strings.Contains(got, "; user orders"+more) || !strings.Contains(got, "; user refunds"+more) {
+		if len(result.Problems) > 0 || !strings.HasSuffix(got, "; user "+instruction+"; assistant 1; user go on; assistant 3") ||
+			!strings.Contains(got, "user orders"+more) || !strings.Contains(got, "user refunds"+more) {
 			t.Errorf("%v, %s", result.Problems, got)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 const mostGlue = 15
 
 // sdkExamples are the modules whose agents are counted.
-var sdkExamples = []string{"openai", "anthropic", "genai"}
+var sdkExamples = []string{"openai", "anthropic", "genai", "multiagent"}
 
 // Each example on the SDK of a model's provider needs at most 15 statements of glue.
 func TestGlueOfTheExamples(t *testing.T) {
