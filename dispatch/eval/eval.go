@@ -12,7 +12,8 @@
 // A [Dataset] is a CSV file of tasks, as the platform accepts it. [Dataset.Cases] makes a [Case] of
 // each row. [Run] executes each case, once or several times, and returns the [Experiment] with all
 // trials. A [Grader] is a function that decides about a trial. [Experiment.Cases] and
-// [Experiment.Stats] say what the trials of a case, and of all cases, tell together.
+// [Experiment.Stats] say what the trials of a case, and of all cases, tell together. [Compare]
+// compares two experiments.
 //
 // [Read] and [Dataset.Cases] return an [*Error] with everything that is wrong in the file. [Run]
 // returns an error only if the target cannot be used. An Experiment is not safe for concurrent use

@@ -83,7 +83,12 @@ func (e *Experiment) WriteJSON(w io.Writer) error {
 	for i := range e.Trials {
 		doc.CaseList[i] = e.Trials[i].document()
 	}
-	text, err := rawjson.Encode(doc)
+	return writeJSON(w, doc)
+}
+
+// writeJSON writes an indented document.
+func writeJSON(w io.Writer, v any) error {
+	text, err := rawjson.Encode(v)
 	if err != nil {
 		return err
 	}

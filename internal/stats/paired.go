@@ -107,12 +107,19 @@ func Difference(differences []float64) (mean float64, interval Interval) {
 		}
 		return mean, Interval{-1, 1}
 	}
-	mean, variance := moments(differences)
-	if variance < 1e-18 {
-		variance = 1 / n
-	}
-	half := Quantile(0.975, len(differences)-1) * math.Sqrt(variance/n)
+	mean, _ = moments(differences)
+	half := Quantile(0.975, len(differences)-1) * Deviation(differences) / math.Sqrt(n)
 	return mean, Interval{max(-1, mean-half), min(1, mean+half)}
+}
+
+// Deviation returns the standard deviation of two differences or more. If they are all equal, it is
+// that of [Difference].
+func Deviation(differences []float64) float64 {
+	_, variance := moments(differences)
+	if variance < 1e-18 {
+		variance = 1 / float64(len(differences))
+	}
+	return math.Sqrt(variance)
 }
 
 // Detectable returns the smallest mean difference that a test of n pairs finds with a probability

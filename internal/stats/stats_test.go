@@ -268,6 +268,11 @@ func TestFalseAlarms(t *testing.T) {
 	}
 }
 
+func TestDeviation(t *testing.T) {
+	near(t, "of four", stats.Deviation([]float64{0.1, 0.3, -0.1, 0.5}), 0.258199, 1e-6)
+	near(t, "of equal differences", stats.Deviation(make([]float64, 16)), 0.25, 1e-12)
+}
+
 func TestDetectable(t *testing.T) {
 	near(t, "50 pairs", stats.Detectable(0.3, 50), (2.0096+0.8490)*0.3/math.Sqrt(50), 1e-3)
 	near(t, "two pairs", stats.Detectable(0.5, 2), 1, 0)

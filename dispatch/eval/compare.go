@@ -1,0 +1,286 @@
+package eval
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/toolwire/toolwire/internal/stats"
+	"github.com/toolwire/toolwire/internal/terminal"
+)
+
+// Comparison says how a candidate differs from a baseline in the same cases. [Compare] makes it.
+type Comparison struct {
+	// Change is Improved or Regressed if Effect shows it: p is below 0.05 and the interval does not
+	// contain 0. Otherwise it is CannotTell, which does not mean that nothing has changed.
+	Change Change `json:"change"`
+
+	// Effect is the mean difference of the rates of the cases, candidate minus baseline, from -1 to
+	// 1. Faults of the infrastructure count as failures in Effect. They are left out in Dropped,
+	// which is nil if no case has trials in both experiments then. See [Stats].
+	Effect  Effect  `json:"effect"`
+	Dropped *Effect `json:"dropped,omitempty"`
+
+	// Cases are the cases that ran in both experiments, the worst regression first.
+	Cases []CaseChange `json:"cases"`
+
+	// Missing are the ids of cases that ran in one of the experiments only. They do not count.
+	Missing []string `json:"missing,omitempty"`
+}
+
+// Effect is a difference of two experiments in paired cases.
+type Effect struct {
+	Rate          // the difference, with its interval of 95 %
+	Pairs int     `json:"pairs"` // cases with trials in both experiments
+	P     float64 `json:"p"`     // of the test that nothing has changed
+
+	// Detectable is the smallest difference that a test of this many cases finds in four of five
+	// times. It is 1 for fewer than 6 cases.
+	Detectable float64 `json:"detectable"`
+}
+
+// CaseChange is the difference of one case.
+type CaseChange struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+
+	// Change is Improved or Regressed if the interval of Effect does not contain 0. This happens by
+	// chance in one of 20 cases that have not changed.
+	Change Change `json:"change"`
+
+	Baseline  Rate `json:"baseline"` // faults of the infrastructure count as failures
+	Candidate Rate `json:"candidate"`
+	Effect    Rate `json:"effect"` // candidate minus baseline, with Newcombe's interval
+}
+
+// A Change is what a comparison found.
+type Change string
+
+const (
+	Improved   Change = "improved"
+	Regressed  Change = "regressed"
+	CannotTell Change = "cannot tell"
+)
+
+// Compare compares two experiments with the same cases, paired by id. The case is the unit: the test
+// flips the signs of the differences of cases. If no case has several trials, it is McNemar's mid-p
+// test. The test of many cases draws at random with a fixed seed, so equal experiments give equal
+// comparisons.
+//
+// The error is an [*Error] if no case ran in both experiments, or if one of them was stopped at first
+// failures, which leaves no rates to compare.
+func Compare(baseline, candidate *Experiment) (*Comparison, error) {
+	problems := problems{most: defaultLimits.problems}
+	for _, e := range []struct {
+		name       string
+		experiment *Experiment
+	}{{"baseline", baseline}, {"candidate", candidate}} {
+		if e.experiment.FirstFailure {
+			problems.add(Problem{Code: invalidOptions, Message: "the " + e.name +
+				" was stopped at first failures, so it has no rates: run it without FirstFailure"})
+		}
+	}
+	if err := problems.err(); err != nil {
+		return nil, err
+	}
+	c := &Comparison{}
+	var pairs [][2]CaseResult
+	before := map[string]CaseResult{}
+	for _, result := range baseline.Cases() {
+		if result.Trials > 0 {
+			before[result.ID] = result
+		}
+	}
+	for _, result := range candidate.Cases() {
+		old, is := before[result.ID]
+		switch {
+		case result.Trials == 0:
+		case !is:
+			c.Missing = append(c.Missing, result.ID)
+		default:
+			pairs = append(pairs, [2]CaseResult{old, result})
+			delete(before, result.ID)
+		}
+	}
+	for id := range before {
+		c.Missing = append(c.Missing, id)
+	}
+	slices.Sort(c.Missing)
+	if len(pairs) == 0 {
+		problems.add(Problem{Code: invalidOptions, Message: "no case ran in both experiments: they are compared by the ids of cases"})
+		return nil, problems.err()
+	}
+	c.Effect, _ = effect(pairs, func(r CaseResult) int { return r.Trials })
+	if dropped, ok := effect(pairs, func(r CaseResult) int { return r.Trials - r.Faults }); ok {
+		c.Dropped = &dropped
+	}
+	c.Change = CannotTell
+	if c.Effect.P < 0.05 {
+		c.Change = changeOf(c.Effect.Rate)
+	}
+	for _, pair := range pairs {
+		c.Cases = append(c.Cases, caseChange(pair[0], pair[1]))
+	}
+	slices.SortStableFunc(c.Cases, func(a, b CaseChange) int { return cmp.Compare(a.Effect.Value, b.Effect.Value) })
+	return c, nil
+}
+
+// changeOf returns what an interval shows.
+func changeOf(r Rate) Change {
+	switch {
+	case r.Low > 0:
+		return Improved
+	case r.High < 0:
+		return Regressed
+	}
+	return CannotTell
+}
+
+// effect compares the rates of the pairs of which both have trials.
+func effect(pairs [][2]CaseResult, trials func(CaseResult) int) (e Effect, ok bool) {
+	var differences []float64
+	up, down, single := 0, 0, true
+	for _, pair := range pairs {
+		a, b := trials(pair[0]), trials(pair[1])
+		if a == 0 || b == 0 {
+			continue
+		}
+		d := float64(pair[1].Passed)/float64(b) - float64(pair[0].Passed)/float64(a)
+		differences = append(differences, d)
+		single = single && a == 1 && b == 1
+		if d > 0 {
+			up++
+		} else if d < 0 {
+			down++
+		}
+	}
+	if len(differences) == 0 {
+		return e, false
+	}
+	e = Effect{Rate: rate(stats.Difference(differences)), Pairs: len(differences), Detectable: 1}
+	if single {
+		e.P = stats.McNemar(up, down)
+	} else {
+		e.P = stats.SignFlip(differences, 1)
+	}
+	if e.Pairs >= stats.MinCases {
+		e.Detectable = stats.Detectable(stats.Deviation(differences), e.Pairs)
+	}
+	return e, true
+}
+
+// caseChange compares the trials of one case. The interval is method 10 of Newcombe, Statistics in
+// Medicine 17:873, 1998.
+func caseChange(baseline, candidate CaseResult) CaseChange {
+	a, b := *baseline.Rate, *candidate.Rate
+	d := b.Value - a.Value
+	c := CaseChange{ID: candidate.ID, Name: candidate.Name, Baseline: a, Candidate: b, Effect: Rate{
+		Value: d, Low: d - math.Hypot(b.Value-b.Low, a.High-a.Value), High: d + math.Hypot(b.High-b.Value, a.Value-a.Low),
+	}}
+	c.Change = changeOf(c.Effect)
+	return c
+}
+
+// A Gate is what [Comparison.NonInferior] decides.
+type Gate string
+
+const (
+	GatePassed    Gate = "passed"    // the candidate is not worse by margin or more
+	GateFailed    Gate = "failed"    // it is
+	GateUndecided Gate = "undecided" // the experiments are too small, or too unlike, to tell
+)
+
+// NonInferior decides whether a candidate may replace the baseline: whether it is shown not to be
+// worse by margin, such as 0.05 for five points. It passes only if the whole interval lies above
+// -margin, so an experiment that is too small does not pass. It uses the worse of the two treatments
+// of infrastructure faults. Cases that did not run in both experiments leave it undecided.
+func (c *Comparison) NonInferior(margin float64) Gate {
+	low, high := c.Effect.Low, c.Effect.High
+	if c.Dropped != nil {
+		low, high = min(low, c.Dropped.Low), min(high, c.Dropped.High)
+	}
+	switch {
+	case high < -margin:
+		return GateFailed
+	case low > -margin && len(c.Missing) == 0 && c.Effect.Pairs >= stats.MinCases:
+		return GatePassed
+	}
+	return GateUndecided
+}
+
+// WriteSummary writes the comparison for people: at most 20 cases that changed, the effect, and what
+// a comparison of this size could find. It returns the first error of w.
+func (c *Comparison) WriteSummary(w io.Writer, colour bool) error {
+	var b bytes.Buffer
+	var table terminal.Table
+	faint := func(text string) terminal.Cell { return terminal.Cell{Text: text, Style: terminal.Faint} }
+	table.Row(faint("case"), faint("baseline"), faint("candidate"), faint("points, 95 % interval"), faint(""))
+	counts, changed := map[Change]int{}, 0
+	for _, one := range c.Cases {
+		counts[one.Change]++
+		if one.Effect.Value == 0 {
+			continue
+		}
+		if changed++; changed > maxListed {
+			continue
+		}
+		table.Row(terminal.Text(terminal.Cut(oneLine(one.Name), 60)), terminal.Text(percent(one.Baseline.Value)), terminal.Text(percent(one.Candidate.Value)),
+			terminal.Text(one.Effect.points()), terminal.Cell{Text: string(one.Change), Style: one.Change.style()})
+	}
+	if changed > 0 {
+		_ = table.Write(&b, colour) // a Buffer has no errors
+	}
+	if changed > maxListed {
+		fmt.Fprintf(&b, "and %d more\n", changed-maxListed)
+	}
+	if changed > 0 {
+		b.WriteByte('\n')
+	}
+	if n := len(c.Missing); n > 0 {
+		fmt.Fprintf(&b, "%s ran in one experiment only\n", plural(n, "case"))
+	}
+	fmt.Fprintf(&b, "%s: %d improved, %d regressed, cannot tell of %d\n", plural(len(c.Cases), "case"), counts[Improved], counts[Regressed], counts[CannotTell])
+	if c.Dropped != nil && *c.Dropped != c.Effect {
+		fmt.Fprintf(&b, "faults dropped: %s\n", c.Dropped)
+	}
+	fmt.Fprintf(&b, "%s: %s\n", terminal.Paint(colour, c.Change.style(), string(c.Change)), c.Effect)
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// String returns the effect as one line.
+func (e Effect) String() string {
+	text := fmt.Sprintf("%s points in %s, p = %.3f", e.points(), plural(e.Pairs, "case"), e.P)
+	if e.Pairs < stats.MinCases {
+		return text + fmt.Sprintf("; a comparison needs at least %d cases", stats.MinCases)
+	}
+	return text + fmt.Sprintf("; a comparison of this size finds a difference of about %.0f points", 100*e.Detectable)
+}
+
+// points formats a difference: -12.5 [-30, 5].
+func (r Rate) points() string {
+	sign := func(v float64) string {
+		if text := number(100 * v); v > 0 && text != "0" {
+			return "+" + text
+		} else {
+			return text
+		}
+	}
+	return fmt.Sprintf("%s [%s, %s]", sign(r.Value), sign(r.Low), sign(r.High))
+}
+
+func (c Change) style() terminal.Style {
+	switch c {
+	case Improved:
+		return terminal.Good
+	case Regressed:
+		return terminal.Bad
+	}
+	return terminal.Plain
+}
+
+// WriteJSON writes the comparison as one indented JSON document. It returns the first error of w.
+func (c *Comparison) WriteJSON(w io.Writer) error { return writeJSON(w, c) }

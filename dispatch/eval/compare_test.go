@@ -1,0 +1,245 @@
+package eval_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/eval"
+	"github.com/toolwire/toolwire/internal/nightly"
+)
+
+// scripted is an experiment in which trial k of a case ends as letter k of its script says: "."
+// passed, "x" failed, "!" was a fault of the infrastructure, "c" was cancelled, "s" skipped.
+func scripted(scripts ...string) *eval.Experiment {
+	e := &eval.Experiment{Name: "scripted"}
+	for i, script := range scripts {
+		e.PerCase = max(e.PerCase, len(script))
+		for k, letter := range script {
+			t := eval.Trial{Case: eval.Case{ID: fmt.Sprintf("c%d", i+1), Name: fmt.Sprintf("case %d", i+1)}, Number: k + 1}
+			switch letter {
+			case '.':
+				t.Verdict = eval.Passed
+			case 'x':
+				t.Verdict, t.Cause = eval.Failed, eval.CauseGrader
+			case '!':
+				t.Verdict, t.Cause = eval.Errored, eval.CausePanic
+			case 'c':
+				t.Verdict = eval.Cancelled
+			case 's':
+				t.Verdict = eval.Skipped
+			}
+			e.Trials = append(e.Trials, t)
+		}
+	}
+	return e
+}
+
+func compare(t *testing.T, baseline, candidate *eval.Experiment) *eval.Comparison {
+	t.Helper()
+	c, err := eval.Compare(baseline, candidate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestCompare(t *testing.T) {
+	same := strings.Fields("..x. .... x..x .... xxxx .x.x ..... ....")
+	worse := strings.Fields("xxx. xx.. xxxx x... xxxx xxxx x.x.x x...")
+	better := strings.Fields(".... .... .... .... .xxx ...x ..... ....")
+	for _, tt := range []struct {
+		name       string
+		candidate  []string
+		want       eval.Change
+		pass, fail float64 // margins
+	}{
+		{"the same", same, eval.CannotTell, 0.5, 0},
+		{"worse", worse, eval.Regressed, 0.9, 0.2},
+		{"better, a little", better, eval.CannotTell, 0.1, 0},
+	} {
+		c := compare(t, scripted(same...), scripted(tt.candidate...))
+		if c.Change != tt.want || c.NonInferior(tt.pass) != eval.GatePassed || tt.fail > 0 && c.NonInferior(tt.fail) != eval.GateFailed {
+			t.Errorf("%s: %s, %s", tt.name, c.Change, c.Effect)
+		}
+		for i := 1; i < len(c.Cases); i++ {
+			if c.Cases[i-1].Effect.Value > c.Cases[i].Effect.Value {
+				t.Errorf("%s: the cases are not sorted by regression: %+v", tt.name, c.Cases)
+			}
+		}
+		back := compare(t, scripted(tt.candidate...), scripted(same...))
+		if math.Abs(back.Effect.Value+c.Effect.Value) > 1e-12 || math.Abs(back.Effect.P-c.Effect.P) > 1e-12 || math.Abs(back.Effect.Low+c.Effect.High) > 1e-12 {
+			t.Errorf("%s: %s one way, %s the other", tt.name, c.Effect, back.Effect)
+		}
+	}
+	c := compare(t, scripted(same...), scripted(worse...))
+	if c.Effect.P != 2.0/128 { // seven differ, all in one direction
+		t.Errorf("p = %v", c.Effect.P)
+	}
+	if first := c.Cases[0]; first.ID != "c7" || first.Change != eval.Regressed {
+		t.Errorf("%+v", first)
+	}
+	one := compare(t, scripted("..........", "xxxxxxxxxx"), scripted("xxxxxxxxxx", ".........."))
+	if one.Cases[0].Change != eval.Regressed || one.Cases[0].ID != "c1" || one.Cases[1].Change != eval.Improved || one.Change != eval.CannotTell || one.Effect.Value != 0 {
+		t.Errorf("%+v", one)
+	}
+}
+
+// One trial of each case is compared with McNemar's test.
+func TestCompareOneTrial(t *testing.T) {
+	var a, b []string
+	for i := range 20 {
+		a = append(a, ".")
+		b = append(b, string("x."[min(i/7, 1)])) // seven regressed
+	}
+	c := compare(t, scripted(a...), scripted(b...))
+	if math.Abs(c.Effect.P-1.0/128) > 1e-9 || c.Change != eval.Regressed || c.Effect.Value != -0.35 || c.Effect.Pairs != 20 {
+		t.Errorf("%+v", c.Effect)
+	}
+}
+
+// Both treatments of faults are reported, and the gate takes the worse.
+func TestCompareFaults(t *testing.T) {
+	good := strings.Fields("..... ..... ..... ..... ..... ..... ..... .....")
+	faulty := strings.Fields("!!!!! ..!!! !!!!! ..... ..!!! .!!!! !!!!! ...!!")
+	c := compare(t, scripted(good...), scripted(faulty...))
+	if c.Dropped == nil || c.Dropped.Value != 0 || c.Dropped.Pairs != 5 || c.Effect.Value > -0.5 || c.Change != eval.Regressed {
+		t.Errorf("%+v, %+v", c.Effect, c.Dropped)
+	}
+	if got := c.NonInferior(0.1); got != eval.GateFailed {
+		t.Errorf("candidate with faults: %s", got)
+	}
+	c = compare(t, scripted(faulty...), scripted(good...)) // faults of the baseline do not excuse the candidate
+	if c.Change != eval.Improved || c.NonInferior(0.1) != eval.GateUndecided {
+		t.Errorf("baseline with faults: %s, %s, %s", c.Effect, c.Dropped, c.NonInferior(0.1))
+	}
+	c = compare(t, scripted("!!"), scripted(".."))
+	if c.Dropped != nil || c.NonInferior(1) != eval.GateUndecided {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestCompareUnlike(t *testing.T) {
+	c := compare(t, scripted("..", "..", "s", "cc", "..", "..", "..", "..", ".."), scripted("..", "cc", "s", "..", "..", "..", "..", "..", ".."))
+	if fmt.Sprint(c.Missing) != "[c2 c4]" || c.Effect.Pairs != 6 || c.NonInferior(1) != eval.GateUndecided {
+		t.Errorf("%+v, %s", c, c.NonInferior(1))
+	}
+	stopped := scripted("..")
+	stopped.FirstFailure = true
+	for _, tt := range []struct {
+		a, b *eval.Experiment
+		want string
+	}{
+		{scripted("."), scripted("c"), "no case ran in both"},
+		{&eval.Experiment{}, &eval.Experiment{}, "no case ran in both"},
+		{stopped, scripted(".."), "the baseline was stopped at first failures"},
+		{stopped, stopped, "2 problems"},
+	} {
+		c, err := eval.Compare(tt.a, tt.b)
+		if c != nil || eval.CodeOf(err) != eval.CodeOptions || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%v, want %s", err, tt.want)
+		}
+	}
+}
+
+func TestReportsOfAComparison(t *testing.T) {
+	var many, none []string
+	for range 25 {
+		many, none = append(many, "...."), append(none, "xxxx")
+	}
+	many, none = append(many, "..x."), append(none, "..x.")
+	c := compare(t, scripted(many...), scripted(none...))
+	var b, doc bytes.Buffer
+	if err := errors.Join(c.WriteSummary(&b, false), c.WriteJSON(&doc)); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{
+		"case 1   100 %     0 %        -100 [-100, -30.7]     regressed\n", "\nand 5 more\n", "26 cases: 0 improved, 25 regressed, cannot tell of 1\n",
+		"regressed: -96.2 [-100, -88.2] points in 26 cases, p = 0.000; a comparison of this size finds a difference of about 11 points\n",
+	} {
+		if !strings.Contains(b.String(), part) {
+			t.Errorf("%q is missing in\n%s", part, b.String())
+		}
+	}
+	var parsed struct {
+		Change string
+		Effect struct {
+			Value, P float64
+			Pairs    int
+		}
+		Cases []struct{ ID, Change string }
+	}
+	if err := json.Unmarshal(doc.Bytes(), &parsed); err != nil || parsed.Change != "regressed" || parsed.Effect.Pairs != 26 || parsed.Effect.Value > -0.9 || len(parsed.Cases) != 26 {
+		t.Errorf("%+v, error %v", parsed, err)
+	}
+	b.Reset()
+	few := compare(t, scripted("..", "!."), scripted("x.", ".."))
+	few.Missing = []string{"z"}
+	if err := few.WriteSummary(&b, true); err != nil || !strings.Contains(b.String(), "1 case ran in one experiment only\n") ||
+		!strings.Contains(b.String(), "faults dropped: ") || !strings.Contains(b.String(), "; a comparison needs at least 6 cases\n") {
+		t.Errorf("error %v\n%s", err, b.String())
+	}
+	if err := few.WriteSummary(failingWriter{errors.ErrUnsupported}, false); !errors.Is(err, errors.ErrUnsupported) {
+		t.Error(err)
+	}
+}
+
+// randomAgent passes a trial with the probability of its case, which its instruction begins with,
+// minus drop.
+func randomAgent(seed uint64, drop float64) dispatch.Agent {
+	var mu sync.Mutex
+	random := rand.New(rand.NewPCG(seed, 1))
+	return func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		var p float64
+		_, _ = fmt.Sscan(run.Instruction, &p)
+		mu.Lock()
+		defer mu.Unlock()
+		if random.Float64() < p-drop {
+			return &dispatch.Response{FinalResponse: "done"}, nil
+		}
+		return nil, errors.New("not this time")
+	}
+}
+
+// An agent that is compared with itself may be found to differ, and one that is worse by the margin
+// may pass the gate, in at most 6 % of comparisons. A comparison that finds nothing would pass, so
+// one that is much worse must be found. The seeds are fixed: the result is the same in every run.
+func TestAgainstItself(t *testing.T) {
+	const cases, trials, margin = 12, 3, 0.1
+	comparisons := nightly.Or(100, 600)
+	random := rand.New(rand.NewPCG(3, 3))
+	experiment := func(seed uint64, all []eval.Case, drop float64) *eval.Experiment {
+		return run(t, randomAgent(seed, drop), all, &eval.Options{Trials: trials, Parallel: 1})
+	}
+	changes, gates, found := map[eval.Change]int{}, 0, 0
+	for i := range comparisons {
+		instructions := make([]string, cases)
+		for n := range instructions {
+			instructions[n] = fmt.Sprintf("%.3f case %d", 0.2+0.8*random.Float64(), n)
+		}
+		all := casesOf(t, csvOf(instructions...), dispatchtest.Task{})
+		seed := uint64(10 * i)
+		baseline := experiment(seed, all, 0)
+		changes[compare(t, baseline, experiment(seed+1, all, 0)).Change]++
+		if compare(t, baseline, experiment(seed+2, all, margin)).NonInferior(margin) == eval.GatePassed {
+			gates++
+		}
+		if i%10 == 0 && compare(t, baseline, experiment(seed+3, all, 0.5)).Change == eval.Regressed {
+			found++
+		}
+	}
+	wrong := changes[eval.Improved] + changes[eval.Regressed]
+	t.Logf("%d comparisons: %d false verdicts, %d false passes of the gate, %d of %d found", comparisons, wrong, gates, found, comparisons/10)
+	if wrong > comparisons*6/100 || gates > comparisons*6/100 || found < comparisons/10*8/10 {
+		t.Errorf("%d false verdicts, %d false passes of the gate in %d; %d of %d found", wrong, gates, comparisons, found, comparisons/10)
+	}
+}
