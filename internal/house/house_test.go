@@ -1,5 +1,5 @@
-// Package house holds the module to two rules of docs/design.md: each job is done in one place, and
-// texts are written in plain technical English.
+// Package house holds the module to rules of docs/design.md and CONTRIBUTING.md: each job is done in
+// one place, texts are written in plain technical English, and what the pages show is in the gate.
 package house
 
 import (

@@ -2,9 +2,6 @@ package sdks
 
 import (
 	"context"
-	"os"
-	"regexp"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +16,7 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// The code of docs/testing.md that needs an SDK.
+// The code of docs/testing.md that needs an SDK. Package internal/house checks that it is the same.
 
 type (
 	toolCall    = openai.ChatCompletionMessageToolCallUnion
@@ -81,27 +78,4 @@ func TestModelAgent(t *testing.T) {
 		got.AssertFinalResponse(t, "has shipped")
 		got.AssertCalled(t, "get_order", `{"order_id":"4521"}`)
 	})
-}
-
-// Every block of Go in the section of the page is in this file.
-func TestTheGuide(t *testing.T) {
-	page, err := os.ReadFile("../../docs/testing.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	code, err := os.ReadFile("guide_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(page), "\n## A scripted model\n")
-	section, _, _ = strings.Cut(section, "\n## ")
-	blocks := regexp.MustCompile("(?s)```Go\n(.*?)```").FindAllStringSubmatch(section, -1)
-	if len(blocks) != 2 {
-		t.Fatalf("%d blocks", len(blocks))
-	}
-	for _, block := range blocks {
-		if !strings.Contains(string(code), block[1]) {
-			t.Errorf("this is not in guide_test.go:\n%s", block[1])
-		}
-	}
 }
