@@ -37,6 +37,9 @@ func (o OrFailure[T]) MarshalJSON() ([]byte, error) {
 // a T.
 func (o *OrFailure[T]) UnmarshalJSON(data []byte) error {
 	*o = OrFailure[T]{}
+	if !json.Valid(data) { // for callers other than encoding/json
+		return json.Unmarshal(data, &o.Value)
+	}
 	if failure := rawjson.Member(data, "error"); rawjson.Text(failure) != "" {
 		o.Failure = rawjson.Text(failure)
 		return nil
@@ -44,17 +47,29 @@ func (o *OrFailure[T]) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &o.Value)
 }
 
-func (OrFailure[T]) succeeds() reflect.Type { return reflect.TypeFor[T]() }
+func (*OrFailure[T]) succeeds() (self, value reflect.Type) {
+	return reflect.TypeFor[OrFailure[T]](), reflect.TypeFor[T]()
+}
 
-// failable is implemented by every OrFailure.
-type failable interface{ succeeds() reflect.Type }
+// failable is implemented by every OrFailure, and by types that embed one.
+type failable interface {
+	succeeds() (self, value reflect.Type)
+}
 
 // failableShape returns the shape of an OrFailure.
 func (w *walker) failableShape(t reflect.Type) (*shape, bool) {
-	if t.Kind() != reflect.Struct || !t.Implements(reflect.TypeFor[failable]()) {
+	if t.Kind() != reflect.Struct {
 		return nil, false
 	}
-	s := w.shape(reflect.Zero(t).Interface().(failable).succeeds())
+	f, ok := reflect.New(t).Interface().(failable)
+	if !ok {
+		return nil, false
+	}
+	self, value := f.succeeds()
+	if self != t {
+		return nil, false
+	}
+	s := w.shape(value)
 	s.failable = true
 	return s, true
 }

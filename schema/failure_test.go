@@ -2,6 +2,7 @@ package schema_test
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 
 	"github.com/toolwire/toolwire/schema"
@@ -87,5 +88,37 @@ func TestDescriptionTags(t *testing.T) {
 	}](nil)
 	if got := found(t, err); got != "-1 tag_invalid /A\n-1 tag_invalid /B" {
 		t.Errorf("problems = %q", got)
+	}
+}
+
+// A type that embeds an OrFailure has its MarshalJSON, which writes nothing else of the type.
+func TestOrFailureEmbedded(t *testing.T) {
+	type arguments struct{}
+	type noted struct {
+		schema.OrFailure[receipt]
+		Note string
+	}
+	type pointing struct {
+		*schema.OrFailure[receipt]
+		Note string
+	}
+	for name, define := range map[string]func() (schema.Tool, error){
+		"value":   func() (schema.Tool, error) { return schema.Define[arguments, noted]("refund", "", nil) },
+		"pointer": func() (schema.Tool, error) { return schema.Define[arguments, pointing]("refund", "", nil) },
+	} {
+		_, err := define()
+		e, ok := errors.AsType[*schema.Error](err)
+		if !ok || len(e.Problems) != 1 || e.Problems[0].Code != "type_unsupported" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestOrFailureOfMalformedText(t *testing.T) {
+	for _, text := range []string{"", "{", `{"error`, `{"error":}`, `{"error":"x"`} {
+		var got schema.OrFailure[receipt]
+		if err := got.UnmarshalJSON([]byte(text)); err == nil {
+			t.Errorf("%s: read %+v", text, got)
+		}
 	}
 }

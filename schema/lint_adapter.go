@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/flagtemplate"
@@ -16,17 +17,11 @@ import (
 // adapter adds the warnings about what an adapter would not write in a first live run.
 func (l *linter) adapter(a *ledger.Adapter, s *ledger.Schema) {
 	const at = "/ledger_adapter"
-	entity := entityOf(s, a.EntityType)
 	l.path(at+"/id_from", a.IDFrom)
 	for _, field := range slices.Sorted(maps.Keys(a.FieldMap)) {
-		pointer := at + "/field_map" + pointerTo(field)
-		l.path(pointer, a.FieldMap[field])
-		if entity != nil && !declaresField(entity, field) && openFields(s, entity) {
-			l.add("field_undeclared", pointer, "is not a field that the ledger schema declares for %s; simulated tools do "+
-				"not know it",
-				clip.Text(entity.Type, 80))
-		}
+		l.path(at+"/field_map"+pointerTo(field), a.FieldMap[field])
 	}
+	l.undeclaredFields(at, a, s)
 	for i, flag := range a.Flags {
 		template, err := flagtemplate.Parse(flag)
 		if err != nil {
@@ -41,28 +36,23 @@ func (l *linter) adapter(a *ledger.Adapter, s *ledger.Schema) {
 	}
 }
 
-func entityOf(s *ledger.Schema, entityType string) *ledger.Entity {
+// undeclaredFields reports fields that the ledger schema does not declare and that its open field
+// policy allows. It asks package ledger what a closed policy would reject.
+func (l *linter) undeclaredFields(at string, a *ledger.Adapter, s *ledger.Schema) {
 	if s == nil {
-		return nil
+		return
 	}
-	i := slices.IndexFunc(s.Entities, func(e ledger.Entity) bool { return e.Type == entityType })
-	if i < 0 {
-		return nil
+	closed := &ledger.Schema{FieldPolicy: ledger.PolicyClosed, Entities: slices.Clone(s.Entities)}
+	for i := range closed.Entities {
+		closed.Entities[i].FieldPolicy = ""
 	}
-	return &s.Entities[i]
-}
-
-func declaresField(e *ledger.Entity, name string) bool {
-	return name == e.IDField || slices.ContainsFunc(e.Fields, func(f ledger.Field) bool { return f.Name == name })
-}
-
-// openFields reports whether an entity may have fields that are not declared. Validate reports the
-// others.
-func openFields(s *ledger.Schema, e *ledger.Entity) bool {
-	if e.FieldPolicy != "" {
-		return e.FieldPolicy != ledger.PolicyClosed
+	known, _ := a.Validate(s)
+	found, _ := a.Validate(closed)
+	for _, p := range found {
+		if p.Code == "undeclared" && strings.HasPrefix(p.Pointer, "/field_map/") && !slices.Contains(known, p) {
+			l.add("field_undeclared", at+p.Pointer, "%s; simulated tools do not know it", p.Message)
+		}
 	}
-	return s.FieldPolicy != ledger.PolicyClosed
 }
 
 // hasArgument reports whether the input schema declares a property, or may declare it where this

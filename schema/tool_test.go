@@ -222,6 +222,8 @@ func TestValidate(t *testing.T) {
 		{"policy empty", tool(`,"ledger_write_policy":""`), ``},
 		{"policy adapter without adapter", tool(`,"ledger_write_policy":"adapter"`), "0 adapter_missing /ledger_adapter"},
 		{"adapter without policy", tool(`,"ledger_adapter":{"entity_type":"order","id_from":"$.id"}`), ``},
+		{"adapter without policy for an undeclared entity", tool(`,"ledger_adapter":{"entity_type":"refund","id_from":"$.id"}`),
+			"? 0 adapter_undeclared /ledger_adapter/entity_type"},
 		{"adapter", adapted(`{"op":"update","entity_type":"order","id_from":"$.order_id","field_map":{"status":"$.status"},"flags":["f:{id}"]}`), ``},
 		{"adapter without op", adapted(`{"entity_type":"order","id_from":"$.order_id"}`), ``},
 		{"adapter no object", adapted(`"x"`), "? 0 adapter_invalid /ledger_adapter"},
@@ -249,7 +251,8 @@ func TestValidate(t *testing.T) {
 
 func TestValidateWithoutLedgerSchema(t *testing.T) {
 	tools := parse(t, `[{"name":"a","input_schema":{},"ledger_write_policy":"adapter","ledger_adapter":{"entity_type":"order","id_from":"$.id"}},
-		{"name":"b","input_schema":{},"ledger_write_policy":"adapter","ledger_adapter":{"op":"set_flag","flags":["f"]}}]`)
+		{"name":"b","input_schema":{},"ledger_write_policy":"adapter","ledger_adapter":{"op":"set_flag","flags":["f"]}},
+		{"name":"c","input_schema":{},"ledger_write_policy":"none","ledger_adapter":{"entity_type":"order","id_from":"$.id"}}]`)
 	if got, want := found(t, rejected(t.Context(), tools, nil)), "0 adapter_undeclared /ledger_adapter/entity_type"; got != want {
 		t.Errorf("problems = %q, want %q", got, want)
 	}

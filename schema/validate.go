@@ -247,9 +247,14 @@ func (c *checker) binding(ps *problems, b *Binding, used bool) {
 }
 
 // adapter reports what package ledger finds, under this package's codes. The platform rejects only
-// an entity type that is not declared. An adapter that is otherwise malformed writes nothing.
+// an entity type that is not declared, with the policy adapter. An adapter that is otherwise
+// malformed writes nothing, and one that the policy does not use is kept.
 func (c *checker) adapter(ps *problems, a *ledger.Adapter, required bool) {
 	const at = "/ledger_adapter"
+	add := ps.note
+	if required {
+		add = ps.add
+	}
 	if a == nil {
 		if required {
 			ps.add("adapter_missing", at, "is required with ledger_write_policy adapter")
@@ -259,7 +264,7 @@ func (c *checker) adapter(ps *problems, a *ledger.Adapter, required bool) {
 	unchecked, err := a.Validate(c.opts.LedgerSchema)
 	if found, ok := errors.AsType[*ledger.Error](err); ok {
 		for _, p := range found.Problems {
-			ps.add("adapter_undeclared", at+p.Pointer, "%s", p.Message)
+			add("adapter_undeclared", at+p.Pointer, "%s", p.Message)
 		}
 	}
 	for _, p := range unchecked {
@@ -270,7 +275,7 @@ func (c *checker) adapter(ps *problems, a *ledger.Adapter, required bool) {
 		ps.note(code, at+p.Pointer, "%s", p.Message)
 	}
 	if c.opts.LedgerSchema == nil && a.EntityType != "" && a.Op != ledger.OpSetFlag {
-		ps.add("adapter_undeclared", at+"/entity_type",
+		add("adapter_undeclared", at+"/entity_type",
 			"is not declared: the agent has no ledger schema; add one that declares the type")
 	}
 }
