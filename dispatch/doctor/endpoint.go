@@ -106,7 +106,8 @@ func (c *checkup) local() bool {
 // notPublic returns why the platform cannot reach the endpoint, or would reject its URL.
 func (c *checkup) notPublic() (why []string) {
 	reg := registration.Registration{Name: "agent", EndpointURL: c.stage.URL}
-	if e, ok := errors.AsType[*registration.Error](reg.Validate(context.Background(), nil)); ok {
+	_, err := reg.Validate(context.Background(), nil)
+	if e, ok := errors.AsType[*registration.Error](err); ok {
 		for _, p := range e.Problems {
 			if p.Pointer == "/endpoint_url" {
 				why = append(why, "the URL "+p.Message)

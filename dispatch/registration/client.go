@@ -111,7 +111,7 @@ func (c *Client) Update(ctx context.Context, id string, r *Registration) (*Agent
 }
 
 func (c *Client) send(ctx context.Context, method string, target url.URL, r *Registration) (*Agent, error) {
-	if err := r.validate(ctx, c.validate, method == http.MethodPut); err != nil {
+	if _, err := r.validate(ctx, c.validate, method == http.MethodPut); err != nil {
 		if ctx.Err() != nil { // endpoints may not have been looked up
 			return nil, &Error{Code: CodeCanceled, Err: httpcall.ContextError(ctx)}
 		}

@@ -453,7 +453,7 @@ func TestNamesOfExtraAreUTF8(t *testing.T) {
 	reg := full()
 	reg.Extra = []ledger.Member{{Name: "a\xff", Value: json.RawMessage(`1`)}}
 	reg.Config = []ledger.Member{{Name: "b\xff", Value: json.RawMessage(`1`)}}
-	err := reg.Validate(t.Context(), nil)
+	_, err := reg.Validate(t.Context(), nil)
 	e, ok := errors.AsType[*registration.Error](err)
 	if !ok || len(e.Problems) != 2 || e.Problems[0].Code != "not_json" || !utf8.ValidString(err.Error()) {
 		t.Errorf("error %v, want two names that are not UTF-8", err)

@@ -123,7 +123,7 @@ func TestLookupsObeyTheContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		start := time.Now()
-		err := r.Validate(ctx, blocks)
+		_, err := r.Validate(ctx, blocks)
 		if got := problemsOf(t, err); len(got) != 1 || !strings.HasPrefix(got[0], "endpoint_lookup ") ||
 			time.Since(start) != time.Minute {
 			t.Errorf("%v after %s", err, time.Since(start))

@@ -37,7 +37,8 @@ func ExampleRegistration_Validate() {
 		Tools:       tools(),
 		SubAgents:   []registration.SubAgent{{ActorID: "supervisor", Tools: []string{"get_orders"}}},
 	}
-	fmt.Println(reg.Validate(context.Background(), nil))
+	_, err := reg.Validate(context.Background(), nil)
+	fmt.Println(err)
 	// Output:
 	// registration: invalid_registration: 4 problems:
 	//   - /endpoint_url must begin with https:// [endpoint_url_invalid]

@@ -244,6 +244,7 @@ func TestValidate(t *testing.T) {
 		"adapter on an entity of the ledger schema": {func(r *reg) {
 			r.Tools[0].LedgerAdapter = &ledger.Adapter{EntityType: "order", IDFrom: "$.order_id"}
 			r.Tools[1].LedgerAdapter = &ledger.Adapter{EntityType: "refund", IDFrom: "$.id"}
+			r.Tools[1].LedgerWritePolicy = schema.PolicyAdapter
 		}, "adapter_undeclared /tools_schema/1/ledger_adapter/entity_type"},
 		"several at once": {func(r *reg) {
 			r.Name, r.EndpointURL, r.RunTimeout, r.Entry = "", "http://localhost", time.Hour, "x"
@@ -264,7 +265,7 @@ func TestValidate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := full()
 			test.change(r)
-			err := r.Validate(t.Context(), nil)
+			_, err := r.Validate(t.Context(), nil)
 			if got := strings.Join(problemsOf(t, err), ", "); got != test.want {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
@@ -281,10 +282,10 @@ func TestValidateUnwrapsAndTakesOptions(t *testing.T) {
 		Name: "get_order", InputSchema: json.RawMessage(`{"type":"object"}`), DefaultExecutionMode: schema.Passthrough,
 		PassthroughBinding: &schema.Binding{EndpointName: "orders-api", ToolName: "get_order"},
 	}
-	if err := r.Validate(t.Context(), nil); err != nil {
+	if _, err := r.Validate(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	err := r.Validate(t.Context(), &schema.ValidateOptions{
+	_, err := r.Validate(t.Context(), &schema.ValidateOptions{
 		Endpoint: func(context.Context, string, string) (e schema.Endpoint, found bool, err error) { return },
 	})
 	tools, ok := errors.AsType[*schema.Error](err)
@@ -293,6 +294,33 @@ func TestValidateUnwrapsAndTakesOptions(t *testing.T) {
 	}
 	if e := new(registration.Error); !errors.As(err, &e) || e.Problems[0].Tool != "get_order" {
 		t.Errorf("got %+v", e)
+	}
+}
+
+// What the platform accepts and this library cannot check is listed, with and without an error, and
+// sent.
+func TestUnchecked(t *testing.T) {
+	r := full()
+	r.Tools[0].InputSchema = json.RawMessage(
+		`{"type":"object","properties":{"pin":{"type":"string","pattern":"^(?=.*[0-9]).{8,}$"}}}`)
+	const want = "schema_pattern_unsupported /tools_schema/0/input_schema/properties/pin/pattern"
+	for _, name := range []string{r.Name, ""} {
+		r.Name = name
+		unchecked, err := r.Validate(t.Context(), nil)
+		if len(unchecked) != 1 || unchecked[0].Code+" "+unchecked[0].Pointer != want ||
+			unchecked[0].Tool != r.Tools[0].Name || (err == nil) != (name != "") {
+			t.Errorf("unchecked %v, error %v", unchecked, err)
+		}
+	}
+	r.Name = "a"
+	a := &responses{status: 201, body: `{"id":1}`}
+	if _, err := newClient(t, "https://api.example.com", &registration.Options{Transport: a}).
+		Create(t.Context(), r); err != nil || a.calls != 1 {
+		t.Errorf("%v, %d requests", err, a.calls)
+	}
+	r.Extra = []ledger.Member{{Name: "tools_schema", Value: []byte(`[]`)}}
+	if unchecked, err := r.Validate(t.Context(), nil); len(unchecked) > 0 {
+		t.Errorf("tools that are replaced: %v, %v", unchecked, err)
 	}
 }
 
@@ -366,7 +394,7 @@ func TestEndpoint(t *testing.T) {
 	} {
 		r := minimal()
 		r.EndpointURL = url
-		err := r.Validate(t.Context(), nil)
+		_, err := r.Validate(t.Context(), nil)
 		got := strings.ReplaceAll(strings.Join(problemsOf(t, err), " "), " /endpoint_url", "")
 		if got != want {
 			t.Errorf("%q: got %q, want %q", url, got, want)
@@ -387,7 +415,7 @@ func TestEndpointMessages(t *testing.T) {
 	} {
 		r := minimal()
 		r.EndpointURL = url
-		if err := r.Validate(t.Context(), nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := r.Validate(t.Context(), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q in it", url, err, want)
 		}
 	}
@@ -398,7 +426,8 @@ func TestValidateIsDeterministic(t *testing.T) {
 		r := full()
 		r.Name, r.Entry, r.SubAgents[0].Tools = "", "x", []string{"a", "b"}
 		r.Tools = append(r.Tools, r.Tools...)
-		return r.Validate(t.Context(), nil)
+		_, err := r.Validate(t.Context(), nil)
+		return err
 	}
 	if first := broken(); !reflect.DeepEqual(problemsOf(t, first), problemsOf(t, broken())) ||
 		len(problemsOf(t, first)) != 6 {

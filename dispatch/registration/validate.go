@@ -20,14 +20,20 @@ import (
 // and ledger. o applies to the tools; its LedgerSchema is ignored in favour of r.LedgerSchema. If o
 // is nil, the defaults apply. ctx applies to o.Endpoint.
 //
+// The list unchecked has what [schema.Validate] lists so: what does not make the platform reject a
+// tool, and what this library cannot check or use. Validate returns the list with and without an
+// error. [Client] sends such tools.
+//
 // Validate does not resolve the host of the endpoint. It accepts a public name that leads to a
 // private address.
-func (r *Registration) Validate(ctx context.Context, o *schema.ValidateOptions) error {
+func (r *Registration) Validate(ctx context.Context, o *schema.ValidateOptions) (unchecked []Problem, err error) {
 	return r.validate(ctx, o, false)
 }
 
 // validate allows an update without the value of the auth header, which the platform has stored.
-func (r *Registration) validate(ctx context.Context, o *schema.ValidateOptions, update bool) error {
+func (r *Registration) validate(
+	ctx context.Context, o *schema.ValidateOptions, update bool,
+) (unchecked []Problem, err error) {
 	var ps problems
 	checkText(&ps, "/name", r.Name, maxName)
 	if strings.TrimSpace(r.Name) == "" {
@@ -39,7 +45,7 @@ func (r *Registration) validate(ctx context.Context, o *schema.ValidateOptions, 
 	}
 	checkEndpoint(&ps, r.EndpointURL)
 	r.checkAuth(&ps, update)
-	causes := r.checkTools(ctx, &ps, o)
+	unchecked, causes := r.checkTools(ctx, &ps, o)
 	if t := r.RunTimeout; t != 0 && (t < time.Second || t > maxRunTimeout || t%time.Second != 0) {
 		ps.add("run_timeout_invalid", "/run_timeout_s", "must be %s", runTimeoutRule)
 	}
@@ -47,7 +53,7 @@ func (r *Registration) validate(ctx context.Context, o *schema.ValidateOptions, 
 	ps = slices.DeleteFunc(ps, func(p Problem) bool {
 		return replaced(p.Pointer, "", r.Extra) || replaced(p.Pointer, "/config", r.Config)
 	})
-	return invalid(append(ps, r.extraProblems()...), causes...)
+	return unchecked, invalid(append(ps, r.extraProblems()...), causes...)
 }
 
 const runTimeoutRule = "whole seconds from 1 to 1800, or absent for the default of 300"
@@ -102,34 +108,43 @@ func notTokenChar(c rune) bool {
 		strings.ContainsRune("!#$%&'*+-.^_`|~", c))
 }
 
-// checkTools adds the problems that packages schema and ledger find, and returns their errors. It
-// ignores members that Extra replaces.
-func (r *Registration) checkTools(ctx context.Context, ps *problems, o *schema.ValidateOptions) (causes []error) {
+// checkTools adds the problems that packages schema and ledger find. It returns what package schema
+// lists as unchecked, and the errors of both. It ignores members that Extra replaces.
+func (r *Registration) checkTools(
+	ctx context.Context, ps *problems, o *schema.ValidateOptions,
+) (unchecked problems, causes []error) {
 	var opts schema.ValidateOptions
 	if o != nil {
 		opts = *o
 	}
 	opts.LedgerSchema = r.LedgerSchema
-	_, err := schema.Validate(ctx, r.Tools, &opts)
-	if e, ok := errors.AsType[*schema.Error](err); ok && !replaced("/tools_schema", "", r.Extra) {
-		for _, p := range e.Problems {
-			pointer := "/tools_schema"
-			if p.Index >= 0 { // otherwise the problem belongs to the list or the options
-				pointer += fmt.Sprintf("/%d", p.Index)
-			}
-			pointer += p.Pointer
-			*ps = append(*ps, Problem{Code: p.Code, Tool: p.Tool, Pointer: pointer, Message: p.Message})
+	if !replaced("/tools_schema", "", r.Extra) {
+		list, err := schema.Validate(ctx, r.Tools, &opts)
+		unchecked.tools(list)
+		if e, ok := errors.AsType[*schema.Error](err); ok {
+			ps.tools(e.Problems)
+			causes = append(causes, err)
 		}
-		causes = append(causes, err)
 	}
-	err = r.LedgerSchema.Validate()
+	err := r.LedgerSchema.Validate()
 	if e, ok := errors.AsType[*ledger.Error](err); ok && !replaced("/ledger_schema", "", r.Extra) {
 		for _, p := range e.Problems {
 			*ps = append(*ps, Problem{Code: p.Code, Pointer: "/ledger_schema" + p.Pointer, Message: p.Message})
 		}
 		causes = append(causes, err)
 	}
-	return causes
+	return unchecked, causes
+}
+
+// tools adds problems of package schema.
+func (ps *problems) tools(list []schema.Problem) {
+	for _, p := range list {
+		pointer := "/tools_schema"
+		if p.Index >= 0 { // otherwise the problem belongs to the list or the options
+			pointer += fmt.Sprintf("/%d", p.Index)
+		}
+		*ps = append(*ps, Problem{Code: p.Code, Tool: p.Tool, Pointer: pointer + p.Pointer, Message: p.Message})
+	}
 }
 
 func (r *Registration) checkTopology(ps *problems) {
