@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
@@ -28,12 +29,28 @@ type facts struct {
 	id    string
 	usage usage
 	ended bool // the last event has come
+	kept  int  // how many bytes of the response are kept
 }
 
 func (f *facts) common() *facts { return f }
 
 // maxCalls is more calls, or blocks, than a response has.
 const maxCalls = 4096
+
+// add keeps a piece of a text.
+func (f *facts) add(to *strings.Builder, text string) {
+	f.kept += len(text)
+	to.WriteString(text)
+}
+
+// keep returns a copy of a value.
+func (f *facts) keep(value json.RawMessage) json.RawMessage {
+	f.kept += len(value) + keptValue
+	return bytes.Clone(value)
+}
+
+// keptValue is what a value takes beside its bytes.
+const keptValue = 64
 
 // setModel keeps the model's id. A gateway may write it in the first event only.
 func (f *facts) setModel(value json.RawMessage) {
@@ -58,7 +75,7 @@ type usage struct {
 const maxTokens = 1 << 40
 
 // read reads the counters of these names.
-func (u *usage) read(object json.RawMessage, names ...string) {
+func (u *usage) read(object json.RawMessage, names []string) {
 	for name, value := range rawjson.Members(object) {
 		if !slices.Contains(names, name) {
 			continue
@@ -76,24 +93,28 @@ func (u *usage) read(object json.RawMessage, names ...string) {
 	}
 }
 
-// total adds up the counters of these names.
-func (u *usage) total(names ...string) (sum int64) {
+// total returns the tokens of the input and of the output.
+func (u *usage) total() (input, output int64) {
 	for i, name := range u.names {
-		if slices.Contains(names, name) {
-			sum += u.counts[i]
+		if slices.Contains(outputTokens, name) {
+			output += u.counts[i]
+		} else {
+			input += u.counts[i]
 		}
 	}
-	return sum
+	return input, output
 }
 
-// input and output are the names of the counters in all formats; none means two things. Tokens that
-// were read from a cache or written to it are input.
+// Names of the counters in each format. Tokens that were read from a cache or written to it are
+// input. A format reads only its own names, because a gateway may add those of another format for
+// the same tokens.
 var (
-	inputTokens = []string{
-		"prompt_tokens", "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "promptTokenCount", "toolUsePromptTokenCount",
-	}
+	chatTokens      = []string{"prompt_tokens", "completion_tokens"}
+	responsesTokens = []string{"input_tokens", "output_tokens"}
+	anthropicTokens = []string{"input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"}
+	geminiTokens    = []string{"promptTokenCount", "toolUsePromptTokenCount", "candidatesTokenCount", "thoughtsTokenCount"}
+
 	outputTokens = []string{"completion_tokens", "output_tokens", "candidatesTokenCount", "thoughtsTokenCount"}
-	allTokens    = slices.Concat(inputTokens, outputTokens)
 )
 
 func isTrue(value json.RawMessage) bool { return rawjson.Kind(value) == 't' }

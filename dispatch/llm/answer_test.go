@@ -178,3 +178,130 @@ func TestBrokenEvent(t *testing.T) {
 		t.Errorf("metadata %+v", m)
 	}
 }
+
+// Only 2xx responses are read.
+func TestOtherStatuses(t *testing.T) {
+	for _, status := range []int{199, 300, 308, 404, 503} {
+		transport := &llm.Transport{Base: roundTrip(func(r *http.Request) (*http.Response, error) {
+			_, err := io.Copy(io.Discard, r.Body)
+			resp := response(says("no"))
+			resp.StatusCode = status
+			return resp, err
+		})}
+		result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
+			_, err := send(ctx, transport, chatPath, chat("user a"))
+			return err
+		})
+		if result.Messages != nil || metadata(t, result).Input != 0 {
+			t.Errorf("%d: %s", status, brief(result.Messages))
+		}
+	}
+}
+
+// Each format has its own counters. A gateway may add those of another format for the same tokens.
+// Counts of one response only rise.
+func TestTokens(t *testing.T) {
+	for _, tt := range []struct {
+		wire          wire
+		body          exch
+		input, output int64
+	}{
+		{wires[0], `{"model":"m","usage":{"prompt_tokens":50,"completion_tokens":5,"cache_read_input_tokens":40,"input_tokens":50,"output_tokens":5}}`, 50, 5},
+		{wires[0], sse(`{"usage":{"prompt_tokens":50,"completion_tokens":5}}`, `{"usage":{"prompt_tokens":0,"completion_tokens":4}}`), 50, 5},
+		{wires[0], `{"usage":{"prompt_tokens":99999999999999,"completion_tokens":-5}}`, 0, 0},
+		{wires[1], `{"type":"message","usage":{"input_tokens":10,"cache_read_input_tokens":40,"cache_creation_input_tokens":7,"output_tokens":5,"prompt_tokens":57}}`, 57, 5},
+		{wires[2], `{"id":"r","usage":{"input_tokens":50,"output_tokens":5,"prompt_tokens":50,"completion_tokens":5}}`, 50, 5},
+		{wires[3], `{"usageMetadata":{"promptTokenCount":50,"candidatesTokenCount":5,"thoughtsTokenCount":3,"input_tokens":50}}`, 50, 8},
+	} {
+		transport := &llm.Transport{Base: model(tt.body)}
+		result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
+			_, err := send(ctx, transport, tt.wire.path, tt.wire.ask)
+			return err
+		})
+		if m := metadata(t, result); m.Input != tt.input || m.Output != tt.output {
+			t.Errorf("%s: %d and %d tokens of %s", tt.wire.name, m.Input, m.Output, tt.body)
+		}
+	}
+}
+
+// The framing of a long stream does not count to the limit of what is kept.
+func TestLongStream(t *testing.T) {
+	padding := strings.Repeat("x", 1<<10)
+	events := map[string]string{
+		wires[0].name: `{"id":"` + padding + `","choices":[{"index":0,"delta":{"content":"a"}}]}`,
+		wires[1].name: `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"},"padding":"` + padding + `"}`,
+		wires[2].name: `{"type":"response.output_text.delta","delta":"a","obfuscation":"` + padding + `"}`,
+		wires[3].name: `{"candidates":[{"content":{"role":"model","parts":[{"text":"a"}]}}],"responseId":"` + padding + `"}`,
+	}
+	for _, w := range wires {
+		body := exch(strings.Repeat(string(sse(events[w.name])), 9<<10)) + w.final[1]
+		transport := &llm.Transport{Base: model(body)}
+		result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
+			got, err := send(ctx, transport, w.path, w.ask)
+			if got != string(body) {
+				t.Errorf("%d bytes arrived", len(got))
+			}
+			return err
+		})
+		if got := brief(result.Messages); len(result.Problems) > 0 || (w.name == wires[0].name || w.name == wires[3].name) && !strings.Contains(got, "assistant aaa") {
+			t.Errorf("%s: %v, %.300s", w.name, result.Problems, got)
+		}
+	}
+}
+
+// An id that is made for a call does not repeat one of the conversation.
+func TestMadeIDsContinue(t *testing.T) {
+	call := func(tool string) exch {
+		return exch(`{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"` + tool + `"}}]},"finishReason":"STOP"}]}`)
+	}
+	transport := &llm.Transport{Base: model(call("f"), call("g"))}
+	result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
+		const first = `{"role":"user","parts":[{"text":"a"}]}`
+		for _, contents := range []string{first, first + `,{"role":"model","parts":[{"functionCall":{"name":"f"}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{}}}]}`} {
+			if _, err := send(ctx, transport, "/v1beta/models/m:generateContent", `{"contents":[`+contents+`]}`); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if got := rows(t, result.Messages); strings.Count(got, `"id":"call_1"`) != 1 || strings.Count(got, `"id":"call_2","name":"g"`) != 1 {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+// An SDK may close the body while it reads.
+func TestCloseWhileReading(t *testing.T) {
+	for range 50 {
+		body, server := io.Pipe()
+		go func() {
+			for {
+				if _, err := io.WriteString(server, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\n"); err != nil {
+					return
+				}
+			}
+		}()
+		transport := &llm.Transport{Base: roundTrip(func(r *http.Request) (*http.Response, error) {
+			_, err := io.Copy(io.Discard, r.Body)
+			resp := response("data")
+			resp.Body = body
+			return resp, err
+		})}
+		inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
+			resp, err := do(ctx, transport, chatPath, chat("user a"))
+			if err != nil {
+				return err
+			}
+			read, done := make(chan struct{}), make(chan struct{})
+			go func() {
+				defer close(done)
+				_, _ = io.ReadFull(resp.Body, make([]byte, 500))
+				close(read)
+				_, _ = io.Copy(io.Discard, resp.Body)
+			}()
+			<-read
+			err = resp.Body.Close()
+			<-done
+			return err
+		})
+	}
+}

@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -26,17 +25,17 @@ func (a *anthropicAnswer) read(doc json.RawMessage) {
 	switch textOf(doc, "type") {
 	case "message": // not streamed
 		a.message(doc)
-		a.content, a.finished = bytes.Clone(member(doc, "content")), true
+		a.content, a.finished = a.keep(member(doc, "content")), true
 	case "message_start":
 		a.message(member(doc, "message"))
 	case "content_block_start":
 		if len(a.blocks) < maxCalls {
-			a.blocks = append(a.blocks, &anthropicBlock{index: index(member(doc, "index")), start: bytes.Clone(member(doc, "content_block"))})
+			a.blocks = append(a.blocks, &anthropicBlock{index: index(member(doc, "index")), start: a.keep(member(doc, "content_block"))})
 		}
 	case "content_block_delta":
 		a.delta(index(member(doc, "index")), member(doc, "delta"))
 	case "message_delta":
-		a.usage.read(member(doc, "usage"), allTokens...)
+		a.usage.read(member(doc, "usage"), anthropicTokens)
 		a.finished = a.finished || rawjson.Kind(member(member(doc, "delta"), "stop_reason")) == '"'
 	case "message_stop":
 		a.ended, a.finished = true, true
@@ -45,7 +44,7 @@ func (a *anthropicAnswer) read(doc json.RawMessage) {
 
 func (a *anthropicAnswer) message(message json.RawMessage) {
 	a.setModel(member(message, "model"))
-	a.usage.read(member(message, "usage"), allTokens...)
+	a.usage.read(member(message, "usage"), anthropicTokens)
 }
 
 func (a *anthropicAnswer) delta(index int, delta json.RawMessage) {
@@ -53,11 +52,11 @@ func (a *anthropicAnswer) delta(index int, delta json.RawMessage) {
 		if block := a.blocks[i]; block.index == index {
 			switch textOf(delta, "type") {
 			case "text_delta":
-				block.text.WriteString(textOf(delta, "text"))
+				a.add(&block.text, textOf(delta, "text"))
 			case "thinking_delta":
-				block.text.WriteString(textOf(delta, "thinking"))
+				a.add(&block.text, textOf(delta, "thinking"))
 			case "input_json_delta":
-				block.text.WriteString(textOf(delta, "partial_json"))
+				a.add(&block.text, textOf(delta, "partial_json"))
 			}
 			return
 		}

@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -31,7 +30,7 @@ func (a *chatAnswer) read(doc json.RawMessage) {
 		case "model":
 			a.setModel(value)
 		case "usage":
-			a.usage.read(value, allTokens...)
+			a.usage.read(value, chatTokens)
 		case "choices":
 			for choice := range rawjson.Elements(value) {
 				a.choice(choice)
@@ -48,7 +47,7 @@ func (a *chatAnswer) choice(choice json.RawMessage) {
 	for name, value := range rawjson.Members(choice) {
 		switch name {
 		case "message":
-			a.message, a.finished = bytes.Clone(value), true
+			a.message, a.finished = a.keep(value), true
 		case "delta":
 			a.delta(value)
 		case "finish_reason":
@@ -61,11 +60,11 @@ func (a *chatAnswer) delta(delta json.RawMessage) {
 	for name, value := range rawjson.Members(delta) {
 		switch name {
 		case "content":
-			a.content.WriteString(rawjson.Text(value))
+			a.add(&a.content, rawjson.Text(value))
 		case "refusal":
-			a.refusal.WriteString(rawjson.Text(value))
+			a.add(&a.refusal, rawjson.Text(value))
 		case "reasoning_content", "reasoning":
-			a.reasoning.WriteString(rawjson.Text(value))
+			a.add(&a.reasoning, rawjson.Text(value))
 		case "tool_calls":
 			for call := range rawjson.Elements(value) {
 				a.call(call)
@@ -106,7 +105,7 @@ func (a *chatAnswer) function(call *chatCall, function json.RawMessage) {
 	if call.name == "" {
 		call.name = textOf(function, "name")
 	}
-	call.arguments.WriteString(textOf(function, "arguments"))
+	a.add(&call.arguments, textOf(function, "arguments"))
 }
 
 func (a *chatAnswer) elements() []json.RawMessage {

@@ -7,6 +7,7 @@ type events struct {
 	line     []byte // the line that is not complete yet
 	data     []byte // of the event that is not complete yet
 	has      bool   // the event has data
+	long     bool   // the line is too large
 	skip     bool   // the event is too large
 	cr       bool   // the last byte was the CR of a line's end
 	tooLarge bool   // an event was too large
@@ -35,15 +36,20 @@ func (e *events) feed(p []byte, event func(data []byte)) {
 // add adds to the line.
 func (e *events) add(p []byte) {
 	if len(e.line)+len(p) > maxAnswer {
-		e.skip, e.tooLarge, e.line = true, true, nil
+		e.long, e.skip, e.tooLarge, e.line = true, true, true, nil
+	}
+	if e.long {
 		return
 	}
 	e.line = append(e.line, p...)
 }
 
 func (e *events) endLine(event func(data []byte)) {
-	line := e.line
-	e.line = e.line[:0]
+	line, long := e.line, e.long
+	e.line, e.long = e.line[:0], false
+	if long {
+		return
+	}
 	if len(line) == 0 {
 		e.flush(event)
 		return

@@ -39,7 +39,6 @@ type exchange struct {
 	events   *events      // of a stream; nil otherwise
 	body     bytes.Buffer // of a response that is not streamed
 	gzipped  bool
-	size     int
 	tooLarge bool
 }
 
@@ -101,7 +100,7 @@ func (x *exchange) ask() {
 	if !p.found {
 		return // something else under the same path
 	}
-	x.turn, x.begun = x.state.begin(x.run.Transcript(), x.label, x.dialect, p), true
+	x.turn, x.begun = x.state.begin(x.run, x.label, x.dialect, p), true
 }
 
 // feed takes the next bytes of the response.
@@ -130,14 +129,13 @@ func (x *exchange) event(data []byte) {
 		x.answer.common().ended = true
 		return
 	}
-	if x.size += len(data); x.size > maxAnswer { // from here on, only the tokens count
-		known := *x.answer.common()
-		x.answer = x.dialect.answer()
-		*x.answer.common() = known
-		x.size, x.tooLarge = 0, true
-	}
 	if validate(data) == nil {
 		x.answer.read(data)
+	}
+	if known := *x.answer.common(); known.kept > maxAnswer { // from here on, only the tokens count
+		known.kept, x.tooLarge = 0, true
+		x.answer = x.dialect.answer()
+		*x.answer.common() = known
 	}
 }
 
@@ -221,10 +219,9 @@ func (w *watched) Close() error {
 // capture is the body of a request, of which it keeps what is read.
 type capture struct {
 	io.ReadCloser
-	mu        sync.Mutex // the transport may still write the request when the response begins
-	read      []byte
-	tooLarge  bool
-	forgotten bool // nothing of it is needed any more
+	mu       sync.Mutex // the transport may still write the request when the response begins
+	read     []byte
+	tooLarge bool
 }
 
 // Read implements [io.Reader].
@@ -235,7 +232,7 @@ func (c *capture) Read(p []byte) (int, error) {
 	if len(c.read)+n > maxRequest {
 		c.read, c.tooLarge = nil, true
 	}
-	if !c.tooLarge && !c.forgotten {
+	if !c.tooLarge {
 		c.read = append(c.read, p[:n]...)
 	}
 	return n, err
@@ -248,9 +245,9 @@ func (c *capture) bytes() (body []byte, tooLarge bool) {
 	return c.read, c.tooLarge
 }
 
-// forget keeps nothing from here on.
+// forget drops what has been read of a whole request.
 func (c *capture) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.read, c.forgotten = nil, true
+	c.read = nil
 }

@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -21,15 +20,22 @@ type geminiAnswer struct {
 }
 
 func (a *geminiAnswer) read(doc json.RawMessage) {
-	for element := range rawjson.Elements(doc) { // a stream without alt=sse is a list
-		a.read(element)
+	if rawjson.Kind(doc) == '[' { // a stream without alt=sse is a list
+		for element := range rawjson.Elements(doc) {
+			a.response(element)
+		}
+		return
 	}
+	a.response(doc)
+}
+
+func (a *geminiAnswer) response(doc json.RawMessage) {
 	for name, value := range rawjson.Members(doc) {
 		switch name {
 		case "modelVersion":
 			a.setModel(value)
 		case "usageMetadata":
-			a.usage.read(value, allTokens...)
+			a.usage.read(value, geminiTokens)
 		case "candidates":
 			for candidate := range rawjson.Elements(value) {
 				a.candidate(candidate)
@@ -53,14 +59,14 @@ func (a *geminiAnswer) part(part json.RawMessage) {
 	text := member(part, "text")
 	if rawjson.Kind(text) != '"' {
 		a.flush()
-		a.parts = append(a.parts, bytes.Clone(part))
+		a.parts = append(a.parts, a.keep(part))
 		return
 	}
 	if thought := isTrue(member(part, "thought")); thought != a.thought {
 		a.flush()
 		a.thought = thought
 	}
-	a.text.WriteString(rawjson.Text(text))
+	a.add(&a.text, rawjson.Text(text))
 }
 
 // flush ends a text.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,6 +53,50 @@ func TestStateOfRunsIsFreed(t *testing.T) {
 		}
 		runtime.GC()
 		runtime.Gosched()
+	}
+}
+
+// The copy of a request is not kept while the response comes.
+func TestRequestIsDropped(t *testing.T) {
+	run := &dispatch.Run{}
+	x := newExchange(t.Context(), dialects[OpenAIChat], run, &runState{})
+	r, err := http.NewRequestWithContext(t.Context(), "POST", "https://model.example.com/", strings.NewReader(`{"messages":[{"role":"user","content":"a"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, x.watchRequest(r).Body); err != nil {
+		t.Fatal(err)
+	}
+	x.watchResponse(&http.Response{Header: http.Header{}, Body: http.NoBody})
+	if kept, _ := x.request.Load().bytes(); !x.begun || kept != nil {
+		t.Errorf("begun %t, kept %q", x.begun, kept)
+	}
+}
+
+// Server-sent events, as the HTML standard has them.
+func TestEvents(t *testing.T) {
+	for _, tt := range []struct {
+		stream string
+		want   []string
+	}{
+		{"data: a\n\ndata:b\n\n", []string{"a", "b"}},
+		{"data:  a \n\n", []string{" a "}},
+		{"data: a\ndata: b\n\n", []string{"a\nb"}},
+		{"data:\ndata:\n\n", []string{"\n"}},
+		{"data: a\r\rdata: b\r\n\r\n", []string{"a", "b"}},
+		{": c\nevent: e\nid: 1\ndata: a\nretry: 1\n\n\n\n", []string{"a"}},
+		{"data: " + strings.Repeat("a", 5<<20) + "\ndata: " + strings.Repeat("a", 5<<20) + "\ndata: c\n\ndata: b\n\n", []string{"b"}},
+		{"data: " + strings.Repeat("a", 9<<20) + "\ndata: c\n\ndata: b\n\n", []string{"b"}},
+		{"data: a", []string{"a"}},
+	} {
+		var got []string
+		e := events{}
+		take := func(data []byte) { got = append(got, string(data)) }
+		e.feed([]byte(tt.stream), take)
+		e.end(take)
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%.50q: %.50q, want %q", tt.stream, got, tt.want)
+		}
 	}
 }
 

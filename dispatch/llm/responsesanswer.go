@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"bytes"
 	"encoding/json"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -27,7 +26,7 @@ func (a *responsesAnswer) read(doc json.RawMessage) {
 		a.response(member(doc, "response"))
 		a.ended = true
 	case "response.output_item.done":
-		a.items = append(a.items, bytes.Clone(member(doc, "item")))
+		a.items = append(a.items, a.keep(member(doc, "item")))
 	}
 }
 
@@ -39,10 +38,10 @@ func (a *responsesAnswer) response(response json.RawMessage) {
 		case "id":
 			a.setID(value)
 		case "usage":
-			a.usage.read(value, allTokens...)
+			a.usage.read(value, responsesTokens)
 		case "output":
 			for item := range rawjson.Elements(value) {
-				a.output = append(a.output, bytes.Clone(item))
+				a.output = append(a.output, a.keep(item))
 			}
 		case "status":
 			status := rawjson.Text(value)

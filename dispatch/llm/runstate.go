@@ -47,6 +47,9 @@ type thread struct {
 	answer   []dispatch.Message // to it; nil if it is not known
 	answerID string
 
+	previous string // the id of the response that the last request names
+	chained  int    // how many messages come before those of that request
+
 	turn    int  // rises with each request that adds messages
 	open    int  // requests of this turn without their responses
 	several bool // two responses to one request came at once
@@ -108,14 +111,15 @@ func (s *runState) thread(t *dispatch.Transcript, label string) *thread {
 }
 
 // begin takes the conversation of a request that the model has accepted, and returns its turn.
-func (s *runState) begin(t *dispatch.Transcript, label string, d *dialect, p prompt) (turn int) {
+func (s *runState) begin(run *dispatch.Run, label string, d *dialect, p prompt) (turn int) {
+	t := run.Transcript()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	th := s.thread(t, label)
 	if th.unclear {
 		return 0
 	}
-	messages, reason := th.follow(d, p)
+	messages, reason := th.follow(run, d, p)
 	if reason != "" {
 		s.giveUp(t, label, th, reason)
 		return 0
@@ -135,12 +139,12 @@ func (s *runState) begin(t *dispatch.Transcript, label string, d *dialect, p pro
 const (
 	reasonAppend = "a request does not append to the one before it; the agent has shortened or changed its history, or changed its " +
 		"system prompt, or has several conversations; give each of them a label with proxy.WithActor"
-	reasonStored = "the server keeps the conversation; send it whole, or name the response before with previous_response_id"
+	reasonStored = "the server keeps the conversation; send it whole, or name the response before, of this run, with previous_response_id"
 )
 
 // follow returns the whole conversation of a request, or why it is not known.
-func (th *thread) follow(d *dialect, p prompt) (messages []dispatch.Message, reason string) {
-	if p.stored || p.previous != "" && p.previous != th.answerID {
+func (th *thread) follow(run *dispatch.Run, d *dialect, p prompt) (messages []dispatch.Message, reason string) {
+	if p.stored {
 		return nil, reasonStored
 	}
 	c := converter{dialect: d}
@@ -149,9 +153,9 @@ func (th *thread) follow(d *dialect, p prompt) (messages []dispatch.Message, rea
 		return nil, "a request cannot be read: " + err.Error()
 	}
 	if p.previous != "" {
-		return th.chain(messages)
+		return th.chain(run, p.previous, messages)
 	}
-	if len(messages) < len(th.messages) || !slices.EqualFunc(th.messages, messages[:len(th.messages)], same) {
+	if !th.begins(messages) {
 		return nil, reasonAppend
 	}
 	// An agent may leave out thinking when it sends a response back.
@@ -163,22 +167,62 @@ func (th *thread) follow(d *dialect, p prompt) (messages []dispatch.Message, rea
 	return whole, ""
 }
 
-// chain returns the conversation of a request that has only what follows the last response.
-// Instructions belong to each request.
-func (th *thread) chain(messages []dispatch.Message) ([]dispatch.Message, string) {
+// begins reports whether messages begin with those of the last request.
+func (th *thread) begins(messages []dispatch.Message) bool {
+	return len(messages) >= len(th.messages) && slices.EqualFunc(th.messages, messages[:len(th.messages)], same)
+}
+
+// chain returns the conversation of a request that has only what follows a response. That is the
+// last response, or the same as before if the request is repeated. The first request of a turn of a
+// session may name the response of an earlier turn, which does not belong to the transcript, if it
+// has the prompt of this turn.
+func (th *thread) chain(run *dispatch.Run, previous string, messages []dispatch.Message) ([]dispatch.Message, string) {
+	var before []dispatch.Message
+	switch {
+	case th.turn == 0:
+		if !prompts(run, messages) {
+			return nil, reasonStored
+		}
+	case previous == th.answerID:
+		before = slices.Concat(th.messages, th.answer)
+	case previous == th.previous:
+		before = th.messages[:th.chained]
+	default:
+		return nil, reasonStored
+	}
+	whole, reason := chained(before, messages)
+	if reason == "" && !th.begins(whole) {
+		reason = reasonAppend
+	}
+	if reason != "" {
+		return nil, reason
+	}
+	th.previous, th.chained = previous, len(before)
+	return whole, ""
+}
+
+// prompts reports whether messages have the prompt of a turn of a session.
+func prompts(run *dispatch.Run, messages []dispatch.Message) bool {
+	return run.SessionID != "" && run.Instruction != "" && slices.ContainsFunc(messages, func(m dispatch.Message) bool {
+		return m.Role == dispatch.RoleUser && strings.Contains(m.Content.String(), run.Instruction)
+	})
+}
+
+// chained joins messages to those before them. Instructions belong to each request.
+func chained(before, messages []dispatch.Message) ([]dispatch.Message, string) {
 	system := func(messages []dispatch.Message) int {
 		if len(messages) > 0 && messages[0].Role == dispatch.RoleSystem {
 			return 1
 		}
 		return 0
 	}
-	if n := system(messages); n > 0 {
-		if system(th.messages) == 0 || !same(messages[0], th.messages[0]) {
+	if n := system(messages); n > 0 && len(before) > 0 {
+		if system(before) == 0 || !same(messages[0], before[0]) {
 			return nil, reasonAppend
 		}
 		messages = messages[n:]
 	}
-	return slices.Concat(th.messages, th.answer, messages), ""
+	return slices.Concat(before, messages), ""
 }
 
 // same reports whether two messages are equal, but for their thinking.
@@ -229,7 +273,7 @@ func (th *thread) read(d *dialect, elements []json.RawMessage) ([]dispatch.Messa
 
 // count reports models and tokens. It needs s.mu.
 func (s *runState) count(t *dispatch.Transcript, f *facts) {
-	input, output := f.usage.total(inputTokens...), f.usage.total(outputTokens...)
+	input, output := f.usage.total()
 	name := clip.Text(f.model, maxModelLen)
 	if name != "" && len(s.models) < maxModels && !slices.Contains(s.models, name) {
 		s.models = append(s.models, name)

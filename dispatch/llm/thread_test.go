@@ -79,6 +79,16 @@ func TestConversationOfRequests(t *testing.T) {
 			responses(item("b"), `,"instructions":"S","previous_response_id":"resp_1"`, "resp_2", "no"),
 			responses(item("c"), `,"previous_response_id":"resp_2"`, "resp_3", "maybe"),
 		}, "system S; user a; assistant yes; user b; assistant no; user c; assistant maybe", ""},
+		{"a chained request again", "/v1/responses", [][2]string{
+			responses(item("a"), `,"instructions":"S"`, "resp_1", "yes"),
+			{`{"model":"m","instructions":"S","input":[` + item("b") + `],"previous_response_id":"resp_1"}`, `{"status":"failed"}`},
+			responses(item("b"), `,"instructions":"S","previous_response_id":"resp_1"`, "resp_3", "no"),
+			responses(item("c"), `,"previous_response_id":"resp_3"`, "resp_4", "maybe"),
+		}, "system S; user a; assistant yes; user b; assistant no; user c; assistant maybe", ""},
+		{"another request to the same response", "/v1/responses", [][2]string{
+			responses(item("a"), "", "resp_1", "yes"), responses(item("b"), `,"previous_response_id":"resp_1"`, "resp_2", "no"),
+			responses(item("c"), `,"previous_response_id":"resp_1"`, "resp_3", "no"),
+		}, "", "does not append"},
 		{"chained to something else", "/v1/responses", [][2]string{responses(item("a"), "", "resp_1", "yes"), responses(item("b"), `,"previous_response_id":"resp_0"`, "resp_2", "no")},
 			"", "previous_response_id"},
 		{"chained to an earlier run", "/v1/responses", [][2]string{responses(item("b"), `,"previous_response_id":"resp_0"`, "resp_2", "no")}, "", "previous_response_id"},
@@ -122,6 +132,45 @@ func TestConversationOfRequests(t *testing.T) {
 				t.Errorf("problems %v", result.Problems)
 			}
 		})
+	}
+}
+
+// In a session the agent may name a response of an earlier turn: the transcript of a turn begins with
+// its prompt.
+func TestSessionsOfPreviousResponses(t *testing.T) {
+	for name, tt := range map[string]struct {
+		ask     string // of the second turn, %s is the prompt
+		want    string
+		problem bool
+	}{
+		"the prompt":      {`{"role":"user","content":"%s"}`, "system S; user And the other?; assistant 2; user more; assistant 3", false},
+		"another message": {`{"role":"user","content":"go on, %.0s"}`, "user And the other?", true},
+	} {
+		reply := func(id string) exch {
+			return exch(`{"id":"resp_` + id + `","status":"completed","model":"m","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"` + id + `"}]}]}`)
+		}
+		transport := &llm.Transport{Base: model(reply("1"), `{"status":"failed"}`, reply("2"), reply("3"))}
+		again := false
+		result, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{Agent: func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			asks := []string{`"input":[{"role":"user","content":"` + run.Instruction + `"}]`}
+			if again {
+				ask := `"previous_response_id":"resp_1","instructions":"S","input":[` + fmt.Sprintf(tt.ask, run.Instruction) + `]`
+				asks = []string{ask, ask, `"previous_response_id":"resp_2","instructions":"S","input":[{"role":"user","content":"more"}]`}
+			}
+			again = true
+			for _, ask := range asks {
+				if _, err := send(ctx, transport, "/v1/responses", `{"model":"m",`+ask+`}`); err != nil {
+					return nil, err
+				}
+			}
+			return &dispatch.Response{FinalResponse: "done"}, nil
+		}}, dispatchtest.Task{Instruction: instruction, Conversation: &dispatchtest.Conversation{UserTurns: []string{"And the other?"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := brief(result.Messages); got != tt.want || (len(result.Problems) > 0) != tt.problem {
+			t.Errorf("%s: %v, got\n%s\nwant\n%s", name, result.Problems, got, tt.want)
+		}
 	}
 }
 
@@ -240,6 +289,31 @@ func TestRunsAreApart(t *testing.T) {
 		})
 	}
 	group.Wait()
+}
+
+// What is kept of a run is bounded, whatever the agent and the model do.
+func TestBoundsOfARun(t *testing.T) {
+	n := 0
+	transport := &llm.Transport{Base: roundTrip(func(r *http.Request) (*http.Response, error) {
+		_, err := io.Copy(io.Discard, r.Body)
+		n++
+		return response(exch(strings.Replace(string(says("yes")), `"m"`, fmt.Sprintf(`"%s-%d"`, strings.Repeat("m", 200), n), 1))), err
+	})}
+	result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
+		for i := range 258 {
+			if _, err := send(proxy.WithActor(ctx, fmt.Sprint("label ", i)), transport, chatPath, chat(fmt.Sprint("user ", i))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if got := brief(result.Messages); !strings.HasSuffix(got, "; user 255; assistant yes") || len(result.Problems) != 1 ||
+		!strings.Contains(result.Problems[0].Message, "more than 256 labels") {
+		t.Errorf("%v, %.500s", result.Problems, got)
+	}
+	if m := metadata(t, result); strings.Count(m.Model, ",") > 7 || len(m.Model) > 8*102 || m.Input != 258 {
+		t.Errorf("metadata %+v", m)
+	}
 }
 
 func TestModelsAreListed(t *testing.T) {

@@ -29,8 +29,9 @@ import (
 // the agent shortens its history, changes its system prompt, or has several conversations under one
 // label, then Transport cannot tell what belongs together. It reports a [dispatch.Problem] with the
 // code conversation_unclear and sets no messages for the label: only the run's recording of tool
-// calls is sent. The same holds for a conversation that the server keeps, except that
-// a previous_response_id of OpenAI's Responses may name the response before.
+// calls is sent. The same holds for a conversation that the server keeps, except that a
+// previous_response_id of OpenAI's Responses may name the response before. In a session, the request
+// with the prompt of a turn may name a response of an earlier turn.
 //
 // Failed requests and responses other than 2xx add nothing. A response that breaks off counts its
 // tokens but adds no message. Of several choices, or of several responses at once to one request,
@@ -41,9 +42,10 @@ import (
 // # What it leaves alone
 //
 // Transport changes no byte of requests and responses. It reads a response only while the SDK does,
-// and passes on what it has read before it waits for more. It keeps no header. It reads at most 16
-// MiB of a request and 8 MiB of a response; larger ones pass unread, with a problem. Of
-// Content-Encoding it reads gzip, and that at the end of the response.
+// and passes on what it has read before it waits for more. It keeps no header. It keeps at most
+// 16 MiB of a request and 8 MiB of a response, of a stream without the framing of its events. Larger
+// ones pass unread, with a problem. Of Content-Encoding it reads gzip, and that at the end of the
+// response.
 //
 // Once the context of a request has ended, because the run is over or out of time, Transport does
 // not send the request. The error is an [*Error] with [CodeStopped]. It wraps the cause of the
@@ -90,9 +92,8 @@ func recognise(r *http.Request) *dialect {
 	if r.Method != http.MethodPost || r.Body == nil || r.Body == http.NoBody || r.Header.Get("Content-Encoding") != "" {
 		return nil
 	}
-	path := strings.TrimSuffix(r.URL.Path, "/")
 	for _, known := range paths {
-		if strings.HasSuffix(path, known.suffix) && strings.Contains(path, known.contains) {
+		if strings.HasSuffix(r.URL.Path, known.suffix) && strings.Contains(r.URL.Path, known.contains) {
 			return dialects[known.format]
 		}
 	}
