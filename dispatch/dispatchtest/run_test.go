@@ -139,6 +139,16 @@ func TestAssertions(t *testing.T) {
 	good.AssertNoCallAfterEnd(t)
 	_, _ = (<-late).Call(t.Context(), "get_order", nil)
 	bad := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{Instruction: "fail"})
+	reports := func(code string) *dispatchtest.Result {
+		return dispatchtest.Run(t, dispatchtest.Target{Agent: func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			run.Transcript().AddProblem(dispatch.Problem{Code: code, Pointer: "/messages", Message: "it is lost"})
+			return &dispatch.Response{FinalResponse: "It is shipped."}, nil
+		}}, task())
+	}
+	lost, unclear := reports("messages_removed"), reports("conversation_unclear")
+	if len(unclear.Problems) != 1 {
+		t.Errorf("problems %v", unclear.Problems)
+	}
 	undeclared := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		_, err := run.Proxy.Call(ctx, "get_ordre", nil)
 		return &dispatch.Response{FinalResponse: fmt.Sprint(proxy.CodeOf(err))}, nil
@@ -150,6 +160,8 @@ func TestAssertions(t *testing.T) {
 	}{
 		{"ok", func(t testing.TB) { good.AssertOK(t) }, ""},
 		{"not ok", func(t testing.TB) { bad.AssertOK(t) }, "the run failed: agent_5xx"},
+		{"a part is lost", func(t testing.TB) { lost.AssertOK(t) }, "messages_removed: /messages it is lost"},
+		{"an unclear conversation", func(t testing.TB) { unclear.AssertOK(t) }, ""},
 		{"final", func(t testing.TB) { good.AssertFinalResponse(t, "It", "shipped") }, ""},
 		{"other final", func(t testing.TB) { good.AssertFinalResponse(t, "It", "lost") }, `want it to contain "lost"`},
 		{"no final", func(t testing.TB) { bad.AssertFinalResponse(t) }, "has no final response: agent_5xx"},

@@ -37,11 +37,16 @@ func (gemini) read(q *Request, _ func(string) ([]message, bool)) error {
 	if err != nil {
 		return err
 	}
-	var open []part // calls of the last content that have no result yet
+	var open []part // calls of the model's last turn that have no result yet
 	for _, c := range contents {
 		m := message{role: user, text: text(rawjson.Member(c, "parts"))}
 		if str(c, "role") == "model" {
 			m.role = assistant
+			if n := len(q.messages) - 1; n >= 0 && q.messages[n].role == assistant {
+				// The SDK's chats keep each event of a stream as a content of its own.
+				m.text, m.calls, open = q.messages[n].text+m.text, q.messages[n].calls, nil
+				q.messages = q.messages[:n]
+			}
 		}
 		for p := range rawjson.Elements(rawjson.Member(c, "parts")) {
 			if call := rawjson.Member(p, "functionCall"); call != nil {

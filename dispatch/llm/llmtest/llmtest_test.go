@@ -118,6 +118,13 @@ func TestWhatFailsATest(t *testing.T) {
 			nil,
 		},
 		{
+			"the contents of a stream", []llmtest.Step{llmtest.Text("hi").Expect(llmtest.HasResult("", "sun"), llmtest.HasResult("", "rain"))},
+			func(t testing.TB, m *llmtest.Model) {
+				_, _, _, _ = post(t, m, geminiPath, strings.Replace(withoutIDs("sun", "rain"), `,{"functionCall"`, `]},{"role":"model","parts":[{"functionCall"`, 1))
+			},
+			nil,
+		},
+		{
 			"no result of several", []llmtest.Step{llmtest.Text("hi").Expect(llmtest.HasResult("", "snow"))},
 			func(t testing.TB, m *llmtest.Model) { _, _, _, _ = post(t, m, geminiPath, withoutIDs("sun", "rain")) },
 			[]string{`the result of the tool call "" is "{\"output\":\"sun\"}", want it to contain "snow"`},
