@@ -164,6 +164,24 @@ user Refund order 4521.
 assistant I have asked both.
 assistant Done.
 `},
+		{"two labels with equal ids, called in another order", func(ctx context.Context, run *dispatch.Run, tr *dispatch.Transcript) {
+			for _, actor := range []string{"refunds", "orders"} {
+				tr.SetConversation(actor, []dispatch.Message{says("user", actor), calling(call("c0", a, `{}`))})
+			}
+			for _, actor := range []string{"orders", "refunds"} {
+				do(proxy.WithActor(ctx, actor), run, "c0", a, `{"of":"`+actor+`"}`)
+			}
+			tr.SetConversation("", []dispatch.Message{says("user", "Refund order 4521.")})
+		}, `
+user refunds
+assistant [c0 get_order {}]
+tool(c0) {"of":"refunds"}
+user orders
+assistant [c0 get_order {}]
+tool(c0) {"of":"orders"}
+user Refund order 4521.
+assistant Done.
+`},
 		{"the agent answers after its sub-agent", func(_ context.Context, _ *dispatch.Run, tr *dispatch.Transcript) {
 			tr.SetConversation("", []dispatch.Message{says("user", "Refund order 4521.")})
 			tr.SetConversation("refunds", []dispatch.Message{says("user", "4521"), says("assistant", "Refunded.")})
@@ -282,6 +300,30 @@ func TestSetConversationIsBounded(t *testing.T) {
 	}
 }
 
+// A call and its result count as the two messages that they are.
+func TestSetConversationOfManyCalls(t *testing.T) {
+	agent := func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		m := []dispatch.Message{says("user", run.Instruction)}
+		for i := range 499 {
+			id := fmt.Sprintf("m%d", i)
+			m = append(m, calling(call(id, "get_order", `{}`)), result(id, `"shipped"`))
+		}
+		tr := run.Transcript()
+		tr.SetConversation("", m)
+		if n := dispatch.Dropped(tr); n != 0 {
+			t.Errorf("%d of 999 messages were left out", n)
+		}
+		tr.SetConversation("", append(m, m[1:]...))
+		if n := dispatch.Dropped(tr); n < 997 || n > 998 {
+			t.Errorf("%d of 1997 messages were left out", n)
+		}
+		return &dispatch.Response{FinalResponse: "Done."}, nil
+	}
+	if w := post(newHandler(t, agent), seedBody, nil); w.Code != 200 {
+		t.Error(w.Code, w.Body)
+	}
+}
+
 // Messages that are added later stand beside the conversation.
 func TestSetConversationAndAdd(t *testing.T) {
 	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
@@ -341,13 +383,14 @@ func TestAddProblem(t *testing.T) {
 		Code: "conversation_unclear", Pointer: "/messages", Message: "two conversations have one label",
 	}
 	agent := func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		for range 3 {
+		for range 1000 { // repetitions take no room
 			run.Transcript().AddProblem(problem)
 		}
+		run.Transcript().AddProblem(dispatch.Problem{Code: "other", Pointer: "/messages"})
 		return &dispatch.Response{FinalResponse: "Done."}, nil
 	}
 	result, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{Agent: agent}, dispatchtest.Task{})
-	if err != nil || len(result.Problems) != 1 || result.Problems[0] != problem {
+	if err != nil || len(result.Problems) != 2 || result.Problems[0] != problem || result.Problems[1].Code != "other" {
 		t.Errorf("problems %v, %v", result.Problems, err)
 	}
 }

@@ -133,6 +133,29 @@ func TestCancelBeforeAndAfterRun(t *testing.T) {
 	call.Cancel(over)
 }
 
+// A call that is over is freed, although its deadline is far away.
+func TestCallIsFreed(t *testing.T) {
+	freed := make(chan struct{})
+	func() {
+		call := new(runner.Call[int])
+		runtime.AddCleanup(call, func(int) { close(freed) }, 0)
+		call.Run(t.Context(), newRunner(io.Discard), time.Now().Add(time.Hour), "x", runner.Func[int](func(ctx context.Context) int {
+			ctx.Done()
+			return 1
+		}))
+	}()
+	for range 10_000 {
+		runtime.GC()
+		runtime.Gosched()
+		select {
+		case <-freed:
+			return
+		default:
+		}
+	}
+	t.Error("the call is kept")
+}
+
 // Contexts that are derived from that of a job take no goroutine.
 func TestDerivedContextsTakeNoGoroutine(t *testing.T) {
 	const n = 100
@@ -155,11 +178,15 @@ func TestDerivedContextsTakeNoGoroutine(t *testing.T) {
 // known, whoever ends the context meanwhile.
 func TestContextEndsAtOnce(t *testing.T) {
 	over := errors.New("over")
-	for range 3000 {
+	for i := range 3000 {
 		call := new(runner.Call[int])
 		job := runner.Func[int](func(ctx context.Context) int {
-			done := ctx.Done()
 			var all sync.WaitGroup
+			if i%2 == 0 {
+				ctx.Done()
+			} else {
+				all.Go(func() { <-ctx.Done() })
+			}
 			for range 2 {
 				all.Go(func() {
 					for ctx.Err() == nil {
@@ -168,7 +195,7 @@ func TestContextEndsAtOnce(t *testing.T) {
 						t.Errorf("the context has ended with %v and the cause %v", ctx.Err(), context.Cause(ctx))
 					}
 					select {
-					case <-done:
+					case <-ctx.Done():
 					default:
 						t.Error("the context has ended with an error before Done is closed")
 					}

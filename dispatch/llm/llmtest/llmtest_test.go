@@ -61,6 +61,13 @@ func withoutIDs(results ...string) string {
 	return `{"contents":[{"parts":[{"text":"x"}]},{"role":"model","parts":[` + calls[1:] + `]},{"parts":[` + responses[1:] + `]}]}`
 }
 
+// A request that comes after the end of the test is refused, and fails nothing.
+func TestAfterTheTest(t *testing.T) {
+	var m *llmtest.Model
+	t.Run("test", func(t *testing.T) { m = llmtest.New(t) })
+	refused(t, m, chatPath, chatBody("late"))
+}
+
 func TestWhatFailsATest(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -116,6 +123,28 @@ func TestWhatFailsATest(t *testing.T) {
 			"results without ids", []llmtest.Step{llmtest.Text("hi").Expect(llmtest.HasResult("", "sun"), llmtest.HasResult("", "rain"))},
 			func(t testing.TB, m *llmtest.Model) { _, _, _, _ = post(t, m, geminiPath, withoutIDs("sun", "rain")) },
 			nil,
+		},
+		{
+			"an earlier result", []llmtest.Step{llmtest.Text("hi").Expect(llmtest.HasResult("a", "1"))},
+			func(t testing.TB, m *llmtest.Model) {
+				_, _, _, _ = post(t, m, chatPath, strings.TrimSuffix(called("x", "1"), "]}")+`,{"role":"assistant","content":"it is 1"},{"role":"user","content":"y"}]}`)
+			},
+			[]string{`was not sent a result of the tool call "a"; it was sent results of []`},
+		},
+		{
+			"a result of another tool", []llmtest.Step{llmtest.Text("hi")},
+			func(t testing.TB, m *llmtest.Model) {
+				refused(t, m, geminiPath, strings.Replace(withoutIDs("sun"), `"functionResponse":{"name":"get_weather"`, `"functionResponse":{"name":"get_time"`, 1))
+			},
+			[]string{`the function response for "get_time" does not belong to a function call of the turn before it`, "has not been used"},
+		},
+		{
+			"instructions of an earlier response", []llmtest.Step{llmtest.Text("hi"), llmtest.Text("hi").Expect(llmtest.HasSystem("Be brief."))},
+			func(t testing.TB, m *llmtest.Model) {
+				_, _, _, _ = post(t, m, "/v1/responses", `{"model":"m","input":"a","instructions":"Be brief."}`)
+				_, _, _, _ = post(t, m, "/v1/responses", `{"model":"m","input":"b","previous_response_id":"resp_1"}`)
+			},
+			[]string{`the system prompt is "", want it to contain "Be brief."`},
 		},
 		{
 			"the contents of a stream", []llmtest.Step{llmtest.Text("hi").Expect(llmtest.HasResult("", "sun"), llmtest.HasResult("", "rain"))},
