@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/actor"
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
@@ -52,7 +53,8 @@ func (c *Client) Call(ctx context.Context, tool string, args any) (json.RawMessa
 	return result.Response, nil
 }
 
-// Call calls the tool and decodes its result into a T with encoding/json.
+// Call calls the tool and decodes its result into a T with encoding/json. Go integers also take
+// whole numbers in other spellings, such as 3.0 and 1e1.
 //
 // A failed tool must not look like an empty T, so besides the errors of [Client.Call] there are two
 // with the whole [Result] in [Error.Result]: [CodeToolFailed] when [Result.Failed] holds, unless
@@ -67,9 +69,8 @@ func Call[T any](ctx context.Context, c *Client, tool string, args any) (T, erro
 	if failed, told := result.failure(); failed && !(told && declaresError(reflect.TypeFor[T]())) {
 		return v, c.run.resultError(CodeToolFailed, result, nil)
 	}
-	if err := json.Unmarshal(result.Response, &v); err != nil {
-		var zero T
-		return zero, c.run.resultError(CodeResultType, result, err)
+	if v, err = rawjson.Decode[T](result.Response, "the result"); err != nil {
+		return v, c.run.resultError(CodeResultType, result, err)
 	}
 	return v, nil
 }

@@ -140,6 +140,30 @@ func TestTypedCall(t *testing.T) {
 	}
 }
 
+// Whole numbers of a result fit Go integers in every spelling, as they fit the type integer.
+func TestCallTakesWholeNumbers(t *testing.T) {
+	type stock struct {
+		Items int8    `json:"items"`
+		Total uint64  `json:"total"`
+		Price float64 `json:"price"`
+	}
+	call := func(response string) (stock, error) {
+		c, _ := scripted(t, answer(200, `{"response":`+response+`,"source":"odyssey"}`))
+		return proxy.Call[stock](background, c, "get_stock", nil)
+	}
+	want := stock{3, 9007199254740993, 2.5}
+	if got, err := call(`{"items":3.0,"total":9007199254740993.0,"price":2.5}`); err != nil || got != want {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, response := range []string{`{"total":7,"items":300.0}`, `{"total":7,"items":2.5}`, `{"total":7,"items":1e400}`} {
+		got, err := call(response)
+		wantError(t, err, proxy.CodeResultType, proxy.Unknown)
+		if got != (stock{}) || !strings.Contains(err.Error(), "/items must be a whole number between -128 and 127") {
+			t.Errorf("%s: %+v, %v", response, got, err)
+		}
+	}
+}
+
 // Failure is where encoding/json finds the member error only if it is embedded without a name.
 type Failure struct {
 	*Failure `json:"-"`

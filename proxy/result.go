@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
@@ -192,20 +191,7 @@ func (r *run) resultError(code Code, result *Result, err error) *Error {
 	case code == CodeToolFailed:
 		e.Err = errors.New("the tool answered with a failure; show Error.Result to the model")
 	default:
-		e.Err = httpcall.Quiet(unmarshalProblem(err), err)
+		e.Err = err
 	}
 	return e
-}
-
-// unmarshalProblem words encoding/json's error without the value that its text may hold.
-func unmarshalProblem(err error) string {
-	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		kind, _, _ := strings.Cut(t.Value, " ") // "number 300" holds the number
-		at := "the result"
-		if t.Field != "" {
-			at = "member " + t.Field
-		}
-		return at + " is a JSON " + kind + ", which does not fit a Go " + t.Type.String()
-	}
-	return "the result does not fit the Go type"
 }

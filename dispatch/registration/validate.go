@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolwire/toolwire/internal/actor"
 	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -81,7 +82,7 @@ func (r *Registration) checkAuth(ps *problems, update bool) {
 	case r.AuthHeader == "" && value != "":
 		ps.add("missing", "/auth_header_name",
 			"is required with auth_header_value; typical names are Authorization and X-API-Key")
-	case strings.ContainsFunc(r.AuthHeader, notTokenChar):
+	case r.AuthHeader != "" && !httpserve.ValidHeaderName(r.AuthHeader):
 		ps.add("auth_header_invalid", "/auth_header_name",
 			"is not a header name; give the name without a colon and a value")
 	}
@@ -100,12 +101,6 @@ func (r *Registration) checkAuth(ps *problems, update bool) {
 			`has no scheme, which the header Authorization needs; write "Bearer " before the token, `+
 				"or use the header X-API-Key")
 	}
-}
-
-// notTokenChar reports whether RFC 9110 forbids a character in a header name.
-func notTokenChar(c rune) bool {
-	return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
-		strings.ContainsRune("!#$%&'*+-.^_`|~", c))
 }
 
 // checkTools adds the problems that packages schema and ledger find. It returns what package schema

@@ -60,7 +60,7 @@ func Define[In, Out any](name, description string, f func(ctx context.Context, i
 	}
 	if f != nil {
 		t.Func = func(ctx context.Context, raw json.RawMessage) (any, error) {
-			in, err := rawjson.DecodeArguments[In](raw)
+			in, err := rawjson.Decode[In](raw, "the arguments")
 			if err != nil {
 				return nil, &Error{Code: CodeArguments, Message: err.Error(), Err: err, misfit: true}
 			}

@@ -64,16 +64,16 @@ type failing struct{}
 func (failing) MarshalJSON() ([]byte, error) { return nil, errors.New("secret") }
 
 func TestDecode(t *testing.T) {
-	if got, err := rawjson.DecodeArguments[order](json.RawMessage(`{"id":"a","amount":5}`)); err != nil ||
+	if got, err := rawjson.Decode[order](json.RawMessage(`{"id":"a","amount":5}`), "the arguments"); err != nil ||
 		got.ID != "a" || got.Amount != 5 {
 		t.Errorf("%+v %v", got, err)
 	}
 	for raw, want := range map[string]string{
 		`{"amount":300}`:           "/amount must be a whole number between -128 and 127",
 		`{"inner":{"level":true}}`: "/inner/level must be a whole number between -9223372036854775808 and 9223372036854775807",
-		`[]`:                       "the arguments are a JSON array that does not fit a Go rawjson_test.order",
+		`[]`:                       "the arguments cannot be decoded from a JSON array into a Go rawjson_test.order",
 	} {
-		_, err := rawjson.DecodeArguments[order](json.RawMessage(raw))
+		_, err := rawjson.Decode[order](json.RawMessage(raw), "the arguments")
 		if err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", raw, err, want)
 		}
@@ -106,7 +106,7 @@ func TestDecodeWholeNumbers(t *testing.T) {
 		{`{"M":{"a":256.0}}`, "/M must be a whole number between 0 and 255"},
 		{`{"I":1e400}`, "/I must be a whole number between -128 and 127"},
 	} {
-		got, err := rawjson.DecodeArguments[numbers](json.RawMessage(test.raw))
+		got, err := rawjson.Decode[numbers](json.RawMessage(test.raw), "the arguments")
 		if err == nil && test.want != "" || err != nil && err.Error() != test.want {
 			t.Errorf("%s: %v, want %q", test.raw, err, test.want)
 		}
@@ -114,7 +114,7 @@ func TestDecodeWholeNumbers(t *testing.T) {
 			t.Errorf("%s: nothing was read", test.raw)
 		}
 	}
-	got, err := rawjson.DecodeArguments[numbers](json.RawMessage(`{"I":1e1,"F":2.50,"P":9007199254740993.0,"Raw":{"s":"1.0 \"2.0","n":0.50}}`))
+	got, err := rawjson.Decode[numbers](json.RawMessage(`{"I":1e1,"F":2.50,"P":9007199254740993.0,"Raw":{"s":"1.0 \"2.0","n":0.50}}`), "the arguments")
 	if err != nil || got.I != 10 || got.F != 2.5 || *got.P != 9007199254740993 || string(got.Raw) != `{"s":"1.0 \"2.0","n":0.50}` {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -9,35 +9,32 @@ import (
 	"strings"
 )
 
-// DecodeArguments reads arguments, which must be valid JSON, into a T as encoding/json does.
-// Integers of Go may also be written with a fraction of zeros or with an exponent: 3.0 and 1e1. The
-// error names types, bounds and members but never values.
-func DecodeArguments[T any](raw json.RawMessage) (args T, err error) {
-	err = json.Unmarshal(raw, &args)
+// Decode reads a value, which must be valid JSON, into a T as encoding/json does. Integers of Go may
+// also be written with a fraction of zeros or with an exponent: 3.0 and 1e1. The error names types,
+// bounds and members but never values. what names the value, such as "the arguments".
+func Decode[T any](raw json.RawMessage, what string) (T, error) {
+	var v, zero T
+	err := json.Unmarshal(raw, &v)
 	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && isInteger(t.Type) {
-		args = *new(T)
-		err = json.Unmarshal(plainIntegers(raw), &args)
+		v = zero
+		err = json.Unmarshal(plainIntegers(raw), &v)
 	}
 	if err == nil {
-		return args, nil
+		return v, nil
 	}
-	text := fmt.Sprintf("the arguments do not fit a Go %T", args)
+	text := fmt.Sprintf("%s cannot be decoded into a Go %s", what, reflect.TypeFor[T]())
 	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		at := "the arguments"
+		at := what
 		if t.Field != "" {
 			at = "/" + strings.ReplaceAll(t.Field, ".", "/")
 		}
 		kind, _, _ := strings.Cut(t.Value, " ") // "number 300" holds the number
-		switch {
-		case isInteger(t.Type):
+		text = fmt.Sprintf("%s cannot be decoded from a JSON %s into a Go %s", at, kind, t.Type)
+		if isInteger(t.Type) {
 			text = at + " must be a whole number " + integerBounds(t.Type)
-		case t.Field == "":
-			text = fmt.Sprintf("%s are a JSON %s that does not fit a Go %s", at, kind, t.Type)
-		default:
-			text = fmt.Sprintf("%s is a JSON %s that does not fit a Go %s", at, kind, t.Type)
 		}
 	}
-	return args, &quietError{text, err}
+	return zero, &quietError{text, err}
 }
 
 func isInteger(t reflect.Type) bool { return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uintptr }

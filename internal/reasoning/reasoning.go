@@ -4,6 +4,7 @@
 package reasoning
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -14,8 +15,9 @@ import (
 )
 
 const (
-	name     = "reasoning"
-	property = `{"type":"string","description":"The reasoning for the tool call."}`
+	name       = "reasoning"
+	whitespace = " \t\r\n"
+	property   = `{"type":"string","description":"The reasoning for the tool call."}`
 )
 
 // Declared reports whether a schema declares a property reasoning: at its root, or in a schema that
@@ -108,27 +110,16 @@ func prepend(list []member, name string, open byte, text string) []member {
 	if i < 0 {
 		return append(list, member{name, json.RawMessage(string(open) + text + string(closing))})
 	}
-	inner := trim(list[i].value)
+	inner := bytes.Trim(list[i].value, whitespace)
 	if len(inner) < 2 || inner[0] != open { // not valid in any draft
 		return list
 	}
 	out := append([]byte{open}, text...)
-	if rest := trim(inner[1 : len(inner)-1]); len(rest) > 0 {
+	if rest := bytes.Trim(inner[1:len(inner)-1], whitespace); len(rest) > 0 {
 		out = append(append(out, ','), rest...)
 	}
 	list[i].value = append(out, closing)
 	return list
-}
-
-func trim(value []byte) []byte {
-	isSpace := func(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
-	for len(value) > 0 && isSpace(value[0]) {
-		value = value[1:]
-	}
-	for len(value) > 0 && isSpace(value[len(value)-1]) {
-		value = value[:len(value)-1]
-	}
-	return value
 }
 
 // plusOne adds one to a count. It does not change what is not a plain integer.

@@ -151,7 +151,7 @@ func (w *walker) opened(list []member, level int) []member {
 		case m.name == "propertyNames":
 			list[i].value = json.RawMessage(`{"anyOf":[{"const":"` + name + `"},` + string(m.value) + `]}`)
 		case slices.Contains(lists, m.name):
-			list[i].value = array(slices.Collect(rawjson.Elements(m.value)), func(b json.RawMessage) json.RawMessage {
+			list[i].value = array(rawjson.Elements(m.value), func(b json.RawMessage) json.RawMessage {
 				return w.branch(b, level+1)
 			})
 		case slices.Contains(singles, m.name):
@@ -185,15 +185,13 @@ func (w *walker) branch(schema json.RawMessage, level int) json.RawMessage {
 	return schema
 }
 
-func array(values []json.RawMessage, each func(json.RawMessage) json.RawMessage) json.RawMessage {
-	out := []byte{'['}
-	for i, v := range values {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, each(v)...)
+// array returns an array of what each returns for the values.
+func array(values iter.Seq[json.RawMessage], each func(json.RawMessage) json.RawMessage) json.RawMessage {
+	var out []json.RawMessage
+	for v := range values {
+		out = append(out, each(v))
 	}
-	return append(out, ']')
+	return rawjson.Array(out)
 }
 
 // detached prepares a schema that refers to its root by "#" for a change of the root. Such
@@ -234,7 +232,7 @@ func redirected(value, to json.RawMessage, level int) (changed json.RawMessage, 
 		}
 		changed = object(list)
 	case '[':
-		changed = array(slices.Collect(rawjson.Elements(value)), func(v json.RawMessage) json.RawMessage {
+		changed = array(rawjson.Elements(value), func(v json.RawMessage) json.RawMessage {
 			inner, ok := redirected(v, to, level+1)
 			found = found || ok
 			return inner

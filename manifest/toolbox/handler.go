@@ -25,7 +25,7 @@ type Handler func(ctx context.Context, args json.RawMessage, agent Agent, tool T
 // does. If In does not accept arguments that match the schema, the call fails with CodeArguments.
 func Typed[In any](f func(ctx context.Context, args In, agent Agent, tool Tool) (string, error)) Handler {
 	return func(ctx context.Context, raw json.RawMessage, agent Agent, tool Tool) (string, error) {
-		in, err := rawjson.DecodeArguments[In](raw)
+		in, err := rawjson.Decode[In](raw, "the arguments")
 		if err != nil {
 			message := err.Error() + "; correct them and call the tool again"
 			return "", &Error{Code: CodeArguments, Message: message, Err: err, misfit: true}
