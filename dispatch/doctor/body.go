@@ -27,7 +27,7 @@ func (c *checkup) bodyLimit(ctx context.Context) Finding {
 		return warning("Give a slow line more time. If that does not help: "+do,
 			"a body of 32 MiB could not be sent within %s, and was not refused", c.opts.Timeout)
 	case a.timeout:
-		return failed(do, "a body of 32 MiB is neither read nor refused within %s", c.opts.Timeout)
+		return warning(do, "a body of 32 MiB is neither read nor refused within %s", c.opts.Timeout)
 	case a.status == 0:
 		return good("the connection is closed while a body of 32 MiB is sent")
 	case a.ok():
@@ -42,7 +42,7 @@ func (c *checkup) malformed(ctx context.Context) Finding {
 	a := c.send(ctx, probe{body: `{"task_id": 1, "input": {"user_instruction": `, auth: c.stage.Target.AuthValue})
 	switch {
 	case a.status < 400:
-		return failed(do, "a body that is not JSON is answered %s", c.tell(a))
+		return warning(do, "a body that is not JSON is answered %s", c.tell(a))
 	case a.status >= 500:
 		return warning(do, "a body that is not JSON is answered %s, which looks like a fault of the agent", c.tell(a))
 	case a.refuses():

@@ -117,6 +117,7 @@ func Check(ctx context.Context, target dispatchtest.Target, opts *Options) (*Rep
 	for _, k := range c.checks {
 		report.Findings = append(report.Findings, *c.find(ctx, k.name))
 	}
+	report.Faults = c.faults
 	return report, context.Cause(ctx)
 }
 
@@ -160,14 +161,17 @@ type checkup struct {
 	found  map[Name]*Finding
 	hide   *redact.Set // hides secrets in what the endpoint sends
 
-	hasAuth bool                 // an auth value is sent
-	first   *answer              // to the first ping, with the right bearer
-	open    bool                 // whether dispatches are accepted without a bearer
-	trouble bool                 // a response to the current check may mean that the endpoint has stopped answering
-	ended   Name                 // the check after which it had stopped; "" if none
-	pings   bool                 // whether pings are accepted without a bearer
-	refusal int                  // the status of a ping without a bearer
-	result  *dispatchtest.Result // of the sample dispatch
+	hasAuth  bool                 // an auth value is sent
+	first    *answer              // to the first ping, with the right bearer
+	open     bool                 // whether dispatches are accepted without a bearer
+	sent     []string             // requests of the current check
+	commands []string             // that repeat them
+	faults   []string             // of the doctor
+	trouble  bool                 // a response to the current check may mean that the endpoint has stopped answering
+	ended    Name                 // the check after which it had stopped; "" if none
+	pings    bool                 // whether pings are accepted without a bearer
+	refusal  int                  // the status of a ping without a bearer
+	result   *dispatchtest.Result // of the sample dispatch
 
 	sampleMedia string                        // of the answer to the sample
 	run         atomic.Pointer[proxytest.Run] // of the sample, while it is in progress
@@ -251,11 +255,12 @@ func (c *checkup) find(ctx context.Context, name Name) *Finding {
 	}
 	if f == nil {
 		start := time.Now()
-		c.trouble = false
-		got := k.look(c, ctx)
+		c.trouble, c.sent, c.commands = false, nil, nil
+		got := c.examine(ctx, k)
 		if c.trouble && ctx.Err() == nil {
 			c.survived(ctx, name, &got)
 		}
+		c.describe(name, &got)
 		got.TookMS = float64(time.Since(start).Microseconds()) / 1000
 		f = &got
 		if ctx.Err() != nil && f.Status != StatusOK { // it is not complete
@@ -263,12 +268,42 @@ func (c *checkup) find(ctx context.Context, name Name) *Finding {
 		}
 	}
 	f.Name = name
-	f.Seen, f.Do = c.hide.Text(f.Seen), c.hide.Text(f.Do)
+	f.cite()
+	for _, text := range []*string{&f.Sent, &f.Seen, &f.Do, &f.Reproduce} {
+		*text = c.hide.Text(*text)
+	}
 	for i := range f.Details {
 		f.Details[i] = c.hide.Text(f.Details[i])
 	}
 	c.found[name] = f
 	return f
+}
+
+// examine executes a check. A panic is a fault of the doctor, and the check is skipped.
+func (c *checkup) examine(ctx context.Context, k check) (f Finding) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.faults = append(c.faults, c.hide.Text(fmt.Sprintf("%s: %v", k.name, p)))
+			f = skipped("", "the doctor failed; see its faults")
+		}
+	}()
+	return k.look(c, ctx)
+}
+
+// describe adds to a finding what was sent and how to repeat it.
+func (c *checkup) describe(name Name, f *Finding) {
+	if len(c.sent) == 0 && c.first != nil && slices.Contains([]Name{TLS, Clock, AuthBeforePing, Ping, ContentType}, name) {
+		c.sent, c.commands = []string{c.first.sent}, []string{c.first.again}
+	}
+	if f.Sent == "" {
+		f.Sent = strings.Join(c.sent, "\n")
+	}
+	if f.Reproduce == "" {
+		f.Reproduce = strings.Join(c.commands, "\n")
+	}
+	if f.Reproduce == "" && c.result != nil && slices.Contains([]Name{Dispatch, LateCalls}, name) {
+		f.Sent, f.Reproduce = "a ping and a dispatch", c.again(name)
+	}
 }
 
 // survived pings the endpoint after a check that it may not have survived. If it has stopped
@@ -287,6 +322,7 @@ func (c *checkup) survived(ctx context.Context, name Name, f *Finding) {
 	}
 	c.ended = name
 	*f = failed(do, "%s, and the next ping is answered %s", f.Seen, c.tell(after))
+	f.Rule = rules[Ping].text
 }
 
 const limitAdvice = "Raise the limit on requests: the platform sends one for every turn of every run, and pings besides."

@@ -33,10 +33,10 @@ func ExampleCheck() {
 	}
 	// Output:
 	// failed auth_before_ping
-	// failed malformed_body
 	// warning ping
 	// warning body_limit
 	// warning content_type
+	// warning malformed_body
 }
 
 // In a test, next to the agent.

@@ -146,11 +146,21 @@ func call(e *handEnvelope, tool, token string) (status int) {
 func post(url, token string) (status int) { return postWith(url, "Authorization", "Bearer "+token) }
 
 func postWith(url, header, value string) (status int) {
+	return postAll(url, map[string]string{header: value})
+}
+
+func postLabelled(url, token, actor string) (status int) {
+	return postAll(url, map[string]string{"Authorization": "Bearer " + token, "X-Pipelines-Actor-Id": actor})
+}
+
+func postAll(url string, headers map[string]string) (status int) {
 	req, err := http.NewRequest("POST", url, strings.NewReader("{}"))
 	if err != nil {
 		return 0
 	}
-	req.Header.Set(header, value)
+	for name, value := range headers {
+		req.Header.Set(name, value)
+	}
 	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
 	if err != nil {
 		return 0
@@ -295,21 +305,21 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 			}
 			say(w, 200, `{"ok":true}`)
 			return true
-		}}, failed: names{"ping_spacing"}, seen: "other white space"},
-		{name: "any method", handler: hand{methods: true}, failed: names{"method"}, seen: "PUT is answered 200"},
+		}}, warned: names{"ping_spacing"}, seen: "other white space"},
+		{name: "any method", handler: hand{methods: true}, warned: names{"method"}, seen: "PUT is answered 200"},
 		{name: "a page for GET", handler: hand{first: func(w http.ResponseWriter, r *http.Request) bool {
 			return r.Method == "GET" && first(200, html, page)(w, r)
 		}}, warned: names{"method"}, seen: "GET is answered 200 with an HTML page"},
 		{name: "runs for GET", handler: hand{first: func(w http.ResponseWriter, r *http.Request) bool {
 			return r.Method == "GET" && first(200, "application/json", `{"final_response":"done"}`)(w, r)
-		}}, failed: names{"method"}, seen: "GET is answered 200"},
+		}}, warned: names{"method"}, seen: "GET is answered 200"},
 		{name: "500 for GET", handler: hand{first: func(w http.ResponseWriter, r *http.Request) bool {
 			return r.Method == "GET" && first(500, plain, "oops")(w, r)
 		}}, warned: names{"method"}, seen: "GET is answered 500"},
 		{name: "no body limit", handler: hand{limit: 1 << 30}, warned: names{"body_limit"}, seen: "is read whole"},
 		{name: "hangs on a large body", handler: hand{first: func(w http.ResponseWriter, r *http.Request) bool {
 			return r.ContentLength > 1<<20 && hang(w, r)
-		}}, failed: names{"body_limit"}, seen: "neither read nor refused within", hangs: true},
+		}}, warned: names{"body_limit"}, seen: "neither read nor refused within", hangs: true},
 		{name: "closes on a large body", handler: hand{first: func(w http.ResponseWriter, r *http.Request) bool {
 			return r.ContentLength > 1<<20 && drop(w, r)
 		}}},
@@ -324,7 +334,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		{name: "500 on malformed bodies", handler: hand{malformed: func(w http.ResponseWriter) { say(w, 500, `{"error":"EOF"}`) }},
 			warned: names{"malformed_body"}, seen: "answered 500"},
 		{name: "200 on malformed bodies", handler: hand{malformed: func(w http.ResponseWriter) { say(w, 200, `{"final_response":"?"}`) }},
-			failed: names{"malformed_body"}},
+			warned: names{"malformed_body"}},
 		{name: "401 on malformed bodies", handler: hand{malformed: func(w http.ResponseWriter) { say(w, 401, `{}`) }},
 			warned: names{"malformed_body"}, seen: "wrong bearer"},
 		{name: "408 on malformed bodies", handler: hand{malformed: func(w http.ResponseWriter) { say(w, 408, `{}`) }},
@@ -415,7 +425,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		}}, failed: names{"dispatch"}, seen: "the endpoint answered 500: Not Found", do: "the agent sent POST {odyssey_proxy_url}/get_order"},
 		{name: "has a limit for dispatches", handler: hand{run: answers(429, js, `{"error":"slow down"}`)},
 			failed: names{"dispatch"}, seen: "slow down", do: "Raise the limit on requests"},
-		{name: "calls late", handler: callsLate(), failed: names{"late_calls"}, seen: "send_mail", change: func(_ *dispatchtest.Target, o *doctor.Options) {
+		{name: "calls late", handler: callsLate(), warned: names{"late_calls"}, seen: "send_mail", change: func(_ *dispatchtest.Target, o *doctor.Options) {
 			o.Linger = 10 * time.Second // ends with the first call
 		}},
 		{name: "the ping before the dispatch", handler: hand{first: onDispatchPing()}, failed: names{"dispatch"}, seen: "agent_5xx: the endpoint answered 500: busy"},
@@ -439,6 +449,20 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 			change: func(_ *dispatchtest.Target, o *doctor.Options) {
 				o.Task = &dispatchtest.Task{World: proxytest.World{Behaviors: world.World.Behaviors}}
 			}},
+		{name: "wraps its arguments", handler: hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
+			call(e, "get_order", r.Header.Get("X-Pipelines-Run-Token")) // without the order_id
+			say(w, 200, `{"final_response":"done"}`)
+		}}, failed: names{"dispatch"}, seen: "the call of get_order was refused with 422",
+			change: func(_ *dispatchtest.Target, o *doctor.Options) {
+				o.ToolsSchema = []byte(`[{"name":"get_order","description":"d","input_schema":{"type":"object","required":["order_id"],
+					"properties":{"order_id":{"type":"string","description":"d"}}}}]`)
+			}},
+		{name: "an actor label that is not valid", handler: hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
+			postLabelled(e.ProxyURL+"/tools/get_order", r.Header.Get("X-Pipelines-Run-Token"), "a b")
+			call(e, "get_order", r.Header.Get("X-Pipelines-Run-Token"))
+			say(w, 200, `{"final_response":"done"}`)
+		}}, failed: names{"dispatch"}, seen: "the call of get_order was refused with 400 actor_id_invalid",
+			change: func(_ *dispatchtest.Target, o *doctor.Options) { o.Task = &world }},
 		{name: "no auth is registered", handler: hand{auth: func(string) bool { return true }}, warned: names{"auth_before_ping"}, seen: "none is registered",
 			change: func(target *dispatchtest.Target, _ *doctor.Options) { target.AuthValue = "" }},
 		{name: "no auth is given", handler: hand{}, failed: names{"ping"}, seen: "none was given",
@@ -577,6 +601,12 @@ func expect(t testing.TB, report *doctor.Report, failed, warned []doctor.Name) (
 			}
 			if f.Do == "" {
 				t.Errorf("%s does not say what to do", f.Name)
+			}
+			if demanded := f.Severity == doctor.Demanded; f.Rule == "" || f.Severity == "" || demanded != (f.Status == doctor.StatusFailed) {
+				t.Errorf("%s is %s by the %s rule %q", f.Name, f.Status, f.Severity, f.Rule)
+			}
+			if needsRequest := f.Name != doctor.Proxy && f.Name != doctor.ToolsSchema; (f.Sent == "" || f.Reproduce == "") && needsRequest {
+				t.Errorf("%s does not say what was sent, or how to repeat it: %+v", f.Name, f)
 			}
 		}
 		return strings.Join(list, " ")

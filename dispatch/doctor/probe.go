@@ -45,6 +45,8 @@ type answer struct {
 	err     error // why the response is missing or incomplete
 	timeout bool  // err is that the time limit has passed
 	conn    connection
+
+	sent, again string // the request, and a command that repeats it
 }
 
 // connection is what was observed of a connection. Callbacks fill it, possibly late.
@@ -57,7 +59,8 @@ type connection struct {
 
 // send sends a probe and waits for its response, at most for Options.Timeout.
 func (c *checkup) send(ctx context.Context, p probe) *answer {
-	a := &answer{began: time.Now()}
+	a := &answer{began: time.Now(), sent: c.sentText(p), again: c.curl(p)}
+	c.sent, c.commands = append(c.sent, a.sent), append(c.commands, a.again)
 	defer func() { a.took = time.Since(a.began) }()
 	var mu sync.Mutex
 	var seen connection

@@ -12,7 +12,7 @@ import (
 	"github.com/toolwire/toolwire/internal/terminal"
 )
 
-// Report is the result of [Check]. Its JSON has the members target, ok and checks.
+// Report is the result of [Check]. Its JSON has the members target, ok, checks and faults.
 type Report struct {
 	// Target is the URL of the endpoint without its query, or says that the target is a handler or
 	// an agent.
@@ -20,12 +20,18 @@ type Report struct {
 
 	// Findings has one finding for each check, in the order of the names above.
 	Findings []Finding `json:"checks"`
+
+	// Faults are faults of the doctor itself, not of the endpoint. A check that met one is skipped.
+	Faults []string `json:"faults,omitempty"`
 }
 
 // Finding is the result of one check.
 type Finding struct {
 	Name   Name   `json:"check"`
 	Status Status `json:"status"`
+
+	// Sent is what was sent to the endpoint, one request a line. It is "" if the check sent nothing.
+	Sent string `json:"sent,omitempty"`
 
 	// Seen is what the check observed, or why it was skipped. Details are parts of it, such as the
 	// problems of a document. Both may quote untrusted text of the endpoint.
@@ -34,6 +40,13 @@ type Finding struct {
 
 	// Do is what to do. It is "" if nothing needs to be done.
 	Do string `json:"do,omitempty"`
+
+	// Rule is the rule behind a failure or a warning: document, heading and sentence. Severity says
+	// where the rule comes from; it is Demanded for every failure. Reproduce has commands that
+	// repeat the requests, one a line. $AUTH_VALUE and $URL in them stand for what is not printed.
+	Rule      string   `json:"rule,omitempty"`
+	Severity  Severity `json:"severity,omitempty"`
+	Reproduce string   `json:"reproduce,omitempty"`
 
 	// Because is the failed check because of which this one was skipped. Otherwise it is "".
 	Because Name `json:"because,omitempty"`
@@ -48,7 +61,7 @@ type Status string
 const (
 	StatusOK      Status = "ok"
 	StatusWarning Status = "warning" // it works, but may cause problems
-	StatusFailed  Status = "failed"  // runs of the platform would fail, or the endpoint accepts unauthenticated requests
+	StatusFailed  Status = "failed"  // the endpoint violates what a document demands
 	StatusSkipped Status = "skipped" // there was nothing to check, or it could not be checked
 )
 
@@ -83,7 +96,7 @@ func (r *Report) AssertOK(t testing.TB) {
 	}
 }
 
-// MarshalJSON writes {"target": …, "ok": …, "checks": […]}.
+// MarshalJSON writes {"target": …, "ok": …, "checks": […]}, and "faults" if there are any.
 func (r Report) MarshalJSON() ([]byte, error) {
 	checks := r.Findings
 	if checks == nil {
@@ -93,7 +106,8 @@ func (r Report) MarshalJSON() ([]byte, error) {
 		Target string    `json:"target"`
 		OK     bool      `json:"ok"`
 		Checks []Finding `json:"checks"`
-	}{r.Target, r.OK(), checks})
+		Faults []string  `json:"faults,omitempty"`
+	}{r.Target, r.OK(), checks, r.Faults})
 }
 
 // String returns the table of [Report.WriteTable] without colour.
@@ -147,6 +161,11 @@ func (r *Report) WriteTable(w io.Writer, colour bool) error {
 			sum = append(sum, terminal.Paint(colour, styles[s], fmt.Sprintf("%d %s", n, statusWord(s, n))))
 		}
 	}
+	for _, fault := range r.Faults {
+		if _, err := fmt.Fprintf(w, "\nfault of the doctor: %s\n", terminal.Clean(fault)); err != nil {
+			return err
+		}
+	}
 	_, err := fmt.Fprintf(w, "\n%s\n", strings.Join(sum, ", "))
 	return err
 }
@@ -188,8 +207,16 @@ func (f *Finding) text(details int) []string {
 		}
 		lines = append(lines, wrap("- ", d)...)
 	}
+	if f.Rule != "" {
+		lines = append(lines, wrap("  ", fmt.Sprintf("%s: %s", f.Severity, f.Rule))...)
+	}
 	if f.Do != "" {
 		lines = append(lines, wrap("→ ", f.Do)...)
+	}
+	if f.Reproduce != "" && f.Rule != "" {
+		for command := range strings.Lines(f.Reproduce) {
+			lines = append(lines, "$ "+strings.TrimSuffix(command, "\n"))
+		}
 	}
 	return lines
 }

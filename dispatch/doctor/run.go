@@ -100,6 +100,11 @@ func (c *checkup) dispatch(ctx context.Context) Finding {
 	c.run.Store(nil) // what comes later is for the next check
 	c.trouble = troubled(result.Ping.Status) || len(result.Turns) > 0 && troubled(result.Dispatch.Status)
 	c.result, c.sampleMedia = result, c.stage.Media
+	for _, turn := range result.Turns {
+		if fault := disagreement([]byte(turn.Body), turn.Problems); fault != "" && turn.Status/100 == 2 {
+			c.faults = append(c.faults, fault)
+		}
+	}
 	took := time.Duration(result.Dispatch.TookMS * float64(time.Millisecond))
 	undeclared := c.undeclared()
 	details := c.complaints(result, took)
@@ -115,9 +120,16 @@ func (c *checkup) dispatch(ctx context.Context) Finding {
 	case !result.OK() && len(undeclared) > 0:
 		f = warning("Give the tools_schema, or a task with a world that has these tools.",
 			"the run failed after the agent had called tools that the sample's world does not have: %s; %s",
-			strings.Join(undeclared, ", "), c.describe(result))
+			strings.Join(undeclared, ", "), c.failure(result))
 	case !result.OK():
-		f = failed(c.runAdvice(result), "%s", c.describe(result))
+		f = failed(c.runAdvice(result), "%s", c.failure(result))
+	case len(result.Calls) == 0 && len(refused(result, http.StatusUnprocessableEntity)) > 0:
+		f = failed("Send the tool's arguments as the body of the request, without a wrapper around them: the platform validates the body "+
+			"against the tool's input_schema.", "every tool call is refused: the arguments do not match the input_schema")
+	case slices.ContainsFunc(result.Refused, func(call proxytest.Call) bool { return call.ErrorClass == "actor_id_invalid" }):
+		f = failed("Send a delimited call path of letters, digits, _ and -, such as supervisor/refunds, or leave the header out.",
+			"a call was refused because its X-Pipelines-Actor-Id is malformed")
+		f.Rule = actorRule
 	case len(details) > 0:
 		f = warning(`Compare with "Porting without the SDK", step 3 and its appendix, and with the comments of package dispatch.`,
 			"a sample run completes in %s, with %s", round(took), count(len(result.Calls), "tool call"))
@@ -137,8 +149,8 @@ func (c *checkup) play(ctx context.Context) *dispatchtest.Result {
 	return result
 }
 
-// describe returns why a run failed, on one line.
-func (c *checkup) describe(r *dispatchtest.Result) string {
+// failure returns why a run failed, on one line.
+func (c *checkup) failure(r *dispatchtest.Result) string {
 	text, last := r.Error, r.Dispatch
 	if len(r.Turns) == 0 {
 		last = r.Ping
@@ -206,6 +218,38 @@ func (c *checkup) complaints(r *dispatchtest.Result, took time.Duration) (list [
 	if limit := c.stage.Target.RunTimeout; took > limit*8/10 && r.ErrorClass != dispatchtest.AgentTimeout {
 		list = append(list, fmt.Sprintf("it took %s of the %s that a run may take", round(took), limit))
 	}
+	for _, call := range r.Refused {
+		if !retried(call) && !slices.ContainsFunc(r.Faults, func(fault string) bool { return strings.Contains(fault, call.Tool) }) {
+			list = append(list, refusal(call))
+		}
+	}
+	return list
+}
+
+// retried reports whether a refusal is one after which a client repeats the call.
+func retried(call proxytest.Call) bool {
+	return call.Status == http.StatusTooManyRequests || call.Status == http.StatusServiceUnavailable
+}
+
+// refusal names a call that the proxy refused.
+func refusal(call proxytest.Call) string {
+	kind := "the call of " + call.Tool
+	if call.Trace {
+		kind = "the request " + call.Tool
+	}
+	if call.Status == 0 {
+		return kind + " was broken off"
+	}
+	return fmt.Sprintf("%s was refused with %d %s: %s", kind, call.Status, call.ErrorClass, call.Reason)
+}
+
+// refused returns the tool calls that were refused with a status.
+func refused(r *dispatchtest.Result, status int) (list []proxytest.Call) {
+	for _, call := range r.Refused {
+		if !call.Trace && call.Status == status {
+			list = append(list, call)
+		}
+	}
 	return list
 }
 
@@ -245,7 +289,7 @@ func (c *checkup) lateCalls(ctx context.Context) Finding {
 		}
 		late := stage.Between(c.stage.Run.Log(), answered, math.MaxInt)
 		if stage.Last(late) > 0 {
-			return failed("Wait for everything that the agent has started before answering: the run is over then, and its token refused.",
+			return warning("Wait for everything that the agent has started before answering: the run is over then, and its token refused.",
 				"the agent called the proxy after it had answered: %s", strings.Join(called(late), ", "))
 		}
 	}

@@ -1,0 +1,4 @@
+package doctor
+
+// Disagreement compares the two verdicts on a response.
+var Disagreement = disagreement

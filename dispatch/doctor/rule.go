@@ -1,0 +1,65 @@
+package doctor
+
+import "cmp"
+
+// A Severity says where the rule of a [Finding] comes from.
+type Severity string
+
+// The severities. Only a violation of a Demanded rule fails a check.
+const (
+	Demanded Severity = "demanded" // a document of the platform says that it must be so
+	Advised  Severity = "advised"  // a document recommends it
+	Inferred Severity = "inferred" // no document says so; experience with ports does
+)
+
+// A rule is what a check is about.
+type rule struct {
+	text    string   // document, heading and sentence
+	warning Severity // of a warning; a failure is Demanded
+}
+
+const (
+	porting    = `"Porting without the SDK", `
+	stepProxy  = porting + `Step 2, Proxy contract: `
+	stepWrap   = porting + `Step 3, What your wrapper must do: `
+	stepHeader = porting + `Step 3, Body: `
+	stepAuth   = porting + `Step 4: `
+	stepPing   = porting + `Step 5: `
+	codeMode   = porting + `Porting into code mode: `
+)
+
+const actorRule = porting + `Step 2, Multi-agent attribution: "A malformed label is rejected with 400 actor_id_invalid".`
+
+// rules has the rule of each check.
+var rules = map[Name]rule{
+	Reachable: {porting + `Step 3: "Pipelines opens one HTTP POST per dispatch to your endpoint."`, Inferred},
+	TLS:       {`"Register an external HTTP agent": the endpoint URL is publicly reachable HTTPS.`, Advised},
+	Clock:     {`"Trace events": the trace is sorted by __occurred_at, the agent's clock.`, Inferred},
+	Method:    {porting + `Step 3: "Pipelines opens one HTTP POST per dispatch". No document says what to do with another method.`, Inferred},
+	AuthBeforePing: {stepPing + `"Run inbound auth first, then short-circuit the ping body to a 2xx." ` +
+		stepAuth + `"By default, any caller that can reach the endpoint can dispatch. Configure a static bearer token".`, Advised},
+	WrongBearer: {stepAuth + `"secrets.compare_digest(authorization, expected)", otherwise status_code=401.`, Advised},
+	Ping:        {stepPing + `"Handle the {"ping": true} body explicitly." … "short-circuit the ping body to a 2xx."`, Advised},
+	PingSpacing: {stepPing + `the body is compared as JSON: body == {"ping": True}. The text says "exactly this body".`, Inferred},
+	BodyLimit:   {`No document names a limit for the body of a dispatch.`, Inferred},
+	ContentType: {`"Troubleshooting", agent_bad_response: answer with Content-Type: application/json.`, Advised},
+	MalformedBody: {`"Troubleshooting": a 4xx and the first 500 characters of a 5xx are shown. No document says how to answer malformed JSON.`,
+		Inferred},
+	Dispatch: {stepWrap + `"Return a response object with a non-empty final_response value." ` + stepProxy +
+		`"POST to the odyssey proxy base URL, then append /tools/ followed by the tool name" with "Authorization: Bearer <run_token>"; ` +
+		`the arguments are "validated against input_schema".`, Advised},
+	LateCalls:   {`No document allows or forbids calls after the response; the run token is for the run.`, Inferred},
+	Proxy:       {codeMode + `"HTTP 401 is the expected success signal for this probe".`, Advised},
+	ToolsSchema: {`"Tools schema": the platform validates each tool at registration.`, Advised},
+}
+
+// cite adds the rule and its severity to a finding that asks for something.
+func (f *Finding) cite() {
+	r := rules[f.Name]
+	switch f.Status {
+	case StatusFailed:
+		f.Rule, f.Severity = cmp.Or(f.Rule, r.text), Demanded
+	case StatusWarning:
+		f.Rule, f.Severity = r.text, r.warning
+	}
+}
