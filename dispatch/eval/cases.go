@@ -24,6 +24,8 @@ type Case struct {
 	Name string // for reports
 	Row  *Row   // of the dataset; nil for a case that was not made of a row
 	Task dispatchtest.Task
+
+	world string // a hash of the base world; "" if Task has it
 }
 
 // skip returns why the case cannot run, or "".
@@ -62,6 +64,10 @@ func (d *Dataset) Cases(base dispatchtest.Task, opts *proxytest.Options) ([]Case
 	if err != nil {
 		return nil, err
 	}
+	world := ""
+	if base.Platform == nil {
+		world = worldDigest(base.World)
+	}
 	for i := range d.Rows {
 		row := &d.Rows[i]
 		task := base
@@ -77,7 +83,7 @@ func (d *Dataset) Cases(base dispatchtest.Task, opts *proxytest.Options) ([]Case
 		if base.Platform == nil {
 			task.World, task.Platform = proxytest.World{}, worlds[i]
 		}
-		cases[i] = Case{ID: ids[i], Name: row.name(), Row: row, Task: task}
+		cases[i] = Case{ID: ids[i], Name: row.name(), Row: row, Task: task, world: world}
 	}
 	return cases, nil
 }
@@ -113,9 +119,7 @@ func (d *Dataset) ids() ([]string, error) {
 	unique := uniqueNames(ids)
 	for i := range d.Rows {
 		if ids[i] == "" {
-			content := d.Rows[i]
-			content.Number, content.Line = 0, 0
-			ids[i] = unique(digest(content))
+			ids[i] = unique(digest(d.Rows[i].content()))
 		}
 	}
 	return ids, problems.err()

@@ -70,8 +70,9 @@ const (
 // test. The test of many cases draws at random with a fixed seed, so equal experiments give equal
 // comparisons.
 //
-// The error is an [*Error] if no case ran in both experiments, or if one of them was stopped at first
-// failures, which leaves no rates to compare.
+// The error is an [*Error] if the fingerprints differ in something other than the version of the
+// agent, if no case ran in both experiments, or if one of them was stopped at first failures, which
+// leaves no rates to compare.
 func Compare(baseline, candidate *Experiment) (*Comparison, error) {
 	problems := problems{most: defaultLimits.problems}
 	for _, e := range []struct {
@@ -81,6 +82,12 @@ func Compare(baseline, candidate *Experiment) (*Comparison, error) {
 		if e.experiment.FirstFailure {
 			problems.add(Problem{Code: invalidOptions, Message: "the " + e.name +
 				" was stopped at first failures, so it has no rates: run it without FirstFailure"})
+		}
+	}
+	if a, b := baseline.Fingerprint, candidate.Fingerprint; a != (Fingerprint{}) && b != (Fingerprint{}) {
+		b.Agent = a.Agent // it is what is compared
+		for _, text := range b.differences(a) {
+			problems.add(Problem{Code: invalidOptions, Message: "the experiments cannot be compared: of the candidate " + text})
 		}
 	}
 	if err := problems.err(); err != nil {

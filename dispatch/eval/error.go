@@ -17,6 +17,7 @@ const (
 	CodeInvalid    Code = "invalid_dataset" // a column, row or cell is not valid
 	CodeWorld      Code = "invalid_world"   // a row does not fit the base world of [Dataset.Cases]
 	CodeOptions    Code = "invalid_options" // cases or options of [Run] cannot be used
+	CodeResults    Code = "invalid_results" // files of results are not valid, not complete, or do not belong together
 )
 
 // Error is the error type of this package.
@@ -37,8 +38,16 @@ type Error struct {
 //	invalid_cell    a cell does not have the value that its column needs
 //	invalid_world   a row does not fit the base world of Dataset.Cases
 //	invalid_options a case or an option of Run cannot be used
+//	invalid_results a file or a line of it is not one of results
+//	incomplete      trials are missing in a file of results
+//	missing_shard   the file of a shard is missing
+//	doubled_shard   two files have the same shard
+//	foreign_shard   a shard is of another experiment
+//	doubled_result  a file has a trial twice
+//	foreign_result  a result is of another experiment or shard
 type Problem struct {
 	Code    string `json:"code"`
+	File    string `json:"file,omitempty"`   // of results; "" for a dataset
 	Row     int    `json:"row,omitempty"`    // as a spreadsheet shows it: the header is row 1; 0 is the whole file
 	Line    int    `json:"line,omitempty"`   // of the file, where the row begins; 0 is the whole file
 	Column  string `json:"column,omitempty"` // as in the header; "" is the whole row
@@ -56,6 +65,13 @@ const (
 	invalidWorld  = "invalid_world"
 
 	invalidOptions = "invalid_options"
+	invalidResults = "invalid_results"
+	incomplete     = "incomplete"
+	missingShard   = "missing_shard"
+	doubledShard   = "doubled_shard"
+	foreignShard   = "foreign_shard"
+	doubledResult  = "doubled_result"
+	foreignResult  = "foreign_result"
 )
 
 // Error returns the problems, one per line if there are several.
@@ -89,6 +105,13 @@ func CodeOf(err error) Code {
 // the number of the row. Names and texts from the file are safe to print to a terminal.
 func (p Problem) String() string {
 	var place strings.Builder
+	if p.File != "" {
+		place.WriteString(p.File)
+		if p.Line > 0 {
+			fmt.Fprintf(&place, ", line %d", p.Line)
+		}
+		place.WriteString(": ")
+	}
 	if p.Row > 0 {
 		fmt.Fprintf(&place, "row %d", p.Row)
 		if p.Line != p.Row {
@@ -127,6 +150,11 @@ func (ps *problems) err() error {
 	switch code {
 	case invalidHeader, invalidRow, invalidCell:
 		code = CodeInvalid
+	case incomplete, missingShard, doubledShard, foreignShard, doubledResult, foreignResult:
+		code = CodeResults
+	}
+	if code == unreadable && ps.found[0].File != "" {
+		code = CodeResults
 	}
 	return &Error{Code: code, Problems: ps.found, More: ps.more, Err: ps.cause}
 }

@@ -13,7 +13,8 @@
 // each row. [Run] executes each case, once or several times, and returns the [Experiment] with all
 // trials. A [Grader] is a function that decides about a trial. [Experiment.Cases] and
 // [Experiment.Stats] say what the trials of a case, and of all cases, tell together. [Compare]
-// compares two experiments.
+// compares two experiments. Options.Results keeps an experiment in a file, which [Load] and [Merge]
+// read, and whose trials [Grade] grades again.
 //
 // [Read] and [Dataset.Cases] return an [*Error] with everything that is wrong in the file. [Run]
 // returns an error only if the target cannot be used. An Experiment is not safe for concurrent use
@@ -54,9 +55,28 @@ type Options struct {
 	// run, and the row's expected_outcome and tracked_constraints are not evaluated.
 	Grader Grader
 
+	// Results is a file to which each trial is written when it has ended, as a line of JSON with its
+	// whole result: arguments, results, state and timeline. The first line describes the experiment.
+	// [Load] reads it. If Results is set, the trials of the experiment have no Result after OnTrial,
+	// so memory does not grow with the results.
+	//
+	// If the file exists, Run completes it: it runs only the trials that the file does not have, and
+	// removes a line that a killed program has not written whole. A file of another experiment is an
+	// error that names what differs. Only one Run at a time may write a file. If Results is "",
+	// nothing is written.
+	Results string
+
+	// Shard "i/n" runs the part i of n of the cases, from 1. The id of a case decides to which part
+	// it belongs. Defaults to "1/1", all cases. [Load] and [Merge] put the results together.
+	Shard string
+
+	// AgentVersion and GraderVersion name the versions of the agent and of the graders, such as a
+	// commit. They are part of the [Fingerprint].
+	AgentVersion, GraderVersion string
+
 	// OnTrial is called after each trial, for one trial at a time, in the order in which they end.
-	// It is not called for trials that had not begun when the context ended. If OnTrial is nil, it
-	// is not called.
+	// It is not called for trials that had not begun when the context ended, or that Results had
+	// already. If OnTrial is nil, it is not called.
 	OnTrial func(Trial)
 }
 
@@ -74,6 +94,8 @@ type Experiment struct {
 
 	PerCase      int  // trials of each case: [Options].Trials
 	FirstFailure bool // as in [Options]
+
+	Fingerprint Fingerprint
 
 	// Trials are the trials of the first case, then those of the next. If FirstFailure is set, the
 	// trials after the first that did not pass are absent. A case that was skipped has one trial.
@@ -93,8 +115,11 @@ type Trial struct {
 	Cause  Cause
 	Reason string
 
-	Result *dispatchtest.Result // nil if nothing was dispatched
+	Result *dispatchtest.Result // nil if nothing was dispatched, or if it is in a file: see Options.Results
 	Took   time.Duration
+
+	at    span     // the stored result; zero if there is none
+	notes []string // of a stored result, for the summary
 }
 
 // A Verdict is how a trial ended.
@@ -124,15 +149,16 @@ const (
 // When ctx ends, Run keeps the trials that have ended, and the others are [Cancelled]. Run then
 // returns as soon as the requests in flight are cancelled and the graders have returned.
 //
-// An error means that target or opts cannot be used, or is an [*Error] with the ids that several
-// cases have. [Options.Plan] tells what Run would do. opts may be nil.
+// An error means that target or opts cannot be used, that Results cannot be written, or is an
+// [*Error] with the ids that several cases have, or with what is wrong in the file Results.
+// [Options.Plan] tells what Run would do. opts may be nil.
 func Run(ctx context.Context, target dispatchtest.Target, cases []Case, opts *Options) (*Experiment, error) {
 	r, err := newRunner(target, cases, opts)
 	if err != nil {
 		return nil, err
 	}
 	r.runAll(ctx)
-	return r.finish(), nil
+	return r.finish()
 }
 
 // run runs the trial. It recovers from panics.
@@ -146,15 +172,42 @@ func (t *Trial) run(ctx context.Context, target dispatchtest.Target, grade Grade
 	defer func() {
 		t.Took = time.Since(start)
 		if p := recover(); p != nil {
-			t.end(Errored, CausePanic, fmt.Sprintf("panic: %v\n%s", p, debug.Stack()))
+			t.panicked(p)
 		}
 	}()
 	t.vary()
 	result, err := dispatchtest.Dispatch(ctx, target, t.Task)
 	t.Result = result
-	switch {
-	case err != nil:
+	if err != nil {
 		t.end(Errored, CauseNotStaged, err.Error())
+		return
+	}
+	t.decide(ctx, result, grade)
+}
+
+func (t *Trial) panicked(value any) {
+	t.end(Errored, CausePanic, fmt.Sprintf("panic: %v\n%s", value, debug.Stack()))
+}
+
+// judge decides like run, about a stored result.
+func (t *Trial) judge(ctx context.Context, result *dispatchtest.Result, grade Grader) {
+	t.end(Errored, CausePanic, "a function of the caller ended the goroutine of the trial")
+	done := make(chan struct{})
+	go func() { // the grader may end it
+		defer close(done)
+		defer func() {
+			if p := recover(); p != nil {
+				t.panicked(p)
+			}
+		}()
+		t.decide(ctx, result, grade)
+	}()
+	<-done
+}
+
+// decide sets the verdict about a result.
+func (t *Trial) decide(ctx context.Context, result *dispatchtest.Result, grade Grader) {
+	switch {
 	case !result.OK() && givenUp(ctx, result):
 		t.end(Cancelled, "", fmt.Sprintf("it was in progress when the experiment was cancelled: %v", context.Cause(ctx)))
 	case !result.OK():

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -65,7 +66,7 @@ type callJSON struct {
 
 // WriteJSON writes the experiment as one indented JSON document: its counts, and each trial with
 // verdict, cause, reason, final response and tool calls. It does not contain arguments and results
-// of calls; they are in [Trial].Result. If cases have several trials, it has [Experiment.Stats] and
+// of calls; they are in [Trial].Result and in the file of results. If cases have several trials, it has [Experiment.Stats] and
 // [Experiment.Cases] too. It returns the first error of w.
 func (e *Experiment) WriteJSON(w io.Writer) error {
 	doc := experimentJSON{
@@ -81,7 +82,10 @@ func (e *Experiment) WriteJSON(w io.Writer) error {
 		doc.PerCase, doc.FirstFailure, doc.Stats, doc.Results = e.PerCase, e.FirstFailure, &together, e.Cases()
 	}
 	for i := range e.Trials {
-		doc.CaseList[i] = e.Trials[i].document()
+		var err error
+		if doc.CaseList[i], err = e.Trials[i].document(); err != nil {
+			return err
+		}
 	}
 	return writeJSON(w, doc)
 }
@@ -99,23 +103,25 @@ func writeJSON(w io.Writer, v any) error {
 	return err
 }
 
-func (t *Trial) document() caseJSON {
+func (t *Trial) document() (caseJSON, error) {
 	doc := caseJSON{
-		ID: t.ID, Name: t.Name, Trial: t.Number, Verdict: t.Verdict, Cause: t.Cause, Reason: t.Reason, TookMS: milliseconds(t.Took), Calls: []callJSON{},
+		ID: t.ID, Name: t.Name, Trial: t.Number, Verdict: t.Verdict, Cause: t.Cause, Reason: t.Reason, TookMS: milliseconds(t.Took),
+		Calls: []callJSON{},
 	}
 	if t.Row != nil {
 		doc.Row, doc.Line, doc.ExpectedOutcome = t.Row.Number, t.Row.Line, t.Row.ExpectedOutcome
 	}
-	if t.Result == nil {
-		return doc
+	result, _, err := t.known()
+	if result == nil || err != nil {
+		return doc, err
 	}
-	doc.Turns, doc.FinalResponse, doc.Warnings = len(t.Result.Turns), t.Result.FinalResponse, slices.Clone(t.Result.Warnings)
-	for _, p := range t.Result.Problems {
+	doc.Turns, doc.FinalResponse, doc.Warnings = len(result.Turns), result.FinalResponse, slices.Clone(result.Warnings)
+	for _, p := range result.Problems {
 		if !p.Fatal {
 			doc.Warnings = append(doc.Warnings, p.String())
 		}
 	}
-	calls := slices.Concat(t.Result.Calls, t.Result.Refused)
+	calls := slices.Concat(result.Calls, result.Refused)
 	slices.SortFunc(calls, func(a, b proxytest.Call) int { return cmp.Compare(a.Order, b.Order) })
 	for _, call := range calls {
 		switch {
@@ -126,7 +132,24 @@ func (t *Trial) document() caseJSON {
 			doc.Calls = append(doc.Calls, callJSON{Tool: call.Tool, Status: call.Status, ErrorClass: call.ErrorClass})
 		}
 	}
-	return doc
+	return doc, nil
+}
+
+// known returns the result and its timeline, which may be in a file. The result is nil if nothing was
+// dispatched.
+func (t *Trial) known() (result *dispatchtest.Result, timeline string, err error) {
+	if t.Result != nil {
+		return t.Result, cutBytes(t.Result.String(), maxOutput), nil
+	}
+	if t.at.file == "" {
+		return nil, "", nil
+	}
+	r, err := t.at.read()
+	if err != nil {
+		return nil, "", err
+	}
+	result, err = r.result()
+	return result, r.Timeline, err
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

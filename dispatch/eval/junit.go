@@ -96,7 +96,10 @@ func (e *Experiment) WriteJUnit(w io.Writer) error {
 	doc.Suite.Skipped = &skipped
 	doc.Suite.Cases = make([]junitCase, len(e.Trials))
 	for i := range e.Trials {
-		doc.Suite.Cases[i] = e.Trials[i].junit(e.Name)
+		var err error
+		if doc.Suite.Cases[i], err = e.Trials[i].junit(e.Name); err != nil {
+			return err
+		}
 		doc.Suite.Cases[i].Name += e.numbered(&e.Trials[i])
 	}
 	if e.PerCase > 1 {
@@ -134,7 +137,7 @@ func (e *Experiment) junitProperties() []junitProperty {
 	return list
 }
 
-func (t *Trial) junit(suite string) junitCase {
+func (t *Trial) junit(suite string) (junitCase, error) {
 	out := junitCase{Name: t.Name, ClassName: suite, Time: seconds(t.Took)}
 	reason := &junitReason{Message: terminal.Cut(oneLine(t.Reason), 300), Type: string(t.Cause), junitText: newJUnitText(t.Reason)}
 	switch t.Verdict {
@@ -149,11 +152,12 @@ func (t *Trial) junit(suite string) junitCase {
 	default:
 		out.Error = reason
 	}
-	if t.Result != nil {
-		text := newJUnitText(cutBytes(t.Result.String(), maxOutput))
+	result, timeline, err := t.known()
+	if result != nil {
+		text := newJUnitText(timeline)
 		out.SystemOut = &text
 	}
-	return out
+	return out, err
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }

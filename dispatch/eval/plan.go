@@ -1,8 +1,11 @@
 package eval
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
+	"os"
 
 	"github.com/toolwire/toolwire/internal/stats"
 )
@@ -13,33 +16,66 @@ type Plan struct {
 	Skipped int // that need the platform
 	Trials  int // at most: cases times trials of each
 	Turns   int // at most: dispatches to the agent, of which a session has several
+	Stored  int // trials that Options.Results has already; Trials and Turns are without them
 
-	// Detectable is the smallest difference of two experiments of this size that a comparison finds
+	// Detectable is the smallest difference of two experiments of this size, with all shards, that a comparison finds
 	// in four of five times, if the rates of all cases are 50 % and do not differ. It is 1 for fewer
 	// than 6 cases: no result of so few is significant.
 	Detectable float64
 }
 
-// Plan returns what [Run] would do with the cases. Nothing is dispatched.
+// Plan returns what [Run] would do with the cases. Nothing is dispatched or written.
 func (o *Options) Plan(cases []Case) (Plan, error) {
 	opts, cases, err := o.settle(cases)
 	if err != nil {
 		return Plan{}, err
 	}
-	p := Plan{Detectable: 1}
-	for i := range cases {
-		if cases[i].skip() != "" {
-			p.Skipped++
-			continue
-		}
-		p.Cases++
-		p.Trials += opts.Trials
-		p.Turns += opts.Trials * cases[i].turns()
+	part, _ := parseShard(opts.Shard)
+	stored, err := opts.stored()
+	if err != nil {
+		return Plan{}, err
 	}
-	if p.Cases >= stats.MinCases {
-		p.Detectable = stats.Detectable(math.Sqrt(0.5/float64(opts.Trials)), p.Cases)
+	p, all := Plan{Detectable: 1}, 0
+	for i := range cases {
+		c := &cases[i]
+		if c.skip() == "" {
+			all++
+		}
+		switch {
+		case !part.has(c.ID):
+		case c.skip() != "":
+			p.Skipped++
+		default:
+			p.Cases++
+			known := min(stored[c.ID], opts.Trials)
+			p.Stored += known
+			p.Trials += opts.Trials - known
+			p.Turns += (opts.Trials - known) * c.turns()
+		}
+	}
+	if all >= stats.MinCases {
+		p.Detectable = stats.Detectable(math.Sqrt(0.5/float64(opts.Trials)), all)
 	}
 	return p, nil
+}
+
+// stored returns how many trials of each case Results has. Run says what is wrong with the file.
+func (o *Options) stored() (map[string]int, error) {
+	known := map[string]int{}
+	if o.Results == "" {
+		return known, nil
+	}
+	f, err := os.Open(o.Results)
+	if errors.Is(err, fs.ErrNotExist) {
+		return known, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("eval: Options.Results: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	var ignored problems
+	scan(o.Results, f, &ignored, func(_ *header, _ int, r *record, _ span) { known[r.Case]++ })
+	return known, nil
 }
 
 // turns returns how many dispatches a trial has at most.
@@ -64,10 +100,13 @@ func (p Plan) String() string {
 	if p.Turns != p.Trials {
 		text += fmt.Sprintf(" with %s", plural(p.Turns, "turn"))
 	}
+	if p.Stored > 0 {
+		text += fmt.Sprintf(", %d stored already", p.Stored)
+	}
 	if p.Skipped > 0 {
 		text += fmt.Sprintf(", %d skipped", p.Skipped)
 	}
-	if p.Cases < stats.MinCases {
+	if p.Detectable >= 1 {
 		return text + fmt.Sprintf("; a comparison needs at least %d cases", stats.MinCases)
 	}
 	return text + fmt.Sprintf("; a comparison of this size finds a difference of about %.0f points", 100*p.Detectable)

@@ -146,13 +146,7 @@ func (e *Experiment) writeNotes(b *bytes.Buffer, colour bool) {
 		if c.Verdict == Skipped {
 			add("skipped", c.Reason)
 		}
-		if c.Result == nil {
-			continue
-		}
-		for _, text := range c.Result.Warnings {
-			add("warning", text)
-		}
-		for _, text := range lost(c.Result.Problems) {
+		for _, text := range c.remarks() {
 			add("warning", text)
 		}
 	}
@@ -164,6 +158,14 @@ func (e *Experiment) writeNotes(b *bytes.Buffer, colour bool) {
 	if len(notes) > 0 {
 		b.WriteByte('\n')
 	}
+}
+
+// remarks returns what the platform would warn of.
+func (t *Trial) remarks() []string {
+	if t.Result == nil {
+		return t.notes
+	}
+	return slices.Concat(t.Result.Warnings, lost(t.Result.Problems))
 }
 
 // lost returns one text for each kind of problem that changed an answer.

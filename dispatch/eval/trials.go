@@ -1,7 +1,9 @@
 package eval
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -20,8 +22,11 @@ type runner struct {
 	cases  []Case
 	e      *Experiment
 	begun  time.Time
+	file   *results // nil if nothing is written
+	stop   context.CancelCauseFunc
 
-	mu sync.Mutex // of OnTrial
+	mu  sync.Mutex // of OnTrial and err
+	err error      // why the experiment stopped
 }
 
 // settle returns a copy of the options with defaults, and of the cases with ids.
@@ -33,6 +38,9 @@ func (o *Options) settle(cases []Case) (Options, []Case, error) {
 	problems := problems{most: defaultLimits.problems}
 	if opts.Trials < 0 || opts.Trials > maxTrials {
 		problems.add(Problem{Code: invalidOptions, Message: fmt.Sprintf("Trials is %d, it must be from 1 to %d", opts.Trials, maxTrials)})
+	}
+	if _, ok := parseShard(opts.Shard); !ok {
+		problems.add(Problem{Code: invalidOptions, Message: fmt.Sprintf("Shard is %s, it must be i/n with i from 1 to n, such as 2/4", shown(opts.Shard))})
 	}
 	if opts.Parallel <= 0 {
 		opts.Parallel = runtime.GOMAXPROCS(0)
@@ -68,14 +76,39 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 	}
 	test.Close()
 	r := &runner{target: target, opts: opts, cases: cases, begun: time.Now()}
-	r.e = &Experiment{Name: "eval", Started: r.begun, PerCase: opts.Trials, FirstFailure: opts.FirstFailure}
-	for _, c := range cases {
+	r.e = &Experiment{
+		Name: "eval", Started: r.begun, PerCase: opts.Trials, FirstFailure: opts.FirstFailure, Fingerprint: opts.fingerprint(cases),
+	}
+	part, _ := parseShard(opts.Shard)
+	h := header{
+		Format: resultsFormat, Fingerprint: r.e.Fingerprint, Shard: part.String(), Trials: opts.Trials, FirstFailure: opts.FirstFailure,
+		Started: r.begun.UTC().Round(0), Total: len(cases), Cases: map[string]int{},
+	}
+	first := map[string]int{}
+	for i, c := range cases {
+		if !part.has(c.ID) {
+			continue
+		}
+		h.Cases[c.ID], first[c.ID] = i, len(r.e.Trials)
 		for k := range trialsOf(&c, opts.Trials) {
 			r.e.Trials = append(r.e.Trials, Trial{
 				Case: c, Number: k + 1, Verdict: Cancelled, Reason: "it had not begun when the experiment was cancelled",
 			})
 		}
 	}
+	if opts.Results == "" {
+		return r, nil
+	}
+	r.file, err = openResults(opts.Results, h, func(known *record, at span) {
+		if i := first[known.Case] + known.Trial - 1; i < len(r.e.Trials) && r.e.Trials[i].ID == known.Case {
+			r.e.Trials[i] = known.trial(r.e.Trials[i].Case)
+			r.e.Trials[i].at = at
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.e.Started = r.file.header.Started
 	return r, nil
 }
 
@@ -89,6 +122,8 @@ func trialsOf(c *Case, each int) int {
 
 // runAll runs all trials. With FirstFailure, those of a case run one after the other.
 func (r *runner) runAll(ctx context.Context) {
+	ctx, r.stop = context.WithCancelCause(ctx)
+	defer r.stop(nil)
 	if !r.opts.FirstFailure {
 		eachInParallel(len(r.e.Trials), r.opts.Parallel, func(i int) { r.one(ctx, &r.e.Trials[i]) })
 		return
@@ -116,23 +151,50 @@ func (r *runner) untilFailure(ctx context.Context, trials []Trial) {
 	}
 }
 
-// one runs a trial and reports it.
+// one runs a trial and reports it, unless a file has it already.
 func (r *runner) one(ctx context.Context, t *Trial) {
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || t.at.file != "" {
 		return
 	}
+	c := t.Case
 	defer func() { // also if the grader ends the goroutine
+		r.store(t)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.opts.OnTrial != nil {
 			r.opts.OnTrial(*t)
 		}
+		if r.file != nil {
+			t.Case, t.notes, t.Result = c, t.remarks(), nil
+		}
 	}()
 	t.run(ctx, r.target, r.opts.Grader)
 }
 
+// store writes a trial that has ended. An error stops the experiment.
+func (r *runner) store(t *Trial) {
+	if r.file == nil || t.Verdict == Cancelled {
+		return
+	}
+	line, err := t.line(r.e.Fingerprint)
+	if err == nil {
+		t.at, err = r.file.write(line)
+	}
+	if err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.err = cmp.Or(r.err, err)
+		r.stop(err)
+	}
+}
+
 // finish returns the experiment.
-func (r *runner) finish() *Experiment {
+func (r *runner) finish() (*Experiment, error) {
+	if r.file != nil {
+		if err := errors.Join(r.err, r.file.close()); err != nil {
+			return nil, err
+		}
+	}
 	kept := r.e.Trials[:0]
 	for _, t := range r.e.Trials {
 		if t.Number > 0 {
@@ -142,7 +204,7 @@ func (r *runner) finish() *Experiment {
 	clear(r.e.Trials[len(kept):])
 	r.e.Trials = kept
 	r.e.Took = time.Since(r.begun)
-	return r.e
+	return r.e, nil
 }
 
 // caseTrials returns the trials case by case.

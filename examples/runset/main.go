@@ -18,8 +18,22 @@
 // report has the rate of each row and of all, with intervals, and how often several trials of a row
 // would all pass. -plan says what that costs before anything runs.
 //
-// The exit status is 0 when all trials that could be run passed, 1 when one did not, 2 for a mistake
-// on the command line or in a file.
+// With -results every trial is written to a file as it ends, and the same command completes the file of
+// a run that was killed. With -shard several machines run a part each:
+//
+//	go run ./examples/runset -trials 5 -agent-version "$(git rev-parse HEAD)" -shard 2/4 -results shard-2.jsonl
+//	go run ./examples/runset merge -o all.jsonl -baseline main.jsonl shard-*.jsonl
+//
+// -baseline compares with the results of an earlier version. The exit status then is that of a gate,
+// which passes only if the agent is shown not to be worse by -margin.
+//
+// The exit status is
+//
+//	0  all trials that could be run passed, or the gate passed
+//	1  a trial did not pass and there is no gate, or the run was interrupted
+//	2  a mistake on the command line or in a file; shards that are missing or not complete
+//	3  the gate failed: the agent is worse than the baseline by more than -margin
+//	4  the gate is undecided: run more cases or more trials
 package main
 
 import (
@@ -33,7 +47,6 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -60,9 +73,23 @@ type options struct {
 	timeout                      time.Duration
 	strict, stateAsInput         bool
 	junit, json                  string
+	results, shard, version      string
+	baseline                     string
+	margin                       float64
+}
+
+// reportFlags are those of a run and of merge.
+func (o *options) reportFlags(flags *flag.FlagSet) {
+	flags.StringVar(&o.junit, "junit", "", "write a JUnit XML report to this `file`")
+	flags.StringVar(&o.json, "json", "", "write a JSON report to this `file`")
+	flags.StringVar(&o.baseline, "baseline", "", "compare with the results in this `file`, and make the comparison a gate")
+	flags.Float64Var(&o.margin, "margin", 0.05, "by how much the agent may be worse than the baseline, from 0 to 1")
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "merge" {
+		return merge(args[1:], stdout, stderr)
+	}
 	var o options
 	flags := flag.NewFlagSet("runset", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -79,8 +106,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.DurationVar(&o.timeout, "timeout", 0, "how long the agent may take for a turn, at most 30m (default 5m)")
 	flags.BoolVar(&o.strict, "require-transcript", false, "require a gradeable rich transcript, as a registration can")
 	flags.BoolVar(&o.stateAsInput, "state-as-input", false, "send a row's state to the agent as its input, where it has no current_state")
-	flags.StringVar(&o.junit, "junit", "", "write a JUnit XML report to this `file`")
-	flags.StringVar(&o.json, "json", "", "write a JSON report to this `file`")
+	flags.StringVar(&o.results, "results", "", "write each trial to this `file` as it ends; a file that is not complete is completed")
+	flags.StringVar(&o.shard, "shard", "", "run the part `i/n` of the rows, such as 2/4; needs -results")
+	flags.StringVar(&o.version, "agent-version", "", "`version` of the agent, such as a commit, for -results")
+	o.reportFlags(flags)
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return 0
@@ -96,10 +125,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		o.complain(stderr, err)
 		return 2
 	}
-	if set != nil && !set.OK() {
-		return 1
+	if set == nil {
+		return 0
 	}
-	return 0
+	return o.judge(set, stdout, stderr)
 }
 
 // play runs the set and reports on it. With -plan it returns no experiment. Its errors are mistakes
@@ -122,7 +151,16 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	if err != nil {
 		return nil, err
 	}
-	options := &eval.Options{Parallel: o.parallel, Trials: o.trials, FirstFailure: o.firstFailure, Grader: grade}
+	if o.shard != "" && (o.results == "" || o.baseline != "") {
+		return nil, errors.New("-shard needs -results, and -baseline is for merge, which has all shards")
+	}
+	if err := o.checkGate(); err != nil {
+		return nil, err
+	}
+	options := &eval.Options{
+		Parallel: o.parallel, Trials: o.trials, FirstFailure: o.firstFailure, Grader: grade, GraderVersion: graderVersion,
+		Results: o.results, Shard: o.shard, AgentVersion: o.version,
+	}
 	plan, err := options.Plan(cases)
 	if err != nil {
 		return nil, err
@@ -131,7 +169,7 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 		_, err := fmt.Fprintln(stdout, plan)
 		return nil, err
 	}
-	if o.trials > 1 {
+	if o.trials > 1 || plan.Stored > 0 {
 		fmt.Fprintf(stderr, "runset: %s\n", plan)
 	}
 	reports, err := openReports(o.junit, o.json)
@@ -149,7 +187,7 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	if err != nil {
 		return nil, err
 	}
-	set.Name = strings.TrimSuffix(filepath.Base(cmp.Or(o.dataset, "runset")), ".csv")
+	set.Name = nameOf(cmp.Or(o.dataset, "runset"))
 	undeclared := func(t eval.Trial) bool { return t.Cause == eval.CauseFault }
 	if o.url != "" && o.world == "" && slices.ContainsFunc(set.Trials, undeclared) {
 		fmt.Fprintln(stderr, "runset: there is no -world, which declares the agent's tools")
@@ -197,7 +235,7 @@ func elsewhere(endpoint string) bool {
 }
 
 // flagNames replaces names of the API by flags in errors of package eval.
-var flagNames = strings.NewReplacer("eval: ", "", "dispatchtest: ", "", "Target.AuthHeader", "-auth-header", "Target.AuthValue", "the token")
+var flagNames = strings.NewReplacer("eval: ", "", "Options.Results", "-results", "dispatchtest: ", "", "Target.AuthHeader", "-auth-header", "Target.AuthValue", "the token")
 
 // complain says what is wrong: of a dataset as a table.
 func (o *options) complain(stderr io.Writer, err error) {

@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/xml"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -102,6 +104,14 @@ func TestRunset(t *testing.T) {
 		{"plan", []string{"-trials", "5", "-plan"}, 0, []string{"at most 30 trials of 6 cases with 40 turns, 1 skipped; a comparison of this size finds a difference of about 45 points\n"}},
 		{"no trials", []string{"-trials", "0"}, 2, []string{"runset: -trials is how often each row runs"}},
 		{"too many trials", []string{"-trials", "10001"}, 2, []string{"runset: Trials is 10001"}},
+		{"shard without results", []string{"-shard", "1/2"}, 2, []string{"runset: -shard needs -results"}},
+		{"no such shard", []string{"-shard", "3/2", "-results", filepath.Join(dir, "no.jsonl")}, 2, []string{"Shard is \"3/2\""}},
+		{"results in a folder", []string{"-results", dir}, 2, []string{"runset: -results: "}},
+		{"missing baseline", []string{"-baseline", "nope.jsonl"}, 2, []string{"runset: -baseline: ", "nope.jsonl: the file cannot be read"}},
+		{"margin", []string{"-margin", "5"}, 2, []string{"runset: -margin is from 0 to 1"}},
+		{"merge help", []string{"merge", "-h"}, 0, []string{"-o file"}},
+		{"merge nothing", []string{"merge"}, 2, []string{"runset: no file of results is given"}},
+		{"merge flag", []string{"merge", "-nope"}, 2, []string{"-nope"}},
 		{"bad", []string{"-dataset", "testdata/bad.csv"}, 2, []string{
 			"row  line  column            what is wrong\n", "  1     1  user_instruction  did you mean user?", "  2     2  state             the cell is not valid JSON at character 2",
 			"  4     5                    the row has 3 cells and the header has 4"}},
@@ -207,6 +217,143 @@ func TestReportFiles(t *testing.T) {
 	}
 	if suites.Tests != 5 || suites.Failures != 4 || suites.Suite.Name != "failing" || set.Name != "failing" || set.Counts.Passed != 1 || set.Counts.Failed != 4 {
 		t.Errorf("%+v %+v", suites, set)
+	}
+}
+
+// program runs this program in a process of its own: TestMain is its main then.
+func program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), "RUNSET_TEST_MAIN=1")
+	return cmd
+}
+
+func TestMain(m *testing.M) {
+	if os.Getenv("RUNSET_TEST_MAIN") != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// Three machines run a shard each, and one of them is killed. The merge names its shard, until it has
+// run again.
+func TestKilledShard(t *testing.T) {
+	dir := t.TempDir()
+	dataset := filepath.Join(dir, "orders.csv")
+	var rows strings.Builder
+	rows.WriteString("user,says\n")
+	for i := range 60 {
+		fmt.Fprintf(&rows, "Please refund order #%d.,could not find\n", 10_000+i)
+	}
+	if err := os.WriteFile(dataset, []byte(rows.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var shards []string
+	for i := range 3 {
+		file := filepath.Join(dir, fmt.Sprintf("shard-%d.jsonl", i+1))
+		cmd := program(t, "-dataset", dataset, "-trials", "40", "-agent-version", "v1", "-shard", fmt.Sprintf("%d/3", i+1), "-results", file)
+		shards = append(shards, file)
+		if i != 1 {
+			if output, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v\n%s", err, output)
+			}
+			continue
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for limit := time.Now().Add(5 * time.Minute); time.Now().Before(limit); {
+			if data, err := os.ReadFile(file); err == nil && bytes.Count(data, []byte("\n")) > 20 {
+				break
+			}
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+	merged := filepath.Join(dir, "merged.jsonl")
+	args := append([]string{"merge", "-o", merged}, shards...)
+	var stdout, stderr bytes.Buffer
+	if status := run(t.Context(), args, &stdout, &stderr); status != 2 || !strings.Contains(stderr.String(), "shard-2.jsonl: shard 2/3 is not complete: case ") {
+		t.Fatalf("status %d\n%s%s", status, stdout.String(), stderr.String())
+	}
+	if _, err := os.Stat(merged); err == nil {
+		t.Error("a file is written although a shard is not complete")
+	}
+	if status := run(t.Context(), append([]string{"merge"}, shards[0], shards[2]), io.Discard, &stderr); status != 2 || !strings.Contains(stderr.String(), "shard 2/3 is missing") {
+		t.Errorf("status %d\n%s", status, stderr.String())
+	}
+	stderr.Reset()
+	if status := run(t.Context(), []string{"-dataset", dataset, "-trials", "40", "-agent-version", "v1", "-shard", "2/3", "-results", shards[1]}, io.Discard, &stderr); status != 0 ||
+		!strings.Contains(stderr.String(), " stored already") {
+		t.Fatalf("status %d\n%s", status, stderr.String())
+	}
+	stdout.Reset()
+	if status := run(t.Context(), args, &stdout, &stderr); status != 0 || !strings.Contains(stdout.String(), "60 cases, 2400 trials in ") || !strings.Contains(stdout.String(), ": 2400 passed\n") {
+		t.Errorf("status %d\n%s%s", status, stdout.String(), stderr.String())
+	}
+	if status := run(t.Context(), args, io.Discard, &stderr); status != 2 || !strings.Contains(stderr.String(), "-o: ") {
+		t.Errorf("the merged file is replaced: status %d\n%s", status, stderr.String())
+	}
+}
+
+// The exit status is that of the gate: passed, failed, undecided.
+func TestGate(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	steady, err := dispatch.New(func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return say("yes") }, &dispatch.Options{InsecureNoAuth: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken, err := dispatch.New(func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return say("no") }, &dispatch.Options{InsecureNoAuth: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, bad := httptest.NewServer(steady), httptest.NewServer(broken)
+	t.Cleanup(good.Close)
+	t.Cleanup(bad.Close)
+	var all strings.Builder
+	all.WriteString("user,says\n")
+	for i := range 80 {
+		fmt.Fprintf(&all, "Say yes %d.,yes\n", i)
+	}
+	many, few := file("many.csv", all.String()), file("few.csv", "user,says\na,yes\nb,yes\n")
+	baseline := func(dataset string) string {
+		path := dataset + ".jsonl"
+		if status := run(t.Context(), []string{"-dataset", dataset, "-url", good.URL, "-results", path, "-agent-version", "v1"}, io.Discard, io.Discard); status != 0 {
+			t.Fatalf("status %d", status)
+		}
+		return path
+	}
+	manyBase, fewBase := baseline(many), baseline(few)
+	for _, tt := range []struct {
+		name   string
+		args   []string
+		status int
+		want   string
+	}{
+		{"passed", []string{"-dataset", many, "-url", good.URL, "-baseline", manyBase}, 0, "gate, margin 5 points: passed\n"},
+		{"failed", []string{"-dataset", many, "-url", bad.URL, "-baseline", manyBase}, statusWorse, "gate, margin 5 points: failed\n"},
+		{"undecided", []string{"-dataset", many, "-url", good.URL, "-baseline", manyBase, "-margin", "0.001"}, statusUndecided, "gate, margin 0.1 points: undecided\n"},
+		{"too few", []string{"-dataset", few, "-url", good.URL, "-baseline", fewBase, "-margin", "1"}, statusUndecided, "undecided\n"},
+		{"of another dataset", []string{"-dataset", few, "-url", good.URL, "-baseline", manyBase}, 2, "the experiments cannot be compared: of the candidate the dataset is"},
+		{"of a shard", []string{"-dataset", few, "-url", good.URL, "-baseline", manyBase, "-shard", "1/2", "-results", filepath.Join(dir, "x")}, 2, "-baseline is for merge"},
+		{"merge", []string{"merge", "-baseline", manyBase, manyBase}, 0, "gate, margin 5 points: passed\n"},
+	} {
+		var stdout, stderr bytes.Buffer
+		if status := run(t.Context(), tt.args, &stdout, &stderr); status != tt.status || !strings.Contains(stdout.String()+stderr.String(), tt.want) {
+			t.Errorf("%s: status %d\n%s%s", tt.name, status, stdout.String(), stderr.String())
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if status := run(ctx, []string{"-dataset", many, "-url", good.URL, "-baseline", manyBase}, io.Discard, io.Discard); status != 1 {
+		t.Errorf("an interrupted run passes the gate: status %d", status)
 	}
 }
 

@@ -1,0 +1,109 @@
+package eval
+
+import (
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// Fingerprint tells what was evaluated. Results whose fingerprints differ do not belong to one
+// experiment.
+type Fingerprint struct {
+	// Dataset is a hash of the cases of all shards: their ids, rows, instructions and inputs.
+	Dataset string `json:"dataset"`
+
+	// World is a hash of the base worlds: tools, ledger schema, state, failure rules, instructions,
+	// seed, and the names of the behaviors. The code of behaviors, and what is behind a Platform that
+	// [Dataset.Cases] did not make, are not in it.
+	World string `json:"world"`
+
+	Graders string `json:"graders"` // Options.GraderVersion
+	Agent   string `json:"agent"`   // Options.AgentVersion
+}
+
+// differences names what differs, with both values.
+func (f Fingerprint) differences(other Fingerprint) (list []string) {
+	for _, part := range []struct{ name, a, b string }{
+		{"dataset", f.Dataset, other.Dataset}, {"world", f.World, other.World},
+		{"version of the graders", f.Graders, other.Graders}, {"version of the agent", f.Agent, other.Agent},
+	} {
+		if part.a != part.b {
+			list = append(list, "the "+part.name+" is "+shown(part.a)+" and not "+shown(part.b))
+		}
+	}
+	return list
+}
+
+// fingerprint is that of all cases, whichever shard runs.
+func (o *Options) fingerprint(cases []Case) Fingerprint {
+	contents, worlds := make([]string, len(cases)), map[string]bool{}
+	for i, c := range cases {
+		contents[i] = c.ID + " " + c.content()
+		worlds[c.base()] = true
+	}
+	slices.Sort(contents)
+	return Fingerprint{
+		Dataset: digest(contents), World: digest(slices.Sorted(maps.Keys(worlds))), Graders: o.GraderVersion, Agent: o.AgentVersion,
+	}
+}
+
+// content returns a hash of what the case asks for.
+func (c *Case) content() string {
+	var row Row
+	if c.Row != nil {
+		row = c.Row.content()
+	}
+	return digest([]any{row, c.Task.Instruction, c.Task.Input, c.Task.Conversation})
+}
+
+// content returns the row without its place in the file.
+func (r *Row) content() Row {
+	row := *r
+	row.Number, row.Line = 0, 0
+	return row
+}
+
+// base returns a hash of the world of the case.
+func (c *Case) base() string {
+	if c.world != "" {
+		return c.world
+	}
+	if c.Task.Platform != nil {
+		return digest(c.Task.Platform.Tools())
+	}
+	return worldDigest(c.Task.World)
+}
+
+func worldDigest(w proxytest.World) string {
+	return digest([]any{
+		w.Tools, w.LedgerSchema, w.InitialState, w.FailureRules, w.BehaviorInstructions, w.Seed, slices.Sorted(maps.Keys(w.Behaviors)),
+	})
+}
+
+// shard is part i of n, from 1.
+type shard struct{ i, n int }
+
+// parseShard reads "i/n". "" is the whole.
+func parseShard(text string) (s shard, ok bool) {
+	if text == "" {
+		return shard{1, 1}, true
+	}
+	first, second, ok := strings.Cut(text, "/")
+	i, err := strconv.Atoi(first)
+	n, err2 := strconv.Atoi(second)
+	s = shard{i, n}
+	return s, ok && err == nil && err2 == nil && i >= 1 && i <= n && n <= 10_000 && s.String() == text
+}
+
+func (s shard) String() string { return strconv.Itoa(s.i) + "/" + strconv.Itoa(s.n) }
+
+// has reports whether the case with this id belongs to the shard, whatever other cases there are.
+func (s shard) has(id string) bool {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id))
+	return int(h.Sum64()>>1%uint64(s.n)) == s.i-1
+}

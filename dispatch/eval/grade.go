@@ -1,0 +1,125 @@
+package eval
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+)
+
+// Grade grades stored results again with Options.Grader, without a dispatch, and returns the
+// experiment with the new verdicts. The files are those of one whole experiment, see [Load], and
+// cases are those of its dataset. If Options.Results is set, the new verdicts and the results are
+// written there; that file must not exist. Of the other options only GraderVersion and Parallel are
+// used.
+//
+// A grader gets what the files have: all of the result but Turn.Log. Graders that decide in the same
+// way write the same file, byte for byte, if there is one file and the version stays the same.
+func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (*Experiment, error) {
+	o, cases, err := opts.settle(cases)
+	if err != nil {
+		return nil, err
+	}
+	l, err := load(files)
+	if err != nil {
+		return nil, err
+	}
+	problems := problems{most: defaultLimits.problems}
+	byID := map[string]Case{}
+	for _, c := range cases {
+		byID[c.ID] = c
+	}
+	if given := o.fingerprint(cases).Dataset; given != l.header.Fingerprint.Dataset {
+		problems.add(Problem{Code: foreignResult, Message: fmt.Sprintf("the cases are not those of the results: the dataset is %s and not %s",
+			shown(given), shown(l.header.Fingerprint.Dataset))})
+		return nil, problems.err()
+	}
+	e := &Experiment{
+		Name: "eval", Started: l.header.Started, PerCase: l.header.Trials, FirstFailure: l.header.FirstFailure, Fingerprint: l.header.Fingerprint,
+		Trials: make([]Trial, len(l.trials)),
+	}
+	e.Fingerprint.Graders = o.GraderVersion
+	for i, t := range l.trials {
+		e.Trials[i] = t.Trial
+		e.Trials[i].Case = byID[t.ID]
+		e.Took += t.Took
+	}
+	order := inFileOrder(l.trials, files)
+	var out *os.File
+	if o.Results != "" {
+		if out, err = os.OpenFile(o.Results, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600); err != nil {
+			return nil, fmt.Errorf("eval: Options.Results: %w", err)
+		}
+		defer func() { _ = out.Close() }() // a second time, if all went well
+		l.header.Fingerprint = e.Fingerprint
+		line, err := encodeLine(l.header)
+		if err == nil {
+			_, err = out.Write(line)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	// Trials are graded in groups, so that few results are in memory and lines stay in their order.
+	type graded struct {
+		line []byte
+		err  error
+	}
+	for begin := 0; begin < len(order); begin += o.Parallel {
+		group := order[begin:min(begin+o.Parallel, len(order))]
+		done := make([]graded, len(group))
+		eachInParallel(len(group), o.Parallel, func(i int) {
+			done[i].line, done[i].err = e.Trials[group[i]].gradeAgain(ctx, o.Grader, e.Fingerprint)
+		})
+		for i := range done {
+			if done[i].err != nil {
+				return nil, done[i].err
+			}
+			if out != nil {
+				if _, err := out.Write(done[i].line); err != nil {
+					return nil, fmt.Errorf("eval: Options.Results: %w", err)
+				}
+			}
+		}
+	}
+	if out != nil {
+		if err := out.Close(); err != nil {
+			return nil, fmt.Errorf("eval: Options.Results: %w", err)
+		}
+	}
+	return e, nil
+}
+
+// inFileOrder returns the indexes of the trials in the order of files and lines.
+func inFileOrder(trials []loadedTrial, files []string) []int {
+	order := make([]int, len(trials))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		x, y := trials[a].at, trials[b].at
+		return cmp.Or(cmp.Compare(slices.Index(files, x.file), slices.Index(files, y.file)), cmp.Compare(x.offset, y.offset))
+	})
+	return order
+}
+
+// gradeAgain decides about a stored trial and returns its new line.
+func (t *Trial) gradeAgain(ctx context.Context, grade Grader, f Fingerprint) ([]byte, error) {
+	r, err := t.at.read()
+	if err != nil {
+		return nil, err
+	}
+	result, err := r.result()
+	if err != nil {
+		return nil, fmt.Errorf("eval: %s: the result of case %s, trial %d cannot be read: %w", t.at.file, shown(t.ID), t.Number, err)
+	}
+	if result != nil {
+		t.judge(ctx, result, grade)
+		if t.Verdict == Cancelled {
+			return nil, context.Cause(ctx)
+		}
+	}
+	r.Verdict, r.Cause, r.Reason, r.Fingerprint = t.Verdict, t.Cause, t.Reason, f
+	return encodeLine(r)
+}

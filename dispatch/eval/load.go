@@ -1,0 +1,265 @@
+package eval
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+)
+
+// loadedTrial is a trial in a file, and its place among all.
+type loadedTrial struct {
+	Trial
+	place int // of its case
+}
+
+// loaded are the files of one experiment, checked.
+type loaded struct {
+	header header // of the whole
+	trials []loadedTrial
+}
+
+// Load reads an experiment from its files of results: one, or those of all shards. The results stay
+// in the files; [Experiment.WriteJSON] and [Experiment.WriteJUnit] read them from there. Took is the
+// time of all trials together.
+//
+// The error is an [*Error] with [CodeResults] that names every shard that is missing, there twice or
+// of another experiment, and every trial that is missing, so that a lost shard cannot look like a
+// success. [Run] with the same options completes a file.
+func Load(files ...string) (*Experiment, error) {
+	l, err := load(files)
+	if err != nil {
+		return nil, err
+	}
+	e := &Experiment{
+		Name: "eval", Started: l.header.Started, PerCase: l.header.Trials, FirstFailure: l.header.FirstFailure,
+		Fingerprint: l.header.Fingerprint, Trials: make([]Trial, len(l.trials)),
+	}
+	for i, t := range l.trials {
+		e.Trials[i] = t.Trial
+		e.Took += t.Took
+	}
+	return e, nil
+}
+
+// Merge writes the results of all shards as one file of results, with the cases in the order of the
+// dataset. Its errors are those of [Load], and the first of w.
+func Merge(w io.Writer, files ...string) error {
+	l, err := load(files)
+	if err != nil {
+		return err
+	}
+	line, err := encodeLine(l.header)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(line); err != nil {
+		return err
+	}
+	open := map[string]*os.File{}
+	defer func() {
+		for _, f := range open {
+			_ = f.Close()
+		}
+	}()
+	for _, t := range l.trials {
+		f := open[t.at.file]
+		if f == nil {
+			if f, err = os.Open(t.at.file); err != nil {
+				return fmt.Errorf("eval: %w", err)
+			}
+			open[t.at.file] = f
+		}
+		line = append(slices.Grow(line[:0], t.at.size+1)[:t.at.size], '\n')
+		if _, err := f.ReadAt(line[:t.at.size], t.at.offset); err != nil {
+			return fmt.Errorf("eval: %w", err)
+		}
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// load reads the files and checks that they are one whole experiment.
+func load(files []string) (*loaded, error) {
+	c := collector{problems: problems{most: defaultLimits.problems}, trials: map[string]map[int]*loadedTrial{}, shards: map[shard]string{}, texts: map[string]string{}}
+	if len(files) == 0 {
+		c.problems.add(Problem{Code: incomplete, Message: "no file of results is given"})
+	}
+	for _, file := range files {
+		c.read(file)
+	}
+	c.complete()
+	if err := c.problems.err(); err != nil {
+		return nil, err
+	}
+	return c.whole(), nil
+}
+
+// collector collects the trials of shards.
+type collector struct {
+	problems problems
+	first    header // of the first file, with the cases of all
+	from     string // the first file
+	trials   map[string]map[int]*loadedTrial
+	shards   map[shard]string  // the file of each
+	texts    map[string]string // equal texts once
+}
+
+func (c *collector) bad(code, file string, line int, format string, args ...any) {
+	c.problems.add(Problem{Code: code, File: file, Line: line, Message: fmt.Sprintf(format, args...)})
+}
+
+// read reads one file.
+func (c *collector) read(file string) {
+	f, err := os.Open(file)
+	if err != nil {
+		c.bad(unreadable, file, 0, "the file cannot be read: %v", err)
+		return
+	}
+	defer func() { _ = f.Close() }()
+	before := len(c.problems.found)
+	own := map[string]map[int]*loadedTrial{}
+	var foreign []Problem
+	l := scan(file, f, &c.problems, func(h *header, n int, r *record, at span) {
+		t := &loadedTrial{Trial: r.trial(Case{})}
+		t.at = at
+		c.share(&t.Trial)
+		if own[t.ID] == nil {
+			own[t.ID] = map[int]*loadedTrial{}
+		} else if own[t.ID][t.Number] != nil {
+			foreign = append(foreign, Problem{Code: doubledResult, File: file, Line: n, Message: fmt.Sprintf("case %s, trial %d is in the file twice", shown(t.ID), t.Number)})
+		}
+		own[t.ID][t.Number] = t
+		if differ := r.Fingerprint.differences(h.Fingerprint); len(differ) > 0 {
+			foreign = append(foreign, Problem{Code: foreignResult, File: file, Line: n, Message: "the result is of another experiment: " + strings.Join(differ, ", ")})
+		}
+	})
+	if len(c.problems.found) > before {
+		return
+	}
+	if l.header.Format == "" {
+		c.bad(incomplete, file, 0, "the file has no results: run the shard")
+		return
+	}
+	if c.from == "" {
+		c.from, c.first = file, l.header
+		c.first.Cases = map[string]int{}
+	}
+	c.take(&l, own, foreign)
+}
+
+// take adds a file to those before it.
+func (c *collector) take(l *lines, own map[string]map[int]*loadedTrial, foreign []Problem) {
+	h := &l.header
+	part, _ := parseShard(h.Shard)
+	whole, _ := parseShard(c.first.Shard)
+	differ := h.Fingerprint.differences(c.first.Fingerprint)
+	if part.n != whole.n {
+		differ = append(differ, fmt.Sprintf("the shard is %s, one of %d and not of %d", h.Shard, part.n, whole.n))
+	}
+	if h.Trials != c.first.Trials || h.FirstFailure != c.first.FirstFailure || h.Total != c.first.Total {
+		differ = append(differ, "trials, FirstFailure or the number of cases differ")
+	}
+	if len(differ) > 0 {
+		c.bad(foreignShard, l.file, 1, "shard %s is of another experiment than %s: %s", h.Shard, c.from, strings.Join(differ, ", "))
+		return
+	}
+	if other, is := c.shards[part]; is {
+		c.bad(doubledShard, l.file, 1, "shard %s is in %s too", h.Shard, other)
+		return
+	}
+	c.shards[part] = l.file
+	for _, p := range foreign {
+		c.problems.add(p)
+	}
+	if h.Started.Before(c.first.Started) {
+		c.first.Started = h.Started
+	}
+	for _, id := range slices.Sorted(maps.Keys(own)) {
+		if _, is := h.Cases[id]; !is {
+			c.bad(foreignResult, l.file, 0, "case %s is not part of shard %s", shown(id), h.Shard)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(h.Cases)) {
+		if !part.has(id) {
+			c.bad(foreignResult, l.file, 1, "case %s does not belong to shard %s", shown(id), h.Shard)
+			continue
+		}
+		c.first.Cases[id] = h.Cases[id]
+		c.trials[id] = own[id]
+		if missing := h.missing(own[id]); missing > 0 {
+			c.bad(incomplete, l.file, 0, "shard %s is not complete: case %s, trial %d is missing; run the shard again with this file", h.Shard, shown(id), missing)
+		}
+	}
+}
+
+// missing returns the first trial of a case that is missing, or 0.
+func (h *header) missing(trials map[int]*loadedTrial) int {
+	for k := 1; k <= h.Trials; k++ {
+		t := trials[k]
+		if t == nil {
+			return k
+		}
+		if t.Verdict == Skipped || h.FirstFailure && t.Verdict != Passed {
+			return 0
+		}
+	}
+	return 0
+}
+
+// complete names the shards that are missing.
+func (c *collector) complete() {
+	whole, ok := parseShard(c.first.Shard)
+	if c.from == "" || !ok {
+		return
+	}
+	missing := 0
+	for i := 1; i <= whole.n; i++ {
+		if _, is := c.shards[shard{i, whole.n}]; !is {
+			c.bad(missingShard, "", 0, "shard %d/%d is missing", i, whole.n)
+			missing++
+		}
+	}
+	if missing == 0 && len(c.first.Cases) != c.first.Total && len(c.problems.found) == 0 {
+		c.bad(foreignShard, "", 0, "the shards have %d cases and not %d", len(c.first.Cases), c.first.Total)
+	}
+}
+
+// whole returns the experiment of all files.
+func (c *collector) whole() *loaded {
+	c.first.Shard = shard{1, 1}.String()
+	l := &loaded{header: c.first}
+	for id, trials := range c.trials {
+		for _, t := range trials {
+			t.place = c.first.Cases[id]
+			l.trials = append(l.trials, *t)
+		}
+	}
+	slices.SortFunc(l.trials, func(a, b loadedTrial) int {
+		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Number, b.Number))
+	})
+	return l
+}
+
+// share keeps equal texts once.
+func (c *collector) share(t *Trial) {
+	for _, text := range []*string{&t.ID, &t.Name, &t.Reason, (*string)(&t.Verdict), (*string)(&t.Cause)} {
+		if known, is := c.texts[*text]; is {
+			*text = known
+		} else {
+			c.texts[*text] = *text
+		}
+	}
+	for i, text := range t.notes {
+		if known, is := c.texts[text]; is {
+			t.notes[i] = known
+		} else {
+			c.texts[text] = text
+		}
+	}
+}

@@ -1,0 +1,384 @@
+package eval
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/ledger"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// resultsFormat is the first member of a file of results.
+const resultsFormat = "toolwire eval results 1"
+
+// header is the first line of a file of results.
+type header struct {
+	Format       string         `json:"format"`
+	Fingerprint  Fingerprint    `json:"fingerprint"`
+	Shard        string         `json:"shard"`
+	Trials       int            `json:"trials"` // of each case
+	FirstFailure bool           `json:"first_failure"`
+	Started      time.Time      `json:"started"`
+	Total        int            `json:"total"` // cases of all shards
+	Cases        map[string]int `json:"cases"` // ids of this shard, and the place of each in the dataset
+}
+
+// record is one trial, a line of a file of results.
+type record struct {
+	Case        string      `json:"case"`
+	Trial       int         `json:"trial"`
+	Name        string      `json:"name"`
+	Row         int         `json:"row,omitempty"`
+	Line        int         `json:"line,omitempty"`
+	Expected    string      `json:"expected_outcome,omitempty"`
+	Fingerprint Fingerprint `json:"fingerprint"`
+	Verdict     Verdict     `json:"verdict"`
+	Cause       Cause       `json:"cause,omitempty"`
+	Reason      string      `json:"reason,omitempty"`
+	TookMS      float64     `json:"took_ms"`
+	Notes       []string    `json:"notes,omitempty"`
+	Timeline    string      `json:"timeline,omitempty"`
+
+	Result json.RawMessage `json:"result,omitempty"` // a storedResult
+}
+
+// storedResult is a result with what its JSON leaves out.
+type storedResult struct {
+	*dispatchtest.Result
+	State  ledger.Snapshot `json:"state"`
+	Orders orders          `json:"order"`
+}
+
+// orders are the places of the events in the run, in the order of the lists of a log.
+type orders struct {
+	Calls     []int `json:"calls,omitempty"`
+	Refused   []int `json:"refused,omitempty"`
+	Traces    []int `json:"traces,omitempty"`
+	Telemetry []int `json:"telemetry,omitempty"`
+}
+
+func ordersOf(log *proxytest.Log) (o orders) {
+	for i := range log.Calls {
+		o.Calls = append(o.Calls, log.Calls[i].Order)
+	}
+	for i := range log.Refused {
+		o.Refused = append(o.Refused, log.Refused[i].Order)
+	}
+	for i := range log.Traces {
+		o.Traces = append(o.Traces, log.Traces[i].Order)
+	}
+	for i := range log.Telemetry {
+		o.Telemetry = append(o.Telemetry, log.Telemetry[i].Order)
+	}
+	return o
+}
+
+// line writes the trial as a line of a file of results.
+func (t *Trial) line(f Fingerprint) ([]byte, error) {
+	r := record{
+		Case: t.ID, Trial: t.Number, Name: t.Name, Fingerprint: f, Verdict: t.Verdict, Cause: t.Cause, Reason: t.Reason,
+		TookMS: milliseconds(t.Took), Notes: t.remarks(),
+	}
+	if t.Row != nil {
+		r.Row, r.Line, r.Expected = t.Row.Number, t.Row.Line, t.Row.ExpectedOutcome
+	}
+	if t.Result != nil {
+		var err error
+		if r.Result, err = rawjson.Encode(storedResult{t.Result, t.Result.State, ordersOf(&t.Result.Log)}); err != nil {
+			return nil, fmt.Errorf("eval: %s, trial %d: the result cannot be written: %w", t.ID, t.Number, err)
+		}
+		r.Timeline = cutBytes(t.Result.String(), maxOutput)
+	}
+	return encodeLine(r)
+}
+
+func encodeLine(v any) ([]byte, error) {
+	text, err := rawjson.Encode(v)
+	if err != nil {
+		return nil, fmt.Errorf("eval: %w", err)
+	}
+	return append(text, '\n'), nil
+}
+
+// trial returns what the line holds, without the result.
+func (r *record) trial(c Case) Trial {
+	if c.ID == "" {
+		c = Case{ID: r.Case, Name: r.Name}
+		if r.Row > 0 {
+			c.Row = &Row{Number: r.Row, Line: r.Line, ExpectedOutcome: r.Expected}
+		}
+	}
+	return Trial{
+		Case: c, Number: r.Trial, Verdict: r.Verdict, Cause: r.Cause, Reason: r.Reason,
+		Took: time.Duration(r.TookMS * float64(time.Millisecond)), notes: r.Notes,
+	}
+}
+
+// result decodes the stored result; nil if nothing was dispatched.
+func (r *record) result() (*dispatchtest.Result, error) {
+	if r.Result == nil {
+		return nil, nil
+	}
+	stored := storedResult{Result: &dispatchtest.Result{}}
+	if err := json.Unmarshal(r.Result, &stored); err != nil {
+		return nil, err
+	}
+	log := &stored.Log
+	log.State = stored.State
+	for i := range min(len(log.Calls), len(stored.Orders.Calls)) {
+		log.Calls[i].Order = stored.Orders.Calls[i]
+	}
+	for i := range min(len(log.Refused), len(stored.Orders.Refused)) {
+		log.Refused[i].Order = stored.Orders.Refused[i]
+	}
+	for i := range min(len(log.Traces), len(stored.Orders.Traces)) {
+		log.Traces[i].Order = stored.Orders.Traces[i]
+	}
+	for i := range min(len(log.Telemetry), len(stored.Orders.Telemetry)) {
+		log.Telemetry[i].Order = stored.Orders.Telemetry[i]
+	}
+	return stored.Result, nil
+}
+
+// span is where a line is: in a file, from a byte on.
+type span struct {
+	file   string
+	offset int64
+	size   int
+}
+
+// read returns the trial's line.
+func (s span) read() (*record, error) {
+	f, err := os.Open(s.file)
+	if err != nil {
+		return nil, fmt.Errorf("eval: the stored result cannot be read: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	text := make([]byte, s.size)
+	if _, err := f.ReadAt(text, s.offset); err != nil {
+		return nil, fmt.Errorf("eval: the stored result cannot be read: %w", err)
+	}
+	var r record
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, fmt.Errorf("eval: the stored result cannot be read: %s has changed: %w", s.file, err)
+	}
+	return &r, nil
+}
+
+// lines reads a file of results.
+type lines struct {
+	file   string
+	header header
+	end    int64 // after the last whole line
+	torn   bool  // bytes follow that are not a whole line
+}
+
+// scan reads the file and calls see with each trial. A torn end, as of a program that was killed
+// while it wrote, is not an error. The errors are problems with the file and the line.
+func scan(file string, in io.Reader, problems *problems, see func(h *header, n int, r *record, at span)) (l lines) {
+	l.file = file
+	bad := func(n int, code, format string, args ...any) {
+		problems.add(Problem{Code: code, File: file, Line: n, Message: fmt.Sprintf(format, args...)})
+	}
+	reader := newLineReader(in)
+	for n := 1; ; n++ {
+		text, err := reader.next()
+		if err != nil && !errors.Is(err, io.EOF) {
+			bad(n, invalidResults, "%v", err)
+			return l
+		}
+		if err != nil { // the last line is not terminated, or there is none
+			l.torn = len(text) > 0
+			if n == 1 && !beginsAsHeader(text) {
+				bad(n, invalidResults, "the file does not begin as a file of results")
+			}
+			return l
+		}
+		if n == 1 {
+			if err := json.Unmarshal(text, &l.header); err != nil || l.header.Format != resultsFormat || l.header.Trials < 1 || !l.header.valid() {
+				bad(n, invalidResults, "the line is not the header of a file of results that this version reads")
+				return l
+			}
+		} else {
+			var r record
+			if err := json.Unmarshal(text, &r); err != nil || r.Case == "" || r.Trial < 1 || !slices.Contains(stored, r.Verdict) {
+				if !reader.more() { // what a machine that lost power may leave
+					l.torn = true
+					return l
+				}
+				bad(n, invalidResults, "the line is not a result: remove it to run its trial again")
+			} else {
+				see(&l.header, n, &r, span{file, l.end, len(text)})
+			}
+		}
+		l.end += int64(len(text)) + 1
+	}
+}
+
+// stored are the verdicts of trials that ended.
+var stored = []Verdict{Passed, Failed, Errored, Skipped}
+
+func (h *header) valid() bool {
+	_, ok := parseShard(h.Shard)
+	return ok
+}
+
+// beginsAsHeader reports whether a file that ends in its first line is one of results, or empty.
+func beginsAsHeader(text []byte) bool {
+	begin := []byte(`{"format":"` + resultsFormat + `",`)
+	return bytes.HasPrefix(begin, text) || bytes.HasPrefix(text, begin)
+}
+
+// results is a file of results that grows.
+type results struct {
+	mu     sync.Mutex
+	file   *os.File
+	name   string
+	header header
+	end    int64
+	err    error // the first of a write
+}
+
+// openResults opens a file for the results of an experiment, or makes it. It calls see with each
+// trial that the file has already, and removes a torn end.
+func openResults(name string, h header, see func(r *record, at span)) (_ *results, err error) {
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("eval: Options.Results: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			_ = file.Close()
+		}
+	}()
+	problems := problems{most: defaultLimits.problems}
+	seen := map[string]int{}
+	l := scan(name, file, &problems, func(_ *header, n int, r *record, at span) {
+		key := fmt.Sprintf("%s/%d", r.Case, r.Trial)
+		_, known := h.Cases[r.Case]
+		bad := func(format string, args ...any) {
+			problems.add(Problem{Code: foreignResult, File: name, Line: n, Message: fmt.Sprintf(format, args...)})
+		}
+		switch differ := r.Fingerprint.differences(h.Fingerprint); {
+		case seen[key] > 0:
+			bad("case %s, trial %d is in line %d too", shown(r.Case), r.Trial, seen[key])
+		case len(differ) > 0:
+			bad("the result is of another experiment: %s", differ[0])
+		case !known || r.Trial > h.Trials:
+			bad("case %s, trial %d is not part of this experiment", shown(r.Case), r.Trial)
+		default:
+			see(r, at)
+		}
+		seen[key] = n
+	})
+	if l.header.Format != "" {
+		for _, text := range l.header.differences(&h) {
+			problems.add(Problem{Code: foreignResult, File: name, Line: 1, Message: "the file has results of another experiment: " + text +
+				"; use another file, or remove this one"})
+		}
+	}
+	if err := problems.err(); err != nil {
+		return nil, err
+	}
+	s := &results{file: file, name: name, header: h, end: l.end}
+	if err := file.Truncate(l.end); err != nil {
+		return nil, fmt.Errorf("eval: Options.Results: %w", err)
+	}
+	if _, err := file.Seek(l.end, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("eval: Options.Results: %w", err)
+	}
+	if l.end == 0 {
+		line, err := encodeLine(h)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := s.write(line); err != nil {
+			return nil, err
+		}
+	} else {
+		s.header.Started = l.header.Started
+	}
+	return s, nil
+}
+
+// differences names what differs in two headers of one experiment or shard.
+func (h *header) differences(other *header) []string {
+	list := h.Fingerprint.differences(other.Fingerprint)
+	if h.Shard != other.Shard {
+		list = append(list, "the shard is "+h.Shard+" and not "+other.Shard)
+	}
+	if h.Trials != other.Trials {
+		list = append(list, fmt.Sprintf("each case has %s and not %d", plural(h.Trials, "trial"), other.Trials))
+	}
+	if h.FirstFailure != other.FirstFailure {
+		list = append(list, fmt.Sprintf("FirstFailure is %t and not %t", h.FirstFailure, other.FirstFailure))
+	}
+	return list
+}
+
+// write appends a line with one call of the system.
+func (s *results) write(line []byte) (span, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return span{}, s.err
+	}
+	at := span{s.name, s.end, len(line) - 1}
+	n, err := s.file.Write(line)
+	s.end += int64(n)
+	if err != nil {
+		s.err = fmt.Errorf("eval: Options.Results: %w", err)
+	}
+	return at, s.err
+}
+
+func (s *results) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return errors.Join(s.err, s.file.Close())
+}
+
+// maxLine is the limit of a line in bytes.
+const maxLine = 256 << 20
+
+// lineReader reads lines into one buffer.
+type lineReader struct {
+	in   *bufio.Reader
+	line []byte
+}
+
+func newLineReader(r io.Reader) *lineReader { return &lineReader{in: bufio.NewReaderSize(r, 64<<10)} }
+
+// next returns the next line without its end, until the following call. At the end of the file it
+// returns what is left, and io.EOF.
+func (l *lineReader) next() ([]byte, error) {
+	l.line = l.line[:0]
+	for {
+		part, err := l.in.ReadSlice('\n')
+		l.line = append(l.line, part...)
+		switch {
+		case len(l.line) > maxLine:
+			return nil, fmt.Errorf("the line has more than %d bytes", maxLine)
+		case err == nil:
+			return l.line[:len(l.line)-1], nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return l.line, err
+		}
+	}
+}
+
+// more reports whether anything follows.
+func (l *lineReader) more() bool {
+	_, err := l.in.Peek(1)
+	return err == nil
+}

@@ -1,0 +1,456 @@
+package eval_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/eval"
+	"github.com/toolwire/toolwire/internal/nightly"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// shopCases are cases whose trials call tools, change the world, fail, and say what terminals and
+// JSON have to escape.
+func shopCases(t *testing.T) []eval.Case {
+	return casesOf(t, "user,expected_outcome,turn_mode,user_simulator_persona\ncall get_order,,,\n\"shout <&>\u2028 \x01\",refusal,,\nfail,,,\ncall get_ordre,,,\nnever,,model_as_user,a clerk\nboth,,,\ncall refund,,,\n",
+		dispatchtest.Task{World: proxytest.World{
+			InitialState: `{"order":{"4521":{"total":1.50}}}`,
+			Behaviors: map[string]proxytest.Behavior{
+				"get_order": proxytest.Canned(`{"status":"<shipped>"}`),
+				"refund":    proxytest.Update("order", "order_id", &proxytest.WriteOptions{Set: `{"status":"refunded"}`}),
+			},
+		}})
+}
+
+func noShouting(_ context.Context, _ eval.Case, r *dispatchtest.Result) error {
+	if strings.Contains(r.FinalResponse, "shout") {
+		return errors.New("it says\n" + r.FinalResponse)
+	}
+	return nil
+}
+
+func read(t *testing.T, file string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func write(t *testing.T, file string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func load(t *testing.T, files ...string) *eval.Experiment {
+	t.Helper()
+	e, err := eval.Load(files...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// reports are all reports, without times.
+func reports(t *testing.T, e *eval.Experiment) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := errors.Join(e.WriteSummary(&b, false), e.WriteJSON(&b), e.WriteJUnit(&b)); err != nil {
+		t.Fatal(err)
+	}
+	text := regexp.MustCompile(` +\d+(\.\d)? m?s`).ReplaceAllString(b.String(), " T")
+	text = regexp.MustCompile(`[0-9.]+ m?s\)|(time|timestamp)="[^"]*"|"(took_ms|started)": [^,]*`).ReplaceAllString(text, "T")
+	return regexp.MustCompile(`(?m)^( +T |slowest).*\n`).ReplaceAllString(text, "") // in the order of the times
+}
+
+func firstDifference(got, want string) string {
+	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return fmt.Sprintf("line %d is\n%s\nwant\n%s", i+1, a[i], b[i])
+		}
+	}
+	return fmt.Sprintf("%d lines, want %d", len(a), len(b))
+}
+
+// What is loaded from a file says what the experiment says whose results are in memory.
+func TestResultsFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "results.jsonl")
+	opts := eval.Options{Trials: 2, Grader: noShouting, Parallel: 4}
+	inMemory := run(t, obedient, shopCases(t), &opts)
+	opts.Results, opts.AgentVersion, opts.GraderVersion = file, "v1", "g1"
+	seen := 0
+	opts.OnTrial = func(trial eval.Trial) {
+		if trial.Result != nil {
+			seen++
+		}
+	}
+	written := run(t, obedient, shopCases(t), &opts)
+	if seen != 12 || slices.ContainsFunc(written.Trials, func(trial eval.Trial) bool { return trial.Result != nil }) {
+		t.Errorf("%d results at OnTrial", seen)
+	}
+	loaded := load(t, file)
+	if loaded.Fingerprint != written.Fingerprint || loaded.Fingerprint.Agent != "v1" || loaded.Fingerprint.Graders != "g1" ||
+		loaded.Fingerprint.Dataset != inMemory.Fingerprint.Dataset || !loaded.Started.Equal(written.Started) || loaded.Took <= 0 {
+		t.Errorf("%+v", loaded.Fingerprint)
+	}
+	want := reports(t, inMemory)
+	for name, e := range map[string]*eval.Experiment{"written": written, "loaded": loaded} {
+		if got := reports(t, e); got != want {
+			t.Errorf("%s: %s", name, firstDifference(got, want))
+		}
+	}
+	for i, line := range bytes.Split(bytes.TrimSpace(read(t, file)), []byte("\n")) {
+		var parsed struct{ Fingerprint eval.Fingerprint }
+		if err := json.Unmarshal(line, &parsed); err != nil || parsed.Fingerprint != written.Fingerprint {
+			t.Errorf("line %d: %+v, error %v", i+1, parsed, err)
+		}
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := loaded.WriteJSON(new(bytes.Buffer)); err == nil {
+		t.Error("a report without its results is written")
+	}
+}
+
+// A program that is killed at any byte leaves a file that another run completes: every trial is there
+// once, and none runs again that was written.
+func TestResumeAtAnyByte(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "results.jsonl")
+	cases := casesOf(t, csvOf("..", ".x", "xx"), dispatchtest.Task{})
+	var ran atomic.Int64
+	counted := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		ran.Add(1)
+		return unsteady()(ctx, run)
+	}
+	opts := &eval.Options{Trials: 2, Results: file, Parallel: 1}
+	run(t, counted, cases, opts)
+	whole := read(t, file)
+	for cut := 0; cut <= len(whole); cut += nightly.Or(23, 1) {
+		if next := bytes.IndexByte(whole[cut:], '\n'); next == 5 {
+			cut += 4 // and around the ends of lines
+		} else if next >= 0 && next < 5 {
+			cut -= nightly.Or(22, 0)
+		}
+		write(t, file, whole[:cut])
+		lines := bytes.Count(whole[:cut], []byte("\n"))
+		plan, err := opts.Plan(cases)
+		if stored := max(lines-1, 0); err != nil || plan.Stored != stored || plan.Trials != 6-stored {
+			t.Fatalf("cut at %d: %+v, error %v", cut, plan, err)
+		}
+		ran.Store(0)
+		run(t, counted, cases, opts)
+		if want := 6 - max(lines-1, 0); ran.Load() != int64(want) {
+			t.Fatalf("cut at %d, after %d lines: %d trials ran", cut, lines, ran.Load())
+		}
+		if e := load(t, file); len(e.Trials) != 6 {
+			t.Fatalf("cut at %d: %d trials", cut, len(e.Trials))
+		}
+	}
+	write(t, file, append(bytes.Clone(whole), make([]byte, 100)...)) // as after a loss of power
+	run(t, counted, cases, opts)
+	if !bytes.Equal(read(t, file), whole) {
+		t.Error("NUL bytes at the end are not removed")
+	}
+}
+
+// Trials that were cancelled run when the experiment is resumed. With FirstFailure a stored failure
+// stops its case.
+func TestResumeAfterCancellation(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "results.jsonl")
+	cases := casesOf(t, csvOf("...", "x..", "..."), dispatchtest.Task{})
+	ctx, cancel := context.WithCancel(t.Context())
+	opts := eval.Options{Trials: 3, FirstFailure: true, Results: file, Parallel: 1}
+	first := opts
+	first.OnTrial = func(trial eval.Trial) {
+		if trial.Verdict == eval.Failed {
+			cancel()
+		}
+	}
+	e, err := eval.Run(ctx, dispatchtest.Target{Agent: unsteady()}, cases, &first)
+	if err != nil || ended(e) != "... x ccc" {
+		t.Fatal(ended(e), err)
+	}
+	if _, err := eval.Load(file); err == nil || !strings.Contains(err.Error(), "shard 1/1 is not complete: case ") {
+		t.Error(err)
+	}
+	ran := 0
+	opts.OnTrial = func(eval.Trial) { ran++ }
+	if e := run(t, unsteady(), cases, &opts); ended(e) != "... x ..." || ran != 3 {
+		t.Error(ended(e), ran)
+	}
+	if e := load(t, file); ended(e) != "... x ..." || !e.FirstFailure || !e.Cases()[1].Stopped {
+		t.Error(ended(e))
+	}
+}
+
+// A file of another experiment, or of something else, is refused and stays as it is.
+func TestForeignFiles(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "results.jsonl")
+	cases := casesOf(t, csvOf("a", "b"), dispatchtest.Task{})
+	good := eval.Options{Trials: 2, Results: file, AgentVersion: "v1"}
+	run(t, obedient, cases, &good)
+	whole := read(t, file)
+	lines := bytes.SplitAfter(whole, []byte("\n"))
+	for name, tt := range map[string]struct {
+		content []byte
+		cases   []eval.Case
+		change  func(*eval.Options)
+		want    string
+	}{
+		"agent":      {whole, cases, func(o *eval.Options) { o.AgentVersion = "v2" }, `line 1: the file has results of another experiment: the version of the agent is "v1" and not "v2"`},
+		"graders":    {whole, cases, func(o *eval.Options) { o.GraderVersion = "g" }, `the version of the graders is "" and not "g"`},
+		"dataset":    {whole, casesOf(t, csvOf("a", "c"), dispatchtest.Task{}), nil, `the dataset is "`},
+		"world":      {whole, casesOf(t, csvOf("a", "b"), dispatchtest.Task{World: proxytest.World{Seed: 1}}), nil, `the world is "`},
+		"trials":     {whole, cases, func(o *eval.Options) { o.Trials = 3 }, "each case has 2 trials and not 3"},
+		"shard":      {whole, cases, func(o *eval.Options) { o.Shard = "1/2" }, "the shard is 1/1 and not 1/2"},
+		"early":      {whole, cases, func(o *eval.Options) { o.FirstFailure = true }, "FirstFailure is false and not true"},
+		"twice":      {bytes.Join([][]byte{whole, lines[2]}, nil), cases, nil, "line 6: case "},
+		"other line": {bytes.Replace(whole, []byte(`"agent":"v1"},"verdict`), []byte(`"agent":"v0"},"verdict`), 1), cases, nil, "line 2: the result is of another experiment"},
+		"garbage":    {bytes.Join([][]byte{lines[0], lines[1], []byte("garbage\n"), lines[2]}, nil), cases, nil, "line 3: the line is not a result"},
+		"a diary":    {[]byte("Dear diary"), cases, nil, "line 1: the file does not begin as a file of results"},
+		"CSV":        {[]byte("user\na\n"), cases, nil, "line 1: the line is not the header of a file of results"},
+	} {
+		write(t, file, tt.content)
+		o := good
+		if tt.change != nil {
+			tt.change(&o)
+		}
+		e, err := eval.Run(t.Context(), dispatchtest.Target{Agent: obedient}, tt.cases, &o)
+		if e != nil || eval.CodeOf(err) != eval.CodeResults || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "results.jsonl") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !bytes.Equal(read(t, file), tt.content) {
+			t.Errorf("%s: the file has changed", name)
+		}
+	}
+	if _, err := eval.Run(t.Context(), dispatchtest.Target{Agent: obedient}, cases, &eval.Options{Results: dir}); err == nil {
+		t.Error("a folder is a file of results")
+	}
+	for _, shard := range []string{"0/2", "3/2", "1", "1/2/3", "1/", "/", "01/2", "1/10001", "-1/2"} {
+		if _, err := eval.Run(t.Context(), dispatchtest.Target{Agent: obedient}, cases, &eval.Options{Shard: shard}); eval.CodeOf(err) != eval.CodeOptions {
+			t.Errorf("shard %s: %v", shard, err)
+		}
+	}
+}
+
+// The shards of a dataset are disjoint and complete, and together they are the whole. What is lost,
+// there twice, or of another experiment is named.
+func TestShards(t *testing.T) {
+	dir := t.TempDir()
+	instructions := make([]string, 40)
+	for i := range instructions {
+		instructions[i] = fmt.Sprintf("say %d", i)
+	}
+	instructions[7] = "fail"
+	cases := casesOf(t, csvOf(instructions...), dispatchtest.Task{})
+	opts := eval.Options{Trials: 2, AgentVersion: "v1"}
+	whole := opts
+	whole.Results = filepath.Join(dir, "whole.jsonl")
+	alone := run(t, obedient, cases, &whole)
+	var files []string
+	for i := range 4 {
+		o := opts
+		o.Shard, o.Results = fmt.Sprintf("%d/4", i+1), filepath.Join(dir, fmt.Sprintf("%d.jsonl", i+1))
+		e := run(t, obedient, cases, &o)
+		if n := len(e.Trials); n < 4 || n > 40 || e.Fingerprint != alone.Fingerprint {
+			t.Errorf("shard %d has %d trials", i+1, n)
+		}
+		files = append(files, o.Results)
+	}
+	shuffled := []string{files[2], files[0], files[3], files[1]}
+	want := reports(t, load(t, whole.Results))
+	if got := reports(t, load(t, shuffled...)); got != want {
+		t.Errorf("the shards together: %s", firstDifference(got, want))
+	}
+	merged := filepath.Join(dir, "merged.jsonl")
+	var b, again bytes.Buffer
+	if err := errors.Join(eval.Merge(&b, shuffled...), eval.Merge(&again, files...)); err != nil || !bytes.Equal(b.Bytes(), again.Bytes()) {
+		t.Errorf("the order of the files matters: %v", err)
+	}
+	write(t, merged, b.Bytes())
+	if got := reports(t, load(t, merged)); got != want {
+		t.Errorf("the merged file: %s", firstDifference(got, want))
+	}
+
+	other := func(name string, change func(*eval.Options)) string {
+		o := opts
+		o.Shard, o.Results = "2/4", filepath.Join(dir, name)
+		change(&o)
+		run(t, obedient, cases, &o)
+		return o.Results
+	}
+	killed := filepath.Join(dir, "killed.jsonl")
+	data := read(t, files[1])
+	write(t, killed, data[:len(data)-10])
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	doubled := filepath.Join(dir, "doubled.jsonl")
+	write(t, doubled, append(bytes.Clone(data), lines[1]...))
+	stray := filepath.Join(dir, "stray.jsonl")
+	write(t, stray, append(bytes.Clone(data), bytes.SplitAfter(read(t, files[2]), []byte("\n"))[1]...))
+	empty := filepath.Join(dir, "empty.jsonl")
+	write(t, empty, nil)
+	for name, tt := range map[string]struct {
+		files []string
+		want  []string
+	}{
+		"missing":       {[]string{files[0], files[3]}, []string{"shard 2/4 is missing", "shard 3/4 is missing"}},
+		"doubled":       {append([]string{files[1]}, files...), []string{"2.jsonl, line 1: shard 2/4 is in "}},
+		"agent":         {[]string{files[0], other("agent.jsonl", func(o *eval.Options) { o.AgentVersion = "v2" }), files[2], files[3]}, []string{`agent.jsonl, line 1: shard 2/4 is of another experiment than `, `the version of the agent is "v2" and not "v1"`, "shard 2/4 is missing"}},
+		"trials":        {[]string{files[0], other("trials.jsonl", func(o *eval.Options) { o.Trials = 1 }), files[2], files[3]}, []string{"trials, FirstFailure or the number of cases differ"}},
+		"division":      {[]string{files[0], other("of5.jsonl", func(o *eval.Options) { o.Shard = "2/5" }), files[2], files[3]}, []string{"the shard is 2/5, one of 5 and not of 4"}},
+		"killed":        {[]string{files[0], killed, files[2], files[3]}, []string{"killed.jsonl: shard 2/4 is not complete: case ", "trial "}},
+		"doubled trial": {[]string{files[0], doubled, files[2], files[3]}, []string{"doubled.jsonl, line ", "is in the file twice"}},
+		"stray":         {[]string{files[0], stray, files[2], files[3]}, []string{"is not part of shard 2/4"}},
+		"not there":     {[]string{files[0], filepath.Join(dir, "nope"), files[2], files[3]}, []string{"nope: the file cannot be read", "shard 2/4 is missing"}},
+		"empty":         {[]string{files[0], empty, files[2], files[3]}, []string{"empty.jsonl: the file has no results", "shard 2/4 is missing"}},
+		"none":          {nil, []string{"no file of results is given"}},
+	} {
+		e, err := eval.Load(tt.files...)
+		if e != nil || eval.CodeOf(err) != eval.CodeResults {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for _, part := range tt.want {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%s: %q is missing in %v", name, part, err)
+			}
+		}
+		if got := eval.Merge(&b, tt.files...); got == nil || got.Error() != err.Error() {
+			t.Errorf("%s: Merge says %v", name, got)
+		}
+	}
+	full := errors.New("disk full")
+	if err := eval.Merge(failingWriter{full}, files...); !errors.Is(err, full) {
+		t.Error(err)
+	}
+}
+
+// An experiment is compared only with one of the same dataset, graders and world.
+func TestCompareFingerprints(t *testing.T) {
+	a := run(t, obedient, casesOf(t, csvOf("a", "b"), dispatchtest.Task{}), &eval.Options{AgentVersion: "v1"})
+	b := run(t, obedient, casesOf(t, csvOf("a", "b"), dispatchtest.Task{}), &eval.Options{AgentVersion: "v2"})
+	if _, err := eval.Compare(a, b); err != nil {
+		t.Error(err)
+	}
+	b = run(t, obedient, casesOf(t, csvOf("a", "c"), dispatchtest.Task{}), &eval.Options{GraderVersion: "g2"})
+	if _, err := eval.Compare(a, b); eval.CodeOf(err) != eval.CodeOptions || !strings.Contains(err.Error(), `of the candidate the version of the graders is "g2" and not ""`) || !strings.Contains(err.Error(), "the dataset is") {
+		t.Error(err)
+	}
+}
+
+// Stored results are graded again without a dispatch: into the same bytes by the same grader, and
+// into other verdicts by another.
+func TestGrade(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "results.jsonl")
+	cases := shopCases(t)
+	opts := eval.Options{Trials: 2, Grader: noShouting, Results: file, GraderVersion: "1", AgentVersion: "v1"}
+	first := run(t, obedient, cases, &opts)
+	opts.Results = filepath.Join(dir, "again.jsonl")
+	again, err := eval.Grade(t.Context(), cases, &opts, file)
+	if err != nil || ended(again) != ended(first) || !bytes.Equal(read(t, file), read(t, opts.Results)) {
+		t.Errorf("%s and %s, error %v\n%s\n%s", ended(again), ended(first), err, read(t, file), read(t, opts.Results))
+	}
+	opts.Results, opts.GraderVersion, opts.Parallel = filepath.Join(dir, "strict.jsonl"), "2", 3
+	opts.Grader = func(_ context.Context, c eval.Case, r *dispatchtest.Result) error {
+		switch {
+		case c.Row.User == "call refund" && string(r.State.Entities["order"]["4521"]) != `{"status":"refunded","total":1.50}`:
+			return fmt.Errorf("the state is %s", r.State.Entities)
+		case c.Row.User == "call get_order" && (len(r.Calls) != 1 || r.Calls[0].Order != 1):
+			return errors.New("the calls are lost")
+		case c.Row.ExpectedOutcome == eval.Refusal:
+			panic("no")
+		case c.Row.User == "both":
+			runtime.Goexit()
+		}
+		return nil
+	}
+	e, err := eval.Grade(t.Context(), cases, &opts, file)
+	if err != nil || e.Fingerprint.Graders != "2" || e.Fingerprint.Agent != "v1" {
+		t.Fatal(err)
+	}
+	if got := ended(e); got != ".. !! xx xx s xx .." { // both called an undeclared tool
+		t.Error(got, e.Trials[12].Reason)
+	}
+	if got := ended(load(t, opts.Results)); got != ended(e) {
+		t.Error(got)
+	}
+	if _, err := eval.Grade(t.Context(), cases, &opts, file); !errors.Is(err, os.ErrExist) {
+		t.Errorf("a file is replaced: %v", err)
+	}
+	opts.Results = ""
+	if _, err := eval.Grade(t.Context(), cases[1:], &opts, file); eval.CodeOf(err) != eval.CodeResults || !strings.Contains(err.Error(), "the cases are not those of the results") {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("lunch"))
+	opts.Grader = func(ctx context.Context, _ eval.Case, _ *dispatchtest.Result) error { return ctx.Err() }
+	if _, err := eval.Grade(ctx, cases, &opts, file); err == nil || err.Error() != "lunch" {
+		t.Error(err)
+	}
+}
+
+// Memory does not grow with the results: 10,000 rows, 1,500 but for .ci/nightly, of 10 KB each hold
+// less than 200 bytes per row between the fifth and the last.
+func TestFlatMemory(t *testing.T) {
+	rows := nightly.Or(1500, 10_000)
+	file := filepath.Join(t.TempDir(), "results.jsonl")
+	instructions := make([]string, rows)
+	for i := range instructions {
+		instructions[i] = fmt.Sprintf("say %d", i)
+	}
+	agent := func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+		return &dispatch.Response{FinalResponse: strings.Repeat("long ", 2000)}, nil
+	}
+	held := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	trials, early, late := 0, uint64(0), uint64(0)
+	cases := casesOf(t, csvOf(instructions...), dispatchtest.Task{})
+	e := run(t, agent, cases, &eval.Options{Results: file, Parallel: 2, OnTrial: func(eval.Trial) {
+		if trials++; trials == rows/5 {
+			early = held()
+		} else if trials == rows-2 {
+			late = held()
+		}
+	}})
+	if perRow := (float64(late) - float64(early)) / float64(rows*4/5); perRow > 200 || !e.OK() {
+		t.Errorf("%.0f bytes are held for each row", perRow)
+	} else {
+		t.Logf("%.0f bytes are held for each row while it runs, the file has %d per row", perRow, len(read(t, file))/rows)
+	}
+	before := held()
+	loaded := load(t, file)
+	after := held()
+	if perRow := (float64(after) - float64(before)) / float64(rows); perRow > 2500 {
+		t.Errorf("a loaded experiment holds %.0f bytes for each row", perRow)
+	} else {
+		t.Logf("a loaded experiment holds %.0f bytes for each row", perRow)
+	}
+	runtime.KeepAlive(loaded)
+	runtime.KeepAlive(e)
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/toolwire/toolwire/dispatch/eval"
+	"github.com/toolwire/toolwire/internal/terminal"
+)
+
+// Exit statuses of the gate.
+const (
+	statusWorse     = 3
+	statusUndecided = 4
+)
+
+// merge puts the results of shards together and reports on them.
+func merge(args []string, stdout, stderr io.Writer) int {
+	var o options
+	flags := flag.NewFlagSet("runset merge", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	out := flags.String("o", "", "write the results of all shards to this `file`")
+	o.reportFlags(flags)
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return 0
+		}
+		return 2
+	}
+	set, err := o.put(*out, flags.Args(), stdout)
+	if err != nil {
+		o.complain(stderr, err)
+		return 2
+	}
+	return o.judge(set, stdout, stderr)
+}
+
+// put loads the files, writes them as one, and reports.
+func (o *options) put(out string, files []string, stdout io.Writer) (*eval.Experiment, error) {
+	if err := o.checkGate(); err != nil {
+		return nil, err
+	}
+	set, err := eval.Load(files...)
+	if err != nil {
+		return nil, err
+	}
+	set.Name = nameOf(files[0])
+	if out != "" {
+		file, err := os.OpenFile(out, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("-o: %w", err)
+		}
+		if err := errors.Join(eval.Merge(file, files...), file.Close()); err != nil {
+			return nil, err
+		}
+	}
+	reports, err := openReports(o.junit, o.json)
+	if err != nil {
+		return nil, err
+	}
+	defer reports.close()
+	return set, errors.Join(set.WriteSummary(stdout, terminal.Colour(stdout, os.Getenv)), reports.write(set))
+}
+
+// nameOf is the name of a file without folder and extension.
+func nameOf(file string) string {
+	return strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+}
+
+// checkGate finds mistakes before anything runs.
+func (o *options) checkGate() error {
+	if !(o.margin >= 0 && o.margin <= 1) {
+		return errors.New("-margin is from 0 to 1")
+	}
+	if o.baseline == "" {
+		return nil
+	}
+	if _, err := eval.Load(o.baseline); err != nil {
+		return fmt.Errorf("-baseline: %w", err)
+	}
+	return nil
+}
+
+// judge compares with the baseline, if there is one, and returns the exit status.
+func (o *options) judge(set *eval.Experiment, stdout, stderr io.Writer) int {
+	switch {
+	case o.baseline == "" && !set.OK(), set.Count(eval.Cancelled) > 0:
+		return 1
+	case o.baseline == "":
+		return 0
+	}
+	baseline, err := eval.Load(o.baseline)
+	if err != nil {
+		o.complain(stderr, err)
+		return 2
+	}
+	c, err := eval.Compare(baseline, set)
+	if err != nil {
+		o.complain(stderr, err)
+		return 2
+	}
+	fmt.Fprintf(stdout, "\ncompared with %s:\n\n", o.baseline)
+	if err := c.WriteSummary(stdout, terminal.Colour(stdout, os.Getenv)); err != nil {
+		o.complain(stderr, err)
+		return 2
+	}
+	gate := c.NonInferior(o.margin)
+	fmt.Fprintf(stdout, "gate, margin %g points: %s\n", 100*o.margin, gate)
+	return map[eval.Gate]int{eval.GatePassed: 0, eval.GateFailed: statusWorse, eval.GateUndecided: statusUndecided}[gate]
+}
