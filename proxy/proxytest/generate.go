@@ -45,6 +45,7 @@ type sample struct {
 	from     *source        // nil if there is none
 	first    bool           // take the first of several alternatives, not any
 	made     int            // values so far
+	parts    int            // schemas that were resolved so far
 	patterns map[string]*regexp.Regexp
 
 	path                                 []string // of the value that is being made
@@ -52,11 +53,12 @@ type sample struct {
 }
 
 // Below plainDepth a result has no optional properties. maxDepth and maxValues end recursive
-// schemas.
+// schemas. maxParts ends the work for schemas whose references multiply.
 const (
 	plainDepth = 6
 	maxDepth   = 24
 	maxValues  = 10_000
+	maxParts   = 50_000
 )
 
 func (s *sample) value(schema any, depth int) any {
@@ -110,7 +112,7 @@ func (s *sample) known(name string) (json.RawMessage, bool) {
 func (s *sample) member(name string, schema any, depth int) any {
 	s.path = append(s.path, name)
 	defer func() { s.path = s.path[:len(s.path)-1] }()
-	value, echoed := s.echo[name]
+	value, echoed := s.argument(name, schema)
 	if !echoed {
 		value = s.value(schema, depth+1) // also if the ledger has it, so that the rest stays what it is
 	}
@@ -127,6 +129,31 @@ func (s *sample) member(name string, schema any, depth int) any {
 		s.generated = append(s.generated, s.pointer())
 	}
 	return value
+}
+
+// argument returns the value of an argument. If the schema asks for a string where the argument is a
+// number, or for a number where it is a string with one, the value has that type: ids are written
+// in both ways.
+func (s *sample) argument(name string, schema any) (value any, ok bool) {
+	value, ok = s.echo[name]
+	object, isObject := schema.(map[string]any)
+	if !ok || !isObject {
+		return value, ok
+	}
+	switch v := value.(type) {
+	case json.Number:
+		if text, plain := rawjson.ParseNumber(v.String()).Plain(maxID); plain && s.typeOf(s.resolve(object), 0) == "string" {
+			return text, true
+		}
+	case string:
+		if !json.Valid([]byte(v)) || rawjson.Kind([]byte(v)) != '0' {
+			break
+		}
+		if t := s.typeOf(s.resolve(object), 0); t == "integer" || t == "number" {
+			return json.Number(strings.TrimSpace(v)), true
+		}
+	}
+	return value, ok
 }
 
 func (s *sample) pointer() string {
@@ -165,6 +192,9 @@ const maxOrigins = 20
 
 // resolve follows references inside the schema and joins allOf.
 func (s *sample) resolve(object map[string]any) map[string]any {
+	if s.parts++; s.parts > maxParts {
+		return object
+	}
 	for range maxDepth {
 		ref, ok := object["$ref"].(string)
 		if !ok {

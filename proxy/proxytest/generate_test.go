@@ -165,6 +165,28 @@ func TestGeneratedResultsAreDeterministic(t *testing.T) {
 	}
 }
 
+// The work is bounded for a schema whose references double at every level: without a bound this
+// test would take hours.
+func TestGenerateManyReferences(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`{"$ref":"#/$defs/0","$defs":{`)
+	for i := range 40 {
+		fmt.Fprintf(&b, `"%d":{"allOf":[{"$ref":"#/$defs/%d"},{"$ref":"#/$defs/%d"}]},`, i, i+1, i+1)
+	}
+	b.WriteString(`"40":{"type":"object","properties":{"a":{"const":1}},"required":["a"]}}}`)
+	if got := call(t, generated(t, 1, b.String()), "make", `{}`); got.Source == "" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A pattern that this module cannot check is no reason for an empty text.
+func TestTextsWithoutAKnownPattern(t *testing.T) {
+	got := call(t, generated(t, 1, `{"type":"string","pattern":"^(?=.*[0-9]).{8,}$","minLength":8}`), "make", `{}`)
+	if got.Source != "odyssey" || len(got.Response) < 10 {
+		t.Errorf("%s %s", got.Source, got.Response)
+	}
+}
+
 func TestWhatCannotBeGenerated(t *testing.T) {
 	for _, output := range []string{
 		`{"type":"object","not":{}}`, `{"type":"array","minItems":2,"uniqueItems":true,"items":{"const":1}}`,

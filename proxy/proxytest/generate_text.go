@@ -12,7 +12,7 @@ var words = []string{"amber", "birch", "cedar", "delta", "ember", "flint", "grov
 
 func (s *sample) text(object map[string]any) string {
 	least, most := bound(object, "minLength", 0), bound(object, "maxLength", math.MaxInt32)
-	if pattern, ok := object["pattern"].(string); ok {
+	if pattern, ok := object["pattern"].(string); ok && s.regexp(pattern) != nil { // otherwise it is not checked
 		return s.match(pattern, least, most)
 	}
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(s.random.IntN(365*24*60)) * time.Minute)
@@ -39,11 +39,11 @@ func (s *sample) text(object map[string]any) string {
 	case "uuid":
 		return s.match(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`, 0, most)
 	}
-	text := word + "-" + strconv.Itoa(100+s.random.IntN(900))
+	text := append([]byte(word), "-"+strconv.Itoa(100+s.random.IntN(900))...)
 	for len(text) < min(least, maxText) {
-		text += "-" + words[s.random.IntN(len(words))]
+		text = append(append(text, '-'), words[s.random.IntN(len(words))]...)
 	}
-	return text[:min(len(text), most)]
+	return string(text[:min(len(text), most)])
 }
 
 // maxText is how many bytes a text has at most to reach minLength.

@@ -19,8 +19,8 @@ import (
 // output_schema the result is that of [Get]. If the ledger does not have the entity, the result is
 // {"error":"order not found"}, with the type of the entity.
 //
-// A tool in sandbox mode without a behavior answers in the same way if its arguments identify
-// exactly one entity. FromLedger names the type for calls that identify several, and lets a call
+// A tool in sandbox mode with an output_schema and without a behavior answers in the same way if its
+// arguments identify exactly one entity. FromLedger names the type for calls that identify several, and lets a call
 // that does not fit fail: without the argument, or with a value in the ledger that the
 // output_schema does not allow.
 func FromLedger(entityType string) Behavior {
@@ -28,7 +28,8 @@ func FromLedger(entityType string) Behavior {
 	return func(r *Request) (any, error) {
 		idField := r.idField(entityType)
 		if idField == "" {
-			return nil, fmt.Errorf("FromLedger: the ledger schema does not declare the type %q", entityType)
+			return nil, fmt.Errorf("FromLedger: World.LedgerSchema does not declare the type %q: "+
+				"declare it with its id_field, or use Get", entityType)
 		}
 		id, ok := idOf(r.Arguments, idField)
 		if !ok {
@@ -39,11 +40,10 @@ func FromLedger(entityType string) Behavior {
 		if !ok {
 			return missing, nil
 		}
-		from := &source{entityType: entityType, id: id, fields: members(entity)}
-		from.fields[idField] = rawjson.Quote(id)
 		if r.generator == nil || r.generator.schema == nil {
 			return r.present(entityType, id, entity, nil), nil
 		}
+		from := &source{entityType: entityType, id: id, fields: members(entity)}
 		delete(from.fields, idField) // the argument has it, in the type that the agent sent
 		sample := r.generator.sample(r, from)
 		result := sample.value(r.generator.schema, 0)

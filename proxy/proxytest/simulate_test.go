@@ -63,6 +63,16 @@ func TestGeneratedResultsAgreeWithTheLedger(t *testing.T) {
 			[]string{"from order/4521 in the ledger: /status", "from the arguments: /order_id", "generated: /eta_days"},
 		},
 		{
+			"the id as a string", object(status + `,"order_id":{"$ref":"#/$defs/id"}},"$defs":{"id":{"type":"string"}`),
+			`{"order_id":4.521e3}`, `{"order_id":"4521","status":"shipped"}`,
+			[]string{"from order/4521 in the ledger: /status", "from the arguments: /order_id"},
+		},
+		{
+			"the id as a number", object(status + `,"order_id":{"type":["integer","null"]}`), `{"order_id":"4521"}`,
+			`{"order_id":4521,"status":"shipped"}`,
+			[]string{"from order/4521 in the ledger: /status", "from the arguments: /order_id"},
+		},
+		{
 			"in a member with the name of the type", object(`"order":` + object(status)), `{"order_id":"4521"}`,
 			`{"order":{"status":"shipped"}}`, []string{"from order/4521 in the ledger: /order/status"},
 		},
@@ -184,7 +194,7 @@ func TestFromLedger(t *testing.T) {
 		{"no argument", "customer", "", `{}`, "error",
 			`{"error":"FromLedger: the arguments have no customer_id, which identifies a customer in the ledger"}`},
 		{"no such type", "nope", "", `{}`, "error",
-			`{"error":"FromLedger: the ledger schema does not declare the type \"nope\""}`},
+			`{"error":"FromLedger: World.LedgerSchema does not declare the type \"nope\": declare it with its id_field, or use Get"}`},
 		{"a value that does not fit", "customer", object(`"name":{"type":"integer"}`), `{"customer_id":"c1"}`, "error", ""},
 	} {
 		w := shop(declare("get", anyObject, tt.output))
