@@ -208,7 +208,7 @@ func (ps *problems) path(pointer, text string) *jsonpath.Path {
 }
 
 func (a *Adapter) schemaProblems(ps *problems, schema *Schema) {
-	if a.EntityType != "" && a.op() != OpSetFlag {
+	if a.EntityType != "" {
 		entity := schema.entity(a.EntityType)
 		if entity == nil {
 			ps.add("undeclared", "/entity_type", "%q is not an entity type of the ledger schema",

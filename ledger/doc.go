@@ -41,7 +41,7 @@
 // A path of names and indexes selects one value. Any other path selects the array of all its
 // matches, even of one.
 //
-// Filters, such as [?(@.main)], and paths with several .. are not supported here. The platform may
+// Filters, such as [?(@.main)], and paths with several .. are not evaluated here. The platform may
 // evaluate them. A field_map with such a path, or with a text that is not a JSONPath, leaves out that
 // field. [Outcome.Explain] and the error of [Compile] say so.
 //

@@ -232,6 +232,9 @@ func (e *evaluation) placeholder(name string) (text, problem string) {
 	if e.args != nil {
 		value, found = e.args.Member(name)
 	}
+	if !found && name == "id" {
+		return "", "has no argument for {id}, and set_flag has no entity with an id"
+	}
 	if !found {
 		return "", "has no argument for {" + name + "}"
 	}

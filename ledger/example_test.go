@@ -115,7 +115,7 @@ func ExampleAdapter_Validate() {
 	// Output:
 	// invalid ledger adapter: /entity_type: "orders" is not an entity type of the ledger schema
 	// unchecked: /id_from: is required with op update; give the path of the id, such as $.order_id
-	// unchecked: /field_map/total: has a filter; filters are not supported here
+	// unchecked: /field_map/total: has a filter, which is not evaluated here; the platform may evaluate it
 	// unchecked: /flags/0: has a brace that does not belong to a {name}; braces cannot be escaped
 }
 
@@ -161,7 +161,7 @@ func ExampleCompile() {
 	// invalid_adapter
 	// nothing written
 	// because
-	//   id_from "$.orders[?(@.id)]" has a filter; filters are not supported here: nothing is written
+	//   id_from "$.orders[?(@.id)]" has a filter, which is not evaluated here; the platform may evaluate it: nothing is written
 }
 
 func ExampleNewState() {

@@ -427,12 +427,16 @@ func TestExplainMalformedAdapters(t *testing.T) {
 			"nothing written\nbecause\n  id_from \"$.a[\" has a [ that is not closed (at byte 5): the adapter is malformed " +
 				"and nothing is written\n"},
 		{`{"entity_type":"order","id_from":"$.a[?(@.b)].c"}`,
-			"nothing written\nbecause\n  id_from \"$.a[?(@.b)].c\" has a filter; filters are not supported here: nothing " +
-				"is written\n"},
+			"nothing written\nbecause\n  id_from \"$.a[?(@.b)].c\" has a filter, which is not evaluated here; " +
+				"the platform may evaluate it: nothing is written\n"},
 		{`{"op":"upsert","when":{}}`,
 			"nothing written\nbecause\n  op must be add, update, remove or set_flag; ops of later releases are not " +
 				"evaluated here: nothing is written\n" +
 				"  when belongs to a later release and is not evaluated here: nothing is written\n"},
+		{`{"op":"set_flag","flags":["seen:{id}","seen:{order_id}"]}`,
+			"nothing written\nbecause\n" +
+				"  flags/0 \"seen:{id}\" has no argument for {id}, and set_flag has no entity with an id: the flag is dropped\n" +
+				"  flags/1 \"seen:{order_id}\" has no argument for {order_id}: the flag is dropped\n"},
 		{`{"effects":[]}`,
 			"nothing written\nbecause\n  effects belongs to a later release and is not evaluated here: nothing is written\n"},
 	} {

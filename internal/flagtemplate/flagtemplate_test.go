@@ -17,6 +17,7 @@ func TestTemplates(t *testing.T) {
 		{"{}", "", "", "without a name"},
 		{"{{a}}", "", "", "braces"},
 		{"a}", "", "", "braces"},
+		{"}a}", "", "", "braces"},
 		{"{a", "", "", "braces"},
 	} {
 		template, err := flagtemplate.Parse(tt.text)

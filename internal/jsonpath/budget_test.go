@@ -46,3 +46,22 @@ func TestBudgetEndsPaths(t *testing.T) {
 		})
 	}
 }
+
+// A descent reads a text once, and not at all if it is not an object or array.
+func TestDescentsReadOnce(t *testing.T) {
+	text := `["` + strings.Repeat("x", 100*bytesPerValue) + `"]`
+	for path, cost := range map[string]int{
+		"$..a": 100 + 1, // the text and the array
+		"$[0" + strings.Repeat(",0", 99) + "]..a": 100 + 100,       // the text and the elements
+		"$" + strings.Repeat("[0,0]", 5) + "..a":  100 + 2 + 2 + 2, // and what the elements do not have
+	} {
+		p, err := Compile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := NewDocument([]byte(text), 1000)
+		if _, err := p.Find(d, 1<<20); err != ErrNotFound || d.budget < 1000-cost-1 {
+			t.Errorf("%s: %v, cost %d, want at most %d", path, err, 1000-d.budget, cost+1)
+		}
+	}
+}

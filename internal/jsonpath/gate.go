@@ -128,7 +128,7 @@ func (p *parser) path() (s Syntax, _ *Error) {
 	case p.text == "":
 		return s, &Error{problem: "is empty; write a path such as $.order_id"}
 	case len(p.text) > MaxLen:
-		return s, unsupported("has %d bytes; at most %d are supported here", len(p.text), MaxLen)
+		return s, unsupported("has %d bytes; paths of more than %d are not evaluated here", len(p.text), MaxLen)
 	case !utf8.ValidString(p.text):
 		return s, &Error{problem: "is not valid UTF-8"}
 	}
@@ -156,7 +156,7 @@ func (p *parser) path() (s Syntax, _ *Error) {
 		s.segs = append(s.segs, seg)
 	}
 	if descents > 1 {
-		return s, unsupported("has more than one .. segment; one is supported here")
+		return s, unsupported("has more than one .. segment, which is not evaluated here; the platform may evaluate it")
 	}
 	return s, nil
 }
@@ -224,9 +224,9 @@ func (p *parser) selector() (sel selector, err *Error) {
 		p.rest = p.rest[1:]
 		return selector{kind: wildcard}, nil
 	case c == '?':
-		return sel, unsupported("has a filter; filters are not supported here")
+		return sel, unsupported("has a filter, which is not evaluated here; the platform may evaluate it")
 	case c == '(':
-		return sel, unsupported("has a script expression; expressions are not supported here")
+		return sel, unsupported("has a script expression, which is not evaluated here; the platform may evaluate it")
 	case c == ':' || c == '-' || c >= '0' && c <= '9':
 		return p.numbers()
 	}

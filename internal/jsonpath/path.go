@@ -122,6 +122,7 @@ func (d *Document) project(n *node, segs []segment) (tree any, ok bool) {
 		if seg.descend {
 			if d.holds(n) && (n.inner == nil || !n.inner.deep) {
 				n.inner, n.end = d.scanDeep(n.start, n.inner)
+				d.spend((n.end - n.start) / bytesPerValue)
 			}
 			list = d.descend(nil, n, seg, rest)
 		} else {
@@ -165,7 +166,7 @@ func (d *Document) selectAll(list []any, n *node, seg *segment, rest []segment) 
 				list = append(list, tree)
 			}
 		}
-		return d.budget >= 0
+		return true
 	}
 	for i := range seg.selectors {
 		switch sel := &seg.selectors[i]; sel.kind {

@@ -3,6 +3,7 @@ package rawjson_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -59,6 +60,14 @@ func TestEncode(t *testing.T) {
 	}
 }
 
+// accumulating counts how often it is decoded.
+type accumulating []bool
+
+func (a *accumulating) UnmarshalJSON([]byte) error {
+	*a = append(*a, true)
+	return nil
+}
+
 type failing struct{}
 
 func (failing) MarshalJSON() ([]byte, error) { return nil, errors.New("secret") }
@@ -94,6 +103,8 @@ func TestDecodeWholeNumbers(t *testing.T) {
 		L   []int16
 		M   map[string]uint8
 		Raw json.RawMessage
+		V   uint
+		A   accumulating
 	}
 	for _, test := range []struct{ raw, want string }{
 		{`{"I":3.0}`, ""}, {`{"I":1e1}`, ""}, {`{"I":-1.20E2}`, ""}, {`{"I":-0.0}`, ""}, {`{"I":0e99}`, ""}, {`{"I":1200e-2}`, ""},
@@ -101,6 +112,7 @@ func TestDecodeWholeNumbers(t *testing.T) {
 		{`{"P":10.0,"L":[1.0,2e0,-3],"M":{"a":2.5e2},"F":1.5}`, ""},
 		{`{"I":127.5}`, "/I must be a whole number between -128 and 127"},
 		{`{"I":1.28e2}`, "/I must be a whole number between -128 and 127"},
+		{`{"V":-1}`, fmt.Sprint("/V must be a whole number between 0 and ", uint(math.MaxUint))},
 		{`{"U":-1.0}`, "/U must be a whole number between 0 and 18446744073709551615"},
 		{`{"D":9223372036854775808.0}`, "/D must be a whole number between -9223372036854775808 and 9223372036854775807"},
 		{`{"M":{"a":256.0}}`, "/M must be a whole number between 0 and 255"},
@@ -113,6 +125,10 @@ func TestDecodeWholeNumbers(t *testing.T) {
 		if err == nil && got.I == 0 && got.U == 0 && got.P == nil && !strings.Contains(test.raw, "0.0") && !strings.Contains(test.raw, "0e99") {
 			t.Errorf("%s: nothing was read", test.raw)
 		}
+	}
+	twice, err := rawjson.Decode[numbers](json.RawMessage(`{"A":1,"I":1.0}`), "the arguments")
+	if err != nil || len(twice.A) != 1 {
+		t.Errorf("%+v, %v: values of the first attempt are left", twice, err)
 	}
 	got, err := rawjson.Decode[numbers](json.RawMessage(`{"I":1e1,"F":2.50,"P":9007199254740993.0,"Raw":{"s":"1.0 \"2.0","n":0.50}}`), "the arguments")
 	if err != nil || got.I != 10 || got.F != 2.5 || *got.P != 9007199254740993 || string(got.Raw) != `{"s":"1.0 \"2.0","n":0.50}` {

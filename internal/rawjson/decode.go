@@ -10,7 +10,8 @@ import (
 )
 
 // Decode reads a value, which must be valid JSON, into a T as encoding/json does. Integers of Go may
-// also be written with a fraction of zeros or with an exponent: 3.0 and 1e1. The error names types,
+// also be written with a fraction of zeros or with an exponent: 3.0 and 1e1. If one is, all whole
+// numbers are written plainly, also those in a json.RawMessage or json.Number. The error names types,
 // bounds and members but never values. what names the value, such as "the arguments".
 func Decode[T any](raw json.RawMessage, what string) (T, error) {
 	var v, zero T

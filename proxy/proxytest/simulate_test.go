@@ -19,11 +19,12 @@ func shop(tools ...schema.Tool) proxytest.World {
 		Tools: tools,
 		LedgerSchema: &ledger.Schema{Entities: []ledger.Entity{
 			{Type: "order", IDField: "order_id"}, {Type: "customer", IDField: "customer_id"},
-			{Type: "note", IDField: "note_id"}, {Type: "invoice", IDField: "number"}, {Type: "parcel", IDField: "number"},
+			{Type: "book", IDField: "isbn"}, {Type: "note", IDField: "note_id"}, {Type: "invoice", IDField: "number"}, {Type: "parcel", IDField: "number"},
 		}},
 		InitialState: `{
 			"order": {"4521": {"status": "shipped", "total": 79.5, "customer_id": "c1", "eta": null}},
 			"customer": {"c1": {"name": "Ada", "status": "gold"}},
+			"book": {"7": {"isbn": "7", "title": "Emma"}},
 			"note": {"n1": {"text": "fragile"}},
 			"invoice": {"7": {"paid": true}, "8": {"paid": true}},
 			"parcel": {"8": {"weight": 3}, "9": {"weight": 4}}
@@ -90,6 +91,11 @@ func TestGeneratedResultsAgreeWithTheLedger(t *testing.T) {
 				"from order/4521 in the ledger: /total", "generated: /status",
 				"order/4521 in the ledger has a status that the output_schema does not allow",
 			},
+		},
+		{
+			"a value that does not fit elsewhere", `{"type":"object","properties":{"status":{"examples":["new"]}},
+				"not":{"properties":{"status":{"const":"shipped"}}}}`, `{"order_id":"4521"}`,
+			`{"status":"new"}`, []string{"order/4521 in the ledger has a status that the output_schema does not allow"},
 		},
 		{
 			"not in the elements of a list", object(`"lines":{"type":"array","maxItems":1,"items":` +
@@ -193,6 +199,10 @@ func TestFromLedger(t *testing.T) {
 		{"not there", "customer", "", `{"customer_id":"c2"}`, "odyssey", `{"error":"customer not found"}`},
 		{"no argument", "customer", "", `{}`, "error",
 			`{"error":"FromLedger: the arguments have no customer_id, which identifies a customer in the ledger"}`},
+		{"an empty argument", "customer", "", `{"customer_id":""}`, "error",
+			`{"error":"FromLedger: the arguments have no customer_id, which identifies a customer in the ledger"}`},
+		{"an entity with its id", "book", object(`"isbn":{"type":"integer"},"title":{"type":"string"}`), `{"isbn":7}`, "odyssey",
+			`{"isbn":7,"title":"Emma"}`},
 		{"no such type", "nope", "", `{}`, "error",
 			`{"error":"FromLedger: World.LedgerSchema does not declare the type \"nope\": declare it with its id_field, or use Get"}`},
 		{"a value that does not fit", "customer", object(`"name":{"type":"integer"}`), `{"customer_id":"c1"}`, "error", ""},
