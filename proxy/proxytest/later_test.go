@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -100,6 +101,13 @@ func TestDataAndContextAreRefusedAndRecorded(t *testing.T) {
 			if status, _ := send(t, p, run.Path+"/"+plane, http.Header{"Authorization": {"Bearer x"}}, `{}`); status != 401 {
 				t.Errorf("%s without a token: %d", plane, status)
 			}
+		}
+		get := httptest.NewRequest(http.MethodGet, run.Path+"/data/rows", nil)
+		get.Header = bearer(run)
+		w := httptest.NewRecorder()
+		p.ServeHTTP(w, get)
+		if last := run.Log().Refused; w.Code != 404 || len(last) != 5 || last[4].Tool != "data/rows" {
+			t.Errorf("GET: %d, %+v", w.Code, last)
 		}
 		run.Log().AssertNotCalled(t, "data", "")
 	})
