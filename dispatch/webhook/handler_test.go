@@ -150,7 +150,7 @@ func TestReceiver(t *testing.T) {
 		{"reasoning that the tool requires", request(to("own", `{}`)), 200, `~"invalid_arguments"`},
 		{"arguments that do not match", request(to("strict", `{"a":"hunter2","b":1}`)), 200, `~"error":"invalid_arguments"`},
 		{"arguments that the Go type refuses", request(to("check_schedule", `{"day":"friday","hours":300}`)), 200,
-			`{"error":"invalid_arguments","message":"/hours must be a whole number between -128 and 127"}`},
+			`{"error":"invalid_arguments","message":"/hours must be a whole number between -128 and 127; correct them and call the tool again"}`},
 		{"unknown tool", request(to("Strict", `{}`)), 404, `~there is no tool \"Strict\" here`},
 		{"no tool named", request(`{"arguments":{}}`), 400, `~names no tool, and there are 7 here`},
 		{"handler error for the agent", request(to("failing", `{}`)), 200,

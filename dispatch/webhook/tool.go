@@ -62,7 +62,8 @@ func Define[In, Out any](name, description string, f func(ctx context.Context, i
 		t.Func = func(ctx context.Context, raw json.RawMessage) (any, error) {
 			in, err := rawjson.Decode[In](raw, "the arguments")
 			if err != nil {
-				return nil, &Error{Code: CodeArguments, Message: err.Error(), Err: err, misfit: true}
+				message := err.Error() + "; correct them and call the tool again"
+				return nil, &Error{Code: CodeArguments, Message: message, Err: err, misfit: true}
 			}
 			return f(ctx, in)
 		}

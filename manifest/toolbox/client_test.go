@@ -37,7 +37,8 @@ func TestClientOnTheWire(t *testing.T) {
 		{"id":7,"name":"calendar","config_schema":null}]`
 	for _, envelope := range []string{`%s`, `{"results":%s}`,
 		` {"results":%s,"pagination":{"total_count":2,"limit":50,"offset":0,"has_more":false}}`,
-		`{"count":2,"next":null,"previous":null,"results":%s}`, `{"pagination":null,"results":%s,"Results":0}`} {
+		`{"count":2,"next":null,"previous":null,"results":%s}`, `{"pagination":null,"results":%s,"Results":0}`,
+		`{"results":%s,"pagination":{"offset":null,"has_more":false}}`} {
 		var asked []string
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			asked = append(asked, fmt.Sprint(r.Method, " ", r.RequestURI, " ", r.Header.Get("Authorization"), " ",

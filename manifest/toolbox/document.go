@@ -123,6 +123,9 @@ func (d *document) whole(r *strictjson.Reader) error {
 func (d *document) listing(r *strictjson.Reader) error {
 	return r.Object(listingMembers, func(name string) error {
 		if name == "results" {
+			if r.Kind() == 'n' {
+				d.wrongType(place{name, "/" + name}, "", "must be a list", 'n')
+			}
 			return d.toolList(r, place{name, "/" + name}, -1)
 		}
 		raw, err := r.Value()

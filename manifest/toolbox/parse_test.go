@@ -87,7 +87,7 @@ func TestParseReadsEveryForm(t *testing.T) {
 		{`{"results":[],"pagination":{"total_count":51,"limit":50,"offset":0,"has_more":true}}`, "/pagination",
 			"listing_incomplete"},
 		{`{"count":51,"next":"https://api.example.com/?offset=50","results":[]}`, "/next", "listing_incomplete"},
-		{`{"results":{}}`, "", "wrong_type"},
+		{`{"results":{}}`, "", "wrong_type"}, {`{"results":null}`, "", "wrong_type"},
 		{`{"name":"x"}`, "/handler", "handler_or_url_missing"},
 		{`{"handler":"ping"}`, "/name", "name_missing"},
 		{`{"name":7,"handler":"ping"}`, "/name", "wrong_type"},
