@@ -198,6 +198,7 @@ func TestClientErrors(t *testing.T) {
 		404: {`{"detail":"Not found."}`, "check ClientOptions.BaseURL and the id", `{"detail":"Not found."}`},
 		429: {`wait ` + apiKey, "status 429", ``},
 		500: {`<html>` + apiKey, "status 500", ``},
+		300: {`[]`, "a redirect, which is not followed", `[]`},
 		302: {`https://elsewhere.example.com/` + apiKey, "a redirect, which is not followed", ``},
 		204: {``, "status 204", ``},
 	} {

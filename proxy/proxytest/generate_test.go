@@ -179,7 +179,7 @@ func TestGenerateManyReferences(t *testing.T) {
 	}
 }
 
-// A pattern that this module cannot check is no reason for an empty text.
+// A text with a pattern that this module cannot check is not empty: it keeps to minLength.
 func TestTextsWithoutAKnownPattern(t *testing.T) {
 	got := call(t, generated(t, 1, `{"type":"string","pattern":"^(?=.*[0-9]).{8,}$","minLength":8}`), "make", `{}`)
 	if got.Source != "odyssey" || len(got.Response) < 10 {
