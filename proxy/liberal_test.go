@@ -3,6 +3,7 @@ package proxy_test
 import (
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -40,6 +41,29 @@ func TestResultsOfLiveTools(t *testing.T) {
 			if err != nil || typed.Text != "cut \ufffd" || typed.Other != "\ufffd" {
 				t.Errorf("%s: decoded %q, %v", name, typed, err)
 			}
+		}
+	}
+}
+
+// The client does not act on the time and the rule of a result, so it returns the result without them.
+func TestOddMetadataCostsNoResult(t *testing.T) {
+	three := int64(3)
+	for members, want := range map[string]proxy.Result{
+		`"latency_ms":412.5,"matched_rule_index":3.0`:         {LatencyMS: 412.5, MatchedRule: &three},
+		`"latency_ms":"412","matched_rule_index":"3"`:         {},
+		`"latency_ms":1e400,"matched_rule_index":1e400`:       {},
+		`"latency_ms":null,"matched_rule_index":null`:         {},
+		`"latency_ms":{"total":1},"matched_rule_index":[2,3]`: {},
+	} {
+		c, _ := scripted(t, answer(200, `{`+members+`,"response":[1],"source":"odyssey"}`))
+		got, err := c.Do(background, "x", nil)
+		if err != nil {
+			t.Errorf("%s: %v", members, err)
+			continue
+		}
+		want.Response, want.Source, want.Tool, want.Attempts = json.RawMessage(`[1]`), proxy.SourceOdyssey, "x", 1
+		if !reflect.DeepEqual(*got, want) {
+			t.Errorf("%s: %+v", members, got)
 		}
 	}
 }

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"strconv"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
@@ -116,10 +118,18 @@ func (r *run) decodeResult(tool string, ans answer) (*Result, *Error) {
 				var source string
 				source, err = read.String()
 				result.Source = r.source(source)
-			case "latency_ms":
-				result.LatencyMS, err = read.Float()
+			case "latency_ms": // the client does not act on these two, so they do not cost a result
+				var v json.RawMessage
+				v, err = read.Value()
+				if ms, wrong := strconv.ParseFloat(string(v), 64); wrong == nil {
+					result.LatencyMS = ms
+				}
 			case "matched_rule_index":
-				result.MatchedRule, err = read.Int()
+				number := read.Kind() == '0'
+				var v json.RawMessage
+				if v, err = read.Value(); err == nil && number {
+					result.MatchedRule, _ = rawjson.Decode[*int64](v, name)
+				}
 			case "validation":
 				result.Validation, err = read.Value()
 			default: // tool_name is known already; unknown members are the platform's to add

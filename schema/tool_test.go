@@ -511,3 +511,30 @@ func TestToolIsJSON(t *testing.T) {
 		t.Errorf("wrote %s, %v", out, err)
 	}
 }
+
+// What was read and is not a tool counts only as long as the tool has nothing else.
+func TestToolReadFromAnotherValue(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*schema.Tool)
+		want   string
+		found  string
+	}{
+		"unchanged":    {func(*schema.Tool) {}, `5`, "0 not_object "},
+		"a field":      {func(tool *schema.Tool) { tool.Name = "a" }, `{"name":"a"}`, "0 input_schema_missing /input_schema"},
+		"extra":        {func(tool *schema.Tool) { tool.Extra = []ledger.Member{{Name: "x", Value: json.RawMessage(`1`)}} }, `{"x":1}`, "0 name_missing /name\n0 input_schema_missing /input_schema"},
+		"without text": {func(tool *schema.Tool) { tool.Name, tool.Extra = "a", []ledger.Member{{Name: "name"}} }, `{"name":"a"}`, "0 input_schema_missing /input_schema"},
+	} {
+		var tool schema.Tool
+		if err := json.Unmarshal([]byte(`5`), &tool); err != nil {
+			t.Fatal(err)
+		}
+		test.change(&tool)
+		text, err := tool.MarshalJSON()
+		if err != nil || string(text) != test.want {
+			t.Errorf("%s: wrote %s, %v; want %s", name, text, err, test.want)
+		}
+		if got := verdict(t, []schema.Tool{tool}, nil); got != test.found {
+			t.Errorf("%s: problems %q, want %q", name, got, test.found)
+		}
+	}
+}

@@ -1,10 +1,7 @@
 package reasoning
 
 import (
-	"bytes"
 	"encoding/json"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
@@ -24,7 +21,7 @@ func find(object json.RawMessage) (from, to int, value json.RawMessage) {
 		quoted := object[at:nameEnd]
 		at = skip(object, nameEnd) // behind the colon
 		valueEnd := rawjson.End(object, at)
-		if !isName(quoted) {
+		if rawjson.Text(quoted) != name {
 			at = valueEnd
 			continue
 		}
@@ -37,15 +34,6 @@ func find(object json.RawMessage) (from, to int, value json.RawMessage) {
 		}
 		return start, to, value
 	}
-}
-
-func isName(quoted []byte) bool {
-	inner := quoted[1 : len(quoted)-1]
-	if bytes.IndexByte(inner, '\\') < 0 {
-		return string(inner) == name
-	}
-	unquoted, _ := jsontext.AppendUnquote(nil, quoted) // valid JSON
-	return string(unquoted) == name
 }
 
 func skipSpace(doc []byte, at int) int {

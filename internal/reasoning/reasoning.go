@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -70,8 +68,7 @@ func Take(arguments json.RawMessage) (rest json.RawMessage, text string) {
 	}
 	switch rawjson.Kind(value) {
 	case '"':
-		unquoted, _ := jsontext.AppendUnquote(nil, value) // valid JSON
-		text = string(unquoted)
+		text = rawjson.Text(value)
 	case 'n':
 	default:
 		text = string(value)

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -94,12 +92,8 @@ func (w *walker) applied(m member) iter.Seq[json.RawMessage] {
 
 // target returns the target of a local reference: "#", or "#" and a JSON Pointer.
 func (w *walker) target(ref json.RawMessage) (json.RawMessage, bool) {
-	text, err := jsontext.AppendUnquote(nil, ref)
-	if err != nil || w.left == 0 {
-		return nil, false
-	}
-	pointer, local := strings.CutPrefix(string(text), "#")
-	if !local {
+	pointer, local := strings.CutPrefix(rawjson.Text(ref), "#")
+	if !local || w.left == 0 {
 		return nil, false
 	}
 	w.left--

@@ -86,9 +86,9 @@ func New(path string, opts *Options) (*Cassette, error) {
 	return c, nil
 }
 
-// TB is what [Open] uses of a test. *testing.T and testing.TB implement it, so that programs with a
-// [Recorder] do not import package testing.
-type TB interface {
+// tb is what [Open] uses of a test. With it programs that have a [Recorder] do not import package
+// testing.
+type tb interface {
 	Helper()
 	Cleanup(func())
 	Logf(format string, args ...any)
@@ -97,7 +97,8 @@ type TB interface {
 }
 
 // Open is [New] for a test. An error of New fails the test at once. When the test ends, Open closes
-// the cassette and fails the test if there are deviations. It logs how much was recorded.
+// the cassette and fails the test if there are deviations. It logs how much was recorded. t is a
+// *testing.T, *testing.B or testing.TB.
 //
 //	opts := &cassette.Options{Ignore: []string{"/request_id"}}
 //	if *update { // a flag of the test's own
@@ -107,7 +108,7 @@ type TB interface {
 //	dispatchtest.Run(t, target, dispatchtest.Task{Instruction: "…", World: world, WrapProxy: tape.Wrap})
 //
 // Open records only if the mode says so.
-func Open(t TB, path string, opts *Options) *Cassette {
+func Open(t tb, path string, opts *Options) *Cassette {
 	t.Helper()
 	c, err := New(path, opts)
 	if err != nil {
