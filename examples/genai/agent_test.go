@@ -11,12 +11,12 @@ import (
 )
 
 func TestAgent(t *testing.T) {
-	shoptest.Test(t, start, &shoptest.Options{FailsOnMalformed: true})
+	shoptest.Test(t, start, &shoptest.Options{MalformedError: "MALFORMED_FUNCTION_CALL"})
 }
 
 // The calls of older models have no ids.
 func TestCallsWithoutIDs(t *testing.T) {
-	shoptest.Test(t, start, &shoptest.Options{FailsOnMalformed: true, NoCallIDs: true})
+	shoptest.Test(t, start, &shoptest.Options{MalformedError: "MALFORMED_FUNCTION_CALL", NoCallIDs: true})
 }
 
 func start(t *testing.T, url string, client *http.Client) dispatch.Agent {

@@ -31,9 +31,9 @@ type Options struct {
 	// Repairs is for an SDK that makes {} of arguments that are not JSON.
 	Repairs bool
 
-	// FailsOnMalformed is for an API that sends no content if arguments are not JSON. The agent's
-	// error then has the reason, MALFORMED_FUNCTION_CALL.
-	FailsOnMalformed bool
+	// MalformedError is for an API or an SDK that has no answer if arguments are not JSON. It is a part
+	// of the error of the agent.
+	MalformedError string
 }
 
 // id returns the id of a call in a script.
@@ -137,14 +137,14 @@ func testMistakes(t *testing.T, agent New, o Options) {
 	switch {
 	case o.Repairs: // the agent cannot see what the model wrote
 		script[1] = answer.Expect(llmtest.HasResult(o.id("toolu_2"), ""))
-	case o.FailsOnMalformed:
+	case o.MalformedError != "":
 		_, target := start(t, agent, malformed)
 		got, err := dispatchtest.Dispatch(t.Context(), target, task)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got.AssertErrorClass(t, dispatchtest.Agent5xx)
-		if !strings.Contains(got.AgentError, "MALFORMED_FUNCTION_CALL") {
+		if !strings.Contains(got.AgentError, o.MalformedError) {
 			t.Errorf("the error of the agent is %q", got.AgentError)
 		}
 		script = []llmtest.Step{invented, answer}
