@@ -10,6 +10,7 @@ import (
 // conversation is what [Transcript.SetConversation] has set for a label.
 type conversation struct {
 	actor    string
+	prompt   int       // place of the present prompt in what was set, from 1; 0 for none
 	messages []Message // those that fit
 	sizes    []int     // of messages, as JSON, with room for the answers to their calls
 	dropped  int       // messages that did not fit
@@ -39,7 +40,6 @@ type made struct {
 // SetConversation is for code that sees all requests to a model. An agent that adds messages one by
 // one uses [Transcript.Add] instead.
 func (t *Transcript) SetConversation(actor string, messages []Message) {
-	messages = t.run.ofThisTurn(messages)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	i := slices.IndexFunc(t.conversations, func(c *conversation) bool { return c.actor == actor })
@@ -49,7 +49,7 @@ func (t *Transcript) SetConversation(actor string, messages []Message) {
 		t.rows = append(t.rows, &row{conversation: t.conversations[i]})
 	}
 	c := t.conversations[i]
-	c.set(t, messages)
+	c.set(t, c.ofThisTurn(t.run, messages))
 	at := slices.IndexFunc(t.rows, func(r *row) bool { return r.conversation == c })
 	if slices.ContainsFunc(t.rows[at+1:], func(r *row) bool { return r.conversation != nil }) {
 		own := t.rows[at]
@@ -77,18 +77,26 @@ func (t *Transcript) foundProblems() []Problem {
 }
 
 // ofThisTurn returns the messages without those of earlier turns of the session. These end where
-// the user says the present prompt. System messages at the beginning belong to every turn.
-func (r *Run) ofThisTurn(messages []Message) []Message {
+// the user says the present prompt: at the same place as before, because later messages may repeat
+// it, or else for the last time. System messages at the beginning belong to every turn.
+func (c *conversation) ofThisTurn(r *Run, messages []Message) []Message {
 	if r.Instruction == "" || r.SessionID == "" && r.Messages == nil {
 		return messages
 	}
-	system := slices.IndexFunc(messages, func(m Message) bool { return m.Role != RoleSystem })
-	for i := len(messages) - 1; i > system; i-- {
-		if r.saidIn(messages[i]) {
-			return slices.Concat(messages[:system], messages[i:])
+	if c.prompt == 0 || c.prompt > len(messages) || !r.saidIn(messages[c.prompt-1]) {
+		c.prompt = 0
+		for i, m := range slices.Backward(messages) {
+			if r.saidIn(m) {
+				c.prompt = i + 1
+				break
+			}
 		}
 	}
-	return messages
+	system := slices.IndexFunc(messages, func(m Message) bool { return m.Role != RoleSystem })
+	if c.prompt-1 <= system {
+		return messages
+	}
+	return slices.Concat(messages[:system], messages[c.prompt-1:])
 }
 
 // saidIn reports whether the user says the instruction in m, perhaps among other text.

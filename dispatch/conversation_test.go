@@ -251,6 +251,38 @@ assistant That one not.
 	}
 }
 
+// The turn begins with the prompt that the conversation had first: a later message may repeat it.
+func TestSetConversationWithReminders(t *testing.T) {
+	for name, earlier := range map[string][]dispatch.Message{
+		"first turn": {says("system", "Be brief.")},
+		"later turn": {says("system", "Be brief."), says("user", "Hello."), says("assistant", "Hello.")},
+	} {
+		h := newHandler(t, func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			tr := run.Transcript()
+			m := append(earlier, says("user", run.Instruction))
+			tr.SetConversation("", m)
+			m = append(m, calling(call("m1", "refund", `{}`)), result("m1", `"ok"`), says("user", "Remember the task: "+run.Instruction))
+			tr.SetConversation("", m)
+			tr.SetConversation("", append(m, says("assistant", "Yes.")))
+			return &dispatch.Response{FinalResponse: "Done."}, nil
+		})
+		body := `{"odyssey_proxy_url":"https://api.example.com/runs/abc","input":` +
+			`{"session_id":"s1","turn_id":"2","user_instruction":"And order 4522?"}}`
+		sent := dispatch.CheckResponse(post(h, body, nil).Body.Bytes())
+		want := `system Be brief.
+user And order 4522?
+assistant [m1 refund {}]
+tool(m1) ok
+user Remember the task: And order 4522?
+assistant Yes.
+assistant Done.
+`
+		if got := brief(sent.Messages); got != want || len(sent.Problems) > 0 {
+			t.Errorf("%s: got\n%s%v", name, got, sent.Problems)
+		}
+	}
+}
+
 // The conversation and the recorded calls that it contains count once. What does not fit is left out
 // at the end, and a shorter conversation has room again.
 func TestSetConversationIsBounded(t *testing.T) {

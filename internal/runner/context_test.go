@@ -178,7 +178,7 @@ func TestDerivedContextsTakeNoGoroutine(t *testing.T) {
 // known, whoever ends the context meanwhile.
 func TestContextEndsAtOnce(t *testing.T) {
 	over := errors.New("over")
-	for i := range 3000 {
+	for i := range 300 {
 		call := new(runner.Call[int])
 		job := runner.Func[int](func(ctx context.Context) int {
 			var all sync.WaitGroup
@@ -190,6 +190,7 @@ func TestContextEndsAtOnce(t *testing.T) {
 			for range 2 {
 				all.Go(func() {
 					for ctx.Err() == nil {
+						runtime.Gosched()
 					}
 					if context.Cause(ctx) != over {
 						t.Errorf("the context has ended with %v and the cause %v", ctx.Err(), context.Cause(ctx))
