@@ -297,7 +297,7 @@ func TestBoundsOfARun(t *testing.T) {
 	transport := &llm.Transport{Base: roundTrip(func(r *http.Request) (*http.Response, error) {
 		_, err := io.Copy(io.Discard, r.Body)
 		n++
-		return response(exch(strings.Replace(string(says("yes")), `"m"`, fmt.Sprintf(`"%s-%d"`, strings.Repeat("m", 200), n), 1))), err
+		return response(exch(strings.Replace(string(says("yes")), `"m"`, fmt.Sprintf(`"%d-%s"`, n, strings.Repeat("m", 200)), 1))), err
 	})}
 	result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
 		for i := range 258 {
