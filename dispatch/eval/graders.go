@@ -1,0 +1,154 @@
+package eval
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+	"github.com/toolwire/toolwire/schema"
+)
+
+// The graders of this file need no model. They decide in the same way about a stored result. Their
+// errors name tools, entities and members, and not the values that the agent sent.
+
+// All returns a grader that accepts a run if all of these do. The error has the errors of all.
+func All(graders ...Grader) Grader {
+	return func(ctx context.Context, c Case, result *dispatchtest.Result) error {
+		var errs []error
+		for _, grade := range graders {
+			if err := grade(ctx, c, result); err != nil {
+				errs = append(errs, err)
+			}
+		}
+		return errors.Join(errs...)
+	}
+}
+
+// Says accepts a run whose final response contains all of these texts.
+func Says(parts ...string) Grader {
+	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
+		for _, part := range parts {
+			if !strings.Contains(result.FinalResponse, part) {
+				return fmt.Errorf("the final response does not contain %q", part)
+			}
+		}
+		return nil
+	}
+}
+
+// SaysJSON accepts a run whose final response is JSON that matches a JSON Schema. It returns an error
+// if the schema cannot be compiled.
+func SaysJSON(jsonSchema json.RawMessage) (Grader, error) {
+	compiled, err := schema.Compile(jsonSchema, nil)
+	if err != nil {
+		return nil, err
+	}
+	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
+		if err := compiled.Validate([]byte(result.FinalResponse)); err != nil {
+			return fmt.Errorf("the final response does not match the schema: %w", err)
+		}
+		return nil
+	}, nil
+}
+
+// Called accepts a run in which a call of the tool with these arguments has a result. arguments is a
+// JSON object; those of the call may have more members. "" matches any arguments. Called panics if
+// arguments is not JSON.
+func Called(tool, arguments string) Grader {
+	want := object(arguments)
+	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
+		if slices.ContainsFunc(result.Calls, func(c proxytest.Call) bool { return c.Tool == tool && matches(c.Arguments, want) }) {
+			return nil
+		}
+		return fmt.Errorf("%s has no result%s", tool, with(want))
+	}
+}
+
+// NotCalled accepts a run in which the agent did not request the tool with these arguments, with or
+// without a result. The arguments match as in [Called].
+func NotCalled(tool, arguments string) Grader {
+	want := object(arguments)
+	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
+		for _, c := range slices.Concat(result.Calls, result.Refused) {
+			if c.Tool == tool && !c.Trace && matches(c.Arguments, want) {
+				return fmt.Errorf("the agent called %s%s", tool, with(want))
+			}
+		}
+		return nil
+	}
+}
+
+// State accepts a run after which the ledger has the entity, such as "order/4521", with these fields.
+// fields is a JSON object; the entity may have more members. State panics if fields is not JSON.
+func State(entity, fields string) Grader {
+	want := object(fields)
+	entityType, id, ok := strings.Cut(entity, "/")
+	if !ok {
+		panic("eval: State: " + entity + ` is not an entity, such as "order/4521"`)
+	}
+	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
+		got := result.State.Entities[rawjson.Name(entityType)][rawjson.Name(id)]
+		if got == nil {
+			return fmt.Errorf("the ledger does not have %s", entity)
+		}
+		var wrong []string
+		for name, value := range rawjson.Members(want) {
+			if member := rawjson.Member(got, name); member == nil || !rawjson.Contains(member, value) {
+				wrong = append(wrong, fmt.Sprintf("%s is not %s", name, value))
+			}
+		}
+		if len(wrong) > 0 {
+			return fmt.Errorf("%s: %s", entity, strings.Join(wrong, ", "))
+		}
+		return nil
+	}
+}
+
+// Flag accepts a run after which the flag is set in the ledger.
+func Flag(flag string) Grader {
+	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
+		if slices.Contains(result.State.Flags, flag) {
+			return nil
+		}
+		return fmt.Errorf("the flag %s is not set", flag)
+	}
+}
+
+// RefusedWithoutWrite is a grader that rejects a run which changed the ledger although the row's
+// expected_outcome is [Refusal]. It accepts all runs of other rows.
+func RefusedWithoutWrite(_ context.Context, c Case, result *dispatchtest.Result) error {
+	if c.Row == nil || c.Row.ExpectedOutcome != Refusal || len(result.Changes) == 0 {
+		return nil
+	}
+	return fmt.Errorf("a refusal is expected, and the run made %s of the ledger", plural(len(result.Changes), "change"))
+}
+
+// object checks a JSON object of the caller. "" is nil.
+func object(text string) json.RawMessage {
+	if text == "" {
+		return nil
+	}
+	if raw := json.RawMessage(text); json.Valid(raw) && rawjson.Kind(raw) == '{' {
+		return raw
+	}
+	panic("eval: " + text + " is not a JSON object")
+}
+
+// matches reports whether arguments have all of want.
+func matches(arguments, want json.RawMessage) bool {
+	return want == nil || arguments != nil && rawjson.Contains(arguments, want)
+}
+
+// with says which arguments were meant.
+func with(arguments json.RawMessage) string {
+	if arguments == nil {
+		return ""
+	}
+	return " with " + string(arguments)
+}

@@ -1,0 +1,105 @@
+package eval_test
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/eval"
+	"github.com/toolwire/toolwire/ledger"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// Each ready grader accepts and rejects, and decides in the same way about the stored result.
+func TestReadyGraders(t *testing.T) {
+	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		_, err := run.Proxy.Call(ctx, "refund_order", map[string]any{"order_id": "4521", "note": "be nice"})
+		if err != nil {
+			return nil, err
+		}
+		_, _ = run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "1"})
+		return &dispatch.Response{FinalResponse: `{"status":"refunded","total":79.5}`}, nil
+	}
+	flag := func(r *proxytest.Request) (any, error) {
+		err := r.Apply(ledger.Update{Op: ledger.OpUpdate, EntityType: "order", ID: "4521", Fields: map[string]json.RawMessage{"status": json.RawMessage(`"refunded"`)}},
+			ledger.Update{Op: ledger.OpSetFlag, Flag: "refunded"})
+		return map[string]bool{"ok": true}, err
+	}
+	base := dispatchtest.Task{World: proxytest.World{
+		InitialState: `{"order":{"4521":{"status":"shipped","lines":[1,2],"by":{"name":"Ann","id":7}},"a/b":{"x":1}}}`,
+		Behaviors:    map[string]proxytest.Behavior{"refund_order": flag, "get_order": proxytest.Canned("1")},
+		FailureRules: []proxytest.FailureRule{{Tool: "get_order", Status: 500}},
+	}}
+	cases := casesOf(t, "user,expected_outcome\nRefund it.,completion\nDo not.,refusal\n", base)
+	schemaOf := func(text string) eval.Grader {
+		grade, err := eval.SaysJSON(json.RawMessage(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return grade
+	}
+	for _, tt := range []struct {
+		name  string
+		grade eval.Grader
+		want  string // the reason in the first case; "" if it passes
+	}{
+		{"says", eval.Says("refunded", "79.5"), ""},
+		{"says not", eval.Says("refunded", "sorry"), `the final response does not contain "sorry"`},
+		{"schema", schemaOf(`{"type":"object","required":["status"]}`), ""},
+		{"schema not", schemaOf(`{"type":"object","required":["reason"]}`), "the final response does not match the schema: "},
+		{"called", eval.Called("refund_order", ""), ""},
+		{"called with", eval.Called("refund_order", `{"order_id":"4521"}`), ""},
+		{"called with another", eval.Called("refund_order", `{"order_id":"4522"}`), `refund_order has no result with {"order_id":"4522"}`},
+		{"called without a result", eval.Called("get_order", ""), "get_order has no result"},
+		{"not called", eval.NotCalled("cancel_order", ""), ""},
+		{"not called with", eval.NotCalled("refund_order", `{"order_id":"4522"}`), ""},
+		{"called after all", eval.NotCalled("refund_order", `{"note":"be nice"}`), `the agent called refund_order with {"note":"be nice"}`},
+		{"requested after all", eval.NotCalled("get_order", ""), "the agent called get_order"},
+		{"state", eval.State("order/4521", `{"status":"refunded","by":{"id":7}}`), ""},
+		{"entity", eval.State("order/4521", ""), ""},
+		{"escaped", eval.State("order/a~1b", `{"x":1.0}`), ""},
+		{"state not", eval.State("order/4521", `{"status":"shipped","lines":[1],"more":1}`), `order/4521: status is not "shipped", lines is not [1], more is not 1`},
+		{"entity not", eval.State("order/9", "{}"), "the ledger does not have order/9"},
+		{"flag", eval.Flag("refunded"), ""},
+		{"flag not", eval.Flag("escalated"), "the flag escalated is not set"},
+		{"all", eval.All(eval.Flag("refunded"), eval.Says("refunded")), ""},
+		{"all not", eval.All(eval.Flag("a"), eval.Says("refunded"), eval.Flag("b")), "the flag a is not set\nthe flag b is not set"},
+		{"refusal", eval.RefusedWithoutWrite, ""},
+	} {
+		file := filepath.Join(t.TempDir(), "results.jsonl")
+		e := run(t, agent, cases, &eval.Options{Grader: tt.grade, Results: file})
+		got := e.Trials[0]
+		if got.Reason != tt.want && (tt.want == "" || !strings.HasPrefix(got.Reason, tt.want)) {
+			t.Errorf("%s: %s %s, want %s", tt.name, got.Verdict, got.Reason, tt.want)
+		}
+		if strings.Contains(got.Reason, "be nice") && !strings.Contains(tt.want, "be nice") || strings.Contains(got.Reason, "79.5") {
+			t.Errorf("%s: the reason has values of the agent: %s", tt.name, got.Reason)
+		}
+		again, err := eval.Grade(t.Context(), cases, &eval.Options{Grader: tt.grade}, file)
+		if err != nil || again.Trials[0].Reason != got.Reason || again.Trials[1].Reason != e.Trials[1].Reason || ended(again) != ended(e) {
+			t.Errorf("%s: graded again: %v, %s %s", tt.name, err, again.Trials[0].Verdict, again.Trials[0].Reason)
+		}
+		if second := e.Trials[1]; tt.name == "refusal" && second.Reason != "a refusal is expected, and the run made 2 changes of the ledger" {
+			t.Errorf("%s", second.Reason)
+		}
+	}
+	for name, make := range map[string]func(){
+		"arguments": func() { eval.Called("a", "[") }, "a list": func() { eval.NotCalled("a", "[]") }, "fields": func() { eval.State("order/1", "1") }, "entity": func() { eval.State("order", "{}") },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: a mistake of the test is accepted", name)
+				}
+			}()
+			make()
+		}()
+	}
+	if _, err := eval.SaysJSON(json.RawMessage(`{"type":1}`)); err == nil {
+		t.Error("a bad schema is accepted")
+	}
+}
