@@ -12,8 +12,8 @@ import (
 var responseSchema = sync.OnceValues(func() (*schema.Validator, error) { return schema.Compile(dispatch.ResponseSchema(), nil) })
 
 // disagreement returns what the published schema rejects in a response although no problem was
-// found in it. That is a fault of the doctor, not of the endpoint. It returns "" if both agree, or if
-// the validator cannot judge the response.
+// found in it. That is a fault of the doctor, not of the endpoint. It returns "" if both agree, or
+// if the validator cannot judge the response.
 func disagreement(body []byte, problems []dispatch.Problem) string {
 	validator, err := responseSchema()
 	if err != nil {

@@ -7,8 +7,10 @@
 //	}
 //	fmt.Print(report)
 //
-// [Check] sends pings, requests that the endpoint should reject, and one sample dispatch. Each
-// check ends with a [Finding]: what was seen, and what to do. In a test, use [Report.AssertOK].
+// [Check] sends pings, requests that the endpoint should reject, and one sample dispatch. The
+// scenarios of [Options] dispatch the sample again while the proxy misbehaves. Each check ends with
+// a [Finding]: what was sent and seen, the rule behind it, what to do, and commands that repeat the
+// requests. Only what a document of the platform demands fails. In a test, use [Report.AssertOK].
 // Package dispatchtest tests what the agent does in a run; package eval runs datasets.
 //
 // The errors of Check list mistakes in its arguments. A failed check is not an error.
@@ -24,6 +26,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -42,6 +45,26 @@ type Options struct {
 	// public ProxyURL. If the World of the Task has neither tools nor behaviors, it gets the tools
 	// of ToolsSchema, with generated results.
 	Task *dispatchtest.Task
+
+	// Scenarios are the names of further dispatches of Task. Each needs the agent to call a tool,
+	// except for the sessions. [Scenarios] returns all names:
+	//
+	//	concurrent_runs    two runs at the same time: do their URLs, tokens and results stay apart?
+	//	unwrap             recognisable results: is the envelope removed, and the result not replaced?
+	//	result_kinds       results: text, a list, a number, null, HTML, 100 KB, not ASCII; 7 dispatches
+	//	retry_429          a 429 for the first attempt of each call: is it repeated, after a wait?
+	//	retry_503          two transient 503s: are they repeated, after a wait?
+	//	terminal_503       a 503 that is not transient: is it not repeated?
+	//	failing_tools      every call is refused: does the answer say so?
+	//	expired_token      the run token expires: does the agent stop calling?
+	//	headers_only       the body has no proxy URL and no ids
+	//	body_only          the run token is the only header of the platform
+	//	session_replay     a session of three turns, with the transcript in each dispatch
+	//	session_stateful   a session of three turns, with its id only
+	//
+	// The order of a report is that of [Scenarios], after the checks. If Scenarios is nil, none is
+	// played. OnRun of the Task is called for each dispatch.
+	Scenarios []Name
 
 	// NoDispatch omits the sample dispatch, so that the agent does no work.
 	NoDispatch bool
@@ -101,9 +124,10 @@ const (
 // [Finding.Because]. If the endpoint stops answering pings during a check, that check fails and the
 // checks after it are skipped. The report has all checks in a fixed order.
 //
-// If the endpoint authenticates, the agent works on at most one dispatch, the sample. If it does
-// not, the agent may work on up to two more dispatches, which have an expired run token. The auth
-// value is sent only to the endpoint and does not appear in the report. Redirects are not followed.
+// Without scenarios, an endpoint that authenticates works on at most one dispatch, the sample. If
+// it does not authenticate, the agent may work on up to two more dispatches, which have an expired
+// run token. The auth value is sent only to the endpoint and does not appear in the report.
+// Redirects are not followed.
 //
 // An error without a report lists everything that is wrong with target and opts. When ctx ends,
 // Check returns the report and the cause of ctx, and the checks that did not finish are skipped.
@@ -152,14 +176,17 @@ func allChecks() []check {
 
 // checkup is one execution of all checks.
 type checkup struct {
-	target dispatchtest.Target
-	sample dispatchtest.Task // what is dispatched
-	stage  *stage.Stage
-	opts   Options
-	url    *url.URL // nil for a Target without one
-	checks []check
-	found  map[Name]*Finding
-	hide   *redact.Set // hides secrets in what the endpoint sends
+	target  dispatchtest.Target
+	given   dispatchtest.Task // the task of the options, or the default
+	sample  dispatchtest.Task // what is dispatched: given, with its requests to the proxy observed
+	stage   *stage.Stage
+	opts    Options
+	url     *url.URL // nil for a Target without one
+	checks  []check
+	found   map[Name]*Finding
+	mu      sync.Mutex
+	secrets []*redact.Set // hide secrets in what the endpoint sends
+	visible bool          // the answer repeats the results of tools
 
 	hasAuth  bool                 // an auth value is sent
 	first    *answer              // to the first ping, with the right bearer
@@ -186,6 +213,9 @@ func newCheckup(target dispatchtest.Target, opts *Options) (*checkup, error) {
 		c.opts = *opts
 	}
 	mistakes := c.mistakes(target)
+	for _, name := range c.choose() {
+		mistakes = append(mistakes, fmt.Errorf("doctor: Options.Scenarios has the unknown name %q; Scenarios returns the names", name))
+	}
 	c.sample = c.task()
 	turns := 0
 	if c.sample.Conversation != nil {
@@ -205,7 +235,7 @@ func newCheckup(target dispatchtest.Target, opts *Options) (*checkup, error) {
 		return nil, err
 	}
 	c.hasAuth = c.stage.Target.AuthValue != ""
-	c.hide = c.stage.Secrets()
+	c.secrets = append(c.secrets, c.stage.Secrets())
 	c.connect()
 	return c, nil
 }
@@ -270,10 +300,10 @@ func (c *checkup) find(ctx context.Context, name Name) *Finding {
 	f.Name = name
 	f.cite()
 	for _, text := range []*string{&f.Sent, &f.Seen, &f.Do, &f.Reproduce} {
-		*text = c.hide.Text(*text)
+		*text = c.conceal(*text)
 	}
 	for i := range f.Details {
-		f.Details[i] = c.hide.Text(f.Details[i])
+		f.Details[i] = c.conceal(f.Details[i])
 	}
 	c.found[name] = f
 	return f
@@ -283,7 +313,7 @@ func (c *checkup) find(ctx context.Context, name Name) *Finding {
 func (c *checkup) examine(ctx context.Context, k check) (f Finding) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.faults = append(c.faults, c.hide.Text(fmt.Sprintf("%s: %v", k.name, p)))
+			c.faults = append(c.faults, c.conceal(fmt.Sprintf("%s: %v", k.name, p)))
 			f = skipped("", "the doctor failed; see its faults")
 		}
 	}()
@@ -304,6 +334,16 @@ func (c *checkup) describe(name Name, f *Finding) {
 	if f.Reproduce == "" && c.result != nil && slices.Contains([]Name{Dispatch, LateCalls}, name) {
 		f.Sent, f.Reproduce = "a ping and a dispatch", c.again(name)
 	}
+}
+
+// conceal hides the secrets of all dispatches.
+func (c *checkup) conceal(text string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, set := range c.secrets {
+		text = set.Text(text)
+	}
+	return text
 }
 
 // survived pings the endpoint after a check that it may not have survived. If it has stopped

@@ -48,9 +48,28 @@ var rules = map[Name]rule{
 	Dispatch: {stepWrap + `"Return a response object with a non-empty final_response value." ` + stepProxy +
 		`"POST to the odyssey proxy base URL, then append /tools/ followed by the tool name" with "Authorization: Bearer <run_token>"; ` +
 		`the arguments are "validated against input_schema".`, Advised},
-	LateCalls:   {`No document allows or forbids calls after the response; the run token is for the run.`, Inferred},
-	Proxy:       {codeMode + `"HTTP 401 is the expected success signal for this probe".`, Advised},
-	ToolsSchema: {`"Tools schema": the platform validates each tool at registration.`, Advised},
+	LateCalls: {`No document allows or forbids calls after the response; the run token is for the run.`, Inferred},
+	Proxy:     {codeMode + `"HTTP 401 is the expected success signal for this probe".`, Advised},
+	concurrentRuns: {stepWrap + `"Build the agent inside the request handler so tools close over request-scoped values, because each run has ` +
+		`its own bearer token."`, Advised},
+	unwrap: {porting + `Step 2: "Your tool body must return body["response"], not the full envelope." ` +
+		`"Do not keep original tool bodies as a fallback path."`, Advised},
+	resultKinds: {porting + `Step 2: "response arrives already decoded" … "Non-JSON bodies (plain text, HTML, CSV) pass through as the ` +
+		`original string".`, Inferred},
+	retry429: {stepProxy + `"60 requests per minute per token. Retry with backoff on 429 responses."`, Advised},
+	retry503: {porting + `Step 2, Retryable errors: "Some proxy responses represent transient platform conditions rather than tool ` +
+		`failures. Retry these responses with backoff." The page does not list the classes.`, Inferred},
+	terminal503: {porting + `Step 2, Retryable errors: only transient conditions are repeated. The page does not list the classes.`, Inferred},
+	failingTools: {porting + `Step 2: "Do not keep original tool bodies as a fallback path. Doing so can diverge simulator world state from ` +
+		`observed behavior and invalidate the trace." That the answer should admit a failure is not said.`, Inferred},
+	expiredToken: {`No document says what to do at 401 run_token_expired; the run is over then.`, Inferred},
+	headersOnly: {stepHeader + `"Prefer values from the body when present, and fall back to headers if an edge proxy strips a field."`,
+		Advised},
+	bodyOnly: {stepHeader + `"The body and matching X-Pipelines-* headers carry the same correlation identifiers. Prefer values from the ` +
+		`body when present".`, Advised},
+	sessionReplay:   {stepWrap + `"Return a response object with a non-empty final_response value", for each dispatch.`, Advised},
+	sessionStateful: {stepWrap + `"Return a response object with a non-empty final_response value", for each dispatch.`, Advised},
+	ToolsSchema:     {`"Tools schema": the platform validates each tool at registration.`, Advised},
 }
 
 // cite adds the rule and its severity to a finding that asks for something.

@@ -27,6 +27,7 @@ func (c *checkup) task() dispatchtest.Task {
 	if w := task.World; task.Platform == nil && w.Tools == nil && w.Behaviors == nil {
 		task.World.Tools = c.sandboxTools()
 	}
+	c.given = task
 	if task.ProxyURL == "" { // otherwise the caller serves it
 		wrap := task.WrapProxy
 		task.WrapProxy = func(next http.Handler) http.Handler {
@@ -117,6 +118,9 @@ func (c *checkup) dispatch(ctx context.Context) Finding {
 		f = failed("Append /tools/ and the tool's name to the whole of odyssey_proxy_url: a path that begins with a slash and is resolved "+
 			"against it replaces the path that it has.", "%s to the proxy's host did not begin with odyssey_proxy_url",
 			count(int(c.elsewhere.Load()), "request"))
+	case c.astray.Load() != nil && len(result.Calls)+len(result.Refused) == 0 && len(c.stage.Platform.Tools()) > 0:
+		f = failed("Append /tools/ and the tool's name to odyssey_proxy_url.",
+			"no tool call reached the proxy, but the agent sent %s", c.quote(*c.astray.Load()))
 	case !result.OK() && len(undeclared) > 0:
 		f = warning("Give the tools_schema, or a task with a world that has these tools.",
 			"the run failed after the agent had called tools that the sample's world does not have: %s; %s",

@@ -11,8 +11,14 @@
 // An agent on this machine works on one sample task; one elsewhere only on the task of
 // -instruction, because it could not reach the proxy that is played here.
 //
+// -scenarios dispatches the instruction again, while the proxy misbehaves in known ways: see
+// doctor.Options.Scenarios. Each finding cites the rule behind it and has commands that reproduce it.
+//
+//	go run ./examples/doctor -url http://localhost:8080/dispatch -token-env AGENT_TOKEN -tools tools_schema.json \
+//		-instruction "Where is order #4521?" -scenarios all
+//
 // The exit status is 0 when nothing failed, 1 when a check failed (with -strict also when one
-// warned) or was interrupted, 2 for a mistake on the command line or a file that cannot be read.
+// warned), was interrupted or the doctor itself has a fault, 2 for a mistake on the command line or a file that cannot be read.
 package main
 
 import (
@@ -45,7 +51,7 @@ func main() {
 type flags struct {
 	url, header, tokenEnv, tokenFile          string
 	tools, ledger, manifest, dataset, proxy   string
-	instruction                               string
+	instruction, scenarios                    string
 	timeout, runTimeout                       time.Duration
 	noDispatch, transcript, strict, printJSON bool
 	rows                                      []byte // of the dataset
@@ -71,7 +77,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	report.Findings = append(report.Findings, f.documents()...)
 	warned := slices.ContainsFunc(report.Findings, func(found doctor.Finding) bool { return found.Status == doctor.StatusWarning })
-	failed := err != nil || !report.OK() || f.strict && warned
+	failed := err != nil || !report.OK() || len(report.Faults) > 0 || f.strict && warned
 	if err != nil {
 		fmt.Fprintf(stderr, "doctor: interrupted: %v\n", err)
 	}
@@ -91,8 +97,16 @@ var flagNames = strings.NewReplacer(
 	"Target.URL is not an http or https URL with a host", "-url is not an http or https URL with a host, such as http://127.0.0.1:8000/dispatch",
 	"Target.URL", "-url", "Target.AuthHeader", "-auth-header", "Target.AuthValue", "the token",
 	"AuthHeader and AuthValue", "-auth-header and -token-env or -token-file",
-	"Options.ProxyBase", "-proxy", "Target.RunTimeout", "-run-timeout",
+	"Options.ProxyBase", "-proxy", "Options.Scenarios", "-scenarios", "; Scenarios returns the names", "; see -h", "Target.RunTimeout", "-run-timeout",
 )
+
+func scenarioNames() string {
+	var names []string
+	for _, name := range doctor.Scenarios() {
+		names = append(names, string(name))
+	}
+	return strings.Join(names, ", ")
+}
 
 func (f *flags) parse(args []string, stderr io.Writer) error {
 	set := flag.NewFlagSet("doctor", flag.ContinueOnError)
@@ -107,6 +121,7 @@ func (f *flags) parse(args []string, stderr io.Writer) error {
 	set.StringVar(&f.dataset, "dataset", "", "file with the dataset, CSV")
 	set.StringVar(&f.proxy, "proxy", "", "base URL of the platform's proxy, to see whether it can be reached from here")
 	set.StringVar(&f.instruction, "instruction", "", "what the sample dispatch asks for (default: to say that the agent is ready)")
+	set.StringVar(&f.scenarios, "scenarios", "", "further dispatches of the instruction, by name and separated by commas, or all: "+scenarioNames())
 	set.BoolVar(&f.noDispatch, "no-dispatch", false, "make the agent do no work")
 	set.DurationVar(&f.timeout, "timeout", 10*time.Second, "how long one request may take, the sample dispatch excepted")
 	set.DurationVar(&f.runTimeout, "run-timeout", 300*time.Second, "how long the sample dispatch may take: the registration's run_timeout_s")
@@ -128,6 +143,8 @@ func (f *flags) parse(args []string, stderr io.Writer) error {
 		mistake = "-timeout and -run-timeout must be positive"
 	case f.noDispatch && f.instruction != "":
 		mistake = "-no-dispatch and -instruction exclude each other"
+	case f.scenarios != "" && f.instruction == "":
+		mistake = "-scenarios needs an -instruction that makes the agent call a tool"
 	case f.ledger != "" && f.tools == "":
 		mistake = "-ledger is for -tools, which is missing"
 	default:
@@ -142,6 +159,15 @@ func (f *flags) read() (target dispatchtest.Target, opts *doctor.Options, err er
 	opts = &doctor.Options{ProxyBase: f.proxy, Timeout: f.timeout, NoDispatch: f.noDispatch}
 	if f.instruction != "" {
 		opts.Task = &dispatchtest.Task{Instruction: f.instruction}
+	}
+	switch f.scenarios {
+	case "":
+	case "all":
+		opts.Scenarios = doctor.Scenarios()
+	default:
+		for name := range strings.SplitSeq(f.scenarios, ",") {
+			opts.Scenarios = append(opts.Scenarios, doctor.Name(strings.TrimSpace(name)))
+		}
 	}
 	target = dispatchtest.Target{URL: f.url, AuthHeader: f.header, RunTimeout: f.runTimeout, Strict: f.transcript}
 	if target.AuthValue, err = auth.Value(f.header, f.tokenEnv, f.tokenFile); err != nil {

@@ -1,0 +1,160 @@
+package doctor_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/doctor"
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// once calls get_order and answers with its result.
+func once(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+	run.Transcript()
+	order, err := run.Proxy.Call(ctx, "get_order", map[string]string{"id": "4521"})
+	if err != nil {
+		return &dispatch.Response{FinalResponse: "Sorry, there was an error."}, nil
+	}
+	return &dispatch.Response{FinalResponse: string(order)}, nil
+}
+
+func scenarios(names ...doctor.Name) *doctor.Options {
+	own := task()
+	return &doctor.Options{Task: &own, Scenarios: names, Timeout: 5 * time.Minute, Linger: time.Millisecond}
+}
+
+// An agent behind this module's handler passes every scenario, in memory and on loopback.
+func TestScenariosPassOurHandler(t *testing.T) {
+	t.Parallel()
+	for name, target := range endpoints(t, once) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			report, err := doctor.Check(t.Context(), target, scenarios(doctor.Scenarios()...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			assertNoWarning(t, report)
+			var played []doctor.Name
+			for _, f := range report.Findings {
+				if slices.Contains(doctor.Scenarios(), f.Name) && f.Status == doctor.StatusOK {
+					played = append(played, f.Name)
+				}
+			}
+			if !slices.Equal(played, doctor.Scenarios()) || len(report.Faults) > 0 {
+				t.Errorf("played %v, faults %q\n%s", played, report.Faults, report)
+			}
+		})
+	}
+}
+
+// In a bubble a repetition without a wait takes no time at all.
+func TestScenariosNameHastyRepetitions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hasty := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			run.Transcript()
+			var err error
+			for range 4 {
+				if _, err = run.Proxy.Call(ctx, "get_order", nil); err == nil {
+					return &dispatch.Response{FinalResponse: "done"}, nil
+				}
+			}
+			return &dispatch.Response{FinalResponse: "an error: " + err.Error()}, nil
+		}
+		target := dispatchtest.Target{Agent: hasty, Options: &dispatch.Options{Proxy: &proxy.Options{MaxAttempts: 1}}}
+		report, err := doctor.Check(t.Context(), target, scenarios("retry_429", "retry_503", "terminal_503", "expired_token"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := expect(t, report, nil, names{"retry_429", "retry_503", "terminal_503"})
+		for _, part := range []string{"without a wait after a 429: get_order", "without a wait after a transient 503", "not transient: get_order"} {
+			if !strings.Contains(said, part) {
+				t.Errorf("%q is not said in\n%s", part, report)
+			}
+		}
+	})
+}
+
+// A port that ignores the end of its token, by hand.
+func TestScenariosNameCallsAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	stubborn := &port{stubborn: true}
+	report, err := doctor.Check(t.Context(), dispatchtest.Target{Handler: stubborn, AuthValue: "Bearer " + handToken}, scenarios("expired_token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said := expect(t, report, nil, names{"expired_token"}); !strings.Contains(said, "requests after the proxy had said") {
+		t.Errorf("%q", said)
+	}
+}
+
+// What cannot be judged is skipped with a reason.
+func TestScenariosThatCannotBePlayed(t *testing.T) {
+	t.Parallel()
+	world, err := proxytest.New(task().World, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(world)
+	defer server.Close()
+	for name, tt := range map[string]struct {
+		agent  dispatch.Agent
+		change func(*doctor.Options)
+		seen   string
+	}{
+		"no dispatch":   {once, func(o *doctor.Options) { o.NoDispatch = true }, "there was no sample dispatch"},
+		"no tool call":  {ready, func(*doctor.Options) {}, "the sample called no tool"},
+		"another proxy": {once, func(o *doctor.Options) { o.Task = &dispatchtest.Task{Platform: world, ProxyURL: server.URL} }, "served elsewhere"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			opts := scenarios(doctor.Scenarios()[:3]...)
+			tt.change(opts)
+			report, err := doctor.Check(t.Context(), endpoints(t, tt.agent)["handler"], opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			report.AssertOK(t)
+			for _, scenario := range opts.Scenarios {
+				if f := find(t, report, scenario); f.Status != doctor.StatusSkipped || !strings.Contains(f.Seen, tt.seen) {
+					t.Errorf("%+v, want it skipped: %s", f, tt.seen)
+				}
+			}
+		})
+	}
+	if _, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: ready}, scenarios("retry_500")); err == nil ||
+		!strings.Contains(err.Error(), `unknown name "retry_500"`) {
+		t.Errorf("%v", err)
+	}
+}
+
+// Commands name the scenario, and no secret.
+func TestScenariosSayHowToRepeatThem(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(&port{impatient: true})
+	defer server.Close()
+	opts := scenarios("retry_429")
+	opts.Task.Instruction = "Where's my order?"
+	report, err := doctor.Check(t.Context(), dispatchtest.Target{URL: server.URL + "/dispatch", AuthValue: "Bearer " + handToken}, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, report, names{"retry_429"}, nil)
+	want := fmt.Sprintf(`go run github.com/toolwire/toolwire/examples/doctor -url '%s/dispatch' -token-env AGENT_TOKEN `+
+		`-instruction 'Where'\''s my order?' -scenarios retry_429`, server.URL)
+	if f := find(t, report, "retry_429"); f.Reproduce != want {
+		t.Errorf("%s\nwant\n%s", f.Reproduce, want)
+	}
+	want = fmt.Sprintf(`curl -i -X POST -H 'Content-Type: application/json' -H "Authorization: $AUTH_VALUE" `+
+		`-d $'\n{ "ping" :\ttrue } \r\n' '%s/dispatch'`, server.URL)
+	if f := find(t, report, doctor.PingSpacing); f.Reproduce != want {
+		t.Errorf("%s\nwant\n%s", f.Reproduce, want)
+	}
+}
