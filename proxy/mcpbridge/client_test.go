@@ -1,0 +1,354 @@
+package mcpbridge_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolwire/toolwire/manifest/toolbox"
+	"github.com/toolwire/toolwire/proxy/mcpbridge"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+	"github.com/toolwire/toolwire/schema"
+)
+
+// peer returns an MCP server with one tool, whose middleware may answer in its place.
+func peer(middleware mcp.Middleware) *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "peer", Version: "0"}, nil)
+	server.AddTool(&mcp.Tool{Name: "tool", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{}, nil
+		})
+	if middleware != nil {
+		server.AddReceivingMiddleware(middleware)
+	}
+	return server
+}
+
+// answering returns a middleware that answers one method.
+func answering[P mcp.Request](method string, answer func(request P) (mcp.Result, error)) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, got string, request mcp.Request) (mcp.Result, error) {
+			if got == method {
+				return answer(request.(P))
+			}
+			return next(ctx, got, request)
+		}
+	}
+}
+
+func TestTools(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			session := connect(t, way.over(t, newServer(t, t.Context(), newRun(t).Client(nil))), way.version)
+			got, err := mcpbridge.Tools(t.Context(), session)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(got) != 3 {
+				t.Fatal(got)
+			}
+			for i, want := range tools() {
+				if got[i].Name != want.Name || got[i].Description != want.Description {
+					t.Errorf("tool %d is %s: %s", i, got[i].Name, got[i].Description)
+				}
+			}
+			want := `{"properties":{"order_id":{"type":"string"}},"type":"object"}` // sorted by the SDK
+			if string(got[1].InputSchema) != want || got[1].OutputSchema == nil || got[2].OutputSchema != nil {
+				t.Errorf("%s %s %s", got[1].InputSchema, got[1].OutputSchema, got[2].OutputSchema)
+			}
+		})
+	}
+}
+
+func TestPages(t *testing.T) {
+	server := mcp.NewServer(&mcp.Implementation{Name: "peer", Version: "0"}, &mcp.ServerOptions{PageSize: 2})
+	for i := range 7 {
+		server.AddTool(&mcp.Tool{Name: fmt.Sprintf("tool_%d", i), Title: "A tool.", InputSchema: json.RawMessage(`{"type":"object"}`)}, nil)
+	}
+	got, err := mcpbridge.Tools(t.Context(), connect(t, overMemory(t, server), ""))
+	if err != nil || len(got) != 7 || got[6].Name != "tool_6" {
+		t.Fatal(got, err)
+	}
+	if len(got[0].Extra) != 1 || got[0].Extra[0].Name != "title" {
+		t.Errorf("further members: %v", got[0].Extra)
+	}
+}
+
+func TestHostileLists(t *testing.T) {
+	object := json.RawMessage(`{"type":"object"}`)
+	page := 0
+	for _, tt := range []struct {
+		name string
+		list func(cursor string) (*mcp.ListToolsResult, error)
+		code schema.Code
+		want string
+	}{
+		{"endless", func(string) (*mcp.ListToolsResult, error) {
+			page++
+			return &mcp.ListToolsResult{NextCursor: fmt.Sprint(page)}, nil
+		}, schema.CodeLimit, "more than 100 pages"},
+		{"the same page again", func(string) (*mcp.ListToolsResult, error) {
+			return &mcp.ListToolsResult{NextCursor: "again"}, nil
+		}, schema.CodeLimit, "page 2 has the cursor of an earlier page"},
+		{"many", func(string) (*mcp.ListToolsResult, error) {
+			return &mcp.ListToolsResult{Tools: make([]*mcp.Tool, 1001), NextCursor: "more"}, nil
+		}, schema.CodeLimit, "more than 1000 tools"},
+		{"large", func(string) (*mcp.ListToolsResult, error) {
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "a", Description: strings.Repeat("x", 5<<20), InputSchema: object}}}, nil
+		}, schema.CodeLimit, "more than 4194304 bytes"},
+		{"no schema", func(string) (*mcp.ListToolsResult, error) {
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "a"}}}, nil
+		}, schema.CodeInvalid, "/input_schema is required"},
+		{"a number as schema", func(string) (*mcp.ListToolsResult, error) {
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "a", InputSchema: json.RawMessage(`7`)}}}, nil
+		}, schema.CodeInvalid, "input"},
+		{"not a schema", func(string) (*mcp.ListToolsResult, error) {
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "a", InputSchema: json.RawMessage(`{"type":"object","properties":7}`)}}}, nil
+		}, schema.CodeInvalid, "/input_schema"},
+		{"a schema that refers to itself", func(string) (*mcp.ListToolsResult, error) {
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "a", InputSchema: json.RawMessage(`{"$ref":"#"}`)}}}, nil
+		}, schema.CodeInvalid, "/input_schema"},
+		{"a name twice", func(string) (*mcp.ListToolsResult, error) {
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "a", InputSchema: object}, {Name: "a", InputSchema: object}}}, nil
+		}, schema.CodeInvalid, "name"},
+		{"a name with spaces", func(string) (*mcp.ListToolsResult, error) {
+			return &mcp.ListToolsResult{Tools: []*mcp.Tool{{Name: "rm -rf", InputSchema: object}}}, nil
+		}, schema.CodeInvalid, "name"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			server := peer(answering("tools/list", func(r *mcp.ServerRequest[*mcp.ListToolsParams]) (mcp.Result, error) {
+				list, err := tt.list(r.Params.Cursor)
+				for i, tool := range list.Tools {
+					if tool == nil {
+						list.Tools[i] = &mcp.Tool{Name: fmt.Sprintf("tool_%d", i), InputSchema: object}
+					}
+				}
+				return list, err
+			}))
+			got, err := mcpbridge.Tools(t.Context(), connect(t, overMemory(t, server), "2025-11-25"))
+			if got != nil || schema.CodeOf(err) != tt.code {
+				t.Fatal(got, err)
+			}
+			if len(err.Error()) > 2000 || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v\ndoes not have\n%s", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestCall(t *testing.T) {
+	texts := func(list ...string) (content []mcp.Content) {
+		for _, s := range list {
+			content = append(content, &mcp.TextContent{Text: s})
+		}
+		return content
+	}
+	for _, tt := range []struct {
+		name   string
+		result mcp.CallToolResult
+		want   string
+	}{
+		{"JSON", mcp.CallToolResult{Content: texts(` {"n":9007199254740993} `)}, `{"n":9007199254740993}`},
+		{"JSON twice", mcp.CallToolResult{Content: texts(`{"n":9007199254740993}`), StructuredContent: map[string]any{"n": 9007199254740993}}, `{"n":9007199254740993}`},
+		{"text", mcp.CallToolResult{Content: texts("Order <4521> has shipped.")}, `"Order <4521> has shipped."`},
+		{"texts", mcp.CallToolResult{Content: texts("{}", "two")}, `"{}\ntwo"`},
+		{"none", mcp.CallToolResult{Content: texts()}, `""`},
+		{"structured content", mcp.CallToolResult{Content: texts("1 order"), StructuredContent: map[string]any{"orders": 1}}, `{"orders":1}`},
+		{"structured content beside a number", mcp.CallToolResult{Content: texts("1"), StructuredContent: map[string]any{"orders": 1}}, `{"orders":1}`},
+		{"an image", mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "a map"}, &mcp.ImageContent{Data: []byte("x"), MIMEType: "image/png"}}},
+			`{"content":[{"type":"text","text":"a map"},{"type":"image","mimeType":"image/png","data":"eA=="}]}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			server := peer(answering("tools/call", func(*mcp.CallToolRequest) (mcp.Result, error) { return &tt.result, nil }))
+			session := connect(t, overMemory(t, server), "")
+			got, err := mcpbridge.Call(t.Context(), session, "tool", nil)
+			if err != nil || string(got) != tt.want {
+				t.Errorf("%s, %v; want %s", got, err, tt.want)
+			}
+			inBox, failed, err := box(t, session).CallForModel(t.Context(), "tool", nil)
+			if want, _ := json.Marshal(tt.want); err != nil || failed || tt.want[0] == '"' != (string(inBox) == tt.want) ||
+				tt.want[0] != '"' && !sameJSON(inBox, want) {
+				t.Errorf("in a toolbox: %s, %t, %v", inBox, failed, err)
+			}
+		})
+	}
+}
+
+func sameJSON(a, b []byte) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+}
+
+// The arguments arrive byte for byte.
+func TestCallArguments(t *testing.T) {
+	const args = `{"z":9007199254740993,"a":"<b>"}`
+	var got string
+	server := peer(answering("tools/call", func(r *mcp.CallToolRequest) (mcp.Result, error) {
+		got = string(r.Params.Arguments)
+		return &mcp.CallToolResult{Content: []mcp.Content{}}, nil
+	}))
+	session := connect(t, overMemory(t, server), "")
+	if _, err := mcpbridge.Call(t.Context(), session, "tool", json.RawMessage(args)); err != nil {
+		t.Fatal(err)
+	}
+	if strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(got) != args {
+		t.Errorf("the server got %s, want %s", got, args)
+	}
+	got = ""
+	for _, bad := range []string{`[1]`, `{"a":1,"a":2}`, `{"a":`} {
+		if _, err := mcpbridge.Call(t.Context(), session, "tool", json.RawMessage(bad)); err == nil || got != "" {
+			t.Errorf("%s: %v, and the server got %q", bad, err, got)
+		}
+	}
+}
+
+// A failure of the tool is for the model; no other words of a server are.
+func TestCallFails(t *testing.T) {
+	const secret = "hunter2-swordfish"
+	rpc := func(code int64) func() (mcp.Result, error) {
+		return func() (mcp.Result, error) { return nil, &jsonrpc.Error{Code: code, Message: "your key is " + secret} }
+	}
+	for _, tt := range []struct {
+		name   string
+		answer func() (mcp.Result, error)
+		model  string // the detail that a model reads
+		rpc    bool   // the error of the SDK is in the chain
+	}{
+		{"isError", func() (mcp.Result, error) {
+			return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "There is no order 77."}}}, nil
+		}, "There is no order 77.", false},
+		{"isError without a text", func() (mcp.Result, error) { return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{}}, nil },
+			"the tool failed and does not say why", false},
+		{"isError with a long text", func() (mcp.Result, error) {
+			return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: strings.Repeat("x", 1<<20)}}}, nil
+		}, "xxx", false},
+		{"rejected arguments", rpc(jsonrpc.CodeInvalidParams), "rejects the arguments", true},
+		{"an error of the server", rpc(jsonrpc.CodeInternalError), "the tool failed for a reason of its own", true},
+		{"a large result", func() (mcp.Result, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: strings.Repeat("x", 1<<20)}}}, nil
+		}, "the tool failed for a reason of its own", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			server := peer(answering("tools/call", func(*mcp.CallToolRequest) (mcp.Result, error) { return tt.answer() }))
+			session := connect(t, overMemory(t, server), "")
+			_, err := mcpbridge.Call(t.Context(), session, "tool", nil)
+			if err == nil || len(err.Error()) > 5000 || strings.Contains(err.Error(), secret) {
+				t.Fatal(err)
+			}
+			if _, ok := errors.AsType[*jsonrpc.Error](err); ok != tt.rpc {
+				t.Errorf("the error of the SDK is in the chain: %t", ok)
+			}
+			result, failed, err := box(t, session).CallForModel(t.Context(), "tool", nil)
+			if err != nil || !failed || !strings.Contains(string(result), tt.model) || len(result) > 5000 || strings.Contains(string(result), secret) {
+				t.Errorf("the model reads %.300s, %t, %v; want %s", result, failed, err, tt.model)
+			}
+		})
+	}
+}
+
+// box returns a toolbox with the tools of an MCP server.
+func box(t *testing.T, session *mcp.ClientSession) *toolbox.Toolbox {
+	t.Helper()
+	tools, err := mcpbridge.Tools(t.Context(), session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []toolbox.Tool
+	for _, tool := range tools {
+		list = append(list, toolbox.Tool{Name: tool.Name, Parameters: tool.InputSchema, Handler: "mcp.call"})
+	}
+	document, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := toolbox.Parse(document, &toolbox.Options{Handlers: map[string]toolbox.Handler{
+		"mcp.call": mcpbridge.Handler(session),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// No text of an error has the URL of the server, or what it answered.
+func TestConnectionFails(t *testing.T) {
+	const secret = "hunter2-swordfish"
+	inner := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return peer(nil) }, nil)
+	var broken atomic.Bool
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if broken.Load() {
+			w.WriteHeader(http.StatusBadGateway)
+			_, _ = io.WriteString(w, "your key is "+secret)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	defer site.Close()
+	for _, name := range []string{"an error of HTTP", "no server"} {
+		t.Run(name, func(t *testing.T) {
+			session := connect(t, &mcp.StreamableClientTransport{
+				Endpoint: site.URL + "/?key=" + secret, MaxRetries: -1, DisableStandaloneSSE: true,
+			}, "2025-11-25")
+			switch name {
+			case "an error of HTTP":
+				broken.Store(true)
+				defer broken.Store(false)
+			case "no server":
+				site.Close()
+			}
+			_, err := mcpbridge.Call(t.Context(), session, "tool", nil)
+			if err == nil || strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), site.URL) {
+				t.Error("Call:", err)
+			}
+			_, err = mcpbridge.Tools(t.Context(), session)
+			if err == nil || strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), site.URL) {
+				t.Error("Tools:", err)
+			}
+		})
+	}
+}
+
+func TestClosedSession(t *testing.T) {
+	session := connect(t, overMemory(t, peer(nil)), "")
+	if err := session.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mcpbridge.Call(t.Context(), session, "tool", nil); !errors.Is(err, mcp.ErrConnectionClosed) {
+		t.Error(err)
+	}
+}
+
+// A call ends with its context, and the tool's context ends, too.
+func TestCallCanceled(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			arrived, ended := make(chan struct{}, 1), make(chan struct{})
+			run := proxytest.NewPlatform(t, world(arrived, ended), nil).NewRun()
+			session := connect(t, way.over(t, newServer(t, t.Context(), run.Client(nil))), way.version)
+			reason := errors.New("no longer needed")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			failed := make(chan error, 1)
+			go func() {
+				_, err := mcpbridge.Call(ctx, session, "block", nil)
+				failed <- err
+			}()
+			within(t, "the call", arrived)
+			cancel(reason)
+			if err := within(t, "the error", failed); !errors.Is(err, context.Canceled) || !errors.Is(err, reason) {
+				t.Error(err)
+			}
+			within(t, "the end of the tool", ended)
+		})
+	}
+}

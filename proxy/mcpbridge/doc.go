@@ -1,0 +1,29 @@
+// Package mcpbridge connects runs with the Model Context Protocol, on the official Go SDK.
+//
+// [NewServer] offers the tools of a run to anything that speaks MCP:
+//
+//	func agent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+//		server, err := mcpbridge.NewServer(ctx, run.Proxy, tools)
+//		if err != nil {
+//			return nil, err
+//		}
+//		go server.Run(ctx, transport) // or mcp.NewStreamableHTTPHandler
+//		…
+//	}
+//
+// [Tools] is the other way: the tools of an MCP server as declarations. [Handler] makes them tools of a
+// toolbox, and [Call] makes them behaviors of a proxytest.World. See the examples.
+//
+// # Limits
+//
+// The SDK bounds one message to 16 MiB and 1,000 levels. [Tools] and [Call] have their own bounds
+// below that. They have no time limit of their own; give them a context that ends.
+//
+// # Errors
+//
+// What a tool says about its failure is for the model. All other words of an MCP server may repeat
+// a secret of the connection, which this package does not know, so they are in no text of an
+// error. A run token is never sent to an MCP client.
+//
+// All functions, and the server, are safe for concurrent use.
+package mcpbridge

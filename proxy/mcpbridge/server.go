@@ -1,0 +1,223 @@
+package mcpbridge
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolwire/toolwire/internal/actor"
+	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/schema"
+)
+
+// Members of "_meta" in a tools/call.
+const (
+	metaActor  = "toolwire/actor"
+	metaCallID = "toolwire/call_id"
+)
+
+// NewServer returns an MCP server that offers the tools of one run. Calls of the tools are calls of
+// client, so its limits, its pacing and its observers apply. The server works on every transport
+// of the SDK, for several sessions at the same time. More tools, prompts and resources may be added.
+//
+// ctx is the context of the run, such as the one that package dispatch gives an agent. The run is
+// over when ctx ends, or when the proxy says so in its answer to a call. The server then cancels the
+// calls that are in flight, answers every request with an error, and closes its sessions.
+//
+// The list has the order of tools, and the schemas keep their order and digits. An OutputSchema is
+// listed only if it has "type": "object", because versions of MCP before 2026-07-28 allow no other.
+//
+// The result of a call is one text: the JSON that [proxy.Client.CallForModel] returns. If that is an
+// object, it is the structured content, too. A failure has isError set and no structured content.
+// The client's cancellation of a call ends the call's context. On streamable HTTP with MCP 2026-07-28
+// that needs [mcp.StreamableHTTPOptions.PropagateRequestCancellation].
+//
+// A call is attributed to the sub-agent that client names by [proxy.Client.As], or else the member
+// "toolwire/actor" of the call's "_meta", or else [proxy.WithActor] in the context of the request or
+// in ctx. The member "toolwire/call_id" is the id that the model gave the call; see
+// [proxy.WithCallID]. A label or an id that is not a string, and a label that cannot be sent, are
+// errors of the request.
+//
+// The error is a [*schema.Error] with all problems: what [schema.Validate] rejects, and schemas
+// that MCP does not allow.
+func NewServer(ctx context.Context, client *proxy.Client, tools []schema.Tool) (*mcp.Server, error) {
+	list, err := declarations(ctx, tools)
+	if err != nil {
+		return nil, err
+	}
+	b := &bridge{ctx: ctx, client: client, rank: make(map[string]int, len(list))}
+	b.server = mcp.NewServer(&mcp.Implementation{Name: "toolwire", Version: "0"}, &mcp.ServerOptions{
+		PageSize:     max(mcp.DefaultPageSize, len(list)), // one page, because pages are sorted by name
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+	})
+	var problems []schema.Problem
+	for i, tool := range list {
+		b.rank[tool.Name] = i
+		if problem := add(b.server, tool, b.call); problem != "" {
+			problems = append(problems, schema.Problem{
+				Index: i, Tool: tool.Name, Code: "schema_invalid", Pointer: "/input_schema", Message: problem,
+			})
+		}
+	}
+	if problems != nil {
+		return nil, &schema.Error{Code: schema.CodeInvalid, Problems: problems}
+	}
+	b.server.AddReceivingMiddleware(b.receive)
+	context.AfterFunc(ctx, b.close)
+	return b.server, nil
+}
+
+// declarations returns the tools as MCP declares them.
+func declarations(ctx context.Context, tools []schema.Tool) ([]*mcp.Tool, error) {
+	if _, err := schema.Validate(ctx, tools, nil); err != nil {
+		return nil, err
+	}
+	var problems []schema.Problem
+	list := make([]*mcp.Tool, len(tools))
+	for i, tool := range tools {
+		if !hasTypeObject(tool.InputSchema) {
+			problems = append(problems, schema.Problem{
+				Index: i, Tool: tool.Name, Code: "no_type", Pointer: "/input_schema",
+				Message: `must have "type": "object" at its root, which MCP requires; add it`,
+			})
+		}
+		list[i] = &mcp.Tool{Name: tool.Name, Description: tool.Description, InputSchema: tool.InputSchema}
+		if hasTypeObject(tool.OutputSchema) {
+			list[i].OutputSchema = tool.OutputSchema
+		}
+	}
+	if problems != nil {
+		return nil, &schema.Error{Code: schema.CodeInvalid, Problems: problems}
+	}
+	return list, nil
+}
+
+func hasTypeObject(s json.RawMessage) bool {
+	return rawjson.Text(rawjson.Member(s, "type")) == "object"
+}
+
+// add adds a tool. The SDK panics on declarations that it does not accept; add returns why.
+func add(server *mcp.Server, tool *mcp.Tool, handler mcp.ToolHandler) (problem string) {
+	defer func() {
+		if value := recover(); value != nil {
+			problem = fmt.Sprintf("is not accepted by the MCP SDK: %v", value)
+		}
+	}()
+	server.AddTool(tool, handler)
+	return ""
+}
+
+// bridge is the run behind a server.
+type bridge struct {
+	ctx    context.Context // of the run
+	client *proxy.Client
+	server *mcp.Server
+	rank   map[string]int // the place of a tool in the list
+	over   atomic.Pointer[jsonrpc.Error]
+}
+
+// receive is the middleware of the server.
+func (b *bridge) receive(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
+		if err := b.ended(); err != nil {
+			b.close()
+			return nil, err
+		}
+		result, err := next(ctx, method, request)
+		if list, ok := result.(*mcp.ListToolsResult); ok && err == nil {
+			slices.SortStableFunc(list.Tools, func(x, y *mcp.Tool) int { return cmp.Compare(b.place(x), b.place(y)) })
+		}
+		return result, err
+	}
+}
+
+// place returns the place of a tool in the list. Tools that were added later are at the end.
+func (b *bridge) place(tool *mcp.Tool) int {
+	if i, ok := b.rank[tool.Name]; ok {
+		return i
+	}
+	return math.MaxInt
+}
+
+// ended returns the answer to a request after the end of the run, or nil before it.
+func (b *bridge) ended() error {
+	if err := b.over.Load(); err != nil {
+		return err
+	}
+	if b.ctx.Err() != nil {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the run is over: its context has ended"}
+	}
+	return nil
+}
+
+// close closes all sessions, each when its requests have been answered.
+func (b *bridge) close() {
+	for session := range b.server.Sessions() {
+		go func() { _ = session.Close() }()
+	}
+}
+
+func (b *bridge) call(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	ctx, err := b.attribute(ctx, request.Params.Meta)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(b.ctx, func() { cancel(context.Cause(b.ctx)) })()
+
+	result, failed, err := b.client.CallForModel(ctx, request.Params.Name, request.Params.Arguments)
+	if err != nil {
+		return nil, b.stop(err)
+	}
+	out := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(result)}}, IsError: failed}
+	if !failed && rawjson.Kind(result) == '{' {
+		out.StructuredContent = result
+	}
+	return out, nil
+}
+
+// attribute returns the context of a call with the label of a sub-agent and the id of the call.
+func (b *bridge) attribute(ctx context.Context, meta mcp.Meta) (context.Context, error) {
+	if label := actor.From(b.ctx); label != "" && actor.From(ctx) == "" {
+		ctx = proxy.WithActor(ctx, label)
+	}
+	for _, member := range []struct {
+		key  string
+		with func(context.Context, string) context.Context
+	}{{metaActor, proxy.WithActor}, {metaCallID, proxy.WithCallID}} {
+		value, ok := meta[member.key]
+		if !ok {
+			continue
+		}
+		text, ok := value.(string)
+		if !ok {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "_meta: " + member.key + " must be a string"}
+		}
+		ctx = member.with(ctx, text)
+	}
+	return ctx, nil
+}
+
+// stop returns the answer for an error of CallForModel, and closes the sessions if the run is over.
+func (b *bridge) stop(err error) error {
+	answer := &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+	switch {
+	case b.ctx.Err() != nil:
+		return b.ended()
+	case proxy.IsRunOver(err):
+		b.over.CompareAndSwap(nil, answer)
+		b.close()
+	case proxy.CodeOf(err) == proxy.CodeActor:
+		answer.Code = jsonrpc.CodeInvalidParams
+	}
+	return answer
+}
