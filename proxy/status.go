@@ -98,7 +98,7 @@ func errorBody(body []byte, secrets *redact.Set) (class, detail string) {
 	} else {
 		detail = string(body)
 	}
-	class = identifier(secrets.Text(text(inner["error_class"])))
+	class = clip.Code(secrets.Text(text(inner["error_class"])))
 	for _, name := range []string{"message", "msg"} {
 		if m, ok := inner[name]; ok {
 			detail = text(m)
@@ -115,22 +115,6 @@ func text(v json.RawMessage) string {
 		return s
 	}
 	return string(v)
-}
-
-// identifier returns s if it looks like an error class. Anything else stays out of error texts and
-// logs.
-func identifier(s string) string {
-	if len(s) > 64 {
-		return ""
-	}
-	for _, c := range []byte(s) {
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("_-.:", c) >= 0:
-		default:
-			return ""
-		}
-	}
-	return s
 }
 
 const maxDetail = 2 << 10

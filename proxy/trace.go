@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/internal/actor"
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/internal/traceevent"
 )
@@ -52,7 +53,7 @@ func (c *Client) Trace(ctx context.Context, event Event, payload any) (sequence 
 func (c *Client) trace(ctx context.Context, event Event, payload any) (sequence int64, failure *Error) {
 	info := CallInfo{Tool: string(event), Actor: c.actorFor(ctx)}
 	if !traceevent.Reserved(info.Tool) {
-		return 0, localError(CodeEvent, identifier(info.Tool),
+		return 0, localError(CodeEvent, clip.Code(info.Tool),
 			"the type is not one of the seven reserved ones; use EventCustom")
 	}
 	if err := c.checkActor(info); err != nil {

@@ -3,6 +3,7 @@ package schema_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,6 +19,8 @@ func TestLintOfAdapters(t *testing.T) {
 		`"additionalProperties":{"type":"object","properties":{"a":{}}}}}}`
 	declared := &ledger.Schema{Entities: []ledger.Entity{{Type: "order", IDField: "order_id", Fields: []ledger.Field{{Name: "status", Type: "string"}}}}}
 	closedFields := &ledger.Schema{FieldPolicy: ledger.PolicyClosed, Entities: declared.Entities}
+	openEntity := &ledger.Schema{FieldPolicy: ledger.PolicyClosed, Entities: slices.Clone(declared.Entities)}
+	openEntity.Entities[0].FieldPolicy = ledger.PolicyOpen
 	adapter := func(members string) string { return `{"entity_type":"order","id_from":"$.order.id"` + members + `}` }
 	for _, test := range []struct {
 		name, adapter, output string
@@ -27,6 +30,7 @@ func TestLintOfAdapters(t *testing.T) {
 		{"complete", adapter(`,"field_map":{"status":"$.order.lines[0].sku","order_id":"$.order.id"},"flags":["seen:{order_id}:{id}"]`), closed, declared, ""},
 		{"no schemas", adapter(`,"field_map":{"note":"$.x.y"}`), ``, nil, ""},
 		{"undeclared field", adapter(`,"field_map":{"note":"$.any"}`), closed, declared, "field_undeclared /ledger_adapter/field_map/note"},
+		{"undeclared field of an open entity", adapter(`,"field_map":{"note":"$.any"}`), closed, openEntity, "field_undeclared /ledger_adapter/field_map/note"},
 		{"undeclared field, closed", adapter(`,"field_map":{"note":"$.any"}`), closed, closedFields, "adapter_invalid /ledger_adapter/field_map/note"},
 		{"placeholder", adapter(`,"flags":["a","seen:{order}:{id}","b:{order_id}"]`), closed, declared, "placeholder_unknown /ledger_adapter/flags/1"},
 		{"id without an entity", `{"op":"set_flag","flags":["seen:{id}","seen:{order_id}"]}`, closed, declared, "placeholder_unknown /ledger_adapter/flags/0"},

@@ -519,9 +519,13 @@ func TestToolReadFromAnotherValue(t *testing.T) {
 		want   string
 		found  string
 	}{
-		"unchanged":    {func(*schema.Tool) {}, `5`, "0 not_object "},
-		"a field":      {func(tool *schema.Tool) { tool.Name = "a" }, `{"name":"a"}`, "0 input_schema_missing /input_schema"},
-		"extra":        {func(tool *schema.Tool) { tool.Extra = []ledger.Member{{Name: "x", Value: json.RawMessage(`1`)}} }, `{"x":1}`, "0 name_missing /name\n0 input_schema_missing /input_schema"},
+		"unchanged": {func(*schema.Tool) {}, `5`, "0 not_object "},
+		"a field":   {func(tool *schema.Tool) { tool.Name = "a" }, `{"name":"a"}`, "0 input_schema_missing /input_schema"},
+		"extra":     {func(tool *schema.Tool) { tool.Extra = []ledger.Member{{Name: "x", Value: json.RawMessage(`1`)}} }, `{"x":1}`, "0 name_missing /name\n0 input_schema_missing /input_schema"},
+		"extra with the name of a field": {func(tool *schema.Tool) {
+			tool.Name, tool.InputSchema = "a", json.RawMessage(`{}`)
+			tool.Extra = []ledger.Member{{Name: "name"}}
+		}, `{"name":"a","input_schema":{}}`, ""},
 		"without text": {func(tool *schema.Tool) { tool.Name, tool.Extra = "a", []ledger.Member{{Name: "name"}} }, `{"name":"a"}`, "0 input_schema_missing /input_schema"},
 	} {
 		var tool schema.Tool

@@ -297,6 +297,14 @@ func TestValidateUnwrapsAndTakesOptions(t *testing.T) {
 	}
 }
 
+// A problem of the options belongs to the whole list of tools.
+func TestValidateLimits(t *testing.T) {
+	_, err := minimal().Validate(t.Context(), &schema.ValidateOptions{Limits: schema.Limits{Bytes: -1}})
+	if got := strings.Join(problemsOf(t, err), ", "); got != "limits_invalid /tools_schema" {
+		t.Errorf("problems %s", got)
+	}
+}
+
 // What the platform accepts and this library cannot check is listed, with and without an error, and
 // sent.
 func TestUnchecked(t *testing.T) {

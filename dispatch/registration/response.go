@@ -83,7 +83,7 @@ func (a *response) refusal(body []byte) *Error {
 	if inner, err := objectMembers(top.first("detail", "error"), strictjson.Liberal); err == nil {
 		top = slices.Concat(inner, top)
 	}
-	e.Class = a.identifier(top.first("error_class"))
+	e.Class = a.code(top.first("error_class"))
 	e.Detail = a.scrub.text(top.message())
 	if err == nil && e.Code == CodeRejected {
 		a.collect(body, Problem{Code: "rejected_by_platform"}, 0)
@@ -140,7 +140,7 @@ func (a *response) collect(v json.RawMessage, p Problem, depth int) {
 
 // locate returns p with the code, tool and pointer of an entry.
 func (a *response) locate(all members, p Problem) Problem {
-	if code := a.identifier(all.first("code", "type")); code != "" {
+	if code := a.code(all.first("code", "type")); code != "" {
 		p.Code = code
 	}
 	if s := text(all.first("tool", "tool_name", "name")); s != "" {
@@ -170,14 +170,8 @@ func (a *response) locate(all members, p Problem) Problem {
 
 const alphanumeric = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// identifier returns a string that looks like a code, without secrets, or "".
-func (a *response) identifier(v json.RawMessage) string {
-	s := a.scrub.text(text(v))
-	if len(s) > 64 || strings.Trim(s, alphanumeric+"-_.:") != "" {
-		return ""
-	}
-	return s
-}
+// code returns a string that looks like a code, without secrets, or "".
+func (a *response) code(v json.RawMessage) string { return clip.Code(a.scrub.text(text(v))) }
 
 // objectMembers returns the members of an object. It fails if doc is not an object that the mode
 // accepts.

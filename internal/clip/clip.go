@@ -1,7 +1,10 @@
-// Package clip bounds texts for messages.
+// Package clip bounds texts for messages and logs.
 package clip
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 const ellipsis = "…"
 
@@ -24,4 +27,14 @@ func Prefix(s string, most int) string {
 		end--
 	}
 	return s[:end]
+}
+
+// Code returns s if it looks like a code that a peer uses for a kind of error: at most 64 letters,
+// digits, '_', '-', '.' and ':'. Otherwise it returns "".
+func Code(s string) string {
+	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:"
+	if len(s) > 64 || strings.Trim(s, allowed) != "" {
+		return ""
+	}
+	return s
 }

@@ -1,6 +1,7 @@
 package clip_test
 
 import (
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -28,6 +29,20 @@ func TestPrefix(t *testing.T) {
 		got := clip.Prefix(s, most)
 		if len(got) > max(most, 0) || s[:len(got)] != got || !utf8.ValidString(got) || len(got) < min(most, len(s))-3 {
 			t.Errorf("Prefix(%q, %d) = %q", s, most, got)
+		}
+	}
+}
+
+func TestCode(t *testing.T) {
+	long := strings.Repeat("a", 64)
+	for _, s := range []string{"", "rate_limited", "pydantic.missing", "a:b-C9", long} {
+		if clip.Code(s) != s {
+			t.Errorf("%q is not taken", s)
+		}
+	}
+	for _, s := range []string{" a", "a b", "a/b", "é", "a\nb", "[redacted]", long + "a"} {
+		if clip.Code(s) != "" {
+			t.Errorf("%q is taken", s)
 		}
 	}
 }

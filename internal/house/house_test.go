@@ -32,6 +32,8 @@ var jobs = []struct {
 	{"hide a secret", `const Placeholder`, []string{"internal/redact/redact.go"}},
 	{"know this machine by its name", `IsLoopback\(`, []string{"internal/publicaddr/publicaddr.go"}},
 	{"keep what a field of a declaration cannot hold", `type Kept struct`, []string{"internal/declaration/declaration.go"}},
+	{"check a header name", `'\*\+-\.\^_` + "`" + `\|~`, []string{"internal/httpserve/bearer.go"}},
+	{"word an error of decoding", `UnmarshalTypeError`, []string{"internal/rawjson/decode.go"}},
 	{"compare numbers exactly", `big\.NewInt|new\(big\.`, []string{"internal/rawjson/number.go"}},
 }
 

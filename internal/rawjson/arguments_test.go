@@ -135,3 +135,22 @@ func TestDecodeWholeNumbers(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
+
+// appending is a type whose UnmarshalJSON does not forget what it has read before.
+type appending []string
+
+func (a *appending) UnmarshalJSON(text []byte) error { *a = append(*a, string(text)); return nil }
+
+func TestDecodeReadsIntoAnEmptyValue(t *testing.T) {
+	type value struct {
+		Texts appending
+		N     int
+	}
+	got, err := rawjson.Decode[value](json.RawMessage(`{"Texts":1,"N":3.0}`), "the arguments")
+	if err != nil || got.N != 3 || len(got.Texts) != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := rawjson.Decode[value](json.RawMessage(`{"Texts":1,"N":3.5}`), "the arguments"); err == nil || got.Texts != nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

@@ -216,3 +216,18 @@ func FuzzTake(f *testing.F) {
 		}
 	})
 }
+
+// A reference to the root keeps its meaning wherever a schema that compiles can have it.
+func TestInjectRedirectsDeepReferences(t *testing.T) {
+	deep := `{"$ref":"#"}`
+	for range 30 {
+		deep = `{"items":` + deep + `}`
+	}
+	for range 10 {
+		deep = `{"properties":{"a":` + deep + `}}`
+	}
+	if got := string(reasoning.Inject(json.RawMessage(deep))); strings.Contains(got, `"$ref":"#"`) ||
+		!strings.Contains(got, `"$ref":"#/$defs/arguments"`) {
+		t.Errorf("got %s", got)
+	}
+}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/replayed"
 	"github.com/toolwire/toolwire/internal/report"
@@ -163,9 +164,7 @@ func (s *Stage) check() error {
 
 // checkAuth reports what keeps any request from being sent.
 func (t *Target) checkAuth(bad func(format string, args ...any)) {
-	if strings.ContainsFunc(t.AuthHeader, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
-	}) {
+	if t.AuthHeader != "" && !httpserve.ValidHeaderName(t.AuthHeader) {
 		bad("Target.AuthHeader is not a header name")
 	}
 	control := func(r rune) bool { return r < ' ' || r == 0x7f }
