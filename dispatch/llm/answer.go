@@ -65,7 +65,7 @@ func (f *facts) setID(value json.RawMessage) {
 	}
 }
 
-// usage counts tokens. Streams repeat and correct their counts, which only rise.
+// usage counts tokens. Streams repeat and correct their counts, which only rise from 0.
 type usage struct {
 	names  []string
 	counts []int64
@@ -81,7 +81,7 @@ func (u *usage) read(object json.RawMessage, names []string) {
 			continue
 		}
 		n, err := strconv.ParseInt(string(value), 10, 64)
-		if err != nil || n < 0 || n > maxTokens {
+		if err != nil || n > maxTokens {
 			continue
 		}
 		i := slices.Index(u.names, name)

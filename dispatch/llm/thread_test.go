@@ -92,6 +92,7 @@ func TestConversationOfRequests(t *testing.T) {
 		{"chained to something else", "/v1/responses", [][2]string{responses(item("a"), "", "resp_1", "yes"), responses(item("b"), `,"previous_response_id":"resp_0"`, "resp_2", "no")},
 			"", "previous_response_id"},
 		{"chained to an earlier run", "/v1/responses", [][2]string{responses(item("b"), `,"previous_response_id":"resp_0"`, "resp_2", "no")}, "", "previous_response_id"},
+		{"chained to another run with the prompt", "/v1/responses", [][2]string{responses(item(instruction), `,"previous_response_id":"resp_0"`, "resp_2", "no")}, "", "previous_response_id"},
 		{"chained with other instructions", "/v1/responses", [][2]string{
 			responses(item("a"), `,"instructions":"S"`, "resp_1", "yes"), responses(item("b"), `,"instructions":"T","previous_response_id":"resp_1"`, "resp_2", "no"),
 		}, "", "does not append"},

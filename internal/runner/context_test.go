@@ -133,6 +133,32 @@ func TestCancelBeforeAndAfterRun(t *testing.T) {
 	call.Cancel(over)
 }
 
+// hooked is a context whose values are looked up with a function.
+type hooked struct {
+	context.Context
+	lookup func()
+}
+
+func (h *hooked) Value(key any) any {
+	h.lookup()
+	return h.Context.Value(key)
+}
+
+// The context may end while the first call of Done is under way.
+func TestContextEndsDuringDone(t *testing.T) {
+	over := errors.New("over")
+	call := new(runner.Call[error])
+	outer := &hooked{t.Context(), func() {}}
+	out := call.Run(outer, newRunner(io.Discard), time.Now().Add(time.Hour), "x", runner.Func[error](func(ctx context.Context) error {
+		outer.lookup = func() { call.Cancel(over) }
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}))
+	if out.Value != over || out.Cause != over {
+		t.Errorf("%+v", out)
+	}
+}
+
 // A call that is over is freed, although its deadline is far away.
 func TestCallIsFreed(t *testing.T) {
 	freed := make(chan struct{})

@@ -42,10 +42,8 @@ func (gemini) read(q *Request, _ func(string) ([]message, bool)) error {
 		m := message{role: user, text: text(rawjson.Member(c, "parts"))}
 		if str(c, "role") == "model" {
 			m.role = assistant
-			if n := len(q.messages) - 1; n >= 0 && q.messages[n].role == assistant {
-				// The SDK's chats keep each event of a stream as a content of its own.
-				m.text, m.calls, open = q.messages[n].text+m.text, q.messages[n].calls, nil
-				q.messages = q.messages[:n]
+			if n := len(q.messages); n > 0 && q.messages[n-1].role == assistant {
+				m.calls, open = open, nil // the SDK's chats keep each event of a stream as a content of its own
 			}
 		}
 		for p := range rawjson.Elements(rawjson.Member(c, "parts")) {

@@ -50,6 +50,7 @@ package llmtest
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"slices"
@@ -57,6 +58,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/memhttp"
 )
@@ -157,7 +159,7 @@ func (m *Model) Client() *http.Client { return m.client }
 // request, the first one answers that has a step left. The steps given to [New] are for requests
 // that no conversation matches.
 func (m *Model) For(text string, steps ...Step) {
-	m.add(`for "`+text+`"`, func(r *Request) bool { return len(r.Users) > 0 && contains(r.Users[0], text) }, steps)
+	m.add(fmt.Sprintf("for %q", clip.Text(text, 100)), func(r *Request) bool { return len(r.Users) > 0 && contains(r.Users[0], text) }, steps)
 }
 
 // When is [Model.For] with a function that tells whether a request belongs to the conversation. It
