@@ -19,7 +19,11 @@
 //     [github.com/toolwire/toolwire/dispatch/eval] runs datasets;
 //     [github.com/toolwire/toolwire/proxy/cassette] records real runs and replays them.
 //
-// The program in examples/quickstart shows a whole run, examples/doctor checks an endpoint,
-// examples/runset runs a dataset, and examples/localplatform serves a page on which runs can be
-// looked at. The reasons behind the design are in docs/design.md.
+// The program in examples/quickstart shows a whole run, with -model that of an agent with a scripted
+// model. examples/doctor checks an endpoint, examples/runset runs a dataset, and
+// examples/localplatform serves a page that shows runs.
+//
+// Start with docs/getting-started.md, or with docs/llm-agents.md if you have a loop around a model.
+// docs/glossary.md explains the platform's words, and docs/design.md has the reasons behind the
+// design.
 package toolwire

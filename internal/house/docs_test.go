@@ -14,7 +14,7 @@ import (
 // The pages are the Markdown files in the root and in docs. A marker holds until the next heading,
 // or for the whole page if it stands before the first heading of the second level:
 //
-//	<!-- not compiled: reason -->   the blocks of Go are in no file
+//	<!-- not compiled: reason -->   the blocks of Go and text are in no file
 //	<!-- not run: reason -->        the commands are not in the gate
 
 var (
@@ -164,7 +164,8 @@ func TestIndexOfPages(t *testing.T) {
 }
 
 // Each block of Go stands in a Go file of this repository too, so the gate compiles it, and runs it
-// if it is in a test. Indentation and blank lines do not count.
+// if it is in a test. Each block of text is what code prints, so it stands in the comment of an
+// example. Indentation, blank lines and slashes of comments do not count.
 func TestGoOfPages(t *testing.T) {
 	var code strings.Builder
 	files(t, []string{".go"}, func(_, text string) {
@@ -174,12 +175,12 @@ func TestGoOfPages(t *testing.T) {
 	blocks := 0
 	for _, p := range pages(t) {
 		for _, b := range p.blocks {
-			if b.language != "go" || b.marked["compiled"] {
+			if b.language != "go" && b.language != "text" || b.marked["compiled"] {
 				continue
 			}
 			blocks++
 			if !strings.Contains(code.String(), "\n"+unindented(b.lines)) {
-				t.Errorf("%s: this code is in no Go file; copy it from a test, or write <!-- not compiled: reason --> under the heading:\n%s",
+				t.Errorf("%s: this is in no Go file; copy it from a test or an example, or write <!-- not compiled: reason --> under the heading:\n%s",
 					p.name, strings.Join(b.lines, "\n"))
 			}
 		}
@@ -189,11 +190,13 @@ func TestGoOfPages(t *testing.T) {
 	}
 }
 
-// unindented returns lines without indentation, and without blank lines, each ending in a newline.
+// unindented returns lines without indentation and slashes of comments, and without blank lines,
+// each ending in a newline.
 func unindented(lines []string) string {
 	var b strings.Builder
 	for _, line := range lines {
-		if line = strings.TrimSpace(line); line != "" {
+		line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "//"))
+		if line != "" {
 			b.WriteString(line)
 			b.WriteByte('\n')
 		}
