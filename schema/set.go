@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // A Set validates the arguments and results of calls by tool name. It is immutable and safe for
@@ -94,7 +95,8 @@ func validatePart(name, part string, known bool, v *Validator, document []byte) 
 		}
 		e = documentError(err)
 	default:
-		if _, err := readDocument(document); err == nil {
+		limits := strictjson.Limits{Mode: strictjson.Unique} // as for a document with a schema
+		if strictjson.Read(document, limits, func(*strictjson.Reader) error { return nil }) == nil {
 			return nil
 		}
 		e = notDocument(CodeNotJSON, "is not strict JSON")

@@ -35,6 +35,9 @@ func TestSet(t *testing.T) {
 		{"limit", shallow.ValidateArguments("ping", []byte(`{"a":{"b":{"c":{}}}}`)), schema.CodeLimit,
 			`tool "ping": arguments: is nested more than 3 levels deep`},
 		{"result without schema", set.ValidateResult("ping", []byte(`"pong"`)), "", ""},
+		{"result without schema, half of a surrogate pair", set.ValidateResult("ping", []byte(`"cut \ud83d"`)), "", ""},
+		{"result without schema that repeats a name", set.ValidateResult("ping", []byte(`{"a":1,"a":2}`)), schema.CodeNotJSON,
+			`tool "ping": result: is not strict JSON`},
 		{"result that is not JSON", set.ValidateResult("ping", []byte(`pong`)), schema.CodeNotJSON, `tool "ping": result: is not strict JSON`},
 		{"unknown tool", set.ValidateArguments("Get", nil), schema.CodeUnknownTool, `tool "Get": there is no such tool; names are case-sensitive`},
 	} {

@@ -126,6 +126,8 @@ func TestUncheckedAndInvalid(t *testing.T) {
 		{"broken reference", `{"properties":{"a":{"pattern":` + lookAhead + `},"b":{"$ref":"#/$defs/b"}}}`,
 			"0 schema_ref_broken /input_schema/properties/b/$ref\n? 0 schema_pattern_unsupported /input_schema/properties/a/pattern"},
 		{"large and not JSON", tooLarge + `}`, "0 schema_not_json /input_schema"},
+		{"deeper than parsers read", strings.Repeat(`{"not":`, 10_001) + `{}` + strings.Repeat(`}`, 10_001),
+			"0 schema_not_json /input_schema"},
 		{"large and not an object", `[` + tooLarge + `]`, "0 schema_not_object /input_schema"},
 		{"large and of an array", strings.Replace(tooLarge, "object", "array", 1),
 			"0 schema_not_object /input_schema/type\n? 0 schema_too_large /input_schema"},

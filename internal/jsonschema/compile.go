@@ -237,16 +237,21 @@ func (c *compiler) read(raw []byte, at string) (any, error) {
 	return doc, nil
 }
 
+// deepest is the deepest nesting of any JSON document that encoding/json reads. Other parsers read
+// less. A bound keeps the memory for a schema beyond the limits small.
+const deepest = 10_000
+
 // unreadable returns the error for a schema document that was not read. A document that is not
 // strict JSON is reported as that, whatever its size.
 func unreadable(raw []byte, f Fault) error {
 	if f.Unchecked() {
-		err := strictjson.Read(raw, strictjson.Limits{Depth: len(raw) + 1}, func(r *strictjson.Reader) error {
+		err := strictjson.Read(raw, strictjson.Limits{Depth: deepest}, func(r *strictjson.Reader) error {
 			_, err := r.Value()
 			return err
 		})
 		if err != nil {
 			f = documentFault(err)
+			f.Code = "not_json"
 		}
 	}
 	return faults(f)
