@@ -74,8 +74,11 @@ type Options struct {
 	// commit. They are part of the [Fingerprint].
 	AgentVersion, GraderVersion string
 
+	// Budget bounds what the experiment may cost. The zero value does not.
+	Budget Budget
+
 	// OnTrial is called after each trial, for one trial at a time, in the order in which they end.
-	// It is not called for trials that had not begun when the context ended, or that Results had
+	// It is not called for trials that did not begin, or that Results had
 	// already. If OnTrial is nil, it is not called.
 	OnTrial func(Trial)
 }

@@ -24,6 +24,7 @@ type runner struct {
 	begun  time.Time
 	file   *results // nil if nothing is written
 	stop   context.CancelCauseFunc
+	spent  spending
 
 	mu  sync.Mutex // of OnTrial and err
 	err error      // why the experiment stopped
@@ -76,6 +77,7 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 	}
 	test.Close()
 	r := &runner{target: target, opts: opts, cases: cases, begun: time.Now()}
+	r.spent = spending{budget: opts.Budget, begun: r.begun}
 	r.e = &Experiment{
 		Name: "eval", Started: r.begun, PerCase: opts.Trials, FirstFailure: opts.FirstFailure, Fingerprint: opts.fingerprint(cases),
 	}
@@ -120,16 +122,30 @@ func trialsOf(c *Case, each int) int {
 	return each
 }
 
-// runAll runs all trials. With FirstFailure, those of a case run one after the other.
-func (r *runner) runAll(ctx context.Context) {
+// begin returns the context of the trials.
+func (r *runner) begin(ctx context.Context) context.Context {
 	ctx, r.stop = context.WithCancelCause(ctx)
-	defer r.stop(nil)
+	return ctx
+}
+
+// runAll runs all trials.
+func (r *runner) runAll(ctx context.Context) {
+	ctx = r.begin(ctx)
 	if !r.opts.FirstFailure {
 		eachInParallel(len(r.e.Trials), r.opts.Parallel, func(i int) { r.one(ctx, &r.e.Trials[i]) })
 		return
 	}
 	all := caseTrials(r.e.Trials)
-	eachInParallel(len(all), r.opts.Parallel, func(i int) { r.untilFailure(ctx, all[i]) })
+	eachInParallel(len(all), r.opts.Parallel, func(i int) { r.trials(ctx, all[i]) })
+}
+
+// trials runs the trials of a case. With FirstFailure they run one after the other.
+func (r *runner) trials(ctx context.Context, trials []Trial) {
+	if r.opts.FirstFailure {
+		r.untilFailure(ctx, trials)
+		return
+	}
+	eachInParallel(len(trials), r.opts.Parallel, func(i int) { r.one(ctx, &trials[i]) })
 }
 
 // untilFailure runs the trials of a case up to the first that does not pass. The others get the
@@ -156,8 +172,13 @@ func (r *runner) one(ctx context.Context, t *Trial) {
 	if ctx.Err() != nil || t.at.file != "" {
 		return
 	}
+	if reason := r.spent.spent(); reason != "" && t.skip() == "" {
+		t.Reason = reason
+		return
+	}
 	c := t.Case
 	defer func() { // also if the grader ends the goroutine
+		r.spent.add(t.Result)
 		r.store(t)
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -190,6 +211,7 @@ func (r *runner) store(t *Trial) {
 
 // finish returns the experiment.
 func (r *runner) finish() (*Experiment, error) {
+	r.stop(nil)
 	if r.file != nil {
 		if err := errors.Join(r.err, r.file.close()); err != nil {
 			return nil, err

@@ -76,6 +76,7 @@ type options struct {
 	results, shard, version      string
 	baseline                     string
 	margin                       float64
+	budget                       eval.Budget
 }
 
 // reportFlags are those of a run and of merge.
@@ -102,6 +103,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.IntVar(&o.parallel, "parallel", 0, "how many trials run at once (default: one per processor)")
 	flags.IntVar(&o.trials, "trials", 1, "how often each row runs")
 	flags.BoolVar(&o.firstFailure, "first-failure", false, "stop the trials of a row at the first that does not pass; then there are verdicts and no rates")
+	flags.IntVar(&o.budget.Calls, "max-calls", 0, "begin no trial after this `number` of tool calls (default: no limit)")
+	flags.Int64Var(&o.budget.Tokens, "max-tokens", 0, "begin no trial after the agent has reported this `number` of tokens (default: no limit)")
+	flags.DurationVar(&o.budget.Time, "max-time", 0, "begin no trial after this time (default: no limit)")
 	flags.BoolVar(&o.plan, "plan", false, "print what would run, and run nothing")
 	flags.DurationVar(&o.timeout, "timeout", 0, "how long the agent may take for a turn, at most 30m (default 5m)")
 	flags.BoolVar(&o.strict, "require-transcript", false, "require a gradeable rich transcript, as a registration can")
@@ -159,7 +163,7 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	}
 	options := &eval.Options{
 		Parallel: o.parallel, Trials: o.trials, FirstFailure: o.firstFailure, Grader: grade, GraderVersion: graderVersion,
-		Results: o.results, Shard: o.shard, AgentVersion: o.version,
+		Results: o.results, Shard: o.shard, AgentVersion: o.version, Budget: o.budget,
 	}
 	plan, err := options.Plan(cases)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
@@ -101,6 +102,7 @@ func TestRunset(t *testing.T) {
 			"; all of 3: 20 %, any of 3: 20 %\n", "\n5 cases, 15 trials in ", ": 3 passed, 12 failed\n"}},
 		{"first failure", []string{"-dataset", "testdata/failing.csv", "-trials", "3", "-first-failure"}, 1, []string{
 			"0 of 1  stopped at the first failure  row 3", "5 cases, 7 trials in "}},
+		{"budget", []string{"-trials", "10", "-parallel", "1", "-max-calls", "5"}, 1, []string{" cancelled, 1 skipped\n"}},
 		{"plan", []string{"-trials", "5", "-plan"}, 0, []string{"at most 30 trials of 6 cases with 40 turns, 1 skipped; a comparison of this size finds a difference of about 45 points\n"}},
 		{"no trials", []string{"-trials", "0"}, 2, []string{"runset: -trials is how often each row runs"}},
 		{"too many trials", []string{"-trials", "10001"}, 2, []string{"runset: Trials is 10001"}},
@@ -377,12 +379,34 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
+// The time left is that of the trials so far, for those that remain.
+func TestTimeLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b bytes.Buffer
+		line := &progressLine{w: &b, total: 200, begun: time.Now()}
+		for range 50 {
+			time.Sleep(2 * time.Second)
+			line.show(eval.Trial{Verdict: eval.Passed})
+		}
+		if !strings.HasSuffix(b.String(), clearLine+"50 of 200, about 5m0s left") {
+			t.Errorf("%q", b.String())
+		}
+		for range 150 {
+			time.Sleep(2 * time.Second)
+			line.show(eval.Trial{Verdict: eval.Passed})
+		}
+		if !strings.HasSuffix(b.String(), clearLine+"200 of 200") {
+			t.Errorf("%q", b.String())
+		}
+	})
+}
+
 func TestProgressLine(t *testing.T) {
 	var b bytes.Buffer
 	if line := newProgressLine(&b, os.Getenv, 9); line.w != nil {
 		t.Error("progress on what is not a terminal")
 	}
-	line := &progressLine{w: &b, total: 9, done: 1}
+	line := &progressLine{w: &b, total: 9, done: 1, begun: time.Now()}
 	line.show(eval.Trial{Verdict: eval.Failed})
 	line.show(eval.Trial{Verdict: eval.Failed}) // too soon
 	line.clear()

@@ -65,6 +65,7 @@ type progressLine struct {
 	w         io.Writer // nil: silent
 	total     int
 	done, bad int // trials; bad ones neither passed nor were skipped
+	begun     time.Time
 	last      time.Time
 	shown     bool
 }
@@ -73,7 +74,7 @@ func newProgressLine(w io.Writer, getenv func(string) string, total int) *progre
 	if !terminal.Is(w) || getenv("TERM") == "dumb" {
 		return &progressLine{}
 	}
-	return &progressLine{w: w, total: total}
+	return &progressLine{w: w, total: total, begun: time.Now()}
 }
 
 // clearLine moves to the beginning of the line and clears it.
@@ -92,6 +93,9 @@ func (l *progressLine) show(t eval.Trial) {
 	text := fmt.Sprintf("%d of %d", l.done, l.total)
 	if l.bad > 0 {
 		text += fmt.Sprintf(", %d not passed", l.bad)
+	}
+	if left := time.Since(l.begun) / time.Duration(l.done) * time.Duration(l.total-l.done); left >= time.Second {
+		text += fmt.Sprintf(", about %s left", left.Round(time.Second))
 	}
 	_, _ = io.WriteString(l.w, clearLine+text) // of no consequence
 }

@@ -1,0 +1,91 @@
+package eval_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/eval"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// No trial begins after a budget is spent; what is left can be completed.
+func TestBudget(t *testing.T) {
+	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		time.Sleep(time.Second)
+		for range 2 {
+			if _, err := run.Proxy.Call(ctx, "get_order", nil); err != nil {
+				return nil, err
+			}
+		}
+		return &dispatch.Response{FinalResponse: "done", Metadata: &dispatch.Metadata{TotalInputTokens: 90, TotalOutputTokens: 10}}, nil
+	}
+	for _, tt := range []struct {
+		budget eval.Budget
+		want   string
+		reason string
+	}{
+		{eval.Budget{}, "........", ""},
+		{eval.Budget{Calls: 5}, "...ccccc", "the budget of 5 tool calls is spent"},
+		{eval.Budget{Tokens: 400}, "....cccc", "the budget of 400 tokens is spent"},
+		{eval.Budget{Time: 2 * time.Second}, "..cccccc", "the budget of 2s is spent"},
+		{eval.Budget{Calls: 1000, Tokens: 100_000, Time: time.Hour}, "........", ""},
+	} {
+		file := filepath.Join(t.TempDir(), "results.jsonl")
+		synctest.Test(t, func(t *testing.T) {
+			cases := casesOf(t, csvOf("a"), dispatchtest.Task{World: proxytest.World{Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Canned("1")}}})
+			opts := &eval.Options{Trials: 8, Parallel: 1, Budget: tt.budget, Results: file}
+			e := run(t, agent, cases, opts)
+			if got := ended(e); got != tt.want || e.Trials[7].Reason != tt.reason || e.OK() != (tt.reason == "") {
+				t.Errorf("%+v: %s, %s", tt.budget, got, e.Trials[7].Reason)
+			}
+			opts.Budget = eval.Budget{}
+			if got := ended(run(t, agent, cases, opts)); got != "........" {
+				t.Errorf("%+v: completed: %s", tt.budget, got)
+			}
+		})
+	}
+}
+
+// Test makes a subtest of each case. It runs in another process, because its failures would be those
+// of this test.
+func TestSubtests(t *testing.T) {
+	if os.Getenv("EVAL_TEST_SUBTESTS") != "" {
+		e := eval.Test(t, dispatchtest.Target{Agent: unsteady()}, casesOf(t, "user,name,turn_mode,user_simulator_persona\n"+
+			"..,good,,\n.x,flaky,,\nxx,bad,,\na,skipped,model_as_user,a clerk\n", dispatchtest.Task{}),
+			&eval.Options{Trials: 2, Parallel: 1, FirstFailure: os.Getenv("EVAL_TEST_SUBTESTS") == "early"})
+		fmt.Printf("experiment: %s\n", ended(e))
+		return
+	}
+	for _, tt := range []struct {
+		mode, run string
+		want      []string
+		without   string
+	}{
+		{"all", ".", []string{
+			"--- PASS: TestSubtests/cases/row_2:_good ", "--- FAIL: TestSubtests/cases/row_3:_flaky ", "failed (trial 2 of 2): agent_5xx: the endpoint answered 500",
+			"--- SKIP: TestSubtests/cases/row_5:_skipped ", "experiment: .. .x xx s\n"}, "failed (trial 1 of 2): agent_5xx: the endpoint answered 500: {\"error\":\"x"},
+		{"early", ".", []string{"--- FAIL: TestSubtests/cases/row_4:_bad ", "experiment: .. .x x s\n"}, ""},
+		{"all", "cases/good", []string{"--- PASS: TestSubtests/cases/row_2:_good ", "experiment: ..\n", "PASS\n"}, "flaky"},
+	} {
+		cmd := exec.Command(os.Args[0], "-test.v", "-test.run", "^TestSubtests$/"+strings.TrimPrefix(tt.run, "."))
+		cmd.Env = append(os.Environ(), "EVAL_TEST_SUBTESTS="+tt.mode)
+		output, _ := cmd.CombinedOutput() // fails where a subtest fails
+		for _, part := range tt.want {
+			if !strings.Contains(string(output), part) {
+				t.Errorf("%s %s: %q is missing in\n%s", tt.mode, tt.run, part, output)
+			}
+		}
+		if tt.without != "" && strings.Contains(string(output), tt.without) {
+			t.Errorf("%s %s: %q is in\n%s", tt.mode, tt.run, tt.without, output)
+		}
+	}
+}

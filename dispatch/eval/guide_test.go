@@ -1,0 +1,163 @@
+package eval_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/eval"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// The code of docs/evaluation.md.
+
+const orders = `user,expected_outcome
+Refund order #4521.,completion
+Refund my order.,completion
+Delete order #4521.,refusal
+`
+
+func shop() proxytest.World {
+	return proxytest.World{
+		InitialState: `{"order":{"4521":{"status":"shipped"}}}`,
+		Behaviors: map[string]proxytest.Behavior{
+			"get_order":    proxytest.Get("order", "order_id", nil),
+			"refund_order": proxytest.Update("order", "order_id", &proxytest.WriteOptions{Set: `{"status":"refunded"}`}),
+		},
+	}
+}
+
+func agent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+	args := map[string]string{"order_id": "4521"}
+	if _, err := run.Proxy.Call(ctx, "get_order", args); err != nil {
+		return nil, err
+	}
+	if !strings.HasPrefix(run.Instruction, "Refund order") {
+		return &dispatch.Response{FinalResponse: "I cannot do that to an order."}, nil
+	}
+	_, err := run.Proxy.Call(ctx, "refund_order", args)
+	return &dispatch.Response{FinalResponse: "The order is refunded."}, err
+}
+
+func TestReliability(t *testing.T) {
+	dataset, err := eval.Read(strings.NewReader(orders))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := dataset.Cases(dispatchtest.Task{World: shop()}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := &eval.Options{
+		Trials: 5,
+		Grader: eval.All(eval.RefusedWithoutWrite, eval.Says("order")),
+		Budget: eval.Budget{Calls: 1000, Time: 10 * time.Minute},
+	}
+	plan, err := opts.Plan(cases)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(plan) // at most 15 trials of 3 cases; a comparison needs at least 6 cases
+	experiment := eval.Test(t, dispatchtest.Target{Agent: agent}, cases, opts)
+	if got := experiment.Stats().Counted.Rate; got.Low < 0.3 {
+		t.Errorf("the agent passes %s of trials", got) // 100 % [43.9, 100]
+	}
+}
+
+func TestTrajectory(t *testing.T) {
+	want, err := eval.ParseTrajectory([]byte(`[{"tool":"get_order"},{"tool":"refund_order","arguments":{"order_id":"4521"}}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{Instruction: "Refund order #4521.", World: shop()})
+	got := eval.TrajectoryOf(result)
+	if err := (eval.Match{Ignore: []string{"/note"}}).Check(got, want); err != nil {
+		t.Errorf("%v\n%s", err, want.Diff(got))
+	}
+}
+
+func TestStoredResults(t *testing.T) {
+	dataset, err := eval.Read(strings.NewReader(orders))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := dataset.Cases(dispatchtest.Task{World: shop()}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	for _, shard := range []string{"1/2", "2/2"} { // on two machines
+		file := filepath.Join(t.TempDir(), "results.jsonl")
+		_, err := eval.Run(t.Context(), dispatchtest.Target{Agent: agent}, cases, &eval.Options{
+			Trials: 3, Shard: shard, Results: file, AgentVersion: "7c1e2f0",
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	experiment, err := eval.Load(files...) // the error names shards and trials that are missing
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := eval.Grade(t.Context(), cases, &eval.Options{Grader: eval.Says("order"), GraderVersion: "2"}, files...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(experiment.Count(eval.Passed), again.Count(eval.Passed))
+}
+
+func TestCandidate(t *testing.T) {
+	dataset, err := eval.Read(strings.NewReader(orders))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := dataset.Cases(dispatchtest.Task{World: shop()}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var versions []*eval.Experiment
+	for _, version := range []dispatch.Agent{agent, agent} { // the baseline and the candidate
+		e, err := eval.Run(t.Context(), dispatchtest.Target{Agent: version}, cases, &eval.Options{Trials: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		versions = append(versions, e)
+	}
+	comparison, err := eval.Compare(versions[0], versions[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = comparison.WriteSummary(t.Output(), false)
+	if comparison.NonInferior(0.05) != eval.GateUndecided { // three cases cannot decide
+		t.Error(comparison.Change)
+	}
+}
+
+// The guide has the code of this file.
+func TestGuide(t *testing.T) {
+	guide, err := os.ReadFile(filepath.Join("..", "..", "docs", "evaluation.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := os.ReadFile("guide_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := func(text []byte) string { return strings.ReplaceAll(string(text), "\r\n", "\n") }
+	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(plain(guide), -1)
+	if len(blocks) < 4 {
+		t.Errorf("%d blocks", len(blocks))
+	}
+	for _, block := range blocks {
+		if !strings.Contains(plain(own), block[1]) {
+			t.Errorf("this file does not have\n%s", block[1])
+		}
+	}
+}

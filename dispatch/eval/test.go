@@ -1,0 +1,72 @@
+package eval
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+)
+
+// Test is [Run] for tests: a subtest for each case, below the subtest "cases", so that go test -run
+// and -v select and show cases. A subtest fails if one of its trials did not pass, also because it
+// was cancelled or a budget was spent. It is skipped if the case needs the platform. Subtests run in
+// parallel, as many as go test allows, and Options.Parallel limits the trials of one case.
+//
+// The experiment has the cases that -run selected. Mistakes in target, cases and opts fail the test
+// at once. opts may be nil.
+func Test(t *testing.T, target dispatchtest.Target, cases []Case, opts *Options) *Experiment {
+	t.Helper()
+	r, err := newRunner(target, cases, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := caseTrials(r.e.Trials)
+	selected, mu := make([]bool, len(all)), sync.Mutex{}
+	t.Run("cases", func(t *testing.T) {
+		ctx := r.begin(t.Context())
+		for i, trials := range all {
+			t.Run(trials[0].Name, func(t *testing.T) {
+				t.Parallel()
+				mu.Lock()
+				selected[i] = true
+				mu.Unlock()
+				r.trials(ctx, trials)
+				show(t, r.e, trials)
+			})
+		}
+	})
+	for i, is := range selected {
+		for k := range all[i] {
+			if !is {
+				all[i][k].Number = 0
+			}
+		}
+	}
+	e, err := r.finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// show reports the trials of a case to its subtest.
+func show(t *testing.T, e *Experiment, trials []Trial) {
+	for i := range trials {
+		switch trial := &trials[i]; {
+		case trial.Number == 0 || trial.Verdict == Passed: // or it did not run because of FirstFailure
+		case trial.Verdict == Skipped:
+			t.Skip(trial.Reason)
+		default:
+			t.Errorf("%s%s: %s", trial.Verdict, e.numbered(trial), why(trial))
+		}
+	}
+}
+
+// why returns cause and reason.
+func why(t *Trial) string {
+	if t.Cause == "" {
+		return t.Reason
+	}
+	return fmt.Sprintf("%s: %s", t.Cause, t.Reason)
+}
