@@ -83,8 +83,13 @@ type Options struct {
 	OnTrial func(Trial)
 }
 
+// ErrNotGraded is for graders that cannot decide, for example because the model that they ask does
+// not answer. A trial whose grader returns an error that wraps it has [Errored]: the agent did not
+// cause it.
+var ErrNotGraded = errors.New("eval: the trial cannot be graded")
+
 // A Grader decides about a run. It returns nil, or an error that says why the run did not do what it
-// should. If the case was made of a row, c.Row has expected_outcome, tracked_constraints and all
+// should. If it cannot decide, it returns an error that wraps [ErrNotGraded]. If the case was made of a row, c.Row has expected_outcome, tracked_constraints and all
 // other columns.
 type Grader func(ctx context.Context, c Case, result *dispatchtest.Result) error
 
@@ -143,6 +148,7 @@ type Cause string
 const (
 	CauseFault     Cause = "fault"      // an undeclared tool was called, or a behavior panicked: see [proxytest.Log].Faults
 	CauseGrader    Cause = "grader"     // the grader returned an error
+	CauseNotGraded Cause = "not_graded" // the grader returned [ErrNotGraded]
 	CauseNotStaged Cause = "not_staged" // the task is not valid, or listening on loopback failed
 	CausePanic     Cause = "panic"      // the grader or another function of the caller panicked, or ended its goroutine
 )
@@ -225,6 +231,8 @@ func (t *Trial) decide(ctx context.Context, result *dispatchtest.Result, grade G
 			t.end(Passed, "", "")
 		case ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):
 			t.end(Cancelled, "", fmt.Sprintf("it was being graded when the experiment was cancelled: %v", context.Cause(ctx)))
+		case errors.Is(err, ErrNotGraded):
+			t.end(Errored, CauseNotGraded, err.Error())
 		default:
 			t.end(Failed, CauseGrader, err.Error())
 		}

@@ -115,7 +115,10 @@ func (t *Trial) gradeAgain(ctx context.Context, grade Grader, f Fingerprint) ([]
 		return nil, fmt.Errorf("eval: %s: the result of case %s, trial %d cannot be read: %w", t.at.file, shown(t.ID), t.Number, err)
 	}
 	if result != nil {
+		c := t.Case
+		t.vary()
 		t.judge(ctx, result, grade)
+		t.Case = c
 		if t.Verdict == Cancelled {
 			return nil, context.Cause(ctx)
 		}

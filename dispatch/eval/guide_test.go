@@ -2,9 +2,7 @@ package eval_test
 
 import (
 	"context"
-	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -137,27 +135,5 @@ func TestCandidate(t *testing.T) {
 	_ = comparison.WriteSummary(t.Output(), false)
 	if comparison.NonInferior(0.05) != eval.GateUndecided { // three cases cannot decide
 		t.Error(comparison.Change)
-	}
-}
-
-// The guide has the code of this file.
-func TestGuide(t *testing.T) {
-	guide, err := os.ReadFile(filepath.Join("..", "..", "docs", "evaluation.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := os.ReadFile("guide_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain := func(text []byte) string { return strings.ReplaceAll(string(text), "\r\n", "\n") }
-	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(plain(guide), -1)
-	if len(blocks) < 4 {
-		t.Errorf("%d blocks", len(blocks))
-	}
-	for _, block := range blocks {
-		if !strings.Contains(plain(own), block[1]) {
-			t.Errorf("this file does not have\n%s", block[1])
-		}
 	}
 }

@@ -1,0 +1,68 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/ledger"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// EndState returns a grader that accepts a run after which the ledger is as it is after the calls of
+// a reference, whatever the agent did to get there. The calls are made in the world of the case,
+// without its failure rules. reference returns the calls of a case, for example with
+// [ParseTrajectory] from a column of its row. If it returns an error, or a call of the reference has
+// no result, the trial is not graded: see [ErrNotGraded].
+func EndState(reference func(Case) (Trajectory, error)) Grader {
+	return func(ctx context.Context, c Case, result *dispatchtest.Result) error {
+		calls, err := reference(c)
+		var want ledger.Snapshot
+		if err == nil {
+			want, err = c.replay(ctx, calls)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: the reference: %w", ErrNotGraded, err)
+		}
+		changes := ledger.Diff(want, result.State)
+		if len(changes) == 0 {
+			return nil
+		}
+		places := make([]string, len(changes))
+		for i, change := range changes {
+			places[i] = change.Kind + " " + change.Pointer
+			if change.Flag != "" {
+				places[i] = change.Kind + " flag " + change.Flag
+			}
+		}
+		return fmt.Errorf("the ledger is not as after the reference: %s", strings.Join(places, ", "))
+	}
+}
+
+// replay makes the calls in the world of the case, and returns the ledger.
+func (c *Case) replay(ctx context.Context, calls Trajectory) (ledger.Snapshot, error) {
+	platform := c.Task.Platform
+	if platform == nil {
+		var err error
+		if platform, err = proxytest.New(c.Task.World, nil); err != nil {
+			return ledger.Snapshot{}, err
+		}
+	}
+	initial, err := rawjson.Encode(platform.NewRun().Ledger().Snapshot().Entities)
+	if err != nil {
+		return ledger.Snapshot{}, err
+	}
+	if platform, err = platform.With(string(initial), nil, ""); err != nil {
+		return ledger.Snapshot{}, err
+	}
+	run := platform.NewRun()
+	client := run.Client(nil)
+	for i, call := range calls {
+		if _, err := client.Call(ctx, call.Tool, call.Arguments); err != nil {
+			return ledger.Snapshot{}, fmt.Errorf("call %d, %s: %w", i+1, call.Tool, err)
+		}
+	}
+	return run.Log().State, nil
+}
