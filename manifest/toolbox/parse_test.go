@@ -121,6 +121,25 @@ func TestAdaptersThatToolsName(t *testing.T) {
 	}
 }
 
+// A name and an id each belong to one adapter, which may have the same word for both.
+func TestNamesAndIdsOfAdapters(t *testing.T) {
+	box := parse(t, `{"adapters":[{"id":"a","name":"a"},{"id":"c","name":"b"}],
+		"tools":[{"name":"x","handler":"ping","adapter":"a"},{"name":"y","handler":"ping","adapter":"c"}]}`, options(nil))
+	if got := box.Tools("c"); len(got) != 1 || got[0].Adapter != "b" {
+		t.Errorf("%+v", got)
+	}
+	for doc, code := range map[string]string{
+		`{"adapters":[{"id":"a","name":"a"},{"id":"b","name":"a"}]}`:                                                                "adapter_duplicate",
+		`{"adapters":[{"id":"a","name":"b"},{"id":"c","name":"a"}]}`:                                                                "adapter_duplicate",
+		`[{"name":"x","handler":"ping","adapter":{"id":7,"name":"a"}},{"name":"y","handler":"ping","adapter":{"id":7,"name":"b"}}]`: "adapter_unknown",
+	} {
+		_, err := toolbox.Parse([]byte(doc), options(nil))
+		if e, ok := errors.AsType[*toolbox.Error](err); !ok || len(e.Problems) != 1 || e.Problems[0].Code != code {
+			t.Errorf("%s: %v", doc, err)
+		}
+	}
+}
+
 func TestToolsOfAdapters(t *testing.T) {
 	box := parse(t, document, options(nil))
 	for adapter, want := range map[string]string{
