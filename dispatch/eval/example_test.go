@@ -78,3 +78,56 @@ Where is my order?,,"[{""tool"":""get_order"",""status"":500}]",
 	// row 4: Where is my order?: failed "agent_5xx"
 	// false it does not say "shipped": Your order is lost.
 }
+
+// Compare says whether a candidate is better than a baseline, and how sure that is. Here both are
+// the same agent, and the dataset has fewer cases than a verdict needs.
+func ExampleCompare() {
+	agent := func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+		return &dispatch.Response{FinalResponse: "Your order is shipped."}, nil
+	}
+	cases := []eval.Case{
+		{ID: "shipped", Task: dispatchtest.Task{Instruction: "Where is my order?"}},
+		{ID: "lost", Task: dispatchtest.Task{Instruction: "Where is the order I lost?"}},
+	}
+	opts := &eval.Options{Trials: 5, Grader: eval.Says("shipped")}
+	var experiments []*eval.Experiment
+	for _, version := range []dispatch.Agent{agent, agent} {
+		e, err := eval.Run(context.Background(), dispatchtest.Target{Agent: version}, cases, opts)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		experiments = append(experiments, e)
+	}
+	fmt.Println(experiments[0].Stats().Counted.Rate)
+	comparison, err := eval.Compare(experiments[0], experiments[1])
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(comparison.Change, comparison.Effect)
+	fmt.Println(comparison.NonInferior(0.05))
+	// Output:
+	// 100 % [34.2, 100]
+	// cannot tell 0 [-100, +100] points in 2 cases, p = 1.000; a comparison needs at least 6 cases
+	// undecided
+}
+
+// Match checks the calls of a run, and Diff shows where they part.
+func ExampleMatch() {
+	want, err := eval.ParseTrajectory([]byte(`[{"tool":"get_order"},{"tool":"refund_order","arguments":{"order_id":"4521"}}]`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	got, err := eval.ParseTrajectory([]byte(`[{"tool":"get_order"},{"tool":"refund_order","arguments":{"order_id":"4522","note":"sorry"}}]`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(eval.Match{Partial: true}.Check(got, want))
+	fmt.Print(want.Diff(got))
+	// Output:
+	// the trajectory does not match: call 2 of refund_order has other arguments than {"order_id":"4521"}
+	// ~ 2 refund_order /note: nothing -> "sorry" /order_id: "4521" -> "4522"
+}

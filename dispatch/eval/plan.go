@@ -18,9 +18,12 @@ type Plan struct {
 	Turns   int // at most: dispatches to the agent, of which a session has several
 	Stored  int // trials that Options.Results has already; Trials and Turns are without them
 
-	// Detectable is the smallest difference of two experiments of this size, with all shards, that a comparison finds
-	// in four of five times, if the rates of all cases are 50 % and do not differ. It is 1 for fewer
-	// than 6 cases: no result of so few is significant.
+	// Fingerprint is that of the experiment, to compare it with that of a baseline before the run.
+	Fingerprint Fingerprint
+
+	// Detectable is the smallest difference of two experiments of this size, with all shards, that a
+	// comparison finds in four of five times, if the rates of all cases are 50 % and do not differ.
+	// It is 1 for fewer than 6 cases: no result of so few is significant.
 	Detectable float64
 }
 
@@ -35,7 +38,7 @@ func (o *Options) Plan(cases []Case) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	p, all := Plan{Detectable: 1}, 0
+	p, all := Plan{Detectable: 1, Fingerprint: opts.fingerprint(cases)}, 0
 	for i := range cases {
 		c := &cases[i]
 		if c.skip() == "" {

@@ -155,11 +155,11 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	if err != nil {
 		return nil, err
 	}
+	if o.firstFailure && o.baseline != "" {
+		return nil, errors.New("-baseline compares rates, and -first-failure leaves none")
+	}
 	if o.shard != "" && (o.results == "" || o.baseline != "") {
 		return nil, errors.New("-shard needs -results, and -baseline is for merge, which has all shards")
-	}
-	if err := o.checkGate(); err != nil {
-		return nil, err
 	}
 	options := &eval.Options{
 		Parallel: o.parallel, Trials: o.trials, FirstFailure: o.firstFailure, Grader: grade, GraderVersion: graderVersion,
@@ -167,6 +167,9 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	}
 	plan, err := options.Plan(cases)
 	if err != nil {
+		return nil, err
+	}
+	if err := o.checkGate(&plan.Fingerprint); err != nil {
 		return nil, err
 	}
 	if o.plan {

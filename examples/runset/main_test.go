@@ -237,15 +237,31 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Three machines run a shard each, and one of them is killed. The merge names its shard, until it has
-// run again.
+// Three machines run a shard each, and one of them is killed while its agent works. The merge names
+// its shard, until it has run again.
 func TestKilledShard(t *testing.T) {
 	dir := t.TempDir()
+	var hold atomic.Bool
+	var runs atomic.Int64
+	held := make(chan struct{}, 1000)
+	handler, err := dispatch.New(func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
+		if hold.Load() && runs.Add(1) > 30 {
+			held <- struct{}{}
+			<-ctx.Done() // the program that waits for the answer is killed
+			return nil, ctx.Err()
+		}
+		return say("yes")
+	}, &dispatch.Options{InsecureNoAuth: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := httptest.NewServer(handler)
+	t.Cleanup(agent.Close)
 	dataset := filepath.Join(dir, "orders.csv")
 	var rows strings.Builder
 	rows.WriteString("user,says\n")
 	for i := range 60 {
-		fmt.Fprintf(&rows, "Please refund order #%d.,could not find\n", 10_000+i)
+		fmt.Fprintf(&rows, "Say yes %d.,yes\n", i)
 	}
 	if err := os.WriteFile(dataset, []byte(rows.String()), 0o600); err != nil {
 		t.Fatal(err)
@@ -253,7 +269,7 @@ func TestKilledShard(t *testing.T) {
 	var shards []string
 	for i := range 3 {
 		file := filepath.Join(dir, fmt.Sprintf("shard-%d.jsonl", i+1))
-		cmd := program(t, "-dataset", dataset, "-trials", "40", "-agent-version", "v1", "-shard", fmt.Sprintf("%d/3", i+1), "-results", file)
+		cmd := program(t, "-dataset", dataset, "-url", agent.URL, "-trials", "5", "-agent-version", "v1", "-shard", fmt.Sprintf("%d/3", i+1), "-results", file)
 		shards = append(shards, file)
 		if i != 1 {
 			if output, err := cmd.CombinedOutput(); err != nil {
@@ -261,16 +277,18 @@ func TestKilledShard(t *testing.T) {
 			}
 			continue
 		}
+		hold.Store(true)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for limit := time.Now().Add(5 * time.Minute); time.Now().Before(limit); {
-			if data, err := os.ReadFile(file); err == nil && bytes.Count(data, []byte("\n")) > 20 {
-				break
-			}
+		select {
+		case <-held:
+		case <-time.After(5 * time.Minute):
+			t.Error("the agent was not asked")
 		}
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
+		hold.Store(false)
 	}
 	merged := filepath.Join(dir, "merged.jsonl")
 	args := append([]string{"merge", "-o", merged}, shards...)
@@ -285,12 +303,12 @@ func TestKilledShard(t *testing.T) {
 		t.Errorf("status %d\n%s", status, stderr.String())
 	}
 	stderr.Reset()
-	if status := run(t.Context(), []string{"-dataset", dataset, "-trials", "40", "-agent-version", "v1", "-shard", "2/3", "-results", shards[1]}, io.Discard, &stderr); status != 0 ||
+	if status := run(t.Context(), []string{"-dataset", dataset, "-url", agent.URL, "-trials", "5", "-agent-version", "v1", "-shard", "2/3", "-results", shards[1]}, io.Discard, &stderr); status != 0 ||
 		!strings.Contains(stderr.String(), " stored already") {
 		t.Fatalf("status %d\n%s", status, stderr.String())
 	}
 	stdout.Reset()
-	if status := run(t.Context(), args, &stdout, &stderr); status != 0 || !strings.Contains(stdout.String(), "60 cases, 2400 trials in ") || !strings.Contains(stdout.String(), ": 2400 passed\n") {
+	if status := run(t.Context(), args, &stdout, &stderr); status != 0 || !strings.Contains(stdout.String(), "60 cases, 300 trials in ") || !strings.Contains(stdout.String(), ": 300 passed\n") {
 		t.Errorf("status %d\n%s%s", status, stdout.String(), stderr.String())
 	}
 	if status := run(t.Context(), args, io.Discard, &stderr); status != 2 || !strings.Contains(stderr.String(), "-o: ") {
@@ -325,14 +343,15 @@ func TestGate(t *testing.T) {
 		fmt.Fprintf(&all, "Say yes %d.,yes\n", i)
 	}
 	many, few := file("many.csv", all.String()), file("few.csv", "user,says\na,yes\nb,yes\n")
-	baseline := func(dataset string) string {
-		path := dataset + ".jsonl"
-		if status := run(t.Context(), []string{"-dataset", dataset, "-url", good.URL, "-results", path, "-agent-version", "v1"}, io.Discard, io.Discard); status != 0 {
+	baseline := func(dataset string, more ...string) string {
+		path := filepath.Join(dir, fmt.Sprintf("%s%d.jsonl", filepath.Base(dataset), len(more)))
+		args := append([]string{"-dataset", dataset, "-url", good.URL, "-results", path, "-agent-version", "v1"}, more...)
+		if status := run(t.Context(), args, io.Discard, io.Discard); status != 0 {
 			t.Fatalf("status %d", status)
 		}
 		return path
 	}
-	manyBase, fewBase := baseline(many), baseline(few)
+	manyBase, fewBase, early := baseline(many), baseline(few), baseline(few, "-first-failure")
 	for _, tt := range []struct {
 		name   string
 		args   []string
@@ -343,13 +362,19 @@ func TestGate(t *testing.T) {
 		{"failed", []string{"-dataset", many, "-url", bad.URL, "-baseline", manyBase}, statusWorse, "gate, margin 5 points: failed\n"},
 		{"undecided", []string{"-dataset", many, "-url", good.URL, "-baseline", manyBase, "-margin", "0.001"}, statusUndecided, "gate, margin 0.1 points: undecided\n"},
 		{"too few", []string{"-dataset", few, "-url", good.URL, "-baseline", fewBase, "-margin", "1"}, statusUndecided, "undecided\n"},
-		{"of another dataset", []string{"-dataset", few, "-url", good.URL, "-baseline", manyBase}, 2, "the experiments cannot be compared: of the candidate the dataset is"},
+		{"of another dataset", []string{"-dataset", few, "-url", good.URL, "-baseline", manyBase}, 2, "runset: -baseline: its dataset is another one"},
+		{"of another world", []string{"-dataset", many, "-world", "testdata/world.json", "-url", good.URL, "-baseline", manyBase}, 2, "runset: -baseline: its world is another one"},
+		{"without rates", []string{"-dataset", many, "-url", good.URL, "-first-failure", "-baseline", manyBase}, 2, "runset: -baseline compares rates"},
+		{"baseline without rates", []string{"-dataset", few, "-url", good.URL, "-baseline", early}, 2, "-baseline: it was run with -first-failure"},
 		{"of a shard", []string{"-dataset", few, "-url", good.URL, "-baseline", manyBase, "-shard", "1/2", "-results", filepath.Join(dir, "x")}, 2, "-baseline is for merge"},
 		{"merge", []string{"merge", "-baseline", manyBase, manyBase}, 0, "gate, margin 5 points: passed\n"},
 	} {
 		var stdout, stderr bytes.Buffer
 		if status := run(t.Context(), tt.args, &stdout, &stderr); status != tt.status || !strings.Contains(stdout.String()+stderr.String(), tt.want) {
 			t.Errorf("%s: status %d\n%s%s", tt.name, status, stdout.String(), stderr.String())
+		}
+		if tt.status == 2 && stdout.Len() > 0 {
+			t.Errorf("%s: trials ran before the mistake was found:\n%s", tt.name, stdout.String())
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -42,7 +42,7 @@ func merge(args []string, stdout, stderr io.Writer) int {
 
 // put loads the files, writes them as one, and reports.
 func (o *options) put(out string, files []string, stdout io.Writer) (*eval.Experiment, error) {
-	if err := o.checkGate(); err != nil {
+	if err := o.checkGate(nil); err != nil {
 		return nil, err
 	}
 	set, err := eval.Load(files...)
@@ -72,16 +72,31 @@ func nameOf(file string) string {
 	return strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 }
 
-// checkGate finds mistakes before anything runs.
-func (o *options) checkGate() error {
+// checkGate finds mistakes before anything runs. planned is the fingerprint of the run, or nil.
+func (o *options) checkGate(planned *eval.Fingerprint) error {
 	if !(o.margin >= 0 && o.margin <= 1) {
 		return errors.New("-margin is from 0 to 1")
 	}
 	if o.baseline == "" {
 		return nil
 	}
-	if _, err := eval.Load(o.baseline); err != nil {
+	baseline, err := eval.Load(o.baseline)
+	if err != nil {
 		return fmt.Errorf("-baseline: %w", err)
+	}
+	if baseline.FirstFailure {
+		return errors.New("-baseline: it was run with -first-failure, so it has no rates")
+	}
+	if planned == nil {
+		return nil
+	}
+	for _, part := range [][3]string{
+		{"dataset", planned.Dataset, baseline.Fingerprint.Dataset}, {"world", planned.World, baseline.Fingerprint.World},
+		{"version of the graders", planned.Graders, baseline.Fingerprint.Graders},
+	} {
+		if part[1] != part[2] {
+			return fmt.Errorf("-baseline: its %s is another one, so the results cannot be compared: run the baseline again", part[0])
+		}
 	}
 	return nil
 }
