@@ -158,3 +158,20 @@ func TestDefineUnchecked(t *testing.T) {
 		t.Errorf("problems = %q, want %q", got, want)
 	}
 }
+
+// The count of problems of a schema is bounded. What cannot be checked does not displace what is not
+// valid.
+func TestInvalidBeforeUnchecked(t *testing.T) {
+	var properties strings.Builder
+	for i := range 30 {
+		fmt.Fprintf(&properties, `"a%02d":{"pattern":%s},`, i, lookAhead)
+	}
+	tools := []schema.Tool{{Name: "t", InputSchema: json.RawMessage(`{"properties":{` + properties.String() + `"b":{"type":"text"}}}`)}}
+	if got := verdict(t, tools, nil); !strings.Contains(got, "0 schema_invalid /input_schema/properties/b/type") {
+		t.Errorf("problems:\n%s", got)
+	}
+	tools[0].InputSchema = json.RawMessage(`{"x-note":{"pattern":` + lookAhead + `},"examples":[{"pattern":` + lookAhead + `}]}`)
+	if got := verdict(t, tools, nil); got != "" {
+		t.Errorf("expressions that are not part of the schema:\n%s", got)
+	}
+}
