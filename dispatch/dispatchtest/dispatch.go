@@ -53,7 +53,8 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// Target is an agent's endpoint as it is registered. Set one of URL, Handler and Agent.
+// Target is an agent's endpoint as it is registered. Set one of URL, Handler,
+// Agent and Command.
 type Target struct {
 	// URL is the endpoint, any http or https URL. The platform requires public https.
 	URL string
@@ -66,6 +67,19 @@ type Target struct {
 	// authenticate, the handler gets a random token, which is sent unless AuthValue is set.
 	Agent   dispatch.Agent
 	Options *dispatch.Options
+
+	// Command is an agent in code mode: a program and its arguments ("Porting without the SDK",
+	// code mode). Each dispatch starts it in the working directory of this process, without a ping,
+	// with a proxy on loopback. Its environment has the documented variables
+	// PIPELINES_ODYSSEY_PROXY_URL, PIPELINES_RUN_TOKEN, PIPELINES_RUN_TOKEN_JTI, PIPELINES_RUN_ID,
+	// PIPELINES_TASK_ID and _PIPELINES_TASK_INPUT_JSON, as well as PIPELINES_RESULT_PATH, PATH, HOME,
+	// the folder for temporary files, and Env, as "NAME=value". What the program has written to
+	// PIPELINES_RESULT_PATH when it ends is the response, whatever its exit status. The documents do
+	// not describe a result file. Without a result the run fails with [AgentBadResponse], after
+	// RunTimeout with [AgentTimeout]; then the program and its descendants are ended. Standard
+	// output is not the result.
+	Command []string
+	Env     []string `json:"-"`
 
 	// AuthHeader and AuthValue are the registration's auth header. AuthHeader defaults to
 	// "Authorization", whose value is "Bearer <token>". If AuthValue is "", the header is not sent.
@@ -123,7 +137,7 @@ type Exchange struct {
 
 // Result is what happened in a run. It has the assertions of [proxytest.Log].
 type Result struct {
-	Ping     Exchange `json:"ping"`
+	Ping     Exchange `json:"ping"`     // zero for a Target with a Command
 	Dispatch Exchange `json:"dispatch"` // of the last turn
 
 	// Log is what the platform saw: calls, refused calls, trace events, changes of the
@@ -159,8 +173,9 @@ type Result struct {
 	Error      string     `json:"error,omitempty"`
 
 	// AgentError is the text of the error that the agent returned in the last turn. If the agent
-	// panicked, it is "panic: ", the value and the stack. The platform does not see it. For a
-	// Target with a URL it is "".
+	// panicked, it is "panic: ", the value and the stack. For a Target with a Command that left no
+	// result, it says how the program ended and what it wrote to standard error. The platform does
+	// not see it. For a Target with a URL it is "".
 	AgentError string `json:"agent_error,omitempty"`
 
 	// Waits are the waits of the agent's [proxy.Client]: for the rate limit of 60 requests per
@@ -230,11 +245,8 @@ func (s *player) play(ctx context.Context) *Result {
 	if s.task.OnRun != nil {
 		s.task.OnRun(s.Run)
 	}
-	failure := s.exchange(ctx, &result.Ping, []byte(`{"ping":true}`), nil)
-	if result.classify(Target(s.Target), result.Ping, failure); !result.OK() {
-		result.Error = "ping: " + result.Error
-		agentError, _ := s.Witness.Take()
-		result.explain(agentError)
+	if len(s.Target.Command) == 0 { // code mode receives no requests
+		s.ping(ctx, result)
 	}
 	for result.OK() {
 		turn := s.nextTurn(result.Turns)
@@ -252,6 +264,15 @@ func (s *player) play(ctx context.Context) *Result {
 		result.Warnings = append(result.Warnings, "the run completed without a tool call, although tools are declared")
 	}
 	return result
+}
+
+func (s *player) ping(ctx context.Context, result *Result) {
+	failure := s.exchange(ctx, &result.Ping, []byte(`{"ping":true}`), nil)
+	if result.classify(Target(s.Target), result.Ping, failure); !result.OK() {
+		result.Error = "ping: " + result.Error
+		agentError, _ := s.Witness.Take()
+		result.explain(agentError)
+	}
 }
 
 // take evaluates a turn.

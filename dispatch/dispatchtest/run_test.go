@@ -173,7 +173,7 @@ func TestAssertions(t *testing.T) {
 		{"undeclared", func(t testing.TB) { dispatchtest.Run(t, dispatchtest.Target{Agent: undeclared}, task()) },
 			`"get_ordre", which is not declared`},
 		{"not staged", func(t testing.TB) { dispatchtest.Run(t, dispatchtest.Target{}, task()) },
-			"one of URL, Handler and Agent"},
+			"one of URL, Handler, Agent and Command"},
 	} {
 		if got := stagetest.Failures(t, tt.assert); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)

@@ -2,6 +2,8 @@ package dispatchtest
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/internal/redact"
@@ -25,11 +27,16 @@ func (r *Result) hideIn(ex *Exchange, problems []dispatch.Problem) {
 	}
 }
 
-// Format implements [fmt.Formatter]. It prints "[redacted]" for AuthValue and for what may be
-// secret in URL.
+// Format implements [fmt.Formatter]. It prints "[redacted]" for AuthValue, the values of Env and
+// what may be secret in URL.
 func (t Target) Format(f fmt.State, verb rune) {
 	type plain Target
 	t.URL = redact.New(redact.URL(t.URL)...).Text(t.URL)
+	t.Env = slices.Clone(t.Env)
+	for i, variable := range t.Env {
+		name, value, _ := strings.Cut(variable, "=")
+		t.Env[i] = name + "=" + redact.Field(value)
+	}
 	t.AuthValue = redact.Field(t.AuthValue)
 	redact.Format(f, verb, plain(t))
 }

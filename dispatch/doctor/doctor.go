@@ -274,6 +274,10 @@ func (c *checkup) find(ctx context.Context, name Name) *Finding {
 	}
 	k := c.checks[slices.IndexFunc(c.checks, func(k check) bool { return k.name == name })]
 	f := c.blocked(ctx, k.needs)
+	if f == nil && len(c.target.Command) > 0 && slices.Contains(ofEndpoints, name) {
+		skip := skipped("", "code mode receives no requests")
+		f = &skip
+	}
 	if f == nil && c.ended != "" && len(k.needs) > 0 {
 		f = because(c.ended)
 	}
@@ -309,6 +313,11 @@ func (c *checkup) find(ctx context.Context, name Name) *Finding {
 	return f
 }
 
+// ofEndpoints are the checks of what a program in code mode does not have.
+var ofEndpoints = []Name{
+	Reachable, TLS, Clock, Method, AuthBeforePing, WrongBearer, Ping, PingSpacing, BodyLimit, ContentType, MalformedBody, headersOnly, bodyOnly,
+}
+
 // examine executes a check. A panic is a fault of the doctor, and the check is skipped.
 func (c *checkup) examine(ctx context.Context, k check) (f Finding) {
 	defer func() {
@@ -332,7 +341,7 @@ func (c *checkup) describe(name Name, f *Finding) {
 		f.Reproduce = strings.Join(c.commands, "\n")
 	}
 	if f.Reproduce == "" && c.result != nil && slices.Contains([]Name{Dispatch, LateCalls}, name) {
-		f.Sent, f.Reproduce = "a ping and a dispatch", c.again(name)
+		f.Sent, f.Reproduce = "a dispatch", c.again(name)
 	}
 }
 
@@ -395,6 +404,9 @@ func (c *checkup) name() string {
 		return (&url.URL{Scheme: c.url.Scheme, Host: c.url.Host, Path: c.url.Path}).String()
 	case c.stage.Target.Handler != nil:
 		return "a handler, on loopback"
+	}
+	if len(c.target.Command) > 0 {
+		return "a program in code mode"
 	}
 	return "an agent, in memory"
 }

@@ -480,7 +480,7 @@ func TestCheckRefusesUnusableOptions(t *testing.T) {
 		opts   *doctor.Options
 		want   []string
 	}{
-		{"no target", dispatchtest.Target{}, nil, []string{"one of URL, Handler and Agent"}},
+		{"no target", dispatchtest.Target{}, nil, []string{"one of URL, Handler, Agent and Command"}},
 		{"no URL", dispatchtest.Target{URL: "localhost:8080"}, nil, []string{"Target.URL is not an http or https URL"}},
 		{"a file", dispatchtest.Target{URL: "file:///etc/passwd"}, nil, []string{"Target.URL is not an http or https URL"}},
 		{"control characters", dispatchtest.Target{URL: "http://a\x7f/"}, nil, []string{"Target.URL is not an http or https URL"}},

@@ -194,7 +194,7 @@ func title(page []byte) string {
 // do not affect each other.
 func (c *checkup) connect() {
 	switch {
-	case c.stage.Target.Agent != nil:
+	case c.stage.Target.Agent != nil, len(c.target.Command) > 0:
 	case c.url != nil && c.opts.Transport != nil:
 		c.stage.Caller.Transport = c.opts.Transport
 	default:

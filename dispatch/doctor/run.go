@@ -99,7 +99,8 @@ func (c *checkup) dispatch(ctx context.Context) Finding {
 	c.run.Store(c.stage.Run)
 	result := c.play(ctx)
 	c.run.Store(nil) // what comes later is for the next check
-	c.trouble = troubled(result.Ping.Status) || len(result.Turns) > 0 && troubled(result.Dispatch.Status)
+	c.trouble = len(c.target.Command) == 0 &&
+		(troubled(result.Ping.Status) || len(result.Turns) > 0 && troubled(result.Dispatch.Status))
 	c.result, c.sampleMedia = result, c.stage.Media
 	for _, turn := range result.Turns {
 		if fault := disagreement([]byte(turn.Body), turn.Problems); fault != "" && turn.Status/100 == 2 {
@@ -187,6 +188,9 @@ func (c *checkup) runAdvice(r *dispatchtest.Result) string {
 	case dispatchtest.AgentTimeout:
 		return "Answer before run_timeout_s is over, with what there is by then."
 	case dispatchtest.AgentBadResponse:
+		if len(c.target.Command) > 0 {
+			return `Write {"final_response": "…"}, a text that is not empty, to the file that PIPELINES_RESULT_PATH names, before the program ends.`
+		}
 		return `Answer 200 with {"final_response": "…"}, a text that is not empty.`
 	case dispatchtest.AuthFailed:
 		return "The ping was let in with the same bearer: compare how the two are authenticated."

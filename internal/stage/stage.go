@@ -38,6 +38,8 @@ type Target struct {
 	Handler    http.Handler
 	Agent      dispatch.Agent
 	Options    *dispatch.Options
+	Command    []string
+	Env        []string
 	AuthHeader string
 	AuthValue  string
 	RunTimeout time.Duration
@@ -88,7 +90,11 @@ func From(ctx context.Context) *Stage {
 func New(target Target, task Task, output io.Writer) (*Stage, error) {
 	s := &Stage{Target: target, Task: task, URL: target.URL, Witness: &Witness{output: output}}
 	err := s.check()
-	if err == nil && target.Agent != nil {
+	if err == nil && len(target.Command) > 0 {
+		if err = s.onLoopback(); err == nil {
+			err = s.startable()
+		}
+	} else if err == nil && target.Agent != nil {
 		err = s.inMemory()
 	} else if err == nil {
 		err = s.onLoopback()
@@ -97,12 +103,23 @@ func New(target Target, task Task, output io.Writer) (*Stage, error) {
 		s.Close()
 		return nil, err
 	}
-	s.Witness.secrets = redact.New(append(redact.URL(s.Target.URL), s.Target.AuthValue, s.Run.Token)...)
+	s.Witness.secrets = redact.New(append(append(redact.URL(s.Target.URL), s.Target.AuthValue, s.Run.Token), values(s.Target.Env)...)...)
 	return s, nil
 }
 
-// Secrets returns what must not be shown where the endpoint repeats it: the auth value, the run
-// token, and the query of the URL.
+// values returns the values of the variables that look like secrets: those without the short ones,
+// which would hide innocent text.
+func values(env []string) (list []string) {
+	for _, variable := range env {
+		if _, value, _ := strings.Cut(variable, "="); len(value) >= 8 {
+			list = append(list, value)
+		}
+	}
+	return list
+}
+
+// Secrets returns what must not be shown where the agent repeats it: the auth value, the run token,
+// the query of the URL, and the values of Target.Env that have 8 bytes or more.
 func (s *Stage) Secrets() *redact.Set { return s.Witness.secrets }
 
 // check fills the defaults in and begins the run.
@@ -112,8 +129,11 @@ func (s *Stage) check() error {
 		mistakes = append(mistakes, fmt.Errorf("dispatchtest: "+format, args...))
 	}
 	target, task := &s.Target, &s.Task
-	if given := count(target.URL != "", target.Handler != nil, target.Agent != nil); given != 1 {
-		bad("set one of URL, Handler and Agent in Target")
+	if given := count(target.URL != "", target.Handler != nil, target.Agent != nil, len(target.Command) > 0); given != 1 {
+		bad("set one of URL, Handler, Agent and Command in Target")
+	}
+	if len(target.Env) > 0 && len(target.Command) == 0 {
+		bad("Target.Env is for a Target with a Command")
 	}
 	target.checkAuth(bad)
 	if target.RunTimeout < 0 || target.RunTimeout > 1800*time.Second {
@@ -139,7 +159,7 @@ func (s *Stage) check() error {
 		task.Input = json.RawMessage(input)
 	}
 	if task.ProxyURL != "" && (task.Platform == nil || task.WrapProxy != nil || target.Agent != nil) {
-		bad("Task.ProxyURL needs a Task.Platform, a Target with a URL or Handler, and no WrapProxy")
+		bad("Task.ProxyURL needs a Task.Platform, a Target with a URL, Handler or Command, and no WrapProxy")
 	}
 	w := task.World
 	switch hasWorld := w.Tools != nil || w.Behaviors != nil || w.InitialState != "" || w.FailureRules != nil ||

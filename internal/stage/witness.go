@@ -64,6 +64,14 @@ func (w *Witness) show(text string) {
 	}
 }
 
+// noResult records why a program left no result.
+func (w *Witness) noResult(text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.failure = text
+	w.show("the agent failed: " + text + "\n")
+}
+
 // panicked records the panic of a handler that [dispatch.New] did not make.
 func (w *Witness) panicked(value, stack string) {
 	w.mu.Lock()

@@ -1,0 +1,54 @@
+package doctor_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/doctor"
+)
+
+// TestMain lets the test binary be a program in code mode.
+func TestMain(m *testing.M) {
+	switch os.Getenv("TOOLWIRE_TEST_PROGRAM") {
+	case "":
+		os.Exit(m.Run())
+	case "in order":
+		dispatch.Main(func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) { return once(ctx, run) }, nil)
+	case "crash":
+		os.Exit(3)
+	}
+}
+
+// Code mode has no endpoint. What concerns one is skipped; the sample and the scenarios are not.
+func TestCheckOfAProgram(t *testing.T) {
+	t.Parallel()
+	for mode, failing := range map[string]names{"in order": nil, "crash": {"dispatch"}} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			target := dispatchtest.Target{Command: []string{os.Args[0]}, Env: []string{"TOOLWIRE_TEST_PROGRAM=" + mode}}
+			report, err := doctor.Check(t.Context(), target, scenarios("concurrent_runs", "unwrap", "retry_429", "headers_only", "session_replay"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := expect(t, report, failing, nil)
+			if mode == "crash" && !strings.Contains(said, "exit status 3 and wrote no result") {
+				t.Errorf("%q", said)
+			}
+			for name, want := range map[doctor.Name]doctor.Status{
+				"ping": "skipped", "wrong_bearer": "skipped", "headers_only": "skipped", "dispatch": "ok", "unwrap": "ok", "retry_429": "ok",
+				"concurrent_runs": "ok", "session_replay": "ok",
+			} {
+				if f := find(t, report, name); mode == "in order" && f.Status != want {
+					t.Errorf("%+v, want %s", f, want)
+				}
+			}
+			if len(report.Faults) > 0 || report.Target != "a program in code mode" {
+				t.Errorf("%q %q", report.Target, report.Faults)
+			}
+		})
+	}
+}
