@@ -159,13 +159,14 @@ func TestConnectionsOfABurst(t *testing.T) {
 	defer server.Close()
 	transport := proxy.NewTransport()
 	transport.TLSClientConfig = server.Client().Transport.(*http.Transport).TLSClientConfig
-	// On a busy machine a handshake takes long, and a connection waits long for its next caller.
-	transport.TLSHandshakeTimeout, transport.IdleConnTimeout = time.Minute, 0
+	// On a busy machine a handshake takes long, and a connection waits long for its next caller. A
+	// time limit that passed would lead to another connection.
+	transport.DialContext, transport.TLSHandshakeTimeout, transport.IdleConnTimeout = nil, 0, 0
 	defer transport.CloseIdleConnections()
 	var group sync.WaitGroup
 	for range callers {
 		group.Go(func() {
-			c, err := proxy.New(server.URL, runToken, &proxy.Options{Transport: transport})
+			c, err := proxy.New(server.URL, runToken, &proxy.Options{Transport: transport, AttemptTimeout: time.Hour})
 			for range calls {
 				if err == nil {
 					_, err = c.Call(background, "x", nil)
