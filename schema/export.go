@@ -26,7 +26,7 @@ import (
 //
 // The error is an [*Error] with CodeInvalid if a schema or a member of Extra is not strict JSON, if
 // a name in Extra repeats or is that of a field, or if f is not a format.
-func Export(tools []Tool, f Format) (data []byte, losses []Problem, err error) {
+func Export(tools []Tool, f Format) (list json.RawMessage, losses []Problem, err error) {
 	d, ok := dialectOf(f)
 	if !ok && f != Platform {
 		return nil, nil, unknownFormat(f)
@@ -39,8 +39,8 @@ func Export(tools []Tool, f Format) (data []byte, losses []Problem, err error) {
 		return nil, nil, err
 	}
 	if f == Platform {
-		data, err = writePlatform(tools)
-		return data, uncheckedSchemas(tools), err
+		list, err = writePlatform(tools)
+		return list, uncheckedSchemas(tools), err
 	}
 	entries := make([]json.RawMessage, len(tools))
 	for i := range tools {
