@@ -1,5 +1,5 @@
-// Package dispatch receives runs from the evaluation platform: [New] makes an http.Handler of an
-// [Agent], to be mounted in any server.
+// Package dispatch serves an agent over HTTP: [New] makes an http.Handler of an [Agent], and the
+// handler receives the [runs] of the evaluation platform.
 //
 //	h, err := dispatch.New(agent, &dispatch.Options{Tokens: []string{os.Getenv("AGENT_TOKEN")}})
 //	mux.Handle("POST /dispatch", h)
@@ -10,29 +10,22 @@
 //		return &dispatch.Response{FinalResponse: "The refund has been issued."}, nil
 //	}
 //
-// A request passes these stages in order: method, authentication, size, ping, admission, envelope,
-// agent, response ("Porting without the SDK", steps 3 to 5). The responses to failures are:
-//
-//	405  not a POST                                           {"error":"method_not_allowed", …}, Allow: POST
-//	401  no token, a wrong one or more than one               an empty body
-//	413  body over [Options.MaxBodyBytes]                     {"error":"body_too_large", …}
-//	400  the body is incomplete or arrives too slowly         {"error":"unreadable_body", …}
-//	400  not a JSON object, or an ambiguous one               {"error":"invalid_json", …}
-//	400  members that are missing or cannot be used           {"error":"invalid_envelope", …}
-//	503  over [Options.MaxRuns] or MaxBytesInFlight, draining {"error":"busy", …}, Retry-After
-//	500  the agent returned an error, or panicked             {"error":"agent_failed", …} or agent_panicked
+// A request passes these stages in order: method, authentication, size, [ping], admission,
+// envelope, agent, response ("[Porting without the SDK]", steps 3 to 5). [Handler] lists the
+// responses to failures.
 //
 // The response to an authenticated ping, the body {"ping":true}, is 200 {"ok":true}. A run that
-// takes too long gets 200 and the timeout response, see [Options.RunTimeout]. The platform gives
-// 408 and 504 another meaning.
+// takes too long gets 200 and the timeout response, see [Options.RunTimeout], because the platform
+// gives 408 and 504 another meaning.
 //
-// The turns of a session are dispatches with the same run token. The handler keeps the pace and the
-// end of a token across them. It does so for one hour without a dispatch, and for at most 10,000
-// tokens that are not in use. It stores keyed hashes of the tokens only.
+// The turns of a [session] are [dispatches] with the same [run token]. The handler remembers the
+// pace of a token, and whether it has ended, from one turn to the next. It forgets a token after
+// one hour without a dispatch, and keeps at most 10,000 tokens that are not in use. It stores keyed
+// hashes of the tokens only.
 //
 // # Transcripts
 //
-// Only the final response is required. The platform's trace also shows a transcript,
+// Only the final response is required. The platform's trace also shows a [transcript],
 // [Response.Messages]. The handler records the tool calls of every run. The recording is sent if
 // the agent calls [Run.Transcript], or for every run with [Options.SendTranscript]. Timeout and
 // failure responses always have it. The recording has the ids and the grouping of the model if the
@@ -40,8 +33,8 @@
 // transport of package llm.
 //
 // The platform drops all messages if one of them is malformed. [CheckMessages] and [CheckResponse]
-// apply its rules, which [ResponseSchema] has as a JSON Schema. The handler therefore repairs messages before it sends them, and removes
-// messages that it cannot repair:
+// apply its rules, which [ResponseSchema] has as a JSON Schema. The handler therefore repairs
+// messages before it sends them, and removes messages that it cannot repair:
 //
 //	empty arguments                                           {}
 //	arguments that are unfinished or otherwise not JSON       the JSON string of the text
@@ -59,12 +52,19 @@
 //	a tool message that does not match an earlier call        removed
 //	a message with an unknown role                            removed, with the results of its calls
 //
-// Each repair but the first is logged as a problem of the response contract, with the code
+// Each repair but the first is logged as a problem of the [response contract], with the code
 // messages_repaired or messages_removed; package dispatchtest shows these problems in its results.
 //
 // # Code mode
 //
-// [Main] runs the same agent without a server: the platform starts a program for each run.
+// In [code mode] the platform starts a program for each run, instead of sending a request. [Main]
+// runs the same agent there.
+//
+// # Errors
+//
+// The errors of [New] and of the methods of [Run], and those that the handler sends, are of type
+// [*Error]. Its [Code] says what happened. A [Handler] is safe for concurrent use. It calls the
+// agent concurrently for runs that overlap.
 //
 // # In front of the handler
 //
@@ -74,4 +74,14 @@
 // response of the run, and a server's WriteTimeout closes the connection. The handler does not
 // provide TLS, request logs or rate limits. A log must not contain the headers Authorization and
 // X-Pipelines-Run-Token.
+//
+// [runs]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#run
+// [Porting without the SDK]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#the-five-documents
+// [ping]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#ping
+// [session]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#session
+// [dispatches]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#dispatch
+// [run token]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#run-token
+// [transcript]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#transcript
+// [response contract]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#response-contract
+// [code mode]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#code-mode
 package dispatch

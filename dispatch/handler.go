@@ -26,7 +26,17 @@ import (
 // without an error is an empty one.
 type Agent func(ctx context.Context, run *Run) (*Response, error)
 
-// Handler is the http.Handler for an agent. It is safe for concurrent use.
+// Handler is the http.Handler for an agent. It is safe for concurrent use. Its responses to failures
+// are:
+//
+//	405  not a POST                                           {"error":"method_not_allowed", …}, Allow: POST
+//	401  no token, a wrong one or more than one               an empty body
+//	413  body over [Options.MaxBodyBytes]                     {"error":"body_too_large", …}
+//	400  the body is incomplete or arrives too slowly         {"error":"unreadable_body", …}
+//	400  not a JSON object, or an ambiguous one               {"error":"invalid_json", …}
+//	400  members that are missing or cannot be used           {"error":"invalid_envelope", …}
+//	503  over [Options.MaxRuns] or MaxBytesInFlight, draining {"error":"busy", …}, Retry-After
+//	500  the agent returned an error, or panicked             {"error":"agent_failed", …} or agent_panicked
 type Handler struct {
 	agent Agent
 	auth  authenticator

@@ -1,4 +1,4 @@
-// Package ledger computes what the platform would write into an agent's world state, and explains
+// Package ledger computes what the platform would write into an agent's [world state], and explains
 // why something was not written.
 //
 //	rule, err := ledger.Compile(tool.LedgerAdapter)
@@ -6,11 +6,12 @@
 //	fmt.Print(outcome.Explain())
 //	applied := state.Apply(outcome.Updates...)
 //
-// A tool that is forwarded to a live system returns data that simulated tools do not see. An
-// adapter turns its response into ledger updates. Adapters never fail a call: one that does not
+// A tool that is [forwarded to a live system] returns data that simulated tools do not see. An
+// [adapter] turns its response into ledger updates. Adapters never fail a call: one that does not
 // match writes nothing, without an error. [Outcome.Explain] reports why.
 //
-//   - [Adapter] and [Schema] are the declarations. Their Validate methods report everything at once.
+//   - [Adapter] and [Schema] are the declarations. Their Validate methods report everything at
+//     once.
 //   - [Compile] makes a [Rule] of an adapter. [Rule.Eval] returns the [Outcome] of one call: the
 //     updates, and a [Step] for every decision.
 //   - [State] is a world state in memory. It validates and applies updates. [Diff] compares two
@@ -19,8 +20,8 @@
 // Every error of this package is an [*Error]. [Problem] lists the codes of problems. Rules and
 // states are safe for concurrent use.
 //
-// The rules are those of "Writing ledger updates from passthrough" in the Tools schema document,
-// with the limits of its ledger schema.
+// The rules are those of "Writing ledger updates from passthrough" in the [Tools schema] document.
+// The limits are those of its [ledger schema].
 //
 // # Paths
 //
@@ -42,12 +43,18 @@
 // matches, even of one.
 //
 // Filters, such as [?(@.main)], and paths with several .. are not evaluated here. The platform may
-// evaluate them. A field_map with such a path, or with a text that is not a JSONPath, leaves out that
-// field. [Outcome.Explain] and the error of [Compile] say so.
+// evaluate them. A field_map with such a path, or with a text that is not a JSONPath, leaves out
+// that field. [Outcome.Explain] and the error of [Compile] say so.
 //
 // # Later releases
 //
 // Later releases of the platform add members to adapters: effects, when, list_append and
-// list_remove; they may add ops. Adapters keep them. A rule that has one writes nothing, and each of
-// its outcomes says so.
+// list_remove; they may add ops. Adapters keep them. A rule that has one writes nothing, and each
+// of its outcomes says so.
+//
+// [world state]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#ledger
+// [forwarded to a live system]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#passthrough
+// [adapter]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#ledger-adapter
+// [ledger schema]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#ledger-schema
+// [Tools schema]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#the-five-documents
 package ledger

@@ -1,5 +1,5 @@
-// Package manifest loads the tool manifest of an agent (tools.json, as the document "tools
-// manifest" describes it) and runs the programs that it declares as tools.
+// Package manifest runs programs as tools of an agent. It loads the agent's tool manifest,
+// tools.json, as the document [Tools Manifest Reference] describes it.
 //
 //	m, err := manifest.Load("tools.json", nil)
 //	list, _, err := schema.Export(m.Tools(), schema.OpenAIChat)     // the tools, for the model
@@ -42,11 +42,11 @@
 //
 // # Errors
 //
-// Every error is an [*Error] with a [Code]; [CodeOf] returns it. Failures of a tool are results for
-// the model: [Manifest.CallForModel] returns {"error":"…"} for them, and [Error.ToolResult] does so
-// for the results of [Manifest.CallAll]. Error texts contain no argument, no value of an
-// environment variable and no output. What a failing tool writes to stderr is in Error.Message and
-// Error.Hint only.
+// A [Manifest] is safe for concurrent use. Every error is an [*Error] with a [Code]; [CodeOf]
+// returns it. Failures of a tool are results for the model: [Manifest.CallForModel] returns
+// {"error":"…"} for them, and [Error.ToolResult] does so for the results of [Manifest.CallAll].
+// Error texts contain no argument, no value of an environment variable and no output. What a
+// failing tool writes to stderr is in Error.Message and Error.Hint only.
 //
 // # Differences from the original runner
 //
@@ -54,4 +54,6 @@
 // A schema must describe an object. Only ASCII letters of environment names are converted to upper
 // case. Programs run in the folder of the manifest instead of the agent's working directory.
 // Output is checked and bounded.
+//
+// [Tools Manifest Reference]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#the-five-documents
 package manifest

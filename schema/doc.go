@@ -1,5 +1,5 @@
 // Package schema declares the tools of an agent, reports what the platform would reject, and
-// validates the arguments and results of calls. It implements the page Tools schema, and steps 1
+// validates the arguments and results of calls. It implements the page [Tools schema], and steps 1
 // and 6 of the page Porting without the SDK.
 //
 //	tool := schema.MustDefine[RefundOrder, Refund]("refund_order", "Refund an order.", nil)
@@ -18,7 +18,7 @@
 //     tool list.
 //
 // Every error of this package is an [*Error]. It contains all problems; [Problem] lists their
-// codes.
+// codes. A [Validator] and a [Set] are immutable and safe for concurrent use.
 //
 // # Where the Tools schema leaves a choice
 //
@@ -30,9 +30,9 @@
 //
 // A member that is null or "" counts as absent. A UUID may be written without hyphens.
 //
-// A sandbox tool may have a passthrough_binding, a ledger_write_policy or a ledger_adapter. They
+// A [sandbox] tool may have a passthrough_binding, a ledger_write_policy or a ledger_adapter. They
 // are valid, and Lint reports them. The same holds for an adapter that the policy does not use.
-// Every binding must be well-formed. In passthrough mode it must also be complete and lead to a
+// Every binding must be well-formed. In [passthrough] mode it must also be complete and lead to a
 // tool.
 //
 // An input_schema may omit "type". If it has one, it must be "object", at its root and where "$ref"
@@ -55,4 +55,8 @@
 // [Limits] bounds the work. The cost of a validation is known before it begins, so no combination
 // of a schema and a document takes longer than the limits allow. A schema that refers to itself
 // without end is an error; a recursive schema is not.
+//
+// [Tools schema]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#the-five-documents
+// [sandbox]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#sandbox
+// [passthrough]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#passthrough
 package schema

@@ -1,7 +1,7 @@
-// Package dispatchtest emulates the platform's side of a run in process. It dispatches a task to an
-// agent's endpoint with the documented envelope and headers, serves the proxy while the agent
-// works, and evaluates the response as the platform would ("Porting without the SDK", steps 3 to
-// 5).
+// Package dispatchtest tests an agent: it plays the platform's side of a [run] in process. It
+// dispatches a [task] to the agent's [endpoint] with the documented envelope and headers, serves
+// the [proxy] while the agent works, and evaluates the response as the platform would
+// ("[Porting without the SDK]", steps 3 to 5).
 //
 //	result := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{
 //		Instruction: "Refund order #4521.",
@@ -13,6 +13,10 @@
 // [Dispatch] does the same outside of tests. A Target with an Agent runs in memory, also in
 // testing/synctest bubbles. A Target with a Handler or URL runs over loopback. No other host is
 // contacted, except for that of a URL.
+//
+// An error of Dispatch lists mistakes in the target and the task. A run that fails is a [Result]
+// with an [ErrorClass], not an error. Dispatch and Run may be called concurrently: each call has
+// its own platform.
 //
 // # Silence
 //
@@ -29,6 +33,12 @@
 //
 // A model's SDK that an agent uses in a testing/synctest bubble needs an http.Client with
 // [proxytest.NewTransport]; with a network transport the bubble hangs.
+//
+// [run]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#run
+// [task]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#task
+// [endpoint]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#endpoint
+// [proxy]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#proxy
+// [Porting without the SDK]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#the-five-documents
 package dispatchtest
 
 import (

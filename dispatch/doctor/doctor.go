@@ -1,5 +1,5 @@
-// Package doctor examines an agent's endpoint from outside, as the platform will use it. The agent
-// may be written in any language.
+// Package doctor examines an agent's [endpoint] from outside, as the platform will use it. The
+// agent may be written in any language.
 //
 //	report, err := doctor.Check(ctx, dispatchtest.Target{URL: url, AuthValue: "Bearer " + token}, nil)
 //	if err != nil {
@@ -7,13 +7,20 @@
 //	}
 //	fmt.Print(report)
 //
-// [Check] sends pings, requests that the endpoint should reject, and one sample dispatch. The
-// scenarios of [Options] dispatch the sample again while the proxy misbehaves. Each check ends with
-// a [Finding]: what was sent and seen, the rule behind it, what to do, and commands that repeat the
-// requests. Only what a document of the platform demands fails. In a test, use [Report.AssertOK].
-// Package dispatchtest tests what the agent does in a run; package eval runs datasets.
+// [Check] sends [pings], requests that the endpoint should reject, and one sample [dispatch]. The
+// scenarios of [Options] dispatch the sample again while the [proxy] misbehaves. Each check ends
+// with a [Finding]: what was sent and seen, the rule behind it, what to do, and commands that
+// repeat the requests. Only what a document of the platform demands fails. In a test, use
+// [Report.AssertOK]. Package dispatchtest tests what the agent does in a run; package eval runs
+// datasets.
 //
-// The errors of Check list mistakes in its arguments. A failed check is not an error.
+// The errors of Check list mistakes in its arguments, or report that its context has ended. A
+// failed check is not an error. Checks of different endpoints may run concurrently.
+//
+// [endpoint]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#endpoint
+// [pings]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#ping
+// [dispatch]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#dispatch
+// [proxy]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#proxy
 package doctor
 
 import (

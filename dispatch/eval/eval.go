@@ -1,4 +1,4 @@
-// Package eval runs datasets of tasks against an agent, in the way of package dispatchtest, and
+// Package eval runs datasets of [tasks] against an agent, in the way of package dispatchtest, and
 // reports the results.
 //
 //	dataset, err := eval.Read(file)
@@ -11,14 +11,17 @@
 //
 // A [Dataset] is a CSV file of tasks, as the platform accepts it. [Dataset.Cases] makes a [Case] of
 // each row. [Run] executes each case, once or several times, and returns the [Experiment] with all
-// trials. A [Grader] is a function that decides about a trial. [Experiment.Cases] and
+// [trials]. A [Grader] is a function that decides about a trial. [Experiment.Cases] and
 // [Experiment.Stats] say what the trials of a case, and of all cases, tell together. [Compare]
 // compares two experiments. Options.Results keeps an experiment in a file, which [Load] and [Merge]
 // read, and whose trials [Grade] grades again.
 //
 // [Read] and [Dataset.Cases] return an [*Error] with everything that is wrong in the file. [Run]
-// returns an error only if the target cannot be used. An Experiment is not safe for concurrent use
-// while it is changed.
+// returns an error if the target or the options cannot be used, but not for a trial that failed. An
+// Experiment is not safe for concurrent use while it is changed.
+//
+// [tasks]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#task
+// [trials]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#trial
 package eval
 
 import (

@@ -2,7 +2,7 @@
 // the conversations of OpenAI's Chat Completions and Responses, Anthropic's Messages and Gemini's
 // generateContent, and works with any SDK that speaks one of them. It imports no SDK.
 //
-// [Transport] is for the HTTP client of the SDK. With it, the response of each run has the
+// [Transport] is for the HTTP client of the SDK. With it, the response of each [run] has the
 // conversation with the model, its id and the tokens:
 //
 //	client := openai.NewClient(option.WithHTTPClient(&http.Client{Transport: &llm.Transport{}}))
@@ -14,7 +14,7 @@
 //	}
 //
 // [Messages] makes messages of a conversation that the agent has, instead of a Transport.
-// [Conversation] makes a conversation of the history of a session:
+// [Conversation] makes a conversation of the history of a [session]:
 //
 //	history, err := run.History()
 //	conversation, err := llm.Conversation(llm.OpenAIChat, history)
@@ -22,7 +22,7 @@
 //
 // # What becomes of a message
 //
-// A transcript shows text, reasoning, tool calls and their results. Of the rest, Messages and
+// A [transcript] shows text, reasoning, tool calls and their results. Of the rest, Messages and
 // Transport keep what a reader needs:
 //
 //	system and developer prompts          system messages, at the place where they stand
@@ -39,4 +39,8 @@
 //	cache markers, annotations, names     dropped
 //
 // All errors are of type [*Error]. Everything here is safe for concurrent use.
+//
+// [run]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#run
+// [session]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#session
+// [transcript]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#transcript
 package llm

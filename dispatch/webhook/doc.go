@@ -1,6 +1,6 @@
 // Package webhook hosts external tools. [New] returns an http.Handler that an agent platform calls
-// when a model uses a tool, as the page Bedrock tools describes. [Detail] returns a handler for the
-// detail_url of a tool.
+// when a model uses a tool, as the page [Bedrock tools] describes. [Detail] returns a handler for
+// the detail_url of a tool.
 //
 //	h, err := webhook.New([]webhook.Tool{
 //		webhook.Define("check_schedule", "Check availability on the calendar", checkSchedule),
@@ -11,8 +11,12 @@
 //
 // The handler checks the method, the secret and the agent's identity, and reads the body within
 // limits. It validates the arguments against the schema of the tool and applies the defaults of the
-// schema. It runs the function with a deadline and contains its panics. Handlers are safe for
-// concurrent use.
+// schema. It runs the function with a deadline and contains its panics. [Handler] lists the
+// responses.
+//
+// Mistakes in the tools and the options are reported together in one [*Error]. [Errorf] makes an
+// error whose text the agent may read. Handlers are safe for concurrent use, and call the functions
+// concurrently.
 //
 // # Registration
 //
@@ -38,26 +42,6 @@
 //     then, because it may be the name of the agent. A body without a name calls the only tool.
 //   - The function finds everything else in [Call].Body.
 //
-// # Responses
-//
-//	405  the method is not POST                       {"error":"method_not_allowed", …}, Allow: POST
-//	401  the secret is missing, repeated or wrong     an empty body
-//	400  X-Agent-Identity is missing or not a UUID    {"error":"invalid_identity", …}
-//	413  the body exceeds [Options.MaxBodyBytes]      {"error":"body_too_large", …}
-//	400  the body is incomplete or too slow           {"error":"unreadable_body", …}
-//	400  the body is not a JSON object, or ambiguous  {"error":"invalid_json", …}
-//	400  the arguments are missing or not an object   {"error":"invalid_envelope", …}
-//	404  the handler does not have the tool           {"error":"unknown_tool", …}
-//	200  the arguments do not match the schema        {"error":"invalid_arguments", …}
-//	200  the tool failed                              {"error":"tool_failed", …}
-//	200  the tool exceeded [Options.Timeout]          {"error":"timeout", …}
-//	500  the tool panicked, or its result is not JSON {"error":"internal", …}
-//	200  the tool succeeded                           the result
-//
-// The platform does not document how it treats a status other than 2xx. Therefore the handler sends
-// what the model can read and correct with 200. It uses other statuses for mistakes in the setup
-// and for broken tools.
-//
 // # Reasoning
 //
 // Platforms add a parameter named reasoning to every tool, for tracing. The handler removes it from
@@ -74,4 +58,6 @@
 //
 // The standalone harness of the same platform calls tools in another way; see
 // [Options.StandaloneHarness].
+//
+// [Bedrock tools]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#the-five-documents
 package webhook

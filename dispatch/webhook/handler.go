@@ -18,7 +18,26 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// Handler is the http.Handler for external tools. It is immutable and safe for concurrent use.
+// Handler is the http.Handler for external tools. It is immutable and safe for concurrent use. Its
+// responses are:
+//
+//	405  the method is not POST                       {"error":"method_not_allowed", …}, Allow: POST
+//	401  the secret is missing, repeated or wrong     an empty body
+//	400  X-Agent-Identity is missing or not a UUID    {"error":"invalid_identity", …}
+//	413  the body exceeds [Options.MaxBodyBytes]      {"error":"body_too_large", …}
+//	400  the body is incomplete or too slow           {"error":"unreadable_body", …}
+//	400  the body is not a JSON object, or ambiguous  {"error":"invalid_json", …}
+//	400  the arguments are missing or not an object   {"error":"invalid_envelope", …}
+//	404  the handler does not have the tool           {"error":"unknown_tool", …}
+//	200  the arguments do not match the schema        {"error":"invalid_arguments", …}
+//	200  the tool failed                              {"error":"tool_failed", …}
+//	200  the tool exceeded [Options.Timeout]          {"error":"timeout", …}
+//	500  the tool panicked, or its result is not JSON {"error":"internal", …}
+//	200  the tool succeeded                           the result
+//
+// The platform does not document how it treats a status other than 2xx. Therefore the handler sends
+// what the model can read and correct with 200. It uses other statuses for mistakes in the setup
+// and for broken tools.
 type Handler struct {
 	opts   Options // defaults filled in
 	guard  httpserve.Guard

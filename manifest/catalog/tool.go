@@ -1,14 +1,14 @@
-// Package catalog manages tool records, the entries of a catalog of tools. The page ToolBase records
-// defines them. The package has their rules, a client for a catalog's REST API, and the same API as
-// an [http.Handler].
+// Package catalog manages tool records, the entries of a catalog of tools. The page
+// [ToolBase records] defines them. The package has their rules, a client for a catalog's REST API,
+// and the same API as an [http.Handler].
 //
 //   - [Tool], [Patch] and [ListItem] are the records. They read and write JSON.
 //   - [NewClient] returns a client of a catalog.
 //   - [CheckPlugin] checks a Python file as an upload does, without running it.
-//   - [NewHandler] serves a catalog from a [Store]: [NewMemoryStore], the one of module sqlitestore,
-//     or the caller's own, which package catalogtest tests.
-//   - [Declarations] and [FromDeclarations] convert records to and from the tools of package schema,
-//     and report what is lost.
+//   - [NewHandler] serves a catalog from a [Store]: [NewMemoryStore], the one of module
+//     sqlitestore, or the caller's own, which package catalogtest tests.
+//   - [Declarations] and [FromDeclarations] convert records to and from the tools of package
+//     schema, and report what is lost.
 //
 // A client creates a tool and reads it back:
 //
@@ -27,13 +27,15 @@
 // two tools. A name is any text that is not blank and has no control characters. A version need not
 // be semantic and need not grow. Only a handler limits lengths; see [HandlerOptions]. Unknown
 // members of JSON and unknown fields of forms are ignored. A handler rejects a name that differs
-// from a known one by case only; a client ignores it in a response. The type is written as tool_type
-// and read as type too.
+// from a known one by case only; a client ignores it in a response. The type is written as
+// tool_type and read as type too.
 //
 // A deleted tool frees its name, is in no list, and can be restored while the name is free.
 // account_id is the account of the key; another one is rejected. PUT may change framework and
 // tool_type, but a tool with source code stays custom. Redacted source code is absent. A tool of
 // another account is not found.
+//
+// [ToolBase records]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#the-five-documents
 package catalog
 
 // Framework is the library that a tool's class is written for.

@@ -1,4 +1,4 @@
-// Package toolbox runs internal and external tools for an agent, as the page "Bedrock tools"
+// Package toolbox runs internal and external tools for an agent, as the page "[Bedrock tools]"
 // defines them. Internal tools are Go functions, external tools are webhooks. [Parse] reads their
 // definitions, [Toolbox.Definitions] lists them for a model, and [Toolbox.CallForModel] runs one.
 //
@@ -27,9 +27,9 @@
 // A tool has either a handler or a url. Its adapter is the one that contains it, or the one that it
 // names by name or id. The adapter is optional, because the page shows tools without one. If the
 // document has no adapters, the tools declare them: "adapter" is then a name, an id, or an object
-// with both. Names of tools are unique across all adapters. A tool without parameters, or with null,
-// accepts any object. Unknown members are ignored. A document of another form, and a listing with
-// more pages, are rejected.
+// with both. Names of tools are unique across all adapters. A tool without parameters, or with
+// null, accepts any object. Unknown members are ignored. A document of another form, and a listing
+// with more pages, are rejected.
 //
 // [Client] reads the adapters and the tools of an organisation from the platform's API. The JSON of
 // its list of tools is a document:
@@ -83,7 +83,11 @@
 //
 // # Errors
 //
+// A [Toolbox] and a [Client] are safe for concurrent use.
+//
 // Every error is an [*Error] with a [Code]; [CodeOf] returns it. Failures of a tool are results for
 // the model: [Toolbox.CallForModel] returns JSON for them, and an error only if the agent should
 // stop.
+//
+// [Bedrock tools]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#the-five-documents
 package toolbox

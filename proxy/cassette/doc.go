@@ -1,6 +1,6 @@
-// Package cassette records what a run and the platform's proxy send to each other on a tape, and
-// replays the responses of the proxy without a network, for tests ("Porting without the SDK", proxy
-// contract).
+// Package cassette records what a [run] and the platform's [proxy] send to each other on a [tape],
+// and replays the responses of the proxy without a network, for tests ("[Porting without the SDK]",
+// proxy contract).
 //
 //	func TestRefund(t *testing.T) {
 //		tape := cassette.Open(t, "testdata/refund.jsonl", nil)
@@ -17,16 +17,22 @@
 // replays, records, forwards new calls, or compares. A [Recorder] records every run of an agent in
 // production on a separate tape.
 //
+// # Errors
+//
+// Every error is an [*Error] that lists all problems. A call that differs from the tape is a
+// [Deviation] in the [Report], and fails the test of [Open]. Cassettes and recorders are safe for
+// concurrent use.
+//
 // # In a test kit
 //
 // With [Cassette.Wrap] as dispatchtest.Task.WrapProxy, the kit records the calls that the tape
-// answers as it records others, and its assertions hold in a replay. For those about the ledger the
-// task needs the world of the recording: its behaviors run again for their writes, and ledger
+// answers as it records others, and its assertions hold in a replay. For those about the [ledger]
+// the task needs the world of the recording: its behaviors run again for their writes, and ledger
 // adapters get the responses of the tape.
 //
 // # Equal calls
 //
-// Two calls are equal if their tool, sub-agent and arguments are equal. The order of members and
+// Two calls are equal if their tool, [sub-agent] and arguments are equal. The order of members and
 // the spelling of numbers do not matter, nor do the parts that [Options.Ignore] names. Equal calls
 // get their responses in turn.
 //
@@ -63,4 +69,11 @@
 //
 // A tape has three headers: the sub-agent, the content type of the response, and Retry-After in
 // seconds. Responses are replayed at once, without their latency.
+//
+// [run]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#run
+// [proxy]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#proxy
+// [tape]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#transcript-tape-and-log
+// [Porting without the SDK]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#the-five-documents
+// [ledger]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#ledger
+// [sub-agent]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#sub-agent
 package cassette

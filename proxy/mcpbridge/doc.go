@@ -1,4 +1,5 @@
-// Package mcpbridge connects runs with the Model Context Protocol, on the official Go SDK.
+// Package mcpbridge offers the tools of a [run] over the Model Context Protocol (MCP), and gives
+// agents and tests the tools of MCP servers. It uses the official Go SDK.
 //
 // [NewServer] offers the tools of a run to anything that speaks MCP:
 //
@@ -11,7 +12,7 @@
 //		…
 //	}
 //
-// [Tools] is the other way: the tools of an MCP server as declarations. [Handler] makes them tools of a
+// [Tools] returns the tools of an MCP server as declarations. [Handler] makes them tools of a
 // toolbox, and [Call] makes them behaviors of a proxytest.World. See the examples.
 //
 // # Limits
@@ -21,9 +22,12 @@
 //
 // # Errors
 //
-// What a tool says about its failure is for the model. All other words of an MCP server may repeat
-// a secret of the connection, which this package does not know, so they are in no text of an
-// error. A run token is never sent to an MCP client.
+// What a tool says about its failure is for the model. Any other text of an MCP server may repeat a
+// secret of the connection, which this package does not know. Errors therefore do not contain such
+// text. A [run token] is never sent to an MCP client.
 //
 // All functions, and the server, are safe for concurrent use.
+//
+// [run]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#run
+// [run token]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#run-token
 package mcpbridge

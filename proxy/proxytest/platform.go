@@ -1,5 +1,5 @@
-// Package proxytest emulates the platform's per-run proxy in process, for tests and for runs
-// without the platform. It enforces the documented contract ("Porting without the SDK", proxy
+// Package proxytest serves the tools of an agent in tests: it emulates the platform's per-run
+// [proxy] in process. It enforces the documented contract ("[Porting without the SDK]", proxy
 // contract; "Tools schema", modes and write policies), answers the tools and records what the agent
 // did.
 //
@@ -21,9 +21,9 @@
 // # Stages of a call
 //
 // A call passes these stages in order: the token, the rate limit, the run in the path, the actor
-// label, the size, the declared tools, the tool's input_schema, the failure rules. Then the tool's
-// [Behavior] or [World].Simulator answers, or a result is generated from the tool's output_schema.
-// The behavior of a tool in passthrough mode is the live tool behind the platform.
+// label, the size, the declared tools, the tool's input_schema, the [failure rules]. Then the
+// tool's [Behavior] or [World].Simulator answers, or a result is generated from the tool's
+// output_schema. The behavior of a tool in [passthrough] mode is the live tool behind the platform.
 //
 // # Silence
 //
@@ -41,9 +41,19 @@
 // [Run.Client] or [NewTransport] with the platform, the client of a model's SDK by [NewTransport]
 // with a handler that plays the model.
 //
+// # Errors
+//
+// Mistakes in a [World] are reported together in one [*Error]. A Platform and a
+// [Run] are safe for concurrent use. They call behaviors concurrently.
+//
 // Equal worlds and equal calls have equal results. Tokens are random. Where the platform's
 // documents do not describe the format of a failure, the format is a guess of this package, and the
 // comments say so.
+//
+// [proxy]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#proxy
+// [Porting without the SDK]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#the-five-documents
+// [failure rules]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#failure-rule
+// [passthrough]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#passthrough
 package proxytest
 
 import (

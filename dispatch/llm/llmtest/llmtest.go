@@ -1,5 +1,5 @@
-// Package llmtest is a scripted model for tests of agents: it speaks the APIs of model providers, so
-// an agent runs with the provider's own SDK, without a key, a network and a model.
+// Package llmtest plays the model in tests of [agents]. It speaks the APIs of model providers, so
+// an agent runs with the provider's own SDK, without a key, a network or a model.
 //
 //	model := llmtest.New(t,
 //		llmtest.Call("call_1", "get_order", `{"order_id":"4521"}`),
@@ -7,14 +7,16 @@
 //	)
 //	client := openai.NewClient(option.WithBaseURL(model.URL), option.WithHTTPClient(model.Client()), option.WithAPIKey("none"))
 //
-// A script is a list of steps. A [Step] is one response of the model: texts, thinking, tool calls,
-// an error. The script says what the model does; the format is that of the request. A request whose
-// path ends with one of these is answered, streamed if it asks for that:
+// A script is a list of steps. A [Step] is one response of the model: text, thinking, tool calls or
+// an error. The model answers in the format of the request, and streams if the request asks for it.
+// The end of the path selects the format:
 //
 //	/chat/completions                            OpenAI Chat Completions
 //	/responses                                   OpenAI Responses
 //	/messages                                    Anthropic Messages
 //	:generateContent, :streamGenerateContent     Gemini; streams with ?alt=sse
+//
+// A [Model] is safe for concurrent use.
 //
 // # What fails a test
 //
@@ -27,8 +29,8 @@
 //   - a step has not been used when the test ends.
 //
 // In the first two cases the agent receives an error with a status such as 400 and the header
-// x-should-retry: false, in the format of the provider. Failures show the beginnings of the messages
-// and results in question, and no credential.
+// x-should-retry: false, in the format of the provider. Failures show the beginnings of the
+// messages and results in question, and no credential.
 //
 // # Conversations
 //
@@ -38,14 +40,16 @@
 // Conversations that begin with the same text need a function that tells them apart, for example by
 // the system prompt, or a model each.
 //
-// Each attempt of a client is a request: if the SDK repeats a request after an error, the script has
-// a step for the repetition.
+// Each attempt of a client is a request: if the SDK repeats a request after an error, the script
+// has a step for the repetition.
 //
 // # Bubbles
 //
 // The client of a model made by [New] works in bubbles of testing/synctest, where slow responses
 // ([Step.After], [Step.Every]) and the pauses between attempts take no time. [NewServer] is for
 // programs: it listens on loopback. A bubble would hang with it.
+//
+// [agents]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#agent
 package llmtest
 
 import (

@@ -1,4 +1,13 @@
-// Package catalogtest tests implementations of [catalog.Store].
+// Package catalogtest tests an implementation of [catalog.Store] against the contract of the
+// interface. [TestStore] runs one subtest per rule:
+//
+//	func TestMyStore(t *testing.T) {
+//		catalogtest.TestStore(t, func(t *testing.T) catalog.Store {
+//			return mystore.Open(t.TempDir())
+//		})
+//	}
+//
+// Some subtests call the store concurrently, because a Store must be safe for concurrent use.
 package catalogtest
 
 import (
