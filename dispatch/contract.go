@@ -25,6 +25,7 @@ type Problem struct {
 	Fatal bool `json:"fatal"`
 }
 
+// String returns code, pointer and message on one line.
 func (p Problem) String() string { return fmt.Sprintf("%s: %s %s", p.Code, p.Pointer, p.Message) }
 
 // A ResponseCheck describes what the platform does with a response.

@@ -20,13 +20,13 @@ const (
 	CodeMethod       Code = "method_not_allowed" // 405
 	CodeUnauthorized Code = "unauthorized"       // 401
 	CodeBodyTooLarge Code = "body_too_large"     // 413
-	CodeBody         Code = "unreadable_body"    // 400: it broke off or took too long
+	CodeBody         Code = "unreadable_body"    // 400: it is incomplete or arrives too slowly
 	CodeJSON         Code = "invalid_json"       // 400: not one JSON object with unambiguous members
 	CodeEnvelope     Code = "invalid_envelope"   // 400: a member is missing, of the wrong kind or not allowed
 	CodeBusy         Code = "busy"               // 503: over [Options.MaxRuns] or MaxBytesInFlight, or draining
 	CodeAgent        Code = "agent_failed"       // 500: the agent returned an error
 	CodePanicked     Code = "agent_panicked"     // 500
-	CodeClientGone   Code = "client_gone"        // the platform hung up before the 500 was sent
+	CodeClientGone   Code = "client_gone"        // the platform closed the connection before the 500 was sent
 	CodeResult       Code = "unwritable_result"  // [Main] cannot write the response
 	CodeInput        Code = "invalid_input"      // [Run.DecodeInput]: 500 if an agent returns it
 )
@@ -35,7 +35,7 @@ const (
 // text}. Messages name members, never their values.
 type Error struct {
 	Code    Code
-	Message string // sent to the platform, so it must hold no secret
+	Message string // sent to the platform, so it must not contain a secret
 	Err     error  // the cause; not sent
 }
 

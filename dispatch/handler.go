@@ -21,9 +21,9 @@ import (
 // handler waits for half of the reserve. [context.Cause] returns the reason, and [proxy.IsRunOver]
 // reports whether the reason is that the run is over.
 //
-// An error fails the run. The response is 500 with the message of an [*Error] or [*proxy.Error].
-// The text of any other error is only logged, because it may contain secrets. A nil Response
-// without an error is an empty one.
+// If the agent returns an error, the run fails. The response is 500 with the message of an *Error
+// or *proxy.Error. The text of any other error is only logged, because it may contain secrets. A
+// nil Response without an error is an empty one.
 type Agent func(ctx context.Context, run *Run) (*Response, error)
 
 // Handler is the http.Handler for an agent. It is safe for concurrent use. Its responses to failures

@@ -12,8 +12,8 @@ import (
 var variantMembers = []string{"snapshot_id", "variant_id", "name", "fingerprint", "knob_values"}
 
 // HarnessVariant is the configuration that the platform requests for a run. It is a member of the
-// task input. It and its acknowledgement are known from agents that use them. The platform's
-// documents do not describe them.
+// task input. The platform's documents do not describe it or its acknowledgement. Both are known
+// from agents that use them.
 type HarnessVariant struct {
 	SnapshotID  string
 	VariantID   string
@@ -87,7 +87,7 @@ func looksLikeVariant(block json.RawMessage) bool {
 
 // DecodeKnobs decodes the knobs into the struct that into points to. A knob without a field is an
 // error, because an unknown knob must fail the run. A knob that is null leaves its field unchanged,
-// which is the default of the agent. Names are case-sensitive. The error is an [*Error] with
+// so the agent's default stays. Names are case-sensitive. The error is an [*Error] with
 // [CodeInput].
 func (v *HarnessVariant) DecodeKnobs(into any) error {
 	given := map[string]json.RawMessage{}

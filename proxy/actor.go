@@ -7,9 +7,8 @@ import (
 )
 
 // WithActor returns a context in which calls are attributed to the sub-agent actorID, through any
-// client that has no label of its own from [Client.As]. It is for agents that pass one client
-// around: sub-agents that run in parallel each have their own context and cannot mix up their
-// labels.
+// client that has no label of its own from [Client.As]. Use it if sub-agents share one client.
+// Sub-agents that run in parallel each have their own context, so their labels do not get mixed up.
 func WithActor(ctx context.Context, actorID string) context.Context {
 	return actor.With(ctx, actorID)
 }

@@ -25,9 +25,9 @@ type Client struct {
 
 // New returns a client for the run whose proxy is at baseURL and whose bearer is runToken.
 //
-// baseURL must be an absolute http or https URL without user info, query or fragment; a trailing
-// slash does not matter. runToken must be visible ASCII. All mistakes are reported together in one
-// [*Error] with [CodeOptions], which repeats neither the URL nor the token.
+// baseURL must be an absolute http or https URL without user info, query or fragment. It may end in
+// a slash. runToken must be visible ASCII. All mistakes are reported together in one [*Error] with
+// [CodeOptions], which contains neither the URL nor the token.
 func New(baseURL, runToken string, opts *Options) (*Client, error) {
 	r, err := newRun(baseURL, runToken, opts)
 	if err != nil {
@@ -37,14 +37,14 @@ func New(baseURL, runToken string, opts *Options) (*Client, error) {
 	return &r.client, nil
 }
 
-// Call calls the tool and returns its result: an object, array, string, number, boolean or null, as
-// it came, with its digits. A result that is JSON text inside a string stays a string.
+// Call calls the tool and returns its result unchanged: an object, array, string, number, boolean
+// or null. Numbers keep their digits. A result that is JSON text inside a string stays a string.
 //
 // args is any value that encoding/json writes as an object, or raw JSON as json.RawMessage or
-// []byte; nil means {}.
+// []byte. If args is nil, the arguments are {}.
 //
-// Call and [Client.Do] return a result whenever the proxy gave one, also when the tool failed: that
-// is for the model to read. Every error is an [*Error].
+// Call and [Client.Do] return a result whenever the proxy sent one, also if the tool failed. The
+// model should read it. Every error is an [*Error].
 func (c *Client) Call(ctx context.Context, tool string, args any) (json.RawMessage, error) {
 	result, err := c.Do(ctx, tool, args)
 	if err != nil {
@@ -56,10 +56,10 @@ func (c *Client) Call(ctx context.Context, tool string, args any) (json.RawMessa
 // Call calls the tool and decodes its result into a T with encoding/json. Go integers also take
 // whole numbers in other spellings, such as 3.0 and 1e1.
 //
-// A failed tool must not look like an empty T, so besides the errors of [Client.Call] there are two
-// with the whole [Result] in [Error.Result]: [CodeToolFailed] when [Result.Failed] holds, unless
-// the result says so in a member error that T has too; and [CodeResultType] when the result does
-// not fit T. In both cases the tool has run: do not call it again.
+// Call returns two errors in addition to those of [Client.Call], so that a failed tool does not
+// look like an empty T. The code is [CodeToolFailed] if [Result.Failed] returns true, unless the
+// failure is in a member error that T has too. It is [CodeResultType] if the result does not fit T.
+// In both cases the tool has run, and [Error].Result has the whole Result. Do not repeat the call.
 func Call[T any](ctx context.Context, c *Client, tool string, args any) (T, error) {
 	var v T
 	result, err := c.Do(ctx, tool, args)
@@ -75,7 +75,8 @@ func Call[T any](ctx context.Context, c *Client, tool string, args any) (T, erro
 	return v, nil
 }
 
-// Do calls the tool like [Client.Call] and returns everything the proxy said about the call.
+// Do calls the tool as [Client.Call] does and returns everything that the proxy sent about the
+// call.
 func (c *Client) Do(ctx context.Context, tool string, args any) (*Result, error) {
 	body, argumentsErr := marshalObject(args)
 	info := CallInfo{Tool: tool, Actor: c.actorFor(ctx), CallID: actor.CallID(ctx), Arguments: body}
@@ -138,15 +139,14 @@ func (c *Client) do(ctx context.Context, info CallInfo, body json.RawMessage, ar
 
 // As returns a client that attributes its calls and trace events to the sub-agent actorID, a call
 // path such as "supervisor/refunds", through the header X-Pipelines-Actor-Id. The run, its pacing
-// and its limits stay shared. If actorID is "", requests have no label and are those of an agent
-// that has no sub-agents, byte for byte.
+// and its limits stay shared. If actorID is "", requests have no label.
 //
-// The platform does not document the pattern of a label, and refuses a malformed one with
-// [CodeActor]. The client refuses only what a request cannot carry unchanged: labels that are not
-// valid UTF-8, have control characters, or begin or end with a space. Every call then fails with
-// [CodeActor] before anything is sent.
+// The platform does not document the pattern of a label. A call with a label that it refuses fails
+// with [CodeActor]. The client refuses only what a header cannot carry unchanged: labels that are
+// not valid UTF-8, have control characters, or begin or end with a space. With such a label every
+// call fails with [CodeActor] before anything is sent.
 //
-// Declared and stamped labels must match byte for byte; the platform shows others as undeclared.
+// A label must match a declared one byte for byte. The platform shows any other as undeclared.
 func (c *Client) As(actorID string) *Client {
 	derived := *c
 	derived.actor, derived.labelled = actorID, true
@@ -157,8 +157,8 @@ func (c *Client) As(actorID string) *Client {
 	return &derived
 }
 
-// Observe returns a client whose calls o sees too, after the observers that c has already. Nothing
-// else differs.
+// Observe returns a copy of the client whose calls are also reported to o, after the observers that
+// c has.
 func (c *Client) Observe(o Observer) *Client {
 	derived := *c
 	derived.observers = append(derived.observers[:len(derived.observers):len(derived.observers)], o)

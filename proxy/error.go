@@ -56,7 +56,8 @@ const (
 )
 
 // Error is the one error type of this package. Its text names the tool, the code, the HTTP status
-// and the proxy's error class, and what to do. It holds no token, argument, result or URL.
+// and the proxy's error class, and what to do. It does not contain a token, argument, result or
+// URL.
 type Error struct {
 	Code     Code
 	Delivery Delivery
@@ -65,17 +66,18 @@ type Error struct {
 	Status int    // HTTP status of the last answer; 0 if there was none
 	Class  string // error_class of the last answer; "" if there was none
 
-	// Detail is what the proxy said, at most 2 KiB. It may quote arguments, so it is not in Error's
-	// text; it is in [ToolResult] where it helps the model to correct itself.
+	// Detail is the proxy's message, at most 2 KiB. It may quote arguments, so the text of the
+	// Error does not contain it. [ToolResult] contains it where it helps the model to correct
+	// itself.
 	Detail string
 
 	Attempts   int           // requests tried
-	RetryAfter time.Duration // what the last answer asked for; 0 if nothing
+	RetryAfter time.Duration // the wait that the last answer asked for; 0 if it asked for none
 
 	// Result is the proxy's answer for [CodeToolFailed] and [CodeResultType].
 	Result *Result
 
-	// Err is the cause: of a context, the transport, a decoder. Its text may be shown.
+	// Err is the cause: the error of a context, the transport or a decoder. Its text may be shown.
 	Err error
 
 	tools []string // Options.Tools, for a tool that does not exist
@@ -224,8 +226,9 @@ func CodeOf(err error) Code {
 	return ""
 }
 
-// IsRunOver reports whether an [*Error] in err's chain has [CodeRunOver]: an agent should stop and
-// not show err to the model. The chain of a call that was canceled holds the cause of its context.
+// IsRunOver reports whether an [*Error] in err's chain has [CodeRunOver]. The agent should then
+// stop, and not show err to the model. The chain of a canceled call contains the cause of its
+// context.
 func IsRunOver(err error) bool {
 	for {
 		e, ok := errors.AsType[*Error](err)
@@ -236,10 +239,10 @@ func IsRunOver(err error) bool {
 	}
 }
 
-// ToolResult returns what a model should see in place of the result of a failed call: the tool's
-// own result if there is one, otherwise {"error": "<class or tool_call_failed>"} with a member
-// detail where it can help the model to call again differently. When the model called a tool that
-// does not exist, a member tools has the names of [Options.Tools].
+// ToolResult returns what a model should see in place of the result of a failed call. That is the
+// tool's own result if there is one, and otherwise {"error": "<class or tool_call_failed>"}, with a
+// member detail if it can help the model to correct the call. If the model called a tool that does
+// not exist, the member tools has the names of [Options].Tools.
 func (e *Error) ToolResult() json.RawMessage {
 	if e.Result != nil {
 		return e.Result.Response

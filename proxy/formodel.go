@@ -8,15 +8,16 @@ import (
 )
 
 // CallForModel calls a tool for a model and returns what the model should read. failed reports that
-// the call failed: the result is then the tool's own, with [Result.Failed], or [Error.ToolResult].
+// the call failed. The result is then that of the tool, if [Result.Failed] returns true, or else
+// [Error.ToolResult].
 //
-// args is the model's text, a JSON object as string, []byte or json.RawMessage, which may be
-// malformed: the result then tells the model what to correct, and nothing is sent. It may also be
-// any Go value that [Client.Call] accepts.
+// args is the model's text: a JSON object as string, []byte or json.RawMessage. If the text is
+// malformed, nothing is sent, and the result tells the model what to correct. args may also be any
+// Go value that [Client.Call] accepts.
 //
-// An error means that the agent should stop. It is an [*Error]: [IsRunOver] holds, ctx has ended,
-// or the program is wrong, with [CodeActor], or with [CodeArguments] for a Go value that JSON
-// cannot carry.
+// An error means that the agent should stop. It is an [*Error]: the run is over (see [IsRunOver]),
+// ctx has ended, or the program has a mistake. The code of a mistake is [CodeActor], or
+// [CodeArguments] for a Go value that JSON cannot represent.
 func (c *Client) CallForModel(
 	ctx context.Context, tool string, args any,
 ) (result json.RawMessage, failed bool, err error) {

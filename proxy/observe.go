@@ -32,10 +32,11 @@ type CallInfo struct {
 	Arguments json.RawMessage
 }
 
-// CallEnd describes the end of a call. Result is the caller's data, as Arguments are.
+// CallEnd describes the end of a call. An observer must not change Result, which belongs to the
+// caller, as Arguments do.
 type CallEnd struct {
 	CallInfo
-	Result   *Result       // nil when Err is not
+	Result   *Result       // nil if Err is not nil
 	Err      error         // an [*Error], or nil
-	Duration time.Duration // of the whole call, waits included
+	Duration time.Duration // of the whole call, including waits
 }

@@ -17,10 +17,9 @@ import (
 // Options configures a [Client]. The zero value of every field is its default. Options are copied
 // by [New].
 type Options struct {
-	// Transport sends the requests. It is where TLS settings, HTTP proxies and instrumentation go;
-	// begin with [NewTransport]. The default is one such transport for all clients of the process;
-	// it does not read proxy settings from the environment. Redirects are not followed whatever the
-	// transport.
+	// Transport sends the requests. To set TLS options, an HTTP proxy or instrumentation, change
+	// the result of [NewTransport]. Defaults to one such transport for all clients of the process,
+	// which does not read proxy settings from the environment. Redirects are never followed.
 	Transport http.RoundTripper
 
 	// AttemptTimeout bounds one attempt, from dialling to the last byte of the answer. Defaults to
@@ -42,7 +41,7 @@ type Options struct {
 
 	// Tools are the names of the tools that the agent declares. A call of any other tool is refused
 	// with [CodeUnknownTool] before anything is sent, and [Error.ToolResult] tells a model which
-	// tools there are. If empty, every name is sent, and the proxy decides.
+	// tools there are. If Tools is empty, every name is sent, and the proxy decides.
 	Tools []string
 
 	// Pacer paces the requests. Clients of the same run token must share one. If nil, the client
@@ -59,9 +58,9 @@ type Options struct {
 	// arguments. The method ValidateArguments of [github.com/toolwire/toolwire/schema.Set] fits.
 	CheckArguments func(tool string, arguments json.RawMessage) error
 
-	// LegacyBareResponse accepts a 200 whose body is not an envelope, that is JSON of another shape
-	// or an object without the member response, and takes the whole body as the result. If it is
-	// false, such a response is an error with [CodeBadResponse].
+	// LegacyBareResponse accepts a 200 whose body is not an envelope: JSON of another shape, or an
+	// object without the member response. The whole body is then the result. If it is false, such a
+	// response is an error with [CodeBadResponse].
 	LegacyBareResponse bool
 
 	// Logger receives one record per attempt (debug) and per wait (info), for the rate limit or

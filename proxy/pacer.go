@@ -15,9 +15,9 @@ import (
 )
 
 // A Pacer keeps the requests of one run token below a limit in every window of time, as the server
-// sees them. The window slides; a bucket would let nearly twice the limit into one window. Requests
-// that wait are admitted in the order in which they came. A Pacer is safe for concurrent use. A nil
-// *Pacer is not usable.
+// sees them. The window slides, because a token bucket would admit nearly twice the limit in one
+// window. Requests that wait are admitted in the order in which they came. A Pacer is safe for
+// concurrent use. A nil *Pacer is not usable.
 //
 // A request occupies its place from its admission until one window after the server must have seen
 // it. That is when the answer began, or two seconds after the request was written if that is

@@ -27,9 +27,9 @@ const maxParallel = 16
 // At most 16 calls run at the same time. They begin in their order. The transcript of a run shows
 // them as one message in that order.
 //
-// An error of do means that the agent should stop, as that of CallForModel does. Each then ends the
-// context of the other calls, begins no more, waits for those that run, and returns the error that
-// came first. If ctx ends before all calls have begun, and no call has failed, Each returns the
+// If do returns an error, the agent should stop, as after an error of CallForModel. Each then
+// cancels the context of the other calls, begins no more, waits for those that run, and returns the
+// first error. If ctx ends before all calls have begun, and no call has failed, Each returns the
 // cause of ctx. If do panics or calls [runtime.Goexit], Each stops in the same way and then does so
 // itself.
 func Each[C, R any](ctx context.Context, calls []C, do func(ctx context.Context, call C) (R, error)) ([]R, error) {

@@ -6,15 +6,14 @@ import (
 	"net/http"
 )
 
-// Probe checks that the proxy can be reached from here: it posts {} to
-// {baseURL}/tools/__reachability_probe__ with an invalid token, and a 401 is the expected
-// answer ("Porting without the SDK", outbound connectivity). baseURL is the proxy's address without
-// a run, such as https://api.pipelines.tech/api/odyssey-proxy.
+// Probe checks that this machine can reach the proxy. It posts {} to
+// {baseURL}/tools/__reachability_probe__ with an invalid token and expects a 401 ("Porting without
+// the SDK", outbound connectivity). baseURL is the proxy's address without a run, such as
+// https://api.pipelines.tech/api/odyssey-proxy.
 //
-// It returns nil for a 401; otherwise an [*Error] whose code tells what was met instead:
-// [CodeTransport] or [CodeTimeout] if the proxy cannot be reached, another code if something
-// answers that does not refuse the token. It makes one attempt. It ignores Pacer, Observer and
-// OnRunOver of opts, which belong to a run.
+// Probe returns nil for a 401 and an [*Error] otherwise. Its code is [CodeTransport] or
+// [CodeTimeout] if the proxy cannot be reached, and another one if the response is not a 401. Probe
+// makes one attempt. It ignores Pacer, Observer and OnRunOver of opts, which belong to a run.
 func Probe(ctx context.Context, baseURL string, opts *Options) error {
 	var o Options
 	if opts != nil {

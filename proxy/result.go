@@ -14,8 +14,8 @@ import (
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
-// A Source tells where a result came from. The set is open: treat one that you do not know like
-// [SourceOdyssey].
+// A Source tells where a result came from. Later releases of the platform may add others. Treat an
+// unknown source like [SourceOdyssey].
 type Source string
 
 const (
@@ -27,17 +27,16 @@ const (
 	SourceLedgerRead     Source = "ledger_read"     // a declared read from the world state
 )
 
-// Result is what the proxy says about one call. Its slices are the receiver's: nothing else refers
-// to them.
+// Result is the proxy's response to one call. The caller owns its slices.
 type Result struct {
-	// Response is the tool's result: any JSON value, as it came.
+	// Response is the tool's result: any JSON value, unchanged.
 	Response json.RawMessage
 
 	Source      Source
 	LatencyMS   float64 // milliseconds, as measured by the proxy
 	MatchedRule *int64  // matched_rule_index: the failure rule that made the result; nil for none
 
-	// Validation is the simulator's report on its own output, kept raw; nil unless Source is
+	// Validation is the simulator's report on its own output, as JSON. It is nil unless Source is
 	// odyssey.
 	Validation json.RawMessage
 
@@ -46,7 +45,7 @@ type Result struct {
 }
 
 // Failed reports whether the tool itself failed: the source is error or transport_error, or the
-// response is an object whose member error is there and is not null, false or "".
+// response is an object with a member error that is not null, false or "".
 func (r *Result) Failed() bool {
 	failed, _ := r.failure()
 	return failed

@@ -15,7 +15,7 @@ import (
 	"github.com/toolwire/toolwire/internal/traceevent"
 )
 
-// An Event is a trace event type. The set is closed: the proxy refuses any other.
+// An Event is the type of a trace event. The proxy refuses any type that is not listed here.
 type Event string
 
 const (

@@ -10,10 +10,10 @@ import (
 )
 
 // AssertOK fails the test unless the run completed, would be graded, and the agent's whole answer
-// arrived. Messages or metadata that the handler removed, or that the platform drops as malformed,
-// fail the test. Other problems are in [Result].Problems and do not fail the test: repairs of the
-// handler, and conversations that llm.Transport could not tell apart, of which the recorded tool
-// calls arrive.
+// arrived. It fails the test if the handler removed messages or metadata, or if the platform drops
+// them as malformed. Repairs of the handler do not fail the test. Nor do conversations that
+// llm.Transport could not tell apart: their recorded tool calls arrive. Both are in
+// [Result].Problems.
 func (r *Result) AssertOK(t testing.TB) {
 	t.Helper()
 	if !r.OK() {

@@ -82,12 +82,12 @@ type Target struct {
 	// code mode). Each dispatch starts it in the working directory of this process, without a ping,
 	// with a proxy on loopback. Its environment has the documented variables
 	// PIPELINES_ODYSSEY_PROXY_URL, PIPELINES_RUN_TOKEN, PIPELINES_RUN_TOKEN_JTI, PIPELINES_RUN_ID,
-	// PIPELINES_TASK_ID and _PIPELINES_TASK_INPUT_JSON, as well as PIPELINES_RESULT_PATH, PATH, HOME,
-	// the folder for temporary files, and Env, as "NAME=value". What the program has written to
-	// PIPELINES_RESULT_PATH when it ends is the response, whatever its exit status. The documents do
-	// not describe a result file. Without a result the run fails with [AgentBadResponse], after
-	// RunTimeout with [AgentTimeout]; then the program and its descendants are ended. Standard
-	// output is not the result.
+	// PIPELINES_TASK_ID and _PIPELINES_TASK_INPUT_JSON, as well as PIPELINES_RESULT_PATH, PATH,
+	// HOME, the folder for temporary files, and Env, as "NAME=value". What the program has written
+	// to PIPELINES_RESULT_PATH when it ends is the response, whatever its exit status. The
+	// documents do not describe a result file. If the program writes no result, the run fails with
+	// [AgentBadResponse]. After RunTimeout it fails with [AgentTimeout], and the program and its
+	// descendants are killed. Standard output is not the result.
 	Command []string
 	Env     []string `json:"-"`
 
@@ -157,28 +157,28 @@ type Result struct {
 	// Turns are the dispatches: one, or those of the session.
 	Turns []Turn `json:"turns"`
 
-	// FinalResponse is the final response of the last turn, which would be graded; "" if the run
-	// failed.
+	// FinalResponse is the final response of the last turn, which would be graded. It is "" if the
+	// run failed.
 	FinalResponse string `json:"final_response"`
 
-	// Messages are those of the last turn as they arrive. The platform drops malformed messages as
-	// a whole: then, and if the response has none, Messages is nil. Gradeable reports whether an
-	// assistant message with text is among them.
+	// Messages are the messages of the last turn, as the platform keeps them. The platform drops
+	// all messages if one of them is malformed. Messages is nil in that case, and if the response
+	// has none. Gradeable reports whether an assistant message with text is among them.
 	Messages  []dispatch.Message `json:"messages,omitempty"`
 	Gradeable bool               `json:"gradeable"`
 
-	// Problems are what was wrong with the responses of all turns. The platform fails the run for a
-	// fatal problem. For others it drops the messages or metadata and adds a soft warning. For a
-	// Target with an Agent or a Handler, Problems also have what the handler removed from the
-	// agent's answer, or repaired, before it sent the response.
+	// Problems lists what is wrong with the responses of all turns. The platform fails the run for
+	// a fatal problem. For others it drops the messages or metadata and adds a soft warning. For a
+	// Target with an Agent or a Handler, Problems also lists what the handler removed or repaired
+	// before it sent the response.
 	Problems []dispatch.Problem `json:"problems,omitempty"`
 
-	// Warnings are what the platform shows beside a run that completed: that tools are declared but
-	// none was called.
+	// Warnings lists what the platform shows beside a run that completed. The one warning is that
+	// tools are declared but none was called.
 	Warnings []string `json:"warnings,omitempty"`
 
-	// ErrorClass is the platform's name for the failure, for example [AuthFailed]; "" for a run
-	// that completed. Error describes the failure.
+	// ErrorClass is the platform's name for the failure, for example [AuthFailed]. It is "" for a
+	// run that completed. Error describes the failure.
 	ErrorClass ErrorClass `json:"error_class,omitempty"`
 	Error      string     `json:"error,omitempty"`
 

@@ -69,8 +69,8 @@ type Options struct {
 	//	session_replay     a session of three turns, with the transcript in each dispatch
 	//	session_stateful   a session of three turns, with its id only
 	//
-	// The order of a report is that of [Scenarios], after the checks. If Scenarios is nil, none is
-	// played. OnRun of the Task is called for each dispatch.
+	// The order of a report is that of [Scenarios], after the checks. If Scenarios is nil, Check
+	// runs none. OnRun of the Task is called for each dispatch.
 	Scenarios []Name
 
 	// NoDispatch omits the sample dispatch, so that the agent does no work.
@@ -96,9 +96,9 @@ type Options struct {
 	// Defaults to 500 ms.
 	Linger time.Duration
 
-	// Transport sends the requests to a Target with a URL, and the request to ProxyBase. Set it for
-	// own certificate authorities or an HTTP proxy. Defaults to a transport that knows neither and
-	// uses a new connection for each request.
+	// Transport sends the requests to a Target with a URL, and the request to ProxyBase. Set it to
+	// use an HTTP proxy or other certificate authorities. Defaults to a transport that uses
+	// neither, with a new connection for each request.
 	Transport http.RoundTripper
 }
 

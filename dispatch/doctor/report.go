@@ -21,7 +21,8 @@ type Report struct {
 	// Findings has one finding for each check, in the order of the names above.
 	Findings []Finding `json:"checks"`
 
-	// Faults are faults of the doctor itself, not of the endpoint. A check that met one is skipped.
+	// Faults lists faults of the doctor itself, not of the endpoint. The check in which a fault
+	// occurred is skipped.
 	Faults []string `json:"faults,omitempty"`
 }
 
@@ -38,7 +39,7 @@ type Finding struct {
 	Seen    string   `json:"seen"`
 	Details []string `json:"details,omitempty"`
 
-	// Do is what to do. It is "" if nothing needs to be done.
+	// Do is the advice: what to change. It is "" if nothing needs to be changed.
 	Do string `json:"do,omitempty"`
 
 	// Rule is the rule behind a failure or a warning: document, heading and sentence. Severity says
@@ -48,7 +49,8 @@ type Finding struct {
 	Severity  Severity `json:"severity,omitempty"`
 	Reproduce string   `json:"reproduce,omitempty"`
 
-	// Because is the failed check because of which this one was skipped. Otherwise it is "".
+	// Because names the failed check that this check needs. It is "" unless the check was skipped
+	// for that reason.
 	Because Name `json:"because,omitempty"`
 
 	TookMS float64 `json:"took_ms"` // of this check alone
@@ -86,7 +88,7 @@ func (r *Report) OK() bool {
 	return !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Status == StatusFailed })
 }
 
-// AssertOK fails the test with every check that failed.
+// AssertOK fails the test if a check failed, and reports each of them.
 func (r *Report) AssertOK(t testing.TB) {
 	t.Helper()
 	for _, f := range r.Findings {

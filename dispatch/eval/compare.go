@@ -196,7 +196,7 @@ type Gate string
 
 const (
 	GatePassed    Gate = "passed"    // the candidate is not worse by margin or more
-	GateFailed    Gate = "failed"    // it is
+	GateFailed    Gate = "failed"    // the candidate is worse by more than margin
 	GateUndecided Gate = "undecided" // the experiments are too small, or too unlike, to tell
 )
 

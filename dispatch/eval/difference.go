@@ -18,15 +18,15 @@ type Edit struct {
 	Added   *Call `json:"added,omitempty"`
 }
 
-// Difference is what changes one trajectory into another. [Trajectory.Diff] makes it.
+// Difference is the edits that change one trajectory into another. [Trajectory.Diff] returns it.
 type Difference []Edit
 
 // maxCells bounds the table of a difference.
 const maxCells = 4 << 20
 
-// Diff returns how t becomes other: Apply on t gives other. It is as short as possible, unless what
-// differs has more than 2,000 calls on both sides; then all of that is replaced. Calls are equal if
-// their arguments are equal as JSON values.
+// Diff returns the edits that change t into other: [Difference.Apply] on t returns other. There are
+// as few edits as possible. If the parts that differ have more than 2,000 calls on both sides, all
+// calls of these parts are replaced. Calls are equal if their arguments are equal as JSON values.
 func (t Trajectory) Diff(other Trajectory) Difference {
 	begin := 0
 	for begin < len(t) && begin < len(other) && t[begin].equal(other[begin]) {
@@ -85,8 +85,8 @@ func (c Call) equal(other Call) bool {
 	return c.Arguments == nil || rawjson.Equal(c.Arguments, other.Arguments)
 }
 
-// Apply returns the trajectory that t becomes. It returns an error if t is not the trajectory that
-// the difference was made of.
+// Apply applies the edits to t and returns the result. It returns an error if t is not the
+// trajectory that the difference was made from.
 func (d Difference) Apply(t Trajectory) (Trajectory, error) {
 	result, next := make(Trajectory, 0, len(t)), 0
 	for n, e := range d {

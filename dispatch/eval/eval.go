@@ -48,8 +48,8 @@ type Options struct {
 	// [dispatchtest.Task].ProxyURL, keeps its seed. The seed of a model is not set.
 	Trials int
 
-	// FirstFailure stops a case after its first trial that did not pass. It costs less if the
-	// question is only whether a case always passes. Such an experiment has verdicts and no rates:
+	// FirstFailure stops a case after its first trial that did not pass. It saves trials if the
+	// only question is whether a case always passes. Such an experiment has verdicts and no rates:
 	// the share of trials that passed before the first failure is not an estimate.
 	FirstFailure bool
 
@@ -81,8 +81,8 @@ type Options struct {
 	Budget Budget
 
 	// OnTrial is called after each trial, for one trial at a time, in the order in which they end.
-	// It is not called for trials that did not begin, or that Results had
-	// already. If OnTrial is nil, it is not called.
+	// It is not called for trials that did not begin, or that are in the file Results already. It
+	// may be nil.
 	OnTrial func(Trial)
 }
 

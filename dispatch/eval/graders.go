@@ -17,7 +17,8 @@ import (
 // The graders of this file need no model. They decide in the same way about a stored result. Their
 // errors name tools, entities and members, and not the values that the agent sent.
 
-// All returns a grader that accepts a run if all of these do. The error has the errors of all.
+// All returns a grader that accepts a run if all of these graders do. Its error joins the errors of
+// those that do not.
 func All(graders ...Grader) Grader {
 	return func(ctx context.Context, c Case, result *dispatchtest.Result) error {
 		var errs []error

@@ -10,7 +10,7 @@ import (
 	"github.com/toolwire/toolwire/internal/stats"
 )
 
-// Plan is what [Run] would do.
+// Plan describes what [Run] would do.
 type Plan struct {
 	Cases   int // that would run
 	Skipped int // that need the platform

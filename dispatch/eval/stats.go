@@ -36,7 +36,7 @@ func number(v float64) string {
 
 func percent(v float64) string { return number(100*v) + " %" }
 
-// CaseResult is what the trials of one case tell together.
+// CaseResult sums up the trials of one case.
 type CaseResult struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
@@ -104,13 +104,14 @@ func (t *Trial) infrastructure() bool {
 		t.Verdict == Failed && (t.Cause == Cause(dispatchtest.AgentUnreachable) || t.Cause == Cause(dispatchtest.AuthFailed))
 }
 
-// Stats is what all trials of an experiment tell together. The case is the unit: the trials of one
-// case are not independent. Rates are means over cases, and their intervals depend on how much the
-// cases differ (Miller, arXiv 2411.00640).
+// Stats sums up all trials of an experiment. The case is the unit: the trials of one case are not
+// independent. Rates are means over cases, and their intervals depend on how much the cases differ
+// (Miller, arXiv 2411.00640).
 //
-// A fault of the infrastructure is a trial that [Errored], or that failed because the endpoint could
-// not be reached or refused the credentials. To drop such trials would flatter an agent that causes
-// them, to count them as failures would blame one that does not. So there are two estimates.
+// A fault of the infrastructure is a trial that [Errored], or that failed because the endpoint
+// could not be reached or refused the credentials. If such trials are left out, an agent that
+// causes them looks too good. If they count as failures, an agent that does not cause them looks
+// too bad. Stats therefore has both estimates.
 type Stats struct {
 	Cases  int `json:"cases"`  // with a trial that ended
 	Trials int `json:"trials"` // that ended

@@ -75,8 +75,9 @@ func ParseTrajectory(data []byte) (Trajectory, error) {
 	return t, nil
 }
 
-// Match says when the trajectory of a run is as wanted. The zero value wants the same calls in the
-// same order with equal arguments. Numbers are equal by value, members of objects in any order.
+// Match defines when the trajectory of a run matches a wanted one. The zero value requires the same
+// calls in the same order with equal arguments. Numbers are equal by value, members of objects in
+// any order.
 type Match struct {
 	Mode MatchMode // defaults to Strict
 

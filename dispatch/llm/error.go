@@ -14,8 +14,8 @@ const (
 	CodeStopped      Code = "stopped"              // the run is over: the request was not sent
 )
 
-// Error is the one error type of this package. Its text names places in a conversation, never what
-// stands there.
+// Error is the one error type of this package. Its text names places in a conversation, but does
+// not quote it.
 type Error struct {
 	Code    Code
 	Pointer string // JSON Pointer into the conversation or the messages; "" for all of it

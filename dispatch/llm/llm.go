@@ -48,7 +48,7 @@ var readable = strictjson.Limits{Depth: maxDepth, Mode: strictjson.Liberal}
 // what becomes of content that is not text. Nothing in the result shares memory with the
 // conversation.
 //
-// The error is an [*Error] with [CodeFormat] or [CodeConversation]. It names places, but never
+// The error is an [*Error] with [CodeFormat] or [CodeConversation]. It names places, but not
 // values.
 func Messages(f Format, conversation any) ([]dispatch.Message, error) {
 	doc, err := encode(conversation)

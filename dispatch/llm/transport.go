@@ -16,9 +16,9 @@ import (
 //
 //	client := openai.NewClient(option.WithHTTPClient(&http.Client{Transport: &llm.Transport{}}))
 //
-// The agent must pass its context to the SDK. A request without a run in its context, and traffic
-// that is in no format of this package, passes untouched and unread. A format is recognised by the
-// path of a POST, …/chat/completions, …/responses, …/messages, …:generateContent,
+// The agent must pass its context to the SDK. Transport passes on a request without a run in its
+// context, and traffic in other formats, unchanged and without reporting it. A format is recognised
+// by the path of a POST, …/chat/completions, …/responses, …/messages, …:generateContent,
 // …:streamGenerateContent, or Anthropic's …:rawPredict and …:streamRawPredict on Vertex AI, and by
 // the member that holds the conversation. Amazon Bedrock's own formats are not among them.
 //
@@ -34,18 +34,19 @@ import (
 // with the prompt of a turn may name a response of an earlier turn.
 //
 // Failed requests and responses other than 2xx add nothing. A response that breaks off counts its
-// tokens but adds no message. Of several choices, or of several responses at once to one request,
-// no message is added until the agent sends one back. Tokens are added up over all labels; those
-// read from and written to a cache are input. If there are several models, their ids are listed.
-// Streams of Chat Completions report tokens only if the agent sets stream_options.include_usage.
+// tokens but adds no message. If a response has several choices, or one request several responses,
+// no message is added until the agent sends one back. Tokens are added up over all labels. Tokens
+// that are read from or written to a cache count as input. If there are several models, their ids
+// are listed. Streams of Chat Completions report tokens only if the agent sets
+// stream_options.include_usage.
 //
-// # What it leaves alone
+// # Limits
 //
-// Transport changes no byte of requests and responses. It reads a response only while the SDK does,
-// and passes on what it has read before it waits for more. It keeps no header. It keeps at most
-// 16 MiB of a request and 8 MiB of a response, of a stream without the framing of its events. Larger
-// ones pass unread, with a problem. Of Content-Encoding it reads gzip, and that at the end of the
-// response.
+// Transport does not change requests and responses. It reads a response only while the SDK does,
+// and passes on what it has read before it waits for more. It does not keep headers. It keeps at
+// most 16 MiB of a request and 8 MiB of a response. The framing of a stream's events does not
+// count. Larger ones are passed on without being read, and a problem reports them. The only
+// Content-Encoding that it decodes is gzip, when the response has ended.
 //
 // Once the context of a request has ended, because the run is over or out of time, Transport does
 // not send the request. The error is an [*Error] with [CodeStopped]. It wraps the cause of the

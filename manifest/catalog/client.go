@@ -46,7 +46,7 @@ type ClientOptions struct {
 //
 // Every error is an [*Error]. It never contains the key, even if the server repeats it, and no run
 // of 16 or more bytes of source code or of a description that was sent. Texts of the server are cut
-// at 1 KiB. Invalid arguments are rejected before anything is sent, with Status 0.
+// at 1 KiB. Arguments that are not valid are rejected before anything is sent, with Status 0.
 //
 // The client sends a request again, up to [ClientOptions.MaxAttempts] times, if it was not sent or
 // if the response is 429. It repeats requests that only read, [Client.Update] and [Client.Patch]
@@ -230,7 +230,7 @@ func getRequest(id string) *request {
 // Update replaces the metadata of a tool: PUT /tools/{id}. It sends all members: an empty
 // description, tags and version as "", [] and [DefaultVersion]. So the result is the same whether
 // the server replaces or merges. It leaves only an empty account_id out. The source code does not
-// change. To change some members only, use [Client.Patch].
+// change. To change only some members, use [Client.Patch].
 func (c *Client) Update(ctx context.Context, id string, t Tool) (*ListItem, error) {
 	if err := checkID(id); err != nil {
 		return nil, err

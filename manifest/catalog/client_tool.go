@@ -8,9 +8,9 @@ import (
 )
 
 // Patch changes the fields of a tool that are not nil in p. The API has no such request. The client
-// reads the tool, applies the patch, and sends the whole tool with the body of [Client.Update]. That
-// is right whether the server replaces or merges. So a change that another writer makes
-// between the two requests is lost; if that matters, let one writer at a time patch a tool.
+// reads the tool, applies the patch, and sends the whole tool with the body of [Client.Update]. The
+// result is the same whether the server replaces or merges. A change that another writer makes
+// between the two requests is lost. To prevent that, let one writer at a time patch a tool.
 //
 // A retry repeats both requests, which keeps the time between them short. The client sends
 // account_id only if the patch has it, and does not send undocumented members of the response back.

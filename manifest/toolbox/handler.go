@@ -40,7 +40,8 @@ type Tool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
 	Parameters  json.RawMessage `json:"parameters,omitempty"` // nil if there are none
-	// its name, or its id if no name is known; "" if there is none
+	// Adapter is the name of the tool's adapter, or its id if no name is known. It is "" if there
+	// is none.
 	Adapter   string `json:"adapter,omitempty"`
 	Handler   string `json:"handler,omitempty"` // the dotted name of an internal tool's function
 	URL       string `json:"url,omitempty"`     // of an external tool

@@ -46,7 +46,7 @@ type Options struct {
 	// proxy.NewTransport.
 	Transport http.RoundTripper
 
-	// Task is written into the header of a new tape, after redaction.
+	// Task is written into the header of a new tape. Secrets in it are redacted.
 	Task Task
 
 	// Redact reports whether to redact a member in addition to those with the usual names of

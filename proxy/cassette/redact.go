@@ -10,7 +10,7 @@ import (
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
-// Redacted stands on a tape where a secret was. It is "[redacted]".
+// Redacted replaces a secret on a tape. It is "[redacted]".
 const Redacted = redact.Placeholder
 
 // minSecret is the length in bytes from which a run token is searched for in bodies. A shorter one

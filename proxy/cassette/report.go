@@ -13,7 +13,8 @@ import (
 	"github.com/toolwire/toolwire/internal/terminal"
 )
 
-// A Deviation is one deviation of a run from the tape. It contains arguments and results, redacted.
+// A Deviation is one difference between a run and its tape. It contains arguments and results, in
+// which secrets are redacted.
 //
 // Code is one of these:
 //
@@ -144,8 +145,9 @@ func places(changes []Difference) string {
 	return strings.Join(names, ", ")
 }
 
-// Report compares what has happened so far with the tape: calls that are still to come are never
-// made. Its deviations are in the order of the run, and after them what the run left out.
+// Report compares what has happened so far with the tape. It reports calls that have not been made
+// yet as never_made. Its deviations are in the order of the run, and after them what the run left
+// out.
 func (c *Cassette) Report() *Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()

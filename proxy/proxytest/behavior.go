@@ -14,7 +14,7 @@ import (
 )
 
 // A Behavior answers the calls of one tool. Its result is encoded with encoding/json. Parallel
-// calls call it concurrently.
+// calls run it concurrently.
 //
 // In sandbox mode the source of a result is odyssey. If the result does not match the tool's
 // output_schema, the behavior is called again, at most three times in all, and not after it has

@@ -13,8 +13,8 @@ import (
 	"github.com/toolwire/toolwire/ledger"
 )
 
-// ReadOptions configures [Get] and [List]. The zero value of every field is its default. What these
-// options do not express is a [Behavior] of a few lines.
+// ReadOptions configures [Get] and [List]. The zero value of every field is its default. For
+// anything else, write a [Behavior].
 type ReadOptions struct {
 	// Fields are the fields of an entity in the result. If Fields is nil, the result has all of
 	// them.

@@ -29,7 +29,8 @@ const (
 //	json       the document is not one strict JSON value, or has an unknown member
 type Problem struct {
 	Code string `json:"code"`
-	// JSON Pointer (RFC 6901) into the document of ParseWorld or ParseRules; "" is all of it
+	// Pointer is a JSON Pointer (RFC 6901) into the document of ParseWorld or ParseRules. "" is all
+	// of it.
 	Pointer string `json:"pointer"`
 	Message string `json:"message"` // what is wrong and what to do
 }

@@ -34,7 +34,7 @@ type Call struct {
 
 	Policy  schema.WritePolicy `json:"ledger_write_policy,omitempty"` // of a tool in passthrough mode
 	Adapter *ledger.Outcome    `json:"adapter,omitempty"`             // the evaluation of the tool's ledger adapter
-	// the updates to the ledger, and whether they were applied
+	// Writes are the updates to the ledger, and whether they were applied.
 	Writes []ledger.Applied `json:"writes,omitempty"`
 
 	// Notes say what else decided the call: where the parts of a generated result come from, what a

@@ -77,7 +77,8 @@ import (
 	"github.com/toolwire/toolwire/schema"
 )
 
-// World declares what is behind the proxy. The zero World has no tools.
+// World declares the tools behind the proxy, and the data that they read and write. The zero World
+// has no tools.
 type World struct {
 	// Tools are the agent's tools_schema. A call of any other tool is refused with 404
 	// tool_not_executable. Arguments that do not match the tool's input_schema are refused with
@@ -92,7 +93,7 @@ type World struct {
 	// {"order":{"4521":{"status":"shipped"}}}. "" is an empty ledger. Each run has its own copy.
 	InitialState string
 
-	// FailureRules make calls fail. The first rule that applies to a call decides.
+	// FailureRules make calls fail. If several rules apply to a call, only the first has an effect.
 	FailureRules []FailureRule
 
 	// Behaviors answer the tools, by name. A tool in passthrough mode needs a behavior, which is the
@@ -112,7 +113,7 @@ type World struct {
 	// package does not read them.
 	BehaviorInstructions string
 
-	// Seed varies generated results and the failure rules with a probability.
+	// Seed varies generated results, and decides which requests fail by rules with a probability.
 	Seed uint64
 }
 
@@ -160,9 +161,9 @@ func New(w World, opts *Options) (*Platform, error) {
 }
 
 // With returns a platform without runs that has the same options and world, except for the initial
-// state, the failure rules and the behavior instructions. It shares the compiled tools, so it is
-// cheap: use it for many tasks with the same tools. The runs of both platforms have different ids.
-// An [*Error] with [CodeWorld] reports all mistakes.
+// state, the failure rules and the behavior instructions. It shares the compiled tools, so use it
+// for many tasks with the same tools. The runs of both platforms have different ids. An [*Error]
+// with [CodeWorld] reports all mistakes.
 func (p *Platform) With(initialState string, rules []FailureRule, instructions string) (*Platform, error) {
 	w, err := p.world.with(initialState, rules, instructions)
 	if err != nil {

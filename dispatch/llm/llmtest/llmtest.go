@@ -67,7 +67,7 @@ import (
 	"github.com/toolwire/toolwire/internal/memhttp"
 )
 
-// A Model plays scripts. It is an http.Handler and safe for concurrent use.
+// A Model answers requests from scripts. It is an http.Handler and safe for concurrent use.
 type Model struct {
 	// URL is the base URL for the SDK. The model does not look at the part of a path before those
 	// that the package comment lists, so an SDK may add a version.
@@ -155,12 +155,12 @@ func (m *Model) attach(t testing.TB) {
 	})
 }
 
-// Client returns the client to give to the SDK. That of a model made by [NewServer] uses the network;
-// any other client works there too.
+// Client returns the HTTP client for the SDK. The client of a model made by [NewServer] uses the
+// network. Such a model also accepts any other client.
 func (m *Model) Client() *http.Client { return m.client }
 
 // For adds a conversation: its first user message contains text. If several conversations match a
-// request, the first one answers that has a step left. The steps given to [New] are for requests
+// request, the first that has a step left answers it. The steps given to [New] are for requests
 // that no conversation matches.
 func (m *Model) For(text string, steps ...Step) {
 	m.add(fmt.Sprintf("for %q", clip.Text(text, 100)), func(r *Request) bool { return len(r.Users) > 0 && contains(r.Users[0], text) }, steps)
@@ -196,8 +196,8 @@ func (m *Model) Requests() []*Request {
 	return slices.Clone(m.requests)
 }
 
-// Err returns what has not gone as scripted so far, or nil: all that fails a test, with the steps
-// that have not been used yet.
+// Err returns everything that has not gone as scripted so far, or nil. It reports all that fails a
+// test, and the steps that have not been used yet.
 func (m *Model) Err() error {
 	unused := m.unused()
 	m.report.Lock()

@@ -77,8 +77,8 @@ func Call(id, name, arguments string) Step {
 // finishReason SAFETY and text as the finishMessage; both have no content.
 func Refusal(text string) Step { return Step{parts: []part{{kind: refusalPart, text: text}}} }
 
-// Turn joins steps to one response, for example text with parallel calls. Settings of the later
-// steps win; expectations add up.
+// Turn joins steps to one response, for example text with parallel calls. A setting of a later step
+// replaces that of an earlier one. The expectations of all steps apply.
 func Turn(steps ...Step) Step {
 	var s Step
 	for _, next := range steps {
@@ -125,14 +125,14 @@ func (s Step) After(d time.Duration) Step { s.after = d; return s }
 // streamed is not delayed.
 func (s Step) Every(d time.Duration) Step { s.every = d; return s }
 
-// Usage sets how many tokens the response reports. Defaults to 100 and 20. If the response thinks, a
-// quarter of the output is reported as reasoning where the format can say so.
+// Usage sets how many tokens the response reports. Defaults to 100 and 20. If the response contains
+// thinking, a quarter of the output is reported as reasoning, in formats that have such a member.
 func (s Step) Usage(input, output int) Step { s.input, s.output = input, output; return s }
 
 // Incomplete marks the response as ended by the limit of output tokens.
 func (s Step) Incomplete() Step { s.incomplete = true; return s }
 
-// Cut ends the response in the middle, as if it were complete. SDKs do not report that for streams.
+// Cut ends the response in the middle, as if it were complete. SDKs do not report this for streams.
 func (s Step) Cut() Step { s.end = cut; return s }
 
 // Reset breaks the connection in the middle of the response.
