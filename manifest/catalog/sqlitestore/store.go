@@ -1,6 +1,16 @@
 // Package sqlitestore keeps a tool catalog in a SQLite file: a [catalog.Store] that survives its
-// process and that several processes can share. It is a module of its own. It uses
-// modernc.org/sqlite, which needs no C compiler.
+// process and that several processes can share.
+//
+//	store, err := sqlitestore.Open(ctx, "catalog.db", nil)
+//	if err != nil {
+//		return err
+//	}
+//	defer store.Close()
+//	handler, err := catalog.NewHandler(store, &catalog.HandlerOptions{Authenticate: authenticate})
+//
+// The package is a module of its own. It uses modernc.org/sqlite, which needs no C compiler. The
+// errors that [catalog.Store] defines are of type [*catalog.Error], all others of type [*Error],
+// except for the error of a context that ended. A Store is safe for concurrent use.
 package sqlitestore
 
 import (
