@@ -75,6 +75,7 @@ func TestSubtests(t *testing.T) {
 			"--- SKIP: TestSubtests/cases/row_5:_skipped ", "experiment: .. .x xx s\n"}, "failed (trial 1 of 2): agent_5xx: the endpoint answered 500: {\"error\":\"x"},
 		{"early", ".", []string{"--- FAIL: TestSubtests/cases/row_4:_bad ", "experiment: .. .x x s\n"}, ""},
 		{"all", "cases/good", []string{"--- PASS: TestSubtests/cases/row_2:_good ", "experiment: ..\n", "PASS\n"}, "flaky"},
+		{"all", "others", []string{"experiment: \n", "PASS\n"}, "panic"},
 	} {
 		cmd := exec.Command(os.Args[0], "-test.v", "-test.run", "^TestSubtests$/"+strings.TrimPrefix(tt.run, "."))
 		cmd.Env = append(os.Environ(), "EVAL_TEST_SUBTESTS="+tt.mode)

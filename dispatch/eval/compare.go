@@ -203,16 +203,17 @@ const (
 // NonInferior decides whether a candidate may replace the baseline: whether it is shown not to be
 // worse by margin, such as 0.05 for five points. It passes only if the whole interval lies above
 // -margin, so an experiment that is too small does not pass. It uses the worse of the two treatments
-// of infrastructure faults. Cases that did not run in both experiments leave it undecided.
+// of infrastructure faults. Cases that did not run in both experiments leave it undecided, and so do
+// fewer than 6 cases with trials that are not such faults.
 func (c *Comparison) NonInferior(margin float64) Gate {
-	low, high := c.Effect.Low, c.Effect.High
+	low, high, pairs := c.Effect.Low, c.Effect.High, 0
 	if c.Dropped != nil {
-		low, high = min(low, c.Dropped.Low), min(high, c.Dropped.High)
+		low, high, pairs = min(low, c.Dropped.Low), min(high, c.Dropped.High), c.Dropped.Pairs
 	}
 	switch {
 	case high < -margin:
 		return GateFailed
-	case low > -margin && len(c.Missing) == 0 && c.Effect.Pairs >= stats.MinCases:
+	case low > -margin && len(c.Missing) == 0 && pairs >= stats.MinCases:
 		return GatePassed
 	}
 	return GateUndecided

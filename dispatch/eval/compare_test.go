@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -125,6 +126,24 @@ func TestCompareFaults(t *testing.T) {
 	c = compare(t, scripted("!!"), scripted(".."))
 	if c.Dropped != nil || c.NonInferior(1) != eval.GateUndecided {
 		t.Errorf("%+v", c)
+	}
+}
+
+// Trials that say nothing about the agent do not pass the gate, however many they are.
+func TestGateNeedsTrials(t *testing.T) {
+	down, up := make([]string, 100), make([]string, 100)
+	for i := range down {
+		down[i], up[i] = "!!", "x."
+	}
+	for name, c := range map[string]*eval.Comparison{
+		"both down":          compare(t, scripted(down...), scripted(down...)),
+		"the baseline down":  compare(t, scripted(down...), scripted(up...)),
+		"the candidate down": compare(t, scripted(up...), scripted(down...)),
+		"five cases left":    compare(t, scripted(slices.Concat(down[5:], up[:5])...), scripted(slices.Concat(down[5:], up[:5])...)),
+	} {
+		if c.NonInferior(0.9) == eval.GatePassed {
+			t.Errorf("%s: %+v, %+v", name, c.Effect, c.Dropped)
+		}
 	}
 }
 

@@ -84,3 +84,23 @@ func TestNotGraded(t *testing.T) {
 		t.Errorf("%v, error %v", worlds, err)
 	}
 }
+
+// A run that one grader rejects has failed, also if another grader could not decide.
+func TestAllWithoutDecision(t *testing.T) {
+	down := func(context.Context, eval.Case, *dispatchtest.Result) error {
+		return fmt.Errorf("the model is down: %w", eval.ErrNotGraded)
+	}
+	for _, tt := range []struct {
+		grade eval.Grader
+		want  eval.Cause
+	}{
+		{eval.All(down, eval.Says("nothing like it")), eval.CauseGrader},
+		{eval.All(eval.Says("nothing like it"), down), eval.CauseGrader},
+		{eval.All(down, eval.Says("")), eval.CauseNotGraded},
+	} {
+		e := run(t, unsteady(), casesOf(t, csvOf("."), dispatchtest.Task{}), &eval.Options{Grader: tt.grade})
+		if got := e.Trials[0]; got.Cause != tt.want || !strings.Contains(got.Reason, "the model is down") {
+			t.Errorf("%s: %s, want %s", got.Cause, got.Reason, tt.want)
+		}
+	}
+}

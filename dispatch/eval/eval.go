@@ -63,6 +63,9 @@ type Options struct {
 	// [Load] reads it. If Results is set, the trials of the experiment have no Result after OnTrial,
 	// so memory does not grow with the results.
 	//
+	// The auth value of the target, the values of its Env and what may be secret in its URL are
+	// replaced by "[redacted]" in the file.
+	//
 	// If the file exists, Run completes it: it runs only the trials that the file does not have, and
 	// removes a line that a killed program has not written whole. A file of another experiment is an
 	// error that names what differs. Only one Run at a time may write a file. If Results is "",

@@ -11,8 +11,8 @@ import (
 // Grade grades stored results again with Options.Grader, without a dispatch, and returns the
 // experiment with the new verdicts. The files are those of one whole experiment, see [Load], and
 // cases are those of its dataset. If Options.Results is set, the new verdicts and the results are
-// written there; that file must not exist. Of the other options only GraderVersion and Parallel are
-// used.
+// written there. That file must not exist, and Grade removes it if it returns an error. Of the other
+// options only GraderVersion and Parallel are used.
 //
 // A grader gets what the files have: all of the result but Turn.Log. Graders that decide in the same
 // way write the same file, byte for byte, if there is one file and the version stays the same.
@@ -47,11 +47,17 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (*
 	}
 	order := inFileOrder(l.trials, files)
 	var out *os.File
+	whole := false
 	if o.Results != "" {
 		if out, err = os.OpenFile(o.Results, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600); err != nil {
 			return nil, fmt.Errorf("eval: Options.Results: %w", err)
 		}
-		defer func() { _ = out.Close() }() // a second time, if all went well
+		defer func() {
+			_ = out.Close() // a second time, if all went well
+			if !whole {
+				_ = os.Remove(o.Results)
+			}
+		}()
 		l.header.Fingerprint = e.Fingerprint
 		line, err := encodeLine(l.header)
 		if err == nil {
@@ -88,6 +94,7 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (*
 			return nil, fmt.Errorf("eval: Options.Results: %w", err)
 		}
 	}
+	whole = true
 	return e, nil
 }
 

@@ -18,13 +18,21 @@ import (
 // errors name tools, entities and members, and not the values that the agent sent.
 
 // All returns a grader that accepts a run if all of these graders do. Its error joins the errors of
-// those that do not.
+// those that do not. If one of them rejects the run, the run has failed, even if another returns
+// [ErrNotGraded].
 func All(graders ...Grader) Grader {
 	return func(ctx context.Context, c Case, result *dispatchtest.Result) error {
 		var errs []error
+		rejected := false
 		for _, grade := range graders {
 			if err := grade(ctx, c, result); err != nil {
 				errs = append(errs, err)
+				rejected = rejected || !errors.Is(err, ErrNotGraded)
+			}
+		}
+		for i, err := range errs {
+			if rejected && errors.Is(err, ErrNotGraded) {
+				errs[i] = errors.New(err.Error()) // without ErrNotGraded
 			}
 		}
 		return errors.Join(errs...)

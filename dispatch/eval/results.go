@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -83,11 +84,14 @@ func ordersOf(log *proxytest.Log) (o orders) {
 	return o
 }
 
-// line writes the trial as a line of a file of results.
-func (t *Trial) line(f Fingerprint) ([]byte, error) {
+// line writes the trial as a line of a file of results, without secrets.
+func (t *Trial) line(f Fingerprint, secrets *redact.Set) ([]byte, error) {
 	r := record{
-		Case: t.ID, Trial: t.Number, Name: t.Name, Fingerprint: f, Verdict: t.Verdict, Cause: t.Cause, Reason: t.Reason,
-		TookMS: milliseconds(t.Took), Notes: t.remarks(),
+		Case: t.ID, Trial: t.Number, Name: t.Name, Fingerprint: f, Verdict: t.Verdict, Cause: t.Cause,
+		Reason: secrets.Text(t.Reason), TookMS: milliseconds(t.Took), Notes: t.remarks(),
+	}
+	for i, note := range r.Notes {
+		r.Notes[i] = secrets.Text(note)
 	}
 	if t.Row != nil {
 		r.Row, r.Line, r.Expected = t.Row.Number, t.Row.Line, t.Row.ExpectedOutcome
@@ -97,9 +101,36 @@ func (t *Trial) line(f Fingerprint) ([]byte, error) {
 		if r.Result, err = rawjson.Encode(storedResult{t.Result, t.Result.State, ordersOf(&t.Result.Log)}); err != nil {
 			return nil, fmt.Errorf("eval: %s, trial %d: the result cannot be written: %w", t.ID, t.Number, err)
 		}
-		r.Timeline = cutBytes(t.Result.String(), maxOutput)
+		r.Result = hide(r.Result, secrets)
+		r.Timeline = cutBytes(secrets.Text(t.Result.String()), maxOutput)
 	}
 	return encodeLine(r)
+}
+
+// hide returns compact JSON without the secrets in its strings. Names of members stay.
+func hide(raw json.RawMessage, secrets *redact.Set) json.RawMessage {
+	out := make([]byte, 0, len(raw))
+	for {
+		begin := bytes.IndexByte(raw, '"') + 1
+		if begin == 0 {
+			return append(out, raw...)
+		}
+		end := begin
+		for raw[end] != '"' {
+			if raw[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		out = append(out, raw[:begin]...)
+		if text := string(raw[begin:end]); raw[end+1] == ':' {
+			out = append(out, text...)
+		} else {
+			out = append(out, secrets.Text(text)...)
+		}
+		raw = raw[end:]
+		out, raw = append(out, '"'), raw[1:]
+	}
 }
 
 func encodeLine(v any) ([]byte, error) {

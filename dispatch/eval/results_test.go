@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -453,4 +454,86 @@ func TestFlatMemory(t *testing.T) {
 	}
 	runtime.KeepAlive(loaded)
 	runtime.KeepAlive(e)
+}
+
+// A file of results does not have the auth value that the target was called with, although the final
+// response of a careless agent has it, and graders see it.
+func TestResultsHaveNoSecrets(t *testing.T) {
+	const secret = "s3cr\\t-<value>-0123456789"
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		said, _ := json.Marshal("you sent " + r.Header.Get("Authorization"))
+		arguments, _ := json.Marshal(map[string]string{"key": secret})
+		call := bytes.NewReader(arguments)
+		if base := r.Header.Get("X-Pipelines-Odyssey-Proxy-Url"); base != "" {
+			request, err := http.NewRequestWithContext(r.Context(), http.MethodPost, base+"/tools/get_order", call)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			request.Header.Set("Authorization", "Bearer "+r.Header.Get("X-Pipelines-Run-Token"))
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_ = response.Body.Close()
+		}
+		_, _ = fmt.Fprintf(w, `{"final_response":%s,"messages":[{"role":"assistant","content":%s}]}`, said, said)
+	})
+	file := filepath.Join(t.TempDir(), "results.jsonl")
+	cases := casesOf(t, csvOf("a"), dispatchtest.Task{World: proxytest.World{Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Canned("1")}}})
+	grade := func(_ context.Context, _ eval.Case, r *dispatchtest.Result) error {
+		if len(r.Calls) != 1 || !strings.Contains(r.FinalResponse, secret) {
+			return errors.New("the grader was not given the response")
+		}
+		return nil
+	}
+	e, err := eval.Run(t.Context(), dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + secret}, cases, &eval.Options{Results: file, Grader: grade})
+	if err != nil || !e.OK() {
+		t.Fatal(err, e)
+	}
+	text := string(read(t, file))
+	if strings.Contains(text, "0123456789") || strings.Count(text, "you sent [redacted]") < 3 {
+		t.Error(text)
+	}
+	var b bytes.Buffer
+	if err := load(t, file).WriteJSON(&b); err != nil || !strings.Contains(b.String(), `"final_response": "you sent [redacted]"`) {
+		t.Errorf("%v: %s", err, b.String())
+	}
+}
+
+// A case whose id or name is not UTF-8 would have another id in the file.
+func TestResultsOfOddIDs(t *testing.T) {
+	task := dispatchtest.Task{Instruction: "."}
+	opts := &eval.Options{Results: filepath.Join(t.TempDir(), "results.jsonl")}
+	for range 2 {
+		run(t, unsteady(), []eval.Case{{Name: "a\xff", Task: task}, {Name: "a\xfe", Task: task}}, opts)
+	}
+	if got := ended(load(t, opts.Results)); got != ". ." {
+		t.Error(got)
+	}
+	_, err := eval.Run(t.Context(), dispatchtest.Target{Agent: unsteady()}, []eval.Case{{ID: "a\xff", Task: task}}, nil)
+	if eval.CodeOf(err) != eval.CodeOptions || !strings.Contains(err.Error(), "UTF-8") {
+		t.Error(err)
+	}
+}
+
+// A new file of Grade is whole or absent.
+func TestGradeLeavesNoPart(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "results.jsonl")
+	cases := casesOf(t, csvOf(".", ".."), dispatchtest.Task{})
+	run(t, unsteady(), cases, &eval.Options{Results: file})
+	ctx, cancel := context.WithCancel(t.Context())
+	opts := &eval.Options{Results: filepath.Join(dir, "again.jsonl"), Parallel: 1, Grader: func(ctx context.Context, c eval.Case, _ *dispatchtest.Result) error {
+		cancel()
+		return ctx.Err()
+	}}
+	if _, err := eval.Grade(ctx, cases, opts, file); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(opts.Results); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a part of the file is left: %v", err)
+	}
 }

@@ -21,10 +21,10 @@ func Test(t *testing.T, target dispatchtest.Target, cases []Case, opts *Options)
 	if err != nil {
 		t.Fatal(err)
 	}
+	ctx := r.begin(t.Context())
 	all := caseTrials(r.e.Trials)
 	selected, mu := make([]bool, len(all)), sync.Mutex{}
 	t.Run("cases", func(t *testing.T) {
-		ctx := r.begin(t.Context())
 		for i, trials := range all {
 			t.Run(trials[0].Name, func(t *testing.T) {
 				t.Parallel()

@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/stage"
 )
 
@@ -25,6 +28,8 @@ type runner struct {
 	file   *results // nil if nothing is written
 	stop   context.CancelCauseFunc
 	spent  spending
+
+	secrets *redact.Set // of the target; they are not written
 
 	mu  sync.Mutex // of OnTrial and err
 	err error      // why the experiment stopped
@@ -54,13 +59,16 @@ func (o *Options) settle(cases []Case) (Options, []Case, error) {
 			problems.add(Problem{Code: invalidOptions, Message: fmt.Sprintf("cases %d and %d have the same ID %s: ids are unique", other+1, i+1, shown(c.ID))})
 		}
 		first[c.ID] = i
+		if !utf8.ValidString(c.ID) {
+			problems.add(Problem{Code: invalidOptions, Message: fmt.Sprintf("the ID %s of case %d is not in UTF-8", shown(c.ID), i+1)})
+		}
 	}
 	unique := uniqueNames(ids)
 	for i := range named {
 		if c := &named[i]; c.ID == "" && c.Name == "" {
 			c.ID = unique(fmt.Sprintf("case %d", i+1))
 		} else if c.ID == "" {
-			c.ID = unique(c.Name)
+			c.ID = unique(strings.ToValidUTF8(c.Name, "\ufffd"))
 		}
 	}
 	return opts, named, problems.err()
@@ -76,7 +84,7 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 		return nil, err
 	}
 	test.Close()
-	r := &runner{target: target, opts: opts, cases: cases, begun: time.Now()}
+	r := &runner{target: target, opts: opts, cases: cases, begun: time.Now(), secrets: test.Secrets()}
 	r.spent = spending{budget: opts.Budget, begun: r.begun}
 	r.e = &Experiment{
 		Name: "eval", Started: r.begun, PerCase: opts.Trials, FirstFailure: opts.FirstFailure, Fingerprint: opts.fingerprint(cases),
@@ -197,7 +205,7 @@ func (r *runner) store(t *Trial) {
 	if r.file == nil || t.Verdict == Cancelled {
 		return
 	}
-	line, err := t.line(r.e.Fingerprint)
+	line, err := t.line(r.e.Fingerprint, r.secrets)
 	if err == nil {
 		t.at, err = r.file.write(line)
 	}
