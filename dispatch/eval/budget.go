@@ -56,9 +56,13 @@ func tokensOf(body string) int64 {
 		} `json:"metadata"`
 	}
 	_ = json.Unmarshal([]byte(body), &response) // a response that is not valid reports nothing
-	input, _ := response.Metadata.Input.Int64()
-	output, _ := response.Metadata.Output.Int64()
-	return max(input, 0) + max(output, 0)
+	return count(response.Metadata.Input) + count(response.Metadata.Output)
+}
+
+// count reads a number of tokens, which may be written as 1842.0. Sums of counts do not overflow.
+func count(tokens json.Number) int64 {
+	n, _ := tokens.Float64() // 0 if it is absent, infinite if it is too large
+	return int64(min(max(n, 0), 1<<40))
 }
 
 // spent returns which limit is reached, or "".

@@ -3,6 +3,7 @@ package eval_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,6 +53,24 @@ func TestBudget(t *testing.T) {
 				t.Errorf("%+v: completed: %s", tt.budget, got)
 			}
 		})
+	}
+}
+
+// Tokens count in every way in which JSON writes a number, and a report that is too large cannot make
+// room in a budget.
+func TestBudgetOfOddTokens(t *testing.T) {
+	for _, tt := range []struct{ tokens, want string }{
+		{`100`, "...."}, {`500.0`, "..cc"}, {`1e3`, ".ccc"}, {`9223372036854775807`, ".ccc"}, {`1e300`, ".ccc"}, {`-5`, "...."}, {`"many"`, "...."},
+	} {
+		handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprintf(w, `{"final_response":"x","metadata":{"total_input_tokens":%s,"total_output_tokens":%[1]s}}`, tt.tokens)
+		})
+		e, err := eval.Run(t.Context(), dispatchtest.Target{Handler: handler}, casesOf(t, csvOf("a"), dispatchtest.Task{}),
+			&eval.Options{Trials: 4, Parallel: 1, Budget: eval.Budget{Tokens: 1001}})
+		if err != nil || ended(e) != tt.want {
+			t.Errorf("%s: %s, want %s, error %v", tt.tokens, ended(e), tt.want, err)
+		}
 	}
 }
 

@@ -135,6 +135,10 @@ func (c *collector) read(file string) {
 			foreign = append(foreign, Problem{Code: doubledResult, File: file, Line: n, Message: fmt.Sprintf("case %s, trial %d is in the file twice", shown(t.ID), t.Number)})
 		}
 		own[t.ID][t.Number] = t
+		if t.Number > h.Trials {
+			foreign = append(foreign, Problem{Code: foreignResult, File: file, Line: n, Message: fmt.Sprintf("case %s, trial %d is not part of the experiment: each case has %s",
+				shown(t.ID), t.Number, plural(h.Trials, "trial"))})
+		}
 		if differ := r.Fingerprint.differences(h.Fingerprint); len(differ) > 0 {
 			foreign = append(foreign, Problem{Code: foreignResult, File: file, Line: n, Message: "the result is of another experiment: " + strings.Join(differ, ", ")})
 		}

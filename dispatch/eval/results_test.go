@@ -308,6 +308,8 @@ func TestShards(t *testing.T) {
 	write(t, doubled, append(bytes.Clone(data), lines[1]...))
 	stray := filepath.Join(dir, "stray.jsonl")
 	write(t, stray, append(bytes.Clone(data), bytes.SplitAfter(read(t, files[2]), []byte("\n"))[1]...))
+	third := filepath.Join(dir, "third.jsonl")
+	write(t, third, append(bytes.Clone(data), bytes.Replace(lines[1], []byte(`"trial":`), []byte(`"trial":3`), 1)...))
 	empty := filepath.Join(dir, "empty.jsonl")
 	write(t, empty, nil)
 	for name, tt := range map[string]struct {
@@ -322,6 +324,7 @@ func TestShards(t *testing.T) {
 		"killed":        {[]string{files[0], killed, files[2], files[3]}, []string{"killed.jsonl: shard 2/4 is not complete: case ", "trial "}},
 		"doubled trial": {[]string{files[0], doubled, files[2], files[3]}, []string{"doubled.jsonl, line ", "is in the file twice"}},
 		"stray":         {[]string{files[0], stray, files[2], files[3]}, []string{"is not part of shard 2/4"}},
+		"a third trial": {[]string{files[0], third, files[2], files[3]}, []string{"third.jsonl, line ", "each case has 2 trials"}},
 		"not there":     {[]string{files[0], filepath.Join(dir, "nope"), files[2], files[3]}, []string{"nope: the file cannot be read", "shard 2/4 is missing"}},
 		"empty":         {[]string{files[0], empty, files[2], files[3]}, []string{"empty.jsonl: the file has no results", "shard 2/4 is missing"}},
 		"none":          {nil, []string{"no file of results is given"}},
