@@ -80,7 +80,7 @@ func serve(h http.Handler, r *http.Request) (int, string, http.Header) {
 	return w.Code, w.Body.String(), w.Header()
 }
 
-// The documented requests, and those for which the package comment defines the response.
+// The documented requests, and those for which the comment of Handler defines the response.
 func TestReceiver(t *testing.T) {
 	calls := 0
 	count := func(_ context.Context, in query) (slots, error) {

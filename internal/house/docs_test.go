@@ -149,6 +149,26 @@ func TestLinksOfPages(t *testing.T) {
 	}
 }
 
+// Each link of a Go comment to the glossary names one of its headings.
+func TestLinksToTheGlossary(t *testing.T) {
+	list := pages(t)
+	i := slices.IndexFunc(list, func(p page) bool { return p.name == "docs/glossary.md" })
+	if i < 0 {
+		t.Fatal("docs/glossary.md is missing")
+	}
+	inGo, checked := regexp.MustCompile(`/docs/glossary\.md#([\w-]+)`), 0
+	files(t, []string{".go"}, func(name, text string) {
+		for _, l := range inGo.FindAllStringSubmatch(text, -1) {
+			if checked++; !slices.Contains(list[i].anchors, l[1]) {
+				t.Errorf("%s: the glossary has no heading #%s", name, l[1])
+			}
+		}
+	})
+	if checked < 20 {
+		t.Errorf("only %d links were found", checked)
+	}
+}
+
 // The index names every page.
 func TestIndexOfPages(t *testing.T) {
 	list := pages(t)
