@@ -14,6 +14,9 @@ import (
 // written there. That file must not exist, and Grade removes it if it returns an error. Of the other
 // options only GraderVersion and Parallel are used.
 //
+// With FirstFailure, a case whose last trial passes now has more trials, which did not run. They are
+// [Cancelled], and [Run] completes the new file.
+//
 // A grader gets what the files have: all of the result but Turn.Log. Graders that decide in the same
 // way write the same file, byte for byte, if there is one file and the version stays the same.
 func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (*Experiment, error) {
@@ -95,7 +98,27 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (*
 		}
 	}
 	whole = true
+	if e.FirstFailure {
+		e.Trials = withUnrun(e.Trials, e.PerCase)
+	}
 	return e, nil
+}
+
+// withUnrun returns the trials with those that did not run because the last one of a case did not
+// pass, where it passes now.
+func withUnrun(trials []Trial, each int) (all []Trial) {
+	for _, ran := range caseTrials(trials) {
+		all = append(all, ran...)
+		if slices.ContainsFunc(ran, func(t Trial) bool { return t.Verdict != Passed }) {
+			continue
+		}
+		for k := len(ran) + 1; k <= each; k++ {
+			all = append(all, Trial{
+				Case: ran[0].Case, Number: k, Verdict: Cancelled, Reason: "it did not run because of FirstFailure, and the trial before it passes now",
+			})
+		}
+	}
+	return all
 }
 
 // inFileOrder returns the indexes of the trials in the order of files and lines.

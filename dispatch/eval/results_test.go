@@ -540,3 +540,23 @@ func TestGradeLeavesNoPart(t *testing.T) {
 		t.Errorf("a part of the file is left: %v", err)
 	}
 }
+
+// A case that was stopped at its first failure has not passed because that trial is graded as passed:
+// the others did not run. Run completes the file.
+func TestGradeAfterFirstFailure(t *testing.T) {
+	dir := t.TempDir()
+	cases := casesOf(t, csvOf("..", ".x"), dispatchtest.Task{})
+	opts := &eval.Options{Results: filepath.Join(dir, "strict.jsonl"), Trials: 3, FirstFailure: true, Grader: eval.Says("nothing like it")}
+	run(t, obedient, cases, opts)
+	lenient := &eval.Options{Results: filepath.Join(dir, "lenient.jsonl"), Trials: 3, FirstFailure: true, GraderVersion: "2", Grader: eval.Says("")}
+	e, err := eval.Grade(t.Context(), cases, lenient, opts.Results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ended(e); got != ".cc .cc" || e.OK() || e.Cases()[0].Verdict != eval.Cancelled {
+		t.Errorf("%s, OK is %t", got, e.OK())
+	}
+	if got := ended(run(t, obedient, cases, lenient)); got != "... ..." {
+		t.Errorf("completed: %s", got)
+	}
+}
