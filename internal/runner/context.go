@@ -112,8 +112,12 @@ func (c *jobContext) Done() <-chan struct{} {
 	c.standard.Do(func() {
 		inner, release := context.WithCancel((*parent)(c))
 		c.mu.Lock()
-		defer c.mu.Unlock()
 		c.inner, c.release = inner, release
+		err := c.err
+		c.mu.Unlock()
+		if err != nil {
+			<-inner.Done() // Err may have returned err while there was no inner to wait for
+		}
 	})
 	return c.inner.Done()
 }
