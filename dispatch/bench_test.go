@@ -1,77 +1,26 @@
 package dispatch_test
 
 import (
-	"bytes"
 	"context"
-	"crypto/subtle"
-	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/floor"
 )
 
-// floor is the handler that one would write by hand with net/http and encoding/json: the documented
-// steps, and none of the limits, deadlines, strictness, panic containment or contract checks.
-func floor(agent func(ctx context.Context, instruction string, input json.RawMessage, proxyURL, token string) string) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer "+agentToken)) != 1 {
-			w.WriteHeader(http.StatusUnauthorized)
-			return
-		}
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			w.WriteHeader(http.StatusBadRequest)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		if bytes.Equal(bytes.TrimSpace(body), []byte(`{"ping":true}`)) {
-			_, _ = io.WriteString(w, `{"ok":true}`)
-			return
-		}
-		var envelope struct {
-			TaskID   int64  `json:"task_id"`
-			RunID    int64  `json:"run_id"`
-			AgentID  int64  `json:"agent_id"`
-			ProxyURL string `json:"odyssey_proxy_url"`
-			JTI      string `json:"run_token_jti"`
-			Input    struct {
-				Instruction string          `json:"user_instruction"`
-				Input       json.RawMessage `json:"input"`
-			} `json:"input"`
-		}
-		if err := json.Unmarshal(body, &envelope); err != nil {
-			w.WriteHeader(http.StatusBadRequest)
-			return
-		}
-		if envelope.ProxyURL == "" {
-			envelope.ProxyURL = r.Header.Get("X-Pipelines-Odyssey-Proxy-Url")
-		}
-		token := r.Header.Get("X-Pipelines-Run-Token")
-		if envelope.ProxyURL == "" || token == "" {
-			w.WriteHeader(http.StatusBadRequest)
-			return
-		}
-		final := agent(r.Context(), envelope.Input.Instruction, envelope.Input.Input, envelope.ProxyURL, token)
-		answer, err := json.Marshal(map[string]string{"final_response": final})
-		if err != nil {
-			w.WriteHeader(http.StatusInternalServerError)
-			return
-		}
-		_, _ = w.Write(answer)
-	})
+// bodyWith is the example with a document in the task input.
+func bodyWith(document string) string {
+	return strings.Replace(seedBody, `"customer_id"`, `"document":`+document+`,"customer_id"`, 1)
 }
 
-func sizedBody(n int) string {
-	row := `{"sku":"A-1","price":12.5,"tags":["new","red"],"stock":{"helsinki":3,"turku":0}}`
-	rows := strings.Repeat(row+",", max(0, n-len(seedBody))/(len(row)+1)) + row
-	return strings.Replace(seedBody, `"customer_id"`, `"rows":[`+rows+`],"customer_id"`, 1)
-}
+// sizedBody is a dispatch of at least n bytes.
+func sizedBody(n int) string { return bodyWith(floor.Kinds[0].Document(n)) }
 
 type nopResponse struct{ header http.Header }
 
@@ -88,29 +37,40 @@ func request(body string) *http.Request {
 	return r
 }
 
-// BenchmarkDispatch prints the handler beside the floor; compare within one run.
+// BenchmarkDispatch serves requests without a network: the ping, the example of the document, and
+// larger task inputs. The agent answers at once. The floor has the documented steps only. On two
+// cores, the agent's goroutine begins on the other core.
 func BenchmarkDispatch(b *testing.B) {
-	handler := newHandler(b, answering("The refund of $79.50 has been issued for order #4521."))
-	hand := floor(func(context.Context, string, json.RawMessage, string, string) string {
-		return "The refund of $79.50 has been issued for order #4521."
-	})
-	for _, body := range []struct{ name, body string }{
-		{"ping", `{"ping":true}`}, {"example", seedBody}, {"1KB", sizedBody(1 << 10)}, {"64KB", sizedBody(64 << 10)}, {"1MB", sizedBody(1<<20 - 1<<10)},
-	} {
-		for _, way := range []struct {
-			name    string
-			handler http.Handler
-		}{{"floor", hand}, {"toolwire", handler}} {
-			b.Run(body.name+"/"+way.name, func(b *testing.B) {
-				r := request(body.body)
-				reader := strings.NewReader(body.body)
+	const final = "The refund of $79.50 has been issued for order #4521."
+	ways := []struct {
+		name    string
+		handler http.Handler
+	}{
+		{"floor", floor.Handler(agentToken, func(context.Context, floor.Run) string { return final })},
+		{"toolwire", newHandler(b, answering(final))},
+	}
+	run := func(name, body string) {
+		for _, way := range ways {
+			b.Run(name+"/"+way.name, func(b *testing.B) {
+				r := request(body)
+				reader := strings.NewReader(body)
 				b.ReportAllocs()
 				for b.Loop() {
-					reader.Reset(body.body)
+					reader.Reset(body)
 					r.Body = io.NopCloser(reader)
 					way.handler.ServeHTTP(&nopResponse{http.Header{}}, r)
 				}
 			})
+		}
+	}
+	run("ping", `{"ping":true}`)
+	run("example", seedBody)
+	cores := runtime.GOMAXPROCS(2)
+	run("example/two_cores", seedBody)
+	runtime.GOMAXPROCS(cores)
+	for _, size := range floor.Sizes {
+		for _, kind := range floor.Kinds {
+			run(size.Name+"/"+kind.Name, bodyWith(kind.Document(size.Bytes)))
 		}
 	}
 }
@@ -144,15 +104,6 @@ func TestAllocations(t *testing.T) {
 				t.Errorf("a dispatch makes %.0f allocations, the ceiling is %.0f", got, tt.most)
 			}
 		})
-	}
-}
-
-// BenchmarkParked prints the memory of runs that wait, beside the floor.
-func BenchmarkParked(b *testing.B) {
-	for _, n := range []int{512, 4096} {
-		for _, way := range []string{"floor", "toolwire"} {
-			b.Run(fmt.Sprintf("%d/%s", n, way), func(b *testing.B) { parked(b, n, way) })
-		}
 	}
 }
 

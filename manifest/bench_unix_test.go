@@ -23,46 +23,32 @@ const (
 	benchInput   = `{"timezone":"Europe/Helsinki"}`
 )
 
-// BenchmarkCall compares cat as a tool with a floor: the same program through os/exec, with the
-// same pipes, process group, timeout and environment, and nothing else. The two alternate, so that
-// a busy machine affects both. The metric library/floor is the ratio of their median times.
+// BenchmarkCall runs cat as a tool, once and eight times at once. The floor is the same program
+// through os/exec, with the same pipes, process group, timeout and environment, and nothing else.
 func BenchmarkCall(b *testing.B) {
 	call := benchLibrary(b)
 	dir := b.TempDir()
 	for _, parallel := range []int{1, 8} {
-		b.Run(strconv.Itoa(parallel)+"-at-once", func(b *testing.B) {
-			var floors, libraries []time.Duration
-			for b.Loop() {
-				floors = append(floors, atOnce(b, parallel, func() error { return floor(b.Context(), dir) }))
-				libraries = append(libraries, atOnce(b, parallel, func() error { return call(b.Context()) }))
-			}
-			slices.Sort(floors)
-			slices.Sort(libraries)
-			f, l := floors[len(floors)/2], libraries[len(libraries)/2]
-			b.ReportMetric(float64(f.Microseconds())/float64(parallel), "floor-us/call")
-			b.ReportMetric(float64(l.Microseconds())/float64(parallel), "library-us/call")
-			b.ReportMetric(float64(l)/float64(f), "library/floor")
-			b.ReportMetric(0, "ns/op")
-		})
+		for _, way := range []struct {
+			name string
+			call func(context.Context) error
+		}{{"floor", func(ctx context.Context) error { return floor(ctx, dir) }}, {"toolwire", call}} {
+			b.Run(strconv.Itoa(parallel)+"_at_once/"+way.name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					var all sync.WaitGroup
+					for range parallel {
+						all.Go(func() {
+							if err := way.call(b.Context()); err != nil {
+								b.Error(err)
+							}
+						})
+					}
+					all.Wait()
+				}
+			})
+		}
 	}
-}
-
-// BenchmarkCallMemory reports the allocations of both.
-func BenchmarkCallMemory(b *testing.B) {
-	call := benchLibrary(b)
-	dir := b.TempDir()
-	b.Run("floor", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			_ = floor(b.Context(), dir)
-		}
-	})
-	b.Run("library", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			_ = call(b.Context())
-		}
-	})
 }
 
 // BenchmarkStop measures how long a canceled call takes to return while a grandchild holds its
@@ -72,20 +58,22 @@ func BenchmarkStop(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	var took []time.Duration
-	for b.Loop() {
-		var stopped time.Time
-		ctx, cancel := context.WithCancel(b.Context())
-		timer := time.AfterFunc(30*time.Millisecond, func() { stopped = time.Now(); cancel() })
-		r := m.Run(ctx, manifest.Call{Tool: "t"})
-		took = append(took, time.Since(stopped))
-		if timer.Stop() || r.Err == nil {
-			b.Fatal("the call was not stopped")
+	b.Run("toolwire", func(b *testing.B) {
+		var took []time.Duration
+		for b.Loop() {
+			var stopped time.Time
+			ctx, cancel := context.WithCancel(b.Context())
+			timer := time.AfterFunc(30*time.Millisecond, func() { stopped = time.Now(); cancel() })
+			r := m.Run(ctx, manifest.Call{Tool: "t"})
+			took = append(took, time.Since(stopped))
+			if timer.Stop() || r.Err == nil {
+				b.Fatal("the call was not stopped")
+			}
 		}
-	}
-	slices.Sort(took)
-	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms-to-return")
-	b.ReportMetric(0, "ns/op")
+		slices.Sort(took)
+		b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms-to-return")
+		b.ReportMetric(0, "ns/op")
+	})
 }
 
 // os/exec alone makes 76 allocations per call.
@@ -117,20 +105,6 @@ func benchLibrary(b testing.TB) func(context.Context) error {
 		_, err := m.Call(ctx, "cat", json.RawMessage(benchInput))
 		return err
 	}
-}
-
-func atOnce(b *testing.B, n int, call func() error) time.Duration {
-	begin := time.Now()
-	var all sync.WaitGroup
-	for range n {
-		all.Go(func() {
-			if err := call(); err != nil {
-				b.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	return time.Since(begin)
 }
 
 func floor(ctx context.Context, dir string) error {

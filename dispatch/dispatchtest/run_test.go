@@ -400,9 +400,10 @@ func floor(b *testing.B, agent http.RoundTripper) {
 	}
 }
 
-// A run with 5 tool calls in memory, beside 6 bare requests over the same transport.
+// BenchmarkRun dispatches a run with 5 tool calls to an agent in memory, and judges it. The floor is
+// 6 bare requests over the same transport.
 func BenchmarkRun(b *testing.B) {
-	b.Run("kit", func(b *testing.B) {
+	b.Run("toolwire", func(b *testing.B) {
 		p, err := proxytest.New(task().World, nil)
 		if err != nil {
 			b.Fatal(err)

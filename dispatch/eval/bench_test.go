@@ -45,10 +45,11 @@ func benchmarkWorld(b *testing.B) proxytest.World {
 	return proxytest.World{Tools: []schema.Tool{get}, Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Get("order", "order_id", nil)}}
 }
 
-// Reading 1,000 rows of 1 KiB, beside encoding/csv and encoding/json alone.
+// BenchmarkRead reads a dataset of 1,000 rows of 1 KiB. The floor is encoding/csv and encoding/json
+// alone.
 func BenchmarkRead(b *testing.B) {
 	data := aThousandRows(true)
-	b.Run("kit", func(b *testing.B) {
+	b.Run("toolwire", func(b *testing.B) {
 		b.SetBytes(int64(len(data)))
 		for b.Loop() {
 			if _, err := eval.Read(bytes.NewReader(data)); err != nil {
@@ -78,11 +79,14 @@ func BenchmarkRead(b *testing.B) {
 	})
 }
 
-// 1,000 rows from the dataset to the verdicts, with one world and with one per row.
+// BenchmarkRun runs 1,000 rows, from the dataset to the verdicts, with one world and with one per row.
 func BenchmarkRun(b *testing.B) {
-	for name, own := range map[string]bool{"one world": false, "own worlds": true} {
-		b.Run(name, func(b *testing.B) {
-			rows, err := eval.Read(bytes.NewReader(aThousandRows(own)))
+	for _, world := range []struct {
+		name string
+		own  bool
+	}{{"one_world", false}, {"own_worlds", true}} {
+		b.Run(world.name+"/toolwire", func(b *testing.B) {
+			rows, err := eval.Read(bytes.NewReader(aThousandRows(world.own)))
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -22,8 +22,11 @@ func BenchmarkStream(b *testing.B) {
 			resp.Body = io.NopCloser(&pieces{stream, 4 << 10})
 			return resp, err
 		})
-		for name, transport := range map[string]http.RoundTripper{"floor": base, "transport": &llm.Transport{Base: base}} {
-			b.Run(w.name+"/"+name, func(b *testing.B) {
+		for _, way := range []struct {
+			name      string
+			transport http.RoundTripper
+		}{{"floor", base}, {"toolwire", &llm.Transport{Base: base}}} {
+			b.Run(w.name+"/"+way.name, func(b *testing.B) {
 				ctx := runContext(b)
 				b.SetBytes(int64(len(stream)))
 				b.ReportAllocs()
@@ -32,7 +35,7 @@ func BenchmarkStream(b *testing.B) {
 					if err != nil {
 						b.Fatal(err)
 					}
-					resp, err := transport.RoundTrip(r)
+					resp, err := way.transport.RoundTrip(r)
 					if err != nil {
 						b.Fatal(err)
 					}

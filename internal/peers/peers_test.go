@@ -1,39 +1,37 @@
-// Package peers measures package proxy beside hashicorp/go-retryablehttp doing the same call.
-// Compare within one run:
-//
-//	go test -bench . -count 6
+// Package peers measures package proxy beside another library that makes the same call.
 package peers
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
 
+	"github.com/toolwire/toolwire/internal/floor"
 	"github.com/toolwire/toolwire/proxy"
 )
 
 const (
 	baseURL  = "https://api.example.com/api/odyssey-proxy/runs/abc"
 	runToken = "secret-run-token"
+
+	// callsPerRun is below the pace of a run, so that its client does not wait.
+	callsPerRun = 50
 )
 
-// canned answers in memory.
-type canned struct{ answer []byte }
-
-func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
-	_, _ = io.Copy(io.Discard, r.Body)
-	return &http.Response{StatusCode: 200, Header: http.Header{}, ContentLength: int64(len(c.answer)), Body: io.NopCloser(bytes.NewReader(c.answer))}, nil
+// newRetryable returns a client of go-retryablehttp with four attempts, as the document wants.
+func newRetryable(transport http.RoundTripper) *retryablehttp.Client {
+	client := retryablehttp.NewClient()
+	client.HTTPClient = &http.Client{Transport: transport}
+	client.RetryMax, client.Logger = 3, nil
+	return client
 }
 
-// retryable makes the call with go-retryablehttp: four attempts, a deadline by context, the result
-// unwrapped.
+// retryable makes a call with a deadline and unwraps its result.
 func retryable(client *retryablehttp.Client, tool string, args any) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 120*time.Second)
 	defer cancel()
@@ -56,25 +54,16 @@ func retryable(client *retryablehttp.Client, tool string, args any) (json.RawMes
 	if err != nil {
 		return nil, err
 	}
-	var envelope struct {
-		Response json.RawMessage `json:"response"`
-	}
-	err = json.Unmarshal(answer, &envelope)
-	return envelope.Response, err
+	return floor.Response(answer)
 }
 
+// BenchmarkPeers makes one tool call over a transport in memory and unwraps its result, beside
+// hashicorp/go-retryablehttp with four attempts and a deadline.
 func BenchmarkPeers(b *testing.B) {
-	args := map[string]string{"order_id": "4521"}
-	row := `{"sku":"A-1","price":12.5,"tags":["new","red"],"stock":{"helsinki":3,"turku":0}}`
-	for _, size := range []struct {
-		name string
-		rows int
-	}{{"example", 0}, {"1KB", 12}, {"64KB", 800}, {"1MB", 12_000}} {
-		answer := []byte(`{"tool_name":"list_orders","response":[` + strings.Repeat(row+",", size.rows) + row + `],"source":"odyssey","latency_ms":412,"matched_rule_index":null}`)
-		b.Run(size.name+"/retryablehttp", func(b *testing.B) {
-			client := retryablehttp.NewClient()
-			client.HTTPClient = &http.Client{Transport: canned{answer}}
-			client.RetryMax, client.Logger = 3, nil
+	run := func(name string, answer floor.Canned) {
+		args := map[string]string{"order_id": "4521"}
+		b.Run(name+"/retryablehttp", func(b *testing.B) {
+			client := newRetryable(answer)
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := retryable(client, "list_orders", args); err != nil {
@@ -82,13 +71,13 @@ func BenchmarkPeers(b *testing.B) {
 				}
 			}
 		})
-		b.Run(size.name+"/toolwire", func(b *testing.B) {
+		b.Run(name+"/toolwire", func(b *testing.B) {
 			b.ReportAllocs()
 			var client *proxy.Client
 			for i := 0; b.Loop(); i++ {
-				if i%50 == 0 { // a run, below its pace
+				if i%callsPerRun == 0 {
 					var err error
-					if client, err = proxy.New(baseURL, runToken, &proxy.Options{Transport: canned{answer}}); err != nil {
+					if client, err = proxy.New(baseURL, runToken, &proxy.Options{Transport: answer}); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -98,14 +87,16 @@ func BenchmarkPeers(b *testing.B) {
 			}
 		})
 	}
+	run("example", floor.Answer(`{"status":"shipped","shipped_at":"2026-04-01"}`))
+	for _, size := range floor.Sizes {
+		run(size.Name+"/nested", floor.Answer(floor.Kinds[0].Document(size.Bytes)))
+	}
 }
 
 // TestSameResult makes sure that the two do the same work.
 func TestSameResult(t *testing.T) {
-	answer := canned{[]byte(`{"tool_name":"x","response":{"status":"shipped"},"source":"odyssey"}`)}
-	peer := retryablehttp.NewClient()
-	peer.HTTPClient, peer.Logger = &http.Client{Transport: answer}, nil
-	want, err := retryable(peer, "x", nil)
+	answer := floor.Answer(`{"status":"shipped"}`)
+	want, err := retryable(newRetryable(answer), "x", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/toolwire/toolwire/internal/floor"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
@@ -315,8 +316,8 @@ func FuzzAgreement(f *testing.F) {
 func TestMutations(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, size := range []int{60, 400, 4000} {
-		for _, kind := range bodies {
-			from := kind.doc(size)
+		for _, kind := range slices.Concat(floor.Kinds, floor.MoreKinds) {
+			from := []byte(kind.Document(size))
 			for range 400_000 / size {
 				doc := bytes.Clone(from)
 				for range r.IntN(3) {
@@ -567,19 +568,15 @@ func TestPointers(t *testing.T) {
 	}
 }
 
+// BenchmarkRead reads three members of a document, one of them as it is written. The floor is
+// Unmarshal of encoding/json.
 func BenchmarkRead(b *testing.B) {
-	for _, size := range []int{400, 64 << 10, 1 << 20} {
-		row := `{"sku":"A-1","price":12.5,"tags":["new","red"],"stock":{"helsinki":3,"turku":0}},`
-		doc := []byte(`{"id":1,"name":"orders","raw":[` + strings.Repeat(row, max(1, size/len(row))) + `{}]}`)
-		b.Run(fmt.Sprintf("%d/strict", size), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := read(doc, strictjson.Limits{}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-		b.Run(fmt.Sprintf("%d/encoding-json", size), func(b *testing.B) {
+	for _, size := range []struct {
+		name  string
+		bytes int
+	}{{"400B", 400}, {"64KB", 64 << 10}, {"1MB", 1 << 20}} {
+		doc := []byte(`{"id":1,"name":"orders","raw":` + floor.Kinds[0].Document(size.bytes) + `}`)
+		b.Run(size.name+"/floor", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				var d struct {
@@ -588,6 +585,14 @@ func BenchmarkRead(b *testing.B) {
 					Raw  json.RawMessage `json:"raw"`
 				}
 				if err := json.Unmarshal(doc, &d); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(size.name+"/toolwire", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := read(doc, strictjson.Limits{}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,7 +1,6 @@
 package cassette_test
 
 import (
-	"fmt"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -12,12 +11,15 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-// BenchmarkCall is one call in memory: without a cassette, with one that records, and with one that
-// replays.
+// BenchmarkCall is one call in memory with a cassette that records, and with one that replays. The
+// floor is the same call without a cassette.
 func BenchmarkCall(b *testing.B) {
-	for _, size := range []int{100, 64 << 10} {
+	for _, size := range []struct {
+		name  string
+		bytes int
+	}{{"100B", 100}, {"64KB", 64 << 10}} {
 		row := `{"id":"4521","status":"shipped","note":"left at the door: ask for Ada","total":79.50},`
-		list := "[" + strings.TrimSuffix(strings.Repeat(row, 1+size/len(row)), ",") + "]"
+		list := "[" + strings.TrimSuffix(strings.Repeat(row, 1+size.bytes/len(row)), ",") + "]"
 		behind := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { envelope(w, "list_orders", list) })
 		path := filepath.Join(b.TempDir(), "run.jsonl")
 		recording := func() *cassette.Cassette {
@@ -41,15 +43,17 @@ func BenchmarkCall(b *testing.B) {
 				}
 			}
 		}
-		b.Run(fmt.Sprintf("size=%d/bare", size), func(b *testing.B) { call(b, behind) })
-		b.Run(fmt.Sprintf("size=%d/record", size), func(b *testing.B) {
+		bare := func(b *testing.B) { call(b, behind) }
+		b.Run("record/"+size.name+"/floor", bare)
+		b.Run("record/"+size.name+"/toolwire", func(b *testing.B) {
 			c := recording()
 			call(b, c.Wrap(behind))
 			if err := c.Close(); err != nil {
 				b.Fatal(err)
 			}
 		})
-		b.Run(fmt.Sprintf("size=%d/replay", size), func(b *testing.B) {
+		b.Run("replay/"+size.name+"/floor", bare)
+		b.Run("replay/"+size.name+"/toolwire", func(b *testing.B) {
 			c := recording()
 			p, err := proxy.New("http://proxy.test", token,
 				&proxy.Options{Transport: proxytest.NewTransport(c.Wrap(behind))})
