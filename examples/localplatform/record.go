@@ -15,6 +15,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/runpage"
 	"github.com/toolwire/toolwire/internal/stage"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy/proxytest"
@@ -52,7 +53,7 @@ type record struct {
 	run      *proxytest.Run      // likewise
 	token    httpserve.Secrets   // its token, also when it is over
 	before   ledger.Snapshot
-	legs     []leg
+	legs     []runpage.Leg
 	waiting  bool // for the first byte of an answer
 	requests int
 	received int64
@@ -126,9 +127,9 @@ func (r *record) asking() {
 	}
 	r.waiting = true
 	if n := len(r.legs); n > 0 { // it succeeded, otherwise there is no next one
-		r.legs[n-1].answer, r.legs[n-1].last = &reply{Status: http.StatusOK}, stage.Last(r.run.Log())
+		r.legs[n-1].Answer, r.legs[n-1].Last = &runpage.Reply{Status: http.StatusOK}, stage.Last(r.run.Log())
 	}
-	r.legs = append(r.legs, leg{at: time.Since(r.started), last: math.MaxInt})
+	r.legs = append(r.legs, runpage.Leg{At: time.Since(r.started), Last: math.MaxInt})
 }
 
 func (r *record) answered() {
@@ -145,7 +146,7 @@ type facts struct {
 	ended   time.Time
 	before  ledger.Snapshot
 	record  *proxytest.Log
-	legs    []leg // so far
+	legs    []runpage.Leg // so far
 	secrets *redact.Set
 	refused int
 	bounds  bounds
@@ -182,7 +183,7 @@ func (r *record) summary() summary {
 		return r.page.summary
 	}
 	f := r.facts()
-	return summarize(f, newTexts(f.secrets))
+	return summarize(f, &runpage.Texts{Secrets: f.secrets})
 }
 
 // serveProxy serves the run's proxy.

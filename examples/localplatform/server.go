@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/runpage"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -26,8 +27,7 @@ var static embed.FS
 //go:embed templates
 var templateFiles embed.FS
 
-var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"length":  length,
+var templates = template.Must(runpage.Templates().Funcs(template.FuncMap{
 	"seconds": func(d time.Duration) string { return fmt.Sprintf("%d s", int(d.Seconds())) },
 	"clock":   func(t time.Time) string { return t.Format("15:04:05") },
 	"date":    func(t time.Time) string { return t.Format(time.RFC3339) },
@@ -35,22 +35,8 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 		return map[string]string{inProgress: "◔", completed: "✓", failed: "✕"}[status]
 	},
 	"class": func(status string) string { return strings.ReplaceAll(status, " ", "-") },
-	"plural": func(n int, word string) string {
-		if n == 1 {
-			return "1 " + word
-		}
-		return fmt.Sprintf("%d %ss", n, word)
-	},
-	"named": func(label string, runID int, t text) block { return block{label, runID, t} },
 	"join":  strings.Join,
 }).ParseFS(templateFiles, "templates/*.html"))
-
-// block is the argument of the template text.
-type block struct {
-	Label string
-	RunID int
-	text
-}
 
 // server serves the pages, the proxy and the sample agent.
 type server struct {
@@ -92,6 +78,10 @@ func (s *server) handler() http.Handler {
 	for _, file := range files {
 		mux.Handle("GET /static/"+file.Name(), http.FileServerFS(static))
 	}
+	mux.HandleFunc("GET /static/run.css", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/css; charset=utf-8")
+		_, _ = io.WriteString(w, runpage.Style)
+	})
 	mux.HandleFunc("/api/odyssey-proxy/runs/{id}/", s.proxy)
 	mux.HandleFunc("/api/odyssey-proxy/", func(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, http.StatusUnauthorized, "run_token_invalid", "the proxy of a run is at the URL that its dispatch names")
@@ -238,11 +228,7 @@ func (s *server) show(w http.ResponseWriter, r *http.Request) {
 		s.noRun(w)
 		return
 	}
-	p := run.view()
-	s.render(w, http.StatusOK, "run.html", struct {
-		*page
-		Live bool
-	}{p, p.Status == inProgress})
+	s.render(w, http.StatusOK, "run.html", run.view())
 }
 
 // whole serves a text that is cut on the page of the run, without secrets.

@@ -1,96 +1,32 @@
 package main
 
 import (
-	"fmt"
-	"math"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/toolwire/toolwire/internal/runpage"
 )
 
-// The colours of the page are readable in both schemes: WCAG 2.2 AA asks for 4.5 between text and
-// its ground, and for 3 between what has to be recognised and what is around it.
-func TestContrast(t *testing.T) {
-	css, err := static.ReadFile("static/style.css")
+// The pages have the style of runs, whose colours are readable, and no colours of their own.
+func TestStyle(t *testing.T) {
+	l := start(t, 1)
+	page := l.get("/")
+	for i, want := range []string{"/static/run.css", "/static/style.css"} {
+		if sheets := page.all(func(n *node) bool { return n.attr["rel"] == "stylesheet" }); len(sheets) != 2 || sheets[i].attr["href"] != want {
+			t.Errorf("the page has %d style sheets, want %s", len(sheets), want)
+		}
+	}
+	resp, css := l.do(l.request(http.MethodGet, "/static/run.css", ""))
+	if css != runpage.Style || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/css") {
+		t.Errorf("status %d, %d bytes, %v", resp.StatusCode, len(css), resp.Header)
+	}
+	own, err := static.ReadFile("static/style.css")
 	if err != nil {
 		t.Fatal(err)
 	}
-	light, dark := colours(t, string(css), 0), colours(t, string(css), 1)
-	for name := range light {
-		if dark[name] == "" {
-			t.Errorf("--%s has no dark colour", name)
-		}
+	if found := regexp.MustCompile(`[^&]#[0-9a-fA-F]{3,8}\b|rgb|hsl`).Find(own); found != nil {
+		t.Errorf("style.css has the colour %s", found)
 	}
-	text := [][2]string{{"on-accent", "accent"}}
-	for _, ground := range []string{"page", "panel", "sunk"} {
-		for _, front := range []string{"text", "light", "accent", "danger", "good", "busy"} {
-			text = append(text, [2]string{front, ground})
-		}
-	}
-	for _, name := range []string{"good", "danger", "amber", "warning", "busy", "actor"} {
-		text = append(text, [2]string{name, name + "-bg"}, [2]string{"text", name + "-bg"}, [2]string{name, "panel"})
-	}
-	// What stands on coloured grounds besides.
-	text = append(text, [2]string{"light", "amber-bg"}, [2]string{"danger", "amber-bg"}, [2]string{"good", "amber-bg"})
-	shapes := [][2]string{{"edge", "page"}, {"edge", "panel"}, {"accent", "page"}, {"accent", "panel"}, {"danger", "page"}}
-	for scheme, set := range map[string]map[string]string{"light": light, "dark": dark} {
-		for least, pairs := range map[float64][][2]string{4.5: text, 3: shapes} {
-			for _, pair := range pairs {
-				front, ground := set[pair[0]], set[pair[1]]
-				if front == "" || ground == "" {
-					t.Fatalf("%s: --%s or --%s is missing", scheme, pair[0], pair[1])
-				}
-				if got := contrast(t, front, ground); got < least {
-					t.Errorf("%s: --%s on --%s has a contrast of %.2f, less than %.1f", scheme, pair[0], pair[1], got, least)
-				}
-			}
-		}
-	}
-	// No colour stands outside of the two sets.
-	if rest := string(css)[strings.Index(string(css),
-		"* { box-sizing"):]; regexp.MustCompile(`#[0-9a-fA-F]{3,8}\b|rgb|hsl`).MatchString(rest) {
-		t.Error("a colour is not a custom property")
-	}
-	for _, part := range []string{"prefers-reduced-motion", "prefers-color-scheme: dark", ":focus-visible",
-		"max-width: 40rem"} {
-		if !strings.Contains(string(css), part) {
-			t.Errorf("the style has no %s", part)
-		}
-	}
-}
-
-// colours reads the n-th :root block.
-func colours(t *testing.T, css string, n int) map[string]string {
-	blocks := regexp.MustCompile(`(?s):root \{(.*?)\}`).FindAllStringSubmatch(css, -1)
-	if len(blocks) != 2 {
-		t.Fatalf("%d blocks", len(blocks))
-	}
-	set := map[string]string{}
-	for _, m := range regexp.MustCompile(`--([a-z-]+): (#[0-9a-f]{6});`).FindAllStringSubmatch(blocks[n][1], -1) {
-		set[m[1]] = m[2]
-	}
-	return set
-}
-
-func contrast(t *testing.T, a, b string) float64 {
-	x, y := luminance(t, a), luminance(t, b)
-	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
-}
-
-func luminance(t *testing.T, colour string) float64 {
-	var rgb [3]int
-	if _, err := fmt.Sscanf(colour, "#%02x%02x%02x", &rgb[0], &rgb[1], &rgb[2]); err != nil {
-		t.Fatal(err)
-	}
-	sum := 0.0
-	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
-		c := float64(rgb[i]) / 255
-		if c <= 0.04045 {
-			c /= 12.92
-		} else {
-			c = math.Pow((c+0.055)/1.055, 2.4)
-		}
-		sum += weight * c
-	}
-	return sum
 }

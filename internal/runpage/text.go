@@ -1,95 +1,100 @@
-package main
+package runpage
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
-// maxShown is how many bytes of a text are shown on the page of a run. A longer text has its own
-// page.
-const maxShown = 6 << 10
+// mostShown is how many bytes of a text are shown if Texts.Most is 0.
+const mostShown = 6 << 10
 
-// text is a text of any length, as it is shown.
-type text struct {
-	Key   string // of the whole text, in the run's page
+// Text is a text of any length, as it is shown.
+type Text struct {
+	Key   string // unique in the page
 	Shown string
 	JSON  bool
 	Cut   bool
+	Link  string // of the whole text; "" if it is not cut, or cannot be shown whole
 	Size  string // of the whole, for people
 	Tall  bool   // it may need scrolling
 }
 
 // Empty reports whether the text has no content.
-func (t text) Empty() bool { return t.Shown == "" }
+func (t Text) Empty() bool { return t.Shown == "" }
 
-// texts prepares texts from outside for the page. It keeps the whole of each text that is cut.
-type texts struct {
-	secrets *redact.Set
-	whole   map[string]string // by key
-	bytes   int               // that are kept
+// Texts prepares texts from outside for the page of one run. The zero value can be used.
+type Texts struct {
+	Secrets *redact.Set // are hidden; it may be nil
+	Most    int         // bytes of each text that are shown; defaults to 6 KiB
+	Prefix  string      // of ids and keys, so that they are unique in a page of several runs
+
+	// Links is the URL before the key at which the whole of a text that is cut is served. If it is
+	// not "", Whole has these texts by their key.
+	Links string
+	Whole map[string]string
+
+	Bytes int // of all texts that are kept
 }
 
-func newTexts(secrets *redact.Set) *texts {
-	return &texts{secrets: secrets, whole: map[string]string{}}
-}
-
-// line prepares a short text, such as a name or a reason.
-func (t *texts) line(s string) string {
-	shown, cut := cutText(visible(t.secrets.Text(s)), 500)
-	if cut {
-		return shown + "…"
+// Line prepares a short text, such as a name or a reason. At most 500 bytes are shown.
+func (t *Texts) Line(s string) string {
+	s, cut := cutText(t.Secrets.Text(s), 500)
+	s, longer := cutText(Visible(s), 500)
+	if cut || longer {
+		return s + "…"
 	}
-	return shown
+	return s
 }
 
-// text prepares a text of any length. Keys are unique in a run and do not change.
-func (t *texts) text(key, s string) text { return t.show(key, t.secrets.Text(s), nil) }
+// Text prepares a text of any length. Keys are unique in a run and do not change.
+func (t *Texts) Text(key, s string) Text { return t.show(key, t.Secrets.Text(s), nil) }
 
-// json prepares JSON of any length. It is indented if it does not fit on one line.
-func (t *texts) json(key string, raw json.RawMessage) text {
+// JSON prepares JSON of any length. It is indented if it does not fit on one line.
+func (t *Texts) JSON(key string, raw json.RawMessage) Text {
 	if raw == nil {
-		return text{}
+		return Text{}
 	}
-	whole := t.secrets.Text(string(raw))
+	whole := t.Secrets.Text(string(raw))
 	return t.show(key, whole, indented(whole))
 }
 
-func (t *texts) show(key, whole string, pretty []byte) text {
+func (t *Texts) show(key, whole string, pretty []byte) Text {
 	shown, isJSON := whole, pretty != nil
 	if isJSON {
 		shown = string(pretty)
 	}
-	shown, cut := cutText(shown, maxShown)
-	if cut {
-		t.whole[key] = whole
-		t.bytes += len(whole)
+	text := Text{Key: t.Prefix + key, JSON: isJSON, Size: Size(len(whole))}
+	shown, text.Cut = cutText(shown, cmp.Or(t.Most, mostShown))
+	if text.Cut && t.Links != "" {
+		if t.Whole == nil {
+			t.Whole = map[string]string{}
+		}
+		text.Link, t.Whole[key] = t.Links+key, whole
+		t.Bytes += len(whole)
 	}
-	shown = visible(shown)
-	t.bytes += len(shown)
-	return text{Key: key, Shown: shown, JSON: isJSON, Cut: cut, Size: size(len(whole)), Tall: len(shown) > 1000 ||
-		strings.Count(shown, "\n") > 14}
+	text.Shown = Visible(shown)
+	t.Bytes += len(text.Shown)
+	text.Tall = len(text.Shown) > 1000 || strings.Count(text.Shown, "\n") > 14
+	return text
 }
 
 // cutText cuts a text to at most n bytes, between two characters.
 func cutText(s string, n int) (string, bool) {
-	if len(s) <= n {
-		return s, false
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n], true
+	shown := clip.Prefix(s, n)
+	return shown, len(shown) < len(s)
 }
 
-// visible replaces characters that are not visible by their code points: control characters, those
+// Visible replaces characters that are not visible by their code points: control characters, those
 // that change the direction of writing, and those that hide text from people but not from a model.
-func visible(s string) string {
+func Visible(s string) string {
 	if !strings.ContainsFunc(s, acts) && utf8.ValidString(s) {
 		return s
 	}
@@ -204,7 +209,8 @@ func depth(s string) int {
 	return most
 }
 
-func size(n int) string {
+// Size formats a number of bytes for people.
+func Size(n int) string {
 	switch {
 	case n < 1<<10:
 		return fmt.Sprintf("%d bytes", n)

@@ -1,4 +1,4 @@
-package main
+package runpage
 
 import (
 	"bytes"
@@ -47,8 +47,8 @@ func TestVisible(t *testing.T) {
 		"a\U000E0041\u00ad\u2063": "a⟨U+E0041⟩⟨U+00AD⟩⟨U+2063⟩",
 		"می\u200cخواهم 👩\u200d💻 \u0600": "می\u200cخواهم 👩\u200d💻 \u0600", "\xff": "\uFFFD",
 	} {
-		if got := visible(in); got != want {
-			t.Errorf("visible(%q) = %q, want %q", in, got, want)
+		if got := Visible(in); got != want {
+			t.Errorf("Visible(%q) = %q, want %q", in, got, want)
 		}
 	}
 	if got, cut := cutText("aé", 2); got != "a" || !cut || !utf8.ValidString(got) {
@@ -57,18 +57,18 @@ func TestVisible(t *testing.T) {
 }
 
 func TestSecretsOf(t *testing.T) {
-	texts := newTexts(redact.New(`Bearer ab"cdefg`))
-	got := texts.json("x", json.RawMessage(`{"a":"Bearer ab\"cdefg","b":"ab\"cdefg!"}`))
+	texts := &Texts{Secrets: redact.New(`Bearer ab"cdefg`)}
+	got := texts.JSON("x", json.RawMessage(`{"a":"Bearer ab\"cdefg","b":"ab\"cdefg!"}`))
 	if strings.Contains(got.Shown, "cdefg") || strings.Count(got.Shown, redact.Placeholder) != 2 {
 		t.Errorf("%s", got.Shown)
 	}
-	texts = newTexts(redact.New(`Basic a/b<c"d\e`)) // in whatever way its JSON is written
+	texts = &Texts{Secrets: redact.New(`Basic a/b<c"d\e`)} // in whatever way its JSON is written
 	for _, written := range []string{`a/b<c"d\e`, `a/b<c\"d\\e`, `a\/b<c\"d\\e`, `a/b\u003cc\"d\\e`} {
-		if got := texts.line("x " + written + " y"); got != "x "+redact.Placeholder+" y" {
+		if got := texts.Line("x " + written + " y"); got != "x "+redact.Placeholder+" y" {
 			t.Errorf("%s has become %s", written, got)
 		}
 	}
-	if s := newTexts(redact.New("a")).line("banana"); s != "banana" {
+	if s := (&Texts{Secrets: redact.New("a")}).Line("banana"); s != "banana" {
 		t.Errorf("a value of one letter made it %q", s)
 	}
 }
