@@ -201,8 +201,8 @@ func (r *Run) events(t *Texts, started time.Time, log *proxytest.Log) []event {
 		}
 		e := event{tr.At, tr.Order, Item{ID: t.Prefix + "event-" + strconv.Itoa(tr.Order), Kind: "trace", Actor: t.Line(tr.Actor),
 			Trace: shown}}
-		if behind := tr.At.Sub(occurred); behind > clockGrain && !occurred.IsZero() {
-			e.at, shown.Late = occurred, "sent "+Length(behind)+" after it occurred"
+		if !occurred.IsZero() && occurred.Add(clockGrain).Before(tr.At) {
+			e.at, shown.Late = occurred, "sent "+Length(tr.At.Sub(occurred))+" after it occurred"
 		}
 		e.At = e.at.Sub(started)
 		events = append(events, e)
