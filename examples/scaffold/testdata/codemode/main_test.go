@@ -1,0 +1,26 @@
+package main
+
+import (
+	"os"
+	"testing"
+
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+)
+
+// TestMain makes the test binary the program: the tests start it as the platform starts the agent.
+func TestMain(m *testing.M) {
+	if os.Getenv("PIPELINES_RUN_TOKEN") != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// target is the agent as it is started: a program with the environment of the tests and of a run.
+func target(t *testing.T) dispatchtest.Target {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dispatchtest.Target{Command: []string{program}, Env: os.Environ(), RunTimeout: runTimeout, Strict: true}
+}
