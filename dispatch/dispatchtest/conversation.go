@@ -1,6 +1,10 @@
 package dispatchtest
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,12 +14,21 @@ import (
 )
 
 // Conversation makes a task a session of several turns. Each turn is one dispatch. All turns share
-// one world and one run token. The session ends after the last of UserTurns, after MaxTurns, after
-// a final response that contains TerminationKeyword, or after a turn that fails.
+// one world and one run token. The session ends after the last of UserTurns, when User ends it, after
+// MaxTurns, after a final response that contains TerminationKeyword, or after a turn that fails.
+// [Result].Ended says which.
 type Conversation struct {
 	// UserTurns is what the user says after [Task].Instruction. The platform calls them
 	// scripted_user_turns. If Instruction is "", the first of them begins the session.
 	UserTurns []string
+
+	// User returns what the user says after UserTurns: it plays the user, or asks a model that does.
+	// turns are those so far. User is called after each of them, also after the last that MaxTurns
+	// allows, so that it can end the session there. If Instruction is "" and there are no UserTurns,
+	// the first call begins the session. User returns [ErrDone] to end the session. With any other
+	// error, or with "", the session ends too, and [Dispatch] returns an error. If User is nil, the
+	// session ends after UserTurns.
+	User func(ctx context.Context, turns []Turn) (string, error) `json:"-"`
 
 	// MaxTurns limits the dispatches. It is from 1 to 50. Defaults to 10.
 	MaxTurns int
@@ -34,6 +47,10 @@ type Conversation struct {
 	// keyword does.
 	TerminationKeyword string
 }
+
+// ErrDone is what [Conversation].User returns when the user has nothing more to say. An error that
+// wraps it says why.
+var ErrDone = errors.New("done")
 
 // Turn is one dispatch of a run.
 type Turn struct {
@@ -58,33 +75,66 @@ func (c *Conversation) maxTurns() int {
 	return c.MaxTurns
 }
 
-// script returns everything that the user will say.
+// script returns everything that is known in advance of what the user will say.
 func (s *player) script() []string {
 	c := s.task.Conversation
+	if s.task.Instruction != "" || len(c.UserTurns) == 0 && c.User == nil {
+		return append([]string{s.task.Instruction}, c.UserTurns...)
+	}
+	return c.UserTurns
+}
+
+// says returns what the user says next. ok is false if the session has ended.
+func (s *player) says(ctx context.Context, r *Result) (text string, ok bool) {
+	c, n := s.task.Conversation, len(r.Turns)
 	if c == nil {
-		return []string{s.task.Instruction}
+		return s.task.Instruction, n == 0
 	}
-	script := c.UserTurns
-	if s.task.Instruction != "" || len(script) == 0 {
-		script = append([]string{s.task.Instruction}, script...)
+	if n > 0 && c.TerminationKeyword != "" && strings.Contains(r.Turns[n-1].FinalResponse, c.TerminationKeyword) {
+		r.Ended = "agent: the final response contains the termination keyword"
+		return "", false
 	}
-	most := 10
+	script, most := s.script(), 10
 	if c.MaxTurns > 0 {
 		most = c.MaxTurns
 	}
-	return script[:min(len(script), most)]
+	switch {
+	case n < len(script) && n < most:
+		return script[n], true
+	case n < len(script):
+		r.Ended = fmt.Sprintf("limit: the script goes on after turn %d", most)
+		return "", false
+	case c.User == nil:
+		r.Ended = "user: the script is over"
+		return "", false
+	}
+	text, err := c.User(ctx, slices.Clone(r.Turns))
+	if err == nil && strings.TrimSpace(text) == "" {
+		err = errNothingSaid
+	}
+	switch {
+	case errors.Is(err, ErrDone):
+		r.Ended = "user: " + err.Error()
+	case err != nil:
+		r.Ended, s.userErr = "user: failed", fmt.Errorf("dispatchtest: Conversation.User: %w", err)
+	case n >= most:
+		r.Ended = fmt.Sprintf("limit: the user goes on after turn %d", most)
+	default:
+		return text, true
+	}
+	return "", false
 }
 
+var errNothingSaid = errors.New("it returned no text: it must return ErrDone to end the session")
+
 // nextTurn returns the turn after those that succeeded, or nil if the session has ended.
-func (s *player) nextTurn(before []Turn) *Turn {
-	script, c, n := s.script(), s.task.Conversation, len(before)
-	if n == len(script) {
+func (s *player) nextTurn(ctx context.Context, r *Result) *Turn {
+	text, ok := s.says(ctx, r)
+	if !ok {
 		return nil
 	}
-	if n > 0 && c.TerminationKeyword != "" && strings.Contains(before[n-1].FinalResponse, c.TerminationKeyword) {
-		return nil
-	}
-	turn := &Turn{Instruction: script[n]}
+	before, c, n := r.Turns, s.task.Conversation, len(r.Turns)
+	turn := &Turn{Instruction: text}
 	input := stage.Payload{Instruction: turn.Instruction}
 	if c != nil {
 		input.SessionID, input.TurnID = "session-"+s.Run.JTI, strconv.Itoa(n+1)

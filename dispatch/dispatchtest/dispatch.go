@@ -157,6 +157,10 @@ type Result struct {
 	// Turns are the dispatches: one, or those of the session.
 	Turns []Turn `json:"turns"`
 
+	// Ended says who ended a session and why: "user: ", "agent: " or "limit: " and the reason. It is
+	// "" for a task without a [Conversation], and if a turn failed.
+	Ended string `json:"ended,omitempty"`
+
 	// FinalResponse is the final response of the last turn, which would be graded. It is "" if the
 	// run failed.
 	FinalResponse string `json:"final_response"`
@@ -214,17 +218,21 @@ const (
 
 // Dispatch pings the target, dispatches the task to it, turn by turn, and returns what happened.
 // The run's token has expired when Dispatch returns. An error lists everything that is wrong with
-// target and task, or means that listening on loopback failed. A run that fails is a Result.
+// target and task, or means that listening on loopback failed. A run that fails is a Result. If
+// [Conversation].User fails, Dispatch returns an error that wraps its error, and the Result so far.
 func Dispatch(ctx context.Context, target Target, task Task) (*Result, error) {
 	if s := stage.From(ctx); s != nil {
-		return (&player{s, task}).play(stage.With(ctx, nil)), nil // an agent may call Dispatch
+		p := &player{Stage: s, task: task}
+		result := p.play(stage.With(ctx, nil)) // an agent may call Dispatch
+		return result, p.userErr
 	}
 	s, err := newPlayer(target, task, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	return s.play(ctx), nil
+	result := s.play(ctx)
+	return result, s.userErr
 }
 
 // Run is [Dispatch] for tests. It fails the test for the errors of Dispatch, and for faults of the
@@ -242,6 +250,9 @@ func Run(t testing.TB, target Target, task Task) *Result {
 	}
 	t.Cleanup(s.Close)
 	result := s.play(t.Context())
+	if s.userErr != nil {
+		t.Error(s.userErr)
+	}
 	for _, fault := range result.Faults {
 		t.Errorf("proxytest: %s", fault)
 	}
@@ -259,7 +270,7 @@ func (s *player) play(ctx context.Context) *Result {
 		s.ping(ctx, result)
 	}
 	for result.OK() {
-		turn := s.nextTurn(result.Turns)
+		turn := s.nextTurn(ctx, result)
 		if turn == nil {
 			break
 		}

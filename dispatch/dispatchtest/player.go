@@ -10,7 +10,8 @@ import (
 // A player plays the platform's part of a run.
 type player struct {
 	*stage.Stage
-	task Task
+	task    Task
+	userErr error // of Conversation.User
 }
 
 func newPlayer(target Target, task Task, output io.Writer) (*player, error) {
@@ -21,7 +22,7 @@ func newPlayer(target Target, task Task, output io.Writer) (*player, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &player{s, task}, nil
+	return &player{Stage: s, task: task}, nil
 }
 
 // A Wait is a wait of the agent's [proxy.Client] before it sent a tool call.

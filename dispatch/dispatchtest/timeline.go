@@ -27,6 +27,9 @@ func (r *Result) String() string {
 			line("contract", "%s", p)
 		}
 	}
+	if r.Ended != "" {
+		line("ended", "%s", cut(firstLine(r.Ended)))
+	}
 	if r.AgentError != "" {
 		line("error", "%s", firstLine(r.AgentError))
 	}

@@ -25,15 +25,8 @@ type Case struct {
 	Row  *Row   // of the dataset; nil for a case that was not made of a row
 	Task dispatchtest.Task
 
-	world string // a hash of the base world; "" if Task has it
-}
-
-// skip returns why the case cannot run, or "".
-func (c *Case) skip() string {
-	if c.Row == nil {
-		return ""
-	}
-	return c.Row.Skip
+	world    string // a hash of the base world; "" if Task has it
+	baseSeed uint64 // of that world
 }
 
 // Cases makes a case of each row. Its task is a copy of base with the row's instruction, input,
@@ -52,7 +45,8 @@ func (c *Case) skip() string {
 // tools of base, or with the error of [proxytest.New] for the base world. If base has a Platform,
 // rows cannot have worlds of their own.
 //
-// Rows that need the platform are cases too; [Run] skips them. The column behavior becomes the
+// Rows that need the platform, or a [User] that is not there, are cases too; [Run] skips them. The
+// column behavior becomes the
 // BehaviorInstructions of the row's world, for its Simulator.
 func (d *Dataset) Cases(base dispatchtest.Task, opts *proxytest.Options) ([]Case, error) {
 	cases := make([]Case, len(d.Rows))
@@ -83,7 +77,7 @@ func (d *Dataset) Cases(base dispatchtest.Task, opts *proxytest.Options) ([]Case
 		if base.Platform == nil {
 			task.World, task.Platform = proxytest.World{}, worlds[i]
 		}
-		cases[i] = Case{ID: ids[i], Name: row.name(), Row: row, Task: task, world: world}
+		cases[i] = Case{ID: ids[i], Name: row.name(), Row: row, Task: task, world: world, baseSeed: base.World.Seed}
 	}
 	return cases, nil
 }

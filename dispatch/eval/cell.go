@@ -142,9 +142,8 @@ func (r *rowReader) session() {
 			"user_simulator_persona must say who the user is; a session with scripted_user_turns needs the simulator_mode scripted")
 		return
 	}
-	if r.row.Skip == "" {
-		r.row.Skip = "a model has to write the user's turns (simulator_mode persona)"
-	}
+	r.talk.UserTurns = nil // a script is for the simulator_mode scripted
+	r.row.Conversation, r.row.Persona = &r.talk, r.turn.persona
 }
 
 // invalidChoice stands for a cell that has been reported.

@@ -39,15 +39,19 @@ type Row struct {
 	// base task.
 	Input json.RawMessage
 
-	// Conversation is set for a session with a script: turn_mode model_as_user and simulator_mode
-	// scripted, with scripted_user_turns, max_turns, memory_mode and termination_keyword.
+	// Conversation is set for a session (turn_mode model_as_user), with max_turns, memory_mode,
+	// termination_keyword, and scripted_user_turns if simulator_mode is scripted.
 	Conversation *dispatchtest.Conversation
+
+	// Persona (user_simulator_persona) says who the user is, for a session with the simulator_mode
+	// persona. A [User] plays it. Without Options.User, [Run] skips the row.
+	Persona string `json:",omitempty"`
 
 	// TrackedConstraints (tracked_constraints) is a JSON array for a grader.
 	TrackedConstraints json.RawMessage
 
-	// Skip is why the row needs the platform: a model writes the user's turns (simulator_mode
-	// persona), or it is a coding task. Skip is "" if [Run] can run the row.
+	// Skip is why the row needs the platform: it is a coding task. Skip is "" if [Run] can run the
+	// row.
 	Skip string
 
 	// Extra has the cells of all other columns that have a name and text, by column. The platform

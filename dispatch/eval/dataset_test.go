@@ -60,7 +60,7 @@ func TestDatasetSessions(t *testing.T) {
 		"b,single_shot,3,,scripted,,,,\n"+
 		`c,model_as_user,3,stateful,scripted,,"[""d"",""e""]","[""f""]",bye`+"\n"+
 		"g,model_as_user,,,,a tired clerk,,,\n"+
-		"h,model_as_user,,replay,persona,a tired clerk,,,\n"+
+		"h,model_as_user,,replay,persona,a tired clerk,\"[\"\"unused\"\"]\",,\n"+
 		"i,model_as_user,,,scripted,,,,\n")
 	for i, row := range set.Rows {
 		switch i {
@@ -75,7 +75,7 @@ func TestDatasetSessions(t *testing.T) {
 				t.Errorf("%+v", row)
 			}
 		case 3, 4:
-			if row.Conversation != nil || !strings.Contains(row.Skip, "persona") {
+			if row.Conversation == nil || row.Conversation.UserTurns != nil || row.Persona != "a tired clerk" || row.Skip != "" {
 				t.Errorf("%+v", row)
 			}
 		case 5:

@@ -11,10 +11,10 @@
 //
 // A [Dataset] is a CSV file of tasks, as the platform accepts it. [Dataset.Cases] makes a [Case] of
 // each row. [Run] executes each case, once or several times, and returns the [Experiment] with all
-// [trials]. A [Grader] is a function that decides about a trial. [Experiment.Cases] and
-// [Experiment.Stats] say what the trials of a case, and of all cases, tell together. [Compare]
-// compares two experiments. Options.Results keeps an experiment in a file, which [Load] and [Merge]
-// read, and whose trials [Grade] grades again.
+// [trials]. A [Grader] is a function that decides about a trial, a [User] one that plays the user of
+// a session. [Experiment.Cases] and [Experiment.Stats] say what the trials of a case, and of all
+// cases, tell together. [Compare] compares two experiments. Options.Results keeps an experiment in a
+// file, which [Load] and [Merge] read, and whose trials [Grade] grades again.
 //
 // [Read] and [Dataset.Cases] return an [*Error] with everything that is wrong in the file. [Run]
 // returns an error if the target or the options cannot be used, but not for a trial that failed. An
@@ -76,9 +76,16 @@ type Options struct {
 	// it belongs. Defaults to "1/1", all cases. [Load] and [Merge] put the results together.
 	Shard string
 
-	// AgentVersion and GraderVersion name the versions of the agent and of the graders, such as a
-	// commit. They are part of the [Fingerprint].
-	AgentVersion, GraderVersion string
+	// User plays the user in sessions whose row has a persona, and is called concurrently for
+	// different trials. If User is nil, these rows are skipped.
+	User User
+
+	// UserTimeout is how long the User may take for one message. Defaults to one minute.
+	UserTimeout time.Duration
+
+	// AgentVersion, GraderVersion and UserVersion name the versions of the agent, of the graders and
+	// of the User, such as a commit. They are part of the [Fingerprint].
+	AgentVersion, GraderVersion, UserVersion string
 
 	// Budget bounds what the experiment may cost. The zero value does not.
 	Budget Budget
@@ -134,6 +141,7 @@ type Trial struct {
 
 	at    span     // the stored result; zero if there is none
 	notes []string // of a stored result, for the summary
+	ended string   // of a stored result, as Result.Ended
 }
 
 // A Verdict is how a trial ended.
@@ -143,7 +151,7 @@ const (
 	Passed    Verdict = "passed"    // the run would be graded, and the grader, if there is one, returned nil
 	Failed    Verdict = "failed"    // the run failed, it has faults, or the grader returned an error
 	Errored   Verdict = "error"     // the case could not be run or graded; the agent did not cause this
-	Skipped   Verdict = "skipped"   // the row needs the platform, see [Row].Skip
+	Skipped   Verdict = "skipped"   // the row needs the platform, see [Row].Skip, or a [User]
 	Cancelled Verdict = "cancelled" // the context ended before the trial did
 )
 
@@ -157,6 +165,7 @@ const (
 	CauseNotGraded Cause = "not_graded" // the grader returned [ErrNotGraded]
 	CauseNotStaged Cause = "not_staged" // the task is not valid, or listening on loopback failed
 	CausePanic     Cause = "panic"      // the grader or another function of the caller panicked, or ended its goroutine
+	CauseUser      Cause = "user"       // the [User] failed
 )
 
 // Run executes each case against the target, Options.Trials times, and returns all trials. Trials do
@@ -177,9 +186,9 @@ func Run(ctx context.Context, target dispatchtest.Target, cases []Case, opts *Op
 }
 
 // run runs the trial. It recovers from panics.
-func (t *Trial) run(ctx context.Context, target dispatchtest.Target, grade Grader) {
-	if t.skip() != "" {
-		t.end(Skipped, "", t.skip())
+func (t *Trial) run(ctx context.Context, target dispatchtest.Target, opts *Options) {
+	if reason := opts.skip(&t.Case); reason != "" {
+		t.end(Skipped, "", reason)
 		return
 	}
 	start := time.Now()
@@ -191,13 +200,14 @@ func (t *Trial) run(ctx context.Context, target dispatchtest.Target, grade Grade
 		}
 	}()
 	t.vary()
+	t.seat(opts)
 	result, err := dispatchtest.Dispatch(ctx, target, t.Task)
 	t.Result = result
-	if err != nil {
+	if result == nil {
 		t.end(Errored, CauseNotStaged, err.Error())
 		return
 	}
-	t.decide(ctx, result, grade)
+	t.decide(ctx, result, opts.Grader, err)
 }
 
 func (t *Trial) panicked(value any) {
@@ -215,13 +225,14 @@ func (t *Trial) judge(ctx context.Context, result *dispatchtest.Result, grade Gr
 				t.panicked(p)
 			}
 		}()
-		t.decide(ctx, result, grade)
+		t.decide(ctx, result, grade, nil)
 	}()
 	<-done
 }
 
-// decide sets the verdict about a result.
-func (t *Trial) decide(ctx context.Context, result *dispatchtest.Result, grade Grader) {
+// decide sets the verdict about a result. userErr is that of the user, if it failed. What the agent
+// did wrong before counts as the agent's.
+func (t *Trial) decide(ctx context.Context, result *dispatchtest.Result, grade Grader, userErr error) {
 	switch {
 	case !result.OK() && givenUp(ctx, result):
 		t.end(Cancelled, "", fmt.Sprintf("it was in progress when the experiment was cancelled: %v", context.Cause(ctx)))
@@ -229,6 +240,10 @@ func (t *Trial) decide(ctx context.Context, result *dispatchtest.Result, grade G
 		t.end(Failed, Cause(result.ErrorClass), strings.Join(append([]string{result.Error}, result.Faults...), "; "))
 	case len(result.Faults) > 0:
 		t.end(Failed, CauseFault, strings.Join(result.Faults, "; "))
+	case userErr != nil && ctx.Err() != nil:
+		t.end(Cancelled, "", fmt.Sprintf("it was in progress when the experiment was cancelled: %v", context.Cause(ctx)))
+	case userErr != nil:
+		t.end(Errored, CauseUser, "the user failed: "+errors.Unwrap(userErr).Error())
 	case grade == nil:
 		t.end(Passed, "", "")
 	default:

@@ -23,6 +23,10 @@ type Fingerprint struct {
 
 	Graders string `json:"graders"` // Options.GraderVersion
 	Agent   string `json:"agent"`   // Options.AgentVersion
+
+	// User is Options.UserVersion, or "unversioned" if that is "". It is "" if no case has a user
+	// that is played.
+	User string `json:"user,omitempty"`
 }
 
 // differences names what differs, with both values.
@@ -30,6 +34,7 @@ func (f Fingerprint) differences(other Fingerprint) (list []string) {
 	for _, part := range []struct{ name, a, b string }{
 		{"dataset", f.Dataset, other.Dataset}, {"world", f.World, other.World},
 		{"version of the graders", f.Graders, other.Graders}, {"version of the agent", f.Agent, other.Agent},
+		{"version of the user", f.User, other.User},
 	} {
 		if part.a != part.b {
 			list = append(list, "the "+part.name+" is "+shown(part.a)+" and not "+shown(part.b))
@@ -48,6 +53,7 @@ func (o *Options) fingerprint(cases []Case) Fingerprint {
 	slices.Sort(contents)
 	return Fingerprint{
 		Dataset: digest(contents), World: digest(slices.Sorted(maps.Keys(worlds))), Graders: o.GraderVersion, Agent: o.AgentVersion,
+		User: o.userVersion(cases),
 	}
 }
 

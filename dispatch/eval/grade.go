@@ -144,7 +144,7 @@ func (t *Trial) gradeAgain(ctx context.Context, grade Grader, f Fingerprint) ([]
 	if err != nil {
 		return nil, fmt.Errorf("eval: %s: the result of case %s, trial %d cannot be read: %w", t.at.file, shown(t.ID), t.Number, err)
 	}
-	if result != nil {
+	if result != nil && t.Cause != CauseUser { // a session that the user broke off is not graded
 		c := t.Case
 		t.vary()
 		t.judge(ctx, result, grade)

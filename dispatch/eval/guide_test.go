@@ -1,7 +1,11 @@
 package eval_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +14,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
+	"github.com/toolwire/toolwire/dispatch/llm/llmtest"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -135,5 +140,65 @@ func TestCandidate(t *testing.T) {
 	_ = comparison.WriteSummary(t.Output(), false)
 	if comparison.NonInferior(0.05) != eval.GateUndecided { // three cases cannot decide
 		t.Error(comparison.Change)
+	}
+}
+
+// customer plays the user with a model that speaks Chat Completions.
+func customer(client *http.Client, url string) eval.User {
+	type message struct {
+		Role    string `json:"role"`
+		Content string `json:"content"`
+	}
+	return func(ctx context.Context, s eval.Session) (string, error) {
+		messages := []message{{"system", "You are a customer: " + s.Case.Row.Persona + " Say what the customer says next, " +
+			"or DONE and why if the customer has what they want or gives up."}}
+		for _, turn := range s.Turns { // the model is the one who asks
+			messages = append(messages, message{"assistant", turn.Instruction}, message{"user", turn.FinalResponse})
+		}
+		body, err := json.Marshal(map[string]any{"model": "small", "messages": messages, "seed": s.Seed >> 1})
+		if err != nil {
+			return "", err
+		}
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/chat/completions", bytes.NewReader(body))
+		if err != nil {
+			return "", err
+		}
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := client.Do(req)
+		if err != nil {
+			return "", err
+		}
+		defer func() { _ = resp.Body.Close() }()
+		var completion struct {
+			Choices []struct{ Message message }
+		}
+		if err := json.NewDecoder(resp.Body).Decode(&completion); err != nil || len(completion.Choices) == 0 {
+			return "", fmt.Errorf("status %d without a message: %v", resp.StatusCode, err)
+		}
+		text := completion.Choices[0].Message.Content
+		if why, is := strings.CutPrefix(text, "DONE"); is {
+			return "", fmt.Errorf("%w: %s", dispatchtest.ErrDone, strings.TrimSpace(why))
+		}
+		return text, nil
+	}
+}
+
+func TestPersona(t *testing.T) {
+	dataset, err := eval.Read(strings.NewReader("user,turn_mode,user_simulator_persona\n" +
+		"I want my money back.,model_as_user,A tired clerk who bought order #4521.\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := dataset.Cases(dispatchtest.Task{World: shop()}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := llmtest.New(t, llmtest.Text("Refund order #4521."), llmtest.Text("DONE the order is refunded"))
+	experiment := eval.Test(t, dispatchtest.Target{Agent: agent}, cases, &eval.Options{
+		User: customer(model.Client(), model.URL), UserVersion: "small, prompt 1",
+		Grader: eval.State("order/4521", `{"status":"refunded"}`),
+	})
+	if got := experiment.Trials[0].Result.Ended; got != "user: done: the order is refunded" {
+		t.Error(got)
 	}
 }

@@ -52,6 +52,7 @@ type caseJSON struct {
 	TookMS          float64    `json:"took_ms"`
 	ExpectedOutcome string     `json:"expected_outcome,omitempty"`
 	Turns           int        `json:"turns"`
+	Ended           string     `json:"ended,omitempty"` // who ended the session, and why
 	FinalResponse   string     `json:"final_response,omitempty"`
 	Calls           []callJSON `json:"calls"`
 	Warnings        []string   `json:"warnings,omitempty"`
@@ -115,6 +116,7 @@ func (t *Trial) document() (caseJSON, error) {
 	if result == nil || err != nil {
 		return doc, err
 	}
+	doc.Ended = t.whoEnded()
 	doc.Turns, doc.FinalResponse, doc.Warnings = len(result.Turns), result.FinalResponse, slices.Clone(result.Warnings)
 	for _, p := range result.Problems {
 		if !p.Fatal {

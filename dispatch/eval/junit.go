@@ -132,6 +132,9 @@ func (e *Experiment) junitProperties() []junitProperty {
 	add("", s.Counted)
 	if s.Faults > 0 {
 		list = append(list, junitProperty{"infrastructure_faults", fmt.Sprint(s.Faults)})
+		if s.UserFaults > 0 {
+			list = append(list, junitProperty{"user_faults", fmt.Sprint(s.UserFaults)})
+		}
 		add("_faults_dropped", s.Dropped)
 	}
 	return list

@@ -252,7 +252,7 @@ func (c *collector) whole() *loaded {
 
 // share keeps equal texts once.
 func (c *collector) share(t *Trial) {
-	for _, text := range []*string{&t.ID, &t.Name, &t.Reason, (*string)(&t.Verdict), (*string)(&t.Cause)} {
+	for _, text := range []*string{&t.ID, &t.Name, &t.Reason, &t.ended, (*string)(&t.Verdict), (*string)(&t.Cause)} {
 		if known, is := c.texts[*text]; is {
 			*text = known
 		} else {

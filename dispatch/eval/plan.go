@@ -16,6 +16,7 @@ type Plan struct {
 	Skipped int // that need the platform
 	Trials  int // at most: cases times trials of each
 	Turns   int // at most: dispatches to the agent, of which a session has several
+	Asked   int // at most: calls of the [User], which has to see each response
 	Stored  int // trials that Options.Results has already; Trials and Turns are without them
 
 	// Fingerprint is that of the experiment, to compare it with that of a baseline before the run.
@@ -41,19 +42,20 @@ func (o *Options) Plan(cases []Case) (Plan, error) {
 	p, all := Plan{Detectable: 1, Fingerprint: opts.fingerprint(cases)}, 0
 	for i := range cases {
 		c := &cases[i]
-		if c.skip() == "" {
+		if opts.skip(c) == "" {
 			all++
 		}
 		switch {
 		case !part.has(c.ID):
-		case c.skip() != "":
+		case opts.skip(c) != "":
 			p.Skipped++
 		default:
 			p.Cases++
 			known := min(stored[c.ID], opts.Trials)
 			p.Stored += known
 			p.Trials += opts.Trials - known
-			p.Turns += (opts.Trials - known) * c.turns()
+			p.Turns += (opts.Trials - known) * opts.turns(c)
+			p.Asked += (opts.Trials - known) * opts.asked(c)
 		}
 	}
 	if all >= stats.MinCases {
@@ -82,19 +84,19 @@ func (o *Options) stored() (map[string]int, error) {
 }
 
 // turns returns how many dispatches a trial has at most.
-func (c *Case) turns() int {
+func (o *Options) turns(c *Case) int {
 	talk := c.Task.Conversation
-	if talk == nil {
+	switch {
+	case o.played(c):
+		return limitOf(c.talk())
+	case talk == nil:
 		return 1
 	}
-	most, turns := talk.MaxTurns, len(talk.UserTurns)
-	if most == 0 {
-		most = 10 // the default of [dispatchtest.Conversation]
-	}
+	turns := len(talk.UserTurns)
 	if c.Task.Instruction != "" {
 		turns++
 	}
-	return max(1, min(most, turns))
+	return max(1, min(limitOf(*talk), turns))
 }
 
 // String returns the plan as one sentence or two.
@@ -102,6 +104,9 @@ func (p Plan) String() string {
 	text := fmt.Sprintf("at most %s of %s", plural(p.Trials, "trial"), plural(p.Cases, "case"))
 	if p.Turns != p.Trials {
 		text += fmt.Sprintf(" with %s", plural(p.Turns, "turn"))
+	}
+	if p.Asked > 0 {
+		text += fmt.Sprintf(" and %s of the user", plural(p.Asked, "call"))
 	}
 	if p.Stored > 0 {
 		text += fmt.Sprintf(", %d stored already", p.Stored)

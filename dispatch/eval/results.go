@@ -48,6 +48,7 @@ type record struct {
 	Reason      string      `json:"reason,omitempty"`
 	TookMS      float64     `json:"took_ms"`
 	Notes       []string    `json:"notes,omitempty"`
+	Ended       string      `json:"ended,omitempty"`
 	Timeline    string      `json:"timeline,omitempty"`
 
 	Result json.RawMessage `json:"result,omitempty"` // a storedResult
@@ -89,6 +90,7 @@ func (t *Trial) line(f Fingerprint, secrets *redact.Set) ([]byte, error) {
 	r := record{
 		Case: t.ID, Trial: t.Number, Name: t.Name, Fingerprint: f, Verdict: t.Verdict, Cause: t.Cause,
 		Reason: secrets.Text(t.Reason), TookMS: milliseconds(t.Took), Notes: t.remarks(),
+		Ended: secrets.Text(t.whoEnded()),
 	}
 	for i, note := range r.Notes {
 		r.Notes[i] = secrets.Text(note)
@@ -151,7 +153,7 @@ func (r *record) trial(c Case) Trial {
 	}
 	return Trial{
 		Case: c, Number: r.Trial, Verdict: r.Verdict, Cause: r.Cause, Reason: r.Reason,
-		Took: time.Duration(r.TookMS * float64(time.Millisecond)), notes: r.Notes,
+		Took: time.Duration(r.TookMS * float64(time.Millisecond)), notes: r.Notes, ended: r.Ended,
 	}
 }
 

@@ -47,7 +47,7 @@ type CaseResult struct {
 
 	Trials int `json:"trials"` // that ended
 	Passed int `json:"passed"`
-	Faults int `json:"faults"` // of the infrastructure, see [Stats]
+	Faults int `json:"faults"` // of the infrastructure and of the user, see [Stats]
 
 	// Stopped is set for a case whose other trials did not run because of FirstFailure.
 	Stopped bool `json:"stopped,omitempty"`
@@ -108,14 +108,16 @@ func (t *Trial) infrastructure() bool {
 // independent. Rates are means over cases, and their intervals depend on how much the cases differ
 // (Miller, arXiv 2411.00640).
 //
-// A fault of the infrastructure is a trial that [Errored], or that failed because the endpoint
-// could not be reached or refused the credentials. If such trials are left out, an agent that
+// A fault is a trial that [Errored], also because its [User] failed, or that failed because the
+// endpoint could not be reached or refused the credentials. If such trials are left out, an agent that
 // causes them looks too good. If they count as failures, an agent that does not cause them looks
 // too bad. Stats therefore has both estimates.
 type Stats struct {
 	Cases  int `json:"cases"`  // with a trial that ended
 	Trials int `json:"trials"` // that ended
-	Faults int `json:"faults"` // of the infrastructure
+	Faults int `json:"faults"` // of the infrastructure and of the user
+
+	UserFaults int `json:"user_faults,omitempty"` // those of Faults with [CauseUser]
 
 	// Always is the share of cases of which all trials passed, with its interval. A fault of the
 	// infrastructure counts as a failure.
@@ -153,6 +155,11 @@ func (e *Experiment) Stats() Stats {
 			always = append(always, 1)
 		} else {
 			always = append(always, 0)
+		}
+	}
+	for i := range e.Trials {
+		if e.Trials[i].Cause == CauseUser {
+			s.UserFaults++
 		}
 	}
 	s.Always = rate(stats.Mean(always, len(always)))

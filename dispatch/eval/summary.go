@@ -58,6 +58,7 @@ func (e *Experiment) WriteSummary(w io.Writer, colour bool) error {
 	if e.PerCase > 1 {
 		e.writeRates(&b, colour)
 	}
+	e.writeEnded(&b)
 	e.writeCounts(&b, colour)
 	_, err := w.Write(b.Bytes())
 	return err
@@ -182,6 +183,32 @@ func lost(problems []dispatch.Problem) (texts []string) {
 	return texts
 }
 
+// whoEnded returns who ended the session of the trial and why; "" if it was none.
+func (t *Trial) whoEnded() string {
+	if t.Result == nil {
+		return t.ended
+	}
+	return t.Result.Ended
+}
+
+// writeEnded counts who ended the sessions.
+func (e *Experiment) writeEnded(b *bytes.Buffer) {
+	counts := map[string]int{}
+	for i := range e.Trials {
+		who, _, _ := strings.Cut(e.Trials[i].whoEnded(), ":")
+		counts[who]++
+	}
+	var list []string
+	for _, who := range []string{"user", "agent", "limit"} {
+		if counts[who] > 0 {
+			list = append(list, fmt.Sprintf("%s %d", who, counts[who]))
+		}
+	}
+	if len(list) > 0 {
+		fmt.Fprintf(b, "sessions ended by: %s\n", strings.Join(list, ", "))
+	}
+}
+
 // writeSlowest lists the three slowest of more than nine.
 func (e *Experiment) writeSlowest(b *bytes.Buffer, colour bool) {
 	var ran []*Trial
@@ -276,7 +303,11 @@ func (e *Experiment) writeRates(b *bytes.Buffer, colour bool) {
 	fmt.Fprintf(b, "cases that always passed: %s\n", s.Always)
 	counted, dropped := "", ""
 	if s.Faults > 0 {
-		counted, dropped = fmt.Sprintf(", %s counted as failed", plural(s.Faults, "fault")), ", faults dropped"
+		faults := plural(s.Faults, "fault")
+		if s.UserFaults > 0 {
+			faults += fmt.Sprintf(" (%d of the user)", s.UserFaults)
+		}
+		counted, dropped = ", "+faults+" counted as failed", ", faults dropped"
 	}
 	writeEstimate(b, s.Counted, counted)
 	if s.Faults > 0 {

@@ -52,6 +52,9 @@ func (o *Options) settle(cases []Case) (Options, []Case, error) {
 		opts.Parallel = runtime.GOMAXPROCS(0)
 	}
 	opts.Trials = max(opts.Trials, 1)
+	if opts.UserTimeout <= 0 {
+		opts.UserTimeout = defaultUserTimeout
+	}
 	named, ids, first := make([]Case, len(cases)), make([]string, len(cases)), map[string]int{}
 	for i, c := range cases {
 		named[i], ids[i] = c, c.ID
@@ -100,7 +103,7 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 			continue
 		}
 		h.Cases[c.ID], first[c.ID] = i, len(r.e.Trials)
-		for k := range trialsOf(&c, opts.Trials) {
+		for k := range opts.trialsOf(&c) {
 			r.e.Trials = append(r.e.Trials, Trial{
 				Case: c, Number: k + 1, Verdict: Cancelled, Reason: "it had not begun when the experiment was cancelled",
 			})
@@ -123,11 +126,11 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 }
 
 // trialsOf returns how many trials a case has.
-func trialsOf(c *Case, each int) int {
-	if c.skip() != "" {
+func (o *Options) trialsOf(c *Case) int {
+	if o.skip(c) != "" {
 		return 1
 	}
-	return each
+	return o.Trials
 }
 
 // begin returns the context of the trials.
@@ -180,7 +183,7 @@ func (r *runner) one(ctx context.Context, t *Trial) {
 	if ctx.Err() != nil || t.at.file != "" {
 		return
 	}
-	if reason := r.spent.spent(); reason != "" && t.skip() == "" {
+	if reason := r.spent.spent(); reason != "" && r.opts.skip(&t.Case) == "" {
 		t.Reason = reason
 		return
 	}
@@ -194,10 +197,10 @@ func (r *runner) one(ctx context.Context, t *Trial) {
 			r.opts.OnTrial(*t)
 		}
 		if r.file != nil {
-			t.Case, t.notes, t.Result = c, t.remarks(), nil
+			t.Case, t.notes, t.ended, t.Result = c, t.remarks(), t.whoEnded(), nil
 		}
 	}()
-	t.run(ctx, r.target, r.opts.Grader)
+	t.run(ctx, r.target, &r.opts)
 }
 
 // store writes a trial that has ended. An error stops the experiment.

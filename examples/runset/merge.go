@@ -93,6 +93,7 @@ func (o *options) checkGate(planned *eval.Fingerprint) error {
 	for _, part := range [][3]string{
 		{"dataset", planned.Dataset, baseline.Fingerprint.Dataset}, {"world", planned.World, baseline.Fingerprint.World},
 		{"version of the graders", planned.Graders, baseline.Fingerprint.Graders},
+		{"version of the user", planned.User, baseline.Fingerprint.User},
 	} {
 		if part[1] != part[2] {
 			return fmt.Errorf("-baseline: its %s is another one, so the results cannot be compared: run the baseline again", part[0])

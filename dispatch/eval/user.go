@@ -1,0 +1,176 @@
+package eval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+)
+
+// A User plays the user of a session: it returns what the user says next, or
+// [dispatchtest.ErrDone], or an error that wraps it and says why, if the user has nothing more to
+// say. It returns when ctx ends.
+//
+// A User fails if it returns another error or no text, if it panics, if it takes longer than
+// Options.UserTimeout, and if it goes on after the last turn that the session allows. The trial has
+// then [Errored] with [CauseUser]: the agent did not cause it.
+type User func(ctx context.Context, s Session) (string, error)
+
+// Session is what a [User] knows. Row.Persona of the case is who the user is, and Row.User is what
+// the user wants and has said first. The other columns of the row are for the User too.
+type Session struct {
+	Case  Case
+	Trial int // from 1
+
+	// Seed is that of the trial's world, for a User that draws at random: the same in every run of
+	// the trial. For a world that [Dataset.Cases] did not make, the seed of the world is not in it.
+	Seed uint64
+
+	// Turns are the turns so far. Instruction is what the user said and FinalResponse what the agent
+	// answered. There are none if the case has no instruction: then the User begins the session.
+	Turns []dispatchtest.Turn
+}
+
+// needsUser is why a case is skipped without Options.User.
+const needsUser = "a model has to write the user's turns (simulator_mode persona)"
+
+// unversioned is in the fingerprint for a User without a version, so that its results do not look as
+// those of an experiment that skipped the rows.
+const unversioned = "unversioned"
+
+const (
+	defaultTurns       = 10 // of [dispatchtest.Conversation]
+	defaultUserTimeout = time.Minute
+)
+
+// skip returns why the case cannot run, or "".
+func (o *Options) skip(c *Case) string {
+	switch {
+	case c.Row == nil:
+		return ""
+	case c.Row.Skip == "" && c.Row.Persona != "" && o.User == nil:
+		return needsUser
+	}
+	return c.Row.Skip
+}
+
+// played reports whether something other than a script plays the user of the case.
+func (o *Options) played(c *Case) bool {
+	return o.User != nil && c.Row != nil && c.Row.Skip == "" && c.Row.Persona != "" ||
+		c.Task.Conversation != nil && c.Task.Conversation.User != nil
+}
+
+// userVersion is the version of the user for the fingerprint. It is "" if no case needs one.
+func (o *Options) userVersion(cases []Case) string {
+	for i := range cases {
+		if o.played(&cases[i]) {
+			if o.UserVersion == "" {
+				return unversioned
+			}
+			return o.UserVersion
+		}
+	}
+	return ""
+}
+
+// asked returns how many messages the user writes at most in a trial of the case.
+func (o *Options) asked(c *Case) int {
+	if !o.played(c) {
+		return 0
+	}
+	talk, scripted := c.talk(), 0
+	if c.Row == nil || c.Row.Persona == "" {
+		scripted = len(talk.UserTurns)
+	}
+	if c.Task.Instruction != "" {
+		scripted++
+	}
+	return max(0, limitOf(talk)-scripted+1) // the last one ends the session
+}
+
+// talk returns the conversation of a case that has a user.
+func (c *Case) talk() dispatchtest.Conversation {
+	if c.Task.Conversation == nil {
+		return dispatchtest.Conversation{}
+	}
+	return *c.Task.Conversation
+}
+
+func limitOf(talk dispatchtest.Conversation) int {
+	if talk.MaxTurns > 0 {
+		return talk.MaxTurns
+	}
+	return defaultTurns
+}
+
+// seat puts the user into the task of the trial.
+func (t *Trial) seat(opts *Options) {
+	if !opts.played(&t.Case) {
+		return
+	}
+	c, number, talk := t.Case, t.Number, t.talk()
+	say := talk.User
+	if c.Row != nil && c.Row.Persona != "" && opts.User != nil {
+		user, seed := opts.User, c.seed(number)
+		talk.UserTurns = nil
+		say = func(ctx context.Context, turns []dispatchtest.Turn) (string, error) {
+			return user(ctx, Session{Case: c, Trial: number, Seed: seed, Turns: turns})
+		}
+	}
+	talk.User = guarded(say, opts.UserTimeout, limitOf(talk))
+	t.Task.Conversation = &talk
+}
+
+// seed returns the seed of a trial: that of its world, see [proxytest.Platform.Variant].
+func (c *Case) seed(trial int) uint64 {
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, "%d %s/%d", c.baseSeed, c.ID, trial)
+	return h.Sum64()
+}
+
+type sayFunc = func(ctx context.Context, turns []dispatchtest.Turn) (string, error)
+
+// guarded returns a function of [dispatchtest.Conversation] that turns everything that goes wrong
+// into an error.
+func guarded(say sayFunc, limit time.Duration, most int) sayFunc {
+	type answer struct {
+		text string
+		err  error
+	}
+	return func(parent context.Context, turns []dispatchtest.Turn) (string, error) {
+		ctx, cancel := context.WithTimeout(parent, limit)
+		defer cancel()
+		done := make(chan answer, 1)
+		go func() {
+			a := answer{err: errors.New("it ended its goroutine")}
+			defer func() {
+				if p := recover(); p != nil {
+					a.err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+				}
+				done <- a
+			}()
+			a.text, a.err = say(ctx, turns)
+		}()
+		var a answer
+		select {
+		case a = <-done:
+		case <-ctx.Done(): // a user that does not return is left behind
+			a.err = ctx.Err()
+		}
+		switch {
+		case a.err != nil && parent.Err() != nil:
+			return "", context.Cause(parent)
+		case errors.Is(a.err, dispatchtest.ErrDone):
+		case a.err != nil && ctx.Err() != nil:
+			a.err = fmt.Errorf("it did not answer within %s", limit)
+		case a.err == nil && strings.TrimSpace(a.text) != "" && len(turns) >= most:
+			a.err = fmt.Errorf("it went on after turn %d, the last of the session (max_turns)", most)
+		}
+		return a.text, a.err
+	}
+}
