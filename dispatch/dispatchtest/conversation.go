@@ -108,7 +108,11 @@ func (s *player) says(ctx context.Context, r *Result) (text string, ok bool) {
 		r.Ended = "user: the script is over"
 		return "", false
 	}
-	text, err := c.User(ctx, slices.Clone(r.Turns))
+	turns := slices.Clone(r.Turns)
+	for i := range turns {
+		r.hideIn(&turns[i].Exchange, nil)
+	}
+	text, err := c.User(ctx, turns)
 	if err == nil && strings.TrimSpace(text) == "" {
 		err = errNothingSaid
 	}

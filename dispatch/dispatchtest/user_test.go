@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -103,5 +104,24 @@ func TestEnded(t *testing.T) {
 		if got.Ended != want {
 			t.Errorf("%q, want %q", got.Ended, want)
 		}
+	}
+}
+
+// The turns that a user sees have no secrets of the target, so that it may print them.
+func TestUserSeesNoSecret(t *testing.T) {
+	const secret = "s3cr3t-0123456789"
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"final_response":"yes","note":%q}`, r.Header.Get("Authorization"))
+	})
+	seen := ""
+	user := func(_ context.Context, turns []dispatchtest.Turn) (string, error) {
+		seen = turns[0].Body
+		return "", dispatchtest.ErrDone
+	}
+	dispatchtest.Run(t, dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + secret},
+		dispatchtest.Task{Instruction: "a", Conversation: &dispatchtest.Conversation{User: user}})
+	if strings.Contains(seen, secret) || !strings.Contains(seen, "[redacted]") {
+		t.Error(seen)
 	}
 }
