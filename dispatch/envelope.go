@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/recording"
 	"github.com/toolwire/toolwire/internal/report"
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/proxy"
@@ -184,7 +185,7 @@ func (h *Handler) fillRun(v *visit, r *http.Request, body []byte, arrived time.T
 		return envelopeError("the proxy URL or run token cannot be used: %s", reasons)
 	}
 	if sink := report.From(r.Context()); sink != nil {
-		client = client.Observe(reporting{sink})
+		client = client.Observe(reporting(sink))
 	}
 	v.run.set(&e, withoutToken(body, &e), client)
 	return nil
@@ -230,15 +231,19 @@ func (h *Handler) newClient(
 ) (*proxy.Client, error) {
 	v.tokens, v.token = &h.state, h.state.enter(runToken, arrived)
 	v.record.transcript.run, v.record.transcript.numbers = &v.run, &v.token.numbers
-	v.run.transcript, v.record.user = &v.record.transcript, h.opts.Proxy.Observer
+	v.run.transcript = &v.record.transcript
 	v.ctx = runContext{ctx, &v.run}
 	o := *h.opts.Proxy
-	o.Pacer, o.OnRunOver, o.Observer = &v.token.pacer, v.call.Cancel, &v.record
+	o.Pacer, o.OnRunOver = &v.token.pacer, v.call.Cancel
 	if also := h.opts.Proxy.OnRunOver; also != nil {
 		o.OnRunOver = func(err error) {
 			v.call.Cancel(err)
 			also(err)
 		}
 	}
-	return proxy.New(proxyURL, runToken, &o)
+	client, err := proxy.New(proxyURL, runToken, &o)
+	if err == nil {
+		recording.Attach(client, &v.record)
+	}
+	return client, err
 }

@@ -5,14 +5,16 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"sync/atomic"
 
 	"github.com/toolwire/toolwire/internal/actor"
 	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/recording"
 	"github.com/toolwire/toolwire/proxy"
 )
 
 // begin records the start of a call. It returns nil if the transcript is full.
-func (t *Transcript) begin(ctx context.Context, info proxy.CallInfo) *call {
+func (t *Transcript) begin(ctx context.Context, info recording.Call) *call {
 	turn, index := actor.TakeTurn(ctx)
 	arguments := recordable(info.Arguments)
 	t.mu.Lock()
@@ -70,7 +72,7 @@ func (t *Transcript) group(actor string, turn *actor.Turn) *row {
 }
 
 // findTold returns the call of an added message that begins now.
-func (t *Transcript) findTold(tool string, info proxy.CallInfo) *call {
+func (t *Transcript) findTold(tool string, info recording.Call) *call {
 	open := func(c *call) bool { return c.told && !c.recorded && !c.answered && c.tool == tool }
 	if info.CallID != "" {
 		return t.findLast(func(c *call) bool { return open(c) && c.id == info.CallID })
@@ -78,14 +80,8 @@ func (t *Transcript) findTold(tool string, info proxy.CallInfo) *call {
 	return t.find(func(c *call) bool { return open(c) && equalArguments(c.arguments, info.Arguments) })
 }
 
-// end records the result of a call.
-func (t *Transcript) end(c *call, end proxy.CallEnd) {
-	result := json.RawMessage(nil)
-	if end.Err != nil {
-		result = proxy.ToolResult(end.Err)
-	} else {
-		result = end.Result.Response
-	}
+// end records the result of a call, as the model should see it.
+func (t *Transcript) end(c *call, result json.RawMessage) {
 	content := cutText(string(result))
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,32 +97,29 @@ func (t *Transcript) end(c *call, end proxy.CallEnd) {
 	c.content = content
 }
 
-// recorder is the observer of a run's calls. It calls the observer of the options before it
-// records.
+// recorder is the [recording.Recorder] of a run's calls.
 type recorder struct {
 	transcript Transcript
-	user       proxy.Observer // nil for none
+	calls      atomic.Int64 // that have begun
 }
 
 type callKey struct{}
 
-// CallStart implements [proxy.Observer].
-func (r *recorder) CallStart(ctx context.Context, info proxy.CallInfo) context.Context {
-	if r.user != nil {
-		ctx = r.user.CallStart(ctx, info)
-	}
+// Start implements [recording.Recorder].
+func (r *recorder) Start(ctx context.Context, info recording.Call) context.Context {
+	r.calls.Add(1)
 	if c := r.transcript.begin(ctx, info); c != nil {
 		ctx = context.WithValue(ctx, callKey{}, c)
 	}
 	return ctx
 }
 
-// CallEnd implements [proxy.Observer].
-func (r *recorder) CallEnd(ctx context.Context, end proxy.CallEnd) {
-	if r.user != nil {
-		r.user.CallEnd(ctx, end)
+// End implements [recording.Recorder].
+func (r *recorder) End(ctx context.Context, response json.RawMessage, err error) {
+	if err != nil {
+		response = proxy.ToolResult(err)
 	}
 	if c, ok := ctx.Value(callKey{}).(*call); ok {
-		r.transcript.end(c, end)
+		r.transcript.end(c, response)
 	}
 }

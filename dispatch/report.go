@@ -9,12 +9,8 @@ import (
 
 // reporting shows the calls of a run to the test kit that dispatched it, whatever context the agent
 // calls with.
-type reporting struct{ sink *report.Sink }
-
-// CallStart implements [proxy.Observer].
-func (o reporting) CallStart(ctx context.Context, _ proxy.CallInfo) context.Context {
-	return report.With(ctx, o.sink)
+func reporting(sink *report.Sink) *proxy.Observer {
+	return &proxy.Observer{CallStart: func(ctx context.Context, _ proxy.CallInfo) context.Context {
+		return report.With(ctx, sink)
+	}}
 }
-
-// CallEnd implements [proxy.Observer].
-func (reporting) CallEnd(context.Context, proxy.CallEnd) {}

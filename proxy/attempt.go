@@ -9,8 +9,10 @@ import (
 	"net/http"
 	"net/url"
 	"sync/atomic"
+	"time"
 
 	"github.com/toolwire/toolwire/internal/httpcall"
+	"github.com/toolwire/toolwire/internal/recording"
 )
 
 // run is what all clients of one run share. Only over and the pacer change after [New].
@@ -27,8 +29,9 @@ type run struct {
 	checkArguments func(string, json.RawMessage) error
 	legacyBare     bool
 	log            *slog.Logger
-	observers      []Observer
-	ownObservers   [1]Observer // where observers points if there is one
+	observers      []*Observer
+	ownObservers   [1]*Observer // where observers points if there is one
+	recorder       recording.Recorder
 	onRunOver      func(error)
 	client         Client // the one that New returns
 
@@ -42,6 +45,7 @@ type request struct {
 	actor      string
 	body       []byte
 	repeatable bool
+	observers  []*Observer
 }
 
 // answer is a successful HTTP response.
@@ -53,16 +57,35 @@ type answer struct {
 
 var jsonType = []string{"application/json"}
 
-// attempt sends req once. Its error has the fields of one attempt filled in; the caller repeats.
-func (r *run) attempt(ctx context.Context, req *request, place *place) (answer, *Error) {
+// attempt sends req once, as the attempt of this number. The caller repeats.
+func (r *run) attempt(ctx context.Context, req *request, number int, place *place) (answer, *Error) {
 	returned := false
 	defer func() {
-		if !returned { // the transport panicked
+		if !returned { // the transport or an observer panicked
 			place.lost()
 		}
 	}()
-	got, failure := r.caller.Do(ctx, r.newRequest(req), place)
+	out := r.newRequest(req)
+	ctx, observed := req.startAttempt(ctx, number, out)
+	start := time.Now()
+	got, failure := r.caller.Do(ctx, out, place)
+	took := time.Since(start)
 	returned = true
+	ans, err := r.classify(req, got, failure, place)
+	if err != nil {
+		err.Attempts = number
+	} else {
+		ans.attempts = number
+	}
+	r.logAttempt(ctx, req, number, ans, err, took)
+	req.endAttempt(ctx, observed, got.Status, err, took)
+	return ans, err
+}
+
+// classify returns the answer or the error of an attempt.
+func (r *run) classify(
+	req *request, got httpcall.Answer, failure *httpcall.Failure, place *place,
+) (answer, *Error) {
 	switch {
 	case got.Status == 0 && failure.NotSent:
 		place.release()

@@ -20,7 +20,7 @@ type Client struct {
 	actor     string
 	labelled  bool // by As, so that a context's label does not count
 	actorErr  error
-	observers []Observer
+	observers []*Observer
 }
 
 // New returns a client for the run whose proxy is at baseURL and whose bearer is runToken.
@@ -80,23 +80,15 @@ func Call[T any](ctx context.Context, c *Client, tool string, args any) (T, erro
 func (c *Client) Do(ctx context.Context, tool string, args any) (*Result, error) {
 	body, argumentsErr := marshalObject(args)
 	info := CallInfo{Tool: tool, Actor: c.actorFor(ctx), CallID: actor.CallID(ctx), Arguments: body}
-	if argumentsErr != nil && len(c.observers) > 0 {
+	if argumentsErr != nil && c.observed() {
 		text, _ := toolresult.Text(args)
 		info.Arguments = bytes.Clone(text)
 	}
-	for _, o := range c.observers {
-		ctx = o.CallStart(ctx, info)
-	}
+	ctx = c.startCall(ctx, info)
 	start := time.Now()
 	result, err := c.do(ctx, info, body, argumentsErr)
-	if len(c.observers) > 0 {
-		end := CallEnd{CallInfo: info, Result: result, Duration: time.Since(start)}
-		if err != nil {
-			end.Err = err
-		}
-		for _, o := range c.observers {
-			o.CallEnd(ctx, end)
-		}
+	if c.observed() {
+		c.endCall(ctx, info, result, err, time.Since(start))
 	}
 	if err != nil {
 		return nil, err // err is an *Error; as a nil one it must not become a non-nil interface
@@ -130,6 +122,7 @@ func (c *Client) do(ctx context.Context, info CallInfo, body json.RawMessage, ar
 	}
 	ans, err := r.send(ctx, &request{
 		plane: "/tools/", name: info.Tool, actor: info.Actor, body: body, repeatable: r.repeatable[info.Tool],
+		observers: c.observers,
 	})
 	if err != nil {
 		return nil, err
@@ -157,10 +150,13 @@ func (c *Client) As(actorID string) *Client {
 	return &derived
 }
 
-// Observe returns a copy of the client whose calls are also reported to o, after the observers that
-// c has.
-func (c *Client) Observe(o Observer) *Client {
+// Observe returns a copy of the client that also calls the functions of o, after those of the
+// observers that c has. If o is nil, the copy has the observers of c.
+func (c *Client) Observe(o *Observer) *Client {
 	derived := *c
+	if o == nil {
+		return &derived
+	}
 	derived.observers = append(derived.observers[:len(derived.observers):len(derived.observers)], o)
 	return &derived
 }

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -493,7 +492,7 @@ func TestObserver(t *testing.T) {
 	s := &script{steps: []step{answer(200, `{"response":{"error":"no"},"source":"odyssey"}`), answer(409, `{}`)}}
 	type key struct{}
 	seen := &spy{start: func(ctx context.Context) context.Context { return context.WithValue(ctx, key{}, "span") }}
-	c := newClient(t, s).Observe(seen).As("sub")
+	c := newClient(t, s).Observe(seen.observer()).As("sub")
 	_, _ = c.Call(background, "one", map[string]int{"n": 1})
 	_, _ = c.Call(background, "two", nil)
 	_, _ = c.Call(background, "bad name", nil)
@@ -521,11 +520,15 @@ func TestObserver(t *testing.T) {
 // told keeps what observers learn of the arguments, at the start and the end of calls.
 type told struct{ starts, ends []json.RawMessage }
 
-func (o *told) CallStart(ctx context.Context, info proxy.CallInfo) context.Context {
-	o.starts = append(o.starts, info.Arguments)
-	return ctx
+func (o *told) observer() *proxy.Observer {
+	return &proxy.Observer{
+		CallStart: func(ctx context.Context, info proxy.CallInfo) context.Context {
+			o.starts = append(o.starts, info.Arguments)
+			return ctx
+		},
+		CallEnd: func(_ context.Context, end proxy.CallEnd) { o.ends = append(o.ends, end.Arguments) },
+	}
 }
-func (o *told) CallEnd(_ context.Context, end proxy.CallEnd) { o.ends = append(o.ends, end.Arguments) }
 
 // Observers get the arguments as the caller has passed them, also those that are refused.
 func TestArgumentsOfObservers(t *testing.T) {
@@ -544,7 +547,7 @@ func TestArgumentsOfObservers(t *testing.T) {
 		seen := &told{}
 		c := newClient(t, &script{steps: []step{answer(200, `{"response":1,"source":"odyssey"}`)}},
 			func(o *proxy.Options) {
-				o.Observer, o.DropNulls = seen, true
+				o.Observer, o.DropNulls = seen.observer(), true
 			})
 		_, err := c.Call(background, "get_order", tt.args)
 		if raw, ok := tt.args.(json.RawMessage); ok {
@@ -563,15 +566,14 @@ type spy struct {
 	ends     []proxy.CallEnd
 }
 
-func (s *spy) CallStart(ctx context.Context, _ proxy.CallInfo) context.Context {
-	if s.start == nil {
-		return ctx
+func (s *spy) observer() *proxy.Observer {
+	o := &proxy.Observer{CallEnd: func(ctx context.Context, end proxy.CallEnd) {
+		s.contexts, s.ends = append(s.contexts, ctx), append(s.ends, end)
+	}}
+	if s.start != nil {
+		o.CallStart = func(ctx context.Context, _ proxy.CallInfo) context.Context { return s.start(ctx) }
 	}
-	return s.start(ctx)
-}
-
-func (s *spy) CallEnd(ctx context.Context, end proxy.CallEnd) {
-	s.contexts, s.ends = append(s.contexts, ctx), append(s.ends, end)
+	return o
 }
 
 func TestTrace(t *testing.T) {
@@ -750,27 +752,16 @@ func TestAProbeEndsNoRun(t *testing.T) {
 	}
 }
 
-type named struct {
-	mu    *sync.Mutex
-	calls *[]string
-	name  string
-}
-
-func (o named) CallStart(ctx context.Context, _ proxy.CallInfo) context.Context {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	*o.calls = append(*o.calls, o.name)
-	return ctx
-}
-
-func (named) CallEnd(context.Context, proxy.CallEnd) {}
-
 // Two clients derived from one must not see each other's observers.
 func TestObserversOfSiblings(t *testing.T) {
 	c, _ := scripted(t, answer(200, seedAnswer))
-	var mu sync.Mutex
 	var calls []string
-	observer := func(name string) proxy.Observer { return named{&mu, &calls, name} }
+	observer := func(name string) *proxy.Observer {
+		return &proxy.Observer{CallStart: func(ctx context.Context, _ proxy.CallInfo) context.Context {
+			calls = append(calls, name)
+			return ctx
+		}}
+	}
 	parent := c.Observe(observer("a")).Observe(observer("b")).Observe(observer("c"))
 	first := parent.Observe(observer("first"))
 	parent.Observe(observer("second"))

@@ -147,26 +147,18 @@ func ExampleNewPacer() {
 	// "ok" <nil>
 }
 
-// printer prints the calls of a run.
-type printer struct{}
-
-func (printer) CallStart(ctx context.Context, call proxy.CallInfo) context.Context {
-	fmt.Printf("start %s %s\n", call.Tool, call.Arguments)
-	return ctx
-}
-
-func (printer) CallEnd(_ context.Context, call proxy.CallEnd) {
-	if call.Err != nil {
-		fmt.Printf("end %s: %s\n", call.Tool, proxy.CodeOf(call.Err))
-		return
-	}
-	fmt.Printf("end %s: %s, %d attempt\n", call.Tool, call.Result.Source, call.Result.Attempts)
-}
-
+// A metric counts calls by their tool and code.
 func ExampleObserver() {
+	count := func(_ context.Context, call proxy.CallEnd) {
+		if call.Err != nil {
+			fmt.Printf("calls{tool=%q, code=%q}\n", call.Tool, proxy.CodeOf(call.Err))
+			return
+		}
+		fmt.Printf("calls{tool=%q, source=%q, attempts=%d}\n", call.Tool, call.Result.Source, call.Result.Attempts)
+	}
 	client, err := proxy.New("https://api.example.com/api/odyssey-proxy/runs/abc", "run-token", &proxy.Options{
 		Transport: answers(200, `{"response":{"status":"shipped"},"source":"odyssey"}`),
-		Observer:  printer{},
+		Observer:  &proxy.Observer{CallEnd: count},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -175,10 +167,8 @@ func ExampleObserver() {
 	_, _ = client.Call(context.Background(), "get_order", map[string]string{"order_id": "4521"})
 	_, _ = client.Call(context.Background(), "get order", nil)
 	// Output:
-	// start get_order {"order_id":"4521"}
-	// end get_order: odyssey, 1 attempt
-	// start get order {}
-	// end get order: invalid_tool_name
+	// calls{tool="get_order", source="odyssey", attempts=1}
+	// calls{tool="get order", code="invalid_tool_name"}
 }
 
 // Sub-agents that run in parallel share a client. Each has its own context, and so its own label.

@@ -3,19 +3,44 @@ package proxy
 import (
 	"context"
 	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/toolwire/toolwire/internal/recording"
 )
 
-// An Observer is called at the start and the end of every tool call, for metrics, spans or a
-// transcript. A call of several attempts has one start and one end. The methods are called on the
-// goroutine of the call, and must be safe for concurrent use.
-type Observer interface {
-	// CallStart returns the context for the call, its requests and CallEnd: ctx, or one derived
-	// from it.
-	CallStart(ctx context.Context, call CallInfo) context.Context
+// An Observer has functions that are called while a client works, for spans, metrics or a log. All
+// of them are optional. Package oteltoolwire makes an Observer for OpenTelemetry.
+//
+// The functions are called on the goroutine of the call or trace event. They must be safe for
+// concurrent use and return quickly, because the call waits for them. A context that a function
+// returns must be the one that it received, or one derived from it. An Observer must not be changed
+// while a client uses it.
+type Observer struct {
+	// CallStart is called at the start of every tool call, before the call is checked. It returns
+	// the context for the rest of the call: its attempts and waits, and CallEnd.
+	CallStart func(ctx context.Context, call CallInfo) context.Context
 
-	// CallEnd receives the result or the error of the call.
-	CallEnd(ctx context.Context, call CallEnd)
+	// CallEnd is called at the end of every tool call, with its result or error. It is not called if
+	// the call ends in a panic.
+	CallEnd func(ctx context.Context, call CallEnd)
+
+	// AttemptStart is called before a request is sent, for a tool call or a trace event. A call that
+	// is repeated has several attempts. One that is refused before anything is sent has none.
+	// AttemptStart returns the context for the request and AttemptEnd.
+	AttemptStart func(ctx context.Context, attempt AttemptInfo) context.Context
+
+	// AttemptEnd is called when the answer to a request was read, or when the request has failed.
+	AttemptEnd func(ctx context.Context, attempt AttemptEnd)
+
+	// WaitEnd is called after each wait for the rate limit of the run token, and after each wait
+	// before a repeat, also if the wait was cut short.
+	WaitEnd func(ctx context.Context, wait WaitEnd)
+
+	// TraceEnd is called at the end of every [Client.Trace] and [Client.Handoff].
+	TraceEnd func(ctx context.Context, event TraceEnd)
 }
 
 // CallInfo describes a call. Arguments are the caller's data: an observer must not change them, and
@@ -39,4 +64,148 @@ type CallEnd struct {
 	Result   *Result       // nil if Err is not nil
 	Err      error         // an [*Error], or nil
 	Duration time.Duration // of the whole call, including waits
+}
+
+// AttemptInfo describes a request, which is always a POST. The URL of the request is Origin, the
+// path of the run's proxy, and Path.
+type AttemptInfo struct {
+	Path   string // "/tools/" and the name of the tool, or "/traces/" and the type of the event
+	Origin string // such as "https://api.example.com"
+	Number int    // of the attempt, from 1
+
+	// Header is empty. AttemptStart may add headers to it, such as Traceparent, which are sent. Those
+	// that decide who calls, what is sent and how the answer is read are left out: Authorization,
+	// Cookie, those of HTTP connections, and all that begin with X-Pipelines-, Content-, Accept or
+	// Proxy-. Header is nil in AttemptEnd.
+	Header http.Header
+}
+
+// AttemptEnd describes the end of a request.
+type AttemptEnd struct {
+	AttemptInfo
+	Status   int           // HTTP status of the answer; 0 if there was none
+	Err      error         // an [*Error] for this attempt, or nil
+	Duration time.Duration // without waits
+}
+
+// WaitEnd describes a wait.
+type WaitEnd struct {
+	Name     string // of the tool, or the type of the trace event
+	Next     int    // the number of the attempt that follows the wait
+	Duration time.Duration
+
+	// Err is the [*Error] of the attempt that is repeated. If it is nil, the wait was for the rate
+	// limit of the run token; see [Options.Pacer].
+	Err error
+}
+
+// TraceEnd describes a trace event that was posted, without its payload.
+type TraceEnd struct {
+	Event    Event
+	Actor    string        // the sub-agent's label; "" for none
+	From, To string        // the labels of a [Client.Handoff]; "" for other events
+	Sequence int64         // 0 if the event was not accepted
+	Err      error         // an [*Error], or nil
+	Duration time.Duration // including waits
+}
+
+func init() {
+	recording.Attach = func(client any, r recording.Recorder) { client.(*Client).run.recorder = r }
+}
+
+// observed reports whether anything sees the calls of the client.
+func (c *Client) observed() bool { return len(c.observers) > 0 || c.run.recorder != nil }
+
+// startCall returns the context for a call.
+func (c *Client) startCall(ctx context.Context, info CallInfo) context.Context {
+	for _, o := range c.observers {
+		if o.CallStart != nil {
+			ctx = o.CallStart(ctx, info)
+		}
+	}
+	if r := c.run.recorder; r != nil {
+		ctx = r.Start(ctx, recording.Call(info))
+	}
+	return ctx
+}
+
+func (c *Client) endCall(ctx context.Context, info CallInfo, result *Result, err *Error, took time.Duration) {
+	end := CallEnd{CallInfo: info, Result: result, Duration: took}
+	var response json.RawMessage
+	if err != nil {
+		end.Err = err
+	} else {
+		response = result.Response
+	}
+	for _, o := range c.observers {
+		if o.CallEnd != nil {
+			o.CallEnd(ctx, end)
+		}
+	}
+	if r := c.run.recorder; r != nil {
+		r.End(ctx, response, end.Err)
+	}
+}
+
+// startAttempt returns the context for the request, and adds the headers of observers to it.
+func (req *request) startAttempt(ctx context.Context, number int, out *http.Request) (context.Context, AttemptInfo) {
+	if !slices.ContainsFunc(req.observers, func(o *Observer) bool { return o.AttemptStart != nil || o.AttemptEnd != nil }) {
+		return ctx, AttemptInfo{}
+	}
+	info := AttemptInfo{
+		Path: req.plane + req.name, Origin: out.URL.Scheme + "://" + out.URL.Host, Number: number, Header: http.Header{},
+	}
+	for _, o := range req.observers {
+		if o.AttemptStart != nil {
+			ctx = o.AttemptStart(ctx, info)
+		}
+	}
+	for name, values := range info.Header {
+		if mayAdd(name) {
+			out.Header[http.CanonicalHeaderKey(name)] = values
+		}
+	}
+	info.Header = nil
+	return ctx, info
+}
+
+func (req *request) endAttempt(ctx context.Context, info AttemptInfo, status int, err *Error, took time.Duration) {
+	end := AttemptEnd{AttemptInfo: info, Status: status, Duration: took}
+	if err != nil {
+		kept := *err // what follows may change err
+		end.Err = &kept
+	}
+	for _, o := range req.observers {
+		if o.AttemptEnd != nil {
+			o.AttemptEnd(ctx, end)
+		}
+	}
+}
+
+func (req *request) endWait(ctx context.Context, next int, began time.Time, repeated *Error) {
+	end := WaitEnd{Name: req.name, Next: next, Duration: time.Since(began)}
+	if repeated != nil {
+		end.Err = repeated
+	}
+	for _, o := range req.observers {
+		if o.WaitEnd != nil {
+			o.WaitEnd(ctx, end)
+		}
+	}
+}
+
+// mayAdd reports whether an observer may add the header. It must not change who the client is, what
+// it sends or how an answer is read.
+func mayAdd(name string) bool {
+	name = http.CanonicalHeaderKey(name)
+	for _, prefix := range []string{"X-Pipelines-", "Content-", "Accept", "Proxy-"} {
+		if strings.HasPrefix(name, prefix) {
+			return false
+		}
+	}
+	switch name {
+	case "Authorization", "Cookie", "Host", "Connection", "Keep-Alive", "Transfer-Encoding", "Te", "Trailer", "Upgrade", "Expect":
+		return false
+	}
+	return true
 }

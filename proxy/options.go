@@ -68,8 +68,9 @@ type Options struct {
 	// arguments, results or tokens. If Logger is nil, nothing is logged.
 	Logger *slog.Logger
 
-	// Observer is called for every call. [Client.Observe] adds more observers.
-	Observer Observer
+	// Observer is called for every call, attempt, wait and trace event. [Client.Observe] adds more
+	// observers. If Observer is nil, nothing is called.
+	Observer *Observer
 
 	// OnRunOver is called once, when a request learns that the run is over, with the [*Error] of
 	// [CodeRunOver]. It is called before the method that sent the request returns. The function of

@@ -162,11 +162,15 @@ type infos struct {
 	ids []string
 }
 
-func (i *infos) CallStart(ctx context.Context, info proxy.CallInfo) context.Context {
-	i.add(info.CallID)
-	return ctx
+func (i *infos) observer() *proxy.Observer {
+	return &proxy.Observer{
+		CallStart: func(ctx context.Context, info proxy.CallInfo) context.Context {
+			i.add(info.CallID)
+			return ctx
+		},
+		CallEnd: func(_ context.Context, end proxy.CallEnd) { i.add(end.CallID) },
+	}
 }
-func (i *infos) CallEnd(_ context.Context, end proxy.CallEnd) { i.add(end.CallID) }
 func (i *infos) add(id string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -183,7 +187,7 @@ func TestWithCallID(t *testing.T) {
 		}
 		return answer(200, seedAnswer)(r)
 	}}}
-	c := newClient(t, s, func(o *proxy.Options) { o.Observer = seen })
+	c := newClient(t, s, func(o *proxy.Options) { o.Observer = seen.observer() })
 	_, _ = c.Call(proxy.WithCallID(background, "toolu_1"), "get_order", nil)
 	_, _ = c.Call(background, "get_order", nil)
 	if got := fmt.Sprintf("%q", seen.ids); got != `["toolu_1" "toolu_1" "" ""]` {

@@ -46,20 +46,20 @@ type noted struct {
 	ids []string
 }
 
-func (n *noted) CallStart(ctx context.Context, call proxy.CallInfo) context.Context {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.ids = append(n.ids, call.CallID)
-	return ctx
+func (n *noted) observer() *proxy.Observer {
+	return &proxy.Observer{CallStart: func(ctx context.Context, call proxy.CallInfo) context.Context {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.ids = append(n.ids, call.CallID)
+		return ctx
+	}}
 }
-
-func (n *noted) CallEnd(context.Context, proxy.CallEnd) {}
 
 func TestEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := &noted{}
 		c := newClient(t, roundTrip(echoAfter),
-			func(o *proxy.Options) { o.Observer, o.Tools = seen, []string{"get_order"} })
+			func(o *proxy.Options) { o.Observer, o.Tools = seen.observer(), []string{"get_order"} })
 		calls := []modelCall{
 			{"m1", "get_order", `{"wait":3}`}, {"m2", "get_order", `{"wait":1}`}, {"m3", "find_order", `{}`},
 			{"m4", "get_order", `{"wait":`}, {"m5", "get_order", `{"wait":2}`},

@@ -20,7 +20,11 @@ func (r *run) send(ctx context.Context, req *request) (answer, *Error) {
 	}
 	var got answer
 	var last *Error // nil after a success
+	var waiting time.Time
 	stop := r.repeats.Repeat(ctx, func(number int) httpcall.Next {
+		if number > 1 {
+			req.endWait(ctx, number, waiting, last)
+		}
 		ans, err := r.paced(ctx, req, number)
 		if err == nil {
 			got, last = ans, nil
@@ -31,13 +35,17 @@ func (r *run) send(ctx context.Context, req *request) (answer, *Error) {
 		}
 		last = err
 		return httpcall.Next{Again: r.mayRepeat(req, err), After: err.RetryAfter}
-	}, func(_ int, wait time.Duration) { r.waits(ctx, req, last, wait) })
+	}, func(_ int, wait time.Duration) {
+		r.waits(ctx, req, last, wait)
+		waiting = time.Now()
+	})
 	switch stop.Reason {
 	case httpcall.TooLong:
 		last = stopped(last, last.Code, stop.Err)
 	case httpcall.TooLate:
 		last = stopped(last, CodeDeadline, stop.Err)
 	case httpcall.Stopped:
+		req.endWait(ctx, last.Attempts+1, waiting, last)
 		last = stopped(last, CodeCanceled, stop.Err)
 	}
 	return got, last
@@ -85,7 +93,7 @@ func (r *run) paced(ctx context.Context, req *request, number int) (answer, *Err
 	}
 	place, w, err := r.pacer.enqueue(ctx)
 	if w != nil {
-		place, err = r.waitForPace(ctx, req, w)
+		place, err = r.waitForPace(ctx, req, number, w)
 	}
 	if over := r.overError(req, number); over != nil {
 		if place != nil {
@@ -100,14 +108,10 @@ func (r *run) paced(ctx context.Context, req *request, number int) (answer, *Err
 		}
 		return answer{}, &Error{Code: code, Delivery: NotSent, Tool: req.name, Err: err}
 	}
-	start := time.Now()
-	ans, failure := r.attempt(ctx, req, place)
-	r.logAttempt(ctx, req, number, ans, failure, time.Since(start))
+	ans, failure := r.attempt(ctx, req, number, place)
 	if failure == nil {
-		ans.attempts = number
 		return ans, nil
 	}
-	failure.Attempts = number
 	switch failure.Code {
 	case CodeRunOver:
 		r.end(failure)
@@ -117,19 +121,22 @@ func (r *run) paced(ctx context.Context, req *request, number int) (answer, *Err
 	return answer{}, failure
 }
 
-// waitForPace waits until the pacer admits the request.
-func (r *run) waitForPace(ctx context.Context, req *request, w *waiter) (*place, error) {
-	logged := false
+// waitForPace waits until the pacer admits the attempt of this number.
+func (r *run) waitForPace(ctx context.Context, req *request, number int, w *waiter) (*place, error) {
+	returned := false
 	defer func() {
-		if !logged { // the logger panicked
+		if !returned { // the logger or an observer panicked
 			r.pacer.leave(w)
 		}
 	}()
 	r.log.LogAttrs(ctx, slog.LevelInfo, report.WaitsForPace, slog.String(report.Tool, req.name),
 		slog.Duration(report.Wait, w.due.Round(time.Millisecond)), slog.Int(report.Limit, r.pacer.limit),
 		slog.Duration(report.Window, r.pacer.window))
-	logged = true
-	return r.pacer.wait(ctx, r.over.done(), w)
+	began := time.Now()
+	place, err := r.pacer.wait(ctx, r.over.done(), w)
+	req.endWait(ctx, number, began, nil)
+	returned = true
+	return place, err
 }
 
 func (r *run) logAttempt(ctx context.Context, req *request, number int, ans answer, e *Error, took time.Duration) {

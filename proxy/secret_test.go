@@ -82,7 +82,7 @@ func TestProxyThatRepeatsTheToken(t *testing.T) {
 				seen := &spy{}
 				c, err := proxy.New("https://proxy.example.com", token, &proxy.Options{
 					MaxAttempts: 1, Logger: slog.New(slog.NewTextHandler(&log,
-						&slog.HandlerOptions{Level: slog.LevelDebug})), Observer: seen,
+						&slog.HandlerOptions{Level: slog.LevelDebug})), Observer: seen.observer(),
 					Transport: echo{status, http.Header{"Location": {"/" + said}, "X-Request-Id": {said},
 						"Retry-After": {said}}, body},
 				})

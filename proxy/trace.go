@@ -41,13 +41,28 @@ const (
 // [CodeRefused]. If a lost event need not fail the run, ignore the error: the client's logger
 // receives it as a warning.
 func (c *Client) Trace(ctx context.Context, event Event, payload any) (sequence int64, err error) {
-	sequence, failure := c.trace(ctx, event, payload)
+	return c.post(ctx, TraceEnd{Event: event}, payload, nil)
+}
+
+// post posts the event that end describes, unless refused says why it cannot be sent.
+func (c *Client) post(ctx context.Context, end TraceEnd, payload any, refused *Error) (int64, error) {
+	start := time.Now()
+	failure := refused
+	if failure == nil {
+		end.Sequence, failure = c.trace(ctx, end.Event, payload)
+	}
+	end.Actor, end.Duration = c.actorFor(ctx), time.Since(start)
 	if failure != nil {
+		end.Err = failure
 		c.run.log.LogAttrs(ctx, slog.LevelWarn, "proxy trace event lost",
 			slog.String("event", failure.Tool), slog.String("code", string(failure.Code)))
-		return 0, failure
 	}
-	return sequence, nil
+	for _, o := range c.observers {
+		if o.TraceEnd != nil {
+			o.TraceEnd(ctx, end)
+		}
+	}
+	return end.Sequence, end.Err
 }
 
 func (c *Client) trace(ctx context.Context, event Event, payload any) (sequence int64, failure *Error) {
@@ -64,7 +79,9 @@ func (c *Client) trace(ctx context.Context, event Event, payload any) (sequence 
 		return 0, &Error{Code: CodeArguments, Delivery: NotSent, Tool: info.Tool, Err: err}
 	}
 	body = withTime(body, time.Now())
-	ans, failure := c.run.send(ctx, &request{plane: "/traces/", name: info.Tool, actor: info.Actor, body: body})
+	ans, failure := c.run.send(ctx, &request{
+		plane: "/traces/", name: info.Tool, actor: info.Actor, body: body, observers: c.observers,
+	})
 	if failure != nil {
 		e := *failure // another client may hold the end of the run
 		e.about = anEvent
@@ -108,16 +125,17 @@ func (c *Client) trace(ctx context.Context, event Event, payload any) (sequence 
 // The member names of this payload are not documented; from_sub_agent and to_sub_agent are those of
 // the platform's telemetry. Use [Client.Trace] with [EventHandoff] to send others.
 func (c *Client) Handoff(ctx context.Context, from, to string) (sequence int64, err error) {
+	var refused *Error
 	for _, id := range []string{from, to} {
-		if err := actor.Check(id); err != nil {
-			return 0, localError(CodeActor, string(EventHandoff), err.Error())
+		if err := actor.Check(id); err != nil && refused == nil {
+			refused = localError(CodeActor, string(EventHandoff), err.Error())
 		}
 	}
-	return c.Trace(ctx, EventHandoff, struct {
+	return c.post(ctx, TraceEnd{Event: EventHandoff, From: from, To: to}, struct {
 		From string `json:"from_sub_agent"`
 		To   string `json:"to_sub_agent"`
 		Text string `json:"text"`
-	}{from, to, from + " → " + to})
+	}{from, to, from + " → " + to}, refused)
 }
 
 // withTime puts __occurred_at in front of a JSON object that has none.

@@ -200,7 +200,7 @@ func TestActors(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			run, ids := newRun(t), new(callIDs)
-			client, ctx := run.Client(&proxy.Options{Observer: ids}), t.Context()
+			client, ctx := run.Client(&proxy.Options{Observer: ids.observer()}), t.Context()
 			if tt.of != "" {
 				client = client.As(tt.of)
 			}
@@ -233,12 +233,12 @@ func TestActors(t *testing.T) {
 // callIDs records the ids of calls.
 type callIDs struct{ seen []string }
 
-func (c *callIDs) CallStart(ctx context.Context, info proxy.CallInfo) context.Context {
-	c.seen = append(c.seen, info.CallID)
-	return ctx
+func (c *callIDs) observer() *proxy.Observer {
+	return &proxy.Observer{CallStart: func(ctx context.Context, info proxy.CallInfo) context.Context {
+		c.seen = append(c.seen, info.CallID)
+		return ctx
+	}}
 }
-
-func (c *callIDs) CallEnd(context.Context, proxy.CallEnd) {}
 
 // When the proxy says that the run is over, the sessions end.
 func TestRunOver(t *testing.T) {

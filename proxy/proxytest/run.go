@@ -59,7 +59,7 @@ func (r *Run) Client(opts *proxy.Options) *proxy.Client {
 		panic("proxytest: Run.Client: " + err.Error())
 	}
 	if r.platform.output != nil {
-		return c.Observe(showing{r.platform})
+		return c.Observe(r.platform.showing())
 	}
 	return c
 }

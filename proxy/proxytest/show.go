@@ -32,16 +32,12 @@ func (p *Platform) showRefused(ctx context.Context, call Call) {
 	}
 }
 
-// showing is an observer that shows the waits of a client in the output of the platform's test.
-type showing struct{ platform *Platform }
-
-// CallStart implements [proxy.Observer].
-func (s showing) CallStart(ctx context.Context, _ proxy.CallInfo) context.Context {
-	if report.From(ctx) != nil {
-		return ctx
-	}
-	return report.With(ctx, &report.Sink{Report: s.platform.show})
+// showing shows the waits of a client in the output of the platform's test.
+func (p *Platform) showing() *proxy.Observer {
+	return &proxy.Observer{CallStart: func(ctx context.Context, _ proxy.CallInfo) context.Context {
+		if report.From(ctx) != nil {
+			return ctx
+		}
+		return report.With(ctx, &report.Sink{Report: p.show})
+	}}
 }
-
-// CallEnd implements [proxy.Observer].
-func (showing) CallEnd(context.Context, proxy.CallEnd) {}
