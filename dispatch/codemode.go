@@ -140,7 +140,7 @@ func readFile(name string) ([]byte, error) {
 //
 // One of the last three must contain a task. The prefix of a name may also be DYSTOPIC_, and there
 // may be an underscore before it. Main uses the options Proxy, ProxyHosts, RunTimeout, Reserve,
-// Logger and those that concern the response.
+// Logger, Observer and those that concern the response.
 //
 // Main closes standard input and runs the agent. SIGTERM and an interrupt end the agent's context.
 // Main writes the response, one line of JSON, to the file that PIPELINES_RESULT_PATH names, or to
@@ -178,7 +178,11 @@ func codeMode(ctx context.Context, agent Agent, opts *Options, stdout, stderr io
 		return 2
 	}
 	start := time.Now()
-	body, err := h.answer(ctx, v, h.await(v, start), start)
+	h.startRun(v, nil)
+	out := h.await(v, start)
+	body, problems, err := h.answer(v, out, start)
+	h.hooks.Grace = h.opts.Reserve / 2
+	defer h.endRun(v, out, problems, start)
 	if err != nil {
 		report(err)
 		return 1

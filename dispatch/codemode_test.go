@@ -32,8 +32,13 @@ func TestMain(m *testing.M) {
 		if os.Getenv("TOOLWIRE_TEST_HURRY") != "" {
 			limit = 1500 * time.Millisecond
 		}
+		var observer *dispatch.Observer
+		if result := os.Getenv("TOOLWIRE_TEST_OBSERVED"); result != "" {
+			observer = observedInCodeMode(result)
+		}
 		dispatch.Main(codeAgent, &dispatch.Options{
-			Logger: logger, RunTimeout: limit, Reserve: time.Second, Proxy: &proxy.Options{Tools: []string{"get_order"}},
+			Observer: observer,
+			Logger:   logger, RunTimeout: limit, Reserve: time.Second, Proxy: &proxy.Options{Tools: []string{"get_order"}},
 		})
 	}
 	os.Exit(m.Run())

@@ -77,14 +77,19 @@ const maxErrorMessage = 400
 
 // writeError answers a request that failed, with Retry-After beside a 503.
 func writeError(w http.ResponseWriter, err error) {
-	e, ok := errors.AsType[*Error](err)
-	if !ok {
-		e = &Error{Code: CodeAgent, Message: "internal error", Err: err}
-	}
+	e := asError(err)
 	if e.Code == CodeBusy && w.Header().Get("Retry-After") == "" {
 		w.Header().Set("Retry-After", "1")
 	}
 	httpserve.WriteError(w, e.status(), e.body())
+}
+
+// asError returns the *Error in err's chain, or one that says nothing about err.
+func asError(err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	return &Error{Code: CodeAgent, Message: "internal error", Err: err}
 }
 
 // CodeOf returns the code of the [*Error] in err's chain, or "" if there is none.

@@ -47,6 +47,7 @@ type Handler struct {
 
 	runner runner.Runner // for the agent
 	asker  runner.Runner // for the functions of the options that make responses
+	hooks  runner.Runner // for the observer
 }
 
 // New returns a handler that runs agent. opts must set Tokens, TokenFunc, Verify or InsecureNoAuth.
@@ -102,6 +103,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	httpserve.LogRefusal(r, h.opts.Logger, report.Refused, err.Error()) // as text: as JSON it leaves the cause out
+	h.observeRefusal(r, err)
 	writeError(w, err)
 }
 
@@ -109,6 +111,7 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 type outcome struct {
 	response *Response
 	host     bool // a function of the options made response, not the agent
+	timedOut bool // it is that of TimeoutResponse
 	err      error
 	ended    bool // err says only that the context has ended
 	aborts   bool // the agent panicked with http.ErrAbortHandler
@@ -117,11 +120,14 @@ type outcome struct {
 // serve runs the agent and writes the response. It and await use little of the stack, because
 // thousands of runs wait there.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, v *visit, arrived time.Time) {
+	h.startRun(v, r)
 	out := h.await(v, arrived)
 	if out.aborts {
+		h.endRun(v, out, nil, arrived)
 		panic(http.ErrAbortHandler)
 	}
-	body, err := h.answer(r.Context(), v, out, arrived)
+	body, problems, err := h.answer(v, out, arrived)
+	h.endRun(v, out, problems, arrived)
 	if err != nil {
 		writeError(w, err)
 		return
@@ -129,15 +135,16 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, v *visit, arrive
 	httpserve.WriteJSON(w, http.StatusOK, body)
 }
 
-// answer returns the body of the response. Its error is the [*Error] with which a failed run is
-// answered.
-func (h *Handler) answer(ctx context.Context, v *visit, out outcome, arrived time.Time) ([]byte, error) {
+// answer returns the body of the response, and the problems that were found in it. Its error is the
+// [*Error] with which a failed run is answered.
+func (h *Handler) answer(v *visit, out outcome, arrived time.Time) ([]byte, []Problem, error) {
+	ctx := v.ctx.Context
 	if out.err != nil {
 		h.log(ctx, v, slog.LevelError, report.RunFailed,
 			slog.Duration("took", time.Since(arrived)), slog.String(report.Error, out.err.Error()))
 		failure := agentError(out.err)
 		if h.opts.FailureResponse == nil {
-			return nil, failure
+			return nil, nil, failure
 		}
 		out.host = true
 		out.response = h.ask(ctx, &v.run, func() *Response { return h.opts.FailureResponse(&v.run, failure) })
@@ -150,7 +157,7 @@ func (h *Handler) answer(ctx context.Context, v *visit, out outcome, arrived tim
 	if h.opts.Logger.Enabled(ctx, slog.LevelInfo) {
 		h.log(ctx, v, slog.LevelInfo, "run answered", slog.Duration("took", time.Since(arrived)))
 	}
-	return body, nil
+	return body, problems, nil
 }
 
 // log writes a record that names the run.
@@ -195,7 +202,7 @@ func (h *Handler) conclude(v *visit, end runner.Outcome[outcome]) outcome {
 	case end.Stop == runner.TimedOut:
 		h.opts.Logger.WarnContext(&v.ctx, "run timed out", "run_id", v.run.RunID, "timeout", h.opts.RunTimeout)
 		late := h.ask(&v.ctx, &v.run, func() *Response { return h.opts.TimeoutResponse(&v.run) })
-		return outcome{host: true, response: late}
+		return outcome{host: true, timedOut: true, response: late}
 	case proxy.IsRunOver(end.Cause):
 		return outcome{err: end.Cause}
 	case !end.Left:

@@ -101,6 +101,9 @@ type Options struct {
 	// bodies or results. The record of a rejected request has the address of the peer and the
 	// reason, also for 401 and 405. If nil, nothing is logged.
 	Logger *slog.Logger
+
+	// Observer is called for each run and each rejected request. If nil, nothing is called.
+	Observer *Observer
 }
 
 const (
@@ -184,6 +187,9 @@ func (h *Handler) configure(opts *Options, problems ...error) error {
 	h.runner = runner.Runner{What: "agent", Key: "run_id", Logger: o.Logger, Cause: errRunTimeout, Grace: o.Reserve / 2}
 	h.asker = runner.Runner{
 		What: "a function of the options", Key: "run_id", Logger: o.Logger, Cause: errRunTimeout, Grace: o.Reserve / 4,
+	}
+	h.hooks = runner.Runner{
+		What: "a function of Options.Observer", Key: "run_id", Logger: o.Logger, Cause: errRunTimeout, Grace: o.Reserve / 4,
 	}
 	h.gate.limit, h.gate.byteLimit = o.MaxRuns, o.MaxBytesInFlight
 	if len(problems) > 0 {

@@ -1,0 +1,135 @@
+package dispatch
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/toolwire/toolwire/internal/runner"
+)
+
+// An Observer has functions that are called for the runs and the rejected requests of a handler, for
+// spans, metrics or a log. All of them are optional. The calls of a run are those of
+// [proxy.Observer]. Package oteltoolwire makes both for OpenTelemetry.
+//
+// Each function is called on a goroutine of its own, and must be safe for concurrent use. The
+// handler waits for it, but for at most a quarter of [Options.Reserve]. A panic is logged and does
+// not affect the run. An Observer must not be changed while a handler uses it.
+type Observer struct {
+	// RunStart is called when a run was accepted, before the agent. It returns the context of the
+	// run: ctx, or one derived from it. The context of the agent is derived from that, and RunEnd
+	// receives it. If RunStart panics or does not return in time, the context stays ctx.
+	RunStart func(ctx context.Context, start RunStart) context.Context
+
+	// RunEnd is called once for each such run: before its response is sent, and in code mode after
+	// it was written. In code mode [Main] waits for RunEnd for half of [Options.Reserve], so that it
+	// can send what was collected before the program ends. The agent may still be running, and ctx
+	// may have ended.
+	RunEnd func(ctx context.Context, end RunEnd)
+
+	// Refused is called for each request that the handler rejects before the agent, with any status
+	// of the table at [Handler] but 500. It is not called for pings.
+	Refused func(ctx context.Context, refusal Refusal)
+}
+
+// RunStart describes a run that begins.
+type RunStart struct {
+	Run *Run // must not be changed
+
+	// Header returns the first value of a header of the request, or "". It returns "" for headers
+	// that have secrets: Authorization, Cookie, [Options.AuthHeader] and the run token. It is nil in
+	// code mode.
+	Header func(name string) string
+}
+
+// RunEnd describes the end of a run.
+type RunEnd struct {
+	Run *Run // must not be changed
+
+	// Err is the [*Error] of a run that failed, or nil. Its code is [CodeAgent], [CodePanicked] or
+	// [CodeClientGone], or that of an *Error that the agent returned. It unwraps to the agent's
+	// error, whose text may contain secrets. [Options.FailureResponse] may have turned the failure
+	// into a response.
+	Err error
+
+	// TimedOut reports that the response is that of [Options.TimeoutResponse]. Err is then nil.
+	TimedOut bool
+
+	// Problems are what was repaired or removed in the response, as [Options.Logger] receives them.
+	Problems []Problem
+
+	// Metadata is that of the agent's response and of the run's [Transcript], with the model and the
+	// tokens. It is nil if neither has any. It must not be changed.
+	Metadata *Metadata
+
+	Calls    int           // tool calls that the run's client has begun
+	Duration time.Duration // from the arrival of the request
+}
+
+// Refusal describes a request that was rejected.
+type Refusal struct {
+	// Err is the [*Error]. Of a 401, its message has the reason, which the peer does not receive.
+	Err    error
+	Status int // of the response
+
+	// Header is that of [RunStart]. Do not trust the headers of a request that was not
+	// authenticated.
+	Header func(name string) string
+}
+
+// startRun makes the context of a run. r is nil in code mode.
+func (h *Handler) startRun(v *visit, r *http.Request) {
+	o := h.opts.Observer
+	if o == nil || o.RunStart == nil {
+		return
+	}
+	start := RunStart{Run: &v.run}
+	if r != nil {
+		start.Header = h.publicHeader(r.Header)
+	}
+	ctx := v.ctx.Context
+	f := func(context.Context) context.Context { return o.RunStart(ctx, start) }
+	if started := runner.Run(ctx, &h.hooks, time.Now(), v.run.RunID, f).Value; started != nil {
+		v.ctx.Context = started
+	}
+}
+
+func (h *Handler) endRun(v *visit, out outcome, problems []Problem, arrived time.Time) {
+	o := h.opts.Observer
+	if o == nil || o.RunEnd == nil {
+		return
+	}
+	end := RunEnd{
+		Run: &v.run, TimedOut: out.timedOut, Problems: problems, Metadata: v.run.recording().metadataCopy(),
+		Calls: int(v.record.calls.Load()), Duration: time.Since(arrived),
+	}
+	if out.response != nil {
+		end.Metadata = out.response.Metadata.with(end.Metadata)
+	}
+	if out.err != nil {
+		end.Err = agentError(out.err)
+	}
+	ctx := v.ctx.Context
+	h.hooks.Hook(ctx, v.run.RunID, func() { o.RunEnd(ctx, end) })
+}
+
+func (h *Handler) observeRefusal(r *http.Request, err error) {
+	o := h.opts.Observer
+	if o == nil || o.Refused == nil {
+		return
+	}
+	refusal := Refusal{Err: err, Status: asError(err).status(), Header: h.publicHeader(r.Header)}
+	hooks := h.hooks
+	hooks.Key = "" // the request has no run
+	hooks.Hook(r.Context(), "", func() { o.Refused(r.Context(), refusal) })
+}
+
+// publicHeader returns a function that reads headers without secrets. It copies them, because the
+// function may be called after the request.
+func (h *Handler) publicHeader(header http.Header) func(string) string {
+	public := header.Clone()
+	for _, name := range []string{"Authorization", "Proxy-Authorization", "Cookie", headerRunToken, h.opts.AuthHeader} {
+		public.Del(name)
+	}
+	return public.Get
+}

@@ -1,0 +1,279 @@
+package dispatch_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/proxy"
+)
+
+type observed struct{}
+
+// ends returns an observer that keeps the ends of runs, and checks that they have the context of
+// their start.
+func ends(t *testing.T) (*dispatch.Observer, *[]dispatch.RunEnd) {
+	kept := new([]dispatch.RunEnd)
+	return &dispatch.Observer{
+		RunStart: func(ctx context.Context, start dispatch.RunStart) context.Context {
+			if start.Run.RunID != "17" || start.Run.Proxy == nil {
+				t.Errorf("the run at the start: %+v", start.Run)
+			}
+			return context.WithValue(ctx, observed{}, start.Run.RunID)
+		},
+		RunEnd: func(ctx context.Context, end dispatch.RunEnd) {
+			if ctx.Value(observed{}) != "17" {
+				t.Error("the context of RunStart does not reach RunEnd")
+			}
+			*kept = append(*kept, end)
+		},
+	}, kept
+}
+
+func TestObserverOfRuns(t *testing.T) {
+	for name, tt := range map[string]struct {
+		agent    dispatch.Agent
+		status   int
+		code     dispatch.Code
+		timedOut bool
+		problems string
+		took     time.Duration
+		hangUp   time.Duration // when the peer does; 0 for never
+	}{
+		"an answer": {agent: answering("done"), status: 200},
+		"an answer with problems": {agent: func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+			return &dispatch.Response{Messages: []dispatch.Message{{Role: "robot"}}}, nil
+		}, status: 200, problems: "final_response_missing/final_response messages_removed/messages/0/role"},
+		"an error": {agent: func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+			time.Sleep(3 * time.Second)
+			return nil, errors.New("hunter2")
+		}, status: 500, code: dispatch.CodeAgent, took: 3 * time.Second},
+		"an error with a code": {agent: func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			return nil, run.DecodeInput(new(int))
+		}, status: 500, code: dispatch.CodeInput},
+		"a panic": {agent: func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic("hunter2") },
+			status: 500, code: dispatch.CodePanicked},
+		"a timeout": {agent: func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}, status: 200, timedOut: true, took: 298 * time.Second},
+		"a peer that hangs up": {agent: func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
+			<-ctx.Done()
+			time.Sleep(time.Minute)
+			return nil, ctx.Err()
+		}, status: 500, code: dispatch.CodeClientGone, took: 4 * time.Second, hangUp: 3 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				observer, kept := ends(t)
+				h := newHandler(t, tt.agent, func(o *dispatch.Options) { o.Observer = observer })
+				w := post(h, seedBody, func(r *http.Request) {
+					if tt.hangUp > 0 {
+						ctx, cancel := context.WithCancel(r.Context())
+						time.AfterFunc(tt.hangUp, cancel)
+						*r = *r.WithContext(ctx)
+					}
+				})
+				if len(*kept) != 1 {
+					t.Fatalf("%d ends", len(*kept))
+				}
+				end := (*kept)[0]
+				var problems []string
+				for _, p := range end.Problems {
+					problems = append(problems, p.Code+p.Pointer)
+				}
+				if w.Code != tt.status || dispatch.CodeOf(end.Err) != tt.code || end.TimedOut != tt.timedOut ||
+					strings.Join(problems, " ") != tt.problems || end.Duration != tt.took {
+					t.Errorf("answered %d; the end is %v after %s (timed out: %t), with %q", w.Code, end.Err, end.Duration,
+						end.TimedOut, problems)
+				}
+				time.Sleep(time.Hour) // so that the agent returns
+			})
+		})
+	}
+}
+
+// The end has what the response and the recording tell of the model, and the number of calls.
+func TestObserverOfTokens(t *testing.T) {
+	observer, kept := ends(t)
+	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		if ctx.Value(observed{}) != "17" {
+			t.Error("the context of RunStart does not reach the agent")
+		}
+		for range 2 {
+			_, _ = run.Proxy.Call(context.Background(), "get_order", nil)
+		}
+		_, _ = run.Proxy.As("sub").Call(ctx, "no such tool", nil)
+		run.Transcript().UpdateMetadata(func(m *dispatch.Metadata) { m.Model, m.TotalInputTokens = "from the traffic", 7 })
+		return &dispatch.Response{FinalResponse: "done", Metadata: &dispatch.Metadata{Model: "mine"}}, nil
+	}
+	h := newHandler(t, agent, func(o *dispatch.Options) {
+		o.Observer = observer
+		o.Proxy = &proxy.Options{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+			return nil, errors.New("no network")
+		})}
+	})
+	post(h, seedBody, nil)
+	end := (*kept)[0]
+	if end.Calls != 3 || end.Metadata == nil || end.Metadata.Model != "mine" || end.Metadata.TotalInputTokens != 7 {
+		t.Errorf("%d calls, metadata %+v", end.Calls, end.Metadata)
+	}
+}
+
+// The observer of a run's calls is called in the context of the run, and beside the recording.
+func TestObserversOfRunAndCalls(t *testing.T) {
+	observer, kept := ends(t)
+	var calls []string
+	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		_, _ = run.Proxy.Call(proxy.WithCallID(ctx, "toolu_1"), "get_order", map[string]int{"n": 1})
+		return run.Transcript().Response("done"), nil
+	}
+	h := newHandler(t, agent, func(o *dispatch.Options) {
+		o.Observer = observer
+		o.Proxy = &proxy.Options{
+			Observer: &proxy.Observer{CallEnd: func(ctx context.Context, end proxy.CallEnd) {
+				calls = append(calls, fmt.Sprint(ctx.Value(observed{}), end.Tool, end.CallID, proxy.CodeOf(end.Err)))
+			}},
+			Transport: roundTrip(func(*http.Request) (*http.Response, error) { return nil, errors.New("no network") }),
+		}
+	})
+	w := post(h, seedBody, nil)
+	if fmt.Sprint(calls) != "[17get_ordertoolu_1transport]" || (*kept)[0].Calls != 1 {
+		t.Errorf("calls %q, %d counted", calls, (*kept)[0].Calls)
+	}
+	if !strings.Contains(w.Body.String(), `"id":"toolu_1"`) {
+		t.Errorf("the transcript lacks the call: %s", w.Body)
+	}
+}
+
+// A handler that panics with ErrAbortHandler, as proxies do, ends the run for the observer too.
+func TestObserverOfAnAbort(t *testing.T) {
+	observer, kept := ends(t)
+	h := newHandler(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic(http.ErrAbortHandler) },
+		func(o *dispatch.Options) { o.Observer = observer })
+	defer func() {
+		if recover() != http.ErrAbortHandler || len(*kept) != 1 || dispatch.CodeOf((*kept)[0].Err) != dispatch.CodePanicked {
+			t.Errorf("ends %+v", *kept)
+		}
+	}()
+	post(h, seedBody, nil)
+}
+
+func TestObserverOfRefusals(t *testing.T) {
+	var got []string
+	observer := &dispatch.Observer{
+		RunStart: func(context.Context, dispatch.RunStart) context.Context { panic("no run begins") },
+		Refused: func(_ context.Context, refusal dispatch.Refusal) {
+			got = append(got, fmt.Sprintf("%s %d %s", dispatch.CodeOf(refusal.Err), refusal.Status, refusal.Header("Traceparent")))
+			for _, name := range []string{"Authorization", "authorization", "X-Pipelines-Run-Token", "X-Agent-Key", "Cookie"} {
+				if value := refusal.Header(name); value != "" {
+					t.Errorf("the header %s is %q", name, value)
+				}
+			}
+		},
+	}
+	h := newHandler(t, answering("done"), func(o *dispatch.Options) {
+		o.Observer, o.MaxBodyBytes, o.AuthHeader = observer, 10<<10, "X-Agent-Key"
+	})
+	send := func(body string, change func(*http.Request)) {
+		post(h, body, func(r *http.Request) {
+			r.Header.Set("Traceparent", "parent")
+			r.Header.Set("Cookie", "hunter2")
+			r.Header.Set("X-Agent-Key", agentToken)
+			change(r)
+		})
+	}
+	send(seedBody, func(r *http.Request) { r.Method = "GET" })
+	send(seedBody, func(r *http.Request) { r.Header.Set("X-Agent-Key", "wrong") })
+	send(`{"ping":true}`, func(*http.Request) {})
+	send(strings.Repeat(" ", 11<<10), func(*http.Request) {})
+	send(`{`, func(*http.Request) {})
+	send(`{"input":[]}`, func(*http.Request) {})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_ = h.Drain(ctx)
+	send(seedBody, func(*http.Request) {})
+	want := []string{
+		"method_not_allowed 405 parent", "unauthorized 401 parent", "body_too_large 413 parent", "invalid_json 400 parent",
+		"invalid_envelope 400 parent", "busy 503 parent",
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// Whatever an observer does, the run is answered in time.
+func TestObserverThatMisbehaves(t *testing.T) {
+	for name, misbehave := range map[string]func(){
+		"panics": func() { panic("observer") }, "does not return": func() { time.Sleep(time.Hour) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log bytes.Buffer
+				h := newHandler(t, answering("done"), func(o *dispatch.Options) {
+					o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+					o.Observer = &dispatch.Observer{
+						RunStart: func(context.Context, dispatch.RunStart) context.Context { misbehave(); return nil },
+						RunEnd:   func(context.Context, dispatch.RunEnd) { misbehave() },
+						Refused:  func(context.Context, dispatch.Refusal) { misbehave() },
+					}
+				})
+				start := time.Now()
+				wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"done"}`)
+				wantError(t, post(h, `{"input":[]}`, nil), 400, dispatch.CodeEnvelope, "")
+				if took := time.Since(start); took > 1500*time.Millisecond {
+					t.Errorf("the answers took %s", took)
+				}
+				if name == "panics" && strings.Count(log.String(), "a function of Options.Observer panicked") != 3 {
+					t.Errorf("logged %s", log.String())
+				}
+				synctest.Wait()
+				time.Sleep(2 * time.Hour) // so that the functions return
+			})
+		})
+	}
+}
+
+// observedInCodeMode is what TestMain gives to an agent whose result file is result. It writes what
+// it sees to standard error.
+func observedInCodeMode(result string) *dispatch.Observer {
+	return &dispatch.Observer{
+		RunStart: func(ctx context.Context, start dispatch.RunStart) context.Context {
+			fmt.Fprintf(os.Stderr, "start of %s without headers: %t\n", start.Run.Instruction, start.Header == nil)
+			return context.WithValue(ctx, observed{}, "started")
+		},
+		RunEnd: func(ctx context.Context, end dispatch.RunEnd) {
+			_, err := os.Stat(result)
+			fmt.Fprintf(os.Stderr, "end of what %s: %q, result there: %t\n", ctx.Value(observed{}), dispatch.CodeOf(end.Err), err == nil)
+		},
+	}
+}
+
+// In code mode the end of the run follows the writing of the response.
+func TestObserverInCodeMode(t *testing.T) {
+	for instruction, want := range map[string]codeRun{
+		"fail":  {status: 1, stderr: "end of what started: \"agent_failed\", result there: false\n"},
+		"stdin": {status: 0, stderr: "end of what started: \"\", result there: true\n"},
+	} {
+		result := filepath.Join(t.TempDir(), "result.json")
+		got := runCode(t, map[string]string{
+			"TOOLWIRE_TEST_OBSERVED": result, "PIPELINES_RESULT_PATH": result, "PIPELINES_RUN_TOKEN": runToken,
+			"PIPELINES_ODYSSEY_PROXY_URL": "https://proxy.example.com",
+			"_PIPELINES_TASK_INPUT_JSON":  `{"user_instruction":"` + instruction + `"}`,
+		}, nil)
+		if got.status != want.status || !strings.HasPrefix(got.stderr, "start of "+instruction+" without headers: true\n") ||
+			!strings.HasSuffix(got.stderr, want.stderr) {
+			t.Errorf("%s: status %d, stderr %s", instruction, got.status, got.stderr)
+		}
+	}
+}
