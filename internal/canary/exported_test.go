@@ -185,6 +185,8 @@ var noSecrets = map[string]string{
 	"dispatch/dispatchtest.Task":     "ProxyURL is where a test's platform is served; the token is not in it",
 	"dispatch/eval.Case":             "holds a Task",
 	"dispatch/doctor.Options":        "holds a Task",
+	"proxy.AttemptInfo":              "Header has what observers add to a request, not what the client sends",
+	"proxy.AttemptEnd":               "holds an AttemptInfo",
 	"proxy/cassette.Options":         "Upstream is the base URL of the proxy, without user info or query",
 	"dispatch/webhook.Tool":          "URLs of tools are part of the definitions that agents see",
 	"manifest/toolbox.ClientOptions": "BaseURL is the address of the platform, without user info or query",

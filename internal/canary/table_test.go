@@ -63,8 +63,10 @@ func table(t *testing.T) []row {
 	handler := must(dispatch.New(answer, &options))(t)
 	addOpen("dispatch.Options", options, &options)
 	add("dispatch.Handler", handler)
-	run := dispatched(t)
+	run, start, end := dispatched(t)
 	add("dispatch.Run", run, *run)
+	add("dispatch.RunStart", start, &start)
+	add("dispatch.RunEnd", end, &end)
 	add("dispatch.Transcript", run.Transcript())
 	add("dispatch.Transcript", run.Transcript())
 
@@ -159,21 +161,27 @@ func answer(context.Context, *dispatch.Run) (*dispatch.Response, error) {
 
 func nothing(context.Context, json.RawMessage) (any, error) { return nil, nil }
 
-// dispatched returns a run whose token is in the header and in the body.
-func dispatched(t *testing.T) *dispatch.Run {
+// dispatched returns a run whose token is in the header and in the body, and what an observer gets.
+func dispatched(t *testing.T) (run *dispatch.Run, start dispatch.RunStart, end dispatch.RunEnd) {
 	t.Helper()
-	var run *dispatch.Run
 	handler := must(dispatch.New(func(_ context.Context, r *dispatch.Run) (*dispatch.Response, error) {
 		run = r
 		return nil, nil
-	}, &dispatch.Options{InsecureNoAuth: true}))(t)
+	}, &dispatch.Options{InsecureNoAuth: true, Observer: &dispatch.Observer{
+		RunStart: func(ctx context.Context, s dispatch.RunStart) context.Context {
+			start = s
+			return ctx
+		},
+		RunEnd: func(_ context.Context, e dispatch.RunEnd) { end = e },
+	}}))(t)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(
 		`{"run_id":7,"input":{"user_instruction":"Do it."},"odyssey_proxy_url":"https://proxy.example.com/runs/7","run_token":"`+secret+`"}`))
+	r.Header.Set("X-Pipelines-Run-Token", secret)
 	w := httptest.NewRecorder()
-	if handler.ServeHTTP(w, r); run == nil {
+	if handler.ServeHTTP(w, r); run == nil || start.Header == nil || end.Run == nil {
 		t.Fatal(w.Body)
 	}
-	return run
+	return run, start, end
 }
 
 // requested returns what a behavior gets, and the token of its run.
