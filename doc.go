@@ -45,6 +45,42 @@
 //   - [github.com/toolwire/toolwire/proxy/mcpbridge] connects runs with MCP, in a module of its
 //     own.
 //
+// # Stability
+//
+// Versions follow Semantic Versioning, and all modules of the repository have the same one. A patch
+// release changes no exported name. CHANGELOG.md lists every change of one.
+//
+// These packages are stable. Before an exported name is removed or changes its meaning, a minor
+// release marks it as deprecated and names what replaces it, except where keeping it would be a
+// security fault.
+//
+//   - [github.com/toolwire/toolwire/dispatch]
+//   - [github.com/toolwire/toolwire/dispatch/dispatchtest]
+//   - [github.com/toolwire/toolwire/dispatch/webhook]
+//   - [github.com/toolwire/toolwire/ledger]
+//   - [github.com/toolwire/toolwire/manifest]
+//   - [github.com/toolwire/toolwire/manifest/catalog]
+//   - [github.com/toolwire/toolwire/manifest/catalog/catalogtest]
+//   - [github.com/toolwire/toolwire/manifest/catalog/sqlitestore]
+//   - [github.com/toolwire/toolwire/manifest/toolbox]
+//   - [github.com/toolwire/toolwire/proxy]
+//   - [github.com/toolwire/toolwire/proxy/proxytest]
+//   - [github.com/toolwire/toolwire/schema]
+//
+// These packages are experimental. A minor release may change any of their names, and the files that
+// they write. Either they follow what others define and change often, or their form is new.
+//
+//   - [github.com/toolwire/toolwire/dispatch/doctor]
+//   - [github.com/toolwire/toolwire/dispatch/eval]
+//   - [github.com/toolwire/toolwire/dispatch/llm]
+//   - [github.com/toolwire/toolwire/dispatch/llm/llmtest]
+//   - [github.com/toolwire/toolwire/dispatch/registration]
+//   - [github.com/toolwire/toolwire/proxy/cassette]
+//   - [github.com/toolwire/toolwire/proxy/mcpbridge]
+//
+// Neither promise covers texts of errors, log records and reports, the programs in examples, and
+// packages below internal. A stable package imports no experimental one.
+//
 // # Pages and programs
 //
 // Start with docs/getting-started.md, or with docs/llm-agents.md if you have a loop around a model.
