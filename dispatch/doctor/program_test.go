@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 	switch os.Getenv("TOOLWIRE_TEST_PROGRAM") {
 	case "":
 		os.Exit(m.Run())
-	case "in order":
+	case "works":
 		dispatch.Main(func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) { return once(ctx, run) }, nil)
 	case "crash":
 		os.Exit(3)
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 // Code mode has no endpoint. What concerns one is skipped; the sample and the scenarios are not.
 func TestCheckOfAProgram(t *testing.T) {
 	t.Parallel()
-	for mode, failing := range map[string]names{"in order": nil, "crash": {"dispatch"}} {
+	for mode, failing := range map[string]names{"works": nil, "crash": {"dispatch"}} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			target := dispatchtest.Target{Command: []string{os.Args[0]}, Env: []string{"TOOLWIRE_TEST_PROGRAM=" + mode}}
@@ -35,14 +35,14 @@ func TestCheckOfAProgram(t *testing.T) {
 				t.Fatal(err)
 			}
 			said := expect(t, report, failing, nil)
-			if mode == "crash" && !strings.Contains(said, "exit status 3 and wrote no result") {
+			if mode == "crash" && !strings.Contains(said, "agent_bad_response: the program ended with exit status 3 and wrote no result") {
 				t.Errorf("%q", said)
 			}
 			for name, want := range map[doctor.Name]doctor.Status{
 				"ping": "skipped", "wrong_bearer": "skipped", "headers_only": "skipped", "dispatch": "ok", "unwrap": "ok", "retry_429": "ok",
 				"concurrent_runs": "ok", "session_replay": "ok",
 			} {
-				if f := find(t, report, name); mode == "in order" && f.Status != want {
+				if f := find(t, report, name); mode == "works" && f.Status != want {
 					t.Errorf("%+v, want %s", f, want)
 				}
 			}
@@ -50,5 +50,22 @@ func TestCheckOfAProgram(t *testing.T) {
 				t.Errorf("%q %q", report.Target, report.Faults)
 			}
 		})
+	}
+}
+
+// The command that repeats a scenario has the program, its arguments and the names of its variables.
+func TestProgramsSayHowToRepeatAScenario(t *testing.T) {
+	t.Parallel()
+	target := dispatchtest.Target{
+		Command: []string{os.Args[0], "it's"}, Env: []string{"TOOLWIRE_TEST_PROGRAM=works", "KEY=a-secret-value"},
+	}
+	report, err := doctor.Check(t.Context(), target, scenarios("unwrap"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "go run github.com/toolwire/toolwire/examples/doctor -env 'TOOLWIRE_TEST_PROGRAM' -env 'KEY' " +
+		"-instruction 'Refund order #4521.' -scenarios unwrap -- '" + os.Args[0] + `' 'it'\''s'`
+	if f := find(t, report, "unwrap"); f.Status != doctor.StatusOK || f.Reproduce != want {
+		t.Errorf("%+v\nwant\n%s", f, want)
 	}
 }

@@ -132,11 +132,11 @@ var styles = map[Status]terminal.Style{
 func (r *Report) WriteTable(w io.Writer, colour bool) error {
 	var table terminal.Table
 	counts := map[Status]int{}
-	blocked := r.blocked()
+	together := r.together()
 	for _, f := range r.Findings {
 		counts[f.Status]++
 		name := string(f.Name)
-		if names := blocked[f.Because]; f.Because != "" && len(names) > 1 {
+		if names := together[f.reason()]; len(names) > 1 {
 			if f.Name != names[0] {
 				continue
 			}
@@ -172,16 +172,23 @@ func (r *Report) WriteTable(w io.Writer, colour bool) error {
 	return err
 }
 
-// blocked returns the skipped checks by the failed check that they need. The table has one line for
-// each failed check.
-func (r *Report) blocked() map[Name][]Name {
-	names := map[Name][]Name{}
+// together returns the skipped checks by reason. The table has one line for each reason.
+func (r *Report) together() map[string][]Name {
+	names := map[string][]Name{}
 	for _, f := range r.Findings {
-		if f.Because != "" {
-			names[f.Because] = append(names[f.Because], f.Name)
+		if reason := f.reason(); reason != "" {
+			names[reason] = append(names[reason], f.Name)
 		}
 	}
 	return names
+}
+
+// reason returns why a check was skipped, with the advice; "" if it was not skipped.
+func (f *Finding) reason() string {
+	if f.Status != StatusSkipped {
+		return ""
+	}
+	return f.Seen + "\n" + f.Do
 }
 
 func joinNames(names []Name) string {

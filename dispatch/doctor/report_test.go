@@ -18,6 +18,9 @@ func sampleReport() *doctor.Report {
 		{Name: "method", Status: "skipped", Seen: "needs ping, which failed", Because: "ping"},
 		{Name: "dispatch", Status: "skipped", Seen: "needs ping, which failed", Because: "ping"},
 		{Name: "proxy", Status: "skipped", Seen: "no proxy base is given"},
+		{Name: "unwrap", Status: "skipped", Seen: "the sample called no tool", Do: "Give a task."},
+		{Name: "retry_429", Status: "skipped", Seen: "the sample called no tool", Do: "Give a task."},
+		{Name: "retry_503", Status: "skipped", Seen: "the sample called no tool"},
 	}}
 }
 
@@ -33,8 +36,11 @@ failed   ping       word word word word word word word word word word word word 
                     → Answer it.
 skipped  2 checks   needs ping, which failed: method, dispatch
 skipped  proxy      no proxy base is given
+skipped  2 checks   the sample called no tool: unwrap, retry_429
+                    → Give a task.
+skipped  retry_503  the sample called no tool
 
-1 failed, 1 warning, 1 ok, 3 skipped
+1 failed, 1 warning, 1 ok, 6 skipped
 `
 	report := sampleReport()
 	if got := report.String(); got != want {

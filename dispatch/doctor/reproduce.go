@@ -81,21 +81,29 @@ func shell(text string) string {
 
 // again returns the call or the command of the doctor that repeats a scenario, or the sample.
 func (c *checkup) again(scenario Name) string {
-	if c.url == nil {
+	if c.url == nil && len(c.target.Command) == 0 {
 		if scenario == Dispatch || scenario == LateCalls {
 			return "doctor.Check(ctx, target, opts)"
 		}
 		return fmt.Sprintf("doctor.Check(ctx, target, &doctor.Options{Task: task, Scenarios: []doctor.Name{%q}})", scenario)
 	}
-	command := []string{"go run github.com/toolwire/toolwire/examples/doctor -url", `"$URL"`}
-	if c.url.RawQuery == "" {
-		command[1] = shell(c.name())
+	command := []string{"go run github.com/toolwire/toolwire/examples/doctor"}
+	switch {
+	case c.url == nil:
+	case c.url.RawQuery == "":
+		command = append(command, "-url", shell(c.name()))
+	default:
+		command = append(command, "-url", `"$URL"`)
 	}
 	if header := c.stage.Target.AuthHeader; header != "Authorization" {
 		command = append(command, "-auth-header", shell(header))
 	}
 	if c.hasAuth {
 		command = append(command, "-token-env AGENT_TOKEN")
+	}
+	for _, variable := range c.target.Env {
+		name, _, _ := strings.Cut(variable, "=")
+		command = append(command, "-env", shell(name))
 	}
 	if c.opts.ToolsSchema != nil {
 		command = append(command, "-tools tools_schema.json")
@@ -105,6 +113,12 @@ func (c *checkup) again(scenario Name) string {
 	}
 	if scenario != Dispatch && scenario != LateCalls {
 		command = append(command, "-scenarios", string(scenario))
+	}
+	if c.url == nil {
+		command = append(command, "--")
+		for _, argument := range c.target.Command {
+			command = append(command, shell(argument))
+		}
 	}
 	return strings.Join(command, " ")
 }

@@ -163,6 +163,8 @@ func (c *checkup) failure(r *dispatchtest.Result) string {
 	switch {
 	case r.ErrorClass == dispatchtest.AgentUnreachable: // it was reachable before
 		text = "the endpoint broke the connection without an answer"
+	case len(c.target.Command) > 0 && r.AgentError != "": // that the empty response is not JSON tells nothing
+		text = c.quote(firstLine(r.AgentError))
 	case last.Status >= 400:
 		text = fmt.Sprintf("the endpoint answered %d: %s", last.Status, c.quote(last.Body))
 		if r.AgentError != "" {

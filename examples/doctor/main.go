@@ -1,6 +1,6 @@
-// Doctor examines an agent's endpoint from outside, as the platform will meet it, and what belongs
-// to its registration: is it reachable, does it check the bearer before the ping, does it answer a
-// sample dispatch, would the platform take the tools, the manifest and the dataset.
+// Doctor examines an agent from outside, as the platform will use it, and what belongs to its
+// registration: is the endpoint reachable, does it check the bearer before the ping, does it answer
+// a sample dispatch, would the platform accept the tools, the manifest and the dataset.
 //
 //	AGENT_TOKEN=… go run ./examples/doctor -url http://localhost:8080/dispatch -token-env AGENT_TOKEN
 //	go run ./examples/doctor -url https://agents.example.com/dispatch -token-file token -tools tools_schema.json -json
@@ -8,8 +8,13 @@
 // The token comes from an environment variable or a file, never from the command line, where others
 // can see it. It is sent to the URL and nowhere else, and not printed.
 //
-// An agent on this machine works on one sample task; one elsewhere only on the task of
-// -instruction, because it could not reach the proxy that is played here.
+// An agent on this machine works on one sample task. An agent elsewhere cannot reach the proxy that
+// is served here, so it only gets the task of -instruction.
+//
+// An agent in code mode is the command after the flags. Each dispatch starts it with the documented
+// variables, PATH, HOME, and the variables that -env names:
+//
+//	go run ./examples/doctor -env OPENAI_API_KEY -instruction "Where is order #4521?" -- ./agent -verbose
 //
 // -scenarios dispatches the instruction again, while the proxy misbehaves in known ways: see
 // doctor.Options.Scenarios. Each finding cites the rule behind it and has commands that reproduce it.
@@ -18,7 +23,8 @@
 //		-instruction "Where is order #4521?" -scenarios all
 //
 // The exit status is 0 when nothing failed, 1 when a check failed (with -strict also when one
-// warned), was interrupted or the doctor itself has a fault, 2 for a mistake on the command line or a file that cannot be read.
+// warned), was interrupted or the doctor itself has a fault, 2 for a mistake on the command line or a
+// file that cannot be read.
 package main
 
 import (
@@ -54,7 +60,9 @@ type flags struct {
 	instruction, scenarios                    string
 	timeout, runTimeout                       time.Duration
 	noDispatch, transcript, strict, printJSON bool
-	rows                                      []byte // of the dataset
+	rows                                      []byte   // of the dataset
+	env                                       []string // names of variables
+	command                                   []string // of code mode
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -95,7 +103,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 var flagNames = strings.NewReplacer(
 	"dispatchtest: ", "", "doctor: ", "",
 	"Target.URL is not an http or https URL with a host", "-url is not an http or https URL with a host, such as http://127.0.0.1:8000/dispatch",
-	"Target.URL", "-url", "Target.AuthHeader", "-auth-header", "Target.AuthValue", "the token",
+	"Target.Command", "the command", "Target.URL", "-url", "Target.AuthHeader", "-auth-header", "Target.AuthValue", "the token",
 	"AuthHeader and AuthValue", "-auth-header and -token-env or -token-file",
 	"Options.ProxyBase", "-proxy", "Options.Scenarios", "-scenarios", "; Scenarios returns the names", "; see -h", "Target.RunTimeout", "-run-timeout",
 )
@@ -111,7 +119,11 @@ func scenarioNames() string {
 func (f *flags) parse(args []string, stderr io.Writer) error {
 	set := flag.NewFlagSet("doctor", flag.ContinueOnError)
 	set.SetOutput(stderr)
-	set.StringVar(&f.url, "url", "", "the endpoint, as it will be registered (required)")
+	set.StringVar(&f.url, "url", "", "the endpoint, as it will be registered (required, unless the command of an agent in code mode follows the flags)")
+	set.Func("env", "`name` of an environment variable that the command gets too; may be repeated", func(name string) error {
+		f.env = append(f.env, name)
+		return nil
+	})
 	set.StringVar(&f.header, "auth-header", "Authorization", `the auth header's name; in Authorization "Bearer " is put before a token that has no scheme`)
 	set.StringVar(&f.tokenEnv, "token-env", "", "name of the environment variable that has the token")
 	set.StringVar(&f.tokenFile, "token-file", "", "file that has the token")
@@ -131,12 +143,17 @@ func (f *flags) parse(args []string, stderr io.Writer) error {
 	if err := set.Parse(args); err != nil {
 		return err
 	}
+	f.command = set.Args()
 	var mistake string
 	switch {
-	case set.NArg() > 0:
-		mistake = fmt.Sprintf("unexpected argument %q", set.Arg(0))
-	case f.url == "":
-		mistake = "-url is required"
+	case f.url != "" && len(f.command) > 0:
+		mistake = fmt.Sprintf("unexpected argument %q: an agent is either a -url or a command", f.command[0])
+	case f.url == "" && len(f.command) == 0:
+		mistake = "-url is required, or the command of an agent in code mode after the flags"
+	case f.url != "" && len(f.env) > 0:
+		mistake = "-env is for an agent in code mode, whose command follows the flags"
+	case len(f.command) > 0 && (f.tokenEnv != "" || f.tokenFile != "" || given(set, "auth-header")):
+		mistake = "-auth-header, -token-env and -token-file are for a -url: an agent in code mode receives no requests"
 	case f.tokenEnv != "" && f.tokenFile != "":
 		mistake = "-token-env and -token-file exclude each other"
 	case f.timeout <= 0 || f.runTimeout <= 0:
@@ -154,6 +171,24 @@ func (f *flags) parse(args []string, stderr io.Writer) error {
 	return errors.New(mistake)
 }
 
+// given reports whether a flag is on the command line.
+func given(set *flag.FlagSet, name string) (is bool) {
+	set.Visit(func(f *flag.Flag) { is = is || f.Name == name })
+	return is
+}
+
+// environment returns the variables that -env names.
+func (f *flags) environment() (env []string, err error) {
+	for _, name := range f.env {
+		value, ok := os.LookupEnv(name)
+		if !ok { // the name is not repeated: it may be a value
+			return nil, errors.New("-env: there is no environment variable of that name; give its name, not its value")
+		}
+		env = append(env, name+"="+value)
+	}
+	return env, nil
+}
+
 // read makes what Check needs of the flags and the files that they name.
 func (f *flags) read() (target dispatchtest.Target, opts *doctor.Options, err error) {
 	opts = &doctor.Options{ProxyBase: f.proxy, Timeout: f.timeout, NoDispatch: f.noDispatch}
@@ -169,7 +204,13 @@ func (f *flags) read() (target dispatchtest.Target, opts *doctor.Options, err er
 			opts.Scenarios = append(opts.Scenarios, doctor.Name(strings.TrimSpace(name)))
 		}
 	}
-	target = dispatchtest.Target{URL: f.url, AuthHeader: f.header, RunTimeout: f.runTimeout, Strict: f.transcript}
+	target = dispatchtest.Target{URL: f.url, Command: f.command, RunTimeout: f.runTimeout, Strict: f.transcript}
+	if target.Env, err = f.environment(); err != nil {
+		return target, opts, err
+	}
+	if f.url != "" {
+		target.AuthHeader = f.header
+	}
 	if target.AuthValue, err = auth.Value(f.header, f.tokenEnv, f.tokenFile); err != nil {
 		return target, opts, err
 	}

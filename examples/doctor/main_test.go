@@ -32,6 +32,14 @@ func refund(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) 
 	return &dispatch.Response{FinalResponse: "The refund has been issued."}, nil
 }
 
+// TestMain lets the test binary be a program in code mode.
+func TestMain(m *testing.M) {
+	if os.Getenv("TOOLWIRE_TEST_PROGRAM") != "" && os.Getenv("PIPELINES_RUN_TOKEN") != "" {
+		dispatch.Main(refund, nil)
+	}
+	os.Exit(m.Run())
+}
+
 func serve(t *testing.T, header string) string {
 	t.Helper()
 	handler, err := dispatch.New(refund, &dispatch.Options{Tokens: []string{token}, AuthHeader: header, Proxy: &proxy.Options{MaxAttempts: 1}})
@@ -57,6 +65,7 @@ func TestDoctor(t *testing.T) {
 	}
 	t.Setenv("AGENT_TOKEN", token+"\n")
 	t.Setenv("EMPTY", " ")
+	t.Setenv("TOOLWIRE_TEST_PROGRAM", "1")
 	byBearer, byKey := serve(t, ""), serve(t, "X-API-Key")
 	open := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>Hello</html>") }))
 	t.Cleanup(open.Close)
@@ -70,6 +79,9 @@ func TestDoctor(t *testing.T) {
 	tokenFile := file("token", token+"\r\n")
 	good := []string{"-url", byBearer, "-token-env", "AGENT_TOKEN"}
 	with := func(more ...string) []string { return append(append([]string{}, good...), more...) }
+	program := func(more ...string) []string {
+		return append([]string{"-instruction", "Refund order #4521.", "-tools", file("program.json", tools), "-scenarios", "session_replay"}, more...)
+	}
 	adapter := strings.Replace(tools, `"name":"refund_order"`, `"name":"refund_order","default_execution_mode":"passthrough",
 		"passthrough_binding":{"endpoint_name":"orders","tool_name":"refund"},"ledger_write_policy":"adapter",
 		"ledger_adapter":{"entity_type":"order","id_from":"$.id"}`, 1)
@@ -104,7 +116,21 @@ func TestDoctor(t *testing.T) {
 		{"bad dataset", with("-dataset", file("bad.csv", "usr\nx\n")), 1, []string{"failed   dataset", "did you mean"}},
 		{"transcript", with("-require-transcript"), 1, []string{"response_contract_violation"}},
 
-		{"no URL", nil, 2, []string{"-url is required; see -h"}},
+		{"code mode", program("-env", "TOOLWIRE_TEST_PROGRAM", "--", os.Args[0], "-x"), 0, []string{
+			"a program in code mode", "skipped  11 checks       code mode receives no requests: reachable, tls",
+			"ok       dispatch        a sample run completes", "ok       session_replay",
+		}},
+		{"code mode without its variable", program("--", os.Args[0], "-test.run=^$"), 1, []string{
+			"failed   dispatch ", "agent_bad_response: the program ended with exit status 0", "-instruction 'Refund order #4521.' -- '" + os.Args[0] + "' '-test.run=^$'",
+		}},
+		{"no such program", []string{"./no-such-program"}, 2, []string{"doctor: the command: ", "no-such-program"}},
+		{"a command and a URL", with("--", "x"), 2, []string{`unexpected argument "x": an agent is either a -url or a command`}},
+		{"a token for a command", []string{"-token-file", tokenFile, "x"}, 2, []string{"-token-env and -token-file are for a -url"}},
+		{"a header for a command", []string{"-auth-header", "Authorization", "x"}, 2, []string{"are for a -url"}},
+		{"a variable for a URL", with("-env", "HOME"), 2, []string{"-env is for an agent in code mode"}},
+		{"an unset variable", []string{"-env", "X=" + token, "x"}, 2, []string{"-env: there is no environment variable of that name"}},
+
+		{"no URL", nil, 2, []string{"-url is required, or the command of an agent"}},
 		{"unusable URL", []string{"-url", "localhost"}, 2, []string{"doctor: -url is not an http or https URL with a host, such as http"}},
 		{"password", []string{"-url", "http://u:p@127.0.0.1/"}, 2, []string{"doctor: -url has a user name or password", "use -auth-header and -token-env"}},
 		{"unusable proxy", with("-proxy", "x"), 2, []string{"doctor: -proxy is not an http or https URL"}},

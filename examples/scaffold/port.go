@@ -93,6 +93,9 @@ func (p *port) layers() []string {
 	if p.Model != "none" {
 		layers = append(layers, "testdata/model", "testdata/"+p.Model)
 	}
+	if p.Kind == "codemode" && p.Model != "none" {
+		layers = append(layers, "testdata/codemode-model")
+	}
 	return layers
 }
 

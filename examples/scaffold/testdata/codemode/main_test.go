@@ -15,12 +15,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// target is the agent as it is started: a program with the environment of the tests and of a run.
+// target is the agent as it is started: a program with the environment of a run.
 func target(t *testing.T) dispatchtest.Target {
 	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return dispatchtest.Target{Command: []string{program}, Env: os.Environ(), RunTimeout: runTimeout, Strict: true}
+	return dispatchtest.Target{Command: []string{program}, RunTimeout: runTimeout, Strict: true}
 }
