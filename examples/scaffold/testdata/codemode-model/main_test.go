@@ -23,6 +23,9 @@ func target(t *testing.T) dispatchtest.Target {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := []string{"OPENAI_API_KEY=" + os.Getenv("OPENAI_API_KEY"), "OPENAI_BASE_URL=" + os.Getenv("OPENAI_BASE_URL")}
+	env := []string{
+		"OPENAI_API_KEY=" + os.Getenv("OPENAI_API_KEY"),
+		"OPENAI_BASE_URL=" + os.Getenv("OPENAI_BASE_URL"),
+	}
 	return dispatchtest.Target{Command: []string{program}, Env: env, RunTimeout: runTimeout, Strict: true}
 }
