@@ -2,6 +2,7 @@ package doctor_test
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -17,23 +18,35 @@ func TestCheckOfOtherLanguages(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name           string
-		command        []string
-		needs          []string // a command that succeeds if the language has what the endpoint imports
+		program        string
+		languages      []string // the first that has what the program imports runs it
+		needs          []string // arguments of the language, for a program that ends well if it has that
 		failed, warned names
 	}{
-		{"Node", []string{"node", "testdata/endpoint.mjs"}, []string{"node", "-e", "if (typeof fetch !== 'function') process.exit(1)"}, nil, nil},
+		{"Node", "testdata/endpoint.mjs", []string{"node"}, []string{"-e", "if (typeof fetch !== 'function') process.exit(1)"}, nil, nil},
 		{ // It does not repeat a call, reads any body, and answers malformed JSON with 500.
-			"the reference wrapper in Python", []string{"python3", "testdata/wrapper.py"}, []string{"python3", "-c", "import fastapi, httpx, uvicorn"},
+			"the reference wrapper in Python", "testdata/wrapper.py",
+			[]string{"python3", "/usr/bin/python3"}, // the system's Python has the packages of the distribution
+			[]string{"-c", "import fastapi, httpx, uvicorn"},
 			names{"retry_429"}, names{"body_limit", "malformed_body", "retry_503"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if out, err := exec.Command(tt.needs[0], tt.needs[1:]...).CombinedOutput(); err != nil {
+			language, reasons := "", []string(nil)
+			for _, candidate := range tt.languages {
+				out, err := exec.Command(candidate, tt.needs...).CombinedOutput()
+				if err == nil {
+					language = candidate
+					break
+				}
 				lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-				t.Skipf("%s cannot be run here: %v %s", tt.command[0], err, lines[len(lines)-1])
+				reasons = append(reasons, fmt.Sprintf("%s: %v %s", candidate, err, lines[len(lines)-1]))
 			}
-			report, err := doctor.Check(t.Context(), dispatchtest.Target{URL: serve(t, tt.command), AuthValue: "Bearer " + handToken}, &doctor.Options{
+			if language == "" {
+				t.Skipf("%s cannot be run here: %s", tt.program, strings.Join(reasons, "; "))
+			}
+			report, err := doctor.Check(t.Context(), dispatchtest.Target{URL: serve(t, []string{language, tt.program}), AuthValue: "Bearer " + handToken}, &doctor.Options{
 				Task:        &dispatchtest.Task{Instruction: "Where is order #4521?"},
 				ToolsSchema: []byte(orderTool), Scenarios: doctor.Scenarios(), Timeout: 5 * time.Minute, Linger: 10 * time.Millisecond,
 			})
