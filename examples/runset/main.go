@@ -195,9 +195,9 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 		return nil, err
 	}
 	set.Name = nameOf(cmp.Or(o.dataset, "runset"))
-	undeclared := func(t eval.Trial) bool { return t.Cause == eval.CauseFault }
-	if o.url != "" && o.world == "" && slices.ContainsFunc(set.Trials, undeclared) {
-		fmt.Fprintln(stderr, "runset: there is no -world, which declares the agent's tools")
+	failed := func(t eval.Trial) bool { return t.Verdict == eval.Failed }
+	if o.url != "" && o.world == "" && slices.ContainsFunc(set.Trials, failed) {
+		fmt.Fprintln(stderr, noWorld)
 	}
 	err = set.WriteSummary(stdout, terminal.Colour(stdout, os.Getenv))
 	return set, errors.Join(err, reports.write(set))
@@ -244,6 +244,9 @@ func elsewhere(endpoint string) bool {
 // flagNames replaces names of the API by flags in errors of package eval.
 var flagNames = strings.NewReplacer("eval: ", "", "Options.Results", "-results", "dispatchtest: ", "", "Target.AuthHeader", "-auth-header", "Target.AuthValue", "the token")
 
+const noWorld = "runset: there is no -world, so no tool is declared, and the proxy refuses each tool call with 404. " +
+	"Give a JSON file with tools_schema, behaviors and initial_state, such as examples/runset/testdata/world.json"
+
 // complain says what is wrong: of a dataset as a table.
 func (o *options) complain(stderr io.Writer, err error) {
 	bad, ok := errors.AsType[*eval.Error](err)
@@ -270,6 +273,6 @@ func (o *options) complain(stderr io.Writer, err error) {
 		fmt.Fprintf(stderr, "and %d more\n", bad.More)
 	}
 	if bad.Code == eval.CodeWorld && o.world == "" && o.url != "" {
-		fmt.Fprintln(stderr, "\nrunset: there is no -world, which declares the agent's tools")
+		fmt.Fprintln(stderr, "\n"+noWorld)
 	}
 }

@@ -140,7 +140,8 @@ func TestRunset(t *testing.T) {
 		{"own header", []string{"-dataset", "testdata/orders.csv", "-world", "testdata/world.json", "-url", keyedAgent.URL, "-auth-header", "X-API-Key", "-token-env", "RUNSET_TEST_TOKEN"}, 0, []string{"6 passed"}},
 		{"answers HTML", []string{"-dataset", "testdata/failing.csv", "-world", "testdata/world.json", "-url", html.URL}, 1, []string{"agent_bad_response", "5 failed"}},
 		{"is down", []string{"-dataset", "testdata/failing.csv", "-world", "testdata/world.json", "-url", gone.URL}, 1, []string{"agent_unreachable", "5 failed"}},
-		{"without a world its tools are unknown", []string{"-dataset", file("one.csv", "user\nRefund #4521.\n"), "-url", agent.URL, "-token-env", "RUNSET_TEST_TOKEN"}, 1, []string{"1 failed"}},
+		{"without a world its tools are unknown", []string{"-dataset", file("one.csv", "user\nRefund #4521.\n"), "-url", agent.URL, "-token-env", "RUNSET_TEST_TOKEN"}, 1, []string{
+			"1 failed", "agent_5xx", "there is no -world, so no tool is declared", "examples/runset/testdata/world.json"}},
 		{"and said to be", []string{"-dataset", file("cancel.csv", "user\nCancel #4521.\n"), "-url", agent.URL, "-token-env", "RUNSET_TEST_TOKEN"}, 1, []string{
 			`fault: the agent called "cancel_order"`, "there is no -world"}},
 		{"is slow", []string{"-dataset", file("slow.csv", "user\nWait.\n"), "-url", slowAgent.URL, "-timeout", "1s"}, 1, []string{
