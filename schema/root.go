@@ -2,7 +2,6 @@ package schema
 
 import (
 	"encoding/json"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,12 +82,8 @@ func (r *rootTypes) look(at string, schema any) {
 
 // resolve returns the target of a reference by JSON Pointer, and its place.
 func (r *rootTypes) resolve(ref string) (pointer string, target any, ok bool) {
-	fragment, ok := strings.CutPrefix(ref, "#")
+	fragment, ok := rawjson.Local(ref)
 	if !ok {
-		return "", nil, false
-	}
-	fragment, err := url.PathUnescape(fragment)
-	if err != nil || fragment != "" && fragment[0] != '/' {
 		return "", nil, false
 	}
 	target = r.root

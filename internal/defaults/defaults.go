@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
@@ -274,7 +273,7 @@ var nothing = &part{}
 // target returns what a local reference refers to, or nil.
 func (b *builder) target(reference string) json.RawMessage {
 	target, known := b.targets[reference]
-	pointer, local := strings.CutPrefix(reference, "#")
+	pointer, local := rawjson.Local(reference)
 	if known || !local || len(b.targets) == maxTargets {
 		return target
 	}

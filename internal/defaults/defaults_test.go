@@ -31,6 +31,7 @@ func TestFill(t *testing.T) {
 		{"items after others", `{"properties":{"l":{"prefixItems":[{"type":"object"}],"items":{"properties":{"a":{"default":1}}}}}}`,
 			`{"l":[{},{}]}`, `{"l":[{},{}]}`},
 		{"reference", `{"properties":{"a":{"$ref":"#/$defs/a~1b"}},"$defs":{"a/b":{"default":1}}}`, `{}`, `{"a":1}`},
+		{"percent-encoded reference", `{"properties":{"a":{"$ref":"#/%24defs/a%20b"}},"$defs":{"a b":{"default":1}}}`, `{}`, `{"a":1}`},
 		{"beside a reference", `{"properties":{"a":{"$ref":"#/$defs/a","default":2}},"$defs":{"a":{"default":1}}}`, `{}`,
 			`{"a":2}`},
 		{"root reference", `{"$ref":"#/$defs/r","$defs":{"r":{"properties":{"a":{"default":1}}}}}`, `{}`, `{"a":1}`},

@@ -3,7 +3,6 @@ package jsonschema
 import (
 	"cmp"
 	"fmt"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,8 +45,8 @@ func remoteRef(at, target string) Fault {
 
 // exists follows a JSON Pointer from the fragment of a reference.
 func exists(doc any, fragment string) bool {
-	pointer, err := url.PathUnescape(fragment)
-	if err != nil || !strings.HasPrefix(pointer, "/") {
+	pointer, ok := rawjson.Local("#" + fragment)
+	if !ok || pointer == "" {
 		return false
 	}
 	for token := range strings.SplitSeq(pointer[1:], "/") {

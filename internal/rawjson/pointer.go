@@ -2,6 +2,7 @@ package rawjson
 
 import (
 	"encoding/json"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,20 @@ var unescaper = strings.NewReplacer("~1", "/", "~0", "~")
 
 // Name returns the name that a token of a JSON Pointer, without its slash, stands for.
 func Name(token string) string { return unescaper.Replace(token) }
+
+// Local returns the JSON Pointer of a reference inside one document, such as "#/$defs/order". Its
+// fragment may be percent-encoded (RFC 6901, section 6). For any other reference ok is false.
+func Local(reference string) (pointer string, ok bool) {
+	fragment, ok := strings.CutPrefix(reference, "#")
+	if !ok {
+		return "", false
+	}
+	pointer, err := url.PathUnescape(fragment)
+	if err != nil || pointer != "" && pointer[0] != '/' {
+		return "", false
+	}
+	return pointer, true
+}
 
 // At returns the value in a document that a JSON Pointer refers to. If there is none, ok is false.
 func At(doc json.RawMessage, pointer string) (value json.RawMessage, ok bool) {

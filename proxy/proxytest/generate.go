@@ -216,15 +216,15 @@ func (s *sample) resolve(object map[string]any) map[string]any {
 
 // find returns the target of a reference such as #/$defs/order, or nil for any other reference.
 func (s *sample) find(ref string) any {
-	pointer, ok := strings.CutPrefix(ref, "#")
+	pointer, ok := rawjson.Local(ref)
 	if !ok {
 		return nil
 	}
 	at := s.root
-	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		if token == "" {
-			continue
-		}
+	if pointer == "" {
+		return at
+	}
+	for token := range strings.SplitSeq(pointer[1:], "/") {
 		token = rawjson.Name(token)
 		switch here := at.(type) {
 		case map[string]any:

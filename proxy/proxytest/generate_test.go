@@ -69,6 +69,8 @@ func TestGeneratedResultsFitTheirSchema(t *testing.T) {
 		`{"allOf":[{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"b":{"type":"integer"}},"required":["b"]}]}`,
 		`{"$ref":"#/$defs/order","$defs":{"order":{"type":"object","properties":{"lines":{"type":"array","items":{"$ref":"#/$defs/line"}}},"required":["lines"]},"line":{"type":"object","properties":{"sku":{"type":"string"}},"required":["sku"],"additionalProperties":false}}}`,
 		`{"$ref":"#/definitions/a~1b","definitions":{"a/b":{"type":"string"}}}`,
+		`{"$ref":"#/definitions/order%20line","definitions":{"order line":{"type":"string"}}}`,
+		`{"type":"object","properties":{"a":{"$ref":"#/$defs/"}},"required":["a"],"$defs":{"":{"const":7}}}`,
 		`{"type":"object","properties":{"children":{"type":"array","items":{"$ref":"#"}},"parent":{"anyOf":[{"$ref":"#"},{"type":"null"}]}},"required":["children","parent"]}`,
 		`{"properties":{"a":{"items":{"minLength":2}}},"required":["a"]}`,
 		`{"type":"array","items":{"enum":["a","b","c","d"]},"minItems":4,"uniqueItems":true}`,
