@@ -152,36 +152,5 @@ func (r *redactor) at(at, segment string) string {
 }
 
 func (r *redactor) secret(at, name string) bool {
-	return r.usual && secretName(name) || r.more != nil && r.more(at, name)
-}
-
-// secretEndings are the endings of the names of secrets, in lower case and without separators.
-var secretEndings = []string{
-	"authorization", "apikey", "accesskey", "secretkey", "privatekey",
-	"token", "password", "passwd", "passphrase", "pwd", "secret", "cookie", "credential", "passwords", "secrets",
-	"cookies", "credentials",
-}
-
-func secretName(name string) bool {
-	var buffer [64]byte
-	plain := buffer[:0]
-	for _, c := range []byte(name) {
-		switch {
-		case c == '-' || c == '_' || c == '.' || c == ' ':
-		case c >= 'A' && c <= 'Z':
-			plain = append(plain, c+'a'-'A')
-		default:
-			plain = append(plain, c)
-		}
-	}
-	switch string(plain) {
-	case "tokens", "jwt", "bearer":
-		return true
-	}
-	for _, ending := range secretEndings {
-		if len(plain) >= len(ending) && string(plain[len(plain)-len(ending):]) == ending {
-			return true
-		}
-	}
-	return false
+	return r.usual && redact.SecretName(name) || r.more != nil && r.more(at, name)
 }

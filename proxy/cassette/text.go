@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+
+	"github.com/toolwire/toolwire/internal/redact"
 )
 
 // Credentials in texts.
@@ -69,7 +71,7 @@ func (r *redactor) assignments(s string) string {
 			continue
 		}
 		name := strings.TrimRight(s[done:i], " \t\r\n\"'`\\")
-		if at := strings.LastIndexFunc(name, notInName); !secretName(parameter(name[at+1:])) {
+		if at := strings.LastIndexFunc(name, notInName); !redact.SecretName(parameter(name[at+1:])) {
 			if s[i] == '=' && i >= seen {
 				seen = i + 1 + separator(s[i+1:])
 				if clean, changed := r.encoded(s[i+1 : seen]); changed {
