@@ -25,6 +25,8 @@
 //     results.
 //   - [github.com/toolwire/toolwire/dispatch/doctor] examines an endpoint in any language.
 //   - [github.com/toolwire/toolwire/proxy/cassette] records real runs and replays them.
+//   - [github.com/toolwire/toolwire/dispatch/capture] records what the real platform sends, to
+//     compare it with the documents.
 //
 // # The platform's declarations
 //
@@ -67,9 +69,10 @@
 //   - [github.com/toolwire/toolwire/proxy/proxytest]
 //   - [github.com/toolwire/toolwire/schema]
 //
-// These packages are experimental. A minor release may change any of their names, and the files that
-// they write. Either they follow what others define and change often, or their form is new.
+// These packages are experimental. A minor release may change any of their names, and the files
+// that they write. Either they follow what others define and change often, or their form is new.
 //
+//   - [github.com/toolwire/toolwire/dispatch/capture]
 //   - [github.com/toolwire/toolwire/dispatch/doctor]
 //   - [github.com/toolwire/toolwire/dispatch/eval]
 //   - [github.com/toolwire/toolwire/dispatch/llm]
