@@ -117,7 +117,7 @@ func Sentinels() []Row {
 
 // Run plays the row against call. good is a body that the client accepts with the status 200. It
 // must be JSON of at least 10 bytes.
-func (r Row) Run(t *testing.T, good string, call func(ctx context.Context, p Peer)) {
+func (r Row) Run(t testing.TB, good string, call func(ctx context.Context, p Peer)) {
 	t.Helper()
 	s := newServer(t, r, good)
 	defer s.close()
@@ -136,7 +136,7 @@ func (r Row) Run(t *testing.T, good string, call func(ctx context.Context, p Pee
 }
 
 // attempt makes one call with a context that ends when the peer stalls.
-func (s *server) attempt(t *testing.T, call func(ctx context.Context, p Peer), p Peer) {
+func (s *server) attempt(t testing.TB, call func(ctx context.Context, p Peer), p Peer) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	s.stalled.Store(&cancel)
@@ -164,7 +164,7 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 }
 
 // wait fails the test if the client leaves a connection open: each has goroutines of the transport.
-func (d *dialer) wait(t *testing.T, transport *http.Transport) {
+func (d *dialer) wait(t testing.TB, transport *http.Transport) {
 	t.Helper()
 	limit := time.NewTimer(safety)
 	defer limit.Stop()

@@ -45,7 +45,7 @@ type server struct {
 	conns []net.Conn
 }
 
-func newServer(t *testing.T, row Row, good string) *server {
+func newServer(t testing.TB, row Row, good string) *server {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

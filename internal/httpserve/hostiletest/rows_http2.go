@@ -30,31 +30,34 @@ type HTTP2Row struct {
 func RunHTTP2(t *testing.T, subject func(testing.TB) Subject, rows []HTTP2Row) {
 	t.Helper()
 	for _, row := range rows {
-		t.Run(row.Name, func(t *testing.T) {
-			s := subject(t)
-			conn := NewServer(t, s.Handler).DialHTTP2(t)
-			row.Send(conn, &s, s.fields())
-			if got := conn.Wait(1); got != row.Want {
-				t.Fatalf("the answer is %d (error codes of resets: %v), want %d", got, conn.Reset, row.Want)
-			}
-			runs := row.Runs
-			if row.Usable {
-				if !conn.Ping() || conn.GoingAway {
-					t.Fatal("the request ends the connection")
-				}
-				conn.Headers(3, false, s.fields()...)
-				conn.Data(3, true, s.Body)
-				if got := conn.Wait(3); got != http.StatusOK {
-					t.Errorf("the next request on the connection is answered %d", got)
-				}
-				runs++
-			} else if !conn.GoingAway && conn.Ping() && !conn.GoingAway {
-				t.Error("the connection goes on")
-			}
-			if ran := s.Ran(); ran != runs {
-				t.Errorf("the user's code has run %d times, want %d", ran, runs)
-			}
-		})
+		t.Run(row.Name, func(t *testing.T) { row.Check(t, subject(t)) })
+	}
+}
+
+// Check sends the row to a subject and a server of its own.
+func (row HTTP2Row) Check(t testing.TB, s Subject) {
+	t.Helper()
+	conn := NewServer(t, s.Handler).DialHTTP2(t)
+	row.Send(conn, &s, s.fields())
+	if got := conn.Wait(1); got != row.Want {
+		t.Fatalf("the answer is %d (error codes of resets: %v), want %d", got, conn.Reset, row.Want)
+	}
+	runs := row.Runs
+	if row.Usable {
+		if !conn.Ping() || conn.GoingAway {
+			t.Fatal("the request ends the connection")
+		}
+		conn.Headers(3, false, s.fields()...)
+		conn.Data(3, true, s.Body)
+		if got := conn.Wait(3); got != http.StatusOK {
+			t.Errorf("the next request on the connection is answered %d", got)
+		}
+		runs++
+	} else if !conn.GoingAway && conn.Ping() && !conn.GoingAway {
+		t.Error("the connection goes on")
+	}
+	if ran := s.Ran(); ran != runs {
+		t.Errorf("the user's code has run %d times, want %d", ran, runs)
 	}
 }
 

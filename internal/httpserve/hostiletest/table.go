@@ -73,6 +73,12 @@ func Run(t *testing.T, subject func(testing.TB) Subject, rows []Row) {
 	}
 }
 
+// Check sends the row to a subject and a server of its own.
+func (row Row) Check(t testing.TB, subject Subject) {
+	t.Helper()
+	row.begin(t, subject).check(t)
+}
+
 // attempt is a row that has been sent.
 type attempt struct {
 	row     Row
@@ -107,7 +113,7 @@ func (row Row) begin(t testing.TB, s Subject) *attempt {
 	return &attempt{row, s, server, conn}
 }
 
-func (a *attempt) check(t *testing.T) {
+func (a *attempt) check(t testing.TB) {
 	t.Helper()
 	row, conn := a.row, a.conn
 	conn.t = t

@@ -3,6 +3,7 @@ package stagetest
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -25,10 +26,19 @@ func (r *recordingTB) Cleanup(f func())  { r.cleanups = append(r.cleanups, f) }
 func (r *recordingTB) Errorf(f string, args ...any) {
 	r.texts = append(r.texts, fmt.Sprintf(f, args...))
 }
-func (r *recordingTB) Fatal(args ...any) { r.Errorf("%s", fmt.Sprint(args...)); panic(r) }
+func (r *recordingTB) Error(args ...any)            { r.Errorf("%s", fmt.Sprint(args...)) }
+func (r *recordingTB) Fatal(args ...any)            { r.Error(args...); panic(r) }
+func (r *recordingTB) Fatalf(f string, args ...any) { r.Errorf(f, args...); panic(r) }
+
+func (r *recordingTB) Context() context.Context {
+	if r.TB == nil {
+		return context.Background()
+	}
+	return r.TB.Context()
+}
 
 // Run returns the failures of body and of its cleanups, one per line, and its output. They do not
-// fail t.
+// fail t, which may be nil outside of tests.
 func Run(t testing.TB, body func(t testing.TB)) (failures, output string) {
 	r := &recordingTB{TB: t}
 	defer func() {

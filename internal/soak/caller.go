@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/stage"
+)
+
+// A caller is the platform as an endpoint sees it.
+type caller struct {
+	soak      *soak
+	world     *world
+	transport *http.Transport
+	endpoint  string
+	proxy     string
+}
+
+// answer is what a dispatch got. status is 0 if there was no whole answer.
+type answer struct {
+	status int
+	body   []byte
+	err    error
+}
+
+var errHalf = errors.New("the caller sends half of its request")
+
+// dispatch sends a run to the endpoint, once.
+func (c *caller) dispatch(r *run, token string) answer {
+	ctx, hangUp := context.WithTimeout(context.Background(), safety)
+	defer hangUp()
+	st := &stage.Stage{
+		Run: r.on, ProxyURL: c.proxy + r.on.Path,
+		Task: stage.Task{ID: int64(r.number), AgentID: 1, Input: struct{}{}},
+	}
+	envelope := st.Envelope(stage.Payload{Instruction: "Do what is planned for " + r.name + "."})
+	var body io.Reader = bytes.NewReader(envelope)
+	if r.ending == halfSent {
+		body = io.MultiReader(bytes.NewReader(envelope[:len(envelope)/2]), broken{})
+	}
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint, body)
+	if err != nil {
+		return answer{err: err}
+	}
+	q.ContentLength, q.Header = int64(len(envelope)), st.Header()
+	q.Header.Set("Content-Type", "application/json")
+	q.Header.Set("Authorization", "Bearer "+token)
+	if r.ending == hangsUp {
+		go func() {
+			select {
+			case <-r.working:
+				hangUp()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	response, err := c.transport.RoundTrip(q)
+	if err != nil {
+		return answer{err: err}
+	}
+	defer func() { _ = response.Body.Close() }()
+	got, err := io.ReadAll(response.Body)
+	if err != nil {
+		return answer{err: err}
+	}
+	c.soak.inspect(answers, "an answer of the endpoint", r.name, string(got))
+	return answer{status: response.StatusCode, body: got}
+}
+
+// broken is the rest of a request that is never sent.
+type broken struct{}
+
+// Read implements io.Reader.
+func (broken) Read([]byte) (int, error) { return 0, errHalf }
+
+// deliver dispatches a run until it is not refused for lack of a place. A refused dispatch must not
+// have run.
+func (c *caller) deliver(r *run, token string) answer {
+	for end := time.Now().Add(safety); ; time.Sleep(5 * time.Millisecond) {
+		got := c.dispatch(r, token)
+		if got.status != http.StatusServiceUnavailable || time.Now().After(end) {
+			return got
+		}
+		c.soak.counts.refused.Add(1)
+		if n := r.started.Load(); n > 0 {
+			c.soak.violate(r.name, "refused with 503, and its agent has run %d times", n)
+			return got
+		}
+	}
+}
+
+// judge compares an answer with what is planned for the run.
+func (c *caller) judge(r *run, got answer) {
+	status, code, started := 0, "", int64(1)
+	switch r.ending {
+	case done:
+		status = http.StatusOK
+		if check := dispatch.CheckResponse(got.body); got.status == status && !c.planned(r, check) {
+			c.soak.violate(r.name, "the answer is %.300s, with the problems %v", got.body, check.Problems)
+		}
+	case failing:
+		status, code = http.StatusInternalServerError, string(dispatch.CodeAgent)
+	case panics:
+		status, code = http.StatusInternalServerError, string(dispatch.CodePanicked)
+	case halfSent:
+		started = 0
+	case wrong:
+		status, started = http.StatusUnauthorized, 0
+	}
+	if got.status != status {
+		c.soak.violate(r.name, "answered with %d %.200s (%v), want %d", got.status, got.body, got.err, status)
+	}
+	if code != "" && !bytes.Contains(got.body, []byte(`"`+code+`"`)) {
+		c.soak.violate(r.name, "the answer is %.200s, want the code %s", got.body, code)
+	}
+	if status == 0 {
+		c.soak.counts.gone.Add(1)
+	}
+	if n := r.started.Load(); n != started {
+		c.soak.violate(r.name, "its agent has run %d times, want %d (answered with %d)", n, started, got.status)
+	}
+}
+
+func (c *caller) planned(r *run, check *dispatch.ResponseCheck) bool {
+	return check.OK() && check.FinalResponse == "done "+r.name && check.Gradeable
+}
+
+// each calls do for every run, with as many at once as parallel.
+func (s *soak) each(runs []*run, parallel int, do func(r *run)) {
+	var group sync.WaitGroup
+	places := make(chan struct{}, parallel)
+	for _, r := range runs {
+		places <- struct{}{}
+		group.Go(func() {
+			defer func() { <-places }()
+			defer s.guard(r.name)
+			do(r)
+		})
+	}
+	group.Wait()
+}
+
+// plan makes the runs of a phase.
+func (s *soak) plan(w *world, n int, end func() ending, calls int) (runs []*run) {
+	for range n {
+		r := s.newRun(end(), 1+s.random.IntN(calls))
+		w.admit(r)
+		runs = append(runs, r)
+	}
+	return runs
+}
+
+// drained waits until all agents of a handler have returned.
+func (s *soak) drained(h *dispatch.Handler, runs []*run) {
+	ctx, cancel := context.WithTimeout(context.Background(), safety)
+	defer cancel()
+	if err := h.Drain(ctx); err != nil {
+		s.violate("", "Drain: %v", err)
+	}
+	for _, r := range runs {
+		if begun, ended := r.started.Load(), r.ended.Load(); begun != ended {
+			s.violate(r.name, "after Drain its agent has begun %d times and ended %d times", begun, ended)
+		}
+	}
+}
+
+// report inspects the report of a run by a test kit.
+func (s *soak) report(r *run, result *dispatchtest.Result) {
+	s.inspect(reported, "a report", r.name, marshal(result)+result.String())
+}
