@@ -24,14 +24,26 @@ const RefusalTime = time.Second
 // LeaveBody must be called before a request is answered whose body has not been read to its end. On
 // HTTP/1 net/http first reads on, up to 256 KiB: LeaveBody bounds the time of that. If the body
 // comes in time the connection can be used again; otherwise it ends after the answer. HTTP/2 needs
-// neither, and other streams of the connection go on.
+// neither, and other streams of the connection go on. There LeaveBody takes the deadline of the body
+// back.
 func LeaveBody(w http.ResponseWriter, r *http.Request) {
-	if r.ContentLength == 0 || r.ProtoMajor >= 2 {
+	switch {
+	case r.ContentLength == 0:
+		return
+	case r.ProtoMajor >= 2:
+		unsetDeadline(w)
 		return
 	}
 	if http.NewResponseController(w).SetReadDeadline(time.Now().Add(RefusalTime)) != nil {
 		w.Header().Set("Connection", "close") // then the server answers before it reads on
 	}
+}
+
+// unsetDeadline takes the deadline of a body back. If the peer of HTTP/2 resets the stream before
+// net/http has set the deadline, net/http keeps its timer, and with it the connection and the
+// handler, until the deadline.
+func unsetDeadline(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 }
 
 // Body is the body of one request, bounded in bytes and time. Its errors are [ErrTooLarge],
@@ -78,16 +90,17 @@ func (b *Body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// fail notes how reading ended. After [ErrTimeout] the deadline stays, since net/http reads on
-// before it answers. After the end of the body it is taken back: it could end the reading ahead,
-// which looks as if the peer had hung up.
+// fail notes how reading ended. After the end of the body the deadline is taken back: it could end
+// the reading ahead, which looks as if the peer had hung up. After an error of HTTP/1 it stays, since
+// net/http reads on before it answers.
 func (b *Body) fail(err error) error {
 	switch {
-	case err == io.EOF:
-		_ = http.NewResponseController(b.w).SetReadDeadline(time.Time{})
 	case err == ErrTooLarge:
 		LeaveBody(b.w, b.r)
-	case errors.Is(err, os.ErrDeadlineExceeded):
+	case err == io.EOF || b.r.ProtoMajor >= 2:
+		unsetDeadline(b.w)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = ErrTimeout
 	}
 	b.err = err

@@ -82,7 +82,7 @@ func TestLeaveBody(t *testing.T) {
 		{"HTTP/1", 1, 10, true, false, true},
 		{"HTTP/1, chunked", 1, -1, true, false, true},
 		{"HTTP/1, without deadlines", 1, 10, false, true, false},
-		{"HTTP/2", 2, 10, true, false, false},
+		{"HTTP/2", 2, 10, true, false, false}, // see TestTheDeadlineOfAStreamIsTakenBack
 		{"HTTP/2, without deadlines", 2, 10, false, false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -97,10 +97,36 @@ func TestLeaveBody(t *testing.T) {
 			if closing := w.Header().Get("Connection") == "close"; closing != tt.closing {
 				t.Errorf("closing: %t", closing)
 			}
-			if bounded := len(noted.set) == 1 && time.Until(noted.set[0]) <= 1500*time.Millisecond; bounded != tt.bounded {
+			if bounded := len(noted.set) == 1 && !noted.set[0].IsZero() && time.Until(noted.set[0]) <= 1500*time.Millisecond; bounded != tt.bounded {
 				t.Errorf("deadlines %v", noted.set)
 			}
 		})
+	}
+}
+
+// HTTP/2 keeps a deadline that is set after the peer has reset the stream, and with it the whole
+// connection. It must be taken back however reading ends.
+func TestTheDeadlineOfAStreamIsTakenBack(t *testing.T) {
+	for name, body := range map[string]io.Reader{
+		"whole": strings.NewReader("x"), "too large": strings.NewReader("0123456789x"),
+		"broken": iotest.ErrReader(errors.New("broken")), "too slow": iotest.ErrReader(os.ErrDeadlineExceeded),
+	} {
+		w := &deadlines{ResponseWriter: httptest.NewRecorder()}
+		r := httptest.NewRequest("POST", "/", body)
+		r.ProtoMajor, r.ContentLength = 2, -1
+		_, _ = httpserve.ReadBody(w, r, 10, time.Now().Add(time.Hour))
+		if len(w.set) != 2 || !w.set[1].IsZero() {
+			t.Errorf("%s: deadlines %v", name, w.set)
+		}
+	}
+	w := &deadlines{ResponseWriter: httptest.NewRecorder()} // a request that is refused after the head of its body
+	r := httptest.NewRequest("POST", "/", strings.NewReader("01234567"))
+	r.ProtoMajor = 2
+	b := httpserve.OpenBody(w, r, 10, time.Now().Add(time.Hour))
+	_, _ = b.Head(2)
+	httpserve.LeaveBody(w, r)
+	if b.Done() || len(w.set) != 2 || !w.set[1].IsZero() {
+		t.Errorf("refused: deadlines %v", w.set)
 	}
 }
 

@@ -83,17 +83,19 @@ func (broken) Read([]byte) (int, error) { return 0, errHalf }
 // deliver dispatches a run until it is not refused for lack of a place. A refused dispatch must not
 // have run.
 func (c *caller) deliver(r *run, token string) answer {
-	for end := time.Now().Add(safety); ; time.Sleep(5 * time.Millisecond) {
-		got := c.dispatch(r, token)
-		if got.status != http.StatusServiceUnavailable || time.Now().After(end) {
-			return got
+	var got answer
+	for end := time.Now().Add(safety); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		got = c.dispatch(r, token)
+		if got.status != http.StatusServiceUnavailable {
+			break
 		}
 		c.soak.counts.refused.Add(1)
 		if n := r.started.Load(); n > 0 {
 			c.soak.violate(r.name, "refused with 503, and its agent has run %d times", n)
-			return got
+			break
 		}
 	}
+	return got
 }
 
 // judge compares an answer with what is planned for the run.

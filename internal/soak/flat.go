@@ -13,7 +13,7 @@ import (
 
 // heapGrowth is how much larger than the baseline the heap may be, in bytes. It does not depend on
 // how long the soak runs.
-const heapGrowth = 8 << 20
+const heapGrowth = 4 << 20
 
 // levels are what must not grow. What a system cannot tell is 0.
 type levels struct {
@@ -35,17 +35,18 @@ func (l levels) max(o levels) levels {
 // settle waits until what ends by itself has ended, and measures. Without a baseline it waits until
 // the levels do not fall any more.
 func (s *soak) settle(base *levels) levels {
-	now, fallen := counted(), time.Now()
-	for end := fallen.Add(safety); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	now, unchanged := counted(), 0
+	for end := time.Now().Add(safety); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		unchanged++
 		if next := counted(); next != now {
-			now, fallen = next, time.Now()
+			now, unchanged = next, 0
 		}
 		if base != nil && now.goroutines <= base.goroutines && now.descriptors <= base.descriptors {
 			break
 		}
 		// A baseline that is measured too early is too high, never too low. Waiting for a leak that a
 		// test has planted is in vain.
-		if (base == nil || s.plant != "") && time.Since(fallen) >= time.Second {
+		if (base == nil || s.plant != "") && unchanged >= 100 {
 			break
 		}
 	}

@@ -5,7 +5,7 @@
 //
 // It plays the platform, its proxy, callers and tools on loopback, over HTTP/1 and over HTTP/2 with
 // TLS. Each phase does a batch of work of one kind. The phases are repeated until the time of -for
-// is over, at least twice: the first round warms up and is the baseline.
+// is over, at least twice. The first round warms up and is the baseline.
 //
 // # Invariants
 //
@@ -37,7 +37,7 @@ func main() {
 		os.Exit(playRole(os.Args[2:]))
 	}
 	c := config{out: os.Stdout}
-	flag.DurationVar(&c.duration, "for", 10*time.Minute, "begin no new round after this time")
+	flag.DurationVar(&c.duration, "for", 10*time.Minute, "begin no new phase after this time and two rounds")
 	flag.Uint64Var(&c.seed, "seed", 1, "seed of the plans of the runs")
 	flag.IntVar(&c.runs, "runs", 96, "runs in a phase")
 	only := flag.String("phases", "", "names of the phases, separated by commas; all if empty")

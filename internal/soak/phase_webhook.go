@@ -27,7 +27,9 @@ func (s *soak) webhooks() {
 	}
 	h, err := webhook.New(tools, &webhook.Options{
 		SecretFunc: turning.accepted, Timeout: safety, BodyTimeout: safety, Logger: s.log,
-		OnCall: func(_ context.Context, end webhook.CallEnd) { s.log.Info("webhook", "code", end.Code, "tool", end.Tool) },
+		OnCall: func(_ context.Context, end webhook.CallEnd) {
+			s.log.Info("webhook", "code", end.Code, "tool", end.Tool)
+		},
 	})
 	if err != nil {
 		panic(err)

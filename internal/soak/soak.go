@@ -87,16 +87,20 @@ func soakFor(c config) bool {
 	defer giveUp.Stop()
 	var base *levels
 	var worst levels
-	for s.round = 0; s.round < 2 || time.Since(start) < c.duration; s.round++ {
+	on := func() bool { return s.round < 2 || time.Since(start) < c.duration }
+	for s.round = 0; on(); s.round++ {
 		for i, p := range phases {
-			if len(c.only) > 0 && !slices.Contains(c.only, p.name) {
+			if len(c.only) > 0 && !slices.Contains(c.only, p.name) || !on() {
 				continue
 			}
 			s.play(i, p)
 			if s.failed() {
 				return s.conclude(base, worst)
 			}
-			now := s.settle(base)
+			now := counted()
+			if base != nil {
+				now = s.settle(base)
+			}
 			worst = worst.max(now)
 			_, _ = fmt.Fprintf(c.out, "%7.1fs  round %-3d %-9s %6d runs %7d calls %7d executed %6d faults  %s\n",
 				time.Since(start).Seconds(), s.round, p.name, s.counts.runs.Load(), s.counts.calls.Load(),
