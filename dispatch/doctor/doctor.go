@@ -67,7 +67,9 @@ type Options struct {
 	//	headers_only       the body has no proxy URL and no ids
 	//	body_only          the run token is the only header of the platform
 	//	session_replay     a session of three turns, with the transcript in each dispatch
+	//	memory_replay      the same dispatches: does the agent know what the first turn said?
 	//	session_stateful   a session of three turns, with its id only
+	//	memory_stateful    the same dispatches: does the agent know what the first turn said?
 	//
 	// The order of a report is that of [Scenarios], after the checks. If Scenarios is nil, Check
 	// runs none. OnRun of the Task is called for each dispatch.
@@ -206,6 +208,7 @@ type checkup struct {
 	pings    bool                 // whether pings are accepted without a bearer
 	refusal  int                  // the status of a ping without a bearer
 	result   *dispatchtest.Result // of the sample dispatch
+	sessions map[bool]*session    // those that were dispatched, by memoryMode.stateful
 
 	sampleMedia string                        // of the answer to the sample
 	run         atomic.Pointer[proxytest.Run] // of the sample, while it is in progress
@@ -215,7 +218,7 @@ type checkup struct {
 }
 
 func newCheckup(target dispatchtest.Target, opts *Options) (*checkup, error) {
-	c := &checkup{target: target, checks: allChecks(), found: map[Name]*Finding{}}
+	c := &checkup{target: target, checks: allChecks(), found: map[Name]*Finding{}, sessions: map[bool]*session{}}
 	if opts != nil {
 		c.opts = *opts
 	}

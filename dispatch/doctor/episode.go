@@ -27,6 +27,7 @@ type episode struct {
 
 	edit         func(body map[string]json.RawMessage, header http.Header) // of the dispatch
 	conversation *dispatchtest.Conversation
+	aside        string // follows the instruction
 
 	run    *proxytest.Run
 	result *dispatchtest.Result
@@ -60,6 +61,7 @@ type reply struct {
 // dispatchAgain dispatches the sample once more.
 func (c *checkup) dispatchAgain(ctx context.Context, e *episode) *episode {
 	task := c.given
+	task.Instruction += e.aside
 	task.Platform, task.World = c.stage.Platform, proxytest.World{}
 	if e.conversation != nil {
 		task.Conversation = e.conversation

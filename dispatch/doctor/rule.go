@@ -67,7 +67,11 @@ var rules = map[Name]rule{
 		Advised},
 	bodyOnly: {stepHeader + `"The body and matching X-Pipelines-* headers carry the same correlation identifiers. Prefer values from the ` +
 		`body when present".`, Advised},
-	sessionReplay:   {stepWrap + `"Return a response object with a non-empty final_response value", for each dispatch.`, Advised},
+	sessionReplay: {stepWrap + `"Return a response object with a non-empty final_response value", for each dispatch.`, Advised},
+	memoryReplay: {`"Task seeding", memory_mode replay: the transcript is sent with each turn. No document says what an agent makes of it.`,
+		Inferred},
+	memoryStateful: {`"Task seeding", memory_mode stateful: the agent keeps the memory. No document demands that an agent supports it.`,
+		Inferred},
 	sessionStateful: {stepWrap + `"Return a response object with a non-empty final_response value", for each dispatch.`, Advised},
 	ToolsSchema:     {`"Tools schema": the platform validates each tool at registration.`, Advised},
 }

@@ -28,7 +28,9 @@ const (
 	headersOnly     Name = "headers_only"
 	bodyOnly        Name = "body_only"
 	sessionReplay   Name = "session_replay"
+	memoryReplay    Name = "memory_replay"
 	sessionStateful Name = "session_stateful"
+	memoryStateful  Name = "memory_stateful"
 )
 
 // Scenarios returns the names of all scenarios, for [Options].Scenarios.
@@ -53,8 +55,10 @@ func allScenarios() []check {
 		{expiredToken, needs, nil, (*checkup).expired},
 		{headersOnly, needs, nil, (*checkup).onlyHeaders},
 		{bodyOnly, needs, nil, (*checkup).onlyBody},
-		{sessionReplay, needs, nil, func(c *checkup, ctx context.Context) Finding { return c.session(ctx, false) }},
-		{sessionStateful, needs, nil, func(c *checkup, ctx context.Context) Finding { return c.session(ctx, true) }},
+		{sessionReplay, needs, nil, func(c *checkup, ctx context.Context) Finding { return c.turns(ctx, replay) }},
+		{memoryReplay, append(needs, sessionReplay), nil, func(c *checkup, ctx context.Context) Finding { return c.memory(ctx, replay) }},
+		{sessionStateful, needs, nil, func(c *checkup, ctx context.Context) Finding { return c.turns(ctx, stateful) }},
+		{memoryStateful, append(needs, sessionStateful), nil, func(c *checkup, ctx context.Context) Finding { return c.memory(ctx, stateful) }},
 	}
 }
 

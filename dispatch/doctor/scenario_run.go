@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/stage"
 )
 
@@ -120,25 +119,4 @@ func (c *checkup) stripped(ctx context.Context, name Name, sent, do string, edit
 		f = failed(do, "no tool call arrives, although the sample made %s", count(len(c.result.Calls), "tool call"))
 	}
 	return c.note(name, f, sent)
-}
-
-// session dispatches three turns.
-func (c *checkup) session(ctx context.Context, stateful bool) Finding {
-	if f := c.unplayable(false); f != nil {
-		return *f
-	}
-	name, mode := sessionReplay, "replay, with the previous turns in input.messages"
-	if stateful {
-		name, mode = sessionStateful, "stateful, with input.session_id and input.turn_id"
-	}
-	e := c.dispatchAgain(ctx, &episode{conversation: &dispatchtest.Conversation{
-		UserTurns: []string{"Please say that once more, in one short sentence.", "Thank you. Is there anything left to do?"},
-		MaxTurns:  3, Stateful: stateful,
-	}})
-	f := good("three turns of a session complete")
-	if !e.result.OK() {
-		f = failed("Answer each dispatch of a session as if it were the only one; ignore the members that you do not need.",
-			"turn %d of a session failed: %s", max(len(e.result.Turns), 1), c.failure(e.result))
-	}
-	return c.note(name, f, "three dispatches of one session in the memory mode "+mode)
 }
