@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/json"
@@ -21,7 +22,7 @@ type experimentJSON struct {
 	OK       bool         `json:"ok"`
 	Counts   countsJSON   `json:"counts"`
 	Causes   []causeCount `json:"causes"`
-	CaseList []caseJSON   `json:"cases"` // one for each trial
+	CaseList []caseJSON   `json:"cases"` // one for each trial; written one by one
 
 	// of an experiment with several trials of each case
 	PerCase      int          `json:"trials_per_case,omitempty"`
@@ -67,8 +68,10 @@ type callJSON struct {
 
 // WriteJSON writes the experiment as one indented JSON document: its counts, and each trial with
 // verdict, cause, reason, final response and tool calls. It does not contain arguments and results
-// of calls; they are in [Trial].Result and in the file of results. If cases have several trials, it has [Experiment.Stats] and
-// [Experiment.Cases] too. It returns the first error of w.
+// of calls; they are in [Trial].Result and in the file of results. If cases have several trials, it
+// has [Experiment.Stats] and [Experiment.Cases] too. Memory does not grow with the results. It
+// returns the first error of w, or of reading the file of results, after which the document is not
+// complete.
 func (e *Experiment) WriteJSON(w io.Writer) error {
 	doc := experimentJSON{
 		Name: e.Name, Started: e.Started.UTC(), TookMS: milliseconds(e.Took), OK: e.OK(), Causes: e.causes(),
@@ -76,32 +79,65 @@ func (e *Experiment) WriteJSON(w io.Writer) error {
 			Cases: len(caseTrials(e.Trials)), Trials: len(e.Trials), Passed: e.Count(Passed), Failed: e.Count(Failed), Errors: e.Count(Errored),
 			Cancelled: e.Count(Cancelled), Skipped: e.Count(Skipped),
 		},
-		CaseList: make([]caseJSON, len(e.Trials)),
+		CaseList: []caseJSON{},
 	}
 	if e.PerCase > 1 {
 		together := e.Stats()
 		doc.PerCase, doc.FirstFailure, doc.Stats, doc.Results = e.PerCase, e.FirstFailure, &together, e.Cases()
 	}
+	text, err := indented(doc, "")
+	if err != nil {
+		return err
+	}
+	if len(e.Trials) == 0 {
+		_, err = w.Write(append(text, '\n'))
+		return err
+	}
+	head, tail, _ := bytes.Cut(text, []byte(`"cases": []`)) // quotes in values are escaped
+	out := bufio.NewWriter(w)
+	_, _ = out.Write(head) // a Writer keeps its first error for Flush
+	_, _ = out.WriteString(`"cases": [`)
 	for i := range e.Trials {
-		var err error
-		if doc.CaseList[i], err = e.Trials[i].document(); err != nil {
+		trial, err := e.Trials[i].document()
+		if err != nil {
+			return err
+		}
+		if text, err = indented(trial, "    "); err != nil {
+			return err
+		}
+		if i > 0 {
+			_ = out.WriteByte(',')
+		}
+		_, _ = out.WriteString("\n    ")
+		if _, err := out.Write(text); err != nil {
 			return err
 		}
 	}
-	return writeJSON(w, doc)
+	_, _ = out.WriteString("\n  ]")
+	_, _ = out.Write(tail)
+	_ = out.WriteByte('\n')
+	return out.Flush()
 }
 
 // writeJSON writes an indented document.
 func writeJSON(w io.Writer, v any) error {
-	text, err := rawjson.Encode(v)
+	text, err := indented(v, "")
 	if err != nil {
 		return err
 	}
-	var b bytes.Buffer
-	_ = json.Indent(&b, text, "", "  ") // was just written
-	b.WriteByte('\n')
-	_, err = b.WriteTo(w)
+	_, err = w.Write(append(text, '\n'))
 	return err
+}
+
+// indented encodes v with a prefix before each line but the first.
+func indented(v any, prefix string) ([]byte, error) {
+	text, err := rawjson.Encode(v)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	_ = json.Indent(&b, text, prefix, "  ") // was just written
+	return b.Bytes(), nil
 }
 
 func (t *Trial) document() (caseJSON, error) {

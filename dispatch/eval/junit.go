@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -44,6 +46,7 @@ type junitCounts struct {
 }
 
 type junitCase struct {
+	XMLName   xml.Name     `xml:"testcase"`
 	Name      string       `xml:"name,attr"`
 	ClassName string       `xml:"classname,attr"`
 	Time      string       `xml:"time,attr"`
@@ -85,8 +88,9 @@ const maxOutput = 64 << 10
 
 // WriteJUnit writes the experiment as JUnit XML for continuous integration: one suite with a test
 // case for each trial, whose timeline is in system-out. A cancelled trial is an error, because it
-// must not look like a success. Characters that XML cannot contain become U+FFFD. It returns the
-// first error of w.
+// must not look like a success. Characters that XML cannot contain become U+FFFD. Memory does not
+// grow with the results. It returns the first error of w, or of reading the file of results, after
+// which the document is not complete.
 func (e *Experiment) WriteJUnit(w io.Writer) error {
 	skipped := e.Count(Skipped)
 	counts := junitCounts{
@@ -94,27 +98,41 @@ func (e *Experiment) WriteJUnit(w io.Writer) error {
 	}
 	doc := junitSuites{junitCounts: counts, Suite: junitSuite{junitCounts: counts, Timestamp: e.Started.UTC().Format("2006-01-02T15:04:05")}}
 	doc.Suite.Skipped = &skipped
-	doc.Suite.Cases = make([]junitCase, len(e.Trials))
-	for i := range e.Trials {
-		var err error
-		if doc.Suite.Cases[i], err = e.Trials[i].junit(e.Name); err != nil {
-			return err
-		}
-		doc.Suite.Cases[i].Name += e.numbered(&e.Trials[i])
+	if len(e.Trials) > 0 {
+		doc.Suite.Cases = make([]junitCase, 1) // in its place the trials are written one by one
 	}
 	if e.PerCase > 1 {
 		doc.Suite.Properties = &junitProperties{e.junitProperties()}
 	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
+	text, err := xml.MarshalIndent(doc, "", "  ")
+	if err != nil {
 		return err
 	}
-	enc := xml.NewEncoder(w)
-	enc.Indent("", "  ")
-	if err := enc.Encode(doc); err != nil {
-		return err
+	head, tail := text, []byte(nil)
+	if begin := bytes.Index(text, []byte("    <testcase ")); begin >= 0 {
+		const end = "</testcase>\n"
+		head, tail = text[:begin], text[begin+bytes.Index(text[begin:], []byte(end))+len(end):]
 	}
-	_, err := io.WriteString(w, "\n")
-	return err
+	out := bufio.NewWriter(w)
+	_, _ = out.WriteString(xml.Header) // a Writer keeps its first error for Flush
+	_, _ = out.Write(head)
+	for i := range e.Trials {
+		trial, err := e.Trials[i].junit(e.Name)
+		if err != nil {
+			return err
+		}
+		trial.Name += e.numbered(&e.Trials[i])
+		if text, err = xml.MarshalIndent(trial, "    ", "  "); err != nil {
+			return err
+		}
+		_, _ = out.Write(text)
+		if err := out.WriteByte('\n'); err != nil {
+			return err
+		}
+	}
+	_, _ = out.Write(tail)
+	_ = out.WriteByte('\n')
+	return out.Flush()
 }
 
 // junitProperties are the estimates for all cases.

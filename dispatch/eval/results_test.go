@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -414,8 +415,28 @@ func TestGrade(t *testing.T) {
 	}
 }
 
+// held returns how many bytes are in use.
+func held() int {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+// heldWriter notes how much is in use at most while it is written to.
+type heldWriter struct{ written, next, most int }
+
+func (w *heldWriter) Write(b []byte) (int, error) {
+	if w.written += len(b); w.written > w.next {
+		w.next, w.most = w.written+500_000, max(w.most, held())
+	}
+	return len(b), nil
+}
+
 // Memory does not grow with the results: 10,000 rows (1,500 without TOOLWIRE_NIGHTLY) with 10 KB of
-// results each hold less than 200 bytes per row while the last four fifths of them run.
+// results each hold less than 200 bytes per row while they run, while they are graded again, and while
+// reports are written.
 func TestFlatMemory(t *testing.T) {
 	rows := nightly.Or(1500, 10_000)
 	file := filepath.Join(t.TempDir(), "results.jsonl")
@@ -426,37 +447,49 @@ func TestFlatMemory(t *testing.T) {
 	agent := func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
 		return &dispatch.Response{FinalResponse: strings.Repeat("long ", 400)}, nil
 	}
-	held := func() uint64 {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
+	check := func(what string, most, grown, rows int) {
+		if perRow := grown / rows; perRow > most {
+			t.Errorf("%s: %d bytes are held for each row", what, perRow)
+		} else {
+			t.Logf("%s: %d bytes are held for each row", what, perRow)
+		}
 	}
-	trials, early, late := 0, uint64(0), uint64(0)
-	cases := casesOf(t, csvOf(instructions...), dispatchtest.Task{})
-	e := run(t, agent, cases, &eval.Options{Results: file, Parallel: 2, OnTrial: func(eval.Trial) {
+	trials, early, late := 0, 0, 0
+	note := func() {
 		if trials++; trials == rows/5 {
 			early = held()
 		} else if trials == rows-2 {
 			late = held()
 		}
-	}})
-	if perRow := (float64(late) - float64(early)) / float64(rows*4/5); perRow > 200 || !e.OK() {
-		t.Errorf("%.0f bytes are held for each row", perRow)
-	} else {
-		t.Logf("%.0f bytes are held for each row while it runs, the file has %d per row", perRow, len(read(t, file))/rows)
 	}
+	cases := casesOf(t, csvOf(instructions...), dispatchtest.Task{})
+	e := run(t, agent, cases, &eval.Options{Results: file, Parallel: 2, OnTrial: func(eval.Trial) { note() }})
+	if !e.OK() {
+		t.Error(verdicts(e))
+	}
+	check("while it runs", 200, late-early, rows*4/5)
 	before := held()
 	loaded := load(t, file)
-	after := held()
-	if perRow := (float64(after) - float64(before)) / float64(rows); perRow > 2500 {
-		t.Errorf("a loaded experiment holds %.0f bytes for each row", perRow)
-	} else {
-		t.Logf("a loaded experiment holds %.0f bytes for each row", perRow)
+	check("loaded", 2500, held()-before, rows)
+	trials = 0
+	again, err := eval.Grade(t.Context(), cases, &eval.Options{
+		Parallel: 1, Results: file + ".again", Grader: func(context.Context, eval.Case, *dispatchtest.Result) error { note(); return nil },
+	}, file)
+	if err != nil || !again.OK() {
+		t.Error(err)
 	}
-	runtime.KeepAlive(loaded)
+	check("while it is graded again", 200, late-early, rows*4/5)
+	for what, write := range map[string]func(io.Writer) error{"JSON": loaded.WriteJSON, "JUnit": loaded.WriteJUnit} {
+		before = held()
+		var w heldWriter
+		if err := write(&w); err != nil || w.written < 2000*rows {
+			t.Errorf("%s: %d bytes, error %v", what, w.written, err)
+		}
+		check("while "+what+" is written", 200, w.most-before, rows)
+	}
+	t.Logf("the file has %d bytes for each row", len(read(t, file))/rows)
 	runtime.KeepAlive(e)
+	runtime.KeepAlive(again)
 }
 
 // A file of results does not have the auth value that the target was called with, although the final
