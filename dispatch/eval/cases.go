@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -50,12 +51,11 @@ type Case struct {
 // BehaviorInstructions of the row's world, for its Simulator.
 func (d *Dataset) Cases(base dispatchtest.Task, opts *proxytest.Options) ([]Case, error) {
 	cases := make([]Case, len(d.Rows))
-	worlds, err := d.worlds(base, opts)
-	if err != nil {
-		return nil, err
-	}
-	ids, err := d.ids()
-	if err != nil {
+	problems := problems{most: defaultLimits.problems}
+	worlds := d.worlds(base, opts, &problems)
+	ids := d.ids(&problems)
+	slices.SortStableFunc(problems.found, func(a, b Problem) int { return cmp.Compare(a.Row, b.Row) })
+	if err := problems.err(); err != nil {
 		return nil, err
 	}
 	world := ""
@@ -96,9 +96,8 @@ func (r *Row) name() string {
 }
 
 // ids returns the id of each row.
-func (d *Dataset) ids() ([]string, error) {
+func (d *Dataset) ids(problems *problems) []string {
 	ids, rows := make([]string, len(d.Rows)), map[string]int{}
-	problems := problems{most: defaultLimits.problems}
 	for i := range d.Rows {
 		row := &d.Rows[i]
 		if ids[i] = strings.TrimSpace(row.Extra["id"]); ids[i] == "" {
@@ -107,8 +106,9 @@ func (d *Dataset) ids() ([]string, error) {
 		if other := rows[ids[i]]; other > 0 {
 			problems.add(Problem{Code: invalidCell, Row: row.Number, Line: row.Line, Column: "id",
 				Message: fmt.Sprintf("row %d has the same id %s: ids are unique", other, shown(ids[i]))})
+		} else {
+			rows[ids[i]] = row.Number
 		}
-		rows[ids[i]] = row.Number
 	}
 	unique := uniqueNames(ids)
 	for i := range d.Rows {
@@ -116,7 +116,7 @@ func (d *Dataset) ids() ([]string, error) {
 			ids[i] = unique(digest(d.Rows[i].content()))
 		}
 	}
-	return ids, problems.err()
+	return ids
 }
 
 // digest returns a short hash of a value as JSON.
@@ -155,8 +155,7 @@ type rowWorld struct {
 }
 
 // worlds compiles the distinct worlds of the rows and returns the platform of each row.
-func (d *Dataset) worlds(base dispatchtest.Task, opts *proxytest.Options) ([]*proxytest.Platform, error) {
-	problems := problems{most: defaultLimits.problems}
+func (d *Dataset) worlds(base dispatchtest.Task, opts *proxytest.Options, problems *problems) []*proxytest.Platform {
 	if base.Platform != nil {
 		for i := range d.Rows {
 			if row := &d.Rows[i]; row.State != nil || len(row.FailureRules) > 0 {
@@ -164,18 +163,17 @@ func (d *Dataset) worlds(base dispatchtest.Task, opts *proxytest.Options) ([]*pr
 					"set Task.World instead"))
 			}
 		}
-		return nil, problems.err()
+		return nil
 	}
 	if base.ProxyURL != "" {
-		problems.add(Problem{Code: invalidWorld,
-			Message: "Task.ProxyURL cannot be used with the worlds of a dataset: each run serves its own"})
-		return nil, problems.err()
+		problems.member(invalidWorld, "Task.ProxyURL", "it cannot be used with the worlds of a dataset: each run serves its own")
+		return nil
 	}
 	compiled, err := proxytest.New(base.World, opts)
 	if err != nil {
 		problems.cause = err
-		problems.add(Problem{Code: invalidWorld, Message: "the base world: " + err.Error()})
-		return nil, problems.err()
+		problems.member(invalidWorld, "Task.World", "%v", err)
+		return nil
 	}
 	distinct, of := map[string]*rowWorld{}, make([]*rowWorld, len(d.Rows))
 	var list []*rowWorld
@@ -204,22 +202,28 @@ func (d *Dataset) worlds(base dispatchtest.Task, opts *proxytest.Options) ([]*pr
 	for i, w := range of {
 		platforms[i] = w.platform
 		if w.err != nil {
-			d.Rows[i].misfit(compiled, base.World.LedgerSchema, w.world.FailureRules, &problems)
+			d.Rows[i].misfit(compiled, base.World.LedgerSchema, w, problems)
 		}
 	}
-	return platforms, problems.err()
+	return platforms
 }
 
 // misfit reports which cells of a row do not fit the base world.
-func (r *Row) misfit(base *proxytest.Platform, schema *ledger.Schema, rules []proxytest.FailureRule, ps *problems) {
+func (r *Row) misfit(base *proxytest.Platform, schema *ledger.Schema, w *rowWorld, ps *problems) {
+	before := len(ps.found) + ps.more
 	if _, err := ledger.NewState(r.State, schema); err != nil {
 		for _, p := range stateProblems(err) {
 			ps.add(r.problem("state", p.String()))
 		}
 	}
-	_, err := base.With("", rules, "")
+	_, err := base.With("", w.world.FailureRules, "")
 	for _, text := range worldProblems(err) {
 		ps.add(r.problem("failure_rules", text))
+	}
+	if len(ps.found)+ps.more == before { // it does not fit as a whole
+		for _, text := range worldProblems(w.err) {
+			ps.add(r.problem("", text))
+		}
 	}
 }
 

@@ -80,14 +80,13 @@ func Compare(baseline, candidate *Experiment) (*Comparison, error) {
 		experiment *Experiment
 	}{{"baseline", baseline}, {"candidate", candidate}} {
 		if e.experiment.FirstFailure {
-			problems.add(Problem{Code: invalidOptions, Message: "the " + e.name +
-				" was stopped at first failures, so it has no rates: run it without FirstFailure"})
+			problems.member(invalidOptions, e.name, "it was stopped at first failures, so it has no rates: run it without FirstFailure")
 		}
 	}
 	if a, b := baseline.Fingerprint, candidate.Fingerprint; a != (Fingerprint{}) && b != (Fingerprint{}) {
 		b.Agent = a.Agent // it is what is compared
 		for _, text := range b.differences(a) {
-			problems.add(Problem{Code: invalidOptions, Message: "the experiments cannot be compared: of the candidate " + text})
+			problems.member(invalidOptions, "candidate", "it cannot be compared with the baseline: %s", text)
 		}
 	}
 	if err := problems.err(); err != nil {
@@ -117,7 +116,7 @@ func Compare(baseline, candidate *Experiment) (*Comparison, error) {
 	}
 	slices.Sort(c.Missing)
 	if len(pairs) == 0 {
-		problems.add(Problem{Code: invalidOptions, Message: "no case ran in both experiments: they are compared by the ids of cases"})
+		problems.member(invalidOptions, "candidate", "no case ran in the baseline too: cases are compared by their ids")
 		return nil, problems.err()
 	}
 	c.Effect, _ = effect(pairs, func(r CaseResult) int { return r.Trials })

@@ -158,9 +158,9 @@ func TestCompareUnlike(t *testing.T) {
 		a, b *eval.Experiment
 		want string
 	}{
-		{scripted("."), scripted("c"), "no case ran in both"},
-		{&eval.Experiment{}, &eval.Experiment{}, "no case ran in both"},
-		{stopped, scripted(".."), "the baseline was stopped at first failures"},
+		{scripted("."), scripted("c"), "candidate: no case ran in the baseline"},
+		{&eval.Experiment{}, &eval.Experiment{}, "candidate: no case ran in the baseline"},
+		{stopped, scripted(".."), "baseline: it was stopped at first failures"},
 		{stopped, stopped, "2 problems"},
 	} {
 		c, err := eval.Compare(tt.a, tt.b)

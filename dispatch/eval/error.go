@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -28,8 +29,9 @@ type Error struct {
 	Err      error     // the cause: of the reader, or of the base world; nil if there is none
 }
 
-// A Problem is one thing that is wrong, with a dataset or with what a function got. Code is one of
-// these:
+// A Problem is one thing that is wrong, with a dataset or with what a function got, and its place: a
+// file and line, a row and column, or a member of the arguments. What a dataset as a whole has wrong
+// has no place. Code is one of these:
 //
 //	unreadable      the file, or the rest of it, is not CSV in UTF-8
 //	too_large       a limit of Read
@@ -51,6 +53,7 @@ type Problem struct {
 	Row     int    `json:"row,omitempty"`    // as a spreadsheet shows it: the header is row 1; 0 is the whole file
 	Line    int    `json:"line,omitempty"`   // of the file, where the row begins; 0 is the whole file
 	Column  string `json:"column,omitempty"` // as in the header; "" is the whole row
+	Member  string `json:"member,omitempty"` // of the arguments, such as "Options.Trials" or "cases[2].ID"
 	Message string `json:"message"`          // what is wrong and what to do
 
 	column int // for sorting
@@ -122,6 +125,9 @@ func (p Problem) String() string {
 		}
 		place.WriteString(": ")
 	}
+	if p.Member != "" {
+		place.WriteString(p.Member + ": ")
+	}
 	return terminal.Clean(strings.ReplaceAll(place.String()+p.Message, "\n", " "))
 }
 
@@ -139,6 +145,19 @@ func (ps *problems) add(p Problem) {
 		return
 	}
 	ps.found = append(ps.found, p)
+}
+
+// member adds a problem with a member of the arguments.
+func (ps *problems) member(code, member, format string, args ...any) {
+	ps.add(Problem{Code: code, Member: member, Message: fmt.Sprintf(format, args...)})
+}
+
+// both returns the errors that are not nil.
+func both(a, b error) error {
+	if a != nil && b != nil {
+		return errors.Join(a, b)
+	}
+	return cmp.Or(a, b)
 }
 
 // err returns nil if there are no problems.

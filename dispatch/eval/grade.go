@@ -21,11 +21,8 @@ import (
 // way write the same file, byte for byte, if there is one file and the version stays the same.
 func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (*Experiment, error) {
 	o, cases, err := opts.settle(cases)
-	if err != nil {
-		return nil, err
-	}
-	l, err := load(files)
-	if err != nil {
+	l, unusable := load(files)
+	if err := both(err, unusable); err != nil {
 		return nil, err
 	}
 	problems := problems{most: defaultLimits.problems}
@@ -33,10 +30,14 @@ func Grade(ctx context.Context, cases []Case, opts *Options, files ...string) (*
 	for _, c := range cases {
 		byID[c.ID] = c
 	}
-	if given := o.fingerprint(cases).Dataset; given != l.header.Fingerprint.Dataset {
-		problems.add(Problem{Code: foreignResult, Message: fmt.Sprintf("the cases are not those of the results: the dataset is %s and not %s",
-			shown(given), shown(l.header.Fingerprint.Dataset))})
-		return nil, problems.err()
+	given := l.header.Fingerprint
+	now := o.fingerprint(cases)
+	given.Dataset, given.World = now.Dataset, now.World
+	for _, text := range given.differences(l.header.Fingerprint) {
+		problems.member(foreignResult, "cases", "the cases are not those of the results: %s", text)
+	}
+	if err := problems.err(); err != nil {
+		return nil, err
 	}
 	e := &Experiment{
 		Name: "eval", Started: l.header.Started, PerCase: l.header.Trials, FirstFailure: l.header.FirstFailure, Fingerprint: l.header.Fingerprint,

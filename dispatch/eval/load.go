@@ -88,7 +88,7 @@ func Merge(w io.Writer, files ...string) error {
 func load(files []string) (*loaded, error) {
 	c := collector{problems: problems{most: defaultLimits.problems}, trials: map[string]map[int]*loadedTrial{}, shards: map[shard]string{}, texts: map[string]string{}}
 	if len(files) == 0 {
-		c.problems.add(Problem{Code: incomplete, Message: "no file of results is given"})
+		c.problems.member(incomplete, "files", "no file of results is given")
 	}
 	for _, file := range files {
 		c.read(file)
@@ -122,7 +122,7 @@ func (c *collector) read(file string) {
 		return
 	}
 	defer func() { _ = f.Close() }()
-	before := len(c.problems.found)
+	before := len(c.problems.found) + c.problems.more
 	own := map[string]map[int]*loadedTrial{}
 	var foreign []Problem
 	l := scan(file, f, &c.problems, func(h *header, n int, r *record, at span) {
@@ -143,11 +143,10 @@ func (c *collector) read(file string) {
 			foreign = append(foreign, Problem{Code: foreignResult, File: file, Line: n, Message: "the result is of another experiment: " + strings.Join(differ, ", ")})
 		}
 	})
-	if len(c.problems.found) > before {
-		return
-	}
 	if l.header.Format == "" {
-		c.bad(incomplete, file, 0, "the file has no results: run the shard")
+		if len(c.problems.found)+c.problems.more == before { // what is wrong has not been said
+			c.bad(incomplete, file, 0, "the file has no results: run the shard")
+		}
 		return
 	}
 	if c.from == "" {
@@ -162,12 +161,12 @@ func (c *collector) take(l *lines, own map[string]map[int]*loadedTrial, foreign 
 	h := &l.header
 	part, _ := parseShard(h.Shard)
 	whole, _ := parseShard(c.first.Shard)
-	differ := h.Fingerprint.differences(c.first.Fingerprint)
+	for _, p := range foreign {
+		c.problems.add(p)
+	}
+	differ := h.unlike(&c.first)
 	if part.n != whole.n {
 		differ = append(differ, fmt.Sprintf("the shard is %s, one of %d and not of %d", h.Shard, part.n, whole.n))
-	}
-	if h.Trials != c.first.Trials || h.FirstFailure != c.first.FirstFailure || h.Total != c.first.Total {
-		differ = append(differ, "trials, FirstFailure or the number of cases differ")
 	}
 	if len(differ) > 0 {
 		c.bad(foreignShard, l.file, 1, "shard %s is of another experiment than %s: %s", h.Shard, c.from, strings.Join(differ, ", "))
@@ -178,9 +177,6 @@ func (c *collector) take(l *lines, own map[string]map[int]*loadedTrial, foreign 
 		return
 	}
 	c.shards[part] = l.file
-	for _, p := range foreign {
-		c.problems.add(p)
-	}
 	if h.Started.Before(c.first.Started) {
 		c.first.Started = h.Started
 	}
@@ -196,24 +192,41 @@ func (c *collector) take(l *lines, own map[string]map[int]*loadedTrial, foreign 
 		}
 		c.first.Cases[id] = h.Cases[id]
 		c.trials[id] = own[id]
-		if missing := h.missing(own[id]); missing > 0 {
-			c.bad(incomplete, l.file, 0, "shard %s is not complete: case %s, trial %d is missing; run the shard again with this file", h.Shard, shown(id), missing)
+		if missing := h.missing(own[id]); len(missing) > 0 {
+			c.bad(incomplete, l.file, 0, "shard %s is not complete: case %s has no trial %s; run the shard again with this file",
+				h.Shard, shown(id), ranges(missing))
 		}
 	}
 }
 
-// missing returns the first trial of a case that is missing, or 0.
-func (h *header) missing(trials map[int]*loadedTrial) int {
+// missing returns the trials of a case that are missing.
+func (h *header) missing(trials map[int]*loadedTrial) (list []int) {
 	for k := 1; k <= h.Trials; k++ {
 		t := trials[k]
 		if t == nil {
-			return k
-		}
-		if t.Verdict == Skipped || h.FirstFailure && t.Verdict != Passed {
-			return 0
+			list = append(list, k)
+		} else if t.Verdict == Skipped || h.FirstFailure && t.Verdict != Passed {
+			break
 		}
 	}
-	return 0
+	return list
+}
+
+// ranges writes numbers as 1-3, 5.
+func ranges(numbers []int) string {
+	var list []string
+	for begin := 0; begin < len(numbers); {
+		end := begin + 1
+		for end < len(numbers) && numbers[end] == numbers[end-1]+1 {
+			end++
+		}
+		text := fmt.Sprint(numbers[begin])
+		if end > begin+1 {
+			text += fmt.Sprintf("-%d", numbers[end-1])
+		}
+		list, begin = append(list, text), end
+	}
+	return strings.Join(list, ", ")
 }
 
 // complete names the shards that are missing.
@@ -225,12 +238,12 @@ func (c *collector) complete() {
 	missing := 0
 	for i := 1; i <= whole.n; i++ {
 		if _, is := c.shards[shard{i, whole.n}]; !is {
-			c.bad(missingShard, "", 0, "shard %d/%d is missing", i, whole.n)
+			c.problems.member(missingShard, "files", "shard %d/%d is missing", i, whole.n)
 			missing++
 		}
 	}
 	if missing == 0 && len(c.first.Cases) != c.first.Total && len(c.problems.found) == 0 {
-		c.bad(foreignShard, "", 0, "the shards have %d cases and not %d", len(c.first.Cases), c.first.Total)
+		c.problems.member(foreignShard, "files", "the shards have %d cases and not %d", len(c.first.Cases), c.first.Total)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"time"
 
 	"github.com/toolwire/toolwire/internal/stats"
 )
@@ -28,18 +29,19 @@ type Plan struct {
 	Detectable float64
 }
 
-// Plan returns what [Run] would do with the cases. Nothing is dispatched or written.
+// Plan returns what [Run] would do with the cases. Nothing is dispatched or written. The error is the
+// one that Run returns for the options, the cases and the file Results.
 func (o *Options) Plan(cases []Case) (Plan, error) {
 	opts, cases, err := o.settle(cases)
 	if err != nil {
 		return Plan{}, err
 	}
-	part, _ := parseShard(opts.Shard)
-	stored, err := opts.stored()
+	p, all := Plan{Detectable: 1, Fingerprint: opts.fingerprint(cases)}, 0
+	stored, err := opts.stored(opts.header(cases, p.Fingerprint, time.Time{}))
 	if err != nil {
 		return Plan{}, err
 	}
-	p, all := Plan{Detectable: 1, Fingerprint: opts.fingerprint(cases)}, 0
+	part, _ := parseShard(opts.Shard)
 	for i := range cases {
 		c := &cases[i]
 		if opts.skip(c) == "" {
@@ -64,8 +66,8 @@ func (o *Options) Plan(cases []Case) (Plan, error) {
 	return p, nil
 }
 
-// stored returns how many trials of each case Results has. Run says what is wrong with the file.
-func (o *Options) stored() (map[string]int, error) {
+// stored returns how many trials of each case Results has.
+func (o *Options) stored(h header) (map[string]int, error) {
 	known := map[string]int{}
 	if o.Results == "" {
 		return known, nil
@@ -78,9 +80,11 @@ func (o *Options) stored() (map[string]int, error) {
 		return nil, fmt.Errorf("eval: Options.Results: %w", err)
 	}
 	defer func() { _ = f.Close() }()
-	var ignored problems
-	scan(o.Results, f, &ignored, func(_ *header, _ int, r *record, _ span) { known[r.Case]++ })
-	return known, nil
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("eval: Options.Results: %s is a folder", o.Results)
+	}
+	_, err = readResults(o.Results, f, &h, func(r *record, _ span) { known[r.Case]++ })
+	return known, err
 }
 
 // turns returns how many dispatches a trial has at most.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -238,7 +239,8 @@ func scan(file string, in io.Reader, problems *problems, see func(h *header, n i
 			return l
 		}
 		if n == 1 {
-			if err := json.Unmarshal(text, &l.header); err != nil || l.header.Format != resultsFormat || l.header.Trials < 1 || !l.header.valid() {
+			if err := json.Unmarshal(text, &l.header); err != nil || !l.header.valid() {
+				l.header = header{}
 				bad(n, invalidResults, "the line is not the header of a file of results that this version reads")
 				return l
 			}
@@ -263,7 +265,22 @@ var stored = []Verdict{Passed, Failed, Errored, Skipped}
 
 func (h *header) valid() bool {
 	_, ok := parseShard(h.Shard)
-	return ok
+	return ok && h.Format == resultsFormat && h.Trials >= 1
+}
+
+// header returns the first line of the file of results of an experiment.
+func (o *Options) header(cases []Case, f Fingerprint, started time.Time) header {
+	part, _ := parseShard(o.Shard)
+	h := header{
+		Format: resultsFormat, Fingerprint: f, Shard: part.String(), Trials: o.Trials, FirstFailure: o.FirstFailure,
+		Started: started.UTC().Round(0), Total: len(cases), Cases: map[string]int{},
+	}
+	for i := range cases {
+		if part.has(cases[i].ID) {
+			h.Cases[cases[i].ID] = i
+		}
+	}
+	return h
 }
 
 // beginsAsHeader reports whether a file that ends in its first line is one of results, or empty.
@@ -294,33 +311,8 @@ func openResults(name string, h header, see func(r *record, at span)) (_ *result
 			_ = file.Close()
 		}
 	}()
-	problems := problems{most: defaultLimits.problems}
-	seen := map[string]int{}
-	l := scan(name, file, &problems, func(_ *header, n int, r *record, at span) {
-		key := fmt.Sprintf("%s/%d", r.Case, r.Trial)
-		_, known := h.Cases[r.Case]
-		bad := func(format string, args ...any) {
-			problems.add(Problem{Code: foreignResult, File: name, Line: n, Message: fmt.Sprintf(format, args...)})
-		}
-		switch differ := r.Fingerprint.differences(h.Fingerprint); {
-		case seen[key] > 0:
-			bad("case %s, trial %d is in line %d too", shown(r.Case), r.Trial, seen[key])
-		case len(differ) > 0:
-			bad("the result is of another experiment: %s", differ[0])
-		case !known || r.Trial > h.Trials:
-			bad("case %s, trial %d is not part of this experiment", shown(r.Case), r.Trial)
-		default:
-			see(r, at)
-		}
-		seen[key] = n
-	})
-	if l.header.Format != "" {
-		for _, text := range l.header.differences(&h) {
-			problems.add(Problem{Code: foreignResult, File: name, Line: 1, Message: "the file has results of another experiment: " + text +
-				"; use another file, or remove this one"})
-		}
-	}
-	if err := problems.err(); err != nil {
+	l, err := readResults(name, file, &h, see)
+	if err != nil {
 		return nil, err
 	}
 	s := &results{file: file, name: name, header: h, end: l.end}
@@ -344,11 +336,52 @@ func openResults(name string, h header, see func(r *record, at span)) (_ *result
 	return s, nil
 }
 
-// differences names what differs in two headers of one experiment or shard.
+// readResults reads a file and checks that it is a part of the experiment with the header h. It calls
+// see with each trial.
+func readResults(name string, in io.Reader, h *header, see func(r *record, at span)) (lines, error) {
+	problems := problems{most: defaultLimits.problems}
+	seen := map[string]int{}
+	l := scan(name, in, &problems, func(_ *header, n int, r *record, at span) {
+		key := fmt.Sprintf("%s/%d", r.Case, r.Trial)
+		_, known := h.Cases[r.Case]
+		bad := func(format string, args ...any) {
+			problems.add(Problem{Code: foreignResult, File: name, Line: n, Message: fmt.Sprintf(format, args...)})
+		}
+		switch differ := r.Fingerprint.differences(h.Fingerprint); {
+		case seen[key] > 0:
+			bad("case %s, trial %d is in line %d too", shown(r.Case), r.Trial, seen[key])
+		case len(differ) > 0:
+			bad("the result is of another experiment: %s", strings.Join(differ, ", "))
+		case !known || r.Trial > h.Trials:
+			bad("case %s, trial %d is not part of this experiment", shown(r.Case), r.Trial)
+		default:
+			see(r, at)
+		}
+		seen[key] = n
+	})
+	if l.header.Format != "" {
+		for _, text := range l.header.differences(h) {
+			problems.add(Problem{Code: foreignResult, File: name, Line: 1, Message: "the file has results of another experiment: " + text +
+				"; use another file, or remove this one"})
+		}
+	}
+	return l, problems.err()
+}
+
+// differences names what differs in two headers of one shard.
 func (h *header) differences(other *header) []string {
-	list := h.Fingerprint.differences(other.Fingerprint)
+	list := h.unlike(other)
 	if h.Shard != other.Shard {
 		list = append(list, "the shard is "+h.Shard+" and not "+other.Shard)
+	}
+	return list
+}
+
+// unlike names what differs in the experiments of two shards.
+func (h *header) unlike(other *header) []string {
+	list := h.Fingerprint.differences(other.Fingerprint)
+	if h.Total != other.Total && h.Fingerprint == other.Fingerprint {
+		list = append(list, fmt.Sprintf("the experiment has %s and not %d", plural(h.Total, "case"), other.Total))
 	}
 	if h.Trials != other.Trials {
 		list = append(list, fmt.Sprintf("each case has %s and not %d", plural(h.Trials, "trial"), other.Trials))

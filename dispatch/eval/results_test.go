@@ -320,7 +320,7 @@ func TestShards(t *testing.T) {
 		"missing":       {[]string{files[0], files[3]}, []string{"shard 2/4 is missing", "shard 3/4 is missing"}},
 		"doubled":       {append([]string{files[1]}, files...), []string{"2.jsonl, line 1: shard 2/4 is in "}},
 		"agent":         {[]string{files[0], other("agent.jsonl", func(o *eval.Options) { o.AgentVersion = "v2" }), files[2], files[3]}, []string{`agent.jsonl, line 1: shard 2/4 is of another experiment than `, `the version of the agent is "v2" and not "v1"`, "shard 2/4 is missing"}},
-		"trials":        {[]string{files[0], other("trials.jsonl", func(o *eval.Options) { o.Trials = 1 }), files[2], files[3]}, []string{"trials, FirstFailure or the number of cases differ"}},
+		"trials":        {[]string{files[0], other("trials.jsonl", func(o *eval.Options) { o.Trials = 1 }), files[2], files[3]}, []string{"each case has 1 trial and not 2"}},
 		"division":      {[]string{files[0], other("of5.jsonl", func(o *eval.Options) { o.Shard = "2/5" }), files[2], files[3]}, []string{"the shard is 2/5, one of 5 and not of 4"}},
 		"killed":        {[]string{files[0], killed, files[2], files[3]}, []string{"killed.jsonl: shard 2/4 is not complete: case ", "trial "}},
 		"doubled trial": {[]string{files[0], doubled, files[2], files[3]}, []string{"doubled.jsonl, line ", "is in the file twice"}},
@@ -358,7 +358,7 @@ func TestCompareFingerprints(t *testing.T) {
 		t.Error(err)
 	}
 	b = run(t, obedient, casesOf(t, csvOf("a", "c"), dispatchtest.Task{}), &eval.Options{GraderVersion: "g2"})
-	if _, err := eval.Compare(a, b); eval.CodeOf(err) != eval.CodeOptions || !strings.Contains(err.Error(), `of the candidate the version of the graders is "g2" and not ""`) || !strings.Contains(err.Error(), "the dataset is") {
+	if _, err := eval.Compare(a, b); eval.CodeOf(err) != eval.CodeOptions || !strings.Contains(err.Error(), `the version of the graders is "g2" and not ""`) || !strings.Contains(err.Error(), "the dataset is") {
 		t.Error(err)
 	}
 }

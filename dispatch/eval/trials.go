@@ -42,12 +42,7 @@ func (o *Options) settle(cases []Case) (Options, []Case, error) {
 		opts = *o
 	}
 	problems := problems{most: defaultLimits.problems}
-	if opts.Trials < 0 || opts.Trials > maxTrials {
-		problems.add(Problem{Code: invalidOptions, Message: fmt.Sprintf("Trials is %d, it must be from 1 to %d", opts.Trials, maxTrials)})
-	}
-	if _, ok := parseShard(opts.Shard); !ok {
-		problems.add(Problem{Code: invalidOptions, Message: fmt.Sprintf("Shard is %s, it must be i/n with i from 1 to n, such as 2/4", shown(opts.Shard))})
-	}
+	opts.check(&problems)
 	if opts.Parallel <= 0 {
 		opts.Parallel = runtime.GOMAXPROCS(0)
 	}
@@ -59,11 +54,12 @@ func (o *Options) settle(cases []Case) (Options, []Case, error) {
 	for i, c := range cases {
 		named[i], ids[i] = c, c.ID
 		if other, is := first[c.ID]; is && c.ID != "" {
-			problems.add(Problem{Code: invalidOptions, Message: fmt.Sprintf("cases %d and %d have the same ID %s: ids are unique", other+1, i+1, shown(c.ID))})
+			problems.member(invalidOptions, fmt.Sprintf("cases[%d].ID", i), "cases[%d] has the same ID %s: ids are unique", other, shown(c.ID))
+		} else {
+			first[c.ID] = i
 		}
-		first[c.ID] = i
 		if !utf8.ValidString(c.ID) {
-			problems.add(Problem{Code: invalidOptions, Message: fmt.Sprintf("the ID %s of case %d is not in UTF-8", shown(c.ID), i+1)})
+			problems.member(invalidOptions, fmt.Sprintf("cases[%d].ID", i), "%s is not in UTF-8", shown(c.ID))
 		}
 	}
 	unique := uniqueNames(ids)
@@ -77,32 +73,59 @@ func (o *Options) settle(cases []Case) (Options, []Case, error) {
 	return opts, named, problems.err()
 }
 
+// check reports which options cannot be used.
+func (o *Options) check(problems *problems) {
+	bad := func(member, format string, args ...any) {
+		problems.member(invalidOptions, "Options."+member, format, args...)
+	}
+	if o.Trials < 0 || o.Trials > maxTrials {
+		bad("Trials", "%d is not from 1 to %d", o.Trials, maxTrials)
+	}
+	if _, ok := parseShard(o.Shard); !ok {
+		bad("Shard", "%s is not i/n with i from 1 to n, such as 2/4", shown(o.Shard))
+	}
+	for _, negative := range []struct {
+		member string
+		is     bool
+		value  any
+	}{
+		{"Parallel", o.Parallel < 0, o.Parallel}, {"UserTimeout", o.UserTimeout < 0, o.UserTimeout},
+		{"Budget.Calls", o.Budget.Calls < 0, o.Budget.Calls}, {"Budget.Tokens", o.Budget.Tokens < 0, o.Budget.Tokens},
+		{"Budget.Time", o.Budget.Time < 0, o.Budget.Time},
+	} {
+		if negative.is {
+			bad(negative.member, "%v is negative: leave it 0 for the default", negative.value)
+		}
+	}
+	for _, version := range [][2]string{
+		{"AgentVersion", o.AgentVersion}, {"GraderVersion", o.GraderVersion}, {"UserVersion", o.UserVersion},
+	} {
+		if !utf8.ValidString(version[1]) {
+			bad(version[0], "%s is not in UTF-8", shown(version[1]))
+		}
+	}
+}
+
 func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, error) {
 	opts, cases, err := o.settle(cases)
-	if err != nil {
+	test, badTarget := stage.New(stage.Target(target), stage.Task{}, nil)
+	if badTarget == nil {
+		test.Close()
+	}
+	if err := both(err, badTarget); err != nil {
 		return nil, err
 	}
-	test, err := stage.New(stage.Target(target), stage.Task{}, nil)
-	if err != nil {
-		return nil, err
-	}
-	test.Close()
 	r := &runner{target: target, opts: opts, cases: cases, begun: time.Now(), secrets: test.Secrets()}
 	r.spent = spending{budget: opts.Budget, begun: r.begun}
 	r.e = &Experiment{
 		Name: "eval", Started: r.begun, PerCase: opts.Trials, FirstFailure: opts.FirstFailure, Fingerprint: opts.fingerprint(cases),
 	}
-	part, _ := parseShard(opts.Shard)
-	h := header{
-		Format: resultsFormat, Fingerprint: r.e.Fingerprint, Shard: part.String(), Trials: opts.Trials, FirstFailure: opts.FirstFailure,
-		Started: r.begun.UTC().Round(0), Total: len(cases), Cases: map[string]int{},
-	}
-	first := map[string]int{}
-	for i, c := range cases {
-		if !part.has(c.ID) {
+	h, first := opts.header(cases, r.e.Fingerprint, r.begun), map[string]int{}
+	for _, c := range cases {
+		if _, is := h.Cases[c.ID]; !is {
 			continue
 		}
-		h.Cases[c.ID], first[c.ID] = i, len(r.e.Trials)
+		first[c.ID] = len(r.e.Trials)
 		for k := range opts.trialsOf(&c) {
 			r.e.Trials = append(r.e.Trials, Trial{
 				Case: c, Number: k + 1, Verdict: Cancelled, Reason: "it had not begun when the experiment was cancelled",

@@ -229,7 +229,7 @@ func TestIDs(t *testing.T) {
 	}
 	for _, opts := range []*eval.Options{nil, {Trials: -1}, {Trials: 10_001}} {
 		e, err := eval.Run(t.Context(), dispatchtest.Target{Agent: obedient}, []eval.Case{{ID: "a"}, {ID: "a"}}, opts)
-		if e != nil || eval.CodeOf(err) != eval.CodeOptions || !strings.Contains(err.Error(), `cases 1 and 2 have the same ID "a"`) {
+		if e != nil || eval.CodeOf(err) != eval.CodeOptions || !strings.Contains(err.Error(), `cases[1].ID: cases[0] has the same ID "a"`) {
 			t.Errorf("%+v: %v", opts, err)
 		}
 	}

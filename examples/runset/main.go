@@ -242,7 +242,11 @@ func elsewhere(endpoint string) bool {
 }
 
 // flagNames replaces names of the API by flags in errors of package eval.
-var flagNames = strings.NewReplacer("eval: ", "", "Options.Results", "-results", "dispatchtest: ", "", "Target.AuthHeader", "-auth-header", "Target.AuthValue", "the token")
+var flagNames = strings.NewReplacer(
+	"eval: ", "", "dispatchtest: ", "", "Target.AuthHeader", "-auth-header", "Target.AuthValue", "the token",
+	"Options.Results", "-results", "Options.Trials", "-trials", "Options.Shard", "-shard", "Options.AgentVersion", "-agent-version",
+	"Options.Budget.Calls", "-max-calls", "Options.Budget.Tokens", "-max-tokens", "Options.Budget.Time", "-max-time",
+)
 
 const noWorld = "runset: there is no -world, so no tool is declared, and the proxy refuses each tool call with 404. " +
 	"Give a JSON file with tools_schema, behaviors and initial_state, such as examples/runset/testdata/world.json"
