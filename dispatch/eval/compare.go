@@ -80,7 +80,8 @@ func Compare(baseline, candidate *Experiment) (*Comparison, error) {
 		experiment *Experiment
 	}{{"baseline", baseline}, {"candidate", candidate}} {
 		if e.experiment.FirstFailure {
-			problems.member(invalidOptions, e.name, "it was stopped at first failures, so it has no rates: run it without FirstFailure")
+			problems.member(invalidOptions, e.name,
+				"it was stopped at first failures, so it has no rates: run it without FirstFailure")
 		}
 	}
 	if a, b := baseline.Fingerprint, candidate.Fingerprint; a != (Fingerprint{}) && b != (Fingerprint{}) {

@@ -86,7 +86,10 @@ func Merge(w io.Writer, files ...string) error {
 
 // load reads the files and checks that they are one whole experiment.
 func load(files []string) (*loaded, error) {
-	c := collector{problems: problems{most: defaultLimits.problems}, trials: map[string]map[int]*loadedTrial{}, shards: map[shard]string{}, texts: map[string]string{}}
+	c := collector{
+		problems: problems{most: defaultLimits.problems}, trials: map[string]map[int]*loadedTrial{},
+		shards: map[shard]string{}, texts: map[string]string{},
+	}
 	if len(files) == 0 {
 		c.problems.member(incomplete, "files", "no file of results is given")
 	}
@@ -125,6 +128,9 @@ func (c *collector) read(file string) {
 	before := len(c.problems.found) + c.problems.more
 	own := map[string]map[int]*loadedTrial{}
 	var foreign []Problem
+	strange := func(code string, line int, format string, args ...any) {
+		foreign = append(foreign, Problem{Code: code, File: file, Line: line, Message: fmt.Sprintf(format, args...)})
+	}
 	l := scan(file, f, &c.problems, func(h *header, n int, r *record, at span) {
 		t := &loadedTrial{Trial: r.trial(Case{})}
 		t.at = at
@@ -132,15 +138,15 @@ func (c *collector) read(file string) {
 		if own[t.ID] == nil {
 			own[t.ID] = map[int]*loadedTrial{}
 		} else if own[t.ID][t.Number] != nil {
-			foreign = append(foreign, Problem{Code: doubledResult, File: file, Line: n, Message: fmt.Sprintf("case %s, trial %d is in the file twice", shown(t.ID), t.Number)})
+			strange(doubledResult, n, "case %s, trial %d is in the file twice", shown(t.ID), t.Number)
 		}
 		own[t.ID][t.Number] = t
 		if t.Number > h.Trials {
-			foreign = append(foreign, Problem{Code: foreignResult, File: file, Line: n, Message: fmt.Sprintf("case %s, trial %d is not part of the experiment: each case has %s",
-				shown(t.ID), t.Number, plural(h.Trials, "trial"))})
+			strange(foreignResult, n, "case %s, trial %d is not part of the experiment: each case has %s",
+				shown(t.ID), t.Number, plural(h.Trials, "trial"))
 		}
 		if differ := r.Fingerprint.differences(h.Fingerprint); len(differ) > 0 {
-			foreign = append(foreign, Problem{Code: foreignResult, File: file, Line: n, Message: "the result is of another experiment: " + strings.Join(differ, ", ")})
+			strange(foreignResult, n, "the result is of another experiment: %s", strings.Join(differ, ", "))
 		}
 	})
 	if l.header.Format == "" {
@@ -169,7 +175,8 @@ func (c *collector) take(l *lines, own map[string]map[int]*loadedTrial, foreign 
 		differ = append(differ, fmt.Sprintf("the shard is %s, one of %d and not of %d", h.Shard, part.n, whole.n))
 	}
 	if len(differ) > 0 {
-		c.bad(foreignShard, l.file, 1, "shard %s is of another experiment than %s: %s", h.Shard, c.from, strings.Join(differ, ", "))
+		c.bad(foreignShard, l.file, 1, "shard %s is of another experiment than %s: %s",
+			h.Shard, c.from, strings.Join(differ, ", "))
 		return
 	}
 	if other, is := c.shards[part]; is {

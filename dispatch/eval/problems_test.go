@@ -27,7 +27,7 @@ type badInput struct {
 	want []string // the problems, without the folder; hashes and ids are #
 }
 
-// problemsOf lists the problems of an error, and its lines that are no problems.
+// problemsOf lists the problems of an error, and other errors beside them.
 func problemsOf(err error, dir string) (list []string) {
 	var walk func(error)
 	walk = func(err error) {
@@ -203,7 +203,8 @@ func TestBadResults(t *testing.T) {
 			`bad.jsonl, line 6: the result is of another experiment: the version of the graders is "g" and not "", ` +
 				`the version of the agent is "a" and not ""`,
 			fmt.Sprintf(`bad.jsonl: case %q is not part of shard 2/2`, stray),
-			fmt.Sprintf(`bad.jsonl: shard 2/2 is not complete: case %q has no trial 3; run the shard again with this file`, first.Case),
+			fmt.Sprintf("bad.jsonl: shard 2/2 is not complete: case %q has no trial 3; run the shard again with this file",
+				first.Case),
 		}},
 		{"a shard of another experiment", load("1.jsonl", "other.jsonl", "diary.jsonl", "empty.jsonl", "nope"), []string{
 			`other.jsonl, line 1: shard 2/2 is of another experiment than 1.jsonl: the version of the graders is "g2" and not "", ` +

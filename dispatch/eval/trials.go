@@ -54,7 +54,8 @@ func (o *Options) settle(cases []Case) (Options, []Case, error) {
 	for i, c := range cases {
 		named[i], ids[i] = c, c.ID
 		if other, is := first[c.ID]; is && c.ID != "" {
-			problems.member(invalidOptions, fmt.Sprintf("cases[%d].ID", i), "cases[%d] has the same ID %s: ids are unique", other, shown(c.ID))
+			problems.member(invalidOptions, fmt.Sprintf("cases[%d].ID", i),
+				"cases[%d] has the same ID %s: ids are unique", other, shown(c.ID))
 		} else {
 			first[c.ID] = i
 		}
