@@ -1,0 +1,161 @@
+package oteltoolwire
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/toolwire/toolwire/proxy"
+)
+
+// Proxy returns the observer of clients, for [proxy.Options.Observer]. It is of use without a
+// handler, too.
+func (t *Telemetry) Proxy() *proxy.Observer {
+	return &proxy.Observer{
+		CallStart: t.callStart, CallEnd: t.callEnd, AttemptStart: t.attemptStart, AttemptEnd: t.attemptEnd,
+		WaitEnd: t.waitEnd, TraceEnd: t.traceEnd,
+	}
+}
+
+func (t *Telemetry) callStart(ctx context.Context, call proxy.CallInfo) context.Context {
+	if t.opts.NoToolSpans {
+		return ctx
+	}
+	attrs := t.callAttributes(call).text(attrOperation, operationTool).text(attrToolCallID, call.CallID)
+	ctx, _ = t.begin(ctx, aCall, spanName(operationTool, toolName(call.Tool)), trace.SpanKindInternal, attrs)
+	return ctx
+}
+
+// callAttributes are those of spans and metrics.
+func (t *Telemetry) callAttributes(call proxy.CallInfo) attributes {
+	agent := call.Actor
+	if agent == "" {
+		agent = t.opts.AgentName
+	}
+	return attributes{}.text(attrToolName, toolName(call.Tool)).text(attrToolType, typeFunction).text(attrAgentName, agent)
+}
+
+// toolName returns the name of a tool, or "_OTHER" if a model has written something else in its
+// place.
+func toolName(name string) string {
+	if name == "" || len(name) > 128 || strings.ContainsFunc(name, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-')
+	}) {
+		return other
+	}
+	return name
+}
+
+func (t *Telemetry) callEnd(ctx context.Context, end proxy.CallEnd) {
+	op := t.from(ctx, aCall)
+	if op == nil {
+		return
+	}
+	var attrs attributes
+	failure := string(proxy.CodeOf(end.Err))
+	if e, ok := errors.AsType[*proxy.Error](end.Err); ok {
+		attrs = attrs.number(attrAttempts, int64(e.Attempts)).text(attrDelivery, string(e.Delivery)).text(attrClass, e.Class)
+	} else if r := end.Result; r != nil {
+		attrs = attrs.number(attrAttempts, int64(r.Attempts)).text(attrSource, string(r.Source))
+		if r.Failed() {
+			failure = errorToolFailed
+		}
+	}
+	if t.opts.Content {
+		attrs = attrs.text(attrToolArguments, string(end.Arguments))
+		if end.Result != nil {
+			attrs = attrs.text(attrToolResult, string(end.Result.Response))
+		}
+	}
+	took := op.end(failure, attrs)
+	measured := end.CallInfo
+	if invented(end.Err) {
+		measured.Tool = "" // a model could make any number of time series
+	}
+	t.toolDuration.Record(ctx, took, t.callAttributes(measured).text(attrError, failure).set())
+}
+
+// invented reports whether a call named a tool that does not exist.
+func invented(err error) bool {
+	e, ok := errors.AsType[*proxy.Error](err)
+	return ok && (e.Code == proxy.CodeUnknownTool || e.Status == 404 || e.Class == "tool_not_executable")
+}
+
+func (t *Telemetry) attemptStart(ctx context.Context, attempt proxy.AttemptInfo) context.Context {
+	template := "/tools/{name}"
+	if strings.HasPrefix(attempt.Path, "/traces/") {
+		template = "/traces/{type}"
+	}
+	// The path of the run's proxy stays out of telemetry: it is long, and differs in every run.
+	attrs := attributes{}.text(attrMethod, "POST").text(attrTemplate, template).
+		text(attrURL, attempt.Origin+"/REDACTED"+attempt.Path)
+	if u, err := url.Parse(attempt.Origin); err == nil {
+		attrs = attrs.text(attrAddress, u.Hostname())
+		if port := portOf(u); port > 0 {
+			attrs = attrs.number(attrPort, port)
+		}
+	}
+	if attempt.Number > 1 {
+		attrs = attrs.number(attrResend, int64(attempt.Number-1))
+	}
+	ctx, _ = t.begin(ctx, anAttempt, "POST "+template, trace.SpanKindClient, attrs)
+	t.propagator.Inject(ctx, propagation.HeaderCarrier(attempt.Header))
+	return ctx
+}
+
+func portOf(u *url.URL) int64 {
+	port, err := strconv.ParseInt(u.Port(), 10, 32)
+	switch {
+	case err == nil:
+		return port
+	case u.Scheme == "https":
+		return 443
+	case u.Scheme == "http":
+		return 80
+	}
+	return 0
+}
+
+func (t *Telemetry) attemptEnd(ctx context.Context, end proxy.AttemptEnd) {
+	op := t.from(ctx, anAttempt)
+	if op == nil {
+		return
+	}
+	var attrs attributes
+	if end.Status > 0 {
+		attrs = attrs.number(attrStatus, int64(end.Status))
+	}
+	if e, ok := errors.AsType[*proxy.Error](end.Err); ok {
+		attrs = attrs.text(attrClass, e.Class)
+	}
+	op.end(string(proxy.CodeOf(end.Err)), attrs)
+}
+
+func (t *Telemetry) waitEnd(ctx context.Context, end proxy.WaitEnd) {
+	reason := "pacing"
+	if end.Err != nil {
+		reason = "backoff"
+	}
+	attrs := attributes{}.text(attrReason, reason).text(attrRequest, toolName(end.Name)).number(attrNext, int64(end.Next)).
+		text(attrError, string(proxy.CodeOf(end.Err)))
+	attrs = append(attrs, attribute.Float64(attrWait, end.Duration.Seconds()))
+	trace.SpanFromContext(ctx).AddEvent(eventWait, trace.WithAttributes(attrs...))
+}
+
+func (t *Telemetry) traceEnd(ctx context.Context, end proxy.TraceEnd) {
+	name, attrs := eventTrace, attributes{}.text(attrTraceType, toolName(string(end.Event)))
+	if end.From != "" || end.To != "" {
+		name, attrs = eventHandoff, attributes{}.text(attrFrom, end.From).text(attrTo, end.To)
+	}
+	attrs = attrs.text(attrAgentName, end.Actor).text(attrError, string(proxy.CodeOf(end.Err)))
+	if end.Err == nil {
+		attrs = attrs.number(attrSequence, end.Sequence)
+	}
+	trace.SpanFromContext(ctx).AddEvent(name, trace.WithAttributes(attrs...))
+}

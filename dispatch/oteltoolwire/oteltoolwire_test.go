@@ -1,0 +1,394 @@
+package oteltoolwire_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/oteltoolwire"
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// collector is an SDK that keeps everything in memory.
+type collector struct {
+	spans  *tracetest.InMemoryExporter
+	traces *sdktrace.TracerProvider
+	reader *sdkmetric.ManualReader
+	meters *sdkmetric.MeterProvider
+}
+
+func newCollector() *collector {
+	c := &collector{spans: tracetest.NewInMemoryExporter(), reader: sdkmetric.NewManualReader()}
+	c.traces = sdktrace.NewTracerProvider(sdktrace.WithSyncer(c.spans))
+	c.meters = sdkmetric.NewMeterProvider(sdkmetric.WithReader(c.reader))
+	return c
+}
+
+// telemetry fills the providers in.
+func (c *collector) telemetry(t testing.TB, opts oteltoolwire.Options) *oteltoolwire.Telemetry {
+	t.Helper()
+	opts.TracerProvider, opts.MeterProvider = c.traces, c.meters
+	tel, err := oteltoolwire.New(&opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tel
+}
+
+func options(tel *oteltoolwire.Telemetry) *dispatch.Options {
+	return &dispatch.Options{
+		Tokens: []string{agentToken}, Observer: tel.Dispatch(), Proxy: &proxy.Options{Observer: tel.Proxy()},
+	}
+}
+
+// Secrets and content that must not be in any span or metric.
+const (
+	agentToken = "agent-token-hunter2"
+	content    = "swordfish"
+)
+
+// tree returns the spans as lines, each below its parent, with their events.
+func (c *collector) tree() string {
+	spans := c.spans.GetSpans()
+	slices.SortStableFunc(spans, func(a, b tracetest.SpanStub) int { return a.StartTime.Compare(b.StartTime) })
+	known := map[trace.SpanID]bool{}
+	for _, s := range spans {
+		known[s.SpanContext.SpanID()] = true
+	}
+	var b strings.Builder
+	var show func(parent trace.SpanID, indent string)
+	show = func(parent trace.SpanID, indent string) {
+		for _, s := range spans {
+			if s.Parent.SpanID() != parent && (parent.IsValid() || known[s.Parent.SpanID()]) {
+				continue
+			}
+			fmt.Fprintf(&b, "%s%s %s %s", indent, s.Name, s.SpanKind, s.EndTime.Sub(s.StartTime))
+			if s.Status.Code != codes.Unset {
+				fmt.Fprintf(&b, " %s(%s)", s.Status.Code, s.Status.Description)
+			}
+			fmt.Fprintf(&b, "%s\n", words(s.Attributes))
+			for _, e := range s.Events {
+				fmt.Fprintf(&b, "%s- %s%s\n", indent, e.Name, words(e.Attributes))
+			}
+			show(s.SpanContext.SpanID(), indent+"  ")
+		}
+	}
+	show(trace.SpanID{}, "")
+	return b.String()
+}
+
+func words(attrs []attribute.KeyValue) string {
+	attrs = slices.Clone(attrs)
+	slices.SortFunc(attrs, func(a, b attribute.KeyValue) int { return cmp.Compare(a.Key, b.Key) })
+	var b strings.Builder
+	for _, a := range attrs {
+		fmt.Fprintf(&b, " %s=%s", a.Key, a.Value.String())
+	}
+	return b.String()
+}
+
+// points returns the metrics as sorted lines.
+func (c *collector) points(t testing.TB) []string {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	if err := c.reader.Collect(context.Background(), &all); err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			switch data := m.Data.(type) {
+			case metricdata.Histogram[float64]:
+				for _, p := range data.DataPoints {
+					lines = append(lines, fmt.Sprintf("%s %d× %g%s%s", m.Name, p.Count, p.Sum, m.Unit, words(p.Attributes.ToSlice())))
+				}
+			case metricdata.Histogram[int64]:
+				for _, p := range data.DataPoints {
+					lines = append(lines, fmt.Sprintf("%s %d× %d%s%s", m.Name, p.Count, p.Sum, m.Unit, words(p.Attributes.ToSlice())))
+				}
+			case metricdata.Sum[int64]:
+				for _, p := range data.DataPoints {
+					lines = append(lines, fmt.Sprintf("%s %d%s%s", m.Name, p.Value, m.Unit, words(p.Attributes.ToSlice())))
+				}
+			default:
+				t.Errorf("%s is a %T", m.Name, m.Data)
+			}
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func wantText(t *testing.T, what, got, want string) {
+	t.Helper()
+	if got, want = strings.TrimSpace(got), strings.TrimSpace(want); got != want {
+		t.Errorf("%s:\n%s\n\nwant:\n%s", what, got, want)
+	}
+}
+
+func TestRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCollector()
+		tel := c.telemetry(t, oteltoolwire.Options{AgentName: "refunds", Provider: "openai"})
+		world := proxytest.World{
+			Behaviors: map[string]proxytest.Behavior{
+				"get_order":    proxytest.Canned(`{"note":"` + content + `"}`),
+				"refund_order": proxytest.Canned(`{"error":"` + content + `"}`),
+			},
+			FailureRules: []proxytest.FailureRule{
+				{Tool: "get_order", Nth: []int{1}, Status: 429, RetryAfter: 7},
+				{Trace: "handoff", Status: 400, ErrorClass: "bad"},
+			},
+		}
+		agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			time.Sleep(time.Second)
+			args := map[string]string{"note": content}
+			_, _ = run.Proxy.Call(proxy.WithCallID(ctx, "toolu_1"), "get_order", args)
+			_, _ = run.Proxy.Trace(ctx, proxy.EventThinking, map[string]string{"text": content})
+			_, _ = run.Proxy.Handoff(ctx, "supervisor", "supervisor/refunds")
+			_, _ = run.Proxy.As("supervisor/refunds").Call(ctx, "refund_order", args)
+			_, _ = run.Proxy.Call(ctx, "refund "+content, args)
+			return &dispatch.Response{
+				FinalResponse: content, Messages: []dispatch.Message{{Role: "robot", Content: dispatch.Text(content)}},
+				Metadata: &dispatch.Metadata{Model: "gpt-5", TotalInputTokens: 804, TotalOutputTokens: 80},
+			}, nil
+		}
+		dispatchtest.Run(t, dispatchtest.Target{Agent: agent, Options: options(tel), AuthValue: "Bearer " + agentToken},
+			dispatchtest.Task{ID: 42, AgentID: 8, Instruction: content, World: world})
+		wantText(t, "spans", c.tree(), `
+invoke_agent refunds internal 8s gen_ai.agent.id=8 gen_ai.agent.name=refunds gen_ai.operation.name=invoke_agent gen_ai.provider.name=openai gen_ai.response.model=gpt-5 gen_ai.usage.input_tokens=804 gen_ai.usage.output_tokens=80 toolwire.run.id=1 toolwire.run.tool_calls=3 toolwire.task.id=42
+- toolwire.trace toolwire.trace.sequence=2 toolwire.trace.type=thinking
+- toolwire.handoff error.type=refused toolwire.handoff.from=supervisor toolwire.handoff.to=supervisor/refunds
+- toolwire.contract_problem toolwire.problem.code=messages_removed toolwire.problem.pointer=/messages/0/role
+  execute_tool get_order internal 7s gen_ai.agent.name=refunds gen_ai.operation.name=execute_tool gen_ai.tool.call.id=toolu_1 gen_ai.tool.name=get_order gen_ai.tool.type=function toolwire.call.attempts=2 toolwire.call.source=odyssey
+  - toolwire.wait error.type=rate_limited toolwire.wait.attempt=2 toolwire.wait.duration=7 toolwire.wait.reason=backoff toolwire.wait.request=get_order
+    POST /tools/{name} client 0s Error(rate_limited) error.type=rate_limited http.request.method=POST http.response.status_code=429 server.address=proxy.test server.port=80 url.full=http://proxy.test/REDACTED/tools/get_order url.template=/tools/{name}
+    POST /tools/{name} client 0s http.request.method=POST http.request.resend_count=1 http.response.status_code=200 server.address=proxy.test server.port=80 url.full=http://proxy.test/REDACTED/tools/get_order url.template=/tools/{name}
+  POST /traces/{type} client 0s http.request.method=POST http.response.status_code=200 server.address=proxy.test server.port=80 url.full=http://proxy.test/REDACTED/traces/thinking url.template=/traces/{type}
+  POST /traces/{type} client 0s Error(refused) error.type=refused http.request.method=POST http.response.status_code=400 server.address=proxy.test server.port=80 toolwire.error_class=bad url.full=http://proxy.test/REDACTED/traces/handoff url.template=/traces/{type}
+  execute_tool refund_order internal 0s Error(tool_failed) error.type=tool_failed gen_ai.agent.name=supervisor/refunds gen_ai.operation.name=execute_tool gen_ai.tool.name=refund_order gen_ai.tool.type=function toolwire.call.attempts=1 toolwire.call.source=odyssey
+    POST /tools/{name} client 0s http.request.method=POST http.response.status_code=200 server.address=proxy.test server.port=80 url.full=http://proxy.test/REDACTED/tools/refund_order url.template=/tools/{name}
+  execute_tool _OTHER internal 0s Error(invalid_tool_name) error.type=invalid_tool_name gen_ai.agent.name=refunds gen_ai.operation.name=execute_tool gen_ai.tool.name=_OTHER gen_ai.tool.type=function toolwire.call.attempts=0 toolwire.call.delivery=not_sent
+`)
+		wantText(t, "metrics", strings.Join(c.points(t), "\n"), `
+gen_ai.client.token.usage 1× 804{token} gen_ai.agent.name=refunds gen_ai.operation.name=invoke_agent gen_ai.provider.name=openai gen_ai.response.model=gpt-5 gen_ai.token.type=input
+gen_ai.client.token.usage 1× 80{token} gen_ai.agent.name=refunds gen_ai.operation.name=invoke_agent gen_ai.provider.name=openai gen_ai.response.model=gpt-5 gen_ai.token.type=output
+gen_ai.execute_tool.duration 1× 0s error.type=invalid_tool_name gen_ai.agent.name=refunds gen_ai.tool.name=_OTHER gen_ai.tool.type=function
+gen_ai.execute_tool.duration 1× 0s error.type=tool_failed gen_ai.agent.name=supervisor/refunds gen_ai.tool.name=refund_order gen_ai.tool.type=function
+gen_ai.execute_tool.duration 1× 7s gen_ai.agent.name=refunds gen_ai.tool.name=get_order gen_ai.tool.type=function
+gen_ai.invoke_agent.duration 1× 8s gen_ai.agent.name=refunds
+gen_ai.invoke_agent.tool_calls 1× 3{tool_call} gen_ai.agent.name=refunds
+`)
+		if everything := fmt.Sprintf("%+v %q", c.spans.GetSpans(), c.points(t)); strings.Contains(everything, content) ||
+			strings.Contains(everything, agentToken) {
+			t.Errorf("telemetry has a secret or content: %s", everything)
+		}
+	})
+}
+
+func TestContent(t *testing.T) {
+	c := newCollector()
+	tel := c.telemetry(t, oteltoolwire.Options{Content: true})
+	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		_, _ = run.Proxy.Call(ctx, "get_order", json.RawMessage(`{"id": 4521}`))
+		_, _ = run.Proxy.Call(ctx, "get_order", json.RawMessage("{\"id\":\"\xff\""))
+		return nil, nil
+	}
+	dispatchtest.Run(t, dispatchtest.Target{Agent: agent, Options: options(tel), AuthValue: "Bearer " + agentToken},
+		dispatchtest.Task{World: proxytest.World{Behaviors: map[string]proxytest.Behavior{
+			"get_order": proxytest.Canned(`{"status":"shipped"}`),
+		}}})
+	got := c.tree()
+	for _, want := range []string{
+		`gen_ai.tool.call.arguments={"id": 4521} gen_ai.tool.call.result={"status":"shipped"}`,
+		"arguments={\"id\":\"\uFFFD\" ",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s\nlacks %s", got, want)
+		}
+	}
+}
+
+// With an SDK that has spans of its own, the requests are below those, and waits are their events.
+func TestNoToolSpans(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCollector()
+		tel := c.telemetry(t, oteltoolwire.Options{NoToolSpans: true})
+		tracer := c.traces.Tracer("sdk")
+		agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			ctx, span := tracer.Start(ctx, "execute_tool by the SDK")
+			defer span.End()
+			_, err := run.Proxy.Call(ctx, "get_order", nil)
+			return &dispatch.Response{FinalResponse: "done"}, err
+		}
+		dispatchtest.Run(t, dispatchtest.Target{Agent: agent, Options: options(tel), AuthValue: "Bearer " + agentToken},
+			dispatchtest.Task{World: proxytest.World{
+				Behaviors:    map[string]proxytest.Behavior{"get_order": proxytest.Canned(`1`)},
+				FailureRules: []proxytest.FailureRule{{Nth: []int{1}, Status: 503, ErrorClass: "lock_contention", RetryAfter: 9}},
+			}})
+		wantText(t, "spans", c.tree(), `
+invoke_agent internal 9s gen_ai.agent.id=1 gen_ai.operation.name=invoke_agent toolwire.run.id=1 toolwire.run.tool_calls=1 toolwire.task.id=1
+  execute_tool by the SDK internal 9s
+  - toolwire.wait error.type=unavailable toolwire.wait.attempt=2 toolwire.wait.duration=9 toolwire.wait.reason=backoff toolwire.wait.request=get_order
+    POST /tools/{name} client 0s Error(unavailable) error.type=unavailable http.request.method=POST http.response.status_code=503 server.address=proxy.test server.port=80 toolwire.error_class=lock_contention url.full=http://proxy.test/REDACTED/tools/get_order url.template=/tools/{name}
+    POST /tools/{name} client 0s http.request.method=POST http.request.resend_count=1 http.response.status_code=200 server.address=proxy.test server.port=80 url.full=http://proxy.test/REDACTED/tools/get_order url.template=/tools/{name}
+`)
+		got := strings.Join(c.points(t), "\n")
+		if strings.Contains(got, "execute_tool") || !strings.Contains(got, "invoke_agent") {
+			t.Errorf("metrics %s", got)
+		}
+	})
+}
+
+// However a run ends, its span has the code, and no text of an error.
+func TestEndsOfRuns(t *testing.T) {
+	for want, tt := range map[string]struct {
+		agent dispatch.Agent
+		rules []proxytest.FailureRule
+	}{
+		"agent_failed": {agent: func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+			return nil, errors.New(content)
+		}},
+		"mine": {agent: func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+			return nil, &dispatch.Error{Code: "mine", Message: content}
+		}},
+		"agent_panicked": {agent: func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic(content) }},
+		"timeout": {agent: func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}},
+		"run_over": {agent: func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			_, err := run.Proxy.Call(ctx, "get_order", nil)
+			return nil, err
+		}, rules: []proxytest.FailureRule{{Status: 401, ErrorClass: "run_token_expired"}}},
+	} {
+		t.Run(want, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCollector()
+				tel := c.telemetry(t, oteltoolwire.Options{})
+				_, err := dispatchtest.Dispatch(t.Context(),
+					dispatchtest.Target{Agent: tt.agent, Options: options(tel), AuthValue: "Bearer " + agentToken},
+					dispatchtest.Task{World: proxytest.World{
+						Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Canned(`1`)}, FailureRules: tt.rules,
+					}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, _, _ := strings.Cut(c.tree(), "\n  ")
+				if !strings.Contains(got, " Error("+want+") error.type="+want+" ") || strings.Contains(got, content) ||
+					strings.Contains(got, "- toolwire.timeout") != (want == "timeout") {
+					t.Errorf("the span is\n%s", got)
+				}
+				points := strings.Join(c.points(t), "\n")
+				if !strings.Contains(points, "gen_ai.invoke_agent.duration 1× ") ||
+					!strings.Contains(points, "s error.type="+want) || strings.Contains(points, content) {
+					t.Errorf("metrics\n%s", points)
+				}
+			})
+		})
+	}
+}
+
+// Clients without a handler have spans below whatever span their context has. The wait for the rate
+// limit is an event with its real length.
+func TestProxyWithoutAHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCollector()
+		tel := c.telemetry(t, oteltoolwire.Options{})
+		client, err := proxy.New("https://proxy.example.com:8443/runs/"+content, agentToken, &proxy.Options{
+			Observer: tel.Proxy(), Pacer: proxy.NewPacer(1, 10*time.Second), Tools: []string{"get_order"},
+			Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+				time.Sleep(time.Second)
+				return nil, errors.New(content)
+			}),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, span := c.traces.Tracer("script").Start(t.Context(), "script")
+		for _, tool := range []string{"get_order", "get_order", "find_order"} {
+			_, _ = client.Call(ctx, tool, nil)
+		}
+		span.End()
+		wantText(t, "spans", c.tree(), `
+script internal 14.05s
+  execute_tool get_order internal 1s Error(transport) error.type=transport gen_ai.operation.name=execute_tool gen_ai.tool.name=get_order gen_ai.tool.type=function toolwire.call.attempts=1 toolwire.call.delivery=unknown
+    POST /tools/{name} client 1s Error(transport) error.type=transport http.request.method=POST server.address=proxy.example.com server.port=8443 url.full=https://proxy.example.com:8443/REDACTED/tools/get_order url.template=/tools/{name}
+  execute_tool get_order internal 13.05s Error(transport) error.type=transport gen_ai.operation.name=execute_tool gen_ai.tool.name=get_order gen_ai.tool.type=function toolwire.call.attempts=1 toolwire.call.delivery=unknown
+  - toolwire.wait toolwire.wait.attempt=1 toolwire.wait.duration=12.05 toolwire.wait.reason=pacing toolwire.wait.request=get_order
+    POST /tools/{name} client 1s Error(transport) error.type=transport http.request.method=POST server.address=proxy.example.com server.port=8443 url.full=https://proxy.example.com:8443/REDACTED/tools/get_order url.template=/tools/{name}
+  execute_tool find_order internal 0s Error(unknown_tool) error.type=unknown_tool gen_ai.operation.name=execute_tool gen_ai.tool.name=find_order gen_ai.tool.type=function toolwire.call.attempts=0 toolwire.call.delivery=not_sent
+`)
+		got := strings.Join(c.points(t), "\n")
+		if strings.Contains(got, "find_order") || !strings.Contains(got, "error.type=unknown_tool gen_ai.tool.name=_OTHER") {
+			t.Errorf("a tool that does not exist is in a metric:\n%s", got)
+		}
+	})
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Runs at the same time do not mix their spans.
+func TestConcurrency(t *testing.T) {
+	c := newCollector()
+	tel := c.telemetry(t, oteltoolwire.Options{})
+	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		_, err := proxy.Each(ctx, make([]int, 8), func(ctx context.Context, _ int) (json.RawMessage, error) {
+			return run.Proxy.Call(ctx, "get_order", nil)
+		})
+		return &dispatch.Response{FinalResponse: "done"}, err
+	}
+	opts := options(tel)
+	world := proxytest.World{Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Canned(`1`)}}
+	const runs = 8
+	var wg sync.WaitGroup
+	for range runs {
+		wg.Go(func() {
+			result, err := dispatchtest.Dispatch(t.Context(),
+				dispatchtest.Target{Agent: agent, Options: opts, AuthValue: "Bearer " + agentToken},
+				dispatchtest.Task{World: world})
+			if err != nil || !result.OK() {
+				t.Errorf("%+v, %v", result, err)
+			}
+		})
+	}
+	wg.Wait()
+	names := map[trace.TraceID]map[string]int{}
+	for _, s := range c.spans.GetSpans() {
+		id := s.SpanContext.TraceID()
+		if names[id] == nil {
+			names[id] = map[string]int{}
+		}
+		names[id][s.Name]++
+	}
+	if len(names) != runs {
+		t.Errorf("%d traces", len(names))
+	}
+	for _, n := range names {
+		if n["invoke_agent"] != 1 || n["execute_tool get_order"] != 8 || n["POST /tools/{name}"] != 8 {
+			t.Errorf("a trace has %v", n)
+		}
+	}
+}
