@@ -47,6 +47,11 @@
 //   - [github.com/toolwire/toolwire/proxy/mcpbridge] connects runs with MCP, in a module of its
 //     own.
 //
+// # Observability
+//
+//   - [github.com/toolwire/toolwire/dispatch/oteltoolwire] reports runs to OpenTelemetry, in a
+//     module of its own. docs/observability.md also describes logs and observers.
+//
 // # Stability
 //
 // Versions follow Semantic Versioning, and all modules of the repository have the same one. A patch
@@ -77,6 +82,7 @@
 //   - [github.com/toolwire/toolwire/dispatch/eval]
 //   - [github.com/toolwire/toolwire/dispatch/llm]
 //   - [github.com/toolwire/toolwire/dispatch/llm/llmtest]
+//   - [github.com/toolwire/toolwire/dispatch/oteltoolwire]
 //   - [github.com/toolwire/toolwire/dispatch/registration]
 //   - [github.com/toolwire/toolwire/proxy/cassette]
 //   - [github.com/toolwire/toolwire/proxy/mcpbridge]

@@ -73,6 +73,31 @@ func ExampleHandler_wrongMiddleware() {
 	// 200 {"ok":true}
 }
 
+// Metrics of runs and of rejected requests.
+func ExampleObserver() {
+	observer := &dispatch.Observer{
+		RunEnd: func(_ context.Context, end dispatch.RunEnd) {
+			fmt.Printf("runs{code=%q, timed_out=%t} %d tool calls\n", dispatch.CodeOf(end.Err), end.TimedOut, end.Calls)
+		},
+		Refused: func(_ context.Context, refusal dispatch.Refusal) {
+			fmt.Printf("refusals{code=%q, status=%d}\n", dispatch.CodeOf(refusal.Err), refusal.Status)
+		},
+	}
+	handler, err := dispatch.New(echo, &dispatch.Options{Tokens: []string{"agent-token"}, Observer: observer})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, token := range []string{"agent-token", "another"} {
+		show(handler, "/", token,
+			`{"run_id":7,"input":{"user_instruction":"Hello."},"odyssey_proxy_url":"https://proxy.example.com"}`)
+	}
+	// Output:
+	// runs{code="", timed_out=false} 0 tool calls
+	// 200 {"final_response":"You said: Hello."}
+	// refusals{code="unauthorized", status=401}
+	// 401
+}
+
 func ExampleHandler_Drain() {
 	handler, err := dispatch.New(echo, &dispatch.Options{Tokens: []string{"agent-token"}})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -242,6 +243,47 @@ func TestObserverThatMisbehaves(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The records of a run are logged in the context of RunStart, in which a handler of logs finds the
+// trace.
+func TestLogsInTheContextOfTheObserver(t *testing.T) {
+	observer, _ := ends(t)
+	var records atomic.Int64
+	for name, agent := range map[string]dispatch.Agent{
+		"run answered":      answering("done"),
+		"run failed":        func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return nil, errors.New("no") },
+		"agent panicked":    func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic("no") },
+		"response contract": func(context.Context, *dispatch.Run) (*dispatch.Response, error) { return nil, nil },
+	} {
+		h := newHandler(t, agent, func(o *dispatch.Options) {
+			o.Observer, o.Logger = observer, slog.New(inContext{see: func(ctx context.Context, message string) {
+				if message == name {
+					records.Add(1)
+				}
+				if ctx.Value(observed{}) != "17" {
+					t.Errorf("%q is logged outside of the context", message)
+				}
+			}})
+		})
+		post(h, seedBody, nil)
+	}
+	if records.Load() < 4 {
+		t.Errorf("%d of the records were logged", records.Load())
+	}
+}
+
+// inContext is a handler of logs that sees the context.
+type inContext struct {
+	slog.Handler
+	see func(ctx context.Context, message string)
+}
+
+func (inContext) Enabled(context.Context, slog.Level) bool { return true }
+func (h inContext) WithAttrs([]slog.Attr) slog.Handler     { return h }
+func (h inContext) Handle(ctx context.Context, r slog.Record) error {
+	h.see(ctx, r.Message)
+	return nil
 }
 
 // observedInCodeMode is what TestMain gives to an agent whose result file is result. It writes what
