@@ -34,6 +34,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -121,6 +122,8 @@ type Experiment struct {
 	// Trials are the trials of the first case, then those of the next. If FirstFailure is set, the
 	// trials after the first that did not pass are absent. A case that was skipped has one trial.
 	Trials []Trial
+
+	secrets *redact.Set // of the target; [Experiment.WriteHTML] hides them
 }
 
 // Trial is one execution of a case.
@@ -139,6 +142,7 @@ type Trial struct {
 	Result *dispatchtest.Result // nil if nothing was dispatched, or if it is in a file: see Options.Results
 	Took   time.Duration
 
+	began time.Time
 	at    span     // the stored result; zero if there is none
 	notes []string // of a stored result, for the summary
 	ended string   // of a stored result, as Result.Ended
@@ -191,10 +195,10 @@ func (t *Trial) run(ctx context.Context, target dispatchtest.Target, opts *Optio
 		t.end(Skipped, "", reason)
 		return
 	}
-	start := time.Now()
+	t.began = time.Now()
 	t.end(Errored, CausePanic, "a function of the caller ended the goroutine of the trial")
 	defer func() {
-		t.Took = time.Since(start)
+		t.Took = time.Since(t.began)
 		if p := recover(); p != nil {
 			t.panicked(p)
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
+	"github.com/toolwire/toolwire/internal/stage"
 	"github.com/toolwire/toolwire/ledger"
-	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
 // resultsFormat is the first member of a file of results.
@@ -47,6 +47,7 @@ type record struct {
 	Verdict     Verdict     `json:"verdict"`
 	Cause       Cause       `json:"cause,omitempty"`
 	Reason      string      `json:"reason,omitempty"`
+	Started     time.Time   `json:"started,omitzero"` // of the run
 	TookMS      float64     `json:"took_ms"`
 	Notes       []string    `json:"notes,omitempty"`
 	Ended       string      `json:"ended,omitempty"`
@@ -68,9 +69,12 @@ type orders struct {
 	Refused   []int `json:"refused,omitempty"`
 	Traces    []int `json:"traces,omitempty"`
 	Telemetry []int `json:"telemetry,omitempty"`
+
+	Turns []int `json:"turns,omitempty"` // the last event of each turn
 }
 
-func ordersOf(log *proxytest.Log) (o orders) {
+func ordersOf(result *dispatchtest.Result) (o orders) {
+	log := &result.Log
 	for i := range log.Calls {
 		o.Calls = append(o.Calls, log.Calls[i].Order)
 	}
@@ -83,6 +87,12 @@ func ordersOf(log *proxytest.Log) (o orders) {
 	for i := range log.Telemetry {
 		o.Telemetry = append(o.Telemetry, log.Telemetry[i].Order)
 	}
+	for _, turn := range result.Turns {
+		if turn.Log == nil { // a stored result
+			return o
+		}
+		o.Turns = append(o.Turns, stage.Last(turn.Log))
+	}
 	return o
 }
 
@@ -90,7 +100,7 @@ func ordersOf(log *proxytest.Log) (o orders) {
 func (t *Trial) line(f Fingerprint, secrets *redact.Set) ([]byte, error) {
 	r := record{
 		Case: t.ID, Trial: t.Number, Name: t.Name, Fingerprint: f, Verdict: t.Verdict, Cause: t.Cause,
-		Reason: secrets.Text(t.Reason), TookMS: milliseconds(t.Took), Notes: t.remarks(),
+		Reason: secrets.Text(t.Reason), Started: t.began.UTC(), TookMS: milliseconds(t.Took), Notes: t.remarks(),
 		Ended: secrets.Text(t.whoEnded()),
 	}
 	for i, note := range r.Notes {
@@ -101,7 +111,7 @@ func (t *Trial) line(f Fingerprint, secrets *redact.Set) ([]byte, error) {
 	}
 	if t.Result != nil {
 		var err error
-		if r.Result, err = rawjson.Encode(storedResult{t.Result, t.Result.State, ordersOf(&t.Result.Log)}); err != nil {
+		if r.Result, err = rawjson.Encode(storedResult{t.Result, t.Result.State, ordersOf(t.Result)}); err != nil {
 			return nil, fmt.Errorf("eval: %s, trial %d: the result cannot be written: %w", t.ID, t.Number, err)
 		}
 		r.Result = hide(r.Result, secrets)
@@ -154,17 +164,26 @@ func (r *record) trial(c Case) Trial {
 	}
 	return Trial{
 		Case: c, Number: r.Trial, Verdict: r.Verdict, Cause: r.Cause, Reason: r.Reason,
-		Took: time.Duration(r.TookMS * float64(time.Millisecond)), notes: r.Notes, ended: r.Ended,
+		Took: time.Duration(r.TookMS * float64(time.Millisecond)), began: r.Started, notes: r.Notes, ended: r.Ended,
 	}
 }
 
 // result decodes the stored result; nil if nothing was dispatched.
 func (r *record) result() (*dispatchtest.Result, error) {
+	stored, err := r.stored()
+	if stored == nil || err != nil {
+		return nil, err
+	}
+	return stored.Result, nil
+}
+
+// stored decodes the result with the places of its events; nil if nothing was dispatched.
+func (r *record) stored() (*storedResult, error) {
 	if r.Result == nil {
 		return nil, nil
 	}
-	stored := storedResult{Result: &dispatchtest.Result{}}
-	if err := json.Unmarshal(r.Result, &stored); err != nil {
+	stored := &storedResult{Result: &dispatchtest.Result{}}
+	if err := json.Unmarshal(r.Result, stored); err != nil {
 		return nil, err
 	}
 	log := &stored.Log
@@ -181,7 +200,7 @@ func (r *record) result() (*dispatchtest.Result, error) {
 	for i := range min(len(log.Telemetry), len(stored.Orders.Telemetry)) {
 		log.Telemetry[i].Order = stored.Orders.Telemetry[i]
 	}
-	return stored.Result, nil
+	return stored, nil
 }
 
 // span is where a line is: in a file, from a byte on.

@@ -120,6 +120,7 @@ func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, e
 	r.spent = spending{budget: opts.Budget, begun: r.begun}
 	r.e = &Experiment{
 		Name: "eval", Started: r.begun, PerCase: opts.Trials, FirstFailure: opts.FirstFailure, Fingerprint: opts.fingerprint(cases),
+		secrets: r.secrets,
 	}
 	h, first := opts.header(cases, r.e.Fingerprint, r.begun), map[string]int{}
 	for _, c := range cases {

@@ -24,6 +24,11 @@
 //	go run ./examples/runset -trials 5 -agent-version "$(git rev-parse HEAD)" -shard 2/4 -results shard-2.jsonl
 //	go run ./examples/runset merge -o all.jsonl -baseline main.jsonl shard-*.jsonl
 //
+// -html writes a page for people: each case, the timelines of its runs, and the comparison with
+// -baseline:
+//
+//	go run ./examples/runset -trials 3 -html report.html
+//
 // -baseline compares with the results of an earlier version. The exit status then is that of a gate,
 // which passes only if the agent is shown not to be worse by -margin.
 //
@@ -72,9 +77,10 @@ type options struct {
 	firstFailure, plan           bool
 	timeout                      time.Duration
 	strict, stateAsInput         bool
-	junit, json                  string
+	junit, json, html            string
 	results, shard, version      string
 	baseline                     string
+	before                       *eval.Experiment // in the file baseline
 	margin                       float64
 	budget                       eval.Budget
 }
@@ -83,6 +89,7 @@ type options struct {
 func (o *options) reportFlags(flags *flag.FlagSet) {
 	flags.StringVar(&o.junit, "junit", "", "write a JUnit XML report to this `file`")
 	flags.StringVar(&o.json, "json", "", "write a JSON report to this `file`")
+	flags.StringVar(&o.html, "html", "", "write a report to this `file`, as one HTML page; with -baseline it compares")
 	flags.StringVar(&o.baseline, "baseline", "", "compare with the results in this `file`, and make the comparison a gate")
 	flags.Float64Var(&o.margin, "margin", 0.05, "by how much the agent may be worse than the baseline, from 0 to 1")
 }
@@ -179,7 +186,7 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	if o.trials > 1 || plan.Stored > 0 {
 		fmt.Fprintf(stderr, "runset: %s\n", plan)
 	}
-	reports, err := openReports(o.junit, o.json)
+	reports, err := o.openReports()
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +207,7 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 		fmt.Fprintln(stderr, noWorld)
 	}
 	err = set.WriteSummary(stdout, terminal.Colour(stdout, os.Getenv))
-	return set, errors.Join(err, reports.write(set))
+	return set, errors.Join(err, reports.write(set, o.before))
 }
 
 // target is the agent.

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -132,6 +133,8 @@ func TestRunset(t *testing.T) {
 		{"parallel", []string{"-parallel", "-1"}, 2, []string{"-parallel"}},
 		{"timeout", []string{"-timeout", "31m"}, 2, []string{"runset: -timeout is at most 30m"}},
 		{"negative timeout", []string{"-timeout", "-1s"}, 2, []string{"runset: -timeout is at most 30m"}},
+		{"unwritable page", []string{"-html", filepath.Join(dir, "no", "report.html")}, 2, []string{"runset: -html: open "}},
+		{"one file for a page and a report", []string{"-html", filepath.Join(dir, "page"), "-junit", filepath.Join(dir, "page")}, 2, []string{"runset: -junit and -html name the same file"}},
 		{"one file for two reports", []string{"-junit", filepath.Join(dir, "both"), "-json", filepath.Join(dir, ".", "both")}, 2, []string{"runset: -junit and -json name the same file"}},
 		{"help", []string{"-h"}, 0, []string{"-dataset file"}},
 
@@ -222,6 +225,39 @@ func TestReportFiles(t *testing.T) {
 	}
 	if suites.Tests != 5 || suites.Failures != 4 || suites.Suite.Name != "failing" || set.Name != "failing" || set.Counts.Passed != 1 || set.Counts.Failed != 4 {
 		t.Errorf("%+v %+v", suites, set)
+	}
+}
+
+// The page of a merge compares with the baseline, and is readable by its owner alone, as results are.
+func TestPage(t *testing.T) {
+	dir := t.TempDir()
+	first, second, page := filepath.Join(dir, "first.jsonl"), filepath.Join(dir, "second.jsonl"), filepath.Join(dir, "report.html")
+	for _, args := range [][]string{
+		{"-agent-version", "v1", "-results", first},
+		{"-agent-version", "v2", "-results", second, "-html", page},
+		{"merge", "-baseline", first, "-html", page, second},
+	} {
+		var stderr bytes.Buffer
+		want := 0
+		if args[0] == "merge" {
+			want = statusUndecided
+		}
+		if status := run(t.Context(), args, io.Discard, &stderr); status != want || stderr.Len() > 0 {
+			t.Fatalf("%q: status %d, want %d\n%s", args, status, want, stderr.String())
+		}
+		if args[0] == "-agent-version" && args[1] == "v1" {
+			continue
+		}
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.HasSuffix(text, []byte("</html>\n")) || bytes.Contains(text, []byte("Comparison with the baseline")) != (args[0] == "merge") {
+			t.Errorf("%q: the page of %d bytes is not whole, or has no comparison", args, len(text))
+		}
+	}
+	if info, err := os.Stat(page); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, error %v", info.Mode(), err)
 	}
 }
 

@@ -59,12 +59,12 @@ func (o *options) put(out string, files []string, stdout io.Writer) (*eval.Exper
 			return nil, err
 		}
 	}
-	reports, err := openReports(o.junit, o.json)
+	reports, err := o.openReports()
 	if err != nil {
 		return nil, err
 	}
 	defer reports.close()
-	return set, errors.Join(set.WriteSummary(stdout, terminal.Colour(stdout, os.Getenv)), reports.write(set))
+	return set, errors.Join(set.WriteSummary(stdout, terminal.Colour(stdout, os.Getenv)), reports.write(set, o.before))
 }
 
 // nameOf is the name of a file without folder and extension.
@@ -72,7 +72,7 @@ func nameOf(file string) string {
 	return strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 }
 
-// checkGate finds mistakes before anything runs. planned is the fingerprint of the run, or nil.
+// checkGate loads the baseline and finds mistakes before anything runs. planned is the fingerprint of the run, or nil.
 func (o *options) checkGate(planned *eval.Fingerprint) error {
 	if !(o.margin >= 0 && o.margin <= 1) {
 		return errors.New("-margin is from 0 to 1")
@@ -87,6 +87,7 @@ func (o *options) checkGate(planned *eval.Fingerprint) error {
 	if baseline.FirstFailure {
 		return errors.New("-baseline: it was run with -first-failure, so it has no rates")
 	}
+	o.before = baseline
 	if planned == nil {
 		return nil
 	}
@@ -110,12 +111,7 @@ func (o *options) judge(set *eval.Experiment, stdout, stderr io.Writer) int {
 	case o.baseline == "":
 		return 0
 	}
-	baseline, err := eval.Load(o.baseline)
-	if err != nil {
-		o.complain(stderr, err)
-		return 2
-	}
-	c, err := eval.Compare(baseline, set)
+	c, err := eval.Compare(o.before, set)
 	if err != nil {
 		o.complain(stderr, err)
 		return 2

@@ -11,52 +11,67 @@ import (
 	"github.com/toolwire/toolwire/internal/terminal"
 )
 
-// reports are the files to write; nil for one that is not wanted. They are opened before the set
-// runs, so that a mistake in a path does not cost a run.
-type reports struct {
-	junit, json *os.File
+// report is a file to write.
+type report struct {
+	flag  string
+	file  *os.File
+	write func(w io.Writer, e, baseline *eval.Experiment) error
 }
 
-func openReports(junit, json string) (r reports, err error) {
-	if junit != "" {
-		if r.junit, err = os.Create(junit); err != nil {
-			return r, fmt.Errorf("-junit: %w", err)
+// reports are the files to write. They are opened before the set runs, so that a mistake in a path
+// does not cost a run.
+type reports []report
+
+func (o *options) openReports() (all reports, err error) {
+	defer func() {
+		if err != nil {
+			all.close()
+		}
+	}()
+	for _, kind := range []struct {
+		flag, path string
+		mode       os.FileMode
+		write      func(w io.Writer, e, baseline *eval.Experiment) error
+	}{
+		{"-junit", o.junit, 0o666, func(w io.Writer, e, _ *eval.Experiment) error { return e.WriteJUnit(w) }},
+		{"-json", o.json, 0o666, func(w io.Writer, e, _ *eval.Experiment) error { return e.WriteJSON(w) }},
+		// It has arguments and results, as the file of results has.
+		{"-html", o.html, 0o600, func(w io.Writer, e, baseline *eval.Experiment) error { return e.WriteHTML(w, baseline) }},
+	} {
+		if kind.path == "" {
+			continue
+		}
+		file, err := os.OpenFile(kind.path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, kind.mode)
+		if err != nil {
+			return all, fmt.Errorf("%s: %w", kind.flag, err)
+		}
+		all = append(all, report{kind.flag, file, kind.write})
+		for _, other := range all[:len(all)-1] {
+			a, errA := file.Stat()
+			b, errB := other.file.Stat()
+			if errA == nil && errB == nil && a.Mode().IsRegular() && os.SameFile(a, b) {
+				return all, fmt.Errorf("%s and %s name the same file", other.flag, kind.flag)
+			}
 		}
 	}
-	if json != "" {
-		if r.json, err = os.Create(json); err != nil {
-			r.close()
-			return r, fmt.Errorf("-json: %w", err)
-		}
-	}
-	if r.junit == nil || r.json == nil {
-		return r, nil
-	}
-	a, errA := r.junit.Stat()
-	b, errB := r.json.Stat()
-	if errA == nil && errB == nil && a.Mode().IsRegular() && os.SameFile(a, b) {
-		r.close()
-		return r, errors.New("-junit and -json name the same file")
-	}
-	return r, nil
+	return all, nil
 }
 
-func (r reports) write(e *eval.Experiment) error {
+// write writes the reports. A comparison with trials that were cancelled would say nothing.
+func (r reports) write(e, baseline *eval.Experiment) error {
+	if e.Count(eval.Cancelled) > 0 {
+		baseline = nil
+	}
 	var errs []error
-	if r.junit != nil {
-		errs = append(errs, e.WriteJUnit(r.junit), r.junit.Close())
-	}
-	if r.json != nil {
-		errs = append(errs, e.WriteJSON(r.json), r.json.Close())
+	for _, one := range r {
+		errs = append(errs, one.write(one.file, e, baseline), one.file.Close())
 	}
 	return errors.Join(errs...)
 }
 
 func (r reports) close() {
-	for _, file := range []*os.File{r.junit, r.json} {
-		if file != nil {
-			_ = file.Close() // a second time, if write has been there
-		}
+	for _, one := range r {
+		_ = one.file.Close() // a second time, if write has been there
 	}
 }
 

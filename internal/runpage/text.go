@@ -34,6 +34,7 @@ func (t Text) Empty() bool { return t.Shown == "" }
 type Texts struct {
 	Secrets *redact.Set // are hidden; it may be nil
 	Most    int         // bytes of each text that are shown; defaults to 6 KiB
+	Budget  int         // bytes of all texts, after which 100 of each are shown; 0 for no limit
 	Prefix  string      // of ids and keys, so that they are unique in a page of several runs
 
 	// Links is the URL before the key at which the whole of a text that is cut is served. If it is
@@ -72,7 +73,11 @@ func (t *Texts) show(key, whole string, pretty []byte) Text {
 		shown = string(pretty)
 	}
 	text := Text{Key: t.Prefix + key, JSON: isJSON, Size: Size(len(whole))}
-	shown, text.Cut = cutText(shown, cmp.Or(t.Most, mostShown))
+	most := cmp.Or(t.Most, mostShown)
+	if t.Budget > 0 && t.Bytes > t.Budget {
+		most = min(most, 100)
+	}
+	shown, text.Cut = cutText(shown, most)
 	if text.Cut && t.Links != "" {
 		if t.Whole == nil {
 			t.Whole = map[string]string{}

@@ -1,0 +1,406 @@
+package eval_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/eval"
+	"github.com/toolwire/toolwire/internal/nightly"
+	"github.com/toolwire/toolwire/proxy"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+var htmlFolder = flag.String("html", "", "a `folder` for the pages of TestWriteHTML, which examples/localplatform/browsertest reads")
+
+// evil is what nothing from outside may become: an element, an attribute, a direction of writing.
+const evil = "</pre></script><x-evil onload=alert(1)>\"'`{{.}}\u202e\u0000\u2066\x1b[2J]]>-->"
+
+// refunder is an agent whose candidate refunds wrongly and repairs what the baseline did not do.
+func refunder(candidate bool) dispatch.Agent {
+	var trials, large atomic.Int64
+	return func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		call := func(tool string, args any) {
+			_, _ = run.Proxy.Call(ctx, tool, args)
+		}
+		verb, rest, _ := strings.Cut(run.Instruction, " ")
+		say, messages := "done: "+rest, []dispatch.Message(nil)
+		switch verb {
+		case "refund":
+			for i := range 8 {
+				call("get_order", map[string]any{"order_id": fmt.Sprint(4514 + i)})
+			}
+			amount := 79.5
+			if candidate {
+				call("list_orders", map[string]any{"customer": "cust_9"})
+				amount, say = 795, "wrong: the amount"
+			}
+			call("refund_order", map[string]any{"order_id": "4521", "amount": amount, "note": "arrived broken"})
+		case "improve":
+			if !candidate {
+				say = "wrong: not found"
+			}
+			call("get_order", map[string]any{"order_id": map[bool]string{false: "17", true: "0017"}[candidate]})
+		case "flaky":
+			if trials.Add(1)%2 == 0 {
+				say = "wrong: by chance"
+			}
+			call("get_order", nil)
+		case "hostile":
+			say = evil
+			argument := "small"
+			if large.Add(1) == 1 {
+				say, argument = evil+strings.Repeat("long ", 1<<18), strings.Repeat("x", 500_000)
+			}
+			_, _ = run.Proxy.Trace(ctx, proxy.EventThinking, map[string]string{"text": evil})
+			call("get_order", map[string]any{evil: evil, "big": argument})
+			messages = []dispatch.Message{{Role: dispatch.RoleAssistant, Content: dispatch.Content(evil), ToolCalls: []dispatch.ToolCall{
+				{ID: evil, Name: evil, Arguments: []byte(`{"a":"<x-evil>"}`)},
+			}}, {Role: dispatch.RoleTool, ToolCallID: evil, Content: dispatch.Text(evil)}, {Role: dispatch.RoleAssistant, Content: dispatch.Text(say)}}
+		}
+		return &dispatch.Response{FinalResponse: say, Messages: messages}, nil
+	}
+}
+
+// rows are the cases that the pages of these tests show.
+func rows(t *testing.T) []eval.Case {
+	csv := "id,user,expected_outcome,turn_mode,user_simulator_persona,simulator_mode,scripted_user_turns\n" +
+		"refund,refund the lamp,,,,,\n" +
+		"improve,improve the search,refusal,,,,\n" +
+		"flaky,flaky but not worse,,,,,\n" +
+		"\"x </script><x-evil> a/b:c#?%\",hostile,,,,,\n" +
+		"persona,say as a clerk,,model_as_user,a clerk,,\n" +
+		"talk,say a,,model_as_user,,scripted,\"[\"\"flaky again\"\",\"\"say c\"\"]\"\n"
+	for i := range 4 {
+		csv += fmt.Sprintf("plain-%d,say %d,,,,,\n", i, i)
+	}
+	answer := proxytest.Canned(`{"status":"shipped","note":"<x-evil>"}`)
+	behaviors := map[string]proxytest.Behavior{"get_order": answer, "list_orders": answer, "refund_order": answer}
+	cases := casesOf(t, csv, dispatchtest.Task{World: proxytest.World{Behaviors: behaviors}})
+	cases[3].Name = "hostile " + evil
+	return cases
+}
+
+func notWrong(_ context.Context, c eval.Case, r *dispatchtest.Result) error {
+	switch {
+	case strings.HasPrefix(r.FinalResponse, "wrong"):
+		return fmt.Errorf("the final response is %q", r.FinalResponse)
+	case c.Name == "hostile "+evil:
+		return errors.New(evil)
+	case strings.HasSuffix(c.ID, "-3"):
+		return fmt.Errorf("the model is not there: %w", eval.ErrNotGraded)
+	}
+	return nil
+}
+
+// experiment runs the cases into a file and loads it, with fixed times.
+func experiment(t *testing.T, cases []eval.Case, agent dispatch.Agent, opts eval.Options) *eval.Experiment {
+	t.Helper()
+	opts.Results, opts.Parallel, opts.Grader = filepath.Join(t.TempDir(), "results.jsonl"), 1, notWrong
+	if _, err := eval.Run(t.Context(), dispatchtest.Target{Agent: agent}, cases, &opts); err != nil {
+		t.Fatal(err)
+	}
+	e, err := eval.Load(opts.Results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Name, e.Started, e.Took = "orders <x-evil>", time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), 1234*time.Millisecond
+	for i := range e.Trials {
+		e.Trials[i].Took = time.Duration(i+1) * 5 * time.Millisecond
+	}
+	return e
+}
+
+func written(t *testing.T, e, baseline *eval.Experiment) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := e.WriteHTML(&b, baseline); err != nil {
+		t.Fatal(err)
+	}
+	checkHTML(t, b.String())
+	return b.String()
+}
+
+// checkHTML holds a page to what all pages keep: it is whole, loads nothing, and its links lead to
+// places in it.
+func checkHTML(t *testing.T, page string) {
+	t.Helper()
+	d := xml.NewDecoder(strings.NewReader(page))
+	d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
+	ids, links, level, scripts := map[string]bool{}, []string(nil), 1, 0
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("the page is not HTML that closes its elements: %v", err)
+		}
+		element, ok := token.(xml.StartElement)
+		if !ok {
+			continue
+		}
+		name := element.Name.Local
+		if name == "script" || name == "style" {
+			scripts++
+		}
+		if slices.Contains([]string{"x-evil", "iframe", "img", "object", "form", "base"}, name) {
+			t.Errorf("the page has an element %s", name)
+		}
+		if len(name) == 2 && name[0] == 'h' && name[1] >= '1' && name[1] <= '6' {
+			if now := int(name[1] - '0'); now > level+1 {
+				t.Errorf("a heading jumps from level %d to %d", level, now)
+			} else {
+				level = now
+			}
+		}
+		for _, a := range element.Attr {
+			switch key := a.Name.Local; {
+			case key == "id" && (ids[a.Value] || strings.ContainsAny(a.Value, " \t\n") || a.Value == ""):
+				t.Errorf("the id %q is there twice, or is not one", a.Value)
+			case key == "id":
+				ids[a.Value] = true
+			case key == "href" && strings.HasPrefix(a.Value, "#"):
+				links = append(links, a.Value[1:])
+			case (key == "href" || key == "src") && a.Value != "data:,":
+				t.Errorf("<%s %s=%q> leads elsewhere", name, key, a.Value)
+			case key == "style" || strings.HasPrefix(key, "on"):
+				t.Errorf("<%s> has an attribute %s", name, key)
+			}
+		}
+	}
+	for _, link := range links {
+		if !ids[link] {
+			t.Errorf("the link #%s leads nowhere", link)
+		}
+	}
+	if scripts != 2 || strings.Count(page, "<script") != 1 || len(links) < 3 {
+		t.Errorf("%d styles and scripts, %d links", scripts, len(links))
+	}
+	if !utf8.ValidString(page) || strings.ContainsAny(page, "\x00\x1b\u202e\u2066") || strings.Contains(page, "ZgotmplZ") {
+		t.Error("the page has characters that act")
+	}
+	for _, url := range regexp.MustCompile(`(https?:)?//[a-z]`).FindAllString(strings.Split(page, "</style>")[1], -1) {
+		t.Errorf("the page has the address %s", url)
+	}
+}
+
+// skeleton is the elements of a page with their classes and ids, without texts.
+func skeleton(t *testing.T, page string) string {
+	var b strings.Builder
+	d := xml.NewDecoder(strings.NewReader(page))
+	d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
+	depth := 0
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return b.String()
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			fmt.Fprintf(&b, "%s%s", strings.Repeat(" ", depth), token.Name.Local)
+			for _, a := range token.Attr {
+				if slices.Contains([]string{"id", "class", "data-n", "data-v", "data-c"}, a.Name.Local) {
+					fmt.Fprintf(&b, " %s=%s", a.Name.Local, a.Value)
+				}
+			}
+			b.WriteByte('\n')
+			depth++
+		case xml.EndElement:
+			depth--
+		}
+	}
+}
+
+func TestWriteHTML(t *testing.T) {
+	cases := rows(t)
+	baseline := experiment(t, cases, refunder(false), eval.Options{Trials: 5, AgentVersion: "v1"})
+	candidate := experiment(t, cases, refunder(true), eval.Options{Trials: 5, AgentVersion: "v2"})
+	page := written(t, candidate, baseline)
+	if again := written(t, candidate, baseline); again != page {
+		t.Error("equal experiments do not give equal bytes")
+	}
+	single := written(t, experiment(t, cases, refunder(true), eval.Options{}), nil)
+	if *htmlFolder != "" {
+		for name, text := range map[string]string{"comparison.html": page, "single.html": single} {
+			if err := os.WriteFile(filepath.Join(*htmlFolder, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, part := range map[string][2]string{"comparison": {page, "li class=trial"}, "single": {single, "li class=case"}} {
+		head := strings.SplitN(skeleton(t, part[0]), part[1], 4) // and two of the list
+		golden(t, name+".html.txt", func(w io.Writer) error { _, err := io.WriteString(w, strings.Join(head[:3], part[1])); return err })
+	}
+
+	text := html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(strings.Split(page, "</style>")[1], " "))
+	text = strings.Join(strings.Fields(text), " ")
+	for _, want := range []string{
+		"orders <x-evil>", "28 passed", "12 failed", "5 with errors", "10 cases, 46 trials in 1.2 s", "v1", "v2",
+		"5 faults counted as failed", "faults dropped", "Cases that always passed", "Several trials of a case", "not_graded 5",
+		"9 cases ran in both: 1 regressed, 1 improved, cannot tell of 7", "All 45 runs are shown in full",
+		"▼ regressed -100 [-100, -38.6]", "▲ improved +100 [+38.6, +100]", "0 of 5 passed", "60 % [23.1, 88.2]",
+		"Calls compared with trial 2 of the baseline, which passed", `+ added: list_orders({"customer":"cust_9"})`,
+		`~ changed: get_order /order_id: "17" → "0017"`, "The same calls with the same arguments.", "6 equal calls",
+		"The whole text has 1.3 MiB.", "⟨U+202E⟩⟨U+0000⟩", "Dispatch, turn 2", "Answer to turn 3", "final_response done: c",
+		"skipped: a model has to write the user's turns",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(text[:min(len(text), 6000)])
+	}
+	// The string of more than 1 MB is cut.
+	if len(page) > 500_000 {
+		t.Errorf("the page has %d bytes", len(page))
+	}
+}
+
+// sampled counts the writes, and calls see before some of them.
+type sampled struct {
+	bytes, writes, largest int
+	see                    func(write int)
+}
+
+func (s *sampled) Write(p []byte) (int, error) {
+	s.bytes, s.writes, s.largest = s.bytes+len(p), s.writes+1, max(s.largest, len(p))
+	if s.see != nil {
+		s.see(s.writes)
+	}
+	return len(p), nil
+}
+
+// At most 200 runs are shown in full, those that did not pass before others. All cases are rows. The
+// page is written as it is made.
+func TestWriteHTMLOfManyCases(t *testing.T) {
+	n := nightly.Or(600, 10_000)
+	instructions := make([]string, n)
+	for i := range instructions {
+		instructions[i] = fmt.Sprintf("say %d", i)
+		if i%5 == 4 && i < 500 {
+			instructions[i] = fmt.Sprintf("fail %d", i)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "results.jsonl")
+	run(t, obedient, casesOf(t, csvOf(instructions...), dispatchtest.Task{}), &eval.Options{Results: file})
+	e := load(t, file)
+	page := written(t, e, nil)
+	full := regexp.MustCompile(`<summary><span class="row"><span class="verdict (\w+)">`).FindAllStringSubmatch(page, -1)
+	failed := 0
+	for _, m := range full {
+		if m[1] == "failed" {
+			failed++
+		}
+	}
+	if len(full) != 200 || failed != 100 || strings.Count(page, `<li class="case"`) != n || !strings.Contains(page, fmt.Sprintf("200 of %d runs are shown in full", n)) {
+		t.Errorf("%d runs are shown in full, %d of 100 that failed", len(full), failed)
+	}
+	held := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := held()
+	var whole sampled
+	if err := e.WriteHTML(&whole, nil); err != nil {
+		t.Fatal(err)
+	}
+	var early, late uint64
+	second := sampled{see: func(write int) {
+		switch write {
+		case whole.writes / 5:
+			early = held()
+		case whole.writes * 9 / 10:
+			late = held()
+		}
+	}}
+	if err := e.WriteHTML(&second, nil); err != nil {
+		t.Fatal(err)
+	}
+	if early == 0 || late > early+1<<20 || second.bytes != len(page) || whole.largest > 1<<20 {
+		t.Errorf("%d bytes were held early and %d late; %d bytes in %d writes of at most %d", early, late, second.bytes, whole.writes, whole.largest)
+	}
+	t.Logf("%d cases: a page of %d KiB; %d KiB are held while it is written, beside the experiment", n, len(page)>>10, (int64(late)-int64(before))>>10)
+}
+
+// An experiment that is in no file knows the secrets of its target, and the page does not have them.
+func TestWriteHTMLHasNoSecrets(t *testing.T) {
+	const secret = "s3cr-t0ken-0123456789"
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"final_response":%q}`, "you sent "+r.Header.Get("Authorization"))
+	})
+	grade := func(_ context.Context, _ eval.Case, r *dispatchtest.Result) error { return errors.New(r.FinalResponse) }
+	e, err := eval.Run(t.Context(), dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + secret}, casesOf(t, csvOf("a"), dispatchtest.Task{}), &eval.Options{Grader: grade})
+	if err != nil || !strings.Contains(e.Trials[0].Reason, secret) {
+		t.Fatalf("%+v, error %v", e, err)
+	}
+	if page := written(t, e, nil); strings.Contains(page, secret) || !strings.Contains(page, "you sent ") {
+		t.Errorf("%d bytes have the secret, or not what the agent said", len(page))
+	}
+}
+
+// What cannot be written is an error: experiments that cannot be compared, a writer that fails, a
+// file of results that is gone.
+func TestWriteHTMLErrors(t *testing.T) {
+	cases := casesOf(t, csvOf("a", "call get_order"), dispatchtest.Task{})
+	file := filepath.Join(t.TempDir(), "results.jsonl")
+	run(t, obedient, cases, &eval.Options{Results: file})
+	e := load(t, file)
+	stopped := run(t, obedient, cases, &eval.Options{FirstFailure: true})
+	if err := e.WriteHTML(io.Discard, stopped); eval.CodeOf(err) != eval.CodeOptions {
+		t.Errorf("error %v", err)
+	}
+	full := errors.New("disk full")
+	if err := e.WriteHTML(failingWriter{full}, nil); !errors.Is(err, full) {
+		t.Errorf("error %v", err)
+	}
+	text := written(t, stopped, nil)
+	if !strings.Contains(text, "there are verdicts and no rates") {
+		t.Error("the page does not say that there are no rates")
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.WriteHTML(io.Discard, nil); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+	written(t, &eval.Experiment{Name: "empty"}, nil)
+}
+
+// Addresses name trials of ids with any characters, and of ids that are long.
+func TestAddressesOfTrials(t *testing.T) {
+	var cases []eval.Case
+	long := strings.Repeat("é/", 100)
+	for _, id := range []string{"a b", "a+b", "a%20b", "a/1", "#top", "javascript:x", "cases", long + "1", long + "2", strings.Repeat("x", 99) + " é"} {
+		cases = append(cases, eval.Case{ID: id, Task: dispatchtest.Task{Instruction: "say"}})
+	}
+	page := written(t, run(t, obedient, cases, nil), nil) // which finds ids that are there twice
+	for _, want := range []string{`id="a&#43;b/1"`, `href="#a&#43;b/1"`, `id="a%2Bb/1"`, `id="a%2520b/1"`, `id="cases/1"`, `id="javascript%3Ax/1"`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%s is missing", want)
+		}
+	}
+}

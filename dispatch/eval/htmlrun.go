@@ -1,0 +1,258 @@
+package eval
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/runpage"
+	"github.com/toolwire/toolwire/internal/terminal"
+	"github.com/toolwire/toolwire/proxy/proxytest"
+)
+
+// Bounds of a run that is shown in full.
+const (
+	maxText     = 2 << 10  // bytes of each text
+	maxTexts    = 48 << 10 // bytes of all texts, see runpage.Texts.Budget
+	maxItems    = 100      // of the timeline
+	maxMessages = 50
+	maxPath     = 60 // calls of a difference of trajectories
+)
+
+// htmlTrial is a trial in its case.
+type htmlTrial struct {
+	Number   int
+	Verdict  Verdict
+	Cause    string
+	Reason   string // on one line
+	Took     time.Duration
+	Expected string
+	Ended    string // who ended the session, and why
+	Anchor   string
+	Link     string
+	Run      *htmlRun // nil if it is not shown in full
+}
+
+// Short returns why the trial did not pass, in at most 200 characters.
+func (t *htmlTrial) Short() string {
+	text := terminal.Cut(t.Reason, 200)
+	if t.Cause != "" {
+		text = t.Cause + ": " + text
+	}
+	return text
+}
+
+// htmlRun is a run that is shown in full.
+type htmlRun struct {
+	*runpage.Run
+	Why          runpage.Text // the whole reason
+	AgentError   runpage.Text
+	Waits        []string
+	Path         *htmlPath
+	MoreItems    int
+	MoreMessages int
+}
+
+// fill prepares the trials of a case.
+func (p *htmlPage) fill(c *htmlCase) error {
+	for i := range c.trials {
+		t := &c.trials[i]
+		shown := &htmlTrial{
+			Number: t.Number, Verdict: t.Verdict, Cause: p.texts.Line(string(t.Cause)), Reason: p.texts.Line(oneLine(t.Reason)),
+			Took: t.Took, Ended: p.texts.Line(t.whoEnded()), Anchor: c.Anchor + strconv.Itoa(t.Number),
+		}
+		shown.Link = "#" + shown.Anchor
+		if t.Row != nil {
+			shown.Expected = p.texts.Line(t.Row.ExpectedOutcome)
+		}
+		c.List = append(c.List, shown)
+		if !c.full[i] {
+			continue
+		}
+		var err error
+		if shown.Run, err = p.run(c, t, shown.Anchor); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run prepares the run of a trial; nil if nothing was dispatched.
+func (p *htmlPage) run(c *htmlCase, t *Trial, anchor string) (*htmlRun, error) {
+	result, started, last, err := t.whole()
+	if result == nil || err != nil {
+		return nil, err
+	}
+	texts := &runpage.Texts{Secrets: p.e.secrets, Most: maxText, Budget: maxTexts, Prefix: anchor + "/"}
+	r := &htmlRun{Why: texts.Text("reason", t.Reason), AgentError: texts.Text("agent-error", result.AgentError)}
+	if r.Path, err = p.path(c, t, result, texts); err != nil {
+		return nil, err
+	}
+	source := runpage.Source{Started: started, Log: &result.Log, Legs: runpage.LegsOf(result, last), Result: result}
+	for i, turn := range result.Turns {
+		if i == 0 {
+			source.Instruction, source.Input = turn.Instruction, inputOf(turn.Request)
+		} else {
+			source.UserTurns = append(source.UserTurns, turn.Instruction)
+		}
+	}
+	r.Run = runpage.Build(texts, source)
+	r.Exchanges = nil // the timeline has what they say
+	if result.Ping.Request == nil {
+		r.Items = r.Items[1:] // a program was run, which has no ping
+	}
+	if n := len(r.Items); n > maxItems {
+		r.Items, r.MoreItems = r.Items[:maxItems], n-maxItems
+	}
+	if n := len(r.Messages); n > maxMessages {
+		r.Messages, r.MoreMessages = r.Messages[:maxMessages], n-maxMessages
+	}
+	for _, w := range result.Waits[:min(len(result.Waits), maxListed)] {
+		r.Waits = append(r.Waits, texts.Line(fmt.Sprintf("%s waited %s: %s", w.Tool, w.Duration, w.Reason)))
+	}
+	return r, nil
+}
+
+// inputOf returns the input of a dispatch.
+func inputOf(envelope json.RawMessage) json.RawMessage {
+	var e struct {
+		Input struct {
+			Input json.RawMessage `json:"input"`
+		} `json:"input"`
+	}
+	_ = json.Unmarshal(envelope, &e) // written by package dispatchtest
+	return e.Input.Input
+}
+
+// whole returns the result of a trial, which may be in a file, when its run began, and the last event
+// of each turn. The result is nil if nothing was dispatched.
+func (t *Trial) whole() (result *dispatchtest.Result, started time.Time, last []int, err error) {
+	started = t.began
+	switch {
+	case t.Result != nil:
+		result, last = t.Result, ordersOf(t.Result).Turns
+	case t.at.file != "":
+		r, err := t.at.read()
+		if err != nil {
+			return nil, started, nil, err
+		}
+		stored, err := r.stored()
+		if err != nil {
+			return nil, started, nil, fmt.Errorf("eval: %s: the result of case %s, trial %d cannot be read: %w", t.at.file, shown(t.ID), t.Number, err)
+		}
+		if stored != nil {
+			result, last = stored.Result, stored.Orders.Turns
+		}
+	}
+	if result != nil && started.IsZero() { // the file does not have it
+		started = firstEvent(&result.Log).Add(-runpage.Milliseconds(result.Ping.TookMS))
+	}
+	return result, started, last, nil
+}
+
+// firstEvent returns when the first event of a run arrived, which is shortly after the ping.
+func firstEvent(log *proxytest.Log) (first time.Time) {
+	see := func(at time.Time) {
+		if first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	for _, c := range runpage.Requests(log) {
+		see(c.At)
+	}
+	for _, t := range slices.Concat(log.Traces, log.Telemetry) {
+		see(t.At)
+	}
+	return first
+}
+
+// htmlPath is how the calls of a run differ from those of another one.
+type htmlPath struct {
+	Of      string // which other
+	Link    string // to it; "" if it is not in the page
+	Verdict Verdict
+	Same    bool
+	Steps   []htmlStep
+	More    int
+}
+
+// htmlStep is a call of one of the runs, or several that are equal.
+type htmlStep struct {
+	Kind    string // same, removed, added or changed
+	Count   int    // of calls that are equal and not shown
+	Call    string
+	Changes []string // of the arguments
+}
+
+// path compares a run with the same trial of the baseline, or else with one of its case that passed.
+func (p *htmlPage) path(c *htmlCase, t *Trial, result *dispatchtest.Result, texts *runpage.Texts) (*htmlPath, error) {
+	path, other := &htmlPath{}, (*Trial)(nil)
+	if i := slices.IndexFunc(p.baseline[t.ID], func(b Trial) bool { return b.Number == t.Number }); i >= 0 {
+		other, path.Of = &p.baseline[t.ID][i], "the baseline"
+		if c.Many {
+			path.Of = fmt.Sprintf("trial %d of the baseline", t.Number)
+		}
+	} else if t.Verdict != Passed {
+		if i := slices.IndexFunc(c.trials, func(b Trial) bool { return b.Verdict == Passed }); i >= 0 {
+			other, path.Of = &c.trials[i], fmt.Sprintf("trial %d", c.trials[i].Number)
+			path.Link = "#" + c.Anchor + strconv.Itoa(other.Number)
+		}
+	}
+	if other == nil {
+		return nil, nil
+	}
+	before, _, _, err := other.whole()
+	if before == nil || err != nil {
+		return nil, err
+	}
+	path.Verdict = other.Verdict
+	from, to := TrajectoryOf(before), TrajectoryOf(result)
+	d := from.Diff(to)
+	path.Same = len(d) == 0
+	path.add(texts, from, d)
+	if n := len(path.Steps); n > maxPath {
+		path.Steps, path.More = path.Steps[:maxPath], n-maxPath
+	}
+	return path, nil
+}
+
+// add adds the steps from one trajectory to the other.
+func (p *htmlPath) add(texts *runpage.Texts, from Trajectory, d Difference) {
+	next := 0
+	until := func(at int) {
+		// Of many calls that are equal the first and the last are shown.
+		for ; next < at; next++ {
+			if left := at - next; left > 3 && next > 0 {
+				p.Steps = append(p.Steps, htmlStep{Kind: "same", Count: left - 1})
+				next = at - 1
+			}
+			p.Steps = append(p.Steps, htmlStep{Kind: "same", Call: texts.Line(from[next].String())})
+		}
+	}
+	for _, e := range d {
+		until(e.At)
+		switch {
+		case e.Removed == nil:
+			p.Steps = append(p.Steps, htmlStep{Kind: "added", Call: texts.Line(e.Added.String())})
+		case e.Added == nil:
+			p.Steps = append(p.Steps, htmlStep{Kind: "removed", Call: texts.Line(e.Removed.String())})
+			next = e.At + 1
+		default:
+			step := htmlStep{Kind: "changed", Call: texts.Line(e.Added.Tool)}
+			changes := rawjson.Diff(e.Removed.Arguments, e.Added.Arguments)
+			for _, diff := range changes[:min(len(changes), maxListed)] {
+				step.Changes = append(step.Changes, texts.Line(fmt.Sprintf("%s: %s → %s", diff.Pointer, orNothing(diff.Before), orNothing(diff.After))))
+			}
+			if n := len(changes) - maxListed; n > 0 {
+				step.Changes = append(step.Changes, fmt.Sprintf("and %d more", n))
+			}
+			p.Steps = append(p.Steps, step)
+			next = e.At + 1
+		}
+	}
+	until(len(from))
+}
