@@ -64,7 +64,7 @@ type Options struct {
 	//	terminal_503       a 503 that is not transient: is it not repeated?
 	//	failing_tools      every call is refused: does the answer say so?
 	//	expired_token      the run token expires: does the agent stop calling?
-	//	headers_only       the body has no proxy URL and no ids
+	//	headers_only       the body has no proxy URL, no run id and no token id
 	//	body_only          the run token is the only header of the platform
 	//	session_replay     a session of three turns, with the transcript in each dispatch
 	//	memory_replay      the same dispatches: does the agent know what the first turn said?

@@ -38,6 +38,8 @@ type port struct {
 	stubborn    bool // the call is repeated after any error
 	label       string
 	noTools     bool // {odyssey_proxy_url}/{name}
+	alone       bool // without a proxy URL it answers by itself
+	scheme      string
 
 	mu                  sync.Mutex
 	keptURL, keptToken  string
@@ -95,6 +97,10 @@ func (p *port) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	p.turns++
 	p.mu.Unlock()
+	if p.alone && proxyURL == "" {
+		say(w, 200, `{"final_response":"I know it by heart."}`)
+		return
+	}
 	if proxyURL == "" || token == "" || instruction == "" {
 		say(w, 400, `{"error":"no proxy URL, run token or instruction"}`)
 		return
@@ -184,7 +190,7 @@ func (p *port) post(proxyURL, token string) (status int, answer []byte, err erro
 		return 0, nil, err
 	}
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Authorization", cmp.Or(p.scheme, "Bearer")+" "+token)
 	if p.label != "" {
 		r.Header.Set("X-Pipelines-Actor-Id", p.label)
 	}
@@ -208,6 +214,7 @@ func TestCheckJudgesPorts(t *testing.T) {
 	}{
 		{"as the document says", &port{}, nil, nil, ""},
 		{"a label", &port{label: "supervisor/refunds"}, nil, nil, ""},
+		{"the scheme in lower case", &port{scheme: "bearer"}, nil, nil, ""},
 		{"hands the envelope on", &port{envelope: true}, names{"unwrap"}, nil, "the whole trace envelope"},
 		{"decodes twice", &port{decodes: true}, names{"result_kinds"}, nil, "text: agent_5xx"},
 		{"keeps the tool's body as a fallback", &port{fallback: true}, nil, names{"failing_tools"}, "all tool calls were refused"},
@@ -222,6 +229,7 @@ func TestCheckJudgesPorts(t *testing.T) {
 		{"has malformed messages", &port{badMessages: true}, nil, names{"dispatch"}, "tool_call_id"},
 		{"wraps the arguments", &port{wraps: true}, names{"dispatch"}, nil, "do not match the input_schema"},
 		{"does not read the headers", &port{bodyOnly: true}, names{"headers_only"}, nil, "no proxy URL"},
+		{"answers without the headers", &port{bodyOnly: true, alone: true}, nil, names{"headers_only"}, "no tool call arrives"},
 		{"does not read the body", &port{headersOnly: true}, names{"body_only"}, nil, "no proxy URL"},
 		{"sends a malformed label", &port{label: "a b"}, names{"dispatch"}, nil, "actor_id_invalid"},
 		{"forgets /tools", &port{noTools: true}, names{"dispatch"}, nil, "but the agent sent POST {odyssey_proxy_url}/get_order"},

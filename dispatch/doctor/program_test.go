@@ -59,12 +59,15 @@ func TestProgramsSayHowToRepeatAScenario(t *testing.T) {
 	target := dispatchtest.Target{
 		Command: []string{os.Args[0], "it's"}, Env: []string{"TOOLWIRE_TEST_PROGRAM=works", "KEY=a-secret-value"},
 	}
-	report, err := doctor.Check(t.Context(), target, scenarios("unwrap"))
+	opts := scenarios("unwrap")
+	opts.Task = &dispatchtest.Task{Instruction: "Refund order #4521."}
+	opts.ToolsSchema = []byte(`[{"name":"get_order","description":"Looks an order up.","input_schema":{"type":"object"}}]`)
+	report, err := doctor.Check(t.Context(), target, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := "go run github.com/toolwire/toolwire/examples/doctor -env 'TOOLWIRE_TEST_PROGRAM' -env 'KEY' " +
-		"-instruction 'Refund order #4521.' -scenarios unwrap -- '" + os.Args[0] + `' 'it'\''s'`
+		"-tools tools_schema.json -instruction 'Refund order #4521.' -scenarios unwrap -- '" + os.Args[0] + `' 'it'\''s'`
 	if f := find(t, report, "unwrap"); f.Status != doctor.StatusOK || f.Reproduce != want {
 		t.Errorf("%+v\nwant\n%s", f, want)
 	}

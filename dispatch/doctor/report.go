@@ -88,13 +88,17 @@ func (r *Report) OK() bool {
 	return !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Status == StatusFailed })
 }
 
-// AssertOK fails the test if a check failed, and reports each of them.
+// AssertOK fails the test if a check failed, and reports each of them. A fault of the doctor fails
+// the test, too, because a check was not made.
 func (r *Report) AssertOK(t testing.TB) {
 	t.Helper()
 	for _, f := range r.Findings {
 		if f.Status == StatusFailed {
 			t.Errorf("%s: %s: %s", f.Name, f.Status, strings.Join(f.text(len(f.Details)), "\n    "))
 		}
+	}
+	for _, fault := range r.Faults {
+		t.Errorf("a fault of the doctor: %s", fault)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -79,9 +80,16 @@ func shell(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
+// beyondFlags reports whether the task has more than the flags of examples/doctor can express.
+func (c *checkup) beyondFlags() bool {
+	t := c.opts.Task
+	return t != nil && (t.Input != nil || t.Platform != nil || t.Conversation != nil || t.WrapProxy != nil ||
+		!reflect.ValueOf(t.World).IsZero())
+}
+
 // again returns the call or the command of the doctor that repeats a scenario, or the sample.
 func (c *checkup) again(scenario Name) string {
-	if c.url == nil && len(c.target.Command) == 0 {
+	if c.url == nil && len(c.target.Command) == 0 || c.beyondFlags() {
 		if scenario == Dispatch || scenario == LateCalls {
 			return "doctor.Check(ctx, target, opts)"
 		}

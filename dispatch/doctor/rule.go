@@ -83,6 +83,6 @@ func (f *Finding) cite() {
 	case StatusFailed:
 		f.Rule, f.Severity = cmp.Or(f.Rule, r.text), Demanded
 	case StatusWarning:
-		f.Rule, f.Severity = r.text, r.warning
+		f.Rule, f.Severity = cmp.Or(f.Rule, r.text), cmp.Or(f.Severity, r.warning)
 	}
 }

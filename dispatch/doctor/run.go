@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/stage"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 	"github.com/toolwire/toolwire/schema"
@@ -67,8 +68,11 @@ func (c *checkup) watch(r *http.Request, alone bool) {
 	}
 }
 
+// hasToken reports whether a request has the run token where the proxy reads it.
 func hasToken(r *http.Request, token string) bool {
-	return r.Header.Get("Authorization") == "Bearer "+token || r.Header.Get("X-Pipelines-Run-Token") == token
+	tokens, _ := httpserve.Presented(r.Header, "X-Pipelines-Run-Token")
+	presented, ok := httpserve.Single(tokens)
+	return ok && presented == token
 }
 
 // sandboxTools returns the declared tools with generated results, or nil if they are not valid.

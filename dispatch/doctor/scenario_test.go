@@ -147,14 +147,14 @@ func TestScenariosSayHowToRepeatThem(t *testing.T) {
 	server := httptest.NewServer(&port{impatient: true})
 	defer server.Close()
 	opts := scenarios("retry_429")
-	opts.Task.Instruction = "Where's my order?"
+	opts.Task, opts.ToolsSchema = &dispatchtest.Task{Instruction: "Where's my order?"}, []byte(orderTool)
 	report, err := doctor.Check(t.Context(), dispatchtest.Target{URL: server.URL + "/dispatch", AuthValue: "Bearer " + handToken}, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	expect(t, report, names{"retry_429"}, nil)
 	want := fmt.Sprintf(`go run github.com/toolwire/toolwire/examples/doctor -url '%s/dispatch' -token-env AGENT_TOKEN `+
-		`-instruction 'Where'\''s my order?' -scenarios retry_429`, server.URL)
+		`-tools tools_schema.json -instruction 'Where'\''s my order?' -scenarios retry_429`, server.URL)
 	if f := find(t, report, "retry_429"); f.Reproduce != want {
 		t.Errorf("%s\nwant\n%s", f.Reproduce, want)
 	}
@@ -162,5 +162,42 @@ func TestScenariosSayHowToRepeatThem(t *testing.T) {
 		`-d $'\n{ "ping" :\ttrue } \r\n' '%s/dispatch'`, server.URL)
 	if f := find(t, report, doctor.PingSpacing); f.Reproduce != want {
 		t.Errorf("%s\nwant\n%s", f.Reproduce, want)
+	}
+}
+
+// A task that no flag can express is repeated from Go.
+func TestScenariosOfATaskInGo(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(&port{impatient: true})
+	defer server.Close()
+	report, err := doctor.Check(t.Context(), dispatchtest.Target{URL: server.URL, AuthValue: "Bearer " + handToken}, scenarios("retry_429"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `doctor.Check(ctx, target, &doctor.Options{Task: task, Scenarios: []doctor.Name{"retry_429"}})`
+	if f := find(t, report, "retry_429"); f.Reproduce != want {
+		t.Errorf("%s\nwant\n%s", f.Reproduce, want)
+	}
+}
+
+// An endpoint that takes one run at a time is not in order, but no document demands more.
+func TestOneRunAtATime(t *testing.T) {
+	t.Parallel()
+	handler, err := dispatch.New(once, &dispatch.Options{Tokens: []string{handToken}, MaxRuns: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + handToken}
+	report, err := doctor.Check(t.Context(), target, scenarios("concurrent_runs", "unwrap"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := expect(t, report, nil, names{"concurrent_runs"})
+	f := find(t, report, "concurrent_runs")
+	if !strings.Contains(said, "rejected with 503") || f.Severity != doctor.Inferred || !strings.Contains(f.Rule, "No document") {
+		t.Errorf("%+v", f)
+	}
+	if f := find(t, report, "unwrap"); f.Status != doctor.StatusOK {
+		t.Errorf("%+v", f)
 	}
 }
