@@ -121,7 +121,8 @@ func (h *Handler) observeRefusal(r *http.Request, err error) {
 	refusal := Refusal{Err: err, Status: asError(err).status(), Header: h.publicHeader(r.Header)}
 	hooks := h.hooks
 	hooks.Key = "" // the request has no run
-	hooks.Hook(r.Context(), "", func() { o.Refused(r.Context(), refusal) })
+	ctx := r.Context()
+	hooks.Hook(ctx, "", func() { o.Refused(ctx, refusal) })
 }
 
 // publicHeader returns a function that reads headers without secrets. It copies them, because the

@@ -14,8 +14,8 @@ import (
 	"github.com/toolwire/toolwire/proxy"
 )
 
-// Proxy returns the observer of clients, for [proxy.Options.Observer]. It is of use without a
-// handler, too.
+// Proxy returns the observer of clients, for [proxy.Options.Observer]. Its spans are below the span
+// of the call's context, so it also works without a handler.
 func (t *Telemetry) Proxy() *proxy.Observer {
 	return &proxy.Observer{
 		CallStart: t.callStart, CallEnd: t.callEnd, AttemptStart: t.attemptStart, AttemptEnd: t.attemptEnd,

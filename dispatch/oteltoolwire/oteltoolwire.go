@@ -62,7 +62,8 @@ type Options struct {
 	Provider string
 
 	// Content records the arguments and the result of each tool call in its span, as
-	// gen_ai.tool.call.arguments and gen_ai.tool.call.result. They may be confidential.
+	// gen_ai.tool.call.arguments and gen_ai.tool.call.result. They may be confidential, and have up
+	// to 1 MiB each.
 	Content bool
 
 	// NoToolSpans leaves out the spans execute_tool and the metric gen_ai.execute_tool.duration, for
