@@ -97,8 +97,9 @@
 // design.
 //
 // The program in examples/quickstart shows a whole run, with -model that of an agent with a
-// scripted model. examples/doctor checks an endpoint, examples/runset runs a dataset, and
-// examples/localplatform serves a page that shows runs.
+// scripted model. examples/doctor checks an endpoint, examples/runset runs a dataset,
+// examples/localplatform serves a page that shows runs, and examples/firstcontact says what a
+// capture of real runs shows.
 //
 // [tasks]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#task
 // [run]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#run

@@ -1,5 +1,6 @@
 // Package capture records what an agent and the real platform send to each other, without secrets
-// and, by default, without content. A capture shows which assumptions about the wire hold.
+// and, by default, without content. The command examples/firstcontact says which assumptions about
+// the wire a capture confirms and which it contradicts ("[First contact]").
 //
 //	file, err := os.OpenFile("capture.jsonl", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 //	…
@@ -47,6 +48,7 @@
 // MiB of bodies and 4,096 messages. It is safe for concurrent use.
 //
 // [run]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#run
+// [First contact]: https://github.com/toolwire/toolwire/blob/main/docs/first-contact.md
 package capture
 
 import (

@@ -122,7 +122,8 @@ func (p *printer) target(x *exchange) string {
 		}
 	}
 	base := x.url
-	base.Path, base.RawPath = "/"+strings.Join(segments[:from], "/"), ""
+	base.Path, base.RawPath = strings.TrimSuffix("/"+strings.Join(segments[:from], "/"), "/"), ""
+	base.RawQuery, base.Fragment = "", ""
 	target := p.url(base.String())
 	for i, segment := range segments[from:] {
 		switch {
@@ -130,6 +131,8 @@ func (p *printer) target(x *exchange) string {
 		case i == 1 && x.plane != "" && toolName.MatchString(segment) && p.clean(segment):
 		case x.plane != "":
 			segment = shape("string", len(segment))
+		case p.content:
+			segment = p.text(segment)
 		default:
 			segment = p.names.of("id", segment)
 		}

@@ -124,7 +124,7 @@ func (p *printer) pattern(text string) string {
 func masked(text string) string {
 	rest := strings.ToLower(strings.Trim(text, "[]<>(){} \t\n"))
 	masks := []string{"redacted", "hidden", "masked"}
-	if text != "" && (strings.Trim(rest, "*•x.-#") == "" || slices.Contains(masks, rest)) {
+	if strings.Trim(rest, "*•x.-#") == "" || slices.Contains(masks, rest) {
 		return shape("masked", utf8.RuneCountInString(text))
 	}
 	return shape("string", utf8.RuneCountInString(text))
@@ -179,8 +179,10 @@ func (p *printer) scalar(text string, as policy) string {
 		return shape("string", utf8.RuneCountInString(text))
 	case p.content:
 		return p.text(text)
-	case as == script:
+	case as == script && text != "":
 		return masked(text)
+	case as == script:
+		return ""
 	}
 	return shape("string", utf8.RuneCountInString(text))
 }
