@@ -39,7 +39,7 @@ func TestTasks(t *testing.T) {
 	eval.Test(t, target(t), cases, &eval.Options{Grader: eval.All(says, eval.RefusedWithoutWrite)})
 }
 
-// The doctor uses the agent as the platform will, and then misbehaves in the ways that it knows.
+// The doctor examines the agent as the platform will use it, also while the proxy misbehaves.
 func TestDoctor(t *testing.T) {
 	report, err := doctor.Check(t.Context(), target(t), &doctor.Options{
 		Task:        &dispatchtest.Task{Instruction: "Where is order #4521?", World: world()},
