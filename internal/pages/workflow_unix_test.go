@@ -20,10 +20,13 @@ import (
 	"time"
 )
 
-// repository is that of an agent: the port that examples/scaffold writes, with the programs of this
-// module as tools.
-func repository(t *testing.T) string {
+// repository is that of an agent: the port that examples/scaffold writes with these arguments, with
+// the programs of this module as tools.
+func repository(t *testing.T, args ...string) string {
 	t.Helper()
+	if race {
+		t.Skip("the commands of the pages run in other processes, which the race detector does not see")
+	}
 	for _, program := range []string{"bash", "curl"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("the commands of the pages need %s", program)
@@ -34,7 +37,7 @@ func repository(t *testing.T) string {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "agent")
-	command(t, root, "go", "run", "./examples/scaffold", "-replace", ".", dir)
+	command(t, root, "go", append(append([]string{"run", "./examples/scaffold", "-replace", "."}, args...), dir)...)
 	// go mod tidy would ask for modules that only tests of dependencies need.
 	for from, to := range map[string]string{filepath.Join(root, "go.sum"): "go.sum", "testdata/world.json": "testdata/world.json"} {
 		text, err := os.ReadFile(from)
@@ -118,6 +121,7 @@ func (m *machine) kill() {
 
 // The workflow of docs/deployment.md passes in the repository that the scaffold writes.
 func TestAgentWorkflow(t *testing.T) {
+	t.Parallel()
 	agent := workflow(t, "deployment.md")["agent"]
 	m := newMachine(t, repository(t), agent)
 	for _, step := range agent.runs {
@@ -145,6 +149,7 @@ func TestAgentWorkflow(t *testing.T) {
 // The matrix of docs/evaluation.md: three machines run a shard each, and one of them is killed while
 // its agent works. The merge fails and names the shard. When its job has run again, it passes.
 func TestMatrixWorkflow(t *testing.T) {
+	t.Parallel()
 	jobs := workflow(t, "evaluation.md")
 	shard, merge := jobs["shard"], jobs["merge"]
 	dir := repository(t)
