@@ -14,6 +14,10 @@
 // response contains what is in a column "says", which is this program's own, and a run whose
 // expected_outcome is refusal changes nothing in the world.
 //
+// In rows with a persona a program plays the user, if -user names one. It is started for each message,
+// reads a line of JSON with persona, columns, case, trial, seed and turns, and writes {"say": "…"}, or
+// {"done": "why"} to end the session. A program that fails is the user's fault and not the agent's.
+//
 // One run of an agent that asks a model says little. With -trials each row runs several times; the
 // report has the rate of each row and of all, with intervals, and how often several trials of a row
 // would all pass. -plan says what that costs before anything runs.
@@ -35,7 +39,7 @@
 // The exit status is
 //
 //	0  all trials that could be run passed, or the gate passed
-//	1  a trial did not pass and there is no gate, or the run was interrupted
+//	1  a trial did not pass, also because its user failed, and there is no gate; or the run was interrupted
 //	2  a mistake on the command line or in a file; shards that are missing or not complete
 //	3  the gate failed: the agent is worse than the baseline by more than -margin
 //	4  the gate is undecided: run more cases or more trials
@@ -79,6 +83,7 @@ type options struct {
 	strict, stateAsInput         bool
 	junit, json, html            string
 	results, shard, version      string
+	user, userVersion            string
 	baseline                     string
 	before                       *eval.Experiment // in the file baseline
 	margin                       float64
@@ -120,6 +125,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&o.results, "results", "", "write each trial to this `file` as it ends; a file that is not complete is completed")
 	flags.StringVar(&o.shard, "shard", "", "run the part `i/n` of the rows, such as 2/4; needs -results")
 	flags.StringVar(&o.version, "agent-version", "", "`version` of the agent, such as a commit, for -results")
+	flags.StringVar(&o.user, "user", "", "`program` with arguments that plays the user in rows with a persona (default: these rows are skipped)")
+	flags.StringVar(&o.userVersion, "user-version", "", "`version` of the -user, such as its model and prompt, for -results")
 	o.reportFlags(flags)
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -168,7 +175,12 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	if o.shard != "" && (o.results == "" || o.baseline != "") {
 		return nil, errors.New("-shard needs -results, and -baseline is for merge, which has all shards")
 	}
+	user, err := o.playUser()
+	if err != nil {
+		return nil, err
+	}
 	options := &eval.Options{
+		User: user, UserVersion: o.userVersion,
 		Parallel: o.parallel, Trials: o.trials, FirstFailure: o.firstFailure, Grader: grade, GraderVersion: graderVersion,
 		Results: o.results, Shard: o.shard, AgentVersion: o.version, Budget: o.budget,
 	}
@@ -251,7 +263,7 @@ func elsewhere(endpoint string) bool {
 // flagNames replaces names of the API by flags in errors of package eval.
 var flagNames = strings.NewReplacer(
 	"eval: ", "", "dispatchtest: ", "", "Target.AuthHeader", "-auth-header", "Target.AuthValue", "the token",
-	"Options.Results", "-results", "Options.Trials", "-trials", "Options.Shard", "-shard", "Options.AgentVersion", "-agent-version",
+	"Options.Results", "-results", "Options.Trials", "-trials", "Options.Shard", "-shard", "Options.AgentVersion", "-agent-version", "Options.UserVersion", "-user-version",
 	"Options.Budget.Calls", "-max-calls", "Options.Budget.Tokens", "-max-tokens", "Options.Budget.Time", "-max-time",
 )
 

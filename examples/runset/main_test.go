@@ -273,6 +273,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv("RUNSET_TEST_MAIN") != "" {
 		main()
 	}
+	if len(os.Args) > 1 && os.Args[1] == "play-user" {
+		playTestUser(os.Args[2])
+	}
 	os.Exit(m.Run())
 }
 
