@@ -2,6 +2,7 @@ package eval_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -56,6 +57,27 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+// The calls and tokens of all turns of a session count.
+func TestBudgetOfSessions(t *testing.T) {
+	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		_, err := run.Proxy.Call(ctx, "get_order", nil)
+		return &dispatch.Response{FinalResponse: "done", Metadata: &dispatch.Metadata{TotalOutputTokens: 100}}, err
+	}
+	base := dispatchtest.Task{World: proxytest.World{Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Canned("1")}}}
+	user := func(_ context.Context, s eval.Session) (string, error) {
+		if len(s.Turns) == 3 {
+			return "", dispatchtest.ErrDone
+		}
+		return "and?", nil
+	}
+	for want, budget := range map[string]eval.Budget{".....": {Calls: 13, Tokens: 1300}, "..ccc": {Calls: 6}, "...cc": {Tokens: 601}} {
+		cases := casesOf(t, "user,turn_mode,user_simulator_persona\na,model_as_user,a clerk\n", base)
+		if got := ended(run(t, agent, cases, &eval.Options{Trials: 5, Parallel: 1, Budget: budget, User: user})); got != want {
+			t.Errorf("%+v: %s, want %s", budget, got, want)
+		}
+	}
+}
+
 // Tokens count in every way in which JSON writes a number, and a report that is too large cannot make
 // room in a budget.
 func TestBudgetOfOddTokens(t *testing.T) {
@@ -77,7 +99,22 @@ func TestBudgetOfOddTokens(t *testing.T) {
 // Test makes a subtest of each case. It runs in another process, because its failures would be those
 // of this test.
 func TestSubtests(t *testing.T) {
-	if os.Getenv("EVAL_TEST_SUBTESTS") != "" {
+	switch os.Getenv("EVAL_TEST_SUBTESTS") {
+	case "":
+	case "budget":
+		agent := func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+			return &dispatch.Response{FinalResponse: "yes", Metadata: &dispatch.Metadata{TotalOutputTokens: 100}}, nil
+		}
+		fmt.Printf("experiment: %s\n", ended(eval.Test(t, dispatchtest.Target{Agent: agent},
+			casesOf(t, "user,name\na,only\n", dispatchtest.Task{}),
+			&eval.Options{Trials: 4, Parallel: 1, Budget: eval.Budget{Tokens: 200}})))
+		return
+	case "user":
+		fmt.Printf("experiment: %s\n", ended(eval.Test(t, dispatchtest.Target{Agent: unsteady()},
+			casesOf(t, "user,name,turn_mode,user_simulator_persona\n.,good,,\n..,talks,model_as_user,a clerk\n", dispatchtest.Task{}),
+			&eval.Options{User: func(context.Context, eval.Session) (string, error) { return "", errors.New("no credit") }})))
+		return
+	default:
 		e := eval.Test(t, dispatchtest.Target{Agent: unsteady()}, casesOf(t, "user,name,turn_mode,user_simulator_persona\n"+
 			"..,good,,\n.x,flaky,,\nxx,bad,,\na,skipped,model_as_user,a clerk\n", dispatchtest.Task{}),
 			&eval.Options{Trials: 2, Parallel: 1, FirstFailure: os.Getenv("EVAL_TEST_SUBTESTS") == "early"})
@@ -94,6 +131,10 @@ func TestSubtests(t *testing.T) {
 			"--- SKIP: TestSubtests/cases/row_5:_skipped ", "experiment: .. .x xx s\n"}, "failed (trial 1 of 2): agent_5xx: the endpoint answered 500: {\"error\":\"x"},
 		{"early", ".", []string{"--- FAIL: TestSubtests/cases/row_4:_bad ", "experiment: .. .x x s\n"}, ""},
 		{"all", "cases/good", []string{"--- PASS: TestSubtests/cases/row_2:_good ", "experiment: ..\n", "PASS\n"}, "flaky"},
+		{"budget", ".", []string{"--- FAIL: TestSubtests/cases/row_2:_only ", "experiment: ..cc\n",
+			"cancelled (trial 3 of 4): the budget of 200 tokens is spent", "cancelled (trial 4 of 4): the budget"}, "trial 2 of 4"},
+		{"user", ".", []string{"--- PASS: TestSubtests/cases/row_2:_good ", "--- FAIL: TestSubtests/cases/row_3:_talks ",
+			"error: user: the user failed: no credit", "experiment: . !\n"}, "panic"},
 		{"all", "others", []string{"experiment: \n", "PASS\n"}, "panic"},
 	} {
 		cmd := exec.Command(os.Args[0], "-test.v", "-test.run", "^TestSubtests$/"+strings.TrimPrefix(tt.run, "."))
