@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/stage/stagetest"
 )
 
 // echo answers with what the user said and how much of the session it was sent.
@@ -123,5 +124,18 @@ func TestUserSeesNoSecret(t *testing.T) {
 		dispatchtest.Task{Instruction: "a", Conversation: &dispatchtest.Conversation{User: user}})
 	if strings.Contains(seen, secret) || !strings.Contains(seen, "[redacted]") {
 		t.Error(seen)
+	}
+}
+
+// Run fails the test whose user fails, and returns what happened before.
+func TestRunWithAUserThatFails(t *testing.T) {
+	user := func(context.Context, []dispatchtest.Turn) (string, error) { return "", errors.New("no credit") }
+	var got *dispatchtest.Result
+	failures := stagetest.Failures(t, func(t testing.TB) {
+		got = dispatchtest.Run(t, dispatchtest.Target{Agent: echo},
+			dispatchtest.Task{Instruction: "a", Conversation: &dispatchtest.Conversation{User: user}})
+	})
+	if !strings.Contains(failures, "dispatchtest: Conversation.User: no credit") || got == nil || len(got.Turns) != 1 {
+		t.Errorf("%q, %+v", failures, got)
 	}
 }

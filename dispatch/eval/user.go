@@ -83,10 +83,8 @@ func (o *Options) asked(c *Case) int {
 	if !o.played(c) {
 		return 0
 	}
-	talk, scripted := c.talk(), 0
-	if c.Row == nil || c.Row.Persona == "" {
-		scripted = len(talk.UserTurns)
-	}
+	talk := c.talk()
+	scripted := len(talk.UserTurns)
 	if c.Task.Instruction != "" {
 		scripted++
 	}
@@ -117,7 +115,6 @@ func (t *Trial) seat(opts *Options) {
 	say := talk.User
 	if c.Row != nil && c.Row.Persona != "" && opts.User != nil {
 		user, seed := opts.User, c.seed(number)
-		talk.UserTurns = nil
 		say = func(ctx context.Context, turns []dispatchtest.Turn) (string, error) {
 			return user(ctx, Session{Case: c, Trial: number, Seed: seed, Turns: turns})
 		}
@@ -165,7 +162,6 @@ func guarded(say sayFunc, limit time.Duration, most int) sayFunc {
 		switch {
 		case a.err != nil && parent.Err() != nil:
 			return "", context.Cause(parent)
-		case errors.Is(a.err, dispatchtest.ErrDone):
 		case a.err != nil && ctx.Err() != nil:
 			a.err = fmt.Errorf("it did not answer within %s", limit)
 		case a.err == nil && strings.TrimSpace(a.text) != "" && len(turns) >= most:

@@ -326,12 +326,15 @@ func TestUserOfACase(t *testing.T) {
 		user := func(context.Context, []dispatchtest.Turn) (string, error) { return say() }
 		return dispatchtest.Task{Instruction: "hello", Conversation: &dispatchtest.Conversation{User: user, MaxTurns: 2}}
 	}
-	cases := []eval.Case{
-		{ID: "done", Task: talk(func() (string, error) { return "", dispatchtest.ErrDone })},
-		{ID: "panics", Task: talk(func() (string, error) { panic("no") })},
-		{ID: "goes on", Task: talk(func() (string, error) { return "and?", nil })},
-		{ID: "by hand", Row: &eval.Row{Persona: "a clerk"}, Task: dispatchtest.Task{}},
+	byHand := func() []eval.Case {
+		return []eval.Case{
+			{ID: "done", Task: talk(func() (string, error) { return "", dispatchtest.ErrDone })},
+			{ID: "panics", Task: talk(func() (string, error) { panic("no") })},
+			{ID: "goes on", Task: talk(func() (string, error) { return "and?", nil })},
+			{ID: "by hand", Row: &eval.Row{Persona: "a clerk"}, Task: dispatchtest.Task{Conversation: &dispatchtest.Conversation{MaxTurns: 4}}},
+		}
 	}
+	cases := byHand()
 	opts := &eval.Options{User: func(_ context.Context, s eval.Session) (string, error) {
 		if len(s.Turns) == 0 {
 			return "I begin.", nil
@@ -343,10 +346,10 @@ func TestUserOfACase(t *testing.T) {
 	if got != "passed \nerror user\nerror user\npassed \n" || begun != "I begin." {
 		t.Error(got, begun)
 	}
-	if e.Fingerprint.User != "unversioned" || e.Fingerprint != run(t, clerk, cases, opts).Fingerprint {
+	if e.Fingerprint.User != "unversioned" || e.Fingerprint != run(t, clerk, byHand(), opts).Fingerprint {
 		t.Errorf("%+v", e.Fingerprint)
 	}
-	if plan, err := opts.Plan(cases); err != nil || plan.Turns != 2+2+2+10 || plan.Asked != 2+2+2+11 {
+	if plan, err := opts.Plan(cases); err != nil || plan.Turns != 2+2+2+4 || plan.Asked != 2+2+2+5 {
 		t.Errorf("%+v, error %v", plan, err)
 	}
 }
