@@ -3,10 +3,10 @@ package ledger_test
 import (
 	"encoding/json"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/ledger"
 )
 
@@ -310,15 +310,6 @@ func TestStepsHoldNoValues(t *testing.T) {
 	}
 }
 
-// allocated returns how many bytes f allocates.
-func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
-
 // The test runs many wildcards, slices and descents on the worst responses. BenchmarkEvalHostile
 // measures their time.
 func TestHostileResponses(t *testing.T) {
@@ -334,7 +325,7 @@ func TestHostileResponses(t *testing.T) {
 	}
 	for name, response := range hostileResponses() {
 		var out ledger.Outcome
-		if spent := allocated(func() { out = rule.Eval(nil, response) }); spent > 256<<20 {
+		if spent := cost.Allocated(func() { out = rule.Eval(nil, response) }); spent > 256<<20 {
 			t.Errorf("%s: %d bytes allocated", name, spent)
 		}
 		if len(out.Updates) != 1 || len(out.Steps) != 1+len(fields) {
@@ -369,7 +360,7 @@ func TestNestedMatches(t *testing.T) {
 			}
 			document := nested(tt.inner)
 			var out ledger.Outcome
-			if spent := allocated(func() { out = rule.Eval(nil, document) }); spent > 48<<20 {
+			if spent := cost.Allocated(func() { out = rule.Eval(nil, document) }); spent > 48<<20 {
 				t.Errorf("%d bytes allocated", spent)
 			}
 			if len(out.Updates) != 1 || len(out.Updates[0].Fields) != 0 || len(out.Steps) != 1+100 {

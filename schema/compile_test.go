@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -317,7 +318,7 @@ func TestFormatRegexIsBounded(t *testing.T) {
 		{"many with classes", `[` + strings.Repeat(`"`+strings.Repeat(`\\pL|`, 200)+`",`, 800) + `""]`, schema.CodeLimit},
 	} {
 		var err error
-		spent := allocated(func() { err = v.Validate([]byte(test.document)) })
+		spent := cost.Allocated(func() { err = v.Validate([]byte(test.document)) })
 		var code schema.Code
 		if e, ok := errors.AsType[*schema.Error](err); ok {
 			code = e.Code

@@ -7,13 +7,14 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/schema"
 )
 
 // bounded fails if f allocates more than the limits allow.
 func bounded(t *testing.T, what string, f func()) {
 	t.Helper()
-	if spent := allocated(f); spent > 1<<30 {
+	if spent := cost.Allocated(f); spent > 1<<30 {
 		t.Errorf("%s allocated %d MB", what, spent>>20)
 	}
 }

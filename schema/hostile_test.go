@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -172,22 +172,13 @@ func judge(t testing.TB, h hostile) string {
 	return ""
 }
 
-// allocated returns how many bytes f allocates.
-func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
-
 // Each case needs one guard: without the guard the code differs. The true cost is at most 100 ms
 // and 64 MB; BenchmarkHostile measures it.
 func TestHostileInput(t *testing.T) {
 	for _, h := range hostileCases() {
 		t.Run(h.name, func(t *testing.T) {
 			var got string
-			spent := allocated(func() { got = judge(t, h) })
+			spent := cost.Allocated(func() { got = judge(t, h) })
 			if got != h.want {
 				t.Errorf("code = %q, want %q", got, h.want)
 			}

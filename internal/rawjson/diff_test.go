@@ -1,13 +1,16 @@
 package rawjson_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 func TestDiff(t *testing.T) {
@@ -47,14 +50,41 @@ func TestDiff(t *testing.T) {
 // A long name around many equal values is not written once per value.
 func TestDiffOfLongNames(t *testing.T) {
 	doc := json.RawMessage(`{"` + strings.Repeat("x", 1<<16) + `":[` + strings.Repeat("0,", 1<<14) + `0]}`)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	differences := rawjson.Diff(doc, doc)
-	runtime.ReadMemStats(&after)
+	var differences []rawjson.Difference
+	cost.Within(t, "Diff", len(doc), 300, func() { differences = rawjson.Diff(doc, doc) })
 	if len(differences) != 0 {
 		t.Errorf("a document differs from itself in %d places", len(differences))
 	}
-	if bytes := after.TotalAlloc - before.TotalAlloc; bytes > 32<<20 {
-		t.Errorf("Diff of %d KiB allocated %d KiB", len(doc)>>10, bytes>>10)
-	}
+}
+
+// FuzzDiff checks that a document does not differ from itself, and that the cost is linear.
+func FuzzDiff(f *testing.F) {
+	f.Add([]byte(`{"a":1,"b":[1,{"c":2.0}]}`), []byte(`{"\u0061":1e0,"b":[]}`))
+	f.Add([]byte(`[[],[[]]]`), []byte(`{"a/~":"~"}`))
+	f.Add([]byte(`1e400`), []byte(`0.000000001`))
+	f.Fuzz(func(t *testing.T, before, after []byte) {
+		for _, doc := range [][]byte{before, after} {
+			if !valid(doc) {
+				return
+			}
+		}
+		if got := rawjson.Diff(before, before); len(got) != 0 {
+			t.Fatalf("%s differs from itself: %v", before, got)
+		}
+		size := len(before) + len(after)
+		cost.Within(t, "Diff", size, 1000, func() { rawjson.Diff(before, after) })
+		for _, list := range []func(string, []byte, string) func(int) []byte{cost.List, cost.Members} {
+			document, other := list("[", before, "]"), list("[", after, "]")
+			cost.Linear(t, "Diff", slices.Concat(before, after), document, func(doc []byte) {
+				rawjson.Diff(doc, other(bytes.Count(doc, []byte(","))))
+			})
+		}
+	})
+}
+
+func valid(doc []byte) bool {
+	return strictjson.Read(doc, strictjson.Limits{Mode: strictjson.Unique}, func(r *strictjson.Reader) error {
+		_, err := r.Value()
+		return err
+	}) == nil
 }
