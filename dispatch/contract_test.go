@@ -1,6 +1,7 @@
 package dispatch_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/cost"
 )
 
 func TestCheckResponse(t *testing.T) {
@@ -147,8 +149,20 @@ func FuzzHandler(f *testing.F) {
 	for _, s := range []string{seedBody, `{"ping":true}`, `{}`, `{"input":{"messages":[{}],"turn_id":1}}`, `{"a":1,"a":1}`, `[[[[`, "\xff", `{"odyssey_proxy_url":"http://u:p@h"}`} {
 		f.Add([]byte(s))
 	}
+	f.Add([]byte(`{"role":"assistant","content":"a","tool_calls":[{"id":"a","name":"f","arguments":{}}]}`)) // one of a list
 	h := newHandler(f, answering("ok"))
+	reads := newHandler(f, func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		var input any
+		_ = run.DecodeInput(&input)
+		messages, _ := run.History()
+		return &dispatch.Response{FinalResponse: "ok", Messages: messages}, nil
+	})
 	f.Fuzz(func(t *testing.T, body []byte) {
+		for _, list := range []string{`{"task_id":1,"input":{"user_instruction":"a","messages":[`, `{"task_id":1,"input":{"user_instruction":"a","input":[`} {
+			cost.Linear(t, "a dispatch", body, cost.List(list, body, `]}}`), func(doc []byte) {
+				dispatch.CheckResponse(post(reads, string(doc), nil).Body.Bytes())
+			})
+		}
 		r := httptest.NewRequest("POST", "/", strings.NewReader(string(body)))
 		r.Header = seedHeaders()
 		w := httptest.NewRecorder()

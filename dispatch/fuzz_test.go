@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -25,6 +26,18 @@ func FuzzMessages(f *testing.F) {
 		}
 		h := newHandler(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
 			return &dispatch.Response{FinalResponse: "x", Messages: []dispatch.Message{m, calling(m.ToolCalls...), result(answers, content), result("", ""), m}}, nil
+		})
+		piece := []byte(role + answers + content + thinking + id + name + arguments + second)
+		count := func(n int) []byte { return make([]byte, n) }
+		cost.Linear(t, "repairs", piece, count, func(n []byte) { // each byte stands for a message
+			h := newHandler(t, func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+				var messages []dispatch.Message
+				for range n {
+					messages = append(messages, m, result(answers, content))
+				}
+				return &dispatch.Response{FinalResponse: "x", Messages: messages}, nil
+			})
+			dispatch.CheckResponse(post(h, seedBody, nil).Body.Bytes())
 		})
 		body := post(h, seedBody, nil).Body.Bytes()
 		if verdict := dispatch.CheckResponse(body); len(verdict.Problems) > 0 {

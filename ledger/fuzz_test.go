@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/ledger"
 )
 
@@ -57,6 +58,8 @@ func FuzzEval(f *testing.F) {
 		if written > 1<<20 {
 			t.Fatalf("wrote %d bytes", written)
 		}
+		cost.Linear(t, "Eval", response, cost.List("[", response, "]"), func(doc []byte) { rule.Eval(args, doc) })
+		cost.Linear(t, "Eval", response, cost.Members("", response, ""), func(doc []byte) { rule.Eval(args, doc) })
 		var state ledger.State
 		for _, a := range state.Apply(out.Updates...) {
 			if a.Status == "violation" {
@@ -79,6 +82,19 @@ func FuzzDeclarations(f *testing.F) {
 		f.Add([]byte(doc))
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {
+		read := func(doc []byte) {
+			var a ledger.Adapter
+			if a.UnmarshalJSON(doc) == nil {
+				_, _ = a.Validate(nil)
+				_, _ = ledger.Compile(&a)
+			}
+			var s ledger.Schema
+			if s.UnmarshalJSON(doc) == nil {
+				_ = s.Validate()
+			}
+		}
+		cost.Linear(t, "a schema", doc, cost.List(`{"entities":[`, doc, `]}`), read)
+		cost.Linear(t, "an adapter", doc, cost.Members(`{"entity":"order","id_from":"$.id","op":"add","field_map":`, doc, `}`), read)
 		var a, a2 ledger.Adapter
 		if a.UnmarshalJSON(doc) == nil {
 			text, err := json.Marshal(a)
@@ -129,6 +145,14 @@ func FuzzState(f *testing.F) {
 		if errA != nil || errB != nil {
 			return
 		}
+		cost.Linear(t, "a state", before, cost.Members(`{"order":`, before, `}`), func(doc []byte) {
+			state, err := ledger.NewState(doc, nil)
+			if err != nil {
+				return
+			}
+			state.Snapshot().Hash()
+			ledger.Diff(a.Snapshot(), state.Snapshot())
+		})
 		changes := ledger.Diff(a.Snapshot(), b.Snapshot())
 		if (len(changes) == 0) != (a.Snapshot().Hash() == b.Snapshot().Hash()) {
 			t.Fatalf("%s and %s: changes %q, hashes %s and %s", before, after, changes, a.Snapshot().Hash(), b.Snapshot().Hash())

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/manifest"
 )
 
@@ -22,11 +23,19 @@ func FuzzParse(f *testing.F) {
 		`{"tools":[{"name":"a","command":["/x"],"timeoutSec":-1,"schema":[]},{"NAME":"b","envPassthrough":[1,"","1BAD"]}]}`,
 		`{"tools":[{"name":"a","command":["/x"],"timeoutSec":1e3,"timeout":1}],"x":[{}]}`,
 		`{"tools":[{"name":"\ud800","command":["/x"]}]}`,
+		`{"name":"a","command":["./tools/bin/a"],"schema":{"type":"object"},"envPassthrough":["TZ"]}`, // one of a list
 	} {
 		f.Add([]byte(doc))
 	}
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, doc []byte) {
+		cost.Linear(t, "Parse", doc, cost.List(`{"tools":[`, doc, `]}`), func(doc []byte) {
+			if m, err := manifest.Parse(doc, &manifest.Options{Dir: dir}); err == nil {
+				m.Lint()
+			} else {
+				_ = err.Error()
+			}
+		})
 		m, err := manifest.Parse(doc, &manifest.Options{Dir: dir})
 		if err != nil {
 			e, ok := errors.AsType[*manifest.Error](err)

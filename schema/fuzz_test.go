@@ -36,6 +36,15 @@ func FuzzParse(f *testing.F) {
 		}
 		bounded(t, "Validate", func() { _, _ = schema.Validate(t.Context(), tools, nil) })
 		bounded(t, "Lint", func() { _ = schema.Lint(tools, nil) })
+		cost.Linear(t, "a list of tools", doc, cost.List("[", declared(doc), "]"), func(doc []byte) {
+			tools, err := importAs(doc, schema.Platform)
+			if err != nil {
+				return
+			}
+			_, _ = schema.Validate(t.Context(), tools, nil)
+			_ = schema.Lint(tools, nil)
+			_, _, _ = schema.Export(tools, schema.Platform)
+		})
 		out, _, err := schema.Export(tools, schema.Platform)
 		if err != nil {
 			t.Fatalf("writing %q back: %v", doc, err)
@@ -45,6 +54,16 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q\nwas written as\n%q\nand read as\n%+v, %v\nnot\n%+v", doc, out, again, err, tools)
 		}
 	})
+}
+
+// declared returns the first tool of a list, without the brackets and the member around it.
+func declared(doc []byte) []byte {
+	if tools, err := importAs(doc, schema.Platform); err == nil && len(tools) > 0 {
+		if text, err := json.Marshal(tools[0]); err == nil {
+			return text
+		}
+	}
+	return doc
 }
 
 // almostPlain are schemas at the edge of what Validate accepts without compiling.
@@ -128,6 +147,13 @@ func FuzzCompileAndValidate(f *testing.F) {
 				t.Fatalf("not the same twice:\n%v\n%v", err, again)
 			}
 		})
+		compile := func(raw []byte) { _, _ = schema.Compile(raw, nil) }
+		cost.Linear(t, "Compile", raw, cost.List(`{"allOf":[`, raw, `]}`), compile)
+		cost.Linear(t, "Compile", raw, cost.Members(`{"properties":`, raw, `}`), compile)
+		if v, err := schema.Compile([]byte(`{"items":`+string(raw)+`}`), nil); err == nil {
+			validate := func(doc []byte) { _ = v.Validate(doc) }
+			cost.Linear(t, "Validate", document, cost.List("[", document, "]"), validate)
+		}
 	})
 }
 
@@ -139,6 +165,7 @@ func FuzzImport(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		_, _, _ = schema.Import(doc, "")
+		cost.Linear(t, "Import", doc, cost.List("[", doc, "]"), func(doc []byte) { _, _, _ = schema.Import(doc, "") })
 		for _, l := range lists {
 			tools, err := importAs(doc, l.format)
 			if err != nil {

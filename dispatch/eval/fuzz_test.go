@@ -2,14 +2,20 @@ package eval_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
+	"github.com/toolwire/toolwire/internal/cost"
 )
 
 // Whatever the file is, there is either a dataset that keeps its promises and agrees with
@@ -23,6 +29,11 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
+		cost.Linear(t, "Read", data, cost.Lines("user,state,failure_rules", data), func(doc []byte) {
+			if _, err := eval.Read(bytes.NewReader(doc)); err != nil {
+				_ = err.Error()
+			}
+		})
 		set, err := eval.ReadWithin(bytes.NewReader(data), eval.Limits{Problems: 5, Rows: 50, Cell: 1000})
 		if err != nil {
 			bad, ok := errors.AsType[*eval.Error](err)
@@ -55,5 +66,42 @@ func FuzzRead(f *testing.F) {
 			}
 			last = row.Number
 		}
+	})
+}
+
+// FuzzLoad checks that a file of results is read or rejected with a typed error, and that the cost
+// is linear in its lines.
+func FuzzLoad(f *testing.F) {
+	dir := f.TempDir()
+	file := filepath.Join(dir, "results.jsonl")
+	cases := []eval.Case{{Name: "a", Task: dispatchtest.Task{Instruction: "a"}}, {Name: "b", Task: dispatchtest.Task{Instruction: "b"}}}
+	agent := func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+		return &dispatch.Response{FinalResponse: "done"}, nil
+	}
+	if _, err := eval.Run(f.Context(), dispatchtest.Target{Agent: agent}, cases, &eval.Options{Results: file}); err != nil {
+		f.Fatal(err)
+	}
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		f.Fatal(err)
+	}
+	head, rest, _ := strings.Cut(string(whole), "\n")
+	f.Add(whole)
+	f.Add([]byte(rest))
+	f.Add([]byte(head))
+	f.Add([]byte(`{"case":"a"}`))
+	load := func(t *testing.T, doc []byte) {
+		if err := os.WriteFile(file, doc, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if e, err := eval.Load(file); err != nil {
+			if bad, ok := errors.AsType[*eval.Error](err); !ok || e != nil || bad.Error() == "" {
+				t.Fatalf("%v and the error %#v", e, err)
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		load(t, data)
+		cost.Linear(t, "Load", data, cost.Lines(head, data), func(doc []byte) { load(t, doc) })
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/llm"
+	"github.com/toolwire/toolwire/internal/cost"
 )
 
 func FuzzOpenAIChat(f *testing.F) {
@@ -43,7 +44,30 @@ func fuzzConversation(f *testing.F, format llm.Format) {
 		}
 		f.Add(seed)
 	}
+	for _, message := range []string{ // one of a list
+		`{"role":"user","content":"a"}`, `{"role":"model","parts":[{"text":"a"},{"functionCall":{"name":"f","args":{}}}]}`,
+		`{"role":"assistant","content":"","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}`,
+		`{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]}`, `{"type":"reasoning","summary":[]}`,
+		`{"type":"function_call","call_id":"a","name":"f","arguments":"{}"}`, `{"role":"tool","tool_call_id":"a","content":"x"}`,
+		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"x"}]}`,
+	} {
+		f.Add([]byte(message))
+	}
 	f.Fuzz(func(t *testing.T, doc []byte) {
+		for _, list := range []string{``, `"messages":`, `"input":`, `"contents":`} {
+			open, end := list+"[", "]"
+			if list != "" {
+				open, end = "{"+open, "]}"
+			}
+			cost.Linear(t, "a conversation", doc, cost.List(open, doc, end), func(doc []byte) {
+				messages, err := llm.Messages(format, json.RawMessage(doc))
+				if err != nil {
+					return
+				}
+				dispatch.CheckMessages(messages)
+				_, _ = llm.Conversation(format, messages)
+			})
+		}
 		messages, err := llm.Messages(format, json.RawMessage(doc))
 		if err != nil {
 			if code := llm.CodeOf(err); code != llm.CodeConversation {

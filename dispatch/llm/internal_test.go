@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/cost"
 )
 
 type transportFunc func(*http.Request) (*http.Response, error)
@@ -120,6 +121,21 @@ func FuzzAnswer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, stream []byte, size uint8) {
 		for format, d := range dialects {
+			repeated := func(n int) []byte { return bytes.Repeat(stream, n) }
+			cost.Linear(t, "a stream of "+string(format), stream, repeated, func(stream []byte) {
+				answer, lines := d.answer(), &events{}
+				read := func(data []byte) {
+					if validate(data) == nil {
+						answer.read(data)
+					}
+				}
+				for piece := range slices.Chunk(stream, 512) {
+					lines.feed(piece, read)
+				}
+				lines.end(read)
+				th := thread{}
+				_, _ = th.read(d, answer.elements())
+			})
 			one, two := d.answer(), d.answer()
 			read := func(a answer) func([]byte) {
 				return func(data []byte) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolwire/toolwire/dispatch/webhook"
+	"github.com/toolwire/toolwire/internal/cost"
 )
 
 // FuzzBody checks that the response to any body is JSON with a documented status, and that a tool
@@ -22,20 +23,23 @@ func FuzzBody(f *testing.F) {
 	}}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		h := newHandler(t, nil, tool)
-		status, answer, _ := serve(h, request(string(body)))
-		if !json.Valid([]byte(answer)) {
-			t.Fatalf("%d %s", status, answer)
+		answer := func(doc []byte) { serve(h, request(string(doc))) }
+		cost.Linear(t, "a request", body, cost.List(`{"tool":"echo","arguments":{"a":[`, body, `]}}`), answer)
+		cost.Linear(t, "a request", body, cost.Members(`{"tool":"echo","arguments":`, body, `}`), answer)
+		status, text, _ := serve(h, request(string(body)))
+		if !json.Valid([]byte(text)) {
+			t.Fatalf("%d %s", status, text)
 		}
 		if status == 200 {
 			var object map[string]json.RawMessage
-			if err := json.Unmarshal([]byte(answer), &object); err != nil || object == nil {
-				t.Fatalf("the tool got %s", answer)
+			if err := json.Unmarshal([]byte(text), &object); err != nil || object == nil {
+				t.Fatalf("the tool got %s", text)
 			}
 			if _, ok := object["reasoning"]; ok {
-				t.Fatalf("the tool got the reasoning: %s", answer)
+				t.Fatalf("the tool got the reasoning: %s", text)
 			}
 		} else if status != 400 && status != 404 {
-			t.Fatalf("%d %s", status, answer)
+			t.Fatalf("%d %s", status, text)
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/internal/flagtemplate"
 )
 
@@ -36,4 +37,28 @@ func TestTemplates(t *testing.T) {
 			t.Errorf("%q: longer than allowed", tt.text)
 		}
 	}
+}
+
+// FuzzParse checks that a template is filled within its limit, and that the cost is linear.
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{"fetched:{order_id}", "{a}{b}-{a.b} c", "{{a}}", "}", "{"} {
+		f.Add(text, "x")
+	}
+	f.Fuzz(func(t *testing.T, text, value string) {
+		parse := func(text []byte) {
+			template, err := flagtemplate.Parse(string(text))
+			if err != nil {
+				return
+			}
+			values := make([]string, len(template.Names))
+			for i := range values {
+				values[i] = value
+			}
+			if flag, ok := template.Fill(values, 1000); ok && len(flag) > 1000 {
+				t.Fatalf("%q has %d bytes", flag, len(flag))
+			}
+		}
+		cost.Within(t, "Parse", len(text)+len(value), 1000, func() { parse([]byte(text)) })
+		cost.Linear(t, "Parse", []byte(text+value), cost.List("", []byte(text), ""), parse)
+	})
 }

@@ -1,8 +1,12 @@
 package jsonpath
 
 import (
+	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/toolwire/toolwire/internal/cost"
+	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
 // The budget ends the work: a path whose budget is used up stops, and so do all later paths.
@@ -64,4 +68,31 @@ func TestDescentsReadOnce(t *testing.T) {
 			t.Errorf("%s: %v, cost %d, want at most %d", path, err, 1000-d.budget, cost+1)
 		}
 	}
+}
+
+// FuzzBudget checks that no path on any document takes many more steps than its budget: those that
+// were begun when it was used up, and the length of the text.
+func FuzzBudget(f *testing.F) {
+	f.Add(`$..[*,*,*]`, []byte(`[[[1,2],[3]],{"a":{"b":[]}}]`))
+	f.Add(`$[*,*][:,:][0,0]`, []byte(`{"a":[1,2,{"b":3}]}`))
+	f.Add(`$['a','a'].*..b`, []byte(`{"a":{"b":{"b":"x"}}}`))
+	f.Fuzz(func(t *testing.T, text string, piece []byte) {
+		path, err := Compile(text)
+		if err != nil || len(piece) > 1<<10 {
+			return
+		}
+		if strictjson.Read(piece, strictjson.Limits{Mode: strictjson.Unique}, func(*strictjson.Reader) error { return nil }) != nil {
+			return
+		}
+		const budget = 1000
+		for _, doc := range [][]byte{piece, cost.List("[", piece, "]")(200), cost.Members("", piece, "")(200)} {
+			d := NewDocument(bytes.TrimSpace(doc), budget)
+			for range 3 { // later paths share the budget
+				_, _ = path.Find(d, 1<<20)
+			}
+			if steps := budget - d.budget; steps > budget+3*(len(doc)/bytesPerValue+300) {
+				t.Fatalf("%s takes %d steps with a budget of %d in %d bytes: %.300s", text, steps, budget, len(doc), doc)
+			}
+		}
+	})
 }

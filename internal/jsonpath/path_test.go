@@ -17,6 +17,7 @@ import (
 
 	library "github.com/PaesslerAG/jsonpath"
 
+	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/internal/jsonpath"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
@@ -653,6 +654,11 @@ func FuzzFind(f *testing.F) {
 		}
 		if plain.MatchString(path) && err != jsonpath.ErrTooMuch {
 			same(t, path, doc)
+		}
+		for _, document := range []func(n int) []byte{cost.List("[", doc, "]"), cost.Members("", doc, "")} {
+			cost.Linear(t, path, doc, document, func(doc []byte) {
+				_, _ = p.Find(jsonpath.NewDocument(doc, maxValues), maxBytes)
+			})
 		}
 	})
 }

@@ -80,20 +80,24 @@ type broken struct{}
 // Read implements io.Reader.
 func (broken) Read([]byte) (int, error) { return 0, errHalf }
 
-// deliver dispatches a run until it is not refused for lack of a place. A refused dispatch must not
-// have run.
+// deliver dispatches a run until it is answered. A dispatch that was refused for lack of a place must
+// not have run. One that was not answered must not have run either, unless the plan is that there is
+// no answer: its connection was not made or was closed, for example by one of the time limits that
+// net/http has for the beginning of a connection.
 func (c *caller) deliver(r *run, token string) answer {
 	var got answer
 	for end := time.Now().Add(safety); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		got = c.dispatch(r, token)
-		if got.status != http.StatusServiceUnavailable {
+		if got.status != http.StatusServiceUnavailable && got.err == nil || r.ending == halfSent {
 			break
+		}
+		if n := r.started.Load(); n > 0 {
+			if got.err == nil {
+				c.soak.violate(r.name, "refused with 503, and its agent has run %d times", n)
+			}
+			break // judge looks at the error
 		}
 		c.soak.counts.refused.Add(1)
-		if n := r.started.Load(); n > 0 {
-			c.soak.violate(r.name, "refused with 503, and its agent has run %d times", n)
-			break
-		}
 	}
 	return got
 }

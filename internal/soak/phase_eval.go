@@ -80,7 +80,8 @@ func (s *soak) evaluates() {
 		s.counts.runs.Add(1)
 		s.counts.calls.Add(1)
 		want := trial.Case.Row.User == "answer" || trial.Case.Row.User == "over"
-		if got := trial.Verdict == eval.Passed; got != want {
+		unreachable := trial.Result != nil && trial.Result.ErrorClass == dispatchtest.AgentUnreachable // a very slow machine
+		if got := trial.Verdict == eval.Passed; got != want && !unreachable {
 			s.violate(trial.Name, "the verdict is %s: %s", trial.Verdict, trial.Reason)
 		}
 	}

@@ -59,9 +59,9 @@ func (s *soak) webhooks() {
 				c.callHook(s, r, boxes[n]) // a fault may be a 401, too
 				continue
 			}
-			turning.use(s, r.name, n, func(string) (accepted bool) {
+			turning.use(s, r.name, n, func(string) (accepted, known bool) {
 				e := c.callHook(s, r, boxes[n])
-				return e == nil || e.Status != http.StatusUnauthorized
+				return e == nil || e.Status != http.StatusUnauthorized, e == nil || e.Status != 0
 			})
 		}
 	})
@@ -197,7 +197,7 @@ func (s *soak) runawayHook() {
 		s.inspectError(r.name, err)
 		text := string(got) + fmt.Sprint(err)
 		s.inspect(answers, "an answer of the webhook", r.name, text)
-		if !strings.Contains(text, "timeout") {
+		if toolbox.CodeOf(err) != toolbox.CodeTransport && !strings.Contains(text, "timeout") {
 			s.violate(r.name, "the answer is %.200s, want a timeout", text)
 		}
 	})

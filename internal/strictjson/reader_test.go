@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/internal/floor"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
@@ -309,7 +310,16 @@ func FuzzAgreement(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
-	f.Fuzz(agree)
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		agree(t, doc)
+		for _, mode := range modes {
+			limits := strictjson.Limits{Mode: mode}
+			read := func(doc []byte) { _ = strictjson.Read(doc, limits, members) }
+			cost.Within(t, "Read", len(doc), 200, func() { read(doc) })
+			cost.Linear(t, "Read", doc, cost.List("[", doc, "]"), read)
+			cost.Linear(t, "Read", doc, cost.Members("", doc, ""), read)
+		}
+	})
 }
 
 // TestMutations changes bytes of the benchmark's documents and moves parts of them about.

@@ -2,11 +2,11 @@ package catalog_test
 
 import (
 	"errors"
-	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/internal/nightly"
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
@@ -193,19 +193,12 @@ func TestHostileFiles(t *testing.T) {
 			"form feeds": fill("\f"), "letters": fill("名"),
 		}
 	}
-	allocated := func(source string) uint64 {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		// the result does not matter
+	check := func(source string) { // the result does not matter
 		_, _ = catalog.CheckPlugin("a.py", []byte(source), &catalog.PluginOptions{MaxBytes: 2 * len(source)})
-		runtime.ReadMemStats(&after)
-		return after.TotalAlloc - before.TotalAlloc
 	}
 	for name, source := range hostile(nightly.Or(128<<10, 1<<20)) {
 		t.Run(name, func(t *testing.T) {
-			if spent := allocated(source); spent > 1<<20+64*uint64(len(source)) {
-				t.Errorf("%d bytes allocated for %d", spent, len(source))
-			}
+			cost.Within(t, "CheckPlugin", len(source), 72, func() { check(source) })
 		})
 	}
 }
@@ -221,6 +214,13 @@ func FuzzCheckPlugin(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, source []byte, version string) {
 		o := &catalog.PluginOptions{ServerVersion: version, MaxBytes: 1 << 16}
+		check := func(source []byte) {
+			if _, err := catalog.CheckPlugin("a.py", source, &catalog.PluginOptions{MaxBytes: 1 << 20}); err != nil {
+				_ = err.Error()
+			}
+		}
+		cost.Within(t, "CheckPlugin", len(source), 200, func() { check(source) })
+		cost.Linear(t, "CheckPlugin", source, cost.Lines("from gllm_plugin.tools import tool_plugin", source), check)
 		p, err := catalog.CheckPlugin("a.py", source, o)
 		if err != nil {
 			e, ok := errors.AsType[*catalog.Error](err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/manifest/toolbox"
 )
 
@@ -281,8 +282,14 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(document))
 	f.Add([]byte(`[{"name":"a","handler":"ping","parameters":{"$ref":"#/$defs/A","$defs":{"A":{"type":"object"}}}}]`))
 	f.Add([]byte(`{"adapters":[{"name":"a","tools":[{"name":"x","url":"http://[::1]"},null]}],"tools":{}}`))
+	f.Add([]byte(`{"name":"a","handler":"ping","parameters":{"type":"object"},"adapter":"b"}`))
 	opts := options(nil)
 	f.Fuzz(func(t *testing.T, data []byte) {
+		cost.Linear(t, "Parse", data, cost.List("[", data, "]"), func(doc []byte) {
+			if _, err := toolbox.Parse(doc, opts); err != nil {
+				_ = err.Error()
+			}
+		})
 		box, err := toolbox.Parse(data, opts)
 		if err != nil {
 			if code := toolbox.CodeOf(err); code != toolbox.CodeJSON && code != toolbox.CodeInvalid {

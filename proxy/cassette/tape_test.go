@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/proxy/cassette"
 )
 
@@ -222,11 +223,22 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte(head + "\n" + tail(0)))
 	f.Add([]byte(fmt.Sprintf("%s\n%s\n%s\n", head, call(1, "a", `{"a":[1,2,{"b":1e5}]}`, `"x"`), tail(1))))
 	f.Add(text[:len(text)/2])
+	f.Add([]byte(call(1, "a", `{"a":[1,2,{"b":1e5}]}`, `"x"`)))
 	path := filepath.Join(f.TempDir(), "run.jsonl")
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
+		cost.Linear(t, "Load", data, cost.Lines(head, data), func(doc []byte) {
+			if err := os.WriteFile(path+"-long", doc, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if tape, err := cassette.Load(path + "-long"); err != nil {
+				_ = err.Error()
+			} else if _, err := tape.Encode(); err != nil {
+				t.Fatal(err)
+			}
+		})
 		tape, err := cassette.Load(path)
 		if err != nil {
 			var e *cassette.Error

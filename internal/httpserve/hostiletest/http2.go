@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Kinds of HTTP/2 frames, and flags (RFC 9113, section 6).
@@ -31,16 +32,26 @@ type HTTP2 struct {
 	Reset     map[int]uint32 // error codes of streams that the server has reset
 	ended     map[int]bool
 	pong      bool
+	settled   bool // the server has acknowledged the SETTINGS
 }
 
 // DialHTTP2 connects to the server, with prior knowledge and without compression of answers'
-// headers.
+// headers. net/http hangs up if the SETTINGS do not arrive within two seconds, which can happen on a
+// busy machine. Then DialHTTP2 connects again.
 func (s *Server) DialHTTP2(t testing.TB) *HTTP2 {
 	t.Helper()
-	c := &HTTP2{Conn: s.Dial(t), Status: map[int]int{}, Reset: map[int]uint32{}, ended: map[int]bool{}}
-	c.Write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-	c.Frame(frameSettings, 0, 0, "\x00\x01\x00\x00\x00\x00") // SETTINGS_HEADER_TABLE_SIZE = 0
-	return c
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		c := &HTTP2{Conn: s.Dial(t), Status: map[int]int{}, Reset: map[int]uint32{}, ended: map[int]bool{}}
+		c.Write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+		c.Frame(frameSettings, 0, 0, "\x00\x01\x00\x00\x00\x00") // SETTINGS_HEADER_TABLE_SIZE = 0
+		for !c.settled && c.read() {
+		}
+		if c.settled {
+			return c
+		}
+	}
+	t.Fatal("the server does not acknowledge SETTINGS")
+	return nil
 }
 
 // Frame writes one frame.
@@ -126,7 +137,9 @@ func (c *HTTP2) read() bool {
 	kind, flags, stream := head[3], head[4], int(binary.BigEndian.Uint32(head[5:])&^(1<<31))
 	switch kind {
 	case frameSettings:
-		if flags&flagAck == 0 {
+		if flags&flagAck != 0 {
+			c.settled = true
+		} else {
 			c.Frame(frameSettings, flagAck, 0, "")
 		}
 	case framePing:
