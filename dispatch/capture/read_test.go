@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/capture"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/cost"
 )
 
 // twoSessions is a file with two captures.
@@ -100,6 +101,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("\n{\"kind\":\"start\",\"time\":\"2026-11-22T08:00:00Z\",\"version\":1}\n{\"kind\":\"end\"}\n"))
 	f.Add([]byte("{\"kind\":\"request\",\"headers\":{\"A\":[\"b\"]},\"body\":{\"bytes\":1,\"json\":{}}}\r\n{\"kind"))
 	f.Fuzz(func(t *testing.T, file []byte) {
+		cost.Linear(t, "Read", file, cost.Lines("", file), func(doc []byte) { _, _ = capture.Read(bytes.NewReader(doc)) })
 		records, err := capture.Read(bytes.NewReader(file))
 		if err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
+	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -270,4 +271,28 @@ func longestCommon(a, b eval.Trajectory) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// FuzzParseTrajectory checks that what is read is written and read again, and that the cost is linear.
+func FuzzParseTrajectory(f *testing.F) {
+	f.Add([]byte(`[{"tool":"a","arguments":{"x":[1,"2"]}},{"tool":"b"}]`))
+	f.Add([]byte(`{"tool":"a","arguments":{}}`)) // one of a list
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		cost.Linear(t, "ParseTrajectory", doc, cost.List("[", doc, "]"), func(doc []byte) {
+			if _, err := eval.ParseTrajectory(doc); err != nil {
+				_ = err.Error()
+			}
+		})
+		calls, err := eval.ParseTrajectory(doc)
+		if err != nil {
+			return
+		}
+		text, err := json.Marshal(calls)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := eval.ParseTrajectory(text); err != nil || fmt.Sprint(again) != fmt.Sprint(calls) {
+			t.Fatalf("%s was written as %s and read as %v, %v", doc, text, again, err)
+		}
+	})
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/registration"
+	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -448,6 +449,16 @@ func FuzzRead(f *testing.F) {
 	f.Add(fullBody)
 	f.Add(`{"config":{"topology":{"entry":["a"]},"sub_agents":[{"Actor_ID":"a"}]},"x":1,"ledger_schema":7,"tools_schema":[1]}`)
 	f.Fuzz(func(t *testing.T, doc string) {
+		for open, end := range map[string]string{
+			`{"tools_schema":[`: `]}`, `{"ledger_schema":{"entities":[`: `]}}`, `{"config":{"sub_agents":[`: `]}}`,
+		} {
+			cost.Linear(t, "a registration", []byte(doc), cost.List(open, []byte(doc), end), func(doc []byte) {
+				var r registration.Registration
+				if r.UnmarshalJSON(doc) == nil {
+					_, _ = r.Body()
+				}
+			})
+		}
 		var first, second registration.Registration
 		if first.UnmarshalJSON([]byte(doc)) != nil {
 			return

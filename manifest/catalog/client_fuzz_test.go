@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/internal/uuid"
 	"github.com/toolwire/toolwire/manifest/catalog"
 )
@@ -29,6 +30,11 @@ func FuzzClientAnswer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, status int, body, retryAfter, id string) {
 		header := http.Header{"Retry-After": {retryAfter}, "X-Request-Id": {id}}
+		cost.Linear(t, "a response", []byte(body), cost.List(`{"data":[`, []byte(body), `]}`), func(doc []byte) {
+			s := &clientScript{steps: []clientStep{{status: status, body: string(doc), header: header}}}
+			c := newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s, MaxAttempts: 1})
+			_, _ = c.List(t.Context(), "")
+		})
 		s := &clientScript{steps: []clientStep{{status: status, body: body, header: header}}}
 		c := newClient(t, "https://aip.example.com", &catalog.ClientOptions{Transport: s, MaxAttempts: 1})
 		check := func(item catalog.ListItem) {

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/internal/httpcall/faulttest"
 	"github.com/toolwire/toolwire/manifest/toolbox"
 )
@@ -308,7 +309,13 @@ func TestFaultsOfLists(t *testing.T) {
 func FuzzList(f *testing.F) {
 	f.Add(`{"results":[{"name":"a","adapter":{"id":1}}],"pagination":{"has_more":true,"offset":0,"limit":1}}`)
 	f.Add(`[{"name":"a","parameters":{"a":1,"a":2}}]`)
+	f.Add(`{"name":"a","adapter":{"id":1}}`)
 	f.Fuzz(func(t *testing.T, body string) {
+		cost.Linear(t, "Tools", []byte(body), cost.List(`{"results":[`, []byte(body), `]}`), func(doc []byte) {
+			c := newClient(t, &toolbox.ClientOptions{Transport: always(doc)})
+			_, _ = c.Tools(t.Context(), "a")
+			_, _ = c.Adapters(t.Context())
+		})
 		c := newClient(t, &toolbox.ClientOptions{Transport: always(body)})
 		tools, err := c.Tools(t.Context(), "a")
 		if (tools == nil) != (err != nil) {

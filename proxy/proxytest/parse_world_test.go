@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/internal/cost"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -156,7 +157,19 @@ func FuzzParseWorld(f *testing.F) {
 	}
 	f.Add(data)
 	f.Add([]byte(`{"behaviors":{"t":{"add":"order","set":{"a":1},"copy":["b"]}}}`))
+	f.Add([]byte(`{"add":"order","set":{"a":1},"copy":["b"]}`))
+	f.Add([]byte(`{"name":"t","input_schema":{"type":"object"}}`))
+	f.Add([]byte(`{"tool":"t","nth":[1],"status":503}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, document := range []func(n int) []byte{
+			cost.List(`{"tools":[`, data, `]}`), cost.Members(`{"behaviors":`, data, `}`), cost.List(`{"failure_rules":[`, data, `]}`),
+		} {
+			cost.Linear(t, "ParseWorld", data, document, func(doc []byte) {
+				if _, err := proxytest.ParseWorld(doc); err != nil {
+					_ = err.Error()
+				}
+			})
+		}
 		world, err := proxytest.ParseWorld(data)
 		if err != nil {
 			return
