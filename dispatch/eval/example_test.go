@@ -79,6 +79,49 @@ Where is my order?,,"[{""tool"":""get_order"",""status"":500}]",
 	// false it does not say "shipped": Your order is lost.
 }
 
+// A User plays the user where a row has a persona. This one answers the agent's question, and is done
+// when it has what it wants.
+func ExampleUser() {
+	agent := func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		if !strings.Contains(run.Instruction, "#") {
+			return &dispatch.Response{FinalResponse: "Which order?"}, nil
+		}
+		return &dispatch.Response{FinalResponse: "It is refunded."}, nil
+	}
+	rows, err := eval.Read(strings.NewReader(`user,turn_mode,user_simulator_persona,order
+I want my money back.,model_as_user,A tired clerk,#4521
+`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	cases, err := rows.Cases(dispatchtest.Task{}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	set, err := eval.Run(context.Background(), dispatchtest.Target{Agent: agent}, cases, &eval.Options{
+		User: func(_ context.Context, s eval.Session) (string, error) {
+			if strings.Contains(s.Turns[len(s.Turns)-1].FinalResponse, "refunded") {
+				return "", fmt.Errorf("%w: %s has the money", dispatchtest.ErrDone, s.Case.Row.Persona)
+			}
+			return "It is " + s.Case.Row.Extra["order"] + ".", nil
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, turn := range set.Trials[0].Result.Turns {
+		fmt.Printf("%s %s\n", turn.Instruction, turn.FinalResponse)
+	}
+	fmt.Println(set.Trials[0].Verdict, "ended by", set.Trials[0].Result.Ended)
+	// Output:
+	// I want my money back. Which order?
+	// It is #4521. It is refunded.
+	// passed ended by user: done: A tired clerk has the money
+}
+
 // Compare says whether a candidate is better than a baseline, and how sure that is. Here both are
 // the same agent, and the dataset has fewer cases than a verdict needs.
 func ExampleCompare() {
