@@ -44,8 +44,9 @@
 //
 // A capture never changes, delays or fails a request. Lines are made and written on a separate
 // goroutine. If the writer fails, panics or blocks, lines are lost: they are counted, the logger
-// receives the first failure, and [Capture.Close] returns an [*Error]. A Capture holds at most 64
-// MiB of bodies and 4,096 messages. It is safe for concurrent use.
+// receives the first failure, and [Capture.Close] returns an [*Error]. A Capture holds at most 80
+// MiB of headers and bodies and 4,096 messages, and writes at most 256 MiB, because requests that
+// the handler rejects are recorded too. It is safe for concurrent use.
 //
 // [run]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#run
 // [First contact]: https://github.com/toolwire/toolwire/blob/main/docs/first-contact.md
@@ -53,6 +54,7 @@ package capture
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -64,12 +66,15 @@ import (
 	"github.com/toolwire/toolwire/internal/report"
 )
 
-// Bounds of what a capture holds in memory.
+// Bounds of what a capture holds in memory, and of what it writes.
 const (
-	maxBody  = 4 << 20  // bytes of one body
-	maxHeld  = 64 << 20 // bytes of all bodies
-	maxQueue = 4096     // messages that are not written yet
+	maxBody    = 4 << 20   // bytes of one body
+	maxHeld    = 64 << 20  // bytes of all bodies; with the headers a quarter more
+	maxQueue   = 4096      // messages that are not written yet
+	maxWritten = 256 << 20 // bytes of one capture
 )
+
+var errFull = errors.New("the capture has 256 MiB")
 
 // Options configures a [Capture]. The zero value of every field is its default. [New] copies the
 // options.
@@ -101,7 +106,8 @@ type Capture struct {
 	lost    int64
 	err     error // the first failure
 
-	out *writer // of the goroutine that writes
+	out   *writer // of the goroutine that writes
+	limit int64   // maxWritten, but in tests
 }
 
 // Error is the error of [Capture.Close], the only one of this package.
@@ -130,7 +136,8 @@ func New(w io.Writer, opts *Options) *Capture {
 	if opts == nil {
 		opts = &Options{}
 	}
-	c := &Capture{w: w, content: opts.Content, log: report.Logger(opts.Logger), began: time.Now()}
+	c := &Capture{w: w, content: opts.Content, log: report.Logger(opts.Logger), began: time.Now(),
+		limit: maxWritten}
 	c.out = newWriter(c)
 	return c
 }
@@ -171,7 +178,7 @@ func (c *Capture) add(m *message) {
 		m.release()
 		return
 	}
-	if len(c.queue.Reveal()) >= maxQueue {
+	if len(c.queue.Reveal()) >= maxQueue || c.held.Add(m.holdHeader()) > maxHeld+maxHeld/4 {
 		m.release()
 		c.lose(nil)
 		return
@@ -199,7 +206,10 @@ func (c *Capture) lose(err error) {
 		if err != nil {
 			attrs = append(attrs, report.Error, err.Error())
 		}
-		go c.log.Warn("a message is not in the capture", attrs...) // a logger may block
+		go func() {
+			defer func() { _ = recover() }() // a logger may block, or panic
+			c.log.Warn("a message is not in the capture", attrs...)
+		}()
 	}
 }
 

@@ -3,6 +3,9 @@ package capture_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -11,6 +14,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/capture"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/webhook"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 	"github.com/toolwire/toolwire/schema"
@@ -203,6 +207,77 @@ func TestContent(t *testing.T) {
 	want := `{"api_key":"token-3","note":"it is [redacted]","order_id":"token-2","pin_token":"<integer 7>"}`
 	if got := string(call.Body.JSON); got != want || call.Headers.Get("Authorization") != "Bearer token-2" {
 		t.Errorf("the arguments are\n%s\nwant\n%s\nwith the token %v", got, want, call.Headers["Authorization"])
+	}
+}
+
+// The token and the URL of a body can be compared with those of the headers.
+func TestEqualValuesHaveEqualPlaceholders(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"run_token":"tok-1234567890","odyssey_proxy_url":"https://api.example.com/runs/abc"}`:  `{"run_token":"token-1","odyssey_proxy_url":"url-1"}`,
+		`{"run_token":"tok-0987654321","odyssey_proxy_url":"https://API.example.com/runs/abc/"}`: `{"run_token":"token-2","odyssey_proxy_url":"url-1/"}`,
+		`{"odyssey_proxy_url":"http://user:pass@api.example.com/runs/abc?key=1"}`:                `{"odyssey_proxy_url":"http:<user>@url-2?<query>"}`,
+		`{"odyssey_proxy_url":"abc","run_token":"short"}`:                                        `{"odyssey_proxy_url":"<not a URL 3>","run_token":"token-2"}`,
+	} {
+		var out lines
+		record := capture.New(&out, nil)
+		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+		r.Header["X-Pipelines-Run-Token"] = []string{"tok-1234567890"}
+		r.Header["X-Pipelines-Odyssey-Proxy-Url"] = []string{"https://api.example.com/runs/abc"}
+		record.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+		})).ServeHTTP(httptest.NewRecorder(), r)
+		got := find(closed(t, record, &out), "request", "dispatch")[0]
+		if got.Headers.Get("X-Pipelines-Run-Token") != "token-1" || got.Headers.Get("X-Pipelines-Odyssey-Proxy-Url") != "url-1" ||
+			string(got.Body.JSON) != want {
+			t.Errorf("%s is\n%s\nwant\n%s\nwith %v", body, got.Body.JSON, want, got.Headers)
+		}
+	}
+}
+
+// A webhook is recorded by the same middleware.
+func TestWebhook(t *testing.T) {
+	var out lines
+	record := capture.New(&out, nil)
+	handler, err := webhook.New([]webhook.Tool{{
+		Name: "search_leads", Parameters: []byte(`{"type":"object"}`),
+		Func: func(context.Context, json.RawMessage) (any, error) { return "Content-Canary-result", nil },
+	}}, &webhook.Options{Secrets: []string{"Secret-Canary-webhook"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(record.Middleware(handler))
+	defer server.Close()
+	r, _ := http.NewRequest(http.MethodPost, server.URL, strings.NewReader(
+		`{"function":{"name":"search_leads","url":"https://Secret-Canary"},"arguments":{"Content-Canary":"Content-Canary"},"agent":{"id":"a-1","mood":"Content-Canary"}}`))
+	r.Header.Set("X-Agent-Secret", "Secret-Canary-webhook")
+	r.Header.Set("X-Agent-Identity", "6f1c1a5e-3c1b-4a53-9d7e-0c5f2b8a9e11")
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil || resp.StatusCode != 200 {
+		t.Fatalf("%v, %v", resp, err)
+	}
+	_ = resp.Body.Close()
+	got := find(closed(t, record, &out), "request", "webhook")[0]
+	want := `{"function":{"name":"search_leads","url":"<string 21>"},"arguments":"<object 1>","agent":{"id":"<string 3>","mood":"<string 14>"}}`
+	if string(got.Body.JSON) != want || got.Headers.Get("X-Agent-Secret") != "token-1" || got.Headers.Get("X-Agent-Identity") != "id-1" {
+		t.Errorf("%s\nwant\n%s\n%v", got.Body.JSON, want, got.Headers)
+	}
+	if strings.Contains(out.String(), "Canary") {
+		t.Errorf("the capture has a canary:\n%s", out.String())
+	}
+}
+
+// The request of proxy.Probe belongs to no run.
+func TestTheProbeIsNoRun(t *testing.T) {
+	var out lines
+	record := capture.New(&out, nil)
+	platform := httptest.NewServer(proxytest.NewPlatform(t, world(), nil))
+	defer platform.Close()
+	if err := proxy.Probe(t.Context(), platform.URL, &proxy.Options{Transport: record.Transport(nil)}); err != nil {
+		t.Fatal(err)
+	}
+	got := find(closed(t, record, &out), "request", "call")
+	if len(got) != 1 || got[0].Run != "" || !strings.HasSuffix(got[0].Target, "/tools/__reachability_probe__") {
+		t.Errorf("%+v", got)
 	}
 }
 

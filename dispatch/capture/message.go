@@ -23,7 +23,7 @@ type exchange struct {
 	// The rest belongs to the goroutine that writes, and is set by classify.
 	side  string
 	plane string // of a call: tools, traces or telemetry
-	run   *run
+	run   string
 	hide  *secrets
 }
 
@@ -34,12 +34,26 @@ type message struct {
 	record   Record
 	peer     string // the address of the other side, of a server's request
 	header   redact.Hidden[http.Header]
+	held     int64 // bytes of the header
 	body     *copied
+}
+
+// holdHeader sets and returns the bytes of the header.
+func (m *message) holdHeader() int64 {
+	for name, values := range m.header.Reveal() {
+		for _, value := range values {
+			m.held += int64(len(name) + len(value))
+		}
+	}
+	return m.held
 }
 
 func (m *message) release() {
 	if m.body != nil {
 		m.capture.held.Add(-m.body.release())
+	}
+	if m.capture != nil {
+		m.capture.held.Add(-m.held)
 	}
 }
 

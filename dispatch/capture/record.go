@@ -56,10 +56,12 @@ type Record struct {
 
 	// Connection is the same for all requests that a server received on one connection. Reused and
 	// IdleMS are about the connection of a client's request: it had been used before, and was idle
-	// for so long.
-	Connection string  `json:"connection,omitempty"`
-	Reused     bool    `json:"reused,omitempty"`
-	IdleMS     float64 `json:"idle_ms,omitempty"`
+	// for so long. Connections is how many connections net/http needed, if more than one: the other
+	// side had closed an idle one.
+	Connection  string  `json:"connection,omitempty"`
+	Reused      bool    `json:"reused,omitempty"`
+	IdleMS      float64 `json:"idle_ms,omitempty"`
+	Connections int     `json:"connections,omitempty"`
 
 	FirstByteMS float64 `json:"first_byte_ms,omitempty"` // from the request to the headers of the response
 	TookMS      float64 `json:"took_ms,omitempty"`       // from the request to the end of the response

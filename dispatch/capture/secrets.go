@@ -52,22 +52,30 @@ func (p *placeholders) of(kind, value string) string {
 	return kind + "-" + strconv.Itoa(n)
 }
 
-// secrets are the credentials of an exchange: its own and those of its run.
+// secrets are the credentials of an exchange.
 type secrets struct {
 	values redact.Hidden[[]string]
 	set    *redact.Set // of values; nil if it has to be made
+	more   bool        // there are others, so no text may be written
 }
 
 // minSecret is the length in bytes from which a credential is searched for in texts.
 const minSecret = 8
 
-// maxSecrets bounds the credentials of an exchange.
-const maxSecrets = 64
+// Bounds of the credentials of an exchange: their number, and the bytes of one.
+const (
+	maxSecrets = 64
+	maxSecret  = 16 << 10
+)
 
 func (s *secrets) add(values ...string) {
 	for _, v := range values {
 		have := s.values.Reveal()
-		if len(v) >= minSecret && len(have) < maxSecrets && !slices.Contains(have, v) {
+		switch {
+		case len(v) < minSecret || slices.Contains(have, v):
+		case len(v) > maxSecret || len(have) == maxSecrets:
+			s.more = true
+		default:
 			s.values, s.set = redact.Hide(append(slices.Clip(have), v)), nil
 		}
 	}
@@ -120,37 +128,6 @@ func (s *secrets) uncut(data []byte, cut bool) []byte {
 		longest = max(longest, 6*len(v)) // as \u0041
 	}
 	return data[:max(0, len(data)-longest)]
-}
-
-// run is what the requests with one run token share.
-type run struct {
-	name   string
-	tokens redact.Hidden[[]string]
-}
-
-// runs has the runs of a capture, at most maxRuns of the latest.
-type runs struct {
-	known map[string]*run // by the placeholder of the token
-	order []string
-}
-
-const maxRuns = 1000
-
-// of returns the run of a token.
-func (r *runs) of(names *placeholders, token string) *run {
-	key := names.of("token", token)
-	if r.known[key] == nil {
-		if r.known == nil {
-			r.known = map[string]*run{}
-		}
-		if len(r.order) == maxRuns {
-			delete(r.known, r.order[0])
-			r.order = r.order[1:]
-		}
-		r.known[key] = &run{name: names.of("run", token), tokens: redact.Hide([]string{token})}
-		r.order = append(r.order, key)
-	}
-	return r.known[key]
 }
 
 // runToken returns the run token of a call or dispatch, "" if it has none.

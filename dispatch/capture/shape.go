@@ -29,7 +29,7 @@ var (
 func shape(kind string, size int) string { return fmt.Sprintf("<%s %d>", kind, size) }
 
 // clean reports whether a text has no credential.
-func (p *printer) clean(text string) bool { return p.hide.hidden(text) == text }
+func (p *printer) clean(text string) bool { return !p.hide.more && p.hide.hidden(text) == text }
 
 // name returns the name of a member, or its shape if it does not look like one.
 func (p *printer) name(name string) string {

@@ -140,6 +140,7 @@ func (b *copied) restart() {
 // connection is what the transport reports about the connection of a request.
 type connection struct {
 	mu     sync.Mutex // hooks may run after the round trip
+	tries  int
 	reused bool
 	idle   time.Duration
 	tls    string
@@ -150,6 +151,7 @@ func (n *connection) trace() *httptrace.ClientTrace {
 		GotConn: func(info httptrace.GotConnInfo) {
 			n.mu.Lock()
 			defer n.mu.Unlock()
+			n.tries++
 			n.reused, n.idle = info.Reused, info.IdleTime
 			if secure, ok := info.Conn.(interface{ ConnectionState() tls.ConnectionState }); ok {
 				state := secure.ConnectionState()
@@ -163,6 +165,9 @@ func (n *connection) describe(r *Record) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	r.Reused, r.IdleMS, r.TLS = n.reused, milliseconds(n.idle), n.tls
+	if n.tries > 1 {
+		r.Connections = n.tries
+	}
 }
 
 // inWords describes an error in fixed words, because its text may contain a URL.

@@ -20,9 +20,9 @@ import (
 type writer struct {
 	capture *Capture
 	names   placeholders
-	runs    runs
 	started bool
 	open    bool // the last line may be incomplete
+	written int64
 }
 
 func newWriter(c *Capture) *writer {
@@ -61,6 +61,9 @@ func (w *writer) line(r *Record) error {
 	if w.open {
 		text = slices.Insert(text, 0, '\n')
 	}
+	if w.written += int64(len(text)); w.written > w.capture.limit {
+		return errFull
+	}
 	w.open = true
 	n, err := w.capture.w.Write(text)
 	if err == nil && n < len(text) {
@@ -89,11 +92,8 @@ func (w *writer) fill(m *message) {
 		w.classify(x, body)
 	}
 	x.hide.addHeaders(header)
-	p := &printer{names: &w.names, content: w.capture.content, hide: x.hide}
-	r.Side = x.side
-	if x.run != nil {
-		r.Run = x.run.name
-	}
+	p := &printer{names: &w.names, content: w.capture.content && !x.hide.more, hide: x.hide}
+	r.Side, r.Run = x.side, x.run
 	if r.Kind == kindRequest {
 		r.Method, r.Target = p.method(x.method), p.target(x)
 		if m.peer != "" {

@@ -197,6 +197,9 @@ func (e *evidence) connections() []string {
 		if r.Reused {
 			counts[r.Side+": on a connection that was used before"]++
 		}
+		if r.Connections > 1 {
+			counts[r.Side+": on another connection, because the platform had closed an idle one"]++
+		}
 		if x.response.Error != "" {
 			sent := ""
 			if x.response.NotSent {
