@@ -40,13 +40,12 @@ type (
 	}
 	Status string
 	Names  struct {
-		Plain   string
-		Tagged  string `json:"tagged"`
-		Hidden  string `json:"-"`
-		Dash    string `json:"-,"`
-		Comma   string `json:",omitempty"`
-		Invalid string `json:"in\\valid"`
-		Inline  Inner  `json:",inline"`
+		Plain  string
+		Tagged string `json:"tagged"`
+		Hidden string `json:"-"`
+		Dash   string `json:"-,"`
+		Comma  string `json:",omitempty"`
+		Inline Inner  `json:",inline"`
 		//lint:ignore U1000 a field that must not show up
 		private  string
 		Quoted   int   `json:"quoted,string"`
@@ -345,6 +344,11 @@ func TestInferRefuses(t *testing.T) {
 		{"hidden from the schema only", problemsOf[struct {
 			A int `jsonschema:"-"`
 		}](), "tag_invalid /A"},
+		{"name that releases of encoding/json read differently", problemsOf[struct {
+			A int `json:"in\\valid"`
+			B int `json:"in\"valid,omitempty"`
+			C int `json:"in valid"`
+		}](), "tag_invalid /A\ntag_invalid /B"},
 		{"extras", problemsOf[struct {
 			A int `jsonschema_extras:"x=y"`
 		}](), "tag_invalid /A"},

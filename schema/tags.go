@@ -32,6 +32,11 @@ var (
 
 // tags reads and checks the tags of a field.
 func (w *walker) tags(f goField, s *shape) (t tags) {
+	// Such a field is written under the Go name by Go 1.26, and under a part of the tag by Go 1.27.
+	if name, _, _ := strings.Cut(f.field.Tag.Get("json"), ","); name != "" && !validName(name) {
+		w.fail("tag_invalid", "has the name %q in its json tag, which releases of encoding/json read differently; "+
+			"use letters, digits, - and _", clip.Text(name, 80))
+	}
 	t.description = f.field.Tag.Get("jsonschema_description")
 	if _, ok := f.field.Tag.Lookup("jsonschema_extras"); ok {
 		w.fail("tag_invalid", "has the tag jsonschema_extras, which is not supported; set the schema in InferOptions.Types")

@@ -27,7 +27,10 @@ func Serve(t testing.TB, handler http.Handler) *Listener {
 	l := Listen()
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Hour}
 	go func() { _ = server.Serve(l) }()
-	t.Cleanup(func() { _ = server.Close() })
+	t.Cleanup(func() {
+		_ = server.Close()
+		time.Sleep(time.Second) // net/http keeps a connection for a moment that it closes with unread data
+	})
 	return l
 }
 

@@ -119,7 +119,8 @@ func TestDecodeWholeNumbers(t *testing.T) {
 		{`{"I":1e400}`, "/I must be a whole number between -128 and 127"},
 	} {
 		got, err := rawjson.Decode[numbers](json.RawMessage(test.raw), "the arguments")
-		if err == nil && test.want != "" || err != nil && err.Error() != test.want {
+		// Go 1.27 names the entry of a map.
+		if err == nil && test.want != "" || err != nil && strings.Replace(err.Error(), "/M/a ", "/M ", 1) != test.want {
 			t.Errorf("%s: %v, want %q", test.raw, err, test.want)
 		}
 		if err == nil && got.I == 0 && got.U == 0 && got.P == nil && !strings.Contains(test.raw, "0.0") && !strings.Contains(test.raw, "0e99") {

@@ -33,7 +33,7 @@ func TestDiff(t *testing.T) {
 		before, after := json.RawMessage(tt.before), json.RawMessage(tt.after)
 		var got []string
 		for _, d := range rawjson.Diff(before, after) {
-			got = append(got, fmt.Sprintf("%s <%s> %s", d.Pointer, d.Before, d.After))
+			got = append(got, fmt.Sprintf("%s <%s> %s", d.Pointer, string(d.Before), string(d.After)))
 			if cap(d.Before) != len(d.Before) || cap(d.After) != len(d.After) {
 				t.Errorf("%s: appending to a value would overwrite the document", tt.before)
 			}
