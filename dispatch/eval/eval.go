@@ -103,8 +103,8 @@ type Options struct {
 var ErrNotGraded = errors.New("eval: the trial cannot be graded")
 
 // A Grader decides about a run. It returns nil, or an error that says why the run did not do what it
-// should. If it cannot decide, it returns an error that wraps [ErrNotGraded]. If the case was made of a row, c.Row has expected_outcome, tracked_constraints and all
-// other columns.
+// should. If it cannot decide, it returns an error that wraps [ErrNotGraded]. If the case was made of
+// a row, c.Row has expected_outcome, tracked_constraints and all other columns.
 type Grader func(ctx context.Context, c Case, result *dispatchtest.Result) error
 
 // Experiment is one execution of the cases of a dataset. [Experiment.WriteSummary],

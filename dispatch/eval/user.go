@@ -39,8 +39,8 @@ type Session struct {
 // needsUser is why a case is skipped without Options.User.
 const needsUser = "a model has to write the user's turns (simulator_mode persona)"
 
-// unversioned is in the fingerprint for a User without a version, so that its results do not look as
-// those of an experiment that skipped the rows.
+// unversioned is in the fingerprint for a User without a version. Its results differ from those of
+// an experiment that skipped the rows.
 const unversioned = "unversioned"
 
 const (
