@@ -45,7 +45,7 @@ func (h *Handler) fillRunFromEnv(ctx context.Context, v *visit) error {
 		problems = append(problems, err)
 	}
 	if len(payload) > 0 {
-		err := strictjson.Read(payload, liberal, e.task.read)
+		err := strictjson.Read(payload, liberal, func(r *strictjson.Reader) error { return e.task.read(r, "") })
 		if err != nil {
 			problems = append(problems, fmt.Errorf("the task input: %w", err))
 		}

@@ -49,26 +49,27 @@ var (
 	taskMembers     = []string{"task_id", "user_instruction", "session_id", "turn_id", "latest_user_prompt"}
 )
 
-// decode reads the body in one pass. Unknown members are in the raw envelope only.
-func (e *envelope) decode(body []byte) error {
+// decode reads the body in one pass. Unknown members are in the raw envelope only. The headers
+// usually have the same values, so that their strings serve instead of copies.
+func (e *envelope) decode(body []byte, header http.Header) error {
 	err := strictjson.Read(body, liberal, func(r *strictjson.Reader) error {
 		return r.Object(envelopeMembers, func(name string) (err error) {
 			switch name {
 			case "task_id":
-				e.taskID, err = readID(r)
+				e.taskID, err = readID(r, only(header, headerTaskID))
 			case "run_id":
-				e.runID, err = readID(r)
+				e.runID, err = readID(r, only(header, headerRunID))
 			case "agent_id":
-				e.agentID, err = readID(r)
+				e.agentID, err = readID(r, "")
 			case "input":
-				err = e.task.read(r)
+				err = e.task.read(r, only(header, headerTaskID))
 			case "odyssey_proxy_url":
-				e.proxyURL, err = r.String()
+				e.proxyURL, err = r.Known(only(header, headerProxyURL))
 			case "run_token":
-				e.runToken, err = r.String()
+				e.runToken, err = r.Known(only(header, headerRunToken))
 				e.tokenInBody = e.runToken != ""
 			case "run_token_jti":
-				e.tokenJTI, err = readID(r)
+				e.tokenJTI, err = readID(r, only(header, headerJTI))
 			default:
 				_, err = r.Value()
 			}
@@ -87,7 +88,8 @@ func (e *envelope) decode(body []byte) error {
 	return nil
 }
 
-func (t *task) read(r *strictjson.Reader) error {
+// read reads the member input. knownID is the task id in the headers, or "".
+func (t *task) read(r *strictjson.Reader, knownID string) error {
 	switch r.Kind() {
 	case 'n':
 		_, err := r.Value()
@@ -102,7 +104,7 @@ func (t *task) read(r *strictjson.Reader) error {
 	return r.Object(taskMembers, func(name string) (err error) {
 		switch name {
 		case "task_id":
-			t.id, err = readID(r)
+			t.id, err = readID(r, knownID)
 		case "user_instruction":
 			t.instruction, err = r.String()
 		case "input":
@@ -110,9 +112,9 @@ func (t *task) read(r *strictjson.Reader) error {
 		case "messages":
 			t.messages, err = r.Value()
 		case "session_id":
-			t.sessionID, err = readID(r)
+			t.sessionID, err = readID(r, "")
 		case "turn_id":
-			t.turnID, err = readID(r)
+			t.turnID, err = readID(r, "")
 		case "latest_user_prompt":
 			t.latest, err = r.String()
 		default:
@@ -122,11 +124,12 @@ func (t *task) read(r *strictjson.Reader) error {
 	}, "input", "messages")
 }
 
-// readID reads an id: an integer, whose digits are kept, or a string; null reads as "".
-func readID(r *strictjson.Reader) (string, error) {
+// readID reads an id: an integer, whose digits are kept, or a string; null reads as "". If the id
+// equals known, readID returns known.
+func readID(r *strictjson.Reader, known string) (string, error) {
 	kind := r.Kind()
 	if kind == '"' || kind == 'n' {
-		id, err := r.String()
+		id, err := r.Known(known)
 		if err == nil && !validID(id) {
 			err = r.Errorf("must be an id: an integer, or a string of at most 128 visible characters")
 		}
@@ -138,6 +141,9 @@ func readID(r *strictjson.Reader) (string, error) {
 	}
 	if kind != '0' || strings.ContainsAny(string(v), ".eE-") {
 		return "", r.Errorf("must be an id: an integer, or a string")
+	}
+	if string(v) == known {
+		return known, nil
 	}
 	return string(v), nil
 }
@@ -162,7 +168,7 @@ var liberal = strictjson.Limits{Mode: strictjson.Liberal}
 // fillRun makes the run of an authenticated request.
 func (h *Handler) fillRun(v *visit, r *http.Request, body []byte, arrived time.Time) error {
 	var e envelope
-	if err := e.decode(body); err != nil {
+	if err := e.decode(body, r.Header); err != nil {
 		return err
 	}
 	if err := e.fillGaps(r.Header); err != nil {
@@ -198,6 +204,14 @@ func (e *envelope) fillGaps(header http.Header) error {
 		fillID(&e.runID, header, headerRunID), fillID(&e.taskID, header, headerTaskID),
 		fillID(&e.tokenJTI, header, headerJTI),
 	)
+}
+
+// only returns the value of a header that is given once, or "".
+func only(header http.Header, name string) string {
+	if values := header[name]; len(values) == 1 {
+		return values[0]
+	}
+	return ""
 }
 
 func fillGap(value *string, header http.Header, name string) error {

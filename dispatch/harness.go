@@ -55,9 +55,9 @@ func (r *Run) HarnessVariant() (*HarnessVariant, error) {
 			return read.Object(variantMembers, func(name string) (err error) {
 				switch name {
 				case "snapshot_id":
-					v.SnapshotID, err = readID(read)
+					v.SnapshotID, err = readID(read, "")
 				case "variant_id":
-					v.VariantID, err = readID(read)
+					v.VariantID, err = readID(read, "")
 				case "name":
 					v.Name, err = read.String()
 				case "fingerprint":

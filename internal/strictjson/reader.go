@@ -252,12 +252,18 @@ func (s *seen) again(i int) bool {
 }
 
 // String reads a string; null reads as "".
-func (r *Reader) String() (string, error) {
+func (r *Reader) String() (string, error) { return r.Known("") }
+
+// Known reads a string as [Reader.String] does. If it equals known, Known returns known, which saves
+// an allocation.
+func (r *Reader) Known(known string) (string, error) {
 	kind := r.Kind()
 	v, err := r.Value()
 	switch {
 	case err != nil || kind == 'n':
 		return "", err
+	case kind == '"' && string(v[1:len(v)-1]) == known && strings.IndexByte(known, '\\') < 0:
+		return known, nil
 	case kind == '"':
 		return Text(v), nil
 	}
