@@ -65,10 +65,11 @@ func (r *run) attempt(ctx context.Context, req *request, number int, place *plac
 			place.lost()
 		}
 	}()
-	out := r.newRequest(req)
-	ctx, observed := req.startAttempt(ctx, number, out)
+	var out http.Request
+	r.fill(&out, req)
+	ctx, observed := req.startAttempt(ctx, number, &out)
 	start := time.Now()
-	got, failure := r.caller.Do(ctx, out, place)
+	got, failure := r.caller.Do(ctx, &out, place)
 	took := time.Since(start)
 	returned = true
 	ans, err := r.classify(req, got, failure, place)
@@ -114,12 +115,14 @@ var failureCodes = map[httpcall.Kind]Code{
 	httpcall.TooLarge: CodeResponseTooLarge, httpcall.Broken: CodeTransport,
 }
 
-func (r *run) newRequest(req *request) *http.Request {
-	out := &struct { // one allocation
+// fill makes the request of an attempt. It is not a function that returns one, because out is copied
+// before it is sent, and so need not be allocated.
+func (r *run) fill(out *http.Request, req *request) {
+	parts := &struct { // one allocation
 		url  url.URL
 		body bytes.Reader
 	}{url: *r.base}
-	u := &out.url
+	u := &parts.url
 	u.Path += req.plane + req.name // both are plain ASCII without reserved characters
 	if u.RawPath != "" {
 		u.RawPath += req.plane + req.name
@@ -130,13 +133,14 @@ func (r *run) newRequest(req *request) *http.Request {
 	if req.actor != "" {
 		header["X-Pipelines-Actor-Id"] = []string{req.actor}
 	}
-	out.body.Reset(req.body)
-	return &http.Request{
+	body := req.body // so that GetBody does not keep req
+	parts.body.Reset(body)
+	*out = http.Request{
 		Method: http.MethodPost, URL: u, Host: u.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		// net/http sends a body of a type that it knows in one write with the headers.
-		Body:          io.NopCloser(&out.body),
-		ContentLength: int64(len(req.body)),
-		GetBody:       func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(req.body)), nil },
+		Body:          io.NopCloser(&parts.body),
+		ContentLength: int64(len(body)),
+		GetBody:       func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
 	}
 }

@@ -81,7 +81,7 @@ func TestAllocations(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if got > 36 {
-		t.Errorf("a call makes %.0f allocations, the ceiling is 36", got)
+	if got > 28 {
+		t.Errorf("a call makes %.0f allocations, the ceiling is 28", got)
 	}
 }

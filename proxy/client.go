@@ -85,7 +85,10 @@ func (c *Client) Do(ctx context.Context, tool string, args any) (*Result, error)
 		info.Arguments = bytes.Clone(text)
 	}
 	ctx = c.startCall(ctx, info)
-	start := time.Now()
+	var start time.Time
+	if c.observed() {
+		start = time.Now()
+	}
 	result, err := c.do(ctx, info, body, argumentsErr)
 	if c.observed() {
 		c.endCall(ctx, info, result, err, time.Since(start))

@@ -115,7 +115,7 @@ func (r *run) decodeResult(tool string, ans answer) (*Result, *Error) {
 				result.Response, err = read.Value()
 			case "source":
 				var source string
-				source, err = read.String()
+				source, err = read.Known(string(SourceOdyssey))
 				result.Source = r.source(source)
 			case "latency_ms": // the client does not act on these two, so they do not cost a result
 				var v json.RawMessage
