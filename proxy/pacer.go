@@ -35,7 +35,7 @@ type Pacer struct {
 	window time.Duration
 
 	mu    sync.Mutex
-	taken []*place // in the order of admission; at most limit
+	taken []slot // in the order of admission; at most limit
 	queue []*waiter
 	held  time.Time // the earliest time of the next admission, because the server has answered 429
 	timer *time.Timer
@@ -65,13 +65,17 @@ type waiter struct {
 	due   time.Duration // the shortest possible wait
 }
 
-// place is the share of one request in the window. Its methods may be called in any order and more
-// than once.
-type place struct {
-	p       *Pacer
-	sentAt  time.Time // zero until written
-	doneAt  time.Time // zero until the server is known to have seen it
+// slot is the share of one request in the window. The pacers of thousands of runs are kept while
+// they are idle, so a slot of a request that was answered has no place.
+type slot struct {
+	place   *place    // nil once the server is known to have seen the request
 	expires time.Time // zero while unknown
+}
+
+// place is a request as it takes a slot. Its methods may be called in any order and more than once.
+type place struct {
+	p      *Pacer
+	sentAt time.Time // zero until written
 }
 
 var (
@@ -166,19 +170,37 @@ func (p *Pacer) hold(d time.Duration) {
 }
 
 // Written implements httpcall.Progress.
-func (pl *place) Written() { pl.update(func(now time.Time) { pl.sentAt = now }) }
+func (pl *place) Written() {
+	pl.update(func(s *slot, now time.Time) {
+		pl.sentAt = now
+		s.seen(now.Add(networkDelay), pl.p.window)
+	})
+}
 
 // Answered implements httpcall.Progress.
-func (pl *place) Answered() { pl.update(func(now time.Time) { pl.doneAt = now }) }
+func (pl *place) Answered() {
+	pl.update(func(s *slot, now time.Time) {
+		s.place = nil
+		seen := now
+		if latest := pl.sentAt.Add(networkDelay); !pl.sentAt.IsZero() && latest.Before(now) {
+			seen = latest
+		}
+		s.seen(seen, pl.p.window)
+	})
+}
 
 // lost is called for a request without an answer. The request may still arrive.
 func (pl *place) lost() {
-	pl.update(func(now time.Time) {
+	pl.update(func(s *slot, now time.Time) {
 		if pl.sentAt.IsZero() {
 			pl.sentAt = now
+			s.seen(now.Add(networkDelay), pl.p.window)
 		}
 	})
 }
+
+// seen sets when the slot expires, from when the server has seen the request.
+func (s *slot) seen(at time.Time, window time.Duration) { s.expires = at.Add(window + clockSlack) }
 
 // release gives back the place of a request that was certainly not sent.
 func (pl *place) release() {
@@ -188,23 +210,18 @@ func (pl *place) release() {
 	pl.p.grant(time.Now())
 }
 
-// update records that something happened now and computes when the place expires.
-func (pl *place) update(set func(now time.Time)) {
+// update records in the slot of the place that something happened now. A place without a slot was
+// given back or answered, or its pacer has no limit.
+func (pl *place) update(set func(s *slot, now time.Time)) {
 	p := pl.p
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.limit == math.MaxInt {
+	i := slices.IndexFunc(p.taken, func(s slot) bool { return s.place == pl })
+	if i < 0 {
 		return
 	}
 	now := time.Now()
-	set(now)
-	seen := pl.doneAt
-	if !pl.sentAt.IsZero() {
-		if latest := pl.sentAt.Add(networkDelay); seen.IsZero() || latest.Before(seen) {
-			seen = latest
-		}
-	}
-	pl.expires = seen.Add(p.window + clockSlack)
+	set(&p.taken[i], now)
 	p.grant(now)
 }
 
@@ -213,17 +230,17 @@ func (pl *place) update(set func(now time.Time)) {
 func (p *Pacer) take() *place {
 	pl := &place{p: p}
 	if p.limit != math.MaxInt {
-		p.taken = append(p.taken, pl)
+		p.taken = append(p.taken, slot{place: pl})
 	}
 	return pl
 }
 
 func (p *Pacer) remove(pl *place) {
-	p.taken = slices.DeleteFunc(p.taken, func(t *place) bool { return t == pl })
+	p.taken = slices.DeleteFunc(p.taken, func(s slot) bool { return s.place == pl })
 }
 
 func (p *Pacer) expire(now time.Time) {
-	p.taken = slices.DeleteFunc(p.taken, func(pl *place) bool { return !pl.expires.IsZero() && !pl.expires.After(now) })
+	p.taken = slices.DeleteFunc(p.taken, func(s slot) bool { return !s.expires.IsZero() && !s.expires.After(now) })
 }
 
 // grant admits waiters while there is room, and sets the timer for its next call.
@@ -255,9 +272,9 @@ func (p *Pacer) schedule(now time.Time) {
 	at := p.held
 	if len(p.taken) >= p.limit {
 		first := time.Time{}
-		for _, pl := range p.taken {
-			if !pl.expires.IsZero() && (first.IsZero() || pl.expires.Before(first)) {
-				first = pl.expires
+		for _, s := range p.taken {
+			if !s.expires.IsZero() && (first.IsZero() || s.expires.Before(first)) {
+				first = s.expires
 			}
 		}
 		if first.IsZero() {
@@ -283,16 +300,16 @@ func (p *Pacer) earliest(now time.Time) time.Time {
 		from = p.held
 	}
 	ends := make([]time.Time, len(p.taken))
-	for i, pl := range p.taken {
+	for i, s := range p.taken {
 		ends[i] = from
 		end := now
 		switch {
-		case !pl.doneAt.IsZero():
-			end = pl.expires
-		case !pl.sentAt.IsZero():
+		case s.place == nil:
+			end = s.expires
+		case !s.place.sentAt.IsZero():
 			end = now.Add(p.window)
-			if pl.expires.Before(end) {
-				end = pl.expires
+			if s.expires.Before(end) {
+				end = s.expires
 			}
 		}
 		if end.After(from) {

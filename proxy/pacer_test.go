@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/floor"
 	"github.com/toolwire/toolwire/internal/report"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -557,4 +559,34 @@ func TestAPanicKeepsNoPlace(t *testing.T) {
 			t.Errorf("waited %s", waited)
 		}
 	})
+}
+
+// A handler keeps the pacers of thousands of runs for an hour. A pacer without requests in flight is
+// few objects, however many requests it has admitted.
+func TestAPacerAtRestIsSmall(t *testing.T) {
+	const pacers = 1000
+	kept := make([]*proxy.Pacer, pacers)
+	objects := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapObjects
+	}
+	before := objects()
+	for i := range kept {
+		kept[i] = new(proxy.Pacer)
+		c, err := proxy.New(baseURL, runToken, &proxy.Options{Transport: floor.Canned(seedAnswer), Pacer: kept[i]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 20 {
+			if _, err := c.Call(background, "get_order", nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if each := float64(objects()-before) / pacers; each > 4 {
+		t.Errorf("a pacer has %.1f objects after 20 calls, want at most 4", each)
+	}
+	runtime.KeepAlive(kept)
 }
