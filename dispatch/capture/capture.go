@@ -66,13 +66,15 @@ import (
 	"github.com/toolwire/toolwire/internal/report"
 )
 
-// Bounds of what a capture holds in memory, and of what it writes.
-const (
-	maxBody    = 4 << 20   // bytes of one body
-	maxHeld    = 64 << 20  // bytes of all bodies; with the headers a quarter more
-	maxQueue   = 4096      // messages that are not written yet
-	maxWritten = 256 << 20 // bytes of one capture
-)
+// bounds are those of what a capture holds in memory, and of what it writes.
+type bounds struct {
+	body    int   // bytes of one body
+	held    int64 // bytes of all bodies; with the headers a quarter more
+	queue   int   // messages that are not written yet
+	written int64 // bytes of one capture
+}
+
+var defaultBounds = bounds{body: 4 << 20, held: 64 << 20, queue: 4096, written: 256 << 20}
 
 var errFull = errors.New("the capture has 256 MiB")
 
@@ -106,8 +108,8 @@ type Capture struct {
 	lost    int64
 	err     error // the first failure
 
-	out   *writer // of the goroutine that writes
-	limit int64   // maxWritten, but in tests
+	out    *writer // of the goroutine that writes
+	bounds bounds  // the default ones, but in tests
 }
 
 // Error is the error of [Capture.Close], the only one of this package.
@@ -137,7 +139,7 @@ func New(w io.Writer, opts *Options) *Capture {
 		opts = &Options{}
 	}
 	c := &Capture{w: w, content: opts.Content, log: report.Logger(opts.Logger), began: time.Now(),
-		limit: maxWritten}
+		bounds: defaultBounds}
 	c.out = newWriter(c)
 	return c
 }
@@ -178,7 +180,7 @@ func (c *Capture) add(m *message) {
 		m.release()
 		return
 	}
-	if len(c.queue.Reveal()) >= maxQueue || c.held.Add(m.holdHeader()) > maxHeld+maxHeld/4 {
+	if len(c.queue.Reveal()) >= c.bounds.queue || c.held.Add(m.holdHeader()) > c.bounds.held*5/4 {
 		m.release()
 		c.lose(nil)
 		return

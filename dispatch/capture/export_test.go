@@ -1,4 +1,6 @@
 package capture
 
-// SetLimit sets how many bytes c writes at most.
-func (c *Capture) SetLimit(bytes int64) { c.limit = bytes }
+// SetBounds sets the bounds of a capture, in bytes and messages.
+func (c *Capture) SetBounds(body int, held int64, queue int, written int64) {
+	c.bounds = bounds{body, held, queue, written}
+}

@@ -113,10 +113,10 @@ func (b *copied) see(p []byte, end bool) {
 	if b.full || len(p) == 0 {
 		return
 	}
-	if keep := maxBody - len(b.data); len(p) > keep {
+	if keep := b.capture.bounds.body - len(b.data); len(p) > keep {
 		p, b.full = p[:keep], true
 	}
-	if b.capture.held.Add(int64(len(p))) > maxHeld {
+	if b.capture.held.Add(int64(len(p))) > b.capture.bounds.held {
 		b.capture.held.Add(-int64(len(p)))
 		b.full = true
 		return

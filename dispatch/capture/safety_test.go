@@ -212,14 +212,15 @@ func TestTheQueueIsBounded(t *testing.T) {
 		<-release
 		return len(p), nil
 	}), nil)
+	record.SetBounds(1000, 1e6, 100, 1e6)
 	transport := record.Transport(answering("{}"))
-	for range 3000 {
+	for range 150 {
 		send(t, transport, "{}")
 	}
 	close(release)
 	err := record.Close(t.Context())
-	if e, ok := errors.AsType[*capture.Error](err); !ok || e.Lost < 1900 || e.Lost > 1910 || e.Err != nil {
-		t.Errorf("of 6000 messages %v", err)
+	if e, ok := errors.AsType[*capture.Error](err); !ok || e.Lost < 199 || e.Lost > 200 || e.Err != nil {
+		t.Errorf("of 300 messages %v", err)
 	}
 }
 
@@ -257,15 +258,35 @@ func send(t testing.TB, transport http.RoundTripper, body string) string {
 	return string(got)
 }
 
-// Large bodies pass unchanged. 4 MiB of one are kept, and 64 MiB of all.
+// A large body passes unchanged, and 4 MiB of it are kept.
 func TestLargeBodies(t *testing.T) {
+	var out lines
+	record := capture.New(&out, nil)
+	large := strings.Repeat("Content Canary ", 300_000)
+	if got := send(t, record.Transport(answering(large)), large); got != large {
+		t.Fatalf("%d bytes arrived of %d", len(got), len(large))
+	}
+	records := closed(t, record, &out)
+	for _, r := range append(find(records, "request", "call"), find(records, "response", "call")...) {
+		if r.Body.Bytes != int64(len(large)) || !r.Body.Cut || r.Body.Text != "<text 4194304>" {
+			t.Errorf("%+v", r.Body)
+		}
+	}
+	if strings.Contains(out.String(), "Canary") {
+		t.Error("the capture has content")
+	}
+}
+
+// The bodies that wait are bounded.
+func TestManyBodies(t *testing.T) {
 	release := make(chan struct{})
 	var out lines
 	record := capture.New(failing(func(p []byte) (int, error) {
 		<-release
 		return out.Write(p)
 	}), nil)
-	large := `"` + strings.Repeat("Content-Canary ", 400_000) + `"`
+	record.SetBounds(4<<10, 64<<10, 1000, 1e6)
+	large := strings.Repeat("x", 6<<10)
 	transport := record.Transport(answering(large))
 	for range 12 {
 		if got := send(t, transport, large); got != large {
@@ -277,26 +298,24 @@ func TestLargeBodies(t *testing.T) {
 	kept := 0
 	for _, r := range append(find(records, "request", "call"), find(records, "response", "call")...) {
 		n := -1
-		if _, err := fmt.Sscanf(r.Body.Text, "<text %d>", &n); err != nil || n > 4<<20 ||
+		if _, err := fmt.Sscanf(r.Body.Text, "<text %d>", &n); err != nil || n > 4<<10 ||
 			r.Body.Bytes != int64(len(large)) || !r.Body.Cut {
 			t.Fatalf("%+v", r.Body)
 		}
 		kept += n
 	}
-	if kept > 64<<20 || kept < 60<<20 { // 24 bodies of 4 MiB are 96 MiB
+	if kept > 64<<10 || kept < 60<<10 { // 24 bodies of 4 KiB are 96 KiB
 		t.Errorf("%d bytes of bodies are kept", kept)
-	}
-	if strings.Contains(out.String(), "Canary") {
-		t.Error("the capture has content")
 	}
 }
 
 // A credential that a cut body ends in is not in the capture, also if a part of it is cut off.
 func TestABodyThatIsCutWithinASecret(t *testing.T) {
-	for _, before := range []int{0, 3, 19} {
+	for before := range 20 {
 		var out lines
 		record := capture.New(&out, &capture.Options{Content: true})
-		large := `"` + strings.Repeat("x", 4<<20-before-1) + "tok-1234567890 and more" + `"`
+		record.SetBounds(4<<10, 1e6, 1000, 1e6)
+		large := `"` + strings.Repeat("x", 4<<10-before-1) + "tok-1234567890 and more" + `"`
 		if got := send(t, record.Transport(answering(large)), "{}"); got != large {
 			t.Fatal("the body has changed")
 		}
@@ -400,7 +419,7 @@ func TestTheResponseWriter(t *testing.T) {
 func TestAFullCapture(t *testing.T) {
 	var out lines
 	record := capture.New(&out, nil)
-	record.SetLimit(2000)
+	record.SetBounds(1000, 1e6, 1000, 2000)
 	transport := record.Transport(answering("{}"))
 	for range 20 {
 		send(t, transport, "{}")
@@ -421,7 +440,8 @@ func TestLargeHeaders(t *testing.T) {
 		<-release
 		return len(p), nil
 	}), nil)
-	large := http.Header{"X-Large": {strings.Repeat("x", 4<<20)}}
+	record.SetBounds(1000, 64<<10, 1000, 1e6)
+	large := http.Header{"X-Large": {strings.Repeat("x", 4<<10)}}
 	transport := record.Transport(transport(func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Header: large, Body: http.NoBody}, nil
 	}))
@@ -431,7 +451,7 @@ func TestLargeHeaders(t *testing.T) {
 	close(release)
 	err := record.Close(t.Context())
 	if e, ok := errors.AsType[*capture.Error](err); !ok || e.Lost < 9 || e.Lost > 12 {
-		t.Errorf("of 30 messages with 4 MiB %v", err)
+		t.Errorf("of 30 messages with 4 KiB %v", err)
 	}
 }
 

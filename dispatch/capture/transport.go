@@ -101,7 +101,7 @@ func (c *Capture) readRequest(r *http.Request, to *copied) (sent *http.Request, 
 	}
 	if httpcall.InMemory(r.Body) && r.GetBody != nil && r.ContentLength >= 0 {
 		if again, err := r.GetBody(); err == nil && httpcall.InMemory(again) {
-			buffer := make([]byte, min(r.ContentLength, maxBody)+1)
+			buffer := make([]byte, min(r.ContentLength, int64(c.bounds.body))+1)
 			n, _ := io.ReadFull(again, buffer)
 			to.see(buffer[:n], int64(n) == r.ContentLength)
 			to.bytes = r.ContentLength

@@ -61,7 +61,7 @@ func (w *writer) line(r *Record) error {
 	if w.open {
 		text = slices.Insert(text, 0, '\n')
 	}
-	if w.written += int64(len(text)); w.written > w.capture.limit {
+	if w.written += int64(len(text)); w.written > w.capture.bounds.written {
 		return errFull
 	}
 	w.open = true
