@@ -49,6 +49,8 @@
       if (e.nodeName === "DETAILS") e.open = true;
     }
     target.scrollIntoView();
+    // The rows on the way get their real heights only when they are drawn.
+    requestAnimationFrame(() => requestAnimationFrame(() => target.scrollIntoView()));
   }
 
   function unescaped(text) {
@@ -73,7 +75,10 @@
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || !keys.checked) return;
     const typing = event.target.matches("input:not([type=checkbox]), select, textarea");
-    if (typing && event.key === "Escape") event.target.blur();
+    if (typing && event.key === "Escape") {
+      event.preventDefault(); // a browser would clear the filter
+      event.target.blur();
+    }
     if (typing) return;
     const at = document.activeElement.closest(".case");
     const does = {

@@ -1,5 +1,5 @@
-// Package browsertest drives localplatform's page in headless Chromium: a click-through as a test,
-// and the screenshot of the README as a program.
+// Package browsertest drives localplatform's page, and the page that package eval writes, in headless
+// Chromium: a click-through of each as a test, and the screenshot of the README as a program.
 //
 //	go test .
 //	go run ./screenshot -o ../../../docs/localplatform.png
@@ -76,13 +76,12 @@ func Colours(scheme string) chromedp.Action[chromedp.Void] {
 // StartPlatform builds localplatform into dir and starts it on a free port. It returns the URL of
 // the page. The process ends with ctx; stop waits for it.
 func StartPlatform(ctx context.Context, dir string) (url string, stop func() error, err error) {
-	_, here, _, _ := runtime.Caller(0)
 	program := filepath.Join(dir, "localplatform")
 	if runtime.GOOS == "windows" {
 		program += ".exe"
 	}
 	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./examples/localplatform")
-	build.Dir = filepath.Join(filepath.Dir(here), "..", "..", "..")
+	build.Dir = root()
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", nil, fmt.Errorf("build localplatform: %w\n%s", err, out)
 	}
@@ -112,4 +111,21 @@ func StartPlatform(ctx context.Context, dir string) (url string, stop func() err
 		return "", nil, errors.Join(fmt.Errorf("localplatform printed %q instead of its URL", line), err, stop())
 	}
 	return url, stop, nil
+}
+
+// root is the folder of the repository.
+func root() string {
+	_, here, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(here), "..", "..", "..")
+}
+
+// WriteReports writes the pages of the tests of package eval into dir: comparison.html has a
+// baseline, and single.html has one trial of each case.
+func WriteReports(ctx context.Context, dir string) error {
+	test := exec.CommandContext(ctx, "go", "test", "./dispatch/eval", "-run", "^TestWriteHTML$", "-vet=off", "-count=1", "-args", "-html", dir)
+	test.Dir = root()
+	if out, err := test.CombinedOutput(); err != nil {
+		return fmt.Errorf("write the reports: %w\n%s", err, out)
+	}
+	return nil
 }

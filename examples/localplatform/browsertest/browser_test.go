@@ -17,7 +17,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// visit is a tab with localplatform's page, and what it has asked for and complained about.
+// visit is a tab with a page, and what it has asked for and complained about.
 type visit struct {
 	t    *testing.T
 	ctx  context.Context
@@ -30,13 +30,7 @@ type visit struct {
 // open starts localplatform and the browser; without a browser the test is skipped.
 func open(t *testing.T) *visit {
 	t.Helper()
-	browser, err := FindBrowser()
-	if errors.Is(err, ErrNoBrowser) {
-		t.Skip(err) // it names what is missing, and how to install it
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	browser := find(t)
 	base, stop, err := StartPlatform(context.WithoutCancel(t.Context()), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -46,6 +40,25 @@ func open(t *testing.T) *visit {
 			t.Error(err)
 		}
 	})
+	return browse(t, browser, base, base+"static/live.js")
+}
+
+// find returns the path of the browser.
+func find(t *testing.T) string {
+	t.Helper()
+	browser, err := FindBrowser()
+	if errors.Is(err, ErrNoBrowser) {
+		t.Skip(err) // it names what is missing, and how to install it
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return browser
+}
+
+// browse starts the browser. Its pages may ask only for what is below base, and ask for one file.
+func browse(t *testing.T, browser, base, file string) *visit {
+	t.Helper()
 	limit, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	tab, closeBrowser := StartBrowser(limit, browser, 1280, 900, 1)
 	t.Cleanup(func() { closeBrowser(); cancel() })
@@ -83,11 +96,11 @@ func open(t *testing.T) *visit {
 		}
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		if !slices.Contains(v.requests, base+"static/live.js") {
+		if !slices.Contains(v.requests, file) {
 			t.Errorf("the requests were not seen: %q", v.requests)
 		}
 		for _, r := range v.requests {
-			if !strings.HasPrefix(r, base) {
+			if !strings.HasPrefix(r, base) && r != "data:," {
 				t.Errorf("the page asked for %s", r)
 			}
 		}
@@ -150,19 +163,23 @@ func (v *visit) says(selector string, parts ...string) {
 	}
 }
 
-// enter presses the key as a keyboard does: its character comes with it, not after what it has set
+var enter = press("Enter", "\r", 13)
+
+// press presses a key as a keyboard does: its character comes with it, not after what it has set
 // off, which may have moved the focus.
-var enter = chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-	key := input.DispatchKeyEventParams{
-		Type: input.DispatchKeyEventTypeKeyDown, Key: "Enter", Code: "Enter", Text: "\r", UnmodifiedText: "\r", WindowsVirtualKeyCode: 13,
-	}
-	if _, err := cdp.Call(ctx, t, input.DispatchKeyEvent, key); err != nil {
+func press(name, text string, code int64) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		key := input.DispatchKeyEventParams{
+			Type: input.DispatchKeyEventTypeKeyDown, Key: name, Code: name, Text: text, UnmodifiedText: text, WindowsVirtualKeyCode: code,
+		}
+		if _, err := cdp.Call(ctx, t, input.DispatchKeyEvent, key); err != nil {
+			return err
+		}
+		key.Type, key.Text, key.UnmodifiedText = input.DispatchKeyEventTypeKeyUp, "", ""
+		_, err := cdp.Call(ctx, t, input.DispatchKeyEvent, key)
 		return err
-	}
-	key.Type, key.Text, key.UnmodifiedText = input.DispatchKeyEventTypeKeyUp, "", ""
-	_, err := cdp.Call(ctx, t, input.DispatchKeyEvent, key)
-	return err
-})
+	})
+}
 
 func quote(s string) string { return "`" + s + "`" }
 
