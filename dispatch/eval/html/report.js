@@ -23,11 +23,12 @@
     found.textContent = n === cases.length ? "" : n + " of " + cases.length + " cases";
   }
 
+  const { compare } = new Intl.Collator("en", { numeric: true });
   const orders = {
     "": (a, b) => worst.get(a) - worst.get(b),
     n: (a, b) => a.dataset.n - b.dataset.n,
     t: (a, b) => b.dataset.t - a.dataset.t || a.dataset.n - b.dataset.n,
-    name: (a, b) => titles.get(a).localeCompare(titles.get(b), "en", { numeric: true }) || a.dataset.n - b.dataset.n,
+    name: (a, b) => compare(titles.get(a), titles.get(b)) || a.dataset.n - b.dataset.n,
   };
 
   function arrange() {

@@ -119,6 +119,11 @@ func TestReport(t *testing.T) {
 	v.until(shown)
 	v.says(`[id="refund/2"]`, "wrong: the amount", "Calls compared with trial 2 of the baseline, which passed", "list_orders", "Timeline", "+")
 
+	// The browser would number the items of a list anew with each change: minutes for 10,000.
+	if display := eval[string](v, `getComputedStyle(document.querySelector(".case")).display`); display != "block" {
+		t.Errorf("the cases are displayed as %s", display)
+	}
+
 	// Nothing that an agent or a tool said is an element.
 	if eval[bool](v, `document.querySelector("x-evil, img, iframe, [onload], [style]") !== null`) {
 		t.Error("a text from outside has become an element")
