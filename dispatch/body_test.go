@@ -125,6 +125,77 @@ func TestBytesInFlightAreBounded(t *testing.T) {
 	}
 }
 
+// growingBody sends a part of a body, waits, sends the next, and waits again. Its end never comes.
+type growingBody struct {
+	left    int // bytes of the part
+	parts   []growingPart
+	waiting *atomic.Int64 // bodies that wait for their last part
+}
+
+type growingPart struct {
+	after <-chan struct{}
+	bytes int
+}
+
+func (b *growingBody) Read(p []byte) (int, error) {
+	for b.left == 0 {
+		if len(b.parts) == 0 {
+			return 0, io.ErrUnexpectedEOF
+		}
+		if len(b.parts) == 1 {
+			b.waiting.Add(1)
+		}
+		<-b.parts[0].after
+		b.left, b.parts = b.parts[0].bytes, b.parts[1:]
+	}
+	n := copy(p[:min(len(p), b.left)], white)
+	b.left -= n
+	return n, nil
+}
+
+// Bodies that have been admitted while they were small need room to grow, too.
+func TestBodiesThatGrowTogetherAreBounded(t *testing.T) {
+	const dispatches, bound = 8, 1 << 20 // so that each has a buffer of 128 KiB at first
+	synctest.Test(t, func(t *testing.T) {
+		h := newHandler(t, answering("x"), func(o *dispatch.Options) { o.MaxBytesInFlight = bound })
+		grow, end := make(chan struct{}), make(chan struct{})
+		var waiting, busy, broken atomic.Int64
+		var group sync.WaitGroup
+		for range dispatches {
+			group.Go(func() {
+				w := post(h, "", func(r *http.Request) {
+					body := &growingBody{100 << 10, []growingPart{{grow, 100 << 10}, {end, 0}}, &waiting}
+					r.Body, r.ContentLength = io.NopCloser(body), -1
+				})
+				switch w.Code {
+				case 503:
+					busy.Add(1)
+				case 400:
+					broken.Add(1)
+				default:
+					t.Errorf("%d %s", w.Code, w.Body)
+				}
+			})
+		}
+		synctest.Wait()
+		if busy.Load() != 0 {
+			t.Fatalf("%d of %d dispatches are refused before they grow", busy.Load(), dispatches)
+		}
+		close(grow)
+		synctest.Wait()
+		// Each of them now has a buffer of 256 KiB.
+		if n := waiting.Load(); n == 0 || n > bound/(256<<10) || busy.Load() != dispatches-n {
+			t.Errorf("%d in flight, %d refused", n, busy.Load())
+		}
+		close(end)
+		group.Wait()
+		if broken.Load() != waiting.Load() {
+			t.Errorf("%d bodies broke off, want %d", broken.Load(), waiting.Load())
+		}
+		wantAnswer(t, post(h, seedBody, nil), 200, `{"final_response":"x"}`)
+	})
+}
+
 // The agent may keep a body for longer than its run takes to answer.
 func TestBytesAreHeldUntilTheAgentReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
