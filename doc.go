@@ -90,6 +90,13 @@
 // Neither promise covers texts of errors, log records and reports, the programs in examples, and
 // packages below internal. A stable package imports no experimental one.
 //
+// # Systems
+//
+// The tests run on Linux. On macOS, Windows and FreeBSD they were never run: for these systems the
+// code and the tests are built, or vetted only. Two things depend on the system. Packages manifest
+// and dispatchtest start programs. Files with recordings, results and audit records have the mode
+// 0600, which Windows ignores.
+//
 // # Pages and programs
 //
 // Start with docs/getting-started.md, or with docs/llm-agents.md if you have a loop around a model.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/proxy"
+	"runtime"
 )
 
 // TestMain lets the test binary be an agent in code mode: what the platform starts.
@@ -190,6 +191,9 @@ func TestCodeMode(t *testing.T) {
 		}
 	})
 	t.Run("SIGTERM", func(t *testing.T) {
+		if runtime.GOOS == "windows" {
+			t.Skip("a process on windows cannot send SIGTERM")
+		}
 		got := runCode(t, with("_PIPELINES_TASK_INPUT_JSON", `{"user_instruction":"wait"}`), func(cmd *exec.Cmd) {
 			reader, writer, err := os.Pipe()
 			if err != nil {

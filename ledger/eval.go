@@ -84,9 +84,6 @@ func readText(text json.RawMessage) (doc *jsonpath.Document, problem string) {
 		value, err = reader.Value()
 		return err
 	})
-	if err == nil {
-		err = strictjson.Bound(value, maxValues, 0)
-	}
 	if e, ok := errors.AsType[*strictjson.Error](err); ok && e.Ambiguous {
 		return nil, fmt.Sprintf("it is ambiguous: %s %s", e.Pointer, e.Problem)
 	}

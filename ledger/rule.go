@@ -13,7 +13,7 @@ import (
 const (
 	maxBytes  = 1 << 20   // of the response, of the arguments, and of all values that one evaluation writes
 	maxDepth  = 64        // levels of the response and of the arguments
-	maxValues = 1_000_000 // values of each document, and those that all paths visit in it
+	maxValues = 1_000_000 // values that all paths visit in one document, which cannot have as many
 	maxKey    = 1024      // bytes of an id and of a flag
 )
 

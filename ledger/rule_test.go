@@ -298,7 +298,7 @@ func TestStepsHoldNoValues(t *testing.T) {
 	adapters := []string{getOrder, flag("{x}"), flag("{y}"), flag("{nope}"),
 		order(`,"field_map":{"a":"$.a"}`), order(`,"flags":["{x}"]`)}
 	responses := []string{`{"order_id":"` + secret + `","a":"` + secret + `"}`, `{"order_id":{"` + secret + `":1}}`,
-		`"` + secret + `"`, `"` + secret}
+		`"` + secret + `"`, `"` + secret, `{"order_id":"` + secret + strings.Repeat("x", 1024) + `"}`}
 	for _, adapter := range adapters {
 		for _, response := range responses {
 			rule, _ := ledger.Compile(mustAdapter(t, adapter))

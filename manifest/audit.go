@@ -59,8 +59,9 @@ func (s *started) record(o *process.Outcome, r *Result) AuditRecord {
 
 // AuditLog returns a function for [Options.Audit] that appends records as JSON Lines to one file
 // per UTC day, dir/YYYYMMDD.log. It creates dir if necessary. Only the owner can read the folder
-// (mode 0700, if AuditLog creates it) and the files (0600). Goroutines and processes can share dir,
-// because each record is one write in append mode.
+// (mode 0700, if AuditLog creates it) and the files (0600). Windows ignores these modes; there the
+// permissions of the parent folder apply. Goroutines and processes can share dir, because each
+// record is one write in append mode.
 //
 // logger receives the records that cannot be written, by tool and error. If it is nil, nothing is
 // logged. A call does not fail if its record cannot be written.

@@ -35,10 +35,15 @@
 //
 // # Systems
 //
-// Linux and macOS are fully supported. On Windows a program joins a job object right after its
-// start, so a process that it starts before that moment survives it. Windows has no SIGTERM:
-// programs are killed at once. If SIGKILL ends the host process, its tools keep running, except on
-// Windows, where the job object ends them.
+// The tests of this package have run on Linux only. For macOS and Windows they are built and vetted,
+// and what is said here about these systems follows their documentation. On systems that are neither
+// Unix nor Windows programs cannot be started.
+//
+// On Unix systems other than Linux a program is collected as soon as it exits. If the system gives
+// its number to another process group during the wait for its pipes, that group is killed. On Windows
+// a program joins a job object right after its start, so a process that it starts before that moment
+// survives it. Windows has no SIGTERM: programs are killed at once. If SIGKILL ends the host process,
+// its tools keep running, except on Windows, where the job object ends them.
 //
 // # Errors
 //

@@ -442,6 +442,18 @@ func TestOutputCaps(t *testing.T) {
 			t.Errorf("stderr = %q … %q", s[:20], s[len(s)-20:])
 		}
 	})
+	t.Run("an endless stderr takes little memory", func(t *testing.T) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		r := run(t, tool("flood-stderr", "33554432", "THE END", "0"), nil, nil)
+		runtime.ReadMemStats(&after)
+		if r.Err != nil || !strings.HasSuffix(string(r.Stderr), "THE END") {
+			t.Fatalf("%d bytes, err %v", len(r.Stderr), r.Err)
+		}
+		if used := after.TotalAlloc - before.TotalAlloc; used > 4<<20 {
+			t.Errorf("allocated %d bytes to keep 64 KiB", used)
+		}
+	})
 	t.Run("the reason after a long log is found", func(t *testing.T) {
 		r := run(t, tool("flood-stderr", "1000000", "\n"+`{"error":"disk full"}`+"\n", "1"), nil, nil)
 		if got := shown(r); got != `{"error":"disk full"}` {

@@ -314,11 +314,11 @@ func TestNewReportsEverythingAtOnceAndNoSecret(t *testing.T) {
 		want        []string
 	}{
 		{"", "", nil, []string{"https://", "host", "token"}},
-		{"ftp://user:hunter2@/x?y#z", "a b", nil, []string{"https://", "host", "user name", "query", "token"}},
+		{"ftp://user:hunter2@/x?y#z", "hunter2 b", nil, []string{"https://", "host", "user name", "query", "token"}},
 		{"https://api.example.com/%zz?hunter2", "t", nil, []string{"not a URL"}},
 		{"/relative", "t", nil, []string{"https://", "host"}},
 		{"file:///etc/passwd", "t", nil, []string{"https://", "host"}},
-		{"http://h", "line\nbreak", nil, []string{"token"}},
+		{"http://h", "hunter2\nbreak", nil, []string{"token"}},
 		{"http://h", "t", &proxy.Options{MaxAttempts: -1, AttemptTimeout: -1},
 			[]string{"MaxAttempts", "AttemptTimeout"}},
 	} {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -224,6 +225,87 @@ func TestLimits(t *testing.T) {
 			if m := metadata(t, result); m.Input != tt.input {
 				t.Errorf("metadata %+v", m)
 			}
+		})
+	}
+}
+
+// repeated is a text again and again, up to a number of bytes.
+type repeated struct {
+	text string
+	at   int
+	left int
+}
+
+func (r *repeated) Read(p []byte) (int, error) {
+	if r.left == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p[:min(len(p), r.left)], r.text[r.at:])
+	r.at, r.left = (r.at+n)%len(r.text), r.left-n
+	return n, nil
+}
+
+// A response of 128 MiB passes, and what is kept of it is bounded.
+func TestALongResponseTakesLittleMemory(t *testing.T) {
+	const size = 128 << 20
+	text := strings.Repeat("x", 64<<10)
+	for name, tt := range map[string]struct {
+		start exch
+		text  string
+		zip   bool
+	}{
+		"body":       {`{"x":"`, text, false},
+		"line":       {"data: ", text, false},
+		"event":      {"", "data: " + text + "\n", false},
+		"compressed": {`{"x":"`, text, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sent := io.MultiReader(strings.NewReader(string(tt.start)), &repeated{text: tt.text, left: size})
+			if tt.zip {
+				var b bytes.Buffer
+				w, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := io.Copy(w, sent); err != nil {
+					t.Fatal(err)
+				}
+				if err := w.Close(); err != nil {
+					t.Fatal(err)
+				}
+				sent = &b
+			}
+			transport := &llm.Transport{Base: roundTrip(func(r *http.Request) (*http.Response, error) {
+				_, err := io.Copy(io.Discard, r.Body)
+				resp := response(tt.start)
+				if tt.zip {
+					resp.Header.Set("Content-Encoding", "gzip")
+				}
+				resp.Body = io.NopCloser(sent)
+				return resp, err
+			})}
+			inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://model.example.com"+wires[0].path,
+					strings.NewReader(wires[0].ask))
+				if err != nil {
+					return err
+				}
+				resp, err := transport.RoundTrip(r)
+				if err != nil {
+					return err
+				}
+				if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+					return err
+				}
+				_ = resp.Body.Close()
+				runtime.ReadMemStats(&after)
+				if used := after.TotalAlloc - before.TotalAlloc; used > 100<<20 {
+					t.Errorf("allocated %d MiB for a response of 128 MiB", used>>20)
+				}
+				return nil
+			})
 		})
 	}
 }

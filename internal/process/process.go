@@ -4,7 +4,9 @@
 // On Unix systems the program leads a new process group. A signal to the group reaches every
 // descendant that did not leave the group with setsid or setpgid. On Windows the program joins a
 // job object right after its start. A process that it starts before that moment is not in the job
-// and survives it.
+// and survives it. On other systems programs cannot be started.
+//
+// Only the code for Linux has been run. That for other systems is built and vetted.
 package process
 
 import (

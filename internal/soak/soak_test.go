@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -53,6 +54,9 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		plantTape:       "a secret is in the file tape",
 	} {
 		t.Run(string(planted), func(t *testing.T) {
+			if planted == plantDescriptor && runtime.GOOS != "linux" {
+				t.Skipf("open files are counted in /proc, which %s does not have", runtime.GOOS)
+			}
 			leaks.stop = make(chan struct{})
 			defer func() {
 				close(leaks.stop)
