@@ -75,12 +75,16 @@ type results struct {
 	facts   map[string]string    // "key: value" lines of the binaries
 }
 
+func newResults() *results {
+	return &results{values: map[series][]float64{}, shapes: map[[2]string]*shape{}, facts: map[string]string{}}
+}
+
 // A shape is what a benchmark has, in the order of its output.
 type shape struct{ cases, ways, units []string }
 
 // measure runs all binaries in turn, as many rounds as the mode has.
 func measure(ctx context.Context, m mode, binaries []binary) (*results, error) {
-	r := &results{values: map[series][]float64{}, shapes: map[[2]string]*shape{}, facts: map[string]string{}}
+	r := newResults()
 	for round := range m.rounds {
 		for _, b := range binaries {
 			progress("round %d of %d: %s on %s", round+1, m.rounds, b.of.name(), b.engine)

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"flag"
 	"fmt"
 	"net"
 	"net/http"
@@ -33,8 +34,11 @@ func TestMain(m *testing.M) {
 	if name := os.Getenv(way); name != "" {
 		serve(name)
 	}
-	if p, err := python(); err == nil {
-		fmt.Println("python: " + p.versions)
+	flag.Parse()
+	if flag.Lookup("test.bench").Value.String() != "" {
+		if p, err := python(); err == nil {
+			fmt.Println("python: " + p.versions)
+		}
 	}
 	os.Exit(m.Run())
 }
