@@ -71,12 +71,14 @@ type series struct {
 type results struct {
 	values  map[series][]float64 // one for each round
 	shapes  map[[2]string]*shape // of an import path and a benchmark
-	skipped []string             // benchmarks with their reasons
+	reasons []string             // why benchmarks were skipped
+	skipped map[string][]string  // benchmarks, by reason
 	facts   map[string]string    // "key: value" lines of the binaries
 }
 
 func newResults() *results {
-	return &results{values: map[series][]float64{}, shapes: map[[2]string]*shape{}, facts: map[string]string{}}
+	return &results{values: map[series][]float64{}, shapes: map[[2]string]*shape{}, facts: map[string]string{},
+		skipped: map[string][]string{}}
 }
 
 // A shape is what a benchmark has, in the order of its output.
@@ -113,17 +115,18 @@ func measure(ctx context.Context, m mode, binaries []binary) (*results, error) {
 
 // read adds the output of a binary.
 func (r *results) read(b binary, out []byte) error {
-	skipped := ""
+	said := "" // the last line of a log, with a file and a line
 	for s := bufio.NewScanner(bytes.NewReader(out)); s.Scan(); {
 		line := s.Text()
-		if skipped != "" { // the line after "--- SKIP" has the file, the line and the reason
-			_, reason, _ := strings.Cut(line, ": ")
-			add(&r.skipped, fmt.Sprintf("`%s`: %s", skipped, reason))
-			skipped = ""
+		if strings.HasPrefix(line, "    ") {
+			_, said, _ = strings.Cut(line, ": ")
 			continue
 		}
 		if name, ok := strings.CutPrefix(line, "--- SKIP: "); ok {
-			skipped = strings.TrimSpace(name)
+			add(&r.reasons, said)
+			names := r.skipped[said]
+			add(&names, strings.TrimSpace(name))
+			r.skipped[said] = names
 			continue
 		}
 		if key, value, ok := strings.Cut(line, ": "); ok && !strings.ContainsAny(key, " \t/") {

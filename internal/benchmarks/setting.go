@@ -62,8 +62,8 @@ func (s *setting) write(b *bytes.Buffer, r *results) {
 	row("rounds", fmt.Sprintf("%d, each case for %s", s.mode.rounds, s.mode.benchtime))
 	row("duration", fmt.Sprintf("%s, and %s to build", s.ran.Round(time.Second), s.built.Round(time.Second)))
 	row("load average at the start", fmt.Sprint(s.loadAtStart))
-	for _, reason := range r.skipped {
-		row("skipped", reason)
+	for _, reason := range r.reasons {
+		row("skipped", "`"+strings.Join(r.skipped[reason], "`, `")+"`: "+reason)
 	}
 	if s.loadAtStart > 1 {
 		b.WriteString("\n**The machine was busy with other programs.** Measure again where it is not; until then believe only " +
