@@ -248,6 +248,12 @@ func TestCheckURLs(t *testing.T) {
 			return (&net.Dialer{}).DialContext(ctx, network, plain.Listener.Addr().String())
 		}
 	}
+	named := serve(trusted([]string{"agents.example.com"}, now.Add(-year), now.Add(year)), 0)
+	behindHTTPS := func(t *http.Transport) { // the address of the connection is that of a proxy, for example
+		t.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, network, strings.TrimPrefix(named, "https://"))
+		}
+	}
 	for _, tt := range []struct {
 		name, url      string
 		failed, warned names
@@ -277,6 +283,7 @@ func TestCheckURLs(t *testing.T) {
 		{"expires soon", serve(trusted(local, now.Add(-year), now.Add(100*time.Hour)), 0), nil, names{"tls"}, "valid for 4 more days, until", nil},
 		{"valid", serve(trusted(local, now.Add(-year), now.Add(year)), tls.VersionTLS12), nil, nil, "", nil},
 		{"public http", "http://agents.example.com/dispatch", nil, names{"tls"}, "must begin with https://", elsewhere},
+		{"public https", "https://agents.example.com/dispatch", nil, nil, "", behindHTTPS},
 		{"private http", "http://10.1.2.3/dispatch", nil, names{"tls"}, "private address", elsewhere},
 		{"another slash", plain.URL, nil, nil, "", nil},
 	} {
@@ -356,6 +363,51 @@ func TestCheckAllowsForSlowLines(t *testing.T) {
 			t.Errorf("%q", said)
 		}
 	})
+}
+
+// An endpoint elsewhere that takes 32 MiB and does not answer is not behind a slow line.
+func TestCheckOfARemoteEndpointThatHangs(t *testing.T) {
+	t.Parallel()
+	stop := make(chan struct{})
+	defer close(stop)
+	server := httptest.NewServer(hand{first: func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.ContentLength < 1<<20 {
+			return false
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+		select {
+		case <-stop:
+		case <-r.Context().Done():
+		}
+		return true
+	}})
+	defer server.Close()
+	stagetest.Patiently(t, func(t testing.TB, limit time.Duration) {
+		opts := doctor.Options{Timeout: limit, Linger: time.Millisecond}
+		opts.Transport = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
+		}}
+		report, err := doctor.Check(t.Context(), dispatchtest.Target{URL: "http://agent.example/dispatch", AuthValue: "Bearer " + handToken}, &opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said := expect(t, report, nil, names{"tls", "body_limit"}); !strings.Contains(said, "is neither read nor refused within") {
+			t.Errorf("%q", said)
+		}
+	})
+}
+
+// An endpoint without authentication fails once: what needs a bearer names that check.
+func TestCheckNamesMissingAuthenticationOnce(t *testing.T) {
+	t.Parallel()
+	target := dispatchtest.Target{Handler: hand{auth: func(string) bool { return true }}, AuthValue: "Bearer " + handToken}
+	report, err := doctor.Check(t.Context(), target, &quick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := find(t, report, doctor.WrongBearer); f.Because != doctor.AuthBeforePing {
+		t.Errorf("%+v", f)
+	}
 }
 
 // slowLine takes some bytes, and no more until it is closed.

@@ -271,6 +271,10 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		}}, warned: names{"content_type"}, seen: "the ping is answered with text/html"},
 		{name: "ping before auth", handler: hand{pingFirst: true}, failed: names{"auth_before_ping"}, seen: "only after the ping"},
 		{name: "no auth", handler: hand{auth: func(string) bool { return true }}, failed: names{"auth_before_ping"}, seen: "no bearer is asked for at all"},
+		{name: "no auth, and a crash", handler: hand{pingFirst: true, first: func(w http.ResponseWriter, r *http.Request) bool {
+			dispatch := r.Header.Get("X-Pipelines-Run-Token") != "" && r.Header.Get("Authorization") == ""
+			return dispatch && first(500, plain, "oops")(w, r)
+		}}, failed: names{"auth_before_ping"}, seen: "no bearer is asked for at all"},
 		{name: "any bearer", handler: hand{auth: func(v string) bool { return v != "" }}, failed: names{"wrong_bearer"}, seen: "a ping with a wrong bearer is accepted"},
 		{name: "any bearer, after the ping", handler: hand{pingFirst: true, auth: func(v string) bool { return v != "" }},
 			failed: names{"auth_before_ping", "wrong_bearer"}}, // two faults
@@ -360,6 +364,17 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			return drop(w, r)
 		}}, failed: names{"ping"}, seen: "the answer breaks off"},
+		{name: "breaks off, and then closes", handler: hand{first: func() func(http.ResponseWriter, *http.Request) bool {
+			var requests atomic.Int64
+			return func(w http.ResponseWriter, r *http.Request) bool {
+				if requests.Add(1) == 1 {
+					w.Header().Set("Content-Length", "100")
+					w.WriteHeader(200)
+					_ = http.NewResponseController(w).Flush()
+				}
+				return drop(w, r)
+			}
+		}()}, failed: names{"ping"}, seen: "the answer breaks off"},
 		{name: "an hour ahead", handler: hand{first: func(w http.ResponseWriter, _ *http.Request) bool {
 			w.Header().Set("Date", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))
 			return false
