@@ -174,6 +174,30 @@ func TestCheckSampleHasTheTools(t *testing.T) {
 	}
 }
 
+// A call that is refused for a moment and repeated is no cause for a warning.
+func TestCheckOfARepeatedCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rules, err := proxytest.ParseRules([]byte(`[{"tool":"get_order","nth":1,"status":503,"error_class":"lock_contention"}]`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := task()
+		own.World.FailureRules = rules
+		opts := quick
+		opts.Task = &own
+		var run atomic.Pointer[proxytest.Run]
+		opts.Task.OnRun = func(r *proxytest.Run) { run.Store(r) }
+		report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: once}, &opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		assertNoWarning(t, report)
+		if log := run.Load().Log(); len(log.Calls) != 1 || len(log.Refused) != 1 {
+			t.Errorf("%d calls, %d refused", len(log.Calls), len(log.Refused))
+		}
+	})
+}
+
 func TestCheckTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := func(context.Context, *dispatch.Run) (*dispatch.Response, error) {

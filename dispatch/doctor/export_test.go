@@ -1,4 +1,7 @@
 package doctor
 
-// Disagreement compares the two verdicts on a response.
-var Disagreement = disagreement
+// Disagreement compares the two verdicts on a response. Shows looks for a marker in a text.
+var (
+	Disagreement = disagreement
+	Shows        = shows
+)

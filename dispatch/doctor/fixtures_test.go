@@ -240,6 +240,7 @@ type fixture struct {
 	warned  names
 	seen    string // a part of what the check says
 	do      string // a part of what it advises
+	unseen  string // a part of what no check says
 	change  func(*dispatchtest.Target, *doctor.Options)
 	hangs   bool
 }
@@ -394,7 +395,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		{name: "closes on a dispatch", handler: hand{run: func(w http.ResponseWriter, r *http.Request, _ *handEnvelope) { drop(w, r) }},
 			failed: names{"dispatch"}, seen: "agent_unreachable: the endpoint broke the connection"},
 		{name: "hangs on a dispatch", handler: hand{run: func(http.ResponseWriter, *http.Request, *handEnvelope) { <-stop }},
-			failed: names{"dispatch"}, seen: "agent_timeout: the agent did not answer within", hangs: true},
+			failed: names{"dispatch"}, seen: "agent_timeout: the agent did not answer within", unseen: "that a run may take", hangs: true},
 		{name: "reads another member", handler: hand{run: func(w http.ResponseWriter, _ *http.Request, _ *handEnvelope) {
 			say(w, 422, `{"detail":"prompt: field required"}`)
 		}}, failed: names{"dispatch"}, seen: "prompt: field required"},
@@ -511,6 +512,9 @@ func check(t testing.TB, tt fixture, limit time.Duration) {
 	found := expect(t, report, tt.failed, tt.warned)
 	if !strings.Contains(found, tt.seen) {
 		t.Errorf("%q is not said in\n%s", tt.seen, report)
+	}
+	if tt.unseen != "" && strings.Contains(found, tt.unseen) {
+		t.Errorf("%q is said in\n%s", tt.unseen, report)
 	}
 	if advice := fmt.Sprint(with(report, doctor.StatusFailed), with(report, doctor.StatusWarning)); !strings.Contains(advice, tt.do) {
 		t.Errorf("%q is not advised in\n%s", tt.do, report)

@@ -38,6 +38,7 @@ type port struct {
 	stubborn    bool // the call is repeated after any error
 	label       string
 	noTools     bool // {odyssey_proxy_url}/{name}
+	objects     bool // results are objects in the messages
 	alone       bool // without a proxy URL it answers by itself
 	scheme      string
 
@@ -116,6 +117,9 @@ func (p *port) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	content, _ := json.Marshal(result)
 	row := map[string]any{"role": "tool", "tool_call_id": "c1", "content": string(content)}
+	if p.objects {
+		row["content"] = map[string]any{"result": result}
+	}
 	if p.badMessages {
 		delete(row, "tool_call_id")
 	}
@@ -227,6 +231,7 @@ func TestCheckJudgesPorts(t *testing.T) {
 		{"reads the wrong member", &port{topLevel: true}, names{"dispatch"}, nil, "no proxy URL, run token or instruction"},
 		{"has no final response", &port{noFinal: true}, names{"dispatch"}, nil, "final_response_missing"},
 		{"has malformed messages", &port{badMessages: true}, nil, names{"dispatch"}, "tool_call_id"},
+		{"has objects in its messages", &port{objects: true}, nil, names{"dispatch"}, "messages_malformed"},
 		{"wraps the arguments", &port{wraps: true}, names{"dispatch"}, nil, "do not match the input_schema"},
 		{"does not read the headers", &port{bodyOnly: true}, names{"headers_only"}, nil, "no proxy URL"},
 		{"answers without the headers", &port{bodyOnly: true, alone: true}, nil, names{"headers_only"}, "no tool call arrives"},

@@ -3,9 +3,12 @@ package doctor_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -199,5 +202,58 @@ func TestOneRunAtATime(t *testing.T) {
 	}
 	if f := find(t, report, "unwrap"); f.Status != doctor.StatusOK {
 		t.Errorf("%+v", f)
+	}
+}
+
+// A result is found in an answer however its JSON is escaped.
+func TestShows(t *testing.T) {
+	for _, tt := range []struct {
+		text, marker string
+		want         bool
+	}{
+		{"It says Grüße 漢字 🎉.", "Grüße 漢字 🎉", true},
+		{`{"text":"<a> \"b\""}`, `<a> "b"`, true},
+		{`"Gr\u00fc\u00dfe \u6f22\u5b57 \ud83c\udf89"`, "Grüße 漢字 🎉", true},
+		{"Grüße", "Grüße 漢字 🎉", false},
+	} {
+		if got := doctor.Shows(tt.text, tt.marker); got != tt.want {
+			t.Errorf("%s in %s: %t", tt.marker, tt.text, got)
+		}
+	}
+}
+
+// A scenario replaces results, and leaves refusals as they are.
+func TestScenariosLeaveRefusals(t *testing.T) {
+	t.Parallel()
+	var refusals atomic.Int64
+	handler := hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
+		token := r.Header.Get("X-Pipelines-Run-Token")
+		call(e, "get_order", token)
+		req, err := http.NewRequest("POST", e.ProxyURL+"/tools/no_such_tool", strings.NewReader("{}"))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+		response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		body, _ := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusNotFound || !strings.Contains(string(body), "tool_not_executable") {
+			t.Errorf("%d: %s", response.StatusCode, body)
+		}
+		refusals.Add(1)
+		say(w, 200, `{"final_response":"done"}`)
+	}}
+	report, err := doctor.Check(t.Context(), dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + handToken}, scenarios("unwrap"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, report, nil, names{"dispatch"}) // it calls a tool that is not there
+	if refusals.Load() != 2 {
+		t.Errorf("%d refusals, want one in the sample and one in the scenario", refusals.Load())
 	}
 }
