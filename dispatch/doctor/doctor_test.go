@@ -174,7 +174,7 @@ func TestCheckSampleHasTheTools(t *testing.T) {
 	}
 }
 
-// A call that is refused for a moment and repeated is no cause for a warning.
+// The doctor does not warn of a call that is refused for a moment and repeated.
 func TestCheckOfARepeatedCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rules, err := proxytest.ParseRules([]byte(`[{"tool":"get_order","nth":1,"status":503,"error_class":"lock_contention"}]`))

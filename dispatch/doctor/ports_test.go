@@ -253,6 +253,9 @@ func TestCheckJudgesPorts(t *testing.T) {
 			if said := expect(t, report, tt.failed, tt.warned); !strings.Contains(said, tt.seen) {
 				t.Errorf("%q is not said in\n%s", tt.seen, report)
 			}
+			if f := find(t, report, "dispatch"); tt.port.label == "a b" && !strings.Contains(f.Rule, "Multi-agent attribution") {
+				t.Errorf("the rule is %s", f.Rule)
+			}
 			if len(report.Faults) > 0 {
 				t.Errorf("the doctor failed: %q", report.Faults)
 			}

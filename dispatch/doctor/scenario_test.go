@@ -257,3 +257,26 @@ func TestScenariosLeaveRefusals(t *testing.T) {
 		t.Errorf("%d refusals, want one in the sample and one in the scenario", refusals.Load())
 	}
 }
+
+// The command names the auth header of the registration.
+func TestDispatchSaysHowToRepeatIt(t *testing.T) {
+	t.Parallel()
+	handler, err := dispatch.New(ready, &dispatch.Options{Tokens: []string{handToken}, AuthHeader: "X-API-Key"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(handler)
+	defer server.Close()
+	target := dispatchtest.Target{URL: server.URL + "/dispatch?tenant=a-secret-tenant", AuthHeader: "X-API-Key", AuthValue: handToken}
+	report, err := doctor.Check(t.Context(), target, &quick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `go run github.com/toolwire/toolwire/examples/doctor -url "$URL" -auth-header 'X-API-Key' -token-env AGENT_TOKEN`
+	if f := find(t, report, doctor.Dispatch); f.Reproduce != want {
+		t.Errorf("%s\nwant\n%s", f.Reproduce, want)
+	}
+	if f := find(t, report, doctor.WrongBearer); !strings.Contains(f.Reproduce, `-H 'X-API-Key: wrong'`) {
+		t.Errorf("%s", f.Reproduce)
+	}
+}
