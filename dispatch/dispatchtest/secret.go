@@ -9,11 +9,12 @@ import (
 	"github.com/toolwire/toolwire/internal/redact"
 )
 
-// hideSecrets removes the secrets from what the agent sent. It does not change the final response
-// and the messages, because they would be graded.
+// hideSecrets removes the secrets from what the agent sent, and from why the session ended. It does
+// not change the final response and the messages, because they would be graded.
 func (r *Result) hideSecrets() {
 	r.hideIn(&r.Ping, r.Problems)
 	r.hideIn(&r.Dispatch, nil)
+	r.Ended = r.secrets.Text(r.Ended)
 	for i := range r.Turns {
 		r.hideIn(&r.Turns[i].Exchange, r.Turns[i].Problems)
 	}

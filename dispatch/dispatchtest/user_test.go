@@ -118,12 +118,15 @@ func TestUserSeesNoSecret(t *testing.T) {
 	seen := ""
 	user := func(_ context.Context, turns []dispatchtest.Turn) (string, error) {
 		seen = turns[0].Body
-		return "", dispatchtest.ErrDone
+		return "", fmt.Errorf("%w: I know %s", dispatchtest.ErrDone, secret)
 	}
-	dispatchtest.Run(t, dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + secret},
+	got := dispatchtest.Run(t, dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + secret},
 		dispatchtest.Task{Instruction: "a", Conversation: &dispatchtest.Conversation{User: user}})
 	if strings.Contains(seen, secret) || !strings.Contains(seen, "[redacted]") {
 		t.Error(seen)
+	}
+	if got.Ended != "user: done: I know [redacted]" {
+		t.Errorf("the result has the secret: %q", got.Ended)
 	}
 }
 

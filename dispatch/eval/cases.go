@@ -47,8 +47,7 @@ type Case struct {
 // rows cannot have worlds of their own.
 //
 // Rows that need the platform, or a [User] that is not there, are cases too; [Run] skips them. The
-// column behavior becomes the
-// BehaviorInstructions of the row's world, for its Simulator.
+// column behavior becomes the BehaviorInstructions of the row's world, for its Simulator.
 func (d *Dataset) Cases(base dispatchtest.Task, opts *proxytest.Options) ([]Case, error) {
 	cases := make([]Case, len(d.Rows))
 	problems := problems{most: defaultLimits.problems}

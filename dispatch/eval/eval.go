@@ -108,7 +108,7 @@ var ErrNotGraded = errors.New("eval: the trial cannot be graded")
 type Grader func(ctx context.Context, c Case, result *dispatchtest.Result) error
 
 // Experiment is one execution of the cases of a dataset. [Experiment.WriteSummary],
-// [Experiment.WriteJSON] and [Experiment.WriteJUnit] write it.
+// [Experiment.WriteJSON], [Experiment.WriteJUnit] and [Experiment.WriteHTML] write it.
 type Experiment struct {
 	Name    string // in reports; [Run] sets it to "eval"
 	Started time.Time
@@ -123,7 +123,7 @@ type Experiment struct {
 	// trials after the first that did not pass are absent. A case that was skipped has one trial.
 	Trials []Trial
 
-	secrets *redact.Set // of the target; [Experiment.WriteHTML] hides them
+	secrets *redact.Set // of the target; reports hide them
 }
 
 // Trial is one execution of a case.
@@ -135,7 +135,7 @@ type Trial struct {
 	Verdict Verdict
 
 	// Cause is why a trial [Failed] or [Errored], and "" for other verdicts. Reason describes why
-	// the trial did not pass.
+	// the trial did not pass. It has no secrets of the target, see Options.Results.
 	Cause  Cause
 	Reason string
 

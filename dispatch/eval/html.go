@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/runpage"
 )
 
@@ -28,7 +29,6 @@ var htmlTemplates = template.Must(runpage.Templates().Funcs(template.FuncMap{
 	"percent": percent,
 	"points":  Rate.points,
 	"bounds":  func(r Rate) string { return fmt.Sprintf("[%s, %s]", number(100*r.Low), number(100*r.High)) },
-	"more":    func(shown []runpage.Message, more int) int { return len(shown) + more },
 	"time":    shortTime,
 	"symbol": func(v Verdict) string {
 		return map[Verdict]string{Passed: "✓", Failed: "✕", Errored: "!", Cancelled: "–", Skipped: "–"}[v]
@@ -66,6 +66,7 @@ type htmlPage struct {
 	e        *Experiment
 	baseline map[string][]Trial // by case
 	texts    *runpage.Texts
+	before   *redact.Set // secrets of the baseline
 
 	Name, Title string
 	Started     time.Time
@@ -147,6 +148,9 @@ func newHTMLPage(e, baseline *Experiment) (*htmlPage, error) {
 		Stopped: e.FirstFailure, OK: e.OK(), Trials: len(e.Trials), Stats: e.Stats(), Causes: e.causes(), Changes: map[string]int{},
 	}
 	p.Name = p.texts.Line(oneLine(e.Name))
+	if baseline != nil {
+		p.before = baseline.secrets
+	}
 	p.Fingerprint = p.fingerprint(e.Fingerprint)
 	changes := map[string]*CaseChange{}
 	if baseline != nil {
@@ -189,7 +193,8 @@ func newHTMLPage(e, baseline *Experiment) (*htmlPage, error) {
 }
 
 func (p *htmlPage) fingerprint(f Fingerprint) Fingerprint {
-	return Fingerprint{p.texts.Line(f.Dataset), p.texts.Line(f.World), p.texts.Line(f.Graders), p.texts.Line(f.Agent), p.texts.Line(f.User)}
+	line := func(s string) string { return p.texts.Line(p.before.Text(s)) }
+	return Fingerprint{line(f.Dataset), line(f.World), line(f.Graders), line(f.Agent), line(f.User)}
 }
 
 // addPowers adds pass^k and pass@k, for few k if there are many.
@@ -207,7 +212,7 @@ func (p *htmlPage) addPowers() {
 
 // addNotes adds the warnings of the platform, and why cases were skipped.
 func (p *htmlPage) addNotes() {
-	at := map[string]int{}
+	at, more := map[string]int{}, map[string]bool{}
 	for i := range p.e.Trials {
 		t := &p.e.Trials[i]
 		notes := t.remarks()
@@ -216,7 +221,7 @@ func (p *htmlPage) addNotes() {
 		}
 		for _, note := range notes {
 			if _, known := at[note]; !known && len(p.Notes) == maxListed {
-				p.MoreNotes++
+				more[note] = true
 				continue
 			} else if !known {
 				at[note] = len(p.Notes)
@@ -225,6 +230,7 @@ func (p *htmlPage) addNotes() {
 			p.Notes[at[note]].Count++
 		}
 	}
+	p.MoreNotes = len(more)
 }
 
 func (p *htmlPage) newCase(place int, trials []Trial, change *CaseChange) htmlCase {

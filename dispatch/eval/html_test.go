@@ -25,6 +25,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/internal/nightly"
+	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -354,7 +355,7 @@ func TestWriteHTMLHasNoSecrets(t *testing.T) {
 	})
 	grade := func(_ context.Context, _ eval.Case, r *dispatchtest.Result) error { return errors.New(r.FinalResponse) }
 	e, err := eval.Run(t.Context(), dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + secret}, casesOf(t, csvOf("a"), dispatchtest.Task{}), &eval.Options{Grader: grade})
-	if err != nil || !strings.Contains(e.Trials[0].Reason, secret) {
+	if err != nil || !strings.Contains(e.Trials[0].Result.FinalResponse, secret) {
 		t.Fatalf("%+v, error %v", e, err)
 	}
 	if page := written(t, e, nil); strings.Contains(page, secret) || !strings.Contains(page, "you sent ") {
@@ -402,5 +403,78 @@ func TestAddressesOfTrials(t *testing.T) {
 		if !strings.Contains(page, want) {
 			t.Errorf("%s is missing", want)
 		}
+	}
+}
+
+// The page hides the secrets of both targets.
+func TestWriteHTMLHasNoSecretsOfTheBaseline(t *testing.T) {
+	const secret = "s3cr-t0ken-of-the-baseline"
+	cases := casesOf(t, csvOf("a"), dispatchtest.Task{World: proxytest.World{
+		Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Canned(`{}`)},
+	}})
+	versions := make([]*eval.Experiment, 2)
+	for i, token := range []string{secret, "another-t0ken-0123"} {
+		handler, err := dispatch.New(func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			_, err := run.Proxy.Call(ctx, "get_order", map[string]any{"token": token, "n": i})
+			return &dispatch.Response{FinalResponse: "yes"}, err
+		}, &dispatch.Options{Tokens: []string{token}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		versions[i], err = eval.Run(t.Context(), dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + token}, cases,
+			&eval.Options{AgentVersion: "version of " + token})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	page := written(t, versions[1], versions[0])
+	if strings.Contains(page, secret) || strings.Contains(page, "another-t0ken") || !strings.Contains(page, "get_order") {
+		t.Error("the page has a secret, or no difference of the calls")
+	}
+}
+
+// A run that did very much has a page that can be opened, and the page says what it leaves out.
+func TestWriteHTMLIsBounded(t *testing.T) {
+	const many = 20_000
+	result := &dispatchtest.Result{}
+	result.Problems = make([]dispatch.Problem, many)
+	result.Waits = make([]dispatchtest.Wait, many)
+	log := &result.Log
+	log.Faults, log.Changes = slices.Repeat([]string{"a fault"}, many), make(ledger.Changes, many)
+	for i := range many {
+		log.Refused = append(log.Refused, proxytest.Call{Tool: "poll", Attempt: i, Order: i + 1, Status: 500, Reason: "not yet"})
+	}
+	log.Calls = []proxytest.Call{{
+		Tool: "write", Order: many + 1, Status: 200, Source: "behavior", Notes: slices.Repeat([]string{"a note"}, many),
+		Writes:  slices.Repeat([]ledger.Applied{{Violations: make([]ledger.Problem, many/100)}}, many/100),
+		Adapter: &ledger.Outcome{Steps: make([]ledger.Step, many)},
+	}}
+	e := &eval.Experiment{Name: "much", PerCase: 1, Trials: []eval.Trial{{
+		Case: eval.Case{ID: "a", Name: "a"}, Number: 1, Verdict: eval.Failed, Result: result,
+	}}}
+	page := written(t, e, nil)
+	if len(page) > 300_000 {
+		t.Errorf("the page has %d KiB", len(page)>>10)
+	}
+	for _, want := range []string{
+		"Waits of the client, 20000", "19980 more waits", "19900 more changes", "Contract report, 20000 findings", "19900 more findings",
+		"19980 more faults", "20000 attempts", "19980 more attempts", "19980 more notes", "200 updates", "180 more updates", "19980 more steps of the adapter", "180 more violations",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+}
+
+// Notes that are not listed are counted once each.
+func TestWriteHTMLNotes(t *testing.T) {
+	e := &eval.Experiment{Name: "notes", PerCase: 1}
+	for i := range 60 {
+		e.Trials = append(e.Trials, eval.Trial{
+			Case: eval.Case{ID: fmt.Sprint(i)}, Number: 1, Verdict: eval.Skipped, Reason: fmt.Sprintf("reason %d", i%22),
+		})
+	}
+	if page := written(t, e, nil); !strings.Contains(page, "and 2 more notes") {
+		t.Error("22 notes are not 20 and 2 more")
 	}
 }

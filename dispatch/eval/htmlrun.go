@@ -20,7 +20,9 @@ const (
 	maxTexts    = 48 << 10 // bytes of all texts, see runpage.Texts.Budget
 	maxItems    = 100      // of the timeline
 	maxMessages = 50
-	maxPath     = 60 // calls of a difference of trajectories
+	maxEntries  = 100 // changes of the ledger, findings
+	maxOfCall   = 20  // attempts, notes, updates and steps of the adapter
+	maxPath     = 60  // calls of a difference of trajectories
 )
 
 // htmlTrial is a trial in its case.
@@ -55,6 +57,10 @@ type htmlRun struct {
 	Path         *htmlPath
 	MoreItems    int
 	MoreMessages int
+	MoreChanges  int
+	MoreProblems int
+	MoreFaults   int
+	MoreWaits    int
 }
 
 // fill prepares the trials of a case.
@@ -105,13 +111,19 @@ func (p *htmlPage) run(c *htmlCase, t *Trial, anchor string) (*htmlRun, error) {
 	if result.Ping.Request == nil {
 		r.Items = r.Items[1:] // a program was run, which has no ping
 	}
-	if n := len(r.Items); n > maxItems {
-		r.Items, r.MoreItems = r.Items[:maxItems], n-maxItems
+	r.Items, r.MoreItems = runpage.First(r.Items, maxItems)
+	r.Messages, r.MoreMessages = runpage.First(r.Messages, maxMessages)
+	r.Changes, r.MoreChanges = runpage.First(r.Changes, maxEntries)
+	r.Problems, r.MoreProblems = runpage.First(r.Problems, maxEntries)
+	r.Faults, r.MoreFaults = runpage.First(r.Faults, maxListed)
+	for i := range r.Items {
+		if call := r.Items[i].Call; call != nil {
+			call.Bound(maxOfCall)
+		}
 	}
-	if n := len(r.Messages); n > maxMessages {
-		r.Messages, r.MoreMessages = r.Messages[:maxMessages], n-maxMessages
-	}
-	for _, w := range result.Waits[:min(len(result.Waits), maxListed)] {
+	var waits []dispatchtest.Wait
+	waits, r.MoreWaits = runpage.First(result.Waits, maxListed)
+	for _, w := range waits {
 		r.Waits = append(r.Waits, texts.Line(fmt.Sprintf("%s waited %s: %s", w.Tool, w.Duration, w.Reason)))
 	}
 	return r, nil
@@ -213,7 +225,7 @@ func (p *htmlPage) path(c *htmlCase, t *Trial, result *dispatchtest.Result, text
 	from, to := TrajectoryOf(before), TrajectoryOf(result)
 	d := from.Diff(to)
 	path.Same = len(d) == 0
-	path.add(texts, from, d)
+	path.add(func(s string) string { return texts.Line(p.before.Text(s)) }, from, d)
 	if n := len(path.Steps); n > maxPath {
 		path.Steps, path.More = path.Steps[:maxPath], n-maxPath
 	}
@@ -221,7 +233,7 @@ func (p *htmlPage) path(c *htmlCase, t *Trial, result *dispatchtest.Result, text
 }
 
 // add adds the steps from one trajectory to the other.
-func (p *htmlPath) add(texts *runpage.Texts, from Trajectory, d Difference) {
+func (p *htmlPath) add(line func(string) string, from Trajectory, d Difference) {
 	next := 0
 	until := func(at int) {
 		// Of many calls that are equal the first and the last are shown.
@@ -230,22 +242,22 @@ func (p *htmlPath) add(texts *runpage.Texts, from Trajectory, d Difference) {
 				p.Steps = append(p.Steps, htmlStep{Kind: "same", Count: left - 1})
 				next = at - 1
 			}
-			p.Steps = append(p.Steps, htmlStep{Kind: "same", Call: texts.Line(from[next].String())})
+			p.Steps = append(p.Steps, htmlStep{Kind: "same", Call: line(from[next].String())})
 		}
 	}
 	for _, e := range d {
 		until(e.At)
 		switch {
 		case e.Removed == nil:
-			p.Steps = append(p.Steps, htmlStep{Kind: "added", Call: texts.Line(e.Added.String())})
+			p.Steps = append(p.Steps, htmlStep{Kind: "added", Call: line(e.Added.String())})
 		case e.Added == nil:
-			p.Steps = append(p.Steps, htmlStep{Kind: "removed", Call: texts.Line(e.Removed.String())})
+			p.Steps = append(p.Steps, htmlStep{Kind: "removed", Call: line(e.Removed.String())})
 			next = e.At + 1
 		default:
-			step := htmlStep{Kind: "changed", Call: texts.Line(e.Added.Tool)}
+			step := htmlStep{Kind: "changed", Call: line(e.Added.Tool)}
 			changes := rawjson.Diff(e.Removed.Arguments, e.Added.Arguments)
 			for _, diff := range changes[:min(len(changes), maxListed)] {
-				step.Changes = append(step.Changes, texts.Line(fmt.Sprintf("%s: %s → %s", diff.Pointer, orNothing(diff.Before), orNothing(diff.After))))
+				step.Changes = append(step.Changes, line(fmt.Sprintf("%s: %s → %s", diff.Pointer, orNothing(diff.Before), orNothing(diff.After))))
 			}
 			if n := len(changes) - maxListed; n > 0 {
 				step.Changes = append(step.Changes, fmt.Sprintf("and %d more", n))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/rawjson"
+	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -68,7 +69,8 @@ type callJSON struct {
 
 // WriteJSON writes the experiment as one indented JSON document: its counts, and each trial with
 // verdict, cause, reason, final response and tool calls. It does not contain arguments and results
-// of calls; they are in [Trial].Result and in the file of results. If cases have several trials, it
+// of calls; they are in [Trial].Result and in the file of results. The secrets of the target are
+// hidden as in that file. If cases have several trials, it
 // has [Experiment.Stats] and [Experiment.Cases] too. Memory does not grow with the results. It
 // returns the first error of w, or of reading the file of results, after which the document is not
 // complete.
@@ -98,7 +100,7 @@ func (e *Experiment) WriteJSON(w io.Writer) error {
 	_, _ = out.Write(head) // a Writer keeps its first error for Flush
 	_, _ = out.WriteString(`"cases": [`)
 	for i := range e.Trials {
-		trial, err := e.Trials[i].document()
+		trial, err := e.Trials[i].document(e.secrets)
 		if err != nil {
 			return err
 		}
@@ -140,7 +142,7 @@ func indented(v any, prefix string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-func (t *Trial) document() (caseJSON, error) {
+func (t *Trial) document(secrets *redact.Set) (caseJSON, error) {
 	doc := caseJSON{
 		ID: t.ID, Name: t.Name, Trial: t.Number, Verdict: t.Verdict, Cause: t.Cause, Reason: t.Reason, TookMS: milliseconds(t.Took),
 		Calls: []callJSON{},
@@ -148,12 +150,12 @@ func (t *Trial) document() (caseJSON, error) {
 	if t.Row != nil {
 		doc.Row, doc.Line, doc.ExpectedOutcome = t.Row.Number, t.Row.Line, t.Row.ExpectedOutcome
 	}
-	result, _, err := t.known()
+	result, _, err := t.known(secrets)
 	if result == nil || err != nil {
 		return doc, err
 	}
 	doc.Ended = t.whoEnded()
-	doc.Turns, doc.FinalResponse, doc.Warnings = len(result.Turns), result.FinalResponse, slices.Clone(result.Warnings)
+	doc.Turns, doc.FinalResponse, doc.Warnings = len(result.Turns), secrets.Text(result.FinalResponse), slices.Clone(result.Warnings)
 	for _, p := range result.Problems {
 		if !p.Fatal {
 			doc.Warnings = append(doc.Warnings, p.String())
@@ -173,11 +175,11 @@ func (t *Trial) document() (caseJSON, error) {
 	return doc, nil
 }
 
-// known returns the result and its timeline, which may be in a file. The result is nil if nothing was
-// dispatched.
-func (t *Trial) known() (result *dispatchtest.Result, timeline string, err error) {
+// known returns the result and its timeline, which may be in a file. The timeline has no secrets. The
+// result is nil if nothing was dispatched.
+func (t *Trial) known(secrets *redact.Set) (result *dispatchtest.Result, timeline string, err error) {
 	if t.Result != nil {
-		return t.Result, cutBytes(t.Result.String(), maxOutput), nil
+		return t.Result, cutBytes(secrets.Text(t.Result.String()), maxOutput), nil
 	}
 	if t.at.file == "" {
 		return nil, "", nil

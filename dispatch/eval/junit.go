@@ -88,9 +88,9 @@ const maxOutput = 64 << 10
 
 // WriteJUnit writes the experiment as JUnit XML for continuous integration: one suite with a test
 // case for each trial, whose timeline is in system-out. A cancelled trial is an error, because it
-// must not look like a success. Characters that XML cannot contain become U+FFFD. Memory does not
-// grow with the results. It returns the first error of w, or of reading the file of results, after
-// which the document is not complete.
+// must not look like a success. Characters that XML cannot contain become U+FFFD. The secrets of
+// the target are hidden as in the file of results. Memory does not grow with the results. It returns
+// the first error of w, or of reading the file of results, after which the document is not complete.
 func (e *Experiment) WriteJUnit(w io.Writer) error {
 	skipped := e.Count(Skipped)
 	counts := junitCounts{
@@ -117,7 +117,7 @@ func (e *Experiment) WriteJUnit(w io.Writer) error {
 	_, _ = out.WriteString(xml.Header) // a Writer keeps its first error for Flush
 	_, _ = out.Write(head)
 	for i := range e.Trials {
-		trial, err := e.Trials[i].junit(e.Name)
+		trial, err := e.Trials[i].junit(e)
 		if err != nil {
 			return err
 		}
@@ -158,8 +158,8 @@ func (e *Experiment) junitProperties() []junitProperty {
 	return list
 }
 
-func (t *Trial) junit(suite string) (junitCase, error) {
-	out := junitCase{Name: t.Name, ClassName: suite, Time: seconds(t.Took)}
+func (t *Trial) junit(e *Experiment) (junitCase, error) {
+	out := junitCase{Name: t.Name, ClassName: e.Name, Time: seconds(t.Took)}
 	reason := &junitReason{Message: terminal.Cut(oneLine(t.Reason), 300), Type: string(t.Cause), junitText: newJUnitText(t.Reason)}
 	switch t.Verdict {
 	case Passed:
@@ -173,7 +173,7 @@ func (t *Trial) junit(suite string) (junitCase, error) {
 	default:
 		out.Error = reason
 	}
-	result, timeline, err := t.known()
+	result, timeline, err := t.known(e.secrets)
 	if result != nil {
 		text := newJUnitText(timeline)
 		out.SystemOut = &text

@@ -281,3 +281,40 @@ func TestSummary(t *testing.T) {
 type failingWriter struct{ err error }
 
 func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
+
+// Reports have no secrets of the target, whether the results are in memory or in a file.
+func TestReportsHaveNoSecrets(t *testing.T) {
+	const secret = "s3cr-t0ken-0123456789"
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		// The timeline in JUnit is cut within the second one.
+		_, _ = fmt.Fprintf(w, `{"final_response":%q}`, "you sent "+secret+strings.Repeat(" "+r.Header.Get("Authorization"), 4000))
+	})
+	talk := &dispatchtest.Conversation{User: func(_ context.Context, turns []dispatchtest.Turn) (string, error) {
+		return "", fmt.Errorf("%w: I know %s", dispatchtest.ErrDone, turns[0].FinalResponse)
+	}}
+	cases := []eval.Case{{ID: "a", Task: dispatchtest.Task{Instruction: "say", Conversation: talk}}}
+	target := dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + secret}
+	for _, file := range []string{"", filepath.Join(t.TempDir(), "results.jsonl")} {
+		shown := ""
+		e, err := eval.Run(t.Context(), target, cases, &eval.Options{
+			Results: file, OnTrial: func(t eval.Trial) { shown = t.Reason },
+			Grader: func(_ context.Context, _ eval.Case, r *dispatchtest.Result) error { return errors.New(r.FinalResponse) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, write := range map[string]func(io.Writer) error{
+			"summary": func(w io.Writer) error { return e.WriteSummary(w, false) }, "JSON": e.WriteJSON, "JUnit": e.WriteJUnit,
+			"page": func(w io.Writer) error { return e.WriteHTML(w, nil) }, "OnTrial": func(w io.Writer) error { _, err := io.WriteString(w, shown); return err },
+		} {
+			var b strings.Builder
+			if err := write(&b); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(b.String(), secret[:8]) || !strings.Contains(b.String(), "you sent [redacted]") {
+				t.Errorf("%s of the file %q has the secret, or not what the agent said:\n%.2000s", name, file, b.String())
+			}
+		}
+	}
+}

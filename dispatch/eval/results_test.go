@@ -230,6 +230,7 @@ func TestForeignFiles(t *testing.T) {
 		"other line": {bytes.Replace(whole, []byte(`"agent":"v1"},"verdict`), []byte(`"agent":"v0"},"verdict`), 1), cases, nil, "line 2: the result is of another experiment"},
 		"garbage":    {bytes.Join([][]byte{lines[0], lines[1], []byte("garbage\n"), lines[2]}, nil), cases, nil, "line 3: the line is not a result"},
 		"a diary":    {[]byte("Dear diary"), cases, nil, "line 1: the file does not begin as a file of results"},
+		"too many":   {bytes.Replace(whole, []byte(`"trials":2`), []byte(`"trials":10001`), 1), cases, nil, "line 1: the line is not the header of a file of results"},
 		"CSV":        {[]byte("user\na\n"), cases, nil, "line 1: the line is not the header of a file of results"},
 	} {
 		write(t, file, tt.content)

@@ -215,6 +215,7 @@ func (r *runner) one(ctx context.Context, t *Trial) {
 	c := t.Case
 	defer func() { // also if the grader ends the goroutine
 		r.spent.add(t.Result)
+		t.Reason = r.secrets.Text(t.Reason)
 		r.store(t)
 		r.mu.Lock()
 		defer r.mu.Unlock()

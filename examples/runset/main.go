@@ -175,7 +175,9 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	if o.shard != "" && (o.results == "" || o.baseline != "") {
 		return nil, errors.New("-shard needs -results, and -baseline is for merge, which has all shards")
 	}
-	user, err := o.playUser()
+	users := &programs{}
+	defer users.end() // an interrupt ends the experiment before the programs have ended
+	user, err := o.playUser(users)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +200,8 @@ func (o *options) play(ctx context.Context, stdout, stderr io.Writer) (*eval.Exp
 	if o.trials > 1 || plan.Stored > 0 {
 		fmt.Fprintf(stderr, "runset: %s\n", plan)
 	}
-	reports, err := o.openReports()
+	reports, err := o.openReports(named{"-dataset", o.dataset}, named{"-world", o.world}, named{"-token-file", o.tokens},
+		named{"-results", o.results}, named{"-baseline", o.baseline})
 	if err != nil {
 		return nil, err
 	}

@@ -134,8 +134,8 @@ func TestRunset(t *testing.T) {
 		{"timeout", []string{"-timeout", "31m"}, 2, []string{"runset: -timeout is at most 30m"}},
 		{"negative timeout", []string{"-timeout", "-1s"}, 2, []string{"runset: -timeout is at most 30m"}},
 		{"unwritable page", []string{"-html", filepath.Join(dir, "no", "report.html")}, 2, []string{"runset: -html: open "}},
-		{"one file for a page and a report", []string{"-html", filepath.Join(dir, "page"), "-junit", filepath.Join(dir, "page")}, 2, []string{"runset: -junit and -html name the same file"}},
-		{"one file for two reports", []string{"-junit", filepath.Join(dir, "both"), "-json", filepath.Join(dir, ".", "both")}, 2, []string{"runset: -junit and -json name the same file"}},
+		{"one file for a page and a report", []string{"-html", filepath.Join(dir, "page"), "-junit", filepath.Join(dir, "page")}, 2, []string{"runset: -html and -junit name the same file"}},
+		{"one file for two reports", []string{"-junit", filepath.Join(dir, "both"), "-json", filepath.Join(dir, ".", "both")}, 2, []string{"runset: -json and -junit name the same file"}},
 		{"help", []string{"-h"}, 0, []string{"-dataset file"}},
 
 		{"served", with("-token-env", "RUNSET_TEST_TOKEN"), 0, []string{"6 passed"}},
@@ -258,6 +258,64 @@ func TestPage(t *testing.T) {
 	}
 	if info, err := os.Stat(page); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, error %v", info.Mode(), err)
+	}
+}
+
+// A report does not overwrite a file that runset reads or completes.
+func TestReportsDoNotOverwrite(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	for name, from := range map[string]string{"tasks.csv": "testdata/orders.csv", "world.json": "testdata/world.json"} {
+		text, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(file(name), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	with := func(args ...string) []string {
+		return append([]string{"-dataset", file("tasks.csv"), "-world", file("world.json")}, args...)
+	}
+	var stderr bytes.Buffer
+	if status := run(t.Context(), with("-results", file("all.jsonl")), io.Discard, &stderr); status != 0 {
+		t.Fatalf("status %d\n%s", status, stderr.String())
+	}
+	if err := os.Symlink(file("all.jsonl"), file("link")); err != nil {
+		t.Log(err) // the name is that of a new file then
+	}
+	for want, args := range map[string][]string{
+		"-junit and -dataset":  with("-junit", file("tasks.csv")),
+		"-json and -world":     with("-json", file("world.json")),
+		"-html and -baseline":  with("-html", file("all.jsonl"), "-baseline", file("all.jsonl")),
+		"-json and -results":   with("-json", file("all.jsonl"), "-results", file("all.jsonl")),
+		"-html and -results":   with("-html", file("new"), "-results", file(".")+"/new"),
+		"-json and the file":   {"merge", "-json", file("all.jsonl"), file("all.jsonl")},
+		"-html and the file":   {"merge", "-html", file("link"), file("all.jsonl")},
+		"-junit and -baseline": {"merge", "-junit", file("all.jsonl"), "-baseline", file("all.jsonl"), file("all.jsonl")},
+		"-json and -o":         {"merge", "-json", file("merged"), "-o", file("merged"), file("all.jsonl")},
+	} {
+		before := map[string]string{}
+		for _, name := range []string{"tasks.csv", "world.json", "all.jsonl"} {
+			text, err := os.ReadFile(file(name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			before[name] = string(text)
+		}
+		var stderr bytes.Buffer
+		status := run(t.Context(), args, io.Discard, &stderr)
+		if status != 2 || !strings.Contains(stderr.String(), want) || !strings.Contains(stderr.String(), "name the same file") {
+			t.Errorf("%q: status %d: %s", args, status, stderr.String())
+		}
+		for name, content := range before {
+			if text, err := os.ReadFile(file(name)); err != nil || string(text) != content {
+				t.Errorf("%q: %s has changed, error %v", args, name, err)
+				if err := os.WriteFile(file(name), []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
 	}
 }
 

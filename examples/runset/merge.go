@@ -50,6 +50,15 @@ func (o *options) put(out string, files []string, stdout io.Writer) (*eval.Exper
 		return nil, err
 	}
 	set.Name = nameOf(files[0])
+	taken := []named{{"-o", out}, {"-baseline", o.baseline}}
+	for _, file := range files {
+		taken = append(taken, named{"the file " + file, file})
+	}
+	reports, err := o.openReports(taken...)
+	if err != nil {
+		return nil, err
+	}
+	defer reports.close()
 	if out != "" {
 		file, err := os.OpenFile(out, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if err != nil {
@@ -59,11 +68,6 @@ func (o *options) put(out string, files []string, stdout io.Writer) (*eval.Exper
 			return nil, err
 		}
 	}
-	reports, err := o.openReports()
-	if err != nil {
-		return nil, err
-	}
-	defer reports.close()
 	return set, errors.Join(set.WriteSummary(stdout, terminal.Colour(stdout, os.Getenv)), reports.write(set, o.before))
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"time"
 
@@ -22,10 +23,19 @@ type report struct {
 // does not cost a run.
 type reports []report
 
-func (o *options) openReports() (all reports, err error) {
+// named is a file and what names it.
+type named struct{ by, path string }
+
+// openReports opens the files for reports and empties them. taken are the files that runset reads or
+// completes: a report must not overwrite one.
+func (o *options) openReports(taken ...named) (all reports, err error) {
+	var made []string
 	defer func() {
 		if err != nil {
 			all.close()
+			for _, path := range made {
+				_ = os.Remove(path)
+			}
 		}
 	}()
 	for _, kind := range []struct {
@@ -41,17 +51,34 @@ func (o *options) openReports() (all reports, err error) {
 		if kind.path == "" {
 			continue
 		}
-		file, err := os.OpenFile(kind.path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, kind.mode)
+		_, known := os.Stat(kind.path)
+		file, err := os.OpenFile(kind.path, os.O_RDWR|os.O_CREATE, kind.mode)
 		if err != nil {
 			return all, fmt.Errorf("%s: %w", kind.flag, err)
 		}
-		all = append(all, report{kind.flag, file, kind.write})
-		for _, other := range all[:len(all)-1] {
-			a, errA := file.Stat()
-			b, errB := other.file.Stat()
-			if errA == nil && errB == nil && a.Mode().IsRegular() && os.SameFile(a, b) {
-				return all, fmt.Errorf("%s and %s name the same file", other.flag, kind.flag)
+		if all = append(all, report{kind.flag, file, kind.write}); errors.Is(known, fs.ErrNotExist) {
+			made = append(made, kind.path)
+		}
+		info, err := file.Stat()
+		if err != nil {
+			return all, fmt.Errorf("%s: %w", kind.flag, err)
+		}
+		if !info.Mode().IsRegular() { // a terminal or a pipe may have two
+			continue
+		}
+		for _, other := range taken {
+			if is, err := os.Stat(other.path); err == nil && os.SameFile(info, is) {
+				return all, fmt.Errorf("%s and %s name the same file", kind.flag, other.by)
 			}
+		}
+		taken = append(taken, named{kind.flag, kind.path})
+	}
+	for _, one := range all {
+		if info, err := one.file.Stat(); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if err := one.file.Truncate(0); err != nil {
+			return all, fmt.Errorf("%s: %w", one.flag, err)
 		}
 	}
 	return all, nil

@@ -2,12 +2,18 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // playTestUser is a program of -user: this test's program.
@@ -18,6 +24,20 @@ func playTestUser(mode string) {
 		os.Exit(1)
 	}
 	switch last := in.Turns[len(in.Turns)-1]; {
+	case strings.HasPrefix(mode, "sleeps:"):
+		file := strings.TrimPrefix(mode, "sleeps:")
+		if err := errors.Join(os.WriteFile(file+".new", []byte(strconv.Itoa(os.Getpid())), 0o600), os.Rename(file+".new", file)); err != nil {
+			os.Exit(1)
+		}
+		time.Sleep(time.Hour)
+	case mode == "gabbles":
+		fmt.Print(strings.Repeat("x", 1<<20+1))
+	case mode == "brace":
+		fmt.Println(`{"say":"a"}}`)
+	case mode == "killed":
+		self, _ := os.FindProcess(os.Getpid())
+		_ = self.Kill()
+		time.Sleep(time.Hour)
 	case mode == "fails":
 		fmt.Fprintln(os.Stderr, "some lines\nno model today")
 		os.Exit(3)
@@ -54,6 +74,9 @@ func TestUserProgram(t *testing.T) {
 		"babbles": {1, []string{`user: the user failed: the program must write {"say": "…"} or {"done": "why"}`}},
 		"both":    {1, []string{"the program must write"}},
 		"more":    {1, []string{"the program must write"}},
+		"brace":   {1, []string{"the program must write"}},
+		"gabbles": {1, []string{"user: the user failed: the program wrote more than 1048576 bytes"}},
+		"killed":  {1, []string{map[bool]string{true: "the program ended with exit status 1", false: "the signal "}[runtime.GOOS == "windows"]}},
 	} {
 		t.Run(mode, func(t *testing.T) {
 			report := filepath.Join(t.TempDir(), "report.json")
@@ -85,5 +108,41 @@ func TestUserProgram(t *testing.T) {
 		if status := run(t.Context(), args, &stdout, &stderr); status != 2 || !strings.Contains(stderr.String(), mistake) {
 			t.Errorf("%q: status %d: %s", args, status, stderr.String())
 		}
+	}
+}
+
+// An interrupt ends the program that plays the user before runset ends.
+func TestInterruptedUserProgram(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a process cannot be asked whether it runs")
+	}
+	dir := t.TempDir()
+	dataset, started := filepath.Join(dir, "personas.csv"), filepath.Join(dir, "pid")
+	content := "user,turn_mode,user_simulator_persona\nHello.,model_as_user,A tired clerk\n"
+	if err := os.WriteFile(dataset, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	pid := 0
+	go func() {
+		for pid == 0 && ctx.Err() == nil {
+			if text, err := os.ReadFile(started); err == nil {
+				pid, _ = strconv.Atoi(string(text))
+			}
+			time.Sleep(time.Millisecond)
+		}
+		interrupt()
+	}()
+	var stdout, stderr bytes.Buffer
+	status := run(ctx, []string{"-dataset", dataset, "-world", "testdata/world.json", "-user", os.Args[0] + " play-user sleeps:" + started}, &stdout, &stderr)
+	if status != 1 || !strings.Contains(stdout.String(), "1 cancelled") {
+		t.Errorf("status %d\n%s%s", status, stdout.String(), stderr.String())
+	}
+	program, err := os.FindProcess(pid)
+	if err == nil {
+		err = program.Signal(syscall.Signal(0))
+	}
+	if pid == 0 || !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("the program %d is left running: %v", pid, err)
 	}
 }

@@ -36,11 +36,12 @@ type Block struct {
 //	messages   *Run: Messages
 //	problems   *Run: Problems
 //
-// The functions that they use are length, plural and named.
+// The functions that they use are length, plural, add and named.
 func Templates() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"length": Length,
 		"plural": Plural,
+		"add":    func(a, b int) int { return a + b },
 		"named":  func(label string, t Text) Block { return Block{label, t} },
 	}).ParseFS(files, "templates/*.html"))
 }

@@ -51,6 +51,27 @@ type Call struct {
 	Adapter   []string // what the ledger adapter decided
 	Notes     []string // what else decided the call
 	Writes    []Write
+
+	// How many more there were before Bound.
+	MoreAttempts, MoreSteps, MoreNotes, MoreWrites int
+}
+
+// Bound keeps at most n entries of each list of the call.
+func (c *Call) Bound(n int) {
+	c.Attempts, c.MoreAttempts = First(c.Attempts, n)
+	c.Adapter, c.MoreSteps = First(c.Adapter, n)
+	c.Notes, c.MoreNotes = First(c.Notes, n)
+	c.Writes, c.MoreWrites = First(c.Writes, n)
+	for i := range c.Writes {
+		w := &c.Writes[i]
+		w.Violations, w.More = First(w.Violations, n)
+	}
+}
+
+// First returns at most n elements, and how many more there are.
+func First[E any](all []E, n int) (first []E, more int) {
+	first = all[:min(len(all), n)]
+	return first, len(all) - len(first)
 }
 
 // Result reports whether the call has a result.
@@ -72,6 +93,7 @@ type Attempt struct {
 type Write struct {
 	What, Result string
 	Violations   []string
+	More         int // violations, before Bound
 }
 
 // Trace is a trace event.
