@@ -94,7 +94,7 @@ func FuzzDeclarations(f *testing.F) {
 			}
 		}
 		cost.Linear(t, "a schema", doc, cost.List(`{"entities":[`, doc, `]}`), read)
-		cost.Linear(t, "an adapter", doc, cost.Members(`{"entity":"order","id_from":"$.id","op":"add","field_map":`, doc, `}`), read)
+		cost.Linear(t, "an adapter", doc, cost.Members(`{"entity_type":"order","id_from":"$.id","op":"add","field_map":`, doc, `}`), read)
 		var a, a2 ledger.Adapter
 		if a.UnmarshalJSON(doc) == nil {
 			text, err := json.Marshal(a)

@@ -116,11 +116,15 @@ func (ms *members) text(name, value string) {
 // object writes the members, then those of extra. A member of extra replaces the member of its
 // name, or removes it if its value is empty.
 func (ms members) object(extra []ledger.Member) json.RawMessage {
-	all := slices.Clone(ms)
+	all, index := slices.Clone(ms), make(map[string]int, len(ms)+len(extra))
+	for i, m := range all {
+		index[m.Name] = i
+	}
 	for _, m := range extra {
-		if i := slices.IndexFunc(all, func(k ledger.Member) bool { return k.Name == m.Name }); i >= 0 {
+		if i, ok := index[m.Name]; ok {
 			all[i] = m
 		} else {
+			index[m.Name] = len(all)
 			all = append(all, m)
 		}
 	}
@@ -139,11 +143,13 @@ func (r *Registration) extraProblems() (ps problems) {
 }
 
 func (ps *problems) extra(at string, extra []ledger.Member, known []string) {
-	for i, m := range extra {
+	seen := make(map[string]bool, len(extra))
+	for _, m := range extra {
 		pointer := at + token(m.Name)
-		if slices.ContainsFunc(extra[:i], func(e ledger.Member) bool { return e.Name == m.Name }) {
+		if seen[m.Name] {
 			ps.add("duplicate", pointer, "is given twice; remove one")
 		}
+		seen[m.Name] = true
 		if !utf8.ValidString(m.Name) {
 			ps.add("not_json", at+token(strings.ToValidUTF8(m.Name, "\uFFFD")), "has a name that is not valid UTF-8")
 		}
