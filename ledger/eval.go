@@ -34,11 +34,11 @@ import (
 //     used.
 //
 // A response cannot be used if it is not one JSON value, if it repeats a member name anywhere, or
-// if it exceeds a limit: 1 MiB, 64 levels of nesting, 1,000,000 values. The same holds for
-// arguments. The paths of a rule together visit at most 1,000,000 values of each and write at most
-// 1 MiB. A value counts each time that a path selects it or looks for it; each 256 bytes of text and
-// each 16 names or elements that a path passes over count as one more. An id or a flag has at most
-// 1,024 bytes. Only what the adapter refers to is read: a set_flag rule does not read the response.
+// if it exceeds a limit: 1 MiB, 64 levels of nesting. The same holds for arguments. The paths of a
+// rule together visit at most 1,000,000 values of each and write at most 1 MiB. A value counts each
+// time that a path selects it or looks for it; each 256 bytes of text and each 16 names or elements
+// that a path passes over count as one more. An id or a flag has at most 1,024 bytes. Only what the
+// adapter refers to is read: a set_flag rule does not read the response.
 func (r *Rule) Eval(args, response json.RawMessage) Outcome {
 	switch {
 	case r == nil || r.op == "" && len(r.refused) == 0:

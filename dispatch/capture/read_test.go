@@ -3,7 +3,9 @@ package capture_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -123,4 +125,33 @@ func FuzzRead(f *testing.F) {
 			session = r.Session
 		}
 	})
+}
+
+// spaces is a line of many spaces, which would be left out if it were shorter.
+type spaces struct{ left int }
+
+func (s *spaces) Read(p []byte) (int, error) {
+	if s.left == 0 {
+		return 0, io.EOF
+	}
+	n := min(len(p), s.left)
+	for i := range p[:n] {
+		p[i] = ' '
+	}
+	s.left -= n
+	return n, nil
+}
+
+// The rest of a line of more than 32 MiB is skipped.
+func TestReadALongLine(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	list, err := capture.Read(io.MultiReader(&spaces{256 << 20}, strings.NewReader("\n{}\n")))
+	runtime.ReadMemStats(&after)
+	if err != nil || len(list) != 2 || list[0].Problem != "it has more than 32 MiB" || list[1].Line != 2 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if used := after.TotalAlloc - before.TotalAlloc; used > 400<<20 {
+		t.Errorf("allocated %d MiB for a line of 256 MiB", used>>20)
+	}
 }

@@ -538,6 +538,16 @@ func TestResultsHaveNoSecrets(t *testing.T) {
 	if err := load(t, file).WriteJSON(&b); err != nil || !strings.Contains(b.String(), `"final_response": "you sent [redacted]"`) {
 		t.Errorf("%v: %s", err, b.String())
 	}
+
+	reason := filepath.Join(t.TempDir(), "reasons.jsonl")
+	quote := func(_ context.Context, _ eval.Case, r *dispatchtest.Result) error { return errors.New(r.FinalResponse) }
+	e, err = eval.Run(t.Context(), dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + secret}, cases, &eval.Options{Results: reason, Grader: quote})
+	if err != nil || !strings.Contains(e.Trials[0].Reason, secret) {
+		t.Fatal(err, e)
+	}
+	if text := string(read(t, reason)); strings.Contains(text, "0123456789") || !strings.Contains(text, `"reason":"you sent [redacted]"`) {
+		t.Error(text)
+	}
 }
 
 // A case whose id or name is not UTF-8 would have another id in the file.

@@ -35,6 +35,8 @@ var keys = map[string]string{"key-one": account, "key-two": another, "key-bad": 
 
 func authenticate(r *http.Request, key string) (string, error) {
 	switch key {
+	case "": // so that a request without a key, or with two, is served if the function is asked
+		return account, nil
 	case "key-viewer":
 		if r.Method != http.MethodGet {
 			return "", &catalog.Error{Code: catalog.CodeForbidden}

@@ -237,6 +237,28 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
+// downgrade redirects every request for https to the same host and path without TLS.
+type downgrade struct{ seen []string }
+
+func (d *downgrade) RoundTrip(r *http.Request) (*http.Response, error) {
+	d.seen = append(d.seen, r.URL.Scheme+" with "+r.Header.Get("X-Agent-Secret"))
+	resp := &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`"done"`))}
+	if r.URL.Scheme == "https" {
+		resp.StatusCode = 307
+		resp.Header.Set("Location", "http://"+r.URL.Host+r.URL.Path)
+	}
+	return resp, nil
+}
+
+func TestTheSecretStaysBehindTLS(t *testing.T) {
+	opts, transport := options(nil), &downgrade{}
+	opts.Transport = transport
+	_, err := parse(t, external, opts).Call(t.Context(), "check", nil)
+	if toolbox.CodeOf(err) != toolbox.CodeStatus || fmt.Sprint(transport.seen) != "[https with "+toolSecret+"]" {
+		t.Errorf("%v %v", err, transport.seen)
+	}
+}
+
 func TestCallsThatAreNotSent(t *testing.T) {
 	sent := 0
 	opts := options(func(*http.Request) (int, string) { sent++; return 200, `1` })

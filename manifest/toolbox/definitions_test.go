@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -160,7 +161,12 @@ func TestDetails(t *testing.T) {
 }
 
 func TestDetailsStayAwayFromPrivateAddresses(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name, values := range r.Header {
+			if slices.Contains(values, toolSecret) {
+				t.Errorf("the request for a detail has the secret in its header %s", name)
+			}
+		}
 		fmt.Fprint(w, `{"detail":"inside"}`)
 	}))
 	defer server.Close()
