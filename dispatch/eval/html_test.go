@@ -262,6 +262,7 @@ func TestWriteHTML(t *testing.T) {
 		"Calls compared with trial 2 of the baseline, which passed", `+ added: list_orders({"customer":"cust_9"})`,
 		`~ changed: get_order /order_id: "17" → "0017"`, "The same calls with the same arguments.", "6 equal calls",
 		"The whole text has 1.3 MiB.", "⟨U+202E⟩⟨U+0000⟩", "Dispatch, turn 2", "Answer to turn 3", "final_response done: c",
+		"Answer to turn 2 answered 200", "Dispatch, turn 3",
 		"skipped: a model has to write the user's turns",
 	} {
 		if !strings.Contains(text, want) {
@@ -270,6 +271,9 @@ func TestWriteHTML(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log(text[:min(len(text), 6000)])
+	}
+	if !regexp.MustCompile(`turn 2 user_instruction flaky again \+[0-9.]+ ms get_order .{0,200} Answer to turn 2 `).MatchString(text) {
+		t.Error("the call of the second turn is not in that turn")
 	}
 	// The string of more than 1 MB is cut.
 	if len(page) > 500_000 {
@@ -360,6 +364,24 @@ func TestWriteHTMLHasNoSecrets(t *testing.T) {
 	}
 	if page := written(t, e, nil); strings.Contains(page, secret) || !strings.Contains(page, "you sent ") {
 		t.Errorf("%d bytes have the secret, or not what the agent said", len(page))
+	}
+}
+
+// Files of results that do not say when a run began, and where its turns end, can be shown too.
+func TestWriteHTMLOfOlderFiles(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "results.jsonl")
+	run(t, refunder(true), rows(t), &eval.Options{Results: file, Grader: notWrong})
+	text := regexp.MustCompile(`"started":"[^"]*","took`).ReplaceAll(read(t, file), []byte(`"took`))
+	text = regexp.MustCompile(`,"turns":\[[0-9,]*\]\}`).ReplaceAll(text, []byte("}"))
+	if bytes.Count(text, []byte(`"started"`)) != 1 { // of the header
+		t.Fatal("the file has been written in another way")
+	}
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	page := written(t, load(t, file), nil)
+	if late := regexp.MustCompile(`\+\d+ min|\+-`).FindString(html.UnescapeString(page)); late != "" || strings.Count(page, "get_order</span>") < 10 {
+		t.Errorf("an event is at %q, or calls are missing", late)
 	}
 }
 
