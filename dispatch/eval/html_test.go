@@ -68,8 +68,8 @@ func refunder(candidate bool) dispatch.Agent {
 		case "hostile":
 			say = evil
 			argument := "small"
-			if large.Add(1) == 1 {
-				say, argument = evil+strings.Repeat("long ", 1<<18), strings.Repeat("x", 500_000)
+			if candidate && large.Add(1) == 1 {
+				say, argument = evil+strings.Repeat("long ", 210_000), strings.Repeat("x", 20_000)
 			}
 			_, _ = run.Proxy.Trace(ctx, proxy.EventThinking, map[string]string{"text": evil})
 			call("get_order", map[string]any{evil: evil, "big": argument})
@@ -261,7 +261,7 @@ func TestWriteHTML(t *testing.T) {
 		"▼ regressed -100 [-100, -38.6]", "▲ improved +100 [+38.6, +100]", "0 of 5 passed", "60 % [23.1, 88.2]",
 		"Calls compared with trial 2 of the baseline, which passed", `+ added: list_orders({"customer":"cust_9"})`,
 		`~ changed: get_order /order_id: "17" → "0017"`, "The same calls with the same arguments.", "6 equal calls",
-		"The whole text has 1.3 MiB.", "⟨U+202E⟩⟨U+0000⟩", "Dispatch, turn 2", "Answer to turn 3", "final_response done: c",
+		"The whole text has 1.0 MiB.", "⟨U+202E⟩⟨U+0000⟩", "Dispatch, turn 2", "Answer to turn 3", "final_response done: c",
 		"Answer to turn 2 answered 200", "Dispatch, turn 3",
 		"skipped: a model has to write the user's turns",
 	} {
@@ -298,11 +298,11 @@ func (s *sampled) Write(p []byte) (int, error) {
 // At most 200 runs are shown in full, those that did not pass before others. All cases are rows. The
 // page is written as it is made.
 func TestWriteHTMLOfManyCases(t *testing.T) {
-	n := nightly.Or(600, 10_000)
+	n := nightly.Or(300, 10_000)
 	instructions := make([]string, n)
 	for i := range instructions {
 		instructions[i] = fmt.Sprintf("say %d", i)
-		if i%5 == 4 && i < 500 {
+		if i%3 == 2 && i < 300 {
 			instructions[i] = fmt.Sprintf("fail %d", i)
 		}
 	}
@@ -370,7 +370,8 @@ func TestWriteHTMLHasNoSecrets(t *testing.T) {
 // Files of results that do not say when a run began, and where its turns end, can be shown too.
 func TestWriteHTMLOfOlderFiles(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "results.jsonl")
-	run(t, refunder(true), rows(t), &eval.Options{Results: file, Grader: notWrong})
+	cases := rows(t)
+	run(t, refunder(true), append(cases[:3:3], cases[4:]...), &eval.Options{Results: file, Grader: notWrong}) // without large texts
 	text := regexp.MustCompile(`"started":"[^"]*","took`).ReplaceAll(read(t, file), []byte(`"took`))
 	text = regexp.MustCompile(`,"turns":\[[0-9,]*\]\}`).ReplaceAll(text, []byte("}"))
 	if bytes.Count(text, []byte(`"started"`)) != 1 { // of the header
