@@ -1,6 +1,7 @@
 package proxy_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -70,7 +71,8 @@ func BenchmarkCall(b *testing.B) {
 }
 
 func TestAllocations(t *testing.T) {
-	args := map[string]string{"order_id": "4521"}
+	// A Go value would pass encoding/json, whose pool the race detector empties at random.
+	args := json.RawMessage(`{"order_id":"4521"}`)
 	c, err := proxy.New(baseURL, runToken, &proxy.Options{Transport: floor.Canned(seedAnswer),
 		Pacer: proxy.NewPacer(0, 0)})
 	if err != nil {
@@ -81,7 +83,7 @@ func TestAllocations(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if got > 28 {
-		t.Errorf("a call makes %.0f allocations, the ceiling is 28", got)
+	if got > 26 {
+		t.Errorf("a call makes %.0f allocations, the ceiling is 26", got)
 	}
 }
