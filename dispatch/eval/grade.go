@@ -137,18 +137,14 @@ func inFileOrder(trials []loadedTrial, files []string) []int {
 
 // gradeAgain decides about a stored trial and returns its new line.
 func (t *Trial) gradeAgain(ctx context.Context, grade Grader, f Fingerprint) ([]byte, error) {
-	r, err := t.at.read()
+	r, stored, err := t.read()
 	if err != nil {
 		return nil, err
 	}
-	result, err := r.result()
-	if err != nil {
-		return nil, fmt.Errorf("eval: %s: the result of case %s, trial %d cannot be read: %w", t.at.file, shown(t.ID), t.Number, err)
-	}
-	if result != nil && t.Cause != CauseUser { // a session that the user broke off is not graded
+	if stored != nil && t.Cause != CauseUser { // a session that the user broke off is not graded
 		c := t.Case
 		t.vary()
-		t.judge(ctx, result, grade)
+		t.judge(ctx, stored.Result, grade)
 		t.Case = c
 		if t.Verdict == Cancelled {
 			return nil, context.Cause(ctx)

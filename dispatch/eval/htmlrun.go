@@ -148,13 +148,9 @@ func (t *Trial) whole() (result *dispatchtest.Result, started time.Time, last []
 	case t.Result != nil:
 		result, last = t.Result, ordersOf(t.Result).Turns
 	case t.at.file != "":
-		r, err := t.at.read()
+		_, stored, err := t.read()
 		if err != nil {
 			return nil, started, nil, err
-		}
-		stored, err := r.stored()
-		if err != nil {
-			return nil, started, nil, fmt.Errorf("eval: %s: the result of case %s, trial %d cannot be read: %w", t.at.file, shown(t.ID), t.Number, err)
 		}
 		if stored != nil {
 			result, last = stored.Result, stored.Orders.Turns

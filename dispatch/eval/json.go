@@ -184,12 +184,11 @@ func (t *Trial) known(secrets *redact.Set) (result *dispatchtest.Result, timelin
 	if t.at.file == "" {
 		return nil, "", nil
 	}
-	r, err := t.at.read()
-	if err != nil {
+	r, stored, err := t.read()
+	if stored == nil || err != nil {
 		return nil, "", err
 	}
-	result, err = r.result()
-	return result, r.Timeline, err
+	return stored.Result, r.Timeline, nil
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

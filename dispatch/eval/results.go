@@ -119,7 +119,8 @@ func (t *Trial) line(f Fingerprint, secrets *redact.Set) ([]byte, error) {
 	return encodeLine(r)
 }
 
-// hide returns compact JSON without the secrets in its strings. Names of members stay.
+// hide returns compact JSON without the secrets in its strings. Names of members that consist of
+// lower-case letters and underscores stay: all names of this format do.
 func hide(raw json.RawMessage, secrets *redact.Set) json.RawMessage {
 	out := make([]byte, 0, len(raw))
 	for {
@@ -135,7 +136,7 @@ func hide(raw json.RawMessage, secrets *redact.Set) json.RawMessage {
 			end++
 		}
 		out = append(out, raw[:begin]...)
-		if text := string(raw[begin:end]); raw[end+1] == ':' {
+		if text := string(raw[begin:end]); raw[end+1] == ':' && strings.Trim(text, formatLetters) == "" {
 			out = append(out, text...)
 		} else {
 			out = append(out, secrets.Text(text)...)
@@ -144,6 +145,9 @@ func hide(raw json.RawMessage, secrets *redact.Set) json.RawMessage {
 		out, raw = append(out, '"'), raw[1:]
 	}
 }
+
+// formatLetters are those of the names in a file of results.
+const formatLetters = "abcdefghijklmnopqrstuvwxyz_"
 
 func encodeLine(v any) ([]byte, error) {
 	text, err := rawjson.Encode(v)
@@ -165,15 +169,6 @@ func (r *record) trial(c Case) Trial {
 		Case: c, Number: r.Trial, Verdict: r.Verdict, Cause: r.Cause, Reason: r.Reason,
 		Took: time.Duration(r.TookMS * float64(time.Millisecond)), began: r.Started, notes: r.Notes, ended: r.Ended,
 	}
-}
-
-// result decodes the stored result; nil if nothing was dispatched.
-func (r *record) result() (*dispatchtest.Result, error) {
-	stored, err := r.stored()
-	if stored == nil || err != nil {
-		return nil, err
-	}
-	return stored.Result, nil
 }
 
 // stored decodes the result with the places of its events; nil if nothing was dispatched.
@@ -218,13 +213,27 @@ func (s span) read() (*record, error) {
 	defer func() { _ = f.Close() }()
 	text := make([]byte, s.size)
 	if _, err := f.ReadAt(text, s.offset); err != nil {
-		return nil, fmt.Errorf("eval: the stored result cannot be read: %w", err)
+		return nil, fmt.Errorf("eval: the stored result cannot be read: %s, byte %d: %w", s.file, s.offset, err)
 	}
 	var r record
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, fmt.Errorf("eval: the stored result cannot be read: %s has changed: %w", s.file, err)
 	}
 	return &r, nil
+}
+
+// read returns the line of a trial whose result is in a file, and the result, which is nil if nothing
+// was dispatched.
+func (t *Trial) read() (*record, *storedResult, error) {
+	r, err := t.at.read()
+	if err != nil {
+		return nil, nil, err
+	}
+	result, err := r.stored()
+	if err != nil {
+		return nil, nil, fmt.Errorf("eval: %s: the result of case %s, trial %d cannot be read: %w", t.at.file, shown(t.ID), t.Number, err)
+	}
+	return r, result, nil
 }
 
 // lines reads a file of results.

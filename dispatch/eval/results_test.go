@@ -500,7 +500,7 @@ func TestResultsHaveNoSecrets(t *testing.T) {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		said, _ := json.Marshal("you sent " + r.Header.Get("Authorization"))
-		arguments, _ := json.Marshal(map[string]string{"key": secret})
+		arguments, _ := json.Marshal(map[string]any{"key": secret, secret: map[string]string{secret + "2": "value"}})
 		call := bytes.NewReader(arguments)
 		if base := r.Header.Get("X-Pipelines-Odyssey-Proxy-Url"); base != "" {
 			request, err := http.NewRequestWithContext(r.Context(), http.MethodPost, base+"/tools/get_order", call)
@@ -547,6 +547,35 @@ func TestResultsHaveNoSecrets(t *testing.T) {
 	}
 	if text := string(read(t, reason)); strings.Contains(text, "0123456789") || !strings.Contains(text, `"reason":"you sent [redacted]"`) {
 		t.Error(text)
+	}
+}
+
+// A result that cannot be read is an error with its place, whoever reads it.
+func TestResultsThatCannotBeRead(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "results.jsonl")
+	cases := casesOf(t, csvOf("a", "call get_order"), dispatchtest.Task{})
+	run(t, obedient, cases, &eval.Options{Results: file})
+	whole := read(t, file)
+	changed := bytes.Replace(whole, []byte(`"turns":[`), []byte(`"turns":7,"turn":[`), 1)
+	for want, change := range map[string]func(){
+		": the result of case ": func() {},
+		", byte ":               func() { write(t, file, nil) },
+		" has changed: ":        func() { write(t, file, bytes.Repeat([]byte(" "), len(changed))) },
+	} {
+		write(t, file, changed)
+		e := load(t, file)
+		change()
+		_, graded := eval.Grade(t.Context(), cases, nil, file)
+		if want == ": the result of case " && (graded == nil || !strings.Contains(graded.Error(), file+want)) {
+			t.Errorf("Grade: %v", graded)
+		}
+		for name, err := range map[string]error{
+			"JSON": e.WriteJSON(io.Discard), "JUnit": e.WriteJUnit(io.Discard), "page": e.WriteHTML(io.Discard, nil),
+		} {
+			if err == nil || !strings.Contains(err.Error(), file+want) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
 	}
 }
 

@@ -320,6 +320,17 @@ func TestPlanOfUsers(t *testing.T) {
 	}
 }
 
+// A row that needs the sandbox is not played, and says so, whatever its persona.
+func TestUserOfACodingTask(t *testing.T) {
+	cases := personaCases(t, "user,turn_mode,user_simulator_persona,setup_command\nhello,model_as_user,a clerk,make\n")
+	for name, user := range map[string]eval.User{"no user": nil, "user": helpful} {
+		e := run(t, clerk, cases, &eval.Options{User: user})
+		if trial := e.Trials[0]; trial.Verdict != eval.Skipped || !strings.Contains(trial.Reason, "sandbox") || e.Fingerprint.User != "" {
+			t.Errorf("%s: %s, %s, %q", name, trial.Verdict, trial.Reason, e.Fingerprint.User)
+		}
+	}
+}
+
 // A case by hand has a user of its own, which is guarded in the same way.
 func TestUserOfACase(t *testing.T) {
 	talk := func(say func() (string, error)) dispatchtest.Task {
