@@ -56,8 +56,10 @@ func after(last, err *Error) *Error {
 	if err.Attempts < last.Attempts { // it was stopped before it was sent: what is known is the last answer
 		return stopped(last, err.Code, err.Err)
 	}
-	if last.Delivery == Unknown { // once the tool may have run, no later answer takes that back
-		err.Delivery = Unknown
+	if last.Delivery == Unknown && err.Delivery != Unknown { // no later answer takes back that the tool may have run
+		e := *err // others may already read err, as the end of the run
+		e.Delivery = Unknown
+		return &e
 	}
 	return err
 }

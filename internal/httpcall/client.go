@@ -59,6 +59,12 @@ var errTimeout = errors.New("the call took longer than its limit")
 // cause.
 var errNoAnswer = errors.New("the transport returned neither a response nor an error")
 
+// errStatus is the error of a response with a status that is not an HTTP status. net/http accepts
+// 000, which as the Status of an answer would mean that there is none.
+var errStatus = errors.New("the status of the response is not valid")
+
+func validStatus(code int) bool { return code >= 100 && code <= 999 }
+
 // Do sends request once, with ctx as its context, and reads the response. The response's status
 // decides before the failure does: if the Status of the answer is not 0, the peer has answered,
 // even if the body did not arrive whole. progress may be nil.
@@ -86,6 +92,9 @@ func (c *Client) Do(ctx context.Context, request *http.Request, progress Progres
 	answer := Answer{Status: response.StatusCode, Header: response.Header, TLS: response.TLS}
 	_, standard := c.Transport.(*http.Transport)
 	answer.Body, err = readBody(callCtx, response, c.MaxBytes, standard)
+	if !validStatus(response.StatusCode) {
+		return Answer{}, c.failure(ctx, callCtx, errStatus, false, false)
+	}
 	switch {
 	case errors.Is(err, ErrTooLarge):
 		err = fmt.Errorf("%w: it has more than %d bytes", ErrTooLarge, c.MaxBytes)

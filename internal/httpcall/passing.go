@@ -20,6 +20,12 @@ func RoundTrip(transport http.RoundTripper, request *http.Request) (response *ht
 	if err != nil {
 		return nil, w.notSent(err), err
 	}
+	if !validStatus(response.StatusCode) {
+		if response.Body != nil {
+			_ = response.Body.Close()
+		}
+		return nil, false, errStatus
+	}
 	return response, false, nil
 }
 

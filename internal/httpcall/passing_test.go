@@ -118,3 +118,29 @@ func TestRoundTripTellsWhatWasNotSent(t *testing.T) {
 type failing struct{ err error }
 
 func (f failing) RoundTrip(*http.Request) (*http.Response, error) { return nil, f.err }
+
+// net/http reads a status of 000. It is not an answer, whose status is not 0, and a server that
+// passed it on would panic.
+func TestAStatusThatIsNone(t *testing.T) {
+	for _, status := range []int{-1, 0, 99, 1000} {
+		var body *passed
+		transport := roundTrip(func(*http.Request) (*http.Response, error) {
+			body = &passed{Reader: strings.NewReader("{}"), closed: make(chan struct{})}
+			return &http.Response{StatusCode: status, Body: body}, nil
+		})
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://peer.test", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		caller := httpcall.Client{Transport: transport, Peer: "the peer", MaxBytes: 10}
+		answer, failure := caller.Do(t.Context(), request, nil)
+		if answer.Status != 0 || failure == nil || failure.Kind != httpcall.Broken || failure.NotSent {
+			t.Errorf("Do with %d: %+v, %v", status, answer, failure)
+		}
+		<-body.closed
+		if _, notSent, err := httpcall.RoundTrip(transport, request); err == nil || notSent {
+			t.Errorf("RoundTrip with %d: not sent %t, %v", status, notSent, err)
+		}
+		<-body.closed
+	}
+}
