@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/toolwire/toolwire/dispatch"
-	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/doctor"
 )
 
@@ -87,7 +86,7 @@ func TestMemory(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			opts := scenarios("session_replay", "memory_replay", "session_stateful", "memory_stateful")
-			report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: tt.agent.answer}, opts)
+			report, err := doctor.Check(t.Context(), endpoints(t, tt.agent.answer)["handler"], opts)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -120,7 +119,7 @@ func TestMemoryAlone(t *testing.T) {
 	for agent, want := range map[*withMemory]doctor.Status{
 		{replay: true}: doctor.StatusOK, {fails: true}: doctor.StatusSkipped,
 	} {
-		report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: agent.answer}, scenarios("memory_replay"))
+		report, err := doctor.Check(t.Context(), endpoints(t, agent.answer)["handler"], scenarios("memory_replay"))
 		if err != nil {
 			t.Fatal(err)
 		}

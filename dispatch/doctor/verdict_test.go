@@ -100,7 +100,7 @@ func TestScenariosNameSharedResults(t *testing.T) {
 // The token expires at the second call of an agent that makes several.
 func TestScenariosLetTheTokenExpireLater(t *testing.T) {
 	for sent, agent := range map[string]dispatch.Agent{"from the second tool call on": five, "from the first tool call on": once} {
-		report, err := doctor.Check(t.Context(), dispatchtest.Target{Agent: agent}, scenarios("expired_token"))
+		report, err := doctor.Check(t.Context(), endpoints(t, agent)["handler"], scenarios("expired_token"))
 		if err != nil {
 			t.Fatal(err)
 		}
