@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/http"
 	"time"
-
-	"github.com/toolwire/toolwire/internal/runner"
 )
 
 // An Observer has functions that are called for the runs and the rejected requests of a handler, for
@@ -87,10 +85,14 @@ func (h *Handler) startRun(v *visit, r *http.Request) {
 	if r != nil {
 		start.Header = h.publicHeader(r.Header)
 	}
-	ctx := v.ctx.Context
-	f := func(context.Context) context.Context { return o.RunStart(ctx, start) }
-	if started := runner.Run(ctx, &h.hooks, time.Now(), v.run.RunID, f).Value; started != nil {
-		v.ctx.Context = started
+	ctx, started := v.ctx.Context, make(chan context.Context, 1)
+	h.hooks.Hook(ctx, v.run.RunID, func() { started <- o.RunStart(ctx, start) })
+	select {
+	case ctx = <-started:
+		if ctx != nil {
+			v.ctx.Context = ctx
+		}
+	default:
 	}
 }
 

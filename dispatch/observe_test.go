@@ -216,7 +216,7 @@ func TestObserverOfRefusals(t *testing.T) {
 // Whatever an observer does, the run is answered in time.
 func TestObserverThatMisbehaves(t *testing.T) {
 	for name, misbehave := range map[string]func(){
-		"panics": func() { panic("observer") }, "does not return": func() { time.Sleep(time.Hour) },
+		"panicked": func() { panic("observer") }, "did not return in time": func() { time.Sleep(time.Hour) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -235,7 +235,7 @@ func TestObserverThatMisbehaves(t *testing.T) {
 				if took := time.Since(start); took > 1500*time.Millisecond {
 					t.Errorf("the answers took %s", took)
 				}
-				if name == "panics" && strings.Count(log.String(), "a function of Options.Observer panicked") != 3 {
+				if strings.Count(log.String(), "a function of Options.Observer "+name) != 3 {
 					t.Errorf("logged %s", log.String())
 				}
 				synctest.Wait()

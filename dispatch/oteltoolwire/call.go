@@ -68,24 +68,27 @@ func (t *Telemetry) callEnd(ctx context.Context, end proxy.CallEnd) {
 		}
 	}
 	if t.opts.Content {
-		attrs = attrs.text(attrToolArguments, string(end.Arguments))
+		if len(end.Arguments) <= maxArguments {
+			attrs = attrs.text(attrToolArguments, string(end.Arguments))
+		}
 		if end.Result != nil {
 			attrs = attrs.text(attrToolResult, string(end.Result.Response))
 		}
 	}
 	took := op.end(failure, attrs)
 	measured := end.CallInfo
-	if invented(end.Err) {
-		measured.Tool = "" // a model could make any number of time series
+	switch e, failed := errors.AsType[*proxy.Error](end.Err); {
+	case !failed:
+	case e.Attempts == 0: // nothing was sent, so a model may have made the names up: each is a time series
+		measured.Tool, measured.Actor = "", ""
+	case e.Status == 404, e.Class == "tool_not_executable":
+		measured.Tool = ""
 	}
 	t.toolDuration.Record(ctx, took, t.callAttributes(measured).text(attrError, failure).set())
 }
 
-// invented reports whether a call named a tool that does not exist.
-func invented(err error) bool {
-	e, ok := errors.AsType[*proxy.Error](err)
-	return ok && (e.Code == proxy.CodeUnknownTool || e.Status == 404 || e.Class == "tool_not_executable")
-}
+// maxArguments is the limit of the arguments of a call, in bytes. Larger ones are not sent.
+const maxArguments = 1 << 20
 
 func (t *Telemetry) attemptStart(ctx context.Context, attempt proxy.AttemptInfo) context.Context {
 	template := "/tools/{name}"

@@ -212,6 +212,7 @@ func TestContent(t *testing.T) {
 	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		_, _ = run.Proxy.Call(ctx, "get_order", json.RawMessage(`{"id": 4521}`))
 		_, _ = run.Proxy.Call(ctx, "get_order", json.RawMessage("{\"id\":\"\xff\""))
+		_, _ = run.Proxy.Call(ctx, "get_order", map[string]string{"too_large": strings.Repeat("x", 1<<20)})
 		return nil, nil
 	}
 	dispatchtest.Run(t, dispatchtest.Target{Agent: agent, Options: options(tel), AuthValue: "Bearer " + agentToken},
@@ -226,6 +227,9 @@ func TestContent(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s\nlacks %s", got, want)
 		}
+	}
+	if strings.Contains(got, "too_large\":") {
+		t.Error("arguments that are too large for the proxy are in a span")
 	}
 }
 
@@ -390,5 +394,34 @@ func TestConcurrency(t *testing.T) {
 		if n["invoke_agent"] != 1 || n["execute_tool get_order"] != 8 || n["POST /tools/{name}"] != 8 {
 			t.Errorf("a trace has %v", n)
 		}
+	}
+}
+
+// A model that invents names of tools makes no time series of them, whatever else is wrong with its
+// calls, and neither does a label that the client refuses.
+func TestInventedNames(t *testing.T) {
+	c := newCollector()
+	client, err := proxy.New("https://proxy.example.com", agentToken, &proxy.Options{
+		Observer: c.telemetry(t, oteltoolwire.Options{AgentName: "refunds"}).Proxy(),
+		CheckArguments: func(_ string, arguments json.RawMessage) error {
+			if len(arguments) > 2 {
+				return errors.New("no such tool")
+			}
+			return nil
+		},
+		Transport: roundTrip(func(*http.Request) (*http.Response, error) { return nil, errors.New("no network") }),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = client.Call(t.Context(), content, json.RawMessage(`{`))
+	_, _ = client.Call(t.Context(), content, json.RawMessage(`{"unknown":1}`))
+	_, _ = client.Call(t.Context(), content, json.RawMessage(`{"long":"`+strings.Repeat("x", 1<<20)+`"}`))
+	_, _ = client.As(" "+content).Call(t.Context(), "get_order", nil)
+	_, _ = client.Call(t.Context(), "get_order", nil)
+	points := strings.Join(c.points(t), "\n")
+	if strings.Contains(points, content) || strings.Count(points, "gen_ai.tool.name=_OTHER") != 3 ||
+		strings.Count(points, "gen_ai.agent.name=refunds ") != 4 || strings.Count(points, "gen_ai.tool.name=get_order") != 1 {
+		t.Errorf("the metrics are\n%s", points)
 	}
 }
