@@ -3,6 +3,8 @@ package eval_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/xml"
 	"errors"
 	"flag"
@@ -278,6 +280,28 @@ func TestWriteHTML(t *testing.T) {
 	// The string of more than 1 MB is cut.
 	if len(page) > 500_000 {
 		t.Errorf("the page has %d bytes", len(page))
+	}
+}
+
+// A script or a style that a text brings into the page has no effect, and the page loads nothing.
+func TestPolicyOfThePage(t *testing.T) {
+	page := written(t, experiment(t, rows(t), refunder(true), eval.Options{}), nil)
+	policy := regexp.MustCompile(`<meta http-equiv="Content-Security-Policy" content="([^"]*)">`).FindStringSubmatch(page)
+	own := func(element string) string {
+		found := regexp.MustCompile(`(?s)<`+element+`>(.*?)</`+element+`>`).FindAllStringSubmatch(page, -1)
+		if len(found) != 1 {
+			t.Fatalf("%d elements %s", len(found), element)
+		}
+		sum := sha256.Sum256([]byte(found[0][1]))
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	want := "default-src 'none'; style-src " + own("style") + "; script-src " + own("script") +
+		"; img-src data:; base-uri 'none'; form-action 'none'"
+	if len(policy) != 2 || html.UnescapeString(policy[1]) != want {
+		t.Errorf("got  %q\nwant %q", policy, want)
+	}
+	if n := strings.Count(page[:strings.Index(page, "<style>")], "Content-Security-Policy"); n != 1 {
+		t.Errorf("%d policies before the first style", n)
 	}
 }
 
