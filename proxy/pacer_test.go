@@ -481,6 +481,30 @@ func TestQueuedCallsEndWithTheRun(t *testing.T) {
 	})
 }
 
+// A 401 without the class of a token that has ended is the end for its client only.
+func TestQueuedCallsEndWithTheirClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{steps: []step{func(r *http.Request) (*http.Response, error) {
+			time.Sleep(time.Second)
+			return answer(401, `{}`)(r)
+		}}}
+		c := newClient(t, s, func(o *proxy.Options) { o.Pacer = proxy.NewPacer(1, 10*time.Second) })
+		start := time.Now()
+		var group sync.WaitGroup
+		for range 3 {
+			group.Go(func() {
+				if _, err := c.Call(background, "x", nil); !proxy.IsRunOver(err) {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+		if took := time.Since(start); took != time.Second || len(s.requests()) != 1 {
+			t.Errorf("%d requests, the last call ended after %s", len(s.requests()), took)
+		}
+	})
+}
+
 func TestUnlimitedPacer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{answer(200, seedAnswer)}}

@@ -541,9 +541,9 @@ func TestResultsHaveNoSecrets(t *testing.T) {
 
 	reason := filepath.Join(t.TempDir(), "reasons.jsonl")
 	quote := func(_ context.Context, _ eval.Case, r *dispatchtest.Result) error { return errors.New(r.FinalResponse) }
-	e, err = eval.Run(t.Context(), dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + secret}, cases, &eval.Options{Results: reason, Grader: quote})
-	if err != nil || !strings.Contains(e.Trials[0].Reason, secret) {
-		t.Fatal(err, e)
+	_, err = eval.Run(t.Context(), dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + secret}, cases, &eval.Options{Results: reason, Grader: quote})
+	if err != nil {
+		t.Fatal(err)
 	}
 	if text := string(read(t, reason)); strings.Contains(text, "0123456789") || !strings.Contains(text, `"reason":"you sent [redacted]"`) {
 		t.Error(text)
