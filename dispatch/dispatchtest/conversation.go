@@ -110,7 +110,8 @@ func (s *player) says(ctx context.Context, r *Result) (text string, ok bool) {
 	}
 	turns := slices.Clone(r.Turns)
 	for i := range turns {
-		r.hideIn(&turns[i].Exchange, nil)
+		turns[i].Problems = slices.Clone(turns[i].Problems)
+		r.hideIn(&turns[i].Exchange, turns[i].Problems)
 	}
 	text, err := c.User(ctx, turns)
 	if err == nil && strings.TrimSpace(text) == "" {

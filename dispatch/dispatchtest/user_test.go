@@ -130,6 +130,23 @@ func TestUserSeesNoSecret(t *testing.T) {
 	}
 }
 
+// What a user does with the turns does not change the result.
+func TestUserChangesNoTurns(t *testing.T) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprint(w, `{"final_response":"yes","messages":[{"role":"nobody","content":"a"}]}`)
+	})
+	user := func(_ context.Context, turns []dispatchtest.Turn) (string, error) {
+		turns[0].FinalResponse, turns[0].Problems[0].Code = "changed", "changed"
+		return "", dispatchtest.ErrDone
+	}
+	got := dispatchtest.Run(t, dispatchtest.Target{Handler: handler},
+		dispatchtest.Task{Instruction: "a", Conversation: &dispatchtest.Conversation{User: user}})
+	if turn := got.Turns[0]; turn.FinalResponse != "yes" || turn.Problems[0].Code == "changed" {
+		t.Errorf("%+v", turn)
+	}
+}
+
 // Run fails the test whose user fails, and returns what happened before.
 func TestRunWithAUserThatFails(t *testing.T) {
 	user := func(context.Context, []dispatchtest.Turn) (string, error) { return "", errors.New("no credit") }

@@ -513,6 +513,115 @@ func TestWriteHTMLIsBounded(t *testing.T) {
 	}
 }
 
+// Of each case that did not pass, the first trial that did is shown in full before other trials that
+// passed. The page of a program, which has no ping, does not show one. Of many cases that are missing
+// 20 are named.
+func TestWriteHTMLShows(t *testing.T) {
+	e, baseline := &eval.Experiment{Name: "chosen", PerCase: 251}, &eval.Experiment{PerCase: 251}
+	for _, id := range []string{"a", "b"} {
+		for k := range 251 {
+			trial := eval.Trial{Case: eval.Case{ID: id, Name: id}, Number: k + 1, Verdict: eval.Passed, Result: &dispatchtest.Result{}}
+			baseline.Trials = append(baseline.Trials, trial)
+			if k == 0 {
+				trial.Verdict = eval.Failed
+			}
+			e.Trials = append(e.Trials, trial)
+		}
+	}
+	page := written(t, e, nil)
+	for _, shown := range []string{"a/1", "a/2", "b/1", "b/2"} {
+		if !strings.Contains(page, `<ol class="timeline" id="`+shown+`/events">`) {
+			t.Errorf("%s is not shown in full", shown)
+		}
+	}
+	if strings.Contains(page, "<h3>Ping</h3>") {
+		t.Error("the page shows a ping that was not sent")
+	}
+	for i := range 25 {
+		baseline.Trials = append(baseline.Trials, eval.Trial{Case: eval.Case{ID: fmt.Sprintf("gone %02d", i)}, Number: 1, Verdict: eval.Passed})
+	}
+	if page = written(t, e, baseline); !strings.Contains(page, "gone 19</span> and 5 more") || strings.Contains(page, "gone 20") {
+		t.Error("the page does not name 20 of 25 cases that are missing")
+	}
+}
+
+// A run is compared with the trial of its number in the baseline, or else, if it did not pass, with the
+// first of its case that did.
+func TestWriteHTMLCompares(t *testing.T) {
+	trials := func(verdicts ...eval.Verdict) *eval.Experiment {
+		e := &eval.Experiment{PerCase: len(verdicts)}
+		for i, verdict := range verdicts {
+			result := &dispatchtest.Result{}
+			result.Calls = []proxytest.Call{{Tool: fmt.Sprintf("tool_%d", i+1), Status: 200, Source: "behavior", Order: 1}}
+			e.Trials = append(e.Trials, eval.Trial{Case: eval.Case{ID: "a", Name: "a"}, Number: i + 1, Verdict: verdict, Result: result})
+		}
+		return e
+	}
+	e := trials(eval.Failed, eval.Passed, eval.Passed)
+	for name, tt := range map[string]struct {
+		page      string
+		same      int
+		headlines []string
+	}{
+		"alone": {written(t, e, nil), 0, []string{`<a href="#a/2">trial 2</a>, which passed`}},
+		"baseline": {written(t, e, trials(eval.Passed, eval.Failed, eval.Passed)), 3, []string{"trial 1 of the baseline, which passed",
+			"trial 2 of the baseline, which did not pass", "trial 3 of the baseline, which passed"}},
+		"part of a baseline": {written(t, e, trials(eval.Passed)), 1, []string{"trial 1 of the baseline, which passed"}},
+	} {
+		var headlines []string
+		for _, m := range regexp.MustCompile(`Calls compared with (.*)</h3>`).FindAllStringSubmatch(tt.page, -1) {
+			headlines = append(headlines, m[1])
+		}
+		if !slices.Equal(headlines, tt.headlines) || strings.Count(tt.page, "The same calls with the same arguments.") != tt.same {
+			t.Errorf("%s: %q, %d times the same", name, headlines, strings.Count(tt.page, "The same calls"))
+		}
+	}
+}
+
+// Of a difference 60 steps are shown.
+func TestWriteHTMLOfALongDifference(t *testing.T) {
+	e := &eval.Experiment{PerCase: 2}
+	for k, verdict := range []eval.Verdict{eval.Failed, eval.Passed} {
+		result := &dispatchtest.Result{}
+		for i := range 70 * k {
+			result.Calls = append(result.Calls, proxytest.Call{Tool: fmt.Sprintf("tool_%02d", i), Status: 200, Source: "behavior", Order: i + 1})
+		}
+		e.Trials = append(e.Trials, eval.Trial{Case: eval.Case{ID: "a", Name: "a"}, Number: k + 1, Verdict: verdict, Result: result})
+	}
+	page := written(t, e, nil)
+	if strings.Count(page, `<li class="removed">`) != 60 || !strings.Contains(page, ">10 more steps not shown.<") {
+		t.Error("the page does not show 60 of 70 steps")
+	}
+}
+
+// Times are counted from the first event if nobody knows when the run began. Of many arguments that
+// differ 20 are shown.
+func TestWriteHTMLOfAnOldRun(t *testing.T) {
+	begun := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	trial := func(number int, verdict eval.Verdict, changed string) eval.Trial {
+		arguments := []byte(`{"same":1`)
+		for i := range 25 {
+			arguments = fmt.Appendf(arguments, `,"p%02d":%q`, i, changed)
+		}
+		result := &dispatchtest.Result{}
+		result.Calls = []proxytest.Call{
+			{Tool: "late", Arguments: append(arguments, '}'), Status: 200, Source: "behavior", At: begun.Add(5 * time.Second), Order: 2},
+			{Tool: "early", Status: 200, Source: "behavior", At: begun, Order: 1},
+		}
+		return eval.Trial{Case: eval.Case{ID: "a", Name: "a"}, Number: number, Verdict: verdict, Result: result}
+	}
+	e := &eval.Experiment{PerCase: 2, Trials: []eval.Trial{trial(1, eval.Failed, "x"), trial(2, eval.Passed, "y")}}
+	page := written(t, e, nil)
+	for _, want := range []string{">+0 ms<", ">+5.00 s<", "/p19: ", ">and 5 more<"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	if strings.Contains(page, "/p20: ") {
+		t.Error("the page shows more than 20 arguments that differ")
+	}
+}
+
 // Notes that are not listed are counted once each.
 func TestWriteHTMLNotes(t *testing.T) {
 	e := &eval.Experiment{Name: "notes", PerCase: 1}
