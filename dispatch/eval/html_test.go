@@ -578,6 +578,20 @@ func TestWriteHTMLCompares(t *testing.T) {
 	}
 }
 
+// Results in memory and in a file have the same page, with the events of a session in their turns.
+func TestWriteHTMLOfResultsInMemory(t *testing.T) {
+	cases := rows(t)
+	kept, err := eval.Run(t.Context(), dispatchtest.Target{Agent: refunder(true)}, cases, &eval.Options{Trials: 2, Parallel: 1, Grader: notWrong})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := experiment(t, cases, refunder(true), eval.Options{Trials: 2})
+	got, want := skeleton(t, written(t, kept, nil)), skeleton(t, written(t, stored, nil))
+	if got != want || !regexp.MustCompile(`(?s)id=talk/1/answer-1 .*id=talk/1/event-1 .*id=talk/1/answer-2 `).MatchString(got) {
+		t.Errorf("the pages differ, or the events are not in their turns: %s", firstDifference(got, want))
+	}
+}
+
 // Of a difference 60 steps are shown.
 func TestWriteHTMLOfALongDifference(t *testing.T) {
 	e := &eval.Experiment{PerCase: 2}
@@ -594,8 +608,8 @@ func TestWriteHTMLOfALongDifference(t *testing.T) {
 	}
 }
 
-// Times are counted from the first event if nobody knows when the run began. Of many arguments that
-// differ 20 are shown.
+// If it is not known when the run began, times are counted from its first event. Of many arguments
+// that differ 20 are shown.
 func TestWriteHTMLOfAnOldRun(t *testing.T) {
 	begun := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	trial := func(number int, verdict eval.Verdict, changed string) eval.Trial {

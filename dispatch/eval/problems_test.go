@@ -69,6 +69,7 @@ func (b badInput) check(t *testing.T, dir string) {
 func TestBadOptions(t *testing.T) {
 	opts := &eval.Options{
 		Trials: 10_001, Parallel: -1, Shard: "3/2", AgentVersion: "v\xff", UserTimeout: -1,
+		GraderVersion: "g\xff", UserVersion: "u\xff",
 		Budget: eval.Budget{Calls: -1, Tokens: -2, Time: -3},
 	}
 	cases := []eval.Case{{ID: "a"}, {ID: "b\xff"}, {ID: "a"}, {ID: "a"}}
@@ -81,6 +82,8 @@ func TestBadOptions(t *testing.T) {
 		`Options.Budget.Tokens: -2 is negative: leave it 0 for the default`,
 		`Options.Budget.Time: -3ns is negative: leave it 0 for the default`,
 		`Options.AgentVersion: "v\xff" is not in UTF-8`,
+		`Options.GraderVersion: "g\xff" is not in UTF-8`,
+		`Options.UserVersion: "u\xff" is not in UTF-8`,
 		`cases[1].ID: "b\xff" is not in UTF-8`,
 		`cases[2].ID: cases[0] has the same ID "a": ids are unique`,
 		`cases[3].ID: cases[0] has the same ID "a": ids are unique`,

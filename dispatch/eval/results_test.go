@@ -541,12 +541,33 @@ func TestResultsHaveNoSecrets(t *testing.T) {
 
 	reason := filepath.Join(t.TempDir(), "reasons.jsonl")
 	quote := func(_ context.Context, _ eval.Case, r *dispatchtest.Result) error { return errors.New(r.FinalResponse) }
-	_, err = eval.Run(t.Context(), dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + secret}, cases, &eval.Options{Results: reason, Grader: quote})
-	if err != nil {
-		t.Fatal(err)
+	e, err = eval.Run(t.Context(), dispatchtest.Target{Handler: handler, AuthValue: "Bearer " + secret}, cases, &eval.Options{Results: reason, Grader: quote})
+	if err != nil || e.Trials[0].Reason != "you sent [redacted]" {
+		t.Fatal(err, e)
 	}
 	if text := string(read(t, reason)); strings.Contains(text, "0123456789") || !strings.Contains(text, `"reason":"you sent [redacted]"`) {
 		t.Error(text)
+	}
+}
+
+// A last line that a machine without power has filled with zeros is removed. A file that is not there
+// has a code.
+func TestResultsAfterAPowerFailure(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "results.jsonl")
+	cases := casesOf(t, csvOf("a", "b"), dispatchtest.Task{})
+	opts := &eval.Options{Results: file, Parallel: 1}
+	run(t, obedient, cases, opts)
+	whole := read(t, file)
+	last := bytes.LastIndexByte(whole[:len(whole)-1], '\n') + 1
+	write(t, file, append(append(slices.Clone(whole[:last]), make([]byte, 100)...), '\n'))
+	if _, err := eval.Load(file); eval.CodeOf(err) != eval.CodeResults || !strings.Contains(err.Error(), "is not complete") {
+		t.Errorf("Load: %v", err)
+	}
+	if e := run(t, obedient, cases, opts); ended(e) != ". ." || ended(load(t, file)) != ". ." {
+		t.Error(ended(e))
+	}
+	if _, err := eval.Load(file + "x"); eval.CodeOf(err) != eval.CodeResults || !strings.Contains(err.Error(), "cannot be read") {
+		t.Errorf("a file that is not there: %q: %v", eval.CodeOf(err), err)
 	}
 }
 
