@@ -282,6 +282,21 @@ type failingWriter struct{ err error }
 
 func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
 
+// The warnings in JSON do not have the problem that failed the run: it is the reason.
+func TestWriteJSONWarnings(t *testing.T) {
+	result := &dispatchtest.Result{Warnings: []string{"one"}}
+	result.Problems = []dispatch.Problem{{Code: "bad", Fatal: true}, {Code: "odd", Message: "two"}}
+	e := &eval.Experiment{Trials: []eval.Trial{{Verdict: eval.Failed, Result: result}}}
+	var b bytes.Buffer
+	var doc struct{ Cases []struct{ Warnings []string } }
+	if err := errors.Join(e.WriteJSON(&b), json.Unmarshal(b.Bytes(), &doc)); err != nil {
+		t.Fatal(err)
+	}
+	if got := doc.Cases[0].Warnings; len(got) != 2 || got[0] != "one" || !strings.Contains(got[1], "two") {
+		t.Errorf("%q", got)
+	}
+}
+
 // Reports have no secrets of the target, whether the results are in memory or in a file.
 func TestReportsHaveNoSecrets(t *testing.T) {
 	const secret = "s3cr-t0ken-0123456789"

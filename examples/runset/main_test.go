@@ -316,6 +316,24 @@ func TestReportsDoNotOverwrite(t *testing.T) {
 				}
 			}
 		}
+		for _, name := range []string{"new", "merged"} {
+			if _, err := os.Stat(file(name)); err == nil {
+				t.Errorf("%q: %s is left behind", args, name)
+			}
+		}
+	}
+	stderr.Reset()
+	if status := run(t.Context(), with("-json", os.DevNull, "-junit", os.DevNull), io.Discard, &stderr); status != 0 {
+		t.Errorf("two reports to %s: status %d: %s", os.DevNull, status, stderr.String())
+	}
+	// Trials that did not run are not compared.
+	page := file("page.html")
+	if status := run(t.Context(), with("-baseline", file("all.jsonl"), "-html", page, "-max-calls", "1", "-parallel", "1"), io.Discard, &stderr); status != 1 {
+		t.Errorf("status %d: %s", status, stderr.String())
+	}
+	if text, err := os.ReadFile(page); err != nil || !bytes.Contains(text, []byte(" cancelled</span>")) ||
+		bytes.Contains(text, []byte("Comparison with the baseline")) {
+		t.Errorf("the page has %d bytes, or compares what did not run: %v", len(text), err)
 	}
 }
 

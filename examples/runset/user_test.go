@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -32,6 +34,10 @@ func playTestUser(mode string) {
 		time.Sleep(time.Hour)
 	case mode == "gabbles":
 		fmt.Print(strings.Repeat("x", 1<<20+1))
+	case mode == "unknown":
+		fmt.Println(`{"say":"a","dome":"b"}`)
+	case mode == "seed":
+		fmt.Printf("{\"done\":\"seed %d\"}\n", in.Seed)
 	case mode == "brace":
 		fmt.Println(`{"say":"a"}}`)
 	case mode == "killed":
@@ -74,6 +80,7 @@ func TestUserProgram(t *testing.T) {
 		"babbles": {1, []string{`user: the user failed: the program must write {"say": "…"} or {"done": "why"}`}},
 		"both":    {1, []string{"the program must write"}},
 		"more":    {1, []string{"the program must write"}},
+		"unknown": {1, []string{"the program must write"}},
 		"brace":   {1, []string{"the program must write"}},
 		"gabbles": {1, []string{"user: the user failed: the program wrote more than 1048576 bytes"}},
 		"killed":  {1, []string{map[bool]string{true: "the program ended with exit status 1", false: "the signal "}[runtime.GOOS == "windows"]}},
@@ -108,6 +115,45 @@ func TestUserProgram(t *testing.T) {
 		if status := run(t.Context(), args, &stdout, &stderr); status != 2 || !strings.Contains(stderr.String(), mistake) {
 			t.Errorf("%q: status %d: %s", args, status, stderr.String())
 		}
+	}
+}
+
+// The seeds of trials differ and use the 53 bits that a number of JSON has everywhere. A baseline with
+// another user cannot be compared.
+func TestSeedOfUserProgram(t *testing.T) {
+	dir := t.TempDir()
+	dataset, results, report := filepath.Join(dir, "personas.csv"), filepath.Join(dir, "results.jsonl"), filepath.Join(dir, "report.json")
+	content := "user,turn_mode,user_simulator_persona\n"
+	for i := range 8 {
+		content += fmt.Sprintf("Hello %d.,model_as_user,A tired clerk\n", i)
+	}
+	if err := os.WriteFile(dataset, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-dataset", dataset, "-world", "testdata/world.json", "-user", os.Args[0] + " play-user seed", "-trials", "2"}
+	var stderr bytes.Buffer
+	if status := run(t.Context(), append(args, "-user-version", "v1", "-results", results, "-json", report), io.Discard, &stderr); status != 0 {
+		t.Fatalf("status %d: %s", status, stderr.String())
+	}
+	doc, err := os.ReadFile(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seeds, most := map[uint64]bool{}, uint64(0)
+	for _, m := range regexp.MustCompile(`"ended": "user: done: seed (\d+)"`).FindAllSubmatch(doc, -1) {
+		seed, err := strconv.ParseUint(string(m[1]), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seeds[seed], most = true, max(most, seed)
+	}
+	if len(seeds) != 16 || most < 1<<52 || most >= 1<<53 {
+		t.Errorf("the seeds are %v", seeds)
+	}
+	stderr.Reset()
+	if status := run(t.Context(), append(args, "-user-version", "v2", "-baseline", results), io.Discard, &stderr); status != 2 ||
+		!strings.Contains(stderr.String(), "its version of the user is another one") {
+		t.Errorf("status %d: %s", status, stderr.String())
 	}
 }
 
