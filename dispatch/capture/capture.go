@@ -38,15 +38,18 @@
 //
 // With [Options.Content] the values are written. Members with the usual names of secrets are hidden
 // then too, and the credentials of a run in any text, but not secrets elsewhere: read such a file
-// before you pass it on.
+// before you pass it on. Of bodies that are not JSON, multipart forms are written, and whole texts
+// of a media type text/* except text/event-stream. Others have their shape, because credentials
+// cannot be found in them: they are cut, compressed, not in UTF-8, or JSON with a mistake. The
+// response to a request with such a body has its shape, too.
 //
 // # Runs are not affected
 //
 // A capture never changes, delays or fails a request. Lines are made and written on a separate
 // goroutine. If the writer fails, panics or blocks, lines are lost: they are counted, the logger
-// receives the first failure, and [Capture.Close] returns an [*Error]. A Capture holds at most 80
-// MiB of headers and bodies and 4,096 messages, and writes at most 256 MiB, because requests that
-// the handler rejects are recorded too. It is safe for concurrent use.
+// receives the first failure, and [Capture.Close] returns an [*Error]. Of messages that wait, a
+// Capture holds at most 80 MiB of targets, headers and bodies, and 4,096 messages. It writes at most
+// 256 MiB. Requests that the handler rejects are recorded too. It is safe for concurrent use.
 //
 // [run]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#run
 // [First contact]: https://github.com/toolwire/toolwire/blob/main/docs/first-contact.md
@@ -69,7 +72,7 @@ import (
 // bounds are those of what a capture holds in memory, and of what it writes.
 type bounds struct {
 	body    int   // bytes of one body
-	held    int64 // bytes of all bodies; with the headers a quarter more
+	held    int64 // bytes of all bodies; with headers and targets a quarter more
 	queue   int   // messages that are not written yet
 	written int64 // bytes of one capture
 }
@@ -99,7 +102,7 @@ type Capture struct {
 	began   time.Time
 
 	numbers atomic.Int64 // of exchanges
-	held    atomic.Int64 // bytes of bodies
+	held    atomic.Int64 // bytes of bodies, headers and targets
 
 	mu      sync.Mutex
 	queue   redact.Hidden[[]*message]
@@ -180,7 +183,7 @@ func (c *Capture) add(m *message) {
 		m.release()
 		return
 	}
-	if len(c.queue.Reveal()) >= c.bounds.queue || c.held.Add(m.holdHeader()) > c.bounds.held*5/4 {
+	if len(c.queue.Reveal()) >= c.bounds.queue || c.held.Add(m.hold()) > c.bounds.held*5/4 {
 		m.release()
 		c.lose(nil)
 		return

@@ -32,6 +32,7 @@ type layout struct {
 	as      policy
 	members map[string]*layout
 	open    bool
+	only    []string // the words that are written, others are content; nil if all are
 }
 
 var (
@@ -82,6 +83,14 @@ var (
 		"error_class": wordLayout, "loc": wordLayout, "type": wordLayout, "msg": contentLayout,
 		"retry_after": plainLayout, "retry_after_s": plainLayout,
 	})
+	// toolProblems are those of a tool call, where loc may name members of the arguments.
+	toolProblems = object(map[string]*layout{
+		"error_class": wordLayout, "loc": {as: words, only: []string{"body", "path", "query", "header"}},
+		"type": wordLayout, "msg": contentLayout, "retry_after": plainLayout, "retry_after_s": plainLayout,
+	})
+	toolErrorResponse = object(map[string]*layout{
+		"detail": toolProblems, "error_class": wordLayout, "error": wordLayout, "code": wordLayout,
+	})
 	errorResponse = object(map[string]*layout{
 		"detail": problems, "error_class": wordLayout, "error": wordLayout, "code": wordLayout,
 	})
@@ -101,7 +110,13 @@ var (
 	})
 
 	webhookRequest = webhookLayout()
-	webhookResult  = &layout{members: map[string]*layout{"error": wordLayout, "message": contentLayout}}
+	webhookResult  = &layout{members: map[string]*layout{ // a tool's result may have these members too
+		"error": {as: words, only: webhookErrors}, "message": contentLayout,
+	}}
+	webhookErrors = []string{
+		"method_not_allowed", "unauthorized", "invalid_identity", "body_too_large", "unreadable_body", "invalid_json",
+		"invalid_envelope", "unknown_tool", "invalid_arguments", "tool_failed", "timeout", "internal",
+	}
 
 	restLayout = restObject()
 )
@@ -157,6 +172,8 @@ func (x *exchange) layout(kind string, status int) *layout {
 		return traceRequest
 	case request:
 		return telemetryRequest
+	case failed && x.plane == "tools":
+		return toolErrorResponse
 	case failed:
 		return errorResponse
 	case x.plane == "tools":

@@ -19,12 +19,15 @@ type exchange struct {
 	method string
 	url    url.URL
 	header http.Header // of the request
+	size   int64       // bytes of the above, which the messages keep
 
 	// The rest belongs to the goroutine that writes, and is set by classify.
 	side  string
 	plane string // of a call: tools, traces or telemetry
 	run   string
 	hide  *secrets
+	// unread is set if the body of a server's request is not known: it may have a run token.
+	unread bool
 }
 
 // message is one line before its values are replaced. A message is complete when it is queued.
@@ -32,20 +35,28 @@ type message struct {
 	capture  *Capture
 	exchange *exchange
 	record   Record
-	peer     string // the address of the other side, of a server's request
-	header   redact.Hidden[http.Header]
-	held     int64 // bytes of the header
+	peer     string                     // the address of the other side, of a server's request
+	header   redact.Hidden[http.Header] // of a response
+	held     int64                      // bytes of the headers and the target
 	body     *copied
 }
 
-// holdHeader sets and returns the bytes of the header.
-func (m *message) holdHeader() int64 {
-	for name, values := range m.header.Reveal() {
+// hold sets and returns the bytes of the headers and the target. Both messages of an exchange count
+// those of the request, because either may be the only one that is left.
+func (m *message) hold() int64 {
+	m.held = m.exchange.size + sizeOf(m.header.Reveal())
+	return m.held
+}
+
+// sizeOf returns the bytes that headers take.
+func sizeOf(header http.Header) (n int64) {
+	for name, values := range header {
+		n += int64(len(name)) + 64 // of the map
 		for _, value := range values {
-			m.held += int64(len(name) + len(value))
+			n += int64(len(value)) + 16
 		}
 	}
-	return m.held
+	return n
 }
 
 func (m *message) release() {
@@ -59,10 +70,11 @@ func (m *message) release() {
 
 func (c *Capture) newExchange(r *http.Request, server bool) *exchange {
 	x := &exchange{number: c.numbers.Add(1), server: server, began: time.Now(), method: r.Method}
-	x.header = r.Header.Clone()
+	x.header = framed(r.Header, r.ContentLength, r.TransferEncoding)
 	if r.URL != nil {
 		x.url = *r.URL
 	}
+	x.size = sizeOf(x.header) + int64(len(x.method)+len(x.url.Path)+len(x.url.RawPath)+len(x.url.RawQuery))
 	return x
 }
 

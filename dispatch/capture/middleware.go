@@ -2,6 +2,7 @@ package capture
 
 import (
 	"crypto/tls"
+	"errors"
 	"io"
 	"net/http"
 	"sync"
@@ -18,7 +19,6 @@ func (c *Capture) Middleware(next http.Handler) http.Handler {
 		x := c.newExchange(r, true)
 		m := c.newMessage(x, kindRequest)
 		m.record.Protocol, m.record.TLS, m.peer = r.Proto, tlsVersion(r.TLS), r.RemoteAddr
-		m.header = redact.Hide(framed(r.Header, r.ContentLength, r.TransferEncoding))
 		m.body = &copied{capture: c, length: r.ContentLength}
 		send := sync.OnceFunc(func() {
 			m.body.finish()
@@ -108,11 +108,15 @@ func (w *writeAlong) Write(p []byte) (int, error) {
 }
 
 // Flush implements http.Flusher.
-func (w *writeAlong) Flush() {
-	if w.status == 0 {
+func (w *writeAlong) Flush() { _ = w.FlushError() }
+
+// FlushError is for http.ResponseController.
+func (w *writeAlong) FlushError() error {
+	err := http.NewResponseController(w.ResponseWriter).Flush()
+	if w.status == 0 && !errors.Is(err, http.ErrNotSupported) {
 		w.begin(http.StatusOK)
 	}
-	_ = http.NewResponseController(w.ResponseWriter).Flush()
+	return err
 }
 
 // finish queues the response. returned is false if the handler panicked.

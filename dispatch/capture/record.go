@@ -70,8 +70,9 @@ type Record struct {
 	Body    *Body       `json:"body,omitempty"`
 }
 
-// A Body is the body of a message. JSON is set for JSON, Form for a multipart form, and Text for
-// another text. Base64 is set for other bytes, but only with Options.Content.
+// A Body is the body of a message. JSON is set for JSON, and Form for a multipart form. Text is set
+// for others. It is the text only with Options.Content, and if credentials can be found in it: the
+// body is whole, not compressed, and has a media type text/*. Otherwise it is a shape.
 type Body struct {
 	Bytes        int64           `json:"bytes"`                  // that passed
 	Cut          bool            `json:"cut,omitempty"`          // the rest was not read, or is not kept
@@ -79,5 +80,4 @@ type Body struct {
 	JSON         json.RawMessage `json:"json,omitempty"`
 	Form         [][2]string     `json:"form,omitempty"` // names and values of the parts, in order
 	Text         string          `json:"text,omitempty"`
-	Base64       []byte          `json:"base64,omitempty"`
 }

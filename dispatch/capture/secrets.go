@@ -117,19 +117,6 @@ func (s *secrets) hasFold(text string) bool {
 // is reports whether text is a credential.
 func (s *secrets) is(text string) bool { return slices.Contains(s.values.Reveal(), text) }
 
-// uncut returns data without its last bytes, if it was cut: they may be a part of a credential that
-// is not recognised.
-func (s *secrets) uncut(data []byte, cut bool) []byte {
-	if !cut {
-		return data
-	}
-	longest := 512
-	for _, v := range s.values.Reveal() {
-		longest = max(longest, 6*len(v)) // as \u0041
-	}
-	return data[:max(0, len(data)-longest)]
-}
-
 // runToken returns the run token of a call or dispatch, "" if it has none.
 func runToken(header http.Header, server bool) string {
 	presented := header["X-Pipelines-Run-Token"]

@@ -197,7 +197,8 @@ func (p *printer) value(dst []byte, v json.RawMessage, l *layout, at string, dep
 	}
 	kind := rawjson.Kind(v)
 	opened := l.members != nil || p.content
-	hidden := p.content && l.as == content && redact.SecretName(at) && (kind == '{' || kind == '[' || kind == '0')
+	secret := l.as == token || l.as == content && redact.SecretName(at)
+	hidden := p.content && secret && (kind == '{' || kind == '[' || kind == '0')
 	number := kind == '0' && p.clean(string(v))
 	switch {
 	case kind == '"':
@@ -205,8 +206,10 @@ func (p *printer) value(dst []byte, v json.RawMessage, l *layout, at string, dep
 		switch {
 		case as == plain: // a number or a boolean is expected
 			as = content
-		case as == content && redact.SecretName(at):
+		case secret:
 			as = token
+		case l.only != nil && !slices.Contains(l.only, rawjson.Text(v)):
+			as = content
 		}
 		return rawjson.AppendQuote(dst, p.scalar(rawjson.Text(v), as))
 	case hidden, depth > maxDepth, kind == '{' && !opened, kind == '[' && !opened && l.as == content:
@@ -251,7 +254,8 @@ func (p *printer) value(dst []byte, v json.RawMessage, l *layout, at string, dep
 		return append(dst, ']')
 	case kind == 'n':
 		return append(dst, "null"...)
-	case number && (p.content || l.as == plain || l.as == words || l.as == ident && len(v) <= 128):
+	case number && (p.content || l.as == plain || l.as == words && l.only == nil ||
+		l.as == ident && len(v) <= 128):
 		return append(dst, trimmed(v)...)
 	case kind != '0' && (p.content || l.as == plain || l.as == words):
 		return append(dst, trimmed(v)...)

@@ -43,8 +43,10 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	c := t.capture
 	x := c.newExchange(r, false)
 	m := c.newMessage(x, kindRequest)
-	m.header = redact.Hide(framed(r.Header, r.ContentLength, r.TransferEncoding))
 	m.body = &copied{capture: c, length: r.ContentLength}
+	if r.Body != nil && r.Body != http.NoBody && r.ContentLength == 0 {
+		m.body.length = -1 // as net/http reads it
+	}
 	sent, copies := c.readRequest(r, m.body)
 	var conn connection
 	sent = sent.WithContext(httptrace.WithClientTrace(sent.Context(), conn.trace()))
@@ -99,7 +101,7 @@ func (c *Capture) readRequest(r *http.Request, to *copied) (sent *http.Request, 
 		to.see(nil, true)
 		return r, true
 	}
-	if httpcall.InMemory(r.Body) && r.GetBody != nil && r.ContentLength >= 0 {
+	if httpcall.InMemory(r.Body) && r.GetBody != nil && r.ContentLength > 0 {
 		if again, err := r.GetBody(); err == nil && httpcall.InMemory(again) {
 			buffer := make([]byte, min(r.ContentLength, int64(c.bounds.body))+1)
 			n, _ := io.ReadFull(again, buffer)

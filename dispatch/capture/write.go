@@ -9,6 +9,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -61,7 +62,7 @@ func (w *writer) line(r *Record) error {
 	if w.open {
 		text = slices.Insert(text, 0, '\n')
 	}
-	if w.written += int64(len(text)); w.written > w.capture.bounds.written {
+	if w.written += int64(len(text)); w.written > w.capture.bounds.written && r.Kind != kindEnd {
 		return errFull
 	}
 	w.open = true
@@ -76,7 +77,10 @@ func (w *writer) line(r *Record) error {
 // fill sets the fields of a record whose values may have secrets or content.
 func (w *writer) fill(m *message) {
 	x, r := m.exchange, &m.record
-	header := m.header.Reveal()
+	header := x.header
+	if r.Kind == kindResponse {
+		header = m.header.Reveal()
+	}
 	var data []byte
 	var valid bool
 	if m.body != nil {
@@ -90,9 +94,14 @@ func (w *writer) fill(m *message) {
 			body = data
 		}
 		w.classify(x, body)
+		unread := body == nil && (r.Kind == kindResponse || m.body.bytes > 0 || !m.body.whole())
+		x.unread = x.server && unread
 	}
 	x.hide.addHeaders(header)
 	p := &printer{names: &w.names, content: w.capture.content && !x.hide.more, hide: x.hide}
+	if r.Kind == kindResponse && x.unread { // it may repeat a run token that is not known
+		p.content = false
+	}
 	r.Side, r.Run = x.side, x.run
 	if r.Kind == kindRequest {
 		r.Method, r.Target = p.method(x.method), p.target(x)
@@ -119,13 +128,21 @@ func (p *printer) body(b *Body, data []byte, valid bool, header http.Header, l *
 		b.JSON = p.value(nil, data, l, "", 0)
 	case media == "multipart/form-data" && !b.Cut:
 		b.Form = p.form(data, params["boundary"])
-	case !p.content:
-		b.Text = shapeOfText(data)
-	case utf8.Valid(p.hide.uncut(data, b.Cut)):
-		b.Text = p.text(string(p.hide.uncut(data, b.Cut)))
+	case p.content && !b.Cut && isText(data, media, header):
+		b.Text = p.text(string(data))
 	default:
-		b.Base64 = []byte(p.text(string(p.hide.uncut(data, b.Cut))))
+		b.Text = shapeOfText(data)
 	}
+}
+
+// isText reports whether credentials can be found in a body that is not JSON. They cannot if it is
+// compressed or in UTF-16. If it is JSON with a mistake, or has members in another form, the values
+// of members with names of secrets cannot be told.
+func isText(data []byte, media string, header http.Header) bool {
+	start := bytes.TrimLeft(data, "\ufeff \t\r\n")
+	return strings.HasPrefix(media, "text/") && media != "text/event-stream" &&
+		len(header["Content-Encoding"]) == 0 && utf8.Valid(data) && bytes.IndexByte(data, 0) < 0 &&
+		!bytes.HasPrefix(start, []byte("{")) && !bytes.HasPrefix(start, []byte("["))
 }
 
 func shapeOfText(data []byte) string {
