@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -589,6 +590,41 @@ func TestWriteHTMLOfResultsInMemory(t *testing.T) {
 	got, want := skeleton(t, written(t, kept, nil)), skeleton(t, written(t, stored, nil))
 	if got != want || !regexp.MustCompile(`(?s)id=talk/1/answer-1 .*id=talk/1/event-1 .*id=talk/1/answer-2 `).MatchString(got) {
 		t.Errorf("the pages differ, or the events are not in their turns: %s", firstDifference(got, want))
+	}
+}
+
+// The case with the worst effect is first, and without a baseline the one with the lowest rate. The
+// estimates for many trials of a case are those for few of them and for all.
+func TestWriteHTMLOrder(t *testing.T) {
+	trials := func(passed map[string]int) *eval.Experiment {
+		e := &eval.Experiment{PerCase: 7}
+		for _, id := range slices.Sorted(maps.Keys(passed)) {
+			for k := range 7 {
+				verdict := eval.Failed
+				if k < passed[id] {
+					verdict = eval.Passed
+				}
+				e.Trials = append(e.Trials, eval.Trial{Case: eval.Case{ID: id, Name: id}, Number: k + 1, Verdict: verdict})
+			}
+		}
+		return e
+	}
+	candidate := trials(map[string]int{"a": 2, "b": 5, "c": 1})
+	for want, baseline := range map[string]*eval.Experiment{
+		"c a b": nil,
+		"b a c": trials(map[string]int{"a": 2, "b": 7, "c": 0}),
+	} {
+		page := written(t, candidate, baseline)
+		var order, powers []string
+		for _, m := range regexp.MustCompile(`<details id="(.)/"`).FindAllStringSubmatch(page, -1) {
+			order = append(order, m[1])
+		}
+		for _, m := range regexp.MustCompile(`<th scope="row" class="number">(\d+)</th>`).FindAllStringSubmatch(page, -1) {
+			powers = append(powers, m[1])
+		}
+		if got := strings.Join(order, " "); got != want || strings.Join(powers, " ") != "1 2 3 4 5 7" {
+			t.Errorf("the order is %q and not %q; estimates for %q trials", got, want, powers)
+		}
 	}
 }
 

@@ -315,6 +315,18 @@ func TestPlanOfUsers(t *testing.T) {
 	if asked.Load() != int64(plan.Asked) || turns.Load() != int64(plan.Turns) {
 		t.Errorf("%d calls of the user and %d turns, the plan is %s", asked.Load(), turns.Load(), plan)
 	}
+	// What a file has already is not in the plan.
+	ctx, cancel := context.WithCancel(t.Context())
+	stored := &eval.Options{
+		Trials: 2, User: helpful, Parallel: 1, Results: filepath.Join(t.TempDir(), "results.jsonl"),
+		OnTrial: func(eval.Trial) { cancel() },
+	}
+	if _, err := eval.Run(ctx, dispatchtest.Target{Agent: clerk}, cases, stored); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := stored.Plan(cases); err != nil || left.Stored != 1 || left.Trials != 7 || left.Turns != 48-10 || left.Asked != 46-10 {
+		t.Errorf("after one trial: %+v, error %v", left, err)
+	}
 	if plan, err = (&eval.Options{}).Plan(cases); err != nil || plan.Skipped != 3 || plan.Turns != 1 || plan.Asked != 0 {
 		t.Errorf("without a user: %s, error %v", plan, err)
 	}

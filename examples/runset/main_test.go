@@ -328,10 +328,13 @@ func TestReportsDoNotOverwrite(t *testing.T) {
 	}
 	// Trials that did not run are not compared.
 	page := file("page.html")
+	if err := os.WriteFile(page, bytes.Repeat([]byte("an older page "), 100_000), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if status := run(t.Context(), with("-baseline", file("all.jsonl"), "-html", page, "-max-calls", "1", "-parallel", "1"), io.Discard, &stderr); status != 1 {
 		t.Errorf("status %d: %s", status, stderr.String())
 	}
-	if text, err := os.ReadFile(page); err != nil || !bytes.Contains(text, []byte(" cancelled</span>")) ||
+	if text, err := os.ReadFile(page); err != nil || !bytes.Contains(text, []byte(" cancelled</span>")) || bytes.Contains(text, []byte("older page")) ||
 		bytes.Contains(text, []byte("Comparison with the baseline")) {
 		t.Errorf("the page has %d bytes, or compares what did not run: %v", len(text), err)
 	}
