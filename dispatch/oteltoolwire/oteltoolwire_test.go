@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -276,6 +278,10 @@ func TestEndsOfRuns(t *testing.T) {
 		"mine": {agent: func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
 			return nil, &dispatch.Error{Code: "mine", Message: content}
 		}},
+		"mine_too": {agent: func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+			_, err := run.Proxy.Call(ctx, "no such tool", nil)
+			return nil, &dispatch.Error{Code: "mine_too", Message: content, Err: err}
+		}},
 		"agent_panicked": {agent: func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic(content) }},
 		"timeout": {agent: func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
 			<-ctx.Done()
@@ -422,6 +428,71 @@ func TestInventedNames(t *testing.T) {
 	points := strings.Join(c.points(t), "\n")
 	if strings.Contains(points, content) || strings.Count(points, "gen_ai.tool.name=_OTHER") != 3 ||
 		strings.Count(points, "gen_ai.agent.name=refunds ") != 4 || strings.Count(points, "gen_ai.tool.name=get_order") != 1 {
+		t.Errorf("the metrics are\n%s", points)
+	}
+}
+
+// A response has as many tokens as it says. What it does not say is not 0.
+func TestTokens(t *testing.T) {
+	for name, tt := range map[string]struct {
+		metadata *dispatch.Metadata
+		span     string
+		points   int
+	}{
+		"none":        {nil, "", 0},
+		"model alone": {&dispatch.Metadata{Model: "gpt-5"}, " gen_ai.response.model=gpt-5", 0},
+		"output alone": {&dispatch.Metadata{TotalOutputTokens: 80},
+			" gen_ai.usage.input_tokens=0 gen_ai.usage.output_tokens=80", 1},
+	} {
+		c := newCollector()
+		agent := func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+			return &dispatch.Response{FinalResponse: "done", Metadata: tt.metadata}, nil
+		}
+		dispatchtest.Run(t, dispatchtest.Target{Agent: agent, Options: options(c.telemetry(t, oteltoolwire.Options{})),
+			AuthValue: "Bearer " + agentToken}, dispatchtest.Task{})
+		points := strings.Count(strings.Join(c.points(t), "\n"), "gen_ai.client.token.usage")
+		if got := c.tree(); !strings.Contains(got, "invoke_agent"+tt.span+" toolwire") || points != tt.points {
+			t.Errorf("%s: %d metrics, and the span\n%s", name, points, got)
+		}
+	}
+}
+
+// Names that the proxy does not know are no time series, and spans have only names that a tool or a
+// type can have. The port is that of the scheme if the URL has none.
+func TestNamesOfRequests(t *testing.T) {
+	c := newCollector()
+	status, class := 200, ""
+	client, err := proxy.New("https://proxy.example.com", agentToken, &proxy.Options{
+		Observer: c.telemetry(t, oteltoolwire.Options{}).Proxy(),
+		Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+			body := io.NopCloser(strings.NewReader(`{"response":1,"accepted":true,"detail":{"error_class":"` + class + `"}}`))
+			return &http.Response{StatusCode: status, Header: http.Header{}, Body: body}, nil
+		}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, span := c.traces.Tracer("script").Start(t.Context(), "script")
+	long := strings.Repeat("x", 129)
+	_, _ = client.Call(ctx, long, nil)
+	_, _ = client.Trace(ctx, proxy.Event(content+" "), nil)
+	_, _ = client.Handoff(ctx, "supervisor", "")
+	_, _ = client.Handoff(ctx, "", "refunds")
+	for _, tt := range []struct {
+		status int
+		class  string
+	}{{404, ""}, {422, "tool_not_executable"}, {422, "other"}} {
+		status, class = tt.status, tt.class
+		_, _ = client.Call(ctx, "called_"+strconv.Itoa(status)+class, nil)
+	}
+	span.End()
+	spans, points := c.tree(), strings.Join(c.points(t), "\n")
+	if strings.Contains(spans, content) || strings.Contains(spans, long) || !strings.Contains(spans, " server.port=443 ") ||
+		strings.Count(spans, "\n- toolwire.handoff ") != 2 || strings.Count(spans, "toolwire.trace.type=_OTHER") != 1 {
+		t.Errorf("the spans are\n%s", spans)
+	}
+	if strings.Contains(points, "called_404") || strings.Contains(points, "called_422tool") ||
+		!strings.Contains(points, "called_422other") {
 		t.Errorf("the metrics are\n%s", points)
 	}
 }

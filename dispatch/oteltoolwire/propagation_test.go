@@ -14,6 +14,7 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/baggage"
+	"go.opentelemetry.io/otel/metric"
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/propagation"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -165,6 +166,56 @@ func TestTwoTelemetries(t *testing.T) {
 	_, _ = client.Call(t.Context(), "get_order", nil)
 	if len(first.spans.GetSpans()) != 2 || len(second.spans.GetSpans()) != 2 {
 		t.Errorf("the spans are\n%s\nand\n%s", first.tree(), second.tree())
+	}
+}
+
+// flushes counts the flushes of a provider whose context has not ended.
+type flushes struct{ traces, metrics int }
+
+type countedTraces struct {
+	trace.TracerProvider
+	*flushes
+}
+
+func (c countedTraces) ForceFlush(ctx context.Context) error {
+	if ctx.Err() == nil {
+		c.traces++
+	}
+	return nil
+}
+
+type countedMetrics struct {
+	metric.MeterProvider
+	*flushes
+}
+
+func (c countedMetrics) ForceFlush(ctx context.Context) error {
+	if ctx.Err() == nil {
+		c.metrics++
+	}
+	return nil
+}
+
+// In code mode both providers are flushed, also if the run was interrupted. A handler flushes none.
+func TestFlush(t *testing.T) {
+	var f flushes
+	tel, err := oteltoolwire.New(&oteltoolwire.Options{
+		TracerProvider: countedTraces{tracenoop.NewTracerProvider(), &f},
+		MeterProvider:  countedMetrics{metricnoop.NewMeterProvider(), &f},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	post(t, t.Context(), options(tel), unchanged)
+	if f != (flushes{}) {
+		t.Errorf("a handler has flushed: %+v", f)
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	ctx = tel.Dispatch().RunStart(ctx, dispatch.RunStart{Run: &dispatch.Run{}})
+	interrupt()
+	tel.Dispatch().RunEnd(ctx, dispatch.RunEnd{Run: &dispatch.Run{}})
+	if f != (flushes{1, 1}) {
+		t.Errorf("code mode has flushed: %+v", f)
 	}
 }
 
