@@ -16,7 +16,7 @@ import (
 type Observer struct {
 	// RunStart is called when a run was accepted, before the agent. It returns the context of the
 	// run: ctx, or one derived from it. The context of the agent is derived from that, and RunEnd
-	// receives it. If RunStart panics or does not return in time, the context stays ctx.
+	// receives it. If RunStart panics, returns nil or does not return in time, the context stays ctx.
 	RunStart func(ctx context.Context, start RunStart) context.Context
 
 	// RunEnd is called once for each such run: before its response is sent, and in code mode after

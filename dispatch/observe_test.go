@@ -176,7 +176,9 @@ func TestObserverOfRefusals(t *testing.T) {
 		RunStart: func(context.Context, dispatch.RunStart) context.Context { panic("no run begins") },
 		Refused: func(_ context.Context, refusal dispatch.Refusal) {
 			got = append(got, fmt.Sprintf("%s %d %s", dispatch.CodeOf(refusal.Err), refusal.Status, refusal.Header("Traceparent")))
-			for _, name := range []string{"Authorization", "authorization", "X-Pipelines-Run-Token", "X-Agent-Key", "Cookie"} {
+			for _, name := range []string{
+				"Authorization", "authorization", "X-Pipelines-Run-Token", "X-Agent-Key", "Cookie", "Proxy-Authorization",
+			} {
 				if value := refusal.Header(name); value != "" {
 					t.Errorf("the header %s is %q", name, value)
 				}
@@ -187,12 +189,18 @@ func TestObserverOfRefusals(t *testing.T) {
 		o.Observer, o.MaxBodyBytes, o.AuthHeader = observer, 10<<10, "X-Agent-Key"
 	})
 	send := func(body string, change func(*http.Request)) {
+		var request *http.Request
 		post(h, body, func(r *http.Request) {
 			r.Header.Set("Traceparent", "parent")
 			r.Header.Set("Cookie", "hunter2")
+			r.Header.Set("Proxy-Authorization", "hunter2")
 			r.Header.Set("X-Agent-Key", agentToken)
 			change(r)
+			request = r
 		})
+		if request.Header.Get("Cookie") == "" {
+			t.Error("a header of the request was removed")
+		}
 	}
 	send(seedBody, func(r *http.Request) { r.Method = "GET" })
 	send(seedBody, func(r *http.Request) { r.Header.Set("X-Agent-Key", "wrong") })
@@ -210,6 +218,24 @@ func TestObserverOfRefusals(t *testing.T) {
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// A RunStart that returns no context leaves that of the request.
+func TestObserverWithoutAContext(t *testing.T) {
+	ended := false
+	h := newHandler(t, answering("done"), func(o *dispatch.Options) {
+		o.Observer = &dispatch.Observer{
+			RunStart: func(context.Context, dispatch.RunStart) context.Context { return nil },
+			RunEnd:   func(ctx context.Context, _ dispatch.RunEnd) { ended = ctx.Value(observed{}) == "request" },
+		}
+	})
+	w := post(h, seedBody, func(r *http.Request) {
+		*r = *r.WithContext(context.WithValue(r.Context(), observed{}, "request"))
+	})
+	wantAnswer(t, w, 200, `{"final_response":"done"}`)
+	if !ended {
+		t.Error("RunEnd did not receive the context of the request")
 	}
 }
 
@@ -235,7 +261,8 @@ func TestObserverThatMisbehaves(t *testing.T) {
 				if took := time.Since(start); took > 1500*time.Millisecond {
 					t.Errorf("the answers took %s", took)
 				}
-				if strings.Count(log.String(), "a function of Options.Observer "+name) != 3 {
+				if strings.Count(log.String(), "a function of Options.Observer "+name) != 3 ||
+					strings.Contains(log.String(), `run_id=""`) {
 					t.Errorf("logged %s", log.String())
 				}
 				synctest.Wait()

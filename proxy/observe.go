@@ -172,8 +172,7 @@ func (req *request) startAttempt(ctx context.Context, number int, out *http.Requ
 func (req *request) endAttempt(ctx context.Context, info AttemptInfo, status int, err *Error, took time.Duration) {
 	end := AttemptEnd{AttemptInfo: info, Status: status, Duration: took}
 	if err != nil {
-		kept := *err // what follows may change err
-		end.Err = &kept
+		end.Err = err
 	}
 	for _, o := range req.observers {
 		if o.AttemptEnd != nil {

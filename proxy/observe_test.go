@@ -180,6 +180,7 @@ func TestHeadersOfObservers(t *testing.T) {
 	kept := []string{
 		"Authorization", "authorization", "X-Pipelines-Actor-Id", "x-pipelines-run-token", "Content-Type", "Content-Length",
 		"Content-Encoding", "Accept-Encoding", "Transfer-Encoding", "Host", "Connection", "Cookie", "Expect",
+		"Proxy-Authorization", "Keep-Alive", "Te", "Trailer", "Upgrade",
 	}
 	for _, name := range kept {
 		c = c.Observe(add(name))
@@ -230,4 +231,28 @@ func TestObserverThatPanics(t *testing.T) {
 			cancel()
 		}
 	})
+}
+
+// An observer may have AttemptEnd alone. It gets no headers.
+func TestObserverOfTheEndsOfAttempts(t *testing.T) {
+	c, _ := scripted(t, answer(404, `{}`))
+	var ends []proxy.AttemptEnd
+	add := &proxy.Observer{AttemptStart: func(ctx context.Context, attempt proxy.AttemptInfo) context.Context {
+		attempt.Header.Set("Traceparent", "added")
+		return ctx
+	}}
+	for _, others := range []*proxy.Observer{nil, add} {
+		observed := c.Observe(others).Observe(&proxy.Observer{AttemptEnd: func(_ context.Context, end proxy.AttemptEnd) {
+			ends = append(ends, end)
+		}})
+		_, _ = observed.Call(t.Context(), "get_order", nil)
+	}
+	for _, end := range ends {
+		if end.Path != "/tools/get_order" || end.Number != 1 || end.Header != nil || end.Status != 404 {
+			t.Errorf("%+v", end)
+		}
+	}
+	if len(ends) != 2 {
+		t.Errorf("%d ends", len(ends))
+	}
 }

@@ -212,19 +212,21 @@ func ExampleOptions_onRunOver() {
 	// Output: true
 }
 
-// The error of the end is not changed after OnRunOver and other calls have it. The error of a call
-// that may have run before the end says so.
+// The error of the end is not changed after OnRunOver, observers and other calls have it. The error
+// of a call that may have run before the end says so.
 func TestTheEndAfterAnAttemptThatMayHaveRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{
 			failing(errors.New("broken")), answer(401, `{"detail":{"error_class":"run_token_expired"}}`),
 		}}
-		var told error
+		var told, observed error
 		c := newClient(t, s, func(o *proxy.Options) {
 			o.Repeatable, o.OnRunOver = []string{"get_order"}, func(err error) { told = err }
+			o.Observer = &proxy.Observer{AttemptEnd: func(_ context.Context, end proxy.AttemptEnd) { observed = end.Err }}
 		})
 		_, err := c.Call(t.Context(), "get_order", nil)
 		wantError(t, err, proxy.CodeRunOver, proxy.Unknown)
 		wantError(t, told, proxy.CodeRunOver, proxy.Refused)
+		wantError(t, observed, proxy.CodeRunOver, proxy.Refused)
 	})
 }
