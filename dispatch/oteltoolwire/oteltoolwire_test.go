@@ -457,8 +457,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// Names that the proxy does not know are no time series, and spans have only names that a tool or a
-// type can have. The port is that of the scheme if the URL has none.
+// A name that the proxy does not know makes no time series. Spans have only names that a tool or a
+// type can have. Without a port in the URL, the port is that of the scheme.
 func TestNamesOfRequests(t *testing.T) {
 	c := newCollector()
 	status, class := 200, ""

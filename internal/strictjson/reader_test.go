@@ -609,3 +609,34 @@ func BenchmarkRead(b *testing.B) {
 		})
 	}
 }
+
+// Known reads what String reads, whatever known is.
+func TestKnown(t *testing.T) {
+	for _, tt := range []struct{ doc, known, want string }{
+		{`"abc"`, "abc", "abc"},
+		{`"abc"`, "ab", "abc"},
+		{`""`, "abc", ""},
+		{`null`, "null", ""},
+		{`"\u0061"`, "a", "a"},
+		{`"\u0061"`, `\u0061`, "a"},
+		{`"\\"`, `\\`, `\`},
+	} {
+		err := strictjson.Read([]byte(tt.doc), strictjson.Limits{}, func(r *strictjson.Reader) error {
+			got, err := r.Known(tt.known)
+			if got != tt.want {
+				t.Errorf("Known(%q) of %s is %q, want %q", tt.known, tt.doc, got, tt.want)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	err := strictjson.Read([]byte(`1`), strictjson.Limits{}, func(r *strictjson.Reader) error {
+		_, err := r.Known("1")
+		return err
+	})
+	if err == nil {
+		t.Error("a number was read as a string")
+	}
+}
