@@ -904,6 +904,7 @@ func TestTheEnvelopeHasNoRunToken(t *testing.T) {
 	const url = `"odyssey_proxy_url":"http://h/runs/1"`
 	for _, tt := range []struct{ name, body, want string }{
 		{"in a header only", `{` + url + ` }`, `{` + url + ` }`},
+		{"in a header and an unknown member", `{` + url + `,"x":"` + runToken + `"}`, `{` + url + `,"x":"[redacted]"}`},
 		{"in the body", `{` + url + `, "run_token":"tok/en-1" }`, `{` + url + `, "run_token":"[redacted]" }`},
 		{
 			"repeated and escaped", `{` + url + `,"run_token":"tok\/en-1","x":{"note":"Bearer tok\u002fen-1, tok%2Fen-1"}}`,

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -18,10 +19,10 @@ func (o Options) Format(f fmt.State, verb rune) {
 	redact.Format(f, verb, plain(o))
 }
 
-// withoutToken returns the body without the run token, because agents log their envelopes. It
-// returns a body without the member run_token unchanged.
+// withoutToken returns the body without the run token, because agents log their envelopes. If the
+// token came in a header, it may still be in a member that this package does not know.
 func withoutToken(body []byte, e *envelope) json.RawMessage {
-	if !e.tokenInBody {
+	if !e.tokenInBody && !bytes.Contains(body, []byte(e.runToken)) {
 		return body
 	}
 	without := json.RawMessage(redact.New(e.runToken).Text(string(body)))
