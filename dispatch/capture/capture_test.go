@@ -146,7 +146,7 @@ func TestWholeRun(t *testing.T) {
 	}
 	run := dispatches[1]
 	if dispatches[0].Run != "" || run.Run != "run-1" || run.Protocol != "HTTP/1.1" || run.TLS != "" ||
-		run.Connection != dispatches[0].Connection || run.Target != "<path 9>" {
+		run.Connection != dispatches[0].Connection || run.Connection == "" || run.Target != "<path 9>" {
 		t.Errorf("%+v", run)
 	}
 	token := run.Headers.Get("X-Pipelines-Run-Token")

@@ -3,6 +3,7 @@ package capture_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"unicode/utf16"
 
 	"github.com/toolwire/toolwire/dispatch/capture"
@@ -76,6 +78,8 @@ func TestBodiesThatCannotBeSearched(t *testing.T) {
 		wide = append(wide, byte(unit), byte(unit>>8))
 	}
 	for name, tt := range map[string]struct{ body, media, encoding, want string }{
+		"UTF-16 of a text":    {"k\x00e\x00y\x00-\x001\x00", "text/plain", "", "<text 10>"},
+		"bytes":               {"\xff key-1234567890", "text/plain", "", "<binary 16>"},
 		"gzip":                {zipped.String(), "application/json", "gzip", "<binary "},
 		"a text with gzip":    {"plain", "text/plain", "x-unknown", "<text 5>"},
 		"UTF-16":              {string(wide), "text/plain", "", "<text "},
@@ -99,6 +103,20 @@ func TestBodiesThatCannotBeSearched(t *testing.T) {
 				t.Errorf("%+v, want %s", b, tt.want)
 			}
 		})
+	}
+}
+
+// With Content a text that is cut has its shape: it may end within a credential.
+func TestATextThatIsCut(t *testing.T) {
+	var out lines
+	record := capture.New(&out, withContent)
+	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("it is tok-1234567890"))
+	setHeader(r.Header, []string{"Content-Type", "text/plain", "X-Api-Key", "tok-1234567890"})
+	record.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.ReadFull(r.Body, make([]byte, 15))
+	})).ServeHTTP(httptest.NewRecorder(), r)
+	if b := find(closed(t, record, &out), "request", "dispatch")[0].Body; b.Text != "<text 15>" || !b.Cut {
+		t.Errorf("%+v", b)
 	}
 }
 
@@ -332,6 +350,78 @@ func TestBodiesOfRequests(t *testing.T) {
 	}
 }
 
+// The memory of a message is free again when it is written.
+func TestMemoryIsFreeAgain(t *testing.T) {
+	var out lines
+	written := make(chan struct{}, 1000)
+	record := capture.New(failing(func(p []byte) (int, error) {
+		defer func() { written <- struct{}{} }()
+		return out.Write(p)
+	}), nil)
+	record.SetBounds(4<<10, 16<<10, 1000, 1e6)
+	large := strings.Repeat("x", 2<<10)
+	handler := record.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(w, r.Body)
+	}))
+	for i := range 30 {
+		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(large))
+		r.Header.Set("X-Large", large)
+		handler.ServeHTTP(httptest.NewRecorder(), r)
+		for range 2 {
+			<-written
+		}
+		if i == 0 { // the line of the kind start
+			<-written
+		}
+	}
+	for _, r := range closed(t, record, &out) {
+		if b := r.Body; b != nil && (b.Cut || b.Bytes != 2<<10) {
+			t.Fatalf("%s of exchange %d: %+v", r.Kind, r.Exchange, b)
+		}
+	}
+}
+
+// Why there is no response, or not the whole one, is told in fixed words.
+func TestErrorsAreInFixedWords(t *testing.T) {
+	secret := errors.New("key-1234567890")
+	for _, tt := range []struct {
+		err, inBody error
+		want        string
+	}{
+		{err: fmt.Errorf("%w: %w", secret, context.Canceled), want: "the caller canceled the request"},
+		{err: fmt.Errorf("%w: %w", secret, context.DeadlineExceeded), want: "the caller's time limit ended"},
+		{err: errors.New("key-1234567890: http: server closed idle connection"), want: "the server closed the idle connection"},
+		{err: secret, want: "the connection broke, or the response was not valid HTTP"},
+		{inBody: secret, want: "the connection broke, or the response was not valid HTTP"},
+		{inBody: io.ErrUnexpectedEOF, want: "the connection was closed"},
+		{inBody: io.EOF},
+	} {
+		var out lines
+		record := capture.New(&out, withContent)
+		r, _ := http.NewRequest(http.MethodPost, "https://api.example.com/runs/1/tools/get_order", nil)
+		resp, err := record.Transport(transport(func(*http.Request) (*http.Response, error) {
+			body := io.MultiReader(strings.NewReader("x"), iotest.ErrReader(tt.inBody))
+			return &http.Response{StatusCode: 200, ContentLength: -1, Body: io.NopCloser(body)}, tt.err
+		})).RoundTrip(r)
+		if err != tt.err { // the same error, not another that wraps it
+			t.Errorf("%v, want %v", err, tt.err)
+		}
+		if err == nil {
+			if _, err := io.Copy(io.Discard, resp.Body); tt.inBody != io.EOF && err != tt.inBody {
+				t.Errorf("%v, want %v", err, tt.inBody)
+			}
+		}
+		records := closed(t, record, &out)
+		var got string
+		for _, r := range records {
+			got += r.Error
+		}
+		if got != tt.want || strings.Contains(out.String(), "key-1234567890") {
+			t.Errorf("%q, want %q:\n%s", got, tt.want, out.String())
+		}
+	}
+}
+
 // A full capture has its end, which says how much is not in it.
 func TestTheEndOfAFullCapture(t *testing.T) {
 	var out lines
@@ -346,5 +436,45 @@ func TestTheEndOfAFullCapture(t *testing.T) {
 	records, err := capture.Read(strings.NewReader(out.String()))
 	if last := records[len(records)-1]; err != nil || last.Kind != "end" || last.Lost < 20 {
 		t.Errorf("%v, it ends with %+v", err, last)
+	}
+}
+
+// Over HTTP/2 a message is recorded as over HTTP/1.1. Trailers are not recorded.
+func TestHTTP2(t *testing.T) {
+	var out lines
+	record := capture.New(&out, withContent)
+	server := httptest.NewUnstartedServer(record.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Trailer", "X-End")
+		_, _ = io.WriteString(w, "{}")
+		w.Header().Set("X-End", "trailer-value-1")
+	})))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	client := http.Client{Transport: record.Transport(server.Client().Transport)}
+	r, _ := http.NewRequest(http.MethodPost, server.URL+"/runs/1/tools/get_order", strings.NewReader("{}"))
+	setHeader(r.Header, []string{"Content-Type", "application/json", "Authorization", "Bearer tok-1234567890"})
+	r.Trailer = http.Header{"X-Request-End": {"trailer-value-2"}}
+	resp, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	_ = resp.Body.Close()
+	if got := resp.Trailer.Get("X-End"); got != "trailer-value-1" {
+		t.Errorf("the trailer is %q", got)
+	}
+	server.Close() // the handler has returned
+	records := closed(t, record, &out)
+	sent, got := find(records, "request", "call"), find(records, "request", "dispatch")
+	if len(sent) != 1 || len(got) != 1 || sent[0].TLS != "TLS 1.3" || got[0].TLS != "TLS 1.3" || got[0].Protocol != "HTTP/2.0" ||
+		find(records, "response", "call")[0].Protocol != "HTTP/2.0" || string(got[0].Body.JSON) != "{}" {
+		t.Errorf("%+v\n%+v", sent, got)
+	}
+	for _, canary := range []string{"trailer-value", "tok-12", "127.0.0.1"} {
+		if strings.Contains(out.String(), canary) {
+			t.Errorf("the capture has %s:\n%s", canary, out.String())
+		}
 	}
 }

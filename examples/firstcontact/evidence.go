@@ -42,12 +42,14 @@ func newEvidence(records []capture.Record) *evidence {
 		number  int64
 	}
 	known := map[key]*exchange{}
-	lost := map[int]int64{}
+	lost, closed := map[int]int64{}, map[int]bool{}
 	for _, r := range records {
 		switch r.Kind {
 		case "start":
 			e.captures++
 			e.content = e.content || r.Content
+		case "end":
+			closed[r.Session] = true
 		case "broken":
 			e.problems = append(e.problems, fmt.Sprintf("line %d is left out: %s", r.Line, r.Problem))
 			continue
@@ -82,6 +84,12 @@ func newEvidence(records []capture.Record) *evidence {
 		if n := lost[session]; n > 0 {
 			e.problems = append(e.problems,
 				fmt.Sprintf("capture %d lacks %s that could not be written", session, count(int(n), "message")))
+		}
+	}
+	for session := range e.captures {
+		if !closed[session+1] {
+			e.problems = append(e.problems,
+				fmt.Sprintf("capture %d has no end: it was not closed, and messages may be missing", session+1))
 		}
 	}
 	e.surprises = surprises(e)

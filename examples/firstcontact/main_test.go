@@ -399,6 +399,12 @@ func TestIncompleteFiles(t *testing.T) {
 	if want := fmt.Sprintf("line %d is left out: it is incomplete: it is not valid JSON", line); !strings.Contains(out, want) {
 		t.Errorf("the report does not say %q:\n%s", want, out)
 	}
+	if want := "capture 1 has no end: it was not closed, and messages may be missing\n"; !strings.Contains(out, want) {
+		t.Errorf("the report does not say %q:\n%s", want, out)
+	}
+	if _, out := report(t, text); strings.Contains(out, "no end") {
+		t.Errorf("the report of a whole capture says that it has no end:\n%s", out)
+	}
 	if status, out := report(t, text[:end]+text); status != 0 || !strings.Contains(out, ": 2 captures, ") ||
 		len(verdicts(out)[confirmed]) != len(facts) {
 		t.Errorf("with another capture behind, status %d:\n%s", status, out)
