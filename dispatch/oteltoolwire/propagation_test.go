@@ -169,6 +169,23 @@ func TestTwoTelemetries(t *testing.T) {
 	}
 }
 
+// A run inside of another one, in the same program, whose start was not in time does not end the span
+// of the other.
+func TestRunInsideOfARun(t *testing.T) {
+	c := newCollector()
+	observer := c.telemetry(t, oteltoolwire.Options{}).Dispatch()
+	outer := &dispatch.Run{RunID: "outer"}
+	ctx := observer.RunStart(t.Context(), dispatch.RunStart{Run: outer})
+	observer.RunEnd(ctx, dispatch.RunEnd{Run: &dispatch.Run{RunID: "inner"}})
+	if n := len(c.spans.GetSpans()); n != 0 {
+		t.Errorf("%d spans ended with the inner run", n)
+	}
+	observer.RunEnd(ctx, dispatch.RunEnd{Run: outer})
+	if n := len(c.spans.GetSpans()); n != 1 {
+		t.Errorf("%d spans ended", n)
+	}
+}
+
 // flushes counts the flushes of a provider whose context has not ended.
 type flushes struct{ traces, metrics int }
 
@@ -211,9 +228,10 @@ func TestFlush(t *testing.T) {
 		t.Errorf("a handler has flushed: %+v", f)
 	}
 	ctx, interrupt := context.WithCancel(t.Context())
-	ctx = tel.Dispatch().RunStart(ctx, dispatch.RunStart{Run: &dispatch.Run{}})
+	run := &dispatch.Run{}
+	ctx = tel.Dispatch().RunStart(ctx, dispatch.RunStart{Run: run})
 	interrupt()
-	tel.Dispatch().RunEnd(ctx, dispatch.RunEnd{Run: &dispatch.Run{}})
+	tel.Dispatch().RunEnd(ctx, dispatch.RunEnd{Run: run})
 	if f != (flushes{1, 1}) {
 		t.Errorf("code mode has flushed: %+v", f)
 	}

@@ -27,7 +27,8 @@ func (t *Telemetry) Dispatch() *dispatch.Observer {
 type operation struct {
 	span     trace.Span
 	start    time.Time
-	codeMode bool // of a run
+	run      *dispatch.Run // nil for other operations
+	codeMode bool          // of a run
 }
 
 type operationKey struct {
@@ -101,13 +102,13 @@ func (t *Telemetry) runStart(ctx context.Context, start dispatch.RunStart) conte
 		text(attrProvider, t.opts.Provider).text(attrAgentID, run.AgentID).text(attrConversation, run.SessionID).
 		text(attrRunID, run.RunID).text(attrTaskID, run.TaskID).text(attrTurnID, run.TurnID)
 	ctx, op := t.begin(ctx, aRun, spanName(operationRun, t.opts.AgentName), trace.SpanKindInternal, attrs)
-	op.codeMode = start.Header == nil
+	op.run, op.codeMode = run, start.Header == nil
 	return ctx
 }
 
 func (t *Telemetry) runEnd(ctx context.Context, end dispatch.RunEnd) {
 	op := t.from(ctx, aRun)
-	if op == nil {
+	if op == nil || op.run != end.Run { // the start of this run was not in time
 		return
 	}
 	failure := runFailure(end)
