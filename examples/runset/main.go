@@ -39,7 +39,7 @@
 // The exit status is
 //
 //	0  all trials that could be run passed, or the gate passed
-//	1  a trial did not pass, also because its user failed, and there is no gate; or the run was interrupted
+//	1  a trial did not pass, also because its user failed, and there is no gate; or a signal ended the run
 //	2  a mistake on the command line or in a file; shards that are missing or not complete
 //	3  the gate failed: the agent is worse than the baseline by more than -margin
 //	4  the gate is undecided: run more cases or more trials
@@ -58,6 +58,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
@@ -67,7 +68,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -157,10 +156,10 @@ func TestSeedOfUserProgram(t *testing.T) {
 	}
 }
 
-// An interrupt ends the program that plays the user before runset ends.
+// A signal ends the program that plays the user before runset ends, and what there is is reported.
 func TestInterruptedUserProgram(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("a process cannot be asked whether it runs")
+		t.Skip("there are no signals")
 	}
 	dir := t.TempDir()
 	dataset, started := filepath.Join(dir, "personas.csv"), filepath.Join(dir, "pid")
@@ -168,27 +167,34 @@ func TestInterruptedUserProgram(t *testing.T) {
 	if err := os.WriteFile(dataset, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, interrupt := context.WithCancel(t.Context())
-	pid := 0
-	go func() {
-		for pid == 0 && ctx.Err() == nil {
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		_ = os.Remove(started) // of the other signal
+		cmd := program(t, "-dataset", dataset, "-world", "testdata/world.json",
+			"-user", "env -u RUNSET_TEST_MAIN "+os.Args[0]+" play-user sleeps:"+started)
+		var output bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &output, &output
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		pid := 0
+		for limit := time.Now().Add(time.Minute); pid == 0 && time.Now().Before(limit); time.Sleep(time.Millisecond) {
 			if text, err := os.ReadFile(started); err == nil {
 				pid, _ = strconv.Atoi(string(text))
 			}
-			time.Sleep(time.Millisecond)
 		}
-		interrupt()
-	}()
-	var stdout, stderr bytes.Buffer
-	status := run(ctx, []string{"-dataset", dataset, "-world", "testdata/world.json", "-user", os.Args[0] + " play-user sleeps:" + started}, &stdout, &stderr)
-	if status != 1 || !strings.Contains(stdout.String(), "1 cancelled") {
-		t.Errorf("status %d\n%s%s", status, stdout.String(), stderr.String())
-	}
-	program, err := os.FindProcess(pid)
-	if err == nil {
-		err = program.Signal(syscall.Signal(0))
-	}
-	if pid == 0 || !errors.Is(err, os.ErrProcessDone) {
-		t.Errorf("the program %d is left running: %v", pid, err)
+		if err := cmd.Process.Signal(signal); err != nil {
+			t.Error(err)
+		}
+		_ = cmd.Wait()
+		if status := cmd.ProcessState.ExitCode(); status != 1 || !strings.Contains(output.String(), "1 cancelled") {
+			t.Errorf("%s: status %d\n%s", signal, status, output.String())
+		}
+		user, err := os.FindProcess(pid)
+		if err == nil {
+			err = user.Signal(syscall.Signal(0))
+		}
+		if pid == 0 || !errors.Is(err, os.ErrProcessDone) {
+			t.Errorf("%s: the program %d is left running: %v", signal, pid, err)
+		}
 	}
 }
