@@ -90,7 +90,7 @@ func (h *Handler) fillRunFromEnv(ctx context.Context, v *visit) error {
 		joined := sortedJoin(problems)
 		return &Error{Code: CodeEnvelope, Message: strings.ReplaceAll(joined.Error(), "\n", "; "), Err: joined}
 	}
-	v.run.set(&e, payload, client)
+	v.run.set(&e, withoutToken(payload, &e), client)
 	return nil
 }
 

@@ -55,6 +55,8 @@ func codeAgent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, erro
 		fmt.Fprintln(os.Stderr, "waiting")
 		<-ctx.Done()
 		return nil, ctx.Err()
+	case "envelope":
+		return &dispatch.Response{FinalResponse: string(run.Envelope)}, nil
 	case "stdin":
 		_, err := os.Stdin.Read(make([]byte, 1))
 		return &dispatch.Response{FinalResponse: fmt.Sprint("stdin: ", err != nil && err != io.EOF)}, nil
@@ -210,4 +212,15 @@ func TestCodeMode(t *testing.T) {
 			t.Errorf("status %d", got.status)
 		}
 	})
+}
+
+// In code mode too the envelope does not have the run token.
+func TestTheEnvelopeOfCodeModeHasNoRunToken(t *testing.T) {
+	got := runCode(t, map[string]string{
+		"PIPELINES_RUN_TOKEN": runToken, "PIPELINES_ODYSSEY_PROXY_URL": "https://proxy.example.com",
+		"_PIPELINES_TASK_INPUT_JSON": `{"user_instruction":"envelope","note":"` + runToken + `"}`,
+	}, nil)
+	if got.status != 0 || strings.Contains(got.stdout, runToken) || !strings.Contains(got.stdout, "[redacted]") {
+		t.Errorf("status %d, answer %s", got.status, got.stdout)
+	}
 }
