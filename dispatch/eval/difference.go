@@ -3,6 +3,7 @@ package eval
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -36,6 +37,9 @@ func (t Trajectory) Diff(other Trajectory) Difference {
 	for len(a) > 0 && len(b) > 0 && a[len(a)-1].equal(b[len(b)-1]) {
 		a, b = a[:len(a)-1], b[:len(b)-1]
 	}
+	// Calls are read once and compared by number: each with each would take too long if they are large.
+	numbers := map[string]int{}
+	x, y := numbered(a, numbers), numbered(b, numbers)
 	// common[i][j] is the number of equal calls in a longest common subsequence of a[i:] and b[j:].
 	width := len(b) + 1
 	var common []int32
@@ -43,7 +47,7 @@ func (t Trajectory) Diff(other Trajectory) Difference {
 		common = make([]int32, (len(a)+1)*width)
 		for i := len(a) - 1; i >= 0; i-- {
 			for j := len(b) - 1; j >= 0; j-- {
-				if a[i].equal(b[j]) {
+				if x[i] == y[j] {
 					common[i*width+j] = common[(i+1)*width+j+1] + 1
 				} else {
 					common[i*width+j] = max(common[(i+1)*width+j], common[i*width+j+1])
@@ -55,7 +59,7 @@ func (t Trajectory) Diff(other Trajectory) Difference {
 	i, j := 0, 0
 	for i < len(a) || j < len(b) {
 		switch {
-		case common != nil && i < len(a) && j < len(b) && a[i].equal(b[j]):
+		case common != nil && i < len(a) && j < len(b) && x[i] == y[j]:
 			i, j = i+1, j+1
 		case j == len(b) || i < len(a) && (common == nil || common[(i+1)*width+j] >= common[i*width+j+1]):
 			d = append(d, Edit{At: begin + i, Removed: &a[i]})
@@ -66,6 +70,24 @@ func (t Trajectory) Diff(other Trajectory) Difference {
 		}
 	}
 	return d
+}
+
+// numbered returns a number for each call. Equal calls have the same.
+func numbered(calls []Call, known map[string]int) []int {
+	list := make([]int, len(calls))
+	for i, c := range calls {
+		key := strconv.Quote(c.Tool)
+		if c.Arguments != nil {
+			key += rawjson.Key(c.Arguments)
+		}
+		n, is := known[key]
+		if !is {
+			n = len(known)
+			known[key] = n
+		}
+		list[i] = n
+	}
+	return list
 }
 
 // add appends a call that is added. After a call of the same tool that was removed at the same place,
