@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -162,8 +163,14 @@ func TestCompressedResponses(t *testing.T) {
 	}
 }
 
+// zips has what zipped has compressed, because compressing is slow with the race detector.
+var zips sync.Map
+
 func zipped(t testing.TB, text string) []byte {
 	t.Helper()
+	if known, ok := zips.Load(text); ok {
+		return known.([]byte)
+	}
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	if _, err := io.WriteString(w, text); err != nil {
@@ -172,6 +179,7 @@ func zipped(t testing.TB, text string) []byte {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
+	zips.Store(text, b.Bytes())
 	return b.Bytes()
 }
 

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/toolwire/toolwire/internal/nightly"
 )
 
 // playTestUser is a program of -user: this test's program.
@@ -120,6 +122,9 @@ func TestUserProgram(t *testing.T) {
 // The seeds of trials differ and use the 53 bits that a number of JSON has everywhere. A baseline with
 // another user cannot be compared.
 func TestSeedOfUserProgram(t *testing.T) {
+	if nightly.Race && !nightly.Full {
+		t.Skip("dozens of programs are started, which start slowly with the race detector; TestUserProgram starts some")
+	}
 	dir := t.TempDir()
 	dataset, results, report := filepath.Join(dir, "personas.csv"), filepath.Join(dir, "results.jsonl"), filepath.Join(dir, "report.json")
 	content := "user,turn_mode,user_simulator_persona\n"

@@ -18,13 +18,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/toolwire/toolwire/internal/nightly"
 )
 
 // repository is that of an agent: the port that examples/scaffold writes with these arguments, with
 // the programs of this module as tools.
 func repository(t *testing.T, args ...string) string {
 	t.Helper()
-	if race {
+	if nightly.Race {
 		t.Skip("the commands of the pages run in other processes, which the race detector does not see")
 	}
 	for _, program := range []string{"bash", "curl"} {

@@ -1,0 +1,7 @@
+//go:build race
+
+package nightly
+
+// Race reports whether the race detector is on. It makes code several times slower, sees no other
+// process, and changes what is allocated.
+const Race = true

@@ -1,5 +1,0 @@
-//go:build !race
-
-package pages
-
-const race = false

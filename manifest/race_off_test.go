@@ -1,5 +1,0 @@
-//go:build !race
-
-package manifest_test
-
-const raceDetector = false
