@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -116,61 +115,57 @@ func TestCompressedResponses(t *testing.T) {
 		for i, kind := range kinds {
 			for _, explicit := range []bool{true, false} { // whether the SDK asks for it, or net/http
 				t.Run(fmt.Sprintf("%s/%s/%t", w.name, kind, explicit), func(t *testing.T) {
-					bodies := []exch{w.calls[i], w.final[i]}
-					l := pipenet.Serve(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-						if r.Header.Get("Accept-Encoding") != "gzip" {
-							t.Errorf("Accept-Encoding is %q", r.Header.Get("Accept-Encoding"))
+					synctest.Test(t, func(t *testing.T) {
+						bodies := []exch{w.calls[i], w.final[i]}
+						l := pipenet.Serve(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+							if r.Header.Get("Accept-Encoding") != "gzip" {
+								t.Errorf("Accept-Encoding is %q", r.Header.Get("Accept-Encoding"))
+							}
+							rw.Header().Set("Content-Type", response(bodies[0]).Header.Get("Content-Type"))
+							rw.Header().Set("Content-Encoding", "gzip")
+							_, _ = rw.Write(zipped(t, string(bodies[0])))
+							bodies = bodies[1:]
+						}))
+						base := &http.Transport{DialContext: l.Dial}
+						defer base.CloseIdleConnections()
+						transport := &llm.Transport{Base: base}
+						result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
+							for n, ask := range []string{w.ask, w.again} {
+								r, err := http.NewRequestWithContext(ctx, "POST", "http://model.example.com"+w.path, strings.NewReader(ask))
+								if err != nil {
+									return err
+								}
+								want := []byte([]exch{w.calls[i], w.final[i]}[n])
+								if explicit {
+									r.Header.Set("Accept-Encoding", "gzip")
+									want = zipped(t, string(want))
+								}
+								resp, err := transport.RoundTrip(r)
+								if err != nil {
+									return err
+								}
+								got, err := io.ReadAll(resp.Body)
+								if err != nil || !bytes.Equal(got, want) {
+									t.Errorf("arrived %q, %v", got, err)
+								}
+								if err := resp.Body.Close(); err != nil {
+									return err
+								}
+							}
+							return nil
+						})
+						if got := rows(t, result.Messages); got != w.messages || len(result.Problems) > 0 {
+							t.Errorf("%v, got\n%swant\n%s", result.Problems, got, w.messages)
 						}
-						rw.Header().Set("Content-Type", response(bodies[0]).Header.Get("Content-Type"))
-						rw.Header().Set("Content-Encoding", "gzip")
-						_, _ = rw.Write(zipped(t, string(bodies[0])))
-						bodies = bodies[1:]
-					}))
-					base := &http.Transport{DialContext: l.Dial}
-					defer base.CloseIdleConnections()
-					transport := &llm.Transport{Base: base}
-					result := inRun(t, func(ctx context.Context, _ *dispatch.Run) error {
-						for n, ask := range []string{w.ask, w.again} {
-							r, err := http.NewRequestWithContext(ctx, "POST", "http://model.example.com"+w.path, strings.NewReader(ask))
-							if err != nil {
-								return err
-							}
-							want := []byte([]exch{w.calls[i], w.final[i]}[n])
-							if explicit {
-								r.Header.Set("Accept-Encoding", "gzip")
-								want = zipped(t, string(want))
-							}
-							resp, err := transport.RoundTrip(r)
-							if err != nil {
-								return err
-							}
-							got, err := io.ReadAll(resp.Body)
-							if err != nil || !bytes.Equal(got, want) {
-								t.Errorf("arrived %q, %v", got, err)
-							}
-							if err := resp.Body.Close(); err != nil {
-								return err
-							}
-						}
-						return nil
 					})
-					if got := rows(t, result.Messages); got != w.messages || len(result.Problems) > 0 {
-						t.Errorf("%v, got\n%swant\n%s", result.Problems, got, w.messages)
-					}
 				})
 			}
 		}
 	}
 }
 
-// zips has what zipped has compressed, because compressing is slow with the race detector.
-var zips sync.Map
-
 func zipped(t testing.TB, text string) []byte {
 	t.Helper()
-	if known, ok := zips.Load(text); ok {
-		return known.([]byte)
-	}
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	if _, err := io.WriteString(w, text); err != nil {
@@ -179,7 +174,6 @@ func zipped(t testing.TB, text string) []byte {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	zips.Store(text, b.Bytes())
 	return b.Bytes()
 }
 
