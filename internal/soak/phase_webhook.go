@@ -71,17 +71,8 @@ func (s *soak) webhooks() {
 
 // callHook makes one call and accounts for it.
 func (c *call) callHook(s *soak, r *run, box *toolbox.Toolbox) *toolbox.Error {
-	ctx, giveUp := context.WithCancel(context.Background())
+	ctx, giveUp := c.untilStalled(context.Background())
 	defer giveUp()
-	returned := make(chan struct{})
-	defer close(returned)
-	go func() {
-		select {
-		case <-c.stalled:
-			giveUp()
-		case <-returned:
-		}
-	}()
 	s.counts.calls.Add(1)
 	got, err := box.Call(ctx, c.tool, arguments{r.number, c.number, newArgument()})
 	s.inspectError(r.name, err)
@@ -127,7 +118,7 @@ func (w *world) hook(ctx context.Context, in arguments) (result, error) {
 	case 2:
 		return result{}, webhook.Errorf("the day is not free")
 	case 3:
-		c.once.Do(func() { close(c.stalled) }) // the caller hangs up
+		c.stall() // the caller hangs up
 		<-ctx.Done()
 		return result{}, ctx.Err()
 	}
@@ -158,7 +149,7 @@ func (w *world) unreliable(next http.Handler) http.Handler {
 			what = c.faults[n-1]
 			w.soak.counts.faults.Add(1)
 		}
-		v := &victim{w: out, r: q, next: next, onStall: func() { c.once.Do(func() { close(c.stalled) }) }}
+		v := &victim{w: out, r: q, next: next, onStall: c.stall}
 		v.suffer(what)
 	})
 }

@@ -106,20 +106,27 @@ type result struct {
 	Call int `json:"call"`
 }
 
-// make makes the call as an agent does, and notes its outcome. A call that the proxy does not
-// answer is given up.
-func (c *call) make(ctx context.Context, s *soak, r *run, client *proxy.Client) {
-	ctx, giveUp := context.WithCancel(ctx)
-	defer giveUp()
-	returned := make(chan struct{})
-	defer close(returned)
+// stall makes the caller give up.
+func (c *call) stall() { c.once.Do(func() { close(c.stalled) }) }
+
+// untilStalled returns a context that ends when the peer stalls. cancel must be called.
+func (c *call) untilStalled(ctx context.Context) (stallable context.Context, cancel context.CancelFunc) {
+	ctx, cancel = context.WithCancel(ctx)
 	go func() {
 		select {
 		case <-c.stalled:
-			giveUp()
-		case <-returned:
+			cancel()
+		case <-ctx.Done():
 		}
 	}()
+	return ctx, cancel
+}
+
+// make makes the call as an agent does, and notes its outcome. A call that the proxy does not
+// answer is given up.
+func (c *call) make(ctx context.Context, s *soak, r *run, client *proxy.Client) {
+	ctx, giveUp := c.untilStalled(ctx)
+	defer giveUp()
 	s.counts.calls.Add(1)
 	got, err := client.Do(ctx, c.tool, arguments{r.number, c.number, newArgument()})
 	c.note(s, r, got, err)

@@ -110,6 +110,6 @@ func (w *world) ServeHTTP(out http.ResponseWriter, q *http.Request) {
 	if c.tool == single {
 		next = w.soak.misbehaving(w.platform)
 	}
-	v := &victim{w: out, r: q, next: next, onStall: func() { c.once.Do(func() { close(c.stalled) }) }}
+	v := &victim{w: out, r: q, next: next, onStall: c.stall}
 	v.suffer(what)
 }
