@@ -1,6 +1,9 @@
+// Package house checks what the pages say: their links and anchors, the code and commands that they
+// show, the table of builds in docs/design.md, and the tests that SECURITY.md names.
 package house
 
 import (
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -24,6 +27,31 @@ var (
 	link    = regexp.MustCompile(`\]\(([^()\s]+)\)`)
 	styled  = regexp.MustCompile("`([^`]*)`|\\[([^\\]]*)\\]\\([^)]*\\)")
 )
+
+// files calls see for each text file of the repository whose name ends in one of the suffixes.
+func files(t *testing.T, suffixes []string, see func(name, text string)) {
+	t.Helper()
+	n := 0
+	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(strings.TrimPrefix(path, filepath.FromSlash("../../")))
+		if entry.IsDir() && (entry.Name() == "testdata" || name == ".git") {
+			return filepath.SkipDir
+		}
+		if entry.IsDir() || strings.HasPrefix(name, "internal/house/") || !slices.Contains(suffixes, filepath.Ext(name)) {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		n++
+		see(name, string(text))
+		return err
+	})
+	if err != nil || n < 50 {
+		t.Errorf("%d files, %v", n, err)
+	}
+}
 
 // A page is one Markdown file.
 type page struct {
