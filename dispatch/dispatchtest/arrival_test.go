@@ -2,7 +2,7 @@ package dispatchtest_test
 
 import (
 	"context"
-	"github.com/toolwire/toolwire/internal/stage/stagetest"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"net/http"
 	"net/http/httptrace"
 	"testing"
@@ -49,7 +49,7 @@ func TestACallThatIsGivenUpIsOnRecord(t *testing.T) {
 		if len(got.Refused) != 1 || len(got.Warnings) != 0 {
 			t.Errorf("%d refused, warnings %q", len(got.Refused), got.Warnings)
 		}
-		if failed := stagetest.Failures(t, func(t testing.TB) { got.AssertNotCalled(t, "refund", "") }); failed == "" {
+		if failed := testkit.Failures(t, func(t testing.TB) { got.AssertNotCalled(t, "refund", "") }); failed == "" {
 			t.Error("AssertNotCalled overlooks the call")
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolwire/toolwire/dispatch"
-	"github.com/toolwire/toolwire/internal/stage"
+	"github.com/toolwire/toolwire/dispatch/internal/testrun"
 )
 
 // AssertOK fails the test unless the run completed, would be graded, and the agent's whole answer
@@ -75,7 +75,7 @@ func (r *Result) AssertNoCallAfterEnd(t testing.TB) {
 	if len(r.Turns) > 0 {
 		answered = r.Turns[len(r.Turns)-1].last
 	}
-	if late := stage.Between(r.run.Reveal().Log(), answered, math.MaxInt); stage.Last(late) > 0 {
+	if late := testrun.Between(r.run.Reveal().Log(), answered, math.MaxInt); late.LastOrder() > 0 {
 		t.Errorf("the agent called the proxy after it had answered\n%s", late)
 		return
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
-	"github.com/toolwire/toolwire/internal/stage"
+	"github.com/toolwire/toolwire/dispatch/internal/testrun"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -140,7 +140,7 @@ func (s *player) nextTurn(ctx context.Context, r *Result) *Turn {
 	}
 	before, c, n := r.Turns, s.task.Conversation, len(r.Turns)
 	turn := &Turn{Instruction: text}
-	input := stage.Payload{Instruction: turn.Instruction}
+	input := testrun.Payload{Instruction: turn.Instruction}
 	if c != nil {
 		input.SessionID, input.TurnID = "session-"+s.Run.JTI, strconv.Itoa(n+1)
 		if !c.Stateful {

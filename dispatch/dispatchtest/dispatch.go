@@ -56,10 +56,10 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/dispatch/internal/testrun"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/report"
-	"github.com/toolwire/toolwire/internal/stage"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -221,9 +221,9 @@ const (
 // target and task, or means that listening on loopback failed. A run that fails is a Result. If
 // [Conversation].User fails, Dispatch returns an error that wraps its error, and the Result so far.
 func Dispatch(ctx context.Context, target Target, task Task) (*Result, error) {
-	if s := stage.From(ctx); s != nil {
-		p := &player{Stage: s, task: task}
-		result := p.play(stage.With(ctx, nil)) // an agent may call Dispatch
+	if s := testrun.From(ctx); s != nil {
+		p := &player{Setup: s, task: task}
+		result := p.play(testrun.With(ctx, nil)) // an agent may call Dispatch
 		return result, p.userErr
 	}
 	s, err := newPlayer(target, task, nil)
@@ -302,8 +302,8 @@ func (r *Result) take(s *player, turn *Turn, failure *httpcall.Failure) {
 	if n := len(r.Turns); n > 0 {
 		before = r.Turns[n-1].last
 	}
-	turn.last = stage.Last(log)
-	turn.Log = stage.Between(log, before, turn.last)
+	turn.last = log.LastOrder()
+	turn.Log = testrun.Between(log, before, turn.last)
 	r.Dispatch, r.FinalResponse, r.Messages, r.Gradeable = turn.Exchange, "", nil, false
 	agentError, reported := s.Witness.Take()
 	if r.classify(Target(s.Target), turn.Exchange, failure); r.OK() {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"github.com/toolwire/toolwire/internal/stage/stagetest"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -224,7 +224,7 @@ func TestTheTokenExpiresWithTheRun(t *testing.T) {
 	if _, err := kept.Call(t.Context(), "get_order", nil); !proxy.IsRunOver(err) {
 		t.Errorf("a call after the run: %v", err)
 	}
-	if got := stagetest.Failures(t, func(t testing.TB) { result.AssertNoCallAfterEnd(t) }); !strings.Contains(got,
+	if got := testkit.Failures(t, func(t testing.TB) { result.AssertNoCallAfterEnd(t) }); !strings.Contains(got,
 		"-> 401 run_token_expired") {
 		t.Errorf("%q", got)
 	}

@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolwire/toolwire/dispatch/internal/testrun"
 	"github.com/toolwire/toolwire/internal/httpcall/faulttest"
-	"github.com/toolwire/toolwire/internal/stage"
 )
 
 // Faults of an agent end a dispatch with the error class of the platform. The test replaces the
-// transport of a stage, for which the API has no option.
+// transport of a setup, for which the API has no option.
 func TestFaultsOfAgents(t *testing.T) {
 	for _, row := range faulttest.Sentinels() {
 		t.Run(row.Name, func(t *testing.T) {
@@ -24,7 +24,7 @@ func TestFaultsOfAgents(t *testing.T) {
 				s.Caller.Transport, s.Caller.MaxBytes = p.Transport, 1<<20
 				var result Result
 				turn := &Turn{}
-				result.take(s, turn, s.exchange(ctx, &turn.Exchange, s.Envelope(stage.Payload{}), s.Header()))
+				result.take(s, turn, s.exchange(ctx, &turn.Exchange, s.Envelope(testrun.Payload{}), s.Header()))
 				if p.Want.Outcome == faulttest.Success {
 					if !result.OK() || result.FinalResponse != "Done." {
 						t.Errorf("%+v", result)

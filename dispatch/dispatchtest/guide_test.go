@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
-	"github.com/toolwire/toolwire/internal/stage/stagetest"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"os"
 	"regexp"
 	"strings"
@@ -226,9 +226,9 @@ func TestTheGuide(t *testing.T) {
 		t.Fatalf("%d blocks", len(blocks))
 	}
 	refund := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{World: shop(t)})
-	failure := stagetest.Failures(t, func(t testing.TB) { refund.AssertState(t, "order/4521", `{"status":"paid"}`) }) +
+	failure := testkit.Failures(t, func(t testing.TB) { refund.AssertState(t, "order/4521", `{"status":"paid"}`) }) +
 		"\n" +
-		stagetest.Failures(t, func(t testing.TB) { refund.AssertCalled(t, "refund_order", `{"order_id":"77"}`) }) + "\n"
+		testkit.Failures(t, func(t testing.TB) { refund.AssertCalled(t, "refund_order", `{"order_id":"77"}`) }) + "\n"
 	latency := regexp.MustCompile(`[0-9.]+ ms`)
 	for _, block := range blocks {
 		switch kind, text := block[1], block[2]; kind {

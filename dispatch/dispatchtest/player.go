@@ -4,25 +4,25 @@ import (
 	"io"
 	"time"
 
-	"github.com/toolwire/toolwire/internal/stage"
+	"github.com/toolwire/toolwire/dispatch/internal/testrun"
 )
 
 // A player plays the platform's part of a run.
 type player struct {
-	*stage.Stage
+	*testrun.Setup
 	task    Task
 	userErr error // of Conversation.User
 }
 
 func newPlayer(target Target, task Task, output io.Writer) (*player, error) {
-	s, err := stage.New(stage.Target(target), stage.Task{
+	s, err := testrun.New(testrun.Target(target), testrun.Task{
 		ID: task.ID, AgentID: task.AgentID, Input: task.Input, World: task.World, Platform: task.Platform,
 		MaxTurns: task.Conversation.maxTurns(), ProxyURL: task.ProxyURL, WrapProxy: task.WrapProxy,
 	}, output)
 	if err != nil {
 		return nil, err
 	}
-	return &player{Stage: s, task: task}, nil
+	return &player{Setup: s, task: task}, nil
 }
 
 // A Wait is a wait of the agent's [proxy.Client] before it sent a tool call.

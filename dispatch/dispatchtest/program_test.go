@@ -14,7 +14,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
-	"github.com/toolwire/toolwire/internal/stage/stagetest"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -162,7 +162,7 @@ func TestProgramEnvironment(t *testing.T) {
 
 // A result that does not come in time does not count, and the program is ended.
 func TestProgramOutOfTime(t *testing.T) {
-	stagetest.Patiently(t, func(t testing.TB, limit time.Duration) {
+	testkit.Patiently(t, func(t testing.TB, limit time.Duration) {
 		target := inCodeMode("late")
 		target.RunTimeout = limit
 		result := dispatchtest.Run(t, target, dispatchtest.Task{Instruction: "Hello."})

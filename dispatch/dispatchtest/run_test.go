@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/toolwire/toolwire/internal/stage/stagetest"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"math/rand/v2"
 	"net/http"
 	"runtime"
@@ -175,7 +175,7 @@ func TestAssertions(t *testing.T) {
 		{"not staged", func(t testing.TB) { dispatchtest.Run(t, dispatchtest.Target{}, task()) },
 			"one of URL, Handler, Agent and Command"},
 	} {
-		if got := stagetest.Failures(t, tt.assert); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+		if got := testkit.Failures(t, tt.assert); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}

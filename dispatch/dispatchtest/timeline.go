@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/stage"
+	"github.com/toolwire/toolwire/dispatch/internal/testrun"
 )
 
 // String returns the timeline of the run for people, a line or two per event: ping, dispatches,
@@ -20,7 +20,7 @@ func (r *Result) String() string {
 	after := 0
 	for _, turn := range r.Turns {
 		line("dispatch", "%s", instruction(turn.Request))
-		b.WriteString(stage.Between(&r.Log, after, turn.last).String())
+		b.WriteString(testrun.Between(&r.Log, after, turn.last).String())
 		after = turn.last
 		line("answer", "%s", turn.summary())
 		for _, p := range turn.Problems {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
-	"github.com/toolwire/toolwire/internal/stage/stagetest"
+	"github.com/toolwire/toolwire/internal/testkit"
 )
 
 // echo answers with what the user said and how much of the session it was sent.
@@ -151,7 +151,7 @@ func TestUserChangesNoTurns(t *testing.T) {
 func TestRunWithAUserThatFails(t *testing.T) {
 	user := func(context.Context, []dispatchtest.Turn) (string, error) { return "", errors.New("no credit") }
 	var got *dispatchtest.Result
-	failures := stagetest.Failures(t, func(t testing.TB) {
+	failures := testkit.Failures(t, func(t testing.TB) {
 		got = dispatchtest.Run(t, dispatchtest.Target{Agent: echo},
 			dispatchtest.Task{Instruction: "a", Conversation: &dispatchtest.Conversation{User: user}})
 	})

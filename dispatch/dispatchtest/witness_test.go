@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/toolwire/toolwire/internal/stage/stagetest"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"io"
 	"net/http"
 	"strings"
@@ -54,7 +54,7 @@ func TestTheAgentsErrorIsShown(t *testing.T) {
 		for kind, target := range serving(t, tt.agent) {
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				var got *dispatchtest.Result
-				_, output := stagetest.Run(t, func(tb testing.TB) { got = dispatchtest.Run(tb, target, task()) })
+				_, output := testkit.Run(t, func(tb testing.TB) { got = dispatchtest.Run(tb, target, task()) })
 				got.AssertErrorClass(t, tt.class)
 				for _, want := range tt.want {
 					if !strings.Contains(got.AgentError, want) || !strings.Contains(output, want) {
@@ -94,7 +94,7 @@ func TestAHandlersPanicIsShown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got *dispatchtest.Result
-			_, output := stagetest.Run(t, func(tb testing.TB) {
+			_, output := testkit.Run(t, func(tb testing.TB) {
 				got = dispatchtest.Run(tb, dispatchtest.Target{Handler: tt.handler}, task())
 			})
 			got.AssertErrorClass(t, dispatchtest.AgentUnreachable)
@@ -173,7 +173,7 @@ func TestWaitsAreShown(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var got *dispatchtest.Result
-				_, output := stagetest.Run(t, func(tb testing.TB) {
+				_, output := testkit.Run(t, func(tb testing.TB) {
 					got = dispatchtest.Run(tb, dispatchtest.Target{Agent: calling(tt.calls)}, tt.task)
 				})
 				got.AssertOK(t)
@@ -206,7 +206,7 @@ func TestRefusedCallsAreShown(t *testing.T) {
 	for kind, target := range serving(t, agent) {
 		t.Run(kind, func(t *testing.T) {
 			var got *dispatchtest.Result
-			failed, output := stagetest.Run(t, func(tb testing.TB) { got = dispatchtest.Run(tb, target, task()) })
+			failed, output := testkit.Run(t, func(tb testing.TB) { got = dispatchtest.Run(tb, target, task()) })
 			const want = "dispatchtest: the proxy refused sub: get_ordre: 404 tool_not_executable: the tool \"get_ordre\" is not declared\n"
 			if strings.Count(output, want) != 1 || len(got.Refused) != 1 || failed == "" {
 				t.Errorf("%d refused, failure %q, output %s", len(got.Refused), failed, output)
@@ -214,14 +214,14 @@ func TestRefusedCallsAreShown(t *testing.T) {
 		})
 	}
 	// A platform of the test shows them where a run without a test cannot.
-	_, output := stagetest.Run(t, func(tb testing.TB) {
+	_, output := testkit.Run(t, func(tb testing.TB) {
 		platform := proxytest.NewPlatform(t, task().World, &proxytest.Options{AllowUndeclared: true})
 		dispatchtest.Run(tb, dispatchtest.Target{Agent: agent}, dispatchtest.Task{Platform: platform})
 	})
 	if strings.Count(output, "get_ordre: 404") != 1 {
 		t.Errorf("output %s", output)
 	}
-	_, output = stagetest.Run(t, func(tb testing.TB) {
+	_, output = testkit.Run(t, func(tb testing.TB) {
 		platform := proxytest.NewPlatform(tb, task().World, &proxytest.Options{AllowUndeclared: true})
 		if _, err := dispatchtest.Dispatch(t.Context(), dispatchtest.Target{Agent: agent},
 			dispatchtest.Task{Platform: platform}); err != nil {
@@ -283,7 +283,7 @@ func TestWhatDoesNotArrive(t *testing.T) {
 			if strings.HasPrefix(tt.pointer, "/messages") && lost != (got.Messages == nil) {
 				t.Errorf("these messages arrive: %v", got.Messages)
 			}
-			failed := stagetest.Failures(t, func(tb testing.TB) { got.AssertOK(tb) })
+			failed := testkit.Failures(t, func(tb testing.TB) { got.AssertOK(tb) })
 			if (failed == "") != (tt.want == "") || !strings.Contains(failed, tt.want) {
 				t.Errorf("AssertOK says %q, want %q", failed, tt.want)
 			}
@@ -301,7 +301,7 @@ func TestTheHandlersLogIsShown(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			target.AuthValue = "Bearer stale-token"
 			var got *dispatchtest.Result
-			_, output := stagetest.Run(t, func(tb testing.TB) { got = dispatchtest.Run(tb, target, task()) })
+			_, output := testkit.Run(t, func(tb testing.TB) { got = dispatchtest.Run(tb, target, task()) })
 			got.AssertErrorClass(t, dispatchtest.AuthFailed)
 			if !strings.Contains(output, "dispatchtest: dispatch refused error=") || !strings.Contains(output, "unauthorized") ||
 				strings.Contains(output, "stale") {

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/toolwire/toolwire/internal/stage"
+	"github.com/toolwire/toolwire/dispatch/internal/testrun"
 )
 
 const answer401 = "Answer 401: only that and 403 are reported as a matter of the bearer."
@@ -92,11 +92,11 @@ func (c *checkup) bearer(ctx context.Context) Finding {
 
 // decoy returns a dispatch that the endpoint should reject. Its run has ended.
 func (c *checkup) decoy(auth string) probe {
-	s := *c.stage
+	s := *c.setup
 	s.Run = s.Platform.NewRun()
 	s.Run.End("")
-	s.ProxyURL = strings.TrimSuffix(s.ProxyURL, c.stage.Run.Path) + s.Run.Path
-	body := s.Envelope(stage.Payload{Instruction: "This dispatch has no valid bearer and must be refused."})
+	s.ProxyURL = strings.TrimSuffix(s.ProxyURL, c.setup.Run.Path) + s.Run.Path
+	body := s.Envelope(testrun.Payload{Instruction: "This dispatch has no valid bearer and must be refused."})
 	return probe{body: string(body), auth: auth, header: s.Header()}
 }
 

@@ -17,7 +17,7 @@ const bigBody = 32 << 20
 func (c *checkup) bodyLimit(ctx context.Context) Finding {
 	const do = "Bound the request body, at 16 MiB for example, and answer 413 without reading the rest."
 	a := c.send(ctx, probe{
-		pad: bigBody - int64(len(aPing)), body: aPing, auth: c.stage.Target.AuthValue,
+		pad: bigBody - int64(len(aPing)), body: aPing, auth: c.setup.Target.AuthValue,
 		header: http.Header{"Expect": {"100-continue"}}, // an endpoint that checks the length need not read the body
 	})
 	switch {
@@ -39,7 +39,7 @@ func (c *checkup) bodyLimit(ctx context.Context) Finding {
 // malformed sends the beginning of a dispatch.
 func (c *checkup) malformed(ctx context.Context) Finding {
 	const do = `Reject a body that is not JSON with 400 and {"error": …}: the platform shows the first 500 characters.`
-	a := c.send(ctx, probe{body: `{"task_id": 1, "input": {"user_instruction": `, auth: c.stage.Target.AuthValue})
+	a := c.send(ctx, probe{body: `{"task_id": 1, "input": {"user_instruction": `, auth: c.setup.Target.AuthValue})
 	switch {
 	case a.status < 400:
 		return warning(do, "a body that is not JSON is answered %s", c.tell(a))

@@ -38,8 +38,8 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/internal/testrun"
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/internal/stage"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -145,7 +145,7 @@ func Check(ctx context.Context, target dispatchtest.Target, opts *Options) (*Rep
 	if err != nil {
 		return nil, err
 	}
-	defer c.stage.Close()
+	defer c.setup.Close()
 	report := &Report{Target: c.name()}
 	for _, k := range c.checks {
 		report.Findings = append(report.Findings, *c.find(ctx, k.name))
@@ -188,7 +188,7 @@ type checkup struct {
 	target  dispatchtest.Target
 	given   dispatchtest.Task // the task of the options, or the default
 	sample  dispatchtest.Task // what is dispatched: given, with its requests to the proxy observed
-	stage   *stage.Stage
+	setup   *testrun.Setup
 	opts    Options
 	url     *url.URL // nil for a Target without one
 	checks  []check
@@ -232,25 +232,25 @@ func newCheckup(target dispatchtest.Target, opts *Options) (*checkup, error) {
 		turns = c.sample.Conversation.MaxTurns
 	}
 	var err error
-	if c.stage, err = stage.New(stage.Target(target), stage.Task{
+	if c.setup, err = testrun.New(testrun.Target(target), testrun.Task{
 		ID: c.sample.ID, AgentID: c.sample.AgentID, Input: c.sample.Input, World: c.sample.World,
 		Platform: c.sample.Platform, MaxTurns: turns, ProxyURL: c.sample.ProxyURL, WrapProxy: c.sample.WrapProxy,
 	}, nil); err != nil {
 		mistakes = append(mistakes, err)
 	}
 	if err := errors.Join(mistakes...); err != nil {
-		if c.stage != nil {
-			c.stage.Close()
+		if c.setup != nil {
+			c.setup.Close()
 		}
 		return nil, err
 	}
-	c.hasAuth = c.stage.Target.AuthValue != ""
-	c.secrets = append(c.secrets, c.stage.Secrets())
+	c.hasAuth = c.setup.Target.AuthValue != ""
+	c.secrets = append(c.secrets, c.setup.Secrets())
 	c.connect()
 	return c, nil
 }
 
-// mistakes checks what package stage does not.
+// mistakes checks what package testrun does not.
 func (c *checkup) mistakes(target dispatchtest.Target) (list []error) {
 	bad := func(format string, args ...any) { list = append(list, fmt.Errorf("doctor: "+format, args...)) }
 	if target.URL != "" {
@@ -371,7 +371,7 @@ func (c *checkup) survived(ctx context.Context, name Name, f *Finding) {
 	if !c.first.ok() || c.first.err != nil { // it never answered a ping
 		return
 	}
-	after := c.send(ctx, probe{body: aPing, auth: c.stage.Target.AuthValue})
+	after := c.send(ctx, probe{body: aPing, auth: c.setup.Target.AuthValue})
 	if after.ok() || ctx.Err() != nil {
 		return
 	}
@@ -412,7 +412,7 @@ func (c *checkup) name() string {
 	switch {
 	case c.url != nil:
 		return (&url.URL{Scheme: c.url.Scheme, Host: c.url.Host, Path: c.url.Path}).String()
-	case c.stage.Target.Handler != nil:
+	case c.setup.Target.Handler != nil:
 		return "a handler, on loopback"
 	}
 	if len(c.target.Command) > 0 {
@@ -423,11 +423,11 @@ func (c *checkup) name() string {
 
 // otherBearer returns a wrong auth value that has the form of the right one.
 func (c *checkup) otherBearer() string {
-	scheme, _, ok := strings.Cut(c.stage.Target.AuthValue, " ")
+	scheme, _, ok := strings.Cut(c.setup.Target.AuthValue, " ")
 	switch {
 	case ok:
 		return scheme + " " + rand.Text()
-	case !c.hasAuth && http.CanonicalHeaderKey(c.stage.Target.AuthHeader) == "Authorization":
+	case !c.hasAuth && http.CanonicalHeaderKey(c.setup.Target.AuthHeader) == "Authorization":
 		return "Bearer " + rand.Text()
 	}
 	return rand.Text()

@@ -11,7 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/toolwire/toolwire/internal/stage/stagetest"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"io"
 	"log"
 	"math/big"
@@ -372,7 +372,7 @@ func TestCheckAllowsForSlowLines(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(hand{})
 	defer server.Close()
-	stagetest.Patiently(t, func(t testing.TB, limit time.Duration) {
+	testkit.Patiently(t, func(t testing.TB, limit time.Duration) {
 		opts := doctor.Options{Timeout: limit, Linger: time.Millisecond}
 		opts.Transport = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			conn, err := (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
@@ -406,7 +406,7 @@ func TestCheckOfARemoteEndpointThatHangs(t *testing.T) {
 		return true
 	}})
 	defer server.Close()
-	stagetest.Patiently(t, func(t testing.TB, limit time.Duration) {
+	testkit.Patiently(t, func(t testing.TB, limit time.Duration) {
 		opts := doctor.Options{Timeout: limit, Linger: time.Millisecond}
 		opts.Transport = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())

@@ -24,7 +24,7 @@ const (
 
 // reachable sends the first ping. Several checks use its response.
 func (c *checkup) reachable(ctx context.Context) Finding {
-	a := c.send(ctx, probe{body: aPing, auth: c.stage.Target.AuthValue})
+	a := c.send(ctx, probe{body: aPing, auth: c.setup.Target.AuthValue})
 	c.first = a
 	switch {
 	case a.status != 0:
@@ -105,7 +105,7 @@ func (c *checkup) local() bool {
 
 // notPublic returns why the platform cannot reach the endpoint, or would reject its URL.
 func (c *checkup) notPublic() (why []string) {
-	reg := registration.Registration{Name: "agent", EndpointURL: c.stage.URL}
+	reg := registration.Registration{Name: "agent", EndpointURL: c.setup.URL}
 	_, err := reg.Validate(context.Background(), nil)
 	if e, ok := errors.AsType[*registration.Error](err); ok {
 		for _, p := range e.Problems {
@@ -219,7 +219,7 @@ func (c *checkup) ping(context.Context) Finding {
 // destination returns the target of a redirect, without parts that may be secret.
 func (c *checkup) destination(a *answer) string {
 	to, err := url.Parse(a.header.Get("Location"))
-	if from, _ := url.Parse(c.stage.URL); err == nil && from != nil {
+	if from, _ := url.Parse(c.setup.URL); err == nil && from != nil {
 		to = from.ResolveReference(to)
 		return " to " + c.quote((&url.URL{Scheme: to.Scheme, Host: to.Host, Path: to.Path}).String())
 	}
@@ -234,8 +234,8 @@ func ranAgent(body []byte) bool {
 }
 
 func (c *checkup) bearerAdvice() string {
-	value := c.stage.Target.AuthValue
-	if http.CanonicalHeaderKey(c.stage.Target.AuthHeader) == "Authorization" && !strings.Contains(value, " ") {
+	value := c.setup.Target.AuthValue
+	if http.CanonicalHeaderKey(c.setup.Target.AuthHeader) == "Authorization" && !strings.Contains(value, " ") {
 		return `The auth value has no scheme; agents usually expect "Bearer " before the token.`
 	}
 	return "Compare the auth header's name and value with what the agent expects: a token that was rotated, another header?"
@@ -243,7 +243,7 @@ func (c *checkup) bearerAdvice() string {
 
 // pingSpacing detects endpoints that compare the ping as text.
 func (c *checkup) pingSpacing(ctx context.Context) Finding {
-	a := c.send(ctx, probe{body: aSpacedPing, auth: c.stage.Target.AuthValue})
+	a := c.send(ctx, probe{body: aSpacedPing, auth: c.setup.Target.AuthValue})
 	if a.ok() && a.err == nil {
 		return good("white space makes no difference")
 	}
@@ -257,7 +257,7 @@ func (c *checkup) method(ctx context.Context) Finding {
 	var weak []string
 	var seen []string
 	for _, p := range [...]probe{{method: http.MethodGet}, {method: http.MethodPut, body: aPing}} {
-		p.auth = c.stage.Target.AuthValue
+		p.auth = c.setup.Target.AuthValue
 		a := c.send(ctx, p)
 		switch {
 		case a.status == 0, a.ok():

@@ -14,8 +14,8 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/internal/testrun"
 	"github.com/toolwire/toolwire/internal/rawjson"
-	"github.com/toolwire/toolwire/internal/stage"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -62,7 +62,7 @@ type reply struct {
 func (c *checkup) dispatchAgain(ctx context.Context, e *episode) *episode {
 	task := c.given
 	task.Instruction += e.aside
-	task.Platform, task.World = c.stage.Platform, proxytest.World{}
+	task.Platform, task.World = c.setup.Platform, proxytest.World{}
 	if e.conversation != nil {
 		task.Conversation = e.conversation
 	}
@@ -76,7 +76,7 @@ func (c *checkup) dispatchAgain(ctx context.Context, e *episode) *episode {
 	if task.Conversation != nil {
 		turns = task.Conversation.MaxTurns
 	}
-	s, err := stage.New(stage.Target(c.target), stage.Task{
+	s, err := testrun.New(testrun.Target(c.target), testrun.Task{
 		ID: task.ID, AgentID: task.AgentID, Input: task.Input, Platform: task.Platform, MaxTurns: turns, WrapProxy: task.WrapProxy,
 	}, nil)
 	if err != nil {
@@ -93,7 +93,7 @@ func (c *checkup) dispatchAgain(ctx context.Context, e *episode) *episode {
 	c.mu.Lock()
 	c.secrets = append(c.secrets, s.Secrets())
 	c.mu.Unlock()
-	result, err := dispatchtest.Dispatch(stage.With(ctx, s), c.target, task)
+	result, err := dispatchtest.Dispatch(testrun.With(ctx, s), c.target, task)
 	if err != nil {
 		panic(err)
 	}

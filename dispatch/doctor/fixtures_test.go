@@ -6,7 +6,7 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"fmt"
-	"github.com/toolwire/toolwire/internal/stage/stagetest"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"io"
 	"net/http"
 	"reflect"
@@ -489,7 +489,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			if tt.hangs {
-				stagetest.Patiently(t, func(t testing.TB, limit time.Duration) { check(t, tt, limit) })
+				testkit.Patiently(t, func(t testing.TB, limit time.Duration) { check(t, tt, limit) })
 			} else {
 				check(t, tt, 5*time.Minute)
 			}

@@ -97,7 +97,7 @@ func (c *checkup) send(ctx context.Context, p probe) *answer {
 	if p.method == "" {
 		p.method = http.MethodPost
 	}
-	req, err := http.NewRequest(p.method, c.stage.URL, strings.NewReader(p.body))
+	req, err := http.NewRequest(p.method, c.setup.URL, strings.NewReader(p.body))
 	if err != nil {
 		a.err = err
 		return a
@@ -113,9 +113,9 @@ func (c *checkup) send(ctx context.Context, p probe) *answer {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	if p.auth != "" {
-		req.Header.Set(c.stage.Target.AuthHeader, p.auth)
+		req.Header.Set(c.setup.Target.AuthHeader, p.auth)
 	}
-	caller := c.stage.Caller
+	caller := c.setup.Caller
 	caller.Timeout, caller.MaxBytes = c.opts.Timeout, maxProbeBody
 	got, failure := caller.Do(ctx, req, nil)
 	a.status, a.header, a.body, a.tls = got.Status, got.Header, got.Body, got.TLS
@@ -190,17 +190,17 @@ func title(page []byte) string {
 	return "(" + string(page[from+len("<title>"):to]) + ")"
 }
 
-// connect replaces the transport of the stage by one that uses each connection once, so that checks
+// connect replaces the transport of the setup by one that uses each connection once, so that checks
 // do not affect each other.
 func (c *checkup) connect() {
 	switch {
-	case c.stage.Target.Agent != nil, len(c.target.Command) > 0:
+	case c.setup.Target.Agent != nil, len(c.target.Command) > 0:
 	case c.url != nil && c.opts.Transport != nil:
-		c.stage.Caller.Transport = c.opts.Transport
+		c.setup.Caller.Transport = c.opts.Transport
 	default:
 		transport := httpcall.NewTransport()
 		transport.DisableKeepAlives = true
 		transport.DialContext = new(net.Dialer).DialContext // Options.Timeout is the only limit
-		c.stage.Caller.Transport = transport
+		c.setup.Caller.Transport = transport
 	}
 }

@@ -3,7 +3,7 @@ package doctor_test
 import (
 	"encoding/json"
 	"errors"
-	"github.com/toolwire/toolwire/internal/stage/stagetest"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"strings"
 	"testing"
 
@@ -111,7 +111,7 @@ func TestReportAssertions(t *testing.T) {
 		{"a fault of the doctor", (&doctor.Report{Faults: []string{"unwrap: index out of range"}}).AssertOK, []string{"a fault of the doctor: unwrap: index"}},
 		{"nothing", (&doctor.Report{}).AssertOK, nil},
 	} {
-		got := stagetest.Failures(t, tt.assert)
+		got := testkit.Failures(t, tt.assert)
 		if (got == "") != (tt.want == nil) {
 			t.Errorf("%s: %q", tt.name, got)
 		}

@@ -14,7 +14,7 @@ import (
 func (c *checkup) sentText(p probe) string {
 	auth := "without the auth header"
 	switch {
-	case p.auth != "" && p.auth == c.stage.Target.AuthValue:
+	case p.auth != "" && p.auth == c.setup.Target.AuthValue:
 		auth = "with the auth value"
 	case p.auth != "":
 		auth = "with another auth value"
@@ -38,9 +38,9 @@ func (c *checkup) curl(p probe) string {
 	if p.body != "" {
 		args = append(args, "-H", shell("Content-Type: application/json"))
 	}
-	switch header := c.stage.Target.AuthHeader; {
+	switch header := c.setup.Target.AuthHeader; {
 	case p.auth == "":
-	case p.auth == c.stage.Target.AuthValue:
+	case p.auth == c.setup.Target.AuthValue:
 		args = append(args, "-H", fmt.Sprintf(`"%s: $AUTH_VALUE"`, header))
 	default:
 		scheme, _, ok := strings.Cut(p.auth, " ")
@@ -54,7 +54,7 @@ func (c *checkup) curl(p probe) string {
 		if name == "X-Pipelines-Run-Token" {
 			value = "expired"
 		}
-		if name != "Content-Type" && name != http.CanonicalHeaderKey(c.stage.Target.AuthHeader) {
+		if name != "Content-Type" && name != http.CanonicalHeaderKey(c.setup.Target.AuthHeader) {
 			args = append(args, "-H", shell(name+": "+value))
 		}
 	}
@@ -103,7 +103,7 @@ func (c *checkup) again(scenario Name) string {
 	default:
 		command = append(command, "-url", `"$URL"`)
 	}
-	if header := c.stage.Target.AuthHeader; header != "Authorization" {
+	if header := c.setup.Target.AuthHeader; header != "Authorization" {
 		command = append(command, "-auth-header", shell(header))
 	}
 	if c.hasAuth {

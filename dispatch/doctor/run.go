@@ -11,8 +11,8 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/internal/testrun"
 	"github.com/toolwire/toolwire/internal/httpserve"
-	"github.com/toolwire/toolwire/internal/stage"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -100,12 +100,12 @@ func (c *checkup) dispatch(ctx context.Context) Finding {
 		return skipped("Give a task of its own, best with a proxy that the agent can reach.",
 			"the agent is elsewhere, where it cannot reach the proxy that is played on this machine")
 	}
-	c.run.Store(c.stage.Run)
+	c.run.Store(c.setup.Run)
 	result := c.play(ctx)
 	c.run.Store(nil) // what comes later is for the next check
 	c.trouble = len(c.target.Command) == 0 &&
 		(troubled(result.Ping.Status) || len(result.Turns) > 0 && troubled(result.Dispatch.Status))
-	c.result, c.sampleMedia = result, c.stage.Media
+	c.result, c.sampleMedia = result, c.setup.Media
 	for _, turn := range result.Turns {
 		if fault := disagreement([]byte(turn.Body), turn.Problems); fault != "" && turn.Status/100 == 2 {
 			c.faults = append(c.faults, fault)
@@ -123,7 +123,7 @@ func (c *checkup) dispatch(ctx context.Context) Finding {
 		f = failed("Append /tools/ and the tool's name to the whole of odyssey_proxy_url: a path that begins with a slash and is resolved "+
 			"against it replaces the path that it has.", "%s to the proxy's host did not begin with odyssey_proxy_url",
 			count(int(c.elsewhere.Load()), "request"))
-	case c.astray.Load() != nil && len(result.Calls)+len(result.Refused) == 0 && len(c.stage.Platform.Tools()) > 0:
+	case c.astray.Load() != nil && len(result.Calls)+len(result.Refused) == 0 && len(c.setup.Platform.Tools()) > 0:
 		f = failed("Append /tools/ and the tool's name to odyssey_proxy_url.",
 			"no tool call reached the proxy, but the agent sent %s", c.quote(*c.astray.Load()))
 	case !result.OK() && len(undeclared) > 0:
@@ -149,11 +149,11 @@ func (c *checkup) dispatch(ctx context.Context) Finding {
 	return f
 }
 
-// play plays the platform for the sample, on the stage of all checks.
+// play dispatches the sample, with the setup of all checks.
 func (c *checkup) play(ctx context.Context) *dispatchtest.Result {
-	result, err := dispatchtest.Dispatch(stage.With(ctx, c.stage), c.target, c.sample)
+	result, err := dispatchtest.Dispatch(testrun.With(ctx, c.setup), c.target, c.sample)
 	if err != nil {
-		panic("doctor: " + err.Error()) // the stage is made
+		panic("doctor: " + err.Error()) // the setup exists
 	}
 	return result
 }
@@ -180,7 +180,7 @@ func (c *checkup) failure(r *dispatchtest.Result) string {
 
 // runAdvice returns what to do about a run that failed.
 func (c *checkup) runAdvice(r *dispatchtest.Result) string {
-	if !c.local() && c.stage.Task.ProxyURL == "" {
+	if !c.local() && c.setup.Task.ProxyURL == "" {
 		return "The agent is elsewhere: it could not reach the proxy that was played on this machine, which may be the reason. " +
 			"See the agent's log."
 	}
@@ -206,7 +206,7 @@ func (c *checkup) runAdvice(r *dispatchtest.Result) string {
 	case dispatchtest.ContractViolation:
 		return "Return messages with an assistant message that has text, or do not require a rich transcript at registration."
 	}
-	if len(r.Calls)+len(r.Refused) == 0 && c.stage.Target.Agent == nil {
+	if len(r.Calls)+len(r.Refused) == 0 && c.setup.Target.Agent == nil {
 		return "See the agent's log. No tool call arrived: an agent in a container cannot reach the proxy that is played on this " +
 			"machine's loopback."
 	}
@@ -226,10 +226,10 @@ func (c *checkup) complaints(r *dispatchtest.Result, took time.Duration) (list [
 	if c.opts.Task != nil {
 		list = append(list, r.Warnings...) // the sample of Check asks for nothing
 	}
-	if c.opts.Task != nil || len(c.stage.Platform.Tools()) > 0 {
+	if c.opts.Task != nil || len(c.setup.Platform.Tools()) > 0 {
 		list = append(list, r.Faults...)
 	}
-	if limit := c.stage.Target.RunTimeout; took > limit*8/10 && r.ErrorClass != dispatchtest.AgentTimeout {
+	if limit := c.setup.Target.RunTimeout; took > limit*8/10 && r.ErrorClass != dispatchtest.AgentTimeout {
 		list = append(list, fmt.Sprintf("it took %s of the %s that a run may take", round(took), limit))
 	}
 	for _, call := range r.Refused {
@@ -269,7 +269,7 @@ func refused(r *dispatchtest.Result, status int) (list []proxytest.Call) {
 
 // undeclared returns the tools that the agent called without success, if no tools are declared.
 func (c *checkup) undeclared() (names []string) {
-	if len(c.stage.Platform.Tools()) > 0 {
+	if len(c.setup.Platform.Tools()) > 0 {
 		return nil
 	}
 	for _, call := range c.result.Refused {
@@ -287,7 +287,7 @@ func (c *checkup) lateCalls(ctx context.Context) Finding {
 	}
 	answered := 0
 	for _, turn := range c.result.Turns {
-		answered = max(answered, stage.Last(turn.Log))
+		answered = max(answered, turn.Log.LastOrder())
 	}
 	wait := time.NewTimer(c.opts.Linger)
 	defer wait.Stop()
@@ -301,8 +301,8 @@ func (c *checkup) lateCalls(ctx context.Context) Finding {
 			over = true
 		case <-look.C:
 		}
-		late := stage.Between(c.stage.Run.Log(), answered, math.MaxInt)
-		if stage.Last(late) > 0 {
+		late := testrun.Between(c.setup.Run.Log(), answered, math.MaxInt)
+		if late.LastOrder() > 0 {
 			return warning("Wait for everything that the agent has started before answering: the run is over then, and its token refused.",
 				"the agent called the proxy after it had answered: %s", strings.Join(called(late), ", "))
 		}

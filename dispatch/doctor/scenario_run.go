@@ -9,8 +9,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/toolwire/toolwire/internal/stage"
 )
 
 // concurrent dispatches two runs at the same time.
@@ -18,7 +16,7 @@ func (c *checkup) concurrent(ctx context.Context) Finding {
 	if f := c.unplayable(true); f != nil {
 		return *f
 	}
-	before := stage.Last(c.stage.Run.Log())
+	before := c.setup.Run.Log().LastOrder()
 	var values [2]string
 	var arrived [2]chan struct{} // closed by the first tool call of a run, or by its end
 	var once [2]sync.Once
@@ -60,7 +58,7 @@ func (c *checkup) concurrent(ctx context.Context) Finding {
 		foreign = append(foreign, tools(e.seen(func(q *request) bool { return !q.own }))...)
 	}
 	var f Finding
-	switch late := stage.Last(c.stage.Run.Log()) > before; {
+	switch late := c.setup.Run.Log().LastOrder() > before; {
 	case len(foreign) > 0:
 		f = failed(do, "a run called the proxy with the token or the URL of another run")
 	case late:

@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/toolwire/toolwire/internal/stage/stagetest"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -99,7 +99,7 @@ func verdicts(set *eval.Experiment) string {
 
 // A row that takes too long fails alone.
 func TestARowThatHangs(t *testing.T) {
-	stagetest.Patiently(t, func(t testing.TB, limit time.Duration) {
+	testkit.Patiently(t, func(t testing.TB, limit time.Duration) {
 		target := dispatchtest.Target{Handler: http.HandlerFunc(rawAgent), RunTimeout: limit}
 		cases, err := readDataset(t, csvOf("say 1", "hang", "say 2", "hang", "say 3")).Cases(dispatchtest.Task{}, nil)
 		if err != nil {

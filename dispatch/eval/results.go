@@ -16,7 +16,6 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/internal/stage"
 	"github.com/toolwire/toolwire/ledger"
 )
 
@@ -91,7 +90,7 @@ func ordersOf(result *dispatchtest.Result) (o orders) {
 		if turn.Log == nil { // a stored result
 			return o
 		}
-		o.Turns = append(o.Turns, stage.Last(turn.Log))
+		o.Turns = append(o.Turns, turn.Log.LastOrder())
 	}
 	return o
 }

@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/dispatch/internal/testrun"
 	"github.com/toolwire/toolwire/internal/redact"
-	"github.com/toolwire/toolwire/internal/stage"
 )
 
 const maxTrials = 10_000
@@ -109,7 +109,7 @@ func (o *Options) check(problems *problems) {
 
 func newRunner(target dispatchtest.Target, cases []Case, o *Options) (*runner, error) {
 	opts, cases, err := o.settle(cases)
-	test, badTarget := stage.New(stage.Target(target), stage.Task{}, nil)
+	test, badTarget := testrun.New(testrun.Target(target), testrun.Task{}, nil)
 	if badTarget == nil {
 		test.Close()
 	}

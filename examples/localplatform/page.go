@@ -10,7 +10,6 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/internal/runpage"
-	"github.com/toolwire/toolwire/internal/stage"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -119,7 +118,7 @@ func build(f facts, result *dispatchtest.Result) *page {
 func legsOf(result *dispatchtest.Result) []runpage.Leg {
 	var last []int
 	for _, turn := range result.Turns {
-		last = append(last, stage.Last(turn.Log))
+		last = append(last, turn.Log.LastOrder())
 	}
 	return runpage.LegsOf(result, last)
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/runpage"
-	"github.com/toolwire/toolwire/internal/stage"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -127,7 +126,7 @@ func (r *record) asking() {
 	}
 	r.waiting = true
 	if n := len(r.legs); n > 0 { // it succeeded, otherwise there is no next one
-		r.legs[n-1].Answer, r.legs[n-1].Last = &runpage.Reply{Status: http.StatusOK}, stage.Last(r.run.Log())
+		r.legs[n-1].Answer, r.legs[n-1].Last = &runpage.Reply{Status: http.StatusOK}, r.run.Log().LastOrder()
 	}
 	r.legs = append(r.legs, runpage.Leg{At: time.Since(r.started), Last: math.MaxInt})
 }

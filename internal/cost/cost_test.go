@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/toolwire/toolwire/internal/cost"
-	"github.com/toolwire/toolwire/internal/stage/stagetest"
+	"github.com/toolwire/toolwire/internal/testkit"
 )
 
 var kept [][]byte
@@ -29,7 +29,7 @@ func TestBounds(t *testing.T) {
 			cost.Linear(t, "it", piece, document, func(doc []byte) { spend(len(doc) * len(doc) / 20) })
 		}},
 	} {
-		if failures := stagetest.Failures(t, tt.body); (failures == "") != tt.ok {
+		if failures := testkit.Failures(t, tt.body); (failures == "") != tt.ok {
 			t.Errorf("%s: %q", tt.name, failures)
 		}
 	}

@@ -125,8 +125,7 @@ type Leg struct {
 }
 
 // LegsOf returns the legs of a run that is over. Each begins when the one before it ends. last has
-// the order of the last event of each turn, see package stage; a turn that it does not have gets
-// all events that are left.
+// [proxytest.Log.LastOrder] of each turn; a turn that it does not have gets all events that are left.
 func LegsOf(result *dispatchtest.Result, last []int) []Leg {
 	legs := []Leg{{Answer: replyOf(result.Ping)}}
 	for i, turn := range result.Turns {

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/toolwire/toolwire/dispatch/llm/llmtest"
-	"github.com/toolwire/toolwire/internal/stage/stagetest"
+	"github.com/toolwire/toolwire/internal/testkit"
 )
 
 // status returns the status in an SDK's error; 0 if it has none.
@@ -105,7 +105,7 @@ func TestRetryAfter(t *testing.T) {
 // A request without a step is not repeated, and the SDK's error says what is wrong.
 func TestRefusedOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, s sdk, stream bool) {
-		failures := stagetest.Failures(t, func(tb testing.TB) {
+		failures := testkit.Failures(t, func(tb testing.TB) {
 			m := llmtest.New(tb)
 			c := s.talk(t, m.URL, m.Client(), stream)
 			c.user("hi")

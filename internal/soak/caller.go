@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
-	"github.com/toolwire/toolwire/internal/stage"
 )
 
 // A caller is the platform as an endpoint sees it.
@@ -36,11 +36,16 @@ var errHalf = errors.New("the caller sends half of its request")
 func (c *caller) dispatch(r *run, token string) answer {
 	ctx, hangUp := context.WithTimeout(context.Background(), safety)
 	defer hangUp()
-	st := &stage.Stage{
-		Run: r.on, ProxyURL: c.proxy + r.on.Path,
-		Task: stage.Task{ID: int64(r.number), AgentID: 1, Input: struct{}{}},
+	envelope, err := json.Marshal(map[string]any{
+		"task_id": r.number, "run_id": json.Number(r.on.ID), "agent_id": 1, "odyssey_proxy_url": c.proxy + r.on.Path,
+		"run_token_jti": r.on.JTI,
+		"input": map[string]any{
+			"task_id": r.number, "user_instruction": "Do what is planned for " + r.name + ".", "input": struct{}{},
+		},
+	})
+	if err != nil {
+		return answer{err: err}
 	}
-	envelope := st.Envelope(stage.Payload{Instruction: "Do what is planned for " + r.name + "."})
 	var body io.Reader = bytes.NewReader(envelope)
 	if r.ending == halfSent {
 		body = io.MultiReader(bytes.NewReader(envelope[:len(envelope)/2]), broken{})
@@ -49,7 +54,11 @@ func (c *caller) dispatch(r *run, token string) answer {
 	if err != nil {
 		return answer{err: err}
 	}
-	q.ContentLength, q.Header = int64(len(envelope)), st.Header()
+	q.ContentLength = int64(len(envelope))
+	q.Header.Set("X-Pipelines-Run-Token", r.on.Token)
+	q.Header.Set("X-Pipelines-Odyssey-Proxy-URL", c.proxy+r.on.Path)
+	q.Header.Set("X-Pipelines-Run-Id", r.on.ID)
+	q.Header.Set("X-Pipelines-Run-Token-Jti", r.on.JTI)
 	q.Header.Set("Content-Type", "application/json")
 	q.Header.Set("Authorization", "Bearer "+token)
 	if r.ending == hangsUp {

@@ -11,7 +11,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch/webhook"
 	"github.com/toolwire/toolwire/internal/httpcall/faulttest"
 	"github.com/toolwire/toolwire/internal/httpserve/hostiletest"
-	"github.com/toolwire/toolwire/internal/stage/stagetest"
+	"github.com/toolwire/toolwire/internal/testkit"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -44,7 +44,7 @@ func (s *soak) peers() {
 	rows := faulttest.Rows()
 	s.rows(len(rows), func(i int) (string, string) {
 		row := rows[i]
-		return row.Name, stagetest.Failures(nil, func(t testing.TB) {
+		return row.Name, testkit.Failures(nil, func(t testing.TB) {
 			row.Run(t, good, func(ctx context.Context, p faulttest.Peer) {
 				s.counts.faults.Add(1)
 				s.counts.calls.Add(1)
@@ -80,13 +80,13 @@ func (s *soak) hostile() {
 	s.rows(second+len(hostiletest.HTTP2Rows), func(i int) (string, string) {
 		switch {
 		case i < first:
-			return rows[i].Name, stagetest.Failures(nil, func(t testing.TB) { rows[i].Check(t, subjects[0]()) })
+			return rows[i].Name, testkit.Failures(nil, func(t testing.TB) { rows[i].Check(t, subjects[0]()) })
 		case i < second:
 			row := sentinels[i-first]
-			return row.Name, stagetest.Failures(nil, func(t testing.TB) { row.Check(t, subjects[1]()) })
+			return row.Name, testkit.Failures(nil, func(t testing.TB) { row.Check(t, subjects[1]()) })
 		}
 		row := hostiletest.HTTP2Rows[i-second]
-		return row.Name, stagetest.Failures(nil, func(t testing.TB) { row.Check(t, subjects[0]()) })
+		return row.Name, testkit.Failures(nil, func(t testing.TB) { row.Check(t, subjects[0]()) })
 	})
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolwire/toolwire/dispatch/llm/llmtest"
-	"github.com/toolwire/toolwire/internal/stage/stagetest"
+	"github.com/toolwire/toolwire/internal/testkit"
 )
 
 const (
@@ -183,7 +183,7 @@ func TestWhatFailsATest(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := stagetest.Failures(t, func(t testing.TB) { tt.use(t, llmtest.New(t, tt.steps...)) })
+			got := testkit.Failures(t, func(t testing.TB) { tt.use(t, llmtest.New(t, tt.steps...)) })
 			if len(tt.want) == 0 && got != "" {
 				t.Errorf("it fails: %s", got)
 			}
@@ -221,7 +221,7 @@ func refused(t testing.TB, m *llmtest.Model, path, body string) {
 
 // A failure that quotes the request shows no credential, wherever the request has one.
 func TestNoSecretInFailures(t *testing.T) {
-	got := stagetest.Failures(t, func(t testing.TB) {
+	got := testkit.Failures(t, func(t testing.TB) {
 		m := llmtest.New(t, llmtest.Text("x").Expect(func(r *llmtest.Request) error { return errors.New(r.Users[0]) }, llmtest.HasSystem(secret)))
 		say(t, m, "my key is "+secret)
 		refused(t, m, chatPath, called(secret, secret))

@@ -12,7 +12,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch/llm/llmtest"
 	"github.com/toolwire/toolwire/internal/httpserve/hostiletest"
-	"github.com/toolwire/toolwire/internal/stage/stagetest"
+	"github.com/toolwire/toolwire/internal/testkit"
 )
 
 func TestHostileRequests(t *testing.T) {
@@ -27,7 +27,7 @@ func TestHostileRequests(t *testing.T) {
 }
 
 func TestBodyIsBounded(t *testing.T) {
-	failures := stagetest.Failures(t, func(t testing.TB) {
+	failures := testkit.Failures(t, func(t testing.TB) {
 		m := llmtest.New(t)
 		status, header, _, err := post(t, m, chatPath, strings.Repeat(" ", 32<<20+1))
 		if status != 413 || header.Get("X-Should-Retry") != "false" || len(m.Requests()) != 0 || err != nil {
@@ -41,7 +41,7 @@ func TestBodyIsBounded(t *testing.T) {
 
 // The reports of an agent that does not stop are bounded.
 func TestReportsAreBounded(t *testing.T) {
-	failures := stagetest.Failures(t, func(t testing.TB) {
+	failures := testkit.Failures(t, func(t testing.TB) {
 		m := llmtest.New(t)
 		for range 200 {
 			refused(t, m, chatPath, chatBody("again"))
@@ -55,7 +55,7 @@ func TestReportsAreBounded(t *testing.T) {
 // A request after the end of the test is refused, and does not touch the test.
 func TestRequestAfterTheTest(t *testing.T) {
 	var m *llmtest.Model
-	if failures := stagetest.Failures(t, func(t testing.TB) { m = llmtest.New(t, llmtest.Text("left")) }); !strings.Contains(failures, "has not been used") {
+	if failures := testkit.Failures(t, func(t testing.TB) { m = llmtest.New(t, llmtest.Text("left")) }); !strings.Contains(failures, "has not been used") {
 		t.Error(failures)
 	}
 	say(t, m, "x")

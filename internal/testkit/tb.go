@@ -1,5 +1,5 @@
-// Package stagetest helps to test assertions, and tests that wait for a time limit.
-package stagetest
+// Package testkit helps to test assertions, and tests that wait for a time limit.
+package testkit
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package stage
+package testrun
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ const (
 // program is an agent in code mode, as a transport: each dispatch starts the program with the
 // run in its environment, and the file that it writes is the response.
 type program struct {
-	stage *Stage
+	setup *Setup
 	argv  []string // with the absolute path of the program
 	dir   string   // of the result files
 
@@ -44,8 +44,8 @@ func find(command []string) ([]string, error) {
 	return append([]string{path}, command[1:]...), err
 }
 
-// startable prepares the stage for a Target with a Command.
-func (s *Stage) startable() error {
+// startable prepares the setup for a Target with a Command.
+func (s *Setup) startable() error {
 	argv, err := find(s.Target.Command)
 	if err != nil {
 		return fmt.Errorf("dispatchtest: Target.Command: %w", err)
@@ -54,7 +54,7 @@ func (s *Stage) startable() error {
 	if err != nil {
 		return fmt.Errorf("dispatchtest: %w", err)
 	}
-	p := &program{stage: s, argv: argv, dir: dir}
+	p := &program{setup: s, argv: argv, dir: dir}
 	s.closers = append(s.closers, func() {
 		p.runs.Wait()
 		_ = os.RemoveAll(dir)
@@ -91,7 +91,7 @@ func (p *program) RoundTrip(r *http.Request) (*http.Response, error) {
 	run, err := process.Start(&process.Command{
 		Argv: p.argv, Env: p.environment(r.Header, envelope.Input, file), Dir: dir,
 		MaxStdout: maxProgramOutput, MaxStderr: maxProgramOutput,
-		Timeout: p.stage.Target.RunTimeout, Grace: programGrace, PipeWait: programGrace,
+		Timeout: p.setup.Target.RunTimeout, Grace: programGrace, PipeWait: programGrace,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the program cannot be started: %w", err)
@@ -106,7 +106,7 @@ func (p *program) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	result, err := readResult(file)
 	if len(result) == 0 {
-		p.stage.Witness.noResult(describe(outcome, err))
+		p.setup.Witness.noResult(describe(outcome, err))
 	}
 	return &http.Response{
 		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -132,7 +132,7 @@ func (p *program) environment(header http.Header, input json.RawMessage, file st
 			env = append(env, name+"="+value)
 		}
 	}
-	return append(env, p.stage.Target.Env...)
+	return append(env, p.setup.Target.Env...)
 }
 
 func readResult(file string) ([]byte, error) {

@@ -1,25 +1,10 @@
-package stage
+package testrun
 
 import (
 	"slices"
 
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
-
-// Last returns the order of the last event of a log, or 0 if there are no events.
-func Last(log *proxytest.Log) (last int) {
-	for _, calls := range [][]proxytest.Call{log.Calls, log.Refused} {
-		for _, c := range calls {
-			last = max(last, c.Order)
-		}
-	}
-	for _, traces := range [][]proxytest.Trace{log.Traces, log.Telemetry} {
-		for _, t := range traces {
-			last = max(last, t.Order)
-		}
-	}
-	return last
-}
 
 // Between returns a log with the events after the one with the order from, up to the one with the
 // order to. The rest is that of the whole log.

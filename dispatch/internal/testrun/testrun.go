@@ -1,6 +1,6 @@
-// Package stage sets up one run for packages dispatchtest, doctor and eval: the agent's endpoint,
+// Package testrun sets up one run for packages dispatchtest, doctor and eval: the agent's endpoint,
 // the proxy, and the collection of what they log.
-package stage
+package testrun
 
 import (
 	"cmp"
@@ -46,7 +46,7 @@ type Target struct {
 	Strict     bool
 }
 
-// Task has the fields of dispatchtest.Task that a stage needs.
+// Task has the fields of dispatchtest.Task that a setup needs.
 type Task struct {
 	ID, AgentID int64
 	Input       any
@@ -57,9 +57,9 @@ type Task struct {
 	WrapProxy   func(proxy http.Handler) http.Handler
 }
 
-// Stage holds one run: the agent's endpoint and the proxy. Defaults of Target and Task are filled
+// Setup holds one run: the agent's endpoint and the proxy. Defaults of Target and Task are filled
 // in.
-type Stage struct {
+type Setup struct {
 	Target   Target
 	Task     Task
 	URL      string          // of the agent
@@ -75,20 +75,20 @@ type Stage struct {
 
 type key struct{}
 
-// With returns a context that makes dispatchtest.Dispatch use this stage instead of one of its own.
+// With returns a context that makes dispatchtest.Dispatch use this setup instead of one of its own.
 // Dispatch does not close it.
-func With(ctx context.Context, s *Stage) context.Context { return context.WithValue(ctx, key{}, s) }
+func With(ctx context.Context, s *Setup) context.Context { return context.WithValue(ctx, key{}, s) }
 
-// From returns the stage of [With], or nil.
-func From(ctx context.Context) *Stage {
-	s, _ := ctx.Value(key{}).(*Stage)
+// From returns the setup of [With], or nil.
+func From(ctx context.Context) *Setup {
+	s, _ := ctx.Value(key{}).(*Setup)
 	return s
 }
 
 // New prepares a run. What the run logs is written to output, unless output is nil. Errors are
 // mistakes of the caller, all that were found, or failures to listen on loopback.
-func New(target Target, task Task, output io.Writer) (*Stage, error) {
-	s := &Stage{Target: target, Task: task, URL: target.URL, Witness: &Witness{output: output}}
+func New(target Target, task Task, output io.Writer) (*Setup, error) {
+	s := &Setup{Target: target, Task: task, URL: target.URL, Witness: &Witness{output: output}}
 	err := s.check()
 	if err == nil && len(target.Command) > 0 {
 		if err = s.onLoopback(); err == nil {
@@ -120,10 +120,10 @@ func values(env []string) (list []string) {
 
 // Secrets returns what must not be shown where the agent repeats it: the auth value, the run token,
 // the query of the URL, and the values of Target.Env that have 8 bytes or more.
-func (s *Stage) Secrets() *redact.Set { return s.Witness.secrets }
+func (s *Setup) Secrets() *redact.Set { return s.Witness.secrets }
 
 // check fills the defaults in and begins the run.
-func (s *Stage) check() error {
+func (s *Setup) check() error {
 	var mistakes []error
 	bad := func(format string, args ...any) {
 		mistakes = append(mistakes, fmt.Errorf("dispatchtest: "+format, args...))
@@ -205,7 +205,7 @@ func count(conditions ...bool) (n int) {
 
 // proxy returns the handler of the proxy URL. The platform records what a tape in front of it
 // answers.
-func (s *Stage) proxy() http.Handler {
+func (s *Setup) proxy() http.Handler {
 	if s.Task.WrapProxy == nil {
 		return s.Platform
 	}
@@ -223,7 +223,7 @@ func (discard) WriteHeader(int)             {}
 
 // watched returns a handler whose log and panics the witness receives. Handlers in memory do not
 // need it, because the context of the dispatch reaches them.
-func (s *Stage) watched(handler http.Handler) http.Handler {
+func (s *Setup) watched(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			switch p := recover(); p {
@@ -240,14 +240,14 @@ func (s *Stage) watched(handler http.Handler) http.Handler {
 }
 
 // Close stops serving.
-func (s *Stage) Close() {
+func (s *Setup) Close() {
 	for _, end := range s.closers {
 		end()
 	}
 }
 
 // inMemory serves the agent and its proxy without a network.
-func (s *Stage) inMemory() error {
+func (s *Setup) inMemory() error {
 	var opts dispatch.Options
 	if s.Target.Options != nil {
 		opts = *s.Target.Options
@@ -285,7 +285,7 @@ func (s *Stage) inMemory() error {
 }
 
 // onLoopback serves the handler, if there is one, and the proxy on 127.0.0.1.
-func (s *Stage) onLoopback() error {
+func (s *Setup) onLoopback() error {
 	if s.Target.Handler != nil {
 		base, err := s.serve(s.Target.Handler)
 		if err != nil {
@@ -307,9 +307,9 @@ func (s *Stage) onLoopback() error {
 	return nil
 }
 
-// serve serves a handler on a free port until the stage is closed. The witness receives its log and
+// serve serves a handler on a free port until the setup is closed. The witness receives its log and
 // panics.
-func (s *Stage) serve(handler http.Handler) (base string, err error) {
+func (s *Setup) serve(handler http.Handler) (base string, err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", fmt.Errorf("dispatchtest: %w", err)
@@ -321,12 +321,12 @@ func (s *Stage) serve(handler http.Handler) (base string, err error) {
 }
 
 // connect sets the caller of the agent.
-func (s *Stage) connect(transport http.RoundTripper) {
+func (s *Setup) connect(transport http.RoundTripper) {
 	s.Caller = httpcall.Client{Transport: transport, Peer: "the endpoint", Timeout: s.Target.RunTimeout, MaxBytes: maxAnswer}
 }
 
 // Header returns the documented headers of a dispatch.
-func (s *Stage) Header() http.Header {
+func (s *Setup) Header() http.Header {
 	header := http.Header{}
 	header.Set("X-Pipelines-Run-Token", s.Run.Token)
 	header.Set("X-Pipelines-Odyssey-Proxy-URL", s.ProxyURL)
@@ -349,7 +349,7 @@ type Payload struct {
 }
 
 // Envelope builds the documented body of a dispatch.
-func (s *Stage) Envelope(input Payload) json.RawMessage {
+func (s *Setup) Envelope(input Payload) json.RawMessage {
 	input.TaskID, input.Input = s.Task.ID, s.Task.Input
 	body, err := json.Marshal(struct {
 		TaskID   int64       `json:"task_id"`
