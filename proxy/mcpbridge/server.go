@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync/atomic"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -30,7 +30,8 @@ const (
 //
 // ctx is the context of the run, such as the one that package dispatch gives an agent. The run is
 // over when ctx ends, or when the proxy says so in its answer to a call. The server then cancels the
-// calls that are in flight, answers every request with an error, and closes its sessions.
+// calls that are in flight, answers every request with an error, and closes each session after its
+// last answer.
 //
 // The list has the order of tools, and the schemas keep their order and digits. An OutputSchema is
 // listed only if it has "type": "object", because versions of MCP before 2026-07-28 allow no other.
@@ -53,7 +54,7 @@ func NewServer(ctx context.Context, client *proxy.Client, tools []schema.Tool) (
 	if err != nil {
 		return nil, err
 	}
-	b := &bridge{ctx: ctx, client: client, rank: make(map[string]int, len(list))}
+	b := &bridge{client: client, rank: make(map[string]int, len(list)), unanswered: make(map[mcp.Session]int)}
 	b.server = mcp.NewServer(&mcp.Implementation{Name: "toolwire", Version: "0"}, &mcp.ServerOptions{
 		PageSize:     max(mcp.DefaultPageSize, len(list)), // one page, because pages are sorted by name
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
@@ -70,8 +71,9 @@ func NewServer(ctx context.Context, client *proxy.Client, tools []schema.Tool) (
 	if problems != nil {
 		return nil, &schema.Error{Code: schema.CodeInvalid, Problems: problems}
 	}
+	b.ctx, b.end = context.WithCancelCause(ctx)
+	context.AfterFunc(b.ctx, b.close)
 	b.server.AddReceivingMiddleware(b.receive)
-	context.AfterFunc(ctx, b.close)
 	return b.server, nil
 }
 
@@ -117,21 +119,30 @@ func add(server *mcp.Server, tool *mcp.Tool, handler mcp.ToolHandler) (problem s
 
 // bridge is the run behind a server.
 type bridge struct {
-	ctx    context.Context // of the run
+	ctx    context.Context // of the run; its cause is a *jsonrpc.Error if the proxy ended the run
+	end    context.CancelCauseFunc
 	client *proxy.Client
 	server *mcp.Server
 	rank   map[string]int // the place of a tool in the list
-	over   atomic.Pointer[jsonrpc.Error]
+
+	mu         sync.Mutex
+	unanswered map[mcp.Session]int // requests without a written answer
 }
 
 // receive is the middleware of the server.
 func (b *bridge) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
+		b.arrived(ctx, request.GetSession())
 		if err := b.ended(); err != nil {
-			b.close()
 			return nil, err
 		}
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(b.ctx, func() { cancel(context.Cause(b.ctx)) })()
 		result, err := next(ctx, method, request)
+		if err := b.ended(); err != nil {
+			return nil, err
+		}
 		if list, ok := result.(*mcp.ListToolsResult); ok && err == nil {
 			slices.SortStableFunc(list.Tools, func(x, y *mcp.Tool) int { return cmp.Compare(b.place(x), b.place(y)) })
 		}
@@ -149,19 +160,42 @@ func (b *bridge) place(tool *mcp.Tool) int {
 
 // ended returns the answer to a request after the end of the run, or nil before it.
 func (b *bridge) ended() error {
-	if err := b.over.Load(); err != nil {
-		return err
+	if b.ctx.Err() == nil {
+		return nil
 	}
-	if b.ctx.Err() != nil {
-		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the run is over: its context has ended"}
+	if answer, ok := context.Cause(b.ctx).(*jsonrpc.Error); ok {
+		return answer
 	}
-	return nil
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the run is over: its context has ended"}
 }
 
-// close closes all sessions, each when its requests have been answered.
+// arrived counts a request of session until its answer is written. ctx is the request's context,
+// which the SDK cancels after that. A session that is closed before loses the answer.
+func (b *bridge) arrived(ctx context.Context, session mcp.Session) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.unanswered[session]++
+	context.AfterFunc(ctx, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.unanswered[session]--; b.unanswered[session] > 0 {
+			return
+		}
+		delete(b.unanswered, session)
+		if b.ctx.Err() != nil {
+			go func() { _ = session.(*mcp.ServerSession).Close() }()
+		}
+	})
+}
+
+// close closes the sessions without unanswered requests. The others are closed after their answers.
 func (b *bridge) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	for session := range b.server.Sessions() {
-		go func() { _ = session.Close() }()
+		if b.unanswered[session] == 0 {
+			go func() { _ = session.Close() }()
+		}
 	}
 }
 
@@ -170,10 +204,6 @@ func (b *bridge) call(ctx context.Context, request *mcp.CallToolRequest) (*mcp.C
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(b.ctx, func() { cancel(context.Cause(b.ctx)) })()
-
 	result, failed, err := b.client.CallForModel(ctx, request.Params.Name, request.Params.Arguments)
 	if err != nil {
 		return nil, b.stop(err)
@@ -207,15 +237,12 @@ func (b *bridge) attribute(ctx context.Context, meta mcp.Meta) (context.Context,
 	return ctx, nil
 }
 
-// stop returns the answer for an error of CallForModel, and closes the sessions if the run is over.
+// stop returns the answer to an error of CallForModel, and ends the bridge if the run is over.
 func (b *bridge) stop(err error) error {
 	answer := &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 	switch {
-	case b.ctx.Err() != nil:
-		return b.ended()
 	case proxy.IsRunOver(err):
-		b.over.CompareAndSwap(nil, answer)
-		b.close()
+		b.end(answer)
 	case proxy.CodeOf(err) == proxy.CodeActor:
 		answer.Code = jsonrpc.CodeInvalidParams
 	}

@@ -257,7 +257,7 @@ func TestRunOver(t *testing.T) {
 			if !strings.Contains(err.Error(), "run_over") && !strings.HasPrefix(way.name, "HTTP") {
 				t.Error("the error does not say why:", err)
 			}
-			testOver(t, server, session, run)
+			testOver(t, server, session, run, len(run.Log().Calls))
 		})
 	}
 }
@@ -282,13 +282,14 @@ func TestContextOver(t *testing.T) {
 				t.Error("the call succeeded")
 			}
 			within(t, "the end of the request", ended)
-			testOver(t, server, session, run)
+			testOver(t, server, session, run, 1)
 		})
 	}
 }
 
-// testOver makes sure that the server has no session and serves nothing more.
-func testOver(t *testing.T, server *mcp.Server, session *mcp.ClientSession, run *proxytest.Run) {
+// testOver makes sure that the server has no session and serves nothing more. The proxy got that many
+// calls before, of which it may still record the last.
+func testOver(t *testing.T, server *mcp.Server, session *mcp.ClientSession, run *proxytest.Run, calls int) {
 	t.Helper()
 	gone := make(chan struct{})
 	go func() {
@@ -298,7 +299,6 @@ func testOver(t *testing.T, server *mcp.Server, session *mcp.ClientSession, run 
 		close(gone)
 	}()
 	within(t, "the end of the sessions", gone)
-	before := len(run.Log().Calls)
 	if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_order"}); err == nil {
 		t.Error("a later call succeeded")
 	}
@@ -310,7 +310,7 @@ func testOver(t *testing.T, server *mcp.Server, session *mcp.ClientSession, run 
 	if _, err := client.Connect(t.Context(), there, nil); err == nil {
 		t.Error("a client connects after the end")
 	}
-	if after := len(run.Log().Calls); after != before {
+	if after := len(run.Log().Calls); after > calls {
 		t.Error("the proxy got requests after the end")
 	}
 }
