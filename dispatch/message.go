@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -60,6 +61,30 @@ func readMembers(object []byte, into map[string]any) error {
 		}
 	}
 	return nil
+}
+
+// maxPrinted is how many characters of a text String prints.
+const maxPrinted = 500
+
+// String returns the message on one line for people: role, id of the answered call, text and calls.
+// It prints at most 500 characters of each text. Control characters are replaced, so that the line is
+// safe to print.
+func (m Message) String() string {
+	parts := []string{clip.Name(string(m.Role)) + ":"}
+	if m.ToolCallID != "" {
+		parts = append(parts, clip.Name(m.ToolCallID))
+	}
+	text := m.Content.String()
+	if kind := m.Content.kind(); text == "" && kind != '"' && kind != 'n' { // parts without text, such as an image
+		text = string(m.Content)
+	}
+	if text != "" {
+		parts = append(parts, clip.Line(text, maxPrinted))
+	}
+	for _, call := range m.ToolCalls {
+		parts = append(parts, call.String())
+	}
+	return strings.Join(parts, " ")
 }
 
 // Content is the content of a message as JSON: a string, a list of content parts, or null. An empty
@@ -122,6 +147,16 @@ type ToolCall struct {
 	// Arguments is a JSON object, or a JSON string that contains one as text. If it is empty, {} is
 	// written.
 	Arguments json.RawMessage `json:"arguments"`
+}
+
+// String returns the call on one line for people, as id, name and arguments. It prints at most 500
+// characters of the arguments.
+func (c ToolCall) String() string {
+	text := clip.Name(c.Name) + " " + clip.Line(string(objectArguments(c.Arguments)), maxPrinted)
+	if c.ID != "" {
+		text = clip.Name(c.ID) + " " + text
+	}
+	return text
 }
 
 // MarshalJSON writes the flat form.

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/terminal"
 )
@@ -177,7 +178,7 @@ func (c *checkup) tell(a *answer) string {
 // quote returns text of the endpoint on one line. It hides secrets before it cuts the text, so that
 // no part of a secret remains.
 func (c *checkup) quote(text string) string {
-	return terminal.Cut(strings.Join(strings.Fields(terminal.Clean(c.conceal(text))), " "), 200)
+	return terminal.Cut(strings.Join(strings.Fields(clip.Clean(c.conceal(text))), " "), 200)
 }
 
 // title returns the title of a page.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/terminal"
 )
@@ -155,7 +156,7 @@ func (r *Report) WriteTable(w io.Writer, colour bool) error {
 			terminal.Cell{Text: strings.Join(f.text(maxDetails), "\n"), Style: style},
 		)
 	}
-	if _, err := fmt.Fprintf(w, "%s\n\n", terminal.Clean(r.Target)); err != nil {
+	if _, err := fmt.Fprintf(w, "%s\n\n", clip.Clean(r.Target)); err != nil {
 		return err
 	}
 	if err := table.Write(w, colour); err != nil {
@@ -168,7 +169,7 @@ func (r *Report) WriteTable(w io.Writer, colour bool) error {
 		}
 	}
 	for _, fault := range r.Faults {
-		if _, err := fmt.Fprintf(w, "\nfault of the doctor: %s\n", terminal.Clean(fault)); err != nil {
+		if _, err := fmt.Fprintf(w, "\nfault of the doctor: %s\n", clip.Clean(fault)); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/strictjson"
 	"github.com/toolwire/toolwire/internal/terminal"
 	"github.com/toolwire/toolwire/ledger"
@@ -156,7 +157,7 @@ func (r *rowReader) choice(i int, cell string, values ...string) string {
 	}
 	hint := ""
 	for _, value := range values {
-		if normal := normalName(cell); normal == value || edits([]rune(terminal.Cut(normal, 64)), []rune(value)) <= 2 {
+		if normal := normalName(cell); normal == value || clip.Misspelt(terminal.Cut(normal, 64), value) {
 			hint = ": did you mean " + value + "?"
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/terminal"
 )
 
@@ -111,12 +112,12 @@ func didYouMean(name string, found func(known string) bool) (meant, why string) 
 		return "", ""
 	}
 	for _, k := range known {
-		if !found(k) && misspelt(normal, k) {
+		if !found(k) && clip.Misspelt(normal, k) {
 			return k, "a column that is something else needs a name that is less alike"
 		}
 	}
 	for _, axis := range datasetAxes {
-		if !found(axis[1]) && misspelt(normal, axis[0]) {
+		if !found(axis[1]) && clip.Misspelt(normal, axis[0]) {
 			return axis[1], "that is the column of the axis " + axis[0]
 		}
 	}
@@ -126,43 +127,4 @@ func didYouMean(name string, found func(known string) bool) (meant, why string) 
 // normalName returns a name in lower case with underscores.
 func normalName(name string) string {
 	return strings.ToLower(strings.NewReplacer(" ", "_", "-", "_", "\u00A0", "_").Replace(strings.TrimSpace(name)))
-}
-
-// misspelt reports whether a name differs from a known one by at most two letters. In a short name
-// one letter may be missing, extra or misplaced, but not another: stage is not state.
-func misspelt(name, known string) bool {
-	a, b := []rune(name), []rune(known)
-	if len(b) > 6 {
-		return edits(a, b) <= 2
-	}
-	return edits(a, b) == 1 && (len(a) != len(b) || sameLetters(a, b))
-}
-
-func sameLetters(a, b []rune) bool {
-	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
-}
-
-// edits returns the number of letters to insert, delete, replace or swap with their neighbour to
-// get from a to b.
-func edits(a, b []rune) int {
-	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range a {
-		next := make([]int, len(b)+1)
-		next[0] = i + 1
-		for j := range b {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			next[j+1] = min(next[j]+1, row[j+1]+1, row[j]+cost)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				next[j+1] = min(next[j+1], before[j-1]+1)
-			}
-		}
-		before, row = row, next
-	}
-	return row[len(b)]
 }

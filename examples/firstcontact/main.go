@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"github.com/toolwire/toolwire/dispatch/capture"
-	"github.com/toolwire/toolwire/internal/terminal"
+	"github.com/toolwire/toolwire/internal/clip"
 )
 
 func main() {
@@ -52,7 +52,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	findings := judge(e)
 	var out bytes.Buffer
 	write(&out, args[0], e, findings)
-	if _, err := io.WriteString(stdout, terminal.Clean(out.String())); err != nil {
+	if _, err := io.WriteString(stdout, clip.Clean(out.String())); err != nil {
 		fmt.Fprintf(stderr, "firstcontact: %v\n", err)
 		return 2
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
@@ -109,17 +108,9 @@ func complete(ctx context.Context, client *http.Client, url string, conversation
 // reportModel prints what the platform received beside the final response: transcript, model, tokens.
 func reportModel(w io.Writer, result *dispatchtest.Result) error {
 	label := "transcript"
-	line := func(role dispatch.Role, text string) {
-		fmt.Fprintf(w, "%-10s %-9s %s\n", label, role, text)
-		label = ""
-	}
 	for _, m := range result.Messages {
-		if text := m.Content.String(); text != "" {
-			line(m.Role, strings.TrimSpace(m.ToolCallID+" "+text))
-		}
-		for _, call := range m.ToolCalls {
-			line(m.Role, fmt.Sprintf("%s %s %s", call.ID, call.Name, call.Arguments))
-		}
+		fmt.Fprintf(w, "%-10s %s\n", label, m)
+		label = ""
 	}
 	if result.Dispatch.Status != http.StatusOK {
 		return nil // the timeline says why

@@ -1,4 +1,5 @@
-// Package clip bounds texts for messages and logs.
+// Package clip prepares text for messages and logs: it bounds text from outside, cleans it, and names the
+// name that a misspelled one is meant to be.
 package clip
 
 import (

@@ -3,11 +3,13 @@
 package terminal
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/toolwire/toolwire/internal/clip"
 )
 
 // Style is what a piece of text means. Colour repeats what the words say; nothing is said by colour
@@ -50,22 +52,10 @@ func Paint(colour bool, style Style, text string) string {
 	return codes[style] + text + "\x1b[0m"
 }
 
-// Clean makes text from outside fit for a terminal: escape sequences, other control characters and
-// characters that change the direction of writing become visible or a space, so that what an agent
-// says cannot steer the screen. Line breaks stay.
-func Clean(text string) string {
-	clean := func(r rune) rune {
-		switch {
-		case r == '\n':
-			return r
-		case r == '\t' || r == '\r':
-			return ' '
-		case r == utf8.RuneError || unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control):
-			return '\uFFFD'
-		}
-		return r
-	}
-	return strings.Map(clean, text)
+// Entry returns an entry of a timeline: a label in ten columns, and a text from outside, clean, whose
+// following lines are indented, so that none of them looks like another entry.
+func Entry(label, text string) string {
+	return fmt.Sprintf("%-10s %s\n", label, strings.ReplaceAll(clip.Clean(text), "\n", "\n           "))
 }
 
 // Cut shortens text to at most n characters, the last of which is then an ellipsis.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/terminal"
 )
@@ -84,7 +85,7 @@ func (r *Report) String() string {
 			fmt.Fprintf(&b, "       %s\n", change.line())
 		}
 	}
-	return terminal.Clean(strings.TrimRight(b.String(), "\n"))
+	return clip.Clean(strings.TrimRight(b.String(), "\n"))
 }
 
 const (

@@ -1,0 +1,63 @@
+package clip_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/toolwire/toolwire/internal/clip"
+)
+
+func TestLines(t *testing.T) {
+	for _, tt := range []struct{ in, lines, line, quoted string }{
+		{"", "", "", `""`},
+		{"four", "four", "four", `"four"`},
+		{"éééé", "éééé", "éééé", `"éééé"`},
+		{"ééééé", "éééé… (10 bytes)", "éééé… (10 bytes)", `"éééé"… (10 bytes)`},
+		{"a\nb", "a\nb", "a b", `"a\nb"`},
+		{"\r\t\u2028\u2029", "    ", "    ", `"\r\t\u2028\u2029"`},
+		{"\x1b\u009b\u202e\x00", "\uFFFD\uFFFD\uFFFD\uFFFD", "\uFFFD\uFFFD\uFFFD\uFFFD", `"\x1b\u009b\u202e\x00"`},
+		{"a\xffb", "a\uFFFDb", "a\uFFFDb", `"a\xffb"`},
+	} {
+		if got := clip.Lines(tt.in, 4); got != tt.lines {
+			t.Errorf("Lines(%q) = %q, want %q", tt.in, got, tt.lines)
+		}
+		if got := clip.Line(tt.in, 4); got != tt.line {
+			t.Errorf("Line(%q) = %q, want %q", tt.in, got, tt.line)
+		}
+		if got := clip.Quoted(tt.in, 4); got != tt.quoted {
+			t.Errorf("Quoted(%q) = %s, want %s", tt.in, got, tt.quoted)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	known := []string{"get_order", "get_orders", "refund_order", "state", "order"}
+	for name, want := range map[string]string{
+		"get_oder": "get_order", "get_orderz": "get_order", "refund_ordr": "refund_order", "getOrder": "get_order",
+		"GET-ORDERS": "get_orders", "orders": "order", "stage": "", "delete": "", "": "", "oder": "order",
+		strings.Repeat("x", 300): "",
+	} {
+		if got := clip.Nearest(name, known); got != want {
+			t.Errorf("Nearest(%q) = %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestUndeclared(t *testing.T) {
+	many := strings.Split("a1 a2 a3 a4 a5 a6 a7 a8 a9 a10 a11 a12", " ")
+	for _, tt := range []struct {
+		name     string
+		declared []string
+		want     string
+	}{
+		{"get_orders", []string{"get_order"}, "get_orders is not declared; did you mean get_order?"},
+		{"delete_all", []string{"get_order", "refund"}, "delete_all is not declared; declared: get_order, refund"},
+		{"x", nil, "x is not declared; declared: none"},
+		{"delete_all", many, "delete_all is not declared; declared: a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 and 2 more"},
+		{"a\x1bb\n", []string{"c d"}, `"a\x1bb\n" is not declared; declared: "c d"`},
+	} {
+		if got := clip.Undeclared(tt.name, tt.declared); got != tt.want {
+			t.Errorf("got  %s\nwant %s", got, tt.want)
+		}
+	}
+}
