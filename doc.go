@@ -25,8 +25,6 @@
 //     results.
 //   - [github.com/toolwire/toolwire/dispatch/doctor] examines an endpoint in any language.
 //   - [github.com/toolwire/toolwire/proxy/cassette] records real runs and replays them.
-//   - [github.com/toolwire/toolwire/dispatch/capture] records what the real platform sends, to
-//     compare it with the documents.
 //
 // # The platform's declarations
 //
@@ -77,7 +75,6 @@
 // These packages are experimental. A minor release may change any of their names, and the files
 // that they write. Either they follow what others define and change often, or their form is new.
 //
-//   - [github.com/toolwire/toolwire/dispatch/capture]
 //   - [github.com/toolwire/toolwire/dispatch/doctor]
 //   - [github.com/toolwire/toolwire/dispatch/eval]
 //   - [github.com/toolwire/toolwire/dispatch/llm]
@@ -104,9 +101,8 @@
 // design.
 //
 // The program in examples/quickstart shows a whole run, with -model that of an agent with a
-// scripted model. examples/doctor checks an endpoint, examples/runset runs a dataset,
-// examples/localplatform serves a page that shows runs, and examples/firstcontact says what a
-// capture of real runs shows.
+// scripted model. examples/doctor checks an endpoint, examples/runset runs a dataset, and
+// examples/localplatform serves a page that shows runs.
 //
 // [tasks]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#task
 // [run]: https://github.com/toolwire/toolwire/blob/main/docs/glossary.md#run

@@ -182,7 +182,6 @@ func TestEveryTypeThatMayHoldASecretIsInTheTable(t *testing.T) {
 // noSecrets has the exported types with a field whose name or type lets one expect a secret, and
 // why it is not one.
 var noSecrets = map[string]string{
-	"dispatch/capture.Record":        "has placeholders for credentials; its Headers too",
 	"dispatch/dispatchtest.Task":     "ProxyURL is where a test's platform is served; the token is not in it",
 	"dispatch/eval.Case":             "holds a Task",
 	"dispatch/doctor.Options":        "holds a Task",

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/toolwire/toolwire/dispatch"
-	"github.com/toolwire/toolwire/dispatch/capture"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/dispatch/llm/llmtest"
@@ -122,8 +121,6 @@ func table(t *testing.T) []row {
 	add("proxy/cassette.Tape", must(cassette.Load(tape))(t))
 	add("proxy/cassette.Report", played.Report())
 
-	add("dispatch/capture.Capture", captured(t))
-
 	item := catalog.ListItem{ID: agentID, Tool: catalog.Tool{Name: "a"}, ScriptContent: "password = '" + secret + "'"}
 	stored := catalog.StoredTool{ListItem: item}
 	addWire("manifest/catalog.ListItem", item, &item)
@@ -220,33 +217,4 @@ func (repeating) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.WriteHeader(http.StatusBadRequest)
 	_, _ = w.WriteString(`{"detail":{"error_class":"` + secret + `","message":"` + r.Header.Get("Authorization") + `"}}`)
 	return w.Result(), nil
-}
-
-// captured returns a capture with messages that are not written yet.
-func captured(t *testing.T) *capture.Capture {
-	t.Helper()
-	writing, release := make(chan struct{}), make(chan struct{})
-	record := capture.New(blocking(func() {
-		select {
-		case writing <- struct{}{}:
-		case <-release:
-		}
-		<-release
-	}), &capture.Options{Content: true})
-	c := must(proxy.New("http://proxy.example.com", secret, &proxy.Options{Transport: record.Transport(repeating{}), MaxAttempts: 1}))(t)
-	_, _ = c.Call(t.Context(), "get_order", map[string]string{"note": "my token is " + secret})
-	<-writing
-	t.Cleanup(func() {
-		close(release)
-		_ = record.Close(context.Background())
-	})
-	return record
-}
-
-// blocking is a writer.
-type blocking func()
-
-func (b blocking) Write(p []byte) (int, error) {
-	b()
-	return len(p), nil
 }

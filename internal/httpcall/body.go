@@ -32,7 +32,7 @@ func readBody(ctx context.Context, response *http.Response, limit int64, standar
 	if response.Body == nil {
 		return nil, nil
 	}
-	if standard || InMemory(response.Body) || ctx.Done() == nil {
+	if standard || inMemory(response.Body) || ctx.Done() == nil {
 		defer func() { _ = response.Body.Close() }()
 		return read(ctx, response, limit)
 	}
@@ -61,9 +61,9 @@ var nopClosers = [2]reflect.Type{
 	reflect.TypeOf(io.NopCloser(strings.NewReader(""))), reflect.TypeOf(io.NopCloser(struct{ io.Reader }{})),
 }
 
-// InMemory reports whether a body is an io.NopCloser around a reader that cannot block. It saves
+// inMemory reports whether a body is an io.NopCloser around a reader that cannot block. It saves
 // in-process transports the goroutine.
-func InMemory(body io.ReadCloser) bool {
+func inMemory(body io.ReadCloser) bool {
 	if t := reflect.TypeOf(body); t != nopClosers[0] && t != nopClosers[1] {
 		return body == http.NoBody
 	}

@@ -45,7 +45,7 @@ func ReadStart(
 	body.left.Store(limit + 1)
 	limited := *response
 	limited.Body = body
-	start, err = readBody(ctx, &limited, limit+1, InMemory(response.Body))
+	start, err = readBody(ctx, &limited, limit+1, inMemory(response.Body))
 	switch {
 	case err != nil:
 		body.abandon()
