@@ -16,10 +16,10 @@ import (
 // A Behavior answers the calls of one tool. Its result is encoded with encoding/json. Parallel
 // calls run it concurrently.
 //
-// In sandbox mode the source of a result is odyssey. If the result does not match the tool's
-// output_schema, the behavior is called again, at most three times in all, and not after it has
-// written to the ledger. If no result matches, or the behavior returns an error, the source is
-// error and the result is {"error": text}.
+// In sandbox mode the source of a result is odyssey. A failure of the tool, {"error": text}, need not
+// match the tool's output_schema. If another result does not match it, the behavior is called again,
+// at most three times in all, and not after it has written to the ledger. If no result matches, or
+// the behavior returns an error, the source is error and the result is {"error": text}.
 //
 // In passthrough mode the behavior is the live tool, and the source is passthrough. If it returns
 // an error, the source is transport_error. The tool's ledger_write_policy decides what is written
@@ -45,10 +45,12 @@ type Request struct {
 	Instructions string
 
 	ctx       context.Context
-	run       redact.Hidden[*Run] // nil for a live tool
-	world     *world              // nil outside of a run
-	generator *generator          // of the tool; nil if there is none
-	turn      bool                // whether the behavior has the ledger
+	run       redact.Hidden[*Run]                   // nil for a live tool
+	world     *world                                // nil outside of a run
+	generator *generator                            // of the tool; nil if there is none
+	turn      bool                                  // whether the behavior has the ledger
+	entities  map[string]map[string]json.RawMessage // of the ledger, for lists
+	invented  map[string]any                        // for Run.invented; not nil if the result is made up
 	writes    []ledger.Applied
 	notes     []string // for Call.Notes
 }
@@ -134,7 +136,7 @@ func Lookup(argument string, answers map[string]string) Behavior {
 		raw[key] = mustJSON("Lookup", answer)
 	}
 	return func(r *Request) (any, error) {
-		if value, ok := scalarArgument(r.Arguments, argument); ok {
+		if value, ok := scalar(member(r.Arguments, argument)); ok {
 			if answer, ok := raw[value]; ok {
 				return answer, nil
 			}
@@ -146,9 +148,8 @@ func Lookup(argument string, answers map[string]string) Behavior {
 	}
 }
 
-// scalarArgument returns an argument that is a string, number or boolean as text.
-func scalarArgument(arguments json.RawMessage, name string) (string, bool) {
-	value := member(arguments, name)
+// scalar returns a string, number or boolean as text.
+func scalar(value json.RawMessage) (string, bool) {
 	switch rawjson.Kind(value) {
 	case '"':
 		var s string

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/replayed"
 	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/internal/traceevent"
 	"github.com/toolwire/toolwire/proxy"
 )
@@ -143,14 +145,19 @@ const maxAttempts = 3
 func (v *visit) simulate(tool *tool, request *Request) {
 	request.run = redact.Hide(v.run)
 	defer request.leave()
+	set := v.platform.world.set
 	var result json.RawMessage
 	var err error
+	judged := false
 	for request.Attempt = 1; ; request.Attempt++ {
-		request.notes = nil
-		if result, err = v.ask(tool.behavior, request); err != nil || v.platform.world.set == nil {
+		request.notes, request.invented = nil, nil
+		result, err = v.ask(tool.behavior, request)
+		// A failure that a behavior returns need not match the output_schema. A made-up result does.
+		fails := err != nil || request.invented == nil && toolresult.Failed(result)
+		if judged = set != nil && !fails; !judged {
 			break
 		}
-		if err = v.platform.world.set.ValidateResult(request.Tool, result); err == nil {
+		if err = set.ValidateResult(request.Tool, result); err == nil {
 			break
 		}
 		err = fmt.Errorf("no valid response: %w", err)
@@ -160,16 +167,18 @@ func (v *visit) simulate(tool *tool, request *Request) {
 	}
 	v.call.Writes = request.writes
 	v.call.Notes = append(v.call.Notes, request.notes...)
-	v.call.Response, v.call.Source = result, proxy.SourceOdyssey
 	if err != nil {
-		v.call.Source, v.call.Reason = proxy.SourceError, err.Error()
-		if rawjson.Kind(member(result, "error")) != '"' { // the tool's own text says more
-			v.call.Response = failure(err.Error())
-		}
+		v.call.Response, v.call.Source, v.call.Reason = failure(err.Error()), proxy.SourceError, err.Error()
 		v.answer(nil)
 		return
 	}
-	v.answer(map[string]any{"ok": true, "attempts": request.Attempt})
+	v.call.Response, v.call.Source = result, proxy.SourceOdyssey
+	maps.Copy(v.run.invented, request.invented) // the request has the ledger, or has invented nothing
+	if judged || set == nil {
+		v.answer(map[string]any{"ok": true, "attempts": request.Attempt})
+	} else {
+		v.answer(nil)
+	}
 }
 
 // forward answers a tool in passthrough mode.

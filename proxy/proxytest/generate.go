@@ -15,22 +15,21 @@ import (
 
 // generator makes results that match an output_schema, as the platform's simulator does, without a
 // model. Equal seeds, tools and arguments have equal results. A property that has the name of an
-// argument has its value, so that get_order answers with the order that was asked for. The results
-// are validated like any other.
+// argument has its value, so that get_order answers with the order that was asked for. Properties of
+// entities have the values of the ledger. A value that is made up for an entity stays the same for the
+// rest of the run. The results are validated like any other.
 type generator struct {
 	schema any // decoded, numbers as json.Number; nil if there is none
 }
 
 func newGenerator(schema json.RawMessage) *generator { return &generator{schema: decoded(schema)} }
 
-// sample begins a result. If from is nil, the result is not filled from the ledger.
-func (g *generator) sample(r *Request, from *source) *sample {
+// sample begins a result about the subjects, which may be nil.
+func (g *generator) sample(r *Request, about *subjects) *sample {
 	arguments := decoded(r.Arguments)
-	h := fnv.New64a()
-	h.Write([]byte(r.Tool))
-	h.Write(marshal(arguments)) // with sorted names
-	s := &sample{root: g.schema, random: rand.New(rand.NewPCG(r.world.seed, h.Sum64()+uint64(r.Attempt))), from: from}
-	if r.Attempt < maxAttempts { // the last attempt ignores the arguments, in case they are what does not match
+	s := &sample{request: r, root: g.schema, about: about, invented: map[string]any{}}
+	s.random = s.randomOf(r.Tool + string(marshal(arguments))) // with sorted names
+	if r.Attempt < maxAttempts {                               // the last attempt ignores the arguments, in case they are what does not match
 		s.echo, _ = arguments.(map[string]any)
 	}
 	s.first = r.Attempt < 2
@@ -39,17 +38,37 @@ func (g *generator) sample(r *Request, from *source) *sample {
 
 // sample is one result while it is made.
 type sample struct {
-	root     any
-	random   *rand.Rand
-	echo     map[string]any // the arguments
-	from     *source        // nil if there is none
-	first    bool           // take the first of several alternatives, not any
-	made     int            // values so far
-	parts    int            // schemas that were resolved so far
-	patterns map[string]*regexp.Regexp
+	request   *Request
+	root      any
+	random    *rand.Rand
+	echo      map[string]any // the arguments
+	about     *subjects      // of the object that is being made; nil if there are none
+	around    *subjects      // of the object around it
+	describes bool           // the object has a property of its subjects
+	first     bool           // take the first of several alternatives, not any
+	made      int            // values so far
+	parts     int            // schemas that were resolved so far
+	patterns  map[string]*regexp.Regexp
+	invented  map[string]any // values that were made up for properties of entities
 
-	path                                 []string // of the value that is being made
-	fromLedger, fromArguments, generated []string // JSON Pointers
+	lists                    int      // of entities of the ledger
+	path                     []string // of the value that is being made
+	known                    []origin
+	empty                    []string // notes about lists without elements
+	fromArguments, generated []string // JSON Pointers
+}
+
+// origin is where the ledger has a value of a result.
+type origin struct {
+	of            *subject
+	name, pointer string
+}
+
+// randomOf returns a source of random numbers that depends on the seed, the attempt and text.
+func (s *sample) randomOf(text string) *rand.Rand {
+	h := fnv.New64a()
+	h.Write([]byte(text))
+	return rand.New(rand.NewPCG(s.request.world.seed, h.Sum64()+uint64(s.request.Attempt)))
 }
 
 // Below plainDepth a result has no optional properties. maxDepth and maxValues end recursive
@@ -99,36 +118,109 @@ func (s *sample) value(schema any, depth int) any {
 	return map[string]any{}
 }
 
-// known returns the value that the ledger has for the property at the path.
-func (s *sample) known(name string) (json.RawMessage, bool) {
-	if s.from == nil || len(s.path) != 1 && !(len(s.path) == 2 && s.path[0] == s.from.entityType) {
-		return nil, false
-	}
-	value, ok := s.from.fields[name]
-	return value, ok
-}
-
 // member makes a member of an object: of the ledger, of the arguments, or by chance.
 func (s *sample) member(name string, schema any, depth int) any {
 	s.path = append(s.path, name)
 	defer func() { s.path = s.path[:len(s.path)-1] }()
-	value, echoed := s.argument(name, schema)
-	if !echoed {
-		value = s.value(schema, depth+1) // also if the ledger has it, so that the rest stays what it is
+	owner := s.about.of(name)
+	isID := owner != nil && owner.is(name)
+	if owner != nil && !isID {
+		if value, ok := owner.fields[name]; ok && (rawjson.Kind(value) == '{' || !s.asks(schema, "object")) {
+			s.known = append(s.known, origin{owner, name, s.pointer()})
+			return value
+		}
 	}
-	known, isKnown := s.known(name)
-	_, isObject := value.(map[string]any)
-	switch {
-	case isKnown:
-		s.fromLedger = append(s.fromLedger, s.pointer())
-		return known
-	case echoed:
+	value, echoed := s.argument(name, schema)
+	if id, _ := idOf(s.request.Arguments, name); echoed && (!isID || id == owner.id) {
 		s.fromArguments = append(s.fromArguments, s.pointer())
-	case len(s.path) == 1 && !(s.from != nil && name == s.from.entityType && isObject),
-		len(s.path) == 2 && s.from != nil && s.path[0] == s.from.entityType:
+		return value
+	}
+	if isID {
+		s.known = append(s.known, origin{owner, name, s.pointer()})
+		return s.spell(owner.id, schema)
+	}
+	if owner == nil {
+		owner = s.about.only()
+	}
+	return s.invent(owner, name, schema, depth)
+}
+
+// invent makes a member that neither the ledger nor the arguments have. A value of an entity stays the
+// same for the rest of the run, unless it does not suit the schema of another tool.
+func (s *sample) invent(owner *subject, name string, schema any, depth int) any {
+	before, taken := *s, len(s.known)
+	defer func() {
+		s.about, s.around, s.describes, s.random = before.about, before.around, before.describes, before.random
+	}()
+	if e := s.about.named(name); e != nil {
+		s.about = s.request.describe([]*subject{e})
+	} else if s.describes {
+		s.about, s.around = nil, s.about
+	}
+	inside := s.about != nil && s.asks(schema, "object") // its members belong to the entity, not it
+	key := ""
+	if owner != nil && !inside {
+		key = owner.path() + rawjson.Token(name)
+		s.random = s.randomOf(key)
+	}
+	value, remembered := s.remembered(key)
+	if !remembered || !s.suits(value, schema) {
+		value = s.value(schema, depth+1)
+	}
+	if len(s.known) > taken || s.lists > before.lists || inside {
+		return value
+	}
+	if key != "" {
+		s.invented[key] = value
+	}
+	if len(s.path) == 1 || before.about != nil {
 		s.generated = append(s.generated, s.pointer())
 	}
 	return value
+}
+
+// remembered returns what an earlier call of the run made up for the property of an entity.
+func (s *sample) remembered(key string) (value any, ok bool) {
+	if key == "" || !s.first {
+		return nil, false
+	}
+	value, ok = s.request.run.Reveal().invented[key]
+	return value, ok
+}
+
+// suits reports whether a value that was made for another tool has the type that the schema asks for.
+func (s *sample) suits(value, schema any) bool {
+	kind := "object"
+	switch value := value.(type) {
+	case nil:
+		kind = "null"
+	case bool:
+		kind = "boolean"
+	case string:
+		kind = "string"
+	case []any:
+		kind = "array"
+	case json.Number:
+		if kind = "number"; s.asks(schema, "integer") && rawjson.ParseNumber(value.String()).Integer() {
+			kind = "integer"
+		}
+	}
+	return s.asks(schema, kind)
+}
+
+// asks reports whether the schema asks for a value of the type.
+func (s *sample) asks(schema any, kind string) bool {
+	object, ok := schema.(map[string]any)
+	return ok && s.typeOf(s.resolve(object), 0) == kind
+}
+
+// spell returns an id as a number if the schema asks for one, or else as a string.
+func (s *sample) spell(id string, schema any) any {
+	isNumber := json.Valid([]byte(id)) && rawjson.Kind([]byte(id)) == '0'
+	if isNumber && (s.asks(schema, "integer") || s.asks(schema, "number")) {
+		return json.Number(id)
+	}
+	return id
 }
 
 // argument returns the value of an argument. If the schema asks for a string where the argument is a
@@ -176,18 +268,31 @@ func (s *sample) origins(result any) (notes []string) {
 		}
 		notes = append(notes, what+": "+text)
 	}
-	if s.from != nil {
-		add(fmt.Sprintf("from %s in the ledger", s.from.path()), s.fromLedger)
+	var paths []string
+	pointers := map[string][]string{}
+	for _, k := range s.known {
+		path := k.of.path()
+		if pointers[path] == nil {
+			paths = append(paths, path)
+		}
+		pointers[path] = append(pointers[path], k.pointer)
 	}
+	for _, path := range paths[:min(len(paths), maxOrigins)] {
+		add(fmt.Sprintf("from %s in the ledger", path), pointers[path])
+	}
+	if more := len(paths) - maxOrigins; more > 0 {
+		notes = append(notes, fmt.Sprintf("from %d more entities in the ledger", more))
+	}
+	notes = append(notes, s.empty...)
 	add("from the arguments", s.fromArguments)
 	add("generated", s.generated)
-	if _, isObject := result.(map[string]any); !isObject {
+	if _, isObject := result.(map[string]any); !isObject && s.lists == 0 {
 		notes = append(notes, "generated: the whole result")
 	}
 	return notes
 }
 
-// maxOrigins is how many JSON Pointers a note has.
+// maxOrigins is how many JSON Pointers a note has, and how many entities have a note.
 const maxOrigins = 20
 
 // resolve follows references inside the schema and joins allOf.

@@ -1,7 +1,9 @@
 package proxytest
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -9,6 +11,12 @@ import (
 )
 
 func (s *sample) array(object map[string]any, depth int) any {
+	if list, ok := s.entities(object, depth); ok {
+		return list
+	}
+	about := s.about
+	s.about = nil
+	defer func() { s.about = about }()
 	prefix, _ := object["prefixItems"].([]any)
 	least, most := bound(object, "minItems", 0), bound(object, "maxItems", math.MaxInt32)
 	n := max(least, min(most, 1+s.random.IntN(3)))
@@ -40,6 +48,44 @@ func (s *sample) array(object map[string]any, depth int) any {
 		list = append(list, value)
 	}
 	return list
+}
+
+// entities makes an array of the ledger's entities of a type, if the elements describe one.
+func (s *sample) entities(object map[string]any, depth int) (list []any, ok bool) {
+	item, _ := object["items"].(map[string]any)
+	item = s.resolve(item)
+	if kind := s.typeOf(item, depth); kind != "object" && kind != "" {
+		return nil, false
+	}
+	name := s.request.Tool
+	if len(s.path) > 0 {
+		name = s.path[len(s.path)-1]
+	}
+	properties, _ := item["properties"].(map[string]any)
+	of := s.request.listed(name, properties)
+	if of == nil {
+		return nil, false
+	}
+	about := s.about
+	defer func() { s.about = about }()
+	list = []any{}
+	s.lists++
+	found := s.request.list(of, cmp.Or(about, s.around), s.around != nil)
+	if len(found) == 0 {
+		s.empty = append(s.empty, fmt.Sprintf("the ledger has no %s that matches the arguments: %s is empty",
+			of.Type, cmp.Or(s.pointer(), "the result")))
+	}
+	for i, e := range found {
+		s.path = append(s.path, strconv.Itoa(i))
+		if s.about = s.request.describe([]*subject{e}); properties == nil {
+			s.known = append(s.known, origin{e, of.Type, s.pointer()})
+			list = append(list, s.request.present(of.Type, e.id, marshal(e.fields), nil))
+		} else {
+			list = append(list, s.value(item, depth+1))
+		}
+		s.path = s.path[:len(s.path)-1]
+	}
+	return list, true
 }
 
 // both returns a schema that matches what both match, as far as merging them does.

@@ -1,6 +1,7 @@
 package proxytest
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ func (s *sample) object(object map[string]any, depth int) any {
 	properties, _ := object["properties"].(map[string]any)
 	required, _ := object["required"].([]any)
 	result := map[string]any{}
+	defer s.enter(properties, required)()
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		if depth > plainDepth && !slices.Contains(required, any(name)) {
 			continue
@@ -23,6 +25,17 @@ func (s *sample) object(object map[string]any, depth int) any {
 	s.depend(result, object, depth)
 	s.fill(result, object, depth)
 	return result
+}
+
+// enter decides which entities an object with these properties describes. The result ends it.
+func (s *sample) enter(properties map[string]any, required []any) (leave func()) {
+	about, describes := s.about, s.describes
+	s.about = s.request.without(about, properties)
+	s.describes = slices.ContainsFunc(required, func(name any) bool { return s.about.of(fmt.Sprint(name)) != nil })
+	for name := range properties {
+		s.describes = s.describes || s.about.of(name) != nil
+	}
+	return func() { s.about, s.describes = about, describes }
 }
 
 // schemaOf returns the schema of a member: that of properties, joined with those of

@@ -98,10 +98,11 @@ type World struct {
 
 	// Behaviors answer the tools, by name. A tool in passthrough mode needs a behavior, which is the
 	// live tool: see [Forward]. A tool in sandbox mode without a behavior answers with a result
-	// generated from its output_schema. If an argument has the name of an id_field of LedgerSchema,
-	// and exactly one entity of the ledger is identified in this way, properties of the result that
-	// have the name of a field of the entity have its value: see [FromLedger]. Nothing is written.
-	// [Call].Notes says what came from where.
+	// generated from its output_schema. It agrees with the ledger: entities that an argument identifies
+	// (by the name of an id_field of LedgerSchema, or id), those to which they refer, and lists of
+	// entities have the values of the ledger. An id that the ledger does not have is answered with
+	// {"error":"order not found"}. Values that are made up for an entity stay the same for the rest of
+	// the run. Nothing is written. [Call].Notes names the source of each part.
 	Behaviors map[string]Behavior
 
 	// Simulator, if not nil, answers the tools in sandbox mode that have no behavior. It can ask a
@@ -227,7 +228,7 @@ func (p *Platform) NewRun() *Run {
 	id := strconv.FormatInt(number, 10)
 	run := &Run{
 		ID: id, Path: "/api/odyssey-proxy/runs/" + id, Token: "run-" + random(24), JTI: random(16),
-		platform: p, number: number, state: state, ledgerTurn: make(chan struct{}, 1),
+		platform: p, number: number, state: state, ledgerTurn: make(chan struct{}, 1), invented: map[string]any{},
 		counts: map[string]int{}, matched: make([]int, len(p.world.rules)), attempts: map[string]int{},
 		pending: map[int]Call{},
 	}

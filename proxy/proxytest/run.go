@@ -27,6 +27,10 @@ type Run struct {
 	// goroutine that waits for a mutex keeps the clock of a synctest bubble from moving.
 	ledgerTurn chan struct{}
 
+	// invented are the values that were made up for entities, by "order/4521/total". The holder of
+	// ledgerTurn may use it.
+	invented map[string]any
+
 	mu       sync.Mutex
 	over     string // the error class with which the token is refused; "" while the run lasts
 	log      Log

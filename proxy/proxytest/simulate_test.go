@@ -86,48 +86,61 @@ func TestGeneratedResultsAgreeWithTheLedger(t *testing.T) {
 			`{"status":"shipped"}`, []string{"from order/4521 in the ledger: /status"},
 		},
 		{
-			"a value that does not fit", object(`"status":{"const":"done"},"total":{"type":"number"}`), `{"order_id":"4521"}`,
-			`{"status":"done","total":79.5}`, []string{
-				"from order/4521 in the ledger: /total", "generated: /status",
-				"order/4521 in the ledger has a status that the output_schema does not allow",
-			},
-		},
-		{
-			"a value that does not fit elsewhere", `{"type":"object","properties":{"status":{"examples":["new"]}},
-				"not":{"properties":{"status":{"const":"shipped"}}}}`, `{"order_id":"4521"}`,
-			`{"status":"new"}`, []string{"order/4521 in the ledger has a status that the output_schema does not allow"},
-		},
-		{
-			"not in the elements of a list", object(`"lines":{"type":"array","maxItems":1,"items":` +
+			"not in the elements of another list", object(`"lines":{"type":"array","maxItems":1,"items":` +
 				object(`"status":{"const":"x"}`) + `}`),
 			`{"order_id":"4521"}`, `{"lines":[{"status":"x"}]}`, []string{"generated: /lines"},
 		},
 		{
-			"not there", object(`"status":{"const":"x"}`), `{"order_id":"1"}`,
-			`{"status":"x"}`, []string{"the ledger has no order/1", "generated: /status"},
+			"not there", object(`"status":{"const":"x"}`), `{"order_id":"1"}`, `{"error":"order not found"}`,
+			[]string{"the ledger has no order/1: the call is answered with not found"},
 		},
 		{
-			"two entities", object(`"name":{"const":"x"},"total":{"const":1}`), `{"order_id":"4521","customer_id":"c1"}`,
-			`{"name":"x","total":1}`,
-			[]string{"the arguments identify customer/c1 and order/4521 in the ledger: nothing is taken from either",
-				"generated: /name, /total"},
+			"an order and its customer", object(`"name":{"type":"string"},` + status + `,"total":{"type":"number"}`),
+			`{"order_id":"4521","customer_id":"c1"}`, `{"name":"Ada","status":"shipped","total":79.5}`,
+			[]string{"from customer/c1 in the ledger: /name", "from order/4521 in the ledger: /status, /total"},
 		},
 		{
-			"one name for two types", object(`"paid":{"const":false},"weight":{"const":1}`), `{"number":8}`,
-			`{"paid":false,"weight":1}`,
-			[]string{"the arguments identify invoice/8 and parcel/8 in the ledger: nothing is taken from either",
-				"generated: /paid, /weight"},
+			"behind the order", object(status + `,"customer":` + object(`"name":{"type":"string"},`+status)), `{"order_id":"4521"}`,
+			`{"customer":{"name":"Ada","status":"gold"},"status":"shipped"}`,
+			[]string{"from customer/c1 in the ledger: /customer/name, /customer/status", "from order/4521 in the ledger: /status"},
+		},
+		{
+			"in an envelope", object(`"data":` + object(`"order":`+object(status)) + `,"meta":` + object(`"page":{"const":1}`)),
+			`{"order_id":"4521"}`, `{"data":{"order":{"status":"shipped"}},"meta":{"page":1}}`,
+			[]string{"from order/4521 in the ledger: /data/order/status"},
+		},
+		{
+			"not in another part of the entity", object(status + `,"carrier":` + object(`"status":{"const":"late"}`)), `{"order_id":"4521"}`,
+			`{"carrier":{"status":"late"},"status":"shipped"}`, []string{"generated: /carrier"},
+		},
+		{
+			"two entities that are not related", object(`"title":{"type":"string"},"text":{"type":"string"}`), `{"isbn":7,"note_id":"n1"}`,
+			`{"text":"fragile","title":"Emma"}`, []string{"from book/7 in the ledger: /title", "from note/n1 in the ledger: /text"},
+		},
+		{
+			"one name for two types", object(`"paid":{"type":"boolean"},"weight":{"type":"integer"}`), `{"number":8}`,
+			`{"paid":true,"weight":3}`, []string{"from invoice/8 in the ledger: /paid", "from parcel/8 in the ledger: /weight"},
 		},
 		{
 			"one name for two types, and one entity", object(`"weight":{"type":"integer"}`), `{"number":9}`, `{"weight":4}`,
 			[]string{"from parcel/9 in the ledger: /weight"},
 		},
+		{"one name for two types, and none", object(`"weight":{"type":"integer"}`), `{"number":1}`, `{"error":"invoice or parcel not found"}`, nil},
 		{
-			"an argument with another name", object(`"status":{"const":"x"}`), `{"id":"4521","note":"n1"}`,
-			`{"status":"x"}`, []string{"generated: /status"},
+			"the argument id", object(`"id":{"type":"string"},` + status), `{"id":"4521"}`, `{"id":"4521","status":"shipped"}`,
+			[]string{"from order/4521 in the ledger: /status", "from the arguments: /id"},
 		},
+		{"the argument id is not there", object(status), `{"id":"1"}`, `{"error":"order not found"}`, nil},
 		{"an argument that is not scalar", object(`"status":{"const":"x"}`), `{"order_id":["4521"]}`, `{"status":"x"}`, nil},
-		{"no output_schema", "", `{"order_id":"4521"}`, `{}`, []string{"no output_schema is declared: the result is {}"}},
+		{
+			"no output_schema", "", `{"order_id":"4521"}`,
+			`{"customer_id":"c1","eta":null,"order_id":"4521","status":"shipped","total":79.5}`, []string{"from order/4521 in the ledger"},
+		},
+		{
+			"no output_schema, and two entities", "", `{"isbn":"7","note_id":"n1"}`,
+			`{"book":{"isbn":"7","title":"Emma"},"note":{"note_id":"n1","text":"fragile"}}`, nil,
+		},
+		{"no output_schema, and no entity", "", `{}`, `{}`, []string{"no output_schema is declared: the result is {}"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := proxytest.NewPlatform(t, shop(declare("order_status", anyObject, tt.output)), nil)
@@ -150,24 +163,138 @@ func TestGeneratedResultsAgreeWithTheLedger(t *testing.T) {
 	}
 }
 
-// Everything that does not come from the ledger is generated as it is without a ledger.
-func TestTheRestOfAResultIsGeneratedAsWithoutALedger(t *testing.T) {
-	output := object(`"a":{"type":"string"},"status":{"type":"string"},"z":{"type":"integer"}`)
-	with := shop(declare("order_status", anyObject, output))
-	without := with
-	without.InitialState = ""
-	var results [2]map[string]any
-	for i, w := range []proxytest.World{with, without} {
-		got := call(t, proxytest.NewPlatform(t, w, nil).NewRun(), "order_status", `{"order_id":"4521"}`)
-		if err := json.Unmarshal(got.Response, &results[i]); err != nil {
-			t.Fatal(err)
+// A value of the ledger that the output_schema forbids is reported, not replaced.
+func TestValuesOfTheLedgerThatTheSchemaForbids(t *testing.T) {
+	for _, output := range []string{
+		object(`"status":{"enum":["new","done"]}`), object(`"status":{"type":"integer"},"total":{"type":"number"}`),
+	} {
+		run := proxytest.NewPlatform(t, shop(declare("order_status", anyObject, output)), nil).NewRun()
+		got := call(t, run, "order_status", `{"order_id":"4521"}`)
+		if got.Source != proxy.SourceError || !strings.Contains(string(got.Response), "no valid response") {
+			t.Errorf("%s %s", got.Source, got.Response)
+		}
+		const note = "order/4521 in the ledger has a status that the output_schema does not allow"
+		if notes := run.Log().Calls[0].Notes; !slices.Contains(notes, note) {
+			t.Errorf("the notes %q do not have %q", notes, note)
 		}
 	}
-	if results[0]["a"] != results[1]["a"] || results[0]["z"] != results[1]["z"] {
-		t.Errorf("%v and %v", results[0], results[1])
+}
+
+// The tools of one world agree with the ledger and with each other, over a sequence of calls.
+func TestASequenceOfCallsAgreesWithTheWorld(t *testing.T) {
+	const text, number = `{"type":"string"}`, `{"type":"number"}`
+	order := object(`"order_id":` + text + `,"status":` + text + `,"total":` + number + `,"carrier":` + text)
+	tools := []schema.Tool{
+		declare("get_order", anyObject, order),
+		declare("order_summary", anyObject, object(`"data":`+order)),
+		declare("order_price", anyObject, object(`"total":`+number+`,"weight":`+number)),
+		declare("order_weight", anyObject, object(`"weight":{"type":["number","null"]}`)),
+		declare("list_orders", anyObject, object(`"orders":{"type":"array","items":`+order+`},"count":{"const":0}`)),
+		declare("search", anyObject, `{"type":"array","items":`+order+`}`),
+		declare("get_customer", anyObject, object(`"customer_id":`+text+`,"name":`+text+`,"orders":{"type":"array","items":`+order+`}`)),
+		declare("order_list", anyObject, object(`"orders":{"type":"array","items":{"type":"object"}}`)),
+		declare("create_order", anyObject, object(`"order_id":`+text+`,"status":`+text)),
+		declare("cancel_order", anyObject, ""), declare("update_order", anyObject, ""),
 	}
-	if results[0]["status"] != "shipped" || results[1]["status"] == "shipped" {
-		t.Errorf("%v and %v", results[0], results[1])
+	w := proxytest.World{
+		Tools: tools,
+		LedgerSchema: &ledger.Schema{Entities: []ledger.Entity{
+			{Type: "order", IDField: "order_id", Fields: []ledger.Field{
+				{Name: "status", Type: "string"}, {Name: "total", Type: "number"}, {Name: "buyer", Type: "string", Ref: "customer"},
+			}},
+			{Type: "customer", IDField: "customer_id", Fields: []ledger.Field{{Name: "name", Type: "string"}, {Name: "status", Type: "string"}}},
+		}},
+		InitialState: `{
+			"order": {"1": {"status": "new", "buyer": "c1"}, "2": {"status": "sent", "total": 5, "buyer": "c2"}},
+			"customer": {"c1": {"name": "Ada", "status": "gold"}, "c2": {"name": "Bob", "status": "silver"}}
+		}`,
+		Behaviors: map[string]proxytest.Behavior{
+			"cancel_order": proxytest.Remove("order", "order_id", nil),
+			"update_order": proxytest.Update("order", "order_id", nil),
+		},
+	}
+	run := proxytest.NewPlatform(t, w, nil).NewRun()
+	ask := func(tool, arguments string) (result map[string]any) {
+		t.Helper()
+		got := call(t, run, tool, arguments)
+		if got.Source != proxy.SourceOdyssey || json.Unmarshal(got.Response, &result) != nil && got.Response[0] == '{' {
+			t.Fatalf("%s: %s %s", tool, got.Source, got.Response)
+		}
+		return result
+	}
+	raw := func(tool, arguments string) string { t.Helper(); return string(call(t, run, tool, arguments).Response) }
+	ids := func(list any) (ids []string) {
+		for _, e := range list.([]any) {
+			ids = append(ids, e.(map[string]any)["order_id"].(string))
+		}
+		return ids
+	}
+
+	first := ask("get_order", `{"order_id":"1"}`)
+	if first["status"] != "new" || first["total"] == nil || first["carrier"] == nil {
+		t.Errorf("%v", first)
+	}
+	for tool, path := range map[string]string{"order_summary": "data", "order_price": ""} {
+		other := ask(tool, `{"order_id":"1"}`)
+		if path != "" {
+			other = other[path].(map[string]any)
+		}
+		if other["total"] != first["total"] {
+			t.Errorf("%s: total %v, get_order says %v", tool, other["total"], first["total"])
+		}
+	}
+	if a, b := ask("order_price", `{"order_id":"1"}`)["weight"], ask("order_weight", `{"order_id":"1"}`)["weight"]; a != b {
+		t.Errorf("weight %v and %v", a, b)
+	}
+	if ask("order_weight", `{"order_id":"1"}`)["weight"] == ask("order_weight", `{"order_id":"2"}`)["weight"] {
+		t.Error("two orders have the same weight")
+	}
+	all := ask("list_orders", `{}`)
+	if got := ids(all["orders"]); !slices.Equal(got, []string{"1", "2"}) {
+		t.Errorf("orders %v", got)
+	}
+	if total := all["orders"].([]any)[0].(map[string]any)["total"]; total != first["total"] {
+		t.Errorf("in the list the total is %v, get_order says %v", total, first["total"])
+	}
+	if got := ids(ask("list_orders", `{"status":"sent","limit":10}`)["orders"]); !slices.Equal(got, []string{"2"}) {
+		t.Errorf("orders that were sent: %v", got)
+	}
+	if got := ids(ask("list_orders", `{"customer_id":"c1"}`)["orders"]); !slices.Equal(got, []string{"1"}) {
+		t.Errorf("orders of c1: %v", got)
+	}
+	customer := ask("get_customer", `{"customer_id":"c2"}`)
+	if got := ids(customer["orders"]); customer["name"] != "Bob" || !slices.Equal(got, []string{"2"}) {
+		t.Errorf("customer %v", customer)
+	}
+	if got := raw("order_list", `{"status":"sent"}`); got != `{"orders":[{"buyer":"c2","order_id":"2","status":"sent","total":5}]}` {
+		t.Errorf("%s", got)
+	}
+	if got := raw("search", `{"status":"lost"}`); got != "[]" {
+		t.Errorf("%s", got)
+	}
+	if got := ask("create_order", `{"customer_id":"c1"}`); got["status"] == "gold" {
+		t.Errorf("the new order has the status of the customer: %v", got)
+	}
+	if got := raw("list_orders", `{"customer_id":"c3"}`); got != `{"error":"customer not found"}` {
+		t.Errorf("%s", got)
+	}
+
+	ask("update_order", `{"order_id":"1","status":"sent","total":7}`)
+	if got := ask("order_price", `{"order_id":"1"}`); got["total"] != 7.0 {
+		t.Errorf("after the update: %v", got)
+	}
+	ask("cancel_order", `{"order_id":"2"}`)
+	if got := ids(ask("list_orders", `{"status":"sent"}`)["orders"]); !slices.Equal(got, []string{"1"}) {
+		t.Errorf("after the removal: %v", got)
+	}
+	for _, tool := range []string{"get_order", "update_order"} {
+		if got := raw(tool, `{"order_id":"2"}`); got != `{"error":"order not found"}` {
+			t.Errorf("%s of a removed order: %s", tool, got)
+		}
+	}
+	if again := proxytest.NewPlatform(t, w, nil).NewRun(); string(call(t, again, "order_price", `{"order_id":"1"}`).Response) !=
+		fmt.Sprintf(`{"total":%v,"weight":%v}`, first["total"], ask("order_weight", `{"order_id":"1"}`)["weight"]) {
+		t.Error("another run, with its calls in another order, has other values")
 	}
 }
 

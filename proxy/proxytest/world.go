@@ -160,16 +160,3 @@ func (c *world) declare(w World) {
 		c.tools[declared.Name] = t
 	}
 }
-
-// idField returns the name that the ledger schema gives the id of a type; "" if it declares none.
-func (c *world) idField(entityType string) string {
-	if c.ledgerSchema == nil {
-		return ""
-	}
-	for i := range c.ledgerSchema.Entities {
-		if e := &c.ledgerSchema.Entities[i]; e.Type == entityType {
-			return e.IDField
-		}
-	}
-	return ""
-}
