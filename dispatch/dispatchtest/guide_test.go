@@ -58,7 +58,8 @@ func TestStatus(t *testing.T) {
 	got := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{
 		Instruction: "Refund order #4521.",
 		World: proxytest.World{Behaviors: map[string]proxytest.Behavior{
-			"get_order": proxytest.Canned(`{"status":"processing"}`),
+			"get_order":    proxytest.Canned(`{"status":"processing"}`),
+			"refund_order": proxytest.Canned(`{"refunded":true}`),
 		}},
 	})
 	got.AssertFinalResponse(t, "processing")

@@ -171,7 +171,7 @@ func TestAssertions(t *testing.T) {
 		{"late", func(t testing.TB) { good.AssertNoCallAfterEnd(t) }, "called the proxy after it had answered"},
 		{"promoted", func(t testing.TB) { good.AssertCalled(t, "get_order", "") }, "get_order was not called"},
 		{"undeclared", func(t testing.TB) { dispatchtest.Run(t, dispatchtest.Target{Agent: undeclared}, task()) },
-			`"get_ordre", which is not declared`},
+			`the agent called get_ordre, which is not declared (did you mean get_order?)`},
 		{"not staged", func(t testing.TB) { dispatchtest.Run(t, dispatchtest.Target{}, task()) },
 			"one of URL, Handler, Agent and Command"},
 	} {

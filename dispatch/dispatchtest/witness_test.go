@@ -207,7 +207,7 @@ func TestRefusedCallsAreShown(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			var got *dispatchtest.Result
 			failed, output := testkit.Run(t, func(tb testing.TB) { got = dispatchtest.Run(tb, target, task()) })
-			const want = "dispatchtest: the proxy refused sub: get_ordre: 404 tool_not_executable: the tool \"get_ordre\" is not declared\n"
+			const want = "dispatchtest: the proxy refused sub: get_ordre: 404 tool_not_executable: get_ordre is not declared; did you mean get_order?\n"
 			if strings.Count(output, want) != 1 || len(got.Refused) != 1 || failed == "" {
 				t.Errorf("%d refused, failure %q, output %s", len(got.Refused), failed, output)
 			}

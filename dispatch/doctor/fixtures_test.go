@@ -461,7 +461,7 @@ func TestCheckNamesWhatIsBroken(t *testing.T) {
 		{name: "calls tools that are not declared", handler: hand{run: func(w http.ResponseWriter, r *http.Request, e *handEnvelope) {
 			call(e, "get_ordre", r.Header.Get("X-Pipelines-Run-Token"))
 			say(w, 200, `{"final_response":"done"}`)
-		}}, warned: names{"dispatch"}, seen: `"get_ordre", which is not declared`,
+		}}, warned: names{"dispatch"}, seen: `get_ordre, which is not declared (did you mean get_order?)`,
 			change: func(_ *dispatchtest.Target, o *doctor.Options) {
 				o.Task = &dispatchtest.Task{World: proxytest.World{Behaviors: world.World.Behaviors}}
 			}},

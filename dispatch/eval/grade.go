@@ -144,6 +144,9 @@ func (t *Trial) gradeAgain(ctx context.Context, grade Grader, f Fingerprint) ([]
 	if stored != nil && t.Cause != CauseUser { // a session that the user broke off is not graded
 		c := t.Case
 		t.vary()
+		if t.Task.Platform != nil {
+			stored.Declared = t.Task.Platform.Declared()
+		}
 		t.judge(ctx, stored.Result, grade)
 		t.Case = c
 		if t.Verdict == Cancelled {

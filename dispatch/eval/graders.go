@@ -9,13 +9,16 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 	"github.com/toolwire/toolwire/schema"
 )
 
 // The graders of this file need no model. They decide in the same way about a stored result. Their
-// errors name tools, entities and members, and not the values that the agent sent.
+// errors name tools, entities and members, and not the values that the agent sent. A grader about a
+// tool, entity type or flag that the world does not declare returns [ErrNotGraded] and names the one
+// that is meant.
 
 // All returns a grader that accepts a run if all of these graders do. Its error joins the errors of
 // those that do not. If one of them rejects the run, the run has failed, even if another returns
@@ -72,6 +75,9 @@ func SaysJSON(jsonSchema json.RawMessage) (Grader, error) {
 func Called(tool, arguments string) Grader {
 	want := object(arguments)
 	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
+		if err := declaredTool(result, tool); err != nil {
+			return err
+		}
 		if slices.ContainsFunc(result.Calls, func(c proxytest.Call) bool { return c.Tool == tool && matches(c.Arguments, want) }) {
 			return nil
 		}
@@ -84,6 +90,9 @@ func Called(tool, arguments string) Grader {
 func NotCalled(tool, arguments string) Grader {
 	want := object(arguments)
 	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
+		if err := declaredTool(result, tool); err != nil {
+			return err
+		}
 		for _, c := range slices.Concat(result.Calls, result.Refused) {
 			if c.Tool == tool && !c.Trace && matches(c.Arguments, want) {
 				return fmt.Errorf("the agent called %s%s", tool, with(want))
@@ -102,6 +111,9 @@ func State(entity, fields string) Grader {
 		panic("eval: State: " + entity + ` is not an entity, such as "order/4521"`)
 	}
 	return func(_ context.Context, _ Case, result *dispatchtest.Result) error {
+		if err := declared("the entity type ", entityType, result.Declared.Entities); err != nil {
+			return err
+		}
 		got := result.State.Entities[rawjson.Name(entityType)][rawjson.Name(id)]
 		if got == nil {
 			return fmt.Errorf("the ledger does not have %s", entity)
@@ -125,6 +137,9 @@ func Flag(flag string) Grader {
 		if slices.Contains(result.State.Flags, flag) {
 			return nil
 		}
+		if err := declared("the flag ", flag, result.Declared.Flags); err != nil {
+			return err
+		}
 		return fmt.Errorf("the flag %s is not set", flag)
 	}
 }
@@ -136,6 +151,22 @@ func RefusedWithoutWrite(_ context.Context, c Case, result *dispatchtest.Result)
 		return nil
 	}
 	return fmt.Errorf("a refusal is expected, and the run made %s of the ledger", plural(len(result.Changes), "change"))
+}
+
+// declared returns an error for a name that the world does not declare. The agent did not cause it.
+func declared(what, name string, names []string) error {
+	if wrong := clip.Undeclared(name, names); wrong != "" {
+		return fmt.Errorf("%w: %s%s", ErrNotGraded, what, wrong)
+	}
+	return nil
+}
+
+// declaredTool is [declared] for a tool. A tool that the agent requested can be graded.
+func declaredTool(result *dispatchtest.Result, tool string) error {
+	if slices.ContainsFunc(result.Refused, func(c proxytest.Call) bool { return c.Tool == tool && !c.Trace }) {
+		return nil
+	}
+	return declared("", tool, result.Declared.Tools)
 }
 
 // object checks a JSON object of the caller. "" is nil.

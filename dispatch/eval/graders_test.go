@@ -14,6 +14,65 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
+// A grader about a name that the world does not declare cannot decide, now and about the stored
+// result, and names what is meant. Otherwise a misspelled name would make every trial pass.
+func TestGradersOfUndeclaredNames(t *testing.T) {
+	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
+		_, _ = run.Proxy.Do(ctx, "get_ordr", nil)
+		return &dispatch.Response{FinalResponse: "Done."}, nil
+	}
+	world := proxytest.World{
+		LedgerSchema: &ledger.Schema{
+			Entities: []ledger.Entity{{Type: "order", IDField: "id"}},
+			Flags:    &ledger.FlagRule{Policy: ledger.PolicyClosed, Values: []string{"refunded"}},
+		},
+		Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Canned("1")},
+	}
+	platform, err := proxytest.New(world, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lenient, err := proxytest.New(world, &proxytest.Options{AllowUndeclared: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	quiet := func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
+		return &dispatch.Response{FinalResponse: "Done."}, nil
+	}
+	const cannot = "eval: the trial cannot be graded: "
+	for _, tt := range []struct {
+		name     string
+		agent    dispatch.Agent
+		platform *proxytest.Platform
+		grade    eval.Grader
+		cause    eval.Cause
+		want     string
+	}{
+		{"called", quiet, platform, eval.Called("get_orders", ""), eval.CauseNotGraded,
+			cannot + "get_orders is not declared; did you mean get_order?"},
+		{"not called", quiet, platform, eval.NotCalled("get_orders", ""), eval.CauseNotGraded,
+			cannot + "get_orders is not declared; did you mean get_order?"},
+		{"state", quiet, platform, eval.State("orders/1", ""), eval.CauseNotGraded,
+			cannot + "the entity type orders is not declared; did you mean order?"},
+		{"flag", quiet, platform, eval.Flag("refund"), eval.CauseNotGraded,
+			cannot + "the flag refund is not declared; did you mean refunded?"},
+		{"declared", quiet, platform, eval.All(eval.NotCalled("get_order", "")), "", ""},
+		{"undeclared tools allowed", quiet, lenient, eval.NotCalled("get_orders", ""), "", ""},
+		{"requested", agent, lenient, eval.NotCalled("get_ordr", ""), eval.CauseGrader, "the agent called get_ordr"},
+	} {
+		file := filepath.Join(t.TempDir(), "results.jsonl")
+		cases := []eval.Case{{ID: "1", Name: "one", Task: dispatchtest.Task{Instruction: "x", Platform: tt.platform}}}
+		e := run(t, tt.agent, cases, &eval.Options{Grader: tt.grade, Results: file})
+		if got := e.Trials[0]; got.Cause != tt.cause || got.Reason != tt.want {
+			t.Errorf("%s: %s: %s\nwant %s: %s", tt.name, got.Cause, got.Reason, tt.cause, tt.want)
+		}
+		again, err := eval.Grade(t.Context(), cases, &eval.Options{Grader: tt.grade}, file)
+		if err != nil || again.Trials[0].Cause != tt.cause || again.Trials[0].Reason != tt.want {
+			t.Errorf("%s: graded again: %v, %+v", tt.name, err, again)
+		}
+	}
+}
+
 // Each ready grader accepts and rejects, and decides in the same way about the stored result.
 func TestReadyGraders(t *testing.T) {
 	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
@@ -31,7 +90,9 @@ func TestReadyGraders(t *testing.T) {
 	}
 	base := dispatchtest.Task{World: proxytest.World{
 		InitialState: `{"order":{"4521":{"status":"shipped","lines":[1,2],"by":{"name":"Ann","id":7}},"a/b":{"x":1}}}`,
-		Behaviors:    map[string]proxytest.Behavior{"refund_order": flag, "get_order": proxytest.Canned("1")},
+		Behaviors: map[string]proxytest.Behavior{
+			"refund_order": flag, "get_order": proxytest.Canned("1"), "cancel_order": proxytest.Canned("1"),
+		},
 		FailureRules: []proxytest.FailureRule{{Tool: "get_order", Status: 500}},
 	}}
 	cases := casesOf(t, "user,expected_outcome\nRefund it.,completion\nDo not.,refusal\n", base)

@@ -94,7 +94,7 @@ func TestRunset(t *testing.T) {
 	}{
 		{"default", nil, 0, []string{"skipped  1 case: a model has to write the user's turns", "\n7 cases in ", ": 6 passed, 1 skipped\n"}},
 		{"failing", []string{"-dataset", "testdata/failing.csv", "-parallel", "2"}, 1, []string{
-			`fault: the agent called "cancel_order"`, "grader: a refusal is expected", "agent_5xx: the endpoint answered 500", `does not say "has been issued"`,
+			`fault: the agent called cancel_order`, "grader: a refusal is expected", "agent_5xx: the endpoint answered 500", `does not say "has been issued"`,
 			"grader         2\n", ": 1 passed, 4 failed\n"}},
 		{"require transcript", []string{"-require-transcript"}, 0, []string{"6 passed"}},
 		{"state as input", []string{"-state-as-input"}, 0, []string{"6 passed"}},
@@ -148,7 +148,7 @@ func TestRunset(t *testing.T) {
 		{"without a world its tools are unknown", []string{"-dataset", file("one.csv", "user\nRefund #4521.\n"), "-url", agent.URL, "-token-env", "RUNSET_TEST_TOKEN"}, 1, []string{
 			"1 failed", "agent_5xx", "there is no -world, so no tool is declared", "examples/runset/testdata/world.json"}},
 		{"and said to be", []string{"-dataset", file("cancel.csv", "user\nCancel #4521.\n"), "-url", agent.URL, "-token-env", "RUNSET_TEST_TOKEN"}, 1, []string{
-			`fault: the agent called "cancel_order"`, "there is no -world"}},
+			`fault: the agent called cancel_order`, "there is no -world"}},
 		{"is slow", []string{"-dataset", file("slow.csv", "user\nWait.\n"), "-url", slowAgent.URL, "-timeout", "1s"}, 1, []string{
 			"agent_timeout: the agent did not answer within 1s", "1 failed"}},
 		{"all at once", []string{"-dataset", file("all.csv", "user\n"+strings.Repeat("Wait for the others.\n", 40)), "-url", oddAgent.URL, "-parallel", "40"}, 0, []string{"40 passed"}},

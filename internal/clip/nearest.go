@@ -8,21 +8,30 @@ import (
 	"strings"
 )
 
-// Undeclared says that a name is not one of the declared ones, and names the nearest of them, or
-// all if none is near.
+// Undeclared says that a name is not one of the declared ones, and which one is meant. It returns ""
+// if the name is declared, or if none is: then every name is allowed.
 func Undeclared(name string, declared []string) string {
-	if meant := Nearest(name, declared); meant != "" {
-		return fmt.Sprintf("%s is not declared; did you mean %s?", Name(name), Name(meant))
+	if len(declared) == 0 || slices.Contains(declared, name) {
+		return ""
 	}
-	return fmt.Sprintf("%s is not declared; declared: %s", Name(name), List(declared))
+	return fmt.Sprintf("%s is not declared; %s", Name(name), Meant(name, declared))
 }
 
-// Name returns a name from outside for a sentence: as it is if it looks like a name, or else quoted.
-func Name(name string) string {
-	if name != "" && Code(name) == name {
-		return name
+// Meant names the declared name that is nearest to another one, or all if none is near.
+func Meant(name string, declared []string) string {
+	if nearest := Nearest(name, declared); nearest != "" {
+		return "did you mean " + Name(nearest) + "?"
 	}
-	return Quoted(name, 64)
+	return "declared: " + List(declared)
+}
+
+// Name returns a name from outside for a sentence: as it is if it looks like a name or a path of
+// names, or else quoted.
+func Name(name string) string {
+	if len(name) > 64 || Code(strings.ReplaceAll(name, "/", "")) == "" {
+		return Quoted(name, 64)
+	}
+	return name
 }
 
 // List returns the first ten names, separated by commas, and how many more there are. It returns

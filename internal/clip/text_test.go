@@ -52,7 +52,8 @@ func TestUndeclared(t *testing.T) {
 	}{
 		{"get_orders", []string{"get_order"}, "get_orders is not declared; did you mean get_order?"},
 		{"delete_all", []string{"get_order", "refund"}, "delete_all is not declared; declared: get_order, refund"},
-		{"x", nil, "x is not declared; declared: none"},
+		{"x", nil, ""},
+		{"a", []string{"b", "a"}, ""},
 		{"delete_all", many, "delete_all is not declared; declared: a1, a2, a3, a4, a5, a6, a7, a8, a9, a10 and 2 more"},
 		{"a\x1bb\n", []string{"c d"}, `"a\x1bb\n" is not declared; declared: "c d"`},
 	} {

@@ -2,12 +2,13 @@ package proxytest
 
 import (
 	"encoding/json"
-	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
@@ -15,7 +16,7 @@ import (
 // arguments is a JSON object; those of the call may have more members. "" matches any arguments.
 func (r *Log) AssertCalled(t testing.TB, tool, arguments string) {
 	t.Helper()
-	if !r.wantJSON(t, "AssertCalled", arguments) {
+	if !r.wantJSON(t, "AssertCalled", arguments) || !r.wantTools(t, tool) {
 		return
 	}
 	if !slices.ContainsFunc(r.Calls, matching(tool, arguments)) {
@@ -27,7 +28,7 @@ func (r *Log) AssertCalled(t testing.TB, tool, arguments string) {
 // without a result. The arguments match as in [Log.AssertCalled].
 func (r *Log) AssertNotCalled(t testing.TB, tool, arguments string) {
 	t.Helper()
-	if !r.wantJSON(t, "AssertNotCalled", arguments) {
+	if !r.wantJSON(t, "AssertNotCalled", arguments) || !r.wantTools(t, tool) {
 		return
 	}
 	match := matching(tool, arguments)
@@ -40,6 +41,9 @@ func (r *Log) AssertNotCalled(t testing.TB, tool, arguments string) {
 // client repeated do not count.
 func (r *Log) AssertCalledTimes(t testing.TB, tool string, n int) {
 	t.Helper()
+	if !r.wantTools(t, tool) {
+		return
+	}
 	got := 0
 	for _, c := range r.Calls {
 		if c.Tool == tool {
@@ -55,6 +59,9 @@ func (r *Log) AssertCalledTimes(t testing.TB, tool string, n int) {
 // calls may come between them.
 func (r *Log) AssertOrder(t testing.TB, tools ...string) {
 	t.Helper()
+	if !r.wantTools(t, tools...) {
+		return
+	}
 	next := 0
 	for _, c := range r.Calls {
 		if next < len(tools) && c.Tool == tools[next] {
@@ -75,34 +82,42 @@ func (r *Log) AssertOrder(t testing.TB, tools ...string) {
 // fields. fields is a JSON object; the entity may have more members.
 func (r *Log) AssertState(t testing.TB, entity, fields string) {
 	t.Helper()
-	if !r.wantJSON(t, "AssertState", fields) {
+	entityType, id, ok := r.wantEntity(t, "AssertState", entity)
+	if !ok || !r.wantJSON(t, "AssertState", fields) {
 		return
 	}
-	entityType, id, _ := strings.Cut(strings.TrimPrefix(entity, "/"), "/")
 	got, ok := r.State.Entities[entityType][id]
 	switch {
 	case !ok:
-		t.Errorf("the ledger has no %s\n%s", entity, r.changed())
+		t.Errorf("the ledger has no %s; it has %s\n%s", entity, r.entities(entityType), r.changed())
 	case fields != "" && !rawjson.Contains(got, json.RawMessage(fields)):
-		t.Errorf("%s is %s\nwant it to contain %s\n%s", entity, got, fields, r.changed())
+		t.Errorf("%s is %s\nwant it to contain %s\n%s", entity, clip.Line(string(got), maxValue), fields, r.changed())
 	}
 }
 
 // AssertNoEntity fails the test if the ledger has the entity, such as "order/4521".
 func (r *Log) AssertNoEntity(t testing.TB, entity string) {
 	t.Helper()
-	entityType, id, _ := strings.Cut(strings.TrimPrefix(entity, "/"), "/")
+	entityType, id, ok := r.wantEntity(t, "AssertNoEntity", entity)
+	if !ok {
+		return
+	}
 	if got, ok := r.State.Entities[entityType][id]; ok {
-		t.Errorf("the ledger has %s: %s\n%s", entity, got, r.changed())
+		t.Errorf("the ledger has %s: %s\n%s", entity, clip.Line(string(got), maxValue), r.changed())
 	}
 }
 
 // AssertFlag fails the test unless the flag is set in the ledger.
 func (r *Log) AssertFlag(t testing.TB, flag string) {
 	t.Helper()
-	if !slices.Contains(r.State.Flags, flag) {
-		t.Errorf("the flag %q is not set; those that are: %q", flag, r.State.Flags)
+	if slices.Contains(r.State.Flags, flag) {
+		return
 	}
+	if wrong := clip.Undeclared(flag, r.Declared.Flags); wrong != "" {
+		t.Errorf("the flag %s", wrong)
+		return
+	}
+	t.Errorf("the flag %s is not set; flags that are set: %s\n%s", clip.Name(flag), clip.List(r.State.Flags), r.changed())
 }
 
 // AssertOnlyChanged fails the test if the run changed something in the ledger that no path covers,
@@ -127,7 +142,7 @@ func (r *Log) AssertOnlyChanged(t testing.TB, paths ...string) {
 			}
 		}
 		if !allowed {
-			wrong = append(wrong, "changed, but should not have: "+change.String())
+			wrong = append(wrong, "changed, but should not have: "+clip.Line(change.String(), maxReason))
 		}
 	}
 	for i, path := range paths {
@@ -155,7 +170,7 @@ func (r *Log) AssertNoCallAfterEnd(t testing.TB) {
 	}
 	for _, c := range append(slices.Clone(r.Calls), r.Refused...) {
 		if c.Order > told {
-			t.Errorf("the agent was told that the run is over and called %s\n%s", c.Tool, r.happened())
+			t.Errorf("the agent was told that the run is over and called %s\n%s", clip.Line(c.Tool, maxShown), r.happened())
 			return
 		}
 	}
@@ -173,7 +188,7 @@ func (r *Log) AssertWithinRate(t testing.TB) {
 	t.Helper()
 	for _, c := range r.Refused {
 		if c.Status == http.StatusTooManyRequests && c.Rule == nil {
-			t.Errorf("the agent went over the rate limit with %s at %s\n%s", c.Tool, c.At.Format("15:04:05.000"), r.happened())
+			t.Errorf("the agent went over the rate limit with %s at %s\n%s", clip.Line(c.Tool, maxShown), c.At.Format("15:04:05.000"), r.happened())
 			return
 		}
 	}
@@ -201,6 +216,49 @@ func (r *Log) wantJSON(t testing.TB, who, text string) bool {
 	return true
 }
 
+// wantTools fails the test if the world does not declare one of the tools, and the agent did not
+// request it.
+func (r *Log) wantTools(t testing.TB, tools ...string) bool {
+	t.Helper()
+	for _, tool := range tools {
+		wrong, requested := clip.Undeclared(tool, r.Declared.Tools), matching(tool, "")
+		if wrong != "" && !slices.ContainsFunc(r.Calls, requested) && !slices.ContainsFunc(r.Refused, requested) {
+			t.Errorf("%s", wrong)
+			return false
+		}
+	}
+	return true
+}
+
+// wantEntity splits the name of an entity. It fails the test if the name has another form, or if the
+// ledger schema does not declare the type.
+func (r *Log) wantEntity(t testing.TB, who, entity string) (entityType, id string, ok bool) {
+	t.Helper()
+	entityType, id, ok = strings.Cut(strings.TrimPrefix(entity, "/"), "/")
+	if !ok {
+		t.Errorf("%s: %q is not an entity, such as \"order/4521\"", who, entity)
+	} else if wrong := clip.Undeclared(entityType, r.Declared.Entities); wrong != "" {
+		ok = false
+		t.Errorf("the entity type %s", wrong)
+	}
+	return entityType, id, ok
+}
+
+// entities lists the entities of a type, or all if the ledger has none of the type.
+func (r *Log) entities(entityType string) string {
+	types := []string{entityType}
+	if len(r.State.Entities[entityType]) == 0 {
+		types = slices.Sorted(maps.Keys(r.State.Entities))
+	}
+	var names []string
+	for _, each := range types {
+		for _, id := range slices.Sorted(maps.Keys(r.State.Entities[each])) {
+			names = append(names, each+"/"+id)
+		}
+	}
+	return clip.List(names)
+}
+
 // happened returns the events of the run, for the text of a failure.
 func (r *Log) happened() string {
 	if text := r.String(); text != "" {
@@ -213,7 +271,11 @@ func (r *Log) changed() string {
 	if len(r.Changes) == 0 {
 		return "the run changed nothing in the ledger"
 	}
-	return fmt.Sprintf("what the run changed:\n%s", indent(r.Changes.String()))
+	lines := make([]string, len(r.Changes))
+	for i, change := range r.Changes {
+		lines[i] = "  " + clip.Line(change.String(), maxReason)
+	}
+	return "what the run changed:\n" + strings.Join(lines, "\n")
 }
 
 func indent(text string) string {

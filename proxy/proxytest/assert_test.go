@@ -2,12 +2,14 @@ package proxytest_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
@@ -115,7 +117,8 @@ func TestAssertions(t *testing.T) {
 		{"order with gaps", func(t testing.TB) { record.AssertOrder(t, "get_order", "get_order") }, nil},
 		{"other order", func(t testing.TB) { record.AssertOrder(t, "refund_order", "get_order", "refund_order") },
 			[]string{"but refund_order was not called after refund_order, get_order", happened}},
-		{"order of none", func(t testing.TB) { record.AssertOrder(t, "nope") }, []string{"nope was not called at all"}},
+		{"order without the first", func(t testing.TB) { record.AssertOrder(t, "cancel_order") },
+			[]string{"cancel_order was not called at all"}},
 		{"state", func(t testing.TB) { record.AssertState(t, "order/1", `{"status":"refunded","to":{"city":"Oulu"}}`) }, nil},
 		{"state with a slash", func(t testing.TB) { record.AssertState(t, "/order/1", "") }, nil},
 		{"other state", func(t testing.TB) { record.AssertState(t, "order/1", `{"status":"paid"}`) },
@@ -128,7 +131,7 @@ func TestAssertions(t *testing.T) {
 		{"an entity", func(t testing.TB) {
 			record.AssertNoEntity(t, "order/2")
 		}, []string{`the ledger has order/2: {"status":"paid"}`}},
-		{"flag", func(t testing.TB) { record.AssertFlag(t, "x") }, []string{`the flag "x" is not set`}},
+		{"flag", func(t testing.TB) { record.AssertFlag(t, "x") }, []string{"the flag x is not set; flags that are set: none\n"}},
 		{"only changed", func(t testing.TB) { record.AssertOnlyChanged(t, "order/1/status") }, nil},
 		{"only changed below", func(t testing.TB) { record.AssertOnlyChanged(t, "/order/1") }, nil},
 		{"only changed something else", func(t testing.TB) { record.AssertOnlyChanged(t, "order/1/stat", "flag:x") },
@@ -173,7 +176,9 @@ func TestAssertionsOnTheContract(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	send(t, p, "/traces/thinking", header, `{}`)
-	run.Log().AssertNotCalled(t, "thinking", "") // it is refused, but no call
+	log := run.Log()
+	log.Declared.Tools = nil               // thinking is no tool
+	log.AssertNotCalled(t, "thinking", "") // it is refused, but no call
 	run.End("")
 	send(t, p, "/tools/get_order", header, `{}`)
 	run.Log().AssertNoCallAfterEnd(t) // this is how the agent learns of it
@@ -181,6 +186,137 @@ func TestAssertionsOnTheContract(t *testing.T) {
 	if got := failures(t, func(t testing.TB) { run.Log().AssertNoCallAfterEnd(t) }); !strings.Contains(got,
 		"told that the run is over and called thinking") {
 		t.Errorf("%q", got)
+	}
+}
+
+// An assertion about a name that the world does not declare fails, because a misspelled name would
+// make it pass. The failure names what was meant.
+func TestAssertionsAboutUndeclaredNames(t *testing.T) {
+	schema := &ledger.Schema{
+		Entities: []ledger.Entity{{Type: "order", IDField: "id"}, {Type: "customer", IDField: "id"}},
+		Flags:    &ledger.FlagRule{Policy: ledger.PolicyClosed, Values: []string{"late", "refunded"}},
+	}
+	declared := proxytest.World{LedgerSchema: schema, InitialState: `{"order":{"1":{"status":"paid"},"2":{"status":"open"}}}`,
+		Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Get("order", "id", nil), "refund": proxytest.Canned("{}")}}
+	open := declared
+	open.LedgerSchema = nil
+	for _, tt := range []struct {
+		name   string
+		world  proxytest.World
+		opts   *proxytest.Options
+		assert func(t testing.TB, log *proxytest.Log)
+		want   string // the whole failure; "" for a pass
+	}{
+		{"called", declared, nil, func(t testing.TB, log *proxytest.Log) { log.AssertCalled(t, "get_oder", "") },
+			"get_oder is not declared; did you mean get_order?"},
+		{"not called", declared, nil, func(t testing.TB, log *proxytest.Log) { log.AssertNotCalled(t, "get_orders", "") },
+			"get_orders is not declared; did you mean get_order?"},
+		{"not called, nothing near", declared, nil, func(t testing.TB, log *proxytest.Log) { log.AssertNotCalled(t, "delete", "") },
+			"delete is not declared; declared: get_order, refund"},
+		{"times", declared, nil, func(t testing.TB, log *proxytest.Log) { log.AssertCalledTimes(t, "getOrder", 0) },
+			"getOrder is not declared; did you mean get_order?"},
+		{"order", declared, nil, func(t testing.TB, log *proxytest.Log) { log.AssertOrder(t, "refund", "get_orde") },
+			"get_orde is not declared; did you mean get_order?"},
+		{"no entity", declared, nil, func(t testing.TB, log *proxytest.Log) { log.AssertNoEntity(t, "orders/9") },
+			"the entity type orders is not declared; did you mean order?"},
+		{"state", declared, nil, func(t testing.TB, log *proxytest.Log) { log.AssertState(t, "/order_/1", "") },
+			"the entity type order_ is not declared; did you mean order?"},
+		{"flag", declared, nil, func(t testing.TB, log *proxytest.Log) { log.AssertFlag(t, "refundet") },
+			"the flag refundet is not declared; did you mean refunded?"},
+		{"declared names", declared, nil, func(t testing.TB, log *proxytest.Log) {
+			log.AssertNotCalled(t, "refund", "")
+			log.AssertCalledTimes(t, "refund", 0)
+			log.AssertNoEntity(t, "customer/1")
+			log.AssertState(t, "order/1", "")
+		}, ""},
+		{"an entity without an id", open, nil, func(t testing.TB, log *proxytest.Log) { log.AssertNoEntity(t, "order") },
+			`AssertNoEntity: "order" is not an entity, such as "order/4521"`},
+		{"no such entity", open, nil, func(t testing.TB, log *proxytest.Log) { log.AssertState(t, "orders/1", "") },
+			"the ledger has no orders/1; it has order/1, order/2\nthe run changed nothing in the ledger"},
+		{"no such flag", open, nil, func(t testing.TB, log *proxytest.Log) { log.AssertFlag(t, "late") },
+			"the flag late is not set; flags that are set: none\nthe run changed nothing in the ledger"},
+		{"no ledger schema", open, nil, func(t testing.TB, log *proxytest.Log) { log.AssertNoEntity(t, "orders/9") }, ""},
+		{"no tools", proxytest.World{}, nil, func(t testing.TB, log *proxytest.Log) { log.AssertNotCalled(t, "get_orders", "") }, ""},
+		{"undeclared tools allowed", declared, &proxytest.Options{AllowUndeclared: true},
+			func(t testing.TB, log *proxytest.Log) { log.AssertNotCalled(t, "get_orders", "") }, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			platform, err := proxytest.New(tt.world, tt.opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			log := platform.NewRun().Log()
+			if got := failures(t, func(t testing.TB) { tt.assert(t, log) }); got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// A tool that the agent requested although it is not declared can be asserted about.
+func TestAssertionsAboutRequestedTools(t *testing.T) {
+	platform, err := proxytest.New(world(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := platform.NewRun()
+	_, _ = run.Client(nil).Do(t.Context(), "get_orders", nil)
+	got := failures(t, func(t testing.TB) { run.Log().AssertNotCalled(t, "get_orders", "") })
+	want := "get_orders was called\nwhat happened:\n" +
+		"  call       get_orders {}\n" +
+		"             -> 404 tool_not_executable: get_orders is not declared; did you mean get_order?  ("
+	if !strings.HasPrefix(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// What an agent, a tool or a proxy says is bounded in the text of a failure, cannot forge a line and
+// cannot steer a terminal.
+func TestTextFromOutsideIsBoundedAndClean(t *testing.T) {
+	const forged = "x\ncall       forged\x1b[2J\r\u009b\u202e\u2028"
+	platform, err := proxytest.New(proxytest.World{
+		InitialState: `{"order":{"1":{"status":"paid"}}}`,
+		Behaviors: map[string]proxytest.Behavior{
+			"say":    func(*proxytest.Request) (any, error) { return forged + strings.Repeat("y", 5000), nil },
+			"fail":   func(*proxytest.Request) (any, error) { return nil, errors.New(forged + strings.Repeat("y", 5000)) },
+			"update": proxytest.Update("order", "id", nil),
+		},
+	}, &proxytest.Options{AllowUndeclared: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := platform.NewRun()
+	client := run.Client(nil)
+	for _, tool := range []string{"say", "fail", "update"} {
+		_, _ = client.Do(t.Context(), tool, map[string]string{"id": "1", "status": forged + strings.Repeat("z", 5000)})
+	}
+	_, _ = client.Trace(t.Context(), proxy.EventThinking, map[string]string{"text": forged})
+	send(t, platform, run.Path+"/tools/a%0Acall%20%20forged%1B", bearer(run), `{}`)
+	log := run.Log()
+	for name, text := range map[string]string{
+		"log": log.String(),
+		"failures": failures(t, func(t testing.TB) {
+			log.AssertCalled(t, "none", "")
+			log.AssertState(t, "order/1", `{"status":"paid"}`)
+			log.AssertNoEntity(t, "order/1")
+			log.AssertFlag(t, "x")
+			log.AssertOnlyChanged(t)
+		}),
+	} {
+		if strings.ContainsAny(text, "\x1b\r\u009b\u202e\u2028") {
+			t.Errorf("%s steers the terminal: %q", name, text)
+		}
+		for line := range strings.Lines(text) {
+			if len(line) > 3000 {
+				t.Errorf("%s has a line of %d bytes", name, len(line))
+			}
+			if strings.HasPrefix(strings.TrimLeft(line, " "), "call       forged") && !strings.HasPrefix(line, "           ") {
+				t.Errorf("%s has a forged line %q", name, line)
+			}
+		}
+		if !strings.Contains(text, "… (5") {
+			t.Errorf("%s does not say how long a text is:\n%s", name, text)
+		}
 	}
 }
 
@@ -195,7 +331,7 @@ func TestStrictByDefault(t *testing.T) {
 			}
 		}
 	}
-	if got := failures(t, misspell(nil)); got != `proxytest: the agent called "get_ordre", which is not declared` {
+	if got := failures(t, misspell(nil)); got != `proxytest: the agent called get_ordre, which is not declared (did you mean get_order?)` {
 		t.Errorf("%q", got)
 	}
 	if got := failures(t, misspell(&proxytest.Options{AllowUndeclared: true})); got != "" {

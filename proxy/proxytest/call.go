@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpserve"
 	"github.com/toolwire/toolwire/internal/memhttp"
 	"github.com/toolwire/toolwire/internal/rawjson"
@@ -105,11 +106,11 @@ func (v *visit) serveTool() {
 	name, w := v.call.Tool, v.platform.world
 	tool := w.tools[name]
 	if tool == nil {
-		fault := fmt.Sprintf("the agent called %q, which is not declared", name)
+		fault := fmt.Sprintf("the agent called %s, which is not declared (%s)", clip.Name(name), clip.Meant(name, w.names.Tools))
 		if v.platform.lenient {
 			fault = ""
 		}
-		v.refuse(http.StatusNotFound, "tool_not_executable", fmt.Sprintf("the tool %q is not declared", name), fault)
+		v.refuse(http.StatusNotFound, "tool_not_executable", clip.Undeclared(name, w.names.Tools), fault)
 		return
 	}
 	if tool.executed {

@@ -69,6 +69,7 @@ func TestTelemetry(t *testing.T) {
 	if len(log.Telemetry) != 5 || len(log.Refused) != 6 || log.Refused[0].Tool != "telemetry" || !log.Refused[0].Trace {
 		t.Errorf("%d accepted, refused %+v", len(log.Telemetry), log.Refused)
 	}
+	log.Declared.Tools = nil // telemetry is no tool
 	log.AssertNotCalled(t, "telemetry", "")
 	run.End("")
 	if status, answer := send(t, p, run.Path+"/telemetry", bearer(run), `{"kind":"note","payload":{}}`); status != 401 {
@@ -112,7 +113,9 @@ func TestDataAndContextAreRefusedAndRecorded(t *testing.T) {
 		if last := run.Log().Refused; w.Code != 404 || len(last) != 5 || last[4].Tool != "data/rows" {
 			t.Errorf("GET: %d, %+v", w.Code, last)
 		}
-		run.Log().AssertNotCalled(t, "data", "")
+		log := run.Log()
+		log.Declared.Tools = nil // data is no tool
+		log.AssertNotCalled(t, "data", "")
 	})
 	if failed != "" || !strings.Contains(output, "proxytest: the proxy refused data: 404: ") {
 		t.Errorf("failures %q, output\n%s", failed, output)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/clip"
+	"github.com/toolwire/toolwire/internal/terminal"
 	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/schema"
@@ -85,6 +87,16 @@ type Log struct {
 
 	// State is the ledger as it was when the log was made.
 	State ledger.Snapshot `json:"-"`
+
+	// Declared are the names of the world. An assertion about any other name fails.
+	Declared Declared `json:"-"`
+}
+
+// Declared are the names that a [World] declares. Any name may be used where a list is empty.
+type Declared struct {
+	Tools    []string // sorted; empty if the platform has [Options].AllowUndeclared
+	Entities []string // the entity types of the ledger schema
+	Flags    []string // the flags, if the ledger schema closes them
 }
 
 func (r *Log) copy(before, state ledger.Snapshot) *Log {
@@ -125,10 +137,10 @@ func (r *Log) String() string {
 		events = append(events, event{c.Order, c.lines()})
 	}
 	for _, t := range r.Traces {
-		events = append(events, event{t.Order, line("trace", "%s%s %s", label(t.Actor), t.Event, cut(string(t.Payload)))})
+		events = append(events, event{t.Order, line("trace", "%s%s %s", label(t.Actor), t.Event, clip.Line(string(t.Payload), maxShown))})
 	}
 	for _, t := range r.Telemetry {
-		events = append(events, event{t.Order, line("telemetry", "%s%s %s", label(t.Actor), t.Event, cut(string(t.Payload)))})
+		events = append(events, event{t.Order, line("telemetry", "%s%s %s", label(t.Actor), t.Event, clip.Line(string(t.Payload), maxShown))})
 	}
 	slices.SortFunc(events, func(a, b event) int { return a.order - b.order })
 	var b strings.Builder
@@ -137,6 +149,14 @@ func (r *Log) String() string {
 	}
 	return b.String()
 }
+
+// How many characters of a text from outside are shown: of a value on a line, of the reason of a
+// failure, and of a value that an assertion is about.
+const (
+	maxShown  = 160
+	maxReason = 500
+	maxValue  = 2000
+)
 
 // lines returns the request and the response, each on a line.
 func (c *Call) lines() string {
@@ -148,42 +168,33 @@ func (c *Call) lines() string {
 	if c.Trace {
 		what = "trace"
 	}
-	text := line(what, "%s%s %s%s", label(c.Actor), c.Tool, cut(string(c.Arguments)), again)
+	text := line(what, "%s%s %s%s", label(c.Actor), clip.Line(c.Tool, maxShown), clip.Line(string(c.Arguments), maxShown), again)
 	switch {
 	case c.Source != "" && c.Status == 200:
-		text += line("", "-> %s  (%s, %.2f ms)", cut(string(c.Response)), c.Source, c.LatencyMS)
+		text += line("", "-> %s  (%s, %.2f ms)", clip.Line(string(c.Response), maxShown), c.Source, c.LatencyMS)
 	case c.Status == 0:
-		text += line("", "-> no answer: %s  (%.2f ms)", c.Reason, c.LatencyMS)
+		text += line("", "-> no answer: %s  (%.2f ms)", clip.Line(c.Reason, maxReason), c.LatencyMS)
 	default:
-		text += line("", "-> %d %s: %s  (%.2f ms)", c.Status, c.ErrorClass, cut(c.Reason), c.LatencyMS)
+		text += line("", "-> %d %s: %s  (%.2f ms)", c.Status, c.ErrorClass, clip.Line(c.Reason, maxReason), c.LatencyMS)
 	}
 	for _, note := range c.Notes {
-		text += line("", "   %s", note)
+		text += line("", "   %s", clip.Line(note, maxReason))
 	}
 	for _, w := range c.Writes {
 		if len(w.Violations) > 0 {
-			text += line("", "   ledger: %s", w)
+			text += line("", "   ledger: %s", clip.Line(w.String(), maxReason))
 		}
 	}
 	return text
 }
 
 func line(what, format string, args ...any) string {
-	return fmt.Sprintf("%-10s %s\n", what, fmt.Sprintf(format, args...))
+	return terminal.Entry(what, fmt.Sprintf(format, args...))
 }
 
 func label(actor string) string {
 	if actor == "" {
 		return ""
 	}
-	return actor + ": "
-}
-
-// cut shortens a text to a line on a screen.
-func cut(s string) string {
-	runes := []rune(s)
-	if len(runes) <= 160 {
-		return s
-	}
-	return string(runes[:159]) + "…"
+	return clip.Line(actor, maxShown) + ": "
 }

@@ -243,7 +243,16 @@ func (p *Platform) NewRun() *Run {
 func (p *Platform) RatePerMinute() int { return max(p.rate, -1) }
 
 // Tools returns the names of the declared tools, sorted.
-func (p *Platform) Tools() []string { return slices.Sorted(maps.Keys(p.world.tools)) }
+func (p *Platform) Tools() []string { return slices.Clone(p.world.names.Tools) }
+
+// Declared returns the names that the world declares, as in [Log].Declared.
+func (p *Platform) Declared() Declared {
+	names := p.world.names
+	if p.lenient {
+		names.Tools = nil
+	}
+	return Declared{slices.Clone(names.Tools), slices.Clone(names.Entities), slices.Clone(names.Flags)}
+}
 
 func (p *Platform) all() []*Run {
 	p.mu.Lock()

@@ -89,6 +89,7 @@ func (r *Run) Log() *Log {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	log := r.log.copy(r.platform.world.before, r.state.Snapshot())
+	log.Declared = r.platform.Declared()
 	for _, order := range slices.Sorted(maps.Keys(r.pending)) {
 		call := r.pending[order]
 		call.Reason = "not answered yet"

@@ -23,6 +23,7 @@ type world struct {
 	seed         uint64
 	instructions string
 	about        []remark
+	names        Declared
 }
 
 // tool is one declared tool.
@@ -82,7 +83,22 @@ func compile(w World) (*world, error) {
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
+	c.names = c.declared()
 	return c, nil
+}
+
+// declared returns the names of the world.
+func (c *world) declared() Declared {
+	names := Declared{Tools: slices.Sorted(maps.Keys(c.tools))}
+	if s := c.ledgerSchema; s != nil {
+		for i := range s.Entities {
+			names.Entities = append(names.Entities, s.Entities[i].Type)
+		}
+		if s.Flags != nil && s.Flags.Policy == ledger.PolicyClosed {
+			names.Flags = s.Flags.Values
+		}
+	}
+	return names
 }
 
 // begin checks the initial state.
