@@ -8,7 +8,6 @@ import (
 
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/declaration"
-	"github.com/toolwire/toolwire/internal/flagtemplate"
 	"github.com/toolwire/toolwire/internal/jsonpath"
 	"github.com/toolwire/toolwire/internal/strictjson"
 )
@@ -143,7 +142,7 @@ func (a *Adapter) problems(schema *Schema) (ps problems) {
 	}
 	a.pathProblems(&ps)
 	for i, flag := range a.Flags {
-		if _, err := flagtemplate.Parse(flag); err != nil {
+		if _, err := jsonpath.ParseTemplate(flag); err != nil {
 			ps.add("invalid_template", "/flags"+indexToken(i), "%v", err)
 		}
 	}
@@ -223,7 +222,7 @@ func (a *Adapter) schemaProblems(ps *problems, schema *Schema) {
 		}
 	}
 	for i, flag := range a.Flags {
-		if t, err := flagtemplate.Parse(flag); err == nil && len(t.Names) == 0 && !schema.allowsFlag(flag) {
+		if t, err := jsonpath.ParseTemplate(flag); err == nil && len(t.Names) == 0 && !schema.allowsFlag(flag) {
 			ps.add("undeclared", "/flags"+indexToken(i), "is not among the values of the ledger schema's closed flags")
 		}
 	}

@@ -31,20 +31,34 @@
 //	$args                the arguments of the call; later releases of the platform know it too
 //	name                 the same as $.name
 //	.name                a member; its name has letters, digits, _ and (not in RFC 9535) hyphens
-//	["name"] ['name']    a member of any name
+//	["name"] ['name']    a member of any name that is not a number
 //	[n] [-n]             the element n, from 0, or the n-th from the end
 //	.* [*]               all members or elements
-//	[start:end:step]     a slice of an array; each number may be left out or negative
-//	[a, b]               several of the above in one bracket
-//	..name ..* ..[a]     the same for the value and everything in it, once in a path
+//	[n:m] [-n:m] [:-m]   a slice of an array, also [n:] [:m] [:] [-n:-m], and with a step: [n:m:2]
+//	[::-1]               the elements backwards, also with another step
+//	["a", "b"] [0, 2]    several names and indexes, each once
+//	..name ..* ..[n]     the same for the value and everything in it, once in a path
 //	white space          between the parts of a path and inside brackets
 //
 // A path of names and indexes selects one value. Any other path selects the array of all its
-// matches, even of one.
+// matches, even of one. The members that * and .. select are sorted by name: numbers first, by their
+// values, then other names.
 //
-// Filters, such as [?(@.main)], and paths with several .. are not evaluated here. The platform may
-// evaluate them. A field_map with such a path, or with a text that is not a JSONPath, leaves out
-// that field. [Outcome.Explain] and the error of [Compile] say so.
+// An index that is listed with others, or directly after .., selects in an object the member of that
+// name, where RFC 9535 selects nothing.
+//
+// What else RFC 9535 allows is not evaluated here; the platform may evaluate it:
+//
+//   - filters, such as [?(@.main)], and several .. in one path;
+//   - names that are numbers, which the path library takes for indexes;
+//   - slices from an index to a negative one, such as [1:-1], slices backwards with a start or an
+//     end, such as [3:0:-1], and the step 0;
+//   - *, slices, negative indexes and repeated entries in a list;
+//   - a list or a slice backwards in one path with * or ..;
+//   - a slice or a negative index directly after the dots of a descent.
+//
+// A field_map with such a path, or with a text that is not a JSONPath, leaves out that field.
+// [Outcome.Explain] and the error of [Compile] say so.
 //
 // # Later releases
 //

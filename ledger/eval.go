@@ -22,8 +22,8 @@ import (
 //   - A field_map path that matches nothing omits that field. Null is a match: the field becomes
 //     null.
 //   - A path that can match several values selects the array of all its matches, even of one. They
-//     are in the order of RFC 9535, and the members of an object are sorted by name. Without a match
-//     the path matches nothing.
+//     are in the order of RFC 9535; the comment of the package says how members are sorted. Without
+//     a match the path matches nothing.
 //   - A field_map path that is malformed or not supported omits its field.
 //   - A flag with a placeholder that cannot be resolved is dropped; the others stay. {id} is the
 //     entity's id, or with set_flag the argument of that name. Any other {name} is the argument of
@@ -33,12 +33,17 @@ import (
 //     4521, 4521.0 and 4.521e3 are the id "4521". A number of more than 64 characters cannot be
 //     used.
 //
+// A field has the digits of its numbers as they came. The members of its objects are sorted by name,
+// and its strings are written without unnecessary escapes; half of a surrogate pair becomes U+FFFD.
+//
 // A response cannot be used if it is not one JSON value, if it repeats a member name anywhere, or
 // if it exceeds a limit: 1 MiB, 64 levels of nesting. The same holds for arguments. The paths of a
-// rule together visit at most 1,000,000 values of each and write at most 1 MiB. A value counts each
-// time that a path selects it or looks for it; each 256 bytes of text and each 16 names or elements
-// that a path passes over count as one more. An id or a flag has at most 1,024 bytes. Only what the
-// adapter refers to is read: a set_flag rule does not read the response.
+// rule together take at most 2,000,000 steps in each and write at most 1 MiB. The steps of a path
+// that can match several values are known before it is evaluated, and a path that would take more
+// than are left is left out. They are the values down to its length, five times with *, and with ..
+// all values by the square of their depth; each name and index of a list counts again. An id or a
+// flag has at most 1,024 bytes. Only what the adapter refers to is read: a set_flag rule does not
+// read the response.
 func (r *Rule) Eval(args, response json.RawMessage) Outcome {
 	switch {
 	case r == nil || r.op == "" && len(r.refused) == 0:
@@ -90,7 +95,7 @@ func readText(text json.RawMessage) (doc *jsonpath.Document, problem string) {
 	if err != nil {
 		return nil, err.Error()
 	}
-	return jsonpath.NewDocument(value, maxValues), ""
+	return jsonpath.NewDocument(value, maxSteps), ""
 }
 
 // evaluation is one run of a rule.
@@ -129,8 +134,7 @@ func (e *evaluation) find(path *jsonpath.Path) (json.RawMessage, error) {
 	if doc == nil {
 		return nil, jsonpath.ErrNotFound
 	}
-	m, err := path.Find(doc, e.bytesLeft)
-	return m.Value, err
+	return path.Find(doc, e.bytesLeft)
 }
 
 func (e *evaluation) findID() bool {
@@ -176,13 +180,10 @@ func (e *evaluation) findFields() map[string]json.RawMessage {
 			continue
 		}
 		value, err := e.find(f.path)
-		if err == nil && len(value) > e.bytesLeft {
-			err = jsonpath.ErrTooLarge
-		}
 		switch {
 		case err == nil:
 			e.bytesLeft -= len(value)
-			fields[f.name] = bytes.Clone(value)
+			fields[f.name] = value
 			e.step("field_set", f.pointer, f.where, rawjson.KindName(value))
 		case errors.Is(err, jsonpath.ErrNotFound):
 			e.step("field_not_found", f.pointer, f.where, "")

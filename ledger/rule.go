@@ -5,16 +5,15 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/clip"
-	"github.com/toolwire/toolwire/internal/flagtemplate"
 	"github.com/toolwire/toolwire/internal/jsonpath"
 )
 
 // What one evaluation may cost.
 const (
-	maxBytes  = 1 << 20   // of the response, of the arguments, and of all values that one evaluation writes
-	maxDepth  = 64        // levels of the response and of the arguments
-	maxValues = 1_000_000 // values that all paths visit in one document, which cannot have as many
-	maxKey    = 1024      // bytes of an id and of a flag
+	maxBytes = 1 << 20   // of the response, of the arguments, and of all values that one evaluation writes
+	maxDepth = 64        // levels of the response and of the arguments
+	maxSteps = 2_000_000 // of all paths in one document; about as many values are visited
+	maxKey   = 1024      // bytes of an id and of a flag
 )
 
 // A Rule is a compiled [Adapter]. It is immutable and safe for concurrent use. A nil or zero Rule
@@ -43,7 +42,7 @@ type fieldRule struct {
 type flagRule struct {
 	pointer string
 	where   string
-	flagtemplate.Template
+	jsonpath.Template
 	problem string // why the template is malformed, or ""
 }
 
@@ -100,7 +99,7 @@ func (r *Rule) compile(a *Adapter, paths problems) {
 		f := flagRule{pointer: "/flags" + indexToken(i)}
 		f.where = place(f.pointer, text)
 		var err error
-		if f.Template, err = flagtemplate.Parse(text); err != nil {
+		if f.Template, err = jsonpath.ParseTemplate(text); err != nil {
 			f.problem = err.Error()
 		}
 		r.readsArgs = r.readsArgs || len(f.Names) > 0

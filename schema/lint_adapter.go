@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/toolwire/toolwire/internal/clip"
-	"github.com/toolwire/toolwire/internal/flagtemplate"
 	"github.com/toolwire/toolwire/internal/jsonpath"
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/ledger"
@@ -23,7 +22,7 @@ func (l *linter) adapter(a *ledger.Adapter, s *ledger.Schema) {
 	}
 	l.undeclaredFields(at, a, s)
 	for i, flag := range a.Flags {
-		template, err := flagtemplate.Parse(flag)
+		template, err := jsonpath.ParseTemplate(flag)
 		if err != nil {
 			continue // Validate reports it
 		}

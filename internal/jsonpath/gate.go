@@ -1,13 +1,22 @@
 package jsonpath
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/toolwire/toolwire/internal/strictjson"
 )
 
-// MaxLen is how many bytes a path may have.
-const MaxLen = 256
+const (
+	maxLen     = 256     // bytes of a path
+	maxLookups = 64      // the product of the lengths of its unions
+	maxIndex   = 1 << 30 // stands for larger indexes: no document has as many elements
+)
 
 // A Root is the document that a path starts in.
 type Root uint8
@@ -26,6 +35,10 @@ type Error struct {
 // Error returns the end of a sentence about the path, for its author.
 func (e *Error) Error() string { return e.problem }
 
+func unsupported(what string) error {
+	return &Error{Unsupported: true, problem: what + ", which is not evaluated here; the platform may evaluate it"}
+}
+
 type kind uint8
 
 const (
@@ -33,45 +46,34 @@ const (
 	index                // n or -n
 	slice                // start:end:step
 	wildcard             // *
+	union                // names and indexes
 )
-
-// A selector selects children of a value.
-type selector struct {
-	kind       kind
-	name       string
-	start, end *int64 // of a slice, nil if omitted; start is also the index
-	step       int64  // of a slice
-}
 
 // A segment is .name, .* or a bracket. With descend it selects children of the value and of
 // everything in it.
 type segment struct {
+	kind      kind
 	descend   bool
-	selectors []selector
+	backwards bool     // a slice, or an index from the end
+	step      Step     // of a member or an index
+	selectors []string // as the library reads them
 }
 
-// single reports whether the segment selects at most one value.
-func (s *segment) single() bool {
-	return !s.descend && len(s.selectors) == 1 && s.selectors[0].kind <= index
-}
-
-// Syntax is a path that passed the gate.
+// A Syntax is a path that passed the gate.
 type Syntax struct {
-	Text string // as it was written
-	Root Root
-	segs []segment
+	Root     Root
+	segs     []segment
+	lookups  int  // the product of the lengths of its unions
+	keys     int  // how many segments choose among several keys; a descent counts as one
+	tail     int  // how many of them are not before the descent
+	descend  bool // it has ..
+	ordered  bool // it has * or .., so its matches are sorted
+	disorder bool // it has a segment whose matches are not in the order of their keys
 }
 
 // Many reports whether the path can select several values, so that its result is a list. A path of
 // names and indexes selects one value.
-func (s Syntax) Many() bool {
-	for i := range s.segs {
-		if !s.segs[i].single() {
-			return true
-		}
-	}
-	return false
-}
+func (s *Syntax) Many() bool { return len(s.Steps()) < len(s.segs) }
 
 // A Step leads from a value to a part of it.
 type Step struct {
@@ -81,38 +83,91 @@ type Step struct {
 
 // Steps returns the names and indexes with which the path begins, up to the first segment that can
 // select several values.
-func (s Syntax) Steps() []Step {
+func (s *Syntax) Steps() []Step {
 	var steps []Step
-	for i := range s.segs {
-		if !s.segs[i].single() {
+	for _, seg := range s.segs {
+		if seg.descend || seg.kind > index {
 			break
 		}
-		first := s.segs[i].selectors[0]
-		steps = append(steps, Step{first.name, first.kind == index})
+		steps = append(steps, seg.step)
 	}
 	return steps
 }
 
+// The parts of a path. A name after a dot is that of RFC 9535, or has hyphens, which are not
+// operators here.
+var (
+	spaceForm    = regexp.MustCompile(`^[ \t\r\n]*`)
+	dottedForm   = regexp.MustCompile(`^[A-Za-z_\x{80}-\x{10FFFF}][-\w\x{80}-\x{10FFFF}]*`)
+	quotedForm   = regexp.MustCompile(`^("(\\.|[^"\\])*"|'(\\.|[^'\\])*')`)
+	numbersForm  = regexp.MustCompile(`^(-?\d*)([ \t\r\n]*:[ \t\r\n]*(-?\d*))?([ \t\r\n]*:[ \t\r\n]*(-?\d*))?`)
+	integralForm = regexp.MustCompile(`^(0|-?[1-9]\d{0,15})$`)
+)
+
 // Parse accepts the paths that the comment of package ledger lists. The error is an [*Error].
-func Parse(text string) (Syntax, error) {
+func Parse(text string) (*Syntax, error) {
+	s := &Syntax{lookups: 1}
+	switch {
+	case text == "":
+		return nil, &Error{problem: "is empty; write a path such as $.order_id"}
+	case len(text) > maxLen:
+		return nil, unsupported(fmt.Sprintf("has %d bytes, more than %d", len(text), maxLen))
+	case !utf8.ValidString(text):
+		return nil, &Error{problem: "is not valid UTF-8"}
+	}
 	p := parser{text: text, rest: text}
-	s, err := p.path()
-	if err != nil {
-		return Syntax{}, err
+	if !p.take("$") {
+		name := p.next(dottedForm)
+		if name == "" || p.rest != "" {
+			return nil, &Error{problem: "does not start with $; write a path such as $.order_id"}
+		}
+		p.rest = "." + name
+	}
+	if after, ok := strings.CutPrefix(p.rest, "args"); ok && (after == "" || strings.Contains(".[ \t\r\n", after[:1])) {
+		s.Root, p.rest = Args, after
+	}
+	for p.rest != "" {
+		seg, err := p.segment()
+		if err == nil {
+			err = s.add(seg)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	return s, nil
 }
 
-type parser struct {
-	text, rest string
+// add adds a segment. It refuses one with which the library would select something else than RFC
+// 9535 says, or in no fixed order, or at any cost.
+func (s *Syntax) add(seg segment) error {
+	s.segs = append(s.segs, seg)
+	if s.lookups *= len(seg.selectors); s.lookups > maxLookups {
+		return unsupported(fmt.Sprintf("has more than %d combinations of listed names and indexes", maxLookups))
+	}
+	s.disorder = s.disorder || seg.kind == union || seg.kind == slice && seg.backwards
+	s.ordered = s.ordered || seg.kind == wildcard || seg.descend
+	switch {
+	case seg.descend && s.descend:
+		return unsupported("has more than one .. segment")
+	case seg.descend && (seg.kind == slice || seg.backwards):
+		return unsupported("has a slice or a negative index directly after ..")
+	case s.ordered && s.disorder:
+		return unsupported("has [a, b] or a slice backwards together with * or ..")
+	}
+	if s.descend = s.descend || seg.descend; seg.descend || seg.kind != member {
+		s.keys++
+		if s.descend {
+			s.tail++
+		}
+	}
+	return nil
 }
 
-func (p *parser) malformed(problem string) *Error {
+type parser struct{ text, rest string }
+
+func (p *parser) malformed(problem string) error {
 	return &Error{problem: fmt.Sprintf("%s (at byte %d)", problem, len(p.text)-len(p.rest)+1)}
-}
-
-func unsupported(format string, args ...any) *Error {
-	return &Error{Unsupported: true, problem: fmt.Sprintf(format, args...)}
 }
 
 // take removes a prefix of the rest and reports whether it was there.
@@ -121,184 +176,167 @@ func (p *parser) take(prefix string) (ok bool) {
 	return ok
 }
 
-func (p *parser) space() { p.rest = strings.TrimLeft(p.rest, " \t\r\n") }
-
-func (p *parser) path() (s Syntax, _ *Error) {
-	switch {
-	case p.text == "":
-		return s, &Error{problem: "is empty; write a path such as $.order_id"}
-	case len(p.text) > MaxLen:
-		return s, unsupported("has %d bytes; paths of more than %d are not evaluated here", len(p.text), MaxLen)
-	case !utf8.ValidString(p.text):
-		return s, &Error{problem: "is not valid UTF-8"}
-	}
-	s.Text = p.text
-	if !p.take("$") {
-		name := p.shorthand()
-		if name == "" || p.rest != "" {
-			return s, &Error{problem: "does not start with $; write a path such as $.order_id"}
-		}
-		s.segs = []segment{{selectors: []selector{{kind: member, name: name}}}}
-		return s, nil
-	}
-	if after, ok := strings.CutPrefix(p.rest, "args"); ok && (after == "" || strings.Contains(".[ \t\r\n", after[:1])) {
-		s.Root, p.rest = Args, after
-	}
-	descents := 0
-	for p.rest != "" {
-		seg, err := p.segment()
-		if err != nil {
-			return s, err
-		}
-		if seg.descend {
-			descents++
-		}
-		s.segs = append(s.segs, seg)
-	}
-	if descents > 1 {
-		return s, unsupported("has more than one .. segment, which is not evaluated here; the platform may evaluate it")
-	}
-	return s, nil
+// next removes what the rest begins with and returns it.
+func (p *parser) next(form *regexp.Regexp) string {
+	text := form.FindString(p.rest)
+	p.rest = p.rest[len(text):]
+	return text
 }
 
-func (p *parser) segment() (seg segment, err *Error) {
-	p.space()
+func (p *parser) segment() (seg segment, err error) {
+	p.next(spaceForm)
+	problem := `has a . without a plain name or * after it; write other names as ["name"]`
+	descend := p.take("..")
 	switch {
-	case p.take(".."):
-		seg.descend = true
-		if p.take("[") {
-			seg.selectors, err = p.bracket()
-		} else {
-			seg.selectors, err = p.dotted("has .. without a name, * or [ after it")
-		}
-	case p.take("."):
-		seg.selectors, err = p.dotted(`has a . without a plain name or * after it; write other names as ["name"]`)
 	case p.take("["):
-		seg.selectors, err = p.bracket()
-	default:
+		seg, err = p.bracket()
+	case !descend && !p.take("."):
 		err = p.malformed("has something that is neither .name nor [...]; operators and functions are not part of a path")
+	case p.take("*"):
+		seg = segment{kind: wildcard, selectors: []string{"*"}}
+	default:
+		if descend {
+			problem = "has .. without a name, * or [ after it"
+		}
+		name := p.next(dottedForm)
+		if name == "" {
+			return seg, p.malformed(problem)
+		}
+		seg, err = named(name)
 	}
+	seg.descend = descend
 	return seg, err
 }
 
-func (p *parser) dotted(problem string) ([]selector, *Error) {
-	if p.take("*") {
-		return []selector{{kind: wildcard}}, nil
-	}
-	name := p.shorthand()
-	if name == "" {
-		return nil, p.malformed(problem)
-	}
-	return []selector{{kind: member, name: name}}, nil
-}
-
 // bracket reads the selectors between [ and ].
-func (p *parser) bracket() (selectors []selector, err *Error) {
+func (p *parser) bracket() (seg segment, err error) {
 	for {
-		p.space()
+		p.next(spaceForm)
 		sel, err := p.selector()
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = seg.join(sel)
 		}
-		selectors = append(selectors, sel)
-		p.space()
+		if err != nil {
+			return seg, err
+		}
+		p.next(spaceForm)
 		if p.take("]") {
-			return selectors, nil
+			return seg, nil
 		}
 		if !p.take(",") {
-			return nil, p.malformed("has a bracket that is not closed after a selector; " +
-				"write [selector] or [selector, selector]")
+			return seg, p.malformed("has a bracket that is not closed after a selector; write [selector] or [selector, selector]")
 		}
 	}
 }
 
-func (p *parser) selector() (sel selector, err *Error) {
+// join adds a selector to a bracket.
+func (seg *segment) join(sel segment) error {
+	if seg.selectors == nil {
+		*seg = sel
+		return nil
+	}
+	for _, one := range []*segment{seg, &sel} {
+		if one.kind == slice || one.kind == wildcard || one.backwards {
+			return unsupported("lists *, a slice or a negative index with others in one bracket")
+		}
+	}
+	if slices.Contains(seg.selectors, sel.selectors[0]) {
+		return unsupported("repeats a name or an index in a bracket")
+	}
+	*seg = segment{kind: union, selectors: append(seg.selectors, sel.selectors[0])}
+	return nil
+}
+
+func (p *parser) selector() (segment, error) {
 	if p.rest == "" {
-		return sel, p.malformed("has a [ that is not closed")
+		return segment{}, p.malformed("has a [ that is not closed")
 	}
 	switch c := p.rest[0]; {
 	case c == '"' || c == '\'':
-		sel.name, err = p.quoted()
-		return sel, err
-	case c == '*':
-		p.rest = p.rest[1:]
-		return selector{kind: wildcard}, nil
+		return p.quoted()
+	case p.take("*"):
+		return segment{kind: wildcard, selectors: []string{"*"}}, nil
 	case c == '?':
-		return sel, unsupported("has a filter, which is not evaluated here; the platform may evaluate it")
+		return segment{}, unsupported("has a filter")
 	case c == '(':
-		return sel, unsupported("has a script expression, which is not evaluated here; the platform may evaluate it")
+		return segment{}, unsupported("has a script expression")
 	case c == ':' || c == '-' || c >= '0' && c <= '9':
 		return p.numbers()
 	}
-	return sel, p.malformed(`has a bracket with something that is not a "name", an index, a slice or *`)
+	return segment{}, p.malformed(`has a bracket with something that is not a "name", an index, a slice or *`)
+}
+
+// quoted reads a string literal of RFC 9535: one of JSON, or one in single quotes, in which single
+// quotes are escaped and double quotes are not.
+func (p *parser) quoted() (segment, error) {
+	literal := quotedForm.FindString(p.rest)
+	if literal == "" {
+		return segment{}, p.malformed("has a name that is not closed with " + p.rest[:1])
+	}
+	text := []byte(literal)
+	if literal[0] == '\'' {
+		text = []byte(`"` + singleQuoted.Replace(literal[1:len(literal)-1]) + `"`)
+	}
+	if strictjson.Read(text, strictjson.Limits{}, func(*strictjson.Reader) error { return nil }) != nil {
+		return segment{}, p.malformed("has a name with a control character or with an escape that JSON does not know")
+	}
+	p.rest = p.rest[len(literal):]
+	return named(strictjson.Text(text))
+}
+
+// singleQuoted rewrites what stands in single quotes. An escaped double quote stays an error.
+var singleQuoted = strings.NewReplacer(`\\`, `\\`, `\'`, `'`, `\"`, `\?`, `"`, `\"`)
+
+// named makes the segment of a member.
+func named(name string) (segment, error) {
+	if _, err := strconv.ParseFloat(name, 64); err == nil {
+		return segment{}, unsupported("has a name that the path library takes for an index where it meets an array")
+	}
+	return segment{step: Step{Name: name}, selectors: []string{strconv.QuoteToASCII(name)}}, nil
 }
 
 // numbers reads an index or a slice.
-func (p *parser) numbers() (sel selector, err *Error) {
-	sel = selector{kind: index, step: 1}
-	if sel.start, err = p.number(); err != nil {
-		return sel, err
-	}
-	p.space()
-	if !p.take(":") {
-		return sel, nil
-	}
-	sel.kind = slice
-	p.space()
-	if sel.end, err = p.number(); err != nil {
-		return sel, err
-	}
-	p.space()
-	if !p.take(":") {
-		return sel, nil
-	}
-	p.space()
-	step, err := p.number()
-	if step != nil {
-		sel.step = *step
-	}
-	return sel, err
-}
-
-// number reads an integer between -(2^53-1) and 2^53-1; nil if there is none.
-func (p *parser) number() (*int64, *Error) {
-	digits, negative := strings.CutPrefix(p.rest, "-")
-	digits = digits[:len(digits)-len(strings.TrimLeft(digits, "0123456789"))]
-	if digits == "" && !negative {
-		return nil, nil
-	}
-	if digits == "" || digits[0] == '0' && (negative || len(digits) > 1) || len(digits) > 16 {
-		return nil, p.malformed("has an index that is not a plain number between -(2^53-1) and 2^53-1")
-	}
-	var n int64
-	for _, c := range []byte(digits) {
-		n = n*10 + int64(c-'0')
-	}
-	if n >= 1<<53 {
-		return nil, p.malformed("has an index that is not a plain number between -(2^53-1) and 2^53-1")
-	}
-	p.rest = p.rest[len(digits):]
-	if negative {
-		p.rest, n = p.rest[1:], -n
-	}
-	return &n, nil
-}
-
-// shorthand reads the longest name that may follow a dot: one of RFC 9535, or one that also has
-// hyphens, which are not operators here.
-func (p *parser) shorthand() string {
-	for i := 0; i < len(p.rest); i++ {
-		c := p.rest[i]
-		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= utf8.RuneSelf
-		if !letter && (i == 0 || c != '-' && (c < '0' || c > '9')) {
-			return p.split(i)
+func (p *parser) numbers() (segment, error) {
+	parts := numbersForm.FindStringSubmatch(p.rest)
+	n := [3]int64{0, maxIndex, 1} // start, end and step
+	for i := range n {
+		if text := parts[1+2*i]; text != "" {
+			v, _ := strconv.ParseInt(text, 10, 64)
+			if !integralForm.MatchString(text) || max(v, -v) >= 1<<53 {
+				return segment{}, p.malformed("has an index that is not a plain number between -(2^53-1) and 2^53-1")
+			}
+			n[i] = min(max(v, -maxIndex), maxIndex)
 		}
 	}
-	return p.split(len(p.rest))
+	p.rest = p.rest[len(parts[0]):]
+	switch start, end, step := n[0], n[1], n[2]; {
+	case parts[2] == "":
+		return segment{kind: index, backwards: start < 0, step: Step{Element: true}, selectors: []string{fmt.Sprint(start)}}, nil
+	case step == 0:
+		return segment{}, unsupported("has a slice with the step 0")
+	case step < 0 && parts[1]+parts[3] != "":
+		return segment{}, unsupported("has a slice backwards with a start or an end")
+	case end < 0 && parts[1] == "":
+		n[0] = -maxIndex // the library selects nothing if the end is less than the start
+	case end < 0 && start >= 0:
+		return segment{}, unsupported("has a slice from an index to a negative index")
+	}
+	return segment{kind: slice, backwards: n[2] < 0, selectors: []string{fmt.Sprintf("%d:%d:%d", n[0], n[1], n[2])}}, nil
 }
 
-// split removes the first n bytes of the rest and returns them.
-func (p *parser) split(n int) (text string) {
-	text, p.rest = p.rest[:n], p.rest[n:]
+// spelling is the path as the library reads it. An index is a slice of one element, because the
+// library does not know negative indexes, and takes an index for a name where it meets an object.
+func (s *Syntax) spelling() string {
+	text := "$"
+	for _, seg := range s.segs {
+		selectors := strings.Join(seg.selectors, ",")
+		if seg.descend {
+			text += ".."
+		} else if seg.kind == index {
+			n, _ := strconv.Atoi(selectors)
+			selectors = fmt.Sprintf("%d:%d", n, cmp.Or(n+1, maxIndex))
+		}
+		text += "[" + selectors + "]"
+	}
 	return text
 }

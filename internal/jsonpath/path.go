@@ -1,14 +1,25 @@
+// Package jsonpath evaluates what ledger adapters consist of: paths into JSON documents, and
+// templates of flags. The comment of package ledger lists the paths.
+//
+// github.com/PaesslerAG/jsonpath selects. This package adds four things. The gate, [Parse], accepts
+// the paths that the library evaluates as RFC 9535 says, and writes them as the library reads them.
+// Every path has a price, which is known before the library begins. Matches are put in a fixed
+// order by the keys that the library reports. Values are decoded with the digits of their numbers.
 package jsonpath
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
 	library "github.com/PaesslerAG/jsonpath"
+
+	"github.com/toolwire/toolwire/internal/rawjson"
 )
 
 // The errors of Find.
@@ -16,13 +27,12 @@ var (
 	ErrNotFound = errors.New("matched nothing")
 	ErrTooMuch  = errors.New("would visit too many values")
 	ErrTooLarge = errors.New("matched too much text")
-	ErrFailed   = errors.New("could not be evaluated")
 )
 
 // A Path is a compiled path. It is immutable and safe for concurrent use.
 type Path struct {
-	Syntax
-	eval func(ctx context.Context, tree any) (any, error)
+	*Syntax
+	eval func(ctx context.Context, document any) (any, error)
 }
 
 // Compile compiles a path that Parse accepts. The error is the end of a sentence about the path.
@@ -31,203 +41,181 @@ func Compile(text string) (*Path, error) {
 	if err != nil {
 		return nil, err
 	}
-	eval, err := library.New(s.projected())
+	p := &Path{Syntax: s}
+	if s.ordered {
+		p.eval, err = library.PlaceholderExtension().NewEvaluable("{#: " + s.spelling() + "}")
+	} else {
+		p.eval, err = library.New(s.spelling())
+	}
 	if err != nil {
 		return nil, errors.New("is refused by the path library")
 	}
-	return &Path{Syntax: s, eval: eval}, nil
+	return p, nil
 }
 
-// projected is the path in the projection: names are quoted, the one element that an index selects
-// is the first there, and what other segments select is a list.
-func (s Syntax) projected() string {
-	var b strings.Builder
-	b.WriteByte('$')
-	for i := range s.segs {
-		switch first := s.segs[i].selectors[0]; {
-		case !s.segs[i].single():
-			b.WriteString("[*]")
-		case first.kind == index:
-			b.WriteString("[0]")
-		default:
-			b.WriteString("[" + strconv.Quote(first.name) + "]")
+// A Document is a decoded JSON value that several paths are evaluated against. It is not safe for
+// concurrent use.
+type Document struct {
+	value  any
+	depths []int64 // how many values there are at each depth; one with long names counts as several
+	budget int64   // how many steps paths may still take
+}
+
+// NewDocument decodes a valid JSON text. All paths together take at most maxSteps steps in it: see
+// [Path.Find].
+func NewDocument(text []byte, maxSteps int64) *Document {
+	d := &Document{budget: maxSteps}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	_ = decoder.Decode(&d.value)
+	d.count(d.value, 0, 0)
+	return d
+}
+
+// count counts a value at a depth, to which names of so many bytes lead, and all that is in it.
+func (d *Document) count(value any, depth, names int) {
+	if depth == len(d.depths) {
+		d.depths = append(d.depths, 0)
+	}
+	d.depths[depth] += int64(1 + names/namesPerStep)
+	switch v := value.(type) {
+	case []any:
+		for _, e := range v {
+			d.count(e, depth+1, names)
+		}
+	case map[string]any:
+		for name, e := range v {
+			d.count(e, depth+1, names+len(name))
 		}
 	}
-	return b.String()
 }
 
-// A Match is the result of a path.
-type Match struct {
-	Value json.RawMessage // a sub-slice of the document, or a new array of all matches if the path is [Syntax.Many]
-	Count int             // how many values it consists of
+// Member finds a member of the document.
+func (d *Document) Member(name string) (value json.RawMessage, ok bool) {
+	object, _ := d.value.(map[string]any)
+	v, ok := object[name]
+	if !ok {
+		return nil, false
+	}
+	return encoded(v), true
 }
+
+// IsObject reports whether the document is an object.
+func (d *Document) IsObject() bool {
+	_, ok := d.value.(map[string]any)
+	return ok
+}
+
+// encoded writes a decoded value: members by name, numbers with the digits that were read.
+func encoded(value any) json.RawMessage {
+	text, _ := rawjson.Encode(value)
+	return text
+}
+
+// steps bounds the work of a path. The library visits the values that the segments can reach, once
+// for each name and index of a union, and collects the keys of each match. In a descent it copies the
+// keys of each level again at all levels above.
+func (p *Path) steps(d *Document) (steps int64) {
+	if !p.Many() {
+		return int64(len(p.segs))
+	}
+	each := int64(p.keys)
+	if p.ordered {
+		each += stepsToSort
+	}
+	for depth, values := range d.depths {
+		level := int64(depth) + 1
+		switch {
+		case p.descend:
+			steps += values * max(each, level*level)
+		case depth <= len(p.segs):
+			steps += values * each
+		}
+	}
+	return steps * int64(p.lookups)
+}
+
+// A step is about as much work as one value that the library visits.
+const (
+	bytesPerStep = 4  // of the text that is written
+	namesPerStep = 64 // bytes of the names that lead to a value, which the library quotes for each match
+	stepsToSort  = 4  // for each match of a path with * or ..
+)
 
 // Find evaluates the path. A path that is [Syntax.Many] finds the array of all its matches, even of
-// one, in the order of RFC 9535; members that a wildcard or a descent selects are sorted by name.
-// The error is one of those above. maxBytes bounds the array.
-func (p *Path) Find(d *Document, maxBytes int) (m Match, err error) {
-	defer func() {
-		if recover() != nil {
-			m, err = Match{}, ErrFailed
-		}
-	}()
-	if d.budget < 0 { // of an earlier path
-		return Match{}, ErrTooMuch
+// one, in the order of RFC 9535; the members that * and .. select are sorted by name, numbers first
+// and by number. The error is one of those above. A path that would take more steps than the
+// document has left is not evaluated. maxBytes bounds the result.
+func (p *Path) Find(d *Document, maxBytes int) (json.RawMessage, error) {
+	steps := p.steps(d)
+	if steps > d.budget {
+		return nil, ErrTooMuch
 	}
-	tree, ok := d.project(&d.root, p.segs)
-	if d.budget < 0 {
-		return Match{}, ErrTooMuch
+	d.budget -= steps
+	found, err := p.eval(context.Background(), d.value)
+	if err != nil { // a name is missing
+		return nil, ErrNotFound
 	}
-	if !ok {
-		return Match{}, ErrNotFound
-	}
-	found, err := p.eval(context.Background(), tree)
-	if err != nil {
-		return Match{}, ErrFailed // a missing value was reported above
-	}
-	if !p.Many() {
-		return Match{Value: found.(json.RawMessage), Count: 1}, nil
-	}
-	return join(found.([]any), maxBytes)
-}
-
-func join(found []any, maxBytes int) (Match, error) {
-	if len(found) == 0 {
-		return Match{}, ErrNotFound
-	}
-	size := 1 + len(found)
-	for _, v := range found {
-		if size += len(v.(json.RawMessage)); size > maxBytes {
-			return Match{}, ErrTooLarge
-		}
-	}
-	list := append(make([]byte, 0, size), '[')
-	for i, v := range found {
-		if i > 0 {
-			list = append(list, ',')
-		}
-		list = append(list, v.(json.RawMessage)...)
-	}
-	return Match{Value: append(list, ']'), Count: len(found)}, nil
-}
-
-// project builds the tree of what segs can reach in a value. ok is false if they select nothing.
-func (d *Document) project(n *node, segs []segment) (tree any, ok bool) {
-	if len(segs) == 0 {
-		return d.raw(n), true
-	}
-	seg, rest := &segs[0], segs[1:]
-	if !seg.single() {
-		var list []any
-		if seg.descend {
-			if d.holds(n) && (n.inner == nil || !n.inner.deep) {
-				n.inner, n.end = d.scanDeep(n.start, n.inner)
-				d.spend((n.end - n.start) / bytesPerValue)
-			}
-			list = d.descend(nil, n, seg, rest)
-		} else {
-			list = d.selectAll(nil, n, seg, rest)
-		}
-		return list, len(list) > 0
-	}
-	first := &seg.selectors[0]
-	e := d.find(n, first)
-	if e == nil || !d.spend(1) {
-		return nil, false
-	}
-	inner, ok := d.project(e, rest)
+	matches := []any{found}
 	switch {
-	case !ok:
-		return nil, false
-	case first.kind == index:
-		return []any{inner}, true
+	case p.ordered:
+		matches = p.inOrder(found.(map[string]any))
+	case p.keys > 0:
+		matches = found.([]any)
 	}
-	return d.object(n, first.name, inner), true
+	if len(matches) == 0 {
+		return nil, ErrNotFound
+	}
+	size, texts := 0, make([]json.RawMessage, len(matches))
+	if p.Many() {
+		size = len("[") + len(matches)
+	}
+	for i, match := range matches {
+		texts[i] = encoded(match)
+		d.budget -= int64(len(texts[i]) / bytesPerStep)
+		if size += len(texts[i]); size > maxBytes {
+			return nil, ErrTooLarge
+		}
+	}
+	if p.Many() {
+		return rawjson.Array(texts), nil
+	}
+	return texts[0], nil
 }
 
-// find returns the child that a name or an index selects; nil if there is none.
-func (d *Document) find(n *node, sel *selector) *node {
-	if sel.kind == index {
-		return d.element(n, *sel.start)
+// inOrder sorts matches by the keys that lead to them, which the library reports as $["a"]["0"].
+func (s *Syntax) inOrder(found map[string]any) []any {
+	type match struct {
+		keys  []string
+		value any
 	}
-	return d.member(n, sel.name)
+	matches := make([]match, 0, len(found))
+	for text, value := range found {
+		m := match{value: value}
+		for text = text[1:]; text != ""; {
+			quoted, _ := strconv.QuotedPrefix(text[1:])
+			key, _ := strconv.Unquote(quoted)
+			m.keys = append(m.keys, sortable(key))
+			text = text[len(quoted)+2:]
+		}
+		matches = append(matches, m)
+	}
+	slices.SortFunc(matches, func(a, b match) int {
+		endA, endB := len(a.keys)-s.tail, len(b.keys)-s.tail // what a value selects comes before what is inside it
+		return cmp.Or(slices.Compare(a.keys[:endA], b.keys[:endB]), slices.Compare(a.keys[endA:], b.keys[endB:]))
+	})
+	values := make([]any, len(matches))
+	for i, m := range matches {
+		values[i] = m.value
+	}
+	return values
 }
 
-// selectAll appends what the rest of the path finds in each child that the segment selects. It stops
-// when the budget is used up.
-func (d *Document) selectAll(list []any, n *node, seg *segment, rest []segment) []any {
-	children := d.children(n)
-	add := func(e *node) (more bool) {
-		if !d.spend(1) {
-			return false
-		}
-		if e != nil {
-			if tree, ok := d.project(e, rest); ok {
-				list = append(list, tree)
-			}
-		}
-		return true
+// sortable returns a text in whose order keys are sorted: numbers by their length and then by their
+// digits, before other keys.
+func sortable(key string) string {
+	if key == "0" || key != "" && key[0] != '0' && len(key) < 20 && strings.Trim(key, "0123456789") == "" {
+		return string(rune(len(key))) + key
 	}
-	for i := range seg.selectors {
-		switch sel := &seg.selectors[i]; sel.kind {
-		case member, index:
-			if !add(d.find(n, sel)) {
-				return list
-			}
-		case slice:
-			if d.kind(n) == '[' {
-				for j := range sel.indexes(len(children)) {
-					if !add(&children[j]) {
-						return list
-					}
-				}
-			}
-		case wildcard:
-			for j := range children {
-				if !add(&children[j]) {
-					return list
-				}
-			}
-		}
-	}
-	return list
-}
-
-// indexes returns the indexes that a slice selects in an array, as RFC 9535 defines them in section
-// 2.3.4.2.2.
-func (sel *selector) indexes(length int) iter.Seq[int] {
-	n, step := int64(length), sel.step
-	bound := func(i *int64, omitted, lowest, highest int64) int64 {
-		switch {
-		case i == nil:
-			return omitted
-		case *i < 0:
-			return min(max(n+*i, lowest), highest)
-		}
-		return min(max(*i, lowest), highest)
-	}
-	return func(yield func(int) bool) {
-		switch {
-		case step > 0:
-			for i, end := bound(sel.start, 0, 0, n), bound(sel.end, n, 0, n); i < end && yield(int(i)); i += step {
-			}
-		case step < 0:
-			for i, end := bound(sel.start, n-1, -1, n-1), bound(sel.end, -1, -1, n-1); i > end && yield(int(i)); i += step {
-			}
-		}
-	}
-}
-
-// descend is selectAll for a value and everything in it: first for the value itself, then for its
-// children in their order.
-func (d *Document) descend(list []any, n *node, seg *segment, rest []segment) []any {
-	c := d.enter(n)
-	if c == nil || !d.spend(1+len(c.entries)/childrenPerValue) {
-		return list
-	}
-	list = d.selectAll(list, n, seg, rest)
-	for i := range c.entries {
-		list = d.descend(list, &c.entries[i], seg, rest)
-	}
-	return list
+	return "a" + key
 }

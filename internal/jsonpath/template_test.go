@@ -1,4 +1,4 @@
-package flagtemplate_test
+package jsonpath_test
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/toolwire/toolwire/internal/cost"
-	"github.com/toolwire/toolwire/internal/flagtemplate"
+	"github.com/toolwire/toolwire/internal/jsonpath"
 )
 
 func TestTemplates(t *testing.T) {
@@ -21,7 +21,7 @@ func TestTemplates(t *testing.T) {
 		{"}a}", "", "", "braces"},
 		{"{a", "", "", "braces"},
 	} {
-		template, err := flagtemplate.Parse(tt.text)
+		template, err := jsonpath.ParseTemplate(tt.text)
 		if tt.problem != "" {
 			if err == nil || !strings.Contains(err.Error(), tt.problem) {
 				t.Errorf("%q: %v, want %q", tt.text, err, tt.problem)
@@ -46,7 +46,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text, value string) {
 		parse := func(text []byte) {
-			template, err := flagtemplate.Parse(string(text))
+			template, err := jsonpath.ParseTemplate(string(text))
 			if err != nil {
 				return
 			}

@@ -1,6 +1,4 @@
-// Package flagtemplate reads and fills the flag templates of ledger adapters, such as
-// "fetched_order:{order_id}".
-package flagtemplate
+package jsonpath
 
 import (
 	"errors"
@@ -13,9 +11,9 @@ type Template struct {
 	literals []string // before, between and after the placeholders
 }
 
-// Parse parses a flag template. Braces cannot be escaped: a brace that is not part of {name} makes
+// ParseTemplate parses a flag template. Braces cannot be escaped: a brace that is not part of {name} makes
 // the template malformed, {{name}} included. The error is the end of a sentence about the template.
-func Parse(text string) (t Template, err error) {
+func ParseTemplate(text string) (t Template, err error) {
 	if strings.TrimSpace(text) == "" {
 		return t, errors.New("is empty; write a flag such as fetched_order:{order_id}")
 	}
