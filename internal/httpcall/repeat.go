@@ -8,17 +8,14 @@ import (
 	"github.com/cenkalti/backoff/v4"
 )
 
-// A Policy bounds the repeats of a call. The wait before repeat k, from 0, is min(0.5 s × 2^k, 4 s)
-// times a uniform factor of 0.75 to 1.25 and at most 4 s ("Porting without the SDK", retryable
-// errors), or what the peer asks for if that is longer.
+// A Policy bounds the repeats of a call. The waits are 0.5, 1, 2 and then 3.2 s, each times a uniform
+// factor of 0.75 to 1.25, so at most 4 s ("Porting without the SDK", retryable errors), or what the
+// peer asks for if that is longer.
 type Policy struct {
 	Peer          string        // names the other side in texts, such as "the proxy"
 	MaxAttempts   int           // in all; 1 or less means that nothing is repeated
 	MaxRetryAfter time.Duration // the longest wait that a peer can ask for
 }
-
-// longestBackoff bounds the waits that the peer did not ask for.
-const longestBackoff = 4 * time.Second
 
 // Next tells what follows an attempt.
 type Next struct {
@@ -65,8 +62,7 @@ func (p *Policy) Repeat(
 		if series == nil {
 			series = newSeries()
 		}
-		// The library adds its jitter after its own bound.
-		wait := max(min(series.NextBackOff(), longestBackoff), next.After)
+		wait := max(series.NextBackOff(), next.After)
 		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {
 			wait = wait.Round(time.Millisecond)
 			return Stop{TooLate, fmt.Errorf("the next attempt is due in %s, after the call's deadline", wait)}
@@ -80,10 +76,12 @@ func (p *Policy) Repeat(
 	}
 }
 
+// newSeries makes the waits that the peer did not ask for. The library multiplies by the random factor
+// after it has applied its bound: 3.2 s × 1.25 is 4 s.
 func newSeries() *backoff.ExponentialBackOff {
 	return backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(500*time.Millisecond), backoff.WithMultiplier(2),
-		backoff.WithRandomizationFactor(0.25), backoff.WithMaxInterval(longestBackoff), backoff.WithMaxElapsedTime(0),
+		backoff.WithRandomizationFactor(0.25), backoff.WithMaxInterval(3200*time.Millisecond), backoff.WithMaxElapsedTime(0),
 	)
 }
 

@@ -129,14 +129,15 @@ func TestRepeat(t *testing.T) {
 	}
 }
 
-// No wait exceeds 4 seconds, although the library adds its jitter after its own bound.
+// No wait exceeds 4 seconds, although the library adds its jitter after its own bound, and the longest
+// come near.
 func TestWaitsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		longest := time.Duration(0)
 		p := httpcall.Policy{MaxAttempts: 200}
 		p.Repeat(t.Context(), func(int) httpcall.Next { return httpcall.Next{Again: true} },
 			func(_ int, wait time.Duration) { longest = max(longest, wait) })
-		if longest != 4*time.Second {
+		if longest > 4*time.Second || longest < 3800*time.Millisecond {
 			t.Errorf("the longest of 199 waits is %s", longest)
 		}
 	})

@@ -54,7 +54,7 @@ type ClientOptions struct {
 // the catalog may have acted on them: a tool might be registered twice. It never repeats a request
 // that timed out.
 //
-// Waits are 0.5, 1, 2, 4 … 4 s, each times a random factor of 0.75 to 1.25, but at most 4 s. A
+// Waits are 0.5, 1, 2, 3.2 … 3.2 s, each times a random factor of 0.75 to 1.25, so at most 4 s. A
 // longer Retry-After of the server replaces the wait, up to 60 s; more ends the call. If the
 // context's deadline is before the end of a wait, the client does not wait and returns the last
 // attempt's error.
