@@ -2,17 +2,19 @@ package dispatch_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"os"
 
 	"github.com/toolwire/toolwire/dispatch"
+	"github.com/toolwire/toolwire/proxy"
 )
 
 // This is the whole program of an agent in code mode.
 func ExampleMain() {
 	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		order, err := run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"})
+		order, err := proxy.Call[json.RawMessage](ctx, run.Proxy, "get_order", map[string]string{"order_id": "4521"})
 		if err != nil {
 			return nil, err
 		}

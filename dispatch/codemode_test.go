@@ -3,6 +3,7 @@ package dispatch_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -62,10 +63,10 @@ func codeAgent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, erro
 		return &dispatch.Response{FinalResponse: fmt.Sprint("stdin: ", err != nil && err != io.EOF)}, nil
 	}
 	if tool, ok := strings.CutPrefix(run.Instruction, "for a model "); ok {
-		result, failed, err := run.Proxy.CallForModel(ctx, tool, `{}`)
-		return &dispatch.Response{FinalResponse: fmt.Sprintf("%t %s", failed, result)}, err
+		result, err := run.Proxy.CallForModel(ctx, tool, `{}`)
+		return &dispatch.Response{FinalResponse: fmt.Sprintf("%t %s", result.Failed, result.Text)}, err
 	}
-	result, err := run.Proxy.Call(ctx, "get_order", run.Input)
+	result, err := proxy.Call[json.RawMessage](ctx, run.Proxy, "get_order", run.Input)
 	return &dispatch.Response{FinalResponse: run.Instruction + " " + run.RunID + " " + run.TaskID + " " + run.TokenJTI + " " + string(result)}, err
 }
 

@@ -58,8 +58,8 @@ func ExampleFromContext() {
 		if !ok {
 			return "", errors.New("get_order is called outside of a run")
 		}
-		result, _, err := run.Proxy.CallForModel(ctx, "get_order", arguments)
-		return string(result), err
+		result, err := run.Proxy.CallForModel(ctx, "get_order", arguments)
+		return result.Text, err
 	}
 
 	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {

@@ -59,7 +59,7 @@ func TestSetConversation(t *testing.T) {
 		if id != "" {
 			ctx = proxy.WithCallID(ctx, id)
 		}
-		if _, err := run.Proxy.Call(ctx, tool, json.RawMessage(arguments)); err != nil {
+		if _, err := run.Proxy.Do(ctx, tool, json.RawMessage(arguments)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -294,7 +294,7 @@ func TestSetConversationIsBounded(t *testing.T) {
 			id := fmt.Sprintf("m%d", i)
 			m = append(m, calling(call(id, "get_order", `{}`)))
 			tr.SetConversation("", m)
-			got, err := run.Proxy.Call(proxy.WithCallID(ctx, id), "get_order", map[string]string{"text": text})
+			got, err := proxy.Call[json.RawMessage](proxy.WithCallID(ctx, id), run.Proxy, "get_order", map[string]string{"text": text})
 			if err != nil {
 				return nil, err
 			}
@@ -364,7 +364,7 @@ func TestSetConversationAndAdd(t *testing.T) {
 			says("user", run.Instruction), calling(call("m1", "get_order", `{"n":1}`)), result("m1", `"one"`),
 		}
 		for range 3 {
-			_, err := run.Proxy.Call(proxy.WithCallID(ctx, "m1"), "get_order", json.RawMessage(`{"n":1}`))
+			_, err := run.Proxy.Do(proxy.WithCallID(ctx, "m1"), "get_order", json.RawMessage(`{"n":1}`))
 			if err != nil {
 				return nil, err
 			}
@@ -446,9 +446,9 @@ func TestMetadataOfBoth(t *testing.T) {
 func TestTranscriptOfEach(t *testing.T) {
 	type modelCall struct{ id, tool, arguments string }
 	each := func(ctx context.Context, run *dispatch.Run, more func(context.Context), calls ...modelCall) error {
-		_, err := proxy.Each(ctx, calls, func(ctx context.Context, call modelCall) (json.RawMessage, error) {
+		_, err := proxy.Each(ctx, calls, func(ctx context.Context, call modelCall) (proxy.ModelResult, error) {
 			time.Sleep(time.Duration('9'-call.id[1]) * time.Millisecond) // the last one begins first
-			result, _, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.id), call.tool, call.arguments)
+			result, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.id), call.tool, call.arguments)
 			if more != nil {
 				more(ctx)
 			}
@@ -462,7 +462,7 @@ func TestTranscriptOfEach(t *testing.T) {
 				each(ctx, run, nil, modelCall{"m1", "get_order", `{"wait":0}`}, modelCall{"m2", "find_order", `{}`},
 					modelCall{"m3", "get_order", `{`}),
 				each(ctx, run, func(ctx context.Context) {
-					_, _, _ = run.Proxy.CallForModel(proxy.WithCallID(ctx, "s1"), "get_order", `{"n":1}`)
+					_, _ = run.Proxy.CallForModel(proxy.WithCallID(ctx, "s1"), "get_order", `{"n":1}`)
 				}, modelCall{"m4", "get_order", `{"wait":0}`}),
 			)
 			return &dispatch.Response{FinalResponse: "Done."}, err
@@ -511,7 +511,7 @@ func ExampleTranscript_SetConversation() {
 			}},
 		}
 		run.Transcript().SetConversation("", conversation)
-		_, _, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, "call_a"), "get_order", `{"order_id":"4521"}`)
+		_, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, "call_a"), "get_order", `{"order_id":"4521"}`)
 		return &dispatch.Response{FinalResponse: "It has."}, err
 	}
 	result, err := dispatchtest.Dispatch(context.Background(), dispatchtest.Target{Agent: agent}, dispatchtest.Task{

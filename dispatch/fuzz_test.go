@@ -68,10 +68,10 @@ func FuzzTranscript(f *testing.F) {
 				switch op % 10 {
 				case 0, 6:
 					made++
-					_, _ = run.Proxy.Call(ctx, "get_order", arguments)
+					_, _ = run.Proxy.Do(ctx, "get_order", arguments)
 				case 1, 7:
 					made++
-					_, _ = run.Proxy.As("sub").Call(proxy.WithCallID(ctx, id), "get_order", arguments)
+					_, _ = run.Proxy.As("sub").Do(proxy.WithCallID(ctx, id), "get_order", arguments)
 				case 2, 8:
 					added++
 					run.Transcript().Add(calling(call(id, "get_order", string(arguments))))

@@ -126,7 +126,7 @@ func TestSeedExampleReachesTheAgent(t *testing.T) {
 	var result json.RawMessage
 	h := newHandler(t, func(ctx context.Context, r *dispatch.Run) (_ *dispatch.Response, err error) {
 		run = r
-		result, err = r.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"})
+		result, err = proxy.Call[json.RawMessage](ctx, r.Proxy, "get_order", map[string]string{"order_id": "4521"})
 		return &dispatch.Response{FinalResponse: "The refund of $79.50 has been issued for order #4521."}, err
 	}, func(o *dispatch.Options) { o.Proxy = &proxy.Options{Transport: transport} })
 
@@ -397,7 +397,7 @@ func TestBodyWinsAndHeadersFillGaps(t *testing.T) {
 			var request *http.Request
 			h := newHandler(t, func(ctx context.Context, r *dispatch.Run) (*dispatch.Response, error) {
 				run = r
-				_, err := r.Proxy.Call(ctx, "x", nil)
+				_, err := r.Proxy.Do(ctx, "x", nil)
 				return &dispatch.Response{FinalResponse: "x"}, err
 			}, func(o *dispatch.Options) {
 				o.Proxy = &proxy.Options{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -563,7 +563,7 @@ func TestAgentFailures(t *testing.T) {
 			return nil, fmt.Errorf("wrapped: %w", &dispatch.Error{Code: dispatch.CodeAgent, Message: "the model is not configured", Err: errors.New("hunter2")})
 		}, dispatch.CodeAgent, "the model is not configured"},
 		{"tool call", func(ctx context.Context, r *dispatch.Run) (*dispatch.Response, error) {
-			_, err := r.Proxy.Call(ctx, "bad name", nil)
+			_, err := r.Proxy.Do(ctx, "bad name", nil)
 			return nil, fmt.Errorf("hunter2: %w", err)
 		}, dispatch.CodeAgent, "invalid_tool_name"},
 		{"long text", func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
@@ -739,7 +739,7 @@ func TestOptionsAreCopied(t *testing.T) {
 	transport := answers(`{"response":"from the first","source":"odyssey"}`)
 	o := &dispatch.Options{Tokens: []string{agentToken}, Proxy: &proxy.Options{Transport: transport}}
 	h, err := dispatch.New(func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		got, err := run.Proxy.Call(ctx, "get_order", nil)
+		got, err := proxy.Call[json.RawMessage](ctx, run.Proxy, "get_order", nil)
 		return &dispatch.Response{FinalResponse: string(got)}, err
 	}, o)
 	if err != nil {
@@ -883,7 +883,7 @@ func TestConcurrentRunsKeepTheirTokens(t *testing.T) {
 	})
 	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		for range 3 {
-			if _, err := run.Proxy.Call(ctx, "x", map[string]string{"N": run.RunID}); err != nil {
+			if _, err := run.Proxy.Do(ctx, "x", map[string]string{"N": run.RunID}); err != nil {
 				return nil, err
 			}
 		}

@@ -112,9 +112,9 @@ func TestObserverOfTokens(t *testing.T) {
 			t.Error("the context of RunStart does not reach the agent")
 		}
 		for range 2 {
-			_, _ = run.Proxy.Call(context.Background(), "get_order", nil)
+			_, _ = run.Proxy.Do(context.Background(), "get_order", nil)
 		}
-		_, _ = run.Proxy.As("sub").Call(ctx, "no such tool", nil)
+		_, _ = run.Proxy.As("sub").Do(ctx, "no such tool", nil)
 		run.Transcript().UpdateMetadata(func(m *dispatch.Metadata) { m.Model, m.TotalInputTokens = "from the traffic", 7 })
 		return &dispatch.Response{FinalResponse: "done", Metadata: &dispatch.Metadata{Model: "mine"}}, nil
 	}
@@ -136,7 +136,7 @@ func TestObserversOfRunAndCalls(t *testing.T) {
 	observer, kept := ends(t)
 	var calls []string
 	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		_, _ = run.Proxy.Call(proxy.WithCallID(ctx, "toolu_1"), "get_order", map[string]int{"n": 1})
+		_, _ = run.Proxy.Do(proxy.WithCallID(ctx, "toolu_1"), "get_order", map[string]int{"n": 1})
 		return run.Transcript().Response("done"), nil
 	}
 	h := newHandler(t, agent, func(o *dispatch.Options) {

@@ -10,6 +10,7 @@ import (
 	"github.com/toolwire/toolwire/internal/actor"
 	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/recording"
+	"github.com/toolwire/toolwire/internal/toolresult"
 	"github.com/toolwire/toolwire/proxy"
 )
 
@@ -82,7 +83,7 @@ func (t *Transcript) findTold(tool string, info recording.Call) *call {
 
 // end records the result of a call, as the model should see it.
 func (t *Transcript) end(c *call, result json.RawMessage) {
-	content := cutText(string(result))
+	content := cutText(toolresult.Text(result))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if c.group != nil {

@@ -76,13 +76,13 @@ func TestTranscriptGroupsParallelCalls(t *testing.T) {
 			for i, wait := range []string{`{"wait":3}`, `{"wait":1}`} {
 				group.Go(func() {
 					time.Sleep(time.Duration(i) * time.Millisecond) // so that the order is known
-					_, _ = c.Call(proxy.WithCallID(ctx, id), "get_order", json.RawMessage(wait))
+					_, _ = c.Do(proxy.WithCallID(ctx, id), "get_order", json.RawMessage(wait))
 				})
 			}
 			group.Wait()
 		}
 		both(run.Proxy, "")
-		_, _ = run.Proxy.Call(proxy.WithCallID(ctx, "toolu_1"), "refund_order", nil)
+		_, _ = run.Proxy.Do(proxy.WithCallID(ctx, "toolu_1"), "refund_order", nil)
 		run.Transcript().Add(says("assistant", "Now both."))
 		var group sync.WaitGroup
 		group.Go(func() { both(run.Proxy.As("a"), "") })
@@ -133,7 +133,7 @@ func TestTranscriptIsNeverDoubled(t *testing.T) {
 					}
 					group.Go(func() {
 						time.Sleep(time.Duration(i) * time.Millisecond)
-						_, _ = run.Proxy.Call(ctx, c.Name, json.RawMessage([]string{`{"wait":2}`, `{"wait":1}`}[i]))
+						_, _ = run.Proxy.Do(ctx, c.Name, json.RawMessage([]string{`{"wait":2}`, `{"wait":1}`}[i]))
 					})
 				}
 				group.Wait()
@@ -216,13 +216,13 @@ func TestTranscriptKnowsTheArgumentsOfTheModel(t *testing.T) {
 		}
 		check("told before", in(t, func(ctx context.Context, run *dispatch.Run) {
 			tell(run)
-			_, _ = run.Proxy.Call(ctx, "get_order", tt.args)
+			_, _ = run.Proxy.Do(ctx, "get_order", tt.args)
 		}), want)
 		check("told later", in(t, func(ctx context.Context, run *dispatch.Run) {
-			_, _ = run.Proxy.Call(ctx, "get_order", tt.args)
+			_, _ = run.Proxy.Do(ctx, "get_order", tt.args)
 			tell(run)
 		}), want)
-		check("not told", in(t, func(ctx context.Context, run *dispatch.Run) { _, _ = run.Proxy.Call(ctx, "get_order", tt.args) }),
+		check("not told", in(t, func(ctx context.Context, run *dispatch.Run) { _, _ = run.Proxy.Do(ctx, "get_order", tt.args) }),
 			`{"role":"assistant","tool_calls":[{"id":"call_1","name":"get_order","arguments":`+tt.with+`}]}`)
 	}
 }
@@ -231,8 +231,8 @@ func TestTranscriptKnowsTheArgumentsOfTheModel(t *testing.T) {
 func TestRefusedArgumentsAreNoProblem(t *testing.T) {
 	var log bytes.Buffer
 	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		_, _, _ = run.Proxy.CallForModel(ctx, "get_order", `{"order_id":`)
-		_, _, _ = run.Proxy.CallForModel(ctx, "get_order", strings.Repeat("\x01", 100_000))
+		_, _ = run.Proxy.CallForModel(ctx, "get_order", `{"order_id":`)
+		_, _ = run.Proxy.CallForModel(ctx, "get_order", strings.Repeat("\x01", 100_000))
 		return run.Transcript().Response("x"), nil
 	}, tools, func(o *dispatch.Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 	rows := sentMessages(t, post(h, seedBody, nil).Body.Bytes())
@@ -273,7 +273,7 @@ func TestTranscriptOfACallThatHasNotEnded(t *testing.T) {
 				if !tt.withoutID {
 					ctx = proxy.WithCallID(ctx, "toolu_1")
 				}
-				go func() { _, _ = run.Proxy.Call(ctx, "get_order", json.RawMessage(`{"wait":5}`)) }()
+				go func() { _, _ = run.Proxy.Do(ctx, "get_order", json.RawMessage(`{"wait":5}`)) }()
 				synctest.Wait()
 				run.Transcript().Add(tt.while...)
 				time.Sleep(tt.wait)
@@ -299,7 +299,7 @@ func TestTranscriptGroupsByActor(t *testing.T) {
 		}{{"a", 0, `{"wait":3}`}, {"b", time.Second, `{"wait":0.5}`}, {"a", 2 * time.Second, `{"wait":4}`}, {"a", 5 * time.Second, `{"wait":0}`}} {
 			group.Go(func() {
 				time.Sleep(c.after)
-				_, _ = run.Proxy.As(c.actor).Call(ctx, "get_order", json.RawMessage(c.wait))
+				_, _ = run.Proxy.As(c.actor).Do(ctx, "get_order", json.RawMessage(c.wait))
 			})
 		}
 		group.Wait()
@@ -319,9 +319,9 @@ func TestTranscriptGroupsByActor(t *testing.T) {
 // ids would be the same.
 func TestTranscriptOfLocalTools(t *testing.T) {
 	got := in(t, func(ctx context.Context, run *dispatch.Run) {
-		_, _ = run.Proxy.Call(ctx, "get_order", nil)
+		_, _ = run.Proxy.Do(ctx, "get_order", nil)
 		run.Transcript().Add(calling(call("call_1", "local", "{}")), result("call_1", `"here"`))
-		_, _ = run.Proxy.Call(ctx, "get_order", nil)
+		_, _ = run.Proxy.Do(ctx, "get_order", nil)
 	})
 	want := `{"role":"assistant","tool_calls":[{"id":"call_2","name":"get_order","arguments":{}}]}
 {"role":"tool","content":"{}","tool_call_id":"call_2"}
@@ -338,7 +338,7 @@ func TestTranscriptOfLocalTools(t *testing.T) {
 func TestMadeIDsDifferFromTheAgents(t *testing.T) {
 	got := in(t, func(ctx context.Context, run *dispatch.Run) {
 		run.Transcript().Add(calling(call("call_1", "local", "{}")), result("call_1", `"here"`))
-		_, _ = run.Proxy.Call(ctx, "get_order", nil)
+		_, _ = run.Proxy.Do(ctx, "get_order", nil)
 	})
 	want := `{"role":"assistant","tool_calls":[{"id":"call_1","name":"local","arguments":{}}]}
 {"role":"tool","content":"here","tool_call_id":"call_1"}
@@ -362,9 +362,9 @@ func TestTheModelsIDsAreThoseOfOtherCalls(t *testing.T) {
 		{"its own", call("call_2", "get_order", `{"n":2}`), `call_1 get_order {"n":1} {"n":1}, call_3 refund {} {}, call_2 get_order {"n":2} {"n":2}`},
 	} {
 		got := in(t, func(ctx context.Context, run *dispatch.Run) {
-			_, _ = run.Proxy.Call(ctx, "get_order", json.RawMessage(`{"n":1}`))
-			_, _ = run.Proxy.Call(ctx, "get_order", json.RawMessage(`{"n":2}`))
-			_, _ = run.Proxy.Call(ctx, "refund", nil)
+			_, _ = run.Proxy.Do(ctx, "get_order", json.RawMessage(`{"n":1}`))
+			_, _ = run.Proxy.Do(ctx, "get_order", json.RawMessage(`{"n":2}`))
+			_, _ = run.Proxy.Do(ctx, "refund", nil)
 			run.Transcript().Add(calling(tt.told))
 		})
 		results := map[string]string{}
@@ -389,8 +389,8 @@ func TestTheModelsIDsAreThoseOfOtherCalls(t *testing.T) {
 	}
 	t.Run("equal calls", func(t *testing.T) {
 		got := in(t, func(ctx context.Context, run *dispatch.Run) {
-			_, _ = run.Proxy.Call(ctx, "get_order", nil)
-			_, _ = run.Proxy.Call(ctx, "get_order", nil)
+			_, _ = run.Proxy.Do(ctx, "get_order", nil)
+			_, _ = run.Proxy.Do(ctx, "get_order", nil)
 			run.Transcript().Add(calling(call("call_2", "get_order", "{}")))
 		})
 		if ids := regexp.MustCompile(`"id":"(\w+)"`).FindAllString(got, -1); strings.Join(ids, " ") != `"id":"call_1" "id":"call_2"` {
@@ -403,7 +403,7 @@ func TestTheModelsIDsAreThoseOfOtherCalls(t *testing.T) {
 func TestTranscriptWithALongID(t *testing.T) {
 	id := strings.Repeat("i", 5000)
 	got := in(t, func(ctx context.Context, run *dispatch.Run) {
-		_, _ = run.Proxy.Call(proxy.WithCallID(ctx, id), "get_order", map[string]int{"n": 1})
+		_, _ = run.Proxy.Do(proxy.WithCallID(ctx, id), "get_order", map[string]int{"n": 1})
 		run.Transcript().Add(calling(call(id, "get_order", `{"n":1,"later":null}`)))
 	})
 	if strings.Count(got, `"id":"`) != 1 || strings.Count(got, `"tool_call_id":"`+id) != 1 {
@@ -437,7 +437,7 @@ func TestTranscriptCountsNothingTwice(t *testing.T) {
 			if n := dropped(func(ctx context.Context, run *dispatch.Run, t *dispatch.Transcript) {
 				for i := range 55 {
 					arguments := fmt.Sprintf(`{"x":"%d%s"}`, i, strings.Repeat("x", 9000))
-					_, _ = run.Proxy.Call(proxy.WithCallID(ctx, fmt.Sprint(i)), "get_order", json.RawMessage(arguments))
+					_, _ = run.Proxy.Do(proxy.WithCallID(ctx, fmt.Sprint(i)), "get_order", json.RawMessage(arguments))
 					tell(t, i, arguments)
 				}
 				for range more {
@@ -450,7 +450,7 @@ func TestTranscriptCountsNothingTwice(t *testing.T) {
 	}
 	if n := dropped(func(ctx context.Context, run *dispatch.Run, t *dispatch.Transcript) {
 		for i := range 10 { // results of 64 KiB
-			_, _ = run.Proxy.Call(proxy.WithCallID(ctx, fmt.Sprint(i)), "big", nil)
+			_, _ = run.Proxy.Do(proxy.WithCallID(ctx, fmt.Sprint(i)), "big", nil)
 			t.Add(calling(call(fmt.Sprint(i), "big", "{}")), result(fmt.Sprint(i), `"`+strings.Repeat("x", 64_000)+`"`))
 		}
 	}); n != 0 {
@@ -463,7 +463,7 @@ func TestTranscriptBeginsWithTheInstruction(t *testing.T) {
 	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		called := calling(call("toolu_1", "get_order", "{}"))
 		if run.TurnID == "2" {
-			_, _ = run.Proxy.Call(ctx, "get_order", nil)
+			_, _ = run.Proxy.Do(ctx, "get_order", nil)
 			run.Transcript().Add(system, called)
 		} else {
 			run.Transcript().Add(system)
@@ -530,7 +530,7 @@ func TestWhenTheTranscriptIsSent(t *testing.T) {
 		},
 		{
 			"timeout", nil, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-				_, err := run.Proxy.Call(ctx, "get_order", json.RawMessage(`{"wait":1000}`))
+				_, err := run.Proxy.Do(ctx, "get_order", json.RawMessage(`{"wait":1000}`))
 				return nil, err
 			},
 			`{"final_response":"The agent ran out of time before it had an answer.","messages":[` + recorded +
@@ -542,7 +542,7 @@ func TestWhenTheTranscriptIsSent(t *testing.T) {
 				o.TimeoutResponse = func(*dispatch.Run) *dispatch.Response { return &dispatch.Response{FinalResponse: "late"} }
 			}, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 				run.Transcript().UpdateMetadata(func(m *dispatch.Metadata) { m.Model = "m" })
-				_, err := run.Proxy.Call(context.WithoutCancel(ctx), "get_order", json.RawMessage(`{"wait":301}`))
+				_, err := run.Proxy.Do(context.WithoutCancel(ctx), "get_order", json.RawMessage(`{"wait":301}`))
 				return nil, err
 			},
 			`{"final_response":"late","messages":[` + recorded +
@@ -557,7 +557,7 @@ func TestWhenTheTranscriptIsSent(t *testing.T) {
 					opts = append(opts, tt.opts)
 				}
 				h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-					_, _ = run.Proxy.Call(ctx, "get_order", nil)
+					_, _ = run.Proxy.Do(ctx, "get_order", nil)
 					return tt.agent(ctx, run)
 				}, opts...)
 				wantAnswer(t, post(h, `{"input":{"user_instruction":"hi"}}`, nil), 200, tt.want)
@@ -573,12 +573,12 @@ func TestTranscriptBounds(t *testing.T) {
 	for name, agent := range map[string]func(context.Context, *dispatch.Run, *dispatch.Transcript){
 		"results": func(ctx context.Context, run *dispatch.Run, _ *dispatch.Transcript) {
 			for range 50 {
-				_, _ = run.Proxy.Call(ctx, "big", nil)
+				_, _ = run.Proxy.Do(ctx, "big", nil)
 			}
 		},
 		"arguments": func(ctx context.Context, run *dispatch.Run, _ *dispatch.Transcript) {
 			for range 50 {
-				_, _ = run.Proxy.Call(ctx, "get_order", map[string]string{"x": strings.Repeat("x", 60_000)})
+				_, _ = run.Proxy.Do(ctx, "get_order", map[string]string{"x": strings.Repeat("x", 60_000)})
 			}
 		},
 		"control characters": func(_ context.Context, _ *dispatch.Run, t *dispatch.Transcript) {
@@ -606,14 +606,14 @@ func TestTranscriptBounds(t *testing.T) {
 			for i := range 55 {
 				id := fmt.Sprint(i, strings.Repeat("i", 6_000), strings.Repeat("\xff", 1_000))
 				t.Add(calling(call(id, "get_order", strings.Repeat("\x03", 500))))
-				_, _ = run.Proxy.Call(proxy.WithCallID(ctx, id), "get_order", nil)
+				_, _ = run.Proxy.Do(proxy.WithCallID(ctx, id), "get_order", nil)
 			}
 		},
 		"answers": func(ctx context.Context, run *dispatch.Run, t *dispatch.Transcript) {
 			for i := range 1201 {
 				t.Add(calling(call(fmt.Sprint(i), "get_order", "{}")))
 				if i < 50 {
-					_, _ = run.Proxy.Call(proxy.WithCallID(ctx, fmt.Sprint(i)), "get_order", nil)
+					_, _ = run.Proxy.Do(proxy.WithCallID(ctx, fmt.Sprint(i)), "get_order", nil)
 				} else {
 					t.Add(result(fmt.Sprint(i), `"x"`))
 				}
@@ -621,7 +621,7 @@ func TestTranscriptBounds(t *testing.T) {
 		},
 		"many": func(ctx context.Context, run *dispatch.Run, t *dispatch.Transcript) {
 			for range 55 {
-				_, _ = run.Proxy.Call(ctx, "get_order", nil)
+				_, _ = run.Proxy.Do(ctx, "get_order", nil)
 			}
 			for range 2000 {
 				t.Add(says("assistant", "more"))
@@ -677,7 +677,7 @@ func TestCallIDsAreUniqueInASession(t *testing.T) {
 				return &dispatch.Response{FinalResponse: "x", Messages: []dispatch.Message{calling(call("", "f", "{}"), call("", "g", "{}"))}}, nil
 			}
 			for range 2 {
-				_, _ = run.Proxy.Call(ctx, "get_order", nil)
+				_, _ = run.Proxy.Do(ctx, "get_order", nil)
 			}
 			if run.TurnID == "2" {
 				panic("x")
@@ -723,7 +723,7 @@ func TestHowManyTokensAreRemembered(t *testing.T) {
 			if run.Instruction == "" {
 				return nil, errors.New("x")
 			}
-			_, _ = run.Proxy.Call(ctx, "get_order", nil)
+			_, _ = run.Proxy.Do(ctx, "get_order", nil)
 			if run.Instruction == "wait" {
 				time.Sleep(time.Minute)
 			}
@@ -783,7 +783,7 @@ func ExampleTranscript_Add() {
 		message := model()
 		run.Transcript().Add(message)
 		for _, call := range message.ToolCalls {
-			if _, err := run.Proxy.Call(proxy.WithCallID(ctx, call.ID), call.Name, call.Arguments); err != nil {
+			if _, err := run.Proxy.Do(proxy.WithCallID(ctx, call.ID), call.Name, call.Arguments); err != nil {
 				return nil, err
 			}
 		}

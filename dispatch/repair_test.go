@@ -40,7 +40,7 @@ func TestValuesThatTheJudgeReads(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-				_, _ = run.Proxy.Call(ctx, "get_order", json.RawMessage(arguments))
+				_, _ = run.Proxy.Do(ctx, "get_order", json.RawMessage(arguments))
 				run.Transcript().Add(dispatch.Message{Role: "assistant", Content: dispatch.Content(`[` + arguments + `]`), ToolCalls: []dispatch.ToolCall{call("1", "f", arguments)}})
 				run.Transcript().UpdateMetadata(func(m *dispatch.Metadata) { m.Extra = map[string]any{"x": json.RawMessage(arguments)} })
 				return nil, nil
@@ -198,7 +198,7 @@ func TestMalformedMessages(t *testing.T) {
 // messages.
 func TestSendTranscriptAfterRemoval(t *testing.T) {
 	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		_, _ = run.Proxy.Call(ctx, "get_order", nil)
+		_, _ = run.Proxy.Do(ctx, "get_order", nil)
 		return &dispatch.Response{FinalResponse: "x", Messages: []dispatch.Message{{Role: "bot", Content: dispatch.Text("y")}}}, nil
 	}, tools, func(o *dispatch.Options) { o.SendTranscript = true })
 	wantAnswer(t, post(h, `{"input":{"user_instruction":"hi"}}`, nil), 200, `{"final_response":"x","messages":[{"role":"user","content":"hi"},`+

@@ -19,7 +19,7 @@ func TestSwitchingProtocolsGivesPlacesBack(t *testing.T) {
 	url := faulttest.SwitchingServer(t)
 	var refused atomic.Int32
 	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		_, err := run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"})
+		_, err := run.Proxy.Do(ctx, "get_order", map[string]string{"order_id": "4521"})
 		if proxy.CodeOf(err) == proxy.CodeStatus {
 			refused.Add(1)
 		}

@@ -2,6 +2,7 @@ package dispatch_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -47,7 +48,7 @@ func TestTurnsShareTheirTokensPace(t *testing.T) {
 		h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 			start := time.Now()
 			for range 40 {
-				if _, err := run.Proxy.Call(ctx, "get_order", nil); err != nil {
+				if _, err := run.Proxy.Do(ctx, "get_order", nil); err != nil {
 					return nil, err
 				}
 			}
@@ -89,8 +90,8 @@ func TestTheEndOfATokenOutlivesTheDispatch(t *testing.T) {
 		t.Run(tt.class, func(t *testing.T) {
 			platform := orders(t, proxytest.FailureRule{Nth: []int{1}, Status: 401, ErrorClass: tt.class})
 			h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-				_, err := run.Proxy.Call(ctx, "get_order", nil)
-				if again, _ := run.Proxy.Call(ctx, "get_order", nil); err != nil && again != nil {
+				_, err := run.Proxy.Do(ctx, "get_order", nil)
+				if again, _ := proxy.Call[json.RawMessage](ctx, run.Proxy, "get_order", nil); err != nil && again != nil {
 					t.Error("the run went on")
 				}
 				return &dispatch.Response{FinalResponse: "done"}, err
@@ -121,7 +122,7 @@ func loop(ctx context.Context, run *dispatch.Run, modelCalls *int) error {
 		*modelCalls++
 		var tools sync.WaitGroup
 		for range 2 {
-			tools.Go(func() { _, _ = run.Proxy.Call(ctx, "get_order", nil) })
+			tools.Go(func() { _, _ = run.Proxy.Do(ctx, "get_order", nil) })
 		}
 		tools.Wait()
 	}
@@ -206,7 +207,7 @@ func TestOnRunOverOfTheOptions(t *testing.T) {
 	platform := orders(t, proxytest.FailureRule{Nth: []int{1}, Status: 401})
 	var told error
 	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		_, _ = run.Proxy.Call(ctx, "get_order", nil)
+		_, _ = run.Proxy.Do(ctx, "get_order", nil)
 		return nil, ctx.Err()
 	}, toPlatform(platform), func(o *dispatch.Options) { o.Proxy.OnRunOver = func(err error) { told = err } })
 	wantError(t, dispatchRun(h, platform.NewRun(), ""), 500, dispatch.CodeAgent, "the run is over")

@@ -32,8 +32,8 @@ func TestTranscript(t *testing.T) {
 	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		transcript := run.Transcript()
 		transcript.Add(thinks("I should look the order up."))
-		_, _ = run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"})
-		_, _ = run.Proxy.As("sub").Call(ctx, "refund_order", nil)
+		_, _ = run.Proxy.Do(ctx, "get_order", map[string]string{"order_id": "4521"})
+		_, _ = run.Proxy.As("sub").Do(ctx, "refund_order", nil)
 		transcript.Add(says("assistant", "That did not work."))
 		return transcript.Response("Done."), nil
 	}, tools)
@@ -54,7 +54,7 @@ func TestTranscript(t *testing.T) {
 func TestTranscriptOfACallWithoutAName(t *testing.T) {
 	h := newHandler(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		transcript := run.Transcript()
-		_, _ = run.Proxy.Call(ctx, "", nil)
+		_, _ = run.Proxy.Do(ctx, "", nil)
 		return transcript.Response("Done."), nil
 	}, tools)
 	if verdict := dispatch.CheckResponse(post(h, seedBody, nil).Body.Bytes()); len(verdict.Messages) != 4 {
@@ -181,7 +181,7 @@ func TestHarnessVariant(t *testing.T) {
 func ExampleRun_Transcript() {
 	h, err := dispatch.New(func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		transcript := run.Transcript()
-		if _, err := run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"}); err != nil {
+		if _, err := run.Proxy.Do(ctx, "get_order", map[string]string{"order_id": "4521"}); err != nil {
 			return nil, err
 		}
 		return transcript.Response("The order has shipped."), nil

@@ -30,7 +30,7 @@ func audited(t *testing.T, o *manifest.Options, calls []manifest.Call, tools ...
 		}
 		records[r.CallID] = r
 	}
-	load(t, o, tools...).CallAll(t.Context(), calls)
+	load(t, o, tools...).DoAll(t.Context(), calls)
 	return records
 }
 
@@ -148,7 +148,7 @@ func TestAuditLog(t *testing.T) {
 	for i := range calls {
 		calls[i] = manifest.Call{ID: "c", Tool: "t", Args: json.RawMessage(`{"password":"swordfish"}`)}
 	}
-	m.CallAll(t.Context(), calls)
+	m.DoAll(t.Context(), calls)
 
 	files, err := os.ReadDir(dir)
 	if err != nil || len(files) == 0 {

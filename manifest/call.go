@@ -50,17 +50,31 @@ type Result struct {
 	Duration  time.Duration // from the start to the end of the process group; 0 without a start
 }
 
-// Call runs a tool and returns its output, one JSON value. See [Call.Args] for args. The error is
-// an [*Error]. Use [Manifest.CallForModel] for calls of a model, and [Manifest.Run] for exit status
-// and stderr.
+// Call runs a tool and returns its output, one JSON value. See [Call.Args] for args. Use
+// [Manifest.CallForModel] for calls of a model, and [Manifest.Do] for exit status and stderr.
+//
+// The error is an [*Error]. A failed tool is one, with CodeToolFailed if its output is an object
+// whose member "error" is not null, false or "".
 func (m *Manifest) Call(ctx context.Context, name string, args any) (json.RawMessage, error) {
-	r := m.Run(ctx, Call{ID: actor.CallID(ctx), Tool: name, Args: args})
+	r := m.Do(ctx, Call{ID: actor.CallID(ctx), Tool: name, Args: args})
+	if toolresult.Failed(r.Output) {
+		return nil, &Error{Code: CodeToolFailed, Tool: name, Message: "the tool reported a failure",
+			detail: "the output reports a failure; show Error.ToolResult to the model", output: r.Output}
+	}
 	return r.Output, r.Err
 }
 
-// CallForModel runs a tool for a model and returns the result that the model reads. failed reports
-// that the call failed: the result is then [Error.ToolResult], or an output whose member "error" is
-// not null, false or "".
+// ModelResult is what a model reads about a call of a tool:
+//
+//	Text   string          // a JSON string as its text, any other value as JSON
+//	JSON   json.RawMessage // the value as it came
+//	Failed bool            // the call failed
+//
+// It is the type of the same name in package proxy, which says more about it.
+type ModelResult = toolresult.ModelResult
+
+// CallForModel runs a tool for a model. If the call failed, the result is the output if that reports
+// the failure, and [Error.ToolResult] otherwise.
 //
 // args is the model's text: a JSON object as string, []byte or json.RawMessage. If the text is
 // malformed, the result tells the model what to correct. args may also be any Go value that
@@ -69,29 +83,29 @@ func (m *Manifest) Call(ctx context.Context, name string, args any) (json.RawMes
 //
 // An error means that the agent should stop. It is an [*Error]: CodeCanceled or CodeDeadline if ctx
 // has ended, or CodeArguments for a Go value that JSON cannot represent.
-func (m *Manifest) CallForModel(
-	ctx context.Context, name string, args any,
-) (result json.RawMessage, failed bool, err error) {
-	text, ok := toolresult.Text(args)
+func (m *Manifest) CallForModel(ctx context.Context, name string, args any) (ModelResult, error) {
+	text, ok := toolresult.Arguments(args)
 	if !ok {
+		var err error
 		if text, err = rawjson.EncodeArguments(args, argumentLimits); err != nil {
-			return nil, false, &Error{Code: CodeArguments, Tool: name, Err: err,
+			return ModelResult{}, &Error{Code: CodeArguments, Tool: name, Err: err,
 				Message: "invalid arguments: " + clip.Text(err.Error(), maxMessage)}
 		}
 	}
-	result, err = m.Call(ctx, name, text)
-	if err == nil {
-		return result, toolresult.Failed(result), nil
+	r := m.Do(ctx, Call{ID: actor.CallID(ctx), Tool: name, Args: text})
+	if r.Err == nil {
+		return toolresult.ForModel(r.Output, toolresult.Failed(r.Output)), nil
 	}
-	e, _ := errors.AsType[*Error](err) // Call returns no other type
+	e, _ := errors.AsType[*Error](r.Err) // Do sets no other type
 	if e.Code == CodeCanceled || e.Code == CodeDeadline || ctx.Err() != nil {
-		return nil, false, err
+		return ModelResult{}, e
 	}
-	return e.ToolResult(), true, nil
+	return toolresult.ForModel(e.ToolResult(), true), nil
 }
 
-// Run runs a tool and returns all details. Result.Err reports a failure. The result is never nil.
-func (m *Manifest) Run(ctx context.Context, call Call) *Result {
+// Do runs a tool and returns all details. Result.Err reports a failure. An output with a member
+// "error" is not a failure here. The result is never nil.
+func (m *Manifest) Do(ctx context.Context, call Call) *Result {
 	t, input, rejected := m.prepare(call)
 	if rejected != nil {
 		return call.failed(rejected)
@@ -103,9 +117,9 @@ func (m *Manifest) Run(ctx context.Context, call Call) *Result {
 	return m.start(t, call, input).wait(ctx)
 }
 
-// CallAll runs the calls of one turn of a model, at most [Options.MaxParallel] at the same time. It
+// DoAll runs the calls of one turn of a model, at most [Options.MaxParallel] at the same time. It
 // returns one result per call, in the order of the calls. Programs start in that order.
-func (m *Manifest) CallAll(ctx context.Context, calls []Call) []*Result {
+func (m *Manifest) DoAll(ctx context.Context, calls []Call) []*Result {
 	results := make([]*Result, len(calls))
 	var running sync.WaitGroup
 	for i, call := range calls {

@@ -3,7 +3,7 @@
 //
 //	m, err := manifest.Load("tools.json", nil)
 //	list, _, err := schema.Export(m.Tools(), schema.OpenAIChat)     // the tools, for the model
-//	result, failed, err := m.CallForModel(ctx, name, arguments)     // a call of the model
+//	result, err := m.CallForModel(ctx, name, arguments)             // a call of the model
 //
 // Load checks all that the document demands and reports all problems at once, in the document's
 // words. A call checks the arguments against the tool's schema and starts the program without a
@@ -49,7 +49,7 @@
 //
 // A [Manifest] is safe for concurrent use. Every error is an [*Error] with a [Code]; [CodeOf]
 // returns it. Failures of a tool are results for the model: [Manifest.CallForModel] returns
-// {"error":"…"} for them, and [Error.ToolResult] does so for the results of [Manifest.CallAll].
+// {"error":"…"} for them, and [Error.ToolResult] does so for the results of [Manifest.DoAll].
 // Error texts contain no argument, no value of an environment variable and no output. What a
 // failing tool writes to stderr is in Error.Message and Error.Hint only.
 //

@@ -24,8 +24,8 @@ func TestEach(t *testing.T) {
 	results, err := proxy.Each(t.Context(), []modelCall{{"m1", "echo", `{"n":1}`}, {"m2", "echoes", `{}`},
 		{"m3", "echo", `{"n":3}`}},
 		func(ctx context.Context, call modelCall) (string, error) {
-			result, failed, err := m.CallForModel(proxy.WithCallID(ctx, call.id), call.name, call.arguments)
-			return fmt.Sprintf("%t %s", failed, result), err
+			result, err := m.CallForModel(proxy.WithCallID(ctx, call.id), call.name, call.arguments)
+			return fmt.Sprintf("%t %s", result.Failed, result.Text), err
 		})
 	want := []string{`false {"n":1}`, `true {"error":"unknown tool: echoes","tools":["echo"]}`, `false {"n":3}`}
 	if err != nil || !slices.Equal(results, want) {

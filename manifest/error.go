@@ -20,7 +20,7 @@ const (
 	CodeInvalid Code = "invalid_manifest" // tools break rules; see Problems
 )
 
-// Codes of calls. For the last five the program of the tool is at fault.
+// Codes of calls. For the last six the program of the tool is at fault.
 const (
 	CodeUnknownTool    Code = "unknown_tool"        // the manifest has no tool of that name
 	CodeArguments      Code = "invalid_arguments"   // not a JSON object, or not valid by the schema
@@ -32,6 +32,7 @@ const (
 	CodeSignal         Code = "killed_by_signal"    // a signal of another sender ended it
 	CodeOutputTooLarge Code = "output_too_large"    // stdout exceeds Options.MaxStdout
 	CodeOutput         Code = "invalid_output"      // stdout does not have the format Options.Output
+	CodeToolFailed     Code = "tool_failed"         // [Manifest.Call] only: the output reports a failure
 )
 
 // Error is the error type of this package. It contains no argument and no value of an environment
@@ -58,6 +59,7 @@ type Error struct {
 
 	detail string   // replaces Message in the text of the error
 	tools  []string // all names of tools, for CodeUnknownTool
+	output []byte   // of the tool, for CodeToolFailed
 	object []byte   // the JSON value that the tool gave as its error; at most maxMessage bytes
 }
 
@@ -97,13 +99,16 @@ const (
 	maxNames   = 100  // names of tools in a result for the model
 )
 
-// ToolResult returns the result that a model reads if the call failed: {"error":"…"}. If the tool
-// gave a hint, the result has a member "hint". If the model called a tool that does not exist, the
+// ToolResult returns the result that a model reads if the call failed: the tool's output if that
+// reports the failure, and otherwise {"error":"…"}. If the tool gave a hint, the result has a member "hint". If the model called a tool that does not exist, the
 // member "tools" lists up to 100 existing names. Texts are cut to 1,000 bytes.
 //
 // If the tool wrote its error as JSON, "error" is that value, unless it exceeds 1,000 bytes. Of a
 // larger object it is the member "message" or "error", or else the exit status.
 func (e *Error) ToolResult() json.RawMessage {
+	if e.output != nil {
+		return e.output
+	}
 	content := []byte(`{"error":`)
 	if len(e.object) > 0 {
 		content = append(content, e.object...)

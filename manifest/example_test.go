@@ -120,12 +120,12 @@ func ExampleManifest_CallForModel() {
 		{"get_tme", `{"timezone":"UTC"}`}, {"get_time", `{"timezone":3}`}, {"get_time", `{"timezone":`},
 	}
 	for _, call := range calls {
-		result, failed, err := m.CallForModel(context.Background(), call.name, call.arguments)
+		result, err := m.CallForModel(context.Background(), call.name, call.arguments)
 		if err != nil {
 			fmt.Println("stop:", err)
 			return
 		}
-		fmt.Println(failed, string(result))
+		fmt.Println(result.Failed, result.Text)
 	}
 	// Output:
 	// true {"error":"unknown tool: get_tme","tools":["get_time"]}

@@ -26,14 +26,14 @@ func ExampleManifest_Call() {
 	// Output: {"timezone":"Europe/Helsinki"} <nil>
 }
 
-func ExampleManifest_Run() {
+func ExampleManifest_Do() {
 	m, err := manifest.Parse([]byte(`{"tools": [{"name": "fail", "command":
 		["/bin/sh", "-c", "echo '{\"error\":\"disk full\",\"hint\":\"delete something\"}' >&2; exit 3"]}]}`), nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	r := m.Run(context.Background(), manifest.Call{ID: "call_1", Tool: "fail", Args: json.RawMessage(`{}`)})
+	r := m.Do(context.Background(), manifest.Call{ID: "call_1", Tool: "fail", Args: json.RawMessage(`{}`)})
 	fmt.Println(r.ExitCode, r.Err)
 	if failure, ok := errors.AsType[*manifest.Error](r.Err); ok {
 		fmt.Println(string(failure.ToolResult()))
@@ -63,7 +63,7 @@ func ExampleAuditLog() {
 		fmt.Println(err)
 		return
 	}
-	m.Run(context.Background(), manifest.Call{ID: "call_1", Tool: "echo",
+	m.Do(context.Background(), manifest.Call{ID: "call_1", Tool: "echo",
 		Args: map[string]string{"password": "swordfish"}})
 
 	files, _ := filepath.Glob(filepath.Join(dir, "*.log"))

@@ -41,11 +41,11 @@ func TestCallForModel(t *testing.T) {
 		{"a program that is missing", "gone", `{}`, `{"error":"tool could not be started"}`, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			result, failed, err := m.CallForModel(t.Context(), tt.tool, tt.args)
+			result, err := m.CallForModel(t.Context(), tt.tool, tt.args)
 			part, isPart := strings.CutPrefix(tt.want, "~")
-			if err != nil || failed != tt.failed || !json.Valid(result) || string(result) != tt.want &&
-				!(isPart && strings.Contains(string(result), part)) {
-				t.Errorf("%s, %t, %v; want %s, %t", result, failed, err, tt.want, tt.failed)
+			if err != nil || result.Failed != tt.failed || !json.Valid(result.JSON) || result.Text != tt.want &&
+				!(isPart && strings.Contains(result.Text, part)) {
+				t.Errorf("%s, %t, %v; want %s, %t", result.Text, result.Failed, err, tt.want, tt.failed)
 			}
 		})
 	}
@@ -62,16 +62,16 @@ func TestCallForModelStops(t *testing.T) {
 		cancel(cause)
 	})
 	for _, when := range []string{"during the call", "before the call"} {
-		result, failed, err := m.CallForModel(ctx, "t", `{}`)
-		if result != nil || failed || code(t, err) != manifest.CodeCanceled || !errors.Is(err, cause) {
-			t.Errorf("%s: %s, %t, %v", when, result, failed, err)
+		result, err := m.CallForModel(ctx, "t", `{}`)
+		if result.JSON != nil || result.Failed || code(t, err) != manifest.CodeCanceled || !errors.Is(err, cause) {
+			t.Errorf("%s: %s, %t, %v", when, result.Text, result.Failed, err)
 		}
 	}
 	stopping.Wait()
 	for _, args := range []any{[]int{1}, map[string]any{"a": make(chan int)}} {
-		result, failed, err := m.CallForModel(t.Context(), "t", args)
-		if result != nil || failed || code(t, err) != manifest.CodeArguments {
-			t.Errorf("%T: %s, %t, %v", args, result, failed, err)
+		result, err := m.CallForModel(t.Context(), "t", args)
+		if result.JSON != nil || result.Failed || code(t, err) != manifest.CodeArguments {
+			t.Errorf("%T: %s, %t, %v", args, result.Text, result.Failed, err)
 		}
 	}
 }
@@ -81,9 +81,9 @@ func TestManyToolsAreNotListed(t *testing.T) {
 	for i := range 150 {
 		entries = append(entries, tool("echo").with("name", strings.Repeat("n", i+1)))
 	}
-	result, _, err := load(t, nil, entries...).CallForModel(t.Context(), "x", nil)
+	result, err := load(t, nil, entries...).CallForModel(t.Context(), "x", nil)
 	var message struct{ Tools []string }
-	if err != nil || json.Unmarshal(result, &message) != nil || len(message.Tools) != 100 {
+	if err != nil || json.Unmarshal(result.JSON, &message) != nil || len(message.Tools) != 100 {
 		t.Errorf("%d tools, %v", len(message.Tools), err)
 	}
 }

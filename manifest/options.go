@@ -27,7 +27,7 @@ type Options struct {
 	// Defaults to 1 MiB.
 	MaxStdout int
 	// MaxParallel is the number of programs of this manifest that run at the same time. Further
-	// calls wait for a place. With 1, [Manifest.CallAll] runs its calls one after the other.
+	// calls wait for a place. With 1, [Manifest.DoAll] runs its calls one after the other.
 	// Defaults to 16.
 	MaxParallel int
 

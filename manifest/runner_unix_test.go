@@ -32,7 +32,7 @@ func repeat(t *testing.T, e entry, args any, times int, check func(*manifest.Res
 		calls[i] = manifest.Call{Tool: "t", Args: args}
 	}
 	failed := 0
-	for i, r := range m.CallAll(t.Context(), calls) {
+	for i, r := range m.DoAll(t.Context(), calls) {
 		if err := check(r); err != nil {
 			if failed++; failed == 1 {
 				t.Errorf("run %d: %v", i, err)
@@ -265,7 +265,7 @@ func TestPipeWait(t *testing.T) {
 			nothingLeft(t)
 			file := filepath.Join(t.TempDir(), "pid")
 			m := load(t, nil, tool("parent", "sleep", mode, file, forever)).SetPipeWait(pipeWait)
-			r := m.Run(t.Context(), manifest.Call{Tool: "t"})
+			r := m.Do(t.Context(), manifest.Call{Tool: "t"})
 			if r.Err != nil || string(r.Output) != `{"left":true}` {
 				t.Errorf("output %q, err %v; what the program printed before it exited counts", r.Output, r.Err)
 			}
@@ -290,7 +290,7 @@ func TestPipeWait(t *testing.T) {
 			file = filepath.Join(t.TempDir(), "pid")
 			m := load(t, &manifest.Options{Timeout: timeout},
 				tool("parent", "sleep", "leave", file, forever)).SetPipeWait(time.Hour)
-			r = m.Run(t.Context(), manifest.Call{Tool: "t"})
+			r = m.Do(t.Context(), manifest.Call{Tool: "t"})
 			return code(t, r.Err) != manifest.CodeTimeout // a program that has exited does not time out
 		})
 		if r.Err != nil || !r.Truncated {
@@ -301,7 +301,7 @@ func TestPipeWait(t *testing.T) {
 	t.Run("without any wait, what the program printed is whole", func(t *testing.T) {
 		nothingLeft(t)
 		m := load(t, &manifest.Options{MaxParallel: 8}, tool("print-and-leave", "60000")).SetPipeWait(1)
-		for i, r := range m.CallAll(t.Context(), slices.Repeat([]manifest.Call{{Tool: "t"}}, nightly.Or(16, 40))) {
+		for i, r := range m.DoAll(t.Context(), slices.Repeat([]manifest.Call{{Tool: "t"}}, nightly.Or(16, 40))) {
 			if r.Err != nil || len(r.Stdout) != 60000 || !r.Truncated {
 				t.Errorf("run %d: %d bytes, truncated %v, err %v", i, len(r.Stdout), r.Truncated, r.Err)
 			}
@@ -309,7 +309,7 @@ func TestPipeWait(t *testing.T) {
 	})
 	t.Run("no wait if no process holds a pipe", func(t *testing.T) {
 		m := load(t, &manifest.Options{Timeout: time.Hour}, tool("echo")).SetPipeWait(time.Hour)
-		r := m.Run(t.Context(), manifest.Call{Tool: "t"})
+		r := m.Do(t.Context(), manifest.Call{Tool: "t"})
 		if r.Err != nil || r.Truncated {
 			t.Errorf("truncated %v, err %v", r.Truncated, r.Err)
 		}
@@ -328,7 +328,7 @@ func TestPipeWait(t *testing.T) {
 			}
 			e := entry{"name": "t", "command": []string{"/bin/sh", "-c", script}}
 			m := load(t, &manifest.Options{Output: manifest.Text}, e).SetPipeWait(wait)
-			r := m.Run(t.Context(), manifest.Call{Tool: "t"})
+			r := m.Do(t.Context(), manifest.Call{Tool: "t"})
 			if r.Err != nil || string(r.Stdout) != "a\n" || r.Truncated != truncated {
 				t.Errorf("%s: stdout %q, truncated %v, err %v", script, r.Stdout, r.Truncated, r.Err)
 			}
@@ -354,7 +354,7 @@ func TestContext(t *testing.T) {
 		m := load(t, nil, tool("parent", "sleep", "stay", file, forever))
 		ctx, cancel := context.WithCancelCause(t.Context())
 		go func() { await(t, file); cancel(boom) }()
-		r := m.Run(ctx, manifest.Call{Tool: "t"})
+		r := m.Do(ctx, manifest.Call{Tool: "t"})
 		if code(t, r.Err) != manifest.CodeCanceled || !errors.Is(r.Err, context.Canceled) || !errors.Is(r.Err, boom) {
 			t.Errorf("err = %v", r.Err)
 		}
@@ -365,7 +365,7 @@ func TestContext(t *testing.T) {
 		m := load(t, nil, tool("sleep", forever).with("timeoutSec", 600))
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		r := m.Run(ctx, manifest.Call{Tool: "t"})
+		r := m.Do(ctx, manifest.Call{Tool: "t"})
 		if code(t, r.Err) != manifest.CodeDeadline || !errors.Is(r.Err, context.DeadlineExceeded) {
 			t.Errorf("err = %v", r.Err)
 		}
@@ -374,7 +374,7 @@ func TestContext(t *testing.T) {
 		m := load(t, &manifest.Options{Timeout: 50 * time.Millisecond}, tool("sleep", forever))
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
-		if r := m.Run(ctx, manifest.Call{Tool: "t"}); code(t, r.Err) != manifest.CodeTimeout {
+		if r := m.Do(ctx, manifest.Call{Tool: "t"}); code(t, r.Err) != manifest.CodeTimeout {
 			t.Errorf("err = %v", r.Err)
 		}
 	})
@@ -382,7 +382,7 @@ func TestContext(t *testing.T) {
 		m := load(t, nil, tool("say", "", "boom", "3"))
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
-		if r := m.Run(ctx, manifest.Call{Tool: "t"}); code(t, r.Err) != manifest.CodeExit {
+		if r := m.Do(ctx, manifest.Call{Tool: "t"}); code(t, r.Err) != manifest.CodeExit {
 			t.Errorf("err = %v", r.Err)
 		}
 	})
@@ -393,7 +393,7 @@ func TestContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		for range 20 { // a free place must never win over the context
-			if r := m.Run(ctx, manifest.Call{Tool: "t"}); !errors.Is(r.Err, context.Canceled) || r.Duration != 0 {
+			if r := m.Do(ctx, manifest.Call{Tool: "t"}); !errors.Is(r.Err, context.Canceled) || r.Duration != 0 {
 				t.Errorf("started: %v, err = %v", r.Duration != 0, r.Err)
 			}
 		}
@@ -545,12 +545,12 @@ func TestConcurrentCallsOfOneManifest(t *testing.T) {
 	all.Wait()
 }
 
-func TestCallAll(t *testing.T) {
+func TestDoAll(t *testing.T) {
 	t.Run("results stand in the order of the calls", func(t *testing.T) {
 		nothingLeft(t)
 		slow, quick := tool("sleep", "30ms"), tool("echo").with("name", "quick")
 		m := load(t, nil, slow, quick)
-		results := m.CallAll(t.Context(), []manifest.Call{
+		results := m.DoAll(t.Context(), []manifest.Call{
 			{ID: "a", Tool: "t"}, {ID: "b", Tool: "none"}, {ID: "c", Tool: "quick", Args: map[string]int{"n": 3}},
 			{ID: "d", Tool: "quick", Args: 4},
 		})
@@ -575,7 +575,7 @@ func TestCallAll(t *testing.T) {
 			calls = append(calls, manifest.Call{Tool: name})
 			want += "<" + name + name + ">"
 		}
-		load(t, &manifest.Options{MaxParallel: 1}, tools...).CallAll(t.Context(), calls)
+		load(t, &manifest.Options{MaxParallel: 1}, tools...).DoAll(t.Context(), calls)
 		if got, _ := os.ReadFile(file); string(got) != want {
 			t.Errorf("log %s, want %s", got, want)
 		}
@@ -600,7 +600,7 @@ func TestCallAll(t *testing.T) {
 			tools, calls, want = append(tools, e), append(calls, manifest.Call{Tool: name}), append(want, name)
 		}
 		last := 0
-		for i, r := range load(t, options, tools...).CallAll(t.Context(), calls) {
+		for i, r := range load(t, options, tools...).DoAll(t.Context(), calls) {
 			pid, err := strconv.Atoi(string(r.Output))
 			if err != nil || r.Err != nil {
 				t.Fatal(err, r.Err)
@@ -618,7 +618,7 @@ func TestCallAll(t *testing.T) {
 	t.Run("the bound holds, and is used", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "log")
 		m := load(t, &manifest.Options{MaxParallel: 3}, tool("meet", file, "3", "20ms"))
-		m.CallAll(t.Context(), slices.Repeat([]manifest.Call{{Tool: "t"}}, 12))
+		m.DoAll(t.Context(), slices.Repeat([]manifest.Call{{Tool: "t"}}, 12))
 		log, _ := os.ReadFile(file)
 		inside, most := 0, 0
 		for _, b := range log {
@@ -640,7 +640,7 @@ func TestCallAll(t *testing.T) {
 		m := load(t, &manifest.Options{MaxParallel: 2}, tool("parent", "sleep", "stay", file, forever))
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { await(t, file); cancel() }()
-		for i, r := range m.CallAll(ctx, slices.Repeat([]manifest.Call{{Tool: "t"}}, 12)) {
+		for i, r := range m.DoAll(ctx, slices.Repeat([]manifest.Call{{Tool: "t"}}, 12)) {
 			if r == nil || !errors.Is(r.Err, context.Canceled) {
 				t.Errorf("result %d: %+v", i, r)
 			}

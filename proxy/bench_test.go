@@ -41,7 +41,7 @@ func BenchmarkCall(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
-				if _, err := c.Call(background, "get_order", args); err != nil {
+				if _, err := c.Do(background, "get_order", args); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -79,7 +79,7 @@ func TestAllocations(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := testing.AllocsPerRun(200, func() {
-		if _, err := c.Call(background, "get_order", args); err != nil {
+		if _, err := c.Do(background, "get_order", args); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"reflect"
 	"slices"
 	"time"
 
@@ -37,36 +36,20 @@ func New(baseURL, runToken string, opts *Options) (*Client, error) {
 	return &r.client, nil
 }
 
-// Call calls the tool and returns its result unchanged: an object, array, string, number, boolean
-// or null. Numbers keep their digits. A result that is JSON text inside a string stays a string.
-//
-// args is any value that encoding/json writes as an object, or raw JSON as json.RawMessage or
-// []byte. If args is nil, the arguments are {}.
-//
-// Call and [Client.Do] return a result whenever the proxy sent one, also if the tool failed. The
-// model should read it. Every error is an [*Error].
-func (c *Client) Call(ctx context.Context, tool string, args any) (json.RawMessage, error) {
-	result, err := c.Do(ctx, tool, args)
-	if err != nil {
-		return nil, err
-	}
-	return result.Response, nil
-}
-
 // Call calls the tool and decodes its result into a T with encoding/json. Go integers also take
-// whole numbers in other spellings, such as 3.0 and 1e1.
+// whole numbers in other spellings, such as 3.0 and 1e1. A T of json.RawMessage is the result
+// unchanged. See [Client.Do] for args.
 //
-// Call returns two errors in addition to those of [Client.Call], so that a failed tool does not
-// look like an empty T. The code is [CodeToolFailed] if [Result.Failed] returns true, unless the
-// failure is in a member error that T has too. It is [CodeResultType] if the result does not fit T.
-// In both cases the tool has run, and [Error].Result has the whole Result. Do not repeat the call.
+// Every error is an [*Error]. A failed tool is one with [CodeToolFailed]; see [Result.Failed]. The
+// code is [CodeResultType] if the result does not fit T. In both cases the tool has run, and
+// [Error].Result has the whole Result. Do not repeat the call.
 func Call[T any](ctx context.Context, c *Client, tool string, args any) (T, error) {
 	var v T
 	result, err := c.Do(ctx, tool, args)
 	if err != nil {
 		return v, err
 	}
-	if failed, told := result.failure(); failed && !(told && declaresError(reflect.TypeFor[T]())) {
+	if result.Failed() {
 		return v, c.run.resultError(CodeToolFailed, result, nil)
 	}
 	if v, err = rawjson.Decode[T](result.Response, "the result"); err != nil {
@@ -75,13 +58,19 @@ func Call[T any](ctx context.Context, c *Client, tool string, args any) (T, erro
 	return v, nil
 }
 
-// Do calls the tool as [Client.Call] does and returns everything that the proxy sent about the
-// call.
+// Do calls the tool and returns everything that the proxy sent about the call. Its Response is any
+// JSON value, unchanged: numbers keep their digits, and JSON text inside a string stays a string.
+//
+// args is any value that encoding/json writes as an object, or raw JSON as json.RawMessage or
+// []byte. If args is nil, the arguments are {}.
+//
+// Do returns a Result whenever the proxy sent one, and reports a failure of the tool by
+// [Result.Failed] only. Every error is an [*Error].
 func (c *Client) Do(ctx context.Context, tool string, args any) (*Result, error) {
 	body, argumentsErr := marshalObject(args)
 	info := CallInfo{Tool: tool, Actor: c.actorFor(ctx), CallID: actor.CallID(ctx), Arguments: body}
 	if argumentsErr != nil && c.observed() {
-		text, _ := toolresult.Text(args)
+		text, _ := toolresult.Arguments(args)
 		info.Arguments = bytes.Clone(text)
 	}
 	ctx = c.startCall(ctx, info)

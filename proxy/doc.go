@@ -29,8 +29,8 @@
 //
 // Every error is an [*Error] with a [Code]. [Error.Delivery] tells whether the tool may have run.
 // The text of an error names the tool and says what to do. It does not contain a token, an argument
-// or a URL. A failure of the tool itself is not an error of [Client.Call] or [Client.Do]: it is
-// data for the model. [ToolResult] turns an error into such data.
+// or a URL. A failure of the tool itself is an error of [Call]. [Client.Do] and
+// [Client.CallForModel] return it as a result. [ToolResult] turns an error into data for a model.
 //
 // A [Client] and a [Pacer] are safe for concurrent use.
 //

@@ -3,6 +3,7 @@ package proxy_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -82,13 +83,13 @@ func TestResultsOfOneMiB(t *testing.T) {
 		for padding, code := range map[int]proxy.Code{0: "", 60 << 10: "", 65 << 10: proxy.CodeResponseTooLarge} {
 			c, _ := scripted(t, answer(200, `{"response":`+result+`,"source":"odyssey","validation":"`+
 				strings.Repeat("v", padding)+`"}`))
-			got, err := c.Call(context.Background(), "x", nil)
+			got, err := proxy.Call[json.RawMessage](context.Background(), c, "x", nil)
 			if proxy.CodeOf(err) != code || err == nil && string(got) != result {
 				t.Errorf("%s with a validation of %d bytes: %d bytes, %v", name, padding, len(got), err)
 			}
 		}
 		c, _ := scripted(t, answer(200, `{"response":`+result[:len(result)-1]+" "+result[len(result)-1:]+`}`))
-		if _, err := c.Call(background, "x", nil); name != "one number" &&
+		if _, err := c.Do(background, "x", nil); name != "one number" &&
 			proxy.CodeOf(err) != proxy.CodeResponseTooLarge {
 			t.Errorf("%s, a byte more: %v", name, err)
 		}

@@ -3,6 +3,7 @@ package proxy_test
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -34,7 +35,7 @@ func ExampleClient_Call() {
 		fmt.Println(err)
 		return
 	}
-	result, err := client.Call(context.Background(), "get_order", map[string]string{"order_id": "4521"})
+	result, err := proxy.Call[json.RawMessage](context.Background(), client, "get_order", map[string]string{"order_id": "4521"})
 	fmt.Println(string(result), err)
 	// Output: {"status":"shipped"} <nil>
 }
@@ -69,7 +70,7 @@ func ExampleError() {
 		fmt.Println(err)
 		return
 	}
-	_, err = client.Call(context.Background(), "refund_order", nil)
+	_, err = client.Do(context.Background(), "refund_order", nil)
 	if e, ok := errors.AsType[*proxy.Error](err); ok {
 		fmt.Println(e.Code, e.Delivery, e.Attempts)
 	}
@@ -92,9 +93,9 @@ func ExampleClient_As() {
 		fmt.Println(err)
 		return
 	}
-	_, _ = client.As("supervisor/refunds").Call(context.Background(), "refund_order", nil)
+	_, _ = client.As("supervisor/refunds").Do(context.Background(), "refund_order", nil)
 	ctx := proxy.WithActor(context.Background(), "supervisor/lookup")
-	_, _ = client.Call(ctx, "get_order", nil)
+	_, _ = client.Do(ctx, "get_order", nil)
 	// Output:
 	// actor: supervisor/refunds
 	// actor: supervisor/lookup
@@ -116,12 +117,12 @@ func ExampleClient_CallForModel() {
 		{"get_order", `{"order_id":"4521"}`}, {"find_order", `{}`}, {"get_order", `{"order_id":`},
 	}
 	for _, call := range calls {
-		result, failed, err := client.CallForModel(context.Background(), call.name, call.arguments)
+		result, err := client.CallForModel(context.Background(), call.name, call.arguments)
 		if err != nil {
 			fmt.Println("stop:", err)
 			return
 		}
-		fmt.Println(failed, string(result))
+		fmt.Println(result.Failed, result.Text)
 	}
 	// Output:
 	// false {"status":"shipped"}
@@ -139,7 +140,7 @@ func ExampleNewPacer() {
 			fmt.Println(err)
 			return
 		}
-		result, err := client.Call(context.Background(), "get_order", nil)
+		result, err := proxy.Call[json.RawMessage](context.Background(), client, "get_order", nil)
 		fmt.Println(string(result), err)
 	}
 	// Output:
@@ -164,8 +165,8 @@ func ExampleObserver() {
 		fmt.Println(err)
 		return
 	}
-	_, _ = client.Call(context.Background(), "get_order", map[string]string{"order_id": "4521"})
-	_, _ = client.Call(context.Background(), "get order", nil)
+	_, _ = client.Do(context.Background(), "get_order", map[string]string{"order_id": "4521"})
+	_, _ = client.Do(context.Background(), "get order", nil)
 	// Output:
 	// calls{tool="get_order", source="odyssey", attempts=1}
 	// calls{tool="get order", code="invalid_tool_name"}
@@ -183,7 +184,7 @@ func ExampleWithActor() {
 		fmt.Println(err)
 		return
 	}
-	subAgent := func(ctx context.Context) { _, _ = client.Call(ctx, "get_order", nil) }
+	subAgent := func(ctx context.Context) { _, _ = client.Do(ctx, "get_order", nil) }
 	for _, name := range []string{"supervisor/lookup", "supervisor/refunds"} {
 		subAgent(proxy.WithActor(context.Background(), name))
 	}

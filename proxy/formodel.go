@@ -2,38 +2,46 @@ package proxy
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
-// CallForModel calls a tool for a model and returns what the model should read. failed reports that
-// the call failed. The result is then that of the tool, if [Result.Failed] returns true, or else
-// [Error.ToolResult].
+// ModelResult is what a model reads about a call of a tool:
+//
+//	Text   string          // a JSON string as its text, any other value as JSON
+//	JSON   json.RawMessage // the value as it came
+//	Failed bool            // the call failed
+//
+// Give Text to SDKs that take text, such as those of OpenAI and Anthropic, and JSON to SDKs that take
+// values, such as Google's. A blank string is `""` in Text too, because some models' APIs reject a
+// blank text. Packages manifest and toolbox return the same type.
+type ModelResult = toolresult.ModelResult
+
+// CallForModel calls a tool for a model. If the call failed, the result is the tool's own if
+// [Result.Failed] returns true, and [Error.ToolResult] otherwise.
 //
 // args is the model's text: a JSON object as string, []byte or json.RawMessage. If the text is
 // malformed, nothing is sent, and the result tells the model what to correct. args may also be any
-// Go value that [Client.Call] accepts.
+// Go value that [Client.Do] accepts.
 //
 // An error means that the agent should stop. It is an [*Error]: the run is over (see [IsRunOver]),
 // ctx has ended, or the program has a mistake. The code of a mistake is [CodeActor], or
 // [CodeArguments] for a Go value that JSON cannot represent.
-func (c *Client) CallForModel(
-	ctx context.Context, tool string, args any,
-) (result json.RawMessage, failed bool, err error) {
-	text, ok := toolresult.Text(args)
+func (c *Client) CallForModel(ctx context.Context, tool string, args any) (ModelResult, error) {
+	text, ok := toolresult.Arguments(args)
 	if !ok {
+		var err error
 		if text, err = marshalObject(args); err != nil {
-			return nil, false, &Error{Code: CodeArguments, Delivery: NotSent, Tool: tool, Err: err}
+			return ModelResult{}, &Error{Code: CodeArguments, Delivery: NotSent, Tool: tool, Err: err}
 		}
 	}
-	r, err := c.Do(ctx, tool, text)
+	result, err := c.Do(ctx, tool, text)
 	if err == nil {
-		return r.Response, r.Failed(), nil
+		return toolresult.ForModel(result.Response, result.Failed()), nil
 	}
 	switch code := CodeOf(err); {
 	case code == CodeRunOver, code == CodeCanceled, code == CodeActor, IsRunOver(err), ctx.Err() != nil:
-		return nil, false, err
+		return ModelResult{}, err
 	}
-	return ToolResult(err), true, nil
+	return toolresult.ForModel(ToolResult(err), true), nil
 }

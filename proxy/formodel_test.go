@@ -47,7 +47,7 @@ func TestCallForModel(t *testing.T) {
 		{"a failure of the tool", "refund", `{}`,
 			answer(200, `{"response":{"error":"no such order"},"source":"odyssey"}`),
 			`{"error":"no such order"}`, true, `{}`},
-		{"a failure of the simulator", "refund", `{}`, answer(200, `{"response":"sorry","source":"error"}`), `"sorry"`,
+		{"a failure of the simulator", "refund", `{}`, answer(200, `{"response":"sorry","source":"error"}`), `sorry`,
 			true, `{}`},
 		{"a refusal", "refund", `{}`, answer(409, `{"detail":{"error_class":"tool_executes_in_sandbox"}}`),
 			`{"error":"tool_executes_in_sandbox"}`, true, `{}`},
@@ -59,17 +59,17 @@ func TestCallForModel(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &script{steps: []step{tt.step}}
 			c := newClient(t, s, func(o *proxy.Options) { o.Tools = []string{"get_order", "refund"} })
-			result, failed, err := c.CallForModel(t.Context(), tt.tool, tt.args)
+			result, err := c.CallForModel(t.Context(), tt.tool, tt.args)
 			part, isPart := strings.CutPrefix(tt.want, "~")
-			if err != nil || failed != tt.failed || !json.Valid(result) || string(result) != tt.want &&
-				!(isPart && strings.Contains(string(result), part)) {
-				t.Errorf("%s, %t, %v; want %s, %t", result, failed, err, tt.want, tt.failed)
+			if err != nil || result.Failed != tt.failed || !json.Valid(result.JSON) || result.Text != tt.want &&
+				!(isPart && strings.Contains(result.Text, part)) {
+				t.Errorf("%s, %t, %v; want %s, %t", result.Text, result.Failed, err, tt.want, tt.failed)
 			}
 			sent := s.requests()
 			if tt.sent == "" && len(sent) > 0 || tt.sent != "" && (len(sent) != 1 || sent[0].body != tt.sent) {
 				t.Errorf("sent %+v, want %q", sent, tt.sent)
 			}
-			wantNoSecret(t, string(result))
+			wantNoSecret(t, result.Text)
 		})
 	}
 }
@@ -77,13 +77,13 @@ func TestCallForModel(t *testing.T) {
 // Without Options.Tools every name is sent, and the proxy decides.
 func TestInventedToolsOfTheProxy(t *testing.T) {
 	c, s := scripted(t, answer(404, `{"detail":{"error_class":"tool_not_executable","message":"hunter2"}}`))
-	result, failed, err := c.CallForModel(t.Context(), "get_orders", `{}`)
+	result, err := c.CallForModel(t.Context(), "get_orders", `{}`)
 	want := `{"error":"tool_not_executable","detail":"there is no tool \"get_orders\"; names are case-sensitive"}`
-	if string(result) != want || !failed || err != nil || len(s.requests()) != 1 {
-		t.Errorf("%s, %t, %v after %d requests; want %s", result, failed, err, len(s.requests()), want)
+	if result.Text != want || !result.Failed || err != nil || len(s.requests()) != 1 {
+		t.Errorf("%s, %t, %v after %d requests; want %s", result.Text, result.Failed, err, len(s.requests()), want)
 	}
 	c = newClient(t, s, func(o *proxy.Options) { o.Tools = []string{"get_order"} })
-	_, err = c.Call(t.Context(), "get_orders", nil)
+	_, err = c.Do(t.Context(), "get_orders", nil)
 	wantError(t, err, proxy.CodeUnknownTool, proxy.NotSent)
 }
 
@@ -96,14 +96,14 @@ func TestTheLoopOfAModelStopsWhenTheRunIsOver(t *testing.T) {
 		answer(200, `{"response":{"ok":2},"source":"odyssey"}`))
 	var seen []string
 	for range 10 {
-		result, failed, err := c.CallForModel(t.Context(), "get_order", `{"id":1}`)
+		result, err := c.CallForModel(t.Context(), "get_order", `{"id":1}`)
 		if err != nil {
-			if result != nil || failed || !proxy.IsRunOver(err) {
-				t.Errorf("%s, %t, %v", result, failed, err)
+			if result.JSON != nil || result.Failed || !proxy.IsRunOver(err) {
+				t.Errorf("%s, %t, %v", result.Text, result.Failed, err)
 			}
 			break
 		}
-		seen = append(seen, fmt.Sprintf("%t %s", failed, result))
+		seen = append(seen, fmt.Sprintf("%t %s", result.Failed, result.Text))
 	}
 	want := `[true {"error":"no such order"} true {"error":"tool_call_failed"} false {"ok":1}]`
 	if fmt.Sprint(seen) != want || len(s.requests()) != 4 {
@@ -141,9 +141,9 @@ func TestCallForModelStops(t *testing.T) {
 				if tt.client != nil {
 					c = tt.client(c)
 				}
-				result, failed, err := c.CallForModel(ctx, "get_order", tt.args)
-				if result != nil || failed || proxy.CodeOf(err) != tt.want || tt.cancel && !errors.Is(err, cause) {
-					t.Errorf("%s, %t, %v; want %s", result, failed, err, tt.want)
+				result, err := c.CallForModel(ctx, "get_order", tt.args)
+				if result.JSON != nil || result.Failed || proxy.CodeOf(err) != tt.want || tt.cancel && !errors.Is(err, cause) {
+					t.Errorf("%s, %t, %v; want %s", result.Text, result.Failed, err, tt.want)
 				}
 			})
 		})
@@ -158,11 +158,11 @@ func TestCallForModelWithoutTime(t *testing.T) {
 		c := newClient(t, s, func(o *proxy.Options) { o.Pacer = proxy.NewPacer(1, time.Minute) })
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		_, _, _ = c.CallForModel(ctx, "get_order", `{}`)
-		result, failed, err := c.CallForModel(ctx, "get_order", `{}`)
+		_, _ = c.CallForModel(ctx, "get_order", `{}`)
+		result, err := c.CallForModel(ctx, "get_order", `{}`)
 		want := `{"error":"deadline_too_close","detail":"there is no time left for this call; answer with what you have"}`
-		if string(result) != want || !failed || err != nil {
-			t.Errorf("%s, %t, %v; want %s", result, failed, err, want)
+		if result.Text != want || !result.Failed || err != nil {
+			t.Errorf("%s, %t, %v; want %s", result.Text, result.Failed, err, want)
 		}
 	})
 }

@@ -74,7 +74,7 @@ func TestAmbiguousEnvelopesAreRefused(t *testing.T) {
 		`{"response":1,"source":"error","source":"odyssey"}`,
 	} {
 		c, _ := scripted(t, answer(200, body))
-		if _, err := c.Call(background, "x", nil); proxy.CodeOf(err) != proxy.CodeBadResponse ||
+		if _, err := c.Do(background, "x", nil); proxy.CodeOf(err) != proxy.CodeBadResponse ||
 			!strings.Contains(err.Error(), "stands twice") {
 			t.Errorf("%s: %v", body, err)
 		}
@@ -85,7 +85,7 @@ func TestAmbiguousEnvelopesAreRefused(t *testing.T) {
 func TestAmbiguousArgumentsAreNotSent(t *testing.T) {
 	for _, args := range []string{`{"order_id":"1","order_id":"2"}`, `{"a":[{"order_id":1,"order\u005fid":2}]}`} {
 		c, s := scripted(t, answer(200, seedAnswer))
-		_, err := c.Call(background, "get_order", json.RawMessage(args))
+		_, err := c.Do(background, "get_order", json.RawMessage(args))
 		e, ok := errors.AsType[*proxy.Error](err)
 		if !ok || e.Code != proxy.CodeArguments || e.Delivery != proxy.NotSent || len(s.requests()) != 0 {
 			t.Fatalf("%s: %v, %d requests", args, err, len(s.requests()))
@@ -106,7 +106,7 @@ func TestUnusualArgumentsAreSent(t *testing.T) {
 		`{"":{"":[]}}`, "{\"text\":\"caf\\u00e9 \u2028 <&>\"}", `{"a":null}`, `{ "a" : [ 1 , 2 ] }`,
 	} {
 		c, s := scripted(t, answer(200, seedAnswer))
-		if _, err := c.Call(background, "get_order", json.RawMessage(args)); err != nil ||
+		if _, err := c.Do(background, "get_order", json.RawMessage(args)); err != nil ||
 			s.requests()[0].body != args {
 			t.Errorf("%s: sent %+v, %v", args, s.requests(), err)
 		}

@@ -76,8 +76,8 @@ func TestObserverOfAttempts(t *testing.T) {
 		c := newClient(t, s, func(o *proxy.Options) {
 			o.Observer, o.Pacer = n.observer(), proxy.NewPacer(0, 0)
 		})
-		_, _ = c.Call(t.Context(), "get_order", nil)
-		_, _ = c.Call(t.Context(), "get_order", nil)
+		_, _ = c.Do(t.Context(), "get_order", nil)
+		_, _ = c.Do(t.Context(), "get_order", nil)
 		n.want(t,
 			`call get_order in `,
 			`attempt 1 of https://api.example.com/tools/get_order in get_order`,
@@ -107,11 +107,11 @@ func TestObserverOfPacing(t *testing.T) {
 			o.Observer = &proxy.Observer{WaitEnd: n.observer().WaitEnd}
 			o.Pacer = proxy.NewPacer(1, 10*time.Second)
 		})
-		_, _ = c.Call(t.Context(), "first", nil)
-		_, _ = c.Call(t.Context(), "second", nil)
+		_, _ = c.Do(t.Context(), "first", nil)
+		_, _ = c.Do(t.Context(), "second", nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(3*time.Second, cancel)
-		_, _ = c.Call(ctx, "third", nil)
+		_, _ = c.Do(ctx, "third", nil)
 		n.want(t,
 			`second waited 10.05s for attempt 1 because "" in `,
 			`third waited 3s for attempt 1 because "" in `,
@@ -128,7 +128,7 @@ func TestObserverOfAWaitThatIsCutShort(t *testing.T) {
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(3*time.Second, cancel)
-		_, _ = c.Call(ctx, "get_order", nil)
+		_, _ = c.Do(ctx, "get_order", nil)
 		n.want(t,
 			`call get_order in `,
 			`attempt 1 of https://api.example.com/tools/get_order in get_order`,
@@ -185,7 +185,7 @@ func TestHeadersOfObservers(t *testing.T) {
 	for _, name := range kept {
 		c = c.Observe(add(name))
 	}
-	if _, err := c.Observe(add("Traceparent")).Observe(add("b3")).As("sub").Call(t.Context(), "get_order", nil); err != nil {
+	if _, err := c.Observe(add("Traceparent")).Observe(add("b3")).As("sub").Do(t.Context(), "get_order", nil); err != nil {
 		t.Fatal(err)
 	}
 	header := s.requests()[0].header
@@ -214,7 +214,7 @@ func TestObserverThatPanics(t *testing.T) {
 				o.Pacer = proxy.NewPacer(1, 10*time.Second)
 			})
 			if name == "WaitEnd" {
-				_, _ = c.Call(t.Context(), "get_order", nil)
+				_, _ = c.Do(t.Context(), "get_order", nil)
 			}
 			func() {
 				defer func() {
@@ -222,10 +222,10 @@ func TestObserverThatPanics(t *testing.T) {
 						t.Errorf("%s did not panic", name)
 					}
 				}()
-				_, _ = c.Observe(o).Call(t.Context(), "get_order", nil)
+				_, _ = c.Observe(o).Do(t.Context(), "get_order", nil)
 			}()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			if _, err := c.Call(ctx, "get_order", nil); err != nil {
+			if _, err := c.Do(ctx, "get_order", nil); err != nil {
 				t.Errorf("%s: the next call: %v", name, err)
 			}
 			cancel()
@@ -245,7 +245,7 @@ func TestObserverOfTheEndsOfAttempts(t *testing.T) {
 		observed := c.Observe(others).Observe(&proxy.Observer{AttemptEnd: func(_ context.Context, end proxy.AttemptEnd) {
 			ends = append(ends, end)
 		}})
-		_, _ = observed.Call(t.Context(), "get_order", nil)
+		_, _ = observed.Do(t.Context(), "get_order", nil)
 	}
 	for _, end := range ends {
 		if end.Path != "/tools/get_order" || end.Number != 1 || end.Header != nil || end.Status != 404 {

@@ -35,14 +35,14 @@ func TestTheEndOfATokenAndTheEndOfARun(t *testing.T) {
 						err)
 				}
 			})
-			_, err := c.As("sub").Call(background, "get_order", nil)
+			_, err := c.As("sub").Do(background, "get_order", nil)
 			if e := wantError(t, err, proxy.CodeRunOver, proxy.Refused); e.Class != tt.class {
 				t.Errorf("class %q", e.Class)
 			}
 			if len(told) != 1 || !errors.Is(err, told[0]) {
 				t.Errorf("OnRunOver was called with %v", told)
 			}
-			_, err = c.Call(background, "get_order", nil)
+			_, err = c.Do(background, "get_order", nil)
 			wantError(t, err, proxy.CodeRunOver, proxy.NotSent)
 			if len(s.requests()) != 1 || len(told) != 1 {
 				t.Errorf("%d requests, OnRunOver was called %d times", len(s.requests()), len(told))
@@ -51,11 +51,11 @@ func TestTheEndOfATokenAndTheEndOfARun(t *testing.T) {
 			var second []error
 			_, err = newClient(t, s, shares,
 				func(o *proxy.Options) { o.OnRunOver = func(err error) { second = append(second, err) } }).
-				Call(background, "get_order", nil)
+				Do(background, "get_order", nil)
 			if proxy.IsRunOver(err) != tt.ends || (len(second) == 1) != tt.ends {
 				t.Errorf("another client of the token: %v, OnRunOver %v", err, second)
 			}
-			if _, err := newClient(t, s).Call(background, "get_order", nil); err != nil {
+			if _, err := newClient(t, s).Do(background, "get_order", nil); err != nil {
 				t.Errorf("a client of another token: %v", err)
 			}
 		})
@@ -65,7 +65,7 @@ func TestTheEndOfATokenAndTheEndOfARun(t *testing.T) {
 			answer(200, seedAnswer)}}
 		unlimited := proxy.NewPacer(0, 0)
 		for range 2 {
-			_, _ = newClient(t, s, func(o *proxy.Options) { o.Pacer = unlimited }).Call(background, "get_order", nil)
+			_, _ = newClient(t, s, func(o *proxy.Options) { o.Pacer = unlimited }).Do(background, "get_order", nil)
 		}
 		if len(s.requests()) != 2 {
 			t.Errorf("%d requests of two tokens", len(s.requests()))
@@ -84,11 +84,11 @@ func TestAClassThatIsRepeated(t *testing.T) {
 		pacer := new(proxy.Pacer)
 		s := &script{steps: []step{answer(401, body), answer(200, seedAnswer)}}
 		shares := func(o *proxy.Options) { o.Pacer = pacer }
-		_, err := newClient(t, s, shares).Call(background, "get_order", nil)
+		_, err := newClient(t, s, shares).Do(background, "get_order", nil)
 		if e := wantError(t, err, proxy.CodeRunOver, proxy.Refused); e.Class != "" {
 			t.Errorf("%s: class %q", body, e.Class)
 		}
-		if _, err := newClient(t, s, shares).Call(background, "get_order", nil); err != nil {
+		if _, err := newClient(t, s, shares).Do(background, "get_order", nil); err != nil {
 			t.Errorf("%s: another client of the token: %v", body, err)
 		}
 	}
@@ -100,7 +100,7 @@ func TestATraceEventLearnsOfTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(background)
 	c = newClient(t, &script{steps: []step{answer(401, `{}`)}}, func(o *proxy.Options) {
 		o.OnRunOver = func(err error) {
-			if _, again := c.Call(background, "get_order", nil); !proxy.IsRunOver(again) {
+			if _, again := c.Do(background, "get_order", nil); !proxy.IsRunOver(again) {
 				t.Errorf("a call in OnRunOver: %v", again)
 			}
 			cancel(err)
@@ -112,7 +112,7 @@ func TestATraceEventLearnsOfTheEnd(t *testing.T) {
 	if !proxy.IsRunOver(context.Cause(ctx)) {
 		t.Errorf("cause %v", context.Cause(ctx))
 	}
-	_, err := c.Call(ctx, "get_order", nil)
+	_, err := c.Do(ctx, "get_order", nil)
 	if !proxy.IsRunOver(err) {
 		t.Errorf("a call with the canceled context: %v", err)
 	}
@@ -145,7 +145,7 @@ func TestTheZeroPacerHasTheDocumentedLimit(t *testing.T) {
 		for range 2 {
 			c := newClient(t, s, func(o *proxy.Options) { o.Pacer = pacer })
 			for range 31 {
-				if _, err := c.Call(background, "get_order", nil); err != nil {
+				if _, err := c.Do(background, "get_order", nil); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -188,8 +188,8 @@ func TestWithCallID(t *testing.T) {
 		return answer(200, seedAnswer)(r)
 	}}}
 	c := newClient(t, s, func(o *proxy.Options) { o.Observer = seen.observer() })
-	_, _ = c.Call(proxy.WithCallID(background, "toolu_1"), "get_order", nil)
-	_, _ = c.Call(background, "get_order", nil)
+	_, _ = c.Do(proxy.WithCallID(background, "toolu_1"), "get_order", nil)
+	_, _ = c.Do(background, "get_order", nil)
 	if got := fmt.Sprintf("%q", seen.ids); got != `["toolu_1" "toolu_1" "" ""]` {
 		t.Errorf("observers got %s", got)
 	}
@@ -207,7 +207,7 @@ func ExampleOptions_onRunOver() {
 		fmt.Println(err)
 		return
 	}
-	_, _ = client.Call(ctx, "get_order", nil)
+	_, _ = client.Do(ctx, "get_order", nil)
 	fmt.Println(proxy.IsRunOver(context.Cause(ctx)))
 	// Output: true
 }
@@ -224,7 +224,7 @@ func TestTheEndAfterAnAttemptThatMayHaveRun(t *testing.T) {
 			o.Repeatable, o.OnRunOver = []string{"get_order"}, func(err error) { told = err }
 			o.Observer = &proxy.Observer{AttemptEnd: func(_ context.Context, end proxy.AttemptEnd) { observed = end.Err }}
 		})
-		_, err := c.Call(t.Context(), "get_order", nil)
+		_, err := c.Do(t.Context(), "get_order", nil)
 		wantError(t, err, proxy.CodeRunOver, proxy.Unknown)
 		wantError(t, told, proxy.CodeRunOver, proxy.Refused)
 		wantError(t, observed, proxy.CodeRunOver, proxy.Refused)

@@ -110,7 +110,7 @@ func TestPacingIsNeverRejected(t *testing.T) {
 					}
 					group.Go(func() {
 						for done.Add(1) <= 200 {
-							if _, err := client.Call(background, "get_order", nil); err != nil {
+							if _, err := client.Do(background, "get_order", nil); err != nil {
 								t.Error(err)
 							}
 						}
@@ -138,7 +138,7 @@ func TestPacerOfSeveralClients(t *testing.T) {
 			c := newClient(t, server, func(o *proxy.Options) { o.Pacer = pacer })
 			group.Go(func() {
 				for range 30 {
-					if _, err := c.Call(background, "x", nil); err != nil {
+					if _, err := c.Do(background, "x", nil); err != nil {
 						t.Error(err)
 					}
 				}
@@ -162,7 +162,7 @@ func TestPacingIsFirstComeFirstServed(t *testing.T) {
 		c, s := paced(t, answer(200, seedAnswer))
 		var group sync.WaitGroup
 		for i := range 7 {
-			group.Go(func() { _, _ = c.Call(background, fmt.Sprintf("t%d", i), nil) })
+			group.Go(func() { _, _ = c.Do(background, fmt.Sprintf("t%d", i), nil) })
 			time.Sleep(time.Second)
 		}
 		group.Wait()
@@ -183,7 +183,7 @@ func TestPacingRepeatsCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		busy := answer(503, `{"detail":{"error_class":"lock_contention"}}`)
 		c, s := paced(t, busy, busy, answer(200, seedAnswer))
-		if _, err := c.Call(background, "x", nil); err != nil {
+		if _, err := c.Do(background, "x", nil); err != nil {
 			t.Fatal(err)
 		}
 		if gap := s.sent[2].at.Sub(s.sent[0].at); gap < 10*time.Second {
@@ -196,12 +196,12 @@ func TestPacingRefusesWaitsBeyondTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, s := paced(t, answer(200, seedAnswer))
 		for range 2 {
-			_, _ = c.Call(background, "x", nil)
+			_, _ = c.Do(background, "x", nil)
 		}
 		start := time.Now()
 		ctx, cancel := context.WithTimeout(background, 9*time.Second)
 		defer cancel()
-		_, err := c.Call(ctx, "x", nil)
+		_, err := c.Do(ctx, "x", nil)
 		wantError(t, err, proxy.CodeDeadline, proxy.NotSent)
 		if time.Since(start) != 0 || len(s.requests()) != 2 {
 			t.Errorf("took %s, %d requests", time.Since(start), len(s.requests()))
@@ -213,7 +213,7 @@ func TestPacingRefusesWaitsBeyondTheDeadline(t *testing.T) {
 		var group sync.WaitGroup
 		for range 3 {
 			group.Go(func() {
-				if _, err := c.Call(ctx, "x", nil); err != nil {
+				if _, err := c.Do(ctx, "x", nil); err != nil {
 					wantError(t, err, proxy.CodeDeadline, proxy.NotSent)
 					failed.Add(1)
 				}
@@ -230,13 +230,13 @@ func TestPacingGivesPlacesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, s := paced(t, answer(200, seedAnswer))
 		for range 2 {
-			_, _ = c.Call(background, "x", nil)
+			_, _ = c.Do(background, "x", nil)
 		}
 		ctx, cancel := context.WithCancel(background)
 		var group sync.WaitGroup
 		for range 5 { // these queue up and leave again
 			group.Go(func() {
-				_, err := c.Call(ctx, "cancelled", nil)
+				_, err := c.Do(ctx, "cancelled", nil)
 				wantError(t, err, proxy.CodeCanceled,
 					proxy.NotSent)
 			})
@@ -245,7 +245,7 @@ func TestPacingGivesPlacesBack(t *testing.T) {
 		start := time.Now()
 		for range 2 {
 			group.Go(func() {
-				if _, err := c.Call(background, "y", nil); err != nil {
+				if _, err := c.Do(background, "y", nil); err != nil {
 					t.Error(err)
 				}
 			})
@@ -265,9 +265,9 @@ func TestA429HoldsEverybodyBack(t *testing.T) {
 		s := &script{steps: []step{answer(429, ``, "Retry-After", "20"), answer(200, seedAnswer)}}
 		c := newClient(t, s)
 		var group sync.WaitGroup
-		group.Go(func() { _, _ = c.Call(background, "first", nil) })
+		group.Go(func() { _, _ = c.Do(background, "first", nil) })
 		synctest.Wait()
-		group.Go(func() { _, _ = c.Call(background, "second", nil) })
+		group.Go(func() { _, _ = c.Do(background, "second", nil) })
 		group.Wait()
 		if gap := s.sent[1].at.Sub(s.sent[0].at); gap < 20*time.Second {
 			t.Errorf("another call was sent %s after the 429, which asked for 20 s", gap)
@@ -282,7 +282,7 @@ func TestA429WithoutATimeHoldsEverybodyBack(t *testing.T) {
 		c := newClient(t, s)
 		var group sync.WaitGroup
 		for range 2 {
-			group.Go(func() { _, _ = c.Call(background, "x", nil) })
+			group.Go(func() { _, _ = c.Do(background, "x", nil) })
 			synctest.Wait()
 		}
 		group.Wait()
@@ -306,14 +306,14 @@ func TestAPlaceThatComesTooLateIsGivenBack(t *testing.T) {
 				return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 			}), func(o *proxy.Options) { o.Pacer, o.MaxAttempts = proxy.NewPacer(1, time.Second), 1 })
 			var group sync.WaitGroup
-			group.Go(func() { _, _ = c.Call(background, "first", nil) })
+			group.Go(func() { _, _ = c.Do(background, "first", nil) })
 			synctest.Wait()
-			group.Go(func() { _, _ = c.Call(ctx, "second", nil) })
+			group.Go(func() { _, _ = c.Do(ctx, "second", nil) })
 			synctest.Wait()
 			close(release)
 			group.Wait()
 			limited, stop := context.WithTimeout(background, time.Hour)
-			if _, err := c.Call(limited, "third", nil); proxy.CodeOf(err) != proxy.CodeTransport {
+			if _, err := c.Do(limited, "third", nil); proxy.CodeOf(err) != proxy.CodeTransport {
 				t.Fatalf("the place is lost: %v", err)
 			}
 			stop()
@@ -336,18 +336,18 @@ func TestALoggerThatPanicsTakesNoPlace(t *testing.T) {
 		c := newClient(t, s, shares)
 		broken := newClient(t, s, shares,
 			func(o *proxy.Options) { o.Logger = slog.New(panicking{slog.DiscardHandler}) })
-		_, _ = c.Call(background, "x", nil)
+		_, _ = c.Do(background, "x", nil)
 		func() {
 			defer func() {
 				if p := recover(); p != report.WaitsForPace {
 					t.Errorf("recovered %v", p)
 				}
 			}()
-			_, _ = broken.Call(background, "x", nil)
+			_, _ = broken.Do(background, "x", nil)
 		}()
 		ctx, cancel := context.WithTimeout(background, time.Hour)
 		defer cancel()
-		if _, err := c.Call(ctx, "x", nil); err != nil {
+		if _, err := c.Do(ctx, "x", nil); err != nil {
 			t.Errorf("the place is lost: %v", err)
 		}
 	})
@@ -385,9 +385,9 @@ func TestPlacesLastFromArrival(t *testing.T) {
 					time.AfterFunc(tt.cancel, cancel)
 				}
 				var group sync.WaitGroup
-				group.Go(func() { _, _ = c.Call(ctx, "x", nil) })
+				group.Go(func() { _, _ = c.Do(ctx, "x", nil) })
 				synctest.Wait()
-				_, _ = c.Call(background, "y", nil)
+				_, _ = c.Do(background, "y", nil)
 				group.Wait()
 				if gap := s.waits()[0]; gap < tt.low || gap > tt.high {
 					t.Errorf("the next request came after %s, want %s to %s", gap, tt.low, tt.high)
@@ -407,7 +407,7 @@ func TestFailedDialsCostNoPlace(t *testing.T) {
 		c := newClient(t, s, func(o *proxy.Options) { o.Pacer, o.MaxAttempts = proxy.NewPacer(2, 10*time.Second), 1 })
 		start := time.Now()
 		for range 7 {
-			_, _ = c.Call(background, "x", nil)
+			_, _ = c.Do(background, "x", nil)
 		}
 		if took := time.Since(start); took != 0 || len(s.requests()) != 7 {
 			t.Errorf("7 calls took %s, %d requests; 5 of them never reached the proxy", took, len(s.requests()))
@@ -432,14 +432,14 @@ func TestDeadlinesWhileHeld(t *testing.T) {
 				s := &script{steps: []step{answer(429, ``, "Retry-After", tt.hold), answer(200, seedAnswer)}}
 				c := newClient(t, s, func(o *proxy.Options) { o.Pacer = tt.pacer })
 				var group sync.WaitGroup
-				group.Go(func() { _, _ = c.Call(background, "x", nil) })
+				group.Go(func() { _, _ = c.Do(background, "x", nil) })
 				synctest.Wait()
 				time.Sleep(2 * time.Second)
 				for range tt.callers {
 					group.Go(func() {
 						ctx, cancel := context.WithTimeout(background, time.Hour)
 						defer cancel()
-						if _, err := c.Call(ctx, "x", nil); err != nil {
+						if _, err := c.Do(ctx, "x", nil); err != nil {
 							t.Error(err)
 						}
 					})
@@ -447,7 +447,7 @@ func TestDeadlinesWhileHeld(t *testing.T) {
 				synctest.Wait()
 				ctx, cancel := context.WithTimeout(background, tt.deadline)
 				defer cancel()
-				if _, err := c.Call(ctx, "x", nil); err != nil {
+				if _, err := c.Do(ctx, "x", nil); err != nil {
 					t.Errorf("refused although the deadline leaves time enough: %v", err)
 				}
 				group.Wait()
@@ -469,7 +469,7 @@ func TestQueuedCallsEndWithTheRun(t *testing.T) {
 		var group sync.WaitGroup
 		for _, c := range []*proxy.Client{c, c, other, c, other} {
 			group.Go(func() {
-				if _, err := c.Call(background, "x", nil); !proxy.IsRunOver(err) {
+				if _, err := c.Do(background, "x", nil); !proxy.IsRunOver(err) {
 					t.Error(err)
 				}
 			})
@@ -493,7 +493,7 @@ func TestQueuedCallsEndWithTheirClient(t *testing.T) {
 		var group sync.WaitGroup
 		for range 3 {
 			group.Go(func() {
-				if _, err := c.Call(background, "x", nil); !proxy.IsRunOver(err) {
+				if _, err := c.Do(background, "x", nil); !proxy.IsRunOver(err) {
 					t.Error(err)
 				}
 			})
@@ -511,7 +511,7 @@ func TestUnlimitedPacer(t *testing.T) {
 		c := newClient(t, s, func(o *proxy.Options) { o.Pacer = proxy.NewPacer(0, 0) })
 		start := time.Now()
 		for range 1000 {
-			_, _ = c.Call(background, "x", nil)
+			_, _ = c.Do(background, "x", nil)
 		}
 		if time.Since(start) != 0 {
 			t.Errorf("1,000 calls took %s", time.Since(start))
@@ -528,7 +528,7 @@ func TestWaitsForThePaceAreLogged(t *testing.T) {
 			if i == 60 && log.Len() > 0 {
 				t.Errorf("logged before the limit was reached: %s", log.String())
 			}
-			if _, err := c.Call(t.Context(), "get_order", nil); err != nil {
+			if _, err := c.Do(t.Context(), "get_order", nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -549,7 +549,7 @@ func TestUnpacedRuns(t *testing.T) {
 		ctx := report.With(t.Context(), &report.Sink{Report: func(slog.Record) {}, Unpaced: true})
 		start := time.Now()
 		for range 200 {
-			if _, err := c.Call(ctx, "get_order", nil); err != nil {
+			if _, err := c.Do(ctx, "get_order", nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -571,12 +571,12 @@ func TestAPanicKeepsNoPlace(t *testing.T) {
 					t.Errorf("recovered %v", p)
 				}
 			}()
-			_, _ = c.Call(background, "get_order", nil)
+			_, _ = c.Do(background, "get_order", nil)
 		}()
 		start := time.Now()
 		ctx, cancel := context.WithTimeout(background, time.Hour)
 		defer cancel()
-		if _, err := c.Call(ctx, "get_order", nil); err != nil {
+		if _, err := c.Do(ctx, "get_order", nil); err != nil {
 			t.Fatal(err)
 		}
 		if waited := time.Since(start); waited < time.Minute || waited > 2*time.Minute {
@@ -604,7 +604,7 @@ func TestAPacerAtRestIsSmall(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 20 {
-			if _, err := c.Call(background, "get_order", nil); err != nil {
+			if _, err := c.Do(background, "get_order", nil); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -20,7 +20,7 @@ const maxParallel = 16
 // [Client], a manifest, a toolbox or the agent's own functions.
 //
 //	results, err := proxy.Each(ctx, message.ToolCalls, func(ctx context.Context, call ToolCall) (Message, error) {
-//		result, _, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.ID), call.Name, call.Arguments)
+//		result, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.ID), call.Name, call.Arguments)
 //		return ToolMessage(call.ID, result), err
 //	})
 //

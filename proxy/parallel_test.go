@@ -66,8 +66,8 @@ func TestEach(t *testing.T) {
 		}
 		begin := time.Now()
 		results, err := proxy.Each(t.Context(), calls, func(ctx context.Context, call modelCall) (string, error) {
-			result, failed, err := c.CallForModel(proxy.WithCallID(ctx, call.id), call.name, call.arguments)
-			return fmt.Sprintf("%s %t %.26s", call.id, failed, result), err
+			result, err := c.CallForModel(proxy.WithCallID(ctx, call.id), call.name, call.arguments)
+			return fmt.Sprintf("%s %t %.26s", call.id, result.Failed, result.Text), err
 		})
 		want := []string{
 			`m1 false 3`, `m2 false 1`, `m3 true {"error":"unknown_tool","d`, `m4 true {"error":"invalid_argument`,
@@ -110,9 +110,8 @@ func TestEachStops(t *testing.T) {
 		}), func(o *proxy.Options) { o.AttemptTimeout = time.Hour })
 		begin := time.Now()
 		results, err := proxy.Each(t.Context(), make([]modelCall, 40),
-			func(ctx context.Context, _ modelCall) (json.RawMessage, error) {
-				result, _, err := c.CallForModel(ctx, "get_order", `{}`)
-				return result, err
+			func(ctx context.Context, _ modelCall) (proxy.ModelResult, error) {
+				return c.CallForModel(ctx, "get_order", `{}`)
 			})
 		if !proxy.IsRunOver(err) || results != nil {
 			t.Errorf("%v, %v; want that the run is over", results, err)
@@ -228,8 +227,8 @@ func ExampleEach() {
 		{"call_a", "get_order", `{"order_id":"4521"}`}, {"call_b", "get_client", `{"id":"99"}`},
 	}
 	results, err := proxy.Each(context.Background(), calls, func(ctx context.Context, call toolCall) (string, error) {
-		result, failed, err := client.CallForModel(proxy.WithCallID(ctx, call.id), call.name, call.arguments)
-		return fmt.Sprintf("%s %t %s", call.id, failed, result), err
+		result, err := client.CallForModel(proxy.WithCallID(ctx, call.id), call.name, call.arguments)
+		return fmt.Sprintf("%s %t %s", call.id, result.Failed, result.Text), err
 	})
 	if err != nil {
 		fmt.Println("stop:", err)

@@ -46,7 +46,7 @@ func TestShapesOfPorts(t *testing.T) {
 	}
 	tool := func(name, args string) call {
 		return func(c *proxy.Client) (any, error) {
-			got, err := c.Call(background, name, json.RawMessage(args))
+			got, err := proxy.Call[json.RawMessage](background, c, name, json.RawMessage(args))
 			return string(got), err
 		}
 	}
@@ -146,7 +146,7 @@ func TestErrorShapesOfPorts(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			for _, call := range []func(*proxy.Client) error{
-				func(c *proxy.Client) error { _, err := c.Call(background, "get_order", nil); return err },
+				func(c *proxy.Client) error { _, err := c.Do(background, "get_order", nil); return err },
 				func(c *proxy.Client) error { _, err := c.Trace(background, proxy.EventCustom, nil); return err },
 			} {
 				c, s := scripted(t, answer(tt.status, tt.body))

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"strconv"
-	"strings"
 
 	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/strictjson"
@@ -47,46 +45,7 @@ type Result struct {
 // Failed reports whether the tool itself failed: the source is error or transport_error, or the
 // response is an object with a member error that is not null, false or "".
 func (r *Result) Failed() bool {
-	failed, _ := r.failure()
-	return failed
-}
-
-// failure also reports whether the response itself tells of the failure, in its member error.
-func (r *Result) failure() (failed, told bool) {
-	told = toolresult.Failed(r.Response)
-	return told || r.Source == SourceError || r.Source == SourceTransportError, told
-}
-
-// declaresError reports whether a T has a place for the member error, so that a failed result is
-// visible in it.
-func declaresError(t reflect.Type) bool { return declares(t, map[reflect.Type]bool{}) }
-
-func declares(t reflect.Type, seen map[reflect.Type]bool) bool {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if t.Kind() != reflect.Struct {
-		return t.Kind() == reflect.Map || t.Kind() == reflect.Interface || t == reflect.TypeFor[json.RawMessage]()
-	}
-	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
-		return true
-	}
-	for field := range t.Fields() {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		switch {
-		case field.Anonymous && name == "":
-			if !seen[field.Type] {
-				seen[field.Type] = true
-				if declares(field.Type, seen) {
-					return true
-				}
-			}
-		case !field.IsExported() || field.Tag.Get("json") == "-":
-		case strings.EqualFold(name, "error"), name == "" && strings.EqualFold(field.Name, "error"):
-			return true
-		}
-	}
-	return false
+	return r.Source == SourceError || r.Source == SourceTransportError || toolresult.Failed(r.Response)
 }
 
 // liberal is how answers of the proxy are read: the agent gets a result in which two members have
@@ -198,7 +157,7 @@ func (r *run) resultError(code Code, result *Result, err error) *Error {
 	}
 	switch {
 	case code == CodeToolFailed:
-		e.Err = errors.New("the tool answered with a failure; show Error.Result to the model")
+		e.Err = errors.New("the tool answered with a failure; show ToolResult to the model")
 	default:
 		e.Err = err
 	}

@@ -31,7 +31,7 @@ func TestWaitsFollowTheTable(t *testing.T) {
 		var low, high [3]int // how often a wait lies in the lowest and highest tenth of its range
 		for range runs {
 			c, s := scripted(t, answer(503, `{"detail":{"error_class":"lock_contention"}}`))
-			_, err := c.Call(background, "get_order", nil)
+			_, err := c.Do(background, "get_order", nil)
 			if e := wantError(t, err, proxy.CodeUnavailable, proxy.Refused); e.Attempts != 4 ||
 				e.Class != "lock_contention" {
 				t.Fatalf("err = %+v", e)
@@ -74,7 +74,7 @@ func TestWhatAStatusProves(t *testing.T) {
 	for status := 300; status <= 599; status++ {
 		for _, body := range []string{``, `<html>`, `{"detail":{"error_class":"x"}}`, `{"detail":{}}`} {
 			s := &script{steps: []step{answer(status, body, "Location", "https://api.example.com/elsewhere")}}
-			_, err := newClient(t, s, func(o *proxy.Options) { o.MaxAttempts = 1 }).Call(background, "get_order", nil)
+			_, err := newClient(t, s, func(o *proxy.Options) { o.MaxAttempts = 1 }).Do(background, "get_order", nil)
 			want := proxy.Unknown
 			if slices.Contains(proofs, status) {
 				want = proxy.Refused
@@ -90,7 +90,7 @@ func TestWhatAStatusProves(t *testing.T) {
 		"lock_contention":     503, "context_store_unavailable": 503, "trace_sequence_contended": 503,
 	} {
 		s := &script{steps: []step{answer(status, `{"detail":{"error_class":"`+class+`"}}`)}}
-		_, err := newClient(t, s, func(o *proxy.Options) { o.MaxAttempts = 1 }).Call(background, "get_order", nil)
+		_, err := newClient(t, s, func(o *proxy.Options) { o.MaxAttempts = 1 }).Do(background, "get_order", nil)
 		if e, ok := errors.AsType[*proxy.Error](err); !ok || e.Delivery != proxy.Refused || e.Class != class {
 			t.Errorf("%s: %v", class, err)
 		}
@@ -151,7 +151,7 @@ func TestOnlyTransientAnswersAreRepeated(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c, s := scripted(t, tt.step)
 				start := time.Now()
-				got, err := c.Call(background, "get_order", nil)
+				got, err := proxy.Call[json.RawMessage](background, c, "get_order", nil)
 				low, high := time.Duration(0), time.Duration(0)
 				for _, wait := range table[:tt.requests-1] {
 					low, high = low+wait[0], high+wait[1]
@@ -190,7 +190,7 @@ func TestRecovery(t *testing.T) {
 		}
 		// A final failure after a transient one ends it and tells of all attempts.
 		c, _ = scripted(t, busy, answer(422, ``))
-		_, err = c.Call(background, "get_order", nil)
+		_, err = c.Do(background, "get_order", nil)
 		if e := wantError(t, err, proxy.CodeArguments, proxy.Refused); e.Attempts != 2 {
 			t.Errorf("attempts = %d", e.Attempts)
 		}
@@ -201,20 +201,20 @@ func TestMaxAttemptsAndClassesAreOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{answer(429, ``)}}
 		c := newClient(t, s, func(o *proxy.Options) { o.MaxAttempts = 1 })
-		_, err := c.Call(background, "x", nil)
+		_, err := c.Do(background, "x", nil)
 		wantError(t, err, proxy.CodeRateLimited, proxy.Refused)
 		if len(s.requests()) != 1 {
 			t.Errorf("%d requests with MaxAttempts 1", len(s.requests()))
 		}
 		s = &script{steps: []step{answer(503, `{"detail":{"error_class":"lock_contention"}}`)}}
 		c = newClient(t, s, func(o *proxy.Options) { o.TransientClasses = []string{} })
-		_, _ = c.Call(background, "x", nil)
+		_, _ = c.Do(background, "x", nil)
 		if len(s.requests()) != 1 {
 			t.Errorf("%d requests without transient classes", len(s.requests()))
 		}
 		s = &script{steps: []step{answer(503, `{"detail":{"error_class":"lock_contention"}}`)}}
 		c = newClient(t, s, func(o *proxy.Options) { o.MaxAttempts = 7 })
-		_, _ = c.Call(background, "x", nil)
+		_, _ = c.Do(background, "x", nil)
 		for i, w := range s.waits() {
 			if w > 4*time.Second {
 				t.Errorf("wait %d is %s, over the cap of 4 s", i, w)
@@ -249,7 +249,7 @@ func TestRetryAfter(t *testing.T) {
 			{"date over the cap", at(time.Hour), 0, 0},
 		} {
 			c, s := scripted(t, answer(429, ``, "Retry-After", tt.header()), answer(200, seedAnswer))
-			_, err := c.Call(background, "x", nil)
+			_, err := c.Do(background, "x", nil)
 			if tt.high == 0 {
 				if e := wantError(t, err, proxy.CodeRateLimited, proxy.Refused); e.Attempts != 1 || e.RetryAfter == 0 {
 					t.Errorf("%s: %+v", tt.name, e)
@@ -272,7 +272,7 @@ func TestNoWaitBeyondTheDeadline(t *testing.T) {
 		defer cancel()
 		start := time.Now()
 		c, s := scripted(t, answer(429, ``, "Retry-After", "10"))
-		_, err := c.Call(ctx, "x", nil)
+		_, err := c.Do(ctx, "x", nil)
 		if e := wantError(t, err, proxy.CodeDeadline, proxy.Refused); e.Status != 429 || e.Attempts != 1 {
 			t.Errorf("the last answer is lost: %+v", e)
 		}
@@ -289,7 +289,7 @@ func TestCancelDuringAWait(t *testing.T) {
 		time.AfterFunc(100*ms, func() { cancel(cause) })
 		start := time.Now()
 		c, s := scripted(t, answer(503, `{"detail":{"error_class":"lock_contention"}}`))
-		_, err := c.Call(ctx, "x", nil)
+		_, err := c.Do(ctx, "x", nil)
 		e := wantError(t, err, proxy.CodeCanceled, proxy.Refused)
 		if !errors.Is(err, context.Canceled) || !errors.Is(err, cause) {
 			t.Errorf("err = %v does not unwrap to the context's end and its cause", err)
@@ -300,7 +300,7 @@ func TestCancelDuringAWait(t *testing.T) {
 		if took := time.Since(start); took != 100*ms || len(s.requests()) != 1 {
 			t.Errorf("took %s and %d requests", took, len(s.requests()))
 		}
-		_, err = c.Call(ctx, "x", nil)
+		_, err = c.Do(ctx, "x", nil)
 		wantError(t, err, proxy.CodeCanceled, proxy.NotSent)
 		if len(s.requests()) != 1 {
 			t.Error("a request was sent with an ended context")
@@ -313,7 +313,7 @@ func TestAttemptTimeoutAndDeadlineAreToldApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		c, s := scripted(t, hang)
-		_, err := c.Call(background, "x", nil)
+		_, err := c.Do(background, "x", nil)
 		wantError(t, err, proxy.CodeTimeout, proxy.Unknown)
 		if took := time.Since(start); took != 120*time.Second || len(s.requests()) != 1 {
 			t.Errorf("took %s and %d requests, want 120 s and no repeat", took, len(s.requests()))
@@ -321,7 +321,7 @@ func TestAttemptTimeoutAndDeadlineAreToldApart(t *testing.T) {
 		start = time.Now()
 		ctx, cancel := context.WithTimeout(background, 3*time.Second)
 		defer cancel()
-		_, err = c.Call(ctx, "x", nil)
+		_, err = c.Do(ctx, "x", nil)
 		wantError(t, err, proxy.CodeCanceled, proxy.Unknown)
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 3*time.Second {
 			t.Errorf("err = %v after %s", err, time.Since(start))
@@ -338,7 +338,7 @@ func TestRepeatableTools(t *testing.T) {
 		}
 		s = &script{steps: []step{failing(io.ErrUnexpectedEOF), answer(200, seedAnswer)}}
 		c = newClient(t, s, func(o *proxy.Options) { o.Repeatable = []string{"get_order"} })
-		_, err := c.Call(background, "refund_order", nil)
+		_, err := c.Do(background, "refund_order", nil)
 		wantError(t, err, proxy.CodeTransport, proxy.Unknown)
 	})
 }
@@ -353,7 +353,7 @@ func TestDeliveryIsThatOfTheCall(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := &script{steps: steps}
 			c := newClient(t, s, func(o *proxy.Options) { o.Repeatable = []string{"x"} })
-			_, err := c.Call(background, "x", nil)
+			_, err := c.Do(background, "x", nil)
 			if e, ok := errors.AsType[*proxy.Error](err); !ok || e.Delivery != proxy.Unknown || e.Attempts < 2 {
 				t.Errorf("err = %+v, but the first attempt may have run the tool", err)
 			}
@@ -366,14 +366,14 @@ func TestA429ThatIsNotRepeatedHoldsBackToo(t *testing.T) {
 		s := &script{steps: []step{answer(429, ``, "Retry-After", "30")}}
 		c := newClient(t, s, func(o *proxy.Options) { o.MaxAttempts = 1 })
 		for range 2 {
-			_, _ = c.Call(background, "x", nil)
+			_, _ = c.Do(background, "x", nil)
 		}
 		if w := s.waits()[0]; w < 30*time.Second {
 			t.Errorf("the next request came after %s", w)
 		}
 		ctx, cancel := context.WithTimeout(background, 5*time.Second)
 		defer cancel()
-		_, err := c.Call(ctx, "x", nil)
+		_, err := c.Do(ctx, "x", nil)
 		wantError(t, err, proxy.CodeDeadline, proxy.NotSent)
 	})
 }
@@ -386,7 +386,7 @@ func TestLogHoldsNoSecret(t *testing.T) {
 		c := newClient(t, s, func(o *proxy.Options) {
 			o.Logger = slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		})
-		_, err := c.Call(background, "get_order", map[string]string{"password": "hunter2"})
+		_, err := c.Do(background, "get_order", map[string]string{"password": "hunter2"})
 		wantNoSecret(t, log.String())
 		wantNoSecret(t, err.Error())
 		for _, want := range []string{`"tool":"get_order"`, `"attempt":2`, `"status":422`, `"class":"lock_contention"`,
@@ -433,13 +433,13 @@ func FuzzAnswer(f *testing.F) {
 func TestPeerCannotInjectText(t *testing.T) {
 	c, _ := scripted(t, answer(409, `{"detail":{"error_class":"`+strings.Repeat("x", 5000)+`","message":"`+
 		strings.Repeat("é", 5000)+`"}}`))
-	_, err := c.Call(background, "x", nil)
+	_, err := c.Do(background, "x", nil)
 	e := wantError(t, err, proxy.CodeRefused, proxy.Unknown)
 	if e.Class != "" || len(e.Detail) > 2<<10 || !strings.HasSuffix(e.Detail, "é…") {
 		t.Errorf("class %q, detail of %d bytes", e.Class, len(e.Detail))
 	}
 	c, _ = scripted(t, answer(409, `{"detail":{"error_class":"a\nb hunter2"}}`))
-	if _, err = c.Call(background, "x", nil); strings.Contains(err.Error(), "hunter2") {
+	if _, err = c.Do(background, "x", nil); strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("err = %v", err)
 	}
 }
@@ -451,7 +451,7 @@ func TestARepeatWithoutAPlace(t *testing.T) {
 		c := newClient(t, s, func(o *proxy.Options) { o.Pacer = proxy.NewPacer(1, time.Minute) })
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		_, err := c.Call(ctx, "get_order", nil)
+		_, err := c.Do(ctx, "get_order", nil)
 		e := wantError(t, err, proxy.CodeDeadline, proxy.Refused)
 		if e.Status != 503 || e.Class != "lock_contention" || e.Attempts != 1 || len(s.requests()) != 1 {
 			t.Errorf("%+v after %d requests, want the 503 of the one attempt", e, len(s.requests()))

@@ -1,6 +1,7 @@
 package proxy_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -46,7 +47,7 @@ func TestAnswerThatBreaksOffWithinTheToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.Call(t.Context(), "t", nil)
+	_, err = c.Do(t.Context(), "t", nil)
 	if e, ok := errors.AsType[*proxy.Error](err); !ok || e.Code != proxy.CodeRefused ||
 		strings.Contains(e.Detail, "hunter2") {
 		t.Errorf("got %v, detail %q", err, e.Detail)
@@ -89,7 +90,7 @@ func TestProxyThatRepeatsTheToken(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				_, callErr := c.Call(t.Context(), "get_order", nil)
+				_, callErr := c.Do(t.Context(), "get_order", nil)
 				_, typedErr := proxy.Call[int](t.Context(), c, "get_order", nil)
 				_, traceErr := c.Trace(t.Context(), proxy.EventCustom, nil)
 				for i, err := range []error{callErr, typedErr, traceErr} {
@@ -127,7 +128,7 @@ func TestProxyThatRepeatsTheToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := c.Call(t.Context(), "t", nil); err != nil || string(got) != result {
+	if got, err := proxy.Call[json.RawMessage](t.Context(), c, "t", nil); err != nil || string(got) != result {
 		t.Errorf("the result is %s, %v", got, err)
 	}
 }

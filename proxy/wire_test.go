@@ -38,7 +38,7 @@ func TestWhatWasNotSentIsRepeated(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = c.Call(background, "x", nil)
+			_, err = c.Do(background, "x", nil)
 			if e := wantError(t, err, proxy.CodeTransport, proxy.NotSent); e.Attempts != 2 {
 				t.Errorf("%d attempts", e.Attempts)
 			}
@@ -50,7 +50,7 @@ func TestWhatWasNotSentIsRepeated(t *testing.T) {
 			httptrace.ContextClientTrace(r.Context()).GetConn("") // and then it cannot dial
 			return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 		})
-		_, err := c.Call(background, "refund_order", nil)
+		_, err := c.Do(background, "refund_order", nil)
 		wantError(t, err, proxy.CodeTransport, proxy.Unknown)
 		if len(s.requests()) != 1 {
 			t.Errorf("%d requests", len(s.requests()))
@@ -60,7 +60,7 @@ func TestWhatWasNotSentIsRepeated(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			dial := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 			c, s := scripted(t, failing(dial), failing(&net.DNSError{Err: "no such host"}), answer(200, seedAnswer))
-			if _, err := c.Call(background, "x", nil); err != nil || len(s.requests()) != 3 {
+			if _, err := c.Do(background, "x", nil); err != nil || len(s.requests()) != 3 {
 				t.Errorf("err = %v after %d requests", err, len(s.requests()))
 			}
 			if w := s.waits()[0]; w < table[0][0] || w > table[0][1] {
@@ -80,7 +80,7 @@ func TestTheTokenDoesNotTravel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = c.Call(background, "x", nil)
+		_, err = c.Do(background, "x", nil)
 		wantError(t, err, proxy.CodeStatus, proxy.Unknown)
 		first.Close()
 	}
@@ -113,10 +113,10 @@ func TestConnectionsAreReused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Call(background, "good", nil); err != nil {
+		if _, err := c.Do(background, "good", nil); err != nil {
 			t.Fatal(err)
 		}
-		_, err = c.Call(background, "bad", nil)
+		_, err = c.Do(background, "bad", nil)
 		wantError(t, err, proxy.CodeArguments, proxy.Refused)
 	}
 	if n := connections.Load(); n != 1 {
@@ -166,7 +166,7 @@ func TestConnectionsOfABurst(t *testing.T) {
 			c, err := proxy.New(server.URL, runToken, &proxy.Options{Transport: transport, AttemptTimeout: time.Hour})
 			for range calls {
 				if err == nil {
-					_, err = c.Call(background, "x", nil)
+					_, err = c.Do(background, "x", nil)
 				}
 			}
 			if err != nil {
@@ -202,7 +202,7 @@ func TestRequestIsOneWriteAndMinimal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Call(background, "get_order", map[string]string{"order_id": "4521"}); err != nil {
+	if _, err := c.Do(background, "get_order", map[string]string{"order_id": "4521"}); err != nil {
 		t.Fatal(err)
 	}
 	want := "POST /runs/abc/tools/get_order HTTP/1.1\r\nHost: " + listener.Addr().String() +
@@ -216,10 +216,10 @@ func TestRequestIsOneWriteAndMinimal(t *testing.T) {
 func TestRequestLimit(t *testing.T) {
 	c, s := scripted(t, answer(200, seedAnswer))
 	fits := `{"a":"` + strings.Repeat("x", 1<<20-8) + `"}`
-	if _, err := c.Call(background, "x", []byte(fits)); err != nil {
+	if _, err := c.Do(background, "x", []byte(fits)); err != nil {
 		t.Error(err)
 	}
-	_, err := c.Call(background, "x", []byte(fits[:7]+"x"+fits[7:]))
+	_, err := c.Do(background, "x", []byte(fits[:7]+"x"+fits[7:]))
 	wantError(t, err, proxy.CodeTooLarge, proxy.NotSent)
 	_, err = c.Trace(background, proxy.EventCustom, []byte(fits))
 	wantError(t, err, proxy.CodeTooLarge, proxy.NotSent)
@@ -244,7 +244,7 @@ func TestResponseLimitIsExact(t *testing.T) {
 					Body: io.NopCloser(strings.NewReader(pad(tt.size)))}, nil
 			}
 			c, _ := scripted(t, step)
-			_, err := c.Call(background, "x", nil)
+			_, err := c.Do(background, "x", nil)
 			if tt.ok && err != nil || !tt.ok && proxy.CodeOf(err) != proxy.CodeResponseTooLarge {
 				t.Errorf("Content-Length %d, size %d: %v", lie, tt.size, err)
 			}
@@ -261,7 +261,7 @@ func TestManyRunsLeaveNothingBehind(t *testing.T) {
 	call := func() {
 		c, err := proxy.New(server.URL, runToken, nil)
 		if err == nil {
-			_, err = c.Call(background, "x", nil)
+			_, err = c.Do(background, "x", nil)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -20,7 +20,7 @@ func givesUp(patience time.Duration) dispatch.Agent {
 	return func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		short, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		_, _ = run.Proxy.Call(short, "refund", nil)
+		_, _ = run.Proxy.Do(short, "refund", nil)
 		return &dispatch.Response{FinalResponse: "I gave up."}, nil
 	}
 }
@@ -32,7 +32,7 @@ func givesUpAtOnce(ctx context.Context, run *dispatch.Run) (*dispatch.Response, 
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) {
 		cancel()
 	}})
-	_, _ = run.Proxy.Call(ctx, "refund", nil)
+	_, _ = run.Proxy.Do(ctx, "refund", nil)
 	return &dispatch.Response{FinalResponse: "I gave up."}, nil
 }
 

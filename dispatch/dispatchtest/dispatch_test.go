@@ -221,7 +221,7 @@ func TestTheTokenExpiresWithTheRun(t *testing.T) {
 	if result.FinalResponse != dispatch.NoFinalResponse {
 		t.Errorf("%+v", result)
 	}
-	if _, err := kept.Call(t.Context(), "get_order", nil); !proxy.IsRunOver(err) {
+	if _, err := kept.Do(t.Context(), "get_order", nil); !proxy.IsRunOver(err) {
 		t.Errorf("a call after the run: %v", err)
 	}
 	if got := testkit.Failures(t, func(t testing.TB) { result.AssertNoCallAfterEnd(t) }); !strings.Contains(got,

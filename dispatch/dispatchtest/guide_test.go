@@ -48,7 +48,11 @@ func agent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 	if order.Status != "shipped" {
 		return &dispatch.Response{FinalResponse: "The order is " + order.Status + "."}, nil
 	}
-	if _, err := run.Proxy.Call(ctx, "refund_order", args); err != nil {
+	_, err = proxy.Call[any](ctx, run.Proxy, "refund_order", args)
+	if proxy.CodeOf(err) == proxy.CodeToolFailed {
+		return &dispatch.Response{FinalResponse: "The refund was turned down."}, nil
+	}
+	if err != nil {
 		return nil, err
 	}
 	return &dispatch.Response{FinalResponse: "The refund has been issued."}, nil
@@ -64,6 +68,17 @@ func TestStatus(t *testing.T) {
 	})
 	got.AssertFinalResponse(t, "processing")
 	got.AssertNotCalled(t, "refund_order", "")
+}
+
+func TestRefundTurnedDown(t *testing.T) {
+	got := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{
+		Instruction: "Refund order #4521.",
+		World: proxytest.World{Behaviors: map[string]proxytest.Behavior{
+			"get_order":    proxytest.Canned(`{"status":"shipped"}`),
+			"refund_order": proxytest.Canned(`{"error":"the payment provider refused"}`),
+		}},
+	})
+	got.AssertFinalResponse(t, "turned down")
 }
 
 func shop(t *testing.T) proxytest.World {
@@ -118,12 +133,12 @@ func TestRefundOnce(t *testing.T) {
 	world.InitialState = `{"order":{"4521":{"status":"shipped"}}}`
 	world.Behaviors["refund_order"] = refundOnce
 	twice := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		first, err := run.Proxy.Call(ctx, "refund_order", OrderArgs{OrderID: "4521"})
+		first, err := run.Proxy.CallForModel(ctx, "refund_order", OrderArgs{OrderID: "4521"})
 		if err != nil {
 			return nil, err
 		}
-		second, err := run.Proxy.Call(ctx, "refund_order", OrderArgs{OrderID: "4521"})
-		return &dispatch.Response{FinalResponse: string(first) + string(second)}, err
+		second, err := run.Proxy.CallForModel(ctx, "refund_order", OrderArgs{OrderID: "4521"})
+		return &dispatch.Response{FinalResponse: first.Text + second.Text}, err
 	}
 	got := dispatchtest.Run(t, dispatchtest.Target{Agent: twice}, dispatchtest.Task{World: world})
 	got.AssertFinalResponse(t, `{"ok":true}{"error":"nothing to refund"}`)

@@ -2,6 +2,7 @@ package dispatchtest_test
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -10,12 +11,13 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
+	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
 // oneCall calls get_order and reports its status.
 func oneCall(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-	order, err := run.Proxy.Call(ctx, "get_order", nil)
+	order, err := proxy.Call[json.RawMessage](ctx, run.Proxy, "get_order", nil)
 	if err != nil {
 		return nil, err
 	}

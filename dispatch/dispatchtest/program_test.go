@@ -15,6 +15,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
 	"github.com/toolwire/toolwire/internal/testkit"
+	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -36,7 +37,7 @@ func program(mode string) (status int) {
 	switch mode {
 	case "main": // does not return
 		dispatch.Main(func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-			order, err := run.Proxy.Call(ctx, "get_order", run.Input)
+			order, err := proxy.Call[json.RawMessage](ctx, run.Proxy, "get_order", run.Input)
 			return &dispatch.Response{FinalResponse: run.Instruction + string(order)}, err
 		}, nil)
 	case "environment":

@@ -25,7 +25,7 @@ import (
 // five calls get_order five times.
 func five(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 	for i := range 5 {
-		if _, err := run.Proxy.Call(ctx, "get_order", map[string]int{"i": i}); err != nil {
+		if _, err := run.Proxy.Do(ctx, "get_order", map[string]int{"i": i}); err != nil {
 			return nil, err
 		}
 	}
@@ -94,7 +94,7 @@ func TestOverTheRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hasty := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 			for i := range 70 {
-				if _, err := run.Proxy.Call(ctx, "get_order", map[string]int{"i": i}); err != nil {
+				if _, err := run.Proxy.Do(ctx, "get_order", map[string]int{"i": i}); err != nil {
 					return nil, err
 				}
 			}
@@ -137,7 +137,7 @@ func TestAssertions(t *testing.T) {
 	}
 	good := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, task())
 	good.AssertNoCallAfterEnd(t)
-	_, _ = (<-late).Call(t.Context(), "get_order", nil)
+	_, _ = (<-late).Do(t.Context(), "get_order", nil)
 	bad := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{Instruction: "fail"})
 	reports := func(code string) *dispatchtest.Result {
 		return dispatchtest.Run(t, dispatchtest.Target{Agent: func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
@@ -150,7 +150,7 @@ func TestAssertions(t *testing.T) {
 		t.Errorf("problems %v", unclear.Problems)
 	}
 	undeclared := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		_, err := run.Proxy.Call(ctx, "get_ordre", nil)
+		_, err := run.Proxy.Do(ctx, "get_ordre", nil)
 		return &dispatch.Response{FinalResponse: fmt.Sprint(proxy.CodeOf(err))}, nil
 	}
 	for _, tt := range []struct {
@@ -294,7 +294,7 @@ func sessionOf(t *testing.T, envelope json.RawMessage) string {
 func TestTheEventsOfATurn(t *testing.T) {
 	talk := dispatchtest.Conversation{UserTurns: []string{"b", "c"}}
 	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		_, err := run.Proxy.Call(ctx, "get_order", map[string]string{"turn": run.TurnID})
+		_, err := run.Proxy.Do(ctx, "get_order", map[string]string{"turn": run.TurnID})
 		return &dispatch.Response{FinalResponse: "done"}, err
 	}
 	w := task().World
@@ -352,7 +352,7 @@ func TestTheMembersOfASession(t *testing.T) {
 // the session.
 func TestAWorldOfSeveralTurns(t *testing.T) {
 	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		order, err := run.Proxy.Call(ctx, run.Instruction, map[string]string{"id": "1"})
+		order, err := proxy.Call[json.RawMessage](ctx, run.Proxy, run.Instruction, map[string]string{"id": "1"})
 		return &dispatch.Response{FinalResponse: string(order)}, err
 	}
 	result := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, dispatchtest.Task{

@@ -20,7 +20,7 @@ func TestASessionKeepsTheRate(t *testing.T) {
 		agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 			transcript := run.Transcript()
 			for i := range 40 {
-				if _, err := run.Proxy.Call(ctx, "get_order",
+				if _, err := run.Proxy.Do(ctx, "get_order",
 					map[string]string{"order_id": fmt.Sprint(run.TurnID, "-", i)}); err != nil {
 					return nil, err
 				}

@@ -138,7 +138,7 @@ func TestTheErrorOfATurn(t *testing.T) {
 func calling(n int) dispatch.Agent {
 	return func(_ context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		for i := range n {
-			if _, err := run.Proxy.Call(context.Background(), "get_order", map[string]int{"i": i}); err != nil {
+			if _, err := run.Proxy.Do(context.Background(), "get_order", map[string]int{"i": i}); err != nil {
 				return nil, err
 			}
 		}
@@ -200,7 +200,7 @@ func TestWaitsAreShown(t *testing.T) {
 // Requests that the proxy refuses are named in the output, over loopback too.
 func TestRefusedCallsAreShown(t *testing.T) {
 	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		_, _ = run.Proxy.As("sub").Call(ctx, "get_ordre", nil)
+		_, _ = run.Proxy.As("sub").Do(ctx, "get_ordre", nil)
 		return nil, nil
 	}
 	for kind, target := range serving(t, agent) {

@@ -14,7 +14,7 @@ import (
 // five calls get_order five times.
 func five(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 	for i := range 5 {
-		if _, err := run.Proxy.Call(ctx, "get_order", map[string]int{"i": i}); err != nil {
+		if _, err := run.Proxy.Do(ctx, "get_order", map[string]int{"i": i}); err != nil {
 			return nil, err
 		}
 	}

@@ -2,6 +2,7 @@ package doctor_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -23,7 +24,7 @@ import (
 // once calls get_order and answers with its result.
 func once(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 	run.Transcript()
-	order, err := run.Proxy.Call(ctx, "get_order", map[string]string{"id": "4521"})
+	order, err := proxy.Call[json.RawMessage](ctx, run.Proxy, "get_order", map[string]string{"id": "4521"})
 	if err != nil {
 		return &dispatch.Response{FinalResponse: "Sorry, there was an error."}, nil
 	}
@@ -72,7 +73,7 @@ func TestScenariosNameHastyRepetitions(t *testing.T) {
 			run.Transcript()
 			var err error
 			for range 4 {
-				if _, err = run.Proxy.Call(ctx, "get_order", nil); err == nil {
+				if _, err = run.Proxy.Do(ctx, "get_order", nil); err == nil {
 					return &dispatch.Response{FinalResponse: "done"}, nil
 				}
 			}

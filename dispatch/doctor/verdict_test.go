@@ -20,7 +20,7 @@ import (
 
 // quiet calls get_order and does not repeat the result.
 func quiet(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-	_, err := run.Proxy.Call(ctx, "get_order", nil)
+	_, err := run.Proxy.Do(ctx, "get_order", nil)
 	if proxy.IsRunOver(err) {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func TestScenariosOfAnAgentThatShortens(t *testing.T) {
 	for limit, warned := range map[int]names{1000: nil, 10: {"result_kinds"}} {
 		synctest.Test(t, func(t *testing.T) {
 			shortens := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-				result, err := run.Proxy.Call(ctx, "get_order", nil)
+				result, err := proxy.Call[json.RawMessage](ctx, run.Proxy, "get_order", nil)
 				if err != nil {
 					return nil, err
 				}
@@ -75,7 +75,7 @@ func TestScenariosNameSharedResults(t *testing.T) {
 		var mu sync.Mutex
 		var last string
 		shares := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-			result, err := run.Proxy.Call(ctx, "get_order", nil)
+			result, err := proxy.Call[json.RawMessage](ctx, run.Proxy, "get_order", nil)
 			if err != nil {
 				return nil, err
 			}

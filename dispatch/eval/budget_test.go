@@ -24,7 +24,7 @@ func TestBudget(t *testing.T) {
 	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		time.Sleep(time.Second)
 		for range 2 {
-			if _, err := run.Proxy.Call(ctx, "get_order", nil); err != nil {
+			if _, err := run.Proxy.Do(ctx, "get_order", nil); err != nil {
 				return nil, err
 			}
 		}
@@ -60,7 +60,7 @@ func TestBudget(t *testing.T) {
 // The calls and tokens of all turns of a session count.
 func TestBudgetOfSessions(t *testing.T) {
 	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		_, err := run.Proxy.Call(ctx, "get_order", nil)
+		_, err := run.Proxy.Do(ctx, "get_order", nil)
 		return &dispatch.Response{FinalResponse: "done", Metadata: &dispatch.Metadata{TotalOutputTokens: 100}}, err
 	}
 	base := dispatchtest.Task{World: proxytest.World{Behaviors: map[string]proxytest.Behavior{"get_order": proxytest.Canned("1")}}}

@@ -60,7 +60,7 @@ func (c *Case) replay(ctx context.Context, calls Trajectory) (ledger.Snapshot, e
 	run := platform.NewRun()
 	client := run.Client(nil)
 	for i, call := range calls {
-		if _, err := client.Call(ctx, call.Tool, call.Arguments); err != nil {
+		if _, err := client.Do(ctx, call.Tool, call.Arguments); err != nil {
 			return ledger.Snapshot{}, fmt.Errorf("call %d, %s: %w", i+1, call.Tool, err)
 		}
 	}

@@ -67,7 +67,7 @@ func TestNotGraded(t *testing.T) {
 	grade := func(ctx context.Context, c eval.Case, _ *dispatchtest.Result) error {
 		client, failures := c.Task.Platform.NewRun().Client(nil), ""
 		for range 20 {
-			_, err := client.Call(ctx, "a", nil)
+			_, err := client.Do(ctx, "a", nil)
 			failures += map[bool]string{true: ".", false: "x"}[err == nil]
 		}
 		worlds = append(worlds, failures)

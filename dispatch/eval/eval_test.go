@@ -36,10 +36,10 @@ func obedient(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error
 		<-ctx.Done()
 		return nil, ctx.Err()
 	case "both":
-		_, _ = run.Proxy.Call(ctx, "get_ordre", nil)
-		_, _ = run.Proxy.Call(ctx, "get_order", nil)
+		_, _ = run.Proxy.Do(ctx, "get_ordre", nil)
+		_, _ = run.Proxy.Do(ctx, "get_order", nil)
 	case "call":
-		result, err := run.Proxy.Call(ctx, tool, map[string]string{"order_id": "4521"})
+		result, err := proxy.Call[json.RawMessage](ctx, run.Proxy, tool, map[string]string{"order_id": "4521"})
 		if err != nil && proxy.CodeOf(err) != proxy.CodeToolFailed {
 			result = proxy.ToolResult(err)
 		}

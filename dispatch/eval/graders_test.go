@@ -76,11 +76,11 @@ func TestGradersOfUndeclaredNames(t *testing.T) {
 // Each ready grader accepts and rejects, and decides in the same way about the stored result.
 func TestReadyGraders(t *testing.T) {
 	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		_, err := run.Proxy.Call(ctx, "refund_order", map[string]any{"order_id": "4521", "note": "be nice"})
+		_, err := run.Proxy.Do(ctx, "refund_order", map[string]any{"order_id": "4521", "note": "be nice"})
 		if err != nil {
 			return nil, err
 		}
-		_, _ = run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "1"})
+		_, _ = run.Proxy.Do(ctx, "get_order", map[string]string{"order_id": "1"})
 		return &dispatch.Response{FinalResponse: `{"status":"refunded","total":79.5}`}, nil
 	}
 	flag := func(r *proxytest.Request) (any, error) {

@@ -38,13 +38,13 @@ func shop() proxytest.World {
 
 func agent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 	args := map[string]string{"order_id": "4521"}
-	if _, err := run.Proxy.Call(ctx, "get_order", args); err != nil {
+	if _, err := run.Proxy.Do(ctx, "get_order", args); err != nil {
 		return nil, err
 	}
 	if !strings.HasPrefix(run.Instruction, "Refund order") {
 		return &dispatch.Response{FinalResponse: "I cannot do that to an order."}, nil
 	}
-	_, err := run.Proxy.Call(ctx, "refund_order", args)
+	_, err := run.Proxy.Do(ctx, "refund_order", args)
 	return &dispatch.Response{FinalResponse: "The order is refunded."}, err
 }
 

@@ -43,7 +43,7 @@ func refunder(candidate bool) dispatch.Agent {
 	var trials, large atomic.Int64
 	return func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		call := func(tool string, args any) {
-			_, _ = run.Proxy.Call(ctx, tool, args)
+			_, _ = run.Proxy.Do(ctx, tool, args)
 		}
 		verb, rest, _ := strings.Cut(run.Instruction, " ")
 		say, messages := "done: "+rest, []dispatch.Message(nil)
@@ -463,7 +463,7 @@ func TestWriteHTMLHasNoSecretsOfTheBaseline(t *testing.T) {
 	versions := make([]*eval.Experiment, 2)
 	for i, token := range []string{secret, "another-t0ken-0123"} {
 		handler, err := dispatch.New(func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-			_, err := run.Proxy.Call(ctx, "get_order", map[string]any{"token": token, "n": i})
+			_, err := run.Proxy.Do(ctx, "get_order", map[string]any{"token": token, "n": i})
 			return &dispatch.Response{FinalResponse: "yes"}, err
 		}, &dispatch.Options{Tokens: []string{token}})
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/dispatchtest"
 	"github.com/toolwire/toolwire/dispatch/eval"
+	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 	"github.com/toolwire/toolwire/schema"
 )
@@ -29,7 +30,7 @@ func TestTheSimulatorGetsTheInstructionsOfTheRow(t *testing.T) {
 		t.Fatal(err)
 	}
 	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		said, err := run.Proxy.Call(ctx, "ask", nil)
+		said, err := proxy.Call[json.RawMessage](ctx, run.Proxy, "ask", nil)
 		return &dispatch.Response{FinalResponse: string(said)}, err
 	}
 	for i, want := range []string{`"The shop is closed."`, `"As usual."`, `"It is open."`} {

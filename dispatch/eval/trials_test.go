@@ -148,7 +148,7 @@ func TestTrialsApart(t *testing.T) {
 	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		var b strings.Builder
 		for range 12 {
-			_, err := run.Proxy.Call(ctx, "create_order", map[string]string{"total": "1"})
+			_, err := run.Proxy.Do(ctx, "create_order", map[string]string{"total": "1"})
 			if proxy.CodeOf(err) == proxy.CodeToolFailed {
 				b.WriteByte('x')
 			} else if err != nil {

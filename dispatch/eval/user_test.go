@@ -28,10 +28,10 @@ func clerk(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 	case run.Instruction == "fail":
 		return nil, errors.New("told to")
 	case run.Instruction == "misuse":
-		_, _ = run.Proxy.Call(ctx, "get_ordre", nil) // the fault is what matters
+		_, _ = run.Proxy.Do(ctx, "get_ordre", nil) // the fault is what matters
 		return say("Which order?")
 	case strings.Contains(run.Instruction, "#4521"):
-		_, err := run.Proxy.Call(ctx, "refund_order", map[string]string{"order_id": "4521"})
+		_, err := run.Proxy.Do(ctx, "refund_order", map[string]string{"order_id": "4521"})
 		return &dispatch.Response{FinalResponse: "It is refunded."}, err
 	}
 	return say("Which order?")

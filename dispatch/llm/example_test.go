@@ -39,11 +39,11 @@ func ExampleTransport() {
 			}
 			conversation = append(conversation, m)
 			for _, call := range m.ToolCalls {
-				result, _, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.ID), call.Function.Name, call.Function.Arguments)
+				result, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.ID), call.Function.Name, call.Function.Arguments)
 				if err != nil {
 					return nil, err
 				}
-				conversation = append(conversation, map[string]string{"role": "tool", "tool_call_id": call.ID, "content": string(result)})
+				conversation = append(conversation, map[string]string{"role": "tool", "tool_call_id": call.ID, "content": result.Text})
 			}
 		}
 	}

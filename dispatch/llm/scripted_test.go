@@ -61,7 +61,7 @@ func TestScriptedModel(t *testing.T) {
 					}
 					for _, m := range run.Transcript().Messages() {
 						for _, call := range m.ToolCalls {
-							if _, _, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.ID), call.Name, call.Arguments); err != nil {
+							if _, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.ID), call.Name, call.Arguments); err != nil {
 								return err
 							}
 						}

@@ -335,7 +335,7 @@ func TestNoRequestAfterTheRun(t *testing.T) {
 			}
 			_, _ = io.Copy(io.Discard, resp.Body)
 			_ = resp.Body.Close()
-			_, _, _ = run.Proxy.CallForModel(ctx, "get_order", `{}`)
+			_, _ = run.Proxy.CallForModel(ctx, "get_order", `{}`)
 		}
 		return nil, errs[len(errs)-1]
 	}}, dispatchtest.Task{World: proxytest.World{

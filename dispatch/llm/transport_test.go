@@ -121,7 +121,7 @@ func TestTransport(t *testing.T) {
 						if n == 1 && id == "" {
 							continue
 						}
-						if _, _, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, id), "get_order", arguments); err != nil {
+						if _, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, id), "get_order", arguments); err != nil {
 							return err
 						}
 					}

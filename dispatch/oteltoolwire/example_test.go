@@ -36,7 +36,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		_, err := run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"})
+		_, err := proxy.Call[any](ctx, run.Proxy, "get_order", map[string]string{"order_id": "4521"})
 		return &dispatch.Response{FinalResponse: "Order #4521 has shipped."}, err
 	}
 	_, err = dispatchtest.Dispatch(context.Background(), dispatchtest.Target{Agent: agent, Options: options},

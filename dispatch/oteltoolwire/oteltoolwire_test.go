@@ -165,11 +165,11 @@ func TestRun(t *testing.T) {
 		agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 			time.Sleep(time.Second)
 			args := map[string]string{"note": content}
-			_, _ = run.Proxy.Call(proxy.WithCallID(ctx, "toolu_1"), "get_order", args)
+			_, _ = run.Proxy.Do(proxy.WithCallID(ctx, "toolu_1"), "get_order", args)
 			_, _ = run.Proxy.Trace(ctx, proxy.EventThinking, map[string]string{"text": content})
 			_, _ = run.Proxy.Handoff(ctx, "supervisor", "supervisor/refunds")
-			_, _ = run.Proxy.As("supervisor/refunds").Call(ctx, "refund_order", args)
-			_, _ = run.Proxy.Call(ctx, "refund "+content, args)
+			_, _ = run.Proxy.As("supervisor/refunds").Do(ctx, "refund_order", args)
+			_, _ = run.Proxy.Do(ctx, "refund "+content, args)
 			return &dispatch.Response{
 				FinalResponse: content, Messages: []dispatch.Message{{Role: "robot", Content: dispatch.Text(content)}},
 				Metadata: &dispatch.Metadata{Model: "gpt-5", TotalInputTokens: 804, TotalOutputTokens: 80},
@@ -212,9 +212,9 @@ func TestContent(t *testing.T) {
 	c := newCollector()
 	tel := c.telemetry(t, oteltoolwire.Options{Content: true})
 	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		_, _ = run.Proxy.Call(ctx, "get_order", json.RawMessage(`{"id": 4521}`))
-		_, _ = run.Proxy.Call(ctx, "get_order", json.RawMessage("{\"id\":\"\xff\""))
-		_, _ = run.Proxy.Call(ctx, "get_order", map[string]string{"too_large": strings.Repeat("x", 1<<20)})
+		_, _ = run.Proxy.Do(ctx, "get_order", json.RawMessage(`{"id": 4521}`))
+		_, _ = run.Proxy.Do(ctx, "get_order", json.RawMessage("{\"id\":\"\xff\""))
+		_, _ = run.Proxy.Do(ctx, "get_order", map[string]string{"too_large": strings.Repeat("x", 1<<20)})
 		return nil, nil
 	}
 	dispatchtest.Run(t, dispatchtest.Target{Agent: agent, Options: options(tel), AuthValue: "Bearer " + agentToken},
@@ -244,7 +244,7 @@ func TestNoToolSpans(t *testing.T) {
 		agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 			ctx, span := tracer.Start(ctx, "execute_tool by the SDK")
 			defer span.End()
-			_, err := run.Proxy.Call(ctx, "get_order", nil)
+			_, err := run.Proxy.Do(ctx, "get_order", nil)
 			return &dispatch.Response{FinalResponse: "done"}, err
 		}
 		dispatchtest.Run(t, dispatchtest.Target{Agent: agent, Options: options(tel), AuthValue: "Bearer " + agentToken},
@@ -279,7 +279,7 @@ func TestEndsOfRuns(t *testing.T) {
 			return nil, &dispatch.Error{Code: "mine", Message: content}
 		}},
 		"mine_too": {agent: func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-			_, err := run.Proxy.Call(ctx, "no such tool", nil)
+			_, err := run.Proxy.Do(ctx, "no such tool", nil)
 			return nil, &dispatch.Error{Code: "mine_too", Message: content, Err: err}
 		}},
 		"agent_panicked": {agent: func(context.Context, *dispatch.Run) (*dispatch.Response, error) { panic(content) }},
@@ -288,7 +288,7 @@ func TestEndsOfRuns(t *testing.T) {
 			return nil, ctx.Err()
 		}},
 		"run_over": {agent: func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-			_, err := run.Proxy.Call(ctx, "get_order", nil)
+			_, err := run.Proxy.Do(ctx, "get_order", nil)
 			return nil, err
 		}, rules: []proxytest.FailureRule{{Status: 401, ErrorClass: "run_token_expired"}}},
 	} {
@@ -337,7 +337,7 @@ func TestProxyWithoutAHandler(t *testing.T) {
 		}
 		ctx, span := c.traces.Tracer("script").Start(t.Context(), "script")
 		for _, tool := range []string{"get_order", "get_order", "find_order"} {
-			_, _ = client.Call(ctx, tool, nil)
+			_, _ = client.Do(ctx, tool, nil)
 		}
 		span.End()
 		wantText(t, "spans", c.tree(), `
@@ -366,7 +366,7 @@ func TestConcurrency(t *testing.T) {
 	tel := c.telemetry(t, oteltoolwire.Options{})
 	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		_, err := proxy.Each(ctx, make([]int, 8), func(ctx context.Context, _ int) (json.RawMessage, error) {
-			return run.Proxy.Call(ctx, "get_order", nil)
+			return proxy.Call[json.RawMessage](ctx, run.Proxy, "get_order", nil)
 		})
 		return &dispatch.Response{FinalResponse: "done"}, err
 	}
@@ -420,11 +420,11 @@ func TestInventedNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _ = client.Call(t.Context(), content, json.RawMessage(`{`))
-	_, _ = client.Call(t.Context(), content, json.RawMessage(`{"unknown":1}`))
-	_, _ = client.Call(t.Context(), content, json.RawMessage(`{"long":"`+strings.Repeat("x", 1<<20)+`"}`))
-	_, _ = client.As(" "+content).Call(t.Context(), "get_order", nil)
-	_, _ = client.Call(t.Context(), "get_order", nil)
+	_, _ = client.Do(t.Context(), content, json.RawMessage(`{`))
+	_, _ = client.Do(t.Context(), content, json.RawMessage(`{"unknown":1}`))
+	_, _ = client.Do(t.Context(), content, json.RawMessage(`{"long":"`+strings.Repeat("x", 1<<20)+`"}`))
+	_, _ = client.As(" "+content).Do(t.Context(), "get_order", nil)
+	_, _ = client.Do(t.Context(), "get_order", nil)
 	points := strings.Join(c.points(t), "\n")
 	if strings.Contains(points, content) || strings.Count(points, "gen_ai.tool.name=_OTHER") != 3 ||
 		strings.Count(points, "gen_ai.agent.name=refunds ") != 4 || strings.Count(points, "gen_ai.tool.name=get_order") != 1 {
@@ -474,7 +474,7 @@ func TestNamesOfRequests(t *testing.T) {
 	}
 	ctx, span := c.traces.Tracer("script").Start(t.Context(), "script")
 	long := strings.Repeat("x", 129)
-	_, _ = client.Call(ctx, long, nil)
+	_, _ = client.Do(ctx, long, nil)
 	_, _ = client.Trace(ctx, proxy.Event(content+" "), nil)
 	_, _ = client.Handoff(ctx, "supervisor", "")
 	_, _ = client.Handoff(ctx, "", "refunds")
@@ -483,7 +483,7 @@ func TestNamesOfRequests(t *testing.T) {
 		class  string
 	}{{404, ""}, {422, "tool_not_executable"}, {422, "other"}} {
 		status, class = tt.status, tt.class
-		_, _ = client.Call(ctx, "called_"+strconv.Itoa(status)+class, nil)
+		_, _ = client.Do(ctx, "called_"+strconv.Itoa(status)+class, nil)
 	}
 	span.End()
 	spans, points := c.tree(), strings.Join(c.points(t), "\n")

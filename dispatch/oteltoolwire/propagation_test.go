@@ -36,7 +36,7 @@ const (
 
 func oneCall(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 	ctx = baggage.ContextWithBaggage(ctx, must(baggage.Parse("customer="+content)))
-	_, err := run.Proxy.Call(ctx, "get_order", nil)
+	_, err := run.Proxy.Do(ctx, "get_order", nil)
 	return &dispatch.Response{FinalResponse: "done"}, err
 }
 
@@ -163,7 +163,7 @@ func TestTwoTelemetries(t *testing.T) {
 		t.Fatal(err)
 	}
 	client = client.Observe(second.telemetry(t, oteltoolwire.Options{}).Proxy())
-	_, _ = client.Call(t.Context(), "get_order", nil)
+	_, _ = client.Do(t.Context(), "get_order", nil)
 	if len(first.spans.GetSpans()) != 2 || len(second.spans.GetSpans()) != 2 {
 		t.Errorf("the spans are\n%s\nand\n%s", first.tree(), second.tree())
 	}

@@ -55,8 +55,8 @@ func loopAgent(client anthropic.Client, model string) (dispatch.Agent, error) {
 				return &dispatch.Response{FinalResponse: text}, nil
 			}
 			results, err := proxy.Each(ctx, calls, func(ctx context.Context, call anthropic.ToolUseBlock) (anthropic.ContentBlockParamUnion, error) {
-				result, failed, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.ID), call.Name, call.Input)
-				return anthropic.NewToolResultBlock(call.ID, string(result), failed), err
+				result, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.ID), call.Name, call.Input)
+				return anthropic.NewToolResultBlock(call.ID, result.Text, result.Failed), err
 			})
 			if err != nil {
 				return nil, err // the run is over

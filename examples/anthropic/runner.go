@@ -63,12 +63,10 @@ func (t tool) Execute(ctx context.Context, arguments json.RawMessage) ([]anthrop
 	if !ok {
 		return nil, errors.New("the context is not that of a run")
 	}
-	result, failed, err := run.Proxy.CallForModel(ctx, t.Tool.Name, arguments)
+	result, err := run.Proxy.CallForModel(ctx, t.Tool.Name, arguments)
 	if err != nil {
 		return nil, err // the context has ended: the runner makes no further request
 	}
-	if failed {
-		return nil, errors.New(string(result)) // the runner sends it with is_error
-	}
-	return []anthropic.BetaToolResultBlockParamContentUnion{{OfText: &anthropic.BetaTextBlockParam{Text: string(result)}}}, nil
+	// A failure is content too: the runner would show the model an error as "Error: …".
+	return []anthropic.BetaToolResultBlockParamContentUnion{{OfText: &anthropic.BetaTextBlockParam{Text: result.Text}}}, nil
 }

@@ -26,7 +26,7 @@ func refund(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) 
 	if !strings.Contains(run.Instruction, "efund") {
 		return &dispatch.Response{FinalResponse: "I am ready."}, nil
 	}
-	if _, err := run.Proxy.Call(ctx, "refund_order", map[string]string{"order_id": "4521"}); err != nil {
+	if _, err := run.Proxy.Do(ctx, "refund_order", map[string]string{"order_id": "4521"}); err != nil {
 		return nil, err
 	}
 	return &dispatch.Response{FinalResponse: "The refund has been issued."}, nil

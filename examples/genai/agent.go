@@ -51,8 +51,8 @@ func newAgent(client *genai.Client, model string) dispatch.Agent {
 				return &dispatch.Response{FinalResponse: response.Text()}, nil
 			}
 			results, err := proxy.Each(ctx, calls, func(ctx context.Context, call *genai.FunctionCall) (*genai.Part, error) {
-				result, failed, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.ID), call.Name, call.Args)
-				return answer(call, result, failed), err
+				result, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.ID), call.Name, call.Args)
+				return answer(call, result), err
 			})
 			if err != nil {
 				return nil, err // the run is over
@@ -79,12 +79,12 @@ func stopped(response *genai.GenerateContentResponse) error {
 }
 
 // answer is the result of a function call. Gemini tells a failure by the name of the member.
-func answer(call *genai.FunctionCall, result json.RawMessage, failed bool) *genai.Part {
+func answer(call *genai.FunctionCall, result proxy.ModelResult) *genai.Part {
 	member := "output"
-	if failed {
+	if result.Failed {
 		member = "error"
 	}
 	return &genai.Part{FunctionResponse: &genai.FunctionResponse{
-		ID: call.ID, Name: call.Name, Response: map[string]any{member: result},
+		ID: call.ID, Name: call.Name, Response: map[string]any{member: result.JSON},
 	}}
 }

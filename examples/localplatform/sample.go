@@ -124,13 +124,13 @@ func supervise(ctx context.Context, run *dispatch.Run) (*dispatch.Response, erro
 		map[string]string{"text": "Delivered damaged, and the order is the customer's own: the whole amount is due."})
 	_, _ = supervisor.Handoff(ctx, "supervisor", "supervisor/refunds")
 	refunds := run.Proxy.As("supervisor/refunds")
-	if _, err := refunds.Call(ctx, "refund_order",
+	if _, err := proxy.Call[any](ctx, refunds, "refund_order",
 		refundOrder{input.OrderID, found.Amount, "arrived broken"}); err != nil {
 		return nil, err
 	}
 	text := fmt.Sprintf("We are sorry that your %s arrived broken. $%s is on its way back to you.", found.Item,
 		found.Amount)
-	if _, err := refunds.Call(ctx, "send_message", sendMessage{found.CustomerID, text}); err != nil {
+	if _, err := proxy.Call[any](ctx, refunds, "send_message", sendMessage{found.CustomerID, text}); err != nil {
 		return nil, err
 	}
 	_, _ = refunds.Trace(ctx, proxy.EventSubagentFinal, map[string]string{"text": "Refunded and told the customer."})
@@ -147,7 +147,7 @@ func lookUp(ctx context.Context, tools *proxy.Client, id string) (order, error) 
 	if err != nil {
 		return order{}, err
 	}
-	if _, err := tools.Call(ctx, "track_parcel", trackParcel{found.ParcelID}); err != nil {
+	if _, err := proxy.Call[any](ctx, tools, "track_parcel", trackParcel{found.ParcelID}); err != nil {
 		return order{}, err
 	}
 	_, _ = tools.Trace(ctx, proxy.EventSubagentMessage, map[string]string{

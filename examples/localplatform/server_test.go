@@ -303,7 +303,7 @@ func TestInProgress(t *testing.T) {
 	reached, release := make(chan struct{}), make(chan struct{})
 	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		_, _ = run.Proxy.Trace(ctx, proxy.EventThinking, map[string]string{"text": "Well."})
-		if _, err := run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"}); err != nil {
+		if _, err := run.Proxy.Do(ctx, "get_order", map[string]string{"order_id": "4521"}); err != nil {
 			return nil, err
 		}
 		close(reached)
@@ -347,7 +347,7 @@ func TestWaitingCall(t *testing.T) {
 	}}}
 	l := startWorld(t, world)
 	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		_, err := run.Proxy.Call(ctx, "slow", nil)
+		_, err := run.Proxy.Do(ctx, "slow", nil)
 		return &dispatch.Response{FinalResponse: "done"}, err
 	}), nil)
 	<-reached
@@ -363,7 +363,7 @@ func TestWaitingCall(t *testing.T) {
 func TestSession(t *testing.T) {
 	l := start(t, 10)
 	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		_, err := run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "turn-" + run.TurnID})
+		_, err := run.Proxy.Do(ctx, "get_order", map[string]string{"order_id": "turn-" + run.TurnID})
 		return &dispatch.Response{FinalResponse: "reply to " + run.Instruction}, err
 	}), map[string]string{"instruction": "First.", "user_turns": "Second.\r\n\r\n Third. \r\n"})
 	l.runs.wait()
@@ -381,7 +381,7 @@ func TestSessionInProgress(t *testing.T) {
 	l := start(t, 10)
 	reached, release := make(chan struct{}), make(chan struct{})
 	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		_, err := run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "turn-" + run.TurnID})
+		_, err := run.Proxy.Do(ctx, "get_order", map[string]string{"order_id": "turn-" + run.TurnID})
 		if run.TurnID == "2" {
 			close(reached)
 			<-release
@@ -406,7 +406,7 @@ func TestHostileAgent(t *testing.T) {
 	long := strings.Repeat("0123456789abcdef", 1<<16) // 1 MiB
 	l := start(t, 10)
 	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		_, _ = run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": attack})
+		_, _ = run.Proxy.Do(ctx, "get_order", map[string]string{"order_id": attack})
 		_, _ = run.Proxy.Trace(ctx, proxy.EventHandoff, map[string]string{"from_sub_agent": attack, "to_sub_agent": attack,
 			"text": attack})
 		return &dispatch.Response{FinalResponse: attack + "\u202Egnp.exe\u0000\u001b[31m" + long,
@@ -481,7 +481,7 @@ type headerKey struct{}
 func nil2agent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 	header, _ := ctx.Value(headerKey{}).(http.Header)
 	all := fmt.Sprint(header["X-Api-Key"], header["X-Pipelines-Run-Token"])
-	_, _ = run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": all})
+	_, _ = run.Proxy.Do(ctx, "get_order", map[string]string{"order_id": all})
 	_, _ = run.Proxy.Trace(ctx, proxy.EventThinking, map[string]string{"text": all})
 	return &dispatch.Response{FinalResponse: all,
 		Messages: []dispatch.Message{{Role: "assistant", Content: dispatch.Text(all)}}}, nil

@@ -21,9 +21,9 @@ import (
 func TestRefusedCalls(t *testing.T) {
 	l := start(t, 10)
 	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		_, _ = run.Proxy.Call(ctx, "get_ordr", nil)
-		_, _ = run.Proxy.Call(ctx, "get_ordr", nil)
-		_, _ = run.Proxy.Call(ctx, "get_order", map[string]any{"order_id": nil})
+		_, _ = run.Proxy.Do(ctx, "get_ordr", nil)
+		_, _ = run.Proxy.Do(ctx, "get_ordr", nil)
+		_, _ = run.Proxy.Do(ctx, "get_order", map[string]any{"order_id": nil})
 		return &dispatch.Response{FinalResponse: "done"}, nil
 	}), nil)
 	l.runs.wait()
@@ -54,7 +54,7 @@ func TestInjectedAndBroken(t *testing.T) {
 	l := startWorld(t, world)
 	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		for range 2 {
-			_, _ = run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"})
+			_, _ = run.Proxy.Do(ctx, "get_order", map[string]string{"order_id": "4521"})
 		}
 		return &dispatch.Response{FinalResponse: "done"}, nil
 	}), nil)
@@ -112,7 +112,7 @@ func TestTraceOrder(t *testing.T) {
 func TestLateTrace(t *testing.T) {
 	l := start(t, 1)
 	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		if _, err := run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"}); err != nil {
+		if _, err := run.Proxy.Do(ctx, "get_order", map[string]string{"order_id": "4521"}); err != nil {
 			return nil, err
 		}
 		_, _ = run.Proxy.Trace(ctx, proxy.EventThinking,
@@ -166,7 +166,7 @@ func TestNotes(t *testing.T) {
 	}
 	l := startWorld(t, world)
 	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		_, err := run.Proxy.Call(ctx, "order_status", map[string]string{"order_id": "4521"})
+		_, err := run.Proxy.Do(ctx, "order_status", map[string]string{"order_id": "4521"})
 		return &dispatch.Response{FinalResponse: "done"}, err
 	}), nil)
 	l.runs.wait()
@@ -186,7 +186,7 @@ func TestAttempts(t *testing.T) {
 	l := startWorld(t, world)
 	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		for range 3 {
-			if _, err := run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"}); err != nil {
+			if _, err := run.Proxy.Do(ctx, "get_order", map[string]string{"order_id": "4521"}); err != nil {
 				return nil, err
 			}
 		}
@@ -218,7 +218,7 @@ func TestAttemptsOfEqualCalls(t *testing.T) {
 	path := l.dispatchTo(serveAgent(t, func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
 		var calls sync.WaitGroup
 		for range 2 {
-			calls.Go(func() { _, _ = run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"}) })
+			calls.Go(func() { _, _ = run.Proxy.Do(ctx, "get_order", map[string]string{"order_id": "4521"}) })
 		}
 		calls.Wait()
 		return &dispatch.Response{FinalResponse: "done"}, nil

@@ -7,8 +7,6 @@ package main
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,6 +14,7 @@ import (
 	"path/filepath"
 
 	"github.com/toolwire/toolwire/manifest"
+	"github.com/toolwire/toolwire/proxy"
 )
 
 //go:embed tools.json
@@ -24,7 +23,7 @@ var document []byte
 // Tools is all that the agent needs. *manifest.Manifest and *proxy.Client have this method. So the
 // same agent works with tools on this machine and with tools of a platform.
 type Tools interface {
-	Call(ctx context.Context, name string, args any) (json.RawMessage, error)
+	CallForModel(ctx context.Context, name string, args any) (proxy.ModelResult, error)
 }
 
 func main() {
@@ -77,32 +76,34 @@ func build(ctx context.Context, dir string) error {
 
 // agent calls two tools. A real agent would ask a model what to call.
 func agent(ctx context.Context, tools Tools, w io.Writer) error {
-	due, err := tools.Call(ctx, "add_days", map[string]any{"date": "2028-02-27", "days": 3})
+	due, err := tools.CallForModel(ctx, "add_days", map[string]any{"date": "2028-02-27", "days": 3})
 	if err != nil {
 		return err
 	}
-	length, err := tools.Call(ctx, "count_words", map[string]any{"text": "The refund is on its way."})
+	length, err := tools.CallForModel(ctx, "count_words", map[string]any{"text": "The refund is on its way."})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "due %s, text %s\n", due, length)
+	fmt.Fprintf(w, "due %s, text %s\n", due.Text, length.Text)
 	return nil
 }
 
+// A call is what a model asks for.
+type call struct{ id, tool, arguments string }
+
 // turn runs all calls of one turn of a model and prints the results in order, with the failures.
-func turn(ctx context.Context, m *manifest.Manifest, w io.Writer) error {
-	results := m.CallAll(ctx, []manifest.Call{
-		{ID: "call_1", Tool: "add_days", Args: json.RawMessage(`{"date":"2026-12-31","days":1}`)},
-		{ID: "call_2", Tool: "add_days", Args: json.RawMessage(`{"date":"tomorrow","days":1}`)},
-		{ID: "call_3", Tool: "add_days", Args: json.RawMessage(`{"date":"2026-12-31"}`)},
-		{ID: "call_4", Tool: "send_mail"},
+func turn(ctx context.Context, tools Tools, w io.Writer) error {
+	results, err := proxy.Each(ctx, []call{
+		{"call_1", "add_days", `{"date":"2026-12-31","days":1}`},
+		{"call_2", "add_days", `{"date":"tomorrow","days":1}`},
+		{"call_3", "add_days", `{"date":"2026-12-31"}`},
+		{"call_4", "send_mail", ``},
+	}, func(ctx context.Context, c call) (string, error) {
+		result, err := tools.CallForModel(proxy.WithCallID(ctx, c.id), c.tool, c.arguments)
+		return c.id + " " + result.Text, err
 	})
-	for _, r := range results {
-		message := r.Output
-		if failure, ok := errors.AsType[*manifest.Error](r.Err); ok {
-			message = failure.ToolResult()
-		}
-		fmt.Fprintln(w, r.CallID, string(message))
+	for _, line := range results {
+		fmt.Fprintln(w, line)
 	}
-	return ctx.Err()
+	return err
 }

@@ -47,7 +47,7 @@ func (s *specialist) work(ctx context.Context, run *dispatch.Run, task string) (
 		Messages: []openai.ChatCompletionMessageParamUnion{openai.SystemMessage(s.system), openai.UserMessage(task)},
 	}
 	return converse(ctx, s.client, params, func(ctx context.Context, tool, arguments string) (string, error) {
-		result, _, err := run.Proxy.CallForModel(ctx, tool, arguments)
-		return string(result), err
+		result, err := run.Proxy.CallForModel(ctx, tool, arguments)
+		return result.Text, err
 	})
 }

@@ -48,8 +48,8 @@ func chatAgent(client openai.Client, model string) (dispatch.Agent, error) {
 				return &dispatch.Response{FinalResponse: message.Content}, nil
 			}
 			results, err := proxy.Each(ctx, message.ToolCalls, func(ctx context.Context, call openai.ChatCompletionMessageToolCallUnion) (openai.ChatCompletionMessageParamUnion, error) {
-				result, _, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.ID), call.Function.Name, call.Function.Arguments)
-				return openai.ToolMessage(string(result), call.ID), err
+				result, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.ID), call.Function.Name, call.Function.Arguments)
+				return openai.ToolMessage(result.Text, call.ID), err
 			})
 			if err != nil {
 				return nil, err // the run is over

@@ -60,8 +60,8 @@ func responsesAgent(client openai.Client, model string) (dispatch.Agent, error) 
 				return &dispatch.Response{FinalResponse: response.OutputText()}, nil
 			}
 			results, err := proxy.Each(ctx, calls, func(ctx context.Context, call responses.ResponseFunctionToolCall) (responses.ResponseInputItemUnionParam, error) {
-				result, _, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.CallID), call.Name, call.Arguments)
-				return output(call.CallID, string(result)), err
+				result, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.CallID), call.Name, call.Arguments)
+				return output(call.CallID, result.Text), err
 			})
 			if err != nil {
 				return nil, err // the run is over

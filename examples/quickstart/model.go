@@ -65,8 +65,8 @@ func modelAgent(client *http.Client, url string) (dispatch.Agent, error) {
 				return &dispatch.Response{FinalResponse: reply.Content}, nil
 			}
 			results, err := proxy.Each(ctx, reply.ToolCalls, func(ctx context.Context, call toolCall) (message, error) {
-				result, _, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.ID), call.Function.Name, call.Function.Arguments)
-				return message{Role: "tool", ToolCallID: call.ID, Content: string(result)}, err
+				result, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.ID), call.Function.Name, call.Function.Arguments)
+				return message{Role: "tool", ToolCallID: call.ID, Content: result.Text}, err
 			})
 			if err != nil {
 				return nil, err // the run is over

@@ -31,7 +31,7 @@ func sampleAgent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, er
 	}
 	args := orderArgs{OrderID: match[1]}
 	if strings.Contains(strings.ToLower(run.Instruction), "cancel") {
-		if _, err := run.Proxy.Call(ctx, "cancel_order", args); err != nil {
+		if _, err := proxy.Call[any](ctx, run.Proxy, "cancel_order", args); err != nil {
 			return say("I could not cancel order #%s.", args.OrderID)
 		}
 		return say("Order #%s is cancelled.", args.OrderID)
@@ -47,7 +47,7 @@ func sampleAgent(ctx context.Context, run *dispatch.Run) (*dispatch.Response, er
 	case found.Status != "shipped" && !angry:
 		return say("Order #%s is %s, so I did not refund it.", args.OrderID, found.Status)
 	}
-	if _, err := run.Proxy.Call(ctx, "refund_order", args); err != nil {
+	if _, err := proxy.Call[any](ctx, run.Proxy, "refund_order", args); err != nil {
 		return nil, err
 	}
 	return say("The refund of $%.2f for order #%s has been issued.", found.Amount, args.OrderID)

@@ -110,7 +110,7 @@ func table(t *testing.T) []row {
 	recorder := must(cassette.NewRecorder(t.TempDir(), &cassette.RecorderOptions{Transport: repeating{}}))(t)
 	for _, transport := range []http.RoundTripper{played.Transport(repeating{}), recorder} {
 		c := must(proxy.New("http://proxy.example.com", secret, &proxy.Options{Transport: transport, MaxAttempts: 1}))(t)
-		_, _ = c.Call(t.Context(), "get_order", map[string]string{"note": "my token is " + secret})
+		_, _ = c.Do(t.Context(), "get_order", map[string]string{"note": "my token is " + secret})
 	}
 	add("proxy/cassette.Cassette", played)
 	add("proxy/cassette.Recorder", recorder)
@@ -193,7 +193,7 @@ func requested(t *testing.T) (request *proxytest.Request, token string) {
 			return nil, nil
 		},
 	}}, nil))(t).NewRun()
-	if _, err := run.Client(nil).Call(t.Context(), "get_order", nil); err != nil || request == nil {
+	if _, err := run.Client(nil).Do(t.Context(), "get_order", nil); err != nil || request == nil {
 		t.Fatal(err)
 	}
 	return request, run.Token

@@ -81,7 +81,7 @@ func BenchmarkPeers(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
-				if _, err := client.Call(context.Background(), "list_orders", args); err != nil {
+				if _, err := client.Do(context.Background(), "list_orders", args); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -104,7 +104,7 @@ func TestSameResult(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := client.Call(t.Context(), "x", nil); err != nil || string(got) != string(want) {
+	if got, err := proxy.Call[json.RawMessage](t.Context(), client, "x", nil); err != nil || string(got) != string(want) {
 		t.Errorf("got %s, %v; want %s", got, err, want)
 	}
 }

@@ -42,8 +42,8 @@ func modelAgent(client openai.Client) dispatch.Agent {
 			params.Messages = append(params.Messages, message.ToParam())
 			results, err := proxy.Each(ctx, message.ToolCalls, func(ctx context.Context, call toolCall) (toolMessage, error) {
 				ctx = proxy.WithCallID(ctx, call.ID)
-				result, _, err := run.Proxy.CallForModel(ctx, call.Function.Name, call.Function.Arguments)
-				return openai.ToolMessage(string(result), call.ID), err
+				result, err := run.Proxy.CallForModel(ctx, call.Function.Name, call.Function.Arguments)
+				return openai.ToolMessage(result.Text, call.ID), err
 			})
 			if err != nil {
 				return nil, err // the run is over

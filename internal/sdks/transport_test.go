@@ -36,8 +36,8 @@ func TestRunWithTransport(t *testing.T) {
 					return &dispatch.Response{FinalResponse: r.text}, nil
 				}
 				results, err := proxy.Each(ctx, r.calls, func(ctx context.Context, call call) (string, error) {
-					result, _, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.id), call.name, call.arguments)
-					return string(result), err
+					result, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.id), call.name, call.arguments)
+					return result.Text, err
 				})
 				if err != nil {
 					return nil, err

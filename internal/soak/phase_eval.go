@@ -35,7 +35,7 @@ func (s *soak) evaluates() {
 	token := newSecret()
 	opts := s.options(token, transport)
 	h, err := dispatch.New(func(ctx context.Context, in *dispatch.Run) (*dispatch.Response, error) {
-		_, err := in.Proxy.Call(ctx, repeatable, arguments{APIKey: newArgument()})
+		_, err := in.Proxy.Do(ctx, repeatable, arguments{APIKey: newArgument()})
 		s.inspectError("a trial", err)
 		switch in.Instruction {
 		case "fail":

@@ -192,7 +192,7 @@ func (s *soak) program(m *manifest.Manifest, i int, started string) {
 			cancel()
 		}()
 	}
-	got := m.Run(ctx, manifest.Call{
+	got := m.Do(ctx, manifest.Call{
 		Tool: "tool_" + strconv.Itoa(i%len(modes)), Args: arguments{Call: i, APIKey: newArgument()},
 	})
 	s.inspectError(name, got.Err)

@@ -1,5 +1,5 @@
 // Package toolresult is common to the packages that call tools for a model: it reads the arguments
-// of a model and writes the results of failed calls.
+// of a model, and writes what the model reads about a call.
 package toolresult
 
 import (
@@ -16,9 +16,9 @@ import (
 // Advice is the end of a message about arguments that are not a JSON object.
 const Advice = "; send the arguments as one JSON object and call the tool again"
 
-// Text returns arguments that are JSON text, as a model writes them: nil, a string, a []byte or a
-// json.RawMessage. For any other Go value ok is false.
-func Text(args any) (text json.RawMessage, ok bool) {
+// Arguments returns arguments that are JSON text, as a model writes them: nil, a string, a []byte or
+// a json.RawMessage. For any other Go value ok is false.
+func Arguments(args any) (text json.RawMessage, ok bool) {
 	switch v := args.(type) {
 	case nil:
 		return nil, true
@@ -30,6 +30,28 @@ func Text(args any) (text json.RawMessage, ok bool) {
 		return v, true
 	}
 	return nil, false
+}
+
+// ModelResult is what a model reads about a call. The packages that call tools have the same type
+// under the same name.
+type ModelResult struct {
+	Text   string          // for the SDKs that take text
+	JSON   json.RawMessage // for the SDKs that take values
+	Failed bool
+}
+
+// ForModel returns what a model reads about a call with this result, which is one JSON value.
+func ForModel(result json.RawMessage, failed bool) ModelResult {
+	return ModelResult{Text: Text(result), JSON: result, Failed: failed}
+}
+
+// Text returns a JSON string as its text, and any other value as JSON. A blank string stays JSON,
+// because some APIs of models reject a blank text.
+func Text(result json.RawMessage) string {
+	if text := rawjson.Text(result); strings.TrimSpace(text) != "" {
+		return text
+	}
+	return string(result)
 }
 
 const (

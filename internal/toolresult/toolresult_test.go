@@ -8,7 +8,7 @@ import (
 	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
-func TestText(t *testing.T) {
+func TestArguments(t *testing.T) {
 	for _, tt := range []struct {
 		args any
 		want string
@@ -17,8 +17,24 @@ func TestText(t *testing.T) {
 		{nil, "", true}, {`{"a":1}`, `{"a":1}`, true}, {[]byte(`{`), `{`, true}, {json.RawMessage(` `), ` `, true},
 		{map[string]int{"a": 1}, "", false}, {7, "", false},
 	} {
-		if text, ok := toolresult.Text(tt.args); string(text) != tt.want || ok != tt.ok {
+		if text, ok := toolresult.Arguments(tt.args); string(text) != tt.want || ok != tt.ok {
 			t.Errorf("%v: %q, %t", tt.args, text, ok)
+		}
+	}
+}
+
+func TestForModel(t *testing.T) {
+	for result, want := range map[string]string{
+		`"Created contact: \"Ada\"\nnext"`: "Created contact: \"Ada\"\nnext", ` "a,b\n1,\"2\"\n" `: "a,b\n1,\"2\"\n",
+		`"{\"status\":\"shipped\"}"`: `{"status":"shipped"}`, `"\ud83d\ude00 \ud800"`: "😀 \ufffd",
+		`{"a": 1.0}`: `{"a": 1.0}`, `["x"]`: `["x"]`, `-1.50`: `-1.50`, `null`: `null`, `true`: `true`,
+		`""`: `""`, `" \n"`: `" \n"`, ``: ``,
+	} {
+		for _, failed := range []bool{false, true} {
+			got := toolresult.ForModel(json.RawMessage(result), failed)
+			if got.Text != want || string(got.JSON) != result || got.Failed != failed {
+				t.Errorf("%s: %+v, want %s", result, got, want)
+			}
 		}
 	}
 }

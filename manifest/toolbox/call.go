@@ -22,8 +22,9 @@ import (
 // as json.RawMessage or []byte. Nil and blank text mean {}. Leave reasoning in the arguments of a
 // model.
 //
-// The error is an [*Error]. If the arguments do not match the parameters, the tool does not run.
-// Use [Toolbox.CallForModel] for calls of a model.
+// The error is an [*Error]. A failed tool is one, with CodeTool if the response of a webhook is an
+// object whose member "error" is not null, false or "". If the arguments do not match the
+// parameters, the tool does not run. Use [Toolbox.CallForModel] for calls of a model.
 func (b *Toolbox) Call(ctx context.Context, name string, args any) (json.RawMessage, error) {
 	start := time.Now()
 	t, ok := b.byName[name]
@@ -51,9 +52,17 @@ func (b *Toolbox) Call(ctx context.Context, name string, args any) (json.RawMess
 	return result, nil
 }
 
-// CallForModel runs a tool for a model and returns the result that the model reads. failed reports
-// that the call failed: the result is then [Error.ToolResult], or a webhook's response whose member
-// "error" is not null, false or "".
+// ModelResult is what a model reads about a call of a tool:
+//
+//	Text   string          // a JSON string as its text, any other value as JSON
+//	JSON   json.RawMessage // the value as it came
+//	Failed bool            // the call failed
+//
+// It is the type of the same name in package proxy, which says more about it.
+type ModelResult = toolresult.ModelResult
+
+// CallForModel runs a tool for a model. The result is the text of a handler or the response of a
+// webhook. If the call failed, it is [Error.ToolResult].
 //
 // args is the model's text: a JSON object as string, []byte or json.RawMessage. If the text is
 // malformed, the result tells the model what to correct. args may also be any Go value that
@@ -62,24 +71,23 @@ func (b *Toolbox) Call(ctx context.Context, name string, args any) (json.RawMess
 // An error means that the agent should stop. It is an [*Error]: CodeCanceled if ctx has ended,
 // CodeAgent if an external tool has no agent, or CodeArguments for a Go value that JSON cannot
 // represent.
-func (b *Toolbox) CallForModel(
-	ctx context.Context, name string, args any,
-) (result json.RawMessage, failed bool, err error) {
-	text, ok := toolresult.Text(args)
+func (b *Toolbox) CallForModel(ctx context.Context, name string, args any) (ModelResult, error) {
+	text, ok := toolresult.Arguments(args)
 	if !ok {
+		var err error
 		if text, err = rawjson.EncodeArguments(args, argumentLimits); err != nil {
-			return nil, false, &Error{Code: CodeArguments, Tool: clip.Text(name, 128), Message: err.Error(), Err: err}
+			return ModelResult{}, &Error{Code: CodeArguments, Tool: clip.Text(name, 128), Message: err.Error(), Err: err}
 		}
 	}
-	result, err = b.Call(ctx, name, text)
+	result, err := b.Call(ctx, name, text)
 	if err == nil {
-		return result, toolresult.Failed(result), nil
+		return toolresult.ForModel(result, false), nil
 	}
 	e, _ := errors.AsType[*Error](err) // Call returns no other type
 	if e.Code == CodeCanceled || e.Code == CodeAgent || ctx.Err() != nil {
-		return nil, false, err
+		return ModelResult{}, err
 	}
-	return e.ToolResult(), true, nil
+	return toolresult.ForModel(e.ToolResult(), true), nil
 }
 
 func (b *Toolbox) call(ctx context.Context, t *tool, args any, end *CallEnd) (json.RawMessage, *Error) {

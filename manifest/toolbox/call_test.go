@@ -161,7 +161,7 @@ func TestAnswersOfExternalTools(t *testing.T) {
 		{"number", 200, `7`, "", `7`},
 		{"null", 200, `null`, "", `null`},
 		{"201", 201, `[1]`, "", `[1]`},
-		{"a failure as data", 200, `{"error":"tool_failed"}`, "", `{"error":"tool_failed"}`},
+		{"a failure as data", 200, `{"error":"tool_failed"}`, toolbox.CodeTool, `{"error":"tool_failed"}`},
 		{"empty", 200, ``, toolbox.CodeAnswer, `~"detail":"the tool ran, but its answer is not JSON`},
 		{"204", 204, ``, toolbox.CodeAnswer, `~not JSON`},
 		{"text", 200, `hunter2`, toolbox.CodeAnswer, `~not JSON`},

@@ -8,7 +8,7 @@
 //		Secret:   os.Getenv("TOOL_CALL_SECRET"),
 //	})
 //	tools, err := box.Definitions(ctx)                            // for the model, by schema.Export
-//	result, failed, err := box.CallForModel(ctx, name, arguments)  // a call of the model
+//	result, err := box.CallForModel(ctx, name, arguments)          // a call of the model
 //
 //	func createContact(ctx context.Context, args Contact, agent toolbox.Agent, tool toolbox.Tool) (string, error) { … }
 //

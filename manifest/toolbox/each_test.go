@@ -27,12 +27,12 @@ func TestEach(t *testing.T) {
 	results, err := proxy.Each(t.Context(), []modelCall{{"m1", "ping", `{"n":1}`}, {"m2", "pong", `{}`},
 		{"m3", "ping", `{}`}},
 		func(ctx context.Context, call modelCall) (string, error) {
-			result, failed, err := box.CallForModel(proxy.WithCallID(ctx, call.id), call.name, call.arguments)
-			return fmt.Sprintf("%t %s", failed, result), err
+			result, err := box.CallForModel(proxy.WithCallID(ctx, call.id), call.name, call.arguments)
+			return fmt.Sprintf("%t %s", result.Failed, result.Text), err
 		})
-	want := []string{`false "pong <{\"n\":1}>"`,
+	want := []string{`false pong <{"n":1}>`,
 		`true {"error":"unknown_tool","detail":"there is no tool \"pong\"; names are case-sensitive","tools":["create_contact","check_schedule","ping"]}`,
-		`false "pong <{}>"`}
+		`false pong <{}>`}
 	if err != nil || !slices.Equal(results, want) {
 		t.Errorf("%q, %v; want %q", results, err, want)
 	}

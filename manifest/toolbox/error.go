@@ -22,7 +22,7 @@ const (
 	CodeArguments      Code = "invalid_arguments"  // not valid by the parameters; the tool did not run
 	CodeAgent          Code = "no_agent"           // the agent is not valid, or has no UUID
 	CodeRequestSize    Code = "request_too_large"  // the body exceeds 1 MiB; nothing was sent
-	CodeTool           Code = "tool_failed"        // the handler returned an error
+	CodeTool           Code = "tool_failed"        // the tool reported a failure
 	CodePanicked       Code = "tool_panicked"      // the handler panicked
 	CodeTimeout        Code = "timeout"            // Options.Timeout passed, 3 s for a detail, or 30 s for a page
 	CodeCanceled       Code = "canceled"           // the caller's context ended
@@ -52,8 +52,9 @@ type Error struct {
 	// Err is the cause. It may be nil.
 	Err error
 
-	tools  []string // all names of tools, for CodeUnknownTool
-	misfit bool     // the arguments do not fit the Go type of Typed
+	tools    []string        // all names of tools, for CodeUnknownTool
+	misfit   bool            // the arguments do not fit the Go type of Typed
+	response json.RawMessage // of a webhook that reports a failure
 }
 
 // Errorf makes an error of a [Handler] whose text the model reads. The text says what went wrong
@@ -117,10 +118,13 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ToolResult returns the result that a model reads if the call failed: {"error": code, "detail":
-// text}. If the model called a tool that does not exist, the member "tools" lists existing names.
+// ToolResult returns the result that a model reads if the call failed: the response of a webhook if
+// that reports the failure, and otherwise {"error": code, "detail": text}. If the model called a tool that does not exist, the member "tools" lists existing names.
 // The detail says what the model can do. It may repeat the webhook's response.
 func (e *Error) ToolResult() json.RawMessage {
+	if e.response != nil {
+		return e.response
+	}
 	code, detail := e.Code, e.Message
 	switch code {
 	case CodeUnknownTool:

@@ -80,8 +80,8 @@ func ExampleErrorf() {
 		return
 	}
 	for _, args := range []string{`{}`, `{"number":7}`} {
-		result, failed, _ := box.CallForModel(context.Background(), "ask", args)
-		fmt.Println(string(result), failed)
+		result, _ := box.CallForModel(context.Background(), "ask", args)
+		fmt.Println(result.Text, result.Failed)
 	}
 	// Output:
 	// {"error":"tool_failed","detail":"the number is missing; ask the user for it"} true
@@ -162,16 +162,16 @@ func Example() {
 		`{"reasoning": "The user met Ada again.", "name": "Ada"}`,
 		`{"reasoning": "The user met a person."}`,
 	} {
-		result, failed, err := box.CallForModel(ctx, "create_contact", arguments)
+		result, err := box.CallForModel(ctx, "create_contact", arguments)
 		if err != nil {
 			fmt.Println(err) // the agent should stop
 			return
 		}
-		fmt.Println(string(result), failed)
+		fmt.Println(result.Text, result.Failed)
 	}
 	// Output:
 	// create_contact because "The user met Ada."
-	// "Created contact: Ada" false
+	// Created contact: Ada false
 	// create_contact because "The user met Ada again."
 	// {"error":"tool_failed","detail":"a contact has that name; ask for another one"} true
 	// create_contact because "The user met a person."
@@ -244,15 +244,15 @@ func ExampleToolbox_CallForModel() {
 		{"ping", ""}, {"pong", "{}"}, {"ping", `{"host": `},
 	}
 	for _, call := range calls {
-		result, failed, err := box.CallForModel(context.Background(), call.name, call.arguments)
+		result, err := box.CallForModel(context.Background(), call.name, call.arguments)
 		if err != nil {
 			fmt.Println("stop:", err)
 			return
 		}
-		fmt.Println(failed, string(result))
+		fmt.Println(result.Failed, result.Text)
 	}
 	// Output:
-	// false "pong"
+	// false pong
 	// true {"error":"unknown_tool","detail":"there is no tool \"pong\"; names are case-sensitive","tools":["ping"]}
 	// true {"error":"invalid_arguments","detail":"the arguments are not a JSON object: invalid JSON at byte 8: /host ends before the JSON value is complete; send the arguments as one JSON object and call the tool again"}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/toolwire/toolwire/internal/publicaddr"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/strictjson"
+	"github.com/toolwire/toolwire/internal/toolresult"
 )
 
 const (
@@ -95,6 +96,10 @@ func (b *Toolbox) exchange(
 	if err != nil {
 		return nil, &Error{Code: CodeAnswer, Status: got.Status, Err: malformed(err),
 			Message: "the tool ran, but its answer is not JSON; do not repeat the call for that reason"}
+	}
+	if toolresult.Failed(response) {
+		return nil, &Error{Code: CodeTool, Status: got.Status, response: response,
+			Message: "the webhook reported a failure; show Error.ToolResult to the model"}
 	}
 	return response, nil
 }

@@ -22,11 +22,11 @@ func TestCallForModel(t *testing.T) {
 		want       string // all, or a part after "~"
 		failed     bool
 	}{
-		{"text of a model", "create_contact", `{"name":"Ada"}`, 0, "", `~"Created contact: Ada`, false},
-		{"bytes of a model", "create_contact", []byte(`{"name":"Ada"}`), 0, "", `~"Created contact: Ada`, false},
-		{"a Go value", "create_contact", contact{Name: "Ada"}, 0, "", `~"Created contact: Ada`, false},
-		{"no arguments", "ping", "", 0, "", `"pong <{}>"`, false},
-		{"nil", "ping", nil, 0, "", `"pong <{}>"`, false},
+		{"text of a model", "create_contact", `{"name":"Ada"}`, 0, "", `~Created contact: Ada`, false},
+		{"bytes of a model", "create_contact", []byte(`{"name":"Ada"}`), 0, "", `~Created contact: Ada`, false},
+		{"a Go value", "create_contact", contact{Name: "Ada"}, 0, "", `~Created contact: Ada`, false},
+		{"no arguments", "ping", "", 0, "", `pong <{}>`, false},
+		{"nil", "ping", nil, 0, "", `pong <{}>`, false},
 		{"null", "ping", "null", 0, "", `~must be an object, not null; send the arguments as one JSON object`, true},
 		{"a list", "ping", `[1]`, 0, "", `~must be an object, not an array; send the arguments as one JSON object`, true},
 		{"broken off", "ping", `{"a":`, 0, "", `~not a JSON object: invalid JSON`, true},
@@ -46,11 +46,11 @@ func TestCallForModel(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			box := parse(t, document, options(func(*http.Request) (int, string) { return tt.status, tt.answer }))
-			result, failed, err := box.CallForModel(t.Context(), tt.tool, tt.args)
+			result, err := box.CallForModel(t.Context(), tt.tool, tt.args)
 			part, isPart := strings.CutPrefix(tt.want, "~")
-			if err != nil || failed != tt.failed || !json.Valid(result) || string(result) != tt.want &&
-				!(isPart && strings.Contains(string(result), part)) {
-				t.Errorf("%s, %t, %v; want %s, %t", result, failed, err, tt.want, tt.failed)
+			if err != nil || result.Failed != tt.failed || !json.Valid(result.JSON) || result.Text != tt.want &&
+				!(isPart && strings.Contains(result.Text, part)) {
+				t.Errorf("%s, %t, %v; want %s, %t", result.Text, result.Failed, err, tt.want, tt.failed)
 			}
 		})
 	}
@@ -94,9 +94,9 @@ func TestCallForModelStops(t *testing.T) {
 				if tt.ctx != nil {
 					ctx = tt.ctx(ctx)
 				}
-				result, failed, err := parse(t, document, opts).CallForModel(ctx, "check_schedule", tt.args)
-				if result != nil || failed || toolbox.CodeOf(err) != tt.want {
-					t.Errorf("%s, %t, %v; want %s", result, failed, err, tt.want)
+				result, err := parse(t, document, opts).CallForModel(ctx, "check_schedule", tt.args)
+				if result.JSON != nil || result.Failed || toolbox.CodeOf(err) != tt.want {
+					t.Errorf("%s, %t, %v; want %s", result.Text, result.Failed, err, tt.want)
 				}
 				if tt.want == toolbox.CodeCanceled && !errors.Is(err, cause) {
 					t.Errorf("the cause is lost: %v", err)

@@ -19,9 +19,9 @@ func TestUnusualAnswers(t *testing.T) {
 		if err != nil || string(result) != answer {
 			t.Errorf("the answer %.80s: got %.80s, %v", answer, result, err)
 		}
-		result, failed, err := box.CallForModel(t.Context(), "check", nil)
-		if string(result) != answer || failed || err != nil {
-			t.Errorf("the answer %.80s: the model reads %.80s, %t, %v", answer, result, failed, err)
+		read, err := box.CallForModel(t.Context(), "check", nil)
+		if string(read.JSON) != answer || read.Failed || err != nil {
+			t.Errorf("the answer %.80s: the model reads %.80s, %t, %v", answer, read.JSON, read.Failed, err)
 		}
 	}
 	for _, answer := range []string{`{"a":01}`, "\"\xff\"", `{"a":1`, `{}{}`, strings.Repeat("[", 300) +

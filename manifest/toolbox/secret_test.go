@@ -57,6 +57,12 @@ func TestServerThatRepeatsTheSecret(t *testing.T) {
 			if !ok {
 				t.Fatal(err)
 			}
+			if e.Code == toolbox.CodeTool { // the model reads the response of the tool unchanged
+				if string(e.ToolResult()) != body {
+					t.Errorf("%s: the result is %s", body, e.ToolResult())
+				}
+				e = &toolbox.Error{}
+			}
 			for _, shown := range []string{err.Error(), e.Detail, fmt.Sprint(e.Err), string(e.ToolResult()), log.String()} {
 				if strings.Contains(shown, "hunter2") || strings.Contains(shown, "swordfish") || strings.Contains(shown, query) {
 					t.Errorf("%d %.80s: shown is %s", status, body, shown)

@@ -38,7 +38,7 @@ func BenchmarkCall(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := p.Call(b.Context(), "list_orders", map[string]string{"customer": "Ada"}); err != nil {
+				if _, err := p.Do(b.Context(), "list_orders", map[string]string{"customer": "Ada"}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -58,7 +58,7 @@ func BenchmarkCall(b *testing.B) {
 			p, err := proxy.New("http://proxy.test", token,
 				&proxy.Options{Transport: proxytest.NewTransport(c.Wrap(behind))})
 			if err == nil {
-				_, err = p.Call(b.Context(), "list_orders", map[string]string{"customer": "Ada"})
+				_, err = p.Do(b.Context(), "list_orders", map[string]string{"customer": "Ada"})
 			}
 			if err == nil {
 				err = c.Close()

@@ -2,6 +2,7 @@ package cassette_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -32,7 +33,7 @@ func ExampleNew() {
 			fmt.Println(err)
 			return
 		}
-		weather, err := client.Call(context.Background(), "get_weather", map[string]string{"city": "Oulu"})
+		weather, err := proxy.Call[json.RawMessage](context.Background(), client, "get_weather", map[string]string{"city": "Oulu"})
 		fmt.Println(string(weather), err)
 	}
 
@@ -77,9 +78,9 @@ func ExampleReport() {
 		return
 	}
 	ctx := context.Background()
-	_, err = client.Call(ctx, "get_order", map[string]string{"order_id": "4521"})
+	_, err = client.Do(ctx, "get_order", map[string]string{"order_id": "4521"})
 	fmt.Println(err)
-	_, err = client.Call(ctx, "get_order", map[string]string{"order_id": "9"})
+	_, err = client.Do(ctx, "get_order", map[string]string{"order_id": "9"})
 	fmt.Println(err)
 	fmt.Println(tape.Report())
 	// Output:
@@ -110,10 +111,8 @@ func ExampleNewRecorder() {
 			return nil, err
 		}
 		defer func() { _ = end() }() // or log its error
-		if _, err := run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "4521"}); err != nil {
-			return nil, err
-		}
-		return &dispatch.Response{FinalResponse: "It was shipped."}, nil
+		result, err := run.Proxy.CallForModel(ctx, "get_order", map[string]string{"order_id": "4521"})
+		return &dispatch.Response{FinalResponse: result.Text}, err
 	}
 	handler, err := dispatch.New(agent, &dispatch.Options{
 		Tokens: []string{"agent-token"}, Proxy: &proxy.Options{Transport: recorder},

@@ -39,7 +39,7 @@ func refund(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) 
 	var wait sync.WaitGroup
 	results, errs := make([]json.RawMessage, 3), make([]error, 3)
 	look := func(i int, tool string, args any) {
-		wait.Go(func() { results[i], errs[i] = run.Proxy.Call(ctx, tool, args) })
+		wait.Go(func() { results[i], errs[i] = proxy.Call[json.RawMessage](ctx, run.Proxy, tool, args) })
 	}
 	look(0, "get_order", map[string]string{"order_id": "4521"})
 	look(1, "get_order", map[string]string{"order_id": "4522"})
@@ -53,7 +53,7 @@ func refund(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) 
 	var refunded []string
 	for i, id := range []string{"4521", "4522"} {
 		if strings.Contains(string(results[i]), `"shipped"`) {
-			if _, err := run.Proxy.As("supervisor/refunds").Call(ctx, "refund_order",
+			if _, err := run.Proxy.As("supervisor/refunds").Do(ctx, "refund_order",
 				map[string]string{"order_id": id}); err != nil {
 				return nil, err
 			}

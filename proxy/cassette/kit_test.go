@@ -72,7 +72,7 @@ func TestReplayWithoutAWorld(t *testing.T) {
 // Over the network it is the same, for agents in any language.
 func TestReplayOnLoopbackFeedsTheRecord(t *testing.T) {
 	one := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		if _, err := run.Proxy.Call(ctx, "refund_order", map[string]string{"order_id": "4521"}); err != nil {
+		if _, err := run.Proxy.Do(ctx, "refund_order", map[string]string{"order_id": "4521"}); err != nil {
 			return nil, err
 		}
 		return &dispatch.Response{FinalResponse: "done"}, nil
@@ -116,7 +116,7 @@ func TestReplayAppliesAdapters(t *testing.T) {
 		}},
 	}
 	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		_, err := run.Proxy.Call(ctx, "ship", nil)
+		_, err := run.Proxy.Do(ctx, "ship", nil)
 		return &dispatch.Response{FinalResponse: "done"}, err
 	}
 	path := filepath.Join(t.TempDir(), "run.jsonl")
@@ -137,8 +137,8 @@ func TestReplayAppliesAdapters(t *testing.T) {
 // What is not on the tape is a refused call of the record, and a broken answer is, too.
 func TestReplayRecordsRefusals(t *testing.T) {
 	agent := func(ctx context.Context, run *dispatch.Run) (*dispatch.Response, error) {
-		_, _ = run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "1"})
-		_, _ = run.Proxy.Call(ctx, "get_order", map[string]string{"order_id": "2"})
+		_, _ = run.Proxy.Do(ctx, "get_order", map[string]string{"order_id": "1"})
+		_, _ = run.Proxy.Do(ctx, "get_order", map[string]string{"order_id": "2"})
 		return &dispatch.Response{FinalResponse: "done"}, nil
 	}
 	broken := `{"n":1,"kind":"tool","name":"get_order","arguments":{"order_id":"1"},"broken":"reset","at_ms":0,"latency_ms":1}`

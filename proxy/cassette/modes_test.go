@@ -1,6 +1,7 @@
 package cassette_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -26,7 +27,7 @@ func TestReplayOrForward(t *testing.T) {
 		c = newCassette(t, path, &opts)
 		p := client(t, c.Wrap(behind), nil)
 		for _, name := range names {
-			got, err := p.Call(t.Context(), name, nil)
+			got, err := proxy.Call[json.RawMessage](t.Context(), p, name, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,7 +110,7 @@ func TestCompare(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				call := func(p *proxy.Client) { _, _ = p.Call(t.Context(), "get", nil) }
+				call := func(p *proxy.Client) { _, _ = p.Do(t.Context(), "get", nil) }
 				path := record(t, nil, behind(test.tape...), call)
 				before := readFile(t, path)
 				c := newCassette(t, path, &cassette.Options{Mode: cassette.Compare, Ignore: test.ignore})

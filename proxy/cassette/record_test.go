@@ -108,7 +108,7 @@ func TestRecordingSurvivesItsProcess(t *testing.T) {
 	other := newCassette(t, path, &cassette.Options{Mode: cassette.Record})
 	p := client(t, c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") })), nil)
 	for n := 1; n <= 3; n++ {
-		if _, err := p.Call(t.Context(), "next", map[string]int{"n": n}); err != nil {
+		if _, err := p.Do(t.Context(), "next", map[string]int{"n": n}); err != nil {
 			t.Fatal(err)
 		}
 		part, err := cassette.Load(path + ".part")
@@ -145,7 +145,7 @@ func TestRecordingSurvivesItsProcess(t *testing.T) {
 	if _, err := os.Stat(path + ".part"); !errors.Is(err, os.ErrNotExist) {
 		t.Error("the part is still there")
 	}
-	if _, err := p.Call(t.Context(), "next", nil); err != nil {
+	if _, err := p.Do(t.Context(), "next", nil); err != nil {
 		t.Errorf("after Close: %v", err)
 	}
 	wantKinds(t, c.Report(), "failed")
@@ -279,7 +279,7 @@ func TestTaskIsCopied(t *testing.T) {
 		t.Fatal(err)
 	}
 	task.Input[5], task.Tools[0] = '2', "other"
-	if _, err := client(t, nil, &proxy.Options{Transport: r}).Call(ctx, "next", nil); err != nil {
+	if _, err := client(t, nil, &proxy.Options{Transport: r}).Do(ctx, "next", nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(c.Close(), end()); err != nil {
@@ -303,7 +303,7 @@ func TestUnwritableTape(t *testing.T) {
 	c := newCassette(t, filepath.Join(file, "run.jsonl"), &cassette.Options{Mode: cassette.Record})
 	p := client(t, c.Wrap(proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "next", "1") })), nil)
 	for range 2 {
-		if _, err := p.Call(t.Context(), "next", nil); err != nil {
+		if _, err := p.Do(t.Context(), "next", nil); err != nil {
 			t.Error(err)
 		}
 	}
@@ -328,7 +328,7 @@ func TestUpstreamDown(t *testing.T) {
 	for name, upstream := range map[string]string{"down": url, "none": "", "untrusted": secure.URL} {
 		path := filepath.Join(t.TempDir(), "run.jsonl")
 		c := newCassette(t, path, &cassette.Options{Mode: cassette.Record, Upstream: upstream})
-		_, err := client(t, c, nil).Call(t.Context(), "get_order", nil)
+		_, err := client(t, c, nil).Do(t.Context(), "get_order", nil)
 		var e *proxy.Error
 		if !errors.As(err, &e) || e.Status != http.StatusBadGateway || e.Class != cassette.ClassUnreachable ||
 			e.Attempts != 1 {
@@ -352,7 +352,7 @@ func TestUpstreamDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	var e *proxy.Error
-	if _, err := p.Call(t.Context(), "get_order", nil); !errors.As(err, &e) || e.Code != proxy.CodeTransport ||
+	if _, err := p.Do(t.Context(), "get_order", nil); !errors.As(err, &e) || e.Code != proxy.CodeTransport ||
 		e.Delivery != proxy.NotSent {
 		t.Errorf("%v", err)
 	}
@@ -363,7 +363,7 @@ func TestUpstreamDown(t *testing.T) {
 			error) {
 			return nil, refused
 		}))})
-		_, err := p.Call(t.Context(), "get_order", nil)
+		_, err := p.Do(t.Context(), "get_order", nil)
 		var e *proxy.Error
 		if !errors.As(err, &e) || e.Delivery != proxy.NotSent || e.Attempts != 4 || !errors.Is(err, refused) {
 			t.Errorf("%v", err)
@@ -386,7 +386,7 @@ func TestSlowUpstream(t *testing.T) {
 		}), func(p *proxy.Client) {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
-			if _, err := p.Call(ctx, "get_order", nil); proxy.CodeOf(err) != proxy.CodeCanceled {
+			if _, err := p.Do(ctx, "get_order", nil); proxy.CodeOf(err) != proxy.CodeCanceled {
 				t.Errorf("%v", err)
 			}
 			synctest.Wait()
@@ -396,7 +396,7 @@ func TestSlowUpstream(t *testing.T) {
 		if r := c.Report(); !r.OK() {
 			t.Errorf("%s", r)
 		}
-		if _, err := client(t, c, nil).Call(t.Context(), "get_order", nil); proxy.CodeOf(err) != proxy.CodeTransport {
+		if _, err := client(t, c, nil).Do(t.Context(), "get_order", nil); proxy.CodeOf(err) != proxy.CodeTransport {
 			t.Errorf("%v", err)
 		}
 	})
@@ -414,7 +414,7 @@ func TestGivingUpInTheMiddleOfAnAnswer(t *testing.T) {
 		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(body), Request: r}, nil
 	})
 	p := client(t, nil, &proxy.Options{Transport: c.Transport(half)})
-	if _, err := p.Call(ctx, "get_order", nil); proxy.CodeOf(err) != proxy.CodeCanceled {
+	if _, err := p.Do(ctx, "get_order", nil); proxy.CodeOf(err) != proxy.CodeCanceled {
 		t.Errorf("%v", err)
 	}
 	if err := c.Close(); err != nil {
@@ -475,14 +475,14 @@ func TestDamagedAnswers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := p.Call(t.Context(), "get_order", nil); proxy.CodeOf(err) != test.want {
+			if _, err := p.Do(t.Context(), "get_order", nil); proxy.CodeOf(err) != test.want {
 				t.Errorf("%s as %s: %v, want %s", name, form, err, test.want)
 			}
 			if err := c.Close(); err != nil {
 				t.Fatal(err)
 			}
 			mustContain(t, readFile(t, path), test.line)
-			if _, err := client(t, newCassette(t, path, nil), nil).Call(t.Context(), "get_order",
+			if _, err := client(t, newCassette(t, path, nil), nil).Do(t.Context(), "get_order",
 				nil); proxy.CodeOf(err) != test.want {
 				t.Errorf("%s as %s, replayed: %v, want %s", name, form, err, test.want)
 			}

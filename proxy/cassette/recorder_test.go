@@ -52,7 +52,7 @@ func TestRecorderKeepsRunsApart(t *testing.T) {
 		var wait sync.WaitGroup
 		for n := range calls {
 			wait.Go(func() {
-				if _, err := run.Proxy.Call(ctx, "echo", map[string]any{"run": run.RunID, "n": n}); err != nil {
+				if _, err := run.Proxy.Do(ctx, "echo", map[string]any{"run": run.RunID, "n": n}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -118,10 +118,10 @@ func TestRecorderWithoutBegin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := p.Call(t.Context(), "next", nil); err != nil || string(got) != `{"pin":"1234"}` {
+		if got, err := proxy.Call[json.RawMessage](t.Context(), p, "next", nil); err != nil || string(got) != `{"pin":"1234"}` {
 			t.Errorf("%s, %v", got, err)
 		}
-		if _, err := p.Call(t.Context(), "__reachability_probe__", nil); err != nil {
+		if _, err := p.Do(t.Context(), "__reachability_probe__", nil); err != nil {
 			t.Error(err)
 		}
 	}
@@ -150,7 +150,7 @@ func TestRecorderWithoutBegin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Call(t.Context(), "next", nil); err != nil {
+	if _, err := p.Do(t.Context(), "next", nil); err != nil {
 		t.Errorf("after Close: %v", err)
 	}
 	if files, _ := filepath.Glob(filepath.Join(dir, "*")); len(files) != 2 {
@@ -171,7 +171,7 @@ func TestRecorderEndsRunsThatAreSilent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.Call(t.Context(), "next", nil); err != nil {
+		if _, err := p.Do(t.Context(), "next", nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -206,7 +206,7 @@ func TestRecorderBegin(t *testing.T) {
 	}
 	call := func(ctx context.Context, name string) {
 		t.Helper()
-		if _, err := p.Call(ctx, name, nil); err != nil {
+		if _, err := p.Do(ctx, name, nil); err != nil {
 			t.Error(err)
 		}
 	}
@@ -286,7 +286,7 @@ func TestRecorderReplacesNoTape(t *testing.T) {
 			t.Fatal(err)
 		}
 		return func() {
-			if _, err := p.Call(ctx, tool, nil); err != nil {
+			if _, err := p.Do(ctx, tool, nil); err != nil {
 				t.Error(err)
 			}
 		}, end
@@ -332,7 +332,7 @@ func TestRecorderKeepsOtherTokensApart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.Call(ctx, fmt.Sprintf("call-%d", n), nil); err != nil {
+		if _, err := p.Do(ctx, fmt.Sprintf("call-%d", n), nil); err != nil {
 			t.Error(err)
 		}
 	}
@@ -364,14 +364,14 @@ func TestRecorderBeforeBegin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Call(t.Context(), "early", nil); err != nil {
+	if _, err := p.Do(t.Context(), "early", nil); err != nil {
 		t.Error(err)
 	}
 	ctx, end, err := recorder.Begin(t.Context(), cassette.Task{Name: "mine"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Call(ctx, "next", nil); err != nil {
+	if _, err := p.Do(ctx, "next", nil); err != nil {
 		t.Error(err)
 	}
 	if whole, _ := filepath.Glob(filepath.Join(dir, "2*.jsonl")); len(whole) != 1 ||
@@ -435,7 +435,7 @@ func TestRecorderIsTransparent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Call(t.Context(), "next", nil); !errors.Is(err, broken) {
+	if _, err := p.Do(t.Context(), "next", nil); !errors.Is(err, broken) {
 		t.Errorf("%v", err)
 	}
 	if err := recorder.Close(); err != nil {

@@ -184,7 +184,7 @@ func TestRedaction(t *testing.T) {
 				envelope(w, "login", secretive)
 			}),
 				func(p *proxy.Client) {
-					if got, err := p.Call(t.Context(), "login", json.RawMessage(secretive)); err != nil ||
+					if got, err := proxy.Call[json.RawMessage](t.Context(), p, "login", json.RawMessage(secretive)); err != nil ||
 						string(got) != secretive {
 						t.Errorf("the agent got %s, %v", got, err)
 					}
@@ -201,7 +201,7 @@ func TestRedaction(t *testing.T) {
 					request = secretive
 				}
 				c := newCassette(t, path, &test.opts)
-				if got, err := client(t, c, nil).Call(t.Context(), "login", json.RawMessage(request)); err != nil ||
+				if got, err := proxy.Call[json.RawMessage](t.Context(), client(t, c, nil), "login", json.RawMessage(request)); err != nil ||
 					string(got) != test.want {
 					t.Errorf("replayed %s, %v\n%s", got, err, c.Report())
 				}
@@ -210,9 +210,9 @@ func TestRedaction(t *testing.T) {
 	}
 	// A tape that was recorded without a hook fits a replay that has one.
 	path := record(t, nil, proxyOf(func(w http.ResponseWriter, r *http.Request) { envelope(w, "login", "1") }),
-		func(p *proxy.Client) { _, _ = p.Call(t.Context(), "login", json.RawMessage(secretive)) })
+		func(p *proxy.Client) { _, _ = p.Do(t.Context(), "login", json.RawMessage(secretive)) })
 	c := newCassette(t, path, &cassette.Options{Redact: card})
-	if _, err := client(t, c, nil).Call(t.Context(), "login", json.RawMessage(secretive)); err != nil {
+	if _, err := client(t, c, nil).Do(t.Context(), "login", json.RawMessage(secretive)); err != nil {
 		t.Errorf("%v\n%s", err, c.Report())
 	}
 }

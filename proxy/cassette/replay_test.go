@@ -55,7 +55,7 @@ func TestMatching(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			c := newCassette(t, tape(t, head, call(1, "get_order", a, `"found"`), tail(1)), &test.opts)
-			got, err := client(t, c, nil).As(test.actor).Call(t.Context(), "get_order", json.RawMessage(test.arguments))
+			got, err := proxy.Call[json.RawMessage](t.Context(), client(t, c, nil).As(test.actor), "get_order", json.RawMessage(test.arguments))
 			if test.want {
 				if err != nil || string(got) != `"found"` || !c.Report().OK() {
 					t.Errorf("got %s, %v\n%s", got, err, c.Report())
@@ -86,11 +86,11 @@ func TestEqualCallsGetTheirAnswersInTurn(t *testing.T) {
 		c := newCassette(t, path, &cassette.Options{RepeatLast: repeat})
 		p := client(t, c, nil)
 		for want := 1; want <= 2; want++ {
-			if got, err := p.Call(t.Context(), "next", nil); err != nil || string(got) != fmt.Sprint(want) {
+			if got, err := proxy.Call[json.RawMessage](t.Context(), p, "next", nil); err != nil || string(got) != fmt.Sprint(want) {
 				t.Errorf("got %s, %v, want %d", got, err, want)
 			}
 		}
-		got, err := p.Call(t.Context(), "next", nil)
+		got, err := proxy.Call[json.RawMessage](t.Context(), p, "next", nil)
 		if repeat {
 			if err != nil || string(got) != "2" || !c.Report().OK() {
 				t.Errorf("got %s, %v, want 2 again\n%s", got, err, c.Report())
@@ -132,7 +132,7 @@ func callAll(t *testing.T, p *proxy.Client, n int) {
 	for _, id := range rand.Perm(n) {
 		wait.Go(func() {
 			<-start
-			got, err := p.Call(context.WithoutCancel(t.Context()), "get_order", map[string]int{"ID": id})
+			got, err := proxy.Call[json.RawMessage](context.WithoutCancel(t.Context()), p, "get_order", map[string]int{"ID": id})
 			if want := fmt.Sprintf(`{"id":%d}`, id); err != nil || string(got) != want {
 				t.Errorf("got %s, %v, want %s", got, err, want)
 			}
@@ -160,7 +160,7 @@ func TestOrder(t *testing.T) {
 		c := newCassette(t, path, nil)
 		p := client(t, c, nil)
 		for _, name := range strings.Split(order, "") {
-			if _, err := p.Call(t.Context(), name, nil); err != nil {
+			if _, err := p.Do(t.Context(), name, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -222,7 +222,7 @@ func TestNearest(t *testing.T) {
 	c := newCassette(t, tape(t, head, call(1, "get", `{"a":1,"b":1,"c":1}`, `1`),
 		call(2, "get", `{"a":2,"b":2,"c":2}`, `1`),
 		call(3, "get", `{"a":3,"b":3,"c":3}`, `1`), tail(3)), nil)
-	_, err := client(t, c, nil).Call(t.Context(), "get", json.RawMessage(`{"a":2,"b":2,"c":9}`))
+	_, err := client(t, c, nil).Do(t.Context(), "get", json.RawMessage(`{"a":2,"b":2,"c":9}`))
 	mustContain(t, detail(err), "line 3 differs at /c")
 	report := c.Report()
 	wantKinds(t, report, "changed", "never_made", "never_made")
@@ -242,10 +242,10 @@ func TestNearestOfMany(t *testing.T) {
 	}
 	p := client(t, newCassette(t, tape(t, append(lines, tail(n))...), nil), nil)
 	args := json.RawMessage(fmt.Sprintf(`{"id":%d}`, n-1))
-	if _, err := p.Call(t.Context(), "get", args); err != nil {
+	if _, err := p.Do(t.Context(), "get", args); err != nil {
 		t.Fatal(err)
 	}
-	_, err := p.Call(t.Context(), "get", args)
+	_, err := p.Do(t.Context(), "get", args)
 	mustContain(t, detail(err), "get has had all responses that the tape has for this call")
 }
 
@@ -305,7 +305,7 @@ func TestReportIsBounded(t *testing.T) {
 // deviants are agents that do not do what is on the tape.
 func TestDeviations(t *testing.T) {
 	get := func(p *proxy.Client, id string) (json.RawMessage, error) {
-		return p.Call(t.Context(), "get_order", map[string]any{"order_id": id, "with": []string{"lines"}})
+		return proxy.Call[json.RawMessage](t.Context(), p, "get_order", map[string]any{"order_id": id, "with": []string{"lines"}})
 	}
 	path := tape(t, head,
 		call(1, "get_order", `{"order_id":"4521","with":["lines"]}`, `{"status":"shipped"}`),
@@ -319,9 +319,9 @@ func TestDeviations(t *testing.T) {
 		"extra": {
 			func(p *proxy.Client) {
 				_, _ = get(p, "4521")
-				_, _ = p.Call(t.Context(), "refund_order",
+				_, _ = p.Do(t.Context(), "refund_order",
 					json.RawMessage(`{"order_id":"4521","password":"hunter2hunter2"}`))
-				_, _ = p.Call(t.Context(), "close_order", nil)
+				_, _ = p.Do(t.Context(), "close_order", nil)
 			},
 			[]string{"not_on_tape"},
 			[]string{"2 requests on the tape, 1 deviation", "not on tape: the tape has no call of close_order",
@@ -337,7 +337,7 @@ func TestDeviations(t *testing.T) {
 				_, err := get(p, "9")
 				wantRefused(t, err)
 				mustContain(t, detail(err), "line 2 differs at /order_id")
-				_, _ = p.Call(t.Context(), "refund_order",
+				_, _ = p.Do(t.Context(), "refund_order",
 					json.RawMessage(`{"order_id":"4521","password":"hunter2hunter2"}`))
 			},
 			[]string{"changed"},
@@ -347,8 +347,8 @@ func TestDeviations(t *testing.T) {
 		"once more with others": {
 			func(p *proxy.Client) {
 				_, _ = get(p, "4521")
-				_, _ = p.Call(t.Context(), "get_order", json.RawMessage(`{"order_id":"4521","deep":true}`))
-				_, _ = p.Call(t.Context(), "refund_order",
+				_, _ = p.Do(t.Context(), "get_order", json.RawMessage(`{"order_id":"4521","deep":true}`))
+				_, _ = p.Do(t.Context(), "refund_order",
 					json.RawMessage(`{"order_id":"4521","password":"hunter2hunter2"}`))
 			},
 			[]string{"not_on_tape"},
@@ -357,7 +357,7 @@ func TestDeviations(t *testing.T) {
 		"by another": {
 			func(p *proxy.Client) {
 				_, _ = get(p.As("supervisor"), "4521")
-				_, _ = p.Call(t.Context(), "refund_order",
+				_, _ = p.Do(t.Context(), "refund_order",
 					json.RawMessage(`{"order_id":"4521","password":"hunter2hunter2"}`))
 			},
 			[]string{"changed"},
@@ -427,7 +427,7 @@ func TestAgentDeviates(t *testing.T) {
 			if _, err := refund(ctx, run); err != nil {
 				return nil, err
 			}
-			_, err := run.Proxy.Call(ctx, "refund_order", map[string]string{"order_id": "4522"})
+			_, err := run.Proxy.Do(ctx, "refund_order", map[string]string{"order_id": "4522"})
 			return nil, err
 		}
 		result := dispatchtest.Run(t, dispatchtest.Target{Agent: agent}, replayTask(c))
@@ -472,7 +472,7 @@ func TestDropRetriesKeepsAFailureThatWasFinal(t *testing.T) {
 	path := tape(t, append(append([]string{head}, lines...), tail(4))...)
 	synctest.Test(t, func(t *testing.T) {
 		c := newCassette(t, path, &cassette.Options{DropRetries: true})
-		_, err := client(t, c, nil).Call(t.Context(), "get_order", nil)
+		_, err := client(t, c, nil).Do(t.Context(), "get_order", nil)
 		if proxy.CodeOf(err) != proxy.CodeUnavailable || !c.Report().OK() {
 			t.Errorf("%v\n%s", err, c.Report())
 		}
@@ -497,11 +497,11 @@ func TestBrokenAnswersAreReplayed(t *testing.T) {
 	for name, test := range tests {
 		path := tape(t, head, test.line, tail(1))
 		c := newCassette(t, path, nil)
-		if _, err := client(t, c, nil).Call(t.Context(), "get_order", nil); proxy.CodeOf(err) != test.want {
+		if _, err := client(t, c, nil).Do(t.Context(), "get_order", nil); proxy.CodeOf(err) != test.want {
 			t.Errorf("%s through the handler: %v, want %s", name, err, test.want)
 		}
 		c = newCassette(t, path, nil)
-		if _, err := client(t, nil, &proxy.Options{Transport: c.Transport(nil)}).Call(t.Context(), "get_order",
+		if _, err := client(t, nil, &proxy.Options{Transport: c.Transport(nil)}).Do(t.Context(), "get_order",
 			nil); proxy.CodeOf(err) != test.want {
 			t.Errorf("%s through the transport: %v, want %s", name, err, test.want)
 		}
@@ -510,7 +510,7 @@ func TestBrokenAnswersAreReplayed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.Call(t.Context(), "get_order", nil); proxy.CodeOf(err) != test.want {
+		if _, err := p.Do(t.Context(), "get_order", nil); proxy.CodeOf(err) != test.want {
 			t.Errorf("%s on loopback: %v, want %s", name, err, test.want)
 		}
 	}
@@ -673,7 +673,7 @@ func TestReportOfUnusualRequests(t *testing.T) {
 		`{"n":2,"kind":"other","name":"context/orders","method":"GET","status":200,"answer":[],"at_ms":0,"latency_ms":1}`,
 		call(3, "put", `{"text":"`+strings.Repeat("x", 500)+`\u202e"}`, `1`), tail(3)), nil)
 	post(t, c, "/data", "SELECT 2", token)
-	_, _ = client(t, c, nil).Call(t.Context(), "put", many)
+	_, _ = client(t, c, nil).Do(t.Context(), "put", many)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://proxy.test/context/orders", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -132,7 +132,7 @@ func TestTruncatedTape(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	write(t, path, string(encoded))
-	if _, err := client(t, newCassette(t, path, nil), nil).Call(t.Context(), "a", nil); err != nil {
+	if _, err := client(t, newCassette(t, path, nil), nil).Do(t.Context(), "a", nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -117,11 +117,11 @@ func ExampleHandler() {
 	}
 
 	for _, args := range []string{`{"order_id":"4521"}`, `{"order_id":"77"}`, `{"id":"4521"}`} {
-		result, failed, err := box.CallForModel(ctx, "get_order", args)
-		fmt.Printf("%.56s %t %v\n", result, failed, err)
+		result, err := box.CallForModel(ctx, "get_order", args)
+		fmt.Printf("%.56s %t %v\n", result.Text, result.Failed, err)
 	}
 	// Output:
-	// "{\"status\":\"shipped\"}" false <nil>
+	// {"status":"shipped"} false <nil>
 	// {"error":"tool_failed","detail":"there is no order 77"} true <nil>
 	// {"error":"invalid_arguments","detail":"arguments: is mis true <nil>
 }
@@ -147,8 +147,8 @@ func ExampleCall() {
 	}
 	client := platform.NewRun().Client(nil)
 	for _, args := range []string{`{"order_id":"4521"}`, `{"order_id":"77"}`} {
-		result, failed, err := client.CallForModel(ctx, "get_order", args)
-		fmt.Println(string(result), failed, err)
+		result, err := client.CallForModel(ctx, "get_order", args)
+		fmt.Println(result.Text, result.Failed, err)
 	}
 	// Output:
 	// {"status":"shipped"} false <nil>

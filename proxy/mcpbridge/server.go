@@ -36,8 +36,9 @@ const (
 // The list has the order of tools, and the schemas keep their order and digits. An OutputSchema is
 // listed only if it has "type": "object", because versions of MCP before 2026-07-28 allow no other.
 //
-// The result of a call is one text: the JSON that [proxy.Client.CallForModel] returns. If that is an
-// object, it is the structured content, too. A failure has isError set and no structured content.
+// The result of a call is one text: the Text that [proxy.Client.CallForModel] returns. A result that
+// is a JSON object is the structured content, too, because versions of MCP before 2026-07-28 allow no
+// other value there. A failure has isError set and no structured content.
 // The client's cancellation of a call ends the call's context. On streamable HTTP with MCP 2026-07-28
 // that needs [mcp.StreamableHTTPOptions.PropagateRequestCancellation].
 //
@@ -204,13 +205,13 @@ func (b *bridge) call(ctx context.Context, request *mcp.CallToolRequest) (*mcp.C
 	if err != nil {
 		return nil, err
 	}
-	result, failed, err := b.client.CallForModel(ctx, request.Params.Name, request.Params.Arguments)
+	result, err := b.client.CallForModel(ctx, request.Params.Name, request.Params.Arguments)
 	if err != nil {
 		return nil, b.stop(err)
 	}
-	out := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(result)}}, IsError: failed}
-	if !failed && rawjson.Kind(result) == '{' {
-		out.StructuredContent = result
+	out := &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: result.Text}}, IsError: result.Failed}
+	if !result.Failed && rawjson.Kind(result.JSON) == '{' {
+		out.StructuredContent = result.JSON
 	}
 	return out, nil
 }

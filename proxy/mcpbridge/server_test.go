@@ -93,7 +93,7 @@ func testCalls(t *testing.T, session *mcp.ClientSession, run *proxytest.Run) {
 		{"get_order", `{"order_id":"4521"}`, `{"status":"shipped","amount":9007199254740993}`, true, false, true},
 		{"get_order", `{"order_id":"list"}`, `[1,2]`, false, false, true},
 		{"get_order", `{"order_id":"77"}`, `{"error":"no such order"}`, false, true, true},
-		{"refund_order", `{"order_id":"4521","amount":9007199254740993}`, `"done"`, false, false, true},
+		{"refund_order", `{"order_id":"4521","amount":9007199254740993}`, `done`, false, false, true},
 		{"get_order", `{"order_id":"4521","order_id":"77"}`, `"error":"invalid_arguments"`, false, true, false},
 	} {
 		before := len(run.Log().Calls)

@@ -1,6 +1,7 @@
 package proxytest_test
 
 import (
+	"encoding/json"
 	"strings"
 	"sync"
 	"testing"
@@ -23,14 +24,14 @@ func TestParallelCallsAtTheEndOfARun(t *testing.T) {
 		var group sync.WaitGroup
 		for range 3 {
 			group.Go(func() {
-				if _, err := run.Client(nil).Call(t.Context(), "a", nil); !proxy.IsRunOver(err) {
+				if _, err := run.Client(nil).Do(t.Context(), "a", nil); !proxy.IsRunOver(err) {
 					t.Error(err)
 				}
 			})
 		}
 		group.Wait()
 		run.Log().AssertNoCallAfterEnd(t)
-		_, _ = run.Client(nil).Call(t.Context(), "a", nil)
+		_, _ = run.Client(nil).Do(t.Context(), "a", nil)
 		if got := failures(t, func(t testing.TB) { run.Log().AssertNoCallAfterEnd(t) }); got == "" {
 			t.Error("a call after the end of the run is overlooked")
 		}
@@ -41,7 +42,7 @@ func TestIdsOf64BitsAreToldApart(t *testing.T) {
 	p := proxytest.NewPlatform(t,
 		proxytest.World{Behaviors: map[string]proxytest.Behavior{"pay": proxytest.Canned(`{}`)}}, nil)
 	run := p.NewRun()
-	if _, err := run.Client(nil).Call(t.Context(), "pay", map[string]int64{"id": 9007199254740993}); err != nil {
+	if _, err := run.Client(nil).Do(t.Context(), "pay", map[string]int64{"id": 9007199254740993}); err != nil {
 		t.Fatal(err)
 	}
 	run.Log().AssertCalled(t, "pay", `{"id":9007199254740993.0}`)
@@ -56,7 +57,7 @@ func TestTheCapOfResults(t *testing.T) {
 		p := proxytest.NewPlatform(t, proxytest.World{Behaviors: map[string]proxytest.Behavior{
 			"a": func(*proxytest.Request) (any, error) { return strings.Repeat("x", size-len(`""`)), nil },
 		}}, nil)
-		got, err := p.NewRun().Client(nil).Call(t.Context(), "a", nil)
+		got, err := proxy.Call[json.RawMessage](t.Context(), p.NewRun().Client(nil), "a", nil)
 		if proxy.CodeOf(err) != code || err == nil && len(got) != size {
 			t.Errorf("%d bytes: %d, %v", size, len(got), err)
 		}

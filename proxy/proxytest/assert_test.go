@@ -75,7 +75,7 @@ func played(t testing.TB) *proxytest.Run {
 		{"get_order", `{"id":"1","deep":{"a":[1,{"b":2.0,"c":3}]}}`}, {"refund_order", `{"id":"1"}`},
 		{"cancel_order", `{"id":"2"}`}, {"get_order", `{"id":"1"}`},
 	} {
-		_, _ = client.As("sub").Call(t.Context(), call.tool, []byte(call.arguments))
+		_, _ = client.As("sub").Do(t.Context(), call.tool, []byte(call.arguments))
 	}
 	return run
 }
@@ -325,7 +325,7 @@ func TestStrictByDefault(t *testing.T) {
 	misspell := func(opts *proxytest.Options) func(testing.TB) {
 		return func(t testing.TB) {
 			run := proxytest.NewPlatform(t, world(), opts).NewRun()
-			_, err := run.Client(nil).Call(t.Context(), "get_ordre", nil)
+			_, err := run.Client(nil).Do(t.Context(), "get_ordre", nil)
 			if proxy.CodeOf(err) != proxy.CodeRefused {
 				t.Errorf("unexpected: %v", err)
 			}

@@ -28,7 +28,7 @@ func begin(w proxytest.World) *proxytest.Run {
 	return platform.NewRun()
 }
 
-func show(result json.RawMessage, err error) { fmt.Println(string(result), err) }
+func show(result proxy.ModelResult, err error) { fmt.Println(result.Text, err) }
 
 type getOrder struct {
 	OrderID string `json:"order_id"`
@@ -55,7 +55,7 @@ func Example() {
 		return
 	}
 	run := platform.NewRun()
-	result, err := run.Client(nil).Call(ctx, "get_order", getOrder{OrderID: "4521"})
+	result, err := proxy.Call[json.RawMessage](ctx, run.Client(nil), "get_order", getOrder{OrderID: "4521"})
 	fmt.Println(string(result), err)
 	fmt.Println(run.Log().Calls[0].Tool, string(run.Log().Calls[0].Arguments))
 	// Output:
@@ -76,11 +76,11 @@ func ExampleUpdate() {
 		},
 	})
 	client := run.Client(nil)
-	show(client.Call(ctx, "refund_order", getOrder{OrderID: "4521"}))
-	show(client.Call(ctx, "list_orders", nil))
-	show(client.Call(ctx, "add_note", map[string]string{"text": "refunded"}))
-	show(client.Call(ctx, "drop_order", getOrder{OrderID: "4521"}))
-	show(client.Call(ctx, "get_order", getOrder{OrderID: "4521"}))
+	show(client.CallForModel(ctx, "refund_order", getOrder{OrderID: "4521"}))
+	show(client.CallForModel(ctx, "list_orders", nil))
+	show(client.CallForModel(ctx, "add_note", map[string]string{"text": "refunded"}))
+	show(client.CallForModel(ctx, "drop_order", getOrder{OrderID: "4521"}))
+	show(client.CallForModel(ctx, "get_order", getOrder{OrderID: "4521"}))
 	fmt.Print(run.Log().Changes)
 	// Output:
 	// {"status":"refunded","total":79.5} <nil>
@@ -98,8 +98,8 @@ func ExampleLookup() {
 		"get_weather": proxytest.Lookup("city", map[string]string{"Oulu": `{"degrees":-12}`,
 			"*": `{"error":"no such city"}`}),
 	}}).Client(nil)
-	show(client.Call(ctx, "get_weather", map[string]string{"city": "Oulu"}))
-	show(client.Call(ctx, "get_weather", map[string]string{"city": "Atlantis"}))
+	show(client.CallForModel(ctx, "get_weather", map[string]string{"city": "Oulu"}))
+	show(client.CallForModel(ctx, "get_weather", map[string]string{"city": "Atlantis"}))
 	// Output:
 	// {"degrees":-12} <nil>
 	// {"error":"no such city"} <nil>
@@ -114,8 +114,8 @@ func ExampleWorld_generated() {
 		return
 	}
 	client := begin(proxytest.World{Tools: []schema.Tool{tool}, Seed: 1}).Client(nil)
-	show(client.Call(ctx, "get_order", getOrder{OrderID: "4521"}))
-	_, err = client.Call(ctx, "get_order", map[string]int{"order_id": 4521})
+	show(client.CallForModel(ctx, "get_order", getOrder{OrderID: "4521"}))
+	_, err = client.Do(ctx, "get_order", map[string]int{"order_id": 4521})
 	fmt.Println(proxy.CodeOf(err), string(proxy.ToolResult(err)))
 	// Output:
 	// {"amount":432.38,"order_id":"4521"} <nil>
@@ -137,8 +137,8 @@ func ExampleParseRules() {
 		FailureRules: rules,
 	})
 	client := run.Client(nil)
-	show(client.Call(ctx, "get_order", getOrder{OrderID: "77"}))
-	_, err = client.Call(ctx, "get_order", getOrder{OrderID: "4521"})
+	show(client.CallForModel(ctx, "get_order", getOrder{OrderID: "77"}))
+	_, err = client.Do(ctx, "get_order", getOrder{OrderID: "4521"})
 	fmt.Println(proxy.CodeOf(err))
 	fmt.Println(run.Log().Calls[0].Source, *run.Log().Calls[0].Rule, run.Log().Refused[0].Reason)
 	// Output:
@@ -169,8 +169,8 @@ func ExampleBehavior_passthrough() {
 		},
 	})
 	client := run.Client(nil)
-	show(client.Call(ctx, "get_order", nil))
-	show(client.Call(ctx, "refund_order", getOrder{OrderID: "4521"}))
+	show(client.CallForModel(ctx, "get_order", nil))
+	show(client.CallForModel(ctx, "refund_order", getOrder{OrderID: "4521"}))
 	fmt.Print(run.Log().Calls[0].Source, "\n", run.Log().Calls[0].Adapter.Explain())
 	// Output:
 	// {"order_id":"4521","status":"shipped"} <nil>
@@ -196,7 +196,7 @@ func ExampleFromLedger() {
 		InitialState: `{"order":{"4521":{"status":"shipped"}}}`,
 		Behaviors:    map[string]proxytest.Behavior{"order_status": proxytest.FromLedger("order")},
 	})
-	show(run.Client(nil).Call(ctx, "order_status", getOrder{OrderID: "4521"}))
+	show(run.Client(nil).CallForModel(ctx, "order_status", getOrder{OrderID: "4521"}))
 	for _, note := range run.Log().Calls[0].Notes {
 		fmt.Println(note)
 	}
@@ -220,7 +220,7 @@ func ExampleWorld_simulator() {
 			return map[string]any{"asked": r.Declared.Description, "known": shop, "rule": r.Instructions}, nil
 		},
 	})
-	show(run.Client(nil).Call(ctx, "opening_hours", nil))
+	show(run.Client(nil).CallForModel(ctx, "opening_hours", nil))
 	// Output:
 	// {"asked":"Tells when a shop is open.","known":{"open":"9 to 5"},"rule":"Every shop is closed on Sunday."} <nil>
 }
@@ -241,7 +241,7 @@ func ExampleParseWorld() {
 		return
 	}
 	run := platform.NewRun()
-	answer, err := run.Client(nil).Call(context.Background(), "refund_order", map[string]string{"order_id": "4521"})
+	answer, err := proxy.Call[json.RawMessage](context.Background(), run.Client(nil), "refund_order", map[string]string{"order_id": "4521"})
 	fmt.Println(string(answer), err)
 	fmt.Println(run.Log().Changes)
 	// Output:
@@ -283,7 +283,7 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	weather, err := client.Call(context.Background(), "get_weather", map[string]string{"city": "Oulu"})
+	weather, err := proxy.Call[json.RawMessage](context.Background(), client, "get_weather", map[string]string{"city": "Oulu"})
 	fmt.Println(string(weather), err)
 	fmt.Println(run.Log().Calls[0].Tool)
 	// Output:
@@ -309,8 +309,8 @@ func ExampleAdd() {
 		{"create_order", `{"order_id":"1","total":9}`}, {"list_orders", `{}`}, {"delete_order", `{"order_id":"1"}`},
 		{"get_order", `{"order_id":"1"}`},
 	} {
-		result, err := client.Call(context.Background(), call.tool, json.RawMessage(call.arguments))
-		fmt.Println(string(result), err)
+		result, err := client.CallForModel(context.Background(), call.tool, call.arguments)
+		fmt.Println(result.Text, err)
 	}
 	// Output:
 	// {"total":9} <nil>
@@ -332,7 +332,7 @@ func ExampleForward() {
 		fmt.Println(err)
 		return
 	}
-	flights, err := platform.NewRun().Client(nil).Call(context.Background(), "search_flights", nil)
+	flights, err := proxy.Call[json.RawMessage](context.Background(), platform.NewRun().Client(nil), "search_flights", nil)
 	fmt.Println(string(flights), err)
 	// Output: ["AF 1"] <nil>
 }

@@ -30,7 +30,7 @@ func TestFaultsOfLiveTools(t *testing.T) {
 					ended <- outcome{result, err}
 					return result, err
 				}
-				_, _ = proxytest.NewPlatform(t, w, nil).NewRun().Client(nil).Call(ctx, "get_order",
+				_, _ = proxytest.NewPlatform(t, w, nil).NewRun().Client(nil).Do(ctx, "get_order",
 					map[string]string{"order_id": "1"})
 				got := <-ended
 				want := map[faulttest.Outcome]string{

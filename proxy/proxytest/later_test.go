@@ -156,7 +156,7 @@ func TestExecutedTools(t *testing.T) {
 	}
 	run := proxytest.NewPlatform(t, world, nil).NewRun()
 	for _, tool := range []string{"run_sql", "old"} {
-		_, err := run.Client(nil).Call(t.Context(), tool, nil)
+		_, err := run.Client(nil).Do(t.Context(), tool, nil)
 		e := new(proxy.Error)
 		if ok := asError(err, &e); !ok || e.Status != 409 || e.Class != "tool_executes_in_sandbox" {
 			t.Errorf("%s: %v", tool, err)
@@ -325,7 +325,7 @@ func TestUncheckedSchemas(t *testing.T) {
 		run := proxytest.NewPlatform(tb, w, nil).NewRun()
 		wantResult(t, call(t, run, "set_pin", `{"pin":"short"}`), proxy.SourceOdyssey, `{"pin":"x"}`)
 		call(t, run, "ping", `{}`)
-		if _, err := run.Client(nil).Call(t.Context(), "set_pin", map[string]int{"pin": 1}); err == nil {
+		if _, err := run.Client(nil).Do(t.Context(), "set_pin", map[string]int{"pin": 1}); err == nil {
 			t.Error("the rest of the schema is not checked")
 		}
 		calls = run.Log().Calls

@@ -1,9 +1,11 @@
 package proxytest_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/proxy"
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
@@ -31,7 +33,7 @@ func TestNumbersAreComparedExactly(t *testing.T) {
 				"list": proxytest.List("order", &proxytest.ReadOptions{Where: map[string]string{"total": "total"}}),
 			},
 		}, nil).NewRun()
-		listed, err := run.Client(nil).Call(t.Context(), "list", []byte(`{"total":`+tt.want+`}`))
+		listed, err := proxy.Call[json.RawMessage](t.Context(), run.Client(nil), "list", []byte(`{"total":`+tt.want+`}`))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,9 +46,9 @@ func TestParseWorld(t *testing.T) {
 		{"flaky", `{}`, `{"error":"try later"}`},
 		{"flaky", `{}`, `"fine"`},
 	} {
-		got, err := client.Call(t.Context(), step.tool, json.RawMessage(step.arguments))
-		if err != nil || !sameJSON(t, got, step.want) {
-			t.Errorf("%s %s: %s, error %v, want %s", step.tool, step.arguments, got, err, step.want)
+		got, err := client.Do(t.Context(), step.tool, json.RawMessage(step.arguments))
+		if err != nil || !sameJSON(t, got.Response, step.want) {
+			t.Errorf("%s %s: %+v, error %v, want %s", step.tool, step.arguments, got, err, step.want)
 		}
 	}
 	for _, c := range run.Log().Calls {

@@ -125,7 +125,7 @@ func TestRulesAndLiveTools(t *testing.T) {
 	if got := call(t, run, "get_order", `{"order_id":"1"}`); got.Source != proxy.SourcePassthrough {
 		t.Errorf("%+v", got) // the platform gives responses in place of simulated ones only
 	}
-	if _, err := run.Client(nil).Call(t.Context(), "get_order",
+	if _, err := run.Client(nil).Do(t.Context(), "get_order",
 		map[string]string{"order_id": "1"}); proxy.CodeOf(err) != proxy.CodeServer {
 		t.Errorf("%v", err)
 	}

@@ -129,7 +129,7 @@ func TestRecording(t *testing.T) {
 	if err != nil || sequence != 3 {
 		t.Errorf("sequence %d, %v", sequence, err)
 	}
-	_, _ = c.Call(t.Context(), "undeclared", nil)
+	_, _ = c.Do(t.Context(), "undeclared", nil)
 	calls, traces := run.Log().Calls, run.Log().Traces
 	if len(calls) != 2 || len(traces) != 1 {
 		t.Fatalf("%d calls, %d traces", len(calls), len(traces))
@@ -151,7 +151,7 @@ func TestRecording(t *testing.T) {
 		t.Error("runs are not apart")
 	}
 	run.End("")
-	if _, err := c.Call(t.Context(), "count", nil); !proxy.IsRunOver(err) {
+	if _, err := c.Do(t.Context(), "count", nil); !proxy.IsRunOver(err) {
 		t.Errorf("after the run: %v", err)
 	}
 	run.End("run_token_rejected")

@@ -153,7 +153,7 @@ func TestEffects(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				_, err := client.Call(t.Context(), "get_order", nil)
+				_, err := client.Do(t.Context(), "get_order", nil)
 				e, ok := errors.AsType[*proxy.Error](err)
 				if !ok || e.Code != tt.code || e.Delivery != tt.delivery || e.Class != tt.rule.ErrorClass || e.Attempts != 1 {
 					t.Fatalf("%+v", err)
@@ -184,7 +184,7 @@ func TestWhetherTheToolHasRun(t *testing.T) {
 			}},
 			FailureRules: []proxytest.FailureRule{{Break: way}, {Trace: "custom", Break: way}},
 		}, nil).NewRun()
-		if _, err := run.Client(nil).Call(t.Context(), "act", nil); err == nil {
+		if _, err := run.Client(nil).Do(t.Context(), "act", nil); err == nil {
 			t.Errorf("%s: no error", way)
 		}
 		if _, err := run.Client(nil).Trace(t.Context(), proxy.EventCustom, nil); err == nil {
@@ -208,13 +208,13 @@ func TestRepeatedCallsAreOneCall(t *testing.T) {
 			proxytest.FailureRule{Tool: "get_order", Nth: []int{2}, Status: 429, ErrorClass: "rate_limited", RetryAfter: 7},
 			proxytest.FailureRule{Trace: "thinking", Nth: []int{1}, Status: 503, ErrorClass: "trace_sequence_contended"})
 		client, start := run.Client(nil), time.Now()
-		if got, err := client.Call(t.Context(), "get_order", map[string]int{"n": 1}); err != nil || string(got) != `"well"` {
+		if got, err := proxy.Call[json.RawMessage](t.Context(), client, "get_order", map[string]int{"n": 1}); err != nil || string(got) != `"well"` {
 			t.Errorf("%s %v", got, err)
 		}
 		if took := time.Since(start); took < 7*time.Second {
 			t.Errorf("Retry-After was not sent: %s", took)
 		}
-		if _, err := client.Call(t.Context(), "get_order", map[string]int{"n": 1}); err != nil {
+		if _, err := client.Do(t.Context(), "get_order", map[string]int{"n": 1}); err != nil {
 			t.Error(err)
 		}
 		if _, err := client.Trace(t.Context(), proxy.EventThinking, nil); err != nil {
@@ -244,7 +244,7 @@ func TestDelays(t *testing.T) {
 		if got := call(t, run, "get_order", `{}`); got.Source != proxy.SourceInjected || time.Since(start) != 91*time.Second {
 			t.Errorf("%+v after %s", got, time.Since(start))
 		}
-		_, err := run.Client(nil).Call(t.Context(), "get_order", nil)
+		_, err := run.Client(nil).Do(t.Context(), "get_order", nil)
 		if proxy.CodeOf(err) != proxy.CodeTimeout || time.Since(start) != 211*time.Second {
 			t.Errorf("%v after %s", err, time.Since(start))
 		}
@@ -257,11 +257,11 @@ func TestDelays(t *testing.T) {
 
 func TestARuleEndsTheRun(t *testing.T) {
 	run := ruled(t, 0, proxytest.FailureRule{Tool: "refund_order", Status: 401, ErrorClass: "run_token_expired"})
-	_, err := run.Client(nil).Call(t.Context(), "refund_order", nil)
+	_, err := run.Client(nil).Do(t.Context(), "refund_order", nil)
 	if !proxy.IsRunOver(err) {
 		t.Errorf("%v", err)
 	}
-	if _, err := run.Client(nil).Call(t.Context(), "get_order", nil); !proxy.IsRunOver(err) {
+	if _, err := run.Client(nil).Do(t.Context(), "get_order", nil); !proxy.IsRunOver(err) {
 		t.Errorf("%v", err)
 	}
 }

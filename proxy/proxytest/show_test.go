@@ -26,15 +26,15 @@ func TestRefusedCallsAreShown(t *testing.T) {
 		client := run.Client(&proxy.Options{MaxAttempts: 1})
 		order := map[string]string{"order_id": "4521"}
 		for range 4 {
-			_, _ = client.Call(t.Context(), "get_order", order)
+			_, _ = client.Do(t.Context(), "get_order", order)
 		}
 		send(t, platform, run.Path+"/tools/get_order", http.Header{"X-Pipelines-Run-Token": {run.Token},
 			"X-Pipelines-Actor-Id": {"sub"}}, "[]")
-		_, _ = client.Call(t.Context(), "nope", nil)
+		_, _ = client.Do(t.Context(), "nope", nil)
 		_, _ = client.Trace(t.Context(), proxy.EventThinking, nil)
-		_, _ = client.Call(t.Context(), "get_order", order)
+		_, _ = client.Do(t.Context(), "get_order", order)
 		run.End("")
-		_, _ = run.Client(nil).Call(t.Context(), "get_order", order)
+		_, _ = run.Client(nil).Do(t.Context(), "get_order", order)
 		send(t, platform, "/nowhere", nil, "{}")
 		send(t, platform, run.Path+"/tools/get_order", http.Header{"X-Pipelines-Run-Token": {"stranger"}}, "{}")
 	})
@@ -82,7 +82,7 @@ func TestStallsAreShown(t *testing.T) {
 					run := proxytest.NewPlatform(tb, world(), &proxytest.Options{RatePerMinute: tt.rate}).NewRun()
 					client := run.Client(nil)
 					for range 61 {
-						if _, err := client.Call(t.Context(), "get_order", map[string]string{"order_id": "4521"}); err != nil {
+						if _, err := client.Do(t.Context(), "get_order", map[string]string{"order_id": "4521"}); err != nil {
 							t.Fatal(err)
 						}
 					}
@@ -104,7 +104,7 @@ func TestNothingIsShownAfterTheTest(t *testing.T) {
 		late = run.Client(nil)
 	})
 	run.End("")
-	if _, err := late.Call(t.Context(), "get_order", nil); !proxy.IsRunOver(err) || output != "" {
+	if _, err := late.Do(t.Context(), "get_order", nil); !proxy.IsRunOver(err) || output != "" {
 		t.Errorf("%v, output %q", err, output)
 	}
 }

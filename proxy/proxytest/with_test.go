@@ -1,6 +1,7 @@
 package proxytest_test
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -25,14 +26,14 @@ func TestWith(t *testing.T) {
 	args := map[string]string{"id": "1"}
 	one, two := first.NewRun().Client(nil), second.NewRun().Client(nil)
 	for i, want := range []string{"second", "second", "second"} {
-		if got, err := two.Call(t.Context(), "get_order", args); err != nil || !strings.Contains(string(got), want) {
+		if got, err := proxy.Call[json.RawMessage](t.Context(), two, "get_order", args); err != nil || !strings.Contains(string(got), want) {
 			t.Errorf("call %d: %s, error %v", i, got, err)
 		}
 	}
-	if got, err := one.Call(t.Context(), "get_order", args); err != nil || !strings.Contains(string(got), "first") {
+	if got, err := proxy.Call[json.RawMessage](t.Context(), one, "get_order", args); err != nil || !strings.Contains(string(got), "first") {
 		t.Errorf("%s, error %v", got, err)
 	}
-	if _, err := one.Call(t.Context(), "get_order", args); err == nil {
+	if _, err := one.Do(t.Context(), "get_order", args); err == nil {
 		t.Error("the first platform lost its failure rule")
 	}
 	_, err = first.With(`[`, []proxytest.FailureRule{{Tool: "nope", Status: 500}}, "")
@@ -61,7 +62,7 @@ func TestWithKeepsOptions(t *testing.T) {
 	client := run.Client(&proxy.Options{MaxAttempts: 1})
 	for _, want := range []int{http.StatusRequestEntityTooLarge, http.StatusNotFound, http.StatusTooManyRequests} {
 		tool := map[bool]string{true: "echo", false: "nope"}[want == http.StatusRequestEntityTooLarge]
-		_, err := client.Call(t.Context(), tool, map[string]string{"text": strings.Repeat("x", 200*(want%2))})
+		_, err := client.Do(t.Context(), tool, map[string]string{"text": strings.Repeat("x", 200*(want%2))})
 		if e, ok := errors.AsType[*proxy.Error](err); !ok || e.Status != want {
 			t.Errorf("%s: error %v, want status %d", tool, err, want)
 		}
@@ -86,7 +87,7 @@ func TestVariant(t *testing.T) {
 		var b strings.Builder
 		client := p.NewRun().Client(nil)
 		for range 40 {
-			if _, err := client.Call(t.Context(), "get_order", nil); err != nil {
+			if _, err := client.Do(t.Context(), "get_order", nil); err != nil {
 				b.WriteByte('x')
 			} else {
 				b.WriteByte('.')

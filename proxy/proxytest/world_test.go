@@ -88,7 +88,7 @@ func TestDeclaredTools(t *testing.T) {
 	if len(record.Calls) != 2 || len(record.Refused) != 5 || len(record.Faults) != 0 {
 		t.Errorf("%d calls, %d refused, faults %q", len(record.Calls), len(record.Refused), record.Faults)
 	}
-	_, err := run.Client(nil).Call(t.Context(), "get_order", nil)
+	_, err := run.Client(nil).Do(t.Context(), "get_order", nil)
 	if proxy.CodeOf(err) != proxy.CodeArguments {
 		t.Errorf("the client says %v", err)
 	}

@@ -76,7 +76,7 @@ func serve(name string) {
 			switch run.Instruction {
 			case "five calls":
 				for range 5 {
-					if _, err := run.Proxy.Call(ctx, "get_order", order); err != nil {
+					if _, err := run.Proxy.Do(ctx, "get_order", order); err != nil {
 						return nil, err
 					}
 				}

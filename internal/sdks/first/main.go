@@ -57,8 +57,8 @@ func (a *agent) answer(ctx context.Context, run *dispatch.Run) (*dispatch.Respon
 			return &dispatch.Response{FinalResponse: reply.Content}, nil
 		}
 		results, err := proxy.Each(ctx, reply.ToolCalls, func(ctx context.Context, call toolCall) (message, error) {
-			result, _, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.ID), call.Function.Name, call.Function.Arguments)
-			return openai.ToolMessage(string(result), call.ID), err
+			result, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.ID), call.Function.Name, call.Function.Arguments)
+			return openai.ToolMessage(result.Text, call.ID), err
 		})
 		if err != nil {
 			return nil, err // the run is over

@@ -74,8 +74,8 @@ func newAgent(client openai.Client) (dispatch.Agent, error) {
 			params.Messages = append(params.Messages, reply.ToParam())
 			results, err := proxy.Each(ctx, reply.ToolCalls, func(ctx context.Context, call toolCall) (message, error) {
 				ctx = proxy.WithCallID(ctx, call.ID)
-				result, _, err := run.Proxy.CallForModel(ctx, call.Function.Name, call.Function.Arguments)
-				return openai.ToolMessage(string(result), call.ID), err
+				result, err := run.Proxy.CallForModel(ctx, call.Function.Name, call.Function.Arguments)
+				return openai.ToolMessage(result.Text, call.ID), err
 			})
 			if err != nil {
 				return nil, err // the run is over

@@ -62,8 +62,8 @@ func newAgent() (dispatch.Agent, error) {
 				return &dispatch.Response{FinalResponse: text}, nil
 			}
 			results, err := proxy.Each(ctx, calls, func(ctx context.Context, call toolCall) (block, error) {
-				result, failed, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.ID), call.Name, call.Input)
-				return anthropic.NewToolResultBlock(call.ID, string(result), failed), err
+				result, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.ID), call.Name, call.Input)
+				return anthropic.NewToolResultBlock(call.ID, result.Text, result.Failed), err
 			})
 			if err != nil {
 				return nil, err // the run is over

@@ -53,8 +53,8 @@ func newAgent() (dispatch.Agent, error) {
 				return &dispatch.Response{FinalResponse: reply.Text()}, nil
 			}
 			results, err := proxy.Each(ctx, calls, func(ctx context.Context, call *genai.FunctionCall) (*genai.Part, error) {
-				result, failed, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.ID), call.Name, call.Args)
-				return answerTo(call, result, failed), err
+				result, err := run.Proxy.CallForModel(proxy.WithCallID(ctx, call.ID), call.Name, call.Args)
+				return answerTo(call, result), err
 			})
 			if err != nil {
 				return nil, err // the run is over
@@ -65,13 +65,13 @@ func newAgent() (dispatch.Agent, error) {
 }
 
 // answerTo returns the result of a call. Gemini tells a failure by the name of the member.
-func answerTo(call *genai.FunctionCall, result json.RawMessage, failed bool) *genai.Part {
+func answerTo(call *genai.FunctionCall, result proxy.ModelResult) *genai.Part {
 	member := "output"
-	if failed {
+	if result.Failed {
 		member = "error"
 	}
 	return &genai.Part{FunctionResponse: &genai.FunctionResponse{
-		ID: call.ID, Name: call.Name, Response: map[string]any{member: result},
+		ID: call.ID, Name: call.Name, Response: map[string]any{member: result.JSON},
 	}}
 }
 
