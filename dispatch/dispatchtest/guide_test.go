@@ -230,7 +230,7 @@ func TestEndpoint(t *testing.T) {
 	report.AssertOK(t) // warnings are in report.Findings
 }
 
-// Every rule in the page can be read, and what it shows of a failure is true. Package internal/house
+// Every rule in the page can be read, and what it shows of a failure is true. Package internal/workshop
 // checks that its code is in this file.
 func TestTheGuide(t *testing.T) {
 	page, err := os.ReadFile("../../docs/testing.md")

@@ -33,7 +33,7 @@ import (
 	"github.com/toolwire/toolwire/proxy/proxytest"
 )
 
-var htmlFolder = flag.String("html", "", "a `folder` for the pages of TestWriteHTML, which examples/localplatform/browsertest reads")
+var htmlFolder = flag.String("html", "", "a `folder` for the pages of TestWriteHTML, which internal/workshop/sdks/browser reads")
 
 // evil is what nothing from outside may become: an element, an attribute, a direction of writing.
 const evil = "</pre></script><x-evil onload=alert(1)>\"'`{{.}}\u202e\u0000\u2066\x1b[2J]]>-->"

@@ -21,7 +21,7 @@ import (
 const module = "github.com/toolwire/toolwire"
 
 // modules are the folders of the modules that have benchmarks.
-var modules = []string{".", filepath.Join("internal", "peers")}
+var modules = []string{".", filepath.Join("internal", "workshop", "sdks")}
 
 // A pkg is a package with benchmarks.
 type pkg struct {
@@ -40,7 +40,7 @@ type benchmark struct{ name, doc string }
 func (p *pkg) name() string { return strings.TrimPrefix(p.ImportPath, module+"/") }
 
 // first are the packages whose sections come first. The others are in the order of import paths.
-var first = []string{"internal/benchmarks/served", "dispatch", "proxy", "internal/peers"}
+var first = []string{"internal/benchmarks/served", "dispatch", "proxy", "internal/workshop/sdks/peers"}
 
 // discover returns the packages with benchmarks, in the order of their sections.
 func discover(ctx context.Context) ([]*pkg, error) {
