@@ -200,7 +200,7 @@ func (h *Handler) conclude(v *visit, end runner.Outcome[outcome]) outcome {
 	case !end.Left && (end.Stop == runner.InTime || !out.ended):
 		return out
 	case end.Stop == runner.TimedOut:
-		h.opts.Logger.WarnContext(&v.ctx, "run timed out", "run_id", v.run.RunID, "timeout", h.opts.RunTimeout)
+		h.opts.Logger.WarnContext(&v.ctx, report.TimedOut, "run_id", v.run.RunID, "timeout", h.opts.RunTimeout)
 		late := h.ask(&v.ctx, &v.run, func() *Response { return h.opts.TimeoutResponse(&v.run) })
 		return outcome{host: true, timedOut: true, response: late}
 	case proxy.IsRunOver(end.Cause):

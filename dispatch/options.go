@@ -159,7 +159,7 @@ func (h *Handler) configure(opts *Options, problems ...error) error {
 	}
 	if o.TimeoutResponse == nil {
 		o.TimeoutResponse = func(*Run) *Response {
-			return &Response{FinalResponse: "The agent ran out of time before it had an answer."}
+			return &Response{FinalResponse: TimeoutFinalResponse}
 		}
 	}
 	if len(o.ProxyHosts) > 0 {

@@ -12,6 +12,10 @@ import (
 // NoFinalResponse is sent instead of an empty final response, which the platform rejects.
 const NoFinalResponse = "(no final response)"
 
+// TimeoutFinalResponse is the final response of a run that timed out, if [Options.TimeoutResponse]
+// is nil.
+const TimeoutFinalResponse = "The agent ran out of time before it had an answer."
+
 // Response is the agent's response to a run ("Porting without the SDK", response envelope). Only
 // FinalResponse is required.
 type Response struct {

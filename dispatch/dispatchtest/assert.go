@@ -1,29 +1,32 @@
 package dispatchtest
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
 
-	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
+	"github.com/toolwire/toolwire/internal/clip"
 )
 
-// AssertOK fails the test unless the run completed, would be graded, and the agent's whole answer
-// arrived. It fails the test if the handler removed messages or metadata, or if the platform drops
-// them as malformed. Repairs of the handler do not fail the test. Nor do conversations that
-// llm.Transport could not tell apart: their recorded tool calls arrive. Both are in
-// [Result].Problems.
+// AssertOK fails the test unless the run completed with an answer of the agent's own, and the
+// agent's whole answer arrived. No answer, an answer after the time and an error fail the test even
+// if the handler answers in the agent's place: see [Result].StandIn. It also fails the test if the
+// handler removed messages or metadata, or if the platform drops them as malformed. Repairs of the
+// handler do not fail the test. Nor do conversations that llm.Transport could not tell apart: their
+// recorded tool calls arrive. Both are in [Result].Problems.
 func (r *Result) AssertOK(t testing.TB) {
 	t.Helper()
 	if !r.OK() {
-		t.Errorf("the run failed: %s: %s\n%s", r.ErrorClass, r.Error, r)
+		t.Errorf("%s", r.failed())
 		return
 	}
 	var lost []string
 	for _, p := range r.Problems {
-		if !repaired(p) && p.Code != codeUnclear {
-			lost = append(lost, p.String())
+		if p.Code != codeRepaired && p.Code != codeUnclear {
+			lost = append(lost, clip.Line(p.String(), maxReason))
 		}
 	}
 	if len(lost) > 0 {
@@ -35,26 +38,31 @@ func (r *Result) AssertOK(t testing.TB) {
 // Codes of problems that the handler of package dispatch has dealt with.
 const (
 	codeRepaired = "messages_repaired"
-	codeRemoved  = "messages_removed"
+	codeMissing  = "final_response_missing"
 	codeUnclear  = "conversation_unclear" // of package llm
 )
 
-// repaired reports whether the handler repaired the place of a problem, so that nothing was lost.
-func repaired(p dispatch.Problem) bool {
-	return p.Code == codeRepaired || p.Code == "final_response_missing" && !p.Fatal // the stand-in was sent
+// failed returns the text of a failure of a run that is not OK: the cause, and below it what
+// happened, where the cause is not repeated.
+func (r *Result) failed() string {
+	cause := r.Error
+	if len(r.Faults) > 0 && !r.faultsTold {
+		cause = clip.Lines(r.Faults[0], maxFault)
+	}
+	return fmt.Sprintf("the run failed: %s: %s\n%s", cmp.Or(string(r.ErrorClass), string(r.StandIn)), cause, r.timeline(cause))
 }
 
-// AssertFinalResponse fails the test unless the run completed and its final response contains all
-// of these.
+// AssertFinalResponse fails the test unless the run completed with an answer of the agent's own that
+// contains all of these.
 func (r *Result) AssertFinalResponse(t testing.TB, parts ...string) {
 	t.Helper()
 	if !r.OK() {
-		t.Errorf("the run failed, so it has no final response: %s: %s\n%s", r.ErrorClass, r.Error, r)
+		t.Errorf("%s", r.failed())
 		return
 	}
 	for _, part := range parts {
 		if !strings.Contains(r.FinalResponse, part) {
-			t.Errorf("the final response is %q\nwant it to contain %q\n%s", r.FinalResponse, part, r)
+			t.Errorf("the final response is %s\nwant it to contain %q\n%s", clip.Quoted(r.secrets.Text(r.FinalResponse), maxFinal), part, r)
 		}
 	}
 }
@@ -62,8 +70,14 @@ func (r *Result) AssertFinalResponse(t testing.TB, parts ...string) {
 // AssertErrorClass fails the test unless the run failed with the error class.
 func (r *Result) AssertErrorClass(t testing.TB, class ErrorClass) {
 	t.Helper()
-	if r.ErrorClass != class {
-		t.Errorf("the run ended with the error class %q (%s), want %q\n%s", r.ErrorClass, r.Error, class, r)
+	switch {
+	case r.ErrorClass == class:
+	case r.OK():
+		t.Errorf("the run succeeded, want it to fail with %s\n%s", class, r)
+	case r.WouldBeGraded():
+		t.Errorf("the platform would grade the run, want it to fail with %s\n%s", class, r)
+	default:
+		t.Errorf("want the run to fail with %s\n%s", class, r.failed())
 	}
 }
 

@@ -57,6 +57,7 @@ import (
 
 	"github.com/toolwire/toolwire/dispatch"
 	"github.com/toolwire/toolwire/dispatch/internal/testrun"
+	"github.com/toolwire/toolwire/internal/clip"
 	"github.com/toolwire/toolwire/internal/httpcall"
 	"github.com/toolwire/toolwire/internal/redact"
 	"github.com/toolwire/toolwire/internal/report"
@@ -182,9 +183,18 @@ type Result struct {
 	Warnings []string `json:"warnings,omitempty"`
 
 	// ErrorClass is the platform's name for the failure, for example [AuthFailed]. It is "" for a
-	// run that completed. Error describes the failure.
+	// run that completed.
 	ErrorClass ErrorClass `json:"error_class,omitempty"`
-	Error      string     `json:"error,omitempty"`
+
+	// StandIn says why the agent's handler answered in its place, in the first turn in which it
+	// did. It is "" if all answers are the agent's own. The platform grades a stand-in, because it
+	// cannot tell it from an answer. For a Target with an Agent or a Handler of package dispatch
+	// every stand-in is known. For others these are: [dispatch.NoFinalResponse] and
+	// [dispatch.TimeoutFinalResponse].
+	StandIn StandIn `json:"stand_in,omitempty"`
+
+	// Error describes the failure, or the stand-in.
+	Error string `json:"error,omitempty"`
 
 	// AgentError is the text of the error that the agent returned in the last turn. If the agent
 	// panicked, it is "panic: ", the value and the stack. For a Target with a Command that left no
@@ -196,12 +206,26 @@ type Result struct {
 	// minute, and before it repeated a call. For a Target with a URL there are none.
 	Waits []Wait `json:"waits,omitempty"`
 
-	run     redact.Hidden[*proxytest.Run]
-	secrets *redact.Set
+	run        redact.Hidden[*proxytest.Run]
+	secrets    *redact.Set
+	faultsTold bool // Faults have failed the test
 }
 
-// OK reports whether the run completed and would be graded.
-func (r *Result) OK() bool { return r.ErrorClass == "" }
+// OK reports whether the run completed with an answer of the agent's own: it would be graded, and
+// there is no [Result].StandIn.
+func (r *Result) OK() bool { return r.WouldBeGraded() && r.StandIn == "" }
+
+// WouldBeGraded reports whether the platform would grade the run. It grades stand-ins too.
+func (r *Result) WouldBeGraded() bool { return r.ErrorClass == "" }
+
+// A StandIn is why the agent's handler answered in the agent's place.
+type StandIn string
+
+const (
+	NoAnswer    StandIn = "no_answer"     // the agent returned nil, or a final response without text
+	OutOfTime   StandIn = "agent_timeout" // the time was over: [dispatch.Options].TimeoutResponse answered
+	AgentFailed StandIn = "agent_failed"  // the agent returned an error: [dispatch.Options].FailureResponse answered
+)
 
 // An ErrorClass is the platform's name for a failure of a run.
 type ErrorClass string
@@ -251,11 +275,12 @@ func Run(t testing.TB, target Target, task Task) *Result {
 	t.Cleanup(s.Close)
 	result := s.play(t.Context())
 	if s.userErr != nil {
-		t.Error(s.userErr)
+		t.Errorf("%s", clip.Lines(s.userErr.Error(), maxFault))
 	}
 	for _, fault := range result.Faults {
-		t.Errorf("proxytest: %s", fault)
+		t.Errorf("proxytest: %s", clip.Lines(fault, maxFault))
 	}
+	result.faultsTold = true
 	return result
 }
 
@@ -269,7 +294,7 @@ func (s *player) play(ctx context.Context) *Result {
 	if len(s.Target.Command) == 0 { // code mode receives no requests
 		s.ping(ctx, result)
 	}
-	for result.OK() {
+	for result.WouldBeGraded() {
 		turn := s.nextTurn(ctx, result)
 		if turn == nil {
 			break
@@ -278,7 +303,7 @@ func (s *player) play(ctx context.Context) *Result {
 	}
 	s.Run.End("")
 	result.Log, result.Waits = *s.Run.Log(), s.waits()
-	if result.OK() && len(s.Platform.Tools()) > 0 &&
+	if result.WouldBeGraded() && len(s.Platform.Tools()) > 0 &&
 		!slices.ContainsFunc(append(slices.Clone(result.Calls), result.Refused...), func(c proxytest.Call) bool {
 			return !c.Trace
 		}) {
@@ -289,10 +314,9 @@ func (s *player) play(ctx context.Context) *Result {
 
 func (s *player) ping(ctx context.Context, result *Result) {
 	failure := s.exchange(ctx, &result.Ping, []byte(`{"ping":true}`), nil)
-	if result.classify(Target(s.Target), result.Ping, failure); !result.OK() {
+	if result.classify(Target(s.Target), result.Ping, s.Challenge, failure); !result.WouldBeGraded() {
+		result.explain(s.Witness.Take().Failure)
 		result.Error = "ping: " + result.Error
-		agentError, _ := s.Witness.Take()
-		result.explain(agentError)
 	}
 }
 
@@ -305,11 +329,12 @@ func (r *Result) take(s *player, turn *Turn, failure *httpcall.Failure) {
 	turn.last = log.LastOrder()
 	turn.Log = testrun.Between(log, before, turn.last)
 	r.Dispatch, r.FinalResponse, r.Messages, r.Gradeable = turn.Exchange, "", nil, false
-	agentError, reported := s.Witness.Take()
-	if r.classify(Target(s.Target), turn.Exchange, failure); r.OK() {
-		r.apply(Target(s.Target), turn, reported)
+	seen := s.Witness.Take()
+	if r.classify(Target(s.Target), turn.Exchange, s.Challenge, failure); r.WouldBeGraded() {
+		r.apply(Target(s.Target), turn, seen.Problems)
 	}
-	r.explain(agentError)
+	r.explain(seen.Failure)
+	r.standIn(turn, seen)
 	r.Turns = append(r.Turns, *turn)
 }
 
@@ -338,6 +363,7 @@ func (s *player) exchange(ctx context.Context, ex *Exchange, body []byte, header
 	}
 	answer, failure := s.Caller.Do(ctx, req, nil)
 	ex.Status, ex.Body, s.Media = answer.Status, string(answer.Body), answer.Header.Get("Content-Type")
+	s.Challenge = answer.Header.Get("WWW-Authenticate")
 	if failure != nil && failure.Kind == httpcall.TimedOut && !connected.Load() {
 		failure.Kind, failure.Err = httpcall.Broken, errNoConnection
 	}
@@ -345,7 +371,8 @@ func (s *player) exchange(ctx context.Context, ex *Exchange, body []byte, header
 }
 
 // classify sets the error class of an exchange that did not end with a 2xx.
-func (r *Result) classify(target Target, ex Exchange, failure *httpcall.Failure) {
+// challenge is its header WWW-Authenticate.
+func (r *Result) classify(target Target, ex Exchange, challenge string, failure *httpcall.Failure) {
 	switch status := ex.Status; {
 	case failure != nil && status < 300 &&
 		(failure.Kind == httpcall.TimedOut || errors.Is(failure, context.DeadlineExceeded)):
@@ -359,6 +386,9 @@ func (r *Result) classify(target Target, ex Exchange, failure *httpcall.Failure)
 		r.fail(AgentUnreachable, "the endpoint cannot be reached: %v", failure)
 	case status < 200:
 		r.fail(AgentBadResponse, "the endpoint answered %d, which is not a final response", status)
+	case status == http.StatusUnauthorized && foreign(challenge) != "":
+		r.fail(AuthFailed, "this 401 does not come from dispatch.Handler: it has WWW-Authenticate: %s, "+
+			"so a middleware or proxy in front of the agent requires credentials of its own", foreign(challenge))
 	case (status == http.StatusUnauthorized || status == http.StatusForbidden) && target.AuthValue == "":
 		r.fail(AuthFailed, "the endpoint answered %d, and no auth header was sent: "+
 			"set Target.AuthValue to what the agent expects, such as \"Bearer <token>\"", status)
@@ -367,20 +397,65 @@ func (r *Result) classify(target Target, ex Exchange, failure *httpcall.Failure)
 	case status == http.StatusRequestTimeout, status == http.StatusGatewayTimeout:
 		r.fail(AgentTimeout, "the endpoint answered %d", status)
 	case status >= 500:
-		r.fail(Agent5xx, "the endpoint answered %d: %s", status, first(r.secrets.Text(ex.Body), 500))
+		r.fail(Agent5xx, "the endpoint answered %s", r.answer(ex))
 	case status >= 400:
-		r.fail(Agent4xx, "the endpoint answered %d: %s", status, first(r.secrets.Text(ex.Body), 500))
+		r.fail(Agent4xx, "the endpoint answered %s", r.answer(ex))
 	case status >= 300:
 		r.fail(AgentBadResponse, "the endpoint answered %d; redirects are not followed", status)
 	}
 }
 
-// explain adds why the agent failed.
+// answer describes a response: status and body.
+func (r *Result) answer(ex Exchange) string {
+	if strings.TrimSpace(ex.Body) == "" {
+		return fmt.Sprintf("%d with an empty body", ex.Status)
+	}
+	return fmt.Sprintf("%d: %s", ex.Status, clip.Line(r.secrets.Text(ex.Body), maxReason))
+}
+
+// foreign returns the scheme of a challenge that asks for something else than a bearer token.
+func foreign(challenge string) string {
+	scheme, _, _ := strings.Cut(challenge, " ")
+	if strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return clip.Code(strings.TrimSuffix(scheme, ","))
+}
+
+// explain adds why the agent failed. The status says less.
 func (r *Result) explain(agentError string) {
 	r.AgentError = agentError
-	if agentError != "" && !r.OK() {
-		r.Error += "; the agent's error: " + firstLine(agentError)
+	if agentError != "" && !r.WouldBeGraded() && r.ErrorClass != AgentTimeout && r.ErrorClass != AuthFailed {
+		r.Error = "the agent failed: " + reason(agentError)
 	}
+}
+
+// standIn records that the handler answered a turn in the agent's place.
+func (r *Result) standIn(turn *Turn, seen testrun.Seen) {
+	if !r.WouldBeGraded() || r.StandIn != "" {
+		return
+	}
+	text := strings.TrimSpace(turn.FinalResponse)
+	switch missing := func(p dispatch.Problem) bool { return p.Code == codeMissing }; {
+	case seen.TimedOut, text == dispatch.TimeoutFinalResponse:
+		r.StandIn, r.Error = OutOfTime, "the agent ran out of time"
+	case seen.Failure != "":
+		r.StandIn, r.Error = AgentFailed, "the agent failed: "+reason(seen.Failure)
+	case slices.ContainsFunc(seen.Problems, missing), text == dispatch.NoFinalResponse:
+		r.StandIn, r.Error = NoAnswer, "the agent returned no final response"
+	default:
+		return
+	}
+	if n := len(r.Turns); n > 0 {
+		r.Error = fmt.Sprintf("turn %d: %s", n+1, r.Error)
+	}
+	r.Error = r.secrets.Text(r.Error + "; its handler answered in its place")
+}
+
+// reason returns the first line of an error for a sentence.
+func reason(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return clip.Line(line, maxReason)
 }
 
 // apply applies the response contract to a 2xx.
@@ -413,14 +488,4 @@ func (r *Result) apply(target Target, turn *Turn, reported []dispatch.Problem) {
 
 func (r *Result) fail(class ErrorClass, format string, args ...any) {
 	r.ErrorClass, r.Error = class, r.secrets.Text(fmt.Sprintf(format, args...))
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
-}
-
-func first(s string, n int) string {
-	runes := []rune(s)
-	return string(runes[:min(n, len(runes))])
 }

@@ -74,7 +74,9 @@ func TestTimeInABubble(t *testing.T) {
 		// The agent answers in time by itself; one that cannot is timed out.
 		result = dispatchtest.Run(t, dispatchtest.Target{Agent: five, RunTimeout: 90 * time.Second},
 			dispatchtest.Task{World: w})
-		result.AssertFinalResponse(t, "ran out of time")
+		if result.StandIn != dispatchtest.OutOfTime || result.FinalResponse != dispatch.TimeoutFinalResponse {
+			t.Errorf("an agent whose time is over: %s", result)
+		}
 		stuck := func(ctx context.Context, _ *dispatch.Run) (*dispatch.Response, error) {
 			time.Sleep(time.Hour)
 			return nil, ctx.Err()
@@ -98,7 +100,7 @@ func TestOverTheRate(t *testing.T) {
 					return nil, err
 				}
 			}
-			return nil, nil
+			return &dispatch.Response{FinalResponse: "Done."}, nil
 		}
 		result := dispatchtest.Run(t, dispatchtest.Target{Agent: hasty}, task())
 		result.AssertOK(t)
@@ -164,10 +166,10 @@ func TestAssertions(t *testing.T) {
 		{"an unclear conversation", func(t testing.TB) { unclear.AssertOK(t) }, ""},
 		{"final", func(t testing.TB) { good.AssertFinalResponse(t, "It", "shipped") }, ""},
 		{"other final", func(t testing.TB) { good.AssertFinalResponse(t, "It", "lost") }, `want it to contain "lost"`},
-		{"no final", func(t testing.TB) { bad.AssertFinalResponse(t) }, "has no final response: agent_5xx"},
+		{"no final", func(t testing.TB) { bad.AssertFinalResponse(t) }, "the run failed: agent_5xx: the agent failed: no\n"},
 		{"class", func(t testing.TB) { bad.AssertErrorClass(t, dispatchtest.Agent5xx) }, ""},
 		{"other class", func(t testing.TB) { good.AssertErrorClass(t, dispatchtest.Agent5xx) },
-			`the error class "" (), want "agent_5xx"`},
+			"the run succeeded, want it to fail with agent_5xx\n"},
 		{"late", func(t testing.TB) { good.AssertNoCallAfterEnd(t) }, "called the proxy after it had answered"},
 		{"promoted", func(t testing.TB) { good.AssertCalled(t, "get_order", "") }, "get_order was not called"},
 		{"undeclared", func(t testing.TB) { dispatchtest.Run(t, dispatchtest.Target{Agent: undeclared}, task()) },

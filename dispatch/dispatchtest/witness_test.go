@@ -61,7 +61,7 @@ func TestTheAgentsErrorIsShown(t *testing.T) {
 						t.Errorf("AgentError %q\noutput %s\nwant %q in both", got.AgentError, output, want)
 					}
 				}
-				if first, _, _ := strings.Cut(got.AgentError, "\n"); !strings.HasSuffix(got.Error, "; the agent's error: "+first) ||
+				if first, _, _ := strings.Cut(got.AgentError, "\n"); got.Error != "the agent failed: "+first ||
 					!strings.Contains(got.String(), "\nerror      "+first+"\n") {
 					t.Errorf("Error %q, timeline\n%s", got.Error, got)
 				}
@@ -127,8 +127,7 @@ func TestTheErrorOfATurn(t *testing.T) {
 			return &dispatch.Response{FinalResponse: "Sorry."}
 		},
 	}}, dispatchtest.Task{})
-	got.AssertFinalResponse(t, "Sorry.")
-	if got.AgentError != "gave up" || got.Error != "" {
+	if got.AgentError != "gave up" || got.StandIn != dispatchtest.AgentFailed || got.FinalResponse != "Sorry." || !got.WouldBeGraded() {
 		t.Errorf("AgentError %q, Error %q", got.AgentError, got.Error)
 	}
 }
@@ -263,7 +262,7 @@ func TestWhatDoesNotArrive(t *testing.T) {
 			"/metadata", "/metadata"},
 		{"no answer", dispatchtest.Target{Agent: func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
 			return nil, nil
-		}}, "/final_response", ""},
+		}}, "/final_response", "the run failed: no_answer: "},
 		{"a raw answer",
 			raw(`{"final_response":"done","messages":[{"role":"assistant","content":"done"}],"metadata":{"model":"m"}}`), "",
 			""},
@@ -275,7 +274,7 @@ func TestWhatDoesNotArrive(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := dispatchtest.Run(t, tt.target, dispatchtest.Task{})
-			if !got.OK() || len(got.Problems) != min(1, len(tt.pointer)) || len(got.Problems) == 1 &&
+			if !got.WouldBeGraded() || len(got.Problems) != min(1, len(tt.pointer)) || len(got.Problems) == 1 &&
 				got.Problems[0].Pointer != tt.pointer {
 				t.Fatalf("problems %v\n%s", got.Problems, got)
 			}

@@ -62,7 +62,7 @@ func (c *checkup) contentType(context.Context) Finding {
 	if len(c.first.body) > 0 {
 		answers = append(answers, answered{"the ping", c.first.header.Get("Content-Type")})
 	}
-	if c.result != nil && c.result.OK() {
+	if c.result != nil && c.result.WouldBeGraded() {
 		answers = append(answers, answered{"the dispatch", c.sampleMedia})
 	}
 	for _, a := range answers {

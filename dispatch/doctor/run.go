@@ -126,11 +126,11 @@ func (c *checkup) dispatch(ctx context.Context) Finding {
 	case c.astray.Load() != nil && len(result.Calls)+len(result.Refused) == 0 && len(c.setup.Platform.Tools()) > 0:
 		f = failed("Append /tools/ and the tool's name to odyssey_proxy_url.",
 			"no tool call reached the proxy, but the agent sent %s", c.quote(*c.astray.Load()))
-	case !result.OK() && len(undeclared) > 0:
+	case !result.WouldBeGraded() && len(undeclared) > 0:
 		f = warning("Give the tools_schema, or a task with a world that has these tools.",
 			"the run failed after the agent had called tools that the sample's world does not have: %s; %s",
 			strings.Join(undeclared, ", "), c.failure(result))
-	case !result.OK():
+	case !result.WouldBeGraded():
 		f = failed(c.runAdvice(result), "%s", c.failure(result))
 	case len(result.Calls) == 0 && len(refused(result, http.StatusUnprocessableEntity)) > 0:
 		f = failed("Send the tool's arguments as the body of the request, without a wrapper around them: the platform validates the body "+

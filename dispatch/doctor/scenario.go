@@ -235,7 +235,7 @@ func tools(list []request) (names []string) {
 
 // outcome describes a run that failed, after a colon; "" for a run that did not.
 func (c *checkup) outcome(e *episode) string {
-	if e.result.OK() {
+	if e.result.WouldBeGraded() {
 		return ""
 	}
 	return "; the run failed: " + c.failure(e.result)
@@ -271,7 +271,7 @@ func (c *checkup) unwrapped(ctx context.Context) Finding {
 	}
 	var f Finding
 	switch text := e.said() + arguments; {
-	case !e.result.OK():
+	case !e.result.WouldBeGraded():
 		f = failed(unwrapAdvice, "the run failed when the result of each call was a JSON object: %s", c.failure(e.result))
 	case strings.Contains(text, "matched_rule_index") || strings.Contains(text, "latency_ms") && strings.Contains(text, "tool_name"):
 		f = failed(unwrapAdvice, "the model was given the whole trace envelope of the proxy, not its member response")
@@ -319,7 +319,7 @@ func (c *checkup) kinds(ctx context.Context) Finding {
 		}
 		played++
 		switch {
-		case !e.result.OK():
+		case !e.result.WouldBeGraded():
 			broken = append(broken, kind.name+": "+c.failure(e.result))
 		case !c.visible || marker == "" || shows(e.said(), marker):
 		case len(e.toolRows()) > 0:
@@ -370,12 +370,12 @@ func (c *checkup) failing(ctx context.Context) Finding {
 		text = strings.Join(rows, "\n")
 	}
 	text = strings.ToLower(text)
-	if e.result.OK() && len(rows) == 0 && !c.visible {
+	if e.result.WouldBeGraded() && len(rows) == 0 && !c.visible {
 		return skipped("Return messages with the tool results, so that it can be seen, and play the scenario unwrap too.",
 			"the answer does not repeat what a tool returned")
 	}
 	f := good("an agent whose tool calls are all refused says so")
-	if e.result.OK() && !slices.ContainsFunc(admissions, func(word string) bool { return strings.Contains(text, word) }) {
+	if e.result.WouldBeGraded() && !slices.ContainsFunc(admissions, func(word string) bool { return strings.Contains(text, word) }) {
 		f = warning("Remove the tool's original body: it must not answer when the proxy does not. Tell the model that the call failed.",
 			"all tool calls were refused, and the answer does not say so: %s", c.quote(text))
 	}

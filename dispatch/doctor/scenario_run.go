@@ -65,9 +65,9 @@ func (c *checkup) concurrent(ctx context.Context) Finding {
 		f = failed(do, "two further runs called the proxy of the first run")
 	case shows(runs[0].said(), values[1]) || shows(runs[1].said(), values[0]):
 		f = failed(do, "the answer of one run has the results of another")
-	case !runs[0].result.OK() || !runs[1].result.OK():
+	case !runs[0].result.WouldBeGraded() || !runs[1].result.WouldBeGraded():
 		failing := runs[0]
-		if failing.result.OK() {
+		if failing.result.WouldBeGraded() {
 			failing = runs[1]
 		}
 		if status := failing.result.Dispatch.Status; status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
@@ -117,7 +117,7 @@ func (c *checkup) stripped(ctx context.Context, name Name, sent, do string, edit
 	e := c.dispatchAgain(ctx, &episode{edit: edit})
 	f := good("the run completes as before")
 	switch {
-	case !e.result.OK():
+	case !e.result.WouldBeGraded():
 		f = failed(do, "the run failed: %s", c.failure(e.result))
 	case len(e.result.Calls) == 0:
 		f = warning(do, "no tool call arrives, although the sample made %s", count(len(c.result.Calls), "tool call"))

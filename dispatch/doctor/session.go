@@ -61,7 +61,7 @@ func (c *checkup) turns(ctx context.Context, mode memoryMode) Finding {
 	}
 	s := c.session(ctx, mode)
 	f := good("three turns of a session complete")
-	if !s.result.OK() {
+	if !s.result.WouldBeGraded() {
 		f = failed("Answer each dispatch of a session as if it were the only one; ignore the members that you do not need.",
 			"turn %d of a session failed: %s", max(len(s.result.Turns), 1), c.failure(s.result))
 	}
@@ -74,7 +74,7 @@ func (c *checkup) memory(ctx context.Context, mode memoryMode) Finding {
 		return *f
 	}
 	s := c.session(ctx, mode)
-	if !s.result.OK() {
+	if !s.result.WouldBeGraded() {
 		return skipped("", "the session did not complete")
 	}
 	var f Finding

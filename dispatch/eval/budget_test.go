@@ -127,8 +127,8 @@ func TestSubtests(t *testing.T) {
 		without   string
 	}{
 		{"all", ".", []string{
-			"--- PASS: TestSubtests/cases/row_2:_good ", "--- FAIL: TestSubtests/cases/row_3:_flaky ", "failed (trial 2 of 2): agent_5xx: the endpoint answered 500",
-			"--- SKIP: TestSubtests/cases/row_5:_skipped ", "experiment: .. .x xx s\n"}, "failed (trial 1 of 2): agent_5xx: the endpoint answered 500: {\"error\":\"x"},
+			"--- PASS: TestSubtests/cases/row_2:_good ", "--- FAIL: TestSubtests/cases/row_3:_flaky ", "failed (trial 2 of 2): agent_5xx: the agent failed: not this time",
+			"--- SKIP: TestSubtests/cases/row_5:_skipped ", "experiment: .. .x xx s\n"}, "panic"},
 		{"early", ".", []string{"--- FAIL: TestSubtests/cases/row_4:_bad ", "experiment: .. .x x s\n"}, ""},
 		{"all", "cases/good", []string{"--- PASS: TestSubtests/cases/row_2:_good ", "experiment: ..\n", "PASS\n"}, "flaky"},
 		{"budget", ".", []string{"--- FAIL: TestSubtests/cases/row_2:_only ", "experiment: ..cc\n",

@@ -25,6 +25,7 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,8 +56,8 @@ type Options struct {
 	FirstFailure bool
 
 	// Grader decides whether a run did what it should. It is called concurrently, for runs that
-	// completed without faults. If Grader is nil, a trial passes if the platform would grade its
-	// run, and the row's expected_outcome and tracked_constraints are not evaluated.
+	// completed without faults, with an answer of the agent's own. If Grader is nil, each of these
+	// trials passes, and the row's expected_outcome and tracked_constraints are not evaluated.
 	Grader Grader
 
 	// Results is a file to which each trial is written when it has ended, as a line of JSON with its
@@ -152,7 +153,7 @@ type Trial struct {
 type Verdict string
 
 const (
-	Passed    Verdict = "passed"    // the run would be graded, and the grader, if there is one, returned nil
+	Passed    Verdict = "passed"    // the run is OK, see [dispatchtest.Result.OK], and the grader, if there is one, returned nil
 	Failed    Verdict = "failed"    // the run failed, it has faults, or the grader returned an error
 	Errored   Verdict = "error"     // the case could not be run or graded; the agent did not cause this
 	Skipped   Verdict = "skipped"   // the row needs the platform, see [Row].Skip, or a [User]
@@ -160,7 +161,8 @@ const (
 )
 
 // A Cause is why a trial did not pass. Causes are stable: the platform's error class of a run that
-// failed, such as Cause([dispatchtest.AgentTimeout]), or one of these.
+// failed, such as Cause([dispatchtest.Agent5xx]), the [dispatchtest.StandIn] of a run without an
+// answer of the agent's own, such as Cause([dispatchtest.NoAnswer]), or one of these.
 type Cause string
 
 const (
@@ -238,10 +240,11 @@ func (t *Trial) judge(ctx context.Context, result *dispatchtest.Result, grade Gr
 // did wrong before counts as the agent's.
 func (t *Trial) decide(ctx context.Context, result *dispatchtest.Result, grade Grader, userErr error) {
 	switch {
-	case !result.OK() && givenUp(ctx, result):
+	case !result.WouldBeGraded() && givenUp(ctx, result):
 		t.end(Cancelled, "", fmt.Sprintf("it was in progress when the experiment was cancelled: %v", context.Cause(ctx)))
 	case !result.OK():
-		t.end(Failed, Cause(result.ErrorClass), strings.Join(append([]string{result.Error}, result.Faults...), "; "))
+		cause := cmp.Or(Cause(result.ErrorClass), Cause(result.StandIn))
+		t.end(Failed, cause, strings.Join(append(slices.Clone(result.Faults), result.Error), "; "))
 	case len(result.Faults) > 0:
 		t.end(Failed, CauseFault, strings.Join(result.Faults, "; "))
 	case userErr != nil && ctx.Err() != nil:

@@ -222,7 +222,7 @@ func TestACancelledExperiment(t *testing.T) {
 		if got, want := verdicts(set), "passed \nfailed agent_5xx\ncancelled \ncancelled \ncancelled \ncancelled \n"; got != want {
 			t.Errorf("got\n%s", got)
 		}
-		for i, part := range []string{"", "500", "being graded when the experiment was cancelled: lunch", "in progress when the experiment was cancelled: lunch", "in progress", "had not begun"} {
+		for i, part := range []string{"", "told to", "being graded when the experiment was cancelled: lunch", "in progress when the experiment was cancelled: lunch", "in progress", "had not begun"} {
 			if !strings.Contains(set.Trials[i].Reason, part) {
 				t.Errorf("case %d: %s", i, set.Trials[i].Reason)
 			}

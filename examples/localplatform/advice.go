@@ -36,6 +36,8 @@ var ofRun = map[string]advice{
 	"agent_timeout": {warning,
 		"No answer came within the run timeout. Look at the last call in the timeline, raise the timeout, or let the " +
 			"agent answer earlier with what it has."},
+	"no_answer": {warning,
+		"The agent returned no final response, and its handler sent a text in its place. The platform grades that text."},
 	"agent_5xx": {danger,
 		"The agent failed. Its log has the reason; the platform keeps the first 500 characters of the answer."},
 	"agent_4xx": {amber,

@@ -137,7 +137,7 @@ func doing(legs, turns int) string {
 func (p *page) take(t *runpage.Texts, result *dispatchtest.Result) {
 	p.Status = completed
 	if !result.OK() {
-		p.fail(t, string(result.ErrorClass), result.Error)
+		p.fail(t, cmp.Or(string(result.ErrorClass), string(result.StandIn)), result.Error)
 	}
 	p.Warnings, p.Gradeable = result.Warnings, result.Gradeable
 	p.Judged = result.Dispatch.Status >= 200 && result.Dispatch.Status < 300

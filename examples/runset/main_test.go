@@ -94,7 +94,7 @@ func TestRunset(t *testing.T) {
 	}{
 		{"default", nil, 0, []string{"skipped  1 case: a model has to write the user's turns", "\n7 cases in ", ": 6 passed, 1 skipped\n"}},
 		{"failing", []string{"-dataset", "testdata/failing.csv", "-parallel", "2"}, 1, []string{
-			`fault: the agent called cancel_order`, "grader: a refusal is expected", "agent_5xx: the endpoint answered 500", `does not say "has been issued"`,
+			`fault: the agent called cancel_order`, "grader: a refusal is expected", "agent_5xx: the agent failed: proxy: get_order: server_error", `does not say "has been issued"`,
 			"grader         2\n", ": 1 passed, 4 failed\n"}},
 		{"require transcript", []string{"-require-transcript"}, 0, []string{"6 passed"}},
 		{"state as input", []string{"-state-as-input"}, 0, []string{"6 passed"}},

@@ -21,6 +21,7 @@ import (
 // The names of records and attributes that a kit evaluates.
 const (
 	RunFailed     = "run failed"                     // Error
+	TimedOut      = "run timed out"                  // the handler answered in the agent's place
 	AgentPanicked = "agent panicked"                 // Panic, Stack
 	Contract      = "response contract"              // Code, Pointer, Problem: one [dispatch.Problem] of the agent's answer
 	Refused       = "dispatch refused"               // Error: the handler refused a request

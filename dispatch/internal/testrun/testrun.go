@@ -60,17 +60,18 @@ type Task struct {
 // Setup holds one run: the agent's endpoint and the proxy. Defaults of Target and Task are filled
 // in.
 type Setup struct {
-	Target   Target
-	Task     Task
-	URL      string          // of the agent
-	Caller   httpcall.Client // of the agent
-	Media    string          // the media type of the agent's last response
-	Platform *proxytest.Platform
-	Run      *proxytest.Run
-	Witness  *Witness
-	Sink     *report.Sink // of the witness
-	ProxyURL string
-	closers  []func()
+	Target    Target
+	Task      Task
+	URL       string          // of the agent
+	Caller    httpcall.Client // of the agent
+	Media     string          // the media type of the agent's last response
+	Challenge string          // the header WWW-Authenticate of that response
+	Platform  *proxytest.Platform
+	Run       *proxytest.Run
+	Witness   *Witness
+	Sink      *report.Sink // of the witness
+	ProxyURL  string
+	closers   []func()
 }
 
 type key struct{}

@@ -25,10 +25,9 @@ type Witness struct {
 	output  io.Writer // of the test; nil if there is none
 	secrets *redact.Set
 
-	mu       sync.Mutex
-	failure  string             // of the agent, since the last Take
-	problems []dispatch.Problem // of the agent's answer, since the last Take
-	waits    []Wait             // of the whole run
+	mu    sync.Mutex
+	seen  Seen   // since the last Take
+	waits []Wait // of the whole run
 }
 
 // record is a [report.Sink]'s Report.
@@ -39,17 +38,19 @@ func (w *Witness) record(record slog.Record) {
 	defer w.mu.Unlock()
 	switch record.Message {
 	case report.RunFailed:
-		if w.failure == "" { // otherwise the agent panicked, which says more
-			w.failure = get(report.Error)
+		if w.seen.Failure == "" { // otherwise the agent panicked, which says more
+			w.seen.Failure = get(report.Error)
 		}
-		text = "the agent failed: " + w.failure + "\n"
-		if strings.HasPrefix(w.failure, "panic: ") {
+		text = "the agent failed: " + w.seen.Failure + "\n"
+		if strings.HasPrefix(w.seen.Failure, "panic: ") {
 			text = ""
 		}
+	case report.TimedOut:
+		w.seen.TimedOut = true
 	case report.AgentPanicked:
 		text = w.keepPanic(get(report.Panic), get(report.Stack))
 	case report.Contract:
-		w.problems = append(w.problems, dispatch.Problem{Code: get(report.Code), Pointer: get(report.Pointer), Message: get(report.Problem)})
+		w.seen.Problems = append(w.seen.Problems, dispatch.Problem{Code: get(report.Code), Pointer: get(report.Pointer), Message: get(report.Problem)})
 	case report.WaitsForPace, report.WaitsToRepeat:
 		wait, _ := time.ParseDuration(get(report.Wait)) // written by package proxy
 		w.waits = append(w.waits, Wait{get(report.Tool), wait, report.WaitReason(record)})
@@ -68,7 +69,7 @@ func (w *Witness) show(text string) {
 func (w *Witness) noResult(text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.failure = text
+	w.seen.Failure = text
 	w.show("the agent failed: " + text + "\n")
 }
 
@@ -81,17 +82,25 @@ func (w *Witness) panicked(value, stack string) {
 
 // keepPanic needs w.mu.
 func (w *Witness) keepPanic(value, stack string) (text string) {
-	w.failure = "panic: " + value + "\n" + strings.TrimSpace(stack)
-	return "the agent failed: " + w.failure + "\n"
+	w.seen.Failure = "panic: " + value + "\n" + strings.TrimSpace(stack)
+	return "the agent failed: " + w.seen.Failure + "\n"
+}
+
+// Seen is what was reported about the agent in one turn.
+type Seen struct {
+	Failure  string             // the agent's error or panic; "" if it did not fail
+	TimedOut bool               // the handler answered because the time was over
+	Problems []dispatch.Problem // of the agent's answer
 }
 
 // Take returns what was reported about the agent since the last Take.
-func (w *Witness) Take() (failure string, problems []dispatch.Problem) {
+func (w *Witness) Take() Seen {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	failure, problems = w.secrets.Text(w.failure), w.problems
-	w.failure, w.problems = "", nil
-	return failure, problems
+	seen := w.seen
+	w.seen = Seen{}
+	seen.Failure = w.secrets.Text(seen.Failure)
+	return seen
 }
 
 // Waits returns the waits of the run.
