@@ -29,7 +29,8 @@ func (g *generator) sample(r *Request, about *subjects) *sample {
 	arguments := decoded(r.Arguments)
 	s := &sample{request: r, root: g.schema, about: about, invented: map[string]any{}}
 	s.random = s.randomOf(r.Tool + string(marshal(arguments))) // with sorted names
-	if r.Attempt < maxAttempts {                               // the last attempt ignores the arguments, in case they are what does not match
+	// The last attempt ignores the arguments, in case they are what does not match.
+	if r.Attempt < maxAttempts {
 		s.echo, _ = arguments.(map[string]any)
 	}
 	s.first = r.Attempt < 2

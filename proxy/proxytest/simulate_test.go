@@ -130,6 +130,7 @@ func TestGeneratedResultsAgreeWithTheLedger(t *testing.T) {
 			"the argument id", object(`"id":{"type":"string"},` + status), `{"id":"4521"}`, `{"id":"4521","status":"shipped"}`,
 			[]string{"from order/4521 in the ledger: /status", "from the arguments: /id"},
 		},
+		{"two arguments with one id", object(status), `{"id":"4521","order_id":"4521"}`, `{"status":"shipped"}`, nil},
 		{"the argument id is not there", object(status), `{"id":"1"}`, `{"error":"order not found"}`, nil},
 		{"an argument that is not scalar", object(`"status":{"const":"x"}`), `{"order_id":["4521"]}`, `{"status":"x"}`, nil},
 		{

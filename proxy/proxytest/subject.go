@@ -158,12 +158,12 @@ func (r *Request) identified() (found []*subject, missing []string) {
 		}
 		var there []*subject
 		for _, of := range types {
-			if e := r.subject(of, id); e != nil && !slices.ContainsFunc(found, e.equals) {
+			if e := r.subject(of, id); e != nil {
 				there = append(there, e)
 			}
 		}
 		if len(there) > 0 {
-			found = append(found, there...)
+			found = append(found, keep(there, func(e *subject) bool { return !slices.ContainsFunc(found, e.equals) })...)
 		} else if name != "id" || len(ofTool) > 0 {
 			missing = append(missing, typeNames(types)+"/"+id)
 		}
