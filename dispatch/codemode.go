@@ -64,9 +64,9 @@ func (h *Handler) fillRunFromEnv(ctx context.Context, v *visit) error {
 	if e.taskID == "" {
 		e.taskID = e.task.id
 	}
-	for name, id := range map[string]string{"RUN_TOKEN_JTI": e.tokenJTI, "RUN_ID": e.runID, "TASK_ID": e.taskID} {
-		if !validID(id) {
-			problems = append(problems, fmt.Errorf("PIPELINES_%s is not an id", name))
+	for _, id := range []*string{&e.tokenJTI, &e.runID, &e.taskID} {
+		if !validID(*id) {
+			*id = ""
 		}
 	}
 	switch {
@@ -94,11 +94,11 @@ func (h *Handler) fillRunFromEnv(ctx context.Context, v *visit) error {
 	return nil
 }
 
-// noTask reports whether a task input is empty or null. An empty object is a task that seeds
-// nothing.
+// noTask reports whether a task input is missing, or empty and not an object. An empty object is a task
+// that seeds nothing.
 func noTask(payload []byte) bool {
 	payload = bytes.TrimSpace(payload)
-	return len(payload) == 0 || string(payload) == "null"
+	return len(payload) == 0 || payload[0] != '{' && isEmpty(payload)
 }
 
 func taskPayload() ([]byte, error) {

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolwire/toolwire/internal/rawjson"
 	"github.com/toolwire/toolwire/internal/recording"
 	"github.com/toolwire/toolwire/internal/report"
 	"github.com/toolwire/toolwire/internal/strictjson"
@@ -90,13 +92,8 @@ func (e *envelope) decode(body []byte, header http.Header) error {
 
 // read reads the member input. knownID is the task id in the headers, or "".
 func (t *task) read(r *strictjson.Reader, knownID string) error {
-	switch r.Kind() {
-	case 'n':
-		_, err := r.Value()
-		return err
-	case '{':
-	default:
-		if _, err := r.Value(); err != nil {
+	if r.Kind() != '{' {
+		if v, err := r.Value(); err != nil || isEmpty(v) {
 			return err
 		}
 		return envelopeError("input must be an object with user_instruction and input")
@@ -108,7 +105,9 @@ func (t *task) read(r *strictjson.Reader, knownID string) error {
 		case "user_instruction":
 			t.instruction, err = r.String()
 		case "input":
-			t.input, err = r.Value()
+			if t.input, err = r.Value(); isEmpty(t.input) {
+				t.input = nil
+			}
 		case "messages":
 			t.messages, err = r.Value()
 		case "session_id":
@@ -124,34 +123,57 @@ func (t *task) read(r *strictjson.Reader, knownID string) error {
 	}, "input", "messages")
 }
 
-// readID reads an id: an integer, whose digits are kept, or a string; null reads as "". If the id
-// equals known, readID returns known.
+// isEmpty reports whether a value is one that the documents' wrapper replaces by {}: null, false, 0, "",
+// [] or {}.
+func isEmpty(v json.RawMessage) bool {
+	switch rawjson.Kind(v) {
+	case '0':
+		return rawjson.ParseNumber(string(v)).Compare(rawjson.ParseNumber("0")) == 0
+	case '[', '{':
+		return len(bytes.TrimSpace(v[1:len(v)-1])) == 0
+	}
+	return isNull(v) || string(v) == "false" || string(v) == `""`
+}
+
+// readID reads an id: an integer in plain digits, or a string. If the id equals known, readID returns
+// known. Ids are for correlation only, so a malformed one reads as "".
 func readID(r *strictjson.Reader, known string) (string, error) {
 	kind := r.Kind()
 	if kind == '"' || kind == 'n' {
 		id, err := r.Known(known)
-		if err == nil && !validID(id) {
-			err = r.Errorf("must be an id: an integer, or a string of at most 128 visible characters")
+		if !validID(id) {
+			return "", err
 		}
 		return id, err
 	}
 	v, err := r.Value()
-	if err != nil {
+	if err != nil || kind != '0' {
 		return "", err
-	}
-	if kind != '0' || strings.ContainsAny(string(v), ".eE-") {
-		return "", r.Errorf("must be an id: an integer, or a string")
 	}
 	if string(v) == known {
 		return known, nil
 	}
-	return string(v), nil
+	id := string(v)
+	if bytes.ContainsAny(v, ".eE") {
+		if n := rawjson.ParseNumber(id); n.Integer() {
+			id, _ = n.Plain(maxID)
+		} else {
+			id = ""
+		}
+	}
+	if !validID(id) {
+		return "", nil
+	}
+	return id, nil
 }
 
-// validID accepts at most 128 bytes of visible ASCII, so that ids can appear in logs and headers.
+// maxID is how many bytes an id may have.
+const maxID = 128
+
+// validID accepts at most maxID bytes of visible ASCII, so that ids can appear in logs and headers.
 // Today's ids are decimal.
 func validID(id string) bool {
-	if len(id) > 128 {
+	if len(id) > maxID {
 		return false
 	}
 	for _, c := range []byte(id) {
@@ -199,11 +221,10 @@ func (h *Handler) fillRun(v *visit, r *http.Request, body []byte, arrived time.T
 
 // fillGaps takes the members that the body does not have from the headers.
 func (e *envelope) fillGaps(header http.Header) error {
-	return cmp.Or(
-		fillGap(&e.proxyURL, header, headerProxyURL), fillGap(&e.runToken, header, headerRunToken),
-		fillID(&e.runID, header, headerRunID), fillID(&e.taskID, header, headerTaskID),
-		fillID(&e.tokenJTI, header, headerJTI),
-	)
+	fillID(&e.runID, header, headerRunID)
+	fillID(&e.taskID, header, headerTaskID)
+	fillID(&e.tokenJTI, header, headerJTI)
+	return cmp.Or(fillGap(&e.proxyURL, header, headerProxyURL), fillGap(&e.runToken, header, headerRunToken))
 }
 
 // only returns the value of a header that is given once, or "".
@@ -228,15 +249,10 @@ func fillGap(value *string, header http.Header, name string) error {
 	return nil
 }
 
-func fillID(id *string, header http.Header, name string) error {
-	if *id != "" {
-		return nil
+func fillID(id *string, header http.Header, name string) {
+	if given := only(header, name); *id == "" && validID(given) {
+		*id = given
 	}
-	err := fillGap(id, header, name)
-	if err == nil && !validID(*id) {
-		err = envelopeError("the header %s is not an id of at most 128 visible characters", name)
-	}
-	return err
 }
 
 // newClient returns the client of a run. From then on the visit uses the state of the run token.

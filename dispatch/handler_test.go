@@ -299,14 +299,10 @@ func TestBadBodies(t *testing.T) {
 		{"invalid UTF-8", "{\"input\":{\"user_instruction\":\"\xff\"}}", 400, dispatch.CodeJSON, "UTF-8"},
 		{"NaN", `{"task_id":NaN}`, 400, dispatch.CodeJSON, "invalid character 'N'"},
 		{"input is a string", `{"input":"hunter2"}`, 400, dispatch.CodeEnvelope, "input must be an object"},
-		{"input is a list", `{"input":[]}`, 400, dispatch.CodeEnvelope, "input must be an object"},
+		{"input is a number", `{"input":7}`, 400, dispatch.CodeEnvelope, "input must be an object"},
+		{"input is true", `{"input":true}`, 400, dispatch.CodeEnvelope, "input must be an object"},
+		{"input is a list", `{"input":[{}]}`, 400, dispatch.CodeEnvelope, "input must be an object"},
 		{"instruction is an object", `{"input":{"user_instruction":{}}}`, 400, dispatch.CodeJSON, "/input/user_instruction must be a string"},
-		{"id is a fraction", `{"task_id":1.5}`, 400, dispatch.CodeJSON, "/task_id must be an id"},
-		{"id is negative", `{"run_id":-1}`, 400, dispatch.CodeJSON, "/run_id must be an id"},
-		{"id is an object", `{"agent_id":{}}`, 400, dispatch.CodeJSON, "/agent_id must be an id"},
-		{"token id with a line break", `{"run_token_jti":"1\n2"}`, 400, dispatch.CodeJSON, "/run_token_jti must be an id"},
-		{"long token id", `{"run_token_jti":"` + strings.Repeat("x", 200) + `"}`, 400, dispatch.CodeJSON, "/run_token_jti must be an id"},
-		{"id with a line break", `{"run_id":"1\n2"}`, 400, dispatch.CodeJSON, "/run_id must be an id"},
 		{"proxy URL is a number", `{"odyssey_proxy_url":5}`, 400, dispatch.CodeJSON, "/odyssey_proxy_url must be a string"},
 		{"proxy URL relative", `{"odyssey_proxy_url":"/runs/hunter2"}`, 400, dispatch.CodeEnvelope, "https://"},
 		{"proxy URL file", `{"odyssey_proxy_url":"file:///etc/hunter2"}`, 400, dispatch.CodeEnvelope, "https://"},
@@ -325,6 +321,25 @@ func TestBadBodies(t *testing.T) {
 		body := strings.Replace(seedBody, "cust_99", strings.Repeat("x", 1<<20-len(seedBody)+len("cust_99")), 1)
 		wantAnswer(t, post(h, body, nil), 200, `{"final_response":"x"}`)
 	})
+}
+
+// What the documents' wrapper replaces by {} is an empty input here, too.
+func TestEmptyInputs(t *testing.T) {
+	for _, empty := range []string{"null", "false", "0", "-0.0e1", `""`, "[]", "[ ]", "{}", "{ }"} {
+		for body, instruction := range map[string]string{
+			`{"input":` + empty + `}`: "", `{"input":{"user_instruction":"hi","input":` + empty + `}}`: "hi",
+		} {
+			var run *dispatch.Run
+			h := newHandler(t, func(_ context.Context, r *dispatch.Run) (*dispatch.Response, error) {
+				run = r
+				return nil, r.DecodeInput(&struct{ Customer string }{})
+			})
+			w := post(h, body, nil)
+			if w.Code != 200 || run == nil || strings.ReplaceAll(string(run.Input), " ", "") != "{}" || run.Instruction != instruction {
+				t.Errorf("%s: %d %s", body, w.Code, w.Body)
+			}
+		}
+	}
 }
 
 func TestBodyWinsAndHeadersFillGaps(t *testing.T) {
@@ -390,7 +405,25 @@ func TestBodyWinsAndHeadersFillGaps(t *testing.T) {
 		{"two run tokens", `{}`, func(h http.Header) { h.Add("X-Pipelines-Run-Token", "hunter2") }, nil, "X-Pipelines-Run-Token is given 2 times"},
 		{"two proxy URLs", `{}`, func(h http.Header) { h.Add("X-Pipelines-Odyssey-Proxy-Url", "http://hunter2/") }, nil, "is given 2 times"},
 		{"run token with a space", `{"run_token":"hunter2 x"}`, nil, nil, "visible ASCII"},
-		{"header id with a space", `{}`, func(h http.Header) { h.Set("X-Pipelines-Run-Id", "1 2") }, nil, "X-Pipelines-Run-Id is not an id"},
+		{
+			"header ids that cannot be used", `{}`, func(h http.Header) { h.Set("X-Pipelines-Run-Id", "1 2"); h.Add("X-Pipelines-Task-Id", "43") },
+			func(run *dispatch.Run, r *http.Request) bool {
+				return run.RunID == "" && run.TaskID == "" && run.TokenJTI == jti
+			}, "",
+		},
+		{
+			"ids that cannot be used", `{"task_id":1.5,"run_id":[17],"agent_id":{},"run_token_jti":"1\n2","input":{"task_id":true,"session_id":"` +
+				strings.Repeat("x", 129) + `","turn_id":false}}`, nil,
+			func(run *dispatch.Run, r *http.Request) bool {
+				return run.TaskID == "42" && run.RunID == "17" && run.AgentID == "" && run.TokenJTI == jti && run.SessionID == "" && run.TurnID == ""
+			}, "",
+		},
+		{
+			"ids in other spellings", `{"task_id":43.0,"run_id":1e3,"agent_id":-1,"run_token_jti":5}`, nil,
+			func(run *dispatch.Run, r *http.Request) bool {
+				return run.TaskID == "43" && run.RunID == "1000" && run.AgentID == "-1" && run.TokenJTI == "5"
+			}, "",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var run *dispatch.Run
