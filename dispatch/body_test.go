@@ -60,6 +60,13 @@ func TestALongSessionIsServed(t *testing.T) {
 
 	open := newHandler(t, answering("x"), func(o *dispatch.Options) { o.Tokens, o.InsecureNoAuth = nil, true })
 	wantError(t, post(open, body, nil), 413, dispatch.CodeBodyTooLarge, "1048576 bytes")
+
+	// The limit of middleware is named.
+	for _, limit := range []int64{100, 200 << 10} {
+		limited := http.MaxBytesHandler(h, limit)
+		w := post(limited, body, func(r *http.Request) { r.ContentLength = -1 })
+		wantError(t, w, 413, dispatch.CodeBodyTooLarge, fmt.Sprintf("%d bytes, the limit of an http.MaxBytesReader", limit))
+	}
 }
 
 // A thousand dispatches of the largest size at once: those in flight stay within 256 MiB, and the

@@ -23,7 +23,7 @@ type Call struct {
 	ID   string // the model's id of the call, copied to the result and the audit record
 	Tool string
 	// Args is a Go value that encoding/json writes as an object, or JSON text as json.RawMessage or
-	// []byte, which the tool receives unchanged. Nil and blank text mean {}.
+	// []byte, which the tool receives without the white space around it. Nil, null and blank text mean {}.
 	Args any
 }
 

@@ -31,7 +31,7 @@ func TestCallForModel(t *testing.T) {
 		{"no arguments", "echo", "", `{}`, false},
 		{"nil", "echo", nil, `{}`, false},
 		{"a list", "echo", `[1]`, `~must be an object, not an array; send the arguments as one JSON object`, true},
-		{"null", "echo", `null`, `~must be an object, not null; send the arguments as one JSON object`, true},
+		{"null", "echo", `null`, `{}`, false},
 		{"broken off", "echo", `{"n":`, `~not a JSON object: invalid JSON`, true},
 		{"no JSON", "echo", `call it`, `~{"error":"invalid arguments: the arguments are not a JSON object`, true},
 		{"a mismatch", "echo", `{"n":"one"}`, `{"error":"invalid arguments: /n must be an integer, not a string"}`, true},

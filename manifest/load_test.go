@@ -76,6 +76,10 @@ func TestMessages(t *testing.T) {
 
 		{"escape", command("./tools/bin/../hack"), []string{
 			`tool[0] "n": command[0] escapes ./tools/bin after normalization (got "./tools/bin/../hack" -> "./tools/hack")`}},
+		{"the folder", command("./tools/bin"), []string{
+			`tool[0] "n": relative command[0] must start with ./tools/bin/ (got "./tools/bin"); put the program into that folder, or write its absolute path`}},
+		{"the folder, with more", command("./tools/bin/"), []string{
+			`tool[0] "n": command[0] escapes ./tools/bin after normalization (got "./tools/bin/" -> "./tools/bin")`}},
 		{"upward", command("../tools/bin/get_time"), []string{
 			`tool[0] "n": command[0] must not start with '..' or escape tools/bin (got "../tools/bin/get_time")`}},
 		{"outside", command("python3"), []string{
@@ -93,7 +97,6 @@ func TestMessages(t *testing.T) {
 		{"timeout huge", one(`"timeoutSec":99999999999999999999`),
 			[]string{`tool[0] "n": timeoutSec must be at most 31536000`}},
 
-		{"schema null", one(`"schema":null`), []string{`tool[0] "n": schema must be a JSON Schema for an object, not null`}},
 		{"schema string", one(`"schema":"object"`),
 			[]string{`tool[0] "n": schema must be a JSON Schema for an object, not a string`}},
 		{"schema array", one(`"schema":[]`),
@@ -305,7 +308,7 @@ func TestProgramPaths(t *testing.T) {
 		{"./tools/bin/../../../etc/passwd", "", "", upward},
 		{"./tools/bin/../hack", "", "", escapes},
 		{"./tools/bin/../../hack", "", "", escapes},
-		{"./tools/bin", "", "", escapes},
+		{"./tools/bin", "", "", outside},
 		{"./tools/bin/", "", "", escapes},
 		{`.\tools\bin\..\hack`, "", "", escapes},
 	} {

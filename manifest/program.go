@@ -32,7 +32,7 @@ func programPath(declared string, windows bool) (clean, code, problem string) {
 	case clean == ".." || strings.HasPrefix(clean, "../"):
 		return "", "program_leads_upward",
 			fmt.Sprintf("command[0] must not start with '..' or escape tools/bin (got %q)", declared)
-	case written != bin && !strings.HasPrefix(written, bin+"/"):
+	case !strings.HasPrefix(written, bin+"/"):
 		return "", "program_outside_bin", fmt.Sprintf("relative command[0] must start with ./tools/bin/ (got %q); "+
 			"put the program into that folder, or write its absolute path", declared)
 	case !strings.HasPrefix(clean, bin+"/"):

@@ -15,7 +15,8 @@ var argumentLimits = strictjson.Limits{Depth: 64}
 
 // schema compiles the parameters of the tool.
 func (c *checker) schema(t *tool) {
-	if t.parameters == nil {
+	if t.parameters == nil || rawjson.Kind(t.parameters) == 'n' { // null counts as absent
+		t.parameters = nil
 		return
 	}
 	reject := func(place, format string, args ...any) {

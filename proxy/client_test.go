@@ -61,6 +61,30 @@ func TestDoReturnsTheWholeEnvelope(t *testing.T) {
 	}
 }
 
+// What the tool returned counts, whatever else is unusual about the answer.
+func TestUnusualEnvelopes(t *testing.T) {
+	for _, tt := range []struct {
+		answer string
+		status int
+		source proxy.Source
+	}{
+		{`{"response":1,"source":"odyssey"}`, 201, proxy.SourceOdyssey},
+		{`{"response":1}`, 202, ""},
+		{`{"response":1}`, 203, ""},
+		{`{"response":1}`, 206, ""},
+		{`{"response":1,"source":5}`, 200, ""},
+		{`{"response":1,"source":null}`, 200, ""},
+		{`{"source":{"name":["odyssey"]},"response":1}`, 200, ""},
+		{`{"response":1,"source":"passthrough","latency_ms":"fast","matched_rule_index":[],"tool_name":7}`, 200, proxy.SourcePassthrough},
+	} {
+		c, _ := scripted(t, answer(tt.status, tt.answer))
+		got, err := c.Do(background, "x", nil)
+		if err != nil || string(got.Response) != "1" || got.Source != tt.source || got.LatencyMS != 0 || got.MatchedRule != nil {
+			t.Errorf("%d %s: %+v, %v", tt.status, tt.answer, got, err)
+		}
+	}
+}
+
 func TestTypedCall(t *testing.T) {
 	type order struct {
 		Status string `json:"status"`
@@ -191,7 +215,7 @@ func TestArguments(t *testing.T) {
 		{"string", "hunter2", ""},
 		{"number", 7, ""},
 		{"raw array", json.RawMessage(`[1]`), ""},
-		{"raw null", json.RawMessage(`null`), ""},
+		{"raw null", json.RawMessage(`null`), `{}`},
 		{"raw duplicate", json.RawMessage(`{"hunter2x":1,"hunter2x":2}`), ""},
 		{"raw broken", json.RawMessage(`{"a":`), ""},
 		{"raw two values", json.RawMessage(`{} {}`), ""},
@@ -298,6 +322,7 @@ func TestNewReportsEverythingAtOnceAndNoSecret(t *testing.T) {
 		want        []string
 	}{
 		{"", "", nil, []string{"https://", "host", "token"}},
+		{"https://example.com/runs/1/tools/", "t", nil, []string{"must end before /tools and /traces"}},
 		{"ftp://user:hunter2@/x?y#z", "hunter2 b", nil, []string{"https://", "host", "user name", "query", "token"}},
 		{"https://api.example.com/%zz?hunter2", "t", nil, []string{"not a URL"}},
 		{"/relative", "t", nil, []string{"https://", "host"}},

@@ -191,6 +191,9 @@ func parseBase(baseURL string) (*url.URL, []error) {
 		problems = append(problems, errors.New("the proxy base URL must not have a query or a fragment"))
 	}
 	u.Path = strings.TrimRight(u.Path, "/")
+	if strings.HasSuffix(u.Path, "/tools") || strings.HasSuffix(u.Path, "/traces") {
+		problems = append(problems, errors.New("the proxy base URL must end before /tools and /traces; the client adds them"))
+	}
 	u.RawPath = strings.TrimRight(u.RawPath, "/")
 	return u, problems
 }

@@ -34,8 +34,8 @@ type Result struct {
 	LatencyMS   float64 // milliseconds, as measured by the proxy
 	MatchedRule *int64  // matched_rule_index: the failure rule that made the result; nil for none
 
-	// Validation is the simulator's report on its own output, as JSON. It is nil unless Source is
-	// odyssey.
+	// Validation is the simulator's report on its own output, as JSON. It is nil if the proxy sent
+	// none, as for every source but odyssey.
 	Validation json.RawMessage
 
 	Tool     string // the name that was called
@@ -57,10 +57,10 @@ var envelopeMembers = []string{"tool_name", "response", "source", "latency_ms", 
 // decodeResult takes the proxy's envelope apart. The tool's own result is never looked into, only
 // checked to be JSON.
 func (r *run) decodeResult(tool string, ans answer) (*Result, *Error) {
-	if ans.status != http.StatusOK {
+	if ans.status != http.StatusOK && !hasResponse(ans.body) {
 		return nil, &Error{
 			Code: CodeStatus, Delivery: Unknown, Tool: tool, Status: ans.status, Attempts: ans.attempts,
-			Err: errors.New("the proxy answers a call with 200 only"),
+			Err: errors.New("the body has no member response"),
 		}
 	}
 	result := &Result{Tool: tool, Attempts: ans.attempts}
@@ -73,10 +73,14 @@ func (r *run) decodeResult(tool string, ans answer) (*Result, *Error) {
 			case "response":
 				result.Response, err = read.Value()
 			case "source":
+				if read.Kind() != '"' {
+					_, err = read.Value()
+					break
+				}
 				var source string
 				source, err = read.Known(string(SourceOdyssey))
 				result.Source = r.source(source)
-			case "latency_ms": // the client does not act on these two, so they do not cost a result
+			case "latency_ms": // a member of the wrong type, other than response, does not cost a result
 				var v json.RawMessage
 				v, err = read.Value()
 				if ms, wrong := strconv.ParseFloat(string(v), 64); wrong == nil {

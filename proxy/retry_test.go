@@ -135,7 +135,7 @@ func TestOnlyTransientAnswersAreRepeated(t *testing.T) {
 		{"504", answer(504, ``), 1, proxy.CodeServer, proxy.Unknown},
 		{"301", answer(301, ``, "Location", "https://evil.example/"), 1, proxy.CodeStatus, proxy.Unknown},
 		{"204", answer(204, ``), 1, proxy.CodeStatus, proxy.Unknown},
-		{"201", answer(201, seedAnswer), 1, proxy.CodeStatus, proxy.Unknown},
+		{"201 without a response", answer(201, `{"status":"created"}`), 1, proxy.CodeStatus, proxy.Unknown},
 		{"200 text", answer(200, `<html>`, "Content-Type", "text/html"), 1, proxy.CodeBadResponse, proxy.Unknown},
 		{"200 empty", answer(200, ``), 1, proxy.CodeBadResponse, proxy.Unknown},
 		{"200 without response", answer(200, `{"source":"odyssey"}`), 1, proxy.CodeBadResponse, proxy.Unknown},
@@ -144,7 +144,6 @@ func TestOnlyTransientAnswersAreRepeated(t *testing.T) {
 		{"200 wrong case", answer(200, `{"Response":1}`), 1, proxy.CodeBadResponse, proxy.Unknown},
 		{"200 deep", answer(200, `{"response":`+strings.Repeat("[", 10_000)+strings.Repeat("]", 10_000)+`}`), 1,
 			proxy.CodeBadResponse, proxy.Unknown},
-		{"200 source is a number", answer(200, `{"response":1,"source":5}`), 1, proxy.CodeBadResponse, proxy.Unknown},
 		{"connection breaks", failing(errors.New("reset")), 1, proxy.CodeTransport, proxy.Unknown},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

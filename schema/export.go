@@ -17,7 +17,8 @@ import (
 // It writes only members that the target knows, because the APIs of models reject a list with
 // others. Mode, binding, policy and adapter are for the platform alone, so only the format
 // [Platform] has them. Of Tool.Extra Export writes the members of the format, so a list that is
-// imported and exported in one format stays the same. Schemas are written byte for byte.
+// imported and exported in one format stays the same. For Platform, these are all members but those
+// of the format from which the tool was imported. Schemas are written byte for byte.
 //
 // Each [Format] says whether the list is an array or stands in an object. The order of properties is
 // that of the schemas, and models write arguments in it. An SDK that decodes a schema into a map sorts
@@ -39,8 +40,8 @@ func Export(tools []Tool, f Format) (list json.RawMessage, losses []Problem, err
 		return nil, nil, err
 	}
 	if f == Platform {
-		list, err = writePlatform(tools)
-		return list, uncheckedSchemas(tools), err
+		list, losses, err = writePlatform(tools)
+		return list, append(losses, uncheckedSchemas(tools)...), err
 	}
 	entries := make([]json.RawMessage, len(tools))
 	for i := range tools {
@@ -73,18 +74,27 @@ func uncheckedSchemas(tools []Tool) []Problem {
 	return all
 }
 
-func writePlatform(tools []Tool) ([]byte, error) {
+// writePlatform leaves out the members of the formats from which tools were imported.
+func writePlatform(tools []Tool) (doc []byte, losses []Problem, err error) {
 	entries := make([]json.RawMessage, len(tools))
 	for i := range tools {
-		entry, err := tools[i].MarshalJSON()
-		if err != nil {
-			return nil, err
+		ps, t := problemsOf(i, tools[i].Name), tools[i]
+		t.Extra = nil
+		for _, m := range tools[i].Extra {
+			if slices.Contains(t.foreign, m.Name) {
+				ps.add("left_out", pointerTo(m.Name), "is left out; the platform does not have it")
+			} else {
+				t.Extra = append(t.Extra, m)
+			}
 		}
-		entries[i] = entry
+		if entries[i], err = t.MarshalJSON(); err != nil {
+			return nil, nil, err
+		}
+		losses = append(losses, ps.list...)
 	}
 	var w rawjson.Object
 	w.Put("tools_schema", rawjson.Array(entries))
-	return w.Bytes(), nil
+	return w.Bytes(), losses, nil
 }
 
 // exporter writes one tool and collects what it loses.

@@ -247,6 +247,7 @@ func (d dialect) read(ps *problems, entry json.RawMessage) (t Tool) {
 		return t
 	}
 	list, at := members(entry), ""
+	t.foreign = d.own
 	extra := &extras{ps: ps, into: &t.Extra, known: toolMembers}
 	if inner := member(list, d.wrapper); d.wrapper != "" && inner != nil {
 		if rawjson.Kind(inner) != '{' {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolwire/toolwire/ledger"
 	"github.com/toolwire/toolwire/schema"
 )
 
@@ -44,6 +45,39 @@ var lists = []struct {
 	{"bedrock", schema.Bedrock, "create_contact check_schedule send_message list_messages set_status move",
 		"handler detail_url url url url url url"},
 	{"agentcli", schema.AgentCLI, "get_time", "command timeoutSec envPassthrough"},
+}
+
+// The platform receives no member of another format. What no format knows is kept.
+func TestExportToThePlatformDropsMembersOfOtherFormats(t *testing.T) {
+	for _, l := range lists {
+		tools, err := importAs(listFile(t, l.file), l.format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tools[0].Extra = append(tools[0].Extra, ledger.Member{Name: "x_own", Value: json.RawMessage("1")})
+		doc, losses, err := schema.Export(tools, schema.Platform)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := importAs(doc, schema.Platform)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var extra, left []string
+		for _, tool := range back {
+			for _, m := range tool.Extra {
+				extra = append(extra, m.Name)
+			}
+		}
+		for _, p := range losses {
+			if p.Code == "left_out" {
+				left = append(left, strings.TrimPrefix(p.Pointer, "/"))
+			}
+		}
+		if strings.Join(extra, " ") != "x_own" || strings.Join(left, " ") != l.extra {
+			t.Errorf("%s: kept %q, left out %q; want x_own, %q", l.file, extra, left, l.extra)
+		}
+	}
 }
 
 // TestFormats reads lists as the SDKs print them, and writes them back.

@@ -56,11 +56,12 @@ type Tool struct {
 	// LedgerAdapter turns a result into ledger updates. Required with the policy adapter.
 	LedgerAdapter *ledger.Adapter
 	// Extra contains the members that the Tools schema does not document, byte for byte, in order,
-	// each name once. [Import] puts the members of another format here, and [Export] to the same
-	// format writes them.
+	// each name once. [Import] puts the members of another format here. [Export] to the same format
+	// writes them, and Export to [Platform] leaves them out.
 	Extra []ledger.Member
 
-	kept declaration.Kept
+	foreign []string // names in Extra that belong to the format from which the tool was imported
+	kept    declaration.Kept
 }
 
 // A Binding names a tool of a registered endpoint. It names the endpoint by id or by name, not

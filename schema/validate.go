@@ -185,7 +185,8 @@ func (c *checker) schemas(ps *problems, t *Tool) {
 				continue
 			}
 			if part.pointer == "/input_schema" {
-				if at := notObject(part.raw); at != "" {
+				at := notObject(part.raw)
+				if at != "" && !slices.ContainsFunc(found, func(f jsonschema.Fault) bool { return f.Pointer == at }) {
 					ps.add("schema_not_object", part.pointer+at, `must be "object": the arguments of a call are an object`)
 				}
 			}

@@ -11,7 +11,7 @@ import (
 
 // EncodeArguments writes the arguments of a tool call as a JSON object. Raw JSON, a json.RawMessage
 // or a []byte, is checked within limits and taken byte for byte. Nil, nil maps and pointers, and
-// blank raw JSON are {}. The error names types and members but never values.
+// raw JSON that is blank or null are {}. The error names types and members but never values.
 func EncodeArguments(args any, limits strictjson.Limits) (json.RawMessage, error) {
 	var raw []byte
 	switch v := args.(type) {
@@ -32,7 +32,7 @@ func EncodeArguments(args any, limits strictjson.Limits) (json.RawMessage, error
 			raw = body
 		}
 	}
-	if len(raw) == 0 {
+	if len(raw) == 0 || string(raw) == "null" {
 		return json.RawMessage("{}"), nil
 	}
 	if err := CheckArguments(raw, limits); err != nil {
