@@ -14,14 +14,15 @@ import (
 
 // Comparison says how a candidate differs from a baseline in the same cases. [Compare] makes it.
 type Comparison struct {
-	// Change is Improved or Regressed if Effect shows it: p is below 0.05 and the interval does not
-	// contain 0. Otherwise it is CannotTell, which does not mean that nothing has changed.
+	// Change says whether something has changed in these cases. It is Improved or Regressed if P is
+	// below 0.05 in both Counted and Dropped, in the same direction. Otherwise it is CannotTell, which
+	// does not mean that nothing has changed.
 	Change Change `json:"change"`
 
-	// Effect is the mean difference of the rates of the cases, candidate minus baseline, from -1 to
-	// 1. Faults of the infrastructure count as failures in Effect. They are left out in Dropped,
+	// Counted is the mean difference of the rates of the cases, candidate minus baseline, from -1 to
+	// 1. Faults of the infrastructure count as failures in Counted. They are left out in Dropped,
 	// which is nil if no case has trials in both experiments then. See [Stats].
-	Effect  Effect  `json:"effect"`
+	Counted Effect  `json:"counted"`
 	Dropped *Effect `json:"dropped,omitempty"`
 
 	// Cases are the cases that ran in both experiments, the worst regression first.
@@ -33,12 +34,18 @@ type Comparison struct {
 
 // Effect is a difference of two experiments in paired cases.
 type Effect struct {
-	Rate          // the difference, with its interval of 95 %
-	Pairs int     `json:"pairs"` // cases with trials in both experiments
-	P     float64 `json:"p"`     // of the test that nothing has changed
+	// Rate is the difference. Its interval of 95 % is about cases like these, of which these are a
+	// sample. It may contain 0 although P is small: that something has changed in these cases does
+	// not say how much changes in others.
+	Rate
 
-	// Detectable is the smallest difference that a test of this many cases finds in four of five
-	// times. It is 1 for fewer than 6 cases.
+	Pairs int `json:"pairs"` // cases with trials in both experiments
+
+	// P tests that nothing has changed in these cases: that each case passes as often as before.
+	P float64 `json:"p"`
+
+	// Detectable is the smallest difference that this test finds in about four of five times, in as
+	// many trials of cases that vary as these do.
 	Detectable float64 `json:"detectable"`
 }
 
@@ -65,10 +72,10 @@ const (
 	CannotTell Change = "cannot tell"
 )
 
-// Compare compares two experiments with the same cases, paired by id. The case is the unit: the test
-// flips the signs of the differences of cases. If no case has several trials, it is McNemar's mid-p
-// test. The test of many cases draws at random with a fixed seed, so equal experiments give equal
-// comparisons.
+// Compare compares two experiments with the same cases, paired by id. Whether something has changed
+// in these cases is decided by a permutation of the trials inside each case: the exact test of Mantel
+// and Haenszel, with the mid-p value. With one trial per case it is McNemar's mid-p test. It takes the
+// trials of a case as independent of each other, and the interval takes the cases as independent.
 //
 // The error is an [*Error] if the fingerprints differ in something other than the version of the
 // agent, if no case ran in both experiments, or if one of them was stopped at first failures, which
@@ -120,13 +127,11 @@ func Compare(baseline, candidate *Experiment) (*Comparison, error) {
 		problems.member(invalidOptions, "candidate", "no case ran in the baseline too: cases are compared by their ids")
 		return nil, problems.err()
 	}
-	c.Effect, _ = effect(pairs, func(r CaseResult) int { return r.Trials })
-	if dropped, ok := effect(pairs, func(r CaseResult) int { return r.Trials - r.Faults }); ok {
-		c.Dropped = &dropped
-	}
-	c.Change = CannotTell
-	if c.Effect.P < 0.05 {
-		c.Change = changeOf(c.Effect.Rate)
+	counted, change := effect(pairs, func(r CaseResult) int { return r.Trials })
+	dropped, same := effect(pairs, func(r CaseResult) int { return r.Trials - r.Faults })
+	c.Counted, c.Dropped, c.Change = *counted, dropped, CannotTell
+	if change == same {
+		c.Change = change
 	}
 	for _, pair := range pairs {
 		c.Cases = append(c.Cases, caseChange(pair[0], pair[1]))
@@ -146,37 +151,30 @@ func changeOf(r Rate) Change {
 	return CannotTell
 }
 
-// effect compares the rates of the pairs of which both have trials.
-func effect(pairs [][2]CaseResult, trials func(CaseResult) int) (e Effect, ok bool) {
-	var differences []float64
-	up, down, single := 0, 0, true
-	for _, pair := range pairs {
+// effect compares the rates of the pairs of which both have trials, and says what the test shows. It
+// returns nil if there are none.
+func effect(all [][2]CaseResult, trials func(CaseResult) int) (*Effect, Change) {
+	var pairs []stats.Pair
+	total := 0
+	for _, pair := range all {
 		a, b := trials(pair[0]), trials(pair[1])
-		if a == 0 || b == 0 {
-			continue
-		}
-		d := float64(pair[1].Passed)/float64(b) - float64(pair[0].Passed)/float64(a)
-		differences = append(differences, d)
-		single = single && a == 1 && b == 1
-		if d > 0 {
-			up++
-		} else if d < 0 {
-			down++
+		if a > 0 && b > 0 {
+			pairs = append(pairs, stats.Pair{TrialsA: a, PassedA: pair[0].Passed, TrialsB: b, PassedB: pair[1].Passed})
+			total += min(a, b)
 		}
 	}
-	if len(differences) == 0 {
-		return e, false
+	if len(pairs) == 0 {
+		return nil, CannotTell
 	}
-	e = Effect{Rate: rate(stats.Difference(differences)), Pairs: len(differences), Detectable: 1}
-	if single {
-		e.P = stats.McNemar(up, down)
-	} else {
-		e.P = stats.SignFlip(differences, 1)
+	p, excess, variance := stats.Changed(pairs)
+	e := &Effect{Rate: rate(stats.Difference(pairs)), Pairs: len(pairs), P: p, Detectable: stats.Detectable(variance, total)}
+	switch {
+	case p < 0.05 && excess > 0 && e.Value > 0:
+		return e, Improved
+	case p < 0.05 && excess < 0 && e.Value < 0:
+		return e, Regressed
 	}
-	if e.Pairs >= stats.MinCases {
-		e.Detectable = stats.Detectable(stats.Deviation(differences), e.Pairs)
-	}
-	return e, true
+	return e, CannotTell
 }
 
 // caseChange compares the trials of one case. The interval is method 10 of Newcombe, Statistics in
@@ -200,20 +198,23 @@ const (
 	GateUndecided Gate = "undecided" // the experiments are too small, or too unlike, to tell
 )
 
+// gateCases is how many cases a gate needs. Fewer are no sample of anything.
+const gateCases = 6
+
 // NonInferior decides whether a candidate may replace the baseline: whether it is shown not to be
 // worse by margin, such as 0.05 for five points. It passes only if the whole interval lies above
 // -margin, so an experiment that is too small does not pass. It uses the worse of the two treatments
 // of infrastructure faults. Cases that did not run in both experiments leave it undecided, and so do
 // fewer than 6 cases with trials that are not such faults.
 func (c *Comparison) NonInferior(margin float64) Gate {
-	low, high, pairs := c.Effect.Low, c.Effect.High, 0
+	low, high, pairs := c.Counted.Low, c.Counted.High, 0
 	if c.Dropped != nil {
 		low, high, pairs = min(low, c.Dropped.Low), min(high, c.Dropped.High), c.Dropped.Pairs
 	}
 	switch {
 	case high < -margin:
 		return GateFailed
-	case low > -margin && len(c.Missing) == 0 && pairs >= stats.MinCases:
+	case low > -margin && len(c.Missing) == 0 && pairs >= gateCases:
 		return GatePassed
 	}
 	return GateUndecided
@@ -251,33 +252,42 @@ func (c *Comparison) WriteSummary(w io.Writer, colour bool) error {
 		fmt.Fprintf(&b, "%s ran in one experiment only\n", plural(n, "case"))
 	}
 	fmt.Fprintf(&b, "%s: %d improved, %d regressed, cannot tell of %d\n", plural(len(c.Cases), "case"), counts[Improved], counts[Regressed], counts[CannotTell])
-	if c.Dropped != nil && *c.Dropped != c.Effect {
+	if c.Dropped != nil && *c.Dropped != c.Counted {
 		fmt.Fprintf(&b, "faults dropped: %s\n", c.Dropped)
 	}
-	fmt.Fprintf(&b, "%s: %s\n", terminal.Paint(colour, c.Change.style(), string(c.Change)), c.Effect)
+	fmt.Fprintf(&b, "%s: %s\n", terminal.Paint(colour, c.Change.style(), string(c.Change)), c.Counted)
 	_, err := w.Write(b.Bytes())
 	return err
 }
 
 // String returns the effect as one line.
 func (e Effect) String() string {
-	text := fmt.Sprintf("%s points in %s, p = %.3f", e.points(), plural(e.Pairs, "case"), e.P)
-	if e.Pairs < stats.MinCases {
-		return text + fmt.Sprintf("; a comparison needs at least %d cases", stats.MinCases)
+	return fmt.Sprintf("%s points in %s, p = %.3f; in cases like these %s", signed(e.Value), plural(e.Pairs, "case"), e.P, e.interval()) +
+		size(e.Detectable, e.Pairs)
+}
+
+// size says what a comparison of this size can find.
+func size(detectable float64, cases int) (text string) {
+	if detectable < 1 {
+		text = fmt.Sprintf("; a comparison of this size finds a difference of about %.0f points", 100*detectable)
 	}
-	return text + fmt.Sprintf("; a comparison of this size finds a difference of about %.0f points", 100*e.Detectable)
+	if cases < gateCases {
+		text += fmt.Sprintf("; a gate needs at least %d cases", gateCases)
+	}
+	return text
 }
 
 // points formats a difference: -12.5 [-30, 5].
-func (r Rate) points() string {
-	sign := func(v float64) string {
-		if text := number(100 * v); v > 0 && text != "0" {
-			return "+" + text
-		} else {
-			return text
-		}
+func (r Rate) points() string { return signed(r.Value) + " " + r.interval() }
+
+func (r Rate) interval() string { return "[" + signed(r.Low) + ", " + signed(r.High) + "]" }
+
+func signed(v float64) string {
+	text := number(100 * v)
+	if v > 0 && text != "0" {
+		text = "+" + text
 	}
-	return fmt.Sprintf("%s [%s, %s]", sign(r.Value), sign(r.Low), sign(r.High))
+	return text
 }
 
 func (c Change) style() terminal.Style {

@@ -64,47 +64,162 @@ func TestCompare(t *testing.T) {
 		want       eval.Change
 		pass, fail float64 // margins
 	}{
-		{"the same", same, eval.CannotTell, 0.5, 0},
-		{"worse", worse, eval.Regressed, 0.9, 0.2},
-		{"better, a little", better, eval.CannotTell, 0.1, 0},
+		{"the same", slices.Concat(same, same, same), eval.CannotTell, 0.5, 0},
+		{"worse", slices.Concat(worse, worse, worse), eval.Regressed, 0.9, 0.2},
+		{"better, a little", slices.Concat(better[:3], same[3:], better[:3], same[3:], same), eval.CannotTell, 0.3, 0},
 	} {
-		c := compare(t, scripted(same...), scripted(tt.candidate...))
+		before := slices.Concat(same, same, same)
+		c := compare(t, scripted(before...), scripted(tt.candidate...))
 		if c.Change != tt.want || c.NonInferior(tt.pass) != eval.GatePassed || tt.fail > 0 && c.NonInferior(tt.fail) != eval.GateFailed {
-			t.Errorf("%s: %s, %s", tt.name, c.Change, c.Effect)
+			t.Errorf("%s: %s, %s", tt.name, c.Change, c.Counted)
 		}
 		for i := 1; i < len(c.Cases); i++ {
 			if c.Cases[i-1].Effect.Value > c.Cases[i].Effect.Value {
 				t.Errorf("%s: the cases are not sorted by regression: %+v", tt.name, c.Cases)
 			}
 		}
-		back := compare(t, scripted(tt.candidate...), scripted(same...))
-		if math.Abs(back.Effect.Value+c.Effect.Value) > 1e-12 || math.Abs(back.Effect.P-c.Effect.P) > 1e-12 || math.Abs(back.Effect.Low+c.Effect.High) > 1e-12 {
-			t.Errorf("%s: %s one way, %s the other", tt.name, c.Effect, back.Effect)
+		back := compare(t, scripted(tt.candidate...), scripted(before...))
+		if math.Abs(back.Counted.Value+c.Counted.Value) > 1e-12 || math.Abs(back.Counted.P-c.Counted.P) > 1e-12 || math.Abs(back.Counted.Low+c.Counted.High) > 1e-12 {
+			t.Errorf("%s: %s one way, %s the other", tt.name, c.Counted, back.Counted)
 		}
 	}
 	c := compare(t, scripted(same...), scripted(worse...))
-	if c.Effect.P != 2.0/128 { // seven differ, all in one direction
-		t.Errorf("p = %v", c.Effect.P)
-	}
 	if first := c.Cases[0]; first.ID != "c7" || first.Change != eval.Regressed {
 		t.Errorf("%+v", first)
 	}
 	one := compare(t, scripted("..........", "xxxxxxxxxx"), scripted("xxxxxxxxxx", ".........."))
-	if one.Cases[0].Change != eval.Regressed || one.Cases[0].ID != "c1" || one.Cases[1].Change != eval.Improved || one.Change != eval.CannotTell || one.Effect.Value != 0 {
+	if one.Cases[0].Change != eval.Regressed || one.Cases[0].ID != "c1" || one.Cases[1].Change != eval.Improved || one.Change != eval.CannotTell || one.Counted.Value != 0 {
 		t.Errorf("%+v", one)
 	}
 }
 
-// One trial of each case is compared with McNemar's test.
+// repeated returns n cases with the same trials.
+func repeated(n int, script string) []string { return slices.Repeat([]string{script}, n) }
+
+// One trial of each case is compared with McNemar's test, in both directions.
 func TestCompareOneTrial(t *testing.T) {
-	var a, b []string
-	for i := range 20 {
-		a = append(a, ".")
-		b = append(b, string("x."[min(i/7, 1)])) // seven regressed
+	good, bad := scripted(repeated(20, ".")...), scripted(slices.Concat(repeated(7, "x"), repeated(13, "."))...)
+	for _, tt := range []struct {
+		baseline, candidate *eval.Experiment
+		want                eval.Change
+		value               float64
+	}{{good, bad, eval.Regressed, -0.35}, {bad, good, eval.Improved, 0.35}, {good, good, eval.CannotTell, 0}} {
+		c := compare(t, tt.baseline, tt.candidate)
+		p := map[bool]float64{true: 1.0 / 128, false: 1}[tt.value != 0]
+		if math.Abs(c.Counted.P-p) > 1e-9 || c.Change != tt.want || c.Counted.Value != tt.value || c.Counted.Pairs != 20 {
+			t.Errorf("%s, %s, want %s", c.Change, c.Counted, tt.want)
+		}
 	}
-	c := compare(t, scripted(a...), scripted(b...))
-	if math.Abs(c.Effect.P-1.0/128) > 1e-9 || c.Change != eval.Regressed || c.Effect.Value != -0.35 || c.Effect.Pairs != 20 {
-		t.Errorf("%+v", c.Effect)
+}
+
+// A verdict is about the cases that ran: five that break outright have changed, whatever others do.
+// The interval, and so the gate, is about cases like these.
+func TestChangeInTheseCases(t *testing.T) {
+	good := scripted(repeated(30, "........")...)
+	broken := scripted(slices.Concat(repeated(5, "xxxxxxxx"), repeated(25, "........"))...)
+	c := compare(t, good, broken)
+	if c.Change != eval.Regressed || c.Counted.P > 1e-9 || c.NonInferior(0.1) != eval.GateUndecided || c.NonInferior(0.4) != eval.GatePassed {
+		t.Errorf("%s: %s, %s, %s", c.Change, c.Counted, c.NonInferior(0.1), c.NonInferior(0.4))
+	}
+	one := compare(t, scripted("........"), scripted("xxxxxxxx")) // no sample of anything, but it has changed
+	if one.Change != eval.Regressed || one.NonInferior(1) != eval.GateUndecided {
+		t.Errorf("%s: %s, %s", one.Change, one.Counted, one.NonInferior(1))
+	}
+}
+
+// An outage is no verdict about the agent: the test must find the change without the faults too. The
+// gate takes the worse of both treatments.
+func TestOutageIsNoVerdict(t *testing.T) {
+	good, outage := repeated(30, "....."), slices.Concat(repeated(10, "!!!!."), repeated(20, "....."))
+	c := compare(t, scripted(good...), scripted(outage...))
+	if c.Change != eval.CannotTell || c.Counted.P > 1e-6 || c.Dropped.P != 1 || c.NonInferior(0.05) != eval.GateFailed {
+		t.Errorf("%s: %s, %s, %s", c.Change, c.Counted, c.Dropped, c.NonInferior(0.05))
+	}
+	worse := compare(t, scripted(good...), scripted(slices.Concat(repeated(10, "!!xxx"), repeated(20, "....."))...))
+	if worse.Change != eval.Regressed {
+		t.Errorf("%s: %s, %s", worse.Change, worse.Counted, worse.Dropped)
+	}
+	// Where trials are missing, the mean over cases and the sum over trials may differ in direction.
+	mixed := compare(t, scripted(slices.Concat(repeated(2, ".........."), repeated(3, "x"))...),
+		scripted(slices.Concat(repeated(2, ".....xxxxx"), repeated(3, "."))...))
+	if mixed.Change != eval.CannotTell || mixed.Counted.P >= 0.05 || mixed.Counted.Value <= 0 {
+		t.Errorf("%s: %s", mixed.Change, mixed.Counted)
+	}
+}
+
+// drawn is an experiment whose trials pass with the probability that rate gives for a case.
+func drawn(random *rand.Rand, cases, trials int, rate func() float64) *eval.Experiment {
+	var scripts []string
+	for range cases {
+		p, script := rate(), make([]byte, trials)
+		for k := range script {
+			script[k] = 'x'
+			if random.Float64() < p {
+				script[k] = '.'
+			}
+		}
+		scripts = append(scripts, string(script))
+	}
+	return scripted(scripts...)
+}
+
+// Each case of a candidate breaks with a probability of the margin. At most 2.5 % of such candidates
+// may pass the gate, and 1 % more by chance. The agents always pass otherwise, or 99 times in 100.
+func TestGateWhereFewCasesDiffer(t *testing.T) {
+	const margin = 0.05
+	candidates := nightly.Or(250, 2000)
+	for i, tt := range []struct {
+		cases, trials int
+		rate          float64
+	}{{41, 1, 1}, {61, 1, 1}, {97, 1, 1}, {41, 5, 0.99}, {61, 5, 0.99}} {
+		random := rand.New(rand.NewPCG(5, uint64(i)))
+		passed := 0
+		for range candidates {
+			before := drawn(random, tt.cases, tt.trials, func() float64 { return tt.rate })
+			after := drawn(random, tt.cases, tt.trials, func() float64 {
+				if random.Float64() < margin/tt.rate {
+					return 0
+				}
+				return tt.rate
+			})
+			if compare(t, before, after).NonInferior(margin) == eval.GatePassed {
+				passed++
+			}
+		}
+		if float64(passed) > 0.035*float64(candidates) {
+			t.Errorf("%d cases, %d trials, rate %v: %d of %d candidates at the margin pass", tt.cases, tt.trials, tt.rate, passed, candidates)
+		}
+	}
+	if c := compare(t, scripted(repeated(41, ".")...), scripted(repeated(41, ".")...)); c.NonInferior(margin) != eval.GateUndecided {
+		t.Errorf("41 cases and no difference: %s, %s", c.NonInferior(margin), c.Counted)
+	}
+	if c := compare(t, scripted(repeated(80, ".")...), scripted(repeated(80, ".")...)); c.NonInferior(margin) != eval.GatePassed {
+		t.Errorf("80 cases and no difference: %s, %s", c.NonInferior(margin), c.Counted)
+	}
+}
+
+// The difference that a plan names is found in about four of five comparisons of its size.
+func TestPlannedDifferenceIsFound(t *testing.T) {
+	if nightly.Race && !nightly.Full {
+		t.Skip("verdicts are counted; other tests run this code with the race detector")
+	}
+	comparisons := nightly.Or(400, 2000)
+	for i, tt := range []struct{ cases, trials int }{{20, 1}, {20, 5}, {50, 5}} {
+		plan, err := (&eval.Options{Trials: tt.trials}).Plan(make([]eval.Case, tt.cases))
+		if err != nil {
+			t.Fatal(err)
+		}
+		random, found := rand.New(rand.NewPCG(6, uint64(i))), 0
+		for range comparisons {
+			before := drawn(random, tt.cases, tt.trials, func() float64 { return 0.5 + plan.Detectable/2 })
+			after := drawn(random, tt.cases, tt.trials, func() float64 { return 0.5 - plan.Detectable/2 })
+			if compare(t, before, after).Change == eval.Regressed {
+				found++
+			}
+		}
+		if share := float64(found) / float64(comparisons); share < 0.77 || share > 0.87 {
+			t.Errorf("%d cases, %d trials: %.1f points are found in %.1f %%", tt.cases, tt.trials, 100*plan.Detectable, 100*share)
+		}
 	}
 }
 
@@ -113,15 +228,15 @@ func TestCompareFaults(t *testing.T) {
 	good := strings.Fields("..... ..... ..... ..... ..... ..... ..... .....")
 	faulty := strings.Fields("!!!!! ..!!! !!!!! ..... ..!!! .!!!! !!!!! ...!!")
 	c := compare(t, scripted(good...), scripted(faulty...))
-	if c.Dropped == nil || c.Dropped.Value != 0 || c.Dropped.Pairs != 5 || c.Effect.Value > -0.5 || c.Change != eval.Regressed {
-		t.Errorf("%+v, %+v", c.Effect, c.Dropped)
+	if c.Dropped == nil || c.Dropped.Value != 0 || c.Dropped.Pairs != 5 || c.Counted.Value > -0.5 || c.Change != eval.CannotTell {
+		t.Errorf("%+v, %+v", c.Counted, c.Dropped)
 	}
 	if got := c.NonInferior(0.1); got != eval.GateFailed {
 		t.Errorf("candidate with faults: %s", got)
 	}
 	c = compare(t, scripted(faulty...), scripted(good...)) // faults of the baseline do not excuse the candidate
-	if c.Change != eval.Improved || c.NonInferior(0.1) != eval.GateUndecided {
-		t.Errorf("baseline with faults: %s, %s, %s", c.Effect, c.Dropped, c.NonInferior(0.1))
+	if c.Change != eval.CannotTell || c.NonInferior(0.1) != eval.GateUndecided {
+		t.Errorf("baseline with faults: %s, %s, %s", c.Counted, c.Dropped, c.NonInferior(0.1))
 	}
 	c = compare(t, scripted("!!"), scripted(".."))
 	if c.Dropped != nil || c.NonInferior(1) != eval.GateUndecided {
@@ -142,14 +257,14 @@ func TestGateNeedsTrials(t *testing.T) {
 		"five cases left":    compare(t, scripted(slices.Concat(down[5:], up[:5])...), scripted(slices.Concat(down[5:], up[:5])...)),
 	} {
 		if c.NonInferior(0.9) == eval.GatePassed {
-			t.Errorf("%s: %+v, %+v", name, c.Effect, c.Dropped)
+			t.Errorf("%s: %+v, %+v", name, c.Counted, c.Dropped)
 		}
 	}
 }
 
 func TestCompareUnlike(t *testing.T) {
 	c := compare(t, scripted("..", "..", "s", "cc", "..", "..", "..", "..", ".."), scripted("..", "cc", "s", "..", "..", "..", "..", "..", ".."))
-	if fmt.Sprint(c.Missing) != "[c2 c4]" || c.Effect.Pairs != 6 || c.NonInferior(1) != eval.GateUndecided {
+	if fmt.Sprint(c.Missing) != "[c2 c4]" || c.Counted.Pairs != 6 || c.NonInferior(1) != eval.GateUndecided {
 		t.Errorf("%+v, %s", c, c.NonInferior(1))
 	}
 	stopped := scripted("..")
@@ -183,7 +298,7 @@ func TestReportsOfAComparison(t *testing.T) {
 	}
 	for _, part := range []string{
 		"case 1   100 %     0 %        -100 [-100, -30.7]     regressed\n", "\nand 5 more\n", "26 cases: 0 improved, 25 regressed, cannot tell of 1\n",
-		"regressed: -96.2 [-100, -88.2] points in 26 cases, p = 0.000; a comparison of this size finds a difference of about 11 points\n",
+		"regressed: -96.2 points in 26 cases, p = 0.000; in cases like these [-99.4, -74.4]; a comparison of this size finds a difference of about 21 points\n",
 	} {
 		if !strings.Contains(b.String(), part) {
 			t.Errorf("%q is missing in\n%s", part, b.String())
@@ -191,20 +306,20 @@ func TestReportsOfAComparison(t *testing.T) {
 	}
 	var parsed struct {
 		Change string
-		Effect struct {
+		Counted struct {
 			Value, P float64
 			Pairs    int
 		}
 		Cases []struct{ ID, Change string }
 	}
-	if err := json.Unmarshal(doc.Bytes(), &parsed); err != nil || parsed.Change != "regressed" || parsed.Effect.Pairs != 26 || parsed.Effect.Value > -0.9 || len(parsed.Cases) != 26 {
+	if err := json.Unmarshal(doc.Bytes(), &parsed); err != nil || parsed.Change != "regressed" || parsed.Counted.Pairs != 26 || parsed.Counted.Value > -0.9 || len(parsed.Cases) != 26 {
 		t.Errorf("%+v, error %v", parsed, err)
 	}
 	b.Reset()
 	few := compare(t, scripted("..", "!."), scripted("x.", ".."))
 	few.Missing = []string{"z"}
 	if err := few.WriteSummary(&b, true); err != nil || !strings.Contains(b.String(), "1 case ran in one experiment only\n") ||
-		!strings.Contains(b.String(), "faults dropped: ") || !strings.Contains(b.String(), "; a comparison needs at least 6 cases\n") {
+		!strings.Contains(b.String(), "faults dropped: ") || !strings.Contains(b.String(), "; a gate needs at least 6 cases\n") {
 		t.Errorf("error %v\n%s", err, b.String())
 	}
 	if err := few.WriteSummary(failingWriter{errors.ErrUnsupported}, false); !errors.Is(err, errors.ErrUnsupported) {

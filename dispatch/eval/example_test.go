@@ -123,7 +123,7 @@ I want my money back.,model_as_user,A tired clerk,#4521
 }
 
 // Compare says whether a candidate is better than a baseline, and how sure that is. Here both are
-// the same agent, and the dataset has fewer cases than a verdict needs.
+// the same agent, and the dataset has fewer cases than a gate needs.
 func ExampleCompare() {
 	agent := func(context.Context, *dispatch.Run) (*dispatch.Response, error) {
 		return &dispatch.Response{FinalResponse: "Your order is shipped."}, nil
@@ -148,11 +148,11 @@ func ExampleCompare() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(comparison.Change, comparison.Effect)
+	fmt.Println(comparison.Change, comparison.Counted)
 	fmt.Println(comparison.NonInferior(0.05))
 	// Output:
 	// 100 % [34.2, 100]
-	// cannot tell 0 [-100, +100] points in 2 cases, p = 1.000; a comparison needs at least 6 cases
+	// cannot tell 0 points in 2 cases, p = 1.000; in cases like these [-98.8, +98.8]; a comparison of this size finds a difference of about 78 points; a gate needs at least 6 cases
 	// undecided
 }
 

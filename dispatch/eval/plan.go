@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"time"
 
@@ -24,9 +23,10 @@ type Plan struct {
 	Fingerprint Fingerprint
 
 	// Detectable is the smallest difference of two experiments of this size, with all shards, that a
-	// comparison finds in four of five times, if the rates of all cases are 50 % and do not differ.
-	// It is 1 for fewer than 6 cases: no result of so few is significant.
+	// comparison finds in about four of five times, if the rates of all cases are 50 %.
 	Detectable float64
+
+	all int // cases of all shards that would run
 }
 
 // Plan returns what [Run] would do with the cases. Nothing is dispatched or written. The error is the
@@ -36,7 +36,7 @@ func (o *Options) Plan(cases []Case) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	p, all := Plan{Detectable: 1, Fingerprint: opts.fingerprint(cases)}, 0
+	p := Plan{Fingerprint: opts.fingerprint(cases)}
 	stored, err := opts.stored(opts.header(cases, p.Fingerprint, time.Time{}))
 	if err != nil {
 		return Plan{}, err
@@ -45,7 +45,7 @@ func (o *Options) Plan(cases []Case) (Plan, error) {
 	for i := range cases {
 		c := &cases[i]
 		if opts.skip(c) == "" {
-			all++
+			p.all++
 		}
 		switch {
 		case !part.has(c.ID):
@@ -60,9 +60,7 @@ func (o *Options) Plan(cases []Case) (Plan, error) {
 			p.Asked += (opts.Trials - known) * opts.asked(c)
 		}
 	}
-	if all >= stats.MinCases {
-		p.Detectable = stats.Detectable(math.Sqrt(0.5/float64(opts.Trials)), all)
-	}
+	p.Detectable = stats.Planned(p.all * opts.Trials)
 	return p, nil
 }
 
@@ -118,8 +116,5 @@ func (p Plan) String() string {
 	if p.Skipped > 0 {
 		text += fmt.Sprintf(", %d skipped", p.Skipped)
 	}
-	if p.Detectable >= 1 {
-		return text + fmt.Sprintf("; a comparison needs at least %d cases", stats.MinCases)
-	}
-	return text + fmt.Sprintf("; a comparison of this size finds a difference of about %.0f points", 100*p.Detectable)
+	return text + size(p.Detectable, p.all)
 }

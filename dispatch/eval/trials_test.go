@@ -243,8 +243,8 @@ func TestPlan(t *testing.T) {
 		trials int
 		want   string
 	}{
-		{csvOf("a"), 0, "at most 1 trial of 1 case; a comparison needs at least 6 cases"},
-		{sessions, 5, "at most 30 trials of 6 cases with 45 turns, 1 skipped; a comparison of this size finds a difference of about 45 points"},
+		{csvOf("a"), 0, "at most 1 trial of 1 case; a gate needs at least 6 cases"},
+		{sessions, 5, "at most 30 trials of 6 cases with 45 turns, 1 skipped; a comparison of this size finds a difference of about 36 points"},
 	} {
 		plan, err := (&eval.Options{Trials: tt.trials}).Plan(casesOf(t, tt.csv, dispatchtest.Task{}))
 		if err != nil || plan.String() != tt.want {

@@ -1,93 +1,121 @@
 package stats
 
-import (
-	"math"
-	"math/bits"
-	"math/rand/v2"
-)
+import "math"
 
-// MinCases is the smallest number of cases that differ at which [SignFlip] can return less than
-// 0.05: two of 2⁶ assignments of signs are as extreme as all differences in one direction.
-const MinCases = 6
+// A Pair is the trials of one case in two experiments, A and B. Both have at least one.
+type Pair struct{ TrialsA, PassedA, TrialsB, PassedB int }
 
-// exactCases is up to how many differences all assignments of signs are counted. Beyond it, draws
-// of them are.
-const (
-	exactCases = 20
-	draws      = 20_000
-)
-
-// SignFlip tests whether paired differences have the mean 0. It returns the share of assignments of
-// signs whose sum is at least as far from 0 as the sum of the differences. Up to 20 differences that
-// are not 0 it counts all assignments, and beyond that 20,000 that seed chooses.
-func SignFlip(differences []float64, seed uint64) (p float64) {
-	var d []float64
-	sum, scale := 0.0, 0.0
-	for _, v := range differences {
-		if v != 0 { // its sign changes nothing
-			d = append(d, v)
-			sum += v
-			scale += math.Abs(v)
-		}
+// Difference returns the mean difference of the rates of the cases, B minus A, and its interval. The
+// interval is about cases like these: the pairs are a sample of them.
+//
+// The mean difference is the mean gain minus the mean loss. Each has an interval of its own, and MOVER
+// combines them: the square of the distance to the lower bound is x² + y² - 2rxy, where x is the
+// distance of the gain to its lower bound, y that of the loss to its upper bound, and r their
+// correlation, which is negative because no case both gains and loses. Zou and Donner, Statistics in
+// Medicine 27:1693, 2008. With one trial per case this is close to Newcombe's method 10, ibid.
+// 17:2635, 1998.
+func Difference(pairs []Pair) (mean float64, interval Interval) {
+	if len(pairs) == 0 {
+		return 0, Interval{-1, 1}
 	}
-	if len(d) == 0 {
-		return 1
+	gains, losses, trials := make([]float64, len(pairs)), make([]float64, len(pairs)), 0
+	for i, p := range pairs {
+		d := float64(p.PassedB)/float64(p.TrialsB) - float64(p.PassedA)/float64(p.TrialsA)
+		gains[i], losses[i] = max(0, d), max(0, -d)
+		trials += min(p.TrialsA, p.TrialsB)
 	}
-	limit := math.Abs(sum) - 1e-9*scale // sums in another order differ in their last bits
-	extreme := 0
-	if len(d) <= exactCases {
-		// Successive Gray codes differ in one bit, so each sum takes one step. The sign of the last
-		// difference stays: the other half of the assignments has the same sums, negated.
-		free := len(d) - 1
-		for i := range 1 << free {
-			if i > 0 {
-				flip := bits.TrailingZeros(uint(i))
-				d[flip] = -d[flip]
-				sum += 2 * d[flip]
-			}
-			if math.Abs(sum) >= limit {
-				extreme++
-			}
-		}
-		return float64(extreme) / float64(int(1)<<free)
+	gain, g := part(gains, trials)
+	loss, l := part(losses, trials)
+	r := 0.0
+	if gain > 0 && loss > 0 {
+		n := float64(len(pairs))
+		_, gainVariance := moments(gains)
+		_, lossVariance := moments(losses)
+		r = -gain * loss * n / (n - 1) / math.Sqrt(gainVariance*lossVariance)
 	}
-	random := rand.New(rand.NewPCG(seed, uint64(len(d))))
-	for range draws {
-		sum, word := 0.0, uint64(0)
-		for i, v := range d {
-			if i%64 == 0 {
-				word = random.Uint64()
-			}
-			if word>>(i%64)&1 == 0 {
-				v = -v
-			}
-			sum += v
-		}
-		if math.Abs(sum) >= limit {
-			extreme++
-		}
-	}
-	return float64(extreme+1) / (draws + 1) // the assignment that was seen is one of them
+	distance := func(x, y float64) float64 { return math.Sqrt(x*x + y*y - 2*r*x*y) }
+	mean = gain - loss
+	return mean, Interval{mean - distance(gain-g.Low, l.High-loss), mean + distance(g.High-gain, loss-l.Low)}
 }
 
-// McNemar tests one trial per case: up cases changed from failure to success, down cases from
-// success to failure. It returns the mid-p value, Fagerland, Lydersen and Laake, BMC Medical
-// Research Methodology 13:91, 2013.
-func McNemar(up, down int) (p float64) {
-	n := up + down
-	if n == 0 {
-		return 1
+// part returns the mean of gains or losses and its interval. The lower bound is [Mean]'s. The upper one
+// allows for what so few cases may not show: cases that change outright. Mean would take the noise of
+// trials for all the variance that there is.
+//
+// A share e of such cases, beside cases as they were seen with mean m and variance s², makes the mean
+// u = m + e(1-m) and the variance v = (1-e)(s² + (u-m)(1-m)). As in Wilson's interval the bound is the u
+// that solves (u-m)² = t²v/n. For values of 0 and 1 it is Wilson's, but for t and the variance of a sample.
+func part(values []float64, trials int) (mean float64, i Interval) {
+	mean, i = Mean(values, trials)
+	_, variance := moments(values)
+	if n := float64(len(values)); n > 1 && mean < 1 {
+		t := Quantile(0.975, len(values)-1)
+		rest, k := 1-mean, t*t/n
+		b := k * (rest - variance/rest)
+		i.High = min(1, mean+(b+math.Sqrt(b*b+4*(1+k)*k*variance))/(2*(1+k)))
 	}
-	low := min(up, down)
-	tail := 0.0
-	for i := range low + 1 {
-		term := math.Exp(logChoose(n, i) - float64(n)*math.Ln2)
-		if i == low {
-			term /= 2
+	return mean, i
+}
+
+// exactVariance is up to which variance [Changed] counts exactly. Beyond it the normal distribution
+// gives the same p to two digits.
+const exactVariance = 100
+
+// Changed tests whether something has changed in these cases. If nothing has, the successes of a
+// case fall on its trials in A and B by chance, whatever its rate: their number in B has a
+// hypergeometric distribution. The test takes the sum over the cases, as the one of Mantel and
+// Haenszel does (J Natl Cancer Inst 22:719, 1959), with the exact distribution of the sum (Birch, J R
+// Stat Soc B 26:313, 1964). p is the two-sided mid-p value. With one trial per case this is McNemar's
+// mid-p test (Fagerland, Lydersen and Laake, BMC Medical Research Methodology 13:91, 2013).
+//
+// excess is how many more trials passed in B than expected, and variance is its variance.
+func Changed(pairs []Pair) (p, excess, variance float64) {
+	for _, c := range pairs {
+		a, b, passed := float64(c.TrialsA), float64(c.TrialsB), float64(c.PassedA+c.PassedB)
+		n := a + b
+		excess += float64(c.PassedB) - passed*b/n
+		variance += a * b * passed * (n - passed) / (n * n * (n - 1))
+	}
+	if variance > exactVariance {
+		return math.Erfc(math.Abs(excess) / math.Sqrt(2*variance)), excess, variance
+	}
+	sum, seen := []float64{1}, 0 // the probabilities of the sum from its lowest value, and where the seen one is
+	for _, c := range pairs {
+		low, chances := c.chances()
+		seen += c.PassedB - low
+		if len(chances) > 1 {
+			sum = convolve(sum, chances)
 		}
-		tail += term
 	}
-	return min(1, 2*tail)
+	below, above := sum[seen]/2, sum[seen]/2
+	for _, chance := range sum[:seen] {
+		below += chance
+	}
+	for _, chance := range sum[seen+1:] {
+		above += chance
+	}
+	return min(1, 2*min(below, above)), excess, variance
+}
+
+// chances returns the probabilities that low, low+1, … successes fall on B.
+func (c Pair) chances() (low int, chances []float64) {
+	passed := c.PassedA + c.PassedB
+	low = max(0, passed-c.TrialsA)
+	for k := low; k <= min(passed, c.TrialsB); k++ {
+		chances = append(chances, math.Exp(logChoose(c.TrialsB, k)+logChoose(c.TrialsA, passed-k)-logChoose(c.TrialsA+c.TrialsB, passed)))
+	}
+	return low, chances
+}
+
+// convolve returns the probabilities of the sum of two independent numbers.
+func convolve(a, b []float64) []float64 {
+	sum := make([]float64, len(a)+len(b)-1)
+	for i, p := range a {
+		for k, q := range b {
+			sum[i+k] += p * q
+		}
+	}
+	return sum
 }
 
 func logChoose(n, k int) float64 {
@@ -95,39 +123,13 @@ func logChoose(n, k int) float64 {
 	return log(n) - log(k) - log(n-k)
 }
 
-// Difference returns the mean of paired differences and its t interval. One difference says nothing
-// about others: its interval is [-1, 1]. Differences that are all equal would have an interval
-// without width, which claims a certainty that they do not give. They get the variance that n
-// values have of which one lies 1 apart; the interval is then about 3/n to both sides, as in the
-// rule of three.
-func Difference(differences []float64) (mean float64, interval Interval) {
-	n := float64(len(differences))
-	if n < 2 {
-		for _, mean = range differences {
-		}
-		return mean, Interval{-1, 1}
-	}
-	mean, _ = moments(differences)
-	half := Quantile(0.975, len(differences)-1) * Deviation(differences) / math.Sqrt(n)
-	return mean, Interval{max(-1, mean-half), min(1, mean+half)}
+// Detectable returns the smallest mean difference that [Changed] finds with a probability of about
+// 80 %, for the variance that it returns and the number of trials of one experiment. A change brings
+// a variance of its own: each trial that it turns adds 1/4.
+func Detectable(variance float64, trials int) float64 {
+	const c = z + 0.8416212335729143 // the second is the 0.8 quantile of the normal distribution
+	return min(1, 2*c*math.Sqrt(max(variance, c*c/4))/float64(trials))
 }
 
-// Deviation returns the standard deviation of two differences or more. If they are all equal, it is
-// that of [Difference].
-func Deviation(differences []float64) float64 {
-	_, variance := moments(differences)
-	if variance < 1e-18 {
-		variance = 1 / float64(len(differences))
-	}
-	return math.Sqrt(variance)
-}
-
-// Detectable returns the smallest mean difference that a test of n pairs finds with a probability
-// of 80 %, if the differences have the standard deviation sd. It is at most 1, which is also the
-// answer for fewer than two pairs.
-func Detectable(sd float64, n int) float64 {
-	if n < 2 {
-		return 1
-	}
-	return min(1, (Quantile(0.975, n-1)+Quantile(0.8, n-1))*sd/math.Sqrt(float64(n)))
-}
+// Planned is [Detectable] before anything has run, for as many trials of cases whose rate is 50 %.
+func Planned(trials int) float64 { return Detectable(float64(trials)/8, trials) }

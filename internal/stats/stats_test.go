@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/toolwire/toolwire/internal/stats"
@@ -153,130 +154,124 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-func TestSignFlip(t *testing.T) {
-	same := func(n int, v float64) []float64 {
-		d := make([]float64, n)
-		for i := range d {
-			d[i] = v
-		}
-		return d
+// alike returns n pairs of the same trials.
+func alike(n int, pair stats.Pair) (pairs []stats.Pair) {
+	for range n {
+		pairs = append(pairs, pair)
 	}
+	return pairs
+}
+
+var (
+	stays = stats.Pair{TrialsA: 1, PassedA: 1, TrialsB: 1, PassedB: 1}
+	up    = stats.Pair{TrialsA: 1, TrialsB: 1, PassedB: 1}
+	down  = stats.Pair{TrialsA: 1, PassedA: 1, TrialsB: 1}
+)
+
+// The bounds are those of a program of its own, which solves the equations by bisection.
+func TestDifference(t *testing.T) {
+	fractions := []stats.Pair{{4, 4, 4, 1}, {4, 2, 4, 3}, {4, 4, 4, 4}, {4, 0, 4, 0}, {2, 1, 4, 4}, {4, 3, 3, 0}, {4, 4, 4, 2}, {4, 1, 4, 2}}
 	for name, row := range map[string]struct {
-		d    []float64
-		want float64
+		pairs           []stats.Pair
+		mean, low, high float64
 	}{
-		"none":                      {nil, 1},
-		"zeros":                     {make([]float64, 30), 1},
-		"one":                       {[]float64{0.5}, 1},
-		"five in one direction":     {same(5, 0.2), 2.0 / 32},
-		"six in one direction":      {same(6, -0.1), 2.0 / 64},
-		"zeros change nothing":      {append(same(6, -0.1), 0, 0, 0), 2.0 / 64},
-		"one against three":         {[]float64{0.1, 0.1, 0.1, -0.1}, 10.0 / 16},
-		"the largest decides alone": {[]float64{1, 0.1, 0.1}, 2.0 / 8},
-		"twenty":                    {same(20, 0.05), 2.0 / (1 << 20)},
+		"no pairs":                    {nil, 0, -1, 1},
+		"no change is not certainty":  {alike(20, stays), 0, -0.179681, 0.179681},
+		"7 of 20 lost":                {slices.Concat(alike(7, down), alike(13, stays)), -0.35, -0.584268, -0.095484},
+		"9 against 3 of 40":           {slices.Concat(alike(9, up), alike(3, down), alike(28, stays)), 0.15, -0.029027, 0.321591},
+		"several trials":              {slices.Concat(fractions, fractions, fractions), -0.125, -0.345552, 0.113540},
+		"the same loss of each":       {alike(10, stats.Pair{5, 5, 5, 4}), -0.2, -0.470807, 0.149650},
+		"one pair says little":        {alike(1, down), -1, -1, 0.122109},
+		"everything lost":             {alike(30, down), -1, -1, -0.833088},
+		"a loss in each of two cases": {alike(2, stats.Pair{2, 2, 2, 1}), -0.5, -0.993882, 0.547926},
 	} {
-		near(t, name, stats.SignFlip(row.d, 1), row.want, 1e-12)
-	}
-	if p := stats.SignFlip(same(stats.MinCases-1, 1), 1); p < 0.05 {
-		t.Errorf("%d cases can be significant: %v", stats.MinCases-1, p)
-	}
-	if p := stats.SignFlip(same(stats.MinCases, 1), 1); p >= 0.05 {
-		t.Errorf("%d cases cannot be significant: %v", stats.MinCases, p)
-	}
-	mixed := append(same(70, 0.1), same(50, -0.1)...)
-	p := stats.SignFlip(mixed, 7)
-	near(t, "drawn: 70 against 50", p, 0.0825, 0.012) // two-sided binomial: 2·P(X >= 70 of 120) = 0.0825
-	if stats.SignFlip(mixed, 7) != p {
-		t.Error("one seed gave two results")
+		mean, i := stats.Difference(row.pairs)
+		near(t, name+": mean", mean, row.mean, 1e-12)
+		near(t, name+": low", i.Low, row.low, 2e-6)
+		near(t, name+": high", i.High, row.high, 2e-6)
+		back := slices.Clone(row.pairs)
+		for k, p := range back {
+			back[k] = stats.Pair{TrialsA: p.TrialsB, PassedA: p.PassedB, TrialsB: p.TrialsA, PassedB: p.PassedA}
+		}
+		_, j := stats.Difference(back)
+		near(t, name+": the other way", j.Low, -i.High, 1e-12)
 	}
 }
 
-func TestMcNemar(t *testing.T) {
+// p is the share of all ways to deal the successes of each case to its trials. Ways that give what was
+// seen count half.
+func TestChangedEqualsEnumeration(t *testing.T) {
+	for _, pairs := range [][]stats.Pair{
+		{{2, 2, 2, 0}}, {{2, 2, 2, 0}, {2, 1, 2, 1}, {1, 0, 1, 1}}, {{3, 3, 2, 0}, {1, 1, 4, 2}}, {{3, 0, 3, 3}, {3, 1, 3, 2}}, {{4, 4, 1, 0}, {1, 1, 1, 1}},
+		{{1, 0, 1, 0}}, {{4, 0, 4, 4}},
+	} {
+		below, same, above := 0, 0, 0
+		sums, seen := []int{0}, 0 // of the successes that fall on B, one for each way to deal them
+		for _, p := range pairs {
+			var next []int
+			for way := range 1 << (p.TrialsA + p.TrialsB) {
+				if bits.OnesCount(uint(way)) == p.PassedA+p.PassedB {
+					for _, sum := range sums {
+						next = append(next, sum+bits.OnesCount(uint(way>>p.TrialsA)))
+					}
+				}
+			}
+			sums, seen = next, seen+p.PassedB
+		}
+		mean, square := 0.0, 0.0
+		for _, sum := range sums {
+			mean += float64(sum) / float64(len(sums))
+			square += float64(sum*sum) / float64(len(sums))
+			switch {
+			case sum < seen:
+				below++
+			case sum > seen:
+				above++
+			default:
+				same++
+			}
+		}
+		p, excess, variance := stats.Changed(pairs)
+		near(t, fmt.Sprint("p of ", pairs), p, min(1, float64(2*min(below, above)+same)/float64(len(sums))), 1e-9)
+		near(t, fmt.Sprint("excess of ", pairs), excess, float64(seen)-mean, 1e-9)
+		near(t, fmt.Sprint("variance of ", pairs), variance, square-mean*mean, 1e-9)
+	}
+}
+
+// With one trial per case the test is McNemar's, with the mid-p value.
+func TestChangedOneTrial(t *testing.T) {
 	for _, row := range []struct {
 		up, down int
 		want     float64
 	}{
-		{0, 0, 1}, {1, 0, 0.5}, {5, 5, 1}, {0, 6, 0.015625}, {1, 7, 0.0390625},
+		{0, 0, 1}, {1, 0, 0.5}, {5, 5, 1}, {0, 6, 0.015625}, {1, 7, 0.0390625}, {5, 0, 0.03125},
 		{16, 9, 0.16863754}, // 2·(P(X<9)+P(X=9)/2) of 25
+		{228, 192, 0.0791},  // 420 changes: beyond what is counted exactly, and equal to two digits
 	} {
-		near(t, fmt.Sprintf("McNemar(%d, %d)", row.up, row.down), stats.McNemar(row.up, row.down), row.want, 1e-8)
-		near(t, fmt.Sprintf("McNemar(%d, %d)", row.down, row.up), stats.McNemar(row.down, row.up), stats.McNemar(row.up, row.down), 1e-12)
-	}
-	if p := stats.McNemar(3000, 2000); !(p >= 0 && p < 1e-10) {
-		t.Errorf("McNemar(3000, 2000) = %v", p)
-	}
-}
-
-func TestDifference(t *testing.T) {
-	if mean, i := stats.Difference([]float64{0.3}); mean != 0.3 || i != (stats.Interval{-1, 1}) {
-		t.Errorf("one difference: %v %v", mean, i)
-	}
-	if mean, i := stats.Difference(nil); mean != 0 || i != (stats.Interval{-1, 1}) {
-		t.Errorf("no difference: %v %v", mean, i)
-	}
-	mean, i := stats.Difference(make([]float64, 20))
-	near(t, "mean of no change", mean, 0, 0)
-	near(t, "no change is not certainty", i.High, 2.093/20, 1e-3)
-	mean, i = stats.Difference([]float64{0.1, 0.3, -0.1, 0.5})
-	near(t, "mean", mean, 0.2, 1e-12)
-	near(t, "low", i.Low, 0.2-3.182*0.258199/2, 1e-3)
-	near(t, "high", i.High, 0.2+3.182*0.258199/2, 1e-3)
-}
-
-// TestFalseAlarms compares an agent with itself: at most 6 of 100 comparisons may find a
-// difference, and the interval must hold 0 in at least 93. The seeds are fixed.
-func TestFalseAlarms(t *testing.T) {
-	for _, row := range []struct{ cases, trials int }{{10, 3}, {15, 5}, {40, 1}, {40, 3}} {
-		const experiments = 600
-		r := rand.New(rand.NewPCG(2, uint64(row.cases*100+row.trials)))
-		alarms, missed := 0, 0
-		for e := range experiments {
-			d := make([]float64, row.cases)
-			up, down := 0, 0
-			for i := range d {
-				p := beta(r, 0.7*1.5, 0.3*1.5)
-				for range row.trials {
-					a, b := r.Float64() < p, r.Float64() < p
-					if b && !a {
-						d[i] += 1 / float64(row.trials)
-						up++
-					}
-					if a && !b {
-						d[i] -= 1 / float64(row.trials)
-						down++
-					}
-				}
-			}
-			p := 1.0
-			if row.trials == 1 {
-				p = stats.McNemar(up, down)
-			} else {
-				p = stats.SignFlip(d, uint64(e))
-			}
-			if p < 0.05 {
-				alarms++
-			}
-			if _, i := stats.Difference(d); i.Low > 0 || i.High < 0 {
-				missed++
-			}
+		for _, pairs := range [][]stats.Pair{
+			slices.Concat(alike(row.up, up), alike(row.down, down), alike(9, stays)), slices.Concat(alike(row.down, up), alike(row.up, down)),
+		} {
+			p, excess, variance := stats.Changed(pairs)
+			near(t, fmt.Sprintf("p of %d and %d", row.up, row.down), p, row.want, max(1e-8, row.want/200*float64((row.up+row.down)/400)))
+			near(t, "excess", math.Abs(excess), math.Abs(float64(row.up-row.down))/2, 1e-9)
+			near(t, "variance", variance, float64(row.up+row.down)/4, 1e-9)
 		}
-		if alarms > experiments*6/100 || missed > experiments*7/100 {
-			t.Errorf("%d cases, %d trials: %d false alarms and %d intervals without 0 in %d", row.cases, row.trials, alarms, missed, experiments)
-		}
-		t.Logf("%d cases, %d trials: %.1f %% false alarms, %.1f %% intervals without 0", row.cases, row.trials,
-			100*float64(alarms)/experiments, 100*float64(missed)/experiments)
 	}
-}
-
-func TestDeviation(t *testing.T) {
-	near(t, "of four", stats.Deviation([]float64{0.1, 0.3, -0.1, 0.5}), 0.258199, 1e-6)
-	near(t, "of equal differences", stats.Deviation(make([]float64, 16)), 0.25, 1e-12)
+	if p, _, _ := stats.Changed(slices.Concat(alike(3000, up), alike(2000, down))); !(p >= 0 && p < 1e-10) {
+		t.Errorf("3000 against 2000: p = %v", p)
+	}
+	if p, _, _ := stats.Changed([]stats.Pair{{10_000, 10_000, 10_000, 9_000}}); !(p >= 0 && p < 1e-10) {
+		t.Errorf("one case of 10,000 trials: p = %v", p)
+	}
 }
 
 func TestDetectable(t *testing.T) {
-	near(t, "50 pairs", stats.Detectable(0.3, 50), (2.0096+0.8490)*0.3/math.Sqrt(50), 1e-3)
-	near(t, "two pairs", stats.Detectable(0.5, 2), 1, 0)
-	near(t, "one pair", stats.Detectable(0.1, 1), 1, 0)
+	const c = 1.959964 + 0.841621
+	near(t, "50 trials of a variance of 6.25", stats.Detectable(6.25, 50), 2*c*2.5/50, 1e-6)
+	near(t, "nothing varies but what changes", stats.Detectable(0, 100), c*c/100, 1e-6)
+	near(t, "too few trials", stats.Detectable(0, 7), 1, 0)
+	near(t, "no trial", stats.Detectable(0, 0), 1, 0)
+	near(t, "planned", stats.Planned(200), c*math.Sqrt(0.5/200), 1e-6)
 }
 
 // beta draws from a beta distribution as the quotient of two gamma variables.
