@@ -305,7 +305,7 @@ func TestReportsOfAComparison(t *testing.T) {
 		}
 	}
 	var parsed struct {
-		Change string
+		Change  string
 		Counted struct {
 			Value, P float64
 			Pairs    int
