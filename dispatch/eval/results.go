@@ -278,6 +278,8 @@ func scan(file string, in io.Reader, problems *problems, see func(h *header, n i
 					return l
 				}
 				bad(n, invalidResults, "the line is not a result: remove it to run its trial again")
+			} else if !slices.Contains(causes, r.Cause) {
+				bad(n, invalidResults, "the cause %s is not one that this version writes", shown(string(r.Cause)))
 			} else {
 				see(&l.header, n, &r, span{file, l.end, len(text)})
 			}
@@ -286,8 +288,17 @@ func scan(file string, in io.Reader, problems *problems, see func(h *header, n i
 	}
 }
 
-// stored are the verdicts of trials that ended.
-var stored = []Verdict{Passed, Failed, Errored, Skipped}
+// stored are the verdicts of trials that ended, and causes why they did not pass.
+var (
+	stored = []Verdict{Passed, Failed, Errored, Skipped}
+	causes = []Cause{
+		"", CauseFault, CauseGrader, CauseNotGraded, CauseNotStaged, CausePanic, CauseUser,
+		Cause(dispatchtest.NoAnswer), Cause(dispatchtest.OutOfTime), Cause(dispatchtest.AgentFailed),
+		Cause(dispatchtest.AuthFailed), Cause(dispatchtest.AgentTimeout), Cause(dispatchtest.Agent5xx),
+		Cause(dispatchtest.Agent4xx), Cause(dispatchtest.AgentBadResponse), Cause(dispatchtest.AgentUnreachable),
+		Cause(dispatchtest.ContractViolation),
+	}
+)
 
 func (h *header) valid() bool {
 	_, ok := parseShard(h.Shard)
@@ -434,10 +445,11 @@ func (s *results) write(line []byte) (span, error) {
 	return at, s.err
 }
 
+// close closes the file. An error of write has been returned already.
 func (s *results) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return errors.Join(s.err, s.file.Close())
+	return s.file.Close()
 }
 
 // maxLine is the limit of a line in bytes.

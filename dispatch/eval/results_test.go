@@ -603,6 +603,30 @@ func TestResultsThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// A cause that this version does not write is refused with the line, the last line too: a report would
+// show it.
+func TestUnknownCause(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "results.jsonl")
+	cases := casesOf(t, csvOf("fail", "a"), dispatchtest.Task{})
+	run(t, obedient, cases, &eval.Options{Results: file, Parallel: 1})
+	whole := read(t, file)
+	lines := bytes.SplitAfter(whole, []byte("\n"))
+	last := slices.Concat(lines[0], lines[2], bytes.Replace(lines[1], []byte(`"cause":"agent_5xx"`), []byte(`"cause":"sun\u202espots"`), 1))
+	for n, data := range map[int][]byte{
+		2: bytes.Replace(whole, []byte(`"cause":"agent_5xx"`), []byte(`"cause":"sun\u202espots"`), 1), 3: last,
+	} {
+		write(t, file, data)
+		want := fmt.Sprintf(`results.jsonl, line %d: the cause "sun\u202espots" is not one that this version writes`, n)
+		_, loaded := eval.Load(file)
+		_, completed := eval.Run(t.Context(), dispatchtest.Target{Agent: obedient}, cases, &eval.Options{Results: file})
+		for name, err := range map[string]error{"Load": loaded, "Run": completed} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %s", name, err, want)
+			}
+		}
+	}
+}
+
 // A case whose id or name is not UTF-8 would have another id in the file.
 func TestResultsOfOddIDs(t *testing.T) {
 	task := dispatchtest.Task{Instruction: "."}
